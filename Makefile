@@ -1,0 +1,65 @@
+# Queuewright. The first two are where to start.
+
+CARGO ?= cargo
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+# Where `make install` puts the program, its man pages and its completions.
+PREFIX ?= $(HOME)/.local
+DEMO := examples/home.toml
+QW := $(or $(CARGO_TARGET_DIR),target)/release/queuewright
+
+.PHONY: demo test lint fuzz bench bench-peers man install fmt help
+
+demo: ## Compare queue managers on the example link (TRACE=FILE: and on that cellular trace)
+	@scripts/setup build
+	$(CARGO) build --release --locked -p queuewright
+	$(QW) run $(DEMO)
+ifdef TRACE
+	$(QW) run examples/cellular.toml --trace '$(TRACE)'
+endif
+
+test: ## Run every test
+	@scripts/setup test
+	aqm/tests/check.sh test
+	fuzz/run 5
+	$(CARGO) test --workspace --locked
+
+lint: ## Formatting, warnings as errors, C under gcc, clang and BPF, licences of what we use
+	@scripts/setup lint
+	$(CARGO) fmt --all --check
+	aqm/tests/check.sh lint
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS='-D warnings -A rustdoc::private-intra-doc-links' $(CARGO) doc --workspace --no-deps --locked --quiet
+	build/tools/bin/cargo-deny --log-level error check licenses bans sources
+	shellcheck scripts/setup scripts/bench-peers .ci/run aqm/tests/check.sh fuzz/run
+
+fuzz: ## Fuzz the C headers, and what reads scenarios, units and traces: EACH seconds each (60)
+	@scripts/setup test
+	aqm/tests/check.sh fuzz $(or $(EACH),60)
+	fuzz/run $(or $(EACH),60)
+
+bench: ## Packets a second, instructions a packet, memory (one core)
+	@scripts/setup build
+	$(CARGO) run --release --locked -q -p queuewright-sim --example bench
+
+bench-peers: ## The same link in ns-3, side by side (needs Debian's libns3-dev)
+	@scripts/setup peers
+	scripts/bench-peers
+
+man: ## Write the man pages to build/man
+	@scripts/setup build
+	$(CARGO) run --release --locked -q -p queuewright -- man build/man
+
+install: man ## Install program, man pages and shell completions under PREFIX
+	install -Dm755 $(QW) $(PREFIX)/bin/queuewright
+	install -Dm644 -t $(PREFIX)/share/man/man1 build/man/*.1
+	install -d $(PREFIX)/share/bash-completion/completions $(PREFIX)/share/zsh/site-functions $(PREFIX)/share/fish/vendor_completions.d
+	$(QW) completions bash > $(PREFIX)/share/bash-completion/completions/queuewright
+	$(QW) completions zsh > $(PREFIX)/share/zsh/site-functions/_queuewright
+	$(QW) completions fish > $(PREFIX)/share/fish/vendor_completions.d/queuewright.fish
+
+fmt: ## Format the sources
+	$(CARGO) fmt --all
+
+help: ## List these goals
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

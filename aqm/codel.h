@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * CoDel, "controlled delay" (RFC 8289): drop at the head of the queue once
+ * packets have waited longer than `target` for a whole `interval`, and then
+ * the faster, the longer that lasts: the gap between drops is
+ * interval / sqrt(count).
+ *
+ * RFC 8289 states the rule as a loop over the queue inside dequeue. Here the
+ * host holds the loop: it offers one head packet at a time, and after a drop
+ * offers the next. What the RFC keeps in its program counter between two
+ * packets of one loop is kept in `after_drop`.
+ *
+ * Where RFC 8289's pseudocode and Linux differ, this is Linux: the inverse
+ * square root by one Newton step a drop in 16 bits, the packet-length floor
+ * as a parameter (`mtu_bytes`) instead of the longest packet seen, and a
+ * strict comparison with the end of the first interval. Linux's clock ticks
+ * in 1024 ns, this one in 1 ns. `random` is not used.
+ */
+#ifndef QW_CODEL_H
+#define QW_CODEL_H
+
+#include "qw.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct qw_codel_params {
+	qw_u64 target_ns; /* sojourn that is fine to stand, 5 ms */
+	qw_u64 interval_ns; /* about the longest common RTT, 100 ms; < 2^47 */
+	qw_u64 ce_threshold_ns; /* mark above this sojourn, 0: off */
+	qw_u32 mtu_bytes; /* never drop with no more than this waiting, 1514 */
+	qw_u32 ecn; /* mark instead of drop where the sender allows */
+};
+
+/* What the previous call of the same loop did. */
+#define QW_CODEL_NO_DROP 0u
+#define QW_CODEL_ENTERED 1u /* its drop began a dropping phase */
+#define QW_CODEL_REPEATED 2u /* its drop was a further one of a phase */
+
+struct qw_codel {
+	qw_u64 first_above_ns; /* sojourn above target until then: bad; 0: not */
+	qw_u64 drop_next_ns; /* next drop of this, or of the last phase */
+	qw_u32 count; /* drops since the phase began, with memory */
+	qw_u32 lastcount; /* count at the last phase's begin */
+	qw_u32 dropping; /* in a dropping phase */
+	qw_u32 after_drop; /* QW_CODEL_* */
+	qw_u32 rec_inv_sqrt_q16; /* about 1 / sqrt(count), below 1 << 16 */
+};
+
+static inline void qw_codel_init(struct qw_codel *s,
+				 const struct qw_codel_params *p, qw_u64 now)
+{
+	(void)p;
+	(void)now;
+	s->first_above_ns = 0;
+	s->drop_next_ns = 0;
+	s->count = 0;
+	s->lastcount = 0;
+	s->dropping = 0;
+	s->after_drop = QW_CODEL_NO_DROP;
+	s->rec_inv_sqrt_q16 = 0;
+}
+
+static inline struct qw_verdict
+qw_codel_enqueue(struct qw_codel *s, const struct qw_codel_params *p,
+		 qw_u64 now, const struct qw_queue *q,
+		 const struct qw_packet *k, qw_u32 random)
+{
+	(void)s;
+	(void)p;
+	(void)now;
+	(void)random;
+	return qw_over_limit(q, k) ? qw_drop(QW_REASON_LIMIT) : qw_pass();
+}
+
+/* One Newton step for x = 1 / sqrt(count): x' = x (3 - count x^2) / 2.
+ * x is kept in 16 bits and worked on in 32, as in Linux: count changes by one
+ * at a time, so a step is enough, and the law's trace is the same. */
+static inline void qw_codel_newton_step(struct qw_codel *s)
+{
+	qw_u64 x_q32 = (qw_u64)s->rec_inv_sqrt_q16 << 16;
+	qw_u64 xx_q32 = (x_q32 * x_q32) >> 32;
+	qw_u64 rest_q32 = (3ULL << 32) - s->count * xx_q32;
+
+	/* >> 2 before the product keeps it in 64 bits; 31 = 32 - 2 + 1 takes
+	 * that back and halves. */
+	s->rec_inv_sqrt_q16 = (qw_u32)((((rest_q32 >> 2) * x_q32) >> 31) >> 16);
+}
+
+/* RFC 8289 section 5.2 control_law(): the drop after the one at `t`. */
+static inline qw_u64 qw_codel_control_law(const struct qw_codel *s,
+					  const struct qw_codel_params *p,
+					  qw_u64 t)
+{
+	return t + ((p->interval_ns * s->rec_inv_sqrt_q16) >> 16);
+}
+
+/* RFC 8289 section 5.5 dodequeue(): has the sojourn been above target for a
+ * whole interval? */
+static inline int qw_codel_is_bad(struct qw_codel *s,
+				  const struct qw_codel_params *p, qw_u64 now,
+				  const struct qw_queue *q, qw_u64 sojourn_ns)
+{
+	if (sojourn_ns < p->target_ns || q->bytes <= p->mtu_bytes) {
+		s->first_above_ns = 0;
+		return 0;
+	}
+	if (!s->first_above_ns) {
+		s->first_above_ns = now + p->interval_ns;
+		return 0;
+	}
+	return now > s->first_above_ns;
+}
+
+/* First drop of a phase. If the last phase is less than 16 intervals past,
+ * go on from the drop rate that it ended with (RFC 8289 section 5.4). */
+static inline struct qw_verdict qw_codel_enter(struct qw_codel *s,
+					       const struct qw_codel_params *p,
+					       qw_u64 now,
+					       const struct qw_packet *k)
+{
+	struct qw_verdict v =
+		qw_mark_or_drop(k, p->ecn != 0, QW_REASON_SOJOURN);
+	qw_u32 gained = s->count - s->lastcount;
+
+	if (gained > 1 && now < s->drop_next_ns + 16 * p->interval_ns) {
+		s->count = gained;
+		qw_codel_newton_step(s);
+	} else {
+		s->count = 1;
+		s->rec_inv_sqrt_q16 = 0xffff;
+	}
+	s->lastcount = s->count;
+	s->drop_next_ns = qw_codel_control_law(s, p, now);
+	s->dropping = 1;
+	if (v.action == QW_DROP)
+		s->after_drop = QW_CODEL_ENTERED;
+	return v;
+}
+
+/* A further drop of a phase. */
+static inline struct qw_verdict qw_codel_repeat(struct qw_codel *s,
+						const struct qw_codel_params *p,
+						const struct qw_packet *k)
+{
+	struct qw_verdict v =
+		qw_mark_or_drop(k, p->ecn != 0, QW_REASON_SOJOURN);
+
+	s->count++;
+	qw_codel_newton_step(s);
+	/* After a drop the law moves on only if the next packet is bad too. */
+	if (v.action == QW_DROP)
+		s->after_drop = QW_CODEL_REPEATED;
+	else
+		s->drop_next_ns = qw_codel_control_law(s, p, s->drop_next_ns);
+	return v;
+}
+
+static inline struct qw_verdict
+qw_codel_dequeue(struct qw_codel *s, const struct qw_codel_params *p,
+		 qw_u64 now, const struct qw_queue *q,
+		 const struct qw_packet *k)
+{
+	qw_u64 sojourn_ns = now > k->enqueue_ns ? now - k->enqueue_ns : 0;
+	int bad = qw_codel_is_bad(s, p, now, q, sojourn_ns);
+	qw_u32 after_drop = s->after_drop;
+	struct qw_verdict v = qw_pass();
+
+	s->after_drop = QW_CODEL_NO_DROP;
+	if (after_drop == QW_CODEL_ENTERED) {
+		/* The drop that opens a phase is never followed by another in
+		 * the same loop, whatever state this packet is in. */
+	} else if (!s->dropping) {
+		if (bad)
+			v = qw_codel_enter(s, p, now, k);
+	} else if (!bad) {
+		s->dropping = 0;
+	} else {
+		if (after_drop == QW_CODEL_REPEATED)
+			s->drop_next_ns =
+				qw_codel_control_law(s, p, s->drop_next_ns);
+		if (now >= s->drop_next_ns)
+			v = qw_codel_repeat(s, p, k);
+	}
+
+	/* Linux: a plain step, for congestion controls of the DCTCP kind; it
+	 * does not ask whether `ecn` is set. */
+	if (v.action == QW_PASS && p->ce_threshold_ns &&
+	    sojourn_ns > p->ce_threshold_ns && k->ecn != QW_NOT_ECT) {
+		v.action = QW_MARK;
+		v.reason = QW_REASON_THRESHOLD;
+	}
+	return v;
+}
+
+static inline void qw_codel_idle(struct qw_codel *s,
+				 const struct qw_codel_params *p, qw_u64 now)
+{
+	(void)p;
+	(void)now;
+	/* A drop leaves more than mtu_bytes behind, so that no loop ends here
+	 * but one that found the queue empty to begin with. */
+	s->dropping = 0;
+	s->first_above_ns = 0;
+	s->after_drop = QW_CODEL_NO_DROP;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* QW_CODEL_H */

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * PIE, "proportional integral controller enhanced" (RFC 8033): every
+ * `tupdate` a drop probability moves with the queueing delay's distance from
+ * `target` (alpha) and with its trend (beta); arriving packets are dropped, or
+ * marked, with that probability.
+ *
+ * Where RFC 8033 and Linux differ, this is Linux:
+ *  - the delay is taken from the packets' own time in the queue; the RFC's
+ *    departure-rate estimator is `rate_estimator`;
+ *  - the burst allowance is used up by time that passes between departures,
+ *    not by ticks;
+ *  - an empty queue takes 1/64 off the probability per tick, not 2 %.
+ * It departs from Linux, towards the RFC, in that the probability stays within
+ * 0..1 (Linux lets it wind up beyond 1), and that a mark restarts the
+ * accumulated probability as a drop does.
+ *
+ * Probabilities are Q56: 1 << 56 stands for 1. The smallest step of the tuned
+ * controller is about 2^-44, and 8.5 of them must fit in 64 bits.
+ */
+#ifndef QW_PIE_H
+#define QW_PIE_H
+
+#include "qw.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define QW_PIE_ONE_Q56 (1ULL << 56)
+/* RFC 8033 section 4.3: a queue of 16 KiB shows the departure rate. */
+#define QW_PIE_RATE_BYTES 16384u
+/* Delays are cut to this, so that alpha and beta up to 2 stay in 64 bits. */
+#define QW_PIE_MAX_DELAY_NS (10 * QW_NS_PER_SEC)
+/* Ticks that one call catches up with: 3.84 s at 15 ms. */
+#define QW_PIE_MAX_TICKS 256u
+#define QW_PIE_NONE (~0ULL)
+
+struct qw_pie_params {
+	qw_u64 target_ns; /* delay to settle at, 15 ms; up to 10 s */
+	qw_u64 tupdate_ns; /* time between updates, 15 ms; > 0 */
+	qw_u64 alpha_q32; /* per second off target, 0.125; up to 2 */
+	qw_u64 beta_q32; /* per second of change, 1.25; up to 2 */
+	qw_u64 max_burst_ns; /* grace after the queue was fine, 150 ms */
+	qw_u64 ecn_threshold_q32; /* mark up to this probability, 0.1 */
+	qw_u32 mtu_bytes; /* never drop with less than two waiting, 1514 */
+	qw_u32 ecn; /* mark instead of drop where the sender allows */
+	qw_u32 bytemode; /* smaller packets are dropped less, off */
+	qw_u32 rate_estimator; /* delay is backlog / departure rate, off */
+};
+
+struct qw_pie {
+	qw_u64 prob_q56;
+	qw_u64 accu_q56; /* sum of probabilities since the last drop */
+	qw_u64 burst_ns; /* allowance left */
+	qw_u64 qdelay_ns; /* latest */
+	qw_u64 qdelay_old_ns; /* at the last update */
+	qw_u64 next_tick_ns;
+	/* Last departure, or with the estimator the begin of the measurement;
+	 * QW_PIE_NONE: none yet. */
+	qw_u64 dq_start_ns;
+	qw_u64 dq_bytes; /* departed in the measurement, QW_PIE_NONE: not on */
+	qw_u64 rate; /* departure rate, bytes/s, 0: unknown */
+};
+
+/* Forget all but the probability and the delays. */
+static inline void qw_pie_restart(struct qw_pie *s,
+				  const struct qw_pie_params *p)
+{
+	s->accu_q56 = 0;
+	s->burst_ns = p->max_burst_ns;
+	s->dq_start_ns = QW_PIE_NONE;
+	s->dq_bytes = QW_PIE_NONE;
+	s->rate = 0;
+}
+
+static inline void qw_pie_init(struct qw_pie *s, const struct qw_pie_params *p,
+			       qw_u64 now)
+{
+	s->prob_q56 = 0;
+	s->qdelay_ns = 0;
+	s->qdelay_old_ns = 0;
+	s->next_tick_ns = now + p->tupdate_ns;
+	qw_pie_restart(s, p);
+}
+
+/* RFC 8033 section 4.2: one update of the probability. `delta` is
+ * alpha (qdelay - target) + beta (qdelay - old) in Q56, not yet tuned, and
+ * stays below 2^62 either way. */
+static inline qw_u64 qw_pie_step(qw_u64 prob, qw_s64 delta, qw_s64 bonus)
+{
+	const qw_s64 two_percent = QW_PIE_ONE_Q56 / 50;
+
+	if (prob >= QW_PIE_ONE_Q56 / 10) {
+		/* Section 5.5: no more than 2 % up in one step. */
+		if (delta > two_percent)
+			delta = two_percent;
+	} else {
+		/* Auto-tuning: the smaller the probability, the smaller the
+		 * steps, by 1/2 below 0.1, 1/8 below 0.01, ... 1/2048 below
+		 * 0.000001. (A negative number is shifted arithmetically by
+		 * every compiler, though C only lets them.) */
+		delta >>= prob >= QW_PIE_ONE_Q56 / 100	   ? 1 :
+			  prob >= QW_PIE_ONE_Q56 / 1000	   ? 3 :
+			  prob >= QW_PIE_ONE_Q56 / 10000   ? 5 :
+			  prob >= QW_PIE_ONE_Q56 / 100000  ? 7 :
+			  prob >= QW_PIE_ONE_Q56 / 1000000 ? 9 :
+							     11;
+	}
+	delta += (qw_s64)prob + bonus;
+	if (delta < 0)
+		return 0;
+	return (qw_u64)delta < QW_PIE_ONE_Q56 ? (qw_u64)delta : QW_PIE_ONE_Q56;
+}
+
+/* Run the updates that were due by `now`. Since the last call the queue stood
+ * at `backlog`, so that only the first of them can see the delay change.
+ *
+ * A silence of more than QW_PIE_MAX_TICKS is cut short: on an empty queue the
+ * probability has reached 0 by then or is taken to have; before a queue that
+ * does not move, the controller holds still. */
+static inline void qw_pie_catch_up(struct qw_pie *s,
+				   const struct qw_pie_params *p, qw_u64 now,
+				   qw_u64 backlog)
+{
+	/* Gains per nanosecond: Q32 per second becomes Q56 per ns. */
+	qw_u64 alpha = (p->alpha_q32 * (QW_PIE_ONE_Q56 / QW_NS_PER_SEC)) >> 32;
+	qw_u64 beta = (p->beta_q32 * (QW_PIE_ONE_Q56 / QW_NS_PER_SEC)) >> 32;
+	qw_u64 qdelay = s->qdelay_ns, old = s->qdelay_old_ns,
+	       prob = s->prob_q56;
+	qw_s64 delta, trend, bonus = 0;
+	qw_u32 i;
+
+	if (now < s->next_tick_ns)
+		return;
+
+	if (p->rate_estimator) {
+		/* 2^33 bytes times 10^9 still fits. */
+		qw_u64 bytes = backlog < (1ULL << 33) ? backlog : 1ULL << 33;
+
+		qdelay = s->rate ? qw_div(bytes * QW_NS_PER_SEC, s->rate) : 0;
+	}
+	if (qdelay > QW_PIE_MAX_DELAY_NS)
+		qdelay = QW_PIE_MAX_DELAY_NS;
+
+	/* Products below 2^61; the differences wrap as signed numbers do. */
+	delta = (qw_s64)(alpha * (qdelay - p->target_ns));
+	trend = (qw_s64)(beta * (qdelay - old));
+	/* RFC 8033 section 5.5: 2 % more in each update above 250 ms. */
+	if (qdelay > 250 * QW_NS_PER_MS)
+		bonus = QW_PIE_ONE_Q56 / 50;
+
+	QW_FOR (i, QW_PIE_MAX_TICKS) {
+		if (now < s->next_tick_ns)
+			break;
+		if (i) {
+			old = qdelay;
+			trend = 0;
+		}
+		prob = qw_pie_step(prob, delta + trend, bonus);
+		/* Idle for two updates: decay. (Linux: a delay of 0 in front
+		 * of a backlog is a very short queue, not an idle one.) */
+		if (!(qdelay | old | backlog))
+			prob -= prob >> 6;
+		s->next_tick_ns += p->tupdate_ns;
+	}
+	if (now >= s->next_tick_ns) {
+		prob = backlog ? prob : 0;
+		s->next_tick_ns +=
+			(qw_div(now - s->next_tick_ns, p->tupdate_ns) + 1) *
+			p->tupdate_ns;
+	}
+
+	s->prob_q56 = prob;
+	s->qdelay_ns = qdelay;
+	s->qdelay_old_ns = qdelay;
+	/* All well for two updates: grant the burst allowance again. */
+	if (!prob && qdelay < p->target_ns / 2 && old < p->target_ns / 2 &&
+	    (!p->rate_estimator || s->rate)) {
+		qw_pie_restart(s, p);
+		/* Without a rate the delay is not known. */
+		if (p->rate_estimator)
+			s->qdelay_old_ns = 0;
+	}
+}
+
+/* RFC 8033 section 4.1 and 5.1: is this arrival to be dropped or marked? */
+static inline int qw_pie_is_early(struct qw_pie *s,
+				  const struct qw_pie_params *p,
+				  const struct qw_queue *q,
+				  const struct qw_packet *k, qw_u32 random)
+{
+	qw_u64 prob = s->prob_q56;
+
+	if (s->burst_ns)
+		return 0;
+	if (s->qdelay_ns < p->target_ns / 2 && prob < QW_PIE_ONE_Q56 / 5)
+		return 0;
+	if (q->bytes < 2 * (qw_u64)p->mtu_bytes)
+		return 0;
+	if (p->bytemode && k->bytes < p->mtu_bytes)
+		prob = qw_div(prob, p->mtu_bytes) * k->bytes;
+
+	/* Derandomisation: gaps between drops of about 1 / probability, never
+	 * below 0.85 and never above 8.5 of it. */
+	s->accu_q56 = prob ? s->accu_q56 + prob : 0;
+	if (s->accu_q56 < QW_PIE_ONE_Q56 / 100 * 85)
+		return 0;
+	if (s->accu_q56 >= QW_PIE_ONE_Q56 / 2 * 17)
+		return 1;
+	return (qw_u64)random << 24 < prob;
+}
+
+static inline struct qw_verdict
+qw_pie_enqueue(struct qw_pie *s, const struct qw_pie_params *p, qw_u64 now,
+	       const struct qw_queue *q, const struct qw_packet *k,
+	       qw_u32 random)
+{
+	qw_pie_catch_up(s, p, now, q->bytes);
+	if (qw_over_limit(q, k)) {
+		s->accu_q56 = 0;
+		return qw_drop(QW_REASON_LIMIT);
+	}
+	if (!qw_pie_is_early(s, p, q, k, random))
+		return qw_pass();
+	s->accu_q56 = 0;
+	return qw_mark_or_drop(
+		k, p->ecn && s->prob_q56 <= p->ecn_threshold_q32 << 24,
+		QW_REASON_EARLY);
+}
+
+/* RFC 8033 section 4.3: the rate at which a queue of at least 16 KiB drains.
+ * Returns the time measured over, 0 while a measurement is under way. */
+static inline qw_u64 qw_pie_measure_rate(struct qw_pie *s, qw_u64 now,
+					 const struct qw_queue *q,
+					 const struct qw_packet *k)
+{
+	qw_u64 took_ns, rate;
+
+	if (s->dq_bytes == QW_PIE_NONE) {
+		if (q->bytes < QW_PIE_RATE_BYTES)
+			return 0;
+		s->dq_start_ns = now;
+		s->dq_bytes = 0;
+	}
+	s->dq_bytes += k->bytes;
+	took_ns = now - s->dq_start_ns;
+	if (s->dq_bytes < QW_PIE_RATE_BYTES || !took_ns)
+		return 0;
+	rate = qw_div(s->dq_bytes * QW_NS_PER_SEC, took_ns);
+	s->rate = s->rate ? s->rate - (s->rate >> 3) + (rate >> 3) : rate;
+	s->dq_start_ns = now;
+	s->dq_bytes = q->bytes < QW_PIE_RATE_BYTES ? QW_PIE_NONE : 0;
+	return took_ns;
+}
+
+static inline struct qw_verdict
+qw_pie_dequeue(struct qw_pie *s, const struct qw_pie_params *p, qw_u64 now,
+	       const struct qw_queue *q, const struct qw_packet *k)
+{
+	qw_u64 passed_ns = 0;
+
+	qw_pie_catch_up(s, p, now, q->bytes + k->bytes);
+	if (p->rate_estimator) {
+		passed_ns = qw_pie_measure_rate(s, now, q, k);
+	} else {
+		/* The last of a queue leaves no queue behind: no delay. */
+		s->qdelay_ns = q->bytes && now > k->enqueue_ns ?
+				       now - k->enqueue_ns :
+				       0;
+		if (s->dq_start_ns != QW_PIE_NONE)
+			passed_ns = now - s->dq_start_ns;
+		s->dq_start_ns = now;
+	}
+	s->burst_ns -= passed_ns < s->burst_ns ? passed_ns : s->burst_ns;
+	return qw_pass();
+}
+
+static inline void qw_pie_idle(struct qw_pie *s, const struct qw_pie_params *p,
+			       qw_u64 now)
+{
+	qw_pie_catch_up(s, p, now, 0);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* QW_PIE_H */

@@ -1,0 +1,13 @@
+//! One file a discipline: its entry in the registry. What it does is in the C
+//! header of the same name; how to choose it is in its page of the book, which
+//! is also what `queuewright explain` prints.
+
+mod codel;
+mod droptail;
+mod pie;
+mod static_threshold;
+mod titrate;
+
+/// Every discipline, the simplest first: the order of lists and tables.
+pub(crate) static ALL: [crate::Info; 5] =
+    [droptail::INFO, static_threshold::INFO, codel::INFO, pie::INFO, titrate::INFO];

@@ -1,0 +1,12 @@
+use crate::Info;
+
+pub(super) const INFO: Info = Info {
+    name: "droptail",
+    title: "Tail drop",
+    about: "drop what does not fit the buffer",
+    source: "aqm/droptail.h; what a router does with no queue manager",
+    explain: include_str!("../../../../docs/disciplines/droptail.md"),
+    params: &[],
+    probes: &[],
+    needs_random: false,
+};

@@ -1,0 +1,214 @@
+//! The queue managers of Queuewright: a safe face over the C headers in `aqm/`.
+//!
+//! [`registry`] lists every discipline with its parameters (unit, range,
+//! default, source); [`Spec`] is one discipline with its parameters decided;
+//! [`Discipline`] is a running instance.
+//!
+//! ```
+//! use queuewright_aqm::{Action, Discipline, Packet, Queue, Spec, Value, find};
+//!
+//! let mut spec = Spec::new(find("codel").unwrap());
+//! spec.set("target", Value::Int(2_000_000)).unwrap();
+//! let mut codel = Discipline::new(&spec);
+//! let queue = Queue { limit_packets: 1000, ..Queue::default() };
+//! let packet = Packet { bytes: 1500, ..Packet::default() };
+//! assert_eq!(codel.enqueue(0, &queue, &packet, 0).action, Action::Pass);
+//! ```
+//!
+//! A new discipline is a header in `aqm/` and its line in `aqm/all.h`, two short
+//! functions in `shim.c`, and a file in `disciplines/` with its registry entry.
+
+mod disciplines;
+mod params;
+
+pub use params::{Info, Param, ParamError, ParamKind, Probe, Spec, Value};
+
+use std::ffi::{CStr, CString, c_char, c_int};
+
+/// Every discipline, in the order of lists and tables.
+pub fn registry() -> &'static [Info] {
+    &disciplines::ALL
+}
+
+/// The discipline of this name.
+pub fn find(name: &str) -> Option<&'static Info> {
+    registry().iter().find(|info| info.name == name)
+}
+
+/// The queue as a host shows it to a discipline. See `struct qw_queue`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Queue {
+    /// Bytes waiting, as the link counts them; not the packet in transmission.
+    pub bytes: u64,
+    /// Bytes the buffer can hold; 0 means no byte limit.
+    pub limit_bytes: u64,
+    /// Packets waiting.
+    pub packets: u32,
+    /// Packets the buffer can hold; 0 means no packet limit.
+    pub limit_packets: u32,
+}
+
+/// A packet as a host shows it to a discipline. See `struct qw_packet`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Packet {
+    /// When it was enqueued (ns); at enqueue: now.
+    pub enqueue_ns: u64,
+    /// Length as the link counts it (bytes).
+    pub bytes: u32,
+    /// Flow hash.
+    pub flow: u32,
+    /// ECN field: 0 not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
+    pub ecn: u32,
+}
+
+/// What a discipline decides about a packet.
+#[repr(u32)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Let it through.
+    Pass = 0,
+    /// Set CE and let it through.
+    Mark = 1,
+    /// Discard it.
+    Drop = 2,
+}
+
+/// Why a packet was marked or dropped; index into per-reason counters.
+#[repr(u32)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// Not marked, not dropped.
+    None = 0,
+    /// The buffer is full.
+    Limit = 1,
+    /// Above a static or controlled threshold.
+    Threshold = 2,
+    /// CoDel's control law.
+    Sojourn = 3,
+    /// A random early decision.
+    Early = 4,
+}
+/// Number of [`Reason`]s.
+pub const REASONS: usize = 5;
+/// Names of the reasons, as in results: `REASON_NAMES[reason as usize]`.
+pub const REASON_NAMES: [&str; REASONS] = ["none", "limit", "threshold", "sojourn", "early"];
+
+/// Action and reason.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verdict {
+    /// What to do.
+    pub action: Action,
+    /// Why.
+    pub reason: Reason,
+}
+
+// The functions of `shim.c`. `block` is an instance: memory of `qw_shim_size`
+// bytes, aligned to 8, zeroed before `qw_shim_create`.
+unsafe extern "C" {
+    safe fn qw_shim_size(kind: c_int) -> usize;
+    fn qw_shim_find(name: *const c_char) -> c_int;
+    fn qw_shim_create(block: *mut u64, kind: c_int);
+    fn qw_shim_set(block: *mut u64, name: *const c_char, value: u64) -> c_int;
+    fn qw_shim_init(block: *mut u64, now: u64);
+    fn qw_shim_enqueue(block: *mut u64, now: u64, queue: &Queue, packet: &Packet, random: u32) -> Verdict;
+    fn qw_shim_dequeue(block: *mut u64, now: u64, queue: &Queue, packet: &Packet) -> Verdict;
+    fn qw_shim_idle(block: *mut u64, now: u64);
+    fn qw_shim_probe(block: *const u64, i: usize) -> f64;
+}
+
+/// A running discipline: parameters and state.
+///
+/// The host holds the packets; see the contract in `aqm/qw.h`. `now` never runs
+/// backwards between calls. No call allocates.
+#[derive(Debug, Clone)]
+pub struct Discipline {
+    info: &'static Info,
+    /// The C side's instance; written by it alone.
+    block: Box<[u64]>,
+}
+
+impl Discipline {
+    /// An instance whose clock starts at 0.
+    pub fn new(spec: &Spec) -> Self {
+        // Both panics below mean that the registry and `shim.c` disagree: a
+        // mistake in this crate, which its tests rule out.
+        let c = |name: &str| CString::new(name).expect("names have no NUL");
+        let kind = find_kind(&c(spec.info.name));
+        assert!(kind >= 0, "shim.c lacks discipline {}", spec.info.name);
+        let mut block = vec![0u64; qw_shim_size(kind).div_ceil(8)].into_boxed_slice();
+        // SAFETY: the block is zeroed, aligned and of the size that C asked for.
+        unsafe { qw_shim_create(block.as_mut_ptr(), kind) };
+        for (param, value) in spec.iter() {
+            // SAFETY: a created block and a C string.
+            let known =
+                unsafe { qw_shim_set(block.as_mut_ptr(), c(param.name).as_ptr(), param.encode(value)) };
+            assert!(known == 1, "shim.c lacks {}.{}", spec.info.name, param.name);
+        }
+        // SAFETY: a created block.
+        unsafe { qw_shim_init(block.as_mut_ptr(), 0) };
+        Discipline { info: spec.info, block }
+    }
+
+    /// Which discipline it is.
+    pub fn info(&self) -> &'static Info {
+        self.info
+    }
+
+    /// A packet arrives at `now` (ns). `queue` is as it stands before the packet is
+    /// added; `packet.enqueue_ns` is not read. `random` is a fresh uniform number; 0
+    /// will do unless [`Info::needs_random`].
+    ///
+    /// On [`Action::Mark`] set CE and queue it; on [`Action::Drop`] discard it.
+    #[inline]
+    pub fn enqueue(&mut self, now: u64, queue: &Queue, packet: &Packet, random: u32) -> Verdict {
+        // SAFETY: `block` is an initialised instance; C keeps no reference.
+        unsafe { qw_shim_enqueue(self.block.as_mut_ptr(), now, queue, packet, random) }
+    }
+
+    /// `packet` has left the head of the queue at `now` (ns) to be sent. `queue` is as
+    /// it stands after that.
+    ///
+    /// On [`Action::Drop`] discard it and go on with the next head at the same `now`, or
+    /// with [`Discipline::idle`] if there is none.
+    #[inline]
+    pub fn dequeue(&mut self, now: u64, queue: &Queue, packet: &Packet) -> Verdict {
+        // SAFETY: as in `enqueue`.
+        unsafe { qw_shim_dequeue(self.block.as_mut_ptr(), now, queue, packet) }
+    }
+
+    /// The link could send at `now` (ns) and found the queue empty. To be called once
+    /// each time that happens.
+    #[inline]
+    pub fn idle(&mut self, now: u64) {
+        // SAFETY: as in `enqueue`.
+        unsafe { qw_shim_idle(self.block.as_mut_ptr(), now) }
+    }
+
+    /// Does [`Discipline::enqueue`] read its random number?
+    #[inline]
+    pub fn needs_random(&self) -> bool {
+        self.info.needs_random
+    }
+
+    /// The variables that [`Discipline::probe`] reads.
+    pub fn probes(&self) -> &'static [Probe] {
+        self.info.probes
+    }
+
+    /// The i-th of [`Discipline::probes`], as of the last call; 0 beyond their end.
+    pub fn probe(&self, i: usize) -> f64 {
+        if i >= self.info.probes.len() {
+            return 0.0;
+        }
+        // SAFETY: `block` is an initialised instance, only read.
+        unsafe { qw_shim_probe(self.block.as_ptr(), i) }
+    }
+}
+
+fn find_kind(name: &CStr) -> c_int {
+    // SAFETY: a C string.
+    unsafe { qw_shim_find(name.as_ptr()) }
+}

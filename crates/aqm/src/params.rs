@@ -1,0 +1,433 @@
+//! Parameters: what a discipline can be told, in which unit and range, and a
+//! discipline with all of that decided.
+
+use std::fmt;
+
+pub(crate) const US: u64 = 1_000;
+pub(crate) const MS: u64 = 1_000 * US;
+pub(crate) const SEC: u64 = 1_000 * MS;
+
+/// A discipline: what it is, what it can be told, what it can be asked.
+#[derive(Debug)]
+pub struct Info {
+    /// Name in scenario files and results: lower case, fixed.
+    pub name: &'static str,
+    /// Name in headings.
+    pub title: &'static str,
+    /// One line.
+    pub about: &'static str,
+    /// Where the rule comes from.
+    pub source: &'static str,
+    /// Idea, rule, parameters, where it shines and fails: Markdown, a page of the book.
+    pub explain: &'static str,
+    /// Parameters, in the order in which they are listed.
+    pub params: &'static [Param],
+    /// Variables for time series, in the order of [`crate::Discipline::probe`].
+    pub probes: &'static [Probe],
+    /// Does it read the random number that [`crate::Discipline::enqueue`] is given?
+    pub needs_random: bool,
+}
+
+impl Info {
+    /// The parameter of this name.
+    pub fn param(&self, name: &str) -> Option<&'static Param> {
+        self.params.iter().find(|p| p.name == name)
+    }
+}
+
+/// A variable of a running discipline, for time series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Probe {
+    /// Name in results.
+    pub name: &'static str,
+    /// Unit; empty for a pure number.
+    pub unit: &'static str,
+}
+
+/// What a parameter is measured in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParamKind {
+    /// A time; [`Value::Int`] in nanoseconds.
+    Time,
+    /// A size of packets or of a queue; [`Value::Int`] in bytes.
+    Size,
+    /// A number of things; [`Value::Int`].
+    Count,
+    /// A factor or gain; [`Value::Real`].
+    Ratio,
+    /// 0 to 1; [`Value::Real`].
+    Probability,
+    /// [`Value::Flag`].
+    Flag,
+    /// One of these words; [`Value::Choice`].
+    Choice(&'static [&'static str]),
+}
+
+/// A parameter of a discipline.
+#[derive(Debug)]
+pub struct Param {
+    /// Name in scenario files and results.
+    pub name: &'static str,
+    /// What it is measured in.
+    pub kind: ParamKind,
+    /// Unit as shown in lists: "time", "size", "1/s", ...; empty for pure numbers, flags and choices.
+    pub unit: &'static str,
+    /// One line.
+    pub about: &'static str,
+    /// Default.
+    pub default: Value,
+    /// Smallest value allowed (numbers only).
+    pub min: Value,
+    /// Largest value allowed (numbers only).
+    pub max: Value,
+    /// If 0 is allowed beside `min..=max` and means something of its own: the word for
+    /// it ("auto", "off"), which users may write and results show instead of 0.
+    pub zero: Option<&'static str>,
+    /// Where the default comes from.
+    pub source: &'static str,
+}
+
+/// The value of a parameter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Value {
+    /// Nanoseconds, bytes or a count.
+    Int(u64),
+    /// A ratio or a probability.
+    Real(f64),
+    /// On or off.
+    Flag(bool),
+    /// One of the words that [`ParamKind::Choice`] lists.
+    Choice(&'static str),
+}
+
+impl Param {
+    const fn int(
+        name: &'static str,
+        kind: ParamKind,
+        unit: &'static str,
+        about: &'static str,
+        [default, min, max]: [u64; 3],
+        source: &'static str,
+    ) -> Self {
+        Param {
+            name,
+            kind,
+            unit,
+            about,
+            default: Value::Int(default),
+            min: Value::Int(min),
+            max: Value::Int(max),
+            zero: None,
+            source,
+        }
+    }
+
+    /// A time, in ns.
+    pub(crate) const fn time(
+        name: &'static str,
+        about: &'static str,
+        default: u64,
+        min: u64,
+        max: u64,
+        source: &'static str,
+    ) -> Self {
+        let numbers = [default, min, max];
+        Self::int(name, ParamKind::Time, "time", about, numbers, source)
+    }
+
+    /// A size, in bytes.
+    pub(crate) const fn size(
+        name: &'static str,
+        about: &'static str,
+        default: u64,
+        min: u64,
+        max: u64,
+        source: &'static str,
+    ) -> Self {
+        let numbers = [default, min, max];
+        Self::int(name, ParamKind::Size, "size", about, numbers, source)
+    }
+
+    /// A number of things of the kind that `unit` names.
+    pub(crate) const fn count(
+        name: &'static str,
+        unit: &'static str,
+        about: &'static str,
+        [default, min, max]: [u64; 3],
+        source: &'static str,
+    ) -> Self {
+        let numbers = [default, min, max];
+        Self::int(name, ParamKind::Count, unit, about, numbers, source)
+    }
+
+    /// A factor.
+    pub(crate) const fn ratio(
+        name: &'static str,
+        unit: &'static str,
+        about: &'static str,
+        default: f64,
+        min: f64,
+        max: f64,
+        source: &'static str,
+    ) -> Self {
+        Param {
+            name,
+            kind: ParamKind::Ratio,
+            unit,
+            about,
+            default: Value::Real(default),
+            min: Value::Real(min),
+            max: Value::Real(max),
+            zero: None,
+            source,
+        }
+    }
+
+    /// A probability.
+    pub(crate) const fn probability(
+        name: &'static str,
+        about: &'static str,
+        default: f64,
+        source: &'static str,
+    ) -> Self {
+        let mut p = Self::ratio(name, "", about, default, 0.0, 1.0, source);
+        p.kind = ParamKind::Probability;
+        p
+    }
+
+    /// On or off.
+    pub(crate) const fn flag(
+        name: &'static str,
+        about: &'static str,
+        default: bool,
+        source: &'static str,
+    ) -> Self {
+        Param {
+            name,
+            kind: ParamKind::Flag,
+            unit: "",
+            about,
+            default: Value::Flag(default),
+            min: Value::Flag(false),
+            max: Value::Flag(true),
+            zero: None,
+            source,
+        }
+    }
+
+    /// One of `words`, of which `default` is one.
+    pub(crate) const fn choice(
+        name: &'static str,
+        about: &'static str,
+        words: &'static [&'static str],
+        default: &'static str,
+        source: &'static str,
+    ) -> Self {
+        Param {
+            name,
+            kind: ParamKind::Choice(words),
+            unit: "",
+            about,
+            default: Value::Choice(default),
+            min: Value::Choice(words[0]),
+            max: Value::Choice(words[words.len() - 1]),
+            zero: None,
+            source,
+        }
+    }
+
+    /// 0 is allowed too and is written as `word`.
+    pub(crate) const fn zero(mut self, word: &'static str) -> Self {
+        self.zero = Some(word);
+        self
+    }
+
+    /// What is allowed, in words: `1us .. 10s`, `true or false`, `timestamp or rate`.
+    pub fn allowed(&self) -> String {
+        match self.kind {
+            ParamKind::Flag => "true or false".into(),
+            ParamKind::Choice(words) => words.join(" or "),
+            _ => {
+                let range = format!("{} .. {}", self.display(self.min), self.display(self.max));
+                match self.zero {
+                    Some(word) => format!("{word} or {range}"),
+                    None => range,
+                }
+            }
+        }
+    }
+
+    /// The value as users write it: `5ms`, `15000b`, `0.125`, `true`, `auto`.
+    pub fn display(&self, value: Value) -> String {
+        match (value, self.kind, self.zero) {
+            (Value::Int(0), _, Some(word)) => word.into(),
+            (Value::Int(ns), ParamKind::Time, _) => display_time(ns),
+            (Value::Int(bytes), ParamKind::Size, _) => format!("{bytes}b"),
+            (value, ..) => value.to_string(),
+        }
+    }
+
+    /// The value if it is of this parameter's kind and in its range; whole numbers
+    /// are taken for real ones.
+    fn check(&self, value: Value) -> Option<Value> {
+        use ParamKind as K;
+        match (self.kind, value) {
+            (K::Time | K::Size | K::Count, Value::Int(v)) => {
+                let inside = Value::Int(v) == self.min
+                    || matches!((self.min, self.max), (Value::Int(a), Value::Int(b)) if a <= v && v <= b);
+                (inside || (v == 0 && self.zero.is_some())).then_some(value)
+            }
+            (K::Ratio | K::Probability, Value::Int(v)) => self.check(Value::Real(v as f64)),
+            (K::Ratio | K::Probability, Value::Real(v)) => {
+                matches!((self.min, self.max), (Value::Real(a), Value::Real(b)) if a <= v && v <= b)
+                    .then_some(value)
+            }
+            (K::Flag, Value::Flag(_)) => Some(value),
+            (K::Choice(words), Value::Choice(w)) => {
+                words.iter().find(|&&word| word == w).map(|&w| Value::Choice(w))
+            }
+            _ => None,
+        }
+    }
+
+    /// As the C side takes it; see `shim.c`.
+    pub(crate) fn encode(&self, value: Value) -> u64 {
+        match value {
+            Value::Int(v) => v,
+            Value::Real(v) => (v * (1u64 << 32) as f64).round() as u64,
+            Value::Flag(v) => v.into(),
+            Value::Choice(w) => match self.kind {
+                ParamKind::Choice(words) => words.iter().position(|&x| x == w).unwrap_or(0) as u64,
+                _ => 0,
+            },
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    /// The bare value, times in ns, sizes in bytes; [`Param::display`] knows the unit.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Int(v) => v.fmt(f),
+            Value::Real(v) => v.fmt(f),
+            Value::Flag(v) => v.fmt(f),
+            Value::Choice(v) => v.fmt(f),
+        }
+    }
+}
+
+/// In the largest unit that needs no fraction.
+fn display_time(ns: u64) -> String {
+    match ns {
+        0 => "0s".into(),
+        _ if ns.is_multiple_of(SEC) => format!("{}s", ns / SEC),
+        _ if ns.is_multiple_of(MS) => format!("{}ms", ns / MS),
+        _ if ns.is_multiple_of(US) => format!("{}us", ns / US),
+        _ => format!("{ns}ns"),
+    }
+}
+
+/// Why a parameter was not set.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ParamError {
+    /// The discipline has no such parameter.
+    Unknown {
+        /// Name of the discipline.
+        discipline: &'static str,
+        /// The name that was given.
+        param: String,
+        /// The names that it has; empty if it has no parameters at all.
+        known: Vec<&'static str>,
+    },
+    /// The value is of the wrong kind or out of range.
+    Value {
+        /// Name of the discipline.
+        discipline: &'static str,
+        /// Name of the parameter.
+        param: &'static str,
+        /// What was given.
+        found: String,
+        /// What is allowed, in words.
+        allowed: String,
+    },
+}
+
+impl fmt::Display for ParamError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ParamError::Unknown { discipline, param, known } if known.is_empty() => {
+                write!(f, "`{discipline}` takes no parameters (found `{param}`)")
+            }
+            ParamError::Unknown { discipline, param, known } => {
+                write!(f, "`{discipline}` has no parameter `{param}`; it has {}", known.join(", "))
+            }
+            ParamError::Value { discipline, param, found, allowed } => {
+                write!(f, "`{param}` of `{discipline}` cannot be {found}; allowed: {allowed}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ParamError {}
+
+/// A discipline with every parameter decided.
+#[derive(Debug, Clone)]
+pub struct Spec {
+    /// Which discipline.
+    pub info: &'static Info,
+    /// What results call it: the discipline's name unless a scenario says otherwise.
+    pub label: String,
+    values: Vec<Value>,
+}
+
+impl Spec {
+    /// All defaults.
+    pub fn new(info: &'static Info) -> Self {
+        Spec { info, label: info.name.into(), values: info.params.iter().map(|p| p.default).collect() }
+    }
+
+    /// Decide one parameter.
+    ///
+    /// # Errors
+    /// If the discipline has no such parameter, or the value is of another kind
+    /// or out of range; the error says what is allowed. Nothing changes then.
+    pub fn set(&mut self, param: &str, value: Value) -> Result<(), ParamError> {
+        let params = self.info.params;
+        let Some(i) = params.iter().position(|p| p.name == param) else {
+            return Err(ParamError::Unknown {
+                discipline: self.info.name,
+                param: param.into(),
+                known: params.iter().map(|p| p.name).collect(),
+            });
+        };
+        let p = &params[i];
+        match p.check(value) {
+            Some(value) => {
+                self.values[i] = value;
+                Ok(())
+            }
+            None => Err(ParamError::Value {
+                discipline: self.info.name,
+                param: p.name,
+                found: p.display(value),
+                allowed: p.allowed(),
+            }),
+        }
+    }
+
+    /// The value of a parameter.
+    pub fn get(&self, param: &str) -> Option<Value> {
+        self.iter().find(|(p, _)| p.name == param).map(|(_, v)| v)
+    }
+
+    /// Parameters and values, in the registry's order.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static Param, Value)> + '_ {
+        self.info.params.iter().zip(self.values.iter().copied())
+    }
+}
+
+impl PartialEq for Spec {
+    fn eq(&self, other: &Self) -> bool {
+        self.info.name == other.info.name && self.label == other.label && self.values == other.values
+    }
+}

@@ -1,0 +1,107 @@
+//! The registry: complete, consistent with the C side, and strict.
+
+use queuewright_aqm::{Discipline, Packet, ParamError, ParamKind, Queue, Spec, Value, find, registry};
+
+#[test]
+fn fixed_names() {
+    let names: Vec<_> = registry().iter().map(|i| i.name).collect();
+    assert!(names.starts_with(&["droptail", "static", "codel", "pie"]));
+    for info in registry() {
+        assert_eq!(find(info.name).unwrap().name, info.name, "names must be unique");
+    }
+    assert!(find("codle").is_none());
+}
+
+#[test]
+fn every_entry_builds_and_is_documented() {
+    for info in registry() {
+        // Panics if shim.c lacks the discipline or one of its parameters.
+        let mut d = Discipline::new(&Spec::new(info));
+        d.enqueue(0, &Queue::default(), &Packet::default(), 0);
+        for i in 0..d.probes().len() {
+            assert!(d.probe(i).is_finite());
+        }
+        assert_eq!(d.probe(d.probes().len()), 0.0);
+        assert!(!info.about.contains('\n') && !info.about.ends_with('.'));
+        for text in [info.title, info.source] {
+            assert!(!text.is_empty());
+        }
+        for p in info.params {
+            assert!(!p.about.is_empty() && !p.source.is_empty(), "{}", p.name);
+            assert!(
+                info.explain.contains(&format!("`{}`", p.name)),
+                "docs/disciplines/{}.md does not speak of `{}`",
+                info.name,
+                p.name
+            );
+        }
+    }
+}
+
+#[test]
+fn defaults_and_bounds_are_allowed_and_what_is_beyond_is_not() {
+    for info in registry() {
+        for p in info.params {
+            let mut spec = Spec::new(info);
+            assert_eq!(spec.get(p.name), Some(p.default));
+            for ok in [p.default, p.min, p.max] {
+                spec.set(p.name, ok).unwrap_or_else(|e| panic!("{}: {e}", info.name));
+                assert_eq!(spec.get(p.name), Some(ok));
+                Discipline::new(&spec);
+            }
+            if p.zero.is_some() {
+                spec.set(p.name, Value::Int(0)).unwrap();
+            }
+            let beyond = match p.max {
+                Value::Int(v) => Value::Int(v + 1),
+                Value::Real(v) => Value::Real(v * 1.01 + 0.01),
+                Value::Flag(_) => Value::Int(2),
+                Value::Choice(_) => Value::Choice("no such word"),
+            };
+            let before = spec.clone();
+            let error = spec.set(p.name, beyond).unwrap_err();
+            assert!(error.to_string().contains(&p.allowed()), "{error}");
+            assert_eq!(spec, before, "a refused value changes nothing");
+            assert!(spec.set(p.name, Value::Real(f64::NAN)).is_err());
+            match p.kind {
+                ParamKind::Time | ParamKind::Size | ParamKind::Count => {
+                    assert!(spec.set(p.name, Value::Real(1.0)).is_err());
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn values_are_shown_in_their_units() {
+    let mut codel = Spec::new(find("codel").unwrap());
+    codel.set("target", Value::Int(2_500_000)).unwrap();
+    codel.set("ecn", Value::Flag(true)).unwrap();
+    let shown: Vec<_> = codel.iter().map(|(p, v)| format!("{}={}", p.name, p.display(v))).collect();
+    assert_eq!(shown.join(" "), "target=2500us interval=100ms ecn=true ce_threshold=off mtu=1514b");
+    let pie = Spec::new(find("pie").unwrap());
+    let shown: Vec<_> = pie.iter().map(|(p, v)| format!("{}={}", p.name, p.display(v))).collect();
+    assert_eq!(
+        shown.join(" "),
+        "target=15ms tupdate=15ms alpha=0.125 beta=1.25 max_burst=150ms ecn=false \
+         ecn_threshold=0.1 bytemode=false estimator=timestamp mtu=1514b"
+    );
+}
+
+#[test]
+fn errors_say_what_is_allowed() {
+    let mut codel = Spec::new(find("codel").unwrap());
+    let e = codel.set("traget", Value::Int(1)).unwrap_err();
+    assert!(matches!(e, ParamError::Unknown { .. }));
+    assert_eq!(
+        e.to_string(),
+        "`codel` has no parameter `traget`; it has target, interval, ecn, ce_threshold, mtu"
+    );
+    let e = codel.set("target", Value::Int(20_000_000_000)).unwrap_err();
+    assert_eq!(e.to_string(), "`target` of `codel` cannot be 20s; allowed: 1us .. 10s");
+    let e = Spec::new(find("droptail").unwrap()).set("limit", Value::Int(1)).unwrap_err();
+    assert_eq!(e.to_string(), "`droptail` takes no parameters (found `limit`)");
+    let e = Spec::new(find("pie").unwrap()).set("estimator", Value::Choice("guess")).unwrap_err();
+    assert_eq!(e.to_string(), "`estimator` of `pie` cannot be guess; allowed: timestamp or rate");
+}

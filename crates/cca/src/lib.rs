@@ -1,0 +1,374 @@
+//! TCP congestion controls as pure state machines, one file each, behaving as
+//! Linux's modules of the same name do.
+//!
+//! A control sees its connection as [`Conn`] (the fields of Linux's `tcp_sock`
+//! that congestion control reads and writes), is told of events through the
+//! methods of [`Cca`], and has no clock: the time is an argument (ns).
+//! Sequence numbers count segments, windows count packets (segments), as Linux's do.
+
+mod bbr;
+mod cubic;
+mod newreno;
+
+pub use bbr::{Bbr, Mode as BbrMode};
+pub use cubic::Cubic;
+pub use newreno::NewReno;
+
+/// Ticks of Linux's coarse clock a second (`CONFIG_HZ` of Debian's kernels).
+pub const HZ: u64 = 250;
+
+/// `tcp_jiffies32`: the coarse clock at `now_ns`.
+#[inline]
+pub fn jiffies(now_ns: u64) -> u32 {
+    (now_ns / (1_000_000_000 / HZ)) as u32
+}
+
+/// Does sequence number or tick `a` come after `b`, both counted modulo 2^32?
+#[inline]
+fn after(a: u32, b: u32) -> bool {
+    (b.wrapping_sub(a) as i32) < 0
+}
+
+/// Most payload a sender hands to the network at once, bytes: 64 KiB less the room
+/// Linux leaves for headers (`GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER` on x86-64).
+pub const GSO_MAX_SIZE: u32 = 65536 - 1 - 320;
+
+/// `ssthresh` of a connection that has not seen congestion.
+pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+
+/// Linux's congestion state (`enum tcp_ca_state`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[repr(u8)]
+pub enum CaState {
+    /// Nothing bad observed.
+    #[default]
+    Open,
+    /// Duplicate ACKs or SACKs seen, not yet called loss.
+    Disorder,
+    /// Window being reduced for ECN.
+    Cwr,
+    /// Fast recovery.
+    Recovery,
+    /// After a retransmission timeout.
+    Loss,
+}
+
+/// Events outside the ACK clock (`enum tcp_ca_event`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// First transmission when nothing was in flight (`CA_EVENT_TX_START`).
+    TxStart {
+        /// When the connection last sent (ns); none if never.
+        last_send_ns: Option<u64>,
+    },
+    /// The window was restored to `ssthresh` at the end of CWR or recovery (`CA_EVENT_COMPLETE_CWR`).
+    CompleteCwr,
+    /// Retransmission timeout (`CA_EVENT_LOSS`).
+    Loss,
+}
+
+/// The connection as its congestion control sees it.
+#[derive(Debug, Clone)]
+pub struct Conn {
+    /// Congestion window, packets, at least 1.
+    pub cwnd: u32,
+    /// Fraction of the next increase (`snd_cwnd_cnt`).
+    pub cwnd_cnt: u32,
+    /// Slow-start threshold, packets.
+    pub ssthresh: u32,
+    /// Window when the present reduction began.
+    pub prior_cwnd: u32,
+    /// Packets sent and not cumulatively acknowledged.
+    pub packets_out: u32,
+    /// Of those, selectively acknowledged.
+    pub sacked_out: u32,
+    /// Of those, thought lost.
+    pub lost_out: u32,
+    /// Of those, retransmitted and not yet acknowledged.
+    pub retrans_out: u32,
+    /// Most packets in flight in the last window (`max_packets_out`).
+    pub max_packets_out: u32,
+    /// The sender was held back by cwnd in the last window.
+    pub is_cwnd_limited: bool,
+    /// First unacknowledged segment.
+    pub snd_una: u32,
+    /// Next segment to be sent for the first time.
+    pub snd_nxt: u32,
+    /// Bytes of payload in a full segment.
+    pub mss: u32,
+    /// Smoothed round-trip time, microseconds times 8; 0 before the first sample.
+    pub srtt_us: u32,
+    /// Windowed minimum round-trip time, microseconds (300 s window); `u32::MAX` before the first sample.
+    pub min_rtt_us: u32,
+    /// Packets delivered so far, SACKed ones included.
+    pub delivered: u32,
+    /// Time of the latest delivery (ns).
+    pub delivered_ns: u64,
+    /// Packets marked lost so far.
+    pub lost: u32,
+    /// If not 0: the connection is application-limited until `delivered` passes this.
+    pub app_limited: u32,
+    /// Pacing rate, bytes a second; `u64::MAX` before it is known.
+    pub pacing_rate: u64,
+    /// The sender spaces packets out at `pacing_rate` (`sk_pacing_status != SK_PACING_NONE`).
+    pub pacing: bool,
+    /// Earliest time the pacer lets the next packet go (`tcp_wstamp_ns`, ns); one in the past means now.
+    pub edt_ns: u64,
+    /// Congestion state.
+    pub ca_state: CaState,
+}
+
+impl Default for Conn {
+    fn default() -> Self {
+        Conn {
+            cwnd: 10,
+            cwnd_cnt: 0,
+            ssthresh: INFINITE_SSTHRESH,
+            prior_cwnd: 0,
+            packets_out: 0,
+            sacked_out: 0,
+            lost_out: 0,
+            retrans_out: 0,
+            max_packets_out: 0,
+            is_cwnd_limited: false,
+            snd_una: 0,
+            snd_nxt: 0,
+            mss: 1448,
+            srtt_us: 0,
+            min_rtt_us: u32::MAX,
+            delivered: 0,
+            delivered_ns: 0,
+            lost: 0,
+            app_limited: 0,
+            pacing_rate: u64::MAX,
+            pacing: false,
+            edt_ns: 0,
+            ca_state: CaState::Open,
+        }
+    }
+}
+
+impl Conn {
+    /// Packets in the network, by the sender's reckoning (`tcp_packets_in_flight`).
+    #[inline]
+    pub fn in_flight(&self) -> u32 {
+        (self.packets_out + self.retrans_out).saturating_sub(self.sacked_out + self.lost_out)
+    }
+    /// `tcp_in_slow_start`.
+    #[inline]
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+    /// `tcp_is_cwnd_limited`: may the window grow?
+    #[inline]
+    pub fn cwnd_limited(&self) -> bool {
+        self.is_cwnd_limited || (self.in_slow_start() && self.cwnd < 2 * self.max_packets_out)
+    }
+    /// `tcp_slow_start`: grow by `acked` up to `ssthresh`; what is left of `acked`.
+    #[inline]
+    pub fn slow_start(&mut self, acked: u32) -> u32 {
+        let cwnd = (self.cwnd + acked).min(self.ssthresh);
+        let left = acked - (cwnd - self.cwnd);
+        self.cwnd = cwnd;
+        left
+    }
+    /// `tcp_cong_avoid_ai`: one packet for every `w` acknowledged.
+    #[inline]
+    pub fn cong_avoid_ai(&mut self, w: u32, acked: u32) {
+        // A credit left from a larger w is spent at once.
+        if self.cwnd_cnt >= w {
+            self.cwnd_cnt = 0;
+            self.cwnd += 1;
+        }
+        self.cwnd_cnt += acked;
+        if self.cwnd_cnt >= w {
+            let delta = self.cwnd_cnt / w;
+            self.cwnd_cnt -= delta * w;
+            self.cwnd += delta;
+        }
+    }
+}
+
+/// What one ACK taught about the path (`struct rate_sample`).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RateSample {
+    /// `delivered` when the most recently sent of the newly delivered packets was sent.
+    pub prior_delivered: u32,
+    /// Time of the delivery that `prior_delivered` counts (ns); 0: no sample.
+    pub prior_ns: u64,
+    /// Packets delivered over `interval_us`; below 0: no valid sample.
+    pub delivered: i32,
+    /// Length of the sample, microseconds; below 0: no valid sample.
+    pub interval_us: i64,
+    /// Round-trip time of the last packet newly (s)acked, microseconds; below 0: unknown.
+    pub rtt_us: i64,
+    /// Packets newly marked lost on this ACK.
+    pub losses: u32,
+    /// Packets newly acknowledged or SACKed on this ACK.
+    pub acked_sacked: u32,
+    /// Packets in flight before this ACK.
+    pub prior_in_flight: u32,
+    /// The sample was taken from an application-limited phase.
+    pub is_app_limited: bool,
+    /// The ACK is likely a delayed one for a single segment (`is_ack_delayed`).
+    pub is_ack_delayed: bool,
+}
+
+/// A congestion control by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// RFC 6582's window rule, Linux's `reno`.
+    NewReno,
+    /// RFC 9438 in Linux's integers.
+    Cubic,
+    /// BBR version 1, as in Linux.
+    Bbr,
+}
+
+impl Kind {
+    /// Every congestion control, in the order of lists.
+    pub const ALL: [Kind; 3] = [Kind::NewReno, Kind::Cubic, Kind::Bbr];
+    /// The name in scenario files and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::NewReno => "newreno",
+            Kind::Cubic => "cubic",
+            Kind::Bbr => "bbr",
+        }
+    }
+    /// The congestion control of that name.
+    pub fn from_name(name: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|k| k.name() == name)
+    }
+    /// One line for lists: what it is and its source.
+    pub fn about(self) -> (&'static str, &'static str) {
+        match self {
+            Kind::NewReno => ("additive increase, halving on loss", "RFC 5681, RFC 6582; Linux tcp_cong.c"),
+            Kind::Cubic => ("cubic window growth, HyStart", "RFC 9438; Linux tcp_cubic.c"),
+            Kind::Bbr => (
+                "model of bandwidth and RTT, paced (version 1)",
+                "Cardwell et al., ACM Queue 14(5), 2016; Linux tcp_bbr.c",
+            ),
+        }
+    }
+}
+
+/// Choices that differ between TCP flavours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flavour {
+    /// CUBIC's Reno-friendly region (RFC 9438 section 4.3). ns-3.34 has none.
+    pub cubic_tcp_friendly: bool,
+    /// BBR's pacing margin in percent below the estimated bandwidth (Linux: 1).
+    pub bbr_pacing_margin_percent: u32,
+    /// BBR looks for policers ("long-term" sampling). ns-3's does not.
+    pub bbr_policer: bool,
+    /// BBR budgets for bursts of several segments (TSO); else for single ones, as ns-3's.
+    pub bbr_tso: bool,
+}
+
+impl Flavour {
+    /// Linux.
+    pub const LINUX: Flavour =
+        Flavour { cubic_tcp_friendly: true, bbr_pacing_margin_percent: 1, bbr_policer: true, bbr_tso: true };
+    /// The Titrate artifact's ns-3.34.
+    pub const NS3: Flavour = Flavour {
+        cubic_tcp_friendly: false,
+        bbr_pacing_margin_percent: 1,
+        bbr_policer: false,
+        bbr_tso: false,
+    };
+}
+
+/// A running congestion control. Enum dispatch: no virtual call per packet.
+#[derive(Debug, Clone)]
+pub enum Cca {
+    /// See [`NewReno`].
+    NewReno(NewReno),
+    /// See [`Cubic`].
+    Cubic(Cubic),
+    /// See [`Bbr`].
+    Bbr(Box<Bbr>),
+}
+
+macro_rules! each {
+    ($self:ident, $x:ident => $e:expr) => {
+        match $self {
+            Cca::NewReno($x) => $e,
+            Cca::Cubic($x) => $e,
+            Cca::Bbr($x) => $e,
+        }
+    };
+}
+
+impl Cca {
+    /// Starts a control on an established connection (handshake RTT already in `conn`).
+    /// `random` is a 32-bit draw for controls that dither (BBR's cycle phase); each
+    /// call that may draw again takes its own.
+    pub fn new(kind: Kind, flavour: Flavour, conn: &mut Conn, now_ns: u64) -> Cca {
+        match kind {
+            Kind::NewReno => Cca::NewReno(NewReno::new()),
+            Kind::Cubic => Cca::Cubic(Cubic::new(flavour, conn, now_ns)),
+            Kind::Bbr => Cca::Bbr(Box::new(Bbr::new(flavour, conn, now_ns))),
+        }
+    }
+    /// Has its own control of cwnd and pacing (`cong_control`), replacing PRR and congestion avoidance.
+    #[inline]
+    pub fn has_cong_control(&self) -> bool {
+        matches!(self, Cca::Bbr(_))
+    }
+    /// `cong_control`: called on every ACK, only when [`Cca::has_cong_control`].
+    #[inline]
+    pub fn cong_control(&mut self, c: &mut Conn, rs: &RateSample, now_ns: u64, random: u32) {
+        if let Cca::Bbr(b) = self {
+            b.cong_control(c, rs, now_ns, random)
+        }
+    }
+    /// `cong_avoid`: `acked` packets were newly acknowledged and the window may grow.
+    #[inline]
+    pub fn cong_avoid(&mut self, c: &mut Conn, acked: u32, now_ns: u64) {
+        match self {
+            Cca::NewReno(x) => x.cong_avoid(c, acked),
+            Cca::Cubic(x) => x.cong_avoid(c, acked, now_ns),
+            Cca::Bbr(_) => {}
+        }
+    }
+    /// `pkts_acked`: an ACK gave a round-trip sample (microseconds, > 0).
+    #[inline]
+    pub fn pkts_acked(&mut self, c: &mut Conn, rtt_us: u32, now_ns: u64) {
+        if let Cca::Cubic(x) = self {
+            x.pkts_acked(c, rtt_us, now_ns)
+        }
+    }
+    /// `ssthresh`: the threshold to set on loss or ECN echo.
+    pub fn ssthresh(&mut self, c: &mut Conn) -> u32 {
+        each!(self, x => x.ssthresh(c))
+    }
+    /// `undo_cwnd`: the window to restore when a loss was spurious.
+    pub fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
+        each!(self, x => x.undo_cwnd(c))
+    }
+    /// `set_state`: called before `c.ca_state` changes to `new`.
+    pub fn set_state(&mut self, c: &mut Conn, new: CaState, now_ns: u64) {
+        match self {
+            Cca::NewReno(_) => {}
+            Cca::Cubic(x) => x.set_state(c, new, now_ns),
+            Cca::Bbr(x) => x.set_state(c, new),
+        }
+    }
+    /// `cwnd_event`.
+    pub fn event(&mut self, c: &mut Conn, event: Event, now_ns: u64) {
+        match self {
+            Cca::NewReno(_) => {}
+            Cca::Cubic(x) => x.event(event, now_ns),
+            Cca::Bbr(x) => x.event(c, event, now_ns),
+        }
+    }
+    /// `min_tso_segs`: the smallest burst the sender builds, packets (Linux's default: 2).
+    #[inline]
+    pub fn min_tso_segs(&self, c: &Conn) -> u32 {
+        match self {
+            Cca::Bbr(_) => Bbr::min_tso_segs(c),
+            _ => 2,
+        }
+    }
+}

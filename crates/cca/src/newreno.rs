@@ -1,0 +1,41 @@
+//! NewReno's window rules: RFC 5681 section 3.1 as Linux's `reno` counts them.
+//! (What makes it *New*Reno, RFC 6582's partial ACKs, is the sender's loss recovery.)
+
+use crate::Conn;
+
+/// Additive increase of one packet a round trip, halving on loss. Stateless: all it needs is in [`Conn`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NewReno;
+
+impl NewReno {
+    /// A fresh control.
+    pub fn new() -> NewReno {
+        NewReno
+    }
+
+    /// `acked` packets were newly acknowledged: slow start below `ssthresh`, one packet a window above.
+    #[inline]
+    pub fn cong_avoid(&mut self, c: &mut Conn, acked: u32) {
+        if !c.cwnd_limited() {
+            return;
+        }
+        let mut left = acked;
+        if c.in_slow_start() {
+            left = c.slow_start(acked);
+            if left == 0 {
+                return;
+            }
+        }
+        c.cong_avoid_ai(c.cwnd, left);
+    }
+
+    /// Half the window, at least 2 packets (RFC 5681 equation 4, with cwnd for FlightSize as in Linux).
+    pub fn ssthresh(&mut self, c: &mut Conn) -> u32 {
+        (c.cwnd / 2).max(2)
+    }
+
+    /// The window before the spurious reduction.
+    pub fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
+        c.cwnd.max(c.prior_cwnd)
+    }
+}

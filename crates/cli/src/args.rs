@@ -1,0 +1,192 @@
+//! The command line: what can be asked, and the help that says so.
+
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Compare queue managers (AQM) on a link, in a simulator that behaves as Linux's TCP does.
+#[derive(Debug, Parser)]
+#[command(
+    name = "queuewright",
+    version,
+    propagate_version = true,
+    disable_help_subcommand = true,
+    after_help = "\
+Examples:
+  queuewright compare --rate 100mbit --rtt 20ms..80ms --flows 10xcubic,4xbbr
+  queuewright run examples/home.toml
+  queuewright explain titrate
+
+Exit codes: 0 done, 1 a run failed, 2 wrong input, 130 interrupted (what had finished is kept)."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Compare queue managers on a link that is described by flags
+    Compare(Compare),
+    /// Run a scenario file
+    Run(Run),
+    /// List disciplines, congestion controls and their parameters
+    List(List),
+    /// Explain a queue manager or a congestion control
+    Explain(Explain),
+    /// Check a scenario file and say in words what would run
+    Check(Check),
+    /// Print a completion script for a shell
+    Completions(Completions),
+    /// Write man pages into a folder
+    #[command(hide = true)]
+    Man(Man),
+}
+
+/// `compare`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Units are tc's: 20mbit (not Mbps), 5ms, 1500b, 45kb, 1000p (packets), 2bdp.
+A range is drawn per flow: 20ms..80ms. Options follow a colon: 4xbbr:rtt=5ms,
+1xcubic:size=10mb, codel:target=10ms:ecn=true, static:threshold=1bdp. The results'
+folder holds the same as a scenario file, to run and change with `queuewright run`.
+
+Examples:
+  Ten CUBIC and four BBR flows and a 2 Mbit/s stream, four queue managers, three seeds:
+    queuewright compare --rate 100mbit --rtt 20ms..80ms --flows 10xcubic,4xbbr,1xcbr:2mbit \\
+        --aqm droptail,codel,pie,titrate --buffer 2bdp --duration 60s --warmup 10s --seeds 1..3
+  A cellular link, from a file with one delivery opportunity (ms) a line:
+    queuewright compare --trace Verizon-LTE-short.down --rtt 40ms --flows 1xcubic --buffer 1000p
+  Just the mean delays, for a script:
+    queuewright compare --rate 20mbit --rtt 40ms --flows 2xcubic --json |
+        jq '.runs[] | {discipline, seed, ms: .ports[0].sojourn_ms.mean}'")]
+pub struct Compare {
+    /// Rate of the bottleneck, such as 100mbit
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<String>,
+    /// Follow a file of delivery opportunities instead of a rate
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<String>,
+    /// Round-trip time of the flows without queues: one value or a range
+    #[arg(long, value_name = "TIME")]
+    pub rtt: Option<String>,
+    /// Flows: COUNTxCONTROL for TCP, COUNTxcbr:RATE and COUNTxpoisson:RATE for UDP
+    #[arg(long, value_name = "LIST")]
+    pub flows: Option<String>,
+    /// Queue managers to compare [default: droptail,codel,pie,titrate]
+    #[arg(long, value_name = "LIST")]
+    pub aqm: Option<String>,
+    /// Buffer: bytes (45kb), packets (1000p) or rate times mean RTT (2bdp) [default: 2bdp]
+    #[arg(long, value_name = "SIZE")]
+    pub buffer: Option<String>,
+    /// Length of a run, warm-up included [default: 60s]
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<String>,
+    /// Time at the start that no measure counts [default: a sixth of the duration]
+    #[arg(long, value_name = "TIME")]
+    pub warmup: Option<String>,
+    /// Seeds, each a run of its own: 1..3, or 1,2,3 [default: 1]
+    #[arg(long, value_name = "LIST")]
+    pub seeds: Option<String>,
+    /// Whose TCP: linux, or ns3 as published ns-3 studies had it [default: linux]
+    #[arg(long, value_name = "STACK")]
+    pub stack: Option<String>,
+    /// Where results go and how.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `run`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  queuewright run examples/home.toml
+  queuewright run examples/home.toml --aqm codel,titrate --seeds 1..10
+  queuewright run examples/cellular.toml --trace Verizon-LTE-short.down
+  queuewright run examples/home.toml --json > results.json")]
+pub struct Run {
+    /// Scenario file (docs/scenario.md)
+    #[arg(value_name = "FILE")]
+    pub scenario: PathBuf,
+    /// Queue managers, instead of the file's
+    #[arg(long, value_name = "LIST")]
+    pub aqm: Option<String>,
+    /// Seeds, instead of the file's: 1..3, or 1,2,3
+    #[arg(long, value_name = "LIST")]
+    pub seeds: Option<String>,
+    /// Trace of delivery opportunities, instead of the file's link rate
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<String>,
+    /// Where results go and how.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Flags that `compare` and `run` share.
+#[derive(Debug, Args)]
+pub struct Output {
+    /// Print the results as one JSON object, and write no folder unless --out is given
+    #[arg(long)]
+    pub json: bool,
+    /// Folder in which each comparison gets a dated folder of its own [default: queuewright-results]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Runs at a time [default: one per core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+}
+
+/// `list`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  queuewright list
+  queuewright list --json | jq -r '.disciplines[].name'")]
+pub struct List {
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `explain`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  queuewright explain titrate
+  queuewright explain cubic")]
+pub struct Explain {
+    /// Name of a discipline or a congestion control (see `queuewright list`)
+    pub name: String,
+}
+
+/// `check`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  queuewright check examples/home.toml && echo it would run")]
+pub struct Check {
+    /// Scenario file (docs/scenario.md)
+    #[arg(value_name = "FILE")]
+    pub scenario: PathBuf,
+}
+
+/// `completions`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  queuewright completions bash > ~/.local/share/bash-completion/completions/queuewright
+  queuewright completions zsh > ~/.zfunc/_queuewright
+  queuewright completions fish > ~/.config/fish/completions/queuewright.fish")]
+pub struct Completions {
+    /// Shell
+    pub shell: clap_complete::Shell,
+}
+
+/// `man`
+#[derive(Debug, Args)]
+pub struct Man {
+    /// Folder, made if it is not there
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+}

@@ -1,0 +1,134 @@
+//! `list` and `explain`: what there is to choose from.
+
+use queuewright_aqm::{Param, ParamKind, Value, registry};
+use queuewright_cca::Kind;
+use serde_json::json;
+use std::fmt::Write;
+
+/// Disciplines, their parameters and the congestion controls, as a table.
+pub fn list() -> String {
+    let mut out = String::from("DISCIPLINES\n");
+    for info in registry() {
+        let _ = writeln!(out, "\n{}: {}", info.name, info.about);
+        let _ = writeln!(out, "  source: {}", info.source);
+        let mut rows: Vec<[String; 5]> =
+            vec![["parameter", "default", "allowed", "unit", "source"].map(String::from)];
+        rows.extend(
+            info.params
+                .iter()
+                .map(|p| [p.name.into(), p.display(p.default), p.allowed(), unit(p).into(), p.source.into()]),
+        );
+        if rows.len() > 1 {
+            table(&mut out, &rows);
+        }
+    }
+    out.push_str("\nCONGESTION CONTROLS\n\n");
+    let rows: Vec<[String; 3]> = Kind::ALL
+        .iter()
+        .map(|k| {
+            let (about, source) = k.about();
+            [k.name(), about, source].map(String::from)
+        })
+        .collect();
+    table(&mut out, &rows);
+    out.push_str("\nMore on each: queuewright explain NAME\n");
+    out
+}
+
+/// [`list`] for programs.
+pub fn list_json() -> String {
+    let number = |p: &Param, v: Value| match p.kind {
+        ParamKind::Flag | ParamKind::Choice(_) => serde_json::Value::Null,
+        _ => p.display(v).into(),
+    };
+    let disciplines: Vec<_> = registry()
+        .iter()
+        .map(|info| {
+            let parameters: Vec<_> = info
+                .params
+                .iter()
+                .map(|p| {
+                    json!({
+                        "name": p.name,
+                        "about": p.about,
+                        "unit": unit(p),
+                        "default": p.display(p.default),
+                        "min": number(p, p.min),
+                        "max": number(p, p.max),
+                        "allowed": p.allowed(),
+                        "source": p.source,
+                    })
+                })
+                .collect();
+            json!({
+                "name": info.name,
+                "title": info.title,
+                "about": info.about,
+                "source": info.source,
+                "parameters": parameters,
+            })
+        })
+        .collect();
+    let controls: Vec<_> = Kind::ALL
+        .iter()
+        .map(|k| {
+            let (about, source) = k.about();
+            json!({ "name": k.name(), "about": about, "source": source })
+        })
+        .collect();
+    let all = json!({ "disciplines": disciplines, "congestion_controls": controls });
+    format!("{all:#}\n")
+}
+
+/// A page on one discipline or congestion control; the error names the nearest.
+pub fn explain(name: &str) -> Result<String, String> {
+    if let Some(info) = queuewright_aqm::find(name) {
+        return Ok(format!(
+            "{}\n\nRanges, defaults and sources of the parameters: queuewright list\n",
+            info.explain.trim_end()
+        ));
+    }
+    if let Some(kind) = Kind::from_name(name) {
+        let (about, source) = kind.about();
+        return Ok(format!(
+            "# {name}\n\nTCP congestion control: {about}.\nSource: {source}.\n\n\
+             Use it as `--flows 10x{name}`, or in a scenario file as `cca = \"{name}\"`.\n"
+        ));
+    }
+    let names: Vec<&str> =
+        registry().iter().map(|info| info.name).chain(Kind::ALL.iter().map(|k| k.name())).collect();
+    let near = names
+        .iter()
+        .map(|n| (strsim::damerau_levenshtein(&name.to_lowercase(), n), n))
+        .min()
+        .filter(|(distance, n)| *distance <= 1 + n.len() / 3);
+    let hint = match near {
+        Some((_, n)) => format!("; did you mean \"{n}\"?"),
+        None => ".".into(),
+    };
+    Err(format!("nothing is called {name:?}{hint} There are: {}", names.join(", ")))
+}
+
+/// The unit in words of people: a pure number has none.
+fn unit(p: &Param) -> &'static str {
+    match p.kind {
+        ParamKind::Flag => "flag",
+        ParamKind::Choice(_) => "choice",
+        _ if p.unit.is_empty() => "number",
+        _ => p.unit,
+    }
+}
+
+/// Columns as wide as their widest cell, two spaces apart, the last as it is.
+fn table<const N: usize>(out: &mut String, rows: &[[String; N]]) {
+    let width = |c: usize| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..N).map(width).collect();
+    for row in rows {
+        let mut line = String::from("  ");
+        for (cell, width) in row.iter().zip(&widths) {
+            let _ = write!(line, "{cell:width$}  ");
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+}

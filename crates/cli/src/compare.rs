@@ -1,0 +1,206 @@
+//! `compare` and `run`: every run of a scenario, and what comes of it.
+
+use crate::args::Output;
+use crate::matrix::{Step, run_all};
+use crate::words::plural;
+use crate::{Failure, print};
+use indicatif::{ProgressBar, ProgressStyle};
+use queuewright_report::{Folder, TableStyle, table};
+use queuewright_results::{Results, Run, SCHEMA};
+use queuewright_scenario::{LinkRate, RunSpec, Scenario};
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::available_parallelism;
+use std::{env, fs, process};
+
+/// Makes the scenario's runs, prints a table or JSON, and writes the folder unless
+/// only JSON was asked for. What has finished is kept, whatever happens to the rest.
+pub fn compare(scenario: &Scenario, output: &Output) -> Result<(), Failure> {
+    let specs = scenario.runs()?;
+    let header = Results {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION").into(),
+        scenario: scenario.to_json(),
+        runs: Vec::new(),
+    };
+    let mut kept = match (&output.out, output.json) {
+        (None, true) => Kept::Memory(BTreeMap::new()),
+        (out, _) => {
+            let base = out.as_deref().unwrap_or(Path::new("queuewright-results"));
+            Kept::Folder(Box::new(folder(base, scenario, &header, specs.len())?))
+        }
+    };
+    let stop = on_interrupt()?;
+    let jobs = match output.jobs {
+        Some(n) => n.into(),
+        None => available_parallelism().map_or(1, |n| n.get()),
+    };
+    let mut progress = Progress::new(&specs);
+    let mut failed = None;
+    let work = |i: usize, at: &dyn Fn(f64)| queuewright_sim::run(&specs[i], &stop, at);
+    run_all(specs.len(), jobs, &stop, work, |i, step| {
+        let error = match step {
+            Step::At(at) => return progress.at(i, at),
+            Step::Done(Err(queuewright_sim::Error::Stopped)) => return,
+            Step::Done(Err(e)) => {
+                let spec = &specs[i];
+                format!("{} with seed {}: {e}", spec.discipline.label, spec.seed)
+            }
+            Step::Done(Ok(run)) => {
+                progress.done(i);
+                match kept.add(i, run) {
+                    Ok(()) => return,
+                    Err(e) => e.to_string(),
+                }
+            }
+        };
+        failed.get_or_insert(error);
+        stop.store(true, Ordering::Relaxed);
+    });
+    progress.end();
+
+    let (results, report) = kept.finish(header)?;
+    let finished = results.runs.len();
+    if output.json {
+        print(&results.to_json())?;
+    } else if finished > 0 {
+        print(&table(&results, terminal()))?;
+        if finished < specs.len() {
+            print(&format!(
+                "incomplete: {finished} of {} runs finished; each row is over those\n",
+                specs.len()
+            ))?;
+        }
+    }
+    if let (Some(path), false) = (&report, output.json) {
+        print(&format!("\nreport: {}\n", path))?;
+    }
+    let finished = format!("{finished} of {} finished", plural(specs.len(), "run"));
+    match failed {
+        Some(error) => Err(Failure::Run(format!("{error}; {finished}"))),
+        None if stop.load(Ordering::Relaxed) => Err(Failure::Interrupted(format!("interrupted; {finished}"))),
+        None => Ok(()),
+    }
+}
+
+/// Where finished runs go.
+enum Kept {
+    /// By place in the scenario: for JSON alone.
+    Memory(BTreeMap<usize, Run>),
+    Folder(Box<Folder>),
+}
+
+impl Kept {
+    fn add(&mut self, place: usize, mut run: Run) -> Result<(), queuewright_report::Error> {
+        match self {
+            Kept::Memory(runs) => {
+                run.detail = Default::default();
+                runs.insert(place, run);
+                Ok(())
+            }
+            Kept::Folder(folder) => folder.add_run(place, run),
+        }
+    }
+
+    /// All of them in the scenario's order, and the report's path.
+    fn finish(self, header: Results) -> Result<(Results, Option<String>), Failure> {
+        match self {
+            Kept::Memory(runs) => {
+                let runs = runs.into_values().collect();
+                Ok((Results { runs, ..header }, None))
+            }
+            Kept::Folder(mut folder) => {
+                let report = folder.finish().map_err(|e| Failure::Run(e.to_string()))?;
+                let report = report.display().to_string();
+                Ok((folder.results().clone(), Some(report)))
+            }
+        }
+    }
+}
+
+/// A new dated folder under `base` that stands alone: a trace is copied into it.
+fn folder(base: &Path, scenario: &Scenario, header: &Results, total: usize) -> Result<Folder, Failure> {
+    let name = scenario.name.as_deref().unwrap_or("compare");
+    let input = |e: queuewright_report::Error| Failure::Input(format!("--out: {e}"));
+    let LinkRate::Trace(trace) = &scenario.link.rate else {
+        return Folder::create(base, name, &scenario.to_toml(), header, total).map_err(input);
+    };
+    let mut copy = scenario.clone();
+    let mut file = trace.clone();
+    file.given = "trace.txt".into();
+    copy.link.rate = LinkRate::Trace(file);
+    let mut folder = Folder::create(base, name, &copy.to_toml(), header, total).map_err(input)?;
+    let content =
+        fs::read(&trace.path).map_err(|e| Failure::Run(format!("{}: {e}", trace.path.display())))?;
+    folder.add_file("trace.txt", &content).map_err(|e| Failure::Run(e.to_string()))?;
+    Ok(folder)
+}
+
+/// Colour and width of the table on this standard output.
+fn terminal() -> TableStyle {
+    if !io::stdout().is_terminal() {
+        return TableStyle::default();
+    }
+    TableStyle {
+        color: env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+        width: terminal_size::terminal_size().map(|(w, _)| w.0.into()),
+    }
+}
+
+/// What Ctrl-C (or SIGTERM) sets; a second one ends the program at once.
+fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&stop);
+    ctrlc::set_handler(move || {
+        if set.swap(true, Ordering::Relaxed) {
+            process::exit(130);
+        }
+    })
+    .map_err(|e| Failure::Run(format!("Ctrl-C cannot be caught: {e}")))?;
+    Ok(stop)
+}
+
+/// A bar on a terminal; nothing elsewhere. It counts simulated milliseconds of all runs.
+struct Progress {
+    bar: ProgressBar,
+    /// Length of a run, simulated ms.
+    run_ms: f64,
+    /// How far each run has got, simulated ms.
+    at_ms: Vec<u64>,
+    done: usize,
+}
+
+impl Progress {
+    fn new(specs: &[RunSpec]) -> Self {
+        let run_ms = specs.first().map_or(0.0, |s| s.duration_ns as f64 / 1e6);
+        let bar = ProgressBar::new((run_ms * specs.len() as f64) as u64);
+        let style = "[{wide_bar}] {percent:>3}%  {msg}  {speed}  {eta} left";
+        if let Ok(style) = ProgressStyle::with_template(style) {
+            let speed = |state: &indicatif::ProgressState, w: &mut dyn std::fmt::Write| {
+                let _ = write!(w, "{:.0} x real time", state.per_sec() / 1e3);
+            };
+            bar.set_style(style.with_key("speed", speed).progress_chars("=> "));
+        }
+        bar.set_message(format!("0/{} runs", specs.len()));
+        Progress { bar, run_ms, at_ms: vec![0; specs.len()], done: 0 }
+    }
+
+    fn at(&mut self, item: usize, at: f64) {
+        let now = (self.run_ms * at.clamp(0.0, 1.0)) as u64;
+        self.bar.inc(now.saturating_sub(self.at_ms[item]));
+        self.at_ms[item] = self.at_ms[item].max(now);
+    }
+
+    fn done(&mut self, item: usize) {
+        self.at(item, 1.0);
+        self.done += 1;
+        self.bar.set_message(format!("{}/{} runs", self.done, self.at_ms.len()));
+    }
+
+    fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}

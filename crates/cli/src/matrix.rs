@@ -1,0 +1,95 @@
+//! The runs of a comparison on all cores.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+/// What the listener of [`run_all`] hears of an item.
+#[derive(Debug, PartialEq)]
+pub enum Step<R> {
+    /// It has got so far, 0..=1.
+    At(f64),
+    /// It is done.
+    Done(R),
+}
+
+/// Runs `work` on the items 0..`count`, `jobs` at a time; once `stop` is set, no
+/// more are begun. `work` is given the item and what to call, with 0..=1, as it
+/// gets on; `hear` is told of that and of the results, on this thread, as they
+/// come: in no order.
+pub fn run_all<R: Send>(
+    count: usize,
+    jobs: usize,
+    stop: &AtomicBool,
+    work: impl Fn(usize, &dyn Fn(f64)) -> R + Sync,
+    mut hear: impl FnMut(usize, Step<R>),
+) {
+    let next = AtomicUsize::new(0);
+    let (tell, told) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..jobs.min(count) {
+            let (tell, next, work) = (tell.clone(), &next, &work);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    let item = next.fetch_add(1, Ordering::Relaxed);
+                    if item >= count {
+                        break;
+                    }
+                    // The listener outlives the workers: telling cannot fail.
+                    let at = |at| {
+                        let _ = tell.send((item, Step::At(at)));
+                    };
+                    let result = work(item, &at);
+                    let _ = tell.send((item, Step::Done(result)));
+                }
+            });
+        }
+        drop(tell);
+        for (item, step) in told {
+            hear(item, step);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::time::Duration;
+
+    #[test]
+    fn every_item_is_done_once_on_any_number_of_threads() {
+        for jobs in [1, 2, 7, 1000] {
+            let stop = AtomicBool::new(false);
+            let mut done = BTreeMap::new();
+            let mut steps = 0;
+            let work = |i: usize, at: &dyn Fn(f64)| {
+                // The first take longest: they finish out of order.
+                thread::sleep(Duration::from_millis(if i < 3 { 20 } else { 1 }));
+                at(0.5);
+                i * i
+            };
+            run_all(20, jobs, &stop, work, |i, step| match step {
+                Step::At(_) => steps += 1,
+                Step::Done(r) => assert_eq!(done.insert(i, r), None),
+            });
+            let expected: BTreeMap<_, _> = (0..20).map(|i| (i, i * i)).collect();
+            assert_eq!(done, expected, "jobs {jobs}");
+            assert_eq!(steps, 20);
+        }
+    }
+
+    #[test]
+    fn a_stop_begins_no_more() {
+        let stop = AtomicBool::new(false);
+        let mut done = 0;
+        let work = |i, _: &dyn Fn(f64)| stop.store(i >= 4, Ordering::Relaxed);
+        run_all(100, 1, &stop, work, |_, _| done += 1);
+        assert_eq!(done, 5);
+    }
+
+    #[test]
+    fn nothing_to_do_is_done_at_once() {
+        run_all(0, 4, &AtomicBool::new(false), |_, _| {}, |_, _| panic!("heard of nothing"));
+    }
+}

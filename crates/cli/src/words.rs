@@ -1,0 +1,194 @@
+//! A scenario in words: what `check` prints.
+
+use queuewright_scenario::spec::{Rate, RunSpec, Stack};
+use queuewright_scenario::units::{Range, Unit};
+use queuewright_scenario::{LinkRate, Scenario, Sends};
+use std::fmt::Write;
+
+/// What would run, for people. `runs` are the scenario's.
+pub fn scenario(s: &Scenario, runs: &[RunSpec]) -> String {
+    let mut out = String::new();
+    if let Some(name) = &s.name {
+        let _ = writeln!(out, "{name}");
+    }
+    let _ = writeln!(out, "  link   {}", link(s, runs));
+    for (i, flows) in s.flows.iter().enumerate() {
+        let label = if i == 0 { "flows" } else { "" };
+        let _ = writeln!(out, "  {label:5}  {}", group(flows));
+    }
+    for (i, d) in s.disciplines.iter().enumerate() {
+        let label = if i == 0 { "queue" } else { "" };
+        let set: Vec<String> =
+            d.settings.iter().map(|(name, value)| format!("{name} {}", value.show())).collect();
+        let mut line = d.label.clone();
+        if d.label != d.name {
+            let _ = write!(line, ": {}", d.name);
+        }
+        if !set.is_empty() {
+            let _ = write!(line, " with {}", set.join(", "));
+        }
+        let _ = writeln!(out, "  {label:5}  {line}");
+    }
+    let stack = match s.run.stack {
+        Stack::Linux => "TCP as in Linux",
+        Stack::Ns3 => "TCP as published ns-3 studies had it",
+    };
+    let _ = writeln!(
+        out,
+        "  run    {}, of which the first {} do not count; {stack}",
+        Unit::Time.show(s.run.duration_ns),
+        Unit::Time.show(s.run.warmup_ns),
+    );
+    let _ = writeln!(
+        out,
+        "{} in all ({} x {}), up to {} packets",
+        plural(runs.len(), "run"),
+        plural(s.disciplines.len(), "discipline"),
+        plural(s.run.seeds.len(), "seed"),
+        round(runs.iter().map(capacity_packets).sum()),
+    );
+    out
+}
+
+fn link(s: &Scenario, runs: &[RunSpec]) -> String {
+    let mut out = match &s.link.rate {
+        LinkRate::Constant(bps) => Unit::Rate.show(*bps),
+        LinkRate::Schedule(steps) => {
+            let rates = steps.iter().map(|(_, bps)| *bps);
+            format!(
+                "scheduled, {} from {} to {}",
+                plural(steps.len(), "rate"),
+                Unit::Rate.show(rates.clone().min().unwrap_or(0)),
+                Unit::Rate.show(rates.max().unwrap_or(0)),
+            )
+        }
+        LinkRate::Trace(file) => {
+            let t = &file.trace;
+            let bits = t.opportunities_ns.len() as f64 * 12_000.0;
+            format!(
+                "as {} ({:.3} Mbit/s over {:.1} s, then again)",
+                file.given,
+                bits / (t.period_ns as f64 / 1e9) / 1e6,
+                t.period_ns as f64 / 1e9
+            )
+        }
+    };
+    if s.link.delay_ns > 0 {
+        let _ = write!(out, ", {} to the receivers", Unit::Time.show(s.link.delay_ns));
+    }
+    let _ = write!(out, ", buffer {}", s.link.buffer.show());
+    let bytes = runs.iter().flat_map(|r| &r.ports).map(|p| p.limit_bytes);
+    if let (Some(min), Some(max)) = (bytes.clone().min(), bytes.max())
+        && matches!(s.link.buffer, queuewright_scenario::units::Size::Bdp(_))
+    {
+        let kilobytes = |b: u64| format!("{:.1}", b as f64 / 1e3);
+        match min == max {
+            true => write!(out, " = {} kB", kilobytes(min)),
+            false => write!(out, " = {} to {} kB", kilobytes(min), kilobytes(max)),
+        }
+        .unwrap_or_default();
+    }
+    out
+}
+
+fn group(f: &queuewright_scenario::Flows) -> String {
+    let mut out = count(f.count);
+    match &f.sends {
+        Sends::Tcp { ccas, size_bytes, ecn } => {
+            let total: u32 = ccas.iter().map(|(_, w)| w).sum();
+            let names: Vec<String> = match ccas.as_slice() {
+                [(one, _)] => vec![one.name().into()],
+                all => all
+                    .iter()
+                    .map(|(k, w)| format!("{} {:.0}%", k.name(), 100.0 * f64::from(*w) / f64::from(total)))
+                    .collect(),
+            };
+            let _ = write!(out, " {}", names.join(", "));
+            if let Some(size) = size_bytes {
+                let _ = write!(out, " of {}", Unit::Bytes.show_range(*size));
+            }
+            let _ = write!(out, ", base RTT {}", Unit::Time.show_range(f.rtt_ns));
+            if *ecn {
+                out.push_str(", ECN");
+            }
+        }
+        Sends::Cbr { bps, packet_bytes } => {
+            let _ = write!(
+                out,
+                " UDP at a constant {} in packets of {packet_bytes}b",
+                Unit::Rate.show_range(*bps)
+            );
+        }
+        Sends::Poisson { bps, packet_bytes } => {
+            let _ = write!(
+                out,
+                " UDP with exponential gaps, {} on average in packets of {packet_bytes}b",
+                Unit::Rate.show_range(*bps)
+            );
+        }
+    }
+    if f.start_ns != Range::one(0) {
+        let _ = write!(out, ", starting at {}", Unit::Time.show_range(f.start_ns));
+    }
+    if let Some(stop) = f.stop_ns {
+        let _ = write!(out, ", until {}", Unit::Time.show_range(stop));
+    }
+    if let Some(access) = f.access_bps {
+        let _ = write!(out, ", access {}", Unit::Rate.show_range(access));
+    }
+    if f.jitter_ns != Range::one(0) {
+        let _ = write!(out, ", jitter {}", Unit::Time.show_range(f.jitter_ns));
+    }
+    out
+}
+
+fn count(range: Range) -> String {
+    match range.min == range.max {
+        true => range.min.to_string(),
+        false => format!("{} to {}", range.min, range.max),
+    }
+}
+
+/// `1 run`, `2 runs`.
+pub fn plural(n: usize, what: &str) -> String {
+    match n {
+        1 => format!("1 {what}"),
+        _ => format!("{n} {what}s"),
+    }
+}
+
+/// Full packets that the links of a run could carry: what its length is made of.
+fn capacity_packets(run: &RunSpec) -> f64 {
+    let packet_bits = f64::from(1500 + run.overhead_bytes) * 8.0;
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let mut packets = 0.0;
+    for port in &run.ports {
+        packets += match &port.rate {
+            Rate::Constant(bps) => *bps as f64 * seconds(run.duration_ns) / packet_bits,
+            Rate::Schedule(steps) => {
+                let ends = steps.iter().skip(1).map(|(from, _)| *from);
+                let ends = ends.chain([run.duration_ns]);
+                let bits = steps.iter().zip(ends).map(|((from, bps), end)| {
+                    let length = end.min(run.duration_ns).saturating_sub(*from);
+                    *bps as f64 * seconds(length)
+                });
+                bits.sum::<f64>() / packet_bits
+            }
+            Rate::Trace(t) => {
+                let periods = run.duration_ns as f64 / t.period_ns as f64;
+                t.opportunities_ns.len() as f64 * periods
+            }
+        };
+    }
+    packets
+}
+
+/// Two digits are enough to know how long to wait.
+fn round(x: f64) -> String {
+    match x {
+        x if x >= 1e9 => format!("{:.1} billion", x / 1e9),
+        x if x >= 1e6 => format!("{:.1} million", x / 1e6),
+        x if x >= 1e4 => format!("{:.0} thousand", x / 1e3),
+        x => format!("{x:.0}"),
+    }
+}

@@ -1,0 +1,480 @@
+//! The program as users meet it: what it prints, where, and how it exits.
+
+use serde_json::Value;
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Two disciplines, two seeds, a moment.
+const SMALL: &str = r#"
+name = "small"
+[link]
+rate = "10mbit"
+buffer = "2bdp"
+[[flows]]
+count = 3
+cca = "cubic"
+rtt = "20ms..40ms"
+[queue]
+disciplines = ["droptail", "codel"]
+[run]
+duration = "3s"
+warmup = "1s"
+seeds = [1, 2]
+"#;
+
+/// A folder of its own with `small.toml` in it.
+fn folder() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    fs::write(dir.path().join("small.toml"), SMALL).expect("small.toml");
+    dir
+}
+
+fn queuewright(dir: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_queuewright"));
+    command.current_dir(dir).args(args).stdin(Stdio::null());
+    command
+}
+
+fn output(dir: &Path, args: &[&str]) -> Output {
+    queuewright(dir, args).output().expect("the program starts")
+}
+
+/// Standard output of a command that must succeed and say nothing else.
+fn stdout(dir: &Path, args: &[&str]) -> String {
+    let out = output(dir, args);
+    let stderr = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(0), "{args:?}: {stderr}");
+    assert_eq!(stderr, "", "{args:?}");
+    String::from_utf8(out.stdout).expect("UTF-8")
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+#[test]
+fn help_of_every_command() {
+    let dir = folder();
+    let mut all = stdout(dir.path(), &["--help"]);
+    for command in ["compare", "run", "list", "explain", "check", "completions"] {
+        let help = stdout(dir.path(), &[command, "--help"]);
+        assert!(help.contains("\nExamples:\n"), "{command} --help has no examples");
+        all += &format!("\n=== {command}\n{help}");
+    }
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn version() {
+    let dir = folder();
+    let expected = format!("queuewright {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(stdout(dir.path(), &["--version"]), expected);
+}
+
+#[test]
+fn wrong_uses() {
+    let dir = folder();
+    let at = dir.path();
+    fs::write(at.join("empty.toml"), "").expect("empty.toml");
+    fs::write(at.join("typo.toml"), SMALL.replace("buffer", "bufer")).expect("typo.toml");
+    fs::write(at.join("unit.toml"), SMALL.replace("10mbit", "10Mbps")).expect("unit.toml");
+    fs::write(at.join("cut.toml"), &SMALL[..40]).expect("cut.toml");
+    fs::write(at.join("binary.toml"), [0xff, 0xfe, 0]).expect("binary.toml");
+    fs::write(at.join("words.trace"), "one\ntwo\n").expect("words.trace");
+    fs::write(at.join("file"), "").expect("file");
+    let link = ["--rate", "10mbit", "--rtt", "20ms", "--flows", "1xcubic"];
+    let cases: &[(&str, &[&str])] = &[
+        ("", &[]),
+        ("", &["comparr"]),
+        ("", &["--nonsense"]),
+        ("", &["compare", "--rat", "10mbit"]),
+        ("", &["compare", "--rate"]),
+        ("", &["compare"]),
+        ("", &["compare", "--rate", "10mbit"]),
+        ("", &["compare", "--rate", "10mbit", "--flows", "1xcubic"]),
+        ("", &["compare", "--rate", "10Mbps", "--rtt", "20ms", "--flows", "1xcubic"]),
+        ("", &["compare", "--rate", "99999999999gbit", "--rtt", "20ms", "--flows", "1xcubic"]),
+        ("", &["compare", "--rate", "-1mbit", "--rtt", "20ms", "--flows", "1xcubic"]),
+        ("", &["compare", "--rate", "10mbit", "--rtt", "80ms..20ms", "--flows", "1xcubic"]),
+        ("", &["compare", "--rate", "10mbit", "--rtt", "20ms", "--flows", "99999999xcubic"]),
+        ("", &["compare", "--rate", "10mbit", "--rtt", "20ms", "--flows", "cubik"]),
+        ("", &["compare", "--rate", "10mbit", "--rtt", "20ms", "--flows", "1xcbr"]),
+        ("link", &["--rate", "20mbit"]),
+        ("link", &["--trace", "missing.trace"]),
+        ("link", &["--aqm", "codle"]),
+        ("link", &["--aqm", "codel,codel"]),
+        ("link", &["--aqm", "codel:target=-5ms"]),
+        ("link", &["--aqm", "codel:tarjet=5ms"]),
+        ("link", &["--aqm", ""]),
+        ("link", &["--buffer", "0p"]),
+        ("link", &["--buffer", "2"]),
+        ("link", &["--duration", "0s"]),
+        ("link", &["--duration", "5s", "--warmup", "5s"]),
+        ("link", &["--duration", "1000000000s"]),
+        ("link", &["--seeds", "0..0x"]),
+        ("link", &["--seeds", "3..1"]),
+        ("link", &["--seeds", "1,1"]),
+        ("link", &["--seeds", "1..99999999999"]),
+        ("link", &["--seeds", "99999999999999999999999"]),
+        ("link", &["--stack", "bsd"]),
+        ("link", &["--jobs", "0"]),
+        ("link", &["--jobs", "many"]),
+        ("link", &["--out", "file"]),
+        ("", &["compare", "--trace", "words.trace", "--rtt", "20ms", "--flows", "1xcubic"]),
+        ("", &["compare", "--trace", "empty.toml", "--rtt", "20ms", "--flows", "1xcubic"]),
+        ("", &["compare", "--trace", ".", "--rtt", "20ms", "--flows", "1xcubic"]),
+        ("", &["run"]),
+        ("", &["run", "missing.toml"]),
+        ("", &["run", "."]),
+        ("", &["run", "empty.toml"]),
+        ("", &["run", "typo.toml"]),
+        ("", &["run", "unit.toml"]),
+        ("", &["run", "cut.toml"]),
+        ("", &["run", "binary.toml"]),
+        ("", &["run", "small.toml", "other.toml"]),
+        ("", &["run", "small.toml", "--aqm", "pi"]),
+        ("", &["run", "small.toml", "--out", "file/below"]),
+        ("", &["check", "typo.toml"]),
+        ("", &["explain"]),
+        ("", &["explain", "codle"]),
+        ("", &["explain", "something"]),
+        ("", &["list", "codel"]),
+        ("", &["completions", "tcsh"]),
+        ("", &["man", "file"]),
+    ];
+    let mut all = String::new();
+    for (base, args) in cases {
+        let mut line = match *base {
+            "link" => [&["compare"][..], &link].concat(),
+            _ => Vec::new(),
+        };
+        line.extend(*args);
+        let out = output(at, &line);
+        let stderr = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{line:?}: {stderr}");
+        assert!(out.stdout.is_empty(), "{line:?} wrote to standard output");
+        assert!(stderr.starts_with("error: "), "{line:?}: {stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{line:?}: {stderr}");
+        assert!(stderr.len() < 500, "{line:?}: {stderr}");
+        let shown = if *base == "link" { "compare ..." } else { "" };
+        all += &format!("$ queuewright {}\n{stderr}\n", [&[shown], *args].concat().join(" ").trim());
+    }
+    insta::assert_snapshot!(all);
+    assert!(!at.join("queuewright-results").exists(), "a wrong use left a folder");
+}
+
+#[test]
+fn check_says_in_words_what_would_run() {
+    let dir = folder();
+    insta::assert_snapshot!(stdout(dir.path(), &["check", "small.toml"]), @r"
+    small
+      link   10mbit, buffer 2bdp = 72.6 to 78.8 kB
+      flows  3 cubic, base RTT 20ms..40ms
+      queue  droptail
+             codel
+      run    3s, of which the first 1s do not count; TCP as in Linux
+    4 runs in all (2 disciplines x 2 seeds), up to 9908 packets
+    ");
+    assert!(!dir.path().join("queuewright-results").exists());
+}
+
+#[test]
+fn list_names_everything_with_unit_range_default_and_source() {
+    let dir = folder();
+    let text = stdout(dir.path(), &["list"]);
+    let all = json(&stdout(dir.path(), &["list", "--json"]));
+    let names = |key: &str| -> Vec<String> {
+        let list = all[key].as_array().expect("a list");
+        list.iter().map(|d| d["name"].as_str().expect("a name").to_string()).collect()
+    };
+    assert_eq!(names("disciplines"), ["droptail", "static", "codel", "pie", "titrate"]);
+    assert_eq!(names("congestion_controls"), ["newreno", "cubic", "bbr"]);
+    for d in all["disciplines"].as_array().expect("a list") {
+        assert!(text.contains(&format!("\n{}: ", d["name"].as_str().expect("a name"))));
+        for p in d["parameters"].as_array().expect("a list") {
+            for key in ["name", "about", "unit", "default", "allowed", "source"] {
+                let value = p[key].as_str().expect("text");
+                assert!(!value.is_empty(), "{d} {key}");
+                assert!(key == "about" || text.contains(value), "{value} is not in the table");
+            }
+        }
+    }
+}
+
+#[test]
+fn explain_has_a_page_for_every_name() {
+    let dir = folder();
+    for name in ["droptail", "static", "codel", "pie", "titrate"] {
+        let page = stdout(dir.path(), &["explain", name]);
+        assert!(page.starts_with("# ") && page.lines().count() > 10, "{name}: {page}");
+    }
+    for name in ["newreno", "cubic", "bbr"] {
+        let page = stdout(dir.path(), &["explain", name]);
+        assert!(page.starts_with(&format!("# {name}\n")) && page.contains("Source: "), "{page}");
+    }
+}
+
+#[test]
+fn completions_for_every_shell() {
+    let dir = folder();
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = stdout(dir.path(), &["completions", shell]);
+        assert!(script.contains("queuewright") && script.contains("warmup"), "{shell}");
+    }
+    let script = stdout(dir.path(), &["completions", "bash"]);
+    fs::write(dir.path().join("complete"), script).expect("complete");
+    let parsed = Command::new("bash").arg("-n").arg(dir.path().join("complete")).status();
+    assert!(parsed.expect("bash starts").success());
+}
+
+#[test]
+fn man_pages_for_every_command() {
+    let dir = folder();
+    assert_eq!(stdout(dir.path(), &["man", "pages"]), "");
+    let mut names: Vec<_> = fs::read_dir(dir.path().join("pages"))
+        .expect("pages")
+        .map(|e| e.expect("an entry").file_name().into_string().expect("UTF-8"))
+        .collect();
+    names.sort();
+    let commands = ["-check", "-compare", "-completions", "-explain", "-list", "-run", ""];
+    assert_eq!(names, commands.map(|c| format!("queuewright{c}.1")));
+    let page = fs::read_to_string(dir.path().join("pages/queuewright-compare.1")).expect("a page");
+    assert!(page.contains(".SH OPTIONS") && page.contains("Examples:"), "{page}");
+}
+
+#[test]
+fn run_prints_a_table_and_keeps_a_dated_folder() {
+    let dir = folder();
+    let table = stdout(dir.path(), &["run", "small.toml"]);
+    for name in ["droptail", "codel"] {
+        assert!(table.contains(name), "{table}");
+    }
+    let report = table.lines().last().expect("a last line");
+    let report = report.strip_prefix("report: ").expect("the report's path");
+    let kept = dir.path().join(report).parent().expect("a folder").to_path_buf();
+    for file in ["report.html", "results.json", "manifest.json", "scenario.toml", "runs.csv"] {
+        assert!(kept.join(file).metadata().expect(file).len() > 0, "{file} is empty");
+    }
+    let manifest = json(&fs::read_to_string(kept.join("manifest.json")).expect("manifest"));
+    assert_eq!(manifest["complete"], true);
+
+    // The folder's scenario is the same scenario, and nothing is overwritten.
+    let again = kept.join("scenario.toml").display().to_string();
+    stdout(dir.path(), &["run", &again]);
+    let entries = fs::read_dir(dir.path().join("queuewright-results")).expect("results");
+    assert_eq!(entries.count(), 3, "two folders and latest");
+    let latest = dir.path().join("queuewright-results/latest/results.json");
+    let second = json(&fs::read_to_string(latest).expect("latest"));
+    let first = json(&fs::read_to_string(kept.join("results.json")).expect("results"));
+    assert_eq!(without_clocks(first), without_clocks(second));
+}
+
+/// What depends on the machine, out.
+fn without_clocks(mut results: Value) -> Value {
+    for run in results["runs"].as_array_mut().expect("runs") {
+        for key in ["wall_s", "packets_per_s"] {
+            assert!(run[key].take().is_number(), "no {key}");
+        }
+    }
+    results
+}
+
+#[test]
+fn json_is_the_same_on_any_number_of_threads() {
+    let dir = folder();
+    let run = |jobs: &str| stdout(dir.path(), &["run", "small.toml", "--json", "--jobs", jobs]);
+    let one = without_clocks(json(&run("1")));
+    for jobs in ["2", "5"] {
+        assert_eq!(without_clocks(json(&run(jobs))), one, "--jobs {jobs}");
+    }
+    let runs = one["runs"].as_array().expect("runs");
+    let order: Vec<_> = runs.iter().map(|r| (r["discipline"].as_str(), r["seed"].as_u64())).collect();
+    let expected = [("droptail", 1), ("droptail", 2), ("codel", 1), ("codel", 2)];
+    assert_eq!(order, expected.map(|(d, s)| (Some(d), Some(s))));
+    assert!(!dir.path().join("queuewright-results").exists(), "--json left a folder");
+}
+
+#[test]
+fn json_writes_a_folder_where_it_is_asked_to() {
+    let dir = folder();
+    let printed = stdout(dir.path(), &["run", "small.toml", "--json", "--out", "here/below"]);
+    let kept = dir.path().join("here/below/latest/results.json");
+    assert_eq!(fs::read_to_string(kept).expect("results").trim_end(), printed.trim_end());
+}
+
+#[test]
+fn compare_and_its_scenario_file_are_the_same() {
+    let dir = folder();
+    let compared = json(&stdout(
+        dir.path(),
+        &[
+            "compare",
+            "--rate",
+            "10mbit",
+            "--rtt",
+            "20ms..40ms",
+            "--flows",
+            "3xcubic",
+            "--aqm",
+            "droptail,codel",
+            "--buffer",
+            "2bdp",
+            "--duration",
+            "3s",
+            "--warmup",
+            "1s",
+            "--seeds",
+            "1..2",
+            "--json",
+        ],
+    ));
+    let ran = json(&stdout(dir.path(), &["run", "small.toml", "--json"]));
+    assert_eq!(without_clocks(compared.clone())["runs"], without_clocks(ran.clone())["runs"]);
+    assert_eq!(compared["scenario"]["hash"], ran["scenario"]["hash"]);
+}
+
+#[test]
+fn flags_take_the_place_of_what_the_file_says() {
+    let dir = folder();
+    let trace: String = (0..2000).map(|ms| format!("{ms}\n")).collect();
+    fs::write(dir.path().join("steady.trace"), trace).expect("steady.trace");
+    let args = ["run", "small.toml", "--aqm", "pie", "--seeds", "7", "--trace", "steady.trace"];
+    let results = json(&stdout(dir.path(), &[&args[..], &["--json", "--out", "out"]].concat()));
+    let runs = results["runs"].as_array().expect("runs");
+    assert_eq!(runs.len(), 1);
+    assert_eq!(runs[0]["discipline"], "pie");
+    assert_eq!(runs[0]["seed"], 7);
+    // A folder made from a trace stands alone.
+    let kept = dir.path().join("out/latest/scenario.toml").display().to_string();
+    fs::remove_file(dir.path().join("steady.trace")).expect("remove");
+    let again = json(&stdout(dir.path(), &["run", &kept, "--json"]));
+    assert_eq!(without_clocks(again)["runs"], without_clocks(results)["runs"]);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let dir = folder();
+    // More than a pipe holds.
+    let args = [
+        "compare",
+        "--rate",
+        "10mbit",
+        "--rtt",
+        "20ms",
+        "--flows",
+        "400xcubic",
+        "--aqm",
+        "droptail,codel",
+        "--duration",
+        "1s",
+        "--json",
+    ];
+    let mut child = queuewright(dir.path(), &args)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut first = [0; 1];
+    child.stdout.take().expect("stdout").read_exact(&mut first).expect("a byte");
+    let out = child.wait_with_output().expect("it ends");
+    assert_eq!(String::from_utf8_lossy(&out.stderr), "");
+    assert_eq!(out.status.code(), Some(0));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error() {
+    let dir = folder();
+    let full = fs::File::options().write(true).open("/dev/full").expect("/dev/full");
+    let out = queuewright(dir.path(), &["list"]).stdout(full).output().expect("the program starts");
+    assert_eq!(out.status.code(), Some(1));
+    let stderr = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(stderr, "error: standard output: No space left on device (os error 28)\n");
+}
+
+/// Waits until `ready`, for a minute at most.
+fn wait_for(what: &str, mut ready: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !ready() {
+        assert!(start.elapsed() < Duration::from_secs(60), "waited a minute for {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn interrupt(pid: u32) {
+    let sent = Command::new("kill").args(["-INT", &pid.to_string()]).status();
+    assert!(sent.expect("kill starts").success());
+}
+
+#[cfg(unix)]
+#[test]
+fn interrupted_it_keeps_what_has_finished() {
+    let dir = folder();
+    // Hours of runs, each short.
+    let child = queuewright(dir.path(), &["run", "small.toml", "--seeds", "1..2000", "--jobs", "2"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let kept = dir.path().join("queuewright-results/latest");
+    let runs = || {
+        let text = fs::read_to_string(kept.join("results.json")).ok()?;
+        Some(json(&text)["runs"].as_array()?.len())
+    };
+    wait_for("a finished run", || runs().is_some_and(|n| n > 0));
+    interrupt(child.id());
+    let asked = Instant::now();
+    let out = child.wait_with_output().expect("it ends");
+    assert!(asked.elapsed() < Duration::from_secs(20), "it took {:?} to end", asked.elapsed());
+    let stderr = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(130), "{stderr}");
+    let n = runs().expect("readable results");
+    assert_eq!(stderr, format!("error: interrupted; {n} of 4000 runs finished\n"));
+    let manifest = json(&fs::read_to_string(kept.join("manifest.json")).expect("manifest"));
+    assert_eq!(manifest["complete"], false);
+    assert_eq!(manifest["runs_finished"], n);
+    assert!(kept.join("report.html").exists());
+    let stdout = String::from_utf8_lossy(&out.stdout);
+    assert!(stdout.contains("droptail") && stdout.contains("report: "), "{stdout}");
+}
+
+#[cfg(unix)]
+#[test]
+fn interrupted_in_the_middle_of_a_run_it_ends_at_once() {
+    let dir = folder();
+    let args = [
+        "compare",
+        "--rate",
+        "1gbit",
+        "--rtt",
+        "20ms",
+        "--flows",
+        "10xcubic",
+        "--aqm",
+        "codel",
+        "--duration",
+        "20000s",
+        "--jobs",
+        "1",
+        "--json",
+    ];
+    let child = queuewright(dir.path(), &args)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    thread::sleep(Duration::from_secs(1));
+    interrupt(child.id());
+    let asked = Instant::now();
+    let out = child.wait_with_output().expect("it ends");
+    assert!(asked.elapsed() < Duration::from_secs(20), "it took {:?} to end", asked.elapsed());
+    let stderr = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(130), "{stderr}");
+    assert_eq!(stderr, "error: interrupted; 0 of 1 run finished\n");
+    let results = json(&String::from_utf8_lossy(&out.stdout));
+    assert_eq!(results["runs"], Value::Array(Vec::new()));
+}

@@ -1,0 +1,282 @@
+//! The results folder: dated, never overwritten, readable at every moment.
+
+use crate::{csv, html, thin};
+use queuewright_results::{Results, Run};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Samples of a time series that stay in memory for the pictures; the CSV has all.
+const KEPT_SAMPLES: usize = 2000;
+
+/// A file or folder could not be written.
+#[derive(Debug)]
+pub struct Error {
+    /// What was tried, such as `create`.
+    pub action: &'static str,
+    /// The file or folder.
+    pub path: PathBuf,
+    /// Why it failed.
+    pub source: io::Error,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot {} {}: {}", self.action, self.path.display(), self.source)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
+
+/// A results folder that is being filled:
+///
+/// ```text
+/// <base>/latest -> the newest folder
+/// <base>/<YYYY-MM-DD>-<HHMMSS>-<name>[-n]/
+///     manifest.json   version, scenario hash, when, which runs, every file with size and SHA-256
+///     scenario.toml   the scenario as given
+///     results.json    the result object
+///     runs.csv groups.csv flows.csv cdf.csv series/<label>-seed<k>.csv
+///     report.html     the pictures
+/// ```
+///
+/// Each file is written beside its name and renamed, so it is whole at every
+/// moment; only `report.html` waits for [`Folder::finish`].
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    name: String,
+    created: String,
+    scenario_toml: String,
+    total: usize,
+    results: Results,
+    /// Place in the scenario of each run in `results`, rising.
+    places: Vec<usize>,
+    /// Size and SHA-256 of every file, by path inside the folder.
+    files: BTreeMap<String, (usize, String)>,
+    /// Runs that the sheets on disk lack.
+    pending: usize,
+}
+
+impl Folder {
+    /// Makes a new folder under `base` (made if missing), dated in local time, and
+    /// points `latest` at it. `header` gives version and scenario; runs in it are
+    /// ignored. `total` is the number of runs to come.
+    ///
+    /// # Errors
+    /// When a folder or file cannot be made.
+    pub fn create(
+        base: &Path,
+        name: &str,
+        scenario_toml: &str,
+        header: &Results,
+        total: usize,
+    ) -> Result<Folder, Error> {
+        let now = jiff::Zoned::now();
+        let stem = format!("{}-{}", now.strftime("%Y-%m-%d-%H%M%S"), file_name(name));
+        fs::create_dir_all(base).map_err(error("create", base))?;
+        let path = create_new(base, &stem)?;
+        let series = path.join("series");
+        fs::create_dir(&series).map_err(error("create", &series))?;
+        let mut folder = Folder {
+            name: name.into(),
+            created: now.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+            scenario_toml: scenario_toml.into(),
+            total,
+            results: Results { runs: Vec::new(), ..header.clone() },
+            places: Vec::with_capacity(total),
+            files: BTreeMap::new(),
+            pending: 0,
+            path,
+        };
+        folder.write("scenario.toml", scenario_toml.as_bytes())?;
+        folder.write_sheets()?;
+        folder.link_latest(base);
+        Ok(folder)
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The runs so far, in scenario order. Their time series are thinned to what
+    /// pictures need.
+    pub fn results(&self) -> &Results {
+        &self.results
+    }
+
+    /// Keeps a file that the scenario needs, such as a link's trace, under `name` (a
+    /// plain file name). The manifest lists it from the next writing on.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn add_file(&mut self, name: &str, content: &[u8]) -> Result<(), Error> {
+        self.write(&file_name(name), content)
+    }
+
+    /// Adds a finished run. `place` is its place in the scenario's order (a run
+    /// added again at its place replaces the first). Its series is written at once;
+    /// the sheets, `results.json` and the manifest too for the first 15 runs, then
+    /// whenever more than a sixteenth of the runs is new.
+    ///
+    /// # Errors
+    /// When a file cannot be written; the run is part of the results nevertheless.
+    pub fn add_run(&mut self, place: usize, mut run: Run) -> Result<(), Error> {
+        let series = csv::series(&run);
+        let has_series = !run.detail.series.time_s.is_empty();
+        let label = file_name(&run.discipline);
+        let seed = run.seed;
+        thin::series(&mut run.detail.series, KEPT_SAMPLES);
+        match self.places.binary_search(&place) {
+            Ok(i) => self.results.runs[i] = run,
+            Err(i) => {
+                self.places.insert(i, place);
+                self.results.runs.insert(i, run);
+            }
+        }
+        if has_series {
+            let mut file = format!("series/{label}-seed{seed}.csv");
+            // Labels that differ only in what file names cannot hold.
+            let mut n = 2;
+            while self.files.contains_key(&file) {
+                file = format!("series/{label}-seed{seed}-{n}.csv");
+                n += 1;
+            }
+            self.write(&file, series.as_bytes())?;
+        }
+        // Every run at first; of many, when a sixteenth is new: each writing holds them all.
+        self.pending += 1;
+        if self.pending > self.results.runs.len() / 16 { self.write_sheets() } else { Ok(()) }
+    }
+
+    /// Writes everything for the last time, the report too, and returns the
+    /// report's path. To be called after an interrupt as well: the manifest then
+    /// says that the folder is not complete.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn finish(&mut self) -> Result<PathBuf, Error> {
+        let page = html(&self.results, &self.scenario_toml);
+        self.write("report.html", page.as_bytes())?;
+        self.write_sheets()?;
+        Ok(self.path.join("report.html"))
+    }
+
+    fn write_sheets(&mut self) -> Result<(), Error> {
+        self.write("results.json", self.results.to_json().as_bytes())?;
+        self.write("runs.csv", csv::runs(&self.results).as_bytes())?;
+        self.write("groups.csv", csv::groups(&self.results).as_bytes())?;
+        self.write("flows.csv", csv::flows(&self.results).as_bytes())?;
+        self.write("cdf.csv", csv::cdf(&self.results).as_bytes())?;
+        self.write_manifest()?;
+        self.pending = 0;
+        Ok(())
+    }
+
+    fn write_manifest(&mut self) -> Result<(), Error> {
+        let files: Vec<_> = self
+            .files
+            .iter()
+            .map(|(path, (bytes, sha256))| json!({"path": path, "bytes": bytes, "sha256": sha256}))
+            .collect();
+        let runs: Vec<_> = self
+            .results
+            .runs
+            .iter()
+            .map(|run| json!({"discipline": run.discipline, "seed": run.seed}))
+            .collect();
+        let manifest = json!({
+            "schema": 1,
+            "name": self.name,
+            "version": self.results.version,
+            "created": self.created,
+            "scenario_hash": self.results.scenario.get("hash"),
+            "complete": runs.len() >= self.total,
+            "runs_total": self.total,
+            "runs_finished": runs.len(),
+            "runs": runs,
+            "files": files,
+        });
+        let path = self.path.join("manifest.json");
+        replace(&path, format!("{manifest:#}\n").as_bytes())
+    }
+
+    fn write(&mut self, file: &str, content: &[u8]) -> Result<(), Error> {
+        replace(&self.path.join(file), content)?;
+        let hash = Sha256::digest(content);
+        let hash = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.files.insert(file.into(), (content.len(), hash));
+        Ok(())
+    }
+
+    /// Points `latest` at this folder. A convenience: file systems without links
+    /// and a `latest` that is not a link are left alone.
+    fn link_latest(&self, base: &Path) {
+        let (Some(own), link) = (self.path.file_name(), base.join("latest")) else {
+            return;
+        };
+        if link.symlink_metadata().is_ok_and(|m| !m.is_symlink()) {
+            return;
+        }
+        let fresh = base.join(format!(".latest-{}", own.to_string_lossy()));
+        #[cfg(unix)]
+        if std::os::unix::fs::symlink(own, &fresh).is_ok() && fs::rename(&fresh, &link).is_err() {
+            let _ = fs::remove_file(&fresh);
+        }
+    }
+}
+
+fn error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    let path = path.to_path_buf();
+    move |source| Error { action, path, source }
+}
+
+/// Makes `base/stem`, or `base/stem-2`, `-3`, ... if that is taken.
+fn create_new(base: &Path, stem: &str) -> Result<PathBuf, Error> {
+    let mut path = base.join(stem);
+    for n in 2.. {
+        match fs::create_dir(&path) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                path = base.join(format!("{stem}-{n}"));
+            }
+            made => {
+                made.map_err(error("create", &path))?;
+                break;
+            }
+        }
+    }
+    Ok(path)
+}
+
+/// Writes a file whole or not at all: a reader sees the old or the new content.
+fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
+    let mut fresh = path.as_os_str().to_owned();
+    fresh.push(".part");
+    let fresh = PathBuf::from(fresh);
+    fs::write(&fresh, content).map_err(error("write", path))?;
+    fs::rename(&fresh, path).map_err(error("write", path))
+}
+
+/// A name as part of a file name: letters, digits, `.`, `_`, `-`; at most 60.
+fn file_name(name: &str) -> String {
+    let plain: String = name
+        .chars()
+        .map(|c| match c {
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '.' | '_' | '-' => c,
+            _ => '-',
+        })
+        .take(60)
+        .collect();
+    // Not hidden, not a parent folder, not an option on a command line.
+    let plain = plain.trim_start_matches(['.', '-']);
+    if plain.is_empty() { "run".into() } else { plain.into() }
+}

@@ -1,0 +1,208 @@
+//! The report: one HTML file that needs no network.
+//!
+//! Pictures are plotly.js figures; its source comes with the `plotly` crate and
+//! stands once in the page. A content security policy in the page forbids the
+//! browser every fetch, whatever the page may hold.
+
+mod figures;
+mod over_time;
+
+use crate::summary::{self, Better};
+use figures::{Figure, Pool};
+use queuewright_results::Results;
+use std::fmt::Write;
+
+/// Colours for disciplines in the style sheet (`--c0`...).
+const COLORS: usize = 8;
+/// Colours for groups of flows (`--g0`...).
+const GROUP_COLORS: usize = 6;
+
+/// The report as one self-contained HTML page of about 5 MB: summary, pictures with
+/// their explanations, and the scenario. `scenario_toml` is echoed in it.
+pub fn html(results: &Results, scenario_toml: &str) -> String {
+    let mut pool = Pool::default();
+    let figures = figures::all(results, &mut pool);
+    let mut page = String::with_capacity(8 << 20);
+    page += concat!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; ",
+        "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:\">\n",
+        "<title>Queue managers compared</title>\n<style>\n",
+        include_str!("report.css"),
+        "</style>\n</head>\n<body>\n"
+    );
+    head(&mut page, results, &figures);
+    summary_tables(&mut page, results);
+    for figure in &figures {
+        let _ = write!(
+            page,
+            "<section>\n<h2 id=\"{0}-title\">{1}</h2>\n{2}\n<div class=\"plot\" id=\"{0}\" role=\"img\" \
+             aria-label=\"{1}\"></div>\n</section>\n",
+            figure.id,
+            escape(&figure.title),
+            figure.words
+        );
+    }
+    scenario(&mut page, results, scenario_toml);
+    page += WORDS;
+    page += "<script type=\"application/json\" id=\"data\">";
+    page += &script_safe(&figures::data(&pool, &figures));
+    page += "</script>\n<script>";
+    page += plotly_js();
+    page += concat!("</script>\n<script>\n", include_str!("report.js"), "</script>\n</body>\n</html>\n");
+    page
+}
+
+fn head(page: &mut String, results: &Results, figures: &[Figure]) {
+    let text = |key: &str| results.scenario.get(key).and_then(|value| value.as_str()).map(escape);
+    let _ = write!(
+        page,
+        "<header>\n<h1>Queue managers compared{}</h1>\n<p>{}</p>\n<p class=\"muted\">{}. Queuewright {}.</p>\n\
+         <noscript><p>The pictures need JavaScript; the table below does not.</p></noscript>\n<nav>\
+         <a href=\"#summary\">Summary</a>",
+        text("name").map(|name| format!(": {name}")).unwrap_or_default(),
+        text("description").unwrap_or_default(),
+        escape(&summary::conditions(results)),
+        escape(&results.version)
+    );
+    for figure in figures {
+        let _ = write!(page, " <a href=\"#{}-title\">{}</a>", figure.id, escape(&figure.title));
+    }
+    *page += " <a href=\"#scenario\">Scenario</a> <a href=\"#words\">Words</a></nav>\n</header>\n";
+}
+
+fn summary_tables(page: &mut String, results: &Results) {
+    *page += "<section>\n<h2 id=\"summary\">Summary</h2>\n<p>One row for each queue manager. A good one \
+              keeps the link busy (high utilisation) while packets wait little (low sojourn time). Each \
+              value is the mean over the seeds";
+    if summary::seeds(results).len() > 1 {
+        *page += " ± half of the range they span: differences smaller than that may be luck";
+    }
+    *page += ". The best of a column is tinted and starred.</p>\n";
+    let labels = summary::labels(results);
+    let ports = summary::ports(results);
+    for port in &ports {
+        let columns = summary::columns(results, port);
+        *page += "<div class=\"scroll\"><table>";
+        if ports.len() > 1 {
+            let _ = write!(page, "<caption>Port {}</caption>", escape(port));
+        }
+        *page += "<thead><tr><th scope=\"col\">discipline</th>";
+        for column in &columns {
+            let _ = write!(
+                page,
+                "<th scope=\"col\">{} {}<br><small>{}</small></th>",
+                column.measure.name,
+                column.measure.part,
+                match (column.unit, column.measure.better) {
+                    ("", Better::High) => "of 1, high is good".into(),
+                    (unit, Better::High) => format!("{unit}, high is good"),
+                    (unit, Better::Low) => format!("{unit}, low is good"),
+                    (unit, Better::Neither) => unit.to_string(),
+                }
+            );
+        }
+        *page += "</tr></thead>\n<tbody>\n";
+        for (i, label) in labels.iter().enumerate() {
+            let _ = write!(
+                page,
+                "<tr><th scope=\"row\"><span class=\"swatch\" style=\"background:var(--c{})\"></span>{}</th>",
+                i % COLORS,
+                escape(label)
+            );
+            for column in &columns {
+                let cell = &column.cells[i];
+                let _ = write!(
+                    page,
+                    "<td{}>{}{}",
+                    if cell.best { " class=\"best\"" } else { "" },
+                    cell.mean,
+                    if cell.best { " ★" } else { "" }
+                );
+                if !cell.plus_minus.is_empty() {
+                    let _ = write!(page, "<br><small>±{}</small>", cell.plus_minus);
+                }
+                *page += "</td>";
+            }
+            *page += "</tr>\n";
+        }
+        *page += "</tbody></table></div>\n";
+    }
+    *page += "</section>\n";
+}
+
+fn scenario(page: &mut String, results: &Results, scenario_toml: &str) {
+    *page += "<section>\n<h2 id=\"scenario\">Scenario</h2>\n<p>What was run. The same scenario and seeds give \
+              the same results on any machine.</p>\n";
+    if !scenario_toml.trim().is_empty() {
+        let _ = writeln!(
+            page,
+            "<details open><summary>Scenario file</summary><pre>{}</pre></details>",
+            escape(scenario_toml)
+        );
+    }
+    let _ = writeln!(
+        page,
+        "<details><summary>The same as JSON, with its hash</summary><pre>{}</pre></details>",
+        escape(&format!("{:#}", results.scenario))
+    );
+    *page += "<details><summary>Parameters of the queue managers</summary><div class=\"scroll\"><table>\n";
+    for label in summary::labels(results) {
+        let Some(run) = summary::runs_of(results, label).next() else { continue };
+        let parameters: Vec<String> =
+            run.parameters.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        let _ = writeln!(
+            page,
+            "<tr><th scope=\"row\">{}</th><td class=\"words\">{}</td></tr>",
+            escape(label),
+            escape(&parameters.join(", "))
+        );
+    }
+    *page += "</table></div></details>\n</section>\n";
+}
+
+/// What the words mean, for a first reader.
+const WORDS: &str = "<section>\n<h2 id=\"words\">Words</h2>\n<dl>\n\
+<dt>Discipline, queue manager</dt><dd>The rule by which a port decides which waiting packets to send, to mark \
+or to drop.</dd>\n\
+<dt>Utilisation</dt><dd>The share of the link's capacity that carried packets.</dd>\n\
+<dt>Sojourn time</dt><dd>How long a packet waited in the queue, from its arrival to the start of its \
+transmission. p95: 95 % of the packets waited no longer than this; p99: 99 %.</dd>\n\
+<dt>Drops, marks</dt><dd>The share of the arriving packets that was thrown away, or marked to ask the sender \
+to slow down (ECN).</dd>\n\
+<dt>Goodput</dt><dd>Data that reached the applications, each byte counted once.</dd>\n\
+<dt>Jain's index</dt><dd>Fairness among the flows: 1 if all have the same goodput, 1/n if one of n has it \
+all.</dd>\n\
+<dt>Warm-up</dt><dd>The front of every run, in which flows start; it is in the pictures over time but not in \
+any number.</dd>\n\
+<dt>Seed</dt><dd>A number that fixes every random choice of a run. Several seeds show how much of a \
+difference is luck.</dd>\n\
+</dl>\n</section>\n";
+
+/// The source of plotly.js.
+fn plotly_js() -> &'static str {
+    static SOURCE: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
+        let scripts = plotly::Plot::offline_js_sources();
+        // Script elements, plotly.js the first; MathJax after it is not needed. Cut
+        // where an HTML parser would: at the first end tag.
+        let start = scripts.find('>').map_or(0, |i| i + 1);
+        let end = scripts.find("</script>").unwrap_or(scripts.len());
+        scripts[start..end].to_string()
+    });
+    &SOURCE
+}
+
+/// JSON that cannot end a script element or open a comment in it.
+fn script_safe(json: &str) -> String {
+    json.replace('<', "\\u003c")
+}
+
+/// Text as HTML text or attribute value.
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace('\'', "&#39;")
+}

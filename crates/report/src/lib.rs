@@ -1,0 +1,18 @@
+//! Results in, something to look at out: a table for the terminal, CSV files, a
+//! self-contained HTML report, and the dated folder that keeps them all.
+//!
+//! - [`table`]: disciplines as rows, means over seeds, best values marked
+//! - [`csv`]: one sheet each for runs, groups, flows, delay distributions, time series
+//! - [`html`]: the report with its pictures, one file, no network
+//! - [`Folder`]: writes all of it while the runs come in
+
+pub mod csv;
+mod folder;
+mod html;
+mod summary;
+mod table;
+mod thin;
+
+pub use folder::{Error, Folder};
+pub use html::html;
+pub use table::{TableStyle, table};

@@ -1,0 +1,260 @@
+//! What the table and the report say of each discipline: its measures, each a
+//! mean over the seeds with their range.
+
+use queuewright_results::{Port, Results, Run};
+
+/// Which end of a measure's scale is the better one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Better {
+    High,
+    Low,
+    /// Neither: a mark tells a sender to slow down and costs no packet.
+    Neither,
+}
+
+/// A column of the summary.
+pub(crate) struct Measure {
+    /// What is measured.
+    pub name: &'static str,
+    /// Which part or statistic of it, may be empty.
+    pub part: &'static str,
+    pub better: Better,
+    /// The value in the unit of `scale`; NaN where there is none.
+    value: fn(&Run, &Port) -> f64,
+    /// Units to choose from, rising: a factor on `value` and its name.
+    units: &'static [(f64, &'static str)],
+}
+
+const MS: &[(f64, &str)] = &[(1.0, "ms")];
+const PERCENT: &[(f64, &str)] = &[(1e2, "%")];
+
+/// The columns, in the order shown.
+pub(crate) const MEASURES: [Measure; 8] = [
+    Measure {
+        name: "utilisation",
+        part: "",
+        better: Better::High,
+        value: |_, port| port.utilization,
+        units: PERCENT,
+    },
+    Measure {
+        name: "sojourn",
+        part: "mean",
+        better: Better::Low,
+        value: |_, port| port.sojourn_ms.mean,
+        units: MS,
+    },
+    Measure {
+        name: "sojourn",
+        part: "p95",
+        better: Better::Low,
+        value: |_, port| port.sojourn_ms.p95,
+        units: MS,
+    },
+    Measure {
+        name: "sojourn",
+        part: "p99",
+        better: Better::Low,
+        value: |_, port| port.sojourn_ms.p99,
+        units: MS,
+    },
+    Measure {
+        name: "drops",
+        part: "",
+        better: Better::Low,
+        value: |_, port| port.drop_fraction,
+        units: PERCENT,
+    },
+    Measure {
+        name: "marks",
+        part: "",
+        better: Better::Neither,
+        value: |_, port| port.mark_fraction,
+        units: PERCENT,
+    },
+    Measure { name: "Jain", part: "", better: Better::High, value: |run, _| run.jain, units: &[(1.0, "")] },
+    Measure {
+        name: "goodput",
+        part: "",
+        better: Better::High,
+        value: |run, _| goodput_bps(run),
+        units: &[(1e-3, "kbit/s"), (1e-6, "Mbit/s"), (1e-9, "Gbit/s")],
+    },
+];
+
+/// Goodput of all groups together, bits per second.
+pub(crate) fn goodput_bps(run: &Run) -> f64 {
+    // `Sum` would give -0 for a run without groups.
+    run.groups.iter().fold(0.0, |sum, g| sum + g.goodput_bps)
+}
+
+/// Mean and range over the seeds; NaN where no seed has a value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Spread {
+    pub mean: f64,
+    pub min: f64,
+    pub max: f64,
+}
+
+impl Spread {
+    pub(crate) fn of(values: impl Iterator<Item = f64>) -> Spread {
+        let finite: Vec<f64> = values.filter(|v| v.is_finite()).collect();
+        if finite.is_empty() {
+            return Spread { mean: f64::NAN, min: f64::NAN, max: f64::NAN };
+        }
+        let n = finite.len() as f64;
+        Spread {
+            // Divided first: a sum of huge values may overflow.
+            mean: finite.iter().fold(0.0, |sum, v| sum + v / n),
+            min: finite.iter().copied().fold(f64::INFINITY, f64::min),
+            max: finite.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        }
+    }
+
+    pub(crate) fn half_range(&self) -> f64 {
+        (self.max - self.min) / 2.0
+    }
+}
+
+/// The labels of the disciplines, in the order of their first runs.
+pub(crate) fn labels(results: &Results) -> Vec<&str> {
+    let mut labels: Vec<&str> = Vec::new();
+    for run in &results.runs {
+        if !labels.contains(&run.discipline.as_str()) {
+            labels.push(&run.discipline);
+        }
+    }
+    labels
+}
+
+/// The seeds, rising.
+pub(crate) fn seeds(results: &Results) -> Vec<u64> {
+    let mut seeds: Vec<u64> = results.runs.iter().map(|run| run.seed).collect();
+    seeds.sort_unstable();
+    seeds.dedup();
+    seeds
+}
+
+/// The names of the ports, in the order of their first appearance.
+pub(crate) fn ports(results: &Results) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for port in results.runs.iter().flat_map(|run| &run.ports) {
+        if !names.contains(&port.name.as_str()) {
+            names.push(&port.name);
+        }
+    }
+    names
+}
+
+/// The runs of a discipline.
+pub(crate) fn runs_of<'a>(results: &'a Results, label: &'a str) -> impl Iterator<Item = &'a Run> {
+    results.runs.iter().filter(move |run| run.discipline == label)
+}
+
+/// A summary column ready to print: one cell per discipline.
+pub(crate) struct Column {
+    pub measure: &'static Measure,
+    pub unit: &'static str,
+    pub cells: Vec<Cell>,
+}
+
+pub(crate) struct Cell {
+    pub mean: String,
+    /// Half the range over the seeds; empty with fewer than two.
+    pub plus_minus: String,
+    pub best: bool,
+}
+
+/// The summary of a port: one column per measure, one cell per discipline in the
+/// order of [`labels`].
+pub(crate) fn columns(results: &Results, port: &str) -> Vec<Column> {
+    let labels = labels(results);
+    MEASURES
+        .iter()
+        .map(|measure| {
+            let spreads: Vec<Spread> =
+                labels.iter().map(|label| spread(results, label, port, measure)).collect();
+            column(measure, &spreads, seeds(results).len() > 1)
+        })
+        .collect()
+}
+
+fn spread(results: &Results, label: &str, port: &str, measure: &Measure) -> Spread {
+    Spread::of(
+        runs_of(results, label)
+            .flat_map(|run| run.ports.iter().filter(|p| p.name == port).map(|p| (measure.value)(run, p))),
+    )
+}
+
+fn column(measure: &'static Measure, spreads: &[Spread], with_range: bool) -> Column {
+    let largest = spreads.iter().map(|s| s.mean.abs()).fold(0.0, f64::max /* ignores NaN */);
+    let &(factor, unit) =
+        measure.units.iter().rev().find(|(factor, _)| largest * factor >= 1.0).unwrap_or(&measure.units[0]);
+    let decimals = decimals(largest * factor);
+    let print = |value: f64| {
+        if value.is_finite() { format!("{:.decimals$}", value * factor) } else { "-".into() }
+    };
+    let means: Vec<String> = spreads.iter().map(|s| print(s.mean)).collect();
+    let best = best(measure.better, spreads, &means);
+    let cells = spreads
+        .iter()
+        .zip(means)
+        .map(|(spread, mean)| Cell {
+            best: best.as_ref() == Some(&mean),
+            plus_minus: if with_range && spread.mean.is_finite() {
+                print(spread.half_range())
+            } else {
+                String::new()
+            },
+            mean,
+        })
+        .collect();
+    Column { measure, unit, cells }
+}
+
+/// Digits after the point that show four figures of the largest value, 4 at most.
+fn decimals(largest: f64) -> usize {
+    if largest == 0.0 {
+        return 0;
+    }
+    if largest < 1.0 {
+        return 4;
+    }
+    3_usize.saturating_sub(largest.log10().floor() as usize)
+}
+
+/// The best printed value of a column; none if all print alike, for then nothing
+/// stands out.
+fn best(better: Better, spreads: &[Spread], means: &[String]) -> Option<String> {
+    let mut known: Vec<(f64, &String)> =
+        spreads.iter().zip(means).filter(|(s, _)| s.mean.is_finite()).map(|(s, m)| (s.mean, m)).collect();
+    known.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (low, high) = (known.first()?.1, known.last()?.1);
+    if low == high {
+        return None;
+    }
+    match better {
+        Better::Low => Some(low.clone()),
+        Better::High => Some(high.clone()),
+        Better::Neither => None,
+    }
+}
+
+/// How the runs were made, in a line: length, warm-up, seeds, engine.
+pub(crate) fn conditions(results: &Results) -> String {
+    let Some(first) = results.runs.first() else {
+        return "no finished run".into();
+    };
+    let seeds = seeds(results);
+    let listed = match seeds.as_slice() {
+        [one] => format!("seed {one}"),
+        [first, .., last] if last - first == seeds.len() as u64 - 1 => {
+            format!("seeds {first}..{last}")
+        }
+        _ => format!("seeds {}", seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")),
+    };
+    format!(
+        "{} s, the first {} s not counted; {listed}; engine {}",
+        first.duration_s, first.warmup_s, first.engine
+    )
+}

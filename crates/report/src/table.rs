@@ -1,0 +1,104 @@
+//! The comparison as a table for the terminal.
+
+use crate::summary::{self, Column};
+use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table};
+use queuewright_results::Results;
+
+/// How [`table`] may draw.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TableStyle {
+    /// Best values in bold besides their asterisk. The caller decides: true on a
+    /// terminal unless `NO_COLOR` is set.
+    pub color: bool,
+    /// Columns of the terminal; none: as wide as it gets. A table that is too wide
+    /// with the ranges over the seeds is drawn without them.
+    pub width: Option<usize>,
+}
+
+/// The comparison as a table: disciplines as rows, each value the mean over the
+/// seeds ± half their range, an asterisk at the best of a column. One table per
+/// port. Ends with a newline.
+pub fn table(results: &Results, style: TableStyle) -> String {
+    let ports = summary::ports(results);
+    let mut text = String::new();
+    let mut ranges = summary::seeds(results).len() > 1;
+    for port in &ports {
+        if ports.len() > 1 {
+            text += &format!("port {}\n", printable(port));
+        }
+        let columns = summary::columns(results, port);
+        let labels = summary::labels(results);
+        let mut drawn = draw(&labels, &columns, ranges, style.color);
+        if ranges && style.width.is_some_and(|width| line_width(&drawn) > width) {
+            ranges = false;
+            drawn = draw(&labels, &columns, ranges, style.color);
+        }
+        text += &drawn;
+        text.push('\n');
+    }
+    text += &summary::conditions(results);
+    if ranges {
+        text += "; mean ± half the range over the seeds";
+    } else if summary::seeds(results).len() > 1 {
+        text += "; mean over the seeds";
+    }
+    if text.contains('*') {
+        text += "; * best of its column";
+    }
+    text.push('\n');
+    text
+}
+
+/// Lines above, below and under the header.
+const LINES: comfy_table::TableStyle = comfy_table::TableStyle::new()
+    .top_border(LineStyle::none().fill('─').junction('─'))
+    .header_separator(LineStyle::none().fill('─').junction('─'))
+    .bottom_border(LineStyle::none().fill('─').junction('─'));
+
+fn draw(labels: &[&str], columns: &[Column], ranges: bool, color: bool) -> String {
+    let mut table = Table::new();
+    table.load_style(LINES).set_content_arrangement(ContentArrangement::Disabled);
+    // Never ask the process's own terminal: the caller has decided.
+    if color {
+        table.enforce_styling().style_text_only();
+    } else {
+        table.force_no_tty();
+    }
+    let mut header = vec![Cell::new("discipline")];
+    header.extend(columns.iter().map(|column| {
+        let second = [column.measure.part, column.unit]
+            .into_iter()
+            .filter(|s| !s.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ");
+        Cell::new(format!("{}\n{second}", column.measure.name)).set_alignment(CellAlignment::Right)
+    }));
+    table.set_header(header);
+    for (i, label) in labels.iter().enumerate() {
+        let mut row = vec![Cell::new(printable(label))];
+        row.extend(columns.iter().map(|column| {
+            let cell = &column.cells[i];
+            let mut text = cell.mean.clone();
+            if ranges && !cell.plus_minus.is_empty() {
+                text += &format!(" ±{}", cell.plus_minus);
+            }
+            // A blank where others have an asterisk keeps the digits under each other.
+            text.push(if cell.best { '*' } else { ' ' });
+            let drawn = Cell::new(text).set_alignment(CellAlignment::Right);
+            if cell.best && color { drawn.add_attribute(Attribute::Bold) } else { drawn }
+        }));
+        table.add_row(row);
+    }
+    let lines: Vec<String> = table.lines().map(|line| line.trim_end().into()).collect();
+    lines.join("\n")
+}
+
+/// A label as it may go to a terminal: without control characters.
+fn printable(label: &str) -> String {
+    label.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+/// Columns that the first line (the frame, unstyled) takes.
+fn line_width(drawn: &str) -> usize {
+    drawn.lines().next().map_or(0, |line| line.chars().count())
+}

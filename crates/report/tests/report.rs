@@ -1,0 +1,86 @@
+//! Tables and sheets of made-up results.
+
+mod sample;
+
+use queuewright_report::*;
+use queuewright_results::{Port, Results, Run};
+
+const FOUR: [&str; 4] = ["droptail", "codel", "pie", "titrate"];
+
+#[test]
+fn table_is_readable_without_color() {
+    let results = sample::results(&FOUR, &[1, 2, 3], 0);
+    insta::assert_snapshot!(table(&results, TableStyle::default()));
+}
+
+#[test]
+fn narrow_terminal_drops_the_ranges() {
+    let results = sample::results(&FOUR, &[1, 5], 0);
+    let style = TableStyle { width: Some(100), ..TableStyle::default() };
+    let text = table(&results, style);
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn color_only_adds_bold() {
+    let results = sample::results(&FOUR, &[1], 0);
+    let plain = table(&results, TableStyle::default());
+    let color = table(&results, TableStyle { color: true, width: None });
+    assert!(!plain.contains('\u{1b}'));
+    assert!(color.contains("\u{1b}[1m"));
+    let stripped = color.replace("\u{1b}[1m", "").replace("\u{1b}[0m", "");
+    let lines: Vec<&str> = stripped.lines().map(str::trim_end).collect();
+    assert_eq!(lines, plain.lines().collect::<Vec<_>>());
+}
+
+#[test]
+fn nothing_is_best_alone_or_among_equals() {
+    let one = sample::results(&["codel"], &[1], 0);
+    assert!(!table(&one, TableStyle::default()).contains('*'));
+    let mut two = sample::results(&["codel", "pie"], &[1], 0);
+    two.runs[1] = Run { discipline: "pie".into(), ..two.runs[0].clone() };
+    assert!(!table(&two, TableStyle::default()).contains('*'));
+}
+
+#[test]
+fn odd_results_have_a_table() {
+    let empty = Results { runs: Vec::new(), ..sample::results(&[], &[], 0) };
+    assert!(table(&empty, TableStyle::default()).contains("no finished run"));
+    let mut odd = sample::results(&["a\u{1b}[31m\nb"], &[1, 2], 0);
+    odd.runs[0].ports[0].sojourn_ms.mean = f64::NAN;
+    odd.runs[1].ports[0].sojourn_ms.mean = f64::INFINITY;
+    odd.runs[0].ports.push(Port { name: "second".into(), ..Port::default() });
+    let text = table(&odd, TableStyle::default());
+    assert!(text.contains("port second") && !text.contains('\u{1b}'));
+    for sheet in [csv::runs(&odd), csv::cdf(&odd), html(&odd, "")] {
+        assert!(!sheet.contains("NaN") || sheet.contains("<script"));
+    }
+}
+
+#[test]
+fn sheets() {
+    let results = sample::results(&["droptail", "co\"d,el"], &[7], 3);
+    let head = |text: &str| text.lines().take(4).collect::<Vec<_>>().join("\n");
+    insta::assert_snapshot!(
+        [
+            csv::runs(&results),
+            csv::groups(&results),
+            head(&csv::flows(&results)),
+            head(&csv::cdf(&results)),
+            csv::series(&results.runs[1]),
+        ]
+        .join("\n\n")
+    );
+}
+
+#[test]
+fn unknown_values_are_empty_fields() {
+    let mut results = sample::results(&["codel"], &[1], 30);
+    results.runs[0].ports[0].utilization = f64::NAN;
+    results.runs[0].detail.series.columns[0].values = vec![1.0, f64::INFINITY];
+    let series = csv::series(&results.runs[0]);
+    let field = |line: usize| series.lines().nth(line).unwrap().split(',').nth(1).unwrap();
+    assert_eq!((field(1), field(2), field(30)), ("1", "", ""));
+    assert!(csv::runs(&results).lines().nth(1).unwrap().contains(",10,,400001,"));
+}

@@ -1,0 +1,152 @@
+//! The result format against its schema and its own reader.
+
+use proptest::prelude::*;
+use queuewright_results::*;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+fn sample() -> Results {
+    Results {
+        schema: SCHEMA,
+        version: "0.1.0".into(),
+        scenario: serde_json::json!({"link": {"rate": "100mbit"}, "hash": "00ff"}),
+        runs: vec![Run {
+            discipline: "codel".into(),
+            parameters: BTreeMap::from([("target".into(), "5ms".into())]),
+            seed: 1,
+            engine: "sim".into(),
+            duration_s: 60.0,
+            warmup_s: 10.0,
+            ports: vec![Port {
+                name: "bottleneck".into(),
+                utilization: 0.98,
+                packets: 400_000,
+                sojourn_ms: Sojourn { mean: 4.5, p99_9: 17.25, ..Sojourn::default() },
+                drops: BTreeMap::from([("codel".into(), 12)]),
+                ..Port::default()
+            }],
+            groups: vec![Group { name: "cubic".into(), cca: "cubic".into(), flows: 1, goodput_bps: 9.4e7 }],
+            flows: vec![Flow {
+                group: "cubic".into(),
+                cca: "cubic".into(),
+                srtt_ms: Some(24.5),
+                ..Flow::default()
+            }],
+            jain: 1.0,
+            wall_s: 0.5,
+            packets_per_s: 8e5,
+            detail: Detail::default(),
+        }],
+    }
+}
+
+fn validator() -> jsonschema::Validator {
+    let schema = serde_json::from_str(&json_schema()).unwrap();
+    jsonschema::validator_for(&schema).unwrap()
+}
+
+/// The committed schema is the one the types make. `UPDATE_SCHEMA=1` writes it.
+#[test]
+fn committed_schema_is_in_step() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results.schema.json");
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        std::fs::write(&path, json_schema()).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        kept == json_schema(),
+        "docs/results.schema.json is stale: run UPDATE_SCHEMA=1 cargo test -p queuewright-results"
+    );
+}
+
+#[test]
+fn sample_is_valid_and_reads_back() {
+    let text = sample().to_json();
+    let value = serde_json::from_str(&text).unwrap();
+    let errors: Vec<String> = validator().iter_errors(&value).map(|e| e.to_string()).collect();
+    assert_eq!(errors, Vec::<String>::new());
+    assert_eq!(Results::from_json(&text).unwrap().to_json(), text);
+}
+
+#[test]
+fn schema_refuses_wrong_objects() {
+    let validator = validator();
+    let good: serde_json::Value = serde_json::from_str(&sample().to_json()).unwrap();
+    let wrong: [fn(&mut serde_json::Value); 5] = [
+        |v| v["schema"] = 2.into(),
+        |v| drop(v.as_object_mut().unwrap().remove("runs")),
+        |v| v["runs"][0]["seed"] = (-1).into(),
+        |v| v["runs"][0]["ports"][0]["sojourn_ms"]["p99_9"] = "17".into(),
+        |v| drop(v["runs"][0]["flows"][0].as_object_mut().unwrap().remove("fct_s")),
+    ];
+    for (i, spoil) in wrong.iter().enumerate() {
+        let mut value = good.clone();
+        spoil(&mut value);
+        assert!(!validator.is_valid(&value), "change {i} passed");
+    }
+}
+
+/// The names other tools are written against, spelt out.
+#[test]
+fn names_are_the_published_ones() {
+    let value: serde_json::Value = serde_json::from_str(&sample().to_json()).unwrap();
+    let keys = |v: &serde_json::Value| -> Vec<String> {
+        let mut keys: Vec<_> = v.as_object().unwrap().keys().cloned().collect();
+        keys.sort();
+        keys
+    };
+    let sorted = |names: &str| -> Vec<String> {
+        let mut names: Vec<_> = names.split_whitespace().map(String::from).collect();
+        names.sort();
+        names
+    };
+    let run = &value["runs"][0];
+    let port = &run["ports"][0];
+    for (object, names) in [
+        (&value, "schema version scenario runs"),
+        (
+            run,
+            "discipline parameters seed engine duration_s warmup_s ports groups flows jain wall_s packets_per_s",
+        ),
+        (
+            port,
+            "name utilization packets sojourn_ms backlog_packets backlog_bytes drop_fraction mark_fraction drops marks",
+        ),
+        (&port["sojourn_ms"], "mean std p25 p50 p75 p95 p99 p99_9 max"),
+        (&port["backlog_packets"], "mean max"),
+        (&port["backlog_bytes"], "mean max"),
+        (&run["groups"][0], "name cca flows goodput_bps"),
+        (&run["flows"][0], "id group cca base_rtt_ms goodput_bps srtt_ms retransmits timeouts fct_s"),
+    ] {
+        assert_eq!(keys(object), sorted(names));
+    }
+}
+
+#[test]
+fn other_versions_are_refused() {
+    let text = sample().to_json().replace("\"schema\": 1", "\"schema\": 2");
+    let error = Results::from_json(&text).unwrap_err().to_string();
+    assert!(error.contains("schema 2"), "{error}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_number_survives(mean in prop::num::f64::ANY, jain in prop::num::f64::ANY, goodput in prop::num::f64::ANY) {
+        let mut results = sample();
+        results.runs[0].ports[0].sojourn_ms.mean = mean;
+        results.runs[0].jain = jain;
+        results.runs[0].groups[0].goodput_bps = goodput;
+        let text = results.to_json();
+        prop_assert!(validator().is_valid(&serde_json::from_str(&text).unwrap()));
+        let back = Results::from_json(&text).unwrap();
+        let got = back.runs[0].ports[0].sojourn_ms.mean;
+        if mean.is_finite() {
+            // serde_json's fast parser may be off by one unit in the last place.
+            prop_assert!((got - mean).abs() <= mean.abs() * 1e-15);
+        } else {
+            prop_assert!(got.is_nan());
+        }
+    }
+}

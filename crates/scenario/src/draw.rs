@@ -1,0 +1,267 @@
+//! The concrete runs of a scenario: every range drawn, every size resolved.
+//!
+//! Draws come from PCG64 (XSL-RR 128/64), one stream for each key of each
+//! `[[flows]]` entry, seeded with the SHA-256 of the run's seed and the stream's
+//! name. So all disciplines of a seed see the same flows, and changing one key
+//! leaves the draws of the others as they were.
+
+use crate::error::Error;
+use crate::model::{Flows, LinkRate, Scenario, Sends};
+use crate::params;
+use crate::read::largest_packet;
+use crate::spec::{FlowSpec, GroupSpec, PortSpec, Rate, RunSpec, Traffic};
+use crate::trace::mean_rate;
+use crate::units::{Range, Size};
+use rand_pcg::Pcg64;
+use rand_pcg::rand_core::{Rng, SeedableRng};
+use sha2::{Digest, Sha256};
+
+/// The stream of a name under a seed.
+fn stream(seed: u64, name: &str) -> Pcg64 {
+    let text = format!("queuewright scenario {seed} {name}");
+    Pcg64::from_seed(Sha256::digest(text.as_bytes()).into())
+}
+
+/// Uniform in `min..=max`, without bias.
+fn draw(rng: &mut Pcg64, range: Range) -> u64 {
+    let span = range.max - range.min;
+    if span == 0 {
+        return range.min;
+    }
+    if span == u64::MAX {
+        return rng.next_u64();
+    }
+    let n = span + 1;
+    // Values above the last whole multiple of n would favour the small ones.
+    let rest = (u64::MAX % n + 1) % n;
+    loop {
+        let x = rng.next_u64();
+        if x <= u64::MAX - rest {
+            return range.min + x % n;
+        }
+    }
+}
+
+impl Scenario {
+    /// Every run of the scenario: for each discipline, in the scenario's order, each
+    /// seed, in its order.
+    ///
+    /// # Errors
+    /// A size in bandwidth-delay products that comes out impossible for a seed's
+    /// flows: a buffer smaller than a packet, a parameter out of its range.
+    pub fn runs(&self) -> Result<Vec<RunSpec>, Error> {
+        let drawn: Vec<Drawn> = self.run.seeds.iter().map(|s| self.draw(*s)).collect();
+        let mut runs = Vec::with_capacity(self.disciplines.len() * drawn.len());
+        for i in 0..self.disciplines.len() {
+            for d in &drawn {
+                runs.push(self.assemble(i, d)?);
+            }
+        }
+        Ok(runs)
+    }
+
+    fn assemble(&self, discipline: usize, d: &Drawn) -> Result<RunSpec, Error> {
+        let packet = largest_packet(&self.flows, self.link.overhead_bytes);
+        let (limit_bytes, limit_packets) = match self.link.buffer {
+            Size::Bytes(n) => (n, 0),
+            Size::Packets(n) => (0, n),
+            Size::Bdp(m) => (params::bdp_times(d.bdp_bytes, m), 0),
+        };
+        if limit_packets == 0 && limit_bytes < packet {
+            return Err(self.error_at(
+                "link.buffer",
+                format!(
+                    "with seed {} it comes to {limit_bytes}b (1bdp = {}b), less than one packet on \
+                     this link ({packet}b); write a larger buffer, or packets, such as \"1p\"",
+                    d.seed, d.bdp_bytes
+                ),
+            ));
+        }
+        let spec = params::resolve(&self.disciplines[discipline], d.bdp_bytes, packet).map_err(
+            |(param, message)| {
+                let key = format!("disciplines[{discipline}].{param}");
+                self.error_at(&key, format!("with seed {} it {message}", d.seed))
+            },
+        )?;
+        let rate = match &self.link.rate {
+            LinkRate::Constant(bps) => Rate::Constant(*bps),
+            LinkRate::Schedule(steps) => Rate::Schedule(steps.as_slice().into()),
+            LinkRate::Trace(file) => Rate::Trace(file.trace.clone()),
+        };
+        Ok(RunSpec {
+            discipline: spec,
+            seed: d.seed,
+            duration_ns: self.run.duration_ns,
+            warmup_ns: self.run.warmup_ns,
+            stack: self.run.stack,
+            overhead_bytes: self.link.overhead_bytes,
+            ports: vec![PortSpec {
+                name: "bottleneck".into(),
+                rate,
+                delay_ns: self.link.delay_ns,
+                limit_bytes,
+                limit_packets,
+            }],
+            groups: d.groups.clone(),
+            flows: d.flows.clone(),
+            series_interval_ns: self.run.sample_ns,
+            series_flows: d.series_flows.clone(),
+        })
+    }
+
+    /// Everything of a run that depends on the seed and not on the discipline.
+    fn draw(&self, seed: u64) -> Drawn {
+        let mut groups: Vec<GroupSpec> = Vec::new();
+        let mut flows = Vec::new();
+        let mut series_flows = Vec::new();
+        for (i, entry) in self.flows.iter().enumerate() {
+            let kinds = kinds(entry);
+            let first_group = groups.len();
+            groups
+                .extend(kinds.iter().map(|kind| GroupSpec { name: kind.to_string(), cca: kind.to_string() }));
+            let mut drawn = draw_entry(entry, seed, i, first_group as u32);
+            // Flows stand in the order of their groups; stable, so in the order drawn.
+            drawn.sort_by_key(|f| f.group);
+            for group in first_group..groups.len() {
+                let first = flows.len() + drawn.partition_point(|f| (f.group as usize) < group);
+                let count = drawn.iter().filter(|f| f.group as usize == group).count();
+                let shown = count.min(self.run.series_flows as usize);
+                series_flows.extend((first..first + shown).map(|n| n as u32));
+            }
+            flows.append(&mut drawn);
+        }
+        for (group, name) in groups.iter_mut().zip(self.group_names()) {
+            group.name = name;
+        }
+        let bdp_bytes = self.bdp_bytes(&flows);
+        Drawn { seed, groups, flows, series_flows, bdp_bytes }
+    }
+
+    /// Names of the groups, one for each entry and congestion control: the entry's
+    /// name (with the control's, if it has several), or the control's; made unique
+    /// by a number.
+    fn group_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for entry in &self.flows {
+            let kinds = kinds(entry);
+            for kind in &kinds {
+                let base = match &entry.name {
+                    None => kind.to_string(),
+                    Some(name) if kinds.len() == 1 => name.clone(),
+                    Some(name) => format!("{name} {kind}"),
+                };
+                let mut name = base.clone();
+                let mut n = 2;
+                // A name that an entry was given is that entry's alone.
+                let taken = |name: &String, names: &[String]| {
+                    names.contains(name)
+                        || (entry.name.as_ref() != Some(name)
+                            && self.flows.iter().any(|f| f.name.as_ref() == Some(name)))
+                };
+                while taken(&name, &names) {
+                    name = format!("{base}-{n}");
+                    n += 1;
+                }
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Bandwidth-delay product of the flows as drawn, bytes: the link's rate (a
+    /// schedule's first above 0, a trace's mean) times the mean base RTT of the TCP
+    /// flows, or of all flows where none is TCP.
+    fn bdp_bytes(&self, flows: &[FlowSpec]) -> u64 {
+        let bps = match &self.link.rate {
+            LinkRate::Constant(bps) => *bps,
+            LinkRate::Schedule(steps) => steps.iter().map(|(_, bps)| *bps).find(|bps| *bps > 0).unwrap_or(0),
+            LinkRate::Trace(file) => mean_rate(&file.trace),
+        };
+        let any_tcp = flows.iter().any(|f| matches!(f.traffic, Traffic::Tcp { .. }));
+        let counted = flows.iter().filter(|f| !any_tcp || matches!(f.traffic, Traffic::Tcp { .. }));
+        let (sum, n) = counted.fold((0u128, 0u128), |(s, n), f| (s + u128::from(f.base_rtt_ns), n + 1));
+        // Bits a second times ns, over 8e9: bytes. Rates are below 2^40, the sum below 2^53.
+        let bytes = u128::from(bps) * sum / (n.max(1) * 8_000_000_000);
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
+
+    fn error_at(&self, what: &str, message: String) -> Error {
+        match self.places.0.get(what) {
+            Some((place, key, found)) => {
+                let e = Error::new(place.clone(), key.clone(), message);
+                // A key left to its default has no text to show.
+                if found.is_empty() { e } else { e.found(found) }
+            }
+            None => Error::new(crate::error::Place::Flag, what, message),
+        }
+    }
+}
+
+struct Drawn {
+    seed: u64,
+    groups: Vec<GroupSpec>,
+    flows: Vec<FlowSpec>,
+    series_flows: Vec<u32>,
+    bdp_bytes: u64,
+}
+
+/// What the groups of an entry are, in order.
+fn kinds(entry: &Flows) -> Vec<&'static str> {
+    match &entry.sends {
+        Sends::Tcp { ccas, .. } => ccas.iter().map(|(kind, _)| kind.name()).collect(),
+        Sends::Cbr { .. } => vec!["cbr"],
+        Sends::Poisson { .. } => vec!["poisson"],
+    }
+}
+
+fn draw_entry(entry: &Flows, seed: u64, index: usize, first_group: u32) -> Vec<FlowSpec> {
+    let open = |key: &str| stream(seed, &format!("flows[{index}].{key}"));
+    let count = draw(&mut open("count"), entry.count);
+    let (mut cca, mut rtt, mut start, mut stop) = (open("cca"), open("rtt"), open("start"), open("stop"));
+    let (mut access, mut jitter, mut amount) = (open("access"), open("jitter"), open("amount"));
+    (0..count)
+        .map(|_| {
+            let mut group = first_group;
+            let traffic = match &entry.sends {
+                Sends::Tcp { ccas, size_bytes, ecn } => {
+                    let nth = draw_weighted(&mut cca, ccas);
+                    group += nth as u32;
+                    Traffic::Tcp {
+                        cca: ccas[nth].0,
+                        size_bytes: size_bytes.map(|r| draw(&mut amount, r)),
+                        ecn: *ecn,
+                    }
+                }
+                Sends::Cbr { bps, packet_bytes } => {
+                    Traffic::Cbr { bps: draw(&mut amount, *bps), packet_bytes: *packet_bytes }
+                }
+                Sends::Poisson { bps, packet_bytes } => {
+                    Traffic::Poisson { bps: draw(&mut amount, *bps), packet_bytes: *packet_bytes }
+                }
+            };
+            FlowSpec {
+                group,
+                traffic,
+                base_rtt_ns: draw(&mut rtt, entry.rtt_ns),
+                start_ns: draw(&mut start, entry.start_ns),
+                stop_ns: entry.stop_ns.map(|r| draw(&mut stop, r)),
+                access_bps: entry.access_bps.map(|r| draw(&mut access, r)),
+                jitter_ns: draw(&mut jitter, entry.jitter_ns),
+                path: vec![0],
+            }
+        })
+        .collect()
+}
+
+/// Index of a congestion control, each as likely as its weight.
+fn draw_weighted(rng: &mut Pcg64, ccas: &[(queuewright_cca::Kind, u32)]) -> usize {
+    let total: u64 = ccas.iter().map(|(_, w)| u64::from(*w)).sum();
+    let mut x = draw(rng, Range { min: 0, max: total.saturating_sub(1) });
+    for (i, (_, weight)) in ccas.iter().enumerate() {
+        if x < u64::from(*weight) {
+            return i;
+        }
+        x -= u64::from(*weight);
+    }
+    0
+}

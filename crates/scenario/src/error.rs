@@ -1,0 +1,94 @@
+//! The one error: where, what was found, what is allowed.
+
+use crate::units::quote;
+use std::fmt;
+
+/// Why a scenario was refused. Its [`Display`](fmt::Display) is one line, such as
+/// `scenario.toml:12: flows[0].rtt = "20 m": not a time; write a number with ns, us, ms or s, such as "20ms"`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error {
+    pub(crate) place: Place,
+    pub(crate) key: String,
+    pub(crate) found: Option<String>,
+    pub(crate) message: String,
+}
+
+/// Where a value was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// In a file (scenario or trace), on a line counted from 1; 0: the file as a whole.
+    File {
+        /// Name as the user gave it.
+        name: String,
+        /// Line, from 1; 0: none in particular.
+        line: usize,
+    },
+    /// In a command-line flag; the key names it.
+    Flag,
+}
+
+impl Error {
+    pub(crate) fn new(place: Place, key: impl Into<String>, message: impl Into<String>) -> Error {
+        Error { place, key: key.into(), found: None, message: message.into() }
+    }
+
+    pub(crate) fn found(mut self, found: impl Into<String>) -> Error {
+        self.found = Some(found.into());
+        self
+    }
+
+    /// Where the value was written.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The key, such as `flows[0].rtt` or `--rtt`; empty if the file as a whole is meant.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// What is wrong and what is allowed, without the place.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Place::File { name, line } = &self.place {
+            match line {
+                0 => write!(f, "{}: ", quote(name))?,
+                _ => write!(f, "{}:{line}: ", quote(name))?,
+            }
+        }
+        match (self.key.is_empty(), &self.found) {
+            (false, Some(found)) => write!(f, "{} = {found}: ", self.key)?,
+            (false, None) => write!(f, "{}: ", self.key)?,
+            (true, Some(found)) => write!(f, "{found}: ")?,
+            (true, None) => {}
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// `; did you mean "x"?` for a word close to an allowed one, and the allowed ones.
+pub(crate) fn suggest<'a>(word: &str, allowed: impl IntoIterator<Item = &'a str>) -> String {
+    let allowed: Vec<&str> = allowed.into_iter().collect();
+    let lower = word.to_lowercase();
+    let near = allowed
+        .iter()
+        .map(|a| (strsim::damerau_levenshtein(&lower, a), *a))
+        .filter(|(distance, a)| *distance <= 1 + a.len() / 3 && *distance < a.len())
+        .min();
+    let mut out = String::new();
+    // A long word is no typo of a short one, and costs time to compare.
+    if let (true, Some((_, near))) = (word.len() <= 64, near) {
+        out.push_str(&format!("; did you mean \"{near}\"?"));
+    } else {
+        out.push('.');
+    }
+    out.push_str(&format!(" Allowed: {}", allowed.join(", ")));
+    out
+}

@@ -1,0 +1,281 @@
+//! The command line's compact form of a scenario, and what it changes in a file.
+//!
+//! ```text
+//! --flows 10xcubic,4xbbr:rtt=5ms,1xcbr:2mbit
+//! --aqm   droptail,static:threshold=1bdp,titrate:rules=artifact:window=200ms
+//! ```
+//! Commas part items, colons part an item's options, an option is `key=value`
+//! with the keys of the file.
+
+use crate::error::{Error, Place, suggest};
+use crate::node::{Node, Value};
+use crate::units::Unit;
+use queuewright_cca::Kind;
+
+/// The flags of `compare` and `run` that describe a scenario, as typed. Each
+/// stands for the key of its name in the file; [`Scenario::from_flags`] makes a
+/// scenario of them alone, [`Scenario::read_with`] lays them over a file.
+///
+/// [`Scenario::from_flags`]: crate::Scenario::from_flags
+/// [`Scenario::read_with`]: crate::Scenario::read_with
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// `--rate`: rate of the link.
+    pub rate: Option<String>,
+    /// `--trace`: a trace file instead of a rate, from the current folder.
+    pub trace: Option<String>,
+    /// `--delay`: bottleneck to receivers.
+    pub delay: Option<String>,
+    /// `--buffer`: bytes, packets or bandwidth-delay products.
+    pub buffer: Option<String>,
+    /// `--rtt`: base RTT of every flow that does not say its own.
+    pub rtt: Option<String>,
+    /// `--flows`: `COUNTxKIND[:OPTION...],...`.
+    pub flows: Option<String>,
+    /// `--aqm`: `NAME[:PARAMETER=VALUE...],...`.
+    pub aqm: Option<String>,
+    /// `--duration`: length of a run; default 60s.
+    pub duration: Option<String>,
+    /// `--warmup`: cut off the front; default a sixth of the duration.
+    pub warmup: Option<String>,
+    /// `--seeds`: `1..3` or `1,2,5`.
+    pub seeds: Option<String>,
+    /// `--stack`: `linux` or `ns3`.
+    pub stack: Option<String>,
+    /// `--sample`: interval of the time series.
+    pub sample: Option<String>,
+}
+
+/// Disciplines that are compared if none is named.
+const DEFAULT_AQM: &str = "droptail,codel,pie,titrate";
+/// Length of a run if none is given.
+const DEFAULT_DURATION: &str = "60s";
+
+impl Flags {
+    /// A tree of these flags alone, defaults included.
+    pub(crate) fn tree(&self) -> Result<Node, Error> {
+        let missing = |flag: &str, write: &str| Error::new(Place::Flag, flag, format!("missing; {write}"));
+        if self.rate.is_none() && self.trace.is_none() {
+            return Err(missing("--rate", "write the link's rate, such as --rate 100mbit (or --trace FILE)"));
+        }
+        if self.flows.is_none() {
+            return Err(missing("--flows", "write what is sent, such as --flows 10xcubic,4xbbr"));
+        }
+        let mut filled = self.clone();
+        filled.aqm.get_or_insert_with(|| DEFAULT_AQM.into());
+        let duration = filled.duration.get_or_insert_with(|| DEFAULT_DURATION.into());
+        if let (None, Ok(ns)) = (&self.warmup, Unit::Time.parse(duration)) {
+            filled.warmup = Some(Unit::Time.show(ns / 6));
+        }
+        let mut root = Node::new("", Place::Flag, Value::Table(Vec::new()));
+        filled.lay_over(&mut root)?;
+        let tcp_without_rtt = |n: &Node| n.get("cca").is_some() && n.get("rtt").is_none();
+        if let Some(Node { value: Value::List(items), .. }) = root.get("flows")
+            && items.iter().any(tcp_without_rtt)
+        {
+            return Err(missing(
+                "--rtt",
+                "write the round-trip time without queues, such as --rtt 20ms..80ms",
+            ));
+        }
+        Ok(root)
+    }
+
+    /// Replaces in a tree what these flags say.
+    pub(crate) fn lay_over(&self, root: &mut Node) -> Result<(), Error> {
+        if (self.rate.is_some() || self.trace.is_some())
+            && let Some(link) = root.open("link")
+        {
+            for old in ["rate", "schedule", "trace"] {
+                link.remove(old);
+            }
+        }
+        let plain = [
+            ("link", "rate", &self.rate),
+            ("link", "trace", &self.trace),
+            ("link", "delay", &self.delay),
+            ("link", "buffer", &self.buffer),
+            ("run", "duration", &self.duration),
+            ("run", "warmup", &self.warmup),
+            ("run", "stack", &self.stack),
+            ("run", "sample", &self.sample),
+        ];
+        for (table, key, value) in plain {
+            if let Some(text) = value {
+                root.put_in(table, key, flag(key, text));
+            }
+        }
+        if let Some(text) = &self.seeds {
+            root.put_in("run", "seeds", list("--seeds", text, Ok)?);
+        }
+        if let Some(text) = &self.aqm {
+            root.put_in("queue", "disciplines", list("--aqm", text, discipline)?);
+        }
+        if let Some(text) = &self.flows {
+            root.put("flows", list("--flows", text, flows)?);
+        }
+        if let Some(rtt) = &self.rtt
+            && let Some(Node { value: Value::List(items), .. }) = root.get_mut("flows")
+        {
+            for item in items {
+                // A flow of the command line that says its own RTT keeps it.
+                let own = item.place == Place::Flag && item.get("rtt").is_some();
+                if !own {
+                    item.put("rtt", flag("rtt", rtt));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Node {
+    fn entries(&mut self) -> Option<&mut Vec<(String, Node)>> {
+        match &mut self.value {
+            Value::Table(entries) => Some(entries),
+            _ => None,
+        }
+    }
+
+    fn get(&self, key: &str) -> Option<&Node> {
+        match &self.value {
+            Value::Table(entries) => entries.iter().find(|(k, _)| k == key).map(|(_, n)| n),
+            _ => None,
+        }
+    }
+
+    fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+        let entries = self.entries()?;
+        entries.iter_mut().find(|(k, _)| k == key).map(|(_, n)| n)
+    }
+
+    fn remove(&mut self, key: &str) {
+        if let Some(entries) = self.entries() {
+            entries.retain(|(k, _)| k != key);
+        }
+    }
+
+    fn put(&mut self, key: &str, node: Node) {
+        self.remove(key);
+        if let Some(entries) = self.entries() {
+            entries.push((key.to_string(), node));
+        }
+    }
+
+    /// The table of this name, made if it is not there; none if this is no table.
+    fn open(&mut self, key: &str) -> Option<&mut Node> {
+        if self.get(key).is_none() {
+            self.put(key, Node::new(key, Place::Flag, Value::Table(Vec::new())));
+        }
+        self.get_mut(key)
+    }
+
+    /// Puts a value into the table of this name. Where a file has something else by
+    /// that name it stays, for the reader to refuse.
+    fn put_in(&mut self, table: &str, key: &str, node: Node) {
+        if let Some(table) = self.open(table) {
+            table.put(key, node);
+        }
+    }
+}
+
+fn flag(name: &str, text: &str) -> Node {
+    Node::new(format!("--{name}"), Place::Flag, Value::Text(text.to_string()))
+}
+
+/// Splits a flag at its commas and reads each item.
+fn list(flag: &str, text: &str, read: impl Fn(Node) -> Result<Node, Error>) -> Result<Node, Error> {
+    let mut items = Vec::new();
+    for (i, part) in text.split(',').enumerate() {
+        let value = Value::Text(part.trim().to_string());
+        items.push(read(Node::new(format!("{flag}[{i}]"), Place::Flag, value))?);
+    }
+    Ok(Node::new(flag, Place::Flag, Value::List(items)))
+}
+
+/// `key=value` as an entry of the item's table.
+fn option(item: &Node, text: &str, entries: &mut Vec<(String, Node)>) -> Result<(), Error> {
+    let Some((key, value)) = text.split_once('=') else {
+        return Err(
+            item.error(format!("\"{}\" is not an option; write key=value", crate::units::quote(text)))
+        );
+    };
+    push(item, key, value, entries)
+}
+
+fn push(item: &Node, key: &str, text: &str, entries: &mut Vec<(String, Node)>) -> Result<(), Error> {
+    if entries.iter().any(|(k, _)| k == key) {
+        return Err(item.error(format!("{} is there twice", crate::units::quote(key))));
+    }
+    let value = match text {
+        "true" => Value::Bool(true),
+        "false" => Value::Bool(false),
+        _ => Value::Text(text.to_string()),
+    };
+    let node = Node::new(item.child_key(&crate::units::quote(key)), Place::Flag, value);
+    entries.push((key.to_string(), node));
+    Ok(())
+}
+
+/// `NAME[:PARAMETER=VALUE...]`.
+fn discipline(item: Node) -> Result<Node, Error> {
+    let text = item.text("a discipline")?.to_string();
+    let mut parts = text.split(':');
+    let name = parts.next().unwrap_or("");
+    let mut entries = Vec::new();
+    for part in parts {
+        if entries.is_empty() {
+            push(&item, "name", name, &mut entries)?;
+        }
+        option(&item, part, &mut entries)?;
+    }
+    if entries.is_empty() {
+        return Ok(item);
+    }
+    Ok(Node::new(item.key, Place::Flag, Value::Table(entries)))
+}
+
+/// `[COUNTx]KIND[:OPTION...]`.
+fn flows(item: Node) -> Result<Node, Error> {
+    let text = item.text("flows")?.to_string();
+    let mut parts = text.split(':');
+    let head = parts.next().unwrap_or("");
+    let digits = head.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(head.len());
+    let (count, kind) = match head.split_at(digits) {
+        ("", kind) => ("1", kind),
+        (count, rest) => match rest.strip_prefix('x') {
+            Some(kind) => (count, kind),
+            None => {
+                return Err(item.error("not a count and a kind of flow; write COUNTxKIND, such as 10xcubic"));
+            }
+        },
+    };
+    let mut entries = Vec::new();
+    push(&item, "count", count, &mut entries)?;
+    let udp = matches!(kind, "cbr" | "poisson");
+    if !udp {
+        if Kind::from_name(kind).is_none() {
+            let kinds = Kind::ALL.iter().map(|k| k.name()).chain(["cbr", "poisson"]);
+            return Err(item.error(format!("not a kind of flow{}", suggest(kind, kinds))));
+        }
+        push(&item, "cca", kind, &mut entries)?;
+    }
+    for part in parts {
+        if part.contains('=') {
+            option(&item, part, &mut entries)?;
+        } else if udp {
+            push(&item, kind, part, &mut entries)?;
+        } else if part == "ecn" {
+            push(&item, "ecn", "true", &mut entries)?;
+        } else {
+            return Err(item.error(format!(
+                "\"{}\" is not an option of a TCP flow; write ecn, or key=value such as rtt=20ms",
+                crate::units::quote(part)
+            )));
+        }
+    }
+    if udp && !entries.iter().any(|(k, _)| k == kind) {
+        return Err(item.error(format!("missing rate; write {count}x{kind}:2mbit")));
+    }
+    Ok(Node::new(item.key, Place::Flag, Value::Table(entries)))
+}

@@ -1,0 +1,164 @@
+//! A scenario: what a file says, read and checked.
+
+use crate::error::Place;
+use crate::params::Setting;
+use crate::spec::{Stack, Trace};
+use crate::units::{Range, Size};
+use queuewright_cca::Kind;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A link, its traffic, the disciplines to compare and the runs to make.
+/// Every key's meaning, unit, range and default: `docs/scenario.md`.
+///
+/// Made by reading, which checks it; [`Scenario::runs`] relies on what was checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scenario {
+    /// Short name, for titles.
+    pub name: Option<String>,
+    /// What it is about, for people.
+    pub description: Option<String>,
+    /// The bottleneck.
+    pub link: Link,
+    /// Traffic, at least one entry.
+    pub flows: Vec<Flows>,
+    /// Disciplines to compare, at least one, labels unique.
+    pub disciplines: Vec<Discipline>,
+    /// Length, seeds and flavour of the runs.
+    pub run: Run,
+    pub(crate) places: Places,
+}
+
+/// The bottleneck link and its buffer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Link {
+    /// Rate over time.
+    pub rate: LinkRate,
+    /// From the bottleneck to the receivers, ns.
+    pub delay_ns: u64,
+    /// What the queue can hold.
+    pub buffer: Size,
+    /// Bytes that the link counts for a packet beyond its IP length.
+    pub overhead_bytes: u32,
+}
+
+/// Rate of the bottleneck.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LinkRate {
+    /// Bits a second.
+    Constant(u64),
+    /// (from ns, bits a second), the first from 0, times rising, not all rates 0.
+    Schedule(Vec<(u64, u64)>),
+    /// Delivery opportunities from a file.
+    Trace(TraceFile),
+}
+
+/// A trace and where it came from.
+#[derive(Debug, Clone)]
+pub struct TraceFile {
+    /// Path as the user gave it.
+    pub given: String,
+    /// Path to open.
+    pub path: PathBuf,
+    /// What the file says.
+    pub trace: Arc<Trace>,
+    /// SHA-256 of the file, hexadecimal.
+    pub sha256: String,
+}
+
+/// Two traces are the same if they were named and read the same, wherever the
+/// scenario file lay.
+impl PartialEq for TraceFile {
+    fn eq(&self, other: &TraceFile) -> bool {
+        self.given == other.given && self.sha256 == other.sha256
+    }
+}
+
+/// One `[[flows]]` entry.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Flows {
+    /// Name of the group, if given.
+    pub name: Option<String>,
+    /// Number of flows, drawn once a seed.
+    pub count: Range,
+    /// What each sends.
+    pub sends: Sends,
+    /// Round-trip time without queues, ns, drawn per flow.
+    pub rtt_ns: Range,
+    /// Start, ns, drawn per flow.
+    pub start_ns: Range,
+    /// End of the application's writing, ns, drawn per flow.
+    pub stop_ns: Option<Range>,
+    /// Access link, bits a second, drawn per flow; none: unlimited.
+    pub access_bps: Option<Range>,
+    /// Most extra delay of a packet on the access link, ns, drawn per flow.
+    pub jitter_ns: Range,
+}
+
+/// What the flows of an entry send.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Sends {
+    /// TCP.
+    Tcp {
+        /// Congestion controls with weights above 0, by name; one: every flow has it.
+        ccas: Vec<(Kind, u32)>,
+        /// Bytes to send, drawn per flow; none: without end.
+        size_bytes: Option<Range>,
+        /// ECN negotiated.
+        ecn: bool,
+    },
+    /// UDP at a constant rate.
+    Cbr {
+        /// Bits a second, drawn per flow.
+        bps: Range,
+        /// IP length of a packet.
+        packet_bytes: u32,
+    },
+    /// UDP with exponential gaps.
+    Poisson {
+        /// Mean bits a second, drawn per flow.
+        bps: Range,
+        /// IP length of a packet.
+        packet_bytes: u32,
+    },
+}
+
+/// A discipline with the parameters that the scenario sets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Discipline {
+    /// Name in the registry.
+    pub name: &'static str,
+    /// Name in results, unique in the scenario.
+    pub label: String,
+    /// Parameters that differ from the registry's default, in the order written.
+    pub settings: Vec<(&'static str, Setting)>,
+}
+
+/// The `[run]` table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// Length, ns, warm-up included.
+    pub duration_ns: u64,
+    /// Cut off the front of every measure, ns.
+    pub warmup_ns: u64,
+    /// Seeds, distinct, at least one.
+    pub seeds: Vec<u64>,
+    /// TCP flavour.
+    pub stack: Stack,
+    /// Interval of the time series, ns.
+    pub sample_ns: u64,
+    /// Flows of each group in the time series: its first so many.
+    pub series_flows: u32,
+}
+
+/// Where keys were written, for errors that show only when runs are drawn. Says
+/// nothing about the scenario: all are equal.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Places(pub BTreeMap<String, (Place, String, String)>);
+
+impl PartialEq for Places {
+    fn eq(&self, _: &Places) -> bool {
+        true
+    }
+}

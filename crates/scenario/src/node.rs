@@ -1,0 +1,298 @@
+//! A tree of values that remember where they were written: the common form of a
+//! scenario file and of the command line's flags, so that one reader serves both.
+
+use crate::error::{Error, Place, suggest};
+use crate::units::{Range, Size, Unit, Wrong, quote};
+
+/// A value and where it stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    /// Full name, such as `flows[0].rtt` or `--rtt`.
+    pub key: String,
+    pub place: Place,
+    pub value: Value,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Value {
+    Text(String),
+    /// A number as written, underscores removed.
+    Number(String),
+    Bool(bool),
+    List(Vec<Node>),
+    /// In the order written.
+    Table(Vec<(String, Node)>),
+    /// A date or time of TOML's: nothing here takes one.
+    Other(String),
+}
+
+impl Node {
+    pub fn new(key: impl Into<String>, place: Place, value: Value) -> Node {
+        Node { key: key.into(), place, value }
+    }
+
+    pub fn error(&self, message: impl Into<String>) -> Error {
+        Error::new(self.place.clone(), &self.key, message).found(self.value.show())
+    }
+
+    /// An error about the key itself, not its value.
+    pub fn key_error(&self, message: impl Into<String>) -> Error {
+        Error::new(self.place.clone(), &self.key, message)
+    }
+
+    /// Name of a part of this value.
+    pub fn child_key(&self, part: &str) -> String {
+        // A flag's parts come after the flag's own name too: `--flows[0].rtt`.
+        if self.key.is_empty() { part.to_string() } else { format!("{}.{part}", self.key) }
+    }
+
+    /// Is this the whole file or one of its tables, rather than a table inside them?
+    fn is_part(&self) -> bool {
+        !self.key.contains('.')
+    }
+
+    /// The table this must be, with none but the allowed keys.
+    pub fn table<'a>(&'a self, allowed: &[&str]) -> Result<Table<'a>, Error> {
+        let Value::Table(entries) = &self.value else {
+            return Err(self.error(format!("not a table; write keys and values: {}", allowed.join(", "))));
+        };
+        for (key, node) in entries {
+            if !allowed.contains(&key.as_str()) {
+                let hint = match home(key) {
+                    Some(home) if self.is_part() => format!("; it belongs in {home}"),
+                    _ => suggest(key, allowed.iter().copied()),
+                };
+                return Err(node.key_error(format!("unknown key{hint}")));
+            }
+        }
+        Ok(Table { node: self, entries })
+    }
+
+    /// The list this must be.
+    pub fn list(&self, what: &str) -> Result<&[Node], Error> {
+        match &self.value {
+            Value::List(items) => Ok(items),
+            _ => Err(self.error(format!("not a list; write {what}"))),
+        }
+    }
+
+    pub fn text(&self, what: &str) -> Result<&str, Error> {
+        match &self.value {
+            Value::Text(text) => Ok(text),
+            _ => Err(self.error(format!("not a text; write {what}"))),
+        }
+    }
+
+    pub fn bool(&self) -> Result<bool, Error> {
+        match self.value {
+            Value::Bool(b) => Ok(b),
+            _ => Err(self.error("neither true nor false")),
+        }
+    }
+
+    /// A label or name: short, printable.
+    pub fn name(&self) -> Result<String, Error> {
+        let name = self.text("a name in quotes")?;
+        if name.trim().is_empty() || name.chars().count() > 64 || name.chars().any(char::is_control) {
+            return Err(self.error("not a name; write 1 to 64 printable characters"));
+        }
+        Ok(name.to_string())
+    }
+
+    /// A quantity that has a unit: its text, or a bare number's digits, which the
+    /// parser then asks a unit for.
+    fn quantity(&self) -> Option<&str> {
+        match &self.value {
+            Value::Text(text) | Value::Number(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn wrong(&self, wrong: Wrong) -> Error {
+        self.error(wrong.0)
+    }
+
+    /// A range of a quantity within bounds, both included.
+    pub fn range(&self, unit: Unit, min: u64, max: u64) -> Result<Range, Error> {
+        let text = self.quantity().unwrap_or("");
+        let range = unit.parse_range(text).map_err(|w| self.wrong(w))?;
+        if range.min < min || range.max > max {
+            return Err(self.error(format!(
+                "out of range; allowed: {} to {}",
+                unit.show(min),
+                unit.show(max)
+            )));
+        }
+        Ok(range)
+    }
+
+    /// One quantity within bounds, both included.
+    pub fn single(&self, unit: Unit, min: u64, max: u64) -> Result<u64, Error> {
+        if self.quantity().is_some_and(|t| t.contains("..")) {
+            return Err(self.error("one value is needed here, not a range"));
+        }
+        self.range(unit, min, max).map(|r| r.min)
+    }
+
+    /// A size in bytes, packets or bandwidth-delay products.
+    pub fn size(&self) -> Result<Size, Error> {
+        if self.quantity().is_some_and(|t| t.contains("..")) {
+            return Err(self.error("one value is needed here, not a range"));
+        }
+        Size::parse(self.quantity().unwrap_or("")).map_err(|w| self.wrong(w))
+    }
+
+    /// Whole numbers without a unit, one or a range, within bounds.
+    pub fn whole(&self, min: u64, max: u64) -> Result<Range, Error> {
+        let text = self.quantity().unwrap_or("");
+        let range = Range::parse_whole(text).map_err(|w| self.wrong(w))?;
+        if range.min < min || range.max > max {
+            return Err(self.error(format!("out of range; allowed: {min} to {max}")));
+        }
+        Ok(range)
+    }
+
+    /// A word out of a list.
+    pub fn word<'a>(&self, what: &str, allowed: &[&'a str]) -> Result<&'a str, Error> {
+        let word = match &self.value {
+            Value::Text(text) => text.as_str(),
+            _ => "",
+        };
+        match allowed.iter().find(|a| **a == word) {
+            Some(found) => Ok(found),
+            None => Err(self.error(format!("not {what}{}", suggest(word, allowed.iter().copied())))),
+        }
+    }
+}
+
+/// The table that a key belongs in, if it is a key of one table alone.
+fn home(key: &str) -> Option<&'static str> {
+    use crate::read::{FLOW_KEYS, LINK_KEYS, RUN_KEYS};
+    let homes =
+        [("[link]", LINK_KEYS), ("[[flows]]", FLOW_KEYS), ("[queue]", &["disciplines"]), ("[run]", RUN_KEYS)];
+    let found = homes.iter().find(|(_, keys)| key != "name" && keys.contains(&key));
+    found.map(|(table, _)| *table)
+}
+
+/// A table whose keys are known to be allowed.
+pub(crate) struct Table<'a> {
+    pub node: &'a Node,
+    pub entries: &'a [(String, Node)],
+}
+
+impl<'a> Table<'a> {
+    pub fn get(&self, key: &str) -> Option<&'a Node> {
+        self.entries.iter().find(|(k, _)| k == key).map(|(_, n)| n)
+    }
+
+    /// An error for a key that is not there, at the table that should hold it.
+    pub fn missing(&self, key: &str, write: &str) -> Error {
+        Error::new(self.node.place.clone(), self.node.child_key(key), format!("missing; write {write}"))
+    }
+}
+
+impl Value {
+    /// The value as it may be written in a file, shortened.
+    pub fn show(&self) -> String {
+        match self {
+            Value::Text(text) => format!("\"{}\"", quote(text)),
+            Value::Number(text) | Value::Other(text) => quote(text),
+            Value::Bool(b) => b.to_string(),
+            Value::List(items) => {
+                let items: Vec<_> = items.iter().take(8).map(|n| n.value.show()).collect();
+                quote(&format!("[{}]", items.join(", ")))
+            }
+            Value::Table(entries) => {
+                let entries: Vec<_> = entries
+                    .iter()
+                    .take(8)
+                    .map(|(k, n)| format!("{} = {}", quote(k), n.value.show()))
+                    .collect();
+                quote(&format!("{{ {} }}", entries.join(", ")))
+            }
+        }
+    }
+}
+
+/// Reads TOML into a tree whose every value knows its line.
+pub(crate) fn parse_toml(text: &str, file: &str) -> Result<Node, Error> {
+    let lines = Lines::new(text, file);
+    let table = toml::de::DeTable::parse(text).map_err(|e| {
+        let place = lines.place(e.span().map_or(0, |s| s.start));
+        let mut message = format!("not TOML: {}", one_line(e.message()));
+        // The parser points at the key and does not name it.
+        if e.message() == "duplicate key"
+            && let Some(key) = e.span().and_then(|s| text.get(s))
+        {
+            message.push_str(&format!(" {}", quote(key)));
+        }
+        Error::new(place, "", message)
+    })?;
+    let span = table.span().start;
+    Ok(Node::new("", lines.place(span), from_table(table.into_inner(), "", &lines)))
+}
+
+fn one_line(message: &str) -> String {
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn from_table(table: toml::de::DeTable<'_>, path: &str, lines: &Lines<'_>) -> Value {
+    let mut entries: Vec<_> = table.into_iter().collect();
+    // The parser sorts by name; people read in the order written.
+    entries.sort_by_key(|(key, _)| key.span().start);
+    let entries = entries.into_iter().map(|(key, value)| {
+        let name = key.get_ref().to_string();
+        let shown = quote(&name);
+        let path = if path.is_empty() { shown } else { format!("{path}.{shown}") };
+        // A table's own place is its header; a value's is the line it begins on.
+        let at = match value.get_ref() {
+            toml::de::DeValue::Table(_) => key.span().start,
+            _ => value.span().start,
+        };
+        let value = from_value(value.into_inner(), &path, lines);
+        (name, Node::new(path, lines.place(at), value))
+    });
+    Value::Table(entries.collect())
+}
+
+fn from_value(value: toml::de::DeValue<'_>, path: &str, lines: &Lines<'_>) -> Value {
+    use toml::de::DeValue;
+    match value {
+        DeValue::String(s) => Value::Text(s.into_owned()),
+        DeValue::Integer(n) => Value::Number(n.to_string()),
+        DeValue::Float(n) => Value::Number(n.as_str().to_string()),
+        DeValue::Boolean(b) => Value::Bool(b),
+        DeValue::Datetime(d) => Value::Other(d.to_string()),
+        DeValue::Array(items) => Value::List(
+            items
+                .into_iter()
+                .enumerate()
+                .map(|(i, item)| {
+                    let path = format!("{path}[{i}]");
+                    let place = lines.place(item.span().start);
+                    let value = from_value(item.into_inner(), &path, lines);
+                    Node::new(path, place, value)
+                })
+                .collect(),
+        ),
+        DeValue::Table(table) => from_table(table, path, lines),
+    }
+}
+
+/// Line numbers of byte offsets.
+struct Lines<'a> {
+    file: &'a str,
+    /// Offsets at which lines begin.
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    fn new(text: &str, file: &'a str) -> Lines<'a> {
+        let after_newlines = text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
+        Lines { file, starts: std::iter::once(0).chain(after_newlines.map(|(i, _)| i + 1)).collect() }
+    }
+
+    fn place(&self, offset: usize) -> Place {
+        Place::File { name: self.file.to_string(), line: self.starts.partition_point(|s| *s <= offset) }
+    }
+}

@@ -1,0 +1,137 @@
+//! The concrete form of a run: every number decided, every range drawn, every
+//! unit resolved. Engines (simulator, Linux) read this and nothing else.
+
+use queuewright_aqm::Spec as DisciplineSpec;
+use queuewright_cca::Kind as CcaKind;
+use std::sync::Arc;
+
+/// One run: one discipline, one seed.
+#[derive(Debug, Clone)]
+pub struct RunSpec {
+    /// Queue manager, its label in results and its parameters. Every port has its own instance.
+    pub discipline: DisciplineSpec,
+    /// Seed of every random stream of the run.
+    pub seed: u64,
+    /// Length, ns, warm-up included.
+    pub duration_ns: u64,
+    /// Cut off the front of every measure, ns.
+    pub warmup_ns: u64,
+    /// TCP flavour.
+    pub stack: Stack,
+    /// Bytes that the link counts for a packet beyond its IP length (Ethernet: 14).
+    pub overhead_bytes: u32,
+    /// Output ports; the flows' paths are indices into it.
+    pub ports: Vec<PortSpec>,
+    /// Groups, in file order.
+    pub groups: Vec<GroupSpec>,
+    /// Flows, in group order.
+    pub flows: Vec<FlowSpec>,
+    /// Interval of the time series, ns.
+    pub series_interval_ns: u64,
+    /// Flows whose cwnd and goodput are in the time series (indices).
+    pub series_flows: Vec<u32>,
+}
+
+/// TCP flavour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stack {
+    /// Linux 6.x: the default.
+    Linux,
+    /// As the Titrate artifact's ns-3.34: ACK every segment, 1 s minimum RTO without back-off, 5 MiB socket buffers.
+    Ns3,
+}
+
+/// An output port: queue and link.
+#[derive(Debug, Clone)]
+pub struct PortSpec {
+    /// Name in results.
+    pub name: String,
+    /// Rate of the link.
+    pub rate: Rate,
+    /// Propagation delay of the link, ns.
+    pub delay_ns: u64,
+    /// Buffer, bytes as the link counts them; 0: no byte limit.
+    pub limit_bytes: u64,
+    /// Buffer, packets; 0: no packet limit.
+    pub limit_packets: u32,
+}
+
+/// Rate of a link over time.
+#[derive(Debug, Clone)]
+pub enum Rate {
+    /// Bits per second.
+    Constant(u64),
+    /// (from ns, bits per second), first at 0, times rising. A rate of 0 is an outage.
+    Schedule(Arc<[(u64, u64)]>),
+    /// Delivery opportunities.
+    Trace(Arc<Trace>),
+}
+
+/// Delivery opportunities: at each time the link may send up to 1500 bytes (IP length);
+/// repeats with the period.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trace {
+    /// Times from the start, ns, not falling, all < or = `period_ns`, at least one.
+    pub opportunities_ns: Vec<u64>,
+    /// Length after which it repeats (the last opportunity's time), ns, > 0.
+    pub period_ns: u64,
+}
+
+/// A group of flows.
+#[derive(Debug, Clone)]
+pub struct GroupSpec {
+    /// Name in results.
+    pub name: String,
+    /// What its flows are: a congestion control's name, or `cbr` / `poisson`. A group
+    /// may be without flows: then this is all there is to say of it.
+    pub cca: String,
+}
+
+/// A flow.
+#[derive(Debug, Clone)]
+pub struct FlowSpec {
+    /// Index into [`RunSpec::groups`].
+    pub group: u32,
+    /// What it sends.
+    pub traffic: Traffic,
+    /// Round-trip time without queues and serialisation, ns; at least twice the ports' delays.
+    pub base_rtt_ns: u64,
+    /// When it starts, ns.
+    pub start_ns: u64,
+    /// When its application stops writing, ns; none: never.
+    pub stop_ns: Option<u64>,
+    /// Rate of its access link, bits per second; none: unlimited.
+    pub access_bps: Option<u64>,
+    /// Each packet's extra delay on the access link is uniform in 0..=jitter, ns, without reordering.
+    pub jitter_ns: u64,
+    /// Ports it crosses, in order.
+    pub path: Vec<u32>,
+}
+
+/// What a flow sends.
+#[derive(Debug, Clone)]
+pub enum Traffic {
+    /// TCP.
+    Tcp {
+        /// Congestion control.
+        cca: CcaKind,
+        /// Application bytes to send; none: without end.
+        size_bytes: Option<u64>,
+        /// ECN (RFC 3168) negotiated.
+        ecn: bool,
+    },
+    /// UDP at a constant rate.
+    Cbr {
+        /// Bits per second of IP packets.
+        bps: u64,
+        /// IP length of a packet.
+        packet_bytes: u32,
+    },
+    /// UDP with exponential gaps.
+    Poisson {
+        /// Mean bits per second of IP packets.
+        bps: u64,
+        /// IP length of a packet.
+        packet_bytes: u32,
+    },
+}

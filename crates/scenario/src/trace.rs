@@ -1,0 +1,124 @@
+//! Link traces in the common format: one line per opportunity to send one
+//! 1500-byte packet, in milliseconds from the start.
+
+use crate::error::{Error, Place};
+use crate::spec::Trace;
+use crate::units::quote;
+use sha2::{Digest, Sha256};
+use std::io::Read;
+use std::path::Path;
+
+/// Largest trace file, bytes: a day at 1 Gbit/s is larger, the known traces are under 1 MB.
+pub const MAX_BYTES: u64 = 64 << 20;
+/// Latest time in a trace, milliseconds: a thousand hours.
+pub const MAX_MS: u64 = 3_600_000_000;
+
+/// Reads a trace: lines of whole milliseconds that do not fall. A time that is
+/// written n times allows n packets in that millisecond. The trace repeats with
+/// the last time as its period, as mahimahi has it. `name` is for errors.
+///
+/// # Errors
+/// A line that is not a number, falls or is beyond [`MAX_MS`]; no line; no time above 0.
+pub fn parse(bytes: &[u8], name: &str) -> Result<Trace, Error> {
+    let fail = |line: usize, found: Option<&[u8]>, message: &str| {
+        let place = Place::File { name: name.to_string(), line };
+        let mut e = Error::new(place, "", message);
+        e.found = found.map(|f| format!("\"{}\"", quote(&String::from_utf8_lossy(&f[..f.len().min(300)]))));
+        e
+    };
+    let mut opportunities_ns = Vec::new();
+    let mut last = 0u64;
+    let body = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    if body.is_empty() {
+        return Err(fail(
+            0,
+            None,
+            "an empty trace; write one line per 1500-byte packet that the link can send, in milliseconds from the start",
+        ));
+    }
+    for (i, line) in body.split(|b| *b == b'\n').enumerate() {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let digits = line.trim_ascii();
+        if digits.is_empty() {
+            return Err(fail(
+                i + 1,
+                None,
+                "an empty line; each line of a trace is a time in whole milliseconds",
+            ));
+        }
+        let time = digits
+            .iter()
+            .try_fold(0u64, |n, b| {
+                b.is_ascii_digit().then(|| n.saturating_mul(10).saturating_add(u64::from(b - b'0')))
+            })
+            .ok_or_else(|| {
+                fail(i + 1, Some(line), "not a time in whole milliseconds from the start, such as 17")
+            })?;
+        if time > MAX_MS {
+            return Err(fail(i + 1, Some(line), "too late; a trace may be 3600000000 ms (1000 hours) long"));
+        }
+        if time < last {
+            return Err(fail(
+                i + 1,
+                Some(line),
+                &format!("before the line above it ({last}); times of a trace do not fall"),
+            ));
+        }
+        last = time;
+        opportunities_ns.push(time * 1_000_000);
+    }
+    if last == 0 {
+        return Err(fail(
+            0,
+            None,
+            "every time in this trace is 0; it repeats after its last time, which must be above 0",
+        ));
+    }
+    Ok(Trace { opportunities_ns, period_ns: last * 1_000_000 })
+}
+
+/// Reads a trace file; the trace and the SHA-256 of its bytes in hexadecimal.
+///
+/// # Errors
+/// As [`parse`]; for a file that cannot be read or is larger than [`MAX_BYTES`], the
+/// reason alone, for the caller to say which key named the file.
+pub(crate) fn read(path: &Path, name: &str) -> Result<(Trace, String), Problem> {
+    let file = std::fs::File::open(path).map_err(|e| Problem::File(unreadable(&e)))?;
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|e| Problem::File(unreadable(&e)))?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(Problem::File("larger than 64 MB: not a trace".into()));
+    }
+    let trace = parse(&bytes, name).map_err(Problem::Content)?;
+    Ok((trace, hex(&Sha256::digest(&bytes))))
+}
+
+/// Why a trace was not read.
+pub(crate) enum Problem {
+    /// The file itself.
+    File(String),
+    /// A line of it.
+    Content(Error),
+}
+
+/// Why a file cannot be read, in words that do not depend on the system.
+pub(crate) fn unreadable(e: &std::io::Error) -> String {
+    use std::io::ErrorKind;
+    match e.kind() {
+        ErrorKind::NotFound => "no such file".into(),
+        ErrorKind::PermissionDenied => "no permission to read this file".into(),
+        ErrorKind::IsADirectory => "a directory, not a file".into(),
+        _ => format!("cannot be read: {e}"),
+    }
+}
+
+/// Bytes in hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// Mean rate of a trace, bit/s of 1500-byte packets, rounded down.
+pub(crate) fn mean_rate(trace: &Trace) -> u64 {
+    let bits = trace.opportunities_ns.len() as u128 * 12_000;
+    u64::try_from(bits * 1_000_000_000 / u128::from(trace.period_ns.max(1))).unwrap_or(u64::MAX)
+}

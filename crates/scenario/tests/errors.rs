@@ -1,0 +1,262 @@
+//! What a user reads who got it wrong. Each row is a mistake and its message; the
+//! table is kept as a snapshot, to be read aloud when it changes.
+
+use queuewright_scenario::{Flags, Scenario};
+use std::fmt::Write;
+use std::path::Path;
+
+const GOOD: &str = r#"name = "good"
+[link]
+rate = "100mbit"
+delay = "1ms"
+buffer = "2bdp"
+[[flows]]
+count = "2..4"
+cca = { cubic = 3, bbr = 1 }
+rtt = "20ms..80ms"
+start = "0s..1s"
+[[flows]]
+cbr = "2mbit"
+[queue]
+disciplines = ["codel", { name = "static", threshold = "1bdp" }]
+[run]
+duration = "60s"
+warmup = "10s"
+seeds = [1, 2, 3]
+"#;
+
+/// (a piece of the good file, what stands there instead)
+const MISTAKES: &[(&str, &str)] = &[
+    // Units.
+    ("\"100mbit\"", "\"100Mbps\""),
+    ("\"100mbit\"", "\"100MBit/s\""),
+    ("\"100mbit\"", "\"100mb\""),
+    ("\"100mbit\"", "\"10mbps\""),
+    ("\"100mbit\"", "\"100\""),
+    ("\"100mbit\"", "100"),
+    ("\"100mbit\"", "\"fast\""),
+    ("\"100mbit\"", "\"-5mbit\""),
+    ("\"100mbit\"", "\"1e8bit\""),
+    ("\"100mbit\"", "\"1.5bit\""),
+    ("\"100mbit\"", "\"99999999999999999999gbit\""),
+    ("\"100mbit\"", "\"0mbit\""),
+    ("\"100mbit\"", "\"10mbit..20mbit\""),
+    ("\"100mbit\"", "[\"100mbit\"]"),
+    ("\"20ms..80ms\"", "\"20 m\""),
+    ("\"20ms..80ms\"", "\"20 ms\""),
+    ("\"20ms..80ms\"", "\"20msec\""),
+    ("\"20ms..80ms\"", "\"0.5ns\""),
+    ("\"20ms..80ms\"", "\"80ms..20ms\""),
+    ("\"20ms..80ms\"", "\"20ms..\""),
+    ("\"20ms..80ms\"", "\"20..80\""),
+    ("\"20ms..80ms\"", "\"20mbit..80ms\""),
+    ("\"20ms..80ms\"", "\"1ms\""),
+    ("\"20ms..80ms\"", "\"90s\""),
+    ("\"20ms..80ms\"", "1979-05-27"),
+    ("buffer = \"2bdp\"", "buffer = \"2\""),
+    ("buffer = \"2bdp\"", "buffer = \"2BDP\""),
+    ("buffer = \"2bdp\"", "buffer = \"45KiB\""),
+    ("buffer = \"2bdp\"", "buffer = \"34 packets\""),
+    ("buffer = \"2bdp\"", "buffer = \"0p\""),
+    ("buffer = \"2bdp\"", "buffer = \"1000b\""),
+    ("buffer = \"2bdp\"", "buffer = \"0bdp\""),
+    ("buffer = \"2bdp\"", "buffer = \"0.0001bdp\""),
+    ("buffer = \"2bdp\"", "bufer = \"2bdp\""),
+    // Keys.
+    ("[link]", "[lnik]"),
+    ("[queue]", "[queues]"),
+    ("rtt = ", "rttt = "),
+    ("[queue]", "[queue]\nbuffer = \"10p\""),
+    ("delay = \"1ms\"", "rtt = \"1ms\""),
+    ("warmup", "warm_up"),
+    ("rate = \"100mbit\"", ""),
+    ("rate = \"100mbit\"", "rate = \"100mbit\"\ntrace = \"x\""),
+    ("rate = \"100mbit\"", "trace = \"not/there.down\""),
+    ("rtt = \"20ms..80ms\"", ""),
+    ("duration = \"60s\"", ""),
+    ("name = \"good\"", "name = \"\""),
+    ("name = \"good\"", "link = 3"),
+    ("[[flows]]\ncbr", "[flows]\ncbr"),
+    ("cbr = \"2mbit\"", ""),
+    ("cbr = \"2mbit\"", "cbr = \"2mbit\"\ncca = \"cubic\""),
+    ("cbr = \"2mbit\"", "cbr = \"2mbit\"\necn = true"),
+    ("cbr = \"2mbit\"", "cbr = \"2mbit\"\npacket = \"9000b\""),
+    // Schedules.
+    ("rate = \"100mbit\"", "schedule = \"100mbit\""),
+    ("rate = \"100mbit\"", "schedule = []"),
+    ("rate = \"100mbit\"", "schedule = [[\"1s\", \"100mbit\"]]"),
+    ("rate = \"100mbit\"", "schedule = [[\"0s\", \"9mbit\"], [\"5s\", \"8mbit\"], [\"5s\", \"7mbit\"]]"),
+    ("rate = \"100mbit\"", "schedule = [[\"0s\", \"100mbit\", 3]]"),
+    ("rate = \"100mbit\"", "schedule = [[\"0s\", \"0bit\"]]"),
+    // Flows.
+    ("count = \"2..4\"", "count = 0"),
+    ("count = \"2..4\"", "count = \"ten\""),
+    ("count = \"2..4\"", "count = 2.5"),
+    ("count = \"2..4\"", "count = 5_000_000"),
+    ("{ cubic = 3, bbr = 1 }", "\"cubik\""),
+    ("{ cubic = 3, bbr = 1 }", "{ cubic = 3, vegas = 1 }"),
+    ("{ cubic = 3, bbr = 1 }", "{ cubic = 0.6, bbr = 0.4 }"),
+    ("{ cubic = 3, bbr = 1 }", "{}"),
+    ("{ cubic = 3, bbr = 1 }", "[\"cubic\"]"),
+    ("start = \"0s..1s\"", "start = \"60s\""),
+    ("start = \"0s..1s\"", "start = \"5s\"\nstop = \"5s\""),
+    ("start = \"0s..1s\"", "size = \"0b\""),
+    ("start = \"0s..1s\"", "ecn = \"yes\""),
+    // Disciplines.
+    ("\"codel\"", "\"fq_codel\""),
+    ("\"codel\"", "\"coddle\""),
+    ("\"codel\"", "\"codel\", \"codel\""),
+    ("\"codel\"", "{ target = \"5ms\" }"),
+    ("\"codel\"", "{ name = \"codel\", targt = \"5ms\" }"),
+    ("\"codel\"", "{ name = \"codel\", target = 5 }"),
+    ("\"codel\"", "{ name = \"codel\", target = \"0s\" }"),
+    ("\"codel\"", "{ name = \"codel\", ecn = 1 }"),
+    ("\"codel\"", "{ name = \"droptail\", limit = \"10p\" }"),
+    ("\"codel\"", "{ name = \"pie\", alpha = \"much\" }"),
+    ("\"codel\"", "{ name = \"pie\", ecn_threshold = 1.5 }"),
+    ("\"codel\"", "{ name = \"pie\", estimator = \"guess\" }"),
+    ("\"1bdp\"", "\"all\""),
+    ("\"1bdp\"", "\"100000000bdp\""),
+    ("\"1bdp\"", "\"0bdp\""),
+    ("[\"codel\",", "[3,"),
+    ("disciplines = [\"codel\", { name = \"static\", threshold = \"1bdp\" }]", "disciplines = []"),
+    ("disciplines = [\"codel\", { name = \"static\", threshold = \"1bdp\" }]", "disciplines = \"codel\""),
+    // Runs.
+    ("duration = \"60s\"", "duration = \"10s\""),
+    ("duration = \"60s\"", "duration = \"5000000s\""),
+    ("duration = \"60s\"", "duration = \"900000s\""),
+    ("duration = \"60s\"", "duration = \"60s\"\nsample = \"1us\""),
+    ("duration = \"60s\"", "duration = \"60s\"\nstack = \"freebsd\""),
+    ("[1, 2, 3]", "[1, 2, 1]"),
+    ("[1, 2, 3]", "[]"),
+    ("[1, 2, 3]", "-1"),
+    ("[1, 2, 3]", "\"1..1000000\""),
+    ("[1, 2, 3]", "\"three\""),
+    // TOML.
+    ("[run]", "[run"),
+    ("rtt = \"20ms..80ms\"", "rtt = 20ms"),
+    ("rtt = \"20ms..80ms\"", "rtt = \"20ms\"\nrtt = \"30ms\""),
+    ("name = \"good\"", "name = \"good"),
+];
+
+#[test]
+fn mistakes_in_files() {
+    let runs = |text: &str| Scenario::parse(text, "scenario.toml", Path::new(""))?.runs();
+    assert!(runs(GOOD).is_ok());
+    let mut table = String::new();
+    for (good, bad) in MISTAKES {
+        assert_eq!(GOOD.matches(good).count(), 1, "{good:?} must be there once");
+        let error = runs(&GOOD.replace(good, bad)).map(|_| "ACCEPTED".to_string()).map_err(|e| e.to_string());
+        let (Ok(message) | Err(message)) = error;
+        assert!(!message.contains('\n'), "{message}");
+        writeln!(table, "{}\n    {message}", bad.replace('\n', " | ")).unwrap();
+    }
+    assert!(!table.contains("ACCEPTED"), "{table}");
+    insta::assert_snapshot!(table);
+}
+
+#[test]
+fn mistakes_in_flags() {
+    let good = [
+        ("rate", "100mbit"),
+        ("rtt", "20ms..80ms"),
+        ("flows", "10xcubic,4xbbr,1xcbr:2mbit"),
+        ("aqm", "droptail,codel,pie,titrate"),
+        ("buffer", "2bdp"),
+        ("duration", "60s"),
+        ("warmup", "10s"),
+        ("seeds", "1..3"),
+    ];
+    let mistakes = [
+        ("rate", ""),
+        ("rate", "100Mbit"),
+        ("rate", "-"),
+        ("rtt", "20 m"),
+        ("rtt", "-"),
+        ("trace", "not/there.down"),
+        ("flows", "-"),
+        ("flows", ""),
+        ("flows", "10xcubik"),
+        ("flows", "10cubic"),
+        ("flows", "x"),
+        ("flows", "10xcubic,,4xbbr"),
+        ("flows", "0xcubic"),
+        ("flows", "1xcbr"),
+        ("flows", "1xcbr:fast"),
+        ("flows", "1xcubic:fast"),
+        ("flows", "1xcubic:rrt=20ms"),
+        ("flows", "1xcubic:rtt=20ms:rtt=30ms"),
+        ("flows", "1xcubic:count=3"),
+        ("aqm", "drop_tail"),
+        ("aqm", "codel,"),
+        ("aqm", "codel:5ms"),
+        ("aqm", "codel:target=5"),
+        ("aqm", "codel:taget=5ms"),
+        ("aqm", "titrate:rules=book"),
+        ("aqm", "codel,codel"),
+        ("buffer", "2 bdp"),
+        ("buffer", "0.001bdp"),
+        ("duration", "one minute"),
+        ("duration", "10s"),
+        ("seeds", "3..1"),
+        ("seeds", "1,1"),
+        ("seeds", "a"),
+    ];
+    let flags = |set: &[(&str, &str)]| {
+        let mut flags = Flags::default();
+        for (name, value) in set {
+            let slot = match *name {
+                "rate" => &mut flags.rate,
+                "trace" => &mut flags.trace,
+                "rtt" => &mut flags.rtt,
+                "flows" => &mut flags.flows,
+                "aqm" => &mut flags.aqm,
+                "buffer" => &mut flags.buffer,
+                "duration" => &mut flags.duration,
+                "warmup" => &mut flags.warmup,
+                _ => &mut flags.seeds,
+            };
+            // "-" stands for a flag that is not there.
+            *slot = (*value != "-").then(|| value.to_string());
+        }
+        Scenario::from_flags(&flags).and_then(|s| s.runs())
+    };
+    assert!(flags(&good).is_ok());
+    let mut table = String::new();
+    for (name, bad) in mistakes {
+        let mut set: Vec<_> =
+            good.iter().copied().filter(|(n, _)| *n != name && !(name == "trace" && *n == "rate")).collect();
+        set.push((name, bad));
+        let (Ok(message) | Err(message)) =
+            flags(&set).map(|_| "ACCEPTED".to_string()).map_err(|e| e.to_string());
+        writeln!(table, "--{name} {bad}\n    {message}").unwrap();
+    }
+    assert!(!table.contains("ACCEPTED"), "{table}");
+    insta::assert_snapshot!(table);
+}
+
+#[test]
+fn mistakes_in_traces() {
+    let mut table = String::new();
+    for bad in [
+        "",
+        "\n",
+        "1\n\n2\n",
+        "0\n0\n",
+        "5\n4\n",
+        "1.5\n",
+        "-1\n",
+        "1,2\n",
+        "abc\n",
+        "1\n99999999999999999999999\n",
+        "1\n\u{1}\u{7f}\n",
+        "1 2\n",
+    ] {
+        let (Ok(message) | Err(message)) = queuewright_scenario::trace::parse(bad.as_bytes(), "att.down")
+            .map(|_| "ACCEPTED".to_string())
+            .map_err(|e| e.to_string());
+        writeln!(table, "{bad:?}\n    {message}").unwrap();
+    }
+    assert!(!table.contains("ACCEPTED"), "{table}");
+    insta::assert_snapshot!(table);
+}

@@ -1,0 +1,402 @@
+//! The format as it is promised: the documented example, the examples shipped,
+//! the command line's form of one of them.
+
+use queuewright_scenario::spec::{Rate, Stack, Traffic};
+use queuewright_scenario::{Flags, Scenario};
+use std::path::{Path, PathBuf};
+
+fn parse(text: &str) -> Scenario {
+    Scenario::parse(text, "scenario.toml", Path::new("")).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
+}
+
+/// Every key of the format's description, as written there.
+const DESCRIBED: &str = r#"
+[link]
+rate = "1gbit"            # or trace = "file", or schedule = [["0s","100mbit"],["15s","50mbit"]]
+delay = "1ms"             # bottleneck to receivers
+buffer = "2bdp"           # or "1000p", "45kb"; bdp = rate x mean base RTT
+[[flows]]
+count = "10..50"          # drawn per seed
+cca = { cubic = 45, bbr = 28 }   # or "cubic"
+rtt = "4ms..98ms"         # base RTT, or one value
+start = "0s..1s"
+access = "2gbit"
+# size, ecn, cbr = "15mbit", poisson = "12mbit", stop ...
+[queue]
+disciplines = ["titrate", "codel", { name = "static", threshold = "1bdp" }]
+[run]
+duration = "200s"
+warmup = "10s"
+seeds = [1, 2, 3]
+"#;
+
+#[test]
+fn the_described_file_works_as_written() {
+    let runs = parse(DESCRIBED).runs().unwrap();
+    assert_eq!(runs.len(), 9);
+    let order: Vec<_> = runs.iter().map(|r| (r.discipline.label.as_str(), r.seed)).collect();
+    assert_eq!(order[..4], [("titrate", 1), ("titrate", 2), ("titrate", 3), ("codel", 1)]);
+    for run in &runs {
+        assert_eq!((run.duration_ns, run.warmup_ns), (200_000_000_000, 10_000_000_000));
+        assert_eq!((run.stack, run.overhead_bytes), (Stack::Linux, 14));
+        assert!(matches!(run.ports[0].rate, Rate::Constant(1_000_000_000)));
+        assert_eq!(run.ports[0].delay_ns, 1_000_000);
+        assert!((10..=50).contains(&run.flows.len()));
+        for flow in &run.flows {
+            assert!((4_000_000..=98_000_000).contains(&flow.base_rtt_ns));
+            assert!(flow.start_ns <= 1_000_000_000);
+            assert_eq!(flow.access_bps, Some(2_000_000_000));
+            assert_eq!(flow.path, [0]);
+        }
+        let mean = run.flows.iter().map(|f| f.base_rtt_ns).sum::<u64>() / run.flows.len() as u64;
+        let bdp = mean / 8; // 1 bit/ns
+        assert!(run.ports[0].limit_bytes.abs_diff(2 * bdp) <= 2, "{} {bdp}", run.ports[0].limit_bytes);
+        assert_eq!(run.ports[0].limit_packets, 0);
+        let groups: Vec<_> = run.groups.iter().map(|g| (g.name.as_str(), g.cca.as_str())).collect();
+        assert_eq!(groups, [("bbr", "bbr"), ("cubic", "cubic")]);
+        for flow in &run.flows {
+            let Traffic::Tcp { cca, .. } = &flow.traffic else { panic!("not TCP") };
+            assert_eq!(cca.name(), run.groups[flow.group as usize].cca);
+        }
+    }
+    // All disciplines of a seed see the same flows, and seeds differ.
+    let flows = |i: usize| format!("{:?}", runs[i].flows);
+    assert_eq!(flows(0), flows(3));
+    assert_eq!(flows(0), flows(6));
+    assert_ne!(flows(0), flows(1));
+}
+
+#[test]
+fn the_compare_line_is_the_home_example() {
+    let text = |s: &str| Some(s.to_string());
+    let flags = Flags {
+        rate: text("100mbit"),
+        rtt: text("20ms..80ms"),
+        flows: text("10xcubic,4xbbr,1xcbr:2mbit"),
+        aqm: text("droptail,codel,pie,titrate"),
+        buffer: text("2bdp"),
+        duration: text("60s"),
+        warmup: text("10s"),
+        seeds: text("1..3"),
+        ..Flags::default()
+    };
+    let line = Scenario::from_flags(&flags).unwrap();
+    let file = Scenario::read(&examples().join("home.toml")).unwrap();
+    assert_eq!(line.hash(), file.hash());
+    assert_eq!(format!("{:?}", line.runs().unwrap()), format!("{:?}", file.runs().unwrap()));
+}
+
+/// One line a run: what an engine would be told, in short.
+fn summary(scenario: &Scenario) -> String {
+    use std::fmt::Write;
+    let mut out = format!("{}\n", scenario.to_json());
+    for run in scenario.runs().unwrap() {
+        let port = &run.ports[0];
+        let rate = match &port.rate {
+            Rate::Constant(bps) => format!("{bps} bit/s"),
+            Rate::Schedule(steps) => format!("{} steps", steps.len()),
+            Rate::Trace(t) => format!("{} opportunities in {} ns", t.opportunities_ns.len(), t.period_ns),
+        };
+        writeln!(
+            out,
+            "{} seed {}: {rate}, {}b {}p, {} flows, series {:?}, set: {}",
+            run.discipline.label,
+            run.seed,
+            port.limit_bytes,
+            port.limit_packets,
+            run.flows.len(),
+            run.series_flows,
+            run.discipline
+                .iter()
+                .filter(|(p, v)| *v != p.default)
+                .map(|(p, v)| format!("{}={}", p.name, p.display(v)))
+                .collect::<Vec<_>>()
+                .join(" "),
+        )
+        .unwrap();
+        if run.discipline == scenario.runs().unwrap()[0].discipline {
+            for f in run.flows.iter().take(20) {
+                let group = &run.groups[f.group as usize].name;
+                writeln!(
+                    out,
+                    "  {group} {:?} rtt {} start {} stop {:?} access {:?} jitter {}",
+                    f.traffic, f.base_rtt_ns, f.start_ns, f.stop_ns, f.access_bps, f.jitter_ns
+                )
+                .unwrap();
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn examples_and_their_draws() {
+    let mut names: Vec<_> = std::fs::read_dir(examples())
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.extension().is_some_and(|e| e == "toml"))
+        .collect();
+    names.sort();
+    assert!(names.len() >= 4, "{names:?}");
+    for path in names {
+        let scenario = Scenario::read(&path).unwrap_or_else(|e| panic!("{e}"));
+        assert!(scenario.name.is_some() && scenario.description.is_some());
+        let stem = path.file_stem().unwrap().to_str().unwrap().to_string();
+        insta::assert_snapshot!(format!("example_{stem}"), summary(&scenario));
+    }
+}
+
+#[test]
+fn defaults() {
+    let scenario = parse(
+        r#"
+        [link]
+        rate = "10mbit"
+        [[flows]]
+        cca = "newreno"
+        rtt = "40ms"
+        [queue]
+        disciplines = ["droptail"]
+        [run]
+        duration = "10s"
+        "#,
+    );
+    let runs = scenario.runs().unwrap();
+    assert_eq!(runs.len(), 1);
+    let run = &runs[0];
+    assert_eq!((run.seed, run.warmup_ns, run.overhead_bytes, run.stack), (1, 0, 14, Stack::Linux));
+    assert_eq!((run.series_interval_ns, run.series_flows.as_slice()), (10_000_000, &[0][..]));
+    // 2 bdp of 10 Mbit/s x 40 ms
+    assert_eq!((run.ports[0].limit_bytes, run.ports[0].limit_packets), (100_000, 0));
+    assert_eq!(run.ports[0].delay_ns, 0);
+    let flow = &run.flows[0];
+    assert!(matches!(flow.traffic, Traffic::Tcp { size_bytes: None, ecn: false, .. }));
+    assert_eq!((flow.start_ns, flow.stop_ns, flow.access_bps, flow.jitter_ns), (0, None, None, 0));
+
+    let ns3 = parse(
+        r#"
+        link = { rate = "10mbit", buffer = "34p" }
+        flows = [{ poisson = "5mbit", packet = "1000b" }, { cbr = "64kbit", packet = "200b" }]
+        queue = { disciplines = ["droptail"] }
+        run = { duration = "10s", stack = "ns3" }
+        "#,
+    );
+    let run = &ns3.runs().unwrap()[0];
+    assert_eq!((run.stack, run.overhead_bytes), (Stack::Ns3, 2));
+    assert_eq!((run.ports[0].limit_bytes, run.ports[0].limit_packets), (0, 34));
+    assert!(matches!(run.flows[0].traffic, Traffic::Poisson { bps: 5_000_000, packet_bytes: 1000 }));
+    assert!(matches!(run.flows[1].traffic, Traffic::Cbr { bps: 64_000, packet_bytes: 200 }));
+    assert_eq!(run.flows[0].base_rtt_ns, 0);
+}
+
+#[test]
+fn the_product_counts_tcp_flows_and_the_first_rate() {
+    let text = |link: &str, buffer: &str| {
+        let text = format!(
+            r#"
+            link = {{ {link}, buffer = "{buffer}" }}
+            flows = [{{ cca = "cubic", rtt = "10ms", count = 3 }}, {{ cca = "bbr", rtt = "50ms" }}, {{ cbr = "1mbit", rtt = "900ms" }}]
+            queue = {{ disciplines = [{{ name = "static", threshold = "0.5bdp" }}, {{ name = "static", threshold = "10p" }}] }}
+            run = {{ duration = "10s" }}
+            "#
+        );
+        parse(&text).runs().unwrap()
+    };
+    // Mean base RTT of the four TCP flows: 20 ms; of 8 Mbit/s: 20000 bytes.
+    for link in [r#"rate = "8mbit""#, r#"schedule = [["0s","0bit"],["1s","8mbit"],["2s","80mbit"]]"#] {
+        let runs = text(link, "3bdp");
+        assert_eq!(runs[0].ports[0].limit_bytes, 60_000);
+        assert_eq!(runs[0].discipline.get("threshold").unwrap().to_string(), "10000");
+        assert_eq!(runs[0].discipline.label, "static threshold=0.5bdp");
+        // A packet of a threshold is a full one, as the link counts it.
+        assert_eq!(runs[1].discipline.get("threshold").unwrap().to_string(), "15140");
+        assert_eq!(runs[1].discipline.label, "static threshold=10p");
+    }
+    assert_eq!(text(r#"rate = "8mbit""#, "45kb")[0].ports[0].limit_bytes, 45 * 1024);
+    assert_eq!(text(r#"rate = "8mbit""#, "1000p")[0].ports[0].limit_packets, 1000);
+}
+
+#[test]
+fn groups_have_names_of_their_own() {
+    let names = |flows: &str| -> Vec<String> {
+        let text = format!(
+            r#"
+            flows = [{flows}]
+            link = {{ rate = "8mbit" }}
+            queue = {{ disciplines = ["droptail"] }}
+            run = {{ duration = "10s" }}
+            "#
+        );
+        parse(&text).runs().unwrap()[0].groups.iter().map(|g| g.name.clone()).collect()
+    };
+    let cubic = r#"{ cca = "cubic", rtt = "10ms" }"#;
+    assert_eq!(names(&format!("{cubic}, {cubic}, {cubic}")), ["cubic", "cubic-2", "cubic-3"]);
+    let web = r#"{ name = "web", cca = { cubic = 1, bbr = 1 }, rtt = "10ms" }"#;
+    assert_eq!(names(&format!("{web}, {cubic}")), ["web bbr", "web cubic", "cubic"]);
+    // A name that was given is kept for the entry it was given to.
+    let named = r#"{ name = "cubic", cca = "bbr", rtt = "10ms" }"#;
+    assert_eq!(names(&format!("{cubic}, {named}")), ["cubic-2", "cubic"]);
+}
+
+#[test]
+fn draws_are_uniform_and_weights_hold() {
+    let scenario = parse(
+        r#"
+        link = { rate = "1gbit" }
+        flows = [{ count = 20000, cca = { cubic = 3, bbr = 1 }, rtt = "10ms..30ms" }]
+        queue = { disciplines = ["droptail"] }
+        run = { duration = "10s" }
+        "#,
+    );
+    let flows = &scenario.runs().unwrap()[0].flows;
+    let bbr = flows.iter().filter(|f| f.group == 0).count() as f64 / flows.len() as f64;
+    // Standard deviations of the means: 0.003 and 0.04 ms.
+    assert!((bbr - 0.25).abs() < 0.015, "{bbr}");
+    let ms: Vec<f64> = flows.iter().map(|f| f.base_rtt_ns as f64 / 1e6).collect();
+    let mean = ms.iter().sum::<f64>() / ms.len() as f64;
+    assert!((mean - 20.0).abs() < 0.2, "{mean}");
+    let below = ms.iter().filter(|x| **x < 15.0).count() as f64 / ms.len() as f64;
+    assert!((below - 0.25).abs() < 0.015, "{below}");
+}
+
+#[test]
+fn one_key_changes_no_other_draw() {
+    let runs = |rtt: &str| {
+        let text = format!(
+            r#"
+            link = {{ rate = "1gbit" }}
+            flows = [{{ count = "5..50", cca = {{ cubic = 1, bbr = 1 }}, rtt = "{rtt}", start = "0s..1s" }}]
+            queue = {{ disciplines = ["droptail"] }}
+            run = {{ duration = "10s", seeds = "1..5" }}
+            "#
+        );
+        parse(&text).runs().unwrap()
+    };
+    for (a, b) in runs("10ms..30ms").iter().zip(&runs("50ms")) {
+        let but_rtt = |r: &queuewright_scenario::RunSpec| -> Vec<_> {
+            r.flows.iter().map(|f| (f.group, f.start_ns)).collect()
+        };
+        assert_eq!(but_rtt(a), but_rtt(b));
+    }
+}
+
+#[test]
+fn flags_take_the_place_of_keys() {
+    let text = |s: &str| Some(s.to_string());
+    let flags = Flags {
+        rate: text("20mbit"),
+        rtt: text("33ms"),
+        aqm: text("codel:target=10ms:ecn=true,static:threshold=1bdp,titrate:rules=artifact:window=200ms"),
+        seeds: text("7,9..10"),
+        duration: text("20s"),
+        ..Flags::default()
+    };
+    let scenario = Scenario::read_with(&examples().join("cellular.toml"), &flags).unwrap();
+    assert_eq!(scenario.run.seeds, [7, 9, 10]);
+    let runs = scenario.runs().unwrap();
+    assert_eq!(runs.len(), 9);
+    assert!(matches!(runs[0].ports[0].rate, Rate::Constant(20_000_000)));
+    assert!(runs[0].flows.iter().all(|f| f.base_rtt_ns == 33_000_000));
+    let value = |i: usize, name: &str| runs[i].discipline.get(name).unwrap().to_string();
+    assert_eq!((value(0, "target"), value(0, "ecn")), ("10000000".into(), "true".into()));
+    assert_eq!(value(3, "threshold"), (20_000_000u64 * 33 / 8000).to_string());
+    assert_eq!((value(6, "rules"), value(6, "window")), ("artifact".into(), "200000000".into()));
+
+    let flags = Flags {
+        flows: text("5xcubic:ecn:rtt=5ms,newreno:size=1mb,2xpoisson:1mbit:packet=200b"),
+        rtt: text("50ms"),
+        ..flags
+    };
+    let runs = Scenario::read_with(&examples().join("cellular.toml"), &flags).unwrap().runs().unwrap();
+    let flows = &runs[0].flows;
+    assert_eq!(flows.len(), 8);
+    assert!(matches!(flows[0].traffic, Traffic::Tcp { ecn: true, .. }));
+    assert_eq!((flows[0].base_rtt_ns, flows[5].base_rtt_ns), (5_000_000, 50_000_000));
+    assert!(matches!(flows[5].traffic, Traffic::Tcp { size_bytes: Some(1_048_576), .. }));
+    assert!(matches!(flows[7].traffic, Traffic::Poisson { bps: 1_000_000, packet_bytes: 200 }));
+}
+
+#[test]
+fn a_saved_scenario_stands_alone() {
+    let folder = std::env::temp_dir().join(format!("queuewright-scenario-{}", std::process::id()));
+    let (from, to) = (folder.join("from"), folder.join("to"));
+    std::fs::create_dir_all(&from).unwrap();
+    std::fs::create_dir_all(&to).unwrap();
+    // Half a second of 12 Mbit/s, then half a second of nothing.
+    let trace: String = (0..500).map(|ms| format!("{ms}\r\n")).chain(["1000\n".into()]).collect();
+    std::fs::write(from.join("link.down"), trace).unwrap();
+    std::fs::write(
+        from.join("s.toml"),
+        r#"
+        link = { trace = "link.down", buffer = "1bdp" }
+        flows = [{ cca = "cubic", rtt = "80ms" }]
+        queue = { disciplines = ["codel"] }
+        run = { duration = "10s" }
+        "#,
+    )
+    .unwrap();
+    let scenario = Scenario::read(&from.join("s.toml")).unwrap();
+    let run = &scenario.runs().unwrap()[0];
+    let Rate::Trace(t) = &run.ports[0].rate else { panic!("no trace") };
+    assert_eq!((t.opportunities_ns.len(), t.period_ns), (501, 1_000_000_000));
+    // The trace's mean rate: 501 x 12000 bits a second.
+    assert_eq!(run.ports[0].limit_bytes, 501 * 12_000 * 80 / 8000);
+
+    scenario.save(&to).unwrap();
+    assert!(scenario.save(&to).is_err(), "nothing is overwritten");
+    let again = Scenario::read(&to.join("scenario.toml")).unwrap();
+    assert_eq!(scenario.hash(), again.hash());
+    assert_eq!(format!("{:?}", scenario.runs().unwrap()), format!("{:?}", again.runs().unwrap()));
+    let json = scenario.to_json().to_string();
+    assert!(json.contains(r#""trace":"link.down""#) && !json.contains(folder.to_str().unwrap()), "{json}");
+
+    // On the command line a path starts from the current folder.
+    let flags = Flags { trace: Some(from.join("link.down").display().to_string()), ..Flags::default() };
+    let by_flag = Scenario::read_with(&examples().join("home.toml"), &flags).unwrap();
+    assert!(matches!(by_flag.runs().unwrap()[0].ports[0].rate, Rate::Trace(_)));
+
+    for (name, content, message) in [
+        (
+            "bad.toml",
+            &b"run = 3\n"[..],
+            "bad.toml:1: run = 3: not a table; write keys and values: duration, warmup, seeds, stack, sample, series_flows",
+        ),
+        ("bytes.toml", &b"name = \"a\"\nx = \"\xff\"\n"[..], "bytes.toml:2: not UTF-8 text"),
+    ] {
+        std::fs::write(from.join(name), content).unwrap();
+        let error = Scenario::read(&from.join(name)).unwrap_err().to_string();
+        assert!(error.ends_with(message), "{error}");
+    }
+    let error = Scenario::read(&from.join("none.toml")).unwrap_err().to_string();
+    assert!(error.ends_with("none.toml: no such file"), "{error}");
+    let error = Scenario::read(&from).unwrap_err().to_string();
+    assert!(error.ends_with("from: a directory, not a file"), "{error}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn recorded_traces_are_read() {
+    let folder = examples().join("../../shared/data/cellular");
+    let Ok(files) = std::fs::read_dir(&folder) else {
+        eprintln!("skipped: no recorded traces at {}", folder.display());
+        return;
+    };
+    let mut read = 0;
+    for path in files.map(|f| f.unwrap().path()) {
+        if !path.extension().is_some_and(|e| e == "up" || e == "down") {
+            continue;
+        }
+        let flags = Flags { trace: Some(path.display().to_string()), ..Flags::default() };
+        let scenario =
+            Scenario::read_with(&examples().join("cellular.toml"), &flags).unwrap_or_else(|e| panic!("{e}"));
+        let run = &scenario.runs().unwrap()[0];
+        let Rate::Trace(t) = &run.ports[0].rate else { panic!("no trace") };
+        assert!(t.opportunities_ns.is_sorted() && t.opportunities_ns.len() > 10_000);
+        read += 1;
+    }
+    assert!(read > 0, "no trace in {}", folder.display());
+}

@@ -1,0 +1,63 @@
+//! Runs the scenarios of rows measured on real Linux and prints both side by side.
+//!
+//! `cargo run --release -p queuewright-sim --example fidelity -- ROWS.jsonl [SCENARIO ...]`
+//!
+//! With `SPREAD` in the environment, every repetition and seed as well.
+
+#[path = "../tests/behaviour/linux_rows.rs"]
+mod linux_rows;
+
+use linux_rows::{Point, compare, mean, read};
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let path = args.next().expect("usage: fidelity ROWS.jsonl [SCENARIO ...]");
+    let only: Vec<String> = args.collect();
+    let text = std::fs::read_to_string(&path).expect("rows can be read");
+    println!(
+        "{:<36} {:>15} {:>19} {:>8} {:>16} {:>15} {:>11}",
+        "scenario", "util % L/S", "sojourn ms L/S", "", "share 1 % L/S", "drops L/S", "marks L/S"
+    );
+    let (mut failed, mut count) = (0, 0);
+    for (name, rows) in read(&text) {
+        if !only.is_empty() && !only.contains(&name) {
+            continue;
+        }
+        let c = compare(&name, &rows);
+        let (l, s) = (mean(&c.linux), mean(&c.sim));
+        count += 1;
+        failed += usize::from(!c.fails().is_empty());
+        println!(
+            "{:<36} {:>7.2}/{:>7.2} {:>9.2}/{:>9.2} {:>+7.0}% {:>7.1}/{:>8.1} {:>7.0}/{:>7.0} {:>5.0}/{:>5.0} {}",
+            c.name,
+            l.utilization,
+            s.utilization,
+            l.sojourn_ms,
+            s.sojourn_ms,
+            100.0 * (s.sojourn_ms / l.sojourn_ms - 1.0),
+            l.share,
+            s.share,
+            l.drops,
+            s.drops,
+            l.marks,
+            s.marks,
+            match (c.fails().join(" "), c.beyond(2.5).is_empty()) {
+                (fails, true) if !fails.is_empty() => format!("{fails} (within 2.5 sigma)"),
+                (fails, _) => fails,
+            }
+        );
+        if std::env::var_os("SPREAD").is_some() {
+            let of = |points: &[Point], f: fn(&Point) -> f64| points.iter().map(f).collect::<Vec<_>>();
+            println!("   {}", c.what);
+            for (engine, points) in [("Linux", &c.linux), ("sim", &c.sim)] {
+                println!(
+                    "   {engine}: util {:.2?} sojourn {:.1?} share {:.1?}",
+                    of(points, |p| p.utilization),
+                    of(points, |p| p.sojourn_ms),
+                    of(points, |p| p.share)
+                );
+            }
+        }
+    }
+    println!("{failed} of {count} scenarios off by more than 3 points, 15 % or 1 ms, or 10 points");
+}

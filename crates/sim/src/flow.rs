@@ -1,0 +1,357 @@
+//! A flow: its two ends, the way between them, what it is measured by.
+
+use crate::receiver::Receiver;
+use crate::sender::{Burst, Sender, SenderSetup, StackRules};
+use crate::wheel::{Event, EventKind, Wheel};
+use queuewright_cca::Kind;
+use queuewright_scenario::spec::{FlowSpec, RunSpec, Traffic};
+use rand_pcg::Pcg32;
+use rand_pcg::rand_core::Rng;
+
+/// IPv4 and TCP headers with timestamps.
+const TCP_HEADER: u32 = 52;
+/// IPv4 and UDP headers.
+const UDP_HEADER: u32 = 28;
+/// A SYN with Linux's options.
+const SYN_BYTES: u32 = 60;
+/// Payload of a full segment: 1500 bytes less the headers.
+pub const MSS: u32 = 1500 - TCP_HEADER;
+
+/// The ends of a flow.
+#[derive(Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "most flows are TCP; a pointer would cost each of their packets"
+)]
+pub enum Ends {
+    /// TCP.
+    Tcp {
+        /// Sender.
+        sender: Sender,
+        /// Receiver.
+        receiver: Receiver,
+        /// Segments to send; `u32::MAX`: without end.
+        segments: u32,
+        /// Payload of the last of them (bytes).
+        last_bytes: u32,
+    },
+    /// UDP.
+    Udp {
+        /// Mean bits per second.
+        bps: u64,
+        /// Exponential gaps; else constant ones.
+        poisson: bool,
+        /// Packets sent so far.
+        sent: u64,
+    },
+}
+
+/// A flow.
+#[derive(Debug)]
+pub struct Flow {
+    /// The ends.
+    pub ends: Ends,
+    /// From sender to first port, access link's serialisation apart (ns).
+    pub forward_ns: u64,
+    /// From receiver to sender (ns).
+    pub reverse_ns: u64,
+    /// Bytes of a full packet on the link.
+    pub wire_bytes: u16,
+    /// Serialisation of a full packet on the access link (ns); 0: unlimited.
+    pub access_ns: u64,
+    access_bps: u64,
+    jitter_ns: u64,
+    last_arrival_ns: u64,
+    last_ack_ns: u64,
+    host_jitter_ns: u64,
+    /// Ports crossed, in order.
+    pub path: Box<[u32]>,
+    overhead: u32,
+    random: Pcg32,
+    start_ns: u64,
+    stop_ns: u64,
+    /// Pending events of the lazy timers (ns; `u64::MAX`: none).
+    timer_event_at: u64,
+    resume_event_at: u64,
+    ack_event_at: u64,
+    /// Packets given to the access link.
+    pub emitted: u64,
+    /// Payload bytes delivered in order within the window.
+    pub delivered_bytes: u64,
+    /// The same since the start of the run.
+    pub delivered_total: u64,
+    /// When the last byte of a finite flow arrived (ns).
+    pub finished_ns: Option<u64>,
+    warmup_ns: u64,
+    end_ns: u64,
+}
+
+impl Flow {
+    /// A flow of a run.
+    pub fn new(index: usize, spec: &FlowSpec, run: &RunSpec) -> Flow {
+        let rules = StackRules::of(run.stack);
+        let stop_ns = spec.stop_ns.unwrap_or(u64::MAX);
+        let (ends, ip_bytes) = match spec.traffic {
+            Traffic::Tcp { cca, size_bytes, ecn } => {
+                let segments =
+                    size_bytes.map(|b| u32::try_from(b.div_ceil(MSS.into())).unwrap_or(u32::MAX - 1));
+                let last_bytes = size_bytes.map_or(MSS, |b| match b % u64::from(MSS) {
+                    0 => MSS,
+                    rest => rest as u32,
+                });
+                let setup = SenderSetup {
+                    cca,
+                    rules,
+                    segments,
+                    mss: MSS,
+                    ecn,
+                    stop_ns,
+                    access_bps: spec.access_bps.unwrap_or(0),
+                    warmup_ns: run.warmup_ns,
+                };
+                let ends = Ends::Tcp {
+                    sender: Sender::new(setup),
+                    receiver: Receiver::new(rules, spec.base_rtt_ns),
+                    segments: segments.unwrap_or(u32::MAX),
+                    last_bytes,
+                };
+                (ends, MSS + TCP_HEADER)
+            }
+            Traffic::Cbr { bps, packet_bytes } => (Ends::Udp { bps, poisson: false, sent: 0 }, packet_bytes),
+            Traffic::Poisson { bps, packet_bytes } => {
+                (Ends::Udp { bps, poisson: true, sent: 0 }, packet_bytes)
+            }
+        };
+        let ports_ns: u64 = spec.path.iter().map(|&p| run.ports[p as usize].delay_ns).sum();
+        let reverse_ns = spec.base_rtt_ns / 2;
+        let wire_bytes = u16::try_from(ip_bytes + run.overhead_bytes).unwrap_or(u16::MAX);
+        let access_bps = spec.access_bps.unwrap_or(0);
+        Flow {
+            ends,
+            forward_ns: (spec.base_rtt_ns - reverse_ns).saturating_sub(ports_ns),
+            reverse_ns,
+            wire_bytes,
+            access_ns: (u64::from(wire_bytes) * 8_000_000_000).checked_div(access_bps).unwrap_or(0),
+            access_bps,
+            jitter_ns: spec.jitter_ns,
+            last_arrival_ns: 0,
+            last_ack_ns: 0,
+            host_jitter_ns: rules.host_jitter_ns.min(spec.base_rtt_ns / 20),
+            path: spec.path.clone().into(),
+            overhead: run.overhead_bytes,
+            // Streams 0..2^32 belong to flows, those above to ports: no entity shares one.
+            random: Pcg32::new(run.seed, index as u64),
+            start_ns: spec.start_ns,
+            stop_ns,
+            timer_event_at: u64::MAX,
+            resume_event_at: u64::MAX,
+            ack_event_at: u64::MAX,
+            emitted: 0,
+            delivered_bytes: 0,
+            delivered_total: 0,
+            finished_ns: None,
+            warmup_ns: run.warmup_ns,
+            end_ns: run.duration_ns,
+        }
+    }
+
+    /// A 32-bit draw of the flow's own stream.
+    #[inline]
+    pub fn draw(&mut self) -> u32 {
+        self.random.next_u32()
+    }
+
+    /// Does it send so much and no more?
+    pub fn is_finite(&self) -> bool {
+        matches!(self.ends, Ends::Tcp { segments, .. } if segments != u32::MAX)
+    }
+
+    /// Length on the link of a packet of this flow.
+    #[inline]
+    pub fn bytes_of(&self, seq: u32, syn: bool) -> u16 {
+        match &self.ends {
+            Ends::Tcp { .. } if syn => (SYN_BYTES + self.overhead) as u16,
+            Ends::Tcp { segments, last_bytes, .. } if seq.wrapping_add(1) == *segments => {
+                (last_bytes + TCP_HEADER + self.overhead) as u16
+            }
+            _ => self.wire_bytes,
+        }
+    }
+
+    /// Payload of a UDP packet.
+    pub fn udp_payload(&self) -> u64 {
+        u64::from((u32::from(self.wire_bytes) - self.overhead).saturating_sub(UDP_HEADER))
+    }
+
+    /// `bytes` of payload arrive in order at `at`.
+    #[inline]
+    pub fn delivered(&mut self, at: u64, bytes: u64) {
+        self.delivered_total += bytes;
+        if at >= self.warmup_ns && at <= self.end_ns {
+            self.delivered_bytes += bytes;
+        }
+    }
+
+    /// Puts a burst on the access link: the events of its arrival at the first port.
+    #[inline]
+    pub fn emit(&mut self, index: u32, now: u64, burst: Burst, wheel: &mut Wheel) {
+        self.emitted += u64::from(burst.count);
+        let mut event = Event::plain(now + self.forward_ns, EventKind::Arrive, index);
+        event.seq = burst.seq;
+        event.count = burst.count;
+        event.flags = burst.flags;
+        event.ts = (now / 1_000_000) as u32;
+        event.aux = 0;
+        if self.access_ns > 0
+            && let Ends::Tcp { sender, .. } = &mut self.ends
+        {
+            let begin = sender.access_free_ns.max(now);
+            sender.access_free_ns = begin + self.access_ns * u64::from(burst.count);
+            event.at = begin + self.access_ns + self.forward_ns;
+        }
+        if self.jitter_ns == 0 {
+            return wheel.push(event);
+        }
+        event.count = 1;
+        for _ in 0..burst.count {
+            let mut jittered = event;
+            jittered.at = self.jitter(event.at);
+            wheel.push(jittered);
+            event.seq += 1;
+            event.at += self.access_ns;
+        }
+    }
+
+    /// Adds the access link's jitter without reordering.
+    fn jitter(&mut self, at: u64) -> u64 {
+        let draw = (u128::from(self.random.next_u64()) * u128::from(self.jitter_ns + 1)) >> 64;
+        self.last_arrival_ns = self.last_arrival_ns.max(at + draw as u64);
+        self.last_arrival_ns
+    }
+
+    /// When the sender works in an ACK sent at `at`: its host takes up to `host_jitter_ns`.
+    #[inline]
+    pub fn ack_arrival(&mut self, at: u64) -> u64 {
+        let jitter = (u64::from(self.draw()) * self.host_jitter_ns) >> 32;
+        self.last_ack_ns = self.last_ack_ns.max(at + self.reverse_ns + jitter);
+        self.last_ack_ns
+    }
+
+    /// Schedules the first event of the flow.
+    pub fn schedule_start(&mut self, index: u32, wheel: &mut Wheel) {
+        match &self.ends {
+            // Its host gets to it when it can: flows of one start time do not march in step.
+            Ends::Tcp { .. } => {
+                let late = (u64::from(self.draw()) * self.host_jitter_ns * 10) >> 32;
+                wheel.push(Event::plain(self.start_ns + late, EventKind::Start, index));
+            }
+            Ends::Udp { .. } => self.schedule_udp(index, self.start_ns, wheel),
+        }
+    }
+
+    /// Schedules the arrival of the next UDP packet, if the source still sends when it is due.
+    /// `previous`: when the last one was sent; for the first, the start.
+    pub fn schedule_udp(&mut self, index: u32, previous: u64, wheel: &mut Wheel) {
+        let ip_bytes = u64::from(u32::from(self.wire_bytes) - self.overhead);
+        let Ends::Udp { bps, poisson, sent } = &self.ends else { return };
+        let send_at = if *poisson {
+            // Inverse transform of a uniform draw in (0, 1]; libm's logarithm is the same everywhere.
+            let uniform = ((self.random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
+            let mean_ns = ip_bytes as f64 * 8e9 / *bps as f64;
+            previous + (-libm::log(uniform) * mean_ns) as u64
+        } else {
+            // From the start, not from the last packet: nothing is lost to rounding.
+            let ns = u128::from(*sent) * u128::from(ip_bytes) * 8_000_000_000 / u128::from(*bps);
+            self.start_ns.saturating_add(u64::try_from(ns).unwrap_or(u64::MAX))
+        };
+        if send_at >= self.stop_ns.min(self.end_ns) {
+            return;
+        }
+        let mut at = send_at + self.forward_ns;
+        if self.access_bps > 0 {
+            // The access link is a queue of its own when packets come closer than it can send.
+            at = at.max(self.last_arrival_ns) + self.access_ns;
+            self.last_arrival_ns = at;
+        }
+        if self.jitter_ns > 0 {
+            at = self.jitter(at);
+        }
+        let mut event = Event::plain(at, EventKind::Udp, index);
+        // The sending time, for the next gap.
+        event.seq = send_at as u32;
+        event.aux = (send_at >> 32) as u32;
+        wheel.push(event);
+    }
+
+    /// Makes sure that an event is pending for each timer that is due no later than what is pending.
+    #[inline]
+    pub fn schedule_timers(&mut self, index: u32, now: u64, wheel: &mut Wheel) {
+        if let Ends::Tcp { sender, .. } = &self.ends {
+            let (timer, resume) = (sender.timer_at(), sender.resume_at());
+            if timer < self.timer_event_at {
+                self.timer_event_at = timer;
+                wheel.push(Event::plain(timer.max(now), EventKind::Timer, index));
+            }
+            if resume < self.resume_event_at {
+                self.resume_event_at = resume;
+                wheel.push(Event::plain(resume.max(now), EventKind::Resume, index));
+            }
+        }
+    }
+
+    /// The same for the receiver's timer.
+    #[inline]
+    pub fn schedule_ack_timer(&mut self, index: u32, now: u64, wheel: &mut Wheel) {
+        if let Ends::Tcp { receiver, .. } = &self.ends {
+            let at = receiver.ack_at();
+            if at < self.ack_event_at {
+                self.ack_event_at = at;
+                wheel.push(Event::plain(at.max(now), EventKind::AckTimer, index));
+            }
+        }
+    }
+
+    /// A lazy timer's event fires: is it the pending one? An overtaken one is ignored.
+    pub fn take_event(&mut self, event: &Event) -> bool {
+        let pending = match event.kind {
+            EventKind::Timer => &mut self.timer_event_at,
+            EventKind::Resume => &mut self.resume_event_at,
+            EventKind::AckTimer => &mut self.ack_event_at,
+            _ => return true,
+        };
+        let mine = *pending == event.at;
+        if mine {
+            *pending = u64::MAX;
+        }
+        mine
+    }
+
+    /// Seconds within the window in which the flow could deliver.
+    pub fn active_s(&self, end_ns: u64) -> f64 {
+        let from = self.start_ns.max(self.warmup_ns);
+        let to = self.finished_ns.unwrap_or(end_ns).min(end_ns).min(self.stop_ns.max(from));
+        to.saturating_sub(from) as f64 / 1e9
+    }
+
+    /// Completion time (s) of a finite flow, from its SYN to the arrival of its last byte.
+    pub fn completion_s(&self) -> Option<f64> {
+        self.finished_ns.map(|t| (t - self.start_ns) as f64 / 1e9)
+    }
+}
+
+/// A name for results: the congestion control's, or `cbr` / `poisson`.
+pub fn traffic_name(traffic: &Traffic) -> &'static str {
+    match traffic {
+        Traffic::Tcp { cca, .. } => Kind::name(*cca),
+        Traffic::Cbr { .. } => "cbr",
+        Traffic::Poisson { .. } => "poisson",
+    }
+}
+
+/// The random stream of a port.
+pub fn port_stream(seed: u64, port: usize) -> Pcg32 {
+    let mut seeded = Pcg32::new(seed, (1 << 32) + port as u64);
+    // One step, so that a stream's first draw does not mirror its seed.
+    seeded.next_u32();
+    seeded
+}

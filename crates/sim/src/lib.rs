@@ -1,0 +1,78 @@
+//! A fast, deterministic packet simulator, faithful to Linux TCP.
+//!
+//! [`run`] takes one concrete run and gives its results. The same run gives the
+//! same results on any machine. The way of a packet: `sender` → access link
+//! (`flow`) → `port` (queue, discipline, `link`) → `receiver` → ACK → `sender`;
+//! `world` moves it on, `wheel` holds what is still to happen, `measure` watches.
+
+mod flow;
+mod link;
+mod measure;
+mod port;
+mod receiver;
+mod scoreboard;
+mod sender;
+mod wheel;
+mod world;
+
+use queuewright_results::Run;
+use queuewright_scenario::spec::RunSpec;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+pub use measure::jain;
+
+/// Why a run has no result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Error {
+    /// It was asked to stop.
+    Stopped,
+    /// The simulator lost or made up a packet: a bug in it.
+    NotConserved(String),
+    /// The run has no port.
+    NoPort,
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Error::Stopped => f.write_str("stopped"),
+            Error::NotConserved(what) => write!(f, "the simulator lost count of packets (a bug): {what}"),
+            Error::NoPort => f.write_str("the run has no output port"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Runs one run to its end.
+///
+/// `stop` is looked at, and `progress` told the share done (0 to 1), at every sample of the time series.
+///
+/// # Errors
+/// [`Error::Stopped`] once `stop` is set; [`Error::NotConserved`] if packets do not add up at the end.
+pub fn run(spec: &RunSpec, stop: &AtomicBool, progress: &dyn Fn(f64)) -> Result<Run, Error> {
+    if spec.ports.is_empty() {
+        return Err(Error::NoPort);
+    }
+    let started = Instant::now();
+    let mut world = world::World::new(spec);
+    let mut told = 0.0;
+    let ended = world.run(|now| {
+        let share = now as f64 / spec.duration_ns as f64;
+        if share >= told {
+            told = share + 0.01;
+            progress(share);
+        }
+        !stop.load(Ordering::Relaxed)
+    });
+    if !ended {
+        return Err(Error::Stopped);
+    }
+    let packets = world.packets();
+    let mut run = world.finish()?;
+    run.wall_s = started.elapsed().as_secs_f64();
+    run.packets_per_s = packets as f64 / run.wall_s.max(1e-9);
+    progress(1.0);
+    Ok(run)
+}

@@ -1,0 +1,177 @@
+//! How fast a link takes packets: at a constant rate, by schedule, or by trace.
+
+use queuewright_scenario::spec::{Rate, Trace};
+use std::sync::Arc;
+
+/// Bytes that one delivery opportunity of a trace takes (IP length of a full packet).
+pub const OPPORTUNITY_BYTES: u64 = 1500;
+
+/// The clock of a link.
+#[derive(Debug)]
+pub enum Link {
+    /// The same rate always.
+    Constant {
+        /// ns a byte, times 2^32.
+        ns_per_byte_q32: u64,
+        /// Left over from the last packet, ns times 2^32: nothing is lost to rounding.
+        carry_q32: u64,
+    },
+    /// Piecewise constant.
+    Schedule {
+        /// (from ns, bit/s).
+        steps: Arc<[(u64, u64)]>,
+        /// Index of the step in force.
+        at: usize,
+    },
+    /// Opportunities.
+    Trace {
+        /// The opportunities.
+        trace: Arc<Trace>,
+        /// Index of the next one.
+        next: usize,
+        /// Start of the present repetition (ns).
+        epoch_ns: u64,
+    },
+}
+
+impl Link {
+    /// The link of a rate.
+    pub fn new(rate: &Rate) -> Link {
+        match rate {
+            // 8e9 / bps ns a byte: below 2^32 from 2 bit/s on.
+            Rate::Constant(bps) => Link::Constant {
+                ns_per_byte_q32: ((8_000_000_000u128 << 32) / u128::from((*bps).max(2))) as u64,
+                carry_q32: 0,
+            },
+            Rate::Schedule(steps) => Link::Schedule { steps: steps.clone(), at: 0 },
+            Rate::Trace(trace) => Link::Trace { trace: trace.clone(), next: 0, epoch_ns: 0 },
+        }
+    }
+
+    /// When a packet of `bytes`, begun at `now`, has left; `None` if it never does.
+    /// Not for traces.
+    #[inline]
+    pub fn finish(&mut self, now: u64, bytes: u32) -> Option<u64> {
+        match self {
+            Link::Constant { ns_per_byte_q32, carry_q32 } => {
+                let ns_q32 = u128::from(*ns_per_byte_q32) * u128::from(bytes) + u128::from(*carry_q32);
+                *carry_q32 = ns_q32 as u32 as u64;
+                Some(now + (ns_q32 >> 32) as u64)
+            }
+            Link::Schedule { steps, at } => {
+                while *at + 1 < steps.len() && steps[*at + 1].0 <= now {
+                    *at += 1;
+                }
+                let (mut i, mut t) = (*at, now);
+                // Bits times 1e9, to stay in integers.
+                let mut left = u128::from(bytes) * 8_000_000_000;
+                loop {
+                    let bps = u128::from(steps[i].1);
+                    let until = steps.get(i + 1).map(|s| s.0);
+                    let need = left.div_ceil(bps.max(1));
+                    match until {
+                        Some(end) if bps == 0 || u128::from(t) + need > u128::from(end) => {
+                            left = left.saturating_sub(u128::from(end - t) * bps);
+                            t = end;
+                            i += 1;
+                        }
+                        None if bps == 0 => return None,
+                        _ => return Some(t.saturating_add(u64::try_from(need).unwrap_or(u64::MAX))),
+                    }
+                }
+            }
+            Link::Trace { .. } => Some(now),
+        }
+    }
+
+    /// The first opportunity at or after `now`, which it uses up. Only for traces.
+    pub fn opportunity(&mut self, now: u64) -> u64 {
+        let Link::Trace { trace, next, epoch_ns } = self else { return now };
+        loop {
+            if *next == trace.opportunities_ns.len() {
+                *next = 0;
+                *epoch_ns += trace.period_ns;
+            }
+            // An idle link may have let whole repetitions pass.
+            if *next == 0 && *epoch_ns + trace.period_ns < now {
+                *epoch_ns += (now - *epoch_ns - 1) / trace.period_ns * trace.period_ns;
+            }
+            let at = *epoch_ns + trace.opportunities_ns[*next];
+            *next += 1;
+            if at >= now {
+                return at;
+            }
+        }
+    }
+
+    /// Is it a trace?
+    pub fn is_trace(&self) -> bool {
+        matches!(self, Link::Trace { .. })
+    }
+}
+
+/// Bytes that a link can carry in `from..to` (ns).
+pub fn capacity_bytes(rate: &Rate, from: u64, to: u64) -> f64 {
+    match rate {
+        Rate::Constant(bps) => *bps as f64 / 8e9 * (to - from) as f64,
+        Rate::Schedule(steps) => steps
+            .iter()
+            .enumerate()
+            .map(|(i, &(start, bps))| {
+                let end = steps.get(i + 1).map_or(u64::MAX, |s| s.0);
+                let (a, b) = (start.max(from), end.min(to));
+                if b > a { bps as f64 / 8e9 * (b - a) as f64 } else { 0.0 }
+            })
+            .sum(),
+        Rate::Trace(trace) => {
+            let upto = |t: u64| {
+                let whole = t / trace.period_ns;
+                let rest = t % trace.period_ns;
+                whole as f64 * trace.opportunities_ns.len() as f64
+                    + trace.opportunities_ns.partition_point(|&o| o < rest) as f64
+            };
+            (upto(to) - upto(from)) * OPPORTUNITY_BYTES as f64
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constant_rate_keeps_the_fraction() {
+        let mut link = Link::new(&Rate::Constant(10_000_000_000));
+        let mut t = 0;
+        for _ in 0..10_000 {
+            t = link.finish(t, 1514).unwrap();
+        }
+        // 1514 B at 10 Gbit/s: 1211.2 ns.
+        assert!((12_111_999..=12_112_000).contains(&t), "{t}");
+    }
+
+    #[test]
+    fn schedule_integrates_over_a_change_and_an_outage() {
+        // 8 kbit/s is a byte a ms; outage from 1 s to 2 s; then twice the rate.
+        let steps = vec![(0, 8_000), (1_000_000_000, 0), (2_000_000_000, 16_000)];
+        let mut link = Link::new(&Rate::Schedule(steps.clone().into()));
+        assert_eq!(link.finish(0, 500), Some(500_000_000));
+        assert_eq!(link.finish(500_000_000, 700), Some(2_100_000_000));
+        assert_eq!(link.finish(3_000_000_000, 16), Some(3_008_000_000));
+        let c = capacity_bytes(&Rate::Schedule(steps.into()), 500_000_000, 2_500_000_000);
+        assert!((c - 1500.0).abs() < 1e-6, "{c}");
+        let mut dead = Link::new(&Rate::Schedule(vec![(0, 8_000), (10, 0)].into()));
+        assert_eq!(dead.finish(20, 1), None);
+    }
+
+    #[test]
+    fn trace_repeats_and_skips() {
+        let trace = Arc::new(Trace { opportunities_ns: vec![1, 1, 5, 10], period_ns: 10 });
+        let mut link = Link::new(&Rate::Trace(trace.clone()));
+        let got: Vec<u64> = (0..6).map(|_| link.opportunity(0)).collect();
+        assert_eq!(got, [1, 1, 5, 10, 11, 11]);
+        assert_eq!(link.opportunity(1_000_003), 1_000_005);
+        assert_eq!(link.opportunity(1_000_006), 1_000_010);
+        assert_eq!(capacity_bytes(&Rate::Trace(trace), 0, 1000), 400.0 * 1500.0);
+    }
+}

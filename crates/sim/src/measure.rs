@@ -1,0 +1,198 @@
+//! What a port is measured by.
+
+use hdrhistogram::Histogram;
+use queuewright_aqm::{REASON_NAMES, REASONS, Reason};
+use queuewright_results as results;
+use queuewright_scenario::spec::PortSpec;
+use std::collections::BTreeMap;
+
+/// Counters and distributions of a port. Everything but the totals starts after the warm-up.
+#[derive(Debug)]
+pub struct PortMeasure {
+    warmup_ns: u64,
+    sojourn: Histogram<u64>,
+    sojourn_sum_ns: u128,
+    /// Bytes whose transmission ended within the window.
+    sent_bytes: u64,
+    sent_packets: u64,
+    arrived: u64,
+    drops: [u64; REASONS],
+    marks: [u64; REASONS],
+    /// Integrals of the backlog over time, and since when the present backlog stands.
+    bytes_ns: u128,
+    packets_ns: u128,
+    since_ns: u64,
+    max_bytes: u64,
+    max_packets: u32,
+    /// Whole-run totals for the conservation of packets and bytes.
+    pub total: Totals,
+}
+
+/// Packets and bytes since the start of the run, warm-up included.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Totals {
+    /// Packets that reached the port.
+    pub arrived: u64,
+    /// Packets dropped.
+    pub dropped: u64,
+    /// Packets put on the link.
+    pub sent: u64,
+    /// Bytes that reached the port.
+    pub arrived_bytes: u64,
+    /// Bytes dropped.
+    pub dropped_bytes: u64,
+    /// Bytes put on the link.
+    pub sent_bytes: u64,
+}
+
+impl PortMeasure {
+    /// Measures from `warmup_ns` on.
+    pub fn new(warmup_ns: u64) -> PortMeasure {
+        PortMeasure {
+            warmup_ns,
+            // Three digits from 1 ns to 2^46 ns (19 h); what is longer counts as that.
+            sojourn: Histogram::new_with_bounds(1, 1 << 46, 3).expect("bounds are valid"),
+            sojourn_sum_ns: 0,
+            sent_bytes: 0,
+            sent_packets: 0,
+            arrived: 0,
+            drops: [0; REASONS],
+            marks: [0; REASONS],
+            bytes_ns: 0,
+            packets_ns: 0,
+            since_ns: warmup_ns,
+            max_bytes: 0,
+            max_packets: 0,
+            total: Totals::default(),
+        }
+    }
+
+    /// The backlog changes at `now` from what is given.
+    #[inline]
+    pub fn backlog(&mut self, now: u64, bytes: u64, packets: u32) {
+        if now > self.since_ns {
+            let dt = now - self.since_ns;
+            self.since_ns = now;
+            self.bytes_ns += u128::from(dt) * u128::from(bytes);
+            self.packets_ns += u128::from(dt) * u128::from(packets);
+            self.max_bytes = self.max_bytes.max(bytes);
+            self.max_packets = self.max_packets.max(packets);
+        }
+    }
+
+    /// A packet reaches the port.
+    #[inline]
+    pub fn arrive(&mut self, now: u64, bytes: u32) {
+        self.total.arrived += 1;
+        self.total.arrived_bytes += u64::from(bytes);
+        self.arrived += u64::from(now >= self.warmup_ns);
+    }
+
+    /// A packet is dropped.
+    pub fn drop(&mut self, now: u64, bytes: u32, reason: Reason) {
+        self.total.dropped += 1;
+        self.total.dropped_bytes += u64::from(bytes);
+        self.drops[reason as usize] += u64::from(now >= self.warmup_ns);
+    }
+
+    /// A packet is marked.
+    pub fn mark(&mut self, now: u64, reason: Reason) {
+        self.marks[reason as usize] += u64::from(now >= self.warmup_ns);
+    }
+
+    /// A packet that waited `sojourn_ns` starts onto the link.
+    #[inline]
+    pub fn send(&mut self, now: u64, sojourn_ns: u64, bytes: u32) {
+        self.total.sent += 1;
+        self.total.sent_bytes += u64::from(bytes);
+        if now >= self.warmup_ns {
+            self.sent_packets += 1;
+            self.sojourn_sum_ns += u128::from(sojourn_ns);
+            self.sojourn.saturating_record(sojourn_ns);
+        }
+    }
+
+    /// The link finished `bytes` at `at`.
+    #[inline]
+    pub fn sent_by(&mut self, at: u64, end_ns: u64, bytes: u32) {
+        if at > self.warmup_ns && at <= end_ns {
+            self.sent_bytes += u64::from(bytes);
+        }
+    }
+
+    /// Closes the books at `end_ns`, with the backlog as it stands and the link's capacity in the window.
+    pub fn finish(
+        &mut self,
+        end_ns: u64,
+        bytes: u64,
+        packets: u32,
+        capacity: f64,
+        spec: &PortSpec,
+    ) -> results::Port {
+        self.backlog(end_ns, bytes, packets);
+        let window = (end_ns - self.warmup_ns) as f64;
+        let ms = |ns: u64| ns as f64 / 1e6;
+        let q =
+            |q: f64| if self.sojourn.is_empty() { f64::NAN } else { ms(self.sojourn.value_at_quantile(q)) };
+        let n = self.sojourn.len();
+        // What is dropped or marked from the queue may have arrived before the window.
+        let share = |count: u64| {
+            if self.arrived == 0 { f64::NAN } else { (count as f64 / self.arrived as f64).min(1.0) }
+        };
+        let by_reason = |counts: &[u64; REASONS]| -> BTreeMap<String, u64> {
+            REASON_NAMES
+                .iter()
+                .zip(counts)
+                .filter(|(_, c)| **c > 0)
+                .map(|(n, c)| (n.to_string(), *c))
+                .collect()
+        };
+        results::Port {
+            name: spec.name.clone(),
+            utilization: if capacity > 0.0 { (self.sent_bytes as f64 / capacity).min(1.0) } else { f64::NAN },
+            packets: self.sent_packets,
+            sojourn_ms: results::Sojourn {
+                mean: if n == 0 { f64::NAN } else { self.sojourn_sum_ns as f64 / n as f64 / 1e6 },
+                std: if n == 0 { f64::NAN } else { self.sojourn.stdev() / 1e6 },
+                p25: q(0.25),
+                p50: q(0.5),
+                p75: q(0.75),
+                p95: q(0.95),
+                p99: q(0.99),
+                p99_9: q(0.999),
+                max: if n == 0 { f64::NAN } else { ms(self.sojourn.max()) },
+            },
+            backlog_packets: results::Backlog {
+                mean: self.packets_ns as f64 / window,
+                max: f64::from(self.max_packets),
+            },
+            backlog_bytes: results::Backlog {
+                mean: self.bytes_ns as f64 / window,
+                max: self.max_bytes as f64,
+            },
+            drop_fraction: share(self.drops.iter().sum()),
+            mark_fraction: share(self.marks.iter().sum()),
+            drops: by_reason(&self.drops),
+            marks: by_reason(&self.marks),
+        }
+    }
+
+    /// Points (sojourn ms, share of packets at or below) of the distribution: every half per cent, and the tail closer.
+    pub fn cdf(&self) -> Vec<(f64, f64)> {
+        if self.sojourn.is_empty() {
+            return Vec::new();
+        }
+        let tail = [0.9975, 0.999, 0.9995, 0.9999, 1.0];
+        (0..200)
+            .map(|i| f64::from(i) / 200.0)
+            .chain(tail)
+            .map(|p| (self.sojourn.value_at_quantile(p) as f64 / 1e6, p))
+            .collect()
+    }
+}
+
+/// Jain's fairness index of the given rates: 1 when all are equal, 1/n when one takes all; 1 for none.
+pub fn jain(rates: impl Iterator<Item = f64>) -> f64 {
+    let (n, sum, squares) = rates.fold((0u32, 0.0, 0.0), |(n, s, q), x| (n + 1, s + x, q + x * x));
+    if squares == 0.0 { 1.0 } else { sum * sum / (f64::from(n) * squares) }
+}

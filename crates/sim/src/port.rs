@@ -1,0 +1,277 @@
+//! An output port: a queue, its discipline, its link.
+
+use crate::link::{Link, OPPORTUNITY_BYTES};
+use crate::measure::PortMeasure;
+use queuewright_aqm::{Action, Discipline, Packet as PacketView, Queue, Spec};
+use queuewright_scenario::spec::PortSpec;
+use rand_pcg::Pcg32;
+use rand_pcg::rand_core::Rng;
+
+/// Flags of a packet and of an acknowledgement.
+pub mod flag {
+    /// Opens a connection.
+    pub const SYN: u8 = 1;
+    /// Sent before.
+    pub const RETRANSMIT: u8 = 2;
+    /// Sender has reduced its window (RFC 3168).
+    pub const CWR: u8 = 4;
+    /// Congestion experienced, set by a queue manager.
+    pub const CE: u8 = 8;
+    /// The sender can be told by CE.
+    pub const ECT: u8 = 16;
+    /// UDP.
+    pub const UDP: u8 = 32;
+    /// On an ACK: CE was seen (RFC 3168).
+    pub const ECE: u8 = 64;
+    /// On an ACK: its first SACK block is a duplicate report (RFC 2883).
+    pub const DSACK: u8 = 128;
+}
+
+/// A packet in a queue. 24 bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Packet {
+    /// When it was enqueued (ns).
+    pub enqueue_ns: u64,
+    /// Whose.
+    pub flow: u32,
+    /// Segment.
+    pub seq: u32,
+    /// Sender's timestamp (ms).
+    pub ts: u32,
+    /// Length as the link counts it.
+    pub bytes: u16,
+    /// [`flag`]s.
+    pub flags: u8,
+    /// Ports crossed before this one.
+    pub hop: u8,
+}
+
+/// When a link that stays down for good takes the next packet; apart from `u64::MAX`, an idle link's.
+const NEVER: u64 = u64::MAX - 1;
+
+/// An output port.
+#[derive(Debug)]
+pub struct Port {
+    ring: Vec<Packet>,
+    head: usize,
+    queue: Queue,
+    discipline: Discipline,
+    needs_random: bool,
+    random: Pcg32,
+    link: Link,
+    overhead: u32,
+    /// A packet that opportunities have partly sent, and the bytes still to go.
+    begun: Option<(Packet, u64)>,
+    end_ns: u64,
+    /// Propagation delay (ns).
+    pub delay_ns: u64,
+    /// When the link can take the next packet; `u64::MAX` while it idles.
+    pub service_at: u64,
+    /// Measurement.
+    pub measure: PortMeasure,
+}
+
+impl Port {
+    /// An empty port.
+    pub fn new(
+        spec: &PortSpec,
+        discipline: &Spec,
+        overhead: u32,
+        warmup_ns: u64,
+        end_ns: u64,
+        random: Pcg32,
+    ) -> Port {
+        let discipline = Discipline::new(discipline);
+        Port {
+            ring: vec![Packet::default(); 256],
+            head: 0,
+            queue: Queue {
+                limit_bytes: spec.limit_bytes,
+                limit_packets: spec.limit_packets,
+                ..Queue::default()
+            },
+            needs_random: discipline.needs_random(),
+            discipline,
+            random,
+            link: Link::new(&spec.rate),
+            overhead,
+            begun: None,
+            end_ns,
+            delay_ns: spec.delay_ns,
+            service_at: u64::MAX,
+            measure: PortMeasure::new(warmup_ns),
+        }
+    }
+
+    /// The queue as it stands.
+    pub fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// The discipline.
+    pub fn discipline(&self) -> &Discipline {
+        &self.discipline
+    }
+
+    fn view(p: &Packet) -> PacketView {
+        const CE_AND_ECT: u8 = flag::CE | flag::ECT;
+        let ecn = match p.flags & CE_AND_ECT {
+            0 => 0,
+            flag::ECT => 2,
+            _ => 3,
+        };
+        PacketView { enqueue_ns: p.enqueue_ns, bytes: u32::from(p.bytes), flow: p.flow, ecn }
+    }
+
+    /// A packet arrives at `p.enqueue_ns`. If the link is idle, [`Port::serve`] is due at once.
+    #[inline]
+    pub fn arrive(&mut self, mut p: Packet) {
+        let now = p.enqueue_ns;
+        self.measure.arrive(now, u32::from(p.bytes));
+        let random = if self.needs_random { self.random.next_u32() } else { 0 };
+        let verdict = self.discipline.enqueue(now, &self.queue, &Self::view(&p), random);
+        match verdict.action {
+            Action::Pass => {}
+            Action::Mark => {
+                self.measure.mark(now, verdict.reason);
+                p.flags |= flag::CE;
+            }
+            Action::Drop => return self.measure.drop(now, u32::from(p.bytes), verdict.reason),
+        }
+        self.measure.backlog(now, self.queue.bytes, self.queue.packets);
+        if self.queue.packets as usize == self.ring.len() {
+            self.grow();
+        }
+        let tail = (self.head + self.queue.packets as usize) & (self.ring.len() - 1);
+        self.ring[tail] = p;
+        self.queue.packets += 1;
+        self.queue.bytes += u64::from(p.bytes);
+        if self.service_at == u64::MAX {
+            self.service_at = match &mut self.link {
+                link @ Link::Trace { .. } => link.opportunity(now),
+                _ => now,
+            };
+        }
+    }
+
+    /// Doubles the ring: a queue allocates only while it is longer than ever before.
+    #[cold]
+    fn grow(&mut self) {
+        self.ring.rotate_left(self.head);
+        self.head = 0;
+        self.ring.resize(self.ring.len() * 2, Packet::default());
+    }
+
+    /// Takes the next packet that the discipline lets through; none: the queue is empty.
+    #[inline]
+    fn dequeue(&mut self, now: u64) -> Option<Packet> {
+        loop {
+            if self.queue.packets == 0 {
+                self.discipline.idle(now);
+                return None;
+            }
+            self.measure.backlog(now, self.queue.bytes, self.queue.packets);
+            let mut p = self.ring[self.head];
+            self.head = (self.head + 1) & (self.ring.len() - 1);
+            self.queue.packets -= 1;
+            self.queue.bytes -= u64::from(p.bytes);
+            let verdict = self.discipline.dequeue(now, &self.queue, &Self::view(&p));
+            match verdict.action {
+                Action::Pass => {}
+                Action::Mark => {
+                    self.measure.mark(now, verdict.reason);
+                    p.flags |= flag::CE;
+                }
+                Action::Drop => {
+                    self.measure.drop(now, u32::from(p.bytes), verdict.reason);
+                    continue;
+                }
+            }
+            self.measure.send(now, now - p.enqueue_ns, u32::from(p.bytes));
+            return Some(p);
+        }
+    }
+
+    /// The link can take packets at `now`: calls `deliver(packet, when it has left the link)` for
+    /// each that it takes, and sets when it can take more.
+    #[inline]
+    pub fn serve(&mut self, now: u64, mut deliver: impl FnMut(Packet, u64)) {
+        if self.link.is_trace() {
+            return self.serve_opportunity(now, deliver);
+        }
+        self.service_at = match self.dequeue(now) {
+            None => u64::MAX,
+            Some(p) => match self.link.finish(now, u32::from(p.bytes)) {
+                // The link stays down for good: the packet never leaves.
+                None => NEVER,
+                Some(done) => {
+                    self.measure.sent_by(done, self.end_ns, u32::from(p.bytes));
+                    deliver(p, done);
+                    done
+                }
+            },
+        };
+    }
+
+    /// One opportunity takes 1500 bytes of IP packets. What it leaves of a packet, the next one takes first.
+    fn serve_opportunity(&mut self, now: u64, mut deliver: impl FnMut(Packet, u64)) {
+        let mut left = OPPORTUNITY_BYTES;
+        while left > 0 {
+            let (packet, rest) = match self.begun.take() {
+                Some(begun) => begun,
+                None => {
+                    let Some(packet) = self.dequeue(now) else {
+                        // Idle: opportunities pass unused until a packet arrives.
+                        self.service_at = u64::MAX;
+                        return;
+                    };
+                    (packet, u64::from(packet.bytes).saturating_sub(u64::from(self.overhead)))
+                }
+            };
+            if rest > left {
+                self.begun = Some((packet, rest - left));
+                break;
+            }
+            left -= rest;
+            let ip = u32::from(packet.bytes).saturating_sub(self.overhead);
+            self.measure.sent_by(now, self.end_ns, ip);
+            deliver(packet, now);
+        }
+        self.service_at = self.link.opportunity(now);
+    }
+
+    /// Packets off the queue that will not have left the link when the run ends here.
+    pub fn on_link(&self) -> u64 {
+        u64::from(self.begun.is_some()) + u64::from(self.service_at == NEVER)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use queuewright_scenario::spec::{Rate, Trace};
+
+    /// 1000-byte packets over opportunities of 1500: two thirds of a packet a time, nothing wasted.
+    #[test]
+    fn an_opportunity_goes_on_where_the_last_one_stopped() {
+        let trace = Trace { opportunities_ns: vec![10, 20, 30, 40], period_ns: 40 };
+        let spec = PortSpec {
+            name: "trace".into(),
+            rate: Rate::Trace(trace.into()),
+            delay_ns: 0,
+            limit_bytes: 0,
+            limit_packets: 0,
+        };
+        let discipline = Spec::new(queuewright_aqm::find("droptail").expect("droptail is there"));
+        let mut port = Port::new(&spec, &discipline, 14, 0, 1000, Pcg32::new(1, 1));
+        for seq in 0..6 {
+            port.arrive(Packet { seq, bytes: 1014, ..Packet::default() });
+        }
+        let mut left = Vec::new();
+        while port.service_at < 1000 && port.queue().packets > 0 {
+            let now = port.service_at;
+            port.serve(now, |p, at| left.push((p.seq, at)));
+        }
+        assert_eq!(left, [(0, 10), (1, 20), (2, 20), (3, 30), (4, 40), (5, 40)]);
+    }
+}

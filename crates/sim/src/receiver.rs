@@ -1,0 +1,302 @@
+//! A TCP receiver: reassembly, delayed and quick ACKs, SACK blocks, ECN echo.
+
+use crate::flow::MSS;
+use crate::port::flag;
+use crate::sender::StackRules;
+
+/// An acknowledgement to send.
+#[derive(Debug, Clone, Copy)]
+pub struct AckOut {
+    /// When the receiver sends it (ns).
+    pub at: u64,
+    /// Next segment expected.
+    pub cum: u32,
+    /// Echoed timestamp (ms).
+    pub ts: u32,
+    /// `port::flag`s.
+    pub flags: u8,
+    /// A duplicate to report before [`Receiver::blocks`].
+    pub dsack: Option<(u32, u32)>,
+}
+
+/// SACK blocks that fit beside timestamps (RFC 2018 section 3).
+pub const MAX_SACKS: usize = 3;
+
+/// Out-of-order acknowledgements sent at once before compression begins (`TCP_FASTRETRANS_THRESH`).
+const DUP_ACKS_AT_ONCE: u32 = 3;
+/// Most acknowledgements compressed into one (`tcp_comp_sack_nr`).
+const COMPRESS_LIMIT: u32 = 44;
+/// Segments acknowledged at once after a duplicate (`TCP_MAX_QUICKACKS`).
+const QUICK_AFTER_DUPLICATE: u32 = 16;
+/// Longest compression (`tcp_comp_sack_delay_ns`).
+const COMPRESS_NS: u64 = 1_000_000;
+
+/// A TCP receiver.
+#[derive(Debug)]
+pub struct Receiver {
+    rules: StackRules,
+    /// Next segment expected.
+    pub rcv_nxt: u32,
+    /// `rcv_nxt` at the last ACK (`rcv_wup`).
+    acked_to: u32,
+    quick_acks: u32,
+    /// Out-of-order ranges, rising, apart.
+    ranges: Vec<(u32, u32)>,
+    /// Blocks to report, newest first: Linux remembers four (`selective_acks`).
+    blocks: [(u32, u32); 4],
+    block_count: u8,
+    ts_recent: u32,
+    ece: bool,
+    dsack: Option<(u32, u32)>,
+    dup_acks: u32,
+    dup_acks_at: u32,
+    compressed: u32,
+    compress_ns: u64,
+    /// When a delayed or compressed ACK is due (ns); `u64::MAX`: none waits.
+    ack_at: u64,
+}
+
+impl Receiver {
+    /// A receiver of a path with the given base RTT (ns).
+    pub fn new(rules: StackRules, base_rtt_ns: u64) -> Receiver {
+        Receiver {
+            quick_acks: rules.quick_acks,
+            rules,
+            rcv_nxt: 0,
+            acked_to: 0,
+            ranges: Vec::new(),
+            blocks: [(0, 0); 4],
+            block_count: 0,
+            ts_recent: 0,
+            ece: false,
+            dsack: None,
+            dup_acks: 0,
+            dup_acks_at: 0,
+            compressed: 0,
+            // 5 % of the RTT, at most 1 ms.
+            compress_ns: (base_rtt_ns / 20).min(COMPRESS_NS),
+            ack_at: u64::MAX,
+        }
+    }
+
+    /// When a delayed or compressed ACK is due.
+    #[inline]
+    pub fn ack_at(&self) -> u64 {
+        self.ack_at
+    }
+
+    /// The blocks of the ACK just made.
+    pub fn blocks(&self) -> &[(u32, u32)] {
+        &self.blocks[..usize::from(self.block_count)]
+    }
+
+    /// The delayed or compressed ACK, if it is due by `now`.
+    #[inline]
+    pub fn due(&mut self, now: u64) -> Option<AckOut> {
+        (self.ack_at <= now).then(|| self.make_ack(self.ack_at))
+    }
+
+    /// Segment `seq` arrives at `at`. Returns the ACK it calls for. A caller first takes [`Receiver::due`].
+    #[inline]
+    pub fn on_data(&mut self, at: u64, seq: u32, ts: u32, flags: u8) -> Option<AckOut> {
+        if flags & flag::CWR != 0 {
+            self.ece = false;
+        }
+        if flags & flag::CE != 0 && !self.ece {
+            self.ece = true;
+            // A first mark is told at once (`tcp_enter_quickack_mode(sk, 2)`).
+            self.quick_acks = self.quick_acks.max(2);
+        }
+        // RFC 7323 section 4.3: the echo is of what moves the left edge.
+        if seq <= self.acked_to {
+            self.ts_recent = ts;
+        }
+        if seq == self.rcv_nxt {
+            self.rcv_nxt += 1;
+            if !self.ranges.is_empty() {
+                self.fill();
+                // RFC 5681 section 4.2: a filled gap is told at once.
+                if self.ranges.is_empty() {
+                    return Some(self.make_ack(at));
+                }
+                return self.out_of_order_ack(at);
+            }
+            if self.rcv_nxt - self.acked_to >= self.rules.ack_every || self.quick_acks > 0 || self.pushed(seq)
+            {
+                return Some(self.make_ack(at));
+            }
+            if self.ack_at == u64::MAX {
+                self.ack_at = at + self.rules.delayed_ack_ns;
+            }
+            return None;
+        }
+        if seq < self.rcv_nxt || self.holds(seq) {
+            // A duplicate: report it (RFC 2883) at once, and stay quick for a while.
+            self.dsack = Some((seq, seq + 1));
+            self.quick_acks = self.quick_acks.max(QUICK_AFTER_DUPLICATE);
+            return Some(self.make_ack(at));
+        }
+        self.store(seq);
+        self.out_of_order_ack(at)
+    }
+
+    /// Does a write of the application end in this segment?
+    #[inline]
+    fn pushed(&self, seq: u32) -> bool {
+        let end = (u64::from(seq) + 1) * u64::from(MSS);
+        // The write's size is a power of two.
+        self.rules.write_bytes > 0 && end & (self.rules.write_bytes - 1) < u64::from(MSS)
+    }
+
+    fn holds(&self, seq: u32) -> bool {
+        let i = self.ranges.partition_point(|r| r.1 <= seq);
+        self.ranges.get(i).is_some_and(|r| r.0 <= seq)
+    }
+
+    /// Adds an out-of-order segment and puts its block first.
+    fn store(&mut self, seq: u32) {
+        let i = self.ranges.partition_point(|r| r.1 < seq);
+        // ranges[i] is the first that ends at or after seq.
+        let range = match self.ranges.get(i).copied() {
+            Some((lo, hi)) if hi == seq => {
+                let mut grown = (lo, seq + 1);
+                if let Some(&(next_lo, next_hi)) = self.ranges.get(i + 1)
+                    && next_lo == seq + 1
+                {
+                    grown.1 = next_hi;
+                    self.ranges.remove(i + 1);
+                }
+                self.ranges[i] = grown;
+                grown
+            }
+            Some((lo, hi)) if lo == seq + 1 => {
+                self.ranges[i] = (seq, hi);
+                (seq, hi)
+            }
+            _ => {
+                self.ranges.insert(i, (seq, seq + 1));
+                (seq, seq + 1)
+            }
+        };
+        // The newest goes first, less the blocks that it has swallowed.
+        let old = self.blocks;
+        self.blocks[0] = range;
+        let mut n = 1;
+        for &block in &old[..usize::from(self.block_count)] {
+            if (block.1 < range.0 || block.0 > range.1) && n < self.blocks.len() {
+                self.blocks[n] = block;
+                n += 1;
+            }
+        }
+        self.block_count = n as u8;
+    }
+
+    /// In-order data reached the first range: takes it in.
+    fn fill(&mut self) {
+        while let Some(&(lo, hi)) = self.ranges.first()
+            && lo <= self.rcv_nxt
+        {
+            self.rcv_nxt = self.rcv_nxt.max(hi);
+            self.ranges.remove(0);
+        }
+        let mut n = 0;
+        for i in 0..usize::from(self.block_count) {
+            if self.blocks[i].1 > self.rcv_nxt {
+                self.blocks[n] = self.blocks[i];
+                n += 1;
+            }
+        }
+        if n == 0
+            && let Some(&last) = self.ranges.last()
+        {
+            self.blocks[0] = last;
+            n = 1;
+        }
+        self.block_count = n as u8;
+    }
+
+    /// `__tcp_ack_snd_check` with data out of order: at once, or compressed.
+    fn out_of_order_ack(&mut self, at: u64) -> Option<AckOut> {
+        if !self.rules.compress_sacks || self.compressed >= COMPRESS_LIMIT {
+            return Some(self.make_ack(at));
+        }
+        if self.dup_acks_at != self.rcv_nxt {
+            self.dup_acks_at = self.rcv_nxt;
+            self.dup_acks = 0;
+        }
+        if self.dup_acks < DUP_ACKS_AT_ONCE {
+            self.dup_acks += 1;
+            return Some(self.make_ack(at));
+        }
+        self.compressed += 1;
+        if self.compressed == 1 {
+            self.ack_at = self.ack_at.min(at + self.compress_ns);
+        }
+        None
+    }
+
+    fn make_ack(&mut self, at: u64) -> AckOut {
+        self.acked_to = self.rcv_nxt;
+        self.quick_acks = self.quick_acks.saturating_sub(1);
+        self.ack_at = u64::MAX;
+        self.compressed = 0;
+        let flags = if self.ece { flag::ECE } else { 0 };
+        AckOut { at, cum: self.rcv_nxt, ts: self.ts_recent, flags, dsack: self.dsack.take() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use queuewright_scenario::spec::Stack;
+
+    #[test]
+    fn acks_every_second_segment_after_the_quick_start() {
+        let rules = StackRules { quick_acks: 16, write_bytes: 0, ..StackRules::of(Stack::Linux) };
+        let mut r = Receiver::new(rules, 40_000_000);
+        let acks: Vec<bool> = (0..24).map(|i| r.on_data(i, i as u32, 0, 0).is_some()).collect();
+        assert_eq!(acks[..16], [true; 16]);
+        assert_eq!(acks[16..], [false, true, false, true, false, true, false, true]);
+        // A lone segment waits 40 ms.
+        assert!(r.on_data(100, 24, 0, 0).is_none());
+        assert_eq!(r.ack_at(), 100 + 40_000_000);
+        assert_eq!(r.due(100 + 40_000_000).unwrap().cum, 25);
+    }
+
+    #[test]
+    fn compresses_sacks_after_three() {
+        let mut r = Receiver::new(StackRules::of(Stack::Linux), 40_000_000);
+        for i in 0..20 {
+            r.on_data(0, i, 0, 0);
+        }
+        let acks: Vec<bool> = (21..30).map(|i| r.on_data(1000, i, 0, 0).is_some()).collect();
+        assert_eq!(acks, [true, true, true, false, false, false, false, false, false]);
+        assert_eq!(r.due(1_001_000).unwrap().cum, 20);
+        assert_eq!(r.blocks(), [(21, 30)]);
+        // The hole filled is told at once, with everything.
+        assert_eq!(r.on_data(2_000_000, 20, 0, 0).unwrap().cum, 30);
+        assert!(r.blocks().is_empty());
+    }
+
+    proptest! {
+        /// Whatever the order, the ranges and the left edge say exactly what arrived.
+        #[test]
+        fn holds_what_arrived(order in proptest::collection::vec(0u32..60, 1..200)) {
+            let mut r = Receiver::new(StackRules::of(Stack::Ns3), 0);
+            let mut have = [false; 60];
+            for (i, seq) in order.into_iter().enumerate() {
+                let dup = have[seq as usize];
+                let ack = r.on_data(i as u64, seq, 0, 0);
+                have[seq as usize] = true;
+                let edge = have.iter().position(|h| !h).unwrap_or(60) as u32;
+                prop_assert_eq!(r.rcv_nxt, edge);
+                if let Some(ack) = ack { prop_assert_eq!(ack.dsack.is_some(), dup); }
+                let mut said = [false; 60];
+                for (lo, hi) in &r.ranges { for s in *lo..*hi { said[s as usize] = true } }
+                for s in 0..60u32 { prop_assert_eq!(said[s as usize], have[s as usize] && s >= edge); }
+                for b in r.blocks() { prop_assert!(r.ranges.contains(b), "{:?} {:?}", b, r.ranges); }
+            }
+        }
+    }
+}

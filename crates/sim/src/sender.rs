@@ -1,0 +1,416 @@
+//! A TCP sender as Linux has it: SACK scoreboard, RACK-TLP (RFC 8985), PRR (RFC 6937),
+//! RTO (RFC 6298) with back-off and F-RTO (RFC 5682), ECN (RFC 3168), pacing, TSO bursts.
+//!
+//! Windows and sequence numbers count segments. The names in back-quotes are those of Linux's functions.
+
+mod ack;
+mod recovery;
+mod timers;
+mod transmit;
+
+use crate::receiver::MAX_SACKS;
+use crate::scoreboard::Scoreboard;
+use queuewright_cca::{Cca, Conn, Flavour, Kind, RateSample};
+use queuewright_scenario::spec::Stack;
+use std::collections::VecDeque;
+
+/// What differs between TCP flavours.
+#[derive(Debug, Clone, Copy)]
+pub struct StackRules {
+    /// Congestion controls' own differences.
+    pub flavour: Flavour,
+    /// TSO: bursts of several segments, and deferral until one is worth sending.
+    pub tso: bool,
+    /// RACK-TLP; else RFC 6675 with three duplicates, and no probe.
+    pub rack: bool,
+    /// Reductions that prove spurious are undone: F-RTO, DSACK, timestamps (Eifel).
+    pub undo: bool,
+    /// Loss recovery has ns-3's ways (`TcpSocketBase`, `TcpTxBuffer`, to 3.37): the "impatient" timer, which
+    /// only the first partial ACK of an episode restarts (RFC 6582 section 4); a partial ACK resends one
+    /// segment whatever cwnd says; a retransmission stays in flight when it is SACKed, until it is
+    /// acknowledged; and after an episode cwnd is ssthresh whatever the congestion control.
+    pub ns3_recovery: bool,
+    /// Smallest retransmission timeout (us).
+    pub rto_min_us: u32,
+    /// Timeouts double the next one.
+    pub back_off: bool,
+    /// ACK every n-th full segment.
+    pub ack_every: u32,
+    /// Delayed ACK timer (ns).
+    pub delayed_ack_ns: u64,
+    /// Segments acknowledged at once at the start of a connection.
+    pub quick_acks: u32,
+    /// Bytes that the application writes at a time: the segment that ends a write carries PSH and is
+    /// acknowledged at once (Linux 6.6, `tcp_measure_rcv_mss`). 0: no PSH. A power of two.
+    pub write_bytes: u64,
+    /// SACKs are compressed (at most 1 ms).
+    pub compress_sacks: bool,
+    /// A host works in an ACK up to so much after it arrives, uniformly (ns); never more than 5 % of the
+    /// base RTT. Real hosts batch packets and have other work. It matters to BBR, whose bandwidth filter
+    /// keeps the most flattering sample, and it keeps flows from marching in step. The value is the one that
+    /// fits flows measured on Linux (docs/fidelity.md).
+    pub host_jitter_ns: u64,
+    /// Bytes that may be outstanding: the socket buffers.
+    pub window_bytes: u32,
+}
+
+impl StackRules {
+    /// The rules of a stack.
+    pub fn of(stack: Stack) -> StackRules {
+        match stack {
+            Stack::Linux => StackRules {
+                flavour: Flavour::LINUX,
+                tso: true,
+                rack: true,
+                undo: true,
+                ns3_recovery: false,
+                rto_min_us: 200_000, // TCP_RTO_MIN
+                back_off: true,
+                ack_every: 2,
+                delayed_ack_ns: 40_000_000, // TCP_DELACK_MIN
+                // Every segment that lets the receive window grow is acknowledged at once
+                // (`tcp_grow_window`): by two segments each, from 64 KB to about 3 MB.
+                quick_acks: 1018,
+                host_jitter_ns: 200_000,
+                write_bytes: 128 << 10, // iperf3's
+                compress_sacks: true,
+                window_bytes: 4 << 20, // tcp_wmem[2]: the send buffer's limit
+            },
+            Stack::Ns3 => StackRules {
+                flavour: Flavour::NS3,
+                tso: false,
+                rack: false,
+                undo: false,
+                ns3_recovery: true,
+                rto_min_us: 1_000_000,
+                back_off: false,
+                ack_every: 1,
+                delayed_ack_ns: 200_000_000,
+                quick_acks: 0,
+                host_jitter_ns: 0,
+                write_bytes: 0,
+                compress_sacks: false,
+                window_bytes: 5 << 20,
+            },
+        }
+    }
+}
+
+/// Segments that go out back to back.
+#[derive(Debug, Clone, Copy)]
+pub struct Burst {
+    /// First segment.
+    pub seq: u32,
+    /// How many.
+    pub count: u16,
+    /// `port::flag`s.
+    pub flags: u8,
+}
+
+/// An acknowledgement as it reaches the sender.
+#[derive(Debug, Clone, Copy)]
+pub struct AckView<'a> {
+    /// Next segment expected.
+    pub cum: u32,
+    /// Echoed timestamp (ms).
+    pub ts: u32,
+    /// `port::flag`s: ECE, DSACK.
+    pub flags: u8,
+    /// SACK blocks, newest first; with DSACK the first is the duplicate.
+    pub sacks: &'a [(u32, u32)],
+}
+
+/// Which of its jobs the sender's one timer does (`icsk_pending`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Timer {
+    Off,
+    Rto,
+    Probe,
+    Reorder,
+}
+
+/// A TCP sender.
+#[derive(Debug)]
+pub struct Sender {
+    // Touched by every ACK: kept together.
+    conn: Conn,
+    board: Scoreboard,
+    cca: Cca,
+    kind: Kind,
+    rules: StackRules,
+    /// Segments to send in all; `u32::MAX`: without end.
+    snd_end: u32,
+    stop_ns: u64,
+    window: u32,
+    max_burst: u32,
+    cwnd_usage_seq: u32,
+    samples_rate: bool,
+
+    // Round-trip time (RFC 6298 as Linux has it), microseconds.
+    mdev_us: u32,
+    mdev_max_us: u32,
+    rttvar_us: u32,
+    rtt_seq: u32,
+    rto_us: u32,
+    min_rtt: [(u64, u32); 3],
+    srtt_sum_us: u64,
+    srtt_count: u64,
+
+    // RACK (RFC 8985 section 6).
+    rack_tx_ns: u64,
+    rack_end: u32,
+    rack_rtt_us: u32,
+    rack_advanced: bool,
+    reordering: u32,
+    reordering_seen: bool,
+    reo_wnd_steps: u32,
+    reo_wnd_persist: u32,
+    rtt_round_delivered: u32,
+    dsack_seen: bool,
+    /// Below it every never-retransmitted segment is SACKed or marked lost.
+    unjudged: u32,
+    /// Segments marked lost and not yet sent again, rising; some may since have arrived.
+    to_resend: VecDeque<u32>,
+    /// (segment, time) of retransmissions, in order of time.
+    retransmitted: VecDeque<(u32, u64)>,
+    /// One past the highest SACKed segment.
+    sacked_end: u32,
+    /// SACK blocks already worked in (`recv_sack_cache`).
+    sack_cache: [(u32, u32); MAX_SACKS],
+
+    // Recovery.
+    high_seq: u32,
+    prior_ssthresh: u32,
+    prr_delivered: u32,
+    prr_out: u32,
+    undo_marker: Option<u32>,
+    undo_retrans: i32,
+    /// Timestamp (ms) of the first retransmission of an episode, plus one; 0: none.
+    retrans_stamp: u32,
+    frto: bool,
+    /// A partial ACK has restarted the timer in this episode; only with `ns3_recovery`.
+    partial_acked: bool,
+    /// Consecutive timeouts.
+    backoffs: u32,
+
+    // Tail loss probe (RFC 8985 section 7).
+    tlp_high_seq: u32,
+    tlp_outstanding: bool,
+    tlp_retrans: bool,
+
+    // Timer.
+    timer: Timer,
+    timer_at: u64,
+
+    // Pacing and sending.
+    wstamp_ns: u64,
+    resume_at: u64,
+    first_tx_ns: u64,
+    last_send_ns: Option<u64>,
+    segments_sent: u64,
+    established: bool,
+    syn_sent_ns: u64,
+    syn_retransmits: u32,
+    access_bps: u64,
+    /// Time of a full segment on the access link (ns).
+    access_segment_ns: u64,
+    /// When the access link will have sent all that it was given (ns); set by the host.
+    pub access_free_ns: u64,
+
+    // ECN.
+    ecn: bool,
+    queue_cwr: bool,
+
+    measure_from_ns: u64,
+    retransmits: u64,
+    timeouts: u64,
+}
+
+/// What a sender's measurement gives at the end.
+#[derive(Debug, Clone, Copy)]
+pub struct SenderStats {
+    /// Segments sent again after the warm-up.
+    pub retransmits: u64,
+    /// Timeouts after the warm-up.
+    pub timeouts: u64,
+    /// Mean smoothed round-trip time after the warm-up (us).
+    pub mean_srtt_us: Option<f64>,
+}
+
+/// How a sender is set up.
+#[derive(Debug, Clone, Copy)]
+pub struct SenderSetup {
+    /// Congestion control.
+    pub cca: Kind,
+    /// Flavour.
+    pub rules: StackRules,
+    /// Segments to send; none: without end.
+    pub segments: Option<u32>,
+    /// Payload of a segment (bytes).
+    pub mss: u32,
+    /// ECN negotiated.
+    pub ecn: bool,
+    /// Application stops writing (ns); `u64::MAX`: never.
+    pub stop_ns: u64,
+    /// Rate of the access link, bit/s; 0: unlimited.
+    pub access_bps: u64,
+    /// Measures start here (ns).
+    pub warmup_ns: u64,
+}
+
+impl Sender {
+    /// A sender that has not yet sent its SYN.
+    pub fn new(s: SenderSetup) -> Sender {
+        let mut conn = Conn { mss: s.mss, ..Conn::default() };
+        let cca = Cca::new(s.cca, s.rules.flavour, &mut conn, 0);
+        let samples_rate = cca.has_cong_control();
+        Sender {
+            board: Scoreboard::new(samples_rate),
+            cca,
+            kind: s.cca,
+            snd_end: s.segments.unwrap_or(u32::MAX),
+            stop_ns: s.stop_ns,
+            window: (s.rules.window_bytes / s.mss).max(1),
+            // GSO's largest burst: 64 KiB with headers.
+            max_burst: (65_536 - 320) / s.mss,
+            rules: s.rules,
+            cwnd_usage_seq: 0,
+            samples_rate,
+            mdev_us: 0,
+            mdev_max_us: 0,
+            rttvar_us: 0,
+            rtt_seq: 0,
+            rto_us: 1_000_000, // RFC 6298 (2.1)
+            min_rtt: [(0, u32::MAX); 3],
+            srtt_sum_us: 0,
+            srtt_count: 0,
+            rack_tx_ns: 0,
+            rack_end: 0,
+            rack_rtt_us: 0,
+            rack_advanced: false,
+            reordering: 3,
+            reordering_seen: false,
+            reo_wnd_steps: 1,
+            reo_wnd_persist: 0,
+            rtt_round_delivered: 0,
+            dsack_seen: false,
+            unjudged: 0,
+            to_resend: VecDeque::new(),
+            retransmitted: VecDeque::new(),
+            sacked_end: 0,
+            sack_cache: [(0, 0); MAX_SACKS],
+            high_seq: 0,
+            prior_ssthresh: 0,
+            prr_delivered: 0,
+            prr_out: 0,
+            undo_marker: None,
+            undo_retrans: 0,
+            retrans_stamp: 0,
+            frto: false,
+            partial_acked: false,
+            backoffs: 0,
+            tlp_high_seq: 0,
+            tlp_outstanding: false,
+            tlp_retrans: false,
+            timer: Timer::Off,
+            timer_at: u64::MAX,
+            wstamp_ns: 0,
+            resume_at: u64::MAX,
+            first_tx_ns: 0,
+            last_send_ns: None,
+            segments_sent: 0,
+            established: false,
+            syn_sent_ns: 0,
+            syn_retransmits: 0,
+            access_bps: s.access_bps,
+            access_segment_ns: (u64::from(s.mss + 66) * 8_000_000_000).checked_div(s.access_bps).unwrap_or(0),
+            access_free_ns: 0,
+            ecn: s.ecn,
+            queue_cwr: false,
+            measure_from_ns: s.warmup_ns,
+            retransmits: 0,
+            timeouts: 0,
+            conn,
+        }
+    }
+
+    /// Does its congestion control draw at random?
+    #[inline]
+    pub fn draws(&self) -> bool {
+        self.samples_rate
+    }
+
+    /// The connection as its congestion control sees it.
+    pub fn conn(&self) -> &Conn {
+        &self.conn
+    }
+
+    /// When its timer is due; `u64::MAX`: never.
+    #[inline]
+    pub fn timer_at(&self) -> u64 {
+        self.timer_at
+    }
+
+    /// When pacing or the access link let it send again; `u64::MAX`: it does not wait for that.
+    #[inline]
+    pub fn resume_at(&self) -> u64 {
+        self.resume_at
+    }
+
+    /// Measures since the warm-up.
+    pub fn stats(&self) -> SenderStats {
+        SenderStats {
+            retransmits: self.retransmits,
+            timeouts: self.timeouts,
+            mean_srtt_us: (self.srtt_count > 0)
+                .then(|| self.srtt_sum_us as f64 / self.srtt_count as f64 / 8.0),
+        }
+    }
+
+    /// The timestamp clock (ms).
+    fn timestamp(now: u64) -> u32 {
+        (now / 1_000_000) as u32
+    }
+
+    /// Is the scoreboard free of anything but plain segments in flight?
+    #[inline]
+    fn plain(&self) -> bool {
+        self.conn.sacked_out | self.conn.lost_out | self.conn.retrans_out == 0
+    }
+}
+
+/// What an ACK brought (`FLAG_*`).
+#[derive(Debug, Clone, Copy, Default)]
+struct AckFlags {
+    una_advanced: bool,
+    data_acked: bool,
+    data_sacked: bool,
+    retrans_data_acked: bool,
+    orig_sack_acked: bool,
+    lost_retrans: bool,
+    dsack: bool,
+    ece: bool,
+    set_timer: bool,
+    /// When the first and last never-retransmitted segments acknowledged were sent (ns); 0: none.
+    first_acked_ns: u64,
+    last_acked_ns: u64,
+    /// The same of those that this ACK was the first to SACK.
+    first_sacked_ns: u64,
+    last_sacked_ns: u64,
+}
+
+/// What to do after the ACK is worked in (`REXMIT_*`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Resend {
+    None,
+    Lost,
+    New,
+}
+
+/// A rate sample under way: which segment it stands on.
+#[derive(Debug, Clone, Copy, Default)]
+struct RateDraft {
+    sample: RateSample,
+    last_end: u32,
+    snd_interval_ns: u64,
+}

@@ -1,0 +1,493 @@
+//! Working in an acknowledgement (`tcp_ack`).
+
+use super::{AckFlags, AckView, Burst, RateDraft, Resend, Sender, Timer};
+use crate::port::flag;
+use crate::receiver::MAX_SACKS;
+use crate::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
+use queuewright_cca::{CaState, Cca, RateSample};
+
+impl Sender {
+    /// The SYN-ACK arrives: the handshake's round trip is the first sample.
+    pub fn on_established(&mut self, now: u64, out: &mut Vec<Burst>) {
+        if self.established {
+            return;
+        }
+        self.established = true;
+        // RFC 5681 section 3.1 cuts the window for any SYN sent again; since the first RTO is as short as
+        // 1 s (RFC 6298), Linux forgives one (`tcp_init_transfer`).
+        if self.syn_retransmits > 1 {
+            self.conn.cwnd = 1;
+        }
+        if self.syn_retransmits == 0 {
+            self.first_rtt(now, now - self.syn_sent_ns);
+        }
+        self.begin(now, out);
+    }
+
+    /// The connection was opened beforehand, when the path was empty: its first sample is `rtt_ns`.
+    pub fn start_open(&mut self, now: u64, rtt_ns: u64, out: &mut Vec<Burst>) {
+        self.established = true;
+        self.first_rtt(now, rtt_ns);
+        self.begin(now, out);
+    }
+
+    /// The handshake's round trip is the first sample.
+    fn first_rtt(&mut self, now: u64, rtt_ns: u64) {
+        let us = u32::try_from(rtt_ns / 1000).unwrap_or(u32::MAX).max(1);
+        self.min_rtt = [(now, us); 3];
+        self.conn.min_rtt_us = us;
+        self.update_rtt(us);
+    }
+
+    /// The first flight.
+    fn begin(&mut self, now: u64, out: &mut Vec<Burst>) {
+        self.set_timer(Timer::Off, u64::MAX);
+        self.conn.delivered_ns = now;
+        self.cca = Cca::new(self.kind, self.rules.flavour, &mut self.conn, now);
+        if !self.cca.has_cong_control() {
+            self.update_pacing_rate();
+        }
+        self.push(now, out);
+    }
+
+    /// An ACK arrives. What it lets out is appended to `out`. `random` feeds controls that dither.
+    pub fn on_ack(&mut self, now: u64, ack: AckView<'_>, random: u32, out: &mut Vec<Burst>) {
+        if !self.established || ack.cum < self.conn.snd_una {
+            return;
+        }
+        let mut flags = AckFlags { ece: ack.flags & flag::ECE != 0, ..AckFlags::default() };
+        let mut draft = RateDraft::default();
+        let prior_una = self.conn.snd_una;
+        let prior_delivered = self.conn.delivered;
+        let prior_lost = self.conn.lost;
+        draft.sample.prior_in_flight = self.conn.in_flight();
+        flags.una_advanced = ack.cum > prior_una;
+        if flags.una_advanced {
+            self.backoffs = 0;
+        }
+
+        if ack.sacks.is_empty() && self.plain() {
+            if flags.una_advanced {
+                self.acknowledge_plain(now, ack.cum, &mut flags, &mut draft);
+            }
+        } else {
+            let prior_sacked_end = self.sacked_end;
+            self.tag_sacks(now, &ack, &mut flags, &mut draft);
+            self.acknowledge(now, ack.cum, prior_sacked_end, &mut flags, &mut draft);
+        }
+        self.sample_rtt(now, &ack, &flags, &mut draft.sample);
+        if self.tlp_outstanding {
+            self.process_tlp_ack(now, ack.cum, &flags);
+        }
+
+        let prior_state = self.conn.ca_state;
+        let mut resend = Resend::None;
+        if flags.data_sacked
+            || flags.ece
+            || flags.dsack
+            || !flags.una_advanced
+            || self.conn.ca_state != CaState::Open
+        {
+            resend = self.alert(now, &ack, prior_una, &mut flags);
+        }
+        let partial =
+            self.rules.ns3_recovery && flags.una_advanced && self.conn.ca_state == CaState::Recovery;
+        if flags.set_timer && !(partial && std::mem::replace(&mut self.partial_acked, partial)) {
+            self.arm_timer(now);
+        }
+
+        let delivered = self.conn.delivered - prior_delivered;
+        let lost = self.conn.lost - prior_lost;
+        if self.samples_rate {
+            self.finish_rate(now, delivered, lost, &mut draft);
+        }
+        // ns-3's windows grow with what is acknowledged, SACKed before or not.
+        let acked_sacked = if self.rules.ns3_recovery { ack.cum - prior_una } else { delivered };
+        if self.cca.has_cong_control() {
+            let prior_cwnd = self.conn.cwnd;
+            if self.rules.ns3_recovery && self.conn.ca_state == CaState::Loss {
+                draft.sample.losses = 0; // ns-3 shrinks the window for losses in Recovery only
+            }
+            self.cca.cong_control(&mut self.conn, &draft.sample, now, random);
+            if self.rules.ns3_recovery && self.conn.ca_state == CaState::Open {
+                // ns-3 knows no window from before the loss to go back to.
+                match prior_state {
+                    CaState::Recovery => self.conn.cwnd = self.conn.cwnd.min(self.conn.ssthresh),
+                    CaState::Loss => self.conn.cwnd = self.conn.cwnd.min(prior_cwnd + delivered),
+                    _ => {}
+                }
+            }
+        } else {
+            if matches!(self.conn.ca_state, CaState::Cwr | CaState::Recovery) {
+                self.reduce_cwnd(delivered, lost, &flags);
+            } else if if self.reordering > 3 {
+                flags.data_acked || flags.data_sacked
+            } else {
+                flags.data_acked
+            } && self.conn.cwnd_limited()
+            {
+                // `tcp_may_raise_cwnd`; RFC 7661's "validated window" is Linux's cwnd_limited.
+                self.cca.cong_avoid(&mut self.conn, acked_sacked, now);
+            }
+            self.update_pacing_rate();
+        }
+        if now >= self.measure_from_ns && self.conn.srtt_us > 0 {
+            self.srtt_sum_us += u64::from(self.conn.srtt_us);
+            self.srtt_count += 1;
+        }
+
+        if resend == Resend::New {
+            self.push(now, out);
+            if self.conn.snd_nxt <= self.high_seq {
+                self.frto = false;
+                resend = Resend::Lost;
+            }
+        }
+        if resend == Resend::Lost {
+            if partial {
+                self.resend_head(now, out);
+            }
+            self.resend_lost(now, out);
+        }
+        self.push(now, out);
+    }
+
+    /// The common case: a cumulative ACK, and nothing SACKed, lost or retransmitted.
+    #[inline]
+    fn acknowledge_plain(&mut self, now: u64, cum: u32, flags: &mut AckFlags, draft: &mut RateDraft) {
+        let n = cum - self.conn.snd_una;
+        let first = self.board.tx_ns(self.conn.snd_una);
+        let last = self.board.tx_ns(cum - 1);
+        flags.first_acked_ns = first;
+        flags.last_acked_ns = last;
+        flags.data_acked = true;
+        flags.set_timer = true;
+        self.conn.delivered = self.conn.delivered.wrapping_add(n);
+        self.conn.packets_out -= n;
+        self.conn.snd_una = cum;
+        if self.samples_rate {
+            // The last segment is the most recently sent: only its tag counts.
+            self.rate_delivered(cum - 1, draft);
+        }
+        self.rack_advance(now, cum - 1, last, false);
+    }
+
+    /// `tcp_clean_rtx_queue`: segments below `cum` have arrived.
+    fn acknowledge(
+        &mut self,
+        now: u64,
+        cum: u32,
+        prior_sacked_end: u32,
+        flags: &mut AckFlags,
+        draft: &mut RateDraft,
+    ) {
+        let mut reordered_at = u32::MAX;
+        for seq in self.conn.snd_una..cum {
+            let f = self.board.flags(seq);
+            let tx = self.board.tx_ns(seq);
+            if f & EVER_RETRANS != 0 {
+                if f & RETRANS != 0 {
+                    self.conn.retrans_out -= 1;
+                }
+                flags.retrans_data_acked = true;
+            } else if f & SACKED == 0 {
+                if flags.first_acked_ns == 0 {
+                    flags.first_acked_ns = tx;
+                }
+                flags.last_acked_ns = tx;
+                reordered_at = reordered_at.min(seq);
+                if seq < self.high_seq {
+                    flags.orig_sack_acked = true;
+                }
+            }
+            if f & SACKED != 0 {
+                self.conn.sacked_out -= 1;
+            } else {
+                self.conn.delivered = self.conn.delivered.wrapping_add(1);
+                self.rack_advance(now, seq, tx, f & EVER_RETRANS != 0);
+            }
+            if f & LOST != 0 {
+                self.conn.lost_out -= 1;
+            }
+            self.conn.packets_out -= 1;
+            if self.samples_rate {
+                self.rate_delivered(seq, draft);
+            }
+            flags.data_acked = true;
+        }
+        if flags.data_acked {
+            flags.set_timer = true;
+            self.conn.snd_una = cum;
+            self.unjudged = self.unjudged.max(cum);
+            if !flags.retrans_data_acked && reordered_at < prior_sacked_end {
+                self.saw_reordering(reordered_at);
+            }
+            if self.plain() {
+                self.retransmitted.clear();
+                self.to_resend.clear();
+            }
+        }
+    }
+
+    /// `tcp_check_sack_reordering`: a segment never sent twice arrived after later ones.
+    pub(super) fn saw_reordering(&mut self, seq: u32) {
+        if self.sacked_end > seq {
+            self.reordering = self.reordering.max((self.sacked_end - seq).min(300)); // tcp_max_reordering
+            self.reordering_seen = true;
+        }
+    }
+
+    /// `tcp_sacktag_write_queue`: works in what the SACK blocks newly tell.
+    fn tag_sacks(&mut self, now: u64, ack: &AckView<'_>, flags: &mut AckFlags, draft: &mut RateDraft) {
+        let mut blocks = ack.sacks;
+        if ack.flags & flag::DSACK != 0
+            && let Some((&(lo, hi), rest)) = blocks.split_first()
+        {
+            flags.dsack = true;
+            self.dsack_seen = true;
+            if let Some(marker) = self.undo_marker
+                && self.undo_retrans > 0
+                && lo >= marker
+            {
+                self.undo_retrans -= (hi - lo) as i32;
+                self.undo_retrans = self.undo_retrans.max(0);
+            }
+            blocks = rest;
+        }
+        // Most often one block is news; the others repeat what the last ACK said.
+        let mut fresh = [(0, 0); MAX_SACKS];
+        let mut n = 0;
+        for &block in blocks.iter().take(MAX_SACKS) {
+            if !self.sack_cache.contains(&block) {
+                fresh[n] = block;
+                n += 1;
+            }
+        }
+        if n > 1 {
+            // In order of sequence: a block above is no sign of reordering for one below that this ACK brings too.
+            fresh[..n].sort_unstable();
+        }
+        for &(lo, hi) in &fresh[..n] {
+            let (lo, hi) = (lo.max(ack.cum).max(self.conn.snd_una), hi.min(self.conn.snd_nxt));
+            if lo >= hi {
+                continue;
+            }
+            // What an earlier ACK reported inside this block needs no second look.
+            let known = self.sack_cache.iter().find(|c| c.0 >= lo && c.1 <= hi && c.1 > c.0).copied();
+
+            let (a, b) = known.unwrap_or((hi, hi));
+            for seq in (lo..a).chain(b..hi) {
+                self.tag_one(now, seq, flags, draft);
+            }
+            self.sacked_end = self.sacked_end.max(hi);
+        }
+        if n > 0 {
+            self.sack_cache = [(0, 0); MAX_SACKS];
+            for (slot, block) in self.sack_cache.iter_mut().zip(blocks) {
+                *slot = *block;
+            }
+        }
+    }
+
+    /// `tcp_sacktag_one`.
+    #[inline]
+    fn tag_one(&mut self, now: u64, seq: u32, flags: &mut AckFlags, draft: &mut RateDraft) {
+        let f = self.board.flags(seq);
+        if f & SACKED != 0 {
+            return;
+        }
+        let tx = self.board.tx_ns(seq);
+        self.rack_advance(now, seq, tx, f & EVER_RETRANS != 0);
+        let mut clear = 0;
+        if f & RETRANS != 0 {
+            // A retransmission in flight arrived: it is no longer lost.
+            if f & LOST != 0 {
+                clear = LOST;
+                self.conn.lost_out -= 1;
+                if !self.rules.ns3_recovery {
+                    clear |= RETRANS;
+                    self.conn.retrans_out -= 1;
+                }
+            }
+        } else {
+            if f & EVER_RETRANS == 0 {
+                if seq + 1 < self.sacked_end {
+                    self.saw_reordering(seq);
+                }
+                if seq < self.high_seq {
+                    flags.orig_sack_acked = true;
+                }
+                if flags.first_sacked_ns == 0 {
+                    flags.first_sacked_ns = tx;
+                }
+                flags.last_sacked_ns = tx;
+            }
+            if f & LOST != 0 {
+                clear = LOST;
+                self.conn.lost_out -= 1;
+            }
+        }
+        self.board.change(seq, SACKED, clear);
+        flags.data_sacked = true;
+        self.conn.sacked_out += 1;
+        self.conn.delivered = self.conn.delivered.wrapping_add(1);
+        if self.samples_rate {
+            self.rate_delivered(seq, draft);
+        }
+    }
+
+    /// `tcp_rate_skb_delivered`: the most recently sent of the delivered segments carries the sample.
+    fn rate_delivered(&mut self, seq: u32, draft: &mut RateDraft) {
+        let tx = self.board.tx_ns(seq);
+        let Some(tag) = self.board.rate(seq) else { return };
+        if tag.delivered_ns == 0 {
+            return;
+        }
+        let end = seq + 1;
+        if draft.sample.prior_ns == 0
+            || tx > self.first_tx_ns
+            || (tx == self.first_tx_ns && end > draft.last_end)
+        {
+            draft.sample.prior_delivered = tag.delivered;
+            draft.sample.prior_ns = tag.delivered_ns;
+            draft.sample.is_app_limited = tag.app_limited;
+            draft.snd_interval_ns = tx.saturating_sub(tag.first_tx_ns);
+            draft.last_end = end;
+            self.first_tx_ns = tx;
+        }
+        tag.delivered_ns = 0;
+    }
+
+    /// `tcp_rate_gen`.
+    fn finish_rate(&mut self, now: u64, delivered: u32, lost: u32, draft: &mut RateDraft) {
+        let c = &mut self.conn;
+        if c.app_limited != 0 && c.delivered > c.app_limited {
+            c.app_limited = 0;
+        }
+        if delivered > 0 {
+            c.delivered_ns = now;
+        }
+        let rs: &mut RateSample = &mut draft.sample;
+        rs.acked_sacked = delivered;
+        rs.losses = lost;
+        if rs.prior_ns == 0 {
+            rs.delivered = -1;
+            rs.interval_us = -1;
+            return;
+        }
+        rs.delivered = c.delivered.wrapping_sub(rs.prior_delivered) as i32;
+        let interval_ns = draft.snd_interval_ns.max(now - rs.prior_ns);
+        rs.interval_us = (interval_ns / 1000) as i64;
+        // Faster than the path can be: ACKs were compressed or the clock is too coarse.
+        if rs.interval_us < i64::from(c.min_rtt_us) {
+            rs.interval_us = -1;
+        }
+    }
+
+    /// `tcp_ack_update_rtt` and `pkts_acked`.
+    #[inline]
+    fn sample_rtt(&mut self, now: u64, ack: &AckView<'_>, flags: &AckFlags, rs: &mut RateSample) {
+        let us = |ns: u64| ((now - ns) / 1000).max(1) as u32;
+        // 0 stands for none.
+        let (mut seq_rtt, mut ca_rtt) = (0, 0);
+        // What covers a retransmission may answer either copy (Karn).
+        if flags.first_acked_ns != 0 && !flags.retrans_data_acked {
+            seq_rtt = us(flags.first_acked_ns);
+            ca_rtt = us(flags.last_acked_ns);
+        }
+        if flags.first_sacked_ns != 0 {
+            ca_rtt = us(flags.last_sacked_ns);
+            if seq_rtt == 0 {
+                seq_rtt = us(flags.first_sacked_ns);
+            }
+        }
+        // Only retransmitted data was acknowledged: the echoed timestamp tells which copy (RFC 7323 section 4).
+        if seq_rtt == 0 && flags.data_acked && ack.ts != 0 {
+            seq_rtt = Self::timestamp(now).saturating_sub(ack.ts).max(1) * 1000;
+            ca_rtt = seq_rtt;
+        }
+        rs.rtt_us = -1;
+        if ca_rtt != 0 {
+            rs.rtt_us = i64::from(ca_rtt);
+            self.update_min_rtt(now, ca_rtt);
+        }
+        if seq_rtt != 0 {
+            self.update_rtt(seq_rtt);
+        }
+        if ca_rtt != 0 {
+            self.cca.pkts_acked(&mut self.conn, ca_rtt, now);
+        }
+    }
+
+    /// `tcp_rtt_estimator` and `tcp_set_rto`: RFC 6298 with Linux's slower fall of the variance.
+    #[inline]
+    pub(super) fn update_rtt(&mut self, rtt_us: u32) {
+        let floor = self.rules.rto_min_us;
+        if self.conn.srtt_us == 0 {
+            self.conn.srtt_us = rtt_us << 3;
+            self.mdev_us = rtt_us << 1;
+            self.rttvar_us = self.mdev_us.max(floor);
+            self.mdev_max_us = self.rttvar_us;
+            self.rtt_seq = self.conn.snd_nxt;
+        } else {
+            let error = i64::from(rtt_us) - i64::from(self.conn.srtt_us >> 3);
+            self.conn.srtt_us = (i64::from(self.conn.srtt_us) + error).max(1) as u32;
+            let mut change = error.abs() - i64::from(self.mdev_us >> 2);
+            // A falling RTT must not raise the variance as fast as a rising one.
+            if error < 0 && change > 0 {
+                change >>= 3;
+            }
+            self.mdev_us = (i64::from(self.mdev_us) + change).max(0) as u32;
+            if self.mdev_us > self.mdev_max_us {
+                self.mdev_max_us = self.mdev_us;
+                self.rttvar_us = self.rttvar_us.max(self.mdev_max_us);
+            }
+            if self.conn.snd_una > self.rtt_seq {
+                if self.mdev_max_us < self.rttvar_us {
+                    self.rttvar_us -= (self.rttvar_us - self.mdev_max_us) >> 2;
+                }
+                self.rtt_seq = self.conn.snd_nxt;
+                self.mdev_max_us = floor;
+            }
+        }
+        let rto = (self.conn.srtt_us >> 3).saturating_add(self.rttvar_us);
+        self.rto_us = if self.rules.rack { rto } else { rto.max(floor) };
+    }
+
+    /// `tcp_update_rtt_min`: the minimum of the last 300 s, kept as the best of three spans.
+    #[inline]
+    fn update_min_rtt(&mut self, now: u64, rtt: u32) {
+        const WINDOW_NS: u64 = 300_000_000_000;
+        let m = &mut self.min_rtt;
+        if rtt <= m[0].1 || now - m[2].0 > WINDOW_NS {
+            *m = [(now, rtt); 3];
+        } else {
+            if rtt <= m[1].1 {
+                (m[1], m[2]) = ((now, rtt), (now, rtt));
+            } else if rtt <= m[2].1 {
+                m[2] = (now, rtt);
+            }
+            let age = now - m[0].0;
+            if age > WINDOW_NS {
+                *m = [m[1], m[2], (now, rtt)];
+            } else if m[1].0 == m[0].0 && age > WINDOW_NS / 4 {
+                (m[1], m[2]) = ((now, rtt), (now, rtt));
+            } else if m[2].0 == m[1].0 && age > WINDOW_NS / 2 {
+                m[2] = (now, rtt);
+            }
+        }
+        self.conn.min_rtt_us = m[0].1;
+    }
+
+    /// `tcp_update_pacing_rate`: 200 % of cwnd/srtt in slow start, 120 % beyond; for controls that
+    /// do not set the rate themselves it only sizes bursts.
+    #[inline]
+    pub(super) fn update_pacing_rate(&mut self) {
+        let c = &mut self.conn;
+        let ratio = if c.cwnd < c.ssthresh / 2 { 200 } else { 120 };
+        let bytes = u64::from(c.mss) * u64::from(c.cwnd.max(c.packets_out)) * 8_000_000 / 100 * ratio;
+        if c.srtt_us > 0 {
+            c.pacing_rate = bytes / u64::from(c.srtt_us);
+        }
+    }
+}

@@ -1,0 +1,522 @@
+//! Finding loss, entering and leaving recovery (`tcp_fastretrans_alert`, `tcp_recovery.c`).
+
+use super::{AckFlags, AckView, Resend, Sender, Timer};
+use crate::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
+use queuewright_cca::{CaState, Event, INFINITE_SSTHRESH};
+
+impl Sender {
+    /// `tcp_rack_advance` (RFC 8985 section 6.2 step 2): the most recently sent delivered segment.
+    #[inline]
+    pub(super) fn rack_advance(&mut self, now: u64, seq: u32, tx_ns: u64, retransmitted: bool) {
+        let rtt_us = ((now - tx_ns) / 1000) as u32;
+        // An ACK sooner than the path allows is for the first copy.
+        if retransmitted && rtt_us < self.conn.min_rtt_us {
+            return;
+        }
+        self.rack_advanced = true;
+        self.rack_rtt_us = rtt_us;
+        if tx_ns > self.rack_tx_ns || (tx_ns == self.rack_tx_ns && seq + 1 > self.rack_end) {
+            self.rack_tx_ns = tx_ns;
+            self.rack_end = seq + 1;
+        }
+    }
+
+    /// `tcp_rack_reo_wnd` (RFC 8985 section 6.2 step 4), microseconds.
+    fn reorder_window_us(&self) -> u32 {
+        if !self.reordering_seen
+            && (self.conn.ca_state >= CaState::Recovery || self.conn.sacked_out >= self.reordering)
+        {
+            return 0;
+        }
+        ((self.conn.min_rtt_us >> 2).saturating_mul(self.reo_wnd_steps)).min(self.conn.srtt_us >> 3)
+    }
+
+    /// `tcp_rack_detect_loss` (RFC 8985 section 6.2 step 5). How long (us) until the next segment may be
+    /// called lost; 0: none is waited for.
+    pub(super) fn detect_loss(&mut self, now: u64, flags: &mut AckFlags) -> u32 {
+        if !self.rules.rack {
+            self.detect_loss_by_duplicates();
+            return 0;
+        }
+        let window_us = self.reorder_window_us();
+        let limit_us = i64::from(self.rack_rtt_us) + i64::from(window_us);
+        let remaining = |tx: u64| limit_us - ((now - tx) / 1000) as i64;
+        let mut wait = 0;
+        // Never-retransmitted segments were sent in order of sequence: the first that is too young to be
+        // lost ends the search. The youngest sent before the one delivered is old enough in `window_us`.
+        let mut seq = self.unjudged.max(self.conn.snd_una);
+        while seq < self.conn.snd_nxt {
+            let f = self.board.flags(seq);
+            if f & (SACKED | LOST | EVER_RETRANS) == 0 {
+                let tx = self.board.tx_ns(seq);
+                if tx > self.rack_tx_ns || (tx == self.rack_tx_ns && seq + 1 >= self.rack_end) {
+                    break;
+                }
+                let left = remaining(tx);
+                if left > 0 {
+                    wait = window_us.max(left as u32);
+                    break;
+                }
+                self.mark_lost(seq);
+            }
+            seq += 1;
+        }
+        self.unjudged = self.unjudged.max(seq);
+        // Retransmissions, in the order they were sent.
+        while let Some(&(seq, tx)) = self.retransmitted.front() {
+            let live = seq >= self.conn.snd_una
+                && self.board.tx_ns(seq) == tx
+                && self.board.flags(seq) & (RETRANS | SACKED) == RETRANS;
+            if live {
+                if tx > self.rack_tx_ns || (tx == self.rack_tx_ns && seq + 1 >= self.rack_end) {
+                    break;
+                }
+                let left = remaining(tx);
+                if left > 0 {
+                    wait = wait.max(window_us).max(left as u32);
+                    break;
+                }
+                self.mark_lost(seq);
+                flags.lost_retrans = true;
+            }
+            self.retransmitted.pop_front();
+        }
+        wait
+    }
+
+    /// RFC 6675 section 4: lost is what three SACKed segments lie above.
+    fn detect_loss_by_duplicates(&mut self) {
+        let mut above = 0;
+        let mut seq = self.sacked_end.min(self.conn.snd_nxt);
+        while seq > self.conn.snd_una && above < 3 {
+            seq -= 1;
+            above += u32::from(self.board.flags(seq) & SACKED != 0);
+        }
+        if above < 3 {
+            return;
+        }
+        for s in self.unjudged.max(self.conn.snd_una)..seq {
+            if self.board.flags(s) & (SACKED | LOST | EVER_RETRANS) == 0 {
+                self.mark_lost(s);
+            }
+        }
+        self.unjudged = self.unjudged.max(seq);
+    }
+
+    /// `tcp_mark_skb_lost`.
+    pub(super) fn mark_lost(&mut self, seq: u32) {
+        let f = self.board.flags(seq);
+        if f & LOST != 0 {
+            if f & RETRANS != 0 {
+                // The retransmission was lost as well.
+                self.board.change(seq, 0, RETRANS);
+                self.conn.retrans_out -= 1;
+                self.conn.lost = self.conn.lost.wrapping_add(1);
+            }
+        } else {
+            self.board.change(seq, LOST, 0);
+            self.conn.lost_out += 1;
+            self.conn.lost = self.conn.lost.wrapping_add(1);
+            if f & RETRANS != 0 {
+                self.board.change(seq, 0, RETRANS);
+                self.conn.retrans_out -= 1;
+            }
+        }
+        // Losses are found mostly in order; a retransmission lost again belongs further ahead.
+        match self.to_resend.back() {
+            Some(&last) if last >= seq => {
+                let i = self.to_resend.partition_point(|&s| s < seq);
+                if self.to_resend.get(i) != Some(&seq) {
+                    self.to_resend.insert(i, seq);
+                }
+            }
+            _ => self.to_resend.push_back(seq),
+        }
+    }
+
+    /// `tcp_identify_packet_loss`.
+    fn identify_loss(&mut self, now: u64, flags: &mut AckFlags) {
+        if self.rules.rack && !self.rack_advanced {
+            return;
+        }
+        self.rack_advanced = false;
+        self.update_reorder_steps();
+        let wait_us = self.detect_loss(now, flags);
+        if wait_us > 0 {
+            // Two milliseconds of slack, as TCP_TIMEOUT_MIN_US gives.
+            self.set_timer(Timer::Reorder, now + u64::from(wait_us + 2000) * 1000);
+            flags.set_timer = false;
+        }
+    }
+
+    /// `tcp_rack_update_reo_wnd`: a duplicate reported widens the window, at most once a round trip.
+    fn update_reorder_steps(&mut self) {
+        if self.dsack_seen && self.conn.delivered >= self.rtt_round_delivered {
+            self.reo_wnd_steps = (self.reo_wnd_steps + 1).min(255);
+            self.reo_wnd_persist = 16; // TCP_RACK_RECOVERY_THRESH
+            self.rtt_round_delivered = self.conn.delivered.saturating_add(self.conn.packets_out);
+        } else if self.reo_wnd_persist == 0 {
+            self.reo_wnd_steps = 1;
+        }
+        self.dsack_seen = false;
+    }
+
+    /// `tcp_fastretrans_alert`.
+    pub(super) fn alert(
+        &mut self,
+        now: u64,
+        ack: &AckView<'_>,
+        prior_una: u32,
+        flags: &mut AckFlags,
+    ) -> Resend {
+        if flags.ece {
+            self.prior_ssthresh = 0;
+        }
+        if self.conn.ca_state == CaState::Open {
+            if self.conn.retrans_out == 0 {
+                self.retrans_stamp = 0;
+            }
+        } else if self.conn.snd_una >= self.high_seq {
+            match self.conn.ca_state {
+                // CWR holds until something *above* high_seq is acknowledged.
+                CaState::Cwr if self.conn.snd_una != self.high_seq => {
+                    self.end_reduction(now);
+                    self.set_state(now, CaState::Open);
+                }
+                CaState::Recovery => {
+                    self.try_undo_recovery(now, ack.ts);
+                    self.end_reduction(now);
+                }
+                _ => {}
+            }
+        }
+
+        match self.conn.ca_state {
+            CaState::Recovery => {
+                if flags.una_advanced && self.try_undo_partial(now, ack.ts, prior_una) {
+                    return Resend::None;
+                }
+                if self.try_undo_dsack() {
+                    self.try_to_open(now, flags);
+                }
+                self.identify_loss(now, flags);
+                if self.conn.ca_state != CaState::Recovery {
+                    if self.conn.lost_out == 0 {
+                        return Resend::None;
+                    }
+                    self.enter_recovery(now, flags.ece);
+                }
+            }
+            CaState::Loss => {
+                let resend = self.process_loss(now, ack.ts, flags);
+                self.identify_loss(now, flags);
+                if self.conn.ca_state != CaState::Open && !flags.lost_retrans {
+                    return resend;
+                }
+                return self.finish_alert(now, flags, resend);
+            }
+            _ => return self.finish_alert(now, flags, Resend::None),
+        }
+        Resend::Lost
+    }
+
+    /// The default arm of `tcp_fastretrans_alert`'s switch.
+    fn finish_alert(&mut self, now: u64, flags: &mut AckFlags, resend: Resend) -> Resend {
+        if self.conn.ca_state <= CaState::Disorder {
+            self.try_undo_dsack();
+        }
+        self.identify_loss(now, flags);
+        if self.conn.lost_out == 0 {
+            self.try_to_open(now, flags);
+            return resend;
+        }
+        self.enter_recovery(now, flags.ece);
+        Resend::Lost
+    }
+
+    /// `tcp_process_loss`: RFC 5682 section 3.1 with SACK.
+    fn process_loss(&mut self, now: u64, ack_ts: u32, flags: &AckFlags) -> Resend {
+        let recovered = self.conn.snd_una >= self.high_seq;
+        if flags.una_advanced && self.try_undo_loss(now, ack_ts, false) {
+            return Resend::None;
+        }
+        if self.frto {
+            // Step 3.b: data never retransmitted arrived, so the timeout was spurious.
+            if flags.orig_sack_acked && self.try_undo_loss(now, ack_ts, true) {
+                return Resend::None;
+            }
+            if self.conn.snd_nxt > self.high_seq {
+                if flags.data_sacked || !flags.una_advanced {
+                    self.frto = false; // step 3.a: the loss was real
+                }
+            } else if flags.una_advanced && !recovered {
+                self.high_seq = self.conn.snd_nxt;
+                // Step 2.b: try new data.
+                if self.conn.snd_nxt < self.snd_end {
+                    return Resend::New;
+                }
+                self.frto = false;
+            }
+        }
+        if recovered {
+            self.try_undo_recovery(now, ack_ts);
+            return Resend::None;
+        }
+        Resend::Lost
+    }
+
+    /// `tcp_set_ca_state`.
+    pub(super) fn set_state(&mut self, now: u64, state: CaState) {
+        self.cca.set_state(&mut self.conn, state, now);
+        self.conn.ca_state = state;
+    }
+
+    /// `tcp_enter_recovery`.
+    pub(super) fn enter_recovery(&mut self, now: u64, ece: bool) {
+        self.prior_ssthresh = 0;
+        self.partial_acked = false;
+        self.init_undo();
+        if !matches!(self.conn.ca_state, CaState::Cwr | CaState::Recovery) {
+            if !ece {
+                self.prior_ssthresh = self.current_ssthresh();
+            }
+            self.init_reduction();
+        }
+        self.set_state(now, CaState::Recovery);
+    }
+
+    /// `tcp_init_undo`.
+    pub(super) fn init_undo(&mut self) {
+        self.undo_marker = Some(self.conn.snd_una);
+        // Retransmission still in flight from before makes DSACKs ambiguous.
+        self.undo_retrans = if self.conn.retrans_out > 0 { self.conn.retrans_out as i32 } else { -1 };
+    }
+
+    /// `tcp_current_ssthresh`.
+    pub(super) fn current_ssthresh(&self) -> u32 {
+        if matches!(self.conn.ca_state, CaState::Cwr | CaState::Recovery) {
+            self.conn.ssthresh
+        } else {
+            self.conn.ssthresh.max((self.conn.cwnd >> 1) + (self.conn.cwnd >> 2))
+        }
+    }
+
+    /// `tcp_init_cwnd_reduction`.
+    pub(super) fn init_reduction(&mut self) {
+        self.high_seq = self.conn.snd_nxt;
+        self.tlp_outstanding = false;
+        self.conn.cwnd_cnt = 0;
+        self.conn.prior_cwnd = self.conn.cwnd;
+        self.prr_delivered = 0;
+        self.prr_out = 0;
+        self.conn.ssthresh = self.cca.ssthresh(&mut self.conn);
+        self.queue_cwr = self.ecn;
+    }
+
+    /// `tcp_cwnd_reduction`: proportional rate reduction (RFC 6937, with RFC 9937's reduction bound).
+    pub(super) fn reduce_cwnd(&mut self, newly_delivered: u32, newly_lost: u32, flags: &AckFlags) {
+        let c = &mut self.conn;
+        if newly_delivered == 0 || c.prior_cwnd == 0 {
+            return;
+        }
+        let delta = i64::from(c.ssthresh) - i64::from(c.in_flight());
+        self.prr_delivered += newly_delivered;
+        let mut send = if delta < 0 {
+            let dividend =
+                u64::from(c.ssthresh) * u64::from(self.prr_delivered) + u64::from(c.prior_cwnd) - 1;
+            (dividend / u64::from(c.prior_cwnd)) as i64 - i64::from(self.prr_out)
+        } else {
+            let mut n =
+                (i64::from(self.prr_delivered) - i64::from(self.prr_out)).max(i64::from(newly_delivered));
+            if flags.una_advanced && newly_lost == 0 {
+                n += 1;
+            }
+            n.min(delta)
+        };
+        // The first retransmission always goes.
+        send = send.max(i64::from(self.prr_out == 0));
+        c.cwnd = (i64::from(c.in_flight()) + send).max(1) as u32;
+    }
+
+    /// `tcp_end_cwnd_reduction`.
+    fn end_reduction(&mut self, now: u64) {
+        if self.cca.has_cong_control() {
+            return;
+        }
+        let c = &mut self.conn;
+        if c.ssthresh < INFINITE_SSTHRESH && (c.ca_state == CaState::Cwr || self.undo_marker.is_some()) {
+            c.cwnd = c.ssthresh;
+        }
+        self.cca.event(&mut self.conn, Event::CompleteCwr, now);
+    }
+
+    /// `tcp_enter_cwr`: ECN's echo, or a tail loss that a probe repaired.
+    fn enter_cwr(&mut self, now: u64) {
+        self.prior_ssthresh = 0;
+        if self.conn.ca_state < CaState::Cwr {
+            self.undo_marker = None;
+            self.init_reduction();
+            self.set_state(now, CaState::Cwr);
+        }
+    }
+
+    /// `tcp_try_to_open`.
+    fn try_to_open(&mut self, now: u64, flags: &AckFlags) {
+        if self.conn.retrans_out == 0 {
+            self.retrans_stamp = 0;
+        }
+        if flags.ece && self.ecn {
+            self.enter_cwr(now);
+        }
+        if self.conn.ca_state != CaState::Cwr {
+            self.try_keep_open(now);
+        }
+    }
+
+    /// `tcp_try_keep_open`.
+    fn try_keep_open(&mut self, now: u64) {
+        let left = self.conn.sacked_out + self.conn.lost_out + self.conn.retrans_out;
+        let state = if left > 0 { CaState::Disorder } else { CaState::Open };
+        if self.conn.ca_state != state {
+            self.set_state(now, state);
+            self.high_seq = self.conn.snd_nxt;
+        }
+    }
+
+    /// `tcp_packet_delayed`: the echo is older than the first retransmission (Eifel, RFC 3522).
+    fn packet_delayed(&self, ack_ts: u32) -> bool {
+        self.retrans_stamp != 0 && ack_ts != 0 && ack_ts < self.retrans_stamp - 1
+    }
+
+    /// `tcp_may_undo`.
+    fn may_undo(&self, ack_ts: u32) -> bool {
+        self.rules.undo
+            && self.undo_marker.is_some()
+            && (self.undo_retrans == 0 || self.packet_delayed(ack_ts))
+    }
+
+    /// `tcp_undo_cwnd_reduction`.
+    fn undo_reduction(&mut self, unmark: bool) {
+        if unmark {
+            for seq in self.conn.snd_una..self.conn.snd_nxt {
+                if self.board.flags(seq) & LOST != 0 {
+                    self.board.change(seq, 0, LOST);
+                }
+            }
+            self.conn.lost_out = 0;
+            self.unjudged = self.conn.snd_una;
+        }
+        if self.prior_ssthresh > 0 {
+            self.conn.cwnd = self.cca.undo_cwnd(&mut self.conn);
+            if self.prior_ssthresh > self.conn.ssthresh {
+                self.conn.ssthresh = self.prior_ssthresh;
+                self.queue_cwr = false;
+            }
+        }
+        self.undo_marker = None;
+        self.rack_advanced = true; // judge anew
+    }
+
+    /// `tcp_try_undo_recovery`.
+    fn try_undo_recovery(&mut self, now: u64, ack_ts: u32) {
+        if self.may_undo(ack_ts) {
+            self.undo_reduction(false);
+        }
+        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
+        self.set_state(now, CaState::Open);
+    }
+
+    /// `tcp_try_undo_dsack`: every retransmission was reported as a duplicate.
+    fn try_undo_dsack(&mut self) -> bool {
+        if self.rules.undo && self.undo_marker.is_some() && self.undo_retrans == 0 {
+            self.undo_reduction(false);
+            return true;
+        }
+        false
+    }
+
+    /// `tcp_try_undo_partial`: a hole was filled by the delayed first copy.
+    fn try_undo_partial(&mut self, now: u64, ack_ts: u32, prior_una: u32) -> bool {
+        if self.rules.undo && self.undo_marker.is_some() && self.packet_delayed(ack_ts) {
+            self.saw_reordering(prior_una);
+            if self.conn.retrans_out > 0 {
+                return true;
+            }
+            self.retrans_stamp = 0;
+            self.undo_reduction(true);
+            self.try_keep_open(now);
+        }
+        false
+    }
+
+    /// `tcp_try_undo_loss`.
+    fn try_undo_loss(&mut self, now: u64, ack_ts: u32, frto_undo: bool) -> bool {
+        if frto_undo || self.may_undo(ack_ts) {
+            self.undo_reduction(true);
+            self.backoffs = 0;
+            self.set_state(now, CaState::Open);
+            return true;
+        }
+        false
+    }
+
+    /// `tcp_enter_loss`.
+    pub(super) fn enter_loss(&mut self, now: u64) {
+        let new_recovery = self.conn.ca_state < CaState::Recovery;
+        for seq in self.conn.snd_una..self.conn.snd_nxt {
+            let f = self.board.flags(seq);
+            if f & SACKED == 0 {
+                // Sent too recently to be lost: judged later (RFC 8985 section 6.3).
+                let age_us = (now - self.board.tx_ns(seq)) / 1000;
+                let young = self.rules.rack
+                    && seq != self.conn.snd_una
+                    && age_us < u64::from(self.rack_rtt_us) + u64::from(self.reorder_window_us());
+                if !young {
+                    self.mark_lost(seq);
+                }
+            } else if f & RETRANS != 0 {
+                // With `ns3_recovery` a SACKed retransmission was still in flight.
+                self.board.change(seq, 0, RETRANS);
+                self.conn.retrans_out -= 1;
+            }
+        }
+        self.unjudged = self.conn.snd_una;
+        if self.conn.ca_state <= CaState::Disorder
+            || self.high_seq <= self.conn.snd_una
+            || (self.conn.ca_state == CaState::Loss && self.backoffs == 0)
+        {
+            self.prior_ssthresh = self.current_ssthresh();
+            self.conn.prior_cwnd = self.conn.cwnd;
+            self.conn.ssthresh = self.cca.ssthresh(&mut self.conn);
+            self.cca.event(&mut self.conn, Event::Loss, now);
+            self.init_undo();
+        }
+        self.conn.cwnd = self.conn.in_flight() + 1;
+        self.conn.cwnd_cnt = 0;
+        self.set_state(now, CaState::Loss);
+        self.high_seq = self.conn.snd_nxt;
+        self.tlp_outstanding = false;
+        self.queue_cwr = self.ecn;
+        // RFC 5682 section 3.1 step 1: not after a previous timeout's recovery.
+        self.frto = self.rules.undo && (new_recovery || self.backoffs > 0);
+    }
+
+    /// `tcp_process_tlp_ack` (RFC 8985 section 7.4.2).
+    pub(super) fn process_tlp_ack(&mut self, now: u64, cum: u32, flags: &AckFlags) {
+        if cum < self.tlp_high_seq {
+            return;
+        }
+        if !self.tlp_retrans || flags.dsack {
+            self.tlp_outstanding = false;
+        } else if cum > self.tlp_high_seq {
+            // The probe repaired a loss: one reduction, as if it had been seen.
+            self.init_reduction();
+            self.set_state(now, CaState::Cwr);
+            self.end_reduction(now);
+            self.try_keep_open(now);
+            self.tlp_outstanding = false;
+        } else if !(flags.una_advanced || flags.data_sacked) {
+            self.tlp_outstanding = false; // both copies arrived
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! Sending (`tcp_write_xmit`, `tcp_xmit_retransmit_queue`).
+
+use super::{Burst, Sender, Timer};
+use crate::port::flag;
+use crate::scoreboard::{EVER_RETRANS, LOST, RETRANS, RateTag, SACKED};
+use queuewright_cca::{CaState, Event};
+
+impl Sender {
+    /// Opens the connection, or tries again.
+    pub fn send_syn(&mut self, now: u64, out: &mut Vec<Burst>) {
+        if self.timer == Timer::Rto {
+            self.syn_retransmits += 1;
+            self.rto_us = self.rto_us.saturating_mul(2);
+        }
+        self.syn_sent_ns = now;
+        self.set_timer(Timer::Rto, now + u64::from(self.rto_us) * 1000);
+        out.push(Burst { seq: 0, count: 1, flags: flag::SYN });
+    }
+
+    /// Pacing or the access link let the sender go on.
+    pub fn on_resume(&mut self, now: u64, out: &mut Vec<Burst>) {
+        self.resume_at = u64::MAX;
+        if self.conn.lost_out > self.conn.retrans_out {
+            self.resend_lost(now, out);
+        }
+        self.push(now, out);
+    }
+
+    /// `tcp_tso_autosize`: bursts of about 1 ms at the pacing rate, more on short paths, at least two segments.
+    #[inline]
+    fn burst_segments(&self) -> u32 {
+        if !self.rules.tso {
+            return 1;
+        }
+        const GSO_BYTES: u64 = 65_536;
+        let mut bytes = self.conn.pacing_rate >> 10; // sk_pacing_shift: 1/1024 s
+        // tcp_tso_rtt_log: every 512 us of RTT halves what a short path may add.
+        let r = self.conn.min_rtt_us >> 9;
+        if r < 17 {
+            bytes += GSO_BYTES >> r;
+        }
+        let n = (bytes.min(GSO_BYTES) as u32) / self.conn.mss;
+        n.max(self.cca.min_tso_segs(&self.conn)).min(self.max_burst)
+    }
+
+    /// `tcp_tso_should_defer`: is it worth waiting for a larger burst?
+    #[inline]
+    fn should_defer(&self, now: u64, room: u32, burst: u32) -> bool {
+        if self.conn.ca_state >= CaState::Recovery || room >= burst {
+            return false;
+        }
+        // Only if the last write was within a millisecond, or is to come.
+        if now > self.wstamp_ns + 1_000_000 {
+            return false;
+        }
+        // A third of the window is worth sending at once (tcp_tso_win_divisor).
+        if room >= self.conn.cwnd.min(self.window) / 3 {
+            return false;
+        }
+        if self.conn.packets_out == 0 {
+            return false;
+        }
+        // Only if the next ACK is near: within half an RTT and a millisecond (Linux 6.18).
+        let srtt_ns = u64::from(self.conn.srtt_us >> 3) * 1000;
+        let next_ack_ns = self.board.tx_ns(self.conn.snd_una) + srtt_ns;
+        next_ack_ns.saturating_sub(now) <= (srtt_ns / 2).min(1_000_000)
+    }
+
+    /// Does pacing or the access link's queue hold the sender back now? Sets when to resume.
+    /// `out`: what it has sent, but the access link does not know of yet.
+    #[inline]
+    fn held_back(&mut self, now: u64, out: &[Burst]) -> bool {
+        if self.conn.pacing && self.wstamp_ns > now {
+            self.resume_at = self.wstamp_ns;
+            return true;
+        }
+        // `tcp_small_queue_check`: about 1 ms at the pacing rate, at least two bursts, may wait below TCP.
+        if self.access_bps > 0 && self.rules.tso {
+            let segment_ns = self.access_segment_ns;
+            let sent = out.iter().map(|b| u64::from(b.count)).sum::<u64>();
+            let free_ns = self.access_free_ns.max(now) + sent * segment_ns;
+            // Two segments are always allowed: most often that settles it.
+            if free_ns - now <= 2 * segment_ns {
+                return false;
+            }
+            let rate_ns = u64::try_from(
+                u128::from(self.conn.pacing_rate >> 10) * 8_000_000_000 / u128::from(self.access_bps),
+            )
+            .unwrap_or(u64::MAX);
+            let allowed = rate_ns.max(segment_ns * 2 * u64::from(self.burst_segments()));
+            if free_ns - now > allowed {
+                self.resume_at = free_ns - allowed;
+                return true;
+            }
+        }
+        false
+    }
+
+    /// From `stop_ns` on the application writes no more: what was not sent is not.
+    #[inline]
+    fn stop_writing(&mut self, now: u64) {
+        if now >= self.stop_ns {
+            self.snd_end = self.snd_end.min(self.conn.snd_nxt);
+        }
+    }
+
+    /// `tcp_write_xmit`: sends what the windows allow.
+    pub(super) fn push(&mut self, now: u64, out: &mut Vec<Burst>) {
+        self.stop_writing(now);
+        let mut sent = 0;
+        let mut cwnd_limited = false;
+        let mut burst = 0; // reckoned once something may go
+        while self.conn.snd_nxt < self.snd_end {
+            if self.held_back(now, out) {
+                break;
+            }
+            let in_flight = self.conn.in_flight();
+            if in_flight >= self.conn.cwnd {
+                break;
+            }
+            if burst == 0 {
+                burst = self.burst_segments();
+            }
+            let quota = (self.conn.cwnd - in_flight).min((self.conn.cwnd >> 1).max(1));
+            let window = (self.conn.snd_una + self.window).saturating_sub(self.conn.snd_nxt);
+            if window == 0 {
+                break;
+            }
+            let unsent = self.snd_end - self.conn.snd_nxt;
+            let room = (self.conn.cwnd - in_flight).min(window);
+            if self.rules.tso && unsent > 1 && room < unsent && self.should_defer(now, room, burst) {
+                cwnd_limited = self.conn.cwnd - in_flight <= window;
+                break;
+            }
+            let n = quota.min(burst).min(window).min(unsent);
+            self.send_new(now, n, out);
+            sent += n;
+        }
+        cwnd_limited |= self.conn.in_flight() >= self.conn.cwnd;
+        if sent > 0 {
+            if matches!(self.conn.ca_state, CaState::Cwr | CaState::Recovery) {
+                self.prr_out += sent;
+            }
+            self.schedule_probe(now, false);
+        }
+        if sent > 0 || cwnd_limited {
+            self.validate_cwnd(cwnd_limited);
+        }
+        // `tcp_rate_check_app_limited`: the application has nothing more for a window that has room.
+        if self.samples_rate
+            && self.conn.snd_nxt >= self.snd_end
+            && self.conn.in_flight() < self.conn.cwnd
+            && self.conn.lost_out <= self.conn.retrans_out
+        {
+            self.conn.app_limited = (self.conn.delivered + self.conn.in_flight()).max(1);
+        }
+    }
+
+    /// A tail loss probe sends one new segment whatever cwnd says.
+    pub(super) fn probe_new_data(&mut self, now: u64, out: &mut Vec<Burst>) {
+        self.stop_writing(now);
+        if self.conn.snd_nxt < self.snd_end && self.conn.snd_nxt < self.conn.snd_una + self.window {
+            self.send_new(now, 1, out);
+        }
+    }
+
+    /// `tcp_cwnd_validate`.
+    fn validate_cwnd(&mut self, limited: bool) {
+        let c = &mut self.conn;
+        if c.snd_una >= self.cwnd_usage_seq
+            || limited
+            || (!c.is_cwnd_limited && c.packets_out > c.max_packets_out)
+        {
+            c.is_cwnd_limited = limited;
+            c.max_packets_out = c.packets_out;
+            self.cwnd_usage_seq = c.snd_nxt;
+        }
+    }
+
+    /// Sends `n` new segments as one burst.
+    fn send_new(&mut self, now: u64, n: u32, out: &mut Vec<Burst>) {
+        self.start_if_idle(now);
+        let first = self.conn.snd_nxt;
+        self.board.reserve(self.conn.snd_una, first, first + n);
+        self.tag_rate(now, first, n);
+        for seq in first..first + n {
+            self.board.sent(seq, now, 0);
+        }
+        let prior_packets = self.conn.packets_out;
+        self.conn.snd_nxt += n;
+        self.conn.packets_out += n;
+        self.pace(now, n);
+        if prior_packets == 0 || self.timer == Timer::Probe {
+            self.rearm_rto(now);
+        }
+        let ect = if self.ecn { flag::ECT } else { 0 };
+        if self.queue_cwr {
+            // Only the first segment carries CWR (RFC 3168 section 6.1.2).
+            self.queue_cwr = false;
+            out.push(Burst { seq: first, count: 1, flags: ect | flag::CWR });
+            if n > 1 {
+                out.push(Burst { seq: first + 1, count: (n - 1) as u16, flags: ect });
+            }
+            return;
+        }
+        match out.last_mut() {
+            Some(b) if b.seq + u32::from(b.count) == first && b.flags == ect && b.count < 1000 => {
+                b.count += n as u16;
+            }
+            _ => out.push(Burst { seq: first, count: n as u16, flags: ect }),
+        }
+    }
+
+    /// `CA_EVENT_TX_START`: nothing is in flight.
+    fn start_if_idle(&mut self, now: u64) {
+        if self.conn.in_flight() == 0 {
+            let last_send_ns = self.last_send_ns;
+            self.cca.event(&mut self.conn, Event::TxStart { last_send_ns }, now);
+        }
+    }
+
+    /// `tcp_rate_skb_sent`.
+    #[inline]
+    fn tag_rate(&mut self, now: u64, first: u32, n: u32) {
+        if !self.samples_rate {
+            return;
+        }
+        if self.conn.packets_out == 0 {
+            self.first_tx_ns = now;
+            self.conn.delivered_ns = now;
+        }
+        let tag = RateTag {
+            delivered: self.conn.delivered,
+            app_limited: self.conn.app_limited != 0,
+            // 0 means "used up": time starts at 1.
+            delivered_ns: self.conn.delivered_ns.max(1),
+            first_tx_ns: self.first_tx_ns,
+        };
+        for seq in first..first + n {
+            if let Some(slot) = self.board.rate(seq) {
+                *slot = tag;
+            }
+        }
+    }
+
+    /// `tcp_update_skb_after_send`: when the next burst may go.
+    #[inline]
+    fn pace(&mut self, now: u64, n: u32) {
+        self.last_send_ns = Some(now);
+        let prior = self.wstamp_ns;
+        self.wstamp_ns = self.wstamp_ns.max(now);
+        self.segments_sent += u64::from(n);
+        if self.conn.pacing {
+            let rate = self.conn.pacing_rate;
+            // The first ten segments are not paced.
+            if rate != u64::MAX && rate > 0 && self.segments_sent >= 10 {
+                let mut gap = u64::from(n * self.conn.mss) * 1_000_000_000 / rate;
+                // Time lost to a late timer is given back, up to half a gap.
+                let credit = self.wstamp_ns - prior;
+                gap -= credit.min(gap / 2);
+                self.wstamp_ns += gap;
+            }
+        }
+        self.conn.edt_ns = self.wstamp_ns;
+    }
+
+    /// Retransmits one segment (`tcp_retransmit_skb`).
+    pub(super) fn resend(&mut self, now: u64, seq: u32, out: &mut Vec<Burst>) {
+        self.start_if_idle(now);
+        self.tag_rate(now, seq, 1);
+        let f = self.board.flags(seq);
+        if f & RETRANS == 0 {
+            self.conn.retrans_out += 1;
+        }
+        self.board.sent(seq, now, f | RETRANS | EVER_RETRANS);
+        self.retransmitted.push_back((seq, now));
+        if self.retrans_stamp == 0 {
+            self.retrans_stamp = Self::timestamp(now) + 1;
+        }
+        self.undo_retrans = self.undo_retrans.max(0) + 1;
+        self.retransmits += u64::from(now >= self.measure_from_ns);
+        self.pace(now, 1);
+        // Retransmissions are not ECN-capable (RFC 3168 section 6.1.5).
+        match out.last_mut() {
+            Some(b) if b.flags == flag::RETRANSMIT && b.seq + u32::from(b.count) == seq => b.count += 1,
+            _ => out.push(Burst { seq, count: 1, flags: flag::RETRANSMIT }),
+        }
+    }
+
+    /// ns-3's answer to a partial ACK: the oldest segment again, if it is lost and not on its way already.
+    pub(super) fn resend_head(&mut self, now: u64, out: &mut Vec<Burst>) {
+        let head = self.conn.snd_una;
+        if head < self.conn.snd_nxt && self.board.flags(head) & (LOST | SACKED | RETRANS) == LOST {
+            self.resend(now, head, out);
+            self.prr_out += 1;
+        }
+    }
+
+    /// `tcp_xmit_retransmit_queue`: resends lost segments in order while cwnd has room.
+    pub(super) fn resend_lost(&mut self, now: u64, out: &mut Vec<Burst>) {
+        let mut head_resent = false;
+        while let Some(&seq) = self.to_resend.front() {
+            if self.conn.in_flight() >= self.conn.cwnd {
+                break;
+            }
+            if seq >= self.conn.snd_una && self.board.flags(seq) & (LOST | SACKED | RETRANS) == LOST {
+                if self.held_back(now, out) {
+                    break;
+                }
+                self.resend(now, seq, out);
+                if matches!(self.conn.ca_state, CaState::Cwr | CaState::Recovery) {
+                    self.prr_out += 1;
+                }
+                head_resent |= seq == self.conn.snd_una;
+            }
+            self.to_resend.pop_front();
+        }
+        if head_resent && !self.rules.ns3_recovery && self.timer != Timer::Reorder {
+            self.set_timer(Timer::Rto, now + u64::from(self.rto_us) * 1000);
+        }
+    }
+}

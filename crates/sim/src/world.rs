@@ -1,0 +1,552 @@
+//! The run: what happens next, and where a packet goes from there.
+
+use crate::Error;
+use crate::flow::{Ends, Flow, port_stream, traffic_name};
+use crate::link::capacity_bytes;
+use crate::measure::jain;
+use crate::port::{Packet, Port, flag};
+use crate::receiver::{AckOut, MAX_SACKS};
+use crate::sender::{AckView, Burst};
+use crate::wheel::{Event, EventKind, NONE, Wheel};
+use queuewright_results as results;
+use queuewright_scenario::spec::{Rate, RunSpec};
+
+/// SACK blocks of an ACK on its way.
+type Blocks = ([(u32, u32); MAX_SACKS], u8);
+
+/// Everything but the ports: what a packet leaving a port touches.
+#[derive(Debug)]
+struct Net {
+    wheel: Wheel,
+    flows: Vec<Flow>,
+    /// SACK blocks in flight, and which entries are free. Only ACKs that report holes use one.
+    blocks: Vec<Blocks>,
+    free_blocks: Vec<u32>,
+    /// What the sender at work sends; reused.
+    out: Vec<Burst>,
+    /// Packets that reached their receiver.
+    received: u64,
+}
+
+/// A run under way.
+#[derive(Debug)]
+pub struct World<'a> {
+    spec: &'a RunSpec,
+    ports: Vec<Port>,
+    net: Net,
+    next_sample: u64,
+    series: results::Series,
+    /// Bytes sent by each port and delivered to each watched flow at the last sample.
+    sampled: Vec<u64>,
+}
+
+impl<'a> World<'a> {
+    /// Builds the network of a run.
+    pub fn new(spec: &'a RunSpec) -> World<'a> {
+        let ports: Vec<Port> = spec
+            .ports
+            .iter()
+            .enumerate()
+            .map(|(i, p)| {
+                let random = port_stream(spec.seed, i);
+                Port::new(p, &spec.discipline, spec.overhead_bytes, spec.warmup_ns, spec.duration_ns, random)
+            })
+            .collect();
+        let mut flows: Vec<Flow> =
+            spec.flows.iter().enumerate().map(|(i, f)| Flow::new(i, f, spec)).collect();
+        // About one event a packet of the fastest link; most lie within one RTT.
+        let bps = spec.ports.iter().map(|p| top_rate(&p.rate)).fold(1.0, f64::max);
+        let gap_ns = (1500.0 * 8e9 / bps / 2.0) as u64;
+        let reach_ns = spec.flows.iter().map(|f| f.base_rtt_ns).max().unwrap_or(0) * 5 / 4 + 10_000_000;
+        let mut wheel = Wheel::new(gap_ns, reach_ns);
+        for (i, flow) in flows.iter_mut().enumerate() {
+            flow.schedule_start(i as u32, &mut wheel);
+        }
+        let series = new_series(spec, &ports);
+        World {
+            sampled: vec![0; spec.ports.len() + spec.series_flows.len()],
+            spec,
+            ports,
+            net: Net {
+                wheel,
+                flows,
+                blocks: Vec::new(),
+                free_blocks: Vec::new(),
+                out: Vec::with_capacity(64),
+                received: 0,
+            },
+            next_sample: 0,
+            series,
+        }
+    }
+
+    /// Runs to the end. `each_sample` is told the time (ns); if it returns false the run stops.
+    pub fn run(&mut self, mut each_sample: impl FnMut(u64) -> bool) -> bool {
+        let end = self.spec.duration_ns;
+        loop {
+            // A departure goes before an arrival at the same time: it makes room.
+            let event_at = self.net.wheel.next_at();
+            let (port, serve_at) = self.next_service();
+            let now = serve_at.min(event_at);
+            if self.next_sample <= now {
+                let at = self.next_sample;
+                if at > end {
+                    return true;
+                }
+                self.sample(at);
+                if !each_sample(at) {
+                    return false;
+                }
+                continue;
+            }
+            if now > end {
+                return true;
+            }
+            if serve_at <= event_at {
+                self.serve(port, serve_at);
+            } else if let Some(event) = self.net.wheel.pop() {
+                self.handle(event);
+            }
+        }
+    }
+
+    #[inline]
+    fn next_service(&self) -> (usize, u64) {
+        let mut best = (0, self.ports[0].service_at);
+        for (i, port) in self.ports.iter().enumerate().skip(1) {
+            if port.service_at < best.1 {
+                best = (i, port.service_at);
+            }
+        }
+        best
+    }
+
+    #[inline]
+    fn serve(&mut self, port: usize, now: u64) {
+        let net = &mut self.net;
+        let delay = self.ports[port].delay_ns;
+        self.ports[port].serve(now, |packet, left_at| net.forward(now, packet, left_at + delay));
+    }
+
+    #[inline]
+    fn handle(&mut self, event: Event) {
+        let now = event.at;
+        let index = event.flow;
+        match event.kind {
+            EventKind::Arrive => self.arrive(event),
+            EventKind::Ack => self.net.ack(event),
+            EventKind::Udp => {
+                let flow = &mut self.net.flows[index as usize];
+                flow.emitted += 1;
+                let packet = Packet {
+                    enqueue_ns: now,
+                    flow: index,
+                    bytes: flow.wire_bytes,
+                    flags: flag::UDP,
+                    ..Packet::default()
+                };
+                if let Ends::Udp { sent, .. } = &mut flow.ends {
+                    *sent += 1;
+                }
+                let sent_at = u64::from(event.aux) << 32 | u64::from(event.seq);
+                flow.schedule_udp(index, sent_at, &mut self.net.wheel);
+                let port = flow.path[0] as usize;
+                self.ports[port].arrive(packet);
+            }
+            EventKind::Start => {
+                // A bulk flow's connection is open before it starts, as a measurement tool's is. Were it not,
+                // flows that start together would lose their SYNs to one another in a small buffer.
+                let rtt_ns = self.spec.flows[index as usize].base_rtt_ns;
+                let opens = self.net.flows[index as usize].is_finite();
+                self.net.with_sender(index, now, |s, out| {
+                    if opens { s.send_syn(now, out) } else { s.start_open(now, rtt_ns, out) }
+                });
+            }
+            EventKind::Timer => {
+                if self.net.flows[index as usize].take_event(&event) {
+                    self.net.with_sender(index, now, |s, out| {
+                        if s.timer_at() <= now {
+                            s.on_timer(now, out);
+                        }
+                    });
+                }
+            }
+            EventKind::Resume => {
+                if self.net.flows[index as usize].take_event(&event) {
+                    self.net.with_sender(index, now, |s, out| {
+                        if s.resume_at() <= now {
+                            s.on_resume(now, out);
+                        }
+                    });
+                }
+            }
+            EventKind::AckTimer => {
+                if self.net.flows[index as usize].take_event(&event) {
+                    self.net.ack_due(index, now);
+                    self.net.flows[index as usize].schedule_ack_timer(index, now, &mut self.net.wheel);
+                }
+            }
+        }
+    }
+
+    /// Packets of a burst reach a port, as far apart as the access link spaces them.
+    #[inline]
+    fn arrive(&mut self, mut event: Event) {
+        let hop = event.aux as usize;
+        let end = self.spec.duration_ns;
+        loop {
+            let flow = &self.net.flows[event.flow as usize];
+            let port = flow.path[hop] as usize;
+            let spacing = if hop == 0 { flow.access_ns } else { 0 };
+            let packet = Packet {
+                enqueue_ns: event.at,
+                flow: event.flow,
+                seq: event.seq,
+                ts: event.ts,
+                bytes: flow.bytes_of(event.seq, event.flags & flag::SYN != 0),
+                flags: event.flags,
+                hop: hop as u8,
+            };
+            self.ports[port].arrive(packet);
+            event.count -= 1;
+            if event.count == 0 {
+                return;
+            }
+            event.seq += 1;
+            event.at += spacing;
+            // The next packet of the burst goes on at once if nothing else comes before it.
+            if spacing > 0
+                && event.at
+                    >= self.net.wheel.next_at().min(self.next_service().1).min(self.next_sample).min(end)
+            {
+                self.net.wheel.push(event);
+                return;
+            }
+        }
+    }
+
+    fn sample(&mut self, now: u64) {
+        let interval_s = self.spec.series_interval_ns as f64 / 1e9;
+        self.next_sample = now + self.spec.series_interval_ns.max(1);
+        let rate = |total: u64, last: &mut u64| {
+            let bps = (total - *last) as f64 * 8.0 / interval_s;
+            *last = total;
+            if now == 0 { f64::NAN } else { bps }
+        };
+        self.series.time_s.push(now as f64 / 1e9);
+        let mut columns = self.series.columns.iter_mut();
+        let mut put = |value: f64| {
+            if let Some(c) = columns.next() {
+                c.values.push(value);
+            }
+        };
+        let (port_totals, flow_totals) = self.sampled.split_at_mut(self.ports.len());
+        for (port, last) in self.ports.iter().zip(port_totals) {
+            put(port.queue().bytes as f64);
+            put(rate(port.measure.total.sent_bytes, last));
+            for i in 0..port.discipline().probes().len() {
+                put(port.discipline().probe(i));
+            }
+        }
+        for (&f, last) in self.spec.series_flows.iter().zip(flow_totals) {
+            let flow = &self.net.flows[f as usize];
+            if let Ends::Tcp { sender, .. } = &flow.ends {
+                put(f64::from(sender.conn().cwnd));
+                put(f64::from(sender.conn().srtt_us) / 8000.0);
+            }
+            put(rate(flow.delivered_total, last));
+        }
+    }
+
+    /// Closes the books. Fails if a packet or byte was lost or made up on the way.
+    pub fn finish(mut self) -> Result<results::Run, Error> {
+        let spec = self.spec;
+        let end = spec.duration_ns;
+        self.conserved()?;
+        let ports: Vec<results::Port> = self
+            .ports
+            .iter_mut()
+            .zip(&spec.ports)
+            .map(|(port, p)| {
+                let (bytes, packets) = (port.queue().bytes, port.queue().packets);
+                let capacity = capacity_bytes(&p.rate, spec.warmup_ns, end);
+                port.measure.finish(end, bytes, packets, capacity, p)
+            })
+            .collect();
+        let flows: Vec<results::Flow> = self
+            .net
+            .flows
+            .iter()
+            .zip(&spec.flows)
+            .enumerate()
+            .map(|(i, (flow, f))| {
+                let active = flow.active_s(end);
+                let stats = match &flow.ends {
+                    Ends::Tcp { sender, .. } => Some(sender.stats()),
+                    Ends::Udp { .. } => None,
+                };
+                results::Flow {
+                    id: i as u32,
+                    group: spec.groups[f.group as usize].name.clone(),
+                    cca: traffic_name(&f.traffic).to_string(),
+                    base_rtt_ms: f.base_rtt_ns as f64 / 1e6,
+                    goodput_bps: if active > 0.0 {
+                        flow.delivered_bytes as f64 * 8.0 / active
+                    } else {
+                        f64::NAN
+                    },
+                    srtt_ms: stats.and_then(|s| s.mean_srtt_us).map(|us| us / 1000.0),
+                    retransmits: stats.map_or(0, |s| s.retransmits),
+                    timeouts: stats.map_or(0, |s| s.timeouts),
+                    fct_s: flow.completion_s(),
+                }
+            })
+            .collect();
+        let window_s = (end - spec.warmup_ns) as f64 / 1e9;
+        let groups = spec
+            .groups
+            .iter()
+            .enumerate()
+            .map(|(g, group)| {
+                let of_group = |i: usize| spec.flows[i].group as usize == g;
+                let members = (0..spec.flows.len()).filter(|&i| of_group(i));
+                results::Group {
+                    name: group.name.clone(),
+                    cca: group.cca.clone(),
+                    flows: members.clone().count() as u32,
+                    // Of the whole window, so that groups add up to the link.
+                    goodput_bps: members
+                        .map(|i| self.net.flows[i].delivered_bytes as f64 * 8.0 / window_s)
+                        .sum(),
+                }
+            })
+            .collect();
+        let parameters = spec
+            .discipline
+            .iter()
+            .map(|(param, value)| (param.name.to_string(), param.display(value).to_string()))
+            .collect();
+        Ok(results::Run {
+            discipline: spec.discipline.label.clone(),
+            parameters,
+            seed: spec.seed,
+            engine: "sim".into(),
+            duration_s: end as f64 / 1e9,
+            warmup_s: spec.warmup_ns as f64 / 1e9,
+            jain: jain(flows.iter().map(|f| f.goodput_bps).filter(|g| g.is_finite())),
+            groups,
+            flows,
+            detail: results::Detail {
+                sojourn_cdf: self.ports.iter().map(|p| p.measure.cdf()).collect(),
+                series: self.series,
+            },
+            ports,
+            ..results::Run::default()
+        })
+    }
+
+    /// Packets that the run has put on the bottleneck links, warm-up included.
+    pub fn packets(&self) -> u64 {
+        self.ports.iter().map(|p| p.measure.total.sent).sum()
+    }
+
+    /// Every packet emitted was received, was dropped, or is in a queue or on a link; bytes likewise at each port.
+    fn conserved(&mut self) -> Result<(), Error> {
+        for (port, p) in self.ports.iter().zip(&self.spec.ports) {
+            let t = port.measure.total;
+            let q = port.queue();
+            if t.arrived != t.dropped + t.sent + u64::from(q.packets)
+                || t.arrived_bytes != t.dropped_bytes + t.sent_bytes + q.bytes
+            {
+                return Err(Error::NotConserved(format!("port {}: {t:?}, queue {q:?}", p.name)));
+            }
+        }
+        let mut under_way = 0;
+        while let Some(event) = self.net.wheel.pop() {
+            if event.kind == EventKind::Arrive {
+                under_way += u64::from(event.count);
+            }
+        }
+        let emitted: u64 = self.net.flows.iter().map(|f| f.emitted).sum();
+        let dropped: u64 = self.ports.iter().map(|p| p.measure.total.dropped).sum();
+        let queued: u64 = self.ports.iter().map(|p| u64::from(p.queue().packets)).sum();
+        let on_link: u64 = self.ports.iter().map(Port::on_link).sum();
+        if emitted != self.net.received + dropped + queued + under_way + on_link {
+            return Err(Error::NotConserved(format!(
+                "{emitted} packets emitted; {} received, {dropped} dropped, {queued} queued, {under_way} under way",
+                self.net.received
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl Net {
+    /// A packet has left a port and is at the far end of its link at `at`: the next port, or its receiver.
+    #[inline]
+    fn forward(&mut self, now: u64, packet: Packet, at: u64) {
+        let index = packet.flow;
+        let flow = &mut self.flows[index as usize];
+        if usize::from(packet.hop) + 1 < flow.path.len() {
+            let mut event = Event::plain(at, EventKind::Arrive, index);
+            event.seq = packet.seq;
+            event.ts = packet.ts;
+            event.flags = packet.flags;
+            event.count = 1;
+            event.aux = u32::from(packet.hop) + 1;
+            self.wheel.push(event);
+            return;
+        }
+        self.received += 1;
+        let Ends::Tcp { receiver, segments, last_bytes, .. } = &mut flow.ends else {
+            let payload = flow.udp_payload();
+            flow.delivered(at, payload);
+            return;
+        };
+        if packet.flags & flag::SYN != 0 {
+            let mut event = Event::plain(at + flow.reverse_ns, EventKind::Ack, index);
+            event.flags = flag::SYN;
+            self.wheel.push(event);
+            return;
+        }
+        // A delayed ACK that was due before this arrival went out before it.
+        if receiver.ack_at() <= at {
+            return self.forward_after_ack(now, packet, at);
+        }
+        let before = receiver.rcv_nxt;
+        let ack = receiver.on_data(at, packet.seq, packet.ts, packet.flags);
+        let new = receiver.rcv_nxt - before;
+        let finished = receiver.rcv_nxt == *segments;
+        if new > 0 {
+            let mss = u64::from(crate::flow::MSS);
+            let short = if finished { mss - u64::from(*last_bytes) } else { 0 };
+            flow.delivered(at, u64::from(new) * mss - short);
+            if finished {
+                flow.finished_ns = Some(at);
+            }
+        }
+        match ack {
+            Some(ack) => self.send_ack(index, ack),
+            None => self.flows[index as usize].schedule_ack_timer(index, now, &mut self.wheel),
+        }
+    }
+
+    /// [`Net::forward`] when a delayed or compressed ACK was due before the packet arrives: that goes first.
+    #[cold]
+    fn forward_after_ack(&mut self, now: u64, packet: Packet, at: u64) {
+        self.ack_due(packet.flow, at);
+        self.received -= 1;
+        self.forward(now, packet, at);
+    }
+
+    /// Sends the ACK that the receiver just made.
+    #[inline]
+    fn send_ack(&mut self, index: u32, ack: AckOut) {
+        let flow = &mut self.flows[index as usize];
+        let mut event = Event::plain(flow.ack_arrival(ack.at), EventKind::Ack, index);
+        event.seq = ack.cum;
+        event.ts = ack.ts;
+        event.flags = ack.flags;
+        if let Ends::Tcp { receiver, .. } = &flow.ends
+            && (ack.dsack.is_some() || !receiver.blocks().is_empty())
+        {
+            event.flags |= if ack.dsack.is_some() { flag::DSACK } else { 0 };
+            event.aux = self.free_blocks.pop().unwrap_or_else(|| {
+                self.blocks.push(Blocks::default());
+                (self.blocks.len() - 1) as u32
+            });
+            let (blocks, n) = &mut self.blocks[event.aux as usize];
+            *n = 0;
+            for (slot, &block) in blocks.iter_mut().zip(ack.dsack.iter().chain(receiver.blocks())) {
+                *slot = block;
+                *n += 1;
+            }
+        }
+        self.wheel.push(event);
+    }
+
+    fn ack_due(&mut self, index: u32, now: u64) {
+        if let Ends::Tcp { receiver, .. } = &mut self.flows[index as usize].ends
+            && let Some(ack) = receiver.due(now)
+        {
+            self.send_ack(index, ack);
+        }
+    }
+
+    /// An ACK reaches its sender.
+    #[inline]
+    fn ack(&mut self, event: Event) {
+        let now = event.at;
+        let index = event.flow;
+        let (blocks, n) = if event.aux == NONE {
+            ([(0, 0); MAX_SACKS], 0)
+        } else {
+            self.free_blocks.push(event.aux);
+            self.blocks[event.aux as usize]
+        };
+        let flow = &mut self.flows[index as usize];
+        let random = match &flow.ends {
+            Ends::Tcp { sender, .. } if sender.draws() => flow.draw(),
+            _ => 0,
+        };
+        self.with_sender(index, now, |s, out| {
+            if event.flags & flag::SYN != 0 {
+                return s.on_established(now, out);
+            }
+            let ack = AckView {
+                cum: event.seq,
+                ts: event.ts,
+                flags: event.flags,
+                sacks: &blocks[..usize::from(n)],
+            };
+            s.on_ack(now, ack, random, out);
+        });
+    }
+
+    /// Lets a sender work, sends what it lets out, and sees to its timers.
+    #[inline]
+    fn with_sender(
+        &mut self,
+        index: u32,
+        now: u64,
+        work: impl FnOnce(&mut crate::sender::Sender, &mut Vec<Burst>),
+    ) {
+        let flow = &mut self.flows[index as usize];
+        let Ends::Tcp { sender, .. } = &mut flow.ends else { return };
+        work(sender, &mut self.out);
+        for &burst in &self.out {
+            flow.emit(index, now, burst, &mut self.wheel);
+        }
+        self.out.clear();
+        flow.schedule_timers(index, now, &mut self.wheel);
+    }
+}
+
+/// The highest rate of a link, bits per second.
+fn top_rate(rate: &Rate) -> f64 {
+    match rate {
+        Rate::Constant(bps) => *bps as f64,
+        Rate::Schedule(steps) => steps.iter().map(|s| s.1 as f64).fold(0.0, f64::max),
+        Rate::Trace(t) => t.opportunities_ns.len() as f64 * 12_000.0 / (t.period_ns as f64 / 1e9),
+    }
+}
+
+fn new_series(spec: &RunSpec, ports: &[Port]) -> results::Series {
+    let column = |name: String, unit: &str| results::Column { name, unit: unit.into(), values: Vec::new() };
+    let mut columns = Vec::new();
+    for (port, p) in ports.iter().zip(&spec.ports) {
+        columns.push(column(format!("{}.queue_bytes", p.name), "bytes"));
+        columns.push(column(format!("{}.rate_bps", p.name), "bit/s"));
+        for probe in port.discipline().probes() {
+            columns.push(column(format!("{}.{}", p.name, probe.name), probe.unit));
+        }
+    }
+    for &f in &spec.series_flows {
+        if matches!(spec.flows[f as usize].traffic, queuewright_scenario::spec::Traffic::Tcp { .. }) {
+            columns.push(column(format!("flow{f}.cwnd"), "packets"));
+            columns.push(column(format!("flow{f}.srtt_ms"), "ms"));
+        }
+        columns.push(column(format!("flow{f}.goodput_bps"), "bit/s"));
+    }
+    results::Series { time_s: Vec::new(), columns }
+}

@@ -1,0 +1,60 @@
+//! Runs scenarios from their text.
+
+use queuewright_results::Run;
+use queuewright_scenario::{RunSpec, Scenario};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// The runs that a scenario text stands for; paths in it start from the folder of test data.
+pub fn specs(toml: &str) -> Vec<RunSpec> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let parsed = Scenario::parse(toml, "test.toml", &folder).and_then(|s| s.runs());
+    parsed.unwrap_or_else(|e| panic!("{e}\n{toml}"))
+}
+
+/// Runs one.
+pub fn run(spec: &RunSpec) -> Run {
+    queuewright_sim::run(spec, &AtomicBool::new(false), &|_| ()).expect("the run ends")
+}
+
+/// Runs all of a scenario, in its order.
+pub fn runs(toml: &str) -> Vec<Run> {
+    specs(toml).iter().map(run).collect()
+}
+
+/// Runs a scenario of one run.
+pub fn one(toml: &str) -> Run {
+    let specs = specs(toml);
+    assert_eq!(specs.len(), 1, "{toml}");
+    run(&specs[0])
+}
+
+/// A time series as points (seconds, value).
+pub fn series(run: &Run, column: &str) -> Vec<(f64, f64)> {
+    let s = &run.detail.series;
+    let column = s.columns.iter().find(|c| c.name == column).expect("the column is there");
+    s.time_s.iter().copied().zip(column.values.iter().copied()).collect()
+}
+
+/// The mean of a time series over `from..to` seconds.
+pub fn mean(points: &[(f64, f64)], from: f64, to: f64) -> f64 {
+    let inside: Vec<f64> = points.iter().filter(|p| p.0 >= from && p.0 < to).map(|p| p.1).collect();
+    inside.iter().sum::<f64>() / inside.len() as f64
+}
+
+/// Packets dropped, for any reason.
+pub fn drops(run: &Run) -> u64 {
+    run.ports[0].drops.values().sum()
+}
+
+/// Packets marked, for any reason.
+pub fn marks(run: &Run) -> u64 {
+    run.ports[0].marks.values().sum()
+}
+
+/// Is `got` within `share` of `want`, or within `slack` of it?
+#[track_caller]
+pub fn close(what: &str, got: f64, want: f64, share: f64, slack: f64) {
+    let off = (got - want).abs();
+    assert!(off <= (share * want.abs()).max(slack), "{what}: {got}, expected {want} (off by {off})");
+}

@@ -1,0 +1,166 @@
+//! Random small scenarios: no packet or byte is lost or made up (the simulator
+//! itself counts, and a run that does not add up is an error), and every measure
+//! keeps to what it can be.
+
+use crate::bed::{drops, marks, runs};
+use proptest::prelude::*;
+use queuewright_results::Run;
+
+fn rate() -> impl Strategy<Value = String> {
+    prop_oneof![
+        // From a modem to a data centre; a run is short enough for either.
+        (50u32..200_000).prop_map(|k| format!("rate = \"{k}kbit\"\n")),
+        prop::collection::vec((1u32..900, 0u32..60), 1..5).prop_map(|steps| {
+            let mut at = 0;
+            let mut text = "schedule = [[\"0s\", \"20mbit\"]".to_string();
+            for (gap, mbit) in steps {
+                at += gap;
+                text += &format!(", [\"{at}ms\", \"{mbit}mbit\"]");
+            }
+            text + "]\n"
+        }),
+        Just("trace = \"uneven.trace\"\n".to_string()),
+    ]
+}
+
+fn buffer() -> impl Strategy<Value = String> {
+    prop_oneof![
+        (1u32..300).prop_map(|p| format!("buffer = \"{p}p\"\n")),
+        (2u32..400).prop_map(|kb| format!("buffer = \"{kb}kb\"\n")),
+    ]
+}
+
+fn flows() -> impl Strategy<Value = String> {
+    let tcp = (
+        prop_oneof![Just("newreno"), Just("cubic"), Just("bbr")],
+        1u32..6,
+        1000u32..150_000,
+        prop::option::of(1u32..3000),
+        prop::option::of(1u32..100),
+        prop::option::of(1u32..20_000),
+        any::<bool>(),
+        (0u32..1500, prop::option::of(1u32..1500)),
+    )
+        .prop_map(|(cca, count, rtt_us, size_kb, access, jitter_us, ecn, (start, stop))| {
+            let mut text = format!(
+                "[[flows]]\ncca = \"{cca}\"\ncount = {count}\nrtt = \"{rtt_us}us\"\necn = {ecn}\nstart = \"0ms..{start}ms\"\n"
+            );
+            if let Some(kb) = size_kb {
+                text += &format!("size = \"1b..{kb}kb\"\n");
+            }
+            if let Some(mbit) = access {
+                text += &format!("access = \"{mbit}mbit\"\n");
+            }
+            if let Some(us) = jitter_us {
+                text += &format!("jitter = \"0us..{us}us\"\n");
+            }
+            if let Some(ms) = stop {
+                text += &format!("stop = \"{}ms\"\n", start + ms);
+            }
+            text
+        });
+    let udp = (any::<bool>(), 1u32..4, 10u32..30_000, 29u32..1501, prop::option::of(1u32..100)).prop_map(
+        |(poisson, count, kbit, bytes, access)| {
+            let key = if poisson { "poisson" } else { "cbr" };
+            let mut text = format!(
+                "[[flows]]\n{key} = \"{kbit}kbit\"\ncount = {count}\npacket = \"{bytes}b\"\nrtt = \"10ms\"\n"
+            );
+            if let Some(mbit) = access {
+                text += &format!("access = \"{mbit}mbit\"\njitter = \"3ms\"\n");
+            }
+            text
+        },
+    );
+    prop::collection::vec(prop_oneof![3 => tcp, 1 => udp], 1..4).prop_map(|f| f.concat())
+}
+
+fn check(r: &Run) -> Result<(), TestCaseError> {
+    let p = &r.ports[0];
+    let window_s = r.duration_s - r.warmup_s;
+    // What has no value is NaN: use of a link without capacity, drops of nothing that arrived, waits of no packet.
+    let share = |x: f64| x.is_nan() || (0.0..=1.0).contains(&x);
+    prop_assert!(share(p.utilization) && share(p.drop_fraction) && share(p.mark_fraction), "{p:?}");
+    prop_assert!(p.drop_fraction.is_nan() || (p.drop_fraction > 0.0) == (drops(r) > 0));
+    prop_assert!(p.mark_fraction.is_nan() || (p.mark_fraction > 0.0) == (marks(r) > 0));
+    let s = &p.sojourn_ms;
+    if p.packets == 0 {
+        prop_assert!([s.mean, s.std, s.p25, s.p99_9, s.max].iter().all(|v| v.is_nan()), "{s:?}");
+    } else {
+        let rising = [0.0, s.p25, s.p50, s.p75, s.p95, s.p99, s.p99_9];
+        prop_assert!(rising.windows(2).all(|w| w[0] <= w[1]), "{s:?}");
+        // The histogram keeps three digits: a quantile may stand above the exact maximum by a thousandth.
+        prop_assert!(s.p99_9 <= s.max * 1.001 + 1e-6, "{s:?}");
+        prop_assert!(s.mean <= s.max && s.std >= 0.0, "{s:?}");
+        prop_assert!(!p.drop_fraction.is_nan() || r.warmup_s > 0.0);
+    }
+    prop_assert!(p.backlog_packets.mean <= p.backlog_packets.max);
+    prop_assert!(p.backlog_bytes.mean <= p.backlog_bytes.max);
+    prop_assert!(p.backlog_bytes.max <= p.backlog_packets.max * 1514.0);
+    let mut of_flows = vec![0.0; r.groups.len()];
+    for f in &r.flows {
+        if f.goodput_bps.is_finite() {
+            prop_assert!(f.goodput_bps >= 0.0);
+        }
+        if let Some(fct) = f.fct_s {
+            prop_assert!(fct > 0.0 && fct <= r.duration_s);
+        }
+        if f.cca == "cbr" || f.cca == "poisson" {
+            prop_assert!(f.srtt_ms.is_none() && f.retransmits == 0 && f.timeouts == 0);
+        }
+        prop_assert!(f.srtt_ms.is_none_or(|ms| ms >= 0.99 * f.base_rtt_ms), "{f:?}");
+        let group = r.groups.iter().position(|g| g.name == f.group).expect("its group is there");
+        of_flows[group] += 1.0;
+    }
+    for (g, n) in r.groups.iter().zip(of_flows) {
+        prop_assert_eq!(f64::from(g.flows), n);
+        prop_assert!(g.goodput_bps >= 0.0);
+    }
+    prop_assert!(r.jain.is_nan() || (0.0..=1.0 + 1e-9).contains(&r.jain), "{}", r.jain);
+    // What was delivered had to cross the link, in this window or (waiting in the receiver
+    // behind a hole, or on the way) before it.
+    let goodput: f64 = r.groups.iter().map(|g| g.goodput_bps).sum();
+    let sent = p.packets as f64 * 1472.0 * 8.0 / window_s;
+    if r.warmup_s == 0.0 {
+        prop_assert!(goodput <= sent * (1.0 + 1e-9), "goodput {goodput} of {sent}");
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_is_lost_or_made_up(
+        rate in rate(),
+        buffer in buffer(),
+        flows in flows(),
+        stack in prop_oneof![3 => Just("linux"), 1 => Just("ns3")],
+        warmup in prop_oneof![Just(0u32), 1u32..1900],
+        seed in 0u64..1000,
+    ) {
+        let toml = format!(
+            "[link]\n{rate}{buffer}delay = \"0.2ms\"\n{flows}\
+             [queue]\ndisciplines = [\"droptail\", {{ name = \"static\", threshold = \"8p\" }}, \"codel\", \
+             {{ name = \"codel\", ecn = true }}, {{ name = \"pie\", ecn = true }}, \"titrate\"]\n\
+             [run]\nduration = \"2s\"\nwarmup = \"{warmup}ms\"\nseeds = {seed}\nstack = \"{stack}\"\n"
+        );
+        for r in runs(&toml) {
+            check(&r)?;
+        }
+    }
+}
+
+/// Long mixed runs of every discipline: deep in all states, the count still adds up.
+#[test]
+fn long_runs_add_up() {
+    let toml = "[link]\nschedule = [[\"0s\", \"40mbit\"], [\"10s\", \"5mbit\"], [\"12s\", \"0bit\"], [\"13s\", \"60mbit\"]]\n\
+         buffer = \"80p\"\n\
+         [[flows]]\ncount = 9\ncca = { newreno = 1, cubic = 1, bbr = 1 }\nrtt = \"3ms..90ms\"\njitter = \"0ms..4ms\"\necn = true\n\
+         [[flows]]\ncount = 40\ncca = \"cubic\"\nrtt = \"20ms\"\nsize = \"1b..2mb\"\nstart = \"0s..18s\"\n\
+         [[flows]]\npoisson = \"2mbit\"\npacket = \"400b\"\n\
+         [queue]\ndisciplines = [\"droptail\", { name = \"static\", threshold = \"20p\" }, { name = \"codel\", ecn = true }, { name = \"pie\", ecn = true }, { name = \"titrate\", ecn = true }]\n\
+         [run]\nduration = \"25s\"\nseeds = [1, 2]\n";
+    for r in runs(toml) {
+        check(&r).unwrap_or_else(|e| panic!("{} seed {}: {e}", r.discipline, r.seed));
+    }
+}

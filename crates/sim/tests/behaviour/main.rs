@@ -1,0 +1,18 @@
+//! What the simulator must do, seen from outside: scenario text in, results out.
+//!
+//! `bed` runs scenarios. The others each hold the simulator to one kind of truth:
+//! theory in closed form, conservation laws, published phases of the congestion
+//! controls, measurements on real Linux, and its own past (golden tables).
+
+mod bed;
+mod congestion;
+mod conservation;
+mod determinism;
+mod ecn;
+mod golden;
+mod linux;
+mod linux_rows;
+mod loss;
+mod stacks;
+mod theory;
+mod traces;
