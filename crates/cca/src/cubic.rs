@@ -191,16 +191,18 @@ impl Cubic {
         }
     }
 
-    /// An ACK gave a round-trip sample of `rtt_us` microseconds.
+    /// An ACK gave a round-trip sample of `rtt_us` microseconds; 0: none.
     #[inline]
     pub fn pkts_acked(&mut self, c: &mut Conn, rtt_us: u32, now_ns: u64) {
+        if rtt_us == 0 {
+            return;
+        }
         // Right after a reduction the queue's echo is still in the samples.
         if let Some(epoch) = self.epoch_start
             && (jiffies(now_ns).wrapping_sub(epoch) as i32) < HZ as i32
         {
             return;
         }
-        let rtt_us = rtt_us.max(1);
         if self.delay_min == 0 || self.delay_min > rtt_us {
             self.delay_min = rtt_us;
         }

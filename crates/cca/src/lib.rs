@@ -323,7 +323,8 @@ impl Cca {
             b.cong_control(c, rs, now_ns, random)
         }
     }
-    /// `cong_avoid`: `acked` packets were newly acknowledged and the window may grow.
+    /// `cong_avoid`: `acked` packets were newly delivered, outside of CWR and recovery. Most controls let
+    /// the window grow only if it limits the sender ([`Conn::cwnd_limited`]); that is theirs to ask.
     #[inline]
     pub fn cong_avoid(&mut self, c: &mut Conn, acked: u32, now_ns: u64) {
         match self {
@@ -332,9 +333,11 @@ impl Cca {
             Cca::Bbr(_) => {}
         }
     }
-    /// `pkts_acked`: an ACK gave a round-trip sample (microseconds, > 0).
+    /// `pkts_acked`: called on every ACK once it is worked in. `acked` packets were cumulatively acknowledged,
+    /// SACKed before or not; `rtt_us` is the round-trip sample (microseconds), 0 if the ACK gave none.
     #[inline]
-    pub fn pkts_acked(&mut self, c: &mut Conn, rtt_us: u32, now_ns: u64) {
+    pub fn pkts_acked(&mut self, c: &mut Conn, acked: u32, rtt_us: u32, now_ns: u64) {
+        let _ = acked;
         if let Cca::Cubic(x) = self {
             x.pkts_acked(c, rtt_us, now_ns)
         }

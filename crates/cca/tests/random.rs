@@ -73,7 +73,7 @@ fn live(
                     cca.set_state(&mut c, CaState::Open, now);
                     c.ca_state = CaState::Open;
                 }
-                cca.pkts_acked(&mut c, rtt_us, now);
+                cca.pkts_acked(&mut c, acked, rtt_us, now);
                 let before = c.cwnd;
                 if cca.has_cong_control() {
                     let rs = RateSample {
@@ -190,7 +190,7 @@ proptest! {
         let rs = RateSample { delivered, interval_us, rtt_us, losses, acked_sacked, prior_in_flight, ..RateSample::default() };
         c.delivered_ns = now;
         for n in 0..3 {
-            cca.pkts_acked(&mut c, times[1], now + n);
+            cca.pkts_acked(&mut c, acked_sacked / 2, times[1], now + n);
             cca.cong_control(&mut c, &rs, now + n, times[0]);
             cca.cong_avoid(&mut c, acked_sacked / 2, now + n);
             c.ssthresh = cca.ssthresh(&mut c);

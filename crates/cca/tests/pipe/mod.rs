@@ -234,7 +234,7 @@ impl Pipe {
             is_app_limited: p.app_limited,
             is_ack_delayed: false,
         };
-        self.cca.pkts_acked(c, rtt_us, self.now);
+        self.cca.pkts_acked(c, losses + 1, rtt_us, self.now);
 
         if c.ca_state >= CaState::Cwr && c.snd_una > self.recovery_end {
             self.set_state(CaState::Open);

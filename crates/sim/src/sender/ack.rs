@@ -75,7 +75,7 @@ impl Sender {
             self.tag_sacks(now, &ack, &mut flags, &mut draft);
             self.acknowledge(now, ack.cum, prior_sacked_end, &mut flags, &mut draft);
         }
-        self.sample_rtt(now, &ack, &flags, &mut draft.sample);
+        self.sample_rtt(now, &ack, prior_una, &flags, &mut draft.sample);
         if self.tlp_outstanding {
             self.process_tlp_ack(now, ack.cum, &flags);
         }
@@ -120,13 +120,8 @@ impl Sender {
         } else {
             if matches!(self.conn.ca_state, CaState::Cwr | CaState::Recovery) {
                 self.reduce_cwnd(delivered, lost, &flags);
-            } else if if self.reordering > 3 {
-                flags.data_acked || flags.data_sacked
-            } else {
-                flags.data_acked
-            } && self.conn.cwnd_limited()
-            {
-                // `tcp_may_raise_cwnd`; RFC 7661's "validated window" is Linux's cwnd_limited.
+            } else if flags.data_acked || (flags.data_sacked && self.reordering > 3) {
+                // `tcp_may_raise_cwnd`; whether the window limits the sender is the control's to ask.
                 self.cca.cong_avoid(&mut self.conn, acked_sacked, now);
             }
             self.update_pacing_rate();
@@ -386,7 +381,14 @@ impl Sender {
 
     /// `tcp_ack_update_rtt` and `pkts_acked`.
     #[inline]
-    fn sample_rtt(&mut self, now: u64, ack: &AckView<'_>, flags: &AckFlags, rs: &mut RateSample) {
+    fn sample_rtt(
+        &mut self,
+        now: u64,
+        ack: &AckView<'_>,
+        prior_una: u32,
+        flags: &AckFlags,
+        rs: &mut RateSample,
+    ) {
         let us = |ns: u64| ((now - ns) / 1000).max(1) as u32;
         // 0 stands for none.
         let (mut seq_rtt, mut ca_rtt) = (0, 0);
@@ -414,9 +416,7 @@ impl Sender {
         if seq_rtt != 0 {
             self.update_rtt(seq_rtt);
         }
-        if ca_rtt != 0 {
-            self.cca.pkts_acked(&mut self.conn, ca_rtt, now);
-        }
+        self.cca.pkts_acked(&mut self.conn, ack.cum - prior_una, ca_rtt, now);
     }
 
     /// `tcp_rtt_estimator` and `tcp_set_rto`: RFC 6298 with Linux's slower fall of the variance.
