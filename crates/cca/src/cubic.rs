@@ -3,7 +3,7 @@
 //! The curve is W(t) = C (t - K)^3 + Wmax. Its clock ticks 1024 times a second
 //! ([`BICTCP_HZ`]), C is 0.4 as 410/1024, and the multiplicative decrease 0.7 is 717/1024.
 
-use crate::{CaState, Conn, Event, Flavour, GSO_MAX_SIZE, HZ, after, jiffies};
+use crate::{CaState, Conn, Event, Flavour, GSO_MAX_SIZE, HZ, after, jiffies, usecs_to_jiffies};
 
 /// The curve's clock ticks 2^10 times a second.
 const BICTCP_HZ: u32 = 10;
@@ -310,12 +310,6 @@ fn ack_delay_us(pacing_rate: u64) -> u64 {
     } else {
         BURSTS * 1_000_000 / pacing_rate
     }
-}
-
-/// Ticks of the coarse clock, rounded up.
-#[inline]
-fn usecs_to_jiffies(us: u32) -> u64 {
-    u64::from(us).div_ceil(1_000_000 / HZ)
 }
 
 /// Largest integer whose cube is at most `a` (Linux's is within 0.6 % of it). Once an epoch.

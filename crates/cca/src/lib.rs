@@ -7,12 +7,18 @@
 //! Sequence numbers count segments, windows count packets (segments), as Linux's do.
 
 mod bbr;
+mod bic;
 mod cubic;
+mod htcp;
 mod newreno;
+mod scalable;
 
 pub use bbr::{Bbr, Mode as BbrMode};
+pub use bic::Bic;
 pub use cubic::Cubic;
+pub use htcp::Htcp;
 pub use newreno::NewReno;
+pub use scalable::Scalable;
 
 /// Ticks of Linux's coarse clock a second (`CONFIG_HZ` of Debian's kernels).
 pub const HZ: u64 = 250;
@@ -21,6 +27,12 @@ pub const HZ: u64 = 250;
 #[inline]
 pub fn jiffies(now_ns: u64) -> u32 {
     (now_ns / (1_000_000_000 / HZ)) as u32
+}
+
+/// A time in ticks of the coarse clock, rounded up.
+#[inline]
+fn usecs_to_jiffies(us: u32) -> u64 {
+    u64::from(us).div_ceil(1_000_000 / HZ)
 }
 
 /// Does sequence number or tick `a` come after `b`, both counted modulo 2^32?
@@ -223,17 +235,26 @@ pub enum Kind {
     Cubic,
     /// BBR version 1, as in Linux.
     Bbr,
+    /// H-TCP, Linux's `htcp`.
+    Htcp,
+    /// BIC, Linux's `bic`.
+    Bic,
+    /// Scalable TCP, Linux's `scalable`.
+    Scalable,
 }
 
 impl Kind {
     /// Every congestion control, in the order of lists.
-    pub const ALL: [Kind; 3] = [Kind::NewReno, Kind::Cubic, Kind::Bbr];
+    pub const ALL: [Kind; 6] = [Kind::NewReno, Kind::Cubic, Kind::Bbr, Kind::Htcp, Kind::Bic, Kind::Scalable];
     /// The name in scenario files and results.
     pub fn name(self) -> &'static str {
         match self {
             Kind::NewReno => "newreno",
             Kind::Cubic => "cubic",
             Kind::Bbr => "bbr",
+            Kind::Htcp => "htcp",
+            Kind::Bic => "bic",
+            Kind::Scalable => "scalable",
         }
     }
     /// The congestion control of that name.
@@ -248,6 +269,18 @@ impl Kind {
             Kind::Bbr => (
                 "model of bandwidth and RTT, paced (version 1)",
                 "Cardwell et al., ACM Queue 14(5), 2016; Linux tcp_bbr.c",
+            ),
+            Kind::Htcp => (
+                "increase by time since congestion, decrease by RTT ratio",
+                "Leith and Shorten, PFLDnet 2004; Linux tcp_htcp.c",
+            ),
+            Kind::Bic => (
+                "binary search for the window of the last loss",
+                "Xu, Harfoush and Rhee, INFOCOM 2004; Linux tcp_bic.c",
+            ),
+            Kind::Scalable => (
+                "1 % more a round trip, 1/8 less on loss",
+                "Kelly, ACM CCR 33(2), 2003; Linux tcp_scalable.c",
             ),
         }
     }
@@ -288,16 +321,12 @@ pub enum Cca {
     Cubic(Cubic),
     /// See [`Bbr`].
     Bbr(Box<Bbr>),
-}
-
-macro_rules! each {
-    ($self:ident, $x:ident => $e:expr) => {
-        match $self {
-            Cca::NewReno($x) => $e,
-            Cca::Cubic($x) => $e,
-            Cca::Bbr($x) => $e,
-        }
-    };
+    /// See [`Htcp`].
+    Htcp(Htcp),
+    /// See [`Bic`].
+    Bic(Bic),
+    /// See [`Scalable`].
+    Scalable(Scalable),
 }
 
 impl Cca {
@@ -309,6 +338,9 @@ impl Cca {
             Kind::NewReno => Cca::NewReno(NewReno::new()),
             Kind::Cubic => Cca::Cubic(Cubic::new(flavour, conn, now_ns)),
             Kind::Bbr => Cca::Bbr(Box::new(Bbr::new(flavour, conn, now_ns))),
+            Kind::Htcp => Cca::Htcp(Htcp::new(now_ns)),
+            Kind::Bic => Cca::Bic(Bic::new()),
+            Kind::Scalable => Cca::Scalable(Scalable::new()),
         }
     }
     /// Has its own control of cwnd and pacing (`cong_control`), replacing PRR and congestion avoidance.
@@ -331,39 +363,60 @@ impl Cca {
             Cca::NewReno(x) => x.cong_avoid(c, acked),
             Cca::Cubic(x) => x.cong_avoid(c, acked, now_ns),
             Cca::Bbr(_) => {}
+            Cca::Htcp(x) => x.cong_avoid(c, acked, now_ns),
+            Cca::Bic(x) => x.cong_avoid(c, acked, now_ns),
+            Cca::Scalable(x) => x.cong_avoid(c, acked),
         }
     }
     /// `pkts_acked`: called on every ACK once it is worked in. `acked` packets were cumulatively acknowledged,
     /// SACKed before or not; `rtt_us` is the round-trip sample (microseconds), 0 if the ACK gave none.
     #[inline]
     pub fn pkts_acked(&mut self, c: &mut Conn, acked: u32, rtt_us: u32, now_ns: u64) {
-        let _ = acked;
-        if let Cca::Cubic(x) = self {
-            x.pkts_acked(c, rtt_us, now_ns)
+        match self {
+            Cca::Cubic(x) => x.pkts_acked(c, rtt_us, now_ns),
+            Cca::Htcp(x) => x.pkts_acked(c, acked, rtt_us, now_ns),
+            Cca::Bic(x) => x.pkts_acked(c, acked),
+            _ => {}
         }
     }
     /// `ssthresh`: the threshold to set on loss or ECN echo.
-    pub fn ssthresh(&mut self, c: &mut Conn) -> u32 {
-        each!(self, x => x.ssthresh(c))
+    pub fn ssthresh(&mut self, c: &mut Conn, now_ns: u64) -> u32 {
+        match self {
+            Cca::NewReno(x) => x.ssthresh(c),
+            Cca::Cubic(x) => x.ssthresh(c),
+            Cca::Bbr(x) => x.ssthresh(c),
+            Cca::Htcp(x) => x.ssthresh(c, now_ns),
+            Cca::Bic(x) => x.ssthresh(c),
+            Cca::Scalable(x) => x.ssthresh(c),
+        }
     }
     /// `undo_cwnd`: the window to restore when a loss was spurious.
     pub fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
-        each!(self, x => x.undo_cwnd(c))
+        match self {
+            Cca::NewReno(x) => x.undo_cwnd(c),
+            Cca::Cubic(x) => x.undo_cwnd(c),
+            Cca::Bbr(x) => x.undo_cwnd(c),
+            Cca::Htcp(x) => x.undo_cwnd(c),
+            Cca::Bic(x) => x.undo_cwnd(c),
+            Cca::Scalable(x) => x.undo_cwnd(c),
+        }
     }
     /// `set_state`: called before `c.ca_state` changes to `new`.
     pub fn set_state(&mut self, c: &mut Conn, new: CaState, now_ns: u64) {
         match self {
-            Cca::NewReno(_) => {}
             Cca::Cubic(x) => x.set_state(c, new, now_ns),
             Cca::Bbr(x) => x.set_state(c, new),
+            Cca::Htcp(x) => x.set_state(new, now_ns),
+            Cca::Bic(x) => x.set_state(new),
+            Cca::NewReno(_) | Cca::Scalable(_) => {}
         }
     }
     /// `cwnd_event`.
     pub fn event(&mut self, c: &mut Conn, event: Event, now_ns: u64) {
         match self {
-            Cca::NewReno(_) => {}
             Cca::Cubic(x) => x.event(event, now_ns),
             Cca::Bbr(x) => x.event(c, event, now_ns),
+            _ => {}
         }
     }
     /// `min_tso_segs`: the smallest burst the sender builds, packets (Linux's default: 2).

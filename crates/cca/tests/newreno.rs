@@ -63,12 +63,12 @@ fn a_window_that_does_not_limit_does_not_grow() {
 #[test]
 fn loss_halves_and_undo_restores() {
     let (mut c, mut cca) = start(101);
-    assert_eq!(cca.ssthresh(&mut c), 50);
+    assert_eq!(cca.ssthresh(&mut c, 0), 50);
     c.prior_cwnd = 101;
     c.cwnd = 50;
     assert_eq!(cca.undo_cwnd(&mut c), 101);
     c.cwnd = 3;
-    assert_eq!(cca.ssthresh(&mut c), 2);
+    assert_eq!(cca.ssthresh(&mut c, 0), 2);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn golden_trace() {
         round(&mut c, &mut cca);
         if [5, 30].contains(&n) {
             c.prior_cwnd = c.cwnd;
-            c.ssthresh = cca.ssthresh(&mut c);
+            c.ssthresh = cca.ssthresh(&mut c, 0);
             c.cwnd = c.ssthresh;
         }
     }

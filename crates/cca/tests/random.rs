@@ -100,7 +100,7 @@ fn live(
             Op::Recover => {
                 if c.ca_state < CaState::Recovery {
                     c.prior_cwnd = c.cwnd;
-                    c.ssthresh = cca.ssthresh(&mut c);
+                    c.ssthresh = cca.ssthresh(&mut c, now);
                     prop_assert!(c.ssthresh >= 2);
                     if !cca.has_cong_control() {
                         prop_assert!(c.ssthresh <= c.cwnd.max(2));
@@ -112,7 +112,7 @@ fn live(
             }
             Op::Timeout => {
                 c.prior_cwnd = c.cwnd;
-                c.ssthresh = cca.ssthresh(&mut c);
+                c.ssthresh = cca.ssthresh(&mut c, now);
                 cca.event(&mut c, Event::Loss, now);
                 cca.set_state(&mut c, CaState::Loss, now);
                 c.ca_state = CaState::Loss;
@@ -193,7 +193,7 @@ proptest! {
             cca.pkts_acked(&mut c, acked_sacked / 2, times[1], now + n);
             cca.cong_control(&mut c, &rs, now + n, times[0]);
             cca.cong_avoid(&mut c, acked_sacked / 2, now + n);
-            c.ssthresh = cca.ssthresh(&mut c);
+            c.ssthresh = cca.ssthresh(&mut c, now + n);
             cca.set_state(&mut c, CaState::Loss, now + n);
         }
         prop_assert!(c.cwnd >= 1);

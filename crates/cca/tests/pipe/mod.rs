@@ -266,7 +266,7 @@ impl Pipe {
     fn reduce(&mut self, state: CaState) {
         let c = &mut self.c;
         c.prior_cwnd = c.cwnd;
-        c.ssthresh = self.cca.ssthresh(c);
+        c.ssthresh = self.cca.ssthresh(c, self.now);
         if !self.cca.has_cong_control() {
             c.cwnd = c.ssthresh;
         }

@@ -280,7 +280,7 @@ impl Sender {
             if !ece {
                 self.prior_ssthresh = self.current_ssthresh();
             }
-            self.init_reduction();
+            self.init_reduction(now);
         }
         self.set_state(now, CaState::Recovery);
     }
@@ -302,14 +302,14 @@ impl Sender {
     }
 
     /// `tcp_init_cwnd_reduction`.
-    pub(super) fn init_reduction(&mut self) {
+    pub(super) fn init_reduction(&mut self, now: u64) {
         self.high_seq = self.conn.snd_nxt;
         self.tlp_outstanding = false;
         self.conn.cwnd_cnt = 0;
         self.conn.prior_cwnd = self.conn.cwnd;
         self.prr_delivered = 0;
         self.prr_out = 0;
-        self.conn.ssthresh = self.cca.ssthresh(&mut self.conn);
+        self.conn.ssthresh = self.cca.ssthresh(&mut self.conn, now);
         self.queue_cwr = self.ecn;
     }
 
@@ -355,7 +355,7 @@ impl Sender {
         self.prior_ssthresh = 0;
         if self.conn.ca_state < CaState::Cwr {
             self.undo_marker = None;
-            self.init_reduction();
+            self.init_reduction(now);
             self.set_state(now, CaState::Cwr);
         }
     }
@@ -487,7 +487,7 @@ impl Sender {
         {
             self.prior_ssthresh = self.current_ssthresh();
             self.conn.prior_cwnd = self.conn.cwnd;
-            self.conn.ssthresh = self.cca.ssthresh(&mut self.conn);
+            self.conn.ssthresh = self.cca.ssthresh(&mut self.conn, now);
             self.cca.event(&mut self.conn, Event::Loss, now);
             self.init_undo();
         }
@@ -510,7 +510,7 @@ impl Sender {
             self.tlp_outstanding = false;
         } else if cum > self.tlp_high_seq {
             // The probe repaired a loss: one reduction, as if it had been seen.
-            self.init_reduction();
+            self.init_reduction(now);
             self.set_state(now, CaState::Cwr);
             self.end_reduction(now);
             self.try_keep_open(now);

@@ -1,0 +1,47 @@
+//! Scalable TCP (Kelly, "Scalable TCP: improving performance in highspeed wide area networks", ACM CCR
+//! 33(2), 2003), as Linux's `tcp_scalable.c`: gentle steps of fixed proportion both ways.
+
+use crate::Conn;
+
+/// Packets acknowledged for each packet of growth: the paper's a = 0.01.
+const AI_CNT: u32 = 100;
+/// The decrease is 2^-3 of the window: the paper's b = 1/8.
+const MD_SHIFT: u32 = 3;
+
+/// Scalable TCP. Stateless: all it needs is in [`Conn`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Scalable;
+
+impl Scalable {
+    /// A fresh control.
+    pub fn new() -> Scalable {
+        Scalable
+    }
+
+    /// `acked` packets were newly acknowledged: slow start below `ssthresh`; above, 1 % of them, or Reno's
+    /// packet a window where that is more (below 100 packets).
+    #[inline]
+    pub fn cong_avoid(&mut self, c: &mut Conn, acked: u32) {
+        if !c.cwnd_limited() {
+            return;
+        }
+        let mut left = acked;
+        if c.in_slow_start() {
+            left = c.slow_start(acked);
+            if left == 0 {
+                return;
+            }
+        }
+        c.cong_avoid_ai(c.cwnd.min(AI_CNT), left);
+    }
+
+    /// Seven eighths of the window, at least 2 packets.
+    pub fn ssthresh(&mut self, c: &mut Conn) -> u32 {
+        (c.cwnd - (c.cwnd >> MD_SHIFT)).max(2)
+    }
+
+    /// The window before the spurious reduction.
+    pub fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
+        c.cwnd.max(c.prior_cwnd)
+    }
+}
