@@ -1,22 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Every queue manager, for hosts that offer them all: one line each here,
- * and the tests and the Rust face know of it.
+ * Every queue manager, for hosts that offer them all: X(name, NAME). One line
+ * each here, and the tests and the Rust face know of it.
  */
 #ifndef QW_ALL_H
 #define QW_ALL_H
 
 #include "codel.h"
 #include "droptail.h"
+#include "fq_codel.h"
 #include "pie.h"
 #include "static.h"
 #include "titrate.h"
 
-#define QW_DISCIPLINES(X) \
-	X(droptail)       \
-	X(static)         \
-	X(codel)          \
-	X(pie)            \
-	X(titrate)
+/* With one queue. */
+#define QW_DISCIPLINES(X)     \
+	X(droptail, DROPTAIL) \
+	X(static, STATIC)     \
+	X(codel, CODEL)       \
+	X(pie, PIE)           \
+	X(titrate, TITRATE)
+
+/* With several. */
+#define QW_SCHEDULERS(X) X(fq_codel, FQ_CODEL)
+
+/* Of these, the ones that manage a shared buffer by a `threshold_bytes`. */
+#define QW_THRESHOLDS(X)  \
+	X(static, STATIC) \
+	X(titrate, TITRATE)
 
 #endif /* QW_ALL_H */

@@ -62,7 +62,7 @@ static inline void qw_codel_init(struct qw_codel *s,
 	s->rec_inv_sqrt_q16 = 0;
 }
 
-static inline struct qw_verdict
+QW_SHARED struct qw_verdict
 qw_codel_enqueue(struct qw_codel *s, const struct qw_codel_params *p,
 		 qw_u64 now, const struct qw_queue *q,
 		 const struct qw_packet *k, qw_u32 random)
@@ -115,10 +115,10 @@ static inline int qw_codel_is_bad(struct qw_codel *s,
 
 /* First drop of a phase. If the last phase is less than 16 intervals past,
  * go on from the drop rate that it ended with (RFC 8289 section 5.4). */
-static inline struct qw_verdict qw_codel_enter(struct qw_codel *s,
-					       const struct qw_codel_params *p,
-					       qw_u64 now,
-					       const struct qw_packet *k)
+QW_SHARED struct qw_verdict qw_codel_enter(struct qw_codel *s,
+					   const struct qw_codel_params *p,
+					   qw_u64 now,
+					   const struct qw_packet *k)
 {
 	struct qw_verdict v =
 		qw_mark_or_drop(k, p->ecn != 0, QW_REASON_SOJOURN);
@@ -140,9 +140,9 @@ static inline struct qw_verdict qw_codel_enter(struct qw_codel *s,
 }
 
 /* A further drop of a phase. */
-static inline struct qw_verdict qw_codel_repeat(struct qw_codel *s,
-						const struct qw_codel_params *p,
-						const struct qw_packet *k)
+QW_SHARED struct qw_verdict qw_codel_repeat(struct qw_codel *s,
+					    const struct qw_codel_params *p,
+					    const struct qw_packet *k)
 {
 	struct qw_verdict v =
 		qw_mark_or_drop(k, p->ecn != 0, QW_REASON_SOJOURN);
@@ -157,10 +157,11 @@ static inline struct qw_verdict qw_codel_repeat(struct qw_codel *s,
 	return v;
 }
 
-static inline struct qw_verdict
-qw_codel_dequeue(struct qw_codel *s, const struct qw_codel_params *p,
-		 qw_u64 now, const struct qw_queue *q,
-		 const struct qw_packet *k)
+QW_SHARED struct qw_verdict qw_codel_dequeue(struct qw_codel *s,
+					     const struct qw_codel_params *p,
+					     qw_u64 now,
+					     const struct qw_queue *q,
+					     const struct qw_packet *k)
 {
 	qw_u64 sojourn_ns = now > k->enqueue_ns ? now - k->enqueue_ns : 0;
 	int bad = qw_codel_is_bad(s, p, now, q, sojourn_ns);
@@ -205,6 +206,17 @@ static inline void qw_codel_idle(struct qw_codel *s,
 	s->first_above_ns = 0;
 	s->after_drop = QW_CODEL_NO_DROP;
 }
+
+/* Parameters and variables as qw.h says. */
+#define QW_CODEL_PARAMS(P)                                           \
+	P("target", target_ns, 0, 0, 10 * QW_NS_PER_SEC)             \
+	P("interval", interval_ns, 0, 1, 60 * QW_NS_PER_SEC)         \
+	P("ecn", ecn, 0, 0, 1)                                       \
+	P("ce_threshold", ce_threshold_ns, 0, 0, 10 * QW_NS_PER_SEC) \
+	P("mtu", mtu_bytes, 0, 0, 65535)
+#define QW_CODEL_PROBES(V) \
+	V(s->count, 1)     \
+	V(s->dropping, 1)
 
 #ifdef __cplusplus
 }

@@ -33,7 +33,7 @@ static inline void qw_droptail_init(struct qw_droptail *s,
 	s->unused = 0;
 }
 
-static inline struct qw_verdict
+QW_SHARED struct qw_verdict
 qw_droptail_enqueue(struct qw_droptail *s, const struct qw_droptail_params *p,
 		    qw_u64 now, const struct qw_queue *q,
 		    const struct qw_packet *k, qw_u32 random)
@@ -45,7 +45,7 @@ qw_droptail_enqueue(struct qw_droptail *s, const struct qw_droptail_params *p,
 	return qw_over_limit(q, k) ? qw_drop(QW_REASON_LIMIT) : qw_pass();
 }
 
-static inline struct qw_verdict
+QW_SHARED struct qw_verdict
 qw_droptail_dequeue(struct qw_droptail *s, const struct qw_droptail_params *p,
 		    qw_u64 now, const struct qw_queue *q,
 		    const struct qw_packet *k)
@@ -66,6 +66,10 @@ static inline void qw_droptail_idle(struct qw_droptail *s,
 	(void)p;
 	(void)now;
 }
+
+/* Parameters and variables as qw.h says. */
+#define QW_DROPTAIL_PARAMS(P)
+#define QW_DROPTAIL_PROBES(V)
 
 #ifdef __cplusplus
 }

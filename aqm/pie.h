@@ -282,6 +282,23 @@ static inline void qw_pie_idle(struct qw_pie *s, const struct qw_pie_params *p,
 	qw_pie_catch_up(s, p, now, 0);
 }
 
+/* Parameters and variables as qw.h says. */
+#define QW_PIE_PARAMS(P)                                        \
+	P("target", target_ns, 0, 0, 10 * QW_NS_PER_SEC)        \
+	P("tupdate", tupdate_ns, 0, 1, QW_NS_PER_SEC)           \
+	P("alpha", alpha_q32, 0, 0, 2ULL << 32)                 \
+	P("beta", beta_q32, 0, 0, 2ULL << 32)                   \
+	P("max_burst", max_burst_ns, 0, 0, 10 * QW_NS_PER_SEC)  \
+	P("ecn", ecn, 0, 0, 1)                                  \
+	P("ecn_threshold", ecn_threshold_q32, 0, 0, 1ULL << 32) \
+	P("bytemode", bytemode, 0, 0, 1)                        \
+	P("estimator", rate_estimator, 0, 0, 1)                 \
+	P("mtu", mtu_bytes, 0, 0, 65535)
+#define QW_PIE_PROBES(V)               \
+	V(s->prob_q56, QW_PIE_ONE_Q56) \
+	V(s->qdelay_ns, QW_NS_PER_MS)  \
+	V(s->burst_ns, QW_NS_PER_MS)
+
 #ifdef __cplusplus
 }
 #endif

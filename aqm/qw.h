@@ -29,9 +29,35 @@
  *		qw_u32 random)
  *   struct qw_verdict qw_X_dequeue(..., the same but for random)
  *   void qw_X_idle(struct qw_X *, const struct qw_X_params *, qw_u64 now)
+ *   QW_X_PARAMS(P)        its parameters, P(name, field, shift, least, most):
+ *	name in the registry, field of qw_X_params, and the field's range. A real
+ *	number reaches the field as Q32 >> shift, anything else as it is (shift 0).
+ *   QW_X_PROBES(V)        variables for display, V(integer made of s and p, what
+ *	it is to be divided by)
  * `random` is a fresh uniform 32-bit number; where a header says that it does
  * not use it, a host may pass 0. A verdict of qw_X_enqueue() already accounts
  * for the limits of the buffer (QW_REASON_LIMIT).
+ *
+ * A scheduler (QW_SCHEDULERS in all.h) has several queues. The host holds
+ * QW_X_QUEUES first-in-first-out queues, the scheduler says which one a packet
+ * joins and which one is served, and counts what waits in each. Its functions:
+ *   struct qw_verdict qw_X_enqueue(..., qw_u32 random, qw_u32 *queue)
+ *	the packet joins `*queue`, or is dropped by it; set in any case
+ *   qw_u32 qw_X_overflow(s, p, now, q)
+ *	asked after each qw_X_enqueue() that passed, and again until it says
+ *	QW_NONE: the queue whose head packet (with QW_TAIL: whose last) the host is
+ *	to discard. The buffer may thus hold one packet too many for a moment
+ *   void qw_X_evicted(s, p, now, q, k, queue)
+ *	that packet is off the queue
+ *   qw_u32 qw_X_next(s, p, now, q)
+ *	the queue to serve, not empty; asked only while packets wait
+ *   struct qw_verdict qw_X_dequeue(s, p, now, q, k, queue)
+ *	the head of `queue` was taken off; after a drop the host asks
+ *	qw_X_next() again, or calls qw_X_idle() if nothing waits any more
+ *   void qw_X_idle(s, p, now)
+ * `q` is the whole buffer in these calls; its head_ns is that of `queue` in
+ * qw_X_dequeue() and qw_X_evicted(), and 0 elsewhere. Memory given to
+ * qw_X_init() is zeroed: it may be large, and untouched parts of it cost nothing.
  */
 #ifndef QW_H
 #define QW_H
@@ -81,6 +107,24 @@ static inline qw_u64 qw_div(qw_u64 a, qw_u64 b)
 #define QW_FOR(i, n) for ((i) = 0; (i) < (n); (i)++)
 #endif
 
+/* A buffer that several ports share, this one included. limit_bytes is 0 where
+ * the port has a buffer of its own; the rest then says nothing. */
+struct qw_pool {
+	qw_u64 bytes; /* bytes waiting at all of its ports */
+	qw_u64 limit_bytes; /* bytes it can hold */
+	qw_u64 thresholds_bytes; /* sum of the other ports' qw_X_threshold() */
+	qw_u32 ports; /* how many share it */
+	qw_u32 congested; /* of those, how many are near their threshold */
+};
+
+/* A function of one header that others call: a BPF function has five arguments
+ * at most and returns no structure, so that there it must be part of its caller. */
+#if defined(__bpf__)
+#define QW_SHARED static inline __attribute__((always_inline))
+#else
+#define QW_SHARED static inline
+#endif
+
 /* The queue as the host sees it. Both limits always hold; a limit of 0 means
  * "no such limit". The packet in transmission is not part of the queue. */
 struct qw_queue {
@@ -88,6 +132,10 @@ struct qw_queue {
 	qw_u64 limit_bytes; /* bytes the buffer can hold, 0: no byte limit */
 	qw_u32 packets; /* packets waiting */
 	qw_u32 limit_packets; /* packets the buffer can hold, 0: no packet limit */
+	/* When the packet now at the head was enqueued; 0: the queue is empty, or
+	 * the header does not say that it reads this. */
+	qw_u64 head_ns;
+	struct qw_pool pool;
 };
 
 /* ECN field of the IP header (RFC 3168 section 5). */
@@ -99,9 +147,18 @@ struct qw_queue {
 struct qw_packet {
 	qw_u64 enqueue_ns; /* when the host enqueued it; at X_enqueue: now */
 	qw_u32 bytes; /* length as the link counts it */
-	qw_u32 flow; /* flow hash */
+	qw_u32 flow; /* flow hash, all of its 32 bits well mixed */
 	qw_u32 ecn; /* QW_NOT_ECT .. QW_CE */
+	qw_u32 protocol; /* of the IP header: QW_TCP, QW_UDP; 0: not known */
 };
+
+#define QW_TCP 6u
+#define QW_UDP 17u
+
+/* Of qw_X_next() and qw_X_overflow(): no queue; and from the tail instead of
+ * the head. */
+#define QW_NONE 0xffffffffu
+#define QW_TAIL 0x80000000u
 
 /* A verdict is an action in the low byte and its reason above it. */
 #define QW_PASS 0u
@@ -148,7 +205,9 @@ static inline int qw_over_limit(const struct qw_queue *q,
 				const struct qw_packet *p)
 {
 	return (q->limit_packets && q->packets >= q->limit_packets) ||
-	       (q->limit_bytes && q->bytes + p->bytes > q->limit_bytes);
+	       (q->limit_bytes && q->bytes + p->bytes > q->limit_bytes) ||
+	       (q->pool.limit_bytes &&
+		q->pool.bytes + p->bytes > q->pool.limit_bytes);
 }
 
 #ifdef __cplusplus

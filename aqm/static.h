@@ -83,6 +83,10 @@ static inline void qw_static_idle(struct qw_static *s,
 	(void)now;
 }
 
+/* Parameters and variables as qw.h says. */
+#define QW_STATIC_PARAMS(P) P("threshold", threshold_bytes, 0, 0, 1ULL << 40)
+#define QW_STATIC_PROBES(V) V(s->threshold_bytes, 1)
+
 #ifdef __cplusplus
 }
 #endif

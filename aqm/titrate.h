@@ -528,7 +528,7 @@ static inline int qw_titrate_above(const struct qw_titrate *s,
 	return q->bytes + bytes > s->threshold_bytes;
 }
 
-static inline struct qw_verdict
+QW_SHARED struct qw_verdict
 qw_titrate_enqueue(struct qw_titrate *s, const struct qw_titrate_params *p,
 		   qw_u64 now, const struct qw_queue *q,
 		   const struct qw_packet *k, qw_u32 random)
@@ -549,7 +549,7 @@ qw_titrate_enqueue(struct qw_titrate *s, const struct qw_titrate_params *p,
 	return v;
 }
 
-static inline struct qw_verdict
+QW_SHARED struct qw_verdict
 qw_titrate_dequeue(struct qw_titrate *s, const struct qw_titrate_params *p,
 		   qw_u64 now, const struct qw_queue *q,
 		   const struct qw_packet *k)
@@ -573,6 +573,37 @@ static inline void qw_titrate_idle(struct qw_titrate *s,
 	if (p->rules == QW_TITRATE_PAPER)
 		qw_titrate_zero_begins(s, now);
 }
+
+/* Parameters and variables as qw.h says. */
+#define QW_TITRATE_PARAMS(P)                                            \
+	P("rules", rules, 0, 0, QW_TITRATE_ARTIFACT)                    \
+	P("strategy", strategy, 0, 0, QW_TITRATE_PI)                    \
+	P("window", window_ns, 0, QW_NS_PER_MS, 4 * QW_NS_PER_SEC)      \
+	P("threshold", threshold_bytes, 0, 0, QW_TITRATE_MAX_BYTES)     \
+	P("initial_delay", initial_ns, 0, 0, 10 * QW_NS_PER_SEC)        \
+	P("forget", forget, 0, 0, 1000)                                 \
+	P("mi_thresh", mi_thresh_bytes, 0, 0, QW_TITRATE_MAX_BYTES)     \
+	P("use_mi_thresh", mi_thresh, 0, 0, 1)                          \
+	P("min_threshold", min_bytes, 0, 0, 1ULL << 30)                 \
+	P("max_increase", max_increase, 0, 1, 1u << 20)                 \
+	P("eqlen", eqlen, 0, 0, QW_TITRATE_EQLEN_FILTERED)              \
+	P("sample_interval", sample_ns, 0, QW_NS_PER_US, QW_NS_PER_SEC) \
+	P("samples", samples, 0, 1, QW_TITRATE_MAX_SAMPLES)             \
+	P("ecn", ecn, 0, 0, 1)                                          \
+	P("mtu", mtu_bytes, 0, 64, 65536)                               \
+	P("c_inc", c_inc_q16, 16, 0, 16u << 16)                         \
+	P("c_dec", c_dec_q16, 16, 0, 1024u << 16)                       \
+	P("c_thresh", c_thresh_q16, 16, 0, 64u << 16)                   \
+	P("tolerance", tolerance_q16, 16, 0, 16u << 16)                 \
+	P("kp", kp_q16, 16, 0, 16u << 16)                               \
+	P("ki", ki_q16, 16, 0, 16u << 16)
+#define QW_TITRATE_PROBES(V)                                     \
+	V(s->threshold_bytes, 1)                                 \
+	V(s->mi_thresh_bytes, 1)                                 \
+	V(s->sampled ? qw_div(s->sample_sum, s->sampled) : 0, 1) \
+	V(s->minq_bytes, 1)                                      \
+	V(s->zero_ns, QW_NS_PER_MS)                              \
+	V(s->intervals, 1)
 
 #ifdef __cplusplus
 }

@@ -12,43 +12,55 @@ struct call {
 	struct qw_queue queue;
 	struct qw_packet packet;
 	qw_u32 random;
+	qw_u32 index; /* of a scheduler's queue */
 };
 
-#define FUNCTIONS(X)                                                           \
-	void bpf_##X##_init(struct qw_##X *s, const struct qw_##X##_params *p, \
+#define INIT(x)                                                                \
+	void bpf_##x##_init(struct qw_##x *s, const struct qw_##x##_params *p, \
 			    qw_u64 now);                                       \
-	void bpf_##X##_init(struct qw_##X *s, const struct qw_##X##_params *p, \
+	void bpf_##x##_init(struct qw_##x *s, const struct qw_##x##_params *p, \
 			    qw_u64 now)                                        \
 	{                                                                      \
-		qw_##X##_init(s, p, now);                                      \
-	}                                                                      \
-	qw_u32 bpf_##X##_enqueue(struct qw_##X *s,                             \
-				 const struct qw_##X##_params *p,              \
-				 const struct call *c);                        \
-	qw_u32 bpf_##X##_enqueue(struct qw_##X *s,                             \
-				 const struct qw_##X##_params *p,              \
-				 const struct call *c)                         \
-	{                                                                      \
-		return qw_##X##_enqueue(s, p, c->now, &c->queue, &c->packet,   \
-					c->random)                             \
-			.action;                                               \
-	}                                                                      \
-	qw_u32 bpf_##X##_dequeue(struct qw_##X *s,                             \
-				 const struct qw_##X##_params *p,              \
-				 const struct call *c);                        \
-	qw_u32 bpf_##X##_dequeue(struct qw_##X *s,                             \
-				 const struct qw_##X##_params *p,              \
-				 const struct call *c)                         \
-	{                                                                      \
-		return qw_##X##_dequeue(s, p, c->now, &c->queue, &c->packet)   \
-			.action;                                               \
-	}                                                                      \
-	void bpf_##X##_idle(struct qw_##X *s, const struct qw_##X##_params *p, \
-			    qw_u64 now);                                       \
-	void bpf_##X##_idle(struct qw_##X *s, const struct qw_##X##_params *p, \
-			    qw_u64 now)                                        \
-	{                                                                      \
-		qw_##X##_idle(s, p, now);                                      \
+		qw_##x##_init(s, p, now);                                      \
+	}
+#define CALL(x, what, result, expression)                        \
+	result bpf_##x##_##what(struct qw_##x *s,                \
+				const struct qw_##x##_params *p, \
+				struct call *c);                 \
+	result bpf_##x##_##what(struct qw_##x *s,                \
+				const struct qw_##x##_params *p, \
+				struct call *c)                  \
+	{                                                        \
+		expression;                                      \
 	}
 
-QW_DISCIPLINES(FUNCTIONS)
+#define DISCIPLINE(x, X)                                                  \
+	INIT(x)                                                           \
+	CALL(x, idle, void, qw_##x##_idle(s, p, c->now))                  \
+	CALL(x, enqueue, qw_u32,                                          \
+	     return qw_##x##_enqueue(s, p, c->now, &c->queue, &c->packet, \
+				     c->random)                           \
+		     .action)                                             \
+	CALL(x, dequeue, qw_u32,                                          \
+	     return qw_##x##_dequeue(s, p, c->now, &c->queue, &c->packet) \
+		     .action)
+
+#define SCHEDULER(x, X)                                                      \
+	INIT(x)                                                              \
+	CALL(x, idle, void, qw_##x##_idle(s, p, c->now))                     \
+	CALL(x, enqueue, qw_u32,                                             \
+	     return qw_##x##_enqueue(s, p, c->now, &c->queue, &c->packet,    \
+				     c->random, &c->index)                   \
+		     .action)                                                \
+	CALL(x, dequeue, qw_u32,                                             \
+	     return qw_##x##_dequeue(s, p, c->now, &c->queue, &c->packet,    \
+				     c->index)                               \
+		     .action)                                                \
+	CALL(x, next, qw_u32, return qw_##x##_next(s, p, c->now, &c->queue)) \
+	CALL(x, overflow, qw_u32,                                            \
+	     return qw_##x##_overflow(s, p, c->now, &c->queue))              \
+	CALL(x, evicted, void,                                               \
+	     qw_##x##_evicted(s, p, c->now, &c->queue, &c->packet, c->index))
+
+QW_DISCIPLINES(DISCIPLINE)
+QW_SCHEDULERS(SCHEDULER)

@@ -105,7 +105,7 @@ bpf() {
 
 lint() {
     need gcc g++ "$clang" "clang-format-$version" "llvm-nm-$version" "llvm-objdump-$version" "llvm-readelf-$version"
-    "clang-format-$version" --dry-run --Werror aqm/*.h aqm/tests/*.c crates/aqm/src/*.c
+    "clang-format-$version" --dry-run --Werror aqm/*.h aqm/tests/*.[ch] crates/aqm/src/*.c
     warnings
     kernel
     names

@@ -11,6 +11,11 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* Queues of the hashed schedulers: few, so that they fill. */
+#define QUEUES_MOST 64u
+#define QW_FQ_CODEL_QUEUES QUEUES_MOST
 
 #include "all.h"
 
@@ -22,6 +27,8 @@
 			abort();                                         \
 		}                                                        \
 	} while (0)
+
+#include "invariants.h"
 
 struct input {
 	const unsigned char *at, *end;
@@ -50,184 +57,154 @@ static qw_u32 number32(struct input *in, qw_u32 min, qw_u32 max)
 	return (qw_u32)number(in, min, max);
 }
 
-/* ---- each discipline's parameters, and what must always hold ---- */
-
-static void fill_droptail(struct qw_droptail_params *p, struct input *in)
-{
-	(void)in;
-	p->unused = 0;
-}
-
-static void check_droptail(const struct qw_droptail *s)
-{
-	(void)s;
-}
-
-static void fill_static(struct qw_static_params *p, struct input *in)
-{
-	p->threshold_bytes = number(in, 0, 1ULL << 40);
-}
-
-static void check_static(const struct qw_static *s)
-{
-	(void)s;
-}
-
-static void fill_codel(struct qw_codel_params *p, struct input *in)
-{
-	p->target_ns = number(in, 0, 10 * QW_NS_PER_SEC);
-	p->interval_ns = number(in, 1, 60 * QW_NS_PER_SEC);
-	p->ce_threshold_ns = number(in, 0, 10 * QW_NS_PER_SEC);
-	p->mtu_bytes = number32(in, 0, 65535);
-	p->ecn = number32(in, 0, 1);
-}
-
-static void check_codel(const struct qw_codel *s)
-{
-	CHECK(s->dropping <= 1);
-	CHECK(s->after_drop <= QW_CODEL_REPEATED);
-	CHECK(s->rec_inv_sqrt_q16 <= 0xffff);
-	/* The law must stay near 1 / sqrt(count), or drops come all at once. */
-	CHECK(!s->dropping || (s->count >= 1 && s->rec_inv_sqrt_q16 >= 1));
-}
-
-static void fill_pie(struct qw_pie_params *p, struct input *in)
-{
-	p->target_ns = number(in, 0, 10 * QW_NS_PER_SEC);
-	p->tupdate_ns = number(in, 1, QW_NS_PER_SEC);
-	p->alpha_q32 = number(in, 0, 2ULL << 32);
-	p->beta_q32 = number(in, 0, 2ULL << 32);
-	p->max_burst_ns = number(in, 0, 10 * QW_NS_PER_SEC);
-	p->ecn_threshold_q32 = number(in, 0, 1ULL << 32);
-	p->mtu_bytes = number32(in, 0, 65535);
-	p->ecn = number32(in, 0, 1);
-	p->bytemode = number32(in, 0, 1);
-	p->rate_estimator = number32(in, 0, 1);
-}
-
-static void check_pie(const struct qw_pie *s)
-{
-	CHECK(s->prob_q56 <= QW_PIE_ONE_Q56);
-	CHECK(s->accu_q56 <= 10 * QW_PIE_ONE_Q56);
-	CHECK(s->burst_ns <= 10 * QW_NS_PER_SEC);
-}
-
-static void fill_titrate(struct qw_titrate_params *p, struct input *in)
-{
-	p->window_ns = number(in, QW_NS_PER_MS, 4 * QW_NS_PER_SEC);
-	p->sample_ns = number(in, QW_NS_PER_US, QW_NS_PER_SEC);
-	p->threshold_bytes = number(in, 0, QW_TITRATE_MAX_BYTES);
-	p->mi_thresh_bytes = number(in, 0, QW_TITRATE_MAX_BYTES);
-	p->initial_ns = number(in, 0, 10 * QW_NS_PER_SEC);
-	p->min_bytes = number(in, 0, 1ULL << 30);
-	p->rules = number32(in, 0, QW_TITRATE_ARTIFACT);
-	p->strategy = number32(in, 0, QW_TITRATE_PI);
-	p->mi_thresh = number32(in, 0, 1);
-	p->eqlen = number32(in, 0, QW_TITRATE_EQLEN_FILTERED);
-	p->samples = number32(in, 1, QW_TITRATE_MAX_SAMPLES);
-	p->tolerance_q16 = number32(in, 0, 16u << 16);
-	p->c_inc_q16 = number32(in, 0, 16u << 16);
-	p->c_dec_q16 = number32(in, 0, 1024u << 16);
-	p->c_thresh_q16 = number32(in, 0, 64u << 16);
-	p->max_increase = number32(in, 1, 1u << 20);
-	p->forget = number32(in, 0, 1000);
-	p->kp_q16 = number32(in, 0, 16u << 16);
-	p->ki_q16 = number32(in, 0, 16u << 16);
-	p->mtu_bytes = number32(in, 64, 65536);
-	p->ecn = number32(in, 0, 1);
-}
-
-static void check_titrate(const struct qw_titrate *s)
-{
-	CHECK(s->threshold_bytes <= QW_TITRATE_MAX_BYTES);
-	CHECK(s->intervals <= 2);
-	CHECK(s->sampled <= QW_TITRATE_MAX_SAMPLES && s->kept <= s->sampled);
-}
-
 /* ---- one face for all ---- */
 
-#define KIND(X) KIND_##X,
-enum { QW_DISCIPLINES(KIND) KINDS };
+#define QW_ALL(X) QW_DISCIPLINES(X) QW_SCHEDULERS(X)
+
+#define KIND(x, X) KIND_##X,
+enum { QW_ALL(KIND) KINDS };
 
 struct instance {
 	unsigned kind;
-#define MEMBERS(X)                         \
-	struct qw_##X##_params X##_params; \
-	struct qw_##X X##_state;
-	QW_DISCIPLINES(MEMBERS)
+	unsigned queues; /* that the host must hold; 0: no scheduler */
+#define MEMBERS(x, X)                      \
+	struct qw_##x##_params x##_params; \
+	struct qw_##x x##_state;
+	QW_ALL(MEMBERS)
 };
 
 static void init(struct instance *d, struct input *in, qw_u64 now)
 {
+	d->queues = 0;
 	switch (d->kind) {
-#define INIT(X)                                                    \
-	case KIND_##X:                                             \
-		fill_##X(&d->X##_params, in);                      \
-		qw_##X##_init(&d->X##_state, &d->X##_params, now); \
+#define QUEUES(x, X)                                            \
+	case KIND_##X:                                          \
+		d->queues = QW_##X##_QUEUES;                    \
+		memset(&d->x##_state, 0, sizeof(d->x##_state)); \
 		break;
-		QW_DISCIPLINES(INIT)
+		QW_SCHEDULERS(QUEUES)
+	}
+	switch (d->kind) {
+#define PARAM(name, field, shift, least, most) \
+	p->field = (__typeof__(p->field))number(in, least, most);
+#define INIT(x, X)                                                           \
+	case KIND_##X: {                                                     \
+		struct qw_##x##_params *p = &d->x##_params;                  \
+		QW_##X##_PARAMS(PARAM) qw_##x##_init(&d->x##_state, p, now); \
+		break;                                                       \
+	}
+		QW_ALL(INIT)
 	}
 }
 
 static void check_state(const struct instance *d)
 {
 	switch (d->kind) {
-#define STATE(X)                          \
+#define STATE(x, X)                       \
 	case KIND_##X:                    \
-		check_##X(&d->X##_state); \
+		check_##x(&d->x##_state); \
 		break;
-		QW_DISCIPLINES(STATE)
+		QW_ALL(STATE)
 	}
 }
 
 static struct qw_verdict enqueue(struct instance *d, qw_u64 now,
 				 const struct qw_queue *q,
-				 const struct qw_packet *k, qw_u32 random)
+				 const struct qw_packet *k, qw_u32 random,
+				 qw_u32 *queue)
 {
 	switch (d->kind) {
-#define ENQUEUE(X)                                                             \
+#define ENQUEUE(x, X)                                                          \
 	case KIND_##X:                                                         \
-		return qw_##X##_enqueue(&d->X##_state, &d->X##_params, now, q, \
+		return qw_##x##_enqueue(&d->x##_state, &d->x##_params, now, q, \
 					k, random);
 		QW_DISCIPLINES(ENQUEUE)
+#define ENQUEUE_TO(x, X)                                                       \
+	case KIND_##X:                                                         \
+		return qw_##x##_enqueue(&d->x##_state, &d->x##_params, now, q, \
+					k, random, queue);
+		QW_SCHEDULERS(ENQUEUE_TO)
 	}
 	return qw_pass();
 }
 
 static struct qw_verdict dequeue(struct instance *d, qw_u64 now,
 				 const struct qw_queue *q,
-				 const struct qw_packet *k)
+				 const struct qw_packet *k, qw_u32 queue)
 {
 	switch (d->kind) {
-#define DEQUEUE(X)                                                             \
+#define DEQUEUE(x, X)                                                          \
 	case KIND_##X:                                                         \
-		return qw_##X##_dequeue(&d->X##_state, &d->X##_params, now, q, \
+		return qw_##x##_dequeue(&d->x##_state, &d->x##_params, now, q, \
 					k);
 		QW_DISCIPLINES(DEQUEUE)
+#define DEQUEUE_FROM(x, X)                                                     \
+	case KIND_##X:                                                         \
+		return qw_##x##_dequeue(&d->x##_state, &d->x##_params, now, q, \
+					k, queue);
+		QW_SCHEDULERS(DEQUEUE_FROM)
 	}
 	return qw_pass();
+}
+
+static qw_u32 next(struct instance *d, qw_u64 now, const struct qw_queue *q)
+{
+	switch (d->kind) {
+#define NEXT(x, X)     \
+	case KIND_##X: \
+		return qw_##x##_next(&d->x##_state, &d->x##_params, now, q);
+		QW_SCHEDULERS(NEXT)
+	}
+	return 0;
+}
+
+static qw_u32 overflow(struct instance *d, qw_u64 now, const struct qw_queue *q)
+{
+	switch (d->kind) {
+#define OVERFLOW(x, X) \
+	case KIND_##X: \
+		return qw_##x##_overflow(&d->x##_state, &d->x##_params, now, q);
+		QW_SCHEDULERS(OVERFLOW)
+	}
+	return QW_NONE;
+}
+
+static void evicted(struct instance *d, qw_u64 now, const struct qw_queue *q,
+		    const struct qw_packet *k, qw_u32 queue)
+{
+	switch (d->kind) {
+#define EVICTED(x, X)                                                      \
+	case KIND_##X:                                                     \
+		qw_##x##_evicted(&d->x##_state, &d->x##_params, now, q, k, \
+				 queue);                                   \
+		break;
+		QW_SCHEDULERS(EVICTED)
+	}
 }
 
 static void idle(struct instance *d, qw_u64 now)
 {
 	switch (d->kind) {
-#define IDLE(X)                                                    \
+#define IDLE(x, X)                                                 \
 	case KIND_##X:                                             \
-		qw_##X##_idle(&d->X##_state, &d->X##_params, now); \
+		qw_##x##_idle(&d->x##_state, &d->x##_params, now); \
 		break;
-		QW_DISCIPLINES(IDLE)
+		QW_ALL(IDLE)
 	}
 }
 
 /* ---- the host ---- */
 
 #define SLOTS 1024u
+#define NO_SLOT SLOTS
 
 struct host {
 	struct instance d;
 	struct qw_queue q;
 	struct qw_packet slot[SLOTS];
-	unsigned head;
+	unsigned after[SLOTS], before[SLOTS]; /* in its queue; or free */
+	unsigned head[QUEUES_MOST], tail[QUEUES_MOST];
+	unsigned free;
 	qw_u64 now;
 	qw_u64 offered, dropped, sent; /* packets */
 };
@@ -240,24 +217,80 @@ static void check_verdict(struct qw_verdict v, const struct qw_packet *k)
 	CHECK(v.action != QW_MARK || k->ecn != QW_NOT_ECT);
 }
 
+static void append(struct host *h, unsigned queue, struct qw_packet k)
+{
+	unsigned i = h->free;
+
+	h->free = h->after[i];
+	h->slot[i] = k;
+	h->before[i] = h->tail[queue];
+	h->after[i] = NO_SLOT;
+	if (h->tail[queue] == NO_SLOT)
+		h->head[queue] = i;
+	else
+		h->after[h->tail[queue]] = i;
+	h->tail[queue] = i;
+	h->q.packets++;
+	h->q.bytes += k.bytes;
+}
+
+/* Take a packet off a queue; q->head_ns is then that of the new head. */
+static struct qw_packet take(struct host *h, unsigned queue, int from_tail)
+{
+	unsigned i = from_tail ? h->tail[queue] : h->head[queue];
+
+	CHECK(i != NO_SLOT);
+	if (h->before[i] == NO_SLOT)
+		h->head[queue] = h->after[i];
+	else
+		h->after[h->before[i]] = h->after[i];
+	if (h->after[i] == NO_SLOT)
+		h->tail[queue] = h->before[i];
+	else
+		h->before[h->after[i]] = h->before[i];
+	h->after[i] = h->free;
+	h->free = i;
+	h->q.packets--;
+	h->q.bytes -= h->slot[i].bytes;
+	h->q.head_ns = h->head[queue] == NO_SLOT ?
+			       0 :
+			       h->slot[h->head[queue]].enqueue_ns;
+	return h->slot[i];
+}
+
+/* Only a queue manager of one queue knows its head at an arrival. */
+static void see_head(struct host *h)
+{
+	h->q.head_ns = h->d.queues || !h->q.packets ?
+			       0 :
+			       h->slot[h->head[0]].enqueue_ns;
+}
+
 static void arrive(struct host *h, struct input *in)
 {
 	qw_u64 shape = byte(in);
 	struct qw_packet k;
 	struct qw_verdict v;
+	qw_u32 queue = 0, out;
 	int over;
 
 	k.enqueue_ns = h->now;
 	k.bytes = shape & 4 ? 1500u : number32(in, 1, 65535);
-	k.flow = 0;
+	/* A few flows, far apart. */
+	k.flow = (qw_u32)(shape >> 3 & 7) * 0x9e3779b9u;
 	k.ecn = (qw_u32)shape & 3;
+	k.protocol = shape & 0x40 ? QW_UDP : QW_TCP;
 	if (h->q.packets == SLOTS)
 		return;
+	see_head(h);
 	over = qw_over_limit(&h->q, &k);
-	v = enqueue(&h->d, h->now, &h->q, &k, number32(in, 0, 0xffffffffu));
+	v = enqueue(&h->d, h->now, &h->q, &k, number32(in, 0, 0xffffffffu),
+		    &queue);
 	check_verdict(v, &k);
-	CHECK((v.reason == QW_REASON_LIMIT) == over);
-	CHECK(!over || v.action == QW_DROP);
+	if (!h->d.queues) {
+		CHECK((v.reason == QW_REASON_LIMIT) == over);
+		CHECK(!over || v.action == QW_DROP);
+	}
 	h->offered++;
 	if (v.action == QW_DROP) {
 		h->dropped++;
@@ -265,20 +298,33 @@ static void arrive(struct host *h, struct input *in)
 	}
 	if (v.action == QW_MARK)
 		k.ecn = QW_CE;
-	h->slot[(h->head + h->q.packets++) % SLOTS] = k;
-	h->q.bytes += k.bytes;
+	CHECK(queue < (h->d.queues ? h->d.queues : 1));
+	append(h, queue, k);
+	while (h->q.head_ns = 0,
+	       (out = overflow(&h->d, h->now, &h->q)) != QW_NONE) {
+		queue = out & ~QW_TAIL;
+		CHECK(queue < h->d.queues);
+		k = take(h, queue, (out & QW_TAIL) != 0);
+		evicted(&h->d, h->now, &h->q, &k, queue);
+		h->dropped++;
+	}
+	/* What a scheduler lets in it makes room for. */
+	CHECK(!h->q.limit_packets || h->q.packets <= h->q.limit_packets);
+	CHECK(!h->q.limit_bytes || h->q.bytes <= h->q.limit_bytes);
 }
 
 static void transmit(struct host *h)
 {
 	while (h->q.packets) {
-		struct qw_packet k = h->slot[h->head];
+		struct qw_packet k;
 		struct qw_verdict v;
+		qw_u32 queue;
 
-		h->head = (h->head + 1) % SLOTS;
-		h->q.packets--;
-		h->q.bytes -= k.bytes;
-		v = dequeue(&h->d, h->now, &h->q, &k);
+		h->q.head_ns = 0;
+		queue = next(&h->d, h->now, &h->q);
+		CHECK(queue < (h->d.queues ? h->d.queues : 1));
+		k = take(h, queue, 0);
+		v = dequeue(&h->d, h->now, &h->q, &k, queue);
 		check_verdict(v, &k);
 		CHECK(v.reason != QW_REASON_LIMIT);
 		if (v.action != QW_DROP) {
@@ -299,17 +345,25 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	static struct host host;
 	struct host *h = &host;
 	struct input in;
+	unsigned i;
 
 	in.at = data;
 	in.end = data + size;
 	h->d.kind = (unsigned)byte(&in) % KINDS;
 	h->now = number(&in, 0, 1ULL << 60);
 	init(&h->d, &in, h->now);
+	CHECK(h->d.queues <= QUEUES_MOST);
 	h->q.bytes = 0;
 	h->q.packets = 0;
 	h->q.limit_bytes = number(&in, 0, 1ULL << 40);
 	h->q.limit_packets = number32(&in, 0, SLOTS);
-	h->head = 0;
+	h->free = 0;
+	for (i = 0; i < SLOTS; i++)
+		h->after[i] = i + 1;
+	for (i = 0; i < QUEUES_MOST; i++) {
+		h->head[i] = NO_SLOT;
+		h->tail[i] = NO_SLOT;
+	}
 	h->offered = h->dropped = h->sent = 0;
 
 	while (in.at < in.end) {

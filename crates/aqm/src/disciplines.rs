@@ -4,10 +4,11 @@
 
 mod codel;
 mod droptail;
+mod fq_codel;
 mod pie;
 mod static_threshold;
 mod titrate;
 
 /// Every discipline, the simplest first: the order of lists and tables.
-pub(crate) static ALL: [crate::Info; 5] =
-    [droptail::INFO, static_threshold::INFO, codel::INFO, pie::INFO, titrate::INFO];
+pub(crate) static ALL: [crate::Info; 6] =
+    [droptail::INFO, static_threshold::INFO, codel::INFO, pie::INFO, titrate::INFO, fq_codel::INFO];

@@ -15,8 +15,8 @@
 //! assert_eq!(codel.enqueue(0, &queue, &packet, 0).action, Action::Pass);
 //! ```
 //!
-//! A new discipline is a header in `aqm/` and its line in `aqm/all.h`, two short
-//! functions in `shim.c`, and a file in `disciplines/` with its registry entry.
+//! A new discipline is a header in `aqm/` and its line in `aqm/all.h`, and a file in
+//! `disciplines/` with its registry entry.
 
 mod disciplines;
 mod params;
@@ -35,6 +35,22 @@ pub fn find(name: &str) -> Option<&'static Info> {
     registry().iter().find(|info| info.name == name)
 }
 
+/// A buffer that several ports share, as one of them sees it. See `struct qw_pool`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pool {
+    /// Bytes waiting at all of its ports.
+    pub bytes: u64,
+    /// Bytes it can hold; 0: the port has a buffer of its own.
+    pub limit_bytes: u64,
+    /// Sum of the other ports' [`Discipline::threshold`].
+    pub thresholds_bytes: u64,
+    /// How many ports share it.
+    pub ports: u32,
+    /// Of those, how many are near their threshold.
+    pub congested: u32,
+}
+
 /// The queue as a host shows it to a discipline. See `struct qw_queue`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -47,6 +63,10 @@ pub struct Queue {
     pub packets: u32,
     /// Packets the buffer can hold; 0 means no packet limit.
     pub limit_packets: u32,
+    /// When the packet now at the head was enqueued (ns); 0: none, or not [`Info::needs_head`].
+    pub head_ns: u64,
+    /// The buffer it shares with other ports.
+    pub pool: Pool,
 }
 
 /// A packet as a host shows it to a discipline. See `struct qw_packet`.
@@ -57,11 +77,31 @@ pub struct Packet {
     pub enqueue_ns: u64,
     /// Length as the link counts it (bytes).
     pub bytes: u32,
-    /// Flow hash.
+    /// Flow hash, all of its bits well mixed.
     pub flow: u32,
     /// ECN field: 0 not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
     pub ecn: u32,
+    /// Of the IP header: [`TCP`], [`UDP`]; 0: not known.
+    pub protocol: u32,
 }
+
+/// IP's number of TCP.
+pub const TCP: u32 = 6;
+/// IP's number of UDP.
+pub const UDP: u32 = 17;
+
+/// A packet that a scheduler wants off a queue: see [`Discipline::overflow`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Eviction {
+    /// From which queue.
+    pub queue: u32,
+    /// The last packet instead of the first.
+    pub tail: bool,
+}
+
+/// `QW_NONE` and `QW_TAIL`.
+const NONE: u32 = u32::MAX;
+const TAIL: u32 = 1 << 31;
 
 /// What a discipline decides about a packet.
 #[repr(u32)]
@@ -109,12 +149,24 @@ pub struct Verdict {
 // bytes, aligned to 8, zeroed before `qw_shim_create`.
 unsafe extern "C" {
     safe fn qw_shim_size(kind: c_int) -> usize;
+    safe fn qw_shim_queues(kind: c_int) -> u32;
     fn qw_shim_find(name: *const c_char) -> c_int;
     fn qw_shim_create(block: *mut u64, kind: c_int);
     fn qw_shim_set(block: *mut u64, name: *const c_char, value: u64) -> c_int;
     fn qw_shim_init(block: *mut u64, now: u64);
-    fn qw_shim_enqueue(block: *mut u64, now: u64, queue: &Queue, packet: &Packet, random: u32) -> Verdict;
-    fn qw_shim_dequeue(block: *mut u64, now: u64, queue: &Queue, packet: &Packet) -> Verdict;
+    fn qw_shim_enqueue(
+        block: *mut u64,
+        now: u64,
+        queue: &Queue,
+        packet: &Packet,
+        random: u32,
+        index: &mut u32,
+    ) -> Verdict;
+    fn qw_shim_dequeue(block: *mut u64, now: u64, queue: &Queue, packet: &Packet, index: u32) -> Verdict;
+    fn qw_shim_next(block: *mut u64, now: u64, queue: &Queue) -> u32;
+    fn qw_shim_overflow(block: *mut u64, now: u64, queue: &Queue) -> u32;
+    fn qw_shim_evicted(block: *mut u64, now: u64, queue: &Queue, packet: &Packet, index: u32);
+    fn qw_shim_threshold(block: *const u64) -> u64;
     fn qw_shim_idle(block: *mut u64, now: u64);
     fn qw_shim_probe(block: *const u64, i: usize) -> f64;
 }
@@ -126,6 +178,7 @@ unsafe extern "C" {
 #[derive(Debug, Clone)]
 pub struct Discipline {
     info: &'static Info,
+    queues: u32,
     /// The C side's instance; written by it alone.
     block: Box<[u64]>,
 }
@@ -133,28 +186,42 @@ pub struct Discipline {
 impl Discipline {
     /// An instance whose clock starts at 0.
     pub fn new(spec: &Spec) -> Self {
-        // Both panics below mean that the registry and `shim.c` disagree: a
-        // mistake in this crate, which its tests rule out.
+        // The panics below mean that the registry and the headers disagree: a mistake
+        // in this crate, which its tests rule out.
         let c = |name: &str| CString::new(name).expect("names have no NUL");
-        let kind = find_kind(&c(spec.info.name));
-        assert!(kind >= 0, "shim.c lacks discipline {}", spec.info.name);
+        let kind = find_kind(&c(&spec.info.name.replace('-', "_")));
+        assert!(kind >= 0, "aqm/all.h lacks discipline {}", spec.info.name);
+        // Zeroed by the system: what a scheduler does not touch costs nothing.
         let mut block = vec![0u64; qw_shim_size(kind).div_ceil(8)].into_boxed_slice();
         // SAFETY: the block is zeroed, aligned and of the size that C asked for.
         unsafe { qw_shim_create(block.as_mut_ptr(), kind) };
         for (param, value) in spec.iter() {
             // SAFETY: a created block and a C string.
-            let known =
-                unsafe { qw_shim_set(block.as_mut_ptr(), c(param.name).as_ptr(), param.encode(value)) };
-            assert!(known == 1, "shim.c lacks {}.{}", spec.info.name, param.name);
+            let set = unsafe { qw_shim_set(block.as_mut_ptr(), c(param.name).as_ptr(), param.encode(value)) };
+            assert!(set != 0, "the header lacks {}.{}", spec.info.name, param.name);
+            assert!(set > 0, "the header refuses {}.{} = {value}", spec.info.name, param.name);
         }
         // SAFETY: a created block.
         unsafe { qw_shim_init(block.as_mut_ptr(), 0) };
-        Discipline { info: spec.info, block }
+        Discipline { info: spec.info, queues: qw_shim_queues(kind), block }
+    }
+
+    /// [`Discipline::queues`] of any instance.
+    pub fn queues_of(info: &Info) -> u32 {
+        let name = CString::new(info.name.replace('-', "_")).unwrap_or_default();
+        qw_shim_queues(find_kind(&name))
     }
 
     /// Which discipline it is.
     pub fn info(&self) -> &'static Info {
         self.info
+    }
+
+    /// How many first-in-first-out queues the host is to hold for it, if it is a scheduler
+    /// (one that chooses between several); 0: it is none, and there is one queue.
+    #[inline]
+    pub fn queues(&self) -> u32 {
+        self.queues
     }
 
     /// A packet arrives at `now` (ns). `queue` is as it stands before the packet is
@@ -164,8 +231,18 @@ impl Discipline {
     /// On [`Action::Mark`] set CE and queue it; on [`Action::Drop`] discard it.
     #[inline]
     pub fn enqueue(&mut self, now: u64, queue: &Queue, packet: &Packet, random: u32) -> Verdict {
+        self.enqueue_to(now, queue, packet, random).0
+    }
+
+    /// [`Discipline::enqueue`] for a scheduler too: also says which queue the packet joins.
+    /// After one that joined, see to [`Discipline::overflow`].
+    #[inline]
+    pub fn enqueue_to(&mut self, now: u64, queue: &Queue, packet: &Packet, random: u32) -> (Verdict, u32) {
+        let mut index = 0;
         // SAFETY: `block` is an initialised instance; C keeps no reference.
-        unsafe { qw_shim_enqueue(self.block.as_mut_ptr(), now, queue, packet, random) }
+        let verdict =
+            unsafe { qw_shim_enqueue(self.block.as_mut_ptr(), now, queue, packet, random, &mut index) };
+        (verdict, index)
     }
 
     /// `packet` has left the head of the queue at `now` (ns) to be sent. `queue` is as
@@ -175,15 +252,55 @@ impl Discipline {
     /// with [`Discipline::idle`] if there is none.
     #[inline]
     pub fn dequeue(&mut self, now: u64, queue: &Queue, packet: &Packet) -> Verdict {
-        // SAFETY: as in `enqueue`.
-        unsafe { qw_shim_dequeue(self.block.as_mut_ptr(), now, queue, packet) }
+        self.dequeue_from(now, queue, packet, 0)
+    }
+
+    /// [`Discipline::dequeue`] from one of a scheduler's queues, the one that
+    /// [`Discipline::next`] named.
+    #[inline]
+    pub fn dequeue_from(&mut self, now: u64, queue: &Queue, packet: &Packet, index: u32) -> Verdict {
+        // SAFETY: as in `enqueue_to`.
+        unsafe { qw_shim_dequeue(self.block.as_mut_ptr(), now, queue, packet, index) }
+    }
+
+    /// The queue that a scheduler wants served at `now` (ns), while packets wait. `None` with
+    /// packets waiting would be a mistake of the scheduler's.
+    #[inline]
+    pub fn next(&mut self, now: u64, queue: &Queue) -> Option<u32> {
+        // SAFETY: as in `enqueue_to`.
+        let index = unsafe { qw_shim_next(self.block.as_mut_ptr(), now, queue) };
+        (index != NONE).then_some(index)
+    }
+
+    /// A packet that a scheduler wants off a queue, as the buffer holds more than it may. To be
+    /// asked after each enqueue, and again after [`Discipline::evicted`], until `None`.
+    #[inline]
+    pub fn overflow(&mut self, now: u64, queue: &Queue) -> Option<Eviction> {
+        // SAFETY: as in `enqueue_to`.
+        let index = unsafe { qw_shim_overflow(self.block.as_mut_ptr(), now, queue) };
+        (index != NONE).then_some(Eviction { queue: index & !TAIL, tail: index & TAIL != 0 })
+    }
+
+    /// `packet` is off the queue that [`Discipline::overflow`] named.
+    #[inline]
+    pub fn evicted(&mut self, now: u64, queue: &Queue, packet: &Packet, index: u32) {
+        // SAFETY: as in `enqueue_to`.
+        unsafe { qw_shim_evicted(self.block.as_mut_ptr(), now, queue, packet, index) }
+    }
+
+    /// The threshold in force (bytes), of disciplines that keep a queue below one; else 0. Ports
+    /// that share a buffer show it to one another: [`Pool::thresholds_bytes`].
+    #[inline]
+    pub fn threshold(&self) -> u64 {
+        // SAFETY: `block` is an initialised instance, only read.
+        unsafe { qw_shim_threshold(self.block.as_ptr()) }
     }
 
     /// The link could send at `now` (ns) and found the queue empty. To be called once
     /// each time that happens.
     #[inline]
     pub fn idle(&mut self, now: u64) {
-        // SAFETY: as in `enqueue`.
+        // SAFETY: as in `enqueue_to`.
         unsafe { qw_shim_idle(self.block.as_mut_ptr(), now) }
     }
 

@@ -26,9 +26,33 @@ pub struct Info {
     pub probes: &'static [Probe],
     /// Does it read the random number that [`crate::Discipline::enqueue`] is given?
     pub needs_random: bool,
+    /// Does it read [`crate::Queue::head_ns`]?
+    pub needs_head: bool,
+    /// The queues that are measured apart, in the order of the scheduler's own numbers from
+    /// 0 on; none: all alike (hashed flows), or there is only one.
+    pub queue_names: fn(&Spec) -> Vec<String>,
+}
+
+/// No queue is measured apart.
+fn no_queues(_: &Spec) -> Vec<String> {
+    Vec::new()
 }
 
 impl Info {
+    /// What most disciplines are: the rest of an entry in the registry.
+    pub(crate) const PLAIN: Info = Info {
+        name: "",
+        title: "",
+        about: "",
+        source: "",
+        explain: "",
+        params: &[],
+        probes: &[],
+        needs_random: false,
+        needs_head: false,
+        queue_names: no_queues,
+    };
+
     /// The parameter of this name.
     pub fn param(&self, name: &str) -> Option<&'static Param> {
         self.params.iter().find(|p| p.name == name)

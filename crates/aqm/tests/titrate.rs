@@ -47,7 +47,7 @@ impl Host {
     }
 
     fn arrive_as(&mut self, bytes: u64, ecn: u32) -> Verdict {
-        let packet = Packet { enqueue_ns: self.now, bytes: bytes as u32, flow: 1, ecn };
+        let packet = Packet { enqueue_ns: self.now, bytes: bytes as u32, flow: 1, ecn, ..Packet::default() };
         let verdict = self.discipline.enqueue(self.now, &self.queue, &packet, 0);
         if verdict.action != Action::Drop {
             self.queue.bytes += bytes;

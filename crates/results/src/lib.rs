@@ -146,6 +146,41 @@ pub struct Port {
     pub drops: BTreeMap<String, u64>,
     /// Marks by reason.
     pub marks: BTreeMap<String, u64>,
+    /// The queues of a scheduler that has few; empty for one queue and for queues by flow hash.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<Queue>,
+}
+
+/// Measures of one of a port's queues, after the warm-up. A packet that is dropped before it joins a
+/// queue counts for the one that refused it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Queue {
+    /// Name.
+    pub name: String,
+    /// Packets sent.
+    pub packets: u64,
+    /// Bits sent a second, as the link counts them.
+    #[serde(with = "measure")]
+    #[schemars(with = "Option<f64>")]
+    pub rate_bps: f64,
+    /// Time from enqueue to the start of transmission.
+    pub sojourn_ms: Sojourn,
+    /// Time-averaged and largest number of packets waiting.
+    pub backlog_packets: Backlog,
+    /// Time-averaged and largest number of bytes waiting.
+    pub backlog_bytes: Backlog,
+    /// Dropped packets over arrived packets.
+    #[serde(with = "measure")]
+    #[schemars(with = "Option<f64>")]
+    pub drop_fraction: f64,
+    /// Marked packets over arrived packets.
+    #[serde(with = "measure")]
+    #[schemars(with = "Option<f64>")]
+    pub mark_fraction: f64,
+    /// Drops by reason.
+    pub drops: BTreeMap<String, u64>,
+    /// Marks by reason.
+    pub marks: BTreeMap<String, u64>,
 }
 
 /// Distribution of the per-packet sojourn time, milliseconds.

@@ -22,6 +22,8 @@ pub struct RunSpec {
     pub overhead_bytes: u32,
     /// Output ports; the flows' paths are indices into it.
     pub ports: Vec<PortSpec>,
+    /// The buffer that ports with [`PortSpec::shared`] share, bytes as links count them; 0: none does.
+    pub shared_bytes: u64,
     /// Groups, in file order.
     pub groups: Vec<GroupSpec>,
     /// Flows, in group order.
@@ -54,6 +56,8 @@ pub struct PortSpec {
     pub limit_bytes: u64,
     /// Buffer, packets; 0: no packet limit.
     pub limit_packets: u32,
+    /// Its packets wait in the buffer that ports share.
+    pub shared: bool,
 }
 
 /// Rate of a link over time.

@@ -2,13 +2,14 @@
 //!
 //! [`run`] takes one concrete run and gives its results. The same run gives the
 //! same results on any machine. The way of a packet: `sender` → access link
-//! (`flow`) → `port` (queue, discipline, `link`) → `receiver` → ACK → `sender`;
+//! (`flow`) → `port` (`queues`, discipline, `link`) → `receiver` → ACK → `sender`;
 //! `world` moves it on, `wheel` holds what is still to happen, `measure` watches.
 
 mod flow;
 mod link;
 mod measure;
 mod port;
+mod queues;
 mod receiver;
 mod scoreboard;
 mod sender;

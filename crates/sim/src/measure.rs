@@ -3,7 +3,6 @@
 use hdrhistogram::Histogram;
 use queuewright_aqm::{REASON_NAMES, REASONS, Reason};
 use queuewright_results as results;
-use queuewright_scenario::spec::PortSpec;
 use std::collections::BTreeMap;
 
 /// Counters and distributions of a port. Everything but the totals starts after the warm-up.
@@ -15,6 +14,8 @@ pub struct PortMeasure {
     /// Bytes whose transmission ended within the window.
     sent_bytes: u64,
     sent_packets: u64,
+    /// Bytes whose transmission began within the window.
+    started_bytes: u64,
     arrived: u64,
     drops: [u64; REASONS],
     marks: [u64; REASONS],
@@ -55,6 +56,7 @@ impl PortMeasure {
             sojourn_sum_ns: 0,
             sent_bytes: 0,
             sent_packets: 0,
+            started_bytes: 0,
             arrived: 0,
             drops: [0; REASONS],
             marks: [0; REASONS],
@@ -107,6 +109,7 @@ impl PortMeasure {
         self.total.sent_bytes += u64::from(bytes);
         if now >= self.warmup_ns {
             self.sent_packets += 1;
+            self.started_bytes += u64::from(bytes);
             self.sojourn_sum_ns += u128::from(sojourn_ns);
             self.sojourn.saturating_record(sojourn_ns);
         }
@@ -120,15 +123,13 @@ impl PortMeasure {
         }
     }
 
-    /// Closes the books at `end_ns`, with the backlog as it stands and the link's capacity in the window.
-    pub fn finish(
-        &mut self,
-        end_ns: u64,
-        bytes: u64,
-        packets: u32,
-        capacity: f64,
-        spec: &PortSpec,
-    ) -> results::Port {
+    /// Share of so many bytes of capacity that was used.
+    pub fn utilization(&self, capacity: f64) -> f64 {
+        if capacity > 0.0 { (self.sent_bytes as f64 / capacity).min(1.0) } else { f64::NAN }
+    }
+
+    /// Closes the books at `end_ns`, with the backlog as it stands.
+    pub fn finish(&mut self, end_ns: u64, bytes: u64, packets: u32, name: &str) -> results::Queue {
         self.backlog(end_ns, bytes, packets);
         let window = (end_ns - self.warmup_ns) as f64;
         let ms = |ns: u64| ns as f64 / 1e6;
@@ -147,10 +148,10 @@ impl PortMeasure {
                 .map(|(n, c)| (n.to_string(), *c))
                 .collect()
         };
-        results::Port {
-            name: spec.name.clone(),
-            utilization: if capacity > 0.0 { (self.sent_bytes as f64 / capacity).min(1.0) } else { f64::NAN },
+        results::Queue {
+            name: name.to_string(),
             packets: self.sent_packets,
+            rate_bps: self.started_bytes as f64 * 8e9 / window,
             sojourn_ms: results::Sojourn {
                 mean: if n == 0 { f64::NAN } else { self.sojourn_sum_ns as f64 / n as f64 / 1e6 },
                 std: if n == 0 { f64::NAN } else { self.sojourn.stdev() / 1e6 },

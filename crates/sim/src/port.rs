@@ -1,8 +1,10 @@
-//! An output port: a queue, its discipline, its link.
+//! An output port: a queue (or a scheduler's queues), its discipline, its link.
 
 use crate::link::{Link, OPPORTUNITY_BYTES};
 use crate::measure::PortMeasure;
-use queuewright_aqm::{Action, Discipline, Packet as PacketView, Queue, Spec};
+use crate::queues::{Named, Queues};
+use queuewright_aqm::{Action, Discipline, Packet as PacketView, Pool, Queue, Reason, Spec, TCP, UDP};
+use queuewright_results as results;
 use queuewright_scenario::spec::PortSpec;
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
@@ -46,18 +48,32 @@ pub struct Packet {
     pub hop: u8,
 }
 
+/// A bijection that mixes all bits (MurmurHash3's finaliser): no two flows have the same hash.
+#[inline]
+fn mix(mut x: u32) -> u32 {
+    x = (x ^ x >> 16).wrapping_mul(0x85eb_ca6b);
+    x = (x ^ x >> 13).wrapping_mul(0xc2b2_ae35);
+    x ^ x >> 16
+}
+
 /// When a link that stays down for good takes the next packet; apart from `u64::MAX`, an idle link's.
 const NEVER: u64 = u64::MAX - 1;
 
 /// An output port.
 #[derive(Debug)]
 pub struct Port {
+    /// The packets, of a discipline with one queue.
     ring: Vec<Packet>,
     head: usize,
+    /// The packets, of a scheduler.
+    queues: Option<Box<Queues>>,
     queue: Queue,
     discipline: Discipline,
     needs_random: bool,
+    needs_head: bool,
     random: Pcg32,
+    /// What makes flow hashes differ between seeds and ports.
+    salt: u32,
     link: Link,
     overhead: u32,
     /// A packet that opportunities have partly sent, and the bytes still to go.
@@ -81,17 +97,21 @@ impl Port {
         end_ns: u64,
         random: Pcg32,
     ) -> Port {
+        let queues = Queues::of(discipline, warmup_ns).map(Box::new);
         let discipline = Discipline::new(discipline);
         Port {
             ring: vec![Packet::default(); 256],
             head: 0,
+            queues,
             queue: Queue {
                 limit_bytes: spec.limit_bytes,
                 limit_packets: spec.limit_packets,
                 ..Queue::default()
             },
             needs_random: discipline.needs_random(),
+            needs_head: discipline.info().needs_head,
             discipline,
+            salt: random.clone().next_u32(),
             random,
             link: Link::new(&spec.rate),
             overhead,
@@ -113,14 +133,47 @@ impl Port {
         &self.discipline
     }
 
-    fn view(p: &Packet) -> PacketView {
+    /// A scheduler's queues that are measured apart.
+    pub fn named_queues(&self) -> &[Named] {
+        self.queues.as_ref().map_or(&[], |q| &q.named)
+    }
+
+    /// Closes the books at `end_ns`; `capacity` is what the link can carry after the warm-up (bytes).
+    pub fn finish(&mut self, end_ns: u64, capacity: f64, name: &str) -> results::Port {
+        let (bytes, packets) = (self.queue.bytes, self.queue.packets);
+        let all = self.measure.finish(end_ns, bytes, packets, name);
+        let queues = self.queues.iter_mut().flat_map(|q| &mut q.named);
+        let queues = queues.map(|q| q.measure.finish(end_ns, q.bytes, q.packets, &q.name)).collect();
+        results::Port {
+            name: all.name,
+            utilization: self.measure.utilization(capacity),
+            packets: all.packets,
+            sojourn_ms: all.sojourn_ms,
+            backlog_packets: all.backlog_packets,
+            backlog_bytes: all.backlog_bytes,
+            drop_fraction: all.drop_fraction,
+            mark_fraction: all.mark_fraction,
+            drops: all.drops,
+            marks: all.marks,
+            queues,
+        }
+    }
+
+    /// Shows the port the buffer that it shares.
+    pub fn share(&mut self, pool: Pool) {
+        self.queue.pool = pool;
+    }
+
+    fn view(&self, p: &Packet) -> PacketView {
         const CE_AND_ECT: u8 = flag::CE | flag::ECT;
         let ecn = match p.flags & CE_AND_ECT {
             0 => 0,
             flag::ECT => 2,
             _ => 3,
         };
-        PacketView { enqueue_ns: p.enqueue_ns, bytes: u32::from(p.bytes), flow: p.flow, ecn }
+        let protocol = if p.flags & flag::UDP == 0 { TCP } else { UDP };
+        let flow = mix(p.flow ^ self.salt);
+        PacketView { enqueue_ns: p.enqueue_ns, bytes: u32::from(p.bytes), flow, ecn, protocol }
     }
 
     /// A packet arrives at `p.enqueue_ns`. If the link is idle, [`Port::serve`] is due at once.
@@ -129,29 +182,80 @@ impl Port {
         let now = p.enqueue_ns;
         self.measure.arrive(now, u32::from(p.bytes));
         let random = if self.needs_random { self.random.next_u32() } else { 0 };
-        let verdict = self.discipline.enqueue(now, &self.queue, &Self::view(&p), random);
+        let view = self.view(&p);
+        if self.needs_head && self.queues.is_none() {
+            self.see_head();
+        }
+        let (verdict, index) = self.discipline.enqueue_to(now, &self.queue, &view, random);
         match verdict.action {
             Action::Pass => {}
             Action::Mark => {
                 self.measure.mark(now, verdict.reason);
                 p.flags |= flag::CE;
             }
-            Action::Drop => return self.measure.drop(now, u32::from(p.bytes), verdict.reason),
+            Action::Drop => {
+                if let Some(queues) = &mut self.queues {
+                    queues.refused(now, index, u32::from(p.bytes), verdict.reason);
+                }
+                return self.measure.drop(now, u32::from(p.bytes), verdict.reason);
+            }
         }
         self.measure.backlog(now, self.queue.bytes, self.queue.packets);
-        if self.queue.packets as usize == self.ring.len() {
-            self.grow();
+        if let Some(queues) = &mut self.queues {
+            queues.push(now, index, p);
+            if verdict.action == Action::Mark {
+                queues.mark(now, index, verdict.reason);
+            }
+        } else {
+            if self.queue.packets as usize == self.ring.len() {
+                self.grow();
+            }
+            let tail = (self.head + self.queue.packets as usize) & (self.ring.len() - 1);
+            self.ring[tail] = p;
         }
-        let tail = (self.head + self.queue.packets as usize) & (self.ring.len() - 1);
-        self.ring[tail] = p;
         self.queue.packets += 1;
         self.queue.bytes += u64::from(p.bytes);
-        if self.service_at == u64::MAX {
+        self.queue.pool.bytes += u64::from(p.bytes);
+        if self.queues.is_some() {
+            self.overflow(now);
+        }
+        if self.service_at == u64::MAX && self.queue.packets > 0 {
             self.service_at = match &mut self.link {
                 link @ Link::Trace { .. } => link.opportunity(now),
                 _ => now,
             };
         }
+    }
+
+    /// A scheduler's choice of what goes when the buffer holds too much.
+    fn overflow(&mut self, now: u64) {
+        self.queue.head_ns = 0;
+        while let Some(out) = self.discipline.overflow(now, &self.queue) {
+            let Some(queues) = &mut self.queues else { return };
+            // A scheduler that names an empty queue is wrong; its fuzzing rules it out.
+            let Some(p) = queues.take(now, out.queue, out.tail) else { return };
+            queues.dropped(now, out.queue, u32::from(p.bytes), Reason::Limit);
+            let head_ns = queues.head_ns(out.queue);
+            self.less(p.bytes);
+            self.queue.head_ns = head_ns;
+            self.measure.drop(now, u32::from(p.bytes), Reason::Limit);
+            let view = self.view(&p);
+            self.discipline.evicted(now, &self.queue, &view, out.queue);
+            self.queue.head_ns = 0;
+        }
+    }
+
+    /// A packet has left the buffer.
+    #[inline]
+    fn less(&mut self, bytes: u16) {
+        self.queue.packets -= 1;
+        self.queue.bytes -= u64::from(bytes);
+        // Of a buffer of its own, too: that is one port's share of itself.
+        self.queue.pool.bytes -= u64::from(bytes);
+    }
+
+    fn see_head(&mut self) {
+        self.queue.head_ns = if self.queue.packets == 0 { 0 } else { self.ring[self.head].enqueue_ns };
     }
 
     /// Doubles the ring: a queue allocates only while it is longer than ever before.
@@ -171,25 +275,56 @@ impl Port {
                 return None;
             }
             self.measure.backlog(now, self.queue.bytes, self.queue.packets);
-            let mut p = self.ring[self.head];
-            self.head = (self.head + 1) & (self.ring.len() - 1);
-            self.queue.packets -= 1;
-            self.queue.bytes -= u64::from(p.bytes);
-            let verdict = self.discipline.dequeue(now, &self.queue, &Self::view(&p));
+            let mut index = 0;
+            let mut p = if self.queues.is_some() {
+                let (from, p) = self.next(now)?;
+                index = from;
+                p
+            } else {
+                let p = self.ring[self.head];
+                self.head = (self.head + 1) & (self.ring.len() - 1);
+                p
+            };
+            self.less(p.bytes);
+            if self.needs_head {
+                match &self.queues {
+                    Some(queues) => self.queue.head_ns = queues.head_ns(index),
+                    None => self.see_head(),
+                }
+            }
+            let view = self.view(&p);
+            let verdict = self.discipline.dequeue_from(now, &self.queue, &view, index);
             match verdict.action {
                 Action::Pass => {}
                 Action::Mark => {
                     self.measure.mark(now, verdict.reason);
                     p.flags |= flag::CE;
+                    if let Some(queues) = &mut self.queues {
+                        queues.mark(now, index, verdict.reason);
+                    }
                 }
                 Action::Drop => {
                     self.measure.drop(now, u32::from(p.bytes), verdict.reason);
+                    if let Some(queues) = &mut self.queues {
+                        queues.dropped(now, index, u32::from(p.bytes), verdict.reason);
+                    }
                     continue;
                 }
             }
             self.measure.send(now, now - p.enqueue_ns, u32::from(p.bytes));
+            if let Some(queues) = &mut self.queues {
+                queues.send(now, index, now - p.enqueue_ns, u32::from(p.bytes));
+            }
             return Some(p);
         }
+    }
+
+    /// The head of the queue that a scheduler wants served.
+    fn next(&mut self, now: u64) -> Option<(u32, Packet)> {
+        self.queue.head_ns = 0;
+        let index = self.discipline.next(now, &self.queue)?;
+        let p = self.queues.as_mut()?.take(now, index, false)?;
+        Some((index, p))
     }
 
     /// The link can take packets at `now`: calls `deliver(packet, when it has left the link)` for
@@ -261,6 +396,7 @@ mod tests {
             delay_ns: 0,
             limit_bytes: 0,
             limit_packets: 0,
+            shared: false,
         };
         let discipline = Spec::new(queuewright_aqm::find("droptail").expect("droptail is there"));
         let mut port = Port::new(&spec, &discipline, 14, 0, 1000, Pcg32::new(1, 1));

@@ -8,6 +8,7 @@ use crate::port::{Packet, Port, flag};
 use crate::receiver::{AckOut, MAX_SACKS};
 use crate::sender::{AckView, Burst};
 use crate::wheel::{Event, EventKind, NONE, Wheel};
+use queuewright_aqm::Pool;
 use queuewright_results as results;
 use queuewright_scenario::spec::{Rate, RunSpec};
 
@@ -123,9 +124,31 @@ impl<'a> World<'a> {
 
     #[inline]
     fn serve(&mut self, port: usize, now: u64) {
+        self.show_pool(port);
         let net = &mut self.net;
         let delay = self.ports[port].delay_ns;
         self.ports[port].serve(now, |packet, left_at| net.forward(now, packet, left_at + delay));
+    }
+
+    /// Shows a port the buffer that it shares with others, as it stands. A look at each of these:
+    /// switches have few ports, and without a shared buffer it costs a comparison.
+    #[inline]
+    fn show_pool(&mut self, at: usize) {
+        if self.spec.shared_bytes == 0 || !self.spec.ports[at].shared {
+            return;
+        }
+        let mut pool = Pool { limit_bytes: self.spec.shared_bytes, ..Pool::default() };
+        for (i, port) in self.ports.iter().enumerate().filter(|(i, _)| self.spec.ports[*i].shared) {
+            let (bytes, threshold) = (port.queue().bytes, port.discipline().threshold());
+            pool.ports += 1;
+            pool.bytes += bytes;
+            if i != at {
+                pool.thresholds_bytes += threshold;
+            }
+            // ABM section 3.1: congested is a queue at 0.9 of its threshold.
+            pool.congested += u32::from(threshold > 0 && bytes * 10 >= threshold * 9);
+        }
+        self.ports[at].share(pool);
     }
 
     #[inline]
@@ -151,6 +174,7 @@ impl<'a> World<'a> {
                 let sent_at = u64::from(event.aux) << 32 | u64::from(event.seq);
                 flow.schedule_udp(index, sent_at, &mut self.net.wheel);
                 let port = flow.path[0] as usize;
+                self.show_pool(port);
                 self.ports[port].arrive(packet);
             }
             EventKind::Start => {
@@ -207,6 +231,7 @@ impl<'a> World<'a> {
                 flags: event.flags,
                 hop: hop as u8,
             };
+            self.show_pool(port);
             self.ports[port].arrive(packet);
             event.count -= 1;
             if event.count == 0 {
@@ -244,6 +269,9 @@ impl<'a> World<'a> {
         for (port, last) in self.ports.iter().zip(port_totals) {
             put(port.queue().bytes as f64);
             put(rate(port.measure.total.sent_bytes, last));
+            for queue in port.named_queues() {
+                put(queue.bytes as f64);
+            }
             for i in 0..port.discipline().probes().len() {
                 put(port.discipline().probe(i));
             }
@@ -268,9 +296,8 @@ impl<'a> World<'a> {
             .iter_mut()
             .zip(&spec.ports)
             .map(|(port, p)| {
-                let (bytes, packets) = (port.queue().bytes, port.queue().packets);
                 let capacity = capacity_bytes(&p.rate, spec.warmup_ns, end);
-                port.measure.finish(end, bytes, packets, capacity, p)
+                port.finish(end, capacity, &p.name)
             })
             .collect();
         let flows: Vec<results::Flow> = self
@@ -537,6 +564,9 @@ fn new_series(spec: &RunSpec, ports: &[Port]) -> results::Series {
     for (port, p) in ports.iter().zip(&spec.ports) {
         columns.push(column(format!("{}.queue_bytes", p.name), "bytes"));
         columns.push(column(format!("{}.rate_bps", p.name), "bit/s"));
+        for queue in port.named_queues() {
+            columns.push(column(format!("{}.{}.queue_bytes", p.name, queue.name), "bytes"));
+        }
         for probe in port.discipline().probes() {
             columns.push(column(format!("{}.{}", p.name, probe.name), probe.unit));
         }

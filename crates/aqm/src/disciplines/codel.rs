@@ -49,5 +49,5 @@ pub(super) const INFO: Info = Info {
         ),
     ],
     probes: &[Probe { name: "count", unit: "" }, Probe { name: "dropping", unit: "" }],
-    needs_random: false,
+    ..Info::PLAIN
 };

@@ -8,5 +8,5 @@ pub(super) const INFO: Info = Info {
     explain: include_str!("../../../../docs/disciplines/droptail.md"),
     params: &[],
     probes: &[],
-    needs_random: false,
+    ..Info::PLAIN
 };

@@ -85,4 +85,5 @@ pub(super) const INFO: Info = Info {
         Probe { name: "burst_allowance", unit: "ms" },
     ],
     needs_random: true,
+    ..Info::PLAIN
 };

@@ -16,5 +16,5 @@ pub(super) const INFO: Info = Info {
     )
     .zero("auto")],
     probes: &[Probe { name: "threshold_bytes", unit: "bytes" }],
-    needs_random: false,
+    ..Info::PLAIN
 };

@@ -170,5 +170,5 @@ pub(super) const INFO: Info = Info {
         Probe { name: "zero_queue", unit: "ms" },
         Probe { name: "interval", unit: "" },
     ],
-    needs_random: false,
+    ..Info::PLAIN
 };

@@ -1,9 +1,9 @@
 //! CoDel against a second statement of it: RFC 8289's loop over the queue, as
 //! in the RFC's section 5, with Linux's integer square root.
 
-use crate::host::{Dice, Host, spec};
+use crate::host::{Dice, Host, flow_of, spec};
 use proptest::prelude::*;
-use queuewright_aqm::{Packet, Reason, Spec, Value};
+use queuewright_aqm::{Reason, Spec, Value};
 use std::collections::VecDeque;
 
 const MS: u64 = 1_000_000;
@@ -147,13 +147,13 @@ impl Rfc {
     }
 }
 
-/// The C header behind the host's loop. `Packet::flow` carries the id.
+/// The C header behind the host's loop. The flow carries the id.
 fn deque(host: &mut Host, now: u64, trace: &mut Trace) {
     let marks_before = host.marks[Reason::Sojourn as usize];
-    let sent = host.transmit(now, |p| trace.push((u64::from(p.flow), Fate::Dropped)));
-    if let Some(Packet { flow, .. }) = sent {
+    let sent = host.transmit(now, |p| trace.push((u64::from(flow_of(&p)), Fate::Dropped)));
+    if let Some(p) = sent {
         let marked = host.marks[Reason::Sojourn as usize] > marks_before;
-        trace.push((u64::from(flow), if marked { Fate::Marked } else { Fate::Sent }));
+        trace.push((u64::from(flow_of(&p)), if marked { Fate::Marked } else { Fate::Sent }));
     }
 }
 

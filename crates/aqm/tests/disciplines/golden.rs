@@ -4,7 +4,7 @@
 //! The senders are crude on purpose (a window that grows by a packet a round
 //! trip and halves on loss), so that the tables depend on aqm/ alone.
 
-use crate::host::{Dice, Host};
+use crate::host::{Dice, Host, flow_of};
 use queuewright_aqm::{Action, REASON_NAMES, Spec, registry};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -94,6 +94,9 @@ fn run(spec: &Spec, load: Load) -> Host {
                         events.push(Reverse((now + RTT, Event::Loss { sender })));
                     }
                 }
+                for gone in host.evicted.drain(..) {
+                    events.push(Reverse((now + RTT, Event::Loss { sender: flow_of(&gone) as usize })));
+                }
             }
             (Event::Loss { sender }, _) => {
                 let s = &mut senders[sender];
@@ -114,7 +117,7 @@ fn run(spec: &Spec, load: Load) -> Host {
         if !link_busy && host.queue.packets > 0 {
             let sent = host.transmit(now, |p| {
                 if !senders.is_empty() {
-                    let sender = p.flow as usize;
+                    let sender = flow_of(&p) as usize;
                     events.push(Reverse((now + RTT, Event::Loss { sender })));
                 }
             });
@@ -123,7 +126,7 @@ fn run(spec: &Spec, load: Load) -> Host {
                 let done = now + u64::from(p.bytes) * NS_PER_BYTE;
                 events.push(Reverse((done, Event::LinkFree)));
                 if !senders.is_empty() {
-                    let ack = Event::Ack { sender: p.flow as usize, marked: p.ecn == 3 };
+                    let ack = Event::Ack { sender: flow_of(&p) as usize, marked: p.ecn == 3 };
                     events.push(Reverse((done + RTT, ack)));
                 }
             }

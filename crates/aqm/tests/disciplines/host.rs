@@ -27,11 +27,14 @@ impl Dice {
 pub struct Host {
     pub discipline: Discipline,
     pub queue: Queue,
-    pub waiting: VecDeque<Packet>,
+    /// One for each of a scheduler's queues that was ever used, else one.
+    pub waiting: Vec<VecDeque<Packet>>,
     pub offered: u64,
     pub sent: u64,
     pub drops: [u64; REASONS],
     pub marks: [u64; REASONS],
+    /// Packets that a scheduler had taken off a queue, until the test takes them.
+    pub evicted: Vec<Packet>,
     /// Sum and maximum over the packets sent, ns.
     pub sojourn_sum: u64,
     pub sojourn_max: u64,
@@ -44,11 +47,12 @@ impl Host {
         Host {
             discipline: Discipline::new(spec),
             queue: Queue { limit_packets, limit_bytes, ..Queue::default() },
-            waiting: VecDeque::new(),
+            waiting: vec![VecDeque::new()],
             offered: 0,
             sent: 0,
             drops: [0; REASONS],
             marks: [0; REASONS],
+            evicted: Vec::new(),
             sojourn_sum: 0,
             sojourn_max: 0,
             dice: Dice(7),
@@ -66,26 +70,55 @@ impl Host {
     }
 
     pub fn arrive(&mut self, now: u64, bytes: u32, flow: u32, ecn: u32) -> Verdict {
-        let packet = Packet { enqueue_ns: now, bytes, flow, ecn };
+        // Flows are numbered from 0; their hashes are far apart.
+        let hash = flow.wrapping_mul(0x9e37_79b9);
+        let packet = Packet { enqueue_ns: now, bytes, flow: hash, ecn, protocol: queuewright_aqm::TCP };
         let random = (self.dice.roll() >> 32) as u32;
-        let v = self.discipline.enqueue(now, &self.queue, &packet, random);
+        let scheduler = self.discipline.queues() > 0;
+        self.queue.head_ns = if scheduler { 0 } else { self.waiting[0].front().map_or(0, |p| p.enqueue_ns) };
+        let (v, index) = self.discipline.enqueue_to(now, &self.queue, &packet, random);
         self.offered += 1;
         if v.action != Action::Drop {
+            assert!(index < self.discipline.queues().max(1));
             let ecn = if v.action == Action::Mark { 3 } else { ecn };
-            self.waiting.push_back(Packet { ecn, ..packet });
+            let index = index as usize;
+            if index >= self.waiting.len() {
+                self.waiting.resize(index + 1, VecDeque::new());
+            }
+            self.waiting[index].push_back(Packet { ecn, ..packet });
             self.queue.packets += 1;
             self.queue.bytes += u64::from(bytes);
         }
         self.count(v);
+        self.queue.head_ns = 0;
+        while scheduler && let Some(out) = self.discipline.overflow(now, &self.queue) {
+            let queue = &mut self.waiting[out.queue as usize];
+            let gone = if out.tail { queue.pop_back() } else { queue.pop_front() };
+            let gone = gone.expect("a queue that is to lose a packet has one");
+            self.queue.packets -= 1;
+            self.queue.bytes -= u64::from(gone.bytes);
+            self.queue.head_ns = queue.front().map_or(0, |p| p.enqueue_ns);
+            self.discipline.evicted(now, &self.queue, &gone, out.queue);
+            self.queue.head_ns = 0;
+            self.evicted.push(gone);
+            self.count(Verdict { action: Action::Drop, reason: Reason::Limit });
+        }
         v
     }
 
     /// Take the next packet to send. `dropped` is told of those that are not.
     pub fn transmit(&mut self, now: u64, mut dropped: impl FnMut(Packet)) -> Option<Packet> {
-        while let Some(mut packet) = self.waiting.pop_front() {
+        let scheduler = self.discipline.queues() > 0;
+        while self.queue.packets > 0 {
+            self.queue.head_ns = 0;
+            let index =
+                if scheduler { self.discipline.next(now, &self.queue).expect("packets wait") } else { 0 };
+            let queue = &mut self.waiting[index as usize];
+            let mut packet = queue.pop_front().expect("a queue that is to be served has a packet");
             self.queue.packets -= 1;
             self.queue.bytes -= u64::from(packet.bytes);
-            let v = self.discipline.dequeue(now, &self.queue, &packet);
+            self.queue.head_ns = queue.front().map_or(0, |p| p.enqueue_ns);
+            let v = self.discipline.dequeue_from(now, &self.queue, &packet, index);
             if v.action == Action::Drop {
                 self.count(v);
                 dropped(packet);
@@ -104,4 +137,10 @@ impl Host {
         self.discipline.idle(now);
         None
     }
+}
+
+/// The flow that [`Host::arrive`] was told of.
+pub fn flow_of(packet: &Packet) -> u32 {
+    // The inverse of 0x9e3779b9 modulo 2^32.
+    packet.flow.wrapping_mul(0x144c_bc89)
 }

@@ -120,6 +120,7 @@ fn run(label: &str, d: usize, seed: u64, samples: usize) -> Run {
             mark_fraction: 0.0,
             drops: BTreeMap::from([("overlimit".into(), 120), (label.to_string(), 7)]),
             marks: BTreeMap::new(),
+            queues: Vec::new(),
         }],
         jain: 0.9 + 0.05 * noise(key + 5),
         groups: groups.to_vec(),

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What always holds of each queue manager's state, whatever was done to it:
+ * fuzz.c asks after every operation.
+ */
+#ifndef QW_TESTS_INVARIANTS_H
+#define QW_TESTS_INVARIANTS_H
+
+static void check_droptail(const struct qw_droptail *s)
+{
+	(void)s;
+}
+
+static void check_static(const struct qw_static *s)
+{
+	(void)s;
+}
+
+static void check_codel(const struct qw_codel *s)
+{
+	CHECK(s->dropping <= 1);
+	CHECK(s->after_drop <= QW_CODEL_REPEATED);
+	CHECK(s->rec_inv_sqrt_q16 <= 0xffff);
+	/* The law must stay near 1 / sqrt(count), or drops come all at once. */
+	CHECK(!s->dropping || (s->count >= 1 && s->rec_inv_sqrt_q16 >= 1));
+}
+
+static void check_pie(const struct qw_pie *s)
+{
+	CHECK(s->prob_q56 <= QW_PIE_ONE_Q56);
+	CHECK(s->accu_q56 <= 10 * QW_PIE_ONE_Q56);
+	CHECK(s->burst_ns <= 10 * QW_NS_PER_SEC);
+}
+
+static void check_titrate(const struct qw_titrate *s)
+{
+	CHECK(s->threshold_bytes <= QW_TITRATE_MAX_BYTES);
+	CHECK(s->intervals <= 2);
+	CHECK(s->sampled <= QW_TITRATE_MAX_SAMPLES && s->kept <= s->sampled);
+}
+
+static void check_fq_codel(const struct qw_fq_codel *s)
+{
+	qw_u32 i, active = 0;
+
+	for (i = 0; i < QW_FQ_CODEL_QUEUES; i++) {
+		const struct qw_fq_codel_queue *f = &s->queue[i];
+
+		check_codel(&f->codel);
+		CHECK(!f->packets == !f->bytes);
+		CHECK(f->list || !f->packets);
+		active += f->packets != 0;
+	}
+	CHECK(s->active == active);
+	CHECK(!s->fresh.head == !s->fresh.tail && !s->old.head == !s->old.tail);
+}
+
+#endif /* QW_TESTS_INVARIANTS_H */

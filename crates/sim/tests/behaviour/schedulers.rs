@@ -1,0 +1,41 @@
+//! Disciplines with queues of their own.
+
+use crate::bed::{close, one};
+
+/// A fast flow and a slow one, a paced one and one without mercy: each gets its share.
+#[test]
+fn fq_codel_shares_by_flow_whatever_they_are() {
+    let run = one("[link]\nrate = \"40mbit\"\nbuffer = \"1000p\"\n\
+         [[flows]]\ncca = \"cubic\"\nrtt = \"10ms\"\n\
+         [[flows]]\ncca = \"cubic\"\nrtt = \"80ms\"\n\
+         [[flows]]\ncca = \"bbr\"\nrtt = \"40ms\"\n\
+         [[flows]]\ncbr = \"30mbit\"\n\
+         [[flows]]\nname = \"call\"\ncbr = \"100kbit\"\npacket = \"200b\"\n\
+         [queue]\ndisciplines = [\"fq-codel\"]\n\
+         [run]\nduration = \"30s\"\nwarmup = \"5s\"\n");
+    // The long CUBIC flow cannot quite fill its share over CoDel's 5 ms, which the others then have.
+    // A full packet of 1514 bytes on the link carries 1448 of a TCP segment, 1472 of UDP.
+    let share = (40e6 - 100e3) / 4.0;
+    for (flow, efficiency) in [(0, 1448.0), (1, 1448.0), (2, 1448.0), (3, 1472.0)] {
+        let want = share * efficiency / 1514.0;
+        close(&format!("flow {flow}"), run.flows[flow].goodput_bps, want, 0.1, 0.0);
+    }
+    // The call never has two packets waiting: it loses none.
+    close("call", run.flows[4].goodput_bps, 100e3 * 172.0 / 200.0, 0.01, 0.0);
+    assert!(run.ports[0].utilization > 0.99);
+    assert!(run.ports[0].queues.is_empty(), "hashed queues are not measured apart");
+}
+
+/// With one queue it is CoDel, but for what a full buffer drops.
+#[test]
+fn fq_codel_of_one_queue_is_codel() {
+    let run = |name: &str| {
+        one(&format!(
+            "[link]\nrate = \"20mbit\"\nbuffer = \"1000p\"\n[[flows]]\ncca = \"cubic\"\ncount = 5\nrtt = \"40ms\"\n\
+             [queue]\ndisciplines = [{name}]\n[run]\nduration = \"20s\"\n"
+        ))
+    };
+    let (a, b) = (run("{ name = \"fq-codel\", flows = 1, ecn = false }"), run("\"codel\""));
+    assert_eq!(a.ports[0].sojourn_ms.mean, b.ports[0].sojourn_ms.mean);
+    assert_eq!(a.ports[0].drops, b.ports[0].drops);
+}
