@@ -6,9 +6,12 @@
 #ifndef QW_ALL_H
 #define QW_ALL_H
 
+#include "cobalt.h"
 #include "codel.h"
 #include "droptail.h"
+#include "dualpi2.h"
 #include "fq_codel.h"
+#include "pi2.h"
 #include "pie.h"
 #include "static.h"
 #include "titrate.h"
@@ -19,10 +22,14 @@
 	X(static, STATIC)     \
 	X(codel, CODEL)       \
 	X(pie, PIE)           \
-	X(titrate, TITRATE)
+	X(titrate, TITRATE)   \
+	X(cobalt, COBALT)     \
+	X(pi2, PI2)
 
 /* With several. */
-#define QW_SCHEDULERS(X) X(fq_codel, FQ_CODEL)
+#define QW_SCHEDULERS(X)    \
+	X(dualpi2, DUALPI2) \
+	X(fq_codel, FQ_CODEL)
 
 /* Of these, the ones that manage a shared buffer by a `threshold_bytes`. */
 #define QW_THRESHOLDS(X)  \

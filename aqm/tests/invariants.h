@@ -55,4 +55,30 @@ static void check_fq_codel(const struct qw_fq_codel *s)
 	CHECK(!s->fresh.head == !s->fresh.tail && !s->old.head == !s->old.tail);
 }
 
+static void check_cobalt(const struct qw_cobalt *s)
+{
+	CHECK(s->dropping <= 1);
+	CHECK(!s->dropping || s->count);
+	/* The law must stay near 1 / sqrt(count), or signals come all at once. */
+	CHECK(s->rec_inv_sqrt_q32 >= 1);
+}
+
+static void check_pi(const struct qw_pi *s)
+{
+	CHECK(s->prob_q52 <= QW_PI_ONE_Q52);
+	CHECK(s->qdelay_ns <= QW_PI_MAX_DELAY_NS);
+}
+
+static void check_pi2(const struct qw_pi2 *s)
+{
+	check_pi(&s->pi);
+}
+
+static void check_dualpi2(const struct qw_dualpi2 *s)
+{
+	check_pi(&s->pi);
+	/* Neither queue is ever owed more than a few of the largest packets. */
+	CHECK(s->credit <= 100 * 65536 && s->credit >= -200 * 65536);
+}
+
 #endif /* QW_TESTS_INVARIANTS_H */

@@ -2,13 +2,25 @@
 //! header of the same name; how to choose it is in its page of the book, which
 //! is also what `queuewright explain` prints.
 
+mod cobalt;
 mod codel;
 mod droptail;
+mod dualpi2;
 mod fq_codel;
+mod pi2;
 mod pie;
 mod static_threshold;
 mod titrate;
 
 /// Every discipline, the simplest first: the order of lists and tables.
-pub(crate) static ALL: [crate::Info; 6] =
-    [droptail::INFO, static_threshold::INFO, codel::INFO, pie::INFO, titrate::INFO, fq_codel::INFO];
+pub(crate) static ALL: [crate::Info; 9] = [
+    droptail::INFO,
+    static_threshold::INFO,
+    codel::INFO,
+    pie::INFO,
+    titrate::INFO,
+    cobalt::INFO,
+    pi2::INFO,
+    dualpi2::INFO,
+    fq_codel::INFO,
+];

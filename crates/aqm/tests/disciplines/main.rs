@@ -1,10 +1,13 @@
 //! The disciplines as a host sees them.
 
+mod cobalt;
 mod codel;
+mod dualpi2;
 mod ecn;
 mod golden;
 mod host;
 mod operations;
+mod pi2;
 mod pie;
 mod registry;
 mod static_threshold;

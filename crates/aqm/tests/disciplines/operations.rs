@@ -46,7 +46,8 @@ fn promises(info: &'static Info, set: &[f64], limits: (u32, u64), ops: &[Op]) {
             spec.set(p.name, value(p, (x - 1.0 / 3.0) * 1.5)).unwrap();
         }
     }
-    let ecn_on = spec.get("ecn") == Some(Value::Flag(true));
+    // DualPI2 has no life without ECN.
+    let ecn_on = spec.get("ecn") == Some(Value::Flag(true)) || info.name == "dualpi2";
     let step_marks = !matches!(spec.get("ce_threshold"), None | Some(Value::Int(0)));
     let (target, mtu) = (spec.get("target"), spec.get("mtu"));
     let below = |v: Option<Value>, x: u64| matches!(v, Some(Value::Int(v)) if x < v);
@@ -73,7 +74,7 @@ fn promises(info: &'static Info, set: &[f64], limits: (u32, u64), ops: &[Op]) {
                     }
                     if v.reason == Reason::Early {
                         assert!(info.needs_random, "early decisions are random ones");
-                        if let (Some(Value::Int(mtu)), "pie") = (mtu, info.name) {
+                        if let (Some(Value::Int(mtu)), "pie" | "pi2") = (mtu, info.name) {
                             assert!(queue.bytes >= 2 * mtu);
                         }
                     }
