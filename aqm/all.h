@@ -6,6 +6,8 @@
 #ifndef QW_ALL_H
 #define QW_ALL_H
 
+#include "ahab.h"
+#include "cebinae.h"
 #include "cobalt.h"
 #include "codel.h"
 #include "droptail.h"
@@ -24,12 +26,14 @@
 	X(pie, PIE)           \
 	X(titrate, TITRATE)   \
 	X(cobalt, COBALT)     \
-	X(pi2, PI2)
+	X(pi2, PI2)           \
+	X(ahab, AHAB)
 
 /* With several. */
-#define QW_SCHEDULERS(X)    \
-	X(dualpi2, DUALPI2) \
-	X(fq_codel, FQ_CODEL)
+#define QW_SCHEDULERS(X)      \
+	X(dualpi2, DUALPI2)   \
+	X(fq_codel, FQ_CODEL) \
+	X(cebinae, CEBINAE)
 
 /* Of these, the ones that manage a shared buffer by a `threshold_bytes`. */
 #define QW_THRESHOLDS(X)  \

@@ -81,4 +81,21 @@ static void check_dualpi2(const struct qw_dualpi2 *s)
 	CHECK(s->credit <= 100 * 65536 && s->credit >= -200 * 65536);
 }
 
+static void check_ahab(const struct qw_ahab *s)
+{
+	CHECK(s->threshold >= QW_AHAB_LEAST_T);
+	CHECK(s->threshold <= QW_AHAB_MOST_T);
+	CHECK(s->through_q8 <= s->demand_q8 && s->higher_q8 <= s->demand_q8);
+}
+
+static void check_cebinae(const struct qw_cebinae *s)
+{
+	const struct qw_cebinae_group *top = &s->group[QW_CEBINAE_TOP],
+				      *bottom = &s->group[QW_CEBINAE_BOTTOM];
+
+	CHECK(s->head < QW_CEBINAE_QUEUES);
+	CHECK(s->saturated || !s->top_flows);
+	CHECK(top->next_share + bottom->next_share == s->round_bytes);
+}
+
 #endif /* QW_TESTS_INVARIANTS_H */

@@ -2,6 +2,8 @@
 //! header of the same name; how to choose it is in its page of the book, which
 //! is also what `queuewright explain` prints.
 
+mod ahab;
+mod cebinae;
 mod cobalt;
 mod codel;
 mod droptail;
@@ -13,7 +15,7 @@ mod static_threshold;
 mod titrate;
 
 /// Every discipline, the simplest first: the order of lists and tables.
-pub(crate) static ALL: [crate::Info; 9] = [
+pub(crate) static ALL: [crate::Info; 11] = [
     droptail::INFO,
     static_threshold::INFO,
     codel::INFO,
@@ -23,4 +25,6 @@ pub(crate) static ALL: [crate::Info; 9] = [
     pi2::INFO,
     dualpi2::INFO,
     fq_codel::INFO,
+    ahab::INFO,
+    cebinae::INFO,
 ];

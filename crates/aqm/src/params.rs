@@ -75,6 +75,8 @@ pub enum ParamKind {
     Time,
     /// A size of packets or of a queue; [`Value::Int`] in bytes.
     Size,
+    /// A rate; [`Value::Int`] in bits a second, which headers get as bytes a second.
+    Rate,
     /// A number of things; [`Value::Int`].
     Count,
     /// A factor or gain; [`Value::Real`].
@@ -94,7 +96,7 @@ pub struct Param {
     pub name: &'static str,
     /// What it is measured in.
     pub kind: ParamKind,
-    /// Unit as shown in lists: "time", "size", "1/s", ...; empty for pure numbers, flags and choices.
+    /// Unit as shown in lists: "time", "size", "rate", "1/s", ...; empty for pure numbers, flags and choices.
     pub unit: &'static str,
     /// One line.
     pub about: &'static str,
@@ -114,7 +116,7 @@ pub struct Param {
 /// The value of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value {
-    /// Nanoseconds, bytes or a count.
+    /// Nanoseconds, bytes, bits a second or a count.
     Int(u64),
     /// A ratio or a probability.
     Real(f64),
@@ -170,6 +172,19 @@ impl Param {
     ) -> Self {
         let numbers = [default, min, max];
         Self::int(name, ParamKind::Size, "size", about, numbers, source)
+    }
+
+    /// A rate, in bits a second.
+    pub(crate) const fn rate(
+        name: &'static str,
+        about: &'static str,
+        default: u64,
+        min: u64,
+        max: u64,
+        source: &'static str,
+    ) -> Self {
+        let numbers = [default, min, max];
+        Self::int(name, ParamKind::Rate, "rate", about, numbers, source)
     }
 
     /// A number of things of the kind that `unit` names.
@@ -281,12 +296,13 @@ impl Param {
         }
     }
 
-    /// The value as users write it: `5ms`, `15000b`, `0.125`, `true`, `auto`.
+    /// The value as users write it: `5ms`, `15000b`, `10mbit`, `0.125`, `true`, `auto`.
     pub fn display(&self, value: Value) -> String {
         match (value, self.kind, self.zero) {
             (Value::Int(0), _, Some(word)) => word.into(),
             (Value::Int(ns), ParamKind::Time, _) => display_time(ns),
             (Value::Int(bytes), ParamKind::Size, _) => format!("{bytes}b"),
+            (Value::Int(bits), ParamKind::Rate, _) => display_rate(bits),
             (value, ..) => value.to_string(),
         }
     }
@@ -296,7 +312,7 @@ impl Param {
     fn check(&self, value: Value) -> Option<Value> {
         use ParamKind as K;
         match (self.kind, value) {
-            (K::Time | K::Size | K::Count, Value::Int(v)) => {
+            (K::Time | K::Size | K::Rate | K::Count, Value::Int(v)) => {
                 let inside = Value::Int(v) == self.min
                     || matches!((self.min, self.max), (Value::Int(a), Value::Int(b)) if a <= v && v <= b);
                 (inside || (v == 0 && self.zero.is_some())).then_some(value)
@@ -317,6 +333,7 @@ impl Param {
     /// As the C side takes it; see `shim.c`.
     pub(crate) fn encode(&self, value: Value) -> u64 {
         match value {
+            Value::Int(bits) if self.kind == ParamKind::Rate => bits / 8,
             Value::Int(v) => v,
             Value::Real(v) => (v * (1u64 << 32) as f64).round() as u64,
             Value::Flag(v) => v.into(),
@@ -348,6 +365,16 @@ fn display_time(ns: u64) -> String {
         _ if ns.is_multiple_of(MS) => format!("{}ms", ns / MS),
         _ if ns.is_multiple_of(US) => format!("{}us", ns / US),
         _ => format!("{ns}ns"),
+    }
+}
+
+/// In the largest unit that needs no fraction.
+fn display_rate(bits: u64) -> String {
+    match bits {
+        _ if bits == 0 || !bits.is_multiple_of(1_000) => format!("{bits}bit"),
+        _ if bits.is_multiple_of(1_000_000_000) => format!("{}gbit", bits / 1_000_000_000),
+        _ if bits.is_multiple_of(1_000_000) => format!("{}mbit", bits / 1_000_000),
+        _ => format!("{}kbit", bits / 1_000),
     }
 }
 

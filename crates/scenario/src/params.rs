@@ -14,6 +14,8 @@ pub enum Setting {
     Time(u64),
     /// A size; packets are full packets.
     Size(Size),
+    /// Bits a second.
+    Rate(u64),
     /// A number of things.
     Count(u64),
     /// A ratio or probability in millionths.
@@ -32,6 +34,7 @@ impl Setting {
         match self {
             Setting::Time(ns) => Unit::Time.show(ns),
             Setting::Size(size) => size.show(),
+            Setting::Rate(bits) => Unit::Rate.show(bits),
             Setting::Count(n) => n.to_string(),
             Setting::Real(m) => units::show_millionths(m),
             Setting::Flag(b) => b.to_string(),
@@ -48,7 +51,9 @@ impl Setting {
     /// `1p` come to.
     fn resolve(self, bdp_bytes: u64, packet_bytes: u64) -> aqm::Value {
         match self {
-            Setting::Time(n) | Setting::Count(n) | Setting::Size(Size::Bytes(n)) => aqm::Value::Int(n),
+            Setting::Time(n) | Setting::Rate(n) | Setting::Count(n) | Setting::Size(Size::Bytes(n)) => {
+                aqm::Value::Int(n)
+            }
             Setting::Size(Size::Packets(n)) => aqm::Value::Int(u64::from(n) * packet_bytes),
             Setting::Size(Size::Bdp(m)) => aqm::Value::Int(bdp_times(bdp_bytes, m)),
             Setting::Real(m) => aqm::Value::Real(m as f64 / MILLION as f64),
@@ -146,6 +151,7 @@ fn setting(node: &Node, param: &'static Param) -> Result<Setting, Error> {
     Ok(match param.kind {
         ParamKind::Time => Setting::Time(node.single(Unit::Time, 0, u64::MAX)?),
         ParamKind::Size => Setting::Size(node.size()?),
+        ParamKind::Rate => Setting::Rate(node.single(Unit::Rate, 0, u64::MAX)?),
         ParamKind::Count => {
             let range = node.whole(0, u64::MAX)?;
             if range.min != range.max {

@@ -139,6 +139,13 @@ const MISTAKES: &[(&str, &str)] = &[
     ("name = \"good\"", "name = \"good"),
 ];
 
+/// Whatever disciplines and congestion controls there are, the messages are the same.
+fn without_lists(table: String) -> String {
+    let disciplines: Vec<_> = queuewright_aqm::registry().iter().map(|info| info.name).collect();
+    let ccas: Vec<_> = queuewright_cca::Kind::ALL.iter().map(|kind| kind.name()).collect();
+    table.replace(&disciplines.join(", "), "{disciplines}").replace(&ccas.join(", "), "{congestion controls}")
+}
+
 #[test]
 fn mistakes_in_files() {
     let runs = |text: &str| Scenario::parse(text, "scenario.toml", Path::new(""))?.runs();
@@ -152,7 +159,7 @@ fn mistakes_in_files() {
         writeln!(table, "{}\n    {message}", bad.replace('\n', " | ")).unwrap();
     }
     assert!(!table.contains("ACCEPTED"), "{table}");
-    insta::assert_snapshot!(table);
+    insta::assert_snapshot!(without_lists(table));
 }
 
 #[test]
@@ -232,7 +239,7 @@ fn mistakes_in_flags() {
         writeln!(table, "--{name} {bad}\n    {message}").unwrap();
     }
     assert!(!table.contains("ACCEPTED"), "{table}");
-    insta::assert_snapshot!(table);
+    insta::assert_snapshot!(without_lists(table));
 }
 
 #[test]

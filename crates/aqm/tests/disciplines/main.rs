@@ -1,5 +1,7 @@
 //! The disciplines as a host sees them.
 
+mod ahab;
+mod cebinae;
 mod cobalt;
 mod codel;
 mod dualpi2;

@@ -64,7 +64,7 @@ fn defaults_and_bounds_are_allowed_and_what_is_beyond_is_not() {
             assert_eq!(spec, before, "a refused value changes nothing");
             assert!(spec.set(p.name, Value::Real(f64::NAN)).is_err());
             match p.kind {
-                ParamKind::Time | ParamKind::Size | ParamKind::Count => {
+                ParamKind::Time | ParamKind::Size | ParamKind::Rate | ParamKind::Count => {
                     assert!(spec.set(p.name, Value::Real(1.0)).is_err());
                 }
                 _ => {}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The rate of the link behind a queue, for queue managers that must know it
+ * and were not told: while packets wait the link is busy, so the time between
+ * two departures is what it took for the first. Nothing is known until the
+ * link was busy for a window, and idle time does not count.
+ *
+ * For queues that drop nothing at their head. A host that takes several
+ * packets at once is measured right over a window.
+ */
+#ifndef QW_SERVICE_H
+#define QW_SERVICE_H
+
+#include "qw.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Busy time in one measurement, and packets that it needs at least, so that
+ * neither a slow link is known by one packet nor a fast one by an instant. */
+#define QW_SERVICE_WINDOW_NS (10 * QW_NS_PER_MS)
+#define QW_SERVICE_PACKETS 8u
+/* 2^33 bytes times 10^9 still fits in 64 bits. */
+#define QW_SERVICE_MAX_BYTES (1ULL << 33)
+
+struct qw_service {
+	qw_u64 rate; /* bytes/s, average over about four windows; 0: unknown */
+	qw_u64 busy_ns; /* in this window */
+	qw_u64 bytes; /* that the link took in busy_ns */
+	qw_u64 last_ns; /* last departure */
+	qw_u32 last_bytes; /* its length, 0: it left nothing behind */
+	qw_u32 packets; /* in this window */
+};
+
+static inline void qw_service_init(struct qw_service *s)
+{
+	s->rate = 0;
+	s->busy_ns = 0;
+	s->bytes = 0;
+	s->last_ns = 0;
+	s->last_bytes = 0;
+	s->packets = 0;
+}
+
+/* A packet of `bytes` left at `now` and left `backlog` packets behind. */
+static inline void qw_service_departure(struct qw_service *s, qw_u64 now,
+					qw_u32 bytes, qw_u32 backlog)
+{
+	qw_u64 rate;
+
+	if (s->last_bytes) {
+		s->busy_ns += now - s->last_ns;
+		s->bytes += s->last_bytes;
+		s->packets++;
+	}
+	s->last_ns = now;
+	s->last_bytes = backlog ? bytes : 0;
+	if (s->bytes > QW_SERVICE_MAX_BYTES) {
+		s->bytes >>= 1;
+		s->busy_ns >>= 1;
+	}
+	if (s->busy_ns < QW_SERVICE_WINDOW_NS ||
+	    s->packets < QW_SERVICE_PACKETS)
+		return;
+	rate = qw_div(s->bytes * QW_NS_PER_SEC, s->busy_ns);
+	s->rate = s->rate ? s->rate - (s->rate >> 2) + (rate >> 2) : rate;
+	s->busy_ns = 0;
+	s->bytes = 0;
+	s->packets = 0;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* QW_SERVICE_H */
