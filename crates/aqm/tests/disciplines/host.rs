@@ -75,7 +75,7 @@ impl Host {
         let packet = Packet { enqueue_ns: now, bytes, flow: hash, ecn, protocol: queuewright_aqm::TCP };
         let random = (self.dice.roll() >> 32) as u32;
         let scheduler = self.discipline.queues() > 0;
-        self.queue.head_ns = if scheduler { 0 } else { self.waiting[0].front().map_or(0, |p| p.enqueue_ns) };
+        self.queue.head_ns = if scheduler { 0 } else { self.head_of(0) };
         let (v, index) = self.discipline.enqueue_to(now, &self.queue, &packet, random);
         self.offered += 1;
         if v.action != Action::Drop {
@@ -97,13 +97,19 @@ impl Host {
             let gone = gone.expect("a queue that is to lose a packet has one");
             self.queue.packets -= 1;
             self.queue.bytes -= u64::from(gone.bytes);
-            self.queue.head_ns = queue.front().map_or(0, |p| p.enqueue_ns);
+            self.queue.head_ns = self.head_of(out.queue);
             self.discipline.evicted(now, &self.queue, &gone, out.queue);
             self.queue.head_ns = 0;
             self.evicted.push(gone);
             self.count(Verdict { action: Action::Drop, reason: Reason::Limit });
         }
         v
+    }
+
+    /// When the head of a queue came, for those that say that they read it.
+    fn head_of(&self, index: u32) -> u64 {
+        let head = self.waiting[index as usize].front();
+        head.filter(|_| self.discipline.info().needs_head).map_or(0, |p| p.enqueue_ns)
     }
 
     /// Take the next packet to send. `dropped` is told of those that are not.
@@ -117,7 +123,7 @@ impl Host {
             let mut packet = queue.pop_front().expect("a queue that is to be served has a packet");
             self.queue.packets -= 1;
             self.queue.bytes -= u64::from(packet.bytes);
-            self.queue.head_ns = queue.front().map_or(0, |p| p.enqueue_ns);
+            self.queue.head_ns = self.head_of(index);
             let v = self.discipline.dequeue_from(now, &self.queue, &packet, index);
             if v.action == Action::Drop {
                 self.count(v);
