@@ -1,9 +1,11 @@
-//! The future: a calendar of events, and a heap for those beyond its horizon.
+//! The future: a calendar in two tiers, and a heap for what lies beyond.
 //!
-//! Almost every event lies at most one propagation delay ahead, so a ring of
-//! short, sorted buckets takes and gives each in constant time; only timers
-//! (hundreds of milliseconds ahead) see the heap. Events of equal time come
-//! out in the order they went in.
+//! Almost every event lies at most one propagation delay ahead. Those go, unsorted, to the page of the
+//! calendar that covers their time: a write behind the last one. When the page of the present is opened, its
+//! events are sorted into slots narrower than the gap between events, so that each is found at once. What
+//! is touched at random is small (slots and events of one page, the ends of the other pages) and stays in
+//! the first-level cache; the mass of events in flight is written and read in sequence.
+//! Events of equal time come out in the order they went in.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -51,6 +53,20 @@ pub struct Event {
 }
 
 impl Event {
+    /// Field by field: see [`Wheel::append`].
+    #[inline(always)]
+    fn write(&mut self, event: Event) {
+        self.at = event.at;
+        self.flow = event.flow;
+        self.seq = event.seq;
+        self.ts = event.ts;
+        self.aux = event.aux;
+        self.count = event.count;
+        self.kind = event.kind;
+        self.flags = event.flags;
+        self.next = NONE;
+    }
+
     /// An event of a flow that carries nothing else.
     pub fn plain(at: u64, kind: EventKind, flow: u32) -> Event {
         Event { at, flow, seq: 0, ts: 0, aux: NONE, count: 0, kind, flags: 0, next: NONE }
@@ -60,41 +76,86 @@ impl Event {
 /// No event, no slab entry.
 pub const NONE: u32 = u32::MAX;
 
+/// Slots of the open page, as a power of two.
+const SLOT_BITS: u32 = 8;
+const SLOTS: usize = 1 << SLOT_BITS;
+/// Events that a page takes at a time.
+const CHUNK: usize = 8;
+/// A page that waits for its time: a list of chunks.
+#[derive(Debug, Clone, Copy)]
+struct Page {
+    /// Time of its first event; `u64::MAX`: it has none.
+    first_at: u64,
+    first_chunk: u32,
+    last_chunk: u32,
+    /// Its events.
+    count: u32,
+}
+
+const EMPTY: Page = Page { first_at: u64::MAX, first_chunk: NONE, last_chunk: NONE, count: 0 };
+
 /// The event queue.
 #[derive(Debug)]
 pub struct Wheel {
-    buckets: Vec<(u32, u32)>, // first and last node of each bucket
-    occupied: Vec<u64>,       // a bit a bucket
+    /// Time of the next event.
+    next_at: u64,
+    /// Width of a slot (ns) and of a page, as powers of two.
+    slot_shift: u32,
+    page_shift: u32,
+    /// Absolute index of the open page.
+    open: u64,
+
+    /// First and last node of each slot of the open page.
+    slots: Box<[(u32, u32); SLOTS]>,
+    /// A bit a slot.
+    occupied: [u64; SLOTS / 64],
+    /// Events of the open page.
+    sorted: usize,
     nodes: Vec<Event>,
     free: u32,
-    shift: u32,
-    /// Absolute index of the bucket that holds the next event.
-    cursor: u64,
-    near: usize,
+
+    /// A ring of the pages after the open one, and a bit a page that has events.
+    pages: Vec<Page>,
+    filled: Vec<u64>,
+    /// Events in them.
+    waiting: usize,
+    chunks: Vec<[Event; CHUNK]>,
+    /// The chunk after each in its page, or in the list of free ones.
+    chunk_next: Vec<u32>,
+    free_chunk: u32,
+
+    /// Events beyond the last page.
     far: BinaryHeap<Reverse<(u64, u64, Event)>>,
     far_serial: u64,
-    next_at: u64,
 }
 
 impl Wheel {
     /// A wheel for events about `gap_ns` apart and mostly at most `reach_ns` ahead.
     pub fn new(gap_ns: u64, reach_ns: u64) -> Wheel {
-        // A bucket about as wide as the gap between events holds one or two of them.
-        let shift = gap_ns.clamp(64, 1 << 22).ilog2();
-        let wanted = (reach_ns >> shift).saturating_add(2);
-        // At most 2^17 buckets (1 MiB of heads); what lies beyond takes the heap.
-        let n = wanted.next_power_of_two().clamp(1 << 10, 1 << 17) as usize;
+        // Most slots have no event or one. A page then has tens of events.
+        let slot_shift = (gap_ns / 8).clamp(16, 1 << 19).ilog2();
+        let page_shift = slot_shift + SLOT_BITS;
+        // Four times the reach takes in most timers. At most 2^15 pages (768 KiB): the rest takes the heap.
+        let wanted = (reach_ns >> page_shift).saturating_add(2).saturating_mul(4);
+        let n = wanted.next_power_of_two().clamp(1 << 8, 1 << 15) as usize;
         Wheel {
-            buckets: vec![(NONE, NONE); n],
-            occupied: vec![0; n / 64],
+            next_at: u64::MAX,
+            slot_shift,
+            page_shift,
+            open: 0,
+            slots: Box::new([(NONE, NONE); SLOTS]),
+            occupied: [0; SLOTS / 64],
+            sorted: 0,
             nodes: Vec::new(),
             free: NONE,
-            shift,
-            cursor: 0,
-            near: 0,
+            pages: vec![EMPTY; n],
+            filled: vec![0; n / 64],
+            waiting: 0,
+            chunks: Vec::new(),
+            chunk_next: Vec::new(),
+            free_chunk: NONE,
             far: BinaryHeap::new(),
             far_serial: 0,
-            next_at: u64::MAX,
         }
     }
 
@@ -107,166 +168,210 @@ impl Wheel {
     /// Adds an event. Its time must not lie before the last one popped.
     #[inline(always)]
     pub fn push(&mut self, event: Event) {
-        let bucket = (event.at >> self.shift).max(self.cursor);
-        if bucket - self.cursor >= self.buckets.len() as u64 {
-            self.far_serial += 1;
-            self.far.push(Reverse((event.at, self.far_serial, event)));
-            if self.near == 0 {
-                self.next_at = self.next_at.min(event.at);
-            }
-            return;
-        }
-        self.insert(bucket, event);
         self.next_at = self.next_at.min(event.at);
+        let page = event.at >> self.page_shift;
+        if page <= self.open {
+            self.sort_in(event);
+        } else if page - self.open < self.pages.len() as u64 {
+            self.append(page, event);
+        } else {
+            self.push_far(event);
+        }
     }
 
+    #[cold]
+    #[inline(never)]
+    fn push_far(&mut self, event: Event) {
+        self.far_serial += 1;
+        self.far.push(Reverse((event.at, self.far_serial, event)));
+    }
+
+    /// Writes an event behind the others of its page.
     // Always inlined, and field by field: a caller's event never takes shape on the stack, where
     // reading it back in other widths than it was written would stall.
     #[inline(always)]
-    fn insert(&mut self, bucket: u64, event: Event) {
-        let slot = bucket as usize & (self.buckets.len() - 1);
+    fn append(&mut self, page: u64, event: Event) {
+        let slot = page as usize & (self.pages.len() - 1);
+        let p = &self.pages[slot];
+        let at = p.count as usize % CHUNK;
+        if at == 0 {
+            self.add_chunk(slot);
+        }
+        let p = &mut self.pages[slot];
+        p.first_at = p.first_at.min(event.at);
+        p.count += 1;
+        self.waiting += 1;
+        self.chunks[p.last_chunk as usize][at].write(event);
+    }
+
+    /// Gives a page room for the next events.
+    #[inline(never)]
+    fn add_chunk(&mut self, slot: usize) {
+        if self.free_chunk == NONE {
+            self.free_chunk = self.chunks.len() as u32;
+            self.chunks.push([Event::plain(0, EventKind::Start, 0); CHUNK]);
+            self.chunk_next.push(NONE);
+        }
+        let chunk = self.free_chunk;
+        self.free_chunk = std::mem::replace(&mut self.chunk_next[chunk as usize], NONE);
+        let p = &mut self.pages[slot];
+        if p.count == 0 {
+            p.first_chunk = chunk;
+            self.filled[slot / 64] |= 1 << (slot % 64);
+        } else {
+            self.chunk_next[p.last_chunk as usize] = chunk;
+        }
+        p.last_chunk = chunk;
+    }
+
+    /// Puts an event of the open page into its slot, after those of its time.
+    #[inline(always)]
+    fn sort_in(&mut self, event: Event) {
         let node = self.free;
         if node == NONE {
-            return self.insert_grown(bucket, event);
+            return self.sort_in_grown(event);
         }
         let n = &mut self.nodes[node as usize];
         self.free = n.next;
-        n.at = event.at;
-        n.flow = event.flow;
-        n.seq = event.seq;
-        n.ts = event.ts;
-        n.aux = event.aux;
-        n.count = event.count;
-        n.kind = event.kind;
-        n.flags = event.flags;
-        n.next = NONE;
-        self.link(slot, node, event.at);
+        n.write(event);
+        self.sorted += 1;
+        let slot = self.slot(event.at);
+        let (head, tail) = self.slots[slot];
+        if head == NONE {
+            self.slots[slot] = (node, node);
+            self.occupied[slot / 64] |= 1 << (slot % 64);
+        } else if self.nodes[tail as usize].at <= event.at {
+            self.nodes[tail as usize].next = node;
+            self.slots[slot].1 = node;
+        } else {
+            self.link(slot, node, event.at);
+        }
     }
 
-    /// Inserts after making room: more events are pending than ever before.
+    /// Sorts an event in after making room: the page has more than any before.
     #[cold]
     #[inline(never)]
-    fn insert_grown(&mut self, bucket: u64, event: Event) {
+    fn sort_in_grown(&mut self, event: Event) {
         let old = self.nodes.len();
-        let size = (old * 2).max(1024);
+        let size = (old * 2).max(64);
         self.nodes.resize(size, event);
         for i in old..size {
             self.nodes[i].next = if i + 1 < size { i as u32 + 1 } else { NONE };
         }
         self.free = old as u32;
-        self.insert(bucket, event);
+        self.sort_in(event);
     }
 
-    /// Links a node into the list of its bucket, after those of its time.
-    #[inline]
+    /// Links a node into its slot before the first that is later.
+    #[inline(never)]
     fn link(&mut self, slot: usize, node: u32, at: u64) {
-        self.near += 1;
-        let (head, tail) = self.buckets[slot];
-        if head == NONE {
-            self.buckets[slot] = (node, node);
-            self.occupied[slot / 64] |= 1 << (slot % 64);
-        } else if self.nodes[tail as usize].at <= at {
-            self.nodes[tail as usize].next = node;
-            self.buckets[slot].1 = node;
-        } else if at < self.nodes[head as usize].at {
+        let head = self.slots[slot].0;
+        if at < self.nodes[head as usize].at {
             self.nodes[node as usize].next = head;
-            self.buckets[slot].0 = node;
-        } else {
-            let mut before = head;
-            loop {
-                let next = self.nodes[before as usize].next;
-                if self.nodes[next as usize].at > at {
-                    self.nodes[node as usize].next = next;
-                    self.nodes[before as usize].next = node;
-                    break;
-                }
-                before = next;
-            }
+            self.slots[slot].0 = node;
+            return;
         }
+        let mut before = head;
+        loop {
+            let next = self.nodes[before as usize].next;
+            if self.nodes[next as usize].at > at {
+                self.nodes[node as usize].next = next;
+                self.nodes[before as usize].next = node;
+                return;
+            }
+            before = next;
+        }
+    }
+
+    #[inline(always)]
+    fn slot(&self, at: u64) -> usize {
+        (at >> self.slot_shift) as usize % SLOTS
     }
 
     /// Takes the next event. Always inlined: returned through memory, its fields would be read back in other
     /// widths than they were written, which stalls.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<Event> {
-        if self.near == 0 {
-            if self.far.is_empty() {
-                return None;
-            }
-            self.refill(u64::MAX);
-        } else if self.next_at >> self.shift != self.cursor {
-            self.seek();
+        if self.sorted == 0 && !self.turn() {
+            return None;
         }
-        let mask = self.buckets.len() - 1;
-        let slot = self.cursor as usize & mask;
-        let (head, tail) = self.buckets[slot];
+        let slot = self.slot(self.next_at);
+        let (head, tail) = self.slots[slot];
         let event = self.nodes[head as usize];
         self.nodes[head as usize].next = self.free;
         self.free = head;
-        self.near -= 1;
-        if head == tail {
-            self.buckets[slot] = (NONE, NONE);
-            self.occupied[slot / 64] &= !(1 << (slot % 64));
-            self.find_next();
-        } else {
-            self.buckets[slot].0 = event.next;
+        self.sorted -= 1;
+        if head != tail {
+            self.slots[slot].0 = event.next;
             self.next_at = self.nodes[event.next as usize].at;
+            return Some(event);
         }
+        self.slots[slot].0 = NONE;
+        self.occupied[slot / 64] &= !(1 << (slot % 64));
+        for word in slot / 64..SLOTS / 64 {
+            let bits = self.occupied[word];
+            if bits != 0 {
+                let next = word * 64 + bits.trailing_zeros() as usize;
+                self.next_at = self.nodes[self.slots[next].0 as usize].at;
+                return Some(event);
+            }
+        }
+        self.next_at = self.first_waiting();
         Some(event)
     }
 
-    /// Moves the cursor to the bucket of the next event, and in from the heap what then lies near.
-    fn seek(&mut self) {
-        self.cursor = self.next_at >> self.shift;
-        if let Some(Reverse((at, ..))) = self.far.peek()
-            && (at >> self.shift) - self.cursor < self.buckets.len() as u64
-        {
-            self.refill(self.cursor);
+    /// Time of the first event after the open page.
+    #[inline(never)]
+    fn first_waiting(&self) -> u64 {
+        if self.waiting == 0 {
+            return self.far.peek().map_or(u64::MAX, |Reverse((at, ..))| *at);
         }
-    }
-
-    /// Moves events from the heap into the ring, starting at bucket `from` or at the first of them.
-    #[cold]
-    fn refill(&mut self, from: u64) {
-        if let Some(Reverse((at, ..))) = self.far.peek() {
-            self.cursor = from.min(at >> self.shift);
-        }
-        while let Some(Reverse((at, ..))) = self.far.peek() {
-            let bucket = at >> self.shift;
-            if bucket - self.cursor >= self.buckets.len() as u64 {
-                break;
-            }
-            let Some(Reverse((_, _, event))) = self.far.pop() else { break };
-            self.insert(bucket, event);
-        }
-    }
-
-    /// Finds the time of the next event after the cursor's bucket ran empty.
-    #[inline]
-    fn find_next(&mut self) {
-        let far = self.far.peek().map_or(u64::MAX, |Reverse((at, ..))| *at);
-        if self.near == 0 {
-            self.next_at = far;
-            return;
-        }
-        let words = self.occupied.len();
-        let slot = self.cursor as usize & (self.buckets.len() - 1);
+        let slot = (self.open + 1) as usize & (self.pages.len() - 1);
         let mut word = slot / 64;
-        let mut bits = self.occupied[word] & (!0u64 << (slot % 64));
+        let mut bits = self.filled[word] & (!0u64 << (slot % 64));
         // The ring wraps: at most one look at each word, and a second at the first.
-        for _ in 0..=words {
+        for _ in 0..=self.filled.len() {
             if bits != 0 {
-                let slot = word * 64 + bits.trailing_zeros() as usize;
-                self.next_at = self.nodes[self.buckets[slot].0 as usize].at.min(far);
-                if far <= self.next_at {
-                    self.refill((far >> self.shift).max(self.cursor));
-                }
-                return;
+                return self.pages[word * 64 + bits.trailing_zeros() as usize].first_at;
             }
-            word = if word + 1 == words { 0 } else { word + 1 };
-            bits = self.occupied[word];
+            word = (word + 1) & (self.filled.len() - 1);
+            bits = self.filled[word];
         }
-        unreachable!("an event is in the ring");
+        unreachable!("a page has events");
+    }
+
+    /// Opens the page of the next event; false if there is none.
+    #[inline(never)]
+    fn turn(&mut self) -> bool {
+        if self.next_at == u64::MAX {
+            return false;
+        }
+        self.open = self.next_at >> self.page_shift;
+        let slot = self.open as usize & (self.pages.len() - 1);
+        let page = std::mem::replace(&mut self.pages[slot], EMPTY);
+        self.filled[slot / 64] &= !(1 << (slot % 64));
+        self.waiting -= page.count as usize;
+        let (mut chunk, mut left) = (page.first_chunk, page.count as usize);
+        while left > 0 {
+            let n = left.min(CHUNK);
+            for i in 0..n {
+                let event = self.chunks[chunk as usize][i];
+                self.sort_in(event);
+            }
+            left -= n;
+            let next = std::mem::replace(&mut self.chunk_next[chunk as usize], self.free_chunk);
+            self.free_chunk = chunk;
+            chunk = next;
+        }
+        // What now lies within the ring comes in from the heap.
+        let end = self.open + self.pages.len() as u64;
+        while let Some(Reverse((at, ..))) = self.far.peek()
+            && at >> self.page_shift < end
+            && let Some(Reverse((.., event))) = self.far.pop()
+        {
+            self.push(event);
+        }
+        true
     }
 }
 
