@@ -46,44 +46,82 @@ pub enum Ends {
     },
 }
 
-/// A flow.
+/// What the ports need to know of a flow, for each of its packets: few bytes, so that those of many flows
+/// stay in the cache.
+#[derive(Debug, Clone, Copy)]
+pub struct Route {
+    /// Serialisation of a full packet on the access link (ns); 0: unlimited.
+    pub access_ns: u64,
+    /// The first port.
+    pub port: u32,
+    /// The last segment of a finite flow.
+    last_segment: u32,
+    /// Bytes on the link of a full packet, of the last one, of a SYN.
+    wire_bytes: u16,
+    last_bytes: u16,
+    syn_bytes: u16,
+    /// Ports crossed.
+    pub hops: u8,
+}
+
+impl Route {
+    /// Length on the link of a packet of this flow.
+    #[inline]
+    pub fn bytes_of(&self, seq: u32, syn: bool) -> u16 {
+        if syn {
+            self.syn_bytes
+        } else if seq == self.last_segment {
+            self.last_bytes
+        } else {
+            self.wire_bytes
+        }
+    }
+}
+
+/// A flow. The order of the fields counts: see `Sender`.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Flow {
     /// The ends.
     pub ends: Ends,
+
+    // What sending needs: one cache line.
     /// From sender to first port, access link's serialisation apart (ns).
     pub forward_ns: u64,
-    /// From receiver to sender (ns).
-    pub reverse_ns: u64,
-    /// Bytes of a full packet on the link.
-    pub wire_bytes: u16,
     /// Serialisation of a full packet on the access link (ns); 0: unlimited.
-    pub access_ns: u64,
-    access_bps: u64,
+    access_ns: u64,
     jitter_ns: u64,
-    last_arrival_ns: u64,
-    last_ack_ns: u64,
-    host_jitter_ns: u64,
-    /// Ports crossed, in order.
-    pub path: Box<[u32]>,
-    overhead: u32,
-    random: Pcg32,
-    start_ns: u64,
-    stop_ns: u64,
     /// Pending events of the lazy timers (ns; `u64::MAX`: none).
     timer_event_at: u64,
     resume_event_at: u64,
-    ack_event_at: u64,
     /// Packets given to the access link.
     pub emitted: u64,
+    last_arrival_ns: u64,
+    access_bps: u64,
+
+    // What receiving needs: another.
+    random: Pcg32,
+    /// From receiver to sender (ns).
+    pub reverse_ns: u64,
+    last_ack_ns: u64,
+    host_jitter_ns: u64,
+    ack_event_at: u64,
     /// Payload bytes delivered in order within the window.
     pub delivered_bytes: u64,
     /// The same since the start of the run.
     pub delivered_total: u64,
-    /// When the last byte of a finite flow arrived (ns).
-    pub finished_ns: Option<u64>,
+
     warmup_ns: u64,
     end_ns: u64,
+    start_ns: u64,
+    stop_ns: u64,
+    /// When the last byte of a finite flow arrived (ns).
+    pub finished_ns: Option<u64>,
+    /// Ports crossed, in order.
+    pub path: Box<[u32]>,
+    /// Bytes of a full packet on the link.
+    pub wire_bytes: u16,
+    overhead: u32,
 }
 
 impl Flow {
@@ -166,15 +204,22 @@ impl Flow {
         matches!(self.ends, Ends::Tcp { segments, .. } if segments != u32::MAX)
     }
 
-    /// Length on the link of a packet of this flow.
-    #[inline]
-    pub fn bytes_of(&self, seq: u32, syn: bool) -> u16 {
-        match &self.ends {
-            Ends::Tcp { .. } if syn => (SYN_BYTES + self.overhead) as u16,
-            Ends::Tcp { segments, last_bytes, .. } if seq.wrapping_add(1) == *segments => {
-                (last_bytes + TCP_HEADER + self.overhead) as u16
+    /// What the ports need to know of it.
+    pub fn route(&self) -> Route {
+        let (last_segment, last_bytes) = match &self.ends {
+            Ends::Tcp { segments, last_bytes, .. } => {
+                (segments.wrapping_sub(1), (last_bytes + TCP_HEADER + self.overhead) as u16)
             }
-            _ => self.wire_bytes,
+            Ends::Udp { .. } => (u32::MAX, self.wire_bytes),
+        };
+        Route {
+            access_ns: self.access_ns,
+            port: self.path[0],
+            last_segment,
+            wire_bytes: self.wire_bytes,
+            last_bytes,
+            syn_bytes: (SYN_BYTES + self.overhead) as u16,
+            hops: self.path.len() as u8,
         }
     }
 

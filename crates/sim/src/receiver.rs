@@ -31,34 +31,35 @@ const QUICK_AFTER_DUPLICATE: u32 = 16;
 /// Longest compression (`tcp_comp_sack_delay_ns`).
 const COMPRESS_NS: u64 = 1_000_000;
 
-/// A TCP receiver.
+/// A TCP receiver. Its fields lie in the order of their use: see `Sender`.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Receiver {
-    rules: StackRules,
+    /// When a delayed or compressed ACK is due (ns); `u64::MAX`: none waits.
+    ack_at: u64,
+    rules: &'static StackRules,
+    /// Out-of-order ranges, rising, apart.
+    ranges: Vec<(u32, u32)>,
     /// Next segment expected.
     pub rcv_nxt: u32,
     /// `rcv_nxt` at the last ACK (`rcv_wup`).
     acked_to: u32,
     quick_acks: u32,
-    /// Out-of-order ranges, rising, apart.
-    ranges: Vec<(u32, u32)>,
-    /// Blocks to report, newest first: Linux remembers four (`selective_acks`).
-    blocks: [(u32, u32); 4],
-    block_count: u8,
     ts_recent: u32,
-    ece: bool,
-    dsack: Option<(u32, u32)>,
     dup_acks: u32,
     dup_acks_at: u32,
+    /// Blocks to report, newest first: Linux remembers four (`selective_acks`).
+    blocks: [(u32, u32); 4],
+    dsack: Option<(u32, u32)>,
     compressed: u32,
+    block_count: u8,
+    ece: bool,
     compress_ns: u64,
-    /// When a delayed or compressed ACK is due (ns); `u64::MAX`: none waits.
-    ack_at: u64,
 }
 
 impl Receiver {
     /// A receiver of a path with the given base RTT (ns).
-    pub fn new(rules: StackRules, base_rtt_ns: u64) -> Receiver {
+    pub fn new(rules: &'static StackRules, base_rtt_ns: u64) -> Receiver {
         Receiver {
             quick_acks: rules.quick_acks,
             rules,
@@ -253,8 +254,8 @@ mod tests {
 
     #[test]
     fn acks_every_second_segment_after_the_quick_start() {
-        let rules = StackRules { quick_acks: 16, write_bytes: 0, ..StackRules::of(Stack::Linux) };
-        let mut r = Receiver::new(rules, 40_000_000);
+        const RULES: StackRules = StackRules { quick_acks: 16, write_bytes: 0, ..StackRules::LINUX };
+        let mut r = Receiver::new(&RULES, 40_000_000);
         let acks: Vec<bool> = (0..24).map(|i| r.on_data(i, i as u32, 0, 0).is_some()).collect();
         assert_eq!(acks[..16], [true; 16]);
         assert_eq!(acks[16..], [false, true, false, true, false, true, false, true]);

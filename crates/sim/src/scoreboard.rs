@@ -20,27 +20,34 @@ pub struct RateTag {
     pub delivered: u32,
     /// Sent in an application-limited phase.
     pub app_limited: bool,
-    /// Time of that delivery count (ns); 0: used up.
+    /// Time of that delivery count (ns), above 0.
     pub delivered_ns: u64,
     /// Start of its sending window (ns).
     pub first_tx_ns: u64,
 }
 
-/// Rings over the segments in flight. They grow to the largest window ever had, never per packet.
+/// Words of a segment: when it was last sent << [`FLAG_BITS`] | flags, and with rates
+/// those of its tag: time of delivery, start of the sending window, count and limitation.
+const WORDS_WITH_RATES_LOG2: u32 = 2;
+const APP_LIMITED: u64 = 1 << 32;
+
+/// A ring over the segments in flight. It grows to the largest window ever had, never per packet.
 #[derive(Debug)]
 pub struct Scoreboard {
-    segments: Vec<u64>, // time of the last transmission << FLAG_BITS | flags
-    rates: Vec<RateTag>,
+    words: Box<[u64]>,
     mask: u32,
+    /// Words of a segment, as a power of two.
+    stride_log2: u32,
 }
 
 impl Scoreboard {
     /// An empty one; `with_rates` for controls that sample the delivery rate.
     pub fn new(with_rates: bool) -> Scoreboard {
+        let stride_log2 = if with_rates { WORDS_WITH_RATES_LOG2 } else { 0 };
         Scoreboard {
-            segments: vec![0; INITIAL as usize],
-            rates: if with_rates { vec![RateTag::default(); INITIAL as usize] } else { Vec::new() },
+            words: vec![0; (INITIAL as usize) << stride_log2].into(),
             mask: INITIAL - 1,
+            stride_log2,
         }
     }
 
@@ -56,47 +63,70 @@ impl Scoreboard {
 
     #[cold]
     fn resize(&mut self, una: u32, nxt: u32, end: u32) {
-        let size = ((end - una) * 2).next_power_of_two().max(INITIAL) as usize;
-        let mask = size as u32 - 1;
-        let mut segments = vec![0; size];
-        let mut rates = if self.rates.is_empty() { Vec::new() } else { vec![RateTag::default(); size] };
+        let size = ((end - una) * 2).next_power_of_two().max(INITIAL);
+        let stride_log2 = self.stride_log2;
+        let mut other =
+            Scoreboard { words: vec![0; (size as usize) << stride_log2].into(), mask: size - 1, stride_log2 };
+        let stride = 1 << stride_log2;
         for seq in una..nxt {
-            segments[(seq & mask) as usize] = self.segments[(seq & self.mask) as usize];
-            if !rates.is_empty() {
-                rates[(seq & mask) as usize] = self.rates[(seq & self.mask) as usize];
-            }
+            let (to, from) = (other.at(seq), self.at(seq));
+            other.words[to..to + stride].copy_from_slice(&self.words[from..from + stride]);
         }
-        (self.segments, self.rates, self.mask) = (segments, rates, mask);
+        *self = other;
+    }
+
+    #[inline(always)]
+    fn at(&self, seq: u32) -> usize {
+        ((seq & self.mask) as usize) << self.stride_log2
     }
 
     /// Records a transmission at `now`; flags become `flags`.
     #[inline(always)]
     pub fn sent(&mut self, seq: u32, now: u64, flags: u64) {
-        self.segments[(seq & self.mask) as usize] = now << FLAG_BITS | flags;
+        self.words[self.at(seq)] = now << FLAG_BITS | flags;
     }
 
     /// When it was last sent (ns).
     #[inline(always)]
     pub fn tx_ns(&self, seq: u32) -> u64 {
-        self.segments[(seq & self.mask) as usize] >> FLAG_BITS
+        self.words[self.at(seq)] >> FLAG_BITS
     }
 
     /// Its flags.
     #[inline(always)]
     pub fn flags(&self, seq: u32) -> u64 {
-        self.segments[(seq & self.mask) as usize] & ((1 << FLAG_BITS) - 1)
+        self.words[self.at(seq)] & ((1 << FLAG_BITS) - 1)
     }
 
     /// Sets and clears flags.
     #[inline(always)]
     pub fn change(&mut self, seq: u32, set: u64, clear: u64) {
-        let s = &mut self.segments[(seq & self.mask) as usize];
-        *s = (*s | set) & !clear;
+        let w = &mut self.words[self.at(seq)];
+        *w = (*w | set) & !clear;
     }
 
-    /// Its rate tag; only with rates.
+    /// Sets its rate tag; only with rates.
     #[inline(always)]
-    pub fn rate(&mut self, seq: u32) -> Option<&mut RateTag> {
-        self.rates.get_mut((seq & self.mask) as usize)
+    pub fn tag(&mut self, seq: u32, tag: RateTag) {
+        let at = self.at(seq) + 1;
+        if let Some([delivered_ns, first_tx_ns, rest]) = self.words.get_mut(at..at + 3) {
+            *delivered_ns = tag.delivered_ns;
+            *first_tx_ns = tag.first_tx_ns;
+            *rest = u64::from(tag.delivered) | if tag.app_limited { APP_LIMITED } else { 0 };
+        }
+    }
+
+    /// Its rate tag, if it was not taken before; only with rates.
+    #[inline(always)]
+    pub fn take_tag(&mut self, seq: u32) -> Option<RateTag> {
+        let at = self.at(seq) + 1;
+        let Some([delivered_ns, first_tx_ns, rest]) = self.words.get_mut(at..at + 3) else { return None };
+        let delivered_ns = std::mem::take(delivered_ns);
+        (delivered_ns != 0).then_some(RateTag {
+            delivered: *rest as u32,
+            app_limited: *rest & APP_LIMITED != 0,
+            delivered_ns,
+            first_tx_ns: *first_tx_ns,
+        })
     }
 }

@@ -55,43 +55,48 @@ pub struct StackRules {
 }
 
 impl StackRules {
-    /// The rules of a stack.
-    pub fn of(stack: Stack) -> StackRules {
+    /// Linux.
+    pub const LINUX: StackRules = StackRules {
+        flavour: Flavour::LINUX,
+        tso: true,
+        rack: true,
+        undo: true,
+        ns3_recovery: false,
+        rto_min_us: 200_000, // TCP_RTO_MIN
+        back_off: true,
+        ack_every: 2,
+        delayed_ack_ns: 40_000_000, // TCP_DELACK_MIN
+        // Every segment that lets the receive window grow is acknowledged at once
+        // (`tcp_grow_window`): by two segments each, from 64 KB to about 3 MB.
+        quick_acks: 1018,
+        host_jitter_ns: 200_000,
+        write_bytes: 128 << 10, // iperf3's
+        compress_sacks: true,
+        window_bytes: 4 << 20, // tcp_wmem[2]: the send buffer's limit
+    };
+    /// ns-3, to 3.37.
+    pub const NS3: StackRules = StackRules {
+        flavour: Flavour::NS3,
+        tso: false,
+        rack: false,
+        undo: false,
+        ns3_recovery: true,
+        rto_min_us: 1_000_000,
+        back_off: false,
+        ack_every: 1,
+        delayed_ack_ns: 200_000_000,
+        quick_acks: 0,
+        host_jitter_ns: 0,
+        write_bytes: 0,
+        compress_sacks: false,
+        window_bytes: 5 << 20,
+    };
+
+    /// The rules of a stack: one copy for all flows, which thus stays in the cache.
+    pub fn of(stack: Stack) -> &'static StackRules {
         match stack {
-            Stack::Linux => StackRules {
-                flavour: Flavour::LINUX,
-                tso: true,
-                rack: true,
-                undo: true,
-                ns3_recovery: false,
-                rto_min_us: 200_000, // TCP_RTO_MIN
-                back_off: true,
-                ack_every: 2,
-                delayed_ack_ns: 40_000_000, // TCP_DELACK_MIN
-                // Every segment that lets the receive window grow is acknowledged at once
-                // (`tcp_grow_window`): by two segments each, from 64 KB to about 3 MB.
-                quick_acks: 1018,
-                host_jitter_ns: 200_000,
-                write_bytes: 128 << 10, // iperf3's
-                compress_sacks: true,
-                window_bytes: 4 << 20, // tcp_wmem[2]: the send buffer's limit
-            },
-            Stack::Ns3 => StackRules {
-                flavour: Flavour::NS3,
-                tso: false,
-                rack: false,
-                undo: false,
-                ns3_recovery: true,
-                rto_min_us: 1_000_000,
-                back_off: false,
-                ack_every: 1,
-                delayed_ack_ns: 200_000_000,
-                quick_acks: 0,
-                host_jitter_ns: 0,
-                write_bytes: 0,
-                compress_sacks: false,
-                window_bytes: 5 << 20,
-            },
+            Stack::Linux => &StackRules::LINUX,
+            Stack::Ns3 => &StackRules::NS3,
         }
     }
 }
@@ -129,101 +134,102 @@ enum Timer {
     Reorder,
 }
 
-/// A TCP sender.
+/// A TCP sender. With hundreds of flows each event finds its sender out of the cache, so the order of
+/// the fields counts: what sending needs, then what an ACK needs, a cache line (64 bytes) each.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Sender {
-    // Touched by every ACK: kept together.
     conn: Conn,
     board: Scoreboard,
-    cca: Cca,
-    kind: Kind,
-    rules: StackRules,
+    rules: &'static StackRules,
+
+    // Pacing and the access link: when it may send.
+    wstamp_ns: u64,
+    resume_at: u64,
+    /// When the access link will have sent all that it was given (ns); set by the host.
+    pub access_free_ns: u64,
+    /// Time of a full segment on the access link (ns).
+    access_segment_ns: u64,
+    access_bps: u64,
+    first_tx_ns: u64,
+    /// `u64::MAX`: it has never sent.
+    last_send_ns: u64,
+    segments_sent: u64,
+
+    // What to send, and the timer that watches it.
+    stop_ns: u64,
+    timer_at: u64,
     /// Segments to send in all; `u32::MAX`: without end.
     snd_end: u32,
-    stop_ns: u64,
     window: u32,
     max_burst: u32,
     cwnd_usage_seq: u32,
-    samples_rate: bool,
-
-    // Round-trip time (RFC 6298 as Linux has it), microseconds.
-    mdev_us: u32,
-    mdev_max_us: u32,
-    rttvar_us: u32,
-    rtt_seq: u32,
     rto_us: u32,
-    min_rtt: [(u64, u32); 3],
-    srtt_sum_us: u64,
-    srtt_count: u64,
+    high_seq: u32,
+    prr_out: u32,
+    undo_retrans: i32,
+    /// Timestamp (ms) of the first retransmission of an episode, plus one; 0: none.
+    retrans_stamp: u32,
+    timer: Timer,
+    kind: Kind,
+    samples_rate: bool,
+    established: bool,
+    ecn: bool,
+    queue_cwr: bool,
+    frto: bool,
+    /// A partial ACK has restarted the timer in this episode; only with `ns3_recovery`.
+    partial_acked: bool,
+    tlp_outstanding: bool,
+    tlp_retrans: bool,
 
-    // RACK (RFC 8985 section 6).
-    rack_tx_ns: u64,
-    rack_end: u32,
-    rack_rtt_us: u32,
-    rack_advanced: bool,
-    reordering: u32,
-    reordering_seen: bool,
-    reo_wnd_steps: u32,
-    reo_wnd_persist: u32,
-    rtt_round_delivered: u32,
-    dsack_seen: bool,
-    /// Below it every never-retransmitted segment is SACKed or marked lost.
-    unjudged: u32,
     /// Segments marked lost and not yet sent again, rising; some may since have arrived.
     to_resend: VecDeque<u32>,
     /// (segment, time) of retransmissions, in order of time.
     retransmitted: VecDeque<(u32, u64)>,
+
+    // RACK (RFC 8985 section 6) and what is SACKed.
+    rack_tx_ns: u64,
+    rack_end: u32,
+    rack_rtt_us: u32,
+    reordering: u32,
+    rtt_round_delivered: u32,
+    /// Below it every never-retransmitted segment is SACKed or marked lost.
+    unjudged: u32,
     /// One past the highest SACKed segment.
     sacked_end: u32,
     /// SACK blocks already worked in (`recv_sack_cache`).
     sack_cache: [(u32, u32); MAX_SACKS],
+    reo_wnd_steps: u8,
+    reo_wnd_persist: u8,
+    rack_advanced: bool,
+    reordering_seen: bool,
+    dsack_seen: bool,
 
-    // Recovery.
-    high_seq: u32,
+    // Round-trip time (RFC 6298 as Linux has it), microseconds.
+    min_rtt: [(u64, u32); 3],
+    mdev_us: u32,
+    mdev_max_us: u32,
+    rttvar_us: u32,
+    rtt_seq: u32,
+
+    // The episode of recovery, and measures.
     prior_ssthresh: u32,
     prr_delivered: u32,
-    prr_out: u32,
     undo_marker: Option<u32>,
-    undo_retrans: i32,
-    /// Timestamp (ms) of the first retransmission of an episode, plus one; 0: none.
-    retrans_stamp: u32,
-    frto: bool,
-    /// A partial ACK has restarted the timer in this episode; only with `ns3_recovery`.
-    partial_acked: bool,
     /// Consecutive timeouts.
     backoffs: u32,
-
-    // Tail loss probe (RFC 8985 section 7).
+    /// Tail loss probe (RFC 8985 section 7).
     tlp_high_seq: u32,
-    tlp_outstanding: bool,
-    tlp_retrans: bool,
-
-    // Timer.
-    timer: Timer,
-    timer_at: u64,
-
-    // Pacing and sending.
-    wstamp_ns: u64,
-    resume_at: u64,
-    first_tx_ns: u64,
-    last_send_ns: Option<u64>,
-    segments_sent: u64,
-    established: bool,
-    syn_sent_ns: u64,
-    syn_retransmits: u32,
-    access_bps: u64,
-    /// Time of a full segment on the access link (ns).
-    access_segment_ns: u64,
-    /// When the access link will have sent all that it was given (ns); set by the host.
-    pub access_free_ns: u64,
-
-    // ECN.
-    ecn: bool,
-    queue_cwr: bool,
-
     measure_from_ns: u64,
+    srtt_sum_us: u64,
+    srtt_count: u64,
     retransmits: u64,
     timeouts: u64,
+
+    cca: Cca,
+
+    syn_sent_ns: u64,
+    syn_retransmits: u32,
 }
 
 /// What a sender's measurement gives at the end.
@@ -243,7 +249,7 @@ pub struct SenderSetup {
     /// Congestion control.
     pub cca: Kind,
     /// Flavour.
-    pub rules: StackRules,
+    pub rules: &'static StackRules,
     /// Segments to send; none: without end.
     pub segments: Option<u32>,
     /// Payload of a segment (bytes).
@@ -317,7 +323,7 @@ impl Sender {
             wstamp_ns: 0,
             resume_at: u64::MAX,
             first_tx_ns: 0,
-            last_send_ns: None,
+            last_send_ns: u64::MAX,
             segments_sent: 0,
             established: false,
             syn_sent_ns: 0,

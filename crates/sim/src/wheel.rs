@@ -30,8 +30,8 @@ pub enum EventKind {
     Start,
 }
 
-/// An event. 32 bytes: two to a cache line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// An event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     /// When (ns).
     pub at: u64,
@@ -49,27 +49,61 @@ pub struct Event {
     pub kind: EventKind,
     /// `packet::*` flags.
     pub flags: u8,
-    next: u32,
 }
 
 impl Event {
-    /// Field by field: see [`Wheel::append`].
+    /// An event of a flow that carries nothing else.
     #[inline(always)]
-    fn write(&mut self, event: Event) {
-        self.at = event.at;
-        self.flow = event.flow;
-        self.seq = event.seq;
-        self.ts = event.ts;
-        self.aux = event.aux;
-        self.count = event.count;
-        self.kind = event.kind;
-        self.flags = event.flags;
-        self.next = NONE;
+    pub fn plain(at: u64, kind: EventKind, flow: u32) -> Event {
+        Event { at, flow, seq: 0, ts: 0, aux: NONE, count: 0, kind, flags: 0 }
+    }
+}
+
+/// An event at rest. 32 bytes: two to a cache line.
+///
+/// Whole words, as it travels in registers between its maker, its place here and its handler: were it
+/// written and read back in other widths, each would wait for the store to reach the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Node {
+    at: u64,
+    flow_seq: u64,
+    ts_aux: u64,
+    /// Packets, kind, flags.
+    rest: u32,
+    /// The next in its slot, or in the list of free ones.
+    next: u32,
+}
+
+const EMPTY_NODE: Node = Node { at: 0, flow_seq: 0, ts_aux: 0, rest: 0, next: NONE };
+
+impl Node {
+    #[inline(always)]
+    fn new(e: Event) -> Node {
+        Node {
+            at: e.at,
+            flow_seq: u64::from(e.flow) | u64::from(e.seq) << 32,
+            ts_aux: u64::from(e.ts) | u64::from(e.aux) << 32,
+            rest: u32::from(e.count) | (e.kind as u32) << 16 | u32::from(e.flags) << 24,
+            next: NONE,
+        }
     }
 
-    /// An event of a flow that carries nothing else.
-    pub fn plain(at: u64, kind: EventKind, flow: u32) -> Event {
-        Event { at, flow, seq: 0, ts: 0, aux: NONE, count: 0, kind, flags: 0, next: NONE }
+    #[inline(always)]
+    fn event(self) -> Event {
+        const KINDS: [EventKind; 8] = {
+            use EventKind::*;
+            [Arrive, Ack, Timer, Resume, AckTimer, Udp, Start, Start]
+        };
+        Event {
+            at: self.at,
+            flow: self.flow_seq as u32,
+            seq: (self.flow_seq >> 32) as u32,
+            ts: self.ts_aux as u32,
+            aux: (self.ts_aux >> 32) as u32,
+            count: self.rest as u16,
+            kind: KINDS[(self.rest >> 16) as usize % KINDS.len()],
+            flags: (self.rest >> 24) as u8,
+        }
     }
 }
 
@@ -111,7 +145,7 @@ pub struct Wheel {
     occupied: [u64; SLOTS / 64],
     /// Events of the open page.
     sorted: usize,
-    nodes: Vec<Event>,
+    nodes: Vec<Node>,
     free: u32,
 
     /// A ring of the pages after the open one, and a bit a page that has events.
@@ -119,13 +153,13 @@ pub struct Wheel {
     filled: Vec<u64>,
     /// Events in them.
     waiting: usize,
-    chunks: Vec<[Event; CHUNK]>,
+    chunks: Vec<[Node; CHUNK]>,
     /// The chunk after each in its page, or in the list of free ones.
     chunk_next: Vec<u32>,
     free_chunk: u32,
 
     /// Events beyond the last page.
-    far: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    far: BinaryHeap<Reverse<(u64, u64, Node)>>,
     far_serial: u64,
 }
 
@@ -168,40 +202,45 @@ impl Wheel {
     /// Adds an event. Its time must not lie before the last one popped.
     #[inline(always)]
     pub fn push(&mut self, event: Event) {
-        self.next_at = self.next_at.min(event.at);
-        let page = event.at >> self.page_shift;
+        let n = Node::new(event);
+        self.push_words(n.at, n.flow_seq, n.ts_aux, n.rest);
+    }
+
+    /// Once in the program, that its hot part fits the instruction cache.
+    #[inline(never)]
+    fn push_words(&mut self, at: u64, flow_seq: u64, ts_aux: u64, rest: u32) {
+        let node = Node { at, flow_seq, ts_aux, rest, next: NONE };
+        self.next_at = self.next_at.min(at);
+        let page = at >> self.page_shift;
         if page <= self.open {
-            self.sort_in(event);
+            self.sort_in(node);
         } else if page - self.open < self.pages.len() as u64 {
-            self.append(page, event);
+            self.append(page, node);
         } else {
-            self.push_far(event);
+            self.push_far(node);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn push_far(&mut self, event: Event) {
+    fn push_far(&mut self, node: Node) {
         self.far_serial += 1;
-        self.far.push(Reverse((event.at, self.far_serial, event)));
+        self.far.push(Reverse((node.at, self.far_serial, node)));
     }
 
     /// Writes an event behind the others of its page.
-    // Always inlined, and field by field: a caller's event never takes shape on the stack, where
-    // reading it back in other widths than it was written would stall.
     #[inline(always)]
-    fn append(&mut self, page: u64, event: Event) {
+    fn append(&mut self, page: u64, node: Node) {
         let slot = page as usize & (self.pages.len() - 1);
-        let p = &self.pages[slot];
-        let at = p.count as usize % CHUNK;
+        let at = self.pages[slot].count as usize % CHUNK;
         if at == 0 {
             self.add_chunk(slot);
         }
         let p = &mut self.pages[slot];
-        p.first_at = p.first_at.min(event.at);
+        p.first_at = p.first_at.min(node.at);
         p.count += 1;
         self.waiting += 1;
-        self.chunks[p.last_chunk as usize][at].write(event);
+        self.chunks[p.last_chunk as usize][at] = node;
     }
 
     /// Gives a page room for the next events.
@@ -209,7 +248,7 @@ impl Wheel {
     fn add_chunk(&mut self, slot: usize) {
         if self.free_chunk == NONE {
             self.free_chunk = self.chunks.len() as u32;
-            self.chunks.push([Event::plain(0, EventKind::Start, 0); CHUNK]);
+            self.chunks.push([EMPTY_NODE; CHUNK]);
             self.chunk_next.push(NONE);
         }
         let chunk = self.free_chunk;
@@ -226,14 +265,14 @@ impl Wheel {
 
     /// Puts an event of the open page into its slot, after those of its time.
     #[inline(always)]
-    fn sort_in(&mut self, event: Event) {
+    fn sort_in(&mut self, event: Node) {
         let node = self.free;
         if node == NONE {
             return self.sort_in_grown(event);
         }
         let n = &mut self.nodes[node as usize];
         self.free = n.next;
-        n.write(event);
+        *n = event;
         self.sorted += 1;
         let slot = self.slot(event.at);
         let (head, tail) = self.slots[slot];
@@ -251,7 +290,7 @@ impl Wheel {
     /// Sorts an event in after making room: the page has more than any before.
     #[cold]
     #[inline(never)]
-    fn sort_in_grown(&mut self, event: Event) {
+    fn sort_in_grown(&mut self, event: Node) {
         let old = self.nodes.len();
         let size = (old * 2).max(64);
         self.nodes.resize(size, event);
@@ -288,8 +327,7 @@ impl Wheel {
         (at >> self.slot_shift) as usize % SLOTS
     }
 
-    /// Takes the next event. Always inlined: returned through memory, its fields would be read back in other
-    /// widths than they were written, which stalls.
+    /// Takes the next event. Always inlined: it is returned in registers.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<Event> {
         if self.sorted == 0 && !self.turn() {
@@ -304,7 +342,7 @@ impl Wheel {
         if head != tail {
             self.slots[slot].0 = event.next;
             self.next_at = self.nodes[event.next as usize].at;
-            return Some(event);
+            return Some(event.event());
         }
         self.slots[slot].0 = NONE;
         self.occupied[slot / 64] &= !(1 << (slot % 64));
@@ -313,11 +351,11 @@ impl Wheel {
             if bits != 0 {
                 let next = word * 64 + bits.trailing_zeros() as usize;
                 self.next_at = self.nodes[self.slots[next].0 as usize].at;
-                return Some(event);
+                return Some(event.event());
             }
         }
         self.next_at = self.first_waiting();
-        Some(event)
+        Some(event.event())
     }
 
     /// Time of the first event after the open page.
@@ -369,7 +407,7 @@ impl Wheel {
             && at >> self.page_shift < end
             && let Some(Reverse((.., event))) = self.far.pop()
         {
-            self.push(event);
+            self.push_words(event.at, event.flow_seq, event.ts_aux, event.rest);
         }
         true
     }

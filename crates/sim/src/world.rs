@@ -1,7 +1,7 @@
 //! The run: what happens next, and where a packet goes from there.
 
 use crate::Error;
-use crate::flow::{Ends, Flow, port_stream, traffic_name};
+use crate::flow::{Ends, Flow, Route, port_stream, traffic_name};
 use crate::link::capacity_bytes;
 use crate::measure::jain;
 use crate::port::{Packet, Port, flag};
@@ -20,6 +20,8 @@ type Blocks = ([(u32, u32); MAX_SACKS], u8);
 struct Net {
     wheel: Wheel,
     flows: Vec<Flow>,
+    /// Of each flow.
+    routes: Vec<Route>,
     /// SACK blocks in flight, and which entries are free. Only ACKs that report holes use one.
     blocks: Vec<Blocks>,
     free_blocks: Vec<u32>,
@@ -70,6 +72,7 @@ impl<'a> World<'a> {
             ports,
             net: Net {
                 wheel,
+                routes: flows.iter().map(Flow::route).collect(),
                 flows,
                 blocks: Vec::new(),
                 free_blocks: Vec::new(),
@@ -219,15 +222,18 @@ impl<'a> World<'a> {
         let hop = event.aux as usize;
         let end = self.spec.duration_ns;
         loop {
-            let flow = &self.net.flows[event.flow as usize];
-            let port = flow.path[hop] as usize;
-            let spacing = if hop == 0 { flow.access_ns } else { 0 };
+            let route = self.net.routes[event.flow as usize];
+            let (port, spacing) = if hop == 0 {
+                (route.port as usize, route.access_ns)
+            } else {
+                (self.net.flows[event.flow as usize].path[hop] as usize, 0)
+            };
             let packet = Packet {
                 enqueue_ns: event.at,
                 flow: event.flow,
                 seq: event.seq,
                 ts: event.ts,
-                bytes: flow.bytes_of(event.seq, event.flags & flag::SYN != 0),
+                bytes: route.bytes_of(event.seq, event.flags & flag::SYN != 0),
                 flags: event.flags,
                 hop: hop as u8,
             };
@@ -413,8 +419,7 @@ impl Net {
     #[inline]
     fn forward(&mut self, now: u64, packet: Packet, at: u64) {
         let index = packet.flow;
-        let flow = &mut self.flows[index as usize];
-        if usize::from(packet.hop) + 1 < flow.path.len() {
+        if packet.hop + 1 < self.routes[index as usize].hops {
             let mut event = Event::plain(at, EventKind::Arrive, index);
             event.seq = packet.seq;
             event.ts = packet.ts;
@@ -425,6 +430,7 @@ impl Net {
             return;
         }
         self.received += 1;
+        let flow = &mut self.flows[index as usize];
         let Ends::Tcp { receiver, segments, last_bytes, .. } = &mut flow.ends else {
             let payload = flow.udp_payload();
             flow.delivered(at, payload);

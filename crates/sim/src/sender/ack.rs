@@ -333,11 +333,8 @@ impl Sender {
 
     /// `tcp_rate_skb_delivered`: the most recently sent of the delivered segments carries the sample.
     fn rate_delivered(&mut self, seq: u32, draft: &mut RateDraft) {
+        let Some(tag) = self.board.take_tag(seq) else { return };
         let tx = self.board.tx_ns(seq);
-        let Some(tag) = self.board.rate(seq) else { return };
-        if tag.delivered_ns == 0 {
-            return;
-        }
         let end = seq + 1;
         if draft.sample.prior_ns == 0
             || tx > self.first_tx_ns
@@ -350,7 +347,6 @@ impl Sender {
             draft.last_end = end;
             self.first_tx_ns = tx;
         }
-        tag.delivered_ns = 0;
     }
 
     /// `tcp_rate_gen`.

@@ -28,7 +28,8 @@ impl Sender {
         {
             return 0;
         }
-        ((self.conn.min_rtt_us >> 2).saturating_mul(self.reo_wnd_steps)).min(self.conn.srtt_us >> 3)
+        ((self.conn.min_rtt_us >> 2).saturating_mul(u32::from(self.reo_wnd_steps)))
+            .min(self.conn.srtt_us >> 3)
     }
 
     /// `tcp_rack_detect_loss` (RFC 8985 section 6.2 step 5). How long (us) until the next segment may be
@@ -152,7 +153,7 @@ impl Sender {
     /// `tcp_rack_update_reo_wnd`: a duplicate reported widens the window, at most once a round trip.
     fn update_reorder_steps(&mut self) {
         if self.dsack_seen && self.conn.delivered >= self.rtt_round_delivered {
-            self.reo_wnd_steps = (self.reo_wnd_steps + 1).min(255);
+            self.reo_wnd_steps = self.reo_wnd_steps.saturating_add(1);
             self.reo_wnd_persist = 16; // TCP_RACK_RECOVERY_THRESH
             self.rtt_round_delivered = self.conn.delivered.saturating_add(self.conn.packets_out);
         } else if self.reo_wnd_persist == 0 {

@@ -214,7 +214,7 @@ impl Sender {
     /// `CA_EVENT_TX_START`: nothing is in flight.
     fn start_if_idle(&mut self, now: u64) {
         if self.conn.in_flight() == 0 {
-            let last_send_ns = self.last_send_ns;
+            let last_send_ns = (self.last_send_ns != u64::MAX).then_some(self.last_send_ns);
             self.cca.event(&mut self.conn, Event::TxStart { last_send_ns }, now);
         }
     }
@@ -237,16 +237,14 @@ impl Sender {
             first_tx_ns: self.first_tx_ns,
         };
         for seq in first..first + n {
-            if let Some(slot) = self.board.rate(seq) {
-                *slot = tag;
-            }
+            self.board.tag(seq, tag);
         }
     }
 
     /// `tcp_update_skb_after_send`: when the next burst may go.
     #[inline]
     fn pace(&mut self, now: u64, n: u32) {
-        self.last_send_ns = Some(now);
+        self.last_send_ns = now;
         let prior = self.wstamp_ns;
         self.wstamp_ns = self.wstamp_ns.max(now);
         self.segments_sent += u64::from(n);
