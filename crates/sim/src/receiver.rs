@@ -131,13 +131,12 @@ impl Receiver {
             }
             return None;
         }
-        if seq < self.rcv_nxt || self.holds(seq) {
+        if seq < self.rcv_nxt || !self.store(seq) {
             // A duplicate: report it (RFC 2883) at once, and stay quick for a while.
             self.dsack = Some((seq, seq + 1));
             self.quick_acks = self.quick_acks.max(QUICK_AFTER_DUPLICATE);
             return Some(self.make_ack(at));
         }
-        self.store(seq);
         self.out_of_order_ack(at)
     }
 
@@ -149,37 +148,26 @@ impl Receiver {
         self.rules.write_bytes > 0 && end & (self.rules.write_bytes - 1) < u64::from(MSS)
     }
 
-    fn holds(&self, seq: u32) -> bool {
-        let i = self.ranges.partition_point(|r| r.1 <= seq);
-        self.ranges.get(i).is_some_and(|r| r.0 <= seq)
-    }
-
-    /// Adds an out-of-order segment and puts its block first.
-    fn store(&mut self, seq: u32) {
-        let i = self.ranges.partition_point(|r| r.1 < seq);
-        // ranges[i] is the first that ends at or after seq.
-        let range = match self.ranges.get(i).copied() {
-            Some((lo, hi)) if hi == seq => {
-                let mut grown = (lo, seq + 1);
-                if let Some(&(next_lo, next_hi)) = self.ranges.get(i + 1)
-                    && next_lo == seq + 1
-                {
-                    grown.1 = next_hi;
-                    self.ranges.remove(i + 1);
-                }
-                self.ranges[i] = grown;
-                grown
+    /// Adds an out-of-order segment and puts its block first; false if it was there.
+    fn store(&mut self, seq: u32) -> bool {
+        // Most often it lies above all others, next to the last one or after a loss.
+        let above = match self.ranges.last_mut() {
+            Some(last) if last.1 == seq => {
+                last.1 = seq + 1;
+                Some(*last)
             }
-            Some((lo, hi)) if lo == seq + 1 => {
-                self.ranges[i] = (seq, hi);
-                (seq, hi)
-            }
+            Some(last) if last.1 > seq => None,
             _ => {
-                self.ranges.insert(i, (seq, seq + 1));
-                (seq, seq + 1)
+                self.ranges.push((seq, seq + 1));
+                Some((seq, seq + 1))
             }
         };
+        let Some(range) = above.or_else(|| self.store_between(seq)) else { return false };
         // The newest goes first, less the blocks that it has swallowed.
+        if self.block_count > 0 && self.blocks[0] == (range.0, seq) && range.1 == seq + 1 {
+            self.blocks[0] = range;
+            return true;
+        }
         let old = self.blocks;
         self.blocks[0] = range;
         let mut n = 1;
@@ -190,6 +178,35 @@ impl Receiver {
             }
         }
         self.block_count = n as u8;
+        true
+    }
+
+    /// Adds a segment below the end of the last range: the range it is then in, none if it was in one.
+    fn store_between(&mut self, seq: u32) -> Option<(u32, u32)> {
+        let i = self.ranges.partition_point(|r| r.1 < seq);
+        // ranges[i] is the first that ends at or after seq.
+        match self.ranges.get(i).copied() {
+            Some((lo, hi)) if hi == seq => {
+                let mut grown = (lo, seq + 1);
+                if let Some(&(next_lo, next_hi)) = self.ranges.get(i + 1)
+                    && next_lo == seq + 1
+                {
+                    grown.1 = next_hi;
+                    self.ranges.remove(i + 1);
+                }
+                self.ranges[i] = grown;
+                Some(grown)
+            }
+            Some((lo, _)) if lo <= seq => None,
+            Some((lo, hi)) if lo == seq + 1 => {
+                self.ranges[i] = (seq, hi);
+                Some((seq, hi))
+            }
+            _ => {
+                self.ranges.insert(i, (seq, seq + 1));
+                Some((seq, seq + 1))
+            }
+        }
     }
 
     /// In-order data reached the first range: takes it in.

@@ -111,7 +111,7 @@ impl Node {
 pub const NONE: u32 = u32::MAX;
 
 /// Slots of the open page, as a power of two.
-const SLOT_BITS: u32 = 8;
+const SLOT_BITS: u32 = 9;
 const SLOTS: usize = 1 << SLOT_BITS;
 /// Events that a page takes at a time.
 const CHUNK: usize = 8;
@@ -141,8 +141,9 @@ pub struct Wheel {
 
     /// First and last node of each slot of the open page.
     slots: Box<[(u32, u32); SLOTS]>,
-    /// A bit a slot.
+    /// A bit a slot that has events, and a bit a word of those.
     occupied: [u64; SLOTS / 64],
+    summary: u64,
     /// Events of the open page.
     sorted: usize,
     nodes: Vec<Node>,
@@ -167,7 +168,7 @@ impl Wheel {
     /// A wheel for events about `gap_ns` apart and mostly at most `reach_ns` ahead.
     pub fn new(gap_ns: u64, reach_ns: u64) -> Wheel {
         // Most slots have no event or one. A page then has tens of events.
-        let slot_shift = (gap_ns / 8).clamp(16, 1 << 19).ilog2();
+        let slot_shift = (gap_ns / 16).clamp(8, 1 << 18).ilog2();
         let page_shift = slot_shift + SLOT_BITS;
         // Four times the reach takes in most timers. At most 2^15 pages (768 KiB): the rest takes the heap.
         let wanted = (reach_ns >> page_shift).saturating_add(2).saturating_mul(4);
@@ -179,6 +180,7 @@ impl Wheel {
             open: 0,
             slots: Box::new([(NONE, NONE); SLOTS]),
             occupied: [0; SLOTS / 64],
+            summary: 0,
             sorted: 0,
             nodes: Vec::new(),
             free: NONE,
@@ -279,6 +281,7 @@ impl Wheel {
         if head == NONE {
             self.slots[slot] = (node, node);
             self.occupied[slot / 64] |= 1 << (slot % 64);
+            self.summary |= 1 << (slot / 64);
         } else if self.nodes[tail as usize].at <= event.at {
             self.nodes[tail as usize].next = node;
             self.slots[slot].1 = node;
@@ -345,16 +348,16 @@ impl Wheel {
             return Some(event.event());
         }
         self.slots[slot].0 = NONE;
-        self.occupied[slot / 64] &= !(1 << (slot % 64));
-        for word in slot / 64..SLOTS / 64 {
-            let bits = self.occupied[word];
-            if bits != 0 {
-                let next = word * 64 + bits.trailing_zeros() as usize;
-                self.next_at = self.nodes[self.slots[next].0 as usize].at;
-                return Some(event.event());
-            }
+        let word = &mut self.occupied[slot / 64];
+        *word &= !(1 << (slot % 64));
+        self.summary &= !(u64::from(*word == 0) << (slot / 64));
+        if self.summary == 0 {
+            self.next_at = self.first_waiting();
+        } else {
+            let word = self.summary.trailing_zeros() as usize % (SLOTS / 64);
+            let slot = word * 64 + self.occupied[word].trailing_zeros() as usize % 64;
+            self.next_at = self.nodes[self.slots[slot].0 as usize].at;
         }
-        self.next_at = self.first_waiting();
         Some(event.event())
     }
 

@@ -117,6 +117,9 @@ impl<'a> World<'a> {
     #[inline]
     fn next_service(&self) -> (usize, u64) {
         let mut best = (0, self.ports[0].service_at);
+        if self.ports.len() == 1 {
+            return best;
+        }
         for (i, port) in self.ports.iter().enumerate().skip(1) {
             if port.service_at < best.1 {
                 best = (i, port.service_at);

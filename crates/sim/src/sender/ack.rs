@@ -271,8 +271,13 @@ impl Sender {
             let known = self.sack_cache.iter().find(|c| c.0 >= lo && c.1 <= hi && c.1 > c.0).copied();
 
             let (a, b) = known.unwrap_or((hi, hi));
-            for seq in (lo..a).chain(b..hi) {
+            let mut seq = if lo == a { b } else { lo };
+            while seq < hi {
                 self.tag_one(now, seq, flags, draft);
+                seq += 1;
+                if seq == a {
+                    seq = b;
+                }
             }
             self.sacked_end = self.sacked_end.max(hi);
         }
