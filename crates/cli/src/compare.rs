@@ -7,7 +7,7 @@ use crate::{Failure, print};
 use indicatif::{ProgressBar, ProgressStyle};
 use queuewright_report::{Folder, TableStyle, table};
 use queuewright_results::{Results, Run, SCHEMA};
-use queuewright_scenario::{LinkRate, RunSpec, Scenario};
+use queuewright_scenario::{RunSpec, Scenario};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -121,21 +121,16 @@ impl Kept {
     }
 }
 
-/// A new dated folder under `base` that stands alone: a trace is copied into it.
+/// A new dated folder under `base` that stands alone: traces are copied into it.
 fn folder(base: &Path, scenario: &Scenario, header: &Results, total: usize) -> Result<Folder, Failure> {
     let name = scenario.name.as_deref().unwrap_or("compare");
     let input = |e: queuewright_report::Error| Failure::Input(format!("--out: {e}"));
-    let LinkRate::Trace(trace) = &scenario.link.rate else {
-        return Folder::create(base, name, &scenario.to_toml(), header, total).map_err(input);
-    };
-    let mut copy = scenario.clone();
-    let mut file = trace.clone();
-    file.given = "trace.txt".into();
-    copy.link.rate = LinkRate::Trace(file);
+    let (copy, traces) = scenario.standing_alone();
     let mut folder = Folder::create(base, name, &copy.to_toml(), header, total).map_err(input)?;
-    let content =
-        fs::read(&trace.path).map_err(|e| Failure::Run(format!("{}: {e}", trace.path.display())))?;
-    folder.add_file("trace.txt", &content).map_err(|e| Failure::Run(e.to_string()))?;
+    for (name, path) in traces {
+        let content = fs::read(&path).map_err(|e| Failure::Run(format!("{}: {e}", path.display())))?;
+        folder.add_file(&name, &content).map_err(|e| Failure::Run(e.to_string()))?;
+    }
     Ok(folder)
 }
 

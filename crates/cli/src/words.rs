@@ -2,7 +2,7 @@
 
 use queuewright_scenario::spec::{Rate, RunSpec, Stack};
 use queuewright_scenario::units::{Range, Unit};
-use queuewright_scenario::{LinkRate, Scenario, Sends};
+use queuewright_scenario::{Link, LinkRate, Scenario, Sends};
 use std::fmt::Write;
 
 /// What would run, for people. `runs` are the scenario's.
@@ -11,7 +11,20 @@ pub fn scenario(s: &Scenario, runs: &[RunSpec]) -> String {
     if let Some(name) = &s.name {
         let _ = writeln!(out, "{name}");
     }
-    let _ = writeln!(out, "  link   {}", link(s, runs));
+    for (i, port) in s.ports.iter().enumerate() {
+        let name = if s.ports.len() > 1 { format!("{}: ", port.name) } else { String::new() };
+        let label = if i > 0 {
+            ""
+        } else if s.ports.len() > 1 {
+            "ports"
+        } else {
+            "link"
+        };
+        let _ = writeln!(out, "  {label:5}  {name}{}", link(port, i, runs));
+    }
+    if let Some(size) = s.shared {
+        let _ = writeln!(out, "  {:5}  shared buffer {}", "", size.show());
+    }
     for (i, flows) in s.flows.iter().enumerate() {
         let label = if i == 0 { "flows" } else { "" };
         let _ = writeln!(out, "  {label:5}  {}", group(flows));
@@ -50,8 +63,9 @@ pub fn scenario(s: &Scenario, runs: &[RunSpec]) -> String {
     out
 }
 
-fn link(s: &Scenario, runs: &[RunSpec]) -> String {
-    let mut out = match &s.link.rate {
+/// A port: its rate, delay and buffer.
+fn link(port: &Link, index: usize, runs: &[RunSpec]) -> String {
+    let mut out = match &port.rate {
         LinkRate::Constant(bps) => Unit::Rate.show(*bps),
         LinkRate::Schedule(steps) => {
             let rates = steps.iter().map(|(_, bps)| *bps);
@@ -73,13 +87,16 @@ fn link(s: &Scenario, runs: &[RunSpec]) -> String {
             )
         }
     };
-    if s.link.delay_ns > 0 {
-        let _ = write!(out, ", {} to the receivers", Unit::Time.show(s.link.delay_ns));
+    if port.delay_ns > 0 {
+        let _ = write!(out, ", {} to the receivers", Unit::Time.show(port.delay_ns));
     }
-    let _ = write!(out, ", buffer {}", s.link.buffer.show());
-    let bytes = runs.iter().flat_map(|r| &r.ports).map(|p| p.limit_bytes);
+    let Some(buffer) = port.buffer else {
+        return out + ", in the shared buffer";
+    };
+    let _ = write!(out, ", buffer {}", buffer.show());
+    let bytes = runs.iter().map(|r| r.ports[index].limit_bytes);
     if let (Some(min), Some(max)) = (bytes.clone().min(), bytes.max())
-        && matches!(s.link.buffer, queuewright_scenario::units::Size::Bdp(_))
+        && matches!(buffer, queuewright_scenario::units::Size::Bdp(_))
     {
         let kilobytes = |b: u64| format!("{:.1}", b as f64 / 1e3);
         match min == max {

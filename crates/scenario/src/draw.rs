@@ -61,49 +61,65 @@ impl Scenario {
     }
 
     fn assemble(&self, discipline: usize, d: &Drawn) -> Result<RunSpec, Error> {
-        let packet = largest_packet(&self.flows, self.link.overhead_bytes);
-        let (limit_bytes, limit_packets) = match self.link.buffer {
-            Size::Bytes(n) => (n, 0),
-            Size::Packets(n) => (0, n),
-            Size::Bdp(m) => (params::bdp_times(d.bdp_bytes, m), 0),
-        };
-        if limit_packets == 0 && limit_bytes < packet {
-            return Err(self.error_at(
-                "link.buffer",
+        let overhead_bytes = self.ports[0].overhead_bytes;
+        let packet = largest_packet(&self.flows, overhead_bytes);
+        let fits = |what: String, bytes: u64, bdp: u64| match bytes >= packet {
+            true => Ok(bytes),
+            false => Err(self.error_at(
+                &what,
                 format!(
-                    "with seed {} it comes to {limit_bytes}b (1bdp = {}b), less than one packet on \
+                    "with seed {} it comes to {bytes}b (1bdp = {bdp}b), less than one packet on \
                      this link ({packet}b); write a larger buffer, or packets, such as \"1p\"",
-                    d.seed, d.bdp_bytes
+                    d.seed
                 ),
-            ));
+            )),
+        };
+        let mut ports = Vec::with_capacity(self.ports.len());
+        for (i, (port, &bdp)) in self.ports.iter().zip(&d.bdp_bytes).enumerate() {
+            let (limit_bytes, limit_packets) = match port.buffer {
+                None => (0, 0),
+                Some(Size::Packets(n)) => (0, n),
+                Some(Size::Bytes(n)) => (fits(format!("ports[{i}].buffer"), n, bdp)?, 0),
+                Some(Size::Bdp(m)) => {
+                    (fits(format!("ports[{i}].buffer"), params::bdp_times(bdp, m), bdp)?, 0)
+                }
+            };
+            let spec =
+                params::resolve(&self.disciplines[discipline], bdp, packet).map_err(|(param, message)| {
+                    let key = format!("disciplines[{discipline}].{param}");
+                    self.error_at(&key, format!("with seed {} it {message}", d.seed))
+                })?;
+            ports.push(PortSpec {
+                name: port.name.clone(),
+                discipline: spec,
+                rate: match &port.rate {
+                    LinkRate::Constant(bps) => Rate::Constant(*bps),
+                    LinkRate::Schedule(steps) => Rate::Schedule(steps.as_slice().into()),
+                    LinkRate::Trace(file) => Rate::Trace(file.trace.clone()),
+                },
+                delay_ns: port.delay_ns,
+                limit_bytes,
+                limit_packets,
+                shared: port.buffer.is_none(),
+            });
         }
-        let spec = params::resolve(&self.disciplines[discipline], d.bdp_bytes, packet).map_err(
-            |(param, message)| {
-                let key = format!("disciplines[{discipline}].{param}");
-                self.error_at(&key, format!("with seed {} it {message}", d.seed))
-            },
-        )?;
-        let rate = match &self.link.rate {
-            LinkRate::Constant(bps) => Rate::Constant(*bps),
-            LinkRate::Schedule(steps) => Rate::Schedule(steps.as_slice().into()),
-            LinkRate::Trace(file) => Rate::Trace(file.trace.clone()),
+        // A shared buffer in bdp: of the ports that share it, together.
+        let sharing = self.ports.iter().zip(&d.bdp_bytes).filter(|(p, _)| p.buffer.is_none());
+        let bdp = sharing.fold(0u64, |sum, (_, bdp)| sum.saturating_add(*bdp));
+        let shared_bytes = match self.shared {
+            None | Some(Size::Packets(_)) => 0,
+            Some(Size::Bytes(n)) => fits("shared.buffer".into(), n, bdp)?,
+            Some(Size::Bdp(m)) => fits("shared.buffer".into(), params::bdp_times(bdp, m), bdp)?,
         };
         Ok(RunSpec {
-            discipline: spec,
+            discipline: ports[0].discipline.clone(),
             seed: d.seed,
             duration_ns: self.run.duration_ns,
             warmup_ns: self.run.warmup_ns,
             stack: self.run.stack,
-            overhead_bytes: self.link.overhead_bytes,
-            shared_bytes: 0,
-            ports: vec![PortSpec {
-                name: "bottleneck".into(),
-                rate,
-                delay_ns: self.link.delay_ns,
-                limit_bytes,
-                limit_packets,
-                shared: false,
-            }],
+            overhead_bytes,
+            ports,
+            shared_bytes,
             groups: d.groups.clone(),
             flows: d.flows.clone(),
             series_interval_ns: self.run.sample_ns,
@@ -135,7 +151,7 @@ impl Scenario {
         for (group, name) in groups.iter_mut().zip(self.group_names()) {
             group.name = name;
         }
-        let bdp_bytes = self.bdp_bytes(&flows);
+        let bdp_bytes = (0..self.ports.len()).map(|port| self.bdp_bytes(port, &flows)).collect();
         Drawn { seed, groups, flows, series_flows, bdp_bytes }
     }
 
@@ -170,17 +186,19 @@ impl Scenario {
         names
     }
 
-    /// Bandwidth-delay product of the flows as drawn, bytes: the link's rate (a
+    /// A port's bandwidth-delay product with the flows as drawn, bytes: the link's rate (a
     /// schedule's first above 0, a trace's mean) times the mean base RTT of the TCP
-    /// flows, or of all flows where none is TCP.
-    fn bdp_bytes(&self, flows: &[FlowSpec]) -> u64 {
-        let bps = match &self.link.rate {
+    /// flows that cross it, or of all that do where none is TCP.
+    fn bdp_bytes(&self, port: usize, flows: &[FlowSpec]) -> u64 {
+        let bps = match &self.ports[port].rate {
             LinkRate::Constant(bps) => *bps,
             LinkRate::Schedule(steps) => steps.iter().map(|(_, bps)| *bps).find(|bps| *bps > 0).unwrap_or(0),
             LinkRate::Trace(file) => mean_rate(&file.trace),
         };
-        let any_tcp = flows.iter().any(|f| matches!(f.traffic, Traffic::Tcp { .. }));
-        let counted = flows.iter().filter(|f| !any_tcp || matches!(f.traffic, Traffic::Tcp { .. }));
+        let crosses = |f: &&FlowSpec| f.path.contains(&(port as u32));
+        let tcp = |f: &FlowSpec| matches!(f.traffic, Traffic::Tcp { .. });
+        let any_tcp = flows.iter().filter(crosses).any(tcp);
+        let counted = flows.iter().filter(crosses).filter(|f| !any_tcp || tcp(f));
         let (sum, n) = counted.fold((0u128, 0u128), |(s, n), f| (s + u128::from(f.base_rtt_ns), n + 1));
         // Bits a second times ns, over 8e9: bytes. Rates are below 2^40, the sum below 2^53.
         let bytes = u128::from(bps) * sum / (n.max(1) * 8_000_000_000);
@@ -204,7 +222,8 @@ struct Drawn {
     groups: Vec<GroupSpec>,
     flows: Vec<FlowSpec>,
     series_flows: Vec<u32>,
-    bdp_bytes: u64,
+    /// Of each port.
+    bdp_bytes: Vec<u64>,
 }
 
 /// What the groups of an entry are, in order.
@@ -249,7 +268,7 @@ fn draw_entry(entry: &Flows, seed: u64, index: usize, first_group: u32) -> Vec<F
                 stop_ns: entry.stop_ns.map(|r| draw(&mut stop, r)),
                 access_bps: entry.access_bps.map(|r| draw(&mut access, r)),
                 jitter_ns: draw(&mut jitter, entry.jitter_ns),
-                path: vec![0],
+                path: entry.path.clone(),
             }
         })
         .collect()

@@ -19,8 +19,10 @@ pub struct Scenario {
     pub name: Option<String>,
     /// What it is about, for people.
     pub description: Option<String>,
-    /// The bottleneck.
-    pub link: Link,
+    /// Output ports, at least one, names unique; `[link]` is one called `bottleneck`.
+    pub ports: Vec<Link>,
+    /// One buffer of all ports that have none of their own.
+    pub shared: Option<Size>,
     /// Traffic, at least one entry.
     pub flows: Vec<Flows>,
     /// Disciplines to compare, at least one, labels unique.
@@ -30,15 +32,17 @@ pub struct Scenario {
     pub(crate) places: Places,
 }
 
-/// The bottleneck link and its buffer.
+/// An output port: a link and its buffer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Link {
+    /// Name in results.
+    pub name: String,
     /// Rate over time.
     pub rate: LinkRate,
-    /// From the bottleneck to the receivers, ns.
+    /// From the port to the next, or to the receivers, ns.
     pub delay_ns: u64,
-    /// What the queue can hold.
-    pub buffer: Size,
+    /// What the queue can hold; none: its packets wait in the shared buffer.
+    pub buffer: Option<Size>,
     /// Bytes that the link counts for a packet beyond its IP length.
     pub overhead_bytes: u32,
 }
@@ -84,6 +88,8 @@ pub struct Flows {
     pub count: Range,
     /// What each sends.
     pub sends: Sends,
+    /// Ports that it crosses, in order: indices into [`Scenario::ports`].
+    pub path: Vec<u32>,
     /// Round-trip time without queues, ns, drawn per flow.
     pub rtt_ns: Range,
     /// Start, ns, drawn per flow.

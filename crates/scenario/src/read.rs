@@ -22,6 +22,8 @@ const MAX_TIME: u64 = 1_000_000 * S;
 const MAX_RTT: u64 = 60 * S;
 /// Most flows in a scenario.
 const MAX_FLOWS: u64 = 100_000;
+/// Most output ports.
+const MAX_PORTS: usize = 256;
 /// Most runs of a scenario.
 const MAX_RUNS: usize = 10_000;
 /// Most flows over all runs: what is kept in memory at once.
@@ -37,11 +39,12 @@ const MAX_SIZE: u64 = 1 << 42;
 /// IP length of a full packet.
 pub(crate) const PACKET: u32 = 1500;
 
-const TOP_KEYS: &[&str] = &["name", "description", "link", "flows", "queue", "run"];
+const TOP_KEYS: &[&str] = &["name", "description", "link", "ports", "shared", "flows", "queue", "run"];
 pub(crate) const LINK_KEYS: &[&str] = &["rate", "schedule", "trace", "delay", "buffer", "overhead"];
+const PORT_KEYS: &[&str] = &["name", "rate", "schedule", "trace", "delay", "buffer"];
 pub(crate) const FLOW_KEYS: &[&str] = &[
     "name", "count", "cca", "cbr", "poisson", "rtt", "start", "stop", "access", "jitter", "size", "ecn",
-    "packet",
+    "packet", "ports",
 ];
 pub(crate) const RUN_KEYS: &[&str] = &["duration", "warmup", "seeds", "stack", "sample", "series_flows"];
 
@@ -51,13 +54,15 @@ pub(crate) fn scenario(root: &Node, base_dir: &Path) -> Result<Scenario, Error> 
     let run_node =
         top.get("run").ok_or_else(|| top.missing("run", "a table [run] with duration, warmup and seeds"))?;
     let run = run(run_node)?;
-    let link_node =
-        top.get("link").ok_or_else(|| top.missing("link", "a table [link] with rate, delay and buffer"))?;
     let flows_node = top.get("flows").ok_or_else(|| top.missing("flows", "one or more tables [[flows]]"))?;
-    let link = link(link_node, run.stack, base_dir)?;
-    let flows = all_flows(flows_node, &link, &run)?;
-    check_buffer(link_node, &link, &flows)?;
-    check_length(&top, &link, &flows, &run)?;
+    let port_nodes = port_nodes(&top)?;
+    let ports = all_ports(&port_nodes, top.get("shared").is_some(), run.stack, base_dir)?;
+    let shared = shared(&top, &port_nodes, &ports)?;
+    let flows = all_flows(flows_node, &ports, &run)?;
+    for (node, port) in port_nodes.iter().zip(&ports) {
+        check_buffer(node, port, &flows)?;
+        check_length(&top, port, &flows, &run)?;
+    }
 
     let queue = top
         .get("queue")
@@ -80,10 +85,12 @@ pub(crate) fn scenario(root: &Node, base_dir: &Path) -> Result<Scenario, Error> 
     let mut remember = |name: String, node: &Node, found: String| {
         places.insert(name, (node.place.clone(), node.key.clone(), found));
     };
-    let buffer = table_entry(link_node, "buffer");
-    let written = !std::ptr::eq(buffer, link_node);
-    let shown = if written { buffer.value.show() } else { String::new() };
-    remember("link.buffer".into(), buffer, shown);
+    let buffers = port_nodes.iter().enumerate().map(|(i, n)| (format!("ports[{i}].buffer"), *n));
+    for (name, table) in buffers.chain(top.get("shared").map(|n| ("shared.buffer".into(), n))) {
+        let buffer = table_entry(table, "buffer");
+        let written = !std::ptr::eq(buffer, table);
+        remember(name, buffer, if written { buffer.value.show() } else { String::new() });
+    }
     if let Value::List(items) = &node.value {
         for (i, item) in items.iter().enumerate() {
             if let Value::Table(settings) = &item.value {
@@ -96,7 +103,8 @@ pub(crate) fn scenario(root: &Node, base_dir: &Path) -> Result<Scenario, Error> 
     Ok(Scenario {
         name: top.get("name").map(Node::name).transpose()?,
         description: top.get("description").map(description).transpose()?,
-        link,
+        ports,
+        shared,
         flows,
         disciplines,
         run,
@@ -204,8 +212,66 @@ fn seeds(node: &Node) -> Result<Vec<u64>, Error> {
     Ok(seeds)
 }
 
-fn link(node: &Node, stack: Stack, base_dir: &Path) -> Result<Link, Error> {
-    let t = node.table(LINK_KEYS)?;
+/// `[link]`, or each of `[[ports]]`.
+fn port_nodes<'a>(top: &Table<'a>) -> Result<Vec<&'a Node>, Error> {
+    match (top.get("link"), top.get("ports")) {
+        (None, None) => Err(top.missing("link", "a table [link] with rate, delay and buffer")),
+        (Some(link), None) => Ok(vec![link]),
+        (Some(link), Some(_)) => Err(link.key_error(
+            "a scenario has one [link] or several [[ports]], and ports is there already; \
+             write rate, delay and buffer with each port",
+        )),
+        (None, Some(ports)) => match ports.list("one or more tables [[ports]]")? {
+            [] => Err(ports.error("no ports; write at least one table [[ports]]")),
+            many if many.len() > MAX_PORTS => {
+                Err(ports.error(format!("{} ports; at most {MAX_PORTS}", many.len())))
+            }
+            many => Ok(many.iter().collect()),
+        },
+    }
+}
+
+fn all_ports(nodes: &[&Node], shares: bool, stack: Stack, base_dir: &Path) -> Result<Vec<Link>, Error> {
+    let mut ports: Vec<Link> = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let port = port(node, shares, stack, base_dir)?;
+        if ports.iter().any(|p| p.name == port.name) {
+            return Err(table_entry(node, "name").error("another port has this name already"));
+        }
+        ports.push(port);
+    }
+    Ok(ports)
+}
+
+/// `[shared]`: the buffer of every port that has none of its own. Only ports of a list share.
+fn shared(top: &Table<'_>, nodes: &[&Node], ports: &[Link]) -> Result<Option<Size>, Error> {
+    let Some(node) = top.get("shared") else { return Ok(None) };
+    let t = node.table(&["buffer"])?;
+    let n = t.get("buffer").ok_or_else(|| t.missing("buffer", "what the ports share, such as \"500kb\""))?;
+    if top.get("ports").is_none() {
+        return Err(node.key_error("one [link] shares its buffer with nobody; write [[ports]]"));
+    }
+    if ports.iter().all(|p| p.buffer.is_some()) {
+        let key = table_entry(nodes[0], "buffer");
+        return Err(key.error("every port has a buffer of its own; leave out those of the ports that share"));
+    }
+    match n.size()? {
+        Size::Packets(_) => Err(n.error("ports share bytes; write a size such as \"500kb\", or bdp")),
+        Size::Bytes(0) | Size::Bdp(0) => Err(n.error("a buffer of 0: nothing would pass")),
+        Size::Bytes(b) if b > 1 << 40 => Err(n.error("too large; at most 1024gb")),
+        Size::Bdp(m) if m > 100_000 * MILLION => Err(n.error("too large; at most 100000bdp")),
+        size => Ok(Some(size)),
+    }
+}
+
+fn port(node: &Node, shares: bool, stack: Stack, base_dir: &Path) -> Result<Link, Error> {
+    let listed = node.key.starts_with("ports");
+    let t = node.table(if listed { PORT_KEYS } else { LINK_KEYS })?;
+    let name = match t.get("name") {
+        Some(n) => n.name()?,
+        None if listed => return Err(t.missing("name", "what results call it, such as \"left\"")),
+        None => "bottleneck".into(),
+    };
     let given: Vec<&Node> = ["rate", "schedule", "trace"].iter().filter_map(|k| t.get(k)).collect();
     let rate = match given.as_slice() {
         [] => {
@@ -226,8 +292,9 @@ fn link(node: &Node, stack: Stack, base_dir: &Path) -> Result<Link, Error> {
         Some(n) => n.single(Unit::Time, 0, MAX_RTT / 2)?,
     };
     let buffer = match t.get("buffer") {
-        None => Size::Bdp(2 * MILLION),
-        Some(n) => n.size()?,
+        None if shares => None,
+        None => Some(Size::Bdp(2 * MILLION)),
+        Some(n) => Some(n.size()?),
     };
     let overhead_bytes = match t.get("overhead") {
         // What Linux counts on Ethernet, and what ns-3 counts on its PPP links.
@@ -235,7 +302,7 @@ fn link(node: &Node, stack: Stack, base_dir: &Path) -> Result<Link, Error> {
         None => 14,
         Some(n) => n.single(Unit::Bytes, 0, 1000)? as u32,
     };
-    Ok(Link { rate, delay_ns, buffer, overhead_bytes })
+    Ok(Link { name, rate, delay_ns, buffer, overhead_bytes })
 }
 
 fn schedule(node: &Node) -> Result<Vec<(u64, u64)>, Error> {
@@ -287,7 +354,7 @@ fn trace_file(node: &Node, base_dir: &Path) -> Result<TraceFile, Error> {
     Ok(TraceFile { given: given.to_string(), path, trace: Arc::new(trace), sha256 })
 }
 
-fn all_flows(node: &Node, link: &Link, run: &Run) -> Result<Vec<Flows>, Error> {
+fn all_flows(node: &Node, ports: &[Link], run: &Run) -> Result<Vec<Flows>, Error> {
     let items = node.list("one or more tables [[flows]]")?;
     if items.is_empty() {
         return Err(node.error("no flows; write at least one table [[flows]]"));
@@ -295,7 +362,7 @@ fn all_flows(node: &Node, link: &Link, run: &Run) -> Result<Vec<Flows>, Error> {
     let mut all: Vec<Flows> = Vec::with_capacity(items.len());
     let mut most = 0;
     for item in items {
-        let entry = flows(item, link, run)?;
+        let entry = flows(item, ports, run)?;
         most += entry.count.max;
         if most > MAX_FLOWS {
             return Err(table_entry(item, "count")
@@ -311,8 +378,10 @@ fn all_flows(node: &Node, link: &Link, run: &Run) -> Result<Vec<Flows>, Error> {
     Ok(all)
 }
 
-fn flows(node: &Node, link: &Link, run: &Run) -> Result<Flows, Error> {
+fn flows(node: &Node, ports: &[Link], run: &Run) -> Result<Flows, Error> {
     let t = node.table(FLOW_KEYS)?;
+    let path = path(&t, ports)?;
+    let delay_ns: u64 = path.iter().map(|&p| ports[p as usize].delay_ns).sum();
     let sends = sends(&t)?;
     let time = |key: &str, max: u64| {
         let n = t.get(key);
@@ -325,14 +394,15 @@ fn flows(node: &Node, link: &Link, run: &Run) -> Result<Flows, Error> {
             );
         }
         // Nothing comes back to a UDP sender: its packets only cross the link.
-        None => Range::one(2 * link.delay_ns),
+        None => Range::one(2 * delay_ns),
         Some(n) => {
             let range = n.range(Unit::Time, 1000, MAX_RTT)?;
-            if range.min < 2 * link.delay_ns {
+            if range.min < 2 * delay_ns {
+                let whose = if ports.len() == 1 { "link.delay" } else { "the delay of its ports" };
                 return Err(n.error(format!(
-                    "shorter than twice link.delay ({}), which every packet and its \
+                    "shorter than twice {whose} ({}), which every packet and its \
                      acknowledgement need",
-                    Unit::Time.show(link.delay_ns)
+                    Unit::Time.show(delay_ns)
                 )));
             }
             range
@@ -365,12 +435,41 @@ fn flows(node: &Node, link: &Link, run: &Run) -> Result<Flows, Error> {
             Some(n) => n.whole(1, MAX_FLOWS)?,
         },
         sends,
+        path,
         rtt_ns,
         start_ns,
         stop_ns,
         access_bps: t.get("access").map(|n| n.range(Unit::Rate, 1000, MAX_RATE)).transpose()?,
         jitter_ns,
     })
+}
+
+/// The ports that a flow crosses, in order; the only one if there is no other.
+fn path(t: &Table<'_>, ports: &[Link]) -> Result<Vec<u32>, Error> {
+    let names: Vec<&str> = ports.iter().map(|p| p.name.as_str()).collect();
+    let Some(node) = t.get("ports") else {
+        return match ports {
+            [_] => Ok(vec![0]),
+            _ => Err(t.missing("ports", &format!("the ports it crosses, such as [\"{}\"]", names[0]))),
+        };
+    };
+    let items = match &node.value {
+        Value::List(items) => items.as_slice(),
+        _ => std::slice::from_ref(node),
+    };
+    let mut path = Vec::with_capacity(items.len());
+    for item in items {
+        let name = item.word("a port", &names)?;
+        let at = names.iter().position(|n| *n == name).unwrap_or(0) as u32;
+        if path.contains(&at) {
+            return Err(item.error("a flow crosses a port once"));
+        }
+        path.push(at);
+    }
+    if path.is_empty() {
+        return Err(node.error(format!("no port; write at least one, such as [\"{}\"]", names[0])));
+    }
+    Ok(path)
 }
 
 fn sends(t: &Table<'_>) -> Result<Sends, Error> {
@@ -499,7 +598,8 @@ pub(crate) fn largest_packet(flows: &[Flows], overhead: u32) -> u64 {
 fn check_buffer(node: &Node, link: &Link, flows: &[Flows]) -> Result<(), Error> {
     let n = table_entry(node, "buffer");
     let packet = largest_packet(flows, link.overhead_bytes);
-    match link.buffer {
+    let Some(buffer) = link.buffer else { return Ok(()) };
+    match buffer {
         Size::Bytes(bytes) if bytes < packet => {
             Err(n.error(format!("smaller than one packet on this link ({packet}b): nothing would pass")))
         }
@@ -510,7 +610,7 @@ fn check_buffer(node: &Node, link: &Link, flows: &[Flows]) -> Result<(), Error> 
         Size::Bdp(m) if m > 100_000 * MILLION => Err(n.error("too large; at most 100000bdp")),
         Size::Bdp(_) if flows.iter().all(|f| f.rtt_ns.max == 0) => Err(Error::new(
             n.place.clone(),
-            "link.buffer",
+            if node.key == "link" { "link.buffer" } else { "buffer" },
             "a bandwidth-delay product needs a round-trip time, and no flow has one; \
              write bytes (\"45kb\") or packets (\"1000p\")",
         )),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// One run: one discipline, one seed.
 #[derive(Debug, Clone)]
 pub struct RunSpec {
-    /// Queue manager, its label in results and its parameters. Every port has its own instance.
+    /// Queue manager, its label in results and its parameters, sizes in them resolved for the first port.
     pub discipline: DisciplineSpec,
     /// Seed of every random stream of the run.
     pub seed: u64,
@@ -18,7 +18,7 @@ pub struct RunSpec {
     pub warmup_ns: u64,
     /// TCP flavour.
     pub stack: Stack,
-    /// Bytes that the link counts for a packet beyond its IP length (Ethernet: 14).
+    /// Bytes that links count for a packet beyond its IP length (Ethernet: 14).
     pub overhead_bytes: u32,
     /// Output ports; the flows' paths are indices into it.
     pub ports: Vec<PortSpec>,
@@ -48,6 +48,8 @@ pub enum Stack {
 pub struct PortSpec {
     /// Name in results.
     pub name: String,
+    /// The queue manager's instance here: [`RunSpec::discipline`] with sizes for this port.
+    pub discipline: DisciplineSpec,
     /// Rate of the link.
     pub rate: Rate,
     /// Propagation delay of the link, ns.

@@ -1,12 +1,12 @@
 //! A scenario as JSON and as TOML, every default filled in.
 
-use crate::model::{Discipline, Flows, LinkRate, Scenario, Sends};
+use crate::model::{Discipline, Flows, Link, LinkRate, Scenario, Sends};
 use crate::spec::Stack;
 use crate::trace::hex;
 use crate::units::{Range, Unit};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 impl Scenario {
     /// The scenario with every default filled in, in the keys and units of the file,
@@ -18,7 +18,13 @@ impl Scenario {
         for key in ["name", "description"] {
             hashed.as_object_mut().map(|o| o.remove(key));
         }
-        hashed["link"].as_object_mut().map(|o| o.remove("trace"));
+        let ports = hashed.get_mut("ports").and_then(Value::as_array_mut);
+        for port in ports.into_iter().flatten() {
+            port.as_object_mut().map(|o| o.remove("trace"));
+        }
+        if let Some(link) = hashed.get_mut("link").and_then(Value::as_object_mut) {
+            link.remove("trace");
+        }
         let mut canonical = String::new();
         write_sorted(&hashed, &mut canonical);
         root["hash"] = hex(&Sha256::digest(canonical.as_bytes())).into();
@@ -40,28 +46,31 @@ impl Scenario {
         if let Some(text) = &self.description {
             root.insert("description".into(), json!(text));
         }
-        let mut link = Map::new();
-        match &self.link.rate {
-            LinkRate::Constant(bps) => {
-                link.insert("rate".into(), json!(Unit::Rate.show(*bps)));
+        match self.ports.as_slice() {
+            [one] if one.name == "bottleneck" && self.shared.is_none() => {
+                root.insert("link".into(), link(one).into());
             }
-            LinkRate::Schedule(steps) => {
-                let steps: Vec<_> = steps
-                    .iter()
-                    .map(|(at, bps)| json!([Unit::Time.show(*at), Unit::Rate.show(*bps)]))
-                    .collect();
-                link.insert("schedule".into(), json!(steps));
-            }
-            LinkRate::Trace(file) => {
-                link.insert("trace".into(), json!(file.given));
-                link.insert("trace_sha256".into(), json!(file.sha256));
+            many => {
+                let port = |p: &Link| {
+                    let mut o = link(p);
+                    o.remove("overhead");
+                    o.insert("name".into(), json!(p.name));
+                    Value::from(o)
+                };
+                root.insert("ports".into(), many.iter().map(port).collect());
+                if let Some(size) = self.shared {
+                    root.insert("shared".into(), json!({ "buffer": size.show() }));
+                }
             }
         }
-        link.insert("delay".into(), json!(Unit::Time.show(self.link.delay_ns)));
-        link.insert("buffer".into(), json!(self.link.buffer.show()));
-        link.insert("overhead".into(), json!(Unit::Bytes.show(self.link.overhead_bytes.into())));
-        root.insert("link".into(), link.into());
-        root.insert("flows".into(), self.flows.iter().map(flows).collect());
+        let flow = |entry: &Flows| {
+            let mut o = flows(entry);
+            if self.ports.len() > 1 {
+                o["ports"] = entry.path.iter().map(|&p| json!(self.ports[p as usize].name)).collect();
+            }
+            o
+        };
+        root.insert("flows".into(), self.flows.iter().map(flow).collect());
         let disciplines: Value = self.disciplines.iter().map(discipline).collect();
         root.insert("queue".into(), json!({ "disciplines": disciplines }));
         root.insert(
@@ -90,11 +99,25 @@ impl Scenario {
             }
         }
         keys(&top, &["name", "description"], &mut out);
-        if let Some(link) = content["link"].as_object_mut() {
-            // The trace speaks for itself; the file format has no key for its hash.
-            link.remove("trace_sha256");
-            out.push_str(if out.is_empty() { "[link]\n" } else { "\n[link]\n" });
-            keys(link, &["rate", "schedule", "trace"], &mut out);
+        let ports = content.get("ports").and_then(Value::as_array).cloned().unwrap_or_default();
+        let link = content.get("link").cloned();
+        let tables =
+            link.map(|l| ("[link]", l)).into_iter().chain(ports.into_iter().map(|p| ("[[ports]]", p)));
+        for (heading, mut table) in tables {
+            if !out.is_empty() {
+                out.push('\n');
+            }
+            out.push_str(heading);
+            out.push('\n');
+            if let Some(table) = table.as_object_mut() {
+                // The trace speaks for itself; the file format has no key for its hash.
+                table.remove("trace_sha256");
+                keys(table, &["name", "rate", "schedule", "trace"], &mut out);
+            }
+        }
+        if let Some(shared) = content.get("shared").and_then(Value::as_object) {
+            out.push_str("\n[shared]\n");
+            keys(shared, &[], &mut out);
         }
         for entry in content["flows"].as_array().into_iter().flatten() {
             out.push_str("\n[[flows]]\n");
@@ -115,19 +138,37 @@ impl Scenario {
         out
     }
 
-    /// Writes the scenario as `scenario.toml` into a folder, with a copy of its
-    /// trace, if it has one, beside it as `trace.txt`: the folder then stands alone.
+    /// The scenario with its traces beside it, as `trace.txt`, `trace-2.txt` and so on, and
+    /// where to copy each of these from.
+    pub fn standing_alone(&self) -> (Scenario, Vec<(String, PathBuf)>) {
+        let mut copy = self.clone();
+        let mut traces: Vec<(String, PathBuf)> = Vec::new();
+        for port in &mut copy.ports {
+            if let LinkRate::Trace(file) = &mut port.rate {
+                let known = traces.iter().position(|(_, path)| *path == file.path);
+                let n = known.unwrap_or(traces.len());
+                let name = if n == 0 { "trace.txt".into() } else { format!("trace-{}.txt", n + 1) };
+                if known.is_none() {
+                    traces.push((name.clone(), file.path.clone()));
+                }
+                file.given = name;
+            }
+        }
+        (copy, traces)
+    }
+
+    /// Writes the scenario as `scenario.toml` into a folder, with copies of its
+    /// traces beside it: the folder then stands alone.
     ///
     /// # Errors
     /// What writing and copying can fail with; a file already there
     /// ([`AlreadyExists`](std::io::ErrorKind::AlreadyExists)).
     pub fn save(&self, folder: &Path) -> std::io::Result<()> {
-        let mut copy = self.clone();
-        if let LinkRate::Trace(file) = &mut copy.link.rate {
-            let mut from = std::fs::File::open(&file.path)?;
-            let mut to = std::fs::File::create_new(folder.join("trace.txt"))?;
+        let (copy, traces) = self.standing_alone();
+        for (name, path) in traces {
+            let mut from = std::fs::File::open(path)?;
+            let mut to = std::fs::File::create_new(folder.join(name))?;
             std::io::copy(&mut from, &mut to)?;
-            file.given = "trace.txt".into();
         }
         let mut file = std::fs::File::create_new(folder.join("scenario.toml"))?;
         std::io::Write::write_all(&mut file, copy.to_toml().as_bytes())
@@ -197,6 +238,31 @@ fn discipline(entry: &Discipline) -> Value {
         o.insert((*name).into(), value);
     }
     o.into()
+}
+
+/// The keys of a link.
+fn link(link: &Link) -> Map<String, Value> {
+    let mut o = Map::new();
+    match &link.rate {
+        LinkRate::Constant(bps) => {
+            o.insert("rate".into(), json!(Unit::Rate.show(*bps)));
+        }
+        LinkRate::Schedule(steps) => {
+            let steps: Vec<_> =
+                steps.iter().map(|(at, bps)| json!([Unit::Time.show(*at), Unit::Rate.show(*bps)])).collect();
+            o.insert("schedule".into(), json!(steps));
+        }
+        LinkRate::Trace(file) => {
+            o.insert("trace".into(), json!(file.given));
+            o.insert("trace_sha256".into(), json!(file.sha256));
+        }
+    }
+    o.insert("delay".into(), json!(Unit::Time.show(link.delay_ns)));
+    if let Some(buffer) = link.buffer {
+        o.insert("buffer".into(), json!(buffer.show()));
+    }
+    o.insert("overhead".into(), json!(Unit::Bytes.show(link.overhead_bytes.into())));
+    o
 }
 
 /// `key = value` lines: first the keys named, then the others by name.

@@ -94,7 +94,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("count = \"2..4\"", "count = 2.5"),
     ("count = \"2..4\"", "count = 5_000_000"),
     ("{ cubic = 3, bbr = 1 }", "\"cubik\""),
-    ("{ cubic = 3, bbr = 1 }", "{ cubic = 3, vegas = 1 }"),
+    ("{ cubic = 3, bbr = 1 }", "{ cubic = 3, westwood = 1 }"),
     ("{ cubic = 3, bbr = 1 }", "{ cubic = 0.6, bbr = 0.4 }"),
     ("{ cubic = 3, bbr = 1 }", "{}"),
     ("{ cubic = 3, bbr = 1 }", "[\"cubic\"]"),
@@ -139,27 +139,89 @@ const MISTAKES: &[(&str, &str)] = &[
     ("name = \"good\"", "name = \"good"),
 ];
 
-/// Whatever disciplines and congestion controls there are, the messages are the same.
-fn without_lists(table: String) -> String {
-    let disciplines: Vec<_> = queuewright_aqm::registry().iter().map(|info| info.name).collect();
-    let ccas: Vec<_> = queuewright_cca::Kind::ALL.iter().map(|kind| kind.name()).collect();
-    table.replace(&disciplines.join(", "), "{disciplines}").replace(&ccas.join(", "), "{congestion controls}")
+/// Several ports, two of which share a buffer.
+const PORTS: &str = r#"[[ports]]
+name = "left"
+rate = "100mbit"
+[[ports]]
+name = "right"
+rate = "50mbit"
+delay = "2ms"
+[[ports]]
+name = "far"
+rate = "40mbit"
+delay = "3ms"
+buffer = "100p"
+[shared]
+buffer = "300kb"
+[[flows]]
+cca = "cubic"
+rtt = "20ms"
+ports = ["left", "far"]
+[[flows]]
+cbr = "2mbit"
+ports = "right"
+[queue]
+disciplines = ["codel"]
+[run]
+duration = "60s"
+"#;
+
+/// The same for [`PORTS`].
+const MISTAKES_IN_PORTS: &[(&str, &str)] = &[
+    ("name = \"left\"\n", ""),
+    ("name = \"left\"", "name = \"far\""),
+    ("name = \"left\"", "name = \"left\"\noverhead = \"2b\""),
+    ("ports = \"right\"\n", ""),
+    ("ports = \"right\"", "ports = \"rihgt\""),
+    ("[\"left\", \"far\"]", "[]"),
+    ("[\"left\", \"far\"]", "[\"left\", \"left\"]"),
+    ("[\"left\", \"far\"]", "3"),
+    ("rtt = \"20ms\"", "rtt = \"5ms\""),
+    ("rate = \"100mbit\"\n", ""),
+    ("\"300kb\"", "\"200p\""),
+    ("\"300kb\"", "\"0b\""),
+    ("\"300kb\"", "\"1kb\""),
+    ("\"300kb\"", "\"0.001bdp\""),
+    ("[shared]\nbuffer = \"300kb\"", "[shared]"),
+    ("[shared]\nbuffer = \"300kb\"", "[shared]\nsize = \"300kb\""),
+    ("\"100p\"", "\"0p\""),
+    ("[shared]", "[link]\nrate = \"1mbit\"\n[shared]"),
+];
+
+/// The list of names that an error shows grows with every discipline and control.
+fn without_lists(message: &str) -> String {
+    let disciplines: Vec<&str> = queuewright_aqm::registry().iter().map(|i| i.name).collect();
+    let ccas: Vec<&str> = queuewright_cca::Kind::ALL.iter().map(|k| k.name()).collect();
+    message
+        .replace(&disciplines.join(", "), "(every discipline)")
+        .replace(&ccas.join(", "), "(every congestion control)")
+}
+
+fn mistakes_in(good: &str, mistakes: &[(&str, &str)]) -> String {
+    let runs = |text: &str| Scenario::parse(text, "scenario.toml", Path::new(""))?.runs();
+    runs(good).unwrap_or_else(|e| panic!("{e}"));
+    let mut table = String::new();
+    for (piece, bad) in mistakes {
+        assert_eq!(good.matches(piece).count(), 1, "{piece:?} must be there once");
+        let error =
+            runs(&good.replace(piece, bad)).map(|_| "ACCEPTED".to_string()).map_err(|e| e.to_string());
+        let (Ok(message) | Err(message)) = error;
+        assert!(!message.contains('\n'), "{message}");
+        writeln!(table, "{}\n    {}", bad.replace('\n', " | "), without_lists(&message)).unwrap();
+    }
+    assert!(!table.contains("ACCEPTED"), "{table}");
+    table
 }
 
 #[test]
 fn mistakes_in_files() {
-    let runs = |text: &str| Scenario::parse(text, "scenario.toml", Path::new(""))?.runs();
-    assert!(runs(GOOD).is_ok());
-    let mut table = String::new();
-    for (good, bad) in MISTAKES {
-        assert_eq!(GOOD.matches(good).count(), 1, "{good:?} must be there once");
-        let error = runs(&GOOD.replace(good, bad)).map(|_| "ACCEPTED".to_string()).map_err(|e| e.to_string());
-        let (Ok(message) | Err(message)) = error;
-        assert!(!message.contains('\n'), "{message}");
-        writeln!(table, "{}\n    {message}", bad.replace('\n', " | ")).unwrap();
-    }
-    assert!(!table.contains("ACCEPTED"), "{table}");
-    insta::assert_snapshot!(without_lists(table));
+    insta::assert_snapshot!(mistakes_in(GOOD, MISTAKES));
+}
+
+#[test]
+fn mistakes_in_ports() {
+    insta::assert_snapshot!(mistakes_in(PORTS, MISTAKES_IN_PORTS));
 }
 
 #[test]
@@ -236,10 +298,10 @@ fn mistakes_in_flags() {
         set.push((name, bad));
         let (Ok(message) | Err(message)) =
             flags(&set).map(|_| "ACCEPTED".to_string()).map_err(|e| e.to_string());
-        writeln!(table, "--{name} {bad}\n    {message}").unwrap();
+        writeln!(table, "--{name} {bad}\n    {}", without_lists(&message)).unwrap();
     }
     assert!(!table.contains("ACCEPTED"), "{table}");
-    insta::assert_snapshot!(without_lists(table));
+    insta::assert_snapshot!(table);
 }
 
 #[test]
@@ -262,7 +324,7 @@ fn mistakes_in_traces() {
         let (Ok(message) | Err(message)) = queuewright_scenario::trace::parse(bad.as_bytes(), "att.down")
             .map(|_| "ACCEPTED".to_string())
             .map_err(|e| e.to_string());
-        writeln!(table, "{bad:?}\n    {message}").unwrap();
+        writeln!(table, "{bad:?}\n    {}", without_lists(&message)).unwrap();
     }
     assert!(!table.contains("ACCEPTED"), "{table}");
     insta::assert_snapshot!(table);

@@ -150,6 +150,54 @@ fn examples_and_their_draws() {
     }
 }
 
+/// Ports: paths by name, sizes in bdp by the flows that cross, one buffer for those without.
+#[test]
+fn ports_and_a_shared_buffer() {
+    let text = r#"
+        [[ports]]
+        name = "left"
+        rate = "100mbit"
+        [[ports]]
+        name = "right"
+        rate = "50mbit"
+        [[ports]]
+        name = "far"
+        rate = "40mbit"
+        delay = "3ms"
+        buffer = "2bdp"
+        [shared]
+        buffer = "1bdp"
+        [[flows]]
+        cca = "cubic"
+        rtt = "20ms"
+        ports = ["left", "far"]
+        [[flows]]
+        cca = "newreno"
+        rtt = "40ms"
+        ports = "right"
+        [queue]
+        disciplines = [{ name = "static", threshold = "1bdp" }]
+        [run]
+        duration = "10s"
+        "#;
+    let scenario = parse(text);
+    let run = &scenario.runs().unwrap()[0];
+    let names: Vec<_> = run.ports.iter().map(|p| (p.name.as_str(), p.shared, p.limit_bytes)).collect();
+    // 40 Mbit/s x 20 ms is 100 kB.
+    assert_eq!(names, [("left", true, 0), ("right", true, 0), ("far", false, 200_000)]);
+    // 100 Mbit/s x 20 ms and 50 Mbit/s x 40 ms.
+    assert_eq!(run.shared_bytes, 500_000);
+    let threshold = |i: usize| run.ports[i].discipline.get("threshold");
+    assert_eq!(
+        [threshold(0), threshold(1), threshold(2)],
+        [250_000, 250_000, 100_000].map(|b| Some(queuewright_aqm::Value::Int(b)))
+    );
+    assert_eq!((&run.flows[0].path[..], &run.flows[1].path[..]), (&[0, 2][..], &[1][..]));
+    let again = parse(&scenario.to_toml());
+    assert_eq!(again, scenario);
+    assert_eq!(again.hash(), scenario.hash());
+}
+
 #[test]
 fn defaults() {
     let scenario = parse(

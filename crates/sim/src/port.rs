@@ -3,7 +3,7 @@
 use crate::link::{Link, OPPORTUNITY_BYTES};
 use crate::measure::PortMeasure;
 use crate::queues::{Named, Queues};
-use queuewright_aqm::{Action, Discipline, Packet as PacketView, Pool, Queue, Reason, Spec, TCP, UDP};
+use queuewright_aqm::{Action, Discipline, Packet as PacketView, Pool, Queue, Reason, TCP, UDP};
 use queuewright_results as results;
 use queuewright_scenario::spec::PortSpec;
 use rand_pcg::Pcg32;
@@ -89,16 +89,9 @@ pub struct Port {
 
 impl Port {
     /// An empty port.
-    pub fn new(
-        spec: &PortSpec,
-        discipline: &Spec,
-        overhead: u32,
-        warmup_ns: u64,
-        end_ns: u64,
-        random: Pcg32,
-    ) -> Port {
-        let queues = Queues::of(discipline, warmup_ns).map(Box::new);
-        let discipline = Discipline::new(discipline);
+    pub fn new(spec: &PortSpec, overhead: u32, warmup_ns: u64, end_ns: u64, random: Pcg32) -> Port {
+        let queues = Queues::of(&spec.discipline, warmup_ns).map(Box::new);
+        let discipline = Discipline::new(&spec.discipline);
         Port {
             ring: vec![Packet::default(); 256],
             head: 0,
@@ -384,6 +377,7 @@ impl Port {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use queuewright_aqm::Spec;
     use queuewright_scenario::spec::{Rate, Trace};
 
     /// 1000-byte packets over opportunities of 1500: two thirds of a packet a time, nothing wasted.
@@ -392,14 +386,14 @@ mod tests {
         let trace = Trace { opportunities_ns: vec![10, 20, 30, 40], period_ns: 40 };
         let spec = PortSpec {
             name: "trace".into(),
+            discipline: Spec::new(queuewright_aqm::find("droptail").expect("droptail is there")),
             rate: Rate::Trace(trace.into()),
             delay_ns: 0,
             limit_bytes: 0,
             limit_packets: 0,
             shared: false,
         };
-        let discipline = Spec::new(queuewright_aqm::find("droptail").expect("droptail is there"));
-        let mut port = Port::new(&spec, &discipline, 14, 0, 1000, Pcg32::new(1, 1));
+        let mut port = Port::new(&spec, 14, 0, 1000, Pcg32::new(1, 1));
         for seq in 0..6 {
             port.arrive(Packet { seq, bytes: 1014, ..Packet::default() });
         }

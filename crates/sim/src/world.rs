@@ -52,7 +52,7 @@ impl<'a> World<'a> {
             .enumerate()
             .map(|(i, p)| {
                 let random = port_stream(spec.seed, i);
-                Port::new(p, &spec.discipline, spec.overhead_bytes, spec.warmup_ns, spec.duration_ns, random)
+                Port::new(p, spec.overhead_bytes, spec.warmup_ns, spec.duration_ns, random)
             })
             .collect();
         let mut flows: Vec<Flow> =
