@@ -6,11 +6,13 @@
 #ifndef QW_ALL_H
 #define QW_ALL_H
 
+#include "abm.h"
 #include "ahab.h"
 #include "cebinae.h"
 #include "cobalt.h"
 #include "codel.h"
 #include "droptail.h"
+#include "dt.h"
 #include "dualpi2.h"
 #include "fq_codel.h"
 #include "pi2.h"
@@ -27,7 +29,9 @@
 	X(titrate, TITRATE)   \
 	X(cobalt, COBALT)     \
 	X(pi2, PI2)           \
-	X(ahab, AHAB)
+	X(ahab, AHAB)         \
+	X(dt, DT)             \
+	X(abm, ABM)
 
 /* With several. */
 #define QW_SCHEDULERS(X)      \
@@ -36,8 +40,10 @@
 	X(cebinae, CEBINAE)
 
 /* Of these, the ones that manage a shared buffer by a `threshold_bytes`. */
-#define QW_THRESHOLDS(X)  \
-	X(static, STATIC) \
-	X(titrate, TITRATE)
+#define QW_THRESHOLDS(X)    \
+	X(static, STATIC)   \
+	X(titrate, TITRATE) \
+	X(dt, DT)           \
+	X(abm, ABM)
 
 #endif /* QW_ALL_H */

@@ -94,7 +94,7 @@ struct qw_titrate_params {
 struct qw_titrate {
 	qw_u64 threshold_bytes; /* T; 0 until the first packet */
 	qw_u64 mi_thresh_bytes;
-	qw_u64 limit_bytes; /* the buffer, as last seen */
+	qw_u64 limit_bytes; /* the buffer, or what others leave of it, as last seen */
 	qw_u64 window_start_ns;
 	qw_u64 window_end_ns; /* of the first or, once it runs, the second */
 	qw_u64 zero_ns; /* x, without a period that is still open */
@@ -471,6 +471,20 @@ static inline void qw_titrate_zero_ends(struct qw_titrate *s, qw_u64 now)
 	s->zero = 0;
 }
 
+/* What a port may claim of a shared buffer: thresholds together stay within it
+ * (the artifact's upper clamp), but for the floor, which every port needs. */
+static inline qw_u64 qw_titrate_room(const struct qw_titrate_params *p,
+				     const struct qw_pool *pool, qw_u64 limit)
+{
+	qw_u64 room = pool->thresholds_bytes < pool->limit_bytes ?
+			      pool->limit_bytes - pool->thresholds_bytes :
+			      0;
+
+	if (room < qw_titrate_floor(p))
+		room = qw_titrate_floor(p);
+	return room < limit ? room : limit;
+}
+
 static inline void qw_titrate_see_limit(struct qw_titrate *s,
 					const struct qw_titrate_params *p,
 					const struct qw_queue *q)
@@ -482,7 +496,12 @@ static inline void qw_titrate_see_limit(struct qw_titrate *s,
 		limit = q->limit_bytes;
 	if (packets_as_bytes && packets_as_bytes < limit)
 		limit = packets_as_bytes;
+	if (q->pool.limit_bytes)
+		limit = qw_titrate_room(p, &q->pool, limit);
 	s->limit_bytes = limit;
+	if (!s->threshold_bytes && !p->threshold_bytes && q->pool.ports > 1 &&
+	    qw_div(q->pool.limit_bytes, q->pool.ports) < limit)
+		limit = qw_div(q->pool.limit_bytes, q->pool.ports);
 	if (!s->threshold_bytes)
 		s->threshold_bytes = p->threshold_bytes && p->threshold_bytes <
 								   limit ?

@@ -2,11 +2,13 @@
 //! header of the same name; how to choose it is in its page of the book, which
 //! is also what `queuewright explain` prints.
 
+mod abm;
 mod ahab;
 mod cebinae;
 mod cobalt;
 mod codel;
 mod droptail;
+mod dt;
 mod dualpi2;
 mod fq_codel;
 mod pi2;
@@ -15,7 +17,7 @@ mod static_threshold;
 mod titrate;
 
 /// Every discipline, the simplest first: the order of lists and tables.
-pub(crate) static ALL: [crate::Info; 11] = [
+pub(crate) static ALL: &[crate::Info] = &[
     droptail::INFO,
     static_threshold::INFO,
     codel::INFO,
@@ -27,4 +29,6 @@ pub(crate) static ALL: [crate::Info; 11] = [
     fq_codel::INFO,
     ahab::INFO,
     cebinae::INFO,
+    dt::INFO,
+    abm::INFO,
 ];

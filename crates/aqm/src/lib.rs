@@ -27,7 +27,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 /// Every discipline, in the order of lists and tables.
 pub fn registry() -> &'static [Info] {
-    &disciplines::ALL
+    disciplines::ALL
 }
 
 /// The discipline of this name.

@@ -13,6 +13,7 @@ mod golden;
 mod linux;
 mod linux_rows;
 mod loss;
+mod ports;
 mod schedulers;
 mod stacks;
 mod theory;
