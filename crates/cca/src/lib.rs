@@ -10,15 +10,23 @@ mod bbr;
 mod bic;
 mod cubic;
 mod htcp;
+mod illinois;
 mod newreno;
 mod scalable;
+mod vegas;
+mod veno;
+mod yeah;
 
 pub use bbr::{Bbr, Mode as BbrMode};
 pub use bic::Bic;
 pub use cubic::Cubic;
 pub use htcp::Htcp;
+pub use illinois::Illinois;
 pub use newreno::NewReno;
 pub use scalable::Scalable;
+pub use vegas::Vegas;
+pub use veno::Veno;
+pub use yeah::Yeah;
 
 /// Ticks of Linux's coarse clock a second (`CONFIG_HZ` of Debian's kernels).
 pub const HZ: u64 = 250;
@@ -171,6 +179,14 @@ impl Conn {
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
+    /// `tcp_current_ssthresh`: the threshold that a reduction leaves, or three quarters of the window if more.
+    pub fn current_ssthresh(&self) -> u32 {
+        if matches!(self.ca_state, CaState::Cwr | CaState::Recovery) {
+            self.ssthresh
+        } else {
+            self.ssthresh.max((self.cwnd >> 1) + (self.cwnd >> 2))
+        }
+    }
     /// `tcp_is_cwnd_limited`: may the window grow?
     #[inline]
     pub fn cwnd_limited(&self) -> bool {
@@ -235,6 +251,14 @@ pub enum Kind {
     Cubic,
     /// BBR version 1, as in Linux.
     Bbr,
+    /// Keeps 2 to 4 packets in queues.
+    Vegas,
+    /// Reno that spares the window when a loss looks random.
+    Veno,
+    /// Scalable growth while queues are short, Reno's and drained queues when they are not.
+    Yeah,
+    /// Additive increase and decrease by queueing delay.
+    Illinois,
     /// H-TCP, Linux's `htcp`.
     Htcp,
     /// BIC, Linux's `bic`.
@@ -245,13 +269,28 @@ pub enum Kind {
 
 impl Kind {
     /// Every congestion control, in the order of lists.
-    pub const ALL: [Kind; 6] = [Kind::NewReno, Kind::Cubic, Kind::Bbr, Kind::Htcp, Kind::Bic, Kind::Scalable];
+    pub const ALL: [Kind; 10] = [
+        Kind::NewReno,
+        Kind::Cubic,
+        Kind::Bbr,
+        Kind::Vegas,
+        Kind::Veno,
+        Kind::Yeah,
+        Kind::Illinois,
+        Kind::Htcp,
+        Kind::Bic,
+        Kind::Scalable,
+    ];
     /// The name in scenario files and results.
     pub fn name(self) -> &'static str {
         match self {
             Kind::NewReno => "newreno",
             Kind::Cubic => "cubic",
             Kind::Bbr => "bbr",
+            Kind::Vegas => "vegas",
+            Kind::Veno => "veno",
+            Kind::Yeah => "yeah",
+            Kind::Illinois => "illinois",
             Kind::Htcp => "htcp",
             Kind::Bic => "bic",
             Kind::Scalable => "scalable",
@@ -269,6 +308,22 @@ impl Kind {
             Kind::Bbr => (
                 "model of bandwidth and RTT, paced (version 1)",
                 "Cardwell et al., ACM Queue 14(5), 2016; Linux tcp_bbr.c",
+            ),
+            Kind::Vegas => (
+                "keeps 2 to 4 packets of its own in queues, by delay",
+                "Brakmo and Peterson, IEEE JSAC 13(8), 1995; Linux tcp_vegas.c",
+            ),
+            Kind::Veno => (
+                "Reno; a loss without a queue takes a fifth, not half",
+                "Fu and Liew, IEEE JSAC 21(2), 2003; Linux tcp_veno.c",
+            ),
+            Kind::Yeah => (
+                "Scalable growth while queues are short, else Reno's, draining the queue",
+                "Baiocchi et al., PFLDnet 2007; Linux tcp_yeah.c",
+            ),
+            Kind::Illinois => (
+                "increase of 10 to 0.3 packets, decrease of 1/8 to 1/2, by queueing delay",
+                "Liu, Basar and Srikant, Perform. Eval. 65, 2008; Linux tcp_illinois.c",
             ),
             Kind::Htcp => (
                 "increase by time since congestion, decrease by RTT ratio",
@@ -321,6 +376,14 @@ pub enum Cca {
     Cubic(Cubic),
     /// See [`Bbr`].
     Bbr(Box<Bbr>),
+    /// See [`Vegas`].
+    Vegas(Vegas),
+    /// See [`Veno`].
+    Veno(Veno),
+    /// See [`Yeah`].
+    Yeah(Yeah),
+    /// See [`Illinois`].
+    Illinois(Illinois),
     /// See [`Htcp`].
     Htcp(Htcp),
     /// See [`Bic`].
@@ -338,6 +401,10 @@ impl Cca {
             Kind::NewReno => Cca::NewReno(NewReno::new()),
             Kind::Cubic => Cca::Cubic(Cubic::new(flavour, conn, now_ns)),
             Kind::Bbr => Cca::Bbr(Box::new(Bbr::new(flavour, conn, now_ns))),
+            Kind::Vegas => Cca::Vegas(Vegas::new(conn)),
+            Kind::Veno => Cca::Veno(Veno::new()),
+            Kind::Yeah => Cca::Yeah(Yeah::new(conn)),
+            Kind::Illinois => Cca::Illinois(Illinois::new(conn)),
             Kind::Htcp => Cca::Htcp(Htcp::new(now_ns)),
             Kind::Bic => Cca::Bic(Bic::new()),
             Kind::Scalable => Cca::Scalable(Scalable::new()),
@@ -363,6 +430,10 @@ impl Cca {
             Cca::NewReno(x) => x.cong_avoid(c, acked),
             Cca::Cubic(x) => x.cong_avoid(c, acked, now_ns),
             Cca::Bbr(_) => {}
+            Cca::Vegas(x) => x.cong_avoid(c, acked),
+            Cca::Veno(x) => x.cong_avoid(c, acked),
+            Cca::Yeah(x) => x.cong_avoid(c, acked),
+            Cca::Illinois(x) => x.cong_avoid(c, acked),
             Cca::Htcp(x) => x.cong_avoid(c, acked, now_ns),
             Cca::Bic(x) => x.cong_avoid(c, acked, now_ns),
             Cca::Scalable(x) => x.cong_avoid(c, acked),
@@ -374,6 +445,10 @@ impl Cca {
     pub fn pkts_acked(&mut self, c: &mut Conn, acked: u32, rtt_us: u32, now_ns: u64) {
         match self {
             Cca::Cubic(x) => x.pkts_acked(c, rtt_us, now_ns),
+            Cca::Vegas(x) => x.pkts_acked(rtt_us),
+            Cca::Veno(x) => x.pkts_acked(rtt_us),
+            Cca::Yeah(x) => x.pkts_acked(rtt_us),
+            Cca::Illinois(x) => x.pkts_acked(acked, rtt_us),
             Cca::Htcp(x) => x.pkts_acked(c, acked, rtt_us, now_ns),
             Cca::Bic(x) => x.pkts_acked(c, acked),
             _ => {}
@@ -385,6 +460,10 @@ impl Cca {
             Cca::NewReno(x) => x.ssthresh(c),
             Cca::Cubic(x) => x.ssthresh(c),
             Cca::Bbr(x) => x.ssthresh(c),
+            Cca::Vegas(x) => x.ssthresh(c),
+            Cca::Veno(x) => x.ssthresh(c),
+            Cca::Yeah(x) => x.ssthresh(c),
+            Cca::Illinois(x) => x.ssthresh(c),
             Cca::Htcp(x) => x.ssthresh(c, now_ns),
             Cca::Bic(x) => x.ssthresh(c),
             Cca::Scalable(x) => x.ssthresh(c),
@@ -396,6 +475,10 @@ impl Cca {
             Cca::NewReno(x) => x.undo_cwnd(c),
             Cca::Cubic(x) => x.undo_cwnd(c),
             Cca::Bbr(x) => x.undo_cwnd(c),
+            Cca::Vegas(x) => x.undo_cwnd(c),
+            Cca::Veno(x) => x.undo_cwnd(c),
+            Cca::Yeah(x) => x.undo_cwnd(c),
+            Cca::Illinois(x) => x.undo_cwnd(c),
             Cca::Htcp(x) => x.undo_cwnd(c),
             Cca::Bic(x) => x.undo_cwnd(c),
             Cca::Scalable(x) => x.undo_cwnd(c),
@@ -406,6 +489,10 @@ impl Cca {
         match self {
             Cca::Cubic(x) => x.set_state(c, new, now_ns),
             Cca::Bbr(x) => x.set_state(c, new),
+            Cca::Vegas(x) => x.set_state(c, new),
+            Cca::Veno(x) => x.set_state(new),
+            Cca::Yeah(x) => x.set_state(c, new),
+            Cca::Illinois(x) => x.set_state(c, new),
             Cca::Htcp(x) => x.set_state(new, now_ns),
             Cca::Bic(x) => x.set_state(new),
             Cca::NewReno(_) | Cca::Scalable(_) => {}
@@ -416,6 +503,9 @@ impl Cca {
         match self {
             Cca::Cubic(x) => x.event(event, now_ns),
             Cca::Bbr(x) => x.event(c, event, now_ns),
+            Cca::Vegas(x) => x.event(c, event),
+            Cca::Veno(x) => x.event(event),
+            Cca::Yeah(x) => x.event(c, event),
             _ => {}
         }
     }

@@ -94,7 +94,10 @@ fn live(
                     }
                 } else if acked > 0 {
                     cca.cong_avoid(&mut c, acked, now);
-                    prop_assert!(c.cwnd >= before && c.cwnd <= before + acked + 1);
+                    // Delay makes these give way; Illinois adds up to ten packets for one.
+                    let yields = matches!(kind, Kind::Vegas | Kind::Yeah);
+                    let most = if kind == Kind::Illinois { 10 * acked + 40 } else { acked + 1 };
+                    prop_assert!((c.cwnd >= before || yields) && c.cwnd <= before + most);
                 }
             }
             Op::Recover => {
@@ -105,6 +108,7 @@ fn live(
                     if !cca.has_cong_control() {
                         prop_assert!(c.ssthresh <= c.cwnd.max(2));
                         c.cwnd = c.ssthresh;
+                        c.cwnd_cnt = 0;
                     }
                     cca.set_state(&mut c, CaState::Recovery, now);
                     c.ca_state = CaState::Recovery;

@@ -192,7 +192,10 @@ fn list_names_everything_with_unit_range_default_and_source() {
         list.iter().map(|d| d["name"].as_str().expect("a name").to_string()).collect()
     };
     assert_eq!(names("disciplines"), ["droptail", "static", "codel", "pie", "titrate"]);
-    assert_eq!(names("congestion_controls"), ["newreno", "cubic", "bbr", "htcp", "bic", "scalable"]);
+    assert_eq!(
+        names("congestion_controls"),
+        ["newreno", "cubic", "bbr", "vegas", "veno", "yeah", "illinois", "htcp", "bic", "scalable"]
+    );
     for d in all["disciplines"].as_array().expect("a list") {
         assert!(text.contains(&format!("\n{}: ", d["name"].as_str().expect("a name"))));
         for p in d["parameters"].as_array().expect("a list") {
@@ -212,7 +215,7 @@ fn explain_has_a_page_for_every_name() {
         let page = stdout(dir.path(), &["explain", name]);
         assert!(page.starts_with("# ") && page.lines().count() > 10, "{name}: {page}");
     }
-    for name in ["newreno", "cubic", "bbr", "htcp", "bic", "scalable"] {
+    for name in ["newreno", "cubic", "bbr", "vegas", "veno", "yeah", "illinois", "htcp", "bic", "scalable"] {
         let page = stdout(dir.path(), &["explain", name]);
         assert!(page.starts_with(&format!("# {name}\n")) && page.contains("Source: "), "{page}");
     }

@@ -258,6 +258,13 @@ impl Pipe {
         }
     }
 
+    /// A packet is lost at random: one reduction, as if it had been the queue's.
+    pub fn lose(&mut self) {
+        if self.c.ca_state < CaState::Recovery {
+            self.reduce(CaState::Recovery);
+        }
+    }
+
     fn set_state(&mut self, state: CaState) {
         self.cca.set_state(&mut self.c, state, self.now);
         self.c.ca_state = state;

@@ -279,7 +279,7 @@ impl Sender {
         self.init_undo();
         if !matches!(self.conn.ca_state, CaState::Cwr | CaState::Recovery) {
             if !ece {
-                self.prior_ssthresh = self.current_ssthresh();
+                self.prior_ssthresh = self.conn.current_ssthresh();
             }
             self.init_reduction(now);
         }
@@ -291,15 +291,6 @@ impl Sender {
         self.undo_marker = Some(self.conn.snd_una);
         // Retransmission still in flight from before makes DSACKs ambiguous.
         self.undo_retrans = if self.conn.retrans_out > 0 { self.conn.retrans_out as i32 } else { -1 };
-    }
-
-    /// `tcp_current_ssthresh`.
-    pub(super) fn current_ssthresh(&self) -> u32 {
-        if matches!(self.conn.ca_state, CaState::Cwr | CaState::Recovery) {
-            self.conn.ssthresh
-        } else {
-            self.conn.ssthresh.max((self.conn.cwnd >> 1) + (self.conn.cwnd >> 2))
-        }
     }
 
     /// `tcp_init_cwnd_reduction`.
@@ -486,7 +477,7 @@ impl Sender {
             || self.high_seq <= self.conn.snd_una
             || (self.conn.ca_state == CaState::Loss && self.backoffs == 0)
         {
-            self.prior_ssthresh = self.current_ssthresh();
+            self.prior_ssthresh = self.conn.current_ssthresh();
             self.conn.prior_cwnd = self.conn.cwnd;
             self.conn.ssthresh = self.cca.ssthresh(&mut self.conn, now);
             self.cca.event(&mut self.conn, Event::Loss, now);

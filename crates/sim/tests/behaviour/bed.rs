@@ -1,9 +1,15 @@
 //! Runs scenarios from their text.
 
+use queuewright_cca::Kind;
 use queuewright_results::Run;
 use queuewright_scenario::{RunSpec, Scenario};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+
+/// The name of every congestion control.
+pub fn every_cca() -> Vec<&'static str> {
+    Kind::ALL.into_iter().map(Kind::name).collect()
+}
 
 /// The runs that a scenario text stands for; paths in it start from the folder of test data.
 pub fn specs(toml: &str) -> Vec<RunSpec> {

@@ -1,6 +1,6 @@
 //! The congestion controls in the loop, against the phases their authors describe.
 
-use crate::bed::{close, mean, one, series};
+use crate::bed::{close, every_cca, mean, one, series};
 
 /// RFC 9438 section 4.2: after a loss the window follows W(t) = C (t - K)^3 + W_max, where
 /// C = 0.4 and K = cbrt((W_max - cwnd) / C) for the window cwnd it fell to; Linux's beta is
@@ -165,7 +165,7 @@ fn bbr_probes_for_bandwidth_every_eight_rounds() {
 /// of its own, its round trip does not swell.
 #[test]
 fn a_slow_access_link_holds_no_long_queue() {
-    for cca in ["newreno", "cubic", "bbr"] {
+    for cca in every_cca() {
         let r = one(&format!(
             "[link]\nrate = \"100mbit\"\n[[flows]]\ncca = \"{cca}\"\nrtt = \"40ms\"\naccess = \"10mbit\"\n\
              [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"10s\"\nwarmup = \"2s\"\n"

@@ -2,7 +2,7 @@
 //! itself counts, and a run that does not add up is an error), and every measure
 //! keeps to what it can be.
 
-use crate::bed::{drops, marks, runs};
+use crate::bed::{drops, every_cca, marks, runs};
 use proptest::prelude::*;
 use queuewright_results::Run;
 
@@ -32,7 +32,7 @@ fn buffer() -> impl Strategy<Value = String> {
 
 fn flows() -> impl Strategy<Value = String> {
     let tcp = (
-        prop_oneof![Just("newreno"), Just("cubic"), Just("bbr")],
+        prop::sample::select(every_cca()),
         1u32..6,
         1000u32..150_000,
         prop::option::of(1u32..3000),

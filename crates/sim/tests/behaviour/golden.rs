@@ -1,7 +1,7 @@
 //! A table a discipline and a table a congestion control, kept as snapshots: a change of
 //! behaviour is seen as a diff. Figures are rounded to what one can read, not to what may change.
 
-use crate::bed::{drops, marks, runs};
+use crate::bed::{drops, every_cca, marks, runs};
 use std::fmt::Write;
 
 /// (what, `[link]` and `[[flows]]`).
@@ -90,7 +90,7 @@ fn congestion_controls() {
             "schedule = [[\"0s\", \"40mbit\"], [\"6s\", \"0bit\"], [\"7s\", \"40mbit\"]]\nbuffer = \"100p\"",
         ),
     ];
-    for cca in ["newreno", "cubic", "bbr"] {
+    for cca in every_cca() {
         let mut table = HEAD.to_string();
         for (what, link) in PATHS {
             for (n, stack) in [(1, "linux"), (3, "linux"), (1, "ns3")] {

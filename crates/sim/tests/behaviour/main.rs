@@ -7,6 +7,7 @@
 mod bed;
 mod congestion;
 mod conservation;
+mod delay_based;
 mod determinism;
 mod ecn;
 mod golden;

@@ -1,0 +1,127 @@
+//! TCP Veno (Fu and Liew, IEEE JSAC 21(2), 2003) in the integers of Linux's `tcp_veno.c`.
+//!
+//! Reno that asks Vegas' question: how many packets of the window wait in queues? Fewer than
+//! [`BETA`]: the path is not congested, and a loss is probably a random one that takes a fifth, not half, of
+//! the window. Else the window grows only every other round trip, to stay longer where it is.
+
+use crate::{CaState, Conn, Event, NewReno};
+
+/// Fraction bits of the backlog.
+const FRACTION_BITS: u32 = 1;
+/// Packets in queues from which the path counts as congested: 3.
+const BETA: u32 = 3 << FRACTION_BITS;
+/// Until there are more round-trip samples than this, Veno is Reno.
+const TOO_FEW_SAMPLES: u16 = 2;
+/// No round-trip time yet, microseconds.
+const NO_RTT: u32 = 0x7fff_ffff;
+
+/// Veno's state.
+#[derive(Debug, Clone, Copy)]
+pub struct Veno {
+    /// Round-trip samples so far, modulo 2^16: Linux never starts the count again.
+    samples: u16,
+    /// Smallest round-trip time since the window was last adjusted, microseconds.
+    min_rtt: u32,
+    /// Smallest round-trip time since the connection was last idle, microseconds.
+    base_rtt: u32,
+    /// Packets in queues, in 1/2^[`FRACTION_BITS`].
+    backlog: u32,
+    /// The next full window of ACKs counts (congested: every other does).
+    increase: bool,
+    /// Off while the connection has a problem: it then grows as Reno.
+    on: bool,
+}
+
+impl Default for Veno {
+    fn default() -> Veno {
+        Veno::new()
+    }
+}
+
+impl Veno {
+    /// A fresh control.
+    pub fn new() -> Veno {
+        Veno { samples: 0, min_rtt: NO_RTT, base_rtt: NO_RTT, backlog: 0, increase: true, on: true }
+    }
+
+    /// `acked` packets were newly delivered.
+    #[inline]
+    pub fn cong_avoid(&mut self, c: &mut Conn, acked: u32) {
+        if !self.on {
+            return NewReno.cong_avoid(c, acked);
+        }
+        if !c.cwnd_limited() {
+            return;
+        }
+        if self.samples <= TOO_FEW_SAMPLES {
+            NewReno.cong_avoid(c, acked);
+        } else {
+            let cwnd = u64::from(c.cwnd) << FRACTION_BITS;
+            let in_transit = cwnd * u64::from(self.base_rtt) / u64::from(self.min_rtt);
+            self.backlog = (cwnd - in_transit) as u32;
+            self.grow(c, acked);
+            c.cwnd = c.cwnd.max(2);
+        }
+        self.min_rtt = NO_RTT;
+    }
+
+    /// Veno's multiplicative decrease is in [`Veno::ssthresh`]; this is its increase.
+    #[inline]
+    fn grow(&mut self, c: &mut Conn, acked: u32) {
+        let mut left = acked;
+        if c.in_slow_start() {
+            left = c.slow_start(acked);
+            if left == 0 {
+                return;
+            }
+        }
+        if self.backlog < BETA {
+            c.cong_avoid_ai(c.cwnd, left);
+        } else if c.cwnd_cnt < c.cwnd {
+            c.cwnd_cnt += left;
+        } else {
+            // The ACK that finds the window full is itself not counted.
+            c.cwnd_cnt = 0;
+            c.cwnd += u32::from(self.increase);
+            self.increase = !self.increase;
+        }
+    }
+
+    /// An ACK gave a round-trip sample of `rtt_us` microseconds; 0: none.
+    #[inline]
+    pub fn pkts_acked(&mut self, rtt_us: u32) {
+        if rtt_us == 0 {
+            return;
+        }
+        // Linux adds one, so that a sample of 0 does no harm.
+        let rtt = rtt_us.saturating_add(1);
+        self.base_rtt = self.base_rtt.min(rtt);
+        self.min_rtt = self.min_rtt.min(rtt);
+        self.samples = self.samples.wrapping_add(1);
+    }
+
+    /// Loss or ECN echo: 4/5 of the window if the path was not congested, else half; at least 2 packets.
+    pub fn ssthresh(&mut self, c: &mut Conn) -> u32 {
+        if self.backlog < BETA { c.cwnd.wrapping_mul(4) / 5 } else { c.cwnd / 2 }.max(2)
+    }
+
+    /// The window before the spurious reduction.
+    pub fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
+        NewReno.undo_cwnd(c)
+    }
+
+    /// Veno rules in the open state alone.
+    pub fn set_state(&mut self, new: CaState) {
+        self.on = new == CaState::Open;
+        if self.on {
+            self.min_rtt = NO_RTT;
+        }
+    }
+
+    /// After an idle time the path may be another: the smallest round-trip time is measured anew.
+    pub fn event(&mut self, event: Event) {
+        if let Event::TxStart { .. } = event {
+            *self = Veno { samples: self.samples, backlog: self.backlog, ..Veno::new() };
+        }
+    }
+}

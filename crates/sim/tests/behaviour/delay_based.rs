@@ -1,0 +1,148 @@
+//! Vegas, Veno, YeAH and Illinois over a link: what their papers promise, seen from outside.
+
+use crate::bed::{close, drops, mean, one, series};
+
+const LINK: f64 = 1448.0 / 1514.0;
+
+/// Reductions of a window after `from` seconds: (time of the peak before, time it had fallen). Recovery takes a round
+/// trip to take it down: 0.3 s are given to that.
+fn reductions(cwnd: &[(f64, f64)], from: f64) -> Vec<(f64, f64)> {
+    let (mut found, mut peak) = (Vec::new(), (from, 0.0));
+    let mut falling = f64::MIN;
+    for &(t, w) in cwnd.iter().filter(|p| p.0 > from) {
+        if t < falling + 0.3 || w >= peak.1 {
+            peak = (t, w);
+        } else if w < 0.93 * peak.1 {
+            found.push((peak.0, t + 0.3));
+            falling = t;
+        }
+    }
+    found
+}
+
+/// Brakmo and Peterson 1995, section 3.2: between alpha = 2 and beta = 4 packets of each flow wait.
+#[test]
+fn vegas_keeps_two_to_four_packets_waiting() {
+    for (rate, rtt) in [(10, 40), (50, 20), (20, 60)] {
+        let r = one(&format!(
+            "[link]\nrate = \"{rate}mbit\"\nbuffer = \"1bdp\"\n[[flows]]\ncca = \"vegas\"\nrtt = \"{rtt}ms\"\n\
+             [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"60s\"\nwarmup = \"40s\"\n"
+        ));
+        let p = &r.ports[0];
+        println!("{rate} Mbit/s, {rtt} ms: {:.2} packets, {:.4}", p.backlog_packets.mean, p.utilization);
+        assert!(p.utilization > 0.99, "{rate} Mbit/s, {rtt} ms: {}", p.utilization);
+        // The least of a round trip is what Vegas sees; bursts of a few segments lift the mean.
+        assert!((1.0..6.0).contains(&p.backlog_packets.mean), "{rate} Mbit/s, {rtt} ms");
+        assert_eq!(drops(&r), 0);
+    }
+}
+
+/// Beside a flow that fills the queue Vegas gives way (Mo et al., INFOCOM 1999).
+#[test]
+fn vegas_yields_to_reno() {
+    let r = one("[link]\nrate = \"20mbit\"\nbuffer = \"2bdp\"\n[[flows]]\ncca = \"vegas\"\nrtt = \"40ms\"\n\
+         [[flows]]\ncca = \"newreno\"\nrtt = \"40ms\"\n[queue]\ndisciplines = [\"droptail\"]\n\
+         [run]\nduration = \"60s\"\nwarmup = \"10s\"\n");
+    let share = r.groups[0].goodput_bps / (r.groups[0].goodput_bps + r.groups[1].goodput_bps);
+    println!("Vegas has {share:.3}");
+    assert!(share < 0.25, "{share}");
+}
+
+/// Fu and Liew 2003, figure 3: over tail drop the queue of a Veno flow is long when a packet is lost, so the window halves as
+/// Reno's does; but it comes back to the top half as fast, and stays near it twice as long.
+#[test]
+fn veno_halves_with_a_queue_and_stays_longer_at_the_top() {
+    let between_losses = |cca: &str| {
+        let r = one(&format!(
+            "[link]\nrate = \"20mbit\"\nbuffer = \"1bdp\"\n[[flows]]\ncca = \"{cca}\"\nrtt = \"40ms\"\n\
+             [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"100s\"\nwarmup = \"20s\"\n"
+        ));
+        let cwnd = series(&r, "flow0.cwnd");
+        let top = cwnd.iter().filter(|p| p.0 > 20.0).map(|p| p.1).fold(0.0, f64::max);
+        let low = cwnd.iter().filter(|p| p.0 > 20.0).map(|p| p.1).fold(f64::MAX, f64::min);
+        let cuts = reductions(&cwnd, 20.0);
+        let period = (cuts[cuts.len() - 1].0 - cuts[0].0) / (cuts.len() - 1) as f64;
+        println!("{cca}: {cuts:.1?}, from {top} to {low}, {:.4}", r.ports[0].utilization);
+        (period, top, low, r.ports[0].utilization)
+    };
+    let (reno, ..) = between_losses("newreno");
+    let (veno, top, low, utilization) = between_losses("veno");
+    assert!((1.9..2.4).contains(&(veno / reno)), "{veno:.1} s between losses, Reno {reno:.1} s");
+    close("the lowest window", low, top / 2.0, 0.1, 0.0);
+    assert!(utilization > 0.99);
+}
+
+/// Section V's case: losses that are not its own doing, here those of a Poisson stream through a short buffer, cost
+/// a fifth. By the square-root law that is 1.7 times the rate of Reno, whose losses cost half.
+#[test]
+fn veno_takes_a_fifth_off_for_losses_of_others() {
+    let goodput = |cca: &str| {
+        one(&format!(
+            "[link]\nrate = \"50mbit\"\nbuffer = \"8p\"\n[[flows]]\ncca = \"{cca}\"\nrtt = \"40ms\"\n[[flows]]\npoisson = \"35mbit\"\n\
+             [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"120s\"\nwarmup = \"20s\"\n"
+        ))
+        .groups[0]
+            .goodput_bps
+    };
+    let ratio = goodput("veno") / goodput("newreno");
+    println!("Veno has {ratio:.2} times Reno's goodput");
+    assert!((1.3..2.5).contains(&ratio), "{ratio}");
+}
+
+/// Baiocchi et al. 2007, section 3: fast mode fills the link; slow mode takes the queue away at about 80 packets, long
+/// before the buffer is full, and no more is lost.
+#[test]
+fn yeah_drains_the_queue_before_it_overflows() {
+    let r =
+        one("[link]\nrate = \"100mbit\"\nbuffer = \"400p\"\n[[flows]]\ncca = \"yeah\"\nrtt = \"100ms\"\n\
+         [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"90s\"\nwarmup = \"40s\"\n");
+    let p = &r.ports[0];
+    let queue = series(&r, "bottleneck.queue_bytes");
+    let most = queue.iter().filter(|q| q.0 > 40.0).map(|q| q.1 / 1514.0).fold(0.0, f64::max);
+    println!("{:.4}, at most {most:.0} packets, mean {:.1}", p.utilization, p.backlog_packets.mean);
+    assert_eq!(drops(&r), 0);
+    assert!(p.utilization > 0.99, "{}", p.utilization);
+    assert!((75.0..130.0).contains(&most), "{most} packets");
+    // It came back to fast mode each time: the queue empties and fills again.
+    let fills =
+        queue.windows(2).filter(|w| w[0].0 > 40.0 && w[0].1 / 1514.0 < 40.0 && w[1].1 / 1514.0 >= 40.0);
+    assert!(fills.count() >= 2);
+}
+
+/// Liu, Basar and Srikant 2008, figure 2: the window is a concave curve, steep when the queue is empty and flat when it is long.
+#[test]
+fn illinois_windows_are_concave() {
+    let r =
+        one("[link]\nrate = \"20mbit\"\nbuffer = \"1bdp\"\n[[flows]]\ncca = \"illinois\"\nrtt = \"40ms\"\n\
+         [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"200s\"\nwarmup = \"20s\"\n");
+    let cwnd = series(&r, "flow0.cwnd");
+    let cuts = reductions(&cwnd, 20.0);
+    let mut checked = 0;
+    for pair in cuts.windows(2).filter(|c| c[1].0 - c[0].1 > 5.0) {
+        let (from, to) = (pair[0].1, pair[1].0);
+        let third = (to - from) / 3.0;
+        let at = |t: f64| mean(&cwnd, t - 0.1, t + 0.1);
+        let (early, late) = (at(from + third) - at(from), at(to - 0.1) - at(to - third));
+        println!("{from:.1}..{to:.1} s: {early:.0} packets in the first third, {late:.0} in the last");
+        assert!(early > 1.5 * late, "{early} and {late}");
+        checked += 1;
+    }
+    assert!(checked >= 2, "{} cuts", cuts.len());
+    assert!(r.ports[0].utilization > 0.98, "{}", r.ports[0].utilization);
+    close("goodput", r.flows[0].goodput_bps, 20e6 * LINK, 0.03, 0.0);
+}
+
+/// Section 4 there: high rates are recovered in less time than Reno's packet a round trip takes.
+#[test]
+fn illinois_recovers_faster_than_reno() {
+    let after_outage = |cca: &str| {
+        let r = one(&format!(
+            "[link]\nschedule = [[\"0s\", \"100mbit\"], [\"10s\", \"20mbit\"], [\"20s\", \"100mbit\"]]\nbuffer = \"300p\"\n\
+             [[flows]]\ncca = \"{cca}\"\nrtt = \"80ms\"\n[queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"32s\"\n"
+        ));
+        mean(&series(&r, "flow0.goodput_bps"), 22.0, 30.0) / (100e6 * LINK)
+    };
+    let (reno, illinois) = (after_outage("newreno"), after_outage("illinois"));
+    println!("Reno {reno:.3}, Illinois {illinois:.3}");
+    assert!(illinois > reno + 0.1, "Reno {reno}, Illinois {illinois}");
+}
