@@ -14,9 +14,11 @@
 #include "droptail.h"
 #include "dt.h"
 #include "dualpi2.h"
+#include "fq.h"
 #include "fq_codel.h"
 #include "pi2.h"
 #include "pie.h"
+#include "sfq.h"
 #include "static.h"
 #include "titrate.h"
 
@@ -36,7 +38,9 @@
 /* With several. */
 #define QW_SCHEDULERS(X)      \
 	X(dualpi2, DUALPI2)   \
+	X(fq, FQ)             \
 	X(fq_codel, FQ_CODEL) \
+	X(sfq, SFQ)           \
 	X(cebinae, CEBINAE)
 
 /* Of these, the ones that manage a shared buffer by a `threshold_bytes`. */

@@ -13,6 +13,7 @@
 #define QW_FQ_CODEL_H
 
 #include "codel.h"
+#include "drr.h"
 #include "qw.h"
 
 #ifdef __cplusplus
@@ -33,34 +34,17 @@ struct qw_fq_codel_params {
 	qw_u32 drop_batch; /* most packets that one overflow costs, 64; > 0 */
 };
 
-/* Which list a queue is in. */
-#define QW_FQ_CODEL_UNLISTED 0u
-#define QW_FQ_CODEL_NEW 1u
-#define QW_FQ_CODEL_OLD 2u
-
-/* All zero is an empty queue that is in no list. */
-struct qw_fq_codel_queue {
-	struct qw_codel codel;
-	qw_u64 bytes;
-	qw_u32 packets;
-	qw_u32 next; /* in its list: index + 1, 0: none */
-	qw_s32 deficit; /* bytes it may still send in this round */
-	qw_u32 list; /* QW_FQ_CODEL_* */
-};
-
-struct qw_fq_codel_list {
-	qw_u32 head, tail; /* index + 1, 0: empty */
-};
-
 struct qw_fq_codel {
-	struct qw_fq_codel_list fresh, old;
+	struct qw_drr drr;
 	qw_u64 evict_bytes; /* still to go in the overflow under way */
 	qw_u32 evict_left; /* packets that it may still cost */
 	qw_u32 evict_queue;
-	qw_u32 active; /* queues with packets, for display */
 	qw_u32 new_flows; /* times a queue was new, for display */
-	struct qw_fq_codel_queue queue[QW_FQ_CODEL_QUEUES];
+	struct qw_drr_queue queue[QW_FQ_CODEL_QUEUES];
+	struct qw_codel codel[QW_FQ_CODEL_QUEUES];
 };
+
+#define QW_FQ_CODEL_MASK (QW_FQ_CODEL_QUEUES - 1)
 
 static inline void qw_fq_codel_init(struct qw_fq_codel *s,
 				    const struct qw_fq_codel_params *p,
@@ -68,42 +52,16 @@ static inline void qw_fq_codel_init(struct qw_fq_codel *s,
 {
 	(void)p;
 	(void)now;
-	s->fresh.head = 0;
-	s->fresh.tail = 0;
-	s->old.head = 0;
-	s->old.tail = 0;
+	s->drr.fresh.head = 0;
+	s->drr.fresh.tail = 0;
+	s->drr.old.head = 0;
+	s->drr.old.tail = 0;
+	s->drr.active = 0;
 	s->evict_bytes = 0;
 	s->evict_left = 0;
 	s->evict_queue = 0;
-	s->active = 0;
 	s->new_flows = 0;
-	/* All zero, a queue is empty and its CoDel as qw_codel_init() leaves it. */
-}
-
-/* The mask tells the BPF verifier what an index cannot be. */
-static inline struct qw_fq_codel_queue *qw_fq_codel_at(struct qw_fq_codel *s,
-						       qw_u32 index)
-{
-	return &s->queue[index & (QW_FQ_CODEL_QUEUES - 1)];
-}
-
-static inline void qw_fq_codel_append(struct qw_fq_codel *s,
-				      struct qw_fq_codel_list *l, qw_u32 index)
-{
-	qw_fq_codel_at(s, index)->next = 0;
-	if (l->tail)
-		qw_fq_codel_at(s, l->tail - 1)->next = index + 1;
-	else
-		l->head = index + 1;
-	l->tail = index + 1;
-}
-
-static inline void qw_fq_codel_pop(struct qw_fq_codel *s,
-				   struct qw_fq_codel_list *l)
-{
-	l->head = qw_fq_codel_at(s, l->head - 1)->next;
-	if (!l->head)
-		l->tail = 0;
+	/* All zero is also how qw_codel_init() leaves a CoDel. */
 }
 
 static inline struct qw_verdict
@@ -113,21 +71,15 @@ qw_fq_codel_enqueue(struct qw_fq_codel *s, const struct qw_fq_codel_params *p,
 {
 	/* Linux's reciprocal_scale(): the hash's upper bits choose. */
 	qw_u32 index = (qw_u32)(((qw_u64)k->flow * p->flows) >> 32);
-	struct qw_fq_codel_queue *f = qw_fq_codel_at(s, index);
 
 	(void)now;
 	(void)q;
 	(void)random;
 	*queue = index;
-	if (f->list == QW_FQ_CODEL_UNLISTED) {
-		f->list = QW_FQ_CODEL_NEW;
-		f->deficit = (qw_s32)p->quantum_bytes;
-		s->new_flows++;
-		qw_fq_codel_append(s, &s->fresh, index);
-	}
-	s->active += !f->packets;
-	f->packets++;
-	f->bytes += k->bytes;
+	s->new_flows += s->queue[index & QW_FQ_CODEL_MASK].list ==
+			QW_DRR_UNLISTED;
+	qw_drr_join(&s->drr, s->queue, QW_FQ_CODEL_MASK, index, k->bytes,
+		    (qw_s32)p->quantum_bytes);
 	return qw_pass();
 }
 
@@ -136,10 +88,7 @@ static inline int qw_fq_codel_is_over(const struct qw_fq_codel_params *p,
 				      const struct qw_queue *q)
 {
 	return q->packets > p->limit_packets ||
-	       q->bytes > p->memory_limit_bytes ||
-	       (q->limit_packets && q->packets > q->limit_packets) ||
-	       (q->limit_bytes && q->bytes > q->limit_bytes) ||
-	       (q->pool.limit_bytes && q->pool.bytes > q->pool.limit_bytes);
+	       q->bytes > p->memory_limit_bytes || qw_overfull(q);
 }
 
 /* RFC 8290 section 4.1: half of the fattest queue goes, at most a batch. Linux
@@ -153,13 +102,13 @@ static inline qw_u32 qw_fq_codel_overflow(struct qw_fq_codel *s,
 
 	(void)now;
 	if (s->evict_left && s->evict_bytes &&
-	    qw_fq_codel_at(s, s->evict_queue)->packets)
+	    s->queue[s->evict_queue & QW_FQ_CODEL_MASK].packets)
 		return s->evict_queue;
 	s->evict_left = 0;
 	if (!qw_fq_codel_is_over(p, q))
 		return QW_NONE;
 	QW_FOR (i, p->flows) {
-		qw_u64 bytes = qw_fq_codel_at(s, i)->bytes;
+		qw_u64 bytes = s->queue[i & QW_FQ_CODEL_MASK].bytes;
 
 		if (bytes > most) {
 			most = bytes;
@@ -173,72 +122,46 @@ static inline qw_u32 qw_fq_codel_overflow(struct qw_fq_codel *s,
 	return s->evict_queue;
 }
 
-/* One packet less in a queue. */
-static inline void qw_fq_codel_left(struct qw_fq_codel *s,
-				    struct qw_fq_codel_queue *f,
-				    const struct qw_packet *k)
-{
-	f->packets--;
-	f->bytes -= k->bytes;
-	s->active -= !f->packets;
-}
-
 static inline void qw_fq_codel_evicted(struct qw_fq_codel *s,
 				       const struct qw_fq_codel_params *p,
 				       qw_u64 now, const struct qw_queue *q,
 				       const struct qw_packet *k, qw_u32 queue)
 {
-	struct qw_fq_codel_queue *f = qw_fq_codel_at(s, queue);
+	struct qw_codel *c = &s->codel[queue & QW_FQ_CODEL_MASK];
 
 	(void)p;
 	(void)now;
 	(void)q;
-	qw_fq_codel_left(s, f, k);
+	qw_drr_left(&s->drr, &s->queue[queue & QW_FQ_CODEL_MASK], k->bytes);
 	/* Linux adds the whole batch to the count at once and leaves the square
 	 * root behind, from where a Newton step may end anywhere. */
-	f->codel.count++;
-	if (f->codel.count == 1)
-		f->codel.rec_inv_sqrt_q16 = 0xffff;
+	c->count++;
+	if (c->count == 1)
+		c->rec_inv_sqrt_q16 = 0xffff;
 	else
-		qw_codel_newton_step(&f->codel);
+		qw_codel_newton_step(c);
 	s->evict_left--;
 	s->evict_bytes -= k->bytes < s->evict_bytes ? k->bytes : s->evict_bytes;
 }
 
-/* RFC 8290 section 4.2: new queues first; one whose deficit is spent goes to
- * the end of the old ones; a new one found empty goes there too, so that it
- * cannot be new again at once, an old one found empty leaves. */
 static inline qw_u32 qw_fq_codel_next(struct qw_fq_codel *s,
 				      const struct qw_fq_codel_params *p,
 				      qw_u64 now, const struct qw_queue *q)
 {
-	qw_u32 i;
+	qw_u32 i, index = 0;
 
 	(void)q;
-	/* Each turn gives a queue a quantum or takes an empty one off a list. */
-	QW_FOR (i, 2 * QW_FQ_CODEL_QUEUES + 65536u) {
-		struct qw_fq_codel_list *l = s->fresh.head ? &s->fresh :
-							     &s->old;
-		struct qw_fq_codel_queue *f;
-		qw_u32 index = l->head - 1;
+	QW_FOR (i, QW_DRR_TURNS(QW_FQ_CODEL_MASK)) {
+		qw_u32 turn = qw_drr_turn(&s->drr, s->queue, QW_FQ_CODEL_MASK,
+					  p->quantum_bytes, &index);
 
-		if (!l->head)
-			break;
-		f = qw_fq_codel_at(s, index);
-		if (f->deficit > 0 && f->packets)
+		if (turn == QW_DRR_SERVE)
 			return index;
-		qw_fq_codel_pop(s, l);
-		if (f->deficit <= 0) {
-			f->deficit += (qw_s32)p->quantum_bytes;
-		} else {
-			qw_codel_idle(&f->codel, &p->codel, now);
-			if (l == &s->old || !s->old.head) {
-				f->list = QW_FQ_CODEL_UNLISTED;
-				continue;
-			}
-		}
-		f->list = QW_FQ_CODEL_OLD;
-		qw_fq_codel_append(s, &s->old, index);
+		if (turn == QW_DRR_DONE)
+			break;
+		if (turn == QW_DRR_EMPTY)
+			qw_codel_idle(&s->codel[index & QW_FQ_CODEL_MASK],
+				      &p->codel, now);
 	}
 	return QW_NONE;
 }
@@ -248,13 +171,14 @@ qw_fq_codel_dequeue(struct qw_fq_codel *s, const struct qw_fq_codel_params *p,
 		    qw_u64 now, const struct qw_queue *q,
 		    const struct qw_packet *k, qw_u32 queue)
 {
-	struct qw_fq_codel_queue *f = qw_fq_codel_at(s, queue);
+	struct qw_drr_queue *f = &s->queue[queue & QW_FQ_CODEL_MASK];
 	struct qw_verdict v;
 
-	qw_fq_codel_left(s, f, k);
+	qw_drr_left(&s->drr, f, k->bytes);
 	/* As in Linux, "no more than an MTU waits" is asked of the whole
 	 * buffer, not of the queue. */
-	v = qw_codel_dequeue(&f->codel, &p->codel, now, q, k);
+	v = qw_codel_dequeue(&s->codel[queue & QW_FQ_CODEL_MASK], &p->codel,
+			     now, q, k);
 	if (v.action != QW_DROP)
 		f->deficit -= (qw_s32)k->bytes;
 	return v;
@@ -283,7 +207,7 @@ static inline void qw_fq_codel_idle(struct qw_fq_codel *s,
 	P("quantum", quantum_bytes, 0, 256, 1u << 20)                      \
 	P("drop_batch", drop_batch, 0, 1, 1u << 16)
 #define QW_FQ_CODEL_PROBES(V) \
-	V(s->active, 1)       \
+	V(s->drr.active, 1)   \
 	V(s->new_flows, 1)
 
 #ifdef __cplusplus

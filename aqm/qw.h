@@ -210,6 +210,15 @@ static inline int qw_over_limit(const struct qw_queue *q,
 		q->pool.bytes + p->bytes > q->pool.limit_bytes);
 }
 
+/* Does the buffer hold more than it can? A scheduler that lets packets in and
+ * others go asks this in qw_X_overflow(). */
+static inline int qw_overfull(const struct qw_queue *q)
+{
+	return (q->limit_packets && q->packets > q->limit_packets) ||
+	       (q->limit_bytes && q->bytes > q->limit_bytes) ||
+	       (q->pool.limit_bytes && q->pool.bytes > q->pool.limit_bytes);
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -16,6 +16,8 @@
 /* Queues of the hashed schedulers: few, so that they fill. */
 #define QUEUES_MOST 64u
 #define QW_FQ_CODEL_QUEUES QUEUES_MOST
+#define QW_FQ_QUEUES QUEUES_MOST
+#define QW_SFQ_QUEUES QUEUES_MOST
 
 #include "all.h"
 

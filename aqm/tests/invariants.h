@@ -39,20 +39,38 @@ static void check_titrate(const struct qw_titrate *s)
 	CHECK(s->sampled <= QW_TITRATE_MAX_SAMPLES && s->kept <= s->sampled);
 }
 
-static void check_fq_codel(const struct qw_fq_codel *s)
+static void check_drr(const struct qw_drr *d, const struct qw_drr_queue *q,
+		      qw_u32 queues)
 {
 	qw_u32 i, active = 0;
 
-	for (i = 0; i < QW_FQ_CODEL_QUEUES; i++) {
-		const struct qw_fq_codel_queue *f = &s->queue[i];
-
-		check_codel(&f->codel);
-		CHECK(!f->packets == !f->bytes);
-		CHECK(f->list || !f->packets);
-		active += f->packets != 0;
+	for (i = 0; i < queues; i++) {
+		CHECK(!q[i].packets == !q[i].bytes);
+		CHECK(q[i].list || !q[i].packets);
+		active += q[i].packets != 0;
 	}
-	CHECK(s->active == active);
-	CHECK(!s->fresh.head == !s->fresh.tail && !s->old.head == !s->old.tail);
+	CHECK(d->active == active);
+	CHECK(!d->fresh.head == !d->fresh.tail && !d->old.head == !d->old.tail);
+}
+
+static void check_fq_codel(const struct qw_fq_codel *s)
+{
+	qw_u32 i;
+
+	check_drr(&s->drr, s->queue, QW_FQ_CODEL_QUEUES);
+	for (i = 0; i < QW_FQ_CODEL_QUEUES; i++)
+		check_codel(&s->codel[i]);
+}
+
+static void check_fq(const struct qw_fq *s)
+{
+	check_drr(&s->drr, s->queue, QW_FQ_QUEUES);
+}
+
+static void check_sfq(const struct qw_sfq *s)
+{
+	check_drr(&s->drr, s->queue, QW_SFQ_QUEUES);
+	CHECK(!s->drr.fresh.head && !s->full);
 }
 
 static void check_cobalt(const struct qw_cobalt *s)

@@ -10,9 +10,11 @@ mod codel;
 mod droptail;
 mod dt;
 mod dualpi2;
+mod fq;
 mod fq_codel;
 mod pi2;
 mod pie;
+mod sfq;
 mod static_threshold;
 mod titrate;
 
@@ -26,7 +28,9 @@ pub(crate) static ALL: &[crate::Info] = &[
     cobalt::INFO,
     pi2::INFO,
     dualpi2::INFO,
+    fq::INFO,
     fq_codel::INFO,
+    sfq::INFO,
     ahab::INFO,
     cebinae::INFO,
     dt::INFO,

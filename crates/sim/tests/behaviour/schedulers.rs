@@ -26,6 +26,23 @@ fn fq_codel_shares_by_flow_whatever_they_are() {
     assert!(run.ports[0].queues.is_empty(), "hashed queues are not measured apart");
 }
 
+/// The same of every fair queueing scheduler, with senders that would starve one another in one queue.
+#[test]
+fn fair_queueing_is_fair() {
+    for discipline in ["\"fq\"", "\"fq-codel\"", "{ name = \"sfq\", limit = 1000, depth = 200 }"] {
+        let run = one(&format!(
+            "[link]\nrate = \"50mbit\"\nbuffer = \"1000p\"\n\
+             [[flows]]\ncca = \"bbr\"\ncount = 3\nrtt = \"20ms\"\n\
+             [[flows]]\ncca = \"newreno\"\ncount = 3\nrtt = \"40ms\"\n\
+             [[flows]]\ncbr = \"20mbit\"\ncount = 2\n\
+             [queue]\ndisciplines = [{discipline}]\n[run]\nduration = \"30s\"\nwarmup = \"5s\"\n"
+        ));
+        // NewReno cannot quite fill its share over CoDel.
+        assert!(run.jain > 0.98, "{discipline}: {}", run.jain);
+        assert!(run.ports[0].utilization > 0.99, "{discipline}");
+    }
+}
+
 /// With one queue it is CoDel, but for what a full buffer drops.
 #[test]
 fn fq_codel_of_one_queue_is_codel() {

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Deficit round robin (Shreedhar and Varghese, SIGCOMM 1995) over many queues,
+ * with the lists of new and old ones of RFC 8290 section 4: what the fair
+ * queueing schedulers share. Not a queue manager of its own.
+ *
+ * All zero is a queue that is empty and in no list, and a round without queues.
+ */
+#ifndef QW_DRR_H
+#define QW_DRR_H
+
+#include "qw.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Which list a queue is in. */
+#define QW_DRR_UNLISTED 0u
+#define QW_DRR_NEW 1u
+#define QW_DRR_OLD 2u
+
+struct qw_drr_queue {
+	qw_u64 bytes;
+	qw_u32 packets;
+	qw_u32 next; /* in its list: index + 1, 0: none */
+	qw_s32 deficit; /* bytes it may still send in this round */
+	qw_u32 list; /* QW_DRR_* */
+};
+
+struct qw_drr_list {
+	qw_u32 head, tail; /* index + 1, 0: empty */
+};
+
+struct qw_drr {
+	struct qw_drr_list fresh, old;
+	qw_u32 active; /* queues with packets */
+};
+
+/* The array of queues has mask + 1 of them, a power of two: the mask tells the
+ * BPF verifier what an index cannot be. */
+static inline void qw_drr_append(struct qw_drr_queue *q, qw_u32 mask,
+				 struct qw_drr_list *l, qw_u32 index)
+{
+	q[index & mask].next = 0;
+	if (l->tail)
+		q[(l->tail - 1) & mask].next = index + 1;
+	else
+		l->head = index + 1;
+	l->tail = index + 1;
+}
+
+static inline void qw_drr_pop(struct qw_drr_queue *q, qw_u32 mask,
+			      struct qw_drr_list *l)
+{
+	l->head = q[(l->head - 1) & mask].next;
+	if (!l->head)
+		l->tail = 0;
+}
+
+/* A packet joins; a queue in no list becomes a new one, with this deficit. */
+QW_SHARED void qw_drr_join(struct qw_drr *d, struct qw_drr_queue *q,
+			   qw_u32 mask, qw_u32 index, qw_u32 bytes,
+			   qw_s32 deficit)
+{
+	struct qw_drr_queue *f = &q[index & mask];
+
+	if (f->list == QW_DRR_UNLISTED) {
+		f->list = QW_DRR_NEW;
+		f->deficit = deficit;
+		qw_drr_append(q, mask, &d->fresh, index);
+	}
+	d->active += !f->packets;
+	f->packets++;
+	f->bytes += bytes;
+}
+
+/* A packet leaves, sent or dropped. */
+static inline void qw_drr_left(struct qw_drr *d, struct qw_drr_queue *f,
+			       qw_u32 bytes)
+{
+	f->packets--;
+	f->bytes -= bytes;
+	d->active -= !f->packets;
+}
+
+#define QW_DRR_SERVE 0u /* serve queue `*index` */
+#define QW_DRR_EMPTY 1u /* queue `*index` was found empty: go on */
+#define QW_DRR_SPENT 2u /* queue `*index` waits for its next turn: go on */
+#define QW_DRR_DONE 3u /* no queue is in a list */
+
+/* RFC 8290 section 4.2, one turn: new queues first; one whose deficit is spent
+ * gets a quantum and goes to the end of the old ones; a new one found empty goes
+ * there too, so that it cannot be new again at once, an old one leaves. */
+QW_SHARED qw_u32 qw_drr_turn(struct qw_drr *d, struct qw_drr_queue *q,
+			     qw_u32 mask, qw_u32 quantum, qw_u32 *index)
+{
+	struct qw_drr_list *l = d->fresh.head ? &d->fresh : &d->old;
+	struct qw_drr_queue *f;
+
+	if (!l->head)
+		return QW_DRR_DONE;
+	*index = l->head - 1;
+	f = &q[*index & mask];
+	if (f->deficit <= 0) {
+		qw_drr_pop(q, mask, l);
+		f->deficit += (qw_s32)quantum;
+		f->list = QW_DRR_OLD;
+		qw_drr_append(q, mask, &d->old, *index);
+		return QW_DRR_SPENT;
+	}
+	if (f->packets)
+		return QW_DRR_SERVE;
+	qw_drr_pop(q, mask, l);
+	if (l == &d->fresh && d->old.head) {
+		f->list = QW_DRR_OLD;
+		qw_drr_append(q, mask, &d->old, *index);
+	} else {
+		f->list = QW_DRR_UNLISTED;
+	}
+	return QW_DRR_EMPTY;
+}
+
+/* Turns that surely end with a queue to serve, if any of mask + 1 has a packet:
+ * each takes an empty queue off a list or gives a quantum, of which the largest
+ * packet of 64 KiB takes 65536 / quantum each. */
+#define QW_DRR_TURNS(mask) (4 * ((mask) + 1) + 65536u)
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* QW_DRR_H */

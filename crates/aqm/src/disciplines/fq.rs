@@ -1,0 +1,37 @@
+use crate::{Info, Param, Probe};
+
+pub(super) const INFO: Info = Info {
+    name: "fq",
+    title: "FQ",
+    about: "a queue for every flow, served in turn, new flows first, tail drop by flow",
+    source: "Linux sch_fq; Shreedhar and Varghese, SIGCOMM 1995",
+    explain: include_str!("../../../../docs/disciplines/fq.md"),
+    params: &[
+        Param::count("limit", "packets", "packets in all queues", [10_000, 1, 1 << 30], "Linux sch_fq"),
+        Param::count(
+            "flow_limit",
+            "packets",
+            "packets in one flow's queue",
+            [100, 1, 1 << 30],
+            "Linux sch_fq (flow_limit)",
+        ),
+        Param::size(
+            "quantum",
+            "what a flow may send in a round",
+            2 * 1514,
+            256,
+            1 << 20,
+            "Linux sch_fq: two full packets",
+        ),
+        Param::size(
+            "initial_quantum",
+            "what a new flow may send in its first round",
+            10 * 1514,
+            256,
+            1 << 24,
+            "Linux sch_fq: ten full packets, an initial window",
+        ),
+    ],
+    probes: &[Probe { name: "active_queues", unit: "" }, Probe { name: "shared_packets", unit: "packets" }],
+    ..Info::PLAIN
+};
