@@ -8,6 +8,7 @@
 
 #include "abm.h"
 #include "ahab.h"
+#include "ared.h"
 #include "cebinae.h"
 #include "cobalt.h"
 #include "codel.h"
@@ -16,8 +17,10 @@
 #include "dualpi2.h"
 #include "fq.h"
 #include "fq_codel.h"
+#include "gsp.h"
 #include "pi2.h"
 #include "pie.h"
+#include "red.h"
 #include "sfq.h"
 #include "static.h"
 #include "titrate.h"
@@ -29,11 +32,14 @@
 	X(codel, CODEL)       \
 	X(pie, PIE)           \
 	X(titrate, TITRATE)   \
+	X(red, RED)           \
+	X(ared, ARED)         \
 	X(cobalt, COBALT)     \
 	X(pi2, PI2)           \
 	X(ahab, AHAB)         \
 	X(dt, DT)             \
-	X(abm, ABM)
+	X(abm, ABM)           \
+	X(gsp, GSP)
 
 /* With several. */
 #define QW_SCHEDULERS(X)      \
@@ -49,5 +55,8 @@
 	X(titrate, TITRATE) \
 	X(dt, DT)           \
 	X(abm, ABM)
+
+/* Whose parameters may change while they run: qw_X_retune(s, p) takes them over. */
+#define QW_TUNABLE(X) X(red, RED)
 
 #endif /* QW_ALL_H */

@@ -126,4 +126,31 @@ static void check_abm(const struct qw_abm *s)
 	CHECK(s->congested < 2); /* the fuzzer's port shares with nobody */
 }
 
+static void check_red(const struct qw_red *s)
+{
+	CHECK(s->max_p_q32 <= QW_RED_ONE_Q32);
+	CHECK(s->wlog >= 1 && s->wlog <= QW_RED_MAX_WLOG);
+	CHECK(s->min_bytes <= s->max_bytes && s->max_bytes <= QW_RED_MAX_BYTES);
+	CHECK(s->delta_bytes >= 1);
+	CHECK(s->avg >> s->wlog <= QW_RED_MAX_BYTES);
+	CHECK(s->cell_log <= 31 && s->cell_q48 <= 255ULL << 48);
+	/* ACC's ladder: 20 kB to 10.24 MB, or to the buffer. */
+	CHECK(qw_red_rung(0) == 20000 && qw_red_rung(9) == 10240000);
+	CHECK(qw_red_rung_of(512000, 0) == 1000);
+	CHECK(qw_red_rung_of(512000, 9) == 512000);
+}
+
+static void check_ared(const struct qw_ared *s)
+{
+	check_red(&s->red);
+	CHECK(s->rate <= QW_RED_MAX_RATE);
+}
+
+static void check_gsp(const struct qw_gsp *s)
+{
+	CHECK(s->time_ns <= QW_GSP_MAX_TIME_NS);
+	CHECK(s->interval_ns <= QW_GSP_MAX_NS);
+	CHECK(s->above <= 1);
+}
+
 #endif /* QW_TESTS_INVARIANTS_H */

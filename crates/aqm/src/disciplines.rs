@@ -4,6 +4,7 @@
 
 mod abm;
 mod ahab;
+mod ared;
 mod cebinae;
 mod cobalt;
 mod codel;
@@ -12,8 +13,10 @@ mod dt;
 mod dualpi2;
 mod fq;
 mod fq_codel;
+mod gsp;
 mod pi2;
 mod pie;
+mod red;
 mod sfq;
 mod static_threshold;
 mod titrate;
@@ -25,6 +28,8 @@ pub(crate) static ALL: &[crate::Info] = &[
     codel::INFO,
     pie::INFO,
     titrate::INFO,
+    red::INFO,
+    ared::INFO,
     cobalt::INFO,
     pi2::INFO,
     dualpi2::INFO,
@@ -35,4 +40,5 @@ pub(crate) static ALL: &[crate::Info] = &[
     cebinae::INFO,
     dt::INFO,
     abm::INFO,
+    gsp::INFO,
 ];

@@ -154,6 +154,7 @@ unsafe extern "C" {
     fn qw_shim_create(block: *mut u64, kind: c_int);
     fn qw_shim_set(block: *mut u64, name: *const c_char, value: u64) -> c_int;
     fn qw_shim_init(block: *mut u64, now: u64);
+    fn qw_shim_retune(block: *mut u64);
     fn qw_shim_enqueue(
         block: *mut u64,
         now: u64,
@@ -302,6 +303,30 @@ impl Discipline {
     pub fn idle(&mut self, now: u64) {
         // SAFETY: as in `enqueue_to`.
         unsafe { qw_shim_idle(self.block.as_mut_ptr(), now) }
+    }
+
+    /// Changes a parameter while the discipline runs; the state stays. It counts from the next
+    /// arrival on.
+    ///
+    /// # Errors
+    /// As [`Spec::set`]; and if the parameter is not [`Param::tunable`]. Nothing changes then.
+    pub fn set(&mut self, param: &str, value: Value) -> Result<(), ParamError> {
+        let (i, value) = self.info.check(param, value)?;
+        let param = &self.info.params[i];
+        if !param.tunable {
+            return Err(ParamError::Fixed {
+                discipline: self.info.name,
+                param: param.name,
+                tunable: self.info.params.iter().filter(|p| p.tunable).map(|p| p.name).collect(),
+            });
+        }
+        let name = CString::new(param.name).expect("names have no NUL");
+        // SAFETY: `block` is an initialised instance, and a C string.
+        unsafe {
+            qw_shim_set(self.block.as_mut_ptr(), name.as_ptr(), param.encode(value));
+            qw_shim_retune(self.block.as_mut_ptr());
+        }
+        Ok(())
     }
 
     /// Does [`Discipline::enqueue`] read its random number?

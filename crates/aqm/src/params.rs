@@ -57,6 +57,27 @@ impl Info {
     pub fn param(&self, name: &str) -> Option<&'static Param> {
         self.params.iter().find(|p| p.name == name)
     }
+
+    /// The index of this parameter, and the value as it is kept.
+    pub(crate) fn check(&'static self, param: &str, value: Value) -> Result<(usize, Value), ParamError> {
+        let Some(i) = self.params.iter().position(|p| p.name == param) else {
+            return Err(ParamError::Unknown {
+                discipline: self.name,
+                param: param.into(),
+                known: self.params.iter().map(|p| p.name).collect(),
+            });
+        };
+        let p = &self.params[i];
+        match p.check(value) {
+            Some(value) => Ok((i, value)),
+            None => Err(ParamError::Value {
+                discipline: self.name,
+                param: p.name,
+                found: p.display(value),
+                allowed: p.allowed(),
+            }),
+        }
+    }
 }
 
 /// A variable of a running discipline, for time series.
@@ -111,6 +132,8 @@ pub struct Param {
     pub zero: Option<&'static str>,
     /// Where the default comes from.
     pub source: &'static str,
+    /// May it change while the discipline runs ([`crate::Discipline::set`])?
+    pub tunable: bool,
 }
 
 /// The value of a parameter.
@@ -145,6 +168,7 @@ impl Param {
             max: Value::Int(max),
             zero: None,
             source,
+            tunable: false,
         }
     }
 
@@ -219,6 +243,7 @@ impl Param {
             max: Value::Real(max),
             zero: None,
             source,
+            tunable: false,
         }
     }
 
@@ -251,6 +276,7 @@ impl Param {
             max: Value::Flag(true),
             zero: None,
             source,
+            tunable: false,
         }
     }
 
@@ -272,12 +298,19 @@ impl Param {
             max: Value::Choice(words[words.len() - 1]),
             zero: None,
             source,
+            tunable: false,
         }
     }
 
     /// 0 is allowed too and is written as `word`.
     pub(crate) const fn zero(mut self, word: &'static str) -> Self {
         self.zero = Some(word);
+        self
+    }
+
+    /// It may change while the discipline runs.
+    pub(crate) const fn tunable(mut self) -> Self {
+        self.tunable = true;
         self
     }
 
@@ -401,6 +434,15 @@ pub enum ParamError {
         /// What is allowed, in words.
         allowed: String,
     },
+    /// The parameter cannot change while the discipline runs.
+    Fixed {
+        /// Name of the discipline.
+        discipline: &'static str,
+        /// Name of the parameter.
+        param: &'static str,
+        /// Those that can; may be empty.
+        tunable: Vec<&'static str>,
+    },
 }
 
 impl fmt::Display for ParamError {
@@ -414,6 +456,13 @@ impl fmt::Display for ParamError {
             }
             ParamError::Value { discipline, param, found, allowed } => {
                 write!(f, "`{param}` of `{discipline}` cannot be {found}; allowed: {allowed}")
+            }
+            ParamError::Fixed { discipline, param, tunable } => {
+                write!(f, "`{param}` of `{discipline}` cannot change while it runs; ")?;
+                match &tunable[..] {
+                    [] => f.write_str("nothing of it can"),
+                    names => write!(f, "what can: {}", names.join(", ")),
+                }
             }
         }
     }
@@ -443,27 +492,9 @@ impl Spec {
     /// If the discipline has no such parameter, or the value is of another kind
     /// or out of range; the error says what is allowed. Nothing changes then.
     pub fn set(&mut self, param: &str, value: Value) -> Result<(), ParamError> {
-        let params = self.info.params;
-        let Some(i) = params.iter().position(|p| p.name == param) else {
-            return Err(ParamError::Unknown {
-                discipline: self.info.name,
-                param: param.into(),
-                known: params.iter().map(|p| p.name).collect(),
-            });
-        };
-        let p = &params[i];
-        match p.check(value) {
-            Some(value) => {
-                self.values[i] = value;
-                Ok(())
-            }
-            None => Err(ParamError::Value {
-                discipline: self.info.name,
-                param: p.name,
-                found: p.display(value),
-                allowed: p.allowed(),
-            }),
-        }
+        let (i, value) = self.info.check(param, value)?;
+        self.values[i] = value;
+        Ok(())
     }
 
     /// The value of a parameter.

@@ -112,6 +112,18 @@ void qw_shim_init(struct head *h, qw_u64 now)
 }
 
 /* `queue` is set by schedulers alone. */
+/* The parameters that qw_shim_set() has changed since, of what runs. */
+void qw_shim_retune(struct head *h)
+{
+	switch (h->kind) {
+#define RETUNE(x, X)                                         \
+	case KIND_##X:                                       \
+		qw_##x##_retune(&AS(x, h)->s, &AS(x, h)->p); \
+		break;
+		QW_TUNABLE(RETUNE)
+	}
+}
+
 struct qw_verdict qw_shim_enqueue(struct head *h, qw_u64 now,
 				  const struct qw_queue *q,
 				  const struct qw_packet *k, qw_u32 random,

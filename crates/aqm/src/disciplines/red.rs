@@ -1,0 +1,91 @@
+use crate::{Info, Param, Probe};
+
+const MBIT: u64 = 1_000_000;
+/// `QW_RED_MAX_BYTES` of the header.
+pub(super) const MAX_BYTES: u64 = 1 << 31;
+pub(super) const MAX_RATE: u64 = 1_000_000 * MBIT;
+
+pub(super) const INFO: Info = Info {
+    name: "red",
+    title: "RED",
+    about: "drop arrivals at random, the more the longer the average queue",
+    source: "Floyd and Jacobson 1993; Linux sch_red, tc-red(8)",
+    explain: include_str!("../../../../docs/disciplines/red.md"),
+    params: &[
+        Param::size(
+            "min",
+            "average queue below which everything passes; auto: a third of max",
+            0,
+            1,
+            MAX_BYTES,
+            "tc-red(8)",
+        )
+        .zero("auto")
+        .tunable(),
+        Param::size(
+            "max",
+            "average queue at which the probability is reached; auto: 3 min, or a quarter of the buffer",
+            0,
+            1,
+            MAX_BYTES,
+            "tc-red(8)",
+        )
+        .zero("auto")
+        .tunable(),
+        Param::probability("probability", "of a mark or drop, at max", 0.02, "tc-red(8)").tunable(),
+        Param::size("avpkt", "average packet", 1000, 1, 65535, "tc-red(8)"),
+        Param::count(
+            "burst",
+            "packets",
+            "packets in a row that an empty queue lets pass; auto: (2 min + max) / 3 avpkt",
+            [0, 1, 1 << 20],
+            "tc-red(8)",
+        )
+        .zero("auto"),
+        Param::rate(
+            "bandwidth",
+            "rate of the link, by which the average ages while the link is idle",
+            10 * MBIT,
+            1_000,
+            MAX_RATE,
+            "tc-red(8)",
+        ),
+        ECN,
+        HARDDROP,
+        NODROP,
+        Param::flag(
+            "gentle",
+            "between max and twice max let the probability rise to 1, instead of at once",
+            false,
+            "Linux has none; Floyd 2000",
+        ),
+        IDLE_CLOCK,
+    ],
+    probes: &[
+        Probe { name: "mean_queue_bytes", unit: "bytes" },
+        Probe { name: "max_probability", unit: "" },
+        Probe { name: "min_bytes", unit: "bytes" },
+        Probe { name: "max_bytes", unit: "bytes" },
+        Probe { name: "wlog", unit: "" },
+    ],
+    needs_random: true,
+    ..Info::PLAIN
+};
+
+pub(super) const ECN: Param = Param::flag(
+    "ecn",
+    "mark packets of ECN-capable senders instead of dropping them",
+    false,
+    "Linux sch_red",
+);
+pub(super) const HARDDROP: Param =
+    Param::flag("harddrop", "with ecn: drop above max all the same", false, "Linux sch_red");
+pub(super) const NODROP: Param =
+    Param::flag("nodrop", "with ecn: let pass what cannot be marked", false, "Linux sch_red");
+pub(super) const IDLE_CLOCK: Param = Param::choice(
+    "idle_clock",
+    "how the average ages on an idle link: as meant, or, as tc and kernel have it, 15.6 times slower",
+    &["us", "tc"],
+    "us",
+    "Floyd and Jacobson 1993 section 4; tc: iproute2 6.1",
+);
