@@ -40,6 +40,7 @@ fuzz: ## Fuzz the C headers, and what reads scenarios, units and traces: EACH se
 
 bench: ## Packets a second, instructions a packet, memory (one core)
 	@scripts/setup build
+	@aqm/tests/check.sh bench
 	$(CARGO) run --release --locked -q -p queuewright-sim --example bench
 
 bench-peers: ## The same link in ns-3, side by side (needs Debian's libns3-dev)

@@ -12,9 +12,11 @@
 #include "cebinae.h"
 #include "cobalt.h"
 #include "codel.h"
+#include "cp_aqm.h"
 #include "droptail.h"
 #include "dt.h"
 #include "dualpi2.h"
+#include "duk.h"
 #include "fq.h"
 #include "fq_codel.h"
 #include "gsp.h"
@@ -31,6 +33,8 @@
 	X(static, STATIC)     \
 	X(codel, CODEL)       \
 	X(pie, PIE)           \
+	X(duk, DUK)           \
+	X(cp_aqm, CP_AQM)     \
 	X(titrate, TITRATE)   \
 	X(red, RED)           \
 	X(ared, ARED)         \

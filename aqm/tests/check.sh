@@ -4,6 +4,7 @@
 #   aqm/tests/check.sh lint            formatting, warnings as errors, kernel, BPF
 #   aqm/tests/check.sh test            random operations under sanitizers, 10 s of fuzzing
 #   aqm/tests/check.sh fuzz [SECONDS]  libFuzzer, a minute unless said; its corpus is kept
+#   aqm/tests/check.sh bench           what single decisions cost
 #   aqm/tests/check.sh                 lint and test
 #
 # Needs (Debian 12 and 13, Ubuntu 24.04):
@@ -132,6 +133,12 @@ fuzz() {
     echo "fuzz: $(grep -E '^Done ' "$out/fuzz.log"), none failed"
 }
 
+bench() {
+    need gcc
+    gcc -std=c11 -O2 "${strict[@]}" aqm/tests/bench.c -o "$out/bench"
+    "$out/bench"
+}
+
 case ${1:-all} in
 lint) lint ;;
 test)
@@ -139,13 +146,14 @@ test)
     fuzz 10
     ;;
 fuzz) fuzz "${2:-60}" ;;
+bench) bench ;;
 all)
     lint
     sanitized
     fuzz 10
     ;;
 *)
-    echo "usage: aqm/tests/check.sh [lint|test|fuzz [SECONDS]]" >&2
+    echo "usage: aqm/tests/check.sh [lint|test|fuzz [SECONDS]|bench]" >&2
     exit 2
     ;;
 esac

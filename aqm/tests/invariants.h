@@ -32,6 +32,24 @@ static void check_pie(const struct qw_pie *s)
 	CHECK(s->burst_ns <= 10 * QW_NS_PER_SEC);
 }
 
+static void check_duk(const struct qw_duk *s)
+{
+	CHECK(s->p_q32 <= QW_DUK_ONE_Q32);
+	CHECK(s->u_q30 < 2 * QW_DUK_ONE_Q30);
+	CHECK(s->dt_ns >= 1 && s->dt_ns <= QW_NS_PER_SEC);
+	/* M is not below C. */
+	CHECK(s->peak_npb_q20 <= s->npb_q20 || !s->npb_q20);
+	CHECK(s->level <= 100 && s->points <= 101);
+}
+
+static void check_cp_aqm(const struct qw_cp_aqm *s)
+{
+	CHECK(s->missing_nb <= s->bucket_nb);
+	CHECK(s->bucket_nb <= QW_CP_AQM_MAX_BYTES * QW_NS_PER_SEC);
+	/* cmax is up to 16, and 16 times Qmax as far as c(x) rises. */
+	CHECK(s->congestion_nano <= (1 + 16 * 15) * QW_NS_PER_SEC);
+}
+
 static void check_titrate(const struct qw_titrate *s)
 {
 	CHECK(s->threshold_bytes <= QW_TITRATE_MAX_BYTES);

@@ -8,9 +8,11 @@ mod ared;
 mod cebinae;
 mod cobalt;
 mod codel;
+mod cp_aqm;
 mod droptail;
 mod dt;
 mod dualpi2;
+mod duk;
 mod fq;
 mod fq_codel;
 mod gsp;
@@ -27,6 +29,8 @@ pub(crate) static ALL: &[crate::Info] = &[
     static_threshold::INFO,
     codel::INFO,
     pie::INFO,
+    duk::INFO,
+    cp_aqm::INFO,
     titrate::INFO,
     red::INFO,
     ared::INFO,

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * CP-AQM, "active queue management based on congestion policing" (Menth,
+ * Veith, MMB 2018): a token bucket for congestion instead of traffic. With x
+ * bytes waiting, a packet of B bytes causes B c(x) bytes of congestion,
+ *
+ *   c(x) = 0                                         x < Tc
+ *   c(x) = 1 + (x - Tc) / (Qmax - Tc) (cmax - 1)     x >= Tc        (eq. 1)
+ *
+ * and takes as many tokens out of a bucket that holds B_CA and is refilled at
+ * R_CA; if they are not there, it is dropped, and takes none, as a packet
+ * does that the buffer has no room for. With R_CA = C, the rate of the link,
+ * what fills the queue to Tc may go on for ever, what fills it further only
+ * until the bucket is empty: an episode of overload passes, a standing queue
+ * does not. For cmax = 1 the tokens that are missing are at most the packets
+ * above Tc, the bucket cannot run empty, and this is tail drop.
+ *
+ * The paper needs to know C. This project's variant, `rate` = 0, does not: as long as
+ * the link is busy, C dt is just what has left the queue, so each departure
+ * puts its own bytes into the bucket, whatever the link's rate is at the time.
+ * While the link idles the bucket is filled at the rate that the link had when
+ * it was busy, of which `window` is remembered. No estimate is
+ * needed where it would matter, above Tc, and cmax = 1 is tail drop as before.
+ *
+ * Qmax is the buffer, in bytes or, by full packets, in packets, the smaller; a
+ * host without a limit has one of QW_CP_AQM_PACKETS here. Bytes are as the
+ * link counts them, in the queue too: the paper's 1507/1500 in the size of the
+ * bucket is the overhead that its queue did not count.
+ * `random` is not used.
+ */
+#ifndef QW_CP_AQM_H
+#define QW_CP_AQM_H
+
+#include "qw.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Qmax where there is no limit: Linux's default length of a queue. */
+#define QW_CP_AQM_PACKETS 1000u
+/* Qmax and bucket are cut to this (4 GiB): in nanobytes it fits in 62 bits. */
+#define QW_CP_AQM_MAX_BYTES (1ULL << 32)
+#define QW_CP_AQM_ONE_Q32 (1ULL << 32)
+/* A rate is measured over at least this. */
+#define QW_CP_AQM_MAX_BUSY_NS (1ULL << 33)
+
+struct qw_cp_aqm_params {
+	qw_u64 rate; /* R_CA, bytes/s; 0, the default: as the link sends */
+	qw_u64 threshold_bytes; /* Tc; 0: see `tc_packets` */
+	qw_u64 bucket_bytes; /* B_CA; 0, the default: 1.5 Qmax */
+	qw_u64 cmax_q32; /* congestion of a full queue, 1.2; 1 .. 16 */
+	qw_u64 burst_ns; /* Qmax is at most this long, 100 ms; 0: no such bound */
+	qw_u64 window_ns; /* memory of the link's rate, 100 ms */
+	qw_u32 mtu_bytes; /* a full packet, 1514 */
+};
+
+/* Parameters by their names in the registry: P(name, field, shift, least,
+ * most), in the field's own unit and scale. */
+#define QW_CP_AQM_PARAMS(P)                                               \
+	P("rate", rate, 0, 0, 125000000000ULL)                            \
+	P("threshold", threshold_bytes, 0, 0, QW_CP_AQM_MAX_BYTES)        \
+	P("cmax", cmax_q32, 0, QW_CP_AQM_ONE_Q32, 16 * QW_CP_AQM_ONE_Q32) \
+	P("bucket", bucket_bytes, 0, 0, QW_CP_AQM_MAX_BYTES)              \
+	P("burst", burst_ns, 0, 0, QW_CP_AQM_MAX_BUSY_NS)                 \
+	P("window", window_ns, 0, QW_NS_PER_MS, QW_CP_AQM_MAX_BUSY_NS)    \
+	P("mtu", mtu_bytes, 0, 64, 65536)
+
+/* Variables for display: V(whole number, divide by). */
+#define QW_CP_AQM_PROBES(V)                  \
+	V(s->missing_nb, QW_NS_PER_SEC)      \
+	V(s->congestion_nano, QW_NS_PER_SEC) \
+	V(qw_cp_aqm_rate(s) * 8, 1)          \
+	V(s->qmax_bytes, 1)
+
+struct qw_cp_aqm {
+	/* The tokens that the bucket lacks of being full, 1e-9 bytes: rate
+	 * times ns, without rounding. */
+	qw_u64 missing_nb;
+	qw_u64 bucket_nb; /* B_CA */
+	qw_u64 qmax_bytes; /* Qmax */
+	qw_u64 limit_bytes; /* the buffer, as last seen */
+	qw_u64 congestion_nano; /* c(x) at the last arrival, 1e-9 */
+	qw_u64 then_ns; /* refilled up to here */
+	/* The link's rate: bytes sent over time, both without pauses. */
+	qw_u64 busy_bytes, busy_ns;
+	qw_u64 begun_ns; /* the packet on the link: since when */
+	qw_u32 begun_bytes; /* its length; 0: the link idles */
+	qw_u32 limit_packets; /* the buffer, as last seen */
+	qw_u64 size_ns; /* Qmax is next looked at */
+};
+
+static inline qw_u64 qw_cp_aqm_cut(qw_u64 bytes)
+{
+	return bytes < QW_CP_AQM_MAX_BYTES ? bytes : QW_CP_AQM_MAX_BYTES;
+}
+
+/* Bytes a second that the link sends when it does; 0: not known. */
+static inline qw_u64 qw_cp_aqm_rate(const struct qw_cp_aqm *s)
+{
+	/* busy_bytes is kept below 2^33. */
+	if (!s->busy_ns)
+		return 0;
+	return qw_div(s->busy_bytes * QW_NS_PER_SEC, s->busy_ns);
+}
+
+/* Qmax and B_CA of this buffer. What is missing stays so, within the bucket. */
+static inline void qw_cp_aqm_size(struct qw_cp_aqm *s,
+				  const struct qw_cp_aqm_params *p,
+				  const struct qw_queue *q)
+{
+	qw_u64 bytes = q->limit_bytes, packets = q->limit_packets, bucket;
+	qw_u64 rate = p->rate ? p->rate : qw_cp_aqm_rate(s), most;
+
+	if (!packets && !bytes)
+		packets = QW_CP_AQM_PACKETS;
+	packets *= p->mtu_bytes;
+	if (!bytes || (packets && packets < bytes))
+		bytes = packets;
+	if (p->burst_ns && rate) {
+		/* 2^23 units of 2^10 ns, times a rate below 2^40. */
+		most = qw_div((p->burst_ns >> 10) * rate, QW_NS_PER_SEC >> 10);
+		/* Room for a queue between Tc and Qmax. */
+		if (most < 2 * p->threshold_bytes)
+			most = 2 * p->threshold_bytes;
+		if (most < 2 * p->mtu_bytes)
+			most = 2 * p->mtu_bytes;
+		if (most < bytes)
+			bytes = most;
+	}
+	s->qmax_bytes = qw_cp_aqm_cut(bytes);
+	s->limit_bytes = q->limit_bytes;
+	s->limit_packets = q->limit_packets;
+
+	/* Section 3.3: (Qmax - Tc) (1 + cmax)/2 at its largest, Tc = 0 and
+	 * cmax = 2, and a packet more for Tc = 0. */
+	bucket = p->bucket_bytes;
+	if (!bucket) {
+		bucket = s->qmax_bytes + s->qmax_bytes / 2;
+		if (!p->threshold_bytes)
+			bucket += p->mtu_bytes;
+	}
+	s->bucket_nb = qw_cp_aqm_cut(bucket) * QW_NS_PER_SEC;
+	if (s->missing_nb > s->bucket_nb)
+		s->missing_nb = s->bucket_nb;
+}
+
+static inline void qw_cp_aqm_init(struct qw_cp_aqm *s,
+				  const struct qw_cp_aqm_params *p, qw_u64 now)
+{
+	s->missing_nb = 0; /* the bucket starts full */
+	s->bucket_nb = 0;
+	s->qmax_bytes = 0; /* known at the first arrival */
+	s->size_ns = now;
+	s->limit_bytes = 0;
+	s->limit_packets = 0;
+	s->congestion_nano = 0;
+	s->then_ns = now;
+	s->busy_bytes = 0;
+	s->busy_ns = 0;
+	s->begun_ns = now;
+	s->begun_bytes = 0;
+	(void)p;
+}
+
+static inline void qw_cp_aqm_add(struct qw_cp_aqm *s, qw_u64 tokens_nb)
+{
+	s->missing_nb -= tokens_nb < s->missing_nb ? tokens_nb : s->missing_nb;
+}
+
+/* Tokens of a rate for the time since the last call. */
+static inline void qw_cp_aqm_refill(struct qw_cp_aqm *s, qw_u64 now,
+				    qw_u64 rate)
+{
+	qw_u64 ns = now > s->then_ns ? now - s->then_ns : 0;
+
+	s->then_ns = now;
+	if (!s->missing_nb || !rate)
+		return;
+	/* Longer than a full bucket takes: the product need not fit. */
+	if (ns > qw_div(s->missing_nb, rate))
+		s->missing_nb = 0;
+	else
+		qw_cp_aqm_add(s, ns * rate);
+}
+
+/* The link is done with the packet that it began last. */
+static inline void qw_cp_aqm_served(struct qw_cp_aqm *s,
+				    const struct qw_cp_aqm_params *p,
+				    qw_u64 now)
+{
+	qw_u64 ns = now > s->begun_ns ? now - s->begun_ns : 0;
+
+	if (!s->begun_bytes)
+		return;
+	/* Half of what is older than the window is forgotten at a time; a
+	 * pause of seconds on a link counts as so much and no more. */
+	if (ns > QW_CP_AQM_MAX_BUSY_NS)
+		ns = QW_CP_AQM_MAX_BUSY_NS;
+	s->busy_ns += ns;
+	s->busy_bytes += s->begun_bytes;
+	if (s->busy_ns > 2 * p->window_ns ||
+	    s->busy_bytes > QW_CP_AQM_MAX_BYTES) {
+		s->busy_ns /= 2;
+		s->busy_bytes /= 2;
+	}
+	s->begun_bytes = 0;
+}
+
+/* c(x), in 1e-9; the division is to 2^-24 of the way from Tc to Qmax. */
+static inline qw_u64 qw_cp_aqm_congestion(const struct qw_cp_aqm *s,
+					  const struct qw_cp_aqm_params *p,
+					  qw_u64 x)
+{
+	qw_u64 above, room, part_q24, slope_nano;
+
+	if (x < p->threshold_bytes)
+		return 0;
+	above = x - p->threshold_bytes;
+	room = s->qmax_bytes > p->threshold_bytes ?
+		       s->qmax_bytes - p->threshold_bytes :
+		       1;
+	/* Beyond Qmax, where that is not the buffer's end, it goes on rising. */
+	if (above > 16 * room)
+		above = 16 * room;
+	part_q24 = qw_div(above << 24, room);
+	/* cmax - 1 in 1e-9: below 2^34 */
+	slope_nano = ((p->cmax_q32 - QW_CP_AQM_ONE_Q32) >> 2) *
+			     (QW_NS_PER_SEC >> 2) >>
+		     28;
+	return QW_NS_PER_SEC + ((part_q24 * slope_nano) >> 24);
+}
+
+static inline struct qw_verdict
+qw_cp_aqm_enqueue(struct qw_cp_aqm *s, const struct qw_cp_aqm_params *p,
+		  qw_u64 now, const struct qw_queue *q,
+		  const struct qw_packet *k, qw_u32 random)
+{
+	qw_u64 cost_nb;
+
+	(void)random;
+	if (now >= s->size_ns || q->limit_bytes != s->limit_bytes ||
+	    q->limit_packets != s->limit_packets) {
+		qw_cp_aqm_size(s, p, q);
+		s->size_ns = now + p->window_ns / 8;
+	}
+	if (p->rate)
+		qw_cp_aqm_refill(s, now, p->rate);
+	else if (!s->begun_bytes)
+		qw_cp_aqm_refill(s, now, qw_cp_aqm_rate(s));
+	s->congestion_nano = qw_cp_aqm_congestion(s, p, q->bytes);
+	if (qw_over_limit(q, k))
+		return qw_drop(QW_REASON_LIMIT);
+	/* Below 2^16 2^38 */
+	cost_nb = k->bytes * s->congestion_nano;
+	if (cost_nb > s->bucket_nb - s->missing_nb)
+		return qw_drop(QW_REASON_THRESHOLD);
+	s->missing_nb += cost_nb;
+	return qw_pass();
+}
+
+static inline struct qw_verdict
+qw_cp_aqm_dequeue(struct qw_cp_aqm *s, const struct qw_cp_aqm_params *p,
+		  qw_u64 now, const struct qw_queue *q,
+		  const struct qw_packet *k)
+{
+	(void)q;
+	if (!p->rate) {
+		if (!s->begun_bytes)
+			qw_cp_aqm_refill(s, now, qw_cp_aqm_rate(s));
+		qw_cp_aqm_served(s, p, now);
+		qw_cp_aqm_add(s, k->bytes * QW_NS_PER_SEC);
+		s->then_ns = now;
+	}
+	s->begun_ns = now;
+	s->begun_bytes = k->bytes;
+	return qw_pass();
+}
+
+static inline void qw_cp_aqm_idle(struct qw_cp_aqm *s,
+				  const struct qw_cp_aqm_params *p, qw_u64 now)
+{
+	if (p->rate)
+		return;
+	if (!s->begun_bytes)
+		qw_cp_aqm_refill(s, now, qw_cp_aqm_rate(s));
+	qw_cp_aqm_served(s, p, now);
+	s->then_ns = now;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* QW_CP_AQM_H */

@@ -1,0 +1,287 @@
+//! CP-AQM against its rule in exact integers, and the oracles of its paper.
+
+use crate::host::{Dice, Host, spec};
+use queuewright_aqm::{Action, Discipline, Packet, Queue, Reason, Value};
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000 * MS;
+/// 10 Mbit/s: 1500 bytes in 1.2 ms.
+const NS_PER_BYTE: u64 = 800;
+const RATE: Value = Value::Int(10_000_000);
+const AUTO: Value = Value::Int(0);
+
+/// The paper's setting on 1500-byte packets: 10 Mbit/s, 30 packets.
+fn paper(rate: Value, threshold: u64, cmax: f64) -> [(&'static str, Value); 4] {
+    [
+        ("rate", rate),
+        ("threshold", Value::Int(threshold * 1500)),
+        ("cmax", Value::Real(cmax)),
+        ("mtu", Value::Int(1500)),
+    ]
+}
+
+/// Sends arrivals at `gap()` to a link of `ns_per_byte(now)`, and calls `look` at each.
+fn drive(
+    host: &mut Host,
+    until: u64,
+    mut gap: impl FnMut() -> u64,
+    mut bytes: impl FnMut() -> u32,
+    ns_per_byte: impl Fn(u64) -> u64,
+    mut look: impl FnMut(u64, &Host, Action),
+) {
+    let (mut now, mut free_at, mut idle) = (0, 0, false);
+    while now < until {
+        while !idle && free_at < now {
+            let at = free_at;
+            match host.transmit(at, |_| {}) {
+                Some(p) => free_at = at + u64::from(p.bytes) * ns_per_byte(at),
+                None => idle = true,
+            }
+        }
+        let v = host.arrive(now, bytes(), 0, 0);
+        look(now, host, v.action);
+        if idle && host.queue.packets > 0 {
+            idle = false;
+            free_at = now;
+        }
+        now += gap();
+    }
+}
+
+/// The rule with a given rate, in integers without rounding: `room * 10^9` stands for a byte, where
+/// `room` is Qmax - Tc.
+struct Rule {
+    rate: u128,
+    tc: u128,
+    room: u128,
+    /// cmax in millionths.
+    cmax: u128,
+    bucket: u128,
+    tokens: u128,
+    /// What rounding to 2^-24 of cmax - 1 may have made of it since it was full.
+    rounding: u128,
+    then: u64,
+}
+
+impl Rule {
+    fn new(rate: u128, tc: u128, qmax: u128, cmax: u128, bucket: u128) -> Self {
+        let bucket = bucket * (qmax - tc) * 1_000_000_000;
+        Rule { rate, tc, room: qmax - tc, cmax, bucket, tokens: bucket, rounding: 0, then: 0 }
+    }
+
+    /// Is there congestion allowance for this packet? `None`: by less than rounding may decide.
+    fn has_tokens(&mut self, now: u64, x: u64, bytes: u32) -> (Option<bool>, u128) {
+        self.tokens = (self.tokens + u128::from(now - self.then) * self.rate * self.room).min(self.bucket);
+        if self.tokens == self.bucket {
+            self.rounding = 0;
+        }
+        self.then = now;
+        let (x, b) = (u128::from(x), u128::from(bytes));
+        let cost = if x < self.tc {
+            0
+        } else {
+            b * (self.room * 1_000_000 + (x - self.tc) * (self.cmax - 1_000_000)) * 1000
+        };
+        self.rounding += b * self.room * 64;
+        let sure = self.tokens.abs_diff(cost) > self.rounding;
+        (sure.then_some(cost <= self.tokens), cost)
+    }
+}
+
+#[test]
+fn every_verdict_is_the_papers() {
+    for (seed, tc, cmax) in [(1, 5u64, 1.2), (2, 0, 2.0), (3, 10, 1.05), (4, 29, 1.5), (5, 5, 1.0)] {
+        let mut host = Host::new(&spec("cp-aqm", &paper(RATE, tc, cmax)), 30, 0);
+        let bucket = 67_500 + if tc == 0 { 1500 } else { 0 };
+        let millionths = (cmax * 1e6) as u128;
+        let mut rule = Rule::new(1_250_000, u128::from(tc) * 1500, 45_000, millionths, bucket);
+        let (mut dice, mut sizes) = (Dice(seed), Dice(seed + 100));
+        let (mut drops, mut passes, mut unsure) = (0, 0, 0);
+        let mut load = Dice(seed + 200);
+        let mut at = 0u64;
+        let mut percent = 100;
+        // `host.queue` is seen after the packet; keep what it was before.
+        let before = std::cell::Cell::new((0u64, 0u32));
+        let gap = || {
+            at += 1;
+            if at.is_multiple_of(500) {
+                percent = 60 + load.roll() % 120;
+            }
+            dice.roll() % (2 * 800 * NS_PER_BYTE * 100 / percent)
+        };
+        let bytes = || {
+            let bytes = 100 + sizes.roll() as u32 % 1400;
+            before.set((before.get().0, bytes));
+            bytes
+        };
+        drive(
+            &mut host,
+            100 * SECOND,
+            gap,
+            bytes,
+            |_| NS_PER_BYTE,
+            |now, host, action| {
+                let bytes = before.get().1;
+                let stayed = if action == Action::Drop { 0 } else { u64::from(bytes) };
+                let x = host.queue.bytes - stayed;
+                let full = host.queue.packets - u32::from(action != Action::Drop) >= 30;
+                let (verdict, cost) = rule.has_tokens(now, x, bytes);
+                match verdict {
+                    Some(tokens) => {
+                        assert_eq!(action == Action::Pass, tokens && !full, "at {now}, {x} waiting")
+                    }
+                    None => unsure += 1,
+                }
+                if action == Action::Pass {
+                    rule.tokens = rule.tokens.saturating_sub(cost);
+                    passes += 1;
+                } else {
+                    drops += 1;
+                }
+            },
+        );
+        assert!(passes > 10_000 && drops > 1_000, "{passes} passed, {drops} dropped");
+        assert!(unsure < passes / 100, "{unsure}");
+    }
+}
+
+/// Section 4.3: with cmax = 1 the policer never drops. By our own bookkeeping of departures too,
+/// whatever the link's rate does.
+#[test]
+fn without_cmax_it_is_tail_drop_packet_for_packet() {
+    for (seed, rate) in [(1, RATE), (2, AUTO), (1, AUTO), (2, RATE)] {
+        for tc in [0, 5, 20] {
+            let mut police = Host::new(&spec("cp-aqm", &paper(rate, tc, 1.0)), 30, 0);
+            let mut tail = Host::new(&spec("droptail", &[]), 30, 0);
+            // Given, the rate must be the link's; measured, the link may do what it likes.
+            let link = |now: u64| match rate == AUTO {
+                true => [800, 200, 4000, 500][(now / (170 * MS)) as usize % 4],
+                false => NS_PER_BYTE,
+            };
+            let mut verdicts = [Vec::new(), Vec::new()];
+            for (host, verdicts) in [&mut police, &mut tail].into_iter().zip(&mut verdicts) {
+                let (mut dice, mut sizes) = (Dice(seed), Dice(seed + 1));
+                // About the link's rate, or twice that.
+                let gap = || dice.roll() % (600_000 * seed);
+                let bytes = || 64 + sizes.roll() as u32 % 1437;
+                drive(host, 30 * SECOND, gap, bytes, link, |now, _, action| verdicts.push((now, action)));
+            }
+            assert!(tail.drops[Reason::Limit as usize] > 100 && tail.sent > 10_000);
+            assert!(verdicts[0] == verdicts[1], "seed {seed}, Tc {tc}");
+            assert_eq!(police.drops, tail.drops);
+        }
+    }
+}
+
+/// Mean queue before each arrival, packets, in the last three quarters of `seconds`; its largest.
+fn mean_queue(rate: Value, tc: u64, cmax: f64, gap: impl FnMut() -> u64, seconds: u64) -> (f64, u32) {
+    let mut host = Host::new(&spec("cp-aqm", &paper(rate, tc, cmax)), 30, 0);
+    let (mut sum, mut n, mut most) = (0u64, 0u64, 0);
+    drive(
+        &mut host,
+        seconds * SECOND,
+        gap,
+        || 1500,
+        |_| NS_PER_BYTE,
+        |now, host, _| {
+            if now > seconds * SECOND / 4 {
+                sum += u64::from(host.queue.packets);
+                n += 1;
+                most = most.max(host.queue.packets);
+            }
+        },
+    );
+    (sum as f64 / n as f64, most)
+}
+
+/// Section 4.3, Figure 2(a): the queue stands at Tc, whatever cmax is.
+#[test]
+fn constant_overload_sits_at_the_threshold() {
+    for rate in [RATE, AUTO] {
+        for tc in [1, 5, 10, 20] {
+            for cmax in [1.05, 1.2, 2.0] {
+                let (mean, most) = mean_queue(rate, tc, cmax, || 800_000, 120);
+                assert!((mean - tc as f64).abs() < 1.5, "{rate}: Tc {tc}, cmax {cmax}: mean {mean}");
+                assert!(u64::from(most) <= tc + 3, "{rate}: Tc {tc}, cmax {cmax}: up to {most}");
+            }
+        }
+    }
+}
+
+/// Section 4.3, Figure 2(b): with exponential gaps it is longer, the more so the smaller cmax.
+#[test]
+fn poisson_overload_stands_above_the_threshold() {
+    for rate in [RATE, AUTO] {
+        let mean = |cmax: f64, percent: u64| {
+            let mut dice = Dice(3);
+            let gap = move || {
+                let u = (dice.roll() >> 11) as f64 / (1u64 << 53) as f64;
+                (-(1.0 - u).ln() * 1.2e6 * 100.0 / percent as f64) as u64
+            };
+            mean_queue(rate, 10, cmax, gap, 120).0
+        };
+        let (a, b, c) = (mean(1.05, 150), mean(1.2, 150), mean(2.0, 150));
+        assert!(a > b && b > c && c > 9.5, "{rate}: {a} {b} {c}");
+        assert!(mean(1.2, 120) > b && b > mean(1.2, 200), "the nearer to the link's rate, the longer");
+    }
+}
+
+/// Section 4.3, equation 2 and its example: 2.4 ms below Tc pay for 48 ms with 15 packets.
+#[test]
+fn equation_2() {
+    let mut d = Discipline::new(&spec("cp-aqm", &paper(RATE, 10, 1.2)));
+    let at = |packets: u32| Queue {
+        bytes: u64::from(packets) * 1500,
+        packets,
+        limit_packets: 30,
+        ..Queue::default()
+    };
+    let packet = Packet { bytes: 1500, ..Packet::default() };
+    while d.enqueue(0, &at(15), &packet, 0).action == Action::Pass {}
+    // What is left is less than a packet's congestion; small packets take the rest.
+    let crumb = Packet { bytes: 1, ..packet };
+    while d.enqueue(0, &at(15), &crumb, 0).action == Action::Pass {}
+    // 3000 bytes of tokens came; at the link's rate each packet takes 1575 and 1500 come meanwhile.
+    let mut now = 2_400_000;
+    let mut passed = 0;
+    loop {
+        now += 1_200_000;
+        if d.enqueue(now, &at(15), &packet, 0).action == Action::Drop {
+            break;
+        }
+        passed += 1;
+    }
+    assert_eq!(passed, 40, "48 ms at 1.2 ms a packet");
+}
+
+/// Section 3.3: a burst may fill the whole buffer.
+#[test]
+fn a_burst_fills_the_buffer() {
+    for rate in [RATE, AUTO] {
+        for (tc, cmax) in [(0, 2.0), (5, 1.2), (29, 2.0)] {
+            let mut host = Host::new(&spec("cp-aqm", &paper(rate, tc, cmax)), 30, 0);
+            for i in 0..31 {
+                let v = host.arrive(5, 1500, 0, 0);
+                assert_eq!(v.reason == Reason::Limit, i == 30, "{i}: {v:?}");
+            }
+        }
+    }
+}
+
+/// The buffer in bytes or packets, whichever is smaller, and no more than `burst` at the link's rate.
+#[test]
+fn qmax_is_the_buffer_within_a_burst() {
+    let qmax = |set: &[(&str, Value)], limit_packets, limit_bytes| {
+        let mut host = Host::new(&spec("cp-aqm", set), limit_packets, limit_bytes);
+        host.arrive(0, 1500, 0, 0);
+        host.discipline.probe(3)
+    };
+    let rate = ("rate", RATE);
+    assert_eq!(qmax(&[rate], 30, 0), 30.0 * 1514.0);
+    assert_eq!(qmax(&[rate], 30, 20_000), 20_000.0);
+    assert_eq!(qmax(&[rate], 10, 20_000), 15_140.0);
+    let hundred_ms = qmax(&[rate], 1000, 0);
+    assert!((hundred_ms - 125_000.0).abs() < 10.0, "{hundred_ms}");
+    assert_eq!(qmax(&[rate, ("burst", Value::Int(0))], 1000, 0), 1_514_000.0);
+    assert_eq!(qmax(&[], 0, 0), 1_514_000.0, "no limit, no rate known yet");
+}

@@ -1,0 +1,246 @@
+//! DUK against equation 9 in floating point, from measurements of the test's own, and what the paper
+//! says of it.
+
+use crate::host::{Dice, Host, spec};
+use queuewright_aqm::{Action, Value};
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000 * MS;
+
+/// A link in front of which DUK stands: arrivals and departures in the order of time.
+struct Link {
+    host: Host,
+    ns_per_byte: u64,
+    /// When it is free again.
+    free_at: u64,
+    idle: bool,
+}
+
+/// What the test itself has seen since an interval began.
+#[derive(Default)]
+struct Seen {
+    arrived: u64,
+    sent: u64,
+    sojourn: u64,
+    /// The shortest that the queue was.
+    shortest: u64,
+    idled: bool,
+}
+
+impl Link {
+    fn new(set: &[(&str, Value)], ns_per_byte: u64) -> Self {
+        Link { host: Host::new(&spec("duk", set), 0, 0), ns_per_byte, free_at: 0, idle: false }
+    }
+
+    /// Sends whatever can be sent before `until`.
+    fn run(&mut self, until: u64, seen: &mut Seen) {
+        while !self.idle && self.free_at < until {
+            let now = self.free_at;
+            match self.host.transmit(now, |_| {}) {
+                Some(p) => {
+                    self.free_at = now + u64::from(p.bytes) * self.ns_per_byte;
+                    seen.sent += u64::from(p.bytes);
+                    seen.sojourn = now - p.enqueue_ns;
+                    seen.shortest = seen.shortest.min(self.host.queue.bytes);
+                }
+                None => {
+                    self.idle = true;
+                    seen.idled = true;
+                    seen.shortest = 0;
+                }
+            }
+        }
+    }
+
+    fn arrive(&mut self, now: u64, bytes: u32, seen: &mut Seen) {
+        self.host.arrive(now, bytes, 0, 0);
+        seen.arrived += u64::from(bytes);
+        if self.idle && self.host.queue.packets > 0 {
+            self.idle = false;
+            self.free_at = now;
+        }
+    }
+}
+
+/// Equation 9 of the paper, with dt and dD in ticks. `None` where it hangs by a hair's breadth.
+fn equation_9(c_over_a: f64, u: f64, du: f64, dd: f64, dt: f64, drain: f64) -> Option<f64> {
+    let term = if du == 0.0 {
+        0.0
+    } else {
+        let below = (1.0 - dd / du + (1.0 + dt)) * dt;
+        if (below / dt).abs() < 1e-3 * dt {
+            return None;
+        }
+        du * (1.0 + dt) / below
+    };
+    Some((1.0 - c_over_a * (term + u - drain)).clamp(0.0, 1.0))
+}
+
+#[test]
+fn every_probability_is_equation_9() {
+    for (seed, drain, empty, tick) in
+        [(1, 0.0, "end", 1000), (2, 0.0, "end", MS), (3, 1.0, "interval", 1000), (4, 0.5, "interval", 100)]
+    {
+        let dt = 12 * MS;
+        let set = [
+            ("interval", Value::Int(dt)),
+            ("drain", Value::Real(drain)),
+            ("empty", Value::Choice(empty)),
+            ("tick", Value::Int(tick)),
+        ];
+        let mut link = Link::new(&set, 800);
+        let mut dice = Dice(seed);
+        let mut seen = Seen::default();
+        let (mut next_arrival, mut last_u, mut last_d) = (0, 0.0, 0.0);
+        let (mut compared, mut inside, mut held) = (0, 0, false);
+        for i in 1..4000u64 {
+            // A load of 50 to 180 %, another every 40 intervals.
+            let load = 50 + Dice(i / 40 * 7 + seed).roll() % 130;
+            while next_arrival < i * dt {
+                link.run(next_arrival, &mut seen);
+                let bytes = 500 + dice.roll() % 1000;
+                link.arrive(next_arrival, bytes as u32, &mut seen);
+                next_arrival += dice.roll() % (2 * bytes * 800 * 100 / load) + 1;
+            }
+            link.run(i * dt, &mut seen);
+            let backlog = link.host.queue.bytes;
+
+            let capacity = dt as f64 / 800.0;
+            let u = seen.sent as f64 / capacity;
+            let d = (seen.sojourn / tick) as f64;
+            let (du, dd) = (u - last_u, d - last_d);
+            (last_u, last_d) = (u, d);
+            let queue = if empty == "end" { backlog } else { seen.shortest };
+            let ticks = (dt / tick) as f64;
+            let standing = drain * seen.shortest as f64 / capacity;
+            let c_over_a = capacity / seen.arrived as f64;
+            let expected = if seen.arrived > 0 && queue > 0 {
+                equation_9(c_over_a, u, du, dd, ticks, standing)
+            } else if seen.arrived > 0 && backlog > 0 && held {
+                equation_9(c_over_a, 1.0, 0.0, 0.0, ticks, 0.0)
+            } else {
+                Some(0.0)
+            };
+            seen = Seen { shortest: backlog, ..Seen::default() };
+            // Whatever comes next makes DUK end the interval: here, another packet.
+            link.run(i * dt + 1, &mut seen);
+            link.arrive(i * dt + 1, 500, &mut seen);
+            next_arrival = next_arrival.max(i * dt + 2);
+            // In the first interval the capacity is not known yet.
+            held = expected.map_or(held, |p| p > 0.0);
+            if let (Some(p), false, true) = (expected, seen.idled, i > 1) {
+                let got = link.host.discipline.probe(0);
+                assert!(
+                    (got - p).abs() < 2e-4,
+                    "interval {i}: {got}, by equation 9 {p} (U {u}, dU {du}, dD {dd})"
+                );
+                compared += 1;
+                inside += u64::from(p > 0.0 && p < 1.0);
+            }
+        }
+        assert!(compared > 3000 && inside > 500, "{compared} compared, {inside} of them within 0 and 1");
+    }
+}
+
+/// `percent` of the link's rate without pause from `from` on, and with it the mean of p.
+fn constant_rate(link: &mut Link, from: u64, to: u64, percent: u64) -> f64 {
+    let (mut now, mut sum, mut n) = (from, 0.0, 0.0);
+    let mut seen = Seen::default();
+    while now < to {
+        link.run(now, &mut seen);
+        link.arrive(now, 1500, &mut seen);
+        now += 1500 * link.ns_per_byte * 100 / percent;
+        sum += link.host.discipline.probe(0);
+        n += 1.0;
+    }
+    sum / n
+}
+
+#[test]
+fn steady_overload_loses_the_excess_and_no_more() {
+    for percent in [110, 150, 300] {
+        for interval in [0, 20 * MS] {
+            let mut link = Link::new(&[("interval", Value::Int(interval))], 800);
+            constant_rate(&mut link, 0, 5 * SECOND, percent);
+            let p = constant_rate(&mut link, 5 * SECOND, 25 * SECOND, percent);
+            let excess = 1.0 - 100.0 / percent as f64;
+            assert!((p - excess).abs() < 0.015, "{percent} %, interval {interval}: p {p}, 1 - C/A {excess}");
+        }
+    }
+}
+
+#[test]
+fn a_sender_a_per_cent_too_fast_keeps_a_short_queue() {
+    let mut link = Link::new(&[], 800);
+    constant_rate(&mut link, 0, 600 * SECOND, 101);
+    assert!(link.host.sojourn_max < 60 * MS, "at most {} ns", link.host.sojourn_max);
+    assert!(
+        link.host.sojourn_sum / link.host.sent < 5 * MS,
+        "mean {}",
+        link.host.sojourn_sum / link.host.sent
+    );
+    // By equation 9 alone it wanders.
+    let mut link = Link::new(&[("drain", Value::Real(0.0))], 800);
+    constant_rate(&mut link, 0, 600 * SECOND, 101);
+    assert!(link.host.sojourn_sum / link.host.sent > 5 * MS);
+}
+
+#[test]
+fn capacity_follows_the_link() {
+    let mut link = Link::new(&[], 80);
+    let capacity = |link: &Link| link.host.discipline.probe(4) / 1e6;
+    let mut from = 0;
+    for (ns_per_byte, mbit) in [(80, 100.0), (400, 20.0), (80, 100.0), (800, 10.0)] {
+        link.ns_per_byte = ns_per_byte;
+        let interval = (link.host.discipline.probe(1) * 1e6) as u64;
+        // Always a tenth more than the link takes.
+        constant_rate(&mut link, from, from + 3 * interval.max(50 * MS), 110);
+        assert!((capacity(&link) / mbit - 1.0).abs() < 0.01, "{} Mbit/s for {mbit}", capacity(&link));
+        from += SECOND;
+        constant_rate(&mut link, from, from + 9 * SECOND, 110);
+        from += 9 * SECOND;
+    }
+}
+
+#[test]
+fn an_empty_queue_ends_dropping_and_silence_is_no_news() {
+    let mut link = Link::new(&[], 800);
+    constant_rate(&mut link, 0, 2 * SECOND, 150);
+    let mut seen = Seen::default();
+    link.run(3 * SECOND, &mut seen);
+    assert!(seen.idled);
+    assert_eq!(link.host.discipline.probe(0), 0.0);
+    // An hour in one step, or a millisecond at a time: nothing differs, nor does it afterwards.
+    let mut often = link.host.discipline.clone();
+    let seldom = &mut link.host.discipline;
+    for ms in 0..60_000 {
+        often.idle(3 * SECOND + ms * MS);
+    }
+    seldom.idle(63 * SECOND - MS);
+    let probes = |d: &queuewright_aqm::Discipline| (0..6).map(|i| d.probe(i)).collect::<Vec<_>>();
+    assert_eq!(probes(&often), probes(seldom));
+    link.host.discipline = often;
+    let v = link.host.arrive(64 * SECOND, 1500, 0, 0);
+    assert_eq!(v.action, Action::Pass);
+}
+
+#[test]
+fn intervals_stay_within_a_packet_and_the_longest() {
+    let mut link = Link::new(&[("longest", Value::Int(30 * MS))], 800);
+    let (mut now, mut dice, mut seen) = (0, Dice(5), Seen::default());
+    let (mut least, mut most) = (f64::MAX, 0.0f64);
+    while now < 60 * SECOND {
+        link.run(now, &mut seen);
+        // 125 % on average, in bursts.
+        for _ in 0..dice.roll() % 26 {
+            link.arrive(now, 1500, &mut seen);
+        }
+        now += dice.roll() % (24 * MS);
+        if now > SECOND {
+            let interval = link.host.discipline.probe(1);
+            (least, most) = (least.min(interval), most.max(interval));
+        }
+    }
+    assert!(least >= 1.2 && most <= 30.0, "{least} to {most} ms; a packet takes 1.2 ms");
+    assert!(most > least, "Algorithm 2 moves the interval");
+}
