@@ -59,5 +59,4 @@ pub(super) const INFO: Info = Info {
     needs_random: true,
     needs_head: true,
     queue_names: |_: &Spec| vec!["classic".into(), "l4s".into()],
-    ..Info::PLAIN
 };
