@@ -70,6 +70,35 @@ pub fn runs(results: &Results) -> String {
     sheet(&header, lines)
 }
 
+/// One line per run and queue, of disciplines with several queues that are measured apart.
+pub fn queues(results: &Results) -> String {
+    let mut header: Vec<String> =
+        ["discipline", "seed", "port", "queue", "rate_bps", "packets"].map(String::from).to_vec();
+    header.extend(quantiles(&Sojourn::default()).map(|(name, _)| format!("sojourn_ms_{name}")));
+    header.extend(
+        ["backlog_packets_mean", "backlog_packets_max", "drop_fraction", "mark_fraction"].map(String::from),
+    );
+    let of_port = |run: &'_ Run, port: &queuewright_results::Port| -> Vec<Vec<String>> {
+        let line = |q: &queuewright_results::Queue| {
+            let mut line = vec![
+                run.discipline.clone(),
+                run.seed.to_string(),
+                port.name.clone(),
+                q.name.clone(),
+                number(q.rate_bps),
+                q.packets.to_string(),
+            ];
+            line.extend(quantiles(&q.sojourn_ms).map(|(_, value)| number(value)));
+            let rest = [q.backlog_packets.mean, q.backlog_packets.max, q.drop_fraction, q.mark_fraction];
+            line.extend(rest.map(number));
+            line
+        };
+        port.queues.iter().map(line).collect()
+    };
+    let lines = results.runs.iter().flat_map(|run| run.ports.iter().flat_map(move |p| of_port(run, p)));
+    sheet(&header, lines)
+}
+
 /// One line per run and flow group.
 pub fn groups(results: &Results) -> String {
     let header = ["discipline", "seed", "group", "cca", "flows", "goodput_bps"];

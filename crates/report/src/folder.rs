@@ -174,6 +174,9 @@ impl Folder {
     fn write_sheets(&mut self) -> Result<(), Error> {
         self.write("results.json", self.results.to_json().as_bytes())?;
         self.write("runs.csv", csv::runs(&self.results).as_bytes())?;
+        if self.results.runs.iter().flat_map(|r| &r.ports).any(|p| !p.queues.is_empty()) {
+            self.write("queues.csv", csv::queues(&self.results).as_bytes())?;
+        }
         self.write("groups.csv", csv::groups(&self.results).as_bytes())?;
         self.write("flows.csv", csv::flows(&self.results).as_bytes())?;
         self.write("cdf.csv", csv::cdf(&self.results).as_bytes())?;

@@ -1,7 +1,7 @@
 //! What the table and the report say of each discipline: its measures, each a
 //! mean over the seeds with their range.
 
-use queuewright_results::{Port, Results, Run};
+use queuewright_results::{Port, Queue, Results, Run};
 
 /// Which end of a measure's scale is the better one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +25,16 @@ pub(crate) struct Measure {
     units: &'static [(f64, &'static str)],
 }
 
+/// A column of the table of a port's queues.
+pub(crate) struct QueueMeasure {
+    /// As in [`Measure`].
+    pub name: &'static str,
+    pub part: &'static str,
+    value: fn(&Queue) -> f64,
+    units: &'static [(f64, &'static str)],
+}
+
+const RATE: &[(f64, &str)] = &[(1e-3, "kbit/s"), (1e-6, "Mbit/s"), (1e-9, "Gbit/s")];
 const MS: &[(f64, &str)] = &[(1.0, "ms")];
 const PERCENT: &[(f64, &str)] = &[(1e2, "%")];
 
@@ -78,8 +88,24 @@ pub(crate) const MEASURES: [Measure; 8] = [
         part: "",
         better: Better::High,
         value: |run, _| goodput_bps(run),
-        units: &[(1e-3, "kbit/s"), (1e-6, "Mbit/s"), (1e-9, "Gbit/s")],
+        units: RATE,
     },
+];
+
+/// The columns of the table of queues, in the order shown.
+pub(crate) const QUEUE_MEASURES: [QueueMeasure; 7] = [
+    QueueMeasure { name: "rate", part: "", value: |q| q.rate_bps, units: RATE },
+    QueueMeasure { name: "sojourn", part: "mean", value: |q| q.sojourn_ms.mean, units: MS },
+    QueueMeasure { name: "sojourn", part: "p95", value: |q| q.sojourn_ms.p95, units: MS },
+    QueueMeasure { name: "sojourn", part: "p99", value: |q| q.sojourn_ms.p99, units: MS },
+    QueueMeasure {
+        name: "backlog",
+        part: "mean",
+        value: |q| q.backlog_packets.mean,
+        units: &[(1.0, "packets")],
+    },
+    QueueMeasure { name: "drops", part: "", value: |q| q.drop_fraction, units: PERCENT },
+    QueueMeasure { name: "marks", part: "", value: |q| q.mark_fraction, units: PERCENT },
 ];
 
 /// Goodput of all groups together, bits per second.
@@ -186,14 +212,59 @@ fn spread(results: &Results, label: &str, port: &str, measure: &Measure) -> Spre
     )
 }
 
+/// The queues of a port, of the disciplines that have several: a heading (name, unit) for each of
+/// [`QUEUE_MEASURES`], and a row (discipline, queue, means over the seeds) for each queue.
+pub(crate) struct QueueTable<'a> {
+    pub units: Vec<&'static str>,
+    pub rows: Vec<(&'a str, &'a str, Vec<String>)>,
+}
+
+/// The table of a port's queues; no rows if no discipline has several.
+pub(crate) fn queues<'a>(results: &'a Results, port: &str) -> QueueTable<'a> {
+    let of = |run: &'a Run| run.ports.iter().filter(|p| p.name == port).flat_map(|p| &p.queues);
+    let mut rows: Vec<(&str, &str, Vec<f64>)> = Vec::new();
+    for label in labels(results) {
+        let mut names: Vec<&str> = Vec::new();
+        for queue in runs_of(results, label).flat_map(of) {
+            if !names.contains(&queue.name.as_str()) {
+                names.push(&queue.name);
+            }
+        }
+        for name in names {
+            let mean = |m: &QueueMeasure| {
+                let queues = runs_of(results, label).flat_map(of).filter(|q| q.name == name);
+                Spread::of(queues.map(m.value)).mean
+            };
+            rows.push((label, name, QUEUE_MEASURES.iter().map(mean).collect()));
+        }
+    }
+    let mut units = Vec::new();
+    let mut printed: Vec<_> = rows.iter().map(|r| (r.0, r.1, Vec::new())).collect();
+    for (i, measure) in QUEUE_MEASURES.iter().enumerate() {
+        let largest = rows.iter().map(|r| r.2[i].abs()).fold(0.0, f64::max /* ignores NaN */);
+        let (factor, unit) = scale(measure.units, largest);
+        units.push(unit);
+        for (row, to) in rows.iter().zip(&mut printed) {
+            to.2.push(print(row.2[i] * factor, decimals(largest * factor)));
+        }
+    }
+    QueueTable { units, rows: printed }
+}
+
+/// The largest unit that shows the largest value as 1 or more.
+fn scale(units: &[(f64, &'static str)], largest: f64) -> (f64, &'static str) {
+    *units.iter().rev().find(|(factor, _)| largest * factor >= 1.0).unwrap_or(&units[0])
+}
+
+fn print(value: f64, decimals: usize) -> String {
+    if value.is_finite() { format!("{value:.decimals$}") } else { "-".into() }
+}
+
 fn column(measure: &'static Measure, spreads: &[Spread], with_range: bool) -> Column {
     let largest = spreads.iter().map(|s| s.mean.abs()).fold(0.0, f64::max /* ignores NaN */);
-    let &(factor, unit) =
-        measure.units.iter().rev().find(|(factor, _)| largest * factor >= 1.0).unwrap_or(&measure.units[0]);
+    let (factor, unit) = scale(measure.units, largest);
     let decimals = decimals(largest * factor);
-    let print = |value: f64| {
-        if value.is_finite() { format!("{:.decimals$}", value * factor) } else { "-".into() }
-    };
+    let print = |value: f64| print(value * factor, decimals);
     let means: Vec<String> = spreads.iter().map(|s| print(s.mean)).collect();
     let best = best(measure.better, spreads, &means);
     let cells = spreads

@@ -1,6 +1,6 @@
 //! The comparison as a table for the terminal.
 
-use crate::summary::{self, Column};
+use crate::summary::{self, Column, QUEUE_MEASURES, QueueTable};
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table};
 use queuewright_results::Results;
 
@@ -35,6 +35,11 @@ pub fn table(results: &Results, style: TableStyle) -> String {
         }
         text += &drawn;
         text.push('\n');
+        let queues = summary::queues(results, port);
+        if !queues.rows.is_empty() {
+            text += &draw_queues(&queues, style.color);
+            text.push('\n');
+        }
     }
     text += &summary::conditions(results);
     if ranges {
@@ -55,7 +60,7 @@ const LINES: comfy_table::TableStyle = comfy_table::TableStyle::new()
     .header_separator(LineStyle::none().fill('─').junction('─'))
     .bottom_border(LineStyle::none().fill('─').junction('─'));
 
-fn draw(labels: &[&str], columns: &[Column], ranges: bool, color: bool) -> String {
+fn bare(color: bool) -> Table {
     let mut table = Table::new();
     table.load_style(LINES).set_content_arrangement(ContentArrangement::Disabled);
     // Never ask the process's own terminal: the caller has decided.
@@ -64,15 +69,37 @@ fn draw(labels: &[&str], columns: &[Column], ranges: bool, color: bool) -> Strin
     } else {
         table.force_no_tty();
     }
+    table
+}
+
+fn lines(table: &Table) -> String {
+    let lines: Vec<String> = table.lines().map(|line| line.trim_end().into()).collect();
+    lines.join("\n")
+}
+
+/// A heading of two lines: what, and which part of it in which unit.
+fn heading(name: &str, part: &str, unit: &str) -> Cell {
+    let second = [part, unit].into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join(" ");
+    Cell::new(format!("{name}\n{second}")).set_alignment(CellAlignment::Right)
+}
+
+fn draw_queues(queues: &QueueTable<'_>, color: bool) -> String {
+    let mut table = bare(color);
+    let mut header = vec![Cell::new("discipline"), Cell::new("queue")];
+    header.extend(QUEUE_MEASURES.iter().zip(&queues.units).map(|(m, unit)| heading(m.name, m.part, unit)));
+    table.set_header(header);
+    for (label, queue, values) in &queues.rows {
+        let mut row = vec![Cell::new(printable(label)), Cell::new(printable(queue))];
+        row.extend(values.iter().map(|v| Cell::new(v).set_alignment(CellAlignment::Right)));
+        table.add_row(row);
+    }
+    lines(&table)
+}
+
+fn draw(labels: &[&str], columns: &[Column], ranges: bool, color: bool) -> String {
+    let mut table = bare(color);
     let mut header = vec![Cell::new("discipline")];
-    header.extend(columns.iter().map(|column| {
-        let second = [column.measure.part, column.unit]
-            .into_iter()
-            .filter(|s| !s.is_empty())
-            .collect::<Vec<_>>()
-            .join(" ");
-        Cell::new(format!("{}\n{second}", column.measure.name)).set_alignment(CellAlignment::Right)
-    }));
+    header.extend(columns.iter().map(|c| heading(c.measure.name, c.measure.part, c.unit)));
     table.set_header(header);
     for (i, label) in labels.iter().enumerate() {
         let mut row = vec![Cell::new(printable(label))];
@@ -89,8 +116,7 @@ fn draw(labels: &[&str], columns: &[Column], ranges: bool, color: bool) -> Strin
         }));
         table.add_row(row);
     }
-    let lines: Vec<String> = table.lines().map(|line| line.trim_end().into()).collect();
-    lines.join("\n")
+    lines(&table)
 }
 
 /// A label as it may go to a terminal: without control characters.

@@ -3,7 +3,7 @@
 mod sample;
 
 use queuewright_report::*;
-use queuewright_results::{Port, Results, Run};
+use queuewright_results::{Port, Queue, Results, Run};
 
 const FOUR: [&str; 4] = ["droptail", "codel", "pie", "titrate"];
 
@@ -56,6 +56,33 @@ fn odd_results_have_a_table() {
     for sheet in [csv::runs(&odd), csv::cdf(&odd), html(&odd, "")] {
         assert!(!sheet.contains("NaN") || sheet.contains("<script"));
     }
+}
+
+/// Disciplines with several queues have these under the port's table, in a sheet and in the page.
+#[test]
+fn queues_have_rows_of_their_own() {
+    let mut results = sample::results(&["codel", "santa"], &[1, 2], 0);
+    let plain = [table(&results, TableStyle::default()), html(&results, "")];
+    assert!(plain.iter().all(|t| !t.contains("mice")));
+    for (i, run) in results.runs.iter_mut().filter(|r| r.discipline == "santa").enumerate() {
+        run.ports[0].queues = [("mice", 2e5), ("q1", 4e7)]
+            .map(|(name, rate_bps)| Queue {
+                name: name.into(),
+                rate_bps: rate_bps + 2e4 * i as f64,
+                drop_fraction: 0.01,
+                mark_fraction: f64::NAN,
+                ..Queue::default()
+            })
+            .to_vec();
+    }
+    let text = table(&results, TableStyle::default());
+    let rows: Vec<&str> = text.lines().filter(|l| l.contains("mice") || l.contains("q1")).collect();
+    insta::assert_snapshot!(rows.join("\n"));
+    assert!(html(&results, "").contains("<td>mice</td>"));
+    let sheet = csv::queues(&results);
+    assert!(sheet.starts_with("discipline,seed,port,queue,rate_bps,packets,sojourn_ms_mean"));
+    assert_eq!(sheet.lines().count(), 5);
+    assert!(sheet.contains("santa,2,bottleneck,q1,40020000,"), "{sheet}");
 }
 
 #[test]

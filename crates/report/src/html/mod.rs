@@ -128,8 +128,30 @@ fn summary_tables(page: &mut String, results: &Results) {
             *page += "</tr>\n";
         }
         *page += "</tbody></table></div>\n";
+        queue_table(page, &summary::queues(results, port));
     }
     *page += "</section>\n";
+}
+
+/// The queues of the disciplines that have several.
+fn queue_table(page: &mut String, queues: &summary::QueueTable<'_>) {
+    if queues.rows.is_empty() {
+        return;
+    }
+    *page += "<div class=\"scroll\"><table><caption>Queues of the managers that have several</caption>\
+              <thead><tr><th scope=\"col\">discipline</th><th scope=\"col\">queue</th>";
+    for (m, unit) in summary::QUEUE_MEASURES.iter().zip(&queues.units) {
+        let _ = write!(page, "<th scope=\"col\">{} {}<br><small>{unit}</small></th>", m.name, m.part);
+    }
+    *page += "</tr></thead>\n<tbody>\n";
+    for (label, queue, values) in &queues.rows {
+        let _ = write!(page, "<tr><th scope=\"row\">{}</th><td>{}</td>", escape(label), escape(queue));
+        for value in values {
+            let _ = write!(page, "<td>{value}</td>");
+        }
+        *page += "</tr>\n";
+    }
+    *page += "</tbody></table></div>\n";
 }
 
 fn scenario(page: &mut String, results: &Results, scenario_toml: &str) {
