@@ -8,7 +8,9 @@
 
 mod bbr;
 mod bic;
+mod brutal;
 mod cubic;
+mod dctcp;
 mod htcp;
 mod illinois;
 mod newreno;
@@ -19,7 +21,9 @@ mod yeah;
 
 pub use bbr::{Bbr, Mode as BbrMode};
 pub use bic::Bic;
+pub use brutal::Brutal;
 pub use cubic::Cubic;
+pub use dctcp::Dctcp;
 pub use htcp::Htcp;
 pub use illinois::Illinois;
 pub use newreno::NewReno;
@@ -122,6 +126,8 @@ pub struct Conn {
     pub min_rtt_us: u32,
     /// Packets delivered so far, SACKed ones included.
     pub delivered: u32,
+    /// Of those, by ACKs that echoed a mark (`delivered_ce`).
+    pub delivered_ce: u32,
     /// Time of the latest delivery (ns).
     pub delivered_ns: u64,
     /// Packets marked lost so far.
@@ -157,6 +163,7 @@ impl Default for Conn {
             srtt_us: 0,
             min_rtt_us: u32::MAX,
             delivered: 0,
+            delivered_ce: 0,
             delivered_ns: 0,
             lost: 0,
             app_limited: 0,
@@ -265,11 +272,15 @@ pub enum Kind {
     Bic,
     /// Scalable TCP, Linux's `scalable`.
     Scalable,
+    /// RFC 8257, Linux's `dctcp`.
+    Dctcp,
+    /// A fixed rate whatever is lost: TCP Brutal's behaviour.
+    Brutal,
 }
 
 impl Kind {
     /// Every congestion control, in the order of lists.
-    pub const ALL: [Kind; 10] = [
+    pub const ALL: [Kind; 12] = [
         Kind::NewReno,
         Kind::Cubic,
         Kind::Bbr,
@@ -280,6 +291,8 @@ impl Kind {
         Kind::Htcp,
         Kind::Bic,
         Kind::Scalable,
+        Kind::Dctcp,
+        Kind::Brutal,
     ];
     /// The name in scenario files and results.
     pub fn name(self) -> &'static str {
@@ -294,11 +307,22 @@ impl Kind {
             Kind::Htcp => "htcp",
             Kind::Bic => "bic",
             Kind::Scalable => "scalable",
+            Kind::Dctcp => "dctcp",
+            Kind::Brutal => "brutal",
         }
     }
     /// The congestion control of that name.
     pub fn from_name(name: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|k| k.name() == name)
+    }
+    /// Works only where queues mark (`TCP_CONG_NEEDS_ECN`): its connections negotiate ECN, its receivers
+    /// echo every segment's mark, and all it sends is ECN-capable, retransmissions too.
+    pub fn needs_ecn(self) -> bool {
+        self == Kind::Dctcp
+    }
+    /// Sends at a rate that its user sets ([`Cca::set_rate`]).
+    pub fn needs_rate(self) -> bool {
+        self == Kind::Brutal
     }
     /// One line for lists: what it is and its source.
     pub fn about(self) -> (&'static str, &'static str) {
@@ -336,6 +360,11 @@ impl Kind {
             Kind::Scalable => (
                 "1 % more a round trip, 1/8 less on loss",
                 "Kelly, ACM CCR 33(2), 2003; Linux tcp_scalable.c",
+            ),
+            Kind::Dctcp => ("yields as much as was marked (ECN)", "RFC 8257; Linux tcp_dctcp.c"),
+            Kind::Brutal => (
+                "a fixed rate, more of it the more is lost",
+                "TCP Brutal's description, github.com/apernet/tcp-brutal",
             ),
         }
     }
@@ -390,6 +419,10 @@ pub enum Cca {
     Bic(Bic),
     /// See [`Scalable`].
     Scalable(Scalable),
+    /// See [`Dctcp`].
+    Dctcp(Dctcp),
+    /// See [`Brutal`].
+    Brutal(Box<Brutal>),
 }
 
 impl Cca {
@@ -408,18 +441,35 @@ impl Cca {
             Kind::Htcp => Cca::Htcp(Htcp::new(now_ns)),
             Kind::Bic => Cca::Bic(Bic::new()),
             Kind::Scalable => Cca::Scalable(Scalable::new()),
+            Kind::Dctcp => Cca::Dctcp(Dctcp::new(conn)),
+            Kind::Brutal => Cca::Brutal(Box::new(Brutal::new(conn, now_ns))),
         }
     }
     /// Has its own control of cwnd and pacing (`cong_control`), replacing PRR and congestion avoidance.
     #[inline]
     pub fn has_cong_control(&self) -> bool {
-        matches!(self, Cca::Bbr(_))
+        matches!(self, Cca::Bbr(_) | Cca::Brutal(_))
+    }
+    /// The rate that the user wants (bytes a second), for controls that ask for one ([`Kind::needs_rate`]).
+    pub fn set_rate(&mut self, c: &mut Conn, rate: u64, now_ns: u64) {
+        if let Cca::Brutal(x) = self {
+            x.set_rate(c, rate, now_ns)
+        }
+    }
+    /// `in_ack_event`: called on every ACK once it is worked in, before loss is looked for.
+    #[inline]
+    pub fn in_ack_event(&mut self, c: &Conn) {
+        if let Cca::Dctcp(x) = self {
+            x.in_ack_event(c)
+        }
     }
     /// `cong_control`: called on every ACK, only when [`Cca::has_cong_control`].
     #[inline]
     pub fn cong_control(&mut self, c: &mut Conn, rs: &RateSample, now_ns: u64, random: u32) {
-        if let Cca::Bbr(b) = self {
-            b.cong_control(c, rs, now_ns, random)
+        match self {
+            Cca::Bbr(x) => x.cong_control(c, rs, now_ns, random),
+            Cca::Brutal(x) => x.cong_control(c, rs, now_ns),
+            _ => {}
         }
     }
     /// `cong_avoid`: `acked` packets were newly delivered, outside of CWR and recovery. Most controls let
@@ -429,7 +479,7 @@ impl Cca {
         match self {
             Cca::NewReno(x) => x.cong_avoid(c, acked),
             Cca::Cubic(x) => x.cong_avoid(c, acked, now_ns),
-            Cca::Bbr(_) => {}
+            Cca::Bbr(_) | Cca::Brutal(_) => {}
             Cca::Vegas(x) => x.cong_avoid(c, acked),
             Cca::Veno(x) => x.cong_avoid(c, acked),
             Cca::Yeah(x) => x.cong_avoid(c, acked),
@@ -437,6 +487,7 @@ impl Cca {
             Cca::Htcp(x) => x.cong_avoid(c, acked, now_ns),
             Cca::Bic(x) => x.cong_avoid(c, acked, now_ns),
             Cca::Scalable(x) => x.cong_avoid(c, acked),
+            Cca::Dctcp(x) => x.cong_avoid(c, acked),
         }
     }
     /// `pkts_acked`: called on every ACK once it is worked in. `acked` packets were cumulatively acknowledged,
@@ -467,6 +518,8 @@ impl Cca {
             Cca::Htcp(x) => x.ssthresh(c, now_ns),
             Cca::Bic(x) => x.ssthresh(c),
             Cca::Scalable(x) => x.ssthresh(c),
+            Cca::Dctcp(x) => x.ssthresh(c),
+            Cca::Brutal(x) => x.ssthresh(c),
         }
     }
     /// `undo_cwnd`: the window to restore when a loss was spurious.
@@ -482,6 +535,8 @@ impl Cca {
             Cca::Htcp(x) => x.undo_cwnd(c),
             Cca::Bic(x) => x.undo_cwnd(c),
             Cca::Scalable(x) => x.undo_cwnd(c),
+            Cca::Dctcp(x) => x.undo_cwnd(c),
+            Cca::Brutal(x) => x.undo_cwnd(c),
         }
     }
     /// `set_state`: called before `c.ca_state` changes to `new`.
@@ -495,7 +550,8 @@ impl Cca {
             Cca::Illinois(x) => x.set_state(c, new),
             Cca::Htcp(x) => x.set_state(new, now_ns),
             Cca::Bic(x) => x.set_state(new),
-            Cca::NewReno(_) | Cca::Scalable(_) => {}
+            Cca::Dctcp(x) => x.set_state(c, new),
+            Cca::NewReno(_) | Cca::Scalable(_) | Cca::Brutal(_) => {}
         }
     }
     /// `cwnd_event`.
@@ -506,6 +562,7 @@ impl Cca {
             Cca::Vegas(x) => x.event(c, event),
             Cca::Veno(x) => x.event(event),
             Cca::Yeah(x) => x.event(c, event),
+            Cca::Dctcp(x) => x.event(c, event),
             _ => {}
         }
     }

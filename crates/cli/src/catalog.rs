@@ -90,9 +90,10 @@ pub fn explain(name: &str) -> Result<String, String> {
     }
     if let Some(kind) = Kind::from_name(name) {
         let (about, source) = kind.about();
+        let (flag, key) = if kind.needs_rate() { (":20mbit", " with `rate = \"20mbit\"`") } else { ("", "") };
         return Ok(format!(
             "# {name}\n\nTCP congestion control: {about}.\nSource: {source}.\n\n\
-             Use it as `--flows 10x{name}`, or in a scenario file as `cca = \"{name}\"`.\n"
+             Use it as `--flows 10x{name}{flag}`, or in a scenario file as `cca = \"{name}\"`{key}.\n"
         ));
     }
     let names: Vec<&str> =

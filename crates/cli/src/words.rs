@@ -111,7 +111,7 @@ fn link(port: &Link, index: usize, runs: &[RunSpec]) -> String {
 fn group(f: &queuewright_scenario::Flows) -> String {
     let mut out = count(f.count);
     match &f.sends {
-        Sends::Tcp { ccas, size_bytes, ecn } => {
+        Sends::Tcp { ccas, size_bytes, ecn, bps } => {
             let total: u32 = ccas.iter().map(|(_, w)| w).sum();
             let names: Vec<String> = match ccas.as_slice() {
                 [(one, _)] => vec![one.name().into()],
@@ -125,6 +125,9 @@ fn group(f: &queuewright_scenario::Flows) -> String {
                 let _ = write!(out, " of {}", Unit::Bytes.show_range(*size));
             }
             let _ = write!(out, ", base RTT {}", Unit::Time.show_range(f.rtt_ns));
+            if let Some(bps) = bps {
+                let _ = write!(out, ", at {}", Unit::Rate.show_range(*bps));
+            }
             if *ecn {
                 out.push_str(", ECN");
             }

@@ -1,5 +1,6 @@
 //! The program as users meet it: what it prints, where, and how it exits.
 
+use queuewright_cca::Kind;
 use serde_json::Value;
 use std::fs;
 use std::io::Read;
@@ -182,6 +183,11 @@ fn check_says_in_words_what_would_run() {
     assert!(!dir.path().join("queuewright-results").exists());
 }
 
+/// The names in the registry.
+fn disciplines() -> Vec<&'static str> {
+    queuewright_aqm::registry().iter().map(|info| info.name).collect()
+}
+
 #[test]
 fn list_names_everything_with_unit_range_default_and_source() {
     let dir = folder();
@@ -191,11 +197,8 @@ fn list_names_everything_with_unit_range_default_and_source() {
         let list = all[key].as_array().expect("a list");
         list.iter().map(|d| d["name"].as_str().expect("a name").to_string()).collect()
     };
-    assert_eq!(names("disciplines"), ["droptail", "static", "codel", "pie", "titrate"]);
-    assert_eq!(
-        names("congestion_controls"),
-        ["newreno", "cubic", "bbr", "vegas", "veno", "yeah", "illinois", "htcp", "bic", "scalable"]
-    );
+    assert_eq!(names("disciplines"), disciplines());
+    assert_eq!(names("congestion_controls"), Kind::ALL.map(Kind::name));
     for d in all["disciplines"].as_array().expect("a list") {
         assert!(text.contains(&format!("\n{}: ", d["name"].as_str().expect("a name"))));
         for p in d["parameters"].as_array().expect("a list") {
@@ -211,11 +214,11 @@ fn list_names_everything_with_unit_range_default_and_source() {
 #[test]
 fn explain_has_a_page_for_every_name() {
     let dir = folder();
-    for name in ["droptail", "static", "codel", "pie", "titrate"] {
+    for name in disciplines() {
         let page = stdout(dir.path(), &["explain", name]);
         assert!(page.starts_with("# ") && page.lines().count() > 10, "{name}: {page}");
     }
-    for name in ["newreno", "cubic", "bbr", "vegas", "veno", "yeah", "illinois", "htcp", "bic", "scalable"] {
+    for name in Kind::ALL.map(Kind::name) {
         let page = stdout(dir.path(), &["explain", name]);
         assert!(page.starts_with(&format!("# {name}\n")) && page.contains("Source: "), "{page}");
     }

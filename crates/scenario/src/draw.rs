@@ -240,17 +240,21 @@ fn draw_entry(entry: &Flows, seed: u64, index: usize, first_group: u32) -> Vec<F
     let count = draw(&mut open("count"), entry.count);
     let (mut cca, mut rtt, mut start, mut stop) = (open("cca"), open("rtt"), open("start"), open("stop"));
     let (mut access, mut jitter, mut amount) = (open("access"), open("jitter"), open("amount"));
+    let mut rate = open("rate");
     (0..count)
         .map(|_| {
             let mut group = first_group;
             let traffic = match &entry.sends {
-                Sends::Tcp { ccas, size_bytes, ecn } => {
+                Sends::Tcp { ccas, size_bytes, ecn, bps } => {
                     let nth = draw_weighted(&mut cca, ccas);
                     group += nth as u32;
+                    let kind = ccas[nth].0;
+                    let bps = bps.filter(|_| kind.needs_rate());
                     Traffic::Tcp {
-                        cca: ccas[nth].0,
+                        cca: kind,
                         size_bytes: size_bytes.map(|r| draw(&mut amount, r)),
-                        ecn: *ecn,
+                        ecn: *ecn || kind.needs_ecn(),
+                        rate_bps: bps.map_or(0, |r| draw(&mut rate, r)),
                     }
                 }
                 Sends::Cbr { bps, packet_bytes } => {

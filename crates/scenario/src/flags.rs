@@ -253,6 +253,7 @@ fn flows(item: Node) -> Result<Node, Error> {
     let mut entries = Vec::new();
     push(&item, "count", count, &mut entries)?;
     let udp = matches!(kind, "cbr" | "poisson");
+    let brutal = Kind::from_name(kind).is_some_and(Kind::needs_rate);
     if !udp {
         if Kind::from_name(kind).is_none() {
             let kinds = Kind::ALL.iter().map(|k| k.name()).chain(["cbr", "poisson"]);
@@ -265,6 +266,8 @@ fn flows(item: Node) -> Result<Node, Error> {
             option(&item, part, &mut entries)?;
         } else if udp {
             push(&item, kind, part, &mut entries)?;
+        } else if brutal && part != "ecn" {
+            push(&item, "rate", part, &mut entries)?;
         } else if part == "ecn" {
             push(&item, "ecn", "true", &mut entries)?;
         } else {
@@ -274,7 +277,8 @@ fn flows(item: Node) -> Result<Node, Error> {
             )));
         }
     }
-    if udp && !entries.iter().any(|(k, _)| k == kind) {
+    let rate_key = if udp { kind } else { "rate" };
+    if (udp || brutal) && !entries.iter().any(|(k, _)| k == rate_key) {
         return Err(item.error(format!("missing rate; write {count}x{kind}:2mbit")));
     }
     Ok(Node::new(item.key, Place::Flag, Value::Table(entries)))

@@ -111,8 +111,10 @@ pub enum Sends {
         ccas: Vec<(Kind, u32)>,
         /// Bytes to send, drawn per flow; none: without end.
         size_bytes: Option<Range>,
-        /// ECN negotiated.
+        /// ECN negotiated; congestion controls that need it negotiate it in any case.
         ecn: bool,
+        /// Bits a second, drawn per flow, for congestion controls that need a rate.
+        bps: Option<Range>,
     },
     /// UDP at a constant rate.
     Cbr {

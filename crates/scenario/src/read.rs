@@ -44,7 +44,7 @@ pub(crate) const LINK_KEYS: &[&str] = &["rate", "schedule", "trace", "delay", "b
 const PORT_KEYS: &[&str] = &["name", "rate", "schedule", "trace", "delay", "buffer"];
 pub(crate) const FLOW_KEYS: &[&str] = &[
     "name", "count", "cca", "cbr", "poisson", "rtt", "start", "stop", "access", "jitter", "size", "ecn",
-    "packet", "ports",
+    "rate", "packet", "ports",
 ];
 pub(crate) const RUN_KEYS: &[&str] = &["duration", "warmup", "seeds", "stack", "sample", "series_flows"];
 
@@ -495,13 +495,29 @@ fn sends(t: &Table<'_>) -> Result<Sends, Error> {
     };
     if t.get("cca").is_some() {
         not_with(&["packet"], "belongs to UDP flows (cbr or poisson); TCP's full packets are 1500b")?;
+        let ccas = ccas(one)?;
+        let bps = t.get("rate").map(|n| n.range(Unit::Rate, 1000, MAX_RATE)).transpose()?;
+        match (ccas.iter().find(|(kind, _)| kind.needs_rate()), t.get("rate")) {
+            (Some((kind, _)), None) => {
+                let what = format!("the rate that {} sends at, such as \"20mbit\"", kind.name());
+                return Err(t.missing("rate", &what));
+            }
+            (None, Some(n)) => {
+                return Err(n.key_error(
+                    "belongs to brutal, which sends at a set rate; other congestion controls find theirs",
+                ));
+            }
+            _ => {}
+        }
         return Ok(Sends::Tcp {
-            ccas: ccas(one)?,
+            ccas,
+            bps,
             size_bytes: t.get("size").map(|n| n.range(Unit::Bytes, 1, MAX_SIZE)).transpose()?,
             ecn: t.get("ecn").map_or(Ok(false), Node::bool)?,
         });
     }
     not_with(&["size", "ecn"], "belongs to TCP flows (cca); a UDP flow sends from start to stop")?;
+    not_with(&["rate"], "belongs to TCP flows (cca); a UDP flow's rate is written with cbr or poisson")?;
     let bps = one.range(Unit::Rate, 1000, MAX_RATE)?;
     let packet_bytes = match t.get("packet") {
         None => PACKET,

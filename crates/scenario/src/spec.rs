@@ -125,6 +125,8 @@ pub enum Traffic {
         size_bytes: Option<u64>,
         /// ECN (RFC 3168) negotiated.
         ecn: bool,
+        /// Bits per second of segments asked of a congestion control that needs a rate; 0 for others.
+        rate_bps: u64,
     },
     /// UDP at a constant rate.
     Cbr {

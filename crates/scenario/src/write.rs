@@ -188,13 +188,16 @@ fn flows(entry: &Flows) -> Value {
     }
     put("count", whole(entry.count));
     match &entry.sends {
-        Sends::Tcp { ccas, size_bytes, ecn } => {
+        Sends::Tcp { ccas, size_bytes, ecn, bps } => {
             let cca = match ccas.as_slice() {
                 [(kind, _)] => json!(kind.name()),
                 many => many.iter().map(|(kind, w)| (kind.name(), json!(w))).collect(),
             };
             put("cca", cca);
             put("ecn", json!(ecn));
+            if let Some(bps) = bps {
+                put("rate", range(Unit::Rate, *bps));
+            }
             if let Some(size) = size_bytes {
                 put("size", range(Unit::Bytes, *size));
             }

@@ -368,6 +368,64 @@ fn flags_take_the_place_of_keys() {
     assert!(matches!(flows[7].traffic, Traffic::Poisson { bps: 1_000_000, packet_bytes: 200 }));
 }
 
+/// What a flow sends, for one flow of each entry.
+fn traffic(toml: &str) -> Vec<Traffic> {
+    let text = format!(
+        "{toml}[link]\nrate = \"100mbit\"\n[queue]\ndisciplines = [\"codel\"]\n[run]\nduration = \"5s\"\nseeds = [3]\n"
+    );
+    let scenario = Scenario::parse(&text, "t.toml", Path::new("")).unwrap();
+    let again = Scenario::parse(&scenario.to_toml(), "t.toml", Path::new("")).unwrap();
+    assert_eq!(scenario, again);
+    scenario.runs().unwrap()[0].flows.iter().map(|f| f.traffic.clone()).collect()
+}
+
+#[test]
+fn a_rate_is_drawn_for_each_flow_that_needs_one() {
+    let toml = r#"flows = [{ cca = { brutal = 1, cubic = 1 }, count = 200, rtt = "10ms", rate = "10mbit..20mbit" }]
+        "#;
+    let mut rates = std::collections::BTreeSet::new();
+    for t in traffic(toml) {
+        let Traffic::Tcp { cca, rate_bps, .. } = t else { panic!("not TCP") };
+        assert_eq!(cca.needs_rate(), (10_000_000..=20_000_000).contains(&rate_bps), "{t:?}");
+        if cca.needs_rate() {
+            rates.insert(rate_bps);
+        } else {
+            assert_eq!(rate_bps, 0);
+        }
+    }
+    assert!(rates.len() > 60, "{}", rates.len());
+
+    // On the command line as for cbr; the other draws are as without.
+    let flags = |flows: &str| {
+        let flags = Flags {
+            rate: Some("100mbit".into()),
+            rtt: Some("20ms..80ms".into()),
+            flows: Some(flows.into()),
+            ..Flags::default()
+        };
+        Scenario::from_flags(&flags).unwrap().runs().unwrap()[0].flows.clone()
+    };
+    let brutal = flags("2xbrutal:20mbit,1xbrutal:rate=3mbit..4mbit:ecn");
+    let cubic = flags("2xcubic,1xcubic");
+    for (i, (b, c)) in brutal.iter().zip(&cubic).enumerate() {
+        let Traffic::Tcp { rate_bps, ecn, .. } = b.traffic else { panic!("not TCP") };
+        assert!(if i < 2 { rate_bps == 20_000_000 } else { (3_000_000..=4_000_000).contains(&rate_bps) });
+        assert_eq!((ecn, b.base_rtt_ns), (i == 2, c.base_rtt_ns));
+    }
+}
+
+#[test]
+fn dctcp_negotiates_ecn_in_any_case() {
+    for ecn in ["", ", ecn = true", ", ecn = false"] {
+        let toml =
+            format!("flows = [{{ cca = {{ dctcp = 1, cubic = 1 }}, count = 20, rtt = \"10ms\"{ecn} }}]\n");
+        for t in traffic(&toml) {
+            let Traffic::Tcp { cca, ecn: negotiated, .. } = t else { panic!("not TCP") };
+            assert_eq!(negotiated, cca.needs_ecn() || ecn.ends_with("true"), "{t:?}");
+        }
+    }
+}
+
 #[test]
 fn a_saved_scenario_stands_alone() {
     let folder = std::env::temp_dir().join(format!("queuewright-scenario-{}", std::process::id()));

@@ -41,8 +41,11 @@ fn rate(key: &'static str) -> impl Strategy<Value = String> {
 
 fn flows() -> impl Strategy<Value = String> {
     let cca = prop_oneof![
-        prop::sample::select(vec!["cubic", "bbr", "newreno"]).prop_map(|c| format!("cca = \"{c}\"\n")),
+        prop::sample::select(vec!["cubic", "bbr", "newreno", "dctcp"])
+            .prop_map(|c| format!("cca = \"{c}\"\n")),
         (1u32..9, 0u32..9).prop_map(|(a, b)| format!("cca = {{ cubic = {a}, newreno = {b} }}\n")),
+        (0u32..9, 1u32..9, rate("rate"))
+            .prop_map(|(a, b, rate)| format!("cca = {{ cubic = {a}, brutal = {b} }}\n{rate}\n")),
     ];
     let tcp = (
         cca,

@@ -130,7 +130,7 @@ impl Flow {
         let rules = StackRules::of(run.stack);
         let stop_ns = spec.stop_ns.unwrap_or(u64::MAX);
         let (ends, ip_bytes) = match spec.traffic {
-            Traffic::Tcp { cca, size_bytes, ecn } => {
+            Traffic::Tcp { cca, size_bytes, ecn, rate_bps } => {
                 let segments =
                     size_bytes.map(|b| u32::try_from(b.div_ceil(MSS.into())).unwrap_or(u32::MAX - 1));
                 let last_bytes = size_bytes.map_or(MSS, |b| match b % u64::from(MSS) {
@@ -142,6 +142,7 @@ impl Flow {
                     rules,
                     segments,
                     mss: MSS,
+                    rate: rate_bps / 8,
                     ecn,
                     stop_ns,
                     access_bps: spec.access_bps.unwrap_or(0),
@@ -149,7 +150,7 @@ impl Flow {
                 };
                 let ends = Ends::Tcp {
                     sender: Sender::new(setup),
-                    receiver: Receiver::new(rules, spec.base_rtt_ns),
+                    receiver: Receiver::new(rules, spec.base_rtt_ns, cca.needs_ecn()),
                     segments: segments.unwrap_or(u32::MAX),
                     last_bytes,
                 };

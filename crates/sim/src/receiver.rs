@@ -53,13 +53,17 @@ pub struct Receiver {
     dsack: Option<(u32, u32)>,
     compressed: u32,
     block_count: u8,
+    /// ECE echoes each segment's CE, not the first until CWR (RFC 8257 section 3.2).
+    echoes_each: bool,
+    /// ECE of the next ACK.
     ece: bool,
     compress_ns: u64,
 }
 
 impl Receiver {
-    /// A receiver of a path with the given base RTT (ns).
-    pub fn new(rules: &'static StackRules, base_rtt_ns: u64) -> Receiver {
+    /// A receiver of a path with the given base RTT (ns). `echoes_each`: ECE echoes the CE of each segment, as
+    /// DCTCP needs it.
+    pub fn new(rules: &'static StackRules, base_rtt_ns: u64, echoes_each: bool) -> Receiver {
         Receiver {
             quick_acks: rules.quick_acks,
             rules,
@@ -69,6 +73,7 @@ impl Receiver {
             blocks: [(0, 0); 4],
             block_count: 0,
             ts_recent: 0,
+            echoes_each,
             ece: false,
             dsack: None,
             dup_acks: 0,
@@ -97,17 +102,26 @@ impl Receiver {
         (self.ack_at <= now).then(|| self.make_ack(self.ack_at))
     }
 
-    /// Segment `seq` arrives at `at`. Returns the ACK it calls for. A caller first takes [`Receiver::due`].
+    /// Must the ACK that waits go before a segment with these flags is worked in, at `at`? If it is due; or if
+    /// the segment's CE differs from that of those it answers (`dctcp_ece_ack_update`).
+    #[inline]
+    pub fn goes_first(&self, at: u64, flags: u8) -> bool {
+        self.ack_at <= at
+            || (self.echoes_each
+                && self.ack_at != u64::MAX
+                && self.compressed == 0
+                && (flags & flag::CE != 0) != self.ece)
+    }
+
+    /// The ACK that waits goes out, when it is due or at `at`, whatever is first.
+    pub fn flush(&mut self, at: u64) -> AckOut {
+        self.make_ack(self.ack_at.min(at))
+    }
+
+    /// Segment `seq` arrives at `at`. Returns the ACK it calls for. A caller first asks [`Receiver::goes_first`].
     #[inline]
     pub fn on_data(&mut self, at: u64, seq: u32, ts: u32, flags: u8) -> Option<AckOut> {
-        if flags & flag::CWR != 0 {
-            self.ece = false;
-        }
-        if flags & flag::CE != 0 && !self.ece {
-            self.ece = true;
-            // A first mark is told at once (`tcp_enter_quickack_mode(sk, 2)`).
-            self.quick_acks = self.quick_acks.max(2);
-        }
+        let now = (self.echoes_each || flags & (flag::CE | flag::CWR) != 0) && self.see_ecn(flags);
         // RFC 7323 section 4.3: the echo is of what moves the left edge.
         if seq <= self.acked_to {
             self.ts_recent = ts;
@@ -120,9 +134,12 @@ impl Receiver {
                 if self.ranges.is_empty() {
                     return Some(self.make_ack(at));
                 }
-                return self.out_of_order_ack(at);
+                return self.out_of_order_ack(at, now);
             }
-            if self.rcv_nxt - self.acked_to >= self.rules.ack_every || self.quick_acks > 0 || self.pushed(seq)
+            if self.rcv_nxt - self.acked_to >= self.rules.ack_every
+                || self.quick_acks > 0
+                || now
+                || self.pushed(seq)
             {
                 return Some(self.make_ack(at));
             }
@@ -137,7 +154,24 @@ impl Receiver {
             self.quick_acks = self.quick_acks.max(QUICK_AFTER_DUPLICATE);
             return Some(self.make_ack(at));
         }
-        self.out_of_order_ack(at)
+        self.out_of_order_ack(at, now)
+    }
+
+    /// `tcp_ecn_accept_cwr`, `tcp_ecn_check_ce`, `dctcp_ece_ack_update`: must the ACK go at once?
+    fn see_ecn(&mut self, flags: u8) -> bool {
+        let (ce, cwr) = (flags & flag::CE != 0, flags & flag::CWR != 0);
+        let was = self.ece;
+        if self.echoes_each {
+            self.ece = ce;
+            return cwr || ce != was;
+        }
+        self.ece = ce || (was && !cwr);
+        if ce && (cwr || !was) {
+            // A first mark is told at once (`tcp_enter_quickack_mode(sk, 2)`).
+            self.quick_acks = self.quick_acks.max(2);
+        }
+        // A sender that has reduced its window may have nothing else on its way.
+        cwr
     }
 
     /// Does a write of the application end in this segment?
@@ -234,8 +268,8 @@ impl Receiver {
     }
 
     /// `__tcp_ack_snd_check` with data out of order: at once, or compressed.
-    fn out_of_order_ack(&mut self, at: u64) -> Option<AckOut> {
-        if !self.rules.compress_sacks || self.compressed >= COMPRESS_LIMIT {
+    fn out_of_order_ack(&mut self, at: u64, now: bool) -> Option<AckOut> {
+        if now || !self.rules.compress_sacks || self.compressed >= COMPRESS_LIMIT {
             return Some(self.make_ack(at));
         }
         if self.dup_acks_at != self.rcv_nxt {
@@ -272,7 +306,7 @@ mod tests {
     #[test]
     fn acks_every_second_segment_after_the_quick_start() {
         const RULES: StackRules = StackRules { quick_acks: 16, write_bytes: 0, ..StackRules::LINUX };
-        let mut r = Receiver::new(&RULES, 40_000_000);
+        let mut r = Receiver::new(&RULES, 40_000_000, false);
         let acks: Vec<bool> = (0..24).map(|i| r.on_data(i, i as u32, 0, 0).is_some()).collect();
         assert_eq!(acks[..16], [true; 16]);
         assert_eq!(acks[16..], [false, true, false, true, false, true, false, true]);
@@ -284,7 +318,7 @@ mod tests {
 
     #[test]
     fn compresses_sacks_after_three() {
-        let mut r = Receiver::new(StackRules::of(Stack::Linux), 40_000_000);
+        let mut r = Receiver::new(StackRules::of(Stack::Linux), 40_000_000, false);
         for i in 0..20 {
             r.on_data(0, i, 0, 0);
         }
@@ -297,11 +331,39 @@ mod tests {
         assert!(r.blocks().is_empty());
     }
 
+    /// RFC 8257 section 3.2: an ACK answers segments of one CE state only, and says which.
+    #[test]
+    fn echoes_each_mark() {
+        const RULES: StackRules = StackRules { quick_acks: 0, write_bytes: 0, ..StackRules::LINUX };
+        let mut r = Receiver::new(&RULES, 40_000_000, true);
+        let mut told = Vec::new();
+        let marks = [0, 0, 0, 1, 1, 1, 1, 0, 1, 0, 0, 0, 0, 1, 1];
+        for (i, ce) in marks.into_iter().enumerate() {
+            let flags = ce * flag::CE;
+            if r.goes_first(i as u64, flags) {
+                told.push(r.flush(i as u64));
+            }
+            told.extend(r.on_data(i as u64, i as u32, 0, flags));
+        }
+        told.extend(r.due(u64::MAX - 1));
+        let mut from = 0;
+        for ack in &told {
+            for seq in from..ack.cum {
+                assert_eq!(marks[seq as usize] == 1, ack.flags & flag::ECE != 0, "{seq}: {told:?}");
+            }
+            from = ack.cum;
+        }
+        assert_eq!(from, 15);
+        // Without a change of state an ACK still answers two segments.
+        let ends: Vec<u32> = told.iter().map(|a| a.cum).collect();
+        assert_eq!(ends, [2, 3, 4, 6, 7, 8, 9, 10, 12, 13, 14, 15]);
+    }
+
     proptest! {
         /// Whatever the order, the ranges and the left edge say exactly what arrived.
         #[test]
         fn holds_what_arrived(order in proptest::collection::vec(0u32..60, 1..200)) {
-            let mut r = Receiver::new(StackRules::of(Stack::Ns3), 0);
+            let mut r = Receiver::new(StackRules::of(Stack::Ns3), 0, false);
             let mut have = [false; 60];
             for (i, seq) in order.into_iter().enumerate() {
                 let dup = have[seq as usize];

@@ -220,6 +220,8 @@ pub struct Sender {
     backoffs: u32,
     /// Tail loss probe (RFC 8985 section 7).
     tlp_high_seq: u32,
+    /// Rate that the application asks of its congestion control (bytes a second), for those that need one.
+    rate: u64,
     measure_from_ns: u64,
     srtt_sum_us: u64,
     srtt_count: u64,
@@ -254,6 +256,8 @@ pub struct SenderSetup {
     pub segments: Option<u32>,
     /// Payload of a segment (bytes).
     pub mss: u32,
+    /// Rate asked of a congestion control that needs one, bytes a second.
+    pub rate: u64,
     /// ECN negotiated.
     pub ecn: bool,
     /// Application stops writing (ns); `u64::MAX`: never.
@@ -331,6 +335,7 @@ impl Sender {
             access_bps: s.access_bps,
             access_segment_ns: (u64::from(s.mss + 66) * 8_000_000_000).checked_div(s.access_bps).unwrap_or(0),
             access_free_ns: 0,
+            rate: s.rate,
             ecn: s.ecn,
             queue_cwr: false,
             measure_from_ns: s.warmup_ns,

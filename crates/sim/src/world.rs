@@ -445,8 +445,7 @@ impl Net {
             self.wheel.push(event);
             return;
         }
-        // A delayed ACK that was due before this arrival went out before it.
-        if receiver.ack_at() <= at {
+        if receiver.goes_first(at, packet.flags) {
             return self.forward_after_ack(now, packet, at);
         }
         let before = receiver.rcv_nxt;
@@ -467,10 +466,13 @@ impl Net {
         }
     }
 
-    /// [`Net::forward`] when a delayed or compressed ACK was due before the packet arrives: that goes first.
+    /// [`Net::forward`] when an ACK that waits goes first.
     #[cold]
     fn forward_after_ack(&mut self, now: u64, packet: Packet, at: u64) {
-        self.ack_due(packet.flow, at);
+        if let Ends::Tcp { receiver, .. } = &mut self.flows[packet.flow as usize].ends {
+            let ack = receiver.flush(at);
+            self.send_ack(packet.flow, ack);
+        }
         self.received -= 1;
         self.forward(now, packet, at);
     }

@@ -44,6 +44,9 @@ impl Sender {
         self.set_timer(Timer::Off, u64::MAX);
         self.conn.delivered_ns = now;
         self.cca = Cca::new(self.kind, self.rules.flavour, &mut self.conn, now);
+        if self.kind.needs_rate() {
+            self.cca.set_rate(&mut self.conn, self.rate, now);
+        }
         if !self.cca.has_cong_control() {
             self.update_pacing_rate();
         }
@@ -76,6 +79,13 @@ impl Sender {
             self.acknowledge(now, ack.cum, prior_sacked_end, &mut flags, &mut draft);
         }
         self.sample_rtt(now, &ack, prior_una, &flags, &mut draft.sample);
+        if self.ecn {
+            if flags.ece {
+                let delivered = self.conn.delivered.wrapping_sub(prior_delivered);
+                self.conn.delivered_ce = self.conn.delivered_ce.wrapping_add(delivered);
+            }
+            self.cca.in_ack_event(&self.conn);
+        }
         if self.tlp_outstanding {
             self.process_tlp_ack(now, ack.cum, &flags);
         }

@@ -14,7 +14,14 @@ impl Sender {
         }
         self.syn_sent_ns = now;
         self.set_timer(Timer::Rto, now + u64::from(self.rto_us) * 1000);
-        out.push(Burst { seq: 0, count: 1, flags: flag::SYN });
+        out.push(Burst { seq: 0, count: 1, flags: flag::SYN | self.always_ect() });
+    }
+
+    /// Controls that cannot do without ECN mark all they send as ECN-capable, the rest only what RFC 3168
+    /// sections 6.1.1 and 6.1.5 allow: no SYN, no retransmission (`tcp_ca_needs_ecn`).
+    #[inline]
+    fn always_ect(&self) -> u8 {
+        if self.kind.needs_ecn() { flag::ECT } else { 0 }
     }
 
     /// Pacing or the access link let the sender go on.
@@ -278,10 +285,10 @@ impl Sender {
         self.undo_retrans = self.undo_retrans.max(0) + 1;
         self.retransmits += u64::from(now >= self.measure_from_ns);
         self.pace(now, 1);
-        // Retransmissions are not ECN-capable (RFC 3168 section 6.1.5).
+        let flags = flag::RETRANSMIT | self.always_ect();
         match out.last_mut() {
-            Some(b) if b.flags == flag::RETRANSMIT && b.seq + u32::from(b.count) == seq => b.count += 1,
-            _ => out.push(Burst { seq, count: 1, flags: flag::RETRANSMIT }),
+            Some(b) if b.flags == flags && b.seq + u32::from(b.count) == seq => b.count += 1,
+            _ => out.push(Burst { seq, count: 1, flags }),
         }
     }
 

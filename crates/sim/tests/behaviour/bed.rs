@@ -6,9 +6,9 @@ use queuewright_scenario::{RunSpec, Scenario};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// The name of every congestion control.
+/// The name of every congestion control that finds its rate itself.
 pub fn every_cca() -> Vec<&'static str> {
-    Kind::ALL.into_iter().map(Kind::name).collect()
+    Kind::ALL.into_iter().filter(|k| !k.needs_rate()).map(Kind::name).collect()
 }
 
 /// The runs that a scenario text stands for; paths in it start from the folder of test data.

@@ -32,7 +32,7 @@ fn buffer() -> impl Strategy<Value = String> {
 
 fn flows() -> impl Strategy<Value = String> {
     let tcp = (
-        prop::sample::select(every_cca()),
+        prop::sample::select([every_cca(), vec!["brutal"]].concat()),
         1u32..6,
         1000u32..150_000,
         prop::option::of(1u32..3000),
@@ -45,6 +45,9 @@ fn flows() -> impl Strategy<Value = String> {
             let mut text = format!(
                 "[[flows]]\ncca = \"{cca}\"\ncount = {count}\nrtt = \"{rtt_us}us\"\necn = {ecn}\nstart = \"0ms..{start}ms\"\n"
             );
+            if cca == "brutal" {
+                text += "rate = \"100kbit..30mbit\"\n";
+            }
             if let Some(kb) = size_kb {
                 text += &format!("size = \"1b..{kb}kb\"\n");
             }

@@ -147,7 +147,7 @@ fn scenario(row: &Value) -> String {
         "pfifo" => "\"droptail\"".to_string(),
         aqm => {
             let mut table = format!("{{ name = \"{aqm}\"");
-            for key in ["target", "interval", "tupdate"] {
+            for key in ["target", "interval", "tupdate", "ce_threshold"] {
                 if let Some(v) = after(key) {
                     table += &format!(", {key} = \"{v}\"");
                 }

@@ -16,6 +16,7 @@ mod linux_rows;
 mod loss;
 mod ports;
 mod schedulers;
+mod senders;
 mod stacks;
 mod theory;
 mod traces;
