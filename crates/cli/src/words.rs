@@ -111,7 +111,7 @@ fn link(port: &Link, index: usize, runs: &[RunSpec]) -> String {
 fn group(f: &queuewright_scenario::Flows) -> String {
     let mut out = count(f.count);
     match &f.sends {
-        Sends::Tcp { ccas, size_bytes, ecn, bps } => {
+        Sends::Tcp { ccas, size_bytes, ecn, l4s, bps } => {
             let total: u32 = ccas.iter().map(|(_, w)| w).sum();
             let names: Vec<String> = match ccas.as_slice() {
                 [(one, _)] => vec![one.name().into()],
@@ -129,7 +129,7 @@ fn group(f: &queuewright_scenario::Flows) -> String {
                 let _ = write!(out, ", at {}", Unit::Rate.show_range(*bps));
             }
             if *ecn {
-                out.push_str(", ECN");
+                out.push_str(if *l4s { ", ECN with ECT(1)" } else { ", ECN" });
             }
         }
         Sends::Cbr { bps, packet_bytes } => {

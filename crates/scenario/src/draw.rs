@@ -245,7 +245,7 @@ fn draw_entry(entry: &Flows, seed: u64, index: usize, first_group: u32) -> Vec<F
         .map(|_| {
             let mut group = first_group;
             let traffic = match &entry.sends {
-                Sends::Tcp { ccas, size_bytes, ecn, bps } => {
+                Sends::Tcp { ccas, size_bytes, ecn, l4s, bps } => {
                     let nth = draw_weighted(&mut cca, ccas);
                     group += nth as u32;
                     let kind = ccas[nth].0;
@@ -254,6 +254,7 @@ fn draw_entry(entry: &Flows, seed: u64, index: usize, first_group: u32) -> Vec<F
                         cca: kind,
                         size_bytes: size_bytes.map(|r| draw(&mut amount, r)),
                         ecn: *ecn || kind.needs_ecn(),
+                        l4s: *l4s,
                         rate_bps: bps.map_or(0, |r| draw(&mut rate, r)),
                     }
                 }

@@ -113,6 +113,8 @@ pub enum Sends {
         size_bytes: Option<Range>,
         /// ECN negotiated; congestion controls that need it negotiate it in any case.
         ecn: bool,
+        /// Packets say ECT(1), as scalable senders' do (RFC 9331), and not ECT(0).
+        l4s: bool,
         /// Bits a second, drawn per flow, for congestion controls that need a rate.
         bps: Option<Range>,
     },

@@ -90,6 +90,15 @@ impl Node {
         }
     }
 
+    /// ECN on or off, or on with ECT(1): is it on, is it L4S?
+    pub fn ecn(&self) -> Result<(bool, bool), Error> {
+        match &self.value {
+            Value::Bool(b) => Ok((*b, false)),
+            Value::Text(text) if text == "l4s" => Ok((true, true)),
+            _ => Err(self.error("not true, false or \"l4s\"")),
+        }
+    }
+
     /// A label or name: short, printable.
     pub fn name(&self) -> Result<String, Error> {
         let name = self.text("a name in quotes")?;

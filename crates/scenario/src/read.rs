@@ -509,11 +509,13 @@ fn sends(t: &Table<'_>) -> Result<Sends, Error> {
             }
             _ => {}
         }
+        let (ecn, l4s) = t.get("ecn").map_or(Ok((false, false)), Node::ecn)?;
         return Ok(Sends::Tcp {
             ccas,
             bps,
             size_bytes: t.get("size").map(|n| n.range(Unit::Bytes, 1, MAX_SIZE)).transpose()?,
-            ecn: t.get("ecn").map_or(Ok(false), Node::bool)?,
+            ecn,
+            l4s,
         });
     }
     not_with(&["size", "ecn"], "belongs to TCP flows (cca); a UDP flow sends from start to stop")?;

@@ -125,6 +125,8 @@ pub enum Traffic {
         size_bytes: Option<u64>,
         /// ECN (RFC 3168) negotiated.
         ecn: bool,
+        /// Its packets say ECT(1) (RFC 9331) and not ECT(0).
+        l4s: bool,
         /// Bits per second of segments asked of a congestion control that needs a rate; 0 for others.
         rate_bps: u64,
     },

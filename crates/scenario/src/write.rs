@@ -188,13 +188,13 @@ fn flows(entry: &Flows) -> Value {
     }
     put("count", whole(entry.count));
     match &entry.sends {
-        Sends::Tcp { ccas, size_bytes, ecn, bps } => {
+        Sends::Tcp { ccas, size_bytes, ecn, l4s, bps } => {
             let cca = match ccas.as_slice() {
                 [(kind, _)] => json!(kind.name()),
                 many => many.iter().map(|(kind, w)| (kind.name(), json!(w))).collect(),
             };
             put("cca", cca);
-            put("ecn", json!(ecn));
+            put("ecn", if *l4s { json!("l4s") } else { json!(ecn) });
             if let Some(bps) = bps {
                 put("rate", range(Unit::Rate, *bps));
             }

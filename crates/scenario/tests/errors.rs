@@ -109,6 +109,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("start = \"0s..1s\"", "start = \"5s\"\nstop = \"5s\""),
     ("start = \"0s..1s\"", "size = \"0b\""),
     ("start = \"0s..1s\"", "ecn = \"yes\""),
+    ("start = \"0s..1s\"", "ecn = 1"),
     // Disciplines.
     ("\"codel\"", "\"fq_codel\""),
     ("\"codel\"", "\"coddle\""),

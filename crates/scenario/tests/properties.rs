@@ -50,7 +50,7 @@ fn flows() -> impl Strategy<Value = String> {
     let tcp = (
         cca,
         maybe(range_of(1, 1 << 30).prop_map(|r| format!("size = \"{}\"", Unit::Bytes.show_range(r)))),
-        maybe(any::<bool>().prop_map(|b| format!("ecn = {b}"))),
+        maybe(prop::sample::select(vec!["true", "false", "\"l4s\""]).prop_map(|e| format!("ecn = {e}"))),
     )
         .prop_map(|(a, b, c)| a + &b + &c);
     let udp = (

@@ -130,7 +130,7 @@ impl Flow {
         let rules = StackRules::of(run.stack);
         let stop_ns = spec.stop_ns.unwrap_or(u64::MAX);
         let (ends, ip_bytes) = match spec.traffic {
-            Traffic::Tcp { cca, size_bytes, ecn, rate_bps } => {
+            Traffic::Tcp { cca, size_bytes, ecn, l4s, rate_bps } => {
                 let segments =
                     size_bytes.map(|b| u32::try_from(b.div_ceil(MSS.into())).unwrap_or(u32::MAX - 1));
                 let last_bytes = size_bytes.map_or(MSS, |b| match b % u64::from(MSS) {
@@ -144,6 +144,7 @@ impl Flow {
                     mss: MSS,
                     rate: rate_bps / 8,
                     ecn,
+                    l4s,
                     stop_ns,
                     access_bps: spec.access_bps.unwrap_or(0),
                     warmup_ns: run.warmup_ns,

@@ -27,6 +27,8 @@ pub mod flag {
     pub const ECE: u8 = 64;
     /// On an ACK: its first SACK block is a duplicate report (RFC 2883).
     pub const DSACK: u8 = 128;
+    /// On data: with [`ECT`], the sender says ECT(1), not ECT(0).
+    pub const ECT1: u8 = 128;
 }
 
 /// A packet in a queue. 24 bytes.
@@ -158,10 +160,11 @@ impl Port {
     }
 
     fn view(&self, p: &Packet) -> PacketView {
-        const CE_AND_ECT: u8 = flag::CE | flag::ECT;
-        let ecn = match p.flags & CE_AND_ECT {
+        const L4S: u8 = flag::ECT | flag::ECT1;
+        let ecn = match p.flags & (flag::CE | L4S) {
             0 => 0,
             flag::ECT => 2,
+            L4S => 1,
             _ => 3,
         };
         let protocol = if p.flags & flag::UDP == 0 { TCP } else { UDP };

@@ -8,6 +8,7 @@ mod recovery;
 mod timers;
 mod transmit;
 
+use crate::port::flag;
 use crate::receiver::MAX_SACKS;
 use crate::scoreboard::Scoreboard;
 use queuewright_cca::{Cca, Conn, Flavour, Kind, RateSample};
@@ -175,6 +176,8 @@ pub struct Sender {
     samples_rate: bool,
     established: bool,
     ecn: bool,
+    /// Flags of a packet that is ECN-capable.
+    ect: u8,
     queue_cwr: bool,
     frto: bool,
     /// A partial ACK has restarted the timer in this episode; only with `ns3_recovery`.
@@ -260,6 +263,8 @@ pub struct SenderSetup {
     pub rate: u64,
     /// ECN negotiated.
     pub ecn: bool,
+    /// Packets say ECT(1), not ECT(0).
+    pub l4s: bool,
     /// Application stops writing (ns); `u64::MAX`: never.
     pub stop_ns: u64,
     /// Rate of the access link, bit/s; 0: unlimited.
@@ -337,6 +342,7 @@ impl Sender {
             access_free_ns: 0,
             rate: s.rate,
             ecn: s.ecn,
+            ect: flag::ECT | if s.l4s { flag::ECT1 } else { 0 },
             queue_cwr: false,
             measure_from_ns: s.warmup_ns,
             retransmits: 0,

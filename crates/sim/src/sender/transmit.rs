@@ -21,7 +21,7 @@ impl Sender {
     /// sections 6.1.1 and 6.1.5 allow: no SYN, no retransmission (`tcp_ca_needs_ecn`).
     #[inline]
     fn always_ect(&self) -> u8 {
-        if self.kind.needs_ecn() { flag::ECT } else { 0 }
+        if self.kind.needs_ecn() { self.ect } else { 0 }
     }
 
     /// Pacing or the access link let the sender go on.
@@ -200,7 +200,7 @@ impl Sender {
         if prior_packets == 0 || self.timer == Timer::Probe {
             self.rearm_rto(now);
         }
-        let ect = if self.ecn { flag::ECT } else { 0 };
+        let ect = if self.ecn { self.ect } else { 0 };
         if self.queue_cwr {
             // Only the first segment carries CWR (RFC 3168 section 6.1.2).
             self.queue_cwr = false;

@@ -38,7 +38,7 @@ fn flows() -> impl Strategy<Value = String> {
         prop::option::of(1u32..3000),
         prop::option::of(1u32..100),
         prop::option::of(1u32..20_000),
-        any::<bool>(),
+        prop::sample::select(vec!["false", "true", "\"l4s\""]),
         (0u32..1500, prop::option::of(1u32..1500)),
     )
         .prop_map(|(cca, count, rtt_us, size_kb, access, jitter_us, ecn, (start, stop))| {
@@ -161,7 +161,7 @@ fn long_runs_add_up() {
          [[flows]]\ncount = 9\ncca = { newreno = 1, cubic = 1, bbr = 1 }\nrtt = \"3ms..90ms\"\njitter = \"0ms..4ms\"\necn = true\n\
          [[flows]]\ncount = 40\ncca = \"cubic\"\nrtt = \"20ms\"\nsize = \"1b..2mb\"\nstart = \"0s..18s\"\n\
          [[flows]]\npoisson = \"2mbit\"\npacket = \"400b\"\n\
-         [queue]\ndisciplines = [\"droptail\", { name = \"static\", threshold = \"20p\" }, { name = \"codel\", ecn = true }, { name = \"pie\", ecn = true }, { name = \"titrate\", ecn = true }, \"fq-codel\"]\n\
+         [queue]\ndisciplines = [\"droptail\", { name = \"static\", threshold = \"20p\" }, { name = \"codel\", ecn = true }, { name = \"pie\", ecn = true }, { name = \"titrate\", ecn = true }, \"fq-codel\", \"dualpi2\", \"cebinae\"]\n\
          [run]\nduration = \"25s\"\nseeds = [1, 2]\n";
     for r in runs(toml) {
         check(&r).unwrap_or_else(|e| panic!("{} seed {}: {e}", r.discipline, r.seed));

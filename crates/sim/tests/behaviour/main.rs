@@ -11,6 +11,7 @@ mod delay_based;
 mod determinism;
 mod ecn;
 mod golden;
+mod l4s;
 mod linux;
 mod linux_rows;
 mod loss;
