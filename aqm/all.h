@@ -10,6 +10,7 @@
 #include "ahab.h"
 #include "ared.h"
 #include "cebinae.h"
+#include "chen_sfq.h"
 #include "cobalt.h"
 #include "codel.h"
 #include "cp_aqm.h"
@@ -40,6 +41,7 @@
 	X(ared, ARED)         \
 	X(cobalt, COBALT)     \
 	X(pi2, PI2)           \
+	X(chen_sfq, CHEN_SFQ) \
 	X(ahab, AHAB)         \
 	X(dt, DT)             \
 	X(abm, ABM)           \

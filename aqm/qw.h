@@ -56,8 +56,10 @@
  *	qw_X_next() again, or calls qw_X_idle() if nothing waits any more
  *   void qw_X_idle(s, p, now)
  * `q` is the whole buffer in these calls; its head_ns is that of `queue` in
- * qw_X_dequeue() and qw_X_evicted(), and 0 elsewhere. Memory given to
- * qw_X_init() is zeroed: it may be large, and untouched parts of it cost nothing.
+ * qw_X_dequeue() and qw_X_evicted(), and 0 elsewhere.
+ *
+ * A state of more than a page holds a table, and comes zeroed to qw_X_init(),
+ * which leaves the table alone: what is not touched then costs nothing.
  */
 #ifndef QW_H
 #define QW_H

@@ -17,6 +17,7 @@
 #define QUEUES_MOST 64u
 #define QW_FQ_CODEL_QUEUES QUEUES_MOST
 #define QW_FQ_QUEUES QUEUES_MOST
+#define QW_CHEN_SFQ_FLOWS 256u
 #define QW_SFQ_QUEUES QUEUES_MOST
 
 #include "all.h"
@@ -79,12 +80,21 @@ static void init(struct instance *d, struct input *in, qw_u64 now)
 {
 	d->queues = 0;
 	switch (d->kind) {
-#define QUEUES(x, X)                                            \
-	case KIND_##X:                                          \
-		d->queues = QW_##X##_QUEUES;                    \
-		memset(&d->x##_state, 0, sizeof(d->x##_state)); \
+#define QUEUES(x, X)                         \
+	case KIND_##X:                       \
+		d->queues = QW_##X##_QUEUES; \
 		break;
 		QW_SCHEDULERS(QUEUES)
+	}
+	switch (d->kind) {
+		/* Those with tables get them empty; the others read nothing that their
+	 * init did not write. */
+#define EMPTY(x, X)                                                     \
+	case KIND_##X:                                                  \
+		if (sizeof(d->x##_state) > 4096 || d->queues)           \
+			memset(&d->x##_state, 0, sizeof(d->x##_state)); \
+		break;
+		QW_ALL(EMPTY)
 	}
 	switch (d->kind) {
 #define PARAM(name, field, shift, least, most) \

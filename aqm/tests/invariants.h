@@ -117,6 +117,12 @@ static void check_dualpi2(const struct qw_dualpi2 *s)
 	CHECK(s->credit <= 100 * 65536 && s->credit >= -200 * 65536);
 }
 
+static void check_chen_sfq(const struct qw_chen_sfq *s)
+{
+	CHECK(s->active >= 1 && s->active <= QW_CHEN_SFQ_FLOWS);
+	CHECK(s->counted <= s->active && s->before <= QW_CHEN_SFQ_FLOWS);
+}
+
 static void check_ahab(const struct qw_ahab *s)
 {
 	CHECK(s->threshold >= QW_AHAB_LEAST_T);

@@ -6,6 +6,7 @@ mod abm;
 mod ahab;
 mod ared;
 mod cebinae;
+mod chen_sfq;
 mod cobalt;
 mod codel;
 mod cp_aqm;
@@ -40,6 +41,7 @@ pub(crate) static ALL: &[crate::Info] = &[
     fq::INFO,
     fq_codel::INFO,
     sfq::INFO,
+    chen_sfq::INFO,
     ahab::INFO,
     cebinae::INFO,
     dt::INFO,

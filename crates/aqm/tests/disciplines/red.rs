@@ -505,7 +505,8 @@ fn what_cannot_be_marked_is_dropped_unless_told_otherwise() {
     let flag = |name: &'static str| (name, Value::Flag(true));
     let base = [("min", Value::Int(10_000)), ("max", Value::Int(30_000)), ("probability", Value::Real(1.0))];
     // What becomes of an ECT and of a not-ECT packet, by the dice and above max.
-    let cases: [(&[(&str, Value)], [Action; 4]); 6] = {
+    type Case<'a> = (&'a [(&'a str, Value)], [Action; 4]);
+    let cases: [Case<'_>; 6] = {
         use Action::{Drop, Mark, Pass};
         [
             (&[], [Drop, Drop, Drop, Drop]),

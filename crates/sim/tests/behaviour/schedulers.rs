@@ -43,6 +43,18 @@ fn fair_queueing_is_fair() {
     }
 }
 
+/// The reconstruction of Chen et al.'s: a flood gets no more than the others, out of one queue, which stands
+/// where `depth` says.
+#[test]
+fn chen_sfq_admits_by_shares() {
+    let run = one("[link]\nrate = \"40mbit\"\nbuffer = \"200kb\"\n\
+         [[flows]]\npoisson = \"60mbit\"\n[[flows]]\npoisson = \"20mbit\"\ncount = 3\n\
+         [queue]\ndisciplines = [\"chen-sfq\"]\n[run]\nduration = \"20s\"\nwarmup = \"5s\"\n");
+    assert!(run.jain > 0.999, "{}", run.jain);
+    close("queue", run.ports[0].backlog_bytes.mean, 0.3 * 200.0 * 1024.0, 0.1, 0.0);
+    assert!(run.ports[0].utilization > 0.99);
+}
+
 /// With one queue it is CoDel, but for what a full buffer drops.
 #[test]
 fn fq_codel_of_one_queue_is_codel() {
