@@ -24,6 +24,7 @@
 #include "pi2.h"
 #include "pie.h"
 #include "red.h"
+#include "santa.h"
 #include "sfq.h"
 #include "static.h"
 #include "titrate.h"
@@ -49,6 +50,7 @@
 
 /* With several. */
 #define QW_SCHEDULERS(X)      \
+	X(santa, SANTA)       \
 	X(dualpi2, DUALPI2)   \
 	X(fq, FQ)             \
 	X(fq_codel, FQ_CODEL) \

@@ -177,4 +177,39 @@ static void check_gsp(const struct qw_gsp *s)
 	CHECK(s->above <= 1);
 }
 
+static void check_santa(const struct qw_santa *s)
+{
+	qw_u32 i, at, indexed = 0, flows[QW_SANTA_QUEUES] = { 0 };
+
+	CHECK(s->flows <= QW_SANTA_FLOWS && s->hand <= s->flows);
+	for (i = 0; i < s->flows; i++) {
+		const struct qw_santa_flow *f = &s->flow[i];
+
+		CHECK(f->queue >= 1 && f->queue <= QW_SANTA_MOST + 1);
+		CHECK(f->round <= s->round);
+		flows[f->queue]++;
+	}
+	/* Every flow is under its value of the index, once. */
+	for (i = 0; i < QW_SANTA_FLOWS; i++) {
+		for (at = s->index[i]; at; at = s->flow[at - 1].next) {
+			CHECK(at <= s->flows);
+			CHECK((s->flow[at - 1].hash & (QW_SANTA_FLOWS - 1)) ==
+			      i);
+			indexed++;
+		}
+	}
+	CHECK(indexed == s->flows);
+	for (i = 0; i < QW_SANTA_QUEUES; i++) {
+		const struct qw_santa_queue *f = &s->queue[i];
+
+		CHECK(f->flows == flows[i]);
+		CHECK(!f->packets == !f->bytes);
+		CHECK(f->packets || f->deficit <= 0);
+		if (i >= 1 && i <= QW_SANTA_MOST + 1) {
+			check_codel(&f->codel);
+			check_titrate(&f->titrate);
+		}
+	}
+}
+
 #endif /* QW_TESTS_INVARIANTS_H */

@@ -20,6 +20,7 @@ mod gsp;
 mod pi2;
 mod pie;
 mod red;
+mod santa;
 mod sfq;
 mod static_threshold;
 mod titrate;
@@ -33,6 +34,7 @@ pub(crate) static ALL: &[crate::Info] = &[
     duk::INFO,
     cp_aqm::INFO,
     titrate::INFO,
+    santa::INFO,
     red::INFO,
     ared::INFO,
     cobalt::INFO,

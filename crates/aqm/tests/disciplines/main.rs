@@ -16,5 +16,6 @@ mod pi2;
 mod pie;
 mod red;
 mod registry;
+mod santa;
 mod static_threshold;
 mod tune;

@@ -1,0 +1,541 @@
+//! Santa against a second statement of it, from NSDI 2026 sections 4 and 5 and the notes on its
+//! artifact: exact counts instead of a sketch, whole rounds at once, fractions instead of shifts.
+
+use crate::host::{Dice, Host, spec};
+use queuewright_aqm::{Action, Discipline, Packet, Queue, Reason, Spec, Value, Verdict};
+use std::collections::{BTreeMap, VecDeque};
+
+const MS: u64 = 1_000_000;
+const SEC: u64 = 1_000 * MS;
+
+fn int(spec: &Spec, name: &str) -> u64 {
+    match spec.get(name) {
+        Some(Value::Int(v)) => v,
+        v => panic!("{name} is {v:?}"),
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Flow {
+    queue: usize,
+    /// Sum of its packets' sojourn times in this round, ns.
+    kept: u128,
+    /// Packets that arrived in this round.
+    arrived: u64,
+}
+
+#[derive(Debug, Default)]
+struct Moves {
+    up: u64,
+    down: u64,
+    /// Of these, from a queue that is not the last.
+    down_from_the_middle: u64,
+}
+
+/// Santa with tail drop in each queue.
+struct Santa {
+    k: usize,
+    artifact: bool,
+    skip: bool,
+    ranges: bool,
+    r: f64,
+    mice: u64,
+    quantum: u64,
+    round: u64,
+    round_end: u64,
+    flows: BTreeMap<u32, Flow>,
+    seen: BTreeMap<u32, u64>,
+    /// Flows in each queue at the last round's end.
+    weights: Vec<u64>,
+    waiting: Vec<VecDeque<Packet>>,
+    deficit: Vec<i64>,
+    turn: usize,
+    limit: usize,
+    moves: Moves,
+}
+
+impl Santa {
+    fn new(spec: &Spec, limit: usize) -> Self {
+        let k = int(spec, "queues") as usize;
+        let r = match spec.get("r") {
+            Some(Value::Real(r)) => r,
+            r => panic!("{r:?}"),
+        };
+        Santa {
+            k,
+            artifact: spec.get("rule") == Some(Value::Choice("artifact")),
+            skip: spec.get("skip_inactive") == Some(Value::Flag(true)),
+            ranges: spec.get("assign") == Some(Value::Choice("ranges")),
+            r,
+            mice: int(spec, "mice_packets"),
+            quantum: int(spec, "quantum"),
+            round: int(spec, "round"),
+            round_end: int(spec, "round"),
+            flows: BTreeMap::new(),
+            seen: BTreeMap::new(),
+            weights: vec![0; k + 1],
+            waiting: vec![VecDeque::new(); k + 1],
+            deficit: vec![0; k + 1],
+            turn: 1,
+            limit,
+            moves: Moves::default(),
+        }
+    }
+
+    fn members(&self, queue: usize) -> u64 {
+        self.flows.values().filter(|f| f.queue == queue).count() as u64
+    }
+
+    fn tick(&mut self, now: u64) {
+        if now < self.round_end {
+            return;
+        }
+        self.round_end += (1 + (now - self.round_end) / self.round) * self.round;
+        let mut to: BTreeMap<u32, usize> = BTreeMap::new();
+        for q in 1..=self.k {
+            let here: Vec<(u32, f64)> = self
+                .flows
+                .iter()
+                .filter(|(_, f)| f.queue == q && (f.arrived > 0 || !self.skip))
+                .map(|(&hash, f)| (hash, f.kept as f64))
+                .collect();
+            if self.artifact {
+                // Pass 1: above r times the least, up. Pass 2, over what is left: below the most / r, down.
+                let least = here.iter().map(|f| f.1).fold(f64::MAX, f64::min);
+                let goes_up = |b: f64| q < self.k && b > self.r * least;
+                let left = || here.iter().filter(|f| !goes_up(f.1));
+                let most = left().map(|f| f.1).fold(0.0, f64::max);
+                for &(hash, b) in &here {
+                    if goes_up(b) {
+                        to.insert(hash, q + 1);
+                    } else if q > 1 && b < most / self.r {
+                        to.insert(hash, q - 1);
+                    }
+                }
+            } else {
+                let mean = here.iter().map(|f| f.1).sum::<f64>() / here.len() as f64;
+                for &(hash, b) in &here {
+                    if b > self.r * mean && q < self.k {
+                        to.insert(hash, q + 1);
+                    } else if b < mean / self.r && q > 1 {
+                        to.insert(hash, q - 1);
+                    }
+                }
+            }
+        }
+        for (hash, f) in &mut self.flows {
+            if let Some(&queue) = to.get(hash) {
+                self.moves.up += u64::from(queue > f.queue);
+                self.moves.down += u64::from(queue < f.queue);
+                self.moves.down_from_the_middle += u64::from(queue < f.queue && f.queue < self.k);
+                f.queue = queue;
+            }
+            f.kept = 0;
+            f.arrived = 0;
+        }
+        self.seen.clear();
+        for q in 1..=self.k {
+            self.weights[q] = self.members(q);
+        }
+    }
+
+    fn draw(&self, random: u32) -> usize {
+        if !self.ranges {
+            if let Some(q) = (1..=self.k).find(|&q| self.members(q) == 0) {
+                return q;
+            }
+            // As likely as it has flows.
+            let at = f64::from(random) / 2f64.powi(32) * self.flows.len() as f64;
+            let mut sum = 0;
+            return (1..=self.k)
+                .find(|&q| {
+                    sum += self.members(q);
+                    at < sum as f64
+                })
+                .unwrap();
+        }
+        // 256 values shared out by the last round's counts, equally while there are none.
+        let all: u64 = self.weights.iter().sum();
+        let weight = |q: usize| if all == 0 { 1 } else { self.weights[q] };
+        let total: u64 = (1..=self.k).map(weight).sum();
+        (1..self.k)
+            .find(|&q| u64::from(random >> 24) < 256 * (1..=q).map(weight).sum::<u64>() / total)
+            .unwrap_or(self.k)
+    }
+
+    /// Which queue, and is it dropped?
+    fn arrive(&mut self, now: u64, packet: Packet, random: u32) -> (usize, bool) {
+        self.tick(now);
+        let hash = packet.flow;
+        if !self.flows.contains_key(&hash) {
+            let n = self.seen.entry(hash).or_insert(0);
+            *n += 1;
+            if *n > self.mice {
+                let queue = self.draw(random);
+                self.flows.insert(hash, Flow { queue, kept: 0, arrived: 0 });
+            }
+        }
+        let queue = match self.flows.get_mut(&hash) {
+            Some(f) => {
+                f.arrived += 1;
+                f.queue
+            }
+            None => 0,
+        };
+        let part = self.limit / self.k;
+        let all: usize = self.waiting.iter().map(VecDeque::len).sum();
+        let dropped = self.waiting[queue].len() >= part || (queue > 0 && all >= self.limit);
+        if !dropped {
+            self.waiting[queue].push_back(packet);
+        }
+        (queue, dropped)
+    }
+
+    /// Mice first, then each queue in turn by its share; a queue that runs dry saves nothing up.
+    fn next(&mut self) -> usize {
+        if !self.waiting[0].is_empty() {
+            return 0;
+        }
+        let shares: Vec<u64> = self.weights.iter().map(|&w| w.max(1)).collect();
+        let all: u64 = shares[1..].iter().sum();
+        loop {
+            if !self.waiting[self.turn].is_empty() && self.deficit[self.turn] > 0 {
+                return self.turn;
+            }
+            self.turn = self.turn % self.k + 1;
+            if !self.waiting[self.turn].is_empty() {
+                let bytes = self.k as u64 * self.quantum * shares[self.turn] / all;
+                self.deficit[self.turn] += bytes.max(64) as i64;
+            }
+        }
+    }
+
+    fn send(&mut self, now: u64, queue: usize) -> Packet {
+        self.tick(now);
+        let packet = self.waiting[queue].pop_front().unwrap();
+        if queue == 0 {
+            return packet;
+        }
+        if self.waiting[queue].is_empty() {
+            self.deficit[queue] = self.deficit[queue].min(0);
+        }
+        self.deficit[queue] -= i64::from(packet.bytes);
+        let f = self.flows.get_mut(&packet.flow).unwrap();
+        if f.queue == queue {
+            f.kept += u128::from(now - packet.enqueue_ns);
+        }
+        packet
+    }
+
+    fn view(&self) -> Queue {
+        Queue {
+            bytes: self.waiting.iter().flatten().map(|p| u64::from(p.bytes)).sum(),
+            packets: self.waiting.iter().map(VecDeque::len).sum::<usize>() as u32,
+            limit_packets: self.limit as u32,
+            ..Queue::default()
+        }
+    }
+}
+
+fn follow(set: &[(&str, Value)], seed: u64) -> Moves {
+    let mut set = set.to_vec();
+    // When the idle are forgotten depends on the packets between, and has a test of its own.
+    set.extend([("idle_timeout", Value::Int(0)), ("round", Value::Int(SEC))]);
+    let spec = spec("santa", &set);
+    let mut c = Discipline::new(&spec);
+    let mut santa = Santa::new(&spec, 120);
+    let mut dice = Dice(seed);
+    let mut greed = [1u64; 12];
+    let mut now = 0;
+    for step in 0..60_000u64 {
+        if step % 3_000 == 0 {
+            // Some are silent for a while.
+            greed.iter_mut().for_each(|g| *g = [0, 1, 1, 2, 5, 12][(dice.roll() % 6) as usize]);
+        }
+        // A packet of 1500 bytes in 1 ms, so that a round has some thousand departures.
+        now += 200_000 + dice.roll() % 800_000;
+        for _ in 0..2 {
+            let of = greed.iter().sum::<u64>().max(20);
+            let mut at = dice.roll() % of;
+            let Some(flow) = greed.iter().position(|&g| {
+                let here = at < g;
+                at = at.wrapping_sub(g);
+                here
+            }) else {
+                continue;
+            };
+            let packet = Packet {
+                enqueue_ns: now,
+                bytes: 100 + (dice.roll() % 1401) as u32,
+                flow: (Dice(flow as u64).roll() >> 32) as u32,
+                ..Packet::default()
+            };
+            let random = (dice.roll() >> 32) as u32;
+            let before = santa.view();
+            let (v, index) = c.enqueue_to(now, &before, &packet, random);
+            let (queue, dropped) = santa.arrive(now, packet, random);
+            assert_eq!(index as usize, queue, "step {step}, flow {flow}");
+            let want = if dropped { (Action::Drop, Reason::Limit) } else { (Action::Pass, Reason::None) };
+            assert_eq!((v.action, v.reason), want, "step {step}, queue {queue}");
+            // The mice came in where nothing fitted: the fullest queue pays.
+            while let Some(out) = c.overflow(now, &santa.view()) {
+                assert!(queue == 0 && santa.view().packets == 121 && out.tail);
+                let bytes = |q: usize| santa.waiting[q].iter().map(|p| u64::from(p.bytes)).sum::<u64>();
+                assert_eq!(bytes(out.queue as usize), (1..=santa.k).map(bytes).max().unwrap());
+                let gone = santa.waiting[out.queue as usize].pop_back().unwrap();
+                c.evicted(now, &santa.view(), &gone, out.queue);
+            }
+            assert!(santa.view().packets <= 120);
+        }
+        if santa.view().packets == 0 {
+            c.idle(now);
+            santa.tick(now);
+        } else {
+            let queue = c.next(now, &santa.view()).unwrap();
+            assert_eq!(queue as usize, santa.next(), "step {step}");
+            let packet = santa.send(now, queue as usize);
+            let v = c.dequeue_from(now, &santa.view(), &packet, queue);
+            assert_eq!(v, Verdict { action: Action::Pass, reason: Reason::None });
+        }
+        assert_eq!((c.probe(2), c.probe(3)), (santa.moves.up as f64, santa.moves.down as f64), "step {step}");
+    }
+    santa.moves
+}
+
+#[test]
+fn every_choice_of_queue_is_the_papers() {
+    for k in [2, 3, 5, 32] {
+        for assign in ["empty-first", "ranges"] {
+            let set = [("queues", Value::Int(k)), ("assign", Value::Choice(assign))];
+            let m = follow(&set, k);
+            println!("K = {k}, {assign}: {m:?}");
+            assert!(k == 32 || (m.up > 20 && m.down > 20), "{m:?}");
+            assert!(k < 3 || k == 32 || m.down_from_the_middle > 5, "{m:?}");
+        }
+    }
+    let set = [("r", Value::Real(1.3)), ("quantum", Value::Int(300)), ("mice_packets", Value::Int(0))];
+    follow(&set, 7);
+    follow(&[("skip_inactive", Value::Flag(false)), ("mice_packets", Value::Int(254))], 8);
+}
+
+/// Its two passes leave nothing to demote in a queue that is not the last.
+#[test]
+fn every_choice_of_queue_is_the_artifacts() {
+    for k in [2, 3, 5] {
+        for skip in [true, false] {
+            let set = [
+                ("queues", Value::Int(k)),
+                ("rule", Value::Choice("artifact")),
+                ("skip_inactive", Value::Flag(skip)),
+            ];
+            let m = follow(&set, k);
+            println!("K = {k}, skip {skip}: {m:?}");
+            assert!(m.up > 20 && m.down > 20 && m.down_from_the_middle == 0, "{m:?}");
+        }
+    }
+}
+
+/// With one queue and no mice it is what it has inside: tail drop, Titrate, CoDel.
+#[test]
+fn one_queue_is_its_inner_queue_manager() {
+    for inner in ["droptail", "titrate", "codel"] {
+        let set = [
+            ("queues", Value::Int(1)),
+            ("mice_packets", Value::Int(0)),
+            ("inner", Value::Choice(inner)),
+            ("mtu", Value::Int(1000)),
+        ];
+        let plain = if inner == "droptail" { vec![] } else { vec![("mtu", Value::Int(1000))] };
+        let mut hosts = [spec("santa", &set), spec(inner, &plain)].map(|spec| Host::new(&spec, 200, 150_000));
+        let mut dice = Dice(3);
+        let mut now = 0;
+        for i in 0..50_000u64 {
+            now += dice.roll() % MS;
+            let (bytes, flow) = (64 + (dice.roll() % 1437) as u32, (dice.roll() % 9) as u32);
+            let busy = i / 2_000 % 3 > 0;
+            let [a, b] = &mut hosts;
+            if busy || dice.roll().is_multiple_of(3) {
+                assert_eq!(a.arrive(now, bytes, flow, 2), b.arrive(now, bytes, flow, 2), "{inner}, {i}");
+            }
+            if !dice.roll().is_multiple_of(3) {
+                let sent = hosts.each_mut().map(|h| h.transmit(now, |_| {}));
+                assert_eq!(sent[0], sent[1], "{inner}, {i}");
+            }
+        }
+        let [a, b] = &hosts;
+        assert_eq!(a.drops, b.drops);
+        assert!(a.drops.iter().sum::<u64>() > 100, "{inner}: {:?}", a.drops);
+        assert!(inner == "droptail" || a.drops[2..].iter().sum::<u64>() > 50, "{inner}: {:?}", a.drops);
+    }
+}
+
+/// As many queues as flows: fair queueing, whatever each of them offers.
+#[test]
+fn as_many_queues_as_flows_is_fair_queueing() {
+    let mut host = Host::new(&spec("santa", &[("queues", Value::Int(4))]), 400, 0);
+    let mut sent = BTreeMap::new();
+    for i in 0..60_000u64 {
+        let now = i * MS;
+        for flow in 0..4 {
+            // One, two, three, four packets in four milliseconds: ten where the link has four.
+            if i % 4 <= u64::from(flow) {
+                host.arrive(now, 1500, flow, 0);
+            }
+        }
+        if let Some(p) = host.transmit(now, |_| {}) {
+            *sent.entry(p.flow).or_insert(0) += u64::from(i > 1000);
+        }
+    }
+    assert!(sent.len() == 4 && sent.values().all(|&n| (n as i64 - 14_750).abs() < 20), "{sent:?}");
+}
+
+/// The first ten packets of a flow pass all others by; the eleventh waits with them.
+#[test]
+fn the_eleventh_packet_is_no_mouse() {
+    let mut host = Host::new(&spec("santa", &[]), 0, 0);
+    for _ in 0..50 {
+        host.arrive(0, 1500, 1, 0);
+    }
+    for _ in 0..11 {
+        host.arrive(0, 100, 2, 0);
+    }
+    assert_eq!(host.waiting[0].len(), 20);
+    // The first flow found the first queue empty, the second flow the second.
+    assert_eq!((host.waiting[1].len(), host.waiting[2].len()), (40, 1));
+    let sizes: Vec<u32> = (0..20).map(|_| host.transmit(0, |_| {}).unwrap().bytes).collect();
+    assert_eq!(sizes, [[1500; 10], [100; 10]].concat());
+}
+
+/// The queue that a packet of the flow joins.
+fn queue_of(host: &mut Host, now: u64, flow: u32) -> usize {
+    let before: Vec<usize> = host.waiting.iter().map(VecDeque::len).collect();
+    host.arrive(now, 1500, flow, 0);
+    (0..host.waiting.len()).find(|&q| host.waiting[q].len() > before.get(q).copied().unwrap_or(0)).unwrap()
+}
+
+/// The artifact counts a flow that has ended as one that kept nothing: all others of its queue are far
+/// above that, and go up each round. Left out of the count, they stay where they are.
+#[test]
+fn a_dead_flow_drives_the_others_out_unless_it_is_left_out() {
+    for (skip, places) in [(false, [1, 2, 3]), (true, [1, 1, 1])] {
+        let set = [
+            ("rule", Value::Choice("artifact")),
+            ("skip_inactive", Value::Flag(skip)),
+            ("idle_timeout", Value::Int(0)),
+            ("assign", Value::Choice("ranges")),
+            ("mice_packets", Value::Int(0)),
+        ];
+        let mut host = Host::new(&spec("santa", &set), 0, 0);
+        // Equal ranges at first: find flows that the dice put into the first queue.
+        let first: Vec<u32> = (0..60).filter(|&f| queue_of(&mut host, 0, f) == 1).take(4).collect();
+        while host.transmit(0, |_| {}).is_some() {}
+        // A first round in which nobody keeps anything; from then on three of them send alike.
+        let mut places_seen = Vec::new();
+        for i in 10_001..40_000u64 {
+            let now = i * MS;
+            if i % 10_000 == 5_000 {
+                places_seen.push(queue_of(&mut host, now, first[0]));
+            } else if i % 2 == 0 {
+                host.arrive(now, 1500, first[(i / 2 % 3) as usize], 0);
+            }
+            if i > 10_020 && i % 2 == 1 {
+                host.transmit(now, |_| {});
+            }
+        }
+        assert_eq!(places_seen, places, "skip_inactive = {skip}");
+    }
+}
+
+/// Ten seconds of silence, and a flow's place is free for another.
+#[test]
+fn the_silent_are_forgotten() {
+    let mut host = Host::new(&spec("santa", &[("mice_packets", Value::Int(0))]), 0, 0);
+    let flows = |host: &Host| host.discipline.probe(1);
+    for flow in 0..50 {
+        host.arrive(0, 1500, flow, 0);
+        host.transmit(0, |_| {});
+    }
+    assert_eq!(flows(&host), 50.0);
+    let mut now = 0;
+    let mut talk = |host: &mut Host, until: u64| {
+        while now < until {
+            now += 50 * MS;
+            host.arrive(now, 1500, 7, 0);
+            host.transmit(now, |_| {});
+        }
+    };
+    talk(&mut host, 9_900 * MS);
+    assert_eq!(flows(&host), 50.0);
+    talk(&mut host, 13_000 * MS);
+    assert_eq!(flows(&host), 1.0);
+}
+
+/// More flows than there is room for: the rest keep to a queue by their hash, and nothing grows.
+#[test]
+fn the_state_is_bounded_however_many_flows_pass() {
+    let mut host = Host::new(&spec("santa", &[("mice_packets", Value::Int(0))]), 0, 0);
+    let place = |host: &mut Host, flow| {
+        let queue = queue_of(host, 0, flow);
+        host.transmit(0, |_| {});
+        queue
+    };
+    let mut rest: Vec<(u32, usize)> = Vec::new();
+    for flow in 0..70_000 {
+        let queue = place(&mut host, flow);
+        if flow >= 65_536 {
+            rest.push((flow, queue));
+        }
+    }
+    assert_eq!((host.discipline.probe(1), host.discipline.probe(4)), (65_536.0, 4_464.0));
+    for q in 1..=3 {
+        assert!(rest.iter().filter(|r| r.1 == q).count() > 1_000);
+    }
+    for (flow, queue) in rest {
+        assert_eq!(place(&mut host, flow), queue, "it stays where it is");
+    }
+}
+
+/// Who sends on at twice the link's rate goes to the hell queue after three rounds, and is let out three
+/// rounds after he has learnt to back off; who halves his rate at each loss never sees it.
+#[test]
+fn hell_is_for_those_who_never_back_off() {
+    let set = [("queues", Value::Int(2)), ("hell", Value::Flag(true)), ("round", Value::Int(SEC))];
+    let mut host = Host::new(&spec("santa", &set), 30, 0);
+    let mut rate = [0.5, 1.0];
+    let mut due = [0.0; 2];
+    let mut places = [Vec::new(), Vec::new()];
+    for i in 0..13_000u64 {
+        let now = i * MS;
+        for flow in 0..2 {
+            due[flow] += rate[flow];
+            rate[flow] += 0.002;
+            while due[flow] >= 1.0 {
+                due[flow] -= 1.0;
+                if host.arrive(now, 1500, flow as u32, 0).action == Action::Drop {
+                    rate[flow] /= 2.0;
+                }
+            }
+        }
+        if i < 6_000 {
+            rate[1] = 1.0;
+        }
+        // The link sends a packet each two milliseconds.
+        if i % 2 == 0 {
+            host.transmit(now, |_| {});
+        }
+        if i % 1000 == 500 {
+            for (flow, places) in places.iter_mut().enumerate() {
+                while host.queue.packets > 5 {
+                    host.transmit(now, |_| {});
+                }
+                places.push(queue_of(&mut host, now, flow as u32));
+            }
+        }
+    }
+    assert!(places[0].iter().all(|&q| q < 3), "{places:?}");
+    assert_eq!(places[1].iter().map(|&q| q == 3).collect::<Vec<_>>(), {
+        let mut hell = [false; 13];
+        hell[3..9].fill(true);
+        hell
+    });
+}
