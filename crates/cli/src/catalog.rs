@@ -2,6 +2,7 @@
 
 use queuewright_aqm::{Param, ParamKind, Value, registry};
 use queuewright_cca::Kind;
+use queuewright_scenario::PRESETS;
 use serde_json::json;
 use std::fmt::Write;
 
@@ -30,6 +31,10 @@ pub fn list() -> String {
             [k.name(), about, source].map(String::from)
         })
         .collect();
+    table(&mut out, &rows);
+    out.push_str("\nMIXES OF CONGESTION CONTROLS\n\n");
+    let rows: Vec<[String; 3]> =
+        PRESETS.iter().map(|p| [p.name, p.about, p.source].map(String::from)).collect();
     table(&mut out, &rows);
     out.push_str("\nMore on each: queuewright explain NAME\n");
     out
@@ -76,7 +81,15 @@ pub fn list_json() -> String {
             json!({ "name": k.name(), "about": about, "source": source })
         })
         .collect();
-    let all = json!({ "disciplines": disciplines, "congestion_controls": controls });
+    let mixes: Vec<_> = PRESETS
+        .iter()
+        .map(|p| {
+            let weights: serde_json::Map<_, _> =
+                p.weights.iter().map(|(k, w)| (k.name().to_string(), json!(w))).collect();
+            json!({ "name": p.name, "about": p.about, "source": p.source, "weights": weights })
+        })
+        .collect();
+    let all = json!({ "disciplines": disciplines, "congestion_controls": controls, "mixes": mixes });
     format!("{all:#}\n")
 }
 
@@ -96,8 +109,21 @@ pub fn explain(name: &str) -> Result<String, String> {
              Use it as `--flows 10x{name}{flag}`, or in a scenario file as `cca = \"{name}\"`{key}.\n"
         ));
     }
-    let names: Vec<&str> =
-        registry().iter().map(|info| info.name).chain(Kind::ALL.iter().map(|k| k.name())).collect();
+    if let Some(preset) = PRESETS.iter().find(|p| p.name == name) {
+        let (about, source) = (preset.about, preset.source);
+        return Ok(format!(
+            "# {name}\n\nA mix of congestion controls: {about}.\nSource: {source}.\n\n\
+             Each flow draws its own; results are grouped by congestion control.\n\
+             Use it as `--flows 100x{name}`, or in a scenario file as `cca = \"{name}\"`.\n"
+        ));
+    }
+    let controls = Kind::ALL.iter().map(|k| k.name());
+    let names: Vec<&str> = registry()
+        .iter()
+        .map(|info| info.name)
+        .chain(controls)
+        .chain(PRESETS.iter().map(|p| p.name))
+        .collect();
     let near = names
         .iter()
         .map(|n| (strsim::damerau_levenshtein(&name.to_lowercase(), n), n))

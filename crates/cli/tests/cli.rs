@@ -199,6 +199,8 @@ fn list_names_everything_with_unit_range_default_and_source() {
     };
     assert_eq!(names("disciplines"), disciplines());
     assert_eq!(names("congestion_controls"), Kind::ALL.map(Kind::name));
+    assert_eq!(names("mixes"), ["mix"]);
+    assert!(text.contains("\nmix "), "{text}");
     for d in all["disciplines"].as_array().expect("a list") {
         assert!(text.contains(&format!("\n{}: ", d["name"].as_str().expect("a name"))));
         for p in d["parameters"].as_array().expect("a list") {
@@ -218,7 +220,7 @@ fn explain_has_a_page_for_every_name() {
         let page = stdout(dir.path(), &["explain", name]);
         assert!(page.starts_with("# ") && page.lines().count() > 10, "{name}: {page}");
     }
-    for name in Kind::ALL.map(Kind::name) {
+    for name in Kind::ALL.map(Kind::name).into_iter().chain(["mix"]) {
         let page = stdout(dir.path(), &["explain", name]);
         assert!(page.starts_with(&format!("# {name}\n")) && page.contains("Source: "), "{page}");
     }

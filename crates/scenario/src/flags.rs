@@ -9,6 +9,7 @@
 
 use crate::error::{Error, Place, suggest};
 use crate::node::{Node, Value};
+use crate::preset;
 use crate::units::Unit;
 use queuewright_cca::Kind;
 
@@ -255,8 +256,9 @@ fn flows(item: Node) -> Result<Node, Error> {
     let udp = matches!(kind, "cbr" | "poisson");
     let brutal = Kind::from_name(kind).is_some_and(Kind::needs_rate);
     if !udp {
-        if Kind::from_name(kind).is_none() {
-            let kinds = Kind::ALL.iter().map(|k| k.name()).chain(["cbr", "poisson"]);
+        let names = preset::names();
+        if !names.contains(&kind) {
+            let kinds = names.into_iter().chain(["cbr", "poisson"]);
             return Err(item.error(format!("not a kind of flow{}", suggest(kind, kinds))));
         }
         push(&item, "cca", kind, &mut entries)?;

@@ -28,6 +28,7 @@ mod flags;
 mod model;
 mod node;
 mod params;
+mod preset;
 mod read;
 pub mod spec;
 pub mod trace;
@@ -38,6 +39,7 @@ pub use error::{Error, Place};
 pub use flags::Flags;
 pub use model::{Discipline, Flows, Link, LinkRate, Run, Scenario, Sends, TraceFile};
 pub use params::Setting;
+pub use preset::{PRESETS, Preset};
 pub use spec::RunSpec;
 
 use std::io::Read;

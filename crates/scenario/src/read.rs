@@ -4,6 +4,7 @@ use crate::error::{Error, Place, suggest};
 use crate::model::{Discipline, Flows, Link, LinkRate, Places, Run, Scenario, Sends, TraceFile};
 use crate::node::{Node, Table, Value};
 use crate::params;
+use crate::preset::{self, Preset};
 use crate::spec::Stack;
 use crate::trace;
 use crate::units::{MILLION, Range, Size, Unit};
@@ -534,7 +535,7 @@ fn sends(t: &Table<'_>) -> Result<Sends, Error> {
 
 /// One congestion control, or a table of whole-number weights.
 fn ccas(node: &Node) -> Result<Vec<(Kind, u32)>, Error> {
-    let names: Vec<&str> = Kind::ALL.iter().map(|k| k.name()).collect();
+    let names = preset::names();
     let Value::Table(entries) = &node.value else {
         let Value::Text(_) = &node.value else {
             return Err(node.error(format!(
@@ -544,14 +545,21 @@ fn ccas(node: &Node) -> Result<Vec<(Kind, u32)>, Error> {
             )));
         };
         let name = node.word("a congestion control", &names)?;
+        if let Some(preset) = Preset::from_name(name) {
+            return Ok(in_order(preset.weights.to_vec()));
+        }
         return Ok(Kind::from_name(name).map(|k| (k, 1)).into_iter().collect());
     };
     let mut ccas = Vec::new();
     for (name, weight) in entries {
         let Some(kind) = Kind::from_name(name) else {
-            return Err(
-                weight.key_error(format!("not a congestion control{}", suggest(name, names.iter().copied())))
-            );
+            if Preset::from_name(name).is_some() {
+                return Err(weight.key_error(format!(
+                    "a table of weights itself; write cca = \"{name}\", in an entry of its own"
+                )));
+            }
+            let kinds = Kind::ALL.iter().map(|k| k.name());
+            return Err(weight.key_error(format!("not a congestion control{}", suggest(name, kinds))));
         };
         let share = one_whole(weight, 0, MILLION).map_err(|_| {
             weight
@@ -564,12 +572,16 @@ fn ccas(node: &Node) -> Result<Vec<(Kind, u32)>, Error> {
     if ccas.is_empty() {
         return Err(node.error("no congestion control with a weight above 0"));
     }
-    // A table has no order of its own: by name, so that draws do not depend on how it was written.
-    ccas.sort_by_key(|(kind, _)| kind.name());
     if let [(_, weight)] = ccas.as_mut_slice() {
         *weight = 1;
     }
-    Ok(ccas)
+    Ok(in_order(ccas))
+}
+
+/// A table has no order of its own: by name, so that draws do not depend on how it was written.
+fn in_order(mut ccas: Vec<(Kind, u32)>) -> Vec<(Kind, u32)> {
+    ccas.sort_by_key(|(kind, _)| kind.name());
+    ccas
 }
 
 fn all_disciplines(node: &Node) -> Result<Vec<Discipline>, Error> {

@@ -414,6 +414,39 @@ fn a_rate_is_drawn_for_each_flow_that_needs_one() {
     }
 }
 
+/// The Titrate paper's nine controls in its artifact's ratios; grouped as with a table of weights.
+#[test]
+fn mix_stands_for_a_table_of_weights() {
+    let run = |cca: &str| {
+        let text = format!(
+            "flows = [{{ cca = {cca}, count = 20000, rtt = \"10ms\" }}]\n[link]\nrate = \"1gbit\"\n\
+             [queue]\ndisciplines = [\"codel\"]\n[run]\nduration = \"5s\"\n"
+        );
+        Scenario::parse(&text, "t.toml", Path::new("")).unwrap()
+    };
+    let weights = "{ cubic = 45, bbr = 28, yeah = 8, illinois = 8, vegas = 4, htcp = 4, bic = 1, newreno = 1, \
+                   scalable = 1 }";
+    let mix = run("\"mix\"");
+    assert_eq!(mix, run(weights));
+    let run = &mix.runs().unwrap()[0];
+    let groups: Vec<&str> = run.groups.iter().map(|g| g.name.as_str()).collect();
+    assert_eq!(groups, ["bbr", "bic", "cubic", "htcp", "illinois", "newreno", "scalable", "vegas", "yeah"]);
+    for (group, percent) in groups.iter().zip([28, 1, 45, 4, 8, 1, 1, 4, 8]) {
+        let n = run.flows.iter().filter(|f| run.groups[f.group as usize].name == *group).count();
+        let want = 200.0 * f64::from(percent);
+        assert!((n as f64 - want).abs() < 5.0 * want.sqrt(), "{group}: {n} of {want}");
+    }
+
+    let flags = Flags {
+        rate: Some("100mbit".into()),
+        rtt: Some("20ms..80ms".into()),
+        flows: Some("100xmix:start=0s..1s,mix,2xcubic".into()),
+        ..Flags::default()
+    };
+    let runs = Scenario::from_flags(&flags).unwrap().runs().unwrap();
+    assert_eq!((runs[0].flows.len(), runs[0].groups.len()), (103, 19));
+}
+
 #[test]
 fn dctcp_negotiates_ecn_in_any_case() {
     for ecn in ["", ", ecn = true", ", ecn = false"] {
