@@ -164,6 +164,12 @@ fn wrong_uses() {
         let shown = if *base == "link" { "compare ..." } else { "" };
         all += &format!("$ queuewright {}\n{stderr}\n", [&[shown], *args].concat().join(" ").trim());
     }
+    // Whatever disciplines and congestion controls there are, the messages are the same.
+    let disciplines: Vec<_> = queuewright_aqm::registry().iter().map(|info| info.name).collect();
+    let ccas: Vec<_> = queuewright_cca::Kind::ALL.iter().map(|kind| kind.name()).collect();
+    let all = all
+        .replace(&disciplines.join(", "), "{disciplines}")
+        .replace(&ccas.join(", "), "{congestion controls}");
     insta::assert_snapshot!(all);
     assert!(!at.join("queuewright-results").exists(), "a wrong use left a folder");
 }
