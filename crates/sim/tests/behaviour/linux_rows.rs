@@ -146,7 +146,7 @@ fn scenario(row: &Value) -> String {
     let queue = match words[0] {
         "pfifo" => "\"droptail\"".to_string(),
         aqm => {
-            let mut table = format!("{{ name = \"{aqm}\"");
+            let mut table = format!("{{ name = \"{}\"", aqm.replace('_', "-"));
             for key in ["target", "interval", "tupdate", "ce_threshold"] {
                 if let Some(v) = after(key) {
                     table += &format!(", {key} = \"{v}\"");
