@@ -334,7 +334,7 @@ impl Param {
         match (value, self.kind, self.zero) {
             (Value::Int(0), _, Some(word)) => word.into(),
             (Value::Int(ns), ParamKind::Time, _) => display_time(ns),
-            (Value::Int(bytes), ParamKind::Size, _) => format!("{bytes}b"),
+            (Value::Int(bytes), ParamKind::Size, _) => display_size(bytes),
             (Value::Int(bits), ParamKind::Rate, _) => display_rate(bits),
             (value, ..) => value.to_string(),
         }
@@ -408,6 +408,15 @@ fn display_rate(bits: u64) -> String {
         _ if bits.is_multiple_of(1_000_000_000) => format!("{}gbit", bits / 1_000_000_000),
         _ if bits.is_multiple_of(1_000_000) => format!("{}mbit", bits / 1_000_000),
         _ => format!("{}kbit", bits / 1_000),
+    }
+}
+
+/// In the largest of tc's units (1kb is 1024b) that needs no fraction, if that is much shorter.
+fn display_size(bytes: u64) -> String {
+    let units = [(1u64 << 30, "gb"), (1 << 20, "mb"), (1 << 10, "kb")];
+    match units.iter().find(|(unit, _)| bytes >= 10_000 && bytes.is_multiple_of(*unit)) {
+        Some((unit, name)) => format!("{}{name}", bytes / unit),
+        None => format!("{bytes}b"),
     }
 }
 

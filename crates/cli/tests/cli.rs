@@ -206,7 +206,7 @@ fn list_names_everything_with_unit_range_default_and_source() {
     assert_eq!(names("disciplines"), disciplines());
     assert_eq!(names("congestion_controls"), Kind::ALL.map(Kind::name));
     assert_eq!(names("mixes"), ["mix"]);
-    assert!(text.contains("\nmix "), "{text}");
+    assert!(text.contains("\n  mix "), "{text}");
     for d in all["disciplines"].as_array().expect("a list") {
         assert!(text.contains(&format!("\n{}: ", d["name"].as_str().expect("a name"))));
         for p in d["parameters"].as_array().expect("a list") {
