@@ -138,11 +138,16 @@ impl<'a> World<'a> {
 
     /// Shows a port the buffer that it shares with others, as it stands. A look at each of these:
     /// switches have few ports, and without a shared buffer it costs a comparison.
-    #[inline]
+    #[inline(always)]
     fn show_pool(&mut self, at: usize) {
-        if self.spec.shared_bytes == 0 || !self.spec.ports[at].shared {
-            return;
+        if self.spec.shared_bytes != 0 && self.spec.ports[at].shared {
+            self.show_shared(at);
         }
+    }
+
+    // Apart, or its registers would be saved and restored at each packet of a run that shares nothing.
+    #[inline(never)]
+    fn show_shared(&mut self, at: usize) {
         let mut pool = Pool { limit_bytes: self.spec.shared_bytes, ..Pool::default() };
         for (i, port) in self.ports.iter().enumerate().filter(|(i, _)| self.spec.ports[*i].shared) {
             let (bytes, threshold) = (port.queue().bytes, port.discipline().threshold());
