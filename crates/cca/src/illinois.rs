@@ -3,7 +3,7 @@
 //!
 //! Loss decides whether the window grows or shrinks, queueing delay by how much: with the average delay `da`
 //! and the largest ever seen `dm`, the increase falls from 10 packets a round trip to 0.3, and the decrease
-//! rises from 1/8 to 1/2 (figure 1, equations 1 and 2).
+//! rises from 1/8 to 1/2 (the paper's f1 and f2).
 
 use crate::{CaState, Conn, NewReno, after};
 
@@ -112,7 +112,7 @@ impl Illinois {
         self.sum_rtt = 0;
     }
 
-    /// Equation 1: f1(da), in 1/128 packets.
+    /// f1(da), in 1/128 packets.
     fn increase(&mut self, da: u32, dm: u32) -> u32 {
         let d1 = dm / 100;
         if da <= d1 {
@@ -170,7 +170,7 @@ impl Illinois {
     }
 }
 
-/// Equation 2: f2(da), in 1/64 of the window.
+/// f2(da), in 1/64 of the window.
 fn decrease(da: u32, dm: u32) -> u32 {
     let (d2, d3) = (dm / 10, 8 * dm / 10);
     if da <= d2 {

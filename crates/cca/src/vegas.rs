@@ -1,9 +1,9 @@
 //! TCP Vegas (Brakmo and Peterson, IEEE JSAC 13(8), 1995) in the integers of Linux's `tcp_vegas.c`.
 //!
-//! Once a round trip Vegas compares the rate it would have on an empty path, cwnd / BaseRTT, with the
-//! one it has, cwnd / RTT. Their difference says what of its window waits in queues, `diff` packets, and
-//! Vegas keeps that between [`ALPHA`] and [`BETA`]. The paper multiplies the difference by BaseRTT (section
-//! 3.2), Linux by RTT: the same on a path with little queueing, and a few packets less in the queue with much.
+//! Once a round trip Vegas compares the rate it would have on an empty path, cwnd / BaseRTT, with the one it
+//! has, cwnd / RTT. Their difference says what of its window waits in queues, `diff` packets, and Vegas keeps
+//! that between [`ALPHA`] and [`BETA`]. The paper multiplies the difference by BaseRTT, Linux by RTT:
+//! the same on a path with little queueing, and a few packets less in the queue with much.
 
 use crate::{CaState, Conn, Event, NewReno, after};
 

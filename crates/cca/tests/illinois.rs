@@ -14,7 +14,7 @@ fn alpha_beta(r: &Rounds) -> (f64, f64) {
     }
 }
 
-/// Equation 1 with alpha from 10 to 0.3 and d1 = dm/100.
+/// f1 with alpha from 10 to 0.3 and d1 = dm/100.
 fn f1(da: f64, dm: f64) -> f64 {
     let (max, min, d1) = (10.0, 0.3, dm / 100.0);
     let k1 = (dm - d1) * min * max / (max - min);
@@ -22,7 +22,7 @@ fn f1(da: f64, dm: f64) -> f64 {
     if da <= d1 { max } else { k1 / (k2 + da) }
 }
 
-/// Equation 2 with beta from 1/8 to 1/2, d2 = dm/10, d3 = 8 dm/10.
+/// f2 with beta from 1/8 to 1/2, d2 = dm/10, d3 = 8 dm/10.
 fn f2(da: f64, dm: f64) -> f64 {
     let (min, max, d2, d3) = (0.125, 0.5, 0.1 * dm, 0.8 * dm);
     if da <= d2 {
@@ -92,7 +92,7 @@ fn a_loss_takes_beta() {
     }
 }
 
-/// Section 3.4: the largest increase returns only after theta = 5 round trips of low delay.
+/// The largest increase returns only after theta = 5 round trips of low delay.
 #[test]
 fn one_good_round_is_not_believed() {
     let mut r = delayed(20_000, 10_000);
@@ -126,7 +126,7 @@ fn an_unused_window_does_not_grow() {
     assert_eq!(r.c.cwnd, 100);
 }
 
-/// Section 4: concave growth. It is fast after a loss and slow near the next, so it fills a short buffer
+/// Concave growth. It is fast after a loss and slow near the next, so it fills a short buffer
 /// that would make Reno idle.
 #[test]
 fn the_window_is_concave_and_keeps_a_short_buffer_busy() {

@@ -7,7 +7,7 @@ use rounds::{Rounds, Then, trace};
 mod pipe;
 mod rounds;
 
-/// Section 3.2: Expected = cwnd / BaseRTT, Actual = cwnd / RTT; faster if Diff < alpha, slower if
+/// The paper: Expected = cwnd / BaseRTT, Actual = cwnd / RTT; faster if Diff < alpha, slower if
 /// Diff > beta. In packets Linux takes (Expected - Actual) x RTT, whole ones.
 fn step(cwnd: u32, base_us: u32, rtt_us: u32) -> i32 {
     let expected = f64::from(cwnd) / f64::from(base_us);

@@ -23,8 +23,8 @@ fn seen(cwnd: u32, base_us: u32, rtt_us: u32) -> Rounds {
     r
 }
 
-/// Section II.B: a loss with N < beta = 3 is random and costs a fifth; with more, half. (Linux counts halves of
-/// a packet and rounds up: it has 2.5 to 3 for congested too.)
+/// Section II.B: a loss with N < beta = 3 is random and costs a fifth; with more, half. (Linux counts halves
+/// of a packet and rounds up: it has 2.5 to 3 for congested too.)
 #[test]
 fn a_loss_without_backlog_costs_a_fifth() {
     for cwnd in [10, 37, 100, 1000] {
@@ -83,8 +83,8 @@ fn disorder_is_grown_through_as_reno() {
     assert!((9..=11).contains(&(r.c.cwnd - from)), "{} to {}", from, r.c.cwnd);
 }
 
-/// Section III's case: random loss of 1 % at a rate that no queue forms. Window of Reno ~ 1.22 / sqrt(p); a decrease of a
-/// fifth in place of half makes it sqrt((2 - b) / (2 b p)), b = 0.2: 1.7 times as large.
+/// The paper's case: random loss of 1 % at a rate that no queue forms. Window of Reno ~ 1.22 / sqrt(p); a
+/// decrease of a fifth in place of half makes it sqrt((2 - b) / (2 b p)), b = 0.2: 1.7 times as large.
 #[test]
 fn random_loss_costs_less_than_renos() {
     let mean_window = |kind| {

@@ -25,8 +25,8 @@ fn judged(cwnd: u32, base_us: u32, rtt_us: u32) -> Rounds {
     r
 }
 
-/// Section 3: Q = (RTTmin - RTTbase) cwnd / RTTmin, L = (RTTmin - RTTbase) / RTTbase; slow mode if
-/// Q > Qmax = 80 or L > 1/phi = 1/8. In slow mode with Q > Qmax the window gives up Q, half of itself at most.
+/// The paper: Q = (RTTmin - RTTbase) cwnd / RTTmin, L = (RTTmin - RTTbase) / RTTbase; slow mode if Q > Qmax =
+/// 80 or L > 1/phi = 1/8. In slow mode with Q > Qmax the window gives up Q, half of itself at most.
 #[test]
 fn modes_and_precautionary_decongestion() {
     let mut slow = [0; 3];
@@ -79,7 +79,7 @@ fn fast_mode_grows_by_a_hundredth_and_slow_mode_by_a_packet() {
     assert!((18..=21).contains(&(r.c.cwnd - from)), "{from} to {}", r.c.cwnd);
 }
 
-/// Section 3: a loss takes Q out, cwnd/8 at least; after 16 round trips in slow mode (greedy flows), half.
+/// A loss takes Q out, cwnd/8 at least; after 16 round trips in slow mode (greedy flows), half.
 #[test]
 fn a_loss_takes_the_queue() {
     let mut r = judged(1000, 50_000, 50_000);
@@ -100,8 +100,8 @@ fn a_loss_takes_the_queue() {
     assert_eq!(r.c.cwnd, before - before / 2);
 }
 
-/// The estimate of a Reno flow's window: half of ours when slow mode begins, a packet more each slow round trip, halved
-/// by a loss; forgotten after more than 50 fast round trips. Decongestion stops at it.
+/// The estimate of a Reno flow's window: half of ours when slow mode begins, a packet more each slow round
+/// trip, halved by a loss; forgotten after more than 50 fast round trips. Decongestion stops at it.
 #[test]
 fn a_reno_flow_beside_it_is_kept_up_with() {
     let mut r = judged(400, 50_000, 60_000);

@@ -4,8 +4,8 @@ use crate::bed::{close, drops, mean, one, series};
 
 const LINK: f64 = 1448.0 / 1514.0;
 
-/// Reductions of a window after `from` seconds: (time of the peak before, time it had fallen). Recovery takes a round
-/// trip to take it down: 0.3 s are given to that.
+/// Reductions of a window after `from` seconds: (time of the peak before, time it had fallen). Recovery takes
+/// a round trip to take it down: 0.3 s are given to that.
 fn reductions(cwnd: &[(f64, f64)], from: f64) -> Vec<(f64, f64)> {
     let (mut found, mut peak) = (Vec::new(), (from, 0.0));
     let mut falling = f64::MIN;
@@ -20,7 +20,7 @@ fn reductions(cwnd: &[(f64, f64)], from: f64) -> Vec<(f64, f64)> {
     found
 }
 
-/// Brakmo and Peterson 1995, section 3.2: between alpha = 2 and beta = 4 packets of each flow wait.
+/// Brakmo and Peterson 1995: between alpha = 2 and beta = 4 packets of each flow wait.
 #[test]
 fn vegas_keeps_two_to_four_packets_waiting() {
     for (rate, rtt) in [(10, 40), (50, 20), (20, 60)] {
@@ -48,8 +48,8 @@ fn vegas_yields_to_reno() {
     assert!(share < 0.25, "{share}");
 }
 
-/// Fu and Liew 2003, figure 3: over tail drop the queue of a Veno flow is long when a packet is lost, so the window halves as
-/// Reno's does; but it comes back to the top half as fast, and stays near it twice as long.
+/// Fu and Liew 2003: over tail drop the queue of a Veno flow is long when a packet is lost, so the
+/// window halves as Reno's does; but it comes back to the top half as fast, and stays near it twice as long.
 #[test]
 fn veno_halves_with_a_queue_and_stays_longer_at_the_top() {
     let between_losses = |cca: &str| {
@@ -72,8 +72,8 @@ fn veno_halves_with_a_queue_and_stays_longer_at_the_top() {
     assert!(utilization > 0.99);
 }
 
-/// Section V's case: losses that are not its own doing, here those of a Poisson stream through a short buffer, cost
-/// a fifth. By the square-root law that is 1.7 times the rate of Reno, whose losses cost half.
+/// Losses that are not its own doing, here those of a Poisson stream through a short
+/// buffer, cost a fifth. By the square-root law that is 1.7 times the rate of Reno, whose losses cost half.
 #[test]
 fn veno_takes_a_fifth_off_for_losses_of_others() {
     let goodput = |cca: &str| {
@@ -89,8 +89,8 @@ fn veno_takes_a_fifth_off_for_losses_of_others() {
     assert!((1.3..2.5).contains(&ratio), "{ratio}");
 }
 
-/// Baiocchi et al. 2007, section 3: fast mode fills the link; slow mode takes the queue away at about 80 packets, long
-/// before the buffer is full, and no more is lost.
+/// Baiocchi et al. 2007: fast mode fills the link; slow mode takes the queue away at about 80
+/// packets, long before the buffer is full, and no more is lost.
 #[test]
 fn yeah_drains_the_queue_before_it_overflows() {
     let r =
@@ -109,7 +109,8 @@ fn yeah_drains_the_queue_before_it_overflows() {
     assert!(fills.count() >= 2);
 }
 
-/// Liu, Basar and Srikant 2008, figure 2: the window is a concave curve, steep when the queue is empty and flat when it is long.
+/// Liu, Basar and Srikant 2008: the window is a concave curve, steep when the queue is empty and
+/// flat when it is long.
 #[test]
 fn illinois_windows_are_concave() {
     let r =
@@ -132,7 +133,7 @@ fn illinois_windows_are_concave() {
     close("goodput", r.flows[0].goodput_bps, 20e6 * LINK, 0.03, 0.0);
 }
 
-/// Section 4 there: high rates are recovered in less time than Reno's packet a round trip takes.
+/// High rates are recovered in less time than Reno's packet a round trip takes.
 #[test]
 fn illinois_recovers_faster_than_reno() {
     let after_outage = |cca: &str| {
