@@ -160,13 +160,25 @@ impl Port {
     }
 
     fn view(&self, p: &Packet) -> PacketView {
-        const L4S: u8 = flag::ECT | flag::ECT1;
-        let ecn = match p.flags & (flag::CE | L4S) {
-            0 => 0,
-            flag::ECT => 2,
-            L4S => 1,
-            _ => 3,
+        // The codepoint of each set of flags, looked up: it is needed twice a packet.
+        const ECN: [u8; 256] = {
+            const L4S: u8 = flag::ECT | flag::ECT1;
+            let mut table = [3; 256];
+            let mut flags = 0u8;
+            loop {
+                match flags & (flag::CE | L4S) {
+                    0 => table[flags as usize] = 0,
+                    flag::ECT => table[flags as usize] = 2,
+                    L4S => table[flags as usize] = 1,
+                    _ => {}
+                }
+                if flags == u8::MAX {
+                    break table;
+                }
+                flags += 1;
+            }
         };
+        let ecn = u32::from(ECN[usize::from(p.flags)]);
         let protocol = if p.flags & flag::UDP == 0 { TCP } else { UDP };
         let flow = mix(p.flow ^ self.salt);
         PacketView { enqueue_ns: p.enqueue_ns, bytes: u32::from(p.bytes), flow, ecn, protocol }
