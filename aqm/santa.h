@@ -603,11 +603,19 @@ qw_santa_inner_enqueue(struct qw_santa *s, const struct qw_santa_params *p,
 		       const struct qw_queue *q, const struct qw_packet *k)
 {
 	struct qw_queue v = qw_santa_view(s, f, q, k);
+	int full = qw_over_limit(q, k);
 
-	if (p->inner == QW_SANTA_TITRATE)
+	if (p->inner == QW_SANTA_TITRATE && !full)
 		return qw_titrate_enqueue(&f->titrate, &s->titrate, now, &v, k,
 					  0);
-	return qw_over_limit(&v, k) ? qw_drop(QW_REASON_LIMIT) : qw_pass();
+	if (p->inner == QW_SANTA_TITRATE) {
+		/* A drop that it cannot foresee is one of its drops all the same. */
+		qw_titrate_catch_up(&f->titrate, &s->titrate, now, v.bytes);
+		qw_titrate_see_limit(&f->titrate, &s->titrate, &v);
+		qw_titrate_trigger(&f->titrate, &s->titrate, now, v.bytes);
+	}
+	return full || qw_over_limit(&v, k) ? qw_drop(QW_REASON_LIMIT) :
+					      qw_pass();
 }
 
 static inline struct qw_verdict
@@ -649,8 +657,6 @@ qw_santa_enqueue(struct qw_santa *s, const struct qw_santa_params *p,
 		part.pool.limit_bytes = 0;
 		if (qw_over_limit(&part, k))
 			v = qw_drop(QW_REASON_LIMIT);
-	} else if (qw_over_limit(q, k)) {
-		v = qw_drop(QW_REASON_LIMIT);
 	} else {
 		v = qw_santa_inner_enqueue(s, p, f, now, q, k);
 	}
