@@ -23,6 +23,7 @@
 #include "gsp.h"
 #include "pi2.h"
 #include "pie.h"
+#include "queuepilot.h"
 #include "red.h"
 #include "santa.h"
 #include "sfq.h"
@@ -30,22 +31,23 @@
 #include "titrate.h"
 
 /* With one queue. */
-#define QW_DISCIPLINES(X)     \
-	X(droptail, DROPTAIL) \
-	X(static, STATIC)     \
-	X(codel, CODEL)       \
-	X(pie, PIE)           \
-	X(duk, DUK)           \
-	X(cp_aqm, CP_AQM)     \
-	X(titrate, TITRATE)   \
-	X(red, RED)           \
-	X(ared, ARED)         \
-	X(cobalt, COBALT)     \
-	X(pi2, PI2)           \
-	X(chen_sfq, CHEN_SFQ) \
-	X(ahab, AHAB)         \
-	X(dt, DT)             \
-	X(abm, ABM)           \
+#define QW_DISCIPLINES(X)         \
+	X(droptail, DROPTAIL)     \
+	X(static, STATIC)         \
+	X(codel, CODEL)           \
+	X(pie, PIE)               \
+	X(duk, DUK)               \
+	X(cp_aqm, CP_AQM)         \
+	X(titrate, TITRATE)       \
+	X(queuepilot, QUEUEPILOT) \
+	X(red, RED)               \
+	X(ared, ARED)             \
+	X(cobalt, COBALT)         \
+	X(pi2, PI2)               \
+	X(chen_sfq, CHEN_SFQ)     \
+	X(ahab, AHAB)             \
+	X(dt, DT)                 \
+	X(abm, ABM)               \
 	X(gsp, GSP)
 
 /* With several. */

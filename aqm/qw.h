@@ -74,6 +74,7 @@ extern "C" {
 typedef u8 qw_u8;
 typedef u16 qw_u16;
 typedef u32 qw_u32;
+typedef s16 qw_s16;
 typedef s32 qw_s32;
 typedef u64 qw_u64;
 typedef s64 qw_s64;
@@ -81,6 +82,7 @@ typedef s64 qw_s64;
 typedef unsigned char qw_u8;
 typedef unsigned short qw_u16;
 typedef unsigned int qw_u32;
+typedef signed short qw_s16;
 typedef signed int qw_s32;
 typedef unsigned long long qw_u64;
 typedef signed long long qw_s64;

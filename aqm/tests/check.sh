@@ -60,6 +60,7 @@ kernel() {
 typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;
+typedef signed short s16;
 typedef signed int s32;
 typedef unsigned long long u64;
 typedef signed long long s64;

@@ -112,6 +112,23 @@ static void init(struct instance *d, struct input *in, qw_u64 now)
 	}
 }
 
+/* Weights of any size, for the disciplines that have some. */
+static void learn(struct instance *d, struct input *in)
+{
+	struct qw_queuepilot_params *p = &d->queuepilot_params;
+	qw_s16 *w = &p->net.input[0][0];
+	qw_u32 x = number32(in, 0, 0xffffffffu);
+	qw_u32 shift = number32(in, 0, 15);
+	size_t i;
+
+	p->learned = (qw_u32)byte(in) & 1;
+	for (i = 0; p->learned && i < sizeof(p->net) / sizeof(*w); i++) {
+		x = x * 1664525u + 1013904223u;
+		w[i] = (qw_s16)((qw_s32)(x >> 16) - 32768);
+		w[i] = (qw_s16)(w[i] >> shift);
+	}
+}
+
 static void check_state(const struct instance *d)
 {
 	switch (d->kind) {
@@ -366,6 +383,8 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	in.end = data + size;
 	h->d.kind = (unsigned)byte(&in) % KINDS;
 	h->now = number(&in, 0, 1ULL << 60);
+	if (h->d.kind == KIND_QUEUEPILOT)
+		learn(&h->d, &in);
 	init(&h->d, &in, h->now);
 	CHECK(h->d.queues <= QUEUES_MOST);
 	h->q.bytes = 0;

@@ -91,6 +91,13 @@ static void check_sfq(const struct qw_sfq *s)
 	CHECK(!s->drr.fresh.head && !s->full);
 }
 
+static void check_queuepilot(const struct qw_queuepilot *s)
+{
+	CHECK(s->action < QW_QUEUEPILOT_ACTIONS);
+	CHECK(s->reward_q15 >= -QW_QUEUEPILOT_ONE &&
+	      s->reward_q15 <= QW_QUEUEPILOT_ONE);
+}
+
 static void check_cobalt(const struct qw_cobalt *s)
 {
 	CHECK(s->dropping <= 1);

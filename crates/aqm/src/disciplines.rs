@@ -19,6 +19,7 @@ mod fq_codel;
 mod gsp;
 mod pi2;
 mod pie;
+mod queuepilot;
 mod red;
 mod santa;
 mod sfq;
@@ -34,6 +35,7 @@ pub(crate) static ALL: &[crate::Info] = &[
     duk::INFO,
     cp_aqm::INFO,
     titrate::INFO,
+    queuepilot::INFO,
     santa::INFO,
     red::INFO,
     ared::INFO,

@@ -150,6 +150,7 @@ pub struct Verdict {
 unsafe extern "C" {
     safe fn qw_shim_size(kind: c_int) -> usize;
     safe fn qw_shim_queues(kind: c_int) -> u32;
+    fn qw_shim_weights(kind: c_int, block: *mut u64, weights: *const i16) -> usize;
     fn qw_shim_find(name: *const c_char) -> c_int;
     fn qw_shim_create(block: *mut u64, kind: c_int);
     fn qw_shim_set(block: *mut u64, name: *const c_char, value: u64) -> c_int;
@@ -201,6 +202,10 @@ impl Discipline {
             let set = unsafe { qw_shim_set(block.as_mut_ptr(), c(param.name).as_ptr(), param.encode(value)) };
             assert!(set != 0, "the header lacks {}.{}", spec.info.name, param.name);
             assert!(set > 0, "the header refuses {}.{} = {value}", spec.info.name, param.name);
+        }
+        if let Some(weights) = spec.weights() {
+            // SAFETY: a created block; `Spec` has seen to the length.
+            unsafe { qw_shim_weights(kind, block.as_mut_ptr(), weights.as_ptr()) };
         }
         // SAFETY: a created block.
         unsafe { qw_shim_init(block.as_mut_ptr(), 0) };
@@ -348,6 +353,13 @@ impl Discipline {
         // SAFETY: `block` is an initialised instance, only read.
         unsafe { qw_shim_probe(self.block.as_ptr(), i) }
     }
+}
+
+/// How many weights a discipline's learned policy has; 0: it has none.
+pub(crate) fn weights_of(info: &Info) -> usize {
+    let name = CString::new(info.name.replace('-', "_")).unwrap_or_default();
+    // SAFETY: no block is touched.
+    unsafe { qw_shim_weights(find_kind(&name), std::ptr::null_mut(), std::ptr::null()) }
 }
 
 fn find_kind(name: &CStr) -> c_int {

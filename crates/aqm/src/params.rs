@@ -2,6 +2,7 @@
 //! discipline with all of that decided.
 
 use std::fmt;
+use std::sync::Arc;
 
 pub(crate) const US: u64 = 1_000;
 pub(crate) const MS: u64 = 1_000 * US;
@@ -432,6 +433,15 @@ pub enum ParamError {
         /// The names that it has; empty if it has no parameters at all.
         known: Vec<&'static str>,
     },
+    /// A learned policy of another size, or none at all.
+    Weights {
+        /// Name of the discipline.
+        discipline: &'static str,
+        /// How many were given.
+        found: usize,
+        /// How many it has; 0: it has no learned policy.
+        expected: usize,
+    },
     /// The value is of the wrong kind or out of range.
     Value {
         /// Name of the discipline.
@@ -463,6 +473,12 @@ impl fmt::Display for ParamError {
             ParamError::Unknown { discipline, param, known } => {
                 write!(f, "`{discipline}` has no parameter `{param}`; it has {}", known.join(", "))
             }
+            ParamError::Weights { discipline, expected: 0, .. } => {
+                write!(f, "`{discipline}` has no learned policy")
+            }
+            ParamError::Weights { discipline, found, expected } => {
+                write!(f, "the policy of `{discipline}` has {expected} weights, not {found}")
+            }
             ParamError::Value { discipline, param, found, allowed } => {
                 write!(f, "`{param}` of `{discipline}` cannot be {found}; allowed: {allowed}")
             }
@@ -487,12 +503,18 @@ pub struct Spec {
     /// What results call it: the discipline's name unless a scenario says otherwise.
     pub label: String,
     values: Vec<Value>,
+    weights: Option<Arc<[i16]>>,
 }
 
 impl Spec {
     /// All defaults.
     pub fn new(info: &'static Info) -> Self {
-        Spec { info, label: info.name.into(), values: info.params.iter().map(|p| p.default).collect() }
+        Spec {
+            info,
+            label: info.name.into(),
+            values: info.params.iter().map(|p| p.default).collect(),
+            weights: None,
+        }
     }
 
     /// Decide one parameter.
@@ -504,6 +526,24 @@ impl Spec {
         let (i, value) = self.info.check(param, value)?;
         self.values[i] = value;
         Ok(())
+    }
+
+    /// Gives a learned policy its weights, in the order of `struct qw_queuepilot_net`, Q12.
+    ///
+    /// # Errors
+    /// If the discipline has no learned policy, or one with another number of weights.
+    pub fn set_weights(&mut self, weights: Arc<[i16]>) -> Result<(), ParamError> {
+        let expected = crate::weights_of(self.info);
+        if expected == 0 || weights.len() != expected {
+            return Err(ParamError::Weights { discipline: self.info.name, found: weights.len(), expected });
+        }
+        self.weights = Some(weights);
+        Ok(())
+    }
+
+    /// The weights of a learned policy, if it was given any.
+    pub fn weights(&self) -> Option<&[i16]> {
+        self.weights.as_deref()
     }
 
     /// The value of a parameter.
@@ -519,6 +559,9 @@ impl Spec {
 
 impl PartialEq for Spec {
     fn eq(&self, other: &Self) -> bool {
-        self.info.name == other.info.name && self.label == other.label && self.values == other.values
+        self.info.name == other.info.name
+            && self.label == other.label
+            && self.values == other.values
+            && self.weights == other.weights
     }
 }

@@ -112,6 +112,22 @@ void qw_shim_init(struct head *h, qw_u64 now)
 }
 
 /* `queue` is set by schedulers alone. */
+/* How many weights a learned policy has; 0: it is none. With these given it
+ * takes them over, and needs no script. */
+size_t qw_shim_weights(int kind, struct head *h, const qw_s16 *weights)
+{
+	struct qw_queuepilot_params *p;
+
+	if (kind != KIND_QUEUEPILOT)
+		return 0;
+	if (h && weights) {
+		p = &AS(queuepilot, h)->p;
+		memcpy(&p->net, weights, sizeof(p->net));
+		p->learned = 1;
+	}
+	return sizeof(struct qw_queuepilot_net) / sizeof(qw_s16);
+}
+
 /* The parameters that qw_shim_set() has changed since, of what runs. */
 void qw_shim_retune(struct head *h)
 {

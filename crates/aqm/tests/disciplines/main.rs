@@ -14,6 +14,7 @@ mod host;
 mod operations;
 mod pi2;
 mod pie;
+mod queuepilot;
 mod red;
 mod registry;
 mod santa;

@@ -47,7 +47,9 @@ fn promises(info: &'static Info, set: &[f64], limits: (u32, u64), ops: &[Op]) {
         }
     }
     // DualPI2 has no life without ECN.
-    let ecn_on = spec.get("ecn") == Some(Value::Flag(true)) || info.name == "dualpi2";
+    // QueuePilot is a marking policy and nothing else.
+    let ecn_on =
+        info.name == "queuepilot" || spec.get("ecn") == Some(Value::Flag(true)) || info.name == "dualpi2";
     let step_marks = !matches!(spec.get("ce_threshold"), None | Some(Value::Int(0)));
     let (target, mtu) = (spec.get("target"), spec.get("mtu"));
     let below = |v: Option<Value>, x: u64| matches!(v, Some(Value::Int(v)) if x < v);

@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * QueuePilot (INFOCOM 2023): a learned policy that chooses, every step of 5 ms,
+ * with which probability arrivals of ECN-capable senders are marked, from what
+ * the queue did in the last step. Beside that it is tail drop.
+ *
+ * Observations, reward, actions and clock are those of the authors' program
+ * where it differs from the paper. The policy is theirs in form (an LSTM of 32
+ * units, two layers of 64, six actions) in integers: weights in Q12, activations
+ * in Q15, the same bits on every host. Without weights a scripted policy stands
+ * in: one probability above a share of the buffer, none below.
+ *
+ * Steps that are due when nobody calls are made up for, the last
+ * QW_QUEUEPILOT_CATCH_UP of them; each sees what was counted in it. `random`
+ * decides about marks and is kept for the policy's own draws.
+ */
+#ifndef QW_QUEUEPILOT_H
+#define QW_QUEUEPILOT_H
+
+#include "dice.h"
+#include "qw.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define QW_QUEUEPILOT_OBSERVATIONS 6u
+#define QW_QUEUEPILOT_ACTIONS 6u
+#define QW_QUEUEPILOT_INPUTS 13u /* observations, last action, last reward */
+#define QW_QUEUEPILOT_UNITS 32u
+#define QW_QUEUEPILOT_WIDTH 64u
+#define QW_QUEUEPILOT_CATCH_UP 64u
+
+/* 1 in Q15, and the largest value below it that fits 16 bits. */
+#define QW_QUEUEPILOT_ONE 32768
+
+/* Weights in Q12, rows by output. Gates in the order input, forget, cell,
+ * output; the LSTM's two biases are added up. */
+struct qw_queuepilot_net {
+	qw_s16 input[4 * QW_QUEUEPILOT_UNITS][QW_QUEUEPILOT_INPUTS];
+	qw_s16 hidden[4 * QW_QUEUEPILOT_UNITS][QW_QUEUEPILOT_UNITS];
+	qw_s16 gate_bias[4 * QW_QUEUEPILOT_UNITS];
+	qw_s16 first[QW_QUEUEPILOT_WIDTH][QW_QUEUEPILOT_UNITS];
+	qw_s16 first_bias[QW_QUEUEPILOT_WIDTH];
+	qw_s16 second[QW_QUEUEPILOT_WIDTH][QW_QUEUEPILOT_WIDTH];
+	qw_s16 second_bias[QW_QUEUEPILOT_WIDTH];
+	qw_s16 last[QW_QUEUEPILOT_ACTIONS][QW_QUEUEPILOT_WIDTH];
+	qw_s16 last_bias[QW_QUEUEPILOT_ACTIONS];
+};
+
+struct qw_queuepilot_params {
+	qw_u64 step_ns; /* 5 ms */
+	qw_u64 rate_bytes; /* of the link, a second; 0: the most seen */
+	qw_u32 wire_overhead_bytes; /* of a frame beyond what is counted, 24 */
+	qw_u64 threshold_q32; /* scripted policy: of the buffer, 0.2 */
+	qw_u32 action; /* scripted policy: above it, 3 (10 %) */
+	qw_u32 off_by_one; /* p + 1 per cent, as the authors' program, on */
+	qw_u32 sample; /* draw from the policy instead of its best, on */
+	qw_u32 mtu_bytes; /* a full packet, 1514 */
+	qw_u32 learned; /* net is to be used */
+	struct qw_queuepilot_net net;
+};
+
+struct qw_queuepilot {
+	qw_u64 next_ns; /* end of the step under way */
+	struct qw_dice dice;
+	qw_u64 average; /* queue in packets, times 512 */
+	qw_u64 most_sent; /* packets in a step, the most seen */
+	qw_u32 arrived, sent, dropped, marked; /* packets in this step */
+	qw_u32 buffer_packets; /* B, as last seen; 0: no limit */
+	qw_u32 action; /* in force */
+	qw_s32 reward_q15; /* of the last step */
+	qw_s32 input[QW_QUEUEPILOT_INPUTS]; /* Q15 */
+	qw_s32 hidden[QW_QUEUEPILOT_UNITS]; /* Q15 */
+	qw_s32 cell[QW_QUEUEPILOT_UNITS]; /* Q15 */
+	qw_s32 work[4 * QW_QUEUEPILOT_UNITS]; /* Q16 */
+	qw_s32 layer[2][QW_QUEUEPILOT_WIDTH]; /* Q15 */
+	qw_s32 logit[QW_QUEUEPILOT_ACTIONS]; /* Q16 */
+};
+
+/* Marking probability of an action, per cent (section III-B). */
+static inline qw_u32 qw_queuepilot_percent(qw_u32 action)
+{
+	static const qw_u8 percent[8] = { 0, 1, 5, 10, 50, 100, 100, 100 };
+
+	return percent[action & 7];
+}
+
+/* ------------------------------------------------ the policy, in integers */
+
+/* tanh(x), x in Q16, the result in Q15: a table of 1/32 and straight lines. */
+static inline qw_s32 qw_queuepilot_tanh(qw_s32 x_q16)
+{
+	static const qw_u16 table[258] = {
+		0,     1024,  2045,  3063,  4075,  5079,  6073,	 7056,	8025,
+		8980,  9919,  10840, 11743, 12625, 13486, 14326, 15143, 15936,
+		16706, 17452, 18173, 18870, 19542, 20189, 20813, 21411, 21986,
+		22538, 23066, 23571, 24054, 24516, 24956, 25376, 25776, 26157,
+		26519, 26864, 27191, 27502, 27797, 28076, 28341, 28592, 28830,
+		29055, 29268, 29470, 29660, 29840, 30010, 30170, 30322, 30465,
+		30600, 30727, 30847, 30960, 31067, 31167, 31262, 31351, 31435,
+		31515, 31589, 31659, 31726, 31788, 31846, 31901, 31953, 32002,
+		32048, 32091, 32132, 32170, 32206, 32240, 32271, 32301, 32329,
+		32356, 32381, 32404, 32426, 32447, 32466, 32484, 32501, 32517,
+		32532, 32547, 32560, 32573, 32584, 32596, 32606, 32616, 32625,
+		32634, 32642, 32649, 32657, 32663, 32670, 32676, 32681, 32686,
+		32691, 32696, 32700, 32704, 32708, 32712, 32715, 32718, 32721,
+		32724, 32727, 32729, 32732, 32734, 32736, 32738, 32740, 32741,
+		32743, 32745, 32746, 32747, 32749, 32750, 32751, 32752, 32753,
+		32754, 32755, 32755, 32756, 32757, 32758, 32758, 32759, 32759,
+		32760, 32760, 32761, 32761, 32762, 32762, 32762, 32763, 32763,
+		32763, 32764, 32764, 32764, 32764, 32765, 32765, 32765, 32765,
+		32765, 32766, 32766, 32766, 32766, 32766, 32766, 32766, 32766,
+		32767, 32767, 32767, 32767, 32767, 32767, 32767, 32767, 32767,
+		32767, 32767, 32767, 32767, 32767, 32767, 32767, 32767, 32767,
+		32767, 32767, 32767, 32767, 32767, 32767, 32767, 32767, 32767,
+		32767, 32767, 32767, 32767, 32767, 32767, 32767, 32767, 32767,
+		32767, 32767, 32767, 32767, 32767, 32767, 32767, 32767, 32767,
+		32767, 32767, 32767, 32767, 32767, 32767, 32767, 32767, 32767,
+		32767, 32767, 32767, 32767, 32767, 32767, 32767, 32767, 32767,
+		32767, 32767, 32767, 32767, 32767, 32767, 32767, 32767, 32767,
+		32767, 32767, 32767, 32767, 32767, 32767, 32767, 32767, 32767,
+		32767, 32767, 32767, 32767, 32767, 32767,
+	};
+	qw_u32 size = x_q16 < 0 ? 0u - (qw_u32)x_q16 : (qw_u32)x_q16;
+	qw_u32 at = size >> 11, rest = size & 2047;
+	qw_s32 y;
+
+	if (at > 255)
+		y = 32767;
+	else
+		y = (qw_s32)(table[at & 255] +
+			     (((qw_u32)(table[(at & 255) + 1] -
+					table[at & 255]) *
+			       rest) >>
+			      11));
+	return x_q16 < 0 ? -y : y;
+}
+
+/* 1 / (1 + exp(-x)) = (1 + tanh(x / 2)) / 2 */
+static inline qw_s32 qw_queuepilot_sigmoid(qw_s32 x_q16)
+{
+	return (QW_QUEUEPILOT_ONE + qw_queuepilot_tanh(x_q16 >> 1)) >> 1;
+}
+
+/* From Q27 to Q16, within +-most: for a tanh 8 is as good as more. */
+#define QW_QUEUEPILOT_MOST 8
+#define QW_QUEUEPILOT_MOST_LOGIT 256
+static inline qw_s32 qw_queuepilot_narrow(qw_s64 sum_q27, qw_s64 most)
+{
+	most <<= 27;
+	if (sum_q27 > most)
+		sum_q27 = most;
+	if (sum_q27 < -most)
+		sum_q27 = -most;
+	return (qw_s32)(sum_q27 >> 11);
+}
+
+static inline qw_s64 qw_queuepilot_dot(const qw_s16 *w_q12, const qw_s32 *x_q15,
+				       qw_u32 n)
+{
+	qw_s64 sum = 0;
+	qw_u32 i;
+
+	QW_FOR (i, n)
+		sum += (qw_s64)w_q12[i] * x_q15[i];
+	return sum;
+}
+
+/* The LSTM, one step. */
+static inline void qw_queuepilot_recur(struct qw_queuepilot *s,
+				       const struct qw_queuepilot_net *net)
+{
+	qw_u32 i;
+
+	QW_FOR (i, 4 * QW_QUEUEPILOT_UNITS) {
+		qw_s64 sum = (qw_s64)net->gate_bias[i] * QW_QUEUEPILOT_ONE;
+
+		sum += qw_queuepilot_dot(net->input[i], s->input,
+					 QW_QUEUEPILOT_INPUTS);
+		sum += qw_queuepilot_dot(net->hidden[i], s->hidden,
+					 QW_QUEUEPILOT_UNITS);
+		s->work[i] = qw_queuepilot_narrow(sum, QW_QUEUEPILOT_MOST);
+	}
+	QW_FOR (i, QW_QUEUEPILOT_UNITS) {
+		qw_s64 in = qw_queuepilot_sigmoid(s->work[i]);
+		qw_s64 keep =
+			qw_queuepilot_sigmoid(s->work[QW_QUEUEPILOT_UNITS + i]);
+		qw_s64 news = qw_queuepilot_tanh(
+			s->work[2 * QW_QUEUEPILOT_UNITS + i]);
+		qw_s64 out = qw_queuepilot_sigmoid(
+			s->work[3 * QW_QUEUEPILOT_UNITS + i]);
+		qw_s64 cell = (keep * s->cell[i] + in * news) >> 15;
+
+		/* Beyond 64 its tanh has long been 1. */
+		if (cell > 64 * QW_QUEUEPILOT_ONE)
+			cell = 64 * QW_QUEUEPILOT_ONE;
+		if (cell < -64 * QW_QUEUEPILOT_ONE)
+			cell = -64 * QW_QUEUEPILOT_ONE;
+		s->cell[i] = (qw_s32)cell;
+		s->hidden[i] =
+			(qw_s32)((out * qw_queuepilot_tanh(s->cell[i] * 2)) >>
+				 15);
+	}
+}
+
+/* The actor: two layers of tanh, then a number for each action. */
+static inline void qw_queuepilot_weigh(struct qw_queuepilot *s,
+				       const struct qw_queuepilot_net *net)
+{
+	qw_u32 i;
+
+	QW_FOR (i, QW_QUEUEPILOT_WIDTH) {
+		qw_s64 sum = (qw_s64)net->first_bias[i] * QW_QUEUEPILOT_ONE;
+
+		sum += qw_queuepilot_dot(net->first[i], s->hidden,
+					 QW_QUEUEPILOT_UNITS);
+		s->layer[0][i] = qw_queuepilot_tanh(
+			qw_queuepilot_narrow(sum, QW_QUEUEPILOT_MOST));
+	}
+	QW_FOR (i, QW_QUEUEPILOT_WIDTH) {
+		qw_s64 sum = (qw_s64)net->second_bias[i] * QW_QUEUEPILOT_ONE;
+
+		sum += qw_queuepilot_dot(net->second[i], s->layer[0],
+					 QW_QUEUEPILOT_WIDTH);
+		s->layer[1][i] = qw_queuepilot_tanh(
+			qw_queuepilot_narrow(sum, QW_QUEUEPILOT_MOST));
+	}
+	QW_FOR (i, QW_QUEUEPILOT_ACTIONS) {
+		qw_s64 sum = (qw_s64)net->last_bias[i] * QW_QUEUEPILOT_ONE;
+
+		sum += qw_queuepilot_dot(net->last[i], s->layer[1],
+					 QW_QUEUEPILOT_WIDTH);
+		s->logit[i] =
+			qw_queuepilot_narrow(sum, QW_QUEUEPILOT_MOST_LOGIT);
+	}
+}
+
+/* exp(-x), x >= 0 in Q16, the result in Q16: 2^-(x / ln 2), and of the part
+ * after the point 1 - 0.6931 f + 0.2402 f^2 - 0.0558 f^3 + 0.0090 f^4, right to
+ * 1e-5. */
+static inline qw_u32 qw_queuepilot_exp(qw_u32 x_q16)
+{
+	qw_u64 y_q16 = ((qw_u64)x_q16 * 94548) >> 16; /* 1 / ln 2 in Q16 */
+	qw_u64 f = y_q16 & 0xffff, power = 65536, odd, even;
+
+	if (y_q16 >> 16 > 20)
+		return 0;
+	even = power;
+	odd = (45426 * f) >> 16;
+	even += (15744 * f * f) >> 32;
+	odd += ((3638 * f * f) >> 32) * f >> 16;
+	even += (((590 * f * f) >> 32) * f >> 16) * f >> 16;
+	return (qw_u32)((even - odd) >> (y_q16 >> 16));
+}
+
+/* The best action, or one drawn with the policy's probabilities. */
+static inline qw_u32 qw_queuepilot_choose(struct qw_queuepilot *s,
+					  const struct qw_queuepilot_params *p)
+{
+	qw_u32 i, best = 0, drawn;
+	qw_u64 sum = 0;
+
+	for (i = 1; i < QW_QUEUEPILOT_ACTIONS; i++)
+		if (s->logit[i] > s->logit[best])
+			best = i;
+	if (!p->sample)
+		return best;
+	for (i = 0; i < QW_QUEUEPILOT_ACTIONS; i++)
+		sum += qw_queuepilot_exp(
+			(qw_u32)(s->logit[best & 7] - s->logit[i]));
+	drawn = (qw_u32)((qw_dice_roll(&s->dice) * sum) >> 32);
+	for (i = 0; i < QW_QUEUEPILOT_ACTIONS; i++) {
+		qw_u32 part = qw_queuepilot_exp(
+			(qw_u32)(s->logit[best & 7] - s->logit[i]));
+
+		if (drawn < part)
+			return i;
+		drawn -= part;
+	}
+	return best;
+}
+
+/* ----------------------------------------------------------- the step */
+
+/* a / b in Q15, at most `most`. */
+static inline qw_s32 qw_queuepilot_share(qw_u64 a, qw_u64 b, qw_u32 most)
+{
+	qw_u64 q15 = b ? qw_div(a << 15, b) : 0;
+	qw_u64 top = (qw_u64)most << 15;
+
+	return (qw_s32)(q15 < top ? q15 : top);
+}
+
+/* Packets that the link sends in a step: what counts are normalised by. */
+static inline qw_u64
+qw_queuepilot_capacity(const struct qw_queuepilot *s,
+		       const struct qw_queuepilot_params *p)
+{
+	qw_u64 packets = s->most_sent;
+
+	/* Whole packets a second first, as the authors' program rounds. */
+	if (p->rate_bytes)
+		packets = qw_div(qw_div(p->rate_bytes,
+					p->mtu_bytes + p->wire_overhead_bytes) *
+					 qw_div(p->step_ns, QW_NS_PER_US),
+				 1000000);
+	return packets ? packets : 1;
+}
+
+/* Floor of the square root. */
+static inline qw_u32 qw_queuepilot_root(qw_u64 x)
+{
+	qw_u64 root = 0, bit = 1ULL << 62;
+	qw_u32 i;
+
+	QW_FOR (i, 32) {
+		if (x >= root + bit) {
+			x -= root + bit;
+			root = (root >> 1) + bit;
+		} else {
+			root >>= 1;
+		}
+		bit >>= 2;
+	}
+	return (qw_u32)root;
+}
+
+/* What the step showed (section III-A, in the order and scale of the authors'
+ * program), and what it was worth: -1 if anything was dropped, else
+ * U^2 / sqrt(1 + D), D the queueing delay in steps. */
+static inline void qw_queuepilot_observe(struct qw_queuepilot *s,
+					 const struct qw_queuepilot_params *p)
+{
+	qw_u64 capacity;
+	qw_u32 i;
+
+	if (s->sent > s->most_sent)
+		s->most_sent = s->sent;
+	capacity = qw_queuepilot_capacity(s, p);
+	s->input[0] = qw_queuepilot_share(s->sent, capacity, 1);
+	s->input[1] = qw_queuepilot_share(s->average,
+					  (qw_u64)s->buffer_packets << 9, 1);
+	s->input[2] = qw_queuepilot_share(s->average, capacity << 9, 30);
+	s->input[3] = qw_queuepilot_share(s->arrived, capacity, 3);
+	s->input[4] = qw_queuepilot_share(s->dropped, capacity, 1);
+	s->input[5] = s->arrived ?
+			      qw_queuepilot_share(s->marked, s->arrived, 1) :
+		      s->marked ? QW_QUEUEPILOT_ONE :
+				  0;
+	QW_FOR (i, QW_QUEUEPILOT_ACTIONS)
+		s->input[QW_QUEUEPILOT_OBSERVATIONS + i] =
+			i == s->action ? QW_QUEUEPILOT_ONE : 0;
+	if (s->dropped) {
+		s->reward_q15 = -QW_QUEUEPILOT_ONE;
+	} else {
+		qw_u64 u = (qw_u64)s->input[0];
+		/* sqrt of Q30 is Q15. */
+		qw_u32 root = qw_queuepilot_root(
+			((qw_u64)QW_QUEUEPILOT_ONE + (qw_u64)s->input[2])
+			<< 15);
+
+		s->reward_q15 = (qw_s32)qw_div(u * u, root);
+	}
+	s->input[QW_QUEUEPILOT_INPUTS - 1] = s->reward_q15;
+	s->arrived = 0;
+	s->sent = 0;
+	s->dropped = 0;
+	s->marked = 0;
+}
+
+static inline void qw_queuepilot_act(struct qw_queuepilot *s,
+				     const struct qw_queuepilot_params *p)
+{
+	if (p->learned) {
+		qw_queuepilot_recur(s, &p->net);
+		qw_queuepilot_weigh(s, &p->net);
+		s->action = qw_queuepilot_choose(s, p);
+	} else {
+		/* Average above a share of the buffer; both times 512. */
+		qw_u64 share = ((qw_u64)s->buffer_packets * p->threshold_q32) >>
+			       23;
+
+		s->action = s->average && s->average >= share ? p->action : 0;
+	}
+}
+
+/* Steps due by `now`. What is further back than the last few has no part in
+ * what is done now. */
+static inline void qw_queuepilot_catch_up(struct qw_queuepilot *s,
+					  const struct qw_queuepilot_params *p,
+					  qw_u64 now)
+{
+	qw_u64 due;
+	qw_u32 i;
+
+	if (now < s->next_ns)
+		return;
+	due = 1 + qw_div(now - s->next_ns, p->step_ns);
+	s->next_ns += due * p->step_ns;
+	QW_FOR (i, QW_QUEUEPILOT_CATCH_UP) {
+		if (i >= due)
+			break;
+		qw_queuepilot_observe(s, p);
+		qw_queuepilot_act(s, p);
+	}
+}
+
+static inline void qw_queuepilot_init(struct qw_queuepilot *s,
+				      const struct qw_queuepilot_params *p,
+				      qw_u64 now)
+{
+	qw_u32 i;
+
+	s->next_ns = now + p->step_ns;
+	s->dice.state = 0;
+	s->average = 0;
+	s->most_sent = 0;
+	s->arrived = 0;
+	s->sent = 0;
+	s->dropped = 0;
+	s->marked = 0;
+	s->buffer_packets = 0;
+	s->action = 0;
+	s->reward_q15 = 0;
+	QW_FOR (i, QW_QUEUEPILOT_INPUTS)
+		s->input[i] = 0;
+	QW_FOR (i, QW_QUEUEPILOT_UNITS) {
+		s->hidden[i] = 0;
+		s->cell[i] = 0;
+	}
+	QW_FOR (i, QW_QUEUEPILOT_ACTIONS)
+		s->logit[i] = 0;
+	/* The first observation of an episode is all zeros, but for the action
+	 * before it, which is the first. */
+	s->input[QW_QUEUEPILOT_OBSERVATIONS] = QW_QUEUEPILOT_ONE;
+	qw_queuepilot_act(s, p);
+}
+
+/* The average moves by 1/512 with every arrival, dropped ones too, and every
+ * departure, towards the queue after it. */
+static inline void qw_queuepilot_average(struct qw_queuepilot *s,
+					 qw_u32 packets)
+{
+	s->average += packets;
+	s->average -= s->average >> 9;
+}
+
+/* Mark before the queue is asked whether it has room, ECN-capable packets of
+ * TCP alone, those already marked again. */
+static inline int qw_queuepilot_marks(const struct qw_queuepilot *s,
+				      const struct qw_queuepilot_params *p,
+				      const struct qw_packet *k, qw_u32 random)
+{
+	qw_u32 percent = qw_queuepilot_percent(s->action);
+
+	if (!percent || k->ecn == QW_NOT_ECT ||
+	    (k->protocol && k->protocol != QW_TCP))
+		return 0;
+	/* The authors' program draws 0..99 and marks at the limit too. */
+	return (qw_u32)(((qw_u64)random * 100) >> 32) < percent + p->off_by_one;
+}
+
+static inline struct qw_verdict
+qw_queuepilot_enqueue(struct qw_queuepilot *s,
+		      const struct qw_queuepilot_params *p, qw_u64 now,
+		      const struct qw_queue *q, const struct qw_packet *k,
+		      qw_u32 random)
+{
+	struct qw_verdict v = qw_pass();
+	qw_u64 packets = q->limit_bytes ? qw_div(q->limit_bytes, p->mtu_bytes) :
+					  0;
+
+	if (q->limit_packets && (!packets || q->limit_packets < packets))
+		packets = q->limit_packets;
+	s->buffer_packets = packets < 0xffffffffu ? (qw_u32)packets :
+						    0xffffffffu;
+	qw_queuepilot_catch_up(s, p, now);
+	qw_dice_feed(&s->dice, random);
+	s->arrived++;
+	if (qw_queuepilot_marks(s, p, k, random)) {
+		s->marked++;
+		v.action = QW_MARK;
+		v.reason = QW_REASON_EARLY;
+	}
+	if (qw_over_limit(q, k)) {
+		s->dropped++;
+		v = qw_drop(QW_REASON_LIMIT);
+	}
+	qw_queuepilot_average(s, q->packets + (v.action != QW_DROP));
+	return v;
+}
+
+static inline struct qw_verdict
+qw_queuepilot_dequeue(struct qw_queuepilot *s,
+		      const struct qw_queuepilot_params *p, qw_u64 now,
+		      const struct qw_queue *q, const struct qw_packet *k)
+{
+	(void)k;
+	qw_queuepilot_catch_up(s, p, now);
+	s->sent++;
+	qw_queuepilot_average(s, q->packets);
+	return qw_pass();
+}
+
+static inline void qw_queuepilot_idle(struct qw_queuepilot *s,
+				      const struct qw_queuepilot_params *p,
+				      qw_u64 now)
+{
+	qw_queuepilot_catch_up(s, p, now);
+}
+
+/* Parameters and variables as qw.h says. */
+#define QW_QUEUEPILOT_PARAMS(P)                                  \
+	P("step", step_ns, 0, 100 * QW_NS_PER_US, QW_NS_PER_SEC) \
+	P("rate", rate_bytes, 0, 0, 1ULL << 40)                  \
+	P("threshold", threshold_q32, 0, 0, 1ULL << 32)          \
+	P("action", action, 0, 0, QW_QUEUEPILOT_ACTIONS - 1)     \
+	P("off_by_one", off_by_one, 0, 0, 1)                     \
+	P("sample", sample, 0, 0, 1)                             \
+	P("wire_overhead", wire_overhead_bytes, 0, 0, 1000)      \
+	P("mtu", mtu_bytes, 0, 64, 65536)
+#define QW_QUEUEPILOT_PROBES(V)                  \
+	V(qw_queuepilot_percent(s->action), 100) \
+	V(s->average, 512)                       \
+	V((s->reward_q15 + QW_QUEUEPILOT_ONE), QW_QUEUEPILOT_ONE)
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* QW_QUEUEPILOT_H */
