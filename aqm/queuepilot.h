@@ -442,8 +442,7 @@ static inline void qw_queuepilot_init(struct qw_queuepilot *s,
 static inline void qw_queuepilot_average(struct qw_queuepilot *s,
 					 qw_u32 packets)
 {
-	s->average += packets;
-	s->average -= s->average >> 9;
+	s->average = s->average + packets - (s->average >> 9);
 }
 
 /* Mark before the queue is asked whether it has room, ECN-capable packets of

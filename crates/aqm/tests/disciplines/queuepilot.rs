@@ -88,7 +88,7 @@ impl Model {
     }
 
     fn event(&mut self, queue: u32) {
-        self.average = self.average + u64::from(queue) - (self.average + u64::from(queue) >> 9);
+        self.average = self.average + u64::from(queue) - self.average / 512;
     }
 }
 
@@ -133,7 +133,7 @@ fn network_and_observations_are_those_of_floating_point() {
                 model.step.dropped += f64::from(v.action == Action::Drop);
                 model.step.marked += f64::from(v.action == Action::Mark);
                 model.event(host.queue.packets);
-                if dice.roll() % 7 != 0 && host.queue.packets > 0 {
+                if !dice.roll().is_multiple_of(7) && host.queue.packets > 0 {
                     host.transmit(now, |_| {});
                     model.step.sent += 1.0;
                     model.event(host.queue.packets);
