@@ -16,6 +16,7 @@ mod linux;
 mod linux_rows;
 mod loss;
 mod ports;
+mod published;
 mod santa;
 mod schedulers;
 mod senders;
