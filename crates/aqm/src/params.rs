@@ -29,6 +29,8 @@ pub struct Info {
     pub needs_random: bool,
     /// Does it read [`crate::Queue::head_ns`]?
     pub needs_head: bool,
+    /// Does it read [`crate::Packet::flow`]? Else any number will do.
+    pub needs_flow: bool,
     /// The queues that are measured apart, in the order of the scheduler's own numbers from
     /// 0 on; none: all alike (hashed flows), or there is only one.
     pub queue_names: fn(&Spec) -> Vec<String>,
@@ -51,6 +53,7 @@ impl Info {
         probes: &[],
         needs_random: false,
         needs_head: false,
+        needs_flow: false,
         queue_names: no_queues,
     };
 

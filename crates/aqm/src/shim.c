@@ -111,7 +111,6 @@ void qw_shim_init(struct head *h, qw_u64 now)
 	}
 }
 
-/* `queue` is set by schedulers alone. */
 /* How many weights a learned policy has; 0: it is none. With these given it
  * takes them over, and needs no script. */
 size_t qw_shim_weights(int kind, struct head *h, const qw_s16 *weights)
@@ -140,10 +139,11 @@ void qw_shim_retune(struct head *h)
 	}
 }
 
-struct qw_verdict qw_shim_enqueue(struct head *h, qw_u64 now,
-				  const struct qw_queue *q,
-				  const struct qw_packet *k, qw_u32 random,
-				  qw_u32 *queue)
+/* `queue` is set by schedulers alone. Flattened: left to itself the compiler
+ * inlines less the more disciplines there are. */
+__attribute__((flatten)) struct qw_verdict
+qw_shim_enqueue(struct head *h, qw_u64 now, const struct qw_queue *q,
+		const struct qw_packet *k, qw_u32 random, qw_u32 *queue)
 {
 	(void)queue;
 	switch (h->kind) {
@@ -162,9 +162,9 @@ struct qw_verdict qw_shim_enqueue(struct head *h, qw_u64 now,
 }
 
 /* `queue` is read by schedulers alone. */
-struct qw_verdict qw_shim_dequeue(struct head *h, qw_u64 now,
-				  const struct qw_queue *q,
-				  const struct qw_packet *k, qw_u32 queue)
+__attribute__((flatten)) struct qw_verdict
+qw_shim_dequeue(struct head *h, qw_u64 now, const struct qw_queue *q,
+		const struct qw_packet *k, qw_u32 queue)
 {
 	(void)queue;
 	switch (h->kind) {

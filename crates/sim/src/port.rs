@@ -73,6 +73,7 @@ pub struct Port {
     discipline: Discipline,
     needs_random: bool,
     needs_head: bool,
+    needs_flow: bool,
     random: Pcg32,
     /// What makes flow hashes differ between seeds and ports.
     salt: u32,
@@ -105,6 +106,7 @@ impl Port {
             },
             needs_random: discipline.needs_random(),
             needs_head: discipline.info().needs_head,
+            needs_flow: discipline.info().needs_flow,
             discipline,
             salt: random.clone().next_u32(),
             random,
@@ -180,18 +182,27 @@ impl Port {
         };
         let ecn = u32::from(ECN[usize::from(p.flags)]);
         let protocol = if p.flags & flag::UDP == 0 { TCP } else { UDP };
-        let flow = mix(p.flow ^ self.salt);
+        let flow = if self.needs_flow { mix(p.flow ^ self.salt) } else { 0 };
         PacketView { enqueue_ns: p.enqueue_ns, bytes: u32::from(p.bytes), flow, ecn, protocol }
     }
 
     /// A packet arrives at `p.enqueue_ns`. If the link is idle, [`Port::serve`] is due at once.
     #[inline]
-    pub fn arrive(&mut self, mut p: Packet) {
+    pub fn arrive(&mut self, p: Packet) {
+        match self.queues {
+            None => self.admit::<false>(p),
+            Some(_) => self.admit::<true>(p),
+        }
+    }
+
+    /// [`Port::arrive`] for one queue, or for a scheduler's MANY: the code of one pays nothing for the other.
+    #[inline]
+    fn admit<const MANY: bool>(&mut self, mut p: Packet) {
         let now = p.enqueue_ns;
         self.measure.arrive(now, u32::from(p.bytes));
         let random = if self.needs_random { self.random.next_u32() } else { 0 };
         let view = self.view(&p);
-        if self.needs_head && self.queues.is_none() {
+        if !MANY && self.needs_head {
             self.see_head();
         }
         let (verdict, index) = self.discipline.enqueue_to(now, &self.queue, &view, random);
@@ -202,14 +213,14 @@ impl Port {
                 p.flags |= flag::CE;
             }
             Action::Drop => {
-                if let Some(queues) = &mut self.queues {
+                if MANY && let Some(queues) = &mut self.queues {
                     queues.refused(now, index, u32::from(p.bytes), verdict.reason);
                 }
                 return self.measure.drop(now, u32::from(p.bytes), verdict.reason);
             }
         }
         self.measure.backlog(now, self.queue.bytes, self.queue.packets);
-        if let Some(queues) = &mut self.queues {
+        if MANY && let Some(queues) = &mut self.queues {
             queues.push(now, index, p);
             if verdict.action == Action::Mark {
                 queues.mark(now, index, verdict.reason);
@@ -224,7 +235,7 @@ impl Port {
         self.queue.packets += 1;
         self.queue.bytes += u64::from(p.bytes);
         self.queue.pool.bytes += u64::from(p.bytes);
-        if self.queues.is_some() {
+        if MANY {
             self.overflow(now);
         }
         if self.service_at == u64::MAX && self.queue.packets > 0 {
@@ -277,6 +288,15 @@ impl Port {
     /// Takes the next packet that the discipline lets through; none: the queue is empty.
     #[inline]
     fn dequeue(&mut self, now: u64) -> Option<Packet> {
+        match self.queues {
+            None => self.release::<false>(now),
+            Some(_) => self.release::<true>(now),
+        }
+    }
+
+    /// [`Port::dequeue`], as [`Port::admit`] is [`Port::arrive`].
+    #[inline]
+    fn release<const MANY: bool>(&mut self, now: u64) -> Option<Packet> {
         loop {
             if self.queue.packets == 0 {
                 self.discipline.idle(now);
@@ -284,7 +304,7 @@ impl Port {
             }
             self.measure.backlog(now, self.queue.bytes, self.queue.packets);
             let mut index = 0;
-            let mut p = if self.queues.is_some() {
+            let mut p = if MANY {
                 let (from, p) = self.next(now)?;
                 index = from;
                 p
@@ -307,20 +327,20 @@ impl Port {
                 Action::Mark => {
                     self.measure.mark(now, verdict.reason);
                     p.flags |= flag::CE;
-                    if let Some(queues) = &mut self.queues {
+                    if MANY && let Some(queues) = &mut self.queues {
                         queues.mark(now, index, verdict.reason);
                     }
                 }
                 Action::Drop => {
                     self.measure.drop(now, u32::from(p.bytes), verdict.reason);
-                    if let Some(queues) = &mut self.queues {
+                    if MANY && let Some(queues) = &mut self.queues {
                         queues.dropped(now, index, u32::from(p.bytes), verdict.reason);
                     }
                     continue;
                 }
             }
             self.measure.send(now, now - p.enqueue_ns, u32::from(p.bytes));
-            if let Some(queues) = &mut self.queues {
+            if MANY && let Some(queues) = &mut self.queues {
                 queues.send(now, index, now - p.enqueue_ns, u32::from(p.bytes));
             }
             return Some(p);

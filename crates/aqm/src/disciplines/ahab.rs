@@ -44,6 +44,7 @@ pub(super) const INFO: Info = Info {
         Probe { name: "capacity", unit: "Mbit/s" },
     ],
     needs_random: true,
+    needs_flow: true,
     ..Info::PLAIN
 };
 

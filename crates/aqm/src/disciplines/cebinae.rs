@@ -58,5 +58,6 @@ pub(super) const INFO: Info = Info {
         Probe { name: "round", unit: "ms" },
     ],
     needs_random: false,
+    needs_flow: true,
     ..Info::PLAIN
 };

@@ -20,5 +20,6 @@ pub(super) const INFO: Info = Info {
         ),
     ],
     probes: &[Probe { name: "active_flows", unit: "" }, Probe { name: "round", unit: "bytes" }],
+    needs_flow: true,
     ..Info::PLAIN
 };

@@ -59,4 +59,5 @@ pub(super) const INFO: Info = Info {
     needs_random: true,
     needs_head: true,
     queue_names: |_: &Spec| vec!["classic".into(), "l4s".into()],
+    ..Info::PLAIN
 };

@@ -33,5 +33,6 @@ pub(super) const INFO: Info = Info {
         ),
     ],
     probes: &[Probe { name: "active_queues", unit: "" }, Probe { name: "shared_packets", unit: "packets" }],
+    needs_flow: true,
     ..Info::PLAIN
 };

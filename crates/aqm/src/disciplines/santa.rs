@@ -140,6 +140,7 @@ pub(super) const INFO: Info = Info {
     ],
     needs_random: true,
     queue_names,
+    needs_flow: true,
     ..Info::PLAIN
 };
 

@@ -37,5 +37,6 @@ pub(super) const INFO: Info = Info {
     ],
     probes: &[Probe { name: "active_queues", unit: "" }],
     needs_random: true,
+    needs_flow: true,
     ..Info::PLAIN
 };
