@@ -302,7 +302,6 @@ qw_cebinae_enqueue(struct qw_cebinae *s, const struct qw_cebinae_params *p,
 		   qw_u64 now, const struct qw_queue *q,
 		   const struct qw_packet *k, qw_u32 random, qw_u32 *queue)
 {
-	qw_u64 packets_as_bytes = (qw_u64)q->limit_packets * QW_MTU;
 	const struct qw_cebinae_flow *f = qw_cebinae_find(s, k->flow);
 	struct qw_cebinae_group *group;
 	qw_u64 head_share, tail_share, t_us, passed;
@@ -310,10 +309,7 @@ qw_cebinae_enqueue(struct qw_cebinae *s, const struct qw_cebinae_params *p,
 	int fits;
 
 	(void)random;
-	s->buffer_bytes = q->limit_bytes;
-	if (packets_as_bytes &&
-	    (!q->limit_bytes || packets_as_bytes < q->limit_bytes))
-		s->buffer_bytes = packets_as_bytes;
+	s->buffer_bytes = qw_buffer_bytes(q);
 	qw_cebinae_catch_up(s, p, now);
 	head = s->head & 1;
 	*queue = head;

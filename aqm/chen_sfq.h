@@ -65,13 +65,10 @@ static inline void qw_chen_sfq_init(struct qw_chen_sfq *s,
 /* Bytes of the buffer; those of a pool, if it shares one. */
 static inline qw_u64 qw_chen_sfq_buffer(const struct qw_queue *q)
 {
-	qw_u64 bytes = q->limit_bytes;
-	qw_u64 packets_as_bytes = (qw_u64)q->limit_packets * QW_MTU;
+	qw_u64 bytes = qw_buffer_bytes(q);
 
 	if (q->pool.limit_bytes && (!bytes || q->pool.limit_bytes < bytes))
 		bytes = q->pool.limit_bytes;
-	if (packets_as_bytes && (!bytes || packets_as_bytes < bytes))
-		bytes = packets_as_bytes;
 	return bytes ? bytes : QW_CHEN_SFQ_NO_LIMIT;
 }
 

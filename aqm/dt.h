@@ -38,16 +38,11 @@ static inline void qw_dt_init(struct qw_dt *s, const struct qw_dt_params *p,
  * (`*known` tells). A limit in packets counts as so many full ones. */
 static inline qw_u64 qw_dt_free(const struct qw_queue *q, int *known)
 {
-	qw_u64 limit = q->limit_bytes, used = q->bytes;
+	qw_u64 limit = qw_buffer_bytes(q), used = q->bytes;
 
 	if (q->pool.limit_bytes) {
 		limit = q->pool.limit_bytes;
 		used = q->pool.bytes;
-	} else if (q->limit_packets) {
-		qw_u64 packets_as_bytes = (qw_u64)q->limit_packets * QW_MTU;
-
-		if (!limit || packets_as_bytes < limit)
-			limit = packets_as_bytes;
 	}
 	*known = limit != 0;
 	return used < limit ? limit - used : 0;

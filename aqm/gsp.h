@@ -61,14 +61,9 @@ static inline void qw_gsp_init(struct qw_gsp *s, const struct qw_gsp_params *p,
 static inline qw_u64 qw_gsp_threshold(const struct qw_gsp_params *p,
 				      const struct qw_queue *q)
 {
-	qw_u64 packets_as_bytes = (qw_u64)q->limit_packets * QW_MTU;
-
 	if (p->threshold_bytes || p->delay_ns)
 		return p->threshold_bytes;
-	if (q->limit_packets &&
-	    (!q->limit_bytes || packets_as_bytes < q->limit_bytes))
-		return packets_as_bytes / 2;
-	return q->limit_bytes / 2;
+	return qw_buffer_bytes(q) / 2;
 }
 
 /* Count the time since the last event, in which the queue stood still. */

@@ -214,6 +214,18 @@ static inline int qw_over_limit(const struct qw_queue *q,
 		q->pool.bytes + p->bytes > q->pool.limit_bytes);
 }
 
+/* What a buffer of its own can hold, in bytes: the tighter of its two limits, a
+ * limit in packets as so many full ones. 0: it has none. */
+static inline qw_u64 qw_buffer_bytes(const struct qw_queue *q)
+{
+	qw_u64 packets_as_bytes = (qw_u64)q->limit_packets * QW_MTU;
+
+	if (packets_as_bytes &&
+	    (!q->limit_bytes || packets_as_bytes < q->limit_bytes))
+		return packets_as_bytes;
+	return q->limit_bytes;
+}
+
 /* Does the buffer hold more than it can? A scheduler that lets packets in and
  * others go asks this in qw_X_overflow(). */
 static inline int qw_overfull(const struct qw_queue *q)

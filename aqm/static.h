@@ -34,14 +34,9 @@ static inline void qw_static_init(struct qw_static *s,
 static inline qw_u64 qw_static_threshold(const struct qw_static_params *p,
 					 const struct qw_queue *q)
 {
-	qw_u64 packets_as_bytes = (qw_u64)q->limit_packets * QW_MTU;
-
 	if (p->threshold_bytes)
 		return p->threshold_bytes;
-	if (q->limit_packets &&
-	    (!q->limit_bytes || packets_as_bytes < q->limit_bytes))
-		return packets_as_bytes / 2;
-	return q->limit_bytes / 2;
+	return qw_buffer_bytes(q) / 2;
 }
 
 static inline struct qw_verdict
