@@ -118,6 +118,12 @@ pub struct Run {
     /// Trace of delivery opportunities, instead of the file's link rate
     #[arg(long, value_name = "FILE")]
     pub trace: Option<String>,
+    /// Length of a run, warm-up included, instead of the file's
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<String>,
+    /// Time at the start that no measure counts, instead of the file's
+    #[arg(long, value_name = "TIME")]
+    pub warmup: Option<String>,
     /// Where results go and how.
     #[command(flatten)]
     pub output: Output,

@@ -74,7 +74,14 @@ fn execute(command: Command) -> Result<(), Failure> {
             compare::compare(&Scenario::from_flags(&flags)?, &c.output)
         }
         Command::Run(r) => {
-            let flags = Flags { aqm: r.aqm, seeds: r.seeds, trace: r.trace, ..Flags::default() };
+            let flags = Flags {
+                aqm: r.aqm,
+                seeds: r.seeds,
+                trace: r.trace,
+                duration: r.duration,
+                warmup: r.warmup,
+                ..Flags::default()
+            };
             compare::compare(&Scenario::read_with(&r.scenario, &flags)?, &r.output)
         }
         Command::List(l) => print(&if l.json { catalog::list_json() } else { catalog::list() }),
