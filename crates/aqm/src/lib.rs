@@ -21,7 +21,7 @@
 mod disciplines;
 mod params;
 
-pub use params::{Info, Param, ParamError, ParamKind, Probe, Spec, Value};
+pub use params::{Info, Network, Param, ParamError, ParamKind, Probe, Spec, Tensor, Value, Weights};
 
 use std::ffi::{CStr, CString, c_char, c_int};
 
@@ -197,7 +197,7 @@ impl Discipline {
         let mut block = vec![0u64; qw_shim_size(kind).div_ceil(8)].into_boxed_slice();
         // SAFETY: the block is zeroed, aligned and of the size that C asked for.
         unsafe { qw_shim_create(block.as_mut_ptr(), kind) };
-        for (param, value) in spec.iter() {
+        for (param, value) in spec.iter().filter(|(p, _)| p.kind != ParamKind::File) {
             // SAFETY: a created block and a C string.
             let set = unsafe { qw_shim_set(block.as_mut_ptr(), c(param.name).as_ptr(), param.encode(value)) };
             assert!(set != 0, "the header lacks {}.{}", spec.info.name, param.name);
@@ -205,7 +205,7 @@ impl Discipline {
         }
         if let Some(weights) = spec.weights() {
             // SAFETY: a created block; `Spec` has seen to the length.
-            unsafe { qw_shim_weights(kind, block.as_mut_ptr(), weights.as_ptr()) };
+            unsafe { qw_shim_weights(kind, block.as_mut_ptr(), weights.values.as_ptr()) };
         }
         // SAFETY: a created block.
         unsafe { qw_shim_init(block.as_mut_ptr(), 0) };

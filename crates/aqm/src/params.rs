@@ -31,6 +31,8 @@ pub struct Info {
     pub needs_head: bool,
     /// Does it read [`crate::Packet::flow`]? Else any number will do.
     pub needs_flow: bool,
+    /// The learned policy whose weights it takes from a file; none: it has none.
+    pub network: Option<&'static Network>,
     /// The queues that are measured apart, in the order of the scheduler's own numbers from
     /// 0 on; none: all alike (hashed flows), or there is only one.
     pub queue_names: fn(&Spec) -> Vec<String>,
@@ -54,6 +56,7 @@ impl Info {
         needs_random: false,
         needs_head: false,
         needs_flow: false,
+        network: None,
         queue_names: no_queues,
     };
 
@@ -93,6 +96,43 @@ pub struct Probe {
     pub unit: &'static str,
 }
 
+/// The network of a learned policy: what its weights are for, and so what a file of them must say.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Network {
+    /// Sizes of its layers, by name.
+    pub dimensions: &'static [(&'static str, u32)],
+    /// What it observes, in order, and the largest value of each (the smallest is 0).
+    pub observations: &'static [(&'static str, u32)],
+    /// What each action does, per cent.
+    pub actions_percent: &'static [u32],
+    /// The LSTM's gates in the order of their rows.
+    pub gates: &'static [&'static str],
+    /// The whole number that stands for a weight of 1.
+    pub weight_one: u32,
+    /// The whole number that stands for an activation or observation of 1.
+    pub activation_one: u32,
+    /// In the order in which [`Weights::values`] has them.
+    pub tensors: &'static [Tensor],
+}
+
+/// Weights of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tensor {
+    /// Name, as in the header.
+    pub name: &'static str,
+    /// Outputs.
+    pub rows: usize,
+    /// Inputs of each output; none: one number each, its bias.
+    pub columns: Option<usize>,
+}
+
+impl Tensor {
+    /// How many numbers.
+    pub fn count(&self) -> usize {
+        self.rows * self.columns.unwrap_or(1)
+    }
+}
+
 /// What a parameter is measured in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParamKind {
@@ -112,6 +152,9 @@ pub enum ParamKind {
     Flag,
     /// One of these words; [`Value::Choice`].
     Choice(&'static [&'static str]),
+    /// A file of weights, or none. Its [`Value`] is 0 in any case; what the file holds is
+    /// [`Spec::weights`].
+    File,
 }
 
 /// A parameter of a discipline.
@@ -306,6 +349,11 @@ impl Param {
         }
     }
 
+    /// A file that is `none` unless it is given.
+    pub(crate) const fn file(name: &'static str, about: &'static str, source: &'static str) -> Self {
+        Self::int(name, ParamKind::File, "", about, [0, 0, 0], source).zero("none")
+    }
+
     /// 0 is allowed too and is written as `word`.
     pub(crate) const fn zero(mut self, word: &'static str) -> Self {
         self.zero = Some(word);
@@ -323,6 +371,7 @@ impl Param {
         match self.kind {
             ParamKind::Flag => "true or false".into(),
             ParamKind::Choice(words) => words.join(" or "),
+            ParamKind::File => "none or the path of a file".into(),
             _ => {
                 let range = format!("{} .. {}", self.display(self.min), self.display(self.max));
                 match self.zero {
@@ -359,7 +408,7 @@ impl Param {
                 matches!((self.min, self.max), (Value::Real(a), Value::Real(b)) if a <= v && v <= b)
                     .then_some(value)
             }
-            (K::Flag, Value::Flag(_)) => Some(value),
+            (K::Flag, Value::Flag(_)) | (K::File, Value::Int(0)) => Some(value),
             (K::Choice(words), Value::Choice(w)) => {
                 words.iter().find(|&&word| word == w).map(|&w| Value::Choice(w))
             }
@@ -506,7 +555,16 @@ pub struct Spec {
     /// What results call it: the discipline's name unless a scenario says otherwise.
     pub label: String,
     values: Vec<Value>,
-    weights: Option<Arc<[i16]>>,
+    weights: Option<Weights>,
+}
+
+/// The numbers of a learned policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Weights {
+    /// Tensor after tensor of [`Network::tensors`], rows by output.
+    pub values: Arc<[i16]>,
+    /// What results call them, such as `sha256:` and the hash of their file.
+    pub id: String,
 }
 
 impl Spec {
@@ -531,27 +589,35 @@ impl Spec {
         Ok(())
     }
 
-    /// Gives a learned policy its weights, in the order of `struct qw_queuepilot_net`, Q12.
+    /// Gives a learned policy its weights.
     ///
     /// # Errors
     /// If the discipline has no learned policy, or one with another number of weights.
-    pub fn set_weights(&mut self, weights: Arc<[i16]>) -> Result<(), ParamError> {
-        let expected = crate::weights_of(self.info);
-        if expected == 0 || weights.len() != expected {
-            return Err(ParamError::Weights { discipline: self.info.name, found: weights.len(), expected });
+    pub fn set_weights(&mut self, weights: Weights) -> Result<(), ParamError> {
+        let (expected, found) = (crate::weights_of(self.info), weights.values.len());
+        if expected == 0 || found != expected {
+            return Err(ParamError::Weights { discipline: self.info.name, found, expected });
         }
         self.weights = Some(weights);
         Ok(())
     }
 
     /// The weights of a learned policy, if it was given any.
-    pub fn weights(&self) -> Option<&[i16]> {
-        self.weights.as_deref()
+    pub fn weights(&self) -> Option<&Weights> {
+        self.weights.as_ref()
     }
 
     /// The value of a parameter.
     pub fn get(&self, param: &str) -> Option<Value> {
         self.iter().find(|(p, _)| p.name == param).map(|(_, v)| v)
+    }
+
+    /// Parameters and what results say of them: [`Param::display`], of a file what it holds.
+    pub fn shown(&self) -> impl Iterator<Item = (&'static Param, String)> + '_ {
+        self.iter().map(|(param, value)| match (&self.weights, param.kind) {
+            (Some(weights), ParamKind::File) => (param, weights.id.clone()),
+            _ => (param, param.display(value)),
+        })
     }
 
     /// Parameters and values, in the registry's order.

@@ -43,7 +43,7 @@ pub fn list() -> String {
 /// [`list`] for programs.
 pub fn list_json() -> String {
     let number = |p: &Param, v: Value| match p.kind {
-        ParamKind::Flag | ParamKind::Choice(_) => serde_json::Value::Null,
+        ParamKind::Flag | ParamKind::Choice(_) | ParamKind::File => serde_json::Value::Null,
         _ => p.display(v).into(),
     };
     let disciplines: Vec<_> = registry()
@@ -141,6 +141,7 @@ fn unit(p: &Param) -> &'static str {
     match p.kind {
         ParamKind::Flag => "flag",
         ParamKind::Choice(_) => "choice",
+        ParamKind::File => "file",
         _ if p.unit.is_empty() => "number",
         _ => p.unit,
     }

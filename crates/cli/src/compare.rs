@@ -121,13 +121,13 @@ impl Kept {
     }
 }
 
-/// A new dated folder under `base` that stands alone: traces are copied into it.
+/// A new dated folder under `base` that stands alone: traces and policies are copied into it.
 fn folder(base: &Path, scenario: &Scenario, header: &Results, total: usize) -> Result<Folder, Failure> {
     let name = scenario.name.as_deref().unwrap_or("compare");
     let input = |e: queuewright_report::Error| Failure::Input(format!("--out: {e}"));
-    let (copy, traces) = scenario.standing_alone();
+    let (copy, files) = scenario.standing_alone();
     let mut folder = Folder::create(base, name, &copy.to_toml(), header, total).map_err(input)?;
-    for (name, path) in traces {
+    for (name, path) in files {
         let content = fs::read(&path).map_err(|e| Failure::Run(format!("{}: {e}", path.display())))?;
         folder.add_file(&name, &content).map_err(|e| Failure::Run(e.to_string()))?;
     }

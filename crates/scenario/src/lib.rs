@@ -25,9 +25,11 @@
 mod draw;
 mod error;
 mod flags;
+mod json;
 mod model;
 mod node;
 mod params;
+pub mod policy;
 mod preset;
 mod read;
 pub mod spec;
@@ -39,6 +41,7 @@ pub use error::{Error, Place};
 pub use flags::Flags;
 pub use model::{Discipline, Flows, Link, LinkRate, Run, Scenario, Sends, TraceFile};
 pub use params::Setting;
+pub use policy::{Policy, PolicyFile};
 pub use preset::{PRESETS, Preset};
 pub use spec::RunSpec;
 

@@ -289,19 +289,19 @@ fn from_value(value: toml::de::DeValue<'_>, path: &str, lines: &Lines<'_>) -> Va
 }
 
 /// Line numbers of byte offsets.
-struct Lines<'a> {
+pub(crate) struct Lines<'a> {
     file: &'a str,
     /// Offsets at which lines begin.
     starts: Vec<usize>,
 }
 
 impl<'a> Lines<'a> {
-    fn new(text: &str, file: &'a str) -> Lines<'a> {
+    pub fn new(text: &str, file: &'a str) -> Lines<'a> {
         let after_newlines = text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
         Lines { file, starts: std::iter::once(0).chain(after_newlines.map(|(i, _)| i + 1)).collect() }
     }
 
-    fn place(&self, offset: usize) -> Place {
+    pub fn place(&self, offset: usize) -> Place {
         Place::File { name: self.file.to_string(), line: self.starts.partition_point(|s| *s <= offset) }
     }
 }

@@ -4,11 +4,13 @@
 use crate::error::{Error, suggest};
 use crate::model::Discipline;
 use crate::node::{Node, Value};
+use crate::policy::{self, PolicyFile};
 use crate::units::{self, MILLION, Size, Unit};
-use queuewright_aqm::{self as aqm, Info, Param, ParamKind, Spec};
+use queuewright_aqm::{self as aqm, Info, Param, ParamKind, Spec, Weights};
+use std::path::Path;
 
 /// A parameter's value as written.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Setting {
     /// Nanoseconds.
     Time(u64),
@@ -26,31 +28,34 @@ pub enum Setting {
     Choice(&'static str),
     /// The word that stands for 0, such as `auto`.
     Zero(&'static str),
+    /// A learned policy's weights.
+    File(PolicyFile),
 }
 
 impl Setting {
     /// The value as a file has it, without quotes.
-    pub fn show(self) -> String {
+    pub fn show(&self) -> String {
         match self {
-            Setting::Time(ns) => Unit::Time.show(ns),
+            Setting::Time(ns) => Unit::Time.show(*ns),
             Setting::Size(size) => size.show(),
-            Setting::Rate(bits) => Unit::Rate.show(bits),
+            Setting::Rate(bits) => Unit::Rate.show(*bits),
             Setting::Count(n) => n.to_string(),
-            Setting::Real(m) => units::show_millionths(m),
+            Setting::Real(m) => units::show_millionths(*m),
             Setting::Flag(b) => b.to_string(),
             Setting::Choice(word) | Setting::Zero(word) => word.to_string(),
+            Setting::File(file) => file.given.clone(),
         }
     }
 
     /// Is it a bare word in a file (a number, true or false), or in quotes?
-    pub(crate) fn is_bare(self) -> bool {
+    pub(crate) fn is_bare(&self) -> bool {
         matches!(self, Setting::Count(_) | Setting::Real(_) | Setting::Flag(_))
     }
 
     /// The value for the registry; `bdp_bytes` and `packet_bytes` are what `1bdp` and
-    /// `1p` come to.
-    fn resolve(self, bdp_bytes: u64, packet_bytes: u64) -> aqm::Value {
-        match self {
+    /// `1p` come to. Of a file the registry has only that it may be given.
+    fn resolve(&self, bdp_bytes: u64, packet_bytes: u64) -> aqm::Value {
+        match *self {
             Setting::Time(n) | Setting::Rate(n) | Setting::Count(n) | Setting::Size(Size::Bytes(n)) => {
                 aqm::Value::Int(n)
             }
@@ -59,7 +64,7 @@ impl Setting {
             Setting::Real(m) => aqm::Value::Real(m as f64 / MILLION as f64),
             Setting::Flag(b) => aqm::Value::Flag(b),
             Setting::Choice(word) => aqm::Value::Choice(word),
-            Setting::Zero(_) => aqm::Value::Int(0),
+            Setting::Zero(_) | Setting::File(_) => aqm::Value::Int(0),
         }
     }
 }
@@ -70,8 +75,9 @@ pub(crate) fn bdp_times(bdp_bytes: u64, millionths: u64) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-/// Reads one entry of `disciplines`; also whether it has a label of its own.
-pub(crate) fn discipline(node: &Node) -> Result<(Discipline, bool), Error> {
+/// Reads one entry of `disciplines`; also whether it has a label of its own. Paths in it start from
+/// `base_dir`.
+pub(crate) fn discipline(node: &Node, base_dir: &Path) -> Result<(Discipline, bool), Error> {
     let names = || aqm::registry().iter().map(|i| i.name);
     let (name_node, entries) = match &node.value {
         Value::Table(entries) => {
@@ -108,8 +114,8 @@ pub(crate) fn discipline(node: &Node) -> Result<(Discipline, bool), Error> {
                     };
                     value.key_error(message)
                 })?;
-                let setting = setting(value, param).map_err(|mut e| {
-                    if let Some(word) = param.zero {
+                let setting = setting(value, info, param, base_dir).map_err(|mut e| {
+                    if let Some(word) = param.zero.filter(|_| param.kind != ParamKind::File) {
                         e.message.push_str(&format!("; or \"{word}\""));
                     }
                     e
@@ -138,7 +144,12 @@ fn out_of_range(info: &'static Info, param: &str) -> String {
     format!("out of range; allowed: {}", allowed.replace(" .. ", " to "))
 }
 
-fn setting(node: &Node, param: &'static Param) -> Result<Setting, Error> {
+fn setting(
+    node: &Node,
+    info: &'static Info,
+    param: &'static Param,
+    base_dir: &Path,
+) -> Result<Setting, Error> {
     if let (Some(word), Value::Text(text)) = (param.zero, &node.value)
         && text == word
     {
@@ -174,6 +185,7 @@ fn setting(node: &Node, param: &'static Param) -> Result<Setting, Error> {
         }
         ParamKind::Flag => Setting::Flag(node.bool()?),
         ParamKind::Choice(words) => Setting::Choice(node.word("one of the choices", words)?),
+        ParamKind::File => Setting::File(policy::read(node, info, base_dir)?),
     })
 }
 
@@ -203,6 +215,11 @@ pub(crate) fn resolve(
         let from_size = matches!(setting, Setting::Size(Size::Bdp(_) | Size::Packets(_)));
         if (is_word && from_size) || spec.set(name, value).is_err() {
             return Err((name, format!("comes to {value} bytes; {}", out_of_range(info, name))));
+        }
+        if let Setting::File(file) = setting {
+            let weights =
+                Weights { values: file.policy.weights.clone(), id: format!("sha256:{}", file.sha256) };
+            spec.set_weights(weights).map_err(|e| (*name, e.to_string()))?;
         }
     }
     Ok(spec)

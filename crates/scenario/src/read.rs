@@ -72,7 +72,7 @@ pub(crate) fn scenario(root: &Node, base_dir: &Path) -> Result<Scenario, Error> 
     let node = queue
         .get("disciplines")
         .ok_or_else(|| queue.missing("disciplines", "a list of names, such as [\"codel\"]"))?;
-    let disciplines = all_disciplines(node)?;
+    let disciplines = all_disciplines(node, base_dir)?;
     let most: u64 = flows.iter().map(|f| f.count.max).sum();
     let runs = disciplines.len() * run.seeds.len();
     if runs > MAX_RUNS || most * runs as u64 > MAX_ALL_FLOWS {
@@ -584,7 +584,7 @@ fn in_order(mut ccas: Vec<(Kind, u32)>) -> Vec<(Kind, u32)> {
     ccas
 }
 
-fn all_disciplines(node: &Node) -> Result<Vec<Discipline>, Error> {
+fn all_disciplines(node: &Node, base_dir: &Path) -> Result<Vec<Discipline>, Error> {
     let items =
         node.list("names or tables, such as [\"codel\", { name = \"static\", threshold = \"1bdp\" }]")?;
     if items.is_empty() {
@@ -592,7 +592,7 @@ fn all_disciplines(node: &Node) -> Result<Vec<Discipline>, Error> {
     }
     let mut all = Vec::with_capacity(items.len());
     for item in items {
-        all.push(params::discipline(item)?);
+        all.push(params::discipline(item, base_dir)?);
     }
     // A discipline that is there once is called by its name; variants of one are
     // called by what sets them apart.

@@ -1,6 +1,7 @@
 //! A scenario as JSON and as TOML, every default filled in.
 
 use crate::model::{Discipline, Flows, Link, LinkRate, Scenario, Sends};
+use crate::params::Setting;
 use crate::spec::Stack;
 use crate::trace::hex;
 use crate::units::{Range, Unit};
@@ -18,13 +19,7 @@ impl Scenario {
         for key in ["name", "description"] {
             hashed.as_object_mut().map(|o| o.remove(key));
         }
-        let ports = hashed.get_mut("ports").and_then(Value::as_array_mut);
-        for port in ports.into_iter().flatten() {
-            port.as_object_mut().map(|o| o.remove("trace"));
-        }
-        if let Some(link) = hashed.get_mut("link").and_then(Value::as_object_mut) {
-            link.remove("trace");
-        }
+        drop_of_files(&mut hashed, Half::Path);
         let mut canonical = String::new();
         write_sorted(&hashed, &mut canonical);
         root["hash"] = hex(&Sha256::digest(canonical.as_bytes())).into();
@@ -32,8 +27,8 @@ impl Scenario {
     }
 
     /// SHA-256, hexadecimal, of what decides the results: the canonical JSON (keys
-    /// sorted, no spaces) without name, description and the trace's path; the trace
-    /// itself is in it by its own SHA-256.
+    /// sorted, no spaces) without name, description and the paths of files; a trace or
+    /// policy is in it by its own SHA-256.
     pub fn hash(&self) -> String {
         self.to_json()["hash"].as_str().unwrap_or_default().to_string()
     }
@@ -87,10 +82,12 @@ impl Scenario {
         root.into()
     }
 
-    /// A scenario file that says the same, every default written out. A trace keeps
-    /// its path as given, which holds from the folder of the first file.
+    /// A scenario file that says the same, every default written out. A trace or policy
+    /// keeps its path as given, which holds from the folder of the first file.
     pub fn to_toml(&self) -> String {
         let mut content = self.content();
+        // The files speak for themselves; the file format has no key for their hashes.
+        drop_of_files(&mut content, Half::Hash);
         let mut out = String::new();
         let mut top = Map::new();
         for key in ["name", "description"] {
@@ -103,15 +100,13 @@ impl Scenario {
         let link = content.get("link").cloned();
         let tables =
             link.map(|l| ("[link]", l)).into_iter().chain(ports.into_iter().map(|p| ("[[ports]]", p)));
-        for (heading, mut table) in tables {
+        for (heading, table) in tables {
             if !out.is_empty() {
                 out.push('\n');
             }
             out.push_str(heading);
             out.push('\n');
-            if let Some(table) = table.as_object_mut() {
-                // The trace speaks for itself; the file format has no key for its hash.
-                table.remove("trace_sha256");
+            if let Some(table) = table.as_object() {
                 keys(table, &["name", "rate", "schedule", "trace"], &mut out);
             }
         }
@@ -138,40 +133,92 @@ impl Scenario {
         out
     }
 
-    /// The scenario with its traces beside it, as `trace.txt`, `trace-2.txt` and so on, and
-    /// where to copy each of these from.
+    /// The scenario with the files that it reads beside it: traces as `trace.txt`,
+    /// `trace-2.txt` and so on, policies as `policy.json` likewise; and where to copy each
+    /// of these from.
     pub fn standing_alone(&self) -> (Scenario, Vec<(String, PathBuf)>) {
         let mut copy = self.clone();
-        let mut traces: Vec<(String, PathBuf)> = Vec::new();
+        let mut traces = Copies::new("trace", "txt");
+        let mut policies = Copies::new("policy", "json");
         for port in &mut copy.ports {
             if let LinkRate::Trace(file) = &mut port.rate {
-                let known = traces.iter().position(|(_, path)| *path == file.path);
-                let n = known.unwrap_or(traces.len());
-                let name = if n == 0 { "trace.txt".into() } else { format!("trace-{}.txt", n + 1) };
-                if known.is_none() {
-                    traces.push((name.clone(), file.path.clone()));
-                }
-                file.given = name;
+                file.given = traces.name(&file.path);
             }
         }
-        (copy, traces)
+        for (_, setting) in copy.disciplines.iter_mut().flat_map(|d| &mut d.settings) {
+            if let Setting::File(file) = setting {
+                file.given = policies.name(&file.path);
+            }
+        }
+        traces.files.append(&mut policies.files);
+        (copy, traces.files)
     }
 
-    /// Writes the scenario as `scenario.toml` into a folder, with copies of its
-    /// traces beside it: the folder then stands alone.
+    /// Writes the scenario as `scenario.toml` into a folder, with copies of the files
+    /// that it reads beside it: the folder then stands alone.
     ///
     /// # Errors
     /// What writing and copying can fail with; a file already there
     /// ([`AlreadyExists`](std::io::ErrorKind::AlreadyExists)).
     pub fn save(&self, folder: &Path) -> std::io::Result<()> {
-        let (copy, traces) = self.standing_alone();
-        for (name, path) in traces {
+        let (copy, files) = self.standing_alone();
+        for (name, path) in files {
             let mut from = std::fs::File::open(path)?;
             let mut to = std::fs::File::create_new(folder.join(name))?;
             std::io::copy(&mut from, &mut to)?;
         }
         let mut file = std::fs::File::create_new(folder.join("scenario.toml"))?;
         std::io::Write::write_all(&mut file, copy.to_toml().as_bytes())
+    }
+}
+
+/// Names for copies of files of one kind, each file once.
+struct Copies {
+    stem: &'static str,
+    ending: &'static str,
+    /// Name of the copy, and what it is copied from.
+    files: Vec<(String, PathBuf)>,
+}
+
+impl Copies {
+    fn new(stem: &'static str, ending: &'static str) -> Copies {
+        Copies { stem, ending, files: Vec::new() }
+    }
+
+    fn name(&mut self, path: &Path) -> String {
+        if let Some((name, _)) = self.files.iter().find(|(_, known)| known == path) {
+            return name.clone();
+        }
+        let number = match self.files.len() {
+            0 => String::new(),
+            n => format!("-{}", n + 1),
+        };
+        let name = format!("{}{number}.{}", self.stem, self.ending);
+        self.files.push((name.clone(), path.to_path_buf()));
+        name
+    }
+}
+
+/// A file is there as two keys: `trace` is its path, `trace_sha256` its hash.
+#[derive(Clone, Copy, PartialEq)]
+enum Half {
+    Path,
+    Hash,
+}
+
+/// Takes one half of every file's keys away, in tables however deep.
+fn drop_of_files(value: &mut Value, half: Half) {
+    match value {
+        Value::Object(table) => {
+            let hashes: Vec<String> = table.keys().filter(|k| k.ends_with("_sha256")).cloned().collect();
+            for hash in &hashes {
+                let path = hash.trim_end_matches("_sha256");
+                table.remove(if half == Half::Hash { hash.as_str() } else { path });
+            }
+            table.values_mut().for_each(|v| drop_of_files(v, half));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|v| drop_of_files(v, half)),
+        _ => {}
     }
 }
 
@@ -239,6 +286,9 @@ fn discipline(entry: &Discipline) -> Value {
             Value::String(text)
         };
         o.insert((*name).into(), value);
+        if let Setting::File(file) = setting {
+            o.insert(format!("{name}_sha256"), json!(file.sha256));
+        }
     }
     o.into()
 }

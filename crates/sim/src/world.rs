@@ -362,11 +362,8 @@ impl<'a> World<'a> {
                 }
             })
             .collect();
-        let parameters = spec
-            .discipline
-            .iter()
-            .map(|(param, value)| (param.name.to_string(), param.display(value).to_string()))
-            .collect();
+        let parameters =
+            spec.discipline.shown().map(|(param, shown)| (param.name.to_string(), shown)).collect();
         Ok(results::Run {
             discipline: spec.discipline.label.clone(),
             parameters,

@@ -1,5 +1,5 @@
 use crate::params::{MS, SEC, US};
-use crate::{Info, Param, Probe};
+use crate::{Info, Network, Param, Probe, Tensor};
 
 pub(super) const INFO: Info = Info {
     name: "queuepilot",
@@ -8,6 +8,11 @@ pub(super) const INFO: Info = Info {
     source: "Dery, Krupnik, Keslassy, INFOCOM 2023, and the authors' program",
     explain: include_str!("../../../../docs/disciplines/queuepilot.md"),
     params: &[
+        Param::file(
+            "weights",
+            "a learned policy's, from a file; none: the scripted policy",
+            "none are published; the format is in docs/scenario.md",
+        ),
         Param::time("step", "between two choices", 5 * MS, 100 * US, SEC, "INFOCOM 2023 section III"),
         Param::rate(
             "rate",
@@ -59,5 +64,42 @@ pub(super) const INFO: Info = Info {
         Probe { name: "reward_plus_1", unit: "" },
     ],
     needs_random: true,
+    network: Some(&NETWORK),
     ..Info::PLAIN
+};
+
+const fn matrix(name: &'static str, rows: usize, columns: usize) -> Tensor {
+    Tensor { name, rows, columns: Some(columns) }
+}
+
+const fn bias(name: &'static str, rows: usize) -> Tensor {
+    Tensor { name, rows, columns: None }
+}
+
+/// `struct qw_queuepilot_net`, and what stands around it.
+static NETWORK: Network = Network {
+    dimensions: &[("inputs", 13), ("units", 32), ("width", 64), ("actions", 6)],
+    observations: &[
+        ("sent", 1),
+        ("queue_of_buffer", 1),
+        ("queue_in_steps", 30),
+        ("arrived", 3),
+        ("dropped", 1),
+        ("marked_of_arrived", 1),
+    ],
+    actions_percent: &[0, 1, 5, 10, 50, 100],
+    gates: &["input", "forget", "cell", "output"],
+    weight_one: 4096,
+    activation_one: 32768,
+    tensors: &[
+        matrix("input", 4 * 32, 13),
+        matrix("hidden", 4 * 32, 32),
+        bias("gate_bias", 4 * 32),
+        matrix("first", 64, 32),
+        bias("first_bias", 64),
+        matrix("second", 64, 64),
+        bias("second_bias", 64),
+        matrix("last", 6, 64),
+        bias("last_bias", 6),
+    ],
 };

@@ -2,8 +2,7 @@
 //! network and marks, from the text of the paper and of what its authors' program does.
 
 use crate::host::{Dice, Host, spec};
-use queuewright_aqm::{Action, Spec, Value, find};
-use std::sync::Arc;
+use queuewright_aqm::{Action, Spec, Value, Weights, find};
 
 const MS: u64 = 1_000_000;
 const UNITS: usize = 32;
@@ -11,9 +10,10 @@ const WIDTH: usize = 64;
 const COUNT: usize = 128 * 13 + 128 * 32 + 128 + 64 * 32 + 64 + 64 * 64 + 64 + 6 * 64 + 6;
 const PROBABILITIES: [f64; 6] = [0.0, 0.01, 0.05, 0.1, 0.5, 1.0];
 
-fn weights(seed: u64, size: i64) -> Vec<i16> {
+fn weights(seed: u64, size: i64) -> Weights {
     let mut dice = Dice(seed);
-    (0..COUNT).map(|_| ((dice.roll() >> 40) as i64 % (2 * size + 1) - size) as i16).collect()
+    let values = (0..COUNT).map(|_| ((dice.roll() >> 40) as i64 % (2 * size + 1) - size) as i16).collect();
+    Weights { values, id: format!("seed {seed}") }
 }
 
 /// `y = W x` and the rest of the weights.
@@ -102,9 +102,9 @@ fn network_and_observations_are_those_of_floating_point() {
         let w = weights(seed, size);
         let set = [("rate", Value::Int(1_000_000_000)), ("sample", Value::Flag(false))];
         let mut spec = spec("queuepilot", &set);
-        spec.set_weights(Arc::from(w.as_slice())).unwrap();
+        spec.set_weights(w.clone()).unwrap();
         let mut net = Net {
-            weights: w.iter().map(|&x| f64::from(x) / 4096.0).collect(),
+            weights: w.values.iter().map(|&x| f64::from(x) / 4096.0).collect(),
             hidden: vec![0.0; UNITS],
             cell: vec![0.0; UNITS],
         };
@@ -201,9 +201,9 @@ fn reward_of_a_full_link_with_a_delay_of_one_step() {
 #[test]
 fn weights_of_another_size_are_refused() {
     let mut pilot = Spec::new(find("queuepilot").unwrap());
-    let error = pilot.set_weights(Arc::from([0i16; 10])).unwrap_err();
+    let error = pilot.set_weights(Weights { values: [0i16; 10].into(), id: "short".into() }).unwrap_err();
     assert_eq!(error.to_string(), format!("the policy of `queuepilot` has {COUNT} weights, not 10"));
     let mut codel = Spec::new(find("codel").unwrap());
-    let error = codel.set_weights(Arc::from([0i16; COUNT])).unwrap_err();
+    let error = codel.set_weights(weights(1, 1000)).unwrap_err();
     assert_eq!(error.to_string(), "`codel` has no learned policy");
 }

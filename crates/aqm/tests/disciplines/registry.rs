@@ -1,6 +1,8 @@
 //! The registry: complete, consistent with the C side, and strict.
 
-use queuewright_aqm::{Discipline, Packet, ParamError, ParamKind, Queue, Spec, Value, find, registry};
+use queuewright_aqm::{
+    Discipline, Packet, ParamError, ParamKind, Queue, Spec, Value, Weights, find, registry,
+};
 
 #[test]
 fn fixed_names() {
@@ -104,4 +106,23 @@ fn errors_say_what_is_allowed() {
     assert_eq!(e.to_string(), "`droptail` takes no parameters (found `limit`)");
     let e = Spec::new(find("pie").unwrap()).set("estimator", Value::Choice("guess")).unwrap_err();
     assert_eq!(e.to_string(), "`estimator` of `pie` cannot be guess; allowed: timestamp or rate");
+}
+
+/// What a file of weights must say is what the header has room for.
+#[test]
+fn networks_are_the_headers() {
+    for info in registry() {
+        let has_file = info.params.iter().any(|p| p.kind == ParamKind::File);
+        assert_eq!(has_file, info.network.is_some(), "{}", info.name);
+        let Some(network) = info.network else { continue };
+        let count: usize = network.tensors.iter().map(|t| t.count()).sum();
+        let weights = |n: usize| Weights { values: vec![0; n].into(), id: "zeros".into() };
+        let mut spec = Spec::new(info);
+        spec.set_weights(weights(count)).unwrap();
+        assert!(spec.set_weights(weights(count + 1)).is_err());
+        assert!(spec.shown().any(|(p, shown)| p.kind == ParamKind::File && shown == "zeros"));
+        let size = |name: &str| network.dimensions.iter().find(|d| d.0 == name).unwrap().1 as usize;
+        assert_eq!(size("inputs"), network.observations.len() + network.actions_percent.len() + 1);
+        assert_eq!(size("actions"), network.actions_percent.len());
+    }
 }

@@ -1,0 +1,100 @@
+//! Reads JSON into a tree whose every value knows its line, as [`crate::node`] has it.
+
+use crate::error::{Error, Place};
+use crate::node::{Lines, Node, Value};
+use crate::units::quote;
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use std::fmt;
+
+/// Deepest nesting that anything here has, and one more for its error to be a better one.
+const MAX_DEPTH: usize = 6;
+
+/// Reads JSON text; `file` is for errors.
+pub(crate) fn parse(text: &str, file: &str) -> Result<Node, Error> {
+    let lines = Lines::new(text, file);
+    let not_json = |e: serde_json::Error, first_line: usize| {
+        let message = e.to_string();
+        let message = message.split(" at line ").next().unwrap_or_default();
+        let place = Place::File { name: file.to_string(), line: first_line + e.line().max(1) - 1 };
+        Error::new(place, "", format!("not JSON: {}", quote(message)))
+    };
+    let whole: &RawValue = serde_json::from_str(text).map_err(|e| not_json(e, 1))?;
+    let reader = Reader { text, lines, not_json: &not_json };
+    reader.read(whole, String::new(), 0)
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    lines: Lines<'a>,
+    /// The error of a part that begins on a line.
+    not_json: &'a dyn Fn(serde_json::Error, usize) -> Error,
+}
+
+impl<'a> Reader<'a> {
+    fn read(&self, raw: &'a RawValue, key: String, depth: usize) -> Result<Node, Error> {
+        let part = raw.get();
+        // It is a part of the text, borrowed.
+        let place = self.lines.place((part.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize));
+        let fail = |e| match place {
+            Place::File { line, .. } => (self.not_json)(e, line),
+            Place::Flag => (self.not_json)(e, 1),
+        };
+        if depth > MAX_DEPTH {
+            return Err(Error::new(place, key, "nested too deeply"));
+        }
+        let value = match part.as_bytes().first() {
+            Some(b'{') => {
+                let entries: Entries<'a> = serde_json::from_str(part).map_err(fail)?;
+                let entries = entries.0.into_iter().map(|(name, raw)| {
+                    let shown = quote(&name);
+                    let path = if key.is_empty() { shown } else { format!("{key}.{shown}") };
+                    Ok((name, self.read(raw, path, depth + 1)?))
+                });
+                Value::Table(entries.collect::<Result<_, Error>>()?)
+            }
+            Some(b'[') => {
+                let items: Vec<&'a RawValue> = serde_json::from_str(part).map_err(fail)?;
+                let items = items
+                    .into_iter()
+                    .enumerate()
+                    .map(|(i, raw)| self.read(raw, format!("{key}[{i}]"), depth + 1));
+                Value::List(items.collect::<Result<_, Error>>()?)
+            }
+            Some(b'"') => Value::Text(serde_json::from_str(part).map_err(fail)?),
+            Some(b't') => Value::Bool(true),
+            Some(b'f') => Value::Bool(false),
+            Some(b'n') => Value::Other("null".into()),
+            _ => Value::Number(part.to_string()),
+        };
+        Ok(Node::new(key, place, value))
+    }
+}
+
+/// An object's entries in the order written; none twice.
+struct Entries<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Entries<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visit;
+        impl<'de> Visitor<'de> for Visit {
+            type Value = Entries<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries<'de>, A::Error> {
+                let mut entries: Vec<(String, &'de RawValue)> = Vec::new();
+                while let Some((name, raw)) = map.next_entry::<String, &'de RawValue>()? {
+                    if entries.iter().any(|(n, _)| *n == name) {
+                        return Err(A::Error::custom(format_args!("key {name:?} is there twice")));
+                    }
+                    entries.push((name, raw));
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(Visit)
+    }
+}
