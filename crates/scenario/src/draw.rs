@@ -97,6 +97,7 @@ impl Scenario {
                     LinkRate::Schedule(steps) => Rate::Schedule(steps.as_slice().into()),
                     LinkRate::Trace(file) => Rate::Trace(file.trace.clone()),
                 },
+                burst_bytes: port.burst_bytes,
                 delay_ns: port.delay_ns,
                 limit_bytes,
                 limit_packets,

@@ -39,6 +39,8 @@ pub struct Link {
     pub name: String,
     /// Rate over time.
     pub rate: LinkRate,
+    /// A rate limiter's burst, bytes; none: a wire.
+    pub burst_bytes: Option<u64>,
     /// From the port to the next, or to the receivers, ns.
     pub delay_ns: u64,
     /// What the queue can hold; none: its packets wait in the shared buffer.

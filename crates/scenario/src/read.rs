@@ -41,8 +41,8 @@ const MAX_SIZE: u64 = 1 << 42;
 pub(crate) const PACKET: u32 = 1500;
 
 const TOP_KEYS: &[&str] = &["name", "description", "link", "ports", "shared", "flows", "queue", "run"];
-pub(crate) const LINK_KEYS: &[&str] = &["rate", "schedule", "trace", "delay", "buffer", "overhead"];
-const PORT_KEYS: &[&str] = &["name", "rate", "schedule", "trace", "delay", "buffer"];
+pub(crate) const LINK_KEYS: &[&str] = &["rate", "burst", "schedule", "trace", "delay", "buffer", "overhead"];
+const PORT_KEYS: &[&str] = &["name", "rate", "burst", "schedule", "trace", "delay", "buffer"];
 pub(crate) const FLOW_KEYS: &[&str] = &[
     "name", "count", "cca", "cbr", "poisson", "rtt", "start", "stop", "access", "jitter", "size", "ecn",
     "rate", "packet", "ports",
@@ -288,6 +288,11 @@ fn port(node: &Node, shares: bool, stack: Stack, base_dir: &Path) -> Result<Link
         [one] if t.get("schedule").is_some() => LinkRate::Schedule(schedule(one)?),
         [one] => LinkRate::Trace(trace_file(one, base_dir)?),
     };
+    let burst_bytes = match (t.get("burst"), &rate) {
+        (None, _) => None,
+        (Some(n), LinkRate::Constant(_)) => Some(n.single(Unit::Bytes, 0, 1 << 30)?),
+        (Some(n), _) => return Err(n.key_error("a burst needs a rate; a schedule or trace has none")),
+    };
     let delay_ns = match t.get("delay") {
         None => 0,
         Some(n) => n.single(Unit::Time, 0, MAX_RTT / 2)?,
@@ -303,7 +308,7 @@ fn port(node: &Node, shares: bool, stack: Stack, base_dir: &Path) -> Result<Link
         None => 14,
         Some(n) => n.single(Unit::Bytes, 0, 1000)? as u32,
     };
-    Ok(Link { name, rate, delay_ns, buffer, overhead_bytes })
+    Ok(Link { name, rate, burst_bytes, delay_ns, buffer, overhead_bytes })
 }
 
 fn schedule(node: &Node) -> Result<Vec<(u64, u64)>, Error> {

@@ -52,6 +52,9 @@ pub struct PortSpec {
     pub discipline: DisciplineSpec,
     /// Rate of the link.
     pub rate: Rate,
+    /// Depth of the token bucket that limits it, bytes; none: a wire, which takes one packet after the other.
+    /// Only with [`Rate::Constant`].
+    pub burst_bytes: Option<u64>,
     /// Propagation delay of the link, ns.
     pub delay_ns: u64,
     /// Buffer, bytes as the link counts them; 0: no byte limit.

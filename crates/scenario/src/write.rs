@@ -310,6 +310,9 @@ fn link(link: &Link) -> Map<String, Value> {
             o.insert("trace_sha256".into(), json!(file.sha256));
         }
     }
+    if let Some(burst) = link.burst_bytes {
+        o.insert("burst".into(), json!(Unit::Bytes.show(burst)));
+    }
     o.insert("delay".into(), json!(Unit::Time.show(link.delay_ns)));
     if let Some(buffer) = link.buffer {
         o.insert("buffer".into(), json!(buffer.show()));

@@ -2,45 +2,47 @@
 //!
 //! `cargo run --release -p queuewright-sim --example fidelity -- ROWS.jsonl [SCENARIO ...]`
 //!
-//! With `SPREAD` in the environment, every repetition and seed as well.
+//! With `SPREAD` in the environment, every repetition and seed as well; with `SEEDS`, such as `1..20`, other
+//! seeds than the five that the tests take.
 
 #[path = "../tests/behaviour/linux_rows.rs"]
 mod linux_rows;
 
-use linux_rows::{Point, compare, mean, read};
+use linux_rows::{Point, compare, list_of, mean, read};
 
 fn main() {
     let mut args = std::env::args().skip(1);
     let path = args.next().expect("usage: fidelity ROWS.jsonl [SCENARIO ...]");
     let only: Vec<String> = args.collect();
+    let seeds = std::env::var("SEEDS").unwrap_or_else(|_| "1..5".into());
     let text = std::fs::read_to_string(&path).expect("rows can be read");
     println!(
-        "{:<36} {:>15} {:>19} {:>8} {:>16} {:>15} {:>11}",
-        "scenario", "util % L/S", "sojourn ms L/S", "", "share 1 % L/S", "drops L/S", "marks L/S"
+        "{:<36} {:>15} {:>19} {:>8} {:>15} {:>11}  shares % L | S",
+        "scenario", "util % L/S", "sojourn ms L/S", "", "drops L/S", "marks L/S"
     );
     let (mut failed, mut count) = (0, 0);
     for (name, rows) in read(&text) {
         if !only.is_empty() && !only.contains(&name) {
             continue;
         }
-        let c = compare(&name, &rows);
+        let c = compare(&name, &rows, &seeds);
         let (l, s) = (mean(&c.linux), mean(&c.sim));
         count += 1;
         failed += usize::from(!c.fails().is_empty());
         println!(
-            "{:<36} {:>7.2}/{:>7.2} {:>9.2}/{:>9.2} {:>+7.0}% {:>7.1}/{:>8.1} {:>7.0}/{:>7.0} {:>5.0}/{:>5.0} {}",
+            "{:<36} {:>7.2}/{:>7.2} {:>9.2}/{:>9.2} {:>+7.0}% {:>7.0}/{:>7.0} {:>5.0}/{:>5.0}  {} | {} {}",
             c.name,
             l.utilization,
             s.utilization,
             l.sojourn_ms,
             s.sojourn_ms,
             100.0 * (s.sojourn_ms / l.sojourn_ms - 1.0),
-            l.share,
-            s.share,
             l.drops,
             s.drops,
             l.marks,
             s.marks,
+            list_of(&l.shares),
+            list_of(&s.shares),
             match (c.fails().join(" "), c.beyond(2.5).is_empty()) {
                 (fails, true) if !fails.is_empty() => format!("{fails} (within 2.5 sigma)"),
                 (fails, _) => fails,
@@ -51,10 +53,10 @@ fn main() {
             println!("   {}", c.what);
             for (engine, points) in [("Linux", &c.linux), ("sim", &c.sim)] {
                 println!(
-                    "   {engine}: util {:.2?} sojourn {:.1?} share {:.1?}",
+                    "   {engine}: util {:.2?} sojourn {:.1?} shares {}",
                     of(points, |p| p.utilization),
                     of(points, |p| p.sojourn_ms),
-                    of(points, |p| p.share)
+                    points.iter().map(|p| list_of(&p.shares)).collect::<Vec<_>>().join("; ")
                 );
             }
         }

@@ -16,6 +16,17 @@ pub enum Link {
         /// Left over from the last packet, ns times 2^32: nothing is lost to rounding.
         carry_q32: u64,
     },
+    /// A rate limiter: a token bucket of the same rate always.
+    Bucket {
+        /// The rate, as of [`Link::Constant`].
+        ns_per_byte_q32: u64,
+        /// Left over from the last packet, ns times 2^32.
+        carry_q32: u64,
+        /// How long an empty bucket takes to fill (ns).
+        depth_ns: u64,
+        /// When the credit is, or was, zero (ns).
+        zero_at: u64,
+    },
     /// Piecewise constant.
     Schedule {
         /// (from ns, bit/s).
@@ -35,28 +46,41 @@ pub enum Link {
 }
 
 impl Link {
-    /// The link of a rate.
-    pub fn new(rate: &Rate) -> Link {
+    /// The link of a rate; with a burst (bytes), a constant one is a token bucket.
+    pub fn new(rate: &Rate, burst_bytes: Option<u64>) -> Link {
+        // 8e9 / bps ns a byte: below 2^32 from 2 bit/s on.
+        let ns_per_byte_q32 = |bps: u64| ((8_000_000_000u128 << 32) / u128::from(bps.max(2))) as u64;
         match rate {
-            // 8e9 / bps ns a byte: below 2^32 from 2 bit/s on.
-            Rate::Constant(bps) => Link::Constant {
-                ns_per_byte_q32: ((8_000_000_000u128 << 32) / u128::from((*bps).max(2))) as u64,
-                carry_q32: 0,
-            },
+            Rate::Constant(bps) => {
+                let ns_per_byte_q32 = ns_per_byte_q32(*bps);
+                match burst_bytes {
+                    None => Link::Constant { ns_per_byte_q32, carry_q32: 0 },
+                    Some(bytes) => {
+                        let depth_ns = ((u128::from(ns_per_byte_q32) * u128::from(bytes)) >> 32) as u64;
+                        // It fills from the start of the run on.
+                        Link::Bucket { ns_per_byte_q32, carry_q32: 0, depth_ns, zero_at: 0 }
+                    }
+                }
+            }
             Rate::Schedule(steps) => Link::Schedule { steps: steps.clone(), at: 0 },
             Rate::Trace(trace) => Link::Trace { trace: trace.clone(), next: 0, epoch_ns: 0 },
         }
     }
 
-    /// When a packet of `bytes`, begun at `now`, has left; `None` if it never does.
-    /// Not for traces.
+    /// When a packet of `bytes`, begun at `now`, has left, and when the next one may begin; `None` if it
+    /// never leaves. Not for traces.
     #[inline]
-    pub fn finish(&mut self, now: u64, bytes: u32) -> Option<u64> {
+    pub fn finish(&mut self, now: u64, bytes: u32) -> Option<(u64, u64)> {
         match self {
             Link::Constant { ns_per_byte_q32, carry_q32 } => {
-                let ns_q32 = u128::from(*ns_per_byte_q32) * u128::from(bytes) + u128::from(*carry_q32);
-                *carry_q32 = ns_q32 as u32 as u64;
-                Some(now + (ns_q32 >> 32) as u64)
+                let done = now + serialisation(*ns_per_byte_q32, carry_q32, bytes);
+                Some((done, done))
+            }
+            // As Linux's htb: a packet goes while credit is not negative, and may leave it so.
+            Link::Bucket { ns_per_byte_q32, carry_q32, depth_ns, zero_at } => {
+                *zero_at = (*zero_at).max(now.saturating_sub(*depth_ns));
+                *zero_at += serialisation(*ns_per_byte_q32, carry_q32, bytes);
+                Some((now, now.max(*zero_at)))
             }
             Link::Schedule { steps, at } => {
                 while *at + 1 < steps.len() && steps[*at + 1].0 <= now {
@@ -76,11 +100,14 @@ impl Link {
                             i += 1;
                         }
                         None if bps == 0 => return None,
-                        _ => return Some(t.saturating_add(u64::try_from(need).unwrap_or(u64::MAX))),
+                        _ => {
+                            let done = t.saturating_add(u64::try_from(need).unwrap_or(u64::MAX));
+                            return Some((done, done));
+                        }
                     }
                 }
             }
-            Link::Trace { .. } => Some(now),
+            Link::Trace { .. } => Some((now, now)),
         }
     }
 
@@ -108,6 +135,14 @@ impl Link {
     pub fn is_trace(&self) -> bool {
         matches!(self, Link::Trace { .. })
     }
+}
+
+/// How long `bytes` take (ns); what is lost to rounding is carried to the next packet.
+#[inline]
+fn serialisation(ns_per_byte_q32: u64, carry_q32: &mut u64, bytes: u32) -> u64 {
+    let ns_q32 = u128::from(ns_per_byte_q32) * u128::from(bytes) + u128::from(*carry_q32);
+    *carry_q32 = ns_q32 as u32 as u64;
+    (ns_q32 >> 32) as u64
 }
 
 /// Bytes that a link can carry in `from..to` (ns).
@@ -141,10 +176,10 @@ mod tests {
 
     #[test]
     fn constant_rate_keeps_the_fraction() {
-        let mut link = Link::new(&Rate::Constant(10_000_000_000));
+        let mut link = Link::new(&Rate::Constant(10_000_000_000), None);
         let mut t = 0;
         for _ in 0..10_000 {
-            t = link.finish(t, 1514).unwrap();
+            t = link.finish(t, 1514).unwrap().1;
         }
         // 1514 B at 10 Gbit/s: 1211.2 ns.
         assert!((12_111_999..=12_112_000).contains(&t), "{t}");
@@ -154,20 +189,41 @@ mod tests {
     fn schedule_integrates_over_a_change_and_an_outage() {
         // 8 kbit/s is a byte a ms; outage from 1 s to 2 s; then twice the rate.
         let steps = vec![(0, 8_000), (1_000_000_000, 0), (2_000_000_000, 16_000)];
-        let mut link = Link::new(&Rate::Schedule(steps.clone().into()));
-        assert_eq!(link.finish(0, 500), Some(500_000_000));
-        assert_eq!(link.finish(500_000_000, 700), Some(2_100_000_000));
-        assert_eq!(link.finish(3_000_000_000, 16), Some(3_008_000_000));
+        let mut link = Link::new(&Rate::Schedule(steps.clone().into()), None);
+        for (begun, bytes, done) in
+            [(0, 500, 500_000_000), (500_000_000, 700, 2_100_000_000), (3_000_000_000, 16, 3_008_000_000)]
+        {
+            assert_eq!(link.finish(begun, bytes), Some((done, done)));
+        }
         let c = capacity_bytes(&Rate::Schedule(steps.into()), 500_000_000, 2_500_000_000);
         assert!((c - 1500.0).abs() < 1e-6, "{c}");
-        let mut dead = Link::new(&Rate::Schedule(vec![(0, 8_000), (10, 0)].into()));
+        let mut dead = Link::new(&Rate::Schedule(vec![(0, 8_000), (10, 0)].into()), None);
         assert_eq!(dead.finish(20, 1), None);
+    }
+
+    /// A byte a microsecond, credit for two packets of 1000.
+    #[test]
+    fn a_bucket_lets_go_what_it_has_credit_for() {
+        let mut link = Link::new(&Rate::Constant(8_000_000), Some(2000));
+        let mut begin = 10_000_000;
+        let mut left = Vec::new();
+        for _ in 0..5 {
+            let (at, next) = link.finish(begin, 1000).unwrap();
+            left.push((at - 10_000_000) / 1000);
+            begin = next;
+        }
+        // Two use up the credit, the third goes on none; then one for each that comes in.
+        assert_eq!(left, [0, 0, 0, 1000, 2000]);
+        // Half a packet's pause is half a packet's credit; a long one is no more than the bucket holds.
+        assert_eq!(link.finish(begin + 500_000, 1000), Some((begin + 500_000, begin + 1_000_000)));
+        assert_eq!(link.finish(1_000_000_000, 1000), Some((1_000_000_000, 1_000_000_000)));
+        assert_eq!(link.finish(1_000_000_000, 2000), Some((1_000_000_000, 1_001_000_000)));
     }
 
     #[test]
     fn trace_repeats_and_skips() {
         let trace = Arc::new(Trace { opportunities_ns: vec![1, 1, 5, 10], period_ns: 10 });
-        let mut link = Link::new(&Rate::Trace(trace.clone()));
+        let mut link = Link::new(&Rate::Trace(trace.clone()), None);
         let got: Vec<u64> = (0..6).map(|_| link.opportunity(0)).collect();
         assert_eq!(got, [1, 1, 5, 10, 11, 11]);
         assert_eq!(link.opportunity(1_000_003), 1_000_005);

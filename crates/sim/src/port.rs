@@ -110,7 +110,7 @@ impl Port {
             discipline,
             salt: random.clone().next_u32(),
             random,
-            link: Link::new(&spec.rate),
+            link: Link::new(&spec.rate, spec.burst_bytes),
             overhead,
             begun: None,
             end_ns,
@@ -367,10 +367,10 @@ impl Port {
             Some(p) => match self.link.finish(now, u32::from(p.bytes)) {
                 // The link stays down for good: the packet never leaves.
                 None => NEVER,
-                Some(done) => {
+                Some((done, next)) => {
                     self.measure.sent_by(done, self.end_ns, u32::from(p.bytes));
                     deliver(p, done);
-                    done
+                    next
                 }
             },
         };
@@ -423,6 +423,7 @@ mod tests {
             name: "trace".into(),
             discipline: Spec::new(queuewright_aqm::find("droptail").expect("droptail is there")),
             rate: Rate::Trace(trace.into()),
+            burst_bytes: None,
             delay_ns: 0,
             limit_bytes: 0,
             limit_packets: 0,
