@@ -1,6 +1,6 @@
 //! The simulator against measurements on real Linux (tests/data/linux-rows.jsonl, see its README).
 
-use crate::linux_rows::{compare, list_of, mean, read};
+use crate::linux_rows::{list_of, mean, read, settle};
 
 /// Each row agrees, or is off by no more than two runs of the same scenario are from each other;
 /// and few are off at all.
@@ -10,7 +10,7 @@ fn agrees_with_linux() {
     let rows = read(include_str!("../data/linux-rows.jsonl"));
     assert!(rows.len() >= 20, "{} scenarios", rows.len());
     for (name, rows) in &rows {
-        let c = compare(name, rows, "1..5");
+        let c = settle(name, rows);
         let (l, s) = (mean(&c.linux), mean(&c.sim));
         let line = format!(
             "{} ({}): utilisation {:.2} | {:.2} %, sojourn {:.2} | {:.2} ms, shares {} | {} %; off: {}",
