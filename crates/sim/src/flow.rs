@@ -1,5 +1,7 @@
 //! A flow: its two ends, the way between them, what it is measured by.
 
+use crate::hosts::Ack;
+use crate::lane::Lane;
 use crate::receiver::Receiver;
 use crate::sender::{Burst, Sender, SenderSetup, StackRules};
 use crate::wheel::{Event, EventKind, Wheel};
@@ -46,36 +48,37 @@ pub enum Ends {
     },
 }
 
-/// What the ports need to know of a flow, for each of its packets: few bytes, so that those of many flows
-/// stay in the cache.
-#[derive(Debug, Clone, Copy)]
-pub struct Route {
+/// From the sender to the first port. One cache line.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Uplink {
+    /// Access link's serialisation apart (ns).
+    pub forward_ns: u64,
     /// Serialisation of a full packet on the access link (ns); 0: unlimited.
-    pub access_ns: u64,
-    /// The first port.
-    pub port: u32,
-    /// The last segment of a finite flow.
-    last_segment: u32,
-    /// Bytes on the link of a full packet, of the last one, of a SYN.
-    wire_bytes: u16,
-    last_bytes: u16,
-    syn_bytes: u16,
-    /// Ports crossed.
-    pub hops: u8,
+    access_ns: u64,
+    jitter_ns: u64,
+    /// Packets given to the access link.
+    pub emitted: u64,
+    last_arrival_ns: u64,
+    access_bps: u64,
+    random: Pcg32,
 }
 
-impl Route {
-    /// Length on the link of a packet of this flow.
-    #[inline]
-    pub fn bytes_of(&self, seq: u32, syn: bool) -> u16 {
-        if syn {
-            self.syn_bytes
-        } else if seq == self.last_segment {
-            self.last_bytes
-        } else {
-            self.wire_bytes
-        }
-    }
+/// From the receiver to the sender, and what is received.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Back {
+    random: Pcg32,
+    /// Time on the way (ns).
+    pub reverse_ns: u64,
+    last_ack_ns: u64,
+    host_jitter_ns: u64,
+    /// Payload bytes delivered in order within the window.
+    pub delivered_bytes: u64,
+    /// The same since the start of the run.
+    pub delivered_total: u64,
+    warmup_ns: u64,
+    end_ns: u64,
 }
 
 /// A flow. The order of the fields counts: see `Sender`.
@@ -84,35 +87,14 @@ impl Route {
 pub struct Flow {
     /// The ends.
     pub ends: Ends,
+    /// The way to the first port.
+    pub up: Uplink,
+    /// The way of the ACKs.
+    pub back: Back,
+    /// ACKs on their way that were made before they could be worked in: few, as hosts work in what they get
+    /// as late as they may.
+    pub held: Vec<Ack>,
 
-    // What sending needs: one cache line.
-    /// From sender to first port, access link's serialisation apart (ns).
-    pub forward_ns: u64,
-    /// Serialisation of a full packet on the access link (ns); 0: unlimited.
-    access_ns: u64,
-    jitter_ns: u64,
-    /// Pending events of the lazy timers (ns; `u64::MAX`: none).
-    timer_event_at: u64,
-    resume_event_at: u64,
-    /// Packets given to the access link.
-    pub emitted: u64,
-    last_arrival_ns: u64,
-    access_bps: u64,
-
-    // What receiving needs: another.
-    random: Pcg32,
-    /// From receiver to sender (ns).
-    pub reverse_ns: u64,
-    last_ack_ns: u64,
-    host_jitter_ns: u64,
-    ack_event_at: u64,
-    /// Payload bytes delivered in order within the window.
-    pub delivered_bytes: u64,
-    /// The same since the start of the run.
-    pub delivered_total: u64,
-
-    warmup_ns: u64,
-    end_ns: u64,
     start_ns: u64,
     stop_ns: u64,
     /// When the last byte of a finite flow arrived (ns).
@@ -123,6 +105,10 @@ pub struct Flow {
     pub wire_bytes: u16,
     overhead: u32,
 }
+
+/// Streams 0 to 2^32 of a seed belong to receivers and UDP sources, those from 2^32 to ports, those from here
+/// to senders: no two share one.
+const SENDER_STREAMS: u64 = 1 << 33;
 
 impl Flow {
     /// A flow of a run.
@@ -166,39 +152,37 @@ impl Flow {
         let reverse_ns = spec.base_rtt_ns / 2;
         let wire_bytes = u16::try_from(ip_bytes + run.overhead_bytes).unwrap_or(u16::MAX);
         let access_bps = spec.access_bps.unwrap_or(0);
+        let stream = index as u64;
+        let is_udp = matches!(ends, Ends::Udp { .. });
         Flow {
             ends,
-            forward_ns: (spec.base_rtt_ns - reverse_ns).saturating_sub(ports_ns),
-            reverse_ns,
+            up: Uplink {
+                forward_ns: (spec.base_rtt_ns - reverse_ns).saturating_sub(ports_ns),
+                access_ns: (u64::from(wire_bytes) * 8_000_000_000).checked_div(access_bps).unwrap_or(0),
+                access_bps,
+                jitter_ns: spec.jitter_ns,
+                emitted: 0,
+                last_arrival_ns: 0,
+                random: Pcg32::new(run.seed, if is_udp { stream } else { SENDER_STREAMS + stream }),
+            },
+            back: Back {
+                random: Pcg32::new(run.seed, stream),
+                reverse_ns,
+                last_ack_ns: 0,
+                host_jitter_ns: rules.host_jitter_ns.min(spec.base_rtt_ns / 20),
+                delivered_bytes: 0,
+                delivered_total: 0,
+                warmup_ns: run.warmup_ns,
+                end_ns: run.duration_ns,
+            },
+            held: Vec::new(),
             wire_bytes,
-            access_ns: (u64::from(wire_bytes) * 8_000_000_000).checked_div(access_bps).unwrap_or(0),
-            access_bps,
-            jitter_ns: spec.jitter_ns,
-            last_arrival_ns: 0,
-            last_ack_ns: 0,
-            host_jitter_ns: rules.host_jitter_ns.min(spec.base_rtt_ns / 20),
             path: spec.path.clone().into(),
             overhead: run.overhead_bytes,
-            // Streams 0..2^32 belong to flows, those above to ports: no entity shares one.
-            random: Pcg32::new(run.seed, index as u64),
             start_ns: spec.start_ns,
             stop_ns,
-            timer_event_at: u64::MAX,
-            resume_event_at: u64::MAX,
-            ack_event_at: u64::MAX,
-            emitted: 0,
-            delivered_bytes: 0,
-            delivered_total: 0,
             finished_ns: None,
-            warmup_ns: run.warmup_ns,
-            end_ns: run.duration_ns,
         }
-    }
-
-    /// A 32-bit draw of the flow's own stream.
-    #[inline]
-    pub fn draw(&mut self) -> u32 {
-        self.random.next_u32()
     }
 
     /// Does it send so much and no more?
@@ -207,22 +191,23 @@ impl Flow {
     }
 
     /// What the ports need to know of it.
-    pub fn route(&self) -> Route {
+    pub fn lane(&self) -> Lane {
         let (last_segment, last_bytes) = match &self.ends {
             Ends::Tcp { segments, last_bytes, .. } => {
                 (segments.wrapping_sub(1), (last_bytes + TCP_HEADER + self.overhead) as u16)
             }
             Ends::Udp { .. } => (u32::MAX, self.wire_bytes),
         };
-        Route {
-            access_ns: self.access_ns,
-            port: self.path[0],
-            last_segment,
-            wire_bytes: self.wire_bytes,
-            last_bytes,
-            syn_bytes: (SYN_BYTES + self.overhead) as u16,
-            hops: self.path.len() as u8,
-        }
+        let mut lane = Lane::default();
+        lane.access_ns = self.up.access_ns;
+        lane.loop_ns = self.back.reverse_ns + self.up.forward_ns;
+        lane.port = self.path[0];
+        lane.last_segment = last_segment;
+        lane.wire_bytes = self.wire_bytes;
+        lane.last_bytes = last_bytes;
+        lane.syn_bytes = (SYN_BYTES + self.overhead) as u16;
+        lane.hops = self.path.len() as u8;
+        lane
     }
 
     /// Payload of a UDP packet.
@@ -230,28 +215,83 @@ impl Flow {
         u64::from((u32::from(self.wire_bytes) - self.overhead).saturating_sub(UDP_HEADER))
     }
 
-    /// `bytes` of payload arrive in order at `at`.
-    #[inline]
-    pub fn delivered(&mut self, at: u64, bytes: u64) {
-        self.delivered_total += bytes;
-        if at >= self.warmup_ns && at <= self.end_ns {
-            self.delivered_bytes += bytes;
+    /// Schedules the first event of the flow.
+    pub fn schedule_start(&mut self, index: u32, wheel: &mut Wheel) {
+        match &self.ends {
+            // Its host gets to it when it can: flows of one start time do not march in step.
+            Ends::Tcp { .. } => {
+                let late = (u64::from(self.back.random.next_u32()) * self.back.host_jitter_ns * 10) >> 32;
+                wheel.push(Event::plain(self.start_ns + late, EventKind::Start, index));
+            }
+            Ends::Udp { .. } => self.schedule_udp(index, self.start_ns, wheel),
         }
+    }
+
+    /// Schedules the arrival of the next UDP packet, if the source still sends when it is due.
+    /// `previous`: when the last one was sent; for the first, the start.
+    pub fn schedule_udp(&mut self, index: u32, previous: u64, wheel: &mut Wheel) {
+        let ip_bytes = u64::from(u32::from(self.wire_bytes) - self.overhead);
+        let Ends::Udp { bps, poisson, sent } = &self.ends else { return };
+        let up = &mut self.up;
+        let send_at = if *poisson {
+            // Inverse transform of a uniform draw in (0, 1]; libm's logarithm is the same everywhere.
+            let uniform = ((up.random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
+            let mean_ns = ip_bytes as f64 * 8e9 / *bps as f64;
+            previous + (-libm::log(uniform) * mean_ns) as u64
+        } else {
+            // From the start, not from the last packet: nothing is lost to rounding.
+            let ns = u128::from(*sent) * u128::from(ip_bytes) * 8_000_000_000 / u128::from(*bps);
+            self.start_ns.saturating_add(u64::try_from(ns).unwrap_or(u64::MAX))
+        };
+        if send_at >= self.stop_ns.min(self.back.end_ns) {
+            return;
+        }
+        let mut at = send_at + up.forward_ns;
+        if up.access_bps > 0 {
+            // The access link is a queue of its own when packets come closer than it can send.
+            at = at.max(up.last_arrival_ns) + up.access_ns;
+            up.last_arrival_ns = at;
+        }
+        if up.jitter_ns > 0 {
+            at = up.jitter(at);
+        }
+        let mut event = Event::plain(at, EventKind::Udp, index);
+        // The sending time, for the next gap.
+        event.seq = send_at as u32;
+        event.aux = (send_at >> 32) as u32;
+        wheel.push(event);
+    }
+
+    /// Seconds within the window in which the flow could deliver.
+    pub fn active_s(&self, end_ns: u64) -> f64 {
+        let from = self.start_ns.max(self.back.warmup_ns);
+        let to = self.finished_ns.unwrap_or(end_ns).min(end_ns).min(self.stop_ns.max(from));
+        to.saturating_sub(from) as f64 / 1e9
+    }
+
+    /// Completion time (s) of a finite flow, from its SYN to the arrival of its last byte.
+    pub fn completion_s(&self) -> Option<f64> {
+        self.finished_ns.map(|t| (t - self.start_ns) as f64 / 1e9)
+    }
+}
+
+impl Uplink {
+    /// A 32-bit draw of the sender's own stream.
+    #[inline]
+    pub fn draw(&mut self) -> u32 {
+        self.random.next_u32()
     }
 
     /// Puts a burst on the access link: the events of its arrival at the first port.
     #[inline]
-    pub fn emit(&mut self, index: u32, now: u64, burst: Burst, wheel: &mut Wheel) {
+    pub fn emit(&mut self, index: u32, now: u64, burst: Burst, sender: &mut Sender, wheel: &mut Wheel) {
         self.emitted += u64::from(burst.count);
         let mut event = Event::plain(now + self.forward_ns, EventKind::Arrive, index);
         event.seq = burst.seq;
         event.count = burst.count;
         event.flags = burst.flags;
         event.ts = (now / 1_000_000) as u32;
-        event.aux = 0;
-        if self.access_ns > 0
-            && let Ends::Tcp { sender, .. } = &mut self.ends
-        {
+        if self.access_ns > 0 {
             let begin = sender.access_free_ns.max(now);
             sender.access_free_ns = begin + self.access_ns * u64::from(burst.count);
             event.at = begin + self.access_ns + self.forward_ns;
@@ -275,114 +315,30 @@ impl Flow {
         self.last_arrival_ns = self.last_arrival_ns.max(at + draw as u64);
         self.last_arrival_ns
     }
+}
 
+impl Back {
     /// When the sender works in an ACK sent at `at`: its host takes up to `host_jitter_ns`.
     #[inline]
     pub fn ack_arrival(&mut self, at: u64) -> u64 {
-        let jitter = (u64::from(self.draw()) * self.host_jitter_ns) >> 32;
+        let jitter = (u64::from(self.random.next_u32()) * self.host_jitter_ns) >> 32;
+        self.arrival(at, jitter)
+    }
+
+    /// When what the receiver sends at `at` has been worked in, `jitter` ns after it is there.
+    #[inline]
+    pub fn arrival(&mut self, at: u64, jitter: u64) -> u64 {
         self.last_ack_ns = self.last_ack_ns.max(at + self.reverse_ns + jitter);
         self.last_ack_ns
     }
 
-    /// Schedules the first event of the flow.
-    pub fn schedule_start(&mut self, index: u32, wheel: &mut Wheel) {
-        match &self.ends {
-            // Its host gets to it when it can: flows of one start time do not march in step.
-            Ends::Tcp { .. } => {
-                let late = (u64::from(self.draw()) * self.host_jitter_ns * 10) >> 32;
-                wheel.push(Event::plain(self.start_ns + late, EventKind::Start, index));
-            }
-            Ends::Udp { .. } => self.schedule_udp(index, self.start_ns, wheel),
-        }
-    }
-
-    /// Schedules the arrival of the next UDP packet, if the source still sends when it is due.
-    /// `previous`: when the last one was sent; for the first, the start.
-    pub fn schedule_udp(&mut self, index: u32, previous: u64, wheel: &mut Wheel) {
-        let ip_bytes = u64::from(u32::from(self.wire_bytes) - self.overhead);
-        let Ends::Udp { bps, poisson, sent } = &self.ends else { return };
-        let send_at = if *poisson {
-            // Inverse transform of a uniform draw in (0, 1]; libm's logarithm is the same everywhere.
-            let uniform = ((self.random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
-            let mean_ns = ip_bytes as f64 * 8e9 / *bps as f64;
-            previous + (-libm::log(uniform) * mean_ns) as u64
-        } else {
-            // From the start, not from the last packet: nothing is lost to rounding.
-            let ns = u128::from(*sent) * u128::from(ip_bytes) * 8_000_000_000 / u128::from(*bps);
-            self.start_ns.saturating_add(u64::try_from(ns).unwrap_or(u64::MAX))
-        };
-        if send_at >= self.stop_ns.min(self.end_ns) {
-            return;
-        }
-        let mut at = send_at + self.forward_ns;
-        if self.access_bps > 0 {
-            // The access link is a queue of its own when packets come closer than it can send.
-            at = at.max(self.last_arrival_ns) + self.access_ns;
-            self.last_arrival_ns = at;
-        }
-        if self.jitter_ns > 0 {
-            at = self.jitter(at);
-        }
-        let mut event = Event::plain(at, EventKind::Udp, index);
-        // The sending time, for the next gap.
-        event.seq = send_at as u32;
-        event.aux = (send_at >> 32) as u32;
-        wheel.push(event);
-    }
-
-    /// Makes sure that an event is pending for each timer that is due no later than what is pending.
+    /// `bytes` of payload arrive in order at `at`.
     #[inline]
-    pub fn schedule_timers(&mut self, index: u32, now: u64, wheel: &mut Wheel) {
-        if let Ends::Tcp { sender, .. } = &self.ends {
-            let (timer, resume) = (sender.timer_at(), sender.resume_at());
-            if timer < self.timer_event_at {
-                self.timer_event_at = timer;
-                wheel.push(Event::plain(timer.max(now), EventKind::Timer, index));
-            }
-            if resume < self.resume_event_at {
-                self.resume_event_at = resume;
-                wheel.push(Event::plain(resume.max(now), EventKind::Resume, index));
-            }
+    pub fn delivered(&mut self, at: u64, bytes: u64) {
+        self.delivered_total += bytes;
+        if at >= self.warmup_ns && at <= self.end_ns {
+            self.delivered_bytes += bytes;
         }
-    }
-
-    /// The same for the receiver's timer.
-    #[inline]
-    pub fn schedule_ack_timer(&mut self, index: u32, now: u64, wheel: &mut Wheel) {
-        if let Ends::Tcp { receiver, .. } = &self.ends {
-            let at = receiver.ack_at();
-            if at < self.ack_event_at {
-                self.ack_event_at = at;
-                wheel.push(Event::plain(at.max(now), EventKind::AckTimer, index));
-            }
-        }
-    }
-
-    /// A lazy timer's event fires: is it the pending one? An overtaken one is ignored.
-    pub fn take_event(&mut self, event: &Event) -> bool {
-        let pending = match event.kind {
-            EventKind::Timer => &mut self.timer_event_at,
-            EventKind::Resume => &mut self.resume_event_at,
-            EventKind::AckTimer => &mut self.ack_event_at,
-            _ => return true,
-        };
-        let mine = *pending == event.at;
-        if mine {
-            *pending = u64::MAX;
-        }
-        mine
-    }
-
-    /// Seconds within the window in which the flow could deliver.
-    pub fn active_s(&self, end_ns: u64) -> f64 {
-        let from = self.start_ns.max(self.warmup_ns);
-        let to = self.finished_ns.unwrap_or(end_ns).min(end_ns).min(self.stop_ns.max(from));
-        to.saturating_sub(from) as f64 / 1e9
-    }
-
-    /// Completion time (s) of a finite flow, from its SYN to the arrival of its last byte.
-    pub fn completion_s(&self) -> Option<f64> {
-        self.finished_ns.map(|t| (t - self.start_ns) as f64 / 1e9)
     }
 }
 

@@ -2,10 +2,13 @@
 //!
 //! [`run`] takes one concrete run and gives its results. The same run gives the
 //! same results on any machine. The way of a packet: `sender` → access link
-//! (`flow`) → `port` (`queues`, discipline, `link`) → `receiver` → ACK → `sender`;
-//! `world` moves it on, `wheel` holds what is still to happen, `measure` watches.
+//! (`flow`) → `port` (`queues`, discipline, `link`) → `lane` → `receiver` → ACK → `sender`;
+//! `world` moves it on between ports, `hosts` within a flow, `wheel` holds what is still to happen at
+//! ports, `measure` watches.
 
 mod flow;
+mod hosts;
+mod lane;
 mod link;
 mod measure;
 mod port;

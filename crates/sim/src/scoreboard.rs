@@ -10,26 +10,33 @@ pub const EVER_RETRANS: u64 = 4;
 pub const RETRANS: u64 = 8;
 /// Segments of the shortest ring.
 const INITIAL: u32 = 32;
+/// With a rate tag that has not been taken.
+const TAGGED: u64 = 16;
+/// Sent in an application-limited phase; in the tag.
+const APP_LIMITED: u64 = 32;
 /// Bits below the time of transmission.
-const FLAG_BITS: u32 = 4;
+const FLAG_BITS: u32 = 6;
+const FLAGS: u64 = SACKED | LOST | EVER_RETRANS | RETRANS;
 
 /// What BBR's delivery-rate samples need of a segment (draft-cheng-iccrg-delivery-rate-estimation section 3.1.2).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RateTag {
-    /// `delivered` when it was sent.
-    pub delivered: u32,
+    /// `delivered` when it was sent, its lowest 16 bits: fewer are delivered while it is under way.
+    pub delivered: u16,
     /// Sent in an application-limited phase.
     pub app_limited: bool,
-    /// Time of that delivery count (ns), above 0.
+    /// Time of that delivery count (ns), above 0, to the microsecond as Linux keeps it (`tx.delivered_mstamp`).
     pub delivered_ns: u64,
-    /// Start of its sending window (ns).
+    /// Start of its sending window (ns), to the microsecond (`tx.first_tx_mstamp`).
     pub first_tx_ns: u64,
 }
 
-/// Words of a segment: when it was last sent << [`FLAG_BITS`] | flags, and with rates
-/// those of its tag: time of delivery, start of the sending window, count and limitation.
-const WORDS_WITH_RATES_LOG2: u32 = 2;
-const APP_LIMITED: u64 = 1 << 32;
+/// Words of a segment: when it was last sent << [`FLAG_BITS`] | flags, and with rates its tag: how long before
+/// that were the delivery and the start of the sending window (microseconds, 24 bits each: 16 s, as no sample
+/// of that length counts), and the count.
+const WORDS_WITH_RATES_LOG2: u32 = 1;
+const AGE_BITS: u32 = 24;
+const MAX_AGE: u64 = (1 << AGE_BITS) - 1;
 
 /// A ring over the segments in flight. It grows to the largest window ever had, never per packet.
 #[derive(Debug)]
@@ -95,7 +102,7 @@ impl Scoreboard {
     /// Its flags.
     #[inline(always)]
     pub fn flags(&self, seq: u32) -> u64 {
-        self.words[self.at(seq)] & ((1 << FLAG_BITS) - 1)
+        self.words[self.at(seq)] & FLAGS
     }
 
     /// Sets and clears flags.
@@ -105,28 +112,35 @@ impl Scoreboard {
         *w = (*w | set) & !clear;
     }
 
-    /// Sets its rate tag; only with rates.
+    /// Records a transmission at `now` with its rate tag; only with rates.
     #[inline(always)]
-    pub fn tag(&mut self, seq: u32, tag: RateTag) {
-        let at = self.at(seq) + 1;
-        if let Some([delivered_ns, first_tx_ns, rest]) = self.words.get_mut(at..at + 3) {
-            *delivered_ns = tag.delivered_ns;
-            *first_tx_ns = tag.first_tx_ns;
-            *rest = u64::from(tag.delivered) | if tag.app_limited { APP_LIMITED } else { 0 };
+    pub fn sent_tagged(&mut self, seq: u32, now: u64, flags: u64, tag: RateTag) {
+        let at = self.at(seq);
+        if let Some([word, rest]) = self.words.get_mut(at..at + 2) {
+            let age = |then: u64| (now.saturating_sub(then) / 1000).min(MAX_AGE);
+            let limited = if tag.app_limited { APP_LIMITED } else { 0 };
+            *word = now << FLAG_BITS | flags | TAGGED | limited;
+            *rest = u64::from(tag.delivered) << (2 * AGE_BITS)
+                | age(tag.first_tx_ns) << AGE_BITS
+                | age(tag.delivered_ns);
         }
     }
 
     /// Its rate tag, if it was not taken before; only with rates.
     #[inline(always)]
     pub fn take_tag(&mut self, seq: u32) -> Option<RateTag> {
-        let at = self.at(seq) + 1;
-        let Some([delivered_ns, first_tx_ns, rest]) = self.words.get_mut(at..at + 3) else { return None };
-        let delivered_ns = std::mem::take(delivered_ns);
-        (delivered_ns != 0).then_some(RateTag {
-            delivered: *rest as u32,
-            app_limited: *rest & APP_LIMITED != 0,
-            delivered_ns,
-            first_tx_ns: *first_tx_ns,
+        let at = self.at(seq);
+        let Some([word, rest]) = self.words.get_mut(at..at + 2) else { return None };
+        if *word & TAGGED == 0 {
+            return None;
+        }
+        *word &= !TAGGED;
+        let sent = *word >> FLAG_BITS;
+        Some(RateTag {
+            delivered: (*rest >> (2 * AGE_BITS)) as u16,
+            app_limited: *word & APP_LIMITED != 0,
+            delivered_ns: sent.saturating_sub((*rest & MAX_AGE) * 1000).max(1),
+            first_tx_ns: sent.saturating_sub((*rest >> AGE_BITS & MAX_AGE) * 1000),
         })
     }
 }

@@ -16,14 +16,8 @@ use std::collections::BinaryHeap;
 pub enum EventKind {
     /// `count` packets of a flow, `seq` first, reach the port at hop `hop`.
     Arrive,
-    /// An acknowledgement reaches its sender.
-    Ack,
-    /// A sender's retransmission, probe or reordering timer may be due.
-    Timer,
-    /// A paced or throttled sender may send again.
-    Resume,
-    /// A receiver's delayed or compressed ACK may be due.
-    AckTimer,
+    /// A flow's hosts must catch up: what they have to do may matter to a port from now on.
+    Wake,
     /// A UDP source's next packet reaches the first port.
     Udp,
     /// A flow opens its connection.
@@ -37,11 +31,11 @@ pub struct Event {
     pub at: u64,
     /// Whose.
     pub flow: u32,
-    /// First segment of a burst; cumulative acknowledgement.
+    /// First segment of a burst.
     pub seq: u32,
     /// Timestamp carried (ms), as in RFC 7323.
     pub ts: u32,
-    /// SACK blocks (slab index) of an ACK; free otherwise.
+    /// Ports crossed by a burst; free otherwise.
     pub aux: u32,
     /// Packets of a burst.
     pub count: u16,
@@ -55,7 +49,7 @@ impl Event {
     /// An event of a flow that carries nothing else.
     #[inline(always)]
     pub fn plain(at: u64, kind: EventKind, flow: u32) -> Event {
-        Event { at, flow, seq: 0, ts: 0, aux: NONE, count: 0, kind, flags: 0 }
+        Event { at, flow, seq: 0, ts: 0, aux: 0, count: 0, kind, flags: 0 }
     }
 }
 
@@ -90,10 +84,7 @@ impl Node {
 
     #[inline(always)]
     fn event(self) -> Event {
-        const KINDS: [EventKind; 8] = {
-            use EventKind::*;
-            [Arrive, Ack, Timer, Resume, AckTimer, Udp, Start, Start]
-        };
+        const KINDS: [EventKind; 4] = [EventKind::Arrive, EventKind::Wake, EventKind::Udp, EventKind::Start];
         Event {
             at: self.at,
             flow: self.flow_seq as u32,
@@ -107,8 +98,8 @@ impl Node {
     }
 }
 
-/// No event, no slab entry.
-pub const NONE: u32 = u32::MAX;
+/// No event.
+const NONE: u32 = u32::MAX;
 
 /// Slots of the open page, as a power of two.
 const SLOT_BITS: u32 = 9;
@@ -436,7 +427,7 @@ mod tests {
                     if let Some(e) = got { now = e.at }
                 } else {
                     let at = now + (delay >> (scale * 9));
-                    let mut e = Event::plain(at, EventKind::Timer, 0);
+                    let mut e = Event::plain(at, EventKind::Wake, 0);
                     e.seq = serial;
                     wheel.push(e);
                     model.insert((at, serial), ());

@@ -1,19 +1,16 @@
 //! The run: what happens next, and where a packet goes from there.
 
 use crate::Error;
-use crate::flow::{Ends, Flow, Route, port_stream, traffic_name};
+use crate::flow::{Ends, Flow, port_stream, traffic_name};
+use crate::hosts::Bench;
+use crate::lane::Lane;
 use crate::link::capacity_bytes;
 use crate::measure::jain;
 use crate::port::{Packet, Port, flag};
-use crate::receiver::{AckOut, MAX_SACKS};
-use crate::sender::{AckView, Burst};
-use crate::wheel::{Event, EventKind, NONE, Wheel};
+use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_aqm::Pool;
 use queuewright_results as results;
 use queuewright_scenario::spec::{Rate, RunSpec};
-
-/// SACK blocks of an ACK on its way.
-type Blocks = ([(u32, u32); MAX_SACKS], u8);
 
 /// Everything but the ports: what a packet leaving a port touches.
 #[derive(Debug)]
@@ -21,12 +18,8 @@ struct Net {
     wheel: Wheel,
     flows: Vec<Flow>,
     /// Of each flow.
-    routes: Vec<Route>,
-    /// SACK blocks in flight, and which entries are free. Only ACKs that report holes use one.
-    blocks: Vec<Blocks>,
-    free_blocks: Vec<u32>,
-    /// What the sender at work sends; reused.
-    out: Vec<Burst>,
+    lanes: Vec<Lane>,
+    bench: Bench,
     /// Packets that reached their receiver.
     received: u64,
 }
@@ -72,11 +65,9 @@ impl<'a> World<'a> {
             ports,
             net: Net {
                 wheel,
-                routes: flows.iter().map(Flow::route).collect(),
+                lanes: flows.iter().map(Flow::lane).collect(),
                 flows,
-                blocks: Vec::new(),
-                free_blocks: Vec::new(),
-                out: Vec::with_capacity(64),
+                bench: Bench::default(),
                 received: 0,
             },
             next_sample: 0,
@@ -133,7 +124,7 @@ impl<'a> World<'a> {
         self.show_pool(port);
         let net = &mut self.net;
         let delay = self.ports[port].delay_ns;
-        self.ports[port].serve(now, |packet, left_at| net.forward(now, packet, left_at + delay));
+        self.ports[port].serve(now, |packet, left_at| net.forward(packet, left_at + delay));
     }
 
     /// Shows a port the buffer that it shares with others, as it stands. A look at each of these:
@@ -164,64 +155,36 @@ impl<'a> World<'a> {
 
     #[inline]
     fn handle(&mut self, event: Event) {
-        let now = event.at;
-        let index = event.flow;
         match event.kind {
             EventKind::Arrive => self.arrive(event),
-            EventKind::Ack => self.net.ack(event),
-            EventKind::Udp => {
-                let flow = &mut self.net.flows[index as usize];
-                flow.emitted += 1;
-                let packet = Packet {
-                    enqueue_ns: now,
-                    flow: index,
-                    bytes: flow.wire_bytes,
-                    flags: flag::UDP,
-                    ..Packet::default()
-                };
-                if let Ends::Udp { sent, .. } = &mut flow.ends {
-                    *sent += 1;
-                }
-                let sent_at = u64::from(event.aux) << 32 | u64::from(event.seq);
-                flow.schedule_udp(index, sent_at, &mut self.net.wheel);
-                let port = flow.path[0] as usize;
-                self.show_pool(port);
-                self.ports[port].arrive(packet);
-            }
+            EventKind::Wake => self.net.wake(event),
             EventKind::Start => {
-                // A bulk flow's connection is open before it starts, as a measurement tool's is. Were it not,
-                // flows that start together would lose their SYNs to one another in a small buffer.
-                let rtt_ns = self.spec.flows[index as usize].base_rtt_ns;
-                let opens = self.net.flows[index as usize].is_finite();
-                self.net.with_sender(index, now, |s, out| {
-                    if opens { s.send_syn(now, out) } else { s.start_open(now, rtt_ns, out) }
-                });
+                let rtt_ns = self.spec.flows[event.flow as usize].base_rtt_ns;
+                self.net.start(event, rtt_ns);
             }
-            EventKind::Timer => {
-                if self.net.flows[index as usize].take_event(&event) {
-                    self.net.with_sender(index, now, |s, out| {
-                        if s.timer_at() <= now {
-                            s.on_timer(now, out);
-                        }
-                    });
-                }
-            }
-            EventKind::Resume => {
-                if self.net.flows[index as usize].take_event(&event) {
-                    self.net.with_sender(index, now, |s, out| {
-                        if s.resume_at() <= now {
-                            s.on_resume(now, out);
-                        }
-                    });
-                }
-            }
-            EventKind::AckTimer => {
-                if self.net.flows[index as usize].take_event(&event) {
-                    self.net.ack_due(index, now);
-                    self.net.flows[index as usize].schedule_ack_timer(index, now, &mut self.net.wheel);
-                }
-            }
+            EventKind::Udp => self.send_udp(event),
         }
+    }
+
+    /// A UDP source's packet reaches the first port.
+    fn send_udp(&mut self, event: Event) {
+        let flow = &mut self.net.flows[event.flow as usize];
+        flow.up.emitted += 1;
+        let packet = Packet {
+            enqueue_ns: event.at,
+            flow: event.flow,
+            bytes: flow.wire_bytes,
+            flags: flag::UDP,
+            ..Packet::default()
+        };
+        if let Ends::Udp { sent, .. } = &mut flow.ends {
+            *sent += 1;
+        }
+        let sent_at = u64::from(event.aux) << 32 | u64::from(event.seq);
+        flow.schedule_udp(event.flow, sent_at, &mut self.net.wheel);
+        let port = flow.path[0] as usize;
+        self.show_pool(port);
+        self.ports[port].arrive(packet);
     }
 
     /// Packets of a burst reach a port, as far apart as the access link spaces them.
@@ -230,9 +193,9 @@ impl<'a> World<'a> {
         let hop = event.aux as usize;
         let end = self.spec.duration_ns;
         loop {
-            let route = self.net.routes[event.flow as usize];
+            let lane = &self.net.lanes[event.flow as usize];
             let (port, spacing) = if hop == 0 {
-                (route.port as usize, route.access_ns)
+                (lane.port as usize, lane.access_ns)
             } else {
                 (self.net.flows[event.flow as usize].path[hop] as usize, 0)
             };
@@ -241,7 +204,7 @@ impl<'a> World<'a> {
                 flow: event.flow,
                 seq: event.seq,
                 ts: event.ts,
-                bytes: route.bytes_of(event.seq, event.flags & flag::SYN != 0),
+                bytes: lane.bytes_of(event.seq, event.flags & flag::SYN != 0),
                 flags: event.flags,
                 hop: hop as u8,
             };
@@ -267,6 +230,9 @@ impl<'a> World<'a> {
     fn sample(&mut self, now: u64) {
         let interval_s = self.spec.series_interval_ns as f64 / 1e9;
         self.next_sample = now + self.spec.series_interval_ns.max(1);
+        for &f in &self.spec.series_flows {
+            self.net.settle(f, now);
+        }
         let rate = |total: u64, last: &mut u64| {
             let bps = (total - *last) as f64 * 8.0 / interval_s;
             *last = total;
@@ -296,7 +262,7 @@ impl<'a> World<'a> {
                 put(f64::from(sender.conn().cwnd));
                 put(f64::from(sender.conn().srtt_us) / 8000.0);
             }
-            put(rate(flow.delivered_total, last));
+            put(rate(flow.back.delivered_total, last));
         }
     }
 
@@ -304,6 +270,9 @@ impl<'a> World<'a> {
     pub fn finish(mut self) -> Result<results::Run, Error> {
         let spec = self.spec;
         let end = spec.duration_ns;
+        for f in 0..self.net.flows.len() as u32 {
+            self.net.settle(f, end);
+        }
         self.conserved()?;
         let ports: Vec<results::Port> = self
             .ports
@@ -332,7 +301,7 @@ impl<'a> World<'a> {
                     cca: traffic_name(&f.traffic).to_string(),
                     base_rtt_ms: f.base_rtt_ns as f64 / 1e6,
                     goodput_bps: if active > 0.0 {
-                        flow.delivered_bytes as f64 * 8.0 / active
+                        flow.back.delivered_bytes as f64 * 8.0 / active
                     } else {
                         f64::NAN
                     },
@@ -357,7 +326,7 @@ impl<'a> World<'a> {
                     flows: members.clone().count() as u32,
                     // Of the whole window, so that groups add up to the link.
                     goodput_bps: members
-                        .map(|i| self.net.flows[i].delivered_bytes as f64 * 8.0 / window_s)
+                        .map(|i| self.net.flows[i].back.delivered_bytes as f64 * 8.0 / window_s)
                         .sum(),
                 }
             })
@@ -405,7 +374,7 @@ impl<'a> World<'a> {
                 under_way += u64::from(event.count);
             }
         }
-        let emitted: u64 = self.net.flows.iter().map(|f| f.emitted).sum();
+        let emitted: u64 = self.net.flows.iter().map(|f| f.up.emitted).sum();
         let dropped: u64 = self.ports.iter().map(|p| p.measure.total.dropped).sum();
         let queued: u64 = self.ports.iter().map(|p| u64::from(p.queue().packets)).sum();
         let on_link: u64 = self.ports.iter().map(Port::on_link).sum();
@@ -422,143 +391,67 @@ impl<'a> World<'a> {
 impl Net {
     /// A packet has left a port and is at the far end of its link at `at`: the next port, or its receiver.
     #[inline]
-    fn forward(&mut self, now: u64, packet: Packet, at: u64) {
-        let index = packet.flow;
-        if packet.hop + 1 < self.routes[index as usize].hops {
-            let mut event = Event::plain(at, EventKind::Arrive, index);
+    fn forward(&mut self, packet: Packet, at: u64) {
+        let lane = &mut self.lanes[packet.flow as usize];
+        if packet.hop + 1 < lane.hops {
+            let mut event = Event::plain(at, EventKind::Arrive, packet.flow);
             event.seq = packet.seq;
             event.ts = packet.ts;
             event.flags = packet.flags;
             event.count = 1;
             event.aux = u32::from(packet.hop) + 1;
-            self.wheel.push(event);
-            return;
+            return self.wheel.push(event);
         }
         self.received += 1;
-        let flow = &mut self.flows[index as usize];
-        let Ends::Tcp { receiver, segments, last_bytes, .. } = &mut flow.ends else {
+        if packet.flags & flag::UDP != 0 {
+            let flow = &mut self.flows[packet.flow as usize];
             let payload = flow.udp_payload();
-            flow.delivered(at, payload);
+            return flow.back.delivered(at, payload);
+        }
+        // Behind another it can wait: the deadline is that one's.
+        if lane.deliver(at, &packet) && at + lane.loop_ns < lane.wake_at {
+            lane.wake_at = at + lane.loop_ns;
+            self.wheel.push(Event::plain(lane.wake_at, EventKind::Wake, packet.flow));
+        }
+    }
+
+    /// A flow's deadline has come, unless an earlier one came first.
+    #[inline]
+    fn wake(&mut self, event: Event) {
+        let index = event.flow as usize;
+        let (flow, lane) = (&mut self.flows[index], &mut self.lanes[index]);
+        if lane.wake_at != event.at {
             return;
-        };
-        if packet.flags & flag::SYN != 0 {
-            let mut event = Event::plain(at + flow.reverse_ns, EventKind::Ack, index);
-            event.flags = flag::SYN;
-            self.wheel.push(event);
-            return;
         }
-        if receiver.goes_first(at, packet.flags) {
-            return self.forward_after_ack(now, packet, at);
-        }
-        let before = receiver.rcv_nxt;
-        let ack = receiver.on_data(at, packet.seq, packet.ts, packet.flags);
-        let new = receiver.rcv_nxt - before;
-        let finished = receiver.rcv_nxt == *segments;
-        if new > 0 {
-            let mss = u64::from(crate::flow::MSS);
-            let short = if finished { mss - u64::from(*last_bytes) } else { 0 };
-            flow.delivered(at, u64::from(new) * mss - short);
-            if finished {
-                flow.finished_ns = Some(at);
-            }
-        }
-        match ack {
-            Some(ack) => self.send_ack(index, ack),
-            None => self.flows[index as usize].schedule_ack_timer(index, now, &mut self.wheel),
-        }
+        lane.wake_at = u64::MAX;
+        // What arrives later cannot be answered yet.
+        let received_by = event.at.saturating_sub(flow.back.reverse_ns);
+        flow.catch_up(event.flow, received_by, event.at, lane, &mut self.bench, &mut self.wheel);
+        self.set_deadline(event.flow);
     }
 
-    /// [`Net::forward`] when an ACK that waits goes first.
-    #[cold]
-    fn forward_after_ack(&mut self, now: u64, packet: Packet, at: u64) {
-        if let Ends::Tcp { receiver, .. } = &mut self.flows[packet.flow as usize].ends {
-            let ack = receiver.flush(at);
-            self.send_ack(packet.flow, ack);
-        }
-        self.received -= 1;
-        self.forward(now, packet, at);
+    /// Brings a flow's hosts up to `now`, with all that was delivered.
+    fn settle(&mut self, index: u32, now: u64) {
+        let (flow, lane) = (&mut self.flows[index as usize], &mut self.lanes[index as usize]);
+        flow.catch_up(index, u64::MAX, now, lane, &mut self.bench, &mut self.wheel);
+        self.set_deadline(index);
     }
 
-    /// Sends the ACK that the receiver just made.
+    fn start(&mut self, event: Event, rtt_ns: u64) {
+        let flow = &mut self.flows[event.flow as usize];
+        flow.start(event.flow, event.at, rtt_ns, &mut self.bench, &mut self.wheel);
+        self.set_deadline(event.flow);
+    }
+
+    /// Sees to it that an event is pending no later than a flow's deadline.
     #[inline]
-    fn send_ack(&mut self, index: u32, ack: AckOut) {
-        let flow = &mut self.flows[index as usize];
-        let mut event = Event::plain(flow.ack_arrival(ack.at), EventKind::Ack, index);
-        event.seq = ack.cum;
-        event.ts = ack.ts;
-        event.flags = ack.flags;
-        if let Ends::Tcp { receiver, .. } = &flow.ends
-            && (ack.dsack.is_some() || !receiver.blocks().is_empty())
-        {
-            event.flags |= if ack.dsack.is_some() { flag::DSACK } else { 0 };
-            event.aux = self.free_blocks.pop().unwrap_or_else(|| {
-                self.blocks.push(Blocks::default());
-                (self.blocks.len() - 1) as u32
-            });
-            let (blocks, n) = &mut self.blocks[event.aux as usize];
-            *n = 0;
-            for (slot, &block) in blocks.iter_mut().zip(ack.dsack.iter().chain(receiver.blocks())) {
-                *slot = block;
-                *n += 1;
-            }
+    fn set_deadline(&mut self, index: u32) {
+        let lane = &mut self.lanes[index as usize];
+        let at = self.flows[index as usize].deadline(lane);
+        if at < lane.wake_at {
+            lane.wake_at = at;
+            self.wheel.push(Event::plain(at, EventKind::Wake, index));
         }
-        self.wheel.push(event);
-    }
-
-    fn ack_due(&mut self, index: u32, now: u64) {
-        if let Ends::Tcp { receiver, .. } = &mut self.flows[index as usize].ends
-            && let Some(ack) = receiver.due(now)
-        {
-            self.send_ack(index, ack);
-        }
-    }
-
-    /// An ACK reaches its sender.
-    #[inline]
-    fn ack(&mut self, event: Event) {
-        let now = event.at;
-        let index = event.flow;
-        let (blocks, n) = if event.aux == NONE {
-            ([(0, 0); MAX_SACKS], 0)
-        } else {
-            self.free_blocks.push(event.aux);
-            self.blocks[event.aux as usize]
-        };
-        let flow = &mut self.flows[index as usize];
-        let random = match &flow.ends {
-            Ends::Tcp { sender, .. } if sender.draws() => flow.draw(),
-            _ => 0,
-        };
-        self.with_sender(index, now, |s, out| {
-            if event.flags & flag::SYN != 0 {
-                return s.on_established(now, out);
-            }
-            let ack = AckView {
-                cum: event.seq,
-                ts: event.ts,
-                flags: event.flags,
-                sacks: &blocks[..usize::from(n)],
-            };
-            s.on_ack(now, ack, random, out);
-        });
-    }
-
-    /// Lets a sender work, sends what it lets out, and sees to its timers.
-    #[inline]
-    fn with_sender(
-        &mut self,
-        index: u32,
-        now: u64,
-        work: impl FnOnce(&mut crate::sender::Sender, &mut Vec<Burst>),
-    ) {
-        let flow = &mut self.flows[index as usize];
-        let Ends::Tcp { sender, .. } = &mut flow.ends else { return };
-        work(sender, &mut self.out);
-        for &burst in &self.out {
-            flow.emit(index, now, burst, &mut self.wheel);
-        }
-        self.out.clear();
-        flow.schedule_timers(index, now, &mut self.wheel);
     }
 }
 

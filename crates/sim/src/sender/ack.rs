@@ -355,7 +355,8 @@ impl Sender {
             || tx > self.first_tx_ns
             || (tx == self.first_tx_ns && end > draft.last_end)
         {
-            draft.sample.prior_delivered = tag.delivered;
+            let since = (self.conn.delivered as u16).wrapping_sub(tag.delivered);
+            draft.sample.prior_delivered = self.conn.delivered.wrapping_sub(u32::from(since));
             draft.sample.prior_ns = tag.delivered_ns;
             draft.sample.is_app_limited = tag.app_limited;
             draft.snd_interval_ns = tx.saturating_sub(tag.first_tx_ns);

@@ -189,10 +189,7 @@ impl Sender {
         self.start_if_idle(now);
         let first = self.conn.snd_nxt;
         self.board.reserve(self.conn.snd_una, first, first + n);
-        self.tag_rate(now, first, n);
-        for seq in first..first + n {
-            self.board.sent(seq, now, 0);
-        }
+        self.record(now, first, n, 0);
         let prior_packets = self.conn.packets_out;
         self.conn.snd_nxt += n;
         self.conn.packets_out += n;
@@ -226,10 +223,13 @@ impl Sender {
         }
     }
 
-    /// `tcp_rate_skb_sent`.
+    /// Records a transmission of `n` segments (`tcp_rate_skb_sent`).
     #[inline]
-    fn tag_rate(&mut self, now: u64, first: u32, n: u32) {
+    fn record(&mut self, now: u64, first: u32, n: u32, flags: u64) {
         if !self.samples_rate {
+            for seq in first..first + n {
+                self.board.sent(seq, now, flags);
+            }
             return;
         }
         if self.conn.packets_out == 0 {
@@ -237,14 +237,13 @@ impl Sender {
             self.conn.delivered_ns = now;
         }
         let tag = RateTag {
-            delivered: self.conn.delivered,
+            delivered: self.conn.delivered as u16,
             app_limited: self.conn.app_limited != 0,
-            // 0 means "used up": time starts at 1.
-            delivered_ns: self.conn.delivered_ns.max(1),
+            delivered_ns: self.conn.delivered_ns,
             first_tx_ns: self.first_tx_ns,
         };
         for seq in first..first + n {
-            self.board.tag(seq, tag);
+            self.board.sent_tagged(seq, now, flags, tag);
         }
     }
 
@@ -272,12 +271,11 @@ impl Sender {
     /// Retransmits one segment (`tcp_retransmit_skb`).
     pub(super) fn resend(&mut self, now: u64, seq: u32, out: &mut Vec<Burst>) {
         self.start_if_idle(now);
-        self.tag_rate(now, seq, 1);
         let f = self.board.flags(seq);
+        self.record(now, seq, 1, f | RETRANS | EVER_RETRANS);
         if f & RETRANS == 0 {
             self.conn.retrans_out += 1;
         }
-        self.board.sent(seq, now, f | RETRANS | EVER_RETRANS);
         self.retransmitted.push_back((seq, now));
         if self.retrans_stamp == 0 {
             self.retrans_stamp = Self::timestamp(now) + 1;

@@ -1,0 +1,192 @@
+//! The two hosts of a flow: each works through its events in batches.
+//!
+//! All that a port sees of a flow is the packets that reach it, and between a packet's arrival at its receiver
+//! and that of the packet which its ACK lets out lies the base round trip. So hosts need not be asked at
+//! each of their own events (a packet received, an ACK back, a pacing gap over, a timer due): it is enough
+//! that all those are worked through, each at its own time and in their order, before what the first of them
+//! sends can reach a port. That moment is the flow's deadline ([`Flow::deadline`]), for which one event is
+//! pending. A flow's state is thus fetched into the cache once for many packets, its code too, and most of its
+//! events need no place in the calendar. The results are those of working each event at its time.
+
+use crate::flow::{Ends, Flow, MSS};
+use crate::lane::{Delivery, Lane};
+use crate::port::flag;
+use crate::receiver::{AckOut, MAX_SACKS, Receiver};
+use crate::sender::{AckView, Burst};
+use crate::wheel::Wheel;
+
+/// An acknowledgement on its way.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Ack {
+    /// When its sender works it in (ns).
+    at: u64,
+    cum: u32,
+    ts: u32,
+    /// SACK blocks, of which so many.
+    sacks: [(u32, u32); MAX_SACKS],
+    count: u8,
+    /// `port::flag`s.
+    flags: u8,
+}
+
+/// What the flow at work needs room for; reused.
+#[derive(Debug, Default)]
+pub struct Bench {
+    /// ACKs that reach the sender.
+    acks: Vec<Ack>,
+    /// What the sender lets out.
+    out: Vec<Burst>,
+}
+
+impl Flow {
+    /// Works through all that its hosts do up to `now`. Packets that ports have delivered to arrive after
+    /// `received_by` may wait. What is sent goes into the wheel.
+    pub fn catch_up(
+        &mut self,
+        index: u32,
+        received_by: u64,
+        now: u64,
+        lane: &mut Lane,
+        bench: &mut Bench,
+        wheel: &mut Wheel,
+    ) {
+        bench.acks.append(&mut self.held);
+        while let Some(packet) = lane.take(received_by) {
+            self.receive(packet, &mut bench.acks);
+        }
+        self.answer(now, &mut bench.acks);
+        let done = self.send(index, now, bench, wheel);
+        self.held.extend_from_slice(&bench.acks[done..]);
+        bench.acks.clear();
+    }
+
+    /// Until when all of this flow's packets that may reach a port are in the wheel (ns).
+    pub fn deadline(&self, lane: &Lane) -> u64 {
+        let Ends::Tcp { sender, receiver, .. } = &self.ends else { return u64::MAX };
+        let received = lane.first_at().min(receiver.ack_at()).saturating_add(lane.loop_ns);
+        let sent = self.held.first().map_or(u64::MAX, |ack| ack.at);
+        let sent = sent.min(sender.timer_at()).min(sender.resume_at());
+        received.min(sent.saturating_add(self.up.forward_ns))
+    }
+
+    /// Opens the connection at `now`; `rtt_ns` is that of the empty path.
+    pub fn start(&mut self, index: u32, now: u64, rtt_ns: u64, bench: &mut Bench, wheel: &mut Wheel) {
+        // A bulk flow's connection is open before it starts, as a measurement tool's is. Were it not,
+        // flows that start together would lose their SYNs to one another in a small buffer.
+        let opens = self.is_finite();
+        let Ends::Tcp { sender, .. } = &mut self.ends else { return };
+        if opens {
+            sender.send_syn(now, &mut bench.out);
+        } else {
+            sender.start_open(now, rtt_ns, &mut bench.out);
+        }
+        for burst in bench.out.drain(..) {
+            self.up.emit(index, now, burst, sender, wheel);
+        }
+    }
+
+    /// A packet arrives at the receiver.
+    #[inline]
+    fn receive(&mut self, packet: Delivery, acks: &mut Vec<Ack>) {
+        let Ends::Tcp { receiver, segments, last_bytes, .. } = &mut self.ends else { return };
+        let (at, flags) = (packet.at(), packet.flags());
+        if flags & flag::SYN != 0 {
+            acks.push(Ack { at: self.back.arrival(at, 0), flags: flag::SYN, ..Ack::default() });
+            return;
+        }
+        if receiver.goes_first(at, flags) {
+            let ack = receiver.flush(at);
+            acks.push(Ack::new(self.back.ack_arrival(ack.at), ack, receiver));
+        }
+        let before = receiver.rcv_nxt;
+        let ack = receiver.on_data(at, packet.seq, packet.ts, flags);
+        let new = receiver.rcv_nxt - before;
+        let finished = receiver.rcv_nxt == *segments;
+        if let Some(ack) = ack {
+            acks.push(Ack::new(self.back.ack_arrival(ack.at), ack, receiver));
+        }
+        if new > 0 {
+            let short = if finished { MSS - *last_bytes } else { 0 };
+            self.back.delivered(at, u64::from(new) * u64::from(MSS) - u64::from(short));
+            if finished {
+                self.finished_ns = Some(at);
+            }
+        }
+    }
+
+    /// The delayed or compressed ACK goes out, if it can reach the sender by `now`.
+    #[inline]
+    fn answer(&mut self, now: u64, acks: &mut Vec<Ack>) {
+        if let Ends::Tcp { receiver, .. } = &mut self.ends
+            && let Some(ack) = receiver.due(now.saturating_sub(self.back.reverse_ns))
+        {
+            acks.push(Ack::new(self.back.ack_arrival(ack.at), ack, receiver));
+        }
+    }
+
+    /// The sender works in its ACKs, timers and pacing gaps up to `now`. How many ACKs that were.
+    #[inline]
+    fn send(&mut self, index: u32, now: u64, bench: &mut Bench, wheel: &mut Wheel) -> usize {
+        let Ends::Tcp { sender, .. } = &mut self.ends else { return 0 };
+        let (up, out) = (&mut self.up, &mut bench.out);
+        let mut done = 0;
+        let mut clock = 0;
+        loop {
+            let ack_at = bench.acks.get(done).map_or(u64::MAX, |ack| ack.at);
+            // A timer may be set to a time that has passed.
+            let at = ack_at.min(sender.timer_at()).min(sender.resume_at()).max(clock);
+            if at > now {
+                return done;
+            }
+            clock = at;
+            if ack_at <= at {
+                let ack = &bench.acks[done];
+                done += 1;
+                if ack.flags & flag::SYN != 0 {
+                    sender.on_established(at, out);
+                } else {
+                    let random = if sender.draws() { up.draw() } else { 0 };
+                    sender.on_ack(at, ack.view(), random, out);
+                }
+            } else if sender.resume_at() <= at {
+                sender.on_resume(at, out);
+            } else {
+                sender.on_timer(at, out);
+            }
+            for &burst in out.iter() {
+                up.emit(index, at, burst, sender, wheel);
+            }
+            out.clear();
+        }
+    }
+}
+
+impl Ack {
+    #[inline]
+    fn new(at: u64, ack: AckOut, receiver: &Receiver) -> Ack {
+        let blocks = receiver.blocks();
+        let mut new = Ack { at, cum: ack.cum, ts: ack.ts, flags: ack.flags, ..Ack::default() };
+        if let Some(duplicate) = ack.dsack {
+            new.flags |= flag::DSACK;
+            new.sacks[0] = duplicate;
+            new.count = 1;
+        }
+        for &block in blocks {
+            if let Some(slot) = new.sacks.get_mut(usize::from(new.count)) {
+                *slot = block;
+                new.count += 1;
+            }
+        }
+        new
+    }
+
+    #[inline]
+    fn view(&self) -> AckView<'_> {
+        AckView {
+            cum: self.cum,
+            ts: self.ts,
+            flags: self.flags,
+            sacks: &self.sacks[..usize::from(self.count)],
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! A flow as the ports see it: what they need to know of its packets, and where they leave them.
+
+use crate::port::Packet;
+
+/// A packet that has arrived at its receiver, or will. 16 bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Delivery {
+    /// When (ns, below 2^56), and the `port::flag`s in the lowest byte.
+    at_flags: u64,
+    /// Segment.
+    pub seq: u32,
+    /// Sender's timestamp (ms).
+    pub ts: u32,
+}
+
+impl Delivery {
+    /// When it arrives (ns).
+    #[inline]
+    pub fn at(self) -> u64 {
+        self.at_flags >> 8
+    }
+
+    /// `port::flag`s.
+    #[inline]
+    pub fn flags(self) -> u8 {
+        self.at_flags as u8
+    }
+}
+
+/// What the ports touch of a flow, for each of its packets: one cache line.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Lane {
+    /// Serialisation of a full packet on the access link (ns); 0: unlimited.
+    pub access_ns: u64,
+    /// Least time from a packet's arrival at its receiver to that of its answer's effect at the first port (ns).
+    pub loop_ns: u64,
+    /// The event pending at which the hosts catch up (ns); `u64::MAX`: none.
+    pub wake_at: u64,
+    /// Packets delivered and not yet worked in, in order of arrival: a ring.
+    ring: Box<[Delivery]>,
+    head: u32,
+    len: u32,
+    /// The first port.
+    pub port: u32,
+    /// The last segment of a finite flow.
+    pub last_segment: u32,
+    /// Bytes on the link of a full packet, of the last one, of a SYN.
+    pub wire_bytes: u16,
+    /// See `wire_bytes`.
+    pub last_bytes: u16,
+    /// See `wire_bytes`.
+    pub syn_bytes: u16,
+    /// Ports crossed.
+    pub hops: u8,
+}
+
+impl Default for Lane {
+    fn default() -> Lane {
+        Lane {
+            access_ns: 0,
+            loop_ns: 0,
+            wake_at: u64::MAX,
+            ring: Box::default(),
+            head: 0,
+            len: 0,
+            port: 0,
+            last_segment: u32::MAX,
+            wire_bytes: 0,
+            last_bytes: 0,
+            syn_bytes: 0,
+            hops: 1,
+        }
+    }
+}
+
+impl Lane {
+    /// Length on the link of a packet of this flow.
+    #[inline]
+    pub fn bytes_of(&self, seq: u32, syn: bool) -> u16 {
+        if syn {
+            self.syn_bytes
+        } else if seq == self.last_segment {
+            self.last_bytes
+        } else {
+            self.wire_bytes
+        }
+    }
+
+    /// Leaves a packet that arrives at `at`, not before the one left last. Is it the only one?
+    #[inline]
+    pub fn deliver(&mut self, at: u64, packet: &Packet) -> bool {
+        if self.len as usize == self.ring.len() {
+            self.grow();
+        }
+        let tail = (self.head + self.len) as usize & (self.ring.len() - 1);
+        self.ring[tail] =
+            Delivery { at_flags: at << 8 | u64::from(packet.flags), seq: packet.seq, ts: packet.ts };
+        self.len += 1;
+        self.len == 1
+    }
+
+    /// Doubles the ring: it allocates only while there is more on its way than ever before.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let mut ring = std::mem::take(&mut self.ring).into_vec();
+        ring.rotate_left(self.head as usize);
+        self.head = 0;
+        ring.resize((ring.len() * 2).max(8), Delivery::default());
+        self.ring = ring.into();
+    }
+
+    /// When the first packet left here arrives; `u64::MAX`: there is none.
+    #[inline]
+    pub fn first_at(&self) -> u64 {
+        if self.len == 0 { u64::MAX } else { self.ring[self.head as usize].at() }
+    }
+
+    /// Takes the first packet, if it arrives by `until`.
+    #[inline]
+    pub fn take(&mut self, until: u64) -> Option<Delivery> {
+        if self.len == 0 {
+            return None;
+        }
+        let first = self.ring[self.head as usize];
+        if first.at() > until {
+            return None;
+        }
+        self.head = (self.head + 1) & (self.ring.len() as u32 - 1);
+        self.len -= 1;
+        Some(first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gives_back_in_order_what_arrives_by_then() {
+        let mut lane = Lane::default();
+        assert_eq!(lane.first_at(), u64::MAX);
+        let mut next = 0;
+        for seq in 0..1000u32 {
+            let only = lane.deliver(u64::from(seq), &Packet { seq, ts: 7, flags: 3, ..Packet::default() });
+            assert_eq!(only, next == seq);
+            if seq % 3 == 0 {
+                while let Some(d) = lane.take(u64::from(seq / 2)) {
+                    assert_eq!((d.at(), d.seq, d.ts, d.flags()), (u64::from(next), next, 7, 3));
+                    next += 1;
+                }
+                assert_eq!(next, seq / 2 + 1);
+                assert_eq!(lane.first_at(), if next > seq { u64::MAX } else { u64::from(next) });
+            }
+        }
+    }
+}
