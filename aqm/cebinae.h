@@ -309,7 +309,7 @@ qw_cebinae_enqueue(struct qw_cebinae *s, const struct qw_cebinae_params *p,
 	int fits;
 
 	(void)random;
-	s->buffer_bytes = qw_buffer_bytes(q);
+	s->buffer_bytes = qw_buffer_part(q);
 	qw_cebinae_catch_up(s, p, now);
 	head = s->head & 1;
 	*queue = head;

@@ -63,7 +63,7 @@ static inline qw_u64 qw_gsp_threshold(const struct qw_gsp_params *p,
 {
 	if (p->threshold_bytes || p->delay_ns)
 		return p->threshold_bytes;
-	return qw_buffer_bytes(q) / 2;
+	return qw_buffer_part(q) / 2;
 }
 
 /* Count the time since the last event, in which the queue stood still. */

@@ -226,6 +226,17 @@ static inline qw_u64 qw_buffer_bytes(const struct qw_queue *q)
 	return q->limit_bytes;
 }
 
+/* What a port may count on: a buffer of its own, or an even part of the one that
+ * it shares, whichever is less. 0: neither has a limit. */
+static inline qw_u64 qw_buffer_part(const struct qw_queue *q)
+{
+	qw_u64 bytes = qw_buffer_bytes(q), part = q->pool.limit_bytes;
+
+	if (q->pool.ports > 1)
+		part = qw_div(part, q->pool.ports);
+	return part && (!bytes || part < bytes) ? part : bytes;
+}
+
 /* Does the buffer hold more than it can? A scheduler that lets packets in and
  * others go asks this in qw_X_overflow(). */
 static inline int qw_overfull(const struct qw_queue *q)

@@ -69,9 +69,8 @@ struct qw_red {
 	/* As told by parameters or qw_red_tune(); ARED moves max_p itself. */
 	qw_u64 told_min_bytes, told_max_bytes;
 	qw_u64 max_p_q32;
-	/* The limits that all below was made for. */
+	/* The buffer that all below was made for, 0: none. */
 	qw_u64 limit_bytes;
-	qw_u32 limit_packets;
 	qw_u32 made; /* 0: nothing is made yet */
 
 	qw_u32 wlog; /* the average's weight is 2^-wlog */
@@ -234,25 +233,14 @@ static inline void qw_red_set(struct qw_red *s, qw_u64 min_bytes,
 	qw_red_set_r(s);
 }
 
-/* The buffer in bytes: the tighter of its limits. */
-static inline qw_u64 qw_red_limit(const struct qw_red *s)
-{
-	qw_u64 packets_as_bytes = (qw_u64)s->limit_packets * QW_MTU;
-
-	if (s->limit_packets &&
-	    (!s->limit_bytes || packets_as_bytes < s->limit_bytes))
-		return packets_as_bytes;
-	return s->limit_bytes ? s->limit_bytes : QW_RED_NO_LIMIT;
-}
-
 /* Is all made for the buffer that the host shows? If not, it is to be made. */
 static inline int qw_red_fits(struct qw_red *s, const struct qw_queue *q)
 {
-	if (s->made && s->limit_bytes == q->limit_bytes &&
-	    s->limit_packets == q->limit_packets)
+	qw_u64 limit_bytes = qw_buffer_part(q);
+
+	if (s->made && s->limit_bytes == limit_bytes)
 		return 1;
-	s->limit_bytes = q->limit_bytes;
-	s->limit_packets = q->limit_packets;
+	s->limit_bytes = limit_bytes;
 	s->made = 1;
 	return 0;
 }
@@ -264,7 +252,9 @@ static inline void qw_red_make(struct qw_red *s, const struct qw_red_params *p,
 	qw_u64 min = s->told_min_bytes, max = s->told_max_bytes, burst;
 
 	if (!max)
-		max = min ? 3 * min : qw_red_limit(s) / 4;
+		max = min	     ? 3 * min :
+		      s->limit_bytes ? s->limit_bytes / 4 :
+				       QW_RED_NO_LIMIT / 4;
 	if (max > QW_RED_MAX_BYTES)
 		max = QW_RED_MAX_BYTES;
 	if (!min)
@@ -284,7 +274,6 @@ static inline void qw_red_init(struct qw_red *s, const struct qw_red_params *p,
 	s->told_max_bytes = p->max_bytes;
 	s->max_p_q32 = p->probability_q32;
 	s->limit_bytes = 0;
-	s->limit_packets = 0;
 	s->made = 0;
 	s->wlog = 1;
 	s->min_bytes = 0;

@@ -36,7 +36,7 @@ static inline qw_u64 qw_static_threshold(const struct qw_static_params *p,
 {
 	if (p->threshold_bytes)
 		return p->threshold_bytes;
-	return qw_buffer_bytes(q) / 2;
+	return qw_buffer_part(q) / 2;
 }
 
 static inline struct qw_verdict

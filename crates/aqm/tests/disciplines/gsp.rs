@@ -1,7 +1,7 @@
 //! GSP: its rule is short enough to be stated once more, and followed.
 
 use crate::host::{Dice, Host, spec};
-use queuewright_aqm::{Action, Reason, Value};
+use queuewright_aqm::{Action, Pool, Reason, Value};
 
 const MS: u64 = 1_000_000;
 const SEC: u64 = 1_000 * MS;
@@ -62,6 +62,23 @@ fn threshold_is_half_of_the_buffer_unless_told() {
             }
         }
         assert_eq!(host.queue.bytes, longest, "one packet above the threshold: {set:?}");
+    }
+}
+
+/// Four ports share 400 kB: each has 100 kB by rights, and its automatic threshold is half of that; a smaller
+/// buffer of its own counts more.
+#[test]
+fn an_even_part_of_a_shared_buffer_counts_as_a_buffer() {
+    for (own, longest) in [(0, 51_000), (60_000, 31_000), (900_000, 51_000)] {
+        for name in ["gsp", "static"] {
+            let mut host = Host::new(&spec(name, &[]), 0, own);
+            host.queue.pool = Pool { limit_bytes: 400_000, ports: 4, ..Pool::default() };
+            let before = (0..1000).find(|_| host.arrive(0, 1000, 0, 0).action == Action::Drop);
+            assert!(before.is_some());
+            // The static threshold is not passed, GSP's is before it shows.
+            let want = if name == "static" { longest - 1000 } else { longest };
+            assert_eq!(host.queue.bytes, want, "{name}, {own} bytes of its own");
+        }
     }
 }
 

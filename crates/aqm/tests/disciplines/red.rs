@@ -3,7 +3,7 @@
 //! computes.
 
 use crate::host::{Dice, Host, spec};
-use queuewright_aqm::{Action, Discipline, Packet, Queue, Reason, Spec, Value, Verdict};
+use queuewright_aqm::{Action, Discipline, Packet, Pool, Queue, Reason, Spec, Value, Verdict};
 
 const MS: u64 = 1_000_000;
 const SEC: u64 = 1_000 * MS;
@@ -107,6 +107,21 @@ fn thresholds_weight_and_idle_table_are_tcs() {
         }
     }
     assert!(tables > 40, "{tables}");
+}
+
+/// tc's defaults for a port that shares a buffer go by its even part.
+#[test]
+fn thresholds_go_by_an_even_part_of_a_shared_buffer() {
+    let max = |own: u64, pool: Pool| {
+        let mut red = Discipline::new(&spec("red", &[]));
+        let view = Queue { limit_bytes: own, pool, ..Queue::default() };
+        red.enqueue(0, &view, &Packet { bytes: 1000, ..Packet::default() }, 0);
+        red.probe(3)
+    };
+    let shared = Pool { limit_bytes: 400_000, ports: 4, ..Pool::default() };
+    assert_eq!(max(0, shared), 25_000.0);
+    assert_eq!(max(60_000, shared), 15_000.0);
+    assert_eq!(max(60_000, Pool::default()), 15_000.0);
 }
 
 #[test]
