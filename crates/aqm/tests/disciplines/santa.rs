@@ -539,3 +539,152 @@ fn hell_is_for_those_who_never_back_off() {
         hell
     });
 }
+
+/// What nine flows kept in each round, and where they were.
+#[derive(Debug, Clone)]
+struct Kept {
+    flow: String,
+    queue: usize,
+    kept_us: u64,
+    to: usize,
+}
+
+/// The rounds of the simulator's runs of Figure 11 (seed 1): 3 CUBIC, 3 BBR, 3 Vegas, three queues. Columns:
+/// rule, round, flow, its queue, the sum of its packets' sojourn times in us, its queue afterwards.
+fn recorded(rule: &str) -> Vec<Vec<Kept>> {
+    let mut rounds: Vec<Vec<Kept>> = Vec::new();
+    for line in include_str!("../data/santa-rounds.tsv").lines() {
+        let mut columns = line.split('\t');
+        let mut next = || columns.next().unwrap();
+        if next() != rule {
+            continue;
+        }
+        let round: usize = next().parse().unwrap();
+        rounds.resize(rounds.len().max(round), Vec::new());
+        rounds[round - 1].push(Kept {
+            flow: next().to_string(),
+            queue: next().parse().unwrap(),
+            kept_us: next().parse().unwrap(),
+            to: next().parse().unwrap(),
+        });
+    }
+    rounds
+}
+
+/// Three queues whose flows keep what the test says: a packet of each per round, so long in the queue.
+struct Rounds {
+    host: Host,
+    now: u64,
+}
+
+impl Rounds {
+    /// Flow i starts in queue `queues[i]`.
+    fn new(rule: &'static str, queues: &[usize]) -> Rounds {
+        let set = [
+            ("rule", Value::Choice(rule)),
+            // Equal ranges of a byte before the first round: the test's dice say which queue.
+            ("assign", Value::Choice("ranges")),
+            ("mice_packets", Value::Int(0)),
+            ("idle_timeout", Value::Int(0)),
+        ];
+        let mut rounds = Rounds { host: Host::new(&spec("santa", &set), 0, 0), now: SEC };
+        for (flow, &queue) in queues.iter().enumerate() {
+            let random = [20u32, 128, 230][queue - 1] << 24;
+            let packet = Packet { bytes: 1500, flow: flow as u32, ..Packet::default() };
+            let at = rounds.host.discipline.enqueue_to(rounds.now, &Queue::default(), &packet, random).1;
+            assert_eq!(at as usize, queue);
+            rounds.host.discipline.dequeue_from(rounds.now, &Queue::default(), &packet, at);
+        }
+        rounds.turn(&vec![0; queues.len()]);
+        rounds
+    }
+
+    /// Flow i keeps `kept_us[i]` in this round; where they are after it.
+    fn turn(&mut self, kept_us: &[u64]) -> Vec<usize> {
+        // Any packet's sojourn fits: the clock is far on.
+        let base = 1_000_000 * SEC;
+        let begin = base + self.now / (10 * SEC) * 10 * SEC;
+        let d = &mut self.host.discipline;
+        let view = Queue::default();
+        for (flow, &us) in kept_us.iter().enumerate() {
+            let mut packet =
+                Packet { enqueue_ns: begin + 2 * SEC, bytes: 1500, flow: flow as u32, ..Packet::default() };
+            let (_, queue) = d.enqueue_to(begin + 2 * SEC, &view, &packet, 0);
+            packet.enqueue_ns = begin + 2 * SEC - 1000 * us;
+            assert_eq!(d.dequeue_from(begin + 2 * SEC, &view, &packet, queue).action, Action::Pass);
+        }
+        // The round's end is dealt with by the calls after it.
+        for i in 0..4 {
+            d.idle(begin + 11 * SEC + i);
+        }
+        self.now += 10 * SEC;
+        let place = |flow: usize| {
+            let packet =
+                Packet { enqueue_ns: begin + 11 * SEC, bytes: 64, flow: flow as u32, ..Packet::default() };
+            let (_, queue) = d.enqueue_to(begin + 11 * SEC, &view, &packet, 0);
+            d.dequeue_from(begin + 11 * SEC, &view, &packet, queue);
+            queue as usize
+        };
+        (0..kept_us.len()).map(place).collect()
+    }
+}
+
+/// Decision by decision: the rounds as recorded, the rule as section 4.2 (or the notes on the artifact) says it,
+/// and the header.
+#[test]
+fn recorded_rounds_are_decided_as_the_rules_say() {
+    for rule in ["paper", "artifact"] {
+        let rounds = recorded(rule);
+        assert_eq!(rounds.len(), 5);
+        let begin: Vec<usize> = rounds[0].iter().map(|f| f.queue).collect();
+        let mut host = Rounds::new(rule, &begin);
+        let mut moved = 0;
+        for (i, round) in rounds.iter().enumerate() {
+            for f in round {
+                let here: Vec<u64> = round.iter().filter(|o| o.queue == f.queue).map(|o| o.kept_us).collect();
+                let least = *here.iter().min().unwrap();
+                // Twice the mean, without its division.
+                let (all, n) = (here.iter().sum::<u64>(), here.len() as u64);
+                let up = f.queue < 3
+                    && if rule == "paper" { f.kept_us * n > 2 * all } else { f.kept_us > 2 * least };
+                // In the artifact's last queue nobody has gone up before.
+                let most = *here.iter().max().unwrap();
+                let down = match rule {
+                    "paper" => f.queue > 1 && 2 * f.kept_us * n < all,
+                    _ => f.queue == 3 && 2 * f.kept_us < most,
+                };
+                let want = if up { f.queue + 1 } else { f.queue - usize::from(down) };
+                assert_eq!(f.to, want, "{rule}, round {}, {}: {f:?} of {here:?}", i + 1, f.flow);
+                moved += usize::from(up || down);
+            }
+            let kept: Vec<u64> = round.iter().map(|f| f.kept_us).collect();
+            let to: Vec<usize> = round.iter().map(|f| f.to).collect();
+            assert_eq!(host.turn(&kept), to, "{rule}, round {}", i + 1);
+            if let Some(next) = rounds.get(i + 1) {
+                assert_eq!(next.iter().map(|f| f.queue).collect::<Vec<_>>(), to);
+            }
+        }
+        assert!(moved > 10, "{rule}: {moved}");
+    }
+}
+
+/// Nobody is above twice the mean where half of a queue or more is alike: if m of n flows keep b and the others
+/// nothing, twice the mean is 2 m b / n. By the paper's rule they then stay with those whom they starve, for good
+/// if it is the lowest queue; the artifact's takes them apart, and never rests in the last two queues.
+#[test]
+fn who_is_half_of_a_queue_is_not_promoted() {
+    let aggressive =
+        |n: usize, m: usize| -> Vec<u64> { (0..n).map(|i| if i < m { 1_000_000 } else { 10_000 }).collect() };
+    for (m, to) in [(3, 1), (2, 2)] {
+        let places = Rounds::new("paper", &[1; 6]).turn(&aggressive(6, m));
+        assert_eq!(places, [vec![to; m], vec![1; 6 - m]].concat());
+    }
+    assert_eq!(Rounds::new("artifact", &[1; 6]).turn(&aggressive(6, 3)), [2, 2, 2, 1, 1, 1]);
+    // One of the last queue keeps less than half of the most: down, and up again beside one who keeps less still.
+    let mut host = Rounds::new("artifact", &[3, 3, 2]);
+    let mut seen = Vec::new();
+    for _ in 0..6 {
+        seen.push(host.turn(&[1000, 400, 100])[1]);
+    }
+    assert_eq!(seen, [2, 3, 2, 3, 2, 3]);
+}
