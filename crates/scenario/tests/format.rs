@@ -150,6 +150,25 @@ fn examples_and_their_draws() {
     }
 }
 
+/// The papers' figures as scenarios: each can be run.
+#[test]
+fn every_experiment_is_a_scenario() {
+    let folder = examples().join("../experiments");
+    let mut files = 0;
+    for paper in std::fs::read_dir(folder).unwrap() {
+        for file in std::fs::read_dir(paper.unwrap().path()).unwrap() {
+            let path = file.unwrap().path();
+            if path.extension().is_some_and(|e| e == "toml") {
+                let scenario = Scenario::read(&path).unwrap_or_else(|e| panic!("{e}"));
+                assert!(scenario.name.is_some() && scenario.description.is_some(), "{}", path.display());
+                assert!(!scenario.runs().unwrap_or_else(|e| panic!("{e}")).is_empty());
+                files += 1;
+            }
+        }
+    }
+    assert!(files >= 8, "{files}");
+}
+
 /// Ports: paths by name, sizes in bdp by the flows that cross, one buffer for those without.
 #[test]
 fn ports_and_a_shared_buffer() {
