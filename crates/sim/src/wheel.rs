@@ -2,9 +2,9 @@
 //!
 //! Almost every event lies at most one propagation delay ahead. Those go, unsorted, to the page of the
 //! calendar that covers their time: a write behind the last one. When the page of the present is opened, its
-//! events are sorted into slots narrower than the gap between events, so that each is found at once. What
-//! is touched at random is small (slots and events of one page, the ends of the other pages) and stays in
-//! the first-level cache; the mass of events in flight is written and read in sequence.
+//! events are linked, where they lie, into slots narrower than the gap between events, so that each is found at
+//! once. What is touched at random is small (slots and events of one page, the ends of the other pages) and
+//! stays in the first-level cache; the mass of events in flight is written and read in sequence.
 //! Events of equal time come out in the order they went in.
 
 use std::cmp::Reverse;
@@ -64,7 +64,7 @@ struct Node {
     ts_aux: u64,
     /// Packets, kind, flags.
     rest: u32,
-    /// The next in its slot, or in the list of free ones.
+    /// The next in its slot.
     next: u32,
 }
 
@@ -106,7 +106,7 @@ const SLOT_BITS: u32 = 9;
 const SLOTS: usize = 1 << SLOT_BITS;
 /// Events that a page takes at a time.
 const CHUNK: usize = 8;
-/// A page that waits for its time: a list of chunks.
+/// A page: a list of chunks.
 #[derive(Debug, Clone, Copy)]
 struct Page {
     /// Time of its first event; `u64::MAX`: it has none.
@@ -127,25 +127,25 @@ pub struct Wheel {
     /// Width of a slot (ns) and of a page, as powers of two.
     slot_shift: u32,
     page_shift: u32,
-    /// Absolute index of the open page.
+    /// Absolute index of the open page, and its events, those that have come out with them.
     open: u64,
+    open_page: Page,
 
     /// First and last node of each slot of the open page.
     slots: Box<[(u32, u32); SLOTS]>,
     /// A bit a slot that has events, and a bit a word of those.
     occupied: [u64; SLOTS / 64],
     summary: u64,
-    /// Events of the open page.
+    /// Events of the open page that are still to come out.
     sorted: usize,
-    nodes: Vec<Node>,
-    free: u32,
 
     /// A ring of the pages after the open one, and a bit a page that has events.
     pages: Vec<Page>,
     filled: Vec<u64>,
     /// Events in them.
     waiting: usize,
-    chunks: Vec<[Node; CHUNK]>,
+    /// Chunks of events, one behind the other.
+    nodes: Vec<Node>,
     /// The chunk after each in its page, or in the list of free ones.
     chunk_next: Vec<u32>,
     free_chunk: u32,
@@ -169,16 +169,15 @@ impl Wheel {
             slot_shift,
             page_shift,
             open: 0,
+            open_page: EMPTY,
             slots: Box::new([(NONE, NONE); SLOTS]),
             occupied: [0; SLOTS / 64],
             summary: 0,
             sorted: 0,
-            nodes: Vec::new(),
-            free: NONE,
             pages: vec![EMPTY; n],
             filled: vec![0; n / 64],
             waiting: 0,
-            chunks: Vec::new(),
+            nodes: Vec::new(),
             chunk_next: Vec::new(),
             free_chunk: NONE,
             far: BinaryHeap::new(),
@@ -225,74 +224,72 @@ impl Wheel {
     #[inline(always)]
     fn append(&mut self, page: u64, node: Node) {
         let slot = page as usize & (self.pages.len() - 1);
-        let at = self.pages[slot].count as usize % CHUNK;
-        if at == 0 {
-            self.add_chunk(slot);
+        let mut p = self.pages[slot];
+        if p.count == 0 {
+            self.filled[slot / 64] |= 1 << (slot % 64);
         }
-        let p = &mut self.pages[slot];
         p.first_at = p.first_at.min(node.at);
-        p.count += 1;
+        let at = self.place(&mut p);
+        self.pages[slot] = p;
         self.waiting += 1;
-        self.chunks[p.last_chunk as usize][at] = node;
+        self.nodes[at] = node;
+    }
+
+    /// The place of a page's next event.
+    #[inline(always)]
+    fn place(&mut self, page: &mut Page) -> usize {
+        let at = page.count as usize % CHUNK;
+        if at == 0 {
+            self.add_chunk(page);
+        }
+        page.count += 1;
+        page.last_chunk as usize * CHUNK + at
     }
 
     /// Gives a page room for the next events.
     #[inline(never)]
-    fn add_chunk(&mut self, slot: usize) {
+    fn add_chunk(&mut self, page: &mut Page) {
         if self.free_chunk == NONE {
-            self.free_chunk = self.chunks.len() as u32;
-            self.chunks.push([EMPTY_NODE; CHUNK]);
+            self.free_chunk = self.chunk_next.len() as u32;
+            self.nodes.resize(self.nodes.len() + CHUNK, EMPTY_NODE);
             self.chunk_next.push(NONE);
         }
         let chunk = self.free_chunk;
         self.free_chunk = std::mem::replace(&mut self.chunk_next[chunk as usize], NONE);
-        let p = &mut self.pages[slot];
-        if p.count == 0 {
-            p.first_chunk = chunk;
-            self.filled[slot / 64] |= 1 << (slot % 64);
+        if page.count == 0 {
+            page.first_chunk = chunk;
         } else {
-            self.chunk_next[p.last_chunk as usize] = chunk;
+            self.chunk_next[page.last_chunk as usize] = chunk;
         }
-        p.last_chunk = chunk;
+        page.last_chunk = chunk;
     }
 
-    /// Puts an event of the open page into its slot, after those of its time.
+    /// Adds an event to the open page.
     #[inline(always)]
     fn sort_in(&mut self, event: Node) {
-        let node = self.free;
-        if node == NONE {
-            return self.sort_in_grown(event);
-        }
-        let n = &mut self.nodes[node as usize];
-        self.free = n.next;
-        *n = event;
+        let mut page = self.open_page;
+        let node = self.place(&mut page);
+        self.open_page = page;
+        self.nodes[node] = event;
         self.sorted += 1;
-        let slot = self.slot(event.at);
+        self.link_in(node as u32, event.at);
+    }
+
+    /// Links an event of the open page into its slot, after those of its time.
+    #[inline(always)]
+    fn link_in(&mut self, node: u32, at: u64) {
+        let slot = self.slot(at);
         let (head, tail) = self.slots[slot];
         if head == NONE {
             self.slots[slot] = (node, node);
             self.occupied[slot / 64] |= 1 << (slot % 64);
             self.summary |= 1 << (slot / 64);
-        } else if self.nodes[tail as usize].at <= event.at {
+        } else if self.nodes[tail as usize].at <= at {
             self.nodes[tail as usize].next = node;
             self.slots[slot].1 = node;
         } else {
-            self.link(slot, node, event.at);
+            self.link(slot, node, at);
         }
-    }
-
-    /// Sorts an event in after making room: the page has more than any before.
-    #[cold]
-    #[inline(never)]
-    fn sort_in_grown(&mut self, event: Node) {
-        let old = self.nodes.len();
-        let size = (old * 2).max(64);
-        self.nodes.resize(size, event);
-        for i in old..size {
-            self.nodes[i].next = if i + 1 < size { i as u32 + 1 } else { NONE };
-        }
-        self.free = old as u32;
-        self.sort_in(event);
     }
 
     /// Links a node into its slot before the first that is later.
@@ -330,8 +327,6 @@ impl Wheel {
         let slot = self.slot(self.next_at);
         let (head, tail) = self.slots[slot];
         let event = self.nodes[head as usize];
-        self.nodes[head as usize].next = self.free;
-        self.free = head;
         self.sorted -= 1;
         if head != tail {
             self.slots[slot].0 = event.next;
@@ -383,17 +378,21 @@ impl Wheel {
         let page = std::mem::replace(&mut self.pages[slot], EMPTY);
         self.filled[slot / 64] &= !(1 << (slot % 64));
         self.waiting -= page.count as usize;
+        // All of the last one has come out.
+        let last = std::mem::replace(&mut self.open_page, page);
+        if last.count > 0 {
+            self.chunk_next[last.last_chunk as usize] = self.free_chunk;
+            self.free_chunk = last.first_chunk;
+        }
+        self.sorted = page.count as usize;
         let (mut chunk, mut left) = (page.first_chunk, page.count as usize);
         while left > 0 {
-            let n = left.min(CHUNK);
-            for i in 0..n {
-                let event = self.chunks[chunk as usize][i];
-                self.sort_in(event);
+            let first = chunk as usize * CHUNK;
+            for node in first..first + left.min(CHUNK) {
+                self.link_in(node as u32, self.nodes[node].at);
             }
-            left -= n;
-            let next = std::mem::replace(&mut self.chunk_next[chunk as usize], self.free_chunk);
-            self.free_chunk = chunk;
-            chunk = next;
+            left -= left.min(CHUNK);
+            chunk = self.chunk_next[chunk as usize];
         }
         // What now lies within the ring comes in from the heap.
         let end = self.open + self.pages.len() as u64;
