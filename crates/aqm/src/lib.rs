@@ -21,7 +21,9 @@
 mod disciplines;
 mod params;
 
-pub use params::{Info, Network, Param, ParamError, ParamKind, Probe, Spec, Tensor, Value, Weights};
+pub use params::{
+    Beside, Info, Network, Param, ParamError, ParamKind, Probe, Rule, Spec, Tensor, Value, Weights,
+};
 
 use std::ffi::{CStr, CString, c_char, c_int};
 

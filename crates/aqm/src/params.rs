@@ -31,8 +31,12 @@ pub struct Info {
     pub needs_head: bool,
     /// Does it read [`crate::Packet::flow`]? Else any number will do.
     pub needs_flow: bool,
+    /// Does it divide a buffer that ports share ([`crate::Pool`]), and little else?
+    pub needs_pool: bool,
     /// The learned policy whose weights it takes from a file; none: it has none.
     pub network: Option<&'static Network>,
+    /// Parameters that say nothing beside, or without, another.
+    pub rules: &'static [Rule],
     /// The queues that are measured apart, in the order of the scheduler's own numbers from
     /// 0 on; none: all alike (hashed flows), or there is only one.
     pub queue_names: fn(&Spec) -> Vec<String>,
@@ -56,7 +60,9 @@ impl Info {
         needs_random: false,
         needs_head: false,
         needs_flow: false,
+        needs_pool: false,
         network: None,
+        rules: &[],
         queue_names: no_queues,
     };
 
@@ -85,6 +91,28 @@ impl Info {
             }),
         }
     }
+}
+
+/// A parameter that says nothing beside, or without, another.
+#[derive(Debug)]
+pub struct Rule {
+    /// The parameter.
+    pub param: &'static str,
+    /// The other one.
+    pub other: &'static str,
+    /// When they go together.
+    pub beside: Beside,
+    /// Why, as the end of a sentence.
+    pub why: &'static str,
+}
+
+/// When a parameter goes together with another.
+#[derive(Debug)]
+pub enum Beside {
+    /// While that is left to its default.
+    Without,
+    /// While that has one of these values.
+    One(&'static [Value]),
 }
 
 /// A variable of a running discipline, for time series.

@@ -62,6 +62,7 @@ pub fn list_json() -> String {
                         "max": number(p, p.max),
                         "allowed": p.allowed(),
                         "source": p.source,
+                        "tunable": p.tunable,
                     })
                 })
                 .collect();

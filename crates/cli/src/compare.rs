@@ -18,7 +18,8 @@ use std::{env, fs, process};
 
 /// Makes the scenario's runs, prints a table or JSON, and writes the folder unless
 /// only JSON was asked for. What has finished is kept, whatever happens to the rest.
-pub fn compare(scenario: &Scenario, output: &Output) -> Result<(), Failure> {
+/// A scenario without a name is `called` what it is here.
+pub fn compare(scenario: &Scenario, called: &str, output: &Output) -> Result<(), Failure> {
     let specs = scenario.runs()?;
     let header = Results {
         schema: SCHEMA,
@@ -30,7 +31,7 @@ pub fn compare(scenario: &Scenario, output: &Output) -> Result<(), Failure> {
         (None, true) => Kept::Memory(BTreeMap::new()),
         (out, _) => {
             let base = out.as_deref().unwrap_or(Path::new("queuewright-results"));
-            Kept::Folder(Box::new(folder(base, scenario, &header, specs.len())?))
+            Kept::Folder(Box::new(folder(base, scenario, called, &header, specs.len())?))
         }
     };
     let stop = on_interrupt()?;
@@ -122,8 +123,14 @@ impl Kept {
 }
 
 /// A new dated folder under `base` that stands alone: traces and policies are copied into it.
-fn folder(base: &Path, scenario: &Scenario, header: &Results, total: usize) -> Result<Folder, Failure> {
-    let name = scenario.name.as_deref().unwrap_or("compare");
+fn folder(
+    base: &Path,
+    scenario: &Scenario,
+    called: &str,
+    header: &Results,
+    total: usize,
+) -> Result<Folder, Failure> {
+    let name = scenario.name.as_deref().unwrap_or(called);
     let input = |e: queuewright_report::Error| Failure::Input(format!("--out: {e}"));
     let (copy, files) = scenario.standing_alone();
     let mut folder = Folder::create(base, name, &copy.to_toml(), header, total).map_err(input)?;

@@ -71,7 +71,7 @@ fn execute(command: Command) -> Result<(), Failure> {
                 stack: c.stack,
                 ..Flags::default()
             };
-            compare::compare(&Scenario::from_flags(&flags)?, &c.output)
+            compare::compare(&Scenario::from_flags(&flags)?, "compare", &c.output)
         }
         Command::Run(r) => {
             let flags = Flags {
@@ -82,7 +82,8 @@ fn execute(command: Command) -> Result<(), Failure> {
                 warmup: r.warmup,
                 ..Flags::default()
             };
-            compare::compare(&Scenario::read_with(&r.scenario, &flags)?, &r.output)
+            let stem = r.scenario.file_stem().unwrap_or_default().to_string_lossy();
+            compare::compare(&Scenario::read_with(&r.scenario, &flags)?, &stem, &r.output)
         }
         Command::List(l) => print(&if l.json { catalog::list_json() } else { catalog::list() }),
         Command::Explain(e) => print(&catalog::explain(&e.name).map_err(Failure::Input)?),

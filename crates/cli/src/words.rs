@@ -2,7 +2,7 @@
 
 use queuewright_scenario::spec::{Rate, RunSpec, Stack};
 use queuewright_scenario::units::{Range, Unit};
-use queuewright_scenario::{Link, LinkRate, Scenario, Sends};
+use queuewright_scenario::{Discipline, Link, LinkRate, Scenario, Sends};
 use std::fmt::Write;
 
 /// What would run, for people. `runs` are the scenario's.
@@ -20,7 +20,8 @@ pub fn scenario(s: &Scenario, runs: &[RunSpec]) -> String {
         } else {
             "link"
         };
-        let _ = writeln!(out, "  {label:5}  {name}{}", link(port, i, runs));
+        let own = port.discipline.as_ref().map_or(String::new(), |d| format!(", {}", in_words(d)));
+        let _ = writeln!(out, "  {label:5}  {name}{}{own}", link(port, i, runs));
     }
     if let Some(size) = s.shared {
         let _ = writeln!(out, "  {:5}  shared buffer {}", "", size.show());
@@ -31,16 +32,7 @@ pub fn scenario(s: &Scenario, runs: &[RunSpec]) -> String {
     }
     for (i, d) in s.disciplines.iter().enumerate() {
         let label = if i == 0 { "queue" } else { "" };
-        let set: Vec<String> =
-            d.settings.iter().map(|(name, value)| format!("{name} {}", value.show())).collect();
-        let mut line = d.label.clone();
-        if d.label != d.name {
-            let _ = write!(line, ": {}", d.name);
-        }
-        if !set.is_empty() {
-            let _ = write!(line, " with {}", set.join(", "));
-        }
-        let _ = writeln!(out, "  {label:5}  {line}");
+        let _ = writeln!(out, "  {label:5}  {}", in_words(d));
     }
     let stack = match s.run.stack {
         Stack::Linux => "TCP as in Linux",
@@ -61,6 +53,24 @@ pub fn scenario(s: &Scenario, runs: &[RunSpec]) -> String {
         round(runs.iter().map(capacity_packets).sum()),
     );
     out
+}
+
+/// A discipline, its parameters and when they change.
+fn in_words(d: &Discipline) -> String {
+    let set: Vec<String> =
+        d.settings.iter().map(|(name, value)| format!("{name} {}", value.show())).collect();
+    let mut line = d.label.clone();
+    if d.label != d.name {
+        let _ = write!(line, ": {}", d.name);
+    }
+    if !set.is_empty() {
+        let _ = write!(line, " with {}", set.join(", "));
+    }
+    if !d.changes.is_empty() {
+        let at: Vec<String> = d.changes.iter().map(|c| Unit::Time.show(c.at_ns)).collect();
+        let _ = write!(line, ", changed at {}", at.join(", "));
+    }
+    line
 }
 
 /// A port: its rate, delay and buffer.

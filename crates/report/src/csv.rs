@@ -12,10 +12,19 @@ pub fn runs(results: &Results) -> String {
     let ports = || results.runs.iter().flat_map(|run| &run.ports);
     let drops: BTreeSet<&String> = ports().flat_map(|port| port.drops.keys()).collect();
     let marks: BTreeSet<&String> = ports().flat_map(|port| port.marks.keys()).collect();
-    let mut header: Vec<String> =
-        ["discipline", "seed", "engine", "port", "duration_s", "warmup_s", "utilization", "packets"]
-            .map(String::from)
-            .to_vec();
+    let mut header: Vec<String> = [
+        "discipline",
+        "seed",
+        "engine",
+        "port",
+        "port_discipline",
+        "duration_s",
+        "warmup_s",
+        "utilization",
+        "packets",
+    ]
+    .map(String::from)
+    .to_vec();
     header.extend(quantiles(&Sojourn::default()).map(|(name, _)| format!("sojourn_ms_{name}")));
     header.extend(
         [
@@ -39,6 +48,7 @@ pub fn runs(results: &Results) -> String {
                 run.seed.to_string(),
                 run.engine.clone(),
                 port.name.clone(),
+                if port.discipline.is_empty() { &run.discipline } else { &port.discipline }.clone(),
                 number(run.duration_s),
                 number(run.warmup_s),
                 number(port.utilization),
@@ -63,7 +73,7 @@ pub fn runs(results: &Results) -> String {
             line.extend(marks.iter().map(|reason| count(&port.marks, reason)));
             line.push(number(goodput_bps(run)));
             line.push(number(run.jain));
-            line.push(parameters(run));
+            line.push(parameters(run, port));
             line
         })
     });
@@ -200,8 +210,10 @@ fn quantiles(sojourn: &Sojourn) -> [(&'static str, f64); 9] {
     ]
 }
 
-fn parameters(run: &Run) -> String {
-    let named: Vec<String> = run.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+/// Of the port's discipline: the run's, or its own.
+fn parameters(run: &Run, port: &queuewright_results::Port) -> String {
+    let all = if port.discipline.is_empty() { &run.parameters } else { &port.parameters };
+    let named: Vec<String> = all.iter().map(|(name, value)| format!("{name}={value}")).collect();
     named.join(" ")
 }
 

@@ -172,6 +172,12 @@ pub(crate) fn ports(results: &Results) -> Vec<&str> {
     names
 }
 
+/// The label of the discipline that a port has of its own, whatever is compared.
+pub(crate) fn own_discipline<'a>(results: &'a Results, port: &str) -> Option<&'a str> {
+    let ports = results.runs.iter().flat_map(|run| &run.ports);
+    ports.filter(|p| p.name == port).map(|p| p.discipline.as_str()).find(|d| !d.is_empty())
+}
+
 /// The runs of a discipline.
 pub(crate) fn runs_of<'a>(results: &'a Results, label: &'a str) -> impl Iterator<Item = &'a Run> {
     results.runs.iter().filter(move |run| run.discipline == label)

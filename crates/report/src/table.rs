@@ -24,7 +24,11 @@ pub fn table(results: &Results, style: TableStyle) -> String {
     let mut ranges = summary::seeds(results).len() > 1;
     for port in &ports {
         if ports.len() > 1 {
-            text += &format!("port {}\n", printable(port));
+            text += &format!("port {}", printable(port));
+            if let Some(own) = summary::own_discipline(results, port) {
+                text += &format!(", always {}", printable(own));
+            }
+            text.push('\n');
         }
         let columns = summary::columns(results, port);
         let labels = summary::labels(results);

@@ -58,6 +58,26 @@ fn odd_results_have_a_table() {
     }
 }
 
+/// A port that has its own discipline, whatever is compared, says so; in the sheet each port says what it has.
+#[test]
+fn ports_with_a_discipline_of_their_own_say_so() {
+    let mut results = sample::results(&["codel", "pie"], &[1], 0);
+    for run in &mut results.runs {
+        let access = Port { name: "access".into(), discipline: "fi<fo".into(), ..run.ports[0].clone() };
+        run.ports.insert(0, access);
+    }
+    let text = table(&results, TableStyle::default());
+    assert!(text.contains("port access, always fi<fo\n") && text.contains("port bottleneck\n"), "{text}");
+    let page = html(&results, "");
+    assert!(page.contains("<caption>Port access, always fi&lt;fo</caption>"));
+    assert!(page.contains("<caption>Port bottleneck</caption>"));
+    let sheet = csv::runs(&results);
+    assert!(
+        sheet.contains("pie,1,sim,access,fi<fo,") && sheet.contains("pie,1,sim,bottleneck,pie,"),
+        "{sheet}"
+    );
+}
+
 /// Disciplines with several queues have these under the port's table, in a sheet and in the page.
 #[test]
 fn queues_have_rows_of_their_own() {

@@ -82,7 +82,7 @@ mod measure {
 pub struct Run {
     /// Discipline's label (its name unless the scenario gives another).
     pub discipline: String,
-    /// Every parameter of the discipline, in words with unit (`"5ms"`).
+    /// Every parameter of the discipline, in words with unit (`"5ms"`), at the first port that has it.
     pub parameters: BTreeMap<String, String>,
     /// Seed.
     pub seed: u64,
@@ -122,6 +122,12 @@ pub struct Run {
 pub struct Port {
     /// Name (`bottleneck`).
     pub name: String,
+    /// Label of its discipline if that is one of its own; without it, it has the run's.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub discipline: String,
+    /// Every parameter of a discipline of its own, in words with unit.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, String>,
     /// Share of the link's capacity used, 0..1.
     #[serde(with = "measure")]
     #[schemars(with = "Option<f64>")]

@@ -84,14 +84,20 @@ impl Scenario {
                     (fits(format!("ports[{i}].buffer"), params::bdp_times(bdp, m), bdp)?, 0)
                 }
             };
-            let spec =
-                params::resolve(&self.disciplines[discipline], bdp, packet).map_err(|(param, message)| {
-                    let key = format!("disciplines[{discipline}].{param}");
-                    self.error_at(&key, format!("with seed {} it {message}", d.seed))
-                })?;
+            let (entry, at) = match &port.discipline {
+                Some(own) => (own, format!("ports[{i}].discipline")),
+                None => (&self.disciplines[discipline], format!("disciplines[{discipline}]")),
+            };
+            let wrong = |(param, message): (String, String)| {
+                self.error_at(&format!("{at}.{param}"), format!("with seed {} it {message}", d.seed))
+            };
+            let spec = params::resolve(entry, bdp, packet).map_err(wrong)?;
+            let changes = params::resolve_changes(entry, bdp, packet).map_err(wrong)?;
             ports.push(PortSpec {
                 name: port.name.clone(),
                 discipline: spec,
+                own: port.discipline.is_some(),
+                changes,
                 rate: match &port.rate {
                     LinkRate::Constant(bps) => Rate::Constant(*bps),
                     LinkRate::Schedule(steps) => Rate::Schedule(steps.as_slice().into()),
@@ -112,8 +118,10 @@ impl Scenario {
             Some(Size::Bytes(n)) => fits("shared.buffer".into(), n, bdp)?,
             Some(Size::Bdp(m)) => fits("shared.buffer".into(), params::bdp_times(bdp, m), bdp)?,
         };
+        // Where the compared discipline runs first; reading has seen to it that it does.
+        let compared = self.ports.iter().position(|p| p.discipline.is_none()).unwrap_or(0);
         Ok(RunSpec {
-            discipline: ports[0].discipline.clone(),
+            discipline: ports[compared].discipline.clone(),
             seed: d.seed,
             duration_ns: self.run.duration_ns,
             warmup_ns: self.run.warmup_ns,

@@ -10,7 +10,6 @@
 use crate::error::{Error, Place, suggest};
 use crate::node::{Node, Value};
 use crate::preset;
-use crate::units::Unit;
 use queuewright_cca::Kind;
 
 /// The flags of `compare` and `run` that describe a scenario, as typed. Each
@@ -64,10 +63,7 @@ impl Flags {
         }
         let mut filled = self.clone();
         filled.aqm.get_or_insert_with(|| DEFAULT_AQM.into());
-        let duration = filled.duration.get_or_insert_with(|| DEFAULT_DURATION.into());
-        if let (None, Ok(ns)) = (&self.warmup, Unit::Time.parse(duration)) {
-            filled.warmup = Some(Unit::Time.show(ns / 6));
-        }
+        filled.duration.get_or_insert_with(|| DEFAULT_DURATION.into());
         let mut root = Node::new("", Place::Flag, Value::Table(Vec::new()));
         filled.lay_over(&mut root)?;
         let tcp_without_rtt = |n: &Node| n.get("cca").is_some() && n.get("rtt").is_none();

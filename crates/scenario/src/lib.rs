@@ -22,6 +22,7 @@
 //! # Ok::<(), queuewright_scenario::Error>(())
 //! ```
 
+mod discipline;
 mod draw;
 mod error;
 mod flags;
@@ -39,7 +40,7 @@ mod write;
 
 pub use error::{Error, Place};
 pub use flags::Flags;
-pub use model::{Discipline, Flows, Link, LinkRate, Run, Scenario, Sends, TraceFile};
+pub use model::{Change, Discipline, Flows, Link, LinkRate, Run, Scenario, Sends, TraceFile};
 pub use params::Setting;
 pub use policy::{Policy, PolicyFile};
 pub use preset::{PRESETS, Preset};

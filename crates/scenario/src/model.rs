@@ -47,6 +47,8 @@ pub struct Link {
     pub buffer: Option<Size>,
     /// Bytes that the link counts for a packet beyond its IP length.
     pub overhead_bytes: u32,
+    /// Its own queue manager; none: the ones that are compared.
+    pub discipline: Option<Discipline>,
 }
 
 /// Rate of the bottleneck.
@@ -144,6 +146,17 @@ pub struct Discipline {
     /// Name in results, unique in the scenario.
     pub label: String,
     /// Parameters that differ from the registry's default, in the order written.
+    pub settings: Vec<(&'static str, Setting)>,
+    /// What changes of them during a run, times rising.
+    pub changes: Vec<Change>,
+}
+
+/// A change of a discipline's parameters while it runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// From then on, ns.
+    pub at_ns: u64,
+    /// Tunable parameters, at least one, in the registry's order.
     pub settings: Vec<(&'static str, Setting)>,
 }
 

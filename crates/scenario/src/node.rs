@@ -40,6 +40,21 @@ impl Node {
         Error::new(self.place.clone(), &self.key, message)
     }
 
+    /// Calls `each` with every part of this value, however deep, and its name.
+    pub fn walk<'a>(&'a self, name: &str, each: &mut impl FnMut(String, &'a Node)) {
+        let parts: Vec<(String, &Node)> = match &self.value {
+            Value::Table(entries) => entries.iter().map(|(key, n)| (format!("{name}.{key}"), n)).collect(),
+            Value::List(items) => {
+                items.iter().enumerate().map(|(i, n)| (format!("{name}[{i}]"), n)).collect()
+            }
+            _ => Vec::new(),
+        };
+        for (name, node) in parts {
+            node.walk(&name, each);
+            each(name, node);
+        }
+    }
+
     /// Name of a part of this value.
     pub fn child_key(&self, part: &str) -> String {
         // A flag's parts come after the flag's own name too: `--flows[0].rtt`.

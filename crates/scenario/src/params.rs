@@ -1,10 +1,11 @@
 //! A discipline's parameters: read against the registry, kept exactly, resolved
 //! for a run once its bandwidth-delay product is known.
 
-use crate::error::{Error, suggest};
+use crate::error::Error;
 use crate::model::Discipline;
 use crate::node::{Node, Value};
 use crate::policy::{self, PolicyFile};
+use crate::spec;
 use crate::units::{self, MILLION, Size, Unit};
 use queuewright_aqm::{self as aqm, Info, Param, ParamKind, Spec, Weights};
 use std::path::Path;
@@ -54,7 +55,7 @@ impl Setting {
 
     /// The value for the registry; `bdp_bytes` and `packet_bytes` are what `1bdp` and
     /// `1p` come to. Of a file the registry has only that it may be given.
-    fn resolve(&self, bdp_bytes: u64, packet_bytes: u64) -> aqm::Value {
+    pub(crate) fn resolve(&self, bdp_bytes: u64, packet_bytes: u64) -> aqm::Value {
         match *self {
             Setting::Time(n) | Setting::Rate(n) | Setting::Count(n) | Setting::Size(Size::Bytes(n)) => {
                 aqm::Value::Int(n)
@@ -75,76 +76,27 @@ pub(crate) fn bdp_times(bdp_bytes: u64, millionths: u64) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-/// Reads one entry of `disciplines`; also whether it has a label of its own. Paths in it start from
-/// `base_dir`.
-pub(crate) fn discipline(node: &Node, base_dir: &Path) -> Result<(Discipline, bool), Error> {
-    let names = || aqm::registry().iter().map(|i| i.name);
-    let (name_node, entries) = match &node.value {
-        Value::Table(entries) => {
-            let name = entries.iter().find(|(k, _)| k == "name").ok_or_else(|| {
-                node.error("missing name; write { name = \"static\", threshold = \"1bdp\" }")
-            })?;
-            (&name.1, entries.as_slice())
-        }
-        _ => (node, &[][..]),
-    };
-    let name = match &name_node.value {
-        Value::Text(text) => text.as_str(),
-        _ => "",
-    };
-    let info = aqm::find(name)
-        .ok_or_else(|| name_node.error(format!("not a discipline{}", suggest(name, names()))))?;
-    let mut discipline = Discipline { name: info.name, label: info.name.to_string(), settings: Vec::new() };
-    let mut labelled = false;
-    for (key, value) in entries {
-        match key.as_str() {
-            "name" => {}
-            "label" => {
-                discipline.label = value.name()?;
-                labelled = true;
-            }
-            _ => {
-                let param = info.param(key).ok_or_else(|| {
-                    let known = info.params.iter().map(|p| p.name);
-                    let message = if info.params.is_empty() {
-                        format!("unknown key; {} takes no parameters, only a label", info.name)
-                    } else {
-                        let hint = suggest(key, known.chain(["name", "label"]));
-                        format!("unknown parameter of {}{hint}", info.name)
-                    };
-                    value.key_error(message)
-                })?;
-                let setting = setting(value, info, param, base_dir).map_err(|mut e| {
-                    if let Some(word) = param.zero.filter(|_| param.kind != ParamKind::File) {
-                        e.message.push_str(&format!("; or \"{word}\""));
-                    }
-                    e
-                })?;
-                discipline.settings.push((param.name, setting));
-            }
-        }
-    }
-    // In the registry's order: a table has none.
-    discipline.settings.sort_by_key(|(name, _)| info.params.iter().position(|p| p.name == *name));
-    // What needs no bandwidth-delay product is checked here, where the line is known.
-    for (name, setting) in &discipline.settings {
-        if !matches!(setting, Setting::Size(Size::Bdp(_) | Size::Packets(_))) {
-            let mut spec = Spec::new(info);
-            if spec.set(name, setting.resolve(0, 0)).is_err() {
-                let at = entries.iter().find(|(k, _)| k == name).map_or(node, |e| &e.1);
-                return Err(at.error(out_of_range(info, name)));
-            }
-        }
-    }
-    Ok((discipline, labelled))
-}
-
-fn out_of_range(info: &'static Info, param: &str) -> String {
+pub(crate) fn out_of_range(info: &'static Info, param: &str) -> String {
     let allowed = info.param(param).map_or(String::new(), Param::allowed);
     format!("out of range; allowed: {}", allowed.replace(" .. ", " to "))
 }
 
-fn setting(
+/// A parameter's value as written, of its kind; its range is not looked at.
+pub(crate) fn setting(
+    node: &Node,
+    info: &'static Info,
+    param: &'static Param,
+    base_dir: &Path,
+) -> Result<Setting, Error> {
+    of_kind(node, info, param, base_dir).map_err(|mut e| {
+        if let Some(word) = param.zero.filter(|_| param.kind != ParamKind::File) {
+            e.message.push_str(&format!("; or \"{word}\""));
+        }
+        e
+    })
+}
+
+fn of_kind(
     node: &Node,
     info: &'static Info,
     param: &'static Param,
@@ -184,43 +136,84 @@ fn setting(
             }
         }
         ParamKind::Flag => Setting::Flag(node.bool()?),
-        ParamKind::Choice(words) => Setting::Choice(node.word("one of the choices", words)?),
+        ParamKind::Choice(words) => {
+            // A queue manager among the words: santa's `inner`.
+            if let (Value::Text(text), true) = (&node.value, words.iter().any(|w| aqm::find(w).is_some()))
+                && let Some(other) = aqm::find(text).filter(|_| !words.contains(&text.as_str()))
+            {
+                let why = match aqm::Discipline::queues_of(other) {
+                    0 => "is not made for that",
+                    _ => "has several queues of its own to serve",
+                };
+                return Err(node.error(format!(
+                    "{text} cannot manage a queue inside {}: it {why}; allowed: {}",
+                    info.name,
+                    param.allowed()
+                )));
+            }
+            Setting::Choice(node.word("one of the choices", words)?)
+        }
         ParamKind::File => Setting::File(policy::read(node, info, base_dir)?),
     })
 }
 
-/// Name and settings, to tell variants of a discipline apart: `static threshold=1bdp`.
-pub(crate) fn describe(discipline: &Discipline) -> String {
-    let mut out = discipline.name.to_string();
-    for (name, setting) in &discipline.settings {
-        out.push_str(&format!(" {name}={}", setting.show()));
-    }
-    out
-}
-
 /// The discipline with every parameter decided; if a size came out of its
-/// parameter's range, that parameter and what is wrong with it.
+/// parameter's range, that parameter's key and what is wrong with it.
 pub(crate) fn resolve(
     discipline: &Discipline,
     bdp_bytes: u64,
     packet_bytes: u64,
-) -> Result<Spec, (&'static str, String)> {
-    let info = aqm::find(discipline.name).ok_or(("name", "not a discipline".to_string()))?;
-    let mut spec = Spec::new(info);
+) -> Result<Spec, (String, String)> {
+    let mut spec = defaults(discipline)?;
     spec.label.clone_from(&discipline.label);
     for (name, setting) in &discipline.settings {
-        let value = setting.resolve(bdp_bytes, packet_bytes);
-        // A 0 out of a tiny product is no request for what 0 stands for.
-        let is_word = !matches!(setting, Setting::Zero(_)) && value == aqm::Value::Int(0);
-        let from_size = matches!(setting, Setting::Size(Size::Bdp(_) | Size::Packets(_)));
-        if (is_word && from_size) || spec.set(name, value).is_err() {
-            return Err((name, format!("comes to {value} bytes; {}", out_of_range(info, name))));
-        }
+        decide(&mut spec, name, setting, bdp_bytes, packet_bytes).map_err(|e| (name.to_string(), e))?;
         if let Setting::File(file) = setting {
             let weights =
                 Weights { values: file.policy.weights.clone(), id: format!("sha256:{}", file.sha256) };
-            spec.set_weights(weights).map_err(|e| (*name, e.to_string()))?;
+            spec.set_weights(weights).map_err(|e| (name.to_string(), e.to_string()))?;
         }
     }
     Ok(spec)
+}
+
+/// What changes of a discipline while it runs, as [`resolve`] has what it begins with.
+pub(crate) fn resolve_changes(
+    discipline: &Discipline,
+    bdp_bytes: u64,
+    packet_bytes: u64,
+) -> Result<Vec<spec::Change>, (String, String)> {
+    let mut spec = defaults(discipline)?;
+    let mut changes = Vec::new();
+    for (i, change) in discipline.changes.iter().enumerate() {
+        for (name, setting) in &change.settings {
+            let value = decide(&mut spec, name, setting, bdp_bytes, packet_bytes)
+                .map_err(|e| (format!("set[{i}].{name}"), e))?;
+            changes.push(spec::Change { at_ns: change.at_ns, param: name, value });
+        }
+    }
+    Ok(changes)
+}
+
+fn defaults(discipline: &Discipline) -> Result<Spec, (String, String)> {
+    let info = aqm::find(discipline.name);
+    info.map(Spec::new).ok_or_else(|| ("name".into(), "is not a discipline".into()))
+}
+
+/// Decides one parameter; its value, or what is wrong with it.
+fn decide(
+    spec: &mut Spec,
+    name: &str,
+    setting: &Setting,
+    bdp_bytes: u64,
+    packet_bytes: u64,
+) -> Result<aqm::Value, String> {
+    let value = setting.resolve(bdp_bytes, packet_bytes);
+    // A 0 out of a tiny product is no request for what 0 stands for.
+    let is_word = !matches!(setting, Setting::Zero(_)) && value == aqm::Value::Int(0);
+    let from_size = matches!(setting, Setting::Size(Size::Bdp(_) | Size::Packets(_)));
+    if (is_word && from_size) || spec.set(name, value).is_err() {
+        return Err(format!("comes to {value} bytes; {}", out_of_range(spec.info, name)));
+    }
+    Ok(value)
 }

@@ -1,9 +1,9 @@
 //! From a tree of values to a checked scenario.
 
+use crate::discipline::{self, Around};
 use crate::error::{Error, Place, suggest};
 use crate::model::{Discipline, Flows, Link, LinkRate, Places, Run, Scenario, Sends, TraceFile};
 use crate::node::{Node, Table, Value};
-use crate::params;
 use crate::preset::{self, Preset};
 use crate::spec::Stack;
 use crate::trace;
@@ -15,6 +15,8 @@ use std::sync::Arc;
 
 /// Nanoseconds in a second.
 const S: u64 = 1_000_000_000;
+/// Nanoseconds in a millisecond.
+const MS: u64 = 1_000_000;
 /// Fastest link or access link, bit/s.
 const MAX_RATE: u64 = 1_000_000_000_000;
 /// Longest run, ns: beyond it 2^53 ns would no longer be exact in JSON.
@@ -42,7 +44,7 @@ pub(crate) const PACKET: u32 = 1500;
 
 const TOP_KEYS: &[&str] = &["name", "description", "link", "ports", "shared", "flows", "queue", "run"];
 pub(crate) const LINK_KEYS: &[&str] = &["rate", "burst", "schedule", "trace", "delay", "buffer", "overhead"];
-const PORT_KEYS: &[&str] = &["name", "rate", "burst", "schedule", "trace", "delay", "buffer"];
+const PORT_KEYS: &[&str] = &["name", "rate", "burst", "schedule", "trace", "delay", "buffer", "discipline"];
 pub(crate) const FLOW_KEYS: &[&str] = &[
     "name", "count", "cca", "cbr", "poisson", "rtt", "start", "stop", "access", "jitter", "size", "ecn",
     "rate", "packet", "ports",
@@ -55,9 +57,10 @@ pub(crate) fn scenario(root: &Node, base_dir: &Path) -> Result<Scenario, Error> 
     let run_node =
         top.get("run").ok_or_else(|| top.missing("run", "a table [run] with duration, warmup and seeds"))?;
     let run = run(run_node)?;
+    let around = Around { base_dir, duration_ns: run.duration_ns };
     let flows_node = top.get("flows").ok_or_else(|| top.missing("flows", "one or more tables [[flows]]"))?;
     let port_nodes = port_nodes(&top)?;
-    let ports = all_ports(&port_nodes, top.get("shared").is_some(), run.stack, base_dir)?;
+    let ports = all_ports(&port_nodes, top.get("shared").is_some(), run.stack, around)?;
     let shared = shared(&top, &port_nodes, &ports)?;
     let flows = all_flows(flows_node, &ports, &run)?;
     for (node, port) in port_nodes.iter().zip(&ports) {
@@ -72,7 +75,8 @@ pub(crate) fn scenario(root: &Node, base_dir: &Path) -> Result<Scenario, Error> 
     let node = queue
         .get("disciplines")
         .ok_or_else(|| queue.missing("disciplines", "a list of names, such as [\"codel\"]"))?;
-    let disciplines = all_disciplines(node, base_dir)?;
+    let disciplines = all_disciplines(node, around)?;
+    check_ports(&port_nodes, &ports, node, &disciplines)?;
     let most: u64 = flows.iter().map(|f| f.count.max).sum();
     let runs = disciplines.len() * run.seeds.len();
     if runs > MAX_RUNS || most * runs as u64 > MAX_ALL_FLOWS {
@@ -92,15 +96,13 @@ pub(crate) fn scenario(root: &Node, base_dir: &Path) -> Result<Scenario, Error> 
         let written = !std::ptr::eq(buffer, table);
         remember(name, buffer, if written { buffer.value.show() } else { String::new() });
     }
-    if let Value::List(items) = &node.value {
-        for (i, item) in items.iter().enumerate() {
-            if let Value::Table(settings) = &item.value {
-                for (key, setting) in settings {
-                    remember(format!("disciplines[{i}].{key}"), setting, setting.value.show());
-                }
-            }
-        }
+    for (i, port) in port_nodes.iter().enumerate() {
+        let discipline = table_entry(port, "discipline");
+        discipline.walk(&format!("ports[{i}].discipline"), &mut |name, node| {
+            remember(name, node, node.value.show());
+        });
     }
+    node.walk("disciplines", &mut |name, node| remember(name, node, node.value.show()));
     Ok(Scenario {
         name: top.get("name").map(Node::name).transpose()?,
         description: top.get("description").map(description).transpose()?,
@@ -134,7 +136,8 @@ fn run(node: &Node) -> Result<Run, Error> {
     let duration =
         t.get("duration").ok_or_else(|| t.missing("duration", "the length of a run, such as \"60s\""))?;
     let duration_ns = duration.single(Unit::Time, 1, MAX_TIME)?;
-    let mut warmup_ns = 0;
+    // A sixth, in whole milliseconds.
+    let mut warmup_ns = duration_ns / 6 / MS * MS;
     if let Some(warmup) = t.get("warmup") {
         warmup_ns = warmup.single(Unit::Time, 0, MAX_TIME)?;
         if warmup_ns >= duration_ns {
@@ -232,10 +235,10 @@ fn port_nodes<'a>(top: &Table<'a>) -> Result<Vec<&'a Node>, Error> {
     }
 }
 
-fn all_ports(nodes: &[&Node], shares: bool, stack: Stack, base_dir: &Path) -> Result<Vec<Link>, Error> {
+fn all_ports(nodes: &[&Node], shares: bool, stack: Stack, around: Around<'_>) -> Result<Vec<Link>, Error> {
     let mut ports: Vec<Link> = Vec::with_capacity(nodes.len());
     for node in nodes {
-        let port = port(node, shares, stack, base_dir)?;
+        let port = port(node, shares, stack, around)?;
         if ports.iter().any(|p| p.name == port.name) {
             return Err(table_entry(node, "name").error("another port has this name already"));
         }
@@ -265,7 +268,7 @@ fn shared(top: &Table<'_>, nodes: &[&Node], ports: &[Link]) -> Result<Option<Siz
     }
 }
 
-fn port(node: &Node, shares: bool, stack: Stack, base_dir: &Path) -> Result<Link, Error> {
+fn port(node: &Node, shares: bool, stack: Stack, around: Around<'_>) -> Result<Link, Error> {
     let listed = node.key.starts_with("ports");
     let t = node.table(if listed { PORT_KEYS } else { LINK_KEYS })?;
     let name = match t.get("name") {
@@ -286,7 +289,7 @@ fn port(node: &Node, shares: bool, stack: Stack, base_dir: &Path) -> Result<Link
         }
         [one] if t.get("rate").is_some() => LinkRate::Constant(one.single(Unit::Rate, 1000, MAX_RATE)?),
         [one] if t.get("schedule").is_some() => LinkRate::Schedule(schedule(one)?),
-        [one] => LinkRate::Trace(trace_file(one, base_dir)?),
+        [one] => LinkRate::Trace(trace_file(one, around.base_dir)?),
     };
     let burst_bytes = match (t.get("burst"), &rate) {
         (None, _) => None,
@@ -308,7 +311,11 @@ fn port(node: &Node, shares: bool, stack: Stack, base_dir: &Path) -> Result<Link
         None => 14,
         Some(n) => n.single(Unit::Bytes, 0, 1000)? as u32,
     };
-    Ok(Link { name, rate, burst_bytes, delay_ns, buffer, overhead_bytes })
+    let discipline = match t.get("discipline") {
+        None => None,
+        Some(n) => Some(discipline::read(n, around)?.0),
+    };
+    Ok(Link { name, rate, delay_ns, buffer, overhead_bytes, burst_bytes, discipline })
 }
 
 fn schedule(node: &Node) -> Result<Vec<(u64, u64)>, Error> {
@@ -589,7 +596,7 @@ fn in_order(mut ccas: Vec<(Kind, u32)>) -> Vec<(Kind, u32)> {
     ccas
 }
 
-fn all_disciplines(node: &Node, base_dir: &Path) -> Result<Vec<Discipline>, Error> {
+fn all_disciplines(node: &Node, around: Around<'_>) -> Result<Vec<Discipline>, Error> {
     let items =
         node.list("names or tables, such as [\"codel\", { name = \"static\", threshold = \"1bdp\" }]")?;
     if items.is_empty() {
@@ -597,7 +604,7 @@ fn all_disciplines(node: &Node, base_dir: &Path) -> Result<Vec<Discipline>, Erro
     }
     let mut all = Vec::with_capacity(items.len());
     for item in items {
-        all.push(params::discipline(item, base_dir)?);
+        all.push(discipline::read(item, around)?);
     }
     // A discipline that is there once is called by its name; variants of one are
     // called by what sets them apart.
@@ -605,7 +612,7 @@ fn all_disciplines(node: &Node, base_dir: &Path) -> Result<Vec<Discipline>, Erro
     let counts = |name: &str| names.iter().filter(|n| **n == name).count();
     for (d, labelled) in &mut all {
         if !*labelled && counts(d.name) > 1 {
-            d.label = params::describe(d);
+            d.label = discipline::describe(d);
         }
     }
     for (i, (d, _)) in all.iter().enumerate() {
@@ -619,6 +626,50 @@ fn all_disciplines(node: &Node, base_dir: &Path) -> Result<Vec<Discipline>, Erro
         }
     }
     Ok(all.into_iter().map(|(d, _)| d).collect())
+}
+
+/// Ports whose own discipline, or all of whose disciplines together, make no sense.
+fn check_ports(
+    nodes: &[&Node],
+    ports: &[Link],
+    compared: &Node,
+    disciplines: &[Discipline],
+) -> Result<(), Error> {
+    let needs_pool = |name: &str| queuewright_aqm::find(name).is_some_and(|info| info.needs_pool);
+    let divides = |name: &str| format!("{name} divides a buffer that ports share");
+    for (node, port) in nodes.iter().zip(ports) {
+        if let (Some(own), Some(_)) = (&port.discipline, port.buffer)
+            && needs_pool(own.name)
+        {
+            return Err(table_entry(node, "discipline").error(format!(
+                "{}, and this port has one to itself; leave out its buffer, and write [shared]",
+                divides(own.name)
+            )));
+        }
+    }
+    let mut theirs = ports.iter().filter(|p| p.discipline.is_none()).peekable();
+    if theirs.peek().is_none() {
+        return Err(compared.error(
+            "compared at no port: each has a discipline of its own; leave out that of the port where these are \
+             to be compared",
+        ));
+    }
+    // One link alone is a device with one port, which may be of interest by itself.
+    if ports.len() > 1
+        && theirs.all(|p| p.buffer.is_some())
+        && let Some(i) = disciplines.iter().position(|d| needs_pool(d.name))
+    {
+        let node = match &compared.value {
+            Value::List(items) => items.get(i).unwrap_or(compared),
+            _ => compared,
+        };
+        return Err(node.error(format!(
+            "{}, and no port that it would run at shares one; write [shared], and leave out the buffer of the \
+             ports that share",
+            divides(disciplines[i].name)
+        )));
+    }
+    Ok(())
 }
 
 /// Length of the largest packet on the link, as the link counts it.

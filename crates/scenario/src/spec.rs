@@ -1,14 +1,15 @@
 //! The concrete form of a run: every number decided, every range drawn, every
 //! unit resolved. Engines (simulator, Linux) read this and nothing else.
 
-use queuewright_aqm::Spec as DisciplineSpec;
+use queuewright_aqm::{Spec as DisciplineSpec, Value};
 use queuewright_cca::Kind as CcaKind;
 use std::sync::Arc;
 
 /// One run: one discipline, one seed.
 #[derive(Debug, Clone)]
 pub struct RunSpec {
-    /// Queue manager, its label in results and its parameters, sizes in them resolved for the first port.
+    /// Queue manager that is compared, its label in results and its parameters, sizes in them resolved for
+    /// the first port that has it.
     pub discipline: DisciplineSpec,
     /// Seed of every random stream of the run.
     pub seed: u64,
@@ -48,8 +49,12 @@ pub enum Stack {
 pub struct PortSpec {
     /// Name in results.
     pub name: String,
-    /// The queue manager's instance here: [`RunSpec::discipline`] with sizes for this port.
+    /// The queue manager here: [`RunSpec::discipline`] with sizes for this port, or one of its own.
     pub discipline: DisciplineSpec,
+    /// It is one of its own.
+    pub own: bool,
+    /// What is to change of it during the run, times not falling.
+    pub changes: Vec<Change>,
     /// Rate of the link.
     pub rate: Rate,
     /// Depth of the token bucket that limits it, bytes; none: a wire, which takes one packet after the other.
@@ -63,6 +68,17 @@ pub struct PortSpec {
     pub limit_packets: u32,
     /// Its packets wait in the buffer that ports share.
     pub shared: bool,
+}
+
+/// A change of a port's discipline while it runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Change {
+    /// From then on, ns.
+    pub at_ns: u64,
+    /// A tunable parameter.
+    pub param: &'static str,
+    /// Its value, in its range.
+    pub value: Value,
 }
 
 /// Rate of a link over time.

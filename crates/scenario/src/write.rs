@@ -1,6 +1,6 @@
 //! A scenario as JSON and as TOML, every default filled in.
 
-use crate::model::{Discipline, Flows, Link, LinkRate, Scenario, Sends};
+use crate::model::{Change, Discipline, Flows, Link, LinkRate, Scenario, Sends};
 use crate::params::Setting;
 use crate::spec::Stack;
 use crate::trace::hex;
@@ -145,7 +145,8 @@ impl Scenario {
                 file.given = traces.name(&file.path);
             }
         }
-        for (_, setting) in copy.disciplines.iter_mut().flat_map(|d| &mut d.settings) {
+        let own = copy.ports.iter_mut().filter_map(|p| p.discipline.as_mut());
+        for (_, setting) in own.chain(&mut copy.disciplines).flat_map(|d| &mut d.settings) {
             if let Setting::File(file) = setting {
                 file.given = policies.name(&file.path);
             }
@@ -277,7 +278,21 @@ fn discipline(entry: &Discipline) -> Value {
     let mut o = Map::new();
     o.insert("name".into(), json!(entry.name));
     o.insert("label".into(), json!(entry.label));
-    for (name, setting) in &entry.settings {
+    settings(&entry.settings, &mut o);
+    if !entry.changes.is_empty() {
+        let change = |c: &Change| {
+            let mut o = Map::new();
+            o.insert("at".into(), json!(Unit::Time.show(c.at_ns)));
+            settings(&c.settings, &mut o);
+            Value::from(o)
+        };
+        o.insert("set".into(), entry.changes.iter().map(change).collect());
+    }
+    o.into()
+}
+
+fn settings(settings: &[(&'static str, Setting)], o: &mut Map<String, Value>) {
+    for (name, setting) in settings {
         let text = setting.show();
         let value = if setting.is_bare() {
             // Whole numbers, decimals, true and false are JSON as they stand.
@@ -290,7 +305,6 @@ fn discipline(entry: &Discipline) -> Value {
             o.insert(format!("{name}_sha256"), json!(file.sha256));
         }
     }
-    o.into()
 }
 
 /// The keys of a link.
@@ -318,6 +332,9 @@ fn link(link: &Link) -> Map<String, Value> {
         o.insert("buffer".into(), json!(buffer.show()));
     }
     o.insert("overhead".into(), json!(Unit::Bytes.show(link.overhead_bytes.into())));
+    if let Some(own) = &link.discipline {
+        o.insert("discipline".into(), discipline(own));
+    }
     o
 }
 

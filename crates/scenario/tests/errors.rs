@@ -128,6 +128,45 @@ const MISTAKES: &[(&str, &str)] = &[
     ("\"codel\"", "{ name = \"pie\", alpha = \"much\" }"),
     ("\"codel\"", "{ name = \"pie\", ecn_threshold = 1.5 }"),
     ("\"codel\"", "{ name = \"pie\", estimator = \"guess\" }"),
+    // Changes while it runs.
+    ("\"codel\"", "{ name = \"codel\", set = [{ at = \"5s\", target = \"9ms\" }] }"),
+    ("\"codel\"", "{ name = \"red\", set = \"max\" }"),
+    ("\"codel\"", "{ name = \"red\", set = [] }"),
+    ("\"codel\"", "{ name = \"red\", set = [\"max\"] }"),
+    ("\"codel\"", "{ name = \"red\", set = [{ max = \"90kb\" }] }"),
+    ("\"codel\"", "{ name = \"red\", set = [{ at = \"5s\" }] }"),
+    ("\"codel\"", "{ name = \"red\", set = [{ at = \"0s\", max = \"90kb\" }] }"),
+    ("\"codel\"", "{ name = \"red\", set = [{ at = \"60s\", max = \"90kb\" }] }"),
+    ("\"codel\"", "{ name = \"red\", set = [{ at = \"5\", max = \"90kb\" }] }"),
+    ("\"codel\"", "{ name = \"red\", set = [{ at = \"5s\", mxa = \"90kb\" }] }"),
+    ("\"codel\"", "{ name = \"red\", set = [{ at = \"5s\", avpkt = \"900b\" }] }"),
+    ("\"codel\"", "{ name = \"red\", set = [{ at = \"5s\", probability = 1.5 }] }"),
+    (
+        "\"codel\"",
+        "{ name = \"red\", set = [{ at = \"5s\", max = \"90kb\" }, { at = \"5s\", max = \"80kb\" }] }",
+    ),
+    (
+        "\"codel\"",
+        "{ name = \"red\", set = [{ at = \"5s\", max = \"90kb\" }, { at = \"6s\", max = \"100000bdp\" }] }",
+    ),
+    // What does not go together.
+    ("\"codel\"", "{ name = \"red\", nodrop = true }"),
+    ("\"codel\"", "{ name = \"ared\", ecn = false, harddrop = true }"),
+    (
+        "\"codel\"",
+        "{ name = \"queuepilot\", weights = \"../../examples/threshold-policy.json\", threshold = 0.3 }",
+    ),
+    (
+        "\"codel\"",
+        "{ name = \"queuepilot\", action = 2, weights = \"../../examples/threshold-policy.json\" }",
+    ),
+    ("\"codel\"", "{ name = \"santa\", inner = \"santa\" }"),
+    ("\"codel\"", "{ name = \"santa\", inner = \"fq-codel\" }"),
+    ("\"codel\"", "{ name = \"santa\", inner = \"pie\" }"),
+    ("\"codel\"", "{ name = \"santa\", inner = \"cod\" }"),
+    ("\"codel\"", "{ name = \"santa\", target = \"9ms\" }"),
+    ("\"codel\"", "{ name = \"santa\", inner = \"titrate\", target = \"9ms\" }"),
+    ("\"codel\"", "{ name = \"santa\", hell_rounds = 5 }"),
     ("\"1bdp\"", "\"all\""),
     ("\"1bdp\"", "\"100000000bdp\""),
     ("\"1bdp\"", "\"0bdp\""),
@@ -200,6 +239,47 @@ const MISTAKES_IN_PORTS: &[(&str, &str)] = &[
     ("[shared]\nbuffer = \"300kb\"", "[shared]\nsize = \"300kb\""),
     ("\"100p\"", "\"0p\""),
     ("[shared]", "[link]\nrate = \"1mbit\"\n[shared]"),
+    // Disciplines of their own.
+    ("name = \"left\"", "name = \"left\"\ndiscipline = \"coddle\""),
+    ("name = \"left\"", "name = \"left\"\ndiscipline = [\"codel\"]"),
+    ("name = \"left\"", "name = \"left\"\ndiscipline = { name = \"codel\", targt = \"5ms\" }"),
+    ("name = \"left\"", "name = \"left\"\ndiscipline = { name = \"static\", threshold = \"0bdp\" }"),
+    (
+        "name = \"left\"",
+        "name = \"left\"\ndiscipline = { name = \"red\", set = [{ at = \"5s\", ecn = true }] }",
+    ),
+    (
+        "name = \"left\"",
+        "name = \"left\"\ndiscipline = { name = \"red\", set = [{ at = \"5s\", min = \"100000bdp\" }] }",
+    ),
+    ("\"100p\"", "\"100p\"\ndiscipline = \"abm\""),
+    ("delay = \"2ms\"\n", "delay = \"2ms\"\nbuffer = \"1mb\"\ndiscipline = { name = \"dt\", alpha = 2.0 }\n"),
+];
+
+/// Two ports with a buffer and a discipline each.
+const OWN: &str = r#"[[ports]]
+name = "left"
+rate = "100mbit"
+discipline = "droptail"
+[[ports]]
+name = "right"
+rate = "50mbit"
+[[flows]]
+cca = "cubic"
+rtt = "20ms"
+ports = ["left", "right"]
+[queue]
+disciplines = ["codel"]
+[run]
+duration = "60s"
+"#;
+
+/// The same for [`OWN`].
+const MISTAKES_IN_OWN: &[(&str, &str)] = &[
+    ("rate = \"50mbit\"", "rate = \"50mbit\"\ndiscipline = \"pie\""),
+    ("\"codel\"", "\"codel\", \"dt\""),
+    ("\"codel\"", "\"abm\""),
+    ("[queue]\ndisciplines = [\"codel\"]\n", ""),
 ];
 
 /// The list of names that an error shows grows with every discipline and control.
@@ -212,7 +292,8 @@ fn without_lists(message: &str) -> String {
 }
 
 fn mistakes_in(good: &str, mistakes: &[(&str, &str)]) -> String {
-    let runs = |text: &str| Scenario::parse(text, "scenario.toml", Path::new(""))?.runs();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let runs = |text: &str| Scenario::parse(text, "scenario.toml", folder)?.runs();
     runs(good).unwrap_or_else(|e| panic!("{e}"));
     let mut table = String::new();
     for (piece, bad) in mistakes {
@@ -234,7 +315,7 @@ fn mistakes_in_files() {
 
 #[test]
 fn mistakes_in_ports() {
-    insta::assert_snapshot!(mistakes_in(PORTS, MISTAKES_IN_PORTS));
+    insta::assert_snapshot!(mistakes_in(PORTS, MISTAKES_IN_PORTS) + &mistakes_in(OWN, MISTAKES_IN_OWN));
 }
 
 #[test]
@@ -282,6 +363,9 @@ fn mistakes_in_flags() {
         ("aqm", "codel:taget=5ms"),
         ("aqm", "titrate:rules=book"),
         ("aqm", "codel,codel"),
+        ("aqm", "red:set=5s"),
+        ("aqm", "queuepilot:weights=not/there.json"),
+        ("aqm", "santa:inner=fq"),
         ("buffer", "2 bdp"),
         ("buffer", "0.001bdp"),
         ("duration", "one minute"),

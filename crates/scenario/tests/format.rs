@@ -217,6 +217,46 @@ fn ports_and_a_shared_buffer() {
     assert_eq!(again.hash(), scenario.hash());
 }
 
+/// Ports with a discipline of their own have it in every run, with sizes by their own flows.
+#[test]
+fn ports_with_a_discipline_of_their_own() {
+    let text = r#"
+        [[ports]]
+        name = "access"
+        rate = "100mbit"
+        discipline = { name = "static", label = "short", threshold = "0.5bdp" }
+        [[ports]]
+        name = "bottleneck"
+        rate = "10mbit"
+        [[ports]]
+        name = "uplink"
+        rate = "20mbit"
+        discipline = "fq-codel"
+        [[flows]]
+        cca = "cubic"
+        rtt = "40ms"
+        ports = ["access", "bottleneck", "uplink"]
+        [queue]
+        disciplines = [{ name = "static", threshold = "1bdp" }, "codel"]
+        [run]
+        duration = "10s"
+        "#;
+    let scenario = parse(text);
+    let runs = scenario.runs().unwrap();
+    let labels = |i: usize| runs[i].ports.iter().map(|p| p.discipline.label.as_str()).collect::<Vec<_>>();
+    assert_eq!(labels(0), ["short", "static", "fq-codel"]);
+    assert_eq!(labels(1), ["short", "codel", "fq-codel"]);
+    // What is compared, as where it runs first.
+    assert_eq!(runs[0].discipline, runs[0].ports[1].discipline);
+    let threshold = |port: usize| runs[0].ports[port].discipline.get("threshold");
+    let bytes = |n| Some(queuewright_aqm::Value::Int(n));
+    assert_eq!([threshold(0), threshold(1)], [bytes(250_000), bytes(50_000)]);
+    let again = parse(&scenario.to_toml());
+    assert_eq!(again, scenario);
+    assert_eq!(again.hash(), scenario.hash());
+    assert_ne!(parse(&text.replace("fq-codel", "fq")).hash(), scenario.hash());
+}
+
 #[test]
 fn defaults() {
     let scenario = parse(
@@ -235,7 +275,10 @@ fn defaults() {
     let runs = scenario.runs().unwrap();
     assert_eq!(runs.len(), 1);
     let run = &runs[0];
-    assert_eq!((run.seed, run.warmup_ns, run.overhead_bytes, run.stack), (1, 0, 14, Stack::Linux));
+    assert_eq!(
+        (run.seed, run.warmup_ns, run.overhead_bytes, run.stack),
+        (1, 1_666_000_000, 14, Stack::Linux)
+    );
     assert_eq!((run.series_interval_ns, run.series_flows.as_slice()), (10_000_000, &[0][..]));
     // 2 bdp of 10 Mbit/s x 40 ms
     assert_eq!((run.ports[0].limit_bytes, run.ports[0].limit_packets), (100_000, 0));

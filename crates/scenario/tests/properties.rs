@@ -70,13 +70,14 @@ fn flows() -> impl Strategy<Value = String> {
         .prop_map(|(a, b, c, d, e, f, g)| format!("[[flows]]\n{a}{b}{c}\n{d}{e}{f}{g}"))
 }
 
-const DISCIPLINES: [&str; 6] = [
+const DISCIPLINES: [&str; 7] = [
     r#""droptail""#,
     r#""codel""#,
     r#"{ name = "codel", target = "1.5ms", ecn = true }"#,
     r#"{ name = "static", threshold = "1000p", label = "a \"b\" \\ c" }"#,
     r#"{ name = "pie", alpha = 0.25, ecn_threshold = "5%", estimator = "rate" }"#,
     r#"{ name = "static", threshold = "auto" }"#,
+    r#"{ name = "red", max = "2bdp", set = [{ at = "1.5s", max = "3bdp" }, { at = "7s", min = "auto", probability = "5%" }] }"#,
 ];
 
 /// Texts of valid scenarios.

@@ -3,11 +3,12 @@
 use crate::link::{Link, OPPORTUNITY_BYTES};
 use crate::measure::PortMeasure;
 use crate::queues::{Named, Queues};
-use queuewright_aqm::{Action, Discipline, Packet as PacketView, Pool, Queue, Reason, TCP, UDP};
+use queuewright_aqm::{Action, Discipline, Packet as PacketView, Pool, Queue, Reason, Spec, TCP, UDP};
 use queuewright_results as results;
-use queuewright_scenario::spec::PortSpec;
+use queuewright_scenario::spec::{Change, PortSpec};
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
+use std::collections::BTreeMap;
 
 /// Flags of a packet and of an acknowledgement.
 pub mod flag {
@@ -60,6 +61,11 @@ fn mix(mut x: u32) -> u32 {
 
 /// When a link that stays down for good takes the next packet; apart from `u64::MAX`, an idle link's.
 const NEVER: u64 = u64::MAX - 1;
+
+/// A discipline's parameters as results have them.
+pub fn parameters(discipline: &Spec) -> BTreeMap<String, String> {
+    discipline.shown().map(|(param, shown)| (param.name.to_string(), shown)).collect()
+}
 
 /// An output port.
 #[derive(Debug)]
@@ -130,19 +136,28 @@ impl Port {
         &self.discipline
     }
 
+    /// A parameter of the discipline changes.
+    pub fn change(&mut self, change: &Change) {
+        let set = self.discipline.set(change.param, change.value);
+        // What cannot be set was refused when the scenario was read.
+        debug_assert!(set.is_ok(), "{set:?}");
+    }
+
     /// A scheduler's queues that are measured apart.
     pub fn named_queues(&self) -> &[Named] {
         self.queues.as_ref().map_or(&[], |q| &q.named)
     }
 
     /// Closes the books at `end_ns`; `capacity` is what the link can carry after the warm-up (bytes).
-    pub fn finish(&mut self, end_ns: u64, capacity: f64, name: &str) -> results::Port {
+    pub fn finish(&mut self, end_ns: u64, capacity: f64, spec: &PortSpec) -> results::Port {
         let (bytes, packets) = (self.queue.bytes, self.queue.packets);
-        let all = self.measure.finish(end_ns, bytes, packets, name);
+        let all = self.measure.finish(end_ns, bytes, packets, &spec.name);
         let queues = self.queues.iter_mut().flat_map(|q| &mut q.named);
         let queues = queues.map(|q| q.measure.finish(end_ns, q.bytes, q.packets, &q.name)).collect();
         results::Port {
             name: all.name,
+            discipline: if spec.own { spec.discipline.label.clone() } else { String::new() },
+            parameters: if spec.own { parameters(&spec.discipline) } else { BTreeMap::new() },
             utilization: self.measure.utilization(capacity),
             packets: all.packets,
             sojourn_ms: all.sojourn_ms,
@@ -412,7 +427,6 @@ impl Port {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use queuewright_aqm::Spec;
     use queuewright_scenario::spec::{Rate, Trace};
 
     /// 1000-byte packets over opportunities of 1500: two thirds of a packet a time, nothing wasted.
@@ -422,6 +436,8 @@ mod tests {
         let spec = PortSpec {
             name: "trace".into(),
             discipline: Spec::new(queuewright_aqm::find("droptail").expect("droptail is there")),
+            own: false,
+            changes: Vec::new(),
             rate: Rate::Trace(trace.into()),
             burst_bytes: None,
             delay_ns: 0,

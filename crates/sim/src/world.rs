@@ -6,11 +6,11 @@ use crate::hosts::Bench;
 use crate::lane::Lane;
 use crate::link::capacity_bytes;
 use crate::measure::jain;
-use crate::port::{Packet, Port, flag};
+use crate::port::{Packet, Port, flag, parameters};
 use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_aqm::Pool;
 use queuewright_results as results;
-use queuewright_scenario::spec::{Rate, RunSpec};
+use queuewright_scenario::spec::{PortSpec, Rate, RunSpec};
 
 /// Everything but the ports: what a packet leaving a port touches.
 #[derive(Debug)]
@@ -31,6 +31,10 @@ pub struct World<'a> {
     ports: Vec<Port>,
     net: Net,
     next_sample: u64,
+    /// The next sample or change of a discipline.
+    next_stop: u64,
+    /// Changes of disciplines to come, the latest first: when, whose, which.
+    changes: Vec<(u64, usize, usize)>,
     series: results::Series,
     /// Bytes sent by each port and delivered to each watched flow at the last sample.
     sampled: Vec<u64>,
@@ -71,6 +75,8 @@ impl<'a> World<'a> {
                 received: 0,
             },
             next_sample: 0,
+            next_stop: 0,
+            changes: changes(spec),
             series,
         }
     }
@@ -83,15 +89,19 @@ impl<'a> World<'a> {
             let event_at = self.net.wheel.next_at();
             let (port, serve_at) = self.next_service();
             let now = serve_at.min(event_at);
-            if self.next_sample <= now {
-                let at = self.next_sample;
+            if self.next_stop <= now {
+                let at = self.next_stop;
                 if at > end {
                     return true;
                 }
-                self.sample(at);
-                if !each_sample(at) {
-                    return false;
+                self.change(at);
+                if self.next_sample == at {
+                    self.sample(at);
+                    if !each_sample(at) {
+                        return false;
+                    }
                 }
+                self.next_stop = self.changes.last().map_or(u64::MAX, |c| c.0).min(self.next_sample);
                 continue;
             }
             if now > end {
@@ -219,11 +229,18 @@ impl<'a> World<'a> {
             // The next packet of the burst goes on at once if nothing else comes before it.
             if spacing > 0
                 && event.at
-                    >= self.net.wheel.next_at().min(self.next_service().1).min(self.next_sample).min(end)
+                    >= self.net.wheel.next_at().min(self.next_service().1).min(self.next_stop).min(end)
             {
                 self.net.wheel.push(event);
                 return;
             }
+        }
+    }
+
+    /// Changes of disciplines that are due.
+    fn change(&mut self, now: u64) {
+        while let Some((_, port, change)) = self.changes.pop_if(|c| c.0 <= now) {
+            self.ports[port].change(&self.spec.ports[port].changes[change]);
         }
     }
 
@@ -280,7 +297,7 @@ impl<'a> World<'a> {
             .zip(&spec.ports)
             .map(|(port, p)| {
                 let capacity = capacity_bytes(&p.rate, spec.warmup_ns, end);
-                port.finish(end, capacity, &p.name)
+                port.finish(end, capacity, p)
             })
             .collect();
         let flows: Vec<results::Flow> = self
@@ -331,11 +348,9 @@ impl<'a> World<'a> {
                 }
             })
             .collect();
-        let parameters =
-            spec.discipline.shown().map(|(param, shown)| (param.name.to_string(), shown)).collect();
         Ok(results::Run {
             discipline: spec.discipline.label.clone(),
-            parameters,
+            parameters: parameters(&spec.discipline),
             seed: spec.seed,
             engine: "sim".into(),
             duration_s: end as f64 / 1e9,
@@ -462,6 +477,16 @@ fn top_rate(rate: &Rate) -> f64 {
         Rate::Schedule(steps) => steps.iter().map(|s| s.1 as f64).fold(0.0, f64::max),
         Rate::Trace(t) => t.opportunities_ns.len() as f64 * 12_000.0 / (t.period_ns as f64 / 1e9),
     }
+}
+
+/// Every change of a discipline, the latest first.
+fn changes(spec: &RunSpec) -> Vec<(u64, usize, usize)> {
+    let of_port = |(i, p): (usize, &PortSpec)| -> Vec<(u64, usize, usize)> {
+        p.changes.iter().enumerate().map(|(n, c)| (c.at_ns, i, n)).collect()
+    };
+    let mut all: Vec<_> = spec.ports.iter().enumerate().flat_map(of_port).collect();
+    all.sort_unstable_by(|a, b| b.cmp(a));
+    all
 }
 
 fn new_series(spec: &RunSpec, ports: &[Port]) -> results::Series {

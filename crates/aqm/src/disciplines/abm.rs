@@ -16,5 +16,6 @@ pub(super) const INFO: Info = Info {
         "Addanki et al., section 4.1",
     )],
     probes: &[Probe { name: "threshold_bytes", unit: "bytes" }, Probe { name: "congested", unit: "ports" }],
+    needs_pool: true,
     ..Info::PLAIN
 };

@@ -1,4 +1,4 @@
-use super::red::{ECN, HARDDROP, IDLE_CLOCK, MAX_BYTES, MAX_RATE, NODROP};
+use super::red::{ECN, HARDDROP, IDLE_CLOCK, MAX_BYTES, MAX_RATE, NODROP, WITH_ECN};
 use crate::params::{MS, SEC, US};
 use crate::{Info, Param, Probe};
 
@@ -68,5 +68,6 @@ pub(super) const INFO: Info = Info {
         Probe { name: "rate", unit: "bytes/s" },
     ],
     needs_random: true,
+    rules: WITH_ECN,
     ..Info::PLAIN
 };

@@ -16,5 +16,6 @@ pub(super) const INFO: Info = Info {
         "Choudhury and Hahne, section III: 1 as the example; switches take powers of 2",
     )],
     probes: &[Probe { name: "threshold_bytes", unit: "bytes" }],
+    needs_pool: true,
     ..Info::PLAIN
 };

@@ -1,5 +1,5 @@
 use crate::params::{MS, SEC, US};
-use crate::{Info, Network, Param, Probe, Tensor};
+use crate::{Beside, Info, Network, Param, Probe, Rule, Tensor};
 
 pub(super) const INFO: Info = Info {
     name: "queuepilot",
@@ -65,8 +65,18 @@ pub(super) const INFO: Info = Info {
     ],
     needs_random: true,
     network: Some(&NETWORK),
+    rules: &[scripted("threshold"), scripted("action")],
     ..Info::PLAIN
 };
+
+const fn scripted(param: &'static str) -> Rule {
+    Rule {
+        param,
+        other: "weights",
+        beside: Beside::Without,
+        why: "it is of the scripted policy, which they replace",
+    }
+}
 
 const fn matrix(name: &'static str, rows: usize, columns: usize) -> Tensor {
     Tensor { name, rows, columns: Some(columns) }

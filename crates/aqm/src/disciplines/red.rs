@@ -1,4 +1,4 @@
-use crate::{Info, Param, Probe};
+use crate::{Beside, Info, Param, Probe, Rule, Value};
 
 const MBIT: u64 = 1_000_000;
 /// `QW_RED_MAX_BYTES` of the header.
@@ -69,8 +69,17 @@ pub(super) const INFO: Info = Info {
         Probe { name: "wlog", unit: "" },
     ],
     needs_random: true,
+    rules: WITH_ECN,
     ..Info::PLAIN
 };
+
+/// The kernel refuses nodrop without ecn, too.
+pub(super) const WITH_ECN: &[Rule] = &[with_ecn("harddrop"), with_ecn("nodrop")];
+
+const fn with_ecn(param: &'static str) -> Rule {
+    let ecn = Beside::One(&[Value::Flag(true)]);
+    Rule { param, other: "ecn", beside: ecn, why: "it says which of the packets are not to be marked" }
+}
 
 pub(super) const ECN: Param = Param::flag(
     "ecn",

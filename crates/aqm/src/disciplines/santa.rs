@@ -1,5 +1,5 @@
 use crate::params::{MS, SEC, US};
-use crate::{Info, Param, Probe, Spec, Value};
+use crate::{Beside, Info, Param, Probe, Rule, Spec, Value};
 
 pub(super) const INFO: Info = Info {
     name: "santa",
@@ -141,8 +141,27 @@ pub(super) const INFO: Info = Info {
     needs_random: true,
     queue_names,
     needs_flow: true,
+    rules: &[
+        inner("target", &[CODEL]),
+        inner("interval", &[CODEL]),
+        inner("window", &[TITRATE]),
+        hell("hell_loss"),
+        hell("hell_rounds"),
+    ],
     ..Info::PLAIN
 };
+
+const CODEL: Value = Value::Choice("codel");
+const TITRATE: Value = Value::Choice("titrate");
+
+const fn inner(param: &'static str, values: &'static [Value]) -> Rule {
+    Rule { param, other: "inner", beside: Beside::One(values), why: "it is a parameter of the inner manager" }
+}
+
+const fn hell(param: &'static str) -> Rule {
+    let on = Beside::One(&[Value::Flag(true)]);
+    Rule { param, other: "hell", beside: on, why: "it says who goes to that queue" }
+}
 
 fn queue_names(spec: &Spec) -> Vec<String> {
     let queues = match spec.get("queues") {

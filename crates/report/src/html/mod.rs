@@ -86,7 +86,9 @@ fn summary_tables(page: &mut String, results: &Results) {
         let columns = summary::columns(results, port);
         *page += "<div class=\"scroll\"><table>";
         if ports.len() > 1 {
-            let _ = write!(page, "<caption>Port {}</caption>", escape(port));
+            let own = summary::own_discipline(results, port);
+            let own = own.map_or(String::new(), |d| format!(", always {}", escape(d)));
+            let _ = write!(page, "<caption>Port {}{own}</caption>", escape(port));
         }
         *page += "<thead><tr><th scope=\"col\">discipline</th>";
         for column in &columns {

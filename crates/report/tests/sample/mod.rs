@@ -101,6 +101,8 @@ fn run(label: &str, d: usize, seed: u64, samples: usize) -> Run {
         warmup_s: 10.0,
         ports: vec![Port {
             name: "bottleneck".into(),
+            discipline: String::new(),
+            parameters: BTreeMap::new(),
             utilization: 0.999 - 0.02 * (d % 3) as f64 + 0.001 * noise(key + 1),
             packets: 400_000 + seed,
             sojourn_ms: Sojourn {

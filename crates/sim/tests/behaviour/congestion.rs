@@ -13,7 +13,7 @@ use crate::bed::{close, every_cca, mean, one, series};
 fn cubic_follows_its_curve_after_a_loss() {
     let r = one("[link]\nrate = \"100mbit\"\nbuffer = \"400p\"\n\
          [[flows]]\ncca = \"cubic\"\nrtt = \"60ms\"\n[queue]\ndisciplines = [\"droptail\"]\n\
-         [run]\nduration = \"18s\"\n");
+         [run]\nduration = \"18s\"\nwarmup = \"0s\"\n");
     let cwnd = series(&r, "flow0.cwnd");
     let beta = 717.0 / 1024.0;
     // (peak, when it had fallen) of each loss.
@@ -68,7 +68,7 @@ fn hystart_spares_the_buffer() {
     let r = |cca: &str| {
         let r = one(&format!(
             "[link]\nrate = \"50mbit\"\nbuffer = \"2bdp\"\n[[flows]]\ncca = \"{cca}\"\nrtt = \"40ms\"\n\
-             [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"1s\"\n"
+             [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"1s\"\nwarmup = \"0s\"\n"
         ));
         crate::bed::drops(&r)
     };
@@ -136,7 +136,7 @@ fn bbr_goes_through_its_phases() {
 #[test]
 fn bbr_probes_for_bandwidth_every_eight_rounds() {
     let r = one("[link]\nrate = \"50mbit\"\nbuffer = \"4bdp\"\n[[flows]]\ncca = \"bbr\"\nrtt = \"40ms\"\n\
-         [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"9s\"\nsample = \"5ms\"\n");
+         [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"9s\"\nwarmup = \"0s\"\nsample = \"5ms\"\n");
     let queue = series(&r, "bottleneck.queue_bytes");
     // A quarter more than the link for an RTT leaves a quarter of a BDP.
     let left = 0.25 * 50e6 * 0.040 / 8.0;

@@ -177,7 +177,7 @@ fn long_runs_add_up() {
          [[flows]]\ncount = 40\ncca = \"cubic\"\nrtt = \"20ms\"\nsize = \"1b..2mb\"\nstart = \"0s..18s\"\n\
          [[flows]]\npoisson = \"2mbit\"\npacket = \"400b\"\n\
          [queue]\ndisciplines = [{}]\n\
-         [run]\nduration = \"25s\"\nseeds = [1, 2]\n",
+         [run]\nduration = \"25s\"\nwarmup = \"0s\"\nseeds = [1, 2]\n",
         disciplines().join(", ")
     );
     for r in runs(&toml) {

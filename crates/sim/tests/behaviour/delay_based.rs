@@ -139,7 +139,7 @@ fn illinois_recovers_faster_than_reno() {
     let after_outage = |cca: &str| {
         let r = one(&format!(
             "[link]\nschedule = [[\"0s\", \"100mbit\"], [\"10s\", \"20mbit\"], [\"20s\", \"100mbit\"]]\nbuffer = \"300p\"\n\
-             [[flows]]\ncca = \"{cca}\"\nrtt = \"80ms\"\n[queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"32s\"\n"
+             [[flows]]\ncca = \"{cca}\"\nrtt = \"80ms\"\n[queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"32s\"\nwarmup = \"0s\"\n"
         ));
         mean(&series(&r, "flow0.goodput_bps"), 22.0, 30.0) / (100e6 * LINK)
     };

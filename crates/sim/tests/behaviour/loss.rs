@@ -76,7 +76,7 @@ fn a_lost_tail_is_probed() {
     let fct = |stack: &str| {
         let r = one(&format!(
             "[link]\nrate = \"2mbit\"\nbuffer = \"5p\"\n[[flows]]\ncca = \"cubic\"\nrtt = \"40ms\"\nsize = \"14480b\"\n\
-             [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"20s\"\nstack = \"{stack}\"\n"
+             [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"20s\"\nwarmup = \"0s\"\nstack = \"{stack}\"\n"
         ));
         assert!(drops(&r) >= 3, "{stack}: the burst does not fit");
         (r.flows[0].fct_s.expect("it completes"), r.flows[0].timeouts)
@@ -116,7 +116,7 @@ fn retransmits_match_drops() {
 fn hundreds_of_holes_are_mended_without_a_timeout() {
     let r =
         one("[link]\nrate = \"50mbit\"\nbuffer = \"1bdp\"\n[[flows]]\ncca = \"newreno\"\nrtt = \"40ms\"\n\
-         [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"2s\"\n");
+         [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"2s\"\nwarmup = \"0s\"\n");
     let f = &r.flows[0];
     println!("{} drops, {} retransmits, {} timeouts", drops(&r), f.retransmits, f.timeouts);
     // Measured on Linux 7.2: 333 drops, mended within 70 ms.
@@ -147,7 +147,7 @@ proptest! {
             "[link]\nrate = \"{kbit}kbit\"\noverhead = \"0b\"\nbuffer = \"{packets}p\"\n\
              [[flows]]\ncca = \"{cca}\"\ncount = {count}\nrtt = \"{rtt_ms}ms\"\nsize = \"{size}b\"\njitter = \"{jitter_us}us\"\necn = {ecn}\n\
              [queue]\ndisciplines = [\"{discipline}\"]\n\
-             [run]\nduration = \"400s\"\nseeds = {seed}\nstack = \"{stack}\"\nsample = \"1s\"\n"
+             [run]\nduration = \"400s\"\nwarmup = \"0s\"\nseeds = {seed}\nstack = \"{stack}\"\nsample = \"1s\"\n"
         );
         for r in runs(&toml) {
             for f in &r.flows {

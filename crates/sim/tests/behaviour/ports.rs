@@ -102,3 +102,61 @@ fn ports_in_series() {
         assert!(run.ports[1 - slow].sojourn_ms.mean < 0.5 && run.ports[slow].sojourn_ms.mean > 0.5);
     }
 }
+
+/// Parameters that change while it runs do so to the nanosecond: with a step at `max`, RED keeps what it is told
+/// to, and it has what the run of another value has from the start.
+#[test]
+fn a_discipline_is_set_while_it_runs() {
+    let text = |set: &str| {
+        format!(
+            "[link]\nrate = \"10mbit\"\nbuffer = \"500kb\"\n[[flows]]\ncbr = \"12mbit\"\n[queue]\ndisciplines = \
+             [{{ name = \"red\", min = \"100kb\", max = \"100kb\", burst = 1{set} }}]\n[run]\nduration = \
+             \"12s\"\nwarmup = \"0s\"\nsample = \"10ms\"\n"
+        )
+    };
+    let set = ", set = [{ at = \"4s\", min = \"200kb\", max = \"200kb\" }, { at = \"8.0005s\", min = \"50kb\", \
+               max = \"50kb\" }]";
+    let (fixed, run) = (one(&text("")), one(&text(set)));
+    let queue = series(&run, "bottleneck.queue_bytes");
+    assert_eq!(queue[..400], series(&fixed, "bottleneck.queue_bytes")[..400]);
+    for (from, to, kb) in [(3.0, 4.0, 100.0), (6.0, 8.0, 200.0), (11.0, 12.0, 50.0)] {
+        close("queue", mean(&queue, from, to), kb * 1024.0, 0.05, 0.0);
+        let max = series(&run, "bottleneck.max_bytes");
+        assert_eq!(mean(&max, from + 0.01, to), kb * 1024.0);
+    }
+}
+
+/// An access port with a static threshold before the bottleneck that is compared: results say which is which, and the access
+/// port does the same whatever the other has.
+#[test]
+fn ports_may_have_a_discipline_of_their_own() {
+    let runs = runs(
+        r#"
+        [[ports]]
+        name = "access"
+        rate = "20mbit"
+        discipline = { name = "static", threshold = "20p" }
+        buffer = "30p"
+        [[ports]]
+        name = "bottleneck"
+        rate = "10mbit"
+        buffer = "100p"
+        [[flows]]
+        poisson = "18mbit"
+        ports = ["access", "bottleneck"]
+        [queue]
+        disciplines = ["droptail", { name = "codel", target = "10ms" }]
+        [run]
+        duration = "6s"
+        "#,
+    );
+    for run in &runs {
+        let [access, bottleneck] = &run.ports[..] else { panic!("two ports") };
+        assert_eq!((access.discipline.as_str(), &access.drops), ("static", &runs[0].ports[0].drops));
+        assert_eq!(access.parameters["threshold"], "30280b");
+        // It has the run's.
+        assert!(bottleneck.discipline.is_empty() && bottleneck.parameters.is_empty());
+    }
+    assert_eq!(runs[1].parameters["target"], "10ms");
+    assert!(runs[1].ports[1].drops["sojourn"] > 0 && !runs[1].ports[0].drops.contains_key("sojourn"));
+}

@@ -61,7 +61,7 @@ fn santa_of_one_queue_is_its_inner_queue_manager() {
             one(&format!(
                 "[link]\nrate = \"20mbit\"\nbuffer = \"2bdp\"\n\
                  [[flows]]\ncca = \"cubic\"\ncount = 3\nrtt = \"40ms\"\n[[flows]]\ncca = \"bbr\"\nrtt = \"20ms\"\n\
-                 [queue]\ndisciplines = [{discipline}]\n[run]\nduration = \"15s\"\n"
+                 [queue]\ndisciplines = [{discipline}]\n[run]\nduration = \"15s\"\nwarmup = \"0s\"\n"
             ))
         };
         let one = format!("{{ name = \"santa\", queues = 1, mice_packets = 0, inner = \"{inner}\" }}");

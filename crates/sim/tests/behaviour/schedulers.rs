@@ -61,7 +61,7 @@ fn fq_codel_of_one_queue_is_codel() {
     let run = |name: &str| {
         one(&format!(
             "[link]\nrate = \"20mbit\"\nbuffer = \"1000p\"\n[[flows]]\ncca = \"cubic\"\ncount = 5\nrtt = \"40ms\"\n\
-             [queue]\ndisciplines = [{name}]\n[run]\nduration = \"20s\"\n"
+             [queue]\ndisciplines = [{name}]\n[run]\nduration = \"20s\"\nwarmup = \"0s\"\n"
         ))
     };
     let (a, b) = (run("{ name = \"fq-codel\", flows = 1, ecn = false }"), run("\"codel\""));

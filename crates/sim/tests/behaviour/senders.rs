@@ -6,7 +6,7 @@ use crate::bed::{close, drops, marks, mean, one, series};
 fn lone(cca: &str, rate: &str, rtt: &str, buffer: &str) -> Vec<(f64, f64)> {
     let r = one(&format!(
         "[link]\nrate = \"{rate}\"\nbuffer = \"{buffer}\"\n[[flows]]\ncca = \"{cca}\"\nrtt = \"{rtt}\"\n\
-         [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"60s\"\nsample = \"10ms\"\n"
+         [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"60s\"\nwarmup = \"0s\"\nsample = \"10ms\"\n"
     ));
     series(&r, "flow0.cwnd")
 }
