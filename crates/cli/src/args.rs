@@ -31,6 +31,8 @@ pub enum Command {
     Compare(Compare),
     /// Run a scenario file
     Run(Run),
+    /// Make the papers' figures and tables again, and judge their claims
+    Reproduce(Reproduce),
     /// List disciplines, congestion controls and their parameters
     List(List),
     /// Explain a queue manager or a congestion control
@@ -136,6 +138,44 @@ pub struct Output {
     #[arg(long)]
     pub json: bool,
     /// Folder in which each comparison gets a dated folder of its own [default: queuewright-results]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Runs at a time [default: one per core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+}
+
+/// `reproduce`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Without a name it lists the experiments and about how long each takes here. Each makes
+the runs of a figure or table, its data (CSV, Parquet), the figure with published values
+as hollow marks (SVG, PNG), and a verdict for each claim of the paper.
+
+Examples:
+  queuewright reproduce
+  queuewright reproduce cp-aqm/fig1
+  queuewright reproduce cp-aqm --quick
+  queuewright reproduce --all
+  queuewright reproduce --resume
+  queuewright reproduce ./my-experiments")]
+pub struct Reproduce {
+    /// Experiment (cp-aqm/fig1), paper (cp-aqm), or folder of your own (docs/experiments/README.md)
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    /// Every experiment
+    #[arg(long)]
+    pub all: bool,
+    /// Fewer seeds, shorter runs
+    #[arg(long)]
+    pub quick: bool,
+    /// Go on with the newest folder, which was interrupted
+    #[arg(long, conflicts_with_all = ["names", "all", "quick", "seeds"])]
+    pub resume: bool,
+    /// Seeds of each case, instead of the experiment's number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub seeds: Option<u16>,
+    /// Folder in which each call gets a dated folder of its own [default: queuewright-reproduced]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Runs at a time [default: one per core]

@@ -153,7 +153,7 @@ fn terminal() -> TableStyle {
 }
 
 /// What Ctrl-C (or SIGTERM) sets; a second one ends the program at once.
-fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
+pub fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&stop);
     ctrlc::set_handler(move || {

@@ -4,7 +4,9 @@
 mod args;
 mod catalog;
 mod compare;
+mod cost;
 mod matrix;
+mod reproduce;
 mod words;
 
 use args::{Cli, Command};
@@ -85,6 +87,7 @@ fn execute(command: Command) -> Result<(), Failure> {
             let stem = r.scenario.file_stem().unwrap_or_default().to_string_lossy();
             compare::compare(&Scenario::read_with(&r.scenario, &flags)?, &stem, &r.output)
         }
+        Command::Reproduce(r) => reproduce::reproduce(&r),
         Command::List(l) => print(&if l.json { catalog::list_json() } else { catalog::list() }),
         Command::Explain(e) => print(&catalog::explain(&e.name).map_err(Failure::Input)?),
         Command::Check(c) => {

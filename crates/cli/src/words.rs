@@ -188,7 +188,7 @@ pub fn plural(n: usize, what: &str) -> String {
 }
 
 /// Full packets that the links of a run could carry: what its length is made of.
-fn capacity_packets(run: &RunSpec) -> f64 {
+pub fn capacity_packets(run: &RunSpec) -> f64 {
     let packet_bits = f64::from(1500 + run.overhead_bytes) * 8.0;
     let seconds = |ns: u64| ns as f64 / 1e9;
     let mut packets = 0.0;

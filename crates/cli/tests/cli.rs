@@ -61,7 +61,7 @@ fn json(text: &str) -> Value {
 fn help_of_every_command() {
     let dir = folder();
     let mut all = stdout(dir.path(), &["--help"]);
-    for command in ["compare", "run", "list", "explain", "check", "completions"] {
+    for command in ["compare", "run", "reproduce", "list", "explain", "check", "completions"] {
         let help = stdout(dir.path(), &[command, "--help"]);
         assert!(help.contains("\nExamples:\n"), "{command} --help has no examples");
         all += &format!("\n=== {command}\n{help}");
@@ -92,6 +92,14 @@ fn wrong_uses() {
         ("", &[]),
         ("", &["comparr"]),
         ("", &["--nonsense"]),
+        ("", &["reproduce", "cp-aqm/fig99"]),
+        ("", &["reproduce", "fig1"]),
+        ("", &["reproduce", "--all", "cp-aqm"]),
+        ("", &["reproduce", "--resume"]),
+        ("", &["reproduce", "--resume", "--quick"]),
+        ("", &["reproduce", "--seeds", "0"]),
+        ("", &["reproduce", "cp-aqm", "--out", "file"]),
+        ("", &["reproduce", "."]),
         ("", &["compare", "--rat", "10mbit"]),
         ("", &["compare", "--rate"]),
         ("", &["compare"]),
@@ -254,7 +262,7 @@ fn man_pages_for_every_command() {
         .map(|e| e.expect("an entry").file_name().into_string().expect("UTF-8"))
         .collect();
     names.sort();
-    let commands = ["-check", "-compare", "-completions", "-explain", "-list", "-run", ""];
+    let commands = ["-check", "-compare", "-completions", "-explain", "-list", "-reproduce", "-run", ""];
     assert_eq!(names, commands.map(|c| format!("queuewright{c}.1")));
     let page = fs::read_to_string(dir.path().join("pages/queuewright-compare.1")).expect("a page");
     assert!(page.contains(".SH OPTIONS") && page.contains("Examples:"), "{page}");

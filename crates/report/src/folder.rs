@@ -81,9 +81,7 @@ impl Folder {
         total: usize,
     ) -> Result<Folder, Error> {
         let now = jiff::Zoned::now();
-        let stem = format!("{}-{}", now.strftime("%Y-%m-%d-%H%M%S"), file_name(name));
-        fs::create_dir_all(base).map_err(error("create", base))?;
-        let path = create_new(base, &stem)?;
+        let path = dated(base, name, &now)?;
         let series = path.join("series");
         fs::create_dir(&series).map_err(error("create", &series))?;
         let mut folder = Folder {
@@ -99,7 +97,7 @@ impl Folder {
         };
         folder.write("scenario.toml", scenario_toml.as_bytes())?;
         folder.write_sheets()?;
-        folder.link_latest(base);
+        link_latest(base, &folder.path);
         Ok(folder)
     }
 
@@ -220,21 +218,38 @@ impl Folder {
         self.files.insert(file.into(), (content.len(), hash));
         Ok(())
     }
+}
 
-    /// Points `latest` at this folder. A convenience: file systems without links
-    /// and a `latest` that is not a link are left alone.
-    fn link_latest(&self, base: &Path) {
-        let (Some(own), link) = (self.path.file_name(), base.join("latest")) else {
-            return;
-        };
-        if link.symlink_metadata().is_ok_and(|m| !m.is_symlink()) {
-            return;
-        }
-        let fresh = base.join(format!(".latest-{}", own.to_string_lossy()));
-        #[cfg(unix)]
-        if std::os::unix::fs::symlink(own, &fresh).is_ok() && fs::rename(&fresh, &link).is_err() {
-            let _ = fs::remove_file(&fresh);
-        }
+/// Makes a new folder under `base` (made if missing), named by the local time and `name`, and points
+/// `base/latest` at it.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn new_folder(base: &Path, name: &str) -> Result<PathBuf, Error> {
+    let path = dated(base, name, &jiff::Zoned::now())?;
+    link_latest(base, &path);
+    Ok(path)
+}
+
+fn dated(base: &Path, name: &str, now: &jiff::Zoned) -> Result<PathBuf, Error> {
+    let stem = format!("{}-{}", now.strftime("%Y-%m-%d-%H%M%S"), file_name(name));
+    fs::create_dir_all(base).map_err(error("create", base))?;
+    create_new(base, &stem)
+}
+
+/// Points `base/latest` at a folder in `base`. A convenience: file systems without links
+/// and a `latest` that is not a link are left alone.
+fn link_latest(base: &Path, path: &Path) {
+    let (Some(own), link) = (path.file_name(), base.join("latest")) else {
+        return;
+    };
+    if link.symlink_metadata().is_ok_and(|m| !m.is_symlink()) {
+        return;
+    }
+    let fresh = base.join(format!(".latest-{}", own.to_string_lossy()));
+    #[cfg(unix)]
+    if std::os::unix::fs::symlink(own, &fresh).is_ok() && fs::rename(&fresh, &link).is_err() {
+        let _ = fs::remove_file(&fresh);
     }
 }
 
@@ -261,7 +276,10 @@ fn create_new(base: &Path, stem: &str) -> Result<PathBuf, Error> {
 }
 
 /// Writes a file whole or not at all: a reader sees the old or the new content.
-fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
+///
+/// # Errors
+/// When it cannot be written.
+pub fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
     let mut fresh = path.as_os_str().to_owned();
     fresh.push(".part");
     let fresh = PathBuf::from(fresh);

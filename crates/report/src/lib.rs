@@ -13,6 +13,6 @@ mod summary;
 mod table;
 mod thin;
 
-pub use folder::{Error, Folder};
+pub use folder::{Error, Folder, new_folder, replace};
 pub use html::html;
 pub use table::{TableStyle, table};

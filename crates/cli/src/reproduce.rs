@@ -1,0 +1,309 @@
+//! `reproduce`: experiments, from their list to pictures and verdicts.
+
+use crate::args::Reproduce;
+use crate::compare::on_interrupt;
+use crate::matrix::{Step, run_all};
+use crate::words::plural;
+use crate::{Failure, cost, print};
+use indicatif::{ProgressBar, ProgressStyle};
+use queuewright_experiments::{
+    Catalogue, Error, Experiment, Options, Outcome, Plan, Record, Store, Unit, Verdict, finish, summary,
+};
+use queuewright_report::{new_folder, replace};
+use serde_json::json;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::thread::available_parallelism;
+
+/// Where results go without `--out`.
+const BASE: &str = "queuewright-reproduced";
+/// What a folder remembers of how it was asked for.
+const ASKED: &str = "reproduce.json";
+
+impl From<Error> for Failure {
+    fn from(e: Error) -> Failure {
+        match e {
+            Error::Input(text) => Failure::Input(text),
+            Error::Output(text) => Failure::Run(text),
+        }
+    }
+}
+
+/// Lists experiments, makes those asked for, or goes on with a folder.
+pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
+    let catalogue = Catalogue::embedded()?;
+    let jobs = match args.jobs {
+        Some(n) => usize::from(n),
+        None => available_parallelism().map_or(1, |n| n.get()),
+    };
+    let base = args.out.as_deref().unwrap_or(Path::new(BASE));
+    let options = Options { quick: args.quick, seeds: args.seeds.map(usize::from) };
+    if args.resume {
+        let (folder, experiments, options) = resumed(base, &catalogue)?;
+        return make(&folder, experiments, options, jobs);
+    }
+    let experiments = match (args.all, args.names.as_slice()) {
+        (true, []) => catalogue.experiments.clone(),
+        (true, [name, ..]) => {
+            let name = name.escape_debug();
+            return Err(Failure::Input(format!("--all and \"{name}\": all experiments, or those named")));
+        }
+        (false, []) => return list(&catalogue, options, jobs),
+        (false, names) => catalogue.select(names)?,
+    };
+    let name = match args.names.as_slice() {
+        [] => "all".into(),
+        [one] => one.trim_matches(['/', '.']).replace('/', "-"),
+        [..] => "several".into(),
+    };
+    let name = if args.quick { format!("{name}-quick") } else { name };
+    let input = |e: queuewright_report::Error| Failure::Input(format!("--out: {e}"));
+    let folder = new_folder(base, &name).map_err(input)?;
+    let names: Vec<String> = args.names.iter().map(|n| absolute(n)).collect();
+    let asked = json!({"names": names, "options": options, "version": env!("CARGO_PKG_VERSION")});
+    replace(&folder.join(ASKED), format!("{asked:#}\n").as_bytes()).map_err(input)?;
+    make(&folder, experiments, options, jobs)
+}
+
+/// A folder's name so that it is found from elsewhere; other names as they are.
+fn absolute(name: &str) -> String {
+    match fs::canonicalize(name) {
+        Ok(path) if path.is_dir() => path.display().to_string(),
+        _ => name.into(),
+    }
+}
+
+/// What the newest folder was asked for.
+fn resumed(base: &Path, catalogue: &Catalogue) -> Result<(PathBuf, Vec<Experiment>, Options), Failure> {
+    let link = base.join("latest");
+    let folder = fs::canonicalize(&link).map_err(|_| {
+        Failure::Input(format!("--resume: there is nothing to go on with: no folder {}", link.display()))
+    })?;
+    let path = folder.join(ASKED);
+    let broken = |why: String| Failure::Input(format!("--resume: {}: {why}", path.display()));
+    let text = fs::read_to_string(&path).map_err(|e| broken(e.to_string()))?;
+    let asked: serde_json::Value = serde_json::from_str(&text).map_err(|e| broken(e.to_string()))?;
+    let names: Vec<String> =
+        serde_json::from_value(asked["names"].clone()).map_err(|e| broken(e.to_string()))?;
+    let options: Options =
+        serde_json::from_value(asked["options"].clone()).map_err(|e| broken(e.to_string()))?;
+    let experiments = match names.as_slice() {
+        [] => catalogue.experiments.clone(),
+        names => {
+            // A name that was no folder then may be one in this place: the program's own come first.
+            catalogue.select(names)?
+        }
+    };
+    Ok((folder, experiments, options))
+}
+
+/// The table of experiments with what they cost.
+fn list(catalogue: &Catalogue, options: Options, jobs: usize) -> Result<(), Failure> {
+    let speed = cost::packets_per_s() * jobs as f64;
+    let mut out = String::new();
+    let width = catalogue.experiments.iter().map(|e| e.id().len()).max().unwrap_or(0);
+    let mut whole = 0.0;
+    let mut paper = "";
+    for e in &catalogue.experiments {
+        if e.paper != paper {
+            let _ = writeln!(out, "{}{}", if paper.is_empty() { "" } else { "\n" }, e.figure.source);
+            paper = &e.paper;
+        }
+        let plan = unpacked(e, |folder| Plan::new(e.clone(), folder, options))?;
+        let seconds = unpacked(e, |_| plan.samples())?
+            .iter()
+            .map(|(spec, runs)| cost::work(spec) * runs / speed)
+            .sum::<f64>();
+        whole += seconds;
+        let _ = writeln!(
+            out,
+            "  {:width$}  {:>6} runs  {:>8}  {}: {}",
+            e.id(),
+            plan.expected_runs(),
+            cost::time(seconds),
+            e.figure.figure,
+            e.figure.title
+        );
+    }
+    let _ = writeln!(
+        out,
+        "\n{}, about {} in all with {}; queuewright reproduce NAME makes one, or a paper's, --all all",
+        plural(catalogue.experiments.len(), "experiment"),
+        cost::time(whole),
+        plural(jobs, "run") + " at a time",
+    );
+    print(&out)
+}
+
+/// Does something where an experiment's files lie; those that need none lie nowhere.
+fn unpacked<T>(e: &Experiment, f: impl FnOnce(&Path) -> Result<T, Error>) -> Result<T, Failure> {
+    if !e.needs_files() {
+        return Ok(f(Path::new(""))?);
+    }
+    let folder = tempfile::tempdir().map_err(|e| Failure::Run(format!("no temporary folder: {e}")))?;
+    e.unpack(folder.path())?;
+    Ok(f(folder.path())?)
+}
+
+/// Makes what is still to make of experiments, and what comes of them.
+fn make(folder: &Path, experiments: Vec<Experiment>, options: Options, jobs: usize) -> Result<(), Failure> {
+    let mut plans = Vec::with_capacity(experiments.len());
+    let mut stores = Vec::with_capacity(experiments.len());
+    for e in experiments {
+        let own = folder.join(&e.paper);
+        e.unpack(&own)?;
+        let hash = format!("{}{}", e.hash(), if options.quick { "-quick" } else { "" });
+        stores.push(Store::open(&own.join(format!("{}.runs.jsonl", e.name)), &hash)?);
+        plans.push(Plan::new(e, &own, options)?);
+    }
+    let stop = on_interrupt()?;
+    let mut progress = Progress::new();
+    let mut failed = None;
+    // Seeds are added until means are known: each round makes what the last one showed to be needed.
+    while failed.is_none() && !stop.load(Ordering::Relaxed) {
+        let units = round(&plans, &stores)?;
+        if units.is_empty() {
+            break;
+        }
+        progress.more(&units);
+        let work = |i: usize, at: &dyn Fn(f64)| -> Result<Option<Record>, String> {
+            let (plan, unit) = (&plans[units[i].0], &units[i].1);
+            let spec = plan.spec(unit).map_err(|e| e.to_string())?;
+            match queuewright_sim::run(&spec, &stop, at) {
+                Ok(run) => Ok(Some(Record::of(unit, &run, &plan.experiment.figure))),
+                Err(queuewright_sim::Error::Stopped) => Ok(None),
+                Err(e) => Err(format!("{}, {unit:?}: {e}", plan.experiment.id())),
+            }
+        };
+        run_all(units.len(), jobs, &stop, work, |i, step| {
+            let error = match step {
+                Step::At(at) => return progress.at(i, at),
+                Step::Done(Ok(None)) => return,
+                Step::Done(Err(e)) => e,
+                Step::Done(Ok(Some(record))) => {
+                    progress.done(i);
+                    match stores[units[i].0].add(record) {
+                        Ok(()) => return,
+                        Err(e) => e.to_string(),
+                    }
+                }
+            };
+            failed.get_or_insert(error);
+            stop.store(true, Ordering::Relaxed);
+        });
+    }
+    progress.end();
+
+    let mut outcomes = Vec::new();
+    for (plan, store) in plans.iter().zip(&stores).filter(|(_, store)| !store.is_empty()) {
+        outcomes.push(finish(plan, store, &folder.join(&plan.experiment.paper))?);
+    }
+    summary(&outcomes, folder)?;
+    print(&verdicts(&outcomes))?;
+    print(&format!("\nsummary: {}\n", folder.join("index.html").display()))?;
+    let runs: usize = stores.iter().map(Store::len).sum();
+    let finished = format!("{} finished; go on with --resume", plural(runs, "run"));
+    match failed {
+        Some(error) => Err(Failure::Run(format!("{error}; {finished}"))),
+        None if stop.load(Ordering::Relaxed) => Err(Failure::Interrupted(format!("interrupted; {finished}"))),
+        None => Ok(()),
+    }
+}
+
+/// Every run that is known to be needed, with its work; the longest first, so that none is left alone at the end.
+fn round(plans: &[Plan], stores: &[Store]) -> Result<Vec<(usize, Unit, f64)>, Failure> {
+    let mut units = Vec::new();
+    for (i, (plan, store)) in plans.iter().zip(stores).enumerate() {
+        let mut work: Vec<Option<f64>> = vec![None; plan.cases.len()];
+        for unit in plan.pending(store) {
+            let known = work[unit.case];
+            let known = match known {
+                Some(known) => known,
+                None => cost::work(&plan.spec(&unit)?),
+            };
+            work[unit.case] = Some(known);
+            units.push((i, unit, known));
+        }
+    }
+    units.sort_by(|a, b| b.2.total_cmp(&a.2));
+    Ok(units)
+}
+
+/// A line for each experiment, and one for each claim that does not hold.
+fn verdicts(outcomes: &[Outcome]) -> String {
+    let mut out = String::new();
+    for o in outcomes {
+        let of = |v: Verdict| o.claims.iter().filter(|c| c.verdict == v).count();
+        let _ = write!(out, "{}: {} of {} hold", o.id, of(Verdict::Holds), plural(o.claims.len(), "claim"),);
+        let _ = match of(Verdict::Direction) {
+            0 => writeln!(out),
+            n => writeln!(out, ", {n} in direction"),
+        };
+        for c in o.claims.iter().filter(|c| c.verdict != Verdict::Holds) {
+            let _ = writeln!(
+                out,
+                "  {}: {} (published {}, measured {})",
+                c.verdict.words(),
+                c.text,
+                c.published,
+                c.measured
+            );
+        }
+    }
+    out
+}
+
+/// A bar on a terminal; nothing elsewhere. It counts packets.
+struct Progress {
+    bar: ProgressBar,
+    /// Work of each unit of this round, and what of it is done.
+    units: Vec<(f64, f64)>,
+    done: usize,
+    total: usize,
+}
+
+impl Progress {
+    fn new() -> Progress {
+        let bar = ProgressBar::new(0);
+        let style = "[{wide_bar}] {percent:>3}%  {msg}  {speed}  {eta} left";
+        if let Ok(style) = ProgressStyle::with_template(style) {
+            let speed = |state: &indicatif::ProgressState, w: &mut dyn std::fmt::Write| {
+                let _ = write!(w, "{:.1} M packets/s", state.per_sec() / 1e6);
+            };
+            bar.set_style(style.with_key("speed", speed).progress_chars("=> "));
+        }
+        Progress { bar, units: Vec::new(), done: 0, total: 0 }
+    }
+
+    fn more(&mut self, units: &[(usize, Unit, f64)]) {
+        self.units = units.iter().map(|(_, _, work)| (*work, 0.0)).collect();
+        self.total += units.len();
+        self.bar.inc_length(self.units.iter().map(|(work, _)| *work as u64).sum());
+        self.say();
+    }
+
+    fn at(&mut self, i: usize, at: f64) {
+        let (work, done) = &mut self.units[i];
+        let now = *work * at.clamp(0.0, 1.0);
+        if now > *done {
+            self.bar.inc(now as u64 - *done as u64);
+            *done = now;
+        }
+    }
+
+    fn done(&mut self, i: usize) {
+        self.at(i, 1.0);
+        self.done += 1;
+        self.say();
+    }
+
+    fn say(&self) {
+        self.bar.set_message(format!("{}/{} runs", self.done, self.total));
+    }
+
+    fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,176 @@
+//! `queuewright reproduce` as users meet it, with a small experiment of their own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const SCENARIO: &str = r#"
+[link]
+rate = "5mbit"
+buffer = "20p"
+[[flows]]
+cca = "cubic"
+rtt = "20ms"
+start = "0s..1s"
+[queue]
+disciplines = ["droptail", "codel"]
+[run]
+duration = "4s"
+warmup = "1s"
+seeds = [1, 2]
+"#;
+
+const FIGURE: &str = r#"
+title = "A small experiment"
+figure = "Figure 0"
+source = "Nobody: Nothing"
+[[sweep]]
+name = "rtt"
+title = "RTT (ms)"
+values = [
+  { name = "20 ms", x = 20, set = { flows.rtt = "20ms" } },
+  { name = "60 ms", x = 60, set = { flows.rtt = "60ms" } },
+]
+[[panel]]
+title = "(a) Delay"
+kind = "lines"
+x = "rtt"
+y = "sojourn_ms.mean"
+series = ["discipline"]
+[[panel]]
+title = "(b) Delay"
+kind = "bars"
+x = "rtt"
+y = "sojourn_ms.mean"
+series = ["discipline"]
+[[panel]]
+title = "(c) Trade-off"
+kind = "scatter"
+x = "sojourn_ms.mean"
+y = "utilization"
+series = ["discipline", "rtt"]
+[[panel]]
+title = "(d) Queue"
+kind = "time"
+y = "bottleneck.queue_bytes"
+series = ["discipline"]
+[[published]]
+measure = "sojourn_ms.mean"
+at = { rtt = "20 ms", discipline = "codel" }
+value = [3, 5]
+source = "page 1"
+[[claim]]
+text = "CoDel has the shorter queue"
+source = "page 1"
+measure = "sojourn_ms.mean"
+at = { discipline = "codel" }
+against = { discipline = "droptail" }
+form = "ratio"
+at_most = 1
+[[claim]]
+text = "The delay is a year"
+source = "page 2"
+measure = "sojourn_ms.mean"
+published = 3e10
+why = "Nobody waits that long."
+"#;
+
+fn own(dir: &Path) -> PathBuf {
+    let folder = dir.join("mine");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("small.toml"), SCENARIO).unwrap();
+    fs::write(folder.join("small.figure.toml"), FIGURE).unwrap();
+    folder
+}
+
+fn reproduce(dir: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_queuewright"));
+    command.current_dir(dir).arg("reproduce").args(args).stdin(Stdio::null()).output().unwrap()
+}
+
+fn stdout(dir: &Path, args: &[&str]) -> String {
+    let out = reproduce(dir, args);
+    let stderr = String::from_utf8_lossy(&out.stderr);
+    assert_eq!((out.status.code(), stderr.as_ref()), (Some(0), ""), "{args:?}");
+    String::from_utf8(out.stdout).unwrap()
+}
+
+#[test]
+fn an_experiment_of_ones_own() {
+    let dir = tempfile::tempdir().unwrap();
+    own(dir.path());
+    let text = stdout(dir.path(), &["./mine"]);
+    assert!(text.contains("mine/small: 1 of 2 claims hold"), "{text}");
+    assert!(text.contains("does not hold: The delay is a year"), "{text}");
+    let folder = dir.path().join("queuewright-reproduced/latest");
+    let page = fs::read_to_string(folder.join("mine.md")).unwrap();
+    assert!(page.contains("Nobody waits that long.") && page.contains("8 runs"), "{page}");
+    let html = fs::read_to_string(folder.join("index.html")).unwrap();
+    assert!(html.contains("<svg") && html.contains("A small experiment") && !html.contains("Quick"));
+    let csv = fs::read_to_string(folder.join("mine/small.csv")).unwrap();
+    assert!(csv.starts_with("rtt,discipline,seed,") && csv.lines().count() == 9, "{csv}");
+    assert_eq!(&fs::read(folder.join("mine/small.parquet")).unwrap()[..4], b"PAR1");
+    assert_eq!(&fs::read(folder.join("mine/small.png")).unwrap()[1..4], b"PNG");
+
+    // The same runs, the same bytes.
+    let again = stdout(dir.path(), &["./mine", "--jobs", "1", "--out", "again"]);
+    assert!(again.contains("1 of 2 claims hold"));
+    for file in ["mine/small.csv", "mine/small.svg", "mine/small.verdict.json", "mine.md"] {
+        let other = dir.path().join("again/latest").join(file);
+        assert_eq!(fs::read(folder.join(file)).unwrap(), fs::read(other).unwrap(), "{file}");
+    }
+}
+
+#[test]
+fn what_was_interrupted_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    own(dir.path());
+    stdout(dir.path(), &["./mine", "--quick"]);
+    let folder = dir.path().join("queuewright-reproduced/latest");
+    let whole = fs::read_to_string(folder.join("mine/small.csv")).unwrap();
+    assert_eq!(whole.lines().count(), 5, "{whole}");
+    assert!(fs::read_to_string(folder.join("mine/small.svg")).unwrap().contains("QUICK"));
+    // As if it had ended in the middle of writing the third run.
+    let runs = folder.join("mine/small.runs.jsonl");
+    let text = fs::read_to_string(&runs).unwrap();
+    let third = text.match_indices('\n').nth(2).unwrap().0;
+    fs::write(&runs, &text[..third + 50]).unwrap();
+    fs::remove_file(folder.join("mine/small.csv")).unwrap();
+    stdout(dir.path(), &["--resume"]);
+    assert_eq!(fs::read_to_string(folder.join("mine/small.csv")).unwrap(), whole);
+    let folders = fs::read_dir(dir.path().join("queuewright-reproduced")).unwrap().count();
+    assert_eq!(folders, 2, "the folder and latest");
+}
+
+#[test]
+fn a_broken_file_is_one_clear_error() {
+    let broken = [
+        ("kind = \"lines\"", "kind = \"pies\"", "small.figure.toml:14: unknown variant `pies`"),
+        (
+            "x = \"rtt\"\n",
+            "x = \"rt\"\n",
+            "panel 1 (\"(a) Delay\"): x: no sweep \"rt\"; there are rtt, discipline",
+        ),
+        ("x = 60,", "", "\"60 ms\" of sweep \"rtt\" has no x"),
+        ("flows.rtt = \"60ms\"", "flows.rt = \"60ms\"", "case \"60 ms\": flows[0].rt: unknown key"),
+        ("published = 3e10", "", "give one of published, at_most, at_least"),
+        ("rtt = \"20 ms\", disc", "rtt = \"30 ms\", disc", "rtt has no \"30 ms\"; it has 20 ms, 60 ms"),
+    ];
+    for (old, new, error) in broken {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = own(dir.path());
+        assert!(FIGURE.contains(old), "{old}");
+        fs::write(folder.join("small.figure.toml"), FIGURE.replacen(old, new, 1)).unwrap();
+        let out = reproduce(dir.path(), &["./mine"]);
+        let stderr = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(error) && stderr.trim().lines().count() == 1, "{error}: {stderr}");
+    }
+}
+
+#[test]
+fn the_list_has_every_experiment() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = stdout(dir.path(), &[]);
+    assert!(text.contains("cp-aqm/fig1") && text.contains("experiments, about"), "{text}");
+}

@@ -1,0 +1,253 @@
+//! Which experiments there are: those in the program, and those in a folder of the user's.
+
+use crate::{Error, Figure};
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Every file of `experiments/`, by its path there.
+static EMBEDDED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+
+/// An experiment: a scenario and what is made of it.
+#[derive(Debug, Clone)]
+pub struct Experiment {
+    /// Folder: the paper.
+    pub paper: String,
+    /// Name in it.
+    pub name: String,
+    /// The scenario file.
+    pub scenario: String,
+    /// The figure file.
+    pub figure_text: String,
+    /// The figure file, read.
+    pub figure: Figure,
+    /// What the scenario may refer to: name from the folder, content.
+    files: Vec<(String, Vec<u8>)>,
+}
+
+impl Experiment {
+    /// `PAPER/NAME`.
+    pub fn id(&self) -> String {
+        format!("{}/{}", self.paper, self.name)
+    }
+
+    /// SHA-256 of all that decides its runs and how they are kept.
+    pub fn hash(&self) -> String {
+        let mut hash = Sha256::new();
+        for part in [&self.scenario, &self.figure_text] {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        for (name, content) in &self.files {
+            hash.update((name.len() as u64).to_le_bytes());
+            hash.update(name);
+            hash.update((content.len() as u64).to_le_bytes());
+            hash.update(content);
+        }
+        hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
+    }
+
+    /// Does the scenario need other files?
+    pub fn needs_files(&self) -> bool {
+        !self.files.is_empty()
+    }
+
+    /// Writes its files into a folder, where the scenario then finds them.
+    ///
+    /// # Errors
+    /// When one cannot be written.
+    pub fn unpack(&self, folder: &Path) -> Result<(), Error> {
+        let texts = [
+            (format!("{}.toml", self.name), self.scenario.as_bytes()),
+            (format!("{}.figure.toml", self.name), self.figure_text.as_bytes()),
+        ];
+        let texts = texts.iter().map(|(name, content)| (name, *content));
+        for (name, content) in texts.chain(self.files.iter().map(|(n, c)| (n, c.as_slice()))) {
+            let path = folder.join(name);
+            let made =
+                path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, content));
+            made.map_err(|e| Error::Output(format!("cannot write {}: {e}", path.display())))?;
+        }
+        Ok(())
+    }
+}
+
+/// All experiments that can be asked for.
+#[derive(Debug, Clone)]
+pub struct Catalogue {
+    /// By paper, then in the order of their names.
+    pub experiments: Vec<Experiment>,
+}
+
+impl Catalogue {
+    /// Those in the program.
+    ///
+    /// # Errors
+    /// A broken file; the tests read them all.
+    pub fn embedded() -> Result<Catalogue, Error> {
+        let mut experiments = Vec::new();
+        for (path, content) in EMBEDDED {
+            let Some((paper, name)) = path.split_once('/') else { continue };
+            let Some(name) = name.strip_suffix(".figure.toml") else { continue };
+            let text = |wanted: &str| {
+                let found = EMBEDDED.iter().find(|(p, _)| p == &wanted).map(|(_, c)| *c);
+                let found =
+                    found.ok_or_else(|| Error::Input(format!("{wanted}: not there, beside {path}")))?;
+                String::from_utf8(found.to_vec())
+                    .map_err(|_| Error::Input(format!("{wanted}: not UTF-8 text")))
+            };
+            let figure_text = text(path)?;
+            let prefix = format!("{paper}/");
+            let files = EMBEDDED
+                .iter()
+                .filter(|(p, _)| p.starts_with(&prefix) && !p.ends_with(".toml"))
+                .map(|(p, c)| (p[prefix.len()..].to_string(), c.to_vec()))
+                .collect();
+            debug_assert_eq!(content.len(), figure_text.len());
+            experiments.push(Experiment {
+                paper: paper.into(),
+                name: name.into(),
+                scenario: text(&format!("{paper}/{name}.toml"))?,
+                figure: Figure::parse(&figure_text, path)?,
+                figure_text,
+                files,
+            });
+        }
+        experiments.sort_by_key(|e| order(&e.paper, &e.name));
+        Ok(Catalogue { experiments })
+    }
+
+    /// Those of a folder: each `NAME.figure.toml` in it with its `NAME.toml`.
+    ///
+    /// # Errors
+    /// A folder without experiments, a file that cannot be read or is broken.
+    pub fn folder(folder: &Path) -> Result<Catalogue, Error> {
+        let fail = |e: std::io::Error, path: &Path| Error::Input(format!("{}: {e}", path.display()));
+        let mut names = Vec::new();
+        let mut files = Vec::new();
+        for entry in fs::read_dir(folder).map_err(|e| fail(e, folder))? {
+            let path = entry.map_err(|e| fail(e, folder))?.path();
+            let Some(name) = path.file_name().and_then(|n| n.to_str()) else { continue };
+            if let Some(name) = name.strip_suffix(".figure.toml") {
+                names.push(name.to_string());
+            } else if !name.ends_with(".toml") {
+                data(&path, name, &mut files).map_err(|e| fail(e, &path))?;
+            }
+        }
+        if names.is_empty() {
+            let message = "no experiment: a folder of experiments has files NAME.toml and NAME.figure.toml";
+            return Err(Error::Input(format!("{}: {message}", folder.display())));
+        }
+        files.sort();
+        let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
+        let paper = whole.file_name().map_or("own".into(), |n| n.to_string_lossy().into_owned());
+        let text = |path: PathBuf| fs::read_to_string(&path).map_err(|e| fail(e, &path));
+        let mut experiments = Vec::new();
+        for name in names {
+            let path = folder.join(format!("{name}.figure.toml"));
+            let shown = path.display().to_string();
+            let figure_text = text(path)?;
+            experiments.push(Experiment {
+                paper: paper.clone(),
+                scenario: text(folder.join(format!("{name}.toml")))?,
+                figure: Figure::parse(&figure_text, &shown)?,
+                name,
+                figure_text,
+                files: files.clone(),
+            });
+        }
+        experiments.sort_by_key(|e| order(&e.paper, &e.name));
+        Ok(Catalogue { experiments })
+    }
+
+    /// The experiments of these names: `PAPER/NAME`, `PAPER`, or a folder. Each once, in order of the catalogue.
+    ///
+    /// # Errors
+    /// A name that nothing has, with a suggestion.
+    pub fn select(&self, names: &[String]) -> Result<Vec<Experiment>, Error> {
+        let mut chosen: Vec<Experiment> = Vec::new();
+        for name in names {
+            let plain = name.trim_end_matches('/');
+            let mut found: Vec<Experiment> =
+                self.experiments.iter().filter(|e| e.paper == plain || e.id() == plain).cloned().collect();
+            if found.is_empty() && Path::new(name).is_dir() {
+                found = Catalogue::folder(Path::new(name))?.experiments;
+            }
+            if found.is_empty() {
+                return Err(self.unknown(name));
+            }
+            for e in found {
+                if !chosen.iter().any(|c| c.id() == e.id()) {
+                    chosen.push(e);
+                }
+            }
+        }
+        Ok(chosen)
+    }
+
+    fn unknown(&self, name: &str) -> Error {
+        let mut known: Vec<String> =
+            self.experiments.iter().flat_map(|e| [e.paper.clone(), e.id()]).collect();
+        known.sort();
+        known.dedup();
+        let lower = name.to_lowercase();
+        let near = known
+            .iter()
+            .map(|k| (strsim::damerau_levenshtein(&lower, k), k))
+            .filter(|(d, k)| name.len() <= 64 && *d <= 1 + k.len() / 3)
+            .min();
+        // `fig2` alone is a name that a paper has.
+        let inside = known.iter().find(|k| k.split('/').nth(1) == Some(lower.as_str()));
+        let hint = match inside.or(near.map(|(_, k)| k)) {
+            Some(k) => format!("did you mean \"{k}\"?"),
+            None => "queuewright reproduce lists them".into(),
+        };
+        Error::Input(format!("no experiment and no folder \"{}\"; {hint}", name.escape_debug()))
+    }
+}
+
+/// Numbers in names count as numbers: fig2 before fig10.
+fn order(paper: &str, name: &str) -> (String, String, u64, String) {
+    let digits = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
+    let (head, rest) = name.split_at(digits);
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    (paper.into(), head.into(), rest[..end].parse().unwrap_or(0), rest[end..].into())
+}
+
+/// The data file, or all those of the folder, at `path`.
+fn data(path: &Path, name: &str, files: &mut Vec<(String, Vec<u8>)>) -> std::io::Result<()> {
+    const LARGEST: u64 = 64 << 20;
+    let meta = fs::metadata(path)?;
+    if meta.is_dir() {
+        for entry in fs::read_dir(path)? {
+            let path = entry?.path();
+            if let Some(part) = path.file_name().and_then(|n| n.to_str()) {
+                data(&path, &format!("{name}/{part}"), files)?;
+            }
+        }
+    } else if meta.len() <= LARGEST {
+        files.push((name.into(), fs::read(path)?));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_names_count_as_numbers() {
+        let mut names = ["fig10", "fig2", "table1", "fig2b"];
+        names.sort_by_key(|n| order("p", n));
+        assert_eq!(names, ["fig2", "fig2b", "fig10", "table1"]);
+    }
+
+    #[test]
+    fn a_name_that_nothing_has_gets_a_suggestion() {
+        let all = Catalogue::embedded().unwrap();
+        let error = |name: &str| all.select(&[name.into()]).unwrap_err().to_string();
+        assert!(error("cp-aqm/fg1").contains("did you mean \"cp-aqm/fig1\"?"), "{}", error("cp-aqm/fg1"));
+        assert!(error("fig1").contains("/fig1\"?"), "{}", error("fig1"));
+        assert!(error("nothing at all like it").contains("lists them"));
+    }
+}

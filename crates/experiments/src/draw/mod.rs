@@ -1,0 +1,186 @@
+//! A figure as SVG, and the SVG as PNG.
+
+mod axis;
+mod panel;
+mod series;
+
+use crate::Error;
+use crate::figure::Spread as Bars;
+use crate::rows::Rows;
+use axis::Axis;
+use panel::Marks;
+use plotters::prelude::*;
+use resvg::{tiny_skia, usvg};
+use series::{Curve, of_panel};
+use std::sync::{Arc, Once};
+
+/// Size of a panel, with its axes.
+const PANEL: (u32, u32) = (600, 410);
+/// Size of the only panel.
+const ALONE: (u32, u32) = (860, 500);
+/// Height of the title, and of the line at the foot.
+const HEAD: u32 = 52;
+const FOOT: u32 = 30;
+/// Height of a line of the legend.
+const LEGEND: u32 = 24;
+/// Pixels of the PNG for one of the SVG's.
+const DENSITY: f32 = 2.0;
+
+const INK: RGBColor = RGBColor(0x22, 0x26, 0x2b);
+const FAINT: RGBColor = RGBColor(0x6d, 0x72, 0x78);
+const GRID: RGBColor = RGBColor(0xe3, 0xe6, 0xea);
+const WARNING: RGBColor = RGBColor(0xa0, 0x18, 0x28);
+
+/// The report's colours for disciplines.
+const COLORS: [RGBColor; 8] = [
+    RGBColor(0x00, 0x72, 0xb2),
+    RGBColor(0xd5, 0x5e, 0x00),
+    RGBColor(0x00, 0x84, 0x5f),
+    RGBColor(0xb3, 0x53, 0x90),
+    RGBColor(0x3c, 0x3f, 0x44),
+    RGBColor(0x8a, 0x6d, 0x00),
+    RGBColor(0x5b, 0x4b, 0xc4),
+    RGBColor(0xa0, 0x18, 0x28),
+];
+
+fn font(size: u32, color: RGBColor) -> TextStyle<'static> {
+    ("sans-serif", size).into_font().color(&color)
+}
+
+/// The figure of some runs. `warning` is written across the head, as of quick runs.
+pub fn svg(rows: &Rows<'_>, warning: Option<&str>) -> Result<String, Error> {
+    // Widths of texts are measured with it.
+    static FONT: Once = Once::new();
+    FONT.call_once(|| {
+        let _ = plotters::style::register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular());
+        let _ = plotters::style::register_font("sans-serif", FontStyle::Bold, dejavu::sans::bold());
+    });
+    let mut out = String::new();
+    draw(&mut out, rows, warning)
+        .map_err(|e| Error::Output(format!("{}: {e}", rows.plan.experiment.id())))?;
+    Ok(out)
+}
+
+type Drawn = Result<(), Box<dyn std::error::Error>>;
+
+fn draw(out: &mut String, rows: &Rows<'_>, warning: Option<&str>) -> Drawn {
+    let figure = &rows.plan.experiment.figure;
+    let panels: Vec<_> = figure.panels.iter().map(|p| (p, of_panel(p, rows))).collect();
+    let mut names: Vec<String> = Vec::new();
+    for curve in panels.iter().flat_map(|(_, curves)| curves) {
+        if !names.contains(&curve.name) && !curve.name.is_empty() {
+            names.push(curve.name.clone());
+        }
+    }
+    let columns = figure.columns.min(panels.len()) as u32;
+    let lines = (panels.len() as u32).div_ceil(columns);
+    let panel = if panels.len() == 1 { ALONE } else { PANEL };
+    let width = panel.0 * columns;
+    let published = panels.iter().flat_map(|(_, curves)| curves).any(|c| !c.published.is_empty());
+    let legend = legend_lines(&names, published, width);
+    let height = HEAD + panel.1 * lines + LEGEND * legend.len() as u32 + FOOT;
+    let root = SVGBackend::with_string(out, (width, height)).into_drawing_area();
+    root.fill(&WHITE)?;
+    head(&root, rows, warning, width)?;
+    let body = root.clone().shrink((0, HEAD), (width, panel.1 * lines));
+    for (area, (panel, curves)) in body.split_evenly((lines as usize, columns as usize)).iter().zip(&panels) {
+        panel::draw(area, panel, curves, &names, rows)?;
+    }
+    let mut y = (HEAD + panel.1 * lines) as i32 + 4;
+    for line in &legend {
+        let whole: i32 = line.iter().map(|(_, _, w)| w).sum();
+        let mut x = (width as i32 - whole) / 2;
+        for (i, name, w) in line {
+            let at = (x + 10, y + 8);
+            match i {
+                Some(i) => {
+                    let color = color(*i);
+                    root.draw(&PathElement::new([(x, at.1), (x + 20, at.1)], color.stroke_width(2)))?;
+                    Marks(*i).draw_at(&root, at, 4, color.filled())?;
+                }
+                None => Marks(0).draw_at(&root, at, 5, FAINT.stroke_width(2))?,
+            }
+            root.draw_text(name, &font(14, INK), (x + 26, y + 1))?;
+            x += w;
+        }
+        y += LEGEND as i32;
+    }
+    root.draw_text(&foot(rows, &panels), &font(11, FAINT), (12, height as i32 - 20))?;
+    root.present()?;
+    Ok(())
+}
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+
+fn head(root: &Area<'_>, rows: &Rows<'_>, warning: Option<&str>, width: u32) -> Drawn {
+    let e = &rows.plan.experiment;
+    root.draw_text(&e.figure.title, &("sans-serif", 18, FontStyle::Bold).into_font().color(&INK), (12, 10))?;
+    root.draw_text(&format!("{}: {}", e.figure.figure, e.figure.source), &font(12, FAINT), (12, 34))?;
+    if let Some(warning) = warning {
+        let style = ("sans-serif", 13, FontStyle::Bold).into_font().color(&WARNING);
+        let length = root.estimate_text_size(warning, &style)?.0 as i32;
+        root.draw_text(warning, &style, ((width as i32 - length - 12).max(12), 33))?;
+    }
+    Ok(())
+}
+
+/// The legend's lines: which series (none: what was published), its name, its width.
+fn legend_lines(names: &[String], published: bool, width: u32) -> Vec<Vec<(Option<usize>, String, i32)>> {
+    let mut lines: Vec<Vec<(Option<usize>, String, i32)>> = Vec::new();
+    let mut items: Vec<_> = names.iter().enumerate().map(|(i, n)| (Some(i), n.clone())).collect();
+    if published {
+        items.push((None, "hollow: published".into()));
+    }
+    let mut used = 0;
+    for (i, name) in items {
+        let w = 26 + 18 + (name.chars().count() as f64 * 8.2) as i32;
+        if lines.is_empty() || used + w > width as i32 - 24 {
+            lines.push(Vec::new());
+            used = 0;
+        }
+        used += w;
+        if let Some(line) = lines.last_mut() {
+            line.push((i, name, w));
+        }
+    }
+    lines
+}
+
+/// What marks and bars are.
+fn foot(rows: &Rows<'_>, panels: &[(&crate::figure::Panel, Vec<Curve>)]) -> String {
+    let counts = || panels.iter().flat_map(|(_, c)| c).flat_map(|c| &c.points).map(|p| p.count);
+    let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
+    let runs = match (least, most) {
+        (1, 1) => "one run each".into(),
+        (a, b) if a == b => format!("means of {a} runs"),
+        (a, b) => format!("means of {a} to {b} runs"),
+    };
+    let spreads: Vec<Bars> = panels.iter().map(|(p, _)| p.spread).collect();
+    let bars = match () {
+        () if most < 2 => "",
+        () if spreads.iter().all(|s| *s == Bars::Confidence) => ", bars: 95 % confidence",
+        () if spreads.iter().all(|s| *s == Bars::Range) => ", bars: smallest to largest",
+        () => "",
+    };
+    format!("queuewright {}, {}: {runs}{bars}", env!("CARGO_PKG_VERSION"), rows.plan.experiment.id())
+}
+
+fn color(i: usize) -> RGBColor {
+    COLORS[i % COLORS.len()]
+}
+
+/// The PNG of an SVG, for where SVG is not shown.
+pub fn png(svg: &str) -> Result<Vec<u8>, Error> {
+    let fail = |e: String| Error::Output(format!("PNG: {e}"));
+    let mut fonts = usvg::fontdb::Database::new();
+    fonts.load_font_data(dejavu::sans::regular().to_vec());
+    fonts.load_font_data(dejavu::sans::bold().to_vec());
+    fonts.set_sans_serif_family("DejaVu Sans");
+    let options = usvg::Options { fontdb: Arc::new(fonts), ..usvg::Options::default() };
+    let tree = usvg::Tree::from_str(svg, &options).map_err(|e| fail(e.to_string()))?;
+    let size = tree.size().to_int_size().scale_by(DENSITY).ok_or_else(|| fail("too large".into()))?;
+    let mut pixels =
+        tiny_skia::Pixmap::new(size.width(), size.height()).ok_or_else(|| fail("too large".into()))?;
+    resvg::render(&tree, tiny_skia::Transform::from_scale(DENSITY, DENSITY), &mut pixels.as_mut());
+    pixels.encode_png().map_err(|e| fail(e.to_string()))
+}

@@ -1,0 +1,280 @@
+//! One panel: axes, curves, marks.
+
+use super::series::{Curve, Point};
+use super::{Area, Axis, Drawn, FAINT, GRID, INK, color, font};
+use crate::figure::{Kind, Panel};
+use crate::rows::Rows;
+use plotters::chart::{ChartBuilder, ChartContext};
+use plotters::coord::Shift;
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
+use plotters::prelude::*;
+use std::ops::Range;
+
+type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Places, Places>>;
+
+/// An axis as the chart has it: where it begins and ends, and its ticks.
+struct Places {
+    ends: Range<f64>,
+    ticks: Vec<f64>,
+}
+
+impl Ranged for Places {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, place: &f64, limit: (i32, i32)) -> i32 {
+        let share = (place - self.ends.start) / (self.ends.end - self.ends.start);
+        limit.0 + (share * f64::from(limit.1 - limit.0)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        if hint.weight().allow_light_points() { Vec::new() } else { self.ticks.clone() }
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.ends.clone()
+    }
+}
+
+pub fn draw(area: &Area<'_>, panel: &Panel, curves: &[Curve], names: &[String], rows: &Rows<'_>) -> Drawn {
+    let figure = &rows.plan.experiment.figure;
+    let (x, x_title, categories) = across(panel, curves, rows);
+    let m = figure.measure(&panel.y);
+    let y_values = curves.iter().flat_map(|c| {
+        let own = c.points.iter().flat_map(|p| [p.y, p.y_ends[0], p.y_ends[1]]);
+        own.chain(c.published.iter().flat_map(|(_, ends)| *ends))
+    });
+    let from_zero = matches!(panel.kind, Kind::Bars | Kind::Cdf | Kind::Time);
+    let y = Axis::new(panel.y_range, panel.y_log, y_values, from_zero);
+    let y_title = match (&panel.y_title, panel.kind) {
+        (Some(title), _) => title.clone(),
+        (None, Kind::Cdf) => "share of runs".into(),
+        (None, _) => titled(&m.title, &m.unit),
+    };
+
+    let ticks = match &categories {
+        Some(names) => (0..names.len()).map(|i| i as f64).collect(),
+        None => x.ticks(7),
+    };
+    let label = |place: &f64| match &categories {
+        Some(names) => names.get(place.round() as usize).cloned().unwrap_or_default(),
+        None => x.label(*place),
+    };
+    let mut chart = ChartBuilder::on(area)
+        .margin(8)
+        .margin_right(22)
+        .caption(&panel.title, font(15, INK))
+        .x_label_area_size(46)
+        .y_label_area_size(62)
+        .build_cartesian_2d(
+            Places { ends: x.places(), ticks },
+            Places { ends: y.places(), ticks: y.ticks(6) },
+        )?;
+    chart
+        .configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(GRID)
+        .axis_style(FAINT)
+        .label_style(font(13, INK))
+        .axis_desc_style(font(14, INK))
+        .x_desc(x_title)
+        .y_desc(y_title)
+        .x_label_formatter(&label)
+        .y_label_formatter(&|place| y.label(*place))
+        .draw()?;
+
+    let count = curves.iter().filter(|c| !c.points.is_empty()).count();
+    let mut place = 0;
+    for curve in curves {
+        let i = names.iter().position(|n| *n == curve.name).unwrap_or(0);
+        let places = |p: &Point| (x.at(p.x), y.at(p.y));
+        match panel.kind {
+            Kind::Bars => {
+                bars(&mut chart, curve, i, (place, count), y)?;
+                place += usize::from(!curve.points.is_empty());
+                continue;
+            }
+            Kind::Lines | Kind::Cdf | Kind::Time => {
+                let points = curve.points.iter().map(places).map(|(a, b)| (x.clamp(a), y.clamp(b)));
+                chart.draw_series(LineSeries::new(points, color(i).stroke_width(2)))?;
+            }
+            Kind::Scatter => {}
+        }
+        if matches!(panel.kind, Kind::Lines | Kind::Scatter) {
+            for p in &curve.points {
+                error_bars(&mut chart, p, x, y, i)?;
+            }
+            let size = if panel.kind == Kind::Scatter { 7 } else { 4 };
+            for p in &curve.points {
+                let (a, b) = places(p);
+                Marks(i).draw_in(&chart, area, (x.clamp(a), y.clamp(b)), size, color(i).filled())?;
+            }
+        }
+        for (at, ends) in &curve.published {
+            hollow(&mut chart, area, x.at(*at), ends.map(|e| y.clamp(y.at(e))), i)?;
+        }
+    }
+    Ok(())
+}
+
+/// The axis along, its title, and the names of its places if it has no numbers.
+fn across(panel: &Panel, curves: &[Curve], rows: &Rows<'_>) -> (Axis, String, Option<Vec<String>>) {
+    let figure = &rows.plan.experiment.figure;
+    let values = curves.iter().flat_map(|c| {
+        let own = c.points.iter().flat_map(|p| [p.x, p.x_ends[0], p.x_ends[1]]);
+        own.chain(c.published.iter().map(|(x, _)| *x))
+    });
+    let title = |otherwise: String| panel.x_title.clone().unwrap_or(otherwise);
+    match panel.kind {
+        Kind::Bars => {
+            let names: Vec<String> = match figure.sweep(&panel.x) {
+                Some(sweep) => sweep.values.iter().map(|v| v.name.clone()).collect(),
+                None => {
+                    let mut labels: Vec<String> = Vec::new();
+                    for label in rows.plan.cases.iter().flat_map(|c| &c.disciplines) {
+                        if !labels.contains(label) {
+                            labels.push(label.clone());
+                        }
+                    }
+                    labels
+                }
+            };
+            let ends = [-0.5, names.len() as f64 - 0.5];
+            let sweep = figure.sweep(&panel.x).and_then(|s| s.title.clone()).unwrap_or_default();
+            (Axis::new(Some(ends), false, values, false), title(sweep), Some(names))
+        }
+        Kind::Lines => {
+            let sweep = figure.sweep(&panel.x).and_then(|s| s.title.clone()).unwrap_or(panel.x.clone());
+            (Axis::new(panel.x_range, panel.x_log, values, false), title(sweep), None)
+        }
+        Kind::Scatter | Kind::Cdf => {
+            let m = figure.measure(&panel.x);
+            (Axis::new(panel.x_range, panel.x_log, values, false), title(titled(&m.title, &m.unit)), None)
+        }
+        Kind::Time => (Axis::new(panel.x_range, false, values, true), title("time (s)".into()), None),
+    }
+}
+
+fn titled(title: &str, unit: &str) -> String {
+    let mut letters = title.chars();
+    let first = letters.next().map(|c| c.to_uppercase().collect::<String>()).unwrap_or_default();
+    let title = first + letters.as_str();
+    if unit.is_empty() { title } else { format!("{title} ({unit})") }
+}
+
+/// Width of all bars of a group, of the distance of two groups.
+const GROUP: f64 = 0.8;
+
+fn bars(
+    chart: &mut Chart<'_, '_>,
+    curve: &Curve,
+    i: usize,
+    (place, count): (usize, usize),
+    y: Axis,
+) -> Drawn {
+    let width = GROUP / count.max(1) as f64;
+    let centre = |x: f64| x - GROUP / 2.0 + width * (place as f64 + 0.5);
+    for p in &curve.points {
+        let (left, right) = (centre(p.x) - width * 0.45, centre(p.x) + width * 0.45);
+        let corners = [(left, y.places().start), (right, y.clamp(y.at(p.y)))];
+        chart.draw_series([Rectangle::new(corners, color(i).filled())])?;
+        if p.y_ends[0] != p.y_ends[1] {
+            let [lo, hi] = p.y_ends.map(|e| y.clamp(y.at(e)));
+            chart.draw_series([PathElement::new(
+                [(centre(p.x), lo), (centre(p.x), hi)],
+                INK.stroke_width(1),
+            )])?;
+        }
+    }
+    for (x, ends) in &curve.published {
+        let [lo, hi] = ends.map(|e| y.clamp(y.at(e)));
+        let (left, right) = (centre(*x) - width * 0.45, centre(*x) + width * 0.45);
+        for level in [lo, hi] {
+            chart.draw_series([PathElement::new([(left, level), (right, level)], INK.stroke_width(2))])?;
+        }
+        chart.draw_series([Circle::new((centre(*x), (lo + hi) / 2.0), 4, INK.stroke_width(2))])?;
+    }
+    Ok(())
+}
+
+fn error_bars(chart: &mut Chart<'_, '_>, p: &Point, x: Axis, y: Axis, i: usize) -> Drawn {
+    let ([left, right], [lo, hi]) = (p.x_ends.map(|e| x.clamp(x.at(e))), p.y_ends.map(|e| y.clamp(y.at(e))));
+    let (at_x, at_y) = (x.clamp(x.at(p.x)), y.clamp(y.at(p.y)));
+    for line in [[(left, at_y), (right, at_y)], [(at_x, lo), (at_x, hi)]] {
+        if line[0] != line[1] {
+            chart.draw_series([PathElement::new(line, color(i).stroke_width(1))])?;
+        }
+    }
+    Ok(())
+}
+
+/// A published value: a hollow mark, at both ends of a range with a dash between.
+fn hollow(chart: &mut Chart<'_, '_>, area: &Area<'_>, x: f64, ends: [f64; 2], i: usize) -> Drawn {
+    if ends[0] != ends[1] {
+        chart.draw_series([PathElement::new(ends.map(|e| (x, e)), color(i).mix(0.5).stroke_width(3))])?;
+    }
+    let levels = if ends[0] == ends[1] { &ends[..1] } else { &ends[..] };
+    for level in levels {
+        Marks(i).draw_in(chart, area, (x, *level), 7, color(i).stroke_width(2))?;
+    }
+    Ok(())
+}
+
+/// The mark of the i-th series.
+pub struct Marks(pub usize);
+
+impl Marks {
+    /// Corners in units of its size; none: a circle.
+    fn corners(&self) -> Option<&'static [(f64, f64)]> {
+        match self.0 % 5 {
+            0 => None,
+            1 => Some(&[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)]),
+            2 => Some(&[(0.0, -1.2), (1.1, 0.8), (-1.1, 0.8)]),
+            3 => Some(&[(0.0, -1.3), (1.3, 0.0), (0.0, 1.3), (-1.3, 0.0)]),
+            _ => Some(&[(0.0, 1.2), (1.1, -0.8), (-1.1, -0.8)]),
+        }
+    }
+
+    /// Draws it around a pixel.
+    pub fn draw_at(
+        &self,
+        area: &DrawingArea<SVGBackend<'_>, Shift>,
+        (x, y): (i32, i32),
+        size: i32,
+        style: ShapeStyle,
+    ) -> Drawn {
+        match self.corners() {
+            None => area.draw(&Circle::new((x, y), size, style))?,
+            Some(corners) => {
+                let mut points: Vec<(i32, i32)> = corners
+                    .iter()
+                    .map(|(a, b)| {
+                        let of = |c: f64| (c * f64::from(size)).round() as i32;
+                        (x + of(*a), y + of(*b))
+                    })
+                    .collect();
+                if style.filled {
+                    area.draw(&Polygon::new(points, style))?;
+                } else {
+                    points.extend([points[0], points[1]]);
+                    area.draw(&PathElement::new(points, style))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Draws it at a place of a chart in an area.
+    fn draw_in(
+        &self,
+        chart: &Chart<'_, '_>,
+        area: &Area<'_>,
+        place: (f64, f64),
+        size: i32,
+        style: ShapeStyle,
+    ) -> Drawn {
+        let (x, y) = chart.backend_coord(&place);
+        let (left, top) = area.get_base_pixel();
+        self.draw_at(area, (x - left, y - top), size, style)
+    }
+}

@@ -1,0 +1,470 @@
+//! The figure file: what is varied, what is drawn, what was published, what is claimed.
+
+use crate::Error;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// `NAME.figure.toml`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// What the figure shows, in a line.
+    pub title: String,
+    /// The paper's figure or table: `Figure 1`.
+    pub figure: String,
+    /// The paper: authors, title, venue.
+    pub source: String,
+    /// What a reader must know: what the paper leaves open, what was chosen. Markdown.
+    #[serde(default)]
+    pub about: String,
+    /// What is varied, the first the slowest. Every combination is a case.
+    #[serde(default, rename = "sweep")]
+    pub sweeps: Vec<Sweep>,
+    /// What is different in some of the cases.
+    #[serde(default, rename = "adjust")]
+    pub adjusts: Vec<Adjust>,
+    /// How many seeds.
+    #[serde(default)]
+    pub seeds: Seeds,
+    /// What `--quick` changes.
+    #[serde(default)]
+    pub quick: Quick,
+    /// Measures by the names that this file uses.
+    #[serde(default)]
+    pub measures: BTreeMap<String, Measure>,
+    /// Panels of the figure, row by row.
+    #[serde(rename = "panel")]
+    pub panels: Vec<Panel>,
+    /// Panels in a row.
+    #[serde(default = "two")]
+    pub columns: usize,
+    /// Values that the paper has.
+    #[serde(default)]
+    pub published: Vec<Published>,
+    /// Sentences of the paper that can be true or false of the runs.
+    #[serde(default, rename = "claim")]
+    pub claims: Vec<Claim>,
+}
+
+fn two() -> usize {
+    2
+}
+
+/// A dimension of the cases.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sweep {
+    /// Name in data, panels and claims.
+    pub name: String,
+    /// Title of its axis, with unit.
+    pub title: Option<String>,
+    /// Its values.
+    pub values: Vec<SweepValue>,
+}
+
+/// A value of a dimension.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SweepValue {
+    /// Name in data, legends and claims.
+    pub name: String,
+    /// Place on a numeric axis.
+    pub x: Option<f64>,
+    /// Keys of the scenario that it sets, as in the scenario file. A table goes into a table key by key,
+    /// and into each table of a list (or that of a number: `flows.0.rtt`); everything else replaces.
+    #[serde(default)]
+    pub set: toml::Table,
+}
+
+/// What is set in some of the cases, after all else.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Adjust {
+    /// Values of sweeps that these cases have.
+    pub at: Filter,
+    /// As of a sweep's value.
+    pub set: toml::Table,
+}
+
+/// Seeds of each case: those of the scenario file, and more until means are known well enough.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Seeds {
+    /// Add seeds until the half-width of the 95 % confidence interval is below this share of the mean...
+    pub half_width: Option<f64>,
+    /// ...of these measures...
+    #[serde(default)]
+    pub of: Vec<String>,
+    /// ...but no more than so many.
+    pub most: Option<usize>,
+}
+
+/// What `--quick` changes.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Quick {
+    /// Seeds, the scenario's first.
+    pub seeds: usize,
+    /// Length of a run, in the place of the scenario's.
+    pub duration: Option<String>,
+    /// Warm-up, in the place of the scenario's.
+    pub warmup: Option<String>,
+}
+
+impl Default for Quick {
+    fn default() -> Quick {
+        Quick { seeds: 1, duration: None, warmup: None }
+    }
+}
+
+/// A measure: something out of a run's results, in the unit wanted.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measure {
+    /// Its name in the data.
+    pub of: String,
+    /// What it is multiplied by.
+    #[serde(default = "one")]
+    pub scale: f64,
+    /// Its title, without unit.
+    pub title: String,
+    /// Its unit after scaling; empty: none.
+    #[serde(default)]
+    pub unit: String,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// What a panel is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A measure over a dimension's numbers, a line for each series.
+    Lines,
+    /// A measure, a group of bars for each value of a dimension, a bar for each series.
+    Bars,
+    /// A measure over another, a mark for each series.
+    Scatter,
+    /// Share of runs at or below a measure, a curve for each series.
+    Cdf,
+    /// A quantity over time, a curve for each series.
+    Time,
+}
+
+/// A panel.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Panel {
+    /// Title, such as `(a) Average queue length`.
+    pub title: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Lines and bars: the dimension along the axis. Scatter and cdf: the measure along it.
+    #[serde(default)]
+    pub x: String,
+    /// The measure along the other axis (time: the column of the time series).
+    #[serde(default)]
+    pub y: String,
+    /// Dimensions whose values make the series; `discipline` is one.
+    #[serde(default)]
+    pub series: Vec<String>,
+    /// Only cases with these values of dimensions.
+    #[serde(default)]
+    pub only: Filter,
+    /// Ends of the axis along; the second left of the first turns it round.
+    pub x_range: Option<[f64; 2]>,
+    /// Ends of the other axis.
+    pub y_range: Option<[f64; 2]>,
+    /// Logarithmic.
+    #[serde(default)]
+    pub x_log: bool,
+    /// Logarithmic.
+    #[serde(default)]
+    pub y_log: bool,
+    /// Title of the axis along, in the place of the dimension's or measure's.
+    pub x_title: Option<String>,
+    /// Title of the other axis.
+    pub y_title: Option<String>,
+    /// What error bars span.
+    #[serde(default)]
+    pub spread: Spread,
+    /// Time: multiplies the column's values.
+    #[serde(default = "one")]
+    pub scale: f64,
+}
+
+/// What error bars span.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Spread {
+    /// 95 % confidence of the mean.
+    #[default]
+    Confidence,
+    /// Smallest to largest run.
+    Range,
+    /// None are drawn.
+    None,
+}
+
+/// Values of dimensions, each one or a list.
+pub type Filter = BTreeMap<String, OneOrMany>;
+
+/// A text or a list of texts.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum OneOrMany {
+    /// One.
+    One(String),
+    /// Any of these.
+    Many(Vec<String>),
+}
+
+impl OneOrMany {
+    /// All of them.
+    pub fn all(&self) -> &[String] {
+        match self {
+            OneOrMany::One(one) => std::slice::from_ref(one),
+            OneOrMany::Many(many) => many,
+        }
+    }
+}
+
+/// A number or the ends of a range.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub enum Number {
+    /// A number.
+    One(f64),
+    /// From, to.
+    Range([f64; 2]),
+}
+
+impl Number {
+    /// Both ends.
+    pub fn ends(self) -> [f64; 2] {
+        match self {
+            Number::One(x) => [x, x],
+            Number::Range([a, b]) => [a.min(b), a.max(b)],
+        }
+    }
+}
+
+/// A value that the paper has, drawn as a hollow mark.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// Of which measure.
+    pub measure: String,
+    /// Of which case.
+    pub at: Filter,
+    /// The value, in the measure's unit.
+    pub value: Number,
+    /// Where in the paper.
+    pub source: String,
+}
+
+/// How several values become one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Aggregate {
+    /// Mean.
+    #[default]
+    Mean,
+    /// Smallest.
+    Min,
+    /// Largest.
+    Max,
+    /// Median.
+    Median,
+    /// Not at all: each must agree (cases only).
+    Each,
+}
+
+/// What is done with a value and the one it is held against.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Form {
+    /// The value itself.
+    #[default]
+    Value,
+    /// Value / other.
+    Ratio,
+    /// Value - other.
+    Difference,
+    /// (Value / other - 1) in per cent.
+    Change,
+    /// The values rise along a dimension.
+    Rising,
+    /// They fall along it.
+    Falling,
+}
+
+/// A claim of the paper.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// The sentence, short.
+    pub text: String,
+    /// Where in the paper.
+    pub source: String,
+    /// Measure.
+    pub measure: String,
+    /// Which cases; those not named are all taken.
+    #[serde(default)]
+    pub at: Filter,
+    /// Over the seeds of a case.
+    #[serde(default)]
+    pub seeds: Aggregate,
+    /// Over the cases.
+    #[serde(default)]
+    pub cases: Aggregate,
+    /// What is compared.
+    #[serde(default)]
+    pub form: Form,
+    /// The other's cases: `at` with these values instead.
+    #[serde(default)]
+    pub against: Filter,
+    /// Rising and falling: along which dimension.
+    pub along: Option<String>,
+    /// The published value, or the range it is said to be in.
+    pub published: Option<Number>,
+    /// Or: at most this.
+    pub at_most: Option<f64>,
+    /// Or: at least this.
+    pub at_least: Option<f64>,
+    /// With `against` and the form `value`: what was published of the other, for the direction.
+    pub published_against: Option<f64>,
+    /// How far off it may be, in the value's unit.
+    #[serde(default)]
+    pub tolerance: f64,
+    /// What experiments say of a claim that does not hold.
+    pub why: Option<String>,
+}
+
+impl Figure {
+    /// Reads a figure file. `name` is for errors.
+    ///
+    /// # Errors
+    /// The first thing wrong, with its line.
+    pub fn parse(text: &str, name: &str) -> Result<Figure, Error> {
+        let figure: Figure = toml::from_str(text).map_err(|e| {
+            let line = e.span().map_or(0, |s| 1 + text[..s.start].bytes().filter(|b| *b == b'\n').count());
+            let message = e.message().split_whitespace().collect::<Vec<_>>().join(" ");
+            match line {
+                0 => Error::Input(format!("{name}: {message}")),
+                _ => Error::Input(format!("{name}:{line}: {message}")),
+            }
+        })?;
+        figure.check().map_err(|message| Error::Input(format!("{name}: {message}")))?;
+        Ok(figure)
+    }
+
+    /// The measure of a name: this file's, or one of the data as it is.
+    pub fn measure(&self, name: &str) -> Measure {
+        self.measures.get(name).cloned().unwrap_or_else(|| crate::measure::plain(name))
+    }
+
+    /// The sweep of a name.
+    pub fn sweep(&self, name: &str) -> Option<&Sweep> {
+        self.sweeps.iter().find(|s| s.name == name)
+    }
+
+    /// What one part of the file says of another.
+    fn check(&self) -> Result<(), String> {
+        let mut seen: Vec<&str> = vec!["discipline"];
+        for s in &self.sweeps {
+            if seen.contains(&s.name.as_str()) {
+                return Err(format!("sweep \"{}\" is there twice", s.name));
+            }
+            seen.push(&s.name);
+            if s.values.is_empty() {
+                return Err(format!("sweep \"{}\" has no values", s.name));
+            }
+            for (i, v) in s.values.iter().enumerate() {
+                if s.values[..i].iter().any(|w| w.name == v.name) {
+                    return Err(format!("sweep \"{}\" has \"{}\" twice", s.name, v.name));
+                }
+            }
+        }
+        for a in &self.adjusts {
+            if a.at.contains_key("discipline") {
+                return Err("adjust: at: a case has all disciplines of its scenario; name a sweep".into());
+            }
+            self.filter(&a.at).map_err(|e| format!("adjust: at: {e}"))?;
+        }
+        if self.panels.is_empty() || self.columns == 0 {
+            return Err("a figure needs a panel, and a column to put it in".into());
+        }
+        for (i, p) in self.panels.iter().enumerate() {
+            let here = format!("panel {} (\"{}\")", i + 1, p.title);
+            for name in &p.series {
+                self.known(name).map_err(|e| format!("{here}: series: {e}"))?;
+            }
+            self.filter(&p.only).map_err(|e| format!("{here}: only: {e}"))?;
+            match p.kind {
+                Kind::Lines | Kind::Bars => self.known(&p.x).map_err(|e| format!("{here}: x: {e}"))?,
+                Kind::Scatter | Kind::Cdf | Kind::Time => {}
+            }
+            if p.kind == Kind::Lines
+                && let Some(v) = self.sweep(&p.x).and_then(|s| s.values.iter().find(|v| v.x.is_none()))
+            {
+                return Err(format!("{here}: \"{}\" of sweep \"{}\" has no x to draw it at", v.name, p.x));
+            }
+            if p.y.is_empty() && p.kind != Kind::Cdf {
+                return Err(format!("{here}: missing y, a measure"));
+            }
+        }
+        for p in &self.published {
+            self.filter(&p.at).map_err(|e| format!("published ({}): at: {e}", p.source))?;
+        }
+        for c in &self.claims {
+            let here = format!("claim \"{}\"", c.text);
+            self.filter(&c.at).map_err(|e| format!("{here}: at: {e}"))?;
+            self.filter(&c.against).map_err(|e| format!("{here}: against: {e}"))?;
+            let bounds = [c.published.is_some(), c.at_most.is_some(), c.at_least.is_some()];
+            let needed = usize::from(!matches!(c.form, Form::Rising | Form::Falling));
+            if bounds.iter().filter(|b| **b).count() != needed {
+                return Err(format!(
+                    "{here}: give one of published, at_most, at_least (none if rising, falling)"
+                ));
+            }
+            if matches!(c.form, Form::Rising | Form::Falling) {
+                match &c.along {
+                    Some(name) if self.sweep(name).is_some() => {}
+                    _ => return Err(format!("{here}: rising and falling need along, a sweep")),
+                }
+            }
+            if matches!(c.form, Form::Ratio | Form::Difference | Form::Change) && c.against.is_empty() {
+                return Err(format!("{here}: missing against, what it is compared with"));
+            }
+            if c.seeds == Aggregate::Each {
+                return Err(format!("{here}: seeds = \"each\" is for cases"));
+            }
+        }
+        Ok(())
+    }
+
+    fn known(&self, name: &str) -> Result<(), String> {
+        if name == "discipline" || self.sweep(name).is_some() {
+            return Ok(());
+        }
+        let names: Vec<&str> = self.sweeps.iter().map(|s| s.name.as_str()).chain(["discipline"]).collect();
+        Err(format!("no sweep \"{name}\"; there are {}", names.join(", ")))
+    }
+
+    fn filter(&self, filter: &Filter) -> Result<(), String> {
+        for (name, values) in filter {
+            self.known(name)?;
+            let Some(sweep) = self.sweep(name) else { continue };
+            for value in values.all() {
+                if !sweep.values.iter().any(|v| v.name == *value) {
+                    let names: Vec<&str> = sweep.values.iter().map(|v| v.name.as_str()).collect();
+                    return Err(format!("{name} has no \"{value}\"; it has {}", names.join(", ")));
+                }
+            }
+        }
+        Ok(())
+    }
+}

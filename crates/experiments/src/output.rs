@@ -1,0 +1,158 @@
+//! What comes of an experiment: data, figure, verdicts; and of several: the pages over them.
+
+use crate::claims::{Judged, figures, judge};
+use crate::rows::{Rows, Spread};
+use crate::{Error, Plan, Store, Verdict, data, draw, page};
+use queuewright_report::replace;
+use serde::Serialize;
+use std::path::Path;
+
+/// What came of an experiment.
+#[derive(Debug, Clone, Serialize)]
+pub struct Outcome {
+    /// `PAPER/NAME`.
+    pub id: String,
+    /// Folder: the paper.
+    pub paper: String,
+    /// Name in it.
+    pub name: String,
+    /// What the figure shows.
+    pub title: String,
+    /// The paper's figure or table.
+    pub figure: String,
+    /// The paper.
+    pub source: String,
+    /// What a reader must know, Markdown.
+    pub about: String,
+    /// Runs that finished.
+    pub runs: usize,
+    /// Runs that were needed and are not there.
+    pub missing: usize,
+    /// Fewer seeds, shorter runs.
+    pub quick: bool,
+    /// The claims.
+    pub claims: Vec<Judged>,
+    /// Published values beside those measured.
+    pub values: Vec<Beside>,
+    /// The figure.
+    #[serde(skip)]
+    pub svg: String,
+}
+
+/// A published value and the one measured.
+#[derive(Debug, Clone, Serialize)]
+pub struct Beside {
+    /// Measure with unit.
+    pub measure: String,
+    /// Of which case.
+    pub at: String,
+    /// Where in the paper.
+    pub source: String,
+    /// Published.
+    pub published: String,
+    /// Measured, with the half-width of the mean's 95 % confidence interval.
+    pub measured: String,
+}
+
+/// Written across what comes of quick runs.
+const QUICK: &str = "QUICK: fewer seeds, shorter runs";
+/// Written across what comes of a part of the runs.
+const PART: &str = "INCOMPLETE: not all runs were made";
+
+/// Writes data, figure and verdicts of an experiment into its paper's folder.
+///
+/// # Errors
+/// When something cannot be drawn or written.
+pub fn finish(plan: &Plan, store: &Store, folder: &Path) -> Result<Outcome, Error> {
+    let e = &plan.experiment;
+    let rows = Rows::new(plan, store);
+    let missing = plan.pending(store).len();
+    let warning = match (missing > 0, plan.options.quick) {
+        (true, _) => Some(PART),
+        (_, true) => Some(QUICK),
+        _ => None,
+    };
+    let svg = draw::svg(&rows, warning)?;
+    let outcome = Outcome {
+        id: e.id(),
+        paper: e.paper.clone(),
+        name: e.name.clone(),
+        title: e.figure.title.clone(),
+        figure: e.figure.figure.clone(),
+        source: e.figure.source.clone(),
+        about: e.figure.about.trim().into(),
+        runs: store.len(),
+        missing,
+        quick: plan.options.quick,
+        claims: e.figure.claims.iter().map(|c| judge(c, &rows)).collect(),
+        values: beside(&rows),
+        svg,
+    };
+    let json = serde_json::to_string_pretty(&outcome).unwrap_or_default() + "\n";
+    let files = [
+        ("csv", data::csv(&rows)?),
+        ("parquet", data::parquet(&rows)?),
+        ("svg", outcome.svg.clone().into_bytes()),
+        ("png", draw::png(&outcome.svg)?),
+        ("verdict.json", json.into_bytes()),
+    ];
+    for (end, content) in files {
+        write(&folder.join(format!("{}.{end}", e.name)), &content)?;
+    }
+    Ok(outcome)
+}
+
+/// Writes the pages over experiments: `index.html`, and `PAPER.md` for each paper.
+///
+/// # Errors
+/// When one cannot be written.
+pub fn summary(outcomes: &[Outcome], folder: &Path) -> Result<(), Error> {
+    write(&folder.join("index.html"), page::html(outcomes).as_bytes())?;
+    let mut papers: Vec<&str> = outcomes.iter().map(|o| o.paper.as_str()).collect();
+    papers.dedup();
+    for paper in papers {
+        let of: Vec<&Outcome> = outcomes.iter().filter(|o| o.paper == paper).collect();
+        write(&folder.join(format!("{paper}.md")), page::markdown(&of).as_bytes())?;
+    }
+    Ok(())
+}
+
+fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
+    replace(path, content).map_err(|e| Error::Output(e.to_string()))
+}
+
+/// How many claims hold, hold in direction, do not, and have no data.
+pub(crate) fn counts<'a>(claims: impl Iterator<Item = &'a Judged>) -> [usize; 4] {
+    let mut counts = [0; 4];
+    for claim in claims {
+        counts[match claim.verdict {
+            Verdict::Holds => 0,
+            Verdict::Direction => 1,
+            Verdict::No => 2,
+            Verdict::Unknown => 3,
+        }] += 1;
+    }
+    counts
+}
+
+fn beside(rows: &Rows<'_>) -> Vec<Beside> {
+    let figure = &rows.plan.experiment.figure;
+    let all = figure.published.iter().map(|p| {
+        let m = figure.measure(&p.measure);
+        let values = rows.only(&p.at).values(&p.measure);
+        let s = Spread::of(&values);
+        let [a, b] = p.value.ends();
+        Beside {
+            measure: if m.unit.is_empty() { m.title } else { format!("{} ({})", m.title, m.unit) },
+            at: p.at.values().map(|v| v.all().join(" or ")).collect::<Vec<_>>().join(", "),
+            source: p.source.clone(),
+            published: if a == b { figures(a) } else { format!("{} to {}", figures(a), figures(b)) },
+            measured: match s.half_width.is_finite() {
+                _ if s.count == 0 => "-".into(),
+                true => format!("{} ± {}", figures(s.mean), figures(s.half_width)),
+                false => figures(s.mean),
+            },
+        }
+    });
+    all.collect()
+}

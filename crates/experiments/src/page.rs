@@ -1,0 +1,187 @@
+//! Pages over experiments: Markdown for a paper, HTML over all.
+
+use crate::claims::Verdict;
+use crate::output::{Outcome, counts};
+use std::fmt::Write;
+
+/// A paper's page.
+pub fn markdown(outcomes: &[&Outcome]) -> String {
+    let mut out = String::new();
+    let Some(first) = outcomes.first() else { return out };
+    let _ = writeln!(out, "# {}\n", first.source);
+    let _ = writeln!(out, "{}.\n", tally(outcomes.iter().copied()));
+    let _ = writeln!(out, "    queuewright reproduce {}\n", first.paper);
+    if outcomes.iter().any(|o| o.quick) {
+        let _ = writeln!(out, "**Quick runs: fewer seeds, shorter.**\n");
+    }
+    for o in outcomes {
+        let _ = writeln!(out, "## {}: {}\n", o.figure, o.title);
+        if !o.about.is_empty() {
+            let _ = writeln!(out, "{}\n", o.about);
+        }
+        let runs = match o.missing {
+            0 => format!("{} runs", o.runs),
+            n => format!("{} runs, {n} more are missing", o.runs),
+        };
+        let _ = writeln!(out, "`queuewright reproduce {}`, {runs}.\n", o.id);
+        let _ = writeln!(out, "![{}]({}.svg)\n", o.title.replace(['[', ']'], ""), o.id);
+        if !o.claims.is_empty() {
+            out += "| claim | in the paper | published | measured | verdict |\n|---|---|---:|---:|---|\n";
+            for c in &o.claims {
+                let verdict = match c.verdict {
+                    Verdict::Holds => "holds".into(),
+                    v => format!("**{}**", v.words()),
+                };
+                let cells =
+                    [&c.text, &c.source, &c.published, &c.measured, &verdict].map(|t| t.replace('|', "\\|"));
+                let _ = writeln!(out, "| {} |", cells.join(" | "));
+            }
+            out.push('\n');
+        }
+        for c in &o.claims {
+            if let Some(why) = &c.why {
+                let _ = writeln!(out, "*{}*: {}\n", c.text, why.trim());
+            }
+        }
+        if !o.values.is_empty() {
+            out += "| measure | case | in the paper | published | here |\n|---|---|---|---:|---:|\n";
+            for v in &o.values {
+                let cells =
+                    [&v.measure, &v.at, &v.source, &v.published, &v.measured].map(|t| t.replace('|', "\\|"));
+                let _ = writeln!(out, "| {} |", cells.join(" | "));
+            }
+            out.push('\n');
+        }
+    }
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+    out
+}
+
+fn tally<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> String {
+    let [holds, direction, no, unknown] = counts(outcomes.flat_map(|o| &o.claims));
+    let mut text = format!(
+        "Of {} claims {holds} hold, {direction} hold in direction, {no} do not hold",
+        holds + direction + no + unknown
+    );
+    if unknown > 0 {
+        let _ = write!(text, ", {unknown} have no data");
+    }
+    text
+}
+
+const STYLE: &str = "
+:root { color-scheme: light; }
+body { font: 16px/1.5 system-ui, sans-serif; color: #22262b; background: #fff; max-width: 1260px; margin: 0 auto;
+  padding: 1.5rem; }
+h1 { font-size: 1.7rem; } h2 { font-size: 1.35rem; margin-top: 3rem; border-bottom: 1px solid #e3e6ea; }
+h3 { font-size: 1.1rem; margin-top: 2.2rem; }
+table { border-collapse: collapse; margin: .8rem 0; font-size: .92rem; }
+th, td { padding: .3rem .7rem; text-align: left; vertical-align: top; border-bottom: 1px solid #e3e6ea; }
+td.n { white-space: nowrap; }
+svg { max-width: 100%; height: auto; }
+.holds { color: #00663f; } .direction { color: #7a5c00; } .no { color: #a01828; font-weight: 600; }
+.unknown { color: #6d7278; } .warning { color: #a01828; font-weight: 600; } .faint { color: #6d7278; }
+code { background: #f3f5f7; padding: .1em .3em; border-radius: 3px; } a { color: #00558a; }
+";
+
+/// The page over all: verdicts, pictures, numbers. One file that needs no network.
+pub fn html(outcomes: &[Outcome]) -> String {
+    let mut out = String::from("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    out += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
+    let _ = write!(out, "<title>Experiments</title>\n<style>{STYLE}</style>\n</head>\n<body>\n");
+    let _ = writeln!(out, "<h1>The papers' figures, made again</h1>\n<p>{}.</p>", tally(outcomes.iter()));
+    if outcomes.iter().any(|o| o.quick) {
+        out += "<p class=\"warning\">Quick runs: fewer seeds, shorter. Verdicts are of these.</p>\n";
+    }
+    out += "<table>\n<tr><th>experiment</th><th></th><th>holds</th><th>in direction</th><th>does not</th>\
+            <th>runs</th></tr>\n";
+    for o in outcomes {
+        let [holds, direction, no, _] = counts(o.claims.iter());
+        let missing = if o.missing > 0 { format!(" ({} missing)", o.missing) } else { String::new() };
+        let _ = writeln!(
+            out,
+            "<tr><td class=\"n\"><a href=\"#{0}\">{0}</a></td><td>{1}</td><td class=\"holds\">{holds}</td>\
+             <td class=\"direction\">{direction}</td><td class=\"no\">{no}</td><td>{2}{missing}</td></tr>",
+            escape(&o.id),
+            escape(&o.title),
+            o.runs,
+        );
+    }
+    out += "</table>\n";
+    let mut paper = "";
+    for o in outcomes {
+        if o.paper != paper {
+            paper = &o.paper;
+            let _ = writeln!(out, "<h2>{}</h2>", escape(&o.source));
+        }
+        experiment(&mut out, o);
+    }
+    out += "</body>\n</html>\n";
+    out
+}
+
+fn experiment(out: &mut String, o: &Outcome) {
+    let _ = writeln!(out, "<h3 id=\"{}\">{}: {}</h3>", escape(&o.id), escape(&o.figure), escape(&o.title));
+    for paragraph in o.about.split("\n\n").filter(|p| !p.trim().is_empty()) {
+        let _ = writeln!(out, "<p>{}</p>", code(&escape(paragraph)));
+    }
+    let files: Vec<String> = ["csv", "parquet", "svg", "png", "verdict.json", "toml", "figure.toml"]
+        .iter()
+        .map(|end| format!("<a href=\"{0}.{end}\">{end}</a>", escape(&o.id)))
+        .collect();
+    let _ = writeln!(out, "<p class=\"faint\">{}</p>", files.join(" · "));
+    // Several pictures in a page: their parts have no names, so nothing clashes.
+    out.push_str(&o.svg);
+    out.push('\n');
+    if !o.claims.is_empty() {
+        *out += "<table>\n<tr><th>claim</th><th>in the paper</th><th>published</th><th>measured</th><th>verdict</th></tr>\n";
+        for c in &o.claims {
+            let class = match c.verdict {
+                Verdict::Holds => "holds",
+                Verdict::Direction => "direction",
+                Verdict::No => "no",
+                Verdict::Unknown => "unknown",
+            };
+            let why =
+                c.why.as_ref().map(|w| format!("<br><span class=\"faint\">{}</span>", code(&escape(w))));
+            let _ = writeln!(
+                out,
+                "<tr><td>{}{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n {class}\">{}</td></tr>",
+                escape(&c.text),
+                why.unwrap_or_default(),
+                escape(&c.source),
+                escape(&c.published),
+                escape(&c.measured),
+                c.verdict.words(),
+            );
+        }
+        *out += "</table>\n";
+    }
+    if !o.values.is_empty() {
+        *out += "<details><summary>Published values beside these</summary>\n<table>\n\
+                <tr><th>measure</th><th>case</th><th>in the paper</th><th>published</th><th>here</th></tr>\n";
+        for v in &o.values {
+            let cells = [&v.measure, &v.at, &v.source, &v.published, &v.measured];
+            let cells: Vec<String> = cells.iter().map(|c| format!("<td>{}</td>", escape(c))).collect();
+            let _ = writeln!(out, "<tr>{}</tr>", cells.concat());
+        }
+        *out += "</table></details>\n";
+    }
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// Text between backticks as code.
+fn code(text: &str) -> String {
+    let mut out = String::new();
+    for (i, part) in text.split('`').enumerate() {
+        match i % 2 {
+            0 => out += part,
+            _ => out += &format!("<code>{part}</code>"),
+        }
+    }
+    out
+}

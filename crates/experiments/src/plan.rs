@@ -1,0 +1,167 @@
+//! Which runs an experiment needs.
+
+use crate::cases::{Case, cases};
+use crate::rows::Spread;
+use crate::{Error, Experiment, Record, Store};
+use queuewright_scenario::RunSpec;
+use std::path::Path;
+
+/// A run of an experiment.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Unit {
+    /// Which case.
+    pub case: usize,
+    /// Label of the discipline.
+    pub discipline: String,
+    /// Seed.
+    pub seed: u64,
+}
+
+impl Unit {
+    pub(crate) fn of(record: &Record) -> Unit {
+        Unit { case: record.case, discipline: record.discipline.clone(), seed: record.seed }
+    }
+}
+
+/// How experiments are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+pub struct Options {
+    /// Fewer seeds, shorter runs.
+    pub quick: bool,
+    /// So many seeds, instead of the experiment's number.
+    pub seeds: Option<usize>,
+}
+
+/// An experiment's cases, and its rule for seeds.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The experiment.
+    pub experiment: Experiment,
+    /// Its cases.
+    pub cases: Vec<Case>,
+    /// How it is made.
+    pub options: Options,
+}
+
+impl Plan {
+    /// Reads an experiment's cases. `base` is where its scenario finds files.
+    ///
+    /// # Errors
+    /// A broken scenario or case.
+    pub fn new(experiment: Experiment, base: &Path, options: Options) -> Result<Plan, Error> {
+        let cases = cases(&experiment, base, options.quick)?;
+        Ok(Plan { experiment, cases, options })
+    }
+
+    /// Seeds that a case has in any case.
+    fn first_seeds(&self, case: &Case) -> usize {
+        match (self.options.seeds, self.options.quick) {
+            (Some(n), _) => n.max(1),
+            (None, true) => case.seeds.len().min(self.experiment.figure.quick.seeds.max(1)),
+            (None, false) => case.seeds.len(),
+        }
+    }
+
+    /// The first so many seeds of a case: the scenario's own, then the numbers that follow its largest.
+    fn seeds(case: &Case, count: usize) -> impl Iterator<Item = u64> {
+        let next = case.seeds.iter().max().copied().unwrap_or(0);
+        case.seeds.iter().copied().chain(next + 1..).take(count)
+    }
+
+    /// Runs that are known to be needed and are not in the store. With none of them left, all is done: what
+    /// is still to make shows only when these are made, as more seeds follow where means are not known well.
+    pub fn pending(&self, store: &Store) -> Vec<Unit> {
+        let mut units = Vec::new();
+        for (i, case) in self.cases.iter().enumerate() {
+            for discipline in &case.disciplines {
+                let wanted = self.wanted(case, i, discipline, store);
+                let all = Plan::seeds(case, wanted).map(|seed| Unit {
+                    case: i,
+                    discipline: discipline.clone(),
+                    seed,
+                });
+                units.extend(all.filter(|unit| !store.has(unit)));
+            }
+        }
+        units
+    }
+
+    /// Seeds wanted of a case and discipline, as far as is known now.
+    fn wanted(&self, case: &Case, i: usize, discipline: &str, store: &Store) -> usize {
+        let first = self.first_seeds(case);
+        let rule = &self.experiment.figure.seeds;
+        let (Some(goal), Some(most)) = (rule.half_width, rule.most) else { return first };
+        if self.options.quick || self.options.seeds.is_some() || most <= first {
+            return first;
+        }
+        let done = store.of(i, discipline).count();
+        if done < first {
+            return first;
+        }
+        let mut wanted = done;
+        for name in &rule.of {
+            let of = self.experiment.figure.measure(name).of;
+            let values: Vec<f64> =
+                store.of(i, discipline).filter_map(|r| r.measures.get(&of).copied()).collect();
+            let spread = Spread::of(&values);
+            let share = spread.half_width / spread.mean.abs();
+            if share.is_finite() && share > goal {
+                // The interval shrinks with the root of the number of runs; at least one more, and not
+                // more than three times as many at once, as the first guess is a rough one.
+                let guess = (done as f64 * (share / goal).powi(2)).ceil();
+                wanted = wanted.max((guess as usize).clamp(done + 1, done * 3));
+            }
+        }
+        wanted.min(most)
+    }
+
+    /// The run itself.
+    ///
+    /// # Errors
+    /// A scenario that this seed makes impossible.
+    pub fn spec(&self, unit: &Unit) -> Result<RunSpec, Error> {
+        let case = &self.cases[unit.case];
+        let place = |e: &dyn std::fmt::Display| {
+            Error::Input(format!(
+                "{}, case \"{}\", seed {}: {e}",
+                self.experiment.id(),
+                case.name(),
+                unit.seed
+            ))
+        };
+        let mut scenario = case.scenario(unit.seed).map_err(|e| place(&e))?;
+        scenario.disciplines.retain(|d| d.label == unit.discipline);
+        let runs = scenario.runs().map_err(|e| place(&e))?;
+        runs.into_iter().next().ok_or_else(|| place(&format!("no discipline \"{}\"", unit.discipline)))
+    }
+
+    /// Runs that the experiment comes to, as far as can be said beforehand.
+    pub fn expected_runs(&self) -> usize {
+        let each = |case: &Case| {
+            let first = self.first_seeds(case);
+            let rule = &self.experiment.figure.seeds;
+            let more = !self.options.quick && self.options.seeds.is_none() && rule.half_width.is_some();
+            // Most cases are settled soon, a few need the most.
+            if more { first + rule.most.unwrap_or(first).saturating_sub(first) / 8 } else { first }
+        };
+        self.cases.iter().map(|case| case.disciplines.len() * each(case)).sum()
+    }
+
+    /// A run of each case with its first seed, and how many runs are like it: for costs.
+    ///
+    /// # Errors
+    /// As [`Plan::spec`].
+    pub fn samples(&self) -> Result<Vec<(RunSpec, f64)>, Error> {
+        let each = self.expected_runs() as f64
+            / self.cases.iter().map(|c| c.disciplines.len()).sum::<usize>().max(1) as f64;
+        let mut all = Vec::new();
+        for (i, case) in self.cases.iter().enumerate() {
+            let (Some(discipline), Some(seed)) = (case.disciplines.first(), case.seeds.first()) else {
+                continue;
+            };
+            let unit = Unit { case: i, discipline: discipline.clone(), seed: *seed };
+            all.push((self.spec(&unit)?, each * case.disciplines.len() as f64));
+        }
+        Ok(all)
+    }
+}

@@ -1,0 +1,160 @@
+//! The runs as rows: dimensions' values and measures; and what is said of several at once.
+
+use crate::figure::Filter;
+use crate::measure::quantile;
+use crate::{Plan, Record, Store};
+use std::collections::BTreeMap;
+
+/// A run among the others.
+#[derive(Debug, Clone, Copy)]
+pub struct Row<'a> {
+    plan: &'a Plan,
+    /// What was kept of it.
+    pub record: &'a Record,
+}
+
+impl<'a> Row<'a> {
+    /// Value of a dimension; `discipline` is one.
+    pub fn value(&self, dimension: &str) -> &'a str {
+        if dimension == "discipline" {
+            return &self.record.discipline;
+        }
+        let at = self.plan.experiment.figure.sweeps.iter().position(|s| s.name == dimension);
+        at.map_or("", |i| &self.plan.cases[self.record.case].values[i])
+    }
+
+    fn matches(&self, filter: &Filter) -> bool {
+        filter.iter().all(|(name, values)| values.all().iter().any(|v| v == self.value(name)))
+    }
+}
+
+/// All runs of an experiment.
+#[derive(Debug, Clone)]
+pub struct Rows<'a> {
+    /// The experiment.
+    pub plan: &'a Plan,
+    /// By case, discipline, seed.
+    pub all: Vec<Row<'a>>,
+}
+
+impl<'a> Rows<'a> {
+    pub fn new(plan: &'a Plan, store: &'a Store) -> Rows<'a> {
+        let known = |r: &&Record| r.case < plan.cases.len();
+        Rows { plan, all: store.records().filter(known).map(|record| Row { plan, record }).collect() }
+    }
+
+    /// Those that a filter lets through.
+    pub fn only(&self, filter: &Filter) -> Rows<'a> {
+        Rows { plan: self.plan, all: self.all.iter().filter(|r| r.matches(filter)).copied().collect() }
+    }
+
+    /// In groups of equal values of dimensions, in the order of the file.
+    pub fn groups(&self, dimensions: &[String]) -> Vec<(Vec<&'a str>, Rows<'a>)> {
+        let mut groups: Vec<(Vec<&'a str>, Rows<'a>)> = Vec::new();
+        let mut places: BTreeMap<Vec<&'a str>, usize> = BTreeMap::new();
+        for row in &self.all {
+            let key: Vec<&str> = dimensions.iter().map(|d| row.value(d)).collect();
+            let at = *places.entry(key.clone()).or_insert_with(|| {
+                groups.push((key, Rows { plan: self.plan, all: Vec::new() }));
+                groups.len() - 1
+            });
+            groups[at].1.all.push(*row);
+        }
+        groups.sort_by_cached_key(|(key, _)| {
+            dimensions.iter().zip(key).map(|(d, v)| self.place(d, v)).collect::<Vec<_>>()
+        });
+        groups
+    }
+
+    /// Place of a value in its dimension.
+    fn place(&self, dimension: &str, value: &str) -> usize {
+        let figure = &self.plan.experiment.figure;
+        let place = match figure.sweep(dimension) {
+            Some(sweep) => sweep.values.iter().position(|v| v.name == value),
+            None => {
+                let labels = self.plan.cases.iter().flat_map(|c| c.disciplines.iter());
+                labels.clone().position(|l| l == value)
+            }
+        };
+        place.unwrap_or(usize::MAX)
+    }
+
+    /// A measure of every run that has it, in the measure's unit.
+    pub fn values(&self, measure: &str) -> Vec<f64> {
+        let m = self.plan.experiment.figure.measure(measure);
+        self.all.iter().filter_map(|r| r.record.measures.get(&m.of)).map(|v| v * m.scale).collect()
+    }
+
+    /// Of each case and discipline, its runs.
+    pub fn cases(&self) -> Vec<Rows<'a>> {
+        let mut groups: BTreeMap<(usize, &str), Rows<'a>> = BTreeMap::new();
+        for row in &self.all {
+            let key = (row.record.case, row.record.discipline.as_str());
+            let group = groups.entry(key).or_insert_with(|| Rows { plan: self.plan, all: Vec::new() });
+            group.all.push(*row);
+        }
+        groups.into_values().collect()
+    }
+}
+
+/// Mean of some values and how far they spread.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    pub mean: f64,
+    pub min: f64,
+    pub max: f64,
+    /// Half-width of the mean's 95 % confidence interval (Student's t); NaN of one value.
+    pub half_width: f64,
+    pub count: usize,
+}
+
+impl Spread {
+    pub fn of(values: &[f64]) -> Spread {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        Spread {
+            mean,
+            min: values.iter().copied().fold(f64::INFINITY, f64::min),
+            max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            half_width: t_975(values.len()) * (variance / n).sqrt(),
+            count: values.len(),
+        }
+    }
+}
+
+/// Student's t for 95 % confidence, two-sided, of a mean of n values.
+fn t_975(n: usize) -> f64 {
+    const T: [f64; 30] = [
+        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
+        2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048,
+        2.045, 2.042,
+    ];
+    match n {
+        0 | 1 => f64::NAN,
+        2..=31 => T[n - 2],
+        // Within 0.1 % from there on.
+        _ => 1.960 + 2.4 / (n - 1) as f64,
+    }
+}
+
+/// The middle of some values.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    quantile(&values, 0.5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn confidence_is_students() {
+        // Five values: t = 2.776 with four degrees of freedom, sd = sqrt(2.5).
+        let s = Spread::of(&[1.0, 2.0, 3.0, 4.0, 5.0]);
+        assert_eq!((s.mean, s.min, s.max, s.count), (3.0, 1.0, 5.0, 5));
+        assert!((s.half_width - 2.776 * (2.5f64 / 5.0).sqrt()).abs() < 1e-9);
+        assert!(Spread::of(&[1.0]).half_width.is_nan());
+        assert!((t_975(61) - 2.000).abs() < 0.002 && (t_975(121) - 1.980).abs() < 0.002);
+    }
+}

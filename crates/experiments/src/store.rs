@@ -1,0 +1,181 @@
+//! What is kept of finished runs: one line of JSON each, written at once, so that an interrupted
+//! experiment goes on where it stopped.
+
+use crate::figure::{Figure, Kind};
+use crate::plan::Unit;
+use crate::{Error, measure};
+use queuewright_results::Run;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Points of a curve over time that are kept.
+const POINTS: usize = 400;
+
+/// What is kept of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Which case.
+    pub case: usize,
+    /// Label of the discipline.
+    pub discipline: String,
+    /// Seed.
+    pub seed: u64,
+    /// Measures by name.
+    pub measures: BTreeMap<String, f64>,
+    /// Curves over time that the figure shows: (seconds, value).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub curves: BTreeMap<String, Vec<(f64, f64)>>,
+}
+
+impl Record {
+    /// Reduces a run to what its figure needs.
+    pub fn of(unit: &Unit, run: &Run, figure: &Figure) -> Record {
+        let mut curves = BTreeMap::new();
+        for panel in figure.panels.iter().filter(|p| p.kind == Kind::Time) {
+            if let Some(column) = run.detail.series.columns.iter().find(|c| c.name == panel.y) {
+                let points = run.detail.series.time_s.iter().copied().zip(column.values.iter().copied());
+                curves.insert(panel.y.clone(), thin(points.filter(|(_, v)| v.is_finite()).collect()));
+            }
+        }
+        Record {
+            case: unit.case,
+            discipline: unit.discipline.clone(),
+            seed: unit.seed,
+            measures: measure::of_run(run),
+            curves,
+        }
+    }
+}
+
+/// Means over equal numbers of samples.
+fn thin(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    let each = points.len().div_ceil(POINTS).max(1);
+    points
+        .chunks(each)
+        .map(|part| {
+            let n = part.len() as f64;
+            (part[0].0, part.iter().map(|p| p.1).sum::<f64>() / n)
+        })
+        .collect()
+}
+
+/// Finished runs of an experiment, in memory and on disk.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    file: File,
+    runs: BTreeMap<Unit, Record>,
+}
+
+impl Store {
+    /// Opens the runs that are kept at `path`, or begins there. `hash` is the experiment's: runs of another
+    /// experiment by its name are not its own, and are left out.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn open(path: &Path, hash: &str) -> Result<Store, Error> {
+        let fail = |e: std::io::Error| Error::Output(format!("{}: {e}", path.display()));
+        let mut runs = BTreeMap::new();
+        let header = format!("{{\"experiment\":\"{hash}\",\"version\":\"{}\"}}", env!("CARGO_PKG_VERSION"));
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(e) => return Err(fail(e)),
+        };
+        let mut lines = text.split_inclusive('\n');
+        let own = lines.next() == Some(&format!("{header}\n"));
+        if own {
+            // The last line may have been cut off: it is made again.
+            for line in lines.filter(|l| l.ends_with('\n')) {
+                if let Ok(record) = serde_json::from_str::<Record>(line) {
+                    runs.insert(Unit::of(&record), record);
+                }
+            }
+        }
+        // Anew from what was read, so that it ends with a whole line.
+        let mut file = File::create(path).map_err(fail)?;
+        let mut content = header + "\n";
+        for record in runs.values() {
+            content += &line(record);
+        }
+        file.write_all(content.as_bytes()).map_err(fail)?;
+        drop(file);
+        let file = OpenOptions::new().append(true).open(path).map_err(fail)?;
+        Ok(Store { path: path.to_path_buf(), file, runs })
+    }
+
+    /// Keeps a run.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn add(&mut self, record: Record) -> Result<(), Error> {
+        self.file
+            .write_all(line(&record).as_bytes())
+            .map_err(|e| Error::Output(format!("{}: {e}", self.path.display())))?;
+        self.runs.insert(Unit::of(&record), record);
+        Ok(())
+    }
+
+    /// Is this run there?
+    pub fn has(&self, unit: &Unit) -> bool {
+        self.runs.contains_key(unit)
+    }
+
+    /// All runs, by case, discipline and seed.
+    pub fn records(&self) -> impl Iterator<Item = &Record> {
+        self.runs.values()
+    }
+
+    /// The runs of a case and discipline.
+    pub fn of<'a>(&'a self, case: usize, discipline: &str) -> impl Iterator<Item = &'a Record> {
+        let unit = |seed| Unit { case, discipline: discipline.into(), seed };
+        self.runs.range(unit(0)..=unit(u64::MAX)).map(|(_, r)| r)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// Is there none?
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+}
+
+fn line(record: &Record) -> String {
+    // Plain data with text keys: there is no error to give.
+    let mut line = serde_json::to_string(record).unwrap_or_default();
+    line.push('\n');
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_cut_off_is_made_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.runs.jsonl");
+        let record = |seed| Record {
+            case: 3,
+            discipline: "codel".into(),
+            seed,
+            measures: BTreeMap::from([("jain".into(), 0.1 + seed as f64)]),
+            curves: BTreeMap::new(),
+        };
+        let mut store = Store::open(&path, "abc").unwrap();
+        (1..=3).for_each(|seed| store.add(record(seed)).unwrap());
+        drop(store);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, &text[..text.len() - 9]).unwrap();
+        let store = Store::open(&path, "abc").unwrap();
+        assert_eq!(store.records().cloned().collect::<Vec<_>>(), [record(1), record(2)]);
+        assert_eq!(store.of(3, "codel").count(), 2);
+        assert!(Store::open(&path, "another").unwrap().is_empty());
+    }
+}
