@@ -184,6 +184,15 @@ impl Bbr {
         b
     }
 
+    /// The handshake's round-trip time is of so long ago (ns). One that has expired is replaced by that of the first
+    /// data, as after any idle time.
+    pub fn opened_before(&mut self, ns: u64) {
+        let ticks = jiffies(ns);
+        if ticks < MIN_RTT_TICKS {
+            self.min_rtt_stamp = self.min_rtt_stamp.wrapping_sub(ticks);
+        }
+    }
+
     /// What it is doing.
     pub fn mode(&self) -> Mode {
         self.mode

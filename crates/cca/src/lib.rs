@@ -456,6 +456,12 @@ impl Cca {
             x.set_rate(c, rate, now_ns)
         }
     }
+    /// The connection, with the handshake's round-trip time, is this much (ns) older than its first data.
+    pub fn opened_before(&mut self, ns: u64) {
+        if let Cca::Bbr(x) = self {
+            x.opened_before(ns)
+        }
+    }
     /// `in_ack_event`: called on every ACK once it is worked in, before loss is looked for.
     #[inline]
     pub fn in_ack_event(&mut self, c: &Conn) {

@@ -69,8 +69,16 @@ impl Flow {
         received.min(sent.saturating_add(self.up.forward_ns))
     }
 
-    /// Opens the connection at `now`; `rtt_ns` is that of the empty path.
-    pub fn start(&mut self, index: u32, now: u64, rtt_ns: u64, bench: &mut Bench, wheel: &mut Wheel) {
+    /// Opens the connection at `now`; `rtt_ns` is that of the empty path. A bulk flow's is open for `open_for_ns`.
+    pub fn start(
+        &mut self,
+        index: u32,
+        now: u64,
+        rtt_ns: u64,
+        open_for_ns: u64,
+        bench: &mut Bench,
+        wheel: &mut Wheel,
+    ) {
         // A bulk flow's connection is open before it starts, as a measurement tool's is. Were it not,
         // flows that start together would lose their SYNs to one another in a small buffer.
         let opens = self.is_finite();
@@ -78,7 +86,7 @@ impl Flow {
         if opens {
             sender.send_syn(now, &mut bench.out);
         } else {
-            sender.start_open(now, rtt_ns, &mut bench.out);
+            sender.start_open(now, rtt_ns, open_for_ns, &mut bench.out);
         }
         for burst in bench.out.drain(..) {
             self.up.emit(index, now, burst, sender, wheel);

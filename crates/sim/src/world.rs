@@ -10,7 +10,7 @@ use crate::port::{Packet, Port, flag, parameters};
 use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_aqm::Pool;
 use queuewright_results as results;
-use queuewright_scenario::spec::{PortSpec, Rate, RunSpec};
+use queuewright_scenario::spec::{PortSpec, Rate, RunSpec, Stack};
 
 /// Everything but the ports: what a packet leaving a port touches.
 #[derive(Debug)]
@@ -36,6 +36,8 @@ pub struct World<'a> {
     /// Changes of disciplines to come, the latest first: when, whose, which.
     changes: Vec<(u64, usize, usize)>,
     series: results::Series,
+    /// For how long each flow's connection was open when its data starts, if it is bulk (ns).
+    open_for_ns: Vec<u64>,
     /// Bytes sent by each port and delivered to each watched flow at the last sample.
     sampled: Vec<u64>,
 }
@@ -65,6 +67,7 @@ impl<'a> World<'a> {
         let series = new_series(spec, &ports);
         World {
             sampled: vec![0; spec.ports.len() + spec.series_flows.len()],
+            open_for_ns: open_for_ns(spec),
             spec,
             ports,
             net: Net {
@@ -170,7 +173,8 @@ impl<'a> World<'a> {
             EventKind::Wake => self.net.wake(event),
             EventKind::Start => {
                 let rtt_ns = self.spec.flows[event.flow as usize].base_rtt_ns;
-                self.net.start(event, rtt_ns);
+                let open_for_ns = self.open_for_ns[event.flow as usize];
+                self.net.start(event, rtt_ns, open_for_ns);
             }
             EventKind::Udp => self.send_udp(event),
         }
@@ -452,9 +456,9 @@ impl Net {
         self.set_deadline(index);
     }
 
-    fn start(&mut self, event: Event, rtt_ns: u64) {
+    fn start(&mut self, event: Event, rtt_ns: u64, open_for_ns: u64) {
         let flow = &mut self.flows[event.flow as usize];
-        flow.start(event.flow, event.at, rtt_ns, &mut self.bench, &mut self.wheel);
+        flow.start(event.flow, event.at, rtt_ns, open_for_ns, &mut self.bench, &mut self.wheel);
         self.set_deadline(event.flow);
     }
 
@@ -468,6 +472,31 @@ impl Net {
             self.wheel.push(Event::plain(at, EventKind::Wake, index));
         }
     }
+}
+
+/// What a tool needs between one connection and the next, beyond the handshake (iperf3's clients in the
+/// measurements of tests/data, ns).
+const OPEN_NS: u64 = 14_500_000;
+
+/// For how long the connections of bulk flows are open when their data starts: a tool opens those of one group
+/// one after the other, and starts them together after the last. ns-3's applications open their own.
+fn open_for_ns(spec: &RunSpec) -> Vec<u64> {
+    let flows = &spec.flows;
+    let mut ages = vec![0; flows.len()];
+    if spec.stack == Stack::Ns3 {
+        return ages;
+    }
+    for i in (0..flows.len()).rev() {
+        let f = &flows[i];
+        ages[i] = match flows.get(i + 1) {
+            // The next handshake is in between.
+            Some(next) if next.group == f.group && next.start_ns == f.start_ns => {
+                ages[i + 1] + next.base_rtt_ns + OPEN_NS
+            }
+            _ => OPEN_NS,
+        };
+    }
+    ages
 }
 
 /// The highest rate of a link, bits per second.

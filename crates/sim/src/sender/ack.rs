@@ -27,14 +27,18 @@ impl Sender {
         if self.syn_retransmits == 0 {
             self.first_rtt(now, now - self.syn_sent_ns);
         }
-        self.begin(now, out);
+        self.start_control(now);
+        self.push(now, out);
     }
 
-    /// The connection was opened beforehand, when the path was empty: its first sample is `rtt_ns`.
-    pub fn start_open(&mut self, now: u64, rtt_ns: u64, out: &mut Vec<Burst>) {
+    /// The connection was opened beforehand, when the path was empty: its first sample is `rtt_ns`, `open_for_ns`
+    /// ago.
+    pub fn start_open(&mut self, now: u64, rtt_ns: u64, open_for_ns: u64, out: &mut Vec<Burst>) {
         self.established = true;
         self.first_rtt(now, rtt_ns);
-        self.begin(now, out);
+        self.start_control(now);
+        self.cca.opened_before(open_for_ns);
+        self.push(now, out);
     }
 
     /// The handshake's round trip is the first sample.
@@ -45,8 +49,8 @@ impl Sender {
         self.update_rtt(us);
     }
 
-    /// The first flight.
-    fn begin(&mut self, now: u64, out: &mut Vec<Burst>) {
+    /// The congestion control of a new connection.
+    fn start_control(&mut self, now: u64) {
         self.set_timer(Timer::Off, u64::MAX);
         self.conn.delivered_ns = now;
         self.cca = Cca::new(self.kind, self.rules.flavour, &mut self.conn, now);
@@ -56,7 +60,6 @@ impl Sender {
         if !self.cca.has_cong_control() {
             self.update_pacing_rate();
         }
-        self.push(now, out);
     }
 
     /// An ACK arrives. What it lets out is appended to `out`. `random` feeds controls that dither.
