@@ -158,7 +158,8 @@ fn every_experiment_is_a_scenario() {
     for paper in std::fs::read_dir(folder).unwrap() {
         for file in std::fs::read_dir(paper.unwrap().path()).unwrap() {
             let path = file.unwrap().path();
-            if path.extension().is_some_and(|e| e == "toml") {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if name.ends_with(".toml") && !name.ends_with(".figure.toml") {
                 let scenario = Scenario::read(&path).unwrap_or_else(|e| panic!("{e}"));
                 assert!(scenario.name.is_some() && scenario.description.is_some(), "{}", path.display());
                 assert!(!scenario.runs().unwrap_or_else(|e| panic!("{e}")).is_empty());
