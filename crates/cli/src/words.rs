@@ -2,7 +2,7 @@
 
 use queuewright_scenario::spec::{Rate, RunSpec, Stack};
 use queuewright_scenario::units::{Range, Unit};
-use queuewright_scenario::{Discipline, Link, LinkRate, Scenario, Sends};
+use queuewright_scenario::{Burst, Comes, Discipline, InitialWindow, Link, LinkRate, Scenario, Sends};
 use std::fmt::Write;
 
 /// What would run, for people. `runs` are the scenario's.
@@ -119,9 +119,18 @@ fn link(port: &Link, index: usize, runs: &[RunSpec]) -> String {
 }
 
 fn group(f: &queuewright_scenario::Flows) -> String {
-    let mut out = count(f.count);
+    let mut out = match &f.comes {
+        Comes::Once | Comes::Repeat(_) => count(f.count),
+        Comes::Arrive(a) => format!("arriving every {} on average:", Unit::Time.show(a.gap_ns)),
+        Comes::Pages(Burst { at_ns, arrivals: None, .. }) => {
+            format!("{} of", plural(at_ns.len(), "web page"))
+        }
+        Comes::Pages(Burst { arrivals: Some(a), .. }) => {
+            format!("web pages every {} on average, of", Unit::Time.show(a.gap_ns))
+        }
+    };
     match &f.sends {
-        Sends::Tcp { ccas, size_bytes, ecn, l4s, bps } => {
+        Sends::Tcp { ccas, size, initial_window, ecn, l4s, bps } => {
             let total: u32 = ccas.iter().map(|(_, w)| w).sum();
             let names: Vec<String> = match ccas.as_slice() {
                 [(one, _)] => vec![one.name().into()],
@@ -131,8 +140,18 @@ fn group(f: &queuewright_scenario::Flows) -> String {
                     .collect(),
             };
             let _ = write!(out, " {}", names.join(", "));
-            if let Some(size) = size_bytes {
-                let _ = write!(out, " of {}", Unit::Bytes.show_range(*size));
+            if let Some(size) = size {
+                let _ = write!(out, " of {}", size.describe());
+            }
+            if let Comes::Repeat(_) = f.comes {
+                out.push_str(", one after another");
+            }
+            match initial_window {
+                None => {}
+                Some(InitialWindow::All) => out.push_str(", sent at once"),
+                Some(InitialWindow::Packets(n)) => {
+                    let _ = write!(out, ", initial window {n}p");
+                }
             }
             let _ = write!(out, ", base RTT {}", Unit::Time.show_range(f.rtt_ns));
             if let Some(bps) = bps {

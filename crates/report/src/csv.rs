@@ -137,6 +137,7 @@ pub fn flows(results: &Results) -> String {
         "cca",
         "base_rtt_ms",
         "goodput_bps",
+        "sojourn_ms",
         "srtt_ms",
         "retransmits",
         "timeouts",
@@ -152,6 +153,7 @@ pub fn flows(results: &Results) -> String {
                 flow.cca.clone(),
                 number(flow.base_rtt_ms),
                 number(flow.goodput_bps),
+                number(flow.sojourn_ms),
                 flow.srtt_ms.map(number).unwrap_or_default(),
                 flow.retransmits.to_string(),
                 flow.timeouts.to_string(),
@@ -177,6 +179,23 @@ pub fn cdf(results: &Results) -> String {
                 ]
             })
         })
+    });
+    sheet(&header, lines)
+}
+
+/// Every flow of a run that had an end, or came and went: one line each, by their starts, the warm-up's included.
+pub fn transfers(run: &Run) -> String {
+    let header = ["group", "burst", "bytes", "start_s", "fct_s", "drops", "retransmits"];
+    let lines = run.detail.transfers.iter().map(|t| {
+        vec![
+            run.groups.get(t.group as usize).map(|g| g.name.clone()).unwrap_or_default(),
+            t.burst.map(|b| b.to_string()).unwrap_or_default(),
+            t.bytes.to_string(),
+            number(t.start_s),
+            t.fct_s.map(number).unwrap_or_default(),
+            t.drops.to_string(),
+            t.retransmits.to_string(),
+        ]
     });
     sheet(&header, lines)
 }

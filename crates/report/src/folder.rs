@@ -45,6 +45,7 @@ impl std::error::Error for Error {
 ///     scenario.toml   the scenario as given
 ///     results.json    the result object
 ///     runs.csv groups.csv flows.csv cdf.csv series/<label>-seed<k>.csv
+///     transfers/<label>-seed<k>.csv   where flows have an end
 ///     report.html     the pictures
 /// ```
 ///
@@ -130,6 +131,9 @@ impl Folder {
     /// When a file cannot be written; the run is part of the results nevertheless.
     pub fn add_run(&mut self, place: usize, mut run: Run) -> Result<(), Error> {
         let series = csv::series(&run);
+        let transfers = (!run.detail.transfers.is_empty()).then(|| csv::transfers(&run));
+        // There may be millions: their file has them.
+        run.detail.transfers = Vec::new();
         let has_series = !run.detail.series.time_s.is_empty();
         let label = file_name(&run.discipline);
         let seed = run.seed;
@@ -142,18 +146,28 @@ impl Folder {
             }
         }
         if has_series {
-            let mut file = format!("series/{label}-seed{seed}.csv");
-            // Labels that differ only in what file names cannot hold.
-            let mut n = 2;
-            while self.files.contains_key(&file) {
-                file = format!("series/{label}-seed{seed}-{n}.csv");
-                n += 1;
-            }
-            self.write(&file, series.as_bytes())?;
+            self.write_of_run("series", &label, seed, &series)?;
+        }
+        if let Some(transfers) = transfers {
+            let folder = self.path.join("transfers");
+            fs::create_dir_all(&folder).map_err(error("create", &folder))?;
+            self.write_of_run("transfers", &label, seed, &transfers)?;
         }
         // Every run at first; of many, when a sixteenth is new: each writing holds them all.
         self.pending += 1;
         if self.pending > self.results.runs.len() / 16 { self.write_sheets() } else { Ok(()) }
+    }
+
+    /// Writes a run's own file into a folder of such.
+    fn write_of_run(&mut self, folder: &str, label: &str, seed: u64, content: &str) -> Result<(), Error> {
+        let mut file = format!("{folder}/{label}-seed{seed}.csv");
+        // Labels that differ only in what file names cannot hold.
+        let mut n = 2;
+        while self.files.contains_key(&file) {
+            file = format!("{folder}/{label}-seed{seed}-{n}.csv");
+            n += 1;
+        }
+        self.write(&file, content.as_bytes())
     }
 
     /// Writes everything for the last time, the report too, and returns the

@@ -1,7 +1,7 @@
 //! What the table and the report say of each discipline: its measures, each a
 //! mean over the seeds with their range.
 
-use queuewright_results::{Port, Queue, Results, Run};
+use queuewright_results::{Distribution, Port, Queue, Results, Run, Transfers};
 
 /// Which end of a measure's scale is the better one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -255,6 +255,100 @@ pub(crate) fn queues<'a>(results: &'a Results, port: &str) -> QueueTable<'a> {
         }
     }
     QueueTable { units, rows: printed }
+}
+
+/// Completion times of the flows that had an end: a heading (name, part, unit) for each column, and a row
+/// (discipline, group, which of its flows, means over the seeds) for each size class, and for pages.
+pub(crate) struct TransferTable<'a> {
+    pub headings: Vec<(&'static str, &'static str, &'static str)>,
+    pub rows: Vec<(&'a str, &'a str, &'static str, Vec<String>)>,
+}
+
+/// What rows there may be: the name in the results, and in words.
+const CLASSES: [(&str, &str); 7] = [
+    ("all", "all"),
+    ("10kb", "to 10kb"),
+    ("100kb", "to 100kb"),
+    ("1mb", "to 1mb"),
+    ("10mb", "to 10mb"),
+    ("larger", "larger"),
+    ("pages", "pages"),
+];
+
+/// The table of completion times; no rows if no flow had an end.
+pub(crate) fn transfers(results: &Results) -> TransferTable<'_> {
+    type Units = &'static [(f64, &'static str)];
+    const S: Units = &[(1e3, "ms"), (1.0, "s")];
+    const EACH: Units = &[(1.0, "")];
+    const COLUMNS: [(&str, &str, Units); 7] = [
+        ("flows", "", EACH),
+        ("completed", "", PERCENT),
+        ("completion", "mean", S),
+        ("completion", "p50", S),
+        ("completion", "p95", S),
+        ("completion", "p99", S),
+        ("drops", "each", EACH),
+    ];
+    /// The columns of a class of a group's flows.
+    fn values(t: &Transfers, class: &str) -> Option<[f64; 7]> {
+        let share = |part: u64, of: u64| if of == 0 { f64::NAN } else { part as f64 / of as f64 };
+        let row = |flows: u64, completed: f64, d: &Distribution, drops: f64| {
+            [flows as f64, completed, d.mean, d.p50, d.p95, d.p99, drops]
+        };
+        match class {
+            "all" => {
+                let none = Distribution::of(std::iter::empty());
+                let d = t.fct_s.get("all").unwrap_or(&none);
+                Some(row(t.started, share(t.completed, t.started), d, share(t.drops, t.started)))
+            }
+            "pages" => {
+                let b = t.bursts.as_ref()?;
+                Some(row(b.started, share(b.completed, b.started), &b.bct_s, b.drops.mean))
+            }
+            // A class that has them all says nothing new.
+            _ => t
+                .fct_s
+                .get(class)
+                .filter(|d| d.count < t.completed)
+                .map(|d| row(d.count, f64::NAN, d, f64::NAN)),
+        }
+    }
+    let mut rows: Vec<(&str, &str, &'static str, Vec<f64>)> = Vec::new();
+    for label in labels(results) {
+        let groups: Vec<&str> = runs_of(results, label).next().map_or(Vec::new(), |run| {
+            run.groups.iter().filter(|g| g.transfers.is_some()).map(|g| g.name.as_str()).collect()
+        });
+        for group in groups {
+            for (class, words) in CLASSES {
+                let of_run = |run: &Run| {
+                    let t = run.groups.iter().find(|g| g.name == group)?.transfers.as_ref()?;
+                    values(t, class)
+                };
+                let seeds: Vec<[f64; 7]> = runs_of(results, label).filter_map(of_run).collect();
+                if !seeds.is_empty() {
+                    let mean = |i: usize| Spread::of(seeds.iter().map(|v| v[i])).mean;
+                    rows.push((label, group, words, (0..7).map(mean).collect()));
+                }
+            }
+        }
+    }
+    let mut headings = Vec::new();
+    let mut printed: Vec<_> = rows.iter().map(|r| (r.0, r.1, r.2, Vec::new())).collect();
+    // Times in one unit, so that they can be compared along a row too.
+    let longest = rows.iter().flat_map(|r| &r.3[2..6]).fold(0.0, |m: f64, v| m.max(v.abs()));
+    for (i, (name, part, units)) in COLUMNS.into_iter().enumerate() {
+        let largest = match units.len() {
+            2 => longest,
+            _ => rows.iter().map(|r| r.3[i].abs()).fold(0.0, f64::max /* ignores NaN */),
+        };
+        let (factor, unit) = scale(units, largest);
+        headings.push((name, part, unit));
+        let digits = if i == 0 { 0 } else { decimals(largest * factor).min(3) };
+        for (row, to) in rows.iter().zip(&mut printed) {
+            to.3.push(print(row.3[i] * factor, digits));
+        }
+    }
+    TransferTable { headings, rows: printed }
 }
 
 /// The largest unit that shows the largest value as 1 or more.

@@ -64,6 +64,11 @@ pub fn json_schema() -> String {
     text
 }
 
+/// A measure that older results lack.
+fn unknown() -> f64 {
+    f64::NAN
+}
+
 /// Measures in JSON: a number, or `null` for one without a value (NaN here).
 mod measure {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -241,12 +246,163 @@ pub struct Group {
     pub name: String,
     /// Congestion control, or `cbr` / `poisson`.
     pub cca: String,
-    /// Number of flows.
+    /// Number of flows, those that came and went included.
     pub flows: u32,
     /// Sum of the flows' goodput, bits per second.
     #[serde(with = "measure")]
     #[schemars(with = "Option<f64>")]
     pub goodput_bps: f64,
+    /// Its flows with an end, and those that came and went; left out where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfers: Option<Transfers>,
+}
+
+/// Flows of a group that had an end, or came and went: those that started after the warm-up.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Transfers {
+    /// Flows started.
+    pub started: u64,
+    /// Flows of which every byte had arrived when the run ended.
+    pub completed: u64,
+    /// Packets of theirs that were dropped.
+    pub drops: u64,
+    /// Segments that they sent again.
+    pub retransmits: u64,
+    /// Completion times, all flows and by size: `all`, `10kb` (to 10 * 1024 bytes), `100kb`, `1mb`, `10mb`, `larger`;
+    /// sizes that did not occur are left out.
+    pub fct_s: BTreeMap<String, Distribution>,
+    /// Of flows that came as pages: the pages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bursts: Option<Bursts>,
+}
+
+/// Pages: flows that started together.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Bursts {
+    /// Pages started.
+    pub started: u64,
+    /// Pages of which every flow was complete when the run ended.
+    pub completed: u64,
+    /// From the start of a page to the last byte of its last flow, seconds.
+    pub bct_s: Distribution,
+    /// Packets of a page that were dropped.
+    pub drops: Distribution,
+}
+
+/// A distribution over few values.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Distribution {
+    /// How many values there are.
+    pub count: u64,
+    /// Mean.
+    #[serde(with = "measure")]
+    #[schemars(with = "Option<f64>")]
+    pub mean: f64,
+    /// Median: half of the values are not larger.
+    #[serde(with = "measure")]
+    #[schemars(with = "Option<f64>")]
+    pub p50: f64,
+    /// 75 % of the values are not larger.
+    #[serde(with = "measure")]
+    #[schemars(with = "Option<f64>")]
+    pub p75: f64,
+    /// 95 % of the values are not larger.
+    #[serde(with = "measure")]
+    #[schemars(with = "Option<f64>")]
+    pub p95: f64,
+    /// 99 % of the values are not larger.
+    #[serde(with = "measure")]
+    #[schemars(with = "Option<f64>")]
+    pub p99: f64,
+    /// Largest.
+    #[serde(with = "measure")]
+    #[schemars(with = "Option<f64>")]
+    pub max: f64,
+}
+
+impl Distribution {
+    /// Of values; NaN without any.
+    pub fn of(values: impl Iterator<Item = f64>) -> Distribution {
+        let mut values: Vec<f64> = values.collect();
+        values.sort_by(f64::total_cmp);
+        let n = values.len();
+        // The smallest value that so large a share of them does not exceed.
+        let at = |share: f64| match (share * n as f64).ceil() as usize {
+            _ if n == 0 => f64::NAN,
+            rank => values[rank.clamp(1, n) - 1],
+        };
+        let mean = if n == 0 { f64::NAN } else { values.iter().sum::<f64>() / n as f64 };
+        Distribution {
+            count: n as u64,
+            mean,
+            p50: at(0.5),
+            p75: at(0.75),
+            p95: at(0.95),
+            p99: at(0.99),
+            max: at(1.0),
+        }
+    }
+}
+
+/// A flow that had an end, or came and went.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Transfer {
+    /// Its group: index into [`Run::groups`].
+    pub group: u32,
+    /// Number of its page, from 0; none: it came alone.
+    pub burst: Option<u32>,
+    /// Payload, bytes.
+    pub bytes: u64,
+    /// Start, seconds.
+    pub start_s: f64,
+    /// From its start (the SYN) to the arrival of its last byte; none: it did not end.
+    pub fct_s: Option<f64>,
+    /// Packets dropped.
+    pub drops: u64,
+    /// Segments sent again.
+    pub retransmits: u64,
+}
+
+/// Size classes: name, and largest size.
+const CLASSES: [(&str, u64); 5] =
+    [("10kb", 10 << 10), ("100kb", 100 << 10), ("1mb", 1 << 20), ("10mb", 10 << 20), ("larger", u64::MAX)];
+
+impl Transfers {
+    /// Of a group's.
+    pub fn of<'a>(transfers: impl Iterator<Item = &'a Transfer>) -> Transfers {
+        let all: Vec<&Transfer> = transfers.collect();
+        let class = |bytes: u64| CLASSES.iter().find(|c| bytes <= c.1).map_or("larger", |c| c.0);
+        let times = |name: &str| {
+            let of_class = all.iter().filter(|t| name == "all" || class(t.bytes) == name);
+            Distribution::of(of_class.filter_map(|t| t.fct_s))
+        };
+        let names = ["all"].into_iter().chain(CLASSES.map(|c| c.0));
+        let fct_s = names.map(|name| (name.to_string(), times(name)));
+        let mut pages: BTreeMap<u32, Vec<&Transfer>> = BTreeMap::new();
+        for t in &all {
+            if let Some(burst) = t.burst {
+                pages.entry(burst).or_default().push(t);
+            }
+        }
+        let complete = |page: &Vec<&Transfer>| {
+            page.iter().map(|t| t.fct_s).try_fold(0.0, |last: f64, fct| fct.map(|s| last.max(s)))
+        };
+        let bct_s = Distribution::of(pages.values().filter_map(complete));
+        let bursts = Bursts {
+            started: pages.len() as u64,
+            completed: bct_s.count,
+            bct_s,
+            drops: Distribution::of(pages.values().map(|p| p.iter().map(|t| t.drops as f64).sum())),
+        };
+        Transfers {
+            started: all.len() as u64,
+            completed: all.iter().filter(|t| t.fct_s.is_some()).count() as u64,
+            drops: all.iter().map(|t| t.drops).sum(),
+            retransmits: all.iter().map(|t| t.retransmits).sum(),
+            fct_s: fct_s.filter(|(_, d)| d.count > 0).collect(),
+            bursts: (!pages.is_empty()).then_some(bursts),
+        }
+    }
 }
 
 /// A flow.
@@ -266,6 +422,11 @@ pub struct Flow {
     #[serde(with = "measure")]
     #[schemars(with = "Option<f64>")]
     pub goodput_bps: f64,
+    /// Mean time that its packets waited in queues, milliseconds: with the goodput its point in the
+    /// plane of throughput and delay.
+    #[serde(default = "unknown", with = "measure")]
+    #[schemars(with = "Option<f64>")]
+    pub sojourn_ms: f64,
     /// Mean smoothed round-trip time after the warm-up, milliseconds; null for UDP.
     pub srtt_ms: Option<f64>,
     /// Segments sent again after the warm-up.
@@ -283,6 +444,8 @@ pub struct Detail {
     pub sojourn_cdf: Vec<Vec<(f64, f64)>>,
     /// Sampled time series, the warm-up included.
     pub series: Series,
+    /// Flows with an end, and those that came and went, the warm-up's included, by their starts.
+    pub transfers: Vec<Transfer>,
 }
 
 /// Time series on a common clock.

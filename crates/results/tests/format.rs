@@ -25,7 +25,13 @@ fn sample() -> Results {
                 drops: BTreeMap::from([("codel".into(), 12)]),
                 ..Port::default()
             }],
-            groups: vec![Group { name: "cubic".into(), cca: "cubic".into(), flows: 1, goodput_bps: 9.4e7 }],
+            groups: vec![Group {
+                name: "cubic".into(),
+                cca: "cubic".into(),
+                flows: 1,
+                goodput_bps: 9.4e7,
+                transfers: None,
+            }],
             flows: vec![Flow {
                 group: "cubic".into(),
                 cca: "cubic".into(),
@@ -116,7 +122,10 @@ fn names_are_the_published_ones() {
         (&port["backlog_packets"], "mean max"),
         (&port["backlog_bytes"], "mean max"),
         (&run["groups"][0], "name cca flows goodput_bps"),
-        (&run["flows"][0], "id group cca base_rtt_ms goodput_bps srtt_ms retransmits timeouts fct_s"),
+        (
+            &run["flows"][0],
+            "id group cca base_rtt_ms goodput_bps sojourn_ms srtt_ms retransmits timeouts fct_s",
+        ),
     ] {
         assert_eq!(keys(object), sorted(names));
     }
@@ -149,4 +158,35 @@ proptest! {
             prop_assert!(got.is_nan());
         }
     }
+}
+
+/// Completion times by class, and of pages as a whole.
+#[test]
+fn transfers_are_summed_up() {
+    let transfer = |burst, bytes, start_s, fct_s, drops| queuewright_results::Transfer {
+        group: 0,
+        burst,
+        bytes,
+        start_s,
+        fct_s,
+        drops,
+        retransmits: 2 * drops,
+    };
+    let all = [
+        transfer(Some(0), 100, 1.0, Some(0.5), 1),
+        transfer(Some(0), 20_000, 1.0, Some(1.5), 2),
+        transfer(Some(1), 100, 2.0, Some(0.25), 0),
+        transfer(Some(1), 1 << 30, 2.0, None, 7),
+        transfer(None, 10 << 10, 3.0, Some(1.0), 0),
+    ];
+    let t = queuewright_results::Transfers::of(all.iter());
+    assert_eq!((t.started, t.completed, t.drops, t.retransmits), (5, 4, 10, 20));
+    let classes: Vec<(&str, u64)> = t.fct_s.iter().map(|(name, d)| (name.as_str(), d.count)).collect();
+    assert_eq!(classes, [("100kb", 1), ("10kb", 3), ("all", 4)]);
+    let d = t.fct_s["all"];
+    assert_eq!((d.mean, d.p50, d.p75, d.p95, d.max), (0.8125, 0.5, 1.0, 1.5, 1.5));
+    let bursts = t.bursts.unwrap();
+    assert_eq!((bursts.started, bursts.completed), (2, 1));
+    assert_eq!((bursts.bct_s.mean, bursts.drops.mean, bursts.drops.max), (1.5, 5.0, 7.0));
+    assert!(queuewright_results::Distribution::of(std::iter::empty()).p50.is_nan());
 }

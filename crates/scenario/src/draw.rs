@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::model::{Flows, LinkRate, Scenario, Sends};
 use crate::params;
 use crate::read::largest_packet;
+use crate::source::{Source, first_window};
 use crate::spec::{FlowSpec, GroupSpec, PortSpec, Rate, RunSpec, Traffic};
 use crate::trace::mean_rate;
 use crate::units::{Range, Size};
@@ -16,14 +17,17 @@ use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use sha2::{Digest, Sha256};
 
+/// A stream of random numbers.
+pub(crate) type Draws = Pcg64;
+
 /// The stream of a name under a seed.
-fn stream(seed: u64, name: &str) -> Pcg64 {
+pub(crate) fn stream(seed: u64, name: &str) -> Draws {
     let text = format!("queuewright scenario {seed} {name}");
     Pcg64::from_seed(Sha256::digest(text.as_bytes()).into())
 }
 
 /// Uniform in `min..=max`, without bias.
-fn draw(rng: &mut Pcg64, range: Range) -> u64 {
+pub(crate) fn draw(rng: &mut Draws, range: Range) -> u64 {
     let span = range.max - range.min;
     if span == 0 {
         return range.min;
@@ -40,6 +44,22 @@ fn draw(rng: &mut Pcg64, range: Range) -> u64 {
             return range.min + x % n;
         }
     }
+}
+
+/// Uniform in (0, 1].
+pub(crate) fn open(rng: &mut Draws) -> f64 {
+    ((rng.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
+}
+
+/// Standard normal, by Box and Muller. libm's functions are the same on every machine.
+pub(crate) fn normal(rng: &mut Draws) -> f64 {
+    let radius = libm::sqrt(-2.0 * libm::log(open(rng)));
+    radius * libm::cos(2.0 * std::f64::consts::PI * open(rng))
+}
+
+/// Exponential with a mean.
+pub(crate) fn exponential(rng: &mut Draws, mean: u64) -> u64 {
+    (-libm::log(open(rng)) * mean as f64) as u64
 }
 
 impl Scenario {
@@ -131,6 +151,7 @@ impl Scenario {
             shared_bytes,
             groups: d.groups.clone(),
             flows: d.flows.clone(),
+            sources: d.sources.clone(),
             series_interval_ns: self.run.sample_ns,
             series_flows: d.series_flows.clone(),
         })
@@ -141,11 +162,16 @@ impl Scenario {
         let mut groups: Vec<GroupSpec> = Vec::new();
         let mut flows = Vec::new();
         let mut series_flows = Vec::new();
+        let mut sources = Vec::new();
         for (i, entry) in self.flows.iter().enumerate() {
             let kinds = kinds(entry);
             let first_group = groups.len();
             groups
                 .extend(kinds.iter().map(|kind| GroupSpec { name: kind.to_string(), cca: kind.to_string() }));
+            if let Some(source) = Source::new(entry, seed, i, first_group as u32) {
+                sources.push(source);
+                continue;
+            }
             let mut drawn = draw_entry(entry, seed, i, first_group as u32);
             // Flows stand in the order of their groups; stable, so in the order drawn.
             drawn.sort_by_key(|f| f.group);
@@ -160,8 +186,8 @@ impl Scenario {
         for (group, name) in groups.iter_mut().zip(self.group_names()) {
             group.name = name;
         }
-        let bdp_bytes = (0..self.ports.len()).map(|port| self.bdp_bytes(port, &flows)).collect();
-        Drawn { seed, groups, flows, series_flows, bdp_bytes }
+        let bdp_bytes = (0..self.ports.len()).map(|port| self.bdp_bytes(port, &flows, &sources)).collect();
+        Drawn { seed, groups, flows, sources, series_flows, bdp_bytes }
     }
 
     /// Names of the groups, one for each entry and congestion control: the entry's
@@ -197,18 +223,22 @@ impl Scenario {
 
     /// A port's bandwidth-delay product with the flows as drawn, bytes: the link's rate (a
     /// schedule's first above 0, a trace's mean) times the mean base RTT of the TCP
-    /// flows that cross it, or of all that do where none is TCP.
-    fn bdp_bytes(&self, port: usize, flows: &[FlowSpec]) -> u64 {
-        let bps = match &self.ports[port].rate {
-            LinkRate::Constant(bps) => *bps,
-            LinkRate::Schedule(steps) => steps.iter().map(|(_, bps)| *bps).find(|bps| *bps > 0).unwrap_or(0),
-            LinkRate::Trace(file) => mean_rate(&file.trace),
-        };
-        let crosses = |f: &&FlowSpec| f.path.contains(&(port as u32));
+    /// flows that cross it, or of all that do where none is TCP. Flows that follow one another count
+    /// as one; those that arrive only where there are no others, each entry as a flow of its middle RTT.
+    fn bdp_bytes(&self, port: usize, flows: &[FlowSpec], sources: &[Source]) -> u64 {
+        let bps = rate_of(&self.ports[port].rate);
         let tcp = |f: &FlowSpec| matches!(f.traffic, Traffic::Tcp { .. });
-        let any_tcp = flows.iter().filter(crosses).any(tcp);
-        let counted = flows.iter().filter(crosses).filter(|f| !any_tcp || tcp(f));
-        let (sum, n) = counted.fold((0u128, 0u128), |(s, n), f| (s + u128::from(f.base_rtt_ns), n + 1));
+        // (is it TCP, its RTT)
+        let lasting = flows.iter().cloned().chain(sources.iter().flat_map(|s| s.lanes().map(|t| t.flow)));
+        let mut rtts: Vec<(bool, u64)> =
+            lasting.filter(|f| f.path.contains(&(port as u32))).map(|f| (tcp(&f), f.base_rtt_ns)).collect();
+        if rtts.is_empty() {
+            let passing = self.flows.iter().filter(|f| f.path.contains(&(port as u32)));
+            rtts = passing.map(|f| (true, f.rtt_ns.min.midpoint(f.rtt_ns.max))).collect();
+        }
+        let any_tcp = rtts.iter().any(|r| r.0);
+        let counted = rtts.iter().filter(|r| !any_tcp || r.0);
+        let (sum, n) = counted.fold((0u128, 0u128), |(s, n), r| (s + u128::from(r.1), n + 1));
         // Bits a second times ns, over 8e9: bytes. Rates are below 2^40, the sum below 2^53.
         let bytes = u128::from(bps) * sum / (n.max(1) * 8_000_000_000);
         u64::try_from(bytes).unwrap_or(u64::MAX)
@@ -230,6 +260,7 @@ struct Drawn {
     seed: u64,
     groups: Vec<GroupSpec>,
     flows: Vec<FlowSpec>,
+    sources: Vec<Source>,
     series_flows: Vec<u32>,
     /// Of each port.
     bdp_bytes: Vec<u64>,
@@ -245,47 +276,91 @@ fn kinds(entry: &Flows) -> Vec<&'static str> {
 }
 
 fn draw_entry(entry: &Flows, seed: u64, index: usize, first_group: u32) -> Vec<FlowSpec> {
-    let open = |key: &str| stream(seed, &format!("flows[{index}].{key}"));
-    let count = draw(&mut open("count"), entry.count);
-    let (mut cca, mut rtt, mut start, mut stop) = (open("cca"), open("rtt"), open("start"), open("stop"));
-    let (mut access, mut jitter, mut amount) = (open("access"), open("jitter"), open("amount"));
-    let mut rate = open("rate");
-    (0..count)
-        .map(|_| {
-            let mut group = first_group;
-            let traffic = match &entry.sends {
-                Sends::Tcp { ccas, size_bytes, ecn, l4s, bps } => {
-                    let nth = draw_weighted(&mut cca, ccas);
-                    group += nth as u32;
-                    let kind = ccas[nth].0;
-                    let bps = bps.filter(|_| kind.needs_rate());
-                    Traffic::Tcp {
-                        cca: kind,
-                        size_bytes: size_bytes.map(|r| draw(&mut amount, r)),
-                        ecn: *ecn || kind.needs_ecn(),
-                        l4s: *l4s,
-                        rate_bps: bps.map_or(0, |r| draw(&mut rate, r)),
-                    }
+    let count = draw(&mut stream(seed, &format!("flows[{index}].count")), entry.count);
+    let mut streams = Streams::new(seed, index);
+    (0..count).map(|_| streams.flow(entry, first_group)).collect()
+}
+
+/// The streams of an entry's keys.
+#[derive(Debug, Clone)]
+pub(crate) struct Streams {
+    cca: Draws,
+    rtt: Draws,
+    start: Draws,
+    stop: Draws,
+    access: Draws,
+    jitter: Draws,
+    amount: Draws,
+    rate: Draws,
+}
+
+impl Streams {
+    pub fn new(seed: u64, index: usize) -> Streams {
+        let open = |key: &str| stream(seed, &format!("flows[{index}].{key}"));
+        Streams {
+            cca: open("cca"),
+            rtt: open("rtt"),
+            start: open("start"),
+            stop: open("stop"),
+            access: open("access"),
+            jitter: open("jitter"),
+            amount: open("amount"),
+            rate: open("rate"),
+        }
+    }
+
+    /// A start and a stop.
+    pub fn times(&mut self, entry: &Flows) -> (u64, Option<u64>) {
+        (draw(&mut self.start, entry.start_ns), entry.stop_ns.map(|r| draw(&mut self.stop, r)))
+    }
+
+    /// The next flow of the entry.
+    pub fn flow(&mut self, entry: &Flows, first_group: u32) -> FlowSpec {
+        let mut group = first_group;
+        let traffic = match &entry.sends {
+            Sends::Tcp { ccas, size, initial_window, ecn, l4s, bps } => {
+                let nth = draw_weighted(&mut self.cca, ccas);
+                group += nth as u32;
+                let kind = ccas[nth].0;
+                let bps = bps.filter(|_| kind.needs_rate());
+                let size_bytes = size.as_ref().map(|s| s.draw(&mut self.amount));
+                Traffic::Tcp {
+                    cca: kind,
+                    size_bytes,
+                    initial_window: initial_window.map(|w| first_window(w, size_bytes)),
+                    ecn: *ecn || kind.needs_ecn(),
+                    l4s: *l4s,
+                    rate_bps: bps.map_or(0, |r| draw(&mut self.rate, r)),
                 }
-                Sends::Cbr { bps, packet_bytes } => {
-                    Traffic::Cbr { bps: draw(&mut amount, *bps), packet_bytes: *packet_bytes }
-                }
-                Sends::Poisson { bps, packet_bytes } => {
-                    Traffic::Poisson { bps: draw(&mut amount, *bps), packet_bytes: *packet_bytes }
-                }
-            };
-            FlowSpec {
-                group,
-                traffic,
-                base_rtt_ns: draw(&mut rtt, entry.rtt_ns),
-                start_ns: draw(&mut start, entry.start_ns),
-                stop_ns: entry.stop_ns.map(|r| draw(&mut stop, r)),
-                access_bps: entry.access_bps.map(|r| draw(&mut access, r)),
-                jitter_ns: draw(&mut jitter, entry.jitter_ns),
-                path: entry.path.clone(),
             }
-        })
-        .collect()
+            Sends::Cbr { bps, packet_bytes } => {
+                Traffic::Cbr { bps: draw(&mut self.amount, *bps), packet_bytes: *packet_bytes }
+            }
+            Sends::Poisson { bps, packet_bytes } => {
+                Traffic::Poisson { bps: draw(&mut self.amount, *bps), packet_bytes: *packet_bytes }
+            }
+        };
+        let (start_ns, stop_ns) = self.times(entry);
+        FlowSpec {
+            group,
+            traffic,
+            base_rtt_ns: draw(&mut self.rtt, entry.rtt_ns),
+            start_ns,
+            stop_ns,
+            access_bps: entry.access_bps.map(|r| draw(&mut self.access, r)),
+            jitter_ns: draw(&mut self.jitter, entry.jitter_ns),
+            path: entry.path.clone(),
+        }
+    }
+}
+
+/// A rate to reckon with: a schedule's first above 0, a trace's mean; bit/s.
+pub(crate) fn rate_of(rate: &LinkRate) -> u64 {
+    match rate {
+        LinkRate::Constant(bps) => *bps,
+        LinkRate::Schedule(steps) => steps.iter().map(|(_, bps)| *bps).find(|bps| *bps > 0).unwrap_or(0),
+        LinkRate::Trace(file) => mean_rate(&file.trace),
+    }
 }
 
 /// Index of a congestion control, each as likely as its weight.

@@ -22,6 +22,8 @@
 //! # Ok::<(), queuewright_scenario::Error>(())
 //! ```
 
+mod comes;
+mod data;
 mod discipline;
 mod draw;
 mod error;
@@ -33,17 +35,22 @@ mod params;
 pub mod policy;
 mod preset;
 mod read;
+mod sizes;
+mod source;
 pub mod spec;
 pub mod trace;
 pub mod units;
 mod write;
 
+pub use comes::{ArrivalRate, Arrivals, Burst, Comes, Pages, Pause};
+pub use data::DataFile;
 pub use error::{Error, Place};
 pub use flags::Flags;
-pub use model::{Change, Discipline, Flows, Link, LinkRate, Run, Scenario, Sends, TraceFile};
+pub use model::{Change, Discipline, Flows, InitialWindow, Link, LinkRate, Run, Scenario, Sends, TraceFile};
 pub use params::Setting;
 pub use policy::{Policy, PolicyFile};
 pub use preset::{PRESETS, Preset};
+pub use sizes::{SizeTable, Sizes};
 pub use spec::RunSpec;
 
 use std::io::Read;

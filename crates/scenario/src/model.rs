@@ -1,7 +1,9 @@
 //! A scenario: what a file says, read and checked.
 
+use crate::comes::Comes;
 use crate::error::Place;
 use crate::params::Setting;
+use crate::sizes::Sizes;
 use crate::spec::{Stack, Trace};
 use crate::units::{Range, Size};
 use queuewright_cca::Kind;
@@ -92,6 +94,8 @@ pub struct Flows {
     pub count: Range,
     /// What each sends.
     pub sends: Sends,
+    /// How they come.
+    pub comes: Comes,
     /// Ports that it crosses, in order: indices into [`Scenario::ports`].
     pub path: Vec<u32>,
     /// Round-trip time without queues, ns, drawn per flow.
@@ -106,6 +110,15 @@ pub struct Flows {
     pub jitter_ns: Range,
 }
 
+/// Congestion window that a connection begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InitialWindow {
+    /// Packets.
+    Packets(u32),
+    /// All that the flow has to send.
+    All,
+}
+
 /// What the flows of an entry send.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sends {
@@ -113,8 +126,10 @@ pub enum Sends {
     Tcp {
         /// Congestion controls with weights above 0, by name; one: every flow has it.
         ccas: Vec<(Kind, u32)>,
-        /// Bytes to send, drawn per flow; none: without end.
-        size_bytes: Option<Range>,
+        /// What to send, drawn per flow; none: without end, or what a page says.
+        size: Option<Sizes>,
+        /// Packets that may be sent before the first acknowledgement; none: the stack's.
+        initial_window: Option<InitialWindow>,
         /// ECN negotiated; congestion controls that need it negotiate it in any case.
         ecn: bool,
         /// Packets say ECT(1), as scalable senders' do (RFC 9331), and not ECT(0).

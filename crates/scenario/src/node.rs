@@ -176,6 +176,19 @@ impl Node {
         Ok(range)
     }
 
+    /// A decimal number within bounds, all in millionths.
+    pub fn real(&self, min: u64, max: u64) -> Result<u64, Error> {
+        let Value::Number(text) = &self.value else {
+            return Err(self.error("not a number; write it without quotes, such as 1.5"));
+        };
+        let m = crate::units::parse_millionths(text).map_err(|w| self.wrong(w))?;
+        if m < min || m > max {
+            let show = crate::units::show_millionths;
+            return Err(self.error(format!("out of range; allowed: {} to {}", show(min), show(max))));
+        }
+        Ok(m)
+    }
+
     /// A word out of a list.
     pub fn word<'a>(&self, what: &str, allowed: &[&'a str]) -> Result<&'a str, Error> {
         let word = match &self.value {

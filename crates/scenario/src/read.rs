@@ -1,10 +1,16 @@
 //! From a tree of values to a checked scenario.
 
+use crate::comes::{ArrivalRate, Arrivals, Burst, Comes, Pause};
 use crate::discipline::{self, Around};
+use crate::draw::rate_of;
 use crate::error::{Error, Place, suggest};
-use crate::model::{Discipline, Flows, Link, LinkRate, Places, Run, Scenario, Sends, TraceFile};
+use crate::model::{
+    Discipline, Flows, InitialWindow, Link, LinkRate, Places, Run, Scenario, Sends, TraceFile,
+};
 use crate::node::{Node, Table, Value};
 use crate::preset::{self, Preset};
+use crate::sizes::Sizes;
+use crate::source::mean_bytes;
 use crate::spec::Stack;
 use crate::trace;
 use crate::units::{MILLION, Range, Size, Unit};
@@ -37,8 +43,8 @@ pub(crate) const MAX_SEED: u64 = (1 << 53) - 1;
 const MAX_SEGMENTS: u128 = 1 << 32;
 /// Payload of a full segment with timestamps, bytes.
 const SEGMENT: u128 = 1448;
-/// Largest finite transfer, bytes: the largest whole power of two below 2^32 segments.
-const MAX_SIZE: u64 = 1 << 42;
+/// Most arrivals to expect in a run.
+const MAX_ARRIVALS: u64 = 10_000_000;
 /// IP length of a full packet.
 pub(crate) const PACKET: u32 = 1500;
 
@@ -46,8 +52,25 @@ const TOP_KEYS: &[&str] = &["name", "description", "link", "ports", "shared", "f
 pub(crate) const LINK_KEYS: &[&str] = &["rate", "burst", "schedule", "trace", "delay", "buffer", "overhead"];
 const PORT_KEYS: &[&str] = &["name", "rate", "burst", "schedule", "trace", "delay", "buffer", "discipline"];
 pub(crate) const FLOW_KEYS: &[&str] = &[
-    "name", "count", "cca", "cbr", "poisson", "rtt", "start", "stop", "access", "jitter", "size", "ecn",
-    "rate", "packet", "ports",
+    "name",
+    "count",
+    "cca",
+    "cbr",
+    "poisson",
+    "rtt",
+    "start",
+    "stop",
+    "access",
+    "jitter",
+    "size",
+    "ecn",
+    "rate",
+    "packet",
+    "ports",
+    "initial_window",
+    "repeat",
+    "arrivals",
+    "burst",
 ];
 pub(crate) const RUN_KEYS: &[&str] = &["duration", "warmup", "seeds", "stack", "sample", "series_flows"];
 
@@ -62,7 +85,7 @@ pub(crate) fn scenario(root: &Node, base_dir: &Path) -> Result<Scenario, Error> 
     let port_nodes = port_nodes(&top)?;
     let ports = all_ports(&port_nodes, top.get("shared").is_some(), run.stack, around)?;
     let shared = shared(&top, &port_nodes, &ports)?;
-    let flows = all_flows(flows_node, &ports, &run)?;
+    let flows = all_flows(flows_node, &ports, &run, base_dir)?;
     for (node, port) in port_nodes.iter().zip(&ports) {
         check_buffer(node, port, &flows)?;
         check_length(&top, port, &flows, &run)?;
@@ -367,7 +390,7 @@ fn trace_file(node: &Node, base_dir: &Path) -> Result<TraceFile, Error> {
     Ok(TraceFile { given: given.to_string(), path, trace: Arc::new(trace), sha256 })
 }
 
-fn all_flows(node: &Node, ports: &[Link], run: &Run) -> Result<Vec<Flows>, Error> {
+fn all_flows(node: &Node, ports: &[Link], run: &Run, base_dir: &Path) -> Result<Vec<Flows>, Error> {
     let items = node.list("one or more tables [[flows]]")?;
     if items.is_empty() {
         return Err(node.error("no flows; write at least one table [[flows]]"));
@@ -375,7 +398,7 @@ fn all_flows(node: &Node, ports: &[Link], run: &Run) -> Result<Vec<Flows>, Error
     let mut all: Vec<Flows> = Vec::with_capacity(items.len());
     let mut most = 0;
     for item in items {
-        let entry = flows(item, ports, run)?;
+        let entry = flows(item, ports, run, base_dir)?;
         most += entry.count.max;
         if most > MAX_FLOWS {
             return Err(table_entry(item, "count")
@@ -391,11 +414,11 @@ fn all_flows(node: &Node, ports: &[Link], run: &Run) -> Result<Vec<Flows>, Error
     Ok(all)
 }
 
-fn flows(node: &Node, ports: &[Link], run: &Run) -> Result<Flows, Error> {
+fn flows(node: &Node, ports: &[Link], run: &Run, base_dir: &Path) -> Result<Flows, Error> {
     let t = node.table(FLOW_KEYS)?;
     let path = path(&t, ports)?;
     let delay_ns: u64 = path.iter().map(|&p| ports[p as usize].delay_ns).sum();
-    let sends = sends(&t)?;
+    let mut sends = sends(&t, base_dir)?;
     let time = |key: &str, max: u64| {
         let n = t.get(key);
         n.map(|n| n.range(Unit::Time, 0, max).map(|r| (n, r))).transpose()
@@ -441,6 +464,7 @@ fn flows(node: &Node, ports: &[Link], run: &Run) -> Result<Flows, Error> {
         other => other.map(|(_, range)| range),
     };
     let jitter_ns = time("jitter", 10 * S)?.map_or(Range::one(0), |(_, range)| range);
+    let comes = comes(&t, &mut sends, &ports[path[0] as usize], run, base_dir)?;
     Ok(Flows {
         name: t.get("name").map(Node::name).transpose()?,
         count: match t.get("count") {
@@ -448,6 +472,7 @@ fn flows(node: &Node, ports: &[Link], run: &Run) -> Result<Flows, Error> {
             Some(n) => n.whole(1, MAX_FLOWS)?,
         },
         sends,
+        comes,
         path,
         rtt_ns,
         start_ns,
@@ -485,7 +510,7 @@ fn path(t: &Table<'_>, ports: &[Link]) -> Result<Vec<u32>, Error> {
     Ok(path)
 }
 
-fn sends(t: &Table<'_>) -> Result<Sends, Error> {
+fn sends(t: &Table<'_>, base_dir: &Path) -> Result<Sends, Error> {
     let given: Vec<&Node> = ["cca", "cbr", "poisson"].iter().filter_map(|k| t.get(k)).collect();
     let one = match given.as_slice() {
         [] => {
@@ -526,12 +551,16 @@ fn sends(t: &Table<'_>) -> Result<Sends, Error> {
         return Ok(Sends::Tcp {
             ccas,
             bps,
-            size_bytes: t.get("size").map(|n| n.range(Unit::Bytes, 1, MAX_SIZE)).transpose()?,
+            size: t.get("size").map(|n| Sizes::read(n, base_dir)).transpose()?,
+            initial_window: t.get("initial_window").map(initial_window).transpose()?,
             ecn,
             l4s,
         });
     }
-    not_with(&["size", "ecn"], "belongs to TCP flows (cca); a UDP flow sends from start to stop")?;
+    not_with(
+        &["size", "ecn", "initial_window", "repeat", "arrivals", "burst"],
+        "belongs to TCP flows (cca); a UDP flow sends from start to stop",
+    )?;
     not_with(&["rate"], "belongs to TCP flows (cca); a UDP flow's rate is written with cbr or poisson")?;
     let bps = one.range(Unit::Rate, 1000, MAX_RATE)?;
     let packet_bytes = match t.get("packet") {
@@ -543,6 +572,83 @@ fn sends(t: &Table<'_>) -> Result<Sends, Error> {
         Some(_) => Sends::Cbr { bps, packet_bytes },
         None => Sends::Poisson { bps, packet_bytes },
     })
+}
+
+/// `"10p"`, or `"all"` of a flow.
+fn initial_window(node: &Node) -> Result<InitialWindow, Error> {
+    if matches!(&node.value, Value::Text(text) if text == "all") {
+        return Ok(InitialWindow::All);
+    }
+    match node.size() {
+        Ok(Size::Packets(n)) if (1..=65_535).contains(&n) => Ok(InitialWindow::Packets(n)),
+        _ => Err(node.error("not a window; write 1p to 65535p, or \"all\" that the flow has to send")),
+    }
+}
+
+/// How the flows of an entry come. Those of pages get their sizes from there.
+fn comes(t: &Table<'_>, sends: &mut Sends, port: &Link, run: &Run, base_dir: &Path) -> Result<Comes, Error> {
+    let Sends::Tcp { size, .. } = sends else { return Ok(Comes::Once) };
+    let (repeat, arrivals, burst) = (t.get("repeat"), t.get("arrivals"), t.get("burst"));
+    if repeat.is_none() && arrivals.is_none() && burst.is_none() {
+        return Ok(Comes::Once);
+    }
+    if let (Some(_), Some(other)) = (repeat, arrivals.or(burst)) {
+        return Err(
+            other.key_error("flows follow one another (repeat), or come by themselves; write one of the two")
+        );
+    }
+    if let (None, Some(n)) = (repeat, t.get("count")) {
+        return Err(n.key_error("does not belong to flows that arrive: arrivals or burst say how many come"));
+    }
+    let burst = burst.map(|n| Burst::read(n, base_dir, run.duration_ns)).transpose()?;
+    match (&burst, &size) {
+        (Some(_), Some(_)) => {
+            let n = t.get("size").unwrap_or(t.node);
+            return Err(n.key_error("the flows of a page have the sizes that the page gives them"));
+        }
+        (None, None) => {
+            return Err(t.missing(
+                "size",
+                "what each flow sends, such as \"10kb..1mb\": flows that come have to end",
+            ));
+        }
+        _ => {}
+    }
+    if let Some(n) = repeat {
+        return Pause::read(n, MAX_TIME).map(Comes::Repeat);
+    }
+    let arrivals = match arrivals {
+        None => None,
+        Some(n) => {
+            if let Some(at) = burst.as_ref().filter(|b| !b.at_ns.is_empty()).and(t.get("burst")) {
+                return Err(
+                    at.error("pages are loaded at set times (at) or arrive (arrivals); write one of the two")
+                );
+            }
+            let rate = ArrivalRate::read(n)?;
+            // What the link counts for a full packet, over its payload.
+            let wire = f64::from(PACKET + port.overhead_bytes) / SEGMENT as f64;
+            let bytes = mean_bytes(size.as_ref(), burst.as_ref().map(|b| &b.pages)) * wire;
+            let gap_ns = rate.gap_ns(bytes, rate_of(&port.rate));
+            if gap_ns == 0 || run.duration_ns / gap_ns > MAX_ARRIVALS {
+                return Err(n.error(format!(
+                    "more than {MAX_ARRIVALS} arrivals in {}; write fewer, or a shorter run",
+                    Unit::Time.show(run.duration_ns)
+                )));
+            }
+            Some(Arrivals { rate, gap_ns })
+        }
+    };
+    match (burst, arrivals) {
+        (Some(b), arrivals) if arrivals.is_some() || !b.at_ns.is_empty() => {
+            Ok(Comes::Pages(Burst { arrivals, ..b }))
+        }
+        (None, Some(a)) => Ok(Comes::Arrive(a)),
+        _ => {
+            let n = t.get("burst").unwrap_or(t.node);
+            Err(n.error("when? write at = [\"10s\", \"20s\"] in it, or arrivals = \"0.1/s\" beside it"))
+        }
+    }
 }
 
 /// One congestion control, or a table of whole-number weights.

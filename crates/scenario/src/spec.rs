@@ -5,6 +5,8 @@ use queuewright_aqm::{Spec as DisciplineSpec, Value};
 use queuewright_cca::Kind as CcaKind;
 use std::sync::Arc;
 
+pub use crate::source::{Source, Transfer};
+
 /// One run: one discipline, one seed.
 #[derive(Debug, Clone)]
 pub struct RunSpec {
@@ -29,6 +31,8 @@ pub struct RunSpec {
     pub groups: Vec<GroupSpec>,
     /// Flows, in group order.
     pub flows: Vec<FlowSpec>,
+    /// Where flows come from while the run goes on.
+    pub sources: Vec<Source>,
     /// Interval of the time series, ns.
     pub series_interval_ns: u64,
     /// Flows whose cwnd and goodput are in the time series (indices).
@@ -142,6 +146,8 @@ pub enum Traffic {
         cca: CcaKind,
         /// Application bytes to send; none: without end.
         size_bytes: Option<u64>,
+        /// Packets that may be sent before the first acknowledgement; none: the stack's choice.
+        initial_window: Option<u32>,
         /// ECN (RFC 3168) negotiated.
         ecn: bool,
         /// Its packets say ECT(1) (RFC 9331) and not ECT(0).

@@ -1,7 +1,9 @@
 //! A scenario as JSON and as TOML, every default filled in.
 
-use crate::model::{Change, Discipline, Flows, Link, LinkRate, Scenario, Sends};
+use crate::comes::{Arrivals, Comes, Pages};
+use crate::model::{Change, Discipline, Flows, InitialWindow, Link, LinkRate, Scenario, Sends};
 use crate::params::Setting;
+use crate::sizes::Sizes;
 use crate::spec::Stack;
 use crate::trace::hex;
 use crate::units::{Range, Unit};
@@ -140,6 +142,8 @@ impl Scenario {
         let mut copy = self.clone();
         let mut traces = Copies::new("trace", "txt");
         let mut policies = Copies::new("policy", "json");
+        let mut sizes = Copies::new("sizes", "csv");
+        let mut pages = Copies::new("pages", "csv");
         for port in &mut copy.ports {
             if let LinkRate::Trace(file) = &mut port.rate {
                 file.given = traces.name(&file.path);
@@ -151,8 +155,18 @@ impl Scenario {
                 file.given = policies.name(&file.path);
             }
         }
-        traces.files.append(&mut policies.files);
-        (copy, traces.files)
+        for entry in &mut copy.flows {
+            if let Sends::Tcp { size: Some(Sizes::File(file, _)), .. } = &mut entry.sends {
+                file.given = sizes.name(&file.path);
+            }
+            if let Comes::Pages(burst) = &mut entry.comes
+                && let Pages::File { file, .. } = &mut burst.pages
+            {
+                file.given = pages.name(&file.path);
+            }
+        }
+        let all = [traces, policies, sizes, pages].into_iter().flat_map(|copies| copies.files);
+        (copy, all.collect())
     }
 
     /// Writes the scenario as `scenario.toml` into a folder, with copies of the files
@@ -234,9 +248,23 @@ fn flows(entry: &Flows) -> Value {
     if let Some(name) = &entry.name {
         put("name", json!(name));
     }
-    put("count", whole(entry.count));
+    let arrivals = |a: &Arrivals| json!(a.rate.show());
+    match &entry.comes {
+        Comes::Once => drop(put("count", whole(entry.count))),
+        Comes::Repeat(pause) => {
+            put("count", whole(entry.count));
+            put("repeat", pause.show());
+        }
+        Comes::Arrive(a) => drop(put("arrivals", arrivals(a))),
+        Comes::Pages(burst) => {
+            put("burst", burst.show());
+            if let Some(a) = &burst.arrivals {
+                put("arrivals", arrivals(a));
+            }
+        }
+    }
     match &entry.sends {
-        Sends::Tcp { ccas, size_bytes, ecn, l4s, bps } => {
+        Sends::Tcp { ccas, size, initial_window, ecn, l4s, bps } => {
             let cca = match ccas.as_slice() {
                 [(kind, _)] => json!(kind.name()),
                 many => many.iter().map(|(kind, w)| (kind.name(), json!(w))).collect(),
@@ -246,8 +274,13 @@ fn flows(entry: &Flows) -> Value {
             if let Some(bps) = bps {
                 put("rate", range(Unit::Rate, *bps));
             }
-            if let Some(size) = size_bytes {
-                put("size", range(Unit::Bytes, *size));
+            if let Some(size) = size {
+                put("size", size.show());
+            }
+            match initial_window {
+                None => {}
+                Some(InitialWindow::All) => drop(put("initial_window", json!("all"))),
+                Some(InitialWindow::Packets(n)) => drop(put("initial_window", json!(format!("{n}p")))),
             }
         }
         Sends::Cbr { bps, packet_bytes } | Sends::Poisson { bps, packet_bytes } => {

@@ -318,6 +318,114 @@ fn mistakes_in_ports() {
     insta::assert_snapshot!(mistakes_in(PORTS, MISTAKES_IN_PORTS) + &mistakes_in(OWN, MISTAKES_IN_OWN));
 }
 
+const TRAFFIC: &str = r#"[link]
+rate = "100mbit"
+[[flows]]
+cca = "cubic"
+rtt = "20ms"
+size = "10kb..1mb"
+arrivals = "50/s"
+[[flows]]
+name = "web"
+cca = "cubic"
+rtt = "20ms"
+burst = { at = ["1s", "2s"] }
+initial_window = "all"
+[[flows]]
+name = "crowd"
+count = 20
+cca = "cubic"
+rtt = "20ms"
+size = { distribution = "lognormal", median = "10kb", sigma = 1.5 }
+repeat = { exponential = "2s" }
+[queue]
+disciplines = ["codel"]
+[run]
+duration = "60s"
+"#;
+
+const MISTAKES_IN_TRAFFIC: &[(&str, &str)] = &[
+    ("\"50/s\"", "50"),
+    ("\"50/s\"", "\"50\""),
+    ("\"50/s\"", "\"0/s\""),
+    ("\"50/s\"", "\"often\""),
+    ("\"50/s\"", "\"50/min\""),
+    ("\"50/s\"", "\"0.00001%\""),
+    ("\"50/s\"", "\"20Mbps\""),
+    ("\"50/s\"", "\"900000/s\""),
+    ("arrivals = \"50/s\"", "arrivals = \"50/s\"\nrepeat = \"0s\""),
+    ("arrivals = \"50/s\"", "arrivals = \"50/s\"\ncount = 3"),
+    ("size = \"10kb..1mb\"\n", ""),
+    ("cca = \"cubic\"\nrtt = \"20ms\"\nsize = \"10kb..1mb\"", "cbr = \"1mbit\""),
+    ("{ at = [\"1s\", \"2s\"] }", "\"1s\""),
+    ("{ at = [\"1s\", \"2s\"] }", "{}"),
+    ("{ at = [\"1s\", \"2s\"] }", "{ at = [] }"),
+    ("{ at = [\"1s\", \"2s\"] }", "{ at = [\"2s\", \"1s\"] }"),
+    ("{ at = [\"1s\", \"2s\"] }", "{ at = \"60s\" }"),
+    ("{ at = [\"1s\", \"2s\"] }", "{ at = \"1s\", traces = [1] }"),
+    ("{ at = [\"1s\", \"2s\"] }", "{ at = \"1s\", file = \"none.csv\" }"),
+    ("{ at = [\"1s\", \"2s\"] }", "{ at = \"1s\" }\narrivals = \"1/s\""),
+    ("initial_window = \"all\"", "initial_window = 10"),
+    ("initial_window = \"all\"", "initial_window = \"0p\""),
+    ("initial_window = \"all\"", "size = \"1kb\""),
+    ("{ exponential = \"2s\" }", "true"),
+    ("{ exponential = \"2s\" }", "{ mean = \"2s\" }"),
+    ("{ exponential = \"2s\" }", "{ exponential = \"1s..2s\" }"),
+    ("\"lognormal\"", "\"normal\""),
+    ("median = \"10kb\", ", ""),
+    ("median = \"10kb\"", "min = \"10kb\""),
+    ("median = \"10kb\"", "median = \"0b\""),
+    ("sigma = 1.5", "sigma = \"1.5\""),
+    ("sigma = 1.5", "sigma = 0"),
+    ("sigma = 1.5", "sigma = 1.5, max = \"1kb\""),
+    ("distribution = \"lognormal\", ", ""),
+    ("distribution = \"lognormal\", median = \"10kb\", sigma = 1.5", "file = \"/nowhere/sizes.csv\""),
+    ("distribution = \"lognormal\", median = \"10kb\", sigma = 1.5", "file = \"\""),
+];
+
+#[test]
+fn mistakes_in_traffic() {
+    insta::assert_snapshot!(mistakes_in(TRAFFIC, MISTAKES_IN_TRAFFIC));
+}
+
+/// Files of sizes and of pages that are not.
+#[test]
+fn mistakes_in_files_of_traffic() {
+    let folder = std::env::temp_dir().join(format!("queuewright-traffic-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut table = String::new();
+    let sizes = [
+        "",
+        "bytes\n",
+        "0\n",
+        "abc\ndef\n",
+        "10\n20,1\n",
+        "10,0.5\n5,1\n",
+        "10,0.5\n20,0.4\n",
+        "10,0.5\n",
+        "10,2\n",
+        "10,x\n",
+        "1,2,3\n",
+        "5tb\n",
+    ];
+    let pages = ["", "trace,flow,packets\n", "1,2\n", "1,0,0\n", "1,0,-5\n", "1,0,9\nx\n"];
+    for (key, files) in [("size = { file", &sizes[..]), ("burst = { at = \"1s\", file", &pages[..])] {
+        for content in files {
+            std::fs::write(folder.join("a.csv"), content).unwrap();
+            let old = if key.starts_with("size") {
+                "size = \"10kb..1mb\""
+            } else {
+                "burst = { at = [\"1s\", \"2s\"] }"
+            };
+            let text = TRAFFIC.replace(old, &format!("{key} = \"a.csv\" }}"));
+            let error = Scenario::parse(&text, "s.toml", &folder).unwrap_err();
+            writeln!(table, "{content:?}\n    {error}").unwrap();
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    insta::assert_snapshot!(table);
+}
+
 #[test]
 fn mistakes_in_flags() {
     let good = [

@@ -58,16 +58,57 @@ fn flows() -> impl Strategy<Value = String> {
         maybe((29u64..=1500).prop_map(|n| format!("packet = \"{n}b\""))),
     )
         .prop_map(|(a, b)| a + "\n" + &b);
-    (
+    let lasting = (
         maybe(range_of(1, 30).prop_map(|r| format!("count = \"{}..{}\"", r.min, r.max))),
         prop_oneof![tcp, udp],
+    )
+        .prop_map(|(count, sends)| count + &sends);
+    let size = prop_oneof![
+        range_of(1, 1 << 30).prop_map(|r| format!("\"{}\"", Unit::Bytes.show_range(r))),
+        (1u64..1 << 20, 1000u64..9_000_000).prop_map(|(b, s)| format!(
+            "{{ distribution = \"lognormal\", median = \"{}\", sigma = {} }}",
+            Unit::Bytes.show(b),
+            show_millionths(s)
+        )),
+        (1u64..1 << 20, 1000u64..9_000_000, 1u64 << 20..1 << 40).prop_map(|(b, s, max)| format!(
+            "{{ distribution = \"pareto\", min = \"{}\", shape = {}, max = \"{}\" }}",
+            Unit::Bytes.show(b),
+            show_millionths(s),
+            Unit::Bytes.show(max)
+        )),
+    ];
+    let comes = prop_oneof![
+        (size.clone(), range_of(0, 5_000_000_000))
+            .prop_map(|(s, r)| format!("size = {s}\nrepeat = \"{}\"\n", Unit::Time.show_range(r))),
+        (size.clone(), 1000u64..5_000_000_000).prop_map(|(s, ns)| format!(
+            "size = {s}\nrepeat = {{ exponential = \"{}\" }}\n",
+            Unit::Time.show(ns)
+        )),
+        (size, 1u64..1_000_000_000)
+            .prop_map(|(s, m)| format!("size = {s}\narrivals = \"{}/s\"\n", show_millionths(m))),
+        (1u64..1_000_000).prop_map(|m| format!("burst = {{}}\narrivals = \"{}/s\"\n", show_millionths(m))),
+        proptest::collection::vec(0u64..99_000_000_000, 1..5).prop_map(|mut at| {
+            at.sort_unstable();
+            let at: Vec<_> = at.into_iter().map(|ns| Unit::Time.show(ns)).collect();
+            format!("burst = {{ at = {at:?} }}\n")
+        }),
+    ];
+    let coming = (
+        comes,
+        maybe(
+            prop::sample::select(vec!["1p", "40p", "all"]).prop_map(|w| format!("initial_window = \"{w}\"")),
+        ),
+    )
+        .prop_map(|(comes, window)| format!("cca = {{ cubic = 2, bbr = 1 }}\n{comes}{window}"));
+    (
+        prop_oneof![2 => lasting, 1 => coming],
         time("rtt", 20_000_000, 900_000_000),
         maybe(time("start", 0, 999_999_999)),
         maybe(time("stop", 1_000_000_000, 99_000_000_000)),
         maybe(rate("access")),
         maybe(time("jitter", 0, 1_000_000_000)),
     )
-        .prop_map(|(a, b, c, d, e, f, g)| format!("[[flows]]\n{a}{b}{c}\n{d}{e}{f}{g}"))
+        .prop_map(|(a, b, c, d, e, f)| format!("[[flows]]\n{a}{b}\n{c}{d}{e}{f}"))
 }
 
 const DISCIPLINES: [&str; 7] = [

@@ -95,7 +95,8 @@ pub struct Flow {
     /// as late as they may.
     pub held: Vec<Ack>,
 
-    start_ns: u64,
+    /// When it starts (ns).
+    pub start_ns: u64,
     stop_ns: u64,
     /// When the last byte of a finite flow arrived (ns).
     pub finished_ns: Option<u64>,
@@ -116,7 +117,7 @@ impl Flow {
         let rules = StackRules::of(run.stack);
         let stop_ns = spec.stop_ns.unwrap_or(u64::MAX);
         let (ends, ip_bytes) = match spec.traffic {
-            Traffic::Tcp { cca, size_bytes, ecn, l4s, rate_bps } => {
+            Traffic::Tcp { cca, size_bytes, initial_window, ecn, l4s, rate_bps } => {
                 let segments =
                     size_bytes.map(|b| u32::try_from(b.div_ceil(MSS.into())).unwrap_or(u32::MAX - 1));
                 let last_bytes = size_bytes.map_or(MSS, |b| match b % u64::from(MSS) {
@@ -127,6 +128,7 @@ impl Flow {
                     cca,
                     rules,
                     segments,
+                    initial_window,
                     mss: MSS,
                     rate: rate_bps / 8,
                     ecn,
@@ -188,6 +190,25 @@ impl Flow {
     /// Does it send so much and no more?
     pub fn is_finite(&self) -> bool {
         matches!(self.ends, Ends::Tcp { segments, .. } if segments != u32::MAX)
+    }
+
+    /// Payload of a finite flow (bytes); 0 for others.
+    pub fn size_bytes(&self) -> u64 {
+        match self.ends {
+            Ends::Tcp { segments, last_bytes, .. } if segments != u32::MAX => {
+                u64::from(segments.saturating_sub(1)) * u64::from(MSS) + u64::from(last_bytes)
+            }
+            _ => 0,
+        }
+    }
+
+    /// Has its sender all that it waits for, and its receiver nothing more to say?
+    pub fn is_quiet(&self, lane: &Lane) -> bool {
+        let Ends::Tcp { sender, receiver, segments, .. } = &self.ends else { return true };
+        sender.conn().snd_una >= *segments
+            && receiver.ack_at() == u64::MAX
+            && self.held.is_empty()
+            && lane.first_at() == u64::MAX
     }
 
     /// What the ports need to know of it.

@@ -16,6 +16,7 @@ mod queues;
 mod receiver;
 mod scoreboard;
 mod sender;
+mod traffic;
 mod wheel;
 mod world;
 

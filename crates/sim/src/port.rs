@@ -35,7 +35,7 @@ pub mod flag {
 /// A packet in a queue. 24 bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Packet {
-    /// When it was enqueued (ns).
+    /// When it was enqueued (ns); once it has left the queue, how long it waited there.
     pub enqueue_ns: u64,
     /// Whose.
     pub flow: u32,
@@ -85,6 +85,10 @@ pub struct Port {
     salt: u32,
     link: Link,
     overhead: u32,
+    /// Numbers that stand for flows in hashes, and packets dropped, by flow; of runs whose flows come and go,
+    /// or whose flows end. A flow that is not there stands for itself.
+    numbers: Vec<u32>,
+    drops: Vec<u32>,
     /// A packet that opportunities have partly sent, and the bytes still to go.
     begun: Option<(Packet, u64)>,
     end_ns: u64,
@@ -118,6 +122,8 @@ impl Port {
             random,
             link: Link::new(&spec.rate, spec.burst_bytes),
             overhead,
+            numbers: Vec::new(),
+            drops: Vec::new(),
             begun: None,
             end_ns,
             delay_ns: spec.delay_ns,
@@ -176,6 +182,43 @@ impl Port {
         self.queue.pool = pool;
     }
 
+    /// Counts drops by flow, of `flows` flows so far.
+    pub fn count_drops(&mut self, flows: usize) {
+        self.drops = vec![0; flows];
+    }
+
+    /// The flow at an index is from now on another, with a number that none has had.
+    pub fn flow_begins(&mut self, index: u32, number: u32) {
+        let at = index as usize;
+        if self.numbers.len() <= at {
+            self.numbers.extend(self.numbers.len() as u32..=index);
+        }
+        self.numbers[at] = number;
+        if self.drops.len() <= at {
+            self.drops.resize(at + 1, 0);
+        }
+        self.drops[at] = 0;
+    }
+
+    /// Packets of the flow at an index that were dropped here.
+    pub fn dropped_of(&self, index: u32) -> u32 {
+        self.drops.get(index as usize).copied().unwrap_or(0)
+    }
+
+    #[inline]
+    fn number(&self, flow: u32) -> u32 {
+        self.numbers.get(flow as usize).copied().unwrap_or(flow)
+    }
+
+    /// A packet is dropped.
+    #[inline]
+    fn dropped(&mut self, now: u64, p: &Packet, reason: Reason) {
+        self.measure.drop(now, u32::from(p.bytes), reason);
+        if let Some(n) = self.drops.get_mut(p.flow as usize) {
+            *n += 1;
+        }
+    }
+
     fn view(&self, p: &Packet) -> PacketView {
         // The codepoint of each set of flags, looked up: it is needed twice a packet.
         const ECN: [u8; 256] = {
@@ -197,7 +240,7 @@ impl Port {
         };
         let ecn = u32::from(ECN[usize::from(p.flags)]);
         let protocol = if p.flags & flag::UDP == 0 { TCP } else { UDP };
-        let flow = if self.needs_flow { mix(p.flow ^ self.salt) } else { 0 };
+        let flow = if self.needs_flow { mix(self.number(p.flow) ^ self.salt) } else { 0 };
         PacketView { enqueue_ns: p.enqueue_ns, bytes: u32::from(p.bytes), flow, ecn, protocol }
     }
 
@@ -231,7 +274,7 @@ impl Port {
                 if MANY && let Some(queues) = &mut self.queues {
                     queues.refused(now, index, u32::from(p.bytes), verdict.reason);
                 }
-                return self.measure.drop(now, u32::from(p.bytes), verdict.reason);
+                return self.dropped(now, &p, verdict.reason);
             }
         }
         self.measure.backlog(now, self.queue.bytes, self.queue.packets);
@@ -272,7 +315,7 @@ impl Port {
             let head_ns = queues.head_ns(out.queue);
             self.less(p.bytes);
             self.queue.head_ns = head_ns;
-            self.measure.drop(now, u32::from(p.bytes), Reason::Limit);
+            self.dropped(now, &p, Reason::Limit);
             let view = self.view(&p);
             self.discipline.evicted(now, &self.queue, &view, out.queue);
             self.queue.head_ns = 0;
@@ -347,17 +390,20 @@ impl Port {
                     }
                 }
                 Action::Drop => {
-                    self.measure.drop(now, u32::from(p.bytes), verdict.reason);
+                    self.dropped(now, &p, verdict.reason);
                     if MANY && let Some(queues) = &mut self.queues {
                         queues.dropped(now, index, u32::from(p.bytes), verdict.reason);
                     }
                     continue;
                 }
             }
-            self.measure.send(now, now - p.enqueue_ns, u32::from(p.bytes));
+            let sojourn_ns = now - p.enqueue_ns;
+            self.measure.send(now, sojourn_ns, u32::from(p.bytes));
             if MANY && let Some(queues) = &mut self.queues {
-                queues.send(now, index, now - p.enqueue_ns, u32::from(p.bytes));
+                queues.send(now, index, sojourn_ns, u32::from(p.bytes));
             }
+            // Off the queue, what counts is how long it waited.
+            p.enqueue_ns = sojourn_ns;
             return Some(p);
         }
     }

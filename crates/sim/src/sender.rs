@@ -230,6 +230,8 @@ pub struct Sender {
     srtt_count: u64,
     retransmits: u64,
     timeouts: u64,
+    /// Segments sent again, the warm-up's included.
+    resent: u64,
 
     cca: Cca,
 
@@ -242,6 +244,8 @@ pub struct Sender {
 pub struct SenderStats {
     /// Segments sent again after the warm-up.
     pub retransmits: u64,
+    /// Segments sent again, the warm-up's included.
+    pub resent: u64,
     /// Timeouts after the warm-up.
     pub timeouts: u64,
     /// Mean smoothed round-trip time after the warm-up (us).
@@ -257,6 +261,8 @@ pub struct SenderSetup {
     pub rules: &'static StackRules,
     /// Segments to send; none: without end.
     pub segments: Option<u32>,
+    /// Segments that may be sent before the first acknowledgement; none: the stack's.
+    pub initial_window: Option<u32>,
     /// Payload of a segment (bytes).
     pub mss: u32,
     /// Rate asked of a congestion control that needs one, bytes a second.
@@ -277,6 +283,7 @@ impl Sender {
     /// A sender that has not yet sent its SYN.
     pub fn new(s: SenderSetup) -> Sender {
         let mut conn = Conn { mss: s.mss, ..Conn::default() };
+        conn.cwnd = s.initial_window.unwrap_or(conn.cwnd);
         let cca = Cca::new(s.cca, s.rules.flavour, &mut conn, 0);
         let samples_rate = cca.has_cong_control();
         Sender {
@@ -347,6 +354,7 @@ impl Sender {
             measure_from_ns: s.warmup_ns,
             retransmits: 0,
             timeouts: 0,
+            resent: 0,
             conn,
         }
     }
@@ -378,6 +386,7 @@ impl Sender {
     pub fn stats(&self) -> SenderStats {
         SenderStats {
             retransmits: self.retransmits,
+            resent: self.resent,
             timeouts: self.timeouts,
             mean_srtt_us: (self.srtt_count > 0)
                 .then(|| self.srtt_sum_us as f64 / self.srtt_count as f64 / 8.0),

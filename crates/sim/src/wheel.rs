@@ -22,6 +22,8 @@ pub enum EventKind {
     Udp,
     /// A flow opens its connection.
     Start,
+    /// A flow comes or goes: see `traffic`.
+    Traffic,
 }
 
 /// An event.
@@ -84,7 +86,10 @@ impl Node {
 
     #[inline(always)]
     fn event(self) -> Event {
-        const KINDS: [EventKind; 4] = [EventKind::Arrive, EventKind::Wake, EventKind::Udp, EventKind::Start];
+        const KINDS: [EventKind; 8] = {
+            use EventKind::*;
+            [Arrive, Wake, Udp, Start, Traffic, Traffic, Traffic, Traffic]
+        };
         Event {
             at: self.at,
             flow: self.flow_seq as u32,

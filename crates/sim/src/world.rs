@@ -7,6 +7,7 @@ use crate::lane::Lane;
 use crate::link::capacity_bytes;
 use crate::measure::jain;
 use crate::port::{Packet, Port, flag, parameters};
+use crate::traffic::{Network, Traffic, Waits};
 use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_aqm::Pool;
 use queuewright_results as results;
@@ -19,9 +20,11 @@ struct Net {
     flows: Vec<Flow>,
     /// Of each flow.
     lanes: Vec<Lane>,
+    /// Of each flow.
+    waits: Vec<Waits>,
     bench: Bench,
-    /// Packets that reached their receiver.
-    received: u64,
+    /// Flows from this on come and go.
+    first_slot: u32,
 }
 
 /// A run under way.
@@ -38,6 +41,7 @@ pub struct World<'a> {
     series: results::Series,
     /// For how long each flow's connection was open when its data starts, if it is bulk (ns).
     open_for_ns: Vec<u64>,
+    traffic: Traffic,
     /// Bytes sent by each port and delivered to each watched flow at the last sample.
     sampled: Vec<u64>,
 }
@@ -65,7 +69,7 @@ impl<'a> World<'a> {
             flow.schedule_start(i as u32, &mut wheel);
         }
         let series = new_series(spec, &ports);
-        World {
+        let mut world = World {
             sampled: vec![0; spec.ports.len() + spec.series_flows.len()],
             open_for_ns: open_for_ns(spec),
             spec,
@@ -74,19 +78,53 @@ impl<'a> World<'a> {
                 wheel,
                 lanes: flows.iter().map(Flow::lane).collect(),
                 flows,
+                waits: vec![Waits::default(); spec.flows.len()],
                 bench: Bench::default(),
-                received: 0,
+                first_slot: spec.flows.len() as u32,
             },
             next_sample: 0,
             next_stop: 0,
             changes: changes(spec),
             series,
+            traffic: Traffic::new(spec),
+        };
+        if !spec.sources.is_empty() || world.net.flows.iter().any(Flow::is_finite) {
+            for port in &mut world.ports {
+                port.count_drops(spec.flows.len());
+            }
         }
+        let (traffic, mut network) = world.coming_and_going();
+        traffic.begin(&mut network);
+        world
+    }
+
+    /// The traffic that comes and goes, and what it touches.
+    fn coming_and_going(&mut self) -> (&mut Traffic, Network<'_>) {
+        let net = &mut self.net;
+        let network = Network {
+            spec: self.spec,
+            ports: &mut self.ports,
+            flows: &mut net.flows,
+            lanes: &mut net.lanes,
+            waits: &mut net.waits,
+            wheel: &mut net.wheel,
+        };
+        (&mut self.traffic, network)
     }
 
     /// Runs to the end. `each_sample` is told the time (ns); if it returns false the run stops.
     pub fn run(&mut self, mut each_sample: impl FnMut(u64) -> bool) -> bool {
-        let end = self.spec.duration_ns;
+        if self.spec.warmup_ns > 0 {
+            if !self.run_to(self.spec.warmup_ns - 1, &mut each_sample) {
+                return false;
+            }
+            self.net.waits.iter_mut().for_each(Waits::window_begins);
+        }
+        self.run_to(self.spec.duration_ns, &mut each_sample)
+    }
+
+    /// Runs until nothing is left to do at `end` or before.
+    fn run_to(&mut self, end: u64, each_sample: &mut impl FnMut(u64) -> bool) -> bool {
         loop {
             // A departure goes before an arrival at the same time: it makes room.
             let event_at = self.net.wheel.next_at();
@@ -171,13 +209,25 @@ impl<'a> World<'a> {
         match event.kind {
             EventKind::Arrive => self.arrive(event),
             EventKind::Wake => self.net.wake(event),
-            EventKind::Start => {
-                let rtt_ns = self.spec.flows[event.flow as usize].base_rtt_ns;
-                let open_for_ns = self.open_for_ns[event.flow as usize];
-                self.net.start(event, rtt_ns, open_for_ns);
-            }
+            EventKind::Start => match self.spec.flows.get(event.flow as usize) {
+                Some(flow) => {
+                    self.net.start(event, flow.base_rtt_ns, self.open_for_ns[event.flow as usize]);
+                }
+                // Seen to later than it starts, but before its SYN can reach a port.
+                None => {
+                    let at = self.net.flows[event.flow as usize].start_ns;
+                    self.net.start(Event { at, ..event }, 0, 0);
+                }
+            },
+            EventKind::Traffic => self.come_or_go(&event),
             EventKind::Udp => self.send_udp(event),
         }
+    }
+
+    #[cold]
+    fn come_or_go(&mut self, event: &Event) {
+        let (traffic, mut network) = self.coming_and_going();
+        traffic.handle(event, &mut network);
     }
 
     /// A UDP source's packet reaches the first port.
@@ -326,6 +376,7 @@ impl<'a> World<'a> {
                     } else {
                         f64::NAN
                     },
+                    sojourn_ms: self.net.waits[i].sojourn_ms(),
                     srtt_ms: stats.and_then(|s| s.mean_srtt_us).map(|us| us / 1000.0),
                     retransmits: stats.map_or(0, |s| s.retransmits),
                     timeouts: stats.map_or(0, |s| s.timeouts),
@@ -334,6 +385,8 @@ impl<'a> World<'a> {
             })
             .collect();
         let window_s = (end - spec.warmup_ns) as f64 / 1e9;
+        let warmup_s = spec.warmup_ns as f64 / 1e9;
+        let transfers = self.traffic.transfers(spec, &self.net.flows, &self.ports);
         let groups = spec
             .groups
             .iter()
@@ -341,14 +394,21 @@ impl<'a> World<'a> {
             .map(|(g, group)| {
                 let of_group = |i: usize| spec.flows[i].group as usize == g;
                 let members = (0..spec.flows.len()).filter(|&i| of_group(i));
+                let delivered: u64 = members.clone().map(|i| self.net.flows[i].back.delivered_bytes).sum();
+                let (came_and_went, came) = self.traffic.of_group(g);
+                let there =
+                    self.traffic.there(g as u32).map(|i| self.net.flows[i as usize].back.delivered_bytes);
+                let delivered = delivered + came_and_went + there.sum::<u64>();
                 results::Group {
                     name: group.name.clone(),
                     cca: group.cca.clone(),
-                    flows: members.clone().count() as u32,
+                    flows: members.count() as u32 + came,
                     // Of the whole window, so that groups add up to the link.
-                    goodput_bps: members
-                        .map(|i| self.net.flows[i].back.delivered_bytes as f64 * 8.0 / window_s)
-                        .sum(),
+                    goodput_bps: delivered as f64 * 8.0 / window_s,
+                    transfers: transfers.iter().any(|t| t.group == g as u32).then(|| {
+                        let measured = |t: &&results::Transfer| t.group == g as u32 && t.start_s >= warmup_s;
+                        results::Transfers::of(transfers.iter().filter(measured))
+                    }),
                 }
             })
             .collect();
@@ -365,6 +425,7 @@ impl<'a> World<'a> {
             detail: results::Detail {
                 sojourn_cdf: self.ports.iter().map(|p| p.measure.cdf()).collect(),
                 series: self.series,
+                transfers,
             },
             ports,
             ..results::Run::default()
@@ -393,14 +454,17 @@ impl<'a> World<'a> {
                 under_way += u64::from(event.count);
             }
         }
-        let emitted: u64 = self.net.flows.iter().map(|f| f.up.emitted).sum();
+        let (gone_emitted, gone_received) = self.traffic.gone();
+        // A slot that is free still has the counts of the flow that has gone.
+        let there = || (0..self.net.flows.len()).filter(|i| !self.traffic.is_free(*i as u32));
+        let emitted = gone_emitted + there().map(|i| self.net.flows[i].up.emitted).sum::<u64>();
+        let received = gone_received + there().map(|i| self.net.waits[i].received).sum::<u64>();
         let dropped: u64 = self.ports.iter().map(|p| p.measure.total.dropped).sum();
         let queued: u64 = self.ports.iter().map(|p| u64::from(p.queue().packets)).sum();
         let on_link: u64 = self.ports.iter().map(Port::on_link).sum();
-        if emitted != self.net.received + dropped + queued + under_way + on_link {
+        if emitted != received + dropped + queued + under_way + on_link {
             return Err(Error::NotConserved(format!(
-                "{emitted} packets emitted; {} received, {dropped} dropped, {queued} queued, {under_way} under way",
-                self.net.received
+                "{emitted} packets emitted; {received} received, {dropped} dropped, {queued} queued, {under_way} under way",
             )));
         }
         Ok(())
@@ -412,6 +476,8 @@ impl Net {
     #[inline]
     fn forward(&mut self, packet: Packet, at: u64) {
         let lane = &mut self.lanes[packet.flow as usize];
+        let waits = &mut self.waits[packet.flow as usize];
+        waits.queued_ns += packet.enqueue_ns;
         if packet.hop + 1 < lane.hops {
             let mut event = Event::plain(at, EventKind::Arrive, packet.flow);
             event.seq = packet.seq;
@@ -421,7 +487,7 @@ impl Net {
             event.aux = u32::from(packet.hop) + 1;
             return self.wheel.push(event);
         }
-        self.received += 1;
+        waits.received += 1;
         if packet.flags & flag::UDP != 0 {
             let flow = &mut self.flows[packet.flow as usize];
             let payload = flow.udp_payload();
@@ -447,6 +513,9 @@ impl Net {
         let received_by = event.at.saturating_sub(flow.back.reverse_ns);
         flow.catch_up(event.flow, received_by, event.at, lane, &mut self.bench, &mut self.wheel);
         self.set_deadline(event.flow);
+        if event.flow >= self.first_slot && self.flows[index].finished_ns.is_some() {
+            self.wheel.push(Traffic::done_event(event.at, event.flow));
+        }
     }
 
     /// Brings a flow's hosts up to `now`, with all that was delivered.

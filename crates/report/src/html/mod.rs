@@ -132,6 +132,7 @@ fn summary_tables(page: &mut String, results: &Results) {
         *page += "</tbody></table></div>\n";
         queue_table(page, &summary::queues(results, port));
     }
+    transfer_table(page, &summary::transfers(results));
     *page += "</section>\n";
 }
 
@@ -148,6 +149,32 @@ fn queue_table(page: &mut String, queues: &summary::QueueTable<'_>) {
     *page += "</tr></thead>\n<tbody>\n";
     for (label, queue, values) in &queues.rows {
         let _ = write!(page, "<tr><th scope=\"row\">{}</th><td>{}</td>", escape(label), escape(queue));
+        for value in values {
+            let _ = write!(page, "<td>{value}</td>");
+        }
+        *page += "</tr>\n";
+    }
+    *page += "</tbody></table></div>\n";
+}
+
+/// Completion times of flows with an end.
+fn transfer_table(page: &mut String, transfers: &summary::TransferTable<'_>) {
+    if transfers.rows.is_empty() {
+        return;
+    }
+    *page += "<div class=\"scroll\"><table><caption>Flows with an end: how long they took</caption>\
+              <thead><tr><th scope=\"col\">discipline</th><th scope=\"col\">group</th><th scope=\"col\">which</th>";
+    for (name, part, unit) in &transfers.headings {
+        let _ = write!(page, "<th scope=\"col\">{name} {part}<br><small>{unit}</small></th>");
+    }
+    *page += "</tr></thead>\n<tbody>\n";
+    for (label, group, class, values) in &transfers.rows {
+        let _ = write!(
+            page,
+            "<tr><th scope=\"row\">{}</th><td>{}</td><td>{class}</td>",
+            escape(label),
+            escape(group)
+        );
         for value in values {
             let _ = write!(page, "<td>{value}</td>");
         }
@@ -198,6 +225,8 @@ to slow down (ECN).</dd>\n\
 <dt>Goodput</dt><dd>Data that reached the applications, each byte counted once.</dd>\n\
 <dt>Jain's index</dt><dd>Fairness among the flows: 1 if all have the same goodput, 1/n if one of n has it \
 all.</dd>\n\
+<dt>Completion time</dt><dd>From the start of a flow (its first SYN) to the arrival of its last byte; of a page: to that \
+of its last flow. Only flows that started after the warm-up count.</dd>\n\
 <dt>Warm-up</dt><dd>The front of every run, in which flows start; it is in the pictures over time but not in \
 any number.</dd>\n\
 <dt>Seed</dt><dd>A number that fixes every random choice of a run. Several seeds show how much of a \

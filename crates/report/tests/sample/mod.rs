@@ -43,6 +43,7 @@ fn run(label: &str, d: usize, seed: u64, samples: usize) -> Run {
                 cca: if cubic { "cubic" } else { "bbr" }.into(),
                 base_rtt_ms: 50.0 + 30.0 * noise(u64::from(id)),
                 goodput_bps: 6.6e6 * (1.0 + 0.4 * noise(key + u64::from(id))),
+                sojourn_ms: mean,
                 srtt_ms: Some(50.0 + mean),
                 retransmits: u64::from(id) * 7,
                 timeouts: 0,
@@ -67,6 +68,7 @@ fn run(label: &str, d: usize, seed: u64, samples: usize) -> Run {
             cca: cca.into(),
             flows: own.clone().count() as u32,
             goodput_bps: own.map(|f| f.goodput_bps).sum(),
+            transfers: None,
         }
     });
     let time_s: Vec<f64> = (0..samples).map(|i| i as f64 * 0.01).collect();
@@ -130,6 +132,7 @@ fn run(label: &str, d: usize, seed: u64, samples: usize) -> Run {
         wall_s: 0.5,
         packets_per_s: 8e5,
         detail: Detail {
+            transfers: Vec::new(),
             sojourn_cdf: vec![
                 (0..=200)
                     .map(|i| {

@@ -281,6 +281,7 @@ impl Sender {
             self.retrans_stamp = Self::timestamp(now) + 1;
         }
         self.undo_retrans = self.undo_retrans.max(0) + 1;
+        self.resent += 1;
         self.retransmits += u64::from(now >= self.measure_from_ns);
         self.pace(now, 1);
         let flags = flag::RETRANSMIT | self.always_ect();

@@ -86,7 +86,35 @@ fn flows() -> impl Strategy<Value = String> {
             text
         },
     );
-    prop::collection::vec(prop_oneof![3 => tcp, 1 => udp], 1..4).prop_map(|f| f.concat())
+    // Flows that come and go.
+    let comes = prop_oneof![
+        (1u32..20, 0u32..100).prop_map(|(n, ms)| format!("count = {n}\nrepeat = \"0ms..{ms}ms\"\nsize = \"1b..100kb\"\n")),
+        (1u32..10, 1u32..400).prop_map(|(n, ms)| {
+            format!("count = {n}\nrepeat = {{ exponential = \"{ms}ms\" }}\nsize = {{ distribution = \"lognormal\", median = \"9kb\", sigma = 2 }}\n")
+        }),
+        (1u32..1000).prop_map(|n| {
+            format!("arrivals = \"{n}/s\"\nsize = {{ distribution = \"pareto\", min = \"1b\", shape = 0.8, max = \"1mb\" }}\n")
+        }),
+        (0u32..500).prop_map(|ms| format!("burst = {{ at = [\"{ms}ms\", \"900ms\"] }}\n")),
+    ];
+    let coming = (
+        comes,
+        prop::sample::select(every_cca()),
+        1000u32..150_000,
+        prop::option::of(prop::sample::select(vec!["1p", "40p", "all"])),
+        prop::option::of(1u32..1999),
+    )
+        .prop_map(|(comes, cca, rtt_us, window, stop)| {
+            let mut text = format!("[[flows]]\ncca = \"{cca}\"\nrtt = \"{rtt_us}us\"\n{comes}");
+            if let Some(window) = window {
+                text += &format!("initial_window = \"{window}\"\n");
+            }
+            if let Some(ms) = stop {
+                text += &format!("stop = \"{ms}ms\"\n");
+            }
+            text
+        });
+    prop::collection::vec(prop_oneof![3 => tcp, 1 => udp, 2 => coming], 1..4).prop_map(|f| f.concat())
 }
 
 fn check(r: &Run) -> Result<(), TestCaseError> {
@@ -127,8 +155,30 @@ fn check(r: &Run) -> Result<(), TestCaseError> {
         of_flows[group] += 1.0;
     }
     for (g, n) in r.groups.iter().zip(of_flows) {
-        prop_assert_eq!(f64::from(g.flows), n);
+        match &g.transfers {
+            None => prop_assert_eq!(f64::from(g.flows), n),
+            Some(t) => {
+                prop_assert!(
+                    f64::from(g.flows) >= n && t.completed <= t.started && t.started <= g.flows.into()
+                );
+                prop_assert_eq!(t.fct_s.get("all").map_or(0, |d| d.count), t.completed);
+                let classes = t.fct_s.iter().filter(|(name, _)| *name != "all");
+                prop_assert_eq!(classes.map(|(_, d)| d.count).sum::<u64>(), t.completed);
+            }
+        }
         prop_assert!(g.goodput_bps >= 0.0);
+    }
+    let mut dropped = 0;
+    for t in &r.detail.transfers {
+        prop_assert!(
+            t.start_s >= 0.0 && t.fct_s.is_none_or(|fct| fct > 0.0 && t.start_s + fct <= r.duration_s + 1e-9)
+        );
+        // What arrived at last was sent at least once more than it was dropped; SYNs are not counted there.
+        prop_assert!(t.fct_s.is_none() || t.drops <= t.retransmits + 10, "{t:?}");
+        dropped += t.drops;
+    }
+    if r.warmup_s == 0.0 && r.ports.len() == 1 {
+        prop_assert!(dropped <= drops(r));
     }
     prop_assert!(r.jain.is_nan() || (0.0..=1.0 + 1e-9).contains(&r.jain), "{}", r.jain);
     // What was delivered had to cross the link, in this window or (waiting in the receiver

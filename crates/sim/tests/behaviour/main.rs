@@ -23,3 +23,4 @@ mod senders;
 mod stacks;
 mod theory;
 mod traces;
+mod traffic;

@@ -1,0 +1,232 @@
+//! How much a flow sends: a range, a distribution, or what a file says.
+
+use crate::data::{DataFile, Sheet};
+use crate::draw::{Draws, draw, normal, open};
+use crate::error::Error;
+use crate::node::{Node, Value};
+use crate::units::{self, Range, Unit};
+use serde_json::{Value as Json, json};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Largest finite transfer, bytes: the largest whole power of two below 2^32 segments.
+pub(crate) const MAX_SIZE: u64 = 1 << 42;
+const MILLION: f64 = 1e6;
+
+/// Sizes of flows, bytes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Sizes {
+    /// Uniform, both ends included.
+    Uniform(Range),
+    /// The logarithm is normally distributed.
+    Lognormal {
+        /// Median, bytes: e to the mean of the logarithm.
+        median: u64,
+        /// Standard deviation of the logarithm, millionths.
+        sigma: u64,
+        /// What is larger counts as this.
+        max: u64,
+    },
+    /// P(size > x) = (min / x) ^ shape.
+    Pareto {
+        /// Smallest, bytes.
+        min: u64,
+        /// Millionths; above 0.
+        shape: u64,
+        /// What is larger counts as this.
+        max: u64,
+    },
+    /// A file: each of its sizes as likely as the others, or with its cumulative probabilities.
+    File(DataFile, Arc<SizeTable>),
+}
+
+/// What a file of sizes says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SizeTable {
+    /// Sizes to draw from, bytes.
+    List(Vec<u64>),
+    /// (size in bytes, share of flows not larger than it), both rising, the last share 1.
+    Cumulative(Vec<(u64, f64)>),
+}
+
+impl Sizes {
+    pub(crate) fn read(node: &Node, base_dir: &Path) -> Result<Sizes, Error> {
+        if !matches!(node.value, Value::Table(_)) {
+            return Ok(Sizes::Uniform(node.range(Unit::Bytes, 1, MAX_SIZE)?));
+        }
+        const KEYS: [&str; 7] = ["distribution", "median", "sigma", "min", "shape", "max", "file"];
+        let t = node.table(&KEYS)?;
+        let only = |allowed: &[&str]| match t.entries.iter().find(|(k, _)| !allowed.contains(&k.as_str())) {
+            Some((_, n)) => {
+                Err(n.key_error(format!("does not belong here; allowed: {}", allowed.join(", "))))
+            }
+            None => Ok(()),
+        };
+        if let Some(n) = t.get("file") {
+            only(&["file"])?;
+            let sheet = Sheet::read(n, base_dir, "a file of sizes")?;
+            let table = table(&sheet)?;
+            return Ok(Sizes::File(sheet.file, Arc::new(table)));
+        }
+        let Some(n) = t.get("distribution") else {
+            return Err(t.missing("distribution", "\"lognormal\" or \"pareto\" (or file = \"sizes.csv\")"));
+        };
+        let kind = n.word("a distribution", &["lognormal", "pareto"])?;
+        let max = match t.get("max") {
+            Some(n) => n.single(Unit::Bytes, 1, MAX_SIZE)?,
+            None => MAX_SIZE,
+        };
+        let bytes = |key: &str, what: &str| match t.get(key) {
+            Some(n) => n.single(Unit::Bytes, 1, max).map(|b| (n, b)),
+            None => Err(t.missing(key, what)),
+        };
+        let real = |key: &str, what: &str| match t.get(key) {
+            Some(n) => n.real(1000, 100_000_000),
+            None => Err(t.missing(key, what)),
+        };
+        if kind == "lognormal" {
+            only(&["distribution", "median", "sigma", "max"])?;
+            let (_, median) = bytes("median", "the middle size, such as \"10kb\"")?;
+            let sigma = real("sigma", "the standard deviation of the sizes' logarithm, such as 1.5")?;
+            return Ok(Sizes::Lognormal { median, sigma, max });
+        }
+        only(&["distribution", "min", "shape", "max"])?;
+        let (_, min) = bytes("min", "the smallest size, such as \"1kb\"")?;
+        let shape = real("shape", "the exponent of the tail, such as 1.2")?;
+        Ok(Sizes::Pareto { min, shape, max })
+    }
+
+    pub(crate) fn show(&self) -> Json {
+        let size = |bytes: u64| Unit::Bytes.show(bytes);
+        let real = |m: u64| serde_json::from_str::<Json>(&units::show_millionths(m)).unwrap_or_default();
+        match self {
+            Sizes::Uniform(range) => json!(Unit::Bytes.show_range(*range)),
+            Sizes::Lognormal { median, sigma, max } => {
+                json!({"distribution": "lognormal", "median": size(*median), "sigma": real(*sigma), "max": size(*max)})
+            }
+            Sizes::Pareto { min, shape, max } => {
+                json!({"distribution": "pareto", "min": size(*min), "shape": real(*shape), "max": size(*max)})
+            }
+            Sizes::File(file, _) => json!({"file": file.given, "file_sha256": file.sha256}),
+        }
+    }
+
+    /// In words, for people.
+    pub fn describe(&self) -> String {
+        let size = |bytes: u64| Unit::Bytes.show(bytes);
+        match self {
+            Sizes::Uniform(range) => Unit::Bytes.show_range(*range),
+            Sizes::Lognormal { median, .. } => format!("lognormal size, median {}", size(*median)),
+            Sizes::Pareto { min, shape, .. } => {
+                format!("Pareto size from {}, shape {}", size(*min), units::show_millionths(*shape))
+            }
+            Sizes::File(file, _) => format!("size from {}", file.given),
+        }
+    }
+
+    /// A size, at least a byte.
+    pub(crate) fn draw(&self, rng: &mut Draws) -> u64 {
+        let clip = |bytes: f64, max: u64| (bytes as u64).clamp(1, max);
+        match self {
+            Sizes::Uniform(range) => draw(rng, *range),
+            Sizes::Lognormal { median, sigma, max } => {
+                let normal = normal(rng);
+                clip(*median as f64 * libm::exp(*sigma as f64 / MILLION * normal), *max)
+            }
+            Sizes::Pareto { min, shape, max } => {
+                clip(*min as f64 * libm::exp(-libm::log(open(rng)) * MILLION / *shape as f64), *max)
+            }
+            Sizes::File(_, table) => match &**table {
+                SizeTable::List(sizes) => {
+                    sizes[draw(rng, Range { min: 0, max: sizes.len() as u64 - 1 }) as usize]
+                }
+                SizeTable::Cumulative(points) => {
+                    let share = open(rng);
+                    let above = points.partition_point(|p| p.1 < share).min(points.len() - 1);
+                    let (size, p) = points[above];
+                    // The first point has its share to itself; between points sizes rise evenly.
+                    let Some((low, q)) = above.checked_sub(1).map(|i| points[i]) else { return size };
+                    low + ((size - low) as f64 * (share - q) / (p - q)) as u64
+                }
+            },
+        }
+    }
+
+    /// The mean size, bytes.
+    pub(crate) fn mean(&self) -> f64 {
+        match self {
+            Sizes::Uniform(r) => (r.min as f64 + r.max as f64) / 2.0,
+            // E min(X, max), of X lognormal: below max its share of the mean, above it max itself.
+            Sizes::Lognormal { median, sigma, max } => {
+                let sigma = *sigma as f64 / MILLION;
+                let (mu, cut) = (libm::log(*median as f64), libm::log(*max as f64));
+                let below = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
+                let z = (cut - mu) / sigma;
+                libm::exp(mu + sigma * sigma / 2.0) * below(z - sigma) + *max as f64 * (1.0 - below(z))
+            }
+            // The integral of P(X > x) from 0 to max.
+            Sizes::Pareto { min, shape, max } => {
+                let (min, shape, max) = (*min as f64, *shape as f64 / MILLION, *max as f64);
+                let tail = if (shape - 1.0).abs() < 1e-9 {
+                    min * libm::log(max / min)
+                } else {
+                    min / (shape - 1.0) * (1.0 - libm::pow(min / max, shape - 1.0))
+                };
+                min + tail
+            }
+            Sizes::File(_, table) => match &**table {
+                SizeTable::List(sizes) => sizes.iter().map(|s| *s as f64).sum::<f64>() / sizes.len() as f64,
+                SizeTable::Cumulative(points) => {
+                    let pairs = points.windows(2);
+                    let between = pairs.map(|w| (w[1].1 - w[0].1) * (w[0].0 as f64 + w[1].0 as f64) / 2.0);
+                    points[0].0 as f64 * points[0].1 + between.sum::<f64>()
+                }
+            },
+        }
+    }
+}
+
+/// A size of a file: bytes, or with a unit as in a scenario.
+pub(crate) fn bytes(text: &str) -> Option<u64> {
+    let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let size = if plain { text.parse().ok() } else { Unit::Bytes.parse(text).ok() };
+    size.filter(|s| (1..=MAX_SIZE).contains(s))
+}
+
+fn table(sheet: &Sheet) -> Result<SizeTable, Error> {
+    const FORM: &str =
+        "a size in bytes (1 to 4096gb) in each line, or a size and the share of flows not larger than it";
+    let mut list = Vec::new();
+    let mut points: Vec<(u64, f64)> = Vec::new();
+    for (n, (line, fields)) in sheet.lines().enumerate() {
+        let Some(size) = bytes(fields[0]) else {
+            // A first line without a number names the columns.
+            if n == 0 && !fields[0].starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.') {
+                continue;
+            }
+            return Err(sheet.error(line, Some(fields[0]), format!("not a size; write {FORM}")));
+        };
+        match fields.as_slice() {
+            [_] if points.is_empty() => list.push(size),
+            [_, share] if list.is_empty() => {
+                let p = share.parse::<f64>().ok().filter(|p| (0.0..=1.0).contains(p));
+                let Some(p) = p else {
+                    return Err(sheet.error(line, Some(share), "not a share; write a number from 0 to 1"));
+                };
+                if points.last().is_some_and(|last| size < last.0 || p < last.1) {
+                    return Err(sheet.error(line, None, "below the line above it; sizes and shares rise"));
+                }
+                points.push((size, p));
+            }
+            _ => return Err(sheet.error(line, None, format!("not as the lines above it; write {FORM}"))),
+        }
+    }
+    match points.last() {
+        Some((_, p)) if *p != 1.0 => {
+            Err(sheet.error(0, None, "the last share must be 1: every flow has a size"))
+        }
+        Some(_) => Ok(SizeTable::Cumulative(points)),
+        None if list.is_empty() => Err(sheet.error(0, None, format!("no size; write {FORM}"))),
+        None => Ok(SizeTable::List(list)),
+    }
+}

@@ -1,0 +1,290 @@
+//! Flows that come and go: each has a slot among the flows, which the next one takes when it is done with.
+//!
+//! What is kept for a flow that has gone is a line of its results; slots are as many as there were flows
+//! at once, those on their way out included. A slot is free again when nothing in the network can name
+//! it: its packets have arrived or were dropped, its last acknowledgement has reached its sender.
+
+use crate::flow::{Ends, Flow};
+use crate::lane::Lane;
+use crate::port::Port;
+use crate::wheel::{Event, EventKind, Wheel};
+use queuewright_results as results;
+use queuewright_scenario::spec::{RunSpec, Source, Transfer};
+
+/// What an [`EventKind::Traffic`] is about: its `count`.
+mod what {
+    /// A flow of source `flow` arrives.
+    pub const ARRIVAL: u16 = 0;
+    /// The last byte of the flow in slot `flow` has arrived, as is known now.
+    pub const DONE: u16 = 1;
+    /// The slot `flow` may be free.
+    pub const RETIRE: u16 = 2;
+}
+
+/// What a flow's packets waited.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Waits {
+    /// In queues, together (ns).
+    pub queued_ns: u64,
+    /// Those that reached the receiver.
+    pub received: u64,
+    /// The same when the window began.
+    before: (u64, u64),
+}
+
+impl Waits {
+    /// The window begins: what waited before does not count.
+    pub fn window_begins(&mut self) {
+        self.before = (self.queued_ns, self.received);
+    }
+
+    /// Mean time that a packet received in the window waited (ms); NaN: there was none.
+    pub fn sojourn_ms(&self) -> f64 {
+        let (ns, packets) = (self.queued_ns - self.before.0, self.received - self.before.1);
+        if packets == 0 { f64::NAN } else { ns as f64 / packets as f64 / 1e6 }
+    }
+}
+
+/// The sources of a run, and what has come of them.
+#[derive(Debug)]
+pub struct Traffic {
+    sources: Vec<Source>,
+    /// The next arrival of each.
+    waiting: Vec<Option<Transfer>>,
+    /// Flows below this are the run's own, those from it on are slots.
+    first: u32,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// Flows begun, also of the run's own: the next one's number.
+    begun: u32,
+    done: Vec<(u32, results::Transfer)>,
+    /// Of flows that are gone: packets emitted, packets received, and payload delivered by group.
+    emitted: u64,
+    received: u64,
+    delivered: Vec<u64>,
+    /// Flows that each group has had.
+    flows: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    source: u32,
+    transfer: Transfer,
+    /// Its flow's number.
+    number: u32,
+    /// Its last byte has arrived.
+    done: bool,
+    /// Free for another.
+    gone: bool,
+}
+
+impl Slot {
+    fn record(&self, spec: &RunSpec, flow: &Flow, drops: u64) -> results::Transfer {
+        transfer(spec, self.transfer.flow.group, self.transfer.burst, flow, drops)
+    }
+}
+
+impl Traffic {
+    /// The sources of a run, none of which has begun.
+    pub fn new(spec: &RunSpec) -> Traffic {
+        Traffic {
+            sources: spec.sources.clone(),
+            waiting: vec![None; spec.sources.len()],
+            first: spec.flows.len() as u32,
+            slots: Vec::new(),
+            free: Vec::new(),
+            begun: spec.flows.len() as u32,
+            done: Vec::new(),
+            emitted: 0,
+            received: 0,
+            delivered: vec![0; spec.groups.len()],
+            flows: vec![0; spec.groups.len()],
+        }
+    }
+
+    /// Packets emitted and received by flows that are gone.
+    pub fn gone(&self) -> (u64, u64) {
+        (self.emitted, self.received)
+    }
+
+    /// Payload delivered within the window by flows of a group that are gone, and how many flows it has had.
+    pub fn of_group(&self, group: usize) -> (u64, u32) {
+        (self.delivered[group], self.flows[group])
+    }
+}
+
+/// What a flow that comes or goes touches.
+pub struct Network<'a> {
+    /// The run.
+    pub spec: &'a RunSpec,
+    /// Its ports.
+    pub ports: &'a mut [Port],
+    /// Flows, the slots after the run's own.
+    pub flows: &'a mut Vec<Flow>,
+    /// Of each flow.
+    pub lanes: &'a mut Vec<Lane>,
+    /// Of each flow.
+    pub waits: &'a mut Vec<Waits>,
+    /// What is to happen.
+    pub wheel: &'a mut Wheel,
+}
+
+impl Traffic {
+    /// Schedules the first flows.
+    pub fn begin(&mut self, net: &mut Network<'_>) {
+        for source in 0..self.sources.len() {
+            let lanes: Vec<Transfer> = self.sources[source].lanes().collect();
+            for transfer in lanes {
+                self.start_at(0, source as u32, transfer, net);
+            }
+            self.await_arrival(source, net.wheel);
+        }
+    }
+
+    /// The event that a flow's last byte arrives at `at`.
+    pub fn done_event(at: u64, flow: u32) -> Event {
+        event(at, what::DONE, flow)
+    }
+
+    /// Works in an event.
+    pub fn handle(&mut self, e: &Event, net: &mut Network<'_>) {
+        match e.count {
+            what::ARRIVAL => {
+                let source = e.flow as usize;
+                if let Some(transfer) = self.waiting[source].take() {
+                    self.start_at(e.at, e.flow, transfer, net);
+                }
+                self.await_arrival(source, net.wheel);
+            }
+            what::DONE => {
+                let slot = &mut self.slots[(e.flow - self.first) as usize];
+                // Told before, or of the flow that had the slot.
+                if net.flows[e.flow as usize].finished_ns.is_none() || std::mem::replace(&mut slot.done, true)
+                {
+                    return;
+                }
+                let (source, lane) = (slot.source, slot.transfer.lane);
+                let flow = &net.flows[e.flow as usize];
+                // A sender goes on when it has been told. The hosts are asked in time for what that sends.
+                let told_ns = flow.finished_ns.unwrap_or(e.at) + flow.back.reverse_ns;
+                if let Some(next) = lane.and_then(|lane| self.sources[source as usize].follow(lane, told_ns))
+                {
+                    self.start_at(e.at, source, next, net);
+                }
+                self.retire(e, net);
+            }
+            _ => self.retire(e, net),
+        }
+    }
+
+    fn await_arrival(&mut self, source: usize, wheel: &mut Wheel) {
+        self.waiting[source] = self.sources[source].arrive();
+        if let Some(transfer) = &self.waiting[source] {
+            wheel.push(event(transfer.flow.start_ns, what::ARRIVAL, source as u32));
+        }
+    }
+
+    /// Gives a flow a slot and schedules its start, now or later.
+    fn start_at(&mut self, now: u64, source: u32, transfer: Transfer, net: &mut Network<'_>) {
+        let end_ns = net.spec.duration_ns;
+        if transfer.flow.start_ns >= end_ns {
+            return;
+        }
+        let number = self.begun;
+        self.begun += 1;
+        self.flows[transfer.flow.group as usize] += 1;
+        let flow = Flow::new(number as usize, &transfer.flow, net.spec);
+        let slot = Slot { source, transfer, number, done: false, gone: false };
+        let lane = flow.lane();
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.slots[(index - self.first) as usize] = slot;
+                net.flows[index as usize] = flow;
+                net.lanes[index as usize] = lane;
+                net.waits[index as usize] = Waits::default();
+                index
+            }
+            None => {
+                self.slots.push(slot);
+                net.flows.push(flow);
+                net.lanes.push(lane);
+                net.waits.push(Waits::default());
+                (net.flows.len() - 1) as u32
+            }
+        };
+        for port in net.ports.iter_mut() {
+            port.flow_begins(index, number);
+        }
+        let start_ns = net.flows[index as usize].start_ns;
+        net.wheel.push(Event::plain(start_ns.max(now), EventKind::Start, index));
+    }
+
+    /// Frees the slot of a flow that is done, or looks again later.
+    fn retire(&mut self, e: &Event, net: &mut Network<'_>) {
+        let index = e.flow;
+        let flow = &net.flows[index as usize];
+        let dropped: u64 = net.ports.iter().map(|p| u64::from(p.dropped_of(index))).sum();
+        let waits = &net.waits[index as usize];
+        if flow.up.emitted > waits.received + dropped || !flow.is_quiet(&net.lanes[index as usize]) {
+            // Each look waits as long as the flow has been over: few looks, and soon enough.
+            let over_ns = e.at.saturating_sub(flow.finished_ns.unwrap_or(e.at));
+            let wait_ns = over_ns.max(flow.back.reverse_ns).max(1_000_000);
+            return net.wheel.push(event(e.at + wait_ns, what::RETIRE, index));
+        }
+        self.emitted += flow.up.emitted;
+        self.received += waits.received;
+        let slot = &mut self.slots[(index - self.first) as usize];
+        slot.gone = true;
+        self.delivered[slot.transfer.flow.group as usize] += flow.back.delivered_bytes;
+        self.done.push((slot.number, slot.record(net.spec, flow, dropped)));
+        self.free.push(index);
+    }
+
+    /// Has the flow at an index gone, with no other in its place?
+    pub fn is_free(&self, index: u32) -> bool {
+        index >= self.first && self.slots[(index - self.first) as usize].gone
+    }
+
+    /// Indices of the flows of a group that have come and not gone.
+    pub fn there(&self, group: u32) -> impl Iterator<Item = u32> {
+        let slots = self.slots.iter().zip(self.first..);
+        slots.filter(move |(s, _)| !s.gone && s.transfer.flow.group == group).map(|(_, i)| i)
+    }
+
+    /// Every flow with an end, in the order of their starts, those under way included.
+    pub fn transfers(&mut self, spec: &RunSpec, flows: &[Flow], ports: &[Port]) -> Vec<results::Transfer> {
+        let drops = |index: u32| ports.iter().map(|p| u64::from(p.dropped_of(index))).sum();
+        let mut all = std::mem::take(&mut self.done);
+        for (slot, index) in self.slots.iter().zip(self.first..).filter(|(s, _)| !s.gone) {
+            all.push((slot.number, slot.record(spec, &flows[index as usize], drops(index))));
+        }
+        for (i, f) in spec.flows.iter().enumerate().filter(|(i, _)| flows[*i].is_finite()) {
+            all.push((i as u32, transfer(spec, f.group, None, &flows[i], drops(i as u32))));
+        }
+        all.sort_by(|a, b| a.1.start_s.total_cmp(&b.1.start_s).then(a.0.cmp(&b.0)));
+        all.into_iter().map(|(_, t)| t).collect()
+    }
+}
+
+fn event(at: u64, what: u16, flow: u32) -> Event {
+    let mut e = Event::plain(at, EventKind::Traffic, flow);
+    e.count = what;
+    e
+}
+
+fn transfer(spec: &RunSpec, group: u32, burst: Option<u32>, flow: &Flow, drops: u64) -> results::Transfer {
+    let retransmits = match &flow.ends {
+        Ends::Tcp { sender, .. } => sender.stats().resent,
+        Ends::Udp { .. } => 0,
+    };
+    results::Transfer {
+        group,
+        burst,
+        bytes: flow.size_bytes(),
+        start_s: flow.start_ns as f64 / 1e9,
+        // What arrives after the end has not arrived.
+        fct_s: flow.finished_ns.filter(|at| *at <= spec.duration_ns).and_then(|_| flow.completion_s()),
+        drops,
+        retransmits,
+    }
+}
