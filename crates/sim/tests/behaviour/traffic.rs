@@ -6,7 +6,7 @@ use queuewright_results::{Run, Transfers};
 /// A link with room, so that nothing but the traffic's own rule counts.
 fn on_a_fast_link(flows: &str, run: &str) -> Run {
     one(&format!(
-        "[link]\nrate = \"1gbit\"\nbuffer = \"4000p\"\n{flows}[queue]\ndisciplines = [\"droptail\"]\n[run]\n{run}"
+        "[link]\nrate = \"1gbit\"\nbuffer = \"4000p\"\n{flows}[queue]\ndisciplines = [\"droptail\"]\n[run]\nwarmup = \"0s\"\n{run}"
     ))
 }
 
@@ -98,7 +98,7 @@ fn disciplines_meet_the_same_flows() {
          [[flows]]\ncca = { cubic = 1, bbr = 1 }\nrtt = \"5ms..50ms\"\narrivals = \"60%\"\n\
          size = { distribution = \"pareto\", min = \"1kb\", shape = 1.2, max = \"1mb\" }\n\
          [[flows]]\ncca = \"cubic\"\nrtt = \"10ms\"\nburst = { at = [\"1s\", \"4s\"] }\n\
-         [queue]\ndisciplines = [\"droptail\", \"codel\", \"fq-codel\"]\n[run]\nduration = \"10s\"\n";
+         [queue]\ndisciplines = [\"droptail\", \"codel\", \"fq-codel\"]\n[run]\nduration = \"10s\"\nwarmup = \"0s\"\n";
     let runs = runs(toml);
     let seen = |r: &Run| {
         r.detail.transfers.iter().map(|t| (t.group, t.bytes, t.start_s.to_bits())).collect::<Vec<_>>()
