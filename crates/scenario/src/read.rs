@@ -42,7 +42,7 @@ pub(crate) const MAX_SEED: u64 = (1 << 53) - 1;
 /// Segments are numbered with 32 bits.
 const MAX_SEGMENTS: u128 = 1 << 32;
 /// Payload of a full segment with timestamps, bytes.
-const SEGMENT: u128 = 1448;
+pub(crate) const SEGMENT: u64 = 1448;
 /// Most arrivals to expect in a run.
 const MAX_ARRIVALS: u64 = 10_000_000;
 /// IP length of a full packet.
@@ -825,7 +825,7 @@ fn check_length(top: &Table<'_>, link: &Link, flows: &[Flows], run: &Run) -> Res
             periods * file.trace.opportunities_ns.len() as u128 * 12_000
         }
     };
-    if link_bits / 8 / SEGMENT >= MAX_SEGMENTS {
+    if link_bits / 8 / u128::from(SEGMENT) >= MAX_SEGMENTS {
         return Err(duration.error(
             "the link could carry more than 2^32 segments in this time, more than a flow can \
              number; shorten the run or slow the link",

@@ -7,12 +7,10 @@
 use crate::comes::{Comes, Pages, Pause, page_bytes};
 use crate::draw::{Draws, Streams, draw, exponential, stream};
 use crate::model::{Flows, InitialWindow, Sends};
+use crate::read::SEGMENT;
 use crate::sizes::Sizes;
 use crate::spec::{FlowSpec, Traffic};
 use std::sync::Arc;
-
-/// Payload of a full segment, bytes.
-const SEGMENT: u64 = 1448;
 
 /// A `[[flows]]` entry whose flows come and go.
 #[derive(Debug, Clone)]

@@ -236,6 +236,30 @@ impl Waits {
     }
 }
 
+/// What a flow's packets waited.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct FlowWaits {
+    /// In queues, together (ns).
+    pub queued_ns: u64,
+    /// Those that reached the receiver.
+    pub received: u64,
+    /// The same when the window began.
+    before: (u64, u64),
+}
+
+impl FlowWaits {
+    /// The window begins: what waited before does not count.
+    pub fn window_begins(&mut self) {
+        self.before = (self.queued_ns, self.received);
+    }
+
+    /// Mean time that a packet received in the window waited (ms); NaN: there was none.
+    pub fn sojourn_ms(&self) -> f64 {
+        let (ns, packets) = (self.queued_ns - self.before.0, self.received - self.before.1);
+        if packets == 0 { f64::NAN } else { ns as f64 / packets as f64 / 1e6 }
+    }
+}
+
 /// Jain's fairness index of the given rates: 1 when all are equal, 1/n when one takes all; 1 for none.
 pub fn jain(rates: impl Iterator<Item = f64>) -> f64 {
     let (n, sum, squares) = rates.fold((0u32, 0.0, 0.0), |(n, s, q), x| (n + 1, s + x, q + x * x));

@@ -6,6 +6,7 @@
 
 use crate::flow::{Ends, Flow};
 use crate::lane::Lane;
+use crate::measure::FlowWaits;
 use crate::port::Port;
 use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_results as results;
@@ -19,30 +20,6 @@ mod what {
     pub const DONE: u16 = 1;
     /// The slot `flow` may be free.
     pub const RETIRE: u16 = 2;
-}
-
-/// What a flow's packets waited.
-#[derive(Debug, Default, Clone, Copy)]
-pub struct Waits {
-    /// In queues, together (ns).
-    pub queued_ns: u64,
-    /// Those that reached the receiver.
-    pub received: u64,
-    /// The same when the window began.
-    before: (u64, u64),
-}
-
-impl Waits {
-    /// The window begins: what waited before does not count.
-    pub fn window_begins(&mut self) {
-        self.before = (self.queued_ns, self.received);
-    }
-
-    /// Mean time that a packet received in the window waited (ms); NaN: there was none.
-    pub fn sojourn_ms(&self) -> f64 {
-        let (ns, packets) = (self.queued_ns - self.before.0, self.received - self.before.1);
-        if packets == 0 { f64::NAN } else { ns as f64 / packets as f64 / 1e6 }
-    }
 }
 
 /// The sources of a run, and what has come of them.
@@ -124,7 +101,7 @@ pub struct Network<'a> {
     /// Of each flow.
     pub lanes: &'a mut Vec<Lane>,
     /// Of each flow.
-    pub waits: &'a mut Vec<Waits>,
+    pub waits: &'a mut Vec<FlowWaits>,
     /// What is to happen.
     pub wheel: &'a mut Wheel,
 }
@@ -201,14 +178,14 @@ impl Traffic {
                 self.slots[(index - self.first) as usize] = slot;
                 net.flows[index as usize] = flow;
                 net.lanes[index as usize] = lane;
-                net.waits[index as usize] = Waits::default();
+                net.waits[index as usize] = FlowWaits::default();
                 index
             }
             None => {
                 self.slots.push(slot);
                 net.flows.push(flow);
                 net.lanes.push(lane);
-                net.waits.push(Waits::default());
+                net.waits.push(FlowWaits::default());
                 (net.flows.len() - 1) as u32
             }
         };

@@ -5,9 +5,9 @@ use crate::flow::{Ends, Flow, port_stream, traffic_name};
 use crate::hosts::Bench;
 use crate::lane::Lane;
 use crate::link::capacity_bytes;
-use crate::measure::jain;
+use crate::measure::{FlowWaits, jain};
 use crate::port::{Packet, Port, flag, parameters};
-use crate::traffic::{Network, Traffic, Waits};
+use crate::traffic::{Network, Traffic};
 use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_aqm::Pool;
 use queuewright_results as results;
@@ -21,7 +21,7 @@ struct Net {
     /// Of each flow.
     lanes: Vec<Lane>,
     /// Of each flow.
-    waits: Vec<Waits>,
+    waits: Vec<FlowWaits>,
     bench: Bench,
     /// Flows from this on come and go.
     first_slot: u32,
@@ -78,7 +78,7 @@ impl<'a> World<'a> {
                 wheel,
                 lanes: flows.iter().map(Flow::lane).collect(),
                 flows,
-                waits: vec![Waits::default(); spec.flows.len()],
+                waits: vec![FlowWaits::default(); spec.flows.len()],
                 bench: Bench::default(),
                 first_slot: spec.flows.len() as u32,
             },
@@ -118,7 +118,7 @@ impl<'a> World<'a> {
             if !self.run_to(self.spec.warmup_ns - 1, &mut each_sample) {
                 return false;
             }
-            self.net.waits.iter_mut().for_each(Waits::window_begins);
+            self.net.waits.iter_mut().for_each(FlowWaits::window_begins);
         }
         self.run_to(self.spec.duration_ns, &mut each_sample)
     }
