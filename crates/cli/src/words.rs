@@ -91,7 +91,7 @@ fn link(port: &Link, index: usize, runs: &[RunSpec]) -> String {
             let bits = t.opportunities_ns.len() as f64 * 12_000.0;
             format!(
                 "as {} ({:.3} Mbit/s over {:.1} s, then again)",
-                file.given,
+                file.file.given,
                 bits / (t.period_ns as f64 / 1e9) / 1e6,
                 t.period_ns as f64 / 1e9
             )

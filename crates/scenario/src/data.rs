@@ -3,7 +3,6 @@
 
 use crate::error::{Error, Place};
 use crate::node::Node;
-use crate::trace::{hex, unreadable};
 use crate::units::quote;
 use sha2::{Digest, Sha256};
 use std::io::Read;
@@ -30,6 +29,49 @@ impl PartialEq for DataFile {
     }
 }
 
+impl DataFile {
+    /// Reads the file that a value names, and its content; `what` it is, for errors, and how many bytes it may have.
+    pub(crate) fn read(
+        node: &Node,
+        base_dir: &Path,
+        what: &str,
+        most: u64,
+    ) -> Result<(DataFile, Vec<u8>), Error> {
+        let given = node.text(&format!("the path of {what}, from the folder of this file"))?;
+        if given.is_empty() || given.contains('\0') {
+            return Err(node.error(format!("not a path; write the path of {what}")));
+        }
+        // A path on the command line starts from the current folder.
+        let base_dir = if node.place == Place::Flag { Path::new("") } else { base_dir };
+        let path = base_dir.join(given);
+        let unread = |e: std::io::Error| node.error(unreadable(&e));
+        let file = std::fs::File::open(&path).map_err(unread)?;
+        let mut bytes = Vec::new();
+        file.take(most + 1).read_to_end(&mut bytes).map_err(unread)?;
+        if bytes.len() as u64 > most {
+            return Err(node.error(format!("larger than {} MB: not {what}", most >> 20)));
+        }
+        let sha256 = hex(&Sha256::digest(&bytes));
+        Ok((DataFile { given: given.into(), path, sha256 }, bytes))
+    }
+}
+
+/// Why a file cannot be read, in words that do not depend on the system.
+pub(crate) fn unreadable(e: &std::io::Error) -> String {
+    use std::io::ErrorKind;
+    match e.kind() {
+        ErrorKind::NotFound => "no such file".into(),
+        ErrorKind::PermissionDenied => "no permission to read this file".into(),
+        ErrorKind::IsADirectory => "a directory, not a file".into(),
+        _ => format!("cannot be read: {e}"),
+    }
+}
+
+/// Bytes in hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
 /// The lines of a table of comma-separated values, as read.
 pub(crate) struct Sheet {
     pub file: DataFile,
@@ -39,22 +81,9 @@ pub(crate) struct Sheet {
 impl Sheet {
     /// Reads the file that a value names; `what` it is, for errors.
     pub fn read(node: &Node, base_dir: &Path, what: &str) -> Result<Sheet, Error> {
-        let given = node.text(&format!("the path of {what}, from the folder of this file"))?;
-        if given.is_empty() || given.contains('\0') {
-            return Err(node.error(format!("not a path; write the path of {what}")));
-        }
-        // A path on the command line starts from the current folder.
-        let base_dir = if node.place == Place::Flag { Path::new("") } else { base_dir };
-        let path = base_dir.join(given);
-        let file = std::fs::File::open(&path).map_err(|e| node.error(unreadable(&e)))?;
-        let mut bytes = Vec::new();
-        file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|e| node.error(unreadable(&e)))?;
-        if bytes.len() as u64 > MAX_BYTES {
-            return Err(node.error(format!("larger than 64 MB: not {what}")));
-        }
-        let sha256 = hex(&Sha256::digest(&bytes));
+        let (file, bytes) = DataFile::read(node, base_dir, what, MAX_BYTES)?;
         let text = String::from_utf8(bytes).map_err(|_| node.error("not UTF-8 text"))?;
-        Ok(Sheet { file: DataFile { given: given.into(), path, sha256 }, text })
+        Ok(Sheet { file, text })
     }
 
     /// Its lines that are not empty: number from 1, and fields without the spaces around them.

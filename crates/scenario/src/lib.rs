@@ -39,6 +39,7 @@ mod sizes;
 mod source;
 pub mod spec;
 pub mod trace;
+mod traffic;
 pub mod units;
 mod write;
 
@@ -79,9 +80,9 @@ impl Scenario {
             let place = Place::File { name: name.clone(), line: 0 };
             Error::new(place, "", message)
         };
-        let file = std::fs::File::open(path).map_err(|e| fail(trace::unreadable(&e)))?;
+        let file = std::fs::File::open(path).map_err(|e| fail(data::unreadable(&e)))?;
         let mut bytes = Vec::new();
-        file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|e| fail(trace::unreadable(&e)))?;
+        file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|e| fail(data::unreadable(&e)))?;
         if bytes.len() as u64 > MAX_FILE {
             return Err(fail("larger than 16 MB: not a scenario".into()));
         }

@@ -1,6 +1,7 @@
 //! A scenario: what a file says, read and checked.
 
 use crate::comes::Comes;
+use crate::data::DataFile;
 use crate::error::Place;
 use crate::params::Setting;
 use crate::sizes::Sizes;
@@ -8,7 +9,6 @@ use crate::spec::{Stack, Trace};
 use crate::units::{Range, Size};
 use queuewright_cca::Kind;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A link, its traffic, the disciplines to compare and the runs to make.
@@ -65,24 +65,12 @@ pub enum LinkRate {
 }
 
 /// A trace and where it came from.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct TraceFile {
-    /// Path as the user gave it.
-    pub given: String,
-    /// Path to open.
-    pub path: PathBuf,
-    /// What the file says.
+    /// The file.
+    pub file: DataFile,
+    /// What it says.
     pub trace: Arc<Trace>,
-    /// SHA-256 of the file, hexadecimal.
-    pub sha256: String,
-}
-
-/// Two traces are the same if they were named and read the same, wherever the
-/// scenario file lay.
-impl PartialEq for TraceFile {
-    fn eq(&self, other: &TraceFile) -> bool {
-        self.given == other.given && self.sha256 == other.sha256
-    }
 }
 
 /// One `[[flows]]` entry.

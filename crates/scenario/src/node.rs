@@ -61,6 +61,14 @@ impl Node {
         if self.key.is_empty() { part.to_string() } else { format!("{}.{part}", self.key) }
     }
 
+    /// A key's node, or the table's own if the key is left to its default.
+    pub fn entry(&self, key: &str) -> &Node {
+        match &self.value {
+            Value::Table(entries) => entries.iter().find(|(k, _)| k == key).map_or(self, |e| &e.1),
+            _ => self,
+        }
+    }
+
     /// Is this the whole file or one of its tables, rather than a table inside them?
     fn is_part(&self) -> bool {
         !self.key.contains('.')
@@ -176,6 +184,15 @@ impl Node {
         Ok(range)
     }
 
+    /// One whole number without a unit, within bounds.
+    pub fn one_whole(&self, min: u64, max: u64) -> Result<u64, Error> {
+        let range = self.whole(min, max)?;
+        if range.min != range.max {
+            return Err(self.error("one value is needed here, not a range"));
+        }
+        Ok(range.min)
+    }
+
     /// A decimal number within bounds, all in millionths.
     pub fn real(&self, min: u64, max: u64) -> Result<u64, Error> {
         let Value::Number(text) = &self.value else {
@@ -204,7 +221,8 @@ impl Node {
 
 /// The table that a key belongs in, if it is a key of one table alone.
 fn home(key: &str) -> Option<&'static str> {
-    use crate::read::{FLOW_KEYS, LINK_KEYS, RUN_KEYS};
+    use crate::read::{LINK_KEYS, RUN_KEYS};
+    use crate::traffic::FLOW_KEYS;
     let homes =
         [("[link]", LINK_KEYS), ("[[flows]]", FLOW_KEYS), ("[queue]", &["disciplines"]), ("[run]", RUN_KEYS)];
     let found = homes.iter().find(|(_, keys)| key != "name" && keys.contains(&key));

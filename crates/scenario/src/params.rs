@@ -44,7 +44,7 @@ impl Setting {
             Setting::Real(m) => units::show_millionths(*m),
             Setting::Flag(b) => b.to_string(),
             Setting::Choice(word) | Setting::Zero(word) => word.to_string(),
-            Setting::File(file) => file.given.clone(),
+            Setting::File(file) => file.file.given.clone(),
         }
     }
 
@@ -170,7 +170,7 @@ pub(crate) fn resolve(
         decide(&mut spec, name, setting, bdp_bytes, packet_bytes).map_err(|e| (name.to_string(), e))?;
         if let Setting::File(file) = setting {
             let weights =
-                Weights { values: file.policy.weights.clone(), id: format!("sha256:{}", file.sha256) };
+                Weights { values: file.policy.weights.clone(), id: format!("sha256:{}", file.file.sha256) };
             spec.set_weights(weights).map_err(|e| (name.to_string(), e.to_string()))?;
         }
     }

@@ -1,15 +1,13 @@
 //! The file of a learned policy's weights: JSON that says what it is for and how it is
 //! scaled, then whole numbers, tensor by tensor. `docs/scenario.md` has the format.
 
+use crate::data::DataFile;
 use crate::error::{Error, Place, suggest};
 use crate::json;
 use crate::node::{Node, Value};
-use crate::trace::{hex, unreadable};
 use queuewright_aqm::{self as aqm, Info, Network};
 use serde_json::{Map, json};
-use sha2::{Digest, Sha256};
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Largest policy file, bytes: QueuePilot's 12,550 weights take 100 kB at most.
@@ -33,23 +31,12 @@ pub struct Policy {
 }
 
 /// A policy and where it came from.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PolicyFile {
-    /// Path as the user gave it.
-    pub given: String,
-    /// Path to open.
-    pub path: PathBuf,
-    /// What the file says.
+    /// The file.
+    pub file: DataFile,
+    /// What it says.
     pub policy: Arc<Policy>,
-    /// SHA-256 of the file, hexadecimal.
-    pub sha256: String,
-}
-
-/// Two are the same if they were named and read the same, wherever the scenario file lay.
-impl PartialEq for PolicyFile {
-    fn eq(&self, other: &PolicyFile) -> bool {
-        self.given == other.given && self.sha256 == other.sha256
-    }
 }
 
 impl Policy {
@@ -264,24 +251,10 @@ fn row(node: &Node, count: usize, weights: &mut Vec<i16>) -> Result<(), Error> {
 
 /// Reads the policy file that a parameter of a discipline names.
 pub(crate) fn read(node: &Node, info: &'static Info, base_dir: &Path) -> Result<PolicyFile, Error> {
-    let given = node.text("the path of a policy file, from the folder of this file, or \"none\"")?;
-    if given.is_empty() || given.contains('\0') {
-        return Err(node.error("not a path; write the path of a policy file, or \"none\""));
-    }
-    // A path on the command line starts from the current folder.
-    let base_dir = if node.place == Place::Flag { Path::new("") } else { base_dir };
-    let path = base_dir.join(given);
-    let unread = |e: std::io::Error| node.error(unreadable(&e));
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(&path).map_err(unread)?;
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(unread)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(node.error("larger than 4 MB: not a policy"));
-    }
-    let policy = Policy::parse(&bytes, given)?;
+    let (file, bytes) = DataFile::read(node, base_dir, "a policy file", MAX_BYTES)?;
+    let policy = Policy::parse(&bytes, &file.given)?;
     if policy.discipline != info.name {
         return Err(node.error(format!("a policy of {}, not of {}", policy.discipline, info.name)));
     }
-    let sha256 = hex(&Sha256::digest(&bytes));
-    Ok(PolicyFile { given: given.to_string(), path, policy: Arc::new(policy), sha256 })
+    Ok(PolicyFile { file, policy: Arc::new(policy) })
 }

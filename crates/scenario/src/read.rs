@@ -1,36 +1,28 @@
 //! From a tree of values to a checked scenario.
 
-use crate::comes::{ArrivalRate, Arrivals, Burst, Comes, Pause};
+use crate::data::DataFile;
 use crate::discipline::{self, Around};
-use crate::draw::rate_of;
-use crate::error::{Error, Place, suggest};
-use crate::model::{
-    Discipline, Flows, InitialWindow, Link, LinkRate, Places, Run, Scenario, Sends, TraceFile,
-};
+use crate::error::{Error, Place};
+use crate::model::{Discipline, Flows, Link, LinkRate, Places, Run, Scenario, Sends, TraceFile};
 use crate::node::{Node, Table, Value};
-use crate::preset::{self, Preset};
-use crate::sizes::Sizes;
-use crate::source::mean_bytes;
 use crate::spec::Stack;
 use crate::trace;
-use crate::units::{MILLION, Range, Size, Unit};
-use queuewright_cca::Kind;
+use crate::traffic::all_flows;
+use crate::units::{MILLION, Size, Unit};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 /// Nanoseconds in a second.
-const S: u64 = 1_000_000_000;
+pub(crate) const S: u64 = 1_000_000_000;
 /// Nanoseconds in a millisecond.
 const MS: u64 = 1_000_000;
 /// Fastest link or access link, bit/s.
-const MAX_RATE: u64 = 1_000_000_000_000;
+pub(crate) const MAX_RATE: u64 = 1_000_000_000_000;
 /// Longest run, ns: beyond it 2^53 ns would no longer be exact in JSON.
-const MAX_TIME: u64 = 1_000_000 * S;
+pub(crate) const MAX_TIME: u64 = 1_000_000 * S;
 /// Longest base RTT, ns: Linux keeps eight times the RTT in 32 bits of microseconds.
-const MAX_RTT: u64 = 60 * S;
-/// Most flows in a scenario.
-const MAX_FLOWS: u64 = 100_000;
+pub(crate) const MAX_RTT: u64 = 60 * S;
 /// Most output ports.
 const MAX_PORTS: usize = 256;
 /// Most runs of a scenario.
@@ -43,35 +35,12 @@ pub(crate) const MAX_SEED: u64 = (1 << 53) - 1;
 const MAX_SEGMENTS: u128 = 1 << 32;
 /// Payload of a full segment with timestamps, bytes.
 pub(crate) const SEGMENT: u64 = 1448;
-/// Most arrivals to expect in a run.
-const MAX_ARRIVALS: u64 = 10_000_000;
 /// IP length of a full packet.
 pub(crate) const PACKET: u32 = 1500;
 
 const TOP_KEYS: &[&str] = &["name", "description", "link", "ports", "shared", "flows", "queue", "run"];
 pub(crate) const LINK_KEYS: &[&str] = &["rate", "burst", "schedule", "trace", "delay", "buffer", "overhead"];
 const PORT_KEYS: &[&str] = &["name", "rate", "burst", "schedule", "trace", "delay", "buffer", "discipline"];
-pub(crate) const FLOW_KEYS: &[&str] = &[
-    "name",
-    "count",
-    "cca",
-    "cbr",
-    "poisson",
-    "rtt",
-    "start",
-    "stop",
-    "access",
-    "jitter",
-    "size",
-    "ecn",
-    "rate",
-    "packet",
-    "ports",
-    "initial_window",
-    "repeat",
-    "arrivals",
-    "burst",
-];
 pub(crate) const RUN_KEYS: &[&str] = &["duration", "warmup", "seeds", "stack", "sample", "series_flows"];
 
 /// Reads the whole tree.
@@ -115,12 +84,12 @@ pub(crate) fn scenario(root: &Node, base_dir: &Path) -> Result<Scenario, Error> 
     };
     let buffers = port_nodes.iter().enumerate().map(|(i, n)| (format!("ports[{i}].buffer"), *n));
     for (name, table) in buffers.chain(top.get("shared").map(|n| ("shared.buffer".into(), n))) {
-        let buffer = table_entry(table, "buffer");
+        let buffer = table.entry("buffer");
         let written = !std::ptr::eq(buffer, table);
         remember(name, buffer, if written { buffer.value.show() } else { String::new() });
     }
     for (i, port) in port_nodes.iter().enumerate() {
-        let discipline = table_entry(port, "discipline");
+        let discipline = port.entry("discipline");
         discipline.walk(&format!("ports[{i}].discipline"), &mut |name, node| {
             remember(name, node, node.value.show());
         });
@@ -136,14 +105,6 @@ pub(crate) fn scenario(root: &Node, base_dir: &Path) -> Result<Scenario, Error> 
         run,
         places: Places(places),
     })
-}
-
-/// A key's node, or the table's own if the key is left to its default.
-fn table_entry<'a>(table: &'a Node, key: &str) -> &'a Node {
-    match &table.value {
-        Value::Table(entries) => entries.iter().find(|(k, _)| k == key).map_or(table, |e| &e.1),
-        _ => table,
-    }
 }
 
 fn description(node: &Node) -> Result<String, Error> {
@@ -192,21 +153,13 @@ fn run(node: &Node) -> Result<Run, Error> {
     };
     let series_flows = match t.get("series_flows") {
         None => 1,
-        Some(n) => one_whole(n, 0, 1000)? as u32,
+        Some(n) => n.one_whole(0, 1000)? as u32,
     };
     let seeds = match t.get("seeds") {
         None => vec![1],
         Some(n) => seeds(n)?,
     };
     Ok(Run { duration_ns, warmup_ns, seeds, stack, sample_ns, series_flows })
-}
-
-fn one_whole(node: &Node, min: u64, max: u64) -> Result<u64, Error> {
-    let range = node.whole(min, max)?;
-    if range.min != range.max {
-        return Err(node.error("one value is needed here, not a range"));
-    }
-    Ok(range.min)
 }
 
 /// Seeds: a whole number, a range `"1..3"` (both ends included) or a list of either.
@@ -263,7 +216,7 @@ fn all_ports(nodes: &[&Node], shares: bool, stack: Stack, around: Around<'_>) ->
     for node in nodes {
         let port = port(node, shares, stack, around)?;
         if ports.iter().any(|p| p.name == port.name) {
-            return Err(table_entry(node, "name").error("another port has this name already"));
+            return Err(node.entry("name").error("another port has this name already"));
         }
         ports.push(port);
     }
@@ -279,7 +232,7 @@ fn shared(top: &Table<'_>, nodes: &[&Node], ports: &[Link]) -> Result<Option<Siz
         return Err(node.key_error("one [link] shares its buffer with nobody; write [[ports]]"));
     }
     if ports.iter().all(|p| p.buffer.is_some()) {
-        let key = table_entry(nodes[0], "buffer");
+        let key = nodes[0].entry("buffer");
         return Err(key.error("every port has a buffer of its own; leave out those of the ports that share"));
     }
     match n.size()? {
@@ -376,330 +329,9 @@ fn schedule(node: &Node) -> Result<Vec<(u64, u64)>, Error> {
 }
 
 fn trace_file(node: &Node, base_dir: &Path) -> Result<TraceFile, Error> {
-    let given = node.text("the path of a trace file, from the folder of this file")?;
-    if given.is_empty() || given.contains('\0') {
-        return Err(node.error("not a path; write the path of a trace file"));
-    }
-    // A path on the command line starts from the current folder.
-    let base_dir = if node.place == Place::Flag { Path::new("") } else { base_dir };
-    let path = base_dir.join(given);
-    let (trace, sha256) = trace::read(&path, given).map_err(|problem| match problem {
-        trace::Problem::File(why) => node.error(why),
-        trace::Problem::Content(error) => error,
-    })?;
-    Ok(TraceFile { given: given.to_string(), path, trace: Arc::new(trace), sha256 })
-}
-
-fn all_flows(node: &Node, ports: &[Link], run: &Run, base_dir: &Path) -> Result<Vec<Flows>, Error> {
-    let items = node.list("one or more tables [[flows]]")?;
-    if items.is_empty() {
-        return Err(node.error("no flows; write at least one table [[flows]]"));
-    }
-    let mut all: Vec<Flows> = Vec::with_capacity(items.len());
-    let mut most = 0;
-    for item in items {
-        let entry = flows(item, ports, run, base_dir)?;
-        most += entry.count.max;
-        if most > MAX_FLOWS {
-            return Err(table_entry(item, "count")
-                .error(format!("{most} flows with this entry; at most {MAX_FLOWS} in a scenario")));
-        }
-        if let Some(name) = &entry.name
-            && all.iter().any(|f| f.name.as_ref() == Some(name))
-        {
-            return Err(table_entry(item, "name").error("another entry has this name already"));
-        }
-        all.push(entry);
-    }
-    Ok(all)
-}
-
-fn flows(node: &Node, ports: &[Link], run: &Run, base_dir: &Path) -> Result<Flows, Error> {
-    let t = node.table(FLOW_KEYS)?;
-    let path = path(&t, ports)?;
-    let delay_ns: u64 = path.iter().map(|&p| ports[p as usize].delay_ns).sum();
-    let mut sends = sends(&t, base_dir)?;
-    let time = |key: &str, max: u64| {
-        let n = t.get(key);
-        n.map(|n| n.range(Unit::Time, 0, max).map(|r| (n, r))).transpose()
-    };
-    let rtt_ns = match t.get("rtt") {
-        None if matches!(sends, Sends::Tcp { .. }) => {
-            return Err(
-                t.missing("rtt", "the round-trip time without queues, such as \"20ms\" or \"20ms..80ms\"")
-            );
-        }
-        // Nothing comes back to a UDP sender: its packets only cross the link.
-        None => Range::one(2 * delay_ns),
-        Some(n) => {
-            let range = n.range(Unit::Time, 1000, MAX_RTT)?;
-            if range.min < 2 * delay_ns {
-                let whose = if ports.len() == 1 { "link.delay" } else { "the delay of its ports" };
-                return Err(n.error(format!(
-                    "shorter than twice {whose} ({}), which every packet and its \
-                     acknowledgement need",
-                    Unit::Time.show(delay_ns)
-                )));
-            }
-            range
-        }
-    };
-    let start_ns = match time("start", MAX_TIME)? {
-        None => Range::one(0),
-        Some((n, range)) if range.max >= run.duration_ns => {
-            return Err(n.error(format!(
-                "flows must start before the run ends (run.duration = \"{}\")",
-                Unit::Time.show(run.duration_ns)
-            )));
-        }
-        Some((_, range)) => range,
-    };
-    let stop_ns = match time("stop", MAX_TIME)? {
-        Some((n, range)) if range.min <= start_ns.max => {
-            return Err(n.error(format!(
-                "flows must stop after they start (start = \"{}\")",
-                Unit::Time.show_range(start_ns)
-            )));
-        }
-        other => other.map(|(_, range)| range),
-    };
-    let jitter_ns = time("jitter", 10 * S)?.map_or(Range::one(0), |(_, range)| range);
-    let comes = comes(&t, &mut sends, &ports[path[0] as usize], run, base_dir)?;
-    Ok(Flows {
-        name: t.get("name").map(Node::name).transpose()?,
-        count: match t.get("count") {
-            None => Range::one(1),
-            Some(n) => n.whole(1, MAX_FLOWS)?,
-        },
-        sends,
-        comes,
-        path,
-        rtt_ns,
-        start_ns,
-        stop_ns,
-        access_bps: t.get("access").map(|n| n.range(Unit::Rate, 1000, MAX_RATE)).transpose()?,
-        jitter_ns,
-    })
-}
-
-/// The ports that a flow crosses, in order; the only one if there is no other.
-fn path(t: &Table<'_>, ports: &[Link]) -> Result<Vec<u32>, Error> {
-    let names: Vec<&str> = ports.iter().map(|p| p.name.as_str()).collect();
-    let Some(node) = t.get("ports") else {
-        return match ports {
-            [_] => Ok(vec![0]),
-            _ => Err(t.missing("ports", &format!("the ports it crosses, such as [\"{}\"]", names[0]))),
-        };
-    };
-    let items = match &node.value {
-        Value::List(items) => items.as_slice(),
-        _ => std::slice::from_ref(node),
-    };
-    let mut path = Vec::with_capacity(items.len());
-    for item in items {
-        let name = item.word("a port", &names)?;
-        let at = names.iter().position(|n| *n == name).unwrap_or(0) as u32;
-        if path.contains(&at) {
-            return Err(item.error("a flow crosses a port once"));
-        }
-        path.push(at);
-    }
-    if path.is_empty() {
-        return Err(node.error(format!("no port; write at least one, such as [\"{}\"]", names[0])));
-    }
-    Ok(path)
-}
-
-fn sends(t: &Table<'_>, base_dir: &Path) -> Result<Sends, Error> {
-    let given: Vec<&Node> = ["cca", "cbr", "poisson"].iter().filter_map(|k| t.get(k)).collect();
-    let one = match given.as_slice() {
-        [] => {
-            return Err(t.missing(
-                "cca",
-                "a congestion control, such as \"cubic\" (or cbr or poisson with a rate, for UDP)",
-            ));
-        }
-        [first, second, ..] => {
-            return Err(second.key_error(format!(
-                "a flow has one of cca, cbr and poisson, and {} is there already",
-                first.key
-            )));
-        }
-        [one] => *one,
-    };
-    let not_with = |keys: &[&str], why: &str| match keys.iter().find_map(|k| t.get(k)) {
-        Some(n) => Err(n.key_error(why)),
-        None => Ok(()),
-    };
-    if t.get("cca").is_some() {
-        not_with(&["packet"], "belongs to UDP flows (cbr or poisson); TCP's full packets are 1500b")?;
-        let ccas = ccas(one)?;
-        let bps = t.get("rate").map(|n| n.range(Unit::Rate, 1000, MAX_RATE)).transpose()?;
-        match (ccas.iter().find(|(kind, _)| kind.needs_rate()), t.get("rate")) {
-            (Some((kind, _)), None) => {
-                let what = format!("the rate that {} sends at, such as \"20mbit\"", kind.name());
-                return Err(t.missing("rate", &what));
-            }
-            (None, Some(n)) => {
-                return Err(n.key_error(
-                    "belongs to brutal, which sends at a set rate; other congestion controls find theirs",
-                ));
-            }
-            _ => {}
-        }
-        let (ecn, l4s) = t.get("ecn").map_or(Ok((false, false)), Node::ecn)?;
-        return Ok(Sends::Tcp {
-            ccas,
-            bps,
-            size: t.get("size").map(|n| Sizes::read(n, base_dir)).transpose()?,
-            initial_window: t.get("initial_window").map(initial_window).transpose()?,
-            ecn,
-            l4s,
-        });
-    }
-    not_with(
-        &["size", "ecn", "initial_window", "repeat", "arrivals", "burst"],
-        "belongs to TCP flows (cca); a UDP flow sends from start to stop",
-    )?;
-    not_with(&["rate"], "belongs to TCP flows (cca); a UDP flow's rate is written with cbr or poisson")?;
-    let bps = one.range(Unit::Rate, 1000, MAX_RATE)?;
-    let packet_bytes = match t.get("packet") {
-        None => PACKET,
-        // IP and UDP headers, and a byte.
-        Some(n) => n.single(Unit::Bytes, 29, u64::from(PACKET))? as u32,
-    };
-    Ok(match t.get("cbr") {
-        Some(_) => Sends::Cbr { bps, packet_bytes },
-        None => Sends::Poisson { bps, packet_bytes },
-    })
-}
-
-/// `"10p"`, or `"all"` of a flow.
-fn initial_window(node: &Node) -> Result<InitialWindow, Error> {
-    if matches!(&node.value, Value::Text(text) if text == "all") {
-        return Ok(InitialWindow::All);
-    }
-    match node.size() {
-        Ok(Size::Packets(n)) if (1..=65_535).contains(&n) => Ok(InitialWindow::Packets(n)),
-        _ => Err(node.error("not a window; write 1p to 65535p, or \"all\" that the flow has to send")),
-    }
-}
-
-/// How the flows of an entry come. Those of pages get their sizes from there.
-fn comes(t: &Table<'_>, sends: &mut Sends, port: &Link, run: &Run, base_dir: &Path) -> Result<Comes, Error> {
-    let Sends::Tcp { size, .. } = sends else { return Ok(Comes::Once) };
-    let (repeat, arrivals, burst) = (t.get("repeat"), t.get("arrivals"), t.get("burst"));
-    if repeat.is_none() && arrivals.is_none() && burst.is_none() {
-        return Ok(Comes::Once);
-    }
-    if let (Some(_), Some(other)) = (repeat, arrivals.or(burst)) {
-        return Err(
-            other.key_error("flows follow one another (repeat), or come by themselves; write one of the two")
-        );
-    }
-    if let (None, Some(n)) = (repeat, t.get("count")) {
-        return Err(n.key_error("does not belong to flows that arrive: arrivals or burst say how many come"));
-    }
-    let burst = burst.map(|n| Burst::read(n, base_dir, run.duration_ns)).transpose()?;
-    match (&burst, &size) {
-        (Some(_), Some(_)) => {
-            let n = t.get("size").unwrap_or(t.node);
-            return Err(n.key_error("the flows of a page have the sizes that the page gives them"));
-        }
-        (None, None) => {
-            return Err(t.missing(
-                "size",
-                "what each flow sends, such as \"10kb..1mb\": flows that come have to end",
-            ));
-        }
-        _ => {}
-    }
-    if let Some(n) = repeat {
-        return Pause::read(n, MAX_TIME).map(Comes::Repeat);
-    }
-    let arrivals = match arrivals {
-        None => None,
-        Some(n) => {
-            if let Some(at) = burst.as_ref().filter(|b| !b.at_ns.is_empty()).and(t.get("burst")) {
-                return Err(
-                    at.error("pages are loaded at set times (at) or arrive (arrivals); write one of the two")
-                );
-            }
-            let rate = ArrivalRate::read(n)?;
-            // What the link counts for a full packet, over its payload.
-            let wire = f64::from(PACKET + port.overhead_bytes) / SEGMENT as f64;
-            let bytes = mean_bytes(size.as_ref(), burst.as_ref().map(|b| &b.pages)) * wire;
-            let gap_ns = rate.gap_ns(bytes, rate_of(&port.rate));
-            if gap_ns == 0 || run.duration_ns / gap_ns > MAX_ARRIVALS {
-                return Err(n.error(format!(
-                    "more than {MAX_ARRIVALS} arrivals in {}; write fewer, or a shorter run",
-                    Unit::Time.show(run.duration_ns)
-                )));
-            }
-            Some(Arrivals { rate, gap_ns })
-        }
-    };
-    match (burst, arrivals) {
-        (Some(b), arrivals) if arrivals.is_some() || !b.at_ns.is_empty() => {
-            Ok(Comes::Pages(Burst { arrivals, ..b }))
-        }
-        (None, Some(a)) => Ok(Comes::Arrive(a)),
-        _ => {
-            let n = t.get("burst").unwrap_or(t.node);
-            Err(n.error("when? write at = [\"10s\", \"20s\"] in it, or arrivals = \"0.1/s\" beside it"))
-        }
-    }
-}
-
-/// One congestion control, or a table of whole-number weights.
-fn ccas(node: &Node) -> Result<Vec<(Kind, u32)>, Error> {
-    let names = preset::names();
-    let Value::Table(entries) = &node.value else {
-        let Value::Text(_) = &node.value else {
-            return Err(node.error(format!(
-                "not a congestion control; write one of {} in quotes, or weights such as \
-                 {{ cubic = 3, bbr = 1 }}",
-                names.join(", ")
-            )));
-        };
-        let name = node.word("a congestion control", &names)?;
-        if let Some(preset) = Preset::from_name(name) {
-            return Ok(in_order(preset.weights.to_vec()));
-        }
-        return Ok(Kind::from_name(name).map(|k| (k, 1)).into_iter().collect());
-    };
-    let mut ccas = Vec::new();
-    for (name, weight) in entries {
-        let Some(kind) = Kind::from_name(name) else {
-            if Preset::from_name(name).is_some() {
-                return Err(weight.key_error(format!(
-                    "a table of weights itself; write cca = \"{name}\", in an entry of its own"
-                )));
-            }
-            let kinds = Kind::ALL.iter().map(|k| k.name());
-            return Err(weight.key_error(format!("not a congestion control{}", suggest(name, kinds))));
-        };
-        let share = one_whole(weight, 0, MILLION).map_err(|_| {
-            weight
-                .error("not a weight; write a whole number from 0 to 1000000, such as { cubic = 3, bbr = 1 }")
-        })? as u32;
-        if share > 0 {
-            ccas.push((kind, share));
-        }
-    }
-    if ccas.is_empty() {
-        return Err(node.error("no congestion control with a weight above 0"));
-    }
-    if let [(_, weight)] = ccas.as_mut_slice() {
-        *weight = 1;
-    }
-    Ok(in_order(ccas))
-}
-
-/// A table has no order of its own: by name, so that draws do not depend on how it was written.
-fn in_order(mut ccas: Vec<(Kind, u32)>) -> Vec<(Kind, u32)> {
-    ccas.sort_by_key(|(kind, _)| kind.name());
-    ccas
+    let (file, bytes) = DataFile::read(node, base_dir, "a trace file", trace::MAX_BYTES)?;
+    let trace = trace::parse(&bytes, &file.given)?;
+    Ok(TraceFile { file, trace: Arc::new(trace) })
 }
 
 fn all_disciplines(node: &Node, around: Around<'_>) -> Result<Vec<Discipline>, Error> {
@@ -747,7 +379,7 @@ fn check_ports(
         if let (Some(own), Some(_)) = (&port.discipline, port.buffer)
             && needs_pool(own.name)
         {
-            return Err(table_entry(node, "discipline").error(format!(
+            return Err(node.entry("discipline").error(format!(
                 "{}, and this port has one to itself; leave out its buffer, and write [shared]",
                 divides(own.name)
             )));
@@ -788,7 +420,7 @@ pub(crate) fn largest_packet(flows: &[Flows], overhead: u32) -> u64 {
 }
 
 fn check_buffer(node: &Node, link: &Link, flows: &[Flows]) -> Result<(), Error> {
-    let n = table_entry(node, "buffer");
+    let n = node.entry("buffer");
     let packet = largest_packet(flows, link.overhead_bytes);
     let Some(buffer) = link.buffer else { return Ok(()) };
     match buffer {
@@ -812,7 +444,7 @@ fn check_buffer(node: &Node, link: &Link, flows: &[Flows]) -> Result<(), Error> 
 
 /// No flow may run out of segment numbers.
 fn check_length(top: &Table<'_>, link: &Link, flows: &[Flows], run: &Run) -> Result<(), Error> {
-    let duration = table_entry(table_entry(top.node, "run"), "duration");
+    let duration = top.node.entry("run").entry("duration");
     let duration_ns = u128::from(run.duration_ns);
     let link_bits = match &link.rate {
         LinkRate::Constant(bps) => u128::from(*bps) * duration_ns / u128::from(S),

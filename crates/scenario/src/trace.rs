@@ -4,9 +4,6 @@
 use crate::error::{Error, Place};
 use crate::spec::Trace;
 use crate::units::quote;
-use sha2::{Digest, Sha256};
-use std::io::Read;
-use std::path::Path;
 
 /// Largest trace file, bytes: a day at 1 Gbit/s is larger, the known traces are under 1 MB.
 pub const MAX_BYTES: u64 = 64 << 20;
@@ -75,46 +72,6 @@ pub fn parse(bytes: &[u8], name: &str) -> Result<Trace, Error> {
         ));
     }
     Ok(Trace { opportunities_ns, period_ns: last * 1_000_000 })
-}
-
-/// Reads a trace file; the trace and the SHA-256 of its bytes in hexadecimal.
-///
-/// # Errors
-/// As [`parse`]; for a file that cannot be read or is larger than [`MAX_BYTES`], the
-/// reason alone, for the caller to say which key named the file.
-pub(crate) fn read(path: &Path, name: &str) -> Result<(Trace, String), Problem> {
-    let file = std::fs::File::open(path).map_err(|e| Problem::File(unreadable(&e)))?;
-    let mut bytes = Vec::new();
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|e| Problem::File(unreadable(&e)))?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(Problem::File("larger than 64 MB: not a trace".into()));
-    }
-    let trace = parse(&bytes, name).map_err(Problem::Content)?;
-    Ok((trace, hex(&Sha256::digest(&bytes))))
-}
-
-/// Why a trace was not read.
-pub(crate) enum Problem {
-    /// The file itself.
-    File(String),
-    /// A line of it.
-    Content(Error),
-}
-
-/// Why a file cannot be read, in words that do not depend on the system.
-pub(crate) fn unreadable(e: &std::io::Error) -> String {
-    use std::io::ErrorKind;
-    match e.kind() {
-        ErrorKind::NotFound => "no such file".into(),
-        ErrorKind::PermissionDenied => "no permission to read this file".into(),
-        ErrorKind::IsADirectory => "a directory, not a file".into(),
-        _ => format!("cannot be read: {e}"),
-    }
-}
-
-/// Bytes in hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 /// Mean rate of a trace, bit/s of 1500-byte packets, rounded down.

@@ -1,11 +1,11 @@
 //! A scenario as JSON and as TOML, every default filled in.
 
 use crate::comes::{Arrivals, Comes, Pages};
+use crate::data::hex;
 use crate::model::{Change, Discipline, Flows, InitialWindow, Link, LinkRate, Scenario, Sends};
 use crate::params::Setting;
 use crate::sizes::Sizes;
 use crate::spec::Stack;
-use crate::trace::hex;
 use crate::units::{Range, Unit};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -146,13 +146,13 @@ impl Scenario {
         let mut pages = Copies::new("pages", "csv");
         for port in &mut copy.ports {
             if let LinkRate::Trace(file) = &mut port.rate {
-                file.given = traces.name(&file.path);
+                file.file.given = traces.name(&file.file.path);
             }
         }
         let own = copy.ports.iter_mut().filter_map(|p| p.discipline.as_mut());
         for (_, setting) in own.chain(&mut copy.disciplines).flat_map(|d| &mut d.settings) {
             if let Setting::File(file) = setting {
-                file.given = policies.name(&file.path);
+                file.file.given = policies.name(&file.file.path);
             }
         }
         for entry in &mut copy.flows {
@@ -335,7 +335,7 @@ fn settings(settings: &[(&'static str, Setting)], o: &mut Map<String, Value>) {
         };
         o.insert((*name).into(), value);
         if let Setting::File(file) = setting {
-            o.insert(format!("{name}_sha256"), json!(file.sha256));
+            o.insert(format!("{name}_sha256"), json!(file.file.sha256));
         }
     }
 }
@@ -353,8 +353,8 @@ fn link(link: &Link) -> Map<String, Value> {
             o.insert("schedule".into(), json!(steps));
         }
         LinkRate::Trace(file) => {
-            o.insert("trace".into(), json!(file.given));
-            o.insert("trace_sha256".into(), json!(file.sha256));
+            o.insert("trace".into(), json!(file.file.given));
+            o.insert("trace_sha256".into(), json!(file.file.sha256));
         }
     }
     if let Some(burst) = link.burst_bytes {
