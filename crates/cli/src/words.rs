@@ -154,6 +154,9 @@ fn group(f: &queuewright_scenario::Flows) -> String {
                 }
             }
             let _ = write!(out, ", base RTT {}", Unit::Time.show_range(f.rtt_ns));
+            if let Some(rows) = &f.rows {
+                let _ = write!(out, ", each as {} has it", rows.file.given);
+            }
             if let Some(bps) = bps {
                 let _ = write!(out, ", at {}", Unit::Rate.show_range(*bps));
             }

@@ -278,7 +278,19 @@ fn kinds(entry: &Flows) -> Vec<&'static str> {
 fn draw_entry(entry: &Flows, seed: u64, index: usize, first_group: u32) -> Vec<FlowSpec> {
     let count = draw(&mut stream(seed, &format!("flows[{index}].count")), entry.count);
     let mut streams = Streams::new(seed, index);
-    (0..count).map(|_| streams.flow(entry, first_group)).collect()
+    let Some(rows) = &entry.rows else {
+        return (0..count).map(|_| streams.flow(entry, first_group)).collect();
+    };
+    let Sends::Tcp { ccas, .. } = &entry.sends else { return Vec::new() };
+    let of_line = |line: &Flows| {
+        let mut flow = streams.flow(line, first_group);
+        if let Traffic::Tcp { cca, .. } = &flow.traffic {
+            let group = ccas.iter().position(|(kind, _)| kind == cca).unwrap_or(0);
+            flow.group = first_group + group as u32;
+        }
+        flow
+    };
+    rows.flows.iter().map(of_line).collect()
 }
 
 /// The streams of an entry's keys.

@@ -35,6 +35,7 @@ mod params;
 pub mod policy;
 mod preset;
 mod read;
+mod rows;
 mod sizes;
 mod source;
 pub mod spec;
@@ -51,6 +52,7 @@ pub use model::{Change, Discipline, Flows, InitialWindow, Link, LinkRate, Run, S
 pub use params::Setting;
 pub use policy::{Policy, PolicyFile};
 pub use preset::{PRESETS, Preset};
+pub use rows::Rows;
 pub use sizes::{SizeTable, Sizes};
 pub use spec::RunSpec;
 

@@ -4,6 +4,7 @@ use crate::comes::Comes;
 use crate::data::DataFile;
 use crate::error::Place;
 use crate::params::Setting;
+use crate::rows::Rows;
 use crate::sizes::Sizes;
 use crate::spec::{Stack, Trace};
 use crate::units::{Range, Size};
@@ -80,6 +81,9 @@ pub struct Flows {
     pub name: Option<String>,
     /// Number of flows, drawn once a seed.
     pub count: Range,
+    /// A flow for each line of a file: what each is. All else here is then of the first of them, but the
+    /// ends of RTT and start and the congestion controls that occur.
+    pub rows: Option<Rows>,
     /// What each sends.
     pub sends: Sends,
     /// How they come.

@@ -7,6 +7,7 @@ use crate::model::{Flows, InitialWindow, Link, Run, Sends};
 use crate::node::{Node, Table, Value};
 use crate::preset::{self, Preset};
 use crate::read::{MAX_RATE, MAX_RTT, MAX_TIME, PACKET, S, SEGMENT};
+use crate::rows;
 use crate::sizes::Sizes;
 use crate::source::mean_bytes;
 use crate::units::{MILLION, Range, Size, Unit};
@@ -14,7 +15,7 @@ use queuewright_cca::Kind;
 use std::path::Path;
 
 /// Most flows in a scenario.
-const MAX_FLOWS: u64 = 100_000;
+pub(crate) const MAX_FLOWS: u64 = 100_000;
 /// Most arrivals to expect in a run.
 const MAX_ARRIVALS: u64 = 10_000_000;
 
@@ -38,6 +39,7 @@ pub(crate) const FLOW_KEYS: &[&str] = &[
     "repeat",
     "arrivals",
     "burst",
+    "file",
 ];
 
 /// Every entry.
@@ -54,7 +56,7 @@ pub(crate) fn all_flows(
     let mut all: Vec<Flows> = Vec::with_capacity(items.len());
     let mut most = 0;
     for item in items {
-        let entry = flows(item, ports, run, base_dir)?;
+        let entry = entry(item, ports, run, base_dir)?;
         most += entry.count.max;
         if most > MAX_FLOWS {
             return Err(item
@@ -69,6 +71,16 @@ pub(crate) fn all_flows(
         all.push(entry);
     }
     Ok(all)
+}
+
+/// An entry, or what a file makes of it.
+fn entry(node: &Node, ports: &[Link], run: &Run, base_dir: &Path) -> Result<Flows, Error> {
+    let t = node.table(FLOW_KEYS)?;
+    let read = |node: &Node| flows(node, ports, run, base_dir);
+    match t.get("file") {
+        Some(file) => rows::entry(&t, file, base_dir, &read),
+        None => read(node),
+    }
 }
 
 fn flows(node: &Node, ports: &[Link], run: &Run, base_dir: &Path) -> Result<Flows, Error> {
@@ -128,6 +140,7 @@ fn flows(node: &Node, ports: &[Link], run: &Run, base_dir: &Path) -> Result<Flow
             None => Range::one(1),
             Some(n) => n.whole(1, MAX_FLOWS)?,
         },
+        rows: None,
         sends,
         comes,
         path,
@@ -354,7 +367,7 @@ fn ccas(node: &Node) -> Result<Vec<(Kind, u32)>, Error> {
 }
 
 /// A table has no order of its own: by name, so that draws do not depend on how it was written.
-fn in_order(mut ccas: Vec<(Kind, u32)>) -> Vec<(Kind, u32)> {
+pub(crate) fn in_order(mut ccas: Vec<(Kind, u32)>) -> Vec<(Kind, u32)> {
     ccas.sort_by_key(|(kind, _)| kind.name());
     ccas
 }

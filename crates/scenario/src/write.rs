@@ -143,6 +143,7 @@ impl Scenario {
         let mut traces = Copies::new("trace", "txt");
         let mut policies = Copies::new("policy", "json");
         let mut sizes = Copies::new("sizes", "csv");
+        let mut flows = Copies::new("flows", "csv");
         let mut pages = Copies::new("pages", "csv");
         for port in &mut copy.ports {
             if let LinkRate::Trace(file) = &mut port.rate {
@@ -159,13 +160,16 @@ impl Scenario {
             if let Sends::Tcp { size: Some(Sizes::File(file, _)), .. } = &mut entry.sends {
                 file.given = sizes.name(&file.path);
             }
+            if let Some(rows) = &mut entry.rows {
+                rows.file.given = flows.name(&rows.file.path);
+            }
             if let Comes::Pages(burst) = &mut entry.comes
                 && let Pages::File { file, .. } = &mut burst.pages
             {
                 file.given = pages.name(&file.path);
             }
         }
-        let all = [traces, policies, sizes, pages].into_iter().flat_map(|copies| copies.files);
+        let all = [traces, policies, sizes, flows, pages].into_iter().flat_map(|copies| copies.files);
         (copy, all.collect())
     }
 
@@ -304,6 +308,14 @@ fn flows(entry: &Flows) -> Value {
         put("access", range(Unit::Rate, access));
     }
     put("jitter", range(Unit::Time, entry.jitter_ns));
+    if let Some(rows) = &entry.rows {
+        put("file", json!(rows.file.given));
+        put("file_sha256", json!(rows.file.sha256));
+        // What its lines say is not said here, nor how many they are.
+        for key in rows.columns.iter().chain(&["count"]) {
+            o.remove(*key);
+        }
+    }
     o.into()
 }
 

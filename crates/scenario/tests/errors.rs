@@ -426,6 +426,46 @@ fn mistakes_in_files_of_traffic() {
     insta::assert_snapshot!(table);
 }
 
+/// Files of flows that are not, and entries that they do not go with.
+#[test]
+fn mistakes_in_files_of_flows() {
+    let folder = std::env::temp_dir().join(format!("queuewright-flows-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut table = String::new();
+    let entry = "cca = \"cubic\"";
+    let cases = [
+        ("", entry),
+        ("rtt\n", entry),
+        ("rrt\n20ms\n", entry),
+        ("count\n20\n", entry),
+        ("rtt,rtt\n20ms,20ms\n", entry),
+        ("rtt,cca\n20ms,cubic\n", entry),
+        ("rtt,start\n20ms,1s\n30ms\n", entry),
+        ("rtt\n20ms\n30\n", entry),
+        ("rtt,start\n20ms,1s\n\n30ms,1000s\n", entry),
+        ("rtt,cca\n20ms,cubik\n", "access = \"1gbit\""),
+        ("rtt,cca\n20ms,\n", "access = \"1gbit\""),
+        ("rtt,size\n20ms,-1kb\n", entry),
+        ("rtt,ecn\n20ms,yes\n", entry),
+        ("rtt,initial_window\n20ms,0p\n", entry),
+        ("rtt,rate\n20ms,5mbit\n", entry),
+        ("start\n1s\n", entry),
+        ("rtt\n20ms\n", "cca = \"cubic\"\ncount = 3"),
+        ("rtt\n20ms\n", "cca = \"cubic\"\nsize = \"1kb\"\nrepeat = \"0s\""),
+        ("rtt\n20ms\n", "cbr = \"1mbit\""),
+    ];
+    for (content, keys) in cases {
+        std::fs::write(folder.join("flows.csv"), content).unwrap();
+        let text = format!(
+            "[link]\nrate = \"10mbit\"\n[[flows]]\nfile = \"flows.csv\"\n{keys}\n[queue]\ndisciplines = [\"codel\"]\n[run]\nduration = \"10s\"\n"
+        );
+        let error = Scenario::parse(&text, "s.toml", &folder).unwrap_err();
+        writeln!(table, "{content:?} {keys:?}\n    {error}").unwrap();
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    insta::assert_snapshot!(table);
+}
+
 #[test]
 fn mistakes_in_flags() {
     let good = [

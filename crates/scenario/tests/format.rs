@@ -580,6 +580,54 @@ fn a_saved_scenario_stands_alone() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+/// A flow for each line, in the groups of their congestion controls; what the file does not say is the entry's.
+#[test]
+fn a_flow_for_each_line_of_a_file() {
+    let folder = std::env::temp_dir().join(format!("queuewright-lines-{}", std::process::id()));
+    let to = folder.join("to");
+    std::fs::create_dir_all(&to).unwrap();
+    std::fs::write(
+        folder.join("lines.csv"),
+        "cca, rtt, start, size, ecn\r\nnewreno, 34ms, 1.5s, 10kb,\r\nbbr, 12ms, 1s, , true\r\ncubic,20ms..30ms,2s,,\r\nbbr,40ms,,,\r\n",
+    )
+    .unwrap();
+    let text = r#"
+        link = { rate = "20mbit", buffer = "1bdp" }
+        flows = [{ cca = "vegas", rtt = "5ms" }, { file = "lines.csv", access = "1gbit", stop = "9s" }]
+        queue = { disciplines = ["codel"] }
+        run = { duration = "10s", seeds = [1, 2] }
+        "#;
+    let scenario = Scenario::parse(text, "s.toml", &folder).unwrap();
+    let runs = scenario.runs().unwrap();
+    let names: Vec<&str> = runs[0].groups.iter().map(|g| g.name.as_str()).collect();
+    assert_eq!(names, ["vegas", "bbr", "cubic", "newreno"]);
+    let ms = 1_000_000;
+    for run in &runs {
+        let seen: Vec<(u32, u64, u64)> =
+            run.flows[1..].iter().map(|f| (f.group, f.base_rtt_ns / ms, f.start_ns / ms)).collect();
+        let drawn = seen[2].1;
+        assert_eq!(seen, [(1, 12, 1000), (1, 40, 0), (2, drawn, 2000), (3, 34, 1500)]);
+        assert!((20..=30).contains(&drawn));
+        assert!(run.flows[1..].iter().all(|f| f.access_bps == Some(1_000_000_000)));
+        assert!(run.flows[1..].iter().all(|f| f.stop_ns == Some(9_000 * ms)));
+        let Traffic::Tcp { size_bytes, ecn, .. } = run.flows[4].traffic else { panic!("not TCP") };
+        assert_eq!((size_bytes, ecn), (Some(10 << 10), false));
+        let Traffic::Tcp { size_bytes, ecn, .. } = run.flows[1].traffic else { panic!("not TCP") };
+        assert_eq!((size_bytes, ecn), (None, true));
+    }
+    // The mean of the five, 20..30ms as drawn for the seed.
+    let sum_ns: u64 = runs[0].flows.iter().map(|f| f.base_rtt_ns).sum();
+    assert_eq!(runs[0].ports[0].limit_bytes, 20_000_000 * sum_ns / 5 / 8_000_000_000);
+
+    scenario.save(&to).unwrap();
+    let again = Scenario::read(&to.join("scenario.toml")).unwrap();
+    assert_eq!(scenario.hash(), again.hash());
+    assert_eq!(format!("{runs:?}"), format!("{:?}", again.runs().unwrap()));
+    std::fs::write(to.join("flows.csv"), "rtt,cca\n1ms,bbr\n").unwrap();
+    assert_ne!(scenario.hash(), Scenario::read(&to.join("scenario.toml")).unwrap().hash());
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 #[test]
 fn recorded_traces_are_read() {
     let folder = examples().join("../../shared/data/cellular");
