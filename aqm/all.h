@@ -67,6 +67,8 @@
 	X(abm, ABM)
 
 /* Whose parameters may change while they run: qw_X_retune(s, p) takes them over. */
-#define QW_TUNABLE(X) X(red, RED)
+#define QW_TUNABLE(X) \
+	X(red, RED)   \
+	X(titrate, TITRATE)
 
 #endif /* QW_ALL_H */

@@ -117,14 +117,22 @@ struct qw_titrate {
 	qw_u64 sample[QW_TITRATE_MAX_SAMPLES];
 };
 
+/* MI-thresh begins anew at what the parameter says, for instance when the host
+ * knows that the link is another now (as the artifact's harness does). */
+static inline void qw_titrate_retune(struct qw_titrate *s,
+				     const struct qw_titrate_params *p)
+{
+	s->mi_thresh_bytes = p->mi_thresh_bytes < QW_TITRATE_MAX_BYTES ?
+				     p->mi_thresh_bytes :
+				     QW_TITRATE_MAX_BYTES;
+}
+
 static inline void qw_titrate_init(struct qw_titrate *s,
 				   const struct qw_titrate_params *p,
 				   qw_u64 now)
 {
 	s->threshold_bytes = 0;
-	s->mi_thresh_bytes = p->mi_thresh_bytes < QW_TITRATE_MAX_BYTES ?
-				     p->mi_thresh_bytes :
-				     QW_TITRATE_MAX_BYTES;
+	qw_titrate_retune(s, p);
 	s->limit_bytes = QW_TITRATE_MAX_BYTES;
 	s->window_start_ns = 0;
 	s->window_end_ns = 0;

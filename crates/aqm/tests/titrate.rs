@@ -396,6 +396,17 @@ fn above_mi_thresh_the_threshold_goes_half_of_the_way() {
     assert!(h.threshold() < 100_000, "it does not stop at MI-thresh");
 }
 
+/// As the artifact's harness does where it changes the rate of the link.
+#[test]
+fn mi_thresh_begins_anew_when_it_is_set() {
+    let mut h = Host::new(1_000_000, &[("mi_thresh", bytes(400_000))]);
+    assert_eq!((h.round(0, 9_000), h.mi_thresh()), (700_000, 400_000));
+    h.discipline.set("mi_thresh", bytes(0)).unwrap();
+    assert_eq!((h.threshold(), h.mi_thresh()), (700_000, 0));
+    assert_eq!(h.round(0, 9_000), 350_000);
+    assert!(h.discipline.set("threshold", bytes(1)).is_err());
+}
+
 #[test]
 fn just_above_mi_thresh_the_step_is_the_additive_one() {
     let mut h = Host::new(100_001, &[("mi_thresh", bytes(100_000))]);

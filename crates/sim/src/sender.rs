@@ -44,6 +44,9 @@ pub struct StackRules {
     /// Bytes that the application writes at a time: the segment that ends a write carries PSH and is
     /// acknowledged at once (Linux 6.6, `tcp_measure_rcv_mss`). 0: no PSH. A power of two.
     pub write_bytes: u64,
+    /// The application keeps the send buffer full: what is in it when it stops is still sent (ns-3's
+    /// `BulkSendApplication` closes its socket). Else it writes what can be sent, and stops at once.
+    pub fills_buffer: bool,
     /// SACKs are compressed (at most 1 ms).
     pub compress_sacks: bool,
     /// A host works in an ACK up to so much after it arrives, uniformly (ns); never more than 5 % of the
@@ -72,6 +75,7 @@ impl StackRules {
         quick_acks: 1018,
         host_jitter_ns: 200_000,
         write_bytes: 128 << 10, // iperf3's
+        fills_buffer: false,
         compress_sacks: true,
         window_bytes: 4 << 20, // tcp_wmem[2]: the send buffer's limit
     };
@@ -89,6 +93,7 @@ impl StackRules {
         quick_acks: 0,
         host_jitter_ns: 0,
         write_bytes: 0,
+        fills_buffer: true,
         compress_sacks: false,
         window_bytes: 5 << 20,
     };

@@ -56,7 +56,8 @@ pub(super) const INFO: Info = Info {
             1 << 40,
             "open in NSDI 2026; works without a hint",
         )
-        .zero("none"),
+        .zero("none")
+        .tunable(),
         Param::flag(
             "use_mi_thresh",
             "above MI-thresh, shrink half of the way to it at once",

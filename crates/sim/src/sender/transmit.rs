@@ -103,11 +103,13 @@ impl Sender {
         false
     }
 
-    /// From `stop_ns` on the application writes no more: what was not sent is not.
+    /// From `stop_ns` on the application writes no more: what was not written by then is not sent.
     #[inline]
     fn stop_writing(&mut self, now: u64) {
         if now >= self.stop_ns {
-            self.snd_end = self.snd_end.min(self.conn.snd_nxt);
+            let written =
+                if self.rules.fills_buffer { self.conn.snd_una + self.window } else { self.conn.snd_nxt };
+            self.snd_end = self.snd_end.min(written);
         }
     }
 

@@ -31,6 +31,19 @@ fn ns3_times_out_every_second() {
     assert!((9..=10).contains(&n), "{n} timeouts");
 }
 
+/// ns-3's application keeps the send buffer full, and what is in it when the application stops is still sent: of a
+/// link that 5 MiB keep busy for 4.4 s, the 3 s after the stop are used.
+#[test]
+fn ns3_sends_what_is_in_its_buffer_when_the_application_stops() {
+    for (stack, used) in [("ns3", 1.0), ("linux", 0.0)] {
+        let r = one(&format!(
+            "[link]\nrate = \"10mbit\"\nbuffer = \"50p\"\n[[flows]]\ncca = \"newreno\"\nrtt = \"10ms\"\nstop = \"5s\"\n\
+             [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"8.2s\"\nwarmup = \"5.2s\"\nstack = \"{stack}\"\n"
+        ));
+        close(stack, r.ports[0].utilization, used, 0.0, 0.001);
+    }
+}
+
 /// PPP's 2 bytes instead of Ethernet's 14 are on the link.
 #[test]
 fn headers_of_the_link_differ() {
