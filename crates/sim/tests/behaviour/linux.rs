@@ -3,12 +3,7 @@
 use crate::linux_rows::{list_of, mean, read, settle};
 
 /// Off beyond chance, and said to be in docs/fidelity.md.
-const KNOWN: [&str; 4] = [
-    "illinois-1-80_20M_pfifo2",
-    "illinois-2-20+illinois-2-80_20M_pfifo2",
-    "vegas-1-80_20M_pfifo2",
-    "yeah-2-20+yeah-2-80_20M_pfifo2",
-];
+const KNOWN: [&str; 2] = ["vegas-1-80_20M_pfifo2", "veno-2-20+veno-2-80_20M_pfifo2"];
 
 /// Each row agrees, or is off by no more than two runs of the same scenario are from each other;
 /// and few are off at all.

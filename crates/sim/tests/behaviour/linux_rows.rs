@@ -122,13 +122,15 @@ pub fn compare(name: &str, rows: &[Value], seeds: &str) -> Compared {
         groups.iter().map(|g| 100.0 * g / all).collect()
     };
     let number = |v: &Value| v.as_f64().unwrap_or(f64::NAN);
+    let flows = list(&row["groups"]).len();
     let sim = runs.iter().map(|spec| {
         let r = queuewright_sim::run(spec, &AtomicBool::new(false), &|_| ()).expect("the run ends");
         let p = &r.ports[0];
         Point {
             utilization: 100.0 * p.utilization,
             sojourn_ms: p.sojourn_ms.mean,
-            shares: shares(r.groups.iter().map(|g| g.goodput_bps).collect()),
+            // All but the ping.
+            shares: shares(r.groups.iter().take(flows).map(|g| g.goodput_bps).collect()),
             drops: p.drops.values().sum::<u64>() as f64,
             marks: p.marks.values().sum::<u64>() as f64,
         }
@@ -210,13 +212,16 @@ fn scenario(row: &Value, seeds: &str) -> String {
     };
     let window = list(&row["window_s"]);
     let mut text = format!("[link]\nrate = \"{rate}mbit\"\nburst = \"3028b\"\nbuffer = \"{buffer}\"\n");
-    for g in list(&row["groups"]) {
+    for (i, g) in list(&row["groups"]).iter().enumerate() {
+        let start = row["starts_s"][i].as_f64().unwrap_or(0.0);
         let cca = g["cca"].as_str().unwrap_or("cubic").replace("reno", "newreno");
         text += &format!(
-            "[[flows]]\ncount = {}\ncca = \"{cca}\"\nrtt = \"{}ms\"\necn = {ecn}\n",
+            "[[flows]]\ncount = {}\ncca = \"{cca}\"\nrtt = \"{}ms\"\necn = {ecn}\nstart = \"{start}s\"\n",
             g["n"], g["rtt_ms"],
         );
     }
+    // The ping beside the flows: ten times a second, in one of the buffer's places until it is served.
+    text += "[[flows]]\nname = \"ping\"\ncbr = \"6720bit\"\npacket = \"84b\"\nstart = \"0s..0.1s\"\n";
     text + &format!(
         "[queue]\ndisciplines = [{queue}]\n[run]\nduration = \"{}s\"\nwarmup = \"{}s\"\nseeds = \"{seeds}\"\nsample = \"1s\"\n",
         window[1], window[0]
