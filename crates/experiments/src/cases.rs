@@ -1,6 +1,6 @@
 //! The cases of an experiment: its scenario with every combination of what is varied.
 
-use crate::figure::Sweep;
+use crate::figure::{Filter, Sweep};
 use crate::{Error, Experiment};
 use queuewright_scenario::Scenario;
 use std::path::{Path, PathBuf};
@@ -70,10 +70,13 @@ pub(crate) fn cases(e: &Experiment, base: &Path, quick: bool) -> Result<Vec<Case
             lay_over(&mut tree, &value.set);
         }
         let at = |name: &str| sweeps.iter().position(|s| s.name == name).map(|i| &values[i]);
-        for adjust in &e.figure.adjusts {
-            if adjust.at.iter().all(|(name, wanted)| at(name).is_some_and(|v| wanted.all().contains(v))) {
-                lay_over(&mut tree, &adjust.set);
-            }
+        let is =
+            |f: &Filter| f.iter().all(|(name, wanted)| at(name).is_some_and(|v| wanted.all().contains(v)));
+        if quick && !is(&e.figure.quick.only) {
+            continue;
+        }
+        for adjust in e.figure.adjusts.iter().filter(|a| is(&a.at)) {
+            lay_over(&mut tree, &adjust.set);
         }
         if quick {
             let run = tree.entry("run").or_insert_with(|| toml::Table::new().into());

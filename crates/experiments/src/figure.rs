@@ -109,11 +109,13 @@ pub struct Quick {
     pub duration: Option<String>,
     /// Warm-up, in the place of the scenario's.
     pub warmup: Option<String>,
+    /// Only cases with these values of sweeps.
+    pub only: Filter,
 }
 
 impl Default for Quick {
     fn default() -> Quick {
-        Quick { seeds: 1, duration: None, warmup: None }
+        Quick { seeds: 1, duration: None, warmup: None, only: Filter::new() }
     }
 }
 
@@ -394,6 +396,10 @@ impl Figure {
             }
             self.filter(&a.at).map_err(|e| format!("adjust: at: {e}"))?;
         }
+        if self.quick.only.contains_key("discipline") {
+            return Err("quick: only: a case has all disciplines of its scenario; name a sweep".into());
+        }
+        self.filter(&self.quick.only).map_err(|e| format!("quick: only: {e}"))?;
         if self.panels.is_empty() || self.columns == 0 {
             return Err("a figure needs a panel, and a column to put it in".into());
         }
