@@ -2,7 +2,7 @@
 
 use queuewright_scenario::spec::{Rate, RunSpec, Stack};
 use queuewright_scenario::units::{Range, Unit};
-use queuewright_scenario::{Burst, Comes, Discipline, InitialWindow, Link, LinkRate, Scenario, Sends};
+use queuewright_scenario::{Burst, Comes, Discipline, InitialWindow, Link, LinkRate, Pause, Scenario, Sends};
 use std::fmt::Write;
 
 /// What would run, for people. `runs` are the scenario's.
@@ -100,6 +100,10 @@ fn link(port: &Link, index: usize, runs: &[RunSpec]) -> String {
     if port.delay_ns > 0 {
         let _ = write!(out, ", {} to the receivers", Unit::Time.show(port.delay_ns));
     }
+    let flaws = port.flaws.describe();
+    if !flaws.is_empty() {
+        let _ = write!(out, ", {flaws}");
+    }
     let Some(buffer) = port.buffer else {
         return out + ", in the shared buffer";
     };
@@ -171,6 +175,9 @@ fn group(f: &queuewright_scenario::Flows) -> String {
                 Unit::Rate.show_range(*bps)
             );
         }
+        Sends::Voip(codec) => {
+            let _ = write!(out, " calls, one way, of {}", codec.name());
+        }
         Sends::Poisson { bps, packet_bytes } => {
             let _ = write!(
                 out,
@@ -178,6 +185,12 @@ fn group(f: &queuewright_scenario::Flows) -> String {
                 Unit::Rate.show_range(*bps)
             );
         }
+    }
+    if let Some(length) = f.length {
+        let _ = match length {
+            Pause::Uniform(range) => write!(out, ", each {} long", Unit::Time.show_range(range)),
+            Pause::Exponential(mean) => write!(out, ", {} long on average", Unit::Time.show(mean)),
+        };
     }
     if f.start_ns != Range::one(0) {
         let _ = write!(out, ", starting at {}", Unit::Time.show_range(f.start_ns));

@@ -3,7 +3,7 @@
 //! clock) is left out: the same scenario and seeds give the same bytes.
 
 use crate::summary::goodput_bps;
-use queuewright_results::{Results, Run, Sojourn};
+use queuewright_results::{Datagrams, Results, Run, Sojourn};
 use std::collections::BTreeSet;
 
 /// One line per run and port: every measure of the port, the run's parameters,
@@ -111,9 +111,24 @@ pub fn queues(results: &Results) -> String {
 
 /// One line per run and flow group.
 pub fn groups(results: &Results) -> String {
-    let header = ["discipline", "seed", "group", "cca", "flows", "goodput_bps"];
+    let header = [
+        "discipline",
+        "seed",
+        "group",
+        "cca",
+        "flows",
+        "goodput_bps",
+        "loss",
+        "delay_ms_mean",
+        "delay_ms_p50",
+        "delay_ms_p95",
+        "delay_ms_p99",
+    ];
     let lines = results.runs.iter().flat_map(|run| {
         run.groups.iter().map(|group| {
+            let of_datagrams = |value: fn(&Datagrams) -> f64| {
+                group.datagrams.as_ref().map(|d| number(value(d))).unwrap_or_default()
+            };
             vec![
                 run.discipline.clone(),
                 run.seed.to_string(),
@@ -121,6 +136,11 @@ pub fn groups(results: &Results) -> String {
                 group.cca.clone(),
                 group.flows.to_string(),
                 number(group.goodput_bps),
+                of_datagrams(|d| d.loss),
+                of_datagrams(|d| d.delay_ms.mean),
+                of_datagrams(|d| d.delay_ms.p50),
+                of_datagrams(|d| d.delay_ms.p95),
+                of_datagrams(|d| d.delay_ms.p99),
             ]
         })
     });

@@ -1,7 +1,7 @@
 //! What the table and the report say of each discipline: its measures, each a
 //! mean over the seeds with their range.
 
-use queuewright_results::{Distribution, Port, Queue, Results, Run, Transfers};
+use queuewright_results::{Datagrams, Distribution, Port, Queue, Results, Run, Transfers};
 
 /// Which end of a measure's scale is the better one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -349,6 +349,50 @@ pub(crate) fn transfers(results: &Results) -> TransferTable<'_> {
         }
     }
     TransferTable { headings, rows: printed }
+}
+
+/// Delay and loss of datagrams by discipline and group.
+pub(crate) struct DatagramTable<'a> {
+    /// Name, part, unit of each column.
+    pub headings: Vec<(&'static str, &'static str, &'static str)>,
+    /// Discipline, group, values.
+    pub rows: Vec<(&'a str, &'a str, Vec<String>)>,
+}
+
+/// The table of datagrams; no rows if there are none.
+pub(crate) fn datagrams(results: &Results) -> DatagramTable<'_> {
+    const COLUMNS: [(&str, &str, &str); 5] = [
+        ("one-way delay", "mean", "ms"),
+        ("one-way delay", "p50", "ms"),
+        ("one-way delay", "p95", "ms"),
+        ("one-way delay", "p99", "ms"),
+        ("loss", "", "%"),
+    ];
+    fn values(d: &Datagrams) -> [f64; 5] {
+        let delay = &d.delay_ms;
+        [delay.mean, delay.p50, delay.p95, delay.p99, 100.0 * d.loss]
+    }
+    let mut rows: Vec<(&str, &str, Vec<f64>)> = Vec::new();
+    for label in labels(results) {
+        let groups: Vec<&str> = runs_of(results, label).next().map_or(Vec::new(), |run| {
+            run.groups.iter().filter(|g| g.datagrams.is_some()).map(|g| g.name.as_str()).collect()
+        });
+        for group in groups {
+            let of_run =
+                |run: &Run| run.groups.iter().find(|g| g.name == group)?.datagrams.as_ref().map(values);
+            let seeds: Vec<[f64; 5]> = runs_of(results, label).filter_map(of_run).collect();
+            let mean = |i: usize| Spread::of(seeds.iter().map(|v| v[i])).mean;
+            rows.push((label, group, (0..COLUMNS.len()).map(mean).collect()));
+        }
+    }
+    let digits: Vec<usize> = (0..COLUMNS.len())
+        .map(|i| decimals(rows.iter().map(|r| r.2[i].abs()).fold(0.0, f64::max /* ignores NaN */)).min(3))
+        .collect();
+    let printed = |values: &[f64]| values.iter().zip(&digits).map(|(v, d)| print(*v, *d)).collect();
+    DatagramTable {
+        headings: COLUMNS.to_vec(),
+        rows: rows.iter().map(|(label, group, values)| (*label, *group, printed(values))).collect(),
+    }
 }
 
 /// The largest unit that shows the largest value as 1 or more.

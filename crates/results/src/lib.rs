@@ -157,6 +157,9 @@ pub struct Port {
     pub drops: BTreeMap<String, u64>,
     /// Marks by reason.
     pub marks: BTreeMap<String, u64>,
+    /// Packets lost on the link behind the port, of those sent; left out for links that lose nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<u64>,
     /// The queues of a scheduler that has few; empty for one queue and for queues by flow hash.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<Queue>,
@@ -194,7 +197,7 @@ pub struct Queue {
     pub marks: BTreeMap<String, u64>,
 }
 
-/// Distribution of the per-packet sojourn time, milliseconds.
+/// Distribution of a time over packets, milliseconds.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct Sojourn {
@@ -244,7 +247,7 @@ pub struct Backlog {
 pub struct Group {
     /// Name: the scenario's, or the congestion control's.
     pub name: String,
-    /// Congestion control, or `cbr` / `poisson`.
+    /// Congestion control, or `cbr` / `poisson` / `voip`.
     pub cca: String,
     /// Number of flows, those that came and went included.
     pub flows: u32,
@@ -255,6 +258,24 @@ pub struct Group {
     /// Its flows with an end, and those that came and went; left out where there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfers: Option<Transfers>,
+    /// What became of its datagrams; left out for TCP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<Datagrams>,
+}
+
+/// Datagrams of a group of UDP flows, after the warm-up.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Datagrams {
+    /// Packets that arrived at their receivers.
+    pub received: u64,
+    /// Packets dropped by queues or lost on links.
+    pub lost: u64,
+    /// Lost packets over those that were lost or arrived.
+    #[serde(with = "measure")]
+    #[schemars(with = "Option<f64>")]
+    pub loss: f64,
+    /// From sender to receiver, queues, transmission and propagation included.
+    pub delay_ms: Sojourn,
 }
 
 /// Flows of a group that had an end, or came and went: those that started after the warm-up.
@@ -412,7 +433,7 @@ pub struct Flow {
     pub id: u32,
     /// Name of its group.
     pub group: String,
-    /// Congestion control, or `cbr` / `poisson`.
+    /// Congestion control, or `cbr` / `poisson` / `voip`.
     pub cca: String,
     /// Round-trip time without queues, milliseconds.
     #[serde(with = "measure")]

@@ -31,6 +31,12 @@ fn sample() -> Results {
                 flows: 1,
                 goodput_bps: 9.4e7,
                 transfers: None,
+                datagrams: Some(Datagrams {
+                    received: 99,
+                    lost: 1,
+                    loss: 0.01,
+                    delay_ms: Sojourn { mean: 12.5, ..Sojourn::default() },
+                }),
             }],
             flows: vec![Flow {
                 group: "cubic".into(),
@@ -121,7 +127,8 @@ fn names_are_the_published_ones() {
         (&port["sojourn_ms"], "mean std p25 p50 p75 p95 p99 p99_9 max"),
         (&port["backlog_packets"], "mean max"),
         (&port["backlog_bytes"], "mean max"),
-        (&run["groups"][0], "name cca flows goodput_bps"),
+        (&run["groups"][0], "name cca flows goodput_bps datagrams"),
+        (&run["groups"][0]["datagrams"], "received lost loss delay_ms"),
         (
             &run["flows"][0],
             "id group cca base_rtt_ms goodput_bps sojourn_ms srtt_ms retransmits timeouts fct_s",

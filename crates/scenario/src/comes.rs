@@ -22,7 +22,7 @@ pub enum Comes {
     Pages(Burst),
 }
 
-/// Time from the end of a flow to the start of the next.
+/// A time drawn for each flow: from its end to the start of the next, or from its start to its end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pause {
     /// Uniform, ns, both ends included.
@@ -100,6 +100,14 @@ impl Pause {
         match self {
             Pause::Uniform(range) => json!(Unit::Time.show_range(range)),
             Pause::Exponential(mean) => json!({ "exponential": Unit::Time.show(mean) }),
+        }
+    }
+
+    /// Mean, ns.
+    pub(crate) fn mean(self) -> f64 {
+        match self {
+            Pause::Uniform(range) => range.min.midpoint(range.max) as f64,
+            Pause::Exponential(mean) => mean as f64,
         }
     }
 

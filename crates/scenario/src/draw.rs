@@ -125,6 +125,7 @@ impl Scenario {
                 },
                 burst_bytes: port.burst_bytes,
                 delay_ns: port.delay_ns,
+                flaws: port.flaws,
                 limit_bytes,
                 limit_packets,
                 shared: port.buffer.is_none(),
@@ -272,6 +273,7 @@ fn kinds(entry: &Flows) -> Vec<&'static str> {
         Sends::Tcp { ccas, .. } => ccas.iter().map(|(kind, _)| kind.name()).collect(),
         Sends::Cbr { .. } => vec!["cbr"],
         Sends::Poisson { .. } => vec!["poisson"],
+        Sends::Voip(_) => vec!["voip"],
     }
 }
 
@@ -304,6 +306,7 @@ pub(crate) struct Streams {
     jitter: Draws,
     amount: Draws,
     rate: Draws,
+    length: Draws,
 }
 
 impl Streams {
@@ -318,6 +321,7 @@ impl Streams {
             jitter: open("jitter"),
             amount: open("amount"),
             rate: open("rate"),
+            length: open("length"),
         }
     }
 
@@ -328,6 +332,22 @@ impl Streams {
 
     /// The next flow of the entry.
     pub fn flow(&mut self, entry: &Flows, first_group: u32) -> FlowSpec {
+        let (mut start_ns, stop_ns) = self.times(entry);
+        if let Sends::Voip(codec) = &entry.sends {
+            // People do not pick up in step: somewhere within a packet's time.
+            start_ns += draw(&mut self.amount, Range { min: 0, max: codec.interval_ns() - 1 });
+        }
+        self.flow_at(entry, first_group, start_ns, stop_ns)
+    }
+
+    /// The next flow of the entry, to start and stop at given times; a length of its own may end it before.
+    pub fn flow_at(
+        &mut self,
+        entry: &Flows,
+        first_group: u32,
+        start_ns: u64,
+        stop_ns: Option<u64>,
+    ) -> FlowSpec {
         let mut group = first_group;
         let traffic = match &entry.sends {
             Sends::Tcp { ccas, size, initial_window, ecn, l4s, bps } => {
@@ -351,8 +371,10 @@ impl Streams {
             Sends::Poisson { bps, packet_bytes } => {
                 Traffic::Poisson { bps: draw(&mut self.amount, *bps), packet_bytes: *packet_bytes }
             }
+            Sends::Voip(codec) => Traffic::Cbr { bps: codec.bps(), packet_bytes: codec.packet_bytes() },
         };
-        let (start_ns, stop_ns) = self.times(entry);
+        let ends = entry.length.map(|l| start_ns.saturating_add(l.draw(&mut self.length)));
+        let stop_ns = stop_ns.into_iter().chain(ends).min();
         FlowSpec {
             group,
             traffic,

@@ -10,6 +10,7 @@
 use crate::error::{Error, Place, suggest};
 use crate::node::{Node, Value};
 use crate::preset;
+use crate::voice::Codec;
 use queuewright_cca::Kind;
 
 /// The flags of `compare` and `run` that describe a scenario, as typed. Each
@@ -249,12 +250,12 @@ fn flows(item: Node) -> Result<Node, Error> {
     };
     let mut entries = Vec::new();
     push(&item, "count", count, &mut entries)?;
-    let udp = matches!(kind, "cbr" | "poisson");
+    let udp = matches!(kind, "cbr" | "poisson" | "voip");
     let brutal = Kind::from_name(kind).is_some_and(Kind::needs_rate);
     if !udp {
         let names = preset::names();
         if !names.contains(&kind) {
-            let kinds = names.into_iter().chain(["cbr", "poisson"]);
+            let kinds = names.into_iter().chain(["cbr", "poisson", "voip"]);
             return Err(item.error(format!("not a kind of flow{}", suggest(kind, kinds))));
         }
         push(&item, "cca", kind, &mut entries)?;
@@ -276,6 +277,9 @@ fn flows(item: Node) -> Result<Node, Error> {
         }
     }
     let rate_key = if udp { kind } else { "rate" };
+    if kind == "voip" && !entries.iter().any(|(k, _)| k == kind) {
+        push(&item, kind, Codec::G711.name(), &mut entries)?;
+    }
     if (udp || brutal) && !entries.iter().any(|(k, _)| k == rate_key) {
         return Err(item.error(format!("missing rate; write {count}x{kind}:2mbit")));
     }

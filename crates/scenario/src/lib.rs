@@ -28,6 +28,7 @@ mod discipline;
 mod draw;
 mod error;
 mod flags;
+mod flaws;
 mod json;
 mod model;
 mod node;
@@ -42,6 +43,7 @@ pub mod spec;
 pub mod trace;
 mod traffic;
 pub mod units;
+mod voice;
 mod write;
 
 pub use comes::{ArrivalRate, Arrivals, Burst, Comes, Pages, Pause};
@@ -55,6 +57,7 @@ pub use preset::{PRESETS, Preset};
 pub use rows::Rows;
 pub use sizes::{SizeTable, Sizes};
 pub use spec::RunSpec;
+pub use voice::Codec;
 
 use std::io::Read;
 use std::path::Path;

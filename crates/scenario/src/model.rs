@@ -1,13 +1,15 @@
 //! A scenario: what a file says, read and checked.
 
-use crate::comes::Comes;
+use crate::comes::{Comes, Pause};
 use crate::data::DataFile;
 use crate::error::Place;
+use crate::flaws::Flaws;
 use crate::params::Setting;
 use crate::rows::Rows;
 use crate::sizes::Sizes;
 use crate::spec::{Stack, Trace};
 use crate::units::{Range, Size};
+use crate::voice::Codec;
 use queuewright_cca::Kind;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,6 +48,8 @@ pub struct Link {
     pub burst_bytes: Option<u64>,
     /// From the port to the next, or to the receivers, ns.
     pub delay_ns: u64,
+    /// Losses on the link, and packets delayed otherwise.
+    pub flaws: Flaws,
     /// What the queue can hold; none: its packets wait in the shared buffer.
     pub buffer: Option<Size>,
     /// Bytes that the link counts for a packet beyond its IP length.
@@ -96,6 +100,8 @@ pub struct Flows {
     pub start_ns: Range,
     /// End of the application's writing, ns, drawn per flow.
     pub stop_ns: Option<Range>,
+    /// How long a UDP flow sends, drawn per flow; none: until `stop_ns`.
+    pub length: Option<Pause>,
     /// Access link, bits a second, drawn per flow; none: unlimited.
     pub access_bps: Option<Range>,
     /// Most extra delay of a packet on the access link, ns, drawn per flow.
@@ -143,6 +149,8 @@ pub enum Sends {
         /// IP length of a packet.
         packet_bytes: u32,
     },
+    /// One way of a telephone call over RTP and UDP.
+    Voip(Codec),
 }
 
 /// A discipline with the parameters that the scenario sets.

@@ -3,6 +3,7 @@
 use crate::data::DataFile;
 use crate::discipline::{self, Around};
 use crate::error::{Error, Place};
+use crate::flaws::Flaws;
 use crate::model::{Discipline, Flows, Link, LinkRate, Places, Run, Scenario, Sends, TraceFile};
 use crate::node::{Node, Table, Value};
 use crate::spec::Stack;
@@ -39,8 +40,21 @@ pub(crate) const SEGMENT: u64 = 1448;
 pub(crate) const PACKET: u32 = 1500;
 
 const TOP_KEYS: &[&str] = &["name", "description", "link", "ports", "shared", "flows", "queue", "run"];
-pub(crate) const LINK_KEYS: &[&str] = &["rate", "burst", "schedule", "trace", "delay", "buffer", "overhead"];
-const PORT_KEYS: &[&str] = &["name", "rate", "burst", "schedule", "trace", "delay", "buffer", "discipline"];
+pub(crate) const LINK_KEYS: &[&str] =
+    &["rate", "burst", "schedule", "trace", "delay", "loss", "jitter", "reorder", "buffer", "overhead"];
+const PORT_KEYS: &[&str] = &[
+    "name",
+    "rate",
+    "burst",
+    "schedule",
+    "trace",
+    "delay",
+    "loss",
+    "jitter",
+    "reorder",
+    "buffer",
+    "discipline",
+];
 pub(crate) const RUN_KEYS: &[&str] = &["duration", "warmup", "seeds", "stack", "sample", "series_flows"];
 
 /// Reads the whole tree.
@@ -291,7 +305,8 @@ fn port(node: &Node, shares: bool, stack: Stack, around: Around<'_>) -> Result<L
         None => None,
         Some(n) => Some(discipline::read(n, around)?.0),
     };
-    Ok(Link { name, rate, delay_ns, buffer, overhead_bytes, burst_bytes, discipline })
+    let flaws = Flaws::read(&t)?;
+    Ok(Link { name, rate, delay_ns, flaws, buffer, overhead_bytes, burst_bytes, discipline })
 }
 
 fn schedule(node: &Node) -> Result<Vec<(u64, u64)>, Error> {
@@ -415,6 +430,7 @@ pub(crate) fn largest_packet(flows: &[Flows], overhead: u32) -> u64 {
     let ip = flows.iter().map(|f| match f.sends {
         Sends::Tcp { .. } => PACKET,
         Sends::Cbr { packet_bytes, .. } | Sends::Poisson { packet_bytes, .. } => packet_bytes,
+        Sends::Voip(codec) => codec.packet_bytes(),
     });
     u64::from(ip.max().unwrap_or(PACKET) + overhead)
 }

@@ -40,7 +40,7 @@ pub(crate) fn entry(
     base_dir: &Path,
     line: &impl Fn(&Node) -> Result<Flows, Error>,
 ) -> Result<Flows, Error> {
-    const ALONE: [&str; 6] = ["count", "repeat", "arrivals", "burst", "cbr", "poisson"];
+    const ALONE: [&str; 7] = ["count", "repeat", "arrivals", "burst", "cbr", "poisson", "voip"];
     if let Some(other) = ALONE.iter().find_map(|k| t.get(k)) {
         return Err(
             other.key_error("does not go with a file of flows: each of its lines is a TCP flow, once")

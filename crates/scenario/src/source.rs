@@ -145,8 +145,8 @@ impl Source {
             Kind::Lanes { .. } => None,
             Kind::Arrivals { gaps } => {
                 let start_ns = gaps.next()?;
-                let flow = self.streams.flow(&self.entry, self.first_group);
-                Some(Transfer { flow: FlowSpec { start_ns, stop_ns: None, ..flow }, lane: None, burst: None })
+                let flow = self.streams.flow_at(&self.entry, self.first_group, start_ns, None);
+                Some(Transfer { flow, lane: None, burst: None })
             }
             Kind::Pages(loads) => {
                 let Comes::Pages(burst) = &self.entry.comes else { return None };

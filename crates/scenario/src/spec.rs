@@ -5,6 +5,7 @@ use queuewright_aqm::{Spec as DisciplineSpec, Value};
 use queuewright_cca::Kind as CcaKind;
 use std::sync::Arc;
 
+pub use crate::flaws::{Flaws, Jitter, JitterLaw, Reorder};
 pub use crate::source::{Source, Transfer};
 
 /// One run: one discipline, one seed.
@@ -66,6 +67,8 @@ pub struct PortSpec {
     pub burst_bytes: Option<u64>,
     /// Propagation delay of the link, ns.
     pub delay_ns: u64,
+    /// Losses on the link, and packets delayed otherwise.
+    pub flaws: Flaws,
     /// Buffer, bytes as the link counts them; 0: no byte limit.
     pub limit_bytes: u64,
     /// Buffer, packets; 0: no packet limit.

@@ -11,6 +11,7 @@ use crate::rows;
 use crate::sizes::Sizes;
 use crate::source::mean_bytes;
 use crate::units::{MILLION, Range, Size, Unit};
+use crate::voice::Codec;
 use queuewright_cca::Kind;
 use std::path::Path;
 
@@ -25,6 +26,7 @@ pub(crate) const FLOW_KEYS: &[&str] = &[
     "cca",
     "cbr",
     "poisson",
+    "voip",
     "rtt",
     "start",
     "stop",
@@ -39,6 +41,7 @@ pub(crate) const FLOW_KEYS: &[&str] = &[
     "repeat",
     "arrivals",
     "burst",
+    "length",
     "file",
 ];
 
@@ -134,6 +137,13 @@ fn flows(node: &Node, ports: &[Link], run: &Run, base_dir: &Path) -> Result<Flow
     };
     let jitter_ns = time("jitter", 10 * S)?.map_or(Range::one(0), |(_, range)| range);
     let comes = comes(&t, &mut sends, &ports[path[0] as usize], run, base_dir)?;
+    let length = match t.get("length") {
+        None => None,
+        Some(n) => match Pause::read(n, MAX_TIME)? {
+            Pause::Uniform(Range { min: 0, .. }) => return Err(n.error("a length of 0; write at least 1ns")),
+            length => Some(length),
+        },
+    };
     Ok(Flows {
         name: t.get("name").map(Node::name).transpose()?,
         count: match t.get("count") {
@@ -147,6 +157,7 @@ fn flows(node: &Node, ports: &[Link], run: &Run, base_dir: &Path) -> Result<Flow
         rtt_ns,
         start_ns,
         stop_ns,
+        length,
         access_bps: t.get("access").map(|n| n.range(Unit::Rate, 1000, MAX_RATE)).transpose()?,
         jitter_ns,
     })
@@ -181,17 +192,17 @@ fn path(t: &Table<'_>, ports: &[Link]) -> Result<Vec<u32>, Error> {
 }
 
 fn sends(t: &Table<'_>, base_dir: &Path) -> Result<Sends, Error> {
-    let given: Vec<&Node> = ["cca", "cbr", "poisson"].iter().filter_map(|k| t.get(k)).collect();
+    let given: Vec<&Node> = ["cca", "cbr", "poisson", "voip"].iter().filter_map(|k| t.get(k)).collect();
     let one = match given.as_slice() {
         [] => {
             return Err(t.missing(
                 "cca",
-                "a congestion control, such as \"cubic\" (or cbr or poisson with a rate, for UDP)",
+                "a congestion control, such as \"cubic\" (or, for UDP, cbr or poisson with a rate, or voip)",
             ));
         }
         [first, second, ..] => {
             return Err(second.key_error(format!(
-                "a flow has one of cca, cbr and poisson, and {} is there already",
+                "a flow has one of cca, cbr, poisson and voip, and {} is there already",
                 first.key
             )));
         }
@@ -203,6 +214,7 @@ fn sends(t: &Table<'_>, base_dir: &Path) -> Result<Sends, Error> {
     };
     if t.get("cca").is_some() {
         not_with(&["packet"], "belongs to UDP flows (cbr or poisson); TCP's full packets are 1500b")?;
+        not_with(&["length"], "belongs to UDP flows; a TCP flow has a size, or goes on until stop")?;
         let ccas = ccas(one)?;
         let bps = t.get("rate").map(|n| n.range(Unit::Rate, 1000, MAX_RATE)).transpose()?;
         match (ccas.iter().find(|(kind, _)| kind.needs_rate()), t.get("rate")) {
@@ -228,9 +240,14 @@ fn sends(t: &Table<'_>, base_dir: &Path) -> Result<Sends, Error> {
         });
     }
     not_with(
-        &["size", "ecn", "initial_window", "repeat", "arrivals", "burst"],
-        "belongs to TCP flows (cca); a UDP flow sends from start to stop",
+        &["size", "ecn", "initial_window", "repeat", "burst"],
+        "belongs to TCP flows (cca); a UDP flow sends from start to stop, or for its length",
     )?;
+    if let Some(n) = t.get("voip") {
+        not_with(&["packet", "rate"], "follows from the codec; leave it out")?;
+        let codec = n.word("a codec", &Codec::ALL.map(Codec::name))?;
+        return Ok(Sends::Voip(Codec::from_name(codec).unwrap_or(Codec::G711)));
+    }
     not_with(&["rate"], "belongs to TCP flows (cca); a UDP flow's rate is written with cbr or poisson")?;
     let bps = one.range(Unit::Rate, 1000, MAX_RATE)?;
     let packet_bytes = match t.get("packet") {
@@ -257,7 +274,7 @@ fn initial_window(node: &Node) -> Result<InitialWindow, Error> {
 
 /// How the flows of an entry come. Those of pages get their sizes from there.
 fn comes(t: &Table<'_>, sends: &mut Sends, port: &Link, run: &Run, base_dir: &Path) -> Result<Comes, Error> {
-    let Sends::Tcp { size, .. } = sends else { return Ok(Comes::Once) };
+    let Sends::Tcp { size, .. } = sends else { return udp_comes(t, sends, port, run) };
     let (repeat, arrivals, burst) = (t.get("repeat"), t.get("arrivals"), t.get("burst"));
     if repeat.is_none() && arrivals.is_none() && burst.is_none() {
         return Ok(Comes::Once);
@@ -295,18 +312,10 @@ fn comes(t: &Table<'_>, sends: &mut Sends, port: &Link, run: &Run, base_dir: &Pa
                     at.error("pages are loaded at set times (at) or arrive (arrivals); write one of the two")
                 );
             }
-            let rate = ArrivalRate::read(n)?;
             // What the link counts for a full packet, over its payload.
             let wire = f64::from(PACKET + port.overhead_bytes) / SEGMENT as f64;
             let bytes = mean_bytes(size.as_ref(), burst.as_ref().map(|b| &b.pages)) * wire;
-            let gap_ns = rate.gap_ns(bytes, rate_of(&port.rate));
-            if gap_ns == 0 || run.duration_ns / gap_ns > MAX_ARRIVALS {
-                return Err(n.error(format!(
-                    "more than {MAX_ARRIVALS} arrivals in {}; write fewer, or a shorter run",
-                    Unit::Time.show(run.duration_ns)
-                )));
-            }
-            Some(Arrivals { rate, gap_ns })
+            Some(arrive(n, bytes, port, run)?)
         }
     };
     match (burst, arrivals) {
@@ -319,6 +328,43 @@ fn comes(t: &Table<'_>, sends: &mut Sends, port: &Link, run: &Run, base_dir: &Pa
             Err(n.error("when? write at = [\"10s\", \"20s\"] in it, or arrivals = \"0.1/s\" beside it"))
         }
     }
+}
+
+/// Arrivals of flows that bring so many bytes each, on average and as the link counts them.
+fn arrive(n: &Node, bytes: f64, port: &Link, run: &Run) -> Result<Arrivals, Error> {
+    let rate = ArrivalRate::read(n)?;
+    let gap_ns = rate.gap_ns(bytes, rate_of(&port.rate));
+    if gap_ns == 0 || run.duration_ns / gap_ns > MAX_ARRIVALS {
+        return Err(n.error(format!(
+            "more than {MAX_ARRIVALS} arrivals in {}; write fewer, or a shorter run",
+            Unit::Time.show(run.duration_ns)
+        )));
+    }
+    Ok(Arrivals { rate, gap_ns })
+}
+
+/// How UDP flows come: those that arrive last for a drawn length.
+fn udp_comes(t: &Table<'_>, sends: &Sends, port: &Link, run: &Run) -> Result<Comes, Error> {
+    let Some(n) = t.get("arrivals") else { return Ok(Comes::Once) };
+    if let Some(n) = t.get("count") {
+        return Err(n.key_error("does not belong to flows that arrive: arrivals say how many come"));
+    }
+    let length = t.get("length").ok_or_else(|| {
+        t.missing(
+            "length",
+            "how long each lasts, such as { exponential = \"180s\" }: flows that come have to end",
+        )
+    })?;
+    let (bps, packet_bytes) = match sends {
+        Sends::Tcp { .. } => return Ok(Comes::Once),
+        Sends::Cbr { bps, packet_bytes } | Sends::Poisson { bps, packet_bytes } => {
+            (bps.min.midpoint(bps.max), *packet_bytes)
+        }
+        Sends::Voip(codec) => (codec.bps(), codec.packet_bytes()),
+    };
+    let wire = f64::from(packet_bytes + port.overhead_bytes) / f64::from(packet_bytes);
+    let seconds = Pause::read(length, MAX_TIME)?.mean() / S as f64;
+    Ok(Comes::Arrive(arrive(n, bps as f64 / 8.0 * seconds * wire, port, run)?))
 }
 
 /// One congestion control, or a table of whole-number weights.

@@ -119,7 +119,7 @@ impl Scenario {
         for entry in content["flows"].as_array().into_iter().flatten() {
             out.push_str("\n[[flows]]\n");
             if let Some(entry) = entry.as_object() {
-                keys(entry, &["name", "count", "cca", "cbr", "poisson"], &mut out);
+                keys(entry, &["name", "count", "cca", "cbr", "poisson", "voip"], &mut out);
             }
         }
         out.push_str("\n[queue]\ndisciplines = [\n");
@@ -295,6 +295,7 @@ fn flows(entry: &Flows) -> Value {
             put(key, range(Unit::Rate, *bps));
             put("packet", json!(Unit::Bytes.show((*packet_bytes).into())));
         }
+        Sends::Voip(codec) => drop(put("voip", json!(codec.name()))),
     }
     // UDP over a link without delay needs no round-trip time, and 0 is not one.
     if entry.rtt_ns.max > 0 {
@@ -303,6 +304,9 @@ fn flows(entry: &Flows) -> Value {
     put("start", range(Unit::Time, entry.start_ns));
     if let Some(stop) = entry.stop_ns {
         put("stop", range(Unit::Time, stop));
+    }
+    if let Some(length) = entry.length {
+        put("length", length.show());
     }
     if let Some(access) = entry.access_bps {
         put("access", range(Unit::Rate, access));
@@ -373,6 +377,7 @@ fn link(link: &Link) -> Map<String, Value> {
         o.insert("burst".into(), json!(Unit::Bytes.show(burst)));
     }
     o.insert("delay".into(), json!(Unit::Time.show(link.delay_ns)));
+    link.flaws.show(&mut o);
     if let Some(buffer) = link.buffer {
         o.insert("buffer".into(), json!(buffer.show()));
     }

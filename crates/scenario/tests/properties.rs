@@ -58,9 +58,19 @@ fn flows() -> impl Strategy<Value = String> {
         maybe((29u64..=1500).prop_map(|n| format!("packet = \"{n}b\""))),
     )
         .prop_map(|(a, b)| a + "\n" + &b);
+    let length = prop_oneof![
+        range_of(1, 99_000_000_000).prop_map(|r| format!("length = \"{}\"", Unit::Time.show_range(r))),
+        (1000u64..99_000_000_000)
+            .prop_map(|ns| format!("length = {{ exponential = \"{}\" }}", Unit::Time.show(ns))),
+    ];
+    let voip = (prop::sample::select(vec!["g711", "g729"]), maybe(length.clone()))
+        .prop_map(|(codec, length)| format!("voip = \"{codec}\"\n{length}"));
+    let calls = (1u64..1_000_000_000, length).prop_map(|(m, length)| {
+        format!("voip = \"g711\"\narrivals = \"{}/s\"\n{length}\n", show_millionths(m))
+    });
     let lasting = (
         maybe(range_of(1, 30).prop_map(|r| format!("count = \"{}..{}\"", r.min, r.max))),
-        prop_oneof![tcp, udp],
+        prop_oneof![3 => tcp, 2 => udp, 1 => voip],
     )
         .prop_map(|(count, sends)| count + &sends);
     let size = prop_oneof![
@@ -101,7 +111,7 @@ fn flows() -> impl Strategy<Value = String> {
     )
         .prop_map(|(comes, window)| format!("cca = {{ cubic = 2, bbr = 1 }}\n{comes}{window}"));
     (
-        prop_oneof![2 => lasting, 1 => coming],
+        prop_oneof![5 => lasting, 2 => coming, 1 => calls],
         time("rtt", 20_000_000, 900_000_000),
         maybe(time("start", 0, 999_999_999)),
         maybe(time("stop", 1_000_000_000, 99_000_000_000)),
@@ -141,12 +151,23 @@ fn valid() -> impl Strategy<Value = String> {
     let buffer =
         prop_oneof![(1u32..100_000).prop_map(Size::Packets), (2000u64..1 << 40).prop_map(Size::Bytes),]
             .prop_map(|s| format!("buffer = \"{}\"", s.show()));
+    let flaws = (
+        maybe((0u64..1_000_000).prop_map(|m| format!("loss = {}", show_millionths(m)))),
+        maybe((0u64..9_999_999_999, any::<bool>()).prop_map(|(ns, normal)| {
+            let law = if normal { "normal" } else { "uniform" };
+            format!("jitter = {{ {law} = \"{}\", overtaking = {normal} }}", Unit::Time.show(ns))
+        })),
+        maybe((0u64..=1_000_000, 1u64..9_999_999_999).prop_map(|(m, ns)| {
+            format!("reorder = {{ share = {}, by = \"{}\" }}", show_millionths(m), Unit::Time.show(ns))
+        })),
+    )
+        .prop_map(|(a, b, c)| a + &b + &c);
     let disciplines = proptest::sample::subsequence(DISCIPLINES.to_vec(), 1..=DISCIPLINES.len());
     (
         maybe("[a-zA-Z \"\\\\éß]{1,20}x".prop_map(|n| format!("name = {}", serde_json::json!(n)))),
         link,
         maybe((0u64..10_000_000).prop_map(|ns| format!("delay = \"{}\"", Unit::Time.show(ns)))),
-        buffer,
+        (buffer, flaws).prop_map(|(buffer, flaws)| buffer + "\n" + &flaws),
         proptest::collection::vec(flows(), 1..4),
         disciplines,
         maybe(Just("stack = \"ns3\"".to_string())),

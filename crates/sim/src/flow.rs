@@ -1,11 +1,11 @@
 //! A flow: its two ends, the way between them, what it is measured by.
 
+use crate::flaws::Wire;
 use crate::hosts::Ack;
 use crate::lane::Lane;
 use crate::receiver::Receiver;
 use crate::sender::{Burst, Sender, SenderSetup, StackRules};
 use crate::wheel::{Event, EventKind, Wheel};
-use queuewright_cca::Kind;
 use queuewright_scenario::spec::{FlowSpec, RunSpec, Traffic};
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
@@ -100,6 +100,12 @@ pub struct Flow {
     stop_ns: u64,
     /// When the last byte of a finite flow arrived (ns).
     pub finished_ns: Option<u64>,
+    /// Its group.
+    pub group: u32,
+    /// Packets lost on links.
+    pub lost: u64,
+    /// The same when the window began.
+    lost_before: u64,
     /// Ports crossed, in order.
     pub path: Box<[u32]>,
     /// Bytes of a full packet on the link.
@@ -108,8 +114,9 @@ pub struct Flow {
 }
 
 /// Streams 0 to 2^32 of a seed belong to receivers and UDP sources, those from 2^32 to ports, those from here
-/// to senders: no two share one.
+/// to senders, those from `LINK_STREAMS` to links: no two share one.
 const SENDER_STREAMS: u64 = 1 << 33;
+const LINK_STREAMS: u64 = 1 << 34;
 
 impl Flow {
     /// A flow of a run.
@@ -184,6 +191,9 @@ impl Flow {
             start_ns: spec.start_ns,
             stop_ns,
             finished_ns: None,
+            group: spec.group,
+            lost: 0,
+            lost_before: 0,
         }
     }
 
@@ -212,7 +222,7 @@ impl Flow {
     }
 
     /// What the ports need to know of it.
-    pub fn lane(&self) -> Lane {
+    pub fn lane(&self, wires: &[Wire]) -> Lane {
         let (last_segment, last_bytes) = match &self.ends {
             Ends::Tcp { segments, last_bytes, .. } => {
                 (segments.wrapping_sub(1), (last_bytes + TCP_HEADER + self.overhead) as u16)
@@ -227,8 +237,19 @@ impl Flow {
         lane.wire_bytes = self.wire_bytes;
         lane.last_bytes = last_bytes;
         lane.syn_bytes = (SYN_BYTES + self.overhead) as u16;
-        lane.hops = self.path.len() as u8;
+        let flawed = |&p: &u32| wires.get(p as usize).is_some_and(Wire::flawed);
+        lane.hops = if self.path.iter().any(flawed) { Lane::LONG } else { self.path.len() as u8 };
         lane
+    }
+
+    /// The window begins: what was lost before does not count.
+    pub fn window_begins(&mut self) {
+        self.lost_before = self.lost;
+    }
+
+    /// Packets lost on links within the window.
+    pub fn lost_in_window(&self) -> u64 {
+        self.lost - self.lost_before
     }
 
     /// Payload of a UDP packet.
@@ -244,15 +265,15 @@ impl Flow {
                 let late = (u64::from(self.back.random.next_u32()) * self.back.host_jitter_ns * 10) >> 32;
                 wheel.push(Event::plain(self.start_ns + late, EventKind::Start, index));
             }
-            Ends::Udp { .. } => self.schedule_udp(index, self.start_ns, wheel),
+            Ends::Udp { .. } => drop(self.schedule_udp(index, self.start_ns, wheel)),
         }
     }
 
-    /// Schedules the arrival of the next UDP packet, if the source still sends when it is due.
+    /// Schedules the arrival of the next UDP packet, if the source still sends when it is due: does it?
     /// `previous`: when the last one was sent; for the first, the start.
-    pub fn schedule_udp(&mut self, index: u32, previous: u64, wheel: &mut Wheel) {
+    pub fn schedule_udp(&mut self, index: u32, previous: u64, wheel: &mut Wheel) -> bool {
         let ip_bytes = u64::from(u32::from(self.wire_bytes) - self.overhead);
-        let Ends::Udp { bps, poisson, sent } = &self.ends else { return };
+        let Ends::Udp { bps, poisson, sent } = &self.ends else { return false };
         let up = &mut self.up;
         let send_at = if *poisson {
             // Inverse transform of a uniform draw in (0, 1]; libm's logarithm is the same everywhere.
@@ -265,7 +286,7 @@ impl Flow {
             self.start_ns.saturating_add(u64::try_from(ns).unwrap_or(u64::MAX))
         };
         if send_at >= self.stop_ns.min(self.back.end_ns) {
-            return;
+            return false;
         }
         let mut at = send_at + up.forward_ns;
         if up.access_bps > 0 {
@@ -281,6 +302,7 @@ impl Flow {
         event.seq = send_at as u32;
         event.aux = (send_at >> 32) as u32;
         wheel.push(event);
+        true
     }
 
     /// Seconds within the window in which the flow could deliver.
@@ -363,18 +385,18 @@ impl Back {
     }
 }
 
-/// A name for results: the congestion control's, or `cbr` / `poisson`.
-pub fn traffic_name(traffic: &Traffic) -> &'static str {
-    match traffic {
-        Traffic::Tcp { cca, .. } => Kind::name(*cca),
-        Traffic::Cbr { .. } => "cbr",
-        Traffic::Poisson { .. } => "poisson",
-    }
-}
-
 /// The random stream of a port.
 pub fn port_stream(seed: u64, port: usize) -> Pcg32 {
-    let mut seeded = Pcg32::new(seed, (1 << 32) + port as u64);
+    stream(seed, (1 << 32) + port as u64)
+}
+
+/// The random stream of the link behind a port.
+pub fn link_stream(seed: u64, port: usize) -> Pcg32 {
+    stream(seed, LINK_STREAMS + port as u64)
+}
+
+fn stream(seed: u64, number: u64) -> Pcg32 {
+    let mut seeded = Pcg32::new(seed, number);
     // One step, so that a stream's first draw does not mirror its seed.
     seeded.next_u32();
     seeded

@@ -51,7 +51,7 @@ pub struct Lane {
     pub last_bytes: u16,
     /// See `wire_bytes`.
     pub syn_bytes: u16,
-    /// Ports crossed.
+    /// Ports crossed; [`Lane::LONG`] if a link on the way needs more looking into.
     pub hops: u8,
 }
 
@@ -75,6 +75,9 @@ impl Default for Lane {
 }
 
 impl Lane {
+    /// More ports than a flow can cross.
+    pub const LONG: u8 = u8::MAX;
+
     /// Length on the link of a packet of this flow.
     #[inline]
     pub fn bytes_of(&self, seq: u32, syn: bool) -> u16 {

@@ -131,10 +131,6 @@ impl PortMeasure {
     pub fn finish(&mut self, end_ns: u64, bytes: u64, packets: u32, name: &str) -> results::Queue {
         self.backlog(end_ns, bytes, packets);
         let window = (end_ns - self.warmup_ns) as f64;
-        let ms = |ns: u64| ns as f64 / 1e6;
-        let sojourn = self.sojourn.histogram();
-        let q = |q: f64| if sojourn.is_empty() { f64::NAN } else { ms(sojourn.value_at_quantile(q)) };
-        let n = sojourn.len();
         // What is dropped or marked from the queue may have arrived before the window.
         let share = |count: u64| {
             if self.arrived == 0 { f64::NAN } else { (count as f64 / self.arrived as f64).min(1.0) }
@@ -151,17 +147,7 @@ impl PortMeasure {
             name: name.to_string(),
             packets: self.sent_packets,
             rate_bps: self.started_bytes as f64 * 8e9 / window,
-            sojourn_ms: results::Sojourn {
-                mean: if n == 0 { f64::NAN } else { self.sojourn_sum_ns as f64 / n as f64 / 1e6 },
-                std: if n == 0 { f64::NAN } else { sojourn.stdev() / 1e6 },
-                p25: q(0.25),
-                p50: q(0.5),
-                p75: q(0.75),
-                p95: q(0.95),
-                p99: q(0.99),
-                p99_9: q(0.999),
-                max: if n == 0 { f64::NAN } else { ms(sojourn.max()) },
-            },
+            sojourn_ms: self.sojourn.summary(self.sojourn_sum_ns),
             backlog_packets: results::Backlog {
                 mean: self.packets_ns as f64 / window,
                 max: f64::from(self.max_packets),
@@ -195,7 +181,7 @@ impl PortMeasure {
 /// Counts of waiting times in the slots of an HDR histogram with three digits, which they become to be read:
 /// counting a packet is then a shift and an increment.
 #[derive(Debug)]
-struct Waits {
+pub struct Waits {
     counts: Box<[u32]>,
 }
 
@@ -205,7 +191,8 @@ const EXACT_BITS: u32 = 11;
 const LONGEST: u64 = 1 << 46;
 
 impl Waits {
-    fn new() -> Waits {
+    /// None yet.
+    pub fn new() -> Waits {
         Waits { counts: vec![0; Waits::slot(LONGEST) + 1].into() }
     }
 
@@ -221,10 +208,30 @@ impl Waits {
         ((slot - (shift << (EXACT_BITS - 1))) as u64) << shift
     }
 
+    /// Counts one.
     #[inline]
-    fn record(&mut self, ns: u64) {
+    pub fn record(&mut self, ns: u64) {
         let count = &mut self.counts[Waits::slot(ns.min(LONGEST))];
         *count = count.saturating_add(1);
+    }
+
+    /// The distribution of times that add up to `sum_ns`.
+    pub fn summary(&self, sum_ns: u128) -> results::Sojourn {
+        let all = self.histogram();
+        let n = all.len();
+        let ms = |ns: f64| if n == 0 { f64::NAN } else { ns / 1e6 };
+        let q = |q: f64| ms(all.value_at_quantile(q) as f64);
+        results::Sojourn {
+            mean: ms(sum_ns as f64 / n.max(1) as f64),
+            std: ms(all.stdev()),
+            p25: q(0.25),
+            p50: q(0.5),
+            p75: q(0.75),
+            p95: q(0.95),
+            p99: q(0.99),
+            p99_9: q(0.999),
+            max: ms(all.max() as f64),
+        }
     }
 
     fn histogram(&self) -> Histogram<u64> {

@@ -89,6 +89,8 @@ pub struct Port {
     /// or whose flows end. A flow that is not there stands for itself.
     numbers: Vec<u32>,
     drops: Vec<u32>,
+    /// The drops when the window began.
+    drops_before: Vec<u32>,
     /// A packet that opportunities have partly sent, and the bytes still to go.
     begun: Option<(Packet, u64)>,
     end_ns: u64,
@@ -124,6 +126,7 @@ impl Port {
             overhead,
             numbers: Vec::new(),
             drops: Vec::new(),
+            drops_before: Vec::new(),
             begun: None,
             end_ns,
             delay_ns: spec.delay_ns,
@@ -173,6 +176,7 @@ impl Port {
             mark_fraction: all.mark_fraction,
             drops: all.drops,
             marks: all.marks,
+            lost: None,
             queues,
         }
     }
@@ -198,11 +202,25 @@ impl Port {
             self.drops.resize(at + 1, 0);
         }
         self.drops[at] = 0;
+        if let Some(before) = self.drops_before.get_mut(at) {
+            *before = 0;
+        }
+    }
+
+    /// The window begins.
+    pub fn window_begins(&mut self) {
+        self.drops_before.clone_from(&self.drops);
     }
 
     /// Packets of the flow at an index that were dropped here.
     pub fn dropped_of(&self, index: u32) -> u32 {
         self.drops.get(index as usize).copied().unwrap_or(0)
+    }
+
+    /// The same, within the window.
+    pub fn dropped_in_window(&self, index: u32) -> u64 {
+        let before = self.drops_before.get(index as usize).copied().unwrap_or(0);
+        u64::from(self.dropped_of(index) - before)
     }
 
     #[inline]
@@ -487,6 +505,7 @@ mod tests {
             rate: Rate::Trace(trace.into()),
             burst_bytes: None,
             delay_ns: 0,
+            flaws: Default::default(),
             limit_bytes: 0,
             limit_packets: 0,
             shared: false,

@@ -4,6 +4,8 @@
 //! at once, those on their way out included. A slot is free again when nothing in the network can name
 //! it: its packets have arrived or were dropped, its last acknowledgement has reached its sender.
 
+use crate::datagrams::Datagrams;
+use crate::flaws::Wire;
 use crate::flow::{Ends, Flow};
 use crate::lane::Lane;
 use crate::measure::FlowWaits;
@@ -16,7 +18,7 @@ use queuewright_scenario::spec::{RunSpec, Source, Transfer};
 mod what {
     /// A flow of source `flow` arrives.
     pub const ARRIVAL: u16 = 0;
-    /// The last byte of the flow in slot `flow` has arrived, as is known now.
+    /// The last byte of the flow in slot `flow` has arrived, as is known now; of UDP, all was sent.
     pub const DONE: u16 = 1;
     /// The slot `flow` may be free.
     pub const RETIRE: u16 = 2;
@@ -104,6 +106,10 @@ pub struct Network<'a> {
     pub waits: &'a mut Vec<FlowWaits>,
     /// What is to happen.
     pub wheel: &'a mut Wheel,
+    /// The links behind the ports, if any of them is not perfect.
+    pub wires: &'a [Wire],
+    /// Of each group.
+    pub datagrams: &'a mut [Option<Datagrams>],
 }
 
 impl Traffic {
@@ -118,7 +124,7 @@ impl Traffic {
         }
     }
 
-    /// The event that a flow's last byte arrives at `at`.
+    /// The event that a flow's last byte arrives at `at`, or that a UDP flow sends no more.
     pub fn done_event(at: u64, flow: u32) -> Event {
         event(at, what::DONE, flow)
     }
@@ -135,13 +141,13 @@ impl Traffic {
             }
             what::DONE => {
                 let slot = &mut self.slots[(e.flow - self.first) as usize];
-                // Told before, or of the flow that had the slot.
-                if net.flows[e.flow as usize].finished_ns.is_none() || std::mem::replace(&mut slot.done, true)
-                {
+                // Told before, or of the flow that had the slot. What is no TCP is told once.
+                let flow = &net.flows[e.flow as usize];
+                let early = flow.is_finite() && flow.finished_ns.is_none();
+                if early || std::mem::replace(&mut slot.done, true) {
                     return;
                 }
                 let (source, lane) = (slot.source, slot.transfer.lane);
-                let flow = &net.flows[e.flow as usize];
                 // A sender goes on when it has been told. The hosts are asked in time for what that sends.
                 let told_ns = flow.finished_ns.unwrap_or(e.at) + flow.back.reverse_ns;
                 if let Some(next) = lane.and_then(|lane| self.sources[source as usize].follow(lane, told_ns))
@@ -172,7 +178,7 @@ impl Traffic {
         self.flows[transfer.flow.group as usize] += 1;
         let flow = Flow::new(number as usize, &transfer.flow, net.spec);
         let slot = Slot { source, transfer, number, done: false, gone: false };
-        let lane = flow.lane();
+        let lane = flow.lane(net.wires);
         let index = match self.free.pop() {
             Some(index) => {
                 self.slots[(index - self.first) as usize] = slot;
@@ -192,8 +198,14 @@ impl Traffic {
         for port in net.ports.iter_mut() {
             port.flow_begins(index, number);
         }
-        let start_ns = net.flows[index as usize].start_ns;
-        net.wheel.push(Event::plain(start_ns.max(now), EventKind::Start, index));
+        let flow = &mut net.flows[index as usize];
+        if let Ends::Udp { .. } = flow.ends {
+            if !flow.schedule_udp(index, flow.start_ns, net.wheel) {
+                net.wheel.push(Traffic::done_event(flow.start_ns, index));
+            }
+            return;
+        }
+        net.wheel.push(Event::plain(flow.start_ns.max(now), EventKind::Start, index));
     }
 
     /// Frees the slot of a flow that is done, or looks again later.
@@ -202,7 +214,9 @@ impl Traffic {
         let flow = &net.flows[index as usize];
         let dropped: u64 = net.ports.iter().map(|p| u64::from(p.dropped_of(index))).sum();
         let waits = &net.waits[index as usize];
-        if flow.up.emitted > waits.received + dropped || !flow.is_quiet(&net.lanes[index as usize]) {
+        if flow.up.emitted > waits.received + dropped + flow.lost
+            || !flow.is_quiet(&net.lanes[index as usize])
+        {
             // Each look waits as long as the flow has been over: few looks, and soon enough.
             let over_ns = e.at.saturating_sub(flow.finished_ns.unwrap_or(e.at));
             let wait_ns = over_ns.max(flow.back.reverse_ns).max(1_000_000);
@@ -213,7 +227,13 @@ impl Traffic {
         let slot = &mut self.slots[(index - self.first) as usize];
         slot.gone = true;
         self.delivered[slot.transfer.flow.group as usize] += flow.back.delivered_bytes;
-        self.done.push((slot.number, slot.record(net.spec, flow, dropped)));
+        match &mut net.datagrams[flow.group as usize] {
+            None => self.done.push((slot.number, slot.record(net.spec, flow, dropped))),
+            Some(group) => {
+                let in_queues = net.ports.iter().map(|p| p.dropped_in_window(index)).sum::<u64>();
+                group.lost += flow.lost_in_window() + in_queues;
+            }
+        }
         self.free.push(index);
     }
 
@@ -232,7 +252,9 @@ impl Traffic {
     pub fn transfers(&mut self, spec: &RunSpec, flows: &[Flow], ports: &[Port]) -> Vec<results::Transfer> {
         let drops = |index: u32| ports.iter().map(|p| u64::from(p.dropped_of(index))).sum();
         let mut all = std::mem::take(&mut self.done);
-        for (slot, index) in self.slots.iter().zip(self.first..).filter(|(s, _)| !s.gone) {
+        let there =
+            self.slots.iter().zip(self.first..).filter(|(s, i)| !s.gone && flows[*i as usize].is_finite());
+        for (slot, index) in there {
             all.push((slot.number, slot.record(spec, &flows[index as usize], drops(index))));
         }
         for (i, f) in spec.flows.iter().enumerate().filter(|(i, _)| flows[*i].is_finite()) {

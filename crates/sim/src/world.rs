@@ -1,7 +1,9 @@
 //! The run: what happens next, and where a packet goes from there.
 
 use crate::Error;
-use crate::flow::{Ends, Flow, port_stream, traffic_name};
+use crate::datagrams::Datagrams;
+use crate::flaws::Wire;
+use crate::flow::{Ends, Flow, link_stream, port_stream};
 use crate::hosts::Bench;
 use crate::lane::Lane;
 use crate::link::capacity_bytes;
@@ -11,7 +13,7 @@ use crate::traffic::{Network, Traffic};
 use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_aqm::Pool;
 use queuewright_results as results;
-use queuewright_scenario::spec::{PortSpec, Rate, RunSpec, Stack};
+use queuewright_scenario::spec::{GroupSpec, PortSpec, Rate, RunSpec, Stack};
 
 /// Everything but the ports: what a packet leaving a port touches.
 #[derive(Debug)]
@@ -23,6 +25,10 @@ struct Net {
     /// Of each flow.
     waits: Vec<FlowWaits>,
     bench: Bench,
+    /// The links behind the ports, if any of them is not perfect.
+    wires: Vec<Wire>,
+    /// Of each group; none: TCP.
+    datagrams: Vec<Option<Datagrams>>,
     /// Flows from this on come and go.
     first_slot: u32,
 }
@@ -69,6 +75,11 @@ impl<'a> World<'a> {
             flow.schedule_start(i as u32, &mut wheel);
         }
         let series = new_series(spec, &ports);
+        let mut wires: Vec<Wire> = Vec::new();
+        if spec.ports.iter().any(|p| p.flaws.any()) {
+            let numbered = spec.ports.iter().enumerate();
+            wires.extend(numbered.map(|(i, p)| Wire::new(p, link_stream(spec.seed, i))));
+        }
         let mut world = World {
             sampled: vec![0; spec.ports.len() + spec.series_flows.len()],
             open_for_ns: open_for_ns(spec),
@@ -76,10 +87,12 @@ impl<'a> World<'a> {
             ports,
             net: Net {
                 wheel,
-                lanes: flows.iter().map(Flow::lane).collect(),
+                lanes: flows.iter().map(|f| f.lane(&wires)).collect(),
                 flows,
                 waits: vec![FlowWaits::default(); spec.flows.len()],
                 bench: Bench::default(),
+                wires,
+                datagrams: groups_of_datagrams(spec),
                 first_slot: spec.flows.len() as u32,
             },
             next_sample: 0,
@@ -88,7 +101,8 @@ impl<'a> World<'a> {
             series,
             traffic: Traffic::new(spec),
         };
-        if !spec.sources.is_empty() || world.net.flows.iter().any(Flow::is_finite) {
+        let counts = |f: &Flow| f.is_finite() || matches!(f.ends, Ends::Udp { .. });
+        if !spec.sources.is_empty() || world.net.flows.iter().any(counts) {
             for port in &mut world.ports {
                 port.count_drops(spec.flows.len());
             }
@@ -108,6 +122,8 @@ impl<'a> World<'a> {
             lanes: &mut net.lanes,
             waits: &mut net.waits,
             wheel: &mut net.wheel,
+            wires: &net.wires,
+            datagrams: &mut net.datagrams,
         };
         (&mut self.traffic, network)
     }
@@ -119,6 +135,9 @@ impl<'a> World<'a> {
                 return false;
             }
             self.net.waits.iter_mut().for_each(FlowWaits::window_begins);
+            self.net.flows.iter_mut().for_each(Flow::window_begins);
+            self.ports.iter_mut().for_each(Port::window_begins);
+            self.net.wires.iter_mut().for_each(Wire::window_begins);
         }
         self.run_to(self.spec.duration_ns, &mut each_sample)
     }
@@ -234,18 +253,23 @@ impl<'a> World<'a> {
     fn send_udp(&mut self, event: Event) {
         let flow = &mut self.net.flows[event.flow as usize];
         flow.up.emitted += 1;
+        // Datagrams have no numbers: in their place is when they were sent.
         let packet = Packet {
             enqueue_ns: event.at,
             flow: event.flow,
+            seq: event.seq,
+            ts: event.aux,
             bytes: flow.wire_bytes,
             flags: flag::UDP,
-            ..Packet::default()
+            hop: 0,
         };
         if let Ends::Udp { sent, .. } = &mut flow.ends {
             *sent += 1;
         }
         let sent_at = u64::from(event.aux) << 32 | u64::from(event.seq);
-        flow.schedule_udp(event.flow, sent_at, &mut self.net.wheel);
+        if !flow.schedule_udp(event.flow, sent_at, &mut self.net.wheel) && event.flow >= self.net.first_slot {
+            self.net.wheel.push(Traffic::done_event(event.at, event.flow));
+        }
         let port = flow.path[0] as usize;
         self.show_pool(port);
         self.ports[port].arrive(packet);
@@ -261,7 +285,11 @@ impl<'a> World<'a> {
             let (port, spacing) = if hop == 0 {
                 (lane.port as usize, lane.access_ns)
             } else {
-                (self.net.flows[event.flow as usize].path[hop] as usize, 0)
+                match self.net.flows[event.flow as usize].path.get(hop) {
+                    Some(port) => (*port as usize, 0),
+                    // It has come over a link on which packets overtake one another.
+                    None => return self.net.land(event),
+                }
             };
             let packet = Packet {
                 enqueue_ns: event.at,
@@ -345,7 +373,7 @@ impl<'a> World<'a> {
             self.net.settle(f, end);
         }
         self.conserved()?;
-        let ports: Vec<results::Port> = self
+        let mut ports: Vec<results::Port> = self
             .ports
             .iter_mut()
             .zip(&spec.ports)
@@ -354,6 +382,9 @@ impl<'a> World<'a> {
                 port.finish(end, capacity, p)
             })
             .collect();
+        for ((port, wire), p) in ports.iter_mut().zip(&self.net.wires).zip(&spec.ports) {
+            port.lost = (p.flaws.loss > 0).then(|| wire.lost_in_window());
+        }
         let flows: Vec<results::Flow> = self
             .net
             .flows
@@ -369,7 +400,7 @@ impl<'a> World<'a> {
                 results::Flow {
                     id: i as u32,
                     group: spec.groups[f.group as usize].name.clone(),
-                    cca: traffic_name(&f.traffic).to_string(),
+                    cca: spec.groups[f.group as usize].cca.clone(),
                     base_rtt_ms: f.base_rtt_ns as f64 / 1e6,
                     goodput_bps: if active > 0.0 {
                         flow.back.delivered_bytes as f64 * 8.0 / active
@@ -409,6 +440,7 @@ impl<'a> World<'a> {
                         let measured = |t: &&results::Transfer| t.group == g as u32 && t.start_s >= warmup_s;
                         results::Transfers::of(transfers.iter().filter(measured))
                     }),
+                    datagrams: self.net.datagrams[g].as_ref().map(|d| d.finish(self.lost_there(g as u32))),
                 }
             })
             .collect();
@@ -430,6 +462,15 @@ impl<'a> World<'a> {
             ports,
             ..results::Run::default()
         })
+    }
+
+    /// Packets lost within the window by the flows of a group that are there at the end.
+    fn lost_there(&self, group: u32) -> u64 {
+        let flows = self.net.flows.iter().zip(0..);
+        let there = flows.filter(|(f, i)| f.group == group && !self.traffic.is_free(*i));
+        there
+            .map(|(f, i)| f.lost_in_window() + self.ports.iter().map(|p| p.dropped_in_window(i)).sum::<u64>())
+            .sum()
     }
 
     /// Packets that the run has put on the bottleneck links, warm-up included.
@@ -462,9 +503,10 @@ impl<'a> World<'a> {
         let dropped: u64 = self.ports.iter().map(|p| p.measure.total.dropped).sum();
         let queued: u64 = self.ports.iter().map(|p| u64::from(p.queue().packets)).sum();
         let on_link: u64 = self.ports.iter().map(Port::on_link).sum();
-        if emitted != received + dropped + queued + under_way + on_link {
+        let lost: u64 = self.net.wires.iter().map(|w| w.lost).sum();
+        if emitted != received + dropped + queued + under_way + on_link + lost {
             return Err(Error::NotConserved(format!(
-                "{emitted} packets emitted; {received} received, {dropped} dropped, {queued} queued, {under_way} under way",
+                "{emitted} packets emitted; {received} received, {dropped} dropped, {queued} queued, {under_way} under way, {lost} lost",
             )));
         }
         Ok(())
@@ -476,23 +518,60 @@ impl Net {
     #[inline]
     fn forward(&mut self, packet: Packet, at: u64) {
         let lane = &mut self.lanes[packet.flow as usize];
-        let waits = &mut self.waits[packet.flow as usize];
-        waits.queued_ns += packet.enqueue_ns;
+        self.waits[packet.flow as usize].queued_ns += packet.enqueue_ns;
         if packet.hop + 1 < lane.hops {
-            let mut event = Event::plain(at, EventKind::Arrive, packet.flow);
-            event.seq = packet.seq;
-            event.ts = packet.ts;
-            event.flags = packet.flags;
-            event.count = 1;
-            event.aux = u32::from(packet.hop) + 1;
-            return self.wheel.push(event);
+            if lane.hops == Lane::LONG {
+                return self.cross(packet, at);
+            }
+            return self.wheel.push(onward(&packet, at));
         }
-        waits.received += 1;
+        self.receive(packet, at);
+    }
+
+    /// A packet has left a port of a way on which some link may lose it, or delay it more than others.
+    #[inline(never)]
+    fn cross(&mut self, packet: Packet, at: u64) {
+        let flow = &mut self.flows[packet.flow as usize];
+        let hop = usize::from(packet.hop);
+        let wire = &mut self.wires[flow.path[hop] as usize];
+        let Some(at) = wire.carry(at) else {
+            flow.lost += 1;
+            // It waited for nothing.
+            self.waits[packet.flow as usize].queued_ns -= packet.enqueue_ns;
+            return;
+        };
+        // What may be overtaken is not at its receiver before its time.
+        if hop + 1 < flow.path.len() || wire.overtakes() {
+            return self.wheel.push(onward(&packet, at));
+        }
+        self.receive(packet, at);
+    }
+
+    /// A packet that may have been overtaken is at its receiver.
+    fn land(&mut self, event: Event) {
+        let packet = Packet {
+            flow: event.flow,
+            seq: event.seq,
+            ts: event.ts,
+            flags: event.flags,
+            ..Packet::default()
+        };
+        self.receive(packet, event.at);
+    }
+
+    /// A packet arrives at its receiver at `at`.
+    #[inline(always)]
+    fn receive(&mut self, packet: Packet, at: u64) {
+        self.waits[packet.flow as usize].received += 1;
         if packet.flags & flag::UDP != 0 {
             let flow = &mut self.flows[packet.flow as usize];
             let payload = flow.udp_payload();
+            if let Some(group) = &mut self.datagrams[flow.group as usize] {
+                group.arrive(at, u64::from(packet.ts) << 32 | u64::from(packet.seq));
+            }
             return flow.back.delivered(at, payload);
         }
+        let lane = &mut self.lanes[packet.flow as usize];
         // Behind another it can wait: the deadline is that one's.
         if lane.deliver(at, &packet) && at + lane.loop_ns < lane.wake_at {
             lane.wake_at = at + lane.loop_ns;
@@ -541,6 +620,25 @@ impl Net {
             self.wheel.push(Event::plain(at, EventKind::Wake, index));
         }
     }
+}
+
+/// The event of a packet's arrival behind the link of the port that it has left.
+#[inline(always)]
+fn onward(packet: &Packet, at: u64) -> Event {
+    let mut event = Event::plain(at, EventKind::Arrive, packet.flow);
+    event.seq = packet.seq;
+    event.ts = packet.ts;
+    event.flags = packet.flags;
+    event.count = 1;
+    event.aux = u32::from(packet.hop) + 1;
+    event
+}
+
+/// The groups of UDP flows, with nothing measured yet.
+fn groups_of_datagrams(spec: &RunSpec) -> Vec<Option<Datagrams>> {
+    let udp = |g: &GroupSpec| matches!(g.cca.as_str(), "cbr" | "poisson" | "voip");
+    let new = || Datagrams::new(spec.warmup_ns, spec.duration_ns);
+    spec.groups.iter().map(|g| udp(g).then(new)).collect()
 }
 
 /// What a tool needs between one connection and the next, beyond the handshake (iperf3's clients in the

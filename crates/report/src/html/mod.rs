@@ -133,6 +133,7 @@ fn summary_tables(page: &mut String, results: &Results) {
         queue_table(page, &summary::queues(results, port));
     }
     transfer_table(page, &summary::transfers(results));
+    datagram_table(page, &summary::datagrams(results));
     *page += "</section>\n";
 }
 
@@ -175,6 +176,27 @@ fn transfer_table(page: &mut String, transfers: &summary::TransferTable<'_>) {
             escape(label),
             escape(group)
         );
+        for value in values {
+            let _ = write!(page, "<td>{value}</td>");
+        }
+        *page += "</tr>\n";
+    }
+    *page += "</tbody></table></div>\n";
+}
+
+/// Delay and loss of datagrams.
+fn datagram_table(page: &mut String, datagrams: &summary::DatagramTable<'_>) {
+    if datagrams.rows.is_empty() {
+        return;
+    }
+    *page += "<div class=\"scroll\"><table><caption>Datagrams: from sender to receiver</caption>\
+              <thead><tr><th scope=\"col\">discipline</th><th scope=\"col\">group</th>";
+    for (name, part, unit) in &datagrams.headings {
+        let _ = write!(page, "<th scope=\"col\">{name} {part}<br><small>{unit}</small></th>");
+    }
+    *page += "</tr></thead>\n<tbody>\n";
+    for (label, group, values) in &datagrams.rows {
+        let _ = write!(page, "<tr><th scope=\"row\">{}</th><td>{}</td>", escape(label), escape(group));
         for value in values {
             let _ = write!(page, "<td>{value}</td>");
         }

@@ -69,6 +69,17 @@ fn run(label: &str, d: usize, seed: u64, samples: usize) -> Run {
             flows: own.clone().count() as u32,
             goodput_bps: own.map(|f| f.goodput_bps).sum(),
             transfers: None,
+            datagrams: (cca == "cbr").then(|| Datagrams {
+                received: 50_000,
+                lost: 500,
+                loss: 500.0 / 50_500.0,
+                delay_ms: Sojourn {
+                    mean: mean + 12.0,
+                    p50: mean + 11.0,
+                    p95: mean * 1.6 + 11.0,
+                    ..Sojourn::default()
+                },
+            }),
         }
     });
     let time_s: Vec<f64> = (0..samples).map(|i| i as f64 * 0.01).collect();
@@ -118,6 +129,7 @@ fn run(label: &str, d: usize, seed: u64, samples: usize) -> Run {
                 p99_9: mean * 2.5,
                 max: mean * 3.0,
             },
+            lost: None,
             backlog_packets: Backlog { mean: mean * 8.0, max: mean * 24.0 },
             backlog_bytes: Backlog { mean: mean * 12_500.0, max: mean * 37_500.0 },
             drop_fraction: 0.004 * (1.0 + d as f64) + 1e-4 * noise(key + 2),

@@ -5,11 +5,13 @@
 //! controls, measurements on real Linux, and its own past (golden tables).
 
 mod bed;
+mod calls;
 mod congestion;
 mod conservation;
 mod delay_based;
 mod determinism;
 mod ecn;
+mod flaws;
 mod golden;
 mod l4s;
 mod linux;

@@ -1,0 +1,98 @@
+//! Links that lose packets, or delay some more than others.
+
+use queuewright_scenario::spec::{Flaws, Jitter, JitterLaw, PortSpec};
+use rand_pcg::Pcg32;
+use rand_pcg::rand_core::Rng;
+
+/// The far side of a port's link. Runs whose links are perfect have none.
+#[derive(Debug)]
+pub struct Wire {
+    flaws: Flaws,
+    delay_ns: u64,
+    random: Pcg32,
+    /// When the latest packet arrived that nothing may overtake (ns).
+    last_ns: u64,
+    /// Packets lost since the start of the run.
+    pub lost: u64,
+    /// The same when the window began.
+    lost_before: u64,
+}
+
+/// Of so many parts, as many as [`Flaws`] count in.
+const MILLION: u64 = 1_000_000;
+
+impl Wire {
+    /// The far side of a port's link.
+    pub fn new(port: &PortSpec, random: Pcg32) -> Wire {
+        Wire { flaws: port.flaws, delay_ns: port.delay_ns, random, last_ns: 0, lost: 0, lost_before: 0 }
+    }
+
+    /// The window begins: what was lost before does not count.
+    pub fn window_begins(&mut self) {
+        self.lost_before = self.lost;
+    }
+
+    /// Packets lost within the window.
+    pub fn lost_in_window(&self) -> u64 {
+        self.lost - self.lost_before
+    }
+
+    /// Does it lose or delay anything?
+    pub fn flawed(&self) -> bool {
+        self.flaws.any()
+    }
+
+    /// May a packet arrive before one that left earlier?
+    pub fn overtakes(&self) -> bool {
+        self.flaws.overtakes()
+    }
+
+    /// When a packet arrives that would do so at `at` if all were delayed alike; none: it is lost.
+    pub fn carry(&mut self, at: u64) -> Option<u64> {
+        if self.flaws.loss > 0 && self.happens(self.flaws.loss) {
+            self.lost += 1;
+            return None;
+        }
+        let mut at = at;
+        if let Some(Jitter { law, overtaking }) = self.flaws.jitter {
+            at = match law {
+                JitterLaw::Uniform(most) => at + self.below(most + 1),
+                JitterLaw::Normal(deviation) => {
+                    let off = self.normal() * deviation as f64;
+                    // Not before it left.
+                    at.saturating_add_signed(off as i64).max(at - self.delay_ns)
+                }
+            };
+            if !overtaking {
+                self.last_ns = self.last_ns.max(at);
+                at = self.last_ns;
+            }
+        }
+        if let Some(reorder) = self.flaws.reorder
+            && self.happens(reorder.share)
+        {
+            at += reorder.by_ns;
+        }
+        Some(at)
+    }
+
+    fn happens(&mut self, millionths: u32) -> bool {
+        self.below(MILLION) < u64::from(millionths)
+    }
+
+    /// Uniform in 0..n; n is far below 2^64, so that the remainder favours nothing that shows.
+    fn below(&mut self, n: u64) -> u64 {
+        ((u128::from(self.random.next_u64()) * u128::from(n)) >> 64) as u64
+    }
+
+    /// Uniform in (0, 1].
+    fn open(&mut self) -> f64 {
+        ((self.random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Standard normal, by Box and Muller; libm's functions are the same everywhere.
+    fn normal(&mut self) -> f64 {
+        let radius = libm::sqrt(-2.0 * libm::log(self.open()));
+        radius * libm::cos(2.0 * std::f64::consts::PI * self.open())
+    }
+}
