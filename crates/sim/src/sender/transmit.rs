@@ -131,7 +131,10 @@ impl Sender {
                 burst = self.burst_segments();
             }
             let quota = (self.conn.cwnd - in_flight).min((self.conn.cwnd >> 1).max(1));
-            let window = (self.conn.snd_una + self.window).saturating_sub(self.conn.snd_nxt);
+            // Until the first ACK, the receiver's window is that of its SYN, which is not scaled (RFC 7323 section 2.2).
+            let window =
+                if self.conn.snd_una == 0 { self.window.min(65_535 / self.conn.mss) } else { self.window };
+            let window = (self.conn.snd_una + window).saturating_sub(self.conn.snd_nxt);
             if window == 0 {
                 break;
             }

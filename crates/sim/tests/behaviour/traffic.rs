@@ -185,6 +185,18 @@ fn sizes_have_their_means() {
 }
 
 /// A larger initial window saves round trips.
+/// The window of a SYN is not scaled (RFC 7323 section 2.2): of 200 segments sent at once 45 go first, the others a round
+/// trip later, when the first ACK has told the receiver's true window. On 100 Mbit/s and 100 ms: 2.5 round trips and 155 segments.
+#[test]
+fn the_first_flight_is_64_kb_at_most() {
+    let run = one(
+        "[link]\nrate = \"100mbit\"\nbuffer = \"1000p\"\n[[flows]]\ncca = \"cubic\"\nrtt = \"100ms\"\nsize = \"289600b\"\ninitial_window = \"all\"\n\
+         [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"2s\"\nwarmup = \"0s\"\n",
+    );
+    let fct = transfers(&run, 0).fct_s["all"].max;
+    close("completion", fct, 0.25 + 155.0 * 1514.0 * 8.0 / 1e8, 0.02, 0.0);
+}
+
 #[test]
 fn initial_windows_are_kept() {
     let fct = |window: &str| {
@@ -192,10 +204,10 @@ fn initial_windows_are_kept() {
         let run = on_a_fast_link(&flows, "duration = \"5s\"\n");
         transfers(&run, 0).fct_s["all"].max
     };
-    // 100 packets: 10 + 20 + 40 + 80 at first; 2 + 4 + ... + 64; or all at once.
+    // 100 packets: 10 + 20 + 40 + 80 at first; 2 + 4 + ... + 64; or all at once, as far as the window of a SYN goes.
     close("of ten", fct(""), 0.45, 0.05, 0.0);
     close("of two", fct("initial_window = \"2p\"\n"), 0.65, 0.05, 0.0);
-    close("at once", fct("initial_window = \"all\"\n"), 0.15, 0.05, 0.0);
+    close("at once", fct("initial_window = \"all\"\n"), 0.25, 0.05, 0.0);
 }
 
 /// Flows without an end are measured in the plane of throughput and delay.
