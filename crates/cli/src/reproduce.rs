@@ -172,7 +172,7 @@ fn make(folder: &Path, experiments: Vec<Experiment>, options: Options, jobs: usi
             let (plan, unit) = (&plans[units[i].0], &units[i].1);
             let spec = plan.spec(unit).map_err(|e| e.to_string())?;
             match queuewright_sim::run(&spec, &stop, at) {
-                Ok(run) => Ok(Some(Record::of(unit, &run, &plan.experiment.figure))),
+                Ok(run) => Ok(Some(Record::of(unit, &spec, &run, &plan.experiment.figure))),
                 Err(queuewright_sim::Error::Stopped) => Ok(None),
                 Err(e) => Err(format!("{}, {unit:?}: {e}", plan.experiment.id())),
             }

@@ -29,6 +29,11 @@ pub struct Figure {
     /// What `--quick` changes.
     #[serde(default)]
     pub quick: Quick,
+    /// Where flows sit if each congestion control is alone: for `displacement`.
+    pub displacement: Option<Displacement>,
+    /// Measures by which the disciplines of a case are put in order: for `rank.NAME` and `of_best.NAME`.
+    #[serde(default, rename = "rank")]
+    pub ranks: Vec<Rank>,
     /// Measures by the names that this file uses.
     #[serde(default)]
     pub measures: BTreeMap<String, Measure>,
@@ -99,6 +104,35 @@ pub struct Seeds {
     pub most: Option<usize>,
 }
 
+/// Displacement: how far a flow is from where its congestion control sits alone, in the plane of delay
+/// and throughput (Mishra et al., NSDI 2026, sections 2.1 and 6.1).
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Displacement {
+    /// Cases in which each congestion control is alone.
+    pub alone: Filter,
+}
+
+/// A measure by which the disciplines of a case and seed are put in order.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rank {
+    /// Name of the measure.
+    pub of: String,
+    /// Which value is the best.
+    pub best: Best,
+}
+
+/// Which end of a measure is the good one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Best {
+    /// The largest value.
+    Most,
+    /// The smallest.
+    Least,
+}
+
 /// What `--quick` changes.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -153,6 +187,11 @@ pub enum Kind {
     Cdf,
     /// A quantity over time, a curve for each series.
     Time,
+    /// Every flow in the plane of delay and throughput, a mark for each group of flows; published are
+    /// pairs of `group.NAME.delay_ms` and `group.NAME.flow_mbps`.
+    Flows,
+    /// A measure in numbers and colours: a row for each value of a dimension, a column for each series.
+    Table,
 }
 
 /// A panel.
@@ -195,6 +234,8 @@ pub struct Panel {
     /// Time: multiplies the column's values.
     #[serde(default = "one")]
     pub scale: f64,
+    /// Table: which end of the measure is the good one, for the colours.
+    pub best: Option<Best>,
 }
 
 /// What error bars span.
@@ -400,6 +441,9 @@ impl Figure {
             return Err("quick: only: a case has all disciplines of its scenario; name a sweep".into());
         }
         self.filter(&self.quick.only).map_err(|e| format!("quick: only: {e}"))?;
+        if let Some(d) = &self.displacement {
+            self.filter(&d.alone).map_err(|e| format!("displacement: alone: {e}"))?;
+        }
         if self.panels.is_empty() || self.columns == 0 {
             return Err("a figure needs a panel, and a column to put it in".into());
         }
@@ -410,15 +454,17 @@ impl Figure {
             }
             self.filter(&p.only).map_err(|e| format!("{here}: only: {e}"))?;
             match p.kind {
-                Kind::Lines | Kind::Bars => self.known(&p.x).map_err(|e| format!("{here}: x: {e}"))?,
-                Kind::Scatter | Kind::Cdf | Kind::Time => {}
+                Kind::Lines | Kind::Bars | Kind::Table => {
+                    self.known(&p.x).map_err(|e| format!("{here}: x: {e}"))?;
+                }
+                Kind::Scatter | Kind::Cdf | Kind::Time | Kind::Flows => {}
             }
             if p.kind == Kind::Lines
                 && let Some(v) = self.sweep(&p.x).and_then(|s| s.values.iter().find(|v| v.x.is_none()))
             {
                 return Err(format!("{here}: \"{}\" of sweep \"{}\" has no x to draw it at", v.name, p.x));
             }
-            if p.y.is_empty() && p.kind != Kind::Cdf {
+            if p.y.is_empty() && !matches!(p.kind, Kind::Cdf | Kind::Flows) {
                 return Err(format!("{here}: missing y, a measure"));
             }
         }

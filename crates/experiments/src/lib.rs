@@ -9,12 +9,14 @@ mod cases;
 mod catalogue;
 mod claims;
 mod data;
+mod derive;
 mod draw;
 mod figure;
 mod measure;
 mod output;
 mod page;
 mod plan;
+mod points;
 mod rows;
 mod store;
 

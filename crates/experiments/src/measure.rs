@@ -4,13 +4,80 @@
 //! A name is the path in the result object. The one port's measures stand without the port's name, those
 //! of several after `port.NAME.`, and flows come as groups: `group.NAME.fct_s.p75`.
 
+use crate::Figure;
 use crate::figure::Measure;
-use queuewright_results::Run;
+use crate::points::bps;
+use queuewright_results::{Flow, Run, Series};
+use queuewright_scenario::RunSpec;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Every measure of a run that has a value.
-pub fn of_run(run: &Run) -> BTreeMap<String, f64> {
+/// Every measure of a run that has a value; of those that need the time series, the ones that a figure asks for.
+pub fn of_run(spec: &RunSpec, run: &Run, figure: &Figure) -> BTreeMap<String, f64> {
+    let mut out = plain_of(run);
+    for (port, p) in run.ports.iter().zip(&spec.ports) {
+        let prefix = if run.ports.len() > 1 { format!("port.{}.", port.name) } else { String::new() };
+        let share = match p.limit_packets {
+            0 => port.backlog_bytes.mean / p.limit_bytes as f64,
+            packets => port.backlog_packets.mean / f64::from(packets),
+        };
+        if share.is_finite() {
+            out.insert(format!("{prefix}backlog_of_buffer"), share);
+        }
+    }
+    for of in figure.measures.values().map(|m| &m.of) {
+        let series = &run.detail.series;
+        let value = match of.split_once('.') {
+            Some(("settled_s", columns)) => settled(series, columns),
+            Some(("largest", column)) => {
+                values(series, column).map(|v| v.iter().copied().fold(f64::NEG_INFINITY, f64::max))
+            }
+            _ if of == "reward" => reward(spec, run),
+            _ => None,
+        };
+        if let Some(value) = value.filter(|v| v.is_finite()) {
+            out.insert(of.clone(), value);
+        }
+    }
+    out
+}
+
+/// From when on columns of the time series (`a+b`) stay as they are, seconds.
+fn settled(series: &Series, columns: &str) -> Option<f64> {
+    let each = columns.split('+').map(|column| settled_one(series, column));
+    each.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
+}
+
+fn values<'a>(series: &'a Series, column: &str) -> Option<&'a [f64]> {
+    series.columns.iter().find(|c| c.name == column).map(|c| c.values.as_slice())
+}
+
+fn settled_one(series: &Series, column: &str) -> Option<f64> {
+    let values = values(series, column)?;
+    let moved = values.windows(2).rposition(|w| w[0] != w[1]);
+    Some(moved.map_or(0.0, |i| series.time_s[i + 1]))
+}
+
+/// QueuePilot's reward (INFOCOM 2023, section II), mean over the steps after the warm-up: -1 for a step with a drop, else
+/// U^2 / sqrt(1 + D), with U the link's use and D the queueing delay in steps. A step is a sample of the time series.
+fn reward(spec: &RunSpec, run: &Run) -> Option<f64> {
+    let [port] = spec.ports.as_slice() else { return None };
+    let series = &run.detail.series;
+    let column = |name: &str| values(series, &format!("{}.{name}", port.name));
+    let (rate, queue, drops) = (column("rate_bps")?, column("queue_bytes")?, column("drops")?);
+    let step_s = spec.series_interval_ns as f64 * 1e-9;
+    let (mut sum, mut count) = (0.0, 0.0);
+    for i in (1..series.time_s.len()).filter(|i| series.time_s[*i] > run.warmup_s + step_s / 2.0) {
+        let use_of_link = (rate[i] / bps(port)).min(1.0);
+        let delay = (queue[i] * 8.0 / bps(port) / step_s).min(30.0);
+        let lost = drops[i] > drops[i - 1];
+        sum += if lost { -1.0 } else { use_of_link.powi(2) / (1.0 + delay).sqrt() };
+        count += 1.0;
+    }
+    Some(sum / count)
+}
+
+fn plain_of(run: &Run) -> BTreeMap<String, f64> {
     let mut out = BTreeMap::new();
     let mut put = |name: String, value: f64| {
         if value.is_finite() {
@@ -34,15 +101,32 @@ pub fn of_run(run: &Run) -> BTreeMap<String, f64> {
             put(format!("{prefix}fct_s.mean"), times.iter().sum::<f64>() / times.len() as f64);
             put(format!("{prefix}fct_s.count"), times.len() as f64);
         }
-        let trips: Vec<f64> = flows.filter_map(|f| f.srtt_ms).filter(|v| v.is_finite()).collect();
-        put(format!("{prefix}srtt_ms"), trips.iter().sum::<f64>() / trips.len() as f64);
+        let of_flows = |value: fn(&Flow) -> f64| mean(flows.clone().map(value));
+        put(format!("{prefix}srtt_ms"), of_flows(|f| f.srtt_ms.unwrap_or(f64::NAN)));
+        put(format!("{prefix}sojourn_ms"), of_flows(|f| f.sojourn_ms));
+        put(format!("{prefix}delay_ms"), of_flows(|f| f.base_rtt_ms + f.sojourn_ms));
+        put(format!("{prefix}flow_mbps"), of_flows(|f| f.goodput_bps * 1e-6));
     }
+    // Kleinrock's power, normalised: the share of the link that is used, times the share of the RTT that is not waiting.
+    let base = mean(run.flows.iter().map(|f| f.base_rtt_ms));
+    let used = mean(run.ports.iter().map(|p| p.utilization));
+    let waited: f64 = run.ports.iter().map(|p| p.sojourn_ms.mean).filter(|v| v.is_finite()).sum();
+    put("power".into(), used * base / (base + waited));
+    let least =
+        run.flows.iter().map(|f| f.goodput_bps).filter(|g| g.is_finite()).fold(f64::INFINITY, f64::min);
+    put("least_share".into(), least / mean(run.flows.iter().map(|f| f.goodput_bps)));
     if let [port] = run.ports.as_slice() {
         put("sojourn_ms.iqr".into(), port.sojourn_ms.p75 - port.sojourn_ms.p25);
     }
     put("jain".into(), run.jain);
     put("goodput_bps".into(), run.groups.iter().map(|g| g.goodput_bps).filter(|g| g.is_finite()).sum());
     out
+}
+
+/// Mean of those that are numbers.
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.filter(|v| v.is_finite()).fold((0.0, 0.0), |(s, n), v| (s + v, n + 1.0));
+    sum / count
 }
 
 /// Every number in a value, by its path.
@@ -87,18 +171,40 @@ pub(crate) fn plain(name: &str) -> Measure {
         ("mark_fraction", 100.0, "marked", "%"),
         ("goodput_bps", 1e-6, "goodput", "Mbit/s"),
         ("jain", 1.0, "Jain's fairness index", ""),
+        ("displacement", 1.0, "displacement", ""),
+        ("power", 1.0, "power: use of the link times RTT without over RTT with the queue", ""),
+        ("least_share", 100.0, "goodput of the poorest flow, of the mean", "%"),
     ];
     let (scale, title, unit) = match common.iter().find(|c| c.0 == name) {
-        Some((_, scale, title, unit)) => (*scale, *title, *unit),
-        None => (1.0, name, ""),
+        Some((_, scale, title, unit)) => (*scale, (*title).to_string(), *unit),
+        None => match name.strip_prefix("group.").and_then(|n| n.rsplit_once('.')) {
+            Some((group, "delay_ms")) => (1.0, format!("{group}: RTT with queueing delay"), "ms"),
+            Some((group, "flow_mbps")) => (1.0, format!("{group}: goodput of a flow"), "Mbit/s"),
+            Some((group, "displacement")) => (1.0, format!("{group}: displacement"), ""),
+            _ => (1.0, name.to_string(), ""),
+        },
     };
-    Measure { of: name.into(), scale, title: title.into(), unit: unit.into() }
+    Measure { of: name.into(), scale, title, unit: unit.into() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use queuewright_results::{Flow, Group, Port};
+
+    #[test]
+    fn a_column_is_settled_from_its_last_change_on() {
+        let column = |values: &[f64]| queuewright_results::Column {
+            name: "q.moves".into(),
+            values: values.to_vec(),
+            ..Default::default()
+        };
+        let series = |values| Series { time_s: vec![0.0, 0.5, 1.0, 1.5], columns: vec![column(values)] };
+        assert_eq!(settled(&series(&[0.0, 3.0, 4.0, 4.0]), "q.moves"), Some(1.0));
+        assert_eq!(settled(&series(&[2.0, 2.0, 2.0, 2.0]), "q.moves"), Some(0.0));
+        assert_eq!(settled(&series(&[2.0, 3.0, 3.0, 3.0]), "q.moves+q.moves"), Some(0.5));
+        assert_eq!(settled(&series(&[2.0, 2.0, 2.0, 2.0]), "q.moves+q.other"), None);
+    }
 
     #[test]
     fn measures_have_the_paths_of_the_result_object() {
@@ -108,11 +214,11 @@ mod tests {
         let mut run =
             Run { ports: vec![port.clone()], groups: vec![group], jain: f64::NAN, ..Run::default() };
         run.flows = vec![flow(1.0), flow(3.0)];
-        let m = of_run(&run);
+        let m = plain_of(&run);
         assert_eq!((m["utilization"], m["group.web.fct_s.p50"], m["goodput_bps"]), (0.5, 2.0, 3e6));
         assert!(m.contains_key("sojourn_ms.p99_9") && !m.contains_key("jain"));
         run.ports.push(port);
         run.ports[1].name = "right".into();
-        assert_eq!(of_run(&run)["port.right.utilization"], 0.5);
+        assert_eq!(plain_of(&run)["port.right.utilization"], 0.5);
     }
 }

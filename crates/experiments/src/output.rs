@@ -2,7 +2,7 @@
 
 use crate::claims::{Judged, figures, judge};
 use crate::rows::{Rows, Spread};
-use crate::{Error, Plan, Store, Verdict, data, draw, page};
+use crate::{Error, Plan, Store, Verdict, data, derive, draw, page};
 use queuewright_report::replace;
 use serde::Serialize;
 use std::path::Path;
@@ -65,7 +65,8 @@ const PART: &str = "INCOMPLETE: not all runs were made";
 /// When something cannot be drawn or written.
 pub fn finish(plan: &Plan, store: &Store, folder: &Path) -> Result<Outcome, Error> {
     let e = &plan.experiment;
-    let rows = Rows::new(plan, store);
+    let records = derive::records(plan, store);
+    let rows = Rows::new(plan, &records);
     let missing = plan.pending(store).len();
     let warning = match (missing > 0, plan.options.quick) {
         (true, _) => Some(PART),

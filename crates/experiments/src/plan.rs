@@ -141,8 +141,8 @@ impl Plan {
             let first = self.first_seeds(case);
             let rule = &self.experiment.figure.seeds;
             let more = !self.options.quick && self.options.seeds.is_none() && rule.half_width.is_some();
-            // Most cases are settled soon, a few need the most.
-            if more { first + rule.most.unwrap_or(first).saturating_sub(first) / 8 } else { first }
+            // By experience, most cases are settled by their first seeds, and a few need many.
+            if more { (first + first.div_ceil(4)).min(rule.most.unwrap_or(first)) } else { first }
         };
         self.cases.iter().map(|case| case.disciplines.len() * each(case)).sum()
     }

@@ -2,7 +2,7 @@
 
 use crate::figure::Filter;
 use crate::measure::quantile;
-use crate::{Plan, Record, Store};
+use crate::{Plan, Record};
 use std::collections::BTreeMap;
 
 /// A run among the others.
@@ -23,7 +23,7 @@ impl<'a> Row<'a> {
         at.map_or("", |i| &self.plan.cases[self.record.case].values[i])
     }
 
-    fn matches(&self, filter: &Filter) -> bool {
+    pub fn matches(&self, filter: &Filter) -> bool {
         filter.iter().all(|(name, values)| values.all().iter().any(|v| v == self.value(name)))
     }
 }
@@ -38,9 +38,9 @@ pub struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    pub fn new(plan: &'a Plan, store: &'a Store) -> Rows<'a> {
+    pub fn new(plan: &'a Plan, records: &'a [Record]) -> Rows<'a> {
         let known = |r: &&Record| r.case < plan.cases.len();
-        Rows { plan, all: store.records().filter(known).map(|record| Row { plan, record }).collect() }
+        Rows { plan, all: records.iter().filter(known).map(|record| Row { plan, record }).collect() }
     }
 
     /// Those that a filter lets through.

@@ -3,8 +3,10 @@
 
 use crate::figure::{Figure, Kind};
 use crate::plan::Unit;
+use crate::points::{self, FlowPoint};
 use crate::{Error, measure};
 use queuewright_results::Run;
+use queuewright_scenario::RunSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -28,11 +30,14 @@ pub struct Record {
     /// Curves over time that the figure shows: (seconds, value).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub curves: BTreeMap<String, Vec<(f64, f64)>>,
+    /// Its flows in the plane of delay and throughput, if the figure asks where they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<FlowPoint>,
 }
 
 impl Record {
     /// Reduces a run to what its figure needs.
-    pub fn of(unit: &Unit, run: &Run, figure: &Figure) -> Record {
+    pub fn of(unit: &Unit, spec: &RunSpec, run: &Run, figure: &Figure) -> Record {
         let mut curves = BTreeMap::new();
         for panel in figure.panels.iter().filter(|p| p.kind == Kind::Time) {
             if let Some(column) = run.detail.series.columns.iter().find(|c| c.name == panel.y) {
@@ -44,8 +49,9 @@ impl Record {
             case: unit.case,
             discipline: unit.discipline.clone(),
             seed: unit.seed,
-            measures: measure::of_run(run),
+            measures: measure::of_run(spec, run, figure),
             curves,
+            flows: if points::wanted(figure) { points::of_run(spec, run) } else { Vec::new() },
         }
     }
 }
@@ -167,6 +173,7 @@ mod tests {
             seed,
             measures: BTreeMap::from([("jain".into(), 0.1 + seed as f64)]),
             curves: BTreeMap::new(),
+            flows: Vec::new(),
         };
         let mut store = Store::open(&path, "abc").unwrap();
         (1..=3).for_each(|seed| store.add(record(seed)).unwrap());

@@ -481,8 +481,8 @@ pub struct Series {
 /// One sampled quantity.
 #[derive(Debug, Clone, Default)]
 pub struct Column {
-    /// Such as `bottleneck.queue_bytes`, `bottleneck.rate_bps`, `bottleneck.threshold_bytes`,
-    /// `bottleneck.drop_probability`, `flow0.cwnd`, `flow0.goodput_bps`.
+    /// Such as `bottleneck.queue_bytes`, `bottleneck.rate_bps`, `bottleneck.drops` (so far),
+    /// `bottleneck.threshold_bytes`, `bottleneck.drop_probability`, `flow0.cwnd`, `flow0.goodput_bps`.
     pub name: String,
     /// `bytes`, `bit/s`, `packets`, `ms` or empty.
     pub unit: String,

@@ -348,6 +348,7 @@ impl<'a> World<'a> {
         for (port, last) in self.ports.iter().zip(port_totals) {
             put(port.queue().bytes as f64);
             put(rate(port.measure.total.sent_bytes, last));
+            put(port.measure.total.dropped as f64);
             for queue in port.named_queues() {
                 put(queue.bytes as f64);
             }
@@ -691,6 +692,7 @@ fn new_series(spec: &RunSpec, ports: &[Port]) -> results::Series {
     for (port, p) in ports.iter().zip(&spec.ports) {
         columns.push(column(format!("{}.queue_bytes", p.name), "bytes"));
         columns.push(column(format!("{}.rate_bps", p.name), "bit/s"));
+        columns.push(column(format!("{}.drops", p.name), "packets"));
         for queue in port.named_queues() {
             columns.push(column(format!("{}.{}.queue_bytes", p.name, queue.name), "bytes"));
         }

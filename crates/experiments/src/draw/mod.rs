@@ -3,9 +3,10 @@
 mod axis;
 mod panel;
 mod series;
+mod table;
 
 use crate::Error;
-use crate::figure::Spread as Bars;
+use crate::figure::{Kind, Spread as Bars};
 use crate::rows::Rows;
 use axis::Axis;
 use panel::Marks;
@@ -28,6 +29,8 @@ const DENSITY: f32 = 2.0;
 
 const INK: RGBColor = RGBColor(0x22, 0x26, 0x2b);
 const FAINT: RGBColor = RGBColor(0x6d, 0x72, 0x78);
+/// Where flows sit alone.
+const LIGHT: RGBColor = RGBColor(0xb4, 0xb9, 0xbf);
 const GRID: RGBColor = RGBColor(0xe3, 0xe6, 0xea);
 const WARNING: RGBColor = RGBColor(0xa0, 0x18, 0x28);
 
@@ -67,26 +70,42 @@ fn draw(out: &mut String, rows: &Rows<'_>, warning: Option<&str>) -> Drawn {
     let figure = &rows.plan.experiment.figure;
     let panels: Vec<_> = figure.panels.iter().map(|p| (p, of_panel(p, rows))).collect();
     let mut names: Vec<String> = Vec::new();
-    for curve in panels.iter().flat_map(|(_, curves)| curves) {
+    for curve in panels.iter().filter(|(p, _)| p.kind != Kind::Table).flat_map(|(_, curves)| curves) {
         if !names.contains(&curve.name) && !curve.name.is_empty() {
             names.push(curve.name.clone());
         }
     }
-    let columns = figure.columns.min(panels.len()) as u32;
-    let lines = (panels.len() as u32).div_ceil(columns);
-    let panel = if panels.len() == 1 { ALONE } else { PANEL };
-    let width = panel.0 * columns;
+    let columns = figure.columns.min(panels.len());
+    let usual = if panels.len() == 1 { ALONE } else { PANEL };
+    // Tables take what they need.
+    let sizes: Vec<(u32, u32)> = panels
+        .iter()
+        .map(|(p, curves)| if p.kind == Kind::Table { table::size(p, curves, rows) } else { usual })
+        .collect();
+    let each = sizes.iter().map(|s| s.0).max().unwrap_or(usual.0);
+    let width = each * columns as u32;
+    let heights: Vec<u32> =
+        sizes.chunks(columns).map(|line| line.iter().map(|s| s.1).max().unwrap_or(usual.1)).collect();
+    let body: u32 = heights.iter().sum();
     let published = panels.iter().flat_map(|(_, curves)| curves).any(|c| !c.published.is_empty());
-    let legend = legend_lines(&names, published, width);
-    let height = HEAD + panel.1 * lines + LEGEND * legend.len() as u32 + FOOT;
+    let alone = panels.iter().flat_map(|(_, curves)| curves).any(|c| !c.alone.is_empty());
+    let legend = legend_lines(&names, published, alone, width);
+    let height = HEAD + body + LEGEND * legend.len() as u32 + FOOT;
     let root = SVGBackend::with_string(out, (width, height)).into_drawing_area();
     root.fill(&WHITE)?;
     head(&root, rows, warning, width)?;
-    let body = root.clone().shrink((0, HEAD), (width, panel.1 * lines));
-    for (area, (panel, curves)) in body.split_evenly((lines as usize, columns as usize)).iter().zip(&panels) {
-        panel::draw(area, panel, curves, &names, rows)?;
+    let mut top = HEAD;
+    for (line, height) in panels.chunks(columns).zip(&heights) {
+        for (i, (panel, curves)) in line.iter().enumerate() {
+            let area = root.clone().shrink((each * i as u32, top), (each, *height));
+            match panel.kind {
+                Kind::Table => table::draw(&area, panel, curves, rows)?,
+                _ => panel::draw(&area, panel, curves, &names, rows)?,
+            }
+        }
+        top += height;
     }
-    let mut y = (HEAD + panel.1 * lines) as i32 + 4;
+    let mut y = top as i32 + 4;
     for line in &legend {
         let whole: i32 = line.iter().map(|(_, _, w)| w).sum();
         let mut x = (width as i32 - whole) / 2;
@@ -98,6 +117,7 @@ fn draw(out: &mut String, rows: &Rows<'_>, warning: Option<&str>) -> Drawn {
                     root.draw(&PathElement::new([(x, at.1), (x + 20, at.1)], color.stroke_width(2)))?;
                     Marks(*i).draw_at(&root, at, 4, color.filled())?;
                 }
+                None if name.starts_with("grey") => Marks(0).draw_at(&root, at, 6, LIGHT.filled())?,
                 None => Marks(0).draw_at(&root, at, 5, FAINT.stroke_width(2))?,
             }
             root.draw_text(name, &font(14, INK), (x + 26, y + 1))?;
@@ -125,11 +145,19 @@ fn head(root: &Area<'_>, rows: &Rows<'_>, warning: Option<&str>, width: u32) -> 
 }
 
 /// The legend's lines: which series (none: what was published), its name, its width.
-fn legend_lines(names: &[String], published: bool, width: u32) -> Vec<Vec<(Option<usize>, String, i32)>> {
+fn legend_lines(
+    names: &[String],
+    published: bool,
+    alone: bool,
+    width: u32,
+) -> Vec<Vec<(Option<usize>, String, i32)>> {
     let mut lines: Vec<Vec<(Option<usize>, String, i32)>> = Vec::new();
     let mut items: Vec<_> = names.iter().enumerate().map(|(i, n)| (Some(i), n.clone())).collect();
     if published {
         items.push((None, "hollow: published".into()));
+    }
+    if alone {
+        items.push((None, "grey: alone".into()));
     }
     let mut used = 0;
     for (i, name) in items {
@@ -155,6 +183,13 @@ fn foot(rows: &Rows<'_>, panels: &[(&crate::figure::Panel, Vec<Curve>)]) -> Stri
         (a, b) if a == b => format!("means of {a} runs"),
         (a, b) => format!("means of {a} to {b} runs"),
     };
+    if panels.iter().all(|(p, _)| p.kind == Kind::Flows) {
+        return format!(
+            "queuewright {}, {}: every flow of every run",
+            env!("CARGO_PKG_VERSION"),
+            rows.plan.experiment.id()
+        );
+    }
     let spreads: Vec<Bars> = panels.iter().map(|(p, _)| p.spread).collect();
     let bars = match () {
         () if most < 2 => "",

@@ -1,13 +1,14 @@
 //! One panel: axes, curves, marks.
 
-use super::series::{Curve, Point};
-use super::{Area, Axis, Drawn, FAINT, GRID, INK, color, font};
+use super::series::{Curve, Point, names_along};
+use super::{Area, Axis, Drawn, FAINT, GRID, INK, LIGHT, color, font};
 use crate::figure::{Kind, Panel};
 use crate::rows::Rows;
 use plotters::chart::{ChartBuilder, ChartContext};
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Places, Places>>;
@@ -42,13 +43,14 @@ pub fn draw(area: &Area<'_>, panel: &Panel, curves: &[Curve], names: &[String], 
     let m = figure.measure(&panel.y);
     let y_values = curves.iter().flat_map(|c| {
         let own = c.points.iter().flat_map(|p| [p.y, p.y_ends[0], p.y_ends[1]]);
-        own.chain(c.published.iter().flat_map(|(_, ends)| *ends))
+        own.chain(c.published.iter().flat_map(|(_, ends)| *ends)).chain(c.alone.iter().map(|a| a.1))
     });
-    let from_zero = matches!(panel.kind, Kind::Bars | Kind::Cdf | Kind::Time);
+    let from_zero = matches!(panel.kind, Kind::Bars | Kind::Cdf | Kind::Time | Kind::Flows);
     let y = Axis::new(panel.y_range, panel.y_log, y_values, from_zero);
     let y_title = match (&panel.y_title, panel.kind) {
         (Some(title), _) => title.clone(),
         (None, Kind::Cdf) => "share of runs".into(),
+        (None, Kind::Flows) => "Goodput of a flow (Mbit/s)".into(),
         (None, _) => titled(&m.title, &m.unit),
     };
 
@@ -83,31 +85,40 @@ pub fn draw(area: &Area<'_>, panel: &Panel, curves: &[Curve], names: &[String], 
         .y_label_formatter(&|place| y.label(*place))
         .draw()?;
 
-    let count = curves.iter().filter(|c| !c.points.is_empty()).count();
-    let mut place = 0;
-    for curve in curves {
+    for (j, curve) in curves.iter().enumerate() {
         let i = names.iter().position(|n| *n == curve.name).unwrap_or(0);
         let places = |p: &Point| (x.at(p.x), y.at(p.y));
         match panel.kind {
             Kind::Bars => {
-                bars(&mut chart, curve, i, (place, count), y)?;
-                place += usize::from(!curve.points.is_empty());
+                bars(&mut chart, curve, i, &Slots::of(panel, curves, j), y)?;
                 continue;
             }
             Kind::Lines | Kind::Cdf | Kind::Time => {
                 let points = curve.points.iter().map(places).map(|(a, b)| (x.clamp(a), y.clamp(b)));
                 chart.draw_series(LineSeries::new(points, color(i).stroke_width(2)))?;
             }
-            Kind::Scatter => {}
+            Kind::Scatter | Kind::Flows | Kind::Table => {}
         }
-        if matches!(panel.kind, Kind::Lines | Kind::Scatter) {
+        for (a, b) in &curve.alone {
+            Marks(i).draw_in(&chart, area, (x.clamp(x.at(*a)), y.clamp(y.at(*b))), 8, LIGHT.filled())?;
+        }
+        if matches!(panel.kind, Kind::Lines | Kind::Scatter | Kind::Flows) {
             for p in &curve.points {
                 error_bars(&mut chart, p, x, y, i)?;
             }
-            let size = if panel.kind == Kind::Scatter { 7 } else { 4 };
+            let size = match panel.kind {
+                Kind::Scatter => 7,
+                Kind::Flows => 5,
+                _ => 4,
+            };
             for p in &curve.points {
                 let (a, b) = places(p);
-                Marks(i).draw_in(&chart, area, (x.clamp(a), y.clamp(b)), size, color(i).filled())?;
+                let place = (x.clamp(a), y.clamp(b));
+                Marks(i).draw_in(&chart, area, place, size, color(i).filled())?;
+                if panel.kind == Kind::Scatter && curves.len() > NAMED {
+                    let ((x, y), (left, top)) = (chart.backend_coord(&place), area.get_base_pixel());
+                    area.draw_text(&curve.name, &font(11, INK), (x - left + 9, y - top - 6))?;
+                }
             }
         }
         for (at, ends) in &curve.published {
@@ -122,23 +133,12 @@ fn across(panel: &Panel, curves: &[Curve], rows: &Rows<'_>) -> (Axis, String, Op
     let figure = &rows.plan.experiment.figure;
     let values = curves.iter().flat_map(|c| {
         let own = c.points.iter().flat_map(|p| [p.x, p.x_ends[0], p.x_ends[1]]);
-        own.chain(c.published.iter().map(|(x, _)| *x))
+        own.chain(c.published.iter().map(|(x, _)| *x)).chain(c.alone.iter().map(|a| a.0))
     });
     let title = |otherwise: String| panel.x_title.clone().unwrap_or(otherwise);
     match panel.kind {
-        Kind::Bars => {
-            let names: Vec<String> = match figure.sweep(&panel.x) {
-                Some(sweep) => sweep.values.iter().map(|v| v.name.clone()).collect(),
-                None => {
-                    let mut labels: Vec<String> = Vec::new();
-                    for label in rows.plan.cases.iter().flat_map(|c| &c.disciplines) {
-                        if !labels.contains(label) {
-                            labels.push(label.clone());
-                        }
-                    }
-                    labels
-                }
-            };
+        Kind::Bars | Kind::Table => {
+            let names = names_along(panel, rows);
             let ends = [-0.5, names.len() as f64 - 0.5];
             let sweep = figure.sweep(&panel.x).and_then(|s| s.title.clone()).unwrap_or_default();
             (Axis::new(Some(ends), false, values, false), title(sweep), Some(names))
@@ -152,6 +152,11 @@ fn across(panel: &Panel, curves: &[Curve], rows: &Rows<'_>) -> (Axis, String, Op
             (Axis::new(panel.x_range, panel.x_log, values, false), title(titled(&m.title, &m.unit)), None)
         }
         Kind::Time => (Axis::new(panel.x_range, false, values, true), title("time (s)".into()), None),
+        Kind::Flows => (
+            Axis::new(panel.x_range, panel.x_log, values, true),
+            title("RTT with queueing delay (ms)".into()),
+            None,
+        ),
     }
 }
 
@@ -162,18 +167,48 @@ fn titled(title: &str, unit: &str) -> String {
     if unit.is_empty() { title } else { format!("{title} ({unit})") }
 }
 
+/// With more marks in a panel than this, their names stand beside them.
+const NAMED: usize = 8;
+
 /// Width of all bars of a group, of the distance of two groups.
 const GROUP: f64 = 0.8;
 
-fn bars(
-    chart: &mut Chart<'_, '_>,
-    curve: &Curve,
-    i: usize,
-    (place, count): (usize, usize),
-    y: Axis,
-) -> Drawn {
-    let width = GROUP / count.max(1) as f64;
-    let centre = |x: f64| x - GROUP / 2.0 + width * (place as f64 + 0.5);
+/// Where the bars of a series stand in their groups.
+struct Slots {
+    /// Of the group at each place along the axis: which of its bars, from 0, and how many it has.
+    groups: BTreeMap<i64, (usize, usize)>,
+    /// Bars in the largest group.
+    most: usize,
+}
+
+impl Slots {
+    /// Of the j-th series. Every group has a place for every series, unless the dimension along the axis is one of
+    /// those that make the series: then a group has only its own.
+    fn of(panel: &Panel, curves: &[Curve], j: usize) -> Slots {
+        let stands = |c: &Curve, x: i64| c.places().any(|p| p == x);
+        let apart = panel.series.contains(&panel.x);
+        let here = |c: &&Curve, x: i64| if apart { stands(c, x) } else { c.places().next().is_some() };
+        let places: BTreeSet<i64> = curves.iter().flat_map(Curve::places).collect();
+        let count = |x: &i64| curves.iter().filter(|c| here(c, *x)).count();
+        let most = places.iter().map(count).max().unwrap_or(1);
+        let own = places.iter().filter(|x| stands(&curves[j], **x));
+        let groups = own.map(|x| (*x, (curves[..j].iter().filter(|c| here(c, *x)).count(), count(x))));
+        Slots { groups: groups.collect(), most }
+    }
+
+    fn width(&self) -> f64 {
+        GROUP / self.most.max(1) as f64
+    }
+
+    fn centre(&self, x: f64) -> f64 {
+        let (place, count) = self.groups.get(&(x.round() as i64)).copied().unwrap_or((0, 1));
+        x + self.width() * (place as f64 + 0.5 - count as f64 / 2.0)
+    }
+}
+
+fn bars(chart: &mut Chart<'_, '_>, curve: &Curve, i: usize, slots: &Slots, y: Axis) -> Drawn {
+    let width = slots.width();
+    let centre = |x: f64| slots.centre(x);
     for p in &curve.points {
         let (left, right) = (centre(p.x) - width * 0.45, centre(p.x) + width * 0.45);
         let corners = [(left, y.places().start), (right, y.clamp(y.at(p.y)))];
@@ -276,5 +311,33 @@ impl Marks {
         let (x, y) = chart.backend_coord(&place);
         let (left, top) = area.get_base_pixel();
         self.draw_at(area, (x - left, y - top), size, style)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(places: &[f64]) -> Curve {
+        let point = |x: &f64| Point { x: *x, y: 1.0, x_ends: [*x, *x], y_ends: [1.0, 1.0], count: 1 };
+        Curve { points: places.iter().map(point).collect(), ..Curve::default() }
+    }
+
+    fn panel(series: &[&str]) -> Panel {
+        let text = format!("title = 't'\nkind = 'bars'\nx = 'discipline'\ny = 'jain'\nseries = {series:?}");
+        toml::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn bars_stand_over_their_labels() {
+        // A series for each place: each bar is in the middle of its own.
+        let curves = [curve(&[0.0]), curve(&[1.0]), curve(&[2.0])];
+        for j in 0..3 {
+            assert_eq!(Slots::of(&panel(&["discipline"]), &curves, j).centre(j as f64), j as f64);
+        }
+        // Two series at each place: left and right of it, also where one of them is missing.
+        let curves = [curve(&[0.0, 1.0]), curve(&[1.0])];
+        let slots = [0, 1].map(|j| Slots::of(&panel(&["other"]), &curves, j));
+        assert_eq!((slots[0].centre(0.0), slots[0].centre(1.0), slots[1].centre(1.0)), (-0.2, 0.8, 1.2));
     }
 }

@@ -1,6 +1,6 @@
 //! What a panel shows: its curves and points, out of the runs.
 
-use crate::figure::{Kind, Panel, Spread as Bars};
+use crate::figure::{Kind, OneOrMany, Panel, Published, Spread as Bars};
 use crate::rows::{Rows, Spread};
 
 /// A point with its error bars; without, an end is the point's own.
@@ -21,22 +21,35 @@ pub struct Curve {
     pub points: Vec<Point>,
     /// Published: x, both ends of y.
     pub published: Vec<(f64, [f64; 2])>,
+    /// Flows: where they sit alone.
+    pub alone: Vec<(f64, f64)>,
+}
+
+impl Curve {
+    /// Bars: the groups in which it has one.
+    pub fn places(&self) -> impl Iterator<Item = i64> {
+        self.points.iter().map(|p| p.x).chain(self.published.iter().map(|p| p.0)).map(|x| x.round() as i64)
+    }
 }
 
 /// The curves of a panel, in the order of the figure file.
-pub fn of_panel(panel: &Panel, rows: &Rows<'_>) -> Vec<Curve> {
-    let rows = rows.only(&panel.only);
+pub fn of_panel(panel: &Panel, all: &Rows<'_>) -> Vec<Curve> {
+    let rows = all.only(&panel.only);
+    if panel.kind == Kind::Flows {
+        return flows(&rows, all);
+    }
     let groups = rows.groups(&panel.series);
     let mut curves: Vec<Curve> = groups
         .iter()
         .map(|(names, rows)| {
             let points = match panel.kind {
-                Kind::Lines | Kind::Bars => along(panel, rows),
+                Kind::Lines | Kind::Bars | Kind::Table => along(panel, rows),
+                Kind::Flows => Vec::new(),
                 Kind::Scatter => scatter(panel, rows),
                 Kind::Cdf => cdf(panel, rows),
                 Kind::Time => time(panel, rows),
             };
-            Curve { name: names.join(", "), points, published: Vec::new() }
+            Curve { name: names.join(", "), points, ..Curve::default() }
         })
         .collect();
     published(panel, &rows, &mut curves);
@@ -47,14 +60,7 @@ pub fn of_panel(panel: &Panel, rows: &Rows<'_>) -> Vec<Curve> {
 fn place(panel: &Panel, rows: &Rows<'_>, value: &str) -> f64 {
     let figure = &rows.plan.experiment.figure;
     if panel.x == "discipline" {
-        let labels = rows.plan.cases.iter().flat_map(|c| &c.disciplines);
-        let mut seen: Vec<&String> = Vec::new();
-        for label in labels {
-            if !seen.contains(&label) {
-                seen.push(label);
-            }
-        }
-        return seen.iter().position(|l| *l == value).unwrap_or(0) as f64;
+        return names_along(panel, rows).iter().position(|l| *l == value).unwrap_or(0) as f64;
     }
     let Some(sweep) = figure.sweep(&panel.x) else { return 0.0 };
     match sweep.values.iter().position(|v| v.name == value) {
@@ -62,6 +68,30 @@ fn place(panel: &Panel, rows: &Rows<'_>, value: &str) -> f64 {
         Some(i) => i as f64,
         None => 0.0,
     }
+}
+
+/// Names along a panel's dimension: a sweep's, or the disciplines of the cases that it shows.
+pub fn names_along(panel: &Panel, rows: &Rows<'_>) -> Vec<String> {
+    let figure = &rows.plan.experiment.figure;
+    if let Some(sweep) = figure.sweep(&panel.x) {
+        return sweep.values.iter().map(|v| v.name.clone()).collect();
+    }
+    let of_sweep = |name: &str| figure.sweeps.iter().position(|s| s.name == name);
+    let mut labels: Vec<String> = Vec::new();
+    for case in &rows.plan.cases {
+        let fits = |(name, values): (&String, &OneOrMany)| {
+            of_sweep(name).is_none_or(|i| values.all().contains(&case.values[i]))
+        };
+        let wanted = |l: &&String| panel.only.get("discipline").is_none_or(|of| of.all().contains(l));
+        if panel.only.iter().all(fits) {
+            for label in case.disciplines.iter().filter(wanted) {
+                if !labels.contains(label) {
+                    labels.push(label.clone());
+                }
+            }
+        }
+    }
+    labels
 }
 
 fn along(panel: &Panel, rows: &Rows<'_>) -> Vec<Point> {
@@ -119,6 +149,43 @@ fn time(panel: &Panel, rows: &Rows<'_>) -> Vec<Point> {
     points.collect()
 }
 
+/// Every flow of some runs, a curve for each group; and where its congestion control sits alone.
+fn flows(rows: &Rows<'_>, all: &Rows<'_>) -> Vec<Curve> {
+    let figure = &rows.plan.experiment.figure;
+    let mut curves: Vec<(String, Curve)> = Vec::new();
+    for flow in rows.all.iter().flat_map(|r| &r.record.flows) {
+        let at = curves.iter().position(|(_, c)| c.name == flow.group).unwrap_or_else(|| {
+            curves.push((flow.cca.clone(), Curve { name: flow.group.clone(), ..Curve::default() }));
+            curves.len() - 1
+        });
+        let (x, y) = (flow.delay_ms, flow.mbps);
+        let point = Point { x, y, x_ends: [x, x], y_ends: [y, y], count: 1 };
+        curves[at].1.points.push(point);
+    }
+    // What was published of the runs that are shown.
+    let shown = |p: &Published| !rows.only(&p.at).all.is_empty();
+    for (cca, curve) in &mut curves {
+        let [delay, rate] = ["delay_ms", "flow_mbps"].map(|m| format!("group.{}.{m}", curve.name));
+        for p in figure.published.iter().filter(|p| p.measure == rate && shown(p)) {
+            let across = figure.published.iter().find(|q| q.measure == delay && q.at == p.at);
+            if let Some([a, b]) = across.map(|q| q.value.ends()) {
+                curve.published.push(((a + b) / 2.0, p.value.ends()));
+            }
+        }
+        if let Some(rule) = &figure.displacement {
+            let alone = all.only(&rule.alone);
+            let of: Vec<_> =
+                alone.all.iter().flat_map(|r| &r.record.flows).filter(|f| f.cca == *cca).collect();
+            let n = of.len() as f64;
+            if n > 0.0 {
+                let sum = of.iter().fold((0.0, 0.0), |s, f| (s.0 + f.delay_ms, s.1 + f.mbps));
+                curve.alone.push((sum.0 / n, sum.1 / n));
+            }
+        }
+    }
+    curves.into_iter().map(|(_, curve)| curve).collect()
+}
+
 fn published(panel: &Panel, rows: &Rows<'_>, curves: &mut [Curve]) {
     let figure = &rows.plan.experiment.figure;
     for p in figure.published.iter().filter(|p| p.measure == panel.y) {
@@ -138,7 +205,7 @@ fn published(panel: &Panel, rows: &Rows<'_>, curves: &mut [Curve]) {
                         curve.published.push(((a + b) / 2.0, p.value.ends()));
                     }
                 }
-                Kind::Cdf | Kind::Time => {}
+                Kind::Cdf | Kind::Time | Kind::Flows | Kind::Table => {}
             }
         }
     }
