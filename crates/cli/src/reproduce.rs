@@ -111,11 +111,13 @@ fn list(catalogue: &Catalogue, options: Options, jobs: usize) -> Result<(), Fail
             let _ = writeln!(out, "{}{}", if paper.is_empty() { "" } else { "\n" }, e.figure.source);
             paper = &e.paper;
         }
-        let plan = unpacked(e, |folder| Plan::new(e.clone(), folder, options))?;
-        let seconds = unpacked(e, |_| plan.samples())?
-            .iter()
-            .map(|(spec, runs)| cost::work(spec) * runs / speed)
-            .sum::<f64>();
+        // Samples read the scenarios' files again, of each seed.
+        let (plan, samples) = unpacked(e, |folder| {
+            let plan = Plan::new(e.clone(), folder, options)?;
+            let samples = plan.samples()?;
+            Ok((plan, samples))
+        })?;
+        let seconds = samples.iter().map(|(spec, runs)| cost::work(spec) * runs / speed).sum::<f64>();
         whole += seconds;
         let _ = writeln!(
             out,
