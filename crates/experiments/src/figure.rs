@@ -183,7 +183,7 @@ pub enum Kind {
     Bars,
     /// A measure over another, a mark for each series.
     Scatter,
-    /// Share of runs at or below a measure, a curve for each series.
+    /// Share of runs at or below a measure, a curve for each series; of `group.NAME.fct_s` the share of flows.
     Cdf,
     /// A quantity over time, a curve for each series.
     Time,

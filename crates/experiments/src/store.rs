@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 
 /// Points of a curve over time that are kept.
 const POINTS: usize = 400;
+/// Steps of a distribution that are kept.
+const SHARES: usize = 200;
 
 /// What is kept of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,7 +29,7 @@ pub struct Record {
     pub seed: u64,
     /// Measures by name.
     pub measures: BTreeMap<String, f64>,
-    /// Curves over time that the figure shows: (seconds, value).
+    /// Curves that the figure shows: over time (seconds, value), and of flows (measure, share at or below it).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub curves: BTreeMap<String, Vec<(f64, f64)>>,
     /// Its flows in the plane of delay and throughput, if the figure asks where they are.
@@ -45,6 +47,14 @@ impl Record {
                 curves.insert(panel.y.clone(), thin(points.filter(|(_, v)| v.is_finite()).collect()));
             }
         }
+        for panel in figure.panels.iter().filter(|p| p.kind == Kind::Cdf) {
+            let of = figure.measure(&panel.x).of;
+            if let Some(times) = completions(&of, run) {
+                let share = |i: usize| i as f64 / SHARES as f64;
+                let curve = (0..=SHARES).map(|i| (measure::quantile(&times, share(i)), share(i)));
+                curves.insert(of, curve.collect());
+            }
+        }
         Record {
             case: unit.case,
             discipline: unit.discipline.clone(),
@@ -54,6 +64,16 @@ impl Record {
             flows: if points::wanted(figure) { points::of_run(spec, run) } else { Vec::new() },
         }
     }
+}
+
+/// Completion times of a group's flows that started after the warm-up, rising, if `group.NAME.fct_s` names them.
+fn completions(of: &str, run: &Run) -> Option<Vec<f64>> {
+    let name = of.strip_prefix("group.")?.strip_suffix(".fct_s")?;
+    let group = run.groups.iter().position(|g| g.name == name)? as u32;
+    let own = run.detail.transfers.iter().filter(|t| t.group == group && t.start_s >= run.warmup_s);
+    let mut times: Vec<f64> = own.filter_map(|t| t.fct_s).collect();
+    times.sort_by(f64::total_cmp);
+    (!times.is_empty()).then_some(times)
 }
 
 /// Means over equal numbers of samples.

@@ -126,7 +126,18 @@ fn scatter(panel: &Panel, rows: &Rows<'_>) -> Vec<Point> {
     vec![Point { x, y, x_ends, y_ends, count }]
 }
 
+/// Of runs; or of each run's flows, at each share the mean over the runs.
 fn cdf(panel: &Panel, rows: &Rows<'_>) -> Vec<Point> {
+    let measure = rows.plan.experiment.figure.measure(&panel.x);
+    let curves: Vec<_> = rows.all.iter().filter_map(|r| r.record.curves.get(&measure.of)).collect();
+    if let Some(first) = curves.first() {
+        let at = |i: usize| curves.iter().filter_map(|c| c.get(i)).map(|p| p.0).sum::<f64>();
+        let point = |(i, (_, y)): (usize, &(f64, f64))| {
+            let x = at(i) / curves.len() as f64 * measure.scale;
+            Point { x, y: *y, x_ends: [x, x], y_ends: [*y, *y], count: 1 }
+        };
+        return first.iter().enumerate().map(point).collect();
+    }
     let mut values = rows.values(&panel.x);
     values.sort_by(f64::total_cmp);
     let n = values.len() as f64;
