@@ -231,10 +231,13 @@ impl Scenario {
         let tcp = |f: &FlowSpec| matches!(f.traffic, Traffic::Tcp { .. });
         // (is it TCP, its RTT)
         let lasting = flows.iter().cloned().chain(sources.iter().flat_map(|s| s.lanes().map(|t| t.flow)));
-        let mut rtts: Vec<(bool, u64)> =
-            lasting.filter(|f| f.path.contains(&(port as u32))).map(|f| (tcp(&f), f.base_rtt_ns)).collect();
+        let mut rtts: Vec<(bool, u64)> = lasting
+            .filter(|f| f.path.iter().chain(&f.back).any(|p| *p as usize == port))
+            .map(|f| (tcp(&f), f.base_rtt_ns))
+            .collect();
         if rtts.is_empty() {
-            let passing = self.flows.iter().filter(|f| f.path.contains(&(port as u32)));
+            let passing =
+                self.flows.iter().filter(|f| f.path.iter().chain(&f.back).any(|p| *p as usize == port));
             rtts = passing.map(|f| (true, f.rtt_ns.min.midpoint(f.rtt_ns.max))).collect();
         }
         let any_tcp = rtts.iter().any(|r| r.0);
@@ -384,6 +387,7 @@ impl Streams {
             access_bps: entry.access_bps.map(|r| draw(&mut self.access, r)),
             jitter_ns: draw(&mut self.jitter, entry.jitter_ns),
             path: entry.path.clone(),
+            back: entry.back.clone(),
         }
     }
 }

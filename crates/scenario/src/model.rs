@@ -94,6 +94,8 @@ pub struct Flows {
     pub comes: Comes,
     /// Ports that it crosses, in order: indices into [`Scenario::ports`].
     pub path: Vec<u32>,
+    /// Ports that its acknowledgements cross on their way back, in order.
+    pub back: Vec<u32>,
     /// Round-trip time without queues, ns, drawn per flow.
     pub rtt_ns: Range,
     /// Start, ns, drawn per flow.

@@ -138,6 +138,8 @@ pub struct FlowSpec {
     pub jitter_ns: u64,
     /// Ports it crosses, in order.
     pub path: Vec<u32>,
+    /// Ports that its acknowledgements cross, in order; none: nothing holds them up.
+    pub back: Vec<u32>,
 }
 
 /// What a flow sends.

@@ -37,6 +37,7 @@ pub(crate) const FLOW_KEYS: &[&str] = &[
     "rate",
     "packet",
     "ports",
+    "back",
     "initial_window",
     "repeat",
     "arrivals",
@@ -89,7 +90,9 @@ fn entry(node: &Node, ports: &[Link], run: &Run, base_dir: &Path) -> Result<Flow
 fn flows(node: &Node, ports: &[Link], run: &Run, base_dir: &Path) -> Result<Flows, Error> {
     let t = node.table(FLOW_KEYS)?;
     let path = path(&t, ports)?;
-    let delay_ns: u64 = path.iter().map(|&p| ports[p as usize].delay_ns).sum();
+    let back = back(&t, ports, &path)?;
+    let delay = |path: &[u32]| path.iter().map(|&p| ports[p as usize].delay_ns).sum::<u64>();
+    let delay_ns = delay(&path).max(delay(&back));
     let mut sends = sends(&t, base_dir)?;
     let time = |key: &str, max: u64| {
         let n = t.get(key);
@@ -154,6 +157,7 @@ fn flows(node: &Node, ports: &[Link], run: &Run, base_dir: &Path) -> Result<Flow
         sends,
         comes,
         path,
+        back,
         rtt_ns,
         start_ns,
         stop_ns,
@@ -176,17 +180,37 @@ fn path(t: &Table<'_>, ports: &[Link]) -> Result<Vec<u32>, Error> {
         Value::List(items) => items.as_slice(),
         _ => std::slice::from_ref(node),
     };
+    let path = named(items, &names, &[])?;
+    if path.is_empty() {
+        return Err(node.error(format!("no port; write at least one, such as [\"{}\"]", names[0])));
+    }
+    Ok(path)
+}
+
+/// The ports that a flow's acknowledgements cross, none of them on its way there.
+fn back(t: &Table<'_>, ports: &[Link], there: &[u32]) -> Result<Vec<u32>, Error> {
+    let Some(node) = t.get("back") else { return Ok(Vec::new()) };
+    if t.get("cca").is_none() {
+        return Err(node.key_error("belongs to TCP flows (cca); nothing comes back to a UDP sender"));
+    }
+    let names: Vec<&str> = ports.iter().map(|p| p.name.as_str()).collect();
+    let items = match &node.value {
+        Value::List(items) => items.as_slice(),
+        _ => std::slice::from_ref(node),
+    };
+    named(items, &names, there)
+}
+
+/// Ports by their names, each once and not among those already crossed.
+fn named(items: &[Node], names: &[&str], crossed: &[u32]) -> Result<Vec<u32>, Error> {
     let mut path = Vec::with_capacity(items.len());
     for item in items {
-        let name = item.word("a port", &names)?;
+        let name = item.word("a port", names)?;
         let at = names.iter().position(|n| *n == name).unwrap_or(0) as u32;
-        if path.contains(&at) {
+        if path.contains(&at) || crossed.contains(&at) {
             return Err(item.error("a flow crosses a port once"));
         }
         path.push(at);
-    }
-    if path.is_empty() {
-        return Err(node.error(format!("no port; write at least one, such as [\"{}\"]", names[0])));
     }
     Ok(path)
 }

@@ -63,7 +63,13 @@ impl Scenario {
         let flow = |entry: &Flows| {
             let mut o = flows(entry);
             if self.ports.len() > 1 {
-                o["ports"] = entry.path.iter().map(|&p| json!(self.ports[p as usize].name)).collect();
+                let names = |path: &[u32]| -> Value {
+                    path.iter().map(|&p| json!(self.ports[p as usize].name)).collect()
+                };
+                o["ports"] = names(&entry.path);
+                if !entry.back.is_empty() {
+                    o["back"] = names(&entry.back);
+                }
             }
             o
         };

@@ -300,6 +300,16 @@ duration = "60s"
 /// The same for [`OWN`].
 const MISTAKES_IN_OWN: &[(&str, &str)] = &[
     ("rate = \"50mbit\"", "rate = \"50mbit\"\ndiscipline = \"pie\""),
+    ("ports = [\"left\", \"right\"]", "ports = [\"left\"]\nback = [\"left\"]"),
+    ("ports = [\"left\", \"right\"]", "ports = [\"left\"]\nback = [\"up\"]"),
+    (
+        "cca = \"cubic\"\nrtt = \"20ms\"\nports = [\"left\", \"right\"]",
+        "cbr = \"1mbit\"\nports = [\"left\"]\nback = [\"right\"]",
+    ),
+    (
+        "rate = \"50mbit\"\n[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nports = [\"left\", \"right\"]",
+        "rate = \"50mbit\"\ndelay = \"11ms\"\n[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nports = [\"left\"]\nback = [\"right\"]",
+    ),
     ("\"codel\"", "\"codel\", \"dt\""),
     ("\"codel\"", "\"abm\""),
     ("[queue]\ndisciplines = [\"codel\"]\n", ""),

@@ -4,6 +4,7 @@ use crate::flaws::Wire;
 use crate::hosts::Ack;
 use crate::lane::Lane;
 use crate::receiver::Receiver;
+use crate::returning::Returning;
 use crate::sender::{Burst, Sender, SenderSetup, StackRules};
 use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_scenario::spec::{FlowSpec, RunSpec, Traffic};
@@ -11,11 +12,13 @@ use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
 
 /// IPv4 and TCP headers with timestamps.
-const TCP_HEADER: u32 = 52;
+pub const TCP_HEADER: u32 = 52;
 /// IPv4 and UDP headers.
 const UDP_HEADER: u32 = 28;
 /// A SYN with Linux's options.
-const SYN_BYTES: u32 = 60;
+pub const SYN_BYTES: u32 = 60;
+/// In the place of a port on a flow's way: the receiver.
+pub const NOWHERE: u32 = u32::MAX;
 /// Payload of a full segment: 1500 bytes less the headers.
 pub const MSS: u32 = 1500 - TCP_HEADER;
 
@@ -106,8 +109,14 @@ pub struct Flow {
     pub lost: u64,
     /// The same when the window began.
     lost_before: u64,
-    /// Ports crossed, in order.
+    /// Ports crossed, in order: by packets; then, if anything crosses ports on its way back, [`NOWHERE`] and those.
     pub path: Box<[u32]>,
+    /// How many of them packets cross.
+    pub there: u32,
+    /// What comes back over ports; none: it crosses none.
+    pub returning: Option<Box<Returning>>,
+    /// Delay of those ports' links, and most time that the sender's host takes over what came back (ns).
+    landing_ns: u64,
     /// Bytes of a full packet on the link.
     pub wire_bytes: u16,
     overhead: u32,
@@ -158,7 +167,14 @@ impl Flow {
             }
         };
         let ports_ns: u64 = spec.path.iter().map(|&p| run.ports[p as usize].delay_ns).sum();
+        let mut path = spec.path.clone();
+        if !spec.back.is_empty() {
+            path.push(NOWHERE);
+            path.extend(&spec.back);
+        }
         let reverse_ns = spec.base_rtt_ns / 2;
+        let back_ns: u64 = spec.back.iter().map(|&p| run.ports[p as usize].delay_ns).sum();
+        let host_jitter_ns = rules.host_jitter_ns.min(spec.base_rtt_ns / 20);
         let wire_bytes = u16::try_from(ip_bytes + run.overhead_bytes).unwrap_or(u16::MAX);
         let access_bps = spec.access_bps.unwrap_or(0);
         let stream = index as u64;
@@ -176,9 +192,10 @@ impl Flow {
             },
             back: Back {
                 random: Pcg32::new(run.seed, stream),
-                reverse_ns,
+                // To the first port on the way, if there is one: the host is at its end.
+                reverse_ns: reverse_ns - back_ns,
                 last_ack_ns: 0,
-                host_jitter_ns: rules.host_jitter_ns.min(spec.base_rtt_ns / 20),
+                host_jitter_ns: if spec.back.is_empty() { host_jitter_ns } else { 0 },
                 delivered_bytes: 0,
                 delivered_total: 0,
                 warmup_ns: run.warmup_ns,
@@ -186,7 +203,10 @@ impl Flow {
             },
             held: Vec::new(),
             wire_bytes,
-            path: spec.path.clone().into(),
+            path: path.into(),
+            there: spec.path.len() as u32,
+            returning: (!spec.back.is_empty()).then(Box::default),
+            landing_ns: host_jitter_ns,
             overhead: run.overhead_bytes,
             start_ns: spec.start_ns,
             stop_ns,
@@ -231,14 +251,16 @@ impl Flow {
         };
         let mut lane = Lane::default();
         lane.access_ns = self.up.access_ns;
-        lane.loop_ns = self.back.reverse_ns + self.up.forward_ns;
+        // What answers is an arrival at a port: the first on the way back, or the one that the sender's answer reaches.
+        lane.loop_ns = self.back.reverse_ns + if self.returning.is_none() { self.up.forward_ns } else { 0 };
         lane.port = self.path[0];
         lane.last_segment = last_segment;
         lane.wire_bytes = self.wire_bytes;
         lane.last_bytes = last_bytes;
         lane.syn_bytes = (SYN_BYTES + self.overhead) as u16;
         let flawed = |&p: &u32| wires.get(p as usize).is_some_and(Wire::flawed);
-        lane.hops = if self.path.iter().any(flawed) { Lane::LONG } else { self.path.len() as u8 };
+        let long = self.returning.is_some() || self.path.iter().any(flawed);
+        lane.hops = if long { Lane::LONG } else { self.path.len() as u8 };
         lane
     }
 
@@ -250,6 +272,25 @@ impl Flow {
     /// Packets lost on links within the window.
     pub fn lost_in_window(&self) -> u64 {
         self.lost - self.lost_before
+    }
+
+    /// Length on the link of the acknowledgement of a number.
+    pub fn ack_bytes(&self, number: u32) -> u16 {
+        let ip = self.returning.as_ref().and_then(|r| r.get(number)).map_or(TCP_HEADER, Ack::ip_bytes);
+        (ip + self.overhead) as u16
+    }
+
+    /// An acknowledgement has come back over its ports at `at`.
+    pub fn returned(&mut self, number: u32, at: u64) {
+        let Some(ack) = self.returning.as_mut().and_then(|r| r.take(number)) else { return };
+        let jitter = (u64::from(self.back.random.next_u32()) * self.landing_ns) >> 32;
+        let at = self.held.last().map_or(0, Ack::at).max(at + jitter);
+        self.held.push(ack.landed(at));
+    }
+
+    /// Packets and acknowledgements sent and received, of which `received` packets, are under way if these differ.
+    pub fn acks_under_way(&self) -> (u64, u64) {
+        self.returning.as_ref().map_or((0, 0), |r| (r.sent, r.came))
     }
 
     /// Payload of a UDP packet.

@@ -8,12 +8,12 @@
 //! pending. A flow's state is thus fetched into the cache once for many packets, its code too, and most of its
 //! events need no place in the calendar. The results are those of working each event at its time.
 
-use crate::flow::{Ends, Flow, MSS};
+use crate::flow::{Ends, Flow, MSS, SYN_BYTES, TCP_HEADER};
 use crate::lane::{Delivery, Lane};
 use crate::port::flag;
 use crate::receiver::{AckOut, MAX_SACKS, Receiver};
 use crate::sender::{AckView, Burst};
-use crate::wheel::Wheel;
+use crate::wheel::{Event, EventKind, Wheel};
 
 /// An acknowledgement on its way.
 #[derive(Debug, Clone, Copy, Default)]
@@ -51,10 +51,20 @@ impl Flow {
         wheel: &mut Wheel,
     ) {
         bench.acks.append(&mut self.held);
+        let held = bench.acks.len();
         while let Some(packet) = lane.take(received_by) {
             self.receive(packet, &mut bench.acks);
         }
         self.answer(now, &mut bench.acks);
+        if let Some(returning) = &mut self.returning {
+            for ack in bench.acks.drain(held..) {
+                let mut event = Event::plain(ack.at, EventKind::Arrive, index);
+                event.seq = returning.send(ack);
+                event.aux = self.there + 1;
+                event.count = 1;
+                wheel.push(event);
+            }
+        }
         let done = self.send(index, now, bench, wheel);
         self.held.extend_from_slice(&bench.acks[done..]);
         bench.acks.clear();
@@ -170,6 +180,25 @@ impl Flow {
 }
 
 impl Ack {
+    /// Length of its packet (IP): headers with timestamps, and the option with its SACK blocks (RFC 2018).
+    pub fn ip_bytes(&self) -> u32 {
+        match (self.flags & flag::SYN, self.count) {
+            (0, 0) => TCP_HEADER,
+            (0, n) => TCP_HEADER + 4 + 8 * u32::from(n),
+            _ => SYN_BYTES,
+        }
+    }
+
+    /// When its sender works it in (ns).
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// It is at its sender, who works it in at `at`.
+    pub fn landed(self, at: u64) -> Ack {
+        Ack { at, ..self }
+    }
+
     #[inline]
     fn new(at: u64, ack: AckOut, receiver: &Receiver) -> Ack {
         let blocks = receiver.blocks();

@@ -16,6 +16,7 @@ mod measure;
 mod port;
 mod queues;
 mod receiver;
+mod returning;
 mod scoreboard;
 mod sender;
 mod traffic;

@@ -214,16 +214,16 @@ impl Traffic {
         let flow = &net.flows[index as usize];
         let dropped: u64 = net.ports.iter().map(|p| u64::from(p.dropped_of(index))).sum();
         let waits = &net.waits[index as usize];
-        if flow.up.emitted > waits.received + dropped + flow.lost
-            || !flow.is_quiet(&net.lanes[index as usize])
-        {
+        let (acks_sent, acks_came) = flow.acks_under_way();
+        let (emitted, received) = (flow.up.emitted + acks_sent, waits.received + acks_came);
+        if emitted > received + dropped + flow.lost || !flow.is_quiet(&net.lanes[index as usize]) {
             // Each look waits as long as the flow has been over: few looks, and soon enough.
             let over_ns = e.at.saturating_sub(flow.finished_ns.unwrap_or(e.at));
             let wait_ns = over_ns.max(flow.back.reverse_ns).max(1_000_000);
             return net.wheel.push(event(e.at + wait_ns, what::RETIRE, index));
         }
-        self.emitted += flow.up.emitted;
-        self.received += waits.received;
+        self.emitted += emitted;
+        self.received += received;
         let slot = &mut self.slots[(index - self.first) as usize];
         slot.gone = true;
         self.delivered[slot.transfer.flow.group as usize] += flow.back.delivered_bytes;

@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::datagrams::Datagrams;
 use crate::flaws::Wire;
-use crate::flow::{Ends, Flow, link_stream, port_stream};
+use crate::flow::{Ends, Flow, NOWHERE, link_stream, port_stream};
 use crate::hosts::Bench;
 use crate::lane::Lane;
 use crate::link::capacity_bytes;
@@ -286,17 +286,24 @@ impl<'a> World<'a> {
                 (lane.port as usize, lane.access_ns)
             } else {
                 match self.net.flows[event.flow as usize].path.get(hop) {
-                    Some(port) => (*port as usize, 0),
-                    // It has come over a link on which packets overtake one another.
-                    None => return self.net.land(event),
+                    Some(&port) if port != NOWHERE => (port as usize, 0),
+                    // At the end of its way, over a link on which packets overtake one another, or back.
+                    _ => return self.net.land(event),
                 }
             };
+            let mut bytes = lane.bytes_of(event.seq, event.flags & flag::SYN != 0);
+            if hop != 0 {
+                let flow = &self.net.flows[event.flow as usize];
+                if hop > flow.there as usize {
+                    bytes = flow.ack_bytes(event.seq);
+                }
+            }
             let packet = Packet {
                 enqueue_ns: event.at,
                 flow: event.flow,
                 seq: event.seq,
                 ts: event.ts,
-                bytes: lane.bytes_of(event.seq, event.flags & flag::SYN != 0),
+                bytes,
                 flags: event.flags,
                 hop: hop as u8,
             };
@@ -499,8 +506,10 @@ impl<'a> World<'a> {
         let (gone_emitted, gone_received) = self.traffic.gone();
         // A slot that is free still has the counts of the flow that has gone.
         let there = || (0..self.net.flows.len()).filter(|i| !self.traffic.is_free(*i as u32));
-        let emitted = gone_emitted + there().map(|i| self.net.flows[i].up.emitted).sum::<u64>();
-        let received = gone_received + there().map(|i| self.net.waits[i].received).sum::<u64>();
+        let sent = |i: usize| self.net.flows[i].up.emitted + self.net.flows[i].acks_under_way().0;
+        let came = |i: usize| self.net.waits[i].received + self.net.flows[i].acks_under_way().1;
+        let emitted = gone_emitted + there().map(sent).sum::<u64>();
+        let received = gone_received + there().map(came).sum::<u64>();
         let dropped: u64 = self.ports.iter().map(|p| p.measure.total.dropped).sum();
         let queued: u64 = self.ports.iter().map(|p| u64::from(p.queue().packets)).sum();
         let on_link: u64 = self.ports.iter().map(Port::on_link).sum();
@@ -534,22 +543,34 @@ impl Net {
     fn cross(&mut self, packet: Packet, at: u64) {
         let flow = &mut self.flows[packet.flow as usize];
         let hop = usize::from(packet.hop);
-        let wire = &mut self.wires[flow.path[hop] as usize];
-        let Some(at) = wire.carry(at) else {
-            flow.lost += 1;
-            // It waited for nothing.
+        let returns = hop > flow.there as usize;
+        let (mut at, mut overtakes) = (Some(at), false);
+        if let Some(wire) = self.wires.get_mut(flow.path[hop] as usize) {
+            at = at.and_then(|at| wire.carry(at));
+            overtakes = wire.overtakes();
+        }
+        if returns || at.is_none() {
+            // What comes back is not measured, and what is lost waited for nothing.
             self.waits[packet.flow as usize].queued_ns -= packet.enqueue_ns;
+        }
+        let Some(at) = at else {
+            flow.lost += 1;
             return;
         };
         // What may be overtaken is not at its receiver before its time.
-        if hop + 1 < flow.path.len() || wire.overtakes() {
+        if hop + 1 != flow.there as usize || overtakes {
             return self.wheel.push(onward(&packet, at));
         }
         self.receive(packet, at);
     }
 
-    /// A packet that may have been overtaken is at its receiver.
+    /// A packet that may have been overtaken is at its receiver, or what has come back over ports at its sender.
     fn land(&mut self, event: Event) {
+        let flow = &mut self.flows[event.flow as usize];
+        if event.aux > flow.there {
+            flow.returned(event.seq, event.at);
+            return self.set_deadline(event.flow);
+        }
         let packet = Packet {
             flow: event.flow,
             seq: event.seq,

@@ -4,6 +4,7 @@
 //! theory in closed form, conservation laws, published phases of the congestion
 //! controls, measurements on real Linux, and its own past (golden tables).
 
+mod back;
 mod bed;
 mod calls;
 mod congestion;

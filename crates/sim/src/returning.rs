@@ -1,0 +1,61 @@
+//! Acknowledgements that cross ports on their way back.
+//!
+//! In a queue such an acknowledgement is a packet with a number in the place of a segment's; what it says waits here. Links keep
+//! a flow's packets in order, so what is older than one that has come back was dropped on the way, and goes.
+
+use crate::hosts::Ack;
+use std::collections::VecDeque;
+
+/// The acknowledgements of a flow that are under way.
+#[derive(Debug, Default)]
+pub struct Returning {
+    acks: VecDeque<Ack>,
+    /// Number of the first of them.
+    first: u32,
+    /// So many were sent, and so many came back.
+    pub sent: u64,
+    /// See `sent`.
+    pub came: u64,
+}
+
+impl Returning {
+    /// One sets out: its number.
+    pub fn send(&mut self, ack: Ack) -> u32 {
+        self.acks.push_back(ack);
+        self.sent += 1;
+        self.first.wrapping_add(self.acks.len() as u32 - 1)
+    }
+
+    /// What one says that is under way.
+    pub fn get(&self, number: u32) -> Option<&Ack> {
+        self.acks.get(number.wrapping_sub(self.first) as usize)
+    }
+
+    /// One has come back: what it says. None: a later one came before it, over a link where packets overtake one another, and
+    /// it has nothing to add.
+    pub fn take(&mut self, number: u32) -> Option<Ack> {
+        self.came += 1;
+        let at = number.wrapping_sub(self.first) as usize;
+        if at >= self.acks.len() {
+            return None;
+        }
+        self.first = number.wrapping_add(1);
+        self.acks.drain(..=at).next_back()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_older_than_what_came_is_gone() {
+        let mut under_way = Returning::default();
+        let numbers: Vec<u32> = (0..5).map(|_| under_way.send(Ack::default())).collect();
+        assert_eq!(numbers, [0, 1, 2, 3, 4]);
+        assert!(under_way.take(2).is_some() && under_way.take(1).is_none() && under_way.get(1).is_none());
+        assert!(under_way.get(3).is_some() && under_way.take(4).is_some() && under_way.take(3).is_none());
+        assert_eq!(under_way.send(Ack::default()), 5);
+        assert_eq!((under_way.sent, under_way.came), (6, 4));
+    }
+}
