@@ -56,25 +56,24 @@ pub fn of_panel(panel: &Panel, all: &Rows<'_>) -> Vec<Curve> {
     curves
 }
 
-/// Numeric axis: the value's own number; bars: its place.
+/// Numeric axis: the value's own number; bars: its place among those that are shown.
 fn place(panel: &Panel, rows: &Rows<'_>, value: &str) -> f64 {
-    let figure = &rows.plan.experiment.figure;
-    if panel.x == "discipline" {
+    let sweep = rows.plan.experiment.figure.sweep(&panel.x);
+    let Some(sweep) = sweep.filter(|_| panel.kind == Kind::Lines) else {
         return names_along(panel, rows).iter().position(|l| *l == value).unwrap_or(0) as f64;
-    }
-    let Some(sweep) = figure.sweep(&panel.x) else { return 0.0 };
+    };
     match sweep.values.iter().position(|v| v.name == value) {
-        Some(i) if panel.kind == Kind::Lines => sweep.values[i].x.unwrap_or(i as f64),
-        Some(i) => i as f64,
+        Some(i) => sweep.values[i].x.unwrap_or(i as f64),
         None => 0.0,
     }
 }
 
-/// Names along a panel's dimension: a sweep's, or the disciplines of the cases that it shows.
+/// Names along a panel's dimension: those of a sweep that it shows, or the disciplines of the cases that it shows.
 pub fn names_along(panel: &Panel, rows: &Rows<'_>) -> Vec<String> {
     let figure = &rows.plan.experiment.figure;
     if let Some(sweep) = figure.sweep(&panel.x) {
-        return sweep.values.iter().map(|v| v.name.clone()).collect();
+        let shown = |name: &&String| panel.only.get(&panel.x).is_none_or(|of| of.all().contains(name));
+        return sweep.values.iter().map(|v| &v.name).filter(shown).cloned().collect();
     }
     let of_sweep = |name: &str| figure.sweeps.iter().position(|s| s.name == name);
     let mut labels: Vec<String> = Vec::new();
