@@ -12,7 +12,8 @@ pub fn work(spec: &RunSpec) -> f64 {
     capacity_packets(spec) * (1.0 + 0.6 * flows) + 2000.0
 }
 
-/// Packets a second on one core of this machine, from a fraction of a second's run.
+/// Packets a second on one core of this machine: the best of three runs of a moment, as whatever else the
+/// machine does slows some of them.
 pub fn packets_per_s() -> f64 {
     const USUAL: f64 = 3e6;
     let text = |s: &str| Some(s.to_string());
@@ -21,15 +22,18 @@ pub fn packets_per_s() -> f64 {
         rtt: text("20ms..80ms"),
         flows: text("6xcubic,4xbbr"),
         aqm: text("codel"),
-        duration: text("12s"),
+        duration: text("4s"),
         ..Flags::default()
     };
     let Ok(runs) = Scenario::from_flags(&flags).and_then(|s| s.runs()) else { return USUAL };
     let Some(spec) = runs.first() else { return USUAL };
-    let started = Instant::now();
-    let done = queuewright_sim::run(spec, &AtomicBool::new(false), &|_| {});
-    let took = started.elapsed().as_secs_f64();
-    if done.is_err() || took <= 0.0 { USUAL } else { work(spec) / took }
+    let speeds = (0..3).filter_map(|_| {
+        let started = Instant::now();
+        queuewright_sim::run(spec, &AtomicBool::new(false), &|_| {}).ok()?;
+        let took = started.elapsed().as_secs_f64();
+        (took > 0.0).then(|| work(spec) / took)
+    });
+    speeds.reduce(f64::max).unwrap_or(USUAL)
 }
 
 /// A time for people: `40 s`, `12 min`, `1 h 05 min`.
