@@ -2,7 +2,9 @@
 
 use queuewright_scenario::spec::{Rate, RunSpec, Stack};
 use queuewright_scenario::units::{Range, Unit};
-use queuewright_scenario::{Burst, Comes, Discipline, InitialWindow, Link, LinkRate, Pause, Scenario, Sends};
+use queuewright_scenario::{
+    Burst, Client, Comes, Discipline, InitialWindow, Link, LinkRate, Pause, Scenario, Sends,
+};
 use std::fmt::Write;
 
 /// What would run, for people. `runs` are the scenario's.
@@ -134,7 +136,7 @@ fn group(f: &queuewright_scenario::Flows) -> String {
         }
     };
     match &f.sends {
-        Sends::Tcp { ccas, size, initial_window, ecn, l4s, bps } => {
+        Sends::Tcp { ccas, size, initial_window, ecn, l4s, bps, client } => {
             let total: u32 = ccas.iter().map(|(_, w)| w).sum();
             let names: Vec<String> = match ccas.as_slice() {
                 [(one, _)] => vec![one.name().into()],
@@ -149,6 +151,15 @@ fn group(f: &queuewright_scenario::Flows) -> String {
             }
             if let Comes::Repeat(_) = f.comes {
                 out.push_str(", one after another");
+            }
+            match client {
+                None => {}
+                Some(Client::Requests(_)) => out.push_str(", one after another on one connection"),
+                Some(Client::Video(video)) => {
+                    let rate = |at: Option<&u64>| at.map_or(String::new(), |bps| Unit::Rate.show(*bps));
+                    let (least, most) = (rate(video.ladder_bps.first()), rate(video.ladder_bps.last()));
+                    let _ = write!(out, ", video of {least} to {most}");
+                }
             }
             match initial_window {
                 None => {}

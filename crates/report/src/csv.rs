@@ -3,7 +3,7 @@
 //! clock) is left out: the same scenario and seeds give the same bytes.
 
 use crate::summary::goodput_bps;
-use queuewright_results::{Datagrams, Results, Run, Sojourn};
+use queuewright_results::{Datagrams, Results, Run, Sojourn, Video};
 use std::collections::BTreeSet;
 
 /// One line per run and port: every measure of the port, the run's parameters,
@@ -123,12 +123,19 @@ pub fn groups(results: &Results) -> String {
         "delay_ms_p50",
         "delay_ms_p95",
         "delay_ms_p99",
+        "video_bitrate_bps",
+        "video_switches",
+        "video_stalls",
+        "video_stalled_s",
+        "video_startup_s",
     ];
     let lines = results.runs.iter().flat_map(|run| {
         run.groups.iter().map(|group| {
             let of_datagrams = |value: fn(&Datagrams) -> f64| {
                 group.datagrams.as_ref().map(|d| number(value(d))).unwrap_or_default()
             };
+            let of_video =
+                |value: fn(&Video) -> f64| group.video.as_ref().map(|v| number(value(v))).unwrap_or_default();
             vec![
                 run.discipline.clone(),
                 run.seed.to_string(),
@@ -141,6 +148,11 @@ pub fn groups(results: &Results) -> String {
                 of_datagrams(|d| d.delay_ms.p50),
                 of_datagrams(|d| d.delay_ms.p95),
                 of_datagrams(|d| d.delay_ms.p99),
+                of_video(|v| v.bitrate_bps),
+                of_video(|v| v.switches as f64),
+                of_video(|v| v.stalls as f64),
+                of_video(|v| v.stalled_s),
+                of_video(|v| v.startup_s),
             ]
         })
     });

@@ -1,7 +1,7 @@
 //! What the table and the report say of each discipline: its measures, each a
 //! mean over the seeds with their range.
 
-use queuewright_results::{Datagrams, Distribution, Port, Queue, Results, Run, Transfers};
+use queuewright_results::{Distribution, Group, Port, Queue, Results, Run, Transfers};
 
 /// Which end of a measure's scale is the better one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -351,46 +351,82 @@ pub(crate) fn transfers(results: &Results) -> TransferTable<'_> {
     TransferTable { headings, rows: printed }
 }
 
-/// Delay and loss of datagrams by discipline and group.
-pub(crate) struct DatagramTable<'a> {
+/// A table by discipline and group.
+pub(crate) struct GroupTable<'a> {
+    /// What it is of.
+    pub caption: &'static str,
     /// Name, part, unit of each column.
     pub headings: Vec<(&'static str, &'static str, &'static str)>,
     /// Discipline, group, values.
     pub rows: Vec<(&'a str, &'a str, Vec<String>)>,
 }
 
-/// The table of datagrams; no rows if there are none.
-pub(crate) fn datagrams(results: &Results) -> DatagramTable<'_> {
-    const COLUMNS: [(&str, &str, &str); 5] = [
-        ("one-way delay", "mean", "ms"),
-        ("one-way delay", "p50", "ms"),
-        ("one-way delay", "p95", "ms"),
-        ("one-way delay", "p99", "ms"),
-        ("loss", "", "%"),
-    ];
-    fn values(d: &Datagrams) -> [f64; 5] {
-        let delay = &d.delay_ms;
-        [delay.mean, delay.p50, delay.p95, delay.p99, 100.0 * d.loss]
-    }
+/// The tables of groups that have more to tell than a goodput: datagrams and video.
+pub(crate) fn group_tables(results: &Results) -> Vec<GroupTable<'_>> {
+    let datagrams = group_table(
+        results,
+        "Datagrams: from sender to receiver",
+        [
+            ("one-way delay", "mean", "ms"),
+            ("one-way delay", "p50", "ms"),
+            ("one-way delay", "p95", "ms"),
+            ("one-way delay", "p99", "ms"),
+            ("loss", "", "%"),
+        ],
+        |g| {
+            let d = g.datagrams.as_ref()?;
+            let delay = &d.delay_ms;
+            Some([delay.mean, delay.p50, delay.p95, delay.p99, 100.0 * d.loss])
+        },
+    );
+    let video = group_table(
+        results,
+        "Video: all players of a group",
+        [
+            ("bitrate", "mean", "Mbit/s"),
+            ("switches", "", ""),
+            ("stalls", "", ""),
+            ("stalled", "", "s"),
+            ("first picture", "mean", "s"),
+        ],
+        |g| {
+            let v = g.video.as_ref()?;
+            Some([v.bitrate_bps / 1e6, v.switches as f64, v.stalls as f64, v.stalled_s, v.startup_s])
+        },
+    );
+    [datagrams, video].into_iter().filter(|t| !t.rows.is_empty()).collect()
+}
+
+/// One of them, without rows if no group has such values; each a mean over the seeds.
+fn group_table<'a>(
+    results: &'a Results,
+    caption: &'static str,
+    columns: [(&'static str, &'static str, &'static str); 5],
+    values: fn(&Group) -> Option<[f64; 5]>,
+) -> GroupTable<'a> {
     let mut rows: Vec<(&str, &str, Vec<f64>)> = Vec::new();
     for label in labels(results) {
         let groups: Vec<&str> = runs_of(results, label).next().map_or(Vec::new(), |run| {
-            run.groups.iter().filter(|g| g.datagrams.is_some()).map(|g| g.name.as_str()).collect()
+            run.groups.iter().filter(|g| values(g).is_some()).map(|g| g.name.as_str()).collect()
         });
         for group in groups {
-            let of_run =
-                |run: &Run| run.groups.iter().find(|g| g.name == group)?.datagrams.as_ref().map(values);
+            let of_run = |run: &Run| run.groups.iter().find(|g| g.name == group).and_then(values);
             let seeds: Vec<[f64; 5]> = runs_of(results, label).filter_map(of_run).collect();
             let mean = |i: usize| Spread::of(seeds.iter().map(|v| v[i])).mean;
-            rows.push((label, group, (0..COLUMNS.len()).map(mean).collect()));
+            rows.push((label, group, (0..columns.len()).map(mean).collect()));
         }
     }
-    let digits: Vec<usize> = (0..COLUMNS.len())
-        .map(|i| decimals(rows.iter().map(|r| r.2[i].abs()).fold(0.0, f64::max /* ignores NaN */)).min(3))
+    let digits: Vec<usize> = (0..columns.len())
+        // Counts, as means over seeds.
+        .map(|i| match columns[i].2 {
+            "" => 1,
+            _ => decimals(rows.iter().map(|r| r.2[i].abs()).fold(0.0, f64::max /* ignores NaN */)).min(3),
+        })
         .collect();
     let printed = |values: &[f64]| values.iter().zip(&digits).map(|(v, d)| print(*v, *d)).collect();
-    DatagramTable {
-        headings: COLUMNS.to_vec(),
+    GroupTable {
+        caption,
+        headings: columns.to_vec(),
         rows: rows.iter().map(|(label, group, values)| (*label, *group, printed(values))).collect(),
     }
 }

@@ -1,6 +1,6 @@
 //! The comparison as a table for the terminal.
 
-use crate::summary::{self, Column, DatagramTable, QUEUE_MEASURES, QueueTable, TransferTable};
+use crate::summary::{self, Column, GroupTable, QUEUE_MEASURES, QueueTable, TransferTable};
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table};
 use queuewright_results::Results;
 
@@ -50,9 +50,8 @@ pub fn table(results: &Results, style: TableStyle) -> String {
         text += &draw_transfers(&transfers, style.color);
         text.push('\n');
     }
-    let datagrams = summary::datagrams(results);
-    if !datagrams.rows.is_empty() {
-        text += &draw_datagrams(&datagrams, style.color);
+    for of_groups in summary::group_tables(results) {
+        text += &draw_groups(&of_groups, style.color);
         text.push('\n');
     }
     text += &summary::conditions(results);
@@ -123,12 +122,12 @@ fn draw_transfers(transfers: &TransferTable<'_>, color: bool) -> String {
     lines(&table)
 }
 
-fn draw_datagrams(datagrams: &DatagramTable<'_>, color: bool) -> String {
+fn draw_groups(of_groups: &GroupTable<'_>, color: bool) -> String {
     let mut table = bare(color);
     let mut header = vec![Cell::new("discipline"), Cell::new("group")];
-    header.extend(datagrams.headings.iter().map(|(name, part, unit)| heading(name, part, unit)));
+    header.extend(of_groups.headings.iter().map(|(name, part, unit)| heading(name, part, unit)));
     table.set_header(header);
-    for (label, group, values) in &datagrams.rows {
+    for (label, group, values) in &of_groups.rows {
         let mut row = vec![Cell::new(printable(label)), Cell::new(printable(group))];
         row.extend(values.iter().map(|v| Cell::new(v).set_alignment(CellAlignment::Right)));
         table.add_row(row);

@@ -261,6 +261,56 @@ pub struct Group {
     /// What became of its datagrams; left out for TCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<Datagrams>,
+    /// What its players of video saw, all together; left out where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub video: Option<Video>,
+}
+
+/// What a player of video saw after the warm-up, or those of a group together: sums, and means over chunks
+/// (bitrate) and players (startup).
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Video {
+    /// Chunks that arrived.
+    pub chunks: u64,
+    /// Mean of their bitrates, bits per second.
+    #[serde(with = "measure")]
+    #[schemars(with = "Option<f64>")]
+    pub bitrate_bps: f64,
+    /// Changes of the bitrate.
+    pub switches: u64,
+    /// How often it stood still for lack of data.
+    pub stalls: u64,
+    /// For how long, seconds.
+    #[serde(with = "measure")]
+    #[schemars(with = "Option<f64>")]
+    pub stalled_s: f64,
+    /// From the start to the first picture, seconds, whether in the warm-up or not.
+    #[serde(with = "measure")]
+    #[schemars(with = "Option<f64>")]
+    pub startup_s: f64,
+}
+
+impl Video {
+    /// Of all players of a group; none without any.
+    pub fn of(players: impl Iterator<Item = Video>) -> Option<Video> {
+        let mut all: Option<Video> = None;
+        let (mut bits, mut startups, mut started) = (0.0, 0.0, 0.0);
+        for v in players {
+            let sum = all.get_or_insert_default();
+            sum.chunks += v.chunks;
+            sum.switches += v.switches;
+            sum.stalls += v.stalls;
+            sum.stalled_s += v.stalled_s;
+            if v.chunks > 0 {
+                bits += v.bitrate_bps * v.chunks as f64;
+            }
+            if v.startup_s.is_finite() {
+                (startups, started) = (startups + v.startup_s, started + 1.0);
+            }
+        }
+        // NaN where nothing came.
+        all.map(|sum| Video { bitrate_bps: bits / sum.chunks as f64, startup_s: startups / started, ..sum })
+    }
 }
 
 /// Datagrams of a group of UDP flows, after the warm-up.
@@ -456,6 +506,9 @@ pub struct Flow {
     pub timeouts: u64,
     /// Completion time of a finite flow, seconds; null if it did not finish.
     pub fct_s: Option<f64>,
+    /// What its player of video saw; left out for other flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub video: Option<Video>,
 }
 
 /// Distributions and time series of a run, for pictures and CSV files.

@@ -31,6 +31,14 @@ fn sample() -> Results {
                 flows: 1,
                 goodput_bps: 9.4e7,
                 transfers: None,
+                video: Some(Video {
+                    chunks: 12,
+                    bitrate_bps: 1.5e6,
+                    switches: 2,
+                    stalls: 1,
+                    stalled_s: 0.75,
+                    startup_s: f64::NAN,
+                }),
                 datagrams: Some(Datagrams {
                     received: 99,
                     lost: 1,
@@ -127,7 +135,8 @@ fn names_are_the_published_ones() {
         (&port["sojourn_ms"], "mean std p25 p50 p75 p95 p99 p99_9 max"),
         (&port["backlog_packets"], "mean max"),
         (&port["backlog_bytes"], "mean max"),
-        (&run["groups"][0], "name cca flows goodput_bps datagrams"),
+        (&run["groups"][0], "name cca flows goodput_bps datagrams video"),
+        (&run["groups"][0]["video"], "chunks bitrate_bps switches stalls stalled_s startup_s"),
         (&run["groups"][0]["datagrams"], "received lost loss delay_ms"),
         (
             &run["flows"][0],

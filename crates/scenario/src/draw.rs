@@ -5,6 +5,7 @@
 //! name. So all disciplines of a seed see the same flows, and changing one key
 //! leaves the draws of the others as they were.
 
+use crate::client::Asks;
 use crate::error::Error;
 use crate::model::{Flows, LinkRate, Scenario, Sends};
 use crate::params;
@@ -284,18 +285,27 @@ fn draw_entry(entry: &Flows, seed: u64, index: usize, first_group: u32) -> Vec<F
     let count = draw(&mut stream(seed, &format!("flows[{index}].count")), entry.count);
     let mut streams = Streams::new(seed, index);
     let Some(rows) = &entry.rows else {
-        return (0..count).map(|_| streams.flow(entry, first_group)).collect();
+        let nth = |i: u64| asking(streams.flow(entry, first_group), Asks::new(entry, seed, index, i));
+        return (0..count).map(nth).collect();
     };
     let Sends::Tcp { ccas, .. } = &entry.sends else { return Vec::new() };
-    let of_line = |line: &Flows| {
-        let mut flow = streams.flow(line, first_group);
+    let of_line = |(i, line): (u64, &Flows)| {
+        let mut flow = asking(streams.flow(line, first_group), Asks::new(line, seed, index, i));
         if let Traffic::Tcp { cca, .. } = &flow.traffic {
             let group = ccas.iter().position(|(kind, _)| kind == cca).unwrap_or(0);
             flow.group = first_group + group as u32;
         }
         flow
     };
-    rows.flows.iter().map(of_line).collect()
+    (0..).zip(rows.flows.iter()).map(of_line).collect()
+}
+
+/// A flow with what its client asks for.
+fn asking(mut flow: FlowSpec, what: Option<Asks>) -> FlowSpec {
+    if let Traffic::Tcp { asks, .. } = &mut flow.traffic {
+        *asks = what;
+    }
+    flow
 }
 
 /// The streams of an entry's keys.
@@ -353,7 +363,7 @@ impl Streams {
     ) -> FlowSpec {
         let mut group = first_group;
         let traffic = match &entry.sends {
-            Sends::Tcp { ccas, size, initial_window, ecn, l4s, bps } => {
+            Sends::Tcp { ccas, size, initial_window, ecn, l4s, bps, client: _ } => {
                 let nth = draw_weighted(&mut self.cca, ccas);
                 group += nth as u32;
                 let kind = ccas[nth].0;
@@ -366,6 +376,7 @@ impl Streams {
                     ecn: *ecn || kind.needs_ecn(),
                     l4s: *l4s,
                     rate_bps: bps.map_or(0, |r| draw(&mut self.rate, r)),
+                    asks: None,
                 }
             }
             Sends::Cbr { bps, packet_bytes } => {

@@ -22,6 +22,7 @@
 //! # Ok::<(), queuewright_scenario::Error>(())
 //! ```
 
+mod client;
 mod comes;
 mod data;
 mod discipline;
@@ -46,6 +47,7 @@ pub mod units;
 mod voice;
 mod write;
 
+pub use client::{Client, Requests, Video};
 pub use comes::{ArrivalRate, Arrivals, Burst, Comes, Pages, Pause};
 pub use data::DataFile;
 pub use error::{Error, Place};

@@ -1,5 +1,6 @@
 //! A scenario: what a file says, read and checked.
 
+use crate::client::Client;
 use crate::comes::{Comes, Pause};
 use crate::data::DataFile;
 use crate::error::Place;
@@ -136,6 +137,8 @@ pub enum Sends {
         l4s: bool,
         /// Bits a second, drawn per flow, for congestion controls that need a rate.
         bps: Option<Range>,
+        /// Asks for what the flow sends; none: it sends by itself.
+        client: Option<Client>,
     },
     /// UDP at a constant rate.
     Cbr {

@@ -1,6 +1,7 @@
 //! The concrete form of a run: every number decided, every range drawn, every
 //! unit resolved. Engines (simulator, Linux) read this and nothing else.
 
+pub use crate::client::Asks;
 use queuewright_aqm::{Spec as DisciplineSpec, Value};
 use queuewright_cca::Kind as CcaKind;
 use std::sync::Arc;
@@ -159,6 +160,8 @@ pub enum Traffic {
         l4s: bool,
         /// Bits per second of segments asked of a congestion control that needs a rate; 0 for others.
         rate_bps: u64,
+        /// What its client asks for, after `size_bytes` if that is given; none: it sends by itself.
+        asks: Option<Asks>,
     },
     /// UDP at a constant rate.
     Cbr {

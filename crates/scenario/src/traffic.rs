@@ -1,5 +1,6 @@
 //! `[[flows]]`: from values to checked entries of traffic.
 
+use crate::client::Client;
 use crate::comes::{ArrivalRate, Arrivals, Burst, Comes, Pause};
 use crate::draw::rate_of;
 use crate::error::{Error, suggest};
@@ -42,6 +43,8 @@ pub(crate) const FLOW_KEYS: &[&str] = &[
     "repeat",
     "arrivals",
     "burst",
+    "requests",
+    "video",
     "length",
     "file",
 ];
@@ -261,10 +264,11 @@ fn sends(t: &Table<'_>, base_dir: &Path) -> Result<Sends, Error> {
             initial_window: t.get("initial_window").map(initial_window).transpose()?,
             ecn,
             l4s,
+            client: Client::read(t, MAX_TIME)?,
         });
     }
     not_with(
-        &["size", "ecn", "initial_window", "repeat", "burst"],
+        &["size", "ecn", "initial_window", "repeat", "burst", "requests", "video"],
         "belongs to TCP flows (cca); a UDP flow sends from start to stop, or for its length",
     )?;
     if let Some(n) = t.get("voip") {

@@ -274,7 +274,7 @@ fn flows(entry: &Flows) -> Value {
         }
     }
     match &entry.sends {
-        Sends::Tcp { ccas, size, initial_window, ecn, l4s, bps } => {
+        Sends::Tcp { ccas, size, initial_window, ecn, l4s, bps, client } => {
             let cca = match ccas.as_slice() {
                 [(kind, _)] => json!(kind.name()),
                 many => many.iter().map(|(kind, w)| (kind.name(), json!(w))).collect(),
@@ -291,6 +291,10 @@ fn flows(entry: &Flows) -> Value {
                 None => {}
                 Some(InitialWindow::All) => drop(put("initial_window", json!("all"))),
                 Some(InitialWindow::Packets(n)) => drop(put("initial_window", json!(format!("{n}p")))),
+            }
+            if let Some(client) = client {
+                let (key, value) = client.show();
+                put(key, value);
             }
         }
         Sends::Cbr { bps, packet_bytes } | Sends::Poisson { bps, packet_bytes } => {

@@ -68,9 +68,21 @@ fn flows() -> impl Strategy<Value = String> {
     let calls = (1u64..1_000_000_000, length).prop_map(|(m, length)| {
         format!("voip = \"g711\"\narrivals = \"{}/s\"\n{length}\n", show_millionths(m))
     });
+    let asking = prop_oneof![
+        (0u64..9_999_999_999)
+            .prop_map(|ns| format!("size = \"1kb..1mb\"\nrequests = \"{}\"", Unit::Time.show(ns))),
+        Just("video = {}".to_string()),
+        (1u64..1_000_000, 100_000_000u64..60_000_000_000).prop_map(|(kbit, ns)| {
+            let chunk = Unit::Time.show(ns);
+            format!(
+                "video = {{ ladder = [\"{kbit}kbit\", \"2gbit\"], chunk = \"{chunk}\", buffer = \"3600s\" }}"
+            )
+        }),
+    ]
+    .prop_map(|what| format!("cca = \"cubic\"\n{what}\n"));
     let lasting = (
         maybe(range_of(1, 30).prop_map(|r| format!("count = \"{}..{}\"", r.min, r.max))),
-        prop_oneof![3 => tcp, 2 => udp, 1 => voip],
+        prop_oneof![3 => tcp, 2 => udp, 1 => voip, 1 => asking],
     )
         .prop_map(|(count, sends)| count + &sends);
     let size = prop_oneof![

@@ -1,5 +1,6 @@
 //! A flow: its two ends, the way between them, what it is measured by.
 
+use crate::client::Client;
 use crate::flaws::Wire;
 use crate::hosts::Ack;
 use crate::lane::Lane;
@@ -105,6 +106,8 @@ pub struct Flow {
     pub finished_ns: Option<u64>,
     /// Its group.
     pub group: u32,
+    /// Asks for what it sends; none: it sends by itself.
+    pub client: Option<Box<Client>>,
     /// Packets lost on links.
     pub lost: u64,
     /// The same when the window began.
@@ -132,8 +135,11 @@ impl Flow {
     pub fn new(index: usize, spec: &FlowSpec, run: &RunSpec) -> Flow {
         let rules = StackRules::of(run.stack);
         let stop_ns = spec.stop_ns.unwrap_or(u64::MAX);
+        let client = Client::new(spec, run).map(Box::new);
         let (ends, ip_bytes) = match spec.traffic {
-            Traffic::Tcp { cca, size_bytes, initial_window, ecn, l4s, rate_bps } => {
+            Traffic::Tcp { cca, size_bytes, initial_window, ecn, l4s, rate_bps, asks: _ } => {
+                // What a client asks for at a time is what there is to send for the time being.
+                let size_bytes = client.as_ref().map_or(size_bytes, |c| Some(c.bytes()));
                 let segments =
                     size_bytes.map(|b| u32::try_from(b.div_ceil(MSS.into())).unwrap_or(u32::MAX - 1));
                 let last_bytes = size_bytes.map_or(MSS, |b| match b % u64::from(MSS) {
@@ -149,7 +155,8 @@ impl Flow {
                     rate: rate_bps / 8,
                     ecn,
                     l4s,
-                    stop_ns,
+                    // It is the client that stops asking.
+                    stop_ns: if client.is_some() { u64::MAX } else { stop_ns },
                     access_bps: spec.access_bps.unwrap_or(0),
                     warmup_ns: run.warmup_ns,
                 };
@@ -212,6 +219,7 @@ impl Flow {
             stop_ns,
             finished_ns: None,
             group: spec.group,
+            client,
             lost: 0,
             lost_before: 0,
         }
@@ -219,7 +227,7 @@ impl Flow {
 
     /// Does it send so much and no more?
     pub fn is_finite(&self) -> bool {
-        matches!(self.ends, Ends::Tcp { segments, .. } if segments != u32::MAX)
+        self.client.is_none() && matches!(self.ends, Ends::Tcp { segments, .. } if segments != u32::MAX)
     }
 
     /// Payload of a finite flow (bytes); 0 for others.
@@ -243,12 +251,7 @@ impl Flow {
 
     /// What the ports need to know of it.
     pub fn lane(&self, wires: &[Wire]) -> Lane {
-        let (last_segment, last_bytes) = match &self.ends {
-            Ends::Tcp { segments, last_bytes, .. } => {
-                (segments.wrapping_sub(1), (last_bytes + TCP_HEADER + self.overhead) as u16)
-            }
-            Ends::Udp { .. } => (u32::MAX, self.wire_bytes),
-        };
+        let (last_segment, last_bytes) = self.last_on_wire();
         let mut lane = Lane::default();
         lane.access_ns = self.up.access_ns;
         // What answers is an arrival at a port: the first on the way back, or the one that the sender's answer reaches.
@@ -262,6 +265,16 @@ impl Flow {
         let long = self.returning.is_some() || self.path.iter().any(flawed);
         lane.hops = if long { Lane::LONG } else { self.path.len() as u8 };
         lane
+    }
+
+    /// The last segment of a finite flow, or of what its client has asked for, and its bytes on the link.
+    pub fn last_on_wire(&self) -> (u32, u16) {
+        match &self.ends {
+            Ends::Tcp { segments, last_bytes, .. } => {
+                (segments.wrapping_sub(1), (last_bytes + TCP_HEADER + self.overhead) as u16)
+            }
+            Ends::Udp { .. } => (u32::MAX, self.wire_bytes),
+        }
     }
 
     /// The window begins: what was lost before does not count.

@@ -29,6 +29,9 @@ pub struct Ack {
     flags: u8,
 }
 
+/// Marks, in the flags of what travels with the ACKs, a client's request: `cum` says for how many segments.
+const REQUEST: u8 = flag::RETRANSMIT;
+
 /// What the flow at work needs room for; reused.
 #[derive(Debug, Default)]
 pub struct Bench {
@@ -40,7 +43,7 @@ pub struct Bench {
 
 impl Flow {
     /// Works through all that its hosts do up to `now`. Packets that ports have delivered to arrive after
-    /// `received_by` may wait. What is sent goes into the wheel.
+    /// `received_by` may wait. What is sent goes into the wheel. Is what its client asked for complete?
     pub fn catch_up(
         &mut self,
         index: u32,
@@ -49,11 +52,15 @@ impl Flow {
         lane: &mut Lane,
         bench: &mut Bench,
         wheel: &mut Wheel,
-    ) {
+    ) -> bool {
         bench.acks.append(&mut self.held);
         let held = bench.acks.len();
+        let mut complete = false;
         while let Some(packet) = lane.take(received_by) {
-            self.receive(packet, &mut bench.acks);
+            complete |= self.receive(packet, &mut bench.acks);
+        }
+        if complete {
+            (lane.last_segment, lane.last_bytes) = self.last_on_wire();
         }
         self.answer(now, &mut bench.acks);
         if let Some(returning) = &mut self.returning {
@@ -68,12 +75,13 @@ impl Flow {
         let done = self.send(index, now, bench, wheel);
         self.held.extend_from_slice(&bench.acks[done..]);
         bench.acks.clear();
+        complete
     }
 
     /// Until when all of this flow's packets that may reach a port are in the wheel (ns).
     pub fn deadline(&self, lane: &Lane) -> u64 {
         let Ends::Tcp { sender, receiver, .. } = &self.ends else { return u64::MAX };
-        let received = lane.first_at().min(receiver.ack_at()).saturating_add(lane.loop_ns);
+        let received = lane.first_at().min(receiver.next_at()).saturating_add(lane.loop_ns);
         let sent = self.held.first().map_or(u64::MAX, |ack| ack.at);
         let sent = sent.min(sender.timer_at()).min(sender.resume_at());
         received.min(sent.saturating_add(self.up.forward_ns))
@@ -91,7 +99,7 @@ impl Flow {
     ) {
         // A bulk flow's connection is open before it starts, as a measurement tool's is. Were it not,
         // flows that start together would lose their SYNs to one another in a small buffer.
-        let opens = self.is_finite();
+        let opens = self.is_finite() || self.client.is_some();
         let Ends::Tcp { sender, .. } = &mut self.ends else { return };
         if opens {
             sender.send_syn(now, &mut bench.out);
@@ -103,14 +111,14 @@ impl Flow {
         }
     }
 
-    /// A packet arrives at the receiver.
+    /// A packet arrives at the receiver. Is what its client asked for complete?
     #[inline]
-    fn receive(&mut self, packet: Delivery, acks: &mut Vec<Ack>) {
-        let Ends::Tcp { receiver, segments, last_bytes, .. } = &mut self.ends else { return };
+    fn receive(&mut self, packet: Delivery, acks: &mut Vec<Ack>) -> bool {
+        let Ends::Tcp { receiver, segments, last_bytes, .. } = &mut self.ends else { return false };
         let (at, flags) = (packet.at(), packet.flags());
         if flags & flag::SYN != 0 {
             acks.push(Ack { at: self.back.arrival(at, 0), flags: flag::SYN, ..Ack::default() });
-            return;
+            return false;
         }
         if receiver.goes_first(at, flags) {
             let ack = receiver.flush(at);
@@ -127,18 +135,52 @@ impl Flow {
             let short = if finished { MSS - *last_bytes } else { 0 };
             self.back.delivered(at, u64::from(new) * u64::from(MSS) - u64::from(short));
             if finished {
-                self.finished_ns = Some(at);
+                return self.finish(at);
             }
         }
+        false
     }
 
-    /// The delayed or compressed ACK goes out, if it can reach the sender by `now`.
+    /// All that there was to send has arrived at `at`. Is it what a client asked for?
+    #[cold]
+    fn finish(&mut self, at: u64) -> bool {
+        let Some(client) = &mut self.client else {
+            self.finished_ns = Some(at);
+            return false;
+        };
+        if let (Some(asks_at), Ends::Tcp { receiver, segments, last_bytes, .. }) =
+            (client.complete(at), &mut self.ends)
+        {
+            let bytes = client.bytes();
+            let more = u32::try_from(bytes.div_ceil(MSS.into())).unwrap_or(u32::MAX);
+            *segments = segments.saturating_add(more).min(u32::MAX - 1);
+            *last_bytes = match bytes % u64::from(MSS) {
+                0 => MSS,
+                rest => rest as u32,
+            };
+            receiver.ask_at(asks_at, more);
+        }
+        true
+    }
+
+    /// The delayed or compressed ACK goes out, and the client's request, if they can reach the sender by `now`.
     #[inline]
     fn answer(&mut self, now: u64, acks: &mut Vec<Ack>) {
-        if let Ends::Tcp { receiver, .. } = &mut self.ends
-            && let Some(ack) = receiver.due(now.saturating_sub(self.back.reverse_ns))
-        {
+        let Ends::Tcp { receiver, .. } = &mut self.ends else { return };
+        let by = now.saturating_sub(self.back.reverse_ns);
+        if receiver.next_at() > by {
+            return;
+        }
+        let asks_at = receiver.asks_at();
+        if let Some(ack) = receiver.due(by.min(asks_at)) {
             acks.push(Ack::new(self.back.ack_arrival(ack.at), ack, receiver));
+        }
+        if let Some(segments) = receiver.asks(by) {
+            let at = self.back.ack_arrival(asks_at);
+            acks.push(Ack { at, cum: segments, flags: REQUEST, ..Ack::default() });
+            if let Some(ack) = receiver.due(by) {
+                acks.push(Ack::new(self.back.ack_arrival(ack.at), ack, receiver));
+            }
         }
     }
 
@@ -160,8 +202,11 @@ impl Flow {
             if ack_at <= at {
                 let ack = &bench.acks[done];
                 done += 1;
-                if ack.flags & flag::SYN != 0 {
-                    sender.on_established(at, out);
+                if ack.flags & (flag::SYN | REQUEST) != 0 {
+                    match ack.flags {
+                        REQUEST => sender.write(at, ack.cum, out),
+                        _ => sender.on_established(at, out),
+                    }
                 } else {
                     let random = if sender.draws() { up.draw() } else { 0 };
                     sender.on_ack(at, ack.view(), random, out);

@@ -6,6 +6,7 @@
 //! `world` moves it on between ports, `hosts` within a flow, `wheel` holds what is still to happen at
 //! ports, `measure` watches.
 
+mod client;
 mod datagrams;
 mod flaws;
 mod flow;

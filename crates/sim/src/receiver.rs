@@ -37,6 +37,8 @@ const COMPRESS_NS: u64 = 1_000_000;
 pub struct Receiver {
     /// When a delayed or compressed ACK is due (ns); `u64::MAX`: none waits.
     ack_at: u64,
+    /// When its client asks for more (ns); `u64::MAX`: it does not.
+    asks_at: u64,
     rules: &'static StackRules,
     /// Out-of-order ranges, rising, apart.
     ranges: Vec<(u32, u32)>,
@@ -58,6 +60,8 @@ pub struct Receiver {
     /// ECE of the next ACK.
     ece: bool,
     compress_ns: u64,
+    /// For how many segments the client asks.
+    asks_for: u32,
 }
 
 impl Receiver {
@@ -82,7 +86,36 @@ impl Receiver {
             // 5 % of the RTT, at most 1 ms.
             compress_ns: (base_rtt_ns / 20).min(COMPRESS_NS),
             ack_at: u64::MAX,
+            asks_at: u64::MAX,
+            asks_for: 0,
         }
+    }
+
+    /// When it has something to send, an ACK or its client's request; `u64::MAX`: it has not.
+    #[inline]
+    pub fn next_at(&self) -> u64 {
+        self.ack_at.min(self.asks_at)
+    }
+
+    /// When its client asks for more.
+    #[inline]
+    pub fn asks_at(&self) -> u64 {
+        self.asks_at
+    }
+
+    /// At `at` its client asks for so many segments more.
+    pub fn ask_at(&mut self, at: u64, segments: u32) {
+        (self.asks_at, self.asks_for) = (at, segments);
+    }
+
+    /// The request, if it is due by `now`: for how many segments.
+    #[inline]
+    pub fn asks(&mut self, now: u64) -> Option<u32> {
+        if self.asks_at > now {
+            return None;
+        }
+        self.asks_at = u64::MAX;
+        Some(self.asks_for)
     }
 
     /// When a delayed or compressed ACK is due.

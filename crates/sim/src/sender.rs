@@ -31,6 +31,8 @@ pub struct StackRules {
     /// segment whatever cwnd says; a retransmission stays in flight when it is SACKed, until it is
     /// acknowledged; and after an episode cwnd is ssthresh whatever the congestion control.
     pub ns3_recovery: bool,
+    /// A window that was not used for longer than a timeout shrinks (RFC 2861).
+    pub idle_restart: bool,
     /// Smallest retransmission timeout (us).
     pub rto_min_us: u32,
     /// Timeouts double the next one.
@@ -66,6 +68,7 @@ impl StackRules {
         rack: true,
         undo: true,
         ns3_recovery: false,
+        idle_restart: true,  // tcp_slow_start_after_idle
         rto_min_us: 200_000, // TCP_RTO_MIN
         back_off: true,
         ack_every: 2,
@@ -86,6 +89,7 @@ impl StackRules {
         rack: false,
         undo: false,
         ns3_recovery: true,
+        idle_restart: false,
         rto_min_us: 1_000_000,
         back_off: false,
         ack_every: 1,

@@ -260,6 +260,12 @@ impl Traffic {
         for (i, f) in spec.flows.iter().enumerate().filter(|(i, _)| flows[*i].is_finite()) {
             all.push((i as u32, transfer(spec, f.group, None, &flows[i], drops(i as u32))));
         }
+        for (i, flow) in flows.iter().enumerate() {
+            if let (Some(client), Ends::Tcp { sender, .. }) = (&flow.client, &flow.ends) {
+                let asked = client.responses(spec.duration_ns, drops(i as u32), sender.stats().resent);
+                all.extend(asked.into_iter().map(|response| (i as u32, response)));
+            }
+        }
         all.sort_by(|a, b| a.1.start_s.total_cmp(&b.1.start_s).then(a.0.cmp(&b.0)));
         all.into_iter().map(|(_, t)| t).collect()
     }

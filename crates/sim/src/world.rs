@@ -101,7 +101,7 @@ impl<'a> World<'a> {
             series,
             traffic: Traffic::new(spec),
         };
-        let counts = |f: &Flow| f.is_finite() || matches!(f.ends, Ends::Udp { .. });
+        let counts = |f: &Flow| f.is_finite() || f.client.is_some() || matches!(f.ends, Ends::Udp { .. });
         if !spec.sources.is_empty() || world.net.flows.iter().any(counts) {
             for port in &mut world.ports {
                 port.count_drops(spec.flows.len());
@@ -227,7 +227,11 @@ impl<'a> World<'a> {
     fn handle(&mut self, event: Event) {
         match event.kind {
             EventKind::Arrive => self.arrive(event),
-            EventKind::Wake => self.net.wake(event),
+            EventKind::Wake => {
+                if self.net.wake(event) {
+                    self.complete(event.flow);
+                }
+            }
             EventKind::Start => match self.spec.flows.get(event.flow as usize) {
                 Some(flow) => {
                     self.net.start(event, flow.base_rtt_ns, self.open_for_ns[event.flow as usize]);
@@ -240,6 +244,16 @@ impl<'a> World<'a> {
             },
             EventKind::Traffic => self.come_or_go(&event),
             EventKind::Udp => self.send_udp(event),
+        }
+    }
+
+    /// What the client of a flow asked for has arrived.
+    #[cold]
+    fn complete(&mut self, flow: u32) {
+        let drops = self.ports.iter().map(|p| u64::from(p.dropped_of(flow))).sum();
+        let Flow { client, ends, .. } = &mut self.net.flows[flow as usize];
+        if let (Some(client), Ends::Tcp { sender, .. }) = (client, ends) {
+            client.book(drops, sender.stats().resent);
         }
     }
 
@@ -337,7 +351,9 @@ impl<'a> World<'a> {
         let interval_s = self.spec.series_interval_ns as f64 / 1e9;
         self.next_sample = now + self.spec.series_interval_ns.max(1);
         for &f in &self.spec.series_flows {
-            self.net.settle(f, now);
+            if self.net.settle(f, now) {
+                self.complete(f);
+            }
         }
         let rate = |total: u64, last: &mut u64| {
             let bps = (total - *last) as f64 * 8.0 / interval_s;
@@ -378,7 +394,9 @@ impl<'a> World<'a> {
         let spec = self.spec;
         let end = spec.duration_ns;
         for f in 0..self.net.flows.len() as u32 {
-            self.net.settle(f, end);
+            if self.net.settle(f, end) {
+                self.complete(f);
+            }
         }
         self.conserved()?;
         let mut ports: Vec<results::Port> = self
@@ -393,6 +411,8 @@ impl<'a> World<'a> {
         for ((port, wire), p) in ports.iter_mut().zip(&self.net.wires).zip(&spec.ports) {
             port.lost = (p.flaws.loss > 0).then(|| wire.lost_in_window());
         }
+        let play = |f: &mut Flow| f.client.as_mut().and_then(|c| c.video());
+        let videos: Vec<Option<results::Video>> = self.net.flows.iter_mut().map(play).collect();
         let flows: Vec<results::Flow> = self
             .net
             .flows
@@ -420,6 +440,7 @@ impl<'a> World<'a> {
                     retransmits: stats.map_or(0, |s| s.retransmits),
                     timeouts: stats.map_or(0, |s| s.timeouts),
                     fct_s: flow.completion_s(),
+                    video: videos[i],
                 }
             })
             .collect();
@@ -448,6 +469,9 @@ impl<'a> World<'a> {
                         let measured = |t: &&results::Transfer| t.group == g as u32 && t.start_s >= warmup_s;
                         results::Transfers::of(transfers.iter().filter(measured))
                     }),
+                    video: results::Video::of(
+                        (0..spec.flows.len()).filter(|&i| of_group(i)).filter_map(|i| videos[i]),
+                    ),
                     datagrams: self.net.datagrams[g].as_ref().map(|d| d.finish(self.lost_there(g as u32))),
                 }
             })
@@ -601,29 +625,33 @@ impl Net {
         }
     }
 
-    /// A flow's deadline has come, unless an earlier one came first.
+    /// A flow's deadline has come, unless an earlier one came first. Is what its client asked for complete?
     #[inline]
-    fn wake(&mut self, event: Event) {
+    fn wake(&mut self, event: Event) -> bool {
         let index = event.flow as usize;
         let (flow, lane) = (&mut self.flows[index], &mut self.lanes[index]);
         if lane.wake_at != event.at {
-            return;
+            return false;
         }
         lane.wake_at = u64::MAX;
         // What arrives later cannot be answered yet.
         let received_by = event.at.saturating_sub(flow.back.reverse_ns);
-        flow.catch_up(event.flow, received_by, event.at, lane, &mut self.bench, &mut self.wheel);
+        let complete =
+            flow.catch_up(event.flow, received_by, event.at, lane, &mut self.bench, &mut self.wheel);
         self.set_deadline(event.flow);
         if event.flow >= self.first_slot && self.flows[index].finished_ns.is_some() {
             self.wheel.push(Traffic::done_event(event.at, event.flow));
         }
+        complete
     }
 
     /// Brings a flow's hosts up to `now`, with all that was delivered.
-    fn settle(&mut self, index: u32, now: u64) {
+    /// Is what its client asked for complete?
+    fn settle(&mut self, index: u32, now: u64) -> bool {
         let (flow, lane) = (&mut self.flows[index as usize], &mut self.lanes[index as usize]);
-        flow.catch_up(index, u64::MAX, now, lane, &mut self.bench, &mut self.wheel);
+        let complete = flow.catch_up(index, u64::MAX, now, lane, &mut self.bench, &mut self.wheel);
         self.set_deadline(index);
+        complete
     }
 
     fn start(&mut self, event: Event, rtt_ns: u64, open_for_ns: u64) {

@@ -133,7 +133,9 @@ fn summary_tables(page: &mut String, results: &Results) {
         queue_table(page, &summary::queues(results, port));
     }
     transfer_table(page, &summary::transfers(results));
-    datagram_table(page, &summary::datagrams(results));
+    for of_groups in summary::group_tables(results) {
+        group_table(page, &of_groups);
+    }
     *page += "</section>\n";
 }
 
@@ -184,18 +186,19 @@ fn transfer_table(page: &mut String, transfers: &summary::TransferTable<'_>) {
     *page += "</tbody></table></div>\n";
 }
 
-/// Delay and loss of datagrams.
-fn datagram_table(page: &mut String, datagrams: &summary::DatagramTable<'_>) {
-    if datagrams.rows.is_empty() {
-        return;
-    }
-    *page += "<div class=\"scroll\"><table><caption>Datagrams: from sender to receiver</caption>\
-              <thead><tr><th scope=\"col\">discipline</th><th scope=\"col\">group</th>";
-    for (name, part, unit) in &datagrams.headings {
+/// What groups have to tell beside their goodput.
+fn group_table(page: &mut String, of_groups: &summary::GroupTable<'_>) {
+    let _ = write!(
+        page,
+        "<div class=\"scroll\"><table><caption>{}</caption>\
+         <thead><tr><th scope=\"col\">discipline</th><th scope=\"col\">group</th>",
+        of_groups.caption
+    );
+    for (name, part, unit) in &of_groups.headings {
         let _ = write!(page, "<th scope=\"col\">{name} {part}<br><small>{unit}</small></th>");
     }
     *page += "</tr></thead>\n<tbody>\n";
-    for (label, group, values) in &datagrams.rows {
+    for (label, group, values) in &of_groups.rows {
         let _ = write!(page, "<tr><th scope=\"row\">{}</th><td>{}</td>", escape(label), escape(group));
         for value in values {
             let _ = write!(page, "<td>{value}</td>");

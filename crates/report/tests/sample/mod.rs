@@ -48,6 +48,7 @@ fn run(label: &str, d: usize, seed: u64, samples: usize) -> Run {
                 retransmits: u64::from(id) * 7,
                 timeouts: 0,
                 fct_s: None,
+                video: None,
             }
         })
         .collect();
@@ -69,6 +70,14 @@ fn run(label: &str, d: usize, seed: u64, samples: usize) -> Run {
             flows: own.clone().count() as u32,
             goodput_bps: own.map(|f| f.goodput_bps).sum(),
             transfers: None,
+            video: (cca == "bbr").then_some(Video {
+                chunks: 90,
+                bitrate_bps: 3.2e6 / (1.0 + mean / 50.0),
+                switches: 4 + d as u64,
+                stalls: d as u64,
+                stalled_s: 1.5 * d as f64,
+                startup_s: 0.4,
+            }),
             datagrams: (cca == "cbr").then(|| Datagrams {
                 received: 50_000,
                 lost: 500,

@@ -5,6 +5,9 @@ use crate::port::flag;
 use crate::scoreboard::{EVER_RETRANS, LOST, RETRANS, RateTag, SACKED};
 use queuewright_cca::{CaState, Event};
 
+/// `TCP_INIT_CWND` (RFC 6928).
+const INITIAL_WINDOW: u32 = 10;
+
 impl Sender {
     /// Opens the connection, or tries again.
     pub fn send_syn(&mut self, now: u64, out: &mut Vec<Burst>) {
@@ -15,6 +18,37 @@ impl Sender {
         self.syn_sent_ns = now;
         self.set_timer(Timer::Rto, now + u64::from(self.rto_us) * 1000);
         out.push(Burst { seq: 0, count: 1, flags: flag::SYN | self.always_ect() });
+    }
+
+    /// The application writes so many segments more.
+    pub fn write(&mut self, now: u64, segments: u32, out: &mut Vec<Burst>) {
+        self.restart_after_idle(now);
+        self.snd_end = self.snd_end.saturating_add(segments).min(u32::MAX - 1);
+        self.push(now, out);
+    }
+
+    /// `tcp_slow_start_after_idle_check`, `tcp_cwnd_restart` (RFC 2861): the window halves for each timeout that a connection
+    /// was idle, down to the initial one.
+    fn restart_after_idle(&mut self, now: u64) {
+        if !self.rules.idle_restart
+            || self.conn.packets_out > 0
+            || self.cca.has_cong_control()
+            || self.last_send_ns == u64::MAX
+        {
+            return;
+        }
+        let mut idle_us = (now - self.last_send_ns) / 1000;
+        if idle_us <= u64::from(self.rto_us) {
+            return;
+        }
+        self.cca.event(&mut self.conn, Event::CwndRestart, now);
+        self.conn.ssthresh = self.conn.current_ssthresh();
+        let floor = INITIAL_WINDOW.min(self.conn.cwnd);
+        while idle_us > u64::from(self.rto_us) && self.conn.cwnd > floor {
+            idle_us -= u64::from(self.rto_us);
+            self.conn.cwnd >>= 1;
+        }
+        self.conn.cwnd = self.conn.cwnd.max(floor);
     }
 
     /// Controls that cannot do without ECN mark all they send as ECN-capable, the rest only what RFC 3168

@@ -7,6 +7,7 @@
 mod back;
 mod bed;
 mod calls;
+mod clients;
 mod congestion;
 mod conservation;
 mod delay_based;

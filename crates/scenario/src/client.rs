@@ -1,0 +1,160 @@
+//! What a client asks for over one connection: one response after another, or the chunks of a video.
+
+use crate::comes::Pause;
+use crate::draw::{Draws, stream};
+use crate::error::Error;
+use crate::model::{Flows, Sends};
+use crate::node::{Node, Table};
+use crate::read::{MAX_RATE, S};
+use crate::sizes::Sizes;
+use crate::units::Unit;
+use serde_json::{Value as Json, json};
+use std::sync::Arc;
+
+/// What the client at the receiving end of a connection asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Client {
+    /// Responses of the entry's sizes, each asked for after a pause from the last byte of the one before.
+    Requests(Pause),
+    /// A video, with an adaptive player.
+    Video(Arc<Video>),
+}
+
+/// A video and the buffer of its player.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Video {
+    /// Bitrates it is there in, bits a second, rising.
+    pub ladder_bps: Vec<u64>,
+    /// Playing time of a chunk, ns.
+    pub chunk_ns: u64,
+    /// Playing time that the player keeps ahead at most, ns; at least a chunk.
+    pub buffer_ns: u64,
+}
+
+/// Big Buck Bunny at 30 frames a second as dash.js' sample has it (`bbb_30fps.mpd`): bits a second.
+const LADDER: [u64; 10] =
+    [254_320, 507_246, 759_798, 1_013_310, 1_254_758, 1_883_700, 3_134_488, 4_952_892, 9_914_554, 14_931_538];
+/// A chunk of that sample.
+const CHUNK: u64 = 4 * S;
+/// What dash.js keeps ahead at most (`bufferTimeAtTopQuality`).
+const BUFFER: u64 = 30 * S;
+
+impl Video {
+    fn read(node: &Node) -> Result<Video, Error> {
+        let t = node.table(&["ladder", "chunk", "buffer"])?;
+        let ladder_bps = match t.get("ladder") {
+            None => LADDER.to_vec(),
+            Some(n) => {
+                let mut ladder = Vec::new();
+                for item in n.list("rates that rise, such as [\"500kbit\", \"2mbit\"]")? {
+                    let bps = item.single(Unit::Rate, 1000, MAX_RATE)?;
+                    if ladder.last().is_some_and(|last| bps <= *last) {
+                        return Err(item.error("the rates of a ladder rise"));
+                    }
+                    ladder.push(bps);
+                }
+                if ladder.is_empty() || ladder.len() > 100 {
+                    return Err(n.error("write 1 to 100 rates, such as [\"500kbit\", \"2mbit\"]"));
+                }
+                ladder
+            }
+        };
+        let time = |key: &str, min: u64, max: u64, default: u64| match t.get(key) {
+            None => Ok(default),
+            Some(n) => n.single(Unit::Time, min, max),
+        };
+        let chunk_ns = time("chunk", S / 10, 60 * S, CHUNK)?;
+        let buffer_ns = time("buffer", chunk_ns, 3600 * S, BUFFER.max(chunk_ns))?;
+        Ok(Video { ladder_bps, chunk_ns, buffer_ns })
+    }
+
+    fn show(&self) -> Json {
+        json!({
+            "ladder": self.ladder_bps.iter().map(|bps| Unit::Rate.show(*bps)).collect::<Vec<_>>(),
+            "chunk": Unit::Time.show(self.chunk_ns),
+            "buffer": Unit::Time.show(self.buffer_ns),
+        })
+    }
+}
+
+impl Client {
+    /// The client of an entry of TCP flows, if it has one.
+    pub(crate) fn read(t: &Table<'_>, max_pause: u64) -> Result<Option<Client>, Error> {
+        let (requests, video) = (t.get("requests"), t.get("video"));
+        let Some(given) = requests.or(video) else { return Ok(None) };
+        let other = ["repeat", "arrivals", "burst"].iter().find_map(|k| t.get(k));
+        if let Some(n) = requests.and(video).or(other) {
+            return Err(n.key_error(format!(
+                "does not go with {}: the flow is one connection, on which a client asks for what it wants",
+                given.key
+            )));
+        }
+        if let Some(n) = t.get("back") {
+            return Err(n.key_error(format!(
+                "does not go with {}: requests take the way of the ACKs, and are not sent again if a queue drops them",
+                given.key
+            )));
+        }
+        if let Some(n) = video {
+            if let Some(size) = t.get("size") {
+                return Err(size.key_error("follows from the video's ladder and chunk; leave it out"));
+            }
+            return Ok(Some(Client::Video(Arc::new(Video::read(n)?))));
+        }
+        if t.get("size").is_none() {
+            return Err(t.missing("size", "the size of a response, such as \"10kb..100kb\""));
+        }
+        Ok(Some(Client::Requests(Pause::read(given, max_pause)?)))
+    }
+
+    /// The key that it was read from, and its value.
+    pub(crate) fn show(&self) -> (&'static str, Json) {
+        match self {
+            Client::Requests(pause) => ("requests", pause.show()),
+            Client::Video(video) => ("video", video.show()),
+        }
+    }
+}
+
+/// Responses to come: sizes and pauses, each drawn from a stream of the connection's own.
+#[derive(Debug, Clone)]
+pub struct Requests {
+    sizes: Sizes,
+    pause: Pause,
+    size_draws: Draws,
+    pause_draws: Draws,
+}
+
+impl Requests {
+    /// The next request: how long after the last response (ns), and for how much (bytes).
+    pub fn ask(&mut self) -> (u64, u64) {
+        (self.pause.draw(&mut self.pause_draws), self.sizes.draw(&mut self.size_draws))
+    }
+}
+
+/// What the client of a connection will ask for.
+#[derive(Debug, Clone)]
+pub enum Asks {
+    /// Responses after the first, which is the flow's size.
+    Requests(Box<Requests>),
+    /// Chunks of a video.
+    Video(Arc<Video>),
+}
+
+impl Asks {
+    /// What the `nth` flow of an entry asks for.
+    pub(crate) fn new(entry: &Flows, seed: u64, index: usize, nth: u64) -> Option<Asks> {
+        let Sends::Tcp { client, size, .. } = &entry.sends else { return None };
+        let open = |key: &str| stream(seed, &format!("flows[{index}].{key}[{nth}]"));
+        match (client.as_ref()?, size) {
+            (Client::Video(video), _) => Some(Asks::Video(video.clone())),
+            (Client::Requests(pause), Some(sizes)) => Some(Asks::Requests(Box::new(Requests {
+                sizes: sizes.clone(),
+                pause: *pause,
+                size_draws: open("amount"),
+                pause_draws: open("requests"),
+            }))),
+            (Client::Requests(_), None) => None,
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! A client at the receiving end of a connection: it asks for one response after another, or plays a video.
+
+use queuewright_results as results;
+use queuewright_scenario::Video;
+use queuewright_scenario::spec::{Asks, FlowSpec, RunSpec, Traffic};
+use std::sync::Arc;
+
+/// Downloads that the player's estimate of the throughput is the mean of, and what of it it dares to use: dash.js'
+/// `averageThroughputSampleAmount.vod` and `bandwidthSafetyFactor`.
+const SAMPLES: usize = 4;
+const SAFETY: f64 = 0.9;
+/// The buffer from which on the player goes by it, and half of it, from which on it no longer does: dash.js' `stableBufferTime`.
+const STABLE_S: f64 = 12.0;
+/// Smallest buffer that BOLA's utilities are laid out for, and what each bitrate adds to it: dash.js' `BolaRule`.
+const BOLA_BUFFER_S: f64 = 10.0;
+const BOLA_BUFFER_PER_RUNG_S: f64 = 2.0;
+
+/// A client and what it has seen.
+#[derive(Debug)]
+pub struct Client {
+    kind: Kind,
+    group: u32,
+    /// The response under way: when it was asked for (ns), its payload.
+    asked_ns: u64,
+    bytes: u64,
+    /// It asks for nothing from then on (ns).
+    stop_ns: u64,
+    /// It waits for a response.
+    waits: bool,
+    /// Responses that are complete, and of them those whose drops are counted.
+    responses: Vec<results::Transfer>,
+    booked: usize,
+    drops: u64,
+    resent: u64,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Requests(Box<queuewright_scenario::Requests>),
+    Video(Box<Player>),
+}
+
+impl Client {
+    /// The client of a flow, if it has one.
+    pub fn new(flow: &FlowSpec, run: &RunSpec) -> Option<Client> {
+        let Traffic::Tcp { asks: Some(asks), size_bytes, .. } = &flow.traffic else { return None };
+        let (kind, bytes) = match asks {
+            Asks::Requests(requests) => (Kind::Requests(requests.clone()), size_bytes.unwrap_or(1)),
+            Asks::Video(video) => {
+                let player = Player::new(video.clone(), flow.start_ns, run.warmup_ns, run.duration_ns);
+                let bytes = player.chunk_bytes();
+                (Kind::Video(Box::new(player)), bytes)
+            }
+        };
+        Some(Client {
+            kind,
+            group: flow.group,
+            asked_ns: flow.start_ns,
+            bytes,
+            stop_ns: flow.stop_ns.unwrap_or(u64::MAX),
+            waits: true,
+            responses: Vec::new(),
+            booked: 0,
+            drops: 0,
+            resent: 0,
+        })
+    }
+
+    /// Payload of the response under way, or of the last one.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The last byte of the response has arrived at `at`: when the client asks for another, if it does.
+    pub fn complete(&mut self, at: u64) -> Option<u64> {
+        let asks_at = match &mut self.kind {
+            Kind::Requests(requests) => {
+                self.responses.push(results::Transfer {
+                    group: self.group,
+                    burst: None,
+                    bytes: self.bytes,
+                    start_s: self.asked_ns as f64 / 1e9,
+                    fct_s: Some((at - self.asked_ns) as f64 / 1e9),
+                    drops: 0,
+                    retransmits: 0,
+                });
+                let (pause, bytes) = requests.ask();
+                self.bytes = bytes;
+                at.saturating_add(pause)
+            }
+            Kind::Video(player) => {
+                let asks_at = player.chunk(self.asked_ns, at);
+                self.bytes = player.chunk_bytes();
+                asks_at
+            }
+        };
+        self.waits = asks_at < self.stop_ns;
+        self.asked_ns = asks_at;
+        self.waits.then_some(asks_at)
+    }
+
+    /// What its flow has lost and sent again so far, of which the last response has the part that no other has.
+    pub fn book(&mut self, drops: u64, resent: u64) {
+        let Some(last) = self.responses[self.booked..].last_mut() else { return };
+        last.drops = drops - self.drops;
+        last.retransmits = resent - self.resent;
+        (self.drops, self.resent) = (drops, resent);
+        self.booked = self.responses.len();
+    }
+
+    /// Every response asked for until `end_ns`, the one under way included: the flow has lost and resent so much in all.
+    pub fn responses(&self, end_ns: u64, drops: u64, resent: u64) -> Vec<results::Transfer> {
+        let mut all = self.responses.clone();
+        if let Kind::Requests(_) = self.kind
+            && self.waits
+            && self.asked_ns < end_ns
+        {
+            all.push(results::Transfer {
+                group: self.group,
+                burst: None,
+                bytes: self.bytes,
+                start_s: self.asked_ns as f64 / 1e9,
+                fct_s: None,
+                drops: drops - self.drops,
+                retransmits: resent - self.resent,
+            });
+        }
+        all
+    }
+
+    /// What became of the video that it plays, until the end of the run.
+    pub fn video(&mut self) -> Option<results::Video> {
+        match &mut self.kind {
+            Kind::Requests(_) => None,
+            Kind::Video(player) => Some(player.finish()),
+        }
+    }
+}
+
+/// A player as dash.js has it by default: it takes the highest bitrate that the throughput allows while its buffer is
+/// small, and what BOLA says of the buffer once that is large (Spiteri, Sitaraman, Sparacio: From Theory to Practice,
+/// MMSys 2018, "DYNAMIC"; Spiteri, Urgaonkar, Sitaraman: BOLA, INFOCOM 2016). It abandons no chunk.
+#[derive(Debug)]
+struct Player {
+    video: Arc<Video>,
+    /// The bitrate of the chunk under way.
+    rung: usize,
+    /// Bits a second of the last chunks.
+    throughput: [f64; SAMPLES],
+    chunks: usize,
+    by_buffer: bool,
+    /// Playing time ahead at `at_ns`.
+    ahead_ns: u64,
+    at_ns: u64,
+    playing: bool,
+    /// When it stopped for lack of data.
+    stalled_ns: Option<u64>,
+    start_ns: u64,
+    window_ns: (u64, u64),
+    bits_per_s: f64,
+    seen: results::Video,
+}
+
+impl Player {
+    fn new(video: Arc<Video>, start_ns: u64, warmup_ns: u64, end_ns: u64) -> Player {
+        Player {
+            video,
+            rung: 0,
+            throughput: [0.0; SAMPLES],
+            chunks: 0,
+            by_buffer: false,
+            ahead_ns: 0,
+            at_ns: start_ns,
+            playing: false,
+            stalled_ns: None,
+            start_ns,
+            window_ns: (warmup_ns, end_ns),
+            bits_per_s: 0.0,
+            seen: results::Video { startup_s: f64::NAN, bitrate_bps: f64::NAN, ..results::Video::default() },
+        }
+    }
+
+    /// Payload of a chunk at its present bitrate.
+    fn chunk_bytes(&self) -> u64 {
+        let bits =
+            u128::from(self.video.ladder_bps[self.rung]) * u128::from(self.video.chunk_ns) / 1_000_000_000;
+        u64::try_from(bits / 8).unwrap_or(u64::MAX).max(1)
+    }
+
+    fn measured(&self, at: u64) -> bool {
+        at >= self.window_ns.0 && at <= self.window_ns.1
+    }
+
+    /// Plays until `at`.
+    fn play(&mut self, at: u64) {
+        if self.playing {
+            let played = at - self.at_ns;
+            if played > self.ahead_ns {
+                let stalled = self.at_ns + self.ahead_ns;
+                self.stalled_ns = Some(stalled);
+                self.playing = false;
+                self.ahead_ns = 0;
+                self.seen.stalls += u64::from(self.measured(stalled));
+            } else {
+                self.ahead_ns -= played;
+            }
+        }
+        self.at_ns = at;
+    }
+
+    /// The end of a stall, or of the run.
+    fn resume(&mut self, at: u64) {
+        if let Some(since) = self.stalled_ns.take() {
+            let (from, to) = self.window_ns;
+            self.seen.stalled_s += at.min(to).saturating_sub(since.max(from)) as f64 / 1e9;
+        }
+    }
+
+    /// A chunk asked for at `asked` has arrived at `at`. When the next one is asked for, of which bitrate is then settled.
+    fn chunk(&mut self, asked: u64, at: u64) -> u64 {
+        self.play(at);
+        let bps = self.video.ladder_bps[self.rung];
+        if self.chunks == 0 {
+            self.seen.startup_s = (at - self.start_ns) as f64 / 1e9;
+        }
+        self.resume(at);
+        self.playing = true;
+        self.ahead_ns += self.video.chunk_ns;
+        if self.measured(at) {
+            self.seen.chunks += 1;
+            self.bits_per_s += bps as f64;
+        }
+        self.throughput[self.chunks % SAMPLES] = self.chunk_bytes() as f64 * 8e9 / (at - asked).max(1) as f64;
+        self.chunks += 1;
+        // As much as is above what leaves room for a chunk has to be played first.
+        let room_at = at + (self.ahead_ns + self.video.chunk_ns).saturating_sub(self.video.buffer_ns);
+        self.play(room_at);
+        let before = self.rung;
+        self.rung = self.choose();
+        self.seen.switches += u64::from(before != self.rung && self.measured(room_at));
+        room_at
+    }
+
+    fn choose(&mut self) -> usize {
+        let samples = &self.throughput[..self.chunks.min(SAMPLES)];
+        let estimate = SAFETY * samples.iter().sum::<f64>() / samples.len().max(1) as f64;
+        let ladder = &self.video.ladder_bps;
+        let by_throughput = ladder.iter().rposition(|bps| *bps as f64 <= estimate).unwrap_or(0);
+        let ahead_s = self.ahead_ns as f64 / 1e9;
+        let by_buffer = bola(ladder, ahead_s);
+        if self.by_buffer {
+            self.by_buffer = ahead_s >= STABLE_S / 2.0 || by_buffer >= by_throughput;
+        } else {
+            self.by_buffer = ahead_s > STABLE_S && by_buffer >= by_throughput;
+        }
+        if self.by_buffer { by_buffer } else { by_throughput }
+    }
+
+    fn finish(&mut self) -> results::Video {
+        let end = self.window_ns.1;
+        self.play(end.max(self.at_ns));
+        self.resume(end);
+        if self.seen.chunks > 0 {
+            self.seen.bitrate_bps = self.bits_per_s / self.seen.chunks as f64;
+        }
+        self.seen
+    }
+}
+
+/// BOLA-BASIC: the bitrate of the largest (V (utility + gp) - buffer) / size. Its utilities are the sizes' logarithms,
+/// and V and gp are laid out as in dash.js: ten seconds ahead make the
+/// lowest worth nothing any more.
+fn bola(ladder: &[u64], ahead_s: f64) -> usize {
+    let utility = |bps: u64| libm::log(bps as f64 / ladder[0] as f64) + 1.0;
+    let buffer_s = STABLE_S.max(BOLA_BUFFER_S + BOLA_BUFFER_PER_RUNG_S * ladder.len() as f64);
+    let highest = utility(ladder[ladder.len() - 1]);
+    let gp = ((highest - 1.0) / (buffer_s / BOLA_BUFFER_S - 1.0)).max(f64::MIN_POSITIVE);
+    let v = BOLA_BUFFER_S / gp;
+    let score = |bps: u64| (v * (utility(bps) - 1.0 + gp) - ahead_s) / bps as f64;
+    let scores = ladder.iter().map(|bps| score(*bps));
+    let best = scores
+        .enumerate()
+        .fold((0, f64::NEG_INFINITY), |best, (i, s)| if s >= best.1 { (i, s) } else { best });
+    best.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+
+    fn player(ladder_bps: Vec<u64>, buffer_ns: u64) -> Player {
+        let video = Video { ladder_bps, chunk_ns: 4 * S, buffer_ns };
+        Player::new(Arc::new(video), 0, 0, 1000 * S)
+    }
+
+    /// Chunks that take no time: one is asked for whenever there is room, and the player climbs to the top.
+    #[test]
+    fn keeps_its_buffer_full_and_climbs() {
+        let mut p = player(vec![1_000_000, 2_000_000, 4_000_000], 20 * S);
+        let mut asked = 0;
+        let mut times = Vec::new();
+        for _ in 0..10 {
+            asked = p.chunk(asked, asked + S / 100);
+            times.push(asked / S);
+        }
+        // 20 s hold five chunks: the fifth has to wait for room, and then one goes every 4 s.
+        assert_eq!(times, [0, 0, 0, 0, 4, 8, 12, 16, 20, 24]);
+        assert_eq!(p.rung, 2);
+        let seen = p.finish();
+        assert_eq!((seen.chunks, seen.stalls, seen.switches), (10, 1, 1));
+        // The first chunk was of 1 Mbit/s, the others of 4.
+        assert!((seen.bitrate_bps - 3.7e6).abs() < 1.0, "{seen:?}");
+        assert!((seen.startup_s - 0.01).abs() < 1e-9);
+    }
+
+    /// A chunk of 4 s that takes 6 s to come: after each there are 4 s of playing and 2 s of none.
+    #[test]
+    fn stalls_when_chunks_take_longer_than_they_play() {
+        let mut p = player(vec![1_000_000], 30 * S);
+        let mut asked = 0;
+        for _ in 0..10 {
+            asked = p.chunk(asked, asked + 6 * S);
+        }
+        let seen = p.seen;
+        assert_eq!((seen.stalls, seen.stalled_s, seen.startup_s), (9, 18.0, 6.0));
+    }
+
+    /// BOLA goes up with the buffer, from the lowest to the highest.
+    #[test]
+    fn bola_rises_with_the_buffer() {
+        let ladder = [250_000, 500_000, 1_000_000, 2_000_000, 4_000_000];
+        let rungs: Vec<usize> = (0..40).map(|s| bola(&ladder, f64::from(s))).collect();
+        assert!(rungs.is_sorted(), "{rungs:?}");
+        assert_eq!((rungs[0], rungs[7], rungs[20]), (0, 0, 4), "{rungs:?}");
+    }
+}
