@@ -65,7 +65,7 @@ fn tally<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> String {
         holds + direction + no + unknown
     );
     if unknown > 0 {
-        let _ = write!(text, ", {unknown} have no data");
+        let _ = write!(text, ", {unknown} without data");
     }
     text
 }
