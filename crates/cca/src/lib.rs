@@ -89,8 +89,6 @@ pub enum Event {
     CompleteCwr,
     /// Retransmission timeout (`CA_EVENT_LOSS`).
     Loss,
-    /// The connection was idle for longer than a timeout, and its window shrinks (`CA_EVENT_CWND_RESTART`).
-    CwndRestart,
 }
 
 /// The connection as its congestion control sees it.

@@ -121,7 +121,7 @@ impl Vegas {
 
     /// After an idle time the path may be another: BaseRTT is measured anew.
     pub fn event(&mut self, c: &Conn, event: Event) {
-        if let Event::TxStart { .. } | Event::CwndRestart = event {
+        if let Event::TxStart { .. } = event {
             *self = Vegas::new(c);
         }
     }

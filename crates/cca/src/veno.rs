@@ -120,7 +120,7 @@ impl Veno {
 
     /// After an idle time the path may be another: the smallest round-trip time is measured anew.
     pub fn event(&mut self, event: Event) {
-        if let Event::TxStart { .. } | Event::CwndRestart = event {
+        if let Event::TxStart { .. } = event {
             *self = Veno { samples: self.samples, backlog: self.backlog, ..Veno::new() };
         }
     }

@@ -5,6 +5,7 @@ use crate::figure::Kind;
 use queuewright_results::Run;
 use queuewright_scenario::RunSpec;
 use queuewright_scenario::spec::{PortSpec, Rate, Traffic};
+use queuewright_scenario::trace::mean_rate;
 use serde::{Deserialize, Serialize};
 
 /// Where a TCP flow was.
@@ -70,7 +71,7 @@ pub(crate) fn bps(port: &PortSpec) -> f64 {
     match &port.rate {
         Rate::Constant(bps) => *bps as f64,
         Rate::Schedule(steps) => steps.iter().map(|(_, bps)| *bps as f64).find(|r| *r > 0.0).unwrap_or(0.0),
-        Rate::Trace(t) => t.opportunities_ns.len() as f64 * 12_000.0 * 1e9 / t.period_ns as f64,
+        Rate::Trace(t) => mean_rate(t) as f64,
     }
 }
 

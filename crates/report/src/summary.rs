@@ -257,11 +257,16 @@ pub(crate) fn queues<'a>(results: &'a Results, port: &str) -> QueueTable<'a> {
     QueueTable { units, rows: printed }
 }
 
-/// Completion times of the flows that had an end: a heading (name, part, unit) for each column, and a row
-/// (discipline, group, which of its flows, means over the seeds) for each size class, and for pages.
-pub(crate) struct TransferTable<'a> {
+/// A table by discipline and group.
+pub(crate) struct GroupTable<'a> {
+    /// What it is of.
+    pub caption: &'static str,
+    /// What names a row: discipline, group, and which of its flows.
+    pub keys: &'static [&'static str],
+    /// Name, part, unit of each column.
     pub headings: Vec<(&'static str, &'static str, &'static str)>,
-    pub rows: Vec<(&'a str, &'a str, &'static str, Vec<String>)>,
+    /// Names of each row, and its values.
+    pub rows: Vec<(Vec<&'a str>, Vec<String>)>,
 }
 
 /// What rows there may be: the name in the results, and in words.
@@ -275,8 +280,9 @@ const CLASSES: [(&str, &str); 7] = [
     ("pages", "pages"),
 ];
 
-/// The table of completion times; no rows if no flow had an end.
-pub(crate) fn transfers(results: &Results) -> TransferTable<'_> {
+/// Completion times of the flows that had an end, means over the seeds, a row for each size class, and for pages;
+/// no rows if no flow had an end.
+fn transfers(results: &Results) -> GroupTable<'_> {
     type Units = &'static [(f64, &'static str)];
     const S: Units = &[(1e3, "ms"), (1.0, "s")];
     const EACH: Units = &[(1.0, "")];
@@ -333,7 +339,7 @@ pub(crate) fn transfers(results: &Results) -> TransferTable<'_> {
         }
     }
     let mut headings = Vec::new();
-    let mut printed: Vec<_> = rows.iter().map(|r| (r.0, r.1, r.2, Vec::new())).collect();
+    let mut printed: Vec<_> = rows.iter().map(|r| (vec![r.0, r.1, r.2], Vec::new())).collect();
     // Times in one unit, so that they can be compared along a row too.
     let longest = rows.iter().flat_map(|r| &r.3[2..6]).fold(0.0, |m: f64, v| m.max(v.abs()));
     for (i, (name, part, units)) in COLUMNS.into_iter().enumerate() {
@@ -345,23 +351,18 @@ pub(crate) fn transfers(results: &Results) -> TransferTable<'_> {
         headings.push((name, part, unit));
         let digits = if i == 0 { 0 } else { decimals(largest * factor).min(3) };
         for (row, to) in rows.iter().zip(&mut printed) {
-            to.3.push(print(row.3[i] * factor, digits));
+            to.1.push(print(row.3[i] * factor, digits));
         }
     }
-    TransferTable { headings, rows: printed }
+    GroupTable {
+        caption: "Flows with an end: how long they took",
+        keys: &["discipline", "group", "which"],
+        headings,
+        rows: printed,
+    }
 }
 
-/// A table by discipline and group.
-pub(crate) struct GroupTable<'a> {
-    /// What it is of.
-    pub caption: &'static str,
-    /// Name, part, unit of each column.
-    pub headings: Vec<(&'static str, &'static str, &'static str)>,
-    /// Discipline, group, values.
-    pub rows: Vec<(&'a str, &'a str, Vec<String>)>,
-}
-
-/// The tables of groups that have more to tell than a goodput: datagrams and video.
+/// The tables of groups that have more to tell than a goodput: transfers, datagrams and video.
 pub(crate) fn group_tables(results: &Results) -> Vec<GroupTable<'_>> {
     let datagrams = group_table(
         results,
@@ -394,7 +395,7 @@ pub(crate) fn group_tables(results: &Results) -> Vec<GroupTable<'_>> {
             Some([v.bitrate_bps / 1e6, v.switches as f64, v.stalls as f64, v.stalled_s, v.startup_s])
         },
     );
-    [datagrams, video].into_iter().filter(|t| !t.rows.is_empty()).collect()
+    [transfers(results), datagrams, video].into_iter().filter(|t| !t.rows.is_empty()).collect()
 }
 
 /// One of them, without rows if no group has such values; each a mean over the seeds.
@@ -426,8 +427,9 @@ fn group_table<'a>(
     let printed = |values: &[f64]| values.iter().zip(&digits).map(|(v, d)| print(*v, *d)).collect();
     GroupTable {
         caption,
+        keys: &["discipline", "group"],
         headings: columns.to_vec(),
-        rows: rows.iter().map(|(label, group, values)| (*label, *group, printed(values))).collect(),
+        rows: rows.iter().map(|(label, group, values)| (vec![*label, *group], printed(values))).collect(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The comparison as a table for the terminal.
 
-use crate::summary::{self, Column, GroupTable, QUEUE_MEASURES, QueueTable, TransferTable};
+use crate::summary::{self, Column, GroupTable, QUEUE_MEASURES, QueueTable};
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table};
 use queuewright_results::Results;
 
@@ -44,11 +44,6 @@ pub fn table(results: &Results, style: TableStyle) -> String {
             text += &draw_queues(&queues, style.color);
             text.push('\n');
         }
-    }
-    let transfers = summary::transfers(results);
-    if !transfers.rows.is_empty() {
-        text += &draw_transfers(&transfers, style.color);
-        text.push('\n');
     }
     for of_groups in summary::group_tables(results) {
         text += &draw_groups(&of_groups, style.color);
@@ -109,26 +104,13 @@ fn draw_queues(queues: &QueueTable<'_>, color: bool) -> String {
     lines(&table)
 }
 
-fn draw_transfers(transfers: &TransferTable<'_>, color: bool) -> String {
-    let mut table = bare(color);
-    let mut header = vec![Cell::new("discipline"), Cell::new("group"), Cell::new("which")];
-    header.extend(transfers.headings.iter().map(|(name, part, unit)| heading(name, part, unit)));
-    table.set_header(header);
-    for (label, group, class, values) in &transfers.rows {
-        let mut row = vec![Cell::new(printable(label)), Cell::new(printable(group)), Cell::new(class)];
-        row.extend(values.iter().map(|v| Cell::new(v).set_alignment(CellAlignment::Right)));
-        table.add_row(row);
-    }
-    lines(&table)
-}
-
 fn draw_groups(of_groups: &GroupTable<'_>, color: bool) -> String {
     let mut table = bare(color);
-    let mut header = vec![Cell::new("discipline"), Cell::new("group")];
+    let mut header: Vec<Cell> = of_groups.keys.iter().map(Cell::new).collect();
     header.extend(of_groups.headings.iter().map(|(name, part, unit)| heading(name, part, unit)));
     table.set_header(header);
-    for (label, group, values) in &of_groups.rows {
-        let mut row = vec![Cell::new(printable(label)), Cell::new(printable(group))];
+    for (names, values) in &of_groups.rows {
+        let mut row: Vec<Cell> = names.iter().map(|name| Cell::new(printable(name))).collect();
         row.extend(values.iter().map(|v| Cell::new(v).set_alignment(CellAlignment::Right)));
         table.add_row(row);
     }

@@ -75,7 +75,7 @@ pub fn parse(bytes: &[u8], name: &str) -> Result<Trace, Error> {
 }
 
 /// Mean rate of a trace, bit/s of 1500-byte packets, rounded down.
-pub(crate) fn mean_rate(trace: &Trace) -> u64 {
+pub fn mean_rate(trace: &Trace) -> u64 {
     let bits = trace.opportunities_ns.len() as u128 * 12_000;
     u64::try_from(bits * 1_000_000_000 / u128::from(trace.period_ns.max(1))).unwrap_or(u64::MAX)
 }

@@ -75,15 +75,7 @@ impl Client {
     pub fn complete(&mut self, at: u64) -> Option<u64> {
         let asks_at = match &mut self.kind {
             Kind::Requests(requests) => {
-                self.responses.push(results::Transfer {
-                    group: self.group,
-                    burst: None,
-                    bytes: self.bytes,
-                    start_s: self.asked_ns as f64 / 1e9,
-                    fct_s: Some((at - self.asked_ns) as f64 / 1e9),
-                    drops: 0,
-                    retransmits: 0,
-                });
+                self.responses.push(transfer(self.group, self.bytes, self.asked_ns, Some(at)));
                 let (pause, bytes) = requests.ask();
                 self.bytes = bytes;
                 at.saturating_add(pause)
@@ -115,14 +107,11 @@ impl Client {
             && self.waits
             && self.asked_ns < end_ns
         {
+            let under_way = transfer(self.group, self.bytes, self.asked_ns, None);
             all.push(results::Transfer {
-                group: self.group,
-                burst: None,
-                bytes: self.bytes,
-                start_s: self.asked_ns as f64 / 1e9,
-                fct_s: None,
                 drops: drops - self.drops,
                 retransmits: resent - self.resent,
+                ..under_way
             });
         }
         all
@@ -134,6 +123,19 @@ impl Client {
             Kind::Requests(_) => None,
             Kind::Video(player) => Some(player.finish()),
         }
+    }
+}
+
+/// A response asked for at `asked_ns`, complete at `at` or not.
+fn transfer(group: u32, bytes: u64, asked_ns: u64, at: Option<u64>) -> results::Transfer {
+    results::Transfer {
+        group,
+        burst: None,
+        bytes,
+        start_s: asked_ns as f64 / 1e9,
+        fct_s: at.map(|at| (at - asked_ns) as f64 / 1e9),
+        drops: 0,
+        retransmits: 0,
     }
 }
 
@@ -268,8 +270,7 @@ impl Player {
 }
 
 /// BOLA-BASIC: the bitrate of the largest (V (utility + gp) - buffer) / size. Its utilities are the sizes' logarithms,
-/// and V and gp are laid out as in dash.js: ten seconds ahead make the
-/// lowest worth nothing any more.
+/// and V and gp are laid out as in dash.js: ten seconds ahead make the lowest worth nothing any more.
 fn bola(ladder: &[u64], ahead_s: f64) -> usize {
     let utility = |bps: u64| libm::log(bps as f64 / ladder[0] as f64) + 1.0;
     let buffer_s = STABLE_S.max(BOLA_BUFFER_S + BOLA_BUFFER_PER_RUNG_S * ladder.len() as f64);

@@ -1,8 +1,8 @@
 //! Links that lose packets, or delay some more than others.
 
+use crate::random::{below, normal};
 use queuewright_scenario::spec::{Flaws, Jitter, JitterLaw, PortSpec};
 use rand_pcg::Pcg32;
-use rand_pcg::rand_core::Rng;
 
 /// The far side of a port's link. Runs whose links are perfect have none.
 #[derive(Debug)]
@@ -56,9 +56,9 @@ impl Wire {
         let mut at = at;
         if let Some(Jitter { law, overtaking }) = self.flaws.jitter {
             at = match law {
-                JitterLaw::Uniform(most) => at + self.below(most + 1),
+                JitterLaw::Uniform(most) => at + below(&mut self.random, most + 1),
                 JitterLaw::Normal(deviation) => {
-                    let off = self.normal() * deviation as f64;
+                    let off = normal(&mut self.random) * deviation as f64;
                     // Not before it left.
                     at.saturating_add_signed(off as i64).max(at - self.delay_ns)
                 }
@@ -77,22 +77,6 @@ impl Wire {
     }
 
     fn happens(&mut self, millionths: u32) -> bool {
-        self.below(MILLION) < u64::from(millionths)
-    }
-
-    /// Uniform in 0..n; n is far below 2^64, so that the remainder favours nothing that shows.
-    fn below(&mut self, n: u64) -> u64 {
-        ((u128::from(self.random.next_u64()) * u128::from(n)) >> 64) as u64
-    }
-
-    /// Uniform in (0, 1].
-    fn open(&mut self) -> f64 {
-        ((self.random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
-    }
-
-    /// Standard normal, by Box and Muller; libm's functions are the same everywhere.
-    fn normal(&mut self) -> f64 {
-        let radius = libm::sqrt(-2.0 * libm::log(self.open()));
-        radius * libm::cos(2.0 * std::f64::consts::PI * self.open())
+        below(&mut self.random, MILLION) < u64::from(millionths)
     }
 }

@@ -4,6 +4,7 @@ use crate::client::Client;
 use crate::flaws::Wire;
 use crate::hosts::Ack;
 use crate::lane::Lane;
+use crate::random::{below, exponential, receiver_stream, sender_stream};
 use crate::receiver::Receiver;
 use crate::returning::Returning;
 use crate::sender::{Burst, Sender, SenderSetup, StackRules};
@@ -22,6 +23,15 @@ pub const SYN_BYTES: u32 = 60;
 pub const NOWHERE: u32 = u32::MAX;
 /// Payload of a full segment: 1500 bytes less the headers.
 pub const MSS: u32 = 1500 - TCP_HEADER;
+
+/// Segments of so much payload, and the payload of the last of them (bytes).
+pub fn segments_of(bytes: u64) -> (u32, u32) {
+    let segments = u32::try_from(bytes.div_ceil(MSS.into())).unwrap_or(u32::MAX - 1);
+    match bytes % u64::from(MSS) {
+        0 => (segments, MSS),
+        rest => (segments, rest as u32),
+    }
+}
 
 /// The ends of a flow.
 #[derive(Debug)]
@@ -125,11 +135,6 @@ pub struct Flow {
     overhead: u32,
 }
 
-/// Streams 0 to 2^32 of a seed belong to receivers and UDP sources, those from 2^32 to ports, those from here
-/// to senders, those from `LINK_STREAMS` to links: no two share one.
-const SENDER_STREAMS: u64 = 1 << 33;
-const LINK_STREAMS: u64 = 1 << 34;
-
 impl Flow {
     /// A flow of a run.
     pub fn new(index: usize, spec: &FlowSpec, run: &RunSpec) -> Flow {
@@ -140,12 +145,7 @@ impl Flow {
             Traffic::Tcp { cca, size_bytes, initial_window, ecn, l4s, rate_bps, asks: _ } => {
                 // What a client asks for at a time is what there is to send for the time being.
                 let size_bytes = client.as_ref().map_or(size_bytes, |c| Some(c.bytes()));
-                let segments =
-                    size_bytes.map(|b| u32::try_from(b.div_ceil(MSS.into())).unwrap_or(u32::MAX - 1));
-                let last_bytes = size_bytes.map_or(MSS, |b| match b % u64::from(MSS) {
-                    0 => MSS,
-                    rest => rest as u32,
-                });
+                let (segments, last_bytes) = size_bytes.map(segments_of).unzip();
                 let setup = SenderSetup {
                     cca,
                     rules,
@@ -164,7 +164,7 @@ impl Flow {
                     sender: Sender::new(setup),
                     receiver: Receiver::new(rules, spec.base_rtt_ns, cca.needs_ecn()),
                     segments: segments.unwrap_or(u32::MAX),
-                    last_bytes,
+                    last_bytes: last_bytes.unwrap_or(MSS),
                 };
                 (ends, MSS + TCP_HEADER)
             }
@@ -184,7 +184,6 @@ impl Flow {
         let host_jitter_ns = rules.host_jitter_ns.min(spec.base_rtt_ns / 20);
         let wire_bytes = u16::try_from(ip_bytes + run.overhead_bytes).unwrap_or(u16::MAX);
         let access_bps = spec.access_bps.unwrap_or(0);
-        let stream = index as u64;
         let is_udp = matches!(ends, Ends::Udp { .. });
         Flow {
             ends,
@@ -195,10 +194,14 @@ impl Flow {
                 jitter_ns: spec.jitter_ns,
                 emitted: 0,
                 last_arrival_ns: 0,
-                random: Pcg32::new(run.seed, if is_udp { stream } else { SENDER_STREAMS + stream }),
+                random: if is_udp {
+                    receiver_stream(run.seed, index)
+                } else {
+                    sender_stream(run.seed, index)
+                },
             },
             back: Back {
-                random: Pcg32::new(run.seed, stream),
+                random: receiver_stream(run.seed, index),
                 // To the first port on the way, if there is one: the host is at its end.
                 reverse_ns: reverse_ns - back_ns,
                 last_ack_ns: 0,
@@ -330,10 +333,8 @@ impl Flow {
         let Ends::Udp { bps, poisson, sent } = &self.ends else { return false };
         let up = &mut self.up;
         let send_at = if *poisson {
-            // Inverse transform of a uniform draw in (0, 1]; libm's logarithm is the same everywhere.
-            let uniform = ((up.random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
             let mean_ns = ip_bytes as f64 * 8e9 / *bps as f64;
-            previous + (-libm::log(uniform) * mean_ns) as u64
+            previous + (exponential(&mut up.random) * mean_ns) as u64
         } else {
             // From the start, not from the last packet: nothing is lost to rounding.
             let ns = u128::from(*sent) * u128::from(ip_bytes) * 8_000_000_000 / u128::from(*bps);
@@ -408,8 +409,7 @@ impl Uplink {
 
     /// Adds the access link's jitter without reordering.
     fn jitter(&mut self, at: u64) -> u64 {
-        let draw = (u128::from(self.random.next_u64()) * u128::from(self.jitter_ns + 1)) >> 64;
-        self.last_arrival_ns = self.last_arrival_ns.max(at + draw as u64);
+        self.last_arrival_ns = self.last_arrival_ns.max(at + below(&mut self.random, self.jitter_ns + 1));
         self.last_arrival_ns
     }
 }
@@ -437,21 +437,4 @@ impl Back {
             self.delivered_bytes += bytes;
         }
     }
-}
-
-/// The random stream of a port.
-pub fn port_stream(seed: u64, port: usize) -> Pcg32 {
-    stream(seed, (1 << 32) + port as u64)
-}
-
-/// The random stream of the link behind a port.
-pub fn link_stream(seed: u64, port: usize) -> Pcg32 {
-    stream(seed, LINK_STREAMS + port as u64)
-}
-
-fn stream(seed: u64, number: u64) -> Pcg32 {
-    let mut seeded = Pcg32::new(seed, number);
-    // One step, so that a stream's first draw does not mirror its seed.
-    seeded.next_u32();
-    seeded
 }

@@ -8,7 +8,7 @@
 //! pending. A flow's state is thus fetched into the cache once for many packets, its code too, and most of its
 //! events need no place in the calendar. The results are those of working each event at its time.
 
-use crate::flow::{Ends, Flow, MSS, SYN_BYTES, TCP_HEADER};
+use crate::flow::{Ends, Flow, MSS, SYN_BYTES, TCP_HEADER, segments_of};
 use crate::lane::{Delivery, Lane};
 use crate::port::flag;
 use crate::receiver::{AckOut, MAX_SACKS, Receiver};
@@ -151,13 +151,9 @@ impl Flow {
         if let (Some(asks_at), Ends::Tcp { receiver, segments, last_bytes, .. }) =
             (client.complete(at), &mut self.ends)
         {
-            let bytes = client.bytes();
-            let more = u32::try_from(bytes.div_ceil(MSS.into())).unwrap_or(u32::MAX);
+            let more;
+            (more, *last_bytes) = segments_of(client.bytes());
             *segments = segments.saturating_add(more).min(u32::MAX - 1);
-            *last_bytes = match bytes % u64::from(MSS) {
-                0 => MSS,
-                rest => rest as u32,
-            };
             receiver.ask_at(asks_at, more);
         }
         true

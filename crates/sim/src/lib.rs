@@ -3,7 +3,7 @@
 //! [`run`] takes one concrete run and gives its results. The same run gives the
 //! same results on any machine. The way of a packet: `sender` → access link
 //! (`flow`) → `port` (`queues`, discipline, `link`) → `lane` → `receiver` → ACK → `sender`;
-//! `world` moves it on between ports, `hosts` within a flow, `wheel` holds what is still to happen at
+//! `world` serves the ports, `net` moves it on between them, `hosts` within a flow, `wheel` holds what is still to happen at
 //! ports, `measure` watches.
 
 mod client;
@@ -14,8 +14,10 @@ mod hosts;
 mod lane;
 mod link;
 mod measure;
+mod net;
 mod port;
 mod queues;
+mod random;
 mod receiver;
 mod returning;
 mod scoreboard;

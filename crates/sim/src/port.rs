@@ -51,6 +51,11 @@ pub struct Packet {
     pub hop: u8,
 }
 
+/// Packets of the flow at an index that these ports have dropped.
+pub fn dropped_of(ports: &[Port], index: u32) -> u64 {
+    ports.iter().map(|p| u64::from(p.dropped_of(index))).sum()
+}
+
 /// A bijection that mixes all bits (MurmurHash3's finaliser): no two flows have the same hash.
 #[inline]
 fn mix(mut x: u32) -> u32 {

@@ -9,7 +9,7 @@ use crate::flaws::Wire;
 use crate::flow::{Ends, Flow};
 use crate::lane::Lane;
 use crate::measure::FlowWaits;
-use crate::port::Port;
+use crate::port::{Port, dropped_of};
 use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_results as results;
 use queuewright_scenario::spec::{RunSpec, Source, Transfer};
@@ -212,7 +212,7 @@ impl Traffic {
     fn retire(&mut self, e: &Event, net: &mut Network<'_>) {
         let index = e.flow;
         let flow = &net.flows[index as usize];
-        let dropped: u64 = net.ports.iter().map(|p| u64::from(p.dropped_of(index))).sum();
+        let dropped = dropped_of(net.ports, index);
         let waits = &net.waits[index as usize];
         let (acks_sent, acks_came) = flow.acks_under_way();
         let (emitted, received) = (flow.up.emitted + acks_sent, waits.received + acks_came);
@@ -250,7 +250,7 @@ impl Traffic {
 
     /// Every flow with an end, in the order of their starts, those under way included.
     pub fn transfers(&mut self, spec: &RunSpec, flows: &[Flow], ports: &[Port]) -> Vec<results::Transfer> {
-        let drops = |index: u32| ports.iter().map(|p| u64::from(p.dropped_of(index))).sum();
+        let drops = |index: u32| dropped_of(ports, index);
         let mut all = std::mem::take(&mut self.done);
         let there =
             self.slots.iter().zip(self.first..).filter(|(s, i)| !s.gone && flows[*i as usize].is_finite());

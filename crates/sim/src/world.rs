@@ -1,37 +1,20 @@
-//! The run: what happens next, and where a packet goes from there.
+//! The run: what happens next at which port, and what is made of it in the end.
 
 use crate::Error;
-use crate::datagrams::Datagrams;
 use crate::flaws::Wire;
-use crate::flow::{Ends, Flow, NOWHERE, link_stream, port_stream};
+use crate::flow::{Ends, Flow, NOWHERE};
 use crate::hosts::Bench;
-use crate::lane::Lane;
 use crate::link::capacity_bytes;
 use crate::measure::{FlowWaits, jain};
-use crate::port::{Packet, Port, flag, parameters};
+use crate::net::{Net, groups_of_datagrams};
+use crate::port::{Packet, Port, dropped_of, flag, parameters};
+use crate::random::{link_stream, port_stream};
 use crate::traffic::{Network, Traffic};
 use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_aqm::Pool;
 use queuewright_results as results;
-use queuewright_scenario::spec::{GroupSpec, PortSpec, Rate, RunSpec, Stack};
-
-/// Everything but the ports: what a packet leaving a port touches.
-#[derive(Debug)]
-struct Net {
-    wheel: Wheel,
-    flows: Vec<Flow>,
-    /// Of each flow.
-    lanes: Vec<Lane>,
-    /// Of each flow.
-    waits: Vec<FlowWaits>,
-    bench: Bench,
-    /// The links behind the ports, if any of them is not perfect.
-    wires: Vec<Wire>,
-    /// Of each group; none: TCP.
-    datagrams: Vec<Option<Datagrams>>,
-    /// Flows from this on come and go.
-    first_slot: u32,
-}
+use queuewright_scenario::spec::{PortSpec, Rate, RunSpec, Stack};
+use queuewright_scenario::trace::mean_rate;
 
 /// A run under way.
 #[derive(Debug)]
@@ -250,7 +233,7 @@ impl<'a> World<'a> {
     /// What the client of a flow asked for has arrived.
     #[cold]
     fn complete(&mut self, flow: u32) {
-        let drops = self.ports.iter().map(|p| u64::from(p.dropped_of(flow))).sum();
+        let drops = dropped_of(&self.ports, flow);
         let Flow { client, ends, .. } = &mut self.net.flows[flow as usize];
         if let (Some(client), Ends::Tcp { sender, .. }) = (client, ends) {
             client.book(drops, sender.stats().resent);
@@ -547,150 +530,6 @@ impl<'a> World<'a> {
     }
 }
 
-impl Net {
-    /// A packet has left a port and is at the far end of its link at `at`: the next port, or its receiver.
-    #[inline]
-    fn forward(&mut self, packet: Packet, at: u64) {
-        let lane = &mut self.lanes[packet.flow as usize];
-        self.waits[packet.flow as usize].queued_ns += packet.enqueue_ns;
-        if packet.hop + 1 < lane.hops {
-            if lane.hops == Lane::LONG {
-                return self.cross(packet, at);
-            }
-            return self.wheel.push(onward(&packet, at));
-        }
-        self.receive(packet, at);
-    }
-
-    /// A packet has left a port of a way on which some link may lose it, or delay it more than others.
-    #[inline(never)]
-    fn cross(&mut self, packet: Packet, at: u64) {
-        let flow = &mut self.flows[packet.flow as usize];
-        let hop = usize::from(packet.hop);
-        let returns = hop > flow.there as usize;
-        let (mut at, mut overtakes) = (Some(at), false);
-        if let Some(wire) = self.wires.get_mut(flow.path[hop] as usize) {
-            at = at.and_then(|at| wire.carry(at));
-            overtakes = wire.overtakes();
-        }
-        if returns || at.is_none() {
-            // What comes back is not measured, and what is lost waited for nothing.
-            self.waits[packet.flow as usize].queued_ns -= packet.enqueue_ns;
-        }
-        let Some(at) = at else {
-            flow.lost += 1;
-            return;
-        };
-        // What may be overtaken is not at its receiver before its time.
-        if hop + 1 != flow.there as usize || overtakes {
-            return self.wheel.push(onward(&packet, at));
-        }
-        self.receive(packet, at);
-    }
-
-    /// A packet that may have been overtaken is at its receiver, or what has come back over ports at its sender.
-    fn land(&mut self, event: Event) {
-        let flow = &mut self.flows[event.flow as usize];
-        if event.aux > flow.there {
-            flow.returned(event.seq, event.at);
-            return self.set_deadline(event.flow);
-        }
-        let packet = Packet {
-            flow: event.flow,
-            seq: event.seq,
-            ts: event.ts,
-            flags: event.flags,
-            ..Packet::default()
-        };
-        self.receive(packet, event.at);
-    }
-
-    /// A packet arrives at its receiver at `at`.
-    #[inline(always)]
-    fn receive(&mut self, packet: Packet, at: u64) {
-        self.waits[packet.flow as usize].received += 1;
-        if packet.flags & flag::UDP != 0 {
-            let flow = &mut self.flows[packet.flow as usize];
-            let payload = flow.udp_payload();
-            if let Some(group) = &mut self.datagrams[flow.group as usize] {
-                group.arrive(at, u64::from(packet.ts) << 32 | u64::from(packet.seq));
-            }
-            return flow.back.delivered(at, payload);
-        }
-        let lane = &mut self.lanes[packet.flow as usize];
-        // Behind another it can wait: the deadline is that one's.
-        if lane.deliver(at, &packet) && at + lane.loop_ns < lane.wake_at {
-            lane.wake_at = at + lane.loop_ns;
-            self.wheel.push(Event::plain(lane.wake_at, EventKind::Wake, packet.flow));
-        }
-    }
-
-    /// A flow's deadline has come, unless an earlier one came first. Is what its client asked for complete?
-    #[inline]
-    fn wake(&mut self, event: Event) -> bool {
-        let index = event.flow as usize;
-        let (flow, lane) = (&mut self.flows[index], &mut self.lanes[index]);
-        if lane.wake_at != event.at {
-            return false;
-        }
-        lane.wake_at = u64::MAX;
-        // What arrives later cannot be answered yet.
-        let received_by = event.at.saturating_sub(flow.back.reverse_ns);
-        let complete =
-            flow.catch_up(event.flow, received_by, event.at, lane, &mut self.bench, &mut self.wheel);
-        self.set_deadline(event.flow);
-        if event.flow >= self.first_slot && self.flows[index].finished_ns.is_some() {
-            self.wheel.push(Traffic::done_event(event.at, event.flow));
-        }
-        complete
-    }
-
-    /// Brings a flow's hosts up to `now`, with all that was delivered.
-    /// Is what its client asked for complete?
-    fn settle(&mut self, index: u32, now: u64) -> bool {
-        let (flow, lane) = (&mut self.flows[index as usize], &mut self.lanes[index as usize]);
-        let complete = flow.catch_up(index, u64::MAX, now, lane, &mut self.bench, &mut self.wheel);
-        self.set_deadline(index);
-        complete
-    }
-
-    fn start(&mut self, event: Event, rtt_ns: u64, open_for_ns: u64) {
-        let flow = &mut self.flows[event.flow as usize];
-        flow.start(event.flow, event.at, rtt_ns, open_for_ns, &mut self.bench, &mut self.wheel);
-        self.set_deadline(event.flow);
-    }
-
-    /// Sees to it that an event is pending no later than a flow's deadline.
-    #[inline]
-    fn set_deadline(&mut self, index: u32) {
-        let lane = &mut self.lanes[index as usize];
-        let at = self.flows[index as usize].deadline(lane);
-        if at < lane.wake_at {
-            lane.wake_at = at;
-            self.wheel.push(Event::plain(at, EventKind::Wake, index));
-        }
-    }
-}
-
-/// The event of a packet's arrival behind the link of the port that it has left.
-#[inline(always)]
-fn onward(packet: &Packet, at: u64) -> Event {
-    let mut event = Event::plain(at, EventKind::Arrive, packet.flow);
-    event.seq = packet.seq;
-    event.ts = packet.ts;
-    event.flags = packet.flags;
-    event.count = 1;
-    event.aux = u32::from(packet.hop) + 1;
-    event
-}
-
-/// The groups of UDP flows, with nothing measured yet.
-fn groups_of_datagrams(spec: &RunSpec) -> Vec<Option<Datagrams>> {
-    let udp = |g: &GroupSpec| matches!(g.cca.as_str(), "cbr" | "poisson" | "voip");
-    let new = || Datagrams::new(spec.warmup_ns, spec.duration_ns);
-    spec.groups.iter().map(|g| udp(g).then(new)).collect()
-}
-
 /// What a tool needs between one connection and the next, beyond the handshake (iperf3's clients in the
 /// measurements of tests/data, ns).
 const OPEN_NS: u64 = 14_500_000;
@@ -721,7 +560,7 @@ fn top_rate(rate: &Rate) -> f64 {
     match rate {
         Rate::Constant(bps) => *bps as f64,
         Rate::Schedule(steps) => steps.iter().map(|s| s.1 as f64).fold(0.0, f64::max),
-        Rate::Trace(t) => t.opportunities_ns.len() as f64 * 12_000.0 / (t.period_ns as f64 / 1e9),
+        Rate::Trace(t) => mean_rate(t) as f64,
     }
 }
 

@@ -132,7 +132,6 @@ fn summary_tables(page: &mut String, results: &Results) {
         *page += "</tbody></table></div>\n";
         queue_table(page, &summary::queues(results, port));
     }
-    transfer_table(page, &summary::transfers(results));
     for of_groups in summary::group_tables(results) {
         group_table(page, &of_groups);
     }
@@ -160,46 +159,26 @@ fn queue_table(page: &mut String, queues: &summary::QueueTable<'_>) {
     *page += "</tbody></table></div>\n";
 }
 
-/// Completion times of flows with an end.
-fn transfer_table(page: &mut String, transfers: &summary::TransferTable<'_>) {
-    if transfers.rows.is_empty() {
-        return;
-    }
-    *page += "<div class=\"scroll\"><table><caption>Flows with an end: how long they took</caption>\
-              <thead><tr><th scope=\"col\">discipline</th><th scope=\"col\">group</th><th scope=\"col\">which</th>";
-    for (name, part, unit) in &transfers.headings {
-        let _ = write!(page, "<th scope=\"col\">{name} {part}<br><small>{unit}</small></th>");
-    }
-    *page += "</tr></thead>\n<tbody>\n";
-    for (label, group, class, values) in &transfers.rows {
-        let _ = write!(
-            page,
-            "<tr><th scope=\"row\">{}</th><td>{}</td><td>{class}</td>",
-            escape(label),
-            escape(group)
-        );
-        for value in values {
-            let _ = write!(page, "<td>{value}</td>");
-        }
-        *page += "</tr>\n";
-    }
-    *page += "</tbody></table></div>\n";
-}
-
 /// What groups have to tell beside their goodput.
 fn group_table(page: &mut String, of_groups: &summary::GroupTable<'_>) {
-    let _ = write!(
-        page,
-        "<div class=\"scroll\"><table><caption>{}</caption>\
-         <thead><tr><th scope=\"col\">discipline</th><th scope=\"col\">group</th>",
-        of_groups.caption
-    );
+    let caption = of_groups.caption;
+    let _ = write!(page, "<div class=\"scroll\"><table><caption>{caption}</caption><thead><tr>");
+    for key in of_groups.keys {
+        let _ = write!(page, "<th scope=\"col\">{key}</th>");
+    }
     for (name, part, unit) in &of_groups.headings {
         let _ = write!(page, "<th scope=\"col\">{name} {part}<br><small>{unit}</small></th>");
     }
     *page += "</tr></thead>\n<tbody>\n";
-    for (label, group, values) in &of_groups.rows {
-        let _ = write!(page, "<tr><th scope=\"row\">{}</th><td>{}</td>", escape(label), escape(group));
+    for (names, values) in &of_groups.rows {
+        *page += "<tr>";
+        for (i, name) in names.iter().enumerate() {
+            let name = escape(name);
+            let _ = match i {
+                0 => write!(page, "<th scope=\"row\">{name}</th>"),
+                _ => write!(page, "<td>{name}</td>"),
+            };
+        }
         for value in values {
             let _ = write!(page, "<td>{value}</td>");
         }

@@ -41,7 +41,7 @@ impl Sender {
         if idle_us <= u64::from(self.rto_us) {
             return;
         }
-        self.cca.event(&mut self.conn, Event::CwndRestart, now);
+        // `CA_EVENT_CWND_RESTART` tells a control no more than the start of sending, which follows.
         self.conn.ssthresh = self.conn.current_ssthresh();
         let floor = INITIAL_WINDOW.min(self.conn.cwnd);
         while idle_us > u64::from(self.rto_us) && self.conn.cwnd > floor {

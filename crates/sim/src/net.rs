@@ -1,0 +1,178 @@
+//! Between the ports: where a packet goes that leaves one, and when a flow's hosts get to work.
+
+use crate::datagrams::Datagrams;
+use crate::flaws::Wire;
+use crate::flow::Flow;
+use crate::hosts::Bench;
+use crate::lane::Lane;
+use crate::measure::FlowWaits;
+use crate::port::{Packet, flag};
+use crate::traffic::Traffic;
+use crate::wheel::{Event, EventKind, Wheel};
+use queuewright_scenario::spec::{GroupSpec, RunSpec};
+
+/// Everything but the ports: what a packet leaving a port touches.
+#[derive(Debug)]
+pub struct Net {
+    /// What is to happen.
+    pub wheel: Wheel,
+    /// The flows, those that come and go last.
+    pub flows: Vec<Flow>,
+    /// Of each flow.
+    pub lanes: Vec<Lane>,
+    /// Of each flow.
+    pub waits: Vec<FlowWaits>,
+    /// Room for the hosts at work.
+    pub bench: Bench,
+    /// The links behind the ports, if any of them is not perfect.
+    pub wires: Vec<Wire>,
+    /// Of each group; none: TCP.
+    pub datagrams: Vec<Option<Datagrams>>,
+    /// Flows from this on come and go.
+    pub first_slot: u32,
+}
+
+impl Net {
+    /// A packet has left a port and is at the far end of its link at `at`: the next port, or its receiver.
+    #[inline]
+    pub fn forward(&mut self, packet: Packet, at: u64) {
+        let lane = &mut self.lanes[packet.flow as usize];
+        self.waits[packet.flow as usize].queued_ns += packet.enqueue_ns;
+        if packet.hop + 1 < lane.hops {
+            if lane.hops == Lane::LONG {
+                return self.cross(packet, at);
+            }
+            return self.wheel.push(onward(&packet, at));
+        }
+        self.receive(packet, at);
+    }
+
+    /// A packet has left a port of a way on which some link may lose it, or delay it more than others.
+    #[inline(never)]
+    fn cross(&mut self, packet: Packet, at: u64) {
+        let flow = &mut self.flows[packet.flow as usize];
+        let hop = usize::from(packet.hop);
+        let returns = hop > flow.there as usize;
+        let (mut at, mut overtakes) = (Some(at), false);
+        if let Some(wire) = self.wires.get_mut(flow.path[hop] as usize) {
+            at = at.and_then(|at| wire.carry(at));
+            overtakes = wire.overtakes();
+        }
+        if returns || at.is_none() {
+            // What comes back is not measured, and what is lost waited for nothing.
+            self.waits[packet.flow as usize].queued_ns -= packet.enqueue_ns;
+        }
+        let Some(at) = at else {
+            flow.lost += 1;
+            return;
+        };
+        // What may be overtaken is not at its receiver before its time.
+        if hop + 1 != flow.there as usize || overtakes {
+            return self.wheel.push(onward(&packet, at));
+        }
+        self.receive(packet, at);
+    }
+
+    /// A packet that may have been overtaken is at its receiver, or what has come back over ports at its sender.
+    pub fn land(&mut self, event: Event) {
+        let flow = &mut self.flows[event.flow as usize];
+        if event.aux > flow.there {
+            flow.returned(event.seq, event.at);
+            return self.set_deadline(event.flow);
+        }
+        let packet = Packet {
+            flow: event.flow,
+            seq: event.seq,
+            ts: event.ts,
+            flags: event.flags,
+            ..Packet::default()
+        };
+        self.receive(packet, event.at);
+    }
+
+    /// A packet arrives at its receiver at `at`.
+    #[inline(always)]
+    fn receive(&mut self, packet: Packet, at: u64) {
+        self.waits[packet.flow as usize].received += 1;
+        if packet.flags & flag::UDP != 0 {
+            let flow = &mut self.flows[packet.flow as usize];
+            let payload = flow.udp_payload();
+            if let Some(group) = &mut self.datagrams[flow.group as usize] {
+                group.arrive(at, u64::from(packet.ts) << 32 | u64::from(packet.seq));
+            }
+            return flow.back.delivered(at, payload);
+        }
+        let lane = &mut self.lanes[packet.flow as usize];
+        // Behind another it can wait: the deadline is that one's.
+        if lane.deliver(at, &packet) && at + lane.loop_ns < lane.wake_at {
+            lane.wake_at = at + lane.loop_ns;
+            self.wheel.push(Event::plain(lane.wake_at, EventKind::Wake, packet.flow));
+        }
+    }
+
+    /// A flow's deadline has come, unless an earlier one came first. Is what its client asked for complete?
+    #[inline]
+    pub fn wake(&mut self, event: Event) -> bool {
+        let index = event.flow as usize;
+        let (flow, lane) = (&mut self.flows[index], &mut self.lanes[index]);
+        if lane.wake_at != event.at {
+            return false;
+        }
+        lane.wake_at = u64::MAX;
+        // What arrives later cannot be answered yet.
+        let received_by = event.at.saturating_sub(flow.back.reverse_ns);
+        let complete =
+            flow.catch_up(event.flow, received_by, event.at, lane, &mut self.bench, &mut self.wheel);
+        self.set_deadline(event.flow);
+        if event.flow >= self.first_slot && self.flows[index].finished_ns.is_some() {
+            self.wheel.push(Traffic::done_event(event.at, event.flow));
+        }
+        complete
+    }
+
+    /// Brings a flow's hosts up to `now`, with all that was delivered.
+    /// Is what its client asked for complete?
+    pub fn settle(&mut self, index: u32, now: u64) -> bool {
+        let (flow, lane) = (&mut self.flows[index as usize], &mut self.lanes[index as usize]);
+        let complete = flow.catch_up(index, u64::MAX, now, lane, &mut self.bench, &mut self.wheel);
+        self.set_deadline(index);
+        complete
+    }
+
+    /// A flow starts: see [`Flow::start`].
+    pub fn start(&mut self, event: Event, rtt_ns: u64, open_for_ns: u64) {
+        let flow = &mut self.flows[event.flow as usize];
+        flow.start(event.flow, event.at, rtt_ns, open_for_ns, &mut self.bench, &mut self.wheel);
+        self.set_deadline(event.flow);
+    }
+
+    /// Sees to it that an event is pending no later than a flow's deadline.
+    #[inline]
+    fn set_deadline(&mut self, index: u32) {
+        let lane = &mut self.lanes[index as usize];
+        let at = self.flows[index as usize].deadline(lane);
+        if at < lane.wake_at {
+            lane.wake_at = at;
+            self.wheel.push(Event::plain(at, EventKind::Wake, index));
+        }
+    }
+}
+
+/// The event of a packet's arrival behind the link of the port that it has left.
+#[inline(always)]
+fn onward(packet: &Packet, at: u64) -> Event {
+    let mut event = Event::plain(at, EventKind::Arrive, packet.flow);
+    event.seq = packet.seq;
+    event.ts = packet.ts;
+    event.flags = packet.flags;
+    event.count = 1;
+    event.aux = u32::from(packet.hop) + 1;
+    event
+}
+
+/// The groups of UDP flows, with nothing measured yet.
+pub fn groups_of_datagrams(spec: &RunSpec) -> Vec<Option<Datagrams>> {
+    let udp = |g: &GroupSpec| matches!(g.cca.as_str(), "cbr" | "poisson" | "voip");
+    let new = || Datagrams::new(spec.warmup_ns, spec.duration_ns);
+    spec.groups.iter().map(|g| udp(g).then(new)).collect()
+}

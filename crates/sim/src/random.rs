@@ -1,0 +1,57 @@
+//! Random numbers: who has which stream of a seed, and what is drawn from one.
+
+use rand_pcg::Pcg32;
+use rand_pcg::rand_core::Rng;
+
+/// Streams 0 to 2^32 of a seed belong to receivers and UDP sources, those from 2^32 to ports, those from here
+/// to senders, those from `LINK_STREAMS` to links: no two share one.
+const SENDER_STREAMS: u64 = 1 << 33;
+const LINK_STREAMS: u64 = 1 << 34;
+
+/// The stream of a flow's receiver, or of a UDP source.
+pub fn receiver_stream(seed: u64, flow: usize) -> Pcg32 {
+    Pcg32::new(seed, flow as u64)
+}
+
+/// The stream of a flow's TCP sender.
+pub fn sender_stream(seed: u64, flow: usize) -> Pcg32 {
+    Pcg32::new(seed, SENDER_STREAMS + flow as u64)
+}
+
+/// The stream of a port.
+pub fn port_stream(seed: u64, port: usize) -> Pcg32 {
+    stepped(seed, (1 << 32) + port as u64)
+}
+
+/// The stream of the link behind a port.
+pub fn link_stream(seed: u64, port: usize) -> Pcg32 {
+    stepped(seed, LINK_STREAMS + port as u64)
+}
+
+fn stepped(seed: u64, number: u64) -> Pcg32 {
+    let mut seeded = Pcg32::new(seed, number);
+    // One step, so that a stream's first draw does not mirror its seed.
+    seeded.next_u32();
+    seeded
+}
+
+/// Uniform in 0..n; n is far below 2^64, so that the remainder favours nothing that shows.
+pub fn below(random: &mut Pcg32, n: u64) -> u64 {
+    ((u128::from(random.next_u64()) * u128::from(n)) >> 64) as u64
+}
+
+/// Uniform in (0, 1].
+pub fn open(random: &mut Pcg32) -> f64 {
+    ((random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
+}
+
+/// Exponential with mean 1, by the inverse transform. libm's functions are the same everywhere.
+pub fn exponential(random: &mut Pcg32) -> f64 {
+    -libm::log(open(random))
+}
+
+/// Standard normal, by Box and Muller.
+pub fn normal(random: &mut Pcg32) -> f64 {
+    let radius = libm::sqrt(-2.0 * libm::log(open(random)));
+    radius * libm::cos(2.0 * std::f64::consts::PI * open(random))
+}
