@@ -125,6 +125,7 @@ impl Scenario {
                     LinkRate::Trace(file) => Rate::Trace(file.trace.clone()),
                 },
                 burst_bytes: port.burst_bytes,
+                police: port.police,
                 delay_ns: port.delay_ns,
                 flaws: port.flaws,
                 limit_bytes,

@@ -47,6 +47,8 @@ pub struct Link {
     pub rate: LinkRate,
     /// A rate limiter's burst, bytes; none: a wire.
     pub burst_bytes: Option<u64>,
+    /// Packets do not wait: the queue is only counted, and decides which packets are dropped.
+    pub police: bool,
     /// From the port to the next, or to the receivers, ns.
     pub delay_ns: u64,
     /// Losses on the link, and packets delayed otherwise.

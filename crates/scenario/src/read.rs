@@ -40,14 +40,17 @@ pub(crate) const SEGMENT: u64 = 1448;
 pub(crate) const PACKET: u32 = 1500;
 
 const TOP_KEYS: &[&str] = &["name", "description", "link", "ports", "shared", "flows", "queue", "run"];
-pub(crate) const LINK_KEYS: &[&str] =
-    &["rate", "burst", "schedule", "trace", "delay", "loss", "jitter", "reorder", "buffer", "overhead"];
+pub(crate) const LINK_KEYS: &[&str] = &[
+    "rate", "burst", "schedule", "trace", "police", "delay", "loss", "jitter", "reorder", "buffer",
+    "overhead",
+];
 const PORT_KEYS: &[&str] = &[
     "name",
     "rate",
     "burst",
     "schedule",
     "trace",
+    "police",
     "delay",
     "loss",
     "jitter",
@@ -55,6 +58,8 @@ const PORT_KEYS: &[&str] = &[
     "buffer",
     "discipline",
 ];
+/// What decides by the length of the queue, when a packet arrives: what may police.
+const POLICERS: [&str; 3] = ["droptail", "static", "titrate"];
 pub(crate) const RUN_KEYS: &[&str] = &["duration", "warmup", "seeds", "stack", "sample", "series_flows"];
 
 /// Reads the whole tree.
@@ -286,6 +291,21 @@ fn port(node: &Node, shares: bool, stack: Stack, around: Around<'_>) -> Result<L
         (Some(n), LinkRate::Constant(_)) => Some(n.single(Unit::Bytes, 0, 1 << 30)?),
         (Some(n), _) => return Err(n.key_error("a burst needs a rate; a schedule or trace has none")),
     };
+    let police = match t.get("police") {
+        None => false,
+        Some(n) => {
+            let police = n.bool()?;
+            if police && burst_bytes.is_some() {
+                return Err(n.key_error(
+                    "does not go with burst: how much may come at once is what the discipline decides",
+                ));
+            }
+            if police && shares && t.get("buffer").is_none() {
+                return Err(n.key_error("does not go with a shared buffer: no packet waits here"));
+            }
+            police
+        }
+    };
     let delay_ns = match t.get("delay") {
         None => 0,
         Some(n) => n.single(Unit::Time, 0, MAX_RTT / 2)?,
@@ -306,7 +326,7 @@ fn port(node: &Node, shares: bool, stack: Stack, around: Around<'_>) -> Result<L
         Some(n) => Some(discipline::read(n, around)?.0),
     };
     let flaws = Flaws::read(&t)?;
-    Ok(Link { name, rate, delay_ns, flaws, buffer, overhead_bytes, burst_bytes, discipline })
+    Ok(Link { name, rate, delay_ns, flaws, buffer, overhead_bytes, burst_bytes, police, discipline })
 }
 
 fn schedule(node: &Node) -> Result<Vec<(u64, u64)>, Error> {
@@ -397,6 +417,16 @@ fn check_ports(
             return Err(node.entry("discipline").error(format!(
                 "{}, and this port has one to itself; leave out its buffer, and write [shared]",
                 divides(own.name)
+            )));
+        }
+    }
+    for (node, port) in nodes.iter().zip(ports).filter(|(_, p)| p.police) {
+        let here = port.discipline.as_ref().map_or(disciplines, std::slice::from_ref);
+        if let Some(other) = here.iter().find(|d| !POLICERS.contains(&d.name)) {
+            return Err(node.entry("police").error(format!(
+                "{} looks at packets as they leave the queue, and with police none has waited in it; {} do not",
+                other.name,
+                POLICERS.join(", ")
             )));
         }
     }

@@ -66,6 +66,9 @@ pub struct PortSpec {
     /// Depth of the token bucket that limits it, bytes; none: a wire, which takes one packet after the other.
     /// Only with [`Rate::Constant`].
     pub burst_bytes: Option<u64>,
+    /// Packets do not wait: each that the discipline lets in goes on at once, and the queue that it would have waited in is
+    /// counted alone.
+    pub police: bool,
     /// Propagation delay of the link, ns.
     pub delay_ns: u64,
     /// Losses on the link, and packets delayed otherwise.

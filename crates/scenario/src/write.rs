@@ -386,6 +386,9 @@ fn link(link: &Link) -> Map<String, Value> {
     if let Some(burst) = link.burst_bytes {
         o.insert("burst".into(), json!(Unit::Bytes.show(burst)));
     }
+    if link.police {
+        o.insert("police".into(), json!(true));
+    }
     o.insert("delay".into(), json!(Unit::Time.show(link.delay_ns)));
     link.flaws.show(&mut o);
     if let Some(buffer) = link.buffer {

@@ -99,6 +99,8 @@ pub struct Port {
     /// A packet that opportunities have partly sent, and the bytes still to go.
     begun: Option<(Packet, u64)>,
     end_ns: u64,
+    /// No packet waits: the queue is of what the packets that have gone on at once would be.
+    pub polices: bool,
     /// Propagation delay (ns).
     pub delay_ns: u64,
     /// When the link can take the next packet; `u64::MAX` while it idles.
@@ -134,6 +136,7 @@ impl Port {
             drops_before: Vec::new(),
             begun: None,
             end_ns,
+            polices: spec.police,
             delay_ns: spec.delay_ns,
             service_at: u64::MAX,
             measure: PortMeasure::new(warmup_ns),
@@ -274,6 +277,17 @@ impl Port {
             None => self.admit::<false>(p),
             Some(_) => self.admit::<true>(p),
         }
+    }
+
+    /// A packet arrives at a port that polices: the packet as it goes on, if it is let in, which has not waited.
+    pub fn police(&mut self, p: Packet) -> Option<Packet> {
+        let dropped = self.measure.total.dropped;
+        self.arrive(p);
+        if self.measure.total.dropped != dropped {
+            return None;
+        }
+        let tail = (self.head + self.queue.packets as usize - 1) & (self.ring.len() - 1);
+        Some(Packet { enqueue_ns: 0, ..self.ring[tail] })
     }
 
     /// [`Port::arrive`] for one queue, or for a scheduler's MANY: the code of one pays nothing for the other.
@@ -487,9 +501,12 @@ impl Port {
         self.service_at = self.link.opportunity(now);
     }
 
-    /// Packets off the queue that will not have left the link when the run ends here.
-    pub fn on_link(&self) -> u64 {
-        u64::from(self.begun.is_some()) + u64::from(self.service_at == NEVER)
+    /// Packets that are here when the run ends: in the queue, or off it but not yet off the link.
+    pub fn here(&self) -> u64 {
+        if self.polices {
+            return 0;
+        }
+        u64::from(self.queue.packets) + u64::from(self.begun.is_some()) + u64::from(self.service_at == NEVER)
     }
 }
 
@@ -509,6 +526,7 @@ mod tests {
             changes: Vec::new(),
             rate: Rate::Trace(trace.into()),
             burst_bytes: None,
+            police: false,
             delay_ns: 0,
             flaws: Default::default(),
             limit_bytes: 0,

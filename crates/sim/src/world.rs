@@ -177,6 +177,10 @@ impl<'a> World<'a> {
         self.show_pool(port);
         let net = &mut self.net;
         let delay = self.ports[port].delay_ns;
+        if self.ports[port].polices {
+            // These have gone on long ago.
+            return self.ports[port].serve(now, |_, _| {});
+        }
         self.ports[port].serve(now, |packet, left_at| net.forward(packet, left_at + delay));
     }
 
@@ -268,8 +272,22 @@ impl<'a> World<'a> {
             self.net.wheel.push(Traffic::done_event(event.at, event.flow));
         }
         let port = flow.path[0] as usize;
-        self.show_pool(port);
-        self.ports[port].arrive(packet);
+        self.enter(port, packet);
+    }
+
+    /// A packet reaches a port.
+    #[inline(always)]
+    fn enter(&mut self, at: usize, packet: Packet) {
+        self.show_pool(at);
+        let port = &mut self.ports[at];
+        if port.polices {
+            let now = packet.enqueue_ns;
+            if let Some(packet) = port.police(packet) {
+                self.net.forward(packet, now + port.delay_ns);
+            }
+        } else {
+            port.arrive(packet);
+        }
     }
 
     /// Packets of a burst reach a port, as far apart as the access link spaces them.
@@ -304,8 +322,7 @@ impl<'a> World<'a> {
                 flags: event.flags,
                 hop: hop as u8,
             };
-            self.show_pool(port);
-            self.ports[port].arrive(packet);
+            self.enter(port, packet);
             event.count -= 1;
             if event.count == 0 {
                 return;
@@ -518,12 +535,11 @@ impl<'a> World<'a> {
         let emitted = gone_emitted + there().map(sent).sum::<u64>();
         let received = gone_received + there().map(came).sum::<u64>();
         let dropped: u64 = self.ports.iter().map(|p| p.measure.total.dropped).sum();
-        let queued: u64 = self.ports.iter().map(|p| u64::from(p.queue().packets)).sum();
-        let on_link: u64 = self.ports.iter().map(Port::on_link).sum();
+        let here: u64 = self.ports.iter().map(Port::here).sum();
         let lost: u64 = self.net.wires.iter().map(|w| w.lost).sum();
-        if emitted != received + dropped + queued + under_way + on_link + lost {
+        if emitted != received + dropped + here + under_way + lost {
             return Err(Error::NotConserved(format!(
-                "{emitted} packets emitted; {received} received, {dropped} dropped, {queued} queued, {under_way} under way, {lost} lost",
+                "{emitted} packets emitted; {received} received, {dropped} dropped, {here} at ports, {under_way} under way, {lost} lost",
             )));
         }
         Ok(())
