@@ -43,6 +43,10 @@ pub struct Figure {
     /// Panels in a row.
     #[serde(default = "two")]
     pub columns: usize,
+    /// Further pictures, of panels that name them: title, without the figure's. In this order, after the first
+    /// picture, which has the panels that name none.
+    #[serde(default, rename = "picture")]
+    pub pictures: Vec<Picture>,
     /// Values that the paper has.
     #[serde(default)]
     pub published: Vec<Published>,
@@ -173,6 +177,18 @@ fn one() -> f64 {
     1.0
 }
 
+/// A further picture of a figure whose panels are too many for one.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Picture {
+    /// Name, part of its file's: small letters, digits, hyphens.
+    pub name: String,
+    /// What it shows, after the figure's title.
+    pub title: String,
+    /// Panels in a row; the figure's if left out.
+    pub columns: Option<usize>,
+}
+
 /// What a panel is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -234,8 +250,10 @@ pub struct Panel {
     /// Time: multiplies the column's values.
     #[serde(default = "one")]
     pub scale: f64,
-    /// Table: which end of the measure is the good one, for the colours.
+    /// Which end of the measure is the good one. Table: for the colours; bars of one series: the best first.
     pub best: Option<Best>,
+    /// The picture that it is part of; none: the first.
+    pub picture: Option<String>,
 }
 
 /// What error bars span.
@@ -447,6 +465,7 @@ impl Figure {
         if self.panels.is_empty() || self.columns == 0 {
             return Err("a figure needs a panel, and a column to put it in".into());
         }
+        self.check_pictures()?;
         for (i, p) in self.panels.iter().enumerate() {
             let here = format!("panel {} (\"{}\")", i + 1, p.title);
             for name in &p.series {
@@ -493,6 +512,33 @@ impl Figure {
             }
             if c.seeds == Aggregate::Each {
                 return Err(format!("{here}: seeds = \"each\" is for cases"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Each picture has panels, and each panel a picture.
+    fn check_pictures(&self) -> Result<(), String> {
+        if self.panels.iter().all(|p| p.picture.is_some()) {
+            return Err("each panel names a picture; the first picture is of those that name none".into());
+        }
+        for (i, p) in self.pictures.iter().enumerate() {
+            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+            if p.name.is_empty() || !p.name.chars().all(plain) {
+                return Err(format!("picture \"{}\": a name has small letters, digits, hyphens", p.name));
+            }
+            if self.pictures[..i].iter().any(|q| q.name == p.name) {
+                return Err(format!("picture \"{}\" is there twice", p.name));
+            }
+            if p.columns == Some(0) || !self.panels.iter().any(|q| q.picture.as_ref() == Some(&p.name)) {
+                return Err(format!("picture \"{}\" needs a panel, and a column to put it in", p.name));
+            }
+        }
+        for (i, p) in self.panels.iter().enumerate() {
+            if let Some(name) = &p.picture
+                && !self.pictures.iter().any(|q| q.name == *name)
+            {
+                return Err(format!("panel {} (\"{}\"): no picture \"{name}\"", i + 1, p.title));
             }
         }
         Ok(())

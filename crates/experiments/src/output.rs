@@ -36,6 +36,17 @@ pub struct Outcome {
     pub values: Vec<Beside>,
     /// The figure.
     #[serde(skip)]
+    pub pictures: Vec<Drawing>,
+}
+
+/// A picture of a figure.
+#[derive(Debug, Clone)]
+pub struct Drawing {
+    /// Its files in the paper's folder, without `.svg`, `.png`.
+    pub file: String,
+    /// What it shows, after the figure's title; none: the first.
+    pub title: Option<String>,
+    /// The picture.
     pub svg: String,
 }
 
@@ -73,7 +84,12 @@ pub fn finish(plan: &Plan, store: &Store, folder: &Path) -> Result<Outcome, Erro
         (_, true) => Some(QUICK),
         _ => None,
     };
-    let svg = draw::svg(&rows, warning)?;
+    let first = Drawing { file: e.name.clone(), title: None, svg: draw::svg(&rows, None, warning)? };
+    let mut pictures = vec![first];
+    for p in &e.figure.pictures {
+        let svg = draw::svg(&rows, Some(p), warning)?;
+        pictures.push(Drawing { file: format!("{}-{}", e.name, p.name), title: Some(p.title.clone()), svg });
+    }
     let outcome = Outcome {
         id: e.id(),
         paper: e.paper.clone(),
@@ -87,18 +103,17 @@ pub fn finish(plan: &Plan, store: &Store, folder: &Path) -> Result<Outcome, Erro
         quick: plan.options.quick,
         claims: e.figure.claims.iter().map(|c| judge(c, &rows)).collect(),
         values: beside(&rows),
-        svg,
+        pictures,
     };
     let json = serde_json::to_string_pretty(&outcome).unwrap_or_default() + "\n";
-    let files = [
-        ("csv", data::csv(&rows)?),
-        ("parquet", data::parquet(&rows)?),
-        ("svg", outcome.svg.clone().into_bytes()),
-        ("png", draw::png(&outcome.svg)?),
-        ("verdict.json", json.into_bytes()),
-    ];
+    let files =
+        [("csv", data::csv(&rows)?), ("parquet", data::parquet(&rows)?), ("verdict.json", json.into_bytes())];
     for (end, content) in files {
         write(&folder.join(format!("{}.{end}", e.name)), &content)?;
+    }
+    for picture in &outcome.pictures {
+        write(&folder.join(format!("{}.svg", picture.file)), picture.svg.as_bytes())?;
+        write(&folder.join(format!("{}.png", picture.file)), &draw::png(&picture.svg)?)?;
     }
     Ok(outcome)
 }

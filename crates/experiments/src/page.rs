@@ -24,7 +24,10 @@ pub fn markdown(outcomes: &[&Outcome]) -> String {
             n => format!("{} runs, {n} more are missing", o.runs),
         };
         let _ = writeln!(out, "`queuewright reproduce {}`, {runs}.\n", o.id);
-        let _ = writeln!(out, "![{}]({}.svg)\n", o.title.replace(['[', ']'], ""), o.id);
+        for picture in &o.pictures {
+            let title = picture.title.as_ref().unwrap_or(&o.title).replace(['[', ']'], "");
+            let _ = writeln!(out, "![{title}]({}/{}.svg)\n", o.paper, picture.file);
+        }
         if !o.claims.is_empty() {
             out += "| claim | in the paper | published | measured | verdict |\n|---|---|---:|---:|---|\n";
             for c in &o.claims {
@@ -126,14 +129,14 @@ fn experiment(out: &mut String, o: &Outcome) {
     for paragraph in o.about.split("\n\n").filter(|p| !p.trim().is_empty()) {
         let _ = writeln!(out, "<p>{}</p>", code(&escape(paragraph)));
     }
-    let files: Vec<String> = ["csv", "parquet", "svg", "png", "verdict.json", "toml", "figure.toml"]
-        .iter()
-        .map(|end| format!("<a href=\"{0}.{end}\">{end}</a>", escape(&o.id)))
-        .collect();
-    let _ = writeln!(out, "<p class=\"faint\">{}</p>", files.join(" · "));
+    let data = ["csv", "parquet", "verdict.json", "toml", "figure.toml"].map(|end| (o.id.clone(), end));
+    let _ = writeln!(out, "<p class=\"faint\">{}</p>", links(&data));
     // Several pictures in a page: their parts have no names, so nothing clashes.
-    out.push_str(&o.svg);
-    out.push('\n');
+    for picture in &o.pictures {
+        out.push_str(&picture.svg);
+        let files = ["svg", "png"].map(|end| (format!("{}/{}", o.paper, picture.file), end));
+        let _ = writeln!(out, "\n<p class=\"faint\">{}</p>", links(&files));
+    }
     if !o.claims.is_empty() {
         *out += "<table>\n<tr><th>claim</th><th>in the paper</th><th>published</th><th>measured</th><th>verdict</th></tr>\n";
         for c in &o.claims {
@@ -168,6 +171,12 @@ fn experiment(out: &mut String, o: &Outcome) {
         }
         *out += "</table></details>\n";
     }
+}
+
+/// Links to files, by name and ending.
+fn links(files: &[(String, &str)]) -> String {
+    let link = |(name, end): &(String, &str)| format!("<a href=\"{}.{end}\">{end}</a>", escape(name));
+    files.iter().map(link).collect::<Vec<_>>().join(" · ")
 }
 
 fn escape(text: &str) -> String {

@@ -42,8 +42,14 @@ fn every_experiment_works() {
         let outcome = finish(&plan, &store, &own).unwrap();
         assert_eq!(outcome.claims.len(), plan.experiment.figure.claims.len());
         assert!(!outcome.claims.is_empty(), "{id} has no claim");
-        for end in ["csv", "parquet", "svg", "png", "verdict.json"] {
-            let file = own.join(format!("{name}.{end}"));
+        let further = &plan.experiment.figure.pictures;
+        assert_eq!(outcome.pictures.len(), 1 + further.len());
+        let mut files: Vec<String> = ["csv", "parquet", "verdict.json"].map(|e| format!("{name}.{e}")).into();
+        for picture in &outcome.pictures {
+            files.extend(["svg", "png"].map(|end| format!("{}.{end}", picture.file)));
+        }
+        for file in files {
+            let file = own.join(file);
             assert!(file.metadata().unwrap().len() > 100, "{}", file.display());
         }
         outcomes.push(outcome);

@@ -217,7 +217,7 @@ pub fn cdf(results: &Results) -> String {
 
 /// Every flow of a run that had an end, or came and went: one line each, by their starts, the warm-up's included.
 pub fn transfers(run: &Run) -> String {
-    let header = ["group", "burst", "bytes", "start_s", "fct_s", "drops", "retransmits"];
+    let header = ["group", "burst", "bytes", "start_s", "fct_s", "drops", "lost", "retransmits"];
     let lines = run.detail.transfers.iter().map(|t| {
         vec![
             run.groups.get(t.group as usize).map(|g| g.name.clone()).unwrap_or_default(),
@@ -226,6 +226,7 @@ pub fn transfers(run: &Run) -> String {
             number(t.start_s),
             t.fct_s.map(number).unwrap_or_default(),
             t.drops.to_string(),
+            t.lost.to_string(),
             t.retransmits.to_string(),
         ]
     });

@@ -335,8 +335,11 @@ pub struct Transfers {
     pub started: u64,
     /// Flows of which every byte had arrived when the run ended.
     pub completed: u64,
-    /// Packets of theirs that were dropped.
+    /// Packets of theirs that queues dropped, without their acknowledgements.
     pub drops: u64,
+    /// Packets of theirs that links lost, without their acknowledgements.
+    #[serde(default)]
+    pub lost: u64,
     /// Segments that they sent again.
     pub retransmits: u64,
     /// Completion times, all flows and by size: `all`, `10kb` (to 10 * 1024 bytes), `100kb`, `1mb`, `10mb`, `larger`;
@@ -356,7 +359,7 @@ pub struct Bursts {
     pub completed: u64,
     /// From the start of a page to the last byte of its last flow, seconds.
     pub bct_s: Distribution,
-    /// Packets of a page that were dropped.
+    /// Packets of a page that queues dropped, without acknowledgements.
     pub drops: Distribution,
 }
 
@@ -428,8 +431,10 @@ pub struct Transfer {
     pub start_s: f64,
     /// From its start (the SYN) to the arrival of its last byte; none: it did not end.
     pub fct_s: Option<f64>,
-    /// Packets dropped.
+    /// Packets of its own, not acknowledgements, that queues dropped.
     pub drops: u64,
+    /// Packets of its own, not acknowledgements, that links lost.
+    pub lost: u64,
     /// Segments sent again.
     pub retransmits: u64,
 }
@@ -469,6 +474,7 @@ impl Transfers {
             started: all.len() as u64,
             completed: all.iter().filter(|t| t.fct_s.is_some()).count() as u64,
             drops: all.iter().map(|t| t.drops).sum(),
+            lost: all.iter().map(|t| t.lost).sum(),
             retransmits: all.iter().map(|t| t.retransmits).sum(),
             fct_s: fct_s.filter(|(_, d)| d.count > 0).collect(),
             bursts: (!pages.is_empty()).then_some(bursts),

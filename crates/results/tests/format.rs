@@ -186,6 +186,7 @@ fn transfers_are_summed_up() {
         start_s,
         fct_s,
         drops,
+        lost: 3 * drops,
         retransmits: 2 * drops,
     };
     let all = [
@@ -196,7 +197,7 @@ fn transfers_are_summed_up() {
         transfer(None, 10 << 10, 3.0, Some(1.0), 0),
     ];
     let t = queuewright_results::Transfers::of(all.iter());
-    assert_eq!((t.started, t.completed, t.drops, t.retransmits), (5, 4, 10, 20));
+    assert_eq!((t.started, t.completed, t.drops, t.lost, t.retransmits), (5, 4, 10, 30, 20));
     let classes: Vec<(&str, u64)> = t.fct_s.iter().map(|(name, d)| (name.as_str(), d.count)).collect();
     assert_eq!(classes, [("100kb", 1), ("10kb", 3), ("all", 4)]);
     let d = t.fct_s["all"];

@@ -30,8 +30,27 @@ pub struct Client {
     /// Responses that are complete, and of them those whose drops are counted.
     responses: Vec<results::Transfer>,
     booked: usize,
-    drops: u64,
-    resent: u64,
+    losses: Losses,
+}
+
+/// What a flow has lost and sent again so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Losses {
+    /// Packets that queues dropped.
+    pub drops: u64,
+    /// Packets that links lost.
+    pub lost: u64,
+    /// Segments sent again.
+    pub resent: u64,
+}
+
+impl Losses {
+    /// A transfer with what has come since `before`.
+    fn since(self, before: Losses, transfer: &mut results::Transfer) {
+        transfer.drops = self.drops - before.drops;
+        transfer.lost = self.lost - before.lost;
+        transfer.retransmits = self.resent - before.resent;
+    }
 }
 
 #[derive(Debug)]
@@ -61,8 +80,7 @@ impl Client {
             waits: true,
             responses: Vec::new(),
             booked: 0,
-            drops: 0,
-            resent: 0,
+            losses: Losses::default(),
         })
     }
 
@@ -92,27 +110,23 @@ impl Client {
     }
 
     /// What its flow has lost and sent again so far, of which the last response has the part that no other has.
-    pub fn book(&mut self, drops: u64, resent: u64) {
+    pub fn book(&mut self, losses: Losses) {
         let Some(last) = self.responses[self.booked..].last_mut() else { return };
-        last.drops = drops - self.drops;
-        last.retransmits = resent - self.resent;
-        (self.drops, self.resent) = (drops, resent);
+        losses.since(self.losses, last);
+        self.losses = losses;
         self.booked = self.responses.len();
     }
 
     /// Every response asked for until `end_ns`, the one under way included: the flow has lost and resent so much in all.
-    pub fn responses(&self, end_ns: u64, drops: u64, resent: u64) -> Vec<results::Transfer> {
+    pub fn responses(&self, end_ns: u64, losses: Losses) -> Vec<results::Transfer> {
         let mut all = self.responses.clone();
         if let Kind::Requests(_) = self.kind
             && self.waits
             && self.asked_ns < end_ns
         {
-            let under_way = transfer(self.group, self.bytes, self.asked_ns, None);
-            all.push(results::Transfer {
-                drops: drops - self.drops,
-                retransmits: resent - self.resent,
-                ..under_way
-            });
+            let mut under_way = transfer(self.group, self.bytes, self.asked_ns, None);
+            losses.since(self.losses, &mut under_way);
+            all.push(under_way);
         }
         all
     }
@@ -135,6 +149,7 @@ fn transfer(group: u32, bytes: u64, asked_ns: u64, at: Option<u64>) -> results::
         start_s: asked_ns as f64 / 1e9,
         fct_s: at.map(|at| (at - asked_ns) as f64 / 1e9),
         drops: 0,
+        lost: 0,
         retransmits: 0,
     }
 }

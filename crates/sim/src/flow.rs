@@ -118,8 +118,10 @@ pub struct Flow {
     pub group: u32,
     /// Asks for what it sends; none: it sends by itself.
     pub client: Option<Box<Client>>,
-    /// Packets lost on links.
+    /// Packets lost on links, without its acknowledgements.
     pub lost: u64,
+    /// Acknowledgements lost on links.
+    pub acks_lost: u64,
     /// The same when the window began.
     lost_before: u64,
     /// Ports crossed, in order: by packets; then, if anything crosses ports on its way back, [`NOWHERE`] and those.
@@ -224,6 +226,7 @@ impl Flow {
             group: spec.group,
             client,
             lost: 0,
+            acks_lost: 0,
             lost_before: 0,
         }
     }

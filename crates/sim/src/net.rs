@@ -63,7 +63,7 @@ impl Net {
             self.waits[packet.flow as usize].queued_ns -= packet.enqueue_ns;
         }
         let Some(at) = at else {
-            flow.lost += 1;
+            *if returns { &mut flow.acks_lost } else { &mut flow.lost } += 1;
             return;
         };
         // What may be overtaken is not at its receiver before its time.

@@ -51,7 +51,7 @@ pub struct Packet {
     pub hop: u8,
 }
 
-/// Packets of the flow at an index that these ports have dropped.
+/// Packets of the flow at an index that these ports have dropped, without its acknowledgements.
 pub fn dropped_of(ports: &[Port], index: u32) -> u64 {
     ports.iter().map(|p| u64::from(p.dropped_of(index))).sum()
 }
@@ -94,6 +94,9 @@ pub struct Port {
     /// or whose flows end. A flow that is not there stands for itself.
     numbers: Vec<u32>,
     drops: Vec<u32>,
+    /// Acknowledgements dropped, and ports crossed before those on the way back, by flow, as `drops`.
+    ack_drops: Vec<u32>,
+    there: Vec<u32>,
     /// The drops when the window began.
     drops_before: Vec<u32>,
     /// A packet that opportunities have partly sent, and the bytes still to go.
@@ -133,6 +136,8 @@ impl Port {
             overhead,
             numbers: Vec::new(),
             drops: Vec::new(),
+            ack_drops: Vec::new(),
+            there: Vec::new(),
             drops_before: Vec::new(),
             begun: None,
             end_ns,
@@ -194,13 +199,16 @@ impl Port {
         self.queue.pool = pool;
     }
 
-    /// Counts drops by flow, of `flows` flows so far.
-    pub fn count_drops(&mut self, flows: usize) {
-        self.drops = vec![0; flows];
+    /// Counts drops by flow, of flows so far that cross so many ports each before those on the way back.
+    pub fn count_drops(&mut self, there: &[u32]) {
+        self.there = there.to_vec();
+        self.drops = vec![0; there.len()];
+        self.ack_drops = vec![0; there.len()];
     }
 
-    /// The flow at an index is from now on another, with a number that none has had.
-    pub fn flow_begins(&mut self, index: u32, number: u32) {
+    /// The flow at an index is from now on another, with a number that none has had; for `there` see
+    /// [`Port::count_drops`].
+    pub fn flow_begins(&mut self, index: u32, number: u32, there: u32) {
         let at = index as usize;
         if self.numbers.len() <= at {
             self.numbers.extend(self.numbers.len() as u32..=index);
@@ -208,8 +216,12 @@ impl Port {
         self.numbers[at] = number;
         if self.drops.len() <= at {
             self.drops.resize(at + 1, 0);
+            self.ack_drops.resize(at + 1, 0);
+            self.there.resize(at + 1, 0);
         }
         self.drops[at] = 0;
+        self.ack_drops[at] = 0;
+        self.there[at] = there;
         if let Some(before) = self.drops_before.get_mut(at) {
             *before = 0;
         }
@@ -220,12 +232,17 @@ impl Port {
         self.drops_before.clone_from(&self.drops);
     }
 
-    /// Packets of the flow at an index that were dropped here.
+    /// Packets of the flow at an index that were dropped here, without its acknowledgements.
     pub fn dropped_of(&self, index: u32) -> u32 {
         self.drops.get(index as usize).copied().unwrap_or(0)
     }
 
-    /// The same, within the window.
+    /// Acknowledgements of the flow at an index that were dropped here.
+    pub fn acks_dropped_of(&self, index: u32) -> u32 {
+        self.ack_drops.get(index as usize).copied().unwrap_or(0)
+    }
+
+    /// As [`Port::dropped_of`], within the window.
     pub fn dropped_in_window(&self, index: u32) -> u64 {
         let before = self.drops_before.get(index as usize).copied().unwrap_or(0);
         u64::from(self.dropped_of(index) - before)
@@ -240,7 +257,10 @@ impl Port {
     #[inline]
     fn dropped(&mut self, now: u64, p: &Packet, reason: Reason) {
         self.measure.drop(now, u32::from(p.bytes), reason);
-        if let Some(n) = self.drops.get_mut(p.flow as usize) {
+        let flow = p.flow as usize;
+        let comes_back = self.there.get(flow).is_some_and(|there| u32::from(p.hop) > *there);
+        let drops = if comes_back { &mut self.ack_drops } else { &mut self.drops };
+        if let Some(n) = drops.get_mut(flow) {
             *n += 1;
         }
     }

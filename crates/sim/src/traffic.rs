@@ -4,6 +4,7 @@
 //! at once, those on their way out included. A slot is free again when nothing in the network can name
 //! it: its packets have arrived or were dropped, its last acknowledgement has reached its sender.
 
+use crate::client::Losses;
 use crate::datagrams::Datagrams;
 use crate::flaws::Wire;
 use crate::flow::{Ends, Flow};
@@ -195,8 +196,9 @@ impl Traffic {
                 (net.flows.len() - 1) as u32
             }
         };
+        let there = net.flows[index as usize].there;
         for port in net.ports.iter_mut() {
-            port.flow_begins(index, number);
+            port.flow_begins(index, number, there);
         }
         let flow = &mut net.flows[index as usize];
         if let Ends::Udp { .. } = flow.ends {
@@ -216,7 +218,9 @@ impl Traffic {
         let waits = &net.waits[index as usize];
         let (acks_sent, acks_came) = flow.acks_under_way();
         let (emitted, received) = (flow.up.emitted + acks_sent, waits.received + acks_came);
-        if emitted > received + dropped + flow.lost || !flow.is_quiet(&net.lanes[index as usize]) {
+        let acks_dropped: u64 = net.ports.iter().map(|p| u64::from(p.acks_dropped_of(index))).sum();
+        let gone = dropped + flow.lost + acks_dropped + flow.acks_lost;
+        if emitted > received + gone || !flow.is_quiet(&net.lanes[index as usize]) {
             // Each look waits as long as the flow has been over: few looks, and soon enough.
             let over_ns = e.at.saturating_sub(flow.finished_ns.unwrap_or(e.at));
             let wait_ns = over_ns.max(flow.back.reverse_ns).max(1_000_000);
@@ -262,7 +266,9 @@ impl Traffic {
         }
         for (i, flow) in flows.iter().enumerate() {
             if let (Some(client), Ends::Tcp { sender, .. }) = (&flow.client, &flow.ends) {
-                let asked = client.responses(spec.duration_ns, drops(i as u32), sender.stats().resent);
+                let losses =
+                    Losses { drops: drops(i as u32), lost: flow.lost, resent: sender.stats().resent };
+                let asked = client.responses(spec.duration_ns, losses);
                 all.extend(asked.into_iter().map(|response| (i as u32, response)));
             }
         }
@@ -290,6 +296,7 @@ fn transfer(spec: &RunSpec, group: u32, burst: Option<u32>, flow: &Flow, drops: 
         // What arrives after the end has not arrived.
         fct_s: flow.finished_ns.filter(|at| *at <= spec.duration_ns).and_then(|_| flow.completion_s()),
         drops,
+        lost: flow.lost,
         retransmits,
     }
 }

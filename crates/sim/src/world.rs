@@ -1,6 +1,7 @@
 //! The run: what happens next at which port, and what is made of it in the end.
 
 use crate::Error;
+use crate::client::Losses;
 use crate::flaws::Wire;
 use crate::flow::{Ends, Flow, NOWHERE};
 use crate::hosts::Bench;
@@ -86,8 +87,9 @@ impl<'a> World<'a> {
         };
         let counts = |f: &Flow| f.is_finite() || f.client.is_some() || matches!(f.ends, Ends::Udp { .. });
         if !spec.sources.is_empty() || world.net.flows.iter().any(counts) {
+            let there: Vec<u32> = world.net.flows.iter().map(|f| f.there).collect();
             for port in &mut world.ports {
-                port.count_drops(spec.flows.len());
+                port.count_drops(&there);
             }
         }
         let (traffic, mut network) = world.coming_and_going();
@@ -238,9 +240,9 @@ impl<'a> World<'a> {
     #[cold]
     fn complete(&mut self, flow: u32) {
         let drops = dropped_of(&self.ports, flow);
-        let Flow { client, ends, .. } = &mut self.net.flows[flow as usize];
+        let Flow { client, ends, lost, .. } = &mut self.net.flows[flow as usize];
         if let (Some(client), Ends::Tcp { sender, .. }) = (client, ends) {
-            client.book(drops, sender.stats().resent);
+            client.book(Losses { drops, lost: *lost, resent: sender.stats().resent });
         }
     }
 

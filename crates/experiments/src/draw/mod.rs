@@ -6,7 +6,7 @@ mod series;
 mod table;
 
 use crate::Error;
-use crate::figure::{Kind, Spread as Bars};
+use crate::figure::{Kind, Panel, Picture, Spread as Bars};
 use crate::rows::Rows;
 use axis::Axis;
 use panel::Marks;
@@ -50,8 +50,9 @@ fn font(size: u32, color: RGBColor) -> TextStyle<'static> {
     ("sans-serif", size).into_font().color(&color)
 }
 
-/// The figure of some runs. `warning` is written across the head, as of quick runs.
-pub fn svg(rows: &Rows<'_>, warning: Option<&str>) -> Result<String, Error> {
+/// A figure's first picture, or one of the others, of some runs. `warning` is written across the head, as of
+/// quick runs.
+pub fn svg(rows: &Rows<'_>, picture: Option<&Picture>, warning: Option<&str>) -> Result<String, Error> {
     // Widths of texts are measured with it.
     static FONT: Once = Once::new();
     FONT.call_once(|| {
@@ -59,28 +60,39 @@ pub fn svg(rows: &Rows<'_>, warning: Option<&str>) -> Result<String, Error> {
         let _ = plotters::style::register_font("sans-serif", FontStyle::Bold, dejavu::sans::bold());
     });
     let mut out = String::new();
-    draw(&mut out, rows, warning)
+    draw(&mut out, rows, picture, warning)
         .map_err(|e| Error::Output(format!("{}: {e}", rows.plan.experiment.id())))?;
     Ok(out)
 }
 
 type Drawn = Result<(), Box<dyn std::error::Error>>;
 
-fn draw(out: &mut String, rows: &Rows<'_>, warning: Option<&str>) -> Drawn {
+fn draw(out: &mut String, rows: &Rows<'_>, picture: Option<&Picture>, warning: Option<&str>) -> Drawn {
     let figure = &rows.plan.experiment.figure;
-    let panels: Vec<_> = figure.panels.iter().map(|p| (p, of_panel(p, rows))).collect();
+    let name = picture.map(|p| p.name.as_str());
+    let shown = figure.panels.iter().filter(|p| p.picture.as_deref() == name);
+    let panels: Vec<_> = shown.map(|p| (p, of_panel(p, rows))).collect();
     let mut names: Vec<String> = Vec::new();
     for curve in panels.iter().filter(|(p, _)| p.kind != Kind::Table).flat_map(|(_, curves)| curves) {
         if !names.contains(&curve.name) && !curve.name.is_empty() {
             names.push(curve.name.clone());
         }
     }
-    let columns = figure.columns.min(panels.len());
+    let columns = picture.and_then(|p| p.columns).unwrap_or(figure.columns).min(panels.len());
     let usual = if panels.len() == 1 { ALONE } else { PANEL };
+    // A table under one with the same columns does not name them again.
+    let heads = |(p, curves): &(&Panel, Vec<Curve>)| {
+        (p.kind == Kind::Table).then(|| curves.iter().map(|c| c.name.clone()).collect::<Vec<_>>())
+    };
+    let headed = |i: usize| i < columns || heads(&panels[i - columns]) != heads(&panels[i]);
     // Tables take what they need.
     let sizes: Vec<(u32, u32)> = panels
         .iter()
-        .map(|(p, curves)| if p.kind == Kind::Table { table::size(p, curves, rows) } else { usual })
+        .enumerate()
+        .map(|(i, (p, curves))| match p.kind {
+            Kind::Table => table::size(p, curves, rows, headed(i)),
+            _ => usual,
+        })
         .collect();
     let each = sizes.iter().map(|s| s.0).max().unwrap_or(usual.0);
     let width = each * columns as u32;
@@ -89,17 +101,22 @@ fn draw(out: &mut String, rows: &Rows<'_>, warning: Option<&str>) -> Drawn {
     let body: u32 = heights.iter().sum();
     let published = panels.iter().flat_map(|(_, curves)| curves).any(|c| !c.published.is_empty());
     let alone = panels.iter().flat_map(|(_, curves)| curves).any(|c| !c.alone.is_empty());
-    let legend = legend_lines(&names, published, alone, width);
+    // What only stands where its name is beside it needs no legend.
+    let told = |(p, curves): &&(&Panel, Vec<Curve>)| p.kind != Kind::Table && !panel::names_marks(p, curves);
+    let listed = |n: &&String| panels.iter().filter(told).flat_map(|(_, c)| c).any(|c| c.name == **n);
+    let series: Vec<_> =
+        names.iter().enumerate().filter(|(_, n)| listed(n)).map(|(i, n)| (i, n.as_str())).collect();
+    let legend = legend_lines(&series, published, alone, width);
     let height = HEAD + body + LEGEND * legend.len() as u32 + FOOT;
     let root = SVGBackend::with_string(out, (width, height)).into_drawing_area();
     root.fill(&WHITE)?;
-    head(&root, rows, warning, width)?;
+    head(&root, rows, picture, warning, width)?;
     let mut top = HEAD;
-    for (line, height) in panels.chunks(columns).zip(&heights) {
-        for (i, (panel, curves)) in line.iter().enumerate() {
+    for (line, (of_line, height)) in panels.chunks(columns).zip(&heights).enumerate() {
+        for (i, (panel, curves)) in of_line.iter().enumerate() {
             let area = root.clone().shrink((each * i as u32, top), (each, *height));
             match panel.kind {
-                Kind::Table => table::draw(&area, panel, curves, rows)?,
+                Kind::Table => table::draw(&area, panel, curves, rows, headed(line * columns + i))?,
                 _ => panel::draw(&area, panel, curves, &names, rows)?,
             }
         }
@@ -132,9 +149,16 @@ fn draw(out: &mut String, rows: &Rows<'_>, warning: Option<&str>) -> Drawn {
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
-fn head(root: &Area<'_>, rows: &Rows<'_>, warning: Option<&str>, width: u32) -> Drawn {
+fn head(
+    root: &Area<'_>,
+    rows: &Rows<'_>,
+    picture: Option<&Picture>,
+    warning: Option<&str>,
+    width: u32,
+) -> Drawn {
     let e = &rows.plan.experiment;
-    root.draw_text(&e.figure.title, &("sans-serif", 18, FontStyle::Bold).into_font().color(&INK), (12, 10))?;
+    let title = picture.map_or(e.figure.title.clone(), |p| format!("{}: {}", e.figure.title, p.title));
+    root.draw_text(&title, &("sans-serif", 18, FontStyle::Bold).into_font().color(&INK), (12, 10))?;
     root.draw_text(&format!("{}: {}", e.figure.figure, e.figure.source), &font(12, FAINT), (12, 34))?;
     if let Some(warning) = warning {
         let style = ("sans-serif", 13, FontStyle::Bold).into_font().color(&WARNING);
@@ -146,13 +170,13 @@ fn head(root: &Area<'_>, rows: &Rows<'_>, warning: Option<&str>, width: u32) -> 
 
 /// The legend's lines: which series (none: what was published), its name, its width.
 fn legend_lines(
-    names: &[String],
+    series: &[(usize, &str)],
     published: bool,
     alone: bool,
     width: u32,
 ) -> Vec<Vec<(Option<usize>, String, i32)>> {
     let mut lines: Vec<Vec<(Option<usize>, String, i32)>> = Vec::new();
-    let mut items: Vec<_> = names.iter().enumerate().map(|(i, n)| (Some(i), n.clone())).collect();
+    let mut items: Vec<_> = series.iter().map(|(i, n)| (Some(*i), n.to_string())).collect();
     if published {
         items.push((None, "hollow: published".into()));
     }
@@ -175,7 +199,7 @@ fn legend_lines(
 }
 
 /// What marks and bars are.
-fn foot(rows: &Rows<'_>, panels: &[(&crate::figure::Panel, Vec<Curve>)]) -> String {
+fn foot(rows: &Rows<'_>, panels: &[(&Panel, Vec<Curve>)]) -> String {
     let counts = || panels.iter().flat_map(|(_, c)| c).flat_map(|c| &c.points).map(|p| p.count);
     let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
     let runs = match (least, most) {

@@ -8,6 +8,8 @@ use plotters::chart::{ChartBuilder, ChartContext};
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
+use plotters::style::FontTransform;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -62,12 +64,16 @@ pub fn draw(area: &Area<'_>, panel: &Panel, curves: &[Curve], names: &[String], 
         Some(names) => names.get(place.round() as usize).cloned().unwrap_or_default(),
         None => x.label(*place),
     };
+    let upright = categories.as_deref().and_then(|names| upright(names, area.dim_in_pixel().0));
     let mut chart = ChartBuilder::on(area)
         .margin(8)
         .margin_right(22)
         .caption(&panel.title, font(15, INK))
-        .x_label_area_size(46)
-        .y_label_area_size(62)
+        .x_label_area_size(match upright {
+            Some(height) if x_title.is_empty() => height + 16,
+            height => height.unwrap_or(0) + LABELS,
+        })
+        .y_label_area_size(NUMBERS)
         .build_cartesian_2d(
             Places { ends: x.places(), ticks },
             Places { ends: y.places(), ticks: y.ticks(6) },
@@ -81,10 +87,20 @@ pub fn draw(area: &Area<'_>, panel: &Panel, curves: &[Curve], names: &[String], 
         .axis_desc_style(font(14, INK))
         .x_desc(x_title)
         .y_desc(y_title)
-        .x_label_formatter(&label)
+        .x_label_formatter(&|place| if upright.is_some() { String::new() } else { label(place) })
         .y_label_formatter(&|place| y.label(*place))
         .draw()?;
+    if upright.is_some() {
+        let style =
+            font(13, INK).transform(FontTransform::Rotate270).pos(Pos::new(HPos::Right, VPos::Center));
+        let (left, top) = area.get_base_pixel();
+        for (i, name) in categories.iter().flatten().enumerate() {
+            let (x, y) = chart.backend_coord(&(i as f64, y.places().start));
+            area.draw_text(name, &style, (x - left, y - top + 8))?;
+        }
+    }
 
+    let mut marked = Vec::new();
     for (j, curve) in curves.iter().enumerate() {
         let i = names.iter().position(|n| *n == curve.name).unwrap_or(0);
         let places = |p: &Point| (x.at(p.x), y.at(p.y));
@@ -115,17 +131,33 @@ pub fn draw(area: &Area<'_>, panel: &Panel, curves: &[Curve], names: &[String], 
                 let (a, b) = places(p);
                 let place = (x.clamp(a), y.clamp(b));
                 Marks(i).draw_in(&chart, area, place, size, color(i).filled())?;
-                if panel.kind == Kind::Scatter && curves.len() > NAMED {
-                    let ((x, y), (left, top)) = (chart.backend_coord(&place), area.get_base_pixel());
-                    area.draw_text(&curve.name, &font(11, INK), (x - left + 9, y - top - 6))?;
-                }
+                let ((x, y), (left, top)) = (chart.backend_coord(&place), area.get_base_pixel());
+                marked.push(((x - left, y - top), curve.name.as_str()));
             }
         }
         for (at, ends) in &curve.published {
             hollow(&mut chart, area, x.at(*at), ends.map(|e| y.clamp(y.at(e))), i)?;
         }
     }
+    if names_marks(panel, curves) {
+        let (x, y) = chart.plotting_area().get_pixel_range();
+        let (left, top) = area.get_base_pixel();
+        names_beside(area, &marked, [x.start - left, y.start - top, x.end - left, y.end - top])?;
+    }
     Ok(())
+}
+
+/// Below a panel: labels and title. Left of it: numbers and title.
+const LABELS: u32 = 46;
+const NUMBERS: u32 = 62;
+/// Pixels of a letter in the labels.
+const LETTER: usize = 7;
+
+/// The height of names along an axis if they must stand upright, as they do not fit side by side.
+fn upright(names: &[String], width: u32) -> Option<u32> {
+    let longest = LETTER * names.iter().map(|n| n.chars().count()).max().unwrap_or(0);
+    let each = (width - NUMBERS) as usize / names.len().max(1);
+    (longest > each).then_some(longest as u32)
 }
 
 /// The axis along, its title, and the names of its places if it has no numbers.
@@ -167,8 +199,57 @@ fn titled(title: &str, unit: &str) -> String {
     if unit.is_empty() { title } else { format!("{title} ({unit})") }
 }
 
-/// With more marks in a panel than this, their names stand beside them.
-const NAMED: usize = 8;
+/// Do names stand beside the marks? They do where a legend would have too many.
+pub fn names_marks(panel: &Panel, curves: &[Curve]) -> bool {
+    panel.kind == Kind::Scatter && curves.len() > 8
+}
+
+/// Left, top, right, bottom.
+type Frame = [i32; 4];
+
+/// Pixels that two have in common.
+fn common(a: Frame, b: Frame) -> i32 {
+    let side = |i: usize| (a[i + 2].min(b[i + 2]) - a[i].max(b[i])).max(0);
+    side(0) * side(1)
+}
+
+/// Names beside marks, each where it covers least of marks and of other names, with a line to a mark that is not near.
+fn names_beside(area: &Area<'_>, marked: &[((i32, i32), &str)], inside: Frame) -> Drawn {
+    const HEIGHT: i32 = 13;
+    let mut taken: Vec<Frame> = marked.iter().map(|((x, y), _)| [x - 8, y - 8, x + 8, y + 8]).collect();
+    for (i, ((x, y), name)) in marked.iter().enumerate() {
+        let width = area.estimate_text_size(name, &font(11, INK))?.0 as i32 + 4;
+        let places = (0..5).flat_map(|ring| {
+            let (far, high) = (9 + 8 * ring, HEIGHT * ring);
+            // Right and left of the mark, then above and below, then between.
+            [
+                (far, -HEIGHT / 2),
+                (-far - width, -HEIGHT / 2),
+                (-width / 2, -far - HEIGHT),
+                (-width / 2, far),
+                (far, -high - HEIGHT),
+                (far, high),
+                (-far - width, -high - HEIGHT),
+                (-far - width, high),
+            ]
+            .map(|(dx, dy)| (ring, [x + dx, y + dy, x + dx + width, y + dy + HEIGHT]))
+        });
+        let covers = |f: &Frame| {
+            let others = taken.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, t)| common(*t, *f));
+            others.sum::<i32>() + width * HEIGHT - common(*f, inside)
+        };
+        let Some((ring, [left, top, right, bottom])) = places.min_by_key(|(_, f)| covers(f)) else {
+            continue;
+        };
+        if ring > 1 {
+            let end = ((*x).clamp(left, right), (*y).clamp(top, bottom));
+            area.draw(&PathElement::new([(*x, *y), end], FAINT.stroke_width(1)))?;
+        }
+        area.draw_text(name, &font(11, INK), (left + 2, top + 1))?;
+        taken.push([left, top, right, bottom]);
+    }
+    Ok(())
+}
 
 /// Width of all bars of a group, of the distance of two groups.
 const GROUP: f64 = 0.8;

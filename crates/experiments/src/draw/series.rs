@@ -1,6 +1,6 @@
 //! What a panel shows: its curves and points, out of the runs.
 
-use crate::figure::{Kind, OneOrMany, Panel, Published, Spread as Bars};
+use crate::figure::{Best, Kind, OneOrMany, Panel, Published, Spread as Bars};
 use crate::rows::{Rows, Spread};
 
 /// A point with its error bars; without, an end is the point's own.
@@ -68,8 +68,30 @@ fn place(panel: &Panel, rows: &Rows<'_>, value: &str) -> f64 {
     }
 }
 
-/// Names along a panel's dimension: those of a sweep that it shows, or the disciplines of the cases that it shows.
+/// Names along a panel's dimension; of bars of one series of which one end is the good
+/// one, the best first.
 pub fn names_along(panel: &Panel, rows: &Rows<'_>) -> Vec<String> {
+    let mut names = names_shown(panel, rows);
+    let sign = match panel.best {
+        Some(Best::Most) => -1.0,
+        Some(Best::Least) => 1.0,
+        None => return names,
+    };
+    if panel.kind == Kind::Bars && panel.series.is_empty() {
+        let groups = rows.only(&panel.only).groups(std::slice::from_ref(&panel.x));
+        let mean = |name: &String| {
+            let of = groups.iter().find(|(n, _)| n[0] == *name).map(|(_, rows)| rows.values(&panel.y));
+            sign * Spread::of(&of.unwrap_or_default()).mean
+        };
+        let mut placed: Vec<(f64, String)> = names.into_iter().map(|n| (mean(&n), n)).collect();
+        placed.sort_by(|a, b| a.0.total_cmp(&b.0));
+        names = placed.into_iter().map(|(_, n)| n).collect();
+    }
+    names
+}
+
+/// Those of a sweep that the panel shows, or the disciplines of the cases that it shows.
+fn names_shown(panel: &Panel, rows: &Rows<'_>) -> Vec<String> {
     let figure = &rows.plan.experiment.figure;
     if let Some(sweep) = figure.sweep(&panel.x) {
         let shown = |name: &&String| panel.only.get(&panel.x).is_none_or(|of| of.all().contains(name));

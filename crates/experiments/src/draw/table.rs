@@ -11,8 +11,9 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 /// A cell.
 const CELL: (i32, i32) = (52, 22);
-/// Above the cells: title and names of the columns, which stand upright.
-const HEAD: i32 = 150;
+/// Above the cells: the title, and the names of the columns, which stand upright.
+const TITLE: i32 = 32;
+const COLUMNS: i32 = 118;
 /// Pixels of a letter in the names.
 const LETTER: i32 = 8;
 
@@ -35,25 +36,30 @@ fn places(curves: &[Curve]) -> Vec<usize> {
     all
 }
 
-/// What the panel needs.
-pub fn size(panel: &Panel, curves: &[Curve], rows: &Rows<'_>) -> (u32, u32) {
+fn head(headed: bool) -> i32 {
+    if headed { TITLE + COLUMNS } else { TITLE }
+}
+
+/// What the panel needs; `headed`: with the names of its columns.
+pub fn size(panel: &Panel, curves: &[Curve], rows: &Rows<'_>, headed: bool) -> (u32, u32) {
     let width = names_width(panel, rows) + CELL.0 * curves.len() as i32 + 16;
-    let height = HEAD + CELL.1 * places(curves).len() as i32 + 20;
+    let height = head(headed) + CELL.1 * places(curves).len() as i32 + 20;
     (width as u32, height as u32)
 }
 
-pub fn draw(area: &Area<'_>, panel: &Panel, curves: &[Curve], rows: &Rows<'_>) -> Drawn {
+pub fn draw(area: &Area<'_>, panel: &Panel, curves: &[Curve], rows: &Rows<'_>, headed: bool) -> Drawn {
+    let head = head(headed);
     let names = names_along(panel, rows);
     let left = names_width(panel, rows);
     area.draw_text(&panel.title, &font(15, INK), (12, 6))?;
     let upright = font(13, INK).transform(FontTransform::Rotate270);
-    for (i, curve) in curves.iter().enumerate() {
+    for (i, curve) in curves.iter().enumerate().filter(|_| headed) {
         let x = left + CELL.0 * i as i32 + CELL.0 / 2;
         // Turned round, a text goes up from its place, which is its left upper corner.
-        area.draw_text(&curve.name, &upright, (x - 8, HEAD - 6))?;
+        area.draw_text(&curve.name, &upright, (x - 8, head - 6))?;
     }
     for (line, place) in places(curves).into_iter().enumerate() {
-        let y = HEAD + CELL.1 * line as i32;
+        let y = head + CELL.1 * line as i32;
         let style = font(13, INK).pos(Pos::new(HPos::Right, VPos::Center));
         let name = names.get(place).map_or("", String::as_str);
         area.draw_text(name, &style, (left - 8, y + CELL.1 / 2))?;
@@ -77,7 +83,7 @@ pub fn draw(area: &Area<'_>, panel: &Panel, curves: &[Curve], rows: &Rows<'_>) -
             area.draw_text(&figures(value), &middle, (x + CELL.0 / 2, y + CELL.1 / 2))?;
         }
     }
-    let foot = HEAD + CELL.1 * places(curves).len() as i32 + 4;
+    let foot = head + CELL.1 * places(curves).len() as i32 + 4;
     let note = match panel.best {
         Some(Best::Most) => "colour: value over the best of the row",
         Some(Best::Least) => "colour: the best of the row over the value",

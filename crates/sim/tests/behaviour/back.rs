@@ -101,3 +101,27 @@ fn nothing_is_lost_or_made_up_on_the_way_back() {
         }
     }
 }
+
+/// What a flow's `drops` and `lost` count: its own packets, by queues and by links; not what comes back.
+#[test]
+fn transfers_count_their_packets_not_their_acknowledgements() {
+    let flows = format!("{DOWN}cca = \"cubic\"\ncount = 20\nsize = \"1mb\"");
+    let run = |down: &str, up: &str| {
+        let text = toml(up, &flows, "duration = \"300s\"\nwarmup = \"0s\"");
+        let r = one(&text.replace("buffer = \"400p\"", down));
+        let t = r.groups[0].transfers.clone().expect("they end");
+        assert_eq!((t.started, t.completed), (20, 20));
+        let dropped = |port: usize| r.ports[port].drops.values().sum::<u64>();
+        ([t.drops, t.lost], [dropped(0), dropped(1)], [0, 1].map(|p| r.ports[p].lost.unwrap_or(0)))
+    };
+    // The queue and the link of the way back drop and lose, those of the way there do not.
+    let (of_flows, dropped, lost) =
+        run("buffer = \"20000p\"", "rate = \"200kbit\"\nbuffer = \"4p\"\nloss = \"2%\"");
+    assert!(dropped[1] > 100 && lost[1] > 20, "{dropped:?} {lost:?}");
+    assert_eq!((of_flows, dropped[0], lost[0]), ([0, 0], 0, 0));
+    // And the other way round: all of it is the flows'.
+    let (of_flows, dropped, lost) =
+        run("buffer = \"20p\"\nloss = \"1%\"", "rate = \"10mbit\"\nbuffer = \"20000p\"");
+    assert!(dropped[0] > 100 && lost[0] > 20, "{dropped:?} {lost:?}");
+    assert_eq!((of_flows, dropped[1], lost[1]), ([dropped[0], lost[0]], 0, 0));
+}
