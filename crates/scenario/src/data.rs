@@ -82,6 +82,14 @@ impl Sheet {
     /// Reads the file that a value names; `what` it is, for errors.
     pub fn read(node: &Node, base_dir: &Path, what: &str) -> Result<Sheet, Error> {
         let (file, bytes) = DataFile::read(node, base_dir, what, MAX_BYTES)?;
+        Sheet::new(node, file, bytes, what)
+    }
+
+    /// The table that a file holds.
+    pub fn new(node: &Node, file: DataFile, bytes: Vec<u8>, what: &str) -> Result<Sheet, Error> {
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(node.error(format!("larger than {} MB: not {what}", MAX_BYTES >> 20)));
+        }
         let text = String::from_utf8(bytes).map_err(|_| node.error("not UTF-8 text"))?;
         Ok(Sheet { file, text })
     }

@@ -22,6 +22,7 @@
 //! # Ok::<(), queuewright_scenario::Error>(())
 //! ```
 
+pub mod capture;
 mod client;
 mod comes;
 mod data;

@@ -1,5 +1,6 @@
 //! How much a flow sends: a range, a distribution, or what a file says.
 
+use crate::capture;
 use crate::data::{DataFile, Sheet};
 use crate::draw::{Draws, draw, normal, open};
 use crate::error::Error;
@@ -36,7 +37,7 @@ pub enum Sizes {
         /// What is larger counts as this.
         max: u64,
     },
-    /// A file: each of its sizes as likely as the others, or with its cumulative probabilities.
+    /// A file: each of its sizes, or of the flows of a capture, as likely as the others, or with its cumulative probabilities.
     File(DataFile, Arc<SizeTable>),
 }
 
@@ -64,7 +65,14 @@ impl Sizes {
         };
         if let Some(n) = t.get("file") {
             only(&["file"])?;
-            let sheet = Sheet::read(n, base_dir, "a file of sizes")?;
+            let what = "a file of sizes";
+            let (file, bytes) = DataFile::read(n, base_dir, what, capture::MAX_BYTES)?;
+            if capture::is_capture(&bytes) {
+                let mut sizes = capture::flow_sizes(&bytes).map_err(|why| n.error(why))?;
+                sizes.iter_mut().for_each(|s| *s = (*s).min(MAX_SIZE));
+                return Ok(Sizes::File(file, Arc::new(SizeTable::List(sizes))));
+            }
+            let sheet = Sheet::new(n, file, bytes, what)?;
             let table = table(&sheet)?;
             return Ok(Sizes::File(sheet.file, Arc::new(table)));
         }

@@ -35,11 +35,9 @@ fn ns3_times_out_every_second() {
 /// 1 s, not 1.3.
 #[test]
 fn ns3_times_out_every_second_on_a_long_path_too() {
-    let r = one(
-        "[link]\nschedule = [[\"0s\", \"20mbit\"], [\"20s\", \"0bit\"]]\nbuffer = \"20p\"\n\
+    let r = one("[link]\nschedule = [[\"0s\", \"20mbit\"], [\"20s\", \"0bit\"]]\nbuffer = \"20p\"\n\
          [[flows]]\ncca = \"newreno\"\nrtt = \"300ms\"\n[queue]\ndisciplines = [\"droptail\"]\n\
-         [run]\nduration = \"30s\"\nwarmup = \"19.9s\"\nstack = \"ns3\"\n",
-    );
+         [run]\nduration = \"30s\"\nwarmup = \"19.9s\"\nstack = \"ns3\"\n");
     let n = r.flows[0].timeouts;
     assert!((9..=10).contains(&n), "{n} timeouts");
 }
