@@ -1,6 +1,6 @@
 //! The command line: what can be asked, and the help that says so.
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// Compare queue managers (AQM) on a link, in a simulator that behaves as Linux's TCP does.
@@ -106,6 +106,7 @@ Examples:
   queuewright run examples/home.toml
   queuewright run examples/home.toml --aqm codel,titrate --seeds 1..10
   queuewright run examples/cellular.toml --trace Verizon-LTE-short.down
+  queuewright run examples/home.toml --engine linux --aqm droptail,codel --seeds 1
   queuewright run examples/home.toml --json > results.json")]
 pub struct Run {
     /// Scenario file (docs/scenario.md)
@@ -126,9 +127,33 @@ pub struct Run {
     /// Time at the start that no measure counts, instead of the file's
     #[arg(long, value_name = "TIME")]
     pub warmup: Option<String>,
+    /// What makes the runs.
+    #[command(flatten)]
+    pub engine: EngineArgs,
     /// Where results go and how.
     #[command(flatten)]
     pub output: Output,
+}
+
+/// What makes the runs.
+#[derive(Debug, Default, Args)]
+pub struct EngineArgs {
+    /// sim: the simulator; linux: a real kernel in a virtual machine (`scripts/setup lab`)
+    #[arg(long, value_enum, value_name = "ENGINE", default_value_t)]
+    pub engine: EngineName,
+    /// With --engine linux: an unpacked kernel package with image and modules, instead of the lab's
+    #[arg(long, value_name = "DIR")]
+    pub kernel: Option<PathBuf>,
+}
+
+/// An engine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum EngineName {
+    /// The simulator.
+    #[default]
+    Sim,
+    /// A real kernel.
+    Linux,
 }
 
 /// Flags that `compare` and `run` share.

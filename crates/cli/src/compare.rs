@@ -1,7 +1,8 @@
 //! `compare` and `run`: every run of a scenario, and what comes of it.
 
-use crate::args::Output;
-use crate::matrix::{Step, run_all};
+use crate::args::{EngineArgs, Output};
+use crate::engine::Engine;
+use crate::matrix::Step;
 use crate::words::plural;
 use crate::{Failure, print};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -19,8 +20,14 @@ use std::{env, fs, process};
 /// Makes the scenario's runs, prints a table or JSON, and writes the folder unless
 /// only JSON was asked for. What has finished is kept, whatever happens to the rest.
 /// A scenario without a name is `called` what it is here.
-pub fn compare(scenario: &Scenario, called: &str, output: &Output) -> Result<(), Failure> {
+pub fn compare(
+    scenario: &Scenario,
+    called: &str,
+    engine: &EngineArgs,
+    output: &Output,
+) -> Result<(), Failure> {
     let specs = scenario.runs()?;
+    let engine = Engine::new(engine, scenario, &specs)?;
     let header = Results {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -41,18 +48,17 @@ pub fn compare(scenario: &Scenario, called: &str, output: &Output) -> Result<(),
     };
     let mut progress = Progress::new(&specs);
     let mut failed = None;
-    let work = |i: usize, at: &dyn Fn(f64)| queuewright_sim::run(&specs[i], &stop, at);
-    run_all(specs.len(), jobs, &stop, work, |i, step| {
+    engine.run_all(&specs, jobs, &stop, |i, step| {
         let error = match step {
             Step::At(at) => return progress.at(i, at),
-            Step::Done(Err(queuewright_sim::Error::Stopped)) => return,
+            Step::Done(Ok(None)) => return,
             Step::Done(Err(e)) => {
                 let spec = &specs[i];
                 format!("{} with seed {}: {e}", spec.discipline.label, spec.seed)
             }
-            Step::Done(Ok(run)) => {
+            Step::Done(Ok(Some(run))) => {
                 progress.done(i);
-                match kept.add(i, run) {
+                match kept.add(i, *run) {
                     Ok(()) => return,
                     Err(e) => e.to_string(),
                 }

@@ -5,11 +5,12 @@ mod args;
 mod catalog;
 mod compare;
 mod cost;
+mod engine;
 mod matrix;
 mod reproduce;
 mod words;
 
-use args::{Cli, Command};
+use args::{Cli, Command, EngineArgs};
 use clap::{CommandFactory, Parser, error::ErrorKind};
 use queuewright_scenario::{Flags, Scenario};
 use std::io::{self, Write};
@@ -73,7 +74,7 @@ fn execute(command: Command) -> Result<(), Failure> {
                 stack: c.stack,
                 ..Flags::default()
             };
-            compare::compare(&Scenario::from_flags(&flags)?, "compare", &c.output)
+            compare::compare(&Scenario::from_flags(&flags)?, "compare", &EngineArgs::default(), &c.output)
         }
         Command::Run(r) => {
             let flags = Flags {
@@ -85,7 +86,7 @@ fn execute(command: Command) -> Result<(), Failure> {
                 ..Flags::default()
             };
             let stem = r.scenario.file_stem().unwrap_or_default().to_string_lossy();
-            compare::compare(&Scenario::read_with(&r.scenario, &flags)?, &stem, &r.output)
+            compare::compare(&Scenario::read_with(&r.scenario, &flags)?, &stem, &r.engine, &r.output)
         }
         Command::Reproduce(r) => reproduce::reproduce(&r),
         Command::List(l) => print(&if l.json { catalog::list_json() } else { catalog::list() }),

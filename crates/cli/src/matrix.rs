@@ -24,6 +24,21 @@ pub fn run_all<R: Send>(
     work: impl Fn(usize, &dyn Fn(f64)) -> R + Sync,
     mut hear: impl FnMut(usize, Step<R>),
 ) {
+    let item = |item: usize, tell: &dyn Fn((usize, Step<R>))| {
+        let result = work(item, &|at| tell((item, Step::At(at))));
+        tell((item, Step::Done(result)));
+    };
+    share_out(count, jobs, stop, item, |(item, step)| hear(item, step));
+}
+
+/// [`run_all`] for work that tells what it likes, on any thread, and is heard on this one.
+pub fn share_out<T: Send>(
+    count: usize,
+    jobs: usize,
+    stop: &AtomicBool,
+    work: impl Fn(usize, &dyn Fn(T)) + Sync,
+    hear: impl FnMut(T),
+) {
     let next = AtomicUsize::new(0);
     let (tell, told) = mpsc::channel();
     thread::scope(|scope| {
@@ -36,18 +51,14 @@ pub fn run_all<R: Send>(
                         break;
                     }
                     // The listener outlives the workers: telling cannot fail.
-                    let at = |at| {
-                        let _ = tell.send((item, Step::At(at)));
-                    };
-                    let result = work(item, &at);
-                    let _ = tell.send((item, Step::Done(result)));
+                    work(item, &|what| {
+                        let _ = tell.send(what);
+                    });
                 }
             });
         }
         drop(tell);
-        for (item, step) in told {
-            hear(item, step);
-        }
+        told.into_iter().for_each(hear);
     });
 }
 

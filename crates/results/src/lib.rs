@@ -94,6 +94,9 @@ pub struct Run {
     /// `sim` or `linux`.
     #[schemars(extend("enum" = ["sim", "linux"]))]
     pub engine: String,
+    /// Version of the kernel; left out for `sim`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub kernel: String,
     /// Length of the run, seconds, warm-up included.
     pub duration_s: f64,
     /// Seconds cut off the front of every measure.
@@ -547,4 +550,10 @@ pub struct Column {
     pub unit: String,
     /// As many as sample times; NaN where nothing is known.
     pub values: Vec<f64>,
+}
+
+/// Jain's fairness index of the given rates: 1 when all are equal, 1/n when one takes all; 1 for none.
+pub fn jain(rates: impl Iterator<Item = f64>) -> f64 {
+    let (n, sum, squares) = rates.fold((0u32, 0.0, 0.0), |(n, s, q), x| (n + 1, s + x, q + x * x));
+    if squares == 0.0 { 1.0 } else { sum * sum / (f64::from(n) * squares) }
 }

@@ -15,6 +15,7 @@ fn sample() -> Results {
             parameters: BTreeMap::from([("target".into(), "5ms".into())]),
             seed: 1,
             engine: "sim".into(),
+            kernel: String::new(),
             duration_s: 60.0,
             warmup_s: 10.0,
             ports: vec![Port {

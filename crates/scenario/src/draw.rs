@@ -250,6 +250,25 @@ impl Scenario {
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 
+    /// An error about a part of the scenario that its reader accepts and an engine does not, such as
+    /// `ports[0].loss`, `flows[1].repeat`, `disciplines[0].mtu` or `run.stack`: it says where the file has that
+    /// key, or else the table around it.
+    pub fn refuse(&self, what: &str, message: impl Into<String>) -> Error {
+        let mut around = what;
+        while !self.places.0.contains_key(around) {
+            match around.rfind(['.', '[']) {
+                Some(at) => around = &around[..at],
+                None => break,
+            }
+        }
+        let mut e = self.error_at(around, message.into());
+        if around != what {
+            // What stands there is the whole table.
+            e.found = None;
+        }
+        e
+    }
+
     fn error_at(&self, what: &str, message: String) -> Error {
         match self.places.0.get(what) {
             Some((place, key, found)) => {

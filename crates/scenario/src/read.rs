@@ -114,6 +114,18 @@ pub(crate) fn scenario(root: &Node, base_dir: &Path) -> Result<Scenario, Error> 
         });
     }
     node.walk("disciplines", &mut |name, node| remember(name, node, node.value.show()));
+    for (i, port) in port_nodes.iter().enumerate() {
+        remember(format!("ports[{i}]"), port, String::new());
+        for key in LINK_KEYS.iter().filter(|key| **key != "buffer") {
+            let entry = port.entry(key);
+            if !std::ptr::eq(entry, *port) {
+                remember(format!("ports[{i}].{key}"), entry, entry.value.show());
+            }
+        }
+    }
+    for (name, node) in [("flows", flows_node), ("run", run_node)] {
+        node.walk(name, &mut |name, node| remember(name, node, node.value.show()));
+    }
     Ok(Scenario {
         name: top.get("name").map(Node::name).transpose()?,
         description: top.get("description").map(description).transpose()?,

@@ -31,7 +31,7 @@ use queuewright_scenario::spec::RunSpec;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-pub use measure::jain;
+pub use queuewright_results::jain;
 
 /// Why a run has no result.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -267,12 +267,6 @@ impl FlowWaits {
     }
 }
 
-/// Jain's fairness index of the given rates: 1 when all are equal, 1/n when one takes all; 1 for none.
-pub fn jain(rates: impl Iterator<Item = f64>) -> f64 {
-    let (n, sum, squares) = rates.fold((0u32, 0.0, 0.0), |(n, s, q), x| (n + 1, s + x, q + x * x));
-    if squares == 0.0 { 1.0 } else { sum * sum / (f64::from(n) * squares) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,7 @@ use crate::flaws::Wire;
 use crate::flow::{Ends, Flow, NOWHERE};
 use crate::hosts::Bench;
 use crate::link::capacity_bytes;
-use crate::measure::{FlowWaits, jain};
+use crate::measure::FlowWaits;
 use crate::net::{Net, groups_of_datagrams};
 use crate::port::{Packet, Port, dropped_of, flag, parameters};
 use crate::random::{link_stream, port_stream};
@@ -485,7 +485,7 @@ impl<'a> World<'a> {
             engine: "sim".into(),
             duration_s: end as f64 / 1e9,
             warmup_s: spec.warmup_ns as f64 / 1e9,
-            jain: jain(flows.iter().map(|f| f.goodput_bps).filter(|g| g.is_finite())),
+            jain: results::jain(flows.iter().map(|f| f.goodput_bps).filter(|g| g.is_finite())),
             groups,
             flows,
             detail: results::Detail {

@@ -119,6 +119,7 @@ fn run(label: &str, d: usize, seed: u64, samples: usize) -> Run {
         parameters: BTreeMap::from([("limit".into(), "2bdp".into()), ("target".into(), "5ms".into())]),
         seed,
         engine: "sim".into(),
+        kernel: String::new(),
         duration_s: 60.0,
         warmup_s: 10.0,
         ports: vec![Port {

@@ -1,0 +1,74 @@
+//! What makes runs: the simulator, or a real kernel in the lab.
+
+use crate::Failure;
+use crate::args::{EngineArgs, EngineName};
+use crate::matrix::{Step, run_all, share_out};
+use queuewright_lab::{Heard, Lab, batches, check};
+use queuewright_results::Run;
+use queuewright_scenario::{RunSpec, Scenario};
+use std::sync::atomic::AtomicBool;
+
+/// An engine that is ready.
+pub enum Engine {
+    /// The simulator.
+    Sim,
+    /// Linux in a virtual machine.
+    Linux(Lab),
+}
+
+/// A run, none if it was stopped, or why there is none.
+pub type Made = Result<Option<Box<Run>>, String>;
+
+impl Engine {
+    /// The engine that is asked for, if it can do what the scenario says.
+    pub fn new(asked: &EngineArgs, scenario: &Scenario, specs: &[RunSpec]) -> Result<Engine, Failure> {
+        match (asked.engine, &asked.kernel) {
+            (EngineName::Sim, None) => Ok(Engine::Sim),
+            (EngineName::Sim, Some(_)) => {
+                Err(Failure::Input("--kernel: the simulator has none; add --engine linux".into()))
+            }
+            (EngineName::Linux, kernel) => {
+                check(scenario, specs)?;
+                let lab = Lab::open(kernel.as_deref())
+                    .map_err(|e| Failure::Input(format!("--engine linux: {e}")))?;
+                Ok(Engine::Linux(lab))
+            }
+        }
+    }
+
+    /// Makes all runs, `jobs` at a time; `hear` is told of each by its place.
+    pub fn run_all(
+        &self,
+        specs: &[RunSpec],
+        jobs: usize,
+        stop: &AtomicBool,
+        mut hear: impl FnMut(usize, Step<Made>),
+    ) {
+        match self {
+            Engine::Sim => {
+                let work = |i: usize, at: &dyn Fn(f64)| match queuewright_sim::run(&specs[i], stop, at) {
+                    Ok(run) => Ok(Some(Box::new(run))),
+                    Err(queuewright_sim::Error::Stopped) => Ok(None),
+                    Err(e) => Err(e.to_string()),
+                };
+                run_all(specs.len(), jobs, stop, work, hear);
+            }
+            Engine::Linux(lab) => {
+                let batches = batches(specs);
+                let work = |i: usize, tell: &dyn Fn((usize, Step<Made>))| {
+                    let batch = batches[i].clone();
+                    lab.run(&specs[batch.clone()], stop, |nth, heard| {
+                        let step = match heard {
+                            Heard::At(share) => Step::At(share),
+                            Heard::Done(Ok(run)) => Step::Done(Ok(Some(run))),
+                            Heard::Done(Err(queuewright_lab::Error::Stopped)) => Step::Done(Ok(None)),
+                            Heard::Done(Err(e)) => Step::Done(Err(e.to_string())),
+                        };
+                        tell((batch.start + nth, step));
+                    });
+                };
+                share_out(batches.len(), jobs, stop, work, |(i, step)| hear(i, step));
+            }
+        }
+    }
+}

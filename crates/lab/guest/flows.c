@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* The traffic of a run: senders in the clients' namespaces, receivers in the server's, in one event loop. */
+#define _GNU_SOURCE
+#include "lab.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <math.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <linux/tcp.h>
+
+#define SERVER "10.255.0.2"
+#define LISTEN_PORT \
+	5000 /* and up: one a congestion control, in the order of `listen` */
+#define UDP_PORT 4999
+#define MAX_LISTENERS 32
+/* iperf3's, too: what an application writes or reads at a time. */
+#define CHUNK (128 * 1024)
+
+enum what { SENDER, RECEIVER, LISTENER, DATAGRAMS };
+
+static struct flow flows[MAX_FLOWS];
+static uint32_t flow_count;
+static struct listener {
+	int fd;
+	char cca[16];
+} listeners[MAX_LISTENERS];
+static uint32_t listener_count;
+static int udp_server = -1, loop = -1;
+static uint64_t zero;
+static struct buffer samples, datagrams;
+static char chunk[CHUNK];
+
+/* What a datagram begins with. */
+struct stamp {
+	uint64_t sent_ns;
+	uint32_t flow, magic;
+};
+#define MAGIC 0x51574c44u
+
+static void watch_fd(int fd, uint32_t events, enum what what, uint32_t index)
+{
+	struct epoll_event e = { .events = events,
+				 .data.u64 = (uint64_t)what << 32 | index };
+
+	epoll_ctl(loop, EPOLL_CTL_ADD, fd, &e);
+}
+
+static struct sockaddr_in address(const char *ip, uint16_t port)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET,
+				 .sin_port = htons(port) };
+
+	inet_pton(AF_INET, ip, &a.sin_addr);
+	return a;
+}
+
+static void forget(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+void flows_close(void)
+{
+	for (uint32_t i = 0; i < flow_count; i++) {
+		forget(&flows[i].fd);
+		forget(&flows[i].peer);
+	}
+	for (uint32_t i = 0; i < listener_count; i++)
+		forget(&listeners[i].fd);
+	forget(&udp_server);
+	forget(&loop);
+}
+
+void flows_reset(void)
+{
+	flows_close();
+	flow_count = listener_count = 0;
+	samples.length = datagrams.length = 0;
+	loop = epoll_create1(EPOLL_CLOEXEC);
+}
+
+bool flows_add(const struct flow *f)
+{
+	if (flow_count == MAX_FLOWS) {
+		fail("more than %d flows", MAX_FLOWS);
+		return false;
+	}
+	flows[flow_count++] = *f;
+	return true;
+}
+
+/* A socket of the server's namespace, bound to a port. */
+static int bound(const char *ns, int type, const char *ip, uint16_t port,
+		 const char *cca)
+{
+	struct sockaddr_in a = address(ip, port);
+	int one = 1, fd = -1;
+
+	if (enter(ns))
+		fd = socket(AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd >= 0) {
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+		if ((cca && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, cca,
+				       (socklen_t)strlen(cca)) < 0) ||
+		    bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0) {
+			int e = errno;
+
+			close(fd);
+			fd = -1;
+			errno = e;
+		}
+	}
+	enter(NULL);
+	return fd;
+}
+
+/* Accepted connections have their listener's congestion control: DCTCP's receiver needs it for its feedback. */
+bool flows_listen(uint16_t port, const char *cca)
+{
+	struct listener *l = &listeners[listener_count];
+	int fd = listener_count < MAX_LISTENERS ?
+			 bound("s", SOCK_STREAM, "0.0.0.0", port, cca) :
+			 -1;
+
+	if (fd < 0 || listen(fd, 4096) < 0) {
+		fail("listening with %s: %s", cca, strerror(errno));
+		return false;
+	}
+	l->fd = fd;
+	snprintf(l->cca, sizeof(l->cca), "%s", cca);
+	watch_fd(fd, EPOLLIN, LISTENER, listener_count++);
+	return true;
+}
+
+bool flows_hello(const char *ns)
+{
+	struct sockaddr_in a = address(SERVER, UDP_PORT);
+	int fd = bound(ns, SOCK_DGRAM, "0.0.0.0", 0, NULL);
+	bool sent = fd >= 0 && sendto(fd, "hello", 5, 0, (struct sockaddr *)&a,
+				      sizeof(a)) == 5;
+
+	if (!sent)
+		fail("a datagram from %s: %s", ns, strerror(errno));
+	forget(&fd);
+	if (udp_server < 0) {
+		udp_server = bound("s", SOCK_DGRAM, "0.0.0.0", UDP_PORT, NULL);
+		watch_fd(udp_server, EPOLLIN, DATAGRAMS, 0);
+	}
+	return sent;
+}
+
+static void broke(struct flow *f, int error)
+{
+	f->error = (uint32_t)error;
+	if (f->fd >= 0)
+		epoll_ctl(loop, EPOLL_CTL_DEL, f->fd, NULL);
+}
+
+static void begin(uint32_t i)
+{
+	struct flow *f = &flows[i];
+	uint16_t port = UDP_PORT;
+
+	f->began_ns = now_ns();
+	for (uint32_t l = 0; !f->udp && l < listener_count; l++)
+		if (!strcmp(listeners[l].cca, f->cca))
+			port = (uint16_t)(LISTEN_PORT + l);
+	f->fd = bound(f->ns, f->udp ? SOCK_DGRAM : SOCK_STREAM, "0.0.0.0",
+		      (uint16_t)(FIRST_PORT + i), f->udp ? NULL : f->cca);
+	if (f->fd < 0) {
+		f->error = (uint32_t)errno;
+		return;
+	}
+	struct sockaddr_in a = address(SERVER, port);
+
+	if (connect(f->fd, (struct sockaddr *)&a, sizeof(a)) < 0 &&
+	    errno != EINPROGRESS)
+		f->error = (uint32_t)errno;
+	else if (!f->udp)
+		watch_fd(f->fd, EPOLLOUT, SENDER, i);
+	f->next_ns = zero + f->start_ns;
+}
+
+static void send_more(struct flow *f)
+{
+	while (now_ns() < f->stop_ns) {
+		size_t length = CHUNK;
+
+		if (f->size && f->size - f->sent < length)
+			length = f->size - f->sent;
+		if (length == 0)
+			break;
+		ssize_t n = send(f->fd, chunk, length, MSG_NOSIGNAL);
+
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (n < 0) {
+			broke(f, errno);
+			return;
+		}
+		f->sent += (uint64_t)n;
+	}
+	/* The socket stays open for what TCP_INFO has to say at the end. */
+	shutdown(f->fd, SHUT_WR);
+	epoll_ctl(loop, EPOLL_CTL_DEL, f->fd, NULL);
+}
+
+static void accept_all(struct listener *l)
+{
+	for (;;) {
+		struct sockaddr_in from;
+		socklen_t length = sizeof(from);
+		int fd = accept4(l->fd, (struct sockaddr *)&from, &length,
+				 SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd < 0)
+			return;
+		uint32_t i = (uint32_t)(ntohs(from.sin_port) - FIRST_PORT);
+
+		if (i >= flow_count) {
+			close(fd);
+			continue;
+		}
+		flows[i].peer = fd;
+		watch_fd(fd, EPOLLIN, RECEIVER, i);
+	}
+}
+
+/* Reads without a copy: of the data only the count matters. */
+static void receive(struct flow *f)
+{
+	for (;;) {
+		ssize_t n = recv(f->peer, NULL, CHUNK, MSG_TRUNC);
+
+		if (n < 0)
+			return;
+		f->received += (uint64_t)n;
+		if (!f->ended_ns &&
+		    (n == 0 || (f->size && f->received >= f->size)))
+			f->ended_ns = now_ns();
+		if (n == 0) {
+			epoll_ctl(loop, EPOLL_CTL_DEL, f->peer, NULL);
+			forget(&f->peer);
+			return;
+		}
+	}
+}
+
+static void receive_datagrams(void)
+{
+	struct stamp s;
+	ssize_t n;
+
+	while ((n = recv(udp_server, &s, sizeof(s), MSG_TRUNC)) >= 0) {
+		if (n < (ssize_t)sizeof(s) || s.magic != MAGIC ||
+		    s.flow >= flow_count)
+			continue;
+		struct datagram d = { now_ns(), 0, s.flow };
+
+		d.delay_ns = (uint32_t)(d.at_ns - s.sent_ns);
+		flows[s.flow].received += (uint64_t)n;
+		put(&datagrams, &d, sizeof(d));
+	}
+}
+
+/* Exponential with mean 1, from xorshift64 (Marsaglia 2003). */
+static double exponential(uint64_t *x)
+{
+	*x ^= *x << 13;
+	*x ^= *x >> 7;
+	*x ^= *x << 17;
+	return -log((double)((*x >> 11) + 1) / 9007199254740992.0); /* 2^53 */
+}
+
+static void send_datagrams(uint32_t i, uint64_t now)
+{
+	struct flow *f = &flows[i];
+
+	for (; f->next_ns <= now && f->next_ns < f->stop_ns; f->sent++) {
+		struct stamp s = { now_ns(), i, MAGIC };
+
+		memcpy(chunk, &s, sizeof(s));
+		/* A full socket buffer is a lost datagram, as anywhere. */
+		(void)!send(f->fd, chunk, f->payload, MSG_NOSIGNAL);
+		f->next_ns += f->poisson ? (uint64_t)(exponential(&f->random) *
+						      (double)f->gap_ns) :
+					   f->gap_ns;
+	}
+	if (f->next_ns >= f->stop_ns)
+		f->next_ns = NEVER;
+}
+
+/* TCP_INFO's fields after those of the oldest kernel headers that this compiles with. */
+#define TOTAL_RTO (offsetof(struct tcp_info, tcpi_snd_wnd) + 12)
+
+static void sample(uint64_t at)
+{
+	for (uint32_t i = 0; i < flow_count; i++) {
+		struct flow *f = &flows[i];
+		struct flow_sample s = { .at_ns = at,
+					 .received = f->received,
+					 .sent = f->sent,
+					 .flow = i };
+		union {
+			struct tcp_info info;
+			char raw[512];
+		} u = { 0 };
+		socklen_t length = sizeof(u);
+
+		if (!f->udp && f->fd >= 0 &&
+		    getsockopt(f->fd, IPPROTO_TCP, TCP_INFO, &u, &length) ==
+			    0) {
+			uint16_t timeouts;
+
+			memcpy(&timeouts, u.raw + TOTAL_RTO, sizeof(timeouts));
+			s.cwnd = u.info.tcpi_snd_cwnd;
+			s.srtt_us = u.info.tcpi_rtt;
+			s.retransmits = u.info.tcpi_total_retrans;
+			s.timeouts = timeouts;
+		}
+		put(&samples, &s, sizeof(s));
+	}
+	watch_sample(at);
+}
+
+/* Begins what is to begin, sends what is due; says when it wants to be called again. */
+static uint64_t due(uint64_t now)
+{
+	uint64_t next = NEVER;
+
+	for (uint32_t i = 0; i < flow_count; i++) {
+		struct flow *f = &flows[i];
+		uint64_t at = f->began_ns ? NEVER : zero + f->start_ns;
+
+		if (at <= now) {
+			begin(i);
+			at = NEVER;
+		}
+		if (f->udp && f->began_ns && !f->error) {
+			send_datagrams(i, now);
+			at = f->next_ns;
+		}
+		if (at < next)
+			next = at;
+	}
+	return next;
+}
+
+void flows_run(uint64_t zero_ns, uint64_t warm_ns, uint64_t end_ns,
+	       uint64_t sample_ns)
+{
+	uint64_t wake = 0, tick = zero_ns, told = 0;
+	bool warm = false;
+
+	zero = zero_ns;
+	for (uint32_t i = 0; i < flow_count; i++)
+		if (flows[i].stop_ns != NEVER)
+			flows[i].stop_ns += zero;
+	for (;;) {
+		struct epoll_event events[64];
+		uint64_t now = now_ns();
+
+		/* On the grid, and at both ends of what is measured. */
+		if (now >= tick || (!warm && now >= zero + warm_ns) ||
+		    now >= zero + end_ns) {
+			sample(now);
+			warm = warm || now >= zero + warm_ns;
+			while (tick <= now)
+				tick += sample_ns;
+			if (now >= zero + end_ns)
+				break;
+			if (now - zero >= told) {
+				fprintf(stderr, "lab: at %llu\n",
+					(unsigned long long)((now - zero) /
+							     NS_PER_SEC));
+				told += NS_PER_SEC;
+			}
+		}
+		if (now >= wake)
+			wake = due(now);
+		watch_packets(false);
+		uint64_t until = wake < tick ? wake : tick;
+
+		if (!warm && zero + warm_ns < until)
+			until = zero + warm_ns;
+		if (zero + end_ns < until)
+			until = zero + end_ns;
+		now = now_ns();
+		uint64_t left = until > now ? until - now : 0;
+		struct timespec t = { (time_t)(left / NS_PER_SEC),
+				      (long)(left % NS_PER_SEC) };
+		int n = epoll_pwait2(loop, events, 64, &t, NULL);
+
+		for (int i = 0; i < n; i++) {
+			uint32_t index = (uint32_t)events[i].data.u64;
+
+			switch ((enum what)(events[i].data.u64 >> 32)) {
+			case SENDER: {
+				int error = 0;
+				socklen_t length = sizeof(error);
+
+				getsockopt(flows[index].fd, SOL_SOCKET,
+					   SO_ERROR, &error, &length);
+				if (error)
+					broke(&flows[index], error);
+				else
+					send_more(&flows[index]);
+				break;
+			}
+			case RECEIVER:
+				receive(&flows[index]);
+				break;
+			case LISTENER:
+				accept_all(&listeners[index]);
+				break;
+			case DATAGRAMS:
+				receive_datagrams();
+				break;
+			}
+		}
+	}
+	write_block(BLOCK_FLOWS, samples.at, samples.length);
+	write_block(BLOCK_DATAGRAMS, datagrams.at, datagrams.length);
+	for (uint32_t i = 0; i < flow_count; i++) {
+		struct flow *f = &flows[i];
+		struct flow_end e = { f->began_ns, f->ended_ns, f->received, i,
+				      f->error };
+
+		write_block(BLOCK_ENDS, &e, sizeof(e));
+	}
+}

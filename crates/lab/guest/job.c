@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/*
+ * The job: one command a line, words between spaces.
+ *
+ *   module NAME                    load /modules/NAME.ko
+ *   trace                          load and attach the trace programs
+ *   run NUMBER                     what follows, to `end`, is this run
+ *   do COMMAND ...                 a program and its arguments, as is
+ *   in NS COMMAND ...              the same in a network namespace
+ *   set NS PATH VALUE              a value below /proc/sys in a namespace
+ *   hello NS                       let the namespace's neighbours meet
+ *   listen PORT CCA                the server's socket of a congestion control
+ *   watch NS                       the namespace of the bottleneck
+ *   tcp ID NS CCA START STOP SIZE  a flow, times in ns from the run's begin (STOP, SIZE: 0 none)
+ *   udp ID NS START STOP GAP PAYLOAD SEED   the same; SEED: 0 for equal gaps, else of exponential ones
+ *   go WARM END SAMPLE SETTLE      send, after SETTLE ns for what `hello` caused
+ *   end
+ */
+#define _GNU_SOURCE
+#include "lab.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_WORDS 64
+
+static uint64_t number(const char *word)
+{
+	return strtoull(word, NULL, 10);
+}
+
+static bool load_module(const char *name)
+{
+	char path[128];
+	int fd;
+	long rc;
+
+	snprintf(path, sizeof(path), "/modules/%s.ko", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		fail("module %s: %s", name, strerror(errno));
+		return false;
+	}
+	rc = syscall(SYS_finit_module, fd, "", 0);
+	if (rc < 0 && errno != EEXIST)
+		fail("module %s: %s", name, strerror(errno));
+	close(fd);
+	return rc == 0 || errno == EEXIST;
+}
+
+/* What a program that failed printed, for the error. */
+static void failed(char **words, int status)
+{
+	char text[2048], line[1024] = "";
+	int fd = open("/tmp/output", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+	text[n > 0 ? n : 0] = 0;
+	if (fd >= 0)
+		close(fd);
+	for (; *words; words++) {
+		strncat(line, *words, sizeof(line) - strlen(line) - 2);
+		strcat(line, " ");
+	}
+	fail("%s(status %d): %s", line, status, text);
+}
+
+static bool command(const char *ns, char **words)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		int fd =
+			open("/tmp/output", O_CREAT | O_TRUNC | O_WRONLY, 0600);
+
+		dup2(fd, 1);
+		dup2(fd, 2);
+		if (!ns || enter(ns))
+			execvp(words[0], words);
+		dprintf(2, "%s", strerror(errno));
+		_exit(127);
+	}
+	if (pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+	    WEXITSTATUS(status) == 0)
+		return true;
+	failed(words, WIFEXITED(status) ? WEXITSTATUS(status) : status);
+	return false;
+}
+
+static bool set(const char *ns, const char *name, const char *value)
+{
+	char path[256];
+	int fd;
+	bool done;
+
+	snprintf(path, sizeof(path), "/proc/sys/%s", name);
+	fd = enter(ns) ? open(path, O_WRONLY | O_CLOEXEC) : -1;
+	done = fd >= 0 && write(fd, value, strlen(value)) > 0;
+	if (!done)
+		fail("%s in %s: %s", name, ns, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	enter(NULL);
+	return done;
+}
+
+/* A run leaves nothing behind: a namespace without a name and without users goes, and its devices with it. */
+static void forget_namespaces(void)
+{
+	DIR *names = opendir("/run/netns");
+	struct dirent *e;
+	char path[300];
+
+	while (names && (e = readdir(names))) {
+		if (e->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "/run/netns/%s", e->d_name);
+		umount2(path, MNT_DETACH);
+		unlink(path);
+	}
+	if (names)
+		closedir(names);
+}
+
+static void wait_ns(uint64_t ns)
+{
+	struct timespec t = { (time_t)(ns / NS_PER_SEC),
+			      (long)(ns % NS_PER_SEC) };
+
+	nanosleep(&t, NULL);
+}
+
+static bool go(char **w)
+{
+	struct begin begin = { 0 };
+	struct utsname name;
+
+	wait_ns(number(w[3]));
+	if (uname(&name) == 0)
+		snprintf(begin.kernel, sizeof(begin.kernel), "%.63s",
+			 name.release);
+	begin.zero_ns = now_ns();
+	watch_begin();
+	flows_run(begin.zero_ns, number(w[0]), number(w[1]), number(w[2]));
+	write_block(BLOCK_BEGIN, &begin, sizeof(begin));
+	watch_write();
+	write_block(BLOCK_END, "", 0);
+	return true;
+}
+
+static bool flow(bool udp, char **w, int n)
+{
+	struct flow f = { .udp = udp, .fd = -1, .peer = -1, .stop_ns = NEVER };
+
+	if (n < (udp ? 7 : 6))
+		return false;
+	snprintf(f.ns, sizeof(f.ns), "%s", w[1]);
+	if (udp) {
+		f.start_ns = number(w[2]);
+		f.stop_ns = number(w[3]);
+		f.gap_ns = number(w[4]);
+		f.payload = (uint32_t)number(w[5]);
+		f.random = number(w[6]);
+		f.poisson = f.random != 0;
+	} else {
+		snprintf(f.cca, sizeof(f.cca), "%s", w[2]);
+		f.start_ns = number(w[3]);
+		f.stop_ns = number(w[4]);
+		f.size = number(w[5]);
+	}
+	if (f.stop_ns == 0)
+		f.stop_ns = NEVER;
+	return flows_add(&f);
+}
+
+static bool line(char **w, int n)
+{
+	const char *verb = w[0];
+
+	if (!strcmp(verb, "module") && n == 2)
+		return load_module(w[1]);
+	if (!strcmp(verb, "trace"))
+		return watch_start();
+	if (!strcmp(verb, "do") && n > 1)
+		return command(NULL, w + 1);
+	if (!strcmp(verb, "in") && n > 2)
+		return command(w[1], w + 2);
+	if (!strcmp(verb, "set") && n == 4)
+		return set(w[1], w[2], w[3]);
+	if (!strcmp(verb, "hello") && n == 2)
+		return flows_hello(w[1]);
+	if (!strcmp(verb, "listen") && n == 3)
+		return flows_listen((uint16_t)number(w[1]), w[2]);
+	if (!strcmp(verb, "watch") && n == 2)
+		return watch_open(w[1]);
+	if (!strcmp(verb, "tcp"))
+		return flow(false, w + 1, n - 1);
+	if (!strcmp(verb, "udp"))
+		return flow(true, w + 1, n - 1);
+	if (!strcmp(verb, "go") && n == 5)
+		return go(w + 1);
+	fail("not a command of a job: %s", verb);
+	return false;
+}
+
+void job_run(const char *path, uint32_t *run)
+{
+	FILE *file = fopen(path, "r");
+	char *text = NULL;
+	size_t room = 0;
+	bool fine = true, boot = true;
+
+	if (!file) {
+		fail("no job: %s", strerror(errno));
+		return;
+	}
+	while (getline(&text, &room, file) > 0) {
+		char *words[MAX_WORDS + 1];
+		int n = 0;
+
+		for (char *w = strtok(text, " \n"); w && n < MAX_WORDS;
+		     w = strtok(NULL, " \n"))
+			words[n++] = w;
+		words[n] = NULL;
+		if (n == 0)
+			continue;
+		if (!strcmp(words[0], "run") && n == 2) {
+			*run = (uint32_t)number(words[1]);
+			boot = false;
+			flows_reset();
+			fprintf(stderr, "lab: run %u\n", *run);
+		} else if (!strcmp(words[0], "end")) {
+			flows_close();
+			watch_close();
+			forget_namespaces();
+			wait_ns(NS_PER_SEC / 5);
+			fine = true;
+		} else if (fine && !line(words, n)) {
+			/* The rest of this run is not tried; without the boot's part, nothing is. */
+			fine = false;
+			if (boot)
+				break;
+		}
+	}
+	free(text);
+	fclose(file);
+}

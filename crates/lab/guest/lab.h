@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The program that the lab's virtual machine runs as init. It reads /job (job.c), lays out namespaces with ip and tc,
+ * sends traffic (flows.c), watches the bottleneck (watch.c) and writes what it saw to a virtio serial port. One
+ * thread, one event loop: the machine has one processor, in virtual time.
+ */
+#ifndef QW_LAB_H
+#define QW_LAB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define NS_PER_SEC 1000000000ull
+/* No time: never. */
+#define NEVER UINT64_MAX
+
+/* Kinds of a block, as crates/lab/src/stream.rs reads them. */
+enum block {
+	BLOCK_BEGIN = 1, /* struct begin */
+	BLOCK_PACKETS =
+		2, /* struct packet, one each that left the bottleneck */
+	BLOCK_QDISC = 3, /* time (u64), length (u32), RTM_NEWQDISC messages */
+	BLOCK_FLOWS = 4, /* struct flow_sample */
+	BLOCK_DATAGRAMS = 5, /* struct datagram, one each that arrived */
+	BLOCK_ENDS = 6, /* struct flow_end, one a flow */
+	BLOCK_ERROR = 7, /* text: why the run failed */
+	BLOCK_END = 8, /* nothing: the run is complete */
+};
+
+struct begin {
+	uint64_t
+		zero_ns; /* CLOCK_MONOTONIC when the run's time began; all times are on that clock */
+	char kernel[64];
+};
+
+/* As trace.bpf.c writes it. */
+struct packet {
+	uint64_t dequeue_ns;
+	uint32_t sojourn_ns;
+	uint16_t port; /* source port: FIRST_PORT + flow */
+	uint16_t bytes; /* with the Ethernet header */
+};
+
+struct flow_sample {
+	uint64_t at_ns;
+	uint64_t received; /* application bytes that the receiver has read */
+	uint64_t sent; /* datagrams sent */
+	uint32_t flow;
+	uint32_t cwnd; /* packets */
+	uint32_t srtt_us;
+	uint32_t retransmits;
+	uint32_t timeouts;
+	uint32_t pad;
+};
+
+struct datagram {
+	uint64_t at_ns;
+	uint32_t delay_ns;
+	uint32_t flow;
+};
+
+struct flow_end {
+	uint64_t start_ns; /* 0: it never began */
+	uint64_t end_ns; /* 0: it did not end */
+	uint64_t received;
+	uint32_t flow;
+	uint32_t error; /* errno of a connection that broke */
+};
+
+/* What grows. */
+struct buffer {
+	char *at;
+	size_t length, room;
+};
+void put(struct buffer *b, const void *bytes, size_t length);
+
+uint64_t now_ns(void);
+/* Goes into a network namespace of ip-netns(8); NULL: back to where the program began. */
+bool enter(const char *name);
+/* Writes a block of this run. */
+void write_block(uint32_t kind, const void *bytes, uint64_t length);
+/* The run has failed: says why. */
+void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* flows.c */
+#define FIRST_PORT 10000
+#define MAX_FLOWS 2000
+struct flow {
+	bool udp, poisson;
+	char ns[16], cca[16];
+	int fd, peer; /* -1: not open */
+	uint64_t start_ns, stop_ns; /* from the run's zero; stop: NEVER */
+	uint64_t size; /* bytes to send; 0: without end */
+	uint64_t gap_ns,
+		next_ns; /* UDP: (mean) time between packets, and when the next is due */
+	uint64_t random;
+	uint32_t payload; /* UDP: bytes */
+	uint64_t sent, received, began_ns, ended_ns;
+	uint32_t error;
+};
+void flows_reset(void);
+bool flows_add(const struct flow *f);
+bool flows_listen(uint16_t port, const char *cca);
+/* Sends a datagram from a namespace to the server, so that neighbours know each other. */
+bool flows_hello(const char *ns);
+/* Traffic from zero to zero + end, with samples in between. */
+void flows_run(uint64_t zero_ns, uint64_t warm_ns, uint64_t end_ns,
+	       uint64_t sample_ns);
+void flows_close(void);
+
+/* watch.c */
+bool watch_start(void);
+bool watch_open(const char *ns);
+void watch_begin(void);
+/* Takes the packets out of the trace's ring when it is getting full; always with `all`. */
+void watch_packets(bool all);
+void watch_sample(uint64_t at_ns);
+void watch_write(void);
+void watch_close(void);
+
+#endif

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* What is seen of the bottleneck: each packet that left it (trace.bpf.c), and its qdiscs' counters (rtnetlink). */
+#define _GNU_SOURCE
+#include "lab.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/bpf.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+
+#include "ring.h"
+
+static const struct packet *ring;
+static const volatile uint64_t *count;
+static uint64_t taken;
+static struct buffer packets, qdiscs;
+static int netlink = -1;
+
+static int pinned(const char *path)
+{
+	union bpf_attr a;
+
+	memset(&a, 0, sizeof(a));
+	a.pathname = (uint64_t)(uintptr_t)path;
+	return (int)syscall(SYS_bpf, BPF_OBJ_GET, &a, sizeof(a));
+}
+
+static bool attach(const char *path)
+{
+	union bpf_attr a;
+
+	memset(&a, 0, sizeof(a));
+	a.raw_tracepoint.prog_fd = (uint32_t)pinned(path);
+	/* Open until the machine ends. */
+	return (int)a.raw_tracepoint.prog_fd >= 0 &&
+	       syscall(SYS_bpf, BPF_RAW_TRACEPOINT_OPEN, &a, sizeof(a)) >= 0;
+}
+
+bool watch_start(void)
+{
+	ring = mmap(NULL, RING * sizeof(*ring), PROT_READ, MAP_SHARED,
+		    pinned("/sys/fs/bpf/maps/packets"), 0);
+	count = mmap(NULL, 4096, PROT_READ, MAP_SHARED,
+		     pinned("/sys/fs/bpf/maps/count"), 0);
+	if (ring == MAP_FAILED || count == MAP_FAILED ||
+	    !attach("/sys/fs/bpf/programs/on_enqueue") ||
+	    !attach("/sys/fs/bpf/programs/on_dequeue")) {
+		fail("the trace programs: %s", strerror(errno));
+		return false;
+	}
+	return true;
+}
+
+bool watch_open(const char *ns)
+{
+	if (enter(ns))
+		netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC,
+				 NETLINK_ROUTE);
+	enter(NULL);
+	if (netlink < 0)
+		fail("netlink: %s", strerror(errno));
+	return netlink >= 0;
+}
+
+void watch_begin(void)
+{
+	packets.length = qdiscs.length = 0;
+	taken = *count;
+}
+
+void watch_packets(bool all)
+{
+	uint64_t now = *count;
+
+	if (!all && now - taken < RING / 2)
+		return;
+	while (taken < now) {
+		uint64_t at = taken % RING, n = now - taken;
+
+		if (n > RING - at)
+			n = RING - at;
+		put(&packets, &ring[at], n * sizeof(*ring));
+		taken += n;
+	}
+}
+
+/* Everything that RTM_GETQDISC says of the bottleneck's device; the host knows what it means. */
+void watch_sample(uint64_t at_ns)
+{
+	struct {
+		struct nlmsghdr head;
+		struct tcmsg tc;
+	} ask = {
+		.head = { .nlmsg_len = sizeof(ask),
+			  .nlmsg_type = RTM_GETQDISC,
+			  .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
+		.tc = { .tcm_family = AF_UNSPEC },
+	};
+	static char text[32768];
+	size_t head = qdiscs.length;
+	uint32_t length = 0;
+	bool done = send(netlink, &ask, sizeof(ask), 0) < 0;
+
+	put(&qdiscs, &at_ns, sizeof(at_ns));
+	put(&qdiscs, &length, sizeof(length));
+	while (!done) {
+		ssize_t n = recv(netlink, text, sizeof(text), 0);
+		struct nlmsghdr *m = (struct nlmsghdr *)text;
+
+		if (n <= 0)
+			break;
+		for (; NLMSG_OK(m, (uint32_t)n); m = NLMSG_NEXT(m, n)) {
+			if (m->nlmsg_type == NLMSG_DONE ||
+			    m->nlmsg_type == NLMSG_ERROR) {
+				done = true;
+				break;
+			}
+			struct tcmsg *tc = NLMSG_DATA(m);
+
+			if (tc->tcm_ifindex == DEVICE)
+				put(&qdiscs, m, NLMSG_ALIGN(m->nlmsg_len));
+		}
+	}
+	length = (uint32_t)(qdiscs.length - head - sizeof(at_ns) -
+			    sizeof(length));
+	memcpy(qdiscs.at + head + sizeof(at_ns), &length, sizeof(length));
+}
+
+void watch_write(void)
+{
+	watch_packets(true);
+	write_block(BLOCK_PACKETS, packets.at, packets.length);
+	write_block(BLOCK_QDISC, qdiscs.at, qdiscs.length);
+}
+
+void watch_close(void)
+{
+	if (netlink >= 0)
+		close(netlink);
+	netlink = -1;
+}

@@ -1,0 +1,141 @@
+//! The initramfs: a cpio archive in the "newc" format (Linux, Documentation/driver-api/early-userspace/
+//! buffer-format.rst), the same bytes for the same content.
+
+use crate::Error;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// An archive as it grows.
+pub struct Archive<W: Write> {
+    out: W,
+    inode: u32,
+}
+
+const DIRECTORY: u32 = 0o040_755;
+const PROGRAM: u32 = 0o100_755;
+const FILE: u32 = 0o100_644;
+
+impl<W: Write> Archive<W> {
+    /// An empty one.
+    pub fn new(out: W) -> Archive<W> {
+        Archive { out, inode: 0 }
+    }
+
+    fn entry(&mut self, name: &str, mode: u32, content: &[u8]) -> io::Result<()> {
+        self.inode += 1;
+        let links = if mode == DIRECTORY { 2 } else { 1 };
+        // inode, mode, uid, gid, links, mtime, size, device and special device (two numbers each), name, checksum
+        let fields =
+            [self.inode, mode, 0, 0, links, 0, content.len() as u32, 0, 0, 0, 0, name.len() as u32 + 1, 0];
+        let mut head = String::from("070701");
+        for field in fields {
+            head += &format!("{field:08x}");
+        }
+        head += name;
+        head.push('\0');
+        // Names and contents begin on multiples of four bytes.
+        let pad = |n: usize| &[0u8; 3][..n.wrapping_neg() & 3];
+        self.out.write_all(head.as_bytes())?;
+        self.out.write_all(pad(head.len()))?;
+        self.out.write_all(content)?;
+        self.out.write_all(pad(content.len()))
+    }
+
+    /// A folder.
+    pub fn folder(&mut self, name: &str) -> io::Result<()> {
+        self.entry(name, DIRECTORY, &[])
+    }
+
+    /// A file.
+    pub fn file(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
+        self.entry(name, FILE, content)
+    }
+
+    /// A program.
+    pub fn program(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
+        self.entry(name, PROGRAM, content)
+    }
+
+    /// Everything in a folder, by name.
+    pub fn tree(&mut self, dir: &Path, under: &str) -> io::Result<()> {
+        let mut entries: Vec<fs::DirEntry> = fs::read_dir(dir)?.collect::<io::Result<_>>()?;
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            let name = format!("{under}{}", entry.file_name().to_string_lossy());
+            let meta = fs::metadata(entry.path())?;
+            if meta.is_dir() {
+                self.folder(&name)?;
+                self.tree(&entry.path(), &format!("{name}/"))?;
+            } else if meta.permissions().mode() & 0o111 != 0 {
+                self.program(&name, &fs::read(entry.path())?)?;
+            } else {
+                self.file(&name, &fs::read(entry.path())?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the archive.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.inode = 0;
+        self.entry("TRAILER!!!", 0, &[])?;
+        self.out.flush()
+    }
+}
+
+/// A kernel module as the kernel loads it: found by name, unpacked. None: the kernel has no such module, so that
+/// either it is built in or the guest says what is missing.
+pub fn module(modules: &Path, name: &str) -> Result<Option<Vec<u8>>, Error> {
+    let Some(path) = find(&modules.join("kernel"), name) else { return Ok(None) };
+    let error = |e: &dyn std::fmt::Display| Error::Machine(format!("{}: {e}", path.display()));
+    let unpack = match path.extension().and_then(|e| e.to_str()) {
+        Some("xz") => "xz",
+        Some("zst") => "zstd",
+        Some("gz") => "gzip",
+        _ => return fs::read(&path).map(Some).map_err(|e| error(&e)),
+    };
+    let done =
+        Command::new(unpack).arg("-dc").arg(&path).output().map_err(|e| error(&format!("{unpack}: {e}")))?;
+    match done.status.success() {
+        true => Ok(Some(done.stdout)),
+        false => Err(error(&String::from_utf8_lossy(&done.stderr).trim())),
+    }
+}
+
+fn find(dir: &Path, name: &str) -> Option<PathBuf> {
+    let mut entries: Vec<PathBuf> = fs::read_dir(dir).ok()?.flatten().map(|e| e.path()).collect();
+    entries.sort();
+    entries.into_iter().find_map(|path| match path.is_dir() {
+        true => find(&path, name),
+        false => {
+            let file = path.file_name()?.to_str()?;
+            // Underscores and hyphens are the same in a module's name.
+            let plain = file.split(".ko").next()?.replace('-', "_");
+            (plain == name && file.contains(".ko")).then_some(path)
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_begin_on_multiples_of_four() {
+        let mut bytes = Vec::new();
+        let mut a = Archive::new(&mut bytes);
+        a.folder("d").expect("memory");
+        a.file("d/odd", b"12345").expect("memory");
+        a.program("init", b"x").expect("memory");
+        a.finish().expect("memory");
+        let heads: Vec<usize> =
+            bytes.windows(6).enumerate().filter(|(_, w)| *w == b"070701").map(|(i, _)| i).collect();
+        assert_eq!(heads.len(), 4);
+        assert!(heads.iter().all(|at| at % 4 == 0), "{heads:?}");
+        assert_eq!(bytes.len() % 4, 0);
+        assert!(bytes.windows(5).any(|w| w == b"12345"));
+    }
+}

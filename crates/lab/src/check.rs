@@ -1,0 +1,132 @@
+//! What of a scenario the Linux engine cannot do, with the place where the file asks for it.
+
+use crate::qdisc;
+use queuewright_cca::Kind;
+use queuewright_scenario::spec::{RunSpec, Stack};
+use queuewright_scenario::{Client, Comes, Error, LinkRate, Scenario, Sends};
+
+/// Different round-trip times that a run may have: each is a network namespace.
+pub const MOST_CLIENTS: usize = 200;
+/// As the guest's program has it.
+const MOST_FLOWS: usize = 2000;
+
+/// Accepts a scenario and the runs made of it.
+///
+/// # Errors
+/// The first thing that cannot run on Linux, with file, line and key.
+pub fn check(scenario: &Scenario, runs: &[RunSpec]) -> Result<(), Error> {
+    let refuse = |what: &str, why: &str| {
+        Err(scenario.refuse(what, format!("--engine linux cannot do this: {why}; the simulator can")))
+    };
+    if scenario.run.stack != Stack::Linux {
+        return refuse("run.stack", "its TCP is Linux's");
+    }
+    if scenario.ports.len() > 1 {
+        return refuse("ports[1]", "it has one bottleneck");
+    }
+    let port = &scenario.ports[0];
+    match port.rate {
+        LinkRate::Constant(_) => {}
+        LinkRate::Schedule(_) => return refuse("ports[0].schedule", "its link has one rate"),
+        LinkRate::Trace(_) => return refuse("ports[0].trace", "its link has one rate"),
+    }
+    if port.police {
+        return refuse("ports[0].police", "its packets wait");
+    }
+    let flaws = &port.flaws;
+    for (key, there) in
+        [("loss", flaws.loss > 0), ("jitter", flaws.jitter.is_some()), ("reorder", flaws.reorder.is_some())]
+    {
+        if there {
+            return refuse(&format!("ports[0].{key}"), "its link loses and delays nothing");
+        }
+    }
+    if port.overhead_bytes != 14 {
+        return refuse("ports[0].overhead", "it counts Ethernet's 14 bytes");
+    }
+    if scenario.shared.is_some() || port.buffer.is_none() {
+        return refuse("shared", "its buffer is the bottleneck's own");
+    }
+    if port.discipline.is_some() {
+        return refuse("ports[0].discipline", "its one port has the disciplines that are compared");
+    }
+    for (i, flows) in scenario.flows.iter().enumerate() {
+        let at = |key: &str| format!("flows[{i}].{key}");
+        if let Some(key) = match &flows.comes {
+            Comes::Once => None,
+            Comes::Repeat(_) => Some("repeat"),
+            Comes::Arrive(_) => Some("arrivals"),
+            Comes::Pages(_) => Some("burst"),
+        } {
+            return refuse(&at(key), "flows that come and go");
+        }
+        if !flows.back.is_empty() {
+            return refuse(&at("back"), "acknowledgements meet no queue");
+        }
+        if flows.access_bps.is_some() {
+            return refuse(&at("access"), "access links have no limit");
+        }
+        if flows.jitter_ns.max > 0 {
+            return refuse(&at("jitter"), "access links do not delay");
+        }
+        match &flows.sends {
+            Sends::Tcp { client: Some(Client::Requests(_)), .. } => {
+                return refuse(&at("requests"), "clients that ask");
+            }
+            Sends::Tcp { client: Some(Client::Video(_)), .. } => {
+                return refuse(&at("video"), "clients that ask");
+            }
+            Sends::Tcp { l4s: true, .. } => {
+                return refuse(&at("ecn"), "Linux has no sender of ECT(1)");
+            }
+            Sends::Tcp { ccas, .. } if ccas.iter().any(|(kind, _)| module(*kind).is_none()) => {
+                return refuse(&at("cca"), "Linux has no such congestion control");
+            }
+            Sends::Voip(_) => return refuse(&at("voip"), "calls"),
+            Sends::Tcp { .. } | Sends::Cbr { .. } | Sends::Poisson { .. } => {}
+        }
+    }
+    for (i, discipline) in scenario.disciplines.iter().enumerate() {
+        if !discipline.changes.is_empty() {
+            return refuse(&format!("disciplines[{i}].changes"), "parameters that change during a run");
+        }
+        let Some(run) = runs.iter().find(|r| r.discipline.label == discipline.label) else { continue };
+        if let Err((param, why)) = qdisc::qdisc(&run.ports[0]) {
+            let key = param.map_or(String::new(), |p| format!(".{p}"));
+            return Err(scenario.refuse(&format!("disciplines[{i}]{key}"), why));
+        }
+    }
+    for run in runs {
+        if !run.sources.is_empty() {
+            return refuse("flows", "flows that come and go");
+        }
+        if run.flows.len() > MOST_FLOWS {
+            return refuse("flows", &format!("it has at most {MOST_FLOWS} flows"));
+        }
+        if crate::job::clients(run).len() > MOST_CLIENTS {
+            return refuse(
+                "flows[0].rtt",
+                &format!("it has at most {MOST_CLIENTS} different round-trip times"),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The kernel's name of a congestion control, and the module that has it, if it is one.
+pub fn module(kind: Kind) -> Option<(&'static str, Option<&'static str>)> {
+    Some(match kind {
+        Kind::NewReno => ("reno", None),
+        Kind::Cubic => ("cubic", None),
+        Kind::Bbr => ("bbr", Some("tcp_bbr")),
+        Kind::Bic => ("bic", Some("tcp_bic")),
+        Kind::Dctcp => ("dctcp", Some("tcp_dctcp")),
+        Kind::Htcp => ("htcp", Some("tcp_htcp")),
+        Kind::Illinois => ("illinois", Some("tcp_illinois")),
+        Kind::Scalable => ("scalable", Some("tcp_scalable")),
+        Kind::Vegas => ("vegas", Some("tcp_vegas")),
+        Kind::Veno => ("veno", Some("tcp_veno")),
+        Kind::Yeah => ("yeah", Some("tcp_yeah")),
+        _ => return None,
+    })
+}

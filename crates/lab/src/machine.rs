@@ -1,0 +1,195 @@
+//! The virtual machine: QEMU with virtual time, until the guest has done its job.
+
+use crate::archive::{Archive, module};
+use crate::job::Job;
+use crate::stream::{Raw, Stream};
+use crate::{Error, Lab};
+use std::fs::{self, File};
+use std::io::{BufWriter, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What is heard of the run with this number.
+pub enum Heard {
+    /// So many seconds of it have passed.
+    At(f64),
+    /// It is complete.
+    Measured(Box<Raw>),
+    /// It failed.
+    Failed(String),
+}
+
+/// How often the host looks.
+const LOOK: Duration = Duration::from_millis(100);
+/// A guest that says nothing for so long hangs: it reports every second of its own time.
+const SILENCE: Duration = Duration::from_secs(300);
+/// Guest memory, MiB.
+const MEMORY: u32 = 1024;
+
+/// Boots, hears, and waits for the end.
+pub fn work(
+    lab: &Lab,
+    job: &Job,
+    seed: u64,
+    stop: &AtomicBool,
+    mut hear: impl FnMut(usize, Heard),
+) -> Result<(), Error> {
+    let wrong = |e: std::io::Error| Error::Machine(format!("the lab's files: {e}"));
+    let dir = tempfile::Builder::new().prefix("queuewright-lab").tempdir().map_err(wrong)?;
+    let (initrd, console, output) =
+        (dir.path().join("initrd"), dir.path().join("console"), dir.path().join("output"));
+    initramfs(lab, job, &initrd)?;
+    for file in [&console, &output] {
+        File::create(file).map_err(wrong)?;
+    }
+    let mut machine = Machine(start(lab, seed, &initrd, &console, &output)?);
+    let (mut said, mut wrote) = (Tail::open(&console).map_err(wrong)?, Tail::open(&output).map_err(wrong)?);
+    let mut stream = Stream::default();
+    let (mut run, mut line) = (0, String::new());
+    let mut heard_at = Instant::now();
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::Stopped);
+        }
+        let ended = machine.0.try_wait().map_err(wrong)?;
+        let text = said.more().map_err(wrong)?;
+        let bytes = wrote.more().map_err(wrong)?;
+        if !text.is_empty() || !bytes.is_empty() {
+            heard_at = Instant::now();
+        }
+        for c in String::from_utf8_lossy(&text).chars() {
+            if c != '\n' {
+                line.push(c);
+                continue;
+            }
+            if let Some(number) = line.trim().strip_prefix("lab: run ") {
+                run = number.parse().unwrap_or(run);
+            } else if let Some(at) = line.trim().strip_prefix("lab: at ") {
+                hear(run, Heard::At(at.parse().unwrap_or(0.0)));
+            }
+            line.clear();
+        }
+        for done in stream.push(&bytes).map_err(Error::Machine)? {
+            match done {
+                (number, Ok(raw)) => hear(number, Heard::Measured(raw)),
+                (number, Err(why)) => hear(number, Heard::Failed(why)),
+            }
+        }
+        if let Some(status) = ended {
+            // What was written between the last look and the end has been read: it ended before this look.
+            let tail = fs::read(&console).unwrap_or_default();
+            let last = String::from_utf8_lossy(&tail[tail.len().saturating_sub(600)..]).into_owned();
+            let mut stderr = String::new();
+            if let Some(mut e) = machine.0.stderr.take() {
+                let _ = e.read_to_string(&mut stderr);
+            }
+            if status.success() && stream.complete() > 0 {
+                return Ok(());
+            }
+            return Err(Error::Machine(format!("QEMU ended ({status}) {} {}", stderr.trim(), last.trim())));
+        }
+        if heard_at.elapsed() > SILENCE {
+            return Err(Error::Machine("the guest has said nothing for five minutes".into()));
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+/// Ends with its owner.
+struct Machine(Child);
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A file that another process writes.
+struct Tail(File);
+
+impl Tail {
+    fn open(path: &Path) -> std::io::Result<Tail> {
+        File::open(path).map(Tail)
+    }
+
+    fn more(&mut self) -> std::io::Result<Vec<u8>> {
+        let mut new = Vec::new();
+        self.0.read_to_end(&mut new)?;
+        Ok(new)
+    }
+}
+
+fn initramfs(lab: &Lab, job: &Job, path: &Path) -> Result<(), Error> {
+    let modules: Vec<(&str, Option<Vec<u8>>)> = job
+        .modules
+        .iter()
+        .map(|name| module(&lab.modules, name).map(|content| (*name, content)))
+        .collect::<Result<_, _>>()?;
+    let write = || -> std::io::Result<()> {
+        let mut a = Archive::new(BufWriter::new(File::create(path)?));
+        for folder in ["dev", "proc", "sys", "run", "tmp", "modules", "var"] {
+            a.folder(folder)?;
+        }
+        a.tree(&lab.root.join("guest"), "")?;
+        a.program("init", &fs::read(lab.root.join("agent"))?)?;
+        a.file("trace.bpf.o", &fs::read(lab.root.join("trace.bpf.o"))?)?;
+        let mut text = job.text.clone();
+        for (name, content) in &modules {
+            match content {
+                Some(content) => a.file(&format!("modules/{name}.ko"), content)?,
+                // Built into this kernel, or missing: then tc or the socket says so.
+                None => text = text.replace(&format!("module {name}\n"), ""),
+            }
+        }
+        a.file("job", text.as_bytes())?;
+        a.finish()
+    };
+    write().map_err(|e| Error::Machine(format!("the initramfs: {e}")))
+}
+
+/// Virtual time: `-icount` counts an instruction as 2 ns whatever the host does, and sleeps cost nothing. One
+/// processor, a fixed date and seed: the same bytes again, on a quiet host.
+fn start(lab: &Lab, seed: u64, initrd: &Path, console: &Path, output: &Path) -> Result<Child, Error> {
+    let root = lab.root.join("root/usr");
+    let libraries = root.join("lib/x86_64-linux-gnu");
+    let libraries = format!("{0}:{0}/systemd", libraries.display());
+    let mut qemu = Command::new(root.join("lib64/ld-linux-x86-64.so.2"));
+    // QEMU of another distribution's release, with that release's own libraries.
+    qemu.arg("--library-path").arg(libraries).arg(root.join("bin/qemu-system-x86_64"));
+    qemu.arg("-L").arg(root.join("share/qemu")).arg("-L").arg(root.join("share/seabios"));
+    qemu.args(["-machine", "pc,accel=tcg,hpet=off", "-smp", "1", "-m", &MEMORY.to_string()]);
+    // String instructions are slow in emulation, page tables of five levels and SMAP cost for nothing.
+    qemu.args(["-cpu", "max,-erms,-fsrm,-fzrm,-fsrs,-fsrc,-la57,-smap"]);
+    qemu.args([
+        "-icount",
+        "shift=1,sleep=off",
+        "-seed",
+        &seed.to_string(),
+        "-rtc",
+        "clock=vm,base=2026-01-01",
+    ]);
+    qemu.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
+    qemu.arg("-kernel").arg(&lab.kernel).arg("-initrd").arg(initrd);
+    qemu.args([
+        "-append",
+        "console=ttyS0 nokaslr mitigations=off nowatchdog panic=-1 rdinit=/init quiet net.ifnames=0 \
+         init_on_alloc=0 audit=0 apparmor=0 selinux=0 fw_devlink=off ipv6.disable=1",
+    ]);
+    // Files, not pipes: a reader that is slow would be seen inside.
+    qemu.arg("-serial").arg(file_of("file:", console));
+    qemu.args(["-device", "virtio-serial-pci", "-chardev"]);
+    qemu.arg(file_of("file,id=out,path=", output));
+    qemu.args(["-device", "virtserialport,chardev=out,name=out"]);
+    qemu.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    qemu.spawn().map_err(|e| Error::Machine(format!("QEMU cannot be started: {e}")))
+}
+
+fn file_of(option: &str, path: &Path) -> std::ffi::OsString {
+    let mut text = std::ffi::OsString::from(option);
+    text.push(path);
+    text
+}

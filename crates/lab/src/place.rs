@@ -1,0 +1,72 @@
+//! Where the lab lies: kernel, QEMU, tools.
+
+use crate::Error;
+use std::path::{Path, PathBuf};
+
+/// A lab that is there: see `scripts/setup lab`.
+#[derive(Debug, Clone)]
+pub struct Lab {
+    /// `build/lab`.
+    pub(crate) root: PathBuf,
+    /// The kernel's image.
+    pub(crate) kernel: PathBuf,
+    /// The folder of its modules, `usr/lib/modules/VERSION`.
+    pub(crate) modules: PathBuf,
+}
+
+/// Where to look instead of `build/lab`.
+const VARIABLE: &str = "QUEUEWRIGHT_LAB";
+const HOW: &str = "run 'scripts/setup lab' in Queuewright's sources, or set QUEUEWRIGHT_LAB to its build/lab";
+
+impl Lab {
+    /// The lab of `QUEUEWRIGHT_LAB`, or the `build/lab` nearest above the working folder or the program; with
+    /// another kernel than its own if one is given: a folder of an unpacked kernel package, or the package (`.deb`),
+    /// each with image and modules.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] with what is not there and what to do about it.
+    pub fn open(kernel: Option<&Path>) -> Result<Lab, Error> {
+        let root = find().ok_or_else(|| Error::Missing(format!("the lab is not set up: {HOW}")))?;
+        let own = root.join("kernel");
+        let (kernel, modules) = kernel_of(kernel.unwrap_or(&own))?;
+        for (part, what) in [
+            (root.join("agent"), "the guest's program"),
+            (root.join("trace.bpf.o"), "the trace programs"),
+            (root.join("guest/usr/sbin/tc"), "iproute2"),
+            (root.join("root/usr/bin/qemu-system-x86_64"), "QEMU"),
+        ] {
+            if !part.exists() {
+                return Err(Error::Missing(format!("the lab lacks {what} ({}): {HOW}", part.display())));
+            }
+        }
+        Ok(Lab { root, kernel, modules })
+    }
+}
+
+fn find() -> Option<PathBuf> {
+    if let Some(given) = std::env::var_os(VARIABLE) {
+        return Some(given.into());
+    }
+    let starts = [std::env::current_dir().ok(), std::env::current_exe().ok()];
+    let above = starts.iter().flatten().flat_map(|p| p.ancestors());
+    let mut labs = above.map(|p| p.join("build/lab"));
+    labs.find(|lab| lab.join("layout").exists())
+}
+
+/// Image and modules of an unpacked kernel package.
+fn kernel_of(dir: &Path) -> Result<(PathBuf, PathBuf), Error> {
+    let missing = |what: &str| Error::Missing(format!("{}: no {what} of a kernel here", dir.display()));
+    let named = ["usr/lib/modules", "lib/modules", ""].map(|below| dir.join(below));
+    let versions = |at: &PathBuf| {
+        let entries = std::fs::read_dir(at).into_iter().flatten().flatten();
+        let mut found: Vec<PathBuf> =
+            entries.map(|e| e.path()).filter(|p| p.join("kernel").is_dir()).collect();
+        found.sort();
+        found.pop()
+    };
+    let modules = named.iter().find_map(versions).ok_or_else(|| missing("modules"))?;
+    let version = modules.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let images = [modules.join("vmlinuz"), dir.join(format!("boot/vmlinuz-{version}")), dir.join("vmlinuz")];
+    let image = images.into_iter().find(|p| p.exists()).ok_or_else(|| missing("image (vmlinuz)"))?;
+    Ok((image, modules))
+}

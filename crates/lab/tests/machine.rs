@@ -1,0 +1,91 @@
+//! Boots the machine: the kernel's own queue managers against the simulator's, in virtual time.
+
+use queuewright_lab::{Heard, Lab, check};
+use queuewright_results::Run;
+use queuewright_scenario::Scenario;
+use std::io::Write;
+use std::sync::atomic::AtomicBool;
+
+/// The lab, or a line that no test runner swallows on what was left out.
+fn lab(test: &str) -> Option<Lab> {
+    match Lab::open(None) {
+        Ok(lab) => Some(lab),
+        Err(e) => {
+            let _ = writeln!(std::io::stderr(), "LEFT OUT: {test}: {e}");
+            None
+        }
+    }
+}
+
+fn both(lab: &Lab, text: &str) -> Vec<(Run, Run)> {
+    let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
+    let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
+    check(&scenario, &specs).unwrap_or_else(|e| panic!("{e}"));
+    let stop = AtomicBool::new(false);
+    let mut linux: Vec<Option<Run>> = vec![None; specs.len()];
+    lab.run(&specs, &stop, |i, heard| {
+        if let Heard::Done(done) = heard {
+            linux[i] = Some(*done.unwrap_or_else(|e| panic!("run {i}: {e}")));
+        }
+    });
+    let sim = specs.iter().map(|s| queuewright_sim::run(s, &stop, &|_| ()).expect("the run ends"));
+    linux.into_iter().map(|r| r.expect("heard of every run")).zip(sim).collect()
+}
+
+/// One boot, three runs: tail drop and CoDel with a CUBIC flow, and with a stream, a transfer and ECN beside it.
+#[test]
+fn linux_and_the_simulator_agree_on_the_simplest() {
+    let Some(lab) = lab("linux_and_the_simulator_agree_on_the_simplest") else { return };
+    let text = "[link]\nrate = \"10mbit\"\nburst = \"3028b\"\nbuffer = \"17p\"\n\
+                [[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\n\
+                [[flows]]\nname = \"stream\"\ncbr = \"500kbit\"\npacket = \"500b\"\nrtt = \"20ms\"\n\
+                [[flows]]\nname = \"file\"\ncca = \"cubic\"\nrtt = \"40ms\"\nsize = \"100kb\"\nstart = \"3s\"\necn = true\n\
+                [queue]\ndisciplines = [\"droptail\", { name = \"codel\", ecn = true }]\n\
+                [run]\nduration = \"6s\"\nwarmup = \"2s\"\nseeds = [1]\nsample = \"500ms\"\n";
+    let runs = both(&lab, text);
+    assert_eq!(runs.len(), 2);
+    for (linux, sim) in &runs {
+        assert_eq!((linux.engine.as_str(), linux.discipline.as_str()), ("linux", sim.discipline.as_str()));
+        assert!(linux.kernel.starts_with(|c: char| c.is_ascii_digit()), "{:?}", linux.kernel);
+        let (l, s) = (&linux.ports[0], &sim.ports[0]);
+        let said = format!("{}\nLinux {l:?}\nsimulator {s:?}", linux.discipline);
+        assert!((l.utilization - s.utilization).abs() < 0.03, "{said}");
+        assert!((l.sojourn_ms.mean - s.sojourn_ms.mean).abs() < 2.0, "{said}");
+        assert!(l.packets.abs_diff(s.packets) < s.packets / 20, "{said}");
+        // What waited on average is what came in times how long it waited (Little's law).
+        let little = l.sojourn_ms.mean / 1e3 * l.packets as f64 / 4.0;
+        assert!((l.backlog_packets.mean - little).abs() < 0.3, "{said}");
+        let stream = linux.groups[1].datagrams.as_ref().expect("UDP");
+        assert!(stream.received > 450 && stream.delay_ms.mean > 10.0, "{stream:?}");
+        assert!((0.0..0.2).contains(&stream.loss), "{stream:?}");
+        let file = linux.groups[2].transfers.as_ref().expect("a transfer");
+        assert_eq!((file.started, file.completed), (1, 1), "{file:?}");
+        let times: Vec<f64> = linux.detail.series.time_s.clone();
+        assert!(times.len() >= 12 && times.is_sorted(), "{times:?}");
+        assert!(linux.detail.series.columns.iter().all(|c| c.values.len() == times.len()));
+    }
+    let (tail, codel) = (&runs[0].0.ports[0], &runs[1].0.ports[0]);
+    assert!(tail.drops.keys().eq(["limit"]), "{:?}", tail.drops);
+    assert!(codel.sojourn_ms.mean < 0.8 * tail.sojourn_ms.mean);
+}
+
+/// A run that the guest cannot lay out fails by itself, with the program's words.
+#[test]
+fn a_run_that_fails_says_why() {
+    let Some(lab) = lab("a_run_that_fails_says_why") else { return };
+    let text = "[link]\nrate = \"10mbit\"\nbuffer = \"17p\"\n[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\n\
+                [queue]\ndisciplines = [{ name = \"sfq\", divisor = 3 }, \"droptail\"]\n\
+                [run]\nduration = \"2s\"\nseeds = [1]\n";
+    let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
+    let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
+    let mut done = Vec::new();
+    lab.run(&specs, &AtomicBool::new(false), |i, heard| {
+        if let Heard::Done(result) = heard {
+            done.push((i, result.map(|r| r.ports[0].packets).map_err(|e| e.to_string())));
+        }
+    });
+    done.sort_by_key(|d| d.0);
+    assert_eq!(done.len(), 2);
+    assert!(done[0].1.as_ref().is_err_and(|e| e.contains("tc qdisc add")), "{done:?}");
+    assert!(done[1].1.as_ref().is_ok_and(|n| *n > 100), "{done:?}");
+}

@@ -1,0 +1,62 @@
+//! What the engine cannot do is one line with file, line and key; what it can is accepted.
+
+use queuewright_lab::check;
+use queuewright_scenario::Scenario;
+
+const LINK: &str = "[link]\nrate = \"20mbit\"\nbuffer = \"100p\"\n";
+const FLOWS: &str = "[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\n";
+const QUEUE: &str = "[queue]\ndisciplines = [\"codel\"]\n";
+const RUN: &str = "[run]\nduration = \"10s\"\nseeds = [1]\n";
+
+fn checked(text: &str) -> Result<(), String> {
+    let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let runs = scenario.runs().unwrap_or_else(|e| panic!("{e}\n{text}"));
+    check(&scenario, &runs).map_err(|e| e.to_string())
+}
+
+fn refused(text: &str) -> String {
+    checked(text).expect_err(text)
+}
+
+#[test]
+fn what_it_cannot_do_is_named() {
+    let link = |more: &str| format!("{LINK}{more}\n{FLOWS}{QUEUE}{RUN}");
+    let flows = |more: &str| format!("{LINK}{FLOWS}{more}\n{QUEUE}{RUN}");
+    let queue = |d: &str| format!("{LINK}{FLOWS}[queue]\ndisciplines = [{d}]\n{RUN}");
+    for (text, begins) in [
+        (link("loss = 0.01"), "s.toml:4: link.loss = 0.01: --engine linux cannot do this"),
+        (link("overhead = \"0b\""), "s.toml:4: link.overhead = \"0b\": "),
+        (flows("jitter = \"1ms\""), "s.toml:7: flows[0].jitter = \"1ms\": "),
+        (flows("access = \"10mbit\""), "s.toml:7: flows[0].access = \"10mbit\": "),
+        (flows("size = \"1mb\"\narrivals = \"2/s\""), "s.toml:8: flows[0].arrivals = \"2/s\": "),
+        (flows("ecn = \"l4s\""), "s.toml:7: flows[0].ecn = \"l4s\": "),
+        (
+            queue("\"codel\", \"cebinae\""),
+            "s.toml:8: queue.disciplines[1] = \"cebinae\": cebinae has no qdisc",
+        ),
+        (
+            queue("{ name = \"codel\", mtu = \"300b\" }"),
+            "s.toml:8: queue.disciplines[0].mtu = \"300b\": in Linux's codel mtu is always 1514b",
+        ),
+        (
+            queue("{ name = \"pie\", alpha = 0.13 }"),
+            "s.toml:8: queue.disciplines[0].alpha = 0.13: Linux's pie takes it in sixteenths",
+        ),
+        (format!("{LINK}{FLOWS}{QUEUE}{RUN}stack = \"ns3\""), "s.toml:12: run.stack = \"ns3\": "),
+    ] {
+        let line = refused(&text);
+        assert!(line.starts_with(begins), "{line}\nand not\n{begins}");
+        assert!(!line.contains('\n'), "{line}");
+    }
+}
+
+#[test]
+fn the_usual_is_accepted() {
+    let queues = "\"droptail\", \"codel\", \"fq-codel\", { name = \"pie\", ecn = true }, \
+                  { name = \"red\", idle_clock = \"tc\" }, \"sfq\"";
+    let flows = "[[flows]]\ncount = 3\ncca = { cubic = 1, bbr = 1 }\nrtt = \"20ms..80ms\"\n\
+                 [[flows]]\ncca = \"dctcp\"\nrtt = \"20ms\"\nsize = \"1mb\"\ninitial_window = \"20p\"\n\
+                 [[flows]]\ncbr = \"1mbit\"\n[[flows]]\npoisson = \"1mbit\"\n";
+    let text = format!("{LINK}{flows}[queue]\ndisciplines = [{queues}]\n{RUN}");
+    assert_eq!(checked(&text), Ok(()));
+}
