@@ -101,7 +101,7 @@ fn resumed(base: &Path, catalogue: &Catalogue) -> Result<(PathBuf, Vec<Experimen
 
 /// The table of experiments with what they cost.
 fn list(catalogue: &Catalogue, options: Options, jobs: usize) -> Result<(), Failure> {
-    let speed = cost::packets_per_s() * jobs as f64;
+    let speed = cost::work_per_s() * jobs as f64;
     let mut out = String::new();
     let width = catalogue.experiments.iter().map(|e| e.id().len()).max().unwrap_or(0);
     let mut whole = 0.0;

@@ -1,6 +1,6 @@
 //! A scenario in words: what `check` prints.
 
-use queuewright_scenario::spec::{Rate, RunSpec, Stack};
+use queuewright_scenario::spec::{PortSpec, Rate, RunSpec, Stack};
 use queuewright_scenario::units::{Range, Unit};
 use queuewright_scenario::{
     Burst, Client, Comes, Discipline, InitialWindow, Link, LinkRate, Pause, Scenario, Sends,
@@ -235,28 +235,29 @@ pub fn plural(n: usize, what: &str) -> String {
 
 /// Full packets that the links of a run could carry: what its length is made of.
 pub fn capacity_packets(run: &RunSpec) -> f64 {
+    run.ports.iter().map(|port| port_packets(run, port)).sum()
+}
+
+/// Full-sized packets that one of its links can carry.
+pub fn port_packets(run: &RunSpec, port: &PortSpec) -> f64 {
     let packet_bits = f64::from(1500 + run.overhead_bytes) * 8.0;
     let seconds = |ns: u64| ns as f64 / 1e9;
-    let mut packets = 0.0;
-    for port in &run.ports {
-        packets += match &port.rate {
-            Rate::Constant(bps) => *bps as f64 * seconds(run.duration_ns) / packet_bits,
-            Rate::Schedule(steps) => {
-                let ends = steps.iter().skip(1).map(|(from, _)| *from);
-                let ends = ends.chain([run.duration_ns]);
-                let bits = steps.iter().zip(ends).map(|((from, bps), end)| {
-                    let length = end.min(run.duration_ns).saturating_sub(*from);
-                    *bps as f64 * seconds(length)
-                });
-                bits.sum::<f64>() / packet_bits
-            }
-            Rate::Trace(t) => {
-                let periods = run.duration_ns as f64 / t.period_ns as f64;
-                t.opportunities_ns.len() as f64 * periods
-            }
-        };
+    match &port.rate {
+        Rate::Constant(bps) => *bps as f64 * seconds(run.duration_ns) / packet_bits,
+        Rate::Schedule(steps) => {
+            let ends = steps.iter().skip(1).map(|(from, _)| *from);
+            let ends = ends.chain([run.duration_ns]);
+            let bits = steps.iter().zip(ends).map(|((from, bps), end)| {
+                let length = end.min(run.duration_ns).saturating_sub(*from);
+                *bps as f64 * seconds(length)
+            });
+            bits.sum::<f64>() / packet_bits
+        }
+        Rate::Trace(t) => {
+            let periods = run.duration_ns as f64 / t.period_ns as f64;
+            t.opportunities_ns.len() as f64 * periods
+        }
     }
-    packets
 }
 
 /// Two digits are enough to know how long to wait.

@@ -135,16 +135,18 @@ impl Plan {
         runs.into_iter().next().ok_or_else(|| place(&format!("no discipline \"{}\"", unit.discipline)))
     }
 
+    /// Runs that a case comes to for each discipline, as far as can be said beforehand.
+    fn expected_seeds(&self, case: &Case) -> usize {
+        let first = self.first_seeds(case);
+        let rule = &self.experiment.figure.seeds;
+        let more = !self.options.quick && self.options.seeds.is_none() && rule.half_width.is_some();
+        // By experience, most cases are settled by their first seeds, and a few need many.
+        if more { (first + first.div_ceil(4)).min(rule.most.unwrap_or(first)) } else { first }
+    }
+
     /// Runs that the experiment comes to, as far as can be said beforehand.
     pub fn expected_runs(&self) -> usize {
-        let each = |case: &Case| {
-            let first = self.first_seeds(case);
-            let rule = &self.experiment.figure.seeds;
-            let more = !self.options.quick && self.options.seeds.is_none() && rule.half_width.is_some();
-            // By experience, most cases are settled by their first seeds, and a few need many.
-            if more { (first + first.div_ceil(4)).min(rule.most.unwrap_or(first)) } else { first }
-        };
-        self.cases.iter().map(|case| case.disciplines.len() * each(case)).sum()
+        self.cases.iter().map(|case| case.disciplines.len() * self.expected_seeds(case)).sum()
     }
 
     /// A run of each case with its first seed, and how many runs are like it: for costs.
@@ -152,15 +154,14 @@ impl Plan {
     /// # Errors
     /// As [`Plan::spec`].
     pub fn samples(&self) -> Result<Vec<(RunSpec, f64)>, Error> {
-        let each = self.expected_runs() as f64
-            / self.cases.iter().map(|c| c.disciplines.len()).sum::<usize>().max(1) as f64;
         let mut all = Vec::new();
         for (i, case) in self.cases.iter().enumerate() {
             let (Some(discipline), Some(seed)) = (case.disciplines.first(), case.seeds.first()) else {
                 continue;
             };
             let unit = Unit { case: i, discipline: discipline.clone(), seed: *seed };
-            all.push((self.spec(&unit)?, each * case.disciplines.len() as f64));
+            let runs = case.disciplines.len() * self.expected_seeds(case);
+            all.push((self.spec(&unit)?, runs as f64));
         }
         Ok(all)
     }
