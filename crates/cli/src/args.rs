@@ -33,6 +33,8 @@ pub enum Command {
     Run(Run),
     /// Make the papers' figures and tables again, and judge their claims
     Reproduce(Reproduce),
+    /// Run scenarios on the simulator and on a real kernel, and print the gap
+    Validate(Validate),
     /// List disciplines, congestion controls and their parameters
     List(List),
     /// Explain a queue manager or a congestion control
@@ -141,9 +143,9 @@ pub struct EngineArgs {
     /// sim: the simulator; linux: a real kernel in a virtual machine (`scripts/setup lab`)
     #[arg(long, value_enum, value_name = "ENGINE", default_value_t)]
     pub engine: EngineName,
-    /// With --engine linux: an unpacked kernel package with image and modules, instead of the lab's
-    #[arg(long, value_name = "DIR")]
-    pub kernel: Option<PathBuf>,
+    /// With --engine linux: a kernel, instead of the lab's: an unpacked package, or packages (.deb) with image and modules
+    #[arg(long, value_name = "DIR|DEB", value_delimiter = ',')]
+    pub kernel: Vec<PathBuf>,
 }
 
 /// An engine.
@@ -203,6 +205,38 @@ pub struct Reproduce {
     /// Folder in which each call gets a dated folder of its own [default: queuewright-reproduced]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Runs at a time [default: one per core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+}
+
+/// `validate`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Without files it runs the shipped rows: congestion controls alone and mixed, at 20 and
+50 Mbit/s, with 20 to 100 ms, through tail drop, CoDel, PIE and FQ-CoDel. The simulator has
+five seeds of each, Linux those of --seeds [default: 1]; a file has its own on both.
+
+Examples:
+  queuewright validate
+  queuewright validate --only fq-codel --seeds 1..3
+  queuewright validate my-scenario.toml --json")]
+pub struct Validate {
+    /// Scenario files instead of the shipped rows
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Only the rows whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    pub only: Option<String>,
+    /// Seeds on Linux (with files: on both): 1..3, or 1,2,3
+    #[arg(long, value_name = "LIST")]
+    pub seeds: Option<String>,
+    /// A kernel, instead of the lab's: an unpacked package, or packages (.deb) with image and modules
+    #[arg(long, value_name = "DIR|DEB", value_delimiter = ',')]
+    pub kernel: Vec<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
     /// Runs at a time [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,

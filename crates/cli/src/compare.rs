@@ -172,7 +172,7 @@ pub fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
 }
 
 /// A bar on a terminal; nothing elsewhere. It counts simulated milliseconds of all runs.
-struct Progress {
+pub struct Progress {
     bar: ProgressBar,
     /// Length of a run, simulated ms.
     run_ms: f64,
@@ -182,7 +182,7 @@ struct Progress {
 }
 
 impl Progress {
-    fn new(specs: &[RunSpec]) -> Self {
+    pub fn new(specs: &[RunSpec]) -> Self {
         let run_ms = specs.first().map_or(0.0, |s| s.duration_ns as f64 / 1e6);
         let bar = ProgressBar::new((run_ms * specs.len() as f64) as u64);
         let style = "[{wide_bar}] {percent:>3}%  {msg}  {speed}  {eta} left";
@@ -196,19 +196,19 @@ impl Progress {
         Progress { bar, run_ms, at_ms: vec![0; specs.len()], done: 0 }
     }
 
-    fn at(&mut self, item: usize, at: f64) {
+    pub fn at(&mut self, item: usize, at: f64) {
         let now = (self.run_ms * at.clamp(0.0, 1.0)) as u64;
         self.bar.inc(now.saturating_sub(self.at_ms[item]));
         self.at_ms[item] = self.at_ms[item].max(now);
     }
 
-    fn done(&mut self, item: usize) {
+    pub fn done(&mut self, item: usize) {
         self.at(item, 1.0);
         self.done += 1;
         self.bar.set_message(format!("{}/{} runs", self.done, self.at_ms.len()));
     }
 
-    fn end(&self) {
+    pub fn end(&self) {
         self.bar.finish_and_clear();
     }
 }

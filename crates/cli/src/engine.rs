@@ -22,15 +22,14 @@ pub type Made = Result<Option<Box<Run>>, String>;
 impl Engine {
     /// The engine that is asked for, if it can do what the scenario says.
     pub fn new(asked: &EngineArgs, scenario: &Scenario, specs: &[RunSpec]) -> Result<Engine, Failure> {
-        match (asked.engine, &asked.kernel) {
-            (EngineName::Sim, None) => Ok(Engine::Sim),
-            (EngineName::Sim, Some(_)) => {
+        match (asked.engine, asked.kernel.as_slice()) {
+            (EngineName::Sim, []) => Ok(Engine::Sim),
+            (EngineName::Sim, _) => {
                 Err(Failure::Input("--kernel: the simulator has none; add --engine linux".into()))
             }
             (EngineName::Linux, kernel) => {
                 check(scenario, specs)?;
-                let lab = Lab::open(kernel.as_deref())
-                    .map_err(|e| Failure::Input(format!("--engine linux: {e}")))?;
+                let lab = Lab::open(kernel).map_err(|e| Failure::Input(format!("--engine linux: {e}")))?;
                 Ok(Engine::Linux(lab))
             }
         }

@@ -8,6 +8,7 @@ mod cost;
 mod engine;
 mod matrix;
 mod reproduce;
+mod validate;
 mod words;
 
 use args::{Cli, Command, EngineArgs};
@@ -89,6 +90,7 @@ fn execute(command: Command) -> Result<(), Failure> {
             compare::compare(&Scenario::read_with(&r.scenario, &flags)?, &stem, &r.engine, &r.output)
         }
         Command::Reproduce(r) => reproduce::reproduce(&r),
+        Command::Validate(v) => validate::validate(&v),
         Command::List(l) => print(&if l.json { catalog::list_json() } else { catalog::list() }),
         Command::Explain(e) => print(&catalog::explain(&e.name).map_err(Failure::Input)?),
         Command::Check(c) => {

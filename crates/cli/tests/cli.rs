@@ -61,7 +61,7 @@ fn json(text: &str) -> Value {
 fn help_of_every_command() {
     let dir = folder();
     let mut all = stdout(dir.path(), &["--help"]);
-    for command in ["compare", "run", "reproduce", "list", "explain", "check", "completions"] {
+    for command in ["compare", "run", "reproduce", "validate", "list", "explain", "check", "completions"] {
         let help = stdout(dir.path(), &[command, "--help"]);
         assert!(help.contains("\nExamples:\n"), "{command} --help has no examples");
         all += &format!("\n=== {command}\n{help}");
@@ -83,6 +83,8 @@ fn wrong_uses() {
     fs::write(at.join("empty.toml"), "").expect("empty.toml");
     fs::write(at.join("typo.toml"), SMALL.replace("buffer", "bufer")).expect("typo.toml");
     fs::write(at.join("unit.toml"), SMALL.replace("10mbit", "10Mbps")).expect("unit.toml");
+    let lossy = SMALL.replace("buffer", "loss = \"1%\"\nbuffer");
+    fs::write(at.join("lossy.toml"), lossy).expect("lossy.toml");
     fs::write(at.join("cut.toml"), &SMALL[..40]).expect("cut.toml");
     fs::write(at.join("binary.toml"), [0xff, 0xfe, 0]).expect("binary.toml");
     fs::write(at.join("words.trace"), "one\ntwo\n").expect("words.trace");
@@ -98,6 +100,11 @@ fn wrong_uses() {
         ("", &["reproduce", "--resume"]),
         ("", &["reproduce", "--resume", "--quick"]),
         ("", &["reproduce", "--seeds", "0"]),
+        ("", &["run", "small.toml", "--engine", "qemu"]),
+        ("", &["run", "small.toml", "--kernel", "nowhere"]),
+        ("", &["run", "lossy.toml", "--engine", "linux"]),
+        ("", &["validate", "--only", "carrier pigeon"]),
+        ("", &["validate", "empty.toml"]),
         ("", &["reproduce", "cp-aqm", "--out", "file"]),
         ("", &["reproduce", "."]),
         ("", &["compare", "--rat", "10mbit"]),
@@ -262,7 +269,8 @@ fn man_pages_for_every_command() {
         .map(|e| e.expect("an entry").file_name().into_string().expect("UTF-8"))
         .collect();
     names.sort();
-    let commands = ["-check", "-compare", "-completions", "-explain", "-list", "-reproduce", "-run", ""];
+    let commands =
+        ["-check", "-compare", "-completions", "-explain", "-list", "-reproduce", "-run", "-validate", ""];
     assert_eq!(names, commands.map(|c| format!("queuewright{c}.1")));
     let page = fs::read_to_string(dir.path().join("pages/queuewright-compare.1")).expect("a page");
     assert!(page.contains(".SH OPTIONS") && page.contains("Examples:"), "{page}");

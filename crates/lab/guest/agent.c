@@ -83,7 +83,7 @@ void write_block(uint32_t kind, const void *bytes, uint64_t length)
 		char magic[4];
 		uint32_t run, kind, version;
 		uint64_t length;
-	} head = { { 'Q', 'W', 'L', 'B' }, run, kind, 1, length };
+	} head = { { 'Q', 'W', 'L', 'B' }, run, kind, VERSION, length };
 
 	write_all(&head, sizeof(head));
 	write_all(bytes, length);

@@ -5,7 +5,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <math.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,36 +15,25 @@
 
 #include <linux/tcp.h>
 
-#define SERVER "10.255.0.2"
 #define LISTEN_PORT \
 	5000 /* and up: one a congestion control, in the order of `listen` */
-#define UDP_PORT 4999
 #define MAX_LISTENERS 32
 /* iperf3's, too: what an application writes or reads at a time. */
 #define CHUNK (128 * 1024)
 
-enum what { SENDER, RECEIVER, LISTENER, DATAGRAMS };
-
-static struct flow flows[MAX_FLOWS];
-static uint32_t flow_count;
+struct flow flows[MAX_FLOWS];
+uint32_t flow_count;
 static struct listener {
 	int fd;
 	char cca[16];
 } listeners[MAX_LISTENERS];
 static uint32_t listener_count;
-static int udp_server = -1, loop = -1;
+static int loop = -1;
 static uint64_t zero;
-static struct buffer samples, datagrams;
+static struct buffer samples;
 static char chunk[CHUNK];
 
-/* What a datagram begins with. */
-struct stamp {
-	uint64_t sent_ns;
-	uint32_t flow, magic;
-};
-#define MAGIC 0x51574c44u
-
-static void watch_fd(int fd, uint32_t events, enum what what, uint32_t index)
+void flows_watch(int fd, uint32_t events, enum what what, uint32_t index)
 {
 	struct epoll_event e = { .events = events,
 				 .data.u64 = (uint64_t)what << 32 | index };
@@ -53,7 +41,7 @@ static void watch_fd(int fd, uint32_t events, enum what what, uint32_t index)
 	epoll_ctl(loop, EPOLL_CTL_ADD, fd, &e);
 }
 
-static struct sockaddr_in address(const char *ip, uint16_t port)
+struct sockaddr_in flows_address(const char *ip, uint16_t port)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET,
 				 .sin_port = htons(port) };
@@ -77,7 +65,7 @@ void flows_close(void)
 	}
 	for (uint32_t i = 0; i < listener_count; i++)
 		forget(&listeners[i].fd);
-	forget(&udp_server);
+	udp_close();
 	forget(&loop);
 }
 
@@ -85,7 +73,7 @@ void flows_reset(void)
 {
 	flows_close();
 	flow_count = listener_count = 0;
-	samples.length = datagrams.length = 0;
+	samples.length = 0;
 	loop = epoll_create1(EPOLL_CLOEXEC);
 }
 
@@ -100,10 +88,10 @@ bool flows_add(const struct flow *f)
 }
 
 /* A socket of the server's namespace, bound to a port. */
-static int bound(const char *ns, int type, const char *ip, uint16_t port,
+int flows_socket(const char *ns, int type, const char *ip, uint16_t port,
 		 const char *cca)
 {
-	struct sockaddr_in a = address(ip, port);
+	struct sockaddr_in a = flows_address(ip, port);
 	int one = 1, fd = -1;
 
 	if (enter(ns))
@@ -129,7 +117,7 @@ bool flows_listen(uint16_t port, const char *cca)
 {
 	struct listener *l = &listeners[listener_count];
 	int fd = listener_count < MAX_LISTENERS ?
-			 bound("s", SOCK_STREAM, "0.0.0.0", port, cca) :
+			 flows_socket("s", SOCK_STREAM, "0.0.0.0", port, cca) :
 			 -1;
 
 	if (fd < 0 || listen(fd, 4096) < 0) {
@@ -138,25 +126,8 @@ bool flows_listen(uint16_t port, const char *cca)
 	}
 	l->fd = fd;
 	snprintf(l->cca, sizeof(l->cca), "%s", cca);
-	watch_fd(fd, EPOLLIN, LISTENER, listener_count++);
+	flows_watch(fd, EPOLLIN, LISTENER, listener_count++);
 	return true;
-}
-
-bool flows_hello(const char *ns)
-{
-	struct sockaddr_in a = address(SERVER, UDP_PORT);
-	int fd = bound(ns, SOCK_DGRAM, "0.0.0.0", 0, NULL);
-	bool sent = fd >= 0 && sendto(fd, "hello", 5, 0, (struct sockaddr *)&a,
-				      sizeof(a)) == 5;
-
-	if (!sent)
-		fail("a datagram from %s: %s", ns, strerror(errno));
-	forget(&fd);
-	if (udp_server < 0) {
-		udp_server = bound("s", SOCK_DGRAM, "0.0.0.0", UDP_PORT, NULL);
-		watch_fd(udp_server, EPOLLIN, DATAGRAMS, 0);
-	}
-	return sent;
 }
 
 static void broke(struct flow *f, int error)
@@ -175,19 +146,20 @@ static void begin(uint32_t i)
 	for (uint32_t l = 0; !f->udp && l < listener_count; l++)
 		if (!strcmp(listeners[l].cca, f->cca))
 			port = (uint16_t)(LISTEN_PORT + l);
-	f->fd = bound(f->ns, f->udp ? SOCK_DGRAM : SOCK_STREAM, "0.0.0.0",
-		      (uint16_t)(FIRST_PORT + i), f->udp ? NULL : f->cca);
+	f->fd = flows_socket(f->ns, f->udp ? SOCK_DGRAM : SOCK_STREAM,
+			     "0.0.0.0", (uint16_t)(FIRST_PORT + i),
+			     f->udp ? NULL : f->cca);
 	if (f->fd < 0) {
 		f->error = (uint32_t)errno;
 		return;
 	}
-	struct sockaddr_in a = address(SERVER, port);
+	struct sockaddr_in a = flows_address(SERVER, port);
 
 	if (connect(f->fd, (struct sockaddr *)&a, sizeof(a)) < 0 &&
 	    errno != EINPROGRESS)
 		f->error = (uint32_t)errno;
 	else if (!f->udp)
-		watch_fd(f->fd, EPOLLOUT, SENDER, i);
+		flows_watch(f->fd, EPOLLOUT, SENDER, i);
 	f->next_ns = zero + f->start_ns;
 }
 
@@ -232,7 +204,7 @@ static void accept_all(struct listener *l)
 			continue;
 		}
 		flows[i].peer = fd;
-		watch_fd(fd, EPOLLIN, RECEIVER, i);
+		flows_watch(fd, EPOLLIN, RECEIVER, i);
 	}
 }
 
@@ -256,50 +228,6 @@ static void receive(struct flow *f)
 	}
 }
 
-static void receive_datagrams(void)
-{
-	struct stamp s;
-	ssize_t n;
-
-	while ((n = recv(udp_server, &s, sizeof(s), MSG_TRUNC)) >= 0) {
-		if (n < (ssize_t)sizeof(s) || s.magic != MAGIC ||
-		    s.flow >= flow_count)
-			continue;
-		struct datagram d = { now_ns(), 0, s.flow };
-
-		d.delay_ns = (uint32_t)(d.at_ns - s.sent_ns);
-		flows[s.flow].received += (uint64_t)n;
-		put(&datagrams, &d, sizeof(d));
-	}
-}
-
-/* Exponential with mean 1, from xorshift64 (Marsaglia 2003). */
-static double exponential(uint64_t *x)
-{
-	*x ^= *x << 13;
-	*x ^= *x >> 7;
-	*x ^= *x << 17;
-	return -log((double)((*x >> 11) + 1) / 9007199254740992.0); /* 2^53 */
-}
-
-static void send_datagrams(uint32_t i, uint64_t now)
-{
-	struct flow *f = &flows[i];
-
-	for (; f->next_ns <= now && f->next_ns < f->stop_ns; f->sent++) {
-		struct stamp s = { now_ns(), i, MAGIC };
-
-		memcpy(chunk, &s, sizeof(s));
-		/* A full socket buffer is a lost datagram, as anywhere. */
-		(void)!send(f->fd, chunk, f->payload, MSG_NOSIGNAL);
-		f->next_ns += f->poisson ? (uint64_t)(exponential(&f->random) *
-						      (double)f->gap_ns) :
-					   f->gap_ns;
-	}
-	if (f->next_ns >= f->stop_ns)
-		f->next_ns = NEVER;
-}
-
 /* TCP_INFO's fields after those of the oldest kernel headers that this compiles with. */
 #define TOTAL_RTO (offsetof(struct tcp_info, tcpi_snd_wnd) + 12)
 
@@ -309,7 +237,7 @@ static void sample(uint64_t at)
 		struct flow *f = &flows[i];
 		struct flow_sample s = { .at_ns = at,
 					 .received = f->received,
-					 .sent = f->sent,
+
 					 .flow = i };
 		union {
 			struct tcp_info info;
@@ -347,7 +275,7 @@ static uint64_t due(uint64_t now)
 			at = NEVER;
 		}
 		if (f->udp && f->began_ns && !f->error) {
-			send_datagrams(i, now);
+			udp_send(i, now);
 			at = f->next_ns;
 		}
 		if (at < next)
@@ -424,13 +352,13 @@ void flows_run(uint64_t zero_ns, uint64_t warm_ns, uint64_t end_ns,
 				accept_all(&listeners[index]);
 				break;
 			case DATAGRAMS:
-				receive_datagrams();
+				udp_receive();
 				break;
 			}
 		}
 	}
 	write_block(BLOCK_FLOWS, samples.at, samples.length);
-	write_block(BLOCK_DATAGRAMS, datagrams.at, datagrams.length);
+	udp_write();
 	for (uint32_t i = 0; i < flow_count; i++) {
 		struct flow *f = &flows[i];
 		struct flow_end e = { f->began_ns, f->ended_ns, f->received, i,

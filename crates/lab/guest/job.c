@@ -199,7 +199,7 @@ static bool line(char **w, int n)
 	if (!strcmp(verb, "set") && n == 4)
 		return set(w[1], w[2], w[3]);
 	if (!strcmp(verb, "hello") && n == 2)
-		return flows_hello(w[1]);
+		return udp_hello(w[1]);
 	if (!strcmp(verb, "listen") && n == 3)
 		return flows_listen((uint16_t)number(w[1]), w[2]);
 	if (!strcmp(verb, "watch") && n == 2)

@@ -11,9 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <netinet/in.h>
+
 #define NS_PER_SEC 1000000000ull
 /* No time: never. */
 #define NEVER UINT64_MAX
+
+/* Of what follows: crates/lab/src/stream.rs must have the same. */
+#define VERSION 2
 
 /* Kinds of a block, as crates/lab/src/stream.rs reads them. */
 enum block {
@@ -45,7 +50,6 @@ struct packet {
 struct flow_sample {
 	uint64_t at_ns;
 	uint64_t received; /* application bytes that the receiver has read */
-	uint64_t sent; /* datagrams sent */
 	uint32_t flow;
 	uint32_t cwnd; /* packets */
 	uint32_t srtt_us;
@@ -99,15 +103,34 @@ struct flow {
 	uint64_t sent, received, began_ns, ended_ns;
 	uint32_t error;
 };
+extern struct flow flows[MAX_FLOWS];
+extern uint32_t flow_count;
 void flows_reset(void);
 bool flows_add(const struct flow *f);
 bool flows_listen(uint16_t port, const char *cca);
-/* Sends a datagram from a namespace to the server, so that neighbours know each other. */
-bool flows_hello(const char *ns);
 /* Traffic from zero to zero + end, with samples in between. */
 void flows_run(uint64_t zero_ns, uint64_t warm_ns, uint64_t end_ns,
 	       uint64_t sample_ns);
 void flows_close(void);
+struct sockaddr_in flows_address(const char *ip, uint16_t port);
+/* A socket of a namespace, bound to a port, with a congestion control. */
+int flows_socket(const char *ns, int type, const char *ip, uint16_t port,
+		 const char *cca);
+/* Whose turn it is when the event loop wakes up. */
+enum what { SENDER, RECEIVER, LISTENER, DATAGRAMS };
+void flows_watch(int fd, uint32_t events, enum what what, uint32_t index);
+
+/* udp.c */
+#define SERVER "10.255.0.2"
+#define UDP_PORT 4999
+/* Sends a datagram from a namespace to the server, so that neighbours know each
+ * other. */
+bool udp_hello(const char *ns);
+/* What is due of a flow. */
+void udp_send(uint32_t i, uint64_t now);
+void udp_receive(void);
+void udp_write(void);
+void udp_close(void);
 
 /* watch.c */
 bool watch_start(void);

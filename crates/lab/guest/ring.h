@@ -7,5 +7,7 @@
 #define RING (1u << 18)
 /* Index of the bottleneck's device: indices repeat between namespaces, so it has one that no other gets. */
 #define DEVICE 7777
+/* In a record's length: the packet did not leave, it was dropped. */
+#define DROPPED 0x8000u
 
 #endif

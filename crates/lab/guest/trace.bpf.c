@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * How long each packet waited at the bottleneck, the same way for every qdisc: from the kernel's own trace events at
- * the root. What is dropped on the way in fires neither, what is dropped in the queue the first alone.
+ * the root. What is dropped on the way in fires neither, what is dropped in the queue the first alone; both are seen
+ * when their memory is freed.
  */
 typedef unsigned char __u8;
 typedef unsigned short __u16;
@@ -100,6 +101,30 @@ int BPF_PROG(on_dequeue, struct Qdisc *q, const void *txq, int n,
 		r->bytes = skb->len;
 		*taken += 1;
 	}
+	return 0;
+}
+
+SEC("tp_btf/kfree_skb")
+int BPF_PROG(on_drop, struct sk_buff *skb)
+{
+	__u32 zero = 0;
+	__u64 *taken = bpf_map_lookup_elem(&count, &zero);
+	struct record *r;
+	__u16 port = 0;
+	__u32 at;
+
+	if (!taken || !skb->dev || skb->dev->ifindex != DEVICE)
+		return 0;
+	at = *taken % RING;
+	r = bpf_map_lookup_elem(&packets, &at);
+	if (!r)
+		return 0;
+	bpf_probe_read_kernel(&port, 2, skb->head + skb->transport_header);
+	r->dequeue_ns = bpf_ktime_get_ns();
+	r->sojourn_ns = 0;
+	r->port = port >> 8 | port << 8;
+	r->bytes = skb->len | DROPPED;
+	*taken += 1;
 	return 0;
 }
 

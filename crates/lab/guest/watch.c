@@ -52,7 +52,8 @@ bool watch_start(void)
 		     pinned("/sys/fs/bpf/maps/count"), 0);
 	if (ring == MAP_FAILED || count == MAP_FAILED ||
 	    !attach("/sys/fs/bpf/programs/on_enqueue") ||
-	    !attach("/sys/fs/bpf/programs/on_dequeue")) {
+	    !attach("/sys/fs/bpf/programs/on_dequeue") ||
+	    !attach("/sys/fs/bpf/programs/on_drop")) {
 		fail("the trace programs: %s", strerror(errno));
 		return false;
 	}

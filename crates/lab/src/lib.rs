@@ -13,8 +13,10 @@ mod machine;
 mod measure;
 mod place;
 mod qdisc;
+mod series;
 mod stats;
 mod stream;
+pub mod validate;
 
 pub use check::check;
 pub use place::Lab;

@@ -3,23 +3,21 @@
 
 use crate::job::FIRST_PORT;
 use crate::stats::{Stats, parse};
-use crate::stream::{FlowSample, Packet, Raw};
-use queuewright_results::{
-    self as results, Column, Datagrams, Detail, Distribution, Series, Transfer, Transfers, jain,
-};
+use crate::stream::{Drop, FlowSample, Packet, Raw};
+use queuewright_results::{self as results, Datagrams, Detail, Distribution, Transfer, Transfers, jain};
 use queuewright_scenario::spec::{FlowSpec, PortSpec, Rate, RunSpec, Traffic};
 use std::collections::BTreeMap;
 
 /// A run, its raw material and the window.
-struct Seen<'a> {
-    spec: &'a RunSpec,
-    raw: &'a Raw,
+pub(crate) struct Seen<'a> {
+    pub spec: &'a RunSpec,
+    pub raw: &'a Raw,
     /// Guest's clock at the end of the warm-up and of the run.
     window: (u64, u64),
     /// Packets that left in the window.
     packets: Vec<Packet>,
     /// Counters at each sample.
-    stats: Vec<(u64, Stats)>,
+    pub stats: Vec<(u64, Stats)>,
 }
 
 /// What became of a run.
@@ -133,7 +131,15 @@ impl Seen<'_> {
         self.packets.iter().filter(move |p| usize::from(p.port.wrapping_sub(FIRST_PORT)) == flow)
     }
 
-    fn samples_of(&self, flow: usize) -> impl Iterator<Item = &FlowSample> {
+    /// Packets of a flow that the queue dropped from one time to before another.
+    fn drops_of(&self, flow: usize, from: u64, to: u64) -> u64 {
+        let of_flow = |d: &&Drop| usize::from(d.port.wrapping_sub(FIRST_PORT)) == flow;
+        let dropped = self.raw.drops.iter().filter(of_flow);
+        dropped.filter(|d| (from..to).contains(&d.at_ns)).count() as u64
+    }
+
+    /// Samples of a flow.
+    pub fn samples_of(&self, flow: usize) -> impl Iterator<Item = &FlowSample> {
         self.raw.flows.iter().filter(move |s| s.flow as usize == flow)
     }
 
@@ -203,7 +209,7 @@ impl Seen<'_> {
                 bytes,
                 start_s: end.start_ns.saturating_sub(self.raw.zero_ns) as f64 / 1e9,
                 fct_s: self.fct_s(i, f),
-                drops: 0,
+                drops: self.drops_of(i, 0, u64::MAX),
                 lost: 0,
                 retransmits: self.samples_of(i).last().map_or(0, |s| u64::from(s.retransmits)),
             })
@@ -240,16 +246,8 @@ impl Seen<'_> {
             .filter_map(|d| Some((f64::from(d.delay_ns) + flow(d.flow)?.base_rtt_ns as f64 / 2.0) / 1e6))
             .collect();
         let received = delays.len() as u64;
-        let sent: u64 = self
-            .spec
-            .flows
-            .iter()
-            .enumerate()
-            .filter(|(_, f)| f.group as usize == g)
-            .filter_map(|(i, _)| self.ends_of(i))
-            .map(|(first, last)| last.sent - first.sent)
-            .sum();
-        let lost = sent.saturating_sub(received);
+        let members = (0..self.spec.flows.len()).filter(|i| self.spec.flows[*i].group as usize == g);
+        let lost: u64 = members.map(|i| self.drops_of(i, self.window.0, self.window.1)).sum();
         Datagrams {
             received,
             lost,
@@ -266,44 +264,6 @@ impl Seen<'_> {
         all.sort_by(f64::total_cmp);
         let tail = [0.9975, 0.999, 0.9995, 0.9999, 1.0];
         (0..200).map(|i| f64::from(i) / 200.0).chain(tail).map(|p| (at(&all, p), p)).collect()
-    }
-
-    /// The simulator's columns, but those of a controller's own variables.
-    fn series(&self) -> Series {
-        let name = &self.spec.ports[0].name;
-        let column = |name: String, unit: &str, values| Column { name, unit: unit.into(), values };
-        let times: Vec<u64> = self.stats.iter().map(|s| s.0).collect();
-        let rates = |totals: Vec<u64>| -> Vec<f64> {
-            let spans = totals.windows(2).zip(times.windows(2));
-            let rate = spans.map(|(n, t)| (n[1] - n[0]) as f64 * 8e9 / (t[1] - t[0]).max(1) as f64);
-            std::iter::once(f64::NAN).chain(rate).collect()
-        };
-        let mut sent = self.raw.packets.iter().peekable();
-        let mut total = 0;
-        let totals = times.iter().map(|at| {
-            while let Some(p) = sent.next_if(|p| p.dequeue_ns <= *at) {
-                total += u64::from(p.bytes);
-            }
-            total
-        });
-        let totals: Vec<u64> = totals.collect();
-        let stats = |of: fn(&Stats) -> u64| self.stats.iter().map(|s| of(&s.1) as f64).collect();
-        let mut columns = vec![
-            column(format!("{name}.queue_bytes"), "bytes", stats(|s| s.backlog_bytes)),
-            column(format!("{name}.rate_bps"), "bit/s", rates(totals)),
-            column(format!("{name}.drops"), "packets", stats(|s| s.drops.values().sum())),
-        ];
-        for &f in &self.spec.series_flows {
-            let of = |what: fn(&FlowSample) -> f64| self.samples_of(f as usize).map(what).collect();
-            if matches!(self.spec.flows[f as usize].traffic, Traffic::Tcp { .. }) {
-                columns.push(column(format!("flow{f}.cwnd"), "packets", of(|s| f64::from(s.cwnd))));
-                columns.push(column(format!("flow{f}.srtt_ms"), "ms", of(|s| f64::from(s.srtt_us) / 1e3)));
-            }
-            let received = self.samples_of(f as usize).map(|s| s.received).collect();
-            columns.push(column(format!("flow{f}.goodput_bps"), "bit/s", rates(received)));
-        }
-        let seconds = |at: &u64| at.saturating_sub(self.raw.zero_ns) as f64 / 1e9;
-        Series { time_s: times.iter().map(seconds).collect(), columns }
     }
 }
 

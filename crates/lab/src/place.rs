@@ -2,6 +2,9 @@
 
 use crate::Error;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use tempfile::TempDir;
 
 /// A lab that is there: see `scripts/setup lab`.
 #[derive(Debug, Clone)]
@@ -12,6 +15,8 @@ pub struct Lab {
     pub(crate) kernel: PathBuf,
     /// The folder of its modules, `usr/lib/modules/VERSION`.
     pub(crate) modules: PathBuf,
+    /// Where packages are unpacked, as long as the lab is used.
+    _unpacked: Option<Arc<TempDir>>,
 }
 
 /// Where to look instead of `build/lab`.
@@ -20,15 +25,22 @@ const HOW: &str = "run 'scripts/setup lab' in Queuewright's sources, or set QUEU
 
 impl Lab {
     /// The lab of `QUEUEWRIGHT_LAB`, or the `build/lab` nearest above the working folder or the program; with
-    /// another kernel than its own if one is given: a folder of an unpacked kernel package, or the package (`.deb`),
-    /// each with image and modules.
+    /// another kernel than its own if one is given: the folder of an unpacked kernel package, or packages (`.deb`) that
+    /// have image and modules between them.
     ///
     /// # Errors
     /// [`Error::Missing`] with what is not there and what to do about it.
-    pub fn open(kernel: Option<&Path>) -> Result<Lab, Error> {
+    pub fn open(kernel: &[PathBuf]) -> Result<Lab, Error> {
         let root = find().ok_or_else(|| Error::Missing(format!("the lab is not set up: {HOW}")))?;
-        let own = root.join("kernel");
-        let (kernel, modules) = kernel_of(kernel.unwrap_or(&own))?;
+        let (dir, unpacked) = match kernel {
+            [] => (root.join("kernel"), None),
+            [one] if one.is_dir() => (one.clone(), None),
+            packages => {
+                let dir = unpack(packages)?;
+                (dir.path().to_path_buf(), Some(Arc::new(dir)))
+            }
+        };
+        let (kernel, modules) = kernel_of(&dir)?;
         for (part, what) in [
             (root.join("agent"), "the guest's program"),
             (root.join("trace.bpf.o"), "the trace programs"),
@@ -39,7 +51,7 @@ impl Lab {
                 return Err(Error::Missing(format!("the lab lacks {what} ({}): {HOW}", part.display())));
             }
         }
-        Ok(Lab { root, kernel, modules })
+        Ok(Lab { root, kernel, modules, _unpacked: unpacked })
     }
 }
 
@@ -51,6 +63,24 @@ fn find() -> Option<PathBuf> {
     let above = starts.iter().flatten().flat_map(|p| p.ancestors());
     let mut labs = above.map(|p| p.join("build/lab"));
     labs.find(|lab| lab.join("layout").exists())
+}
+
+/// Packages in a folder that is gone with its owner.
+fn unpack(packages: &[PathBuf]) -> Result<TempDir, Error> {
+    let dir = tempfile::Builder::new().prefix("queuewright-kernel").tempdir();
+    let dir = dir.map_err(|e| Error::Machine(format!("a temporary folder: {e}")))?;
+    for package in packages {
+        let wrong = |why: String| Error::Missing(format!("{}: not a kernel: {why}", package.display()));
+        if !package.is_file() {
+            return Err(wrong("neither a folder nor a package (.deb)".into()));
+        }
+        let done = Command::new("dpkg-deb").arg("-x").arg(package).arg(dir.path()).output();
+        let done = done.map_err(|e| wrong(format!("dpkg-deb: {e}")))?;
+        if !done.status.success() {
+            return Err(wrong(String::from_utf8_lossy(&done.stderr).trim().to_string()));
+        }
+    }
+    Ok(dir)
 }
 
 /// Image and modules of an unpacked kernel package.

@@ -87,6 +87,11 @@ pub fn qdisc(port: &PortSpec) -> Result<Qdisc, Refused> {
             }
             (Some("sch_red"), words)
         }
+        "fq" => {
+            let keys = ["limit", "flow_limit", "quantum", "initial_quantum"];
+            let options = keys.map(|key| format!(" {key} {}", of.int(key))).concat();
+            (Some("sch_fq"), format!("fq{options}"))
+        }
         "sfq" => {
             let mut words = format!(
                 "sfq limit {} depth {} flows {} divisor {} quantum {} perturb {}",
@@ -111,7 +116,7 @@ pub fn qdisc(port: &PortSpec) -> Result<Qdisc, Refused> {
 }
 
 /// What [`qdisc`] knows.
-pub const KNOWN: [&str; 6] = ["droptail", "codel", "pie", "red", "fq-codel", "sfq"];
+pub const KNOWN: [&str; 7] = ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq"];
 
 /// Reads a discipline's parameters.
 struct Words<'a>(&'a Spec);

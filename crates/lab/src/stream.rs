@@ -15,6 +15,18 @@ pub struct Packet {
     pub bytes: u16,
 }
 
+/// A packet that was dropped at the bottleneck.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Drop {
+    /// When.
+    pub at_ns: u64,
+    /// Source port.
+    pub port: u16,
+}
+
+/// In a packet's length: it was dropped (`guest/ring.h`).
+const DROPPED: u16 = 0x8000;
+
 /// A flow at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowSample {
@@ -22,8 +34,6 @@ pub struct FlowSample {
     pub at_ns: u64,
     /// Application bytes that the receiver had read.
     pub received: u64,
-    /// Datagrams sent so far.
-    pub sent: u64,
     /// Its number.
     pub flow: u32,
     /// Congestion window, packets.
@@ -69,6 +79,8 @@ pub struct Raw {
     pub kernel: String,
     /// Packets in the order in which they left.
     pub packets: Vec<Packet>,
+    /// Packets that the qdisc dropped.
+    pub drops: Vec<Drop>,
     /// Counters of the bottleneck's qdiscs: (when, netlink messages).
     pub qdiscs: Vec<(u64, Vec<u8>)>,
     /// Flows, sample after sample.
@@ -88,7 +100,7 @@ pub struct Stream {
 }
 
 const HEAD: usize = 24;
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A run's number, and what was seen of it or why it failed.
 pub type Done = (usize, Result<Box<Raw>, String>);
@@ -148,12 +160,16 @@ impl Raw {
                 let name = r.0.split(|b| *b == 0).next().unwrap_or_default();
                 self.kernel = String::from_utf8_lossy(name).into_owned();
             }
-            2 => self.packets.extend(records(16).map(|mut r| Packet {
-                dequeue_ns: r.u64(),
-                sojourn_ns: r.u32(),
-                port: r.u16(),
-                bytes: r.u16(),
-            })),
+            2 => {
+                for mut r in records(16) {
+                    let (at_ns, sojourn_ns, port, bytes) = (r.u64(), r.u32(), r.u16(), r.u16());
+                    if bytes & DROPPED != 0 {
+                        self.drops.push(Drop { at_ns, port });
+                    } else {
+                        self.packets.push(Packet { dequeue_ns: at_ns, sojourn_ns, port, bytes });
+                    }
+                }
+            }
             3 => {
                 let mut r = Fields(body);
                 while r.0.len() >= 12 {
@@ -161,19 +177,10 @@ impl Raw {
                     self.qdiscs.push((at, r.take(length).to_vec()));
                 }
             }
-            4 => self.flows.extend(records(48).map(|mut r| {
-                let (at_ns, received, sent) = (r.u64(), r.u64(), r.u64());
+            4 => self.flows.extend(records(40).map(|mut r| {
+                let (at_ns, received) = (r.u64(), r.u64());
                 let (flow, cwnd, srtt_us) = (r.u32(), r.u32(), r.u32());
-                FlowSample {
-                    at_ns,
-                    received,
-                    sent,
-                    flow,
-                    cwnd,
-                    srtt_us,
-                    retransmits: r.u32(),
-                    timeouts: r.u32(),
-                }
+                FlowSample { at_ns, received, flow, cwnd, srtt_us, retransmits: r.u32(), timeouts: r.u32() }
             })),
             5 => self.datagrams.extend(records(16).map(|mut r| Datagram {
                 at_ns: r.u64(),
@@ -241,6 +248,7 @@ mod tests {
     fn runs_come_out_whole_however_the_bytes_come() {
         let mut bytes = block(0, 1, &[&7u64.to_le_bytes()[..], b"7.2.13\0\0"].concat());
         bytes.extend(block(0, 2, &[1, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0x10, 0x27, 0xea, 5]));
+        bytes.extend(block(0, 2, &[9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x27, 0xea, 0x85]));
         bytes.extend(block(0, 8, b""));
         bytes.extend(block(1, 7, b"tc: no such qdisc\n"));
         for step in [1, 7, 1000] {
@@ -252,6 +260,7 @@ mod tests {
             assert_eq!((raw.zero_ns, raw.kernel.as_str()), (7, "7.2.13"));
             let packet = Packet { dequeue_ns: 1, sojourn_ns: 5, port: 10_000, bytes: 1514 };
             assert_eq!(raw.packets, [packet]);
+            assert_eq!(raw.drops, [Drop { at_ns: 9, port: 10_001 }]);
             assert_eq!(done[1].1.as_ref().err().map(String::as_str), Some("tc: no such qdisc"));
         }
     }

@@ -1,0 +1,141 @@
+//! `validate`: the same rows on the simulator and on Linux, and the gap between them.
+
+use crate::args::Validate;
+use crate::compare::{Progress, on_interrupt};
+use crate::engine::{Engine, Made};
+use crate::matrix::Step;
+use crate::words::plural;
+use crate::{Failure, print};
+use queuewright_lab::Lab;
+use queuewright_lab::validate::{Point, Row, SHARE_POINTS, SOJOURN_MS, SOJOURN_SHARE, UTILIZATION_POINTS};
+use queuewright_scenario::RunSpec;
+use serde_json::json;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::available_parallelism;
+
+/// Runs all rows on both engines, prints a line a row, and how many are within the target.
+pub fn validate(asked: &Validate) -> Result<(), Failure> {
+    let rows = rows(asked)?;
+    let lab = Lab::open(&asked.kernel).map_err(|e| Failure::Input(e.to_string()))?;
+    let stop = on_interrupt()?;
+    let jobs = match asked.jobs {
+        Some(n) => n.into(),
+        None => available_parallelism().map_or(1, |n| n.get()),
+    };
+    let (linux, kernel) = points(&Engine::Linux(lab), &rows, |r| &r.linux, jobs, &stop)?;
+    let (sim, _) = points(&Engine::Sim, &rows, |r| &r.sim, jobs, &stop)?;
+    let compared: Vec<(&Row, Point, Point)> = rows
+        .iter()
+        .zip(linux.iter().zip(&sim))
+        .filter_map(|(row, (l, s))| Some((row, Point::mean(l)?, Point::mean(s)?)))
+        .collect();
+    print(&if asked.json { as_json(&compared, &kernel) } else { table(&compared, &kernel) })?;
+    match stop.load(Ordering::Relaxed) {
+        true => Err(Failure::Interrupted(format!("interrupted; {} compared", plural(compared.len(), "row")))),
+        false => Ok(()),
+    }
+}
+
+fn rows(asked: &Validate) -> Result<Vec<Row>, Failure> {
+    let mut rows = Vec::new();
+    for file in &asked.files {
+        rows.extend(Row::of_file(file, asked.seeds.as_deref())?);
+    }
+    if asked.files.is_empty() {
+        rows = Row::shipped(asked.seeds.as_deref().unwrap_or("1"))?;
+    }
+    if let Some(only) = &asked.only {
+        rows.retain(|r| r.name.contains(only.as_str()));
+    }
+    match rows.is_empty() {
+        true => Err(Failure::Input("--only: no row's name contains it".into())),
+        false => Ok(rows),
+    }
+}
+
+/// Each row's runs on an engine, and the kernel's version.
+fn points(
+    engine: &Engine,
+    rows: &[Row],
+    of: fn(&Row) -> &[RunSpec],
+    jobs: usize,
+    stop: &AtomicBool,
+) -> Result<(Vec<Vec<Point>>, String), Failure> {
+    let owner: Vec<usize> = rows.iter().enumerate().flat_map(|(i, r)| vec![i; of(r).len()]).collect();
+    let specs: Vec<RunSpec> = rows.iter().flat_map(|r| of(r).iter().cloned()).collect();
+    let mut points = vec![Vec::new(); rows.len()];
+    let (mut kernel, mut failed) = (String::new(), None);
+    let mut progress = Progress::new(&specs);
+    engine.run_all(&specs, jobs, stop, |i, step: Step<Made>| match step {
+        Step::At(at) => progress.at(i, at),
+        Step::Done(Ok(None)) => {}
+        Step::Done(Ok(Some(run))) => {
+            progress.done(i);
+            points[owner[i]].push(Point::of(&run));
+            kernel = run.kernel;
+        }
+        Step::Done(Err(e)) => {
+            failed.get_or_insert(format!("{}: {e}", rows[owner[i]].name));
+            stop.store(true, Ordering::Relaxed);
+        }
+    });
+    progress.end();
+    match failed {
+        Some(e) => Err(Failure::Run(e)),
+        None => Ok((points, kernel)),
+    }
+}
+
+/// A table that is Markdown, too. In each pair Linux is left.
+fn table(compared: &[(&Row, Point, Point)], kernel: &str) -> String {
+    let mut out =
+        String::from("| row | utilisation % | mean sojourn ms | shares % | drops | marks | off |\n");
+    out += "|---|---|---|---|---|---|---|\n";
+    for (row, l, s) in compared {
+        let shares = match l.shares.len() {
+            1 => String::new(),
+            _ => format!("{} / {}", list(&l.shares), list(&s.shares)),
+        };
+        out += &format!(
+            "| {} | {:.1} / {:.1} | {:.2} / {:.2} | {shares} | {:.0} / {:.0} | {:.0} / {:.0} | {} |\n",
+            row.name,
+            l.utilization,
+            s.utilization,
+            l.sojourn_ms,
+            s.sojourn_ms,
+            l.drops,
+            s.drops,
+            l.marks,
+            s.marks,
+            l.misses(s).join(", "),
+        );
+    }
+    let within = compared.iter().filter(|(_, l, s)| l.misses(s).is_empty()).count();
+    let share = 100.0 * within as f64 / compared.len().max(1) as f64;
+    out + &format!(
+        "\nLinux {kernel} / simulator: {within} of {} within {UTILIZATION_POINTS} points of utilisation, {:.0} % or \
+         {SOJOURN_MS} ms of sojourn and {SHARE_POINTS} points of share ({share:.0} %)\n",
+        plural(compared.len(), "row"),
+        100.0 * SOJOURN_SHARE,
+    )
+}
+
+fn list(shares: &[f64]) -> String {
+    shares.iter().map(|x| format!("{x:.0}")).collect::<Vec<_>>().join(" ")
+}
+
+fn as_json(compared: &[(&Row, Point, Point)], kernel: &str) -> String {
+    let point = |p: &Point| {
+        json!({
+            "utilization": p.utilization, "sojourn_ms": p.sojourn_ms, "shares": p.shares,
+            "drops": p.drops, "marks": p.marks,
+        })
+    };
+    let rows: Vec<_> = compared
+        .iter()
+        .map(|(row, l, s)| {
+            json!({ "row": row.name, "linux": point(l), "sim": point(s), "misses": l.misses(s) })
+        })
+        .collect();
+    format!("{:#}\n", json!({ "kernel": kernel, "rows": rows }))
+}

@@ -1,0 +1,47 @@
+//! Time series of a run.
+
+use crate::measure::Seen;
+use crate::stats::Stats;
+use crate::stream::FlowSample;
+use queuewright_results::{Column, Series};
+use queuewright_scenario::spec::Traffic;
+
+impl Seen<'_> {
+    /// The simulator's columns, but those of a controller's own variables.
+    pub fn series(&self) -> Series {
+        let name = &self.spec.ports[0].name;
+        let column = |name: String, unit: &str, values| Column { name, unit: unit.into(), values };
+        let times: Vec<u64> = self.stats.iter().map(|s| s.0).collect();
+        let rates = |totals: Vec<u64>| -> Vec<f64> {
+            let spans = totals.windows(2).zip(times.windows(2));
+            let rate = spans.map(|(n, t)| (n[1] - n[0]) as f64 * 8e9 / (t[1] - t[0]).max(1) as f64);
+            std::iter::once(f64::NAN).chain(rate).collect()
+        };
+        let mut sent = self.raw.packets.iter().peekable();
+        let mut total = 0;
+        let totals = times.iter().map(|at| {
+            while let Some(p) = sent.next_if(|p| p.dequeue_ns <= *at) {
+                total += u64::from(p.bytes);
+            }
+            total
+        });
+        let totals: Vec<u64> = totals.collect();
+        let stats = |of: fn(&Stats) -> u64| self.stats.iter().map(|s| of(&s.1) as f64).collect();
+        let mut columns = vec![
+            column(format!("{name}.queue_bytes"), "bytes", stats(|s| s.backlog_bytes)),
+            column(format!("{name}.rate_bps"), "bit/s", rates(totals)),
+            column(format!("{name}.drops"), "packets", stats(|s| s.drops.values().sum())),
+        ];
+        for &f in &self.spec.series_flows {
+            let of = |what: fn(&FlowSample) -> f64| self.samples_of(f as usize).map(what).collect();
+            if matches!(self.spec.flows[f as usize].traffic, Traffic::Tcp { .. }) {
+                columns.push(column(format!("flow{f}.cwnd"), "packets", of(|s| f64::from(s.cwnd))));
+                columns.push(column(format!("flow{f}.srtt_ms"), "ms", of(|s| f64::from(s.srtt_us) / 1e3)));
+            }
+            let received = self.samples_of(f as usize).map(|s| s.received).collect();
+            columns.push(column(format!("flow{f}.goodput_bps"), "bit/s", rates(received)));
+        }
+        let seconds = |at: &u64| at.saturating_sub(self.raw.zero_ns) as f64 / 1e9;
+        Series { time_s: times.iter().map(seconds).collect(), columns }
+    }
+}

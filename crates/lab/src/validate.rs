@@ -1,0 +1,192 @@
+//! How far the simulator is from Linux: rows of scenarios that both engines run, and the gap between them.
+
+use queuewright_results::Run;
+use queuewright_scenario::units::Range;
+use queuewright_scenario::{Error, Flags, RunSpec, Scenario};
+use std::path::Path;
+
+/// The largest gap that is within the target: points of utilisation.
+pub const UTILIZATION_POINTS: f64 = 2.0;
+/// Of Linux's mean sojourn, or [`SOJOURN_MS`] where that is more.
+pub const SOJOURN_SHARE: f64 = 0.1;
+/// See [`SOJOURN_SHARE`].
+pub const SOJOURN_MS: f64 = 0.5;
+/// Points of any group's share in the goodput.
+pub const SHARE_POINTS: f64 = 7.0;
+
+/// Seeds of the simulator for a shipped row: one run is a draw.
+const SIM_SEEDS: &str = "1..5";
+/// Flows begin within this: what is measured must not hang on all beginning at once.
+const STARTS: Range = Range { min: 0, max: 100_000_000 };
+
+/// A scenario with one discipline, on both engines.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// What it is, in short.
+    pub name: String,
+    /// Runs on Linux, one a seed.
+    pub linux: Vec<RunSpec>,
+    /// Runs of the simulator.
+    pub sim: Vec<RunSpec>,
+}
+
+impl Row {
+    /// The shipped rows; seeds for Linux, such as `1..3`.
+    ///
+    /// # Errors
+    /// Seeds that are none, and what the list itself has wrong.
+    pub fn shipped(seeds: &str) -> Result<Vec<Row>, Error> {
+        let lines = include_str!("rows.txt").lines();
+        lines
+            .filter(|l| !l.starts_with('#') && !l.trim().is_empty())
+            .map(|l| Row::of_line(l, seeds))
+            .collect()
+    }
+
+    fn of_line(line: &str, seeds: &str) -> Result<Row, Error> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let word = |i: usize| words.get(i).map(ToString::to_string);
+        let with = |seeds: &str| -> Result<(Scenario, Vec<RunSpec>), Error> {
+            let flags = Flags {
+                rate: word(0),
+                rtt: word(1),
+                flows: word(2),
+                aqm: word(3),
+                buffer: word(4),
+                duration: Some("20s".into()),
+                warmup: Some("5s".into()),
+                seeds: Some(seeds.into()),
+                sample: Some("500ms".into()),
+                ..Flags::default()
+            };
+            let mut scenario = Scenario::from_flags(&flags)?;
+            for flows in &mut scenario.flows {
+                flows.start_ns = STARTS;
+            }
+            let runs = scenario.runs()?;
+            Ok((scenario, runs))
+        };
+        let (scenario, linux) = with(seeds)?;
+        crate::check(&scenario, &linux)?;
+        Ok(Row { name: words.join(" "), linux, sim: with(SIM_SEEDS)?.1 })
+    }
+
+    /// The rows of a scenario file: one a discipline. Both engines have the file's seeds, which decide what it draws.
+    ///
+    /// # Errors
+    /// What the file has wrong, and what Linux cannot do.
+    pub fn of_file(path: &Path, seeds: Option<&str>) -> Result<Vec<Row>, Error> {
+        let flags = Flags { seeds: seeds.map(Into::into), ..Flags::default() };
+        let scenario = Scenario::read_with(path, &flags)?;
+        let runs = scenario.runs()?;
+        crate::check(&scenario, &runs)?;
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let of = |d: &queuewright_scenario::Discipline| {
+            let runs: Vec<RunSpec> = runs.iter().filter(|r| r.discipline.label == d.label).cloned().collect();
+            Row { name: format!("{stem} {}", d.label), linux: runs.clone(), sim: runs }
+        };
+        Ok(scenario.disciplines.iter().map(of).collect())
+    }
+}
+
+/// What a run is compared by, or the mean of several.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// Utilisation, per cent.
+    pub utilization: f64,
+    /// Mean sojourn, ms.
+    pub sojourn_ms: f64,
+    /// Share of each group in the goodput, per cent.
+    pub shares: Vec<f64>,
+    /// Packets dropped in the window.
+    pub drops: f64,
+    /// Packets marked in the window.
+    pub marks: f64,
+}
+
+impl Point {
+    /// Of one run.
+    pub fn of(run: &Run) -> Point {
+        let all: f64 = run.groups.iter().map(|g| g.goodput_bps).sum();
+        let port = run.ports.first().cloned().unwrap_or_default();
+        Point {
+            utilization: 100.0 * port.utilization,
+            sojourn_ms: port.sojourn_ms.mean,
+            shares: run.groups.iter().map(|g| 100.0 * g.goodput_bps / all.max(1e-9)).collect(),
+            drops: port.drops.values().sum::<u64>() as f64,
+            marks: port.marks.values().sum::<u64>() as f64,
+        }
+    }
+
+    /// The mean; none of none.
+    pub fn mean(points: &[Point]) -> Option<Point> {
+        let n = points.len() as f64;
+        let of = |f: &dyn Fn(&Point) -> f64| points.iter().map(f).sum::<f64>() / n;
+        let groups = points.first()?.shares.len();
+        let share = |i: usize| of(&|p: &Point| p.shares.get(i).copied().unwrap_or(0.0));
+        Some(Point {
+            utilization: of(&|p| p.utilization),
+            sojourn_ms: of(&|p| p.sojourn_ms),
+            shares: (0..groups).map(share).collect(),
+            drops: of(&|p| p.drops),
+            marks: of(&|p| p.marks),
+        })
+    }
+
+    /// What of the other engine's point is further from this one, Linux's, than the target.
+    pub fn misses(&self, sim: &Point) -> Vec<&'static str> {
+        let far = |a: f64, b: f64, most: f64| {
+            // A measure that one of them has not is a miss, too.
+            let gap = (a - b).abs();
+            gap.is_nan() || gap > most
+        };
+        let mut misses = Vec::new();
+        if far(self.utilization, sim.utilization, UTILIZATION_POINTS) {
+            misses.push("utilisation");
+        }
+        if far(self.sojourn_ms, sim.sojourn_ms, (SOJOURN_SHARE * self.sojourn_ms).max(SOJOURN_MS)) {
+            misses.push("sojourn");
+        }
+        let mut shares = self.shares.iter().zip(&sim.shares);
+        if shares.any(|(a, b)| far(*a, *b, SHARE_POINTS)) {
+            misses.push("share");
+        }
+        misses
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shipped_rows_are_enough_and_run() {
+        let rows = Row::shipped("1..2").unwrap_or_else(|e| panic!("{e}"));
+        assert!(rows.len() >= 40, "{} rows", rows.len());
+        assert!(rows.iter().all(|r| r.linux.len() == 2 && r.sim.len() == 5));
+        let mut names: Vec<&str> = rows.iter().map(|r| r.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), rows.len());
+    }
+
+    #[test]
+    fn a_gap_is_a_miss_above_the_target() {
+        let point = |utilization, sojourn_ms, share| Point {
+            utilization,
+            sojourn_ms,
+            shares: vec![share, 100.0 - share],
+            drops: 0.0,
+            marks: 0.0,
+        };
+        let linux = point(98.0, 20.0, 50.0);
+        assert!(linux.misses(&point(96.1, 21.9, 56.9)).is_empty());
+        assert_eq!(linux.misses(&point(95.9, 22.1, 57.1)), ["utilisation", "sojourn", "share"]);
+        // Short waits: half a millisecond.
+        assert!(point(98.0, 1.0, 50.0).misses(&point(98.0, 1.45, 50.0)).is_empty());
+        assert_eq!(linux.misses(&point(98.0, f64::NAN, 50.0)), ["sojourn"]);
+        let mean = Point::mean(&[linux.clone(), point(100.0, 22.0, 52.0)]);
+        assert_eq!(mean, Some(point(99.0, 21.0, 51.0)));
+        assert_eq!(Point::mean(&[]), None);
+    }
+}
