@@ -136,17 +136,20 @@ impl Plan {
     }
 
     /// Runs that a case comes to for each discipline, as far as can be said beforehand.
-    fn expected_seeds(&self, case: &Case) -> usize {
-        let first = self.first_seeds(case);
+    fn expected_seeds(&self, case: &Case) -> f64 {
+        let first = self.first_seeds(case) as f64;
         let rule = &self.experiment.figure.seeds;
         let more = !self.options.quick && self.options.seeds.is_none() && rule.half_width.is_some();
         // By experience, most cases are settled by their first seeds, and a few need many.
-        if more { (first + first.div_ceil(4)).min(rule.most.unwrap_or(first)) } else { first }
+        let all = if more { 1.3 * first } else { first };
+        rule.most.filter(|_| more).map_or(all, |most| all.min(most as f64).max(first))
     }
 
     /// Runs that the experiment comes to, as far as can be said beforehand.
     pub fn expected_runs(&self) -> usize {
-        self.cases.iter().map(|case| case.disciplines.len() * self.expected_seeds(case)).sum()
+        let all: f64 =
+            self.cases.iter().map(|case| case.disciplines.len() as f64 * self.expected_seeds(case)).sum();
+        all.round() as usize
     }
 
     /// A run of each case with its first seed, and how many runs are like it: for costs.
@@ -160,8 +163,8 @@ impl Plan {
                 continue;
             };
             let unit = Unit { case: i, discipline: discipline.clone(), seed: *seed };
-            let runs = case.disciplines.len() * self.expected_seeds(case);
-            all.push((self.spec(&unit)?, runs as f64));
+            let runs = case.disciplines.len() as f64 * self.expected_seeds(case);
+            all.push((self.spec(&unit)?, runs));
         }
         Ok(all)
     }
