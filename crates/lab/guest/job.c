@@ -7,6 +7,9 @@
  *   run NUMBER                     what follows, to `end`, is this run
  *   do COMMAND ...                 a program and its arguments, as is
  *   in NS COMMAND ...              the same in a network namespace
+ *   note WORDS ...                 a line of the next batch
+ *   batch NS PROGRAM               ip or tc with all lines noted, in a namespace
+ *   plain NS DEVICE                no segmentation, no merging: a packet is what the wire has
  *   set NS PATH VALUE              a value below /proc/sys in a namespace
  *   hello NS                       let the namespace's neighbours meet
  *   listen PORT CCA                the server's socket of a congestion control
@@ -25,14 +28,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <linux/ethtool.h>
+#include <linux/if.h>
+#include <linux/sockios.h>
+
 #define MAX_WORDS 64
+#define BATCH "/tmp/batch"
 
 static uint64_t number(const char *word)
 {
@@ -77,6 +87,9 @@ static void failed(char **words, int status)
 
 static bool command(const char *ns, char **words)
 {
+	/* For the host, which would else hear nothing while a slow machine is
+	 * laid out. */
+	fprintf(stderr, "lab: %s\n", words[0]);
 	int status = -1;
 	pid_t pid = fork();
 
@@ -109,6 +122,53 @@ static bool set(const char *ns, const char *name, const char *value)
 	done = fd >= 0 && write(fd, value, strlen(value)) > 0;
 	if (!done)
 		fail("%s in %s: %s", name, ns, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	enter(NULL);
+	return done;
+}
+
+static bool note(char **words)
+{
+	FILE *batch = fopen(BATCH, "a");
+
+	if (!batch) {
+		fail("%s: %s", BATCH, strerror(errno));
+		return false;
+	}
+	for (; *words; words++)
+		fprintf(batch, "%s ", *words);
+	fputc('\n', batch);
+	return fclose(batch) == 0;
+}
+
+/* Starting a program is what costs the guest time: many lines for one. */
+static bool batch(const char *ns, char *program)
+{
+	char *words[] = { program, "-batch", BATCH, NULL };
+	bool done = command(ns, words);
+
+	unlink(BATCH);
+	return done;
+}
+
+static bool plain(const char *ns, const char *device)
+{
+	static const uint32_t offloads[] = { ETHTOOL_STSO, ETHTOOL_SGSO,
+					     ETHTOOL_SGRO };
+	int fd = enter(ns) ? socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+	bool done = fd >= 0;
+
+	for (size_t i = 0; done && i < sizeof(offloads) / sizeof(*offloads);
+	     i++) {
+		struct ethtool_value off = { .cmd = offloads[i], .data = 0 };
+		struct ifreq ask = { .ifr_data = (void *)&off };
+
+		snprintf(ask.ifr_name, sizeof(ask.ifr_name), "%s", device);
+		done = ioctl(fd, SIOCETHTOOL, &ask) == 0;
+	}
+	if (!done)
+		fail("offloads of %s in %s: %s", device, ns, strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	enter(NULL);
@@ -196,6 +256,12 @@ static bool line(char **w, int n)
 		return command(NULL, w + 1);
 	if (!strcmp(verb, "in") && n > 2)
 		return command(w[1], w + 2);
+	if (!strcmp(verb, "note") && n > 1)
+		return note(w + 1);
+	if (!strcmp(verb, "batch") && n == 3)
+		return batch(w[1], w[2]);
+	if (!strcmp(verb, "plain") && n == 3)
+		return plain(w[1], w[2]);
 	if (!strcmp(verb, "set") && n == 4)
 		return set(w[1], w[2], w[3]);
 	if (!strcmp(verb, "hello") && n == 2)

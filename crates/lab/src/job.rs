@@ -6,17 +6,20 @@
 
 use crate::Error;
 use crate::check::module;
-use crate::qdisc::qdisc;
+use crate::qdisc::{Qdisc, qdisc};
 use queuewright_scenario::spec::{FlowSpec, Rate, RunSpec, Traffic};
-use std::collections::BTreeSet;
-use std::fmt::Write;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Index of the bottleneck's device (`guest/ring.h`).
-pub const DEVICE: u32 = 7777;
+const DEVICE: u32 = 7777;
 /// Source port of flow 0 (`guest/lab.h`).
 pub const FIRST_PORT: u16 = 10_000;
+/// The server's port of the first congestion control (`guest/flows.c`).
+const FIRST_LISTENER: usize = 5000;
+/// What the draws of Poisson flows begin with, "pois".
+const POISSON: u64 = 0x706f_6973;
 /// Headers of IP and UDP.
-pub const UDP_HEADERS: u32 = 28;
+const UDP_HEADERS: u32 = 28;
 /// Least interval of samples: each costs the guest time.
 const LEAST_SAMPLE_NS: u64 = 10_000_000;
 /// A wire sends the next packet when the last is gone. htb's bucket must still hold what its timer is late by
@@ -29,6 +32,8 @@ const START_SHIFT_NS: u64 = 5_000_000;
 pub struct Job {
     /// Modules that the kernel may have to load, in order.
     pub modules: Vec<&'static str>,
+    /// Files that the runs' qdiscs bring: name from the guest's root, content.
+    pub files: BTreeMap<String, Vec<u8>>,
     /// The text.
     pub text: String,
 }
@@ -51,127 +56,170 @@ fn client(f: &FlowSpec) -> Client {
 impl Job {
     /// Of runs that `check` has accepted.
     pub fn new(runs: &[RunSpec]) -> Result<Job, Error> {
-        let mut modules = vec!["veth", "sch_htb", "sch_netem"];
-        let mut body = String::new();
+        let mut job = Job {
+            modules: vec!["veth", "sch_htb", "sch_netem"],
+            files: BTreeMap::new(),
+            text: String::new(),
+        };
+        let mut body = Lines::default();
         for (i, run) in runs.iter().enumerate() {
-            // Writing to a String cannot fail.
-            let _ = run_text(&mut body, i, run, &mut modules)
+            job.run(&mut body, i, run)
                 .map_err(|why| Error::Machine(format!("{}: {why}", run.discipline.label)))?;
         }
-        let mut text: String = modules.iter().map(|m| format!("module {m}\n")).collect();
-        text += "do bpftool prog loadall /trace.bpf.o /sys/fs/bpf/programs pinmaps /sys/fs/bpf/maps\ntrace\n";
-        Ok(Job { modules, text: text + &body })
+        let mut boot = Lines::default();
+        for module in &job.modules {
+            boot.add(format!("module {module}"));
+        }
+        boot.add("do bpftool prog loadall /trace.bpf.o /sys/fs/bpf/programs pinmaps /sys/fs/bpf/maps");
+        boot.add("trace");
+        job.text = boot.0 + &body.0;
+        Ok(job)
     }
-}
 
-fn run_text(
-    out: &mut String,
-    number: usize,
-    run: &RunSpec,
-    modules: &mut Vec<&'static str>,
-) -> Result<std::fmt::Result, String> {
-    let port = &run.ports[0];
-    let Rate::Constant(bps) = port.rate else { return Err("its rate changes".into()) };
-    let qdisc = qdisc(port).map_err(|(_, why)| why)?;
-    let need = |modules: &mut Vec<&'static str>, m: Option<&'static str>| {
-        if let Some(m) = m.filter(|m| !modules.contains(m)) {
-            modules.push(m);
-        }
-    };
-    need(modules, qdisc.module);
-    let clients = clients(run);
-    let mut kernel_names = Vec::new();
-    for f in &run.flows {
-        if let Traffic::Tcp { cca, .. } = f.traffic {
-            let (name, m) = module(cca).ok_or("Linux has no such congestion control")?;
-            need(modules, m);
-            kernel_names.push(name);
+    fn need(&mut self, module: Option<&'static str>) {
+        if let Some(module) = module.filter(|m| !self.modules.contains(m)) {
+            self.modules.push(module);
         }
     }
-    let ccas: BTreeSet<&str> = kernel_names.iter().copied().collect();
-    let burst = port.burst_bytes.unwrap_or(WIRE_BURST);
-    let mut write = || -> std::fmt::Result {
-        writeln!(out, "run {number}")?;
-        for line in [
-            "do ip netns add r",
-            "do ip netns add s",
-            "do ip -n r link set lo up",
-            "do ip -n s link set lo up",
-            "set r net/ipv4/ip_forward 1",
-        ] {
-            writeln!(out, "{line}")?;
-        }
-        writeln!(out, "do ip -n r link add rs index {DEVICE} type veth peer name sr netns s")?;
-        joined(out, "r", "rs", "10.255.0.1/24")?;
-        joined(out, "s", "sr", "10.255.0.2/24")?;
-        writeln!(out, "do ip -n s route add default via 10.255.0.1")?;
-        writeln!(out, "set s net/ipv4/tcp_no_metrics_save 1")?;
-        for (i, (rtt_ns, ecn, window)) in clients.iter().enumerate() {
-            let net = format!("10.{}.{}", 1 + i / 250, i % 250);
-            writeln!(
-                out,
-                "do ip netns add c{i}\ndo ip -n c{i} link add cr type veth peer name rc{i} netns r"
-            )?;
-            joined(out, &format!("c{i}"), "cr", &format!("{net}.2/24"))?;
-            joined(out, "r", &format!("rc{i}"), &format!("{net}.1/24"))?;
-            let window = window.map_or(String::new(), |w| format!(" initcwnd {w}"));
-            writeln!(out, "do ip -n c{i} route add default via {net}.1{window}")?;
-            if *rtt_ns > 0 {
-                writeln!(out, "in r tc qdisc add dev rc{i} root netem delay {rtt_ns}ns limit 1000000")?;
+
+    fn run(&mut self, out: &mut Lines, number: usize, run: &RunSpec) -> Result<(), String> {
+        let port = &run.ports[0];
+        let Rate::Constant(bps) = port.rate else { return Err("its rate changes".into()) };
+        let qdisc = qdisc(port).map_err(|(_, why)| why)?;
+        self.need(qdisc.module);
+        self.files.extend(qdisc.files.iter().cloned());
+        let mut ccas = BTreeSet::new();
+        for f in &run.flows {
+            if let Traffic::Tcp { cca, .. } = f.traffic {
+                let (name, m) = module(cca).ok_or("Linux has no such congestion control")?;
+                self.need(m);
+                ccas.insert(name);
             }
-            writeln!(out, "set c{i} net/ipv4/tcp_no_metrics_save 1")?;
-            writeln!(out, "set c{i} net/ipv4/tcp_ecn {}", u8::from(*ecn))?;
         }
-        writeln!(out, "in r tc qdisc add dev rs root handle 1: htb default 10")?;
-        writeln!(
-            out,
-            "in r tc class add dev rs parent 1: classid 1:10 htb rate {bps}bit burst {burst}b cburst {burst}b"
-        )?;
-        writeln!(out, "in r tc qdisc add dev rs parent 1:10 handle 10: {}", qdisc.words)?;
+        let clients = clients(run);
+        out.add(format!("run {number}"));
+        out.network(&clients);
+        out.bottleneck(&qdisc, bps, port.burst_bytes.unwrap_or(WIRE_BURST));
         for (i, cca) in ccas.iter().enumerate() {
-            writeln!(out, "listen {} {cca}", 5000 + i)?;
+            out.add(format!("listen {} {cca}", FIRST_LISTENER + i));
         }
         for i in 0..clients.len() {
-            writeln!(out, "hello c{i}")?;
+            out.add(format!("hello c{i}"));
         }
-        writeln!(out, "watch r")?;
-        let mut names = kernel_names.iter();
+        out.add("watch r");
         for (i, f) in run.flows.iter().enumerate() {
             let ns = clients.iter().position(|c| *c == client(f)).unwrap_or(0);
-            let start = f.start_ns + shift(run.seed, i);
-            let stop = f.stop_ns.unwrap_or(0);
-            match &f.traffic {
-                Traffic::Tcp { size_bytes, .. } => {
-                    let cca = names.next().unwrap_or(&"cubic");
-                    writeln!(out, "tcp {i} c{ns} {cca} {start} {stop} {}", size_bytes.unwrap_or(0))?;
-                }
-                Traffic::Cbr { bps, packet_bytes } => {
-                    let gap = gap_ns(*bps, *packet_bytes);
-                    writeln!(out, "udp {i} c{ns} {start} {stop} {gap} {} 0", payload(*packet_bytes))?;
-                }
-                Traffic::Poisson { bps, packet_bytes } => {
-                    let gap = gap_ns(*bps, *packet_bytes);
-                    let seed = mix(run.seed ^ (i as u64) << 32 ^ 0x706f_6973).max(1);
-                    writeln!(out, "udp {i} c{ns} {start} {stop} {gap} {} {seed}", payload(*packet_bytes))?;
-                }
-            }
+            out.flow(run.seed, i, f, ns);
         }
         let longest = clients.iter().map(|c| c.0).max().unwrap_or(0);
         let sample = run.series_interval_ns.max(LEAST_SAMPLE_NS);
         let settle = 300_000_000 + 3 * longest;
-        writeln!(out, "go {} {} {sample} {settle}\nend", run.warmup_ns, run.duration_ns)
-    };
-    Ok(write())
+        out.add(format!("go {} {} {sample} {settle}", run.warmup_ns, run.duration_ns));
+        qdisc.after.iter().for_each(|line| out.add(line));
+        out.add("end");
+        Ok(())
+    }
 }
 
-/// A device with its address, up, and with packets as the wire has them: nothing is segmented or merged for it.
-fn joined(out: &mut String, ns: &str, device: &str, address: &str) -> std::fmt::Result {
-    writeln!(out, "do ip -n {ns} addr add {address} dev {device}\ndo ip -n {ns} link set {device} up")?;
-    writeln!(out, "in {ns} ethtool -K {device} tso off gso off gro off")
+/// A text as it grows.
+#[derive(Default)]
+struct Lines(String);
+
+impl Lines {
+    fn add(&mut self, line: impl AsRef<str>) {
+        self.0.push_str(line.as_ref());
+        self.0.push('\n');
+    }
+
+    /// Namespaces and the devices between them.
+    fn network(&mut self, clients: &[Client]) {
+        for ns in ["r", "s"] {
+            self.add(format!("do ip netns add {ns}"));
+        }
+        self.add("set r net/ipv4/ip_forward 1");
+        self.add(format!("do ip -n r link add rs index {DEVICE} type veth peer name sr netns s"));
+        self.up("sr", "10.255.0.2/24");
+        self.add("note route add default via 10.255.0.1");
+        self.add("batch s ip");
+        self.add("plain s sr");
+        self.add("set s net/ipv4/tcp_no_metrics_save 1");
+        for (i, (_, ecn, window)) in clients.iter().enumerate() {
+            self.add(format!("do ip netns add c{i}"));
+            self.add(format!("do ip -n c{i} link add cr type veth peer name rc{i} netns r"));
+            self.up("cr", &format!("{}.2/24", subnet(i)));
+            let window = window.map_or(String::new(), |w| format!(" initcwnd {w}"));
+            self.add(format!("note route add default via {}.1{window}", subnet(i)));
+            self.add(format!("batch c{i} ip"));
+            self.add(format!("plain c{i} cr"));
+            self.add(format!("set c{i} net/ipv4/tcp_no_metrics_save 1"));
+            self.add(format!("set c{i} net/ipv4/tcp_ecn {}", u8::from(*ecn)));
+        }
+        // The router's side of all.
+        self.up("rs", "10.255.0.1/24");
+        for i in 0..clients.len() {
+            self.up(&format!("rc{i}"), &format!("{}.1/24", subnet(i)));
+        }
+        self.add("batch r ip");
+        self.add("plain r rs");
+        for i in 0..clients.len() {
+            self.add(format!("plain r rc{i}"));
+        }
+        let delayed = || clients.iter().enumerate().filter(|(_, (rtt_ns, _, _))| *rtt_ns > 0);
+        for (i, (rtt_ns, _, _)) in delayed() {
+            self.add(format!("note qdisc add dev rc{i} root netem delay {rtt_ns}ns limit 1000000"));
+        }
+        if delayed().next().is_some() {
+            self.add("batch r tc");
+        }
+    }
+
+    /// A device gets its address and is up, with the next batch.
+    fn up(&mut self, device: &str, address: &str) {
+        self.add(format!("note addr add {address} dev {device}"));
+        self.add(format!("note link set {device} up"));
+    }
+
+    /// The qdisc under test has handle 10: wherever it is.
+    fn bottleneck(&mut self, qdisc: &Qdisc, bps: u64, burst: u64) {
+        qdisc.before.iter().for_each(|line| self.add(line));
+        let parent = if qdisc.root { "root" } else { "parent 1:10" };
+        if !qdisc.root {
+            self.add("in r tc qdisc add dev rs root handle 1: htb default 10");
+            self.add(format!(
+                "in r tc class add dev rs parent 1: classid 1:10 htb rate {bps}bit burst {burst}b cburst {burst}b"
+            ));
+        }
+        self.add(format!("in r tc qdisc add dev rs {parent} handle 10: {}", qdisc.words));
+    }
+
+    fn flow(&mut self, seed: u64, i: usize, f: &FlowSpec, ns: usize) {
+        let start = f.start_ns + shift(seed, i);
+        let stop = f.stop_ns.unwrap_or(0);
+        let mut udp = |bps: u64, packet_bytes: u32, seed: u64| {
+            let (gap, payload) = (gap_ns(bps, packet_bytes), payload(packet_bytes));
+            self.add(format!("udp {i} c{ns} {start} {stop} {gap} {payload} {seed}"));
+        };
+        match &f.traffic {
+            Traffic::Cbr { bps, packet_bytes } => udp(*bps, *packet_bytes, 0),
+            Traffic::Poisson { bps, packet_bytes } => {
+                udp(*bps, *packet_bytes, mix(seed ^ ((i as u64) << 32) ^ POISSON).max(1));
+            }
+            Traffic::Tcp { cca, size_bytes, .. } => {
+                // `check` has refused what Linux has not.
+                let name = module(*cca).map_or("cubic", |m| m.0);
+                self.add(format!("tcp {i} c{ns} {name} {start} {stop} {}", size_bytes.unwrap_or(0)));
+            }
+        }
+    }
+}
+
+/// The first three numbers of a client's network.
+fn subnet(client: usize) -> String {
+    format!("10.{}.{}", 1 + client / 250, client % 250)
 }
 
 /// The payload that makes a packet of this IP length; the guest's stamp needs 16 bytes.
-pub fn payload(packet_bytes: u32) -> u32 {
+fn payload(packet_bytes: u32) -> u32 {
     packet_bytes.saturating_sub(UDP_HEADERS).max(16)
 }
 
@@ -190,4 +238,55 @@ fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use queuewright_scenario::Scenario;
+
+    fn runs(flows: &str) -> Vec<RunSpec> {
+        let text = format!(
+            "[link]\nrate = \"10mbit\"\nbuffer = \"100p\"\n{flows}[queue]\ndisciplines = [\"codel\"]\n\
+             [run]\nduration = \"10s\"\nseeds = [1, 2]\n"
+        );
+        let runs = Scenario::parse(&text, "t.toml", "".as_ref()).and_then(|s| s.runs());
+        runs.unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    #[test]
+    fn flows_that_differ_in_more_than_their_start_have_namespaces_of_their_own() {
+        let tcp = |more: &str| format!("[[flows]]\ncount = 2\ncca = \"bbr\"\nrtt = \"20ms\"\n{more}\n");
+        let runs = runs(&[tcp(""), tcp("ecn = true"), tcp("initial_window = \"4p\"")].concat());
+        assert_eq!(clients(&runs[0]).len(), 3);
+        let job = Job::new(&runs).unwrap_or_else(|e| panic!("{e}"));
+        assert!(job.modules.ends_with(&["sch_codel", "tcp_bbr"]), "{:?}", job.modules);
+        let count = |begins: &str| job.text.lines().filter(|l| l.starts_with(begins)).count();
+        assert_eq!((count("run "), count("end"), count("tcp "), count("hello ")), (2, 2, 12, 6));
+        assert!(job.text.contains("initcwnd 4\n") && job.text.contains("set c2 net/ipv4/tcp_ecn 1\n"));
+        // Seeds move starts.
+        let starts: BTreeSet<&str> = job
+            .text
+            .lines()
+            .filter(|l| l.starts_with("tcp 0 "))
+            .filter_map(|l| l.split(' ').nth(4))
+            .collect();
+        assert_eq!(starts.len(), 2);
+    }
+
+    #[test]
+    fn a_qdisc_that_shapes_is_the_root() {
+        let own = Qdisc {
+            words: "bpf_codel".into(),
+            root: true,
+            before: vec!["do bpftool struct_ops register /bpf_codel.o".into()],
+            ..Qdisc::default()
+        };
+        let mut lines = Lines::default();
+        lines.bottleneck(&own, 1_000_000, 300);
+        assert_eq!(
+            lines.0,
+            "do bpftool struct_ops register /bpf_codel.o\nin r tc qdisc add dev rs root handle 10: bpf_codel\n"
+        );
+    }
 }

@@ -24,8 +24,9 @@ pub enum Heard {
 
 /// How often the host looks.
 const LOOK: Duration = Duration::from_millis(100);
-/// A guest that says nothing for so long hangs: it reports every second of its own time.
-const SILENCE: Duration = Duration::from_secs(300);
+/// A guest that says nothing for so long hangs, however busy the host is: it tells of every program that it starts and of
+/// every second of its own time.
+const SILENCE: Duration = Duration::from_secs(600);
 /// Guest memory, MiB.
 const MEMORY: u32 = 1024;
 
@@ -92,7 +93,7 @@ pub fn work(
             return Err(Error::Machine(format!("QEMU ended ({status}) {} {}", stderr.trim(), last.trim())));
         }
         if heard_at.elapsed() > SILENCE {
-            return Err(Error::Machine("the guest has said nothing for five minutes".into()));
+            return Err(Error::Machine("the guest has said nothing for ten minutes".into()));
         }
         thread::sleep(LOOK);
     }
@@ -137,6 +138,9 @@ fn initramfs(lab: &Lab, job: &Job, path: &Path) -> Result<(), Error> {
         a.tree(&lab.root.join("guest"), "")?;
         a.program("init", &fs::read(lab.root.join("agent"))?)?;
         a.file("trace.bpf.o", &fs::read(lab.root.join("trace.bpf.o"))?)?;
+        for (name, content) in &job.files {
+            a.file(name, content)?;
+        }
         let mut text = job.text.clone();
         for (name, content) in &modules {
             match content {

@@ -3,13 +3,23 @@
 use queuewright_aqm::{Spec, Value};
 use queuewright_scenario::spec::PortSpec;
 
-/// How a discipline runs in the kernel.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// How a discipline runs in the kernel. One of our own, as a BPF program, is a `Qdisc` too: its object is a file of the guest,
+/// `before` registers it with bpftool and writes its parameters, `after` takes it away, and it is the root.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Qdisc {
     /// Module to load first.
     pub module: Option<&'static str>,
-    /// Kind and options. It is the leaf below the shaper (htb).
+    /// Kind and options, for tc.
     pub words: String,
+    /// It shapes by itself, at the device's root; else it is the leaf below htb, which shapes. (Linux 7.2 has BPF
+    /// qdiscs at the root or below mq only.)
+    pub root: bool,
+    /// Files of the guest: name from its root, content.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// Commands of the job (`guest/job.c`) before tc makes it, once a run.
+    pub before: Vec<String>,
+    /// And at the end of the run, while it is still there.
+    pub after: Vec<String>,
 }
 
 /// Why a discipline cannot run: the parameter that is in the way, if it is one.
@@ -112,7 +122,7 @@ pub fn qdisc(port: &PortSpec) -> Result<Qdisc, Refused> {
             ));
         }
     };
-    Ok(Qdisc { module, words: words.trim_end().to_string() })
+    Ok(Qdisc { module, words: words.trim_end().to_string(), ..Qdisc::default() })
 }
 
 /// What [`qdisc`] knows.
