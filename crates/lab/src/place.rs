@@ -32,6 +32,9 @@ impl Lab {
     /// [`Error::Missing`] with what is not there and what to do about it.
     pub fn open(kernel: &[PathBuf]) -> Result<Lab, Error> {
         let root = find().ok_or_else(|| Error::Missing(format!("the lab is not set up: {HOW}")))?;
+        if !root.join("layout").exists() {
+            return Err(Error::Missing(format!("{}: no lab here: {HOW}", root.display())));
+        }
         let (dir, unpacked) = match kernel {
             [] => (root.join("kernel"), None),
             [one] if one.is_dir() => (one.clone(), None),

@@ -7,7 +7,7 @@ use queuewright_results::{Column, Series};
 use queuewright_scenario::spec::Traffic;
 
 impl Seen<'_> {
-    /// The simulator's columns, but those of a controller's own variables.
+    /// The simulator's columns; of a controller's own variables those that the kernel shows.
     pub fn series(&self) -> Series {
         let name = &self.spec.ports[0].name;
         let column = |name: String, unit: &str, values| Column { name, unit: unit.into(), values };
@@ -32,6 +32,13 @@ impl Seen<'_> {
             column(format!("{name}.rate_bps"), "bit/s", rates(totals)),
             column(format!("{name}.drops"), "packets", stats(|s| s.drops.values().sum())),
         ];
+        let known = self.stats.first().map(|s| s.1.probes.clone()).unwrap_or_default();
+        for (i, (probe, _)) in known.iter().enumerate() {
+            let of_name = self.spec.discipline.info.probes.iter().find(|p| p.name == *probe);
+            let unit = of_name.map_or("", |p| p.unit);
+            let value = |s: &(u64, Stats)| s.1.probes.get(i).map_or(f64::NAN, |p| p.1);
+            columns.push(column(format!("{name}.{probe}"), unit, self.stats.iter().map(value).collect()));
+        }
         for &f in &self.spec.series_flows {
             let of = |what: fn(&FlowSample) -> f64| self.samples_of(f as usize).map(what).collect();
             if matches!(self.spec.flows[f as usize].traffic, Traffic::Tcp { .. }) {

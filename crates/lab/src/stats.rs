@@ -4,7 +4,7 @@ use crate::stream::Fields;
 use std::collections::BTreeMap;
 
 /// Counters of the qdisc under test since it was made.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stats {
     /// Waiting now.
     pub backlog_bytes: u64,
@@ -14,6 +14,8 @@ pub struct Stats {
     pub drops: BTreeMap<&'static str, u64>,
     /// Marks by reason.
     pub marks: BTreeMap<&'static str, u64>,
+    /// The controller's own variables that the kernel shows, by the names that the registry has for them.
+    pub probes: Vec<(&'static str, f64)>,
 }
 
 const NLMSG_HEAD: usize = 16;
@@ -91,10 +93,84 @@ fn leaf(bytes: &[u8]) -> Stats {
         _ => (drops, "limit", Vec::new()),
     };
     let full = full.min(drops);
+    let probes = match kind {
+        // 1 count, 7 dropping
+        "codel" => vec![("count", word(1) as f64), ("dropping", word(7) as f64)],
+        // 5 new_flows_len, 6 old_flows_len, after the type
+        "fq_codel" => vec![("active_queues", (word(5) + word(6)) as f64)],
+        // 0 and 1 prob, of 2^64; 2 delay, us
+        "pie" => vec![
+            ("drop_probability", (word(0) as f64 / 2f64.powi(32) + word(1) as f64) / 2f64.powi(32)),
+            ("qdelay", word(2) as f64 / 1e3),
+        ],
+        _ => Vec::new(),
+    };
     Stats {
         backlog_bytes: u64::from(bytes),
         backlog_packets: u64::from(packets),
         drops: [("limit", full), (other, drops - full)].into_iter().filter(|d| d.1 > 0).collect(),
         marks: marks.into_iter().filter(|m| m.1 > 0).collect(),
+        probes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An attribute, padded.
+    fn attribute(kind: u16, content: &[u8]) -> Vec<u8> {
+        let mut out = (content.len() as u16 + 4).to_le_bytes().to_vec();
+        out.extend(kind.to_le_bytes());
+        out.extend(content);
+        out.resize(out.len().next_multiple_of(4), 0);
+        out
+    }
+
+    fn words(all: &[u32]) -> Vec<u8> {
+        all.iter().flat_map(|w| w.to_le_bytes()).collect()
+    }
+
+    /// RTM_NEWQDISC of a qdisc.
+    fn message(handle: u32, kind: &str, queue: &[u32], app: &[u32]) -> Vec<u8> {
+        let stats =
+            [attribute(TCA_STATS_QUEUE, &words(queue)), attribute(TCA_STATS_APP, &words(app))].concat();
+        let body = [
+            words(&[0, 7777, handle, 0, 0]),
+            attribute(TCA_KIND, format!("{kind}\0").as_bytes()),
+            attribute(TCA_STATS2, &stats),
+        ]
+        .concat();
+        let mut out = words(&[(NLMSG_HEAD + body.len()) as u32, 36, 1, 1]);
+        out.extend(body);
+        out
+    }
+
+    #[test]
+    fn counters_of_the_leaf() {
+        let root = message(0x1_0000, "htb", &[3, 4542, 99, 0, 0], &[]);
+        let codel = message(LEAF, "codel", &[3, 4542, 12, 0, 0], &[1514, 4, 2, 900, 0, 5, 7, 1, 2]);
+        let stats = parse(&[root.clone(), codel].concat());
+        assert_eq!((stats.backlog_packets, stats.backlog_bytes), (3, 4542));
+        assert_eq!(stats.drops, BTreeMap::from([("limit", 5), ("sojourn", 7)]));
+        assert_eq!(stats.marks, BTreeMap::from([("sojourn", 7), ("threshold", 2)]));
+        assert_eq!(stats.probes, [("count", 4.0), ("dropping", 1.0)]);
+        // A quarter of 2^64, 15 ms.
+        let pie = message(LEAF, "pie", &[0, 0, 9, 0, 0], &[0, 1 << 30, 15_000, 0, 0, 100, 6, 3, 0, 4]);
+        let stats = parse(&[root.clone(), pie].concat());
+        assert_eq!(stats.drops, BTreeMap::from([("limit", 3), ("early", 6)]));
+        assert_eq!(stats.marks, BTreeMap::from([("early", 4)]));
+        assert_eq!(stats.probes, [("drop_probability", 0.25), ("qdelay", 15.0)]);
+        let pfifo = message(LEAF, "pfifo", &[1, 60, 2, 0, 0], &[]);
+        assert_eq!(parse(&pfifo).drops, BTreeMap::from([("limit", 2)]));
+    }
+
+    #[test]
+    fn what_is_cut_off_is_nothing() {
+        let whole = message(LEAF, "codel", &[3, 4542, 12, 0, 0], &[0; 9]);
+        for length in 0..whole.len() {
+            parse(&whole[..length]);
+        }
+        assert_eq!(parse(&[0; 64]), Stats::default());
     }
 }
