@@ -152,6 +152,7 @@ pub struct Verdict {
 unsafe extern "C" {
     safe fn qw_shim_size(kind: c_int) -> usize;
     safe fn qw_shim_queues(kind: c_int) -> u32;
+    safe fn qw_shim_part(kind: c_int, of_state: c_int, bytes: &mut usize) -> usize;
     fn qw_shim_weights(kind: c_int, block: *mut u64, weights: *const i16) -> usize;
     fn qw_shim_find(name: *const c_char) -> c_int;
     fn qw_shim_create(block: *mut u64, kind: c_int);
@@ -218,6 +219,45 @@ impl Discipline {
     pub fn queues_of(info: &Info) -> u32 {
         let name = CString::new(info.name.replace('-', "_")).unwrap_or_default();
         qw_shim_queues(find_kind(&name))
+    }
+
+    /// The parameters as `struct qw_X_params` has them: what another host of the same header, such as a BPF
+    /// qdisc, is given.
+    pub fn params_bytes(&self) -> Vec<u8> {
+        let (at, bytes) = self.part(false);
+        let whole = self.block.iter().flat_map(|word| word.to_ne_bytes());
+        whole.skip(at).take(bytes).collect()
+    }
+
+    /// Takes over parameters and state that another host of the same header has, to look at them with
+    /// [`Discipline::probe`]. False, and nothing changes, if they are not of its sizes.
+    pub fn take_over(&mut self, params: &[u8], state: &[u8]) -> bool {
+        let parts = [(false, params), (true, state)];
+        if parts.iter().any(|(of_state, bytes)| self.part(*of_state).1 != bytes.len()) {
+            return false;
+        }
+        for (of_state, bytes) in parts {
+            let (at, _) = self.part(of_state);
+            for (i, byte) in (at..).zip(bytes) {
+                let word = &mut self.block[i / 8];
+                let mut copy = word.to_ne_bytes();
+                copy[i % 8] = *byte;
+                *word = u64::from_ne_bytes(copy);
+            }
+        }
+        true
+    }
+
+    /// Bytes of the state, `struct qw_X`.
+    pub fn state_size(&self) -> usize {
+        self.part(true).1
+    }
+
+    /// Where in the block and how long.
+    fn part(&self, of_state: bool) -> (usize, usize) {
+        let mut bytes = 0;
+        let at = qw_shim_part(self.block[0] as c_int, of_state.into(), &mut bytes);
+        (at, bytes)
     }
 
     /// Which discipline it is.

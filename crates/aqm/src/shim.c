@@ -50,6 +50,23 @@ size_t qw_shim_size(int kind)
 	return 0;
 }
 
+/* Where in an instance its parameters lie (or its state), and how long they are:
+ * for another host of the same header, which keeps them apart. */
+size_t qw_shim_part(int kind, int of_state, size_t *bytes)
+{
+	*bytes = 0;
+	switch (kind) {
+#define PART(x, X)                                                   \
+	case KIND_##X:                                               \
+		*bytes = of_state ? sizeof(struct qw_##x) :          \
+				    sizeof(struct qw_##x##_params);  \
+		return of_state ? offsetof(struct instance_##x, s) : \
+				  offsetof(struct instance_##x, p);
+		QW_ALL(PART)
+	}
+	return 0;
+}
+
 /* How many queues the host is to hold for a scheduler; 0: it is none. */
 qw_u32 qw_shim_queues(int kind)
 {

@@ -41,6 +41,16 @@ pub enum Command {
     Explain(Explain),
     /// Check a scenario file and say in words what would run
     Check(Check),
+    /// Say what will work on this machine: kernel, rights, a device
+    Doctor(Doctor),
+    /// Make a queue manager the root qdisc of a device
+    Attach(Attach),
+    /// Show what attached queue managers have done
+    Status(Status),
+    /// Change an attached queue manager
+    Set(Set),
+    /// Take an attached queue manager off, and put back what was there
+    Detach(Detach),
     /// Print a completion script for a shell
     Completions(Completions),
     /// Write man pages into a folder
@@ -274,6 +284,102 @@ pub struct Check {
     /// Scenario file (docs/scenario.md)
     #[arg(value_name = "FILE")]
     pub scenario: PathBuf,
+}
+
+/// `doctor`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  queuewright doctor
+  queuewright doctor eth0")]
+pub struct Doctor {
+    /// Device to look at too
+    #[arg(value_name = "DEV")]
+    pub dev: Option<String>,
+}
+
+/// `attach`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Every parameter of the queue manager is an option too (`queuewright explain titrate`
+lists them). Without --rate the device sets the pace; with it, set it a little below the
+link's own rate, so that packets wait here.
+
+Examples:
+  sudo queuewright attach eth0 titrate --rate 95mbit
+  sudo queuewright attach eth0 codel --rate 20mbit --target 10ms --ecn
+  sudo queuewright attach eth0 cp-aqm:rate=10mbit --limit 1000p
+  queuewright attach eth0 pie --dry-run")]
+pub struct Attach {
+    /// Device, such as eth0
+    #[arg(value_name = "DEV")]
+    pub dev: String,
+    /// Queue manager, with parameters if you like: titrate, codel:target=10ms
+    #[arg(value_name = "NAME")]
+    pub discipline: String,
+    /// Send no faster than this, such as 95mbit
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<String>,
+    /// Packets that may wait [default: 10000p]
+    #[arg(long, value_name = "N")]
+    pub limit: Option<String>,
+    /// Bytes that the link adds to each packet
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
+    pub overhead: Option<String>,
+    /// Print what would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// The queue manager's parameters.
+    #[command(flatten)]
+    pub settings: Settings,
+}
+
+/// Parameters of a queue manager, names and values as given.
+#[derive(Debug, Default)]
+pub struct Settings(pub Vec<(String, String)>);
+
+/// `status`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sudo queuewright status
+  sudo queuewright status eth0 --json | jq '.[0].stats.sojourn_ns'")]
+pub struct Status {
+    /// Device [default: all]
+    #[arg(value_name = "DEV")]
+    pub dev: Option<String>,
+    /// Print one JSON array
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `set`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+rate, limit and overhead change while packets flow. So do the queue manager's own
+parameters; its state begins anew for those that it takes only at its start.
+
+Examples:
+  sudo queuewright set eth0 rate=50mbit
+  sudo queuewright set eth0 target=10ms interval=200ms")]
+pub struct Set {
+    /// Device
+    #[arg(value_name = "DEV")]
+    pub dev: String,
+    /// What to change
+    #[arg(value_name = "NAME=VALUE", required = true)]
+    pub changes: Vec<String>,
+}
+
+/// `detach`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sudo queuewright detach eth0")]
+pub struct Detach {
+    /// Device
+    #[arg(value_name = "DEV")]
+    pub dev: String,
 }
 
 /// `completions`

@@ -6,6 +6,7 @@ mod catalog;
 mod compare;
 mod cost;
 mod engine;
+mod linux;
 mod matrix;
 mod reproduce;
 mod validate;
@@ -98,6 +99,11 @@ fn execute(command: Command) -> Result<(), Failure> {
             let runs = scenario.runs()?;
             print(&words::scenario(&scenario, &runs))
         }
+        Command::Doctor(d) => linux::doctor(d.dev.as_deref()),
+        Command::Attach(a) => linux::attach(&a),
+        Command::Status(s) => linux::status(&s),
+        Command::Set(s) => linux::set(&s),
+        Command::Detach(d) => linux::detach(&d.dev),
         Command::Completions(c) => {
             let mut script = Vec::new();
             clap_complete::generate(c.shell, &mut Cli::command(), "queuewright", &mut script);

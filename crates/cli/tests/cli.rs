@@ -61,7 +61,21 @@ fn json(text: &str) -> Value {
 fn help_of_every_command() {
     let dir = folder();
     let mut all = stdout(dir.path(), &["--help"]);
-    for command in ["compare", "run", "reproduce", "validate", "list", "explain", "check", "completions"] {
+    for command in [
+        "compare",
+        "run",
+        "reproduce",
+        "validate",
+        "list",
+        "explain",
+        "check",
+        "completions",
+        "doctor",
+        "attach",
+        "status",
+        "set",
+        "detach",
+    ] {
         let help = stdout(dir.path(), &[command, "--help"]);
         assert!(help.contains("\nExamples:\n"), "{command} --help has no examples");
         all += &format!("\n=== {command}\n{help}");
@@ -104,6 +118,11 @@ fn wrong_uses() {
         ("", &["run", "small.toml", "--kernel", "nowhere"]),
         ("", &["run", "lossy.toml", "--engine", "linux"]),
         ("", &["validate", "--only", "carrier pigeon"]),
+        ("", &["attach", "lo", "codel", "--target", "5"]),
+        ("", &["attach", "lo", "codel", "--limit", "lots"]),
+        ("", &["attach", "lo", "codel", "--rate", "5Mbps"]),
+        ("", &["attach", "lo", "codell"]),
+        ("", &["attach", "lo", "codel,pie"]),
         ("", &["validate", "empty.toml"]),
         ("", &["reproduce", "cp-aqm", "--out", "file"]),
         ("", &["reproduce", "."]),
@@ -269,8 +288,22 @@ fn man_pages_for_every_command() {
         .map(|e| e.expect("an entry").file_name().into_string().expect("UTF-8"))
         .collect();
     names.sort();
-    let commands =
-        ["-check", "-compare", "-completions", "-explain", "-list", "-reproduce", "-run", "-validate", ""];
+    let commands = [
+        "-attach",
+        "-check",
+        "-compare",
+        "-completions",
+        "-detach",
+        "-doctor",
+        "-explain",
+        "-list",
+        "-reproduce",
+        "-run",
+        "-set",
+        "-status",
+        "-validate",
+        "",
+    ];
     assert_eq!(names, commands.map(|c| format!("queuewright{c}.1")));
     let page = fs::read_to_string(dir.path().join("pages/queuewright-compare.1")).expect("a page");
     assert!(page.contains(".SH OPTIONS") && page.contains("Examples:"), "{page}");

@@ -1,0 +1,235 @@
+//! `attach`, `set`, `status`, `detach`, `doctor`: a queue manager on a device of this machine.
+
+use crate::Failure;
+use crate::args::{Attach, Set, Settings, Status};
+use queuewright_aqm::{REASON_NAMES, Spec};
+use queuewright_linux::{self as linux, Error, Port, Record};
+use queuewright_scenario::units::Unit;
+use queuewright_scenario::{Flags, Scenario};
+use std::fmt::Write;
+
+impl From<Error> for Failure {
+    fn from(e: Error) -> Self {
+        match e {
+            Error::Input(text) => Failure::Input(text),
+            Error::System(text) => Failure::Run(text),
+        }
+    }
+}
+
+/// A queue manager with its parameters, as everywhere on this command line: `titrate:interval=500ms`. What depends on
+/// the link's rate and round-trip time is for 100 Mbit/s and 100 ms.
+fn spec(text: &str) -> Result<Spec, Failure> {
+    if text.contains(',') {
+        return Err(Failure::Input(format!("{text:?}: one queue manager is needed here, not a list")));
+    }
+    let flags = Flags {
+        rate: Some("100mbit".into()),
+        rtt: Some("100ms".into()),
+        flows: Some("1xcubic".into()),
+        aqm: Some(text.into()),
+        ..Flags::default()
+    };
+    let plain = |e: queuewright_scenario::Error| {
+        let text = e.to_string();
+        // It was no flag here.
+        Failure::Input(text.replace("--aqm[0].", "").replace("--aqm[0] = ", ""))
+    };
+    let mut runs = Scenario::from_flags(&flags).map_err(plain)?.runs().map_err(plain)?;
+    match runs.pop().and_then(|mut run| run.ports.pop()) {
+        Some(port) => Ok(port.discipline),
+        None => Err(Failure::Input(format!("{text:?} is no queue manager"))),
+    }
+}
+
+/// One of the port's own settings; false: it is a parameter of the queue manager.
+fn port_setting(port: &mut Port, name: &str, value: &str) -> Result<bool, Failure> {
+    let wrong = |what: &str| Failure::Input(format!("{name} = {value:?}: {what}"));
+    match name {
+        "rate" if value == "none" => port.rate = 0,
+        "rate" => port.rate = Unit::Rate.parse(value).map_err(|e| wrong(&e.0))?,
+        "limit" => {
+            let count = value.strip_suffix('p').unwrap_or(value);
+            port.limit_packets =
+                count.parse().map_err(|_| wrong("not a number of packets, such as 1000p"))?;
+        }
+        "overhead" => {
+            port.overhead = value.parse().map_err(|_| wrong("not a number of bytes, such as 18 or -14"))?
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+pub fn attach(a: &Attach) -> Result<(), Failure> {
+    let mut port = Port::default();
+    for (name, value) in [("rate", &a.rate), ("limit", &a.limit), ("overhead", &a.overhead)] {
+        if let Some(value) = value {
+            port_setting(&mut port, name, value)?;
+        }
+    }
+    let mut text = a.discipline.clone();
+    for (name, value) in &a.settings.0 {
+        let _ = write!(text, ":{name}={value}");
+    }
+    let plan = linux::plan(&a.dev, &text, spec(&text)?, port)?;
+    if a.dry_run {
+        return crate::print(&(plan.steps().join("\n") + "\n"));
+    }
+    linux::attach(&plan)?;
+    crate::print(&format!(
+        "{}: {} ({text}){}\n",
+        a.dev,
+        plan.record.kind,
+        if port.rate > 0 { format!(" at {}", Unit::Rate.show(port.rate)) } else { String::new() }
+    ))
+}
+
+pub fn detach(dev: &str) -> Result<(), Failure> {
+    let back = linux::detach(dev)?;
+    crate::print(&format!("{dev}: {back}\n"))
+}
+
+pub fn set(s: &Set) -> Result<(), Failure> {
+    let record = record(&s.dev)?;
+    let mut text = record.text.clone();
+    let (mut ports, mut fresh) = (Vec::new(), false);
+    for change in &s.changes {
+        let Some((name, value)) = change.split_once('=') else {
+            return Err(Failure::Input(format!("{change:?} is no NAME=VALUE, such as rate=50mbit")));
+        };
+        if port_setting(&mut Port::default(), name, value)? {
+            ports.push((name, value));
+            continue;
+        }
+        // The same parameter once only: the new value instead of the old one.
+        let mut parts: Vec<&str> = text.split(':').collect();
+        parts.retain(|part| part.split_once('=').is_none_or(|(n, _)| n != name));
+        let kept = parts.join(":");
+        text = format!("{kept}:{name}={value}");
+        let info = spec(&text)?.info;
+        fresh |= info.param(name).is_some_and(|p| !p.tunable);
+    }
+    linux::set(&record, &spec(&text)?, &text, fresh, |port| {
+        for (name, value) in ports {
+            // They have been read once without complaint.
+            let _ = port_setting(port, name, value);
+        }
+    })?;
+    crate::print(&format!("{}: {text}{}\n", s.dev, if fresh { ", its state begun anew" } else { "" }))
+}
+
+fn record(dev: &str) -> Result<Record, Failure> {
+    // Says why it cannot look.
+    let attached = linux::records()?;
+    attached.into_iter().find(|r| r.dev == dev).ok_or_else(|| {
+        Failure::Input(format!("nothing of ours is attached to {dev:?}; queuewright attach does that"))
+    })
+}
+
+pub fn status(s: &Status) -> Result<(), Failure> {
+    let records = match &s.dev {
+        Some(dev) => vec![record(dev)?],
+        None => linux::records()?,
+    };
+    let all: Vec<linux::Status> = records.iter().map(linux::status).collect::<Result<_, _>>()?;
+    if s.json {
+        let text = serde_json::to_string_pretty(&all).map_err(|e| Failure::Run(e.to_string()))?;
+        return crate::print(&(text + "\n"));
+    }
+    match all.is_empty() {
+        true => crate::print("nothing is attached in this network namespace\n"),
+        false => crate::print(&all.iter().map(shown).collect::<Vec<_>>().join("\n")),
+    }
+}
+
+fn shown(s: &linux::Status) -> String {
+    let t = &s.stats;
+    let ms = |ns: u64| ns as f64 / 1e6;
+    let reasons = |counts: &[u64]| {
+        let parts: Vec<String> = (counts.iter().zip(REASON_NAMES))
+            .filter(|(n, _)| **n > 0)
+            .map(|(n, reason)| format!("{n} {reason}"))
+            .collect();
+        if parts.is_empty() { "none".into() } else { parts.join(", ") }
+    };
+    let rate = if s.rate > 0 { Unit::Rate.show(s.rate) } else { "the device's pace".into() };
+    let mut out = format!("{}: {} ({}), {rate}, limit {}p\n", s.dev, s.kind, s.discipline, s.limit_packets);
+    let _ = writeln!(out, "  arrived  {} packets, {} bytes", t.arrived_packets, t.arrived_bytes);
+    let _ = writeln!(out, "  sent     {} packets, {} bytes", t.sent_packets, t.sent_bytes);
+    let _ = writeln!(out, "  dropped  {}", reasons(&t.drops));
+    let marks = reasons(&t.marks);
+    let how = if t.marking == 0 { "; CE cannot be set here, drops take its place" } else { "" };
+    let _ = writeln!(out, "  marked   {marks}{how}");
+    let _ = writeln!(out, "  waiting  {} packets, {} bytes", t.backlog_packets, t.backlog_bytes);
+    let _ = writeln!(
+        out,
+        "  sojourn  mean {:.3} ms, last {:.3} ms, 99 % below {:.3} ms",
+        ms(t.mean_sojourn_ns()),
+        ms(t.sojourn_ns),
+        ms(t.sojourn_below_ns(0.99))
+    );
+    for (name, unit, value) in &s.variables {
+        let _ = writeln!(out, "  {name:<8} {value:.6} {unit}");
+    }
+    out
+}
+
+pub fn doctor(dev: Option<&str>) -> Result<(), Failure> {
+    let mut out = String::new();
+    let mut good = true;
+    for finding in linux::doctor(dev)? {
+        good &= finding.good;
+        let _ =
+            writeln!(out, "{} {:<9} {}", if finding.good { "ok" } else { "NO" }, finding.what, finding.found);
+    }
+    out += if good {
+        "attach will work\n"
+    } else {
+        "attach will not work until the lines with NO are dealt with\n"
+    };
+    crate::print(&out)
+}
+
+/// Every parameter that the registry knows as an option of `attach`, but for the names that the port itself has.
+impl clap::Args for Settings {
+    fn augment_args(mut command: clap::Command) -> clap::Command {
+        for (name, flag) in parameters() {
+            let mut option = clap::Arg::new(name).long(name).hide(true).value_name("VALUE");
+            if flag {
+                option = option.num_args(0..=1).require_equals(true).default_missing_value("true");
+            }
+            command = command.arg(option);
+        }
+        command
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl clap::FromArgMatches for Settings {
+    fn from_arg_matches(matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
+        let given = parameters().into_iter().filter_map(|(name, _)| {
+            matches.get_one::<String>(name).map(|value| (name.to_string(), value.clone()))
+        });
+        Ok(Settings(given.collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
+        *self = clap::FromArgMatches::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// Names of parameters, each once, and whether it is on or off.
+fn parameters() -> Vec<(&'static str, bool)> {
+    let all = queuewright_aqm::registry().iter().flat_map(|info| info.params);
+    let mut names: Vec<_> =
+        all.map(|p| (p.name, matches!(p.kind, queuewright_aqm::ParamKind::Flag))).collect();
+    names.sort_unstable();
+    names.dedup_by_key(|(name, _)| *name);
+    names.retain(|(name, _)| !["rate", "limit", "overhead", "dry-run"].contains(name));
+    names
+}

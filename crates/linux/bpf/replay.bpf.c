@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * For tests: a recorded sequence of calls of a queue manager, made again inside
+ * the kernel. The verdicts must be those of the recording, bit for bit. Compiled
+ * with -DQW_NAME and -DQW_HEADER as qdisc.bpf.c is.
+ */
+#include "kernel.h"
+
+#define QW_FOR(i, n) bpf_for((i), 0, (n))
+#include QW_HEADER
+
+#define JOIN(a, b, c) a##b##c
+#define NAMED(a, b, c) JOIN(a, b, c)
+#define CALL(what) NAMED(qw_, QW_NAME, _##what)
+
+#define INIT 0u
+#define ENQUEUE 1u
+#define DEQUEUE 2u
+#define IDLE 3u
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+struct operation {
+	__u64 now;
+	__u32 what; /* INIT, ... */
+	__u32 random;
+	struct qw_queue queue;
+	struct qw_packet packet;
+	struct qw_verdict verdict; /* filled in here */
+};
+
+#define MAP(name, entries, of)                    \
+	struct {                                  \
+		__uint(type, BPF_MAP_TYPE_ARRAY); \
+		__uint(max_entries, entries);     \
+		__type(key, __u32);               \
+		__type(value, of);                \
+	} name SEC(".maps")
+
+MAP(params, 1, struct NAMED(qw_, QW_NAME, _params));
+MAP(state, 1, struct NAMED(qw_, QW_NAME, ));
+MAP(operations, 1, struct operation);
+
+const volatile __u32 count = 1;
+
+SEC("syscall")
+int replay(void *context)
+{
+	__u32 zero = 0, i;
+	struct NAMED(qw_, QW_NAME, _params) * p;
+	struct NAMED(qw_, QW_NAME, ) * s;
+
+	p = bpf_map_lookup_elem(&params, &zero);
+	s = bpf_map_lookup_elem(&state, &zero);
+	if (!p || !s)
+		return 1;
+	bpf_for(i, 0, count)
+	{
+		__u32 key = i;
+		struct operation *o = bpf_map_lookup_elem(&operations, &key);
+
+		if (!o)
+			return 2;
+		if (o->what == INIT)
+			CALL(init)(s, p, o->now);
+		else if (o->what == ENQUEUE)
+			o->verdict = CALL(enqueue)(s, p, o->now, &o->queue,
+						   &o->packet, o->random);
+		else if (o->what == DEQUEUE)
+			o->verdict = CALL(dequeue)(s, p, o->now, &o->queue,
+						   &o->packet);
+		else
+			CALL(idle)(s, p, o->now);
+	}
+	return 0;
+}

@@ -1,0 +1,87 @@
+//! Compiles `bpf/qdisc.bpf.c` once for each queue manager with one queue. Without a clang that has BPF the program is
+//! built all the same, holds no objects, and says so when one is asked for.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+/// The verifier does not come to an end with these (its million instructions, or its patience): QueuePilot's network is
+/// some thousand products in a row, ARED has RED's loops inside its own.
+const TOO_MUCH: [&str; 2] = ["queuepilot", "ared"];
+
+/// Compiled a second time for a test that makes recorded calls again inside the kernel.
+const REPLAYED: [&str; 4] = ["codel", "pie", "titrate", "cp_aqm"];
+
+fn main() {
+    for path in ["../../aqm", "bpf"] {
+        println!("cargo:rerun-if-changed={path}");
+    }
+    println!("cargo:rerun-if-env-changed=QUEUEWRIGHT_CLANG");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
+    let all = fs::read_to_string("../../aqm/all.h").expect("aqm/all.h");
+    let mut list = String::from("pub(crate) static OBJECTS: &[(&str, &[u8])] = &[\n");
+    let mut replays = String::from("static REPLAYS: &[(&str, &[u8])] = &[\n");
+    match clang() {
+        Some(clang) => {
+            let tunable = names(&all, "QW_TUNABLE");
+            for name in names(&all, "QW_DISCIPLINES").into_iter().filter(|n| !TOO_MUCH.contains(&n.as_str()))
+            {
+                let object = out.join(format!("bpf_{name}.o"));
+                compile(&clang, "qdisc", &name, tunable.contains(&name), &object);
+                list += &format!("    (\"{name}\", include_bytes!({:?})),\n", object.display().to_string());
+            }
+            for name in REPLAYED {
+                let object = out.join(format!("replay_{name}.o"));
+                compile(&clang, "replay", name, false, &object);
+                replays +=
+                    &format!("    (\"{name}\", include_bytes!({:?})),\n", object.display().to_string());
+            }
+        }
+        None => {
+            println!("cargo:warning=no clang that compiles for BPF: this program will hold no BPF objects")
+        }
+    }
+    for text in [&mut list, &mut replays] {
+        *text += "];\n";
+    }
+    fs::write(out.join("replays.rs"), replays).expect("OUT_DIR can be written");
+    fs::write(out.join("objects.rs"), list).expect("OUT_DIR can be written");
+}
+
+/// The names in one of the lists of all.h: `X(name, NAME)`.
+fn names(all: &str, list: &str) -> Vec<String> {
+    let begin = all.find(&format!("#define {list}(X)")).expect("all.h has the list");
+    let lines = all[begin..].lines().skip(1).map(str::trim);
+    let entries = lines.map_while(|line| line.strip_prefix("X(")?.split(',').next());
+    entries.map(str::to_string).collect()
+}
+
+/// The first of these that compiles for BPF.
+fn clang() -> Option<String> {
+    let given = env::var("QUEUEWRIGHT_CLANG").ok();
+    let known = ["clang-19", "clang-20", "clang-21", "clang-18", "clang"].map(String::from);
+    given.into_iter().chain(known).find(|clang| {
+        let targets = Command::new(clang).arg("--print-targets").output();
+        targets
+            .is_ok_and(|o| String::from_utf8_lossy(&o.stdout).lines().any(|l| l.trim().starts_with("bpf ")))
+    })
+}
+
+fn compile(clang: &str, source: &str, name: &str, tunable: bool, object: &Path) {
+    let headers = env::var("DEP_BPF_INCLUDE").expect("libbpf-sys says where its headers are");
+    let mut command = Command::new(clang);
+    command.args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-std=gnu11", "-Wall", "-Wextra", "-Werror"]);
+    // libbpf's loops compare an int with what they are given, and not every program uses all of its arguments.
+    command.args(["-Wno-sign-compare", "-Wno-unused-parameter"]);
+    // No paths of this machine in the objects.
+    command.arg(format!("-ffile-prefix-map={}=.", env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")));
+    command.arg(format!("-I{headers}")).arg("-I../../aqm");
+    command.arg(format!("-DQW_NAME={name}")).arg(format!("-DQW_HEADER=\"{name}.h\""));
+    if tunable {
+        command.arg("-DQW_RETUNE");
+    }
+    command.arg("-c").arg(format!("bpf/{source}.bpf.c")).arg("-o").arg(object);
+    let done = command.output().expect("clang ran a moment ago");
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{clang} cannot compile {name} for BPF:\n{said}");
+}

@@ -1,0 +1,251 @@
+//! A queue manager to a device, and off it again.
+
+use crate::maps::PortMap;
+use crate::objects::{self, Settings};
+use crate::record::{Record, record};
+use crate::{Error, system};
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use queuewright_aqm::{Discipline, Spec};
+
+/// What an operator decides besides the queue manager's own parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Port {
+    /// Rate of the qdisc's own shaper, bits a second; 0: none, the device sets the pace.
+    pub rate: u64,
+    /// Packets that may wait, 1 to 1 000 000.
+    pub limit_packets: u32,
+    /// Bytes that may wait; 0: no such limit.
+    pub limit_bytes: u64,
+    /// Bytes that the link adds to each packet, -64 to 256.
+    pub overhead: i32,
+}
+
+impl Default for Port {
+    /// No shaper, 10 000 packets, no overhead.
+    fn default() -> Self {
+        Port { rate: 0, limit_packets: 10_000, limit_bytes: 0, overhead: 0 }
+    }
+}
+
+impl Port {
+    fn check(&self) -> Result<(), Error> {
+        if !(1..=1_000_000).contains(&self.limit_packets) {
+            return Err(Error::Input("limit is out of range; allowed: 1 to 1000000 packets".into()));
+        }
+        if !(-64..=256).contains(&self.overhead) {
+            return Err(Error::Input("overhead is out of range; allowed: -64 to 256 bytes".into()));
+        }
+        if self.rate > 0 && self.rate < 8000 {
+            return Err(Error::Input("rate is out of range; allowed: 8kbit or more".into()));
+        }
+        Ok(())
+    }
+
+    fn to_map(self) -> PortMap {
+        let Port { rate, limit_packets, limit_bytes, overhead } = self;
+        PortMap { rate: rate / 8, limit_packets, limit_bytes, overhead, ..PortMap::default() }
+    }
+}
+
+/// What [`attach`] is to do.
+#[derive(Debug)]
+pub struct Plan {
+    /// The device and what becomes of it.
+    pub record: Record,
+    spec: Spec,
+    port: Port,
+}
+
+/// Looks at a device and says what attaching would do. `text` is `spec` as the operator wrote it.
+///
+/// # Errors
+/// If it cannot be done: no such device, something is attached, classes that could not be put back, a value that is
+/// not allowed.
+pub fn plan(dev: &str, text: &str, spec: Spec, port: Port) -> Result<Plan, Error> {
+    port.check()?;
+    if !objects::names().iter().any(|n| n == spec.info.name) {
+        // Says why.
+        objects::open(spec.info, "", &Settings { instances: 1, slots: 1 })?;
+    }
+    system::device(dev)?;
+    if let Some(there) = record(dev) {
+        return Err(Error::Input(format!(
+            "{dev} has {} already: set changes it, detach takes it off",
+            there.kind
+        )));
+    }
+    if system::has_bpf_qdiscs() == Some(false) {
+        return Err(Error::System(format!(
+            "this kernel ({}) has no BPF qdiscs: they need Linux 6.16 or newer with CONFIG_NET_SCH_BPF; for other kernels \
+             there is the tc program in front of htb (target B of docs/linux.md), which this version does not have yet",
+            system::kernel()
+        )));
+    }
+    let (line, others) = system::root(dev)?;
+    let before = system::words_of(&line);
+    if before.is_some() && others {
+        return Err(Error::Input(format!(
+            "{dev} has qdiscs below its root ({}), which detach could not put back: remove them first (tc qdisc del dev {dev} root)",
+            line.trim()
+        )));
+    }
+    let discipline = spec.info.name.to_string();
+    let kind = kind_of(&discipline);
+    let record =
+        Record { dev: dev.into(), text: text.into(), discipline, kind, slots: port.limit_packets, before };
+    Ok(Plan { record, spec, port })
+}
+
+/// A name in tc that nobody has yet: `bpf_codel`, `bpf_codel_2`, ...; 15 characters at most.
+fn kind_of(discipline: &str) -> String {
+    let plain = format!("bpf_{}", discipline.replace('-', "_"));
+    let taken: Vec<String> = crate::records().unwrap_or_default().into_iter().map(|r| r.kind).collect();
+    let mut names = (1..).map(|n| match n {
+        1 => plain.clone(),
+        n => format!("{plain:.12}_{n}"),
+    });
+    names.find(|name| !taken.contains(name)).unwrap_or(plain)
+}
+
+impl Plan {
+    /// What would be done, a line each.
+    pub fn steps(&self) -> Vec<String> {
+        let Record { dev, kind, before, .. } = &self.record;
+        let mut steps = vec![
+            format!("load {kind}: {}", self.record.text),
+            format!("pin its maps in {}", self.record.pins().display()),
+            format!("tc qdisc replace dev {dev} root {kind}"),
+        ];
+        if let Some(before) = before {
+            steps.push(format!("remember for detach: {before}"));
+        }
+        steps
+    }
+}
+
+/// Attaches.
+///
+/// # Errors
+/// If the system refuses; then everything is as it was.
+pub fn attach(plan: &Plan) -> Result<(), Error> {
+    system::rights()?;
+    let done = load(plan).and_then(|()| {
+        let Record { dev, kind, .. } = &plan.record;
+        system::tc(&format!("qdisc replace dev {dev} root {kind}")).map(drop)
+    });
+    if done.is_err() {
+        unregister(&plan.record);
+        plan.record.forget();
+    }
+    done
+}
+
+fn load(plan: &Plan) -> Result<(), Error> {
+    let Plan { record, spec, port } = plan;
+    let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", record.kind));
+    let settings = Settings { instances: 1, slots: record.slots };
+    let mut object = objects::load(spec.info, objects::open(spec.info, &record.kind, &settings)?)?;
+    let key = 0u32.to_ne_bytes();
+    objects::map(&object, "params")?
+        .update(&key, &Discipline::new(spec).params_bytes(), MapFlags::ANY)
+        .map_err(wrong)?;
+    objects::map(&object, "port")?.update(&key, &port.to_map().to_bytes(), MapFlags::ANY).map_err(wrong)?;
+    // Before anything is changed, so that detach finds it after a crash.
+    record.write()?;
+    record.make_pins()?;
+    for mut map in object.maps_mut() {
+        let name = map.name().to_string_lossy().into_owned();
+        if name == "qdisc" {
+            map.attach_struct_ops().map_err(wrong)?.disconnect();
+        }
+        if ["params", "state", "port", "stats", "qdisc"].contains(&name.as_str()) {
+            map.pin(record.pin(&name)).map_err(wrong)?;
+        }
+    }
+    Ok(())
+}
+
+/// A qdisc that is in use goes on until it is deleted.
+fn unregister(record: &Record) {
+    if let Ok(map) = MapHandle::from_pinned_path(record.pin("qdisc")) {
+        let _ = map.delete(&0u32.to_ne_bytes());
+    }
+}
+
+/// Takes it off again and puts back what was there; what that was, in words.
+///
+/// # Errors
+/// If nothing is attached, or tc refuses.
+pub fn detach(dev: &str) -> Result<String, Error> {
+    let Some(record) = record(dev) else {
+        let why = if system::lacking().is_empty() {
+            "nothing of ours is attached to it"
+        } else {
+            "only root may look"
+        };
+        return Err(Error::Input(format!("{dev}: {why}")));
+    };
+    system::rights()?;
+    let mut back = "the kernel's own choice".to_string();
+    // The device may be gone, or somebody may have put another qdisc there: then that stays.
+    let ours = system::root(dev).is_ok_and(|(line, _)| line.split_whitespace().nth(1) == Some(&record.kind));
+    if ours {
+        if let Some(before) = &record.before {
+            system::tc(&format!("qdisc replace dev {dev} root {before}"))?;
+            back.clone_from(before);
+        } else {
+            system::tc(&format!("qdisc del dev {dev} root"))?;
+        }
+    } else {
+        back = "what is there now: our qdisc was gone already".into();
+    }
+    unregister(&record);
+    record.forget();
+    Ok(back)
+}
+
+/// Changes what runs. `change` is given what the port has now; `spec` and `text` are the queue manager with all of
+/// its parameters, the changed ones among them; `fresh` if it is to begin anew, as not all of them can change
+/// while it runs.
+///
+/// # Errors
+/// If nothing is attached, or a value is not allowed.
+pub fn set(
+    record: &Record,
+    spec: &Spec,
+    text: &str,
+    fresh: bool,
+    change: impl FnOnce(&mut Port),
+) -> Result<(), Error> {
+    system::rights()?;
+    let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", record.kind));
+    let key = 0u32.to_ne_bytes();
+    let ports = MapHandle::from_pinned_path(record.pin("port")).map_err(wrong)?;
+    let bytes = ports.lookup(&key, MapFlags::ANY).map_err(wrong)?.unwrap_or_default();
+    let Some(old) = PortMap::from_bytes(&bytes) else {
+        return Err(Error::System(format!("{}: its map is of another version of this program", record.kind)));
+    };
+    let mut port = Port {
+        rate: old.rate * 8,
+        limit_packets: old.limit_packets,
+        limit_bytes: old.limit_bytes,
+        overhead: old.overhead,
+    };
+    change(&mut port);
+    port.check()?;
+    if port.limit_packets > record.slots {
+        return Err(Error::Input(format!(
+            "limit is out of range; allowed: 1 to {}, with which it was attached",
+            record.slots
+        )));
+    }
+    let params = Discipline::new(spec).params_bytes();
+    let map = MapHandle::from_pinned_path(record.pin("params")).map_err(wrong)?;
+    map.update(&key, &params, MapFlags::ANY).map_err(wrong)?;
+    // The qdisc looks at these two for whether something is new: they come last.
+    let retunes = old.retunes.wrapping_add(1);
+    let restarts = old.restarts.wrapping_add(fresh.into());
+    let new = PortMap { retunes, restarts, ..port.to_map() };
+    ports.update(&key, &new.to_bytes(), MapFlags::ANY).map_err(wrong)?;
+    Record { text: text.into(), ..record.clone() }.write()
+}

@@ -1,0 +1,39 @@
+//! The queue managers of `aqm/` as qdiscs of Linux.
+//!
+//! `bpf/qdisc.bpf.c` is the host of a header inside the kernel, compiled once for each queue manager and held by this
+//! crate as an object. [`attach`] loads one, gives it the parameters of the registry in the header's own layout and makes
+//! it the root qdisc of a device; [`status`] reads its counters and its controller's variables; [`set`] changes
+//! parameters while it runs; [`detach`] puts back what was there. [`doctor`] says beforehand what will work.
+
+mod attach;
+mod doctor;
+mod maps;
+mod objects;
+mod record;
+mod status;
+mod system;
+
+pub use attach::{Plan, Port, attach, detach, plan, set};
+pub use doctor::{Finding, doctor};
+pub use maps::Stats;
+pub use objects::{names, verify};
+pub use record::{Record, record, records};
+pub use status::{Status, status};
+
+/// Why something could not be done.
+#[derive(Debug)]
+pub enum Error {
+    /// What was asked cannot be: a device that is not there, a value that is not allowed.
+    Input(String),
+    /// The system does not let it: rights, the kernel, tc.
+    System(String),
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Error::Input(text) | Error::System(text)) = self;
+        f.write_str(text)
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,168 @@
+//! What the qdisc and this crate tell each other: `bpf/shared.h` in Rust.
+
+use serde::Serialize;
+
+/// Reasons of a drop or mark, as in `aqm/qw.h`.
+const REASONS: usize = queuewright_aqm::REASONS;
+/// Octaves of the sojourn time that are counted.
+pub(crate) const SOJOURNS: usize = 40;
+
+/// `struct qw_bpf_port`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct PortMap {
+    /// Bytes a second; 0: no shaper.
+    pub rate: u64,
+    pub limit_bytes: u64,
+    pub limit_packets: u32,
+    pub overhead: i32,
+    pub retunes: u32,
+    pub restarts: u32,
+}
+
+impl PortMap {
+    pub fn to_bytes(self) -> Vec<u8> {
+        let mut out = [self.rate.to_ne_bytes(), self.limit_bytes.to_ne_bytes()].concat();
+        out.extend(self.limit_packets.to_ne_bytes());
+        out.extend(self.overhead.to_ne_bytes());
+        out.extend(self.retunes.to_ne_bytes());
+        out.extend(self.restarts.to_ne_bytes());
+        out
+    }
+
+    pub fn from_bytes(bytes: &[u8]) -> Option<PortMap> {
+        let mut words = Words(bytes);
+        Some(PortMap {
+            rate: words.u64()?,
+            limit_bytes: words.u64()?,
+            limit_packets: words.u32()?,
+            overhead: words.u32()? as i32,
+            retunes: words.u32()?,
+            restarts: words.u32()?,
+        })
+    }
+}
+
+/// What a qdisc has counted since it was attached: `struct qw_bpf_stats`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Stats {
+    /// Packets that came to the qdisc.
+    pub arrived_packets: u64,
+    /// Their bytes, as the link counts them.
+    pub arrived_bytes: u64,
+    /// Packets that left for the device.
+    pub sent_packets: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Drops by reason ([`queuewright_aqm::REASON_NAMES`]).
+    pub drops: [u64; REASONS],
+    /// CE marks by reason.
+    pub marks: [u64; REASONS],
+    /// Of the drops by limit, those for want of memory for packets.
+    pub no_slot: u64,
+    /// Waiting time of the last packet sent, ns.
+    pub sojourn_ns: u64,
+    /// Sum over all that were sent, ns.
+    pub sojourn_sum_ns: u64,
+    /// How many waited 2^i to 2^(i+1) ns.
+    pub sojourns: Vec<u64>,
+    /// Bytes that wait now.
+    pub backlog_bytes: u64,
+    /// Packets that wait now.
+    pub backlog_packets: u32,
+    /// How CE is set: 0 it cannot be (drops instead), 1 by a kernel function.
+    pub marking: u32,
+}
+
+impl Stats {
+    /// From the map's bytes; None if they are too few.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Stats> {
+        let mut w = Words(bytes);
+        Some(Stats {
+            arrived_packets: w.u64()?,
+            arrived_bytes: w.u64()?,
+            sent_packets: w.u64()?,
+            sent_bytes: w.u64()?,
+            drops: w.all()?,
+            marks: w.all()?,
+            no_slot: w.u64()?,
+            sojourn_ns: w.u64()?,
+            sojourn_sum_ns: w.u64()?,
+            sojourns: w.all::<SOJOURNS>()?.to_vec(),
+            backlog_bytes: w.u64()?,
+            backlog_packets: w.u32()?,
+            marking: w.u32()?,
+        })
+    }
+
+    /// Mean waiting time of what was sent, ns.
+    pub fn mean_sojourn_ns(&self) -> u64 {
+        self.sojourn_sum_ns.checked_div(self.sent_packets).unwrap_or(0)
+    }
+
+    /// At least this share of the packets (0 to 1) waited no longer than this, ns: the end of an octave.
+    pub fn sojourn_below_ns(&self, share: f64) -> u64 {
+        let all: u64 = self.sojourns.iter().sum();
+        let mut seen = 0;
+        for (octave, n) in self.sojourns.iter().enumerate() {
+            seen += n;
+            if all > 0 && seen as f64 >= share * all as f64 {
+                return 2 << octave;
+            }
+        }
+        0
+    }
+}
+
+/// Numbers off the front of a value.
+struct Words<'a>(&'a [u8]);
+
+impl Words<'_> {
+    fn u64(&mut self) -> Option<u64> {
+        let (first, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u64::from_ne_bytes(*first))
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        let (first, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u32::from_ne_bytes(*first))
+    }
+
+    fn all<const N: usize>(&mut self) -> Option<[u64; N]> {
+        let mut out = [0; N];
+        for slot in &mut out {
+            *slot = self.u64()?;
+        }
+        Some(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_the_same_after_its_way_through_the_map() {
+        let port = PortMap {
+            rate: 1 << 40,
+            limit_bytes: 7,
+            limit_packets: 1000,
+            overhead: -4,
+            retunes: 2,
+            restarts: 3,
+        };
+        assert_eq!(PortMap::from_bytes(&port.to_bytes()), Some(port));
+        assert_eq!(PortMap::from_bytes(&port.to_bytes()[1..]), None);
+    }
+
+    #[test]
+    fn quantiles_are_ends_of_octaves() {
+        let mut stats = Stats { sojourns: vec![0; SOJOURNS], ..Stats::default() };
+        assert_eq!(stats.sojourn_below_ns(0.5), 0);
+        stats.sojourns[10] = 3;
+        stats.sojourns[20] = 1;
+        assert_eq!(stats.sojourn_below_ns(0.5), 2048);
+        assert_eq!(stats.sojourn_below_ns(0.99), 1 << 21);
+    }
+}

@@ -1,0 +1,142 @@
+//! What is asked of the system: rights, devices, tc.
+
+use crate::Error;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::Command;
+
+/// Number of the network namespace that this process is in.
+pub(crate) fn namespace() -> u64 {
+    fs::metadata("/proc/self/ns/net").map_or(0, |m| m.ino())
+}
+
+/// A file of the kernel's in one line.
+pub(crate) fn read(path: impl AsRef<Path>) -> Option<String> {
+    Some(fs::read_to_string(path).ok()?.trim().to_string())
+}
+
+/// Release of the running kernel.
+pub(crate) fn kernel() -> String {
+    read("/proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".into())
+}
+
+/// Has this kernel BPF qdiscs? None: it does not say (no BTF). Its own type information tells it best.
+pub(crate) fn has_bpf_qdiscs() -> Option<bool> {
+    let types = fs::read("/sys/kernel/btf/vmlinux").ok()?;
+    let name = b"\0bpf_struct_ops_Qdisc_ops\0";
+    Some(types.windows(name.len()).any(|w| w == name))
+}
+
+/// Devices of this network namespace.
+pub(crate) fn devices() -> Vec<String> {
+    let entries = fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+pub(crate) fn device(dev: &str) -> Result<(), Error> {
+    let known = devices();
+    if known.iter().any(|d| d == dev) {
+        return Ok(());
+    }
+    Err(Error::Input(format!("{dev:?} is no device here; there are: {}", known.join(", "))))
+}
+
+/// Transmit queues of a device.
+pub(crate) fn queues(dev: &str) -> usize {
+    let entries = fs::read_dir(format!("/sys/class/net/{dev}/queues")).into_iter().flatten().flatten();
+    entries.filter(|e| e.file_name().to_string_lossy().starts_with("tx-")).count()
+}
+
+/// What attaching needs, by their numbers in linux/capability.h.
+const RIGHTS: [(u32, &str); 3] = [(12, "CAP_NET_ADMIN"), (38, "CAP_PERFMON"), (39, "CAP_BPF")];
+
+/// The capabilities that this process lacks.
+pub(crate) fn lacking() -> Vec<&'static str> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|l| l.strip_prefix("CapEff:"));
+    let mask = mask.and_then(|m| u64::from_str_radix(m.trim(), 16).ok()).unwrap_or(0);
+    RIGHTS.iter().filter(|(bit, _)| mask >> bit & 1 == 0).map(|(_, name)| *name).collect()
+}
+
+pub(crate) fn rights() -> Result<(), Error> {
+    let lacking = lacking();
+    if lacking.is_empty() {
+        return Ok(());
+    }
+    Err(Error::System(format!(
+        "this needs CAP_NET_ADMIN, CAP_BPF and CAP_PERFMON, and this process lacks {}; run it with sudo",
+        lacking.join(", ")
+    )))
+}
+
+/// Runs a program of the system's; what it printed.
+pub(crate) fn tool(program: &str, words: &[&str]) -> Result<String, Error> {
+    let path =
+        format!("/usr/sbin:/sbin:{}", std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".into()));
+    let asked = format!("{program} {}", words.join(" "));
+    let done = Command::new(program).args(words).env("PATH", path).output();
+    let done = done.map_err(|e| Error::System(format!("{asked}: {e}; install iproute2")))?;
+    if done.status.success() {
+        return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
+    }
+    let why = String::from_utf8_lossy(&done.stderr).trim().replace('\n', "; ");
+    Err(Error::System(format!("{asked}: {why}")))
+}
+
+pub(crate) fn tc(words: &str) -> Result<String, Error> {
+    tool("tc", &words.split_whitespace().collect::<Vec<_>>())
+}
+
+/// The root qdisc of a device as `tc qdisc show` has it, and whether it has others below it.
+pub(crate) fn root(dev: &str) -> Result<(String, bool), Error> {
+    let shown = tc(&format!("qdisc show dev {dev}"))?;
+    let others = shown
+        .lines()
+        .any(|l| l.contains(" parent ") && !l.contains("qdisc ingress") && !l.contains("qdisc clsact"));
+    let line = shown.lines().find(|l| l.contains(" root ")).unwrap_or("").to_string();
+    Ok((line, others))
+}
+
+/// A line of `tc qdisc show` in the words that make that qdisc again; None: the kernel put it there itself.
+pub(crate) fn words_of(line: &str) -> Option<String> {
+    let mut words = line.split_whitespace().skip(1);
+    let (kind, handle) = (words.next()?, words.next()?);
+    if handle == "0:" {
+        return None;
+    }
+    let mut out = format!("handle {handle} {kind}");
+    let mut rest = words.skip_while(|w| *w == "root").peekable();
+    while let Some(word) = rest.next() {
+        match word {
+            "refcnt" => {
+                rest.next();
+            }
+            // tc prints 1000p and 10240p, and reads them only without their unit.
+            _ => {
+                let count = word.strip_suffix('p').filter(|n| n.parse::<u64>().is_ok());
+                out += " ";
+                out += count.unwrap_or(word);
+            }
+        }
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::words_of;
+
+    #[test]
+    fn what_tc_shows_becomes_what_tc_reads() {
+        assert_eq!(words_of("qdisc noqueue 0: root refcnt 2 "), None);
+        assert_eq!(words_of(""), None);
+        let shown = "qdisc codel 8001: root refcnt 2 limit 1000p target 5ms interval 100ms ecn ";
+        assert_eq!(
+            words_of(shown).as_deref(),
+            Some("handle 8001: codel limit 1000 target 5ms interval 100ms ecn")
+        );
+    }
+}
