@@ -55,6 +55,8 @@ man: ## Write the man pages to build/man
 install: man ## Install program, man pages and shell completions under PREFIX
 	install -Dm755 $(QW) $(PREFIX)/bin/queuewright
 	install -Dm644 -t $(PREFIX)/share/man/man1 build/man/*.1
+	install -d $(PREFIX)/lib/systemd/system
+	sed 's#/usr/local#$(PREFIX)#' dist/queuewright@.service > $(PREFIX)/lib/systemd/system/queuewright@.service
 	install -d $(PREFIX)/share/bash-completion/completions $(PREFIX)/share/zsh/site-functions $(PREFIX)/share/fish/vendor_completions.d
 	$(QW) completions bash > $(PREFIX)/share/bash-completion/completions/queuewright
 	$(QW) completions zsh > $(PREFIX)/share/zsh/site-functions/_queuewright

@@ -47,6 +47,10 @@ pub enum Command {
     Attach(Attach),
     /// Show what attached queue managers have done
     Status(Status),
+    /// Show attached queue managers over time, on the terminal
+    Watch(Watch),
+    /// Offer what attached queue managers have done to Prometheus
+    Export(Export),
     /// Change an attached queue manager
     Set(Set),
     /// Take an attached queue manager off, and put back what was there
@@ -351,6 +355,38 @@ pub struct Status {
     /// Print one JSON array
     #[arg(long)]
     pub json: bool,
+}
+
+/// `watch`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Rate, waiting time, drops, marks and the queue manager's own variables. q quits.
+
+Example:
+  sudo queuewright watch eth0")]
+pub struct Watch {
+    /// Device [default: all]
+    #[arg(value_name = "DEV")]
+    pub dev: Option<String>,
+    /// How often to look, 10ms to 1h
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub every: String,
+}
+
+/// `export`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+OpenMetrics at /metrics: the names of node_exporter's qdisc collector, and
+queuewright_* for waiting times, drops and marks by reason, and the queue
+manager's variables. dist/grafana.json is a dashboard of them.
+
+Example:
+  sudo queuewright export
+  curl -s http://127.0.0.1:9421/metrics")]
+pub struct Export {
+    /// Address and port to listen at
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:9421")]
+    pub listen: String,
 }
 
 /// `set`

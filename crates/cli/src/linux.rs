@@ -1,12 +1,14 @@
 //! `attach`, `set`, `status`, `detach`, `doctor`: a queue manager on a device of this machine.
 
 use crate::Failure;
-use crate::args::{Attach, Set, Settings, Status};
+use crate::args::{Attach, Export, Set, Settings, Status, Watch};
 use queuewright_aqm::{REASON_NAMES, Spec};
 use queuewright_linux::{self as linux, Error, Port, Record};
 use queuewright_scenario::units::Unit;
 use queuewright_scenario::{Flags, Scenario};
 use std::fmt::Write;
+use std::net::TcpListener;
+use std::time::Duration;
 
 impl From<Error> for Failure {
     fn from(e: Error) -> Self {
@@ -127,12 +129,43 @@ fn record(dev: &str) -> Result<Record, Failure> {
     })
 }
 
+/// What is attached: to one device, which must have something, or to any.
+fn attached(dev: Option<&str>) -> Result<Vec<linux::Status>, Failure> {
+    if let Some(dev) = dev {
+        record(dev)?;
+    }
+    Ok(now(dev)?)
+}
+
+fn now(dev: Option<&str>) -> Result<Vec<linux::Status>, Error> {
+    let records = linux::records()?;
+    records.iter().filter(|r| dev.is_none_or(|dev| r.dev == dev)).map(linux::status).collect()
+}
+
+pub fn watch(w: &Watch) -> Result<(), Failure> {
+    let wrong = |what: &str| Failure::Input(format!("--every {:?}: {what}", w.every));
+    let every = Unit::Time.parse(&w.every).map_err(|e| wrong(&e.0))?;
+    if !(10_000_000..=3_600_000_000_000).contains(&every) {
+        return Err(wrong("from 10ms to 1h"));
+    }
+    let dev = w.dev.as_deref();
+    attached(dev)?;
+    crate::watch::watch(Duration::from_nanos(every), || now(dev))
+}
+
+pub fn export(e: &Export) -> Result<(), Failure> {
+    // Who may not read says so now, not to each scraper.
+    attached(None)?;
+    let listener = TcpListener::bind(&e.listen)
+        .map_err(|error| Failure::Input(format!("--listen {:?}: {error}", e.listen)))?;
+    let at = listener.local_addr().map_or_else(|_| e.listen.clone(), |at| at.to_string());
+    crate::print(&format!("metrics at http://{at}/metrics\n"))?;
+    linux::serve(&listener, || now(None));
+    Ok(())
+}
+
 pub fn status(s: &Status) -> Result<(), Failure> {
-    let records = match &s.dev {
-        Some(dev) => vec![record(dev)?],
-        None => linux::records()?,
-    };
-    let all: Vec<linux::Status> = records.iter().map(linux::status).collect::<Result<_, _>>()?;
+    let all = attached(s.dev.as_deref())?;
     if s.json {
         let text = serde_json::to_string_pretty(&all).map_err(|e| Failure::Run(e.to_string()))?;
         return crate::print(&(text + "\n"));

@@ -10,6 +10,7 @@ mod linux;
 mod matrix;
 mod reproduce;
 mod validate;
+mod watch;
 mod words;
 
 use args::{Cli, Command, EngineArgs};
@@ -102,6 +103,8 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Doctor(d) => linux::doctor(d.dev.as_deref()),
         Command::Attach(a) => linux::attach(&a),
         Command::Status(s) => linux::status(&s),
+        Command::Watch(w) => linux::watch(&w),
+        Command::Export(e) => linux::export(&e),
         Command::Set(s) => linux::set(&s),
         Command::Detach(d) => linux::detach(&d.dev),
         Command::Completions(c) => {

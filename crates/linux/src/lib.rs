@@ -7,6 +7,7 @@
 
 mod attach;
 mod doctor;
+mod export;
 mod maps;
 mod objects;
 mod record;
@@ -15,6 +16,7 @@ mod system;
 
 pub use attach::{Plan, Port, attach, detach, plan, set};
 pub use doctor::{Finding, doctor};
+pub use export::{openmetrics, serve};
 pub use maps::Stats;
 pub use objects::{names, verify};
 pub use record::{Record, record, records};

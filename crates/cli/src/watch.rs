@@ -1,0 +1,244 @@
+//! `watch`: attached queue managers over time, on a terminal.
+
+use crate::Failure;
+use queuewright_aqm::REASON_NAMES;
+use queuewright_linux::{Error, Status};
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::Line;
+use ratatui::widgets::{Block, Paragraph, Sparkline};
+use ratatui::{DefaultTerminal, Frame};
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+/// Moments kept of each device: the widest terminal.
+const KEPT: usize = 400;
+/// Lines of a device.
+const HEIGHT: u16 = 9;
+
+/// A device over time.
+struct Device {
+    last: Status,
+    at: Instant,
+    /// Sent since the moment before, bits a second.
+    rate: VecDeque<u64>,
+    /// Mean waiting time of what was sent since, us.
+    sojourn: VecDeque<u64>,
+    dropped: f64,
+    marked: f64,
+}
+
+/// Everything that is drawn.
+#[derive(Default)]
+struct View {
+    devices: BTreeMap<String, Device>,
+    wrong: Option<String>,
+}
+
+/// Shows what `read` tells, every `every`, until `q`, Escape or Ctrl-C.
+pub fn watch(every: Duration, read: impl Fn() -> Result<Vec<Status>, Error>) -> Result<(), Failure> {
+    let mut view = View::default();
+    // What is wrong at once is said on a plain terminal.
+    view.take(Instant::now(), read()?);
+    let mut terminal =
+        ratatui::try_init().map_err(|e| Failure::Run(format!("watch needs a terminal: {e}")))?;
+    let done = show(&mut terminal, &mut view, every, &read);
+    ratatui::restore();
+    done.map_err(|e| Failure::Run(format!("terminal: {e}")))
+}
+
+fn show(
+    terminal: &mut DefaultTerminal,
+    view: &mut View,
+    every: Duration,
+    read: &impl Fn() -> Result<Vec<Status>, Error>,
+) -> std::io::Result<()> {
+    let mut due = Instant::now() + every;
+    loop {
+        terminal.draw(|frame| view.draw(frame))?;
+        if event::poll(due.saturating_duration_since(Instant::now()))?
+            && let Event::Key(key) = event::read()?
+        {
+            let stop = key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c');
+            if stop || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc) {
+                return Ok(());
+            }
+        }
+        if Instant::now() >= due {
+            due += every;
+            match read() {
+                Ok(all) => view.take(Instant::now(), all),
+                Err(e) => view.wrong = Some(e.to_string()),
+            }
+        }
+    }
+}
+
+impl View {
+    fn take(&mut self, now: Instant, all: Vec<Status>) {
+        self.wrong = None;
+        self.devices.retain(|dev, _| all.iter().any(|s| s.dev == *dev));
+        for status in all {
+            match self.devices.get_mut(&status.dev) {
+                // Counters that went back are those of another qdisc.
+                Some(d) if status.stats.sent_packets >= d.last.stats.sent_packets => d.add(now, status),
+                _ => {
+                    let (rate, sojourn) = (VecDeque::new(), VecDeque::new());
+                    let fresh = Device { last: status, at: now, rate, sojourn, dropped: 0.0, marked: 0.0 };
+                    self.devices.insert(fresh.last.dev.clone(), fresh);
+                }
+            }
+        }
+    }
+
+    fn draw(&self, frame: &mut Frame<'_>) {
+        let mut rows = vec![Constraint::Length(HEIGHT); self.devices.len()];
+        rows.push(Constraint::Min(1));
+        let areas = Layout::vertical(rows).split(frame.area());
+        for (device, area) in self.devices.values().zip(areas.iter()) {
+            device.draw(frame, *area);
+        }
+        let foot = match &self.wrong {
+            Some(wrong) => format!("{wrong}; q quits"),
+            None if self.devices.is_empty() => "nothing is attached here; q quits".into(),
+            None => "q quits".into(),
+        };
+        frame.render_widget(Paragraph::new(foot), areas[self.devices.len()]);
+    }
+}
+
+impl Device {
+    fn add(&mut self, now: Instant, status: Status) {
+        let seconds = now.duration_since(self.at).as_secs_f64().max(1e-3);
+        let (then, next) = (&self.last.stats, &status.stats);
+        let since = |new: u64, old: u64| new.saturating_sub(old);
+        let all = |counts: &[u64]| counts.iter().sum::<u64>();
+        let sent = since(next.sent_packets, then.sent_packets);
+        let waited = since(next.sojourn_sum_ns, then.sojourn_sum_ns);
+        let rate = since(next.sent_bytes, then.sent_bytes) as f64 * 8.0 / seconds;
+        self.dropped = since(all(&next.drops), all(&then.drops)) as f64 / seconds;
+        self.marked = since(all(&next.marks), all(&then.marks)) as f64 / seconds;
+        for (over_time, value) in
+            [(&mut self.rate, rate as u64), (&mut self.sojourn, waited.checked_div(sent).unwrap_or(0) / 1000)]
+        {
+            over_time.push_front(value);
+            over_time.truncate(KEPT);
+        }
+        (self.last, self.at) = (status, now);
+    }
+
+    fn draw(&self, frame: &mut Frame<'_>, area: Rect) {
+        let s = &self.last;
+        let block = Block::bordered().title(format!(" {}: {} ", s.dev, s.discipline));
+        let inner = block.inner(area);
+        frame.render_widget(block, area);
+        let [words, rates, waits] =
+            Layout::vertical([Constraint::Length(3), Constraint::Length(2), Constraint::Length(2)])
+                .areas(inner);
+        let of = |counts: &[u64]| {
+            let parts: Vec<String> = counts
+                .iter()
+                .zip(REASON_NAMES)
+                .filter(|(n, _)| **n > 0)
+                .map(|(n, reason)| format!("{n} {reason}"))
+                .collect();
+            if parts.is_empty() { "none".into() } else { parts.join(", ") }
+        };
+        let variables: Vec<String> =
+            s.variables.iter().map(|(name, unit, value)| format!("{name} {value:.6} {unit}")).collect();
+        let text = vec![
+            Line::from(format!(
+                "waiting {} packets, {} bytes; dropped {:.0}/s ({} in all); marked {:.0}/s ({})",
+                s.stats.backlog_packets,
+                s.stats.backlog_bytes,
+                self.dropped,
+                of(&s.stats.drops),
+                self.marked,
+                of(&s.stats.marks)
+            )),
+            Line::from(variables.join(", ")),
+            Line::from(format!(
+                "rate {:.2} Mbit/s, sojourn {:.3} ms (99 % of all below {:.3} ms)",
+                self.rate.front().copied().unwrap_or(0) as f64 / 1e6,
+                self.sojourn.front().copied().unwrap_or(0) as f64 / 1e3,
+                s.stats.sojourn_below_ns(0.99) as f64 / 1e6
+            )),
+        ];
+        frame.render_widget(Paragraph::new(text), words);
+        for (title, over_time, area) in [("rate    ", &self.rate, rates), ("sojourn ", &self.sojourn, waits)]
+        {
+            let [name, line] =
+                Layout::horizontal([Constraint::Length(title.len() as u16), Constraint::Min(1)]).areas(area);
+            frame.render_widget(Paragraph::new(title), name);
+            // The newest at the right end.
+            let mut shown: Vec<u64> = over_time.iter().take(line.width as usize).copied().collect();
+            shown.reverse();
+            frame.render_widget(Sparkline::default().data(shown), line);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use queuewright_linux::Stats;
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    fn status(sent: u64, drops: u64) -> Status {
+        Status {
+            dev: "eth0".into(),
+            discipline: "codel:target=10ms".into(),
+            kind: "bpf_codel".into(),
+            rate: 0,
+            limit_packets: 1000,
+            stats: Stats {
+                sent_packets: sent,
+                sent_bytes: sent * 1250,
+                sojourn_sum_ns: sent * 3_000_000,
+                drops: [0, 0, 0, drops, 0],
+                sojourns: vec![0; 40],
+                ..Stats::default()
+            },
+            variables: vec![("count".into(), "1".into(), 2.0)],
+        }
+    }
+
+    fn drawn(view: &View) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(100, 12)).unwrap();
+        terminal.draw(|frame| view.draw(frame)).unwrap();
+        terminal.backend().to_string()
+    }
+
+    #[test]
+    fn rates_are_those_since_the_moment_before() {
+        let (mut view, start) = (View::default(), Instant::now());
+        view.take(start, vec![status(1000, 4)]);
+        view.take(start + Duration::from_secs(2), vec![status(3000, 10)]);
+        let text = drawn(&view);
+        assert!(text.contains("eth0: codel:target=10ms"), "{text}");
+        // 2000 packets of 1250 bytes in 2 s.
+        assert!(text.contains("rate 10.00 Mbit/s, sojourn 3.000 ms"), "{text}");
+        assert!(text.contains("dropped 3/s (10 sojourn in all)"), "{text}");
+    }
+
+    #[test]
+    fn what_is_gone_or_begun_anew_does_not_count_on() {
+        let (mut view, start) = (View::default(), Instant::now());
+        view.take(start, vec![status(1000, 4)]);
+        view.take(start + Duration::from_secs(1), vec![status(10, 0)]);
+        assert!(drawn(&view).contains("rate 0.00 Mbit/s"), "{}", drawn(&view));
+        view.take(start + Duration::from_secs(2), Vec::new());
+        assert!(drawn(&view).contains("nothing is attached here"), "{}", drawn(&view));
+    }
+
+    #[test]
+    fn the_smallest_terminal_is_no_crash() {
+        let mut view = View::default();
+        view.take(Instant::now(), vec![status(1, 0)]);
+        for (width, height) in [(1, 1), (3, 2), (10, 5)] {
+            let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+            terminal.draw(|frame| view.draw(frame)).unwrap();
+        }
+    }
+}
