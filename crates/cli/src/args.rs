@@ -362,8 +362,9 @@ pub struct Status {
 #[command(after_help = "\
 Rate, waiting time, drops, marks and the queue manager's own variables. q quits.
 
-Example:
-  sudo queuewright watch eth0")]
+Examples:
+  sudo queuewright watch
+  sudo queuewright watch eth0 --every 200ms")]
 pub struct Watch {
     /// Device [default: all]
     #[arg(value_name = "DEV")]
@@ -380,7 +381,7 @@ OpenMetrics at /metrics: the names of node_exporter's qdisc collector, and
 queuewright_* for waiting times, drops and marks by reason, and the queue
 manager's variables. dist/grafana.json is a dashboard of them.
 
-Example:
+Examples:
   sudo queuewright export
   curl -s http://127.0.0.1:9421/metrics")]
 pub struct Export {

@@ -73,6 +73,8 @@ fn help_of_every_command() {
         "doctor",
         "attach",
         "status",
+        "watch",
+        "export",
         "set",
         "detach",
     ] {
@@ -296,12 +298,14 @@ fn man_pages_for_every_command() {
         "-detach",
         "-doctor",
         "-explain",
+        "-export",
         "-list",
         "-reproduce",
         "-run",
         "-set",
         "-status",
         "-validate",
+        "-watch",
         "",
     ];
     assert_eq!(names, commands.map(|c| format!("queuewright{c}.1")));
