@@ -107,4 +107,19 @@ extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym;
 /* Sets CE. No kernel has it: a small module of ours may bring it. */
 extern int bpf_qw_skb_set_ce(struct sk_buff *skb) __ksym __weak;
 
+/* What the queue manager's header, named by QW_NAME, calls its things. */
+#define JOIN(a, b, c) a##b##c
+#define NAMED(a, b, c) JOIN(a, b, c)
+#define PARAMS struct NAMED(qw_, QW_NAME, _params)
+#define STATE struct NAMED(qw_, QW_NAME, )
+#define CALL(what) NAMED(qw_, QW_NAME, _##what)
+
+#define MAP(name, entries, of)                    \
+	struct {                                  \
+		__uint(type, BPF_MAP_TYPE_ARRAY); \
+		__uint(max_entries, entries);     \
+		__type(key, __u32);               \
+		__type(value, of);                \
+	} name SEC(".maps")
+
 #endif /* QW_BPF_KERNEL_H */

@@ -16,11 +16,6 @@
 #include "shared.h"
 #include QW_HEADER
 
-#define JOIN(a, b, c) a##b##c
-#define NAMED(a, b, c) JOIN(a, b, c)
-#define PARAMS struct NAMED(qw_, QW_NAME, _params)
-#define STATE struct NAMED(qw_, QW_NAME, )
-#define CALL(what) NAMED(qw_, QW_NAME, _##what)
 #define TEXT(x) #x
 #define STRING(x) TEXT(x)
 
@@ -67,14 +62,6 @@ struct instance {
 	__u32 idle; /* the queue manager knows that the link found nothing */
 	__u32 retunes, restarts; /* of the port, as last seen */
 };
-
-#define MAP(name, entries, of)                    \
-	struct {                                  \
-		__uint(type, BPF_MAP_TYPE_ARRAY); \
-		__uint(max_entries, entries);     \
-		__type(key, __u32);               \
-		__type(value, of);                \
-	} name SEC(".maps")
 
 MAP(slots, 16384, struct slot);
 MAP(running, 1, struct instance);

@@ -9,10 +9,6 @@
 #define QW_FOR(i, n) bpf_for((i), 0, (n))
 #include QW_HEADER
 
-#define JOIN(a, b, c) a##b##c
-#define NAMED(a, b, c) JOIN(a, b, c)
-#define CALL(what) NAMED(qw_, QW_NAME, _##what)
-
 #define INIT 0u
 #define ENQUEUE 1u
 #define DEQUEUE 2u
@@ -29,16 +25,8 @@ struct operation {
 	struct qw_verdict verdict; /* filled in here */
 };
 
-#define MAP(name, entries, of)                    \
-	struct {                                  \
-		__uint(type, BPF_MAP_TYPE_ARRAY); \
-		__uint(max_entries, entries);     \
-		__type(key, __u32);               \
-		__type(value, of);                \
-	} name SEC(".maps")
-
-MAP(params, 1, struct NAMED(qw_, QW_NAME, _params));
-MAP(state, 1, struct NAMED(qw_, QW_NAME, ));
+MAP(params, 1, PARAMS);
+MAP(state, 1, STATE);
 MAP(operations, 1, struct operation);
 
 const volatile __u32 count = 1;
@@ -47,8 +35,8 @@ SEC("syscall")
 int replay(void *context)
 {
 	__u32 zero = 0, i;
-	struct NAMED(qw_, QW_NAME, _params) * p;
-	struct NAMED(qw_, QW_NAME, ) * s;
+	PARAMS *p;
+	STATE *s;
 
 	p = bpf_map_lookup_elem(&params, &zero);
 	s = bpf_map_lookup_elem(&state, &zero);
