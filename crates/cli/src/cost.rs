@@ -68,7 +68,7 @@ pub fn work(spec: &RunSpec) -> f64 {
     ns
 }
 
-/// Nanoseconds for a packet of a link of so many Mbit/s with so many for each flow. A fit (to 20 % for CUBIC) over
+/// Nanoseconds for a packet of a link of so many Mbit/s with so many for each flow. A fit (to 22 % for CUBIC) over
 /// links of 10 Mbit/s to 1 Gbit/s with 1 to 1000 flows, single runs of `queuewright compare` with CoDel: packets of
 /// a flow that follow closely are handled together.
 fn packet_ns(link_mbps: f64, flow_mbps: f64) -> f64 {

@@ -176,16 +176,18 @@ pub fn status(s: &Status) -> Result<(), Failure> {
     }
 }
 
+/// Counts by reason, in words.
+pub fn reasons(counts: &[u64]) -> String {
+    let parts: Vec<String> = (counts.iter().zip(REASON_NAMES))
+        .filter(|(n, _)| **n > 0)
+        .map(|(n, reason)| format!("{n} {reason}"))
+        .collect();
+    if parts.is_empty() { "none".into() } else { parts.join(", ") }
+}
+
 fn shown(s: &linux::Status) -> String {
     let t = &s.stats;
     let ms = |ns: u64| ns as f64 / 1e6;
-    let reasons = |counts: &[u64]| {
-        let parts: Vec<String> = (counts.iter().zip(REASON_NAMES))
-            .filter(|(n, _)| **n > 0)
-            .map(|(n, reason)| format!("{n} {reason}"))
-            .collect();
-        if parts.is_empty() { "none".into() } else { parts.join(", ") }
-    };
     let rate = if s.rate > 0 { Unit::Rate.show(s.rate) } else { "the device's pace".into() };
     let mut out = format!("{}: {} ({}), {rate}, limit {}p\n", s.dev, s.kind, s.discipline, s.limit_packets);
     let _ = writeln!(out, "  arrived  {} packets, {} bytes", t.arrived_packets, t.arrived_bytes);

@@ -1,7 +1,7 @@
 //! `watch`: attached queue managers over time, on a terminal.
 
 use crate::Failure;
-use queuewright_aqm::REASON_NAMES;
+use crate::linux::reasons;
 use queuewright_linux::{Error, Status};
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -135,15 +135,6 @@ impl Device {
         let [words, rates, waits] =
             Layout::vertical([Constraint::Length(3), Constraint::Length(2), Constraint::Length(2)])
                 .areas(inner);
-        let of = |counts: &[u64]| {
-            let parts: Vec<String> = counts
-                .iter()
-                .zip(REASON_NAMES)
-                .filter(|(n, _)| **n > 0)
-                .map(|(n, reason)| format!("{n} {reason}"))
-                .collect();
-            if parts.is_empty() { "none".into() } else { parts.join(", ") }
-        };
         let variables: Vec<String> =
             s.variables.iter().map(|(name, unit, value)| format!("{name} {value:.6} {unit}")).collect();
         let text = vec![
@@ -152,9 +143,9 @@ impl Device {
                 s.stats.backlog_packets,
                 s.stats.backlog_bytes,
                 self.dropped,
-                of(&s.stats.drops),
+                reasons(&s.stats.drops),
                 self.marked,
-                of(&s.stats.marks)
+                reasons(&s.stats.marks)
             )),
             Line::from(variables.join(", ")),
             Line::from(format!(
