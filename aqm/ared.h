@@ -77,20 +77,19 @@ static inline int qw_ared_is_automatic(const struct qw_ared_params *p)
 /* The power of two that is nearest to n, by its logarithm. */
 static inline qw_u32 qw_ared_log2(qw_u64 n)
 {
-	qw_u32 log = 0, i;
+	qw_u32 i;
 
 	QW_FOR (i, QW_RED_MAX_WLOG) {
-		/* Below 2^(log + 1/2), with 7/5 for its root of 2? */
-		if (5 * n < 7ULL << log)
-			break;
-		log++;
+		/* Below 2^(i + 1/2), with 7/5 for its root of 2? */
+		if (5 * n < 7ULL << i)
+			return i;
 	}
-	return log;
+	return QW_RED_MAX_WLOG;
 }
 
 /* Thresholds, weight and idle clock for the rate that is known. */
-static inline void qw_ared_make(struct qw_ared *s,
-				const struct qw_ared_params *p)
+QW_PART int qw_ared_make(struct qw_ared *s QW_GIVEN,
+			 const struct qw_ared_params *p QW_GIVEN)
 {
 	qw_u64 avpkt = p->red.avpkt_bytes, min;
 	qw_u32 wlog;
@@ -117,6 +116,7 @@ static inline void qw_ared_make(struct qw_ared *s,
 			   wlog ? wlog : 1);
 	}
 	qw_red_set_idle(&s->red, &p->red, s->rate);
+	return 0;
 }
 
 /* The rate of the link, from what was sent since the last time, and all that
@@ -148,7 +148,7 @@ static inline void qw_ared_measure(struct qw_ared *s,
 }
 
 /* One step of max_P, at the average of this moment. */
-static inline void qw_ared_adapt(struct qw_ared *s, qw_u64 now)
+QW_PART int qw_ared_adapt(struct qw_ared *s QW_GIVEN, qw_u64 now)
 {
 	struct qw_red *r = &s->red;
 	qw_u64 avg = r->avg, fifth = qw_div(r->delta_bytes, 5);
@@ -164,6 +164,7 @@ static inline void qw_ared_adapt(struct qw_ared *s, qw_u64 now)
 	else if (avg < r->min_bytes + 2 * fifth &&
 		 r->max_p_q32 >= QW_ARED_PERCENT_Q32)
 		r->max_p_q32 = qw_div(r->max_p_q32, 10) * 9;
+	return 0;
 }
 
 /* Run the ticks that were due by `now`. Until the next call nothing is known

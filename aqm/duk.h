@@ -387,8 +387,9 @@ static inline qw_u64 qw_duk_ticks(const struct qw_duk_params *p, qw_u64 ns)
 }
 
 /* End the interval, the queue standing at `backlog`. */
-static inline void
-qw_duk_evaluate(struct qw_duk *s, const struct qw_duk_params *p, qw_u64 backlog)
+QW_PART int qw_duk_evaluate(struct qw_duk *s QW_GIVEN,
+			    const struct qw_duk_params *p QW_GIVEN,
+			    qw_u64 backlog)
 {
 	struct qw_duk_measured m;
 	qw_u64 peak, backlog_q14, known = s->npb_q20;
@@ -396,7 +397,7 @@ qw_duk_evaluate(struct qw_duk *s, const struct qw_duk_params *p, qw_u64 backlog)
 	s->p_q32 = 0;
 	qw_duk_measure_capacity(s);
 	if (!s->npb_q20)
-		return;
+		return 0;
 	/* U = beta / C; a packet more than fits may have begun. */
 	m.u_q30 = qw_div(qw_duk_time(s, s->sent_bytes) << 28, s->dt_ns) << 2;
 	if (m.u_q30 > 2 * QW_DUK_ONE_Q30 - 1)
@@ -409,7 +410,7 @@ qw_duk_evaluate(struct qw_duk *s, const struct qw_duk_params *p, qw_u64 backlog)
 	if (!known && !p->interval_ns)
 		s->dt_ns = qw_duk_first(s, p);
 	if (!known || !s->arrived_bytes)
-		return;
+		return 0;
 
 	/* M */
 	s->peak_npb_q20 += qw_div(s->npb_q20 - s->peak_npb_q20, p->forget);
@@ -440,6 +441,7 @@ qw_duk_evaluate(struct qw_duk *s, const struct qw_duk_params *p, qw_u64 backlog)
 	}
 	s->held = s->p_q32 != 0;
 	qw_duk_determine_interval(s, p);
+	return 0;
 }
 
 /* Run what was due by `now`; the queue stood at `backlog` since the last call. */

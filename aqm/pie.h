@@ -119,9 +119,9 @@ static inline qw_u64 qw_pie_step(qw_u64 prob, qw_s64 delta, qw_s64 bonus)
  * A silence of more than QW_PIE_MAX_TICKS is cut short: on an empty queue the
  * probability has reached 0 by then or is taken to have; before a queue that
  * does not move, the controller holds still. */
-static inline void qw_pie_catch_up(struct qw_pie *s,
-				   const struct qw_pie_params *p, qw_u64 now,
-				   qw_u64 backlog)
+QW_PART int qw_pie_update(struct qw_pie *s QW_GIVEN,
+			  const struct qw_pie_params *p QW_GIVEN, qw_u64 now,
+			  qw_u64 backlog)
 {
 	/* Gains per nanosecond: Q32 per second becomes Q56 per ns. */
 	qw_u64 alpha = (p->alpha_q32 * (QW_PIE_ONE_Q56 / QW_NS_PER_SEC)) >> 32;
@@ -130,9 +130,6 @@ static inline void qw_pie_catch_up(struct qw_pie *s,
 	       prob = s->prob_q56;
 	qw_s64 delta, trend, bonus = 0;
 	qw_u32 i;
-
-	if (now < s->next_tick_ns)
-		return;
 
 	if (p->rate_estimator) {
 		/* 2^33 bytes times 10^9 still fits. */
@@ -182,6 +179,15 @@ static inline void qw_pie_catch_up(struct qw_pie *s,
 		if (p->rate_estimator)
 			s->qdelay_old_ns = 0;
 	}
+	return 0;
+}
+
+static inline void qw_pie_catch_up(struct qw_pie *s,
+				   const struct qw_pie_params *p, qw_u64 now,
+				   qw_u64 backlog)
+{
+	if (now >= s->next_tick_ns)
+		qw_pie_update(s, p, now, backlog);
 }
 
 /* RFC 8033 section 4.1 and 5.1: is this arrival to be dropped or marked? */

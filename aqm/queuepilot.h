@@ -156,20 +156,21 @@ static inline qw_s32 qw_queuepilot_narrow(qw_s64 sum_q27, qw_s64 most)
 	return (qw_s32)(sum_q27 >> 11);
 }
 
+/* (A plain loop: it is short, and its turns are all that a step does.) */
 static inline qw_s64 qw_queuepilot_dot(const qw_s16 *w_q12, const qw_s32 *x_q15,
 				       qw_u32 n)
 {
 	qw_s64 sum = 0;
 	qw_u32 i;
 
-	QW_FOR (i, n)
+	for (i = 0; i < n; i++)
 		sum += (qw_s64)w_q12[i] * x_q15[i];
 	return sum;
 }
 
 /* The LSTM, one step. */
-static inline void qw_queuepilot_recur(struct qw_queuepilot *s,
-				       const struct qw_queuepilot_net *net)
+QW_PART int qw_queuepilot_recur(struct qw_queuepilot *s QW_GIVEN,
+				const struct qw_queuepilot_net *net QW_GIVEN)
 {
 	qw_u32 i;
 
@@ -202,11 +203,12 @@ static inline void qw_queuepilot_recur(struct qw_queuepilot *s,
 			(qw_s32)((out * qw_queuepilot_tanh(s->cell[i] * 2)) >>
 				 15);
 	}
+	return 0;
 }
 
 /* The actor: two layers of tanh, then a number for each action. */
-static inline void qw_queuepilot_weigh(struct qw_queuepilot *s,
-				       const struct qw_queuepilot_net *net)
+QW_PART int qw_queuepilot_weigh(struct qw_queuepilot *s QW_GIVEN,
+				const struct qw_queuepilot_net *net QW_GIVEN)
 {
 	qw_u32 i;
 
@@ -234,6 +236,7 @@ static inline void qw_queuepilot_weigh(struct qw_queuepilot *s,
 		s->logit[i] =
 			qw_queuepilot_narrow(sum, QW_QUEUEPILOT_MOST_LOGIT);
 	}
+	return 0;
 }
 
 /* exp(-x), x >= 0 in Q16, the result in Q16: 2^-(x / ln 2), and of the part
@@ -255,8 +258,9 @@ static inline qw_u32 qw_queuepilot_exp(qw_u32 x_q16)
 }
 
 /* The best action, or one drawn with the policy's probabilities. */
-static inline qw_u32 qw_queuepilot_choose(struct qw_queuepilot *s,
-					  const struct qw_queuepilot_params *p)
+QW_PART qw_u32
+qw_queuepilot_choose(struct qw_queuepilot *s QW_GIVEN,
+		     const struct qw_queuepilot_params *p QW_GIVEN)
 {
 	qw_u32 i, best = 0, drawn;
 	qw_u64 sum = 0;
@@ -309,19 +313,20 @@ qw_queuepilot_capacity(const struct qw_queuepilot *s,
 }
 
 /* Floor of the square root. */
-static inline qw_u32 qw_queuepilot_root(qw_u64 x)
+QW_PART qw_u32 qw_queuepilot_root(qw_u64 x)
 {
-	qw_u64 root = 0, bit = 1ULL << 62;
+	qw_u64 root = 0;
 	qw_u32 i;
 
 	QW_FOR (i, 32) {
+		qw_u64 bit = 1ULL << (62 - 2 * i);
+
 		if (x >= root + bit) {
 			x -= root + bit;
 			root = (root >> 1) + bit;
 		} else {
 			root >>= 1;
 		}
-		bit >>= 2;
 	}
 	return (qw_u32)root;
 }

@@ -129,6 +129,19 @@ struct qw_pool {
 #define QW_SHARED static inline
 #endif
 
+/* A function that the verifier is to look at once and by itself, instead of
+ * anew for all that its callers may have done before: it has five arguments at
+ * most, pointers that are never null (QW_GIVEN) and numbers, and returns a
+ * number, for want of another one 0. (A weak one: clang leaves its calls as
+ * they are.) */
+#if defined(__bpf__)
+#define QW_PART __attribute__((noinline, weak))
+#define QW_GIVEN __attribute__((btf_decl_tag("arg:nonnull")))
+#else
+#define QW_PART static inline
+#define QW_GIVEN
+#endif
+
 /* The queue as the host sees it. Both limits always hold; a limit of 0 means
  * "no such limit". The packet in transmission is not part of the queue. */
 struct qw_queue {

@@ -255,7 +255,7 @@ static inline void qw_santa_init(struct qw_santa *s,
 /* ------------------------------------------------------- flows --------- */
 
 /* The flow of this hash: its place + 1, or 0. */
-static inline qw_u32 qw_santa_find(struct qw_santa *s, qw_u32 hash)
+QW_PART qw_u32 qw_santa_find(struct qw_santa *s QW_GIVEN, qw_u32 hash)
 {
 	qw_u32 at = s->index[hash & (QW_SANTA_FLOWS - 1)], i;
 
@@ -329,6 +329,41 @@ static inline void qw_santa_roll(struct qw_santa *s,
 	f->dropped = 0;
 }
 
+/* The lowest queue without flows; 0: there is none. */
+static inline qw_u32 qw_santa_empty(struct qw_santa *s,
+				    const struct qw_santa_params *p)
+{
+	qw_u32 i;
+
+	QW_FOR (i, QW_SANTA_MOST) {
+		if (i >= p->queues)
+			break;
+		if (!qw_santa_at(s, i + 1)->flows)
+			return i + 1;
+	}
+	return 0;
+}
+
+static inline qw_u64 qw_santa_weight(const struct qw_santa_queue *f, int ranges)
+{
+	return ranges ? f->weight : f->flows;
+}
+
+QW_PART qw_u64 qw_santa_weights(struct qw_santa *s QW_GIVEN,
+				const struct qw_santa_params *p QW_GIVEN,
+				int ranges)
+{
+	qw_u64 total = 0;
+	qw_u32 i;
+
+	QW_FOR (i, QW_SANTA_MOST) {
+		if (i >= p->queues)
+			break;
+		total += qw_santa_weight(qw_santa_at(s, i + 1), ranges);
+	}
+	return total;
+}
+
 /* Section 4.1: an empty queue, the lowest first; if there is none, one drawn
  * by how many flows it has. The artifact draws by a byte from ranges as of the
  * last round, in which an empty queue has no part. */
@@ -337,25 +372,18 @@ static inline qw_u32 qw_santa_draw(struct qw_santa *s,
 				   qw_u32 random)
 {
 	int ranges = p->assign == QW_SANTA_RANGES;
-	qw_u64 total = 0, sum = 0;
-	qw_u32 i;
+	qw_u32 empty = ranges ? 0 : qw_santa_empty(s, p), i;
+	qw_u64 total, sum = 0;
 
+	if (empty)
+		return empty;
+	total = qw_santa_weights(s, p, ranges);
 	QW_FOR (i, QW_SANTA_MOST) {
-		struct qw_santa_queue *f = qw_santa_at(s, i + 1);
-
-		if (i >= p->queues)
-			break;
-		if (!ranges && !f->flows)
-			return i + 1;
-		total += ranges ? f->weight : f->flows;
-	}
-	QW_FOR (i, QW_SANTA_MOST) {
-		struct qw_santa_queue *f = qw_santa_at(s, i + 1);
-
 		if (i + 1 >= p->queues)
 			break;
 		/* No flows at all, as before the first round: equal ranges. */
-		sum += !total ? 1 : ranges ? f->weight : f->flows;
+		sum += total ? qw_santa_weight(qw_santa_at(s, i + 1), ranges) :
+			       1;
 		if (ranges) {
 			qw_u64 of = total ? total : p->queues;
 
@@ -370,9 +398,9 @@ static inline qw_u32 qw_santa_draw(struct qw_santa *s,
 }
 
 /* A flow that is no mouse: its place + 1, or 0 if there is no room. */
-static inline qw_u32 qw_santa_add(struct qw_santa *s,
-				  const struct qw_santa_params *p, qw_u64 now,
-				  qw_u32 hash, qw_u32 random)
+QW_PART qw_u32 qw_santa_add(struct qw_santa *s QW_GIVEN,
+			    const struct qw_santa_params *p QW_GIVEN,
+			    qw_u64 now, qw_u32 hash, qw_u32 random)
 {
 	qw_u32 *link = &s->index[hash & (QW_SANTA_FLOWS - 1)], i;
 	struct qw_santa_flow *f = qw_santa_flow_at(s, s->flows);
@@ -497,8 +525,8 @@ static inline void qw_santa_turn(struct qw_santa *s,
 	s->hand = s->flows;
 }
 
-static inline void qw_santa_step(struct qw_santa *s,
-				 const struct qw_santa_params *p, qw_u64 now)
+QW_PART int qw_santa_step(struct qw_santa *s QW_GIVEN,
+			  const struct qw_santa_params *p QW_GIVEN, qw_u64 now)
 {
 	struct qw_santa_flow *f = qw_santa_flow_at(s, --s->hand);
 
@@ -507,17 +535,18 @@ static inline void qw_santa_step(struct qw_santa *s,
 	if (s->sweep != QW_SANTA_SHUFFLE && p->idle_ns &&
 	    now - f->seen_ns > p->idle_ns) {
 		qw_santa_forget(s, s->hand);
-		return;
+		return 0;
 	}
 	if (s->sweep == QW_SANTA_IDLERS)
-		return;
+		return 0;
 	qw_santa_roll(s, p, f);
 	if (f->fresh)
-		return;
+		return 0;
 	if (s->sweep == QW_SANTA_SHUFFLE)
 		qw_santa_move(s, p, f);
 	else if (f->active || !p->skip_inactive)
 		qw_santa_gather(qw_santa_at(s, f->queue), f->last_ns);
+	return 0;
 }
 
 /* A round ends once the end of the last one is dealt with. */
@@ -545,9 +574,9 @@ static inline void qw_santa_round(struct qw_santa *s,
 }
 
 /* Do a part of what is due by `now`. */
-static inline void qw_santa_catch_up(struct qw_santa *s,
-				     const struct qw_santa_params *p,
-				     qw_u64 now)
+QW_PART int qw_santa_catch_up(struct qw_santa *s QW_GIVEN,
+			      const struct qw_santa_params *p QW_GIVEN,
+			      qw_u64 now)
 {
 	qw_u32 i;
 
@@ -561,6 +590,7 @@ static inline void qw_santa_catch_up(struct qw_santa *s,
 		else
 			qw_santa_turn(s, p);
 	}
+	return 0;
 }
 
 /* ------------------------------------------------------ packets -------- */

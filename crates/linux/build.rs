@@ -1,13 +1,9 @@
-//! Compiles `bpf/qdisc.bpf.c` once for each queue manager with one queue. Without a clang that has BPF the program is
+//! Compiles `bpf/qdisc.bpf.c` once for each queue manager. Without a clang that has BPF the program is
 //! built all the same, holds no objects, and says so when one is asked for.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
-
-/// The verifier does not come to an end with these (its million instructions, or its patience): QueuePilot's network is
-/// some thousand products in a row, ARED has RED's loops inside its own.
-const TOO_MUCH: [&str; 2] = ["queuepilot", "ared"];
 
 /// Compiled a second time for a test that makes recorded calls again inside the kernel.
 const REPLAYED: [&str; 4] = ["codel", "pie", "titrate", "cp_aqm"];
@@ -24,15 +20,23 @@ fn main() {
     match clang() {
         Some(clang) => {
             let tunable = names(&all, "QW_TUNABLE");
-            for name in names(&all, "QW_DISCIPLINES").into_iter().filter(|n| !TOO_MUCH.contains(&n.as_str()))
-            {
+            let schedulers = names(&all, "QW_SCHEDULERS");
+            let all = names(&all, "QW_DISCIPLINES").into_iter().chain(schedulers.iter().cloned());
+            for name in all {
                 let object = out.join(format!("bpf_{name}.o"));
-                compile(&clang, "qdisc", &name, tunable.contains(&name), &object);
+                let mut defines = Vec::new();
+                if tunable.contains(&name) {
+                    defines.push("-DQW_RETUNE".to_string());
+                }
+                if schedulers.contains(&name) {
+                    defines.push(format!("-DQW_QUEUES=QW_{}_QUEUES", name.to_uppercase()));
+                }
+                compile(&clang, "qdisc", &name, &defines, &object);
                 list += &format!("    (\"{name}\", include_bytes!({:?})),\n", object.display().to_string());
             }
             for name in REPLAYED {
                 let object = out.join(format!("replay_{name}.o"));
-                compile(&clang, "replay", name, false, &object);
+                compile(&clang, "replay", name, &[], &object);
                 replays +=
                     &format!("    (\"{name}\", include_bytes!({:?})),\n", object.display().to_string());
             }
@@ -67,7 +71,7 @@ fn clang() -> Option<String> {
     })
 }
 
-fn compile(clang: &str, source: &str, name: &str, tunable: bool, object: &Path) {
+fn compile(clang: &str, source: &str, name: &str, defines: &[String], object: &Path) {
     let headers = env::var("DEP_BPF_INCLUDE").expect("libbpf-sys says where its headers are");
     let mut command = Command::new(clang);
     command.args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-std=gnu11", "-Wall", "-Wextra", "-Werror"]);
@@ -77,9 +81,7 @@ fn compile(clang: &str, source: &str, name: &str, tunable: bool, object: &Path) 
     command.arg(format!("-ffile-prefix-map={}=.", env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")));
     command.arg(format!("-I{headers}")).arg("-I../../aqm");
     command.arg(format!("-DQW_NAME={name}")).arg(format!("-DQW_HEADER=\"{name}.h\""));
-    if tunable {
-        command.arg("-DQW_RETUNE");
-    }
+    command.args(defines);
     command.arg("-c").arg(format!("bpf/{source}.bpf.c")).arg("-o").arg(object);
     let done = command.output().expect("clang ran a moment ago");
     let said = String::from_utf8_lossy(&done.stderr);

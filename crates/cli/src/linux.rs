@@ -192,7 +192,9 @@ fn shown(s: &linux::Status) -> String {
     let mut out = format!("{}: {} ({}), {rate}, limit {}p\n", s.dev, s.kind, s.discipline, s.limit_packets);
     let _ = writeln!(out, "  arrived  {} packets, {} bytes", t.arrived_packets, t.arrived_bytes);
     let _ = writeln!(out, "  sent     {} packets, {} bytes", t.sent_packets, t.sent_bytes);
-    let _ = writeln!(out, "  dropped  {}", reasons(&t.drops));
+    let purged =
+        if t.purged > 0 { format!("; {} purged with the whole queue", t.purged) } else { String::new() };
+    let _ = writeln!(out, "  dropped  {}{purged}", reasons(&t.drops));
     let marks = reasons(&t.marks);
     let how = if t.marking == 0 { "; CE cannot be set here, drops take its place" } else { "" };
     let _ = writeln!(out, "  marked   {marks}{how}");

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A queue manager of aqm/ as a qdisc of Linux (6.16 or newer): one host for all
- * of them, compiled once for each with -DQW_NAME=codel -DQW_HEADER='"codel.h"'.
- *
- * Packets wait in a slab: an array of slots, each with one packet, linked by
- * numbers. No lock is needed, as the kernel holds the qdisc's own at each call,
- * and no memory is asked for while packets flow.
+ * of them, compiled once for each with -DQW_NAME=codel -DQW_HEADER='"codel.h"',
+ * -DQW_QUEUES=QW_SANTA_QUEUES if it is a scheduler: its queues.
  *
  * A BPF qdisc is root or child of mq, and so brings its own shaper. It catches
  * up after a timer that came late for as long as packets wait, as cake does.
@@ -13,8 +10,9 @@
 #include "kernel.h"
 
 #define QW_FOR(i, n) bpf_for((i), 0, (n))
-#include "shared.h"
 #include QW_HEADER
+#include "instance.h"
+#include "packet.h"
 
 #define TEXT(x) #x
 #define STRING(x) TEXT(x)
@@ -22,157 +20,8 @@
 #define NET_XMIT_SUCCESS 0
 #define NET_XMIT_DROP 1
 #define ENOSPC 28
-#define ETH_P_IP 0x0800
-#define ETH_P_IPV6 0x86DD
-#define ETH_P_8021Q 0x8100
-#define ETH_P_8021AD 0x88A8
-/* Ends a list; slots count from 1. */
-#define NONE 0u
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-/* Set before loading. Constants to the verifier: what they exclude is not there. */
-const volatile struct qw_bpf_settings settings = {
-	.instances = 1,
-	.slots = 16384,
-	.needs_random = 1,
-	.needs_head = 1,
-};
-
-struct slot {
-	struct sk_buff __kptr *skb;
-	__u64 enqueue_ns;
-	__u32 next;
-	__u32 bytes; /* as the link counts them */
-	__u32 length; /* as the kernel does */
-	__u32 flow;
-	__u8 ecn;
-	__u8 protocol;
-};
-
-/* A qdisc that is attached. */
-struct instance {
-	__u64 sch; /* the kernel's; 0: free */
-	__u64 next_ns; /* the shaper's: the link is free again */
-	__u64 bytes;
-	__u32 packets;
-	__u32 head, tail; /* of the queue */
-	__u32 unused; /* slots that were in use, a list */
-	__u32 fresh; /* slots that have never been */
-	__u32 idle; /* the queue manager knows that the link found nothing */
-	__u32 retunes, restarts; /* of the port, as last seen */
-};
-
-MAP(slots, 16384, struct slot);
-MAP(running, 1, struct instance);
-MAP(params, 1, PARAMS);
-MAP(state, 1, STATE);
-MAP(port, 1, struct qw_bpf_port);
-MAP(stats, 1, struct qw_bpf_stats);
-
-/* Everything of an instance. */
-struct at {
-	struct instance *i;
-	PARAMS *p;
-	STATE *s;
-	struct qw_bpf_port *port;
-	struct qw_bpf_stats *stats;
-	__u32 first; /* its first slot */
-};
-
-static __always_inline int find(struct at *at, __u32 index)
-{
-	at->i = bpf_map_lookup_elem(&running, &index);
-	at->p = bpf_map_lookup_elem(&params, &index);
-	at->s = bpf_map_lookup_elem(&state, &index);
-	at->port = bpf_map_lookup_elem(&port, &index);
-	at->stats = bpf_map_lookup_elem(&stats, &index);
-	at->first = index * settings.slots;
-	return at->i && at->p && at->s && at->port && at->stats;
-}
-
-/* Which instance is this qdisc? -1: none. */
-static __always_inline __s32 index_of(__u64 sch)
-{
-	__s32 found = -1;
-	__u32 k;
-
-	if (settings.instances == 1)
-		return 0;
-	bpf_for(k, 0, settings.instances)
-	{
-		struct instance *i = bpf_map_lookup_elem(&running, &k);
-
-		if (i && i->sch == sch) {
-			found = (__s32)k;
-			break;
-		}
-	}
-	return found;
-}
-
-static __always_inline int find_of(struct at *at, struct Qdisc *sch)
-{
-	__s32 index = index_of((__u64)sch);
-
-	return index >= 0 && find(at, (__u32)index);
-}
-
-/* Slots count from 1. */
-static __always_inline struct slot *slot_of(const struct at *at, __u32 number)
-{
-	__u32 index = at->first + number - 1;
-
-	return bpf_map_lookup_elem(&slots, &index);
-}
-
-/* -------------------------------------------------- what a packet is --- */
-
-static __always_inline __u32 length_of(struct sk_buff *skb)
-{
-	return ((struct qdisc_skb_cb *)skb->cb)->pkt_len;
-}
-
-/* The packets that one of the kernel's becomes on the link. */
-static __always_inline __u32 segments_of(struct sk_buff *skb)
-{
-	struct qdisc_skb_cb *cb = (struct qdisc_skb_cb *)skb->cb;
-	__u32 segments = 1;
-
-	if (bpf_core_field_exists(cb->pkt_segs))
-		segments = BPF_CORE_READ(cb, pkt_segs);
-	return segments ? segments : 1;
-}
-
-/* ECN field and protocol. A VLAN's tag, in the packet or beside it, is before
- * what the kernel calls the network header. */
-static __always_inline void look(struct sk_buff *skb, struct qw_packet *k)
-{
-	const unsigned char *header = skb->head + skb->network_header;
-	__u16 protocol = __builtin_bswap16(skb->protocol);
-	const struct iphdr *v4;
-	const struct ipv6hdr *v6;
-	__u8 first, second;
-
-	k->ecn = QW_NOT_ECT;
-	k->protocol = 0;
-	if (protocol != ETH_P_IP && protocol != ETH_P_IPV6 &&
-	    protocol != ETH_P_8021Q && protocol != ETH_P_8021AD)
-		return;
-	/* Before the kernel's `tos` and `flow_lbl` lies the version's byte. */
-	v4 = bpf_rdonly_cast(header, bpf_core_type_id_kernel(struct iphdr));
-	v6 = bpf_rdonly_cast(header, bpf_core_type_id_kernel(struct ipv6hdr));
-	first = *(const __u8 *)v4;
-	if (first >> 4 == 4) {
-		k->ecn = v4->tos & 3;
-		k->protocol = v4->protocol;
-	} else if (first >> 4 == 6) {
-		/* Traffic class: 4 bits in either byte (RFC 8200 section 3). */
-		second = v6->flow_lbl[0];
-		k->ecn = second >> 4 & 3;
-		k->protocol = v6->nexthdr;
-	}
-}
 
 /* ------------------------------------------------------- statistics --- */
 
@@ -244,66 +93,91 @@ static __always_inline void mark(struct at *at, struct sk_buff *skb,
 
 /* -------------------------------------------------------- the queue --- */
 
-static __always_inline void see_queue(const struct at *at, struct qw_queue *q)
+/* `head_of`: the queue whose head it is to show. */
+static __always_inline void see_queue(const struct at *at, struct qw_queue *q,
+				      const struct queue *head_of)
 {
 	__builtin_memset(q, 0, sizeof(*q));
 	q->bytes = at->i->bytes;
 	q->limit_bytes = at->port->limit_bytes;
 	q->packets = at->i->packets;
 	q->limit_packets = at->port->limit_packets;
-	if (settings.needs_head && at->i->head != NONE) {
-		struct slot *slot = slot_of(at, at->i->head);
+	if (settings.needs_head && head_of) {
+		struct slot *slot = slot_of(at, head_of->head);
 
 		if (slot)
 			q->head_ns = slot->enqueue_ns;
 	}
 }
 
-/* A slot to be filled; NONE: all are in use. */
-static __always_inline __u32 take_slot(const struct at *at)
-{
-	__u32 number = at->i->unused;
-	struct slot *slot;
-
-	if (number != NONE) {
-		slot = slot_of(at, number);
-		if (slot)
-			at->i->unused = slot->next;
-		return number;
-	}
-	if (at->i->fresh >= settings.slots)
-		return NONE;
-	return ++at->i->fresh;
-}
-
-static __always_inline void give_slot(const struct at *at, struct slot *slot,
-				      __u32 number)
-{
-	slot->next = at->i->unused;
-	at->i->unused = number;
-}
-
 /* The queue manager begins. A table in its state must come zeroed. */
-static __noinline int begin(STATE *s, const PARAMS *p, __u64 now)
+QW_PART int begin(STATE *s QW_GIVEN, const PARAMS *p QW_GIVEN, __u64 now)
 {
-	__u64 *words = (__u64 *)s;
+	/* As much as clang writes word by word. */
+	struct chunk {
+		__u64 words[64];
+	} *chunks = (struct chunk *)s;
+	const __u32 n = sizeof(STATE) / sizeof(*chunks);
 	__u32 i;
 
-	if (!s || !p)
-		return 0;
 	if (sizeof(STATE) > 4096) {
-		bpf_for(i, 0, sizeof(STATE) / 8) words[i] = 0;
+		bpf_for(i, 0, n)
+			__builtin_memset(&chunks[i], 0, sizeof(*chunks));
+		__builtin_memset(&chunks[n], 0,
+				 sizeof(STATE) % sizeof(*chunks));
 	}
 	CALL(init)(s, p, now);
 	return 0;
 }
 
+/* Nothing waits any more. A scheduler, which counts what waits, begins anew. */
+static __always_inline void drop_all(struct at *at, struct Qdisc *sch,
+				     __u64 now)
+{
+	struct sk_buff *skb;
+	struct slot *slot;
+	__u32 k;
+
+	bpf_for(k, 0, at->i->fresh)
+	{
+		slot = slot_of(at, k + 1);
+		skb = slot ? bpf_kptr_xchg(&slot->skb, 0) : 0;
+		if (skb)
+			bpf_kfree_skb(skb);
+	}
+	at->stats->purged += at->i->packets;
+	at->i->queue.head = NONE;
+	at->i->queue.tail = NONE;
+	at->i->unused = NONE;
+	at->i->fresh = 0;
+	at->i->packets = 0;
+	at->i->bytes = 0;
+	show_backlog(at, sch);
+#ifdef QW_QUEUES
+	bpf_for(k, 0, QW_QUEUES)
+	{
+		struct queue *queue = queue_of(at, k);
+
+		if (queue) {
+			queue->head = NONE;
+			queue->tail = NONE;
+		}
+	}
+	begin(at->s, at->p, now);
+#endif
+}
+
 /* The parameters may have been changed by `queuewright set`. */
-static __always_inline void take_over(struct at *at, __u64 now)
+static __always_inline void take_over(struct at *at, struct Qdisc *sch,
+				      __u64 now)
 {
 	if (at->i->restarts != at->port->restarts) {
 		at->i->restarts = at->port->restarts;
+#ifdef QW_QUEUES
+		drop_all(at, sch, now);
+#else
 		begin(at->s, at->p, now);
+#endif
 	}
 #ifdef QW_RETUNE
 	if (at->i->retunes != at->port->retunes) {
@@ -313,6 +187,48 @@ static __always_inline void take_over(struct at *at, __u64 now)
 #endif
 }
 
+/* How a scheduler's functions differ from the others'. */
+#ifdef QW_QUEUES
+#define WHICH(queue) , queue
+#define ONLY_QUEUE(at) 0
+#else
+#define WHICH(queue)
+#define ONLY_QUEUE(at) queue_of(at, 0)
+#endif
+
+#ifdef QW_QUEUES
+/* A scheduler lets packets in, and says which are to go for them. */
+static __always_inline void evict(struct at *at, struct Qdisc *sch, __u64 now,
+				  struct bpf_sk_buff_ptr *to_free)
+{
+	struct qw_packet k = { 0 };
+	struct qw_queue q;
+	struct sk_buff *skb;
+	struct queue *queue;
+	__u32 turn, from, which;
+
+	bpf_for(turn, 0, settings.slots)
+	{
+		see_queue(at, &q, 0);
+		from = CALL(overflow)(at->s, at->p, now, &q);
+		if (from == QW_NONE)
+			break;
+		which = from & ~QW_TAIL;
+		barrier_var(which);
+		queue = queue_of(at, which);
+		if (!queue)
+			break;
+		skb = leave(at, queue, !!(from & QW_TAIL), &k);
+		if (!skb)
+			break;
+		see_queue(at, &q, queue);
+		CALL(evicted)(at->s, at->p, now, &q, &k, from & ~QW_TAIL);
+		count_drop(at, sch, QW_REASON_LIMIT);
+		bpf_qdisc_skb_drop(skb, to_free);
+	}
+}
+#endif
+
 SEC("struct_ops/enqueue")
 int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch,
 	     struct bpf_sk_buff_ptr *to_free)
@@ -321,17 +237,18 @@ int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch,
 	struct qw_verdict verdict;
 	struct qw_packet k = { 0 };
 	struct qw_queue q;
-	struct slot *slot, *last;
+	struct queue *queue;
+	struct slot *slot;
 	struct sk_buff *old;
 	struct at at;
-	__u32 number, length, random = 0;
+	__u32 number, to = 0, random = 0;
 	__s32 bytes;
 
 	if (!find_of(&at, sch)) {
 		bpf_qdisc_skb_drop(skb, to_free);
 		return NET_XMIT_DROP;
 	}
-	take_over(&at, now);
+	take_over(&at, sch, now);
 	if (!at.i->packets && at.port->rate && at.i->next_ns <= now) {
 		/* The link was done at next_ns, and had nothing to send. */
 		if (!at.i->idle)
@@ -340,10 +257,10 @@ int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch,
 		at.i->next_ns = now;
 	}
 
-	length = length_of(skb);
 	look(skb, &k);
 	k.enqueue_ns = now;
-	bytes = (__s32)length + at.port->overhead * (__s32)segments_of(skb);
+	bytes = (__s32)length_of(skb) +
+		at.port->overhead * (__s32)segments_of(skb);
 	k.bytes = bytes > 0 ? (__u32)bytes : 1;
 	k.flow = bpf_skb_get_hash(skb);
 	if (marks_by() == QW_BPF_MARKS_NONE)
@@ -351,10 +268,17 @@ int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch,
 	at.stats->arrived_packets++;
 	at.stats->arrived_bytes += k.bytes;
 
-	see_queue(&at, &q);
+	/* Before a scheduler counts it among what waits. */
+	if (is_full(&at)) {
+		at.stats->no_slot++;
+		count_drop(&at, sch, QW_REASON_LIMIT);
+		bpf_qdisc_skb_drop(skb, to_free);
+		return NET_XMIT_DROP;
+	}
+	see_queue(&at, &q, ONLY_QUEUE(&at));
 	if (settings.needs_random)
 		random = bpf_get_prandom_u32();
-	verdict = CALL(enqueue)(at.s, at.p, now, &q, &k, random);
+	verdict = CALL(enqueue)(at.s, at.p, now, &q, &k, random WHICH(&to));
 	if (verdict.action == QW_DROP) {
 		count_drop(&at, sch, verdict.reason);
 		bpf_qdisc_skb_drop(skb, to_free);
@@ -364,59 +288,27 @@ int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch,
 		mark(&at, skb, verdict.reason);
 
 	number = take_slot(&at);
-	slot = number == NONE ? 0 : slot_of(&at, number);
-	if (!slot) {
-		at.stats->no_slot++;
-		count_drop(&at, sch, QW_REASON_LIMIT);
+	slot = slot_of(&at, number);
+	queue = queue_of(&at, to);
+	if (!slot || !queue) {
+		/* Not while scheduler and slots are what they are to be. */
 		bpf_qdisc_skb_drop(skb, to_free);
 		return NET_XMIT_DROP;
 	}
 	slot->enqueue_ns = now;
-	slot->next = NONE;
 	slot->bytes = k.bytes;
-	slot->length = length;
 	slot->flow = k.flow;
 	slot->ecn = (__u8)k.ecn;
 	slot->protocol = (__u8)k.protocol;
 	old = bpf_kptr_xchg(&slot->skb, skb);
 	if (old)
 		bpf_qdisc_skb_drop(old, to_free);
-
-	last = at.i->tail == NONE ? 0 : slot_of(&at, at.i->tail);
-	if (last)
-		last->next = number;
-	else
-		at.i->head = number;
-	at.i->tail = number;
-	at.i->packets++;
-	at.i->bytes += k.bytes;
+	join(&at, queue, slot, number);
+#ifdef QW_QUEUES
+	evict(&at, sch, now, to_free);
+#endif
 	show_backlog(&at, sch);
 	return NET_XMIT_SUCCESS;
-}
-
-/* The head packet off the queue; what it was is in `k`. 0: there is none. */
-static __always_inline struct sk_buff *take_head(struct at *at,
-						 struct qw_packet *k)
-{
-	__u32 number = at->i->head;
-	struct slot *slot = number == NONE ? 0 : slot_of(at, number);
-	struct sk_buff *skb;
-
-	if (!slot)
-		return 0;
-	k->enqueue_ns = slot->enqueue_ns;
-	k->bytes = slot->bytes;
-	k->flow = slot->flow;
-	k->ecn = slot->ecn;
-	k->protocol = slot->protocol;
-	skb = bpf_kptr_xchg(&slot->skb, 0);
-	at->i->head = slot->next;
-	if (at->i->head == NONE)
-		at->i->tail = NONE;
-	give_slot(at, slot, number);
-	at->i->packets--;
-	at->i->bytes -= k->bytes;
-	return skb;
 }
 
 SEC("struct_ops/dequeue")
@@ -427,9 +319,10 @@ struct sk_buff *BPF_PROG(dequeue, struct Qdisc *sch)
 	struct qw_verdict verdict;
 	struct qw_packet k = { 0 };
 	struct qw_queue q;
+	struct queue *queue;
 	struct at at;
 	__u64 rate;
-	__u32 turn;
+	__u32 turn, __attribute__((unused)) from = 0, which = 0;
 
 	if (!find_of(&at, sch))
 		return 0;
@@ -441,15 +334,27 @@ struct sk_buff *BPF_PROG(dequeue, struct Qdisc *sch)
 		}
 		return 0;
 	}
-	take_over(&at, now);
+	take_over(&at, sch, now);
 	/* As many turns as packets can be dropped in a row. */
 	bpf_for(turn, 0, settings.slots)
 	{
-		skb = take_head(&at, &k);
+#ifdef QW_QUEUES
+		if (!at.i->packets)
+			break;
+		see_queue(&at, &q, 0);
+		from = CALL(next)(at.s, at.p, now, &q);
+		/* What is known of `from` from here on clang keeps to itself. */
+		which = from;
+		barrier_var(which);
+#endif
+		queue = queue_of(&at, which);
+		if (!queue)
+			break;
+		skb = leave(&at, queue, 0, &k);
 		if (!skb)
 			break;
-		see_queue(&at, &q);
-		verdict = CALL(dequeue)(at.s, at.p, now, &q, &k);
+		see_queue(&at, &q, queue);
+		verdict = CALL(dequeue)(at.s, at.p, now, &q, &k WHICH(from));
 		if (verdict.action != QW_DROP) {
 			if (verdict.action == QW_MARK)
 				mark(&at, skb, verdict.reason);
@@ -509,21 +414,11 @@ int BPF_PROG(init, struct Qdisc *sch, struct nlattr *options,
 SEC("struct_ops/reset")
 void BPF_PROG(reset, struct Qdisc *sch)
 {
-	struct qw_packet k = { 0 };
-	struct sk_buff *skb;
 	struct at at;
-	__u32 turn;
 
 	if (!find_of(&at, sch))
 		return;
-	bpf_for(turn, 0, settings.slots)
-	{
-		skb = take_head(&at, &k);
-		if (!skb)
-			break;
-		bpf_kfree_skb(skb);
-	}
-	show_backlog(&at, sch);
+	drop_all(&at, sch, bpf_ktime_get_ns());
 }
 
 SEC("struct_ops/destroy")

@@ -37,6 +37,7 @@ struct qw_bpf_stats {
 	qw_u64 sent_packets, sent_bytes;
 	qw_u64 drops[QW_REASONS]; /* by reason */
 	qw_u64 marks[QW_REASONS]; /* by reason */
+	qw_u64 purged; /* thrown away with the whole queue: the device went down, ... */
 	qw_u64 no_slot; /* of the drops by limit: the slots were used up */
 	qw_u64 sojourn_ns; /* of the last packet */
 	qw_u64 sojourn_sum_ns; /* of what was sent */

@@ -143,7 +143,8 @@ pub fn attach(plan: &Plan) -> Result<(), Error> {
 fn load(plan: &Plan) -> Result<(), Error> {
     let Plan { record, spec, port } = plan;
     let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", record.kind));
-    let settings = Settings { instances: 1, slots: record.slots };
+    // A scheduler lets a packet in before it says which is to go.
+    let settings = Settings { instances: 1, slots: record.slots + 1 };
     let mut object = objects::load(spec.info, objects::open(spec.info, &record.kind, &settings)?)?;
     let key = 0u32.to_ne_bytes();
     objects::map(&object, "params")?

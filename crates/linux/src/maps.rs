@@ -57,6 +57,8 @@ pub struct Stats {
     pub drops: [u64; REASONS],
     /// CE marks by reason.
     pub marks: [u64; REASONS],
+    /// Packets thrown away with the whole queue: the device went down, or a scheduler began anew.
+    pub purged: u64,
     /// Of the drops by limit, those for want of memory for packets.
     pub no_slot: u64,
     /// Waiting time of the last packet sent, ns.
@@ -84,6 +86,7 @@ impl Stats {
             sent_bytes: w.u64()?,
             drops: w.all()?,
             marks: w.all()?,
+            purged: w.u64()?,
             no_slot: w.u64()?,
             sojourn_ns: w.u64()?,
             sojourn_sum_ns: w.u64()?,

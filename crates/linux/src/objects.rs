@@ -48,6 +48,7 @@ pub(crate) fn open(info: &Info, id: &str, settings: &Settings) -> Result<OpenObj
         let map_name = map.name().to_string_lossy().into_owned();
         match map_name.as_str() {
             "slots" => map.set_max_entries(settings.slots * settings.instances).map_err(wrong)?,
+            "queues" => map.set_max_entries(map.max_entries() * settings.instances).map_err(wrong)?,
             "running" | "params" | "state" | "port" | "stats" => {
                 map.set_max_entries(settings.instances).map_err(wrong)?;
             }

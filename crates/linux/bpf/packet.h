@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a queue manager is told of one of the kernel's packets.
+ */
+#ifndef QW_BPF_PACKET_H
+#define QW_BPF_PACKET_H
+
+#include "kernel.h"
+#include "qw.h"
+
+#define ETH_P_IP 0x0800
+#define ETH_P_IPV6 0x86DD
+#define ETH_P_8021Q 0x8100
+#define ETH_P_8021AD 0x88A8
+
+static __always_inline __u32 length_of(struct sk_buff *skb)
+{
+	return ((struct qdisc_skb_cb *)skb->cb)->pkt_len;
+}
+
+/* The packets that one of the kernel's becomes on the link. */
+static __always_inline __u32 segments_of(struct sk_buff *skb)
+{
+	struct qdisc_skb_cb *cb = (struct qdisc_skb_cb *)skb->cb;
+	__u32 segments = 1;
+
+	if (bpf_core_field_exists(cb->pkt_segs))
+		segments = BPF_CORE_READ(cb, pkt_segs);
+	return segments ? segments : 1;
+}
+
+/* ECN field and protocol. A VLAN's tag, in the packet or beside it, is before
+ * what the kernel calls the network header. */
+static __always_inline void look(struct sk_buff *skb, struct qw_packet *k)
+{
+	const unsigned char *header = skb->head + skb->network_header;
+	__u16 protocol = __builtin_bswap16(skb->protocol);
+	const struct iphdr *v4;
+	const struct ipv6hdr *v6;
+	__u8 first, second;
+
+	k->ecn = QW_NOT_ECT;
+	k->protocol = 0;
+	if (protocol != ETH_P_IP && protocol != ETH_P_IPV6 &&
+	    protocol != ETH_P_8021Q && protocol != ETH_P_8021AD)
+		return;
+	/* Before the kernel's `tos` and `flow_lbl` lies the version's byte. */
+	v4 = bpf_rdonly_cast(header, bpf_core_type_id_kernel(struct iphdr));
+	v6 = bpf_rdonly_cast(header, bpf_core_type_id_kernel(struct ipv6hdr));
+	first = *(const __u8 *)v4;
+	if (first >> 4 == 4) {
+		k->ecn = v4->tos & 3;
+		k->protocol = v4->protocol;
+	} else if (first >> 4 == 6) {
+		/* Traffic class: 4 bits in either byte (RFC 8200 section 3). */
+		second = v6->flow_lbl[0];
+		k->ecn = second >> 4 & 3;
+		k->protocol = v6->nexthdr;
+	}
+}
+
+#endif /* QW_BPF_PACKET_H */
