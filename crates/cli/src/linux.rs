@@ -196,7 +196,11 @@ fn shown(s: &linux::Status) -> String {
         if t.purged > 0 { format!("; {} purged with the whole queue", t.purged) } else { String::new() };
     let _ = writeln!(out, "  dropped  {}{purged}", reasons(&t.drops));
     let marks = reasons(&t.marks);
-    let how = if t.marking == 0 { "; CE cannot be set here, drops take its place" } else { "" };
+    let how = match t.marking {
+        0 => "; CE cannot be set here, drops take its place".into(),
+        2 => format!("; CE set on {} packets, each the flow's next one", t.ce_set),
+        _ => String::new(),
+    };
     let _ = writeln!(out, "  marked   {marks}{how}");
     let _ = writeln!(out, "  waiting  {} packets, {} bytes", t.backlog_packets, t.backlog_bytes);
     let _ = writeln!(

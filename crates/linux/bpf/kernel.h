@@ -23,6 +23,10 @@ typedef __u32 __wsum;
 enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2 };
 #define BPF_F_MMAPABLE (1u << 10)
 #define BPF_NOEXIST 1
+#define TCX_NEXT (-1)
+
+/* A packet as programs at tc's hooks see it; its inside is not ours to see. */
+struct __sk_buff;
 
 /* A loop of the kernel's own (bpf_for); its inside is not ours to see. */
 struct bpf_iter_num {

@@ -12,6 +12,7 @@
 #define QW_FOR(i, n) bpf_for((i), 0, (n))
 #include QW_HEADER
 #include "instance.h"
+#include "marks.h"
 #include "packet.h"
 
 #define TEXT(x) #x
@@ -72,23 +73,6 @@ static __always_inline void show_backlog(struct at *at, struct Qdisc *sch)
 	at->stats->backlog_packets = at->i->packets;
 	sch->q.qlen = at->i->packets;
 	sch->qstats.backlog = (__u32)at->i->bytes;
-}
-
-/* ------------------------------------------------------------ marks --- */
-
-static __always_inline __u32 marks_by(void)
-{
-	return bpf_ksym_exists(bpf_qw_skb_set_ce) ? QW_BPF_MARKS_KFUNC :
-						    QW_BPF_MARKS_NONE;
-}
-
-static __always_inline void mark(struct at *at, struct sk_buff *skb,
-				 __u32 reason)
-{
-	if (bpf_ksym_exists(bpf_qw_skb_set_ce))
-		bpf_qw_skb_set_ce(skb);
-	if (reason < QW_REASONS)
-		at->stats->marks[reason]++;
 }
 
 /* -------------------------------------------------------- the queue --- */
@@ -285,7 +269,7 @@ int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch,
 		return NET_XMIT_DROP;
 	}
 	if (verdict.action == QW_MARK)
-		mark(&at, skb, verdict.reason);
+		mark(&at, skb, k.flow, verdict.reason);
 
 	number = take_slot(&at);
 	slot = slot_of(&at, number);
@@ -357,7 +341,7 @@ struct sk_buff *BPF_PROG(dequeue, struct Qdisc *sch)
 		verdict = CALL(dequeue)(at.s, at.p, now, &q, &k WHICH(from));
 		if (verdict.action != QW_DROP) {
 			if (verdict.action == QW_MARK)
-				mark(&at, skb, verdict.reason);
+				mark(&at, skb, k.flow, verdict.reason);
 			break;
 		}
 		count_drop(&at, sch, verdict.reason);

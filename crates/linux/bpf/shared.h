@@ -15,6 +15,7 @@ struct qw_bpf_settings {
 	qw_u32 slots; /* of each: packets that it can hold */
 	qw_u32 needs_random; /* the queue manager reads its random number */
 	qw_u32 needs_head; /* ... and when the head packet came */
+	qw_u32 companion; /* is attached (marks.h) */
 };
 
 /* What an operator sets of the port; read at each call. */
@@ -38,6 +39,7 @@ struct qw_bpf_stats {
 	qw_u64 drops[QW_REASONS]; /* by reason */
 	qw_u64 marks[QW_REASONS]; /* by reason */
 	qw_u64 purged; /* thrown away with the whole queue: the device went down, ... */
+	qw_u64 ce_set; /* by the companion (marks.h) */
 	qw_u64 no_slot; /* of the drops by limit: the slots were used up */
 	qw_u64 sojourn_ns; /* of the last packet */
 	qw_u64 sojourn_sum_ns; /* of what was sent */
@@ -49,5 +51,7 @@ struct qw_bpf_stats {
 
 #define QW_BPF_MARKS_NONE 0u /* it cannot be: drops instead */
 #define QW_BPF_MARKS_KFUNC 1u /* by the module's function */
+#define QW_BPF_MARKS_COMPANION \
+	2u /* by a program in front, on the next packet */
 
 #endif /* QW_BPF_SHARED_H */

@@ -65,7 +65,7 @@ pub fn plan(dev: &str, text: &str, spec: Spec, port: Port) -> Result<Plan, Error
     port.check()?;
     if !objects::names().iter().any(|n| n == spec.info.name) {
         // Says why.
-        objects::open(spec.info, "", &Settings { instances: 1, slots: 1 })?;
+        objects::open(spec.info, "", &Settings { instances: 1, slots: 1, companion: false })?;
     }
     system::device(dev)?;
     if let Some(there) = record(dev) {
@@ -114,8 +114,11 @@ impl Plan {
         let mut steps = vec![
             format!("load {kind}: {}", self.record.text),
             format!("pin its maps in {}", self.record.pins().display()),
-            format!("tc qdisc replace dev {dev} root {kind}"),
         ];
+        if !system::sets_ce() {
+            steps.push(format!("at {dev}'s tcx egress hook, the program that sets CE for it"));
+        }
+        steps.push(format!("tc qdisc replace dev {dev} root {kind}"));
         if let Some(before) = before {
             steps.push(format!("remember for detach: {before}"));
         }
@@ -144,7 +147,7 @@ fn load(plan: &Plan) -> Result<(), Error> {
     let Plan { record, spec, port } = plan;
     let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", record.kind));
     // A scheduler lets a packet in before it says which is to go.
-    let settings = Settings { instances: 1, slots: record.slots + 1 };
+    let settings = Settings { instances: 1, slots: record.slots + 1, companion: !system::sets_ce() };
     let mut object = objects::load(spec.info, objects::open(spec.info, &record.kind, &settings)?)?;
     let key = 0u32.to_ne_bytes();
     objects::map(&object, "params")?
@@ -162,6 +165,11 @@ fn load(plan: &Plan) -> Result<(), Error> {
         if ["params", "state", "port", "stats", "qdisc"].contains(&name.as_str()) {
             map.pin(record.pin(&name)).map_err(wrong)?;
         }
+    }
+    if settings.companion {
+        let mut link = objects::attach_companion(&object, &record.dev)?;
+        link.pin(record.pin("companion")).map_err(wrong)?;
+        link.disconnect();
     }
     Ok(())
 }

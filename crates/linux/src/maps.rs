@@ -59,6 +59,8 @@ pub struct Stats {
     pub marks: [u64; REASONS],
     /// Packets thrown away with the whole queue: the device went down, or a scheduler began anew.
     pub purged: u64,
+    /// Packets on which the program in front of the qdisc has set CE, where that does it.
+    pub ce_set: u64,
     /// Of the drops by limit, those for want of memory for packets.
     pub no_slot: u64,
     /// Waiting time of the last packet sent, ns.
@@ -71,7 +73,8 @@ pub struct Stats {
     pub backlog_bytes: u64,
     /// Packets that wait now.
     pub backlog_packets: u32,
-    /// How CE is set: 0 it cannot be (drops instead), 1 by a kernel function.
+    /// How CE is set: 0 it cannot be (drops instead), 1 by a kernel function, 2 by a program in front of the
+    /// qdisc, on the flow's next packet.
     pub marking: u32,
 }
 
@@ -87,6 +90,7 @@ impl Stats {
             drops: w.all()?,
             marks: w.all()?,
             purged: w.u64()?,
+            ce_set: w.u64()?,
             no_slot: w.u64()?,
             sojourn_ns: w.u64()?,
             sojourn_sum_ns: w.u64()?,

@@ -1,8 +1,10 @@
 //! The compiled programs, one object a queue manager, and how one is loaded.
 
-use crate::Error;
-use libbpf_rs::{MapCore, Object, ObjectBuilder, OpenObject, PrintLevel};
+use crate::{Error, system};
+use libbpf_rs::{AsRawLibbpf, Link, MapCore, Object, ObjectBuilder, OpenObject, PrintLevel};
 use queuewright_aqm::Info;
+use std::io;
+use std::ptr::NonNull;
 use std::sync::Mutex;
 
 include!(concat!(env!("OUT_DIR"), "/objects.rs"));
@@ -18,6 +20,8 @@ pub(crate) struct Settings {
     pub instances: u32,
     /// Packets that each can hold.
     pub slots: u32,
+    /// A program in front of the qdisc sets CE.
+    pub companion: bool,
 }
 
 /// What libbpf and the verifier said last.
@@ -61,9 +65,14 @@ pub(crate) fn open(info: &Info, id: &str, settings: &Settings) -> Result<OpenObj
                 }
             }
             other if other.ends_with(".rodata") => {
-                let fields =
-                    [settings.instances, settings.slots, info.needs_random.into(), info.needs_head.into()];
-                if let Some(at) = map.initial_value_mut().and_then(|v| v.get_mut(..16)) {
+                let fields = [
+                    settings.instances,
+                    settings.slots,
+                    info.needs_random.into(),
+                    info.needs_head.into(),
+                    settings.companion.into(),
+                ];
+                if let Some(at) = map.initial_value_mut().and_then(|v| v.get_mut(..20)) {
                     at.copy_from_slice(&fields.map(u32::to_ne_bytes).concat());
                 }
             }
@@ -92,7 +101,22 @@ pub(crate) fn load(info: &Info, object: OpenObject) -> Result<Object, Error> {
 /// # Errors
 /// What the kernel says against them.
 pub fn verify(info: &Info) -> Result<(), Error> {
-    load(info, open(info, "bpf_verify", &Settings { instances: 1, slots: 64 })?).map(drop)
+    load(info, open(info, "bpf_verify", &Settings { instances: 1, slots: 64, companion: true })?).map(drop)
+}
+
+/// Puts the program that sets CE before a device's qdisc.
+pub(crate) fn attach_companion(object: &Object, dev: &str) -> Result<Link, Error> {
+    let wrong = |why: String| Error::System(format!("{dev}: no program at its tcx egress hook: {why}"));
+    let program = object.progs_mut().find(|p| p.name() == "companion");
+    let program = program.ok_or_else(|| wrong("the BPF object has none".into()))?;
+    let index = system::index(dev)?;
+    // SAFETY: a program of a loaded object, and no options; libbpf gives a link or null, with errno set.
+    let link = unsafe {
+        libbpf_sys::bpf_program__attach_tcx(program.as_libbpf_object().as_ptr(), index, std::ptr::null())
+    };
+    let link = NonNull::new(link).ok_or_else(|| wrong(io::Error::last_os_error().to_string()))?;
+    // SAFETY: nobody else has it.
+    Ok(unsafe { Link::from_ptr(link) })
 }
 
 /// A map of a loaded object.

@@ -44,6 +44,19 @@ pub(crate) fn device(dev: &str) -> Result<(), Error> {
     Err(Error::Input(format!("{dev:?} is no device here; there are: {}", known.join(", "))))
 }
 
+/// Number of a device.
+pub(crate) fn index(dev: &str) -> Result<i32, Error> {
+    let path = format!("/sys/class/net/{dev}/ifindex");
+    let text = fs::read_to_string(&path).map_err(|e| Error::System(format!("{path}: {e}")))?;
+    text.trim().parse().map_err(|_| Error::System(format!("{path}: {text:?} is no number")))
+}
+
+/// Is there a function in the kernel with which a BPF qdisc can set CE?
+pub(crate) fn sets_ce() -> bool {
+    let symbols = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+    symbols.lines().any(|l| l.split_whitespace().nth(2) == Some("bpf_qw_skb_set_ce"))
+}
+
 /// Transmit queues of a device.
 pub(crate) fn queues(dev: &str) -> usize {
     let entries = fs::read_dir(format!("/sys/class/net/{dev}/queues")).into_iter().flatten().flatten();

@@ -1,13 +1,14 @@
 //! Every object before a real kernel's verifier, and some of them on a device with packets: in the lab's virtual machine
 //! (`scripts/setup lab`), where this very program is what the kernel starts.
 
-use queuewright_aqm::{Spec, find};
+use queuewright_aqm::{Spec, Value, find};
 use queuewright_linux as linux;
 use std::collections::HashSet;
 use std::ffi::CString;
 use std::fs;
 use std::io::{self, Write};
 use std::net::UdpSocket;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio, exit};
@@ -160,6 +161,8 @@ fn guest() {
         for name in ["codel", "pie", "titrate", "cp-aqm", "fq-codel", "santa", "dualpi2", "sfq", "fq"] {
             carries(name);
         }
+        marks("127.0.0.1:0");
+        marks("[::1]:0");
         refuses();
     });
     match done {
@@ -260,6 +263,92 @@ fn carries(name: &str) {
     assert!(linux::record("lo").is_none() && linux::records().expect("root may look").is_empty());
     let left = fs::read_dir("/sys/fs/bpf/queuewright").expect("made by attach").count();
     assert_eq!(left, 0, "pins are left");
+}
+
+/// CoDel marks packets that say ECT(0), of IPv4 and of IPv6, and drops none.
+fn marks(address: &str) {
+    let port = linux::Port { rate: 8_000_000, limit_packets: 1000, ..linux::Port::default() };
+    let mut spec = Spec::new(find("codel").expect("in the registry"));
+    spec.set("ecn", Value::Flag(true)).expect("it has that");
+    linux::attach(&linux::plan("lo", "codel:ecn=true", spec, port).unwrap_or_else(|e| panic!("{e}")))
+        .unwrap_or_else(|e| panic!("{e}"));
+    let receiver = UdpSocket::bind(address).expect("a socket");
+    let sender = UdpSocket::bind(address).expect("a socket");
+    let to = receiver.local_addr().expect("an address");
+    let (level, send, tell) = match to.is_ipv4() {
+        true => (libc::IPPROTO_IP, libc::IP_TOS, libc::IP_RECVTOS),
+        false => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS, libc::IPV6_RECVTCLASS),
+    };
+    option(&sender, level, send, 2);
+    option(&receiver, level, tell, 1);
+    option(&receiver, libc::SOL_SOCKET, libc::SO_RCVBUF, 4 << 20);
+    receiver.set_nonblocking(true).expect("a socket");
+    let (mut received, mut ce) = (0, 0);
+    let mut take = || {
+        while let Some(ecn) = ecn_of_next(&receiver) {
+            received += 1;
+            ce += u64::from(ecn == 3);
+        }
+        received
+    };
+    let mut sent = 0;
+    let mut give = |n: u64| {
+        for _ in 0..n {
+            sent += u64::from(sender.send_to(&[0; 958], to).is_ok());
+        }
+        sent
+    };
+    // 300 ms of queue, kept up for as long again.
+    give(300);
+    for _ in 0..30 {
+        sleep(Duration::from_millis(10));
+        give(10);
+        take();
+    }
+    let sent = give(0);
+    let begun = Instant::now();
+    let mut came = take();
+    while came < sent && begun.elapsed() < Duration::from_secs(10) {
+        sleep(Duration::from_millis(10));
+        came = take();
+    }
+    let record = linux::record("lo").expect("attached");
+    let stats = linux::status(&record).unwrap_or_else(|e| panic!("{e}")).stats;
+    let asked: u64 = stats.marks.iter().sum();
+    println!(
+        "machine: codel to {address}: {sent} sent, {asked} to be marked, {} set, {ce} came with CE",
+        stats.ce_set
+    );
+    assert_eq!((stats.marking, stats.drops.iter().sum::<u64>(), came), (2, 0, sent));
+    assert!(asked >= 2 && stats.ce_set >= 1 && stats.ce_set == ce && ce <= asked);
+    linux::detach("lo").unwrap_or_else(|e| panic!("{e}"));
+}
+
+fn option(socket: &UdpSocket, level: i32, name: i32, value: i32) {
+    // SAFETY: a live socket and an int.
+    let rc = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), 4) };
+    assert_eq!(rc, 0, "setsockopt {name}: {}", io::Error::last_os_error());
+}
+
+/// Takes a packet off the socket; the ECN field of its header.
+fn ecn_of_next(socket: &UdpSocket) -> Option<u8> {
+    let (mut data, mut control) = ([0u8; 2000], [0u64; 16]);
+    let mut part = libc::iovec { iov_base: data.as_mut_ptr().cast(), iov_len: data.len() };
+    // SAFETY: all zero is an empty message.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&control);
+    // SAFETY: the buffers live, and the kernel fills in what fits.
+    unsafe {
+        if libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) < 0 {
+            return None;
+        }
+        let first = libc::CMSG_FIRSTHDR(&raw const message);
+        assert!(!first.is_null(), "no ECN field came with it");
+        Some(*libc::CMSG_DATA(first) & 3)
+    }
 }
 
 fn refuses() {

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * How CE is set. A BPF qdisc may not write to packets. Where a module brings a
+ * function that does, it is called. Else the qdisc writes down that a packet of
+ * the flow is to be marked, and a program in front of it, at the device's tcx
+ * egress hook, marks the flow's next packet: late by what the flow has waiting,
+ * but never that of another flow.
+ */
+#ifndef QW_BPF_MARKS_H
+#define QW_BPF_MARKS_H
+
+#include "instance.h"
+
+/* Flows that can be owed a mark, a power of two. Of two in one place the later
+ * one is served. */
+#define ASKS 4096u
+/* Marks that a flow can be owed: who sends no more is not to find hundreds. */
+#define MOST_OWED 64u
+
+struct ask {
+	__u32 flow;
+	__u32 owed;
+};
+
+MAP(asks, ASKS, struct ask);
+
+static __always_inline __u32 marks_by(void)
+{
+	if (bpf_ksym_exists(bpf_qw_skb_set_ce))
+		return QW_BPF_MARKS_KFUNC;
+	return settings.companion ? QW_BPF_MARKS_COMPANION : QW_BPF_MARKS_NONE;
+}
+
+static __always_inline void mark(struct at *at, struct sk_buff *skb, __u32 flow,
+				 __u32 reason)
+{
+	__u32 place = flow & (ASKS - 1);
+	struct ask *ask;
+
+	if (bpf_ksym_exists(bpf_qw_skb_set_ce)) {
+		bpf_qw_skb_set_ce(skb);
+	} else {
+		ask = bpf_map_lookup_elem(&asks, &place);
+		if (ask && ask->flow != flow) {
+			ask->owed = 0;
+			ask->flow = flow;
+		}
+		if (ask && ask->owed < MOST_OWED)
+			__sync_fetch_and_add(&ask->owed, 1);
+	}
+	if (reason < QW_REASONS)
+		at->stats->marks[reason]++;
+}
+
+SEC("tcx/egress")
+int companion(struct __sk_buff *skb)
+{
+	__u32 flow = bpf_get_hash_recalc(skb), place = flow & (ASKS - 1);
+	struct ask *ask = bpf_map_lookup_elem(&asks, &place);
+	struct qw_bpf_stats *s;
+	__u32 first = 0, owed;
+
+	if (!ask || ask->flow != flow)
+		return TCX_NEXT;
+	owed = ask->owed;
+	/* 0 if the packet's sender does not understand. */
+	if (!owed || !bpf_skb_ecn_set_ce(skb))
+		return TCX_NEXT;
+	s = bpf_map_lookup_elem(&stats, &first);
+	/* Other processors do the same; the qdisc's lock is not held here. */
+	if (__sync_bool_compare_and_swap(&ask->owed, owed, owed - 1) && s)
+		__sync_fetch_and_add(&s->ce_set, 1);
+	return TCX_NEXT;
+}
+
+#endif /* QW_BPF_MARKS_H */
