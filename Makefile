@@ -8,7 +8,7 @@ PREFIX ?= $(HOME)/.local
 DEMO := examples/home.toml
 QW := $(or $(CARGO_TARGET_DIR),target)/release/queuewright
 
-.PHONY: demo test lint fuzz bench bench-peers man install fmt help
+.PHONY: demo test lint fuzz bench bench-peers man install install-module fmt help
 
 demo: ## Compare queue managers on the example link (TRACE=FILE: and on that cellular trace)
 	@scripts/setup build
@@ -21,6 +21,7 @@ endif
 test: ## Run every test
 	@scripts/setup test
 	@scripts/setup lab || echo "test: LEFT OUT what needs the lab's virtual machine (scripts/setup lab says why)"
+	@scripts/setup module || echo "test: LEFT OUT the kernel module (scripts/setup module says why)"
 	aqm/tests/check.sh test
 	fuzz/run 5
 	$(CARGO) test --workspace --locked
@@ -32,7 +33,7 @@ lint: ## Formatting, warnings as errors, C under gcc, clang and BPF, licences of
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS='-D warnings -A rustdoc::private-intra-doc-links' $(CARGO) doc --workspace --no-deps --locked --quiet
 	build/tools/bin/cargo-deny --log-level error check licenses bans sources
-	shellcheck scripts/setup scripts/setup-lab scripts/bench-peers scripts/experiment-pages .ci/run aqm/tests/check.sh fuzz/run
+	shellcheck scripts/setup scripts/setup-lab scripts/setup-module scripts/sid scripts/bench-peers scripts/experiment-pages .ci/run aqm/tests/check.sh fuzz/run
 
 fuzz: ## Fuzz the C headers, and what reads scenarios, units and traces: EACH seconds each (60)
 	@scripts/setup test
@@ -61,6 +62,23 @@ install: man ## Install program, man pages and shell completions under PREFIX
 	$(QW) completions bash > $(PREFIX)/share/bash-completion/completions/queuewright
 	$(QW) completions zsh > $(PREFIX)/share/zsh/site-functions/_queuewright
 	$(QW) completions fish > $(PREFIX)/share/fish/vendor_completions.d/queuewright.fish
+
+# The folder in which this system's tc looks for plugins, and where DKMS does for sources.
+TC_LIB ?= $(firstword $(wildcard /usr/lib/$(shell uname -m)-linux-gnu/tc /usr/lib64/tc) /usr/lib/tc)
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+MODULE := $(DESTDIR)/usr/src/queuewright-$(VERSION)
+QDISCS := $(shell sed -n 's/^\#define QW_\(.*\)_DEFAULTS.*/qw_\L\1/p' module/defaults.h)
+
+install-module: ## As root: the kernel module's source for DKMS, and what tc loads for its qdiscs
+	@scripts/setup build
+	$(CARGO) build --release --locked -p queuewright-tc
+	install -Dm644 -t $(MODULE) module/*
+	install -Dm644 -t $(MODULE)/aqm aqm/*.h
+	echo $(VERSION) > $(MODULE)/VERSION
+	sed 's/@VERSION@/$(VERSION)/' module/dkms.conf > $(MODULE)/dkms.conf
+	install -Dm644 $(dir $(QW))libqueuewright_tc.so $(DESTDIR)$(TC_LIB)/queuewright.so
+	for name in $(QDISCS); do ln -sf queuewright.so $(DESTDIR)$(TC_LIB)/q_$$name.so; done
+	@echo 'now: dkms install queuewright/$(VERSION) && modprobe sch_queuewright'
 
 fmt: ## Format the sources
 	$(CARGO) fmt --all

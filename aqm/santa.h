@@ -133,7 +133,7 @@ struct qw_santa {
 	qw_u32 sweep; /* QW_SANTA_IDLERS .. */
 	qw_u32 hand; /* flows that the sweep has still to see */
 	qw_u32 flows; /* in use: flow[0 .. flows - 1] */
-	qw_u32 current; /* queue whose turn it is */
+	qw_u32 serving; /* queue whose turn it is */
 	qw_u32 emptied; /* queue whose last packet has just left; 0: none */
 	qw_u32 ups, downs; /* moves so far, for display */
 	qw_u32 untracked; /* packets of flows that found no room, for display */
@@ -210,7 +210,7 @@ static inline void qw_santa_init(struct qw_santa *s,
 	s->sweep = QW_SANTA_IDLERS;
 	s->hand = 0;
 	s->flows = 0;
-	s->current = 1;
+	s->serving = 1;
 	s->emptied = 0;
 	s->ups = 0;
 	s->downs = 0;
@@ -791,11 +791,11 @@ static inline qw_u32 qw_santa_next(struct qw_santa *s,
 	/* A queue owes no more than a packet, 64 KiB, and each of its turns takes
 	 * LEAST_TURN bytes off that. */
 	QW_FOR (i, QW_SANTA_QUEUES * (2 + 65536u / QW_SANTA_LEAST_TURN)) {
-		f = qw_santa_at(s, s->current);
+		f = qw_santa_at(s, s->serving);
 		if (f->packets && f->deficit > 0)
-			return s->current;
-		s->current = s->current < qw_santa_last(p) ? s->current + 1 : 1;
-		f = qw_santa_at(s, s->current);
+			return s->serving;
+		s->serving = s->serving < qw_santa_last(p) ? s->serving + 1 : 1;
+		f = qw_santa_at(s, s->serving);
 		if (f->packets)
 			f->deficit += (qw_s32)f->turn_bytes;
 	}

@@ -57,6 +57,7 @@ kernel() {
     local stub=$out/kernel/linux cc undefined
     mkdir -p "$stub"
     cat >"$stub/types.h" <<'END'
+#define current one_of_the_kernels_macros()
 typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;
@@ -107,7 +108,7 @@ bpf() {
 
 lint() {
     need gcc g++ "$clang" "clang-format-$version" "llvm-nm-$version" "llvm-objdump-$version" "llvm-readelf-$version"
-    "clang-format-$version" --dry-run --Werror aqm/*.h aqm/tests/*.[ch] crates/aqm/src/*.c crates/lab/guest/*.[ch] crates/linux/bpf/*.[ch]
+    "clang-format-$version" --dry-run --Werror aqm/*.h aqm/tests/*.[ch] crates/aqm/src/*.c crates/lab/guest/*.[ch] crates/linux/bpf/*.[ch] module/*.[ch]
     warnings
     kernel
     names

@@ -444,8 +444,9 @@ impl Param {
         }
     }
 
-    /// As the C side takes it; see `shim.c`.
-    pub(crate) fn encode(&self, value: Value) -> u64 {
+    /// As the C side takes it: times in ns, sizes in bytes, rates in bytes a second, flags as 0 or 1, choices as their
+    /// index, real numbers in Q32. See `shim.c` and `module/options.h`.
+    pub fn encode(&self, value: Value) -> u64 {
         match value {
             Value::Int(bits) if self.kind == ParamKind::Rate => bits / 8,
             Value::Int(v) => v,
@@ -455,6 +456,21 @@ impl Param {
                 ParamKind::Choice(words) => words.iter().position(|&x| x == w).unwrap_or(0) as u64,
                 _ => 0,
             },
+        }
+    }
+
+    /// The value that [`Param::encode`] made a number of; real numbers to nine digits.
+    pub fn decode(&self, number: u64) -> Value {
+        match self.kind {
+            ParamKind::Rate => Value::Int(number.saturating_mul(8)),
+            ParamKind::Time | ParamKind::Size | ParamKind::Count | ParamKind::File => Value::Int(number),
+            ParamKind::Ratio | ParamKind::Probability => {
+                Value::Real((number as f64 / (1u64 << 32) as f64 * 1e9).round() / 1e9)
+            }
+            ParamKind::Flag => Value::Flag(number != 0),
+            ParamKind::Choice(words) => {
+                Value::Choice(words.get(number as usize).or(words.first()).copied().unwrap_or(""))
+            }
         }
     }
 }

@@ -1,0 +1,228 @@
+//! A virtual machine of the lab's (`scripts/setup lab`) in which the test program itself is the first process.
+
+use std::collections::HashSet;
+use std::ffi::CString;
+use std::fs;
+use std::io::{self, Write};
+use std::net::UdpSocket;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio, exit};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// What the guest prints at its end if all is well.
+const PASSED: &str = "machine: passed";
+/// Longer than the slowest host needs: the boot takes seconds.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// A file of the initramfs: its name, mode and content.
+pub struct File(pub String, pub u32, pub Vec<u8>);
+
+/// Runs the test: on the host it boots the machine with `files()`, inside it is `guest`.
+pub fn test(what: &str, files: impl FnOnce(&Path) -> Result<Vec<File>, Outcome>, guest: fn()) {
+    if std::process::id() == 1 {
+        return inside(guest);
+    }
+    match host(files) {
+        Ok(()) => println!("test machine ... ok"),
+        Err(Outcome::LeftOut(why)) => eprintln!("LEFT OUT: {what}: {why}"),
+        Err(Outcome::Failed(why)) => {
+            eprintln!("test machine ... FAILED\n{why}");
+            exit(1);
+        }
+    }
+}
+
+/// Ends the machine: the kernel does not go on without its first process.
+fn inside(guest: fn()) {
+    let done = std::panic::catch_unwind(|| {
+        mounts();
+        guest();
+    });
+    match done {
+        Ok(()) => println!("{PASSED}"),
+        Err(_) => println!("machine: FAILED"),
+    }
+    sleep(Duration::from_millis(200));
+    exit(0);
+}
+
+pub enum Outcome {
+    /// The machine lacks what the test needs.
+    LeftOut(String),
+    Failed(String),
+}
+
+impl From<io::Error> for Outcome {
+    fn from(e: io::Error) -> Self {
+        Outcome::Failed(e.to_string())
+    }
+}
+
+fn host(files: impl FnOnce(&Path) -> Result<Vec<File>, Outcome>) -> Result<(), Outcome> {
+    let lab = std::env::var_os("QUEUEWRIGHT_LAB").map_or_else(|| "../../build/lab".into(), PathBuf::from);
+    let modules = lab.join("kernel/usr/lib/modules");
+    let kernel =
+        fs::read_dir(&modules).into_iter().flatten().flatten().map(|e| e.path().join("vmlinuz")).next();
+    let Some(kernel) = kernel.filter(|k| k.exists() && lab.join("guest").exists()) else {
+        return Err(Outcome::LeftOut("the lab is not set up: run scripts/setup lab".into()));
+    };
+    let dir = tempfile::tempdir()?;
+    let (initrd, console) = (dir.path().join("initrd"), dir.path().join("console"));
+    initramfs(&lab, &files(&lab)?, &initrd)?;
+    let root = lab.join("root/usr");
+    let libraries = root.join("lib/x86_64-linux-gnu").display().to_string();
+    let mut qemu = Command::new(root.join("lib64/ld-linux-x86-64.so.2"));
+    qemu.args(["--library-path", &format!("{libraries}:{libraries}/systemd")])
+        .arg(root.join("bin/qemu-system-x86_64"));
+    qemu.arg("-L").arg(root.join("share/qemu")).arg("-L").arg(root.join("share/seabios"));
+    qemu.args(["-machine", "pc,accel=tcg,hpet=off", "-cpu", "max", "-smp", "1", "-m", "1024"]);
+    qemu.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
+    qemu.arg("-kernel").arg(kernel).arg("-initrd").arg(&initrd);
+    // What follows `--` reaches init: the tests named on this command line.
+    let names = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect::<Vec<_>>().join(" ");
+    let kernel_line = "console=ttyS0 mitigations=off panic=-1 rdinit=/init quiet audit=0";
+    qemu.args(["-append", &format!("{kernel_line} -- {names}")]);
+    qemu.arg("-serial").arg(format!("file:{}", console.display()));
+    let mut machine = qemu.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
+    let begun = Instant::now();
+    let ended = loop {
+        if let Some(status) = machine.try_wait()? {
+            break format!("QEMU ended ({status})");
+        }
+        if begun.elapsed() > PATIENCE {
+            machine.kill()?;
+            machine.wait()?;
+            break "the machine did not come to an end".into();
+        }
+        sleep(Duration::from_millis(100));
+    };
+    let said = fs::read_to_string(&console).unwrap_or_default();
+    for line in said.lines().filter(|l| l.starts_with("machine: ")) {
+        println!("{}", line.trim_end());
+    }
+    match said.contains(PASSED) {
+        true => Ok(()),
+        false => Err(Outcome::Failed(format!("{ended}; {said}"))),
+    }
+}
+
+/// The lab's guest with this program as init.
+fn initramfs(lab: &Path, files: &[File], path: &Path) -> io::Result<()> {
+    let mut archive = Cpio(fs::File::create(path)?);
+    for folder in ["dev", "proc", "sys", "run", "tmp"] {
+        archive.entry(folder, 0o040_755, &[])?;
+    }
+    archive.tree(&lab.join("guest"), "")?;
+    let me = std::env::current_exe()?;
+    archive.entry("init", 0o100_755, &fs::read(&me)?)?;
+    // The libraries that it needs and the guest has not.
+    let listed = Command::new("ldd").arg(&me).output()?;
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let mut known: HashSet<String> = HashSet::new();
+    for library in listed.split_whitespace().filter(|w| w.starts_with('/')) {
+        let name = library.rsplit('/').next().unwrap_or_default().to_string();
+        let there = lab.join("guest/lib").join(&name).exists() || name.starts_with("ld-linux");
+        if !there && known.insert(name.clone()) {
+            archive.entry(&format!("lib/{name}"), 0o100_755, &fs::read(library)?)?;
+        }
+    }
+    for File(name, mode, content) in files {
+        archive.entry(name, *mode, content)?;
+    }
+    archive.entry("TRAILER!!!", 0, &[])
+}
+
+/// An archive in the "newc" format.
+struct Cpio(fs::File);
+
+impl Cpio {
+    fn entry(&mut self, name: &str, mode: u32, content: &[u8]) -> io::Result<()> {
+        let fields = [1, mode, 0, 0, 1, 0, content.len() as u32, 0, 0, 0, 0, name.len() as u32 + 1, 0];
+        let mut out = b"070701".to_vec();
+        fields.iter().for_each(|f| out.extend(format!("{f:08x}").into_bytes()));
+        out.extend(name.as_bytes());
+        out.push(0);
+        out.resize(out.len().next_multiple_of(4), 0);
+        out.extend(content);
+        out.resize(out.len().next_multiple_of(4), 0);
+        self.0.write_all(&out)
+    }
+
+    fn tree(&mut self, dir: &Path, under: &str) -> io::Result<()> {
+        for entry in fs::read_dir(dir)?.flatten() {
+            let name = format!("{under}{}", entry.file_name().to_string_lossy());
+            let meta = fs::metadata(entry.path())?;
+            if meta.is_dir() {
+                self.entry(&name, 0o040_755, &[])?;
+                self.tree(&entry.path(), &format!("{name}/"))?;
+            } else {
+                self.entry(&name, 0o100_000 | (meta.permissions().mode() & 0o777), &fs::read(entry.path())?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn mounts() {
+    for (kind, at) in [
+        ("devtmpfs", "/dev"),
+        ("proc", "/proc"),
+        ("sysfs", "/sys"),
+        ("bpf", "/sys/fs/bpf"),
+        ("tmpfs", "/run"),
+    ] {
+        let [kind_c, at_c] = [kind, at].map(|s| CString::new(s).expect("no NUL"));
+        // SAFETY: C strings and no data.
+        let rc = unsafe { libc::mount(kind_c.as_ptr(), at_c.as_ptr(), kind_c.as_ptr(), 0, std::ptr::null()) };
+        assert_eq!(rc, 0, "mount {kind}: {}", io::Error::last_os_error());
+    }
+    let up = Command::new("/usr/sbin/ip").args(["link", "set", "lo", "up"]).status();
+    assert!(up.is_ok_and(|s| s.success()), "lo");
+}
+
+/// A module of the lab's kernel, without its compression.
+#[allow(dead_code, reason = "not every test needs one")]
+pub fn module_of(lab: &Path, path: &str) -> Result<File, Outcome> {
+    let modules = fs::read_dir(lab.join("kernel/usr/lib/modules"))?.flatten().next();
+    let Some(modules) = modules else { return Err(Outcome::LeftOut("the lab has no modules".into())) };
+    let packed = modules.path().join(format!("kernel/{path}.ko.xz"));
+    let plain = Command::new("xz").arg("-dc").arg(&packed).output()?;
+    let name = path.rsplit('/').next().unwrap_or(path);
+    match plain.status.success() {
+        true => Ok(File(format!("{name}.ko"), 0o100_644, plain.stdout)),
+        false => {
+            Err(Outcome::Failed(format!("{}: {}", packed.display(), String::from_utf8_lossy(&plain.stderr))))
+        }
+    }
+}
+
+/// Sets an option of a socket.
+pub fn option(socket: &UdpSocket, level: i32, name: i32, value: i32) {
+    // SAFETY: a live socket and an int.
+    let rc = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), 4) };
+    assert_eq!(rc, 0, "setsockopt {name}: {}", io::Error::last_os_error());
+}
+
+/// Takes a packet off the socket; the ECN field of its header.
+pub fn ecn_of_next(socket: &UdpSocket) -> Option<u8> {
+    let (mut data, mut control) = ([0u8; 2000], [0u64; 16]);
+    let mut part = libc::iovec { iov_base: data.as_mut_ptr().cast(), iov_len: data.len() };
+    // SAFETY: all zero is an empty message.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&control);
+    // SAFETY: the buffers live, and the kernel fills in what fits.
+    unsafe {
+        if libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) < 0 {
+            return None;
+        }
+        let first = libc::CMSG_FIRSTHDR(&raw const message);
+        assert!(!first.is_null(), "no ECN field came with it");
+        Some(*libc::CMSG_DATA(first) & 3)
+    }
+}
