@@ -160,6 +160,9 @@ pub struct EngineArgs {
     /// With --engine linux: a kernel, instead of the lab's: an unpacked package, or packages (.deb) with image and modules
     #[arg(long, value_name = "DIR|DEB", value_delimiter = ',')]
     pub kernel: Vec<PathBuf>,
+    /// With --engine linux: our BPF program also for a queue manager that the kernel has itself
+    #[arg(long)]
+    pub bpf: bool,
 }
 
 /// An engine.
@@ -228,8 +231,9 @@ pub struct Reproduce {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Without files it runs the shipped rows: congestion controls alone and mixed, at 20 and
-50 Mbit/s, with 20 to 100 ms, through tail drop, CoDel, PIE and FQ-CoDel. The simulator has
-five seeds of each, Linux those of --seeds [default: 1]; a file has its own on both.
+50 Mbit/s, with 20 to 100 ms, through tail drop, CoDel, PIE and FQ-CoDel of the kernel, and
+through queue managers of ours as BPF programs. The simulator has five seeds of each, Linux
+those of --seeds [default: 1]; a file has its own on both.
 
 Examples:
   queuewright validate
@@ -248,6 +252,9 @@ pub struct Validate {
     /// A kernel, instead of the lab's: an unpacked package, or packages (.deb) with image and modules
     #[arg(long, value_name = "DIR|DEB", value_delimiter = ',')]
     pub kernel: Vec<PathBuf>,
+    /// With files: our BPF program also for a queue manager that the kernel has itself
+    #[arg(long, requires = "files")]
+    pub bpf: bool,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -324,8 +331,8 @@ pub struct Attach {
     /// Send no faster than this, such as 95mbit
     #[arg(long, value_name = "RATE")]
     pub rate: Option<String>,
-    /// Packets that may wait [default: 10000p]
-    #[arg(long, value_name = "N")]
+    /// What may wait: packets (1000p) or bytes (100kb) [default: 10000p]
+    #[arg(long, value_name = "SIZE")]
     pub limit: Option<String>,
     /// Bytes that the link adds to each packet
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]

@@ -3,9 +3,11 @@
 use crate::Failure;
 use crate::args::{EngineArgs, EngineName};
 use crate::matrix::{Step, run_all, share_out};
-use queuewright_lab::{Heard, Lab, batches, check};
+use queuewright_lab::{Heard, Lab, Whose, batches, check};
 use queuewright_results::Run;
 use queuewright_scenario::{RunSpec, Scenario};
+use std::env;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 /// An engine that is ready.
@@ -16,6 +18,15 @@ pub enum Engine {
     Linux(Lab),
 }
 
+/// The lab, whose guest attaches queue managers with this very program.
+pub fn open(kernel: &[PathBuf], whose: Whose) -> Result<Lab, queuewright_lab::Error> {
+    let lab = Lab::open(kernel)?.with_queue_managers(whose);
+    Ok(match env::current_exe() {
+        Ok(program) => lab.with_program(program),
+        Err(_) => lab,
+    })
+}
+
 /// A run, none if it was stopped, or why there is none.
 pub type Made = Result<Option<Box<Run>>, String>;
 
@@ -23,13 +34,17 @@ impl Engine {
     /// The engine that is asked for, if it can do what the scenario says.
     pub fn new(asked: &EngineArgs, scenario: &Scenario, specs: &[RunSpec]) -> Result<Engine, Failure> {
         match (asked.engine, asked.kernel.as_slice()) {
+            (EngineName::Sim, []) if asked.bpf => {
+                Err(Failure::Input("--bpf: the simulator has none; add --engine linux".into()))
+            }
             (EngineName::Sim, []) => Ok(Engine::Sim),
             (EngineName::Sim, _) => {
                 Err(Failure::Input("--kernel: the simulator has none; add --engine linux".into()))
             }
             (EngineName::Linux, kernel) => {
-                check(scenario, specs)?;
-                let lab = Lab::open(kernel).map_err(|e| Failure::Input(format!("--engine linux: {e}")))?;
+                let whose = if asked.bpf { Whose::Ours } else { Whose::Kernels };
+                check(scenario, specs, whose)?;
+                let lab = open(kernel, whose).map_err(|e| Failure::Input(format!("--engine linux: {e}")))?;
                 Ok(Engine::Linux(lab))
             }
         }

@@ -52,8 +52,11 @@ fn port_setting(port: &mut Port, name: &str, value: &str) -> Result<bool, Failur
         "rate" => port.rate = Unit::Rate.parse(value).map_err(|e| wrong(&e.0))?,
         "limit" => {
             let count = value.strip_suffix('p').unwrap_or(value);
-            port.limit_packets =
-                count.parse().map_err(|_| wrong("not a number of packets, such as 1000p"))?;
+            match (count.parse(), Unit::Bytes.parse(value)) {
+                (Ok(packets), _) => port.limit_packets = packets,
+                (_, Ok(bytes)) => port.limit_bytes = bytes,
+                _ => return Err(wrong("neither packets, such as 1000p, nor bytes, such as 100kb")),
+            }
         }
         "overhead" => {
             port.overhead = value.parse().map_err(|_| wrong("not a number of bytes, such as 18 or -14"))?
@@ -273,4 +276,35 @@ fn parameters() -> Vec<(&'static str, bool)> {
     names.dedup_by_key(|(name, _)| *name);
     names.retain(|(name, _)| !["rate", "limit", "overhead", "dry-run"].contains(name));
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use queuewright_aqm::Discipline;
+
+    /// What the lab gives to `attach` in words is what the run has, whatever it took from its link.
+    #[test]
+    fn every_parameter_survives_its_way_into_the_lab() {
+        let flags = |aqm: &str| Flags {
+            rate: Some("9999992bit".into()),
+            rtt: Some("17.3ms".into()),
+            flows: Some("3xcubic".into()),
+            buffer: Some("45kb".into()),
+            aqm: Some(aqm.into()),
+            ..Flags::default()
+        };
+        let mut texts: Vec<String> = linux::names();
+        texts
+            .extend(["pie:alpha=0.3:target=1234567ns", "red:max=0.4bdp", "cobalt:ecn=false"].map(Into::into));
+        for text in texts {
+            let runs = Scenario::from_flags(&flags(&text)).and_then(|s| s.runs());
+            let runs = runs.unwrap_or_else(|e| panic!("{e}"));
+            let there = &runs[0].ports[0].discipline;
+            let words = queuewright_lab::attach_words(there);
+            let Ok(back) = spec(&words) else { panic!("{words} is not understood") };
+            let bytes = |spec: &Spec| Discipline::new(spec).params_bytes();
+            assert_eq!(bytes(&back), bytes(there), "{words}");
+        }
+    }
 }

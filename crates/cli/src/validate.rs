@@ -2,11 +2,11 @@
 
 use crate::args::Validate;
 use crate::compare::{Progress, on_interrupt};
-use crate::engine::{Engine, Made};
+use crate::engine::{Engine, Made, open};
 use crate::matrix::Step;
 use crate::words::plural;
 use crate::{Failure, print};
-use queuewright_lab::Lab;
+use queuewright_lab::Whose;
 use queuewright_lab::validate::{Point, Row, SHARE_POINTS, SOJOURN_MS, SOJOURN_SHARE, UTILIZATION_POINTS};
 use queuewright_scenario::RunSpec;
 use serde_json::json;
@@ -16,13 +16,23 @@ use std::thread::available_parallelism;
 /// Runs all rows on both engines, prints a line a row, and how many are within the target.
 pub fn validate(asked: &Validate) -> Result<(), Failure> {
     let rows = rows(asked)?;
-    let lab = Lab::open(&asked.kernel).map_err(|e| Failure::Input(e.to_string()))?;
+    let lab = |whose| open(&asked.kernel, whose).map_err(|e| Failure::Input(e.to_string()));
     let stop = on_interrupt()?;
     let jobs = match asked.jobs {
         Some(n) => n.into(),
         None => available_parallelism().map_or(1, |n| n.get()),
     };
-    let (linux, kernel) = points(&Engine::Linux(lab), &rows, |r| &r.linux, jobs, &stop)?;
+    // Those of the kernel, then ours: a machine has the one or the other.
+    let (kernels, ours): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|r| r.whose == Whose::Kernels);
+    let of_linux = |rows: &[Row], whose| match rows {
+        [] => Ok((Vec::new(), String::new())),
+        rows => points(&Engine::Linux(lab(whose)?), rows, |r| &r.linux, jobs, &stop),
+    };
+    let (mut linux, kernel) = of_linux(&kernels, Whose::Kernels)?;
+    let (rest, kernel_of_ours) = of_linux(&ours, Whose::Ours)?;
+    linux.extend(rest);
+    let kernel = if kernel.is_empty() { kernel_of_ours } else { kernel };
+    let rows = [kernels, ours].concat();
     let (sim, _) = points(&Engine::Sim, &rows, |r| &r.sim, jobs, &stop)?;
     let compared: Vec<(&Row, Point, Point)> = rows
         .iter()
@@ -39,7 +49,8 @@ pub fn validate(asked: &Validate) -> Result<(), Failure> {
 fn rows(asked: &Validate) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     for file in &asked.files {
-        rows.extend(Row::of_file(file, asked.seeds.as_deref())?);
+        let whose = if asked.bpf { Whose::Ours } else { Whose::Kernels };
+        rows.extend(Row::of_file(file, asked.seeds.as_deref(), whose)?);
     }
     if asked.files.is_empty() {
         rows = Row::shipped(asked.seeds.as_deref().unwrap_or("1"))?;
@@ -72,7 +83,8 @@ fn points(
         Step::Done(Ok(Some(run))) => {
             progress.done(i);
             points[owner[i]].push(Point::of(&run));
-            kernel = run.kernel;
+            // Its version alone.
+            kernel = run.kernel.split(' ').next().unwrap_or_default().into();
         }
         Step::Done(Err(e)) => {
             failed.get_or_insert(format!("{}: {e}", rows[owner[i]].name));

@@ -30,7 +30,10 @@ void put(struct buffer *b, const void *bytes, size_t length)
 		if (!b->at)
 			abort(); /* the kernel panics, and the host reads it on the console */
 	}
-	memcpy(b->at + b->length, bytes, length);
+	if (bytes)
+		memcpy(b->at + b->length, bytes, length);
+	else
+		memset(b->at + b->length, 0, length);
 	b->length += length;
 }
 

@@ -14,6 +14,7 @@
  *   hello NS                       let the namespace's neighbours meet
  *   listen PORT CCA                the server's socket of a congestion control
  *   watch NS                       the namespace of the bottleneck
+ *   maps NS DEVICE                 its qdisc is a BPF program of ours: sample its maps
  *   tcp ID NS CCA START STOP SIZE  a flow, times in ns from the run's begin (STOP, SIZE: 0 none)
  *   udp ID NS START STOP GAP PAYLOAD SEED   the same; SEED: 0 for equal gaps, else of exponential ones
  *   go WARM END SAMPLE SETTLE      send, after SETTLE ns for what `hello` caused
@@ -270,6 +271,8 @@ static bool line(char **w, int n)
 		return flows_listen((uint16_t)number(w[1]), w[2]);
 	if (!strcmp(verb, "watch") && n == 2)
 		return watch_open(w[1]);
+	if (!strcmp(verb, "maps") && n == 3)
+		return watch_maps(w[1], w[2]);
 	if (!strcmp(verb, "tcp"))
 		return flow(false, w + 1, n - 1);
 	if (!strcmp(verb, "udp"))

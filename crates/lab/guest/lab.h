@@ -31,6 +31,8 @@ enum block {
 	BLOCK_ENDS = 6, /* struct flow_end, one a flow */
 	BLOCK_ERROR = 7, /* text: why the run failed */
 	BLOCK_END = 8, /* nothing: the run is complete */
+	BLOCK_MAPS =
+		9, /* time (u64), which (u32), length (u32), a BPF map's value */
 };
 
 struct begin {
@@ -77,6 +79,7 @@ struct buffer {
 	char *at;
 	size_t length, room;
 };
+/* At its end; NULL: zeros. */
 void put(struct buffer *b, const void *bytes, size_t length);
 
 uint64_t now_ns(void);
@@ -135,6 +138,8 @@ void udp_close(void);
 /* watch.c */
 bool watch_start(void);
 bool watch_open(const char *ns);
+/* The maps of a device's qdisc, as `queuewright attach` has pinned them. */
+bool watch_maps(const char *ns, const char *device);
 void watch_begin(void);
 /* Takes the packets out of the trace's ring when it is getting full; always with `all`. */
 void watch_packets(bool all);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* What is seen of the bottleneck: each packet that left it (trace.bpf.c), and its qdiscs' counters (rtnetlink). */
+/*
+ * What is seen of the bottleneck: each packet that left it (trace.bpf.c), its qdiscs' counters (rtnetlink), and the maps
+ * of a qdisc that is a BPF program of ours.
+ */
 #define _GNU_SOURCE
 #include "lab.h"
 
@@ -9,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,8 +25,15 @@
 static const struct packet *ring;
 static const volatile uint64_t *count;
 static uint64_t taken;
-static struct buffer packets, qdiscs;
+static struct buffer packets, qdiscs, values;
 static int netlink = -1;
+/* Their place here is their number in the block; fd: -1 not sampled. */
+#define MAPS 3u
+static const char *const map_names[MAPS] = { "stats", "params", "state" };
+static struct {
+	int fd;
+	uint32_t bytes;
+} maps[MAPS] = { { -1, 0 }, { -1, 0 }, { -1, 0 } };
 
 static int pinned(const char *path)
 {
@@ -71,9 +82,68 @@ bool watch_open(const char *ns)
 	return netlink >= 0;
 }
 
+bool watch_maps(const char *ns, const char *device)
+{
+	char path[256];
+	struct stat at;
+
+	/* Where crates/linux/src/record.rs pins them. */
+	snprintf(path, sizeof(path), "/run/netns/%s", ns);
+	if (stat(path, &at) != 0) {
+		fail("%s: %s", path, strerror(errno));
+		return false;
+	}
+	for (uint32_t i = 0; i < MAPS; i++) {
+		struct bpf_map_info info = { 0 };
+		union bpf_attr a;
+
+		snprintf(path, sizeof(path),
+			 "/sys/fs/bpf/queuewright/%llu:%s/%s",
+			 (unsigned long long)at.st_ino, device, map_names[i]);
+		maps[i].fd = pinned(path);
+		memset(&a, 0, sizeof(a));
+		a.info.bpf_fd = (uint32_t)maps[i].fd;
+		a.info.info_len = sizeof(info);
+		a.info.info = (uint64_t)(uintptr_t)&info;
+		if (maps[i].fd < 0 || syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD,
+					      &a, sizeof(a)) < 0) {
+			fail("%s: %s", path, strerror(errno));
+			return false;
+		}
+		maps[i].bytes = info.value_size;
+	}
+	return true;
+}
+
+static void sample_maps(uint64_t at_ns)
+{
+	for (uint32_t i = 0; i < MAPS; i++) {
+		/* The kernel gives values in multiples of 8 bytes. */
+		uint32_t key = 0, length = (maps[i].bytes + 7) & ~7u;
+		size_t begin = values.length;
+		union bpf_attr a;
+
+		if (maps[i].fd < 0)
+			continue;
+		put(&values, &at_ns, sizeof(at_ns));
+		put(&values, &i, sizeof(i));
+		put(&values, &maps[i].bytes, sizeof(maps[i].bytes));
+		put(&values, NULL, length);
+		memset(&a, 0, sizeof(a));
+		a.map_fd = (uint32_t)maps[i].fd;
+		a.key = (uint64_t)(uintptr_t)&key;
+		a.value = (uint64_t)(uintptr_t)(values.at + values.length -
+						length);
+		if (syscall(SYS_bpf, BPF_MAP_LOOKUP_ELEM, &a, sizeof(a)) < 0)
+			values.length = begin;
+		else
+			values.length -= length - maps[i].bytes;
+	}
+}
+
 void watch_begin(void)
 {
-	packets.length = qdiscs.length = 0;
+	packets.length = qdiscs.length = values.length = 0;
 	taken = *count;
 }
 
@@ -133,6 +203,7 @@ void watch_sample(uint64_t at_ns)
 	length = (uint32_t)(qdiscs.length - head - sizeof(at_ns) -
 			    sizeof(length));
 	memcpy(qdiscs.at + head + sizeof(at_ns), &length, sizeof(length));
+	sample_maps(at_ns);
 }
 
 void watch_write(void)
@@ -140,6 +211,7 @@ void watch_write(void)
 	watch_packets(true);
 	write_block(BLOCK_PACKETS, packets.at, packets.length);
 	write_block(BLOCK_QDISC, qdiscs.at, qdiscs.length);
+	write_block(BLOCK_MAPS, values.at, values.length);
 }
 
 void watch_close(void)
@@ -147,4 +219,9 @@ void watch_close(void)
 	if (netlink >= 0)
 		close(netlink);
 	netlink = -1;
+	for (uint32_t i = 0; i < MAPS; i++) {
+		if (maps[i].fd >= 0)
+			close(maps[i].fd);
+		maps[i].fd = -1;
+	}
 }

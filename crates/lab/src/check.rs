@@ -1,6 +1,6 @@
 //! What of a scenario the Linux engine cannot do, with the place where the file asks for it.
 
-use crate::qdisc;
+use crate::qdisc::{self, Whose};
 use queuewright_cca::Kind;
 use queuewright_scenario::spec::{RunSpec, Stack};
 use queuewright_scenario::{Client, Comes, Error, LinkRate, Scenario, Sends};
@@ -10,11 +10,11 @@ pub const MOST_CLIENTS: usize = 200;
 /// As the guest's program has it.
 const MOST_FLOWS: usize = 2000;
 
-/// Accepts a scenario and the runs made of it.
+/// Accepts a scenario and the runs made of it, with the queue managers of `whose`.
 ///
 /// # Errors
 /// The first thing that cannot run on Linux, with file, line and key.
-pub fn check(scenario: &Scenario, runs: &[RunSpec]) -> Result<(), Error> {
+pub fn check(scenario: &Scenario, runs: &[RunSpec], whose: Whose) -> Result<(), Error> {
     let refuse = |what: &str, why: &str| {
         Err(scenario.refuse(what, format!("--engine linux cannot do this: {why}; the simulator can")))
     };
@@ -91,9 +91,14 @@ pub fn check(scenario: &Scenario, runs: &[RunSpec]) -> Result<(), Error> {
             return refuse(&format!("disciplines[{i}].changes"), "parameters that change during a run");
         }
         let Some(run) = runs.iter().find(|r| r.discipline.label == discipline.label) else { continue };
-        if let Err((param, why)) = qdisc::qdisc(&run.ports[0]) {
-            let key = param.map_or(String::new(), |p| format!(".{p}"));
-            return Err(scenario.refuse(&format!("disciplines[{i}]{key}"), why));
+        let refused = |key: String, why| Err(scenario.refuse(&format!("disciplines[{i}]{key}"), why));
+        match qdisc::qdisc(&run.ports[0], whose) {
+            Err((Some(param), why)) => return refused(format!(".{param}"), why),
+            Err((None, why)) => return refused(String::new(), why),
+            Ok(qdisc) if qdisc.ours && run.ports[0].burst_bytes.is_some() => {
+                return refuse("ports[0].burst", "a BPF qdisc's own shaper has no bucket");
+            }
+            Ok(_) => {}
         }
     }
     for run in runs {

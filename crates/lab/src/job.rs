@@ -1,12 +1,12 @@
 //! What the guest is to do: a text of commands (`guest/job.c` has the list), made of runs.
 //!
 //! A run is a line of namespaces: clients (one for each round-trip time), the router `r`, the server `s`. The
-//! router's device towards the server is the bottleneck: htb and the qdisc below it. The round-trip time is netem's, on
+//! router's device towards the server is the bottleneck: htb and the qdisc below it, or one that shapes by itself. The round-trip time is netem's, on
 //! the way back from the router to the client, so that nothing but the queue under test holds data up.
 
 use crate::Error;
 use crate::check::module;
-use crate::qdisc::{Qdisc, qdisc};
+use crate::qdisc::{Qdisc, Whose, qdisc};
 use queuewright_scenario::spec::{FlowSpec, Rate, RunSpec, Traffic};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,6 +16,8 @@ const DEVICE: u32 = 7777;
 pub const FIRST_PORT: u16 = 10_000;
 /// The server's port of the first congestion control (`guest/flows.c`).
 const FIRST_LISTENER: usize = 5000;
+/// This program's name in the guest.
+pub const PROGRAM: &str = "queuewright";
 /// What the draws of Poisson flows begin with, "pois".
 const POISSON: u64 = 0x706f_6973;
 /// Headers of IP and UDP.
@@ -34,6 +36,8 @@ pub struct Job {
     pub modules: Vec<&'static str>,
     /// Files that the runs' qdiscs bring: name from the guest's root, content.
     pub files: BTreeMap<String, Vec<u8>>,
+    /// The guest needs this program, to attach queue managers.
+    pub attaches: bool,
     /// The text.
     pub text: String,
 }
@@ -55,15 +59,16 @@ fn client(f: &FlowSpec) -> Client {
 
 impl Job {
     /// Of runs that `check` has accepted.
-    pub fn new(runs: &[RunSpec]) -> Result<Job, Error> {
+    pub fn new(runs: &[RunSpec], whose: Whose) -> Result<Job, Error> {
         let mut job = Job {
             modules: vec!["veth", "sch_htb", "sch_netem"],
             files: BTreeMap::new(),
+            attaches: false,
             text: String::new(),
         };
         let mut body = Lines::default();
         for (i, run) in runs.iter().enumerate() {
-            job.run(&mut body, i, run)
+            job.run(&mut body, i, run, whose)
                 .map_err(|why| Error::Machine(format!("{}: {why}", run.discipline.label)))?;
         }
         let mut boot = Lines::default();
@@ -82,10 +87,11 @@ impl Job {
         }
     }
 
-    fn run(&mut self, out: &mut Lines, number: usize, run: &RunSpec) -> Result<(), String> {
+    fn run(&mut self, out: &mut Lines, number: usize, run: &RunSpec, whose: Whose) -> Result<(), String> {
         let port = &run.ports[0];
         let Rate::Constant(bps) = port.rate else { return Err("its rate changes".into()) };
-        let qdisc = qdisc(port).map_err(|(_, why)| why)?;
+        let qdisc = qdisc(port, whose).map_err(|(_, why)| why)?;
+        self.attaches |= qdisc.ours;
         self.need(qdisc.module);
         self.files.extend(qdisc.files.iter().cloned());
         let mut ccas = BTreeSet::new();
@@ -116,6 +122,9 @@ impl Job {
         let settle = 300_000_000 + 3 * longest;
         out.add(format!("go {} {} {sample} {settle}", run.warmup_ns, run.duration_ns));
         qdisc.after.iter().for_each(|line| out.add(line));
+        if qdisc.ours {
+            out.add(format!("in r /{PROGRAM} detach rs"));
+        }
         out.add("end");
         Ok(())
     }
@@ -182,6 +191,11 @@ impl Lines {
     /// The qdisc under test has handle 10: wherever it is.
     fn bottleneck(&mut self, qdisc: &Qdisc, bps: u64, burst: u64) {
         qdisc.before.iter().for_each(|line| self.add(line));
+        if qdisc.ours {
+            self.add(format!("in r /{PROGRAM} attach rs {} --rate {bps}bit", qdisc.words));
+            self.add("maps r rs");
+            return;
+        }
         let parent = if qdisc.root { "root" } else { "parent 1:10" };
         if !qdisc.root {
             self.add("in r tc qdisc add dev rs root handle 1: htb default 10");
@@ -259,7 +273,7 @@ mod tests {
         let tcp = |more: &str| format!("[[flows]]\ncount = 2\ncca = \"bbr\"\nrtt = \"20ms\"\n{more}\n");
         let runs = runs(&[tcp(""), tcp("ecn = true"), tcp("initial_window = \"4p\"")].concat());
         assert_eq!(clients(&runs[0]).len(), 3);
-        let job = Job::new(&runs).unwrap_or_else(|e| panic!("{e}"));
+        let job = Job::new(&runs, Whose::Kernels).unwrap_or_else(|e| panic!("{e}"));
         assert!(job.modules.ends_with(&["sch_codel", "tcp_bbr"]), "{:?}", job.modules);
         let count = |begins: &str| job.text.lines().filter(|l| l.starts_with(begins)).count();
         assert_eq!((count("run "), count("end"), count("tcp "), count("hello ")), (2, 2, 12, 6));
@@ -276,17 +290,24 @@ mod tests {
 
     #[test]
     fn a_qdisc_that_shapes_is_the_root() {
-        let own = Qdisc {
-            words: "bpf_codel".into(),
-            root: true,
-            before: vec!["do bpftool struct_ops register /bpf_codel.o".into()],
-            ..Qdisc::default()
-        };
+        let cake = Qdisc { words: "cake bandwidth 1mbit".into(), root: true, ..Qdisc::default() };
         let mut lines = Lines::default();
-        lines.bottleneck(&own, 1_000_000, 300);
-        assert_eq!(
-            lines.0,
-            "do bpftool struct_ops register /bpf_codel.o\nin r tc qdisc add dev rs root handle 10: bpf_codel\n"
+        lines.bottleneck(&cake, 1_000_000, 300);
+        assert_eq!(lines.0, "in r tc qdisc add dev rs root handle 10: cake bandwidth 1mbit\n");
+    }
+
+    #[test]
+    fn ours_is_attached_and_its_maps_are_looked_at() {
+        let runs = runs("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\n");
+        let job = Job::new(&runs, Whose::Ours).unwrap_or_else(|e| panic!("{e}"));
+        assert!(job.attaches && !job.text.contains("htb default"));
+        let attach = job.text.lines().find(|l| l.contains(" attach ")).expect("it is attached");
+        assert!(
+            attach.starts_with("in r /queuewright attach rs codel:target=5ms:interval=100ms:"),
+            "{attach}"
         );
+        assert!(attach.ends_with(" --limit 100p --rate 10000000bit"), "{attach}");
+        let count = |line: &str| job.text.lines().filter(|l| *l == line).count();
+        assert_eq!((count("maps r rs"), count("in r /queuewright detach rs")), (2, 2));
     }
 }

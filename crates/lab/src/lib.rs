@@ -12,6 +12,7 @@ mod job;
 mod machine;
 mod measure;
 mod place;
+mod program;
 mod qdisc;
 mod series;
 mod stats;
@@ -20,6 +21,7 @@ pub mod validate;
 
 pub use check::check;
 pub use place::Lab;
+pub use qdisc::{Whose, attach_words};
 
 use queuewright_results::Run;
 use queuewright_scenario::RunSpec;
@@ -122,7 +124,7 @@ impl Lab {
         stop: &AtomicBool,
         hear: impl FnMut(usize, machine::Heard),
     ) -> Result<(), Error> {
-        let job = job::Job::new(runs)?;
+        let job = job::Job::new(runs, self.whose)?;
         let seed = runs.first().map_or(1, |r| r.seed);
         machine::work(self, &job, seed, stop, hear)
     }

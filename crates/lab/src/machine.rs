@@ -1,7 +1,8 @@
 //! The virtual machine: QEMU with virtual time, until the guest has done its job.
 
 use crate::archive::{Archive, module};
-use crate::job::Job;
+use crate::job::{Job, PROGRAM};
+use crate::program::Program;
 use crate::stream::{Raw, Stream};
 use crate::{Error, Lab};
 use std::fs::{self, File};
@@ -130,6 +131,13 @@ fn initramfs(lab: &Lab, job: &Job, path: &Path) -> Result<(), Error> {
         .iter()
         .map(|name| module(&lab.modules, name).map(|content| (*name, content)))
         .collect::<Result<_, _>>()?;
+    let program = match (&lab.program, job.attaches) {
+        (_, false) => None,
+        (Some(path), true) => Some(Program::read(path)?),
+        (None, true) => {
+            return Err(Error::Missing("the lab has no program that attaches queue managers".into()));
+        }
+    };
     let write = || -> std::io::Result<()> {
         let mut a = Archive::new(BufWriter::new(File::create(path)?));
         for folder in ["dev", "proc", "sys", "run", "tmp", "modules", "var"] {
@@ -138,6 +146,15 @@ fn initramfs(lab: &Lab, job: &Job, path: &Path) -> Result<(), Error> {
         a.tree(&lab.root.join("guest"), "")?;
         a.program("init", &fs::read(lab.root.join("agent"))?)?;
         a.file("trace.bpf.o", &fs::read(lab.root.join("trace.bpf.o"))?)?;
+        if let Some(program) = &program {
+            a.program(PROGRAM, &program.content)?;
+            for (name, library) in &program.libraries {
+                // What the guest has is newer.
+                if !lab.root.join("guest/lib").join(name).exists() {
+                    a.program(&format!("lib/{name}"), &fs::read(library)?)?;
+                }
+            }
+        }
         for (name, content) in &job.files {
             a.file(name, content)?;
         }

@@ -2,7 +2,7 @@
 //! the warm-up, a packet is in the window when it leaves the queue, lengths are with the Ethernet header.
 
 use crate::job::FIRST_PORT;
-use crate::stats::{Stats, parse};
+use crate::stats::{Stats, of_maps, parse};
 use crate::stream::{Drop, FlowSample, Packet, Raw};
 use queuewright_results::{self as results, Datagrams, Detail, Distribution, Transfer, Transfers, jain};
 use queuewright_scenario::spec::{FlowSpec, PortSpec, Rate, RunSpec, Traffic};
@@ -30,7 +30,10 @@ pub fn run(spec: &RunSpec, raw: &Raw, wall_s: f64) -> results::Run {
         raw,
         window,
         packets: raw.packets.iter().filter(ours).filter(inside).copied().collect(),
-        stats: raw.qdiscs.iter().map(|(at, messages)| (*at, parse(messages))).collect(),
+        stats: match raw.maps.is_empty() {
+            true => raw.qdiscs.iter().map(|(at, messages)| (*at, parse(messages))).collect(),
+            false => raw.maps.iter().map(|m| (m.at_ns, of_maps(m, spec.discipline.info))).collect(),
+        },
     };
     let flows: Vec<results::Flow> = (0..spec.flows.len()).map(|i| seen.flow(i)).collect();
     let transfers = seen.transfers();
@@ -39,7 +42,10 @@ pub fn run(spec: &RunSpec, raw: &Raw, wall_s: f64) -> results::Run {
         parameters: spec.discipline.shown().map(|(p, shown)| (p.name.to_string(), shown)).collect(),
         seed: spec.seed,
         engine: "linux".into(),
-        kernel: raw.kernel.clone(),
+        kernel: match raw.maps.is_empty() {
+            true => raw.kernel.clone(),
+            false => format!("{} with Queuewright's BPF qdisc", raw.kernel),
+        },
         duration_s: spec.duration_ns as f64 / 1e9,
         warmup_s: spec.warmup_ns as f64 / 1e9,
         jain: jain(flows.iter().map(|f| f.goodput_bps).filter(|g| g.is_finite())),

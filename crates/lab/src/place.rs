@@ -1,6 +1,6 @@
 //! Where the lab lies: kernel, QEMU, tools.
 
-use crate::Error;
+use crate::{Error, Whose};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -15,6 +15,10 @@ pub struct Lab {
     pub(crate) kernel: PathBuf,
     /// The folder of its modules, `usr/lib/modules/VERSION`.
     pub(crate) modules: PathBuf,
+    /// Whose queue managers run.
+    pub(crate) whose: Whose,
+    /// The program that has the command `attach`.
+    pub(crate) program: Option<PathBuf>,
     /// Where packages are unpacked, as long as the lab is used.
     _unpacked: Option<Arc<TempDir>>,
 }
@@ -54,7 +58,17 @@ impl Lab {
                 return Err(Error::Missing(format!("the lab lacks {what} ({}): {HOW}", part.display())));
             }
         }
-        Ok(Lab { root, kernel, modules, _unpacked: unpacked })
+        Ok(Lab { root, kernel, modules, whose: Whose::default(), program: None, _unpacked: unpacked })
+    }
+
+    /// With the kernel's queue managers where it has them, or with ours.
+    pub fn with_queue_managers(self, whose: Whose) -> Lab {
+        Lab { whose, ..self }
+    }
+
+    /// With the `queuewright` that is to attach ours inside the guest.
+    pub fn with_program(self, program: PathBuf) -> Lab {
+        Lab { program: Some(program), ..self }
     }
 }
 

@@ -1,19 +1,29 @@
-//! A discipline of the registry as a qdisc of Linux, in tc's words.
+//! A discipline of the registry as a qdisc of Linux: the kernel's own in tc's words, or ours as a BPF program.
 
-use queuewright_aqm::{Spec, Value};
+use queuewright_aqm::{ParamKind, Spec, Value};
 use queuewright_scenario::spec::PortSpec;
 
-/// How a discipline runs in the kernel. One of our own, as a BPF program, is a `Qdisc` too: its object is a file of the guest,
-/// `before` registers it with bpftool and writes its parameters, `after` takes it away, and it is the root.
+/// Whose qdisc runs a discipline that the kernel has, too.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Whose {
+    /// The kernel's; ours for what it has not.
+    #[default]
+    Kernels,
+    /// Ours, as a BPF program, for all.
+    Ours,
+}
+
+/// How a discipline runs in the kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Qdisc {
     /// Module to load first.
     pub module: Option<&'static str>,
-    /// Kind and options, for tc.
+    /// Kind and options, for tc; of ours, the queue manager and its options for `queuewright attach`.
     pub words: String,
-    /// It shapes by itself, at the device's root; else it is the leaf below htb, which shapes. (Linux 7.2 has BPF
-    /// qdiscs at the root or below mq only.)
+    /// It shapes by itself, at the device's root; else it is the leaf below htb, which shapes.
     pub root: bool,
+    /// It is a BPF program of ours, and so the root: Linux 7.2 has BPF qdiscs there and below mq only.
+    pub ours: bool,
     /// Files of the guest: name from its root, content.
     pub files: Vec<(String, Vec<u8>)>,
     /// Commands of the job (`guest/job.c`) before tc makes it, once a run.
@@ -28,11 +38,58 @@ pub type Refused = (Option<&'static str>, String);
 /// Bytes of a full packet with its Ethernet header.
 const FULL: u64 = 1514;
 
-/// The qdisc of a port. Linux's queue managers count packets, so that a buffer in bytes is as many full packets.
-pub fn qdisc(port: &PortSpec) -> Result<Qdisc, Refused> {
+/// The qdisc of a port.
+pub fn qdisc(port: &PortSpec, whose: Whose) -> Result<Qdisc, Refused> {
+    let name = port.discipline.info.name;
+    match is_ours(name, whose) {
+        true => ours(port),
+        false => kernels(port),
+    }
+}
+
+/// Would it be a BPF program of ours?
+pub fn is_ours(name: &str, whose: Whose) -> bool {
+    whose == Whose::Ours || !KNOWN.contains(&name)
+}
+
+/// Without a limit this many packets may wait.
+const MANY: u64 = 100_000;
+
+/// A queue manager for `queuewright attach`, with every parameter in words: what depends on the link has been decided.
+pub fn attach_words(spec: &Spec) -> String {
+    let mut words = spec.info.name.to_string();
+    for (param, value) in spec.iter().filter(|(p, _)| p.kind != ParamKind::File) {
+        // Some defaults have more digits than a file may.
+        if !matches!(value, Value::Real(_)) || value != param.default {
+            words += &format!(":{}={}", param.name, param.display(value));
+        }
+    }
+    words
+}
+
+fn ours(port: &PortSpec) -> Result<Qdisc, Refused> {
+    let spec = &port.discipline;
+    let name = spec.info.name;
+    let attachable = queuewright_linux::names();
+    if !attachable.iter().any(|n| n == name) {
+        let mut runs: Vec<String> = KNOWN.map(String::from).to_vec();
+        runs.extend(attachable.into_iter().filter(|n| !KNOWN.contains(&n.as_str())));
+        return Err((None, format!("{name} has no qdisc; --engine linux runs {}", runs.join(", "))));
+    }
+    let limit = match (port.limit_packets, port.limit_bytes) {
+        (0, 0) => format!("{MANY}p"),
+        (0, bytes) => format!("{bytes}b"),
+        (packets, _) => format!("{packets}p"),
+    };
+    let words = format!("{} --limit {limit}", attach_words(spec));
+    Ok(Qdisc { words, root: true, ours: true, ..Qdisc::default() })
+}
+
+/// The kernel's. Its queue managers count packets, so that a buffer in bytes is as many full packets.
+fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
     let spec = &port.discipline;
     let limit = match (port.limit_packets, port.limit_bytes) {
-        (0, 0) => 100_000,
+        (0, 0) => MANY,
         (0, bytes) => (bytes / FULL).max(1),
         (packets, _) => u64::from(packets),
     };
@@ -115,18 +172,14 @@ pub fn qdisc(port: &PortSpec) -> Result<Qdisc, Refused> {
             words += &of.flag("headdrop", "headdrop", "");
             (Some("sch_sfq"), words)
         }
-        name => {
-            return Err((
-                None,
-                format!("{name} has no qdisc in Linux yet; --engine linux runs {}", KNOWN.join(", ")),
-            ));
-        }
+        // Not one of KNOWN.
+        _ => return ours(port),
     };
     Ok(Qdisc { module, words: words.trim_end().to_string(), ..Qdisc::default() })
 }
 
-/// What [`qdisc`] knows.
-pub const KNOWN: [&str; 7] = ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq"];
+/// What the kernel has.
+const KNOWN: [&str; 7] = ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq"];
 
 /// Reads a discipline's parameters.
 struct Words<'a>(&'a Spec);

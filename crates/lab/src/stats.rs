@@ -1,6 +1,9 @@
-//! A qdisc's counters, from the kernel's RTM_NEWQDISC messages (linux/rtnetlink.h, gen_stats.h, pkt_sched.h).
+//! A qdisc's counters: the kernel's from its RTM_NEWQDISC messages (linux/rtnetlink.h, gen_stats.h, pkt_sched.h), ours
+//! from its maps.
 
-use crate::stream::Fields;
+use crate::stream::{Fields, Maps};
+use queuewright_aqm::{Info, REASON_NAMES};
+use queuewright_linux as linux;
 use std::collections::BTreeMap;
 
 /// Counters of the qdisc under test since it was made.
@@ -41,6 +44,24 @@ pub fn parse(messages: &[u8]) -> Stats {
         }
     }
     Stats::default()
+}
+
+/// Of a qdisc of ours.
+pub fn of_maps(maps: &Maps, info: &'static Info) -> Stats {
+    let [stats, params, state] = &maps.values;
+    let Some(stats) = linux::Stats::from_bytes(stats) else { return Stats::default() };
+    let by_reason = |counts: &[u64]| {
+        let named = REASON_NAMES.into_iter().zip(counts.iter().copied());
+        named.filter(|(_, n)| *n > 0).collect::<BTreeMap<_, _>>()
+    };
+    let variables = linux::variables(info, params, state).unwrap_or_default();
+    Stats {
+        backlog_bytes: stats.backlog_bytes,
+        backlog_packets: u64::from(stats.backlog_packets),
+        drops: by_reason(&stats.drops),
+        marks: by_reason(&stats.marks),
+        probes: variables.into_iter().map(|(p, value)| (p.name, value)).collect(),
+    }
 }
 
 /// Attributes: (type, content).
@@ -163,6 +184,27 @@ mod tests {
         assert_eq!(stats.probes, [("drop_probability", 0.25), ("qdelay", 15.0)]);
         let pfifo = message(LEAF, "pfifo", &[1, 60, 2, 0, 0], &[]);
         assert_eq!(parse(&pfifo).drops, BTreeMap::from([("limit", 2)]));
+    }
+
+    #[test]
+    fn counters_and_variables_of_ours() {
+        let info = queuewright_aqm::find("codel").expect("in the registry");
+        let codel = queuewright_aqm::Discipline::new(&queuewright_aqm::Spec::new(info));
+        let mut counters = vec![0u64; 4];
+        counters.extend([0, 5, 0, 7, 0, 0, 0, 0, 2, 0]);
+        counters.extend([0; 45]);
+        counters.extend([4542, 3]);
+        let bytes = counters.iter().flat_map(|n| n.to_ne_bytes()).collect();
+        let values = [bytes, codel.params_bytes(), vec![0; codel.state_size()]];
+        let mut maps = Maps { at_ns: 1, values };
+        let stats = of_maps(&maps, info);
+        assert_eq!((stats.backlog_packets, stats.backlog_bytes), (3, 4542));
+        assert_eq!(stats.drops, BTreeMap::from([("limit", 5), ("sojourn", 7)]));
+        assert_eq!(stats.marks, BTreeMap::from([("sojourn", 2)]));
+        assert!(stats.probes.contains(&("count", 0.0)), "{:?}", stats.probes);
+        // Of another version: no variables.
+        maps.values[2].pop();
+        assert!(of_maps(&maps, info).probes.is_empty());
     }
 
     #[test]

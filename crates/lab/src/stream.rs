@@ -70,6 +70,15 @@ pub struct FlowEnd {
     pub error: u32,
 }
 
+/// What a qdisc of ours has in its maps at a time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Maps {
+    /// When.
+    pub at_ns: u64,
+    /// Counters, the queue manager's parameters and its state (`guest/watch.c` has them in this order).
+    pub values: [Vec<u8>; 3],
+}
+
 /// A run as it was seen.
 #[derive(Debug, Clone, Default)]
 pub struct Raw {
@@ -83,6 +92,8 @@ pub struct Raw {
     pub drops: Vec<Drop>,
     /// Counters of the bottleneck's qdiscs: (when, netlink messages).
     pub qdiscs: Vec<(u64, Vec<u8>)>,
+    /// The maps of a qdisc of ours, sample after sample.
+    pub maps: Vec<Maps>,
     /// Flows, sample after sample.
     pub flows: Vec<FlowSample>,
     /// Datagrams as they arrived.
@@ -175,6 +186,20 @@ impl Raw {
                 while r.0.len() >= 12 {
                     let (at, length) = (r.u64(), r.u32() as usize);
                     self.qdiscs.push((at, r.take(length).to_vec()));
+                }
+            }
+            9 => {
+                let mut r = Fields(body);
+                while r.0.len() >= 16 {
+                    let (at_ns, which, length) = (r.u64(), r.u32() as usize, r.u32() as usize);
+                    let value = r.take(length).to_vec();
+                    if self.maps.last().is_none_or(|m| m.at_ns != at_ns) {
+                        self.maps.push(Maps { at_ns, ..Maps::default() });
+                    }
+                    let values = self.maps.last_mut().map(|m| &mut m.values);
+                    if let Some(slot) = values.and_then(|v| v.get_mut(which)) {
+                        *slot = value;
+                    }
                 }
             }
             4 => self.flows.extend(records(40).map(|mut r| {

@@ -1,5 +1,6 @@
 //! How far the simulator is from Linux: rows of scenarios that both engines run, and the gap between them.
 
+use crate::qdisc::{Whose, is_ours};
 use queuewright_results::Run;
 use queuewright_scenario::units::Range;
 use queuewright_scenario::{Error, Flags, RunSpec, Scenario};
@@ -28,24 +29,33 @@ pub struct Row {
     pub linux: Vec<RunSpec>,
     /// Runs of the simulator.
     pub sim: Vec<RunSpec>,
+    /// Whose queue manager Linux has.
+    pub whose: Whose,
 }
 
+/// Before a queue manager in the list of rows: ours, though the kernel has one.
+const OURS: &str = "ours:";
+
 impl Row {
-    /// The shipped rows; seeds for Linux, such as `1..3`.
+    /// The shipped rows; seeds for Linux, such as `1..3`. Without clang this program was built without our BPF programs,
+    /// and their rows are left out.
     ///
     /// # Errors
     /// Seeds that are none, and what the list itself has wrong.
     pub fn shipped(seeds: &str) -> Result<Vec<Row>, Error> {
         let lines = include_str!("rows.txt").lines();
+        let without = queuewright_linux::names().is_empty();
         lines
             .filter(|l| !l.starts_with('#') && !l.trim().is_empty())
+            .filter(|l| !without || !needs_ours(l))
             .map(|l| Row::of_line(l, seeds))
             .collect()
     }
 
     fn of_line(line: &str, seeds: &str) -> Result<Row, Error> {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let word = |i: usize| words.get(i).map(ToString::to_string);
+        let word = |i: usize| words.get(i).map(|w| w.strip_prefix(OURS).unwrap_or(w).to_string());
+        let whose = if line.contains(OURS) { Whose::Ours } else { Whose::Kernels };
         let with = |seeds: &str| -> Result<(Scenario, Vec<RunSpec>), Error> {
             let flags = Flags {
                 rate: word(0),
@@ -67,26 +77,32 @@ impl Row {
             Ok((scenario, runs))
         };
         let (scenario, linux) = with(seeds)?;
-        crate::check(&scenario, &linux)?;
-        Ok(Row { name: words.join(" "), linux, sim: with(SIM_SEEDS)?.1 })
+        crate::check(&scenario, &linux, whose)?;
+        Ok(Row { name: words.join(" "), linux, sim: with(SIM_SEEDS)?.1, whose })
     }
 
     /// The rows of a scenario file: one a discipline. Both engines have the file's seeds, which decide what it draws.
     ///
     /// # Errors
     /// What the file has wrong, and what Linux cannot do.
-    pub fn of_file(path: &Path, seeds: Option<&str>) -> Result<Vec<Row>, Error> {
+    pub fn of_file(path: &Path, seeds: Option<&str>, whose: Whose) -> Result<Vec<Row>, Error> {
         let flags = Flags { seeds: seeds.map(Into::into), ..Flags::default() };
         let scenario = Scenario::read_with(path, &flags)?;
         let runs = scenario.runs()?;
-        crate::check(&scenario, &runs)?;
+        crate::check(&scenario, &runs, whose)?;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let of = |d: &queuewright_scenario::Discipline| {
             let runs: Vec<RunSpec> = runs.iter().filter(|r| r.discipline.label == d.label).cloned().collect();
-            Row { name: format!("{stem} {}", d.label), linux: runs.clone(), sim: runs }
+            Row { name: format!("{stem} {}", d.label), linux: runs.clone(), sim: runs, whose }
         };
         Ok(scenario.disciplines.iter().map(of).collect())
     }
+}
+
+/// Is a row's queue manager a BPF program of ours?
+fn needs_ours(line: &str) -> bool {
+    let queue = line.split_whitespace().nth(3).unwrap_or_default();
+    queue.starts_with(OURS) || is_ours(queue.split(':').next().unwrap_or_default(), Whose::Kernels)
 }
 
 /// What a run is compared by, or the mean of several.

@@ -1,6 +1,6 @@
 //! Boots the machine: the kernel's own queue managers against the simulator's, in virtual time.
 
-use queuewright_lab::{Heard, Lab, check};
+use queuewright_lab::{Heard, Lab, Whose, check};
 use queuewright_results::Run;
 use queuewright_scenario::Scenario;
 use std::io::Write;
@@ -20,7 +20,7 @@ fn lab(test: &str) -> Option<Lab> {
 fn both(lab: &Lab, text: &str) -> Vec<(Run, Run)> {
     let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
     let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
-    check(&scenario, &specs).unwrap_or_else(|e| panic!("{e}"));
+    check(&scenario, &specs, Whose::Kernels).unwrap_or_else(|e| panic!("{e}"));
     let stop = AtomicBool::new(false);
     let mut linux: Vec<Option<Run>> = vec![None; specs.len()];
     lab.run(&specs, &stop, |i, heard| {

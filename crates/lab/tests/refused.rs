@@ -1,6 +1,6 @@
 //! What the engine cannot do is one line with file, line and key; what it can is accepted.
 
-use queuewright_lab::check;
+use queuewright_lab::{Whose, check};
 use queuewright_scenario::Scenario;
 
 const LINK: &str = "[link]\nrate = \"20mbit\"\nbuffer = \"100p\"\n";
@@ -8,10 +8,14 @@ const FLOWS: &str = "[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\n";
 const QUEUE: &str = "[queue]\ndisciplines = [\"codel\"]\n";
 const RUN: &str = "[run]\nduration = \"10s\"\nseeds = [1]\n";
 
-fn checked(text: &str) -> Result<(), String> {
+fn checked_of(text: &str, whose: Whose) -> Result<(), String> {
     let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let runs = scenario.runs().unwrap_or_else(|e| panic!("{e}\n{text}"));
-    check(&scenario, &runs).map_err(|e| e.to_string())
+    check(&scenario, &runs, whose).map_err(|e| e.to_string())
+}
+
+fn checked(text: &str) -> Result<(), String> {
+    checked_of(text, Whose::Kernels)
 }
 
 fn refused(text: &str) -> String {
@@ -31,10 +35,6 @@ fn what_it_cannot_do_is_named() {
         (flows("size = \"1mb\"\narrivals = \"2/s\""), "s.toml:8: flows[0].arrivals = \"2/s\": "),
         (flows("ecn = \"l4s\""), "s.toml:7: flows[0].ecn = \"l4s\": "),
         (
-            queue("\"codel\", \"cebinae\""),
-            "s.toml:8: queue.disciplines[1] = \"cebinae\": cebinae has no qdisc",
-        ),
-        (
             queue("{ name = \"codel\", mtu = \"300b\" }"),
             "s.toml:8: queue.disciplines[0].mtu = \"300b\": in Linux's codel mtu is always 1514b",
         ),
@@ -48,6 +48,24 @@ fn what_it_cannot_do_is_named() {
         assert!(line.starts_with(begins), "{line}\nand not\n{begins}");
         assert!(!line.contains('\n'), "{line}");
     }
+}
+
+/// What the kernel has not runs as a BPF program of ours, and what it has when that is asked for.
+#[test]
+fn ours_has_limits_of_its_own() {
+    if queuewright_linux::names().is_empty() {
+        return;
+    }
+    let with = |link: &str, flows: &str, d: &str| {
+        format!("{LINK}{link}{FLOWS}{flows}[queue]\ndisciplines = [{d}]\n{RUN}")
+    };
+    let all = "\"codel\", \"titrate\", \"pi2\", { name = \"codel\", label = \"b\", mtu = \"300b\" }";
+    assert_eq!(checked_of(&with("", "", all), Whose::Ours), Ok(()));
+    assert_eq!(checked_of(&with("burst = \"10kb\"\n", "", "\"codel\""), Whose::Kernels), Ok(()));
+    let text = with("burst = \"10kb\"\n", "ecn = true\n", "{ name = \"codel\", ecn = true }");
+    let line = checked_of(&text, Whose::Ours).expect_err(&text);
+    let begins = "s.toml:4: link.burst = \"10kb\": --engine linux cannot do this: a BPF qdisc's";
+    assert!(line.starts_with(begins), "{line}\nand not\n{begins}");
 }
 
 #[test]

@@ -80,7 +80,7 @@ pub struct Stats {
 
 impl Stats {
     /// From the map's bytes; None if they are too few.
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Stats> {
+    pub fn from_bytes(bytes: &[u8]) -> Option<Stats> {
         let mut w = Words(bytes);
         Some(Stats {
             arrived_packets: w.u64()?,

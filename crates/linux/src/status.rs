@@ -4,7 +4,7 @@ use crate::Error;
 use crate::maps::{PortMap, Stats};
 use crate::record::Record;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use queuewright_aqm::{Discipline, Spec};
+use queuewright_aqm::{Discipline, Info, Probe, Spec};
 use serde::Serialize;
 
 /// An attached qdisc, now.
@@ -41,12 +41,8 @@ pub fn status(record: &Record) -> Result<Status, Error> {
     let port = PortMap::from_bytes(&read("port")?).ok_or_else(other)?;
     let stats = Stats::from_bytes(&read("stats")?).ok_or_else(other)?;
     let info = queuewright_aqm::find(&record.discipline).ok_or_else(other)?;
-    let mut inside = Discipline::new(&Spec::new(info));
-    if !inside.take_over(&read("params")?, &read("state")?) {
-        return Err(other());
-    }
-    let probes = inside.probes().iter().enumerate();
-    let variables = probes.map(|(i, p)| (p.name.into(), p.unit.into(), inside.probe(i))).collect();
+    let variables = variables(info, &read("params")?, &read("state")?).ok_or_else(other)?;
+    let variables = variables.into_iter().map(|(p, value)| (p.name.into(), p.unit.into(), value)).collect();
     Ok(Status {
         dev: record.dev.clone(),
         discipline: record.text.clone(),
@@ -56,4 +52,11 @@ pub fn status(record: &Record) -> Result<Status, Error> {
         stats,
         variables,
     })
+}
+
+/// The queue manager's own variables, in maps of a qdisc; None if these are not of its sizes.
+pub fn variables(info: &'static Info, params: &[u8], state: &[u8]) -> Option<Vec<(&'static Probe, f64)>> {
+    let mut inside = Discipline::new(&Spec::new(info));
+    let fits = inside.take_over(params, state);
+    fits.then(|| inside.probes().iter().enumerate().map(|(i, p)| (p, inside.probe(i))).collect())
 }

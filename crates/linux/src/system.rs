@@ -28,10 +28,11 @@ pub(crate) fn has_bpf_qdiscs() -> Option<bool> {
     Some(types.windows(name.len()).any(|w| w == name))
 }
 
-/// Devices of this network namespace.
+/// Devices of this network namespace. (/sys shows those of the namespace in which it was mounted.)
 pub(crate) fn devices() -> Vec<String> {
-    let entries = fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    let table = fs::read_to_string("/proc/self/net/dev").unwrap_or_default();
+    let mut names: Vec<String> =
+        table.lines().filter_map(|l| Some(l.split_once(':')?.0.trim().to_string())).collect();
     names.sort();
     names
 }
@@ -44,11 +45,11 @@ pub(crate) fn device(dev: &str) -> Result<(), Error> {
     Err(Error::Input(format!("{dev:?} is no device here; there are: {}", known.join(", "))))
 }
 
-/// Number of a device.
+/// Number of a device of this network namespace. (/sys may be another's.)
 pub(crate) fn index(dev: &str) -> Result<i32, Error> {
-    let path = format!("/sys/class/net/{dev}/ifindex");
-    let text = fs::read_to_string(&path).map_err(|e| Error::System(format!("{path}: {e}")))?;
-    text.trim().parse().map_err(|_| Error::System(format!("{path}: {text:?} is no number")))
+    let line = tool("ip", &["-o", "link", "show", "dev", dev])?;
+    let number = line.split(':').next().and_then(|n| n.trim().parse().ok());
+    number.ok_or_else(|| Error::System(format!("ip link says no number of {dev}: {line:?}")))
 }
 
 /// Is there a function in the kernel with which a BPF qdisc can set CE?
