@@ -169,7 +169,6 @@ fn load(plan: &Plan) -> Result<(), Error> {
     if settings.companion {
         let mut link = objects::attach_companion(&object, &record.dev)?;
         link.pin(record.pin("companion")).map_err(wrong)?;
-        link.disconnect();
     }
     Ok(())
 }

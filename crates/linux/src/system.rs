@@ -52,10 +52,9 @@ pub(crate) fn index(dev: &str) -> Result<i32, Error> {
     number.ok_or_else(|| Error::System(format!("ip link says no number of {dev}: {line:?}")))
 }
 
-/// Is there a function in the kernel with which a BPF qdisc can set CE?
+/// Is there a function in the kernel with which a BPF qdisc can set CE? Our module brings it.
 pub(crate) fn sets_ce() -> bool {
-    let symbols = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
-    symbols.lines().any(|l| l.split_whitespace().nth(2) == Some("bpf_qw_skb_set_ce"))
+    Path::new("/sys/module/sch_queuewright").exists()
 }
 
 /// Transmit queues of a device.

@@ -1,0 +1,390 @@
+//! What must not harm: attaching and detaching under traffic, a device that goes away, limits that change, frames that
+//! are none, few rights. Afterwards nothing is left behind, and the kernel has nothing to say. `-- 200` attaches and
+//! detaches 200 times.
+
+mod vm;
+
+use libbpf_rs::query::{LinkInfoIter, MapInfoIter, ProgInfoIter};
+use queuewright_aqm::{Spec, find};
+use queuewright_linux as linux;
+use std::ffi::{CStr, CString};
+use std::fs;
+use std::io;
+use std::net::UdpSocket;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle, sleep};
+use std::time::{Duration, Instant};
+use vm::option;
+
+fn main() {
+    let files = |lab: &Path| match linux::names().is_empty() {
+        true => Err(vm::Outcome::LeftOut("this program was built without clang".into())),
+        false => Ok(vec![vm::module_of(lab, "drivers/net/veth")?]),
+    };
+    vm::test("BPF qdiscs under abuse", files, || {
+        loads("/veth.ko");
+        changes();
+        loses_its_device();
+        takes_any_frame();
+        comes_and_goes(std::env::args().skip(1).find_map(|a| a.parse().ok()).unwrap_or(20));
+        keeps_to_its_rights();
+        is_quiet();
+    });
+}
+
+fn spec(name: &str) -> Spec {
+    Spec::new(find(name).expect("in the registry"))
+}
+
+fn attach(dev: &str, name: &str, port: linux::Port) -> Result<(), linux::Error> {
+    linux::attach(&linux::plan(dev, name, spec(name), port)?)
+}
+
+fn stats(dev: &str) -> linux::Stats {
+    let record = linux::record(dev).expect("attached");
+    linux::status(&record).unwrap_or_else(|e| panic!("{e}")).stats
+}
+
+fn ip(words: &str) {
+    let done = Command::new("/usr/sbin/ip").args(words.split_whitespace()).output().expect("ip runs");
+    assert!(done.status.success(), "ip {words}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// Something that sends without end, and how often it has.
+struct Traffic(Arc<AtomicBool>, Arc<AtomicU64>, Option<JoinHandle<()>>);
+
+impl Traffic {
+    fn begin(mut send: impl FnMut() + Send + 'static) -> Traffic {
+        let (stop, sent) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let (until, count) = (stop.clone(), sent.clone());
+        let thread = thread::spawn(move || {
+            while !until.load(Ordering::Relaxed) {
+                send();
+                if count.fetch_add(1, Ordering::Relaxed).is_multiple_of(16) {
+                    sleep(Duration::from_millis(1));
+                }
+            }
+        });
+        Traffic(stop, sent, Some(thread))
+    }
+
+    /// Waits until so many more were sent.
+    fn wait(&self, more: u64) {
+        let from = self.1.load(Ordering::Relaxed);
+        while self.1.load(Ordering::Relaxed) < from + more {
+            sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Drop for Traffic {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.2.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Maps, programs and links that the kernel holds.
+fn held() -> [usize; 3] {
+    [MapInfoIter::default().count(), ProgInfoIter::default().count(), LinkInfoIter::default().count()]
+}
+
+/// The kernel lets go of everything, a little later.
+fn settles(what: &str) {
+    let begun = Instant::now();
+    while held() != [0; 3] {
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "{what}: {:?} maps, programs and links are left",
+            held()
+        );
+        sleep(Duration::from_millis(50));
+    }
+}
+
+/// Every packet that came is sent, dropped, waiting or was thrown away with the queue.
+fn conserves(dev: &str, what: &str) -> linux::Stats {
+    let begun = Instant::now();
+    loop {
+        let s = stats(dev);
+        let gone = s.sent_packets + s.drops.iter().sum::<u64>() + s.purged + u64::from(s.backlog_packets);
+        if gone == s.arrived_packets {
+            return s;
+        }
+        // The counters are read while packets come.
+        assert!(begun.elapsed() < Duration::from_secs(5), "{what}: {s:?}");
+        sleep(Duration::from_millis(20));
+    }
+}
+
+/// Memory that is there to be used, kB.
+fn available() -> i64 {
+    let text = fs::read_to_string("/proc/meminfo").expect("there is one");
+    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:")).expect("it says");
+    line.split_whitespace().next().and_then(|n| n.parse().ok()).expect("a number")
+}
+
+/// Attached and taken off again, over and over, with packets in flight.
+fn comes_and_goes(times: usize) {
+    let (sender, to) = udp("127.0.0.1:0");
+    let traffic = Traffic::begin(move || drop(sender.send_to(&[0; 958], to)));
+    let port = linux::Port { rate: 80_000_000, limit_packets: 100, ..linux::Port::default() };
+    let names = ["droptail", "codel", "cp-aqm", "fq-codel"];
+    let mut packets = 0;
+    let mut memory = 0;
+    let begun = Instant::now();
+    for i in 0..times {
+        attach("lo", names[i % names.len()], port).unwrap_or_else(|e| panic!("{i}: {e}"));
+        if i % 3 == 0 {
+            traffic.wait(40);
+            packets += conserves("lo", "in a row").arrived_packets;
+        }
+        if i % 10 == 9 {
+            // Somebody else's tc: then detach tidies up.
+            let _ = Command::new("/usr/sbin/tc").args(["qdisc", "del", "dev", "lo", "root"]).status();
+        }
+        linux::detach("lo").unwrap_or_else(|e| panic!("{i}: {e}"));
+        if i == times / 4 {
+            memory = available();
+        }
+    }
+    drop(traffic);
+    settles("attached and detached");
+    let lost = memory - available();
+    println!(
+        "machine: {times} times attached and detached in {:.0} s, {packets} packets seen, {lost} kB less memory than after a quarter",
+        begun.elapsed().as_secs_f64()
+    );
+    assert!(packets > 0 && lost < 8192, "memory goes");
+}
+
+/// Limits and rate change while packets flow; what waits never exceeds the memory that there is.
+fn changes() {
+    let (sender, to) = udp("127.0.0.1:0");
+    let traffic = Traffic::begin(move || drop(sender.send_to(&[0; 958], to)));
+    for name in ["codel", "fq-codel", "santa", "sfq"] {
+        let port = linux::Port { rate: 4_000_000, limit_packets: 200, ..linux::Port::default() };
+        attach("lo", name, port).unwrap_or_else(|e| panic!("{e}"));
+        let record = linux::record("lo").expect("attached");
+        for (i, limit) in [200, 3, 120, 1, 200].into_iter().enumerate() {
+            let set = |p: &mut linux::Port| (p.limit_packets, p.rate) = (limit, 4_000_000 << i);
+            linux::set(&record, &spec(name), name, i == 3, set).unwrap_or_else(|e| panic!("{e}"));
+            traffic.wait(300);
+            let s = conserves("lo", name);
+            assert!(s.backlog_packets <= 200 && s.no_slot == 0, "{name}: {s:?}");
+        }
+        let s = conserves("lo", name);
+        assert!(s.drops[1] > 0 && s.sent_packets > 0, "{name}: {s:?}");
+        // The device goes down and comes up: the queue is purged, and then all goes on.
+        ip("link set lo down");
+        ip("link set lo up");
+        let then = stats("lo").sent_packets;
+        traffic.wait(200);
+        let s = conserves("lo", name);
+        assert!(s.sent_packets > then, "{name} stands still");
+        println!(
+            "machine: {name} with changing limits: {} came, {} sent, {} purged",
+            s.arrived_packets, s.sent_packets, s.purged
+        );
+        linux::detach("lo").unwrap_or_else(|e| panic!("{e}"));
+    }
+}
+
+/// The device is deleted with packets in its queue.
+fn loses_its_device() {
+    for name in ["codel", "santa"] {
+        ip("link add v0 type veth peer name v1");
+        ip("link set v0 up");
+        ip("link set v1 up");
+        let port = linux::Port { rate: 1_000_000, limit_packets: 100, ..linux::Port::default() };
+        attach("v0", name, port).unwrap_or_else(|e| panic!("{e}"));
+        let raw = raw("v0");
+        let traffic = Traffic::begin(move || send(&raw, &frame(&[], 0x0800, &[0; 900])));
+        traffic.wait(300);
+        assert!(conserves("v0", name).backlog_packets > 0);
+        ip("link del v0");
+        traffic.wait(50);
+        drop(traffic);
+        assert!(linux::plan("v0", name, spec(name), port).is_err(), "it is gone");
+        linux::detach("v0").unwrap_or_else(|e| panic!("{e}"));
+        assert!(linux::record("v0").is_none());
+    }
+    settles("the device was deleted");
+}
+
+/// Frames of all kinds, most of them nonsense: each is sent or dropped, and ECN is found where it is.
+fn takes_any_frame() {
+    ip("link add v0 type veth peer name v1");
+    ip("link set v0 up");
+    ip("link set v1 up");
+    for name in ["codel", "fq-codel", "dualpi2"] {
+        let port = linux::Port { rate: 800_000_000, limit_packets: 1000, ..linux::Port::default() };
+        attach("v0", name, port).unwrap_or_else(|e| panic!("{e}"));
+        let raw = raw("v0");
+        let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut next = move || {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            random
+        };
+        let frames = 3000;
+        for _ in 0..frames {
+            let tags: &[u8] =
+                [&[][..], &[0x81, 0, 0, 5], &[0x88, 0xa8, 0, 7, 0x81, 0, 0, 5]][(next() % 3) as usize];
+            let kind = [0x0800, 0x86dd, 0x0806, 0x8100, (next() & 0xffff) as u16][(next() % 5) as usize];
+            let length = [1, 2, 19, 20, 39, 40, (next() % 1400) as usize][(next() % 7) as usize];
+            let body: Vec<u8> = (0..length).map(|_| next() as u8).collect();
+            send(&raw, &frame(tags, kind, &body));
+            if next().is_multiple_of(64) {
+                sleep(Duration::from_millis(1));
+            }
+        }
+        let begun = Instant::now();
+        while stats("v0").backlog_packets > 0 && begun.elapsed() < Duration::from_secs(10) {
+            sleep(Duration::from_millis(10));
+        }
+        let s = conserves("v0", name);
+        println!("machine: {name} took {} frames of any kind, sent {}", s.arrived_packets, s.sent_packets);
+        assert!(s.arrived_packets >= frames && s.backlog_packets == 0, "{s:?}");
+        linux::detach("v0").unwrap_or_else(|e| panic!("{e}"));
+    }
+    finds_ecn_behind_tags();
+    ip("link del v0");
+}
+
+/// DualPI2 puts ECT(1) into its low-latency queue, which marks above a millisecond: tagged or not, of either version.
+fn finds_ecn_behind_tags() {
+    let port = linux::Port { rate: 8_000_000, limit_packets: 1000, ..linux::Port::default() };
+    let tag: &[u8] = &[0x81, 0, 0, 5];
+    let v4 = |tos: u8| {
+        [&[0x45, tos, 3, 0x84, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2][..], &[0; 880]].concat()
+    };
+    let v6 = |class: u8| [&[0x60 | class >> 4, class << 4, 0, 0, 3, 0x5c, 17, 64][..], &[0; 892]].concat();
+    for (what, tags, kind, ect, not) in [
+        ("IPv4", &[][..], 0x0800, v4(1), v4(0)),
+        ("IPv6", &[][..], 0x86dd, v6(1), v6(0)),
+        ("IPv4 in a VLAN", tag, 0x0800, v4(1), v4(0)),
+        ("IPv6 in a VLAN", tag, 0x86dd, v6(1), v6(0)),
+    ] {
+        for (body, marked) in [(ect, true), (not, false)] {
+            attach("v0", "dualpi2", port).unwrap_or_else(|e| panic!("{e}"));
+            let raw = raw("v0");
+            for _ in 0..50 {
+                send(&raw, &frame(tags, kind, &body));
+            }
+            sleep(Duration::from_millis(100));
+            let marks: u64 = stats("v0").marks.iter().sum();
+            assert_eq!(marks > 0, marked, "{what}: {marks} marks");
+            linux::detach("v0").unwrap_or_else(|e| panic!("{e}"));
+        }
+    }
+    println!("machine: ECN found in IPv4 and IPv6, with and without a VLAN's tag");
+}
+
+/// Who may look, and what attaching needs.
+fn keeps_to_its_rights() {
+    attach("lo", "codel", linux::Port::default()).unwrap_or_else(|e| panic!("{e}"));
+    let mode = |path: &str| fs::metadata(path).expect(path).permissions().mode() & 0o777;
+    for folder in ["/run/queuewright", "/sys/fs/bpf/queuewright"] {
+        assert_eq!(mode(folder), 0o700, "{folder}");
+        for entry in fs::read_dir(folder).expect("root may").flatten() {
+            let path = entry.path().display().to_string();
+            assert_eq!(mode(&path) & 0o077, 0, "{path} is open to others");
+        }
+    }
+    linux::detach("lo").unwrap_or_else(|e| panic!("{e}"));
+
+    // From here on, for this process and all that it starts, three rights and no more.
+    const KEPT: [u32; 3] = [12, 38, 39];
+    let mask = |part: u32| KEPT.iter().filter(|c| **c / 32 == part).map(|c| 1u32 << (c % 32)).sum::<u32>();
+    for right in (0..64).filter(|c| !KEPT.contains(c)) {
+        // SAFETY: plain numbers; a right that this kernel does not know is refused.
+        unsafe { libc::prctl(libc::PR_CAPBSET_DROP, libc::c_ulong::from(right), 0, 0, 0) };
+    }
+    let header = [0x2008_0522u32, 0];
+    let data = [mask(0), mask(0), 0, mask(1), mask(1), 0];
+    // SAFETY: the structures of capset(2), version 3, for this thread.
+    let rc = unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), data.as_ptr()) };
+    assert_eq!(rc, 0, "capset: {}", io::Error::last_os_error());
+    attach("lo", "titrate", linux::Port::default()).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(conserves("lo", "few rights").drops, [0; 5]);
+    linux::detach("lo").unwrap_or_else(|e| panic!("{e}"));
+    println!("machine: attached and detached with CAP_NET_ADMIN, CAP_PERFMON and CAP_BPF alone");
+}
+
+/// The kernel's log has no complaint.
+fn is_quiet() {
+    let mut text = vec![0u8; 1 << 20];
+    // SAFETY: SYSLOG_ACTION_READ_ALL (3) into a buffer of this length.
+    let n = unsafe { libc::klogctl(3, text.as_mut_ptr().cast(), text.len() as i32) };
+    assert!(n > 0, "klogctl: {}", io::Error::last_os_error());
+    let text = String::from_utf8_lossy(&text[..n as usize]).into_owned();
+    let bad = ["BUG", "WARNING", "Oops", "refcount", "leak", "lockup", "rcu_sched", "unregister_netdevice"];
+    let lines: Vec<&str> = text.lines().filter(|l| bad.iter().any(|b| l.contains(b))).collect();
+    assert!(lines.is_empty(), "the kernel says: {lines:#?}");
+}
+
+/// Loads a module of the kernel's.
+fn loads(path: &str) {
+    // So that the log can be read with few rights, too.
+    fs::write("/proc/sys/kernel/dmesg_restrict", "0").expect("root may");
+    let module = fs::File::open(path).expect("it is there");
+    // SAFETY: a file and no parameters.
+    let rc = unsafe { libc::syscall(libc::SYS_finit_module, module.as_raw_fd(), c"".as_ptr(), 0) };
+    assert_eq!(rc, 0, "{path}: {}", io::Error::last_os_error());
+}
+
+/// A sender, and a receiver's address; what arrives there is lost.
+fn udp(address: &str) -> (UdpSocket, std::net::SocketAddr) {
+    let receiver = UdpSocket::bind(address).expect("a socket");
+    let to = receiver.local_addr().expect("an address");
+    (UdpSocket::bind(address).expect("a socket"), to)
+}
+
+// --------------------------------------------------------------- frames ---
+
+fn frame(tags: &[u8], kind: u16, body: &[u8]) -> Vec<u8> {
+    [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2], tags, &kind.to_be_bytes(), body].concat()
+}
+
+/// A socket that sends whole frames.
+fn raw(dev: &str) -> (UdpSocket, libc::sockaddr_ll) {
+    use std::os::fd::FromRawFd;
+    let name = CString::new(dev).expect("no NUL");
+    // SAFETY: a C string; a new socket that nobody else has (std has no type of its own for it).
+    unsafe {
+        let index = libc::if_nametoindex(CStr::as_ptr(&name));
+        let fd = libc::socket(libc::AF_PACKET, libc::SOCK_RAW, 0);
+        assert!(fd >= 0 && index > 0, "AF_PACKET on {dev}: {}", io::Error::last_os_error());
+        let mut to: libc::sockaddr_ll = std::mem::zeroed();
+        to.sll_family = libc::AF_PACKET as u16;
+        to.sll_ifindex = index as i32;
+        let socket = UdpSocket::from_raw_fd(fd);
+        option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUF, 4 << 20);
+        (socket, to)
+    }
+}
+
+/// Not all are taken: a full queue says so, a deleted device too.
+fn send((socket, to): &(UdpSocket, libc::sockaddr_ll), frame: &[u8]) {
+    // SAFETY: a frame and an address that live.
+    unsafe {
+        let size = size_of_val(to) as u32;
+        libc::sendto(
+            socket.as_raw_fd(),
+            frame.as_ptr().cast(),
+            frame.len(),
+            libc::MSG_DONTWAIT,
+            (&raw const *to).cast(),
+            size,
+        );
+    }
+}
