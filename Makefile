@@ -72,7 +72,7 @@ QDISCS := $(shell sed -n 's/^\#define QW_\(.*\)_DEFAULTS.*/qw_\L\1/p' module/def
 install-module: ## As root: the kernel module's source for DKMS, and what tc loads for its qdiscs
 	@scripts/setup build
 	$(CARGO) build --release --locked -p queuewright-tc
-	install -Dm644 -t $(MODULE) module/*
+	install -Dm644 -t $(MODULE) module/Kbuild module/Makefile module/*.[ch]
 	install -Dm644 -t $(MODULE)/aqm aqm/*.h
 	echo $(VERSION) > $(MODULE)/VERSION
 	sed 's/@VERSION@/$(VERSION)/' module/dkms.conf > $(MODULE)/dkms.conf

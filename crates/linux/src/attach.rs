@@ -76,9 +76,10 @@ pub fn plan(dev: &str, text: &str, spec: Spec, port: Port) -> Result<Plan, Error
     }
     if system::has_bpf_qdiscs() == Some(false) {
         return Err(Error::System(format!(
-            "this kernel ({}) has no BPF qdiscs: they need Linux 6.16 or newer with CONFIG_NET_SCH_BPF; for other kernels \
-             there is the tc program in front of htb (target B of docs/linux.md), which this version does not have yet",
-            system::kernel()
+            "this kernel ({}) has no BPF qdiscs: they need Linux 6.16 or newer with CONFIG_NET_SCH_BPF; on others the kernel \
+             module has the same queue managers (make install-module), below htb: tc qdisc add dev {dev} parent 1:10 qw_{}",
+            system::kernel(),
+            spec.info.name.replace('-', "_")
         )));
     }
     let (line, others) = system::root(dev)?;

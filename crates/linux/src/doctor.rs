@@ -19,7 +19,7 @@ pub struct Finding {
 /// # Errors
 /// If there is no such device.
 pub fn doctor(dev: Option<&str>) -> Result<Vec<Finding>, Error> {
-    let mut all = vec![kernel(), types(), programs(), rights(), pins(), tc(), ecn()];
+    let mut all = vec![kernel(), types(), programs(), rights(), pins(), tc(), module(), ecn()];
     if let Some(dev) = dev {
         system::device(dev)?;
         all.extend([queues(dev), qdisc(dev), offloads(dev)]);
@@ -91,6 +91,29 @@ fn tc() -> Finding {
     match system::tc("-V") {
         Ok(version) => finding("tc", true, version.trim()),
         Err(e) => finding("tc", false, e.to_string()),
+    }
+}
+
+/// A second way, and the only one without BPF qdiscs: the qdiscs of the kernel module.
+fn module() -> Finding {
+    let loaded = std::path::Path::new("/sys/module/sch_queuewright").exists();
+    // The kernel finds it there when tc names one of its qdiscs.
+    let aliases = format!("/lib/modules/{}/modules.alias", system::kernel());
+    let installed = read(aliases).is_some_and(|list| list.contains("sch_qw_codel"));
+    match (loaded, installed) {
+        (true, _) => finding(
+            "module",
+            true,
+            "sch_queuewright is loaded: tc qdisc add ... qw_codel works, below htb too",
+        ),
+        (_, true) => {
+            finding("module", true, "sch_queuewright is installed: tc qdisc add ... qw_codel loads it")
+        }
+        _ => finding(
+            "module",
+            system::has_bpf_qdiscs() == Some(true),
+            "sch_queuewright is not here; what needs htb, or has no BPF qdiscs, needs it: sudo make install-module",
+        ),
     }
 }
 
