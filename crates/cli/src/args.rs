@@ -238,7 +238,8 @@ those of --seeds [default: 1]; a file has its own on both.
 Examples:
   queuewright validate
   queuewright validate --only fq-codel --seeds 1..3
-  queuewright validate my-scenario.toml --json")]
+  queuewright validate my-scenario.toml --json
+  queuewright validate --costs")]
 pub struct Validate {
     /// Scenario files instead of the shipped rows
     #[arg(value_name = "FILE")]
@@ -255,6 +256,9 @@ pub struct Validate {
     /// With files: our BPF program also for a queue manager that the kernel has itself
     #[arg(long, requires = "files")]
     pub bpf: bool,
+    /// Instead of rows: what queue managers of the kernel and ours cost, in instructions a packet
+    #[arg(long, conflicts_with_all = ["files", "only", "seeds", "jobs"])]
+    pub costs: bool,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

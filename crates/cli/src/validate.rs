@@ -6,8 +6,8 @@ use crate::engine::{Engine, Made, open};
 use crate::matrix::Step;
 use crate::words::plural;
 use crate::{Failure, print};
-use queuewright_lab::Whose;
 use queuewright_lab::validate::{Point, Row, SHARE_POINTS, SOJOURN_MS, SOJOURN_SHARE, UTILIZATION_POINTS};
+use queuewright_lab::{Cost, Whose};
 use queuewright_scenario::RunSpec;
 use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +15,9 @@ use std::thread::available_parallelism;
 
 /// Runs all rows on both engines, prints a line a row, and how many are within the target.
 pub fn validate(asked: &Validate) -> Result<(), Failure> {
+    if asked.costs {
+        return costs(asked);
+    }
     let rows = rows(asked)?;
     let lab = |whose| open(&asked.kernel, whose).map_err(|e| Failure::Input(e.to_string()));
     let stop = on_interrupt()?;
@@ -44,6 +47,37 @@ pub fn validate(asked: &Validate) -> Result<(), Failure> {
         true => Err(Failure::Interrupted(format!("interrupted; {} compared", plural(compared.len(), "row")))),
         false => Ok(()),
     }
+}
+
+/// What queue managers cost; how much more ours than the kernel's of the same name.
+fn costs(asked: &Validate) -> Result<(), Failure> {
+    let wrong = |e: queuewright_lab::Error| Failure::Run(e.to_string());
+    let lab = open(&asked.kernel, Whose::Kernels).map_err(|e| Failure::Input(e.to_string()))?;
+    let stop = on_interrupt()?;
+    let costs = lab.costs(&stop).map_err(wrong)?;
+    if asked.json {
+        let of = |c: &Cost| json!({"name": c.name, "ours": c.ours, "alone": c.alone, "way": c.way, "shaped": c.shaped});
+        return print(&format!("{:#}\n", json!({ "costs": costs.iter().map(of).collect::<Vec<_>>() })));
+    }
+    let mut out = String::from(
+        "| qdisc | alone | x | whole way | x | with a shaper | x |\n|---|---|---|---|---|---|---|\n",
+    );
+    for c in &costs {
+        let kernels = costs.iter().find(|k| c.ours && !k.ours && k.name == c.name);
+        let cell = |of: fn(&Cost) -> f64| {
+            let ratio = kernels.map(|k| of(c) / of(k)).filter(|r| r.is_finite());
+            format!("{:.0} | {}", of(c), ratio.map_or(String::new(), |r| format!("{r:.2}")))
+        };
+        let whose = if c.ours { "ours" } else { "the kernel's" };
+        out += &format!(
+            "| {}, {whose} | {} | {} | {} |\n",
+            c.name,
+            cell(|c| c.alone),
+            cell(|c| c.way),
+            cell(|c| c.shaped)
+        );
+    }
+    print(&out)
 }
 
 fn rows(asked: &Validate) -> Result<Vec<Row>, Failure> {

@@ -18,6 +18,7 @@
  *   tcp ID NS CCA START STOP SIZE  a flow, times in ns from the run's begin (STOP, SIZE: 0 none)
  *   udp ID NS START STOP GAP PAYLOAD SEED   the same; SEED: 0 for equal gaps, else of exponential ones
  *   go WARM END SAMPLE SETTLE      send, after SETTLE ns for what `hello` caused
+ *   cost NS COUNT PAYLOAD BURST GAP  instead of go: what datagrams from a namespace to the server cost
  *   end
  */
 #define _GNU_SOURCE
@@ -279,6 +280,9 @@ static bool line(char **w, int n)
 		return flow(true, w + 1, n - 1);
 	if (!strcmp(verb, "go") && n == 5)
 		return go(w + 1);
+	if (!strcmp(verb, "cost") && n == 6)
+		return cost(w[1], number(w[2]), number(w[3]), number(w[4]),
+			    number(w[5]));
 	fail("not a command of a job: %s", verb);
 	return false;
 }

@@ -33,6 +33,7 @@ enum block {
 	BLOCK_END = 8, /* nothing: the run is complete */
 	BLOCK_MAPS =
 		9, /* time (u64), which (u32), length (u32), a BPF map's value */
+	BLOCK_COST = 10, /* struct cost */
 };
 
 struct begin {
@@ -72,6 +73,11 @@ struct flow_end {
 	uint64_t received;
 	uint32_t flow;
 	uint32_t error; /* errno of a connection that broke */
+};
+
+struct cost {
+	uint64_t packets;
+	uint64_t busy_ns; /* of the processor, for all of them */
 };
 
 /* What grows. */
@@ -134,6 +140,10 @@ void udp_send(uint32_t i, uint64_t now);
 void udp_receive(void);
 void udp_write(void);
 void udp_close(void);
+
+/* cost.c */
+bool cost(const char *ns, uint64_t count, uint64_t payload, uint64_t burst,
+	  uint64_t gap_ns);
 
 /* watch.c */
 bool watch_start(void);

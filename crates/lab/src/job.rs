@@ -26,7 +26,7 @@ const UDP_HEADERS: u32 = 28;
 const LEAST_SAMPLE_NS: u64 = 10_000_000;
 /// A wire sends the next packet when the last is gone. htb's bucket must still hold what its timer is late by
 /// (microseconds): a fifth of a packet.
-const WIRE_BURST: u64 = 300;
+pub const WIRE_BURST: u64 = 300;
 /// Seeds move the flows' starts by up to this, so that replicates differ where the scenario draws nothing.
 const START_SHIFT_NS: u64 = 5_000_000;
 
@@ -60,28 +60,34 @@ fn client(f: &FlowSpec) -> Client {
 impl Job {
     /// Of runs that `check` has accepted.
     pub fn new(runs: &[RunSpec], whose: Whose) -> Result<Job, Error> {
-        let mut job = Job {
-            modules: vec!["veth", "sch_htb", "sch_netem"],
-            files: BTreeMap::new(),
-            attaches: false,
-            text: String::new(),
-        };
+        let mut job = Job::empty(vec!["veth", "sch_htb", "sch_netem"]);
         let mut body = Lines::default();
         for (i, run) in runs.iter().enumerate() {
             job.run(&mut body, i, run, whose)
                 .map_err(|why| Error::Machine(format!("{}: {why}", run.discipline.label)))?;
         }
-        let mut boot = Lines::default();
-        for module in &job.modules {
-            boot.add(format!("module {module}"));
-        }
-        boot.add("do bpftool prog loadall /trace.bpf.o /sys/fs/bpf/programs pinmaps /sys/fs/bpf/maps");
-        boot.add("trace");
-        job.text = boot.0 + &body.0;
+        job.text = job.boot(true) + &body.0;
         Ok(job)
     }
 
-    fn need(&mut self, module: Option<&'static str>) {
+    pub fn empty(modules: Vec<&'static str>) -> Job {
+        Job { modules, files: BTreeMap::new(), attaches: false, text: String::new() }
+    }
+
+    /// What comes before the first run; traced: every packet's time is to be seen.
+    pub fn boot(&self, traced: bool) -> String {
+        let mut boot = Lines::default();
+        for module in &self.modules {
+            boot.add(format!("module {module}"));
+        }
+        if traced {
+            boot.add("do bpftool prog loadall /trace.bpf.o /sys/fs/bpf/programs pinmaps /sys/fs/bpf/maps");
+            boot.add("trace");
+        }
+        boot.0
+    }
+
+    pub fn need(&mut self, module: Option<&'static str>) {
         if let Some(module) = module.filter(|m| !self.modules.contains(m)) {
             self.modules.push(module);
         }
@@ -132,16 +138,16 @@ impl Job {
 
 /// A text as it grows.
 #[derive(Default)]
-struct Lines(String);
+pub struct Lines(pub String);
 
 impl Lines {
-    fn add(&mut self, line: impl AsRef<str>) {
+    pub fn add(&mut self, line: impl AsRef<str>) {
         self.0.push_str(line.as_ref());
         self.0.push('\n');
     }
 
     /// Namespaces and the devices between them.
-    fn network(&mut self, clients: &[Client]) {
+    pub fn network(&mut self, clients: &[Client]) {
         for ns in ["r", "s"] {
             self.add(format!("do ip netns add {ns}"));
         }
@@ -189,7 +195,7 @@ impl Lines {
     }
 
     /// The qdisc under test has handle 10: wherever it is.
-    fn bottleneck(&mut self, qdisc: &Qdisc, bps: u64, burst: u64) {
+    pub fn bottleneck(&mut self, qdisc: &Qdisc, bps: u64, burst: u64) {
         qdisc.before.iter().for_each(|line| self.add(line));
         if qdisc.ours {
             self.add(format!("in r /{PROGRAM} attach rs {} --rate {bps}bit", qdisc.words));

@@ -8,6 +8,7 @@
 
 mod archive;
 mod check;
+mod costs;
 mod job;
 mod machine;
 mod measure;
@@ -20,6 +21,7 @@ mod stream;
 pub mod validate;
 
 pub use check::check;
+pub use costs::Cost;
 pub use place::Lab;
 pub use qdisc::{Whose, attach_words};
 
@@ -125,8 +127,8 @@ impl Lab {
         hear: impl FnMut(usize, machine::Heard),
     ) -> Result<(), Error> {
         let job = job::Job::new(runs, self.whose)?;
-        let seed = runs.first().map_or(1, |r| r.seed);
-        machine::work(self, &job, seed, stop, hear)
+        let clock = machine::Clock { shift: 1, seed: runs.first().map_or(1, |r| r.seed) };
+        machine::work(self, &job, clock, stop, hear)
     }
 }
 

@@ -23,6 +23,15 @@ pub enum Heard {
     Failed(String),
 }
 
+/// How a machine's time goes, and its chance.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    /// An instruction takes 2 to the power of this, ns.
+    pub shift: u32,
+    /// Of the guest's random numbers.
+    pub seed: u64,
+}
+
 /// How often the host looks.
 const LOOK: Duration = Duration::from_millis(100);
 /// A guest that says nothing for so long hangs, however busy the host is: it tells of every program that it starts and of
@@ -35,7 +44,7 @@ const MEMORY: u32 = 1024;
 pub fn work(
     lab: &Lab,
     job: &Job,
-    seed: u64,
+    clock: Clock,
     stop: &AtomicBool,
     mut hear: impl FnMut(usize, Heard),
 ) -> Result<(), Error> {
@@ -47,7 +56,7 @@ pub fn work(
     for file in [&console, &output] {
         File::create(file).map_err(wrong)?;
     }
-    let mut machine = Machine(start(lab, seed, &initrd, &console, &output)?);
+    let mut machine = Machine(start(lab, clock, &initrd, &console, &output)?);
     let (mut said, mut wrote) = (Tail::open(&console).map_err(wrong)?, Tail::open(&output).map_err(wrong)?);
     let mut stream = Stream::default();
     let (mut run, mut line) = (0, String::new());
@@ -172,9 +181,9 @@ fn initramfs(lab: &Lab, job: &Job, path: &Path) -> Result<(), Error> {
     write().map_err(|e| Error::Machine(format!("the initramfs: {e}")))
 }
 
-/// Virtual time: `-icount` counts an instruction as 2 ns whatever the host does, and sleeps cost nothing. One
+/// Virtual time: `-icount` counts an instruction as 1 or 2 ns whatever the host does, and sleeps cost nothing. One
 /// processor, a fixed date and seed: the same bytes again, on a quiet host.
-fn start(lab: &Lab, seed: u64, initrd: &Path, console: &Path, output: &Path) -> Result<Child, Error> {
+fn start(lab: &Lab, clock: Clock, initrd: &Path, console: &Path, output: &Path) -> Result<Child, Error> {
     let root = lab.root.join("root/usr");
     let libraries = root.join("lib/x86_64-linux-gnu");
     let libraries = format!("{0}:{0}/systemd", libraries.display());
@@ -187,9 +196,9 @@ fn start(lab: &Lab, seed: u64, initrd: &Path, console: &Path, output: &Path) -> 
     qemu.args(["-cpu", "max,-erms,-fsrm,-fzrm,-fsrs,-fsrc,-la57,-smap"]);
     qemu.args([
         "-icount",
-        "shift=1,sleep=off",
+        &format!("shift={},sleep=off", clock.shift),
         "-seed",
-        &seed.to_string(),
+        &clock.seed.to_string(),
         "-rtc",
         "clock=vm,base=2026-01-01",
     ]);

@@ -100,6 +100,8 @@ pub struct Raw {
     pub datagrams: Vec<Datagram>,
     /// One a flow.
     pub ends: Vec<FlowEnd>,
+    /// What datagrams cost: how many there were, and for how long they kept the processor busy, ns.
+    pub cost: Option<(u64, u64)>,
 }
 
 /// Reads blocks as they come.
@@ -216,6 +218,10 @@ impl Raw {
                 let (start_ns, end_ns, _received) = (r.u64(), r.u64(), r.u64());
                 FlowEnd { start_ns, end_ns, flow: r.u32(), error: r.u32() }
             })),
+            10 => {
+                let mut r = Fields(body);
+                self.cost = Some((r.u64(), r.u64()));
+            }
             7 => return Block::Failed(String::from_utf8_lossy(body).trim().to_string()),
             8 => return Block::End,
             _ => {}
