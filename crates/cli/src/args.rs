@@ -341,6 +341,9 @@ pub struct Attach {
     /// Bytes that the link adds to each packet
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
     pub overhead: Option<String>,
+    /// One for each transmit queue of the device, below mq
+    #[arg(long)]
+    pub mq: bool,
     /// Print what would be done, and do nothing
     #[arg(long)]
     pub dry_run: bool,

@@ -20,13 +20,14 @@ impl From<Error> for Failure {
 }
 
 /// A queue manager with its parameters, as everywhere on this command line: `titrate:interval=500ms`. What depends on
-/// the link's rate and round-trip time is for 100 Mbit/s and 100 ms.
-fn spec(text: &str) -> Result<Spec, Failure> {
+/// the link's rate, bits a second, is for 100 Mbit/s where that is not known (0); what depends on the round-trip time
+/// is for 100 ms.
+fn spec(text: &str, rate: u64) -> Result<Spec, Failure> {
     if text.contains(',') {
         return Err(Failure::Input(format!("{text:?}: one queue manager is needed here, not a list")));
     }
     let flags = Flags {
-        rate: Some("100mbit".into()),
+        rate: Some(if rate > 0 { format!("{rate}bit") } else { "100mbit".into() }),
         rtt: Some("100ms".into()),
         flows: Some("1xcubic".into()),
         aqm: Some(text.into()),
@@ -67,7 +68,7 @@ fn port_setting(port: &mut Port, name: &str, value: &str) -> Result<bool, Failur
 }
 
 pub fn attach(a: &Attach) -> Result<(), Failure> {
-    let mut port = Port::default();
+    let mut port = Port { mq: a.mq, ..Port::default() };
     for (name, value) in [("rate", &a.rate), ("limit", &a.limit), ("overhead", &a.overhead)] {
         if let Some(value) = value {
             port_setting(&mut port, name, value)?;
@@ -77,7 +78,7 @@ pub fn attach(a: &Attach) -> Result<(), Failure> {
     for (name, value) in &a.settings.0 {
         let _ = write!(text, ":{name}={value}");
     }
-    let plan = linux::plan(&a.dev, &text, spec(&text)?, port)?;
+    let plan = linux::plan(&a.dev, &text, spec(&text, port.rate)?, port)?;
     if a.dry_run {
         return crate::print(&(plan.steps().join("\n") + "\n"));
     }
@@ -99,11 +100,14 @@ pub fn set(s: &Set) -> Result<(), Failure> {
     let record = record(&s.dev)?;
     let mut text = record.text.clone();
     let (mut ports, mut fresh) = (Vec::new(), false);
+    let mut rate = linux::status(&record)?.rate;
     for change in &s.changes {
         let Some((name, value)) = change.split_once('=') else {
             return Err(Failure::Input(format!("{change:?} is no NAME=VALUE, such as rate=50mbit")));
         };
-        if port_setting(&mut Port::default(), name, value)? {
+        let mut port = Port { rate, ..Port::default() };
+        if port_setting(&mut port, name, value)? {
+            rate = port.rate;
             ports.push((name, value));
             continue;
         }
@@ -112,10 +116,10 @@ pub fn set(s: &Set) -> Result<(), Failure> {
         parts.retain(|part| part.split_once('=').is_none_or(|(n, _)| n != name));
         let kept = parts.join(":");
         text = format!("{kept}:{name}={value}");
-        let info = spec(&text)?.info;
+        let info = spec(&text, rate)?.info;
         fresh |= info.param(name).is_some_and(|p| !p.tunable);
     }
-    linux::set(&record, &spec(&text)?, &text, fresh, |port| {
+    linux::set(&record, &spec(&text, rate)?, &text, fresh, |port| {
         for (name, value) in ports {
             // They have been read once without complaint.
             let _ = port_setting(port, name, value);
@@ -216,6 +220,14 @@ fn shown(s: &linux::Status) -> String {
     for (name, unit, value) in &s.variables {
         let _ = writeln!(out, "  {name:<8} {value:.6} {unit}");
     }
+    for (i, q) in s.queues.iter().enumerate() {
+        let (sent, mean) = (q.stats.sent_packets, ms(q.stats.mean_sojourn_ns()));
+        let _ = writeln!(
+            out,
+            "  queue {i:<2} sent {sent} packets, sojourn mean {mean:.3} ms, dropped {}",
+            reasons(&q.stats.drops)
+        );
+    }
     out
 }
 
@@ -302,7 +314,7 @@ mod tests {
             let runs = runs.unwrap_or_else(|e| panic!("{e}"));
             let there = &runs[0].ports[0].discipline;
             let words = queuewright_lab::attach_words(there);
-            let Ok(back) = spec(&words) else { panic!("{words} is not understood") };
+            let Ok(back) = spec(&words, 0) else { panic!("{words} is not understood") };
             let bytes = |spec: &Spec| Discipline::new(spec).params_bytes();
             assert_eq!(bytes(&back), bytes(there), "{words}");
         }

@@ -192,6 +192,7 @@ mod tests {
                 ..Stats::default()
             },
             variables: vec![("count".into(), "1".into(), 2.0)],
+            queues: Vec::new(),
         }
     }
 

@@ -18,12 +18,15 @@ pub struct Port {
     pub limit_bytes: u64,
     /// Bytes that the link adds to each packet, -64 to 256.
     pub overhead: i32,
+    /// A queue manager for each transmit queue of the device, below `mq`, instead of one for all; the limits are of each.
+    /// Without a rate: they have no common shaper.
+    pub mq: bool,
 }
 
 impl Default for Port {
     /// No shaper, 10 000 packets, no overhead.
     fn default() -> Self {
-        Port { rate: 0, limit_packets: 10_000, limit_bytes: 0, overhead: 0 }
+        Port { rate: 0, limit_packets: 10_000, limit_bytes: 0, overhead: 0, mq: false }
     }
 }
 
@@ -35,6 +38,12 @@ impl Port {
         if !(-64..=256).contains(&self.overhead) {
             return Err(Error::Input("overhead is out of range; allowed: -64 to 256 bytes".into()));
         }
+        if self.mq && self.rate > 0 {
+            return Err(Error::Input(
+                "a rate cannot be shared by the queues of mq: one queue manager at the root can hold it"
+                    .into(),
+            ));
+        }
         if self.rate > 0 && self.rate < 8000 {
             return Err(Error::Input("rate is out of range; allowed: 8kbit or more".into()));
         }
@@ -42,7 +51,7 @@ impl Port {
     }
 
     fn to_map(self) -> PortMap {
-        let Port { rate, limit_packets, limit_bytes, overhead } = self;
+        let Port { rate, limit_packets, limit_bytes, overhead, mq: _ } = self;
         PortMap { rate: rate / 8, limit_packets, limit_bytes, overhead, ..PortMap::default() }
     }
 }
@@ -90,10 +99,21 @@ pub fn plan(dev: &str, text: &str, spec: Spec, port: Port) -> Result<Plan, Error
             line.trim()
         )));
     }
+    let queues = system::queues(dev);
+    if port.mq && queues < 2 {
+        return Err(Error::Input(format!("{dev} has one transmit queue: mq needs several")));
+    }
     let discipline = spec.info.name.to_string();
     let kind = kind_of(&discipline);
-    let record =
-        Record { dev: dev.into(), text: text.into(), discipline, kind, slots: port.limit_packets, before };
+    let record = Record {
+        dev: dev.into(),
+        text: text.into(),
+        discipline,
+        kind,
+        slots: port.limit_packets,
+        instances: if port.mq { queues as u32 } else { 1 },
+        before,
+    };
     Ok(Plan { record, spec, port })
 }
 
@@ -119,7 +139,7 @@ impl Plan {
         if !system::sets_ce() {
             steps.push(format!("at {dev}'s tcx egress hook, the program that sets CE for it"));
         }
-        steps.push(format!("tc qdisc replace dev {dev} root {kind}"));
+        steps.extend(self.record.tc().map(|words| format!("tc {words}")));
         if let Some(before) = before {
             steps.push(format!("remember for detach: {before}"));
         }
@@ -134,8 +154,12 @@ impl Plan {
 pub fn attach(plan: &Plan) -> Result<(), Error> {
     system::rights()?;
     let done = load(plan).and_then(|()| {
-        let Record { dev, kind, .. } = &plan.record;
-        system::tc(&format!("qdisc replace dev {dev} root {kind}")).map(drop)
+        let mut words = plan.record.tc();
+        let Some(root) = words.next() else { return Ok(()) };
+        system::tc(&root)?;
+        // From here on there is something to put back.
+        let rest = words.try_for_each(|words| system::tc(&words).map(drop));
+        rest.inspect_err(|_| drop(put_back(&plan.record)))
     });
     if done.is_err() {
         unregister(&plan.record);
@@ -148,13 +172,14 @@ fn load(plan: &Plan) -> Result<(), Error> {
     let Plan { record, spec, port } = plan;
     let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", record.kind));
     // A scheduler lets a packet in before it says which is to go.
-    let settings = Settings { instances: 1, slots: record.slots + 1, companion: !system::sets_ce() };
+    let settings =
+        Settings { instances: record.instances, slots: record.slots + 1, companion: !system::sets_ce() };
     let mut object = objects::load(spec.info, objects::open(spec.info, &record.kind, &settings)?)?;
-    let key = 0u32.to_ne_bytes();
-    objects::map(&object, "params")?
-        .update(&key, &Discipline::new(spec).params_bytes(), MapFlags::ANY)
-        .map_err(wrong)?;
-    objects::map(&object, "port")?.update(&key, &port.to_map().to_bytes(), MapFlags::ANY).map_err(wrong)?;
+    let (params, port) = (Discipline::new(spec).params_bytes(), port.to_map().to_bytes());
+    for key in record.keys() {
+        objects::map(&object, "params")?.update(&key, &params, MapFlags::ANY).map_err(wrong)?;
+        objects::map(&object, "port")?.update(&key, &port, MapFlags::ANY).map_err(wrong)?;
+    }
     // Before anything is changed, so that detach finds it after a crash.
     record.write()?;
     record.make_pins()?;
@@ -197,13 +222,10 @@ pub fn detach(dev: &str) -> Result<String, Error> {
     system::rights()?;
     let mut back = "the kernel's own choice".to_string();
     // The device may be gone, or somebody may have put another qdisc there: then that stays.
-    let ours = system::root(dev).is_ok_and(|(line, _)| line.split_whitespace().nth(1) == Some(&record.kind));
-    if ours {
+    if system::has(dev, &record.kind) {
+        put_back(&record)?;
         if let Some(before) = &record.before {
-            system::tc(&format!("qdisc replace dev {dev} root {before}"))?;
             back.clone_from(before);
-        } else {
-            system::tc(&format!("qdisc del dev {dev} root"))?;
         }
     } else {
         back = "what is there now: our qdisc was gone already".into();
@@ -211,6 +233,16 @@ pub fn detach(dev: &str) -> Result<String, Error> {
     unregister(&record);
     record.forget();
     Ok(back)
+}
+
+/// Makes the root qdisc what it was.
+fn put_back(record: &Record) -> Result<(), Error> {
+    let dev = &record.dev;
+    let words = match &record.before {
+        Some(before) => format!("qdisc replace dev {dev} root {before}"),
+        None => format!("qdisc del dev {dev} root"),
+    };
+    system::tc(&words).map(drop)
 }
 
 /// Changes what runs. `change` is given what the port has now; `spec` and `text` are the queue manager with all of
@@ -239,6 +271,7 @@ pub fn set(
         limit_packets: old.limit_packets,
         limit_bytes: old.limit_bytes,
         overhead: old.overhead,
+        mq: record.instances > 1,
     };
     change(&mut port);
     port.check()?;
@@ -250,11 +283,15 @@ pub fn set(
     }
     let params = Discipline::new(spec).params_bytes();
     let map = MapHandle::from_pinned_path(record.pin("params")).map_err(wrong)?;
-    map.update(&key, &params, MapFlags::ANY).map_err(wrong)?;
+    for key in record.keys() {
+        map.update(&key, &params, MapFlags::ANY).map_err(wrong)?;
+    }
     // The qdisc looks at these two for whether something is new: they come last.
     let retunes = old.retunes.wrapping_add(1);
     let restarts = old.restarts.wrapping_add(fresh.into());
     let new = PortMap { retunes, restarts, ..port.to_map() };
-    ports.update(&key, &new.to_bytes(), MapFlags::ANY).map_err(wrong)?;
+    for key in record.keys() {
+        ports.update(&key, &new.to_bytes(), MapFlags::ANY).map_err(wrong)?;
+    }
     Record { text: text.into(), ..record.clone() }.write()
 }

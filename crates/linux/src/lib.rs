@@ -20,7 +20,7 @@ pub use export::{openmetrics, serve};
 pub use maps::Stats;
 pub use objects::{names, verify};
 pub use record::{Record, record, records};
-pub use status::{Status, status, variables};
+pub use status::{Queue, Status, Variable, status, variables};
 
 /// Why something could not be done.
 #[derive(Debug)]

@@ -63,7 +63,7 @@ pub struct Stats {
     pub ce_set: u64,
     /// Of the drops by limit, those for want of memory for packets.
     pub no_slot: u64,
-    /// Waiting time of the last packet sent, ns.
+    /// Waiting time of the last packet sent, ns; of several queues the longest.
     pub sojourn_ns: u64,
     /// Sum over all that were sent, ns.
     pub sojourn_sum_ns: u64,
@@ -99,6 +99,30 @@ impl Stats {
             backlog_packets: w.u32()?,
             marking: w.u32()?,
         })
+    }
+
+    /// Of several queues together.
+    pub(crate) fn sum<'a>(all: impl Iterator<Item = &'a Stats>) -> Stats {
+        let mut sum = Stats { sojourns: vec![0; SOJOURNS], ..Stats::default() };
+        for s in all {
+            sum.arrived_packets += s.arrived_packets;
+            sum.arrived_bytes += s.arrived_bytes;
+            sum.sent_packets += s.sent_packets;
+            sum.sent_bytes += s.sent_bytes;
+            sum.purged += s.purged;
+            sum.ce_set += s.ce_set;
+            sum.no_slot += s.no_slot;
+            sum.sojourn_ns = sum.sojourn_ns.max(s.sojourn_ns);
+            sum.sojourn_sum_ns += s.sojourn_sum_ns;
+            sum.backlog_bytes += s.backlog_bytes;
+            sum.backlog_packets += s.backlog_packets;
+            sum.marking = s.marking;
+            let pairs = (sum.drops.iter_mut().zip(&s.drops))
+                .chain(sum.marks.iter_mut().zip(&s.marks))
+                .chain(sum.sojourns.iter_mut().zip(&s.sojourns));
+            pairs.for_each(|(sum, n)| *sum += n);
+        }
+        sum
     }
 
     /// Mean waiting time of what was sent, ns.

@@ -23,11 +23,28 @@ pub struct Record {
     pub kind: String,
     /// Packets that it has memory for.
     pub slots: u32,
+    /// Queue managers: 1, the root qdisc, or one for each transmit queue below mq.
+    pub instances: u32,
     /// What was the root before, in tc's words; None: the kernel's own choice.
     pub before: Option<String>,
 }
 
 impl Record {
+    /// What tc is told to put it there, the root first.
+    pub(crate) fn tc(&self) -> impl Iterator<Item = String> {
+        let Record { dev, kind, instances, .. } = self;
+        let root = if *instances > 1 { "handle 1: mq" } else { kind };
+        let below = if *instances > 1 { *instances } else { 0 };
+        [format!("qdisc replace dev {dev} root {root}")]
+            .into_iter()
+            .chain((1..=below).map(move |queue| format!("qdisc replace dev {dev} parent 1:{queue:x} {kind}")))
+    }
+
+    /// Its places in the maps.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = [u8; 4]> {
+        (0..self.instances).map(u32::to_ne_bytes)
+    }
+
     /// Folder of its pinned maps.
     pub(crate) fn pins(&self) -> PathBuf {
         // The BPF file system takes no dots, and devices no colons.

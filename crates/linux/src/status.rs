@@ -20,10 +20,24 @@ pub struct Status {
     pub rate: u64,
     /// Packets that may wait.
     pub limit_packets: u32,
+    /// Counters; of several below mq, all of them together.
+    pub stats: Stats,
+    /// The queue manager's own variables: name, unit, value. Of several below mq, none.
+    pub variables: Vec<Variable>,
+    /// The queue managers below mq, in the order of the device's transmit queues; none: there is but the root.
+    pub queues: Vec<Queue>,
+}
+
+/// Name, unit and value.
+pub type Variable = (String, String, f64);
+
+/// One of several queue managers below mq.
+#[derive(Debug, Serialize)]
+pub struct Queue {
     /// Counters.
     pub stats: Stats,
-    /// The queue manager's own variables: name, unit, value.
-    pub variables: Vec<(String, String, f64)>,
+    /// The queue manager's own variables.
+    pub variables: Vec<Variable>,
 }
 
 /// Reads the maps of an attached qdisc.
@@ -31,18 +45,25 @@ pub struct Status {
 /// # Errors
 /// Without the right to, or if they are gone.
 pub fn status(record: &Record) -> Result<Status, Error> {
-    let read = |name: &str| -> Result<Vec<u8>, Error> {
+    let read = |name: &str, key: [u8; 4]| -> Result<Vec<u8>, Error> {
         let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", record.pin(name).display()));
         let map = MapHandle::from_pinned_path(record.pin(name)).map_err(wrong)?;
-        let value = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(wrong)?;
-        Ok(value.unwrap_or_default())
+        Ok(map.lookup(&key, MapFlags::ANY).map_err(wrong)?.unwrap_or_default())
     };
     let other = || Error::System(format!("{}: its maps are of another version of this program", record.dev));
-    let port = PortMap::from_bytes(&read("port")?).ok_or_else(other)?;
-    let stats = Stats::from_bytes(&read("stats")?).ok_or_else(other)?;
     let info = queuewright_aqm::find(&record.discipline).ok_or_else(other)?;
-    let variables = variables(info, &read("params")?, &read("state")?).ok_or_else(other)?;
-    let variables = variables.into_iter().map(|(p, value)| (p.name.into(), p.unit.into(), value)).collect();
+    let mut queues = Vec::new();
+    for key in record.keys() {
+        let stats = Stats::from_bytes(&read("stats", key)?).ok_or_else(other)?;
+        let found = variables(info, &read("params", key)?, &read("state", key)?).ok_or_else(other)?;
+        let variables = found.into_iter().map(|(p, value)| (p.name.into(), p.unit.into(), value)).collect();
+        queues.push(Queue { stats, variables });
+    }
+    let port = PortMap::from_bytes(&read("port", [0; 4])?).ok_or_else(other)?;
+    let (stats, variables) = match queues.len() {
+        1 => queues.pop().map(|one| (one.stats, one.variables)).unwrap_or_default(),
+        _ => (Stats::sum(queues.iter().map(|q| &q.stats)), Vec::new()),
+    };
     Ok(Status {
         dev: record.dev.clone(),
         discipline: record.text.clone(),
@@ -51,6 +72,7 @@ pub fn status(record: &Record) -> Result<Status, Error> {
         limit_packets: port.limit_packets,
         stats,
         variables,
+        queues,
     })
 }
 

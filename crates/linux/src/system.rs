@@ -113,6 +113,12 @@ pub(crate) fn root(dev: &str) -> Result<(String, bool), Error> {
     Ok((line, others))
 }
 
+/// Has the device a qdisc of this kind?
+pub(crate) fn has(dev: &str, kind: &str) -> bool {
+    let shown = tc(&format!("qdisc show dev {dev}")).unwrap_or_default();
+    shown.lines().any(|l| l.split_whitespace().nth(1) == Some(kind))
+}
+
 /// A line of `tc qdisc show` in the words that make that qdisc again; None: the kernel put it there itself.
 pub(crate) fn words_of(line: &str) -> Option<String> {
     let mut words = line.split_whitespace().skip(1);

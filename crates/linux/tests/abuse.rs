@@ -31,6 +31,7 @@ fn main() {
         changes();
         loses_its_device();
         takes_any_frame();
+        serves_each_queue();
         comes_and_goes(std::env::args().skip(1).find_map(|a| a.parse().ok()).unwrap_or(20));
         keeps_to_its_rights();
         is_quiet();
@@ -287,6 +288,42 @@ fn finds_ecn_behind_tags() {
         }
     }
     println!("machine: ECN found in IPv4 and IPv6, with and without a VLAN's tag");
+}
+
+/// One queue manager for each transmit queue, below mq; a change reaches all of them.
+fn serves_each_queue() {
+    ip("link add v0 numtxqueues 4 type veth peer name v1 numrxqueues 4");
+    ip("link set v0 up");
+    ip("link set v1 up");
+    let port = linux::Port { mq: true, limit_packets: 100, ..linux::Port::default() };
+    let shaped = linux::Port { rate: 8_000_000, ..port };
+    assert!(matches!(linux::plan("v0", "codel", spec("codel"), shaped), Err(linux::Error::Input(_))));
+    assert!(matches!(linux::plan("lo", "codel", spec("codel"), port), Err(linux::Error::Input(_))));
+    for name in ["codel", "fq-codel"] {
+        attach("v0", name, port).unwrap_or_else(|e| panic!("{e}"));
+        let record = linux::record("v0").expect("attached");
+        let raw = raw("v0");
+        let packets = 400;
+        for i in 0..packets {
+            // UDP flows, of which the device takes each to one of its queues.
+            let header =
+                [0x45, 0, 3, 0x84, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, i as u8, 0, 9];
+            send(&raw, &frame(&[], 0x0800, &[&header[..], &[0; 876]].concat()));
+        }
+        linux::set(&record, &spec(name), name, true, |p| p.limit_packets = 50)
+            .unwrap_or_else(|e| panic!("{e}"));
+        send(&raw, &frame(&[], 0x0800, &[0; 900]));
+        let s = linux::status(&record).unwrap_or_else(|e| panic!("{e}"));
+        let busy = s.queues.iter().filter(|q| q.stats.sent_packets > 0).count();
+        let sent: u64 = s.queues.iter().map(|q| q.stats.sent_packets).sum();
+        println!("machine: {name} on {busy} of {} queues, {sent} packets", s.queues.len());
+        assert!(s.queues.len() == 4 && busy > 1 && sent > packets && s.stats.sent_packets == sent);
+        assert_eq!(s.limit_packets, 50);
+        conserves("v0", name);
+        linux::detach("v0").unwrap_or_else(|e| panic!("{e}"));
+    }
+    ip("link del v0");
+    settles("mq");
 }
 
 /// Who may look, and what attaching needs.
