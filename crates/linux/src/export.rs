@@ -242,6 +242,7 @@ mod tests {
                 ..Stats::default()
             },
             variables: vec![("threshold".into(), "bytes".into(), 12_345.5)],
+            queues: Vec::new(),
         }
     }
 
