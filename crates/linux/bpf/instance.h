@@ -21,6 +21,7 @@ const volatile struct qw_bpf_settings settings = {
 	.slots = 16384,
 	.needs_random = 1,
 	.needs_head = 1,
+	.needs_flow = 1,
 };
 
 struct slot {

@@ -24,6 +24,11 @@ struct ask {
 
 MAP(asks, ASKS, struct ask);
 
+/* Marks owed to all flows together: mostly none, and then the program in front
+ * need not know whose packet it sees. Should the
+ * sum be off by a race, that costs time or a mark, and nothing else. */
+__u32 owed_to_all;
+
 static __always_inline __u32 marks_by(void)
 {
 	if (bpf_ksym_exists(bpf_qw_skb_set_ce))
@@ -31,22 +36,27 @@ static __always_inline __u32 marks_by(void)
 	return settings.companion ? QW_BPF_MARKS_COMPANION : QW_BPF_MARKS_NONE;
 }
 
-static __always_inline void mark(struct at *at, struct sk_buff *skb, __u32 flow,
+static __always_inline void mark(struct at *at, struct sk_buff *skb,
 				 __u32 reason)
 {
-	__u32 place = flow & (ASKS - 1);
 	struct ask *ask;
+	__u32 flow, place;
 
 	if (bpf_ksym_exists(bpf_qw_skb_set_ce)) {
 		bpf_qw_skb_set_ce(skb);
 	} else {
+		flow = bpf_skb_get_hash(skb);
+		place = flow & (ASKS - 1);
 		ask = bpf_map_lookup_elem(&asks, &place);
 		if (ask && ask->flow != flow) {
+			__sync_fetch_and_sub(&owed_to_all, ask->owed);
 			ask->owed = 0;
 			ask->flow = flow;
 		}
-		if (ask && ask->owed < MOST_OWED)
+		if (ask && ask->owed < MOST_OWED) {
 			__sync_fetch_and_add(&ask->owed, 1);
+			__sync_fetch_and_add(&owed_to_all, 1);
+		}
 	}
 	if (reason < QW_REASONS)
 		at->stats->marks[reason]++;
@@ -55,11 +65,15 @@ static __always_inline void mark(struct at *at, struct sk_buff *skb, __u32 flow,
 SEC("tcx/egress")
 int companion(struct __sk_buff *skb)
 {
-	__u32 flow = bpf_get_hash_recalc(skb), place = flow & (ASKS - 1);
-	struct ask *ask = bpf_map_lookup_elem(&asks, &place);
+	__u32 flow, place, first = 0, owed;
 	struct qw_bpf_stats *s;
-	__u32 first = 0, owed;
+	struct ask *ask;
 
+	if (!owed_to_all)
+		return TCX_NEXT;
+	flow = bpf_get_hash_recalc(skb);
+	place = flow & (ASKS - 1);
+	ask = bpf_map_lookup_elem(&asks, &place);
 	if (!ask || ask->flow != flow)
 		return TCX_NEXT;
 	owed = ask->owed;
@@ -68,8 +82,11 @@ int companion(struct __sk_buff *skb)
 		return TCX_NEXT;
 	s = bpf_map_lookup_elem(&stats, &first);
 	/* Other processors do the same; the qdisc's lock is not held here. */
-	if (__sync_bool_compare_and_swap(&ask->owed, owed, owed - 1) && s)
-		__sync_fetch_and_add(&s->ce_set, 1);
+	if (__sync_bool_compare_and_swap(&ask->owed, owed, owed - 1)) {
+		__sync_fetch_and_sub(&owed_to_all, 1);
+		if (s)
+			__sync_fetch_and_add(&s->ce_set, 1);
+	}
 	return TCX_NEXT;
 }
 

@@ -246,7 +246,8 @@ int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch,
 	bytes = (__s32)length_of(skb) +
 		at.port->overhead * (__s32)segments_of(skb);
 	k.bytes = bytes > 0 ? (__u32)bytes : 1;
-	k.flow = bpf_skb_get_hash(skb);
+	if (settings.needs_flow)
+		k.flow = bpf_skb_get_hash(skb);
 	if (marks_by() == QW_BPF_MARKS_NONE)
 		k.ecn = QW_NOT_ECT;
 	at.stats->arrived_packets++;
@@ -269,7 +270,7 @@ int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch,
 		return NET_XMIT_DROP;
 	}
 	if (verdict.action == QW_MARK)
-		mark(&at, skb, k.flow, verdict.reason);
+		mark(&at, skb, verdict.reason);
 
 	number = take_slot(&at);
 	slot = slot_of(&at, number);
@@ -319,6 +320,9 @@ struct sk_buff *BPF_PROG(dequeue, struct Qdisc *sch)
 		return 0;
 	}
 	take_over(&at, sch, now);
+	/* As after every packet that leaves nothing behind. */
+	if (!at.i->packets)
+		goto nothing;
 	/* As many turns as packets can be dropped in a row. */
 	bpf_for(turn, 0, settings.slots)
 	{
@@ -341,7 +345,7 @@ struct sk_buff *BPF_PROG(dequeue, struct Qdisc *sch)
 		verdict = CALL(dequeue)(at.s, at.p, now, &q, &k WHICH(from));
 		if (verdict.action != QW_DROP) {
 			if (verdict.action == QW_MARK)
-				mark(&at, skb, k.flow, verdict.reason);
+				mark(&at, skb, verdict.reason);
 			break;
 		}
 		count_drop(&at, sch, verdict.reason);
@@ -349,12 +353,8 @@ struct sk_buff *BPF_PROG(dequeue, struct Qdisc *sch)
 		skb = 0;
 	}
 	show_backlog(&at, sch);
-	if (!skb) {
-		if (!at.i->idle)
-			CALL(idle)(at.s, at.p, now);
-		at.i->idle = 1;
-		return 0;
-	}
+	if (!skb)
+		goto nothing;
 	at.i->idle = 0;
 	if (rate)
 		at.i->next_ns += (__u64)k.bytes * QW_NS_PER_SEC / rate;
@@ -366,6 +366,12 @@ struct sk_buff *BPF_PROG(dequeue, struct Qdisc *sch)
 	count_sojourn(at.stats, now - k.enqueue_ns);
 	bpf_qdisc_bstats_update(sch, skb);
 	return skb;
+
+nothing:
+	if (!at.i->idle)
+		CALL(idle)(at.s, at.p, now);
+	at.i->idle = 1;
+	return 0;
 }
 
 SEC("struct_ops/init")

@@ -15,6 +15,7 @@ struct qw_bpf_settings {
 	qw_u32 slots; /* of each: packets that it can hold */
 	qw_u32 needs_random; /* the queue manager reads its random number */
 	qw_u32 needs_head; /* ... and when the head packet came */
+	qw_u32 needs_flow; /* ... and the packet's flow */
 	qw_u32 companion; /* is attached (marks.h) */
 };
 

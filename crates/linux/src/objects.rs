@@ -70,9 +70,10 @@ pub(crate) fn open(info: &Info, id: &str, settings: &Settings) -> Result<OpenObj
                     settings.slots,
                     info.needs_random.into(),
                     info.needs_head.into(),
+                    info.needs_flow.into(),
                     settings.companion.into(),
                 ];
-                if let Some(at) = map.initial_value_mut().and_then(|v| v.get_mut(..20)) {
+                if let Some(at) = map.initial_value_mut().and_then(|v| v.get_mut(..24)) {
                     at.copy_from_slice(&fields.map(u32::to_ne_bytes).concat());
                 }
             }
