@@ -125,11 +125,11 @@ fn ecn() -> Finding {
         Some(_) => "this machine's TCP uses accurate ECN (net.ipv4.tcp_ecn)",
         None => "net.ipv4.tcp_ecn cannot be read",
     };
-    finding(
-        "ECN",
-        true,
-        format!("{asks}; a BPF qdisc marks only where a module brings bpf_qw_skb_set_ce, else it drops"),
-    )
+    let how = match system::sets_ce() {
+        true => "our module sets CE on the very packet",
+        false => "a program in front of the qdisc sets CE on the flow's next packet",
+    };
+    finding("ECN", true, format!("{asks}; {how}"))
 }
 
 fn queues(dev: &str) -> Finding {
@@ -138,7 +138,9 @@ fn queues(dev: &str) -> Finding {
         true,
         match system::queues(dev) {
             0 | 1 => format!("{dev} has one: nothing is lost"),
-            n => format!("{dev} has {n}: one root qdisc serves them all under one lock"),
+            n => format!(
+                "{dev} has {n}: one root qdisc serves them all under one lock, --mq gives each its own"
+            ),
         },
     )
 }

@@ -52,9 +52,10 @@ pub(crate) fn index(dev: &str) -> Result<i32, Error> {
     number.ok_or_else(|| Error::System(format!("ip link says no number of {dev}: {line:?}")))
 }
 
-/// Is there a function in the kernel with which a BPF qdisc can set CE? Our module brings it.
+/// Is there a function in the kernel with which a BPF qdisc can set CE? Our module brings it, if it was
+/// built with BTF.
 pub(crate) fn sets_ce() -> bool {
-    Path::new("/sys/module/sch_queuewright").exists()
+    Path::new("/sys/kernel/btf/sch_queuewright").exists()
 }
 
 /// Transmit queues of a device.
