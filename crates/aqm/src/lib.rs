@@ -18,6 +18,7 @@
 //! A new discipline is a header in `aqm/` and its line in `aqm/all.h`, and a file in
 //! `disciplines/` with its registry entry.
 
+pub mod counters;
 mod disciplines;
 mod params;
 

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::args::{Attach, Export, Set, Settings, Status, Watch};
-use queuewright_aqm::{REASON_NAMES, Spec};
+use queuewright_aqm::Spec;
 use queuewright_linux::{self as linux, Error, Port, Record};
 use queuewright_scenario::units::Unit;
 use queuewright_scenario::{Flags, Scenario};
@@ -185,11 +185,7 @@ pub fn status(s: &Status) -> Result<(), Failure> {
 
 /// Counts by reason, in words.
 pub fn reasons(counts: &[u64]) -> String {
-    let parts: Vec<String> = (counts.iter().zip(REASON_NAMES))
-        .filter(|(n, _)| **n > 0)
-        .map(|(n, reason)| format!("{n} {reason}"))
-        .collect();
-    if parts.is_empty() { "none".into() } else { parts.join(", ") }
+    queuewright_aqm::counters::reasons(counts, ", ")
 }
 
 fn shown(s: &linux::Status) -> String {

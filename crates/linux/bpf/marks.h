@@ -25,8 +25,8 @@ struct ask {
 MAP(asks, ASKS, struct ask);
 
 /* Marks owed to all flows together: mostly none, and then the program in front
- * need not know whose packet it sees. Should the
- * sum be off by a race, that costs time or a mark, and nothing else. */
+ * need not know whose packet it sees. Should the sum be off by a race, that
+ * costs time or a mark, and nothing else. */
 __u32 owed_to_all;
 
 static __always_inline __u32 marks_by(void)

@@ -1,11 +1,10 @@
 //! What the qdisc and this crate tell each other: `bpf/shared.h` in Rust.
 
+use queuewright_aqm::counters::{SOJOURNS, sojourn_below_ns};
 use serde::Serialize;
 
 /// Reasons of a drop or mark, as in `aqm/qw.h`.
 const REASONS: usize = queuewright_aqm::REASONS;
-/// Octaves of the sojourn time that are counted.
-pub(crate) const SOJOURNS: usize = 40;
 
 /// `struct qw_bpf_port`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -132,15 +131,7 @@ impl Stats {
 
     /// At least this share of the packets (0 to 1) waited no longer than this, ns: the end of an octave.
     pub fn sojourn_below_ns(&self, share: f64) -> u64 {
-        let all: u64 = self.sojourns.iter().sum();
-        let mut seen = 0;
-        for (octave, n) in self.sojourns.iter().enumerate() {
-            seen += n;
-            if all > 0 && seen as f64 >= share * all as f64 {
-                return 2 << octave;
-            }
-        }
-        0
+        sojourn_below_ns(&self.sojourns, share)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::words::Wish;
 use queuewright_aqm::REASONS;
+use queuewright_aqm::counters::{SOJOURNS, sojourn_below_ns};
 use std::{ptr, slice};
 
 /// `QW_OPTION_*`.
@@ -128,9 +129,6 @@ pub(crate) fn read(mut bytes: &[u8]) -> Options {
     out
 }
 
-/// Octaves of waiting times.
-pub(crate) const SOJOURNS: usize = 40;
-
 /// `struct qw_statistics`.
 #[derive(Debug)]
 pub(crate) struct Statistics {
@@ -182,13 +180,7 @@ impl Statistics {
 
     /// 99 % of the packets waited no longer than this, ns: the end of an octave.
     pub fn most_ns(&self) -> u64 {
-        let all: u64 = self.sojourns.iter().sum();
-        let mut seen = 0;
-        let octave = self.sojourns.iter().position(|n| {
-            seen += n;
-            all > 0 && seen * 100 >= all * 99
-        });
-        octave.map_or(0, |i| 2 << i)
+        sojourn_below_ns(&self.sojourns, 0.99)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What `tc qdisc show` prints, as text or (`-j`) as JSON.
 
 use crate::options::{Options, Statistics};
+use queuewright_aqm::counters::reasons;
 use queuewright_aqm::{Info, REASON_NAMES, Value};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
@@ -128,7 +129,7 @@ pub(crate) fn statistics(out: &mut Out, info: &Info, s: &Statistics) {
         "  arrived {} packets {} bytes, sent {} packets {} bytes\n",
         s.arrived[0], s.arrived[1], s.sent[0], s.sent[1]
     ));
-    out.text(&format!("  dropped {}, marked {}\n", reasons(&s.drops), reasons(&s.marks)));
+    out.text(&format!("  dropped {}, marked {}\n", reasons(&s.drops, " "), reasons(&s.marks, " ")));
     out.text(&format!(
         "  sojourn mean {:.3}ms last {:.3}ms 99% below {:.3}ms",
         ms(s.mean_ns()),
@@ -157,11 +158,4 @@ pub(crate) fn statistics(out: &mut Out, info: &Info, s: &Statistics) {
         out.text(&format!("{}{} {digits}{unit}", if i == 0 { "\n  " } else { ", " }, probe.name));
         out.real(probe.name, *value);
     }
-}
-
-/// Counts by reason, in words.
-fn reasons(counts: &[u64]) -> String {
-    let named = counts.iter().zip(REASON_NAMES).filter(|(n, _)| **n > 0);
-    let parts: Vec<String> = named.map(|(n, reason)| format!("{n} {reason}")).collect();
-    if parts.is_empty() { "none".into() } else { parts.join(" ") }
 }
