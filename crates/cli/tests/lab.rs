@@ -1,15 +1,22 @@
 //! Queue managers of ours on the lab's kernel: this program attaches them inside the virtual machine.
 
 use queuewright_lab::{Heard, Lab, Whose, check};
-use queuewright_results::Run;
+use queuewright_results::{Port, Run};
 use queuewright_scenario::{RunSpec, Scenario};
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::atomic::AtomicBool;
 
+/// Short round trips, so that Titrate has found its threshold by the end of the warm-up. Before that two runs differ by 4 ms: which
+/// flow was hit in slow start, a packet's luck, decides, and luck is another on each machine (the guest runs this
+/// program, so that every build and every kernel moves its time by some ns; QEMU's own is the same only on a quiet host). After it six
+/// seeds on Linux were within 0.2 ms of each other, the standard deviation of 200 in the simulator is 0.13 ms.
 const SCENARIO: &str = "[link]\nrate = \"10mbit\"\nbuffer = \"200p\"\n\
-                        [[flows]]\ncount = 2\ncca = \"cubic\"\nrtt = \"20ms\"\n\
+                        [[flows]]\ncount = 2\ncca = \"cubic\"\nrtt = \"10ms\"\nstart = \"0s..1s\"\n\
                         [queue]\ndisciplines = [\"codel\", \"titrate\"]\n\
-                        [run]\nduration = \"6s\"\nwarmup = \"2s\"\nseeds = [1]\nsample = \"500ms\"\n";
+                        [run]\nduration = \"10s\"\nwarmup = \"4s\"\nseeds = [1, 2]\nsample = \"500ms\"\n";
+/// Between means over the seeds: 0.3 ms that CoDel waits longer on Linux, and four times the spread of the seeds.
+const MOST_APART_MS: f64 = 0.8;
 
 fn runs(whose: Whose) -> Vec<RunSpec> {
     let scenario = Scenario::parse(SCENARIO, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
@@ -39,25 +46,35 @@ fn made(lab: &Lab, specs: &[RunSpec]) -> Vec<Run> {
     made.into_iter().map(|run| run.expect("heard of every run")).collect()
 }
 
+/// Utilisation and mean sojourn (ms) over the seeds, and the reasons of drops.
+fn mean<'a>(runs: &'a [Run], discipline: &str) -> (f64, f64, BTreeSet<&'a str>) {
+    let of: Vec<_> = runs.iter().filter(|r| r.discipline == discipline).map(|r| &r.ports[0]).collect();
+    let mean = |f: fn(&Port) -> f64| of.iter().map(|p| f(p)).sum::<f64>() / of.len() as f64;
+    let reasons = of.iter().flat_map(|p| p.drops.keys().map(String::as_str)).collect();
+    (mean(|p| p.utilization), mean(|p| p.sojourn_ms.mean), reasons)
+}
+
 /// CoDel of ours waits as the kernel's does, and as the simulator's; Titrate, which the kernel has not, runs as
 /// in the simulator. Drops by reason and variables come out of the programs' maps.
 #[test]
 fn ours_does_on_linux_what_the_kernels_and_the_simulators_do() {
     let Some(lab) = lab("ours_does_on_linux_what_the_kernels_and_the_simulators_do") else { return };
     let specs = runs(Whose::Ours);
-    let kernels = made(&lab.clone(), &runs(Whose::Kernels)[..1]);
+    let codel: Vec<RunSpec> =
+        runs(Whose::Kernels).into_iter().filter(|s| s.discipline.info.name == "codel").collect();
+    let kernels = made(&lab.clone(), &codel);
     let program = env!("CARGO_BIN_EXE_queuewright").into();
     let ours = made(&lab.with_program(program).with_queue_managers(Whose::Ours), &specs);
     let stop = AtomicBool::new(false);
     let sim: Vec<Run> =
         specs.iter().map(|s| queuewright_sim::run(s, &stop, &|_| ()).expect("the run ends")).collect();
     assert!(!kernels[0].kernel.contains("BPF") && ours.iter().all(|r| r.kernel.contains("BPF qdisc")));
-    for (a, b) in [(&ours[0], &kernels[0]), (&ours[0], &sim[0]), (&ours[1], &sim[1])] {
-        let (p, q) = (&a.ports[0], &b.ports[0]);
-        let said = format!("{}\n{p:?}\n{q:?}", a.discipline);
-        assert!((p.utilization - q.utilization).abs() < 0.03, "{said}");
-        assert!((p.sojourn_ms.mean - q.sojourn_ms.mean).abs() < 2.0, "{said}");
-        assert!(p.drops.keys().eq(q.drops.keys()), "{said}");
+    for (name, others) in [("codel", &kernels), ("codel", &sim), ("titrate", &sim)] {
+        let (a, b) = (mean(&ours, name), mean(others, name));
+        let said = format!("{name}: ours on Linux {a:?}, {} {b:?}", others[0].engine);
+        assert!((a.0 - b.0).abs() < 0.02, "{said}");
+        assert!((a.1 - b.1).abs() < MOST_APART_MS, "{said}");
+        assert_eq!(a.2, b.2, "{said}");
     }
     for run in &ours {
         let shown = |name: &str| {
