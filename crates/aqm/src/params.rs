@@ -31,6 +31,8 @@ pub struct Info {
     pub needs_head: bool,
     /// Does it read [`crate::Packet::flow`]? Else any number will do.
     pub needs_flow: bool,
+    /// Does it set CE though it has no parameter `ecn` that says so?
+    pub always_marks: bool,
     /// Does it divide a buffer that ports share ([`crate::Pool`]), and little else?
     pub needs_pool: bool,
     /// The learned policy whose weights it takes from a file; none: it has none.
@@ -60,6 +62,7 @@ impl Info {
         needs_random: false,
         needs_head: false,
         needs_flow: false,
+        always_marks: false,
         needs_pool: false,
         network: None,
         rules: &[],
@@ -631,6 +634,12 @@ impl Spec {
         let (i, value) = self.info.check(param, value)?;
         self.values[i] = value;
         Ok(())
+    }
+
+    /// May it set CE? Where it has a parameter for that, `ecn` or `ce_threshold`, only when one is set.
+    pub fn may_mark(&self) -> bool {
+        let threshold = !matches!(self.get("ce_threshold"), None | Some(Value::Int(0)));
+        self.info.always_marks || threshold || self.get("ecn") == Some(Value::Flag(true))
     }
 
     /// Gives a learned policy its weights.

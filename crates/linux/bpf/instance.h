@@ -52,14 +52,25 @@ struct instance {
 };
 
 MAP(slots, 16384, struct slot);
-MAP(running, 1, struct instance);
-MAP(params, 1, PARAMS);
-MAP(state, 1, STATE);
-MAP(port, 1, struct qw_bpf_port);
-MAP(stats, 1, struct qw_bpf_stats);
 #ifdef QW_QUEUES
 MAP(queues, QW_QUEUES, struct queue);
 #endif
+
+/* One an instance: the loader makes them as long as there are instances. Not
+ * maps of elements, as each look-up of one costs a dozen instructions. */
+struct instance running[1] SEC(".bss.running");
+PARAMS params[1] SEC(".bss.params");
+STATE state[1] SEC(".bss.state");
+struct qw_bpf_port port[1] SEC(".bss.port");
+struct qw_bpf_stats stats[1] SEC(".bss.stats");
+
+/* clang is not to conclude from [1] that there is but one. */
+#define NTH(of, index)                           \
+	({                                       \
+		__typeof__(&(of)[0]) first = of; \
+		barrier_var(first);              \
+		first + (index);                 \
+	})
 
 struct at {
 	struct instance *i;
@@ -72,13 +83,16 @@ struct at {
 
 static __always_inline int find(struct at *at, __u32 index)
 {
-	at->i = bpf_map_lookup_elem(&running, &index);
-	at->p = bpf_map_lookup_elem(&params, &index);
-	at->s = bpf_map_lookup_elem(&state, &index);
-	at->port = bpf_map_lookup_elem(&port, &index);
-	at->stats = bpf_map_lookup_elem(&stats, &index);
+	barrier_var(index);
+	if (index >= settings.instances)
+		return 0;
+	at->i = NTH(running, index);
+	at->p = NTH(params, index);
+	at->s = NTH(state, index);
+	at->port = NTH(port, index);
+	at->stats = NTH(stats, index);
 	at->index = index;
-	return at->i && at->p && at->s && at->port && at->stats;
+	return 1;
 }
 
 /* Which instance is this qdisc? -1: none. */
@@ -91,10 +105,13 @@ static __always_inline __s32 index_of(__u64 sch)
 		return 0;
 	bpf_for(k, 0, settings.instances)
 	{
-		struct instance *i = bpf_map_lookup_elem(&running, &k);
+		__u32 index = k;
 
-		if (i && i->sch == sch) {
-			found = (__s32)k;
+		barrier_var(index);
+		if (index >= settings.instances)
+			break;
+		if (NTH(running, index)->sch == sch) {
+			found = (__s32)index;
 			break;
 		}
 	}

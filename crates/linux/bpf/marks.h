@@ -65,8 +65,7 @@ static __always_inline void mark(struct at *at, struct sk_buff *skb,
 SEC("tcx/egress")
 int companion(struct __sk_buff *skb)
 {
-	__u32 flow, place, first = 0, owed;
-	struct qw_bpf_stats *s;
+	__u32 flow, place, owed;
 	struct ask *ask;
 
 	if (!owed_to_all)
@@ -80,12 +79,10 @@ int companion(struct __sk_buff *skb)
 	/* 0 if the packet's sender does not understand. */
 	if (!owed || !bpf_skb_ecn_set_ce(skb))
 		return TCX_NEXT;
-	s = bpf_map_lookup_elem(&stats, &first);
 	/* Other processors do the same; the qdisc's lock is not held here. */
 	if (__sync_bool_compare_and_swap(&ask->owed, owed, owed - 1)) {
 		__sync_fetch_and_sub(&owed_to_all, 1);
-		if (s)
-			__sync_fetch_and_add(&s->ce_set, 1);
+		__sync_fetch_and_add(&NTH(stats, 0)->ce_set, 1);
 	}
 	return TCX_NEXT;
 }

@@ -25,7 +25,7 @@ static __always_inline __u32 segments_of(struct sk_buff *skb)
 	__u32 segments = 1;
 
 	if (bpf_core_field_exists(cb->pkt_segs))
-		segments = BPF_CORE_READ(cb, pkt_segs);
+		segments = cb->pkt_segs;
 	return segments ? segments : 1;
 }
 

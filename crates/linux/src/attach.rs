@@ -4,8 +4,16 @@ use crate::maps::PortMap;
 use crate::objects::{self, Settings};
 use crate::record::{Record, record};
 use crate::{Error, system};
-use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, Program};
 use queuewright_aqm::{Discipline, Spec};
+use std::fmt::Display;
+use std::os::fd::AsFd;
+
+/// The only key of the maps that hold one value an instance, side by side.
+const FIRST: [u8; 4] = [0; 4];
+/// Pins of the program that sets CE in front of the qdisc, and of its place at the device.
+const COMPANION: &str = "companion";
+const COMPANION_LINK: &str = "companion_link";
 
 /// What an operator decides besides the queue manager's own parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,7 +144,7 @@ impl Plan {
             format!("load {kind}: {}", self.record.text),
             format!("pin its maps in {}", self.record.pins().display()),
         ];
-        if !system::sets_ce() {
+        if self.spec.may_mark() && !system::sets_ce() {
             steps.push(format!("at {dev}'s tcx egress hook, the program that sets CE for it"));
         }
         steps.extend(self.record.tc().map(|words| format!("tc {words}")));
@@ -176,9 +184,9 @@ fn load(plan: &Plan) -> Result<(), Error> {
         Settings { instances: record.instances, slots: record.slots + 1, companion: !system::sets_ce() };
     let mut object = objects::load(spec.info, objects::open(spec.info, &record.kind, &settings)?)?;
     let (params, port) = (Discipline::new(spec).params_bytes(), port.to_map().to_bytes());
-    for key in record.keys() {
-        objects::map(&object, "params")?.update(&key, &params, MapFlags::ANY).map_err(wrong)?;
-        objects::map(&object, "port")?.update(&key, &port, MapFlags::ANY).map_err(wrong)?;
+    for (name, one) in [(".bss.params", params), (".bss.port", port)] {
+        let all = one.repeat(record.instances as usize);
+        objects::map(&object, name)?.update(&FIRST, &all, MapFlags::ANY).map_err(wrong)?;
     }
     // Before anything is changed, so that detach finds it after a crash.
     record.write()?;
@@ -188,15 +196,32 @@ fn load(plan: &Plan) -> Result<(), Error> {
         if name == "qdisc" {
             map.attach_struct_ops().map_err(wrong)?.disconnect();
         }
-        if ["params", "state", "port", "stats", "qdisc"].contains(&name.as_str()) {
-            map.pin(record.pin(&name)).map_err(wrong)?;
+        let name = name.strip_prefix(".bss.").unwrap_or(&name);
+        if ["params", "state", "port", "stats", "qdisc"].contains(&name) {
+            map.pin(record.pin(name)).map_err(wrong)?;
         }
     }
     if settings.companion {
-        let mut link = objects::attach_companion(&object, &record.dev)?;
-        link.pin(record.pin("companion")).map_err(wrong)?;
+        // Where no mark is to be set it only waits for `set`, and packets do not pass by it.
+        let mut companion = objects::companion(&object)?;
+        companion.pin(record.pin(COMPANION)).map_err(wrong)?;
+        if spec.may_mark() {
+            attach_companion(record)?;
+        }
     }
     Ok(())
+}
+
+/// Puts the program that sets CE before the device's qdisc, if one is needed and it is not there.
+fn attach_companion(record: &Record) -> Result<(), Error> {
+    let (program, link) = (record.pin(COMPANION), record.pin(COMPANION_LINK));
+    if !program.exists() || link.exists() {
+        return Ok(());
+    }
+    let wrong =
+        |e: &dyn Display| Error::System(format!("{}: no program at its tcx egress hook: {e}", record.dev));
+    let program = Program::fd_from_pinned_path(program).map_err(|e| wrong(&e))?;
+    objects::attach_tcx(program.as_fd(), system::index(&record.dev)?, &link).map_err(|e| wrong(&e))
 }
 
 /// A qdisc that is in use goes on until it is deleted.
@@ -260,9 +285,8 @@ pub fn set(
 ) -> Result<(), Error> {
     system::rights()?;
     let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", record.kind));
-    let key = 0u32.to_ne_bytes();
     let ports = MapHandle::from_pinned_path(record.pin("port")).map_err(wrong)?;
-    let bytes = ports.lookup(&key, MapFlags::ANY).map_err(wrong)?.unwrap_or_default();
+    let bytes = ports.lookup(&FIRST, MapFlags::ANY).map_err(wrong)?.unwrap_or_default();
     let Some(old) = PortMap::from_bytes(&bytes) else {
         return Err(Error::System(format!("{}: its map is of another version of this program", record.kind)));
     };
@@ -281,17 +305,16 @@ pub fn set(
             record.slots
         )));
     }
-    let params = Discipline::new(spec).params_bytes();
-    let map = MapHandle::from_pinned_path(record.pin("params")).map_err(wrong)?;
-    for key in record.keys() {
-        map.update(&key, &params, MapFlags::ANY).map_err(wrong)?;
+    if spec.may_mark() {
+        attach_companion(record)?;
     }
+    let all = |one: Vec<u8>| one.repeat(record.instances as usize);
+    let params = MapHandle::from_pinned_path(record.pin("params")).map_err(wrong)?;
+    params.update(&FIRST, &all(Discipline::new(spec).params_bytes()), MapFlags::ANY).map_err(wrong)?;
     // The qdisc looks at these two for whether something is new: they come last.
     let retunes = old.retunes.wrapping_add(1);
     let restarts = old.restarts.wrapping_add(fresh.into());
     let new = PortMap { retunes, restarts, ..port.to_map() };
-    for key in record.keys() {
-        ports.update(&key, &new.to_bytes(), MapFlags::ANY).map_err(wrong)?;
-    }
+    ports.update(&FIRST, &all(new.to_bytes()), MapFlags::ANY).map_err(wrong)?;
     Record { text: text.into(), ..record.clone() }.write()
 }

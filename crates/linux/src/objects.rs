@@ -1,10 +1,13 @@
 //! The compiled programs, one object a queue manager, and how one is loaded.
 
-use crate::{Error, system};
-use libbpf_rs::{AsRawLibbpf, Link, MapCore, Object, ObjectBuilder, OpenObject, PrintLevel};
+use crate::Error;
+use libbpf_rs::{MapCore, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramMut};
 use queuewright_aqm::Info;
+use std::ffi::CString;
 use std::io;
-use std::ptr::NonNull;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Mutex;
 
 include!(concat!(env!("OUT_DIR"), "/objects.rs"));
@@ -53,8 +56,9 @@ pub(crate) fn open(info: &Info, id: &str, settings: &Settings) -> Result<OpenObj
         match map_name.as_str() {
             "slots" => map.set_max_entries(settings.slots * settings.instances).map_err(wrong)?,
             "queues" => map.set_max_entries(map.max_entries() * settings.instances).map_err(wrong)?,
-            "running" | "params" | "state" | "port" | "stats" => {
-                map.set_max_entries(settings.instances).map_err(wrong)?;
+            // One an instance.
+            other if other.starts_with(".bss.") => {
+                map.set_value_size(map.value_size() * settings.instances).map_err(wrong)?;
             }
             "qdisc" => {
                 // struct Qdisc_ops of bpf/kernel.h: five pointers, then the name.
@@ -105,19 +109,29 @@ pub fn verify(info: &Info) -> Result<(), Error> {
     load(info, open(info, "bpf_verify", &Settings { instances: 1, slots: 64, companion: true })?).map(drop)
 }
 
-/// Puts the program that sets CE before a device's qdisc.
-pub(crate) fn attach_companion(object: &Object, dev: &str) -> Result<Link, Error> {
-    let wrong = |why: String| Error::System(format!("{dev}: no program at its tcx egress hook: {why}"));
-    let program = object.progs_mut().find(|p| p.name() == "companion");
-    let program = program.ok_or_else(|| wrong("the BPF object has none".into()))?;
-    let index = system::index(dev)?;
-    // SAFETY: a program of a loaded object, and no options; libbpf gives a link or null, with errno set.
-    let link = unsafe {
-        libbpf_sys::bpf_program__attach_tcx(program.as_libbpf_object().as_ptr(), index, std::ptr::null())
-    };
-    let link = NonNull::new(link).ok_or_else(|| wrong(io::Error::last_os_error().to_string()))?;
+/// The program of a loaded object that sets CE in front of the qdisc.
+pub(crate) fn companion(object: &Object) -> Result<ProgramMut<'_>, Error> {
+    let found = object.progs_mut().find(|p| p.name() == "companion");
+    found.ok_or_else(|| Error::System("the BPF object lacks its program companion".into()))
+}
+
+/// Puts a program at the tcx egress hook of the device with this index, pinned at `pin`: it stays while the pin does.
+pub(crate) fn attach_tcx(program: BorrowedFd<'_>, index: i32, pin: &Path) -> io::Result<()> {
+    let pin = CString::new(pin.as_os_str().as_bytes())?;
+    let null = std::ptr::null();
+    // SAFETY: a program, an index and no options; a new descriptor comes back, or the error's number below 0.
+    let fd =
+        unsafe { libbpf_sys::bpf_link_create(program.as_raw_fd(), index, libbpf_sys::BPF_TCX_EGRESS, null) };
+    if fd < 0 {
+        return Err(io::Error::from_raw_os_error(-fd));
+    }
     // SAFETY: nobody else has it.
-    Ok(unsafe { Link::from_ptr(link) })
+    let link = unsafe { OwnedFd::from_raw_fd(fd) };
+    // SAFETY: a link and a path that ends in 0.
+    match unsafe { libbpf_sys::bpf_obj_pin(link.as_raw_fd(), pin.as_ptr()) } {
+        0 => Ok(()),
+        e => Err(io::Error::from_raw_os_error(-e)),
+    }
 }
 
 /// A map of a loaded object.

@@ -40,11 +40,6 @@ impl Record {
             .chain((1..=below).map(move |queue| format!("qdisc replace dev {dev} parent 1:{queue:x} {kind}")))
     }
 
-    /// Its places in the maps.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = [u8; 4]> {
-        (0..self.instances).map(u32::to_ne_bytes)
-    }
-
     /// Folder of its pinned maps.
     pub(crate) fn pins(&self) -> PathBuf {
         // The BPF file system takes no dots, and devices no colons.

@@ -45,21 +45,25 @@ pub struct Queue {
 /// # Errors
 /// Without the right to, or if they are gone.
 pub fn status(record: &Record) -> Result<Status, Error> {
-    let read = |name: &str, key: [u8; 4]| -> Result<Vec<u8>, Error> {
+    // The values of all instances side by side.
+    let read = |name: &str| -> Result<Vec<u8>, Error> {
         let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", record.pin(name).display()));
         let map = MapHandle::from_pinned_path(record.pin(name)).map_err(wrong)?;
-        Ok(map.lookup(&key, MapFlags::ANY).map_err(wrong)?.unwrap_or_default())
+        Ok(map.lookup(&[0; 4], MapFlags::ANY).map_err(wrong)?.unwrap_or_default())
     };
     let other = || Error::System(format!("{}: its maps are of another version of this program", record.dev));
     let info = queuewright_aqm::find(&record.discipline).ok_or_else(other)?;
     let mut queues = Vec::new();
-    for key in record.keys() {
-        let stats = Stats::from_bytes(&read("stats", key)?).ok_or_else(other)?;
-        let found = variables(info, &read("params", key)?, &read("state", key)?).ok_or_else(other)?;
+    let instances = record.instances;
+    let (stats, params, state) = (read("stats")?, read("params")?, read("state")?);
+    for k in 0..instances {
+        let stats = Stats::from_bytes(nth(&stats, k, instances)).ok_or_else(other)?;
+        let found =
+            variables(info, nth(&params, k, instances), nth(&state, k, instances)).ok_or_else(other)?;
         let variables = found.into_iter().map(|(p, value)| (p.name.into(), p.unit.into(), value)).collect();
         queues.push(Queue { stats, variables });
     }
-    let port = PortMap::from_bytes(&read("port", [0; 4])?).ok_or_else(other)?;
+    let port = PortMap::from_bytes(&read("port")?).ok_or_else(other)?;
     let (stats, variables) = match queues.len() {
         1 => queues.pop().map(|one| (one.stats, one.variables)).unwrap_or_default(),
         _ => (Stats::sum(queues.iter().map(|q| &q.stats)), Vec::new()),
@@ -74,6 +78,12 @@ pub fn status(record: &Record) -> Result<Status, Error> {
         variables,
         queues,
     })
+}
+
+/// One of so many instances' values, side by side.
+fn nth(all: &[u8], k: u32, instances: u32) -> &[u8] {
+    let size = all.len() / instances.max(1) as usize;
+    all.get(k as usize * size..).and_then(|rest| rest.get(..size)).unwrap_or_default()
 }
 
 /// The queue manager's own variables, in maps of a qdisc; None if these are not of its sizes.

@@ -23,8 +23,8 @@ fn main() {
         for name in ["codel", "pie", "titrate", "cp-aqm", "fq-codel", "santa", "dualpi2", "sfq", "fq"] {
             carries(name);
         }
-        marks("127.0.0.1:0");
-        marks("[::1]:0");
+        marks("127.0.0.1:0", false);
+        marks("[::1]:0", true);
         refuses();
     });
 }
@@ -106,13 +106,19 @@ fn carries(name: &str) {
     assert_eq!(left, 0, "pins are left");
 }
 
-/// CoDel marks packets that say ECT(0), of IPv4 and of IPv6, and drops none.
-fn marks(address: &str) {
+/// CoDel marks packets that say ECT(0), of IPv4 and of IPv6, and drops none; also if it is told to but when it runs.
+fn marks(address: &str, later: bool) {
     let port = linux::Port { rate: 8_000_000, limit_packets: 1000, ..linux::Port::default() };
     let mut spec = Spec::new(find("codel").expect("in the registry"));
+    let plain = spec.clone();
     spec.set("ecn", Value::Flag(true)).expect("it has that");
-    linux::attach(&linux::plan("lo", "codel:ecn=true", spec, port).unwrap_or_else(|e| panic!("{e}")))
+    let first = if later { plain } else { spec.clone() };
+    linux::attach(&linux::plan("lo", "codel", first, port).unwrap_or_else(|e| panic!("{e}")))
         .unwrap_or_else(|e| panic!("{e}"));
+    if later {
+        let record = linux::record("lo").expect("attached");
+        linux::set(&record, &spec, "codel:ecn=true", false, |_| ()).unwrap_or_else(|e| panic!("{e}"));
+    }
     let receiver = UdpSocket::bind(address).expect("a socket");
     let sender = UdpSocket::bind(address).expect("a socket");
     let to = receiver.local_addr().expect("an address");

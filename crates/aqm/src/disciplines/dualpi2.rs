@@ -57,6 +57,7 @@ pub(super) const INFO: Info = Info {
         Probe { name: "l4s_packets", unit: "" },
     ],
     needs_random: true,
+    always_marks: true,
     needs_head: true,
     queue_names: |_: &Spec| vec!["classic".into(), "l4s".into()],
     ..Info::PLAIN

@@ -64,6 +64,7 @@ pub(super) const INFO: Info = Info {
         Probe { name: "reward_plus_1", unit: "" },
     ],
     needs_random: true,
+    always_marks: true,
     network: Some(&NETWORK),
     rules: &[scripted("threshold"), scripted("action")],
     ..Info::PLAIN

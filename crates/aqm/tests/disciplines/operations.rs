@@ -46,11 +46,6 @@ fn promises(info: &'static Info, set: &[f64], limits: (u32, u64), ops: &[Op]) {
             spec.set(p.name, value(p, (x - 1.0 / 3.0) * 1.5)).unwrap();
         }
     }
-    // DualPI2 has no life without ECN.
-    // QueuePilot is a marking policy and nothing else.
-    let ecn_on =
-        info.name == "queuepilot" || spec.get("ecn") == Some(Value::Flag(true)) || info.name == "dualpi2";
-    let step_marks = !matches!(spec.get("ce_threshold"), None | Some(Value::Int(0)));
     let (target, mtu) = (spec.get("target"), spec.get("mtu"));
     let below = |v: Option<Value>, x: u64| matches!(v, Some(Value::Int(v)) if x < v);
 
@@ -72,7 +67,7 @@ fn promises(info: &'static Info, set: &[f64], limits: (u32, u64), ops: &[Op]) {
                     assert!(limits.0 == 0 || host.queue.packets <= limits.0);
                     assert!(limits.1 == 0 || host.queue.bytes <= limits.1);
                     if v.action == Action::Mark {
-                        assert!(ecn != 0 && ecn_on);
+                        assert!(ecn != 0 && spec.may_mark());
                     }
                     if v.reason == Reason::Early {
                         assert!(info.needs_random, "early decisions are random ones");
@@ -91,7 +86,7 @@ fn promises(info: &'static Info, set: &[f64], limits: (u32, u64), ops: &[Op]) {
                     let mut left = host.queue.bytes + sent.map_or(0, |p| u64::from(p.bytes));
                     if host.marks != marks {
                         assert!(sent.unwrap().ecn == 3);
-                        assert!(ecn_on || step_marks);
+                        assert!(spec.may_mark());
                     }
                     // Head drops are CoDel's: never below target, never the last MTU.
                     let codel = matches!(info.name, "codel" | "fq-codel");
