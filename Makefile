@@ -8,7 +8,7 @@ PREFIX ?= $(HOME)/.local
 DEMO := examples/home.toml
 QW := $(or $(CARGO_TARGET_DIR),target)/release/queuewright
 
-.PHONY: demo test lint fuzz bench bench-peers man install install-module fmt help
+.PHONY: demo test lint fuzz bench bench-peers man install install-tc install-module fmt help
 
 demo: ## Compare queue managers on the example link (TRACE=FILE: and on that cellular trace)
 	@scripts/setup build
@@ -67,17 +67,20 @@ install: man ## Install program, man pages and shell completions under PREFIX
 TC_LIB ?= $(firstword $(wildcard /usr/lib/$(shell uname -m)-linux-gnu/tc /usr/lib64/tc) /usr/lib/tc)
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 MODULE := $(DESTDIR)/usr/src/queuewright-$(VERSION)
-QDISCS := $(shell sed -n 's/^\#define QW_\(.*\)_DEFAULTS.*/qw_\L\1/p' module/defaults.h)
+QDISCS := $(shell sed -n 's/^\#define QW_\(.*\)_DEFAULTS.*/\L\1/p' module/defaults.h)
 
-install-module: ## As root: the kernel module's source for DKMS, and what tc loads for its qdiscs
+install-tc: ## As root: what tc loads for our qdiscs, bpf_NAME and the module's qw_NAME
 	@scripts/setup build
 	$(CARGO) build --release --locked -p queuewright-tc
+	install -Dm644 $(dir $(QW))libqueuewright_tc.so $(DESTDIR)$(TC_LIB)/queuewright.so
+	for name in $(QDISCS); do ln -sf queuewright.so $(DESTDIR)$(TC_LIB)/q_qw_$$name.so; \
+		ln -sf queuewright.so $(DESTDIR)$(TC_LIB)/q_bpf_$$name.so; done
+
+install-module: install-tc ## As root: the kernel module's source for DKMS, and what tc loads for its qdiscs
 	install -Dm644 -t $(MODULE) module/Kbuild module/Makefile module/*.[ch]
 	install -Dm644 -t $(MODULE)/aqm aqm/*.h
 	echo $(VERSION) > $(MODULE)/VERSION
 	sed 's/@VERSION@/$(VERSION)/' module/dkms.conf > $(MODULE)/dkms.conf
-	install -Dm644 $(dir $(QW))libqueuewright_tc.so $(DESTDIR)$(TC_LIB)/queuewright.so
-	for name in $(QDISCS); do ln -sf queuewright.so $(DESTDIR)$(TC_LIB)/q_$$name.so; done
 	@echo 'now: dkms install queuewright/$(VERSION) && modprobe sch_queuewright'
 
 fmt: ## Format the sources

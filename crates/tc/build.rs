@@ -1,4 +1,4 @@
-//! A symbol for each queue manager, as tc looks for `qw_codel_qdisc_util` in `q_qw_codel.so`.
+//! Two symbols for each queue manager, module's and BPF's, as tc looks for `qw_codel_qdisc_util` in `q_qw_codel.so`.
 
 use std::path::PathBuf;
 use std::{env, fs};
@@ -11,9 +11,11 @@ fn main() {
         let begin = all.find(&format!("#define {list}(X)")).expect("all.h has the list");
         let lines = all[begin..].lines().skip(1).map(str::trim);
         for name in lines.map_while(|line| line.strip_prefix("X(")?.split(',').next()) {
-            out += &format!(
-                "#[unsafe(no_mangle)]\npub static qw_{name}_qdisc_util: Util = Util::new(c\"qw_{name}\");\n"
-            );
+            for kind in [format!("qw_{name}"), format!("bpf_{name}")] {
+                out += &format!(
+                    "#[unsafe(no_mangle)]\npub static {kind}_qdisc_util: Util = Util::new(c\"{kind}\");\n"
+                );
+            }
         }
     }
     let path = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("symbols.rs");

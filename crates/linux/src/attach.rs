@@ -85,7 +85,8 @@ pub fn plan(dev: &str, text: &str, spec: Spec, port: Port) -> Result<Plan, Error
         objects::open(spec.info, "", &Settings { instances: 1, slots: 1, companion: false })?;
     }
     system::device(dev)?;
-    if let Some(there) = record(dev) {
+    // Where tc has put another in its place there is nothing of ours but what is remembered.
+    if let Some(there) = record(dev).filter(|there| system::has(dev, &there.kind)) {
         return Err(Error::Input(format!(
             "{dev} has {} already: set changes it, detach takes it off",
             there.kind
@@ -112,7 +113,7 @@ pub fn plan(dev: &str, text: &str, spec: Spec, port: Port) -> Result<Plan, Error
         return Err(Error::Input(format!("{dev} has one transmit queue: mq needs several")));
     }
     let discipline = spec.info.name.to_string();
-    let kind = kind_of(&discipline);
+    let kind = kind_of(dev, &discipline);
     let record = Record {
         dev: dev.into(),
         text: text.into(),
@@ -126,9 +127,10 @@ pub fn plan(dev: &str, text: &str, spec: Spec, port: Port) -> Result<Plan, Error
 }
 
 /// A name in tc that nobody has yet: `bpf_codel`, `bpf_codel_2`, ...; 15 characters at most.
-fn kind_of(discipline: &str) -> String {
+fn kind_of(dev: &str, discipline: &str) -> String {
     let plain = format!("bpf_{}", discipline.replace('-', "_"));
-    let taken: Vec<String> = crate::records().unwrap_or_default().into_iter().map(|r| r.kind).collect();
+    let others = crate::records().unwrap_or_default().into_iter().filter(|r| r.dev != dev);
+    let taken: Vec<String> = others.map(|r| r.kind).collect();
     let mut names = (1..).map(|n| match n {
         1 => plain.clone(),
         n => format!("{plain:.12}_{n}"),
@@ -160,20 +162,33 @@ impl Plan {
 /// # Errors
 /// If the system refuses; then everything is as it was.
 pub fn attach(plan: &Plan) -> Result<(), Error> {
-    system::rights()?;
-    let done = load(plan).and_then(|()| {
-        let mut words = plan.record.tc();
-        let Some(root) = words.next() else { return Ok(()) };
+    prepare(plan)?;
+    let mut words = plan.record.tc();
+    let done = words.next().map_or(Ok(()), |root| {
         system::tc(&root)?;
         // From here on there is something to put back.
         let rest = words.try_for_each(|words| system::tc(&words).map(drop));
         rest.inspect_err(|_| drop(put_back(&plan.record)))
     });
-    if done.is_err() {
-        unregister(&plan.record);
-        plan.record.forget();
+    done.inspect_err(|_| forget(&plan.record))
+}
+
+/// Does all of [`attach`] but for the last step: it is left to tc to put the qdisc of the plan's kind there.
+///
+/// # Errors
+/// As [`attach`].
+pub fn prepare(plan: &Plan) -> Result<(), Error> {
+    system::rights()?;
+    // One that tc has taken off since.
+    if let Some(old) = record(&plan.record.dev) {
+        forget(&old);
     }
-    done
+    load(plan).inspect_err(|_| forget(&plan.record))
+}
+
+fn forget(record: &Record) {
+    unregister(record);
+    record.forget();
 }
 
 fn load(plan: &Plan) -> Result<(), Error> {
@@ -255,8 +270,7 @@ pub fn detach(dev: &str) -> Result<String, Error> {
     } else {
         back = "what is there now: our qdisc was gone already".into();
     }
-    unregister(&record);
-    record.forget();
+    forget(&record);
     Ok(back)
 }
 

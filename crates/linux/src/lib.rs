@@ -14,7 +14,7 @@ mod record;
 mod status;
 mod system;
 
-pub use attach::{Plan, Port, attach, detach, plan, set};
+pub use attach::{Plan, Port, attach, detach, plan, prepare, set};
 pub use doctor::{Finding, doctor};
 pub use export::{openmetrics, serve};
 pub use maps::Stats;

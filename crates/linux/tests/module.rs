@@ -36,6 +36,7 @@ fn main() {
         below_others();
         refuses();
         marks_for_bpf();
+        loads_for_tc();
         unload(c"sch_queuewright");
         complaints();
     });
@@ -53,12 +54,15 @@ fn files(lab: &Path) -> Result<Vec<vm::File>, vm::Outcome> {
     let mut files = vec![
         vm::module_of(lab, "net/sched/sch_htb")?,
         vm::module_of(lab, "net/sched/sch_tbf")?,
+        vm::module_of(lab, "drivers/net/dummy")?,
         vm::File("sch_queuewright.ko".into(), 0o100_644, module),
         vm::File("tc".into(), 0o040_755, Vec::new()),
         vm::File("tc/plugin.so".into(), 0o100_755, plugin),
     ];
     for info in registry() {
-        files.push(vm::File(format!("tc/q_{}.so", kind(info)), 0o120_777, b"plugin.so".to_vec()));
+        for kind in [kind(info), kind(info).replace("qw_", "bpf_")] {
+            files.push(vm::File(format!("tc/q_{kind}.so"), 0o120_777, b"plugin.so".to_vec()));
+        }
     }
     Ok(files)
 }
@@ -308,4 +312,54 @@ fn marks_for_bpf() {
     // 1: by a function of a module.
     assert!(marked > 0 && stats.marking == 1 && stats.marks.iter().sum::<u64>() == marked, "{stats:?}");
     linux::detach("lo").unwrap_or_else(|e| panic!("{e}"));
+}
+
+/// `tc qdisc replace ... bpf_codel` has the BPF program loaded; status, set and detach know of it.
+fn loads_for_tc() {
+    if linux::names().is_empty() {
+        return println!("machine: LEFT OUT: this program was built without clang and holds no BPF qdisc");
+    }
+    let refused = |words: &str, why: &str| {
+        let said = tc(words).expect_err(words);
+        // A kernel without BPF qdiscs says that first.
+        assert!(said.contains(why), "tc {words}: {said}");
+    };
+    refused("qdisc replace dev lo root bpf_codel tarjet 2ms", "it has rate, overhead, limit");
+    if let Err(said) = tc("qdisc replace dev lo root bpf_codel rate 8mbit limit 50 target 2ms") {
+        assert!(said.contains("no BPF qdiscs"), "{said}");
+        return println!("machine: LEFT OUT: BPF qdiscs by tc: this kernel has none");
+    }
+    let record = linux::record("lo").expect("attached");
+    assert_eq!((record.kind.as_str(), record.text.as_str()), ("bpf_codel", "codel:target=2ms"));
+    let path = Pair::new(false);
+    path.send(200);
+    let (received, _) = path.receive("bpf_codel");
+    let now = linux::status(&record).unwrap_or_else(|e| panic!("{e}"));
+    let dropped: u64 = now.stats.drops.iter().sum();
+    println!("machine: bpf_codel by tc sent {received}, dropped {dropped} of 200");
+    assert_eq!(
+        (now.rate, now.stats.sent_packets, now.stats.sent_packets + dropped),
+        (8_000_000, received, 200)
+    );
+    refused("qdisc change dev lo root bpf_codel target 3ms", "queuewright set lo");
+    refused("qdisc replace dev lo root bpf_pie", "lo has bpf_codel already");
+    refused("qdisc add dev lo parent 1:1 bpf_codel", "attach lo codel --mq");
+    // Another device has its own, of which the kernel needs another name.
+    load("dummy.ko");
+    let ip = |words: &str| {
+        let done = Command::new("/usr/sbin/ip").args(words.split(' ')).status();
+        assert!(done.is_ok_and(|s| s.success()), "ip {words}");
+    };
+    ip("link add d0 type dummy");
+    must("qdisc replace dev d0 root bpf_codel");
+    assert!(must("qdisc show dev d0").contains("bpf_codel_2"), "{}", must("qdisc show dev d0"));
+    linux::detach("d0").unwrap_or_else(|e| panic!("{e}"));
+    ip("link del d0");
+    unload(c"dummy");
+    // What tc has taken off is in nobody's way.
+    must("qdisc del dev lo root");
+    must("qdisc replace dev lo root bpf_titrate");
+    assert_eq!(linux::record("lo").map(|r| r.kind).as_deref(), Some("bpf_titrate"));
+    linux::detach("lo").unwrap_or_else(|e| panic!("{e}"));
+    assert!(linux::records().expect("root may look").is_empty());
 }

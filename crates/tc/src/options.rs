@@ -1,4 +1,4 @@
-//! The bytes between tc and the kernel module: `module/options.h` in Rust.
+//! The bytes of tc's requests; and those between tc and the kernel module, `module/options.h` in Rust.
 
 use crate::words::Wish;
 use queuewright_aqm::REASONS;
@@ -11,14 +11,19 @@ pub(crate) const LIMIT_BYTES: u16 = 2;
 pub(crate) const PARAM: u16 = 3;
 pub(crate) const WEIGHTS: u16 = 4;
 
-/// `TCA_OPTIONS` of linux/rtnetlink.h.
+/// Of linux/rtnetlink.h.
+const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
 /// `NLM_F_CREATE` of linux/netlink.h.
 const CREATE: u16 = 0x400;
 /// tc's buffer has 64 KiB after the header.
 const MOST: usize = 65_000;
-/// `nlmsg_len`, type, flags, ...
+/// `struct nlmsghdr`, and with the `struct tcmsg` behind it.
 const HEADER: usize = 16;
+const ATTRIBUTES: usize = 36;
+/// `tcm_parent` in the message, and what it is of a root: `TC_H_ROOT`.
+const PARENT: usize = 28;
+const ROOT: u32 = u32::MAX;
 
 /// A request that tc is about to send.
 pub(crate) struct Request(*mut u8);
@@ -42,6 +47,43 @@ impl Request {
         flags & CREATE != 0
     }
 
+    /// Is it to be the root of its device?
+    pub fn is_root(&self) -> bool {
+        // SAFETY: as in `length`; a qdisc's request has a `struct tcmsg`.
+        self.length() >= ATTRIBUTES
+            && unsafe { ptr::read_unaligned(self.0.add(PARENT).cast::<u32>()) == ROOT }
+    }
+
+    /// Has the kernel look for another kind, known by this name; tc has written the kind that it was told.
+    pub fn set_kind(&mut self, kind: &str) -> Result<(), String> {
+        // SAFETY: the whole message is there.
+        let all = unsafe { slice::from_raw_parts(self.0, self.length()) };
+        let mut new = all.get(..ATTRIBUTES).unwrap_or_default().to_vec();
+        let mut rest = all.get(ATTRIBUTES..).unwrap_or_default();
+        while let [a, b, c, d, ..] = *rest {
+            let length = usize::from(u16::from_ne_bytes([a, b]));
+            let (whole, what) = (length.next_multiple_of(4), u16::from_ne_bytes([c, d]));
+            match what {
+                TCA_KIND => attribute(&mut new, TCA_KIND, &[kind.as_bytes(), &[0]].concat()),
+                _ => new.extend(rest.get(..whole).unwrap_or(rest)),
+            }
+            rest = rest.get(whole.max(4)..).unwrap_or_default();
+        }
+        self.write(&new)
+    }
+
+    fn write(&mut self, message: &[u8]) -> Result<(), String> {
+        if !(HEADER..=MOST).contains(&message.len()) {
+            return Err("these options do not fit into a message".into());
+        }
+        // SAFETY: it fits into the buffer, and the length is at its beginning.
+        unsafe {
+            ptr::copy_nonoverlapping(message.as_ptr(), self.0, message.len());
+            ptr::write_unaligned(self.0.cast::<u32>(), message.len() as u32);
+        }
+        Ok(())
+    }
+
     /// Appends `TCA_OPTIONS`.
     pub fn put(&mut self, wish: &Wish) -> Result<(), String> {
         let mut inside = Vec::new();
@@ -58,18 +100,11 @@ impl Request {
             let bytes: Vec<u8> = weights.iter().flat_map(|w| w.to_ne_bytes()).collect();
             attribute(&mut inside, WEIGHTS, &bytes);
         }
-        let mut whole = Vec::new();
+        // SAFETY: the whole message is there.
+        let mut whole = unsafe { slice::from_raw_parts(self.0, self.length()) }.to_vec();
+        whole.resize(whole.len().next_multiple_of(4), 0);
         attribute(&mut whole, TCA_OPTIONS, &inside);
-        let at = self.length().next_multiple_of(4);
-        if at < HEADER || at + whole.len() > MOST {
-            return Err("these options do not fit into a message".into());
-        }
-        // SAFETY: it fits into the buffer, and the length is at its beginning.
-        unsafe {
-            ptr::copy_nonoverlapping(whole.as_ptr(), self.0.add(at), whole.len());
-            ptr::write_unaligned(self.0.cast::<u32>(), (at + whole.len()) as u32);
-        }
-        Ok(())
+        self.write(&whole)
     }
 }
 
@@ -197,7 +232,7 @@ mod tests {
             limit: Some(9),
             limit_bytes: Some(1 << 40),
             params: vec![("ecn", 1), ("mtu", 1514)],
-            weights: None,
+            ..Wish::default()
         };
         // SAFETY: a buffer of more than 64 KiB.
         let mut request = unsafe { Request::new(message.as_mut_ptr()) };
@@ -210,9 +245,32 @@ mod tests {
         let found = read(inside);
         assert_eq!((found.limit, found.limit_bytes), (Some(9), Some(1 << 40)));
         assert_eq!(found.params, [("ecn".to_string(), 1), ("mtu".to_string(), 1514)]);
+        assert!(!request.is_root());
+        request.set_kind("bpf_codel_2").expect("it fits");
+        assert_eq!(request.length(), length);
         let huge = Wish { weights: Some(vec![0; 40_000]), ..Wish::default() };
         // SAFETY: as above.
         assert!(unsafe { Request::new(message.as_mut_ptr()) }.put(&huge).is_err());
+    }
+
+    #[test]
+    fn another_kind_stands_where_the_first_one_stood() {
+        let mut message = vec![0u8; 70_000];
+        let mut inside = vec![0; ATTRIBUTES];
+        inside[PARENT..PARENT + 4].fill(0xff);
+        attribute(&mut inside, TCA_KIND, b"bpf_duk\0");
+        attribute(&mut inside, 5, b"estimator");
+        message[..inside.len()].copy_from_slice(&inside);
+        message[..4].copy_from_slice(&(inside.len() as u32).to_ne_bytes());
+        // SAFETY: a buffer of more than 64 KiB.
+        let mut request = unsafe { Request::new(message.as_mut_ptr()) };
+        assert!(request.is_root());
+        request.set_kind("bpf_duk_12").expect("it fits");
+        let mut expected = inside[..ATTRIBUTES].to_vec();
+        attribute(&mut expected, TCA_KIND, b"bpf_duk_12\0");
+        attribute(&mut expected, 5, b"estimator");
+        assert_eq!(request.length(), expected.len());
+        assert_eq!(message[4..expected.len()], expected[4..]);
     }
 
     #[test]

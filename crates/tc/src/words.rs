@@ -16,10 +16,22 @@ pub(crate) struct Wish {
     pub params: Vec<(&'static str, u64)>,
     /// Of a learned policy.
     pub weights: Option<Vec<i16>>,
+    /// The same as everywhere on Queuewright's command lines, `titrate:interval=500ms`, and what that is.
+    pub text: String,
+    pub spec: Option<Spec>,
+    /// Of the shaper that BPF qdiscs have: bits a second, and bytes that the link adds to each packet.
+    pub rate: u64,
+    pub overhead: i32,
 }
 
 /// Reads the words. Of a qdisc that is made all parameters are said, of one that is changed those alone that are named.
-pub(crate) fn read(info: &'static Info, words: &[String], creates: bool) -> Result<Wish, String> {
+/// `shapes`: it has a shaper of its own.
+pub(crate) fn read(
+    info: &'static Info,
+    words: &[String],
+    creates: bool,
+    shapes: bool,
+) -> Result<Wish, String> {
     let mut wish = Wish::default();
     let (mut text, mut named) = (info.name.to_string(), Vec::new());
     let mut rest = words.iter().map(String::as_str).peekable();
@@ -28,6 +40,15 @@ pub(crate) fn read(info: &'static Info, words: &[String], creates: bool) -> Resu
         match word {
             // Some queue managers have a limit of their own, by which they choose what to drop.
             "limit" if info.param("limit").is_none() => wish.limit = Some(packets(value()?)?),
+            "rate" if shapes => {
+                let text = value()?;
+                wish.rate = Unit::Rate.parse(text).map_err(|why| format!("rate = {text:?}: {why}"))?;
+            }
+            "overhead" if shapes => {
+                let text = value()?;
+                let wrong = || format!("overhead = {text:?}: not a number of bytes, such as 18 or -14");
+                wish.overhead = text.parse().map_err(|_| wrong())?;
+            }
             "limit_bytes" => wish.limit_bytes = Some(bytes(value()?)?),
             _ => {
                 let off = word.strip_prefix("no").and_then(|name| info.param(name));
@@ -39,7 +60,11 @@ pub(crate) fn read(info: &'static Info, words: &[String], creates: bool) -> Resu
                     }
                     (Some(param), _) => (param, value()?),
                     (None, None) => {
-                        return Err(format!("{word:?} is nothing of {}'s; {}", info.name, known(info)));
+                        return Err(format!(
+                            "{word:?} is nothing of {}'s; {}",
+                            info.name,
+                            known(info, shapes)
+                        ));
                     }
                 };
                 // These would begin something else in the text that is read below.
@@ -51,20 +76,21 @@ pub(crate) fn read(info: &'static Info, words: &[String], creates: bool) -> Resu
             }
         }
     }
-    let spec = spec(&text)?;
+    let spec = spec(&text, wish.rate)?;
     for (param, value) in spec.iter().filter(|(p, _)| p.kind != ParamKind::File) {
         if creates || named.contains(&param.name) {
             wish.params.push((param.name, param.encode(value)));
         }
     }
     wish.weights = spec.weights().map(|w| w.values.to_vec());
+    (wish.text, wish.spec) = (text, Some(spec));
     Ok(wish)
 }
 
-/// As everywhere on Queuewright's command lines: `titrate:interval=500ms`.
-fn spec(text: &str) -> Result<Spec, String> {
+/// As everywhere on Queuewright's command lines: `titrate:interval=500ms`, at a rate in bits a second if that is known.
+fn spec(text: &str, rate: u64) -> Result<Spec, String> {
     let flags = Flags {
-        rate: Some("100mbit".into()),
+        rate: Some(if rate > 0 { format!("{rate}bit") } else { "100mbit".into() }),
         rtt: Some("100ms".into()),
         flows: Some("1xcubic".into()),
         aqm: Some(text.into()),
@@ -91,17 +117,18 @@ fn bytes(text: &str) -> Result<u64, String> {
     }
 }
 
-fn known(info: &Info) -> String {
-    let mut names = vec!["limit", "limit_bytes"];
+fn known(info: &Info, shapes: bool) -> String {
+    let mut names = if shapes { vec!["rate", "overhead"] } else { Vec::new() };
+    names.extend(["limit", "limit_bytes"]);
     names.extend(info.params.iter().map(|p| p.name).filter(|name| *name != "limit"));
     format!("it has {}", names.join(", "))
 }
 
 /// What `tc qdisc add ... qw_codel help` prints.
-pub(crate) fn help(info: &Info) -> String {
+pub(crate) fn help(info: &Info, kind: &str, shapes: bool) -> String {
     let mut out = format!(
-        "Usage: ... qw_{} [ limit PACKETS ] [ limit_bytes SIZE ] [ PARAMETER VALUE ] ...\n{}: {}\n",
-        info.name.replace('-', "_"),
+        "Usage: ... {kind} {}[ limit PACKETS ] [ limit_bytes SIZE ] [ PARAMETER VALUE ] ...\n{}: {}\n",
+        if shapes { "[ rate RATE ] [ overhead BYTES ] " } else { "" },
         info.title,
         info.about
     );
@@ -119,7 +146,17 @@ mod tests {
 
     fn wish(name: &str, words: &str, creates: bool) -> Result<Wish, String> {
         let words: Vec<String> = words.split_whitespace().map(String::from).collect();
-        read(find(name).expect("in the registry"), &words, creates)
+        read(find(name).expect("in the registry"), &words, creates, false)
+    }
+
+    #[test]
+    fn only_a_bpf_qdisc_has_a_shaper() {
+        let words = ["rate", "20mbit", "overhead", "-4", "target", "2ms"].map(String::from);
+        let codel = find("codel").expect("in the registry");
+        let wish = read(codel, &words, true, true).expect("fine");
+        assert_eq!((wish.rate, wish.overhead, wish.text.as_str()), (20_000_000, -4, "codel:target=2ms"));
+        assert!(read(codel, &words, true, false).expect_err("a rate").contains("limit_bytes"));
+        assert!(read(codel, &["overhead".into(), "x".into()], true, true).is_err());
     }
 
     #[test]
