@@ -163,6 +163,9 @@ pub struct EngineArgs {
     /// With --engine linux: our BPF program also for a queue manager that the kernel has itself
     #[arg(long)]
     pub bpf: bool,
+    /// With --engine linux: on this machine's own kernel, in network namespaces and real time; as root
+    #[arg(long, conflicts_with = "kernel")]
+    pub native: bool,
 }
 
 /// An engine.

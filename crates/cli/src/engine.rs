@@ -37,6 +37,9 @@ impl Engine {
             (EngineName::Sim, []) if asked.bpf => {
                 Err(Failure::Input("--bpf: the simulator has none; add --engine linux".into()))
             }
+            (EngineName::Sim, []) if asked.native => {
+                Err(Failure::Input("--native: the simulator needs no kernel; add --engine linux".into()))
+            }
             (EngineName::Sim, []) => Ok(Engine::Sim),
             (EngineName::Sim, _) => {
                 Err(Failure::Input("--kernel: the simulator has none; add --engine linux".into()))
@@ -45,7 +48,10 @@ impl Engine {
                 let whose = if asked.bpf { Whose::Ours } else { Whose::Kernels };
                 check(scenario, specs, whose)?;
                 let lab = open(kernel, whose).map_err(|e| Failure::Input(format!("--engine linux: {e}")))?;
-                Ok(Engine::Linux(lab))
+                Ok(Engine::Linux(match asked.native {
+                    true => lab.native().map_err(|e| Failure::Input(format!("--native: {e}")))?,
+                    false => lab,
+                }))
             }
         }
     }
@@ -81,6 +87,8 @@ impl Engine {
                         tell((batch.start + nth, step));
                     });
                 };
+                // On one kernel and in real time they would take each other's processors.
+                let jobs = if lab.is_native() { 1 } else { jobs };
                 share_out(batches.len(), jobs, stop, work, |(i, step)| hear(i, step));
             }
         }

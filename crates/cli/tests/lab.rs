@@ -91,3 +91,36 @@ fn ours_does_on_linux_what_the_kernels_and_the_simulators_do() {
         }
     }
 }
+
+/// On this machine's own kernel, in real time: the flow fills the link, and the queue is the kernel's. How well, on a machine
+/// that does other things besides, no test can say.
+#[test]
+fn native_runs_are_on_this_kernel() {
+    let text = "[link]\nrate = \"10mbit\"\nbuffer = \"30p\"\n[[flows]]\ncca = \"cubic\"\nrtt = \"1us\"\n\
+                [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"4s\"\nwarmup = \"1s\"\nseeds = [1]\n";
+    let Some(lab) = lab("native_runs_are_on_this_kernel") else { return };
+    let left_out = |why: &dyn std::fmt::Display| {
+        let _ = writeln!(std::io::stderr(), "LEFT OUT: native_runs_are_on_this_kernel: {why}");
+    };
+    let lab = match lab.native() {
+        Ok(lab) => lab,
+        Err(e) => return left_out(&e),
+    };
+    let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
+    let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
+    let mut done = Vec::new();
+    lab.run(&specs, &AtomicBool::new(false), |_, heard| {
+        if let Heard::Done(run) = heard {
+            done.push(run);
+        }
+    });
+    let run = match done.pop().expect("heard of it") {
+        Ok(run) => run,
+        // A container that may not, a kernel without veth or htb.
+        Err(e) => return left_out(&e),
+    };
+    let here = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("Linux");
+    let port = &run.ports[0];
+    assert_eq!(run.kernel, here.trim());
+    assert!(port.utilization > 0.1 && port.packets > 100 && port.sojourn_ms.mean > 0.1, "{port:?}");
+}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Init of the lab's machine: mounts, the output port, and the end. */
+/* The first process of the lab's machine: mounts, the output port, and the end. */
 #define _GNU_SOURCE
 #include "lab.h"
 
@@ -14,6 +14,7 @@
 #include <sys/reboot.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -104,32 +105,64 @@ void fail(const char *format, ...)
 	write_block(BLOCK_ERROR, text, strlen(text));
 }
 
-int main(void)
+static void mounts(void)
 {
-	struct rlimit files = { 65536, 65536 };
-
-	/* devtmpfs is mounted over an empty /dev: the kernel had no console to give. */
 	mount("dev", "/dev", "devtmpfs", 0, NULL);
-	int console = open("/dev/console", O_RDWR);
-
-	if (console >= 0) {
-		dup2(console, 0);
-		dup2(console, 1);
-		dup2(console, 2);
-	}
 	mount("proc", "/proc", "proc", 0, NULL);
 	mount("sys", "/sys", "sysfs", 0, NULL);
 	mount("run", "/run", "tmpfs", 0, NULL);
 	mount("tmp", "/tmp", "tmpfs", 0, NULL);
 	mount("bpf", "/sys/fs/bpf", "bpf", 0, NULL);
+}
+
+/* This folder is the root from now on, and the old one out of sight. tc and ip
+ * want a root that is a mount, which after chroot(2) alone it is not. */
+static bool move_to(const char *folder)
+{
+	return mount(folder, folder, NULL, MS_BIND, NULL) == 0 &&
+	       chdir(folder) == 0 && syscall(SYS_pivot_root, ".", ".") == 0 &&
+	       umount2(".", MNT_DETACH) == 0 && chdir("/") == 0;
+}
+
+/* As init of the machine; or, as `native FOLDER FILE`, in namespaces of its own
+ * with the folder as root, where results go to the file in it. */
+int main(int argc, char **argv)
+{
+	struct rlimit files = { 65536, 65536 };
+	bool native = argc == 4 && !strcmp(argv[1], "native");
+	const char *to = native ? argv[3] : "/dev/vport0p1";
+
+	if (getpid() != 1) {
+		fprintf(stderr,
+			"lab: this is the first process of a machine\n");
+		return 1;
+	}
+	if (native && !move_to(argv[2])) {
+		fprintf(stderr, "lab: %s cannot be the root: %s\n", argv[2],
+			strerror(errno));
+		return 1;
+	}
+	mounts();
+	if (!native) {
+		/* The kernel had no console to give: /dev was empty. */
+		int console = open("/dev/console", O_RDWR);
+
+		if (console >= 0) {
+			dup2(console, 0);
+			dup2(console, 1);
+			dup2(console, 2);
+		}
+	}
 	setrlimit(RLIMIT_NOFILE, &files);
 	setenv("PATH", "/usr/sbin", 1);
-	port = open("/dev/vport0p1", O_WRONLY | O_CLOEXEC);
+	port = open(to, O_WRONLY | O_CLOEXEC);
 	if (port < 0)
-		fprintf(stderr, "lab: no port to write to: %s\n",
+		fprintf(stderr, "lab: no %s to write to: %s\n", to,
 			strerror(errno));
 	else
 		job_run("/job", &run);
+	if (native)
+		return 0;
 	sync();
 	reboot(RB_POWER_OFF);
 	return 1;

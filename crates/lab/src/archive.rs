@@ -1,5 +1,5 @@
-//! The initramfs: a cpio archive in the "newc" format (Linux, Documentation/driver-api/early-userspace/
-//! buffer-format.rst), the same bytes for the same content.
+//! The guest's files: as an initramfs, a cpio archive in the "newc" format (Linux, Documentation/driver-api/early-userspace/
+//! buffer-format.rst), the same bytes for the same content; or in a folder, for this machine's own kernel.
 
 use crate::Error;
 use std::fs;
@@ -7,6 +7,60 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// Where the files go. Names are from the root.
+pub trait Files {
+    /// A folder, file or program, by its mode.
+    fn entry(&mut self, name: &str, mode: u32, content: &[u8]) -> io::Result<()>;
+
+    /// A folder.
+    fn folder(&mut self, name: &str) -> io::Result<()> {
+        self.entry(name, DIRECTORY, &[])
+    }
+
+    /// A file.
+    fn file(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
+        self.entry(name, FILE, content)
+    }
+
+    /// A program.
+    fn program(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
+        self.entry(name, PROGRAM, content)
+    }
+
+    /// Everything in a folder, by name.
+    fn tree(&mut self, dir: &Path, under: &str) -> io::Result<()> {
+        let mut entries: Vec<fs::DirEntry> = fs::read_dir(dir)?.collect::<io::Result<_>>()?;
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            let name = format!("{under}{}", entry.file_name().to_string_lossy());
+            let meta = fs::metadata(entry.path())?;
+            if meta.is_dir() {
+                self.folder(&name)?;
+                self.tree(&entry.path(), &format!("{name}/"))?;
+            } else if meta.permissions().mode() & 0o111 != 0 {
+                self.program(&name, &fs::read(entry.path())?)?;
+            } else {
+                self.file(&name, &fs::read(entry.path())?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A folder of this machine's.
+pub struct Folder<'a>(pub &'a Path);
+
+impl Files for Folder<'_> {
+    fn entry(&mut self, name: &str, mode: u32, content: &[u8]) -> io::Result<()> {
+        let path = self.0.join(name);
+        match mode {
+            DIRECTORY => fs::create_dir_all(&path)?,
+            _ => fs::write(&path, content)?,
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode & 0o777))
+    }
+}
 
 /// An archive as it grows.
 pub struct Archive<W: Write> {
@@ -24,6 +78,15 @@ impl<W: Write> Archive<W> {
         Archive { out, inode: 0 }
     }
 
+    /// Ends the archive.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.inode = 0;
+        self.entry("TRAILER!!!", 0, &[])?;
+        self.out.flush()
+    }
+}
+
+impl<W: Write> Files for Archive<W> {
     fn entry(&mut self, name: &str, mode: u32, content: &[u8]) -> io::Result<()> {
         self.inode += 1;
         let links = if mode == DIRECTORY { 2 } else { 1 };
@@ -42,47 +105,6 @@ impl<W: Write> Archive<W> {
         self.out.write_all(pad(head.len()))?;
         self.out.write_all(content)?;
         self.out.write_all(pad(content.len()))
-    }
-
-    /// A folder.
-    pub fn folder(&mut self, name: &str) -> io::Result<()> {
-        self.entry(name, DIRECTORY, &[])
-    }
-
-    /// A file.
-    pub fn file(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
-        self.entry(name, FILE, content)
-    }
-
-    /// A program.
-    pub fn program(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
-        self.entry(name, PROGRAM, content)
-    }
-
-    /// Everything in a folder, by name.
-    pub fn tree(&mut self, dir: &Path, under: &str) -> io::Result<()> {
-        let mut entries: Vec<fs::DirEntry> = fs::read_dir(dir)?.collect::<io::Result<_>>()?;
-        entries.sort_by_key(fs::DirEntry::file_name);
-        for entry in entries {
-            let name = format!("{under}{}", entry.file_name().to_string_lossy());
-            let meta = fs::metadata(entry.path())?;
-            if meta.is_dir() {
-                self.folder(&name)?;
-                self.tree(&entry.path(), &format!("{name}/"))?;
-            } else if meta.permissions().mode() & 0o111 != 0 {
-                self.program(&name, &fs::read(entry.path())?)?;
-            } else {
-                self.file(&name, &fs::read(entry.path())?)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Ends the archive.
-    pub fn finish(mut self) -> io::Result<()> {
-        self.inode = 0;
-        self.entry("TRAILER!!!", 0, &[])?;
-        self.out.flush()
     }
 }
 

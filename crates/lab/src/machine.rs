@@ -1,6 +1,6 @@
-//! The virtual machine: QEMU with virtual time, until the guest has done its job.
+//! The machine until it has done its job: QEMU with virtual time, or, asked for, this one in namespaces of its own.
 
-use crate::archive::{Archive, module};
+use crate::archive::{Archive, Files, Folder, module};
 use crate::job::{Job, PROGRAM};
 use crate::program::Program;
 use crate::stream::{Raw, Stream};
@@ -32,6 +32,8 @@ pub struct Clock {
     pub seed: u64,
 }
 
+/// What the guest writes.
+const OUTPUT: &str = "output";
 /// How often the host looks.
 const LOOK: Duration = Duration::from_millis(100);
 /// A guest that says nothing for so long hangs, however busy the host is: it tells of every program that it starts and of
@@ -50,13 +52,23 @@ pub fn work(
 ) -> Result<(), Error> {
     let wrong = |e: std::io::Error| Error::Machine(format!("the lab's files: {e}"));
     let dir = tempfile::Builder::new().prefix("queuewright-lab").tempdir().map_err(wrong)?;
-    let (initrd, console, output) =
-        (dir.path().join("initrd"), dir.path().join("console"), dir.path().join("output"));
-    initramfs(lab, job, &initrd)?;
+    let (root, initrd, console) =
+        (dir.path().join("root"), dir.path().join("initrd"), dir.path().join("console"));
+    let output = if lab.native { root.join(OUTPUT) } else { dir.path().join(OUTPUT) };
+    if lab.native {
+        load_modules(job);
+        let mut files = Folder(&root);
+        files.folder("").and_then(|()| fill(lab, job, &[], &mut files)).map_err(wrong)?;
+    } else {
+        initramfs(lab, job, &initrd)?;
+    }
     for file in [&console, &output] {
         File::create(file).map_err(wrong)?;
     }
-    let mut machine = Machine(start(lab, clock, &initrd, &console, &output)?);
+    let mut machine = Machine(match lab.native {
+        true => start_native(&root, &console)?,
+        false => start(lab, clock, &initrd, &console, &output)?,
+    });
     let (mut said, mut wrote) = (Tail::open(&console).map_err(wrong)?, Tail::open(&output).map_err(wrong)?);
     let mut stream = Stream::default();
     let (mut run, mut line) = (0, String::new());
@@ -100,7 +112,8 @@ pub fn work(
             if status.success() && stream.complete() > 0 {
                 return Ok(());
             }
-            return Err(Error::Machine(format!("QEMU ended ({status}) {} {}", stderr.trim(), last.trim())));
+            let what = if lab.native { "the lab's program" } else { "QEMU" };
+            return Err(Error::Machine(format!("{what} ended ({status}) {} {}", stderr.trim(), last.trim())));
         }
         if heard_at.elapsed() > SILENCE {
             return Err(Error::Machine("the guest has said nothing for ten minutes".into()));
@@ -140,45 +153,71 @@ fn initramfs(lab: &Lab, job: &Job, path: &Path) -> Result<(), Error> {
         .iter()
         .map(|name| module(&lab.modules, name).map(|content| (*name, content)))
         .collect::<Result<_, _>>()?;
-    let program = match (&lab.program, job.attaches) {
-        (_, false) => None,
-        (Some(path), true) => Some(Program::read(path)?),
-        (None, true) => {
-            return Err(Error::Missing("the lab has no program that attaches queue managers".into()));
-        }
-    };
     let write = || -> std::io::Result<()> {
         let mut a = Archive::new(BufWriter::new(File::create(path)?));
-        for folder in ["dev", "proc", "sys", "run", "tmp", "modules", "var"] {
-            a.folder(folder)?;
-        }
-        a.tree(&lab.root.join("guest"), "")?;
-        a.program("init", &fs::read(lab.root.join("agent"))?)?;
-        a.file("trace.bpf.o", &fs::read(lab.root.join("trace.bpf.o"))?)?;
-        if let Some(program) = &program {
-            a.program(PROGRAM, &program.content)?;
-            for (name, library) in &program.libraries {
-                // What the guest has is newer.
-                if !lab.root.join("guest/lib").join(name).exists() {
-                    a.program(&format!("lib/{name}"), &fs::read(library)?)?;
-                }
-            }
-        }
-        for (name, content) in &job.files {
-            a.file(name, content)?;
-        }
-        let mut text = job.text.clone();
-        for (name, content) in &modules {
-            match content {
-                Some(content) => a.file(&format!("modules/{name}.ko"), content)?,
-                // Built into this kernel, or missing: then tc or the socket says so.
-                None => text = text.replace(&format!("module {name}\n"), ""),
-            }
-        }
-        a.file("job", text.as_bytes())?;
+        fill(lab, job, &modules, &mut a)?;
         a.finish()
     };
     write().map_err(|e| Error::Machine(format!("the initramfs: {e}")))
+}
+
+/// What stands in the guest: its program, tools, the job and what that needs.
+fn fill(
+    lab: &Lab,
+    job: &Job,
+    modules: &[(&str, Option<Vec<u8>>)],
+    a: &mut impl Files,
+) -> std::io::Result<()> {
+    for folder in ["dev", "proc", "sys", "run", "tmp", "modules", "var"] {
+        a.folder(folder)?;
+    }
+    a.tree(&lab.root.join("guest"), "")?;
+    a.program("init", &fs::read(lab.root.join("agent"))?)?;
+    a.file("trace.bpf.o", &fs::read(lab.root.join("trace.bpf.o"))?)?;
+    if job.attaches {
+        let Some(path) = &lab.program else {
+            return Err(std::io::Error::other("there is no program that attaches queue managers"));
+        };
+        let program = Program::read(path).map_err(|e| std::io::Error::other(e.to_string()))?;
+        a.program(PROGRAM, &program.content)?;
+        for (name, library) in &program.libraries {
+            // What the guest has is newer.
+            if !lab.root.join("guest/lib").join(name).exists() {
+                a.program(&format!("lib/{name}"), &fs::read(library)?)?;
+            }
+        }
+    }
+    for (name, content) in &job.files {
+        a.file(name, content)?;
+    }
+    let mut text = job.text.clone();
+    for name in &job.modules {
+        match modules.iter().find(|(n, content)| n == name && content.is_some()) {
+            Some((_, Some(content))) => a.file(&format!("modules/{name}.ko"), content)?,
+            // Built into this kernel, or missing: then tc or the socket says so.
+            _ => text = text.replace(&format!("module {name}\n"), ""),
+        }
+    }
+    a.file("job", text.as_bytes())
+}
+
+/// This machine's kernel has its own modules. What it does not find is built in or missing: then tc or the socket says so.
+fn load_modules(job: &Job) {
+    for name in &job.modules {
+        let _ = Command::new("modprobe").args(["--quiet", name]).output();
+    }
+}
+
+/// The guest's program in namespaces of its own (network, mounts, processes) on this machine, with `root` as its root. All of
+/// it is gone when the program ends, or its owner.
+fn start_native(root: &Path, console: &Path) -> Result<Child, Error> {
+    let wrong = |e: std::io::Error| Error::Machine(format!("the lab's program cannot be started: {e}"));
+    let said = File::options().append(true).open(console).map_err(wrong)?;
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--net", "--mount", "--pid", "--fork", "--kill-child"]).arg(root.join("init"));
+    unshare.arg("native").args([root, &Path::new("/").join(OUTPUT)]);
+    unshare.stdin(Stdio::null()).stdout(said.try_clone().map_err(wrong)?).stderr(said);
+    unshare.spawn().map_err(wrong)
 }
 
 /// Virtual time: `-icount` counts an instruction as 1 or 2 ns whatever the host does, and sleeps cost nothing. One

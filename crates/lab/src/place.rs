@@ -19,6 +19,8 @@ pub struct Lab {
     pub(crate) whose: Whose,
     /// The program that has the command `attach`.
     pub(crate) program: Option<PathBuf>,
+    /// No virtual machine: this one.
+    pub(crate) native: bool,
     /// Where packages are unpacked, as long as the lab is used.
     _unpacked: Option<Arc<TempDir>>,
 }
@@ -49,21 +51,52 @@ impl Lab {
         };
         let (kernel, modules) = kernel_of(&dir)?;
         for (part, what) in [
-            (root.join("agent"), "the guest's program"),
-            (root.join("trace.bpf.o"), "the trace programs"),
-            (root.join("guest/usr/sbin/tc"), "iproute2"),
-            (root.join("root/usr/bin/qemu-system-x86_64"), "QEMU"),
+            ("agent", "the guest's program"),
+            ("trace.bpf.o", "the trace programs"),
+            ("guest/usr/sbin/tc", "iproute2"),
+            ("root/usr/bin/qemu-system-x86_64", "QEMU"),
         ] {
+            let part = root.join(part);
             if !part.exists() {
                 return Err(Error::Missing(format!("the lab lacks {what} ({}): {HOW}", part.display())));
             }
         }
-        Ok(Lab { root, kernel, modules, whose: Whose::default(), program: None, _unpacked: unpacked })
+        Ok(Lab {
+            root,
+            kernel,
+            modules,
+            whose: Whose::default(),
+            program: None,
+            native: false,
+            _unpacked: unpacked,
+        })
     }
 
     /// With the kernel's queue managers where it has them, or with ours.
     pub fn with_queue_managers(self, whose: Whose) -> Lab {
         Lab { whose, ..self }
+    }
+
+    /// On this machine's own kernel, in real time and in namespaces of their own, instead of in a virtual machine.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] unless root asks.
+    pub fn native(self) -> Result<Lab, Error> {
+        // Capabilities: CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_SYS_CHROOT, and those for BPF.
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|l| l.strip_prefix("CapEff:"));
+        let mask = mask.and_then(|m| u64::from_str_radix(m.trim(), 16).ok()).unwrap_or(0);
+        if [21, 12, 18].iter().any(|bit| mask >> bit & 1 == 0) {
+            return Err(Error::Missing(
+                "it makes network namespaces on this machine, which root alone may: run it with sudo".into(),
+            ));
+        }
+        Ok(Lab { native: true, ..self })
+    }
+
+    /// Is it this machine, where runs beside one another would disturb each other?
+    pub fn is_native(&self) -> bool {
+        self.native
     }
 
     /// With the `queuewright` that is to attach ours inside the guest.
