@@ -71,4 +71,10 @@
 	X(red, RED)   \
 	X(titrate, TITRATE)
 
+/* With one queue, whose dequeue may say drop or mark: others always let pass
+ * what they have once let in. */
+#define QW_ACTS_AT_HEAD(X) \
+	X(codel, CODEL)    \
+	X(cobalt, COBALT)
+
 #endif /* QW_ALL_H */

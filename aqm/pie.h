@@ -86,8 +86,9 @@ static inline void qw_pie_init(struct qw_pie *s, const struct qw_pie_params *p,
 
 /* RFC 8033 section 4.2: one update of the probability. `delta` is
  * alpha (qdelay - target) + beta (qdelay - old) in Q56, not yet tuned, and
- * stays below 2^62 either way. */
-static inline qw_u64 qw_pie_step(qw_u64 prob, qw_s64 delta, qw_s64 bonus)
+ * stays below 2^62 either way. (A QW_PART: inside the loop below it is what
+ * the verifier of Linux 6.18 trips over.) */
+QW_PART qw_u64 qw_pie_step(qw_u64 prob, qw_s64 delta, qw_s64 bonus)
 {
 	const qw_s64 two_percent = QW_PIE_ONE_Q56 / 50;
 

@@ -1,4 +1,4 @@
-//! Compiles `bpf/qdisc.bpf.c` once for each queue manager. Without a clang that has BPF the program is
+//! Compiles `bpf/qdisc.bpf.c` once for each queue manager, `bpf/front.bpf.c` for each that can stand before htb. Without a clang that has BPF the program is
 //! built all the same, holds no objects, and says so when one is asked for.
 
 use std::path::{Path, PathBuf};
@@ -16,40 +16,54 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     let all = fs::read_to_string("../../aqm/all.h").expect("aqm/all.h");
     let mut list = String::from("pub(crate) static OBJECTS: &[(&str, &[u8])] = &[\n");
+    let mut fronts = String::from("pub(crate) static FRONTS: &[(&str, &[u8])] = &[\n");
+    let at_head = names(&all, "QW_ACTS_AT_HEAD");
     let mut replays = String::from("static REPLAYS: &[(&str, &[u8])] = &[\n");
     match clang() {
         Some(clang) => {
             let tunable = names(&all, "QW_TUNABLE");
             let schedulers = names(&all, "QW_SCHEDULERS");
-            let all = names(&all, "QW_DISCIPLINES").into_iter().chain(schedulers.iter().cloned());
-            for name in all {
+            let single = names(&all, "QW_DISCIPLINES");
+            for name in single.iter().chain(&schedulers) {
                 let object = out.join(format!("bpf_{name}.o"));
                 let mut defines = Vec::new();
-                if tunable.contains(&name) {
+                if tunable.contains(name) {
                     defines.push("-DQW_RETUNE".to_string());
                 }
-                if schedulers.contains(&name) {
+                if schedulers.contains(name) {
                     defines.push(format!("-DQW_QUEUES=QW_{}_QUEUES", name.to_uppercase()));
                 }
-                compile(&clang, "qdisc", &name, &defines, &object);
-                list += &format!("    (\"{name}\", include_bytes!({:?})),\n", object.display().to_string());
+                compile(&clang, "qdisc", name, &defines, &object);
+                list += &entry(name, &object);
+                if schedulers.contains(name) {
+                    continue;
+                }
+                let object = out.join(format!("front_{name}.o"));
+                compile(&clang, "front", name, &defines, &object);
+                fronts += &entry(name, &object);
             }
             for name in REPLAYED {
                 let object = out.join(format!("replay_{name}.o"));
                 compile(&clang, "replay", name, &[], &object);
-                replays +=
-                    &format!("    (\"{name}\", include_bytes!({:?})),\n", object.display().to_string());
+                replays += &entry(name, &object);
             }
         }
         None => {
             println!("cargo:warning=no clang that compiles for BPF: this program will hold no BPF objects")
         }
     }
-    for text in [&mut list, &mut replays] {
+    for text in [&mut list, &mut fronts, &mut replays] {
         *text += "];\n";
     }
+    list += &fronts;
+    list += &format!("pub(crate) static AT_HEAD: &[&str] = &{at_head:?};\n");
     fs::write(out.join("replays.rs"), replays).expect("OUT_DIR can be written");
     fs::write(out.join("objects.rs"), list).expect("OUT_DIR can be written");
+}
+
+/// An element of a list of objects.
+fn entry(name: &str, object: &Path) -> String {
+    format!("    (\"{name}\", include_bytes!({:?})),\n", object.display().to_string())
 }
 
 /// The names in one of the lists of all.h: `X(name, NAME)`.

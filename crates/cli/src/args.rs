@@ -347,6 +347,9 @@ pub struct Attach {
     /// One for each transmit queue of the device, below mq
     #[arg(long)]
     pub mq: bool,
+    /// In front of htb, as on kernels without BPF qdiscs; needs --rate
+    #[arg(long)]
+    pub front: bool,
     /// Print what would be done, and do nothing
     #[arg(long)]
     pub dry_run: bool,

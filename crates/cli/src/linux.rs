@@ -68,7 +68,7 @@ fn port_setting(port: &mut Port, name: &str, value: &str) -> Result<bool, Failur
 }
 
 pub fn attach(a: &Attach) -> Result<(), Failure> {
-    let mut port = Port { mq: a.mq, ..Port::default() };
+    let mut port = Port { mq: a.mq, front: a.front, ..Port::default() };
     for (name, value) in [("rate", &a.rate), ("limit", &a.limit), ("overhead", &a.overhead)] {
         if let Some(value) = value {
             port_setting(&mut port, name, value)?;
@@ -202,6 +202,10 @@ fn shown(s: &linux::Status) -> String {
     let how = match t.marking {
         0 => "; CE cannot be set here, drops take its place".into(),
         2 => format!("; CE set on {} packets, each the flow's next one", t.ce_set),
+        3 if t.asked > 0 => format!(
+            "; {} drops and marks were of packets that had left: the flow's next one is in their place",
+            t.asked
+        ),
         _ => String::new(),
     };
     let _ = writeln!(out, "  marked   {marks}{how}");
@@ -213,6 +217,9 @@ fn shown(s: &linux::Status) -> String {
         ms(t.sojourn_ns),
         ms(t.sojourn_below_ns(0.99))
     );
+    if t.unseen > 0 {
+        let _ = writeln!(out, "  unseen   {} of the packets sent: when they left is estimated", t.unseen);
+    }
     for (name, unit, value) in &s.variables {
         let _ = writeln!(out, "  {name:<8} {value:.6} {unit}");
     }

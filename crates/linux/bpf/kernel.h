@@ -35,7 +35,12 @@ struct bpf_iter_num {
 
 #define KERNEL_TYPE __attribute__((preserve_access_index))
 
+struct net_device;
+
 struct sk_buff {
+	struct sk_buff *next; /* of several that leave a qdisc at once */
+	struct net_device *dev;
+	__u32 hash; /* of the flow, once somebody has asked */
 	__be16 protocol;
 	__u16 network_header;
 	unsigned char *head;
@@ -45,6 +50,7 @@ struct sk_buff {
 struct qdisc_skb_cb {
 	unsigned int pkt_len; /* with the headers of every segment to come */
 	unsigned int pkt_segs; /* Linux 7 */
+	unsigned char data[20]; /* the qdisc's own */
 } KERNEL_TYPE;
 
 struct iphdr {
@@ -69,10 +75,23 @@ struct qdisc_skb_head {
 	__u32 qlen;
 } KERNEL_TYPE;
 
+typedef struct {
+	__u64 v;
+} u64_stats_t;
+
+struct gnet_stats_basic_sync {
+	u64_stats_t bytes;
+} KERNEL_TYPE;
+
 struct Qdisc {
+	struct gnet_stats_basic_sync bstats;
 	__u32 limit;
 	struct qdisc_skb_head q;
 	struct gnet_stats_queue qstats;
+} KERNEL_TYPE;
+
+struct net_device {
+	struct Qdisc *qdisc; /* its root */
 } KERNEL_TYPE;
 
 struct nlattr;

@@ -17,6 +17,7 @@ struct qw_bpf_settings {
 	qw_u32 needs_head; /* ... and when the head packet came */
 	qw_u32 needs_flow; /* ... and the packet's flow */
 	qw_u32 companion; /* is attached (marks.h) */
+	qw_u32 acts_at_head; /* the queue manager drops or marks at dequeue */
 };
 
 /* What an operator sets of the port; read at each call. */
@@ -42,6 +43,8 @@ struct qw_bpf_stats {
 	qw_u64 purged; /* thrown away with the whole queue: the device went down, ... */
 	qw_u64 ce_set; /* by the companion (marks.h) */
 	qw_u64 no_slot; /* of the drops by limit: the slots were used up */
+	qw_u64 unseen; /* of the packets sent, when they left is estimated (front.bpf.c) */
+	qw_u64 asked; /* drops and marks of packets that had left already (front.bpf.c) */
 	qw_u64 sojourn_ns; /* of the last packet */
 	qw_u64 sojourn_sum_ns; /* of what was sent */
 	qw_u64 sojourns[QW_BPF_SOJOURNS];
@@ -54,5 +57,6 @@ struct qw_bpf_stats {
 #define QW_BPF_MARKS_KFUNC 1u /* by the module's function */
 #define QW_BPF_MARKS_COMPANION \
 	2u /* by a program in front, on the next packet */
+#define QW_BPF_MARKS_FRONT 3u /* by the classifier of htb (front.bpf.c) */
 
 #endif /* QW_BPF_SHARED_H */

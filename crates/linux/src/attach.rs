@@ -1,9 +1,9 @@
 //! A queue manager to a device, and off it again.
 
 use crate::maps::PortMap;
-use crate::objects::{self, Settings};
+use crate::objects::{self, Host, Settings};
 use crate::record::{Record, record};
-use crate::{Error, system};
+use crate::{Error, front, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Program};
 use queuewright_aqm::{Discipline, Spec};
 use std::fmt::Display;
@@ -29,17 +29,22 @@ pub struct Port {
     /// A queue manager for each transmit queue of the device, below `mq`, instead of one for all; the limits are of each.
     /// Without a rate: they have no common shaper.
     pub mq: bool,
+    /// In front of htb, also where the kernel has BPF qdiscs; on others there is no other way.
+    pub front: bool,
 }
 
 impl Default for Port {
     /// No shaper, 10 000 packets, no overhead.
     fn default() -> Self {
-        Port { rate: 0, limit_packets: 10_000, limit_bytes: 0, overhead: 0, mq: false }
+        Port { rate: 0, limit_packets: 10_000, limit_bytes: 0, overhead: 0, mq: false, front: false }
     }
 }
 
 impl Port {
     fn check(&self) -> Result<(), Error> {
+        if self.front {
+            front::check(self)?;
+        }
         if !(1..=1_000_000).contains(&self.limit_packets) {
             return Err(Error::Input("limit is out of range; allowed: 1 to 1000000 packets".into()));
         }
@@ -59,7 +64,7 @@ impl Port {
     }
 
     fn to_map(self) -> PortMap {
-        let Port { rate, limit_packets, limit_bytes, overhead, mq: _ } = self;
+        let Port { rate, limit_packets, limit_bytes, overhead, mq: _, front: _ } = self;
         PortMap { rate: rate / 8, limit_packets, limit_bytes, overhead, ..PortMap::default() }
     }
 }
@@ -78,26 +83,20 @@ pub struct Plan {
 /// # Errors
 /// If it cannot be done: no such device, something is attached, classes that could not be put back, a value that is
 /// not allowed.
-pub fn plan(dev: &str, text: &str, spec: Spec, port: Port) -> Result<Plan, Error> {
+pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, Error> {
+    port.front |= system::has_bpf_qdiscs() == Some(false);
     port.check()?;
-    if !objects::names().iter().any(|n| n == spec.info.name) {
+    let host = if port.front { Host::Front } else { Host::Qdisc };
+    if !host.names().iter().any(|n| n == spec.info.name) {
         // Says why.
-        objects::open(spec.info, "", &Settings { instances: 1, slots: 1, companion: false })?;
+        objects::open(spec.info, host, "", &Settings { instances: 1, slots: 1, companion: false })?;
     }
     system::device(dev)?;
     // Where tc has put another in its place there is nothing of ours but what is remembered.
-    if let Some(there) = record(dev).filter(|there| system::has(dev, &there.kind)) {
+    if let Some(there) = record(dev).filter(is_there) {
         return Err(Error::Input(format!(
             "{dev} has {} already: set changes it, detach takes it off",
             there.kind
-        )));
-    }
-    if system::has_bpf_qdiscs() == Some(false) {
-        return Err(Error::System(format!(
-            "this kernel ({}) has no BPF qdiscs: they need Linux 6.16 or newer with CONFIG_NET_SCH_BPF; on others the kernel \
-             module has the same queue managers (make install-module), below htb: tc qdisc add dev {dev} parent 1:10 qw_{}",
-            system::kernel(),
-            spec.info.name.replace('-', "_")
         )));
     }
     let (line, others) = system::root(dev)?;
@@ -113,7 +112,7 @@ pub fn plan(dev: &str, text: &str, spec: Spec, port: Port) -> Result<Plan, Error
         return Err(Error::Input(format!("{dev} has one transmit queue: mq needs several")));
     }
     let discipline = spec.info.name.to_string();
-    let kind = kind_of(dev, &discipline);
+    let kind = if port.front { front::KIND.into() } else { kind_of(dev, &discipline) };
     let record = Record {
         dev: dev.into(),
         text: text.into(),
@@ -121,6 +120,7 @@ pub fn plan(dev: &str, text: &str, spec: Spec, port: Port) -> Result<Plan, Error
         kind,
         slots: port.limit_packets,
         instances: if port.mq { queues as u32 } else { 1 },
+        front: port.front,
         before,
     };
     Ok(Plan { record, spec, port })
@@ -141,19 +141,29 @@ fn kind_of(dev: &str, discipline: &str) -> String {
 impl Plan {
     /// What would be done, a line each.
     pub fn steps(&self) -> Vec<String> {
-        let Record { dev, kind, before, .. } = &self.record;
+        let Record { dev, kind, before, text, .. } = &self.record;
         let mut steps = vec![
-            format!("load {kind}: {}", self.record.text),
+            if self.port.front { format!("load {text}") } else { format!("load {kind}: {text}") },
             format!("pin its maps in {}", self.record.pins().display()),
         ];
-        if self.spec.may_mark() && !system::sets_ce() {
+        if self.port.front {
+            steps.push("at the tracepoint qdisc_dequeue, the program that sees what leaves".into());
+        } else if self.spec.may_mark() && !system::sets_ce() {
             steps.push(format!("at {dev}'s tcx egress hook, the program that sets CE for it"));
         }
-        steps.extend(self.record.tc().map(|words| format!("tc {words}")));
+        steps.extend(self.tc().iter().map(|words| format!("tc {words}")));
         if let Some(before) = before {
             steps.push(format!("remember for detach: {before}"));
         }
         steps
+    }
+
+    /// What tc is told, the root first.
+    fn tc(&self) -> Vec<String> {
+        match self.port.front {
+            true => front::tc(&self.record, &self.port),
+            false => self.record.tc().collect(),
+        }
     }
 }
 
@@ -163,11 +173,11 @@ impl Plan {
 /// If the system refuses; then everything is as it was.
 pub fn attach(plan: &Plan) -> Result<(), Error> {
     prepare(plan)?;
-    let mut words = plan.record.tc();
-    let done = words.next().map_or(Ok(()), |root| {
-        system::tc(&root)?;
+    let words = plan.tc();
+    let done = words.split_first().map_or(Ok(()), |(root, rest)| {
+        system::tc(root)?;
         // From here on there is something to put back.
-        let rest = words.try_for_each(|words| system::tc(&words).map(drop));
+        let rest = rest.iter().try_for_each(|words| system::tc(words).map(drop));
         rest.inspect_err(|_| drop(put_back(&plan.record)))
     });
     done.inspect_err(|_| forget(&plan.record))
@@ -195,9 +205,13 @@ fn load(plan: &Plan) -> Result<(), Error> {
     let Plan { record, spec, port } = plan;
     let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", record.kind));
     // A scheduler lets a packet in before it says which is to go.
-    let settings =
-        Settings { instances: record.instances, slots: record.slots + 1, companion: !system::sets_ce() };
-    let mut object = objects::load(spec.info, objects::open(spec.info, &record.kind, &settings)?)?;
+    let settings = Settings {
+        instances: record.instances,
+        slots: record.slots + 1,
+        companion: !record.front && !system::sets_ce(),
+    };
+    let host = if record.front { Host::Front } else { Host::Qdisc };
+    let mut object = objects::load(spec.info, objects::open(spec.info, host, &record.kind, &settings)?)?;
     let (params, port) = (Discipline::new(spec).params_bytes(), port.to_map().to_bytes());
     for (name, one) in [(".bss.params", params), (".bss.port", port)] {
         let all = one.repeat(record.instances as usize);
@@ -223,6 +237,9 @@ fn load(plan: &Plan) -> Result<(), Error> {
         if spec.may_mark() {
             attach_companion(record)?;
         }
+    }
+    if record.front {
+        front::install(&mut object, record)?;
     }
     Ok(())
 }
@@ -262,7 +279,7 @@ pub fn detach(dev: &str) -> Result<String, Error> {
     system::rights()?;
     let mut back = "the kernel's own choice".to_string();
     // The device may be gone, or somebody may have put another qdisc there: then that stays.
-    if system::has(dev, &record.kind) {
+    if is_there(&record) {
         put_back(&record)?;
         if let Some(before) = &record.before {
             back.clone_from(before);
@@ -272,6 +289,13 @@ pub fn detach(dev: &str) -> Result<String, Error> {
     }
     forget(&record);
     Ok(back)
+}
+
+fn is_there(record: &Record) -> bool {
+    match record.front {
+        true => front::is_there(&record.dev),
+        false => system::has(&record.dev, &record.kind),
+    }
 }
 
 /// Makes the root qdisc what it was.
@@ -310,6 +334,7 @@ pub fn set(
         limit_bytes: old.limit_bytes,
         overhead: old.overhead,
         mq: record.instances > 1,
+        front: record.front,
     };
     change(&mut port);
     port.check()?;
@@ -321,6 +346,9 @@ pub fn set(
     }
     if spec.may_mark() {
         attach_companion(record)?;
+    }
+    if record.front {
+        system::tc(&front::class("change", &record.dev, &port))?;
     }
     let all = |one: Vec<u8>| one.repeat(record.instances as usize);
     let params = MapHandle::from_pinned_path(record.pin("params")).map_err(wrong)?;

@@ -37,8 +37,12 @@ fn kernel() -> Finding {
         Some(true) => finding("kernel", true, format!("Linux {release} with BPF qdiscs")),
         Some(false) => finding(
             "kernel",
-            false,
-            format!("Linux {release} without BPF qdiscs: attach needs 6.16 or newer with CONFIG_NET_SCH_BPF"),
+            true,
+            format!(
+                "Linux {release} without BPF qdiscs (6.16 with CONFIG_NET_SCH_BPF has them): attach goes in front of htb, \
+                 needs --rate, and has {}",
+                objects::Host::Front.names().join(", ")
+            ),
         ),
         None => {
             finding("kernel", false, format!("Linux {release}, which does not say whether it has BPF qdiscs"))
@@ -111,8 +115,8 @@ fn module() -> Finding {
         }
         _ => finding(
             "module",
-            system::has_bpf_qdiscs() == Some(true),
-            "sch_queuewright is not here; what needs htb, or has no BPF qdiscs, needs it: sudo make install-module",
+            true,
+            "sch_queuewright is not here; it brings every queue manager as a qdisc for tc, below htb too: sudo make install-module",
         ),
     }
 }
@@ -126,6 +130,7 @@ fn ecn() -> Finding {
         None => "net.ipv4.tcp_ecn cannot be read",
     };
     let how = match system::sets_ce() {
+        _ if system::has_bpf_qdiscs() == Some(false) => "htb's classifier sets CE on the packet that comes",
         true => "our module sets CE on the very packet",
         false => "a program in front of the qdisc sets CE on the flow's next packet",
     };

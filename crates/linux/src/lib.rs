@@ -2,12 +2,13 @@
 //!
 //! `bpf/qdisc.bpf.c` is the host of a header inside the kernel, compiled once for each queue manager and held by this
 //! crate as an object. [`attach`] loads one, gives it the parameters of the registry in the header's own layout and makes
-//! it the root qdisc of a device; [`status`] reads its counters and its controller's variables; [`set`] changes
+//! it the root qdisc of a device; for kernels without BPF qdiscs `bpf/front.bpf.c` is one in front of htb; [`status`] reads its counters and its controller's variables; [`set`] changes
 //! parameters while it runs; [`detach`] puts back what was there. [`doctor`] says beforehand what will work.
 
 mod attach;
 mod doctor;
 mod export;
+mod front;
 mod maps;
 mod objects;
 mod record;
@@ -18,7 +19,7 @@ pub use attach::{Plan, Port, attach, detach, plan, prepare, set};
 pub use doctor::{Finding, doctor};
 pub use export::{openmetrics, serve};
 pub use maps::Stats;
-pub use objects::{names, verify};
+pub use objects::{Host, names, verify};
 pub use record::{Record, record, records};
 pub use status::{Queue, Status, Variable, status, variables};
 

@@ -62,6 +62,11 @@ pub struct Stats {
     pub ce_set: u64,
     /// Of the drops by limit, those for want of memory for packets.
     pub no_slot: u64,
+    /// Before htb: of the packets sent, those of which it is estimated when they left, by the rate.
+    pub unseen: u64,
+    /// Before htb: how often the queue manager would have dropped or marked a packet that had left already; the flow's
+    /// next packet is in its place.
+    pub asked: u64,
     /// Waiting time of the last packet sent, ns; of several queues the longest.
     pub sojourn_ns: u64,
     /// Sum over all that were sent, ns.
@@ -73,7 +78,7 @@ pub struct Stats {
     /// Packets that wait now.
     pub backlog_packets: u32,
     /// How CE is set: 0 it cannot be (drops instead), 1 by a kernel function, 2 by a program in front of the
-    /// qdisc, on the flow's next packet.
+    /// qdisc, on the flow's next packet, 3 by htb's classifier.
     pub marking: u32,
 }
 
@@ -91,6 +96,8 @@ impl Stats {
             purged: w.u64()?,
             ce_set: w.u64()?,
             no_slot: w.u64()?,
+            unseen: w.u64()?,
+            asked: w.u64()?,
             sojourn_ns: w.u64()?,
             sojourn_sum_ns: w.u64()?,
             sojourns: w.all::<SOJOURNS>()?.to_vec(),
@@ -111,6 +118,8 @@ impl Stats {
             sum.purged += s.purged;
             sum.ce_set += s.ce_set;
             sum.no_slot += s.no_slot;
+            sum.unseen += s.unseen;
+            sum.asked += s.asked;
             sum.sojourn_ns = sum.sojourn_ns.max(s.sojourn_ns);
             sum.sojourn_sum_ns += s.sojourn_sum_ns;
             sum.backlog_bytes += s.backlog_bytes;

@@ -1,7 +1,7 @@
 //! The compiled programs, one object a queue manager, and how one is loaded.
 
 use crate::Error;
-use libbpf_rs::{MapCore, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramMut};
+use libbpf_rs::{Link, MapCore, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramMut};
 use queuewright_aqm::Info;
 use std::ffi::CString;
 use std::io;
@@ -14,7 +14,35 @@ include!(concat!(env!("OUT_DIR"), "/objects.rs"));
 
 /// Names of the disciplines that can be attached.
 pub fn names() -> Vec<String> {
-    OBJECTS.iter().map(|(name, _)| name.replace('_', "-")).collect()
+    Host::Qdisc.names()
+}
+
+/// Does its rule act on packets that leave, and not only on those that come?
+pub(crate) fn acts_at_head(info: &Info) -> bool {
+    AT_HEAD.contains(&info.name.replace('-', "_").as_str())
+}
+
+/// Which of the two programs of a queue manager.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Host {
+    /// A qdisc of its own.
+    Qdisc,
+    /// The classifier of htb.
+    Front,
+}
+
+impl Host {
+    fn objects(self) -> &'static [(&'static str, &'static [u8])] {
+        match self {
+            Host::Qdisc => OBJECTS,
+            Host::Front => FRONTS,
+        }
+    }
+
+    /// Names of the disciplines that it has.
+    pub fn names(self) -> Vec<String> {
+        self.objects().iter().map(|(name, _)| name.replace('_', "-")).collect()
+    }
 }
 
 /// What is fixed once a program is loaded: `struct qw_bpf_settings`.
@@ -36,13 +64,19 @@ fn hear(_: PrintLevel, text: String) {
     }
 }
 
-/// Opens the object of a discipline, to be known to tc as `id` (15 characters at most).
-pub(crate) fn open(info: &Info, id: &str, settings: &Settings) -> Result<OpenObject, Error> {
+/// Opens the object of a discipline; a qdisc of its own is to be known to tc as `id` (15 characters at most).
+pub(crate) fn open(info: &Info, host: Host, id: &str, settings: &Settings) -> Result<OpenObject, Error> {
     let name = info.name.replace('-', "_");
-    let Some((_, bytes)) = OBJECTS.iter().find(|(n, _)| *n == name) else {
-        return Err(Error::Input(match OBJECTS.is_empty() {
+    let Some((_, bytes)) = host.objects().iter().find(|(n, _)| *n == name) else {
+        return Err(Error::Input(match host.objects().is_empty() {
             true => "this program was built without clang and holds no BPF objects: install clang-19 and build again".into(),
-            false => format!("{} cannot be attached yet; these can: {}", info.name, names().join(", ")),
+            false => {
+                let what = match host {
+                    Host::Qdisc => "attached yet",
+                    Host::Front => "put before htb, which would have to serve its queues in its order",
+                };
+                format!("{} cannot be {what}; these can: {}", info.name, host.names().join(", "))
+            }
         }));
     };
     if let Ok(mut said) = SAID.lock() {
@@ -54,6 +88,7 @@ pub(crate) fn open(info: &Info, id: &str, settings: &Settings) -> Result<OpenObj
     for mut map in object.maps_mut() {
         let map_name = map.name().to_string_lossy().into_owned();
         match map_name.as_str() {
+            "debts" if !acts_at_head(info) => map.set_max_entries(1).map_err(wrong)?,
             "slots" => map.set_max_entries(settings.slots * settings.instances).map_err(wrong)?,
             "queues" => map.set_max_entries(map.max_entries() * settings.instances).map_err(wrong)?,
             // One an instance.
@@ -76,8 +111,9 @@ pub(crate) fn open(info: &Info, id: &str, settings: &Settings) -> Result<OpenObj
                     info.needs_head.into(),
                     info.needs_flow.into(),
                     settings.companion.into(),
+                    acts_at_head(info).into(),
                 ];
-                if let Some(at) = map.initial_value_mut().and_then(|v| v.get_mut(..24)) {
+                if let Some(at) = map.initial_value_mut().and_then(|v| v.get_mut(..28)) {
                     at.copy_from_slice(&fields.map(u32::to_ne_bytes).concat());
                 }
             }
@@ -105,8 +141,9 @@ pub(crate) fn load(info: &Info, object: OpenObject) -> Result<Object, Error> {
 ///
 /// # Errors
 /// What the kernel says against them.
-pub fn verify(info: &Info) -> Result<(), Error> {
-    load(info, open(info, "bpf_verify", &Settings { instances: 1, slots: 64, companion: true })?).map(drop)
+pub fn verify(info: &Info, host: Host) -> Result<(), Error> {
+    load(info, open(info, host, "bpf_verify", &Settings { instances: 1, slots: 64, companion: true })?)
+        .map(drop)
 }
 
 /// The program of a loaded object that sets CE in front of the qdisc.
@@ -132,6 +169,16 @@ pub(crate) fn attach_tcx(program: BorrowedFd<'_>, index: i32, pin: &Path) -> io:
         0 => Ok(()),
         e => Err(io::Error::from_raw_os_error(-e)),
     }
+}
+
+/// Has the program `left` of front.bpf.c see what leaves any qdisc.
+pub(crate) fn attach_left(object: &Object) -> Result<Link, Error> {
+    let program = object.progs_mut().find(|p| p.name() == "left");
+    let program =
+        program.ok_or_else(|| Error::System("the BPF object has no program for what leaves".into()))?;
+    program
+        .attach_raw_tracepoint("qdisc_dequeue")
+        .map_err(|e| Error::System(format!("the kernel's tracepoint qdisc_dequeue: {e}")))
 }
 
 /// A map of a loaded object.

@@ -25,12 +25,15 @@ pub struct Record {
     pub slots: u32,
     /// Queue managers: 1, the root qdisc, or one for each transmit queue below mq.
     pub instances: u32,
+    /// The queue manager is htb's classifier, and no qdisc of its own.
+    #[serde(default)]
+    pub front: bool,
     /// What was the root before, in tc's words; None: the kernel's own choice.
     pub before: Option<String>,
 }
 
 impl Record {
-    /// What tc is told to put it there, the root first.
+    /// What tc is told to put a qdisc of its own there, the root first.
     pub(crate) fn tc(&self) -> impl Iterator<Item = String> {
         let Record { dev, kind, instances, .. } = self;
         let root = if *instances > 1 { "handle 1: mq" } else { kind };

@@ -27,7 +27,7 @@ fn main() {
         false => Ok(vec![vm::module_of(lab, "drivers/net/veth")?]),
     };
     vm::test("BPF qdiscs under abuse", files, || {
-        loads("/veth.ko");
+        vm::loads("/veth.ko");
         changes();
         loses_its_device();
         takes_any_frame();
@@ -367,16 +367,6 @@ fn is_quiet() {
     let bad = ["BUG", "WARNING", "Oops", "refcount", "leak", "lockup", "rcu_sched", "unregister_netdevice"];
     let lines: Vec<&str> = text.lines().filter(|l| bad.iter().any(|b| l.contains(b))).collect();
     assert!(lines.is_empty(), "the kernel says: {lines:#?}");
-}
-
-/// Loads a module of the kernel's.
-fn loads(path: &str) {
-    // So that the log can be read with few rights, too.
-    fs::write("/proc/sys/kernel/dmesg_restrict", "0").expect("root may");
-    let module = fs::File::open(path).expect("it is there");
-    // SAFETY: a file and no parameters.
-    let rc = unsafe { libc::syscall(libc::SYS_finit_module, module.as_raw_fd(), c"".as_ptr(), 0) };
-    assert_eq!(rc, 0, "{path}: {}", io::Error::last_os_error());
 }
 
 /// A sender, and a receiver's address; what arrives there is lost.

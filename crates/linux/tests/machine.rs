@@ -35,7 +35,7 @@ fn verifies() {
     let only: Vec<String> = std::env::args().skip(1).collect();
     for name in linux::names().into_iter().filter(|n| only.is_empty() || only.contains(n)) {
         let begun = Instant::now();
-        if let Err(e) = linux::verify(find(&name).expect("in the registry")) {
+        if let Err(e) = linux::verify(find(&name).expect("in the registry"), linux::Host::Qdisc) {
             println!("machine: {e}");
             refused.push(name);
             continue;

@@ -100,6 +100,12 @@ fn load(wish: Wish, request: &mut options::Request, device: &str) -> Result<(), 
     let spec = spec.ok_or("it is no queue manager")?;
     let plan = queuewright_linux::plan(device, &text, spec, port).map_err(|e| e.to_string())?;
     request.set_kind(&plan.record.kind)?;
+    if plan.record.front {
+        return Err(
+            "this kernel has no BPF qdiscs: queuewright attach puts queue managers in front of htb here"
+                .into(),
+        );
+    }
     queuewright_linux::prepare(&plan).map_err(|e| e.to_string())
 }
 

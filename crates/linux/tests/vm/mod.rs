@@ -199,6 +199,17 @@ pub fn module_of(lab: &Path, path: &str) -> Result<File, Outcome> {
     }
 }
 
+/// Loads a module of the kernel's.
+#[allow(dead_code, reason = "not every test needs one")]
+pub fn loads(path: &str) {
+    // So that the log can be read with few rights, too.
+    fs::write("/proc/sys/kernel/dmesg_restrict", "0").expect("root may");
+    let module = fs::File::open(path).expect("it is there");
+    // SAFETY: a file and no parameters.
+    let rc = unsafe { libc::syscall(libc::SYS_finit_module, module.as_raw_fd(), c"".as_ptr(), 0) };
+    assert_eq!(rc, 0, "{path}: {}", io::Error::last_os_error());
+}
+
 /// Sets an option of a socket.
 pub fn option(socket: &UdpSocket, level: i32, name: i32, value: i32) {
     // SAFETY: a live socket and an int.

@@ -1,0 +1,429 @@
+//! Queue managers in front of htb: each before the verifier, then on devices with packets. On this machine where it is
+//! root and the kernel has what is needed, in a network namespace of its own and with its own `/run` and
+//! `/sys/fs/bpf`; else in the lab's virtual machine, which `-- vm` asks for. `-- 200` attaches and detaches 200 times.
+
+mod native;
+mod vm;
+
+use libbpf_rs::query::{LinkInfo, LinkInfoIter, LinkTypeInfo, ProgInfoIter};
+use queuewright_aqm::{Spec, Value, find};
+use queuewright_linux as linux;
+use std::fs;
+use std::net::UdpSocket;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle, sleep};
+use std::time::{Duration, Instant};
+use vm::{ecn_of_next, option};
+
+fn main() {
+    let asked = std::env::args().any(|a| a == "vm");
+    let here = if asked { Err("asked for the virtual machine".into()) } else { native::enter() };
+    match here {
+        _ if std::process::id() == 1 => vm::test("", |_| Ok(Vec::new()), guest),
+        Ok(()) => {
+            all();
+            println!("test native ... ok");
+        }
+        Err(why) => {
+            eprintln!("front: not on this machine itself ({why})");
+            let files = |lab: &Path| match linux::names().is_empty() {
+                true => Err(vm::Outcome::LeftOut("this program was built without clang".into())),
+                false => ["drivers/net/veth", "net/sched/sch_htb", "net/sched/cls_bpf"]
+                    .iter()
+                    .map(|path| vm::module_of(lab, path))
+                    .collect(),
+            };
+            vm::test("queue managers in front of htb", files, guest);
+        }
+    }
+}
+
+fn guest() {
+    for module in ["/veth.ko", "/sch_htb.ko", "/cls_bpf.ko"] {
+        vm::loads(module);
+    }
+    all();
+}
+
+fn all() {
+    let times = std::env::args().skip(1).find_map(|a| a.parse().ok()).unwrap_or(20);
+    verifies();
+    for name in linux::Host::Front.names() {
+        carries(&name);
+    }
+    for (address, name) in [("127.0.0.1:0", "codel"), ("[::1]:0", "codel"), ("[::1]:0", "titrate")] {
+        marks(address, name);
+    }
+    changes();
+    loses_its_device();
+    comes_and_goes(times);
+    refuses();
+}
+
+fn say(text: &str) {
+    println!("machine: {text}");
+}
+
+fn spec(name: &str) -> Spec {
+    Spec::new(find(name).expect("in the registry"))
+}
+
+fn port(rate: u64, limit_packets: u32) -> linux::Port {
+    linux::Port { rate, limit_packets, front: true, ..linux::Port::default() }
+}
+
+fn attach(dev: &str, name: &str, port: linux::Port) -> Result<(), linux::Error> {
+    linux::attach(&linux::plan(dev, name, spec(name), port)?)
+}
+
+fn detach(dev: &str) {
+    linux::detach(dev).unwrap_or_else(|e| panic!("{e}"));
+}
+
+fn stats(dev: &str) -> linux::Stats {
+    let record = linux::record(dev).expect("attached");
+    linux::status(&record).unwrap_or_else(|e| panic!("{e}")).stats
+}
+
+fn run(program: &str, words: &str) -> String {
+    let path = "/usr/sbin:/sbin:/usr/bin:/bin";
+    let done = Command::new(program).args(words.split_whitespace()).env("PATH", path).output();
+    let done = done.unwrap_or_else(|e| panic!("{program}: {e}"));
+    assert!(done.status.success(), "{program} {words}: {}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8_lossy(&done.stdout).into_owned()
+}
+
+fn root(dev: &str) -> String {
+    run("tc", &format!("qdisc show dev {dev}"))
+}
+
+/// Sent and dropped packets of the root qdisc, as the kernel counts them.
+fn kernel_counts(dev: &str) -> (u64, u64) {
+    let shown = run("tc", &format!("-s qdisc show dev {dev} root"));
+    let after = |what: &str| {
+        let words: Vec<&str> = shown.split([' ', '(', ')', ',']).filter(|w| !w.is_empty()).collect();
+        let at = words.iter().position(|w| *w == what).unwrap_or_else(|| panic!("{shown}"));
+        words[at..].iter().find_map(|w| w.parse::<u64>().ok()).unwrap_or_else(|| panic!("{shown}"))
+    };
+    // "Sent 300000 bytes 300 pkt (dropped 0, ..."
+    (after("bytes"), after("dropped"))
+}
+
+fn verifies() {
+    let begun = Instant::now();
+    let names = linux::Host::Front.names();
+    for name in &names {
+        let begun = Instant::now();
+        linux::verify(find(name).expect("in the registry"), linux::Host::Front)
+            .unwrap_or_else(|e| panic!("{e}"));
+        assert!(begun.elapsed() < Duration::from_secs(60), "{name} takes the verifier too long");
+    }
+    say(&format!("verified {} in {:.2} s", names.join(" "), begun.elapsed().as_secs_f64()));
+}
+
+/// Attached with a limit and a rate, it counts every packet as the kernel does; `set` and `detach` do what they say.
+fn carries(name: &str) {
+    let before = root("lo");
+    attach("lo", name, port(8_000_000, 50)).unwrap_or_else(|e| panic!("{e}"));
+    assert!(root("lo").contains("htb 7177: root"), "{}", root("lo"));
+    let again = linux::plan("lo", name, spec(name), port(8_000_000, 50));
+    assert!(matches!(again, Err(linux::Error::Input(_))), "attached twice");
+
+    let receiver = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    receiver.set_read_timeout(Some(Duration::from_millis(500))).expect("a timeout");
+    // What is lost is to be lost in the qdisc.
+    option(&receiver, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, 4 << 20);
+    let sender = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let to = receiver.local_addr().expect("an address");
+    let mut burst = 200;
+    for _ in 0..burst {
+        let _ = sender.send_to(&[0; 958], to);
+    }
+    let mut received = 0;
+    while receiver.recv(&mut [0; 2000]).is_ok() {
+        received += 1;
+    }
+    // Should the last have left unseen, only another one tells.
+    while stats("lo").backlog_packets > 0 && burst < 220 {
+        sender.send_to(&[0; 958], to).expect("it fits");
+        received += u64::from(receiver.recv(&mut [0; 2000]).is_ok());
+        burst += 1;
+    }
+    let record = linux::record("lo").expect("attached");
+    let s = stats("lo");
+    let dropped: u64 = s.drops.iter().sum();
+    say(&format!(
+        "{name} sent {} dropped {dropped} of {}, mean sojourn {:.1} ms, {} unseen",
+        s.sent_packets,
+        s.arrived_packets,
+        s.mean_sojourn_ns() as f64 / 1e6,
+        s.unseen
+    ));
+    assert_eq!((s.arrived_packets, s.arrived_bytes), (burst, burst * 1000));
+    assert_eq!((s.sent_packets, s.sent_packets + dropped), (received, burst), "{name}: {s:?}");
+    assert_eq!(kernel_counts("lo"), (s.sent_packets, dropped));
+    assert_eq!((s.backlog_packets, s.backlog_bytes, s.purged), (0, 0, 0));
+    // 50 packets of 1000 bytes need 50 ms.
+    assert!(dropped > 0 && s.mean_sojourn_ns() > 2_000_000, "no queue");
+    assert_eq!(s.sojourns.iter().sum::<u64>(), received);
+
+    linux::set(&record, &spec(name), name, true, |port| port.rate = 80_000_000)
+        .unwrap_or_else(|e| panic!("{e}"));
+    sender.send_to(&[0; 958], to).expect("it fits");
+    receiver.recv(&mut [0; 2000]).expect("it comes");
+    assert_eq!(linux::status(&record).unwrap_or_else(|e| panic!("{e}")).rate, 80_000_000);
+    let class = run("tc", "class show dev lo");
+    assert!(class.contains("rate 80Mbit"), "{class}");
+
+    detach("lo");
+    assert_eq!(root("lo"), before);
+    assert!(linux::record("lo").is_none() && linux::records().expect("root may look").is_empty());
+    let left = fs::read_dir("/sys/fs/bpf/queuewright").expect("made by attach").count();
+    assert_eq!(left, 0, "pins are left");
+}
+
+/// Packets that say ECT(0), of IPv4 and of IPv6, come with CE as often as it was set.
+fn marks(address: &str, name: &str) {
+    let mut spec = spec(name);
+    spec.set("ecn", Value::Flag(true)).expect("it has that");
+    if name == "titrate" {
+        spec.set("threshold", Value::Int(20_000)).expect("it has that");
+    }
+    let plan = linux::plan("lo", name, spec, port(8_000_000, 150)).unwrap_or_else(|e| panic!("{e}"));
+    linux::attach(&plan).unwrap_or_else(|e| panic!("{e}"));
+    let receiver = UdpSocket::bind(address).expect("a socket");
+    let sender = UdpSocket::bind(address).expect("a socket");
+    let to = receiver.local_addr().expect("an address");
+    let (level, send, tell) = match to.is_ipv4() {
+        true => (libc::IPPROTO_IP, libc::IP_TOS, libc::IP_RECVTOS),
+        false => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS, libc::IPV6_RECVTCLASS),
+    };
+    option(&sender, level, send, 2);
+    option(&receiver, level, tell, 1);
+    option(&receiver, libc::SOL_SOCKET, libc::SO_RCVBUF, 4 << 20);
+    receiver.set_nonblocking(true).expect("a socket");
+    let (mut received, mut ce) = (0, 0);
+    let mut take = || {
+        while let Some(ecn) = ecn_of_next(&receiver) {
+            received += 1;
+            ce += u64::from(ecn == 3);
+        }
+        received
+    };
+    let mut sent = 0;
+    let mut give = |n: u64| {
+        for _ in 0..n {
+            sent += u64::from(sender.send_to(&[0; 958], to).is_ok());
+        }
+        sent
+    };
+    // A queue, kept up until there are marks; a busy machine may let it run dry.
+    give(140);
+    for turn in 0..500 {
+        sleep(Duration::from_millis(10));
+        give(15);
+        take();
+        if turn > 30 && stats("lo").marks.iter().sum::<u64>() > 2 {
+            break;
+        }
+    }
+    let sent = give(0);
+    let begun = Instant::now();
+    let mut came = take();
+    let dropped = || stats("lo").drops.iter().sum::<u64>();
+    // What waits at the end may have left unseen.
+    while came + dropped() < sent && begun.elapsed() < Duration::from_secs(10) {
+        sleep(Duration::from_millis(10));
+        came = take();
+    }
+    let s = stats("lo");
+    let marked: u64 = s.marks.iter().sum();
+    say(&format!(
+        "{name} to {address}: {sent} sent, {} asked of later packets, {marked} marked, {} set, {ce} came with CE",
+        s.asked, s.ce_set
+    ));
+    assert_eq!((s.marking, came + dropped()), (3, sent));
+    assert!(marked >= 2 && s.ce_set == ce && marked == ce);
+    let late = name == "codel";
+    assert!(if late { s.asked >= marked } else { s.asked == 0 });
+    detach("lo");
+}
+
+/// Every packet that came is sent, dropped, waiting or was thrown away with the queue.
+fn conserves(dev: &str, what: &str) -> linux::Stats {
+    let begun = Instant::now();
+    loop {
+        let s = stats(dev);
+        let gone = s.sent_packets + s.drops.iter().sum::<u64>() + s.purged + u64::from(s.backlog_packets);
+        if gone == s.arrived_packets {
+            return s;
+        }
+        // The counters are read while packets come.
+        assert!(begun.elapsed() < Duration::from_secs(5), "{what}: {s:?}");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+/// Limits and rate change while packets flow, and the device goes down and up.
+fn changes() {
+    let traffic = Traffic::to("127.0.0.1:0");
+    for name in ["codel", "pi2", "titrate"] {
+        attach("lo", name, port(4_000_000, 200)).unwrap_or_else(|e| panic!("{e}"));
+        let record = linux::record("lo").expect("attached");
+        for (i, limit) in [200, 3, 120, 1, 200].into_iter().enumerate() {
+            let set = |p: &mut linux::Port| (p.limit_packets, p.rate) = (limit, 4_000_000 << i);
+            linux::set(&record, &spec(name), name, i == 3, set).unwrap_or_else(|e| panic!("{e}"));
+            traffic.wait(300);
+            let s = conserves("lo", name);
+            assert!(s.backlog_packets <= 200 && s.purged == 0, "{name}: {s:?}");
+        }
+        let s = conserves("lo", name);
+        assert!(s.drops[1] > 0 && s.sent_packets > 0, "{name}: {s:?}");
+        run("ip", "link set lo down");
+        run("ip", "link set lo up");
+        let then = stats("lo").sent_packets;
+        traffic.wait(200);
+        let s = conserves("lo", name);
+        assert!(s.sent_packets > then, "{name} stands still");
+        say(&format!(
+            "{name} with changing limits: {} came, {} sent, {} purged",
+            s.arrived_packets, s.sent_packets, s.purged
+        ));
+        detach("lo");
+    }
+}
+
+/// The device is deleted with packets in its queue.
+fn loses_its_device() {
+    for name in ["codel", "pie"] {
+        run("ip", "link add v0 type veth peer name v1");
+        run("ip", "addr add 10.77.0.1/24 dev v0");
+        run("ip", "link set v0 up");
+        run("ip", "link set v1 up");
+        run("ip", "neigh add 10.77.0.2 lladdr 02:00:00:00:00:02 dev v0");
+        attach("v0", name, port(1_000_000, 100)).unwrap_or_else(|e| panic!("{e}"));
+        let sender = UdpSocket::bind("10.77.0.1:0").expect("a socket");
+        let traffic = Traffic::begin(move || drop(sender.send_to(&[0; 900], "10.77.0.2:9")));
+        traffic.wait(300);
+        assert!(conserves("v0", name).backlog_packets > 0);
+        run("ip", "link del v0");
+        traffic.wait(50);
+        drop(traffic);
+        assert!(linux::plan("v0", name, spec(name), port(1_000_000, 100)).is_err(), "it is gone");
+        detach("v0");
+        assert!(linux::record("v0").is_none());
+    }
+    settles("the device was deleted");
+}
+
+/// Attached and taken off again, over and over, with packets in flight.
+fn comes_and_goes(times: usize) {
+    let traffic = Traffic::to("127.0.0.1:0");
+    let names = ["droptail", "codel", "cp-aqm", "pie"];
+    let mut packets = 0;
+    let begun = Instant::now();
+    for i in 0..times {
+        attach("lo", names[i % names.len()], port(80_000_000, 100)).unwrap_or_else(|e| panic!("{i}: {e}"));
+        if i % 3 == 0 {
+            traffic.wait(40);
+            packets += conserves("lo", "in a row").arrived_packets;
+        }
+        if i % 10 == 9 {
+            // Somebody else's tc: then detach tidies up.
+            run("tc", "qdisc del dev lo root");
+        }
+        detach("lo");
+    }
+    drop(traffic);
+    settles("attached and detached");
+    say(&format!(
+        "{times} times attached and detached in {:.1} s, {packets} packets seen",
+        begun.elapsed().as_secs_f64()
+    ));
+    assert!(packets > 0);
+}
+
+fn refuses() {
+    let without = |change: fn(&mut linux::Port)| {
+        let mut port = port(8_000_000, 100);
+        change(&mut port);
+        matches!(linux::plan("lo", "codel", spec("codel"), port), Err(linux::Error::Input(_)))
+    };
+    assert!(without(|p| p.rate = 0) && without(|p| p.mq = true) && without(|p| p.overhead = -4));
+    assert!(attach("lo", "fq-codel", port(8_000_000, 100)).is_err(), "a scheduler");
+    assert!(linux::record("lo").is_none());
+}
+
+/// Programs and links of ours that the kernel holds; others may have theirs.
+fn held() -> [usize; 2] {
+    let programs =
+        ProgInfoIter::default().filter(|p| ["front", "left"].contains(&&*p.name.to_string_lossy()));
+    let ours = |link: &LinkInfo| match &link.info {
+        LinkTypeInfo::RawTracepoint(point) => point.name.contains("qdisc_dequeue"),
+        _ => false,
+    };
+    [programs.count(), LinkInfoIter::default().filter(ours).count()]
+}
+
+/// The kernel lets go of everything, a little later.
+fn settles(what: &str) {
+    let begun = Instant::now();
+    while held() != [0; 2] {
+        assert!(
+            begun.elapsed() < Duration::from_secs(30),
+            "{what}: {:?} programs and links are left",
+            held()
+        );
+        sleep(Duration::from_millis(50));
+    }
+}
+
+/// Something that sends without end, and how often it has.
+struct Traffic(Arc<AtomicBool>, Arc<AtomicU64>, Option<JoinHandle<()>>);
+
+impl Traffic {
+    fn begin(mut send: impl FnMut() + Send + 'static) -> Traffic {
+        let (stop, sent) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let (until, count) = (stop.clone(), sent.clone());
+        let thread = thread::spawn(move || {
+            while !until.load(Ordering::Relaxed) {
+                send();
+                if count.fetch_add(1, Ordering::Relaxed).is_multiple_of(16) {
+                    sleep(Duration::from_millis(1));
+                }
+            }
+        });
+        Traffic(stop, sent, Some(thread))
+    }
+
+    /// Datagrams to a socket that nobody reads.
+    fn to(address: &str) -> Traffic {
+        let receiver = UdpSocket::bind(address).expect("a socket");
+        let to = receiver.local_addr().expect("an address");
+        let sender = UdpSocket::bind(address).expect("a socket");
+        Traffic::begin(move || {
+            let _keep = &receiver;
+            let _ = sender.send_to(&[0; 958], to);
+        })
+    }
+
+    /// Waits until so many more were sent.
+    fn wait(&self, more: u64) {
+        let from = self.1.load(Ordering::Relaxed);
+        while self.1.load(Ordering::Relaxed) < from + more {
+            sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Drop for Traffic {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.2.take() {
+            let _ = thread.join();
+        }
+    }
+}

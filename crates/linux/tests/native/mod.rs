@@ -1,0 +1,42 @@
+//! This machine itself, as far as a test may touch it: in a network namespace of its own, with a `/run` and a `/sys/fs/bpf`
+//! that nobody else sees, and that are gone with the process.
+
+use std::ffi::CStr;
+use std::io;
+use std::process::Command;
+
+/// Goes there; Err: why it cannot.
+pub fn enter() -> Result<(), String> {
+    let failed = |what: &str| format!("{what}: {}", io::Error::last_os_error());
+    // SAFETY: flags only, and this process has no second thread yet; then mounts of C strings without data.
+    unsafe {
+        if libc::geteuid() != 0 {
+            return Err("it needs root".into());
+        }
+        if libc::unshare(libc::CLONE_NEWNET | libc::CLONE_NEWNS) != 0 {
+            return Err(failed("unshare"));
+        }
+        let none = std::ptr::null();
+        if libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, none.cast()) != 0 {
+            return Err(failed("mount --make-rprivate /"));
+        }
+        let mounts: [(&CStr, &CStr); 2] = [(c"bpf", c"/sys/fs/bpf"), (c"tmpfs", c"/run")];
+        for (kind, at) in mounts {
+            if libc::mount(kind.as_ptr(), at.as_ptr(), kind.as_ptr(), 0, none.cast()) != 0 {
+                return Err(failed(&format!("mount {}", at.to_string_lossy())));
+            }
+        }
+    }
+    let path = "/usr/sbin:/sbin:/usr/bin:/bin";
+    for words in ["ip link set lo up", "tc qdisc add dev lo root htb", "tc qdisc del dev lo root"] {
+        let mut all = words.split(' ');
+        let done = Command::new(all.next().unwrap_or_default()).args(all).env("PATH", path).output();
+        if !done.is_ok_and(|d| d.status.success()) {
+            return Err(format!("{words} does not work"));
+        }
+    }
+    match std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
+        true => Ok(()),
+        false => Err("the kernel does not describe its types".into()),
+    }
+}
