@@ -19,6 +19,7 @@ mod port;
 mod queues;
 mod random;
 mod receiver;
+mod record;
 mod returning;
 mod scoreboard;
 mod sender;
@@ -32,6 +33,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 pub use queuewright_results::jain;
+pub use record::{Asked, Call, record};
 
 /// Why a run has no result.
 #[derive(Debug, Clone, PartialEq, Eq)]

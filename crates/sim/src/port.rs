@@ -3,6 +3,7 @@
 use crate::link::{Link, OPPORTUNITY_BYTES};
 use crate::measure::PortMeasure;
 use crate::queues::{Named, Queues};
+use crate::record::{Asked, Call, Calls};
 use queuewright_aqm::{Action, Discipline, Packet as PacketView, Pool, Queue, Reason, Spec, TCP, UDP};
 use queuewright_results as results;
 use queuewright_scenario::spec::{Change, PortSpec};
@@ -83,7 +84,8 @@ pub struct Port {
     queue: Queue,
     discipline: Discipline,
     needs_random: bool,
-    needs_head: bool,
+    /// [`Port::look`] is needed.
+    looks: bool,
     needs_flow: bool,
     random: Pcg32,
     /// What makes flow hashes differ between seeds and ports.
@@ -110,6 +112,8 @@ pub struct Port {
     pub service_at: u64,
     /// Measurement.
     pub measure: PortMeasure,
+    /// What its discipline is asked, if that is wanted (`crate::record`).
+    calls: Option<Calls>,
 }
 
 impl Port {
@@ -127,7 +131,7 @@ impl Port {
                 ..Queue::default()
             },
             needs_random: discipline.needs_random(),
-            needs_head: discipline.info().needs_head,
+            looks: discipline.info().needs_head,
             needs_flow: discipline.info().needs_flow,
             discipline,
             salt: random.clone().next_u32(),
@@ -145,6 +149,7 @@ impl Port {
             delay_ns: spec.delay_ns,
             service_at: u64::MAX,
             measure: PortMeasure::new(warmup_ns),
+            calls: None,
         }
     }
 
@@ -317,8 +322,8 @@ impl Port {
         self.measure.arrive(now, u32::from(p.bytes));
         let random = if self.needs_random { self.random.next_u32() } else { 0 };
         let view = self.view(&p);
-        if !MANY && self.needs_head {
-            self.see_head();
+        if !MANY && self.looks {
+            self.look(now, Asked::Enqueue, random, &view);
         }
         let (verdict, index) = self.discipline.enqueue_to(now, &self.queue, &view, random);
         match verdict.action {
@@ -388,8 +393,26 @@ impl Port {
         self.queue.pool.bytes -= u64::from(bytes);
     }
 
-    fn see_head(&mut self) {
-        self.queue.head_ns = if self.queue.packets == 0 { 0 } else { self.ring[self.head].enqueue_ns };
+    /// What few disciplines ask for and few runs record, before a call.
+    #[inline(never)]
+    fn look(&mut self, now: u64, asked: Asked, random: u32, view: &PacketView) {
+        if self.discipline.info().needs_head {
+            self.queue.head_ns = if self.queue.packets == 0 { 0 } else { self.ring[self.head].enqueue_ns };
+        }
+        if let Some(calls) = &mut self.calls {
+            calls.add(now, asked, random, &self.queue, view);
+        }
+    }
+
+    /// Keeps the first calls of the discipline from now on.
+    pub fn record(&mut self, most: usize) {
+        self.calls = Some(Calls::new(most));
+        self.looks = true;
+    }
+
+    /// The calls that were kept.
+    pub fn recorded(&mut self) -> Vec<Call> {
+        self.calls.take().map(Calls::into_all).unwrap_or_default()
     }
 
     /// Doubles the ring: a queue allocates only while it is longer than ever before.
@@ -415,6 +438,9 @@ impl Port {
         loop {
             if self.queue.packets == 0 {
                 self.discipline.idle(now);
+                if let Some(calls) = &mut self.calls {
+                    calls.add(now, Asked::Idle, 0, &self.queue, &PacketView::default());
+                }
                 return None;
             }
             self.measure.backlog(now, self.queue.bytes, self.queue.packets);
@@ -429,13 +455,13 @@ impl Port {
                 p
             };
             self.less(p.bytes);
-            if self.needs_head {
+            let view = self.view(&p);
+            if self.looks {
                 match &self.queues {
                     Some(queues) => self.queue.head_ns = queues.head_ns(index),
-                    None => self.see_head(),
+                    None => self.look(now, Asked::Dequeue, 0, &view),
                 }
             }
-            let view = self.view(&p);
             let verdict = self.discipline.dequeue_from(now, &self.queue, &view, index);
             match verdict.action {
                 Action::Pass => {}

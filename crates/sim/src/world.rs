@@ -113,6 +113,11 @@ impl<'a> World<'a> {
         (&mut self.traffic, network)
     }
 
+    /// The port that is measured first.
+    pub fn first_port(&mut self) -> &mut Port {
+        &mut self.ports[0]
+    }
+
     /// Runs to the end. `each_sample` is told the time (ns); if it returns false the run stops.
     pub fn run(&mut self, mut each_sample: impl FnMut(u64) -> bool) -> bool {
         if self.spec.warmup_ns > 0 {
