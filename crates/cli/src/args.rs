@@ -235,12 +235,13 @@ pub struct Reproduce {
 #[command(after_help = "\
 Without files it runs the shipped rows: congestion controls alone and mixed, at 20 and
 50 Mbit/s, with 20 to 100 ms, through tail drop, CoDel, PIE and FQ-CoDel of the kernel, and
-through queue managers of ours as BPF programs. The simulator has five seeds of each, Linux
+through queue managers of ours as BPF programs. The simulator has ten seeds of each, Linux
 those of --seeds [default: 1]; a file has its own on both.
 
 Examples:
   queuewright validate
-  queuewright validate --only fq-codel --seeds 1..3
+  queuewright validate --only fq-codel --seeds 1..3 --json >measured.json
+  queuewright validate --only fq-codel --measured measured.json
   queuewright validate my-scenario.toml --json
   queuewright validate --costs")]
 pub struct Validate {
@@ -253,6 +254,13 @@ pub struct Validate {
     /// Seeds on Linux (with files: on both): 1..3, or 1,2,3
     #[arg(long, value_name = "LIST")]
     pub seeds: Option<String>,
+    /// What --json has printed before: rows of it are not run on Linux, or in ns-3, again
+    #[arg(long, value_name = "JSON", value_delimiter = ',')]
+    pub measured: Vec<PathBuf>,
+    /// ns-3 as well, on the rows that it has: the program of scripts/peers/ns3-row.cc
+    /// (scripts/validate-ns3 builds it)
+    #[arg(long, value_name = "PROGRAM")]
+    pub ns3: Option<PathBuf>,
     /// A kernel, instead of the lab's: an unpacked package, or packages (.deb) with image and modules
     #[arg(long, value_name = "DIR|DEB", value_delimiter = ',')]
     pub kernel: Vec<PathBuf>,
@@ -260,7 +268,7 @@ pub struct Validate {
     #[arg(long, requires = "files")]
     pub bpf: bool,
     /// Instead of rows: what queue managers of the kernel and ours cost, in instructions a packet
-    #[arg(long, conflicts_with_all = ["files", "only", "seeds", "jobs"])]
+    #[arg(long, conflicts_with_all = ["files", "only", "seeds", "jobs", "measured", "ns3"])]
     pub costs: bool,
     /// Print one JSON object
     #[arg(long)]

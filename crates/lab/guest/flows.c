@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <linux/tcp.h>
@@ -137,12 +138,12 @@ static void broke(struct flow *f, int error)
 		epoll_ctl(loop, EPOLL_CTL_DEL, f->fd, NULL);
 }
 
-static void begin(uint32_t i)
+/* Connects; TCP's handshake goes on by itself. */
+static void open_flow(uint32_t i)
 {
 	struct flow *f = &flows[i];
 	uint16_t port = UDP_PORT;
 
-	f->began_ns = now_ns();
 	for (uint32_t l = 0; !f->udp && l < listener_count; l++)
 		if (!strcmp(listeners[l].cca, f->cca))
 			port = (uint16_t)(LISTEN_PORT + l);
@@ -158,7 +159,50 @@ static void begin(uint32_t i)
 	if (connect(f->fd, (struct sockaddr *)&a, sizeof(a)) < 0 &&
 	    errno != EINPROGRESS)
 		f->error = (uint32_t)errno;
-	else if (!f->udp)
+}
+
+/* A state of the kernel's TCP, include/net/tcp_states.h */
+#define SYN_SENT 2
+
+static bool is_opening(const struct flow *f)
+{
+	struct tcp_info info = { 0 };
+	socklen_t length = sizeof(info);
+
+	return f->fd >= 0 && !f->udp && !f->error &&
+	       getsockopt(f->fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
+	       info.tcpi_state == SYN_SENT;
+}
+
+/* A measurement tool's connections are open before data flows, as the simulator's are: what has no end of its own opens here, over
+ * an empty path. All at once, their handshakes would wait for one another in this one processor, and BBR would take that
+ * for the path. */
+void flows_open(void)
+{
+	const struct timespec apart = { 0, 2000000 }, more = { 0, 14500000 };
+	uint64_t most = now_ns() + 10 * NS_PER_SEC;
+
+	for (uint32_t i = 0; i < flow_count; i++) {
+		if (flows[i].udp || flows[i].size)
+			continue;
+		open_flow(i);
+		nanosleep(&apart, NULL);
+	}
+	for (uint32_t i = 0; i < flow_count; i++)
+		while (is_opening(&flows[i]) && now_ns() < most)
+			nanosleep(&apart, NULL);
+	/* What a tool needs before its data. */
+	nanosleep(&more, NULL);
+}
+
+static void begin(uint32_t i)
+{
+	struct flow *f = &flows[i];
+
+	f->began_ns = now_ns();
+	if (f->fd < 0 && !f->error)
+		open_flow(i);
+	if (!f->udp && !f->error)
 		flows_watch(f->fd, EPOLLOUT, SENDER, i);
 	f->next_ns = zero + f->start_ns;
 }

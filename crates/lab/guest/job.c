@@ -17,7 +17,8 @@
  *   maps NS DEVICE                 its qdisc is a BPF program of ours: sample its maps
  *   tcp ID NS CCA START STOP SIZE  a flow, times in ns from the run's begin (STOP, SIZE: 0 none)
  *   udp ID NS START STOP GAP PAYLOAD SEED   the same; SEED: 0 for equal gaps, else of exponential ones
- *   go WARM END SAMPLE SETTLE      send, after SETTLE ns for what `hello` caused
+ *   go WARM END SAMPLE SETTLE      after SETTLE ns for what `hello` caused, open the connections of flows without SIZE, and
+ *                                  send
  *   cost NS COUNT PAYLOAD BURST GAP  instead of go: what datagrams from a namespace to the server cost
  *   end
  */
@@ -209,6 +210,7 @@ static bool go(char **w)
 	struct utsname name;
 
 	wait_ns(number(w[3]));
+	flows_open();
 	if (uname(&name) == 0)
 		snprintf(begin.kernel, sizeof(begin.kernel), "%.63s",
 			 name.release);

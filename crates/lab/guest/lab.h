@@ -117,6 +117,8 @@ extern uint32_t flow_count;
 void flows_reset(void);
 bool flows_add(const struct flow *f);
 bool flows_listen(uint16_t port, const char *cca);
+/* Connections that are open before the run begins. */
+void flows_open(void);
 /* Traffic from zero to zero + end, with samples in between. */
 void flows_run(uint64_t zero_ns, uint64_t warm_ns, uint64_t end_ns,
 	       uint64_t sample_ns);

@@ -317,4 +317,23 @@ mod tests {
         let count = |line: &str| job.text.lines().filter(|l| *l == line).count();
         assert_eq!((count("maps r rs"), count("in r /queuewright detach rs")), (2, 2));
     }
+
+    #[test]
+    fn a_learned_policy_travels_with_its_weights() {
+        let text = "[link]\nrate = \"10mbit\"\nbuffer = \"100p\"\n[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\n\
+                    [queue]\ndisciplines = [\"queuepilot\", \
+                    { name = \"queuepilot\", label = \"learned\", weights = \"threshold-policy.json\" }]\n\
+                    [run]\nduration = \"10s\"\nseeds = [1]\n";
+        let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+        let runs = Scenario::parse(text, "t.toml", examples.as_ref()).and_then(|s| s.runs());
+        let runs = runs.unwrap_or_else(|e| panic!("{e}"));
+        if queuewright_linux::names().is_empty() {
+            return;
+        }
+        let job = Job::new(&runs, Whose::Ours).unwrap_or_else(|e| panic!("{e}"));
+        let (name, content) = job.files.iter().next().expect("a file");
+        let policy = queuewright_scenario::Policy::parse(content, name).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(Some(&policy.weights), runs[1].discipline.weights().map(|w| &w.values));
+        assert_eq!(job.text.matches(&format!(":weights=/{name} --limit")).count(), 1);
+    }
 }

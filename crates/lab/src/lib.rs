@@ -12,6 +12,7 @@ mod costs;
 mod job;
 mod machine;
 mod measure;
+pub mod ns3;
 mod place;
 mod program;
 mod qdisc;

@@ -1,6 +1,7 @@
 //! A discipline of the registry as a qdisc of Linux: the kernel's own in tc's words, or ours as a BPF program.
 
 use queuewright_aqm::{ParamKind, Spec, Value};
+use queuewright_scenario::Policy;
 use queuewright_scenario::spec::PortSpec;
 
 /// Whose qdisc runs a discipline that the kernel has, too.
@@ -81,8 +82,29 @@ fn ours(port: &PortSpec) -> Result<Qdisc, Refused> {
         (0, bytes) => format!("{bytes}b"),
         (packets, _) => format!("{packets}p"),
     };
-    let words = format!("{} --limit {limit}", attach_words(spec));
-    Ok(Qdisc { words, root: true, ours: true, ..Qdisc::default() })
+    let mut words = attach_words(spec);
+    let mut files = Vec::new();
+    if let Some((param, name, content)) = weights(spec) {
+        words += &format!(":{param}=/{name}");
+        files.push((name, content));
+    }
+    words += &format!(" --limit {limit}");
+    Ok(Qdisc { words, root: true, ours: true, files, ..Qdisc::default() })
+}
+
+/// A learned policy's weights: the parameter that takes them, and a file of the guest's.
+fn weights(spec: &Spec) -> Option<(&'static str, String, Vec<u8>)> {
+    let weights = spec.weights()?;
+    let param = spec.info.params.iter().find(|p| p.kind == ParamKind::File)?;
+    // What they are known by is a hash, so that two runs of one machine do not share a name.
+    let id = weights.id.rsplit(':').next().unwrap_or_default();
+    let policy = Policy {
+        discipline: spec.info.name,
+        name: "policy".into(),
+        description: None,
+        weights: weights.values.clone(),
+    };
+    Some((param.name, format!("{id}.json"), policy.to_json().into_bytes()))
 }
 
 /// The kernel's. Its queue managers count packets, so that a buffer in bytes is as many full packets.
