@@ -99,6 +99,11 @@ fn load(wish: Wish, request: &mut options::Request, device: &str) -> Result<(), 
     };
     let spec = spec.ok_or("it is no queue manager")?;
     let plan = queuewright_linux::plan(device, &text, spec, port).map_err(|e| e.to_string())?;
+    if plan.record.front {
+        return Err(format!(
+            "this kernel has no BPF qdiscs; in front of htb: queuewright attach {device} {text} --rate {rate}bit"
+        ));
+    }
     request.set_kind(&plan.record.kind)?;
     if plan.record.front {
         return Err(
