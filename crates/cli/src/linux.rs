@@ -67,6 +67,12 @@ fn port_setting(port: &mut Port, name: &str, value: &str) -> Result<bool, Failur
     Ok(true)
 }
 
+/// A variable of a queue manager: a millionth is enough of a probability, and of bytes there are whole ones.
+pub fn number(value: f64) -> String {
+    let text = format!("{value:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
 pub fn attach(a: &Attach) -> Result<(), Failure> {
     let mut port = Port { mq: a.mq, front: a.front, ..Port::default() };
     for (name, value) in [("rate", &a.rate), ("limit", &a.limit), ("overhead", &a.overhead)] {
@@ -221,7 +227,7 @@ fn shown(s: &linux::Status) -> String {
         let _ = writeln!(out, "  unseen   {} of the packets sent: when they left is estimated", t.unseen);
     }
     for (name, unit, value) in &s.variables {
-        let _ = writeln!(out, "  {name:<8} {value:.6} {unit}");
+        let _ = writeln!(out, "  {name:<8} {} {unit}", number(*value));
     }
     for (i, q) in s.queues.iter().enumerate() {
         let (sent, mean) = (q.stats.sent_packets, ms(q.stats.mean_sojourn_ns()));
@@ -299,6 +305,12 @@ mod tests {
     use queuewright_aqm::Discipline;
 
     /// What the lab gives to `attach` in words is what the run has, whatever it took from its link.
+    #[test]
+    fn variables_are_as_short_as_they_are_exact() {
+        let said = [15_140_000.0, 0.0, 0.5, 0.000_001_4, 12.25].map(number);
+        assert_eq!(said, ["15140000", "0", "0.5", "0.000001", "12.25"]);
+    }
+
     #[test]
     fn every_parameter_survives_its_way_into_the_lab() {
         let flags = |aqm: &str| Flags {

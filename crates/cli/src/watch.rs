@@ -1,7 +1,7 @@
 //! `watch`: attached queue managers over time, on a terminal.
 
 use crate::Failure;
-use crate::linux::reasons;
+use crate::linux::{number, reasons};
 use queuewright_linux::{Error, Status};
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -135,8 +135,11 @@ impl Device {
         let [words, rates, waits] =
             Layout::vertical([Constraint::Length(3), Constraint::Length(2), Constraint::Length(2)])
                 .areas(inner);
-        let variables: Vec<String> =
-            s.variables.iter().map(|(name, unit, value)| format!("{name} {value:.6} {unit}")).collect();
+        let variables: Vec<String> = s
+            .variables
+            .iter()
+            .map(|(name, unit, value)| format!("{name} {} {unit}", number(*value)))
+            .collect();
         let text = vec![
             Line::from(format!(
                 "waiting {} packets, {} bytes; dropped {:.0}/s ({} in all); marked {:.0}/s ({})",
