@@ -82,11 +82,8 @@ impl Lab {
     /// # Errors
     /// [`Error::Missing`] unless root asks.
     pub fn native(self) -> Result<Lab, Error> {
-        // Capabilities: CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_SYS_CHROOT, and those for BPF.
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let mask = status.lines().find_map(|l| l.strip_prefix("CapEff:"));
-        let mask = mask.and_then(|m| u64::from_str_radix(m.trim(), 16).ok()).unwrap_or(0);
-        if [21, 12, 18].iter().any(|bit| mask >> bit & 1 == 0) {
+        // CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_SYS_CHROOT.
+        if [21, 12, 18].into_iter().any(|number| !queuewright_linux::capable(number)) {
             return Err(Error::Missing(
                 "it makes network namespaces on this machine, which root alone may: run it with sudo".into(),
             ));

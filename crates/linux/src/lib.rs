@@ -22,6 +22,7 @@ pub use maps::Stats;
 pub use objects::{Host, names, verify};
 pub use record::{Record, record, records};
 pub use status::{Queue, Status, Variable, status, variables};
+pub use system::capable;
 
 /// Why something could not be done.
 #[derive(Debug)]

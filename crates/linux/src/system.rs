@@ -67,12 +67,17 @@ pub(crate) fn queues(dev: &str) -> usize {
 /// What attaching needs, by their numbers in linux/capability.h.
 const RIGHTS: [(u32, &str); 3] = [(12, "CAP_NET_ADMIN"), (38, "CAP_PERFMON"), (39, "CAP_BPF")];
 
-/// The capabilities that this process lacks.
-pub(crate) fn lacking() -> Vec<&'static str> {
+/// Has this process the capability of this number in linux/capability.h?
+pub fn capable(number: u32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|l| l.strip_prefix("CapEff:"));
     let mask = mask.and_then(|m| u64::from_str_radix(m.trim(), 16).ok()).unwrap_or(0);
-    RIGHTS.iter().filter(|(bit, _)| mask >> bit & 1 == 0).map(|(_, name)| *name).collect()
+    mask >> number & 1 == 1
+}
+
+/// The capabilities that this process lacks.
+pub(crate) fn lacking() -> Vec<&'static str> {
+    RIGHTS.iter().filter(|(number, _)| !capable(*number)).map(|(_, name)| *name).collect()
 }
 
 pub(crate) fn rights() -> Result<(), Error> {

@@ -2,6 +2,7 @@
 //! are none, few rights. Afterwards nothing is left behind, and the kernel has nothing to say. `-- 200` attaches and
 //! detaches 200 times.
 
+mod traffic;
 mod vm;
 
 use libbpf_rs::query::{LinkInfoIter, MapInfoIter, ProgInfoIter};
@@ -15,10 +16,9 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{self, JoinHandle, sleep};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
+use traffic::Traffic;
 use vm::option;
 
 fn main() {
@@ -54,42 +54,6 @@ fn stats(dev: &str) -> linux::Stats {
 fn ip(words: &str) {
     let done = Command::new("/usr/sbin/ip").args(words.split_whitespace()).output().expect("ip runs");
     assert!(done.status.success(), "ip {words}: {}", String::from_utf8_lossy(&done.stderr));
-}
-
-/// Something that sends without end, and how often it has.
-struct Traffic(Arc<AtomicBool>, Arc<AtomicU64>, Option<JoinHandle<()>>);
-
-impl Traffic {
-    fn begin(mut send: impl FnMut() + Send + 'static) -> Traffic {
-        let (stop, sent) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let (until, count) = (stop.clone(), sent.clone());
-        let thread = thread::spawn(move || {
-            while !until.load(Ordering::Relaxed) {
-                send();
-                if count.fetch_add(1, Ordering::Relaxed).is_multiple_of(16) {
-                    sleep(Duration::from_millis(1));
-                }
-            }
-        });
-        Traffic(stop, sent, Some(thread))
-    }
-
-    /// Waits until so many more were sent.
-    fn wait(&self, more: u64) {
-        let from = self.1.load(Ordering::Relaxed);
-        while self.1.load(Ordering::Relaxed) < from + more {
-            sleep(Duration::from_millis(1));
-        }
-    }
-}
-
-impl Drop for Traffic {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.2.take() {
-            let _ = thread.join();
-        }
-    }
 }
 
 /// Maps, programs and links that the kernel holds.

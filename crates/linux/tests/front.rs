@@ -3,6 +3,7 @@
 //! `/sys/fs/bpf`; else in the lab's virtual machine, which `-- vm` asks for. `-- 200` attaches and detaches 200 times.
 
 mod native;
+mod traffic;
 mod vm;
 
 use libbpf_rs::query::{LinkInfo, LinkInfoIter, LinkTypeInfo, ProgInfoIter};
@@ -12,10 +13,9 @@ use std::fs;
 use std::net::UdpSocket;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{self, JoinHandle, sleep};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
+use traffic::Traffic;
 use vm::{ecn_of_next, option};
 
 fn main() {
@@ -269,7 +269,7 @@ fn conserves(dev: &str, what: &str) -> linux::Stats {
 
 /// Limits and rate change while packets flow, and the device goes down and up.
 fn changes() {
-    let traffic = Traffic::to("127.0.0.1:0");
+    let traffic = datagrams("127.0.0.1:0");
     for name in ["codel", "pi2", "titrate"] {
         attach("lo", name, port(4_000_000, 200)).unwrap_or_else(|e| panic!("{e}"));
         let record = linux::record("lo").expect("attached");
@@ -321,7 +321,7 @@ fn loses_its_device() {
 
 /// Attached and taken off again, over and over, with packets in flight.
 fn comes_and_goes(times: usize) {
-    let traffic = Traffic::to("127.0.0.1:0");
+    let traffic = datagrams("127.0.0.1:0");
     let names = ["droptail", "codel", "cp-aqm", "pie"];
     let mut packets = 0;
     let begun = Instant::now();
@@ -357,6 +357,17 @@ fn refuses() {
     assert!(linux::record("lo").is_none());
 }
 
+/// Datagrams to a socket that nobody reads.
+fn datagrams(address: &str) -> Traffic {
+    let receiver = UdpSocket::bind(address).expect("a socket");
+    let to = receiver.local_addr().expect("an address");
+    let sender = UdpSocket::bind(address).expect("a socket");
+    Traffic::begin(move || {
+        let _keep = &receiver;
+        let _ = sender.send_to(&[0; 958], to);
+    })
+}
+
 /// Programs and links of ours that the kernel holds; others may have theirs.
 fn held() -> [usize; 2] {
     let programs =
@@ -378,52 +389,5 @@ fn settles(what: &str) {
             held()
         );
         sleep(Duration::from_millis(50));
-    }
-}
-
-/// Something that sends without end, and how often it has.
-struct Traffic(Arc<AtomicBool>, Arc<AtomicU64>, Option<JoinHandle<()>>);
-
-impl Traffic {
-    fn begin(mut send: impl FnMut() + Send + 'static) -> Traffic {
-        let (stop, sent) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let (until, count) = (stop.clone(), sent.clone());
-        let thread = thread::spawn(move || {
-            while !until.load(Ordering::Relaxed) {
-                send();
-                if count.fetch_add(1, Ordering::Relaxed).is_multiple_of(16) {
-                    sleep(Duration::from_millis(1));
-                }
-            }
-        });
-        Traffic(stop, sent, Some(thread))
-    }
-
-    /// Datagrams to a socket that nobody reads.
-    fn to(address: &str) -> Traffic {
-        let receiver = UdpSocket::bind(address).expect("a socket");
-        let to = receiver.local_addr().expect("an address");
-        let sender = UdpSocket::bind(address).expect("a socket");
-        Traffic::begin(move || {
-            let _keep = &receiver;
-            let _ = sender.send_to(&[0; 958], to);
-        })
-    }
-
-    /// Waits until so many more were sent.
-    fn wait(&self, more: u64) {
-        let from = self.1.load(Ordering::Relaxed);
-        while self.1.load(Ordering::Relaxed) < from + more {
-            sleep(Duration::from_millis(1));
-        }
-    }
-}
-
-impl Drop for Traffic {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.2.take() {
-            let _ = thread.join();
-        }
     }
 }
