@@ -29,11 +29,14 @@ static struct buffer packets, qdiscs, values;
 static int netlink = -1;
 /* Their place here is their number in the block; fd: -1 not sampled. */
 #define MAPS 3u
+/* Of a map no more than this is taken: what a state has to show stands at its front, and a queue manager with a queue for each
+ * flow has megabytes behind, whose copying would keep this one processor from its packets (crates/lab/src/stats.rs). */
+#define FRONT (64u * 1024)
 static const char *const map_names[MAPS] = { "stats", "params", "state" };
 static struct {
-	int fd;
+	const void *at; /* NULL: not sampled */
 	uint32_t bytes;
-} maps[MAPS] = { { -1, 0 }, { -1, 0 }, { -1, 0 } };
+} maps[MAPS];
 
 static int pinned(const char *path)
 {
@@ -100,17 +103,27 @@ bool watch_maps(const char *ns, const char *device)
 		snprintf(path, sizeof(path),
 			 "/sys/fs/bpf/queuewright/%llu:%s/%s",
 			 (unsigned long long)at.st_ino, device, map_names[i]);
-		maps[i].fd = pinned(path);
+		int fd = pinned(path);
 		memset(&a, 0, sizeof(a));
-		a.info.bpf_fd = (uint32_t)maps[i].fd;
+		a.info.bpf_fd = (uint32_t)fd;
 		a.info.info_len = sizeof(info);
 		a.info.info = (uint64_t)(uintptr_t)&info;
-		if (maps[i].fd < 0 || syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD,
-					      &a, sizeof(a)) < 0) {
+		void *value = MAP_FAILED;
+
+		if (fd >= 0 && syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &a,
+				       sizeof(a)) == 0) {
+			maps[i].bytes = info.value_size < FRONT ?
+						info.value_size :
+						FRONT;
+			value = mmap(NULL, maps[i].bytes, PROT_READ, MAP_SHARED,
+				     fd, 0);
+		}
+		if (value == MAP_FAILED) {
 			fail("%s: %s", path, strerror(errno));
 			return false;
 		}
-		maps[i].bytes = info.value_size;
+		maps[i].at = value;
+		close(fd);
 	}
 	return true;
 }
@@ -118,26 +131,12 @@ bool watch_maps(const char *ns, const char *device)
 static void sample_maps(uint64_t at_ns)
 {
 	for (uint32_t i = 0; i < MAPS; i++) {
-		/* The kernel gives values in multiples of 8 bytes. */
-		uint32_t key = 0, length = (maps[i].bytes + 7) & ~7u;
-		size_t begin = values.length;
-		union bpf_attr a;
-
-		if (maps[i].fd < 0)
+		if (!maps[i].at)
 			continue;
 		put(&values, &at_ns, sizeof(at_ns));
 		put(&values, &i, sizeof(i));
 		put(&values, &maps[i].bytes, sizeof(maps[i].bytes));
-		put(&values, NULL, length);
-		memset(&a, 0, sizeof(a));
-		a.map_fd = (uint32_t)maps[i].fd;
-		a.key = (uint64_t)(uintptr_t)&key;
-		a.value = (uint64_t)(uintptr_t)(values.at + values.length -
-						length);
-		if (syscall(SYS_bpf, BPF_MAP_LOOKUP_ELEM, &a, sizeof(a)) < 0)
-			values.length = begin;
-		else
-			values.length -= length - maps[i].bytes;
+		put(&values, maps[i].at, maps[i].bytes);
 	}
 }
 
@@ -220,8 +219,8 @@ void watch_close(void)
 		close(netlink);
 	netlink = -1;
 	for (uint32_t i = 0; i < MAPS; i++) {
-		if (maps[i].fd >= 0)
-			close(maps[i].fd);
-		maps[i].fd = -1;
+		if (maps[i].at)
+			munmap((void *)maps[i].at, maps[i].bytes);
+		maps[i].at = NULL;
 	}
 }

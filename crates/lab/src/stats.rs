@@ -2,7 +2,7 @@
 //! from its maps.
 
 use crate::stream::{Fields, Maps};
-use queuewright_aqm::{Info, REASON_NAMES};
+use queuewright_aqm::{Discipline, Info, REASON_NAMES, Spec};
 use queuewright_linux as linux;
 use std::collections::BTreeMap;
 
@@ -30,6 +30,9 @@ const TCA_STATS_APP: u16 = 4;
 /// `handle 10:`, as the job gives it.
 const LEAF: u32 = 0x10 << 16;
 
+/// Bytes of a map that the guest takes at most (`guest/watch.c`).
+const FRONT: usize = 64 << 10;
+
 /// Of the qdisc under test among the messages of its device.
 pub fn parse(messages: &[u8]) -> Stats {
     let mut rest = Fields(messages);
@@ -54,7 +57,11 @@ pub fn of_maps(maps: &Maps, info: &'static Info) -> Stats {
         let named = REASON_NAMES.into_iter().zip(counts.iter().copied());
         named.filter(|(_, n)| *n > 0).collect::<BTreeMap<_, _>>()
     };
-    let variables = linux::variables(info, params, state).unwrap_or_default();
+    let mut state = state.clone();
+    if state.len() == FRONT {
+        state.resize(Discipline::new(&Spec::new(info)).state_size(), 0);
+    }
+    let variables = linux::variables(info, params, &state).unwrap_or_default();
     Stats {
         backlog_bytes: stats.backlog_bytes,
         backlog_packets: u64::from(stats.backlog_packets),
@@ -206,6 +213,25 @@ mod tests {
         // Of another version: no variables.
         maps.values[2].pop();
         assert!(of_maps(&maps, info).probes.is_empty());
+    }
+
+    #[test]
+    fn what_is_behind_the_front_shows_nowhere() {
+        let mut long = 0;
+        for info in queuewright_aqm::registry() {
+            let blank = Discipline::new(&Spec::new(info));
+            let (params, size) = (blank.params_bytes(), blank.state_size());
+            if size <= FRONT {
+                continue;
+            }
+            long += 1;
+            let mut state = vec![1; size];
+            state[FRONT..].fill(0xa5);
+            let whole = linux::variables(info, &params, &state);
+            state[FRONT..].fill(0);
+            assert_eq!(linux::variables(info, &params, &state), whole, "{}", info.name);
+        }
+        assert!(long >= 3, "{long}");
     }
 
     #[test]
