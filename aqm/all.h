@@ -77,4 +77,7 @@
 	X(codel, CODEL)    \
 	X(cobalt, COBALT)
 
+/* With several, whose order of service can be left to the host (qw.h). */
+#define QW_BY_CLASSES(X) X(santa, SANTA)
+
 #endif /* QW_ALL_H */

@@ -58,6 +58,15 @@
  * `q` is the whole buffer in these calls; its head_ns is that of `queue` in
  * qw_X_dequeue() and qw_X_evicted(), and 0 elsewhere.
  *
+ * A scheduler that serves some queues before all others and the rest in turns
+ * can leave that to a host that has it already, as Linux's htb (QW_BY_CLASSES in
+ * all.h). Such a host asks neither qw_X_next() nor qw_X_overflow(), so that the
+ * buffer may hold more than its limit, but
+ *   qw_u32 qw_X_turn_of(s, p, queue)
+ *	bytes that the queue may send in a turn, as things stand; 0: it goes first
+ *   void qw_X_chosen(s, p, now, queue)
+ *	the host serves `queue`: said before each qw_X_dequeue()
+ *
  * A state of more than a page holds a table, and comes zeroed to qw_X_init(),
  * which leaves the table alone: what is not touched then costs nothing.
  */

@@ -802,6 +802,23 @@ static inline qw_u32 qw_santa_next(struct qw_santa *s,
 	return QW_NONE;
 }
 
+static inline qw_u32 qw_santa_turn_of(struct qw_santa *s,
+				      const struct qw_santa_params *p,
+				      qw_u32 queue)
+{
+	(void)p;
+	return queue == QW_SANTA_MICE ? 0 : qw_santa_at(s, queue)->turn_bytes;
+}
+
+/* A host that takes the turns itself keeps the account of them, too. */
+static inline void qw_santa_chosen(struct qw_santa *s,
+				   const struct qw_santa_params *p, qw_u64 now,
+				   qw_u32 queue)
+{
+	qw_santa_tell(s, p, now);
+	qw_santa_at(s, queue)->deficit = 0;
+}
+
 static inline struct qw_verdict
 qw_santa_dequeue(struct qw_santa *s, const struct qw_santa_params *p,
 		 qw_u64 now, const struct qw_queue *q,

@@ -23,6 +23,7 @@ fn main() {
         Some(clang) => {
             let tunable = names(&all, "QW_TUNABLE");
             let schedulers = names(&all, "QW_SCHEDULERS");
+            let by_classes = names(&all, "QW_BY_CLASSES");
             let single = names(&all, "QW_DISCIPLINES");
             for name in single.iter().chain(&schedulers) {
                 let object = out.join(format!("bpf_{name}.o"));
@@ -35,7 +36,7 @@ fn main() {
                 }
                 compile(&clang, "qdisc", name, &defines, &object);
                 list += &entry(name, &object);
-                if schedulers.contains(name) {
+                if schedulers.contains(name) && !by_classes.contains(name) {
                     continue;
                 }
                 let object = out.join(format!("front_{name}.o"));
@@ -57,6 +58,8 @@ fn main() {
     }
     list += &fronts;
     list += &format!("pub(crate) static AT_HEAD: &[&str] = &{at_head:?};\n");
+    let by_classes = names(&all, "QW_BY_CLASSES");
+    list += &format!("pub(crate) static BY_CLASSES: &[&str] = &{by_classes:?};\n");
     fs::write(out.join("replays.rs"), replays).expect("OUT_DIR can be written");
     fs::write(out.join("objects.rs"), list).expect("OUT_DIR can be written");
 }
@@ -69,7 +72,8 @@ fn entry(name: &str, object: &Path) -> String {
 /// The names in one of the lists of all.h: `X(name, NAME)`.
 fn names(all: &str, list: &str) -> Vec<String> {
     let begin = all.find(&format!("#define {list}(X)")).expect("all.h has the list");
-    let lines = all[begin..].lines().skip(1).map(str::trim);
+    let list = all[begin..].split_once("(X)").map_or("", |(_, list)| list);
+    let lines = list.lines().map(|line| line.trim_matches([' ', '\t', '\\'])).skip_while(|l| l.is_empty());
     let entries = lines.map_while(|line| line.strip_prefix("X(")?.split(',').next());
     entries.map(str::to_string).collect()
 }

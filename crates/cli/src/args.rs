@@ -53,6 +53,8 @@ pub enum Command {
     Export(Export),
     /// Change an attached queue manager
     Set(Set),
+    /// Tell htb the shares of an attached queue manager's classes as they change
+    Keep(Keep),
     /// Take an attached queue manager off, and put back what was there
     Detach(Detach),
     /// Print a completion script for a shell
@@ -434,6 +436,20 @@ pub struct Set {
     /// What to change
     #[arg(value_name = "NAME=VALUE", required = true)]
     pub changes: Vec<String>,
+}
+
+/// `keep`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+`attach` leaves this running where a queue manager's queues are classes of htb. It ends
+with what is attached; begin it again should it have been killed.
+
+Examples:
+  sudo queuewright keep eth0")]
+pub struct Keep {
+    /// Device
+    #[arg(value_name = "DEV")]
+    pub dev: String,
 }
 
 /// `detach`

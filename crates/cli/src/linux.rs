@@ -8,6 +8,8 @@ use queuewright_scenario::units::Unit;
 use queuewright_scenario::{Flags, Scenario};
 use std::fmt::Write;
 use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 impl From<Error> for Failure {
@@ -89,12 +91,38 @@ pub fn attach(a: &Attach) -> Result<(), Failure> {
         return crate::print(&(plan.steps().join("\n") + "\n"));
     }
     linux::attach(&plan)?;
+    if !plan.record.classes.is_empty() {
+        leave_keeper(&a.dev)?;
+    }
     crate::print(&format!(
         "{}: {} ({text}){}\n",
         a.dev,
         plan.record.kind,
         if port.rate > 0 { format!(" at {}", Unit::Rate.show(port.rate)) } else { String::new() }
     ))
+}
+
+/// Leaves a process that tells htb what is each class's share. It ends when the queue manager is taken off.
+fn leave_keeper(dev: &str) -> Result<(), Failure> {
+    let program = std::env::current_exe().map_err(|e| Failure::Run(format!("this program's file: {e}")))?;
+    let begun = Command::new(program)
+        .args(["keep", dev])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        // Ctrl-C is not meant for it.
+        .process_group(0)
+        .spawn();
+    match begun {
+        Ok(_) => Ok(()),
+        Err(e) => {
+            Err(Failure::Run(format!("{dev}: attached, but queuewright keep {dev} does not begin: {e}")))
+        }
+    }
+}
+
+pub fn keep(dev: &str) -> Result<(), Failure> {
+    Ok(linux::keep(dev)?)
 }
 
 pub fn detach(dev: &str) -> Result<(), Failure> {
@@ -194,11 +222,16 @@ pub fn reasons(counts: &[u64]) -> String {
     queuewright_aqm::counters::reasons(counts, ", ")
 }
 
+/// Of a queue manager that somebody else has taken off.
+pub const GONE: &str = ", no longer there: what follows is from before";
+
 fn shown(s: &linux::Status) -> String {
     let t = &s.stats;
     let ms = |ns: u64| ns as f64 / 1e6;
     let rate = if s.rate > 0 { Unit::Rate.show(s.rate) } else { "the device's pace".into() };
-    let mut out = format!("{}: {} ({}), {rate}, limit {}p\n", s.dev, s.kind, s.discipline, s.limit_packets);
+    let gone = if s.there { "" } else { GONE };
+    let mut out =
+        format!("{}: {} ({}), {rate}, limit {}p{gone}\n", s.dev, s.kind, s.discipline, s.limit_packets);
     let _ = writeln!(out, "  arrived  {} packets, {} bytes", t.arrived_packets, t.arrived_bytes);
     let _ = writeln!(out, "  sent     {} packets, {} bytes", t.sent_packets, t.sent_bytes);
     let purged =
@@ -235,6 +268,15 @@ fn shown(s: &linux::Status) -> String {
             out,
             "  queue {i:<2} sent {sent} packets, sojourn mean {mean:.3} ms, dropped {}",
             reasons(&q.stats.drops)
+        );
+    }
+    for c in &s.classes {
+        let share = c.share.map_or(String::new(), |share| format!(", share {:.1} %", share * 100.0));
+        let (name, mean) = (format!("{} ({})", c.name, c.class), ms(c.mean_sojourn_ns()));
+        let _ = writeln!(
+            out,
+            "  {name:<14} sent {} packets, sojourn mean {mean:.3} ms, dropped {}, waiting {}{share}",
+            c.sent_packets, c.dropped, c.backlog_packets
         );
     }
     out

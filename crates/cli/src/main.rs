@@ -106,6 +106,7 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Watch(w) => linux::watch(&w),
         Command::Export(e) => linux::export(&e),
         Command::Set(s) => linux::set(&s),
+        Command::Keep(k) => linux::keep(&k.dev),
         Command::Detach(d) => linux::detach(&d.dev),
         Command::Completions(c) => {
             let mut script = Vec::new();

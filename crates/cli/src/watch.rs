@@ -129,7 +129,8 @@ impl Device {
 
     fn draw(&self, frame: &mut Frame<'_>, area: Rect) {
         let s = &self.last;
-        let block = Block::bordered().title(format!(" {}: {} ", s.dev, s.discipline));
+        let gone = if s.there { "" } else { crate::linux::GONE };
+        let block = Block::bordered().title(format!(" {}: {}{gone} ", s.dev, s.discipline));
         let inner = block.inner(area);
         frame.render_widget(block, area);
         let [words, rates, waits] =
@@ -182,6 +183,7 @@ mod tests {
     fn status(sent: u64, drops: u64) -> Status {
         Status {
             dev: "eth0".into(),
+            there: true,
             discipline: "codel:target=10ms".into(),
             kind: "bpf_codel".into(),
             rate: 0,
@@ -196,6 +198,7 @@ mod tests {
             },
             variables: vec![("count".into(), "1".into(), 2.0)],
             queues: Vec::new(),
+            classes: Vec::new(),
         }
     }
 

@@ -76,6 +76,7 @@ fn help_of_every_command() {
         "watch",
         "export",
         "set",
+        "keep",
         "detach",
     ] {
         let help = stdout(dir.path(), &[command, "--help"]);
@@ -299,6 +300,7 @@ fn man_pages_for_every_command() {
         "-doctor",
         "-explain",
         "-export",
+        "-keep",
         "-list",
         "-reproduce",
         "-run",

@@ -14,6 +14,9 @@
  * Only, what has left cannot be dropped or marked any more. A queue manager
  * whose rule acts on the head packet (settings.acts_at_head) is owed that by the next
  * packet of the same flow that comes.
+ *
+ * A scheduler that can leave its order of service to others (-DQW_QUEUES=, its
+ * queues) has a class of htb for each queue, and says which one a packet joins.
  */
 #include "kernel.h"
 
@@ -21,6 +24,7 @@
 #include QW_HEADER
 #include "host.h"
 #include "packet.h"
+#include "waiting.h"
 
 #define TC_ACT_OK 0
 #define TC_ACT_SHOT 2
@@ -47,82 +51,49 @@ extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
 
 /* ------------------------------------------------------------ state --- */
 
-/* Set before loading. Constants to the verifier: what they exclude is not there. */
-const volatile struct qw_bpf_settings settings = {
-	.instances = 1,
-	.slots = 16384,
-	.needs_random = 1,
-	.needs_head = 1,
-	.needs_flow = 1,
-	.acts_at_head = 1,
-};
-
 /* What goes with a packet through the queue, in its `cb`: htb and pfifo leave
  * that alone. */
 struct note {
-	__u32 number; /* of the packets that were let in, from 1 on */
+	__u32 number; /* of its slot */
 	__u32 enqueue_ns; /* the lower half */
 	__u32 ours; /* OURS: else it is somebody else's */
 };
 
 #define OURS 0x71770001u
 
-/* A packet that waits, by its number. */
-struct slot {
-	__u64 enqueue_ns;
-	__u32 bytes; /* as the link counts them */
-	__u32 kernel_bytes; /* as htb does */
-	__u32 flow;
-	__u8 ecn;
-	__u8 protocol;
-};
-
-struct instance {
-	__u64 sch; /* the root qdisc, htb */
-	__u64 next_ns; /* the link is free again */
-	__u64 last_ns; /* a packet left */
-	__u64 bytes; /* that wait */
-	__u64 kernel_sent; /* htb's count of bytes that were in packets we know of */
-	__u32 in,
-		out; /* number of the last packet let in, and of the last out */
-	__u32 begun;
-	__u32 idle; /* the queue manager knows that the link found nothing */
-	__u32 retunes, restarts; /* of the port, as last seen */
-	/* Drops and marks that flows owe, in all; debts of an earlier round have
-	 * lapsed. */
-	__u32 owed, round;
-};
-
-struct instance running SEC(".bss.running");
 PARAMS params SEC(".bss.params");
 STATE state SEC(".bss.state");
 struct qw_bpf_port port SEC(".bss.port");
 struct qw_bpf_stats stats SEC(".bss.stats");
-MAP(slots, 16384, struct slot);
 
-static __always_inline __u32 waiting(void)
-{
-	return running.in - running.out;
-}
+/* How a scheduler's functions differ from the others', and which class of htb is
+ * a queue's: src/front.rs makes them. */
+#ifdef QW_QUEUES
+#define WHICH(queue) , queue
+#define CLASS_OF(queue) (0x10 + (queue))
+#define ONLY_QUEUE 0
+#else
+#define WHICH(queue)
+#define CLASS_OF(queue) 1
+#define ONLY_QUEUE &only
+#endif
 
-static __always_inline struct slot *slot_of(__u32 number)
-{
-	__u32 index = number % settings.slots;
+/* Of a packet that came to none. */
+#define NO_QUEUE QW_NONE
 
-	return bpf_map_lookup_elem(&slots, &index);
-}
-
-static __always_inline void see_queue(struct qw_queue *q)
+/* `head_of`: the queue whose head it is to show. */
+static __always_inline void see_queue(struct qw_queue *q,
+				      const struct qw_bpf_queue *head_of)
 {
 	struct slot *head;
 
 	__builtin_memset(q, 0, sizeof(*q));
 	q->bytes = running.bytes;
 	q->limit_bytes = port.limit_bytes;
-	q->packets = waiting();
+	q->packets = running.packets;
 	q->limit_packets = port.limit_packets;
-	if (settings.needs_head && q->packets) {
-		head = slot_of(running.out + 1);
+	if (settings.needs_head && head_of) {
+		head = slot_of(head_of->head);
 		if (head)
 			q->head_ns = head->enqueue_ns;
 	}
@@ -131,7 +102,7 @@ static __always_inline void see_queue(struct qw_queue *q)
 static __always_inline void show_backlog(void)
 {
 	stats.backlog_bytes = running.bytes;
-	stats.backlog_packets = waiting();
+	stats.backlog_packets = running.packets;
 }
 
 /* The parameters may have been changed by `queuewright set`. */
@@ -236,35 +207,51 @@ static __always_inline void forgive(void)
 
 /* ----------------------------------------------------------- leaving --- */
 
-/* The packet at the head is on the link, since `now`. */
-QW_PART int leaves(__u64 now)
+/* The packet at the head of a queue is on the link, and waited `waited`. */
+QW_PART int leaves(__u64 now, __u64 waited, __u32 which)
 {
+	struct qw_bpf_queue *queue = queue_of(which);
 	struct qw_packet k = { 0 };
 	struct qw_verdict verdict;
 	struct qw_queue q;
 	struct slot *slot;
 
-	slot = slot_of(running.out + 1);
+	if (!queue)
+		return 0;
+	slot = slot_of(queue->head);
 	if (!slot)
 		return 0;
-	k.enqueue_ns = slot->enqueue_ns;
+	running.now = now;
+	k.enqueue_ns = now - waited;
 	k.bytes = slot->bytes;
 	k.flow = slot->flow;
 	k.ecn = slot->ecn;
 	k.protocol = slot->protocol;
-	running.out++;
-	running.bytes -= k.bytes;
+	leave(queue, slot);
 	running.kernel_sent += slot->kernel_bytes;
-	see_queue(&q);
-	verdict = CALL(dequeue)(&state, &params, now, &q, &k);
-	if (settings.acts_at_head && verdict.action != QW_PASS)
-		owe(k.flow, verdict);
 	if (port.rate)
 		running.next_ns += (__u64)k.bytes * QW_NS_PER_SEC / port.rate;
 	running.last_ns = now;
 	stats.sent_packets++;
 	stats.sent_bytes += k.bytes;
-	count_sojourn(&stats, now - k.enqueue_ns);
+	count_sojourn(&stats, waited);
+	queue->sent_packets++;
+	queue->sent_bytes += k.bytes;
+	queue->sojourn_sum_ns += waited;
+	queue->sojourn_ns = waited;
+#ifdef QW_QUEUES
+	/* A scheduler that has begun anew since knows nothing of it. */
+	if (slot->era != (__u8)running.restarts)
+		return 0;
+	CALL(chosen)(&state, &params, now, which);
+#endif
+	see_queue(&q, queue);
+	verdict = CALL(dequeue)(&state, &params, now, &q, &k WHICH(which));
+	if (settings.acts_at_head && verdict.action != QW_PASS)
+		owe(k.flow, verdict);
+#ifdef QW_QUEUES
+	queue->turn_bytes = CALL(turn_of)(&state, &params, which);
+#endif
 	return 0;
 }
 
@@ -273,43 +260,112 @@ static __always_inline __u64 sent_by(const struct Qdisc *root)
 	return *(const __u64 *)&root->bstats.bytes;
 }
 
-/* `gone` packets at the head are no more in the queue, and `left` has not seen
- * them. What htb has counted as sent has left, when the link was free for it;
- * the rest was thrown away: the device went down, ... */
-QW_PART int catch_up(__u64 now, __u64 sent, __u32 gone)
+/* When a packet left that nobody saw leave: when the link was free for it, or,
+ * of several queues, after as long as the one before it in its queue. */
+static __always_inline __u64 left_at(const struct slot *slot,
+				     const struct qw_bpf_queue *queue,
+				     __u64 now)
 {
+#ifdef QW_QUEUES
+	__u64 when = slot->enqueue_ns + queue->sojourn_ns;
+#else
+	__u64 when = running.next_ns;
+
+	if (when < running.last_ns)
+		when = running.last_ns;
+#endif
+	if (when < slot->enqueue_ns)
+		when = slot->enqueue_ns;
+	return when > now ? now : when;
+}
+
+/* The packet at the head of a queue was thrown away. A scheduler counts what
+ * waits. */
+QW_PART int purged(__u32 which)
+{
+	struct qw_bpf_queue *queue = queue_of(which);
+	struct slot *slot;
+
+	if (!queue)
+		return 0;
+	slot = slot_of(queue->head);
+	if (!slot)
+		return 0;
+	leave(queue, slot);
+	stats.purged++;
+#ifdef QW_QUEUES
+	struct qw_packet k = { 0 };
+	struct qw_queue q;
+
+	k.enqueue_ns = slot->enqueue_ns;
+	k.bytes = slot->bytes;
+	k.flow = slot->flow;
+	see_queue(&q, queue);
+	if (slot->era == (__u8)running.restarts)
+		CALL(evicted)(&state, &params, running.now, &q, &k, which);
+#endif
+	return 0;
+}
+
+/* `gone` packets at the head of a queue, and none from `until` on, are no more in
+ * it, and `left` has not seen them. What htb has counted as sent has left; the
+ * rest was thrown away: the device went down, ... */
+QW_PART int catch_up(__u64 now, __u64 sent, __u32 gone, __u32 until,
+		     __u32 which)
+{
+	struct qw_bpf_queue *queue = queue_of(which);
 	__u64 when;
 	__u32 n;
 
+	if (!queue)
+		return 0;
 	bpf_for(n, 0, gone)
 	{
-		struct slot *slot = slot_of(running.out + 1);
+		struct slot *slot = slot_of(queue->head);
 
-		if (!slot)
+		if (!slot || queue->head == until)
 			break;
 		if (running.kernel_sent + slot->kernel_bytes > sent) {
-			running.out++;
-			running.bytes -= slot->bytes;
-			stats.purged++;
+			purged(which);
 			continue;
 		}
-		when = running.next_ns;
-		if (when < running.last_ns)
-			when = running.last_ns;
-		if (when < slot->enqueue_ns)
-			when = slot->enqueue_ns;
-		if (when > now)
-			when = now;
-		leaves(when);
+		when = left_at(slot, queue, now);
+		/* It is told now if it has been told of later things. */
+		leaves(when < running.now ? running.now : when,
+		       when - slot->enqueue_ns, which);
 		stats.unseen++;
 	}
 	return 0;
 }
 
-static __always_inline int drop(struct qw_verdict v)
+/* What htb holds no more. */
+static __always_inline void look_at(const struct Qdisc *root, __u64 now)
 {
+	__u32 there = root->q.qlen;
+
+	if (there >= running.packets)
+		return;
+#ifdef QW_QUEUES
+	__u32 which;
+
+	/* Of which queue they were shows when the next packet of it leaves. */
+	if (there)
+		return;
+	bpf_for(which, 0, QW_QUEUES)
+		catch_up(now, sent_by(root), running.packets, NONE, which);
+#else
+	catch_up(now, sent_by(root), running.packets - there, NONE, 0);
+#endif
+}
+
+static __always_inline int drop(struct qw_verdict v, __u32 which)
+{
+	struct qw_bpf_queue *queue = queue_of(which);
+
 	if (v.reason < QW_REASONS)
 		stats.drops[v.reason]++;
+	if (queue)
+		queue->dropped++;
 	show_backlog();
 	return TC_ACT_SHOT;
 }
@@ -332,31 +388,31 @@ int front(struct __sk_buff *skb)
 	__u64 now = bpf_ktime_get_ns();
 	struct qw_packet k = { 0 };
 	struct qw_queue q;
-	__u32 random = 0;
-	struct slot *slot;
+	__u32 random = 0, number, which, to = 0;
+	struct qw_bpf_queue *queue;
 	__s32 bytes;
 
-	skb->tc_classid = 1;
+	skb->tc_classid = CLASS_OF(0);
 	running.sch = (__u64)root;
 	take_over(now);
-	if (root->q.qlen < waiting())
-		catch_up(now, sent_by(root), waiting() - root->q.qlen);
+	look_at(root, now);
 	/* What others have sent through htb is none of ours. */
-	if (!waiting())
+	if (!running.packets)
 		running.kernel_sent = sent_by(root);
-	if (!waiting() && running.next_ns <= now) {
+	if (!running.packets && running.next_ns <= now) {
 		/* The link was done at next_ns, and had nothing to send; but
 		 * time does not run backwards if its timer was late. */
 		if (!running.idle)
 			CALL(idle)(&state, &params,
-				   running.next_ns > running.last_ns ?
+				   running.next_ns > running.now ?
 					   running.next_ns :
-					   running.last_ns);
+					   running.now);
 		running.idle = 1;
 		running.next_ns = now;
 		if (running.owed)
 			forgive();
 	}
+	running.now = now;
 
 	look(inner, &k);
 	k.enqueue_ns = now;
@@ -369,56 +425,63 @@ int front(struct __sk_buff *skb)
 	stats.arrived_packets++;
 	stats.arrived_bytes += k.bytes;
 
+	/* Before a scheduler counts it among what waits. */
+	if (is_full()) {
+		stats.no_slot++;
+		return drop(qw_drop(QW_REASON_LIMIT), NO_QUEUE);
+	}
 	if (settings.acts_at_head && running.owed)
 		verdict = collect(&k);
 	if (verdict.action == QW_DROP)
-		return drop(verdict);
+		return drop(verdict, NO_QUEUE);
 	if (verdict.action == QW_MARK)
 		mark(skb, verdict);
-	see_queue(&q);
+	see_queue(&q, ONLY_QUEUE);
 	if (settings.needs_random)
 		random = bpf_get_prandom_u32();
-	verdict = CALL(enqueue)(&state, &params, now, &q, &k, random);
+	verdict =
+		CALL(enqueue)(&state, &params, now, &q, &k, random WHICH(&to));
 	if (verdict.action == QW_DROP)
-		return drop(verdict);
+		return drop(verdict, to);
 	if (verdict.action == QW_MARK)
 		mark(skb, verdict);
 
-	slot = slot_of(running.in + 1);
-	if (!slot)
+	which = to;
+	barrier_var(which);
+	queue = queue_of(which);
+	if (!queue)
 		return TC_ACT_OK;
-	slot->enqueue_ns = now;
-	slot->bytes = k.bytes;
-	slot->kernel_bytes = skb->wire_len;
-	slot->flow = k.flow;
-	slot->ecn = (__u8)k.ecn;
-	slot->protocol = (__u8)k.protocol;
-	running.in++;
-	running.bytes += k.bytes;
+	number = join(queue, which, &k, skb->wire_len);
+#ifdef QW_QUEUES
+	skb->tc_classid = CLASS_OF(which);
+	queue->turn_bytes = CALL(turn_of)(&state, &params, which);
+#endif
 	running.idle = 0;
 	/* struct note */
-	skb->cb[0] = running.in;
+	skb->cb[0] = number;
 	skb->cb[1] = (__u32)now;
 	skb->cb[2] = OURS;
 	show_backlog();
 	return TC_ACT_OK;
 }
 
-/* Which packet is it? 0: neither let in by `front`, nor seen leaving before, as
- * a device that was busy gives packets back. */
-static __always_inline __u32 number_of(const struct sk_buff *skb)
+/* The slot of a packet. 0: it was not let in by `front`, or seen leaving before,
+ * as a device that was busy gives packets back. */
+static __always_inline struct slot *found(const struct sk_buff *skb,
+					  __u32 *number)
 {
 	const struct qdisc_skb_cb *cb = (const struct qdisc_skb_cb *)skb->cb;
 	const struct note *note = (const struct note *)cb->data;
-	__u32 more = note->number - running.out;
 	struct slot *slot;
 
-	if (note->ours != OURS || !more || more > waiting())
+	if (note->ours != OURS)
 		return 0;
-	slot = slot_of(note->number);
-	if (!slot || (__u32)slot->enqueue_ns != note->enqueue_ns)
+	*number = note->number;
+	slot = slot_of(*number);
+	if (!slot || !slot->waits ||
+	    (__u32)slot->enqueue_ns != note->enqueue_ns)
 		return 0;
-	return more;
+	return slot;
 }
 
 /* Of every qdisc of the machine: qdisc, device's queue, number of packets, and
@@ -439,18 +502,21 @@ int left(struct bpf_raw_tracepoint_args *ctx)
 	bpf_for(n, 0, packets)
 	{
 		const struct sk_buff *skb;
-		__u32 more;
+		__u32 number, which;
+		struct slot *slot;
 
 		if (!at_skb)
 			break;
 		skb = bpf_rdonly_cast((void *)at_skb,
 				      bpf_core_type_id_kernel(struct sk_buff));
 		at_skb = (__u64)skb->next;
-		more = number_of(skb);
-		if (more > 1)
-			catch_up(now, sent_by(root), more - 1);
-		if (more)
-			leaves(now);
+		slot = found(skb, &number);
+		if (!slot)
+			continue;
+		which = slot->queue;
+		/* Those before it are gone, too. */
+		catch_up(now, sent_by(root), running.packets, number, which);
+		leaves(now, now - slot->enqueue_ns, which);
 	}
 	show_backlog();
 	return 0;

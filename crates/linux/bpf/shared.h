@@ -53,6 +53,18 @@ struct qw_bpf_stats {
 	qw_u32 marking; /* QW_BPF_MARKS_*: how CE is set */
 };
 
+/* One of the queues before which the programs stand (waiting.h). */
+struct qw_bpf_queue {
+	qw_u64 sent_packets, sent_bytes;
+	qw_u64 dropped;
+	qw_u64 sojourn_sum_ns; /* of what was sent */
+	qw_u64 sojourn_ns; /* of the last packet */
+	qw_u64 backlog_bytes;
+	qw_u32 backlog_packets;
+	qw_u32 turn_bytes; /* its share, as the queue manager has it; 0: it goes first */
+	qw_u32 head, tail; /* of the list of its packets */
+};
+
 #define QW_BPF_MARKS_NONE 0u /* it cannot be: drops instead */
 #define QW_BPF_MARKS_KFUNC 1u /* by the module's function */
 #define QW_BPF_MARKS_COMPANION \

@@ -3,7 +3,7 @@
 use crate::maps::PortMap;
 use crate::objects::{self, Host, Settings};
 use crate::record::{Record, record};
-use crate::{Error, front, system};
+use crate::{Error, front, shares, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Program};
 use queuewright_aqm::{Discipline, Spec};
 use std::fmt::Display;
@@ -121,9 +121,18 @@ pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, E
         slots: port.limit_packets,
         instances: if port.mq { queues as u32 } else { 1 },
         front: port.front,
+        classes: classes_of(&spec, port.front),
         before,
     };
     Ok(Plan { record, spec, port })
+}
+
+/// The queues that become classes of htb.
+fn classes_of(spec: &Spec, front: bool) -> Vec<String> {
+    match front && objects::by_classes(spec.info.name) {
+        true => (spec.info.queue_names)(spec),
+        false => Vec::new(),
+    }
 }
 
 /// A name in tc that nobody has yet: `bpf_codel`, `bpf_codel_2`, ...; 15 characters at most.
@@ -152,6 +161,11 @@ impl Plan {
             steps.push(format!("at {dev}'s tcx egress hook, the program that sets CE for it"));
         }
         steps.extend(self.tc().iter().map(|words| format!("tc {words}")));
+        if !self.record.classes.is_empty() {
+            steps.push(format!(
+                "leave a process that tells htb the classes' shares as they change: queuewright keep {dev}"
+            ));
+        }
         if let Some(before) = before {
             steps.push(format!("remember for detach: {before}"));
         }
@@ -204,12 +218,14 @@ fn forget(record: &Record) {
 fn load(plan: &Plan) -> Result<(), Error> {
     let Plan { record, spec, port } = plan;
     let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", record.kind));
-    // A scheduler lets a packet in before it says which is to go.
-    let settings = Settings {
-        instances: record.instances,
-        slots: record.slots + 1,
-        companion: !record.front && !system::sets_ce(),
+    let slots = match record.classes.is_empty() {
+        // A scheduler lets a packet in before it says which is to go.
+        true => record.slots + 1,
+        // Where it cannot say that, the queue that goes first may hold as much again.
+        false => record.slots * 2,
     };
+    let settings =
+        Settings { instances: record.instances, slots, companion: !record.front && !system::sets_ce() };
     let host = if record.front { Host::Front } else { Host::Qdisc };
     let mut object = objects::load(spec.info, objects::open(spec.info, host, &record.kind, &settings)?)?;
     let (params, port) = (Discipline::new(spec).params_bytes(), port.to_map().to_bytes());
@@ -226,7 +242,7 @@ fn load(plan: &Plan) -> Result<(), Error> {
             map.attach_struct_ops().map_err(wrong)?.disconnect();
         }
         let name = name.strip_prefix(".bss.").unwrap_or(&name);
-        if ["params", "state", "port", "stats", "qdisc"].contains(&name) {
+        if ["params", "state", "port", "stats", "qdisc"].contains(&name) || record.front && name == "queues" {
             map.pin(record.pin(name)).map_err(wrong)?;
         }
     }
@@ -291,7 +307,7 @@ pub fn detach(dev: &str) -> Result<String, Error> {
     Ok(back)
 }
 
-fn is_there(record: &Record) -> bool {
+pub(crate) fn is_there(record: &Record) -> bool {
     match record.front {
         true => front::is_there(&record.dev),
         false => system::has(&record.dev, &record.kind),
@@ -347,8 +363,13 @@ pub fn set(
     if spec.may_mark() {
         attach_companion(record)?;
     }
+    let new = Record { text: text.into(), classes: classes_of(spec, record.front), ..record.clone() };
     if record.front {
-        system::tc(&front::class("change", &record.dev, &port))?;
+        let queues = MapHandle::from_pinned_path(record.pin("queues")).ok();
+        let queues = queues.and_then(|map| shares::read(&map, new.classes.len())).unwrap_or_default();
+        let turns: Vec<u32> = queues.iter().map(|q| q.turn_bytes).collect();
+        let words = front::classes("replace", &new, &port, &turns);
+        words.iter().chain(&front::leaves("replace", &new)).try_for_each(|w| system::tc(w).map(drop))?;
     }
     let all = |one: Vec<u8>| one.repeat(record.instances as usize);
     let params = MapHandle::from_pinned_path(record.pin("params")).map_err(wrong)?;
@@ -356,7 +377,7 @@ pub fn set(
     // The qdisc looks at these two for whether something is new: they come last.
     let retunes = old.retunes.wrapping_add(1);
     let restarts = old.restarts.wrapping_add(fresh.into());
-    let new = PortMap { retunes, restarts, ..port.to_map() };
-    ports.update(&FIRST, &all(new.to_bytes()), MapFlags::ANY).map_err(wrong)?;
-    Record { text: text.into(), ..record.clone() }.write()
+    let port = PortMap { retunes, restarts, ..port.to_map() };
+    ports.update(&FIRST, &all(port.to_bytes()), MapFlags::ANY).map_err(wrong)?;
+    new.write()
 }

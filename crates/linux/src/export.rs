@@ -1,6 +1,6 @@
 //! Metrics of what is attached, in OpenMetrics' text form, over HTTP.
 
-use crate::{Error, Status};
+use crate::{Class, Error, Status};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
 use prometheus_client::metrics::MetricType;
@@ -83,6 +83,12 @@ fn by_reason<'s>(s: &'s Status, counts: &[u64]) -> Vec<(Labels<'s>, u64)> {
     REASON_NAMES.iter().zip(counts).skip(1).map(with).collect()
 }
 
+/// Something of each queue that is a class, with its label.
+fn by_queue<T>(s: &Status, of: impl Fn(&Class) -> Option<T>) -> Vec<(Labels<'_>, T)> {
+    let with = s.classes.iter().filter_map(|c| Some((c, of(c)?)));
+    with.map(|(c, value)| ([labels(s), vec![("queue", c.name.as_str())]].concat(), value)).collect()
+}
+
 /// Where octaves of the waiting time end, seconds, with how many fell in each: from 2 us to 8.6 s, which is where
 /// queues of the Internet are; the first also has what waited less, the last what waited longer.
 fn buckets(sojourns: &[u64]) -> Vec<(f64, u64)> {
@@ -121,6 +127,12 @@ impl Collector for Qdiscs {
             "Rate of the qdisc's own shaper; 0: none",
             |s| one(s, s.rate as f64),
         )?;
+        self.gauges(
+            to,
+            "queuewright_attached",
+            "0: somebody else's tc has taken it off; the rest is old",
+            |s| one(s, f64::from(u8::from(s.there))),
+        )?;
         self.gauges(to, "queuewright_variable", "A variable of the queue manager, in its unit", |s| {
             let variables = s.variables.iter();
             variables
@@ -129,6 +141,24 @@ impl Collector for Qdiscs {
                     ([labels(s), own].concat(), *value)
                 })
                 .collect()
+        })?;
+        self.counters(to, "queuewright_queue_bytes", "Bytes sent from a queue", |s| {
+            by_queue(s, |c| Some(c.sent_bytes))
+        })?;
+        self.counters(to, "queuewright_queue_packets", "Packets sent from a queue", |s| {
+            by_queue(s, |c| Some(c.sent_packets))
+        })?;
+        self.counters(to, "queuewright_queue_drops", "Packets dropped that were to join a queue", |s| {
+            by_queue(s, |c| Some(c.dropped))
+        })?;
+        self.gauges(to, "queuewright_queue_sojourn_seconds", "Sum of the waiting times in a queue", |s| {
+            by_queue(s, |c| Some(c.sojourn_sum_ns as f64 / 1e9))
+        })?;
+        self.gauges(to, "queuewright_queue_length", "Packets that wait in a queue", |s| {
+            by_queue(s, |c| Some(f64::from(c.backlog_packets)))
+        })?;
+        self.gauges(to, "queuewright_queue_share", "Part of the rate that is a queue's", |s| {
+            by_queue(s, |c| c.share)
         })?;
         let help = "Time that packets waited before they were sent";
         let mut family =
@@ -224,6 +254,7 @@ mod tests {
         sojourns[36] = 1; // a minute
         Status {
             dev: "eth0".into(),
+            there: true,
             discipline: "titrate".into(),
             kind: "bpf_titrate".into(),
             rate: 95_000_000,
@@ -243,6 +274,17 @@ mod tests {
             },
             variables: vec![("threshold".into(), "bytes".into(), 12_345.5)],
             queues: Vec::new(),
+            classes: vec![Class {
+                name: "mice".into(),
+                class: "7177:10".into(),
+                sent_packets: 11,
+                sent_bytes: 1100,
+                dropped: 2,
+                sojourn_sum_ns: 500_000_000,
+                backlog_packets: 1,
+                backlog_bytes: 100,
+                share: None,
+            }],
         }
     }
 
@@ -263,6 +305,9 @@ mod tests {
             r#"queuewright_sojourn_seconds_bucket{le="+Inf",device="eth0",kind="bpf_titrate"} 13"#,
             r#"queuewright_sojourn_seconds_count{device="eth0",kind="bpf_titrate"} 13"#,
             r#"queuewright_sojourn_seconds_sum{device="eth0",kind="bpf_titrate"} 1.5"#,
+            r#"queuewright_attached{device="eth0",kind="bpf_titrate"} 1.0"#,
+            r#"queuewright_queue_packets_total{device="eth0",kind="bpf_titrate",queue="mice"} 11"#,
+            r#"queuewright_queue_sojourn_seconds{device="eth0",kind="bpf_titrate",queue="mice"} 0.5"#,
             "# EOF",
         ] {
             assert!(text.lines().any(|l| l == line), "no line {line}\n{text}");

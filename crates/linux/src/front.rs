@@ -14,8 +14,14 @@ pub(crate) const KIND: &str = "htb";
 /// Handle of htb, by which we know it again. A packet whose priority names a class passes the filter by; nobody
 /// names this one by chance.
 const HANDLE: &str = "7177";
-/// Its pfifo's.
-const LEAF: &str = "7178";
+/// The first pfifo's.
+const LEAF: usize = 0x7178;
+/// The first of several queues' class; `CLASS_OF` in bpf/front.bpf.c.
+const FIRST_QUEUE: usize = 0x10;
+/// Least turn of a queue, bytes: a full frame.
+const LEAST_TURN: u64 = 1514;
+/// A turn is no longer than what tc takes.
+const MOST_QUANTUM: u64 = i32::MAX as u64;
 /// Least burst of htb, bytes: two full frames.
 const LEAST_BURST: u64 = 2 * 1514;
 /// What timers may be late by without a loss of rate: a burst of 1 ms.
@@ -45,28 +51,60 @@ pub(crate) fn check(port: &Port) -> Result<(), Error> {
 
 /// What tc is told, the root first. The filter comes last: a new leaf throws away what waits in the one before.
 pub(crate) fn tc(record: &Record, port: &Port) -> Vec<String> {
-    let Record { dev, slots, .. } = record;
-    let program = record.pin("front");
-    vec![
-        format!("qdisc replace dev {dev} root handle {HANDLE}: htb default 1"),
-        class("add", dev, port),
-        format!("qdisc add dev {dev} parent {HANDLE}:1 handle {LEAF}: pfifo limit {slots}"),
-        format!(
-            "filter add dev {dev} parent {HANDLE}: protocol all prio 1 bpf object-pinned {} direct-action classid {HANDLE}:1",
-            program.display()
-        ),
-    ]
+    let dev = &record.dev;
+    let default = if record.classes.is_empty() { "1".into() } else { format!("{FIRST_QUEUE:x}") };
+    let mut words = vec![format!("qdisc replace dev {dev} root handle {HANDLE}: htb default {default}")];
+    words.extend(classes("add", record, port, &[]));
+    words.extend(leaves("add", record));
+    words.push(format!(
+        "filter add dev {dev} parent {HANDLE}: protocol all prio 1 bpf object-pinned {} direct-action classid {HANDLE}:1",
+        record.pin("front").display()
+    ));
+    words
 }
 
-/// The class: `add` or `change`.
-pub(crate) fn class(verb: &str, dev: &str, port: &Port) -> String {
-    let burst = (port.rate / 8 / BURSTS_PER_SECOND).max(LEAST_BURST);
-    let mut words = format!(
-        "class {verb} dev {dev} parent {HANDLE}: classid {HANDLE}:1 htb rate {}bit burst {burst}b cburst {burst}b quantum 1514",
-        port.rate
-    );
-    if port.overhead != 0 {
-        words += &format!(" overhead {}", port.overhead);
+/// The queues' places in htb, `add` or `replace`: a pfifo that holds the packets of each.
+pub(crate) fn leaves(verb: &str, record: &Record) -> Vec<String> {
+    let Record { dev, slots, classes, .. } = record;
+    let leaf = |number: usize, parent: &str| {
+        let handle = LEAF + number;
+        format!("qdisc {verb} dev {dev} parent {parent} handle {handle:x}: pfifo limit {slots}")
+    };
+    match classes.len() {
+        0 => vec![leaf(0, &format!("{HANDLE}:1"))],
+        n => (0..n).map(|number| leaf(number, &classid(number))).collect(),
+    }
+}
+
+/// Name in tc of the class of a queue, where there are several.
+pub(crate) fn classid(queue: usize) -> String {
+    format!("{HANDLE}:{:x}", FIRST_QUEUE + queue)
+}
+
+/// The classes: `add`, `replace` or `change`. One with the rate; where there are several queues, one below it for each.
+///
+/// These have next to no rate of their own, so that all they send is lent by the one above, which lends by priority and then
+/// in turns of `quantum` bytes (deficit round robin). `turns` are the queue manager's own, in bytes, 0 for a queue that goes
+/// before all others; where it has not said yet they are alike, and the first queue goes first.
+pub(crate) fn classes(verb: &str, record: &Record, port: &Port, turns: &[u32]) -> Vec<String> {
+    let (dev, rate) = (&record.dev, port.rate);
+    let burst = (rate / 8 / BURSTS_PER_SECOND).max(LEAST_BURST);
+    let overhead = if port.overhead != 0 { format!(" overhead {}", port.overhead) } else { String::new() };
+    let mut words = vec![format!(
+        "class {verb} dev {dev} parent {HANDLE}: classid {HANDLE}:1 htb rate {rate}bit burst {burst}b cburst {burst}b quantum 1514{overhead}"
+    )];
+    // htb lets each class send a packet in its turn, however short that is.
+    let least = turns.iter().copied().filter(|t| *t > 0).min().map_or(1, u64::from);
+    for number in 0..record.classes.len() {
+        let turn = turns.get(number).copied().map_or(least, u64::from);
+        let turn = if turn == 0 { least } else { turn };
+        let quantum =
+            (turn * least.max(LEAST_TURN).max(rate / 8 / BURSTS_PER_SECOND) / least).min(MOST_QUANTUM);
+        let prio = usize::from(number > 0);
+        words.push(format!(
+            "class {verb} dev {dev} parent {HANDLE}:1 classid {} htb prio {prio} rate 8bit burst 1b ceil {rate}bit cburst {burst}b quantum {quantum}{overhead}",
+            classid(number)
+        ));
     }
     words
 }

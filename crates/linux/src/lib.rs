@@ -12,6 +12,7 @@ mod front;
 mod maps;
 mod objects;
 mod record;
+mod shares;
 mod status;
 mod system;
 
@@ -21,7 +22,8 @@ pub use export::{openmetrics, serve};
 pub use maps::Stats;
 pub use objects::{Host, names, verify};
 pub use record::{Record, record, records};
-pub use status::{Queue, Status, Variable, status, variables};
+pub use shares::keep;
+pub use status::{Class, Queue, Status, Variable, status, variables};
 pub use system::capable;
 
 /// Why something could not be done.

@@ -169,6 +169,35 @@ impl Words<'_> {
     }
 }
 
+/// One queue of several in front of htb: `struct qw_bpf_queue`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct QueueMap {
+    pub sent_packets: u64,
+    pub sent_bytes: u64,
+    pub dropped: u64,
+    pub sojourn_sum_ns: u64,
+    pub backlog_bytes: u64,
+    pub backlog_packets: u32,
+    pub turn_bytes: u32,
+}
+
+impl QueueMap {
+    pub fn from_bytes(bytes: &[u8]) -> Option<QueueMap> {
+        let mut w = Words(bytes);
+        let (sent_packets, sent_bytes, dropped) = (w.u64()?, w.u64()?, w.u64()?);
+        let (sojourn_sum_ns, _last) = (w.u64()?, w.u64()?);
+        Some(QueueMap {
+            sent_packets,
+            sent_bytes,
+            dropped,
+            sojourn_sum_ns,
+            backlog_bytes: w.u64()?,
+            backlog_packets: w.u32()?,
+            turn_bytes: w.u32()?,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

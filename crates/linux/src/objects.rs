@@ -19,7 +19,13 @@ pub fn names() -> Vec<String> {
 
 /// Does its rule act on packets that leave, and not only on those that come?
 pub(crate) fn acts_at_head(info: &Info) -> bool {
-    AT_HEAD.contains(&info.name.replace('-', "_").as_str())
+    // What a scheduler has in its queues may.
+    AT_HEAD.contains(&info.name.replace('-', "_").as_str()) || by_classes(info.name)
+}
+
+/// Has it several queues, which can be classes of htb?
+pub(crate) fn by_classes(name: &str) -> bool {
+    BY_CLASSES.contains(&name.replace('-', "_").as_str())
 }
 
 /// Which of the two programs of a queue manager.
@@ -73,7 +79,7 @@ pub(crate) fn open(info: &Info, host: Host, id: &str, settings: &Settings) -> Re
             false => {
                 let what = match host {
                     Host::Qdisc => "attached yet",
-                    Host::Front => "put before htb, which would have to serve its queues in its order",
+                    Host::Front => "put in front of htb, which would have to serve its queues in its order",
                 };
                 format!("{} cannot be {what}; these can: {}", info.name, host.names().join(", "))
             }

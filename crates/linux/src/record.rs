@@ -28,6 +28,9 @@ pub struct Record {
     /// The queue manager is htb's classifier, and no qdisc of its own.
     #[serde(default)]
     pub front: bool,
+    /// In front of htb with several queues, each a class: their names. None: there is one queue.
+    #[serde(default)]
+    pub classes: Vec<String>,
     /// What was the root before, in tc's words; None: the kernel's own choice.
     pub before: Option<String>,
 }

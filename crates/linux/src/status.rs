@@ -1,8 +1,9 @@
 //! What an attached qdisc has done, and its queue manager's own variables.
 
 use crate::Error;
-use crate::maps::{PortMap, Stats};
+use crate::maps::{PortMap, QueueMap, Stats};
 use crate::record::Record;
+use crate::{attach, front, shares};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use queuewright_aqm::{Discipline, Info, Probe, Spec};
 use serde::Serialize;
@@ -12,6 +13,8 @@ use serde::Serialize;
 pub struct Status {
     /// Device.
     pub dev: String,
+    /// Is it there still? False: somebody else's tc has taken it off, or the device has gone, and the rest is as it was then.
+    pub there: bool,
     /// The queue manager with its parameters, as given.
     pub discipline: String,
     /// Kind of the qdisc in tc.
@@ -26,6 +29,39 @@ pub struct Status {
     pub variables: Vec<Variable>,
     /// The queue managers below mq, in the order of the device's transmit queues; none: there is but the root.
     pub queues: Vec<Queue>,
+    /// In front of htb with several queues: each, with its class.
+    pub classes: Vec<Class>,
+}
+
+/// One of a queue manager's queues, which is a class of htb.
+#[derive(Debug, Serialize)]
+pub struct Class {
+    /// Name, as the queue manager's page has it.
+    pub name: String,
+    /// Name in tc.
+    pub class: String,
+    /// Packets that left for the device.
+    pub sent_packets: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Packets that were to join it and were dropped.
+    pub dropped: u64,
+    /// Sum of the waiting times of what was sent, ns.
+    pub sojourn_sum_ns: u64,
+    /// Packets that wait now.
+    pub backlog_packets: u32,
+    /// Their bytes.
+    pub backlog_bytes: u64,
+    /// Its part of what is sent while all have something to send, as the queue manager has it, 0 to 1; htb is told by
+    /// [`keep`](crate::keep). None: it goes before the others, or nothing has come to it yet.
+    pub share: Option<f64>,
+}
+
+impl Class {
+    /// Mean waiting time of what was sent, ns.
+    pub fn mean_sojourn_ns(&self) -> u64 {
+        self.sojourn_sum_ns.checked_div(self.sent_packets).unwrap_or(0)
+    }
 }
 
 /// Name, unit and value.
@@ -55,7 +91,10 @@ pub fn status(record: &Record) -> Result<Status, Error> {
     let info = queuewright_aqm::find(&record.discipline).ok_or_else(other)?;
     let mut queues = Vec::new();
     let instances = record.instances;
-    let (stats, params, state) = (read("stats")?, read("params")?, read("state")?);
+    let stats = read("stats")?;
+    // What was counted at about the same time; the state below is long.
+    let classes = classes(record).ok_or_else(other)?;
+    let (params, state) = (read("params")?, read("state")?);
     for k in 0..instances {
         let stats = Stats::from_bytes(nth(&stats, k, instances)).ok_or_else(other)?;
         let found =
@@ -70,6 +109,7 @@ pub fn status(record: &Record) -> Result<Status, Error> {
     };
     Ok(Status {
         dev: record.dev.clone(),
+        there: attach::is_there(record),
         discipline: record.text.clone(),
         kind: record.kind.clone(),
         rate: port.rate * 8,
@@ -77,7 +117,30 @@ pub fn status(record: &Record) -> Result<Status, Error> {
         stats,
         variables,
         queues,
+        classes,
     })
+}
+
+/// The queues that are classes; None if their map is not of this version.
+fn classes(record: &Record) -> Option<Vec<Class>> {
+    if record.classes.is_empty() {
+        return Some(Vec::new());
+    }
+    let map = MapHandle::from_pinned_path(record.pin("queues")).ok()?;
+    let all = shares::read(&map, record.classes.len())?;
+    let total: u64 = all.iter().map(|q| u64::from(q.turn_bytes)).sum();
+    let class = |(number, (name, q)): (usize, (&String, QueueMap))| Class {
+        name: name.clone(),
+        class: front::classid(number),
+        sent_packets: q.sent_packets,
+        sent_bytes: q.sent_bytes,
+        dropped: q.dropped,
+        sojourn_sum_ns: q.sojourn_sum_ns,
+        backlog_packets: q.backlog_packets,
+        backlog_bytes: q.backlog_bytes,
+        share: (q.turn_bytes > 0).then(|| f64::from(q.turn_bytes) / total as f64),
+    };
+    Some(record.classes.iter().zip(all).enumerate().map(class).collect())
 }
 
 /// One of so many instances' values, side by side.

@@ -57,6 +57,7 @@ fn all() {
     for (address, name) in [("127.0.0.1:0", "codel"), ("[::1]:0", "codel"), ("[::1]:0", "titrate")] {
         marks(address, name);
     }
+    serves_by_classes();
     changes();
     loses_its_device();
     comes_and_goes(times);
@@ -267,10 +268,113 @@ fn conserves(dev: &str, what: &str) -> linux::Stats {
     }
 }
 
+/// Packets and bytes that each class of htb has sent, as the kernel counts them.
+fn class_counts(class: &str) -> (u64, u64) {
+    let shown = run("tc", &format!("-s class show dev lo classid {class}"));
+    let words: Vec<&str> = shown.split_whitespace().collect();
+    let at = words.iter().position(|w| *w == "Sent").unwrap_or_else(|| panic!("{shown}"));
+    (words[at + 3].parse().expect("a number"), words[at + 1].parse().expect("a number"))
+}
+
+/// Santa's queues are classes: mice pass the others by, a queue with two flows gets twice what a queue with one
+/// gets, and each class has sent what we say it has.
+fn serves_by_classes() {
+    let text = "santa:queues=2:round=300ms:r=16";
+    let mut santa = spec("santa");
+    for (name, value) in [
+        ("queues", Value::Int(2)),
+        ("round", Value::Int(300_000_000)),
+        // Nobody is to move.
+        ("r", Value::Real(16.0)),
+    ] {
+        santa.set(name, value).expect("it has that");
+    }
+    let plan = linux::plan("lo", text, santa, port(8_000_000, 120)).unwrap_or_else(|e| panic!("{e}"));
+    assert!(plan.steps().iter().any(|s| s.contains("classid 7177:12 htb prio 1")), "{:?}", plan.steps());
+    linux::attach(&plan).unwrap_or_else(|e| panic!("{e}"));
+    let keeper = std::thread::spawn(|| linux::keep("lo"));
+    let flows: Vec<Traffic> = (0..3).map(|_| datagrams("127.0.0.1:0")).collect();
+    let classes = || {
+        let record = linux::record("lo").expect("attached");
+        linux::status(&record).unwrap_or_else(|e| panic!("{e}")).classes
+    };
+    // Until the third flow's queue has its share, and htb knows.
+    let begun = Instant::now();
+    let share = |c: &linux::Class| c.share.unwrap_or(0.0);
+    while classes().iter().map(share).fold(0.0, f64::max) < 0.66 {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", classes());
+        sleep(Duration::from_millis(50));
+    }
+    sleep(Duration::from_millis(600));
+    let before = classes();
+    for _ in 0..40 {
+        // A flow that is new each time.
+        let mouse = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        let _ = mouse.send_to(&[0; 958], "127.0.0.1:9");
+        sleep(Duration::from_millis(50));
+    }
+    let after = classes();
+    drop(flows);
+    let sent = |i: usize| (after[i].sent_bytes - before[i].sent_bytes) as f64;
+    let (part, share) = (sent(1) / (sent(1) + sent(2)), after[1].share.expect("it has one"));
+    let wait = |i: usize| after[i].mean_sojourn_ns() as f64 / 1e6;
+    say(&format!(
+        "santa by classes: q1 sent {:.1} % with a share of {:.1} %; mean waits {:.1} ms of mice, {:.1} and {:.1}",
+        part * 100.0,
+        share * 100.0,
+        wait(0),
+        wait(1),
+        wait(2)
+    ));
+    assert!((part - share).abs() < 0.05 && (share - 0.5).abs() > 0.15, "{after:?}");
+    assert!(wait(0) * 4.0 < wait(1).min(wait(2)) && after[0].dropped == 0, "{after:?}");
+    conserves("lo", "by classes");
+    // What waits leaves; the last may do so unseen, and another one tells.
+    let begun = Instant::now();
+    let quiet = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    while stats("lo").backlog_packets > 0 {
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", stats("lo"));
+        sleep(Duration::from_millis(100));
+        let _ = quiet.send_to(&[0; 58], "127.0.0.1:9");
+        sleep(Duration::from_millis(100));
+    }
+    for class in classes() {
+        assert_eq!((class.sent_packets, class.sent_bytes), class_counts(&class.class), "{class:?}");
+        assert_eq!((class.backlog_packets, class.backlog_bytes), (0, 0), "{class:?}");
+    }
+
+    // More queues, while packets flow: those that wait stay.
+    let mut more = spec("santa");
+    more.set("queues", Value::Int(5)).expect("it has that");
+    let flows: Vec<Traffic> = (0..5).map(|_| datagrams("127.0.0.1:0")).collect();
+    flows[0].wait(200);
+    let record = linux::record("lo").expect("attached");
+    linux::set(&record, &more, "santa:queues=5", true, |p| p.rate = 16_000_000)
+        .unwrap_or_else(|e| panic!("{e}"));
+    flows[0].wait(600);
+    let all = classes();
+    assert_eq!(all.len(), 6);
+    assert!(all.iter().all(|c| c.sent_packets > 0), "{all:?}");
+    assert_eq!(conserves("lo", "with more queues").purged, 0);
+    run("ip", "link set lo down");
+    run("ip", "link set lo up");
+    let then = stats("lo").sent_packets;
+    flows[0].wait(200);
+    let s = conserves("lo", "up again");
+    assert!(s.sent_packets > then, "it stands still");
+    say(&format!(
+        "santa with more queues: {} came, {} sent, {} purged",
+        s.arrived_packets, s.sent_packets, s.purged
+    ));
+    drop(flows);
+    detach("lo");
+    keeper.join().expect("no panic").unwrap_or_else(|e| panic!("{e}"));
+}
+
 /// Limits and rate change while packets flow, and the device goes down and up.
 fn changes() {
     let traffic = datagrams("127.0.0.1:0");
-    for name in ["codel", "pi2", "titrate"] {
+    for name in ["codel", "pi2", "titrate", "santa"] {
         attach("lo", name, port(4_000_000, 200)).unwrap_or_else(|e| panic!("{e}"));
         let record = linux::record("lo").expect("attached");
         for (i, limit) in [200, 3, 120, 1, 200].into_iter().enumerate() {
@@ -298,7 +402,7 @@ fn changes() {
 
 /// The device is deleted with packets in its queue.
 fn loses_its_device() {
-    for name in ["codel", "pie"] {
+    for name in ["codel", "pie", "santa"] {
         run("ip", "link add v0 type veth peer name v1");
         run("ip", "addr add 10.77.0.1/24 dev v0");
         run("ip", "link set v0 up");
@@ -326,14 +430,19 @@ fn comes_and_goes(times: usize) {
     let mut packets = 0;
     let begun = Instant::now();
     for i in 0..times {
-        attach("lo", names[i % names.len()], port(80_000_000, 100)).unwrap_or_else(|e| panic!("{i}: {e}"));
+        // Its programs take the verifier longer than the others' together.
+        let name = if i % 20 == 3 { "santa" } else { names[i % names.len()] };
+        attach("lo", name, port(80_000_000, 100)).unwrap_or_else(|e| panic!("{i}: {e}"));
         if i % 3 == 0 {
             traffic.wait(40);
             packets += conserves("lo", "in a row").arrived_packets;
         }
         if i % 10 == 9 {
-            // Somebody else's tc: then detach tidies up.
+            // Somebody else's tc: then status says so, and detach tidies up.
+            let there = || linux::status(&linux::record("lo").expect("remembered")).expect("its maps").there;
+            assert!(there());
             run("tc", "qdisc del dev lo root");
+            assert!(!there());
         }
         detach("lo");
     }

@@ -1,0 +1,69 @@
+//! The shares of a queue manager's queues that are classes of htb: it works them out itself, from what flows do, and htb has to be told.
+
+use crate::attach::Port;
+use crate::maps::{PortMap, QueueMap};
+use crate::record::record;
+use crate::{Error, front, system};
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// How often the queue manager's shares are looked at: rounds are seconds.
+const EVERY: Duration = Duration::from_millis(250);
+
+/// The first queues of the map.
+pub(crate) fn read(map: &MapHandle, queues: usize) -> Option<Vec<QueueMap>> {
+    let one = |number: usize| {
+        let found = map.lookup(&(number as u32).to_ne_bytes(), MapFlags::ANY).ok()??;
+        QueueMap::from_bytes(&found)
+    };
+    (0..queues).map(one).collect()
+}
+
+/// Tells htb the shares of the queues of what is attached to a device, whenever they have changed, for as long as it is
+/// attached. With one queue there is nothing to tell, and it ends at once.
+///
+/// # Errors
+/// If nothing is attached, or tc refuses.
+pub fn keep(dev: &str) -> Result<(), Error> {
+    let Some(attached) = record(dev) else {
+        return Err(Error::Input(format!("{dev}: nothing of ours is attached to it")));
+    };
+    if attached.classes.is_empty() {
+        return Ok(());
+    }
+    system::rights()?;
+    let wrong = |e: libbpf_rs::Error| Error::System(format!("{dev}: {e}"));
+    let pinned = || {
+        let map = MapHandle::from_pinned_path(attached.pin("queues"))?;
+        let id = map.info()?.info.id;
+        Ok((map, id))
+    };
+    let (_, first) = pinned().map_err(wrong)?;
+    let mut told = Vec::new();
+    loop {
+        // What is attached anew has maps of its own.
+        let (map, record) = match (pinned(), record(dev)) {
+            (Ok((map, id)), Some(record)) if id == first => (map, record),
+            _ => return Ok(()),
+        };
+        let queues = read(&map, record.classes.len()).unwrap_or_default();
+        let ports =
+            MapHandle::from_pinned_path(record.pin("port")).and_then(|m| m.lookup(&[0; 4], MapFlags::ANY));
+        let port = ports.ok().flatten().and_then(|bytes| PortMap::from_bytes(&bytes));
+        if let Some(port) = port {
+            let port = Port { rate: port.rate * 8, overhead: port.overhead, ..Port::default() };
+            let turns = queues.iter().map(|q| q.turn_bytes).collect::<Vec<_>>();
+            let words = front::classes("change", &record, &port, &turns);
+            if words != told {
+                let done = words.iter().try_for_each(|words| system::tc(words).map(drop));
+                if done.is_err() && !front::is_there(dev) {
+                    return Ok(());
+                }
+                done?;
+                told = words;
+            }
+        }
+        sleep(EVERY);
+    }
+}
