@@ -159,6 +159,8 @@ unsafe extern "C" {
     fn qw_shim_create(block: *mut u64, kind: c_int);
     fn qw_shim_set(block: *mut u64, name: *const c_char, value: u64) -> c_int;
     fn qw_shim_init(block: *mut u64, now: u64);
+    fn qw_shim_observe(block: *mut u64, now: u64, inputs: &mut [i32; POLICY_INPUTS]) -> usize;
+    fn qw_shim_act(block: *mut u64, action: u32) -> u32;
     fn qw_shim_retune(block: *mut u64);
     fn qw_shim_enqueue(
         block: *mut u64,
@@ -176,6 +178,10 @@ unsafe extern "C" {
     fn qw_shim_idle(block: *mut u64, now: u64);
     fn qw_shim_probe(block: *const u64, i: usize) -> f64;
 }
+
+/// Inputs of a learned policy's network (`QW_QUEUEPILOT_INPUTS`): [`Network::observations`], the last action as one of
+/// [`Network::actions_percent`], and the last reward.
+pub const POLICY_INPUTS: usize = 13;
 
 /// A running discipline: parameters and state.
 ///
@@ -375,6 +381,23 @@ impl Discipline {
             qw_shim_retune(self.block.as_mut_ptr());
         }
         Ok(())
+    }
+
+    /// What a learned policy is shown of the step that ends at `now` (ns), in Q15: see [`POLICY_INPUTS`]. To be asked at the
+    /// end of each step, before anything else of that time; the policy's own choice follows at once, and
+    /// [`Discipline::act`] may put another in its place. `None` if it has no learned policy.
+    pub fn observe(&mut self, now: u64) -> Option<[i32; POLICY_INPUTS]> {
+        let mut inputs = [0; POLICY_INPUTS];
+        // SAFETY: as in `enqueue_to`; C writes as many inputs as there are.
+        let n = unsafe { qw_shim_observe(self.block.as_mut_ptr(), now, &mut inputs) };
+        (n == POLICY_INPUTS).then_some(inputs)
+    }
+
+    /// A learned policy's action from now on, in place of its own choice: an index into
+    /// [`Network::actions_percent`]; beyond its end nothing changes. Returns the one in force.
+    pub fn act(&mut self, action: u32) -> u32 {
+        // SAFETY: as in `enqueue_to`.
+        unsafe { qw_shim_act(self.block.as_mut_ptr(), action) }
     }
 
     /// Does [`Discipline::enqueue`] read its random number?

@@ -144,6 +144,30 @@ size_t qw_shim_weights(int kind, struct head *h, const qw_s16 *weights)
 	return sizeof(struct qw_queuepilot_net) / sizeof(qw_s16);
 }
 
+/* A learned policy's step that ends at `now`: what its network would be shown
+ * (Q15, QW_QUEUEPILOT_INPUTS of them). Returns how many; 0: it is no such one. */
+size_t qw_shim_observe(struct head *h, qw_u64 now, qw_s32 *inputs)
+{
+	struct qw_queuepilot *s;
+
+	if (h->kind != KIND_QUEUEPILOT)
+		return 0;
+	s = &AS(queuepilot, h)->s;
+	qw_queuepilot_catch_up(s, &AS(queuepilot, h)->p, now);
+	memcpy(inputs, s->input, sizeof(s->input));
+	return QW_QUEUEPILOT_INPUTS;
+}
+
+/* The action in force: another one, if it is one. */
+qw_u32 qw_shim_act(struct head *h, qw_u32 action)
+{
+	if (h->kind != KIND_QUEUEPILOT)
+		return 0;
+	if (action < QW_QUEUEPILOT_ACTIONS)
+		AS(queuepilot, h)->s.action = action;
+	return AS(queuepilot, h)->s.action;
+}
+
 /* The parameters that qw_shim_set() has changed since, of what runs. */
 void qw_shim_retune(struct head *h)
 {

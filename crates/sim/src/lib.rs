@@ -23,6 +23,7 @@ mod record;
 mod returning;
 mod scoreboard;
 mod sender;
+mod step;
 mod traffic;
 mod wheel;
 mod world;
@@ -34,6 +35,7 @@ use std::time::Instant;
 
 pub use queuewright_results::jain;
 pub use record::{Asked, Call, record};
+pub use step::Stepper;
 
 /// Why a run has no result.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -163,6 +163,11 @@ impl Port {
         &self.discipline
     }
 
+    /// The discipline, for who drives it.
+    pub fn discipline_mut(&mut self) -> &mut Discipline {
+        &mut self.discipline
+    }
+
     /// A parameter of the discipline changes.
     pub fn change(&mut self, change: &Change) {
         let set = self.discipline.set(change.param, change.value);

@@ -16,11 +16,12 @@ use queuewright_aqm::Pool;
 use queuewright_results as results;
 use queuewright_scenario::spec::{PortSpec, Rate, RunSpec, Stack};
 use queuewright_scenario::trace::mean_rate;
+use std::ops::Deref;
 
-/// A run under way.
+/// A run under way. It borrows what it runs, or shares it with who steps it.
 #[derive(Debug)]
-pub struct World<'a> {
-    spec: &'a RunSpec,
+pub struct World<S> {
+    spec: S,
     ports: Vec<Port>,
     net: Net,
     next_sample: u64,
@@ -36,9 +37,10 @@ pub struct World<'a> {
     sampled: Vec<u64>,
 }
 
-impl<'a> World<'a> {
+impl<S: Deref<Target = RunSpec> + Clone> World<S> {
     /// Builds the network of a run.
-    pub fn new(spec: &'a RunSpec) -> World<'a> {
+    pub fn new(shared: S) -> World<S> {
+        let spec: &RunSpec = &shared;
         let ports: Vec<Port> = spec
             .ports
             .iter()
@@ -67,7 +69,6 @@ impl<'a> World<'a> {
         let mut world = World {
             sampled: vec![0; spec.ports.len() + spec.series_flows.len()],
             open_for_ns: open_for_ns(spec),
-            spec,
             ports,
             net: Net {
                 wheel,
@@ -84,6 +85,7 @@ impl<'a> World<'a> {
             changes: changes(spec),
             series,
             traffic: Traffic::new(spec),
+            spec: shared.clone(),
         };
         let counts = |f: &Flow| f.is_finite() || f.client.is_some() || matches!(f.ends, Ends::Udp { .. });
         if !spec.sources.is_empty() || world.net.flows.iter().any(counts) {
@@ -101,7 +103,7 @@ impl<'a> World<'a> {
     fn coming_and_going(&mut self) -> (&mut Traffic, Network<'_>) {
         let net = &mut self.net;
         let network = Network {
-            spec: self.spec,
+            spec: &self.spec,
             ports: &mut self.ports,
             flows: &mut net.flows,
             lanes: &mut net.lanes,
@@ -111,6 +113,11 @@ impl<'a> World<'a> {
             datagrams: &mut net.datagrams,
         };
         (&mut self.traffic, network)
+    }
+
+    /// A port by its number.
+    pub fn port(&mut self, at: usize) -> Option<&mut Port> {
+        self.ports.get_mut(at)
     }
 
     /// The port that is measured first.
@@ -133,7 +140,7 @@ impl<'a> World<'a> {
     }
 
     /// Runs until nothing is left to do at `end` or before.
-    fn run_to(&mut self, end: u64, each_sample: &mut impl FnMut(u64) -> bool) -> bool {
+    pub fn run_to(&mut self, end: u64, each_sample: &mut impl FnMut(u64) -> bool) -> bool {
         loop {
             // A departure goes before an arrival at the same time: it makes room.
             let event_at = self.net.wheel.next_at();
@@ -357,7 +364,8 @@ impl<'a> World<'a> {
     fn sample(&mut self, now: u64) {
         let interval_s = self.spec.series_interval_ns as f64 / 1e9;
         self.next_sample = now + self.spec.series_interval_ns.max(1);
-        for &f in &self.spec.series_flows {
+        for i in 0..self.spec.series_flows.len() {
+            let f = self.spec.series_flows[i];
             if self.net.settle(f, now) {
                 self.complete(f);
             }
@@ -398,7 +406,8 @@ impl<'a> World<'a> {
 
     /// Closes the books. Fails if a packet or byte was lost or made up on the way.
     pub fn finish(mut self) -> Result<results::Run, Error> {
-        let spec = self.spec;
+        let shared = self.spec.clone();
+        let spec: &RunSpec = &shared;
         let end = spec.duration_ns;
         for f in 0..self.net.flows.len() as u32 {
             if self.net.settle(f, end) {

@@ -1,0 +1,217 @@
+//! The task that QueuePilot's agent learns (INFOCOM 2023, section III): every step of 5 ms it sees what a queue did, and
+//! chooses with which probability ECN-capable arrivals are marked in the next one.
+//!
+//! What is seen, done and earned comes from `aqm/queuepilot.h`, the code that a trained policy runs as later, in the simulator
+//! or in a kernel. An [`Env`] is one network at a time, drawn anew for each episode from [`Tasks`]; [`Envs`] are many, stepped
+//! on all cores.
+
+mod paper;
+mod tasks;
+
+pub use paper::{Buffer, PAPER_FLOWS, PAPER_ONE_WAY_MS, buffer_packets, paper};
+pub use queuewright_aqm::POLICY_INPUTS;
+pub use tasks::Tasks;
+
+use queuewright_aqm::Value;
+use queuewright_sim::Stepper;
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::{Rng, SeedableRng};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// How many numbers of [`Step::inputs`] are the observation; behind them stand the last action, one of six, and the last reward.
+pub const OBSERVATIONS: usize = 6;
+/// Actions to choose from.
+pub const ACTIONS: u32 = 6;
+/// The largest value of each observation: sent, queue of buffer, queue in steps, arrived, dropped, marked of arrived.
+pub const OBSERVATION_MOST: [f32; OBSERVATIONS] = [1.0, 1.0, 30.0, 3.0, 1.0, 1.0];
+/// 1 in Q15.
+const ONE: f32 = 32768.0;
+
+/// Why there is no environment, or no step.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Error {
+    /// A scenario that cannot be one's task; what, and what would do.
+    Task(String),
+    /// What a scenario has wrong.
+    Scenario(queuewright_scenario::Error),
+    /// An action that is none, and how many there are.
+    Action(u32),
+    /// There is no episode: it has ended, or none has begun.
+    Over,
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Error::Task(what) => f.write_str(what),
+            Error::Scenario(e) => e.fmt(f),
+            Error::Action(a) => write!(f, "action = {a}: not an action. Allowed: 0 to {}", ACTIONS - 1),
+            Error::Over => f.write_str("no episode is under way: call reset() first"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// What a step gave.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Step {
+    /// What the policy's network is shown: [`OBSERVATIONS`] numbers, the action that was in force as one of six, the reward.
+    pub inputs: [f32; POLICY_INPUTS],
+    /// -1 if a packet was dropped, else U^2 / sqrt(1 + D).
+    pub reward: f32,
+    /// The episode's last step.
+    pub last: bool,
+}
+
+/// An episode under way.
+#[derive(Debug)]
+struct Episode {
+    run: Stepper,
+    port: usize,
+    step_ns: u64,
+    end_ns: u64,
+}
+
+impl Episode {
+    fn step(&mut self, action: u32) -> Option<Step> {
+        let to = self.run.now_ns() + self.step_ns;
+        self.run.discipline(self.port)?.act(action);
+        self.run.run_before(to);
+        let inputs = self.run.discipline(self.port)?.observe(to)?.map(|x| x as f32 / ONE);
+        Some(Step { inputs, reward: inputs[POLICY_INPUTS - 1], last: to + self.step_ns > self.end_ns })
+    }
+}
+
+/// One environment: an episode after the other, each in a network of its own.
+#[derive(Debug)]
+pub struct Env {
+    tasks: Arc<Tasks>,
+    random: Pcg64Mcg,
+    episode: Option<Episode>,
+    packets: u64,
+}
+
+impl Env {
+    /// An environment whose episodes follow from `seed`.
+    pub fn new(tasks: Arc<Tasks>, seed: u64) -> Env {
+        Env { tasks, random: Pcg64Mcg::seed_from_u64(seed), episode: None, packets: 0 }
+    }
+
+    /// Begins an episode; with `seed`, this and those after it follow from it. The first observation is all zeros.
+    ///
+    /// # Errors
+    /// What the drawn scenario has wrong.
+    pub fn reset(&mut self, seed: Option<u64>) -> Result<(), Error> {
+        if let Some(seed) = seed {
+            self.random = Pcg64Mcg::seed_from_u64(seed);
+        }
+        self.put_away();
+        let (which, seed) = (self.random.next_u64(), self.random.next_u64());
+        let (spec, port) = self.tasks.draw(which, seed)?;
+        let of = &spec.ports[port].discipline;
+        let Some(Value::Int(step_ns)) = of.get("step") else {
+            return Err(Error::Task(format!("{} has no parameter step", of.info.name)));
+        };
+        let end_ns = spec.duration_ns;
+        let run = Stepper::new(Arc::new(spec)).map_err(|e| Error::Task(e.to_string()))?;
+        self.episode = Some(Episode { run, port, step_ns, end_ns });
+        Ok(())
+    }
+
+    fn put_away(&mut self) {
+        self.packets += self.episode.take().map_or(0, |e| e.run.packets());
+    }
+
+    /// One step with this action in force.
+    ///
+    /// # Errors
+    /// [`Error::Action`]; [`Error::Over`] after an episode's last step.
+    pub fn step(&mut self, action: u32) -> Result<Step, Error> {
+        if action >= ACTIONS {
+            return Err(Error::Action(action));
+        }
+        let step = self.episode.as_mut().and_then(|e| e.step(action)).ok_or(Error::Over)?;
+        if step.last {
+            self.put_away();
+        }
+        Ok(step)
+    }
+
+    /// Time in the episode, ns; `None` while there is none.
+    pub fn now_ns(&self) -> Option<u64> {
+        self.episode.as_ref().map(|e| e.run.now_ns())
+    }
+
+    /// Packets that links have sent in all its episodes.
+    pub fn packets(&self) -> u64 {
+        self.packets + self.episode.as_ref().map_or(0, |e| e.run.packets())
+    }
+}
+
+/// Environments side by side, on all cores.
+#[derive(Debug)]
+pub struct Envs {
+    envs: Vec<Env>,
+}
+
+impl Envs {
+    /// `count` of them; their episodes follow from `seed`, each's its own.
+    pub fn new(tasks: Arc<Tasks>, count: usize, seed: u64) -> Envs {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        Envs { envs: (0..count).map(|_| Env::new(tasks.clone(), random.next_u64())).collect() }
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.envs.len()
+    }
+
+    /// Are there none?
+    pub fn is_empty(&self) -> bool {
+        self.envs.is_empty()
+    }
+
+    /// Begins an episode in each; with `seeds`, one for each that is to follow from it.
+    ///
+    /// # Errors
+    /// As [`Env::reset`], of the first.
+    pub fn reset(&mut self, seeds: &[Option<u64>]) -> Result<(), Error> {
+        let seeds = (0..self.envs.len()).map(|i| seeds.get(i).copied().flatten());
+        let each = self.envs.iter_mut().zip(seeds).collect::<Vec<_>>().into_par_iter();
+        each.map(|(env, seed)| env.reset(seed)).collect()
+    }
+
+    /// A step of each. One whose episode ended with the last step begins another instead, whatever its action: its
+    /// step is all zeros (Gymnasium's autoreset at the next step).
+    ///
+    /// # Errors
+    /// As [`Env::step`], of the first; [`Error::Task`] if there are not as many actions as environments.
+    pub fn step(&mut self, actions: &[u32], steps: &mut [Step]) -> Result<(), Error> {
+        if actions.len() != self.envs.len() || steps.len() != self.envs.len() {
+            let (n, of) = (actions.len(), self.envs.len());
+            return Err(Error::Task(format!("{n} actions for {of} environments: one each is needed")));
+        }
+        if let Some(bad) = actions.iter().find(|a| **a >= ACTIONS) {
+            return Err(Error::Action(*bad));
+        }
+        // Each is some 50 us of simulation: let the cores take turns with single ones.
+        let each = self.envs.par_iter_mut().zip(actions).zip(steps).with_max_len(1);
+        each.try_for_each(|((env, action), step)| {
+            *step = match env.episode {
+                Some(_) => env.step(*action)?,
+                None => {
+                    env.reset(None)?;
+                    Step::default()
+                }
+            };
+            Ok(())
+        })
+    }
+
+    /// Packets that links have sent in all of them.
+    pub fn packets(&self) -> u64 {
+        self.envs.iter().map(Env::packets).sum()
+    }
+}
