@@ -1,6 +1,7 @@
 //! The command line: what can be asked, and the help that says so.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use queuewright_engine::Asked;
 use std::path::PathBuf;
 
 /// Compare queue managers (AQM) on a link, in a simulator that behaves as Linux's TCP does.
@@ -168,6 +169,14 @@ pub struct EngineArgs {
     /// With --engine linux: on this machine's own kernel, in network namespaces and real time; as root
     #[arg(long, conflicts_with = "kernel")]
     pub native: bool,
+}
+
+impl EngineArgs {
+    /// The same, without the command line.
+    pub fn asked(&self) -> Asked {
+        let linux = self.engine == EngineName::Linux;
+        Asked { linux, kernel: self.kernel.clone(), bpf: self.bpf, native: self.native }
+    }
 }
 
 /// An engine.

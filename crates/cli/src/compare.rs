@@ -1,20 +1,18 @@
 //! `compare` and `run`: every run of a scenario, and what comes of it.
 
 use crate::args::{EngineArgs, Output};
-use crate::engine::Engine;
-use crate::matrix::Step;
 use crate::words::plural;
 use crate::{Failure, print};
 use indicatif::{ProgressBar, ProgressStyle};
+use queuewright_engine::{Engine, Step, header, jobs};
 use queuewright_report::{Folder, TableStyle, table};
-use queuewright_results::{Results, Run, SCHEMA};
+use queuewright_results::{Results, Run};
 use queuewright_scenario::{RunSpec, Scenario};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::available_parallelism;
 use std::{env, fs, process};
 
 /// Makes the scenario's runs, prints a table or JSON, and writes the folder unless
@@ -27,13 +25,8 @@ pub fn compare(
     output: &Output,
 ) -> Result<(), Failure> {
     let specs = scenario.runs()?;
-    let engine = Engine::new(engine, scenario, &specs)?;
-    let header = Results {
-        schema: SCHEMA,
-        version: env!("CARGO_PKG_VERSION").into(),
-        scenario: scenario.to_json(),
-        runs: Vec::new(),
-    };
+    let engine = Engine::new(&engine.asked(), scenario, &specs)?;
+    let header = header(scenario);
     let mut kept = match (&output.out, output.json) {
         (None, true) => Kept::Memory(BTreeMap::new()),
         (out, _) => {
@@ -42,10 +35,7 @@ pub fn compare(
         }
     };
     let stop = on_interrupt()?;
-    let jobs = match output.jobs {
-        Some(n) => n.into(),
-        None => available_parallelism().map_or(1, |n| n.get()),
-    };
+    let jobs = jobs(output.jobs);
     let mut progress = Progress::new(&specs);
     let mut failed = None;
     engine.run_all(&specs, jobs, &stop, |i, step| {
@@ -129,7 +119,10 @@ impl Kept {
 }
 
 /// A new dated folder under `base` that stands alone: traces and policies are copied into it.
-fn folder(
+///
+/// # Errors
+/// When it cannot be made, or a file that the scenario names cannot be read.
+pub fn folder(
     base: &Path,
     scenario: &Scenario,
     called: &str,

@@ -105,7 +105,14 @@ pub fn attach(a: &Attach) -> Result<(), Failure> {
 /// Leaves a process that tells htb what is each class's share. It ends when the queue manager is taken off.
 fn leave_keeper(dev: &str) -> Result<(), Failure> {
     let program = std::env::current_exe().map_err(|e| Failure::Run(format!("this program's file: {e}")))?;
-    let begun = Command::new(program)
+    let mut again = Command::new(&program);
+    if program.file_stem().is_none_or(|name| name != "queuewright") {
+        // Python, whose arguments before the command say how it came to be this program.
+        let mut words = std::env::args_os();
+        again = Command::new(words.next().unwrap_or(program.into()));
+        again.args(words.take_while(|word| word != "attach"));
+    }
+    let begun = again
         .args(["keep", dev])
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -2,10 +2,10 @@
 
 use crate::args::Reproduce;
 use crate::compare::on_interrupt;
-use crate::matrix::{Step, run_all};
 use crate::words::plural;
 use crate::{Failure, cost, print};
 use indicatif::{ProgressBar, ProgressStyle};
+use queuewright_engine::{Step, jobs, run_all};
 use queuewright_experiments::{
     Catalogue, Error, Experiment, Options, Outcome, Plan, Record, Store, Unit, Verdict, finish, summary,
 };
@@ -15,7 +15,6 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::thread::available_parallelism;
 
 /// Where results go without `--out`.
 const BASE: &str = "queuewright-reproduced";
@@ -34,10 +33,7 @@ impl From<Error> for Failure {
 /// Lists experiments, makes those asked for, or goes on with a folder.
 pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
     let catalogue = Catalogue::embedded()?;
-    let jobs = match args.jobs {
-        Some(n) => usize::from(n),
-        None => available_parallelism().map_or(1, |n| n.get()),
-    };
+    let jobs = jobs(args.jobs);
     let base = args.out.as_deref().unwrap_or(Path::new(BASE));
     let options = Options { quick: args.quick, seeds: args.seeds.map(usize::from) };
     if args.resume {

@@ -2,10 +2,9 @@
 
 use crate::args::Validate;
 use crate::compare::{Progress, on_interrupt};
-use crate::engine::{Engine, Made, open};
-use crate::matrix::{Step, run_all};
 use crate::words::plural;
 use crate::{Failure, print};
+use queuewright_engine::{Engine, Made, Step, jobs, open, run_all};
 use queuewright_lab::validate::{
     Miss, Point, Row, SHARE_POINTS, SOJOURN_MS, SOJOURN_SHARE, UTILIZATION_POINTS, misses,
 };
@@ -17,7 +16,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::available_parallelism;
 
 /// How many of a row's runs ns-3 makes: each takes a hundred times as long as the simulator's.
 const NS3_SEEDS: usize = 3;
@@ -40,10 +38,7 @@ pub fn validate(asked: &Validate) -> Result<(), Failure> {
     let (measured, measured_kernel) = measured(&asked.measured)?;
     let lab = |whose| open(&asked.kernel, whose).map_err(|e| Failure::Input(e.to_string()));
     let stop = on_interrupt()?;
-    let jobs = match asked.jobs {
-        Some(n) => n.into(),
-        None => available_parallelism().map_or(1, |n| n.get()),
-    };
+    let jobs = jobs(asked.jobs);
     let known = |r: &Row| measured.get(&r.name).cloned().unwrap_or_default();
     let (mut linux, mut ns3): (Vec<Vec<Point>>, Vec<Vec<Point>>) = rows.iter().map(known).unzip();
     let mut kernel = measured_kernel;

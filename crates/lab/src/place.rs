@@ -96,6 +96,11 @@ impl Lab {
         self.native
     }
 
+    /// Its folder, `build/lab`.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// With the `queuewright` that is to attach ours inside the guest.
     pub fn with_program(self, program: PathBuf) -> Lab {
         Lab { program: Some(program), ..self }

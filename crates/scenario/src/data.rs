@@ -41,8 +41,11 @@ impl DataFile {
         if given.is_empty() || given.contains('\0') {
             return Err(node.error(format!("not a path; write the path of {what}")));
         }
-        // A path on the command line starts from the current folder.
-        let base_dir = if node.place == Place::Flag { Path::new("") } else { base_dir };
+        // A path on the command line, or of a program, starts from the current folder.
+        let base_dir = match node.place {
+            Place::File { .. } => base_dir,
+            Place::Flag | Place::Value => Path::new(""),
+        };
         let path = base_dir.join(given);
         let unread = |e: std::io::Error| node.error(unreadable(&e));
         let file = std::fs::File::open(&path).map_err(unread)?;

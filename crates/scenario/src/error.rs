@@ -25,6 +25,8 @@ pub enum Place {
     },
     /// In a command-line flag; the key names it.
     Flag,
+    /// In a value that a program gave; the key names it.
+    Value,
 }
 
 impl Error {

@@ -48,9 +48,9 @@ pub struct Flags {
 }
 
 /// Disciplines that are compared if none is named.
-const DEFAULT_AQM: &str = "droptail,codel,pie,titrate";
+pub(crate) const DEFAULT_AQM: &str = "droptail,codel,pie,titrate";
 /// Length of a run if none is given.
-const DEFAULT_DURATION: &str = "60s";
+pub(crate) const DEFAULT_DURATION: &str = "60s";
 
 impl Flags {
     /// A tree of these flags alone, defaults included.
@@ -135,25 +135,25 @@ impl Node {
         }
     }
 
-    fn get(&self, key: &str) -> Option<&Node> {
+    pub fn get(&self, key: &str) -> Option<&Node> {
         match &self.value {
             Value::Table(entries) => entries.iter().find(|(k, _)| k == key).map(|(_, n)| n),
             _ => None,
         }
     }
 
-    fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
         let entries = self.entries()?;
         entries.iter_mut().find(|(k, _)| k == key).map(|(_, n)| n)
     }
 
-    fn remove(&mut self, key: &str) {
+    pub fn remove(&mut self, key: &str) {
         if let Some(entries) = self.entries() {
             entries.retain(|(k, _)| k != key);
         }
     }
 
-    fn put(&mut self, key: &str, node: Node) {
+    pub fn put(&mut self, key: &str, node: Node) {
         self.remove(key);
         if let Some(entries) = self.entries() {
             entries.push((key.to_string(), node));
@@ -161,7 +161,7 @@ impl Node {
     }
 
     /// The table of this name, made if it is not there; none if this is no table.
-    fn open(&mut self, key: &str) -> Option<&mut Node> {
+    pub fn open(&mut self, key: &str) -> Option<&mut Node> {
         if self.get(key).is_none() {
             self.put(key, Node::new(key, Place::Flag, Value::Table(Vec::new())));
         }
@@ -170,7 +170,7 @@ impl Node {
 
     /// Puts a value into the table of this name. Where a file has something else by
     /// that name it stays, for the reader to refuse.
-    fn put_in(&mut self, table: &str, key: &str, node: Node) {
+    pub fn put_in(&mut self, table: &str, key: &str, node: Node) {
         if let Some(table) = self.open(table) {
             table.put(key, node);
         }
@@ -216,7 +216,7 @@ fn push(item: &Node, key: &str, text: &str, entries: &mut Vec<(String, Node)>) -
 }
 
 /// `NAME[:PARAMETER=VALUE...]`.
-fn discipline(item: Node) -> Result<Node, Error> {
+pub(crate) fn discipline(item: Node) -> Result<Node, Error> {
     let text = item.text("a discipline")?.to_string();
     let mut parts = text.split(':');
     let name = parts.next().unwrap_or("");

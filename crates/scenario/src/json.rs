@@ -8,10 +8,19 @@ use serde_json::value::RawValue;
 use std::fmt;
 
 /// Deepest nesting that anything here has, and one more for its error to be a better one.
-const MAX_DEPTH: usize = 6;
+const MAX_DEPTH: usize = 8;
 
 /// Reads JSON text; `file` is for errors.
 pub(crate) fn parse(text: &str, file: &str) -> Result<Node, Error> {
+    parse_named(text, file, "")
+}
+
+/// [`parse`] of a value that is in no file and has a name.
+pub(crate) fn parse_value(text: &str, name: &str) -> Result<Node, Error> {
+    parse_named(text, "", name)
+}
+
+fn parse_named(text: &str, file: &str, name: &str) -> Result<Node, Error> {
     let lines = Lines::new(text, file);
     let not_json = |e: serde_json::Error, first_line: usize| {
         let message = e.to_string();
@@ -21,7 +30,7 @@ pub(crate) fn parse(text: &str, file: &str) -> Result<Node, Error> {
     };
     let whole: &RawValue = serde_json::from_str(text).map_err(|e| not_json(e, 1))?;
     let reader = Reader { text, lines, not_json: &not_json };
-    reader.read(whole, String::new(), 0)
+    reader.read(whole, name.to_string(), 0)
 }
 
 struct Reader<'a> {
@@ -38,7 +47,7 @@ impl<'a> Reader<'a> {
         let place = self.lines.place((part.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize));
         let fail = |e| match place {
             Place::File { line, .. } => (self.not_json)(e, line),
-            Place::Flag => (self.not_json)(e, 1),
+            Place::Flag | Place::Value => (self.not_json)(e, 1),
         };
         if depth > MAX_DEPTH {
             return Err(Error::new(place, key, "nested too deeply"));

@@ -27,6 +27,7 @@ mod client;
 mod comes;
 mod data;
 mod discipline;
+mod draft;
 mod draw;
 mod error;
 mod flags;
@@ -51,6 +52,7 @@ mod write;
 pub use client::{Client, Requests, Video};
 pub use comes::{ArrivalRate, Arrivals, Burst, Comes, Pages, Pause};
 pub use data::DataFile;
+pub use draft::Draft;
 pub use error::{Error, Place};
 pub use flags::Flags;
 pub use model::{Change, Discipline, Flows, InitialWindow, Link, LinkRate, Run, Scenario, Sends, TraceFile};
@@ -62,11 +64,7 @@ pub use sizes::{SizeTable, Sizes};
 pub use spec::RunSpec;
 pub use voice::Codec;
 
-use std::io::Read;
 use std::path::Path;
-
-/// Largest scenario file, bytes.
-const MAX_FILE: u64 = 16 << 20;
 
 impl Scenario {
     /// Reads and checks a scenario file. Paths in it start from its folder.
@@ -83,25 +81,7 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::read`]; for a flag, the flag's name.
     pub fn read_with(path: &Path, flags: &Flags) -> Result<Scenario, Error> {
-        let name = path.display().to_string();
-        let fail = |message: String| {
-            let place = Place::File { name: name.clone(), line: 0 };
-            Error::new(place, "", message)
-        };
-        let file = std::fs::File::open(path).map_err(|e| fail(data::unreadable(&e)))?;
-        let mut bytes = Vec::new();
-        file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|e| fail(data::unreadable(&e)))?;
-        if bytes.len() as u64 > MAX_FILE {
-            return Err(fail("larger than 16 MB: not a scenario".into()));
-        }
-        let text = String::from_utf8(bytes).map_err(|e| {
-            let line =
-                1 + e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count();
-            let place = Place::File { name: name.clone(), line };
-            Error::new(place, "", "not UTF-8 text")
-        })?;
-        let base = path.parent().unwrap_or(Path::new(""));
-        Scenario::parse_with(&text, &name, base, flags)
+        Draft::read(path)?.with(flags)?.scenario()
     }
 
     /// Reads and checks the text of a scenario file. `file_name` is for errors;
@@ -123,9 +103,7 @@ impl Scenario {
         base_dir: &Path,
         flags: &Flags,
     ) -> Result<Scenario, Error> {
-        let mut root = node::parse_toml(text, file_name)?;
-        flags.lay_over(&mut root)?;
-        read::scenario(&root, base_dir)
+        Draft::parse(text, file_name, base_dir)?.with(flags)?.scenario()
     }
 
     /// A scenario from the command line alone: `rate` or `trace`, `flows` and, for
@@ -134,6 +112,6 @@ impl Scenario {
     /// # Errors
     /// The first thing wrong, with the flag's name.
     pub fn from_flags(flags: &Flags) -> Result<Scenario, Error> {
-        read::scenario(&flags.tree()?, Path::new(""))
+        Draft::from_flags(flags)?.scenario()
     }
 }

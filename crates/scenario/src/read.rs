@@ -404,7 +404,9 @@ fn all_disciplines(node: &Node, around: Around<'_>) -> Result<Vec<Discipline>, E
         if all[..i].iter().any(|(before, _)| before.label == d.label) {
             let write = match items[i].place {
                 Place::Flag => format!("{}:label=another", d.name),
-                Place::File { .. } => format!("{{ name = \"{}\", label = \"another\" }}", d.name),
+                Place::File { .. } | Place::Value => {
+                    format!("{{ name = \"{}\", label = \"another\" }}", d.name)
+                }
             };
             let message = format!("\"{}\" is there twice; give one a label of its own: {write}", d.label);
             return Err(items[i].error(message));

@@ -1,0 +1,179 @@
+//! `queuewright`: compares queue managers on a link. A thin shell over the crates:
+//! what is asked is in [`args`], what is done is theirs. A library, so that Python's command is the same.
+
+mod args;
+pub mod catalog;
+mod compare;
+mod cost;
+mod linux;
+mod reproduce;
+mod validate;
+mod watch;
+pub mod words;
+
+pub use compare::folder;
+
+use args::{Cli, Command, EngineArgs};
+use clap::{CommandFactory, Parser, error::ErrorKind};
+use queuewright_scenario::{Flags, Scenario};
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Why the program ends with another code than 0.
+#[derive(Debug)]
+pub enum Failure {
+    /// A run failed, or its results could not be written: 1.
+    Run(String),
+    /// Wrong input: 2.
+    Input(String),
+    /// Interrupted; what had finished is kept: 130, as shells have it for SIGINT.
+    Interrupted(String),
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Failure::Run(text) | Failure::Input(text) | Failure::Interrupted(text)) = self;
+        f.write_str(text)
+    }
+}
+
+impl From<queuewright_scenario::Error> for Failure {
+    fn from(e: queuewright_scenario::Error) -> Self {
+        Failure::Input(e.to_string())
+    }
+}
+
+impl From<queuewright_engine::Error> for Failure {
+    fn from(e: queuewright_engine::Error) -> Self {
+        Failure::Input(e.to_string())
+    }
+}
+
+/// Does what the arguments ask for, of which the first is the program's name. Gives the program's exit code, which the
+/// help explains.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
+    let done = match Cli::try_parse_from(args) {
+        Ok(cli) => execute(cli.command),
+        Err(e) => match e.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                // Styled on a terminal; a reader that has gone away is no error.
+                let _ = e.print();
+                Ok(())
+            }
+            _ => Err(Failure::Input(usage(&e))),
+        },
+    };
+    let (code, message) = match done {
+        Ok(()) => return 0,
+        Err(Failure::Run(message)) => (1, message),
+        Err(Failure::Input(message)) => (2, message),
+        Err(Failure::Interrupted(message)) => (130, message),
+    };
+    // One line whatever a file name or a nested error holds.
+    let line = message.replace(['\n', '\r'], " ");
+    let _ = writeln!(io::stderr(), "error: {line}");
+    code
+}
+
+fn execute(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Compare(c) => {
+            let flags = Flags {
+                rate: c.rate,
+                trace: c.trace,
+                rtt: c.rtt,
+                flows: c.flows,
+                aqm: c.aqm,
+                buffer: c.buffer,
+                duration: c.duration,
+                warmup: c.warmup,
+                seeds: c.seeds,
+                stack: c.stack,
+                ..Flags::default()
+            };
+            compare::compare(&Scenario::from_flags(&flags)?, "compare", &EngineArgs::default(), &c.output)
+        }
+        Command::Run(r) => {
+            let flags = Flags {
+                aqm: r.aqm,
+                seeds: r.seeds,
+                trace: r.trace,
+                duration: r.duration,
+                warmup: r.warmup,
+                ..Flags::default()
+            };
+            let stem = r.scenario.file_stem().unwrap_or_default().to_string_lossy();
+            compare::compare(&Scenario::read_with(&r.scenario, &flags)?, &stem, &r.engine, &r.output)
+        }
+        Command::Reproduce(r) => reproduce::reproduce(&r),
+        Command::Validate(v) => validate::validate(&v),
+        Command::List(l) => print(&if l.json { catalog::list_json() } else { catalog::list() }),
+        Command::Explain(e) => print(&catalog::explain(&e.name).map_err(Failure::Input)?),
+        Command::Check(c) => {
+            let scenario = Scenario::read(&c.scenario)?;
+            let runs = scenario.runs()?;
+            print(&words::scenario(&scenario, &runs))
+        }
+        Command::Doctor(d) => linux::doctor(d.dev.as_deref()),
+        Command::Attach(a) => linux::attach(&a),
+        Command::Status(s) => linux::status(&s),
+        Command::Watch(w) => linux::watch(&w),
+        Command::Export(e) => linux::export(&e),
+        Command::Set(s) => linux::set(&s),
+        Command::Keep(k) => linux::keep(&k.dev),
+        Command::Detach(d) => linux::detach(&d.dev),
+        Command::Completions(c) => {
+            let mut script = Vec::new();
+            clap_complete::generate(c.shell, &mut Cli::command(), "queuewright", &mut script);
+            print(&String::from_utf8_lossy(&script))
+        }
+        Command::Man(m) => man(&m.dir)
+            .map_err(|e| Failure::Input(format!("man pages cannot be written to {:?}: {e}", m.dir))),
+    }
+}
+
+/// Writes to standard output. A reader that has seen enough (`| head`) is no error.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Run(format!("standard output: {e}"))),
+        _ => Ok(()),
+    }
+}
+
+/// clap's complaint, which takes several lines, as one: what is wrong and its tips.
+fn usage(e: &clap::Error) -> String {
+    let text = e.render().to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    let kept = text.lines().map(str::trim).filter(|line| {
+        let noise = ["Usage:", "For more information"];
+        !line.is_empty() && !noise.iter().any(|n| line.starts_with(n))
+    });
+    let mut out = String::new();
+    for line in kept {
+        let joint = match out.chars().last() {
+            None => "",
+            Some(':') => " ",
+            Some(_) => "; ",
+        };
+        out.push_str(joint);
+        out.push_str(line.trim_start_matches("tip: "));
+    }
+    match e.kind() {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
+            "no command; try queuewright --help".into()
+        }
+        // Those without a suggestion of their own.
+        ErrorKind::UnknownArgument | ErrorKind::MissingRequiredArgument if !out.contains(';') => {
+            out + "; try --help"
+        }
+        _ => out,
+    }
+}
+
+/// A page for the program and one for each command.
+fn man(dir: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(dir)?;
+    clap_mangen::generate_to(Cli::command(), dir)
+}

@@ -1,0 +1,164 @@
+//! What makes the runs of a scenario, on all cores: the simulator, or a real kernel in the lab.
+//!
+//! [`Engine::new`] sees whether the engine that is asked for can do what the scenario says, [`Engine::run_all`] makes
+//! the runs, and [`header`] is what results of them begin with.
+
+mod matrix;
+
+pub use matrix::{Step, run_all};
+
+use matrix::share_out;
+use queuewright_lab::{Heard, Lab, Whose, batches, check};
+use queuewright_results::{Results, Run, SCHEMA};
+use queuewright_scenario::{RunSpec, Scenario};
+use std::env;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::thread::available_parallelism;
+
+/// An engine that is ready.
+pub enum Engine {
+    /// The simulator.
+    Sim,
+    /// Linux in a virtual machine.
+    Linux(Lab),
+}
+
+/// Which engine is asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// A real kernel instead of the simulator.
+    pub linux: bool,
+    /// Of it: a kernel instead of the lab's, see [`Lab::open`].
+    pub kernel: Vec<PathBuf>,
+    /// Of it: our BPF program also for a queue manager that the kernel has itself.
+    pub bpf: bool,
+    /// Of it: this machine's own kernel.
+    pub native: bool,
+}
+
+/// Why no engine is ready: wrong input, in one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error(pub String);
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<queuewright_scenario::Error> for Error {
+    fn from(e: queuewright_scenario::Error) -> Error {
+        Error(e.to_string())
+    }
+}
+
+/// The `queuewright` that is to attach queue managers in the guest, where this program is none (Python is).
+const VARIABLE: &str = "QUEUEWRIGHT_PROGRAM";
+
+/// The lab, whose guest attaches queue managers with this very program, or else with the one that
+/// `QUEUEWRIGHT_PROGRAM` names or that was built in the lab's sources.
+///
+/// # Errors
+/// As [`Lab::open`].
+pub fn open(kernel: &[PathBuf], whose: Whose) -> Result<Lab, queuewright_lab::Error> {
+    let lab = Lab::open(kernel)?.with_queue_managers(whose);
+    let is_ours = |path: &PathBuf| path.file_stem().is_some_and(|name| name == "queuewright");
+    let this = env::current_exe().ok().filter(is_ours);
+    let program = this.or_else(|| env::var_os(VARIABLE).map(PathBuf::from)).or_else(|| {
+        let built = lab.root().ancestors().nth(2)?.join("target/release/queuewright");
+        built.exists().then_some(built)
+    });
+    Ok(match program {
+        Some(program) => lab.with_program(program),
+        None => lab,
+    })
+}
+
+/// A run, none if it was stopped, or why there is none.
+pub type Made = Result<Option<Box<Run>>, String>;
+
+/// Results of a scenario, without any run yet.
+pub fn header(scenario: &Scenario) -> Results {
+    Results {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION").into(),
+        scenario: scenario.to_json(),
+        runs: Vec::new(),
+    }
+}
+
+/// How many runs there are at a time unless a number is asked for: one per core.
+pub fn jobs(asked: Option<u16>) -> usize {
+    match asked {
+        Some(n) => n.into(),
+        None => available_parallelism().map_or(1, |n| n.get()),
+    }
+}
+
+impl Engine {
+    /// The engine that is asked for, if it can do what the scenario says.
+    ///
+    /// # Errors
+    /// What it cannot do; what of it is not there.
+    pub fn new(asked: &Asked, scenario: &Scenario, specs: &[RunSpec]) -> Result<Engine, Error> {
+        let wrong = |text: String| Err(Error(text));
+        if !asked.linux {
+            return match asked.kernel.as_slice() {
+                [] if asked.bpf => wrong("--bpf: the simulator has none; add --engine linux".into()),
+                [] if asked.native => {
+                    wrong("--native: the simulator needs no kernel; add --engine linux".into())
+                }
+                [] => Ok(Engine::Sim),
+                _ => wrong("--kernel: the simulator has none; add --engine linux".into()),
+            };
+        }
+        let whose = if asked.bpf { Whose::Ours } else { Whose::Kernels };
+        check(scenario, specs, whose)?;
+        let lab = open(&asked.kernel, whose).map_err(|e| Error(format!("--engine linux: {e}")))?;
+        Ok(Engine::Linux(match asked.native {
+            true => lab.native().map_err(|e| Error(format!("--native: {e}")))?,
+            false => lab,
+        }))
+    }
+
+    /// Makes all runs, `jobs` at a time; `hear` is told of each by its place.
+    pub fn run_all(
+        &self,
+        specs: &[RunSpec],
+        jobs: usize,
+        stop: &AtomicBool,
+        mut hear: impl FnMut(usize, Step<Made>),
+    ) {
+        match self {
+            Engine::Sim => {
+                let work = |i: usize, at: &dyn Fn(f64)| match queuewright_sim::run(&specs[i], stop, at) {
+                    Ok(run) => Ok(Some(Box::new(run))),
+                    Err(queuewright_sim::Error::Stopped) => Ok(None),
+                    Err(e) => Err(e.to_string()),
+                };
+                run_all(specs.len(), jobs, stop, work, hear);
+            }
+            Engine::Linux(lab) => {
+                let batches = batches(specs);
+                let work = |i: usize, tell: &dyn Fn((usize, Step<Made>))| {
+                    let batch = batches[i].clone();
+                    lab.run(&specs[batch.clone()], stop, |nth, heard| {
+                        let step = match heard {
+                            Heard::At(share) => Step::At(share),
+                            Heard::Done(Ok(run)) => Step::Done(Ok(Some(run))),
+                            Heard::Done(Err(queuewright_lab::Error::Stopped)) => Step::Done(Ok(None)),
+                            Heard::Done(Err(e)) => Step::Done(Err(e.to_string())),
+                        };
+                        tell((batch.start + nth, step));
+                    });
+                };
+                // On one kernel and in real time they would take each other's processors.
+                let jobs = if lab.is_native() { 1 } else { jobs };
+                share_out(batches.len(), jobs, stop, work, |(i, step)| hear(i, step));
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! A scenario as Python holds it.
+
+use crate::input;
+use pyo3::prelude::*;
+use queuewright_scenario::{Flags, Scenario};
+use std::path::PathBuf;
+
+/// What a scenario is to say, checked, and open to changes.
+#[pyclass(frozen, module = "queuewright._native")]
+pub struct Draft {
+    draft: queuewright_scenario::Draft,
+    pub scenario: Scenario,
+}
+
+impl Draft {
+    fn checked(draft: queuewright_scenario::Draft) -> PyResult<Draft> {
+        let scenario = draft.scenario().map_err(input)?;
+        Ok(Draft { draft, scenario })
+    }
+}
+
+#[pymethods]
+impl Draft {
+    /// A scenario file.
+    #[staticmethod]
+    fn read(path: PathBuf) -> PyResult<Draft> {
+        Draft::checked(queuewright_scenario::Draft::read(&path).map_err(input)?)
+    }
+
+    /// The tables of a scenario file, as JSON.
+    #[staticmethod]
+    fn from_json(text: &str) -> PyResult<Draft> {
+        Draft::checked(queuewright_scenario::Draft::from_json(text).map_err(input)?)
+    }
+
+    /// What `queuewright compare` takes.
+    #[staticmethod]
+    #[pyo3(signature = (*, rate=None, trace=None, rtt=None, flows=None, aqm=None, buffer=None, duration=None, warmup=None, seeds=None, stack=None))]
+    #[expect(clippy::too_many_arguments, reason = "one for each flag")]
+    fn from_flags(
+        rate: Option<String>,
+        trace: Option<String>,
+        rtt: Option<String>,
+        flows: Option<String>,
+        aqm: Option<String>,
+        buffer: Option<String>,
+        duration: Option<String>,
+        warmup: Option<String>,
+        seeds: Option<String>,
+        stack: Option<String>,
+    ) -> PyResult<Draft> {
+        let flags = Flags {
+            rate,
+            trace,
+            rtt,
+            flows,
+            aqm,
+            buffer,
+            duration,
+            warmup,
+            seeds,
+            stack,
+            ..Flags::default()
+        };
+        Draft::checked(queuewright_scenario::Draft::from_flags(&flags).map_err(input)?)
+    }
+
+    /// With values (JSON) at paths, with disciplines (a JSON list), and as if it said what these flags say.
+    #[pyo3(signature = (values, *, aqm=None, seeds=None, duration=None, warmup=None))]
+    fn changed(
+        &self,
+        values: Vec<(String, String)>,
+        aqm: Option<&str>,
+        seeds: Option<String>,
+        duration: Option<String>,
+        warmup: Option<String>,
+    ) -> PyResult<Draft> {
+        let mut draft = self.draft.clone();
+        for (path, value) in values {
+            draft = draft.put(&path, &value).map_err(input)?;
+        }
+        if let Some(json) = aqm {
+            draft = draft.with_disciplines(json).map_err(input)?;
+        }
+        let flags = Flags { seeds, duration, warmup, ..Flags::default() };
+        Draft::checked(draft.with(&flags).map_err(input)?)
+    }
+
+    /// As results have it, as JSON.
+    fn to_json(&self) -> String {
+        self.scenario.to_json().to_string()
+    }
+
+    /// As a scenario file.
+    fn to_toml(&self) -> String {
+        self.scenario.to_toml()
+    }
+
+    /// In words, as `queuewright check` says it.
+    fn words(&self) -> PyResult<String> {
+        let runs = self.scenario.runs().map_err(input)?;
+        Ok(queuewright::words::scenario(&self.scenario, &runs))
+    }
+}

@@ -1,0 +1,119 @@
+//! Results, and the tables of them.
+
+use crate::sheets;
+use crate::table::Table;
+use crate::{RunError, input};
+use pyo3::prelude::*;
+use queuewright_report::{TableStyle, table};
+use queuewright_scenario::Scenario;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// The results of a scenario.
+#[pyclass(frozen, module = "queuewright._native")]
+pub struct Results {
+    /// Without time series: [`Results::series`] has them.
+    results: queuewright_results::Results,
+    scenario: Scenario,
+    series: Table,
+    runs: OnceLock<Table>,
+    queues: OnceLock<Table>,
+    groups: OnceLock<Table>,
+    flows: OnceLock<Table>,
+    cdf: OnceLock<Table>,
+    transfers: OnceLock<Table>,
+}
+
+impl Results {
+    /// Takes the time series out of the runs: as tables their memory is Arrow's.
+    pub fn new(mut results: queuewright_results::Results, scenario: Scenario) -> Results {
+        let series = sheets::series(&mut results);
+        Results {
+            results,
+            scenario,
+            series,
+            runs: OnceLock::new(),
+            queues: OnceLock::new(),
+            groups: OnceLock::new(),
+            flows: OnceLock::new(),
+            cdf: OnceLock::new(),
+            transfers: OnceLock::new(),
+        }
+    }
+
+    fn sheet(&self, kept: &OnceLock<Table>, make: fn(&queuewright_results::Results) -> Table) -> Table {
+        kept.get_or_init(|| make(&self.results)).clone()
+    }
+}
+
+#[pymethods]
+impl Results {
+    /// A row for each run and port.
+    #[getter]
+    fn runs(&self) -> Table {
+        self.sheet(&self.runs, sheets::runs)
+    }
+
+    /// A row for each run and queue of disciplines with several.
+    #[getter]
+    fn queues(&self) -> Table {
+        self.sheet(&self.queues, sheets::queues)
+    }
+
+    /// A row for each run and group of flows.
+    #[getter]
+    fn groups(&self) -> Table {
+        self.sheet(&self.groups, sheets::groups)
+    }
+
+    /// A row for each run and flow.
+    #[getter]
+    fn flows(&self) -> Table {
+        self.sheet(&self.flows, sheets::flows)
+    }
+
+    /// A row for each run, port and point of the distribution of the sojourn time.
+    #[getter]
+    fn cdf(&self) -> Table {
+        self.sheet(&self.cdf, sheets::cdf)
+    }
+
+    /// A row for each flow that had an end.
+    #[getter]
+    fn transfers(&self) -> Table {
+        self.sheet(&self.transfers, sheets::transfers)
+    }
+
+    /// A row for each run and sample time.
+    #[getter]
+    fn series(&self) -> Table {
+        self.series.clone()
+    }
+
+    /// What `queuewright run --json` prints.
+    fn to_json(&self) -> String {
+        self.results.to_json()
+    }
+
+    /// What `queuewright run` prints in a pipe.
+    fn summary(&self) -> String {
+        table(&self.results, TableStyle::default())
+    }
+
+    /// Writes the folder that `queuewright run` writes, under `base`; gives its path.
+    fn save(&self, py: Python<'_>, base: PathBuf, called: &str) -> PyResult<PathBuf> {
+        py.detach(|| {
+            let header = queuewright_engine::header(&self.scenario);
+            let total = self.results.runs.len();
+            let mut folder = queuewright::folder(&base, &self.scenario, called, &header, total)
+                .map_err(|e| input(e.to_string()))?;
+            for (i, run) in self.results.runs.iter().enumerate() {
+                let mut run = run.clone();
+                run.detail.series = sheets::series_of(&self.series, i);
+                folder.add_run(i, run).map_err(|e| RunError::new_err(e.to_string()))?;
+            }
+            folder.finish().map_err(|e| RunError::new_err(e.to_string()))?;
+            Ok(folder.path().to_path_buf())
+        })
+    }
+}

@@ -1,0 +1,196 @@
+//! A table of results in Arrow's memory format, handed to others by its C stream interface in PyCapsules
+//! (arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html): what is behind the columns is shared, not copied.
+
+use crate::input;
+use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, StringBuilder};
+use arrow_array::cast::AsArray;
+use arrow_array::ffi::FFI_ArrowSchema;
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchIterator, new_null_array};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
+use pyo3::exceptions::{PyKeyError, PyRuntimeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict, PyList};
+use serde_json::Value as Json;
+use std::sync::Arc;
+
+/// Rows and named columns.
+#[pyclass(frozen, module = "queuewright._native")]
+#[derive(Clone)]
+pub struct Table {
+    pub schema: SchemaRef,
+    pub batches: Vec<RecordBatch>,
+}
+
+/// A bug: columns that do not fit one another.
+fn bug(e: ArrowError) -> PyErr {
+    PyRuntimeError::new_err(e.to_string())
+}
+
+#[pymethods]
+impl Table {
+    /// Names of the columns.
+    #[getter]
+    fn columns(&self) -> Vec<&str> {
+        self.schema.fields().iter().map(|f| f.name().as_str()).collect()
+    }
+
+    fn __len__(&self) -> usize {
+        self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+
+    /// The values of a column.
+    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
+        let Ok(at) = self.schema.index_of(name) else {
+            let text = format!("no column {name:?}; there are: {}", self.columns().join(", "));
+            return Err(PyKeyError::new_err(text));
+        };
+        let out = PyList::empty(py);
+        for batch in &self.batches {
+            let column = batch.column(at);
+            for row in 0..column.len() {
+                out.append(value(py, column, row)?)?;
+            }
+        }
+        Ok(out)
+    }
+
+    /// Its rows, each a dict.
+    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let out = PyList::empty(py);
+        for batch in &self.batches {
+            for row in 0..batch.num_rows() {
+                let dict = PyDict::new(py);
+                for (field, column) in self.schema.fields().iter().zip(batch.columns()) {
+                    dict.set_item(field.name(), value(py, column, row)?)?;
+                }
+                out.append(dict)?;
+            }
+        }
+        Ok(out)
+    }
+
+    /// Arrow's PyCapsule interface.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyCapsule>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // A producer may leave a request for other types to the consumer.
+        drop(requested_schema);
+        let batches = self.batches.clone().into_iter().map(Ok);
+        let reader = RecordBatchIterator::new(batches, self.schema.clone());
+        let stream = FFI_ArrowArrayStream::new(Box::new(reader));
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+
+    /// Arrow's PyCapsule interface.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = FFI_ArrowSchema::try_from(self.schema.as_ref()).map_err(bug)?;
+        PyCapsule::new_with_value(py, schema, c"arrow_schema")
+    }
+}
+
+/// A value of a column as Python has it.
+fn value<'py>(py: Python<'py>, column: &ArrayRef, row: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if column.is_null(row) {
+        return Ok(None);
+    }
+    Ok(Some(match column.data_type() {
+        DataType::Utf8 => column.as_string::<i32>().value(row).into_pyobject(py)?.into_any(),
+        DataType::UInt64 => column.as_primitive::<UInt64Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::Int64 => column.as_primitive::<Int64Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::Float64 => column.as_primitive::<Float64Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::Boolean => column.as_boolean().value(row).into_pyobject(py)?.to_owned().into_any(),
+        other => return Err(PyRuntimeError::new_err(format!("no Python type for {other}"))),
+    }))
+}
+
+/// Tables one below the other, each with columns in front that are the same in all of its rows: a JSON object of
+/// them for each table. What one of the tables lacks is null there.
+#[pyfunction]
+pub fn concat(tables: Vec<Bound<'_, Table>>, points: &str) -> PyResult<Table> {
+    let points: Vec<serde_json::Map<String, Json>> = serde_json::from_str(points).map_err(input)?;
+    let mut fields: Vec<FieldRef> = Vec::new();
+    for (name, _) in points.iter().flatten() {
+        if !fields.iter().any(|f| f.name() == name) {
+            let of_name = || points.iter().filter_map(|p| p.get(name));
+            fields.push(Arc::new(Field::new(name, type_of(of_name()), true)));
+        }
+    }
+    let in_front = fields.len();
+    for field in tables.iter().flat_map(|t| t.get().schema.fields().iter()) {
+        match fields.iter_mut().find(|f| f.name() == field.name()) {
+            None => fields.push(field.clone()),
+            Some(known) if field.is_nullable() && !known.is_nullable() => *known = field.clone(),
+            Some(_) => {}
+        }
+    }
+    let has_all = |field: &FieldRef| tables.iter().all(|t| t.get().schema.index_of(field.name()).is_ok());
+    for field in fields.iter_mut().skip(in_front) {
+        if !has_all(field) {
+            *field = Arc::new(field.as_ref().clone().with_nullable(true));
+        }
+    }
+    let schema = Arc::new(Schema::new(fields));
+    let mut batches = Vec::new();
+    for (table, point) in tables.iter().zip(&points) {
+        for batch in &table.get().batches {
+            let column = |(i, field): (usize, &FieldRef)| match batch.column_by_name(field.name()) {
+                Some(column) if i >= in_front => column.clone(),
+                _ => match point.get(field.name()) {
+                    Some(value) if i < in_front => same(value, field.data_type(), batch.num_rows()),
+                    _ => new_null_array(field.data_type(), batch.num_rows()),
+                },
+            };
+            let columns = schema.fields().iter().enumerate().map(column).collect();
+            batches.push(RecordBatch::try_new(schema.clone(), columns).map_err(bug)?);
+        }
+    }
+    Ok(Table { schema, batches })
+}
+
+/// The type that has all of these values.
+fn type_of<'a>(values: impl Iterator<Item = &'a Json>) -> DataType {
+    let each = values.filter(|v| !v.is_null()).map(|v| match v {
+        Json::Bool(_) => DataType::Boolean,
+        Json::Number(n) if n.is_i64() => DataType::Int64,
+        Json::Number(_) => DataType::Float64,
+        _ => DataType::Utf8,
+    });
+    let both = |a, b| match (a, b) {
+        (a, b) if a == b => a,
+        (DataType::Int64, DataType::Float64) | (DataType::Float64, DataType::Int64) => DataType::Float64,
+        _ => DataType::Utf8,
+    };
+    each.reduce(both).unwrap_or(DataType::Utf8)
+}
+
+/// A column with one value in all of its rows.
+fn same(value: &Json, as_type: &DataType, rows: usize) -> ArrayRef {
+    match as_type {
+        DataType::Boolean => {
+            let mut b = BooleanBuilder::new();
+            b.append_n(rows, value.as_bool().unwrap_or_default());
+            Arc::new(b.finish())
+        }
+        DataType::Int64 => {
+            let mut b = Int64Builder::new();
+            b.append_value_n(value.as_i64().unwrap_or_default(), rows);
+            Arc::new(b.finish())
+        }
+        DataType::Float64 => {
+            let mut b = Float64Builder::new();
+            b.append_value_n(value.as_f64().unwrap_or(f64::NAN), rows);
+            Arc::new(b.finish())
+        }
+        _ => {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_string);
+            let mut b = StringBuilder::new();
+            (0..rows).for_each(|_| b.append_value(&text));
+            Arc::new(b.finish())
+        }
+    }
+}

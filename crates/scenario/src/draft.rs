@@ -1,0 +1,194 @@
+//! A scenario before it is checked: what a file, the command line or a program says, on which more can be laid.
+
+use crate::error::{Error, Place};
+use crate::flags::{DEFAULT_AQM, DEFAULT_DURATION, Flags, discipline};
+use crate::model::Scenario;
+use crate::node::{Node, Value, parse_toml};
+use crate::units::quote;
+use crate::{data, json, read};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Largest scenario file, bytes.
+const MAX_FILE: u64 = 16 << 20;
+
+/// What a scenario is to say. Nothing of it is checked but that it is TOML; [`Draft::scenario`] does.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    root: Node,
+    base_dir: PathBuf,
+}
+
+impl Draft {
+    /// A scenario file. Paths in it start from its folder.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is no TOML.
+    pub fn read(path: &Path) -> Result<Draft, Error> {
+        let name = path.display().to_string();
+        let fail = |message: String| {
+            let place = Place::File { name: name.clone(), line: 0 };
+            Error::new(place, "", message)
+        };
+        let file = std::fs::File::open(path).map_err(|e| fail(data::unreadable(&e)))?;
+        let mut bytes = Vec::new();
+        file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|e| fail(data::unreadable(&e)))?;
+        if bytes.len() as u64 > MAX_FILE {
+            return Err(fail("larger than 16 MB: not a scenario".into()));
+        }
+        let text = String::from_utf8(bytes).map_err(|e| {
+            let line =
+                1 + e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count();
+            let place = Place::File { name: name.clone(), line };
+            Error::new(place, "", "not UTF-8 text")
+        })?;
+        Draft::parse(&text, &name, path.parent().unwrap_or(Path::new("")))
+    }
+
+    /// The text of a scenario file. `file_name` is for errors; paths in the text start from `base_dir`.
+    ///
+    /// # Errors
+    /// What is no TOML, with its line.
+    pub fn parse(text: &str, file_name: &str, base_dir: &Path) -> Result<Draft, Error> {
+        Ok(Draft { root: parse_toml(text, file_name)?, base_dir: base_dir.into() })
+    }
+
+    /// What the command line says alone, with its defaults.
+    ///
+    /// # Errors
+    /// The first thing wrong, with the flag's name.
+    pub fn from_flags(flags: &Flags) -> Result<Draft, Error> {
+        Ok(Draft { root: flags.tree()?, base_dir: PathBuf::new() })
+    }
+
+    /// What a program says, as JSON: an object with the tables of a scenario file. Disciplines and a duration that
+    /// it lacks are as [`Draft::from_flags`] has them. Paths start from the working folder.
+    ///
+    /// # Errors
+    /// If it is no object.
+    pub fn from_json(text: &str) -> Result<Draft, Error> {
+        let mut root = node("", text)?;
+        let Value::Table(_) = root.value else {
+            return Err(root.error("not a scenario; write its tables: link, flows, queue, run"));
+        };
+        let text = |key: &str, text: &str| Node::new(key, Place::Value, Value::Text(text.into()));
+        if root.get("queue").is_none() {
+            let names = DEFAULT_AQM.split(',').map(|name| text("queue.disciplines", name)).collect();
+            root.put_in(
+                "queue",
+                "disciplines",
+                Node::new("queue.disciplines", Place::Value, Value::List(names)),
+            );
+        }
+        if root
+            .get("run")
+            .is_none_or(|run| matches!(run.value, Value::Table(_)) && run.get("duration").is_none())
+        {
+            root.put_in("run", "duration", text("run.duration", DEFAULT_DURATION));
+        }
+        Ok(Draft { root, base_dir: PathBuf::new() })
+    }
+
+    /// As if it said what the flags say: see [`Scenario::read_with`].
+    ///
+    /// # Errors
+    /// A flag that is not written as it should be.
+    pub fn with(mut self, flags: &Flags) -> Result<Draft, Error> {
+        flags.lay_over(&mut self.root)?;
+        Ok(self)
+    }
+
+    /// With these disciplines instead of its own, a JSON list: each as `--aqm` has it (`"codel:target=10ms"`), or the
+    /// table that a file has.
+    ///
+    /// # Errors
+    /// A text that is not written as `--aqm` wants it.
+    pub fn with_disciplines(mut self, json: &str) -> Result<Draft, Error> {
+        let mut all = node("--aqm", json)?;
+        if let Value::List(items) = &mut all.value {
+            for item in items {
+                if let Value::Text(text) = &item.value {
+                    let text = Value::Text(text.trim().into());
+                    *item = discipline(Node::new(&item.key, Place::Flag, text))?;
+                }
+            }
+        }
+        self.root.put_in("queue", "disciplines", all);
+        Ok(self)
+    }
+
+    /// With a value, JSON, at a path such as `link.rate`, `flows[0].rtt`, or `flows.rtt`, which is that of all flows. A table
+    /// that is not there is made. A link has one of `rate`, `schedule` and `trace`: the others go.
+    ///
+    /// # Errors
+    /// A path that leads nowhere.
+    pub fn put(mut self, path: &str, json: &str) -> Result<Draft, Error> {
+        put(&mut self.root, path, path, &node(path, json)?)?;
+        Ok(self)
+    }
+
+    /// Checks all of it.
+    ///
+    /// # Errors
+    /// The first thing wrong, with its place.
+    pub fn scenario(&self) -> Result<Scenario, Error> {
+        read::scenario(&self.root, &self.base_dir)
+    }
+}
+
+/// What a program gave, as a tree; `key` is its name.
+fn node(key: &str, text: &str) -> Result<Node, Error> {
+    fn place(node: &mut Node) {
+        node.place = Place::Value;
+        match &mut node.value {
+            Value::List(items) => items.iter_mut().for_each(place),
+            Value::Table(entries) => entries.iter_mut().for_each(|(_, n)| place(n)),
+            _ => {}
+        }
+    }
+    let mut root = json::parse_value(text, key)?;
+    place(&mut root);
+    Ok(root)
+}
+
+/// The rates that a link may have, of which it has one.
+const RATES: [&str; 3] = ["rate", "schedule", "trace"];
+
+fn put(at: &mut Node, path: &str, rest: &str, value: &Node) -> Result<(), Error> {
+    let wrong = |message: String| Error::new(Place::Value, quote(path), message);
+    let (part, rest) = rest.split_once('.').map_or((rest, None), |(part, rest)| (part, Some(rest)));
+    let (name, index) = match part.split_once('[') {
+        None => (part, None),
+        Some((name, index)) => {
+            let index = index.strip_suffix(']').and_then(|i| i.parse::<usize>().ok());
+            let index = index.ok_or_else(|| wrong("not a path; write flows[0].rtt, or link.rate".into()))?;
+            (name, Some(index))
+        }
+    };
+    if name.is_empty() || !matches!(at.value, Value::Table(_)) {
+        return Err(wrong("not a path; write flows[0].rtt, or link.rate".into()));
+    }
+    let (Some(rest), index) = (rest, index) else {
+        if index.is_some() {
+            return Err(wrong("not a path to a value; write flows[0].rtt, or link.rate".into()));
+        }
+        if RATES.contains(&name) {
+            RATES.iter().for_each(|other| at.remove(other));
+        }
+        at.put(name, value.clone());
+        return Ok(());
+    };
+    let inner = match at.open(name) {
+        Some(inner) => inner,
+        None => return Err(wrong("not a path; write flows[0].rtt, or link.rate".into())),
+    };
+    match (&mut inner.value, index) {
+        (Value::List(items), Some(index)) => match items.get_mut(index) {
+            Some(item) => put(item, path, rest, value),
+            None => Err(wrong(format!("there are {} of {}, counted from 0", items.len(), quote(name)))),
+        },
+        (Value::List(items), None) => items.iter_mut().try_for_each(|item| put(item, path, rest, value)),
+        (_, Some(_)) => Err(wrong(format!("{} is no list", quote(name)))),
+        (_, None) => put(inner, path, rest, value),
+    }
+}

@@ -1,0 +1,93 @@
+//! Scenarios that programs make and change.
+
+use queuewright_scenario::{Draft, Flags, Scenario};
+
+const HOME: &str = r#"{
+    "link": {"rate": "20mbit", "buffer": "2bdp"},
+    "flows": [{"count": 2, "cca": "cubic", "rtt": "20ms"}, {"cca": "bbr", "rtt": "30ms"}],
+    "queue": {"disciplines": ["codel", {"name": "static", "threshold": "1bdp"}]},
+    "run": {"duration": "30s", "seeds": [1, 2]}
+}"#;
+
+fn home() -> Draft {
+    Draft::from_json(HOME).expect("a draft")
+}
+
+/// What is wrong with a draft, in words.
+fn error(draft: Result<Draft, queuewright_scenario::Error>) -> String {
+    draft.and_then(|d| d.scenario()).expect_err("wrong").to_string()
+}
+
+#[test]
+fn json_says_what_the_file_says() {
+    let toml = r#"
+        link = { rate = "20mbit", buffer = "2bdp" }
+        [[flows]]
+        count = 2
+        cca = "cubic"
+        rtt = "20ms"
+        [[flows]]
+        cca = "bbr"
+        rtt = "30ms"
+        [queue]
+        disciplines = ["codel", { name = "static", threshold = "1bdp" }]
+        [run]
+        duration = "30s"
+        seeds = [1, 2]
+    "#;
+    let file = Scenario::parse(toml, "home.toml", "".as_ref()).expect("a scenario");
+    assert_eq!(home().scenario().expect("a scenario"), file);
+}
+
+#[test]
+fn what_is_left_out_is_as_on_the_command_line() {
+    let short =
+        r#"{"link": {"rate": "20mbit", "buffer": "2bdp"}, "flows": [{"cca": "cubic", "rtt": "20ms"}]}"#;
+    let flags = Flags {
+        rate: Some("20mbit".into()),
+        rtt: Some("20ms".into()),
+        flows: Some("1xcubic".into()),
+        ..Flags::default()
+    };
+    let of_flags = Scenario::from_flags(&flags).expect("a scenario");
+    assert_eq!(Draft::from_json(short).and_then(|d| d.scenario()), Ok(of_flags));
+}
+
+#[test]
+fn values_go_where_their_paths_lead() {
+    let put = |path: &str, json: &str| home().put(path, json).and_then(|d| d.scenario()).expect(path);
+    assert_eq!(put("flows[1].rtt", "\"7ms\"").flows[1].rtt_ns.min, 7_000_000);
+    assert!(put("flows.rtt", "\"7ms\"").flows.iter().all(|f| f.rtt_ns.min == 7_000_000));
+    assert_eq!(put("run.stack", "\"ns3\"").run.stack, queuewright_scenario::spec::Stack::Ns3);
+    // A link has one of them.
+    put("link.schedule", r#"[["0s", "10mbit"], ["5s", "20mbit"]]"#);
+    let with = home().with_disciplines(r#"["pie:target=10ms", {"name": "codel"}]"#);
+    let with = with.and_then(|d| d.scenario()).expect("a scenario");
+    assert_eq!(with.disciplines.iter().map(|d| d.name).collect::<Vec<_>>(), ["pie", "codel"]);
+}
+
+#[test]
+fn mistakes_are_named() {
+    let wrong = [
+        (error(Draft::from_json("[1]")), "[1]: not a scenario; write its tables: link, flows, queue, run"),
+        (error(home().put("flows[2].rtt", "1")), "flows[2].rtt: there are 2 of flows, counted from 0"),
+        (
+            error(home().put("flows[x].rtt", "1")),
+            "flows[x].rtt: not a path; write flows[0].rtt, or link.rate",
+        ),
+        (error(home().put("link.rate.x", "1")), "link.rate.x: not a path; write flows[0].rtt, or link.rate"),
+        (error(home().put("link[0].rate", "1")), "link[0].rate: link is no list"),
+        (
+            error(home().put("flows[0]", "1")),
+            "flows[0]: not a path to a value; write flows[0].rtt, or link.rate",
+        ),
+        (error(home().put("", "1")), "not a path; write flows[0].rtt, or link.rate"),
+    ];
+    for (said, expected) in wrong {
+        assert!(said.ends_with(expected), "{said}");
+    }
+    let said = error(home().put("flows[0].rtt", "\"20 m\""));
+    assert!(said.starts_with("flows[0].rtt = \"20 m\": not a time"), "{said}");
+    let said = error(home().with_disciplines(r#"["coddel"]"#));
+    assert!(said.starts_with("--aqm[0] = \"coddel\": not a discipline; did you mean \"codel\"?"), "{said}");
+}

@@ -1,0 +1,35 @@
+"""Queuewright: compare queue managers on a link.
+
+    import queuewright as qw
+
+    home = qw.Scenario(
+        link={"rate": "20mbit", "buffer": "2bdp"},
+        flows=[{"count": 2, "cca": "cubic", "rtt": "20ms..80ms"}],
+    )
+    results = qw.run(home, aqm=["codel", "pie"], seeds=range(1, 4), duration="30s")
+    print(results)
+
+What a scenario can say is in docs/scenario.md; the same keys, as keyword arguments, dicts and lists. Tables
+of results (`results.runs`, `.flows`, `.series`, ...) are Arrow's: `polars.DataFrame(results.flows)`.
+"""
+
+from queuewright._native import Error, RunError, Table
+from queuewright._results import Results, Sweep
+from queuewright._run import compare, run, sweep
+from queuewright._scenario import Scenario, load
+from queuewright._words import disciplines, explain
+
+__all__ = [
+    "Error",
+    "Results",
+    "RunError",
+    "Scenario",
+    "Sweep",
+    "Table",
+    "compare",
+    "disciplines",
+    "explain",
+    "load",
+    "run",
+    "sweep",
+]

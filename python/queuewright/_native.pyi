@@ -1,0 +1,148 @@
+"""What the package asks of the crates; `queuewright` is what there is to use."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+__all__ = [
+    "Draft",
+    "Error",
+    "Results",
+    "RunError",
+    "Table",
+    "catalog",
+    "concat",
+    "explain",
+    "main",
+    "run",
+]
+
+class Error(ValueError):
+    """Wrong input, in the words of the command: where, what was found, what is allowed."""
+
+class RunError(RuntimeError):
+    """A run failed, or results could not be written."""
+
+@final
+class Table:
+    """Rows and named columns in Arrow's memory format.
+
+    Libraries that know Arrow read it without a copy: `polars.DataFrame(table)`, `pyarrow.table(table)`,
+    `pandas.DataFrame.from_arrow(table)`, and duckdb by a variable's name. None of them is needed to look at
+    it: `table["seed"]`, `table.rows()`.
+    """
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Its rows, each a dict by the columns' names; None for what is not known."""
+
+    def __len__(self) -> int:
+        """How many rows."""
+
+    def __getitem__(self, name: str, /) -> list[Any]:
+        """The values of a column; None for what is not known."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Arrow's PyCapsule interface."""
+
+    def __arrow_c_schema__(self) -> object:
+        """Arrow's PyCapsule interface."""
+
+@final
+class Draft:
+    """A scenario, checked, and open to changes."""
+
+    @staticmethod
+    def read(path: str | os.PathLike[str]) -> Draft:
+        """A scenario file."""
+
+    @staticmethod
+    def from_json(text: str) -> Draft:
+        """The tables of a scenario file, as JSON."""
+
+    @staticmethod
+    def from_flags(
+        *,
+        rate: str | None = None,
+        trace: str | None = None,
+        rtt: str | None = None,
+        flows: str | None = None,
+        aqm: str | None = None,
+        buffer: str | None = None,
+        duration: str | None = None,
+        warmup: str | None = None,
+        seeds: str | None = None,
+        stack: str | None = None,
+    ) -> Draft:
+        """What `queuewright compare` takes."""
+
+    def changed(
+        self,
+        values: Sequence[tuple[str, str]],
+        *,
+        aqm: str | None = None,
+        seeds: str | None = None,
+        duration: str | None = None,
+        warmup: str | None = None,
+    ) -> Draft:
+        """With values (JSON) at paths, disciplines (a JSON list), and as if it said what these flags say."""
+
+    def to_json(self) -> str:
+        """As results have it, as JSON."""
+
+    def to_toml(self) -> str:
+        """As a scenario file."""
+
+    def words(self) -> str:
+        """In words, as `queuewright check` says it."""
+
+@final
+class Results:
+    """The results of a scenario."""
+
+    @property
+    def runs(self) -> Table: ...
+    @property
+    def queues(self) -> Table: ...
+    @property
+    def groups(self) -> Table: ...
+    @property
+    def flows(self) -> Table: ...
+    @property
+    def cdf(self) -> Table: ...
+    @property
+    def transfers(self) -> Table: ...
+    @property
+    def series(self) -> Table: ...
+    def to_json(self) -> str:
+        """What `queuewright run --json` prints."""
+
+    def summary(self) -> str:
+        """What `queuewright run` prints in a pipe."""
+
+    def save(self, base: str | os.PathLike[str], called: str) -> os.PathLike[str]:
+        """Writes the folder that `queuewright run` writes, under `base`; gives its path."""
+
+def run(
+    drafts: Sequence[Draft],
+    *,
+    linux: bool = False,
+    at_a_time: int | None = None,
+    progress: Callable[[float, int, int], object] | None = None,
+) -> list[Results]:
+    """Makes all runs of these scenarios and gives each one's results."""
+
+def concat(tables: Sequence[Table], points: str) -> Table:
+    """Tables one below the other, each with constant columns (a JSON object for each) in front."""
+
+def catalog() -> str:
+    """Disciplines, congestion controls and mixes, as JSON."""
+
+def explain(name: str) -> str:
+    """The page on a discipline or congestion control."""
+
+def main(args: Sequence[str]) -> int:
+    """The command `queuewright`: its exit code."""

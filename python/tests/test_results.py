@@ -1,0 +1,138 @@
+"""What comes of runs: the command's bytes, tables for other libraries."""
+
+import json
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Command
+
+import queuewright as qw
+
+SHEETS = ["runs", "queues", "groups", "flows", "cdf", "transfers", "series"]
+
+
+def without_clock(text: str) -> str:
+    """But for what differs from one call to the next: wall-clock time."""
+    return re.sub(r'"(wall_s|packets_per_s)": [0-9.e+-]+', r'"\1": 0', text)
+
+
+def test_json_is_the_command_s_to_the_byte(small_file: Path, results: qw.Results, command: Command) -> None:
+    said = command("run", small_file, "--json")
+    assert said.returncode == 0, said.stderr
+    assert without_clock(results.to_json()) == without_clock(said.stdout)
+    assert results.to_dict()["runs"][0]["discipline"] == "droptail"
+
+
+def test_the_summary_is_the_command_s(
+    small_file: Path, results: qw.Results, command: Command, tmp_path: Path
+) -> None:
+    said = command("run", small_file, "--out", tmp_path)
+    assert said.stdout.startswith(str(results) + "\n")
+    assert "codel" in results._repr_html_()
+    assert repr(results).startswith("<queuewright.Results\n")
+
+
+def test_the_folder_is_the_command_s(
+    small_file: Path, results: qw.Results, command: Command, tmp_path: Path
+) -> None:
+    assert command("run", small_file, "--out", tmp_path / "command").returncode == 0
+    saved = results.save(tmp_path / "python")
+    written = {p.relative_to(saved): p for p in saved.rglob("*.csv")}
+    of_command = (tmp_path / "command" / "latest").resolve()
+    assert set(written) == {p.relative_to(of_command) for p in of_command.rglob("*.csv")}
+    for name, path in written.items():
+        assert path.read_text() == (of_command / name).read_text(), name
+    assert (saved / "report.html").exists()
+
+
+@pytest.mark.parametrize("sheet", SHEETS)
+def test_others_read_the_tables(sheet: str, results: qw.Results) -> None:
+    polars = pytest.importorskip("polars")
+    pyarrow = pytest.importorskip("pyarrow")
+    table = getattr(results, sheet)
+    frame = polars.DataFrame(table)
+    arrow = pyarrow.table(table)
+    assert frame.columns == arrow.column_names == table.columns
+    assert frame.height == arrow.num_rows == len(table)
+    assert (len(table) > 0) == (sheet != "queues")
+    for name in table.columns:
+        assert frame[name].to_list() == arrow[name].to_pylist() == table[name]
+    assert table.rows() == frame.to_dicts()
+
+
+def test_the_values_are_not_copied(results: qw.Results) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    first, second = (pyarrow.table(results.series) for _ in range(2))
+    for name in ("time_s", "bottleneck.queue_bytes"):
+        addresses = [t[name].chunk(0).buffers()[1].address for t in (first, second)]
+        assert addresses[0] == addresses[1], name
+    # They outlive what they came from.
+    kept = pyarrow.table(
+        qw.run(qw.Scenario.simple(rate="1mbit", rtt="9ms", flows="1xbbr"), aqm="pie", duration="1s").series
+    )
+    assert kept["time_s"].to_pylist()[0] == 0.0
+
+
+def test_tables_hold_what_the_results_hold(results: qw.Results) -> None:
+    runs = results.to_dict()["runs"]
+    rows = results.runs.rows()
+    assert [(r["discipline"], r["seed"]) for r in runs] == [(r["discipline"], r["seed"]) for r in rows]
+    for run, row in zip(runs, rows, strict=True):
+        port = run["ports"][0]
+        assert row["utilization"] == port["utilization"]
+        assert row["sojourn_ms_p99_9"] == port["sojourn_ms"]["p99_9"]
+        assert row["drops_limit"] == port["drops"].get("limit", 0)
+        assert math.isclose(row["goodput_bps"], sum(g["goodput_bps"] for g in run["groups"]))
+    flows = [flow for run in runs for flow in run["flows"]]
+    for flow, row in zip(flows, results.flows.rows(), strict=True):
+        assert all(row[key] == flow[key] for key in ("group", "cca", "base_rtt_ms", "goodput_bps", "fct_s"))
+    assert results.series["time_s"][:2] == [0.0, 0.01]
+    with pytest.raises(KeyError, match="no column"):
+        results.runs["speed"]
+
+
+def test_a_queue_manager_s_own_queues() -> None:
+    results = qw.run(
+        qw.Scenario.simple(rate="10mbit", rtt="20ms", flows="2xcubic"), aqm="dualpi2", duration="1s"
+    )
+    assert len(set(results.queues["queue"])) == 2
+
+
+def test_a_sweep_is_all_combinations(small: qw.Scenario) -> None:
+    sweep = qw.sweep(
+        small,
+        over={"link.rate": ["5mbit", "10mbit"], "flows[0].count": [1, 2]},
+        aqm=["codel", "pie"],
+        seeds=1,
+        duration="500ms",
+        warmup="100ms",
+    )
+    assert len(sweep) == 4
+    assert sweep.points[1] == {"link.rate": "5mbit", "flows[0].count": 2}
+    rows = sweep.runs.rows()
+    assert [(r["link.rate"], r["flows[0].count"], r["discipline"]) for r in rows] == [
+        (rate, count, aqm) for rate in ("5mbit", "10mbit") for count in (1, 2) for aqm in ("codel", "pie")
+    ]
+    alone = qw.run(
+        small.changed(sweep.points[3]), aqm=["codel", "pie"], seeds=1, duration="500ms", warmup="100ms"
+    )
+    assert without_clock(alone.to_json()) == without_clock(sweep[3].to_json())
+    for sheet in SHEETS:
+        assert len(getattr(sweep, sheet)) == sum(len(getattr(one, sheet)) for one in sweep)
+    assert "link.rate = 5mbit, flows[0].count = 1" in str(sweep)
+
+
+def test_on_any_number_of_threads(small: qw.Scenario, results: qw.Results) -> None:
+    assert without_clock(qw.run(small, jobs=1).to_json()) == without_clock(results.to_json())
+
+
+def test_disciplines_and_pages() -> None:
+    names = [d["name"] for d in qw.disciplines()]
+    assert {"codel", "titrate", "queuepilot"} <= set(names)
+    assert qw.explain("codel").startswith("# ")
+    page: Callable[[str], str] = qw.explain
+    assert all(page(name) for name in names)
+    assert json.dumps(qw.disciplines())

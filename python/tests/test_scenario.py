@@ -1,0 +1,136 @@
+"""What a scenario can say, and how its mistakes are answered."""
+
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Command
+
+import queuewright as qw
+
+
+def home() -> qw.Scenario:
+    return qw.Scenario(
+        link={"rate": "20mbit", "buffer": "2bdp"},
+        flows=[{"count": 2, "cca": "cubic", "rtt": "20ms..80ms"}],
+        run={"duration": "5s", "seeds": range(1, 3)},
+    )
+
+
+def test_keywords_say_what_a_file_says(tmp_path: Path) -> None:
+    path = tmp_path / "home.toml"
+    path.write_text(home().to_toml())
+    assert qw.load(path).to_dict() == home().to_dict()
+    assert qw.load(path) == home()
+    assert home() != home().changed({"link.rate": "10mbit"})
+
+
+def test_simple_says_what_compare_takes() -> None:
+    simple = qw.Scenario.simple(rate="20mbit", rtt="20ms..80ms", flows="2xcubic", duration="5s", seeds=[1, 2])
+    assert simple.to_dict()["hash"] == home().to_dict()["hash"]
+
+
+def test_what_is_left_out_is_as_in_compare() -> None:
+    short = qw.Scenario(link={"rate": "1mbit", "buffer": "2bdp"}, flows=[{"cca": "bbr", "rtt": "9ms"}])
+    assert short == qw.Scenario.simple(rate="1mbit", rtt="9ms", flows="1xbbr")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.toml")), ids=lambda p: p.stem)
+def test_every_example_is_read_and_described(path: Path, command: Command) -> None:
+    if path.stem == "cellular":
+        pytest.skip("its trace is not part of the product")
+    scenario = qw.load(path)
+    assert str(scenario) == command("check", path).stdout.rstrip("\n")
+    assert str(scenario) in repr(scenario)
+
+
+def test_changes_make_another_scenario() -> None:
+    base = home()
+    other = base.changed({"flows.rtt": "30ms", "flows[0].count": 5}, seeds="7..9", duration="2s", warmup="1s")
+    said = other.to_dict()
+    assert said["flows"][0]["rtt"] == "30ms"
+    assert said["flows"][0]["count"] == 5
+    assert said["run"]["seeds"] == [7, 8, 9]
+    assert (said["run"]["duration"], said["run"]["warmup"]) == ("2s", "1s")
+    assert base == home()
+
+
+@pytest.mark.parametrize(
+    ("aqm", "labels"),
+    [
+        ("codel,pie", ["codel", "pie"]),
+        (["codel:target=10ms", {"name": "static", "threshold": "1bdp"}], ["codel", "static"]),
+        ({"name": "pie", "label": "mine"}, ["mine"]),
+        (("fq-codel",), ["fq-codel"]),
+    ],
+)
+def test_disciplines_in_every_form(aqm: str, labels: list[str]) -> None:
+    results = qw.run(home(), aqm=aqm, seeds=1, duration="200ms")
+    assert results.runs["discipline"] == labels
+
+
+# How the command is asked for the same mistake, in the words after `queuewright`.
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[link]\nrat = "1mbit"\n[[flows]]\ncca = "bbr"\nrtt = "9ms"\n'
+        '[queue]\ndisciplines = ["pie"]\n[run]\nduration = "1s"\n',
+        "[link\n",
+        "",
+    ],
+)
+def test_a_file_s_mistakes_in_the_command_s_words(text: str, tmp_path: Path, command: Command) -> None:
+    path = tmp_path / "wrong.toml"
+    path.write_text(text)
+    said = command("check", path)
+    assert said.returncode == 2
+    with pytest.raises(qw.Error) as caught:
+        qw.load(path)
+    assert f"error: {caught.value}\n" == said.stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "arguments"),
+    [
+        (["--aqm", "coddel"], {"aqm": "coddel"}),
+        (["--aqm", "codel,pie:taget=1ms"], {"aqm": ["codel", "pie:taget=1ms"]}),
+        (["--seeds", "3..1"], {"seeds": "3..1"}),
+        (["--duration", "10 minutes"], {"duration": "10 minutes"}),
+        (["--warmup", "5s"], {"duration": "5s", "warmup": "5s"}),
+    ],
+)
+def test_an_argument_s_mistakes_in_the_command_s_words(
+    flags: list[str], arguments: dict[str, str], small_file: Path, command: Command
+) -> None:
+    if "warmup" in arguments:
+        flags = [*flags, "--duration", "5s"]
+    said = command("run", small_file, "--json", *flags)
+    assert said.returncode == 2
+    with pytest.raises(qw.Error) as caught:
+        qw.run(small_file, **arguments)  # type: ignore[arg-type]
+    assert f"error: {caught.value}\n" == said.stderr
+
+
+def test_other_mistakes_are_one_clear_error() -> None:
+    link, flows = {"rate": "1mbit", "buffer": "2bdp"}, [{"cca": "bbr", "rtt": "9ms"}]
+    wrong = [
+        (
+            lambda: qw.Scenario(link={"rat": "1mbit"}, flows=flows),
+            'link.rat: unknown key; did you mean "rate"?',
+        ),
+        (lambda: qw.Scenario(link=link), "flows: missing"),
+        (lambda: qw.Scenario(link={"rate": object()}, flows=flows), "not a value of a scenario"),
+        (lambda: qw.Scenario(link={"rate": float("nan")}, flows=flows), "not a value of a scenario"),
+        (lambda: qw.run({"link": link, "flo": flows}), "flo: unknown key. Allowed: name"),
+        (lambda: qw.run("nowhere.toml"), "nowhere.toml: no such file"),
+        (lambda: qw.run(home(), engine="ns3"), 'engine = "ns3": not an engine'),  # type: ignore[arg-type]
+        (lambda: qw.run(home(), jobs=0), "jobs = 0: out of range"),
+        (lambda: home().changed({"flows[4].rtt": "1ms"}), "flows[4].rtt: there are 1 of flows"),
+        (lambda: qw.sweep(home(), over={"link.rate": []}), "over: no value to run with"),
+        (lambda: qw.explain("codle"), 'did you mean "codel"?'),
+    ]
+    for call, text in wrong:
+        with pytest.raises(qw.Error) as caught:
+            call()
+        assert text in str(caught.value)
+        assert "\n" not in str(caught.value)
+        assert isinstance(caught.value, ValueError)
