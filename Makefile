@@ -8,7 +8,7 @@ PREFIX ?= $(HOME)/.local
 DEMO := examples/home.toml
 QW := $(or $(CARGO_TARGET_DIR),target)/release/queuewright
 
-.PHONY: demo test lint fuzz bench bench-peers man install install-tc install-module fmt help
+.PHONY: demo test test-python wheel lint fuzz bench bench-peers man install install-tc install-module fmt help
 
 demo: ## Compare queue managers on the example link (TRACE=FILE: and on that cellular trace)
 	@scripts/setup build
@@ -25,6 +25,19 @@ test: ## Run every test
 	aqm/tests/check.sh test
 	fuzz/run 5
 	$(CARGO) test --workspace --locked
+	@if scripts/setup python; then $(MAKE) --no-print-directory test-python; \
+		elif [[ $${CI:-} ]]; then exit 1; \
+		else echo "test: LEFT OUT the Python package (scripts/setup python says why)"; fi
+
+# As users install it, but for the profile: compiling takes longer than the tests save.
+test-python:
+	PATH="$(CURDIR)/build/venv/bin:$$PATH" python -m pip install -q --disable-pip-version-check --no-build-isolation \
+		-C build-args='--profile wheel-quick' '.[test]'
+	build/venv/bin/python -m pytest
+
+wheel: ## Python's package and command as one wheel, in build/wheel
+	@scripts/setup python
+	build/venv/bin/maturin build --locked --out build/wheel
 
 lint: ## Formatting, warnings as errors, C under gcc, clang and BPF, licences of what we use
 	@scripts/setup lint
@@ -33,6 +46,8 @@ lint: ## Formatting, warnings as errors, C under gcc, clang and BPF, licences of
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS='-D warnings -A rustdoc::private-intra-doc-links' $(CARGO) doc --workspace --no-deps --locked --quiet
 	build/tools/bin/cargo-deny --log-level error check licenses bans sources
+	build/venv/bin/ruff format --check --quiet python docs/notebooks
+	build/venv/bin/ruff check --quiet python docs/notebooks
 	shellcheck scripts/setup scripts/setup-lab scripts/setup-module scripts/sid scripts/bench-peers scripts/validate-ns3 scripts/experiment-pages .ci/run aqm/tests/check.sh fuzz/run
 
 fuzz: ## Fuzz the C headers, and what reads scenarios, units and traces: EACH seconds each (60)

@@ -17,7 +17,7 @@ _WIDTH = 40
 def reporter(progress: Progress) -> Iterator[Callable[[float, int, int], object] | None]:
     """What is to be called as runs get on."""
     if progress is None:
-        progress = sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+        progress = sys.stderr is not None and (sys.stderr.isatty() or _in_notebook())
     if not isinstance(progress, bool):
         yield progress
     elif not progress:
@@ -28,6 +28,11 @@ def reporter(progress: Progress) -> Iterator[Callable[[float, int, int], object]
             yield bar.tell
         finally:
             bar.end()
+
+
+def _in_notebook() -> bool:
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and getattr(ipython.get_ipython(), "kernel", None) is not None
 
 
 class _Bar:
