@@ -66,6 +66,7 @@
  *	bytes that the queue may send in a turn, as things stand; 0: it goes first
  *   void qw_X_chosen(s, p, now, queue)
  *	the host serves `queue`: said before each qw_X_dequeue()
+ * and says qw_X_evicted() of what was thrown away.
  *
  * A state of more than a page holds a table, and comes zeroed to qw_X_init(),
  * which leaves the table alone: what is not touched then costs nothing.

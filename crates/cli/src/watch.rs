@@ -136,11 +136,10 @@ impl Device {
         let [words, rates, waits] =
             Layout::vertical([Constraint::Length(3), Constraint::Length(2), Constraint::Length(2)])
                 .areas(inner);
-        let variables: Vec<String> = s
-            .variables
-            .iter()
-            .map(|(name, unit, value)| format!("{name} {} {unit}", number(*value)))
-            .collect();
+        let variables =
+            s.variables.iter().map(|(name, unit, value)| format!("{name} {} {unit}", number(*value)));
+        let queues = s.classes.iter().map(|c| format!("{} {} packets", c.name, c.backlog_packets));
+        let variables: Vec<String> = variables.chain(queues).collect();
         let text = vec![
             Line::from(format!(
                 "waiting {} packets, {} bytes; dropped {:.0}/s ({} in all); marked {:.0}/s ({})",

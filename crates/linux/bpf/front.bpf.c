@@ -105,6 +105,26 @@ static __always_inline void show_backlog(void)
 	stats.backlog_packets = running.packets;
 }
 
+#ifdef QW_QUEUES
+/* Packets after which all shares are written down again. */
+#define TURNS_SHOWN 64u
+
+QW_PART int show_turns(void)
+{
+	struct qw_bpf_queue *queue;
+	__u32 which;
+
+	bpf_for(which, 0, QW_QUEUES)
+	{
+		queue = queue_of(which);
+		if (queue)
+			queue->turn_bytes =
+				CALL(turn_of)(&state, &params, which);
+	}
+	return 0;
+}
+#endif
+
 /* The parameters may have been changed by `queuewright set`. */
 static __always_inline void take_over(__u64 now)
 {
@@ -118,6 +138,9 @@ static __always_inline void take_over(__u64 now)
 		}
 		running.restarts = port.restarts;
 		begin(&state, &params, now);
+#ifdef QW_QUEUES
+		show_turns();
+#endif
 	}
 #ifdef QW_RETUNE
 	if (running.retunes != port.retunes) {
@@ -249,9 +272,6 @@ QW_PART int leaves(__u64 now, __u64 waited, __u32 which)
 	verdict = CALL(dequeue)(&state, &params, now, &q, &k WHICH(which));
 	if (settings.acts_at_head && verdict.action != QW_PASS)
 		owe(k.flow, verdict);
-#ifdef QW_QUEUES
-	queue->turn_bytes = CALL(turn_of)(&state, &params, which);
-#endif
 	return 0;
 }
 
@@ -454,7 +474,8 @@ int front(struct __sk_buff *skb)
 	number = join(queue, which, &k, skb->wire_len);
 #ifdef QW_QUEUES
 	skb->tc_classid = CLASS_OF(which);
-	queue->turn_bytes = CALL(turn_of)(&state, &params, which);
+	if (stats.arrived_packets % TURNS_SHOWN == 0)
+		show_turns();
 #endif
 	running.idle = 0;
 	/* struct note */

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 /// How often the queue manager's shares are looked at: rounds are seconds.
 const EVERY: Duration = Duration::from_millis(250);
+/// How often in a row tc may refuse.
+const TRIES: u32 = 20;
 
 /// The first queues of the map.
 pub(crate) fn read(map: &MapHandle, queues: usize) -> Option<Vec<QueueMap>> {
@@ -40,7 +42,7 @@ pub fn keep(dev: &str) -> Result<(), Error> {
         Ok((map, id))
     };
     let (_, first) = pinned().map_err(wrong)?;
-    let mut told = Vec::new();
+    let (mut told, mut tries) = (Vec::new(), TRIES);
     loop {
         // What is attached anew has maps of its own.
         let (map, record) = match (pinned(), record(dev)) {
@@ -56,12 +58,13 @@ pub fn keep(dev: &str) -> Result<(), Error> {
             let turns = queues.iter().map(|q| q.turn_bytes).collect::<Vec<_>>();
             let words = front::classes("change", &record, &port, &turns);
             if words != told {
-                let done = words.iter().try_for_each(|words| system::tc(words).map(drop));
-                if done.is_err() && !front::is_there(dev) {
-                    return Ok(());
+                match words.iter().try_for_each(|words| system::tc(words).map(drop)) {
+                    Ok(()) => (told, tries) = (words, TRIES),
+                    Err(_) if !front::is_there(dev) => return Ok(()),
+                    // Somebody may be at work on the classes.
+                    Err(e) if tries == 0 => return Err(e),
+                    Err(_) => tries -= 1,
                 }
-                done?;
-                told = words;
             }
         }
         sleep(EVERY);
