@@ -13,6 +13,8 @@ What a scenario can say is in docs/scenario.md; the same keys, as keyword argume
 of results (`results.runs`, `.flows`, `.series`, ...) are Arrow's: `polars.DataFrame(results.flows)`.
 """
 
+import sys
+
 from queuewright._native import Error, RunError, Table
 from queuewright._results import Results, Sweep
 from queuewright._run import compare, run, sweep
@@ -33,3 +35,9 @@ __all__ = [
     "run",
     "sweep",
 ]
+
+# Who has imported Gymnasium finds the environments of queuewright.envs there; nobody else waits for it.
+if "gymnasium" in sys.modules:
+    from queuewright._register import register
+
+    register()

@@ -100,6 +100,46 @@ class Draft:
         """In words, as `queuewright check` says it."""
 
 @final
+class Domain:
+    """Networks of which each episode of an environment draws one."""
+
+    @staticmethod
+    def paper(
+        *,
+        rate_bps: int,
+        one_way_ms: Sequence[int],
+        flows: Sequence[int],
+        udp_bps: Sequence[int],
+        packets: int | None,
+        episode_s: int,
+    ) -> Domain:
+        """Networks as the paper's, every combination of these; a buffer of None is BDP / sqrt(flows)."""
+
+    @staticmethod
+    def of(drafts: Sequence[Draft]) -> Domain:
+        """These scenarios."""
+
+    def __len__(self) -> int:
+        """How many."""
+
+@final
+class Envs:
+    """Environments side by side, stepped on all cores."""
+
+    def __new__(cls, domain: Domain, count: int, seed: int) -> Envs: ...
+    def reset(self, seeds: Sequence[int | None]) -> None:
+        """Begins an episode in each; None: what follows from the seed before."""
+
+    def step(self, actions: bytes) -> tuple[bytes, bytes, bytes]:
+        """A step of each.
+
+        Actions are uint32; it gives inputs (float32, 13 each), rewards (float32), and which end (bool).
+        """
+
+    def packets(self) -> int:
+        """Packets that links have sent in all of them."""
+
+@final
 class Results:
     """The results of a scenario."""
 

@@ -2,6 +2,7 @@
 //! `python/queuewright`; here is only what Python cannot do itself.
 
 mod draft;
+mod gym;
 mod results;
 mod run;
 mod sheets;
@@ -42,6 +43,8 @@ fn main(py: Python<'_>, args: Vec<OsString>) -> u8 {
 mod _native {
     #[pymodule_export]
     use super::draft::Draft;
+    #[pymodule_export]
+    use super::gym::{Domain, Envs};
     #[pymodule_export]
     use super::results::Results;
     #[pymodule_export]

@@ -1,0 +1,126 @@
+import pickle
+
+import numpy as np
+import pytest
+
+gymnasium = pytest.importorskip("gymnasium")
+
+from gymnasium.utils.env_checker import check_env  # noqa: E402
+
+import queuewright as qw  # noqa: E402
+from queuewright import envs  # noqa: E402
+
+
+def small() -> envs.Domain:
+    return envs.paper(rate=20_000_000, rtt_ms=[20, 40], flows=[6], udp=[1_000_000], episode_s=1)
+
+
+def scenario(aqm: str = "queuepilot") -> qw.Scenario:
+    return qw.Scenario(
+        link={"rate": "20mbit", "buffer": "40p"},
+        flows=[{"count": 4, "cca": "cubic", "ecn": True, "rtt": "10ms..40ms"}],
+        queue={"disciplines": [{"name": aqm}]},
+        run={"duration": "1s", "warmup": "0s"},
+    )
+
+
+def play(env: gymnasium.Env, seed: int | None, actions: list[int]) -> list[tuple]:
+    first, _ = env.reset(seed=seed)
+    steps = [env.step(action) for action in actions]
+    return [tuple(first)] + [(*seen, earned) for seen, earned, *_ in steps]
+
+
+def test_gymnasium_knows_it_and_finds_nothing_wrong():
+    env = gymnasium.make("Queuewright/Marking-v0", networks=small())
+    check_env(env.unwrapped)
+    check_env(envs.Marking(small(), history=True))
+
+
+def test_networks_can_be_sent_elsewhere():
+    again = pickle.loads(pickle.dumps(small()))
+    assert again == small()
+    assert play(envs.Marking(again), 5, [1] * 9) == play(envs.Marking(small()), 5, [1] * 9)
+
+
+def test_rewards_are_the_papers_and_an_episode_ends_after_its_time():
+    env = envs.Marking(small())
+    env.reset(seed=1)
+    drops = 0
+    for i in range(200):
+        seen, earned, terminated, truncated, _ = env.step(i % 6 if i > 100 else 0)
+        sent, _, delay, _, dropped, _ = seen
+        want = -1.0 if dropped else sent**2 / np.sqrt(1 + delay)
+        assert earned == pytest.approx(want, abs=1e-4)
+        assert env.observation_space.contains(seen)
+        assert (terminated, truncated) == (False, i == 199)
+        drops += dropped > 0
+    assert drops > 3
+
+
+def test_what_happens_follows_from_the_seed():
+    env = envs.Marking(small())
+    actions = [0, 2, 1] * 30
+    first = play(env, 5, actions)
+    second = play(env, None, actions)
+    assert play(envs.Marking(small()), 5, actions) == first != second
+    assert play(env, 6, actions) != first
+
+
+def test_many_are_each_as_one():
+    many = gymnasium.make_vec("Queuewright/Marking-v0", num_envs=3, networks=small(), history=True)
+    one = envs.Marking(small(), history=True)
+    seen, _ = many.reset(seed=11)
+    assert seen.shape == (3, 13)
+    one.reset(seed=12)
+    for i in range(200):
+        seen, earned, ended, cut, _ = many.step(np.array([1, i % 6, 3]))
+        alone = one.step(i % 6)
+        assert (seen[1] == alone[0]).all()
+        assert earned[1] == np.float32(alone[1])
+        assert not ended.any()
+        assert cut.all() == (i == 199)
+    # The next step begins another episode in each.
+    seen, earned, _, cut, _ = many.step(np.zeros(3, int))
+    assert not seen.any()
+    assert not earned.any()
+    assert not cut.any()
+
+
+def test_a_reward_and_networks_of_ones_own():
+    env = envs.Marking([scenario(), scenario()], reward=lambda seen: float(seen[0]) - 1)
+    env.reset(seed=3)
+    seen, earned, *_ = env.step(0)
+    assert earned == pytest.approx(seen[0] - 1)
+    assert len(envs.domain(scenario())) == 1
+    assert len(envs.paper()) == 120
+
+
+@pytest.mark.parametrize("action", [-1, 6, 1.5, "2"])
+def test_actions_that_are_none(action: object):
+    env = envs.Marking(small())
+    env.reset(seed=1)
+    with pytest.raises(qw.Error, match=r"not an action\. Allowed: 0 to 5"):
+        env.step(action)
+
+
+def test_what_cannot_be_is_said():
+    with pytest.raises(qw.Error, match="queue manager is codel, which nobody can drive"):
+        envs.Marking(scenario("codel"))
+    with pytest.raises(qw.Error, match="call reset"):
+        envs.Marking(small()).step(0)
+    with pytest.raises(qw.Error, match="rtt_ms = 15: not an even number"):
+        envs.paper(rtt_ms=[15])
+    with pytest.raises(qw.Error, match="an environment at least"):
+        envs.MarkingVector(0)
+    many = envs.MarkingVector(2, small())
+    with pytest.raises(qw.Error, match="3 seeds for 2 environments"):
+        many.reset(seed=[1, 2, 3])
+    many.reset(seed=1)
+    with pytest.raises(qw.Error, match="1 actions for 2 environments"):
+        many.step(np.array([1]))
+    env = envs.Marking(small())
+    env.reset(seed=1)
+    for _ in range(200):
+        env.step(0)
+    with pytest.raises(qw.Error, match="call reset"):
+        env.step(0)
