@@ -37,7 +37,8 @@ test-python:
 
 wheel: ## Python's package and command as one wheel, in build/wheel
 	@scripts/setup python
-	build/venv/bin/maturin build --locked --out build/wheel
+	# libelf stays the system's, as for the program: not copied into the wheel.
+	build/venv/bin/maturin build --locked --compatibility linux --out build/wheel
 
 lint: ## Formatting, warnings as errors, C under gcc, clang and BPF, licences of what we use
 	@scripts/setup lint

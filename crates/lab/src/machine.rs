@@ -176,7 +176,9 @@ fn fill(
     a.file("trace.bpf.o", &fs::read(lab.root.join("trace.bpf.o"))?)?;
     if job.attaches {
         let Some(path) = &lab.program else {
-            return Err(std::io::Error::other("there is no program that attaches queue managers"));
+            return Err(std::io::Error::other(
+                "there is no program that attaches queue managers; set QUEUEWRIGHT_PROGRAM to a queuewright",
+            ));
         };
         let program = Program::read(path).map_err(|e| std::io::Error::other(e.to_string()))?;
         a.program(PROGRAM, &program.content)?;
