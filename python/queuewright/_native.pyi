@@ -5,7 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, final
 
 __all__ = [
+    "Domain",
     "Draft",
+    "Envs",
     "Error",
     "Results",
     "RunError",
