@@ -71,9 +71,25 @@ static bool load_module(const char *name)
 	return rc == 0 || errno == EEXIST;
 }
 
+/* The line of the batch at which ip or tc says that it failed; its end is cut off. */
+static void refused(const char *printed, char *line, int size)
+{
+	const char *at = strstr(printed, BATCH ":");
+	FILE *batch = at ? fopen(BATCH, "r") : NULL;
+	uint64_t left = at ? number(at + strlen(BATCH ":")) : 0;
+	bool found = false;
+
+	while (batch && left-- && fgets(line, size, batch))
+		found = !left;
+	if (batch)
+		fclose(batch);
+	line[found ? strcspn(line, "\n") : 0] = 0;
+}
+
 /* What a program that failed printed, for the error. */
 static void failed(char **words, int status)
 {
+	char asked[512] = "";
 	char text[2048], line[1024] = "";
 	int fd = open("/tmp/output", O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
@@ -85,7 +101,9 @@ static void failed(char **words, int status)
 		strncat(line, *words, sizeof(line) - strlen(line) - 2);
 		strcat(line, " ");
 	}
-	fail("%s(status %d): %s", line, status, text);
+	refused(text, asked, sizeof(asked));
+	fail("%s(status %d): %s%s%s", line, status, asked, *asked ? ": " : "",
+	     text);
 }
 
 static bool command(const char *ns, char **words)
