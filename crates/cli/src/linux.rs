@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::args::{Attach, Export, Set, Settings, Status, Watch};
 use queuewright_aqm::Spec;
-use queuewright_linux::{self as linux, Error, Port, Record};
+use queuewright_linux::{self as linux, Error, Port};
 use queuewright_scenario::units::Unit;
 use queuewright_scenario::{Flags, Scenario};
 use std::fmt::Write;
@@ -35,10 +35,17 @@ fn spec(text: &str, rate: u64) -> Result<Spec, Failure> {
         aqm: Some(text.into()),
         ..Flags::default()
     };
+    // What else a scenario's may have.
+    let beside = ["name", "label", "set"];
+    let keys = text.split(':').skip(1).filter_map(|part| part.split_once('=')).map(|(key, _)| key);
+    if let Some(key) = keys.into_iter().find(|key| beside.contains(key)) {
+        return Err(Failure::Input(format!("{key}: no parameter of a queue manager on a device")));
+    }
     let plain = |e: queuewright_scenario::Error| {
         let text = e.to_string();
         // It was no flag here.
-        Failure::Input(text.replace("--aqm[0].", "").replace("--aqm[0] = ", ""))
+        let text = text.replace("--aqm[0].", "").replace("--aqm[0] = ", "");
+        Failure::Input(text.replace(", name, label, set", "").replace(", name, label", ""))
     };
     let mut runs = Scenario::from_flags(&flags).map_err(plain)?.runs().map_err(plain)?;
     match runs.pop().and_then(|mut run| run.ports.pop()) {
@@ -52,7 +59,13 @@ fn port_setting(port: &mut Port, name: &str, value: &str) -> Result<bool, Failur
     let wrong = |what: &str| Failure::Input(format!("{name} = {value:?}: {what}"));
     match name {
         "rate" if value == "none" => port.rate = 0,
-        "rate" => port.rate = Unit::Rate.parse(value).map_err(|e| wrong(&e.0))?,
+        "rate" => {
+            port.rate = Unit::Rate.parse(value).map_err(|e| wrong(&e.0))?;
+            // Before the queue manager's parameters are looked at, which may depend on it.
+            if (1..8000).contains(&port.rate) {
+                return Err(wrong("out of range; allowed: 8kbit or more"));
+            }
+        }
         "limit" => {
             let count = value.strip_suffix('p').unwrap_or(value);
             match (count.parse(), Unit::Bytes.parse(value)) {
@@ -73,6 +86,11 @@ fn port_setting(port: &mut Port, name: &str, value: &str) -> Result<bool, Failur
 pub fn number(value: f64) -> String {
     let text = format!("{value:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+/// The same with its unit, which not every one has.
+pub fn with_unit(value: f64, unit: &str) -> String {
+    format!("{} {unit}", number(value)).trim_end().to_string()
 }
 
 pub fn attach(a: &Attach) -> Result<(), Failure> {
@@ -138,7 +156,7 @@ pub fn detach(dev: &str) -> Result<(), Failure> {
 }
 
 pub fn set(s: &Set) -> Result<(), Failure> {
-    let record = record(&s.dev)?;
+    let record = linux::attached(&s.dev)?;
     let mut text = record.text.clone();
     let (mut ports, mut fresh) = (Vec::new(), false);
     let mut rate = linux::status(&record)?.rate;
@@ -169,18 +187,10 @@ pub fn set(s: &Set) -> Result<(), Failure> {
     crate::print(&format!("{}: {text}{}\n", s.dev, if fresh { ", its state begun anew" } else { "" }))
 }
 
-fn record(dev: &str) -> Result<Record, Failure> {
-    // Says why it cannot look.
-    let attached = linux::records()?;
-    attached.into_iter().find(|r| r.dev == dev).ok_or_else(|| {
-        Failure::Input(format!("nothing of ours is attached to {dev:?}; queuewright attach does that"))
-    })
-}
-
 /// What is attached: to one device, which must have something, or to any.
 fn attached(dev: Option<&str>) -> Result<Vec<linux::Status>, Failure> {
     if let Some(dev) = dev {
-        record(dev)?;
+        linux::attached(dev)?;
     }
     Ok(now(dev)?)
 }
@@ -204,8 +214,12 @@ pub fn watch(w: &Watch) -> Result<(), Failure> {
 pub fn export(e: &Export) -> Result<(), Failure> {
     // Who may not read says so now, not to each scraper.
     attached(None)?;
-    let listener = TcpListener::bind(&e.listen)
-        .map_err(|error| Failure::Input(format!("--listen {:?}: {error}", e.listen)))?;
+    let listener = TcpListener::bind(&e.listen).map_err(|error| {
+        Failure::Input(format!(
+            "--listen {:?}: {error}; write ADDRESS:PORT, such as 127.0.0.1:9421",
+            e.listen
+        ))
+    })?;
     let at = listener.local_addr().map_or_else(|_| e.listen.clone(), |at| at.to_string());
     crate::print(&format!("metrics at http://{at}/metrics\n"))?;
     linux::serve(&listener, || now(None));
@@ -237,8 +251,14 @@ fn shown(s: &linux::Status) -> String {
     let ms = |ns: u64| ns as f64 / 1e6;
     let rate = if s.rate > 0 { Unit::Rate.show(s.rate) } else { "the device's pace".into() };
     let gone = if s.there { "" } else { GONE };
-    let mut out =
-        format!("{}: {} ({}), {rate}, limit {}p{gone}\n", s.dev, s.kind, s.discipline, s.limit_packets);
+    let mut limit = format!("limit {}p", s.limit_packets);
+    if s.limit_bytes > 0 {
+        let _ = write!(limit, " or {}b", s.limit_bytes);
+    }
+    if s.overhead != 0 {
+        let _ = write!(limit, ", overhead {}b", s.overhead);
+    }
+    let mut out = format!("{}: {} ({}), {rate}, {limit}{gone}\n", s.dev, s.kind, s.discipline);
     let _ = writeln!(out, "  arrived  {} packets, {} bytes", t.arrived_packets, t.arrived_bytes);
     let _ = writeln!(out, "  sent     {} packets, {} bytes", t.sent_packets, t.sent_bytes);
     let purged =
@@ -246,7 +266,8 @@ fn shown(s: &linux::Status) -> String {
     let _ = writeln!(out, "  dropped  {}{purged}", reasons(&t.drops));
     let marks = reasons(&t.marks);
     let how = match t.marking {
-        0 => "; CE cannot be set here, drops take its place".into(),
+        // The first packet tells.
+        0 if t.arrived_packets > 0 => "; CE cannot be set here, drops take its place".into(),
         2 => format!("; CE set on {} packets, each the flow's next one", t.ce_set),
         3 if t.asked > 0 => format!(
             "; {} drops and marks were of packets that had left: the flow's next one is in their place",
@@ -267,7 +288,7 @@ fn shown(s: &linux::Status) -> String {
         let _ = writeln!(out, "  unseen   {} of the packets sent: when they left is estimated", t.unseen);
     }
     for (name, unit, value) in &s.variables {
-        let _ = writeln!(out, "  {name:<8} {} {unit}", number(*value));
+        let _ = writeln!(out, "  {name:<8} {}", with_unit(*value, unit));
     }
     for (i, q) in s.queues.iter().enumerate() {
         let (sent, mean) = (q.stats.sent_packets, ms(q.stats.mean_sojourn_ns()));
@@ -297,12 +318,14 @@ pub fn doctor(dev: Option<&str>) -> Result<(), Failure> {
         let _ =
             writeln!(out, "{} {:<9} {}", if finding.good { "ok" } else { "NO" }, finding.what, finding.found);
     }
-    out += if good {
-        "attach will work\n"
-    } else {
-        "attach will not work until the lines with NO are dealt with\n"
-    };
-    crate::print(&out)
+    if good {
+        out += "attach will work\n";
+    }
+    crate::print(&out)?;
+    match good {
+        true => Ok(()),
+        false => Err(Failure::Run("attach will not work until the lines with NO are dealt with".into())),
+    }
 }
 
 /// Every parameter that the registry knows as an option of `attach`, but for the names that the port itself has.

@@ -1,7 +1,7 @@
 //! `watch`: attached queue managers over time, on a terminal.
 
 use crate::Failure;
-use crate::linux::{number, reasons};
+use crate::linux::{reasons, with_unit};
 use queuewright_linux::{Error, Status};
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 /// Moments kept of each device: the widest terminal.
 const KEPT: usize = 400;
-/// Lines of a device.
-const HEIGHT: u16 = 9;
+/// Lines of a device, but for its words: the frame, and two of each picture.
+const HEIGHT: u16 = 6;
 
 /// A device over time.
 struct Device {
@@ -92,7 +92,8 @@ impl View {
     }
 
     fn draw(&self, frame: &mut Frame<'_>) {
-        let mut rows = vec![Constraint::Length(HEIGHT); self.devices.len()];
+        let lines = |d: &Device| Constraint::Length(HEIGHT + d.words());
+        let mut rows: Vec<Constraint> = self.devices.values().map(lines).collect();
         rows.push(Constraint::Min(1));
         let areas = Layout::vertical(rows).split(frame.area());
         for (device, area) in self.devices.values().zip(areas.iter()) {
@@ -127,6 +128,11 @@ impl Device {
         (self.last, self.at) = (status, now);
     }
 
+    /// Lines of words: queues have one of their own.
+    fn words(&self) -> u16 {
+        3 + u16::from(!self.last.classes.is_empty())
+    }
+
     fn draw(&self, frame: &mut Frame<'_>, area: Rect) {
         let s = &self.last;
         let gone = if s.there { "" } else { crate::linux::GONE };
@@ -134,13 +140,13 @@ impl Device {
         let inner = block.inner(area);
         frame.render_widget(block, area);
         let [words, rates, waits] =
-            Layout::vertical([Constraint::Length(3), Constraint::Length(2), Constraint::Length(2)])
-                .areas(inner);
+            Layout::vertical([self.words(), 2, 2].map(Constraint::Length)).areas(inner);
         let variables =
-            s.variables.iter().map(|(name, unit, value)| format!("{name} {} {unit}", number(*value)));
+            s.variables.iter().map(|(name, unit, value)| format!("{name} {}", with_unit(*value, unit)));
         let queues = s.classes.iter().map(|c| format!("{} {} packets", c.name, c.backlog_packets));
-        let variables: Vec<String> = variables.chain(queues).collect();
-        let text = vec![
+        let variables: Vec<String> = variables.collect();
+        let queues: Vec<String> = queues.collect();
+        let mut text = vec![
             Line::from(format!(
                 "waiting {} packets, {} bytes; dropped {:.0}/s ({} in all); marked {:.0}/s ({})",
                 s.stats.backlog_packets,
@@ -158,6 +164,9 @@ impl Device {
                 s.stats.sojourn_below_ns(0.99) as f64 / 1e6
             )),
         ];
+        if !queues.is_empty() {
+            text.push(Line::from(format!("waiting: {}", queues.join(", "))));
+        }
         frame.render_widget(Paragraph::new(text), words);
         for (title, over_time, area) in [("rate    ", &self.rate, rates), ("sojourn ", &self.sojourn, waits)]
         {
@@ -187,6 +196,8 @@ mod tests {
             kind: "bpf_codel".into(),
             rate: 0,
             limit_packets: 1000,
+            limit_bytes: 0,
+            overhead: 0,
             stats: Stats {
                 sent_packets: sent,
                 sent_bytes: sent * 1250,
@@ -195,7 +206,7 @@ mod tests {
                 sojourns: vec![0; 40],
                 ..Stats::default()
             },
-            variables: vec![("count".into(), "1".into(), 2.0)],
+            variables: vec![("count".into(), "".into(), 2.0), ("dropping".into(), "".into(), 0.0)],
             queues: Vec::new(),
             classes: Vec::new(),
         }
@@ -217,6 +228,30 @@ mod tests {
         // 2000 packets of 1250 bytes in 2 s.
         assert!(text.contains("rate 10.00 Mbit/s, sojourn 3.000 ms"), "{text}");
         assert!(text.contains("dropped 3/s (10 sojourn in all)"), "{text}");
+        assert!(text.contains("count 2, dropping 0 ") && !text.contains("waiting: "), "{text}");
+    }
+
+    #[test]
+    fn queues_have_a_line_of_their_own() {
+        let mut view = View::default();
+        let class = |name: &str, backlog_packets| queuewright_linux::Class {
+            name: name.into(),
+            class: "7177:10".into(),
+            sent_packets: 0,
+            sent_bytes: 0,
+            dropped: 0,
+            sojourn_sum_ns: 0,
+            backlog_packets,
+            backlog_bytes: 0,
+            share: None,
+        };
+        view.take(
+            Instant::now(),
+            vec![Status { classes: vec![class("mice", 0), class("q1", 7)], ..status(1, 0) }],
+        );
+        let text = drawn(&view);
+        assert!(text.contains("waiting: mice 0 packets, q1 7 packets"), "{text}");
+        assert!(text.contains("sojourn "), "{text}");
     }
 
     #[test]

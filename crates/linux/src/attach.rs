@@ -2,7 +2,7 @@
 
 use crate::maps::PortMap;
 use crate::objects::{self, Host, Settings};
-use crate::record::{Record, record};
+use crate::record::{Record, attached, record, records};
 use crate::{Error, front, shares, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Program};
 use queuewright_aqm::{Discipline, Spec};
@@ -46,10 +46,10 @@ impl Port {
             front::check(self)?;
         }
         if !(1..=1_000_000).contains(&self.limit_packets) {
-            return Err(Error::Input("limit is out of range; allowed: 1 to 1000000 packets".into()));
+            return Err(out_of_range("limit", format!("{}p", self.limit_packets), "1p to 1000000p"));
         }
         if !(-64..=256).contains(&self.overhead) {
-            return Err(Error::Input("overhead is out of range; allowed: -64 to 256 bytes".into()));
+            return Err(out_of_range("overhead", self.overhead, "-64 to 256 bytes"));
         }
         if self.mq && self.rate > 0 {
             return Err(Error::Input(
@@ -58,7 +58,7 @@ impl Port {
             ));
         }
         if self.rate > 0 && self.rate < 8000 {
-            return Err(Error::Input("rate is out of range; allowed: 8kbit or more".into()));
+            return Err(out_of_range("rate", format!("{}bit", self.rate), "8kbit or more"));
         }
         Ok(())
     }
@@ -67,6 +67,11 @@ impl Port {
         let Port { rate, limit_packets, limit_bytes, overhead, mq: _, front: _ } = self;
         PortMap { rate: rate / 8, limit_packets, limit_bytes, overhead, ..PortMap::default() }
     }
+}
+
+/// One of the port's settings that cannot be.
+pub(crate) fn out_of_range(name: &str, value: impl Display, allowed: &str) -> Error {
+    Error::Input(format!("{name} = \"{value}\": out of range; allowed: {allowed}"))
 }
 
 /// What [`attach`] is to do.
@@ -96,10 +101,14 @@ pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, E
     if let Some(there) = record(dev).filter(is_there) {
         return Err(Error::Input(format!(
             "{dev} has {} already: set changes it, detach takes it off",
-            there.kind
+            there.text
         )));
     }
     let (line, others) = system::root(dev)?;
+    if front::is_ours(&line) {
+        // Of whoever may not look it is not known what is attached.
+        records()?;
+    }
     let before = system::words_of(&line);
     if before.is_some() && others {
         return Err(Error::Input(format!(
@@ -138,7 +147,7 @@ fn classes_of(spec: &Spec, front: bool) -> Vec<String> {
 /// A name in tc that nobody has yet: `bpf_codel`, `bpf_codel_2`, ...; 15 characters at most.
 fn kind_of(dev: &str, discipline: &str) -> String {
     let plain = format!("bpf_{}", discipline.replace('-', "_"));
-    let others = crate::records().unwrap_or_default().into_iter().filter(|r| r.dev != dev);
+    let others = records().unwrap_or_default().into_iter().filter(|r| r.dev != dev);
     let taken: Vec<String> = others.map(|r| r.kind).collect();
     let mut names = (1..).map(|n| match n {
         1 => plain.clone(),
@@ -203,6 +212,7 @@ pub fn attach(plan: &Plan) -> Result<(), Error> {
 /// As [`attach`].
 pub fn prepare(plan: &Plan) -> Result<(), Error> {
     system::rights()?;
+    system::bpf_file_system()?;
     // One that tc has taken off since.
     if let Some(old) = record(&plan.record.dev) {
         forget(&old);
@@ -284,14 +294,7 @@ fn unregister(record: &Record) {
 /// # Errors
 /// If nothing is attached, or tc refuses.
 pub fn detach(dev: &str) -> Result<String, Error> {
-    let Some(record) = record(dev) else {
-        let why = if system::lacking().is_empty() {
-            "nothing of ours is attached to it"
-        } else {
-            "only root may look"
-        };
-        return Err(Error::Input(format!("{dev}: {why}")));
-    };
+    let record = attached(dev)?;
     system::rights()?;
     let mut back = "the kernel's own choice".to_string();
     // The device may be gone, or somebody may have put another qdisc there: then that stays.
@@ -338,6 +341,12 @@ pub fn set(
     change: impl FnOnce(&mut Port),
 ) -> Result<(), Error> {
     system::rights()?;
+    if !is_there(record) {
+        return Err(Error::Input(format!(
+            "{}: {} is no longer there, as somebody else has taken it off or the device has gone: detach forgets it",
+            record.dev, record.text
+        )));
+    }
     let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", record.kind));
     let ports = MapHandle::from_pinned_path(record.pin("port")).map_err(wrong)?;
     let bytes = ports.lookup(&FIRST, MapFlags::ANY).map_err(wrong)?.unwrap_or_default();
@@ -355,10 +364,11 @@ pub fn set(
     change(&mut port);
     port.check()?;
     if port.limit_packets > record.slots {
-        return Err(Error::Input(format!(
-            "limit is out of range; allowed: 1 to {}, with which it was attached",
-            record.slots
-        )));
+        return Err(out_of_range(
+            "limit",
+            format!("{}p", port.limit_packets),
+            &format!("1p to {}p, with which it was attached", record.slots),
+        ));
     }
     if spec.may_mark() {
         attach_companion(record)?;

@@ -1,7 +1,7 @@
 //! What will work on this machine, and what to do about the rest.
 
 use crate::system::{self, read};
-use crate::{Error, objects, record};
+use crate::{Error, front, objects, record, records};
 
 /// One thing that was looked at.
 #[derive(Debug)]
@@ -20,6 +20,9 @@ pub struct Finding {
 /// If there is no such device.
 pub fn doctor(dev: Option<&str>) -> Result<Vec<Finding>, Error> {
     let mut all = vec![kernel(), types(), programs(), rights(), pins(), tc(), module(), ecn()];
+    if system::has_bpf_qdiscs() == Some(false) {
+        all.insert(1, htb());
+    }
     if let Some(dev) = dev {
         system::device(dev)?;
         all.extend([queues(dev), qdisc(dev), offloads(dev)]);
@@ -47,6 +50,14 @@ fn kernel() -> Finding {
         None => {
             finding("kernel", false, format!("Linux {release}, which does not say whether it has BPF qdiscs"))
         }
+    }
+}
+
+/// What `attach` needs where there are no BPF qdiscs.
+fn htb() -> Finding {
+    match system::lacks_for_front() {
+        lacks if lacks.is_empty() => finding("htb", true, "htb and its classifier bpf are there"),
+        lacks => finding("htb", false, format!("this kernel lacks {}", lacks.join(", "))),
     }
 }
 
@@ -84,10 +95,9 @@ fn rights() -> Finding {
 }
 
 fn pins() -> Finding {
-    let mounts = read("/proc/self/mounts").unwrap_or_default();
-    match mounts.lines().any(|l| l.split_whitespace().nth(2) == Some("bpf")) {
-        true => finding("pins", true, "a BPF file system is mounted"),
-        false => finding("pins", false, "no BPF file system: mount -t bpf bpf /sys/fs/bpf"),
+    match system::bpf_file_system() {
+        Ok(()) => finding("pins", true, "a BPF file system is mounted"),
+        Err(e) => finding("pins", false, e.to_string()),
     }
 }
 
@@ -116,7 +126,7 @@ fn module() -> Finding {
         _ => finding(
             "module",
             true,
-            "sch_queuewright is not here; it brings every queue manager as a qdisc for tc, below htb too: sudo make install-module",
+            "sch_queuewright is not here; it brings every queue manager as a qdisc for tc, below htb too: make install-module SUDO=sudo",
         ),
     }
 }
@@ -155,6 +165,10 @@ fn qdisc(dev: &str) -> Finding {
         return finding("qdisc", true, format!("{} ({}), attached by this program", there.kind, there.text));
     }
     match system::root(dev) {
+        // Whoever may not look does not know what ours would put back.
+        Ok((line, _)) if front::is_ours(&line) && records().is_err() => {
+            finding("qdisc", true, "a queue manager in front of htb, attached by this program")
+        }
         Ok((line, others)) => match (system::words_of(&line), others) {
             (Some(_), true) => finding(
                 "qdisc",
@@ -170,7 +184,7 @@ fn qdisc(dev: &str) -> Finding {
 
 fn offloads(dev: &str) -> Finding {
     let Ok(shown) = system::tool("ethtool", &["-k", dev]) else {
-        return finding("offloads", true, "not known: ethtool is not here");
+        return finding("offloads", true, "not known: install ethtool to see them");
     };
     let on = |name: &str| shown.lines().any(|l| l.trim_start().starts_with(&format!("{name}: on")));
     match on("tcp-segmentation-offload") || on("generic-segmentation-offload") {

@@ -259,6 +259,8 @@ mod tests {
             kind: "bpf_titrate".into(),
             rate: 95_000_000,
             limit_packets: 1000,
+            limit_bytes: 0,
+            overhead: 0,
             stats: Stats {
                 arrived_packets: 20,
                 arrived_bytes: 30_000,
@@ -311,6 +313,21 @@ mod tests {
             "# EOF",
         ] {
             assert!(text.lines().any(|l| l == line), "no line {line}\n{text}");
+        }
+    }
+
+    #[test]
+    fn the_dashboard_asks_for_metrics_that_there_are() {
+        let dashboard = include_str!("../../../dist/grafana.json");
+        assert!(serde_json::from_str::<serde_json::Value>(dashboard).is_ok());
+        let text = openmetrics(vec![one()]);
+        let there: Vec<&str> = text.lines().filter_map(|l| l.split('{').next()).collect();
+        let words = dashboard.split(|c: char| !(c.is_ascii_lowercase() || c == '_'));
+        let asked: Vec<&str> =
+            words.filter(|w| w.starts_with("queuewright_") || w.starts_with("node_qdisc_")).collect();
+        assert!(asked.len() > 6, "{asked:?}");
+        for name in asked {
+            assert!(there.contains(&name), "{name} is not exported");
         }
     }
 

@@ -3,7 +3,7 @@
 //! htb has one class with the rate, and a `pfifo` in it that holds the packets. The program `front` is htb's only filter: what
 //! it says is asked before a packet is queued, under the qdisc's lock.
 
-use crate::attach::Port;
+use crate::attach::{Port, out_of_range};
 use crate::objects;
 use crate::record::Record;
 use crate::{Error, system};
@@ -44,7 +44,7 @@ pub(crate) fn check(port: &Port) -> Result<(), Error> {
         ));
     }
     if port.overhead < 0 {
-        return Err(Error::Input("overhead is out of range; allowed in front of htb: 0 to 256 bytes".into()));
+        return Err(out_of_range("overhead", port.overhead, "in front of htb 0 to 256 bytes"));
     }
     Ok(())
 }
@@ -121,6 +121,10 @@ pub(crate) fn install(object: &mut Object, record: &Record) -> Result<(), Error>
 
 /// Is our htb the root of a device?
 pub(crate) fn is_there(dev: &str) -> bool {
-    let root = system::root(dev).map(|(line, _)| line).unwrap_or_default();
+    is_ours(&system::root(dev).map(|(line, _)| line).unwrap_or_default())
+}
+
+/// Is this line of `tc qdisc show` our htb?
+pub(crate) fn is_ours(root: &str) -> bool {
     root.contains(&format!("qdisc {KIND} {HANDLE}: root"))
 }

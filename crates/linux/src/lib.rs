@@ -21,7 +21,7 @@ pub use doctor::{Finding, doctor};
 pub use export::{openmetrics, serve};
 pub use maps::Stats;
 pub use objects::{Host, names, verify};
-pub use record::{Record, record, records};
+pub use record::{Record, attached, record, records};
 pub use shares::keep;
 pub use status::{Class, Queue, Status, Variable, status, variables};
 pub use system::capable;

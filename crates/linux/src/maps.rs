@@ -1,7 +1,7 @@
 //! What the qdisc and this crate tell each other: `bpf/shared.h` in Rust.
 
 use queuewright_aqm::counters::{SOJOURNS, sojourn_below_ns};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// Reasons of a drop or mark, as in `aqm/qw.h`.
 const REASONS: usize = queuewright_aqm::REASONS;
@@ -53,8 +53,10 @@ pub struct Stats {
     /// Their bytes.
     pub sent_bytes: u64,
     /// Drops by reason ([`queuewright_aqm::REASON_NAMES`]).
+    #[serde(serialize_with = "by_reason")]
     pub drops: [u64; REASONS],
     /// CE marks by reason.
+    #[serde(serialize_with = "by_reason")]
     pub marks: [u64; REASONS],
     /// Packets thrown away with the whole queue: the device went down, or a scheduler began anew.
     pub purged: u64,
@@ -80,6 +82,11 @@ pub struct Stats {
     /// How CE is set: 0 it cannot be (drops instead), 1 by a kernel function, 2 by a program in front of the
     /// qdisc, on the flow's next packet, 3 by htb's classifier.
     pub marking: u32,
+}
+
+/// The reasons by name. The first is none, and never counted.
+fn by_reason<S: Serializer>(counts: &[u64; REASONS], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(queuewright_aqm::REASON_NAMES.iter().zip(counts).skip(1))
 }
 
 impl Stats {
@@ -214,6 +221,14 @@ mod tests {
         };
         assert_eq!(PortMap::from_bytes(&port.to_bytes()), Some(port));
         assert_eq!(PortMap::from_bytes(&port.to_bytes()[1..]), None);
+    }
+
+    #[test]
+    fn reasons_have_their_names_in_json() {
+        let stats = Stats { drops: [0, 1, 2, 3, 4], ..Stats::default() };
+        let json = serde_json::to_value(&stats).unwrap_or_default();
+        let named = serde_json::json!({ "limit": 1, "threshold": 2, "sojourn": 3, "early": 4 });
+        assert_eq!(json["drops"], named);
     }
 
     #[test]

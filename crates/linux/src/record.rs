@@ -90,6 +90,21 @@ pub fn record(dev: &str) -> Option<Record> {
     serde_json::from_slice(&fs::read(file(dev)).ok()?).ok()
 }
 
+/// What is attached to a device, or why there is nothing.
+///
+/// # Errors
+/// If nothing is, the device is not there, or without the right to look.
+pub fn attached(dev: &str) -> Result<Record, Error> {
+    let Some(found) = records()?.into_iter().find(|r| r.dev == dev) else {
+        system::device(dev)?;
+        let why = format!("nothing of ours is attached to {dev:?}; queuewright attach does that");
+        return Err(Error::Input(why));
+    };
+    // Else it would be read, changed or taken off by half.
+    system::bpf_file_system()?;
+    Ok(found)
+}
+
 /// All that is attached in this network namespace.
 ///
 /// # Errors
@@ -98,7 +113,10 @@ pub fn records() -> Result<Vec<Record>, Error> {
     let entries = match fs::read_dir(RUN) {
         Ok(entries) => entries,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(Error::System(format!("{RUN}: {e}; it is for root alone"))),
+        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
+            return Err(Error::System(format!("{RUN} is for root alone: run it with sudo")));
+        }
+        Err(e) => return Err(Error::System(format!("{RUN}: {e}"))),
     };
     let here = format!("{}.", system::namespace());
     let mut found: Vec<Record> = entries

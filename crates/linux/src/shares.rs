@@ -2,7 +2,7 @@
 
 use crate::attach::Port;
 use crate::maps::{PortMap, QueueMap};
-use crate::record::record;
+use crate::record::{attached, record};
 use crate::{Error, front, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use std::thread::sleep;
@@ -28,9 +28,7 @@ pub(crate) fn read(map: &MapHandle, queues: usize) -> Option<Vec<QueueMap>> {
 /// # Errors
 /// If nothing is attached, or tc refuses.
 pub fn keep(dev: &str) -> Result<(), Error> {
-    let Some(attached) = record(dev) else {
-        return Err(Error::Input(format!("{dev}: nothing of ours is attached to it")));
-    };
+    let attached = attached(dev)?;
     if attached.classes.is_empty() {
         return Ok(());
     }

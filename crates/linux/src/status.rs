@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::maps::{PortMap, QueueMap, Stats};
 use crate::record::Record;
-use crate::{attach, front, shares};
+use crate::{attach, front, shares, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use queuewright_aqm::{Discipline, Info, Probe, Spec};
 use serde::Serialize;
@@ -23,6 +23,10 @@ pub struct Status {
     pub rate: u64,
     /// Packets that may wait.
     pub limit_packets: u32,
+    /// Bytes that may wait; 0: no such limit.
+    pub limit_bytes: u64,
+    /// Bytes that the link adds to each packet.
+    pub overhead: i32,
     /// Counters; of several below mq, all of them together.
     pub stats: Stats,
     /// The queue manager's own variables: name, unit, value. Of several below mq, none.
@@ -81,6 +85,7 @@ pub struct Queue {
 /// # Errors
 /// Without the right to, or if they are gone.
 pub fn status(record: &Record) -> Result<Status, Error> {
+    system::bpf_file_system()?;
     // The values of all instances side by side.
     let read = |name: &str| -> Result<Vec<u8>, Error> {
         let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", record.pin(name).display()));
@@ -114,6 +119,8 @@ pub fn status(record: &Record) -> Result<Status, Error> {
         kind: record.kind.clone(),
         rate: port.rate * 8,
         limit_packets: port.limit_packets,
+        limit_bytes: port.limit_bytes,
+        overhead: port.overhead,
         stats,
         variables,
         queues,

@@ -91,6 +91,49 @@ pub(crate) fn rights() -> Result<(), Error> {
     )))
 }
 
+/// Where maps and programs are pinned.
+const BPF_FILE_SYSTEM: &str = "/sys/fs/bpf";
+
+/// Is there a BPF file system? What to do if not.
+pub(crate) fn bpf_file_system() -> Result<(), Error> {
+    let mounts = read("/proc/self/mounts").unwrap_or_default();
+    let mut kinds = mounts.lines().filter_map(|l| {
+        let mut words = l.split_whitespace().skip(1);
+        (words.next() == Some(BPF_FILE_SYSTEM)).then(|| words.next())?
+    });
+    // The last one hides those before.
+    if kinds.next_back() == Some("bpf") {
+        return Ok(());
+    }
+    Err(Error::System(format!(
+        "no BPF file system at {BPF_FILE_SYSTEM}: mount -t bpf bpf {BPF_FILE_SYSTEM} \
+         (ip netns exec NAME hides it: use nsenter --net=/run/netns/NAME)"
+    )))
+}
+
+/// What this kernel lacks to have a queue manager in front of htb.
+pub(crate) fn lacks_for_front() -> Vec<&'static str> {
+    let types = fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default();
+    let list = read(format!("/lib/modules/{}/modules.dep", kernel())).unwrap_or_default();
+    let built_in = |function: &str| {
+        let name = [b"\0", function.as_bytes(), b"\0"].concat();
+        types.windows(name.len()).any(|w| w == name)
+    };
+    // Loaded, or to be loaded when tc names it.
+    let module = |name: &str| {
+        Path::new("/sys/module").join(name).exists()
+            || list.lines().any(|l| l.split(':').next().is_some_and(|l| l.contains(&format!("/{name}.ko"))))
+    };
+    [
+        (built_in("htb_enqueue") || module("sch_htb"), "htb (CONFIG_NET_SCH_HTB)"),
+        (built_in("cls_bpf_classify") || module("cls_bpf"), "the classifier bpf (CONFIG_NET_CLS_BPF)"),
+        (built_in("bpf_iter_num_new"), "loops in BPF programs (Linux 6.4)"),
+    ]
+    .into_iter()
+    .filter_map(|(there, what)| (!there).then_some(what))
+    .collect()
+}
+
 /// Runs a program of the system's; what it printed.
 pub(crate) fn tool(program: &str, words: &[&str]) -> Result<String, Error> {
     let path =

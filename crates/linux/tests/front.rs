@@ -464,6 +464,54 @@ fn refuses() {
     assert!(without(|p| p.rate = 0) && without(|p| p.mq = true) && without(|p| p.overhead = -4));
     assert!(attach("lo", "fq-codel", port(8_000_000, 100)).is_err(), "a scheduler");
     assert!(linux::record("lo").is_none());
+
+    let input = |done: Result<(), linux::Error>, what: &str| {
+        let Err(linux::Error::Input(said)) = done else { panic!("{what:?} was to be said, not {done:?}") };
+        assert!(said.contains(what), "{said}");
+    };
+    input(linux::attached("carrier").map(drop), "\"carrier\" is no device here");
+    input(linux::attached("lo").map(drop), "nothing of ours is attached to \"lo\"");
+    input(linux::detach("lo").map(drop), "nothing of ours is attached to \"lo\"");
+    input(linux::keep("lo"), "nothing of ours is attached to \"lo\"");
+
+    attach("lo", "codel", port(8_000_000, 100)).unwrap_or_else(|e| panic!("{e}"));
+    let record = linux::attached("lo").unwrap_or_else(|e| panic!("{e}"));
+    let set = |limit| linux::set(&record, &spec("codel"), "codel", false, |p| p.limit_packets = limit);
+    input(set(0), "limit = \"0p\": out of range; allowed: 1p to 1000000p");
+    input(set(101), "limit = \"101p\": out of range; allowed: 1p to 100p");
+    input(attach("lo", "pie", port(8_000_000, 100)), "lo has codel already");
+    run("tc", "qdisc del dev lo root");
+    input(set(50), "codel is no longer there");
+    detach("lo");
+    settles("refused");
+
+    // Without a place for pins nothing is begun, and nothing half undone.
+    attach("lo", "codel", port(8_000_000, 100)).unwrap_or_else(|e| panic!("{e}"));
+    let (none, over) = (std::ptr::null(), c"/sys/fs/bpf".as_ptr());
+    // SAFETY: C strings, and no data.
+    assert_eq!(unsafe { libc::mount(none, over, c"tmpfs".as_ptr(), 0, none.cast()) }, 0);
+    let bad = |what: &str| {
+        let all = linux::doctor(Some("lo")).unwrap_or_else(|e| panic!("{e}"));
+        all.iter().any(|f| f.what == what && !f.good)
+    };
+    assert!(bad("pins") && !bad("htb") && !bad("qdisc"));
+    let record = linux::record("lo").expect("attached");
+    run("ip", "link add d0 type veth peer name d1");
+    for done in [
+        attach("d0", "codel", port(8_000_000, 100)),
+        linux::detach("lo").map(drop),
+        linux::status(&record).map(drop),
+    ] {
+        let Err(linux::Error::System(said)) = done else { panic!("done without a BPF file system") };
+        assert!(said.contains("mount -t bpf bpf /sys/fs/bpf"), "{said}");
+    }
+    assert!(linux::record("d0").is_none() && !root("d0").contains("htb"), "{}", root("d0"));
+    run("ip", "link del d0");
+    // SAFETY: a C string.
+    assert_eq!(unsafe { libc::umount(over) }, 0);
+    assert!(!bad("pins"));
+    detach("lo");
+    settles("hidden");
 }
 
 /// Datagrams to a socket that nobody reads.
