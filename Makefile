@@ -5,6 +5,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 # Where `make install` puts the program, its man pages and its completions.
 PREFIX ?= $(HOME)/.local
+# What is printed, to a file of its own.
+PUT = $(SUDO) install -Dm644 /dev/stdin
 DEMO := examples/home.toml
 QW := $(or $(CARGO_TARGET_DIR),target)/release/queuewright
 
@@ -69,15 +71,14 @@ man: ## Write the man pages to build/man
 	@scripts/setup build
 	$(CARGO) run --release --locked -q -p queuewright -- man build/man
 
-install: man ## Install program, man pages and shell completions under PREFIX
-	install -Dm755 $(QW) $(PREFIX)/bin/queuewright
-	install -Dm644 -t $(PREFIX)/share/man/man1 build/man/*.1
-	install -d $(PREFIX)/lib/systemd/system
-	sed 's#/usr/local#$(PREFIX)#' dist/queuewright@.service > $(PREFIX)/lib/systemd/system/queuewright@.service
-	install -d $(PREFIX)/share/bash-completion/completions $(PREFIX)/share/zsh/site-functions $(PREFIX)/share/fish/vendor_completions.d
-	$(QW) completions bash > $(PREFIX)/share/bash-completion/completions/queuewright
-	$(QW) completions zsh > $(PREFIX)/share/zsh/site-functions/_queuewright
-	$(QW) completions fish > $(PREFIX)/share/fish/vendor_completions.d/queuewright.fish
+install: man ## Install program, man pages and shell completions under PREFIX (SUDO=sudo: as root, but build as you)
+	$(SUDO) install -Dsm755 $(QW) $(DESTDIR)$(PREFIX)/bin/queuewright
+	$(SUDO) install -Dm644 -t $(DESTDIR)$(PREFIX)/share/man/man1 build/man/*.1
+	sed 's#/usr/local#$(PREFIX)#' dist/queuewright@.service | \
+		$(PUT) $(DESTDIR)$(PREFIX)/lib/systemd/system/queuewright@.service
+	$(QW) completions bash | $(PUT) $(DESTDIR)$(PREFIX)/share/bash-completion/completions/queuewright
+	$(QW) completions zsh | $(PUT) $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_queuewright
+	$(QW) completions fish | $(PUT) $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/queuewright.fish
 
 # The folder in which this system's tc looks for plugins, and where DKMS does for sources.
 TC_LIB ?= $(firstword $(wildcard /usr/lib/$(shell uname -m)-linux-gnu/tc /usr/lib64/tc) /usr/lib/tc)
@@ -85,18 +86,18 @@ VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 MODULE := $(DESTDIR)/usr/src/queuewright-$(VERSION)
 QDISCS := $(shell sed -n 's/^\#define QW_\(.*\)_DEFAULTS.*/\L\1/p' module/defaults.h)
 
-install-tc: ## As root: what tc loads for our qdiscs, bpf_NAME and the module's qw_NAME
+install-tc: ## As root, or SUDO=sudo: what tc loads for our qdiscs, bpf_NAME and the module's qw_NAME
 	@scripts/setup build
 	$(CARGO) build --release --locked -p queuewright-tc
-	install -Dm644 $(dir $(QW))libqueuewright_tc.so $(DESTDIR)$(TC_LIB)/queuewright.so
-	for name in $(QDISCS); do ln -sf queuewright.so $(DESTDIR)$(TC_LIB)/q_qw_$$name.so; \
-		ln -sf queuewright.so $(DESTDIR)$(TC_LIB)/q_bpf_$$name.so; done
+	$(SUDO) install -Dsm644 $(dir $(QW))libqueuewright_tc.so $(DESTDIR)$(TC_LIB)/queuewright.so
+	for name in $(QDISCS); do $(SUDO) ln -sf queuewright.so $(DESTDIR)$(TC_LIB)/q_qw_$$name.so; \
+		$(SUDO) ln -sf queuewright.so $(DESTDIR)$(TC_LIB)/q_bpf_$$name.so; done
 
-install-module: install-tc ## As root: the kernel module's source for DKMS, and what tc loads for its qdiscs
-	install -Dm644 -t $(MODULE) module/Kbuild module/Makefile module/*.[ch]
-	install -Dm644 -t $(MODULE)/aqm aqm/*.h
-	echo $(VERSION) > $(MODULE)/VERSION
-	sed 's/@VERSION@/$(VERSION)/' module/dkms.conf > $(MODULE)/dkms.conf
+install-module: install-tc ## As root, or SUDO=sudo: the kernel module's source for DKMS, and what tc loads for its qdiscs
+	$(SUDO) install -Dm644 -t $(MODULE) module/Kbuild module/Makefile module/*.[ch]
+	$(SUDO) install -Dm644 -t $(MODULE)/aqm aqm/*.h
+	echo $(VERSION) | $(PUT) $(MODULE)/VERSION
+	sed 's/@VERSION@/$(VERSION)/' module/dkms.conf | $(PUT) $(MODULE)/dkms.conf
 	@echo 'now: dkms install queuewright/$(VERSION) && modprobe sch_queuewright'
 
 fmt: ## Format the sources
