@@ -104,18 +104,11 @@ pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, E
             there.text
         )));
     }
-    let (line, others) = system::root(dev)?;
-    if front::is_ours(&line) {
-        // Of whoever may not look it is not known what is attached.
+    if front::is_there(dev) {
+        // Whoever may not look does not know what is attached.
         records()?;
     }
-    let before = system::words_of(&line);
-    if before.is_some() && others {
-        return Err(Error::Input(format!(
-            "{dev} has qdiscs below its root ({}), which detach could not put back: remove them first (tc qdisc del dev {dev} root)",
-            line.trim()
-        )));
-    }
+    let before = system::before(dev)?;
     let queues = system::queues(dev);
     if port.mq && queues < 2 {
         return Err(Error::Input(format!("{dev} has one transmit queue: mq needs several")));
@@ -324,7 +317,9 @@ fn put_back(record: &Record) -> Result<(), Error> {
         Some(before) => format!("qdisc replace dev {dev} root {before}"),
         None => format!("qdisc del dev {dev} root"),
     };
-    system::tc(&words).map(drop)
+    system::tc(&words).map(drop).map_err(|e| {
+        Error::System(format!("{e}; tc qdisc del dev {dev} root takes ours off, and detach then forgets it"))
+    })
 }
 
 /// Changes what runs. `change` is given what the port has now; `spec` and `text` are the queue manager with all of

@@ -164,20 +164,13 @@ fn qdisc(dev: &str) -> Finding {
     if let Some(there) = record(dev) {
         return finding("qdisc", true, format!("{} ({}), attached by this program", there.kind, there.text));
     }
-    match system::root(dev) {
-        // Whoever may not look does not know what ours would put back.
-        Ok((line, _)) if front::is_ours(&line) && records().is_err() => {
-            finding("qdisc", true, "a queue manager in front of htb, attached by this program")
-        }
-        Ok((line, others)) => match (system::words_of(&line), others) {
-            (Some(_), true) => finding(
-                "qdisc",
-                false,
-                format!("{}, with others below it, which detach could not put back", line.trim()),
-            ),
-            (Some(words), false) => finding("qdisc", true, format!("{words}: detach puts it back")),
-            (None, _) => finding("qdisc", true, "the kernel's own choice: detach puts it back"),
-        },
+    // Whoever may not look does not know what ours would put back.
+    if front::is_there(dev) && records().is_err() {
+        return finding("qdisc", true, "a queue manager in front of htb, attached by this program");
+    }
+    match system::before(dev) {
+        Ok(Some(words)) => finding("qdisc", true, format!("{words}: detach puts it back")),
+        Ok(None) => finding("qdisc", true, "the kernel's own choice: detach puts it back"),
         Err(e) => finding("qdisc", false, e.to_string()),
     }
 }

@@ -121,10 +121,6 @@ pub(crate) fn install(object: &mut Object, record: &Record) -> Result<(), Error>
 
 /// Is our htb the root of a device?
 pub(crate) fn is_there(dev: &str) -> bool {
-    is_ours(&system::root(dev).map(|(line, _)| line).unwrap_or_default())
-}
-
-/// Is this line of `tc qdisc show` our htb?
-pub(crate) fn is_ours(root: &str) -> bool {
+    let root = system::root(dev).map(|(line, _)| line).unwrap_or_default();
     root.contains(&format!("qdisc {KIND} {HANDLE}: root"))
 }

@@ -144,8 +144,10 @@ pub(crate) fn tool(program: &str, words: &[&str]) -> Result<String, Error> {
     if done.status.success() {
         return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
     }
-    let why = String::from_utf8_lossy(&done.stderr).trim().replace('\n', "; ");
-    Err(Error::System(format!("{asked}: {why}")))
+    let said = String::from_utf8_lossy(&done.stderr);
+    // tc says all of its options then.
+    let why: Vec<&str> = said.trim().lines().take_while(|l| !l.starts_with("Usage:")).collect();
+    Err(Error::System(format!("{asked}: {}", why.join("; "))))
 }
 
 pub(crate) fn tc(words: &str) -> Result<String, Error> {
@@ -162,6 +164,35 @@ pub(crate) fn root(dev: &str) -> Result<(String, bool), Error> {
     Ok((line, others))
 }
 
+/// The root qdisc of a device in the words that make it again; None: the kernel put it there itself.
+///
+/// # Errors
+/// If there is more than these words can bring back.
+pub(crate) fn before(dev: &str) -> Result<Option<String>, Error> {
+    let (line, others) = root(dev)?;
+    let Some(words) = words_of(&line) else { return Ok(None) };
+    let below = if others {
+        "qdiscs"
+    } else if has_own_classes(&tc(&format!("class show dev {dev}"))?) {
+        "classes"
+    } else if !tc(&format!("filter show dev {dev}"))?.trim().is_empty() {
+        "filters"
+    } else {
+        return Ok(Some(words));
+    };
+    Err(Error::Input(format!(
+        "{dev} has {below} below its root ({}), which detach could not put back: remove them first (tc qdisc del dev {dev} root)",
+        line.trim()
+    )))
+}
+
+/// Has somebody made classes, by what `tc class show` says? The flows of fq_codel and the bands of prio are classes too, and come
+/// with their qdisc; so do the leaves that the kernel itself gives to classes, which no list of qdiscs has.
+fn has_own_classes(shown: &str) -> bool {
+    let own = ["htb", "hfsc", "drr", "qfq", "cbq"];
+    shown.lines().any(|l| l.split_whitespace().nth(1).is_some_and(|kind| own.contains(&kind)))
+}
+
 /// Has the device a qdisc of this kind?
 pub(crate) fn has(dev: &str, kind: &str) -> bool {
     let shown = tc(&format!("qdisc show dev {dev}")).unwrap_or_default();
@@ -169,7 +200,7 @@ pub(crate) fn has(dev: &str, kind: &str) -> bool {
 }
 
 /// A line of `tc qdisc show` in the words that make that qdisc again; None: the kernel put it there itself.
-pub(crate) fn words_of(line: &str) -> Option<String> {
+fn words_of(line: &str) -> Option<String> {
     let mut words = line.split_whitespace().skip(1);
     let (kind, handle) = (words.next()?, words.next()?);
     if handle == "0:" {
@@ -179,7 +210,8 @@ pub(crate) fn words_of(line: &str) -> Option<String> {
     let mut rest = words.skip_while(|w| *w == "root").peekable();
     while let Some(word) = rest.next() {
         match word {
-            "refcnt" => {
+            // A counter, among htb's options.
+            "refcnt" | "direct_packets_stat" => {
                 rest.next();
             }
             // tc prints 1000p and 10240p, and reads them only without their unit.
@@ -195,7 +227,19 @@ pub(crate) fn words_of(line: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::words_of;
+    use super::{has_own_classes, words_of};
+
+    #[test]
+    fn classes_that_come_with_their_qdisc_are_nobodys() {
+        assert!(has_own_classes(
+            "class htb 1:10 root prio 0 rate 5Mbit ceil 5Mbit burst 1600b cburst 1600b "
+        ));
+        for own in
+            ["", "class fq_codel 8001:3ab parent 8001: ", "class mq :1 root ", "class prio 1:1 parent 1: "]
+        {
+            assert!(!has_own_classes(own), "{own}");
+        }
+    }
 
     #[test]
     fn what_tc_shows_becomes_what_tc_reads() {
@@ -206,5 +250,7 @@ mod tests {
             words_of(shown).as_deref(),
             Some("handle 8001: codel limit 1000 target 5ms interval 100ms ecn")
         );
+        let shown = "qdisc htb 5: root refcnt 3 r2q 10 default 0x10 direct_packets_stat 7 direct_qlen 1000";
+        assert_eq!(words_of(shown).as_deref(), Some("handle 5: htb r2q 10 default 0x10 direct_qlen 1000"));
     }
 }

@@ -485,6 +485,17 @@ fn refuses() {
     detach("lo");
     settles("refused");
 
+    // htb's words make no class again; htb alone comes back.
+    run("tc", "qdisc add dev lo root handle 5: htb default 10");
+    let before = root("lo");
+    attach("lo", "codel", port(8_000_000, 100)).unwrap_or_else(|e| panic!("{e}"));
+    detach("lo");
+    assert_eq!(root("lo"), before);
+    run("tc", "class add dev lo parent 5: classid 5:10 htb rate 5mbit");
+    input(attach("lo", "codel", port(8_000_000, 100)), "lo has classes below its root");
+    assert!(run("tc", "class show dev lo").contains("htb 5:10"));
+    run("tc", "qdisc del dev lo root");
+
     // Without a place for pins nothing is begun, and nothing half undone.
     attach("lo", "codel", port(8_000_000, 100)).unwrap_or_else(|e| panic!("{e}"));
     let (none, over) = (std::ptr::null(), c"/sys/fs/bpf".as_ptr());
