@@ -2,11 +2,12 @@
 
 use crate::maps::PortMap;
 use crate::objects::{self, Host, Settings};
-use crate::record::{Record, attached, record, records};
+use crate::record::{Record, alone, attached, record, records};
 use crate::{Error, front, shares, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Program};
 use queuewright_aqm::{Discipline, Spec};
 use std::fmt::Display;
+use std::fs::File;
 use std::os::fd::AsFd;
 
 /// The only key of the maps that hold one value an instance, side by side.
@@ -188,7 +189,7 @@ impl Plan {
 /// # Errors
 /// If the system refuses; then everything is as it was.
 pub fn attach(plan: &Plan) -> Result<(), Error> {
-    prepare(plan)?;
+    let _alone = begin(plan)?;
     let words = plan.tc();
     let done = words.split_first().map_or(Ok(()), |(root, rest)| {
         system::tc(root)?;
@@ -204,13 +205,25 @@ pub fn attach(plan: &Plan) -> Result<(), Error> {
 /// # Errors
 /// As [`attach`].
 pub fn prepare(plan: &Plan) -> Result<(), Error> {
+    begin(plan).map(drop)
+}
+
+/// Loads what is to be attached, if the plan still holds. Nobody else begins until what it gives is dropped.
+fn begin(plan: &Plan) -> Result<File, Error> {
     system::rights()?;
     system::bpf_file_system()?;
+    let alone = alone()?;
+    let Plan { record: meant, spec, port } = plan;
+    let now = self::plan(&meant.dev, &meant.text, spec.clone(), *port)?;
+    if now.record != *meant {
+        return Err(Error::System(format!("{}: its root has changed meanwhile: try again", meant.dev)));
+    }
     // One that tc has taken off since.
-    if let Some(old) = record(&plan.record.dev) {
+    if let Some(old) = record(&meant.dev) {
         forget(&old);
     }
-    load(plan).inspect_err(|_| forget(&plan.record))
+    load(plan).inspect_err(|_| forget(meant))?;
+    Ok(alone)
 }
 
 fn forget(record: &Record) {
@@ -287,8 +300,10 @@ fn unregister(record: &Record) {
 /// # Errors
 /// If nothing is attached, or tc refuses.
 pub fn detach(dev: &str) -> Result<String, Error> {
-    let record = attached(dev)?;
+    attached(dev)?;
     system::rights()?;
+    let _alone = alone()?;
+    let record = attached(dev)?;
     let mut back = "the kernel's own choice".to_string();
     // The device may be gone, or somebody may have put another qdisc there: then that stays.
     if is_there(&record) {
@@ -336,6 +351,7 @@ pub fn set(
     change: impl FnOnce(&mut Port),
 ) -> Result<(), Error> {
     system::rights()?;
+    let _alone = alone()?;
     if !is_there(record) {
         return Err(Error::Input(format!(
             "{}: {} is no longer there, as somebody else has taken it off or the device has gone: detach forgets it",

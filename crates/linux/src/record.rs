@@ -2,8 +2,9 @@
 //! root alone.
 
 use crate::{Error, system};
+use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -83,6 +84,18 @@ impl Record {
         let _ = fs::remove_dir(self.pins());
         let _ = fs::remove_file(file(&self.dev));
     }
+}
+
+/// Only one process at a time changes what is attached: until this is dropped, others wait.
+///
+/// # Errors
+/// Without the right to.
+pub(crate) fn alone() -> Result<File, Error> {
+    folder(Path::new(RUN))?;
+    let wrong = |e: std::io::Error| Error::System(format!("{RUN}: {e}"));
+    let held = File::open(RUN).map_err(wrong)?;
+    flock(&held, FlockOperation::LockExclusive).map_err(|e| wrong(e.into()))?;
+    Ok(held)
 }
 
 /// What is attached to a device of this network namespace.

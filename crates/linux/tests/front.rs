@@ -485,6 +485,18 @@ fn refuses() {
     detach("lo");
     settles("refused");
 
+    // Two at once: one is there whole, and the other is told.
+    for _ in 0..5 {
+        let one = || attach("lo", "codel", port(8_000_000, 100));
+        let both = std::thread::scope(|s| [s.spawn(one), s.spawn(one)].map(|t| t.join().expect("no panic")));
+        assert_eq!(both.iter().filter(|done| done.is_ok()).count(), 1, "{both:?}");
+        assert!(linux::status(&linux::record("lo").expect("attached")).expect("its maps").there);
+        assert!(run("tc", "filter show dev lo").contains("bpf"));
+        detach("lo");
+        assert!(root("lo").contains("noqueue"), "{}", root("lo"));
+    }
+    settles("two at once");
+
     // htb's words make no class again; htb alone comes back.
     run("tc", "qdisc add dev lo root handle 5: htb default 10");
     let before = root("lo");
