@@ -31,6 +31,19 @@ extern "C" {
 #define QW_QUEUEPILOT_WIDTH 64u
 #define QW_QUEUEPILOT_CATCH_UP 64u
 
+/* What an action is, in place of a marking probability: a threshold, a part of
+ * the buffer above which all is marked; or a curve as RED's, which is what ACC
+ * (Yan and others, SIGCOMM 2021) chooses, as far as it is known. */
+#define QW_QUEUEPILOT_MARKING 0u
+#define QW_QUEUEPILOT_THRESHOLD 1u
+#define QW_QUEUEPILOT_RED 2u
+
+/* ACC's ladder of thresholds, 20 kB * 2^n. QueuePilot's authors say of their ACC
+ * only that it sets RED's parameters; what is not known is as in their adaptive
+ * RED: max = 3 min, and a probability of 10 % there. Above, all is marked. */
+#define QW_QUEUEPILOT_RED_BYTES 20000u
+#define QW_QUEUEPILOT_RED_Q32 429496730ULL
+
 /* 1 in Q15, and the largest value below it that fits 16 bits. */
 #define QW_QUEUEPILOT_ONE 32768
 
@@ -56,6 +69,7 @@ struct qw_queuepilot_params {
 	qw_u32 action; /* scripted policy: above it, 3 (10 %) */
 	qw_u32 off_by_one; /* p + 1 per cent, as the authors' program, on */
 	qw_u32 sample; /* draw from the policy instead of its best, on */
+	qw_u32 actions; /* QW_QUEUEPILOT_MARKING */
 	qw_u32 mtu_bytes; /* a full packet, 1514 */
 	qw_u32 learned; /* net is to be used */
 	struct qw_queuepilot_net net;
@@ -450,19 +464,45 @@ static inline void qw_queuepilot_average(struct qw_queuepilot *s,
 	s->average = s->average + packets - (s->average >> 9);
 }
 
+/* The probability, in Q32, with which an arrival is marked that finds the queue
+ * like this. */
+static inline qw_u64 qw_queuepilot_chance(const struct qw_queuepilot *s,
+					  const struct qw_queuepilot_params *p,
+					  const struct qw_queue *q)
+{
+	qw_u32 percent = qw_queuepilot_percent(s->action);
+	qw_u64 min;
+
+	if (p->actions == QW_QUEUEPILOT_THRESHOLD) {
+		/* 1/32 of the buffer, 1/16, ..., all of it: never. */
+		min = (qw_u64)s->buffer_packets << (s->action & 7);
+		return ((qw_u64)q->packets << 5) >= min && min ? 1ULL << 32 : 0;
+	}
+	if (p->actions == QW_QUEUEPILOT_RED) {
+		min = (qw_u64)QW_QUEUEPILOT_RED_BYTES << (s->action & 7);
+		if (q->bytes < min)
+			return 0;
+		if (q->bytes >= 3 * min)
+			return 1ULL << 32;
+		return qw_div(QW_QUEUEPILOT_RED_Q32 * (q->bytes - min),
+			      2 * min);
+	}
+	/* The authors' program draws 0..99 and marks at the limit too. */
+	percent = percent ? percent + p->off_by_one : 0;
+	return percent < 100 ? qw_div(((qw_u64)percent << 32) + 99, 100) :
+			       1ULL << 32;
+}
+
 /* Mark before the queue is asked whether it has room, ECN-capable packets of
  * TCP alone, those already marked again. */
 static inline int qw_queuepilot_marks(const struct qw_queuepilot *s,
 				      const struct qw_queuepilot_params *p,
+				      const struct qw_queue *q,
 				      const struct qw_packet *k, qw_u32 random)
 {
-	qw_u32 percent = qw_queuepilot_percent(s->action);
-
-	if (!percent || k->ecn == QW_NOT_ECT ||
-	    (k->protocol && k->protocol != QW_TCP))
+	if (k->ecn == QW_NOT_ECT || (k->protocol && k->protocol != QW_TCP))
 		return 0;
-	/* The authors' program draws 0..99 and marks at the limit too. */
-	return (qw_u32)(((qw_u64)random * 100) >> 32) < percent + p->off_by_one;
+	return random < qw_queuepilot_chance(s, p, q);
 }
 
 static inline struct qw_verdict
@@ -482,7 +522,7 @@ qw_queuepilot_enqueue(struct qw_queuepilot *s,
 	qw_queuepilot_catch_up(s, p, now);
 	qw_dice_feed(&s->dice, random);
 	s->arrived++;
-	if (qw_queuepilot_marks(s, p, k, random)) {
+	if (qw_queuepilot_marks(s, p, q, k, random)) {
 		s->marked++;
 		v.action = QW_MARK;
 		v.reason = QW_REASON_EARLY;
@@ -522,6 +562,7 @@ static inline void qw_queuepilot_idle(struct qw_queuepilot *s,
 	P("action", action, 0, 0, QW_QUEUEPILOT_ACTIONS - 1)     \
 	P("off_by_one", off_by_one, 0, 0, 1)                     \
 	P("sample", sample, 0, 0, 1)                             \
+	P("actions", actions, 0, 0, QW_QUEUEPILOT_RED)           \
 	P("wire_overhead", wire_overhead_bytes, 0, 0, 1000)      \
 	P("mtu", mtu_bytes, 0, 64, 65536)
 #define QW_QUEUEPILOT_PROBES(V)                  \

@@ -76,6 +76,7 @@
 	D("action", 3ULL, false) \
 	D("off_by_one", 1ULL, false) \
 	D("sample", 1ULL, false) \
+	D("actions", 0ULL, false) \
 	D("wire_overhead", 24ULL, false) \
 	D("mtu", 1514ULL, false)
 #define QW_SANTA_DEFAULTS(D) \

@@ -48,6 +48,13 @@ pub(super) const INFO: Info = Info {
             true,
             "the authors' program, in tests too",
         ),
+        Param::choice(
+            "actions",
+            "what an action is: a part of arrivals to mark, a threshold of the queue, or one of RED's curves",
+            &["marking", "threshold", "red"],
+            "marking",
+            "INFOCOM 2023 section III; red: ACC, SIGCOMM 2021, as reconstructed here",
+        ),
         Param::size(
             "wire_overhead",
             "what a frame takes on the wire beyond what the link counts",

@@ -175,6 +175,44 @@ fn actions_mark_one_per_cent_more() {
     }
 }
 
+/// In place of a probability: a threshold, 1/32 of the buffer, 1/16 and so on to all of it, or a curve as RED's, from 20, 40
+/// and so on kB to three times that. Here with a queue held at each length.
+#[test]
+fn actions_may_be_thresholds_or_curves() {
+    type Want = fn(u32, f64) -> f64;
+    let threshold: Want = |action, queue| f64::from(u8::from(queue >= 640.0 / f64::from(32 >> action)));
+    let red: Want = |action, queue| {
+        let min = 20_000.0 * f64::from(1 << action) / 1000.0;
+        if queue >= 3.0 * min { 1.0 } else { (0.1 * (queue - min) / (2.0 * min)).max(0.0) }
+    };
+    for (kind, want) in [("threshold", threshold), ("red", red)] {
+        for action in 0..6 {
+            for queue in [0, 19, 21, 50, 79, 81, 159, 239, 321, 630] {
+                let set = [
+                    ("threshold", Value::Real(0.0)),
+                    ("action", Value::Int(action)),
+                    ("actions", Value::Choice(kind)),
+                ];
+                let mut host = Host::new(&spec("queuepilot", &set), 640, 0);
+                for _ in 0..queue {
+                    host.arrive(0, 1000, 0, 0);
+                }
+                // The action is the scripted policy's, after a step in which something waited.
+                host.arrive(4 * MS, 1000, 0, 0);
+                host.transmit(4 * MS, |_| {});
+                let (mut marked, n) = (0, 4000u64);
+                for i in 0..n {
+                    let now = 5 * MS + i * 1000;
+                    marked += u64::from(host.arrive(now, 1000, 0, 2).action == Action::Mark);
+                    host.transmit(now, |_| {});
+                }
+                let (got, want) = (marked as f64 / n as f64, want(action as u32, f64::from(queue)));
+                assert!((got - want).abs() < 0.02, "{kind} {action} {queue}: {got}, not {want}");
+            }
+        }
+    }
+}
+
 /// Section III-C: full use at a delay of one step is worth 1 / sqrt(2); a drop costs all.
 #[test]
 fn reward_of_a_full_link_with_a_delay_of_one_step() {
