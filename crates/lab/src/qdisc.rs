@@ -102,6 +102,10 @@ fn weights(spec: &Spec) -> Option<(&'static str, String, Vec<u8>)> {
         discipline: spec.info.name,
         name: "policy".into(),
         description: None,
+        actions: match spec.get("actions") {
+            Some(Value::Choice(actions)) => actions,
+            _ => return None,
+        },
         weights: weights.values.clone(),
     };
     Some((param.name, format!("{id}.json"), policy.to_json().into_bytes()))

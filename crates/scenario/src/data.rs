@@ -16,7 +16,7 @@ const MAX_BYTES: u64 = 64 << 20;
 pub struct DataFile {
     /// Path as the user gave it.
     pub given: String,
-    /// Path to open.
+    /// Path to open; empty: the program has it in itself.
     pub path: PathBuf,
     /// SHA-256 of the file, hexadecimal.
     pub sha256: String,
@@ -30,6 +30,11 @@ impl PartialEq for DataFile {
 }
 
 impl DataFile {
+    /// One that the program brings, by its name.
+    pub(crate) fn brought(name: &str, content: &[u8]) -> DataFile {
+        DataFile { given: name.into(), path: PathBuf::new(), sha256: hex(&Sha256::digest(content)) }
+    }
+
     /// Reads the file that a value names, and its content; `what` it is, for errors, and how many bytes it may have.
     pub(crate) fn read(
         node: &Node,

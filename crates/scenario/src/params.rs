@@ -168,11 +168,26 @@ pub(crate) fn resolve(
     spec.label.clone_from(&discipline.label);
     for (name, setting) in &discipline.settings {
         decide(&mut spec, name, setting, bdp_bytes, packet_bytes).map_err(|e| (name.to_string(), e))?;
-        if let Setting::File(file) = setting {
-            let weights =
-                Weights { values: file.policy.weights.clone(), id: format!("sha256:{}", file.file.sha256) };
-            spec.set_weights(weights).map_err(|e| (name.to_string(), e.to_string()))?;
+    }
+    let files = discipline.settings.iter().filter_map(|(name, s)| match s {
+        Setting::File(file) => Some((name, file)),
+        _ => None,
+    });
+    for (name, file) in files {
+        let weights =
+            Weights { values: file.policy.weights.clone(), id: format!("sha256:{}", file.file.sha256) };
+        spec.set_weights(weights).map_err(|e| (name.to_string(), e.to_string()))?;
+        // What its actions are goes with a policy.
+        let actions = file.policy.actions;
+        let told =
+            discipline.settings.iter().find(|(name, _)| *name == "actions").map(|(_, s)| s.resolve(0, 0));
+        if let Some(told) = told.filter(|told| *told != aqm::Value::Choice(actions)) {
+            return Err((
+                "actions".into(),
+                format!("is {told}, but its policy was made for {actions}: leave it out"),
+            ));
         }
+        spec.set("actions", aqm::Value::Choice(actions)).map_err(|e| (name.to_string(), e.to_string()))?;
     }
     Ok(spec)
 }

@@ -1,17 +1,24 @@
 //! The file of a learned policy's weights: JSON that says what it is for and how it is
 //! scaled, then whole numbers, tensor by tensor. `docs/scenario.md` has the format.
 
-use crate::data::DataFile;
+use crate::data::{DataFile, unreadable};
 use crate::error::{Error, Place, suggest};
 use crate::json;
 use crate::node::{Node, Value};
-use queuewright_aqm::{self as aqm, Info, Network};
+use crate::units::quote;
+use queuewright_aqm::{self as aqm, Info, Network, ParamKind};
 use serde_json::{Map, json};
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 /// Largest policy file, bytes: QueuePilot's 12,550 weights take 100 kB at most.
 pub const MAX_BYTES: u64 = 4 << 20;
+/// Policies that the program brings, by the name that a parameter may give in place of a path. `policies/` has their cards.
+const SHIPPED: [(&str, &str); 2] = [
+    ("queuepilot", include_str!("../../../policies/queuepilot.json")),
+    ("acc", include_str!("../../../policies/acc.json")),
+];
 /// What the file says it is.
 const FORMAT: &str = "queuewright-policy";
 /// Version of the format.
@@ -26,6 +33,8 @@ pub struct Policy {
     pub name: String,
     /// How it came to be, for people.
     pub description: Option<String>,
+    /// What its actions are: the value of the discipline's parameter `actions`.
+    pub actions: &'static str,
     /// Tensor after tensor of the discipline's [`Network`].
     pub weights: Arc<[i16]>,
 }
@@ -40,6 +49,51 @@ pub struct PolicyFile {
 }
 
 impl Policy {
+    /// One that the program brings, by its name, or a file.
+    ///
+    /// # Errors
+    /// As [`Policy::parse`]; a file that is not there or not to be read.
+    pub fn open(source: &str) -> Result<Policy, Error> {
+        if let Some((name, text)) = SHIPPED.iter().find(|(name, _)| *name == source) {
+            return Policy::parse(text.as_bytes(), name);
+        }
+        let wrong = |e| Error::new(Place::File { name: source.into(), line: 0 }, "", unreadable(&e));
+        let mut bytes = Vec::new();
+        let file = std::fs::File::open(source).map_err(wrong)?;
+        file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(wrong)?;
+        Policy::parse(&bytes, source)
+    }
+
+    /// One with these weights, tensor after tensor of its discipline's network.
+    ///
+    /// # Errors
+    /// What there is not: the discipline, its learned policy, the kind of action; another number of weights.
+    pub fn new(
+        discipline: &str,
+        name: &str,
+        actions: &str,
+        description: Option<&str>,
+        weights: Arc<[i16]>,
+    ) -> Result<Policy, Error> {
+        let wrong = |key: &str, what: String| Error::new(Place::Value, key, what);
+        let info = aqm::find(discipline).filter(|info| info.network.is_some());
+        let info =
+            info.ok_or_else(|| wrong("discipline", "not a discipline with a learned policy".into()))?;
+        let words = kinds(info);
+        let kind = words.iter().find(|word| **word == actions);
+        let kind = kind.ok_or_else(|| {
+            let allowed = suggest(actions, words.iter().copied());
+            wrong("actions", format!("not a kind of action{allowed}")).found(quote(actions))
+        })?;
+        let tensors = info.network.map_or(&[][..], |network| network.tensors);
+        let count: usize = tensors.iter().map(|t| t.count()).sum();
+        if weights.len() != count {
+            return Err(wrong("weights", format!("{} of them; {discipline} has {count}", weights.len())));
+        }
+        let description = description.map(String::from);
+        Ok(Policy { discipline: info.name, name: name.into(), description, actions: kind, weights })
+    }
+
     /// Reads and checks a policy file's content. `name` is for errors.
     ///
     /// # Errors
@@ -73,10 +127,11 @@ impl Policy {
             return Err(node.error("not a discipline with a learned policy"));
         };
         let fixed = fixed(network);
-        let known: Vec<&str> = ["format", "version", "discipline", "name", "description", "tensors"]
-            .into_iter()
-            .chain(fixed.iter().map(|(key, _)| *key))
-            .collect();
+        let known: Vec<&str> =
+            ["format", "version", "discipline", "name", "description", "actions", "tensors"]
+                .into_iter()
+                .chain(fixed.iter().map(|(key, _)| *key))
+                .collect();
         top.only(&known)?;
         for (key, want) in &fixed {
             let node = top.need(key)?;
@@ -88,10 +143,15 @@ impl Policy {
             None => None,
             Some(n) => Some(n.text("a text in quotes")?.to_string()),
         };
+        let actions = match top.get("actions") {
+            None => kinds(info).first().copied().unwrap_or_default(),
+            Some(node) => node.word("one of the kinds of action", kinds(info))?,
+        };
         Ok(Policy {
             discipline: info.name,
             name: top.need("name")?.name()?,
             description,
+            actions,
             weights: tensors(top.need("tensors")?, network)?,
         })
     }
@@ -109,6 +169,7 @@ impl Policy {
             ("name", json!(self.name)),
         ];
         head.extend(self.description.as_ref().map(|text| ("description", json!(text))));
+        head.push(("actions", json!(self.actions)));
         head.extend(fixed(network));
         let mut out = String::from("{\n");
         for (key, value) in head {
@@ -134,6 +195,14 @@ impl Policy {
         }
         out.push_str(&format!("  \"tensors\": {{\n{}\n  }}\n}}\n", tensors.join(",\n")));
         out
+    }
+}
+
+/// What the actions of a discipline's policies may be; the first unless its file says otherwise.
+fn kinds(info: &Info) -> &'static [&'static str] {
+    match info.param("actions").map(|p| p.kind) {
+        Some(ParamKind::Choice(words)) => words,
+        _ => &[],
     }
 }
 
@@ -249,9 +318,17 @@ fn row(node: &Node, count: usize, weights: &mut Vec<i16>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads the policy file that a parameter of a discipline names.
+/// Reads the policy that a parameter of a discipline names: one that the program brings, or a file.
 pub(crate) fn read(node: &Node, info: &'static Info, base_dir: &Path) -> Result<PolicyFile, Error> {
-    let (file, bytes) = DataFile::read(node, base_dir, "a policy file", MAX_BYTES)?;
+    let shipped = SHIPPED.iter().find(|(name, _)| matches!(&node.value, Value::Text(text) if text == name));
+    let (file, bytes) = match shipped {
+        Some((name, text)) => (DataFile::brought(name, text.as_bytes()), text.as_bytes().to_vec()),
+        None => DataFile::read(node, base_dir, "a policy file", MAX_BYTES).map_err(|mut e| {
+            let names: Vec<_> = SHIPPED.iter().map(|(name, _)| *name).collect();
+            e.message += &format!("; policies that need no file: {}", names.join(", "));
+            e
+        })?,
+    };
     let policy = Policy::parse(&bytes, &file.given)?;
     if policy.discipline != info.name {
         return Err(node.error(format!("a policy of {}, not of {}", policy.discipline, info.name)));

@@ -158,7 +158,9 @@ impl Scenario {
         }
         let own = copy.ports.iter_mut().filter_map(|p| p.discipline.as_mut());
         for (_, setting) in own.chain(&mut copy.disciplines).flat_map(|d| &mut d.settings) {
-            if let Setting::File(file) = setting {
+            if let Setting::File(file) = setting
+                && !file.file.path.as_os_str().is_empty()
+            {
                 file.file.given = policies.name(&file.file.path);
             }
         }

@@ -1,6 +1,6 @@
 //! Policy files: the example that is shipped, what is refused, what results say of them.
 
-use queuewright_aqm::{Action, Discipline, Packet, Queue, Spec, Weights, find};
+use queuewright_aqm::{Action, Discipline, Packet, Queue, Spec, Value, Weights, find};
 use queuewright_scenario::policy::MAX_BYTES;
 use queuewright_scenario::{Flags, Policy, Scenario};
 use std::fmt::Write;
@@ -61,6 +61,7 @@ fn threshold() -> Policy {
              above a fifth of the buffer"
                 .into(),
         ),
+        actions: "marking",
         weights: weights.into(),
     }
 }
@@ -296,4 +297,54 @@ fn mistakes_in_what_a_scenario_says_of_policies() {
     }
     insta::assert_snapshot!(table);
     fs::remove_dir_all(&folder).unwrap();
+}
+
+fn with_queue(queue: &str) -> Scenario {
+    let text = format!(
+        "[link]\nrate = \"20mbit\"\nbuffer = \"40p\"\n[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\n\
+         [queue]\ndisciplines = [{queue}]\n[run]\nduration = \"10s\"\n"
+    );
+    Scenario::parse(&text, "s.toml", &examples()).unwrap()
+}
+
+/// A policy goes by its name where the program brings it, and says itself what its actions are.
+#[test]
+fn policies_that_are_brought_need_no_file() {
+    for (name, actions) in [("queuepilot", "marking"), ("acc", "red")] {
+        let policy = Policy::open(name).unwrap();
+        assert_eq!((policy.name.as_str(), policy.actions), (name, actions));
+        let scenario = with_queue(&format!("{{ name = \"queuepilot\", weights = \"{name}\" }}"));
+        let run = scenario.runs().unwrap().remove(0);
+        assert_eq!(run.discipline.get("actions"), Some(Value::Choice(actions)));
+        assert_eq!(run.discipline.weights().unwrap().values, policy.weights);
+        // A results' folder names it, and has no copy.
+        let (alone, copies) = scenario.standing_alone();
+        assert!(copies.is_empty(), "{copies:?}");
+        assert!(alone.to_toml().contains(&format!("weights = \"{name}\"")), "{}", alone.to_toml());
+    }
+    let other = with_queue("{ name = \"queuepilot\", weights = \"acc\", actions = \"threshold\" }");
+    let error = other.runs().unwrap_err().to_string();
+    assert!(error.ends_with("it is threshold, but its policy was made for red: leave it out"), "{error}");
+    let none = Policy::open("queuepilto").unwrap_err().to_string();
+    assert_eq!(none, "queuepilto: no such file");
+}
+
+#[test]
+fn a_policy_is_made_of_what_its_discipline_has() {
+    let weights = threshold().weights;
+    let made = Policy::new("queuepilot", "mine", "red", None, weights.clone()).unwrap();
+    assert_eq!(Policy::parse(made.to_json().as_bytes(), "mine").unwrap(), made);
+    for (discipline, actions, count, text) in [
+        ("codel", "red", 12_550, "discipline: not a discipline with a learned policy"),
+        (
+            "queuepilot",
+            "rde",
+            12_550,
+            "actions = rde: not a kind of action; did you mean \"red\"? Allowed: marking, threshold, red",
+        ),
+        ("queuepilot", "red", 12, "weights: 12 of them; queuepilot has 12550"),
+    ] {
+        let error = Policy::new(discipline, "mine", actions, None, weights[..count].into()).unwrap_err();
+        assert_eq!(error.to_string(), text);
+    }
 }
