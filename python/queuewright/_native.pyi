@@ -16,7 +16,10 @@ __all__ = [
     "concat",
     "explain",
     "main",
+    "nanoseconds",
+    "read_policy",
     "run",
+    "write_policy",
 ]
 
 class Error(ValueError):
@@ -108,18 +111,35 @@ class Domain:
     @staticmethod
     def paper(
         *,
-        rate_bps: int,
-        one_way_ms: Sequence[int],
+        rate: str,
+        rtt: Sequence[str],
         flows: Sequence[int],
-        udp_bps: Sequence[int],
-        packets: int | None,
-        episode_s: int,
+        udp: Sequence[str] | None,
+        buffer: Sequence[str],
+        episode: str,
     ) -> Domain:
-        """Networks as the paper's, every combination of these; a buffer of None is BDP / sqrt(flows)."""
+        """Networks as the paper's, every combination of these."""
 
     @staticmethod
     def of(drafts: Sequence[Draft]) -> Domain:
         """These scenarios."""
+
+    @staticmethod
+    def join(several: Sequence[Domain]) -> Domain:
+        """All of these."""
+
+    def acting(self, kind: str) -> Domain:
+        """The same with another kind of action."""
+
+    def play(self, weights: bytes | None, which: Sequence[tuple[int, int]]) -> tuple[bytes, bytes, int]:
+        """An episode of each (task, seed), under a policy that chooses for itself.
+
+        It gives inputs (float32, 13 for each step and the end), actions (uint8, one for each) and packets
+        sent, of all episodes. Weights are int16, tensor after tensor; None: the scripted policy.
+        """
+
+    def scenarios(self) -> list[Draft]:
+        """Its scenarios."""
 
     def __len__(self) -> int:
         """How many."""
@@ -159,6 +179,9 @@ class Results:
     def transfers(self) -> Table: ...
     @property
     def series(self) -> Table: ...
+    def rewards(self) -> list[float | None]:
+        """QueuePilot's reward of each run, a step being a sample of its time series."""
+
     def to_json(self) -> str:
         """What `queuewright run --json` prints."""
 
@@ -180,11 +203,20 @@ def run(
 def concat(tables: Sequence[Table], points: str) -> Table:
     """Tables one below the other, each with constant columns (a JSON object for each) in front."""
 
+def read_policy(source: str) -> str:
+    """A policy's file, checked, or one that the program brings, as JSON."""
+
+def write_policy(weights: bytes, name: str, actions: str, description: str | None = None) -> str:
+    """The file of a policy with these weights (int16, tensor after tensor)."""
+
 def catalog() -> str:
     """Disciplines, congestion controls and mixes, as JSON."""
 
 def explain(name: str) -> str:
     """The page on a discipline or congestion control."""
+
+def nanoseconds(time: str) -> int:
+    """A time in words, such as "5s"."""
 
 def main(args: Sequence[str]) -> int:
     """The command `queuewright`: its exit code."""

@@ -5,9 +5,10 @@ def register() -> None:
     """Makes the environments known to Gymnasium, once."""
     from gymnasium.envs.registration import register, registry
 
-    if "Queuewright/Marking-v0" not in registry:
-        register(
-            id="Queuewright/Marking-v0",
-            entry_point="queuewright.envs:Marking",
-            vector_entry_point="queuewright.envs:MarkingVector",
-        )
+    for name in ["Marking", "Threshold", "RedTuning"]:
+        if f"Queuewright/{name}-v0" not in registry:
+            register(
+                id=f"Queuewright/{name}-v0",
+                entry_point=f"queuewright.envs:{name}",
+                vector_entry_point=f"queuewright.envs:{name}Vector",
+            )

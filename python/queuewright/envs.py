@@ -14,8 +14,7 @@ ECN-capable senders are marked in the next one (Dery, Krupnik, Keslassy, INFOCOM
 seen and earned is what `aqm/queuepilot.h` says, which a trained policy runs as, simulated or in a kernel.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gymnasium
@@ -26,14 +25,33 @@ from numpy.typing import NDArray
 
 from queuewright import _native
 from queuewright._native import Error
+from queuewright._networks import Domain, domain, paper
 from queuewright._register import register
 from queuewright._scenario import Scenario
 
-__all__ = ["ACTIONS", "OBSERVATIONS", "Domain", "Marking", "MarkingVector", "domain", "paper"]
+__all__ = [
+    "ACTIONS",
+    "OBSERVATIONS",
+    "RED_MIN_BYTES",
+    "THRESHOLDS",
+    "Domain",
+    "Marking",
+    "MarkingVector",
+    "RedTuning",
+    "RedTuningVector",
+    "Threshold",
+    "ThresholdVector",
+    "domain",
+    "paper",
+]
 
 # Marking probability of each action, as the paper has it. The authors' program, and so the header, marks one
 # per cent more than it says, but for 0.
 ACTIONS = (0.0, 0.01, 0.05, 0.1, 0.5, 1.0)
+# Of a `Threshold`: the part of the buffer above which all is marked.
+THRESHOLDS = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
+# Of `RedTuning`: the bytes of the queue from which on RED marks; from three times that on it marks all.
+RED_MIN_BYTES = (20_000, 40_000, 80_000, 160_000, 320_000, 640_000)
 # What an observation is, in the order and scale of the authors' program, and the largest value of each.
 OBSERVATIONS = {
     "sent": 1.0,  # packets sent, of what the link can
@@ -45,90 +63,16 @@ OBSERVATIONS = {
 }
 
 
-@dataclass(frozen=True)
-class Domain:
-    """Networks of which each episode draws one: see `paper()` and `domain()`."""
-
-    paper: Mapping[str, Any] | None = None
-    scenarios: tuple[Scenario, ...] = ()
-
-    def _native(self) -> _native.Domain:
-        if self.paper is not None:
-            return _native.Domain.paper(**self.paper)
-        return _native.Domain.of([scenario._draft for scenario in self.scenarios])
-
-    def __len__(self) -> int:
-        """How many networks."""
-        return len(self._native())
-
-    def __deepcopy__(self, memo: object) -> "Domain":
-        # Nothing of it changes.
-        return self
-
-
 Array = NDArray[np.float32]
 Reward = Callable[[Array], float]
 
 
-def paper(
-    *,
-    rate: int = 1_000_000_000,
-    rtt_ms: Iterable[int] = (20, 40, 60, 80),
-    flows: Iterable[int] = (100, 200, 250),
-    udp: Iterable[int] | None = None,
-    buffer: int | None = None,
-    episode_s: int = 5,
-) -> Domain:
-    """The networks of the paper's training; every combination of the lists is as likely.
-
-    Args:
-        rate: Of the link, bits a second.
-        rtt_ms: Base round-trip times, even milliseconds.
-        flows: Numbers of TCP flows, half CUBIC, half NewReno, all with ECN.
-        udp: Rates of the one UDP flow, bits a second; default: 1 to 10 % of the link, in ten steps.
-        buffer: Packets; default: the bandwidth-delay product over the square root of the number of flows.
-        episode_s: Length of an episode; it includes the flows' slow start.
-
-    Raises:
-        Error: What no network can have.
-    """
-    rtts = [int(rtt) for rtt in rtt_ms]
-    odd = [rtt for rtt in rtts if rtt % 2 or rtt <= 0]
-    if odd:
-        raise Error(f"rtt_ms = {odd[0]}: not an even number of milliseconds above 0")
-    recipe = {
-        "rate_bps": rate,
-        "one_way_ms": [rtt // 2 for rtt in rtts],
-        "flows": [int(n) for n in flows],
-        "udp_bps": [rate // 100 * share for share in range(1, 11)] if udp is None else [int(u) for u in udp],
-        "packets": buffer,
-        "episode_s": episode_s,
-    }
-    return _checked(Domain(paper=recipe))
-
-
-def domain(scenarios: Scenario | Iterable[Scenario]) -> Domain:
-    """Networks of one's own: each episode is one of these scenarios, what it leaves to chance drawn anew.
-
-    The first queue manager of each, or one port's, is the one to drive: `queuepilot`. Its parameters hold; an
-    episode is as long as the scenario's run, its warm-up included.
-
-    Raises:
-        Error: A scenario without such a queue manager.
-    """
-    several = [scenarios] if isinstance(scenarios, Scenario) else list(scenarios)
-    return _checked(Domain(scenarios=tuple(several)))
-
-
-def _checked(networks: Domain) -> Domain:
-    networks._native()
-    return networks
-
-
-def _networks(networks: Domain | Scenario | Sequence[Scenario] | None) -> Domain:
+def _networks(networks: Domain | Scenario | Sequence[Scenario] | None, kind: str) -> Domain:
     if networks is None:
-        return paper()
-    return networks if isinstance(networks, Domain) else domain(networks)
+        networks = paper()
+    elif not isinstance(networks, Domain):
+        networks = domain(networks)
+    return networks.acting(kind)
 
 
 def _space(history: bool) -> Any:
@@ -189,6 +133,7 @@ class Marking(gymnasium.Env[Array, np.int64]):
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - as the base class has it
+    _kind = "marking"
 
     def __init__(
         self,
@@ -199,7 +144,7 @@ class Marking(gymnasium.Env[Array, np.int64]):
     ) -> None:
         self.observation_space = _space(history)
         self.action_space = gymnasium.spaces.Discrete(len(ACTIONS))
-        self._many = _Many(_networks(networks), 1, history, reward)
+        self._many = _Many(_networks(networks, self._kind), 1, history, reward)
         self._over = True
 
     def reset(
@@ -230,6 +175,7 @@ class MarkingVector(VectorEnv[Array, NDArray[Any], NDArray[Any]]):
         "render_modes": [],
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
+    _kind = "marking"
 
     def __init__(
         self,
@@ -246,7 +192,7 @@ class MarkingVector(VectorEnv[Array, NDArray[Any], NDArray[Any]]):
         self.single_action_space = gymnasium.spaces.Discrete(len(ACTIONS))
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._many = _Many(_networks(networks), num_envs, history, reward)
+        self._many = _Many(_networks(networks, self._kind), num_envs, history, reward)
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
@@ -268,6 +214,34 @@ class MarkingVector(VectorEnv[Array, NDArray[Any], NDArray[Any]]):
         """5 ms in each, with an action in force in each."""
         seen, earned, last = self._many.step(_action(actions))
         return seen, earned, np.zeros(self.num_envs, np.bool_), last, {}
+
+
+class Threshold(Marking):
+    """As `Marking`, but an action is a threshold of the queue (`THRESHOLDS`) above which all is marked."""
+
+    _kind = "threshold"
+
+
+class ThresholdVector(MarkingVector):
+    """As `MarkingVector`, with the actions of `Threshold`."""
+
+    _kind = "threshold"
+
+
+class RedTuning(Marking):
+    """As `Marking`, but an action is one of RED's curves (`RED_MIN_BYTES`), as ACC (SIGCOMM 2021) has them.
+
+    From min to three times that the probability rises to 10 %, as in the paper's adaptive RED; ACC's own
+    curves at this speed are not published.
+    """
+
+    _kind = "red"
+
+
+class RedTuningVector(MarkingVector):
+    """As `MarkingVector`, with the actions of `RedTuning`."""
+
+    _kind = "red"
 
 
 register()

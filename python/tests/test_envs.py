@@ -36,6 +36,21 @@ def test_gymnasium_knows_it_and_finds_nothing_wrong():
     check_env(envs.Marking(small(), history=True))
 
 
+def test_actions_may_be_thresholds_or_curves_of_red():
+    """What an action does is the header's to test; here that each kind has an environment of its own."""
+    seen = {}
+    for name in ("Marking", "Threshold", "RedTuning"):
+        env = gymnasium.make(f"Queuewright/{name}-v0", networks=small())
+        check_env(env.unwrapped)
+        seen[name] = play(env, 3, [2] * 100)
+        many = gymnasium.make_vec(f"Queuewright/{name}-v0", num_envs=2, networks=small())
+        many.reset(seed=2)
+        for row in seen[name][1:]:
+            got, earned, *_ = many.step(np.array([2, 2]))
+            assert (*got[1], earned[1]) == row
+    assert len({tuple(x) for x in seen.values()}) == 3
+
+
 def test_networks_can_be_sent_elsewhere():
     again = pickle.loads(pickle.dumps(small()))
     assert again == small()
@@ -108,8 +123,10 @@ def test_what_cannot_be_is_said():
         envs.Marking(scenario("codel"))
     with pytest.raises(qw.Error, match="call reset"):
         envs.Marking(small()).step(0)
-    with pytest.raises(qw.Error, match="rtt_ms = 15: not an even number"):
-        envs.paper(rtt_ms=[15])
+    with pytest.raises(qw.Error, match=r"rtt = \[\]: one at least is needed"):
+        envs.paper(rtt_ms=[])
+    with pytest.raises(qw.Error, match='actions = "drop": no kind of action'):
+        small().acting("drop")
     with pytest.raises(qw.Error, match="an environment at least"):
         envs.MarkingVector(0)
     many = envs.MarkingVector(2, small())

@@ -24,6 +24,7 @@ pub use cases::Case;
 pub use catalogue::{Catalogue, Experiment};
 pub use claims::{Judged, Verdict};
 pub use figure::Figure;
+pub use measure::reward;
 pub use output::{Beside, Drawing, Outcome, finish, summary};
 pub use plan::{Options, Plan, Unit};
 pub use store::{Record, Store};

@@ -1,7 +1,7 @@
 //! Steps a second of environments side by side, by wall clock and by processor time, the second being what the machine takes
 //! when nobody else is there: `cargo run --release -p queuewright-gym --example speed`.
 
-use queuewright_gym::{Buffer, Envs, Step, paper};
+use queuewright_gym::{Envs, Paper, Step, play};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -15,13 +15,20 @@ fn cpu_s() -> f64 {
 
 fn main() {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    println!("| link | flows | steps | steps a second | steps a second of a core | ns a packet of a core |");
-    println!("|---|---|---|---|---|---|");
+    println!(
+        "| link | flows | environments | steps | steps a second | steps a second of a core | ns a packet of a core |"
+    );
+    println!("|---|---|---|---|---|---|---|");
     for (bps, flows, steps) in [(1_000_000_000, 300, 1000), (100_000_000, 30, 5000)] {
-        let buffer = Buffer::Packets(queuewright_gym::buffer_packets(bps, 15, flows));
-        let tasks = paper(bps, &[15], &[flows], &[bps / 100 * 8], buffer, 60).expect("the paper's");
+        let paper = |episode: &str| {
+            let udp = format!("{}bit", bps / 100 * 8);
+            let (rate, rtt, episode) = (format!("{bps}bit"), vec!["30ms".into()], episode.into());
+            let paper =
+                Paper { rate, rtt, flows: vec![flows], udp: Some(vec![udp]), episode, ..Paper::default() };
+            Arc::new(paper.tasks().expect("the paper's"))
+        };
         let mut envs = Envs::new(
-            Arc::new(tasks),
+            paper("60s"),
             std::env::args().nth(1).map_or(4 * cores, |n| n.parse().expect("a number")),
             1,
         );
@@ -38,12 +45,21 @@ fn main() {
         let (began, cpu) = (Instant::now(), cpu_s());
         let (done, after) = step(steps);
         let (wall, cpu) = (began.elapsed().as_secs_f64(), cpu_s() - cpu);
-        println!(
-            "| {} Mbit/s | {flows} | {done} | {:.0} | {:.0} | {:.0} |",
-            bps / 1_000_000,
-            done as f64 / wall,
-            done as f64 / cpu,
-            cpu * 1e9 / (after - before) as f64,
-        );
+        let row = |what: &str, done: usize, wall: f64, cpu: f64, packets: u64| {
+            println!(
+                "| {} Mbit/s | {flows} | {what} | {done} | {:.0} | {:.0} | {:.0} |",
+                bps / 1_000_000,
+                done as f64 / wall,
+                done as f64 / cpu,
+                cpu * 1e9 / packets as f64,
+            );
+        };
+        row("by turns", done, wall, cpu, after - before);
+        let which: Vec<_> = (0..8 * cores as u64).map(|seed| (0, seed)).collect();
+        let (tasks, began, cpu) = (paper("5s"), Instant::now(), cpu_s());
+        let played = play(&tasks, None, &which).expect("episodes");
+        let (wall, cpu) = (began.elapsed().as_secs_f64(), cpu_s() - cpu);
+        let done = played.iter().map(|p| p.actions.len() - 1).sum();
+        row("whole episodes", done, wall, cpu, played.iter().map(|p| p.packets).sum());
     }
 }

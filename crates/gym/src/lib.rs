@@ -6,13 +6,14 @@
 //! on all cores.
 
 mod paper;
+mod play;
 mod tasks;
 
-pub use paper::{Buffer, PAPER_FLOWS, PAPER_ONE_WAY_MS, buffer_packets, paper};
-pub use queuewright_aqm::POLICY_INPUTS;
+pub use paper::{Paper, small_buffer_packets};
+pub use play::{Played, play};
+pub use queuewright_aqm::{POLICY_INPUTS, Weights};
 pub use tasks::Tasks;
 
-use queuewright_aqm::Value;
 use queuewright_sim::Stepper;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
@@ -108,12 +109,9 @@ impl Env {
             self.random = Pcg64Mcg::seed_from_u64(seed);
         }
         self.put_away();
-        let (which, seed) = (self.random.next_u64(), self.random.next_u64());
-        let (spec, port) = self.tasks.draw(which, seed)?;
-        let of = &spec.ports[port].discipline;
-        let Some(Value::Int(step_ns)) = of.get("step") else {
-            return Err(Error::Task(format!("{} has no parameter step", of.info.name)));
-        };
+        // Seeds are numbers that people can type.
+        let (which, seed) = (self.random.next_u64(), self.random.next_u64() >> 32);
+        let (spec, port, step_ns) = self.tasks.draw(which, seed)?;
         let end_ns = spec.duration_ns;
         let run = Stepper::new(Arc::new(spec)).map_err(|e| Error::Task(e.to_string()))?;
         self.episode = Some(Episode { run, port, step_ns, end_ns });

@@ -1,6 +1,7 @@
 //! The networks in which an agent acts.
 
 use crate::Error;
+use queuewright_aqm::{ParamKind, Value};
 use queuewright_scenario::Scenario;
 use queuewright_scenario::spec::RunSpec;
 
@@ -10,6 +11,8 @@ pub struct Tasks {
     scenarios: Vec<Scenario>,
     /// The port of each whose queue manager the agent drives.
     ports: Vec<usize>,
+    /// What an action is, if it is not for the scenarios to say.
+    actions: Option<&'static str>,
 }
 
 impl Tasks {
@@ -38,7 +41,29 @@ impl Tasks {
                 ))
             })?);
         }
-        Ok(Tasks { scenarios, ports })
+        Ok(Tasks { scenarios, ports, actions: None })
+    }
+
+    /// The same with another kind of action: one of the words of the parameter `actions`.
+    ///
+    /// # Errors
+    /// [`Error::Task`]: it is none.
+    pub fn with_actions(mut self, kind: &str) -> Result<Tasks, Error> {
+        let (spec, port, _) = self.draw(0, 0)?;
+        let words = match spec.ports[port].discipline.info.param("actions").map(|p| p.kind) {
+            Some(ParamKind::Choice(words)) => words,
+            _ => &[],
+        };
+        let found = words.iter().find(|word| **word == kind);
+        self.actions = Some(found.ok_or_else(|| {
+            Error::Task(format!("actions = \"{kind}\": no kind of action. Allowed: {}", words.join(", ")))
+        })?);
+        Ok(self)
+    }
+
+    /// The scenarios.
+    pub fn scenarios(&self) -> &[Scenario] {
+        &self.scenarios
     }
 
     /// How many scenarios.
@@ -51,13 +76,33 @@ impl Tasks {
         self.scenarios.is_empty()
     }
 
-    /// A run of one of them, and the port that the agent drives.
-    pub(crate) fn draw(&self, which: u64, seed: u64) -> Result<(RunSpec, usize), Error> {
+    /// All of these.
+    pub fn join(several: impl IntoIterator<Item = Tasks>) -> Tasks {
+        let mut all = Tasks { scenarios: Vec::new(), ports: Vec::new(), actions: None };
+        for mut tasks in several {
+            all.scenarios.append(&mut tasks.scenarios);
+            all.ports.append(&mut tasks.ports);
+        }
+        all
+    }
+
+    /// A run of one of them, the port that the agent drives, and how long its steps are (ns).
+    ///
+    /// # Errors
+    /// What the drawn scenario has wrong.
+    pub fn draw(&self, which: u64, seed: u64) -> Result<(RunSpec, usize, u64), Error> {
         let at = (which % self.scenarios.len() as u64) as usize;
         let mut scenario = self.scenarios[at].clone();
-        // Seeds are numbers that people can type.
-        scenario.run.seeds = vec![seed >> 32];
-        Ok((the_run(&scenario)?, self.ports[at]))
+        scenario.run.seeds = vec![seed];
+        let (mut spec, port) = (the_run(&scenario)?, self.ports[at]);
+        let driven = &mut spec.ports[port].discipline;
+        if let Some(kind) = self.actions {
+            driven.set("actions", Value::Choice(kind)).map_err(|e| Error::Task(e.to_string()))?;
+        }
+        match driven.get("step") {
+            Some(Value::Int(step_ns)) => Ok((spec, port, step_ns)),
+            _ => Err(Error::Task(format!("{} has no parameter step", driven.info.name))),
+        }
     }
 }
 

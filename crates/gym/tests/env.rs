@@ -1,7 +1,8 @@
 //! Environments: what is seen and earned, and that it follows from seeds.
 
+use queuewright_aqm::Value;
 use queuewright_gym::{
-    Buffer, Env, Envs, Error, OBSERVATION_MOST, OBSERVATIONS, Step, Tasks, buffer_packets, paper,
+    Env, Envs, Error, OBSERVATION_MOST, OBSERVATIONS, Paper, Step, Tasks, play, small_buffer_packets,
 };
 use queuewright_scenario::{Flags, Scenario};
 use queuewright_sim::Stepper;
@@ -9,8 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 fn small() -> Arc<Tasks> {
-    let tasks = paper(20_000_000, &[10, 20], &[6], &[1_000_000], Buffer::Small, 2);
-    Arc::new(tasks.expect("the paper's, smaller"))
+    let rtt = ["20ms", "40ms"].map(String::from).into();
+    let (rate, udp, episode) = ("20mbit".into(), Some(vec!["1mbit".into()]), "2s".into());
+    let paper = Paper { rate, rtt, flows: vec![6], udp, episode, ..Paper::default() };
+    Arc::new(paper.tasks().expect("the paper's, smaller"))
 }
 
 fn scenario(aqm: &str) -> Scenario {
@@ -30,7 +33,7 @@ fn scenario(aqm: &str) -> Scenario {
 #[test]
 fn the_papers_buffers() {
     // spec: ceil(81,274 * RTT / sqrt(N)), RTT and N of the paper's figures.
-    let of = |rtt_ms: u32, flows| buffer_packets(1_000_000_000, rtt_ms / 2, flows);
+    let of = |rtt_ms: u64, flows| small_buffer_packets(1_000_000_000, rtt_ms * 1_000_000, flows, 1.0);
     assert_eq!([of(30, 300), of(40, 250), of(40, 200), of(20, 300), of(30, 1)], [141, 206, 230, 94, 2439]);
     assert_eq!([20, 40, 60, 80, 100].map(|rtt| of(rtt, 100)), [163, 326, 488, 651, 813]);
 }
@@ -108,6 +111,48 @@ fn the_same_seed_is_the_same_episode_alone_or_in_company() {
     }
 }
 
+/// Full use is full use: with the paper's packets on the wire a link that never rests sends c packets in a step, 406.
+#[test]
+fn a_busy_link_is_used_in_full_and_no_more() {
+    let (flows, udp, rtt) = (vec![100], Some(vec!["10mbit".into()]), vec!["20ms".into()]);
+    let paper =
+        Paper { flows, udp, rtt, buffer: vec!["1bdp".into()], episode: "1s".into(), ..Paper::default() };
+    let tasks = paper.tasks().expect("the paper's");
+    let (spec, port, _) = tasks.draw(0, 1).expect("a run");
+    assert_eq!(spec.ports[port].discipline.get("mtu"), Some(Value::Int(1538)));
+    let mut run = Stepper::new(Arc::new(spec)).expect("a port");
+    let mut sent = Vec::new();
+    for i in 1..=200 {
+        run.run_before(i * 5_000_000);
+        let before = run.packets();
+        run.discipline(0).expect("a port").observe(i * 5_000_000);
+        sent.push(before);
+    }
+    let steps: Vec<u64> = sent.windows(2).map(|w| w[1] - w[0]).collect();
+    let busy = steps[150..].iter().copied().max();
+    assert_eq!(busy, Some(407), "{steps:?}");
+}
+
+/// A policy that chooses for itself: its episode is that of an environment in which somebody repeats its choices.
+#[test]
+fn whole_episodes_are_those_of_an_environment() {
+    let tasks = small();
+    let played = play(&tasks, None, &[(0, 77), (1, 5), (0, 77)]).expect("episodes");
+    assert_eq!((&played[0], played[0].actions.len()), (&played[2], 401));
+    assert_ne!(played[0], played[1]);
+    assert!(played[0].actions.iter().any(|a| *a > 0));
+    let (spec, port, step_ns) = tasks.draw(0, 77).expect("a run");
+    let mut run = Stepper::new(Arc::new(spec)).expect("a port");
+    for (i, (inputs, action)) in played[0].inputs.iter().zip(&played[0].actions).enumerate() {
+        let now = i as u64 * step_ns;
+        run.run_before(now);
+        let policy = run.discipline(port).expect("a port");
+        let seen = policy.observe(now).expect("a learned policy").map(|x| x as f32 / 32768.0);
+        assert_eq!((&seen, policy.act(u32::from(*action))), (inputs, u32::from(*action)), "step {i}");
+    }
+    assert_eq!(run.packets(), played[0].packets);
+}
+
 #[test]
 fn what_cannot_be_is_said() {
     let none = Tasks::new(Vec::new()).expect_err("nothing");
@@ -115,6 +160,16 @@ fn what_cannot_be_is_said() {
     let codel = Tasks::new(vec![scenario("codel")]).expect_err("no policy");
     let text = "its queue manager is codel, which nobody can drive; write disciplines = [\"queuepilot\"]";
     assert!(codel.to_string().ends_with(text), "{codel}");
+    for (paper, text) in [
+        (Paper { rtt: Vec::new(), ..Paper::default() }, "rtt = []: one at least is needed"),
+        (Paper { rate: "1Gbps".into(), ..Paper::default() }, "rate = \"1Gbps\": "),
+        (Paper { buffer: vec!["much".into()], ..Paper::default() }, "--buffer = \"much\": not a size"),
+    ] {
+        let error = paper.tasks().expect_err(text).to_string();
+        assert!(error.starts_with(text), "{error}");
+    }
+    let none = play(&small(), None, &[(2, 0)]).expect_err("two tasks");
+    assert_eq!(none.to_string(), "task 2: not one. Allowed: 0 to 1");
     let mut env = Env::new(small(), 1);
     assert_eq!(env.step(0), Err(Error::Over));
     env.reset(None).expect("it begins");

@@ -3,7 +3,7 @@
 use crate::input;
 use pyo3::prelude::*;
 use queuewright_scenario::{Flags, Scenario};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What a scenario is to say, checked, and open to changes.
 #[pyclass(frozen, module = "queuewright._native")]
@@ -16,6 +16,12 @@ impl Draft {
     fn checked(draft: queuewright_scenario::Draft) -> PyResult<Draft> {
         let scenario = draft.scenario().map_err(input)?;
         Ok(Draft { draft, scenario })
+    }
+
+    /// What says the same as a scenario.
+    pub fn of(scenario: &Scenario) -> PyResult<Draft> {
+        let text = scenario.to_toml();
+        Draft::checked(queuewright_scenario::Draft::parse(&text, "", Path::new("")).map_err(input)?)
     }
 }
 

@@ -4,7 +4,8 @@ use crate::draft::Draft;
 use crate::input;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use queuewright_gym::{self as gym, Buffer, Step, Tasks};
+use queuewright_gym::{self as gym, Paper, Step, Tasks};
+use queuewright_scenario::Policy;
 use std::sync::Arc;
 
 /// Networks of which each episode draws one.
@@ -15,18 +16,22 @@ pub struct Domain(Arc<Tasks>);
 impl Domain {
     /// Networks as the paper's, every combination of these.
     #[staticmethod]
-    #[pyo3(signature = (*, rate_bps, one_way_ms, flows, udp_bps, packets, episode_s))]
+    #[pyo3(signature = (*, rate, rtt, flows, udp, buffer, episode))]
     fn paper(
-        rate_bps: u64,
-        one_way_ms: Vec<u32>,
+        rate: String,
+        rtt: Vec<String>,
         flows: Vec<u32>,
-        udp_bps: Vec<u64>,
-        packets: Option<u32>,
-        episode_s: u32,
+        udp: Option<Vec<String>>,
+        buffer: Vec<String>,
+        episode: String,
     ) -> PyResult<Domain> {
-        let buffer = packets.map_or(Buffer::Small, Buffer::Packets);
-        let tasks = gym::paper(rate_bps, &one_way_ms, &flows, &udp_bps, buffer, episode_s).map_err(input)?;
+        let tasks = Paper { rate, rtt, flows, udp, buffer, episode }.tasks().map_err(input)?;
         Ok(Domain(Arc::new(tasks)))
+    }
+
+    /// The same with another kind of action.
+    fn acting(&self, kind: &str) -> PyResult<Domain> {
+        Ok(Domain(Arc::new((*self.0).clone().with_actions(kind).map_err(input)?)))
     }
 
     /// These scenarios.
@@ -36,9 +41,65 @@ impl Domain {
         Ok(Domain(Arc::new(Tasks::new(scenarios).map_err(input)?)))
     }
 
+    /// All of these.
+    #[staticmethod]
+    fn join(several: Vec<Py<Domain>>) -> Domain {
+        Domain(Arc::new(Tasks::join(several.iter().map(|domain| (*domain.get().0).clone()))))
+    }
+
+    /// An episode of each of these (task, seed) under a policy that chooses for itself: inputs (float32, 13 for each step and
+    /// the end), actions (uint8, one for each) and packets sent, of all episodes. Weights are int16, tensor after tensor; None:
+    /// the scripted policy.
+    fn play<'p>(
+        &self,
+        py: Python<'p>,
+        weights: Option<&[u8]>,
+        which: Vec<(usize, u64)>,
+    ) -> PyResult<(Bound<'p, PyBytes>, Bound<'p, PyBytes>, u64)> {
+        let weights =
+            weights.map(|bytes| gym::Weights { values: int16(bytes), id: "a policy in the making".into() });
+        let played = py.detach(|| gym::play(&self.0, weights.as_ref(), &which)).map_err(input)?;
+        if played.windows(2).any(|pair| pair[0].actions.len() != pair[1].actions.len()) {
+            return Err(input("networks: episodes of one length are needed, and these have several"));
+        }
+        let inputs: Vec<u8> =
+            played.iter().flat_map(|p| p.inputs.as_flattened()).flat_map(|x| x.to_ne_bytes()).collect();
+        let actions: Vec<u8> = played.iter().flat_map(|p| p.actions.iter().copied()).collect();
+        let packets = played.iter().map(|p| p.packets).sum();
+        Ok((PyBytes::new(py, &inputs), PyBytes::new(py, &actions), packets))
+    }
+
+    /// Its scenarios.
+    fn scenarios(&self) -> PyResult<Vec<Draft>> {
+        self.0.scenarios().iter().map(Draft::of).collect()
+    }
+
     fn __len__(&self) -> usize {
         self.0.len()
     }
+}
+
+/// A policy's file, checked, or one that the program brings, as JSON.
+#[pyfunction]
+pub fn read_policy(source: &str) -> PyResult<String> {
+    Ok(Policy::open(source).map_err(input)?.to_json())
+}
+
+/// The file of a policy with these weights (int16, tensor after tensor).
+#[pyfunction]
+#[pyo3(signature = (weights, name, actions, description=None))]
+pub fn write_policy(
+    weights: &[u8],
+    name: &str,
+    actions: &str,
+    description: Option<&str>,
+) -> PyResult<String> {
+    let policy = Policy::new("queuepilot", name, actions, description, int16(weights));
+    Ok(policy.map_err(input)?.to_json())
+}
+
+fn int16(bytes: &[u8]) -> Arc<[i16]> {
+    bytes.chunks_exact(2).map(|b| i16::from_ne_bytes([b[0], b[1]])).collect()
 }
 
 /// Environments side by side, stepped on all cores.

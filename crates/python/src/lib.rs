@@ -33,6 +33,12 @@ fn explain(name: &str) -> PyResult<String> {
     queuewright::catalog::explain(name).map_err(Error::new_err)
 }
 
+/// A time in words, such as "5s".
+#[pyfunction]
+fn nanoseconds(time: &str) -> PyResult<u64> {
+    queuewright_scenario::units::Unit::Time.parse(time).map_err(input)
+}
+
 /// The command `queuewright`: its exit code.
 #[pyfunction]
 fn main(py: Python<'_>, args: Vec<OsString>) -> u8 {
@@ -44,7 +50,7 @@ mod _native {
     #[pymodule_export]
     use super::draft::Draft;
     #[pymodule_export]
-    use super::gym::{Domain, Envs};
+    use super::gym::{Domain, Envs, read_policy, write_policy};
     #[pymodule_export]
     use super::results::Results;
     #[pymodule_export]
@@ -52,5 +58,5 @@ mod _native {
     #[pymodule_export]
     use super::table::{Table, concat};
     #[pymodule_export]
-    use super::{Error, RunError, catalog, explain, main};
+    use super::{Error, RunError, catalog, explain, main, nanoseconds};
 }

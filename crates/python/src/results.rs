@@ -5,7 +5,8 @@ use crate::table::Table;
 use crate::{RunError, input};
 use pyo3::prelude::*;
 use queuewright_report::{TableStyle, table};
-use queuewright_scenario::Scenario;
+use queuewright_results::Run;
+use queuewright_scenario::{RunSpec, Scenario};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -88,6 +89,17 @@ impl Results {
     #[getter]
     fn series(&self) -> Table {
         self.series.clone()
+    }
+
+    /// QueuePilot's reward of each run, a step being a sample of its time series; None where the network has several ports.
+    fn rewards(&self) -> PyResult<Vec<Option<f64>>> {
+        let specs = self.scenario.runs().map_err(input)?;
+        let of = |(i, (spec, run)): (usize, (&RunSpec, &Run))| {
+            let mut run = run.clone();
+            run.detail.series = sheets::series_of(&self.series, i);
+            queuewright_experiments::reward(spec, &run)
+        };
+        Ok(specs.iter().zip(&self.results.runs).enumerate().map(of).collect())
     }
 
     /// What `queuewright run --json` prints.
