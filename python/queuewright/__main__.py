@@ -4,6 +4,9 @@ import sys
 
 from queuewright import _native
 
+# What this package can, and the program alone cannot.
+LEARNING = ("train", "evaluate", "export-policy")
+
 
 def main() -> int:
     """Does what the command line asks for.
@@ -11,6 +14,10 @@ def main() -> int:
     Returns:
         The exit code: 0 done, 1 a run failed, 2 wrong input, 130 interrupted.
     """
+    if sys.argv[1:2] and sys.argv[1] in LEARNING:
+        from queuewright.learn import _command
+
+        return _command.main(sys.argv[1:])
     return _native.main(["queuewright", *sys.argv[1:]])
 
 

@@ -14,7 +14,7 @@ NOTEBOOKS = sorted((ROOT / "docs/notebooks").glob("*.ipynb"))
 
 
 def test_there_are_notebooks() -> None:
-    assert {"compare", "reproduce"} <= {path.stem for path in NOTEBOOKS}
+    assert {"compare", "reproduce", "train"} <= {path.stem for path in NOTEBOOKS}
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -31,5 +31,7 @@ def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     ).execute()
     shown = [cell for cell in code if cell.outputs]
     assert len(shown) >= len(code) // 2
+    pictures = [["image/png" in o.get("data", {}) for o in cell.outputs] for cell in code]
+    assert max(map(sum, pictures)) == 1, "a picture is shown once"
     said = "".join(o.get("text", "") for cell in code for o in cell.outputs if o.get("name") == "stderr")
     assert "Error" not in said, said

@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use queuewright_engine::Asked;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Compare queue managers (AQM) on a link, in a simulator that behaves as Linux's TCP does.
@@ -58,6 +59,15 @@ pub enum Command {
     Keep(Keep),
     /// Take an attached queue manager off, and put back what was there
     Detach(Detach),
+    /// Learn a policy (in the Python package)
+    #[command(disable_help_flag = true)]
+    Train(Elsewhere),
+    /// Run policies beside what they are measured against (in the Python package)
+    #[command(disable_help_flag = true)]
+    Evaluate(Elsewhere),
+    /// Make a policy's file of a training (in the Python package)
+    #[command(disable_help_flag = true)]
+    ExportPolicy(Elsewhere),
     /// Print a completion script for a shell
     Completions(Completions),
     /// Write man pages into a folder
@@ -482,6 +492,14 @@ Examples:
 pub struct Completions {
     /// Shell
     pub shell: clap_complete::Shell,
+}
+
+/// What the Python package does.
+#[derive(Debug, Args)]
+pub struct Elsewhere {
+    /// What it takes there: see docs/training.md
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub args: Vec<OsString>,
 }
 
 /// `man`

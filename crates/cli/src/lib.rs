@@ -123,6 +123,9 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Set(s) => linux::set(&s),
         Command::Keep(k) => linux::keep(&k.dev),
         Command::Detach(d) => linux::detach(&d.dev),
+        Command::Train(_) => elsewhere("train"),
+        Command::Evaluate(_) => elsewhere("evaluate"),
+        Command::ExportPolicy(_) => elsewhere("export-policy"),
         Command::Completions(c) => {
             let mut script = Vec::new();
             clap_complete::generate(c.shell, &mut Cli::command(), "queuewright", &mut script);
@@ -131,6 +134,13 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Man(m) => man(&m.dir)
             .map_err(|e| Failure::Input(format!("man pages cannot be written to {:?}: {e}", m.dir))),
     }
+}
+
+/// What only the Python package can: there it does not come here.
+fn elsewhere(command: &str) -> Result<(), Failure> {
+    Err(Failure::Input(format!(
+        "{command} is in the Python package, whose command has it: in Queuewright's sources, pip install '.[train]'"
+    )))
 }
 
 /// Writes to standard output. A reader that has seen enough (`| head`) is no error.

@@ -289,6 +289,18 @@ fn completions_for_every_shell() {
     assert!(parsed.expect("bash starts").success());
 }
 
+/// What the Python package does is refused in one line that says where it is.
+#[test]
+fn learning_is_in_the_python_package() {
+    let dir = folder();
+    for args in [&["train", "--preset", "paper"][..], &["evaluate", "-h"], &["export-policy"]] {
+        let out = output(dir.path(), args);
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        let text = format!("error: {} is in the Python package, whose command has it: ", args[0]);
+        assert!(said.starts_with(&text) && out.status.code() == Some(2), "{said}");
+    }
+}
+
 #[test]
 fn man_pages_for_every_command() {
     let dir = folder();
@@ -305,7 +317,9 @@ fn man_pages_for_every_command() {
         "-completions",
         "-detach",
         "-doctor",
+        "-evaluate",
         "-explain",
+        "-export-policy",
         "-export",
         "-keep",
         "-list",
@@ -313,6 +327,7 @@ fn man_pages_for_every_command() {
         "-run",
         "-set",
         "-status",
+        "-train",
         "-validate",
         "-watch",
         "",

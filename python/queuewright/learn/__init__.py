@@ -1,0 +1,97 @@
+"""Learned policies: training, evaluation, and the files that run elsewhere.
+
+    from queuewright import learn
+
+    training = learn.config({"preset": "paper", "learning": {"steps": 100_000}})
+    policy = learn.train(training, "queuewright-trained/mine")
+    rows = learn.evaluate(["queuewright-trained/mine/policy.json"], envs.paper(rtt_ms=[30], episode_s=10))
+
+Training needs `pip install '.[train]'`. docs/training.md has more.
+"""
+
+import os
+from collections.abc import Callable
+
+from queuewright._native import Error
+from queuewright.learn._config import Config, Evaluation, Learning, changed, config, preset, read
+from queuewright.learn._evaluate import evaluate, paper_tests, rival, table
+from queuewright.learn._policy import Inference, Policy
+
+__all__ = [
+    "Config",
+    "Evaluation",
+    "Inference",
+    "Learning",
+    "Policy",
+    "changed",
+    "config",
+    "evaluate",
+    "export",
+    "paper_tests",
+    "preset",
+    "read",
+    "rival",
+    "table",
+    "train",
+]
+
+
+def _needs_jax() -> None:
+    try:
+        import jax
+        import optax  # noqa: F401
+    except ImportError as e:
+        raise Error(
+            f"training needs JAX and optax, and there is no {e.name}: pip install '.[train]'"
+        ) from None
+    # Policies are small: a graphics card would wait for the simulator.
+    jax.config.update("jax_platforms", "cpu")  # type: ignore[no-untyped-call]
+
+
+def train(
+    training: Config,
+    folder: str | os.PathLike[str],
+    *,
+    resume: bool = False,
+    say: Callable[[str], object] = print,
+) -> Policy:
+    """Learns, and writes into `folder` what there is to keep; gives the best policy that it has seen.
+
+    `policy.json` is that policy, `log.jsonl` a line for each evaluation, `checkpoint.npz` what `resume` goes
+    on from, and `config.json` the training's own values. TensorBoard reads `events.*`.
+
+    Args:
+        training: What is learned from and how, see `read` and `config`.
+        folder: Made if it is not there; one that holds a training is refused.
+        resume: Go on from the folder's checkpoint.
+        say: Is told a line for each evaluation.
+
+    Raises:
+        Error: A folder that holds something else, a broken checkpoint, networks that cannot be.
+    """
+    _needs_jax()
+    from queuewright.learn import _train
+
+    return _train.train(training, folder, resume=resume, say=say)
+
+
+def export(
+    folder: str | os.PathLike[str], *, name: str | None = None, episodes: int = 24
+) -> tuple[Policy, float, float]:
+    """The policy of a training's last checkpoint, in whole numbers, and what rounding it costs.
+
+    Args:
+        folder: A training's.
+        name: Of the policy; default: the training's.
+        episodes: By how many the rewards are measured.
+
+    Returns:
+        The policy, its reward, and the reward of what it was rounded from (with other draws).
+
+    Raises:
+        Error: No training, or a broken one.
+    """
+    _needs_jax()
+    from queuewright.learn import _train
+
+    return _train.export(folder, name, episodes)

@@ -1,0 +1,133 @@
+"""The commands of the package that the program alone does not have: train, evaluate, export-policy."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from queuewright._native import Error, RunError
+from queuewright._scenario import load
+
+try:
+    from queuewright import learn
+except ImportError as e:
+    sys.exit(f"error: learned policies need {e.name}: pip install '.[train]'")
+
+
+def main(args: Sequence[str]) -> int:
+    """Does what the command line asks for; the exit code is that of `queuewright`."""
+    try:
+        given = _parser().parse_args(args)
+        act = {"train": _train, "evaluate": _evaluate, "export-policy": _export}[given.command]
+        act(given)
+    except Error as e:
+        print(f"error: {e}", file=sys.stderr)
+        return 2
+    except RunError as e:
+        print(f"error: {e}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted: what had been written is kept", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    plain = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(prog="queuewright", formatter_class=plain)
+    commands = parser.add_subparsers(dest="command", required=True)
+    train = commands.add_parser(
+        "train",
+        help="learn a policy",
+        formatter_class=plain,
+        description="Learn a policy in simulated networks, as a file or a preset says (docs/training.md).",
+        epilog="Examples:\n  queuewright train --preset paper --steps 200000\n"
+        "  queuewright train queuepilot.toml --out queuewright-trained/mine\n"
+        "  queuewright train queuepilot.toml --out queuewright-trained/mine --resume",
+    )
+    train.add_argument("file", nargs="?", metavar="FILE", help="what is learned from, and how (TOML)")
+    train.add_argument("--preset", help="without FILE: default, paper")
+    train.add_argument(
+        "--out", metavar="DIR", help="folder to write into (default: queuewright-trained/NAME)"
+    )
+    train.add_argument("--steps", type=int, metavar="N", help="instead of learning.steps")
+    train.add_argument("--seed", type=int, metavar="N", help="instead of learning.seed")
+    train.add_argument("--resume", action="store_true", help="go on with the training in the folder")
+
+    evaluate = commands.add_parser(
+        "evaluate",
+        help="run policies beside what they are measured against",
+        formatter_class=plain,
+        description="Run policies and others in the same networks.\n"
+        "The reward is INFOCOM 2023's, over the second half of each run.",
+        epilog="Examples:\n  queuewright evaluate queuepilot\n"
+        "  queuewright evaluate queuewright-trained/mine/policy.json queuepilot --on fig2 --seeds 5\n"
+        "  queuewright evaluate mine.json --on home.toml --against codel,pie,titrate",
+    )
+    evaluate.add_argument(
+        "policies", nargs="+", metavar="POLICY", help="file, or name of one that is brought"
+    )
+    evaluate.add_argument(
+        "--on",
+        default="fig5",
+        metavar="WHERE",
+        help="fig2, fig5 (default), or a scenario with its buffer in packets",
+    )
+    evaluate.add_argument("--against", default="droptail,ared_1,ared_2,ared_3", metavar="LIST")
+    evaluate.add_argument("--seeds", default="1..3", help="such as 1..3 (default)")
+    evaluate.add_argument("--measure", default="reward", choices=MEASURES, help="what the table shows")
+    evaluate.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: one per core)")
+    evaluate.add_argument("--json", action="store_true", help="print a row for each run instead")
+
+    export = commands.add_parser(
+        "export-policy",
+        help="a training's last checkpoint as a policy's file",
+        description="Round a training's last checkpoint to the whole numbers that run everywhere,\n"
+        "and say what that costs.",
+    )
+    export.add_argument("folder", metavar="DIR", help="of a training")
+    export.add_argument("--out", metavar="FILE", help="default: NAME.json")
+    export.add_argument("--name", help="of the policy (default: the training's)")
+    return parser
+
+
+MEASURES = ("reward", "utilization", "drop_fraction", "queue_of_buffer")
+
+
+def _train(given: argparse.Namespace) -> None:
+    if given.file is not None and given.preset is not None:
+        raise Error("--preset: not together with FILE, which may say preset = itself")
+    tables = {"preset": given.preset or "default"}
+    training = learn.config(tables) if given.file is None else learn.read(given.file)
+    changes = {key: getattr(given, key) for key in ("steps", "seed") if getattr(given, key) is not None}
+    if changes:
+        try:
+            training = learn.changed(training, changes)
+        except Error as e:
+            raise Error(str(e).replace("learning.", "--", 1)) from None
+    folder = Path(given.out or Path("queuewright-trained") / training.name)
+    policy = learn.train(training, folder, resume=given.resume)
+    print(f"\n{folder / 'policy.json'}: {policy.description}")
+    print(f"see what it does: queuewright evaluate {folder / 'policy.json'}")
+
+
+def _evaluate(given: argparse.Namespace) -> None:
+    tests = learn.paper_tests()
+    networks = tests[given.on] if given.on in tests else [load(given.on)]
+    rows = learn.evaluate(
+        given.policies,
+        networks,
+        against=[word for word in given.against.split(",") if word],
+        seeds=given.seeds,
+        jobs=given.jobs,
+    )
+    print(json.dumps(rows, indent=1) if given.json else learn.table(rows, given.measure))
+
+
+def _export(given: argparse.Namespace) -> None:
+    policy, rounded, before = learn.export(given.folder, name=given.name)
+    out = Path(given.out or f"{policy.name}.json")
+    policy.save(out)
+    loss = 100 * (before - rounded) / abs(before) if before else 0.0
+    print(f"{out}: reward {rounded:.4f} in whole numbers, {before:.4f} in floating point: {loss:+.2f} % lost")

@@ -1,0 +1,147 @@
+"""Policies beside what they are measured against, in the same networks."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from queuewright import _native
+from queuewright._native import Error
+from queuewright._networks import Domain, paper
+from queuewright._progress import Progress, reporter
+from queuewright._scenario import Scenario
+
+# The paper's, each with what a buffer of so many packets asks for.
+ARED = {"ared_1": 0.1, "ared_2": 0.2, "ared_3": 0.3}
+STEP = "5ms"
+FULL_BYTES = 1538
+
+
+def paper_tests() -> dict[str, Domain]:
+    """The networks of the paper's tests, by figure: `fig5`, and `fig2`, which varies the buffer."""
+    common: dict[str, Any] = {"udp": ["80mbit"], "episode_s": 10}
+    return {
+        "fig2": paper(rtt_ms=[30], flows=[300], buffer=[76, 141, 152, 305, 610, 1219, 2439], **common),
+        "fig5": paper(rtt_ms=[20, 40, 60, 80, 100], flows=[100, 200, 300], **common),
+    }
+
+
+def rival(word: str, packets: int, rate: str) -> Mapping[str, Any] | str:
+    """A queue manager for a link and a buffer; `ared_1` to `ared_3` are the authors' adaptive RED."""
+    share = ARED.get(word)
+    if share is None:
+        return word
+    # The authors' tc line; its burst makes the average follow the queue almost at once.
+    least = share * packets * FULL_BYTES
+    return {
+        "name": "ared",
+        "label": word,
+        "target": "off",
+        "min": f"{round(least)}b",
+        "max": f"{round(3 * least)}b",
+        "avpkt": f"{FULL_BYTES}b",
+        "burst": 1 + -int(-packets * share // 1),
+        "bandwidth": rate,
+        "probability": 0.1,
+        "ecn": True,
+        "nodrop": True,
+        "gentle": False,
+        "idle_clock": "tc",
+    }
+
+
+def evaluate(
+    policies: Iterable[str | os.PathLike[str]],
+    networks: Domain | Sequence[Scenario],
+    *,
+    against: Iterable[str] = ("droptail", "ared_1", "ared_2", "ared_3"),
+    seeds: Any = "1..3",
+    jobs: int | None = None,
+    progress: Progress = None,
+) -> list[dict[str, Any]]:
+    """Runs policies and others in each network, and says what each was worth.
+
+    A row for each network and queue manager: `reward` (mean of the paper's over the steps, of 5 ms, of the
+    second half of a run), `utilization`, `drop_fraction`, `queue_of_buffer`, and the network.
+
+    Args:
+        policies: Files, or names of policies that Queuewright brings.
+        networks: What `envs.paper()` and `envs.domain()` give, or scenarios; buffers in packets.
+        against: Queue managers in the words of `queuewright compare`, and the authors' `ared_1` to `ared_3`.
+        seeds: As for `run`.
+        jobs: Runs at a time; default one per core.
+        progress: As for `run`.
+
+    Raises:
+        Error: Wrong input.
+    """
+    paths = [os.fspath(path) for path in policies]
+    for path in paths:
+        _native.read_policy(path)
+    if isinstance(networks, Domain):
+        bases = [Scenario._of(draft) for draft in networks._native().scenarios()]
+    else:
+        bases = list(networks)
+    if not bases:
+        raise Error("networks: none; one at least is needed")
+    drafts = []
+    for base in bases:
+        packets, tables = _packets(base), base.to_dict()
+        rate = tables["link"]["rate"]
+        aqm: list[Any] = [rival(word, packets, rate) for word in against]
+        for path in paths:
+            name = os.path.splitext(os.path.basename(path))[0]
+            aqm.append({"name": "queuepilot", "label": name, "rate": rate, "weights": path})
+        # A step is a sample; the first half of a run is the flows' beginning.
+        changed = base.changed({"run.sample": STEP}, aqm=aqm, seeds=seeds, warmup=_half(tables))
+        drafts.append(changed._draft)
+    with reporter(progress) as tell:
+        made = _native.run(drafts, at_a_time=jobs, progress=tell)
+    rows = []
+    for base, one in zip(bases, made, strict=True):
+        where = _network(base)
+        runs, rewards = one.runs, one.rewards()
+        for i, earned in enumerate(rewards):
+            row = {"aqm": runs["discipline"][i], "seed": runs["seed"][i], "reward": earned}
+            for name in ("utilization", "drop_fraction"):
+                row[name] = runs[name][i]
+            row["queue_of_buffer"] = runs["backlog_packets_mean"][i] / where["buffer_packets"]
+            rows.append(where | row)
+    return rows
+
+
+def _half(tables: Mapping[str, Any]) -> str:
+    return f"{_native.nanoseconds(tables['run']['duration']) // 2}ns"
+
+
+def _packets(scenario: Scenario) -> int:
+    """Its buffer, packets."""
+    told = str(scenario.to_dict()["link"].get("buffer", ""))
+    if not told.endswith("p") or not told[:-1].isdigit():
+        raise Error(f'link.buffer = "{told}": a buffer in packets is needed here, such as "141p"')
+    return int(told[:-1])
+
+
+def _network(scenario: Scenario) -> dict[str, Any]:
+    tables = scenario.to_dict()
+    flows = [flow for flow in tables["flows"] if "cca" in flow]
+    return {
+        "name": tables.get("name"),
+        "flows": sum(int(flow.get("count", 1)) for flow in flows),
+        "rtt": ", ".join(dict.fromkeys(flow["rtt"] for flow in flows)),
+        "buffer_packets": _packets(scenario),
+    }
+
+
+def table(rows: Sequence[Mapping[str, Any]], measure: str = "reward") -> str:
+    """Means over seeds: a line for each network, a column for each queue manager."""
+    columns = list(dict.fromkeys(row["aqm"] for row in rows))
+    means: dict[tuple[int, str, int], dict[str, list[float]]] = {}
+    for row in rows:
+        cell = means.setdefault((row["flows"], row["rtt"], row["buffer_packets"]), {})
+        cell.setdefault(row["aqm"], []).append(row[measure] if row[measure] is not None else float("nan"))
+    width = max(11, *(len(c) + 2 for c in columns))
+    out = [f"{'flows':>5} {'rtt':>8} {'buffer':>7}" + "".join(f"{c:>{width}}" for c in columns)]
+    for (flows, rtt, packets), cell in means.items():
+        numbers = "".join(f"{sum(cell[c]) / len(cell[c]):>{width}.4f}" for c in columns)
+        out.append(f"{flows:>5} {rtt:>8} {packets:>6}p" + numbers)
+    return "\n".join(out)

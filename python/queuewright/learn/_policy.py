@@ -1,0 +1,133 @@
+"""Policies: their weights as whole numbers, their files, and what their network does with whole numbers.
+
+The arithmetic is that of `aqm/queuepilot.h`, stated a second time in numpy: weights in Q12, activations in
+Q15, sums in Q27, all rounded down.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from queuewright import _native
+from queuewright._native import Error
+
+INPUTS, UNITS, WIDTH, ACTIONS = 13, 32, 64, 6
+# Tensors in the order of `struct qw_queuepilot_net`.
+SHAPES: dict[str, tuple[int, ...]] = {
+    "input": (4 * UNITS, INPUTS),
+    "hidden": (4 * UNITS, UNITS),
+    "gate_bias": (4 * UNITS,),
+    "first": (WIDTH, UNITS),
+    "first_bias": (WIDTH,),
+    "second": (WIDTH, WIDTH),
+    "second_bias": (WIDTH,),
+    "last": (ACTIONS, WIDTH),
+    "last_bias": (ACTIONS,),
+}
+# 1 in weights (Q12) and activations (Q15).
+WEIGHT_ONE, ONE = 4096, 32768
+
+Int = NDArray[np.int64]
+# tanh at multiples of 1/32, in Q15; 32767 from 256 of them on.
+_TANH = np.minimum(np.rint(np.tanh(np.arange(258) / 32) * ONE), ONE - 1).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A policy as it is shipped: weights in Q12, by the names of the file's tensors."""
+
+    name: str
+    tensors: Mapping[str, NDArray[np.int16]]
+    description: str | None = None
+    actions: str = "marking"
+
+    @staticmethod
+    def quantised(params: Mapping[str, Any], name: str, actions: str, description: str | None) -> "Policy":
+        """Out of floating point: the nearest whole numbers; -8 to just below 8 is what there is."""
+        rounded = {key: np.rint(np.asarray(params[key], np.float64) * WEIGHT_ONE) for key in SHAPES}
+        tensors = {key: np.clip(x, -(2**15), 2**15 - 1).astype(np.int16) for key, x in rounded.items()}
+        return Policy(name, tensors, description, actions)
+
+    @staticmethod
+    def read(source: str | os.PathLike[str]) -> "Policy":
+        """A file, or the name of a policy that Queuewright brings.
+
+        Raises:
+            Error: The first thing wrong with it, as for a scenario's `weights`.
+        """
+        found: dict[str, Any] = json.loads(_native.read_policy(os.fspath(source)))
+        tensors = {key: np.array(found["tensors"][key], np.int16) for key in SHAPES}
+        return Policy(found["name"], tensors, found.get("description"), found["actions"])
+
+    def to_bytes(self) -> bytes:
+        """Tensor after tensor, as the simulator takes them."""
+        return b"".join(np.ascontiguousarray(self.tensors[key]).tobytes() for key in SHAPES)
+
+    def to_json(self) -> str:
+        """The file, whose format docs/scenario.md has."""
+        return _native.write_policy(self.to_bytes(), self.name, self.actions, self.description)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the file, whole or not at all."""
+        write(path, self.to_json().encode())
+
+
+def write(path: str | os.PathLike[str], content: bytes) -> None:
+    """Writes a file so that nobody finds half of it.
+
+    Raises:
+        Error: It cannot be written.
+    """
+    folder = os.path.dirname(os.path.abspath(path))
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
+            file.write(content)
+        os.chmod(file.name, 0o644)
+        os.replace(file.name, path)
+    except OSError as e:
+        raise Error(f"{os.fspath(path)}: cannot be written: {e.strerror}") from None
+
+
+class Inference:
+    """A policy at work, in whole numbers: the same bits as in C, in the simulator and in a kernel."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._w = {key: x.astype(np.int64) for key, x in policy.tensors.items()}
+        self.hidden: Int = np.zeros(UNITS, np.int64)
+        self.cell: Int = np.zeros(UNITS, np.int64)
+
+    def step(self, inputs: Int) -> Int:
+        """The logits (Q16) of the six actions after these 13 inputs (Q15)."""
+        w = self._w
+        sums = w["gate_bias"] * ONE + w["input"] @ inputs + w["hidden"] @ self.hidden
+        enter, keep, news, out = np.split(_narrow(sums, 8), 4)
+        cell = (_sigmoid(keep) * self.cell + _sigmoid(enter) * _tanh(news)) >> 15
+        self.cell = np.clip(cell, -64 * ONE, 64 * ONE)
+        self.hidden = (_sigmoid(out) * _tanh(self.cell * 2)) >> 15
+        x = _tanh(_narrow(w["first_bias"] * ONE + w["first"] @ self.hidden, 8))
+        x = _tanh(_narrow(w["second_bias"] * ONE + w["second"] @ x, 8))
+        return _narrow(w["last_bias"] * ONE + w["last"] @ x, 256)
+
+
+def _narrow(sums: Int, most: int) -> Int:
+    """From Q27 to Q16."""
+    return np.clip(sums, -(most << 27), most << 27) >> 11
+
+
+def _tanh(x: Int) -> Int:
+    """Q16 to Q15: straight lines between the table's points."""
+    size = np.abs(x)
+    at, rest = size >> 11, size & 2047
+    near = np.minimum(at, 255)
+    y = np.where(at > 255, ONE - 1, _TANH[near] + (((_TANH[near + 1] - _TANH[near]) * rest) >> 11))
+    return np.where(x < 0, -y, y)
+
+
+def _sigmoid(x: Int) -> Int:
+    return (ONE + _tanh(x >> 1)) >> 1

@@ -1,0 +1,341 @@
+"""Training: episodes under the policy as it stands, in whole numbers as deployed; then some steps of PPO."""
+
+import functools
+import hashlib
+import io
+import json
+import os
+import time
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from queuewright import _native
+from queuewright._native import Error
+from queuewright.learn import _ppo
+from queuewright.learn._config import Config, config
+from queuewright.learn._policy import INPUTS, Policy, write
+
+# Of checkpoints; another version is refused.
+VERSION = 1
+# Seeds of evaluations; those of training are drawn, and above.
+FIRST_SEED = 1 << 32
+
+
+class Episodes:
+    """Whole episodes of a policy in the networks of a training."""
+
+    def __init__(self, networks: _native.Domain, rng: np.random.Generator) -> None:
+        self._networks = networks
+        self._rng = rng
+        self._left: list[int] = []
+        self.seconds = 0.0
+
+    def draw(self, count: int) -> list[tuple[int, int]]:
+        """Tasks and seeds: every task once, in any order, before one comes again."""
+        while len(self._left) < count:
+            self._left += self._rng.permutation(len(self._networks)).tolist()
+        tasks = [self._left.pop() for _ in range(count)]
+        return [(task, int(self._rng.integers(FIRST_SEED, 1 << 52))) for task in tasks]
+
+    def play(
+        self, weights: bytes | None, which: list[tuple[int, int]]
+    ) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
+        """Inputs (time + 1, episodes, 13) and actions (time + 1, episodes) of episodes of equal length."""
+        began = time.perf_counter()
+        inputs, actions, _ = self._networks.play(weights, which)
+        self.seconds += time.perf_counter() - began
+        seen = np.frombuffer(inputs, np.float32).reshape(len(which), -1, INPUTS)
+        done = np.frombuffer(actions, np.uint8).reshape(len(which), -1)
+        return seen.swapaxes(0, 1), done.T
+
+
+def look(networks: _native.Domain, weights: bytes | None, episodes: int) -> dict[str, float]:
+    """What a policy is worth, in these networks by turns; not in the first 60 % of an episode."""
+    which = _by_turns(len(networks), episodes)
+    inputs, _ = Episodes(networks, np.random.default_rng(0)).play(weights, which)
+    late = inputs[1 + (len(inputs) - 1) * 3 // 5 :]
+    arrived = float(late[..., 3].sum())
+    return {
+        "reward": float(late[..., 12].mean()),
+        "utilization": float(late[..., 0].mean()),
+        "drop_fraction": float(late[..., 4].sum()) / arrived if arrived else 0.0,
+        "queue_of_buffer": float(late[..., 1].mean()),
+    }
+
+
+def _by_turns(tasks: int, episodes: int) -> list[tuple[int, int]]:
+    """Tasks, spread over all there are, and seeds."""
+    return [(i * tasks // episodes % tasks, i) for i in range(episodes)]
+
+
+class Training:
+    """A training under way: what it has learned, and how it goes on."""
+
+    def __init__(self, config: Config, folder: str | os.PathLike[str]) -> None:
+        self.config = config
+        self.folder = Path(folder)
+        self.networks = config.networks._native()
+        learning = config.learning
+        first = Episodes(self.networks, np.random.default_rng(0))
+        inputs, _ = first.play(None, [(task, 1) for task in range(min(len(self.networks), 64))])
+        self.steps_an_update = (len(inputs) - 1) * learning.episodes
+        if len(inputs) - 1 < learning.chunk:
+            raise Error(
+                f"learning.chunk = {learning.chunk}: an episode is shorter, it has {len(inputs) - 1} steps"
+            )
+        if learning.episodes * ((len(inputs) - 1) // learning.chunk) < learning.minibatches:
+            raise Error(
+                f"learning.minibatches = {learning.minibatches}: more than there are sequences of "
+                f"learning.chunk = {learning.chunk} steps"
+            )
+        self.optimizer = _ppo.optimizer_of(learning, self.steps_an_update)
+        params = _ppo.fresh(jax.random.key(learning.seed), learning, len(self.networks))
+        self.learner = _ppo.Learner(
+            params,
+            self.optimizer.init(params),
+            jax.random.key(learning.seed + 1),
+            jnp.float32(0.2 if learning.kl_target else 0.0),
+        )
+        self.updates = 0
+        self.best = -np.inf
+        self.best_steps = 0
+
+    @property
+    def steps(self) -> int:
+        """Steps of environments that it has learned from."""
+        return self.updates * self.steps_an_update
+
+    def policy(self) -> Policy:
+        """As it would be deployed now."""
+        name, learning = self.config.name, self.config.learning
+        said = f"{self.steps} steps, seed {learning.seed}, training {fingerprint(self.config)}"
+        return Policy.quantised(self.learner.params, name, self.config.actions, said)
+
+    def update(self, episodes: Episodes) -> dict[str, float]:
+        """Plays and learns once."""
+        learning = self.config.learning
+        which = episodes.draw(learning.episodes)
+        inputs, actions = episodes.play(self.policy().to_bytes(), which)
+        self.learner, told = _ppo.update(
+            self.learner,
+            learning,
+            self.optimizer,
+            jnp.asarray(inputs),
+            jnp.asarray(actions, jnp.int32),
+            jnp.array([task for task, _ in which]),
+            _ppo.along(learning.entropy, self.steps),
+        )
+        self.updates += 1
+        return {name: float(value) for name, value in told.items()}
+
+    # ------------------------------------------------------------- checkpoints
+
+    def save(self) -> None:
+        """Writes `checkpoint.npz`, whole or not at all."""
+        arrays = {f"leaf{i}": np.asarray(leaf) for i, leaf in enumerate(self._leaves())}
+        head = {
+            "format": "queuewright-checkpoint",
+            "version": VERSION,
+            "training": fingerprint(self.config),
+            "config": self.config.tables,
+            "updates": self.updates,
+            "best": self.best,
+            "best_steps": self.best_steps,
+        }
+        out = io.BytesIO()
+        np.savez(out, head=np.array(json.dumps(head)), **arrays)  # type: ignore[arg-type]
+        write(self.folder / "checkpoint.npz", out.getvalue())
+
+    def _leaves(self) -> list[Any]:
+        params, moments, key, coefficient = self.learner
+        return jax.tree.leaves((params, moments, jax.random.key_data(key), coefficient))
+
+    def load(self) -> None:
+        """Goes on where `checkpoint.npz` was written.
+
+        Raises:
+            Error: It is of another training, or broken.
+        """
+        path = self.folder / "checkpoint.npz"
+        head, arrays = read_checkpoint(path)
+        if head["training"] != fingerprint(self.config):
+            raise Error(f"{path}: of another training; its folder has its own config.json")
+        leaves = self._leaves()
+        found = [arrays.get(f"leaf{i}") for i in range(len(leaves))]
+        for old, new in zip(leaves, found, strict=True):
+            if new is None or new.shape != old.shape or new.dtype != np.asarray(old).dtype:
+                raise Error(f"{path}: not a whole checkpoint")
+        params, moments, key, coefficient = self.learner
+        tree = jax.tree.structure((params, moments, jax.random.key_data(key), coefficient))
+        params, moments, key, coefficient = jax.tree.unflatten(tree, [jnp.asarray(x) for x in found])
+        self.learner = _ppo.Learner(params, moments, jax.random.wrap_key_data(key), coefficient)
+        self.updates, self.best, self.best_steps = head["updates"], head["best"], head["best_steps"]
+
+
+def read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """What a checkpoint says of itself, and its arrays.
+
+    Raises:
+        Error: It is none, broken, or of another version.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        head: dict[str, Any] = json.loads(str(arrays.pop("head")))
+    except FileNotFoundError:
+        raise Error(f"{path}: no such file") from None
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as e:
+        raise Error(f"{path}: not a checkpoint, or broken: {e}") from None
+    if head.get("format") != "queuewright-checkpoint":
+        raise Error(f"{path}: not a checkpoint")
+    if head.get("version") != VERSION:
+        raise Error(
+            f"{path}: a checkpoint of version {head.get('version')}; this program reads version {VERSION}"
+        )
+    return head, arrays
+
+
+def fingerprint(config: Config) -> str:
+    """What tells trainings apart: all that is learned from and how, but for how long."""
+    tables = {key: value for key, value in config.tables.items() if key != "preset"}
+    tables["learning"] = {key: value for key, value in tables["learning"].items() if key != "steps"}
+    return hashlib.sha256(json.dumps(tables, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def train(
+    config: Config,
+    folder: str | os.PathLike[str],
+    *,
+    resume: bool = False,
+    say: Callable[[str], object] = print,
+) -> Policy:
+    """See `queuewright.learn.train`."""
+    training = Training(config, folder)
+    training.folder.mkdir(parents=True, exist_ok=True)
+    checkpoint = training.folder / "checkpoint.npz"
+    if resume:
+        training.load()
+    elif checkpoint.exists():
+        raise Error(
+            f"{training.folder}: holds a training already; go on with it (--resume), or name another folder"
+        )
+    write(training.folder / "config.json", json.dumps(config.tables, indent=2).encode() + b"\n")
+    rng = np.random.default_rng([config.learning.seed, training.updates])
+    episodes = Episodes(training.networks, rng)
+    with _Board(training.folder) as board:
+        _loop(training, episodes, board, say)
+    return Policy.read(training.folder / "policy.json")
+
+
+def _loop(training: Training, episodes: Episodes, board: "_Board", say: Callable[[str], object]) -> None:
+    config = training.config
+    began, first = time.perf_counter(), training.steps
+    while training.steps < config.learning.steps:
+        told = training.update(episodes)
+        every = config.evaluation.every
+        over = training.steps >= config.learning.steps
+        if not over and training.steps // every == (training.steps - training.steps_an_update) // every:
+            continue
+        policy = training.policy()
+        seen = look(training.networks, policy.to_bytes(), config.evaluation.episodes)
+        if seen["reward"] > training.best:
+            training.best, training.best_steps = seen["reward"], training.steps
+            policy.save(training.folder / "policy.json")
+        training.save()
+        passed = time.perf_counter() - began
+        row = {"steps": training.steps, "seconds": round(passed, 3)}
+        row |= {"simulating": round(episodes.seconds / passed, 3)}
+        row |= {f"eval_{name}": round(value, 6) for name, value in seen.items()}
+        row |= {name: round(value, 6) for name, value in told.items()}
+        with open(training.folder / "log.jsonl", "a") as log:
+            log.write(json.dumps(row) + "\n")
+        board.add(row)
+        pace = (training.steps - first) / passed
+        say(
+            f"{training.steps:>10} steps  reward {seen['reward']:.4f}  "
+            f"utilisation {seen['utilization']:.3f}  "
+            f"drops {100 * seen['drop_fraction']:.3f} %  entropy {told['entropy']:.2f}  "
+            f"{pace:,.0f} steps/s, {100 * row['simulating']:.0f} % of it simulating"
+        )
+
+
+class _Board:
+    """TensorBoard's file, where tensorboardX is installed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._writer: Any = None
+
+    def __enter__(self) -> "_Board":
+        try:
+            from tensorboardX import SummaryWriter
+        except ImportError:
+            return self
+        self._writer = SummaryWriter(str(self._folder))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+    def add(self, row: dict[str, Any]) -> None:
+        if self._writer is not None:
+            for name, value in row.items():
+                self._writer.add_scalar(name, value, row["steps"])
+
+
+def export(folder: str | os.PathLike[str], name: str | None, episodes: int) -> tuple[Policy, float, float]:
+    """See `queuewright.learn.export`."""
+    told = Path(folder) / "config.json"
+    try:
+        training = Training(config(json.loads(told.read_text())), folder)
+    except FileNotFoundError:
+        raise Error(f"{os.fspath(folder)}: no training: it has no config.json") from None
+    except ValueError as e:
+        raise Error(f"{told}: {e}") from None
+    training.load()
+    policy = training.policy()
+    if name is not None:
+        policy = replace(policy, name=name)
+    rounded = look(training.networks, policy.to_bytes(), episodes)["reward"]
+    return policy, rounded, _look_in_floating_point(training, episodes)
+
+
+@functools.cache
+def _actor() -> Any:
+    @jax.jit
+    def step(params: _ppo.Params, state: _ppo.State, inputs: jax.Array) -> tuple[_ppo.State, jax.Array]:
+        after = _ppo.step(params, state, inputs)
+        return after, _ppo.actor(params, after.hidden)
+
+    return step
+
+
+def _look_in_floating_point(training: Training, episodes: int) -> float:
+    """The reward, after the first 60 % of an episode, of the policy as it learned: before it was rounded."""
+    drafts, kind = training.networks.scenarios(), training.config.actions
+    envs = []
+    for i, (task, _) in enumerate(_by_turns(len(drafts), episodes)):
+        envs.append(_native.Envs(_native.Domain.of([drafts[task]]).acting(kind), 1, i))
+        envs[-1].reset([i])
+    state, rng = _ppo.blank(episodes), np.random.default_rng(1)
+    inputs = np.zeros((episodes, INPUTS), np.float32)
+    inputs[:, 6] = 1.0
+    rewards: list[list[float]] = []
+    while True:
+        state, logits = _actor()(training.learner.params, state, inputs)
+        noise = rng.gumbel(size=logits.shape)
+        actions = np.argmax(np.asarray(logits) + noise, axis=1).astype(np.uint32)
+        steps = [env.step(action.tobytes()) for env, action in zip(envs, actions, strict=True)]
+        inputs = np.array([np.frombuffer(seen, np.float32) for seen, _, _ in steps])
+        rewards.append([float(np.frombuffer(earned, np.float32)[0]) for _, earned, _ in steps])
+        if any(last != b"\0" for _, _, last in steps):
+            return float(np.array(rewards)[len(rewards) * 3 // 5 :].mean())

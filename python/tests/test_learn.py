@@ -1,0 +1,293 @@
+"""Learned policies: what trainings are told, that they learn, what they leave, and the arithmetic."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import ROOT, Command
+
+pytest.importorskip("jax")
+pytest.importorskip("optax")
+
+import queuewright as qw
+from queuewright import envs, learn
+from queuewright.learn import _policy
+
+SMALL = ROOT / "examples/training/small.toml"
+# As small as learns something in a moment.
+TINY = {
+    "name": "tiny",
+    "networks": [
+        {
+            "rate": "20mbit",
+            "rtt": ["20ms"],
+            "flows": [6],
+            "udp": ["1mbit"],
+            "buffer": ["small"],
+            "episode": "1s",
+        }
+    ],
+    "learning": {"steps": 1600, "episodes": 4, "chunk": 50, "minibatches": 4, "epochs": 2},
+    "evaluation": {"every": 800, "episodes": 4},
+}
+
+
+def tiny(**learning: object) -> learn.Config:
+    return learn.config(TINY | {"learning": TINY["learning"] | learning})
+
+
+def random_policy(seed: int, size: float) -> learn.Policy:
+    rng = np.random.default_rng(seed)
+    params = {key: rng.normal(0, size, shape) for key, shape in _policy.SHAPES.items()}
+    params["last_bias"] *= 0
+    return learn.Policy.quantised(params, "random", "marking", None)
+
+
+# ---------------------------------------------------------------- the arithmetic
+
+
+def test_the_table_of_tanh_is_the_headers():
+    text = (ROOT / "aqm/queuepilot.h").read_text()
+    text = text[text.index("table[258] = {") :]
+    numbers = text[text.index("{") + 1 : text.index("}")].replace("\n", " ").split(",")
+    assert [int(n) for n in numbers if n.strip()] == _policy._TANH.tolist()
+
+
+@pytest.mark.parametrize(
+    "policy", [random_policy(1, 1.0), random_policy(2, 1.5), random_policy(3, 2.0), "queuepilot", "acc"]
+)
+def test_inference_is_that_of_c_to_the_bit(policy):
+    """A policy that takes its best action chooses in C, step by step, what is best here."""
+    if isinstance(policy, str):
+        policy = learn.Policy.read(policy)
+    scenario = qw.Scenario(
+        link={"rate": "20mbit", "buffer": "40p"},
+        flows=[{"count": 6, "cca": "cubic", "ecn": True, "rtt": "10ms..40ms"}, {"cbr": "2mbit"}],
+        queue={"disciplines": [{"name": "queuepilot", "rate": "20mbit", "sample": False}]},
+        run={"duration": "4s", "warmup": "0s"},
+    )
+    networks = envs.domain(scenario).acting(policy.actions)._native()
+    seen, done, _ = networks.play(policy.to_bytes(), [(0, seed) for seed in range(3)])
+    inputs = np.frombuffer(seen, np.float32).reshape(3, -1, 13)
+    actions = np.frombuffer(done, np.uint8).reshape(3, -1)
+    for episode, chosen in zip(inputs, actions, strict=True):
+        network = learn.Inference(policy)
+        # Inputs are Q15, and as floats exact. The first is the action before the beginning alone.
+        best = [int(np.argmax(network.step(np.rint(x * 32768).astype(np.int64)))) for x in episode]
+        assert best == chosen.tolist()
+    assert len(np.unique(actions)) > 1
+
+
+# ------------------------------------------------------------------------- files
+
+
+def test_policies_are_read_as_they_were_written(tmp_path):
+    policy = random_policy(4, 1.0)
+    policy.save(tmp_path / "mine.json")
+    again = learn.Policy.read(tmp_path / "mine.json")
+    assert again.to_bytes() == policy.to_bytes()
+    assert (again.name, again.actions, again.description) == ("random", "marking", None)
+    assert again.to_json() == (tmp_path / "mine.json").read_text()
+    for source in ("none.json", tmp_path / "none.json"):
+        with pytest.raises(qw.Error, match="no such file"):
+            learn.Policy.read(source)
+    (tmp_path / "half.json").write_text(policy.to_json()[:5000])
+    with pytest.raises(qw.Error, match="not JSON"):
+        learn.Policy.read(tmp_path / "half.json")
+
+
+def test_rounding_keeps_within_what_there_is():
+    params = {key: np.full(shape, 100.0) for key, shape in _policy.SHAPES.items()}
+    policy = learn.Policy.quantised(params, "large", "red", "of hundreds")
+    assert {int(x.max()) for x in policy.tensors.values()} == {32767}
+
+
+# ----------------------------------------------------------------------- configs
+
+
+def test_presets_are_whole():
+    paper = learn.config({"preset": "paper"})
+    # Dery and others train with 4 RTTs, 3 numbers of flows; their program sends UDP at one of 10 rates.
+    assert len(paper.networks) == 4 * 3 * 10
+    assert paper.learning.steps == 10_000_000
+    default = learn.config({})
+    assert default.name == "queuepilot"
+    assert learn.read(SMALL).learning.gamma == default.learning.gamma
+
+
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        ({"preset": "best"}, 'preset = "best": not a preset. Allowed: default, paper'),
+        ({"learn": {}}, "learn: unknown key. Allowed: name, preset, actions, networks, learning, evaluation"),
+        ({"actions": "drop"}, 'actions = "drop": no kind of action. Allowed: marking, threshold, red'),
+        ({"learning": {"gama": 1}}, "learning.gama: unknown key."),
+        ({"learning": {"gamma": 2}}, "learning.gamma = 2: not a number from 0 to 0.99999"),
+        ({"learning": {"steps": 1.5}}, "learning.steps = 1.5: not a whole number from 1000 to"),
+        ({"learning": {"bootstrap": 1}}, "learning.bootstrap = 1: not true or false"),
+        ({"learning": {"first_bias": [1]}}, r"learning.first_bias = \[1\]: not a list of six numbers"),
+        ({"learning": {"entropy": [[5, 1], [5, 0]]}}, "learning.entropy = .*: the steps of points rise"),
+        ({"learning": []}, r"learning: not a table; write \[learning\]"),
+        ({"networks": []}, r"networks: not a list of tables; write \[\[networks\]\]"),
+        ({"networks": [{"rtt": 20}]}, r"networks\[0\].rtt = 20: not a text in quotes"),
+        ({"networks": [{"rate": "1Gbps"}]}, r'networks\[0\]: rate = "1Gbps"'),
+        ({"networks": [{"scenario": "none.toml"}]}, r"networks\[0\]: .*none.toml.*: no such file"),
+    ],
+)
+def test_mistakes_are_named(tables, said):
+    with pytest.raises(qw.Error, match=f"^{said}"):
+        learn.config(tables)
+
+
+def test_a_scenario_of_ones_own_is_a_network(tmp_path):
+    scenario = qw.Scenario(
+        link={"rate": "20mbit", "buffer": "40p"},
+        flows=[{"count": 4, "cca": "bbr", "rtt": "10ms..40ms"}],
+        queue={"disciplines": [{"name": "queuepilot"}]},
+        run={"duration": "1s", "warmup": "0s"},
+    )
+    (tmp_path / "own.toml").write_text(scenario.to_toml())
+    (tmp_path / "train.toml").write_text(
+        '[[networks]]\nscenario = "own.toml"\n[[networks]]\nepisode = "1s"\n'
+    )
+    training = learn.read(tmp_path / "train.toml")
+    assert len(training.networks) == 1 + 4 * 3 * 10
+
+
+# --------------------------------------------------------------------- trainings
+
+
+def test_it_learns(tmp_path):
+    """Within a minute a policy is worth more than tail drop and the authors' adaptive RED on a small case."""
+    said: list[str] = []
+    training = learn.changed(learn.read(SMALL), {"steps": 200_000})
+    learn.train(training, tmp_path, say=said.append)
+    assert len(said) == 2
+    rows = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert rows[-1]["steps"] == 200_000
+    assert 0 < rows[-1]["simulating"] < 1
+    networks = envs.paper(rate="100mbit", rtt_ms=[30], flows=[30], udp=["8mbit"], episode_s=8)
+    earned: dict[str, float] = {}
+    for row in learn.evaluate([tmp_path / "policy.json"], networks, seeds=range(1, 4), progress=False):
+        earned[row["aqm"]] = earned.get(row["aqm"], 0) + row["reward"] / 3
+    learned = earned.pop("policy")
+    assert set(earned) == {"droptail", "ared_1", "ared_2", "ared_3"}
+    assert learned > max(earned.values()) + 0.05, (learned, earned)
+    # What rounding costs; the draws of the two differ.
+    _, rounded, before = learn.export(tmp_path, episodes=16)
+    assert abs(before - rounded) < 0.03 * before
+
+
+def test_a_training_goes_on_where_it_ended(tmp_path):
+    learn.train(tiny(), tmp_path, say=lambda _: None)
+    with pytest.raises(qw.Error, match="holds a training already"):
+        learn.train(tiny(), tmp_path)
+    learn.train(tiny(steps=3200), tmp_path, resume=True, say=lambda _: None)
+    steps = [json.loads(line)["steps"] for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert steps == [800, 1600, 2400, 3200]
+    # The same from the same seed, another from another.
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        learn.train(tiny(seed=seed), tmp_path / name, say=lambda _: None)
+    a, b, c = (learn.export(tmp_path / name, episodes=2)[0].to_bytes() for name in "abc")
+    assert a == b != c
+
+
+def test_checkpoints_that_are_none_are_refused(tmp_path):
+    with pytest.raises(qw.Error, match=r"checkpoint\.npz: no such file"):
+        learn.train(tiny(), tmp_path, resume=True)
+    learn.train(tiny(), tmp_path, say=lambda _: None)
+    with pytest.raises(qw.Error, match="of another training"):
+        learn.train(tiny(gamma=0.5), tmp_path, resume=True)
+    path = tmp_path / "checkpoint.npz"
+    whole = path.read_bytes()
+    for broken in (b"", whole[: len(whole) // 2], b"no zip at all"):
+        path.write_bytes(broken)
+        with pytest.raises(qw.Error, match="not a checkpoint, or broken"):
+            learn.train(tiny(), tmp_path, resume=True)
+    path.write_bytes(whole)
+    arrays = dict(np.load(path))
+    head = json.loads(str(arrays["head"]))
+    for changed, said in (
+        (arrays | {"head": np.array(json.dumps(head | {"version": 7}))}, "a checkpoint of version 7"),
+        (arrays | {"head": np.array(json.dumps(head | {"format": "other"}))}, "not a checkpoint"),
+        ({k: v for k, v in arrays.items() if k != "leaf3"}, "not a whole checkpoint"),
+        (arrays | {"leaf3": np.zeros(5, np.float32)}, "not a whole checkpoint"),
+    ):
+        np.savez(path, **changed)
+        with pytest.raises(qw.Error, match=said):
+            learn.train(tiny(), tmp_path, resume=True)
+    with pytest.raises(qw.Error, match="no training"):
+        learn.export(tmp_path / "elsewhere")
+
+
+def test_what_cannot_be_learned_is_said(tmp_path):
+    with pytest.raises(qw.Error, match=r"learning\.chunk = 500: an episode is shorter, it has 200 steps"):
+        learn.train(tiny(chunk=500), tmp_path)
+    with pytest.raises(qw.Error, match=r"learning\.minibatches = 64: more than there are sequences"):
+        learn.train(tiny(minibatches=64), tmp_path)
+    unequal = learn.config(
+        TINY | {"networks": [{"rate": "20mbit", "flows": [6], "episode": e} for e in ("1s", "2s")]}
+    )
+    with pytest.raises(qw.Error, match="episodes of one length"):
+        learn.train(unequal, tmp_path)
+
+
+# ----------------------------------------------------------------------- commands
+
+
+def test_the_commands(tmp_path: Path, command: Command):
+    (tmp_path / "tiny.toml").write_text("""
+        name = "tiny"
+        networks = [{ rate = "20mbit", rtt = ["20ms"], flows = [6], udp = ["1mbit"], episode = "1s" }]
+        learning = { episodes = 4, chunk = 50, minibatches = 4, epochs = 2 }
+        evaluation = { every = 800, episodes = 4 }
+    """)
+    done = command("train", "tiny.toml", "--steps", "1600", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "queuewright-trained/tiny/policy.json: " in done.stdout
+    done = command("export-policy", "queuewright-trained/tiny", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "in whole numbers" in done.stdout
+    assert learn.Policy.read(tmp_path / "tiny.json").name == "tiny"
+    scenario = qw.Scenario(
+        link={"rate": "20mbit", "buffer": "20p"},
+        flows=[{"count": 4, "cca": "cubic", "ecn": True, "rtt": "20ms"}],
+        run={"duration": "2s"},
+    )
+    (tmp_path / "own.toml").write_text(scenario.to_toml())
+    done = command(
+        "evaluate",
+        "tiny.json",
+        "queuepilot",
+        "--on",
+        "own.toml",
+        "--against",
+        "codel,ared_2",
+        "--json",
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert {row["aqm"] for row in rows} == {"codel", "ared_2", "tiny", "queuepilot"}
+    assert all(-1 <= row["reward"] <= 1 and 0 < row["utilization"] <= 1.01 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["train", "none.toml"], "error: none.toml: no such file"),
+        (["train", "--preset", "best"], 'error: preset = "best": not a preset. Allowed: default, paper'),
+        (["train", "--steps", "0"], "error: --steps = 0: not a whole number from 1000 to"),
+        (["train", "--steps", "many"], "argument --steps: invalid int value: 'many'"),
+        (["evaluate", "none.json"], "error: none.json: no such file"),
+        (["evaluate", "queuepilot", "--against", "nothing"], "not a discipline"),
+        (["evaluate", "queuepilot", "--on", "fig3"], "fig3"),
+        (["export-policy", "nowhere"], "error: nowhere: no training: it has no config.json"),
+    ],
+)
+def test_wrong_words_end_with_2(words: list[str], said: str, command: Command, tmp_path: Path):
+    done = command(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not list(tmp_path.iterdir())
