@@ -226,11 +226,33 @@ def test_what_cannot_be_learned_is_said(tmp_path):
         learn.train(tiny(chunk=500), tmp_path)
     with pytest.raises(qw.Error, match=r"learning\.minibatches = 64: more than there are sequences"):
         learn.train(tiny(minibatches=64), tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(qw.Error, match="cannot be made"):
+        learn.train(tiny(), tmp_path / "file" / "folder")
     unequal = learn.config(
         TINY | {"networks": [{"rate": "20mbit", "flows": [6], "episode": e} for e in ("1s", "2s")]}
     )
     with pytest.raises(qw.Error, match="episodes of one length"):
         learn.train(unequal, tmp_path)
+
+
+def test_where_policies_cannot_be_compared_is_said():
+    flows = [{"count": 2, "cca": "cubic", "rtt": "20ms"}]
+    for link, said in (
+        ({"rate": "20mbit", "buffer": "1bdp"}, r'link\.buffer = "1bdp": a buffer in packets is needed'),
+        (
+            {"schedule": [["0s", "20mbit"], ["1s", "10mbit"]], "buffer": "20p"},
+            r"link\.rate: one link of a const",
+        ),
+    ):
+        with pytest.raises(qw.Error, match=said):
+            learn.evaluate(["queuepilot"], [qw.Scenario(link=link, flows=flows)])
+    scenario = qw.Scenario(link={"rate": "20mbit", "buffer": "20p"}, flows=flows, run={"duration": "1s"})
+    shipped = ROOT / "policies/queuepilot.json"
+    rows = learn.evaluate(["queuepilot", shipped], [scenario], against=[], seeds=1, progress=False)
+    assert [row["aqm"] for row in rows] == ["queuepilot", str(shipped)]
+    # One policy, by its name and by its file.
+    assert rows[0]["reward"] == rows[1]["reward"]
 
 
 # ----------------------------------------------------------------------- commands

@@ -85,12 +85,11 @@ def evaluate(
         raise Error("networks: none; one at least is needed")
     drafts = []
     for base in bases:
-        packets, tables = _packets(base), base.to_dict()
-        rate = tables["link"]["rate"]
+        tables = base.to_dict()
+        rate, packets = _link(tables)
         aqm: list[Any] = [rival(word, packets, rate) for word in against]
-        for path in paths:
-            name = os.path.splitext(os.path.basename(path))[0]
-            aqm.append({"name": "queuepilot", "label": name, "rate": rate, "weights": path})
+        for path, label in zip(paths, _labels(paths), strict=True):
+            aqm.append({"name": "queuepilot", "label": label, "rate": rate, "weights": path})
         # A step is a sample; the first half of a run is the flows' beginning.
         changed = base.changed({"run.sample": STEP}, aqm=aqm, seeds=seeds, warmup=_half(tables))
         drafts.append(changed._draft)
@@ -98,7 +97,7 @@ def evaluate(
         made = _native.run(drafts, at_a_time=jobs, progress=tell)
     rows = []
     for base, one in zip(bases, made, strict=True):
-        where = _network(base)
+        where = _network(base.to_dict())
         runs, rewards = one.runs, one.rewards()
         for i, earned in enumerate(rewards):
             row = {"aqm": runs["discipline"][i], "seed": runs["seed"][i], "reward": earned}
@@ -113,22 +112,30 @@ def _half(tables: Mapping[str, Any]) -> str:
     return f"{_native.nanoseconds(tables['run']['duration']) // 2}ns"
 
 
-def _packets(scenario: Scenario) -> int:
-    """Its buffer, packets."""
-    told = str(scenario.to_dict()["link"].get("buffer", ""))
+def _labels(paths: Sequence[str]) -> list[str]:
+    """Short names of files, as long as they differ."""
+    short = [os.path.splitext(os.path.basename(path))[0] for path in paths]
+    return short if len(set(short)) == len(short) else list(paths)
+
+
+def _link(tables: Mapping[str, Any]) -> tuple[str, int]:
+    """The rate of a scenario's link, and its buffer in packets."""
+    link = tables.get("link", {})
+    if not isinstance(link.get("rate"), str):
+        raise Error("link.rate: one link of a constant rate is needed here")
+    told = str(link.get("buffer", ""))
     if not told.endswith("p") or not told[:-1].isdigit():
         raise Error(f'link.buffer = "{told}": a buffer in packets is needed here, such as "141p"')
-    return int(told[:-1])
+    return link["rate"], int(told[:-1])
 
 
-def _network(scenario: Scenario) -> dict[str, Any]:
-    tables = scenario.to_dict()
+def _network(tables: Mapping[str, Any]) -> dict[str, Any]:
     flows = [flow for flow in tables["flows"] if "cca" in flow]
     return {
         "name": tables.get("name"),
         "flows": sum(int(flow.get("count", 1)) for flow in flows),
-        "rtt": ", ".join(dict.fromkeys(flow["rtt"] for flow in flows)),
-        "buffer_packets": _packets(scenario),
+        "rtt": ", ".join(dict.fromkeys(flow.get("rtt", "?") for flow in flows)),
+        "buffer_packets": _link(tables)[1],
     }
 
 

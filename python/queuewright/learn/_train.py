@@ -219,7 +219,10 @@ def train(
 ) -> Policy:
     """See `queuewright.learn.train`."""
     training = Training(config, folder)
-    training.folder.mkdir(parents=True, exist_ok=True)
+    try:
+        training.folder.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise Error(f"{training.folder}: cannot be made: {e.strerror}") from None
     checkpoint = training.folder / "checkpoint.npz"
     if resume:
         training.load()
