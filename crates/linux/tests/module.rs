@@ -342,7 +342,7 @@ fn loads_for_tc() {
         (8_000_000, received, 200)
     );
     refused("qdisc change dev lo root bpf_codel target 3ms", "queuewright set lo");
-    refused("qdisc replace dev lo root bpf_pie", "lo has bpf_codel already");
+    refused("qdisc replace dev lo root bpf_pie", "lo has codel:target=2ms already");
     refused("qdisc add dev lo parent 1:1 bpf_codel", "attach lo codel --mq");
     // Another device has its own, of which the kernel needs another name.
     load("dummy.ko");

@@ -105,12 +105,6 @@ fn load(wish: Wish, request: &mut options::Request, device: &str) -> Result<(), 
         ));
     }
     request.set_kind(&plan.record.kind)?;
-    if plan.record.front {
-        return Err(
-            "this kernel has no BPF qdiscs: queuewright attach puts queue managers in front of htb here"
-                .into(),
-        );
-    }
     queuewright_linux::prepare(&plan).map_err(|e| e.to_string())
 }
 
