@@ -346,31 +346,6 @@ qw_cebinae_enqueue(struct qw_cebinae *s, const struct qw_cebinae_params *p,
 	return qw_pass();
 }
 
-static inline qw_u32 qw_cebinae_overflow(struct qw_cebinae *s,
-					 const struct qw_cebinae_params *p,
-					 qw_u64 now, const struct qw_queue *q)
-{
-	(void)s;
-	(void)p;
-	(void)now;
-	(void)q;
-	return QW_NONE;
-}
-
-static inline void qw_cebinae_evicted(struct qw_cebinae *s,
-				      const struct qw_cebinae_params *p,
-				      qw_u64 now, const struct qw_queue *q,
-				      const struct qw_packet *k, qw_u32 queue)
-{
-	/* overflow() never asks for it. */
-	(void)s;
-	(void)p;
-	(void)now;
-	(void)q;
-	(void)k;
-	(void)queue;
-}
-
 static inline qw_u32 qw_cebinae_next(struct qw_cebinae *s,
 				     const struct qw_cebinae_params *p,
 				     qw_u64 now, const struct qw_queue *q)
@@ -383,6 +358,27 @@ static inline qw_u32 qw_cebinae_next(struct qw_cebinae *s,
 	return s->packets[head]	    ? head :
 	       s->packets[head ^ 1] ? head ^ 1 :
 				      QW_NONE;
+}
+
+/* Only a limit that has shrunk leaves too much: what would be sent next goes. */
+static inline qw_u32 qw_cebinae_overflow(struct qw_cebinae *s,
+					 const struct qw_cebinae_params *p,
+					 qw_u64 now, const struct qw_queue *q)
+{
+	return qw_overfull(q) ? qw_cebinae_next(s, p, now, q) : QW_NONE;
+}
+
+static inline void qw_cebinae_evicted(struct qw_cebinae *s,
+				      const struct qw_cebinae_params *p,
+				      qw_u64 now, const struct qw_queue *q,
+				      const struct qw_packet *k, qw_u32 queue)
+{
+	(void)p;
+	(void)now;
+	(void)q;
+	(void)k;
+	if (s->packets[queue & 1])
+		s->packets[queue & 1]--;
 }
 
 QW_SHARED struct qw_verdict

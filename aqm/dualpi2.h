@@ -151,15 +151,19 @@ qw_dualpi2_enqueue(struct qw_dualpi2 *s, const struct qw_dualpi2_params *p,
 	return v;
 }
 
+/* Only a limit that has shrunk leaves too much: C's head goes, as in Linux, and
+ * L's when C is empty. */
 static inline qw_u32 qw_dualpi2_overflow(struct qw_dualpi2 *s,
 					 const struct qw_dualpi2_params *p,
 					 qw_u64 now, const struct qw_queue *q)
 {
-	(void)s;
 	(void)p;
 	(void)now;
-	(void)q;
-	return QW_NONE;
+	if (!qw_overfull(q))
+		return QW_NONE;
+	if (s->queue[QW_DUALPI2_C].packets)
+		return QW_DUALPI2_C;
+	return s->queue[QW_DUALPI2_L].packets ? QW_DUALPI2_L : QW_NONE;
 }
 
 static inline void qw_dualpi2_evicted(struct qw_dualpi2 *s,
@@ -167,13 +171,14 @@ static inline void qw_dualpi2_evicted(struct qw_dualpi2 *s,
 				      qw_u64 now, const struct qw_queue *q,
 				      const struct qw_packet *k, qw_u32 queue)
 {
-	/* overflow() never asks for it. */
-	(void)s;
+	struct qw_dualpi2_queue *f = &s->queue[queue & (QW_DUALPI2_QUEUES - 1)];
+
 	(void)p;
 	(void)now;
-	(void)q;
 	(void)k;
-	(void)queue;
+	if (f->packets)
+		f->packets--;
+	f->head_ns = q->head_ns;
 }
 
 static inline qw_u32 qw_dualpi2_next(struct qw_dualpi2 *s,

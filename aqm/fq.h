@@ -113,29 +113,6 @@ qw_fq_enqueue(struct qw_fq *s, const struct qw_fq_params *p, qw_u64 now,
 	return qw_pass();
 }
 
-static inline qw_u32 qw_fq_overflow(struct qw_fq *s,
-				    const struct qw_fq_params *p, qw_u64 now,
-				    const struct qw_queue *q)
-{
-	(void)s;
-	(void)p;
-	(void)now;
-	(void)q;
-	return QW_NONE;
-}
-
-static inline void qw_fq_evicted(struct qw_fq *s, const struct qw_fq_params *p,
-				 qw_u64 now, const struct qw_queue *q,
-				 const struct qw_packet *k, qw_u32 queue)
-{
-	(void)s;
-	(void)p;
-	(void)now;
-	(void)q;
-	(void)k;
-	(void)queue;
-}
-
 static inline qw_u32 qw_fq_next(struct qw_fq *s, const struct qw_fq_params *p,
 				qw_u64 now, const struct qw_queue *q)
 {
@@ -158,9 +135,18 @@ static inline qw_u32 qw_fq_next(struct qw_fq *s, const struct qw_fq_params *p,
 	return QW_NONE;
 }
 
-static inline struct qw_verdict
-qw_fq_dequeue(struct qw_fq *s, const struct qw_fq_params *p, qw_u64 now,
-	      const struct qw_queue *q, const struct qw_packet *k, qw_u32 queue)
+/* Only a limit that has shrunk leaves too much: what would be sent next goes, as
+ * in Linux. */
+static inline qw_u32 qw_fq_overflow(struct qw_fq *s,
+				    const struct qw_fq_params *p, qw_u64 now,
+				    const struct qw_queue *q)
+{
+	return qw_overfull(q) ? qw_fq_next(s, p, now, q) : QW_NONE;
+}
+
+static inline void qw_fq_evicted(struct qw_fq *s, const struct qw_fq_params *p,
+				 qw_u64 now, const struct qw_queue *q,
+				 const struct qw_packet *k, qw_u32 queue)
 {
 	struct qw_drr_queue *f = &s->queue[queue & QW_FQ_MASK];
 
@@ -169,6 +155,13 @@ qw_fq_dequeue(struct qw_fq *s, const struct qw_fq_params *p, qw_u64 now,
 	qw_drr_left(&s->drr, f, k->bytes);
 	f->deficit -= (qw_s32)k->bytes;
 	s->place[queue & QW_FQ_MASK].left_ns = now ? now : 1;
+}
+
+static inline struct qw_verdict
+qw_fq_dequeue(struct qw_fq *s, const struct qw_fq_params *p, qw_u64 now,
+	      const struct qw_queue *q, const struct qw_packet *k, qw_u32 queue)
+{
+	qw_fq_evicted(s, p, now, q, k, queue);
 	return qw_pass();
 }
 

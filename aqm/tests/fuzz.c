@@ -298,12 +298,41 @@ static void see_head(struct host *h)
 			       h->slot[h->head[0]].enqueue_ns;
 }
 
+/* What the buffer has no room for goes: a scheduler's choice, or the head. */
+static void make_room(struct host *h)
+{
+	while (h->d.queues || qw_overfull(&h->q)) {
+		qw_u32 out = 0, queue;
+		struct qw_packet k;
+
+		h->q.head_ns = 0;
+		if (h->d.queues)
+			out = overflow(&h->d, h->now, &h->q);
+		if (out == QW_NONE)
+			break;
+		queue = out & ~QW_TAIL;
+		CHECK(queue < (h->d.queues ? h->d.queues : 1));
+		k = take(h, queue, (out & QW_TAIL) != 0);
+		if (h->d.queues)
+			evicted(&h->d, h->now, &h->q, &k, queue);
+		h->dropped++;
+	}
+	CHECK(!qw_overfull(&h->q));
+}
+
+static void limit(struct host *h, struct input *in)
+{
+	h->q.limit_bytes = number(in, 0, 1ULL << 40);
+	h->q.limit_packets = number32(in, 0, SLOTS);
+	make_room(h);
+}
+
 static void arrive(struct host *h, struct input *in)
 {
 	qw_u64 shape = byte(in);
 	struct qw_packet k;
 	struct qw_verdict v;
-	qw_u32 queue = 0, out;
+	qw_u32 queue = 0;
 	int over;
 
 	k.enqueue_ns = h->now;
@@ -332,17 +361,7 @@ static void arrive(struct host *h, struct input *in)
 		k.ecn = QW_CE;
 	CHECK(queue < (h->d.queues ? h->d.queues : 1));
 	append(h, queue, k);
-	while (h->q.head_ns = 0,
-	       (out = overflow(&h->d, h->now, &h->q)) != QW_NONE) {
-		queue = out & ~QW_TAIL;
-		CHECK(queue < h->d.queues);
-		k = take(h, queue, (out & QW_TAIL) != 0);
-		evicted(&h->d, h->now, &h->q, &k, queue);
-		h->dropped++;
-	}
-	/* What a scheduler lets in it makes room for. */
-	CHECK(!h->q.limit_packets || h->q.packets <= h->q.limit_packets);
-	CHECK(!h->q.limit_bytes || h->q.bytes <= h->q.limit_bytes);
+	make_room(h);
 }
 
 static void transmit(struct host *h)
@@ -389,8 +408,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	CHECK(h->d.queues <= QUEUES_MOST);
 	h->q.bytes = 0;
 	h->q.packets = 0;
-	h->q.limit_bytes = number(&in, 0, 1ULL << 40);
-	h->q.limit_packets = number32(&in, 0, SLOTS);
+	limit(h, &in);
 	h->free = 0;
 	for (i = 0; i < SLOTS; i++)
 		h->after[i] = i + 1;
@@ -404,7 +422,9 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 		qw_u64 op = byte(&in), times = 1 + (op >> 2) % 32;
 
 		switch (op & 3) {
-		case 0: /* up to 18 minutes */
+		case 0: /* up to 18 minutes; limits as they are, or new ones */
+			if (op >> 5 == 7)
+				limit(h, &in);
 			h->now += number(&in, 0, 1ULL << 40);
 			break;
 		case 1: /* at the pace of a link of 1.5 Mbit/s .. 1.5 Gbit/s */

@@ -91,19 +91,43 @@ impl Host {
         }
         self.count(v);
         self.queue.head_ns = 0;
-        while scheduler && let Some(out) = self.discipline.overflow(now, &self.queue) {
+        if scheduler {
+            self.evict(now);
+        }
+        v
+    }
+
+    /// Limits as of [`Host::new`] from now on: what is too much goes, of a queue manager with one queue from the head.
+    pub fn limit(&mut self, now: u64, packets: u32, bytes: u64) {
+        (self.queue.limit_packets, self.queue.limit_bytes) = (packets, bytes);
+        if self.discipline.queues() > 0 {
+            return self.evict(now);
+        }
+        while (packets > 0 && self.queue.packets > packets) || (bytes > 0 && self.queue.bytes > bytes) {
+            let gone = self.waiting[0].pop_front().expect("packets wait");
+            self.lost(gone);
+        }
+    }
+
+    /// What a scheduler says that the buffer has no room for.
+    fn evict(&mut self, now: u64) {
+        self.queue.head_ns = 0;
+        while let Some(out) = self.discipline.overflow(now, &self.queue) {
             let queue = &mut self.waiting[out.queue as usize];
             let gone = if out.tail { queue.pop_back() } else { queue.pop_front() };
             let gone = gone.expect("a queue that is to lose a packet has one");
-            self.queue.packets -= 1;
-            self.queue.bytes -= u64::from(gone.bytes);
+            self.lost(gone.clone());
             self.queue.head_ns = self.head_of(out.queue);
             self.discipline.evicted(now, &self.queue, &gone, out.queue);
             self.queue.head_ns = 0;
-            self.evicted.push(gone);
-            self.count(Verdict { action: Action::Drop, reason: Reason::Limit });
         }
-        v
+    }
+
+    fn lost(&mut self, gone: Packet) {
+        self.queue.packets -= 1;
+        self.queue.bytes -= u64::from(gone.bytes);
+        self.evicted.push(gone);
+        self.count(Verdict { action: Action::Drop, reason: Reason::Limit });
     }
 
     /// When the head of a queue came, for those that say that they read it.

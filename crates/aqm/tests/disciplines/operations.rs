@@ -11,6 +11,7 @@ enum Op {
     Arrive { bytes: u32, ecn: u32, times: u32 },
     Send { times: u32, gap: u64 },
     Wait { ns: u64 },
+    Limit { packets: u32, bytes: u64 },
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -21,7 +22,13 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(bytes, ecn, times)| Op::Arrive { bytes, ecn, times }),
         4 => (1..30u32, time.clone()).prop_map(|(times, gap)| Op::Send { times, gap: gap >> 12 }),
         1 => time.prop_map(|ns| Op::Wait { ns }),
+        1 => limits().prop_map(|(packets, bytes)| Op::Limit { packets, bytes }),
     ]
+}
+
+/// Packets and bytes; 0 is none.
+fn limits() -> impl Strategy<Value = (u32, u64)> {
+    (prop_oneof![Just(0u32), 1..200u32], prop_oneof![Just(0u64), 1..500_000u64])
 }
 
 /// A value in a parameter's range, by a number 0..1: small ones as likely as large.
@@ -38,7 +45,7 @@ fn value(p: &Param, x: f64) -> Value {
     }
 }
 
-fn promises(info: &'static Info, set: &[f64], limits: (u32, u64), ops: &[Op]) {
+fn promises(info: &'static Info, set: &[f64], mut limits: (u32, u64), ops: &[Op]) {
     let mut spec = Spec::new(info);
     for (p, &x) in info.params.iter().zip(set) {
         // A third keep their default: most mistakes need no odd parameter.
@@ -54,6 +61,12 @@ fn promises(info: &'static Info, set: &[f64], limits: (u32, u64), ops: &[Op]) {
     for op in ops {
         match *op {
             Op::Wait { ns } => now += ns,
+            Op::Limit { packets, bytes } => {
+                limits = (packets, bytes);
+                host.limit(now, packets, bytes);
+                assert!(packets == 0 || host.queue.packets <= packets, "{:?}", host.queue);
+                assert!(bytes == 0 || host.queue.bytes <= bytes, "{:?}", host.queue);
+            }
             Op::Arrive { bytes, ecn, times } => {
                 for _ in 0..times {
                     let queue = host.queue;
@@ -119,10 +132,9 @@ proptest! {
     fn every_discipline_keeps_its_promises(
         which in 0..registry().len(),
         set in prop::collection::vec(0.0..1.0f64, 32),
-        packets in prop_oneof![Just(0u32), 1..200u32],
-        bytes in prop_oneof![Just(0u64), 1..500_000u64],
+        limits in limits(),
         ops in prop::collection::vec(op(), 1..60),
     ) {
-        promises(&registry()[which], &set, (packets, bytes), &ops);
+        promises(&registry()[which], &set, limits, &ops);
     }
 }
