@@ -116,7 +116,7 @@ impl Host {
             let queue = &mut self.waiting[out.queue as usize];
             let gone = if out.tail { queue.pop_back() } else { queue.pop_front() };
             let gone = gone.expect("a queue that is to lose a packet has one");
-            self.lost(gone.clone());
+            self.lost(gone);
             self.queue.head_ns = self.head_of(out.queue);
             self.discipline.evicted(now, &self.queue, &gone, out.queue);
             self.queue.head_ns = 0;
