@@ -131,7 +131,7 @@ pub struct Flow {
     /// What comes back over ports; none: it crosses none.
     pub returning: Option<Box<Returning>>,
     /// Delay of those ports' links, and most time that the sender's host takes over what came back (ns).
-    landing_ns: u64,
+    pub landing_ns: u64,
     /// Bytes of a full packet on the link.
     pub wire_bytes: u16,
     overhead: u32,

@@ -104,7 +104,8 @@ impl Flow {
         if opens {
             sender.send_syn(now, &mut bench.out);
         } else {
-            sender.start_open(now, rtt_ns, open_for_ns, &mut bench.out);
+            // Both hosts worked on it: 40.05 ms on Linux where the path takes 40.00.
+            sender.start_open(now, rtt_ns + self.landing_ns / 4, open_for_ns, &mut bench.out);
         }
         for burst in bench.out.drain(..) {
             self.up.emit(index, now, burst, sender, wheel);
