@@ -33,10 +33,13 @@ extern "C" {
 
 /* What an action is, in place of a marking probability: a threshold, a part of
  * the buffer above which all is marked; or a curve as RED's, which is what ACC
- * (Yan and others, SIGCOMM 2021) chooses, as far as it is known. */
+ * (Yan and others, SIGCOMM 2021) chooses, as far as it is known; or a
+ * probability for every packet, which drops those that cannot be marked (the
+ * paper leaves traffic without ECN open, section IV). */
 #define QW_QUEUEPILOT_MARKING 0u
 #define QW_QUEUEPILOT_THRESHOLD 1u
 #define QW_QUEUEPILOT_RED 2u
+#define QW_QUEUEPILOT_DROPPING 3u
 
 /* ACC's ladder of thresholds, 20 kB * 2^n. QueuePilot's authors say of their ACC
  * only that it sets RED's parameters; what is not known is as in their adaptive
@@ -80,7 +83,8 @@ struct qw_queuepilot {
 	struct qw_dice dice;
 	qw_u64 average; /* queue in packets, times 512 */
 	qw_u64 most_sent; /* packets in a step, the most seen */
-	qw_u32 arrived, sent, dropped, marked; /* packets in this step */
+	/* Packets in this step; early drops count as marks. */
+	qw_u32 arrived, sent, dropped, marked;
 	qw_u32 buffer_packets; /* B, as last seen; 0: no limit */
 	qw_u32 action; /* in force */
 	qw_s32 reward_q15; /* of the last step */
@@ -500,7 +504,8 @@ static inline int qw_queuepilot_marks(const struct qw_queuepilot *s,
 				      const struct qw_queue *q,
 				      const struct qw_packet *k, qw_u32 random)
 {
-	if (k->ecn == QW_NOT_ECT || (k->protocol && k->protocol != QW_TCP))
+	if (p->actions != QW_QUEUEPILOT_DROPPING &&
+	    (k->ecn == QW_NOT_ECT || (k->protocol && k->protocol != QW_TCP)))
 		return 0;
 	return random < qw_queuepilot_chance(s, p, q);
 }
@@ -524,8 +529,7 @@ qw_queuepilot_enqueue(struct qw_queuepilot *s,
 	s->arrived++;
 	if (qw_queuepilot_marks(s, p, q, k, random)) {
 		s->marked++;
-		v.action = QW_MARK;
-		v.reason = QW_REASON_EARLY;
+		v = qw_mark_or_drop(k, 1, QW_REASON_EARLY);
 	}
 	if (qw_over_limit(q, k)) {
 		s->dropped++;
@@ -562,7 +566,7 @@ static inline void qw_queuepilot_idle(struct qw_queuepilot *s,
 	P("action", action, 0, 0, QW_QUEUEPILOT_ACTIONS - 1)     \
 	P("off_by_one", off_by_one, 0, 0, 1)                     \
 	P("sample", sample, 0, 0, 1)                             \
-	P("actions", actions, 0, 0, QW_QUEUEPILOT_RED)           \
+	P("actions", actions, 0, 0, QW_QUEUEPILOT_DROPPING)      \
 	P("wire_overhead", wire_overhead_bytes, 0, 0, 1000)      \
 	P("mtu", mtu_bytes, 0, 64, 65536)
 #define QW_QUEUEPILOT_PROBES(V)                  \

@@ -101,6 +101,9 @@ class Draft:
     def to_toml(self) -> str:
         """As a scenario file."""
 
+    def buffer_packets(self) -> int:
+        """The buffer of the first link in full packets, rounded up; 0: it has no limit."""
+
     def words(self) -> str:
         """In words, as `queuewright check` says it."""
 

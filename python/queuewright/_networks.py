@@ -24,7 +24,7 @@ class Domain:
         return whole if self.actions is None else whole.acting(self.actions)
 
     def acting(self, kind: str) -> "Domain":
-        """The same with another kind of action: "marking", "threshold" or "red".
+        """The same with another kind of action: "marking", "threshold", "red" or "dropping".
 
         Raises:
             Error: There is no such kind.

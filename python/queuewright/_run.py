@@ -1,6 +1,5 @@
 """Runs of scenarios, on all cores, and what comes of them."""
 
-import itertools
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
@@ -9,7 +8,7 @@ from queuewright import _native
 from queuewright._native import Error
 from queuewright._progress import Progress, reporter
 from queuewright._results import Results, Sweep
-from queuewright._scenario import Discipline, Scenario, Seeds, load
+from queuewright._scenario import Discipline, Scenario, Seeds, load, points
 
 # Whatever a scenario can be made of.
 Given = Scenario | str | os.PathLike[str] | Mapping[str, Any]
@@ -101,16 +100,14 @@ def sweep(
         Error: Wrong input, at whichever combination; nothing has run then.
         RunError: A run failed.
     """
-    paths = list(over)
-    values = [list(over[path]) for path in paths]
-    points = [dict(zip(paths, combination, strict=True)) for combination in itertools.product(*values)]
-    if not points:
+    combinations = points(over)
+    if not combinations:
         raise Error("over: no value to run with; write a list of them for each path")
     base = _scenario(scenario)
     scenarios = [
-        base.changed(point, aqm=aqm, seeds=seeds, duration=duration, warmup=warmup) for point in points
+        base.changed(point, aqm=aqm, seeds=seeds, duration=duration, warmup=warmup) for point in combinations
     ]
-    return Sweep(points, _run(scenarios, engine, jobs, progress))
+    return Sweep(combinations, _run(scenarios, engine, jobs, progress))
 
 
 def _scenario(given: Given) -> Scenario:

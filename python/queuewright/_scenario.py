@@ -1,5 +1,6 @@
 """Scenarios: a link, its traffic, and the queue managers to compare."""
 
+import itertools
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -165,6 +166,12 @@ class Scenario:
 
     def __hash__(self) -> int:
         return hash(self._draft.to_json())
+
+
+def points(over: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
+    """Every combination of values, by path."""
+    values = [list(over[path]) for path in over]
+    return [dict(zip(over, combination, strict=True)) for combination in itertools.product(*values)]
 
 
 def load(path: str | os.PathLike[str]) -> Scenario:

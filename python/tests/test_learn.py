@@ -140,6 +140,37 @@ def test_mistakes_are_named(tables, said):
         learn.config(tables)
 
 
+def test_a_scenario_is_a_network_at_every_combination_of_values(tmp_path):
+    scenario = qw.Scenario(
+        link={"rate": "20mbit", "buffer": "20p"},
+        flows=[{"cca": "cubic", "rtt": "20ms"}],
+        queue={"disciplines": ["queuepilot"]},
+        run={"duration": "1s"},
+    )
+    (tmp_path / "own.toml").write_text(scenario.to_toml())
+    (tmp_path / "train.toml").write_text("""
+        actions = "dropping"
+        [[networks]]
+        scenario = "own.toml"
+        [networks.over]
+        "link.rate" = ["10mbit", "50mbit"]
+        flows = [[{ cca = "bbr", rtt = "9ms" }], [{ cca = "cubic", rtt = "1ms..9ms" }]]
+    """)
+    training = learn.read(tmp_path / "train.toml")
+    assert len(training.networks) == 4
+    made = [s.to_dict() for s in training.networks.scenarios]
+    assert [m["flows"][0]["cca"] for m in made] == ["bbr", "cubic"] * 2
+    # What goes into a checkpoint makes the same networks elsewhere.
+    assert learn.config(training.tables).networks == training.networks
+    for over, said in [
+        (3, r"networks\[0\]: over = 3: not a table; write over = "),
+        ({"link.rate": []}, r"networks\[0\]: over: link.rate = \[\]: not a list of values"),
+        ({"link.rat": ["1mbit"]}, r"networks\[0\]: link.rat: unknown key"),
+    ]:
+        with pytest.raises(qw.Error, match=f"^{said}"):
+            learn.config({"networks": [{"scenario": str(tmp_path / "own.toml"), "over": over}]})
+
+
 def test_a_scenario_of_ones_own_is_a_network(tmp_path):
     scenario = qw.Scenario(
         link={"rate": "20mbit", "buffer": "40p"},
@@ -238,21 +269,25 @@ def test_what_cannot_be_learned_is_said(tmp_path):
 
 def test_where_policies_cannot_be_compared_is_said():
     flows = [{"count": 2, "cca": "cubic", "rtt": "20ms"}]
-    for link, said in (
-        ({"rate": "20mbit", "buffer": "1bdp"}, r'link\.buffer = "1bdp": a buffer in packets is needed'),
-        (
-            {"schedule": [["0s", "20mbit"], ["1s", "10mbit"]], "buffer": "20p"},
-            r"link\.rate: one link of a const",
-        ),
-    ):
-        with pytest.raises(qw.Error, match=said):
-            learn.evaluate(["queuepilot"], [qw.Scenario(link=link, flows=flows)])
+    link = {"schedule": [["0s", "20mbit"], ["1s", "10mbit"]], "buffer": "20p"}
+    with pytest.raises(qw.Error, match=r"link\.rate: one link of a const"):
+        learn.evaluate(["queuepilot"], [qw.Scenario(link=link, flows=flows)])
     scenario = qw.Scenario(link={"rate": "20mbit", "buffer": "20p"}, flows=flows, run={"duration": "1s"})
     shipped = ROOT / "policies/queuepilot.json"
     rows = learn.evaluate(["queuepilot", shipped], [scenario], against=[], seeds=1, progress=False)
     assert [row["aqm"] for row in rows] == ["queuepilot", str(shipped)]
     # One policy, by its name and by its file.
     assert rows[0]["reward"] == rows[1]["reward"]
+
+
+def test_buffers_of_any_unit_are_told_in_full_packets():
+    flows = [{"count": 2, "cca": "cubic", "rtt": "20ms"}]
+    # 20 Mbit/s for 20 ms are 50,000 bytes: of 1514, 33.03 packets.
+    for buffer, packets in (("20p", 20), ("30280b", 20), ("30281b", 21), ("1bdp", 34)):
+        scenario = qw.Scenario(link={"rate": "20mbit", "buffer": buffer}, flows=flows, run={"duration": "1s"})
+        rows = learn.evaluate(["queuepilot"], [scenario], against=["ared_2"], seeds=1, progress=False)
+        assert {row["buffer_packets"] for row in rows} == {packets}, buffer
+        assert all(0 <= row["queue_of_buffer"] < 1 for row in rows)
 
 
 # ----------------------------------------------------------------------- commands

@@ -5,6 +5,9 @@ use pyo3::prelude::*;
 use queuewright_scenario::{Flags, Scenario};
 use std::path::{Path, PathBuf};
 
+/// A full packet of IP.
+const FULL_IP_BYTES: u32 = 1500;
+
 /// What a scenario is to say, checked, and open to changes.
 #[pyclass(frozen, module = "queuewright._native")]
 pub struct Draft {
@@ -100,6 +103,17 @@ impl Draft {
     /// As a scenario file.
     fn to_toml(&self) -> String {
         self.scenario.to_toml()
+    }
+
+    /// The buffer of the first link in full packets, rounded up; 0: it has no limit.
+    fn buffer_packets(&self) -> PyResult<u64> {
+        let runs = self.scenario.runs().map_err(input)?;
+        let Some(run) = runs.first() else { return Ok(0) };
+        let Some(port) = run.ports.first() else { return Ok(0) };
+        let full = u64::from(FULL_IP_BYTES + run.overhead_bytes);
+        let in_bytes = (port.limit_bytes > 0).then(|| port.limit_bytes.div_ceil(full));
+        let in_packets = (port.limit_packets > 0).then(|| u64::from(port.limit_packets));
+        Ok(in_bytes.into_iter().chain(in_packets).min().unwrap_or(0))
     }
 
     /// In words, as `queuewright check` says it.

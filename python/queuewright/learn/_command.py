@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         "--on",
         default="fig5",
         metavar="WHERE",
-        help="fig2, fig5 (default), or a scenario with its buffer in packets",
+        help="fig2, fig5 (default), or a scenario",
     )
     evaluate.add_argument("--against", default="droptail,ared_1,ared_2,ared_3", metavar="LIST")
     evaluate.add_argument("--seeds", default="1..3", help="such as 1..3 (default)")

@@ -10,7 +10,7 @@ from typing import Any
 
 from queuewright._native import Error
 from queuewright._networks import Domain, domain
-from queuewright._scenario import load
+from queuewright._scenario import load, points
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -18,7 +18,7 @@ else:
     import tomli as tomllib
 
 PRESETS = ("default", "paper")
-KINDS = ("marking", "threshold", "red")
+KINDS = ("marking", "threshold", "red", "dropping")
 # A number, or a line through points (step, number).
 Schedule = tuple[tuple[float, float], ...]
 
@@ -177,11 +177,12 @@ def _networks(given: Any, base_dir: str) -> Domain:
             raise Error(f"{where}: not a table; write [[networks]]")
         try:
             if "scenario" in table:
-                _only(f"{where}.", table, ("scenario",))
+                _only(f"{where}.", table, ("scenario", "over"))
                 path = os.path.abspath(os.path.join(base_dir, _text("scenario", table["scenario"])))
                 # Checkpoints are read elsewhere.
-                given[i] = {"scenario": path}
-                part = domain(load(path))
+                given[i] = {**table, "scenario": path}
+                base = load(path)
+                part = domain([base.changed(point) for point in points(_over(table))])
             else:
                 _only(f"{where}.", table, (*_NETWORK, "scenario"))
                 part = Domain(papers=(_recipe(where, table),))
@@ -192,6 +193,16 @@ def _networks(given: Any, base_dir: str) -> Domain:
         whole = part if whole is None else whole + part
     assert whole is not None
     return whole
+
+
+def _over(table: Mapping[str, Any]) -> Mapping[str, list[Any]]:
+    given = table.get("over", {})
+    if not isinstance(given, Mapping):
+        raise Error(f'over = {given!r}: not a table; write over = {{ "link.rate" = ["1mbit", "9mbit"] }}')
+    for path, values in given.items():
+        if not isinstance(values, list) or not values:
+            raise Error(f"over: {path} = {values!r}: not a list of values")
+    return given
 
 
 def _recipe(where: str, table: Mapping[str, Any]) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def evaluate(
 
     Args:
         policies: Files, or names of policies that Queuewright brings.
-        networks: What `envs.paper()` and `envs.domain()` give, or scenarios; buffers in packets.
+        networks: What `envs.paper()` and `envs.domain()` give, or scenarios.
         against: Queue managers in the words of `queuewright compare`, and the authors' `ared_1` to `ared_3`.
         seeds: As for `run`.
         jobs: Runs at a time; default one per core.
@@ -86,7 +86,7 @@ def evaluate(
     drafts = []
     for base in bases:
         tables = base.to_dict()
-        rate, packets = _link(tables)
+        rate, packets = _rate(tables), base._draft.buffer_packets()
         aqm: list[Any] = [rival(word, packets, rate) for word in against]
         for path, label in zip(paths, _labels(paths), strict=True):
             aqm.append({"name": "queuepilot", "label": label, "rate": rate, "weights": path})
@@ -97,13 +97,13 @@ def evaluate(
         made = _native.run(drafts, at_a_time=jobs, progress=tell)
     rows = []
     for base, one in zip(bases, made, strict=True):
-        where = _network(base.to_dict())
+        where = _network(base)
         runs, rewards = one.runs, one.rewards()
         for i, earned in enumerate(rewards):
             row = {"aqm": runs["discipline"][i], "seed": runs["seed"][i], "reward": earned}
             for name in ("utilization", "drop_fraction"):
                 row[name] = runs[name][i]
-            row["queue_of_buffer"] = runs["backlog_packets_mean"][i] / where["buffer_packets"]
+            row["queue_of_buffer"] = runs["backlog_packets_mean"][i] / (where["buffer_packets"] or 1)
             rows.append(where | row)
     return rows
 
@@ -118,24 +118,22 @@ def _labels(paths: Sequence[str]) -> list[str]:
     return short if len(set(short)) == len(short) else list(paths)
 
 
-def _link(tables: Mapping[str, Any]) -> tuple[str, int]:
-    """The rate of a scenario's link, and its buffer in packets."""
-    link = tables.get("link", {})
-    if not isinstance(link.get("rate"), str):
+def _rate(tables: Mapping[str, Any]) -> str:
+    """The rate of a scenario's link."""
+    rate = tables.get("link", {}).get("rate")
+    if not isinstance(rate, str):
         raise Error("link.rate: one link of a constant rate is needed here")
-    told = str(link.get("buffer", ""))
-    if not told.endswith("p") or not told[:-1].isdigit():
-        raise Error(f'link.buffer = "{told}": a buffer in packets is needed here, such as "141p"')
-    return link["rate"], int(told[:-1])
+    return rate
 
 
-def _network(tables: Mapping[str, Any]) -> dict[str, Any]:
+def _network(base: Scenario) -> dict[str, Any]:
+    tables = base.to_dict()
     flows = [flow for flow in tables["flows"] if "cca" in flow]
     return {
         "name": tables.get("name"),
         "flows": sum(int(flow.get("count", 1)) for flow in flows),
         "rtt": ", ".join(dict.fromkeys(flow.get("rtt", "?") for flow in flows)),
-        "buffer_packets": _link(tables)[1],
+        "buffer_packets": base._draft.buffer_packets(),
     }
 
 

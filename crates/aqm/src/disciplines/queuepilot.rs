@@ -50,10 +50,10 @@ pub(super) const INFO: Info = Info {
         ),
         Param::choice(
             "actions",
-            "what an action is: a part of arrivals to mark, a threshold of the queue, or one of RED's curves",
-            &["marking", "threshold", "red"],
+            "what an action is: a part of arrivals to mark, a threshold of the queue, one of RED's curves, or a part of arrivals to mark or else drop",
+            &["marking", "threshold", "red", "dropping"],
             "marking",
-            "INFOCOM 2023 section III; red: ACC, SIGCOMM 2021, as reconstructed here",
+            "INFOCOM 2023 section III; red: ACC, SIGCOMM 2021, as reconstructed here; dropping is ours",
         ),
         Param::size(
             "wire_overhead",

@@ -213,6 +213,34 @@ fn actions_may_be_thresholds_or_curves() {
     }
 }
 
+/// Where it is to drop what cannot be marked, each is dropped as likely as others are marked, and neither is a drop of a
+/// full buffer, which would cost the reward.
+#[test]
+fn dropping_takes_what_cannot_be_marked() {
+    let set = [
+        ("threshold", Value::Real(0.0)),
+        ("action", Value::Int(4)),
+        ("actions", Value::Choice("dropping")),
+        ("off_by_one", Value::Flag(false)),
+        ("rate", Value::Int(1_000_000_000)),
+    ];
+    for (ecn, want) in [(0, Action::Drop), (1, Action::Mark), (2, Action::Mark), (3, Action::Mark)] {
+        let mut host = Host::new(&spec("queuepilot", &set), 100, 0);
+        host.arrive(0, 1514, 0, 0);
+        let (mut hit, n) = (0, 4000u64);
+        for i in 0..n {
+            let now = 5 * MS + i * 10_000;
+            let v = host.arrive(now, 1514, 0, ecn);
+            hit += u64::from(v.action == want);
+            assert!(v.action == want || v.action == Action::Pass, "{ecn}: {v:?}");
+            host.transmit(now, |_| {});
+        }
+        assert!((hit as f64 / n as f64 - 0.5).abs() < 0.04, "{ecn}: {hit} of {n}");
+        host.discipline.idle(n * 10_000 + 10 * MS);
+        assert!(host.discipline.probe(2) >= 1.0, "the reward is {}", host.discipline.probe(2) - 1.0);
+    }
+}
+
 /// Section III-C: full use at a delay of one step is worth 1 / sqrt(2); a drop costs all.
 #[test]
 fn reward_of_a_full_link_with_a_delay_of_one_step() {
