@@ -1,6 +1,7 @@
 //! How far the simulator is from Linux: rows of scenarios that both engines run, and the gap between them.
 
 use crate::qdisc::{Whose, is_ours};
+use queuewright_aqm::Value;
 use queuewright_results::Run;
 use queuewright_scenario::units::Range;
 use queuewright_scenario::{Error, Flags, RunSpec, Scenario};
@@ -33,6 +34,9 @@ pub struct Row {
     /// Whose queue manager Linux has.
     pub whose: Whose,
 }
+
+/// Debian's kernels, the lab's among them, have 250 a second.
+const JIFFY_NS: u64 = 4_000_000;
 
 /// Before a queue manager in the list of rows: ours, though the kernel has one.
 const OURS: &str = "ours:";
@@ -79,7 +83,7 @@ impl Row {
         };
         let (scenario, linux) = with(seeds)?;
         crate::check(&scenario, &linux, whose)?;
-        Ok(Row { name: words.join(" "), linux, sim: with(SIM_SEEDS)?.1, whose })
+        Ok(Row { name: words.join(" "), linux, sim: as_it_ticks(with(SIM_SEEDS)?.1, whose), whose })
     }
 
     /// The rows of a scenario file: one a discipline. Both engines have the file's seeds, which decide what it draws.
@@ -94,10 +98,31 @@ impl Row {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let of = |d: &queuewright_scenario::Discipline| {
             let runs: Vec<RunSpec> = runs.iter().filter(|r| r.discipline.label == d.label).cloned().collect();
-            Row { name: format!("{stem} {}", d.label), linux: runs.clone(), sim: runs, whose }
+            Row {
+                name: format!("{stem} {}", d.label),
+                linux: runs.clone(),
+                sim: as_it_ticks(runs, whose),
+                whose,
+            }
         };
         Ok(scenario.disciplines.iter().map(of).collect())
     }
+}
+
+/// The kernel's `pie` has its time from a timer of whole jiffies, 4 ms in Debian's kernels, which rounds up and then fires
+/// in the one after (kernel/time/timer.c, `calc_index`): 20 ms for 15. The simulator's, and ours in BPF, are exact.
+fn as_it_ticks(mut runs: Vec<RunSpec>, whose: Whose) -> Vec<RunSpec> {
+    for run in &mut runs {
+        let disciplines = run.ports.iter_mut().map(|p| &mut p.discipline);
+        for d in disciplines.filter(|d| whose == Whose::Kernels && d.info.name == "pie") {
+            if let Some(Value::Int(tupdate)) = d.get("tupdate") {
+                let ticks = (tupdate.div_ceil(JIFFY_NS) + 1) * JIFFY_NS;
+                // Beyond the range it stays what it was.
+                let _ = d.set("tupdate", Value::Int(ticks));
+            }
+        }
+    }
+    runs
 }
 
 /// Is a row's queue manager a BPF program of ours?
@@ -213,6 +238,19 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), rows.len());
+    }
+
+    #[test]
+    fn the_kernels_pie_ticks_by_the_jiffy() {
+        let tupdate = |line: &str| {
+            let row = Row::of_line(line, "1").unwrap_or_else(|e| panic!("{e}"));
+            let of = |runs: &[RunSpec]| runs[0].ports[0].discipline.get("tupdate");
+            (of(&row.linux), of(&row.sim))
+        };
+        let ms = |n: u64| Some(Value::Int(n * 1_000_000));
+        assert_eq!(tupdate("20mbit 40ms 1xcubic pie 1000p"), (ms(15), ms(20)));
+        assert_eq!(tupdate("20mbit 40ms 1xcubic pie:tupdate=16ms 1000p"), (ms(16), ms(20)));
+        assert_eq!(tupdate("20mbit 40ms 1xcubic ours:pie 1000p"), (ms(15), ms(15)));
     }
 
     #[test]
