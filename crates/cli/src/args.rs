@@ -257,7 +257,8 @@ pub struct Reproduce {
 Without files it runs the shipped rows: congestion controls alone and mixed, at 20 and
 50 Mbit/s, with 20 to 100 ms, through tail drop, CoDel, PIE and FQ-CoDel of the kernel, and
 through queue managers of ours as BPF programs. The simulator has ten seeds of each, Linux
-those of --seeds [default: 1]; a file has its own on both.
+those of --seeds [default: 1]; a file has its own on both. Each row is printed as soon as it is
+measured: what --json has printed until it was stopped, however, --measured takes.
 
 Examples:
   queuewright validate

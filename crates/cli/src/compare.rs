@@ -201,6 +201,11 @@ impl Progress {
         self.bar.set_message(format!("{}/{} runs", self.done, self.at_ms.len()));
     }
 
+    /// For what is printed meanwhile.
+    pub fn aside(&self, work: impl FnOnce()) {
+        self.bar.suspend(work);
+    }
+
     pub fn end(&self) {
         self.bar.finish_and_clear();
     }

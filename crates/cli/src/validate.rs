@@ -4,7 +4,7 @@ use crate::args::Validate;
 use crate::compare::{Progress, on_interrupt};
 use crate::words::plural;
 use crate::{Failure, print};
-use queuewright_engine::{Engine, Made, Step, jobs, open, run_all};
+use queuewright_engine::{Engine, Made, Step, jobs, open as open_lab, run_all};
 use queuewright_lab::validate::{
     Miss, Point, Row, SHARE_POINTS, SOJOURN_MS, SOJOURN_SHARE, UTILIZATION_POINTS, misses,
 };
@@ -29,45 +29,143 @@ struct Compared {
     ns3: Vec<Point>,
 }
 
-/// Runs all rows on both engines, prints a line a row, and how many are within the target.
+/// Runs all rows on both engines and prints each as soon as its runs are there, so that whatever ends this early takes
+/// nothing away that was measured; then how many are within the target.
 pub fn validate(asked: &Validate) -> Result<(), Failure> {
     if asked.costs {
         return costs(asked);
     }
     let rows = rows(asked)?;
-    let (measured, measured_kernel) = measured(&asked.measured)?;
-    let lab = |whose| open(&asked.kernel, whose).map_err(|e| Failure::Input(e.to_string()));
+    let (mut before, kernel) = measured(&asked.measured)?;
+    let begin = |row: Row| {
+        let (linux, ns3) = before.remove(&row.name).unwrap_or_default();
+        Compared { row, linux, sim: Vec::new(), ns3 }
+    };
+    let (known, open): (Vec<_>, Vec<_>) = rows.into_iter().map(begin).partition(|c| !c.linux.is_empty());
+    // A machine has the kernel's queue managers, or ours.
+    let (kernels, ours): (Vec<_>, Vec<_>) = open.into_iter().partition(|c| c.row.whose == Whose::Kernels);
+    let mut machines = Vec::new();
+    for (whose, rows) in [(Whose::Kernels, kernels), (Whose::Ours, ours)] {
+        if !rows.is_empty() {
+            let lab = open_lab(&asked.kernel, whose).map_err(|e| Failure::Input(e.to_string()))?;
+            machines.push((Engine::Linux(lab), rows));
+        }
+    }
     let stop = on_interrupt()?;
     let jobs = jobs(asked.jobs);
-    let known = |r: &Row| measured.get(&r.name).cloned().unwrap_or_default();
-    let (mut linux, mut ns3): (Vec<Vec<Point>>, Vec<Vec<Point>>) = rows.iter().map(known).unzip();
-    let mut kernel = measured_kernel;
-    // A machine has the kernel's queue managers, or ours.
-    for whose in [Whose::Kernels, Whose::Ours] {
-        let open: Vec<usize> =
-            (0..rows.len()).filter(|i| rows[*i].whose == whose && linux[*i].is_empty()).collect();
-        if open.is_empty() {
-            continue;
+    let beside = asked.ns3.is_some() || known.iter().any(|c| !c.ns3.is_empty());
+    let mut report = Report { asked, jobs, stop: &stop, beside, kernel, compared: Vec::new(), failed: None };
+    for compared in known {
+        if !stop.load(Ordering::Relaxed) {
+            report.finish(compared);
         }
-        let these: Vec<Row> = open.iter().map(|i| rows[*i].clone()).collect();
-        let (made, version) = points(&Engine::Linux(lab(whose)?), &these, |r| &r.linux, jobs, &stop)?;
-        open.into_iter().zip(made).for_each(|(i, points)| linux[i] = points);
-        kernel = version;
     }
-    let (sim, _) = points(&Engine::Sim, &rows, |r| &r.sim, jobs, &stop)?;
-    if let Some(program) = &asked.ns3 {
-        of_ns3(program, &rows, &mut ns3, jobs, &stop)?;
+    for (engine, rows) in machines {
+        report.on_linux(&engine, rows);
     }
-    let compared: Vec<Compared> = rows
-        .into_iter()
-        .zip(linux.into_iter().zip(sim.into_iter().zip(ns3)))
-        .map(|(row, (linux, (sim, ns3)))| Compared { row, linux, sim, ns3 })
-        .filter(|c| !c.linux.is_empty() && !c.sim.is_empty())
-        .collect();
-    print(&if asked.json { as_json(&compared, &kernel) } else { table(&compared, &kernel) })?;
-    match stop.load(Ordering::Relaxed) {
-        true => Err(Failure::Interrupted(format!("interrupted; {} compared", plural(compared.len(), "row")))),
-        false => Ok(()),
+    report.end()
+}
+
+/// What is printed, a row at a time.
+struct Report<'a> {
+    asked: &'a Validate,
+    jobs: usize,
+    stop: &'a AtomicBool,
+    /// ns-3 has a column.
+    beside: bool,
+    kernel: String,
+    compared: Vec<Compared>,
+    /// The first error, after which no more is begun.
+    failed: Option<Failure>,
+}
+
+impl Report<'_> {
+    /// These rows' runs on Linux; each row goes on as soon as all of its seeds are there.
+    fn on_linux(&mut self, engine: &Engine, rows: Vec<Compared>) {
+        let owner: Vec<usize> =
+            rows.iter().enumerate().flat_map(|(i, c)| vec![i; c.row.linux.len()]).collect();
+        let specs: Vec<RunSpec> = rows.iter().flat_map(|c| c.row.linux.iter().cloned()).collect();
+        let mut rows: Vec<Option<Compared>> = rows.into_iter().map(Some).collect();
+        let mut progress = Progress::new(&specs);
+        engine.run_all(&specs, self.jobs, self.stop, |i, step: Step<Made>| match step {
+            Step::At(at) => progress.at(i, at),
+            Step::Done(Ok(None)) => {}
+            Step::Done(Ok(Some(run))) => {
+                progress.done(i);
+                // Its version alone.
+                self.kernel = run.kernel.split(' ').next().unwrap_or_default().into();
+                let row = &mut rows[owner[i]];
+                if let Some(made) = row {
+                    made.linux.push(Point::of(&run));
+                }
+                if let Some(made) = row.take_if(|c| c.linux.len() == c.row.linux.len()) {
+                    progress.aside(|| self.finish(made));
+                }
+            }
+            Step::Done(Err(e)) => {
+                let name = rows[owner[i]].as_ref().map_or("", |c| &c.row.name);
+                self.fail(Failure::Run(format!("{name}: {e}")));
+            }
+        });
+        progress.end();
+    }
+
+    /// The other engines' runs of a row that Linux has, and its line. The simulator's are made even while all is to
+    /// end: they take a moment, and Linux's would be lost.
+    fn finish(&mut self, mut c: Compared) {
+        match on_simulator(&c.row, self.jobs) {
+            Ok(sim) => c.sim = sim,
+            Err(e) => return self.fail(e),
+        }
+        // ns-3's are held against the kernel's: ours have a host of their own.
+        let open = c.ns3.is_empty() && c.row.whose == Whose::Kernels;
+        if let (Some(program), true) = (&self.asked.ns3, open) {
+            match on_ns3(program, &c.row, self.jobs, self.stop) {
+                Ok(ns3) => c.ns3 = ns3,
+                Err(e) => self.fail(e),
+            }
+        }
+        let line = match (self.asked.json, self.compared.is_empty()) {
+            (false, first) => (if first { self.head() } else { String::new() }) + &table_row(&c, self.beside),
+            (true, true) => self.head() + &json_row(&c),
+            // A comma in front: what ends with a line is whole rows.
+            (true, false) => format!(",{}", json_row(&c)),
+        };
+        self.compared.push(c);
+        if let Err(e) = print(&line) {
+            self.fail(e);
+        }
+    }
+
+    /// What stands before the first row.
+    fn head(&self) -> String {
+        match self.asked.json {
+            true => format!("{{\"kernel\": {}, \"rows\": [\n", json!(self.kernel)),
+            false => table_head(self.beside),
+        }
+    }
+
+    fn fail(&mut self, e: Failure) {
+        self.failed.get_or_insert(e);
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// What stands after the last row; how it all ended.
+    fn end(self) -> Result<(), Failure> {
+        let head = if self.compared.is_empty() { self.head() } else { String::new() };
+        let foot = match self.asked.json {
+            true => "]}\n".into(),
+            false => summary(&self.compared, self.beside, &self.kernel),
+        };
+        print(&(head + &foot))?;
+        match (self.failed, self.stop.load(Ordering::Relaxed)) {
+            (Some(e), _) => Err(e),
+            (None, true) => {
+                let compared = plural(self.compared.len(), "row");
+                Err(Failure::Interrupted(format!("interrupted; {compared} compared")))
+            }
+            (None, false) => Ok(()),
+        }
     }
 }
 
@@ -97,6 +195,7 @@ fn measured(files: &[PathBuf]) -> Result<(Measured, String), Failure> {
         let wrong = |why: String| Failure::Input(format!("{}: {why}", file.display()));
         let text = std::fs::read_to_string(file).map_err(|e| wrong(e.to_string()))?;
         let printed: Printed = serde_json::from_str(&text)
+            .or_else(|e| if e.is_eof() { serde_json::from_str(&closed(&text)) } else { Err(e) })
             .map_err(|e| wrong(format!("not what 'validate --json' prints: {e}")))?;
         for row in printed.rows {
             let (linux, ns3) = all.entry(row.row).or_default();
@@ -108,45 +207,56 @@ fn measured(files: &[PathBuf]) -> Result<(Measured, String), Failure> {
     Ok((all, kernel))
 }
 
-/// The rows in ns-3, those that it has and of which it has no runs yet.
-fn of_ns3(
-    program: &Path,
-    rows: &[Row],
-    points: &mut [Vec<Point>],
-    jobs: usize,
-    stop: &AtomicBool,
-) -> Result<(), Failure> {
-    let words = |(i, row): (usize, &Row)| {
-        let runs = row.sim.iter().take(if points[i].is_empty() { NS3_SEEDS } else { 0 });
-        runs.filter_map(|run| Some((i, ns3::arguments(run)?))).collect::<Vec<_>>()
-    };
-    let asked: Vec<(usize, Vec<String>)> = rows.iter().enumerate().flat_map(words).collect();
+/// What was printed until the program was killed: its whole rows.
+fn closed(text: &str) -> String {
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    format!("{whole}]}}")
+}
+
+fn on_simulator(row: &Row, jobs: usize) -> Result<Vec<Point>, Failure> {
+    let (mut points, mut failed) = (Vec::new(), None);
+    Engine::Sim.run_all(&row.sim, jobs, &AtomicBool::new(false), |i, step: Step<Made>| match step {
+        Step::At(_) | Step::Done(Ok(None)) => {}
+        Step::Done(Ok(Some(run))) => points.push((i, Point::of(&run))),
+        Step::Done(Err(e)) => failed = Some(Failure::Run(format!("{}: {e}", row.name))),
+    });
+    failed.map_or_else(|| Ok(in_order(points)), Err)
+}
+
+/// A row in ns-3: none where it has not what the row asks for, or is stopped.
+fn on_ns3(program: &Path, row: &Row, jobs: usize, stop: &AtomicBool) -> Result<Vec<Point>, Failure> {
+    let asked: Vec<Vec<String>> = row.sim.iter().take(NS3_SEEDS).filter_map(ns3::arguments).collect();
     let work = |i: usize, _: &dyn Fn(f64)| -> Result<Point, String> {
-        let done = Command::new(program).args(&asked[i].1).output().map_err(|e| e.to_string())?;
+        let done = Command::new(program).args(&asked[i]).output().map_err(|e| e.to_string())?;
         match done.status.success() {
             true => serde_json::from_slice(&done.stdout).map_err(|e| e.to_string()),
             false => Err(String::from_utf8_lossy(&done.stderr).trim().to_string()),
         }
     };
-    let mut failed = None;
+    let (mut points, mut failed) = (Vec::new(), None);
     run_all(asked.len(), jobs, stop, work, |i, step| match step {
         Step::At(_) => {}
-        Step::Done(Ok(point)) => points[asked[i].0].push(point),
-        Step::Done(Err(e)) => {
-            failed.get_or_insert(format!("{}: {}: {e}", program.display(), rows[asked[i].0].name));
-            stop.store(true, Ordering::Relaxed);
-        }
+        Step::Done(Ok(point)) => points.push((i, point)),
+        Step::Done(Err(e)) => failed = Some(format!("{}: {}: {e}", program.display(), row.name)),
     });
     match failed {
-        Some(e) => Err(Failure::Run(e)),
-        None => Ok(()),
+        // The terminal's Ctrl-C is the program's, too.
+        Some(e) if !stop.load(Ordering::Relaxed) => Err(Failure::Run(e)),
+        _ if points.len() < asked.len() => Ok(Vec::new()),
+        _ => Ok(in_order(points)),
     }
+}
+
+/// As the seeds are, however many cores made them.
+fn in_order(mut points: Vec<(usize, Point)>) -> Vec<Point> {
+    points.sort_by_key(|(i, _)| *i);
+    points.into_iter().map(|(_, point)| point).collect()
 }
 
 /// What queue managers cost; how much more ours than the kernel's of the same name.
 fn costs(asked: &Validate) -> Result<(), Failure> {
     let wrong = |e: queuewright_lab::Error| Failure::Run(e.to_string());
-    let lab = open(&asked.kernel, Whose::Kernels).map_err(|e| Failure::Input(e.to_string()))?;
+    let lab = open_lab(&asked.kernel, Whose::Kernels).map_err(|e| Failure::Input(e.to_string()))?;
     let stop = on_interrupt()?;
     let costs = lab.costs(&stop).map_err(wrong)?;
     if asked.json {
@@ -192,73 +302,42 @@ fn rows(asked: &Validate) -> Result<Vec<Row>, Failure> {
     }
 }
 
-/// Each row's runs on an engine, and the kernel's version.
-fn points(
-    engine: &Engine,
-    rows: &[Row],
-    of: fn(&Row) -> &[RunSpec],
-    jobs: usize,
-    stop: &AtomicBool,
-) -> Result<(Vec<Vec<Point>>, String), Failure> {
-    let owner: Vec<usize> = rows.iter().enumerate().flat_map(|(i, r)| vec![i; of(r).len()]).collect();
-    let specs: Vec<RunSpec> = rows.iter().flat_map(|r| of(r).iter().cloned()).collect();
-    let mut points = vec![Vec::new(); rows.len()];
-    let (mut kernel, mut failed) = (String::new(), None);
-    let mut progress = Progress::new(&specs);
-    engine.run_all(&specs, jobs, stop, |i, step: Step<Made>| match step {
-        Step::At(at) => progress.at(i, at),
-        Step::Done(Ok(None)) => {}
-        Step::Done(Ok(Some(run))) => {
-            progress.done(i);
-            points[owner[i]].push(Point::of(&run));
-            // Its version alone.
-            kernel = run.kernel.split(' ').next().unwrap_or_default().into();
-        }
-        Step::Done(Err(e)) => {
-            failed.get_or_insert(format!("{}: {e}", rows[owner[i]].name));
-            stop.store(true, Ordering::Relaxed);
-        }
-    });
-    progress.end();
-    match failed {
-        Some(e) => Err(Failure::Run(e)),
-        None => Ok((points, kernel)),
+/// A table that is Markdown, too. In each cell Linux is left, then the simulator, then ns-3.
+fn table_head(beside: bool) -> String {
+    let (ns3, rule) = if beside { (" ns-3 off |", "---|") } else { ("", "") };
+    format!(
+        "| row | utilisation % | mean sojourn ms | shares % | drops | marks | off |{ns3}\n\
+         |---|---|---|---|---|---|---|{rule}\n"
+    )
+}
+
+fn table_row(c: &Compared, beside: bool) -> String {
+    let means: Vec<Point> = [&c.linux, &c.sim, &c.ns3].iter().filter_map(|p| Point::mean(p)).collect();
+    let cell = |of: &dyn Fn(&Point) -> String| means.iter().map(of).collect::<Vec<_>>().join(" / ");
+    let shares = match means[0].shares.len() {
+        1 => String::new(),
+        _ => cell(&|p| list(&p.shares)),
+    };
+    let row = format!(
+        "| {} | {} | {} | {shares} | {} | {} | {} |",
+        c.row.name,
+        cell(&|p| format!("{:.1}", p.utilization)),
+        cell(&|p| format!("{:.2}", p.sojourn_ms)),
+        cell(&|p| format!("{:.0}", p.drops)),
+        cell(&|p| format!("{:.0}", p.marks)),
+        off(&misses(&c.linux, &c.sim)),
+    );
+    match (beside, c.ns3.is_empty()) {
+        (false, _) => row + "\n",
+        (true, true) => row + " - |\n",
+        (true, false) => format!("{row} {} |\n", off(&misses(&c.linux, &c.ns3))),
     }
 }
 
-/// A table that is Markdown, too. In each cell Linux is left, then the simulator, then ns-3.
-fn table(compared: &[Compared], kernel: &str) -> String {
-    let beside = compared.iter().any(|c| !c.ns3.is_empty());
-    let mut out = String::from("| row | utilisation % | mean sojourn ms | shares % | drops | marks | off |");
-    out += if beside {
-        " ns-3 off |\n|---|---|---|---|---|---|---|---|\n"
-    } else {
-        "\n|---|---|---|---|---|---|---|\n"
-    };
-    for c in compared {
-        let means: Vec<Point> = [&c.linux, &c.sim, &c.ns3].iter().filter_map(|p| Point::mean(p)).collect();
-        let cell = |of: &dyn Fn(&Point) -> String| means.iter().map(of).collect::<Vec<_>>().join(" / ");
-        let shares = match means[0].shares.len() {
-            1 => String::new(),
-            _ => cell(&|p| list(&p.shares)),
-        };
-        out += &format!(
-            "| {} | {} | {} | {shares} | {} | {} | {} |",
-            c.row.name,
-            cell(&|p| format!("{:.1}", p.utilization)),
-            cell(&|p| format!("{:.2}", p.sojourn_ms)),
-            cell(&|p| format!("{:.0}", p.drops)),
-            cell(&|p| format!("{:.0}", p.marks)),
-            off(&misses(&c.linux, &c.sim)),
-        );
-        out += &match (beside, c.ns3.is_empty()) {
-            (false, _) => "\n".into(),
-            (true, true) => " - |\n".into(),
-            (true, false) => format!(" {} |\n", off(&misses(&c.linux, &c.ns3))),
-        };
-    }
+/// How many of them are within the target.
+fn summary(compared: &[Compared], beside: bool, kernel: &str) -> String {
     let all: Vec<&Compared> = compared.iter().collect();
-    out += &format!(
+    let mut out = format!(
         "\nWithin {UTILIZATION_POINTS} points of utilisation, {:.0} % or {SOJOURN_MS} ms of sojourn and {SHARE_POINTS} \
          points of share of Linux {kernel}:\nsimulator: {}\n",
         100.0 * SOJOURN_SHARE,
@@ -297,20 +376,14 @@ fn list(shares: &[f64]) -> String {
     shares.iter().map(|x| format!("{x:.0}")).collect::<Vec<_>>().join(" ")
 }
 
-/// A point a seed of each engine.
-fn as_json(compared: &[Compared], kernel: &str) -> String {
-    let rows: Vec<_> = compared
-        .iter()
-        .map(|c| {
-            let mut row = json!({
-                "row": c.row.name, "linux": c.linux, "sim": c.sim, "misses": misses(&c.linux, &c.sim),
-            });
-            if !c.ns3.is_empty() {
-                row["ns3"] = json!(c.ns3);
-                row["ns3_misses"] = json!(misses(&c.linux, &c.ns3));
-            }
-            row
-        })
-        .collect();
-    format!("{:#}\n", json!({ "kernel": kernel, "rows": rows }))
+/// A point a seed of each engine, in one line.
+fn json_row(c: &Compared) -> String {
+    let mut row = json!({
+        "row": c.row.name, "linux": c.linux, "sim": c.sim, "misses": misses(&c.linux, &c.sim),
+    });
+    if !c.ns3.is_empty() {
+        row["ns3"] = json!(c.ns3);
+        row["ns3_misses"] = json!(misses(&c.linux, &c.ns3));
+    }
+    format!("{row}\n")
 }

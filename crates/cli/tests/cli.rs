@@ -570,6 +570,84 @@ fn interrupted_in_the_middle_of_a_run_it_ends_at_once() {
     assert_eq!(results["runs"], Value::Array(Vec::new()));
 }
 
+/// `validate` of two rows whose Linux's side is known, with an ns-3 that never ends in the second, when it has printed the first.
+#[cfg(unix)]
+fn validating(dir: &Path, json: bool) -> (std::process::Child, String) {
+    use std::os::unix::{fs::PermissionsExt, process::CommandExt};
+    let program = dir.join("ns3");
+    let point = r#"{"utilization":100,"sojourn_ms":15,"shares":[100],"drops":5,"marks":0}"#;
+    let text = format!("#!/bin/sh\ncase $* in *queue=codel*) exec sleep 600;; esac\necho '{point}'\n");
+    fs::write(&program, text).expect("ns3");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it may run");
+    let row = |name: &str| format!(r#"{{"row": "small {name}", "linux": [{point}]}}"#);
+    let rows = format!(r#"{{"kernel": "7.2.13", "rows": [{},{}]}}"#, row("droptail"), row("codel"));
+    fs::write(dir.join("linux.json"), rows).expect("linux.json");
+    let mut child =
+        queuewright(dir, &["validate", "small.toml", "--measured", "linux.json", "--ns3", "./ns3"])
+            .args(json.then_some("--json"))
+            .process_group(0)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+    let (mut text, mut byte) = (String::new(), [0]);
+    let mut out = child.stdout.take().expect("its output");
+    while !(text.contains("small droptail") && text.ends_with('\n')) {
+        assert_eq!(out.read(&mut byte).expect("a byte"), 1, "it ended: {text}");
+        text.push(byte[0].into());
+    }
+    child.stdout = Some(out);
+    (child, text)
+}
+
+/// To the program and all that it has started, as a terminal does it.
+#[cfg(unix)]
+fn signal(which: &str, group: u32) {
+    let sent = Command::new("kill").args([which, "--", &format!("-{group}")]).status();
+    assert!(sent.expect("kill starts").success());
+}
+
+#[cfg(unix)]
+#[test]
+fn validate_prints_each_row_when_it_is_there() {
+    let dir = folder();
+    let (mut child, text) = validating(dir.path(), false);
+    assert!(text.contains("| small droptail | 100.0 / ") && !text.contains("codel"), "{text}");
+    signal("-KILL", child.id());
+    child.wait().expect("it ends");
+}
+
+/// Killed, it has printed its whole rows, which `--measured` takes; interrupted, an object.
+#[cfg(unix)]
+#[test]
+fn validate_loses_no_row_that_it_has_measured() {
+    let dir = folder();
+    let (mut child, text) = validating(dir.path(), true);
+    signal("-KILL", child.id());
+    child.wait().expect("it ends");
+    serde_json::from_str::<Value>(&text).expect_err("it was killed");
+    // Not even the last line is whole, and the ns-3 that it is given is none: what it knows is not asked again.
+    fs::write(dir.path().join("killed.json"), format!("{text},{{\"row\": \"small co")).expect("killed.json");
+    let one = SMALL.replace(", \"codel\"", "");
+    fs::write(dir.path().join("small.toml"), one).expect("small.toml");
+    let again = ["validate", "small.toml", "--measured", "killed.json", "--ns3", "./none", "--json"];
+    let rows = json(&stdout(dir.path(), &again))["rows"].clone();
+    assert_eq!(rows[0]["row"], "small droptail");
+    assert_eq!(rows[0]["ns3"].as_array().map(Vec::len), Some(2));
+    assert_eq!(rows.as_array().map(Vec::len), Some(1));
+
+    let dir = folder();
+    let (child, mut text) = validating(dir.path(), true);
+    signal("-INT", child.id());
+    let out = child.wait_with_output().expect("it ends");
+    text += &String::from_utf8_lossy(&out.stdout);
+    let rows = json(&text)["rows"].clone();
+    assert_eq!((&rows[0]["row"], &rows[1]["row"]), (&"small droptail".into(), &"small codel".into()));
+    assert!(rows[0]["ns3"].is_array() && rows[1]["ns3"].is_null());
+    assert_eq!(String::from_utf8_lossy(&out.stderr), "error: interrupted; 2 rows compared\n");
+    assert_eq!(out.status.code(), Some(130));
+}
+
 /// What Linux did is kept beside the table of docs/fidelity.md: nine tenths of the rows with the kernel's own queue
 /// managers are within the target, and more than ns-3 has of them. No lab is asked for.
 #[test]

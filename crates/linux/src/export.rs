@@ -2,7 +2,7 @@
 
 use crate::{Class, Error, Status};
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeCounterValue, EncodeMetric, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
@@ -48,12 +48,12 @@ fn one<T>(s: &Status, value: T) -> Vec<(Labels<'_>, T)> {
 
 impl Qdiscs {
     /// One counter for each qdisc, or several that differ by a label.
-    fn counters(
+    fn counters<N: EncodeCounterValue>(
         &self,
         to: &mut DescriptorEncoder,
         name: &str,
         help: &str,
-        of: impl for<'s> Fn(&'s Status) -> Vec<(Labels<'s>, u64)>,
+        of: impl for<'s> Fn(&'s Status) -> Vec<(Labels<'s>, N)>,
     ) -> Result<(), Unwritten> {
         let mut family = to.encode_descriptor(name, help, None, MetricType::Counter)?;
         for (labels, n) in self.0.iter().flat_map(of) {
@@ -110,7 +110,9 @@ impl Collector for Qdiscs {
         let to = &mut to;
         self.counters(to, "node_qdisc_bytes", "Bytes sent", |s| one(s, s.stats.sent_bytes))?;
         self.counters(to, "node_qdisc_packets", "Packets sent", |s| one(s, s.stats.sent_packets))?;
-        self.counters(to, "node_qdisc_drops", "Packets dropped", |s| one(s, s.stats.drops.iter().sum()))?;
+        self.counters(to, "node_qdisc_drops", "Packets dropped", |s| {
+            one(s, s.stats.drops.iter().sum::<u64>())
+        })?;
         self.gauges(to, "node_qdisc_backlog", "Bytes that wait", |s| one(s, s.stats.backlog_bytes as f64))?;
         self.gauges(to, "node_qdisc_current_queue_length", "Packets that wait", |s| {
             one(s, f64::from(s.stats.backlog_packets))
@@ -151,7 +153,7 @@ impl Collector for Qdiscs {
         self.counters(to, "queuewright_queue_drops", "Packets dropped that were to join a queue", |s| {
             by_queue(s, |c| Some(c.dropped))
         })?;
-        self.gauges(to, "queuewright_queue_sojourn_seconds", "Sum of the waiting times in a queue", |s| {
+        self.counters(to, "queuewright_queue_sojourn_seconds", "Sum of the waiting times in a queue", |s| {
             by_queue(s, |c| Some(c.sojourn_sum_ns as f64 / 1e9))
         })?;
         self.gauges(to, "queuewright_queue_length", "Packets that wait in a queue", |s| {
@@ -309,7 +311,7 @@ mod tests {
             r#"queuewright_sojourn_seconds_sum{device="eth0",kind="bpf_titrate"} 1.5"#,
             r#"queuewright_attached{device="eth0",kind="bpf_titrate"} 1.0"#,
             r#"queuewright_queue_packets_total{device="eth0",kind="bpf_titrate",queue="mice"} 11"#,
-            r#"queuewright_queue_sojourn_seconds{device="eth0",kind="bpf_titrate",queue="mice"} 0.5"#,
+            r#"queuewright_queue_sojourn_seconds_total{device="eth0",kind="bpf_titrate",queue="mice"} 0.5"#,
             "# EOF",
         ] {
             assert!(text.lines().any(|l| l == line), "no line {line}\n{text}");
@@ -319,7 +321,7 @@ mod tests {
     #[test]
     fn the_dashboard_asks_for_metrics_that_there_are() {
         let dashboard = include_str!("../../../dist/grafana.json");
-        assert!(serde_json::from_str::<serde_json::Value>(dashboard).is_ok());
+        let panels = serde_json::from_str::<serde_json::Value>(dashboard).unwrap()["panels"].clone();
         let text = openmetrics(vec![one()]);
         let there: Vec<&str> = text.lines().filter_map(|l| l.split('{').next()).collect();
         let words = dashboard.split(|c: char| !(c.is_ascii_lowercase() || c == '_'));
@@ -328,6 +330,17 @@ mod tests {
         assert!(asked.len() > 6, "{asked:?}");
         for name in asked {
             assert!(there.contains(&name), "{name} is not exported");
+        }
+        // Legends name labels that these metrics have.
+        for target in panels.as_array().unwrap().iter().flat_map(|p| p["targets"].as_array().unwrap()) {
+            let (of, legend) = (target["expr"].as_str().unwrap(), target["legendFormat"].as_str().unwrap());
+            let labels = legend.split("{{").skip(1).filter_map(|l| l.split("}}").next());
+            for label in labels.filter(|l| *l != "instance") {
+                let has = |l: &&str| {
+                    of.contains(l.split('{').next().unwrap()) && l.contains(&format!("{label}=\""))
+                };
+                assert!(text.lines().any(|l| has(&l)), "{of} has no label {label}");
+            }
         }
     }
 
