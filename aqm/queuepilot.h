@@ -498,21 +498,15 @@ static inline qw_u64 qw_queuepilot_chance(const struct qw_queuepilot *s,
 }
 
 /* Mark before the queue is asked whether it has room, ECN-capable packets of
- * TCP alone, those already marked again. Where it may drop, all packets, but with
- * less than two waiting none, as in PIE: few flows on a long path would not grow
- * back. */
+ * TCP alone, those already marked again. Where it may drop, all packets. */
 static inline int qw_queuepilot_marks(const struct qw_queuepilot *s,
 				      const struct qw_queuepilot_params *p,
 				      const struct qw_queue *q,
 				      const struct qw_packet *k, qw_u32 random)
 {
-	if (p->actions == QW_QUEUEPILOT_DROPPING) {
-		if (q->bytes < 2 * (qw_u64)p->mtu_bytes)
-			return 0;
-	} else if (k->ecn == QW_NOT_ECT ||
-		   (k->protocol && k->protocol != QW_TCP)) {
+	if (p->actions != QW_QUEUEPILOT_DROPPING &&
+	    (k->ecn == QW_NOT_ECT || (k->protocol && k->protocol != QW_TCP)))
 		return 0;
-	}
 	return random < qw_queuepilot_chance(s, p, q);
 }
 

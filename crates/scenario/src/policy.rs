@@ -15,9 +15,10 @@ use std::sync::Arc;
 /// Largest policy file, bytes: QueuePilot's 12,550 weights take 100 kB at most.
 pub const MAX_BYTES: u64 = 4 << 20;
 /// Policies that the program brings, by the name that a parameter may give in place of a path. `policies/` has their cards.
-const SHIPPED: [(&str, &str); 2] = [
+const SHIPPED: [(&str, &str); 3] = [
     ("queuepilot", include_str!("../../../policies/queuepilot.json")),
     ("acc", include_str!("../../../policies/acc.json")),
+    ("queuepilot-dropping", include_str!("../../../policies/queuepilot-dropping.json")),
 ];
 /// What the file says it is.
 const FORMAT: &str = "queuewright-policy";

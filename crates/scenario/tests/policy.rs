@@ -310,7 +310,7 @@ fn with_queue(queue: &str) -> Scenario {
 /// A policy goes by its name where the program brings it, and says itself what its actions are.
 #[test]
 fn policies_that_are_brought_need_no_file() {
-    for (name, actions) in [("queuepilot", "marking"), ("acc", "red")] {
+    for (name, actions) in [("queuepilot", "marking"), ("acc", "red"), ("queuepilot-dropping", "dropping")] {
         let policy = Policy::open(name).unwrap();
         assert_eq!((policy.name.as_str(), policy.actions), (name, actions));
         let scenario = with_queue(&format!("{{ name = \"queuepilot\", weights = \"{name}\" }}"));
