@@ -340,7 +340,7 @@ fn a_policy_is_made_of_what_its_discipline_has() {
             "queuepilot",
             "rde",
             12_550,
-            "actions = rde: not a kind of action; did you mean \"red\"? Allowed: marking, threshold, red",
+            "actions = rde: not a kind of action; did you mean \"red\"? Allowed: marking, threshold, red, dropping",
         ),
         ("queuepilot", "red", 12, "weights: 12 of them; queuepilot has 12550"),
     ] {
