@@ -126,7 +126,7 @@ def test_the_types_are_right(tmp_path: Path) -> None:
         'r: qw.Results = qw.run(s, aqm=["codel", {"name": "pie"}], seeds=range(3), progress=print)\n'
         'column: list[object] = r.runs["seed"]\n'
         'names: list[str] = [d["name"] for d in qw.disciplines()]\n'
-        's2: qw.Sweep = qw.sweep("a.toml", over={"link.rate": ["1mbit"]})\n'
+        's2: qw.Sweep = qw.sweep("a.toml", over={"link.rate": ["1mbit"]}, engine="ray")\n'
     )
     env = {**os.environ, "MYPY_CACHE_DIR": str(tmp_path / "cache")}
     for words in (
