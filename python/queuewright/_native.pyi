@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, final
 
 __all__ = [
+    "VERSION",
     "Domain",
     "Draft",
     "Envs",
@@ -19,8 +20,11 @@ __all__ = [
     "nanoseconds",
     "read_policy",
     "run",
+    "run_some",
     "write_policy",
 ]
+
+VERSION: str
 
 class Error(ValueError):
     """Wrong input, in the words of the command: where, what was found, what is allowed."""
@@ -55,6 +59,13 @@ class Table:
 
     def __arrow_c_schema__(self) -> object:
         """Arrow's PyCapsule interface."""
+
+    def to_ipc(self) -> bytes:
+        """As a stream of Arrow's IPC format."""
+
+    @staticmethod
+    def from_ipc(bytes: bytes) -> Table:
+        """Out of such a stream."""
 
 @final
 class Draft:
@@ -94,6 +105,16 @@ class Draft:
         warmup: str | None = None,
     ) -> Draft:
         """With values (JSON) at paths, disciplines (a JSON list), and as if it said what these flags say."""
+
+    def pack(self) -> tuple[str, list[tuple[os.PathLike[str], bytes]]]:
+        """For `unpack`: itself, and the files that it names, by path, with what is in them."""
+
+    @staticmethod
+    def unpack(text: str, files: Sequence[tuple[os.PathLike[str], bytes]]) -> Draft:
+        """What `pack` gave."""
+
+    def count(self) -> int:
+        """How many runs it stands for."""
 
     def to_json(self) -> str:
         """As results have it, as JSON."""
@@ -168,6 +189,13 @@ class Envs:
 class Results:
     """The results of a scenario."""
 
+    def pack(self) -> tuple[Draft, bytes, Table]:
+        """What `unpack` makes them of: the scenario, its runs packed, and their time series."""
+
+    @staticmethod
+    def unpack(draft: Draft, packed: Sequence[bytes], series: Table | None = None) -> Results:
+        """Results of a scenario, of which `run_some` or `pack` packed some runs each, in order."""
+
     @property
     def runs(self) -> Table: ...
     @property
@@ -202,6 +230,9 @@ def run(
     progress: Callable[[float, int, int], object] | None = None,
 ) -> list[Results]:
     """Makes all runs of these scenarios and gives each one's results."""
+
+def run_some(draft: Draft, begin: int, end: int) -> bytes:
+    """Makes a scenario's runs from `begin` to before `end`, and gives them packed."""
 
 def concat(tables: Sequence[Table], points: str) -> Table:
     """Tables one below the other, each with constant columns (a JSON object for each) in front."""

@@ -1,5 +1,6 @@
 """Results: tables, the summary, the report."""
 
+import copyreg
 import html
 import json
 import os
@@ -8,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from queuewright import _native
-from queuewright._native import Table
-from queuewright._scenario import to_json
+from queuewright._native import VERSION, Table
+from queuewright._scenario import Scenario, same_version, to_json
 
 
 class Results:
@@ -82,6 +83,10 @@ class Results:
         """
         return Path(self._native.save(os.fspath(folder), "results"))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        draft, runs, series = self._native.pack()
+        return _unpickled, (VERSION, Scenario._of(draft), runs, series)
+
     def __str__(self) -> str:
         return self._native.summary().rstrip("\n")
 
@@ -90,6 +95,18 @@ class Results:
 
     def _repr_html_(self) -> str:
         return f'<pre style="line-height: 1.2; overflow-x: auto">{html.escape(str(self))}</pre>'
+
+
+def _unpickled(version: str, scenario: Scenario, runs: bytes, series: Table) -> Results:
+    same_version(version)
+    return Results(_native.Results.unpack(scenario._draft, [runs], series))
+
+
+def _table_unpickled(stream: bytes) -> Table:
+    return Table.from_ipc(stream)
+
+
+copyreg.pickle(Table, lambda table: (_table_unpickled, (table.to_ipc(),)))
 
 
 class Sweep(Sequence[Results]):

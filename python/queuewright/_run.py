@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from queuewright import _native
+from queuewright import _native, _ray
 from queuewright._native import Error
 from queuewright._progress import Progress, reporter
 from queuewright._results import Results, Sweep
@@ -12,7 +12,8 @@ from queuewright._scenario import Discipline, Scenario, Seeds, load, points
 
 # Whatever a scenario can be made of.
 Given = Scenario | str | os.PathLike[str] | Mapping[str, Any]
-Engine = Literal["sim", "linux"]
+Engine = Literal["sim", "linux", "ray"]
+ENGINES = ("sim", "linux", "ray")
 
 
 def run(
@@ -36,7 +37,8 @@ def run(
         seeds: Seeds instead of the scenario's: `3`, `range(1, 4)`, `[1, 2, 5]` or `"1..3"`.
         duration: Length of a run, warm-up included, instead of the scenario's.
         warmup: Time at the start that no measure counts, instead of the scenario's.
-        engine: `"sim"`: the simulator; `"linux"`: a real kernel in a virtual machine (docs/linux.md).
+        engine: `"sim"`: the simulator; `"linux"`: a real kernel in a virtual machine (docs/linux.md);
+            `"ray"`: the simulator on a Ray cluster, with the same results (`pip install '.[ray]'`).
         jobs: Runs at a time; default one per core.
         progress: True: a bar; False: none; default: a bar on a terminal and in a notebook, for runs that take
             longer than a moment. Or a function that is called with the share done (0 to 1), the runs done and
@@ -133,11 +135,13 @@ def _changed(given: Given, **changes: Any) -> Scenario:
 def _run(
     scenarios: Sequence[Scenario], engine: Engine, jobs: int | None, progress: Progress
 ) -> list[Results]:
-    if engine not in ("sim", "linux"):
-        raise Error(f'engine = "{engine}": not an engine. Allowed: sim, linux')
+    if engine not in ENGINES:
+        raise Error(f'engine = "{engine}": not an engine. Allowed: {", ".join(ENGINES)}')
     if jobs is not None and not 1 <= jobs <= 65535:
         raise Error(f"jobs = {jobs}: out of range; allowed: 1 to 65535")
     drafts = [scenario._draft for scenario in scenarios]
     with reporter(progress) as tell:
+        if engine == "ray":
+            return [Results(one) for one in _ray.runs(scenarios, jobs, tell)]
         made = _native.run(drafts, linux=engine == "linux", at_a_time=jobs, progress=tell)
     return [Results(one) for one in made]

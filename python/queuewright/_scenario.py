@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from queuewright import _native
-from queuewright._native import Error
+from queuewright._native import VERSION, Error
 
 # A table of the scenario file, or a value in one.
 Table = Mapping[str, Any]
@@ -164,6 +164,10 @@ class Scenario:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scenario) and self.to_dict() == other.to_dict()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The files that it names go with it.
+        return _unpickled, (VERSION, *self._draft.pack())
+
     def __hash__(self) -> int:
         return hash(self._draft.to_json())
 
@@ -172,6 +176,23 @@ def points(over: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
     """Every combination of values, by path."""
     values = [list(over[path]) for path in over]
     return [dict(zip(over, combination, strict=True)) for combination in itertools.product(*values)]
+
+
+def same_version(other: str) -> None:
+    """Pickles, and Ray's tasks, are for one version.
+
+    Raises:
+        Error: It is another.
+    """
+    if other != VERSION:
+        raise Error(
+            f"pickled by queuewright {other}, and this is {VERSION}: the same is needed on both sides"
+        )
+
+
+def _unpickled(version: str, text: str, files: list[tuple[os.PathLike[str], bytes]]) -> Scenario:
+    same_version(version)
+    return Scenario._of(_native.Draft.unpack(text, files))
 
 
 def load(path: str | os.PathLike[str]) -> Scenario:

@@ -335,6 +335,7 @@ def test_the_commands(tmp_path: Path, command: Command):
     [
         (["train", "none.toml"], "error: none.toml: no such file"),
         (["train", "--preset", "best"], 'error: preset = "best": not a preset. Allowed: default, paper'),
+        (["train", "--engine", "linux"], "argument --engine: invalid choice: 'linux' (choose from "),
         (["train", "--steps", "0"], "error: --steps = 0: not a whole number from 1000 to"),
         (["train", "--steps", "many"], "argument --steps: invalid int value: 'many'"),
         (["evaluate", "none.json"], "error: none.json: no such file"),

@@ -1,6 +1,9 @@
 """How the package sits in a process: start, threads, Ctrl-C, the command."""
 
+import copy
+import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -9,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Command
+from conftest import ROOT, SMALL, Command
 
 import queuewright as qw
 
@@ -123,7 +126,7 @@ def test_the_types_are_right(tmp_path: Path) -> None:
         'r: qw.Results = qw.run(s, aqm=["codel", {"name": "pie"}], seeds=range(3), progress=print)\n'
         'column: list[object] = r.runs["seed"]\n'
         'names: list[str] = [d["name"] for d in qw.disciplines()]\n'
-        's2: qw.Sweep = qw.sweep("a.toml", over={"link.rate": ["1mbit"]})\n'
+        's2: qw.Sweep = qw.sweep("a.toml", over={"link.rate": ["1mbit"]}, engine="ray")\n'
     )
     env = {**os.environ, "MYPY_CACHE_DIR": str(tmp_path / "cache")}
     for words in (
@@ -135,3 +138,61 @@ def test_the_types_are_right(tmp_path: Path) -> None:
             [sys.executable, "-m", *words], capture_output=True, text=True, env=env, cwd=ROOT / "python/tests"
         )
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_others_can_be_sent_what_there_is(tmp_path: Path, results: qw.Results) -> None:
+    """Pickles: to processes, by multiprocessing and joblib, and through copies."""
+    (tmp_path / "trace").write_text("".join(f"{ms}\n" for ms in range(1, 1000)))
+    (tmp_path / "s.toml").write_text(SMALL.replace('rate = "10mbit"', 'trace = "trace"'))
+    scenario = qw.load(tmp_path / "s.toml")
+    pickled = pickle.dumps(scenario)
+    made = qw.run(scenario, aqm=["codel", "dualpi2"], duration="2s", progress=False)
+    sweep = qw.Sweep([{"link.rate": "1mbit"}, {"link.rate": "2mbit"}], [made, results])
+    sent = pickle.dumps((made, sweep))
+    with pytest.raises(qw.Error) as ours:
+        scenario.changed({"flows.size": "1x"})
+    # Where they arrive there is no such file.
+    (tmp_path / "trace").unlink()
+    arrived = pickle.loads(pickled)
+    assert arrived == copy.deepcopy(arrived) == scenario
+    assert arrived.to_toml() == scenario.to_toml()
+    with pytest.raises(qw.Error) as theirs:
+        arrived.changed({"flows.size": "1x"})
+    assert str(theirs.value) == str(ours.value)
+    made_too, sweep_too = pickle.loads(sent)
+    assert made_too.to_json() == made.to_json()
+    assert str(made_too) == str(made)
+    assert sweep_too.points == sweep.points
+    assert [one.to_json() for one in sweep_too] == [one.to_json() for one in sweep]
+    for sheet in ("runs", "queues", "groups", "flows", "cdf", "transfers", "series"):
+        for a, b in ((made, made_too), (sweep, sweep_too)):
+            table = getattr(a, sheet)
+            for other in (getattr(b, sheet), copy.copy(table)):
+                assert repr(other.rows()) == repr(table.rows()), sheet
+                assert pyarrow_schema(other) == pyarrow_schema(table), sheet
+    assert made_too._native.rewards() == made._native.rewards()
+    (tmp_path / "trace").write_text("1\n")
+    saved = made_too.save(tmp_path / "saved")
+    assert (saved / "trace.txt").read_text().endswith("\n999\n")
+    with pytest.raises(qw.Error, match=r"^trace: has changed since the scenario read it$"):
+        pickle.dumps(scenario)
+
+
+def pyarrow_schema(table: qw.Table) -> object:
+    schema = pytest.importorskip("pyarrow").table(table).schema
+    return [(field, field.metadata) for field in schema]
+
+
+def test_other_processes_make_runs(small: qw.Scenario, results: qw.Results) -> None:
+    halves = [small.changed(seeds=seed) for seed in (1, 2)]
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        there = pool.map(qw.run, halves)
+    rows = [row for one in there for row in one.flows.rows()]
+    assert sorted(rows, key=str) == sorted(results.flows.rows(), key=str)
+
+
+def test_a_pickle_of_another_version_is_refused(small: qw.Scenario, results: qw.Results) -> None:
+    for thing in (small, results):
+        call, (version, *rest) = thing.__reduce__()
+        with pytest.raises(qw.Error, match=f"^pickled by queuewright 0.0.7, and this is {version}: "):
+            call("0.0.7", *rest)

@@ -2,21 +2,15 @@
 
 import json
 import math
-import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Command
+from conftest import Command, without_clock
 
 import queuewright as qw
 
 SHEETS = ["runs", "queues", "groups", "flows", "cdf", "transfers", "series"]
-
-
-def without_clock(text: str) -> str:
-    """But for what differs from one call to the next: wall-clock time."""
-    return re.sub(r'"(wall_s|packets_per_s)": [0-9.e+-]+', r'"\1": 0', text)
 
 
 def test_json_is_the_command_s_to_the_byte(small_file: Path, results: qw.Results, command: Command) -> None:

@@ -13,7 +13,7 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::{env, fs, process};
+use std::{env, process};
 
 /// Makes the scenario's runs, prints a table or JSON, and writes the folder unless
 /// only JSON was asked for. What has finished is kept, whatever happens to the rest.
@@ -133,8 +133,8 @@ pub fn folder(
     let input = |e: queuewright_report::Error| Failure::Input(format!("--out: {e}"));
     let (copy, files) = scenario.standing_alone();
     let mut folder = Folder::create(base, name, &copy.to_toml(), header, total).map_err(input)?;
-    for (name, path) in files {
-        let content = fs::read(&path).map_err(|e| Failure::Run(format!("{}: {e}", path.display())))?;
+    for (name, file) in files {
+        let content = file.content().map_err(|e| Failure::Run(format!("{}: {e}", file.path.display())))?;
         folder.add_file(&name, &content).map_err(|e| Failure::Run(e.to_string()))?;
     }
     Ok(folder)

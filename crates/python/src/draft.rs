@@ -2,11 +2,15 @@
 
 use crate::input;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use queuewright_scenario::{Flags, Scenario};
 use std::path::{Path, PathBuf};
 
 /// A full packet of IP.
 const FULL_IP_BYTES: u32 = 1500;
+
+/// A file's path, and what is in it.
+type File<'p> = (PathBuf, Bound<'p, PyBytes>);
 
 /// What a scenario is to say, checked, and open to changes.
 #[pyclass(frozen, module = "queuewright._native")]
@@ -93,6 +97,28 @@ impl Draft {
         }
         let flags = Flags { seeds, duration, warmup, ..Flags::default() };
         Draft::checked(draft.with(&flags).map_err(input)?)
+    }
+
+    /// For `unpack`, in this process or another: itself, and the files that it names, by path, with what is in them.
+    fn pack<'p>(&self, py: Python<'p>) -> PyResult<(String, Vec<File<'p>>)> {
+        let mut files = Vec::new();
+        for file in self.scenario.files() {
+            let content = PyBytes::new(py, &file.as_read().map_err(input)?);
+            files.push((file.path, content));
+        }
+        Ok((self.draft.pack().map_err(input)?, files))
+    }
+
+    /// What `pack` gave.
+    #[staticmethod]
+    fn unpack(text: &str, files: Vec<(PathBuf, Vec<u8>)>) -> PyResult<Draft> {
+        let files = files.into_iter().map(|(path, content)| (path, content.into()));
+        Draft::checked(queuewright_scenario::Draft::unpack(text, files).map_err(input)?)
+    }
+
+    /// How many runs it stands for.
+    fn count(&self) -> PyResult<usize> {
+        Ok(self.scenario.runs().map_err(input)?.len())
     }
 
     /// As results have it, as JSON.

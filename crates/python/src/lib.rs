@@ -54,9 +54,11 @@ mod _native {
     #[pymodule_export]
     use super::results::Results;
     #[pymodule_export]
-    use super::run::run;
+    use super::run::{run, run_some};
     #[pymodule_export]
     use super::table::{Table, concat};
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
     #[pymodule_export]
     use super::{Error, RunError, catalog, explain, main, nanoseconds};
 }

@@ -1,21 +1,30 @@
 //! Results, and the tables of them.
 
+use crate::draft::Draft;
 use crate::sheets;
 use crate::table::Table;
 use crate::{RunError, input};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use queuewright_engine::header;
 use queuewright_report::{TableStyle, table};
-use queuewright_results::Run;
-use queuewright_scenario::{RunSpec, Scenario};
+use queuewright_results::{Detail, Run};
+use queuewright_scenario::RunSpec;
 use std::path::PathBuf;
 use std::sync::OnceLock;
+
+/// Runs as bytes, for [`Results::unpack`].
+pub fn pack(runs: &[Run]) -> PyResult<Vec<u8>> {
+    let with_detail: Vec<(&Run, &Detail)> = runs.iter().map(|run| (run, &run.detail)).collect();
+    rmp_serde::to_vec_named(&with_detail).map_err(|e| RunError::new_err(format!("results: {e}")))
+}
 
 /// The results of a scenario.
 #[pyclass(frozen, module = "queuewright._native")]
 pub struct Results {
     /// Without time series: [`Results::series`] has them.
     results: queuewright_results::Results,
-    scenario: Scenario,
+    draft: Py<Draft>,
     series: Table,
     runs: OnceLock<Table>,
     queues: OnceLock<Table>,
@@ -27,11 +36,12 @@ pub struct Results {
 
 impl Results {
     /// Takes the time series out of the runs: as tables their memory is Arrow's.
-    pub fn new(mut results: queuewright_results::Results, scenario: Scenario) -> Results {
+    pub fn new(draft: Py<Draft>, runs: Vec<Run>) -> Results {
+        let mut results = queuewright_results::Results { runs, ..header(&draft.get().scenario) };
         let series = sheets::series(&mut results);
         Results {
             results,
-            scenario,
+            draft,
             series,
             runs: OnceLock::new(),
             queues: OnceLock::new(),
@@ -49,6 +59,37 @@ impl Results {
 
 #[pymethods]
 impl Results {
+    /// What `unpack` makes them of: the scenario, its runs packed, and their time series.
+    fn pack<'p>(&self, py: Python<'p>) -> PyResult<(Py<Draft>, Bound<'p, PyBytes>, Table)> {
+        let runs = PyBytes::new(py, &pack(&self.results.runs)?);
+        Ok((self.draft.clone_ref(py), runs, self.series.clone()))
+    }
+
+    /// Results of a scenario, of which `run_some` or `pack` packed some runs each, in order. Time series, where they are not with
+    /// the runs.
+    #[staticmethod]
+    #[pyo3(signature = (draft, packed, series=None))]
+    fn unpack(
+        draft: Py<Draft>,
+        packed: Vec<Bound<'_, PyBytes>>,
+        series: Option<Bound<'_, Table>>,
+    ) -> PyResult<Results> {
+        let mut runs = Vec::new();
+        for part in packed {
+            let of_part: Vec<(Run, Detail)> =
+                rmp_serde::from_slice(part.as_bytes()).map_err(|e| input(format!("not packed runs: {e}")))?;
+            runs.extend(of_part.into_iter().map(|(run, detail)| Run { detail, ..run }));
+        }
+        if runs.len() != draft.get().scenario.runs().map_err(input)?.len() {
+            return Err(input("not packed runs: there are too many or too few"));
+        }
+        let made = Results::new(draft, runs);
+        Ok(match series {
+            Some(series) => Results { series: series.get().clone(), ..made },
+            None => made,
+        })
+    }
+
     /// A row for each run and port.
     #[getter]
     fn runs(&self) -> Table {
@@ -93,7 +134,7 @@ impl Results {
 
     /// QueuePilot's reward of each run, a step being a sample of its time series; None where the network has several ports.
     fn rewards(&self) -> PyResult<Vec<Option<f64>>> {
-        let specs = self.scenario.runs().map_err(input)?;
+        let specs = self.draft.get().scenario.runs().map_err(input)?;
         let of = |(i, (spec, run)): (usize, (&RunSpec, &Run))| {
             let mut run = run.clone();
             run.detail.series = sheets::series_of(&self.series, i);
@@ -115,9 +156,10 @@ impl Results {
     /// Writes the folder that `queuewright run` writes, under `base`; gives its path.
     fn save(&self, py: Python<'_>, base: PathBuf, called: &str) -> PyResult<PathBuf> {
         py.detach(|| {
-            let header = queuewright_engine::header(&self.scenario);
+            let scenario = &self.draft.get().scenario;
+            let header = header(scenario);
             let total = self.results.runs.len();
-            let mut folder = queuewright::folder(&base, &self.scenario, called, &header, total)
+            let mut folder = queuewright::folder(&base, scenario, called, &header, total)
                 .map_err(|e| input(e.to_string()))?;
             for (i, run) in self.results.runs.iter().enumerate() {
                 let mut run = run.clone();

@@ -1,10 +1,11 @@
 //! Runs, with the interpreter free for others meanwhile.
 
 use crate::draft::Draft;
-use crate::results::Results;
+use crate::results::{Results, pack};
 use crate::{RunError, input};
 use pyo3::prelude::*;
-use queuewright_engine::{Asked, Engine, Made, Step, header, jobs};
+use pyo3::types::PyBytes;
+use queuewright_engine::{Asked, Engine, Made, Step, jobs};
 use queuewright_results::Run;
 use queuewright_scenario::RunSpec;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,12 +43,24 @@ pub fn run(
     let mut made = made.into_iter();
     let mut begin = 0;
     let results = drafts.iter().zip(ends).map(|(draft, end)| {
-        let scenario = draft.get().scenario.clone();
         let runs = made.by_ref().take(end - begin).collect();
         begin = end;
-        Results::new(queuewright_results::Results { runs, ..header(&scenario) }, scenario)
+        Results::new(draft.clone_ref(py), runs)
     });
     Ok(results.collect())
+}
+
+/// Makes a scenario's runs from `begin` to before `end`, one at a time, and gives them packed, for `Results.unpack`.
+#[pyfunction]
+pub fn run_some<'p>(
+    py: Python<'p>,
+    draft: Py<Draft>,
+    begin: usize,
+    end: usize,
+) -> PyResult<Bound<'p, PyBytes>> {
+    let runs = draft.get().scenario.runs().map_err(input)?;
+    let some = runs.get(begin..end).ok_or_else(|| input(format!("runs {begin} to {end}: not there")))?;
+    Ok(PyBytes::new(py, &pack(&make(py, &Engine::Sim, some, Some(1), None)?)?))
 }
 
 /// All of these runs, or the first error.

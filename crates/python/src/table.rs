@@ -8,10 +8,12 @@ use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchIterator, new_null_array};
+use arrow_ipc::reader::StreamReader;
+use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyList};
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
 use serde_json::Value as Json;
 use std::sync::Arc;
 
@@ -84,6 +86,21 @@ impl Table {
         let reader = RecordBatchIterator::new(batches, self.schema.clone());
         let stream = FFI_ArrowArrayStream::new(Box::new(reader));
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+
+    /// As a stream of Arrow's IPC format.
+    fn to_ipc<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let mut out = StreamWriter::try_new(Vec::new(), &self.schema).map_err(bug)?;
+        self.batches.iter().try_for_each(|batch| out.write(batch)).map_err(bug)?;
+        Ok(PyBytes::new(py, &out.into_inner().map_err(bug)?))
+    }
+
+    /// Out of such a stream.
+    #[staticmethod]
+    fn from_ipc(bytes: &[u8]) -> PyResult<Table> {
+        let reader = StreamReader::try_new(bytes, None).map_err(input)?;
+        let schema = reader.schema();
+        Ok(Table { schema, batches: reader.collect::<Result<_, _>>().map_err(input)? })
     }
 
     /// Arrow's PyCapsule interface.

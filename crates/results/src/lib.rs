@@ -69,16 +69,23 @@ fn unknown() -> f64 {
     f64::NAN
 }
 
-/// Measures in JSON: a number, or `null` for one without a value (NaN here).
+/// Measures in JSON: a number, or `null` for one without a value (NaN here); in formats for
+/// programs alone, as they are.
 mod measure {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     pub fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
-        value.is_finite().then_some(*value).serialize(serializer)
+        match serializer.is_human_readable() {
+            true => value.is_finite().then_some(*value).serialize(serializer),
+            false => value.serialize(serializer),
+        }
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-        Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
+        match deserializer.is_human_readable() {
+            true => Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN)),
+            false => f64::deserialize(deserializer),
+        }
     }
 }
 
@@ -422,7 +429,7 @@ impl Distribution {
 }
 
 /// A flow that had an end, or came and went.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Transfer {
     /// Its group: index into [`Run::groups`].
     pub group: u32,
@@ -521,7 +528,7 @@ pub struct Flow {
 }
 
 /// Distributions and time series of a run, for pictures and CSV files.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Detail {
     /// Per port: points (sojourn ms, share of packets at or below it), rising.
     pub sojourn_cdf: Vec<Vec<(f64, f64)>>,
@@ -532,7 +539,7 @@ pub struct Detail {
 }
 
 /// Time series on a common clock.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Series {
     /// Sample times, seconds.
     pub time_s: Vec<f64>,
@@ -541,7 +548,7 @@ pub struct Series {
 }
 
 /// One sampled quantity.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Column {
     /// Such as `bottleneck.queue_bytes`, `bottleneck.rate_bps`, `bottleneck.drops` (so far),
     /// `bottleneck.threshold_bytes`, `bottleneck.drop_probability`, `flow0.cwnd`, `flow0.goodput_bps`.

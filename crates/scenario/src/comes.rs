@@ -1,12 +1,11 @@
 //! How the flows of an entry come: once, one after another, or as they arrive; alone or a page at a time.
 
-use crate::data::{DataFile, Sheet};
+use crate::data::{DataFile, Files, Sheet};
 use crate::draw::{Draws, draw, exponential, open};
 use crate::error::Error;
 use crate::node::{Node, Value};
 use crate::units::{self, MILLION, Range, Unit};
 use serde_json::{Map, Value as Json, json};
-use std::path::Path;
 use std::sync::Arc;
 
 /// How the flows of an entry come.
@@ -170,7 +169,7 @@ impl ArrivalRate {
 
 impl Burst {
     /// Keys of `burst`; when pages are loaded, where `at` is not among them, is the entry's `arrivals`.
-    pub(crate) fn read(node: &Node, base_dir: &Path, duration_ns: u64) -> Result<Burst, Error> {
+    pub(crate) fn read(node: &Node, files: &Files, duration_ns: u64) -> Result<Burst, Error> {
         let t = node.table(&["file", "traces", "pick", "at"])?;
         let mut at_ns = Vec::new();
         if let Some(n) = t.get("at") {
@@ -195,7 +194,7 @@ impl Burst {
             }
             return Ok(Burst { pages: Pages::Web, at_ns, arrivals: None });
         };
-        let sheet = Sheet::read(n, base_dir, "a file of pages")?;
+        let sheet = Sheet::read(n, files, "a file of pages")?;
         let known = pages(&sheet)?;
         let mut traces = Vec::new();
         match t.get("traces") {

@@ -5,11 +5,23 @@ use crate::error::{Error, Place};
 use crate::node::Node;
 use crate::units::quote;
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Largest file of sizes, pages or flows, bytes.
 const MAX_BYTES: u64 = 64 << 20;
+
+/// Where the files are that a scenario names.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Files {
+    /// Paths in a scenario file start from here.
+    pub base_dir: PathBuf,
+    /// What came with the scenario from elsewhere, by path: it is not looked for here.
+    pub carried: BTreeMap<PathBuf, Arc<[u8]>>,
+}
 
 /// A file that a scenario names.
 #[derive(Debug, Clone)]
@@ -20,6 +32,8 @@ pub struct DataFile {
     pub path: PathBuf,
     /// SHA-256 of the file, hexadecimal.
     pub sha256: String,
+    /// What is in it, if that came with the scenario from elsewhere.
+    carried: Option<Arc<[u8]>>,
 }
 
 /// Two files are the same if they were named and read the same, wherever the scenario lay.
@@ -32,13 +46,18 @@ impl PartialEq for DataFile {
 impl DataFile {
     /// One that the program brings, by its name.
     pub(crate) fn brought(name: &str, content: &[u8]) -> DataFile {
-        DataFile { given: name.into(), path: PathBuf::new(), sha256: hex(&Sha256::digest(content)) }
+        DataFile {
+            given: name.into(),
+            path: PathBuf::new(),
+            sha256: hex(&Sha256::digest(content)),
+            carried: None,
+        }
     }
 
     /// Reads the file that a value names, and its content; `what` it is, for errors, and how many bytes it may have.
     pub(crate) fn read(
         node: &Node,
-        base_dir: &Path,
+        files: &Files,
         what: &str,
         most: u64,
     ) -> Result<(DataFile, Vec<u8>), Error> {
@@ -48,19 +67,49 @@ impl DataFile {
         }
         // A path on the command line, or of a program, starts from the current folder.
         let base_dir = match node.place {
-            Place::File { .. } => base_dir,
+            Place::File { .. } => files.base_dir.as_path(),
             Place::Flag | Place::Value => Path::new(""),
         };
         let path = base_dir.join(given);
         let unread = |e: std::io::Error| node.error(unreadable(&e));
-        let file = std::fs::File::open(&path).map_err(unread)?;
+        let carried = files.carried.get(&path).cloned();
         let mut bytes = Vec::new();
-        file.take(most + 1).read_to_end(&mut bytes).map_err(unread)?;
+        match &carried {
+            Some(content) => bytes.extend_from_slice(content),
+            None => {
+                let file = std::fs::File::open(&path).map_err(unread)?;
+                file.take(most + 1).read_to_end(&mut bytes).map_err(unread)?;
+            }
+        }
         if bytes.len() as u64 > most {
             return Err(node.error(format!("larger than {} MB: not {what}", most >> 20)));
         }
         let sha256 = hex(&Sha256::digest(&bytes));
-        Ok((DataFile { given: given.into(), path, sha256 }, bytes))
+        Ok((DataFile { given: given.into(), path, sha256, carried }, bytes))
+    }
+
+    /// What is in it.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn content(&self) -> std::io::Result<Cow<'_, [u8]>> {
+        match &self.carried {
+            Some(content) => Ok(Cow::Borrowed(content)),
+            None => Ok(Cow::Owned(std::fs::read(&self.path)?)),
+        }
+    }
+
+    /// What was in it when the scenario read it.
+    ///
+    /// # Errors
+    /// When it cannot be read, or has changed.
+    pub fn as_read(&self) -> Result<Cow<'_, [u8]>, Error> {
+        let wrong = |why| Error::new(Place::File { name: self.given.clone(), line: 0 }, "", why);
+        let bytes = self.content().map_err(|e| wrong(unreadable(&e)))?;
+        match hex(&Sha256::digest(&bytes)) == self.sha256 {
+            true => Ok(bytes),
+            false => Err(wrong("has changed since the scenario read it".into())),
+        }
     }
 }
 
@@ -88,8 +137,8 @@ pub(crate) struct Sheet {
 
 impl Sheet {
     /// Reads the file that a value names; `what` it is, for errors.
-    pub fn read(node: &Node, base_dir: &Path, what: &str) -> Result<Sheet, Error> {
-        let (file, bytes) = DataFile::read(node, base_dir, what, MAX_BYTES)?;
+    pub fn read(node: &Node, files: &Files, what: &str) -> Result<Sheet, Error> {
+        let (file, bytes) = DataFile::read(node, files, what, MAX_BYTES)?;
         Sheet::new(node, file, bytes, what)
     }
 

@@ -1,19 +1,19 @@
 //! Reads a queue manager: a name, or a table with its parameters and with what changes of
 //! them while it runs; refuses what does not go together.
 
+use crate::data::Files;
 use crate::error::{Error, suggest};
 use crate::model::{Change, Discipline};
 use crate::node::{Node, Value};
 use crate::params::{Setting, out_of_range, setting};
 use crate::units::{Size, Unit};
 use queuewright_aqm::{self as aqm, Beside, Info, Spec};
-use std::path::Path;
 
 /// What a discipline's entry needs to know of the rest of the scenario.
 #[derive(Clone, Copy)]
 pub(crate) struct Around<'a> {
     /// Paths in it start from here.
-    pub base_dir: &'a Path,
+    pub files: &'a Files,
     /// Length of a run.
     pub duration_ns: u64,
 }
@@ -86,7 +86,7 @@ fn parameter(
             format!("unknown parameter of {}{hint}", info.name)
         })
     })?;
-    let setting = setting(value, info, param, around.base_dir)?;
+    let setting = setting(value, info, param, around.files)?;
     if !matches!(setting, Setting::Size(Size::Bdp(_) | Size::Packets(_)))
         && Spec::new(info).set(param.name, setting.resolve(0, 0)).is_err()
     {

@@ -1,5 +1,6 @@
 //! A scenario before it is checked: what a file, the command line or a program says, on which more can be laid.
 
+use crate::data::Files;
 use crate::error::{Error, Place};
 use crate::flags::{DEFAULT_AQM, DEFAULT_DURATION, Flags, discipline};
 use crate::model::Scenario;
@@ -8,6 +9,7 @@ use crate::units::quote;
 use crate::{data, json, read};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Largest scenario file, bytes.
 const MAX_FILE: u64 = 16 << 20;
@@ -16,7 +18,7 @@ const MAX_FILE: u64 = 16 << 20;
 #[derive(Debug, Clone)]
 pub struct Draft {
     root: Node,
-    base_dir: PathBuf,
+    files: Files,
 }
 
 impl Draft {
@@ -50,7 +52,10 @@ impl Draft {
     /// # Errors
     /// What is no TOML, with its line.
     pub fn parse(text: &str, file_name: &str, base_dir: &Path) -> Result<Draft, Error> {
-        Ok(Draft { root: parse_toml(text, file_name)?, base_dir: base_dir.into() })
+        Ok(Draft {
+            root: parse_toml(text, file_name)?,
+            files: Files { base_dir: base_dir.into(), ..Files::default() },
+        })
     }
 
     /// What the command line says alone, with its defaults.
@@ -58,7 +63,7 @@ impl Draft {
     /// # Errors
     /// The first thing wrong, with the flag's name.
     pub fn from_flags(flags: &Flags) -> Result<Draft, Error> {
-        Ok(Draft { root: flags.tree()?, base_dir: PathBuf::new() })
+        Ok(Draft { root: flags.tree()?, files: Files::default() })
     }
 
     /// What a program says, as JSON: an object with the tables of a scenario file. Disciplines and a duration that
@@ -86,7 +91,7 @@ impl Draft {
         {
             root.put_in("run", "duration", text("run.duration", DEFAULT_DURATION));
         }
-        Ok(Draft { root, base_dir: PathBuf::new() })
+        Ok(Draft { root, files: Files::default() })
     }
 
     /// As if it said what the flags say: see [`Scenario::read_with`].
@@ -132,7 +137,27 @@ impl Draft {
     /// # Errors
     /// The first thing wrong, with its place.
     pub fn scenario(&self) -> Result<Scenario, Error> {
-        read::scenario(&self.root, &self.base_dir)
+        read::scenario(&self.root, &self.files)
+    }
+
+    /// As JSON for [`Draft::unpack`], on this machine or another: with each value's place, which errors name, and without what is
+    /// in the files that it names ([`Scenario::files`]).
+    ///
+    /// # Errors
+    /// A folder whose name is not Unicode.
+    pub fn pack(&self) -> Result<String, Error> {
+        serde_json::to_string(&(&self.root, &self.files.base_dir))
+            .map_err(|e| Error::new(Place::Value, "", format!("cannot be packed: {e}")))
+    }
+
+    /// What [`Draft::pack`] packed, and what is in the files that it names, by path: these are not looked for on this machine.
+    ///
+    /// # Errors
+    /// A text that is something else.
+    pub fn unpack(text: &str, files: impl IntoIterator<Item = (PathBuf, Arc<[u8]>)>) -> Result<Draft, Error> {
+        let (root, base_dir) = serde_json::from_str(text)
+            .map_err(|e| Error::new(Place::Value, "", format!("not a packed scenario: {e}")))?;
+        Ok(Draft { root, files: Files { base_dir, carried: files.into_iter().collect() } })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The one error: where, what was found, what is allowed.
 
 use crate::units::quote;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Why a scenario was refused. Its [`Display`](fmt::Display) is one line, such as
@@ -14,7 +15,7 @@ pub struct Error {
 }
 
 /// Where a value was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Place {
     /// In a file (scenario or trace), on a line counted from 1; 0: the file as a whole.
     File {

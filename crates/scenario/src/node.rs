@@ -3,9 +3,10 @@
 
 use crate::error::{Error, Place, suggest};
 use crate::units::{Range, Size, Unit, Wrong, quote};
+use serde::{Deserialize, Serialize};
 
 /// A value and where it stands.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Node {
     /// Full name, such as `flows[0].rtt` or `--rtt`.
     pub key: String,
@@ -13,7 +14,7 @@ pub(crate) struct Node {
     pub value: Value,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Value {
     Text(String),
     /// A number as written, underscores removed.

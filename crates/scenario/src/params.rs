@@ -1,6 +1,7 @@
 //! A discipline's parameters: read against the registry, kept exactly, resolved
 //! for a run once its bandwidth-delay product is known.
 
+use crate::data::Files;
 use crate::error::Error;
 use crate::model::Discipline;
 use crate::node::{Node, Value};
@@ -8,7 +9,6 @@ use crate::policy::{self, PolicyFile};
 use crate::spec;
 use crate::units::{self, MILLION, Size, Unit};
 use queuewright_aqm::{self as aqm, Info, Param, ParamKind, Spec, Weights};
-use std::path::Path;
 
 /// A parameter's value as written.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,9 +86,9 @@ pub(crate) fn setting(
     node: &Node,
     info: &'static Info,
     param: &'static Param,
-    base_dir: &Path,
+    files: &Files,
 ) -> Result<Setting, Error> {
-    of_kind(node, info, param, base_dir).map_err(|mut e| {
+    of_kind(node, info, param, files).map_err(|mut e| {
         if let Some(word) = param.zero.filter(|_| param.kind != ParamKind::File) {
             e.message.push_str(&format!("; or \"{word}\""));
         }
@@ -96,12 +96,7 @@ pub(crate) fn setting(
     })
 }
 
-fn of_kind(
-    node: &Node,
-    info: &'static Info,
-    param: &'static Param,
-    base_dir: &Path,
-) -> Result<Setting, Error> {
+fn of_kind(node: &Node, info: &'static Info, param: &'static Param, files: &Files) -> Result<Setting, Error> {
     if let (Some(word), Value::Text(text)) = (param.zero, &node.value)
         && text == word
     {
@@ -153,7 +148,7 @@ fn of_kind(
             }
             Setting::Choice(node.word("one of the choices", words)?)
         }
-        ParamKind::File => Setting::File(policy::read(node, info, base_dir)?),
+        ParamKind::File => Setting::File(policy::read(node, info, files)?),
     })
 }
 

@@ -1,7 +1,7 @@
 //! The file of a learned policy's weights: JSON that says what it is for and how it is
 //! scaled, then whole numbers, tensor by tensor. `docs/scenario.md` has the format.
 
-use crate::data::{DataFile, unreadable};
+use crate::data::{DataFile, Files, unreadable};
 use crate::error::{Error, Place, suggest};
 use crate::json;
 use crate::node::{Node, Value};
@@ -9,7 +9,6 @@ use crate::units::quote;
 use queuewright_aqm::{self as aqm, Info, Network, ParamKind};
 use serde_json::{Map, json};
 use std::io::Read;
-use std::path::Path;
 use std::sync::Arc;
 
 /// Largest policy file, bytes: QueuePilot's 12,550 weights take 100 kB at most.
@@ -320,11 +319,11 @@ fn row(node: &Node, count: usize, weights: &mut Vec<i16>) -> Result<(), Error> {
 }
 
 /// Reads the policy that a parameter of a discipline names: one that the program brings, or a file.
-pub(crate) fn read(node: &Node, info: &'static Info, base_dir: &Path) -> Result<PolicyFile, Error> {
+pub(crate) fn read(node: &Node, info: &'static Info, files: &Files) -> Result<PolicyFile, Error> {
     let shipped = SHIPPED.iter().find(|(name, _)| matches!(&node.value, Value::Text(text) if text == name));
     let (file, bytes) = match shipped {
         Some((name, text)) => (DataFile::brought(name, text.as_bytes()), text.as_bytes().to_vec()),
-        None => DataFile::read(node, base_dir, "a policy file", MAX_BYTES).map_err(|mut e| {
+        None => DataFile::read(node, files, "a policy file", MAX_BYTES).map_err(|mut e| {
             let names: Vec<_> = SHIPPED.iter().map(|(name, _)| *name).collect();
             e.message += &format!("; policies that need no file: {}", names.join(", "));
             e

@@ -1,6 +1,6 @@
 //! From a tree of values to a checked scenario.
 
-use crate::data::DataFile;
+use crate::data::{DataFile, Files};
 use crate::discipline::{self, Around};
 use crate::error::{Error, Place};
 use crate::flaws::Flaws;
@@ -11,7 +11,6 @@ use crate::trace;
 use crate::traffic::all_flows;
 use crate::units::{MILLION, Size, Unit};
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
 /// Nanoseconds in a second.
@@ -63,17 +62,17 @@ const POLICERS: [&str; 3] = ["droptail", "static", "titrate"];
 pub(crate) const RUN_KEYS: &[&str] = &["duration", "warmup", "seeds", "stack", "sample", "series_flows"];
 
 /// Reads the whole tree.
-pub(crate) fn scenario(root: &Node, base_dir: &Path) -> Result<Scenario, Error> {
+pub(crate) fn scenario(root: &Node, files: &Files) -> Result<Scenario, Error> {
     let top = root.table(TOP_KEYS)?;
     let run_node =
         top.get("run").ok_or_else(|| top.missing("run", "a table [run] with duration, warmup and seeds"))?;
     let run = run(run_node)?;
-    let around = Around { base_dir, duration_ns: run.duration_ns };
+    let around = Around { files, duration_ns: run.duration_ns };
     let flows_node = top.get("flows").ok_or_else(|| top.missing("flows", "one or more tables [[flows]]"))?;
     let port_nodes = port_nodes(&top)?;
     let ports = all_ports(&port_nodes, top.get("shared").is_some(), run.stack, around)?;
     let shared = shared(&top, &port_nodes, &ports)?;
-    let flows = all_flows(flows_node, &ports, &run, base_dir)?;
+    let flows = all_flows(flows_node, &ports, &run, files)?;
     for (node, port) in port_nodes.iter().zip(&ports) {
         check_buffer(node, port, &flows)?;
         check_length(&top, port, &flows, &run)?;
@@ -296,7 +295,7 @@ fn port(node: &Node, shares: bool, stack: Stack, around: Around<'_>) -> Result<L
         }
         [one] if t.get("rate").is_some() => LinkRate::Constant(one.single(Unit::Rate, 1000, MAX_RATE)?),
         [one] if t.get("schedule").is_some() => LinkRate::Schedule(schedule(one)?),
-        [one] => LinkRate::Trace(trace_file(one, around.base_dir)?),
+        [one] => LinkRate::Trace(trace_file(one, around.files)?),
     };
     let burst_bytes = match (t.get("burst"), &rate) {
         (None, _) => None,
@@ -375,8 +374,8 @@ fn schedule(node: &Node) -> Result<Vec<(u64, u64)>, Error> {
     Ok(steps)
 }
 
-fn trace_file(node: &Node, base_dir: &Path) -> Result<TraceFile, Error> {
-    let (file, bytes) = DataFile::read(node, base_dir, "a trace file", trace::MAX_BYTES)?;
+fn trace_file(node: &Node, files: &Files) -> Result<TraceFile, Error> {
+    let (file, bytes) = DataFile::read(node, files, "a trace file", trace::MAX_BYTES)?;
     let trace = trace::parse(&bytes, &file.given)?;
     Ok(TraceFile { file, trace: Arc::new(trace) })
 }

@@ -1,14 +1,13 @@
 //! Flows of a file: a flow for each line of a table.
 
 use crate::comes::Comes;
-use crate::data::{DataFile, Sheet};
+use crate::data::{DataFile, Files, Sheet};
 use crate::error::{Error, Place, suggest};
 use crate::model::{Flows, Sends};
 use crate::node::{Node, Table, Value};
 use crate::traffic::{MAX_FLOWS, in_order};
 use crate::units::Range;
 use queuewright_cca::Kind;
-use std::path::Path;
 use std::sync::Arc;
 
 /// What a file may say of each flow.
@@ -37,7 +36,7 @@ impl PartialEq for Rows {
 pub(crate) fn entry(
     t: &Table<'_>,
     named: &Node,
-    base_dir: &Path,
+    files: &Files,
     line: &impl Fn(&Node) -> Result<Flows, Error>,
 ) -> Result<Flows, Error> {
     const ALONE: [&str; 7] = ["count", "repeat", "arrivals", "burst", "cbr", "poisson", "voip"];
@@ -46,7 +45,7 @@ pub(crate) fn entry(
             other.key_error("does not go with a file of flows: each of its lines is a TCP flow, once")
         );
     }
-    let sheet = Sheet::read(named, base_dir, "a file of flows")?;
+    let sheet = Sheet::read(named, files, "a file of flows")?;
     let none = || {
         let form = format!("no flow; the first line names the columns, out of {}", COLUMNS.join(", "));
         sheet.error(0, None, form)

@@ -1,13 +1,12 @@
 //! How much a flow sends: a range, a distribution, or what a file says.
 
 use crate::capture;
-use crate::data::{DataFile, Sheet};
+use crate::data::{DataFile, Files, Sheet};
 use crate::draw::{Draws, draw, normal, open};
 use crate::error::Error;
 use crate::node::{Node, Value};
 use crate::units::{self, Range, Unit};
 use serde_json::{Value as Json, json};
-use std::path::Path;
 use std::sync::Arc;
 
 /// Largest finite transfer, bytes: the largest whole power of two below 2^32 segments.
@@ -51,7 +50,7 @@ pub enum SizeTable {
 }
 
 impl Sizes {
-    pub(crate) fn read(node: &Node, base_dir: &Path) -> Result<Sizes, Error> {
+    pub(crate) fn read(node: &Node, files: &Files) -> Result<Sizes, Error> {
         if !matches!(node.value, Value::Table(_)) {
             return Ok(Sizes::Uniform(node.range(Unit::Bytes, 1, MAX_SIZE)?));
         }
@@ -66,7 +65,7 @@ impl Sizes {
         if let Some(n) = t.get("file") {
             only(&["file"])?;
             let what = "a file of sizes";
-            let (file, bytes) = DataFile::read(n, base_dir, what, capture::MAX_BYTES)?;
+            let (file, bytes) = DataFile::read(n, files, what, capture::MAX_BYTES)?;
             if capture::is_capture(&bytes) {
                 let mut sizes = capture::flow_sizes(&bytes).map_err(|why| n.error(why))?;
                 sizes.iter_mut().for_each(|s| *s = (*s).min(MAX_SIZE));

@@ -2,6 +2,7 @@
 
 use crate::client::Client;
 use crate::comes::{ArrivalRate, Arrivals, Burst, Comes, Pause};
+use crate::data::Files;
 use crate::draw::rate_of;
 use crate::error::{Error, suggest};
 use crate::model::{Flows, InitialWindow, Link, Run, Sends};
@@ -14,7 +15,6 @@ use crate::source::mean_bytes;
 use crate::units::{MILLION, Range, Size, Unit};
 use crate::voice::Codec;
 use queuewright_cca::Kind;
-use std::path::Path;
 
 /// Most flows in a scenario.
 pub(crate) const MAX_FLOWS: u64 = 100_000;
@@ -50,12 +50,7 @@ pub(crate) const FLOW_KEYS: &[&str] = &[
 ];
 
 /// Every entry.
-pub(crate) fn all_flows(
-    node: &Node,
-    ports: &[Link],
-    run: &Run,
-    base_dir: &Path,
-) -> Result<Vec<Flows>, Error> {
+pub(crate) fn all_flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Vec<Flows>, Error> {
     let items = node.list("one or more tables [[flows]]")?;
     if items.is_empty() {
         return Err(node.error("no flows; write at least one table [[flows]]"));
@@ -63,7 +58,7 @@ pub(crate) fn all_flows(
     let mut all: Vec<Flows> = Vec::with_capacity(items.len());
     let mut most = 0;
     for item in items {
-        let entry = entry(item, ports, run, base_dir)?;
+        let entry = entry(item, ports, run, files)?;
         most += entry.count.max;
         if most > MAX_FLOWS {
             return Err(item
@@ -81,22 +76,22 @@ pub(crate) fn all_flows(
 }
 
 /// An entry, or what a file makes of it.
-fn entry(node: &Node, ports: &[Link], run: &Run, base_dir: &Path) -> Result<Flows, Error> {
+fn entry(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows, Error> {
     let t = node.table(FLOW_KEYS)?;
-    let read = |node: &Node| flows(node, ports, run, base_dir);
+    let read = |node: &Node| flows(node, ports, run, files);
     match t.get("file") {
-        Some(file) => rows::entry(&t, file, base_dir, &read),
+        Some(file) => rows::entry(&t, file, files, &read),
         None => read(node),
     }
 }
 
-fn flows(node: &Node, ports: &[Link], run: &Run, base_dir: &Path) -> Result<Flows, Error> {
+fn flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows, Error> {
     let t = node.table(FLOW_KEYS)?;
     let path = path(&t, ports)?;
     let back = back(&t, ports, &path)?;
     let delay = |path: &[u32]| path.iter().map(|&p| ports[p as usize].delay_ns).sum::<u64>();
     let delay_ns = delay(&path).max(delay(&back));
-    let mut sends = sends(&t, base_dir)?;
+    let mut sends = sends(&t, files)?;
     let time = |key: &str, max: u64| {
         let n = t.get(key);
         n.map(|n| n.range(Unit::Time, 0, max).map(|r| (n, r))).transpose()
@@ -142,7 +137,7 @@ fn flows(node: &Node, ports: &[Link], run: &Run, base_dir: &Path) -> Result<Flow
         other => other.map(|(_, range)| range),
     };
     let jitter_ns = time("jitter", 10 * S)?.map_or(Range::one(0), |(_, range)| range);
-    let comes = comes(&t, &mut sends, &ports[path[0] as usize], run, base_dir)?;
+    let comes = comes(&t, &mut sends, &ports[path[0] as usize], run, files)?;
     let length = match t.get("length") {
         None => None,
         Some(n) => match Pause::read(n, MAX_TIME)? {
@@ -218,7 +213,7 @@ fn named(items: &[Node], names: &[&str], crossed: &[u32]) -> Result<Vec<u32>, Er
     Ok(path)
 }
 
-fn sends(t: &Table<'_>, base_dir: &Path) -> Result<Sends, Error> {
+fn sends(t: &Table<'_>, files: &Files) -> Result<Sends, Error> {
     let given: Vec<&Node> = ["cca", "cbr", "poisson", "voip"].iter().filter_map(|k| t.get(k)).collect();
     let one = match given.as_slice() {
         [] => {
@@ -260,7 +255,7 @@ fn sends(t: &Table<'_>, base_dir: &Path) -> Result<Sends, Error> {
         return Ok(Sends::Tcp {
             ccas,
             bps,
-            size: t.get("size").map(|n| Sizes::read(n, base_dir)).transpose()?,
+            size: t.get("size").map(|n| Sizes::read(n, files)).transpose()?,
             initial_window: t.get("initial_window").map(initial_window).transpose()?,
             ecn,
             l4s,
@@ -301,7 +296,7 @@ fn initial_window(node: &Node) -> Result<InitialWindow, Error> {
 }
 
 /// How the flows of an entry come. Those of pages get their sizes from there.
-fn comes(t: &Table<'_>, sends: &mut Sends, port: &Link, run: &Run, base_dir: &Path) -> Result<Comes, Error> {
+fn comes(t: &Table<'_>, sends: &mut Sends, port: &Link, run: &Run, files: &Files) -> Result<Comes, Error> {
     let Sends::Tcp { size, .. } = sends else { return udp_comes(t, sends, port, run) };
     let (repeat, arrivals, burst) = (t.get("repeat"), t.get("arrivals"), t.get("burst"));
     if repeat.is_none() && arrivals.is_none() && burst.is_none() {
@@ -315,7 +310,7 @@ fn comes(t: &Table<'_>, sends: &mut Sends, port: &Link, run: &Run, base_dir: &Pa
     if let (None, Some(n)) = (repeat, t.get("count")) {
         return Err(n.key_error("does not belong to flows that arrive: arrivals or burst say how many come"));
     }
-    let burst = burst.map(|n| Burst::read(n, base_dir, run.duration_ns)).transpose()?;
+    let burst = burst.map(|n| Burst::read(n, files, run.duration_ns)).transpose()?;
     match (&burst, &size) {
         (Some(_), Some(_)) => {
             let n = t.get("size").unwrap_or(t.node);

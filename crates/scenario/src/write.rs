@@ -1,7 +1,7 @@
 //! A scenario as JSON and as TOML, every default filled in.
 
 use crate::comes::{Arrivals, Comes, Pages};
-use crate::data::hex;
+use crate::data::{DataFile, hex};
 use crate::model::{Change, Discipline, Flows, InitialWindow, Link, LinkRate, Scenario, Sends};
 use crate::params::Setting;
 use crate::sizes::Sizes;
@@ -9,7 +9,7 @@ use crate::spec::Stack;
 use crate::units::{Range, Unit};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 impl Scenario {
     /// The scenario with every default filled in, in the keys and units of the file,
@@ -142,43 +142,51 @@ impl Scenario {
     }
 
     /// The scenario with the files that it reads beside it: traces as `trace.txt`,
-    /// `trace-2.txt` and so on, policies as `policy.json` likewise; and where to copy each
-    /// of these from.
-    pub fn standing_alone(&self) -> (Scenario, Vec<(String, PathBuf)>) {
+    /// `trace-2.txt` and so on, policies as `policy.json` likewise; and of which file each
+    /// of these is a copy.
+    pub fn standing_alone(&self) -> (Scenario, Vec<(String, DataFile)>) {
         let mut copy = self.clone();
-        let mut traces = Copies::new("trace", "txt");
-        let mut policies = Copies::new("policy", "json");
-        let mut sizes = Copies::new("sizes", "csv");
-        let mut flows = Copies::new("flows", "csv");
-        let mut pages = Copies::new("pages", "csv");
-        for port in &mut copy.ports {
-            if let LinkRate::Trace(file) = &mut port.rate {
-                file.file.given = traces.name(&file.file.path);
+        let mut copies = Vec::new();
+        copy.each_file(|stem, ending, file| {
+            let from = file.clone();
+            file.given = name_of_copy(&mut copies, stem, ending, from);
+        });
+        (copy, copies)
+    }
+
+    /// The files that it reads, each once; not those that the program has in itself.
+    pub fn files(&self) -> Vec<DataFile> {
+        self.standing_alone().1.into_iter().map(|(_, file)| file).collect()
+    }
+
+    /// Calls `see` with every file that it reads, and what a copy of it is called: stem and ending.
+    fn each_file(&mut self, mut see: impl FnMut(&'static str, &'static str, &mut DataFile)) {
+        for port in &mut self.ports {
+            if let LinkRate::Trace(trace) = &mut port.rate {
+                see("trace", "txt", &mut trace.file);
             }
         }
-        let own = copy.ports.iter_mut().filter_map(|p| p.discipline.as_mut());
-        for (_, setting) in own.chain(&mut copy.disciplines).flat_map(|d| &mut d.settings) {
-            if let Setting::File(file) = setting
-                && !file.file.path.as_os_str().is_empty()
+        let own = self.ports.iter_mut().filter_map(|p| p.discipline.as_mut());
+        for (_, setting) in own.chain(&mut self.disciplines).flat_map(|d| &mut d.settings) {
+            if let Setting::File(policy) = setting
+                && !policy.file.path.as_os_str().is_empty()
             {
-                file.file.given = policies.name(&file.file.path);
+                see("policy", "json", &mut policy.file);
             }
         }
-        for entry in &mut copy.flows {
+        for entry in &mut self.flows {
             if let Sends::Tcp { size: Some(Sizes::File(file, _)), .. } = &mut entry.sends {
-                file.given = sizes.name(&file.path);
+                see("sizes", "csv", file);
             }
             if let Some(rows) = &mut entry.rows {
-                rows.file.given = flows.name(&rows.file.path);
+                see("flows", "csv", &mut rows.file);
             }
             if let Comes::Pages(burst) = &mut entry.comes
                 && let Pages::File { file, .. } = &mut burst.pages
             {
-                file.given = pages.name(&file.path);
+                see("pages", "csv", file);
             }
         }
-        let all = [traces, policies, sizes, flows, pages].into_iter().flat_map(|copies| copies.files);
-        (copy, all.collect())
     }
 
     /// Writes the scenario as `scenario.toml` into a folder, with copies of the files
@@ -189,41 +197,28 @@ impl Scenario {
     /// ([`AlreadyExists`](std::io::ErrorKind::AlreadyExists)).
     pub fn save(&self, folder: &Path) -> std::io::Result<()> {
         let (copy, files) = self.standing_alone();
-        for (name, path) in files {
-            let mut from = std::fs::File::open(path)?;
+        for (name, file) in files {
             let mut to = std::fs::File::create_new(folder.join(name))?;
-            std::io::copy(&mut from, &mut to)?;
+            std::io::Write::write_all(&mut to, &file.content()?)?;
         }
         let mut file = std::fs::File::create_new(folder.join("scenario.toml"))?;
         std::io::Write::write_all(&mut file, copy.to_toml().as_bytes())
     }
 }
 
-/// Names for copies of files of one kind, each file once.
-struct Copies {
-    stem: &'static str,
-    ending: &'static str,
-    /// Name of the copy, and what it is copied from.
-    files: Vec<(String, PathBuf)>,
-}
-
-impl Copies {
-    fn new(stem: &'static str, ending: &'static str) -> Copies {
-        Copies { stem, ending, files: Vec::new() }
+/// The name of a copy among copies, each file once.
+fn name_of_copy(copies: &mut Vec<(String, DataFile)>, stem: &str, ending: &str, file: DataFile) -> String {
+    let of_kind = |name: &str| name.strip_prefix(stem).is_some_and(|rest| rest.starts_with(['.', '-']));
+    if let Some((name, _)) = copies.iter().find(|(name, known)| of_kind(name) && known.path == file.path) {
+        return name.clone();
     }
-
-    fn name(&mut self, path: &Path) -> String {
-        if let Some((name, _)) = self.files.iter().find(|(_, known)| known == path) {
-            return name.clone();
-        }
-        let number = match self.files.len() {
-            0 => String::new(),
-            n => format!("-{}", n + 1),
-        };
-        let name = format!("{}{number}.{}", self.stem, self.ending);
-        self.files.push((name.clone(), path.to_path_buf()));
-        name
-    }
+    let number = match copies.iter().filter(|(name, _)| of_kind(name)).count() {
+        0 => String::new(),
+        n => format!("-{}", n + 1),
+    };
+    let name = format!("{stem}{number}.{ending}");
+    copies.push((name.clone(), file));
+    name
 }
 
 /// A file is there as two keys: `trace` is its path, `trace_sha256` its hash.

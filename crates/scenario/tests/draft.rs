@@ -91,3 +91,51 @@ fn mistakes_are_named() {
     let said = error(home().with_disciplines(r#"["coddel"]"#));
     assert!(said.starts_with("--aqm[0] = \"coddel\": not a discipline; did you mean \"codel\"?"), "{said}");
 }
+
+#[test]
+fn a_packed_draft_is_the_same_elsewhere() {
+    let folder = std::env::temp_dir().join(format!("queuewright-draft-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("trace"), "1\n2\n7\n").expect("a trace");
+    let toml = r#"
+        link = { trace = "trace", buffer = "2bdp" }
+        [[flows]]
+        cca = "cubic"
+        rtt = "20ms"
+        [queue]
+        disciplines = ["codel", { name = "queuepilot", weights = "acc" }]
+        [run]
+        duration = "30s"
+    "#;
+    let draft = Draft::parse(toml, "home.toml", &folder).expect("a draft");
+    let scenario = draft.scenario().expect("a scenario");
+    let files = scenario.files();
+    assert_eq!(files.len(), 1, "what the program brings stays");
+    let content = |f: &queuewright_scenario::DataFile| (f.path.clone(), f.as_read().expect("read").into());
+    let files: Vec<_> = files.iter().map(content).collect();
+    let packed = draft.pack().expect("packed");
+    std::fs::write(folder.join("trace"), "1\n").expect("another trace");
+    let changed = scenario.files()[0].as_read().expect_err("changed").to_string();
+    assert_eq!(changed, "trace: has changed since the scenario read it");
+    std::fs::remove_dir_all(&folder).expect("removed");
+
+    let elsewhere = Draft::unpack(&packed, files).expect("a draft");
+    let there = elsewhere.scenario().expect("a scenario");
+    assert_eq!(there, scenario);
+    assert_eq!(there.to_json(), scenario.to_json());
+    assert_eq!(there.runs().expect("runs").len(), scenario.runs().expect("runs").len());
+    assert_eq!(
+        error(elsewhere.clone().put("flows.rtt", "\"20m\"")),
+        error(home().put("flows.rtt", "\"20m\""))
+    );
+    // Once more, and to a folder of its own.
+    assert_eq!(elsewhere.pack(), draft.pack());
+    let alone = std::env::temp_dir().join(format!("queuewright-alone-{}", std::process::id()));
+    std::fs::create_dir_all(&alone).expect("a folder");
+    there.save(&alone).expect("saved");
+    assert_eq!(std::fs::read(alone.join("trace.txt")).expect("a copy"), b"1\n2\n7\n");
+    std::fs::remove_dir_all(&alone).expect("removed");
+
+    let junk = Draft::unpack("{}", []).expect_err("junk").to_string();
+    assert!(junk.starts_with("not a packed scenario: "), "{junk}");
+}

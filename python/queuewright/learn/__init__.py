@@ -11,6 +11,7 @@ Training needs `pip install '.[train]'`. docs/training.md has more.
 
 import os
 from collections.abc import Callable
+from typing import Literal
 
 from queuewright._native import Error
 from queuewright.learn._config import Config, Evaluation, Learning, changed, config, preset, read
@@ -53,6 +54,7 @@ def train(
     folder: str | os.PathLike[str],
     *,
     resume: bool = False,
+    engine: Literal["sim", "ray"] = "sim",
     say: Callable[[str], object] = print,
 ) -> Policy:
     """Learns, and writes into `folder` what there is to keep; gives the best policy that it has seen.
@@ -64,6 +66,8 @@ def train(
         training: What is learned from and how, see `read` and `config`.
         folder: Made if it is not there; one that holds a training is refused.
         resume: Go on from the folder's checkpoint.
+        engine: Who plays the episodes: `"sim"`: this machine's cores; `"ray"`: those of a Ray cluster
+            (`pip install '.[ray]'`). What is learned is the same.
         say: Is told a line for each evaluation.
 
     Raises:
@@ -72,7 +76,7 @@ def train(
     _needs_jax()
     from queuewright.learn import _train
 
-    return _train.train(training, folder, resume=resume, say=say)
+    return _train.train(training, folder, resume=resume, engine=engine, say=say)
 
 
 def export(

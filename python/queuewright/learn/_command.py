@@ -53,6 +53,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     train.add_argument("--steps", type=int, metavar="N", help="instead of learning.steps")
     train.add_argument("--seed", type=int, metavar="N", help="instead of learning.seed")
+    train.add_argument(
+        "--engine", default="sim", choices=("sim", "ray"), help="ray: episodes are played by a Ray cluster"
+    )
     train.add_argument("--resume", action="store_true", help="go on with the training in the folder")
 
     evaluate = commands.add_parser(
@@ -107,7 +110,7 @@ def _train(given: argparse.Namespace) -> None:
         except Error as e:
             raise Error(str(e).replace("learning.", "--", 1)) from None
     folder = Path(given.out or Path("queuewright-trained") / training.name)
-    policy = learn.train(training, folder, resume=given.resume)
+    policy = learn.train(training, folder, resume=given.resume, engine=given.engine)
     print(f"\n{folder / 'policy.json'}: {policy.description}")
     print(f"see what it does: queuewright evaluate {folder / 'policy.json'}")
 

@@ -5,7 +5,7 @@ actor and a critic of two layers of tanh each. Gates stand in the order of `aqm/
 cell, output.
 """
 
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -167,6 +167,8 @@ def along(schedule: Schedule, step: jax.Array | float) -> jax.Array:
     return jnp.interp(jnp.float32(step), jnp.array(steps), jnp.array(values))
 
 
+# One for each way of learning, so that its update is compiled once.
+@cache
 def optimizer_of(learning: Learning, steps_an_update: int) -> optax.GradientTransformation:
     """Adam, by the schedule of steps; the gradient's norm is limited if it is to be."""
     turns = learning.epochs * learning.minibatches

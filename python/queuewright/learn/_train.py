@@ -7,10 +7,10 @@ import json
 import os
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from queuewright import _native
 from queuewright._native import Error
+from queuewright._ray import Players
 from queuewright.learn import _ppo
 from queuewright.learn._config import Config, config
 from queuewright.learn._policy import INPUTS, Policy, write
@@ -29,10 +30,20 @@ VERSION = 1
 FIRST_SEED = 1 << 32
 
 
+class Plays(Protocol):
+    """Networks, and who plays in them: `_native.Domain`, or a cluster."""
+
+    def __len__(self) -> int: ...
+
+    def play(
+        self, weights: bytes | None, which: Sequence[tuple[int, int]], /
+    ) -> tuple[bytes, bytes, int]: ...
+
+
 class Episodes:
     """Whole episodes of a policy in the networks of a training."""
 
-    def __init__(self, networks: _native.Domain, rng: np.random.Generator) -> None:
+    def __init__(self, networks: Plays, rng: np.random.Generator) -> None:
         self._networks = networks
         self._rng = rng
         self._left: list[int] = []
@@ -57,7 +68,7 @@ class Episodes:
         return seen.swapaxes(0, 1), done.T
 
 
-def look(networks: _native.Domain, weights: bytes | None, episodes: int) -> dict[str, float]:
+def look(networks: Plays, weights: bytes | None, episodes: int) -> dict[str, float]:
     """What a policy is worth, in these networks by turns; not in the first 60 % of an episode."""
     which = _by_turns(len(networks), episodes)
     inputs, _ = Episodes(networks, np.random.default_rng(0)).play(weights, which)
@@ -79,10 +90,12 @@ def _by_turns(tasks: int, episodes: int) -> list[tuple[int, int]]:
 class Training:
     """A training under way: what it has learned, and how it goes on."""
 
-    def __init__(self, config: Config, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, config: Config, folder: str | os.PathLike[str], engine: str = "sim") -> None:
+        if engine not in ("sim", "ray"):
+            raise Error(f'engine = "{engine}": not an engine. Allowed: sim, ray')
         self.config = config
         self.folder = Path(folder)
-        self.networks = config.networks._native()
+        self.networks: Plays = config.networks._native() if engine == "sim" else Players(config.networks)
         learning = config.learning
         first = Episodes(self.networks, np.random.default_rng(0))
         inputs, _ = first.play(None, [(task, 1) for task in range(min(len(self.networks), 64))])
@@ -215,10 +228,11 @@ def train(
     folder: str | os.PathLike[str],
     *,
     resume: bool = False,
+    engine: str = "sim",
     say: Callable[[str], object] = print,
 ) -> Policy:
     """See `queuewright.learn.train`."""
-    training = Training(config, folder)
+    training = Training(config, folder, engine)
     try:
         training.folder.mkdir(parents=True, exist_ok=True)
     except OSError as e:
@@ -324,7 +338,7 @@ def _actor() -> Any:
 
 def _look_in_floating_point(training: Training, episodes: int) -> float:
     """The reward, after the first 60 % of an episode, of the policy as it learned: before it was rounded."""
-    drafts, kind = training.networks.scenarios(), training.config.actions
+    drafts, kind = training.config.networks._native().scenarios(), training.config.actions
     envs = []
     for i, (task, _) in enumerate(_by_turns(len(drafts), episodes)):
         envs.append(_native.Envs(_native.Domain.of([drafts[task]]).acting(kind), 1, i))

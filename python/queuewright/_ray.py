@@ -1,0 +1,214 @@
+"""Runs and episodes on a Ray cluster: the one Ray is connected to, that of RAY_ADDRESS, or this machine."""
+
+import functools
+import importlib
+import os
+import pickle
+import socket
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from queuewright import _native
+from queuewright._native import VERSION, Error, RunError
+from queuewright._networks import Domain
+from queuewright._scenario import Scenario, same_version
+
+# The oldest that is known to do.
+OLDEST = (2, 40)
+# How often progress is told, s.
+_EVERY = 0.1
+# How long a cluster's head may take to answer, s.
+_PATIENCE = 10.0
+# Tasks for each core, so that none has to wait long for the last; and the most runs in one.
+_PARTS, _MOST = 4, 64
+
+
+class Cluster:
+    """Cores that work for us."""
+
+    def __init__(self) -> None:
+        try:
+            self.ray: Any = importlib.import_module("ray")
+        except ImportError as e:
+            raise Error(f"engine = \"ray\": there is no {e.name}: pip install '.[ray]'") from None
+        version = self.ray.__version__
+        if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
+            oldest = ".".join(map(str, OLDEST))
+            raise Error(f'engine = "ray": this is Ray {version}; {oldest} or newer is needed')
+        if not self.ray.is_initialized():
+            # Whoever wants to report to its makers says so.
+            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+            # Left alone Ray would look for a cluster that was here once, and wait for it.
+            address = os.environ.get("RAY_ADDRESS") or "local"
+            _listens(address)
+            try:
+                self.ray.init(address, include_dashboard=False, log_to_driver=False)
+            except Exception as e:  # of no one kind
+                raise Error(f'engine = "ray": {_line(e)}') from None
+        self._task = self.ray.remote(num_cpus=1)(_work)
+
+    def cores(self) -> int:
+        """How many there are, now."""
+        return max(1, int(self.ray.cluster_resources().get("CPU", 0)))
+
+    def each(
+        self,
+        function: Callable[..., Any],
+        calls: Sequence[tuple[Any, ...]],
+        at_a_time: int | None = None,
+        done: Callable[[Sequence[int]], object] = lambda _: None,
+    ) -> list[Any]:
+        """What a function gives for each of these arguments, in their order.
+
+        Args:
+            function: One of a module, which the workers have, too.
+            calls: Its arguments.
+            at_a_time: So many calls; default: so that no core has to wait.
+            done: Is told which calls have ended, also when none has. What it raises ends the others.
+        """
+        errors = self.ray.exceptions
+        most = at_a_time or 2 * self.cores()
+        made: list[Any] = [None] * len(calls)
+        waiting = deque(range(len(calls)))
+        under_way: dict[Any, int] = {}
+        try:
+            while waiting or under_way:
+                while waiting and len(under_way) < most:
+                    i = waiting.popleft()
+                    under_way[self._task.remote(VERSION, function, *calls[i])] = i
+                ready, _ = self.ray.wait(list(under_way), timeout=_EVERY)
+                ended = [under_way.pop(ref) for ref in ready]
+                for i, one in zip(ended, self.ray.get(ready), strict=True):
+                    made[i] = one
+                done(ended)
+        except errors.RayTaskError as e:
+            if isinstance(e.cause, Error | RunError):
+                raise e.cause from None
+            raise _failed(e.cause) from None
+        except errors.RayError as e:
+            raise _failed(e) from None
+        finally:
+            for ref in under_way:
+                self.ray.cancel(ref)
+        return made
+
+
+def _listens(address: str) -> None:
+    """Ray itself would try for minutes.
+
+    Raises:
+        Error: Nobody listens there.
+    """
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if port.isdecimal():
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _PATIENCE).close()
+        except (OSError, OverflowError) as e:
+            raise Error(f'RAY_ADDRESS = "{address}": no cluster there: {_line(e)}') from None
+
+
+def _line(e: object) -> str:
+    """The line of an exception's text that says what it is: the last of a traceback."""
+    lines = [line.strip() for line in str(e).splitlines() if line.strip()]
+    return lines[-1] if lines else type(e).__name__
+
+
+def _failed(e: object) -> RunError:
+    line = _line(e)
+    hint = f" (every machine needs queuewright {VERSION})" if "queuewright" in line else ""
+    return RunError(f"a Ray worker failed: {line}{hint}")
+
+
+def _work(version: str, function: Callable[..., Any], *args: Any) -> Any:
+    """What a worker does."""
+    same_version(version)
+    return function(*args)
+
+
+# ------------------------------------------------------------------------- runs
+
+
+def runs(
+    scenarios: Sequence[Scenario], jobs: int | None, tell: Callable[[float, int, int], object] | None
+) -> list[_native.Results]:
+    """`_native.run`, on a cluster."""
+    counts = [scenario._draft.count() for scenario in scenarios]
+    cluster, total, so_far = Cluster(), sum(counts), 0
+    size = min(max(total // (_PARTS * (jobs or cluster.cores())), 1), _MOST)
+    parts = list(_parts(counts, size))
+
+    def done(ended: Sequence[int]) -> None:
+        nonlocal so_far
+        so_far += sum(end - begin for i in ended for _, begin, end in parts[i])
+        if tell is not None:
+            tell(so_far / total, so_far, total)
+
+    calls = [([(scenarios[i], begin, end) for i, begin, end in part],) for part in parts]
+    packed: list[list[bytes]] = [[] for _ in scenarios]
+    for part, made in zip(parts, cluster.each(_runs, calls, jobs, done), strict=True):
+        for (i, _, _), some in zip(part, made, strict=True):
+            packed[i].append(some)
+    return [
+        _native.Results.unpack(scenario._draft, some)
+        for scenario, some in zip(scenarios, packed, strict=True)
+    ]
+
+
+def _parts(counts: Sequence[int], size: int) -> Iterator[list[tuple[int, int, int]]]:
+    """All runs of scenarios with so many each, `size` at a time: (scenario, first, after the last)."""
+    part: list[tuple[int, int, int]] = []
+    room = size
+    for i, count in enumerate(counts):
+        begin = 0
+        while begin < count:
+            end = min(begin + room, count)
+            part.append((i, begin, end))
+            room -= end - begin
+            begin = end
+            if room == 0:
+                yield part
+                part, room = [], size
+    if part:
+        yield part
+
+
+def _runs(part: Sequence[tuple[Scenario, int, int]]) -> list[bytes]:
+    return [_native.run_some(scenario._draft, begin, end) for scenario, begin, end in part]
+
+
+# --------------------------------------------------------------------- episodes
+
+
+class Players:
+    """Networks in which a cluster plays, an episode on each core: as `_native.Domain`, to the bit."""
+
+    def __init__(self, networks: Domain) -> None:
+        self._count = len(networks)
+        self._cluster = Cluster()
+        # Sent to a machine once.
+        self._networks = self._cluster.ray.put(pickle.dumps(networks))
+
+    def __len__(self) -> int:
+        """How many networks."""
+        return self._count
+
+    def play(self, weights: bytes | None, which: Sequence[tuple[int, int]]) -> tuple[bytes, bytes, int]:
+        """See `_native.Domain.play`."""
+        calls = [(self._networks, weights, episode) for episode in which]
+        played = self._cluster.each(_episode, calls)
+        if len({len(actions) for _, actions, _ in played}) > 1:
+            raise Error("networks: episodes of one length are needed, and these have several")
+        inputs, actions, packets = zip(*played, strict=True)
+        return b"".join(inputs), b"".join(actions), sum(packets)
+
+
+def _episode(networks: bytes, weights: bytes | None, episode: tuple[int, int]) -> tuple[bytes, bytes, int]:
+    return _here(networks).play(weights, [episode])
+
+
+@functools.lru_cache(maxsize=4)
+def _here(networks: bytes) -> _native.Domain:
+    """A worker's own copy, for the next episode, too."""
+    given: Domain = pickle.loads(networks)
+    return given._native()
