@@ -77,6 +77,9 @@
 	X(codel, CODEL)    \
 	X(cobalt, COBALT)
 
+/* Whose ticks a host with a timer may make when they are due (qw.h). */
+#define QW_TIMED(X) X(queuepilot, QUEUEPILOT)
+
 /* With several, whose order of service can be left to the host (qw.h). */
 #define QW_BY_CLASSES(X) X(santa, SANTA)
 

@@ -11,8 +11,10 @@
  * in: one probability above a share of the buffer, none below.
  *
  * Steps that are due when nobody calls are made up for, the last
- * QW_QUEUEPILOT_CATCH_UP of them; each sees what was counted in it. `random`
- * decides about marks and is kept for the policy's own draws.
+ * QW_QUEUEPILOT_CATCH_UP of them; each sees what was counted in it. A host with
+ * a timer makes them when they are due (qw_queuepilot_tick()), and as many: no
+ * more than that between two calls for packets. `random` decides about marks and
+ * is kept for the policy's own draws.
  */
 #ifndef QW_QUEUEPILOT_H
 #define QW_QUEUEPILOT_H
@@ -86,6 +88,7 @@ struct qw_queuepilot {
 	/* Packets in this step; early drops count as marks. */
 	qw_u32 arrived, sent, dropped, marked;
 	qw_u32 buffer_packets; /* B, as last seen; 0: no limit */
+	qw_u32 ticked; /* steps made by the timer since the last packet */
 	qw_u32 action; /* in force */
 	qw_s32 reward_q15; /* of the last step */
 	qw_s32 input[QW_QUEUEPILOT_INPUTS]; /* Q15 */
@@ -408,25 +411,52 @@ static inline void qw_queuepilot_act(struct qw_queuepilot *s,
 	}
 }
 
-/* Steps due by `now`. What is further back than the last few has no part in
- * what is done now. */
-static inline void qw_queuepilot_catch_up(struct qw_queuepilot *s,
-					  const struct qw_queuepilot_params *p,
-					  qw_u64 now)
+/* Steps due by `now`; how many of them were made. What is further back than the
+ * last few has no part in what is done now. */
+QW_PART qw_u32 qw_queuepilot_catch_up(
+	struct qw_queuepilot *s QW_GIVEN,
+	const struct qw_queuepilot_params *p QW_GIVEN, qw_u64 now)
 {
 	qw_u64 due;
-	qw_u32 i;
+	qw_u32 i, made = 0;
 
 	if (now < s->next_ns)
-		return;
+		return 0;
 	due = 1 + qw_div(now - s->next_ns, p->step_ns);
 	s->next_ns += due * p->step_ns;
 	QW_FOR (i, QW_QUEUEPILOT_CATCH_UP) {
-		if (i >= due)
+		if (made >= due || s->ticked + made >= QW_QUEUEPILOT_CATCH_UP)
 			break;
 		qw_queuepilot_observe(s, p);
 		qw_queuepilot_act(s, p);
+		made++;
 	}
+	return made;
+}
+
+/* The host's timer, which has nothing to say but the time. */
+static inline void qw_queuepilot_tick(struct qw_queuepilot *s,
+				      const struct qw_queuepilot_params *p,
+				      qw_u64 now)
+{
+	s->ticked += qw_queuepilot_catch_up(s, p, now);
+}
+
+/* When it is to come next; without packets it has an end. */
+static inline qw_u64 qw_queuepilot_alarm(const struct qw_queuepilot *s,
+					 const struct qw_queuepilot_params *p)
+{
+	(void)p;
+	return s->ticked < QW_QUEUEPILOT_CATCH_UP ? s->next_ns : QW_NEVER;
+}
+
+/* A call for a packet, or for want of one. */
+static inline void qw_queuepilot_called(struct qw_queuepilot *s,
+					const struct qw_queuepilot_params *p,
+					qw_u64 now)
+{
+	qw_queuepilot_catch_up(s, p, now);
+	s->ticked = 0;
 }
 
 static inline void qw_queuepilot_init(struct qw_queuepilot *s,
@@ -444,6 +474,7 @@ static inline void qw_queuepilot_init(struct qw_queuepilot *s,
 	s->dropped = 0;
 	s->marked = 0;
 	s->buffer_packets = 0;
+	s->ticked = 0;
 	s->action = 0;
 	s->reward_q15 = 0;
 	QW_FOR (i, QW_QUEUEPILOT_INPUTS)
@@ -522,9 +553,10 @@ qw_queuepilot_enqueue(struct qw_queuepilot *s,
 
 	if (q->limit_packets && (!packets || q->limit_packets < packets))
 		packets = q->limit_packets;
+	/* The steps before it saw the buffer that there was. */
+	qw_queuepilot_called(s, p, now);
 	s->buffer_packets = packets < 0xffffffffu ? (qw_u32)packets :
 						    0xffffffffu;
-	qw_queuepilot_catch_up(s, p, now);
 	qw_dice_feed(&s->dice, random);
 	s->arrived++;
 	if (qw_queuepilot_marks(s, p, q, k, random)) {
@@ -545,7 +577,7 @@ qw_queuepilot_dequeue(struct qw_queuepilot *s,
 		      const struct qw_queue *q, const struct qw_packet *k)
 {
 	(void)k;
-	qw_queuepilot_catch_up(s, p, now);
+	qw_queuepilot_called(s, p, now);
 	s->sent++;
 	qw_queuepilot_average(s, q->packets);
 	return qw_pass();
@@ -555,7 +587,7 @@ static inline void qw_queuepilot_idle(struct qw_queuepilot *s,
 				      const struct qw_queuepilot_params *p,
 				      qw_u64 now)
 {
-	qw_queuepilot_catch_up(s, p, now);
+	qw_queuepilot_called(s, p, now);
 }
 
 /* Parameters and variables as qw.h says. */

@@ -68,6 +68,14 @@
  *	the host serves `queue`: said before each qw_X_dequeue()
  * and says qw_X_evicted() of what was thrown away.
  *
+ * A queue manager whose ticks are work (QW_TIMED in all.h) need not leave them to
+ * the next packet, if the host has a timer:
+ *   qw_u64 qw_X_alarm(s, p)
+ *	when the next tick is due; QW_NEVER: none before the next packet
+ *   void qw_X_tick(s, p, now)
+ *	makes the ticks that are due, and no others
+ * Both whenever the host likes: the results are those of one that never does.
+ *
  * A state of more than a page holds a table, and comes zeroed to qw_X_init(),
  * which leaves the table alone: what is not touched then costs nothing.
  */
@@ -186,6 +194,9 @@ struct qw_packet {
  * the head. */
 #define QW_NONE 0xffffffffu
 #define QW_TAIL 0x80000000u
+
+/* Of qw_X_alarm(). */
+#define QW_NEVER 0xffffffffffffffffULL
 
 /* A verdict is an action in the low byte and its reason above it. */
 #define QW_PASS 0u

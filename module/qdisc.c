@@ -3,12 +3,14 @@
  * A queue manager of aqm/ as a qdisc: one host for all of them, compiled once
  * for each with
  *	-DQW_NAME=codel -DQW_UPPER=CODEL -DQW_HEADER='"codel.h"'
- * and -DQW_SCHEDULER, -DQW_RETUNE, -DQW_LEARNED where they apply. What a host
- * promises is at the top of qw.h.
+ * and -DQW_SCHEDULER, -DQW_RETUNE, -DQW_ALARM, -DQW_LEARNED where they apply.
+ * What a host promises is at the top of qw.h.
  *
- * It holds packets and no clock of its own: the pace is the parent's (htb, tbf,
- * mq) or the device's. Each call comes with the qdisc's lock held.
+ * It holds packets and has no pace of its own: that is the parent's (htb, tbf,
+ * mq) or the device's. Each call comes with the qdisc's lock held, those of the
+ * queue manager's timer too.
  */
+#include <linux/hrtimer.h>
 #include <linux/if_ether.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
@@ -62,6 +64,10 @@ struct data {
 	bool idle; /* the queue manager knows that the link found nothing */
 	u64 left_ns; /* when the last packet was taken off */
 	struct qw_statistics stats;
+#ifdef QW_ALARM
+	struct Qdisc *sch;
+	struct hrtimer timer; /* of the queue manager's ticks */
+#endif
 };
 
 /* What the host remembers of a packet. */
@@ -291,6 +297,69 @@ static void nothing(struct data *d, u64 now)
 	d->idle = true;
 }
 
+/* Ticks of the queue manager are made when they are due; a parent would not ask
+ * an empty qdisc for them. */
+#ifdef QW_ALARM
+static void set_timer(struct data *d)
+{
+	u64 at = CALL(alarm)(d->s, d->p);
+
+	if (at == QW_NEVER ||
+	    (hrtimer_is_queued(&d->timer) &&
+	     ktime_to_ns(hrtimer_get_expires(&d->timer)) <= (s64)at))
+		return;
+	hrtimer_start(&d->timer, ns_to_ktime(at), HRTIMER_MODE_ABS_SOFT);
+}
+
+/* Takes the lock as the timer of the kernel's pie does. */
+static enum hrtimer_restart due(struct hrtimer *timer)
+{
+	struct data *d = container_of(timer, struct data, timer);
+	spinlock_t *lock;
+
+	rcu_read_lock();
+	lock = qdisc_lock(qdisc_root_sleeping(d->sch));
+	spin_lock(lock);
+	if (!d->packets)
+		nothing(d, d->left_ns);
+	CALL(tick)(d->s, d->p, ktime_get_ns());
+	set_timer(d);
+	spin_unlock(lock);
+	rcu_read_unlock();
+	return HRTIMER_NORESTART;
+}
+
+static void make_timer(struct Qdisc *sch)
+{
+	struct data *d = qdisc_priv(sch);
+
+	d->sch = sch;
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+	hrtimer_setup(&d->timer, due, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+#else
+	hrtimer_init(&d->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	d->timer.function = due;
+#endif
+}
+
+static void end_timer(struct data *d)
+{
+	hrtimer_cancel(&d->timer);
+}
+#else
+static void set_timer(struct data *d)
+{
+}
+
+static void make_timer(struct Qdisc *sch)
+{
+}
+
+static void end_timer(struct data *d)
+{
+}
+#endif
+
 /* Into the queue that the queue manager says, or not at all: false. */
 static bool join(struct Qdisc *sch, u64 now, struct sk_buff *skb)
 {
@@ -326,7 +395,9 @@ static int enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	m->flow = skb_get_hash(skb);
 	d->stats.arrived_packets++;
 	d->stats.arrived_bytes += qdisc_pkt_len(skb);
-	if (!join(sch, now, skb)) {
+	lost = !join(sch, now, skb);
+	set_timer(d);
+	if (lost) {
 		__qdisc_drop(skb, to_free);
 		return NET_XMIT_DROP;
 	}
@@ -395,6 +466,7 @@ static struct sk_buff *dequeue(struct Qdisc *sch)
 	}
 	d->idle = false;
 	d->left_ns = now;
+	set_timer(d);
 	count_sent(d, now, skb);
 	qdisc_bstats_update(sch, skb);
 	return skb;
@@ -578,6 +650,8 @@ static int init(struct Qdisc *sch, struct nlattr *options,
 	};
 	int error;
 
+	/* First: who fails is destroyed. */
+	make_timer(sch);
 	d->p = kvzalloc(sizeof(PARAMS), GFP_KERNEL);
 	d->queues = kvcalloc(QUEUES, sizeof(struct fifo), GFP_KERNEL);
 	if (!d->p || !d->queues)
@@ -658,6 +732,7 @@ static int change(struct Qdisc *sch, struct nlattr *options,
 		d->left_ns = now;
 		if (SEVERAL)
 			offer_again(sch, now, &out);
+		set_timer(d);
 	}
 #ifdef QW_RETUNE
 	else
@@ -684,6 +759,7 @@ static void destroy(struct Qdisc *sch)
 {
 	struct data *d = qdisc_priv(sch);
 
+	end_timer(d);
 	kvfree(d->queues);
 	kvfree(d->s);
 	kvfree(d->p);

@@ -62,5 +62,10 @@ struct call {
 	CALL(x, evicted, void,                                               \
 	     qw_##x##_evicted(s, p, c->now, &c->queue, &c->packet, c->index))
 
+#define TIMED(x, X)                                      \
+	CALL(x, tick, void, qw_##x##_tick(s, p, c->now)) \
+	CALL(x, alarm, qw_u64, (void)c; return qw_##x##_alarm(s, p))
+
 QW_DISCIPLINES(DISCIPLINE)
 QW_SCHEDULERS(SCHEDULER)
+QW_TIMED(TIMED)

@@ -225,6 +225,39 @@ static void idle(struct instance *d, qw_u64 now)
 	}
 }
 
+static int timed(const struct instance *d)
+{
+	switch (d->kind) {
+#define TIMED(x, X)    \
+	case KIND_##X: \
+		return 1;
+		QW_TIMED(TIMED)
+	}
+	return 0;
+}
+
+static qw_u64 alarm_of(const struct instance *d)
+{
+	switch (d->kind) {
+#define ALARM(x, X)    \
+	case KIND_##X: \
+		return qw_##x##_alarm(&d->x##_state, &d->x##_params);
+		QW_TIMED(ALARM)
+	}
+	return QW_NEVER;
+}
+
+static void tick(struct instance *d, qw_u64 now)
+{
+	switch (d->kind) {
+#define TICK(x, X)                                                 \
+	case KIND_##X:                                             \
+		qw_##x##_tick(&d->x##_state, &d->x##_params, now); \
+		break;
+		QW_TIMED(TICK)
+	}
+}
+
 /* ---- the host ---- */
 
 #define SLOTS 1024u
@@ -232,6 +265,7 @@ static void idle(struct instance *d, qw_u64 now)
 
 struct host {
 	struct instance d;
+	struct instance twin; /* the same, at a host that has a timer */
 	struct qw_queue q;
 	struct qw_packet slot[SLOTS];
 	unsigned after[SLOTS], before[SLOTS]; /* in its queue; or free */
@@ -247,6 +281,38 @@ static void check_verdict(struct qw_verdict v, const struct qw_packet *k)
 	CHECK(v.reason < QW_REASONS);
 	CHECK((v.action == QW_PASS) == (v.reason == QW_REASON_NONE));
 	CHECK(v.action != QW_MARK || k->ecn != QW_NOT_ECT);
+}
+
+/* Time passes. The twin's timer is on time, or late, or misses some ticks. */
+static void pass(struct host *h, qw_u64 ns, qw_u64 timer)
+{
+	qw_u64 at = alarm_of(&h->twin);
+	unsigned times = 0;
+
+	h->now += ns;
+	if (!timed(&h->d) || timer % 4 == 3)
+		return;
+	for (; at <= h->now; at = alarm_of(&h->twin)) {
+		tick(&h->twin, timer % 4 ? at + (h->now - at) / 2 : at);
+		CHECK(alarm_of(&h->twin) > at);
+		/* It does not ring for ever where no packets come. */
+		CHECK(++times < 1000);
+		if (timer % 4 == 2)
+			break;
+	}
+}
+
+/* Who made the ticks makes no difference. */
+static void check_twin(const struct host *h)
+{
+	switch (h->d.kind) {
+#define TWIN(x, X)                                                 \
+	case KIND_##X:                                             \
+		CHECK(!memcmp(&h->d.x##_state, &h->twin.x##_state, \
+			      sizeof(h->d.x##_state)));            \
+		break;
+		QW_TIMED(TWIN)
+	}
 }
 
 static void append(struct host *h, unsigned queue, struct qw_packet k)
@@ -332,7 +398,7 @@ static void arrive(struct host *h, struct input *in)
 	qw_u64 shape = byte(in);
 	struct qw_packet k;
 	struct qw_verdict v;
-	qw_u32 queue = 0;
+	qw_u32 queue = 0, random;
 	int over;
 
 	k.enqueue_ns = h->now;
@@ -345,9 +411,14 @@ static void arrive(struct host *h, struct input *in)
 		return;
 	see_head(h);
 	over = qw_over_limit(&h->q, &k);
-	v = enqueue(&h->d, h->now, &h->q, &k, number32(in, 0, 0xffffffffu),
-		    &queue);
+	random = number32(in, 0, 0xffffffffu);
+	v = enqueue(&h->d, h->now, &h->q, &k, random, &queue);
 	check_verdict(v, &k);
+	if (timed(&h->d)) {
+		CHECK(enqueue(&h->twin, h->now, &h->q, &k, random, &queue)
+			      .action == v.action);
+		check_twin(h);
+	}
 	if (!h->d.queues) {
 		CHECK((v.reason == QW_REASON_LIMIT) == over);
 		CHECK(!over || v.action == QW_DROP);
@@ -377,6 +448,11 @@ static void transmit(struct host *h)
 		k = take(h, queue, 0);
 		v = dequeue(&h->d, h->now, &h->q, &k, queue);
 		check_verdict(v, &k);
+		if (timed(&h->d)) {
+			CHECK(dequeue(&h->twin, h->now, &h->q, &k, queue)
+				      .action == v.action);
+			check_twin(h);
+		}
 		CHECK(v.reason != QW_REASON_LIMIT);
 		if (v.action != QW_DROP) {
 			h->sent++;
@@ -385,6 +461,10 @@ static void transmit(struct host *h)
 		h->dropped++;
 	}
 	idle(&h->d, h->now);
+	if (timed(&h->d)) {
+		idle(&h->twin, h->now);
+		check_twin(h);
+	}
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
@@ -405,6 +485,8 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	if (h->d.kind == KIND_QUEUEPILOT)
 		learn(&h->d, &in);
 	init(&h->d, &in, h->now);
+	if (timed(&h->d))
+		memcpy(&h->twin, &h->d, sizeof(h->d));
 	CHECK(h->d.queues <= QUEUES_MOST);
 	h->q.bytes = 0;
 	h->q.packets = 0;
@@ -425,24 +507,24 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 		case 0: /* up to 18 minutes; limits as they are, or new ones */
 			if (op >> 5 == 7)
 				limit(h, &in);
-			h->now += number(&in, 0, 1ULL << 40);
+			pass(h, number(&in, 0, 1ULL << 40), op >> 2);
 			break;
 		case 1: /* at the pace of a link of 1.5 Mbit/s .. 1.5 Gbit/s */
 			for (; times; times--) {
 				arrive(h, &in);
-				h->now += 8000ULL << (op >> 5);
+				pass(h, 8000ULL << (op >> 5), times);
 			}
 			break;
 		case 2:
 			for (; times; times--) {
 				transmit(h);
-				h->now += 8000ULL << (op >> 5);
+				pass(h, 8000ULL << (op >> 5), times);
 			}
 			break;
 		default:
 			arrive(h, &in);
 			transmit(h);
-			h->now += number(&in, 0, 20 * QW_NS_PER_MS);
+			pass(h, number(&in, 0, 20 * QW_NS_PER_MS), op >> 2);
 		}
 		check_state(&h->d);
 		CHECK(h->offered == h->dropped + h->sent + h->q.packets);

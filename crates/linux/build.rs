@@ -6,7 +6,7 @@ use std::process::Command;
 use std::{env, fs};
 
 /// Compiled a second time for a test that makes recorded calls again inside the kernel.
-const REPLAYED: [&str; 4] = ["codel", "pie", "titrate", "cp_aqm"];
+const REPLAYED: [&str; 5] = ["codel", "pie", "titrate", "cp_aqm", "queuepilot"];
 
 fn main() {
     for path in ["../../aqm", "bpf"] {
@@ -22,15 +22,20 @@ fn main() {
     match clang() {
         Some(clang) => {
             let tunable = names(&all, "QW_TUNABLE");
+            let timed = names(&all, "QW_TIMED");
             let schedulers = names(&all, "QW_SCHEDULERS");
             let by_classes = names(&all, "QW_BY_CLASSES");
             let single = names(&all, "QW_DISCIPLINES");
+            let alarm = |name: &str| -> Vec<String> {
+                timed.iter().filter(|n| *n == name).map(|_| "-DQW_ALARM".to_string()).collect()
+            };
             for name in single.iter().chain(&schedulers) {
                 let object = out.join(format!("bpf_{name}.o"));
                 let mut defines = Vec::new();
                 if tunable.contains(name) {
                     defines.push("-DQW_RETUNE".to_string());
                 }
+                defines.extend(alarm(name));
                 if schedulers.contains(name) {
                     defines.push(format!("-DQW_QUEUES=QW_{}_QUEUES", name.to_uppercase()));
                 }
@@ -45,7 +50,7 @@ fn main() {
             }
             for name in REPLAYED {
                 let object = out.join(format!("replay_{name}.o"));
-                compile(&clang, "replay", name, &[], &object);
+                compile(&clang, "replay", name, &alarm(name), &object);
                 replays += &entry(name, &object);
             }
         }

@@ -8,7 +8,7 @@ use queuewright_engine::{Engine, Made, Step, jobs, open as open_lab, run_all};
 use queuewright_lab::validate::{
     Miss, Point, Row, SHARE_POINTS, SOJOURN_MS, SOJOURN_SHARE, UTILIZATION_POINTS, misses,
 };
-use queuewright_lab::{Cost, Whose, ns3};
+use queuewright_lab::{Cost, Costs, StepCost, Whose, ns3};
 use queuewright_scenario::RunSpec;
 use serde::Deserialize;
 use serde_json::json;
@@ -258,10 +258,13 @@ fn costs(asked: &Validate) -> Result<(), Failure> {
     let wrong = |e: queuewright_lab::Error| Failure::Run(e.to_string());
     let lab = open_lab(&asked.kernel, Whose::Kernels).map_err(|e| Failure::Input(e.to_string()))?;
     let stop = on_interrupt()?;
-    let costs = lab.costs(&stop).map_err(wrong)?;
+    let Costs { packets: costs, steps } = lab.costs(&stop).map_err(wrong)?;
     if asked.json {
         let of = |c: &Cost| json!({"name": c.name, "ours": c.ours, "alone": c.alone, "way": c.way, "shaped": c.shaped});
-        return print(&format!("{:#}\n", json!({ "costs": costs.iter().map(of).collect::<Vec<_>>() })));
+        let step = |s: &StepCost| json!({"name": "queuepilot", "policy": s.policy, "step": s.instructions});
+        let (costs, steps): (Vec<_>, Vec<_>) =
+            (costs.iter().map(of).collect(), steps.iter().map(step).collect());
+        return print(&format!("{:#}\n", json!({ "costs": costs, "steps": steps })));
     }
     let mut out = String::from(
         "| qdisc | alone | x | whole way | x | with a shaper | x |\n|---|---|---|---|---|---|---|\n",
@@ -280,6 +283,12 @@ fn costs(asked: &Validate) -> Result<(), Failure> {
             cell(|c| c.way),
             cell(|c| c.shaped)
         );
+    }
+    if !steps.is_empty() {
+        out += "\n| a step of queuepilot, ours | |\n|---|---|\n";
+    }
+    for s in &steps {
+        out += &format!("| {} | {:.0} |\n", s.policy, s.instructions);
     }
     print(&out)
 }

@@ -1,7 +1,8 @@
 //! What a qdisc costs: instructions a packet, in a machine whose clock counts each as a nanosecond.
 //!
 //! Datagrams go through the device under test, which throws them away. Twice: as fast as they can, through a qdisc that
-//! is always empty, and in bursts at half of the rate of its shaper, so that each waits.
+//! is always empty, and in bursts at half of the rate of its shaper, so that each waits. QueuePilot's steps, which its timer
+//! makes, are what it takes more with many of them between two bursts than with none.
 
 use crate::job::{Job, Lines, PROGRAM, WIRE_BURST};
 use crate::machine::{self, Clock, Heard};
@@ -25,6 +26,24 @@ pub struct Cost {
     pub shaped: f64,
 }
 
+/// Instructions of a step that a queue manager's timer makes, from the timer's interrupt to its end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepCost {
+    /// Which of QueuePilot's policies.
+    pub policy: &'static str,
+    /// Instructions.
+    pub instructions: f64,
+}
+
+/// What there is to say of costs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Costs {
+    /// Of a packet.
+    pub packets: Vec<Cost>,
+    /// Of a step; empty: this program can attach none.
+    pub steps: Vec<StepCost>,
+}
+
 /// The kernel's: discipline, module, words for tc, and whether it shapes by itself.
 const KERNELS: [(&str, &str, &str, bool); 4] = [
     ("codel", "sch_codel", "codel", false),
@@ -33,7 +52,16 @@ const KERNELS: [(&str, &str, &str, bool); 4] = [
     ("cake", "sch_cake", "cake", true),
 ];
 /// Ours that the kernel has not, beside those that it has.
-const OURS: [&str; 8] = ["droptail", "codel", "pie", "fq-codel", "titrate", "duk", "cp-aqm", "cobalt"];
+const OURS: [&str; 9] =
+    ["droptail", "codel", "pie", "fq-codel", "titrate", "duk", "cp-aqm", "cobalt", "queuepilot"];
+/// QueuePilot without a step between two bursts, and with one each millisecond.
+const STEPS: [(&str, &str); 3] = [
+    ("none", "queuepilot:step=1s"),
+    ("scripted", "queuepilot:step=1ms"),
+    ("learned", "queuepilot:step=1ms:weights=queuepilot"),
+];
+/// Bursts that are measured, and from one to the next, ms. Its timer makes up to 64 steps after a packet.
+const PAUSES: [u64; 2] = [40, 50];
 
 /// Of the shaper, bits a second.
 const RATE: u64 = 20_000_000;
@@ -53,7 +81,7 @@ struct Jobs {
 }
 
 impl Jobs {
-    fn add(&mut self, name: String, shaped: bool, lay: impl FnOnce(&mut Lines)) {
+    fn begin(&mut self, name: String, lay: impl FnOnce(&mut Lines)) {
         let out = &mut self.body;
         out.add(format!("run {}", self.names.len()));
         // A device that throws away what it is given: the receiver's work is no qdisc's.
@@ -62,12 +90,24 @@ impl Jobs {
         out.add("do ip -n r addr add 10.255.0.1/24 dev rs");
         out.add("do ip -n r link set rs up");
         lay(out);
+        self.names.push(name);
+    }
+
+    fn add(&mut self, name: String, shaped: bool, lay: impl FnOnce(&mut Lines)) {
+        self.begin(name, lay);
+        let out = &mut self.body;
         let gap = 2 * BURST * PACKET * 8 * 1_000_000_000 / RATE;
         match shaped {
             false => out.add(format!("cost r {} {PAYLOAD} {} 0", COUNTS[0], COUNTS[0])),
             true => out.add(format!("cost r {} {PAYLOAD} {BURST} {gap}", COUNTS[1])),
         }
-        self.names.push(name);
+    }
+
+    /// As `add`, with pauses.
+    fn add_paused(&mut self, name: String, lay: impl FnOnce(&mut Lines)) {
+        self.begin(name, lay);
+        let [bursts, ms] = PAUSES;
+        self.body.add(format!("cost r {} {PAYLOAD} {BURST} {}", bursts * BURST, ms * 1_000_000));
     }
 
     fn end(&mut self, ours: bool) {
@@ -126,6 +166,14 @@ fn jobs() -> Jobs {
             all.end(true);
         }
     }
+    if attachable.iter().any(|a| a == "queuepilot") {
+        for (name, words) in STEPS {
+            all.add_paused(format!("steps {name}"), |out| {
+                out.add(format!("in r /{PROGRAM} attach rs {words} --limit 1000p --rate {RATE}bit"));
+            });
+            all.end(true);
+        }
+    }
     all
 }
 
@@ -134,7 +182,7 @@ impl Lab {
     ///
     /// # Errors
     /// If the machine cannot do it.
-    pub fn costs(&self, stop: &AtomicBool) -> Result<Vec<Cost>, Error> {
+    pub fn costs(&self, stop: &AtomicBool) -> Result<Costs, Error> {
         let Jobs { mut job, body, names } = jobs();
         job.text = job.boot(false) + &body.0;
         let (mut found, mut wrong) = (BTreeMap::new(), None);
@@ -163,7 +211,7 @@ impl Lab {
             .iter()
             .map(|name| (*name, true, of(&format!("ours:{name}")), of(&format!("shaped ours:{name}"))));
         let all = std::iter::once(fifo).chain(kernels).chain(ours);
-        Ok(all
+        let packets = all
             .filter(|(_, _, way, _)| way.is_finite())
             .map(|(name, ours, way, shaped)| Cost {
                 name: name.into(),
@@ -172,7 +220,14 @@ impl Lab {
                 way,
                 shaped,
             })
-            .collect())
+            .collect();
+        let none = of("steps none");
+        let steps = STEPS.iter().skip(1).map(|(policy, _)| StepCost {
+            policy,
+            // Found is a packet's part of a burst and the pause after it.
+            instructions: (of(&format!("steps {policy}")) - none) * BURST as f64 / PAUSES[1] as f64,
+        });
+        Ok(Costs { packets, steps: steps.filter(|s| s.instructions.is_finite()).collect() })
     }
 }
 
@@ -187,10 +242,12 @@ mod tests {
         let names: BTreeSet<&String> = all.names.iter().collect();
         assert_eq!(names.len(), all.names.len());
         let count = |word: &str| all.body.0.lines().filter(|l| l.contains(word)).count();
-        let ours = names.iter().filter(|n| n.contains("ours:")).count();
+        let steps = names.iter().filter(|n| n.starts_with("steps ")).count();
+        let ours = names.iter().filter(|n| n.contains("ours:")).count() + steps;
         assert_eq!((count("run "), count("cost r "), count("end")), (names.len(), names.len(), names.len()));
         assert_eq!((count(" attach "), count(" detach "), all.job.attaches), (ours, ours, ours > 0));
         let shaped = names.iter().filter(|n| n.starts_with("shaped ")).count();
         assert_eq!(shaped, count(" 10 8000000"), "bursts of 10 packets of 1000 bytes at half of 20 Mbit/s");
+        assert_eq!((steps, count(" 400 958 10 50000000")), (if ours > 0 { 3 } else { 0 }, steps));
     }
 }

@@ -22,7 +22,7 @@ mod stream;
 pub mod validate;
 
 pub use check::check;
-pub use costs::Cost;
+pub use costs::{Cost, Costs, StepCost};
 pub use place::Lab;
 pub use qdisc::{Whose, attach_words};
 

@@ -6,6 +6,9 @@
  *
  * A BPF qdisc is root or child of mq, and so brings its own shaper. It catches
  * up after a timer that came late for as long as packets wait, as cake does.
+ *
+ * The kernel has one timer for each qdisc, which has it asked for a packet: the
+ * shaper's, and with -DQW_ALARM the queue manager's too, for its ticks.
  */
 #include "kernel.h"
 
@@ -110,6 +113,7 @@ static __always_inline void take_over(struct at *at, struct Qdisc *sch,
 #else
 		begin(at->s, at->p, now);
 #endif
+		at->i->idle = 1;
 	}
 #ifdef QW_RETUNE
 	if (at->i->retunes != at->port->retunes) {
@@ -244,6 +248,25 @@ int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch,
 	return NET_XMIT_SUCCESS;
 }
 
+/* Nothing is sent now. The kernel asks again when the link is free, if packets
+ * wait for that, or when the queue manager has something to do. */
+static __always_inline void ask_again(struct at *at, struct Qdisc *sch,
+				      __u64 now)
+{
+	__u64 next = at->i->packets ? at->i->next_ns : QW_NEVER;
+
+#ifdef QW_ALARM
+	__u64 alarm;
+
+	CALL(tick)(at->s, at->p, now);
+	alarm = CALL(alarm)(at->s, at->p);
+	if (alarm < next)
+		next = alarm;
+#endif
+	if (next != QW_NEVER)
+		bpf_qdisc_watchdog_schedule(sch, next, 0);
+}
+
 SEC("struct_ops/dequeue")
 struct sk_buff *BPF_PROG(dequeue, struct Qdisc *sch)
 {
@@ -254,23 +277,25 @@ struct sk_buff *BPF_PROG(dequeue, struct Qdisc *sch)
 	struct qw_queue q;
 	struct queue *queue;
 	struct at at;
-	__u64 rate;
+	__u64 rate, since = now; /* the link has found nothing */
 	__u32 turn, __attribute__((unused)) from = 0, which = 0;
 
 	if (!find_of(&at, sch))
 		return 0;
+	take_over(&at, sch, now);
 	rate = at.port->rate;
 	if (rate && at.i->next_ns > now) {
-		if (at.i->packets) {
+		if (at.i->packets)
 			sch->qstats.overlimits++;
-			bpf_qdisc_watchdog_schedule(sch, at.i->next_ns, 0);
-		}
+		ask_again(&at, sch, now);
 		return 0;
 	}
-	take_over(&at, sch, now);
 	/* As after every packet that leaves nothing behind. */
-	if (!at.i->packets)
+	if (!at.i->packets) {
+		if (rate)
+			since = at.i->next_ns;
 		goto nothing;
+	}
 	/* As many turns as packets can be dropped in a row. */
 	bpf_for(turn, 0, settings.slots)
 	{
@@ -317,8 +342,11 @@ struct sk_buff *BPF_PROG(dequeue, struct Qdisc *sch)
 
 nothing:
 	if (!at.i->idle)
-		CALL(idle)(at.s, at.p, now);
+		CALL(idle)(at.s, at.p, since);
 	at.i->idle = 1;
+#ifdef QW_ALARM
+	ask_again(&at, sch, now);
+#endif
 	return 0;
 }
 

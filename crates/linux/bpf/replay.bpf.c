@@ -2,7 +2,8 @@
 /*
  * For tests: a recorded sequence of calls of a queue manager, made again inside
  * the kernel. The verdicts must be those of the recording, bit for bit. Compiled
- * with -DQW_NAME and -DQW_HEADER as qdisc.bpf.c is.
+ * with -DQW_NAME and -DQW_HEADER, and -DQW_ALARM, as qdisc.bpf.c is: ticks are
+ * made before the calls that find them due.
  */
 #include "kernel.h"
 
@@ -31,6 +32,27 @@ MAP(operations, 1, struct operation);
 
 const volatile __u32 count = 1;
 
+#ifdef QW_ALARM
+/* Ticks that were made, for the test to know that there were some. */
+__u64 ticks;
+
+/* As a timer would. */
+static __always_inline void tick_until(STATE *s, const PARAMS *p, __u64 now)
+{
+	__u64 at;
+	__u32 turn;
+
+	bpf_for(turn, 0, 1000)
+	{
+		at = CALL(alarm)(s, p);
+		if (at >= now)
+			break;
+		CALL(tick)(s, p, at);
+		ticks++;
+	}
+}
+#endif
+
 SEC("syscall")
 int replay(void *context)
 {
@@ -49,6 +71,10 @@ int replay(void *context)
 
 		if (!o)
 			return 2;
+#ifdef QW_ALARM
+		if (o->what != INIT)
+			tick_until(s, p, o->now);
+#endif
 		if (o->what == INIT)
 			CALL(init)(s, p, o->now);
 		else if (o->what == ENQUEUE)

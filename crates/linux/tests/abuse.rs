@@ -6,8 +6,10 @@ mod traffic;
 mod vm;
 
 use libbpf_rs::query::{LinkInfoIter, MapInfoIter, ProgInfoIter};
-use queuewright_aqm::{Spec, find};
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use queuewright_aqm::{Spec, Weights, find};
 use queuewright_linux as linux;
+use queuewright_scenario::Policy;
 use std::ffi::{CStr, CString};
 use std::fs;
 use std::io;
@@ -28,6 +30,7 @@ fn main() {
     };
     vm::test("BPF qdiscs under abuse", files, || {
         vm::loads("/veth.ko");
+        keeps_time();
         changes();
         loses_its_device();
         takes_any_frame();
@@ -38,8 +41,13 @@ fn main() {
     });
 }
 
+/// With its defaults, and its policy if it can have one.
 fn spec(name: &str) -> Spec {
-    Spec::new(find(name).expect("in the registry"))
+    let mut spec = Spec::new(find(name).expect("in the registry"));
+    if let Ok(policy) = Policy::open(name) {
+        spec.set_weights(Weights { values: policy.weights, id: name.into() }).expect("as many as it has");
+    }
+    spec
 }
 
 fn attach(dev: &str, name: &str, port: linux::Port) -> Result<(), linux::Error> {
@@ -96,12 +104,121 @@ fn available() -> i64 {
     line.split_whitespace().next().and_then(|n| n.parse().ok()).expect("a number")
 }
 
+/// A queue manager's maps, to be read quickly.
+struct Watched {
+    state: MapHandle,
+    stats: MapHandle,
+}
+
+impl Watched {
+    fn of(dev: &str) -> Watched {
+        let pins = fs::read_dir("/sys/fs/bpf/queuewright").expect("attached").flatten();
+        let ours = pins.map(|e| e.path()).find(|p| p.display().to_string().ends_with(&format!(":{dev}")));
+        let ours = ours.expect("its pins");
+        let open = |name| MapHandle::from_pinned_path(ours.join(name)).expect(name);
+        Watched { state: open("state"), stats: open("stats") }
+    }
+
+    /// When QueuePilot's next step is due, the first word of its state, ns of this machine's clock; packets sent.
+    fn now(&self) -> (u64, u64) {
+        let word = |map: &MapHandle, at: usize| {
+            let value = map.lookup(&[0; 4], MapFlags::ANY).expect("a map").expect("it is there");
+            u64::from_ne_bytes(value[at..at + 8].try_into().expect("eight bytes"))
+        };
+        (word(&self.state, 0), word(&self.stats, 16))
+    }
+
+    /// Watched for so long: how many times it was seen that steps were made and no packet was sent, and what was sent.
+    fn steps(&self, time: Duration) -> (usize, u64) {
+        let (begun, first) = (Instant::now(), self.now());
+        let (mut seen, mut last) = (0, first);
+        while begun.elapsed() < time {
+            let now = self.now();
+            seen += usize::from(now.0 > last.0 && now.1 == last.1);
+            last = now;
+            sleep(Duration::from_millis(1));
+        }
+        (seen, last.1 - first.1)
+    }
+}
+
+/// QueuePilot's steps are made when they are due, 20 of them between two packets; without packets they come to an end, and
+/// the next packet has them go on. Whatever is done to a qdisc may be done while its timer runs.
+fn keeps_time() {
+    ip("link add v0 type veth peer name v1");
+    // No packets but ours.
+    fs::write("/proc/sys/net/ipv6/conf/v0/disable_ipv6", "1").expect("root may");
+    ip("link set v0 up");
+    ip("link set v1 up");
+    // 1000 bytes in 100 ms.
+    let slow = linux::Port { rate: 80_000, limit_packets: 50, ..linux::Port::default() };
+    let few = |n: usize| {
+        let raw = raw("v0");
+        (0..n).for_each(|_| send(&raw, &frame(&[], 0x0800, &[0; 986])));
+    };
+    attach("v0", "queuepilot", slow).unwrap_or_else(|e| panic!("{e}"));
+    let watched = Watched::of("v0");
+    few(20);
+    let (made, left) = watched.steps(Duration::from_secs(1));
+    println!("machine: queuepilot makes {made} steps beside {left} packets in a second");
+    assert!(made > 60 && left < 15, "{made} steps, {left} packets");
+
+    // The queue runs empty, and then the steps to be made for that are made: the last packet's and 64.
+    let record = linux::record("v0").expect("attached");
+    linux::set(&record, &spec("queuepilot"), "queuepilot", false, |p| p.rate = 80_000_000)
+        .unwrap_or_else(|e| panic!("{e}"));
+    few(1);
+    let begun = Instant::now();
+    let mut ends = watched.now().0;
+    loop {
+        sleep(Duration::from_millis(200));
+        let now = watched.now().0;
+        if now == ends && stats("v0").backlog_packets == 0 {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20), "it never ends");
+        ends = now;
+    }
+    few(1);
+    assert!(watched.now().0 > ends, "a packet did not have it go on");
+    let (made, left) = watched.steps(Duration::from_millis(600));
+    println!("machine: queuepilot makes {made} steps after the last packet");
+    assert!((20..=65).contains(&made) && left <= 1, "{made} steps, {left} packets");
+
+    // With its timer running: it begins anew, the device goes down and up, the qdisc is taken off by us and by others.
+    for fresh in [false, true] {
+        few(5);
+        linux::set(&record, &spec("queuepilot"), "queuepilot", fresh, |p| p.rate = 80_000 << u8::from(fresh))
+            .unwrap_or_else(|e| panic!("{e}"));
+        few(5);
+        ip("link set v0 down");
+        ip("link set v0 up");
+        few(5);
+        let (made, _) = watched.steps(Duration::from_millis(200));
+        assert!(made > 5, "it stands still: {made} steps");
+    }
+    drop(watched);
+    conserves("v0", "the timer");
+    linux::detach("v0").unwrap_or_else(|e| panic!("{e}"));
+    settles("detached with the timer running");
+    for way in ["tc", "device"] {
+        attach("v0", "queuepilot", slow).unwrap_or_else(|e| panic!("{e}"));
+        few(5);
+        match way {
+            "tc" => drop(Command::new("/usr/sbin/tc").args(["qdisc", "del", "dev", "v0", "root"]).status()),
+            _ => ip("link del v0"),
+        }
+        linux::detach("v0").unwrap_or_else(|e| panic!("{e}"));
+        settles(way);
+    }
+}
+
 /// Attached and taken off again, over and over, with packets in flight.
 fn comes_and_goes(times: usize) {
     let (sender, to) = udp("127.0.0.1:0");
     let traffic = Traffic::begin(move || drop(sender.send_to(&[0; 958], to)));
     let port = linux::Port { rate: 80_000_000, limit_packets: 100, ..linux::Port::default() };
-    let names = ["droptail", "codel", "cp-aqm", "fq-codel"];
+    let names = ["droptail", "codel", "cp-aqm", "fq-codel", "queuepilot"];
     let mut packets = 0;
     let mut memory = 0;
     let begun = Instant::now();
@@ -134,7 +251,7 @@ fn comes_and_goes(times: usize) {
 fn changes() {
     let (sender, to) = udp("127.0.0.1:0");
     let traffic = Traffic::begin(move || drop(sender.send_to(&[0; 958], to)));
-    for name in ["codel", "fq-codel", "santa", "sfq"] {
+    for name in ["codel", "fq-codel", "santa", "sfq", "queuepilot"] {
         let port = linux::Port { rate: 4_000_000, limit_packets: 200, ..linux::Port::default() };
         attach("lo", name, port).unwrap_or_else(|e| panic!("{e}"));
         let record = linux::record("lo").expect("attached");
@@ -164,7 +281,7 @@ fn changes() {
 
 /// The device is deleted with packets in its queue.
 fn loses_its_device() {
-    for name in ["codel", "santa"] {
+    for name in ["codel", "santa", "queuepilot"] {
         ip("link add v0 type veth peer name v1");
         ip("link set v0 up");
         ip("link set v1 up");
@@ -263,7 +380,7 @@ fn serves_each_queue() {
     let shaped = linux::Port { rate: 8_000_000, ..port };
     assert!(matches!(linux::plan("v0", "codel", spec("codel"), shaped), Err(linux::Error::Input(_))));
     assert!(matches!(linux::plan("lo", "codel", spec("codel"), port), Err(linux::Error::Input(_))));
-    for name in ["codel", "fq-codel"] {
+    for name in ["codel", "fq-codel", "queuepilot"] {
         attach("v0", name, port).unwrap_or_else(|e| panic!("{e}"));
         let record = linux::record("v0").expect("attached");
         let raw = raw("v0");

@@ -14,7 +14,7 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::process::Command;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use vm::{ecn_of_next, option};
 
 fn main() {
@@ -32,6 +32,7 @@ fn main() {
             carries(info);
             changes(info);
         }
+        keeps_time();
         marks();
         below_others();
         refuses();
@@ -248,6 +249,36 @@ fn changes(info: &Info) {
     let (received, _) = path.receive(&kind);
     accounts(&kind, 180, received);
     must("qdisc del dev lo root");
+}
+
+/// QueuePilot's steps need no packet: drops are seen in the reward of the step in which they were, long before the next
+/// packet leaves. It may be changed and go while its timer runs.
+fn keeps_time() {
+    // A packet in 10 s.
+    htb_at("800bit", "qw_queuepilot limit 5 step 1s");
+    let path = Pair::new(false);
+    path.send(30);
+    let first = shown("qw_queuepilot");
+    assert!(sum(&first, "dropped") > 0, "{first}");
+    let reward =
+        |now: &Value| now["reward_plus_1"].as_f64().unwrap_or_else(|| panic!("no reward_plus_1 in {now}"));
+    let mut seen = false;
+    let begun = Instant::now();
+    while !seen && begun.elapsed() < Duration::from_secs(4) {
+        let now = shown("qw_queuepilot");
+        for what in ["arrived_packets", "sent_packets"] {
+            assert_eq!(number(&now, what), number(&first, what), "{now}");
+        }
+        // For -1.
+        seen = reward(&now) == 0.0;
+    }
+    assert!(seen, "no step was made: {}", shown("qw_queuepilot"));
+    for words in ["step 1ms", "step 100us limit 3", "weights queuepilot"] {
+        must(&format!("qdisc change dev lo parent 1:1 handle 10: qw_queuepilot {words}"));
+        path.send(1);
+    }
+    must("qdisc del dev lo root");
+    while ecn_of_next(&path.to).is_some() {}
 }
 
 /// CE where there is ECT, and as often as is said.

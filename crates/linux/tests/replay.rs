@@ -1,6 +1,6 @@
 //! The same header, compiled for this machine and for BPF: a scenario runs in the simulator, every call of its queue manager
-//! recorded, and the calls are made again inside the kernel. The verdicts must be the same, bit for bit. Any kernel with BPF will do, as
-//! no qdisc is involved; it needs root.
+//! recorded, and the calls are made again inside the kernel, with ticks in between as a timer makes them. The verdicts must be
+//! the same, bit for bit. Any kernel with BPF will do, as no qdisc is involved; it needs root.
 
 use libbpf_rs::{MapCore, MapFlags, ObjectBuilder, ProgramInput};
 use queuewright_aqm::{Action, Discipline, Spec, find};
@@ -50,9 +50,11 @@ fn bytes(call: Option<&Call>) -> Vec<u8> {
 
 /// The queue manager as it ran in the simulator, and its calls.
 fn recorded(name: &str) -> (Spec, Vec<Call>) {
-    let discipline = match find(name).and_then(|info| info.param("ecn")) {
-        Some(_) => format!("name = \"{name}\", ecn = true"),
-        None => format!("name = \"{name}\""),
+    let has = |param: &str| find(name).is_some_and(|info| info.param(param).is_some());
+    let discipline = match (has("ecn"), has("weights")) {
+        (true, _) => format!("name = \"{name}\", ecn = true"),
+        (_, true) => format!("name = \"{name}\", weights = \"{name}\""),
+        _ => format!("name = \"{name}\""),
     };
     let text = SCENARIO.replace("DISCIPLINE", &discipline);
     let scenario = Scenario::parse(&text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
@@ -62,7 +64,12 @@ fn recorded(name: &str) -> (Spec, Vec<Call>) {
     (run.ports[0].discipline.clone(), calls)
 }
 
-fn in_the_kernel(object: &[u8], spec: &Spec, calls: &[Call]) -> Result<Vec<(u32, u32)>, libbpf_rs::Error> {
+/// Its verdicts, and how many ticks were made.
+fn in_the_kernel(
+    object: &[u8],
+    spec: &Spec,
+    calls: &[Call],
+) -> Result<(Vec<(u32, u32)>, u64), libbpf_rs::Error> {
     let count = calls.len() as u32 + 1;
     let mut object = ObjectBuilder::default().open_memory(object)?;
     for mut map in object.maps_mut() {
@@ -93,7 +100,11 @@ fn in_the_kernel(object: &[u8], spec: &Spec, calls: &[Call]) -> Result<Vec<(u32,
         let word = |at: usize| u32::from_ne_bytes(value[at..at + 4].try_into().expect("four bytes"));
         verdicts.push((word(BYTES - 8), word(BYTES - 4)));
     }
-    Ok(verdicts)
+    // If it has any.
+    let counted = object.maps().find(|m| m.name().to_string_lossy().ends_with(".bss"));
+    let value = counted.map(|map| map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY)).transpose()?.flatten();
+    let ticks = value.and_then(|v| Some(u64::from_ne_bytes(*v.first_chunk()?))).unwrap_or(0);
+    Ok((verdicts, ticks))
 }
 
 #[test]
@@ -107,8 +118,8 @@ fn the_kernel_decides_as_the_simulator() {
     }
     for (name, object) in REPLAYS {
         let (spec, calls) = recorded(&name.replace('_', "-"));
-        let verdicts = match in_the_kernel(object, &spec, &calls) {
-            Ok(verdicts) => verdicts,
+        let (verdicts, ticks) = match in_the_kernel(object, &spec, &calls) {
+            Ok(done) => done,
             Err(e) if e.kind() == libbpf_rs::ErrorKind::PermissionDenied => {
                 return left_out("it needs the right to load BPF programs");
             }
@@ -128,7 +139,8 @@ fn the_kernel_decides_as_the_simulator() {
             assert_eq!((verdict.action as u32, verdict.reason as u32), found, "{name}, call {i}");
             seen[verdict.action as usize] += 1;
         }
-        println!("{name}: {} calls; passed, marked, dropped: {seen:?}", calls.len());
+        println!("{name}: {} calls, {ticks} ticks; passed, marked, dropped: {seen:?}", calls.len());
+        assert_eq!(ticks > 1000, *name == "queuepilot", "{name}: {ticks} ticks");
         assert!(seen[Action::Drop as usize] > 100, "{name}: nothing was asked of it: {seen:?}");
     }
 }
