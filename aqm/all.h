@@ -67,9 +67,10 @@
 	X(abm, ABM)
 
 /* Whose parameters may change while they run: qw_X_retune(s, p) takes them over. */
-#define QW_TUNABLE(X) \
-	X(red, RED)   \
-	X(titrate, TITRATE)
+#define QW_TUNABLE(X)       \
+	X(red, RED)         \
+	X(titrate, TITRATE) \
+	X(queuepilot, QUEUEPILOT)
 
 /* With one queue, whose dequeue may say drop or mark: others always let pass
  * what they have once let in. */

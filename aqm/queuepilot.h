@@ -395,6 +395,16 @@ static inline void qw_queuepilot_observe(struct qw_queuepilot *s,
 	s->marked = 0;
 }
 
+/* The scripted policy: one action above a share of the buffer, on average; both
+ * times 512. */
+static inline void qw_queuepilot_script(struct qw_queuepilot *s,
+					const struct qw_queuepilot_params *p)
+{
+	qw_u64 share = ((qw_u64)s->buffer_packets * p->threshold_q32) >> 23;
+
+	s->action = s->average && s->average >= share ? p->action : 0;
+}
+
 static inline void qw_queuepilot_act(struct qw_queuepilot *s,
 				     const struct qw_queuepilot_params *p)
 {
@@ -403,12 +413,16 @@ static inline void qw_queuepilot_act(struct qw_queuepilot *s,
 		qw_queuepilot_weigh(s, &p->net);
 		s->action = qw_queuepilot_choose(s, p);
 	} else {
-		/* Average above a share of the buffer; both times 512. */
-		qw_u64 share = ((qw_u64)s->buffer_packets * p->threshold_q32) >>
-			       23;
-
-		s->action = s->average && s->average >= share ? p->action : 0;
+		qw_queuepilot_script(s, p);
 	}
+}
+
+/* Somebody else chooses, an agent in user space: its action holds at once. */
+static inline void qw_queuepilot_retune(struct qw_queuepilot *s,
+					const struct qw_queuepilot_params *p)
+{
+	if (!p->learned)
+		qw_queuepilot_script(s, p);
 }
 
 /* Steps due by `now`; how many of them were made. What is further back than the

@@ -72,8 +72,8 @@
 #define QW_QUEUEPILOT_DEFAULTS(D) \
 	D("step", 5000000ULL, false) \
 	D("rate", 0ULL, false) \
-	D("threshold", 858993459ULL, false) \
-	D("action", 3ULL, false) \
+	D("threshold", 858993459ULL, true) \
+	D("action", 3ULL, true) \
 	D("off_by_one", 1ULL, false) \
 	D("sample", 1ULL, false) \
 	D("actions", 0ULL, false) \

@@ -28,14 +28,16 @@ pub(super) const INFO: Info = Info {
             "scripted policy: mark while the mean queue is above this part of the buffer",
             0.2,
             "the authors' program has such a switch; the value is ours",
-        ),
+        )
+        .tunable(),
         Param::count(
             "action",
             "",
             "scripted policy: which of 0, 1, 5, 10, 50, 100 % to mark with",
             [3, 0, 5],
             "INFOCOM 2023 section III; the choice is ours",
-        ),
+        )
+        .tunable(),
         Param::flag(
             "off_by_one",
             "mark with one per cent more, but for 0",

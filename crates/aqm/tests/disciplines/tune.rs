@@ -39,6 +39,30 @@ fn red_is_tuned_while_it_runs() {
     assert_eq!([red.probe(2), red.probe(3)], [17_789.0, 53_368.0]);
 }
 
+/// An agent outside chooses what the scripted policy does, and it does so at once, with what it has counted.
+#[test]
+fn queuepilots_action_is_chosen_from_outside() {
+    let mut d =
+        Discipline::new(&spec("queuepilot", &[("threshold", Value::Real(0.0)), ("action", Value::Int(0))]));
+    let ect = Packet { bytes: 1500, ecn: 2, ..Packet::default() };
+    let mut dice = Dice(1);
+    let mut marked = |d: &mut Discipline| -> u32 {
+        let queue = Queue { bytes: 15_000, packets: 10, limit_packets: 100, ..Queue::default() };
+        let mut mark = || d.enqueue(SEC, &queue, &ect, (dice.roll() >> 32) as u32).action == Action::Mark;
+        (0..1000).map(|_| u32::from(mark())).sum()
+    };
+    assert_eq!(marked(&mut d), 0);
+    let average = d.probe(1);
+    d.set("action", Value::Int(5)).unwrap();
+    assert_eq!(d.probe(1), average);
+    assert_eq!(marked(&mut d), 1000);
+    d.set("action", Value::Int(4)).unwrap();
+    assert!((450..570).contains(&marked(&mut d)));
+    // Above the whole buffer: never.
+    d.set("threshold", Value::Real(1.0)).unwrap();
+    assert_eq!(marked(&mut d), 0);
+}
+
 #[test]
 fn what_cannot_change_says_so() {
     let mut red = Discipline::new(&spec("red", &[]));
