@@ -13,9 +13,12 @@ use queuewright_scenario::RunSpec;
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 /// How many of a row's runs ns-3 makes: each takes a hundred times as long as the simulator's.
 const NS3_SEEDS: usize = 3;
@@ -227,10 +230,11 @@ fn on_simulator(row: &Row, jobs: usize) -> Result<Vec<Point>, Failure> {
 fn on_ns3(program: &Path, row: &Row, jobs: usize, stop: &AtomicBool) -> Result<Vec<Point>, Failure> {
     let asked: Vec<Vec<String>> = row.sim.iter().take(NS3_SEEDS).filter_map(ns3::arguments).collect();
     let work = |i: usize, _: &dyn Fn(f64)| -> Result<Point, String> {
-        let done = Command::new(program).args(&asked[i]).output().map_err(|e| e.to_string())?;
-        match done.status.success() {
-            true => serde_json::from_slice(&done.stdout).map_err(|e| e.to_string()),
-            false => Err(String::from_utf8_lossy(&done.stderr).trim().to_string()),
+        let (done, out, err) =
+            output(Command::new(program).args(&asked[i]), stop).map_err(|e| e.to_string())?;
+        match done.success() {
+            true => serde_json::from_slice(&out).map_err(|e| e.to_string()),
+            false => Err(String::from_utf8_lossy(&err).trim().to_string()),
         }
     };
     let (mut points, mut failed) = (Vec::new(), None);
@@ -240,11 +244,33 @@ fn on_ns3(program: &Path, row: &Row, jobs: usize, stop: &AtomicBool) -> Result<V
         Step::Done(Err(e)) => failed = Some(format!("{}: {}: {e}", program.display(), row.name)),
     });
     match failed {
-        // The terminal's Ctrl-C is the program's, too.
         Some(e) if !stop.load(Ordering::Relaxed) => Err(Failure::Run(e)),
         _ if points.len() < asked.len() => Ok(Vec::new()),
         _ => Ok(in_order(points)),
     }
+}
+
+/// What a program prints, and how it ends: at once, where this one is to stop.
+fn output(command: &mut Command, stop: &AtomicBool) -> io::Result<(ExitStatus, Vec<u8>, Vec<u8>)> {
+    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn()?;
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let done = thread::scope(|scope| {
+        // A pipe that nobody reads would keep the program from its end.
+        scope.spawn(|| stdout.map(|mut pipe| pipe.read_to_end(&mut out)));
+        scope.spawn(|| stderr.map(|mut pipe| pipe.read_to_end(&mut err)));
+        loop {
+            if let Some(done) = child.try_wait()? {
+                return Ok::<_, io::Error>(done);
+            }
+            if stop.load(Ordering::Relaxed) {
+                child.kill()?;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    })?;
+    Ok((done, out, err))
 }
 
 /// As the seeds are, however many cores made them.

@@ -600,10 +600,10 @@ fn validating(dir: &Path, json: bool) -> (std::process::Child, String) {
     (child, text)
 }
 
-/// To the program and all that it has started, as a terminal does it.
+/// The program and all that it has started.
 #[cfg(unix)]
-fn signal(which: &str, group: u32) {
-    let sent = Command::new("kill").args([which, "--", &format!("-{group}")]).status();
+fn kill(group: u32) {
+    let sent = Command::new("kill").args(["-KILL", "--", &format!("-{group}")]).status();
     assert!(sent.expect("kill starts").success());
 }
 
@@ -613,7 +613,7 @@ fn validate_prints_each_row_when_it_is_there() {
     let dir = folder();
     let (mut child, text) = validating(dir.path(), false);
     assert!(text.contains("| small droptail | 100.0 / ") && !text.contains("codel"), "{text}");
-    signal("-KILL", child.id());
+    kill(child.id());
     child.wait().expect("it ends");
 }
 
@@ -623,7 +623,7 @@ fn validate_prints_each_row_when_it_is_there() {
 fn validate_loses_no_row_that_it_has_measured() {
     let dir = folder();
     let (mut child, text) = validating(dir.path(), true);
-    signal("-KILL", child.id());
+    kill(child.id());
     child.wait().expect("it ends");
     serde_json::from_str::<Value>(&text).expect_err("it was killed");
     // Not even the last line is whole, and the ns-3 that it is given is none: what it knows is not asked again.
@@ -638,7 +638,9 @@ fn validate_loses_no_row_that_it_has_measured() {
 
     let dir = folder();
     let (child, mut text) = validating(dir.path(), true);
-    signal("-INT", child.id());
+    // To itself alone: what it has started ends with it.
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(sent.expect("kill starts").success());
     let out = child.wait_with_output().expect("it ends");
     text += &String::from_utf8_lossy(&out.stdout);
     let rows = json(&text)["rows"].clone();
