@@ -386,9 +386,7 @@ qw_cebinae_dequeue(struct qw_cebinae *s, const struct qw_cebinae_params *p,
 		   qw_u64 now, const struct qw_queue *q,
 		   const struct qw_packet *k, qw_u32 queue)
 {
-	(void)p;
-	if (s->packets[queue & 1])
-		s->packets[queue & 1]--;
+	qw_cebinae_evicted(s, p, now, q, k, queue);
 	s->sent += k->bytes;
 	qw_cebinae_count(s, k);
 	qw_service_departure(&s->link, now, k->bytes, q->packets);

@@ -199,17 +199,13 @@ qw_dualpi2_dequeue(struct qw_dualpi2 *s, const struct qw_dualpi2_params *p,
 		   qw_u64 now, const struct qw_queue *q,
 		   const struct qw_packet *k, qw_u32 queue)
 {
-	struct qw_dualpi2_queue *served =
-		&s->queue[queue & (QW_DUALPI2_QUEUES - 1)];
 	const struct qw_dualpi2_queue *other =
 		&s->queue[(queue ^ 1) & (QW_DUALPI2_QUEUES - 1)];
 	struct qw_verdict v = qw_pass();
 
 	/* As things were until this packet left. */
 	qw_dualpi2_catch_up(s, p, now);
-	if (served->packets)
-		served->packets--;
-	served->head_ns = q->head_ns;
+	qw_dualpi2_evicted(s, p, now, q, k, queue);
 
 	if (!p->drop_early)
 		v = qw_dualpi2_decide(s, p, k, queue, q->bytes);

@@ -709,9 +709,7 @@ static inline qw_u32 qw_santa_overflow(struct qw_santa *s,
 	qw_u64 most = 0;
 
 	(void)now;
-	if (!((q->limit_packets && q->packets > q->limit_packets) ||
-	      (q->limit_bytes && q->bytes > q->limit_bytes) ||
-	      (q->pool.limit_bytes && q->pool.bytes > q->pool.limit_bytes)))
+	if (!qw_overfull(q))
 		return QW_NONE;
 	QW_FOR (i, QW_SANTA_MOST + 1) {
 		qw_u64 bytes = qw_santa_at(s, i + 1)->bytes;

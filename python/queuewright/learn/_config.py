@@ -18,7 +18,6 @@ else:
     import tomli as tomllib
 
 PRESETS = ("default", "paper")
-KINDS = ("marking", "threshold", "red", "dropping")
 # A number, or a line through points (step, number).
 Schedule = tuple[tuple[float, float], ...]
 
@@ -140,8 +139,6 @@ def config(given: Mapping[str, Any], base_dir: str = "") -> Config:
         _only(f"{key}.", table, [f.name for f in fields(known)])
         tables[key] |= table
     actions = _text("actions", tables["actions"])
-    if actions not in KINDS:
-        raise Error(f'actions = "{actions}": no kind of action. Allowed: {", ".join(KINDS)}')
     learning = Learning(**{k: _value(f"learning.{k}", k, v) for k, v in tables["learning"].items()})
     return Config(
         name=_text("name", tables["name"]),

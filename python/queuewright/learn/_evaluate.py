@@ -83,10 +83,11 @@ def evaluate(
         bases = list(networks)
     if not bases:
         raise Error("networks: none; one at least is needed")
+    wheres = [_network(base) for base in bases]
     drafts = []
-    for base in bases:
+    for base, where in zip(bases, wheres, strict=True):
         tables = base.to_dict()
-        rate, packets = _rate(tables), base._draft.buffer_packets()
+        rate, packets = _rate(tables), where["buffer_packets"]
         aqm: list[Any] = [rival(word, packets, rate) for word in against]
         for path, label in zip(paths, _labels(paths), strict=True):
             aqm.append({"name": "queuepilot", "label": label, "rate": rate, "weights": path})
@@ -96,8 +97,7 @@ def evaluate(
     with reporter(progress) as tell:
         made = _native.run(drafts, at_a_time=jobs, progress=tell)
     rows = []
-    for base, one in zip(bases, made, strict=True):
-        where = _network(base)
+    for where, one in zip(wheres, made, strict=True):
         runs, rewards = one.runs, one.rewards()
         for i, earned in enumerate(rewards):
             row = {"aqm": runs["discipline"][i], "seed": runs["seed"][i], "reward": earned}
