@@ -11,6 +11,7 @@ from typing import Any
 from queuewright._native import Error
 from queuewright._networks import Domain, domain
 from queuewright._scenario import load, points
+from queuewright.learn._policy import Policy
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -60,6 +61,8 @@ class Config:
 
     name: str
     actions: str
+    # What the weights begin as, in place of chance.
+    start: Policy | None = field(compare=False)
     networks: Domain
     learning: Learning
     evaluation: Evaluation
@@ -127,9 +130,9 @@ def config(given: Mapping[str, Any], base_dir: str = "") -> Config:
     Raises:
         Error: The first thing wrong.
     """
-    _only("", given, ("name", "preset", "actions", "networks", "learning", "evaluation"))
+    _only("", given, ("name", "preset", "actions", "start", "networks", "learning", "evaluation"))
     tables = preset(_text("preset", given.get("preset", "default")))
-    for key in ("name", "actions", "networks"):
+    for key in ("name", "actions", "start", "networks"):
         if key in given:
             tables[key] = copy.deepcopy(given[key])
     for key, known in (("learning", Learning), ("evaluation", Evaluation)):
@@ -143,6 +146,7 @@ def config(given: Mapping[str, Any], base_dir: str = "") -> Config:
     return Config(
         name=_text("name", tables["name"]),
         actions=actions,
+        start=_start(tables, actions, base_dir) if "start" in tables else None,
         networks=_networks(tables["networks"], base_dir).acting(actions),
         learning=learning,
         evaluation=Evaluation(
@@ -162,6 +166,18 @@ def changed(training: Config, learning: Mapping[str, Any]) -> Config:
     values = {key: _value(f"learning.{key}", key, value) for key, value in table.items()}
     tables = {**training.tables, "learning": table}
     return replace(training, learning=Learning(**values), tables=tables)
+
+
+def _start(tables: dict[str, Any], actions: str, base_dir: str) -> Policy:
+    source = _text("start", tables["start"])
+    path = os.path.abspath(os.path.join(base_dir, source))
+    if os.path.exists(path):
+        # Checkpoints are read elsewhere.
+        tables["start"] = source = path
+    policy = Policy.read(source)
+    if policy.actions != actions:
+        raise Error(f'start = "{source}": its actions are "{policy.actions}", those of the training "{actions}"')
+    return policy
 
 
 def _networks(given: Any, base_dir: str) -> Domain:

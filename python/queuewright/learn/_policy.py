@@ -54,6 +54,10 @@ class Policy:
         tensors = {key: np.clip(x, -(2**15), 2**15 - 1).astype(np.int16) for key, x in rounded.items()}
         return Policy(name, tensors, description, actions)
 
+    def to_floats(self) -> dict[str, NDArray[np.float32]]:
+        """The weights in floating point: what `quantised` makes this policy of."""
+        return {key: x.astype(np.float32) / WEIGHT_ONE for key, x in self.tensors.items()}
+
     @staticmethod
     def read(source: str | os.PathLike[str]) -> "Policy":
         """A file, or the name of a policy that Queuewright brings.

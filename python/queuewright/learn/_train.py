@@ -111,6 +111,8 @@ class Training:
             )
         self.optimizer = _ppo.optimizer_of(learning, self.steps_an_update)
         params = _ppo.fresh(jax.random.key(learning.seed), learning, len(self.networks))
+        if config.start is not None:
+            params |= {key: jnp.asarray(x) for key, x in config.start.to_floats().items()}
         self.learner = _ppo.Learner(
             params,
             self.optimizer.init(params),
@@ -220,6 +222,8 @@ def fingerprint(config: Config) -> str:
     """What tells trainings apart: all that is learned from and how, but for how long."""
     tables = {key: value for key, value in config.tables.items() if key != "preset"}
     tables["learning"] = {key: value for key, value in tables["learning"].items() if key != "steps"}
+    if config.start is not None:
+        tables["start"] = hashlib.sha256(config.start.to_bytes()).hexdigest()
     return hashlib.sha256(json.dumps(tables, sort_keys=True).encode()).hexdigest()[:12]
 
 
