@@ -27,7 +27,7 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
         println!("cargo:rerun-if-changed={}", path.display());
         if path.is_dir() {
             walk(&path, files)?;
-        } else if path.extension().is_some_and(|e| e == "toml" || e == "csv" || e == "down") {
+        } else if path.extension().is_some_and(|e| e == "toml" || e == "csv" || e == "down" || e == "json") {
             files.push(path);
         }
     }

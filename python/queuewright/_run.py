@@ -135,13 +135,24 @@ def _changed(given: Given, **changes: Any) -> Scenario:
 def _run(
     scenarios: Sequence[Scenario], engine: Engine, jobs: int | None, progress: Progress
 ) -> list[Results]:
+    return [Results(one) for one in results(scenarios, engine, jobs, progress)]
+
+
+def results(
+    scenarios: Sequence[Scenario], engine: Engine, jobs: int | None, progress: Progress
+) -> list[_native.Results]:
+    """Of each scenario the native results.
+
+    Raises:
+        Error: Wrong input; nothing has run then.
+        RunError: A run failed.
+    """
     if engine not in ENGINES:
         raise Error(f'engine = "{engine}": not an engine. Allowed: {", ".join(ENGINES)}')
     if jobs is not None and not 1 <= jobs <= 65535:
         raise Error(f"jobs = {jobs}: out of range; allowed: 1 to 65535")
-    drafts = [scenario._draft for scenario in scenarios]
     with reporter(progress) as tell:
         if engine == "ray":
-            return [Results(one) for one in _ray.runs(scenarios, jobs, tell)]
-        made = _native.run(drafts, linux=engine == "linux", at_a_time=jobs, progress=tell)
-    return [Results(one) for one in made]
+            return _ray.runs(scenarios, jobs, tell)
+        drafts = [scenario._draft for scenario in scenarios]
+        return _native.run(drafts, linux=engine == "linux", at_a_time=jobs, progress=tell)

@@ -12,7 +12,7 @@ pytest.importorskip("optax")
 
 import queuewright as qw
 from queuewright import envs, learn
-from queuewright.learn import _policy
+from queuewright.learn import _policy, _train
 
 SMALL = ROOT / "examples/training/small.toml"
 # As small as learns something in a moment.
@@ -120,8 +120,11 @@ def test_presets_are_whole():
     ("tables", "said"),
     [
         ({"preset": "best"}, 'preset = "best": not a preset. Allowed: default, paper'),
-        ({"learn": {}}, "learn: unknown key. Allowed: name, preset, actions, networks, learning, evaluation"),
+        ({"learn": {}}, "learn: unknown key. Allowed: name, preset, actions, start, networks, learning"),
         ({"actions": "drop"}, 'actions = "drop": no kind of action. Allowed: marking, threshold, red'),
+        ({"start": "none.json"}, "none.json: "),
+        ({"start": 1}, "start = 1: not a text in quotes"),
+        ({"start": "acc"}, 'start = "acc": its actions are "red", those of the training "marking"'),
         ({"learning": {"gama": 1}}, "learning.gama: unknown key."),
         ({"learning": {"gamma": 2}}, "learning.gamma = 2: not a number from 0 to 0.99999"),
         ({"learning": {"steps": 1.5}}, "learning.steps = 1.5: not a whole number from 1000 to"),
@@ -138,6 +141,22 @@ def test_presets_are_whole():
 def test_mistakes_are_named(tables, said):
     with pytest.raises(qw.Error, match=f"^{said}"):
         learn.config(tables)
+
+
+def test_a_training_goes_on_from_a_policy(tmp_path):
+    policy = random_policy(1, 0.3)
+    policy.save(tmp_path / "mine.json")
+    networks = '[[networks]]\nrate = "10mbit"\nrtt = "20ms"\nflows = 2\nepisode = "1s"\n'
+    (tmp_path / "train.toml").write_text(f'start = "mine.json"\n{networks}')
+    training = learn.read(tmp_path / "train.toml")
+    assert training.start is not None
+    assert _train.Training(training, tmp_path).policy().to_bytes() == policy.to_bytes()
+    # Checkpoints tell it from a training from elsewhere.
+    prints = {_train.fingerprint(learn.config(t)) for t in ({}, {"start": "acc", "actions": "red"}, training.tables)}
+    assert len(prints) == 3
+    policy.save(tmp_path / "same.json")
+    same = learn.config({**training.tables, "start": str(tmp_path / "same.json")})
+    assert _train.fingerprint(same) in prints
 
 
 def test_a_scenario_is_a_network_at_every_combination_of_values(tmp_path):

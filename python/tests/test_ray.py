@@ -69,6 +69,15 @@ def test_a_sweep_is_the_same_on_a_cluster(small: qw.Scenario) -> None:
     assert without_clock(alone.to_json()) == without_clock(qw.run(small, progress=False).to_json())
 
 
+def test_an_evaluation_is_the_same_on_a_cluster(small: qw.Scenario) -> None:
+    from queuewright import learn
+
+    asked: dict[str, Any] = {"against": ["droptail"], "seeds": [1, 2], "progress": False}
+    here = learn.evaluate(["queuepilot"], [small], **asked)
+    assert len(here) == 4
+    assert learn.evaluate(["queuepilot"], [small], **asked, engine="ray") == here
+
+
 def test_files_go_with_the_scenario(tmp_path: Path, small: qw.Scenario) -> None:
     """A worker on another machine does not have them."""
     (tmp_path / "trace").write_text("".join(f"{ms}\n" for ms in range(1, 1000)))

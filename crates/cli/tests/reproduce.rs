@@ -121,6 +121,55 @@ fn an_experiment_of_ones_own() {
     }
 }
 
+/// "Best at each" is asked at each: the least of all beside the least of all others says little.
+#[test]
+fn each_is_compared_with_its_like() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = own(dir.path());
+    let each = r#"
+[[claim]]
+text = "Long paths wait less, whoever manages the queue"
+source = "page 3"
+measure = "sojourn_ms.mean"
+at = { rtt = "60 ms" }
+against = { rtt = "20 ms" }
+each = ["discipline"]
+form = "difference"
+cases = "max"
+at_most = 0
+"#;
+    fs::write(folder.join("small.figure.toml"), format!("{FIGURE}{each}")).unwrap();
+    stdout(dir.path(), &["./mine"]);
+    let folder = dir.path().join("queuewright-reproduced/latest/mine");
+    let verdict: serde_json::Value =
+        serde_json::from_slice(&fs::read(folder.join("small.verdict.json")).unwrap()).unwrap();
+    let sheet = fs::read_to_string(folder.join("small.csv")).unwrap();
+    let mut lines = sheet.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let head = lines.next().unwrap();
+    let column = |name: &str| head.iter().position(|h| *h == name).unwrap();
+    let (rtt, who, value) = (column("rtt"), column("discipline"), column("sojourn_ms.mean"));
+    let rows: Vec<_> = lines.collect();
+    let mean = |r: &str, d: &str| {
+        let of = rows.iter().filter(|row| row[rtt] == r && row[who] == d);
+        let values: Vec<f64> = of.map(|row| row[value].parse().unwrap()).collect();
+        assert_eq!(values.len(), 2);
+        values.iter().sum::<f64>() / 2.0
+    };
+    let wanted = ["droptail", "codel"].map(|d| mean("60 ms", d) - mean("20 ms", d));
+    let judged = &verdict["claims"][2];
+    let got: Vec<f64> = judged["values"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
+    assert!(got.len() == 2 && got.iter().zip(wanted).all(|(g, w)| (g - w).abs() < 1e-6), "{got:?} {wanted:?}");
+    let all = if wanted.iter().all(|w| *w <= 0.0) { "holds" } else { "no" };
+    assert_eq!(judged["verdict"], all);
+
+    let wrong = each.replace("each = [\"discipline\"]", "each = [\"rtt\"]");
+    fs::write(dir.path().join("mine/small.figure.toml"), format!("{FIGURE}{wrong}")).unwrap();
+    let out = reproduce(dir.path(), &["./mine", "--out", "wrong"]);
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(said.contains("each = \"rtt\": for ratio, difference and change, of what against does not name"), "{said}");
+}
+
 #[test]
 fn what_was_interrupted_goes_on() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
 //! Whether a claim holds of the runs.
 
-use crate::figure::{Aggregate, Claim, Filter, Form, Number};
+use crate::figure::{Aggregate, Claim, Filter, Form, Number, OneOrMany};
 use crate::rows::{Rows, Spread, median};
 use serde::Serialize;
 
@@ -96,24 +96,27 @@ fn decide(claim: &Claim, rows: &Rows<'_>) -> (Verdict, Vec<f64>, String) {
     if let (Form::Rising | Form::Falling, Some(along)) = (claim.form, &claim.along) {
         return monotone(claim, &own, along);
     }
-    let values = per_case(claim, &own);
-    let ours = if claim.cases == Aggregate::Each { values } else { vec![join(&values, claim.cases)] };
-    if ours.is_empty() || ours.iter().any(|v| !v.is_finite()) {
-        return (Verdict::Unknown, Vec::new(), String::new());
-    }
-    let mut at: Filter = claim.at.clone();
-    at.extend(claim.against.clone());
-    let others = per_case(claim, &rows.only(&at));
-    let other = join(&others, if claim.cases == Aggregate::Each { Aggregate::Mean } else { claim.cases });
-    let values: Vec<f64> = ours
-        .iter()
-        .map(|v| match claim.form {
+    let mut values = Vec::new();
+    let mut other = f64::NAN;
+    for (key, own) in own.groups(&claim.each) {
+        let ours = per_case(claim, &own);
+        let ours = if claim.cases == Aggregate::Each { ours } else { vec![join(&ours, claim.cases)] };
+        let mut at: Filter = claim.at.clone();
+        at.extend(claim.against.clone());
+        let here = |value: &str| OneOrMany::One(value.into());
+        at.extend(claim.each.iter().zip(key).map(|(name, value)| (name.clone(), here(value))));
+        let others = per_case(claim, &rows.only(&at));
+        other = join(&others, if claim.cases == Aggregate::Each { Aggregate::Mean } else { claim.cases });
+        values.extend(ours.iter().map(|v| match claim.form {
             Form::Ratio => v / other,
             Form::Difference => v - other,
             Form::Change => 100.0 * (v / other - 1.0),
             _ => *v,
-        })
-        .collect();
+        }));
+    }
+    if values.is_empty() {
+        return (Verdict::Unknown, Vec::new(), String::new());
+    }
     if values.iter().any(|v| !v.is_finite()) {
         return (Verdict::Unknown, Vec::new(), String::new());
     }

@@ -387,6 +387,9 @@ pub struct Claim {
     /// The other's cases: `at` with these values instead.
     #[serde(default)]
     pub against: Filter,
+    /// The comparison is made at each value of these dimensions, and each must agree.
+    #[serde(default)]
+    pub each: Vec<String>,
     /// Rising and falling: along which dimension.
     pub along: Option<String>,
     /// The published value, or the range it is said to be in.
@@ -509,6 +512,14 @@ impl Figure {
             }
             if matches!(c.form, Form::Ratio | Form::Difference | Form::Change) && c.against.is_empty() {
                 return Err(format!("{here}: missing against, what it is compared with"));
+            }
+            for name in &c.each {
+                self.known(name).map_err(|e| format!("{here}: each: {e}"))?;
+                let compares = matches!(c.form, Form::Ratio | Form::Difference | Form::Change);
+                if !compares || c.against.contains_key(name) {
+                    let what = "for ratio, difference and change, of what against does not name";
+                    return Err(format!("{here}: each = \"{name}\": {what}"));
+                }
             }
             if c.seeds == Aggregate::Each {
                 return Err(format!("{here}: seeds = \"each\" is for cases"));

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from queuewright._native import Error, RunError
+from queuewright._run import ENGINES
 from queuewright._scenario import load
 
 try:
@@ -80,6 +81,9 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--against", default="droptail,ared_1,ared_2,ared_3", metavar="LIST")
     evaluate.add_argument("--seeds", default="1..3", help="such as 1..3 (default)")
     evaluate.add_argument("--measure", default="reward", choices=MEASURES, help="what the table shows")
+    evaluate.add_argument(
+        "--engine", default="sim", choices=ENGINES, help="sim (default); linux: a kernel; ray: a Ray cluster"
+    )
     evaluate.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: one per core)")
     evaluate.add_argument("--json", action="store_true", help="print a row for each run instead")
 
@@ -123,6 +127,7 @@ def _evaluate(given: argparse.Namespace) -> None:
         networks,
         against=[word for word in given.against.split(",") if word],
         seeds=given.seeds,
+        engine=given.engine,
         jobs=given.jobs,
     )
     print(json.dumps(rows, indent=1) if given.json else learn.table(rows, given.measure))

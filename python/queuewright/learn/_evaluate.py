@@ -7,7 +7,8 @@ from typing import Any
 from queuewright import _native
 from queuewright._native import Error
 from queuewright._networks import Domain, paper
-from queuewright._progress import Progress, reporter
+from queuewright._progress import Progress
+from queuewright._run import Engine, results
 from queuewright._scenario import Scenario
 
 # The paper's, each with what a buffer of so many packets asks for.
@@ -55,6 +56,7 @@ def evaluate(
     *,
     against: Iterable[str] = ("droptail", "ared_1", "ared_2", "ared_3"),
     seeds: Any = "1..3",
+    engine: Engine = "sim",
     jobs: int | None = None,
     progress: Progress = None,
 ) -> list[dict[str, Any]]:
@@ -67,9 +69,7 @@ def evaluate(
         policies: Files, or names of policies that Queuewright brings.
         networks: What `envs.paper()` and `envs.domain()` give, or scenarios.
         against: Queue managers in the words of `queuewright compare`, and the authors' `ared_1` to `ared_3`.
-        seeds: As for `run`.
-        jobs: Runs at a time; default one per core.
-        progress: As for `run`.
+        seeds: As for `run`, as are the others.
 
     Raises:
         Error: Wrong input.
@@ -84,7 +84,7 @@ def evaluate(
     if not bases:
         raise Error("networks: none; one at least is needed")
     wheres = [_network(base) for base in bases]
-    drafts = []
+    scenarios = []
     for base, where in zip(bases, wheres, strict=True):
         tables = base.to_dict()
         rate, packets = _rate(tables), where["buffer_packets"]
@@ -92,10 +92,8 @@ def evaluate(
         for path, label in zip(paths, _labels(paths), strict=True):
             aqm.append({"name": "queuepilot", "label": label, "rate": rate, "weights": path})
         # A step is a sample; the first half of a run is the flows' beginning.
-        changed = base.changed({"run.sample": STEP}, aqm=aqm, seeds=seeds, warmup=_half(tables))
-        drafts.append(changed._draft)
-    with reporter(progress) as tell:
-        made = _native.run(drafts, at_a_time=jobs, progress=tell)
+        scenarios.append(base.changed({"run.sample": STEP}, aqm=aqm, seeds=seeds, warmup=_half(tables)))
+    made = results(scenarios, engine, jobs, progress)
     rows = []
     for where, one in zip(wheres, made, strict=True):
         runs, rewards = one.runs, one.rewards()
