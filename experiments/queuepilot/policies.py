@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Trains the policies of single settings, for Figures 2 to 5, into policies/ beside this file.
 
-Section III-A: QueuePilot* goes on learning from QueuePilot's policy in the setting of a test, and ACC likewise
-from that of its Phase 1 (`weights = "queuepilot"` and `"acc"`). Figure 2's settings are buffers, with 300 flows and
-30 ms; Figure 5's are flows and round-trip times. What is here already is left as it is; a setting takes a minute and a
-half on two cores.
+Section III-A: QueuePilot* goes on learning from QueuePilot's policy in the setting of a test, and ACC
+likewise from that of its Phase 1 (`weights = "queuepilot"` and `"acc"`). Figure 2's settings are buffers,
+with 300 flows and 30 ms; Figure 5's are flows and round-trip times. What is here already is left as it is;
+a setting takes a minute and a half on two cores.
 
     python3 experiments/queuepilot/policies.py
 """
@@ -53,11 +53,7 @@ def recipe(name: str, start: str, rtt: int, flows: int, packets: int) -> dict[st
 
 def recipes() -> list[dict[str, object]]:
     """Every one."""
-    two = [
-        recipe(f"{start}-{packets}p", start, 30, 300, packets)
-        for start in KINDS
-        for packets in BUFFERS
-    ]
+    two = [recipe(f"{start}-{packets}p", start, 30, 300, packets) for start in KINDS for packets in BUFFERS]
     five = [
         recipe(f"acc-{flows}x{rtt}ms", "acc", rtt, flows, math.ceil(BANDWIDTH * rtt / 1000 / flows**0.5))
         for flows in (100, 200, 300)

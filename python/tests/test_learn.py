@@ -152,7 +152,8 @@ def test_a_training_goes_on_from_a_policy(tmp_path):
     assert training.start is not None
     assert _train.Training(training, tmp_path).policy().to_bytes() == policy.to_bytes()
     # Checkpoints tell it from a training from elsewhere.
-    prints = {_train.fingerprint(learn.config(t)) for t in ({}, {"start": "acc", "actions": "red"}, training.tables)}
+    others: tuple[dict[str, object], ...] = ({}, {"start": "acc", "actions": "red"})
+    prints = {_train.fingerprint(learn.config(tables)) for tables in (*others, training.tables)}
     assert len(prints) == 3
     policy.save(tmp_path / "same.json")
     same = learn.config({**training.tables, "start": str(tmp_path / "same.json")})

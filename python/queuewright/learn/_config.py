@@ -176,7 +176,9 @@ def _start(tables: dict[str, Any], actions: str, base_dir: str) -> Policy:
         tables["start"] = source = path
     policy = Policy.read(source)
     if policy.actions != actions:
-        raise Error(f'start = "{source}": its actions are "{policy.actions}", those of the training "{actions}"')
+        raise Error(
+            f'start = "{source}": its actions are "{policy.actions}", those of the training "{actions}"'
+        )
     return policy
 
 

@@ -56,7 +56,7 @@ class Policy:
 
     def to_floats(self) -> dict[str, NDArray[np.float32]]:
         """The weights in floating point: what `quantised` makes this policy of."""
-        return {key: x.astype(np.float32) / WEIGHT_ONE for key, x in self.tensors.items()}
+        return {key: x.astype(np.float32) / np.float32(WEIGHT_ONE) for key, x in self.tensors.items()}
 
     @staticmethod
     def read(source: str | os.PathLike[str]) -> "Policy":
