@@ -160,6 +160,19 @@ def test_a_training_goes_on_from_a_policy(tmp_path):
     assert _train.fingerprint(same) in prints
 
 
+def test_what_a_training_starts_from_may_be_the_best(tmp_path):
+    # Steps so large that what it knew is gone at once.
+    training = learn.config(
+        TINY | {"start": "queuepilot", "learning": TINY["learning"] | {"learning_rate": 1.0}}
+    )
+    said: list[str] = []
+    best = learn.train(training, tmp_path / "out", say=said.append)
+    assert said[0].startswith("         0 steps  reward")
+    rewards = [float(line.split("reward ")[1].split()[0]) for line in said]
+    assert rewards[0] == max(rewards)
+    assert best.to_bytes() == learn.Policy.read("queuepilot").to_bytes()
+
+
 def test_a_scenario_is_a_network_at_every_combination_of_values(tmp_path):
     scenario = qw.Scenario(
         link={"rate": "20mbit", "buffer": "20p"},

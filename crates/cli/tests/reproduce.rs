@@ -138,7 +138,9 @@ form = "difference"
 cases = "max"
 at_most = 0
 "#;
-    fs::write(folder.join("small.figure.toml"), format!("{FIGURE}{each}")).unwrap();
+    // The other way round: the wrong side of 0 is no direction.
+    let wrong = each.replace("60 ms", "20 ms").replacen("against = { rtt = \"20 ms\"", "against = { rtt = \"60 ms\"", 1);
+    fs::write(folder.join("small.figure.toml"), format!("{FIGURE}{each}{wrong}")).unwrap();
     stdout(dir.path(), &["./mine"]);
     let folder = dir.path().join("queuewright-reproduced/latest/mine");
     let verdict: serde_json::Value =
@@ -159,8 +161,8 @@ at_most = 0
     let judged = &verdict["claims"][2];
     let got: Vec<f64> = judged["values"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
     assert!(got.len() == 2 && got.iter().zip(wanted).all(|(g, w)| (g - w).abs() < 1e-6), "{got:?} {wanted:?}");
-    let all = if wanted.iter().all(|w| *w <= 0.0) { "holds" } else { "no" };
-    assert_eq!(judged["verdict"], all);
+    assert!(wanted.iter().all(|w| *w < 0.0), "{wanted:?}");
+    assert_eq!((&judged["verdict"], &verdict["claims"][3]["verdict"]), (&"holds".into(), &"no".into()));
 
     let wrong = each.replace("each = [\"discipline\"]", "each = [\"rtt\"]");
     fs::write(dir.path().join("mine/small.figure.toml"), format!("{FIGURE}{wrong}")).unwrap();

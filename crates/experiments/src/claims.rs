@@ -129,7 +129,7 @@ fn decide(claim: &Claim, rows: &Rows<'_>) -> (Verdict, Vec<f64>, String) {
     let neutral = if claim.form == Form::Ratio { 1.0 } else { 0.0 };
     let same_side = match claim.form {
         Form::Ratio | Form::Difference | Form::Change => {
-            let side = |v: f64| (v - neutral).signum();
+            let side = |v: f64| if v == neutral { 0.0 } else { (v - neutral).signum() };
             // Both ends of what was published are on one side, or there is no direction.
             let wanted = match claim.published {
                 Some(n) => n.ends().map(side),

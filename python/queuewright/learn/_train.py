@@ -151,6 +151,15 @@ class Training:
         self.updates += 1
         return {name: float(value) for name, value in told.items()}
 
+    def look(self) -> dict[str, float]:
+        """What the policy is worth now; written to `policy.json` if none has been worth more."""
+        policy = self.policy()
+        seen = look(self.networks, policy.to_bytes(), self.config.evaluation.episodes)
+        if seen["reward"] > self.best:
+            self.best, self.best_steps = seen["reward"], self.steps
+            policy.save(self.folder / "policy.json")
+        return seen
+
     # ------------------------------------------------------------- checkpoints
 
     def save(self) -> None:
@@ -259,17 +268,17 @@ def train(
 def _loop(training: Training, episodes: Episodes, board: "_Board", say: Callable[[str], object]) -> None:
     config = training.config
     began, first = time.perf_counter(), training.steps
+    if config.start is not None and training.steps == 0:
+        # What it starts from may be the best that there is.
+        seen = training.look()
+        say(f"{0:>10} steps  reward {seen['reward']:.4f}")
     while training.steps < config.learning.steps:
         told = training.update(episodes)
         every = config.evaluation.every
         over = training.steps >= config.learning.steps
         if not over and training.steps // every == (training.steps - training.steps_an_update) // every:
             continue
-        policy = training.policy()
-        seen = look(training.networks, policy.to_bytes(), config.evaluation.episodes)
-        if seen["reward"] > training.best:
-            training.best, training.best_steps = seen["reward"], training.steps
-            policy.save(training.folder / "policy.json")
+        seen = training.look()
         training.save()
         passed = time.perf_counter() - began
         row = {"steps": training.steps, "seconds": round(passed, 3)}
