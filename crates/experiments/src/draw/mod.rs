@@ -34,8 +34,8 @@ const LIGHT: RGBColor = RGBColor(0xb4, 0xb9, 0xbf);
 const GRID: RGBColor = RGBColor(0xe3, 0xe6, 0xea);
 const WARNING: RGBColor = RGBColor(0xa0, 0x18, 0x28);
 
-/// The report's colours for disciplines.
-const COLORS: [RGBColor; 8] = [
+/// The report's colours for disciplines, and one more.
+const COLORS: [RGBColor; 9] = [
     RGBColor(0x00, 0x72, 0xb2),
     RGBColor(0xd5, 0x5e, 0x00),
     RGBColor(0x00, 0x84, 0x5f),
@@ -44,6 +44,7 @@ const COLORS: [RGBColor; 8] = [
     RGBColor(0x8a, 0x6d, 0x00),
     RGBColor(0x5b, 0x4b, 0xc4),
     RGBColor(0xa0, 0x18, 0x28),
+    RGBColor(0x1f, 0xa3, 0xb5),
 ];
 
 fn font(size: u32, color: RGBColor) -> TextStyle<'static> {
