@@ -139,7 +139,11 @@ cases = "max"
 at_most = 0
 "#;
     // The other way round: the wrong side of 0 is no direction.
-    let wrong = each.replace("60 ms", "20 ms").replacen("against = { rtt = \"20 ms\"", "against = { rtt = \"60 ms\"", 1);
+    let wrong = each.replace("60 ms", "20 ms").replacen(
+        "against = { rtt = \"20 ms\"",
+        "against = { rtt = \"60 ms\"",
+        1,
+    );
     fs::write(folder.join("small.figure.toml"), format!("{FIGURE}{each}{wrong}")).unwrap();
     stdout(dir.path(), &["./mine"]);
     let folder = dir.path().join("queuewright-reproduced/latest/mine");
@@ -160,7 +164,10 @@ at_most = 0
     let wanted = ["droptail", "codel"].map(|d| mean("60 ms", d) - mean("20 ms", d));
     let judged = &verdict["claims"][2];
     let got: Vec<f64> = judged["values"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
-    assert!(got.len() == 2 && got.iter().zip(wanted).all(|(g, w)| (g - w).abs() < 1e-6), "{got:?} {wanted:?}");
+    assert!(
+        got.len() == 2 && got.iter().zip(wanted).all(|(g, w)| (g - w).abs() < 1e-6),
+        "{got:?} {wanted:?}"
+    );
     assert!(wanted.iter().all(|w| *w < 0.0), "{wanted:?}");
     assert_eq!((&judged["verdict"], &verdict["claims"][3]["verdict"]), (&"holds".into(), &"no".into()));
 
@@ -169,7 +176,10 @@ at_most = 0
     let out = reproduce(dir.path(), &["./mine", "--out", "wrong"]);
     let said = String::from_utf8_lossy(&out.stderr);
     assert_eq!(out.status.code(), Some(2));
-    assert!(said.contains("each = \"rtt\": for ratio, difference and change, of what against does not name"), "{said}");
+    assert!(
+        said.contains("each = \"rtt\": for ratio, difference and change, of what against does not name"),
+        "{said}"
+    );
 }
 
 #[test]
