@@ -161,12 +161,7 @@ unsafe extern "C" {
     fn qw_shim_init(block: *mut u64, now: u64);
     fn qw_shim_observe(block: *mut u64, now: u64, inputs: &mut [i32; POLICY_INPUTS]) -> usize;
     fn qw_shim_act(block: *mut u64, action: u32) -> u32;
-    fn qw_shim_follow(
-        block: *mut u64,
-        state: *const u8,
-        now: u64,
-        inputs: &mut [i32; POLICY_INPUTS],
-    ) -> u64;
+    fn qw_shim_follow(block: *mut u64, state: *const u8, now: u64, inputs: &mut [i32; POLICY_INPUTS]) -> u64;
     fn qw_shim_retune(block: *mut u64);
     fn qw_shim_enqueue(
         block: *mut u64,

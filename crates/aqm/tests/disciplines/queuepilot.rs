@@ -184,7 +184,9 @@ fn an_agent_beside_a_passive_host_does_as_the_policy_inside_it() {
                     let (ecn, sends) = ((dice.roll() % 3) as u32, !dice.roll().is_multiple_of(7));
                     let verdicts = [&mut inside, &mut beside].map(|host| host.arrive(now, 1514, 0, ecn));
                     assert_eq!(verdicts[0], verdicts[1], "seed {seed}, step {step}");
-                    for host in [&mut inside, &mut beside].into_iter().filter(|h| sends && h.queue.packets > 0) {
+                    for host in
+                        [&mut inside, &mut beside].into_iter().filter(|h| sends && h.queue.packets > 0)
+                    {
                         host.transmit(now, |_| {});
                     }
                 }
@@ -202,7 +204,11 @@ fn an_agent_beside_a_passive_host_does_as_the_policy_inside_it() {
             if pause == 0 {
                 // Those of the policy inside are up to date then.
                 inside.discipline.idle(now);
-                assert_eq!(inside.discipline.probe(0), beside.discipline.probe(0), "seed {seed}, step {step}");
+                assert_eq!(
+                    inside.discipline.probe(0),
+                    beside.discipline.probe(0),
+                    "seed {seed}, step {step}"
+                );
                 let reward = f64::from(seen[12]) / 32768.0;
                 assert!((inside.discipline.probe(2) - 1.0 - reward).abs() < 1e-4, "seed {seed}, step {step}");
             }
