@@ -1,7 +1,6 @@
 //! Every object before a real kernel's verifier, and some of them on a device with packets: in the lab's virtual machine
 //! (`scripts/setup lab`), where this very program is what the kernel starts.
 
-mod agent;
 mod vm;
 
 use queuewright_aqm::{Spec, Value, find};
@@ -26,7 +25,6 @@ fn main() {
         }
         marks("127.0.0.1:0", false);
         marks("[::1]:0", true);
-        agent::flies(linux::Port { rate: 8_000_000, limit_packets: 50, ..linux::Port::default() });
         refuses();
     });
 }
