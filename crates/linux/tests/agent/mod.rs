@@ -171,7 +171,7 @@ fn fails(port: linux::Port) {
         ("read l; echo 3; read l; exit 7", "has ended (exit status: 7) without an answer to step"),
         ("exit 0", "has ended (exit status: 0)"),
         ("read l; echo 3; read l; sleep 9", "has not answered step"),
-        ("read l; printf '3\\n3\\n'; read l; sleep 9", "has answered more than once before step"),
+        ("read l; cat <<<$'3\\n3'; read l; sleep 9", "has answered more than once before step"),
         ("read l; echo 3; read l; printf '%0999d' 7; sleep 9", "bytes and no line"),
     ] {
         refused(fly(program(script), || sleep(Duration::from_millis(1500))), what);
