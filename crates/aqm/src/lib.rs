@@ -161,6 +161,7 @@ unsafe extern "C" {
     fn qw_shim_init(block: *mut u64, now: u64);
     fn qw_shim_observe(block: *mut u64, now: u64, inputs: &mut [i32; POLICY_INPUTS]) -> usize;
     fn qw_shim_act(block: *mut u64, action: u32) -> u32;
+    fn qw_shim_follow(block: *mut u64, state: *const u8, now: u64, inputs: &mut [i32; POLICY_INPUTS]) -> u64;
     fn qw_shim_retune(block: *mut u64);
     fn qw_shim_enqueue(
         block: *mut u64,
@@ -231,7 +232,16 @@ impl Discipline {
     /// The parameters as `struct qw_X_params` has them: what another host of the same header, such as a BPF
     /// qdisc, is given.
     pub fn params_bytes(&self) -> Vec<u8> {
-        let (at, bytes) = self.part(false);
+        self.bytes(false)
+    }
+
+    /// The state as `struct qw_X` has it: what [`Discipline::take_over`] and [`Discipline::follow`] are given.
+    pub fn state_bytes(&self) -> Vec<u8> {
+        self.bytes(true)
+    }
+
+    fn bytes(&self, of_state: bool) -> Vec<u8> {
+        let (at, bytes) = self.part(of_state);
         let whole = self.block.iter().flat_map(|word| word.to_ne_bytes());
         whole.skip(at).take(bytes).collect()
     }
@@ -398,6 +408,22 @@ impl Discipline {
     pub fn act(&mut self, action: u32) -> u32 {
         // SAFETY: as in `enqueue_to`.
         unsafe { qw_shim_act(self.block.as_mut_ptr(), action) }
+    }
+
+    /// A step of an agent for another host of the same header, such as a BPF qdisc, whose own policy is passive: scripted with
+    /// `threshold = 0`, so that its `action` is always in force. `state` is that host's, as `struct qw_X` has it, at `now`
+    /// (ns) by its clock, once a step has ended. This instance has the other's parameters; its policy, if it has a learned
+    /// one, acts on what the step showed as if it were there. What that was, in Q15 ([`POLICY_INPUTS`]), and when the next
+    /// step ends (ns); [`Discipline::act`] says what was chosen. `None`, and nothing is done, if it has no such policy or the
+    /// state is not of its size.
+    pub fn follow(&mut self, state: &[u8], now: u64) -> Option<([i32; POLICY_INPUTS], u64)> {
+        if state.len() != self.state_size() {
+            return None;
+        }
+        let mut inputs = [0; POLICY_INPUTS];
+        // SAFETY: as in `enqueue_to`; of `state` C reads the bytes of its own structure.
+        let next = unsafe { qw_shim_follow(self.block.as_mut_ptr(), state.as_ptr(), now, &mut inputs) };
+        (next > 0).then_some((inputs, next))
     }
 
     /// Does [`Discipline::enqueue`] read its random number?

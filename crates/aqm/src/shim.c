@@ -168,6 +168,52 @@ qw_u32 qw_shim_act(struct head *h, qw_u32 action)
 	return AS(queuepilot, h)->s.action;
 }
 
+/* A step of an agent beside another host of the header, whose own policy is passive.
+ * What that has counted is in `state`; a step that it has not made by `now`, as
+ * nothing came, is made here. Then this instance's policy acts, once however
+ * many steps have passed. What it was shown is in `inputs`; returns when the
+ * next step ends, 0: it is no such one. */
+qw_u64 qw_shim_follow(struct head *h, const void *state, qw_u64 now,
+		      qw_s32 *inputs)
+{
+	const struct qw_queuepilot_params *p;
+	struct qw_queuepilot *s, seen;
+	qw_u64 due;
+
+	if (h->kind != KIND_QUEUEPILOT)
+		return 0;
+	p = &AS(queuepilot, h)->p;
+	s = &AS(queuepilot, h)->s;
+	memcpy(&seen, state, sizeof(seen));
+	/* Else nothing has come there since the last time: what it has counted has
+	 * been looked at. */
+	if (seen.next_ns >= s->next_ns) {
+		s->next_ns = seen.next_ns;
+		s->average = seen.average;
+		s->most_sent = seen.most_sent;
+		s->arrived = seen.arrived;
+		s->sent = seen.sent;
+		s->dropped = seen.dropped;
+		s->marked = seen.marked;
+		s->buffer_packets = seen.buffer_packets;
+		s->reward_q15 = seen.reward_q15;
+		memcpy(s->input, seen.input, sizeof(s->input));
+		/* There every packet has fed it. */
+		qw_dice_feed(&s->dice, (qw_u32)(seen.dice.state >> 32));
+	}
+	if (now >= s->next_ns) {
+		due = 1 + qw_div(now - s->next_ns, p->step_ns);
+		s->next_ns += due * p->step_ns;
+		qw_queuepilot_observe(s, p);
+		/* The second of several showed nothing, as did all after it. */
+		if (due > 1)
+			qw_queuepilot_observe(s, p);
+	}
+	memcpy(inputs, s->input, sizeof(s->input));
+	qw_queuepilot_act(s, p);
+	return s->next_ns;
+}
+
 /* The parameters that qw_shim_set() has changed since, of what runs. */
 void qw_shim_retune(struct head *h)
 {

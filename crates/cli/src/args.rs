@@ -55,6 +55,8 @@ pub enum Command {
     Export(Export),
     /// Change an attached queue manager
     Set(Set),
+    /// Choose the actions of an attached queuepilot, every step, by a policy or a program of yours
+    Agent(Agent),
     /// Tell htb the shares of an attached queue manager's classes as they change
     Keep(Keep),
     /// Take an attached queue manager off, and put back what was there
@@ -456,6 +458,35 @@ pub struct Set {
     /// What to change
     #[arg(value_name = "NAME=VALUE", required = true)]
     pub changes: Vec<String>,
+}
+
+/// `agent`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+queuepilot attached without weights leaves its choice to this program: at the end of each of
+its steps (5ms unless attached with another) it is told what the step showed, and its action
+holds from then on. Until then, and when it ends, threshold and action are those attached.
+Ctrl-C ends it; it prints how many steps there were, missed, and what one took.
+
+A COMMAND reads a line a step, {\"step\":7,\"observation\":[six],\"action\":3,\"reward\":0.9}, and
+answers each with a line, its action, 0 to 5, within 1 s (the first, of step 0, within 60 s).
+docs/disciplines/queuepilot.md has an example.
+
+Examples:
+  sudo queuewright attach eth0 queuepilot --rate 95mbit --limit 45p
+  sudo queuewright agent eth0 queuepilot
+  sudo queuewright agent eth0 my-policy.json
+  sudo queuewright agent eth0 -- python3 agent.py")]
+pub struct Agent {
+    /// Device
+    #[arg(value_name = "DEV")]
+    pub dev: String,
+    /// Learned policy: a name that comes with the program, or a file
+    #[arg(value_name = "POLICY", required_unless_present = "command", conflicts_with = "command")]
+    pub policy: Option<String>,
+    /// A program that chooses, with its arguments
+    #[arg(value_name = "COMMAND", last = true)]
+    pub command: Vec<OsString>,
 }
 
 /// `keep`

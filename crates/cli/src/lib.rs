@@ -121,6 +121,7 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Watch(w) => linux::watch(&w),
         Command::Export(e) => linux::export(&e),
         Command::Set(s) => linux::set(&s),
+        Command::Agent(a) => linux::agent(&a),
         Command::Keep(k) => linux::keep(&k.dev),
         Command::Detach(d) => linux::detach(&d.dev),
         Command::Train(_) => elsewhere("train"),

@@ -1,15 +1,17 @@
 //! `attach`, `set`, `status`, `detach`, `doctor`: a queue manager on a device of this machine.
 
 use crate::Failure;
-use crate::args::{Attach, Export, Set, Settings, Status, Watch};
+use crate::args::{Agent, Attach, Export, Set, Settings, Status, Watch};
 use queuewright_aqm::Spec;
-use queuewright_linux::{self as linux, Error, Port};
+use queuewright_linux::{self as linux, Chooser, Error, Port, Record};
 use queuewright_scenario::units::Unit;
 use queuewright_scenario::{Flags, Scenario};
 use std::fmt::Write;
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 impl From<Error> for Failure {
@@ -143,6 +145,60 @@ fn leave_keeper(dev: &str) -> Result<(), Failure> {
         Err(e) => {
             Err(Failure::Run(format!("{dev}: attached, but queuewright keep {dev} does not begin: {e}")))
         }
+    }
+}
+
+pub fn agent(a: &Agent) -> Result<(), Failure> {
+    let record = linux::attached(&a.dev)?;
+    let rate = linux::status(&record)?.rate;
+    let attached = spec(&record.text, rate)?;
+    let learned = match &a.policy {
+        Some(policy) => Some(learned(&record, &attached, policy, rate)?),
+        None => None,
+    };
+    let chooser = match (&learned, a.command.split_first()) {
+        (Some(learned), _) => Chooser::Policy(learned),
+        (None, Some((name, args))) => {
+            let mut command = Command::new(name);
+            command.args(args);
+            Chooser::Program(command)
+        }
+        (None, None) => return Err(Failure::Input("an agent is a POLICY, or -- COMMAND".into())),
+    };
+    // However often: it ends within a step, and what was attached holds again.
+    let stop = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&stop);
+    ctrlc::set_handler(move || set.store(true, Ordering::Relaxed))
+        .map_err(|e| Failure::Run(format!("Ctrl-C cannot be caught: {e}")))?;
+    let done = linux::agent(&record, &attached, chooser, &stop)?;
+    let us = |time: Duration| time.as_secs_f64() * 1e6 / done.steps.max(1) as f64;
+    crate::print(&format!(
+        "{}: {} steps in {:.1} s, {} missed; a step took {:.1} us from its end to the action, {:.1} us of a processor\n",
+        a.dev,
+        done.steps,
+        done.lasted.as_secs_f64(),
+        done.missed,
+        us(done.delay),
+        us(done.processor)
+    ))
+}
+
+/// What is attached, with a policy's weights in place of its script.
+fn learned(record: &Record, attached: &Spec, policy: &str, rate: u64) -> Result<Spec, Failure> {
+    // Of anything else it is said what it lacks.
+    if attached.info.network.is_none() || attached.weights().is_some() {
+        return Ok(attached.clone());
+    }
+    let script = |part: &&str| !["threshold=", "action="].iter().any(|name| part.starts_with(name));
+    let parts: Vec<&str> = record.text.split(':').filter(script).collect();
+    let learned = spec(&format!("{}:weights={policy}", parts.join(":")), rate)?;
+    let [has, needs] = [attached, &learned].map(|spec| spec.shown().find(|(p, _)| p.name == "actions"));
+    match (has, needs) {
+        (Some((_, has)), Some((_, needs))) if has != needs => Err(Failure::Input(format!(
+            "{policy}: its actions are {needs:?}, and {} has {} with actions = {has:?}: queuewright set {} actions={needs}",
+            record.dev, record.text, record.dev
+        ))),
+        _ => Ok(learned),
     }
 }
 

@@ -76,6 +76,7 @@ fn help_of_every_command() {
         "watch",
         "export",
         "set",
+        "agent",
         "keep",
         "detach",
     ] {
@@ -133,6 +134,8 @@ fn wrong_uses() {
         ("", &["attach", "lo", "codel:label=mine"]),
         ("", &["attach", "lo", "codell"]),
         ("", &["attach", "lo", "codel,pie"]),
+        ("", &["agent", "lo"]),
+        ("", &["agent", "lo", "queuepilot", "--", "true"]),
         ("", &["validate", "empty.toml"]),
         ("", &["reproduce", "cp-aqm", "--out", "file"]),
         ("", &["reproduce", "."]),
@@ -311,6 +314,7 @@ fn man_pages_for_every_command() {
         .collect();
     names.sort();
     let commands = [
+        "-agent",
         "-attach",
         "-check",
         "-compare",

@@ -3,8 +3,9 @@
 //! `bpf/qdisc.bpf.c` is the host of a header inside the kernel, compiled once for each queue manager and held by this
 //! crate as an object. [`attach`] loads one, gives it the parameters of the registry in the header's own layout and makes
 //! it the root qdisc of a device; for kernels without BPF qdiscs `bpf/front.bpf.c` is one in front of htb; [`status`] reads its counters and its controller's variables; [`set`] changes
-//! parameters while it runs; [`detach`] puts back what was there. [`doctor`] says beforehand what will work.
+//! parameters while it runs, and [`agent`] chooses QueuePilot's actions; [`detach`] puts back what was there. [`doctor`] says beforehand what will work.
 
+mod agent;
 mod attach;
 mod doctor;
 mod export;
@@ -16,6 +17,7 @@ mod shares;
 mod status;
 mod system;
 
+pub use agent::{Chooser, Done, Step, agent};
 pub use attach::{Plan, Port, attach, detach, plan, prepare, set};
 pub use doctor::{Finding, doctor};
 pub use export::{openmetrics, serve};

@@ -2,6 +2,7 @@
 //! root and the kernel has what is needed, in a network namespace of its own and with its own `/run` and
 //! `/sys/fs/bpf`; else in the lab's virtual machine, which `-- vm` asks for. `-- 200` attaches and detaches 200 times.
 
+mod agent;
 mod native;
 mod traffic;
 mod vm;
@@ -59,6 +60,7 @@ fn all() {
     }
     serves_by_classes();
     changes();
+    agent::flies(port(20_000_000, 100));
     loses_its_device();
     comes_and_goes(times);
     refuses();

@@ -2,7 +2,7 @@
 //! network and marks, from the text of the paper and of what its authors' program does.
 
 use crate::host::{Dice, Host, spec};
-use queuewright_aqm::{Action, Spec, Value, Weights, find};
+use queuewright_aqm::{Action, Discipline, Spec, Value, Weights, find};
 
 const MS: u64 = 1_000_000;
 const UNITS: usize = 32;
@@ -148,6 +148,78 @@ fn network_and_observations_are_those_of_floating_point() {
         }
     }
     assert!(clear > 300, "{clear}");
+}
+
+/// An agent beside a host without weights does to it what the weights would do in the host: the same actions and the
+/// same verdicts, also after pauses, which the host makes up for when a packet comes.
+#[test]
+fn an_agent_beside_a_passive_host_does_as_the_policy_inside_it() {
+    let rate = ("rate", Value::Int(1_000_000_000));
+    let mut changes = 0;
+    for seed in 1..5 {
+        let mut learned = spec("queuepilot", &[rate, ("sample", Value::Flag(false))]);
+        learned.set_weights(weights(seed, 1000 * seed as i64)).unwrap();
+        let passive = spec("queuepilot", &[rate, ("threshold", Value::Real(0.0)), ("action", Value::Int(0))]);
+        let (mut inside, mut beside) = (Host::new(&learned, 300, 0), Host::new(&passive, 300, 0));
+        let mut agent = Discipline::new(&learned);
+        let tell = |host: &mut Host, agent: &mut Discipline| {
+            let action = u64::from(agent.act(u32::MAX));
+            host.discipline.set("action", Value::Int(action)).unwrap();
+        };
+        // Of an empty queue the scripted policy has none but the first.
+        beside.arrive(0, 1514, 0, 0);
+        inside.arrive(0, 1514, 0, 0);
+        tell(&mut beside, &mut agent);
+        let (mut dice, mut pause) = (Dice(seed), 0);
+        for step in 0..600u64 {
+            if pause > 0 {
+                pause -= 1;
+            } else {
+                if dice.roll().is_multiple_of(20) {
+                    pause = dice.roll() % 40;
+                }
+                let load = 1 + dice.roll() % 600;
+                for i in 0..load {
+                    let now = step * 5 * MS + 1 + i * 5 * MS / (load + 1);
+                    let (ecn, sends) = ((dice.roll() % 3) as u32, !dice.roll().is_multiple_of(7));
+                    let verdicts = [&mut inside, &mut beside].map(|host| host.arrive(now, 1514, 0, ecn));
+                    assert_eq!(verdicts[0], verdicts[1], "seed {seed}, step {step}");
+                    for host in
+                        [&mut inside, &mut beside].into_iter().filter(|h| sends && h.queue.packets > 0)
+                    {
+                        host.transmit(now, |_| {});
+                    }
+                }
+            }
+            let now = (step + 1) * 5 * MS;
+            // The host's timer may come before the agent, after it, or rest.
+            let early = dice.roll().is_multiple_of(2) && pause == 0;
+            if early {
+                beside.discipline.idle(now);
+            }
+            let before = agent.act(u32::MAX);
+            let (seen, next) = agent.follow(&beside.discipline.state_bytes(), now).unwrap();
+            assert_eq!(next, now + 5 * MS);
+            tell(&mut beside, &mut agent);
+            if pause == 0 {
+                // Those of the policy inside are up to date then.
+                inside.discipline.idle(now);
+                assert_eq!(
+                    inside.discipline.probe(0),
+                    beside.discipline.probe(0),
+                    "seed {seed}, step {step}"
+                );
+                let reward = f64::from(seen[12]) / 32768.0;
+                assert!((inside.discipline.probe(2) - 1.0 - reward).abs() < 1e-4, "seed {seed}, step {step}");
+            }
+            changes += u32::from(agent.act(u32::MAX) != before);
+        }
+    }
+    assert!(changes > 100, "{changes}");
+    let mut other = Discipline::new(&spec("codel", &[]));
+    assert_eq!(other.follow(&other.state_bytes(), 0), None);
+    let mut agent = Discipline::new(&spec("queuepilot", &[]));
+    assert_eq!(agent.follow(&[0; 7], 0), None);
 }
 
 /// 2 % of marks with p = 1 %, as the authors' program draws; 1 % without its slip.
