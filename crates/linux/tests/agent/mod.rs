@@ -67,10 +67,27 @@ fn program(script: &str) -> linux::Chooser<'static> {
 
 /// An agent until `meanwhile` is over.
 fn fly(chooser: linux::Chooser<'_>, meanwhile: impl FnOnce()) -> Result<linux::Done, linux::Error> {
+    fly_on(chooser, meanwhile, Duration::ZERO)
+}
+
+/// An agent that ends by itself, at least soon after `meanwhile`, and what it says then.
+fn falls(chooser: linux::Chooser<'_>, meanwhile: impl FnOnce(), what: &str) {
+    refused(fly_on(chooser, meanwhile, Duration::from_secs(10)), what);
+}
+
+fn fly_on(
+    chooser: linux::Chooser<'_>,
+    meanwhile: impl FnOnce(),
+    patience: Duration,
+) -> Result<linux::Done, linux::Error> {
     let stop = AtomicBool::new(false);
     thread::scope(|s| {
         let agent = s.spawn(|| linux::agent(&record(), &spec("queuepilot"), chooser, &stop));
         meanwhile();
+        let until = Instant::now() + patience;
+        while !agent.is_finished() && Instant::now() < until {
+            sleep(Duration::from_millis(5));
+        }
         stop.store(true, Ordering::Relaxed);
         agent.join().expect("no panic")
     })
@@ -174,30 +191,28 @@ fn fails(port: linux::Port) {
         ("read l; cat <<<$'3\\n3'; read l; sleep 9", "has answered more than once before step"),
         ("read l; echo 3; read l; printf '%0999d' 7; sleep 9", "bytes and no line"),
     ] {
-        refused(fly(program(script), || sleep(Duration::from_millis(1500))), what);
+        falls(program(script), || (), what);
         assert!(params() == attached, "{script}");
     }
     let mut nobody = Command::new("/nowhere/agent");
     nobody.arg("x");
-    refused(fly(linux::Chooser::Program(nobody), || ()), "the agent \"/nowhere/agent\" does not begin");
+    falls(linux::Chooser::Program(nobody), || (), "the agent \"/nowhere/agent\" does not begin");
 
     let mut other = spec("queuepilot");
     other.set("action", Value::Int(5)).expect("it has that");
-    let done = fly(program("while read -r l; do echo 3; done"), || {
-        sleep(Duration::from_millis(300));
+    let set = || {
+        comes("an action", || marking() == 50);
         linux::set(&record(), &other, "queuepilot:action=5", false, |_| ()).unwrap_or_else(|e| panic!("{e}"));
-        sleep(Duration::from_millis(300));
-    });
-    refused(done, "were set anew, and hold now");
+    };
+    falls(program("while read -r l; do echo 4; done"), set, "were set anew, and hold now");
     assert!(params() == queuewright_aqm::Discipline::new(&other).params_bytes());
 
-    let gone = fly(program("while read -r l; do echo 3; done"), || {
-        sleep(Duration::from_millis(300));
+    let replace = || {
+        comes("an action", || marking() == 50);
         linux::detach("lo").unwrap_or_else(|e| panic!("{e}"));
         attach("queuepilot", learned(), port);
-        sleep(Duration::from_millis(1500));
-    });
-    refused(gone, "is no longer there");
+    };
+    falls(program("while read -r l; do echo 4; done"), replace, "is no longer there");
     let stop = AtomicBool::new(false);
     let refuses = |spec: &Spec, what: &str| {
         refused(linux::agent(&record(), spec, program("exit"), &stop), what);
