@@ -122,7 +122,7 @@ def test_presets_are_whole():
         ({"preset": "best"}, 'preset = "best": not a preset. Allowed: default, paper'),
         ({"learn": {}}, "learn: unknown key. Allowed: name, preset, actions, start, networks, learning"),
         ({"actions": "drop"}, 'actions = "drop": no kind of action. Allowed: marking, threshold, red'),
-        ({"start": "none.json"}, "none.json: "),
+        ({"start": "none.json"}, "start: none.json: no such file"),
         ({"start": 1}, "start = 1: not a text in quotes"),
         ({"start": "acc"}, 'start = "acc": its actions are "red", those of the training "marking"'),
         ({"learning": {"gama": 1}}, "learning.gama: unknown key."),
@@ -161,16 +161,20 @@ def test_a_training_goes_on_from_a_policy(tmp_path):
 
 
 def test_what_a_training_starts_from_may_be_the_best(tmp_path):
+    shipped = learn.Policy.read("queuepilot")
+    shipped.save(tmp_path / "mine.json")
     # Steps so large that what it knew is gone at once.
-    training = learn.config(
-        TINY | {"start": "queuepilot", "learning": TINY["learning"] | {"learning_rate": 1.0}}
-    )
+    own = {"start": str(tmp_path / "mine.json"), "learning": TINY["learning"] | {"learning_rate": 1.0}}
+    training = learn.config(TINY | own)
     said: list[str] = []
     best = learn.train(training, tmp_path / "out", say=said.append)
     assert said[0].startswith("         0 steps  reward")
     rewards = [float(line.split("reward ")[1].split()[0]) for line in said]
     assert rewards[0] == max(rewards)
-    assert best.to_bytes() == learn.Policy.read("queuepilot").to_bytes()
+    assert best.to_bytes() == shipped.to_bytes()
+    # Its folder has all that it needs.
+    (tmp_path / "mine.json").unlink()
+    learn.export(tmp_path / "out", episodes=2)
 
 
 def test_a_scenario_is_a_network_at_every_combination_of_values(tmp_path):

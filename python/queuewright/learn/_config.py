@@ -174,7 +174,10 @@ def _start(tables: dict[str, Any], actions: str, base_dir: str) -> Policy:
     if os.path.exists(path):
         # Checkpoints are read elsewhere.
         tables["start"] = source = path
-    policy = Policy.read(source)
+    try:
+        policy = Policy.read(source)
+    except Error as e:
+        raise Error(f"start: {e}") from None
     if policy.actions != actions:
         raise Error(
             f'start = "{source}": its actions are "{policy.actions}", those of the training "{actions}"'

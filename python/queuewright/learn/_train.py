@@ -257,7 +257,12 @@ def train(
         raise Error(
             f"{training.folder}: holds a training already; go on with it (--resume), or name another folder"
         )
-    write(training.folder / "config.json", json.dumps(config.tables, indent=2).encode() + b"\n")
+    tables = dict(config.tables)
+    if config.start is not None:
+        # The folder is whole by itself.
+        tables["start"] = "start.json"
+        config.start.save(training.folder / "start.json")
+    write(training.folder / "config.json", json.dumps(tables, indent=2).encode() + b"\n")
     rng = np.random.default_rng([config.learning.seed, training.updates])
     episodes = Episodes(training.networks, rng)
     with _Board(training.folder) as board:
@@ -326,7 +331,7 @@ def export(folder: str | os.PathLike[str], name: str | None, episodes: int) -> t
     """See `queuewright.learn.export`."""
     told = Path(folder) / "config.json"
     try:
-        training = Training(config(json.loads(told.read_text())), folder)
+        training = Training(config(json.loads(told.read_text()), os.fspath(folder)), folder)
     except FileNotFoundError:
         raise Error(f"{os.fspath(folder)}: no training: it has no config.json") from None
     except ValueError as e:
