@@ -4,6 +4,7 @@ use crate::client::Client;
 use crate::flaws::Wire;
 use crate::hosts::Ack;
 use crate::lane::Lane;
+use crate::port::flag;
 use crate::random::{below, exponential, receiver_stream, sender_stream};
 use crate::receiver::Receiver;
 use crate::returning::Returning;
@@ -401,8 +402,11 @@ impl Uplink {
             return wheel.push(event);
         }
         event.count = 1;
-        for _ in 0..burst.count {
+        for left in (0..burst.count).rev() {
             let mut jittered = event;
+            if left > 0 {
+                jittered.flags &= !flag::PUSH;
+            }
             jittered.at = self.jitter(event.at);
             wheel.push(jittered);
             event.seq += 1;

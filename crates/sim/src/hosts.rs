@@ -118,7 +118,7 @@ impl Flow {
         let Ends::Tcp { receiver, segments, last_bytes, .. } = &mut self.ends else { return false };
         let (at, flags) = (packet.at(), packet.flags());
         if flags & flag::SYN != 0 {
-            acks.push(Ack { at: self.back.arrival(at, 0), flags: flag::SYN, ..Ack::default() });
+            acks.push(Ack { at: self.back.arrival(at, 0), ts: packet.ts, flags: flag::SYN, ..Ack::default() });
             return false;
         }
         if receiver.goes_first(at, flags) {
@@ -202,7 +202,7 @@ impl Flow {
                 if ack.flags & (flag::SYN | REQUEST) != 0 {
                     match ack.flags {
                         REQUEST => sender.write(at, ack.cum, out),
-                        _ => sender.on_established(at, out),
+                        _ => sender.on_established(at, ack.ts, out),
                     }
                 } else {
                     let random = if sender.draws() { up.draw() } else { 0 };

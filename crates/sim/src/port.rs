@@ -27,6 +27,8 @@ pub mod flag {
     pub const UDP: u8 = 32;
     /// On an ACK: CE was seen (RFC 3168).
     pub const ECE: u8 = 64;
+    /// On data: the last segment of a burst, or of all (PSH).
+    pub const PUSH: u8 = 64;
     /// On an ACK: its first SACK block is a duplicate report (RFC 2883).
     pub const DSACK: u8 = 128;
     /// On data: with [`ECT`], the sender says ECT(1), not ECT(0).

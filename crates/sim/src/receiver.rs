@@ -2,7 +2,8 @@
 
 use crate::flow::MSS;
 use crate::port::flag;
-use crate::sender::StackRules;
+use crate::sender::{StackRules, TICK_US, fires_at};
+use queuewright_cca::jiffies;
 
 /// An acknowledgement to send.
 #[derive(Debug, Clone, Copy)]
@@ -26,10 +27,18 @@ pub const MAX_SACKS: usize = 3;
 const DUP_ACKS_AT_ONCE: u32 = 3;
 /// Most acknowledgements compressed into one (`tcp_comp_sack_nr`).
 const COMPRESS_LIMIT: u32 = 44;
-/// Segments acknowledged at once after a duplicate (`TCP_MAX_QUICKACKS`).
-const QUICK_AFTER_DUPLICATE: u32 = 16;
-/// Longest compression (`tcp_comp_sack_delay_ns`).
+/// Segments acknowledged at once at the start, after a duplicate and after a pause (`TCP_MAX_QUICKACKS`).
+const QUICK: u32 = 16;
+/// Longest compression (`tcp_comp_sack_delay_ns`), and the share of the round-trip time that it takes at most, per cent
+/// (`tcp_comp_sack_rtt_percent`).
 const COMPRESS_NS: u64 = 1_000_000;
+const COMPRESS_RTT_PERCENT: u64 = 33;
+/// SACK blocks of which each acknowledgement is hoped to arrive: before another one changes, it is told of (`TCP_SACK_BLOCKS_EXPECTED`).
+const BLOCKS_EXPECTED: usize = 2;
+/// Delayed acknowledgements wait for so many ticks at first (`TCP_ATO_MIN`), at most (`TCP_DELACK_MAX`, less one: `tcp_delack_max`).
+const ATO_MIN: u32 = 10;
+const ATO_MAX: u32 = 50;
+const DELAY_MAX: u32 = 49;
 
 /// A TCP receiver. Its fields lie in the order of their use: see `Sender`.
 #[derive(Debug)]
@@ -46,7 +55,13 @@ pub struct Receiver {
     pub rcv_nxt: u32,
     /// `rcv_nxt` at the last ACK (`rcv_wup`).
     acked_to: u32,
+    /// Segments still to be acknowledged at once (`icsk_ack.quick`).
     quick_acks: u32,
+    /// How long an acknowledgement is delayed (`icsk_ack.ato`, ticks); 0: no data yet.
+    ato: u32,
+    /// When data came last (ticks).
+    data_at: u32,
+    window: Window,
     ts_recent: u32,
     dup_acks: u32,
     dup_acks_at: u32,
@@ -59,7 +74,10 @@ pub struct Receiver {
     echoes_each: bool,
     /// ECE of the next ACK.
     ece: bool,
-    compress_ns: u64,
+    /// A segment has said that its sender is ECN-capable.
+    ect_seen: bool,
+    /// Round-trip time of the empty path (ns).
+    base_rtt_ns: u64,
     /// For how many segments the client asks.
     asks_for: u32,
 }
@@ -69,7 +87,10 @@ impl Receiver {
     /// DCTCP needs it.
     pub fn new(rules: &'static StackRules, base_rtt_ns: u64, echoes_each: bool) -> Receiver {
         Receiver {
-            quick_acks: rules.quick_acks,
+            quick_acks: 0,
+            ato: 0,
+            data_at: 0,
+            window: Window::default(),
             rules,
             rcv_nxt: 0,
             acked_to: 0,
@@ -83,8 +104,8 @@ impl Receiver {
             dup_acks: 0,
             dup_acks_at: 0,
             compressed: 0,
-            // 5 % of the RTT, at most 1 ms.
-            compress_ns: (base_rtt_ns / 20).min(COMPRESS_NS),
+            ect_seen: false,
+            base_rtt_ns,
             ack_at: u64::MAX,
             asks_at: u64::MAX,
             asks_for: 0,
@@ -132,7 +153,20 @@ impl Receiver {
     /// The delayed or compressed ACK, if it is due by `now`.
     #[inline]
     pub fn due(&mut self, now: u64) -> Option<AckOut> {
-        (self.ack_at <= now).then(|| self.make_ack(self.ack_at))
+        if self.ack_at > now {
+            return None;
+        }
+        if self.compressed == 0 {
+            // Nothing came in time: wait longer (`tcp_delack_timer_handler`).
+            self.ato = (self.ato * 2).min(self.rto_ticks()).min(ATO_MAX);
+        }
+        Some(self.make_ack(self.ack_at))
+    }
+
+    /// The receiver's own timeout (ticks): all that it knows of the path is the handshake.
+    fn rto_ticks(&self) -> u32 {
+        let rtt_us = self.base_rtt_ns / 1000;
+        ((rtt_us + (2 * rtt_us).max(u64::from(self.rules.rto_min_us))).div_ceil(TICK_US)) as u32
     }
 
     /// Must the ACK that waits go before a segment with these flags is worked in, at `at`? If it is due; or if
@@ -155,39 +189,122 @@ impl Receiver {
     #[inline]
     pub fn on_data(&mut self, at: u64, seq: u32, ts: u32, flags: u8) -> Option<AckOut> {
         let now = (self.echoes_each || flags & (flag::CE | flag::CWR) != 0) && self.see_ecn(flags);
-        // RFC 7323 section 4.3: the echo is of what moves the left edge.
+        // RFC 7323 section 4.3: the echo is of what moves the left edge, and never goes back.
         if seq <= self.acked_to {
-            self.ts_recent = ts;
+            self.ts_recent = self.ts_recent.max(ts);
         }
         if seq == self.rcv_nxt {
             self.rcv_nxt += 1;
-            if !self.ranges.is_empty() {
-                self.fill();
-                // RFC 5681 section 4.2: a filled gap is told at once.
-                if self.ranges.is_empty() {
-                    return Some(self.make_ack(at));
-                }
-                return self.out_of_order_ack(at, now);
+            if self.rules.autotunes {
+                self.data_received(at, flags);
             }
-            if self.rcv_nxt - self.acked_to >= self.rules.ack_every
-                || self.quick_acks > 0
-                || now
-                || self.pushed(seq)
-            {
-                return Some(self.make_ack(at));
+            let ack = self.acknowledge(at, flags, now);
+            if self.rules.autotunes {
+                self.window.read(at, ts, self.rcv_nxt, self.base_rtt_ns);
             }
-            if self.ack_at == u64::MAX {
-                self.ack_at = at + self.rules.delayed_ack_ns;
-            }
-            return None;
+            return ack;
         }
-        if seq < self.rcv_nxt || !self.store(seq) {
-            // A duplicate: report it (RFC 2883) at once, and stay quick for a while.
+        if seq < self.rcv_nxt {
+            // A duplicate: report it (RFC 2883) at once, and stay quick for a while (`tcp_enter_quickack_mode`).
             self.dsack = Some((seq, seq + 1));
-            self.quick_acks = self.quick_acks.max(QUICK_AFTER_DUPLICATE);
+            self.quick_acks = self.quick_acks.max(QUICK);
+            self.ato = ATO_MIN;
             return Some(self.make_ack(at));
         }
-        self.out_of_order_ack(at, now)
+        // What a change of its third block would hide is told first (`tcp_sack_new_ofo_skb`).
+        let first = self.flushes_before(seq).then(|| self.make_ack(at));
+        if self.store(seq) {
+            if self.rules.autotunes {
+                let beyond = self.ranges.last().map_or(0, |r| r.1 - self.rcv_nxt);
+                self.window.grow_buffer(self.window.space, beyond);
+                self.grow_window();
+            }
+        } else {
+            self.dsack = Some((seq, seq + 1));
+        }
+        if first.is_some() { first } else { self.out_of_order_ack(at, now) }
+    }
+
+    /// The acknowledgement that the next segment in order calls for, if it does.
+    #[inline]
+    fn acknowledge(&mut self, at: u64, flags: u8, now: bool) -> Option<AckOut> {
+        if !self.ranges.is_empty() {
+            self.fill();
+            // RFC 5681 section 4.2: a filled gap is told at once.
+            if self.ranges.is_empty() {
+                return Some(self.make_ack(at));
+            }
+            return self.out_of_order_ack(at, now);
+        }
+        // The reader takes what there is at once; the end of a burst, or of all, is then told (`tcp_cleanup_rbuf`).
+        if self.rcv_nxt - self.acked_to >= self.rules.ack_every
+            || self.quick_acks > 0
+            || now
+            || flags & flag::PUSH != 0
+        {
+            return Some(self.make_ack(at));
+        }
+        if self.ack_at == u64::MAX {
+            self.ack_at = match self.rules.autotunes {
+                true => fires_at(at, u64::from(self.delay_ticks()) * TICK_US),
+                false => at + self.rules.delayed_ack_ns,
+            };
+        }
+        None
+    }
+
+    /// How long the acknowledgement of a lone segment waits (`tcp_send_delayed_ack`, ticks).
+    fn delay_ticks(&self) -> u32 {
+        let mut ato = self.ato;
+        if ato > ATO_MIN {
+            let rtt = (self.base_rtt_ns / 1000).div_ceil(TICK_US) as u32;
+            ato = ato.min(rtt.max(ATO_MIN));
+        }
+        ato.min(DELAY_MAX)
+    }
+
+    /// `tcp_event_data_recv`: in-order data came; from its rhythm follows how long an acknowledgement may wait.
+    #[inline]
+    fn data_received(&mut self, at: u64, flags: u8) {
+        let now = jiffies(at);
+        let gap = now.wrapping_sub(self.data_at);
+        self.data_at = now;
+        if self.ato == 0 {
+            self.quick_acks = self.quick_acks.max(QUICK);
+            self.ato = ATO_MIN;
+        } else if gap <= ATO_MIN / 2 {
+            self.ato = self.ato / 2 + ATO_MIN / 2;
+        } else if gap < self.ato {
+            self.ato = (self.ato / 2 + gap).min(self.rto_ticks()).min(ATO_MAX);
+        } else if gap > self.rto_ticks() {
+            // After a pause a sender begins with a small window.
+            self.quick_acks = self.quick_acks.max(QUICK);
+        }
+        if flags & flag::ECT != 0 {
+            self.ect_seen = true;
+        } else if self.ect_seen {
+            // Most likely sent again: losses go on (`tcp_data_ecn_check`).
+            self.quick_acks = self.quick_acks.max(2);
+            self.ato = ATO_MIN;
+        }
+        self.grow_window();
+    }
+
+    /// `tcp_grow_window`: while the receive window grows, each segment is acknowledged at once.
+    #[inline]
+    fn grow_window(&mut self) {
+        if self.window.grow() {
+            self.quick_acks |= 1;
+        }
+    }
+
+    /// Is an acknowledgement held back that tells of a block which the arrival of `seq` would push out of sight?
+    fn flushes_before(&self, seq: u32) -> bool {
+        self.compressed > 0 && {
+            let blocks = &self.blocks[..usize::from(self.block_count)];
+            let touched = blocks.iter().position(|b| b.0 == seq + 1 || b.1 == seq);
+            touched.unwrap_or(blocks.len()) >= BLOCKS_EXPECTED
+        }
     }
 
     /// `tcp_ecn_accept_cwr`, `tcp_ecn_check_ce`, `dctcp_ece_ack_update`: must the ACK go at once?
@@ -205,14 +322,6 @@ impl Receiver {
         }
         // A sender that has reduced its window may have nothing else on its way.
         cwr
-    }
-
-    /// Does a write of the application end in this segment?
-    #[inline]
-    fn pushed(&self, seq: u32) -> bool {
-        let end = (u64::from(seq) + 1) * u64::from(MSS);
-        // The write's size is a power of two.
-        self.rules.write_bytes > 0 && end & (self.rules.write_bytes - 1) < u64::from(MSS)
     }
 
     /// Adds an out-of-order segment and puts its block first; false if it was there.
@@ -302,7 +411,12 @@ impl Receiver {
 
     /// `__tcp_ack_snd_check` with data out of order: at once, or compressed.
     fn out_of_order_ack(&mut self, at: u64, now: bool) -> Option<AckOut> {
-        if now || !self.rules.compress_sacks || self.compressed >= COMPRESS_LIMIT {
+        if now
+            || !self.rules.compress_sacks
+            || self.rcv_nxt - self.acked_to >= self.rules.ack_every
+            || self.quick_acks > 0
+            || self.compressed >= COMPRESS_LIMIT
+        {
             return Some(self.make_ack(at));
         }
         if self.dup_acks_at != self.rcv_nxt {
@@ -315,18 +429,104 @@ impl Receiver {
         }
         self.compressed += 1;
         if self.compressed == 1 {
-            self.ack_at = self.ack_at.min(at + self.compress_ns);
+            let rtt_ns = self.window.rtt_us.map_or(self.base_rtt_ns, |us| u64::from(us) * 1000).min(self.base_rtt_ns);
+            self.ack_at = self.ack_at.min(at + (rtt_ns * COMPRESS_RTT_PERCENT / 100).min(COMPRESS_NS));
         }
         None
     }
 
     fn make_ack(&mut self, at: u64) -> AckOut {
         self.acked_to = self.rcv_nxt;
-        self.quick_acks = self.quick_acks.saturating_sub(1);
+        if self.quick_acks > 0 {
+            self.quick_acks -= 1;
+            if self.quick_acks == 0 {
+                self.ato = ATO_MIN;
+            }
+        }
         self.ack_at = u64::MAX;
         self.compressed = 0;
         let flags = if self.ece { flag::ECE } else { 0 };
         AckOut { at, cum: self.rcv_nxt, ts: self.ts_recent, flags, dsack: self.dsack.take() }
+    }
+}
+
+/// The receive window's room and how it follows the flow (`tcp_rcv_space_adjust`, "dynamic right-sizing").
+#[derive(Debug)]
+struct Window {
+    /// What is told of it now (`rcv_ssthresh`), and what the buffer has room for (`window_clamp`), bytes.
+    told: u32,
+    clamp: u32,
+    /// Most bytes read in a round trip (`rcvq_space.space`).
+    space: u32,
+    /// From which segment, since when (ns) the present round counts.
+    from: u32,
+    since: u64,
+    /// Smoothed round-trip time as the receiver sees it (`rcv_rtt_est`, us).
+    rtt_us: Option<u32>,
+    /// Timestamp of the last sample.
+    ts: u32,
+}
+
+/// Bytes of payload that a byte of the buffer is good for, in 256ths: a full segment of 1448 bytes takes 2408 of it.
+const WINDOW_RATIO: u64 = 1448 * 256 / 2408;
+/// `tcp_rmem[1]` and the most that `tcp_rmem[2]` is with the 1 GiB of memory that the lab's machine has, as window.
+const FIRST_CLAMP: u32 = ((131_072 * WINDOW_RATIO) >> 8) as u32;
+const LAST_CLAMP: u64 = ((1 << 30) / 128 * WINDOW_RATIO) >> 8;
+/// What a handshake tells: 45 segments.
+const FIRST_TOLD: u32 = 45 * MSS;
+
+impl Default for Window {
+    fn default() -> Window {
+        Window { told: FIRST_TOLD, clamp: FIRST_CLAMP, space: 10 * 1460, from: 0, since: 0, rtt_us: None, ts: 0 }
+    }
+}
+
+impl Window {
+    /// A segment came in: two more may, if the buffer has room for them.
+    #[inline]
+    fn grow(&mut self) -> bool {
+        let grows = self.told < self.clamp;
+        if grows {
+            self.told = self.clamp.min(self.told + 2 * MSS);
+        }
+        grows
+    }
+
+    /// The application has read up to segment `next` at `at`; the last one was sent at `ts` (ms).
+    #[inline]
+    fn read(&mut self, at: u64, ts: u32, next: u32, base_rtt_ns: u64) {
+        if ts != self.ts {
+            self.ts = ts;
+            let us = (at.saturating_sub(u64::from(ts) * 1_000_000) + base_rtt_ns / 2) / 1000;
+            let us = us.max(1) as u32;
+            self.rtt_us = Some(match self.rtt_us {
+                Some(old) if us >= old => old - (old >> 3) + (us >> 3),
+                _ => us,
+            });
+        }
+        let rtt_us = self.rtt_us.unwrap_or(u32::MAX);
+        if at - self.since < u64::from(rtt_us) * 1000 {
+            return;
+        }
+        let bytes = (next - self.from).saturating_mul(MSS);
+        if bytes > self.space {
+            self.grow_buffer(bytes, 0);
+        }
+        (self.from, self.since) = (next, at);
+    }
+
+    /// `tcp_rcvbuf_grow`: room for two round trips of `space` bytes, and for a rate that doubles; and for what lies so many
+    /// segments beyond a gap.
+    fn grow_buffer(&mut self, space: u32, beyond: u32) {
+        let (old, new) = (u64::from(self.space), u64::from(space));
+        self.space = space;
+        let room = 2 * new;
+        let grow = match self.rtt_us {
+            Some(us) if us >= 1000 => 2 * room * (new - old) / old,
+            us => room * u64::from(us.unwrap_or(0)) / 1000,
+        };
+        let room = room + grow + u64::from(beyond) * u64::from(MSS);
+        self.clamp = self.clamp.max(room.min(LAST_CLAMP) as u32);
     }
 }
 

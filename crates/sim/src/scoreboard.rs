@@ -8,15 +8,17 @@ pub const LOST: u64 = 2;
 pub const EVER_RETRANS: u64 = 4;
 /// A retransmission is in flight (`TCPCB_SACKED_RETRANS`).
 pub const RETRANS: u64 = 8;
+/// The last segment of a buffer of the send queue.
+pub const ENDS_BUFFER: u64 = 16;
 /// Segments of the shortest ring.
 const INITIAL: u32 = 32;
 /// With a rate tag that has not been taken.
-const TAGGED: u64 = 16;
+const TAGGED: u64 = 32;
 /// Sent in an application-limited phase; in the tag.
-const APP_LIMITED: u64 = 32;
+const APP_LIMITED: u64 = 64;
 /// Bits below the time of transmission.
-const FLAG_BITS: u32 = 6;
-const FLAGS: u64 = SACKED | LOST | EVER_RETRANS | RETRANS;
+const FLAG_BITS: u32 = 7;
+const FLAGS: u64 = SACKED | LOST | EVER_RETRANS | RETRANS | ENDS_BUFFER;
 
 /// What BBR's delivery-rate samples need of a segment (draft-cheng-iccrg-delivery-rate-estimation section 3.1.2).
 #[derive(Debug, Clone, Copy, Default)]
@@ -103,6 +105,12 @@ impl Scoreboard {
     #[inline(always)]
     pub fn flags(&self, seq: u32) -> u64 {
         self.words[self.at(seq)] & FLAGS
+    }
+
+    /// How many buffers of the send queue end in these segments.
+    #[inline]
+    pub fn buffers(&self, from: u32, to: u32) -> u32 {
+        (from..to).map(|seq| (self.words[self.at(seq)] & ENDS_BUFFER != 0) as u32).sum()
     }
 
     /// Sets and clears flags.

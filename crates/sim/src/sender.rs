@@ -3,7 +3,10 @@
 //!
 //! Windows and sequence numbers count segments. The names in back-quotes are those of Linux's functions.
 
+pub(crate) use timers::{TICK_US, fires_at};
+
 mod ack;
+mod buffer;
 mod recovery;
 mod timers;
 mod transmit;
@@ -11,9 +14,12 @@ mod transmit;
 use crate::port::flag;
 use crate::receiver::MAX_SACKS;
 use crate::scoreboard::Scoreboard;
-use queuewright_cca::{Cca, Conn, Flavour, Kind, RateSample};
+use queuewright_cca::{Cca, Conn, Flavour, GSO_MAX_SIZE, Kind, RateSample};
 use queuewright_scenario::spec::Stack;
 use std::collections::VecDeque;
+
+/// Segments that may overtake one before that is thought lost, at first (`tcp_reordering`).
+const REORDERING: u32 = 3;
 
 /// What differs between TCP flavours.
 #[derive(Debug, Clone, Copy)]
@@ -41,20 +47,16 @@ pub struct StackRules {
     pub idle_restart: bool,
     /// Smallest retransmission timeout (us).
     pub rto_min_us: u32,
+    /// Timers count in ticks of the kernel's clock (`CONFIG_HZ`, 250 a second).
+    pub ticks: bool,
+    /// So many tries to open a connection come after the first timeout's time each; then it doubles.
+    pub syn_linear: u32,
     /// Timeouts double the next one.
     pub back_off: bool,
     /// ACK every n-th full segment.
     pub ack_every: u32,
-    /// Delayed ACK timer (ns).
+    /// Delayed ACK timer (ns); without `autotunes`.
     pub delayed_ack_ns: u64,
-    /// Segments acknowledged at once at the start of a connection.
-    pub quick_acks: u32,
-    /// Bytes that the application writes at a time: the segment that ends a write carries PSH and is
-    /// acknowledged at once (Linux 6.6, `tcp_measure_rcv_mss`). 0: no PSH. A power of two.
-    pub write_bytes: u64,
-    /// The application keeps the send buffer full: what is in it when it stops is still sent (ns-3's
-    /// `BulkSendApplication` closes its socket). Else it writes what can be sent, and stops at once.
-    pub fills_buffer: bool,
     /// SACKs are compressed (at most 1 ms).
     pub compress_sacks: bool,
     /// A host works in an ACK up to so much after it arrives, uniformly (ns); never more than 5 % of the
@@ -62,8 +64,13 @@ pub struct StackRules {
     /// keeps the most flattering sample, and it keeps flows from marching in step. The value is the one that
     /// fits flows measured on Linux (docs/fidelity.md).
     pub host_jitter_ns: u64,
-    /// Bytes that may be outstanding: the socket buffers.
-    pub window_bytes: u32,
+    /// Most bytes of the send buffer: `tcp_wmem[2]`, ns-3's `SndBufSize`.
+    pub send_buffer: u32,
+    /// Buffers are Linux's. What the sender's is made of counts beside the payload, it grows with cwnd, and a writer that
+    /// found it full waits until a third of it is free (`sender/buffer.rs`). The receiver's grows with what comes, and meanwhile
+    /// each segment is acknowledged at once; the delay of other acknowledgements follows the flow's rhythm (`receiver.rs`).
+    /// Else all of the send buffer is payload, the writer keeps it full, and acknowledgements wait for a fixed time.
+    pub autotunes: bool,
 }
 
 impl StackRules {
@@ -77,17 +84,15 @@ impl StackRules {
         ns3_recovery: false,
         idle_restart: true,  // tcp_slow_start_after_idle
         rto_min_us: 200_000, // TCP_RTO_MIN
+        ticks: true,
+        syn_linear: 4, // tcp_syn_linear_timeouts
         back_off: true,
         ack_every: 2,
-        delayed_ack_ns: 40_000_000, // TCP_DELACK_MIN
-        // Every segment that lets the receive window grow is acknowledged at once
-        // (`tcp_grow_window`): by two segments each, from 64 KB to about 3 MB.
-        quick_acks: 1018,
+        delayed_ack_ns: 0,
         host_jitter_ns: 200_000,
-        write_bytes: 128 << 10, // iperf3's
-        fills_buffer: false,
         compress_sacks: true,
-        window_bytes: 4 << 20, // tcp_wmem[2]: the send buffer's limit
+        send_buffer: 4 << 20,
+        autotunes: true,
     };
     /// ns-3, to 3.37.
     pub const NS3: StackRules = StackRules {
@@ -99,15 +104,15 @@ impl StackRules {
         ns3_recovery: true,
         idle_restart: false,
         rto_min_us: 1_000_000,
+        ticks: false,
+        syn_linear: 0,
         back_off: false,
         ack_every: 1,
         delayed_ack_ns: 200_000_000,
-        quick_acks: 0,
         host_jitter_ns: 0,
-        write_bytes: 0,
-        fills_buffer: true,
         compress_sacks: false,
-        window_bytes: 5 << 20,
+        send_buffer: 5 << 20,
+        autotunes: false,
     };
 
     /// The rules of a stack: one copy for all flows, which thus stays in the cache.
@@ -179,9 +184,21 @@ pub struct Sender {
     timer_at: u64,
     /// Segments to send in all; `u32::MAX`: without end.
     snd_end: u32,
-    window: u32,
+    /// One past the last segment that the application has written (`write_seq`).
+    written: u32,
+    /// Buffers of the send queue whose segments were all sent, not all of them acknowledged.
+    buffers: u32,
+    /// Bytes that the send buffer may hold (`sk_sndbuf`).
+    sndbuf: u32,
+    /// Where the first of the buffers not yet sent was begun.
+    buffer_base: u32,
+    /// Segments that a buffer holds, and that are sent at once: GSO's most.
     max_burst: u32,
     cwnd_usage_seq: u32,
+    /// Most segments outstanding since cwnd last held the sender back (`snd_cwnd_used`), and when that was
+    /// (`snd_cwnd_stamp`, ticks).
+    cwnd_used: u32,
+    cwnd_stamp: u32,
     rto_us: u32,
     high_seq: u32,
     prr_out: u32,
@@ -196,6 +213,8 @@ pub struct Sender {
     /// Flags of a packet that is ECN-capable.
     ect: u8,
     queue_cwr: bool,
+    /// The application has more to write and found the send buffer full (`SOCK_NOSPACE`).
+    full: bool,
     frto: bool,
     /// A partial ACK has restarted the timer in this episode; only with `ns3_recovery`.
     partial_acked: bool,
@@ -249,6 +268,8 @@ pub struct Sender {
     timeouts: u64,
     /// Segments sent again, the warm-up's included.
     resent: u64,
+    /// Segments that the receiver reported as duplicates.
+    dsack_dups: u64,
 
     cca: Cca,
 
@@ -311,11 +332,16 @@ impl Sender {
             kind: s.cca,
             snd_end: s.segments.unwrap_or(u32::MAX),
             stop_ns: s.stop_ns,
-            window: (s.rules.window_bytes / s.mss).max(1),
-            // GSO's largest burst: 64 KiB with headers.
-            max_burst: (65_536 - 320) / s.mss,
+            written: 0,
+            buffers: 0,
+            sndbuf: if s.rules.autotunes { 0 } else { s.rules.send_buffer },
+            buffer_base: 0,
+            full: false,
+            max_burst: GSO_MAX_SIZE / s.mss,
             rules: s.rules,
             cwnd_usage_seq: 0,
+            cwnd_used: 0,
+            cwnd_stamp: 0,
             samples_rate,
             kept_rate: RateDraft::default(),
             mdev_us: 0,
@@ -330,7 +356,7 @@ impl Sender {
             rack_end: 0,
             rack_rtt_us: 0,
             rack_advanced: false,
-            reordering: 3,
+            reordering: REORDERING,
             reordering_seen: false,
             reo_wnd_steps: 1,
             reo_wnd_persist: 0,
@@ -375,6 +401,7 @@ impl Sender {
             retransmits: 0,
             timeouts: 0,
             resent: 0,
+            dsack_dups: 0,
             conn,
         }
     }
@@ -435,6 +462,8 @@ struct AckFlags {
     orig_sack_acked: bool,
     lost_retrans: bool,
     dsack: bool,
+    /// It is of a tail loss probe.
+    dsack_tlp: bool,
     ece: bool,
     set_timer: bool,
     /// When the first and last never-retransmitted segments acknowledged were sent (ns); 0: none.

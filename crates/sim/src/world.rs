@@ -333,7 +333,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
                 seq: event.seq,
                 ts: event.ts,
                 bytes,
-                flags: event.flags,
+                flags: if event.count > 1 { event.flags & !flag::PUSH } else { event.flags },
                 hop: hop as u8,
             };
             self.enter(port, packet);

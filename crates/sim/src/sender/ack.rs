@@ -14,7 +14,8 @@ fn word(block: (u32, u32)) -> u64 {
 
 impl Sender {
     /// The SYN-ACK arrives: the handshake's round trip is the first sample.
-    pub fn on_established(&mut self, now: u64, out: &mut Vec<Burst>) {
+    /// `ts`: the echoed timestamp (ms).
+    pub fn on_established(&mut self, now: u64, ts: u32, out: &mut Vec<Burst>) {
         if self.established {
             return;
         }
@@ -26,6 +27,9 @@ impl Sender {
         }
         if self.syn_retransmits == 0 {
             self.first_rtt(now, now - self.syn_sent_ns);
+        } else if self.rules.undo {
+            // Which copy was answered the timestamp tells.
+            self.first_rtt(now, u64::from(Self::timestamp(now).saturating_sub(ts).max(1)) * 1_000_000);
         }
         self.start_control(now);
         self.push(now, out);
@@ -52,6 +56,9 @@ impl Sender {
     /// The congestion control of a new connection.
     fn start_control(&mut self, now: u64) {
         self.set_timer(Timer::Off, u64::MAX);
+        if self.rules.autotunes {
+            self.expand_buffer();
+        }
         self.conn.delivered_ns = now;
         self.cca = Cca::new(self.kind, self.rules.flavour, &mut self.conn, now);
         if self.kind.needs_rate() {
@@ -64,8 +71,11 @@ impl Sender {
 
     /// An ACK arrives. What it lets out is appended to `out`. `random` feeds controls that dither.
     pub fn on_ack(&mut self, now: u64, ack: AckView<'_>, random: u32, out: &mut Vec<Burst>) {
-        if !self.established || ack.cum < self.conn.snd_una {
+        if !self.established {
             return;
+        }
+        if ack.cum < self.conn.snd_una {
+            return self.on_old_ack(now, ack, out);
         }
         let mut flags = AckFlags { ece: ack.flags & flag::ECE != 0, ..AckFlags::default() };
         let mut draft = if self.rules.ns3_recovery { self.kept_rate } else { RateDraft::default() };
@@ -89,6 +99,12 @@ impl Sender {
             self.acknowledge(now, ack.cum, prior_sacked_end, &mut flags, &mut draft);
         }
         self.sample_rtt(now, &ack, prior_una, &flags, &mut draft.sample);
+        // SACKed was what had been sent before the oldest segment was last sent: the timeout counts anew.
+        flags.set_timer |= !flags.data_acked
+            && flags.first_sacked_ns != 0
+            && self.conn.packets_out > 0
+            && flags.first_sacked_ns / 1000 < self.board.tx_ns(self.conn.snd_una) / 1000
+            && !self.rules.ns3_recovery;
         if self.ecn {
             if flags.ece {
                 let delivered = self.conn.delivered.wrapping_sub(prior_delivered);
@@ -168,6 +184,23 @@ impl Sender {
         self.push(now, out);
     }
 
+    /// An ACK that a later one has overtaken: its SACK blocks count, and nothing else of it (`tcp_ack`, `old_ack`).
+    #[cold]
+    fn on_old_ack(&mut self, now: u64, ack: AckView<'_>, out: &mut Vec<Burst>) {
+        if ack.sacks.is_empty() || self.rules.ns3_recovery {
+            return;
+        }
+        let mut flags = AckFlags::default();
+        // What it SACKs is delivered, and no sample of the rate is made of it.
+        self.tag_sacks(now, &ack, &mut flags, &mut RateDraft::default());
+        match self.alert(now, &ack, self.conn.snd_una, &mut flags) {
+            Resend::None => {}
+            Resend::New => self.push(now, out),
+            Resend::Lost => self.resend_lost(now, out),
+        }
+        self.push(now, out);
+    }
+
     /// The common case: a cumulative ACK, and nothing SACKed, lost or retransmitted.
     #[inline]
     fn acknowledge_plain(&mut self, now: u64, cum: u32, flags: &mut AckFlags, draft: &mut RateDraft) {
@@ -178,6 +211,7 @@ impl Sender {
         flags.last_acked_ns = last;
         flags.data_acked = true;
         flags.set_timer = true;
+        self.buffers -= self.board.buffers(self.conn.snd_una, cum);
         self.conn.delivered = self.conn.delivered.wrapping_add(n);
         self.conn.packets_out -= n;
         self.conn.snd_una = cum;
@@ -198,6 +232,7 @@ impl Sender {
         draft: &mut RateDraft,
     ) {
         let mut reordered_at = u32::MAX;
+        self.buffers -= self.board.buffers(self.conn.snd_una, cum);
         for seq in self.conn.snd_una..cum {
             let f = self.board.flags(seq);
             let tx = self.board.tx_ns(seq);
@@ -259,15 +294,7 @@ impl Sender {
         if ack.flags & flag::DSACK != 0
             && let Some((&(lo, hi), rest)) = blocks.split_first()
         {
-            flags.dsack = true;
-            self.dsack_seen = true;
-            if let Some(marker) = self.undo_marker
-                && self.undo_retrans > 0
-                && lo >= marker
-            {
-                self.undo_retrans -= (hi - lo) as i32;
-                self.undo_retrans = self.undo_retrans.max(0);
-            }
+            self.see_duplicate(lo, hi, flags);
             blocks = rest;
         }
         // Most often one block is news; the others repeat what the last ACK said.
@@ -312,6 +339,31 @@ impl Sender {
             for (slot, block) in self.sack_cache.iter_mut().zip(blocks) {
                 *slot = *block;
             }
+        }
+    }
+
+    /// `tcp_dsack_seen`, `tcp_check_dsack`: the receiver had these segments already.
+    #[cold]
+    fn see_duplicate(&mut self, lo: u32, hi: u32, flags: &mut AckFlags) {
+        let n = hi - lo;
+        // What was not sent twice was duplicated by the network.
+        self.dsack_dups += u64::from(n);
+        if self.dsack_dups > self.resent {
+            return;
+        }
+        flags.dsack = true;
+        flags.dsack_tlp = n == 1 && self.tlp_outstanding && self.tlp_high_seq == hi;
+        // Without reordering, or of a probe, it says nothing about RACK's patience.
+        self.dsack_seen |= self.reordering_seen && !flags.dsack_tlp;
+        // A spurious retransmission was delivered.
+        self.conn.delivered = self.conn.delivered.wrapping_add(n);
+        let resent = |s: &Sender| hi > s.conn.snd_nxt || s.board.flags(lo) & EVER_RETRANS != 0;
+        if let Some(marker) = self.undo_marker
+            && self.undo_retrans > 0
+            && hi > marker
+            && (hi <= self.conn.snd_una || resent(self))
+        {
+            self.undo_retrans = (self.undo_retrans - n as i32).max(0);
         }
     }
 
@@ -494,7 +546,7 @@ impl Sender {
         self.rto_us = if self.rules.smoothed_rtt {
             srtt_us.saturating_add(self.mdev_us).max(floor)
         } else {
-            srtt_us.saturating_add(self.rttvar_us)
+            self.whole_ticks(srtt_us.saturating_add(self.rttvar_us))
         };
     }
 

@@ -2,7 +2,8 @@
 
 use super::{AckFlags, AckView, Resend, Sender, Timer};
 use crate::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
-use queuewright_cca::{CaState, Event, INFINITE_SSTHRESH};
+use super::REORDERING;
+use queuewright_cca::{CaState, Event, INFINITE_SSTHRESH, jiffies};
 
 impl Sender {
     /// `tcp_rack_advance` (RFC 8985 section 6.2 step 2): the most recently sent delivered segment.
@@ -39,13 +40,13 @@ impl Sender {
             self.detect_loss_by_duplicates();
             return 0;
         }
-        let window_us = self.reorder_window_us();
-        let limit_us = i64::from(self.rack_rtt_us) + i64::from(window_us);
+        let limit_us = i64::from(self.rack_rtt_us) + i64::from(self.reorder_window_us());
         let remaining = |tx: u64| limit_us - ((now - tx) / 1000) as i64;
         let mut wait = 0;
-        // Never-retransmitted segments were sent in order of sequence: the first that is too young to be
-        // lost ends the search. The youngest sent before the one delivered is old enough in `window_us`.
+        // Never-retransmitted segments were sent in order of sequence: from the first on that is too young to be
+        // lost none is, and what is waited for is the youngest that was sent before the one delivered.
         let mut seq = self.unjudged.max(self.conn.snd_una);
+        let mut judged = None;
         while seq < self.conn.snd_nxt {
             let f = self.board.flags(seq);
             if f & (SACKED | LOST | EVER_RETRANS) == 0 {
@@ -55,32 +56,38 @@ impl Sender {
                 }
                 let left = remaining(tx);
                 if left > 0 {
-                    wait = window_us.max(left as u32);
-                    break;
+                    judged.get_or_insert(seq);
+                    wait = wait.max(left as u32);
+                } else {
+                    self.mark_lost(seq);
                 }
-                self.mark_lost(seq);
             }
             seq += 1;
         }
-        self.unjudged = self.unjudged.max(seq);
+        self.unjudged = self.unjudged.max(judged.unwrap_or(seq));
         // Retransmissions, in the order they were sent.
-        while let Some(&(seq, tx)) = self.retransmitted.front() {
+        let mut at = 0;
+        while let Some(&(seq, tx)) = self.retransmitted.get(at) {
             let live = seq >= self.conn.snd_una
                 && self.board.tx_ns(seq) == tx
-                && self.board.flags(seq) & (RETRANS | SACKED) == RETRANS;
+                && self.board.flags(seq) & SACKED == 0
+                && self.board.flags(seq) & (LOST | RETRANS) != LOST;
             if live {
                 if tx > self.rack_tx_ns || (tx == self.rack_tx_ns && seq + 1 >= self.rack_end) {
                     break;
                 }
                 let left = remaining(tx);
                 if left > 0 {
-                    wait = wait.max(window_us).max(left as u32);
-                    break;
+                    wait = wait.max(left as u32);
+                    at += 1;
+                    continue;
                 }
+                flags.lost_retrans |= self.board.flags(seq) & RETRANS != 0;
                 self.mark_lost(seq);
-                flags.lost_retrans = true;
             }
-            self.retransmitted.pop_front();
+            // In order of time: once one is waited for none behind it is lost.
+            debug_assert!(at == 0 || !live);
+            self.retransmitted.remove(at);
         }
         wait
     }
@@ -145,7 +152,7 @@ impl Sender {
         let wait_us = self.detect_loss(now, flags);
         if wait_us > 0 {
             // Two milliseconds of slack, as TCP_TIMEOUT_MIN_US gives.
-            self.set_timer(Timer::Reorder, now + u64::from(wait_us + 2000) * 1000);
+            self.set_timer_in(Timer::Reorder, now, u64::from(wait_us.saturating_add(2000).min(self.rto_us)));
             flags.set_timer = false;
         }
     }
@@ -197,7 +204,7 @@ impl Sender {
                 if flags.una_advanced && self.try_undo_partial(now, ack.ts, prior_una) {
                     return Resend::None;
                 }
-                if self.try_undo_dsack() {
+                if self.try_undo_dsack(now) {
                     self.try_to_open(now, flags);
                 }
                 self.identify_loss(now, flags);
@@ -224,7 +231,7 @@ impl Sender {
     /// The default arm of `tcp_fastretrans_alert`'s switch.
     fn finish_alert(&mut self, now: u64, flags: &mut AckFlags, resend: Resend) -> Resend {
         if self.conn.ca_state <= CaState::Disorder {
-            self.try_undo_dsack();
+            self.try_undo_dsack(now);
         }
         self.identify_loss(now, flags);
         if self.conn.lost_out == 0 {
@@ -253,7 +260,7 @@ impl Sender {
             } else if flags.una_advanced && !recovered {
                 self.high_seq = self.conn.snd_nxt;
                 // Step 2.b: try new data.
-                if self.conn.snd_nxt < self.snd_end {
+                if self.conn.snd_nxt < self.written {
                     return Resend::New;
                 }
                 self.frto = false;
@@ -290,7 +297,10 @@ impl Sender {
     pub(super) fn init_undo(&mut self) {
         self.undo_marker = Some(self.conn.snd_una);
         // Retransmission still in flight from before makes DSACKs ambiguous.
-        self.undo_retrans = if self.conn.retrans_out > 0 { self.conn.retrans_out as i32 } else { -1 };
+        self.undo_retrans = match self.conn.retrans_out + u32::from(self.tlp_outstanding && self.tlp_retrans) {
+            0 => -1,
+            n => n as i32,
+        };
     }
 
     /// `tcp_init_cwnd_reduction`.
@@ -338,6 +348,7 @@ impl Sender {
         let c = &mut self.conn;
         if c.ssthresh < INFINITE_SSTHRESH && (c.ca_state == CaState::Cwr || self.undo_marker.is_some()) {
             c.cwnd = c.ssthresh;
+            self.cwnd_stamp = jiffies(now);
         }
         self.cca.event(&mut self.conn, Event::CompleteCwr, now);
     }
@@ -377,7 +388,11 @@ impl Sender {
 
     /// `tcp_packet_delayed`: the echo is older than the first retransmission (Eifel, RFC 3522).
     fn packet_delayed(&self, ack_ts: u32) -> bool {
-        self.retrans_stamp != 0 && ack_ts != 0 && ack_ts < self.retrans_stamp - 1
+        match self.retrans_stamp {
+            // Nothing has been sent again yet.
+            0 => true,
+            stamp => ack_ts != 0 && ack_ts < stamp - 1,
+        }
     }
 
     /// `tcp_may_undo`.
@@ -388,7 +403,7 @@ impl Sender {
     }
 
     /// `tcp_undo_cwnd_reduction`.
-    fn undo_reduction(&mut self, unmark: bool) {
+    fn undo_reduction(&mut self, now: u64, unmark: bool) {
         if unmark {
             for seq in self.conn.snd_una..self.conn.snd_nxt {
                 if self.board.flags(seq) & LOST != 0 {
@@ -405,6 +420,7 @@ impl Sender {
                 self.queue_cwr = false;
             }
         }
+        self.cwnd_stamp = jiffies(now);
         self.undo_marker = None;
         self.rack_advanced = true; // judge anew
     }
@@ -412,16 +428,16 @@ impl Sender {
     /// `tcp_try_undo_recovery`.
     fn try_undo_recovery(&mut self, now: u64, ack_ts: u32) {
         if self.may_undo(ack_ts) {
-            self.undo_reduction(false);
+            self.undo_reduction(now, false);
         }
         self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
         self.set_state(now, CaState::Open);
     }
 
     /// `tcp_try_undo_dsack`: every retransmission was reported as a duplicate.
-    fn try_undo_dsack(&mut self) -> bool {
+    fn try_undo_dsack(&mut self, now: u64) -> bool {
         if self.rules.undo && self.undo_marker.is_some() && self.undo_retrans == 0 {
-            self.undo_reduction(false);
+            self.undo_reduction(now, false);
             return true;
         }
         false
@@ -435,7 +451,7 @@ impl Sender {
                 return true;
             }
             self.retrans_stamp = 0;
-            self.undo_reduction(true);
+            self.undo_reduction(now, true);
             self.try_keep_open(now);
         }
         false
@@ -444,7 +460,7 @@ impl Sender {
     /// `tcp_try_undo_loss`.
     fn try_undo_loss(&mut self, now: u64, ack_ts: u32, frto_undo: bool) -> bool {
         if frto_undo || self.may_undo(ack_ts) {
-            self.undo_reduction(true);
+            self.undo_reduction(now, true);
             self.backoffs = 0;
             self.set_state(now, CaState::Open);
             return true;
@@ -462,7 +478,7 @@ impl Sender {
                 let age_us = (now - self.board.tx_ns(seq)) / 1000;
                 let young = self.rules.rack
                     && seq != self.conn.snd_una
-                    && age_us < u64::from(self.rack_rtt_us) + u64::from(self.reorder_window_us());
+                    && age_us < u64::from(self.rack_rtt_us);
                 if !young {
                     self.mark_lost(seq);
                 }
@@ -485,6 +501,11 @@ impl Sender {
         }
         self.conn.cwnd = self.conn.in_flight() + 1;
         self.conn.cwnd_cnt = 0;
+        self.cwnd_stamp = jiffies(now);
+        // So many duplicates and still a timeout: less reordering than was thought.
+        if self.conn.ca_state <= CaState::Disorder && self.conn.sacked_out >= REORDERING {
+            self.reordering = self.reordering.min(REORDERING);
+        }
         self.set_state(now, CaState::Loss);
         self.high_seq = self.conn.snd_nxt;
         self.tlp_outstanding = false;
@@ -498,7 +519,7 @@ impl Sender {
         if cum < self.tlp_high_seq {
             return;
         }
-        if !self.tlp_retrans || flags.dsack {
+        if !self.tlp_retrans || flags.dsack_tlp {
             self.tlp_outstanding = false;
         } else if cum > self.tlp_high_seq {
             // The probe repaired a loss: one reduction, as if it had been seen.

@@ -6,14 +6,53 @@ use queuewright_cca::CaState;
 /// `TCP_RTO_MAX`: 120 s.
 const RTO_MAX_US: u32 = 120_000_000;
 
+/// A tick of Linux's timers, ns.
+const TICK_NS: u64 = 1_000_000_000 / queuewright_cca::HZ;
+/// The same, us.
+pub(crate) const TICK_US: u64 = TICK_NS / 1000;
+
+/// When a timer of Linux that is set at `now` (ns) for so many us fires: it counts whole ticks, the one under way not among them,
+/// and the longer it is set for the coarser they are (`usecs_to_jiffies`, `calc_wheel_index` in kernel/time/timer.c).
+pub(crate) fn fires_at(now: u64, us: u64) -> u64 {
+    let ticks = us.div_ceil(TICK_US);
+    let mut shift = 0;
+    while ticks >= 63 << shift && shift < 21 {
+        shift += 3;
+    }
+    ((((now / TICK_NS + ticks) >> shift) + 1) << shift) * TICK_NS
+}
+
 impl Sender {
     pub(super) fn set_timer(&mut self, timer: Timer, at: u64) {
         self.timer = timer;
         self.timer_at = at;
     }
 
-    fn rto_ns(&self) -> u64 {
-        u64::from(self.rto_us) * 1000
+    /// Sets the timer for so many us from now.
+    pub(super) fn set_timer_in(&mut self, timer: Timer, now: u64, us: u64) {
+        let at = if self.rules.ticks { fires_at(now, us) } else { now + us * 1000 };
+        self.set_timer(timer, at);
+    }
+
+    /// `tcp_reset_xmit_timer`: what pacing still holds back does not count.
+    fn set_timer_paced(&mut self, timer: Timer, now: u64, us: u64) {
+        let pacing_ns = if self.rules.ticks && self.conn.pacing { self.wstamp_ns.saturating_sub(now) } else { 0 };
+        self.set_timer_in(timer, now, us + pacing_ns / TICK_NS * TICK_US);
+    }
+
+    /// A time of so many us as the timeout is kept: in whole ticks.
+    pub(super) fn whole_ticks(&self, us: u32) -> u32 {
+        if self.rules.ticks { us.next_multiple_of(TICK_US as u32) } else { us }
+    }
+
+    /// How long (us) until the oldest segment has been on its way for a timeout (`tcp_rto_delta_us`).
+    fn rto_left_us(&self, now: u64) -> i64 {
+        (self.board.tx_ns(self.conn.snd_una) / 1000 + u64::from(self.rto_us)) as i64 - (now / 1000) as i64
+    }
+
+    /// The timeout from now on.
+    pub(super) fn restart_rto(&mut self, now: u64) {
+        self.set_timer_paced(Timer::Rto, now, self.rto_us.into());
     }
 
     /// `tcp_rearm_rto`.
@@ -21,13 +60,12 @@ impl Sender {
         if self.conn.packets_out == 0 {
             return self.set_timer(Timer::Off, u64::MAX);
         }
-        let at = if matches!(self.timer, Timer::Probe | Timer::Reorder) {
+        if matches!(self.timer, Timer::Probe | Timer::Reorder) {
             // Counted from when the oldest segment was sent, not from now.
-            (self.board.tx_ns(self.conn.snd_una) + self.rto_ns()).max(now + 1)
-        } else {
-            now + self.rto_ns()
-        };
-        self.set_timer(Timer::Rto, at);
+            let left = self.rto_left_us(now).max(1) as u64;
+            return self.set_timer_paced(Timer::Rto, now, left);
+        }
+        self.restart_rto(now);
     }
 
     /// `tcp_set_xmit_timer`: a probe if one is in order, else the RTO.
@@ -50,13 +88,11 @@ impl Sender {
         let mut wait_us = if c.srtt_us > 0 { u64::from(c.srtt_us >> 2) } else { 1_000_000 };
         // A lone segment's ACK may be delayed.
         wait_us += if c.packets_out == 1 { u64::from(self.rules.rto_min_us) } else { 2000 };
-        let mut at = now + wait_us * 1000;
-        let rto_at =
-            if advancing_rto { now + self.rto_ns() } else { self.board.tx_ns(c.snd_una) + self.rto_ns() };
-        if rto_at > now {
-            at = at.min(rto_at);
+        let rto_us = if advancing_rto { i64::from(self.rto_us) } else { self.rto_left_us(now) };
+        if rto_us > 0 {
+            wait_us = wait_us.min(rto_us as u64);
         }
-        self.set_timer(Timer::Probe, at);
+        self.set_timer_paced(Timer::Probe, now, wait_us);
         true
     }
 
@@ -92,7 +128,7 @@ impl Sender {
         if self.rules.back_off {
             self.rto_us = self.rto_us.saturating_mul(2).min(RTO_MAX_US);
         }
-        self.set_timer(Timer::Rto, now + self.rto_ns());
+        self.set_timer_in(Timer::Rto, now, self.rto_us.into());
     }
 
     /// `tcp_send_loss_probe` (RFC 8985 section 7.3): new data if there is, else the last segment again.
@@ -102,11 +138,13 @@ impl Sender {
             let before = self.conn.snd_nxt;
             self.probe_new_data(now, out);
             if self.conn.snd_nxt == before {
-                self.resend(now, self.conn.snd_nxt - 1, out);
+                self.resend_as_probe(now, self.conn.snd_nxt - 1, out);
                 self.tlp_retrans = true;
             }
             self.tlp_outstanding = true;
             self.tlp_high_seq = self.conn.snd_nxt;
+            // The timeout begins anew with the probe.
+            self.timer = Timer::Off;
         }
         self.rearm_rto(now);
     }

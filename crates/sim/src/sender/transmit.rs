@@ -1,9 +1,10 @@
 //! Sending (`tcp_write_xmit`, `tcp_xmit_retransmit_queue`).
 
+use super::TICK_US;
 use super::{Burst, Sender, Timer};
 use crate::port::flag;
-use crate::scoreboard::{EVER_RETRANS, LOST, RETRANS, RateTag, SACKED};
-use queuewright_cca::{CaState, Event};
+use crate::scoreboard::{ENDS_BUFFER, EVER_RETRANS, LOST, RETRANS, RateTag, SACKED};
+use queuewright_cca::{CaState, Event, jiffies};
 
 /// `TCP_INIT_CWND` (RFC 6928).
 const INITIAL_WINDOW: u32 = 10;
@@ -13,10 +14,13 @@ impl Sender {
     pub fn send_syn(&mut self, now: u64, out: &mut Vec<Burst>) {
         if self.timer == Timer::Rto {
             self.syn_retransmits += 1;
-            self.rto_us = self.rto_us.saturating_mul(2);
+            // Linux's first tries are a second apart (`tcp_syn_linear_timeouts`).
+            if self.syn_retransmits > self.rules.syn_linear {
+                self.rto_us = self.rto_us.saturating_mul(2);
+            }
         }
         self.syn_sent_ns = now;
-        self.set_timer(Timer::Rto, now + u64::from(self.rto_us) * 1000);
+        self.set_timer_in(Timer::Rto, now, self.rto_us.into());
         out.push(Burst { seq: 0, count: 1, flags: flag::SYN | self.always_ect() });
     }
 
@@ -49,6 +53,8 @@ impl Sender {
             self.conn.cwnd >>= 1;
         }
         self.conn.cwnd = self.conn.cwnd.max(floor);
+        self.cwnd_stamp = jiffies(now);
+        self.cwnd_used = 0;
     }
 
     /// Controls that cannot do without ECN mark all they send as ECN-capable, the rest only what RFC 3168
@@ -84,7 +90,7 @@ impl Sender {
         n.max(self.cca.min_tso_segs(&self.conn)).min(self.max_burst)
     }
 
-    /// `tcp_tso_should_defer`: is it worth waiting for a larger burst?
+    /// `tcp_tso_should_defer`: is it worth waiting for a larger burst? `room`: segments that cwnd allows.
     #[inline]
     fn should_defer(&self, now: u64, room: u32, burst: u32) -> bool {
         if self.conn.ca_state >= CaState::Recovery || room >= burst {
@@ -94,15 +100,21 @@ impl Sender {
         if now > self.wstamp_ns + 1_000_000 {
             return false;
         }
-        // A third of the window is worth sending at once (tcp_tso_win_divisor).
-        if room >= self.conn.cwnd.min(self.window) / 3 {
+        // All of a buffer that will get no more may go: another one follows it, or the application has closed.
+        let (left, unsent) = (self.first_buffer(), self.written - self.conn.snd_nxt);
+        if room >= left.min(unsent) && (unsent > left || self.written >= self.snd_end) {
+            return false;
+        }
+        // A third of the window is worth sending at once (tcp_tso_win_divisor), in bytes.
+        let bytes = |segments: u32| u64::from(segments) * u64::from(self.conn.mss);
+        if bytes(room) >= bytes(self.conn.cwnd) / 3 {
             return false;
         }
         if self.conn.packets_out == 0 {
             return false;
         }
         // Only if the next ACK is near: within half an RTT and a millisecond (Linux 6.18).
-        let srtt_ns = u64::from(self.conn.srtt_us >> 3) * 1000;
+        let srtt_ns = u64::from(self.conn.srtt_us) * 125;
         let next_ack_ns = self.board.tx_ns(self.conn.snd_una) + srtt_ns;
         next_ack_ns.saturating_sub(now) <= (srtt_ns / 2).min(1_000_000)
     }
@@ -137,23 +149,26 @@ impl Sender {
         false
     }
 
-    /// From `stop_ns` on the application writes no more: what was not written by then is not sent.
-    #[inline]
-    fn stop_writing(&mut self, now: u64) {
-        if now >= self.stop_ns {
-            let written =
-                if self.rules.fills_buffer { self.conn.snd_una + self.window } else { self.conn.snd_nxt };
-            self.snd_end = self.snd_end.min(written);
+    /// Sends what the windows allow; an application that finds room for more in the send buffer writes, and that goes, too.
+    pub(super) fn push(&mut self, now: u64, out: &mut Vec<Burst>) {
+        if !self.full {
+            self.fill_buffer(now);
+        }
+        loop {
+            let uncrowded = self.transmit(now, out);
+            if !self.check_space(now, uncrowded) {
+                break;
+            }
         }
     }
 
-    /// `tcp_write_xmit`: sends what the windows allow.
-    pub(super) fn push(&mut self, now: u64, out: &mut Vec<Burst>) {
-        self.stop_writing(now);
+    /// `tcp_write_xmit`. Had cwnd room for more at any moment?
+    fn transmit(&mut self, now: u64, out: &mut Vec<Burst>) -> bool {
         let mut sent = 0;
         let mut cwnd_limited = false;
+        let mut uncrowded = false;
         let mut burst = 0; // reckoned once something may go
-        while self.conn.snd_nxt < self.snd_end {
+        while self.conn.snd_nxt < self.written {
             if self.held_back(now, out) {
                 break;
             }
@@ -165,24 +180,27 @@ impl Sender {
                 burst = self.burst_segments();
             }
             let quota = (self.conn.cwnd - in_flight).min((self.conn.cwnd >> 1).max(1));
+            let mut unsent = self.written - self.conn.snd_nxt;
             // Until the first ACK, the receiver's window is that of its SYN, which is not scaled (RFC 7323 section 2.2).
-            let window =
-                if self.conn.snd_una == 0 { self.window.min(65_535 / self.conn.mss) } else { self.window };
-            let window = (self.conn.snd_una + window).saturating_sub(self.conn.snd_nxt);
-            if window == 0 {
+            if self.conn.snd_una == 0 {
+                let window = (65_535 / self.conn.mss).saturating_sub(self.conn.snd_nxt);
+                if window == 0 {
+                    break;
+                }
+                unsent = unsent.min(window);
+            }
+            let room = self.conn.cwnd - in_flight;
+            if self.rules.tso && unsent > 1 && self.should_defer(now, room, burst) {
+                cwnd_limited = room <= unsent;
                 break;
             }
-            let unsent = self.snd_end - self.conn.snd_nxt;
-            let room = (self.conn.cwnd - in_flight).min(window);
-            if self.rules.tso && unsent > 1 && room < unsent && self.should_defer(now, room, burst) {
-                cwnd_limited = self.conn.cwnd - in_flight <= window;
-                break;
-            }
-            let n = quota.min(burst).min(window).min(unsent);
+            let n = quota.min(burst).min(unsent);
             self.send_new(now, n, out);
             sent += n;
+            uncrowded |= self.conn.in_flight() < self.conn.cwnd;
         }
-        cwnd_limited |= self.conn.in_flight() >= self.conn.cwnd;
+        let crowded = self.conn.in_flight() >= self.conn.cwnd;
+        cwnd_limited |= crowded;
         if sent > 0 {
             if matches!(self.conn.ca_state, CaState::Cwr | CaState::Recovery) {
                 self.prr_out += sent;
@@ -190,28 +208,24 @@ impl Sender {
             self.schedule_probe(now, false);
         }
         if sent > 0 || cwnd_limited {
-            self.validate_cwnd(cwnd_limited);
+            self.validate_cwnd(now, cwnd_limited);
         }
-        // `tcp_rate_check_app_limited`: the application has nothing more for a window that has room.
-        if self.samples_rate
-            && self.conn.snd_nxt >= self.snd_end
-            && self.conn.in_flight() < self.conn.cwnd
-            && self.conn.lost_out <= self.conn.retrans_out
-        {
-            self.conn.app_limited = (self.conn.delivered + self.conn.in_flight()).max(1);
+        // ns-3 asks here, and only of an application that has no more.
+        if !self.rules.autotunes && self.conn.snd_nxt >= self.snd_end {
+            self.check_app_limited(now);
         }
+        uncrowded || !crowded
     }
 
     /// A tail loss probe sends one new segment whatever cwnd says.
     pub(super) fn probe_new_data(&mut self, now: u64, out: &mut Vec<Burst>) {
-        self.stop_writing(now);
-        if self.conn.snd_nxt < self.snd_end && self.conn.snd_nxt < self.conn.snd_una + self.window {
+        if self.conn.snd_nxt < self.written {
             self.send_new(now, 1, out);
         }
     }
 
     /// `tcp_cwnd_validate`.
-    fn validate_cwnd(&mut self, limited: bool) {
+    fn validate_cwnd(&mut self, now: u64, limited: bool) {
         let c = &mut self.conn;
         if c.snd_una >= self.cwnd_usage_seq
             || limited
@@ -221,6 +235,29 @@ impl Sender {
             c.max_packets_out = c.packets_out;
             self.cwnd_usage_seq = c.snd_nxt;
         }
+        if c.cwnd_limited() {
+            self.cwnd_used = 0;
+            self.cwnd_stamp = jiffies(now);
+            return;
+        }
+        self.cwnd_used = self.cwnd_used.max(c.packets_out);
+        // RFC 2861: a window that was not filled for a timeout shrinks (`tcp_cwnd_application_limited`).
+        let ticks = jiffies(now).wrapping_sub(self.cwnd_stamp);
+        if !self.rules.idle_restart
+            || self.cca.has_cong_control()
+            || u64::from(ticks) * TICK_US < u64::from(self.rto_us)
+        {
+            return;
+        }
+        if c.ca_state == CaState::Open && !self.full {
+            let used = self.cwnd_used.max(INITIAL_WINDOW);
+            if used < c.cwnd {
+                c.ssthresh = c.current_ssthresh();
+                c.cwnd = (c.cwnd + used) >> 1;
+            }
+            self.cwnd_used = 0;
+        }
+        self.cwnd_stamp = jiffies(now);
     }
 
     /// Sends `n` new segments as one burst.
@@ -229,6 +266,10 @@ impl Sender {
         let first = self.conn.snd_nxt;
         self.board.reserve(self.conn.snd_una, first, first + n);
         self.record(now, first, n, 0);
+        if self.rules.autotunes {
+            self.board.change(first + n - 1, ENDS_BUFFER, 0);
+            self.buffers += 1;
+        }
         let prior_packets = self.conn.packets_out;
         self.conn.snd_nxt += n;
         self.conn.packets_out += n;
@@ -236,21 +277,31 @@ impl Sender {
         if prior_packets == 0 || self.timer == Timer::Probe {
             self.rearm_rto(now);
         }
-        let ect = if self.ecn { self.ect } else { 0 };
+        let mut flags = if self.ecn { self.ect } else { 0 };
+        // A buffer of several segments ends with PSH (`__tcp_transmit_skb`), and so does what is written last.
+        if self.rules.autotunes && (n > 1 || self.conn.snd_nxt == self.snd_end) {
+            flags |= flag::PUSH;
+        }
         if self.queue_cwr {
             // Only the first segment carries CWR (RFC 3168 section 6.1.2).
             self.queue_cwr = false;
-            out.push(Burst { seq: first, count: 1, flags: ect | flag::CWR });
+            let push = if n > 1 { flag::PUSH } else { 0 };
+            out.push(Burst { seq: first, count: 1, flags: (flags & !push) | flag::CWR });
             if n > 1 {
-                out.push(Burst { seq: first + 1, count: (n - 1) as u16, flags: ect });
+                out.push(Burst { seq: first + 1, count: (n - 1) as u16, flags });
             }
             return;
         }
         match out.last_mut() {
-            Some(b) if b.seq + u32::from(b.count) == first && b.flags == ect && b.count < 1000 => {
+            Some(b)
+                if b.seq + u32::from(b.count) == first
+                    && b.flags == flags
+                    && flags & flag::PUSH == 0
+                    && b.count < 1000 =>
+            {
                 b.count += n as u16;
             }
-            _ => out.push(Burst { seq: first, count: n as u16, flags: ect }),
+            _ => out.push(Burst { seq: first, count: n as u16, flags }),
         }
     }
 
@@ -309,10 +360,9 @@ impl Sender {
 
     /// Retransmits one segment (`tcp_retransmit_skb`).
     pub(super) fn resend(&mut self, now: u64, seq: u32, out: &mut Vec<Burst>) {
-        self.start_if_idle(now);
-        let f = self.board.flags(seq);
-        self.record(now, seq, 1, f | RETRANS | EVER_RETRANS);
-        if f & RETRANS == 0 {
+        let before = self.board.flags(seq) & RETRANS;
+        self.send_again(now, seq, RETRANS, out);
+        if before == 0 {
             self.conn.retrans_out += 1;
         }
         self.retransmitted.push_back((seq, now));
@@ -320,6 +370,19 @@ impl Sender {
             self.retrans_stamp = Self::timestamp(now) + 1;
         }
         self.undo_retrans = self.undo_retrans.max(0) + 1;
+    }
+
+    /// A tail loss probe's retransmission, which is not counted as one in flight (`__tcp_retransmit_skb`).
+    pub(super) fn resend_as_probe(&mut self, now: u64, seq: u32, out: &mut Vec<Burst>) {
+        self.send_again(now, seq, 0, out);
+        self.retransmitted.push_back((seq, now));
+    }
+
+    /// A segment goes out once more.
+    fn send_again(&mut self, now: u64, seq: u32, flags: u64, out: &mut Vec<Burst>) {
+        self.start_if_idle(now);
+        let f = self.board.flags(seq);
+        self.record(now, seq, 1, f | flags | EVER_RETRANS);
         self.resent += 1;
         self.retransmits += u64::from(now >= self.measure_from_ns);
         self.pace(now, 1);
@@ -359,7 +422,7 @@ impl Sender {
             self.to_resend.pop_front();
         }
         if head_resent && !self.rules.ns3_recovery && self.timer != Timer::Reorder {
-            self.set_timer(Timer::Rto, now + u64::from(self.rto_us) * 1000);
+            self.restart_rto(now);
         }
     }
 }
