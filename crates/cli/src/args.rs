@@ -258,20 +258,37 @@ pub struct Reproduce {
 #[command(after_help = "\
 Without files it runs the shipped rows: congestion controls alone and mixed, at 20 and
 50 Mbit/s, with 20 to 100 ms, through tail drop, CoDel, PIE and FQ-CoDel of the kernel, and
-through queue managers of ours as BPF programs. The simulator has ten seeds of each, Linux
-those of --seeds [default: 1]; a file has its own on both. Each row is printed as soon as it is
-measured: what --json has printed until it was stopped, however, --measured takes.
+through queue managers of ours as BPF programs. --random draws scenarios over all that both engines
+can do; draw 5 of a seed is the same however many there are. The simulator has ten seeds of
+each row, Linux those of --seeds [default: 1, of a draw 1..2, of a file its own]; a file whose
+seeds decide more than when flows start has its own on both. Each row is printed as soon as it
+is measured: what --json has printed until it was stopped, however, --measured takes.
 
 Examples:
   queuewright validate
   queuewright validate --only fq-codel --seeds 1..3 --json >measured.json
   queuewright validate --only fq-codel --measured measured.json
   queuewright validate my-scenario.toml --json
-  queuewright validate --costs")]
+  queuewright validate --costs
+  A hundred drawn scenarios, kept as files and with what both engines did; then the simulator
+  alone again beside what Linux did; one of them; and half of them, for another machine:
+    queuewright validate --random 100 --seed 7 --out drawn
+    queuewright validate --random 100 --seed 7 --measured drawn/results.json
+    queuewright validate drawn/draw-7-12.toml
+    queuewright validate --random 100 --seed 7 --shard 1/2 --out first-half")]
 pub struct Validate {
     /// Scenario files instead of the shipped rows
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
+    /// So many drawn scenarios instead of the shipped rows
+    #[arg(long, value_name = "N", conflicts_with = "files", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub random: Option<u64>,
+    /// With --random: what decides the draws
+    #[arg(long, value_name = "S", requires = "random", default_value = "1")]
+    pub seed: u64,
+    /// Every M-th row, from the K-th on: 1/3, 2/3 and 3/3 are all of them
+    #[arg(long, value_name = "K/M", value_parser = shard)]
+    pub shard: Option<(usize, usize)>,
     /// Only the rows whose name contains this
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
@@ -281,6 +298,9 @@ pub struct Validate {
     /// What --json has printed before: rows of it are not run on Linux, or in ns-3, again
     #[arg(long, value_name = "JSON", value_delimiter = ',')]
     pub measured: Vec<PathBuf>,
+    /// A new folder for the drawn scenarios' files, and for what --json prints (results.json)
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
     /// ns-3 as well, on the rows that it has: the program of scripts/peers/ns3-row.cc
     /// (scripts/validate-ns3 builds it)
     #[arg(long, value_name = "PROGRAM")]
@@ -292,7 +312,7 @@ pub struct Validate {
     #[arg(long, requires = "files")]
     pub bpf: bool,
     /// Instead of rows: what queue managers of the kernel and ours cost, in instructions a packet
-    #[arg(long, conflicts_with_all = ["files", "only", "seeds", "jobs", "measured", "ns3"])]
+    #[arg(long, conflicts_with_all = ["files", "random", "shard", "only", "seeds", "jobs", "measured", "out", "ns3"])]
     pub costs: bool,
     /// Print one JSON object
     #[arg(long)]
@@ -300,6 +320,13 @@ pub struct Validate {
     /// Runs at a time [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
+}
+
+/// `2/3`: the second of three parts.
+fn shard(text: &str) -> Result<(usize, usize), String> {
+    let part = text.split_once('/').and_then(|(k, m)| Some((k.parse().ok()?, m.parse().ok()?)));
+    part.filter(|(k, m)| (1..=*m).contains(k))
+        .ok_or_else(|| "not a part; write its number and how many there are, such as 1/3".into())
 }
 
 /// `list`

@@ -167,8 +167,8 @@ pub fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
 /// A bar on a terminal; nothing elsewhere. It counts simulated milliseconds of all runs.
 pub struct Progress {
     bar: ProgressBar,
-    /// Length of a run, simulated ms.
-    run_ms: f64,
+    /// Length of each run, simulated ms.
+    run_ms: Vec<f64>,
     /// How far each run has got, simulated ms.
     at_ms: Vec<u64>,
     done: usize,
@@ -176,8 +176,8 @@ pub struct Progress {
 
 impl Progress {
     pub fn new(specs: &[RunSpec]) -> Self {
-        let run_ms = specs.first().map_or(0.0, |s| s.duration_ns as f64 / 1e6);
-        let bar = ProgressBar::new((run_ms * specs.len() as f64) as u64);
+        let run_ms: Vec<f64> = specs.iter().map(|s| s.duration_ns as f64 / 1e6).collect();
+        let bar = ProgressBar::new(run_ms.iter().sum::<f64>() as u64);
         let style = "[{wide_bar}] {percent:>3}%  {msg}  {speed}  {eta} left";
         if let Ok(style) = ProgressStyle::with_template(style) {
             let speed = |state: &indicatif::ProgressState, w: &mut dyn std::fmt::Write| {
@@ -190,7 +190,7 @@ impl Progress {
     }
 
     pub fn at(&mut self, item: usize, at: f64) {
-        let now = (self.run_ms * at.clamp(0.0, 1.0)) as u64;
+        let now = (self.run_ms[item] * at.clamp(0.0, 1.0)) as u64;
         self.bar.inc(now.saturating_sub(self.at_ms[item]));
         self.at_ms[item] = self.at_ms[item].max(now);
     }

@@ -5,15 +5,19 @@ use crate::compare::{Progress, on_interrupt};
 use crate::words::plural;
 use crate::{Failure, print};
 use queuewright_engine::{Engine, Made, Step, jobs, open as open_lab, run_all};
-use queuewright_lab::validate::{
-    Miss, Point, Row, SHARE_POINTS, SOJOURN_MS, SOJOURN_SHARE, UTILIZATION_POINTS, misses,
+use queuewright_lab::judge::{
+    COUNT_OF_OFFERED, COUNT_SHARE, Miss, Point, SHARE_POINTS, SOJOURN_MS, SOJOURN_SHARE, Spread,
+    UTILIZATION_POINTS, misses, worst,
 };
+use queuewright_lab::random::{Draw, draw};
+use queuewright_lab::validate::Row;
 use queuewright_lab::{Cost, Costs, StepCost, Whose, ns3};
 use queuewright_scenario::RunSpec;
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::io::{self, Read};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +26,9 @@ use std::time::Duration;
 
 /// How many of a row's runs ns-3 makes: each takes a hundred times as long as the simulator's.
 const NS3_SEEDS: usize = 3;
+
+/// What `--out` calls the file of what `--json` prints.
+const RESULTS: &str = "results.json";
 
 /// A row, and the runs of each engine.
 struct Compared {
@@ -38,10 +45,12 @@ pub fn validate(asked: &Validate) -> Result<(), Failure> {
     if asked.costs {
         return costs(asked);
     }
-    let rows = rows(asked)?;
-    let (mut before, kernel) = measured(&asked.measured)?;
+    let draws: Vec<Draw> = (0..asked.random.unwrap_or(0)).map(|i| draw(asked.seed, i)).collect();
+    let rows = rows(asked, &draws)?;
+    let (before, kernel) = measured(&asked.measured)?;
+    let kept = asked.out.as_deref().map(|dir| keep(dir, &rows, &draws)).transpose()?;
     let begin = |row: Row| {
-        let (linux, ns3) = before.remove(&row.name).unwrap_or_default();
+        let (linux, ns3) = of_row(&before, &row);
         Compared { row, linux, sim: Vec::new(), ns3 }
     };
     let (known, open): (Vec<_>, Vec<_>) = rows.into_iter().map(begin).partition(|c| !c.linux.is_empty());
@@ -57,7 +66,8 @@ pub fn validate(asked: &Validate) -> Result<(), Failure> {
     let stop = on_interrupt()?;
     let jobs = jobs(asked.jobs);
     let beside = asked.ns3.is_some() || known.iter().any(|c| !c.ns3.is_empty());
-    let mut report = Report { asked, jobs, stop: &stop, beside, kernel, compared: Vec::new(), failed: None };
+    let (compared, lost) = (Vec::new(), Vec::new());
+    let mut report = Report { asked, jobs, stop: &stop, beside, kernel, kept, compared, lost, failed: None };
     for compared in known {
         if !stop.load(Ordering::Relaxed) {
             report.finish(compared);
@@ -77,7 +87,11 @@ struct Report<'a> {
     /// ns-3 has a column.
     beside: bool,
     kernel: String,
+    /// Where `--out` keeps what `--json` prints.
+    kept: Option<File>,
     compared: Vec<Compared>,
+    /// Why rows are not among them, one of each run that failed.
+    lost: Vec<String>,
     /// The first error, after which no more is begun.
     failed: Option<Failure>,
 }
@@ -106,8 +120,11 @@ impl Report<'_> {
                 }
             }
             Step::Done(Err(e)) => {
+                // The others are measured none the less.
                 let name = rows[owner[i]].as_ref().map_or("", |c| &c.row.name);
-                self.fail(Failure::Run(format!("{name}: {e}")));
+                let why = format!("{name}: {e}");
+                progress.aside(|| eprintln!("{why}"));
+                self.lost.push(why);
             }
         });
         progress.end();
@@ -128,24 +145,28 @@ impl Report<'_> {
                 Err(e) => self.fail(e),
             }
         }
-        let line = match (self.asked.json, self.compared.is_empty()) {
-            (false, first) => (if first { self.head() } else { String::new() }) + &table_row(&c, self.beside),
-            (true, true) => self.head() + &json_row(&c),
-            // A comma in front: what ends with a line is whole rows.
-            (true, false) => format!(",{}", json_row(&c)),
-        };
+        let first = self.compared.is_empty();
+        // A comma in front: what ends with a line is whole rows.
+        let json = if first { self.json_head() } else { ",".into() } + &json_row(&c);
+        let table = if first { table_head(self.beside) } else { String::new() } + &table_row(&c, self.beside);
         self.compared.push(c);
-        if let Err(e) = print(&line) {
+        self.put(&json, &table);
+    }
+
+    /// Prints it in the form that was asked for, and keeps it.
+    fn put(&mut self, json: &str, table: &str) {
+        let kept = self.kept.as_mut().map_or(Ok(()), |file| file.write_all(json.as_bytes()));
+        if let Err(e) = kept {
+            self.fail(Failure::Run(format!("--out: {e}")));
+        }
+        if let Err(e) = print(if self.asked.json { json } else { table }) {
             self.fail(e);
         }
     }
 
     /// What stands before the first row.
-    fn head(&self) -> String {
-        match self.asked.json {
-            true => format!("{{\"kernel\": {}, \"rows\": [\n", json!(self.kernel)),
-            false => table_head(self.beside),
-        }
+    fn json_head(&self) -> String {
+        format!("{{\"kernel\": {}, \"rows\": [\n", json!(self.kernel))
     }
 
     fn fail(&mut self, e: Failure) {
@@ -154,22 +175,43 @@ impl Report<'_> {
     }
 
     /// What stands after the last row; how it all ended.
-    fn end(self) -> Result<(), Failure> {
-        let head = if self.compared.is_empty() { self.head() } else { String::new() };
-        let foot = match self.asked.json {
-            true => "]}\n".into(),
-            false => summary(&self.compared, self.beside, &self.kernel),
-        };
-        print(&(head + &foot))?;
-        match (self.failed, self.stop.load(Ordering::Relaxed)) {
-            (Some(e), _) => Err(e),
-            (None, true) => {
+    fn end(mut self) -> Result<(), Failure> {
+        let head = |head: String| if self.compared.is_empty() { head } else { String::new() };
+        let spread = Spread::of(self.compared.iter().map(|c| c.linux.as_slice()));
+        let json = head(self.json_head()) + &json_foot(&self.compared, &spread);
+        let table =
+            head(table_head(self.beside)) + &summary(&self.compared, self.beside, &self.kernel, &spread);
+        self.put(&json, &table);
+        match (self.failed, self.lost.first(), self.stop.load(Ordering::Relaxed)) {
+            (Some(e), _, _) => Err(e),
+            (None, _, true) => {
                 let compared = plural(self.compared.len(), "row");
                 Err(Failure::Interrupted(format!("interrupted; {compared} compared")))
             }
-            (None, false) => Ok(()),
+            (None, Some(first), false) => {
+                let runs = plural(self.lost.len(), "run");
+                Err(Failure::Run(format!("{runs} of Linux failed, the first: {first}")))
+            }
+            (None, None, false) => Ok(()),
         }
     }
+}
+
+/// A new folder for the files of these rows' draws, and in it the file for what `--json` prints.
+fn keep(dir: &Path, rows: &[Row], draws: &[Draw]) -> Result<File, Failure> {
+    let wrong = |path: &Path| {
+        let path = path.display().to_string();
+        move |e: io::Error| Failure::Input(format!("--out: {path}: {e}"))
+    };
+    fs::create_dir_all(dir).map_err(wrong(dir))?;
+    let results = dir.join(RESULTS);
+    let file = File::create_new(&results).map_err(wrong(&results))?;
+    let of_row = |d: &&Draw| rows.iter().any(|r| r.name.split(' ').next() == Some(&d.name));
+    for draw in draws.iter().filter(of_row) {
+        let path = dir.join(format!("{}.toml", draw.name));
+        fs::write(&path, &draw.text).map_err(wrong(&path))?;
+    }
+    Ok(file)
 }
 
 /// What `--json` printed, as far as it is read again.
@@ -182,32 +224,43 @@ struct Printed {
 #[derive(Deserialize)]
 struct PrintedRow {
     row: String,
+    /// [`Row::hash`]; files of before have none.
+    scenario: Option<String>,
     #[serde(default)]
     linux: Vec<Point>,
     #[serde(default)]
     ns3: Vec<Point>,
 }
 
-/// Runs of Linux and of ns-3 by the row's name.
-type Measured = BTreeMap<String, (Vec<Point>, Vec<Point>)>;
-
-/// What was measured before, and the kernel; several files add to one another.
-fn measured(files: &[PathBuf]) -> Result<(Measured, String), Failure> {
-    let (mut all, mut kernel) = (Measured::new(), String::new());
+/// What was measured before, by the row's name, and the kernel; several files add to one another.
+fn measured(files: &[PathBuf]) -> Result<(BTreeMap<String, Vec<PrintedRow>>, String), Failure> {
+    let (mut all, mut kernel) = (BTreeMap::<String, Vec<PrintedRow>>::new(), String::new());
     for file in files {
         let wrong = |why: String| Failure::Input(format!("{}: {why}", file.display()));
-        let text = std::fs::read_to_string(file).map_err(|e| wrong(e.to_string()))?;
+        let text = fs::read_to_string(file).map_err(|e| wrong(e.to_string()))?;
         let printed: Printed = serde_json::from_str(&text)
             .or_else(|e| if e.is_eof() { serde_json::from_str(&closed(&text)) } else { Err(e) })
             .map_err(|e| wrong(format!("not what 'validate --json' prints: {e}")))?;
         for row in printed.rows {
-            let (linux, ns3) = all.entry(row.row).or_default();
-            linux.extend(row.linux);
-            ns3.extend(row.ns3);
+            all.entry(row.row.clone()).or_default().push(row);
         }
         kernel = printed.kernel;
     }
     Ok((all, kernel))
+}
+
+/// The runs of a row on Linux and in ns-3. A scenario that has another content now is measured again.
+fn of_row(before: &BTreeMap<String, Vec<PrintedRow>>, row: &Row) -> (Vec<Point>, Vec<Point>) {
+    let (mut linux, mut ns3) = (Vec::new(), Vec::new());
+    for known in before.get(&row.name).into_iter().flatten() {
+        if known.scenario.as_ref().is_some_and(|hash| *hash != row.hash) {
+            eprintln!("{}: it was another scenario when it was measured; it is run again", row.name);
+            continue;
+        }
+        linux.extend_from_slice(&known.linux);
+        ns3.extend_from_slice(&known.ns3);
+    }
+    (linux, ns3)
 }
 
 /// What was printed until the program was killed: its whole rows.
@@ -319,14 +372,25 @@ fn costs(asked: &Validate) -> Result<(), Failure> {
     print(&out)
 }
 
-fn rows(asked: &Validate) -> Result<Vec<Row>, Failure> {
+fn rows(asked: &Validate, draws: &[Draw]) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
+    let seeds = asked.seeds.as_deref();
     for file in &asked.files {
         let whose = if asked.bpf { Whose::Ours } else { Whose::Kernels };
-        rows.extend(Row::of_file(file, asked.seeds.as_deref(), whose)?);
+        rows.extend(Row::of_file(file, seeds, whose)?);
     }
-    if asked.files.is_empty() {
-        rows = Row::shipped(asked.seeds.as_deref().unwrap_or("1"))?;
+    for draw in draws {
+        rows.extend(Row::of_draw(draw, seeds)?);
+    }
+    if asked.files.is_empty() && draws.is_empty() {
+        rows = Row::shipped(seeds.unwrap_or("1"))?;
+    }
+    if let Some((part, of)) = asked.shard {
+        let all = rows.into_iter().enumerate();
+        rows = all.filter(|(i, _)| i % of == part - 1).map(|(_, row)| row).collect();
+        if rows.is_empty() {
+            return Err(Failure::Input("--shard: this part has no row".into()));
+        }
     }
     if let Some(only) = &asked.only {
         rows.retain(|r| r.name.contains(only.as_str()));
@@ -360,65 +424,121 @@ fn table_row(c: &Compared, beside: bool) -> String {
         cell(&|p| format!("{:.2}", p.sojourn_ms)),
         cell(&|p| format!("{:.0}", p.drops)),
         cell(&|p| format!("{:.0}", p.marks)),
-        off(&misses(&c.linux, &c.sim)),
+        off(&misses(&c.linux, &c.sim, &Spread::default())),
     );
     match (beside, c.ns3.is_empty()) {
         (false, _) => row + "\n",
         (true, true) => row + " - |\n",
-        (true, false) => format!("{row} {} |\n", off(&misses(&c.linux, &c.ns3))),
+        (true, false) => format!("{row} {} |\n", off(&misses(&c.linux, &c.ns3, &Spread::default()))),
     }
 }
 
-/// How many of them are within the target.
-fn summary(compared: &[Compared], beside: bool, kernel: &str) -> String {
+/// Which rows are off, the worst first, and how many are within the target.
+fn summary(compared: &[Compared], beside: bool, kernel: &str, spread: &Spread) -> String {
     let all: Vec<&Compared> = compared.iter().collect();
-    let mut out = format!(
-        "\nWithin {UTILIZATION_POINTS} points of utilisation, {:.0} % or {SOJOURN_MS} ms of sojourn and {SHARE_POINTS} \
-         points of share of Linux {kernel}:\nsimulator: {}\n",
+    let mut out = String::new();
+    let judged = worst_first(&all, |c| &c.sim, spread);
+    if !judged.is_empty() {
+        out += "\nOff, the worst first, in units of what is allowed:\n";
+    }
+    for (name, misses) in judged {
+        out += &format!("{name}: {}\n", off(&misses));
+    }
+    out += &format!(
+        "\nWithin {UTILIZATION_POINTS} points of utilisation, {:.0} % or {SOJOURN_MS} ms of sojourn (mean and p95), \
+         {SHARE_POINTS} points of share, and {:.0} % or {} % of the packets of drops and of marks, of Linux \
+         {kernel}:\nsimulator: {}\n",
         100.0 * SOJOURN_SHARE,
-        within(&all, |c| &c.sim),
+        100.0 * COUNT_SHARE,
+        100.0 * COUNT_OF_OFFERED,
+        within(&all, |c| &c.sim, spread),
     );
     if beside {
         let has: Vec<&Compared> = compared.iter().filter(|c| !c.ns3.is_empty()).collect();
         out += &format!(
             "of the rows that ns-3 has, ns-3: {}\nof the rows that ns-3 has, simulator: {}\n",
-            within(&has, |c| &c.ns3),
-            within(&has, |c| &c.sim)
+            within(&has, |c| &c.ns3, spread),
+            within(&has, |c| &c.sim, spread)
         );
+    }
+    if spread.is_empty() {
+        out += "No row has two seeds on Linux: what is chance is not known.\n";
+    }
+    let old = compared.iter().filter(|c| c.linux.iter().any(|p| p.sojourn_p95_ms.is_none())).count();
+    if old > 0 {
+        out += &format!("Linux's p95 was not measured in {}, and is not judged there.\n", plural(old, "row"));
     }
     out
 }
 
+/// An engine's rows that are off.
+fn worst_first<'a>(
+    compared: &[&'a Compared],
+    of: fn(&Compared) -> &[Point],
+    spread: &Spread,
+) -> Vec<(&'a str, Vec<Miss>)> {
+    let all = compared.iter().map(|c| (c.row.name.as_str(), misses(&c.linux, of(c), spread)));
+    let mut off: Vec<(&str, Vec<Miss>)> = all.filter(|(_, misses)| !misses.is_empty()).collect();
+    off.sort_by(|(_, a), (_, b)| worst(b).total_cmp(&worst(a)));
+    off
+}
+
 fn off(misses: &[Miss]) -> String {
-    let word = |m: &Miss| format!("{}{}", m.measure, if m.chance { " (chance)" } else { "" });
+    let word = |m: &Miss| format!("{} {:.1}{}", m.measure, m.times, if m.chance { " (chance)" } else { "" });
     misses.iter().map(word).collect::<Vec<_>>().join(", ")
 }
 
-/// How many rows an engine has within the target, and how many of the others may be chance.
-fn within(compared: &[&Compared], of: fn(&Compared) -> &[Point]) -> String {
-    let all: Vec<Vec<Miss>> = compared.iter().map(|c| misses(&c.linux, of(c))).collect();
-    let within = all.iter().filter(|m| m.is_empty()).count();
-    let chance = all.iter().filter(|m| !m.is_empty() && m.iter().all(|m| m.chance)).count();
-    let share = 100.0 * within as f64 / all.len().max(1) as f64;
-    let others = match chance {
-        0 => String::new(),
-        n => format!("; {n} of the others by less than two standard errors of what seeds differ by"),
+/// How many rows an engine has within the target, and how many of the others are beyond chance.
+fn within(compared: &[&Compared], of: fn(&Compared) -> &[Point], spread: &Spread) -> String {
+    let off = worst_first(compared, of, spread);
+    let all = compared.len();
+    let share = |n: usize| 100.0 * n as f64 / all.max(1) as f64;
+    let within = all - off.len();
+    let beyond = beyond_chance(&off);
+    let others = match (off.len(), spread.is_empty()) {
+        (0, _) | (_, true) => String::new(),
+        _ => format!(
+            "; {beyond} ({:.0} %) off by more than two standard errors of what seeds differ by",
+            share(beyond)
+        ),
     };
-    format!("{within} of {} ({share:.0} %){others}", plural(all.len(), "row"))
+    format!("{within} of {} ({:.0} %){others}", plural(all, "row"), share(within))
+}
+
+fn beyond_chance(off: &[(&str, Vec<Miss>)]) -> usize {
+    off.iter().filter(|(_, misses)| misses.iter().any(|m| !m.chance)).count()
 }
 
 fn list(shares: &[f64]) -> String {
     shares.iter().map(|x| format!("{x:.0}")).collect::<Vec<_>>().join(" ")
 }
 
-/// A point a seed of each engine, in one line.
+/// A point a seed of each engine, in one line. What of the gaps is chance is known when all rows are there.
 fn json_row(c: &Compared) -> String {
+    let off = |of: &[Point]| -> Vec<&str> {
+        misses(&c.linux, of, &Spread::default()).into_iter().map(|m| m.measure).collect()
+    };
     let mut row = json!({
-        "row": c.row.name, "linux": c.linux, "sim": c.sim, "misses": misses(&c.linux, &c.sim),
+        "row": c.row.name, "scenario": c.row.hash, "linux": c.linux, "sim": c.sim, "misses": off(&c.sim),
     });
     if !c.ns3.is_empty() {
         row["ns3"] = json!(c.ns3);
-        row["ns3_misses"] = json!(misses(&c.linux, &c.ns3));
+        row["ns3_misses"] = json!(off(&c.ns3));
     }
     format!("{row}\n")
+}
+
+/// What stands after the last row: the simulator's rows that are off, the worst first.
+fn json_foot(compared: &[Compared], spread: &Spread) -> String {
+    let all: Vec<&Compared> = compared.iter().collect();
+    let off = worst_first(&all, |c| &c.sim, spread);
+    let rows: Vec<_> = off.iter().map(|(name, misses)| json!({"row": name, "misses": misses})).collect();
+    let judged = json!({
+        "rows": all.len(),
+        "within": all.len() - off.len(),
+        "beyond_chance": (!spread.is_empty()).then(|| beyond_chance(&off)),
+        "spread": spread,
+        "off": rows,
+    });
+    format!("], \"judged\": {judged}}}\n")
 }

@@ -1,6 +1,9 @@
 //! The program as users meet it: what it prints, where, and how it exits.
 
 use queuewright_cca::Kind;
+use queuewright_lab::Whose;
+use queuewright_lab::random::{Draw, draw};
+use queuewright_lab::validate::Row;
 use serde_json::Value;
 use std::fs;
 use std::io::Read;
@@ -122,6 +125,10 @@ fn wrong_uses() {
         ("", &["run", "small.toml", "--kernel", "nowhere"]),
         ("", &["run", "lossy.toml", "--engine", "linux"]),
         ("", &["validate", "--only", "carrier pigeon"]),
+        ("", &["validate", "--random", "0"]),
+        ("", &["validate", "--seed", "7"]),
+        ("", &["validate", "--shard", "3/2"]),
+        ("", &["validate", "--random", "2", "--shard", "3/3"]),
         ("", &["attach", "lo", "codel", "--target", "5"]),
         ("", &["attach", "lo", "codel", "--limit", "lots"]),
         ("", &["attach", "lo", "codel", "--rate", "5Mbps"]),
@@ -652,6 +659,59 @@ fn validate_loses_no_row_that_it_has_measured() {
     assert!(rows[0]["ns3"].is_array() && rows[1]["ns3"].is_null());
     assert_eq!(String::from_utf8_lossy(&out.stderr), "error: interrupted; 2 rows compared\n");
     assert_eq!(out.status.code(), Some(130));
+}
+
+/// Two draws whose Linux's side is known: judged, kept, and again from what was kept; each alone from its file, and as a part.
+#[test]
+fn validate_judges_drawn_scenarios() {
+    let dir = folder();
+    // With what every build has: tail drop of the kernel's.
+    let kernels = |d: &Draw| d.whose == Whose::Kernels;
+    let seed = (1..).find(|s| (0..2).all(|i| kernels(&draw(*s, i)))).expect("a seed").to_string();
+    let rows: Vec<Row> = (0..2)
+        .map(|i| {
+            Row::of_draw(&draw(seed.parse().expect("a number"), i), None).expect("it is drawn so").remove(0)
+        })
+        .collect();
+    let linux = |row: &Row| {
+        let shares: Vec<f64> =
+            row.sim[0].groups.iter().map(|_| 100.0 / row.sim[0].groups.len() as f64).collect();
+        let point = |sojourn: f64| {
+            serde_json::json!({"utilization": 1.0, "sojourn_ms": sojourn, "sojourn_p95_ms": 2.0 * sojourn,
+                "shares": shares, "offered": 1000.0, "drops": 0.0, "marks": 0.0})
+        };
+        serde_json::json!({"row": row.name, "scenario": row.hash, "linux": [point(900.0), point(901.0)]})
+    };
+    let known = serde_json::json!({"kernel": "7.2.13", "rows": rows.iter().map(linux).collect::<Vec<_>>()});
+    fs::write(dir.path().join("linux.json"), known.to_string()).expect("linux.json");
+    let random = ["validate", "--random", "2", "--seed", &seed];
+    let asked = |more: &[&str]| stdout(dir.path(), &[&random[..], more].concat());
+
+    let table = asked(&["--measured", "linux.json", "--out", "drawn"]);
+    assert!(table.contains("\nOff, the worst first") && table.contains("simulator: 0 of 2 rows"), "{table}");
+    let kept = fs::read_to_string(dir.path().join("drawn/results.json")).expect("kept");
+    let again = asked(&["--measured", "drawn/results.json", "--json"]);
+    assert_eq!(json(&kept), json(&again));
+    let (first, judged) = (json(&kept)["rows"][0].clone(), json(&kept)["judged"].clone());
+    assert_eq!((&first["row"], &judged["rows"]), (&rows[0].name.as_str().into(), &2.into()));
+    assert_eq!((&judged["within"], &judged["beyond_chance"]), (&0.into(), &2.into()));
+    assert_eq!(judged["off"][0]["misses"].as_array().map(Vec::is_empty), Some(false));
+    assert_eq!(first["sim"].as_array().map(Vec::len), Some(10));
+
+    // The file gives the same row, and so does the part that has it.
+    let file = format!("drawn/draw-{seed}-0.toml");
+    let alone = stdout(dir.path(), &["validate", &file, "--measured", "linux.json", "--json"]);
+    assert_eq!(json(&alone)["rows"][0], first);
+    let parts = ["1/2", "2/2"].map(|p| json(&asked(&["--measured", "linux.json", "--json", "--shard", p])));
+    assert_eq!(parts.map(|p| p["rows"][0].clone()), [first, json(&kept)["rows"][1].clone()]);
+
+    // What is there is not written over.
+    let out =
+        queuewright(dir.path(), &[&random[..], &["--measured", "linux.json", "--out", "drawn"]].concat())
+            .output()
+            .expect("it ends");
+    assert_eq!(out.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("drawn/results.json"), "{out:?}");
 }
 
 /// What Linux did is kept beside the table of docs/fidelity.md: nine tenths of the rows with the kernel's own queue

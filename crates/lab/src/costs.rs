@@ -184,7 +184,7 @@ impl Lab {
     /// If the machine cannot do it.
     pub fn costs(&self, stop: &AtomicBool) -> Result<Costs, Error> {
         let Jobs { mut job, body, names } = jobs();
-        job.text = job.boot(false) + &body.0;
+        job.text = Job::boot(false) + &body.0;
         let (mut found, mut wrong) = (BTreeMap::new(), None);
         machine::work(self, &job, Clock { shift: 0, seed: 1 }, stop, |i, heard| match heard {
             Heard::Measured(raw) => {

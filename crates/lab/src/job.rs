@@ -32,7 +32,7 @@ const START_SHIFT_NS: u64 = 5_000_000;
 
 /// A machine's job.
 pub struct Job {
-    /// Modules that the kernel may have to load, in order.
+    /// Modules that the kernel may have to load, in order, without those that these need.
     pub modules: Vec<&'static str>,
     /// Files that the runs' qdiscs bring: name from the guest's root, content.
     pub files: BTreeMap<String, Vec<u8>>,
@@ -66,7 +66,7 @@ impl Job {
             job.run(&mut body, i, run, whose)
                 .map_err(|why| Error::Machine(format!("{}: {why}", run.discipline.label)))?;
         }
-        job.text = job.boot(true) + &body.0;
+        job.text = Job::boot(true) + &body.0;
         Ok(job)
     }
 
@@ -74,12 +74,9 @@ impl Job {
         Job { modules, files: BTreeMap::new(), attaches: false, text: String::new() }
     }
 
-    /// What comes before the first run; traced: every packet's time is to be seen.
-    pub fn boot(&self, traced: bool) -> String {
+    /// What comes before the first run, once modules are loaded; traced: every packet's time is to be seen.
+    pub fn boot(traced: bool) -> String {
         let mut boot = Lines::default();
-        for module in &self.modules {
-            boot.add(format!("module {module}"));
-        }
         if traced {
             boot.add("do bpftool prog loadall /trace.bpf.o /sys/fs/bpf/programs pinmaps /sys/fs/bpf/maps");
             boot.add("trace");
@@ -214,7 +211,7 @@ impl Lines {
     }
 
     fn flow(&mut self, seed: u64, i: usize, f: &FlowSpec, ns: usize) {
-        let start = f.start_ns + shift(seed, i);
+        let start = start_ns(seed, i, f);
         let stop = f.stop_ns.unwrap_or(0);
         let mut udp = |bps: u64, packet_bytes: u32, seed: u64| {
             let (gap, payload) = (gap_ns(bps, packet_bytes), payload(packet_bytes));
@@ -249,9 +246,9 @@ fn gap_ns(bps: u64, packet_bytes: u32) -> u64 {
     u64::try_from(ns).unwrap_or(u64::MAX).max(1)
 }
 
-/// By how much a seed moves a flow's start.
-fn shift(seed: u64, flow: usize) -> u64 {
-    mix(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(flow as u64)) % START_SHIFT_NS
+/// When a flow starts in the lab: its seed moves it.
+pub fn start_ns(seed: u64, i: usize, flow: &FlowSpec) -> u64 {
+    flow.start_ns + mix(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(i as u64)) % START_SHIFT_NS
 }
 
 /// SplitMix64's finaliser (Steele, Lea and Flood 2014).

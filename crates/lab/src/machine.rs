@@ -1,6 +1,6 @@
 //! The machine until it has done its job: QEMU with virtual time, or, asked for, this one in namespaces of its own.
 
-use crate::archive::{Archive, Files, Folder, module};
+use crate::archive::{Archive, Files, Folder, module, modules};
 use crate::job::{Job, PROGRAM};
 use crate::program::Program;
 use crate::stream::{Raw, Stream};
@@ -148,11 +148,7 @@ impl Tail {
 }
 
 fn initramfs(lab: &Lab, job: &Job, path: &Path) -> Result<(), Error> {
-    let modules: Vec<(&str, Option<Vec<u8>>)> = job
-        .modules
-        .iter()
-        .map(|name| module(&lab.modules, name).map(|content| (*name, content)))
-        .collect::<Result<_, _>>()?;
+    let modules = modules(&job.modules, |name| module(&lab.modules, name))?;
     let write = || -> std::io::Result<()> {
         let mut a = Archive::new(BufWriter::new(File::create(path)?));
         fill(lab, job, &modules, &mut a)?;
@@ -162,12 +158,7 @@ fn initramfs(lab: &Lab, job: &Job, path: &Path) -> Result<(), Error> {
 }
 
 /// What stands in the guest: its program, tools, the job and what that needs.
-fn fill(
-    lab: &Lab,
-    job: &Job,
-    modules: &[(&str, Option<Vec<u8>>)],
-    a: &mut impl Files,
-) -> std::io::Result<()> {
+fn fill(lab: &Lab, job: &Job, modules: &[(String, Vec<u8>)], a: &mut impl Files) -> std::io::Result<()> {
     for folder in ["dev", "proc", "sys", "run", "tmp", "modules", "var"] {
         a.folder(folder)?;
     }
@@ -192,15 +183,12 @@ fn fill(
     for (name, content) in &job.files {
         a.file(name, content)?;
     }
-    let mut text = job.text.clone();
-    for name in &job.modules {
-        match modules.iter().find(|(n, content)| n == name && content.is_some()) {
-            Some((_, Some(content))) => a.file(&format!("modules/{name}.ko"), content)?,
-            // Built into this kernel, or missing: then tc or the socket says so.
-            _ => text = text.replace(&format!("module {name}\n"), ""),
-        }
+    let mut text = String::new();
+    for (name, content) in modules {
+        a.file(&format!("modules/{name}.ko"), content)?;
+        text += &format!("module {name}\n");
     }
-    a.file("job", text.as_bytes())
+    a.file("job", (text + &job.text).as_bytes())
 }
 
 /// This machine's kernel has its own modules. What it does not find is built in or missing: then tc or the socket says so.

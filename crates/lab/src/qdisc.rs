@@ -111,7 +111,8 @@ fn weights(spec: &Spec) -> Option<(&'static str, String, Vec<u8>)> {
     Some((param.name, format!("{id}.json"), policy.to_json().into_bytes()))
 }
 
-/// The kernel's. Its queue managers count packets, so that a buffer in bytes is as many full packets.
+/// The kernel's. Its queue managers count packets, so that a buffer in bytes is as many full packets. Those with a limit of
+/// their own among their parameters have the smaller of the two, as in the simulator.
 fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
     let spec = &port.discipline;
     let limit = match (port.limit_packets, port.limit_bytes) {
@@ -135,7 +136,7 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
             of.only("mtu", Value::Int(FULL))?;
             let words = format!(
                 "fq_codel limit {} flows {} quantum {} memory_limit {} drop_batch {}{}{}",
-                of.int("limit"),
+                of.int("limit").min(limit),
                 of.int("flows"),
                 of.int("quantum"),
                 of.int("memory_limit"),
@@ -181,14 +182,14 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
             (Some("sch_red"), words)
         }
         "fq" => {
-            let keys = ["limit", "flow_limit", "quantum", "initial_quantum"];
+            let keys = ["flow_limit", "quantum", "initial_quantum"];
             let options = keys.map(|key| format!(" {key} {}", of.int(key))).concat();
-            (Some("sch_fq"), format!("fq{options}"))
+            (Some("sch_fq"), format!("fq limit {}{options}", of.int("limit").min(limit)))
         }
         "sfq" => {
             let mut words = format!(
                 "sfq limit {} depth {} flows {} divisor {} quantum {} perturb {}",
-                of.int("limit"),
+                of.int("limit").min(limit),
                 of.int("depth"),
                 of.int("flows"),
                 of.int("divisor"),

@@ -1,23 +1,14 @@
-//! How far the simulator is from Linux: rows of scenarios that both engines run, and the gap between them.
+//! Rows of scenarios that both engines run; [`judge`](crate::judge) has the gap between them.
 
+use crate::job::start_ns;
 use crate::qdisc::{Whose, is_ours};
+use crate::random;
 use queuewright_aqm::Value;
-use queuewright_results::Run;
 use queuewright_scenario::units::Range;
 use queuewright_scenario::{Error, Flags, RunSpec, Scenario};
-use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// The largest gap that is within the target: points of utilisation.
-pub const UTILIZATION_POINTS: f64 = 2.0;
-/// Of Linux's mean sojourn, or [`SOJOURN_MS`] where that is more.
-pub const SOJOURN_SHARE: f64 = 0.1;
-/// See [`SOJOURN_SHARE`].
-pub const SOJOURN_MS: f64 = 0.5;
-/// Points of any group's share in the goodput.
-pub const SHARE_POINTS: f64 = 7.0;
-
-/// Seeds of the simulator for a shipped row: one run is a draw.
+/// Seeds of the simulator: one run is a draw.
 const SIM_SEEDS: &str = "1..10";
 /// Flows begin within this: what is measured must not hang on all beginning at once.
 const STARTS: Range = Range { min: 0, max: 100_000_000 };
@@ -27,6 +18,8 @@ const STARTS: Range = Range { min: 0, max: 100_000_000 };
 pub struct Row {
     /// What it is, in short.
     pub name: String,
+    /// Of what decides its results, but for the seeds.
+    pub hash: String,
     /// Runs on Linux, one a seed.
     pub linux: Vec<RunSpec>,
     /// Runs of the simulator.
@@ -83,30 +76,99 @@ impl Row {
         };
         let (scenario, linux) = with(seeds)?;
         crate::check(&scenario, &linux, whose)?;
-        Ok(Row { name: words.join(" "), linux, sim: as_it_ticks(with(SIM_SEEDS)?.1, whose), whose })
+        let sim = as_in_the_lab(with(SIM_SEEDS)?.1, whose);
+        Ok(Row { name: words.join(" "), hash: hash(&scenario), linux, sim, whose })
     }
 
-    /// The rows of a scenario file: one a discipline. Both engines have the file's seeds, which decide what it draws.
+    /// The rows of a scenario file: one a discipline. Linux has the file's seeds; the simulator has ten, unless these decide
+    /// more than when flows start and stop: then both have the file's.
     ///
     /// # Errors
     /// What the file has wrong, and what Linux cannot do.
     pub fn of_file(path: &Path, seeds: Option<&str>, whose: Whose) -> Result<Vec<Row>, Error> {
-        let flags = Flags { seeds: seeds.map(Into::into), ..Flags::default() };
-        let scenario = Scenario::read_with(path, &flags)?;
-        let runs = scenario.runs()?;
-        crate::check(&scenario, &runs, whose)?;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let of = |d: &queuewright_scenario::Discipline| {
-            let runs: Vec<RunSpec> = runs.iter().filter(|r| r.discipline.label == d.label).cloned().collect();
+        Row::of(&stem, whose, seeds, |flags| Scenario::read_with(path, flags))
+    }
+
+    /// The rows of what was drawn ([`random::draw`]), as if it were a file.
+    ///
+    /// # Errors
+    /// What [`Row::of_file`] says.
+    pub fn of_draw(draw: &random::Draw, seeds: Option<&str>) -> Result<Vec<Row>, Error> {
+        let file = format!("{}.toml", draw.name);
+        Row::of(&draw.name, draw.whose, seeds, |flags| {
+            Scenario::parse_with(&draw.text, &file, Path::new(""), flags)
+        })
+    }
+
+    fn of(
+        name: &str,
+        whose: Whose,
+        seeds: Option<&str>,
+        read: impl Fn(&Flags) -> Result<Scenario, Error>,
+    ) -> Result<Vec<Row>, Error> {
+        let with = |seeds: Option<&str>| -> Result<(Scenario, Vec<RunSpec>), Error> {
+            let scenario = read(&Flags { seeds: seeds.map(Into::into), ..Flags::default() })?;
+            let runs = scenario.runs()?;
+            Ok((scenario, runs))
+        };
+        let (scenario, linux) = with(seeds)?;
+        crate::check(&scenario, &linux, whose)?;
+        let many = with(Some(SIM_SEEDS))?.1;
+        let sim = as_in_the_lab(if alike(&many) { many } else { linux.clone() }, whose);
+        let row = |label: &str| {
+            let of =
+                |runs: &[RunSpec]| runs.iter().filter(|r| r.discipline.label == label).cloned().collect();
+            let mut alone = scenario.clone();
+            alone.disciplines.retain(|d| d.label == label);
             Row {
-                name: format!("{stem} {}", d.label),
-                linux: runs.clone(),
-                sim: as_it_ticks(runs, whose),
+                name: format!("{name} {label}"),
+                hash: hash(&alone),
+                linux: of(&linux),
+                sim: of(&sim),
                 whose,
             }
         };
-        Ok(scenario.disciplines.iter().map(of).collect())
+        Ok(scenario.disciplines.iter().map(|d| row(&d.label)).collect())
     }
+}
+
+/// Of a scenario, whatever its seeds are.
+fn hash(scenario: &Scenario) -> String {
+    let mut scenario = scenario.clone();
+    scenario.run.seeds = vec![1];
+    scenario.hash()
+}
+
+/// Do the seeds of a discipline's runs decide when flows start and stop, and nothing else?
+fn alike(runs: &[RunSpec]) -> bool {
+    let mut seen: Vec<(&str, String)> = Vec::new();
+    runs.iter().all(|run| {
+        let mut plain = run.clone();
+        plain.seed = 0;
+        for f in &mut plain.flows {
+            f.start_ns = 0;
+            f.stop_ns = f.stop_ns.map(|_| 0);
+        }
+        let text = format!("{plain:?}");
+        match seen.iter().find(|(label, _)| *label == run.discipline.label) {
+            Some((_, first)) => *first == text,
+            None => {
+                seen.push((&run.discipline.label, text));
+                true
+            }
+        }
+    })
+}
+
+/// What of a run is the lab's, for the simulator: when flows start, and how the kernel's timers tick.
+fn as_in_the_lab(mut runs: Vec<RunSpec>, whose: Whose) -> Vec<RunSpec> {
+    for run in &mut runs {
+        for (i, flow) in run.flows.iter_mut().enumerate() {
+            flow.start_ns = start_ns(run.seed, i, flow);
+        }
+    }
+    as_it_ticks(runs, whose)
 }
 
 /// The kernel's `pie` has its time from a timer of whole jiffies, 4 ms in Debian's kernels, which rounds up and then fires
@@ -129,100 +191,6 @@ fn as_it_ticks(mut runs: Vec<RunSpec>, whose: Whose) -> Vec<RunSpec> {
 fn needs_ours(line: &str) -> bool {
     let queue = line.split_whitespace().nth(3).unwrap_or_default();
     queue.starts_with(OURS) || is_ours(queue.split(':').next().unwrap_or_default(), Whose::Kernels)
-}
-
-/// A measure of an engine is further from Linux's than the target.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Miss {
-    /// Which.
-    pub measure: &'static str,
-    /// But by less than two standard errors of what seeds differ by, so that other seeds may well meet.
-    pub chance: bool,
-}
-
-/// What of another engine's runs of a row is, on the mean, further from Linux's than the target.
-pub fn misses(linux: &[Point], other: &[Point]) -> Vec<Miss> {
-    let (Some(a), Some(b)) = (Point::mean(linux), Point::mean(other)) else { return Vec::new() };
-    let gap = |of: &dyn Fn(&Point) -> f64, measure, most: f64| {
-        let gap = (of(&a) - of(&b)).abs();
-        // A measure that one of them has not is a miss, too.
-        let miss = gap.is_nan() || gap > most;
-        miss.then(|| Miss { measure, chance: gap < 2.0 * standard_error(linux, other, of) })
-    };
-    let sojourn = (SOJOURN_SHARE * a.sojourn_ms).max(SOJOURN_MS);
-    let share =
-        |i: usize| gap(&|p: &Point| p.shares.get(i).copied().unwrap_or(f64::NAN), "share", SHARE_POINTS);
-    let shares = (0..a.shares.len()).filter_map(share);
-    // One for all groups: what one has too much the others have too little.
-    let shares = shares.reduce(|a, b| Miss { measure: a.measure, chance: a.chance && b.chance });
-    [
-        gap(&|p| p.utilization, "utilisation", UTILIZATION_POINTS),
-        gap(&|p| p.sojourn_ms, "sojourn", sojourn),
-        shares,
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
-
-/// Of the difference of two means. A side with one run varies as the other does.
-fn standard_error(a: &[Point], b: &[Point], of: &dyn Fn(&Point) -> f64) -> f64 {
-    let variance = |points: &[Point]| {
-        let n = points.len() as f64;
-        let mean = points.iter().map(of).sum::<f64>() / n;
-        (n > 1.0).then(|| points.iter().map(|p| (of(p) - mean).powi(2)).sum::<f64>() / (n - 1.0))
-    };
-    let (va, vb) = match (variance(a), variance(b)) {
-        (Some(va), Some(vb)) => (va, vb),
-        (Some(v), None) | (None, Some(v)) => (v, v),
-        (None, None) => return 0.0,
-    };
-    (va / a.len() as f64 + vb / b.len() as f64).sqrt()
-}
-
-/// What a run is compared by, or the mean of several.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Point {
-    /// Utilisation, per cent.
-    pub utilization: f64,
-    /// Mean sojourn, ms.
-    pub sojourn_ms: f64,
-    /// Share of each group in the goodput, per cent.
-    pub shares: Vec<f64>,
-    /// Packets dropped in the window.
-    pub drops: f64,
-    /// Packets marked in the window.
-    pub marks: f64,
-}
-
-impl Point {
-    /// Of one run.
-    pub fn of(run: &Run) -> Point {
-        let all: f64 = run.groups.iter().map(|g| g.goodput_bps).sum();
-        let port = run.ports.first().cloned().unwrap_or_default();
-        Point {
-            utilization: 100.0 * port.utilization,
-            sojourn_ms: port.sojourn_ms.mean,
-            shares: run.groups.iter().map(|g| 100.0 * g.goodput_bps / all.max(1e-9)).collect(),
-            drops: port.drops.values().sum::<u64>() as f64,
-            marks: port.marks.values().sum::<u64>() as f64,
-        }
-    }
-
-    /// The mean; none of none.
-    pub fn mean(points: &[Point]) -> Option<Point> {
-        let n = points.len() as f64;
-        let of = |f: &dyn Fn(&Point) -> f64| points.iter().map(f).sum::<f64>() / n;
-        let groups = points.first()?.shares.len();
-        let share = |i: usize| of(&|p: &Point| p.shares.get(i).copied().unwrap_or(0.0));
-        Some(Point {
-            utilization: of(&|p| p.utilization),
-            sojourn_ms: of(&|p| p.sojourn_ms),
-            shares: (0..groups).map(share).collect(),
-            drops: of(&|p| p.drops),
-            marks: of(&|p| p.marks),
-        })
-    }
 }
 
 #[cfg(test)]
@@ -251,49 +219,5 @@ mod tests {
         assert_eq!(tupdate("20mbit 40ms 1xcubic pie 1000p"), (ms(15), ms(20)));
         assert_eq!(tupdate("20mbit 40ms 1xcubic pie:tupdate=16ms 1000p"), (ms(16), ms(20)));
         assert_eq!(tupdate("20mbit 40ms 1xcubic ours:pie 1000p"), (ms(15), ms(15)));
-    }
-
-    #[test]
-    fn a_gap_is_a_miss_above_the_target() {
-        let point = |utilization, sojourn_ms, share| Point {
-            utilization,
-            sojourn_ms,
-            shares: vec![share, 100.0 - share],
-            drops: 0.0,
-            marks: 0.0,
-        };
-        let missed = |a: &Point, b: &Point| -> Vec<&'static str> {
-            let all = misses(std::slice::from_ref(a), std::slice::from_ref(b));
-            assert!(all.iter().all(|m| !m.chance));
-            all.iter().map(|m| m.measure).collect()
-        };
-        let linux = point(98.0, 20.0, 50.0);
-        assert!(missed(&linux, &point(96.1, 21.9, 56.9)).is_empty());
-        assert_eq!(missed(&linux, &point(95.9, 22.1, 57.1)), ["utilisation", "sojourn", "share"]);
-        // Short waits: half a millisecond.
-        assert!(missed(&point(98.0, 1.0, 50.0), &point(98.0, 1.45, 50.0)).is_empty());
-        assert_eq!(missed(&linux, &point(98.0, f64::NAN, 50.0)), ["sojourn"]);
-        let mean = Point::mean(&[linux.clone(), point(100.0, 22.0, 52.0)]);
-        assert_eq!(mean, Some(point(99.0, 21.0, 51.0)));
-        assert_eq!(Point::mean(&[]), None);
-    }
-
-    #[test]
-    fn a_miss_within_what_seeds_differ_by_may_be_chance() {
-        let of = |ms: &[f64]| -> Vec<Point> {
-            let point = |ms: &f64| Point {
-                utilization: 99.0,
-                sojourn_ms: *ms,
-                shares: vec![100.0],
-                drops: 0.0,
-                marks: 0.0,
-            };
-            ms.iter().map(point).collect()
-        };
-        let miss = |chance| vec![Miss { measure: "sojourn", chance }];
-        // One run in many is far out, on Linux or here: the means say little.
-        assert_eq!(misses(&of(&[5.0, 4.0, 22.0]), &of(&[5.0, 6.0, 5.0, 4.0])), miss(true));
-        assert_eq!(misses(&of(&[5.0]), &of(&[5.0, 6.0, 20.0, 4.0])), miss(true));
-        assert_eq!(misses(&of(&[5.0, 5.1]), &of(&[6.0, 6.1])), miss(false));
     }
 }
