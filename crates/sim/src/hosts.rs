@@ -121,7 +121,7 @@ impl Flow {
             acks.push(Ack { at: self.back.arrival(at, 0), ts: packet.ts, flags: flag::SYN, ..Ack::default() });
             return false;
         }
-        if receiver.goes_first(at, flags) {
+        if receiver.goes_first(at, packet.seq, flags) {
             let ack = receiver.flush(at);
             acks.push(Ack::new(self.back.ack_arrival(ack.at), ack, receiver));
         }

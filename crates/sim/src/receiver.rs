@@ -169,11 +169,13 @@ impl Receiver {
         ((rtt_us + (2 * rtt_us).max(u64::from(self.rules.rto_min_us))).div_ceil(TICK_US)) as u32
     }
 
-    /// Must the ACK that waits go before a segment with these flags is worked in, at `at`? If it is due; or if
-    /// the segment's CE differs from that of those it answers (`dctcp_ece_ack_update`).
+    /// Must the ACK that waits go before this segment is worked in, at `at`? If it is due; if the segment's CE differs from
+    /// that of those it answers (`dctcp_ece_ack_update`); or if it tells of a block that the segment would push out of sight
+    /// (`tcp_sack_new_ofo_skb`).
     #[inline]
-    pub fn goes_first(&self, at: u64, flags: u8) -> bool {
+    pub fn goes_first(&self, at: u64, seq: u32, flags: u8) -> bool {
         self.ack_at <= at
+            || (self.compressed > 0 && self.hides_a_block(seq))
             || (self.echoes_each
                 && self.ack_at != u64::MAX
                 && self.compressed == 0
@@ -211,8 +213,6 @@ impl Receiver {
             self.ato = ATO_MIN;
             return Some(self.make_ack(at));
         }
-        // What a change of its third block would hide is told first (`tcp_sack_new_ofo_skb`).
-        let first = self.flushes_before(seq).then(|| self.make_ack(at));
         if self.store(seq) {
             if self.rules.autotunes {
                 let beyond = self.ranges.last().map_or(0, |r| r.1 - self.rcv_nxt);
@@ -222,7 +222,7 @@ impl Receiver {
         } else {
             self.dsack = Some((seq, seq + 1));
         }
-        if first.is_some() { first } else { self.out_of_order_ack(at, now) }
+        self.out_of_order_ack(at, now)
     }
 
     /// The acknowledgement that the next segment in order calls for, if it does.
@@ -298,13 +298,13 @@ impl Receiver {
         }
     }
 
-    /// Is an acknowledgement held back that tells of a block which the arrival of `seq` would push out of sight?
-    fn flushes_before(&self, seq: u32) -> bool {
-        self.compressed > 0 && {
-            let blocks = &self.blocks[..usize::from(self.block_count)];
-            let touched = blocks.iter().position(|b| b.0 == seq + 1 || b.1 == seq);
-            touched.unwrap_or(blocks.len()) >= BLOCKS_EXPECTED
-        }
+    /// Would the arrival of `seq` begin or change a block behind the first [`BLOCKS_EXPECTED`]?
+    #[cold]
+    fn hides_a_block(&self, seq: u32) -> bool {
+        let blocks = &self.blocks[..usize::from(self.block_count)];
+        let touched = blocks.iter().position(|b| b.0 == seq + 1 || b.1 == seq);
+        let news = seq > self.rcv_nxt && !self.ranges.iter().any(|r| r.0 <= seq && seq < r.1);
+        news && touched.unwrap_or(blocks.len()) >= BLOCKS_EXPECTED
     }
 
     /// `tcp_ecn_accept_cwr`, `tcp_ecn_check_ce`, `dctcp_ece_ack_update`: must the ACK go at once?
@@ -536,25 +536,81 @@ mod tests {
     use proptest::prelude::*;
     use queuewright_scenario::spec::Stack;
 
+    const LINUX: &StackRules = &StackRules::LINUX;
+
+    /// A receiver of Linux to which `n` segments came in order, an hour ago, so that none is acknowledged out of haste; and
+    /// whose window no longer grows.
+    fn settled(n: u32) -> Receiver {
+        let mut r = Receiver::new(LINUX, 40_000_000, false);
+        (r.window.clamp, r.window.told) = (u32::MAX, u32::MAX);
+        for seq in 0..n {
+            r.on_data(0, seq, 0, 0);
+        }
+        r.quick_acks = 0;
+        r
+    }
+
     #[test]
-    fn acks_every_second_segment_after_the_quick_start() {
-        const RULES: StackRules = StackRules { quick_acks: 16, write_bytes: 0, ..StackRules::LINUX };
-        let mut r = Receiver::new(&RULES, 40_000_000, false);
+    fn acks_every_second_segment_after_the_first_sixteen() {
+        let mut r = Receiver::new(LINUX, 40_000_000, false);
+        r.window.clamp = r.window.told;
         let acks: Vec<bool> = (0..24).map(|i| r.on_data(i, i as u32, 0, 0).is_some()).collect();
         assert_eq!(acks[..16], [true; 16]);
         assert_eq!(acks[16..], [false, true, false, true, false, true, false, true]);
-        // A lone segment waits 40 ms.
+        // A lone segment waits ten ticks of 4 ms, the one under way not among them.
         assert!(r.on_data(100, 24, 0, 0).is_none());
-        assert_eq!(r.ack_at(), 100 + 40_000_000);
-        assert_eq!(r.due(100 + 40_000_000).unwrap().cum, 25);
+        assert_eq!(r.ack_at(), 44_000_000);
+        assert_eq!(r.due(44_000_000).unwrap().cum, 25);
+    }
+
+    /// 65,160 bytes are told at first, 78,336 have room: that is five times two segments more.
+    #[test]
+    fn acks_each_segment_while_the_window_grows() {
+        let mut r = Receiver::new(LINUX, 40_000_000, false);
+        let quick = (0..60).filter(|i| r.on_data(1_000_000, *i, 1, 0).is_some()).count();
+        // These five and 16 more; then every second of the 39 left.
+        assert_eq!(quick, 5 + 16 + 19);
+    }
+
+    #[test]
+    fn the_end_of_a_burst_is_told_at_once() {
+        let mut r = settled(20);
+        let acks: Vec<bool> = (20..29)
+            .map(|i| r.on_data(1, i, 0, if i % 3 == 1 { flag::PUSH } else { 0 }).is_some())
+            .collect();
+        assert_eq!(acks, [false, true, true, false, true, true, false, true, true]);
+    }
+
+    #[test]
+    fn a_pause_longer_than_the_timeout_makes_it_quick_again() {
+        let mut r = settled(20);
+        // 40 ms and 200 ms of timeout: 60 ticks.
+        assert!(r.on_data(240_000_000, 20, 240, 0).is_none());
+        r.due(u64::MAX - 1);
+        assert!(r.on_data(240_000_000 + 244_000_000, 21, 484, 0).is_some());
+        let acks: Vec<bool> = (22..40).map(|i| r.on_data(490_000_000, i, 490, 0).is_some()).collect();
+        assert_eq!(acks[..15], [true; 15]);
+        assert_eq!(acks[15..], [false, true, false]);
+    }
+
+    #[test]
+    fn a_rhythm_slower_than_the_delay_makes_it_wait_longer() {
+        let mut r = settled(20);
+        // 32 ms apart: 10 -> 10/2 + 8 = 13 -> 14 -> 15 ticks; the round trip of 40 ms allows ten.
+        for i in 0..4u32 {
+            r.on_data(u64::from(i) * 32_000_000, 20 + i, i * 32, 0);
+        }
+        assert_eq!((r.ato, r.delay_ticks()), (15, 10));
+        r.base_rtt_ns = 100_000_000;
+        assert_eq!(r.delay_ticks(), 15);
+        // What came too late doubles it.
+        r.on_data(4 * 32_000_000, 24, 128, 0);
+        assert!(r.due(u64::MAX - 1).is_some() && r.ato == 30, "{}", r.ato);
     }
 
     #[test]
     fn compresses_sacks_after_three() {
-        let mut r = Receiver::new(StackRules::of(Stack::Linux), 40_000_000, false);
-        for i in 0..20 {
-            r.on_data(0, i, 0, 0);
-        }
+        let mut r = settled(20);
         let acks: Vec<bool> = (21..30).map(|i| r.on_data(1000, i, 0, 0).is_some()).collect();
         assert_eq!(acks, [true, true, true, false, false, false, false, false, false]);
         assert_eq!(r.due(1_001_000).unwrap().cum, 20);
@@ -564,16 +620,31 @@ mod tests {
         assert!(r.blocks().is_empty());
     }
 
+    #[test]
+    fn a_third_block_is_told_before_a_fourth_comes() {
+        let mut r = settled(20);
+        let mut told = Vec::new();
+        // Every other one is lost.
+        for seq in (21..35).step_by(2) {
+            if r.goes_first(1000, seq, 0) {
+                told.push(r.flush(1000));
+            }
+            told.extend(r.on_data(1000, seq, 0, 0));
+        }
+        // Three at once, then each one more lets the one before it go.
+        assert_eq!(told.len(), 6, "{told:?}");
+    }
+
     /// RFC 8257 section 3.2: an ACK answers segments of one CE state only, and says which.
     #[test]
     fn echoes_each_mark() {
-        const RULES: StackRules = StackRules { quick_acks: 0, write_bytes: 0, ..StackRules::LINUX };
-        let mut r = Receiver::new(&RULES, 40_000_000, true);
+        let mut r = Receiver::new(LINUX, 40_000_000, true);
+        (r.ato, r.window.clamp) = (ATO_MIN, 0);
         let mut told = Vec::new();
         let marks = [0, 0, 0, 1, 1, 1, 1, 0, 1, 0, 0, 0, 0, 1, 1];
         for (i, ce) in marks.into_iter().enumerate() {
             let flags = ce * flag::CE;
-            if r.goes_first(i as u64, flags) {
+            if r.goes_first(i as u64, i as u32, flags) {
                 told.push(r.flush(i as u64));
             }
             told.extend(r.on_data(i as u64, i as u32, 0, flags));

@@ -8,6 +8,8 @@ pub(crate) use timers::{TICK_US, fires_at};
 mod ack;
 mod buffer;
 mod recovery;
+#[cfg(test)]
+mod tests;
 mod timers;
 mod transmit;
 
@@ -199,6 +201,8 @@ pub struct Sender {
     /// (`snd_cwnd_stamp`, ticks).
     cwnd_used: u32,
     cwnd_stamp: u32,
+    /// Segments that may be sent before the first acknowledgement (RFC 6928).
+    initial_window: u32,
     rto_us: u32,
     high_seq: u32,
     prr_out: u32,
@@ -341,6 +345,7 @@ impl Sender {
             rules: s.rules,
             cwnd_usage_seq: 0,
             cwnd_used: 0,
+            initial_window: conn.cwnd,
             cwnd_stamp: 0,
             samples_rate,
             kept_rate: RateDraft::default(),

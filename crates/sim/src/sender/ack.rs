@@ -4,7 +4,7 @@ use super::{AckFlags, AckView, Burst, RateDraft, Resend, Sender, Timer};
 use crate::port::flag;
 use crate::receiver::MAX_SACKS;
 use crate::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
-use queuewright_cca::{CaState, Cca, RateSample};
+use queuewright_cca::{CaState, Cca, Kind, RateSample, jiffies};
 
 /// A block as one word, to be compared at once.
 #[inline(always)]
@@ -24,6 +24,13 @@ impl Sender {
         // 1 s (RFC 6298), Linux forgives one (`tcp_init_transfer`).
         if self.syn_retransmits > 1 {
             self.conn.cwnd = 1;
+        }
+        // A SYN that is sent again asks for no ECN (`tcp_ecn_clear_syn`).
+        if self.syn_retransmits > 0 && self.rules.undo {
+            self.ecn = false;
+            if self.kind == Kind::Dctcp {
+                self.kind = Kind::NewReno;
+            }
         }
         if self.syn_retransmits == 0 {
             self.first_rtt(now, now - self.syn_sent_ns);
@@ -59,6 +66,7 @@ impl Sender {
         if self.rules.autotunes {
             self.expand_buffer();
         }
+        self.cwnd_stamp = jiffies(now);
         self.conn.delivered_ns = now;
         self.cca = Cca::new(self.kind, self.rules.flavour, &mut self.conn, now);
         if self.kind.needs_rate() {
@@ -96,7 +104,7 @@ impl Sender {
         } else {
             let prior_sacked_end = self.sacked_end;
             self.tag_sacks(now, &ack, &mut flags, &mut draft);
-            self.acknowledge(now, ack.cum, prior_sacked_end, &mut flags, &mut draft);
+            self.acknowledge(now, &ack, prior_sacked_end, &mut flags, &mut draft);
         }
         self.sample_rtt(now, &ack, prior_una, &flags, &mut draft.sample);
         // SACKed was what had been sent before the oldest segment was last sent: the timeout counts anew.
@@ -226,11 +234,12 @@ impl Sender {
     fn acknowledge(
         &mut self,
         now: u64,
-        cum: u32,
+        ack: &AckView<'_>,
         prior_sacked_end: u32,
         flags: &mut AckFlags,
         draft: &mut RateDraft,
     ) {
+        let cum = ack.cum;
         let mut reordered_at = u32::MAX;
         self.buffers -= self.board.buffers(self.conn.snd_una, cum);
         for seq in self.conn.snd_una..cum {
@@ -255,7 +264,11 @@ impl Sender {
                 self.conn.sacked_out -= 1;
             } else {
                 self.conn.delivered = self.conn.delivered.wrapping_add(1);
-                self.rack_advance(now, seq, tx, f & EVER_RETRANS != 0);
+                // An echo older than the retransmission answers the first copy (`tcp_skb_spurious_retrans`).
+                let resent = f & EVER_RETRANS != 0;
+                if !(resent && self.rules.undo && ack.ts != 0 && ack.ts < Self::timestamp(tx)) {
+                    self.rack_advance(now, seq, tx, resent);
+                }
             }
             if f & LOST != 0 {
                 self.conn.lost_out -= 1;
@@ -270,7 +283,8 @@ impl Sender {
             flags.set_timer = true;
             self.conn.snd_una = cum;
             self.unjudged = self.unjudged.max(cum);
-            if !flags.retrans_data_acked && reordered_at < prior_sacked_end {
+            let known = self.rules.rack || !flags.retrans_data_acked;
+            if known && reordered_at < prior_sacked_end {
                 self.saw_reordering(reordered_at);
             }
             if self.plain() {

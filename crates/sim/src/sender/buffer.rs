@@ -9,7 +9,7 @@ use queuewright_cca::{Kind, jiffies};
 
 /// What a buffer takes beside its payload, bytes: `struct sk_buff` (256), a small head (384) and
 /// `struct skb_shared_info` (320), `tcp_stream_alloc_skb` on x86-64.
-const BUFFER_BYTES: u32 = 960;
+pub(super) const BUFFER_BYTES: u32 = 960;
 /// What autotuning allows for a segment, bytes: the next power of two above an MSS of 1460 with `MAX_TCP_HEADER` (320) and
 /// `struct skb_shared_info` (320), and a `struct sk_buff` (256) (`tcp_sndbuf_expand`).
 const SEGMENT_BYTES: u32 = 4096 + 256;

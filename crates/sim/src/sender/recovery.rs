@@ -5,6 +5,9 @@ use crate::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
 use super::REORDERING;
 use queuewright_cca::{CaState, Event, INFINITE_SSTHRESH, jiffies};
 
+/// Recoveries for which RACK stays patient after a duplicate (`TCP_RACK_RECOVERY_THRESH`).
+const REO_WND_PERSIST: u8 = 16;
+
 impl Sender {
     /// `tcp_rack_advance` (RFC 8985 section 6.2 step 2): the most recently sent delivered segment.
     #[inline]
@@ -125,10 +128,6 @@ impl Sender {
             self.board.change(seq, LOST, 0);
             self.conn.lost_out += 1;
             self.conn.lost = self.conn.lost.wrapping_add(1);
-            if f & RETRANS != 0 {
-                self.board.change(seq, 0, RETRANS);
-                self.conn.retrans_out -= 1;
-            }
         }
         // Losses are found mostly in order; a retransmission lost again belongs further ahead.
         match self.to_resend.back() {
@@ -161,7 +160,7 @@ impl Sender {
     fn update_reorder_steps(&mut self) {
         if self.dsack_seen && self.conn.delivered >= self.rtt_round_delivered {
             self.reo_wnd_steps = self.reo_wnd_steps.saturating_add(1);
-            self.reo_wnd_persist = 16; // TCP_RACK_RECOVERY_THRESH
+            self.reo_wnd_persist = REO_WND_PERSIST;
             self.rtt_round_delivered = self.conn.delivered.saturating_add(self.conn.packets_out);
         } else if self.reo_wnd_persist == 0 {
             self.reo_wnd_steps = 1;
@@ -281,6 +280,10 @@ impl Sender {
 
     /// `tcp_enter_recovery`.
     pub(super) fn enter_recovery(&mut self, now: u64, ece: bool) {
+        // `tcp_retrans_stamp_cleanup`
+        if !self.any_sent_again() {
+            self.retrans_stamp = 0;
+        }
         self.prior_ssthresh = 0;
         self.partial_acked = false;
         self.init_undo();
@@ -291,6 +294,12 @@ impl Sender {
             self.init_reduction(now);
         }
         self.set_state(now, CaState::Recovery);
+    }
+
+    /// `tcp_any_retrans_done`: was any of what is on its way, or the oldest segment, sent again?
+    fn any_sent_again(&self) -> bool {
+        let c = &self.conn;
+        c.retrans_out > 0 || (c.packets_out > 0 && self.board.flags(c.snd_una) & EVER_RETRANS != 0)
     }
 
     /// `tcp_init_undo`.
@@ -378,8 +387,8 @@ impl Sender {
 
     /// `tcp_try_keep_open`.
     fn try_keep_open(&mut self, now: u64) {
-        let left = self.conn.sacked_out + self.conn.lost_out + self.conn.retrans_out;
-        let state = if left > 0 { CaState::Disorder } else { CaState::Open };
+        let left = self.conn.sacked_out + self.conn.lost_out > 0 || self.any_sent_again();
+        let state = if left { CaState::Disorder } else { CaState::Open };
         if self.conn.ca_state != state {
             self.set_state(now, state);
             self.high_seq = self.conn.snd_nxt;
@@ -429,14 +438,16 @@ impl Sender {
     fn try_undo_recovery(&mut self, now: u64, ack_ts: u32) {
         if self.may_undo(ack_ts) {
             self.undo_reduction(now, false);
+        } else {
+            self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
         }
-        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
         self.set_state(now, CaState::Open);
     }
 
     /// `tcp_try_undo_dsack`: every retransmission was reported as a duplicate.
     fn try_undo_dsack(&mut self, now: u64) -> bool {
         if self.rules.undo && self.undo_marker.is_some() && self.undo_retrans == 0 {
+            self.reo_wnd_persist = (self.reo_wnd_persist + 1).min(REO_WND_PERSIST);
             self.undo_reduction(now, false);
             return true;
         }

@@ -80,7 +80,6 @@ impl Sender {
         let c = &self.conn;
         if !self.rules.rack
             || c.packets_out == 0
-            || c.sacked_out > 0
             || !matches!(c.ca_state, CaState::Open | CaState::Cwr)
         {
             return false;
@@ -133,20 +132,23 @@ impl Sender {
 
     /// `tcp_send_loss_probe` (RFC 8985 section 7.3): new data if there is, else the last segment again.
     fn probe(&mut self, now: u64, out: &mut Vec<Burst>) {
-        if !self.tlp_outstanding && self.conn.packets_out > 0 {
-            self.tlp_retrans = false;
-            let before = self.conn.snd_nxt;
-            self.probe_new_data(now, out);
-            if self.conn.snd_nxt == before {
-                self.resend_as_probe(now, self.conn.snd_nxt - 1, out);
-                self.tlp_retrans = true;
-            }
+        if !self.tlp_outstanding && self.conn.packets_out > 0 && self.send_probe(now, out) {
             self.tlp_outstanding = true;
             self.tlp_high_seq = self.conn.snd_nxt;
             // The timeout begins anew with the probe.
             self.timer = Timer::Off;
         }
         self.rearm_rto(now);
+    }
+
+    /// Did it go out? New data may have to wait for pacing.
+    fn send_probe(&mut self, now: u64, out: &mut Vec<Burst>) -> bool {
+        self.tlp_retrans = self.conn.snd_nxt >= self.written;
+        if self.tlp_retrans {
+            self.resend_as_probe(now, self.conn.snd_nxt - 1, out);
+            return true;
+        }
+        self.probe_new_data(now, out)
     }
 
     /// `tcp_rack_reo_timeout` (RFC 8985 section 6.3).

@@ -6,9 +6,6 @@ use crate::port::flag;
 use crate::scoreboard::{ENDS_BUFFER, EVER_RETRANS, LOST, RETRANS, RateTag, SACKED};
 use queuewright_cca::{CaState, Event, jiffies};
 
-/// `TCP_INIT_CWND` (RFC 6928).
-const INITIAL_WINDOW: u32 = 10;
-
 impl Sender {
     /// Opens the connection, or tries again.
     pub fn send_syn(&mut self, now: u64, out: &mut Vec<Burst>) {
@@ -47,7 +44,7 @@ impl Sender {
         }
         // `CA_EVENT_CWND_RESTART` tells a control no more than the start of sending, which follows.
         self.conn.ssthresh = self.conn.current_ssthresh();
-        let floor = INITIAL_WINDOW.min(self.conn.cwnd);
+        let floor = self.initial_window.min(self.conn.cwnd);
         while idle_us > u64::from(self.rto_us) && self.conn.cwnd > floor {
             idle_us -= u64::from(self.rto_us);
             self.conn.cwnd >>= 1;
@@ -217,11 +214,16 @@ impl Sender {
         uncrowded || !crowded
     }
 
-    /// A tail loss probe sends one new segment whatever cwnd says.
-    pub(super) fn probe_new_data(&mut self, now: u64, out: &mut Vec<Burst>) {
-        if self.conn.snd_nxt < self.written {
-            self.send_new(now, 1, out);
+    /// A tail loss probe sends one buffer of new data, at least a segment whatever cwnd says. Did it?
+    pub(super) fn probe_new_data(&mut self, now: u64, out: &mut Vec<Burst>) -> bool {
+        if self.held_back(now, out) {
+            return false;
         }
+        let c = &self.conn;
+        let quota = c.cwnd.saturating_sub(c.in_flight()).min(c.cwnd >> 1).max(1);
+        let n = quota.min(self.burst_segments()).min(self.written - c.snd_nxt);
+        self.send_new(now, n, out);
+        true
     }
 
     /// `tcp_cwnd_validate`.
@@ -250,7 +252,7 @@ impl Sender {
             return;
         }
         if c.ca_state == CaState::Open && !self.full {
-            let used = self.cwnd_used.max(INITIAL_WINDOW);
+            let used = self.cwnd_used.max(self.initial_window);
             if used < c.cwnd {
                 c.ssthresh = c.current_ssthresh();
                 c.cwnd = (c.cwnd + used) >> 1;
@@ -360,12 +362,17 @@ impl Sender {
 
     /// Retransmits one segment (`tcp_retransmit_skb`).
     pub(super) fn resend(&mut self, now: u64, seq: u32, out: &mut Vec<Burst>) {
+        self.mark_resent(now, seq, out);
+        self.pace(now, 1);
+    }
+
+    /// A segment goes out again; pacing has yet to be told.
+    fn mark_resent(&mut self, now: u64, seq: u32, out: &mut Vec<Burst>) {
         let before = self.board.flags(seq) & RETRANS;
         self.send_again(now, seq, RETRANS, out);
         if before == 0 {
             self.conn.retrans_out += 1;
         }
-        self.retransmitted.push_back((seq, now));
         if self.retrans_stamp == 0 {
             self.retrans_stamp = Self::timestamp(now) + 1;
         }
@@ -375,7 +382,7 @@ impl Sender {
     /// A tail loss probe's retransmission, which is not counted as one in flight (`__tcp_retransmit_skb`).
     pub(super) fn resend_as_probe(&mut self, now: u64, seq: u32, out: &mut Vec<Burst>) {
         self.send_again(now, seq, 0, out);
-        self.retransmitted.push_back((seq, now));
+        self.pace(now, 1);
     }
 
     /// A segment goes out once more.
@@ -383,9 +390,9 @@ impl Sender {
         self.start_if_idle(now);
         let f = self.board.flags(seq);
         self.record(now, seq, 1, f | flags | EVER_RETRANS);
+        self.retransmitted.push_back((seq, now));
         self.resent += 1;
         self.retransmits += u64::from(now >= self.measure_from_ns);
-        self.pace(now, 1);
         let flags = flag::RETRANSMIT | self.always_ect();
         match out.last_mut() {
             Some(b) if b.flags == flags && b.seq + u32::from(b.count) == seq => b.count += 1,
@@ -402,27 +409,45 @@ impl Sender {
         }
     }
 
-    /// `tcp_xmit_retransmit_queue`: resends lost segments in order while cwnd has room.
+    /// `tcp_xmit_retransmit_queue`: resends lost segments in order while cwnd has room, those of one buffer that follow one another
+    /// at once.
     pub(super) fn resend_lost(&mut self, now: u64, out: &mut Vec<Burst>) {
         let mut head_resent = false;
-        while let Some(&seq) = self.to_resend.front() {
-            if self.conn.in_flight() >= self.conn.cwnd {
+        let most = self.burst_segments();
+        while let Some(&first) = self.to_resend.front() {
+            let room = self.conn.cwnd.saturating_sub(self.conn.in_flight()).min(most);
+            if room == 0 {
                 break;
             }
-            if seq >= self.conn.snd_una && self.board.flags(seq) & (LOST | SACKED | RETRANS) == LOST {
-                if self.held_back(now, out) {
+            if !self.is_to_resend(first) {
+                self.to_resend.pop_front();
+                continue;
+            }
+            if self.held_back(now, out) {
+                break;
+            }
+            let mut n = 0;
+            while n < room && self.to_resend.front() == Some(&(first + n)) && self.is_to_resend(first + n) {
+                self.mark_resent(now, first + n, out);
+                self.to_resend.pop_front();
+                n += 1;
+                if self.board.flags(first + n - 1) & ENDS_BUFFER != 0 {
                     break;
                 }
-                self.resend(now, seq, out);
-                if matches!(self.conn.ca_state, CaState::Cwr | CaState::Recovery) {
-                    self.prr_out += 1;
-                }
-                head_resent |= seq == self.conn.snd_una;
             }
-            self.to_resend.pop_front();
+            self.pace(now, n);
+            if matches!(self.conn.ca_state, CaState::Cwr | CaState::Recovery) {
+                self.prr_out += n;
+            }
+            head_resent |= first == self.conn.snd_una;
         }
         if head_resent && !self.rules.ns3_recovery && self.timer != Timer::Reorder {
             self.restart_rto(now);
         }
+    }
+
+    /// Lost, and neither arrived after all nor sent again?
+    fn is_to_resend(&self, seq: u32) -> bool {
+        seq >= self.conn.snd_una && self.board.flags(seq) & (LOST | SACKED | RETRANS) == LOST
     }
 }

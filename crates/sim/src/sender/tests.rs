@@ -1,0 +1,259 @@
+//! A sender alone: what it does at each ACK and each due timer, against Linux's rules worked out by hand.
+
+use super::buffer::BUFFER_BYTES;
+use super::*;
+use queuewright_cca::CaState;
+use crate::sender::timers::fires_at;
+
+const MS: u64 = 1_000_000;
+const TICK: u64 = 4 * MS;
+
+/// A sender whose ACKs the test makes.
+struct Bench {
+    sender: Sender,
+    now: u64,
+    /// Bursts since the last look: first segment, count, flags.
+    out: Vec<Burst>,
+}
+
+/// An open connection with a first round-trip time, which has sent what it may.
+fn open(cca: Kind, segments: Option<u32>, window: u32, rtt_ms: u64) -> Bench {
+    let setup = SenderSetup {
+        cca,
+        rules: &StackRules::LINUX,
+        segments,
+        initial_window: Some(window),
+        mss: 1448,
+        rate: 0,
+        ecn: false,
+        l4s: false,
+        stop_ns: u64::MAX,
+        access_bps: 0,
+        warmup_ns: 0,
+    };
+    let mut bench = Bench { sender: Sender::new(setup), now: 1000 * MS, out: Vec::new() };
+    bench.sender.start_open(bench.now, rtt_ms * MS, 0, &mut bench.out);
+    bench
+}
+
+impl Bench {
+    /// An ACK `ms` later; it echoes what was sent a round trip before.
+    fn ack(&mut self, ms: f64, cum: u32, sacks: &[(u32, u32)], flags: u8) {
+        self.wait(ms);
+        let ack = AckView { cum, ts: (self.now / MS) as u32, flags, sacks };
+        self.sender.on_ack(self.now, ack, 0, &mut self.out);
+    }
+
+    fn wait(&mut self, ms: f64) {
+        self.now += (ms * 1e6) as u64;
+    }
+
+    /// The timer fires.
+    fn timer(&mut self) {
+        self.now = self.sender.timer_at;
+        self.sender.on_timer(self.now, &mut self.out);
+    }
+
+    /// Segments sent since the last look.
+    fn sent(&mut self) -> Vec<u32> {
+        let all = self.out.iter().flat_map(|b| b.seq..b.seq + u32::from(b.count)).collect();
+        self.out.clear();
+        all
+    }
+}
+
+/// kernel/time/timer.c: whole ticks of 4 ms, one more, and from 252 ms on (63 ticks) eighths of the precision.
+#[test]
+fn timers_fire_when_the_kernels_wheel_turns() {
+    // Seen on Linux 6.18: RACK's timer, set for 27 ms, fires 31.8 ms later.
+    assert_eq!(fires_at(200_000, 27_000), 200_000 + 31_800_000);
+    assert_eq!(fires_at(0, 240_000), 61 * TICK);
+    assert_eq!(fires_at(TICK - 1, 240_000), 61 * TICK);
+    // 65 ticks: 65 >> 3 is 8, the next is 9 x 8 = 72.
+    assert_eq!(fires_at(0, 260_000), 72 * TICK);
+    assert_eq!(fires_at(3 * TICK, 1_000_000), (253 / 8 + 1) * 8 * TICK);
+    for us in (0..9_000_000).step_by(13_331) {
+        let (now, late) = (777_777_777, fires_at(777_777_777, us) - 777_777_777);
+        assert!(late >= us * 1000, "{us} us at {now}: {late} ns, too early");
+        assert!(late <= us * 1000 + us * 1000 / 7 + 2 * TICK, "{us} us: {late} ns");
+    }
+}
+
+/// `tcp_sndbuf_expand`: two windows of segments that count 4,352 bytes each, 4 MiB at most; each buffer of 45 takes
+/// 65,160 + 960 bytes.
+#[test]
+fn the_application_writes_until_the_send_buffer_is_full() {
+    // 87,040 bytes: one buffer is not enough, two are too many.
+    assert_eq!(open(Kind::Cubic, None, 10, 40).sender.written, 90);
+    // BBR's: 130,560 bytes.
+    assert_eq!(open(Kind::Bbr, None, 10, 40).sender.written, 90);
+    assert_eq!(open(Kind::Cubic, None, 20, 40).sender.written, 3 * 45);
+    // 4 MiB / 66,120 = 63.4.
+    assert_eq!(open(Kind::Cubic, None, 3000, 40).sender.written, 64 * 45);
+    assert_eq!(open(Kind::Cubic, Some(50), 10, 40).sender.written, 50);
+}
+
+/// A writer that found the buffer full is woken when a third of it is free (`sk_stream_write_space`), no sooner and no later; what
+/// it is made of counts, so that less waits there in small buffers.
+#[test]
+fn a_writer_waits_until_a_third_of_the_buffer_is_free() {
+    let mut b = open(Kind::Cubic, None, 1200, 40);
+    let most = 4 << 20;
+    let mut cum = 0;
+    let (mut before, mut writes, mut least) = (b.sender.written, 0, u32::MAX);
+    for _ in 0..20_000 {
+        cum = (cum + 2).min(b.sender.conn.snd_nxt);
+        b.ack(0.05, cum, &[], 0);
+        let outstanding = b.sender.written - cum;
+        if b.sender.written > before {
+            writes += 1;
+            // Just below the brim before it wrote, at the brim after it.
+            let was = (before - cum) * 1448;
+            assert!(was <= most / 3 * 2, "{was} bytes of payload waited");
+            assert!(outstanding * 1448 + 960 * outstanding / 45 + 66_120 >= most * 9 / 10, "{outstanding}");
+            least = least.min(before - cum);
+        }
+        before = b.sender.written;
+        let buffers = b.sender.board.buffers(cum, b.sender.conn.snd_nxt);
+        assert_eq!(b.sender.buffers, buffers);
+        assert!(outstanding * 1448 + buffers * BUFFER_BYTES <= most + 66_120);
+    }
+    assert!(writes > 5, "{writes} writes");
+    // Two thirds of 4 MiB are 1,931 segments of payload; the buffers' own bytes take some of it.
+    assert!((1_600..=1_931).contains(&least), "{least} segments when it was woken");
+}
+
+/// `tcp_rate_check_app_limited`: only a write that finds nothing left of the one before is late.
+#[test]
+fn a_late_write_is_application_limited() {
+    let mut b = open(Kind::Bbr, Some(10), 20, 40);
+    assert_eq!((b.sender.conn.app_limited, b.sender.conn.snd_nxt), (1, 10), "the first write finds nothing sent");
+    b.ack(40.0, 5, &[], 0);
+    assert_eq!(b.sender.conn.app_limited, 0);
+    b.sender.write(b.now, 10, &mut b.out);
+    assert_eq!(b.sender.conn.app_limited, 10);
+}
+
+/// `tcp_rack_detect_loss` waits for the youngest that may still come: 50 + 12.5 - 58 ms, and 2 ms of slack: two ticks.
+#[test]
+fn rack_waits_as_long_as_the_youngest_may_take() {
+    let mut b = open(Kind::NewReno, None, 1, 50);
+    b.sent();
+    b.sender.conn.cwnd = 3;
+    b.wait(8.0);
+    b.sender.push(b.now, &mut b.out);
+    assert_eq!(b.sent(), [1, 2]);
+    b.ack(50.0, 0, &[(1, 2)], 0);
+    assert_eq!(b.sender.timer, Timer::Reorder);
+    assert_eq!(b.sender.timer_at, (b.now / TICK + 2 + 1) * TICK);
+    b.sent();
+    b.timer();
+    assert_eq!(b.sent()[0], 0);
+}
+
+/// `tcp_ack`, `old_ack`: SACK blocks of an ACK that another has overtaken count.
+#[test]
+fn an_overtaken_ack_still_tells_what_arrived() {
+    let mut b = open(Kind::NewReno, None, 20, 40);
+    b.ack(40.0, 8, &[(10, 12)], 0);
+    let before = b.sender.conn.delivered;
+    b.ack(0.1, 6, &[(13, 15)], 0);
+    assert_eq!((b.sender.conn.snd_una, b.sender.conn.sacked_out), (8, 4));
+    assert_eq!(b.sender.conn.delivered, before + 2);
+}
+
+/// `tcp_send_loss_probe`: after a probe the timeout counts from the probe, and what it sent again is no retransmission in flight.
+#[test]
+fn after_a_probe_a_whole_timeout_is_left() {
+    let mut b = open(Kind::NewReno, Some(10), 10, 100);
+    b.ack(100.0, 5, &[], 0);
+    b.sent();
+    assert_eq!(b.sender.timer, Timer::Probe);
+    // Two round trips and 2 ms: 202 ms are 51 ticks.
+    assert_eq!(b.sender.timer_at, (b.now / TICK + 51 + 1) * TICK);
+    b.timer();
+    assert_eq!(b.sent(), [9]);
+    assert_eq!((b.sender.timer, b.sender.conn.retrans_out), (Timer::Rto, 0));
+    assert!(b.sender.timer_at >= b.now + u64::from(b.sender.rto_us) * 1000);
+    assert!(b.sender.rto_us >= 300_000);
+}
+
+/// `tcp_dsack_seen`: more duplicates than were sent again are the network's; of the sender's own each counts as delivered, and
+/// only where packets were seen out of order does it make RACK patient.
+#[test]
+fn a_duplicate_counts_as_delivered_if_it_was_sent_twice() {
+    let mut b = open(Kind::NewReno, None, 10, 40);
+    b.ack(40.0, 4, &[(2, 3)], flag::DSACK);
+    assert_eq!((b.sender.conn.delivered, b.sender.dsack_seen), (4, false));
+    b.ack(1.0, 4, &[(5, 8)], 0);
+    assert_eq!(b.sender.conn.ca_state, CaState::Recovery);
+    assert!(b.sent().contains(&4));
+    let before = b.sender.conn.delivered;
+    b.ack(1.0, 8, &[], 0);
+    b.ack(1.0, 8, &[(4, 5)], flag::DSACK);
+    // One duplicate of the network and one of ours, but one segment sent again.
+    assert_eq!(b.sender.conn.delivered, before + 1);
+    b.sender.resent += 1;
+    b.ack(1.0, 8, &[(4, 5)], flag::DSACK);
+    assert_eq!(b.sender.conn.delivered, before + 1);
+}
+
+/// `tcp_syn_linear_timeouts` is 4: SYNs after 1, 2, 3, 4, 5, 7 and 11 s, each a little late (a timer of 1 s has ticks of 32 ms).
+#[test]
+fn syns_are_tried_again_each_second_at_first() {
+    let setup = SenderSetup {
+        cca: Kind::Cubic,
+        rules: &StackRules::LINUX,
+        segments: Some(1),
+        initial_window: None,
+        mss: 1448,
+        rate: 0,
+        ecn: false,
+        l4s: false,
+        stop_ns: u64::MAX,
+        access_bps: 0,
+        warmup_ns: 0,
+    };
+    let mut b = Bench { sender: Sender::new(setup), now: 0, out: Vec::new() };
+    b.sender.send_syn(0, &mut b.out);
+    for second in [1, 2, 3, 4, 5, 7, 11] {
+        b.timer();
+        let late = b.now as f64 / 1e9 - f64::from(second);
+        assert!((0.0..0.5).contains(&late), "the SYN of {second} s is {late} s late");
+    }
+    // What was answered the timestamp tells: the last one, 30 ms ago.
+    let sent_ms = (b.now / MS) as u32;
+    b.wait(30.0);
+    b.sender.on_established(b.now, sent_ms, &mut b.out);
+    assert_eq!(b.sender.conn.srtt_us, 30_000 << 3);
+    assert!((200_000..300_000).contains(&b.sender.rto_us), "{}", b.sender.rto_us);
+}
+
+/// RFC 2861 as `tcp_cwnd_application_limited` has it: 20 of 80 segments used for a timeout leave half of both, then less.
+#[test]
+fn a_window_that_is_not_used_shrinks() {
+    let mut b = open(Kind::NewReno, Some(20), 80, 40);
+    let mut cum = 0;
+    let mut windows = Vec::new();
+    for _ in 0..16 {
+        // All arrived; the client asks for as much again.
+        cum += 20;
+        b.ack(40.0, cum, &[], 0);
+        b.sender.write(b.now, 20, &mut b.out);
+        windows.push(b.sender.conn.cwnd);
+    }
+    windows.dedup();
+    assert_eq!(windows[..3], [80, 50, 35]);
+}
+
+/// `tcp_enter_loss` gives no time for reordering: what is older than RACK's round trip is lost.
+#[test]
+fn a_timeout_loses_all_that_is_old_enough() {
+    let mut b = open(Kind::NewReno, Some(10), 10, 40);
+    b.ack(40.0, 2, &[], 0);
+    let rto = b.sender.timer_at;
+    assert!(rto > b.now);
+    b.sender.timer = Timer::Rto;
+    b.timer();
+    assert_eq!((b.sender.conn.ca_state, b.sender.conn.lost_out), (CaState::Loss, 8));
+}
