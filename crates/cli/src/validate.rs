@@ -405,8 +405,8 @@ fn rows(asked: &Validate, draws: &[Draw]) -> Result<Vec<Row>, Failure> {
 fn table_head(beside: bool) -> String {
     let (ns3, rule) = if beside { (" ns-3 off |", "---|") } else { ("", "") };
     format!(
-        "| row | utilisation % | mean sojourn ms | shares % | drops | marks | off |{ns3}\n\
-         |---|---|---|---|---|---|---|{rule}\n"
+        "| row | utilisation % | mean sojourn ms | p95 ms | shares % | drops | marks | off |{ns3}\n\
+         |---|---|---|---|---|---|---|---|{rule}\n"
     )
 }
 
@@ -417,11 +417,13 @@ fn table_row(c: &Compared, beside: bool) -> String {
         1 => String::new(),
         _ => cell(&|p| list(&p.shares)),
     };
+    let p95 = |p: &Point| p.sojourn_p95_ms.map_or("-".into(), |ms| format!("{ms:.2}"));
     let row = format!(
-        "| {} | {} | {} | {shares} | {} | {} | {} |",
+        "| {} | {} | {} | {} | {shares} | {} | {} | {} |",
         c.row.name,
         cell(&|p| format!("{:.1}", p.utilization)),
         cell(&|p| format!("{:.2}", p.sojourn_ms)),
+        cell(&p95),
         cell(&|p| format!("{:.0}", p.drops)),
         cell(&|p| format!("{:.0}", p.marks)),
         off(&misses(&c.linux, &c.sim, &Spread::default())),

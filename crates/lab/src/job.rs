@@ -30,6 +30,10 @@ pub const WIRE_BURST: u64 = 300;
 /// Seeds move the flows' starts by up to this, so that replicates differ where the scenario draws nothing.
 const START_SHIFT_NS: u64 = 5_000_000;
 
+/// Connections are opened so far apart, and so long before the run begins (`guest/flows.c`).
+const OPEN_APART_NS: u64 = 2_000_000;
+const OPEN_MORE_NS: u64 = 14_500_000;
+
 /// A machine's job.
 pub struct Job {
     /// Modules that the kernel may have to load, in order, without those that these need.
@@ -249,6 +253,24 @@ fn gap_ns(bps: u64, packet_bytes: u32) -> u64 {
 /// When a flow starts in the lab: its seed moves it.
 pub fn start_ns(seed: u64, i: usize, flow: &FlowSpec) -> u64 {
     flow.start_ns + mix(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(i as u64)) % START_SHIFT_NS
+}
+
+/// For how long the handshake of each flow is over when it starts, if it opens its connection before (`flows_open` in
+/// `guest/flows.c`); `run` has the lab's starts.
+pub fn open_for_ns(run: &RunSpec) -> Vec<Option<u64>> {
+    let opens_before = |f: &FlowSpec| matches!(f.traffic, Traffic::Tcp { size_bytes: None, .. });
+    let mut at = 0;
+    let over: Vec<Option<u64>> = run
+        .flows
+        .iter()
+        .map(|f| {
+            let done = opens_before(f).then_some(at + f.base_rtt_ns);
+            at += if done.is_some() { OPEN_APART_NS } else { 0 };
+            done
+        })
+        .collect();
+    let zero = over.iter().flatten().copied().fold(at, u64::max) + OPEN_MORE_NS;
+    over.into_iter().zip(&run.flows).map(|(over, f)| Some(zero - over? + f.start_ns)).collect()
 }
 
 /// SplitMix64's finaliser (Steele, Lea and Flood 2014).

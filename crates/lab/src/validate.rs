@@ -1,6 +1,6 @@
 //! Rows of scenarios that both engines run; [`judge`](crate::judge) has the gap between them.
 
-use crate::job::start_ns;
+use crate::job::{open_for_ns, start_ns};
 use crate::qdisc::{Whose, is_ours};
 use crate::random;
 use queuewright_aqm::Value;
@@ -161,12 +161,15 @@ fn alike(runs: &[RunSpec]) -> bool {
     })
 }
 
-/// What of a run is the lab's, for the simulator: when flows start, and how the kernel's timers tick.
+/// What of a run is the lab's, for the simulator: when flows open their connections and start, and how the kernel's timers
+/// tick.
 fn as_in_the_lab(mut runs: Vec<RunSpec>, whose: Whose) -> Vec<RunSpec> {
     for run in &mut runs {
         for (i, flow) in run.flows.iter_mut().enumerate() {
             flow.start_ns = start_ns(run.seed, i, flow);
         }
+        let open = open_for_ns(run);
+        run.flows.iter_mut().zip(open).for_each(|(flow, open)| flow.open_for_ns = open);
     }
     as_it_ticks(runs, whose)
 }
@@ -219,5 +222,21 @@ mod tests {
         assert_eq!(tupdate("20mbit 40ms 1xcubic pie 1000p"), (ms(15), ms(20)));
         assert_eq!(tupdate("20mbit 40ms 1xcubic pie:tupdate=16ms 1000p"), (ms(16), ms(20)));
         assert_eq!(tupdate("20mbit 40ms 1xcubic ours:pie 1000p"), (ms(15), ms(15)));
+    }
+
+    /// Each seed's starts, and how long the connections are open by then: two of 40 ms, the second opened 2 ms later.
+    #[test]
+    fn flows_start_in_the_simulator_as_in_the_lab() {
+        let row = Row::of_line("20mbit 40ms 2xcubic pie 1000p", "3").unwrap_or_else(|e| panic!("{e}"));
+        let sim = row.sim.iter().find(|r| r.seed == 3).expect("the seed");
+        let job = crate::job::Job::new(&row.linux, row.whose).unwrap_or_else(|e| panic!("{e}"));
+        for (i, flow) in sim.flows.iter().enumerate() {
+            let line = job.text.lines().find(|l| l.starts_with(&format!("tcp {i} "))).expect("it is sent");
+            assert_eq!(line.split(' ').nth(4), Some(flow.start_ns.to_string().as_str()), "{line}");
+        }
+        let moved = sim.flows[0].start_ns - row.linux[0].flows[0].start_ns;
+        assert!((1..5_000_000).contains(&moved), "{moved}");
+        let open = |i: usize| sim.flows[i].open_for_ns.map(|ns| ns - sim.flows[i].start_ns);
+        assert_eq!((open(0), open(1)), (Some(16_500_000), Some(14_500_000)));
     }
 }

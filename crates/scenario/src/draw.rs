@@ -414,6 +414,7 @@ impl Streams {
             traffic,
             base_rtt_ns: draw(&mut self.rtt, entry.rtt_ns),
             start_ns,
+            open_for_ns: None,
             stop_ns,
             access_bps: entry.access_bps.map(|r| draw(&mut self.access, r)),
             jitter_ns: draw(&mut self.jitter, entry.jitter_ns),

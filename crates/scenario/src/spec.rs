@@ -134,6 +134,9 @@ pub struct FlowSpec {
     pub base_rtt_ns: u64,
     /// When it starts, ns.
     pub start_ns: u64,
+    /// For how long its handshake is over when it starts, if it is TCP without a size of its own, ns; none: as long as a
+    /// measurement tool takes.
+    pub open_for_ns: Option<u64>,
     /// When its application stops writing, ns; none: never.
     pub stop_ns: Option<u64>,
     /// Rate of its access link, bits per second; none: unlimited.

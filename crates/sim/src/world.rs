@@ -584,6 +584,9 @@ fn open_for_ns(spec: &RunSpec) -> Vec<u64> {
             _ => OPEN_NS,
         };
     }
+    for (age, f) in ages.iter_mut().zip(flows) {
+        *age = f.open_for_ns.unwrap_or(*age);
+    }
     ages
 }
 
