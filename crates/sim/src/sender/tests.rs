@@ -232,15 +232,17 @@ fn syns_are_tried_again_each_second_at_first() {
 /// RFC 2861 as `tcp_cwnd_application_limited` has it: 20 of 80 segments used for a timeout leave half of both, then less.
 #[test]
 fn a_window_that_is_not_used_shrinks() {
-    let mut b = open(Kind::NewReno, Some(20), 80, 40);
-    let mut cum = 0;
+    let mut b = open(Kind::NewReno, Some(10), 10, 40);
+    b.ack(40.0, 10, &[], 0);
+    b.sender.conn.cwnd = 80;
+    let mut cum = 10;
     let mut windows = Vec::new();
     for _ in 0..16 {
-        // All arrived; the client asks for as much again.
-        cum += 20;
-        b.ack(40.0, cum, &[], 0);
+        // The client asks for as much again once all is there.
         b.sender.write(b.now, 20, &mut b.out);
         windows.push(b.sender.conn.cwnd);
+        cum += 20;
+        b.ack(40.0, cum, &[], 0);
     }
     windows.dedup();
     assert_eq!(windows[..3], [80, 50, 35]);
