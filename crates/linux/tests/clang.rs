@@ -56,7 +56,8 @@ fn cargo_looks_again_when_a_compiler_comes_or_goes_and_only_then() {
          for path in &found.watched {{\n        println!(\"cargo:rerun-if-changed={{}}\", path.display());\n    }}\n    \
          println!(\"cargo:warning=looked: {{:?}}\", found.clang.map(|c| c.file_name().unwrap().to_owned()));\n}}\n"
     );
-    fs::write(at("Cargo.toml"), "[package]\nname = \"asks\"\nedition = \"2024\"\n[workspace]\n").expect("written");
+    fs::write(at("Cargo.toml"), "[package]\nname = \"asks\"\nedition = \"2024\"\n[workspace]\n")
+        .expect("written");
     fs::write(at("build.rs"), script).expect("written");
     fs::write(at("src/main.rs"), "fn main() {}\n").expect("written");
     let path: OsString = at("bin").into();

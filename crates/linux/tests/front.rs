@@ -303,7 +303,9 @@ fn serves_by_classes() {
         linux::status(&record).unwrap_or_else(|e| panic!("{e}")).classes
     };
     let share = |c: &linux::Class| c.share.unwrap_or(0.0);
-    wait_for("the share of the third flow's queue", || classes().iter().map(share).fold(0.0, f64::max) >= 0.66);
+    wait_for("the share of the third flow's queue", || {
+        classes().iter().map(share).fold(0.0, f64::max) >= 0.66
+    });
     // What a class may send in its turn.
     let quantum = |class: &linux::Class| {
         let shown = run("tc", &format!("-d class show dev lo classid {}", class.class));
@@ -316,9 +318,8 @@ fn serves_by_classes() {
         (one / (one + other) - share(&all[1])).abs() < 0.01
     });
     let before = classes();
-    let sent_since = |now: &[linux::Class]| -> u64 {
-        (1..3).map(|i| now[i].sent_packets - before[i].sent_packets).sum()
-    };
+    let sent_since =
+        |now: &[linux::Class]| -> u64 { (1..3).map(|i| now[i].sent_packets - before[i].sent_packets).sum() };
     for mice in 1..=40 {
         // A flow that is new each time, beside 50 packets of the others.
         let mouse = UdpSocket::bind("127.0.0.1:0").expect("a socket");

@@ -126,7 +126,9 @@ impl Flows {
             let mut to = TcpStream::connect(listener.local_addr().expect("an address")).expect("it listens");
             let (mut from, _) = listener.accept().expect("a flow");
             flows.sockets.extend([&to, &from].map(|s| s.try_clone().expect("a socket")));
-            flows.threads.push(thread::spawn(move || while from.read(&mut [0; 4096]).is_ok_and(|n| n > 0) {}));
+            flows
+                .threads
+                .push(thread::spawn(move || while from.read(&mut [0; 4096]).is_ok_and(|n| n > 0) {}));
             flows.threads.push(thread::spawn(move || while to.write_all(&[0; 4096]).is_ok() {}));
         }
         flows
@@ -198,7 +200,8 @@ fn chooses(port: linux::Port) {
     done.unwrap_or_else(|e| panic!("{e}"));
     assert!(params() == attached);
     let told = told();
-    let first = "{\"step\":0,\"observation\":[0.0,0.0,0.0,0.0,0.0,0.0],\"action\":0,\"reward\":0.0}\n{\"step\":";
+    let first =
+        "{\"step\":0,\"observation\":[0.0,0.0,0.0,0.0,0.0,0.0],\"action\":0,\"reward\":0.0}\n{\"step\":";
     assert!(told.starts_with(first), "{told}");
     linux::detach("lo").unwrap_or_else(|e| panic!("{e}"));
 }

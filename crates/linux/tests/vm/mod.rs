@@ -69,7 +69,9 @@ impl From<io::Error> for Outcome {
 #[allow(dead_code, reason = "not every test needs it")]
 pub fn built_with_clang() -> Result<(), Outcome> {
     match queuewright_linux::names().is_empty() {
-        true => Err(Outcome::LeftOut("this program was built without clang: scripts/setup test installs it".into())),
+        true => Err(Outcome::LeftOut(
+            "this program was built without clang: scripts/setup test installs it".into(),
+        )),
         false => Ok(()),
     }
 }
