@@ -10,7 +10,7 @@ PUT = $(SUDO) install -Dm644 /dev/stdin
 DEMO := examples/home.toml
 QW := $(or $(CARGO_TARGET_DIR),target)/release/queuewright
 
-.PHONY: demo test test-python wheel lint fuzz bench bench-peers man install install-tc install-module fmt help
+.PHONY: demo test wheel lint fuzz bench bench-peers man install install-tc install-module fmt help
 
 demo: ## Compare queue managers on the example link (TRACE=FILE: and on that cellular trace)
 	@scripts/setup build
@@ -21,21 +21,7 @@ ifdef TRACE
 endif
 
 test: ## Run every test
-	@scripts/setup test
-	@scripts/setup lab || echo "test: LEFT OUT what needs the lab's virtual machine (scripts/setup lab says why)"
-	@scripts/setup module || echo "test: LEFT OUT the kernel module (scripts/setup module says why)"
-	aqm/tests/check.sh test
-	fuzz/run 5
-	$(CARGO) test --workspace --locked
-	@if scripts/setup python; then $(MAKE) --no-print-directory test-python; \
-		elif [[ $${CI:-} ]]; then exit 1; \
-		else echo "test: LEFT OUT the Python package (scripts/setup python says why)"; fi
-
-# As users install it, but for the profile: compiling takes longer than the tests save.
-test-python:
-	PATH="$(CURDIR)/build/venv/bin:$$PATH" python -m pip install -q --disable-pip-version-check --no-build-isolation \
-		-C build-args='--profile wheel-quick' '.[test]'
-	build/venv/bin/python -m pytest
+	@CARGO='$(CARGO)' scripts/test
 
 wheel: ## Python's package and command as one wheel, in build/wheel
 	@scripts/setup python
@@ -51,7 +37,7 @@ lint: ## Formatting, warnings as errors, C under gcc, clang and BPF, licences of
 	build/tools/bin/cargo-deny --log-level error check licenses bans sources
 	build/venv/bin/ruff format --check --quiet python docs/notebooks
 	build/venv/bin/ruff check --quiet python docs/notebooks
-	shellcheck scripts/setup scripts/setup-lab scripts/setup-module scripts/sid scripts/bench-peers scripts/validate-ns3 scripts/experiment-pages .ci/run aqm/tests/check.sh fuzz/run
+	shellcheck scripts/setup scripts/setup-lab scripts/setup-module scripts/sid scripts/test scripts/bench-peers scripts/validate-ns3 scripts/experiment-pages .ci/run aqm/tests/check.sh fuzz/run
 
 fuzz: ## Fuzz the C headers, and what reads scenarios, units and traces: EACH seconds each (60)
 	@scripts/setup test

@@ -1,6 +1,8 @@
 //! Compiles `bpf/qdisc.bpf.c` once for each queue manager, `bpf/front.bpf.c` for each that can stand before htb. Without a clang that has BPF the program is
 //! built all the same, holds no objects, and says so when one is asked for.
 
+mod clang;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
@@ -9,17 +11,22 @@ use std::{env, fs};
 const REPLAYED: [&str; 5] = ["codel", "pie", "titrate", "cp_aqm", "queuepilot"];
 
 fn main() {
-    for path in ["../../aqm", "bpf"] {
-        println!("cargo:rerun-if-changed={path}");
+    let given = env::var("QUEUEWRIGHT_CLANG").ok();
+    let found = clang::find(given.as_deref(), &env::var_os("PATH").unwrap_or_default());
+    for path in ["../../aqm", "bpf", "build.rs", "clang.rs"].map(PathBuf::from).iter().chain(&found.watched) {
+        println!("cargo:rerun-if-changed={}", path.display());
     }
     println!("cargo:rerun-if-env-changed=QUEUEWRIGHT_CLANG");
+    if found.clang.is_none() {
+        println!("cargo:rerun-if-env-changed=PATH");
+    }
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     let all = fs::read_to_string("../../aqm/all.h").expect("aqm/all.h");
     let mut list = String::from("pub(crate) static OBJECTS: &[(&str, &[u8])] = &[\n");
     let mut fronts = String::from("pub(crate) static FRONTS: &[(&str, &[u8])] = &[\n");
     let at_head = names(&all, "QW_ACTS_AT_HEAD");
     let mut replays = String::from("static REPLAYS: &[(&str, &[u8])] = &[\n");
-    match clang() {
+    match found.clang {
         Some(clang) => {
             let tunable = names(&all, "QW_TUNABLE");
             let timed = names(&all, "QW_TIMED");
@@ -83,18 +90,7 @@ fn names(all: &str, list: &str) -> Vec<String> {
     entries.map(str::to_string).collect()
 }
 
-/// The first of these that compiles for BPF.
-fn clang() -> Option<String> {
-    let given = env::var("QUEUEWRIGHT_CLANG").ok();
-    let known = ["clang-19", "clang-20", "clang-21", "clang-18", "clang"].map(String::from);
-    given.into_iter().chain(known).find(|clang| {
-        let targets = Command::new(clang).arg("--print-targets").output();
-        targets
-            .is_ok_and(|o| String::from_utf8_lossy(&o.stdout).lines().any(|l| l.trim().starts_with("bpf ")))
-    })
-}
-
-fn compile(clang: &str, source: &str, name: &str, defines: &[String], object: &Path) {
+fn compile(clang: &Path, source: &str, name: &str, defines: &[String], object: &Path) {
     let headers = env::var("DEP_BPF_INCLUDE").expect("libbpf-sys says where its headers are");
     let mut command = Command::new(clang);
     command.args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-std=gnu11", "-Wall", "-Wextra", "-Werror"]);
@@ -108,5 +104,5 @@ fn compile(clang: &str, source: &str, name: &str, defines: &[String], object: &P
     command.arg("-c").arg(format!("bpf/{source}.bpf.c")).arg("-o").arg(object);
     let done = command.output().expect("clang ran a moment ago");
     let said = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "{clang} cannot compile {name} for BPF:\n{said}");
+    assert!(done.status.success(), "{} cannot compile {name} for BPF:\n{said}", clang.display());
 }

@@ -1,9 +1,13 @@
+import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,6 +42,55 @@ seeds = [1, 2]
 def without_clock(text: str) -> str:
     """Results but for what differs from one call to the next: wall-clock time."""
     return re.sub(r'"(wall_s|packets_per_s)": [0-9.e+-]+', r'"\1": 0', text)
+
+
+# Seconds that a state may take to come on the slowest machine.
+PATIENCE = 300
+
+
+def wait_for(what: str, there: Callable[[], bool]) -> None:
+    """Waits for a state, never for a time."""
+    begun = time.monotonic()
+    while not there():
+        assert time.monotonic() - begun < PATIENCE, f"waited {PATIENCE} s for {what}"
+        time.sleep(0.01)
+
+
+@contextmanager
+def begun(words: list[str], **options: Any) -> Iterator["subprocess.Popen[str]"]:
+    """A program, which does not outlive the test."""
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    left_out(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    left_out(report)
+    return report
+
+
+def left_out(report: "pytest.TestReport | pytest.CollectReport") -> None:
+    """A line in the file of what `make test` left out, as scripts/test says."""
+    path = os.environ.get("QUEUEWRIGHT_LEFT_OUT")
+    if path and report.skipped and isinstance(report.longrepr, tuple):
+        why = report.longrepr[2].removeprefix("Skipped: ").replace("\n", " ")
+        with Path(path).open("a") as file:
+            file.write(f"setup\t{report.nodeid}\t{why}\n")
 
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]

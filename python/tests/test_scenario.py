@@ -36,8 +36,6 @@ def test_what_is_left_out_is_as_in_compare() -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.toml")), ids=lambda p: p.stem)
 def test_every_example_is_read_and_described(path: Path, command: Command) -> None:
-    if path.stem == "cellular":
-        pytest.skip("its trace is not part of the product")
     scenario = qw.load(path)
     assert str(scenario) == command("check", path).stdout.rstrip("\n")
     assert str(scenario) in repr(scenario)

@@ -148,6 +148,9 @@ fn leave_keeper(dev: &str) -> Result<(), Failure> {
     }
 }
 
+/// How long an agent's program may take for an answer after its first: the action before holds on meanwhile.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 pub fn agent(a: &Agent) -> Result<(), Failure> {
     let record = linux::attached(&a.dev)?;
     let rate = linux::status(&record)?.rate;
@@ -161,7 +164,7 @@ pub fn agent(a: &Agent) -> Result<(), Failure> {
         (None, Some((name, args))) => {
             let mut command = Command::new(name);
             command.args(args);
-            Chooser::Program(command)
+            Chooser::Program { command, patience: PATIENCE }
         }
         (None, None) => return Err(Failure::Input("an agent is a POLICY, or -- COMMAND".into())),
     };

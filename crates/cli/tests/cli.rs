@@ -4,13 +4,14 @@ use queuewright_cca::Kind;
 use queuewright_lab::Whose;
 use queuewright_lab::random::{Draw, draw};
 use queuewright_lab::validate::Row;
+use queuewright_testing::wait_for;
 use serde_json::Value;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
 
 /// Two disciplines, two seeds, a moment.
 const SMALL: &str = r#"
@@ -498,40 +499,98 @@ fn a_full_disk_is_an_error() {
     assert_eq!(stderr, "error: standard output: No space left on device (os error 28)\n");
 }
 
-/// Waits until `ready`, for a minute at most.
-fn wait_for(what: &str, mut ready: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !ready() {
-        assert!(start.elapsed() < Duration::from_secs(60), "waited a minute for {what}");
-        thread::sleep(Duration::from_millis(20));
-    }
-}
-
 fn interrupt(pid: u32) {
     let sent = Command::new("kill").args(["-INT", &pid.to_string()]).status();
     assert!(sent.expect("kill starts").success());
+}
+
+/// What a process has used of a processor, in ticks of the kernel's clock, of which a second has 100.
+#[cfg(target_os = "linux")]
+fn ticks(pid: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+    let after = text.rsplit(')').next().expect("what follows its name");
+    after.split_whitespace().nth(11).and_then(|n| n.parse().ok()).expect("utime of proc(5)")
+}
+
+/// A program with all that it has started, of which nothing stays when this is gone; and what it has written.
+#[cfg(unix)]
+struct Group {
+    child: std::process::Child,
+    written: Arc<Mutex<Vec<u8>>>,
+    reader: Option<thread::JoinHandle<()>>,
+}
+
+#[cfg(unix)]
+impl Group {
+    fn begin(mut command: Command) -> Self {
+        use std::os::unix::process::CommandExt;
+        command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let mut out = child.stdout.take().expect("its output");
+        let written = Arc::new(Mutex::new(Vec::new()));
+        let all = Arc::clone(&written);
+        let reader = thread::spawn(move || {
+            let mut some = [0; 4096];
+            while let Ok(n @ 1..) = out.read(&mut some) {
+                all.lock().expect("no panic").extend(&some[..n]);
+            }
+        });
+        Group { child, written, reader: Some(reader) }
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.written.lock().expect("no panic").clone()).expect("UTF-8")
+    }
+
+    /// The program and all that it has started.
+    fn kill(&mut self) {
+        let group = format!("-{}", self.child.id());
+        // Fails if they have ended.
+        let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
+    }
+
+    /// How it ended, with all that it has written.
+    fn end(mut self) -> Output {
+        let mut status = None;
+        wait_for("the program's end", || {
+            status = self.child.try_wait().expect("ours to wait for");
+            status.is_some()
+        });
+        let status = status.expect("it has ended");
+        let mut stderr = Vec::new();
+        let mut err = self.child.stderr.take().expect("its errors");
+        err.read_to_end(&mut stderr).expect("they can be read");
+        self.reader.take().expect("only here").join().expect("no panic");
+        Output { status, stdout: self.text().into_bytes(), stderr }
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Group {
+    fn drop(&mut self) {
+        // One that has been waited for is no more, and its number may be another's.
+        if self.reader.is_some() {
+            self.kill();
+            let _ = self.child.wait();
+        }
+    }
 }
 
 #[cfg(unix)]
 #[test]
 fn interrupted_it_keeps_what_has_finished() {
     let dir = folder();
-    // Hours of runs, each short.
-    let child = queuewright(dir.path(), &["run", "small.toml", "--seeds", "1..2000", "--jobs", "2"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program starts");
+    // Minutes of runs, each short.
+    let args = ["run", "small.toml", "--seeds", "1..2000", "--duration", "100s", "--jobs", "2"];
+    let child = Group::begin(queuewright(dir.path(), &args));
     let kept = dir.path().join("queuewright-results/latest");
     let runs = || {
         let text = fs::read_to_string(kept.join("results.json")).ok()?;
         Some(json(&text)["runs"].as_array()?.len())
     };
     wait_for("a finished run", || runs().is_some_and(|n| n > 0));
-    interrupt(child.id());
-    let asked = Instant::now();
-    let out = child.wait_with_output().expect("it ends");
-    assert!(asked.elapsed() < Duration::from_secs(20), "it took {:?} to end", asked.elapsed());
+    interrupt(child.child.id());
+    let out = child.end();
     let stderr = String::from_utf8_lossy(&out.stderr);
     assert_eq!(out.status.code(), Some(130), "{stderr}");
     let n = runs().expect("readable results");
@@ -544,7 +603,7 @@ fn interrupted_it_keeps_what_has_finished() {
     assert!(stdout.contains("droptail") && stdout.contains("report: "), "{stdout}");
 }
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 #[test]
 fn interrupted_in_the_middle_of_a_run_it_ends_at_once() {
     let dir = folder();
@@ -559,21 +618,16 @@ fn interrupted_in_the_middle_of_a_run_it_ends_at_once() {
         "--aqm",
         "codel",
         "--duration",
-        "20000s",
+        "1000000s",
         "--jobs",
         "1",
         "--json",
     ];
-    let child = queuewright(dir.path(), &args)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program starts");
-    thread::sleep(Duration::from_secs(1));
-    interrupt(child.id());
-    let asked = Instant::now();
-    let out = child.wait_with_output().expect("it ends");
-    assert!(asked.elapsed() < Duration::from_secs(20), "it took {:?} to end", asked.elapsed());
+    let child = Group::begin(queuewright(dir.path(), &args));
+    // It needs none of that for anything else. To its end it is days: that it ends shows that it was interrupted.
+    wait_for("half a second's work at the run", || ticks(child.child.id()) > 50);
+    interrupt(child.child.id());
+    let out = child.end();
     let stderr = String::from_utf8_lossy(&out.stderr);
     assert_eq!(out.status.code(), Some(130), "{stderr}");
     assert_eq!(stderr, "error: interrupted; 0 of 1 run finished\n");
@@ -583,8 +637,8 @@ fn interrupted_in_the_middle_of_a_run_it_ends_at_once() {
 
 /// `validate` of two rows whose Linux's side is known, with an ns-3 that never ends in the second, when it has printed the first.
 #[cfg(unix)]
-fn validating(dir: &Path, json: bool) -> (std::process::Child, String) {
-    use std::os::unix::{fs::PermissionsExt, process::CommandExt};
+fn validating(dir: &Path, json: bool) -> Group {
+    use std::os::unix::fs::PermissionsExt;
     let program = dir.join("ns3");
     let point = r#"{"utilization":100,"sojourn_ms":15,"shares":[100],"drops":5,"marks":0}"#;
     let text = format!("#!/bin/sh\ncase $* in *queue=codel*) exec sleep 600;; esac\necho '{point}'\n");
@@ -593,39 +647,25 @@ fn validating(dir: &Path, json: bool) -> (std::process::Child, String) {
     let row = |name: &str| format!(r#"{{"row": "small {name}", "linux": [{point}]}}"#);
     let rows = format!(r#"{{"kernel": "7.2.13", "rows": [{},{}]}}"#, row("droptail"), row("codel"));
     fs::write(dir.join("linux.json"), rows).expect("linux.json");
-    let mut child =
-        queuewright(dir, &["validate", "small.toml", "--measured", "linux.json", "--ns3", "./ns3"])
-            .args(json.then_some("--json"))
-            .process_group(0)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program starts");
-    let (mut text, mut byte) = (String::new(), [0]);
-    let mut out = child.stdout.take().expect("its output");
-    while !(text.contains("small droptail") && text.ends_with('\n')) {
-        assert_eq!(out.read(&mut byte).expect("a byte"), 1, "it ended: {text}");
-        text.push(byte[0].into());
-    }
-    child.stdout = Some(out);
-    (child, text)
-}
-
-/// The program and all that it has started.
-#[cfg(unix)]
-fn kill(group: u32) {
-    let sent = Command::new("kill").args(["-KILL", "--", &format!("-{group}")]).status();
-    assert!(sent.expect("kill starts").success());
+    let mut command =
+        queuewright(dir, &["validate", "small.toml", "--measured", "linux.json", "--ns3", "./ns3"]);
+    command.args(json.then_some("--json"));
+    let child = Group::begin(command);
+    wait_for("the first row", || {
+        let text = child.text();
+        let ended = child.reader.as_ref().is_some_and(thread::JoinHandle::is_finished);
+        assert!(!ended, "it ended: {text}");
+        text.contains("small droptail") && text.ends_with('\n')
+    });
+    child
 }
 
 #[cfg(unix)]
 #[test]
 fn validate_prints_each_row_when_it_is_there() {
     let dir = folder();
-    let (mut child, text) = validating(dir.path(), false);
+    let text = validating(dir.path(), false).text();
     assert!(text.contains("| small droptail | 100.0 / ") && !text.contains("codel"), "{text}");
-    kill(child.id());
-    child.wait().expect("it ends");
 }
 
 /// Killed, it has printed its whole rows, which `--measured` takes; interrupted, an object.
@@ -633,9 +673,9 @@ fn validate_prints_each_row_when_it_is_there() {
 #[test]
 fn validate_loses_no_row_that_it_has_measured() {
     let dir = folder();
-    let (mut child, text) = validating(dir.path(), true);
-    kill(child.id());
-    child.wait().expect("it ends");
+    let mut child = validating(dir.path(), true);
+    child.kill();
+    let text = String::from_utf8(child.end().stdout).expect("UTF-8");
     serde_json::from_str::<Value>(&text).expect_err("it was killed");
     // Not even the last line is whole, and the ns-3 that it is given is none: what it knows is not asked again.
     fs::write(dir.path().join("killed.json"), format!("{text},{{\"row\": \"small co")).expect("killed.json");
@@ -648,13 +688,11 @@ fn validate_loses_no_row_that_it_has_measured() {
     assert_eq!(rows.as_array().map(Vec::len), Some(1));
 
     let dir = folder();
-    let (child, mut text) = validating(dir.path(), true);
+    let child = validating(dir.path(), true);
     // To itself alone: what it has started ends with it.
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(sent.expect("kill starts").success());
-    let out = child.wait_with_output().expect("it ends");
-    text += &String::from_utf8_lossy(&out.stdout);
-    let rows = json(&text)["rows"].clone();
+    interrupt(child.child.id());
+    let out = child.end();
+    let rows = json(&String::from_utf8_lossy(&out.stdout))["rows"].clone();
     assert_eq!((&rows[0]["row"], &rows[1]["row"]), (&"small droptail".into(), &"small codel".into()));
     assert!(rows[0]["ns3"].is_array() && rows[1]["ns3"].is_null());
     assert_eq!(String::from_utf8_lossy(&out.stderr), "error: interrupted; 2 rows compared\n");

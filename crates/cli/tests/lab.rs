@@ -3,8 +3,8 @@
 use queuewright_lab::{Heard, Lab, Whose, check};
 use queuewright_results::{Port, Run};
 use queuewright_scenario::{RunSpec, Scenario};
+use queuewright_testing::{Lack, left_out};
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::sync::atomic::AtomicBool;
 
 /// Short round trips, so that Titrate has found its threshold by the end of the warm-up. Before that two runs differ by 4 ms: which
@@ -25,14 +25,13 @@ fn runs(whose: Whose) -> Vec<RunSpec> {
     specs
 }
 
-/// The lab, or a line that no test runner swallows on what was left out.
+/// The lab, or a word on what is left out.
 fn lab(test: &str) -> Option<Lab> {
-    let said = match (Lab::open(&[]), queuewright_linux::names().is_empty()) {
+    match (Lab::open(&[]), queuewright_linux::names().is_empty()) {
         (Ok(lab), false) => return Some(lab),
-        (Ok(_), true) => "this program was built without clang".into(),
-        (Err(e), _) => e.to_string(),
-    };
-    let _ = writeln!(std::io::stderr(), "LEFT OUT: {test}: {said}");
+        (Ok(_), true) => left_out(test, Lack::Setup, &"this program was built without clang"),
+        (Err(e), _) => left_out(test, Lack::Setup, &e),
+    }
     None
 }
 
@@ -99,12 +98,10 @@ fn native_runs_are_on_this_kernel() {
     let text = "[link]\nrate = \"10mbit\"\nbuffer = \"30p\"\n[[flows]]\ncca = \"cubic\"\nrtt = \"1us\"\n\
                 [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"4s\"\nwarmup = \"1s\"\nseeds = [1]\n";
     let Some(lab) = lab("native_runs_are_on_this_kernel") else { return };
-    let left_out = |why: &dyn std::fmt::Display| {
-        let _ = writeln!(std::io::stderr(), "LEFT OUT: native_runs_are_on_this_kernel: {why}");
-    };
+    let without = |lack, why: &dyn std::fmt::Display| left_out("native_runs_are_on_this_kernel", lack, why);
     let lab = match lab.native() {
         Ok(lab) => lab,
-        Err(e) => return left_out(&e),
+        Err(e) => return without(Lack::Setup, &e),
     };
     let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
     let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
@@ -117,7 +114,7 @@ fn native_runs_are_on_this_kernel() {
     let run = match done.pop().expect("heard of it") {
         Ok(run) => run,
         // A container that may not, a kernel without veth or htb.
-        Err(e) => return left_out(&e),
+        Err(e) => return without(Lack::Kernel, &e),
     };
     let here = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("Linux");
     let port = &run.ports[0];

@@ -3,18 +3,12 @@
 use queuewright_lab::{Heard, Lab, Whose, check};
 use queuewright_results::Run;
 use queuewright_scenario::Scenario;
-use std::io::Write;
+use queuewright_testing::{Lack, left_out};
 use std::sync::atomic::AtomicBool;
 
-/// The lab, or a line that no test runner swallows on what was left out.
+/// The lab, or a word on what is left out.
 fn lab(test: &str) -> Option<Lab> {
-    match Lab::open(&[]) {
-        Ok(lab) => Some(lab),
-        Err(e) => {
-            let _ = writeln!(std::io::stderr(), "LEFT OUT: {test}: {e}");
-            None
-        }
-    }
+    Lab::open(&[]).map_err(|e| left_out(test, Lack::Setup, &e)).ok()
 }
 
 fn both(lab: &Lab, text: &str) -> Vec<(Run, Run)> {

@@ -2,6 +2,7 @@
 
 use queuewright_lab::{Whose, check};
 use queuewright_scenario::Scenario;
+use queuewright_testing::{Lack, left_out};
 
 const LINK: &str = "[link]\nrate = \"20mbit\"\nbuffer = \"100p\"\n";
 const FLOWS: &str = "[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\n";
@@ -54,7 +55,7 @@ fn what_it_cannot_do_is_named() {
 #[test]
 fn ours_has_limits_of_its_own() {
     if queuewright_linux::names().is_empty() {
-        return;
+        return left_out("ours_has_limits_of_its_own", Lack::Setup, &"this program was built without clang");
     }
     let with = |link: &str, flows: &str, d: &str| {
         format!("{LINK}{link}{FLOWS}{flows}[queue]\ndisciplines = [{d}]\n{RUN}")

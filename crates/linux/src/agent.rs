@@ -27,9 +27,8 @@ const ONE: f64 = 32768.0;
 const ACTIONS: u32 = 6;
 /// The only key of a map that holds one value.
 const FIRST: [u8; 4] = [0; 4];
-/// How long a command may take for its first answer, and for each after that.
+/// How long a program may take for its first answer.
 const START: Duration = Duration::from_secs(60);
-const PATIENCE: Duration = Duration::from_secs(1);
 /// How long it may take to end when there is nothing more for it to do.
 const FAREWELL: Duration = Duration::from_millis(500);
 /// How often to look whether it is to stop, or what is attached is still the same.
@@ -44,7 +43,12 @@ pub enum Chooser<'a> {
     /// A learned policy: what is attached, with weights.
     Policy(&'a Spec),
     /// A program: a line of JSON for each step ([`Step`]) to its standard input, a line with its action back.
-    Program(Command),
+    Program {
+        /// What is started.
+        command: Command,
+        /// How long it may take for an answer after its first, for which it has a minute.
+        patience: Duration,
+    },
 }
 
 /// What a step showed.
@@ -176,9 +180,11 @@ impl<'a> Place<'a> {
     }
 
     fn fly(&mut self, spec: &Spec, chooser: Chooser<'_>, stop: &AtomicBool) -> Result<Done, Error> {
-        let (mut pilot, mut program) = match chooser {
-            Chooser::Policy(learned) => (Discipline::new(learned), None),
-            Chooser::Program(command) => (Discipline::new(spec), Some(Program::begin(command)?)),
+        let (mut pilot, mut program, patience) = match chooser {
+            Chooser::Policy(learned) => (Discipline::new(learned), None, Duration::ZERO),
+            Chooser::Program { command, patience } => {
+                (Discipline::new(spec), Some(Program::begin(command)?), patience)
+            }
         };
         // The first action comes of nothing seen, as inside the kernel.
         let mut number = 0;
@@ -205,7 +211,7 @@ impl<'a> Place<'a> {
             let passed = ((end.saturating_sub(next)) / step).max(1);
             number += passed;
             let action = match &mut program {
-                Some(program) => match program.ask(&Step::new(number, &inputs), PATIENCE, stop)? {
+                Some(program) => match program.ask(&Step::new(number, &inputs), patience, stop)? {
                     Some(action) => pilot.act(action),
                     None => break,
                 },

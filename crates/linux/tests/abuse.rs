@@ -10,6 +10,7 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use queuewright_aqm::{Spec, Weights, find};
 use queuewright_linux as linux;
 use queuewright_scenario::Policy;
+use queuewright_testing::{only_test, wait_for};
 use std::ffi::{CStr, CString};
 use std::fs;
 use std::io;
@@ -24,18 +25,19 @@ use traffic::Traffic;
 use vm::option;
 
 fn main() {
-    let files = |lab: &Path| match linux::names().is_empty() {
-        true => Err(vm::Outcome::LeftOut("this program was built without clang".into())),
-        false => Ok(vec![vm::module_of(lab, "drivers/net/veth")?]),
+    let Some(words) = only_test("abuse") else { return };
+    let files = |lab: &Path| {
+        vm::built_with_clang()?;
+        Ok(vec![vm::module_of(lab, "drivers/net/veth")?])
     };
-    vm::test("BPF qdiscs under abuse", files, || {
+    vm::test("BPF qdiscs under abuse", &words, files, || {
         vm::loads("/veth.ko");
         keeps_time();
         changes();
         loses_its_device();
         takes_any_frame();
         serves_each_queue();
-        comes_and_goes(std::env::args().skip(1).find_map(|a| a.parse().ok()).unwrap_or(20));
+        comes_and_goes(words.iter().find_map(|a| a.parse().ok()).unwrap_or(20));
         keeps_to_its_rights();
         is_quiet();
     });
@@ -71,30 +73,20 @@ fn held() -> [usize; 3] {
 
 /// The kernel lets go of everything, a little later.
 fn settles(what: &str) {
-    let begun = Instant::now();
-    while held() != [0; 3] {
-        assert!(
-            begun.elapsed() < Duration::from_secs(20),
-            "{what}: {:?} maps, programs and links are left",
-            held()
-        );
-        sleep(Duration::from_millis(50));
-    }
+    wait_for(&format!("the kernel to let go of all maps, programs and links: {what}"), || held() == [0; 3]);
 }
 
 /// Every packet that came is sent, dropped, waiting or was thrown away with the queue.
 fn conserves(dev: &str, what: &str) -> linux::Stats {
-    let begun = Instant::now();
-    loop {
-        let s = stats(dev);
+    let mut found = stats(dev);
+    // The counters are read while packets come.
+    wait_for(&format!("counters of {dev} that agree: {what}"), || {
+        found = stats(dev);
+        let s = &found;
         let gone = s.sent_packets + s.drops.iter().sum::<u64>() + s.purged + u64::from(s.backlog_packets);
-        if gone == s.arrived_packets {
-            return s;
-        }
-        // The counters are read while packets come.
-        assert!(begun.elapsed() < Duration::from_secs(5), "{what}: {s:?}");
-        sleep(Duration::from_millis(20));
-    }
+        gone == s.arrived_packets
+    });
+    found
 }
 
 /// Memory that is there to be used, kB.
@@ -168,17 +160,12 @@ fn keeps_time() {
     linux::set(&record, &spec("queuepilot"), "queuepilot", false, |p| p.rate = 80_000_000)
         .unwrap_or_else(|e| panic!("{e}"));
     few(1);
-    let begun = Instant::now();
     let mut ends = watched.now().0;
-    loop {
+    wait_for("the steps' end: none for 200 ms, and no packet", || {
         sleep(Duration::from_millis(200));
-        let now = watched.now().0;
-        if now == ends && stats("v0").backlog_packets == 0 {
-            break;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(20), "it never ends");
-        ends = now;
-    }
+        let before = std::mem::replace(&mut ends, watched.now().0);
+        before == ends && stats("v0").backlog_packets == 0
+    });
     few(1);
     assert!(watched.now().0 > ends, "a packet did not have it go on");
     let (made, left) = watched.steps(Duration::from_millis(600));
@@ -290,7 +277,7 @@ fn loses_its_device() {
         let raw = raw("v0");
         let traffic = Traffic::begin(move || send(&raw, &frame(&[], 0x0800, &[0; 900])));
         traffic.wait(300);
-        assert!(conserves("v0", name).backlog_packets > 0);
+        wait_for("a queue", || conserves("v0", name).backlog_packets > 0);
         ip("link del v0");
         traffic.wait(50);
         drop(traffic);
@@ -329,10 +316,7 @@ fn takes_any_frame() {
                 sleep(Duration::from_millis(1));
             }
         }
-        let begun = Instant::now();
-        while stats("v0").backlog_packets > 0 && begun.elapsed() < Duration::from_secs(10) {
-            sleep(Duration::from_millis(10));
-        }
+        wait_for("an empty queue", || stats("v0").backlog_packets == 0);
         let s = conserves("v0", name);
         println!("machine: {name} took {} frames of any kind, sent {}", s.arrived_packets, s.sent_packets);
         assert!(s.arrived_packets >= frames && s.backlog_packets == 0, "{s:?}");
@@ -362,7 +346,7 @@ fn finds_ecn_behind_tags() {
             for _ in 0..50 {
                 send(&raw, &frame(tags, kind, &body));
             }
-            sleep(Duration::from_millis(100));
+            wait_for("an empty queue", || stats("v0").backlog_packets == 0);
             let marks: u64 = stats("v0").marks.iter().sum();
             assert_eq!(marks > 0, marked, "{what}: {marks} marks");
             linux::detach("v0").unwrap_or_else(|e| panic!("{e}"));

@@ -5,6 +5,7 @@ mod vm;
 
 use queuewright_aqm::{Spec, Value, find};
 use queuewright_linux as linux;
+use queuewright_testing::{only_test, wait_for};
 use std::fs;
 use std::net::UdpSocket;
 use std::path::Path;
@@ -14,12 +15,10 @@ use std::time::{Duration, Instant};
 use vm::{ecn_of_next, option};
 
 fn main() {
-    let files = |_: &Path| match linux::names().is_empty() {
-        true => Err(vm::Outcome::LeftOut("this program was built without clang".into())),
-        false => Ok(Vec::new()),
-    };
-    vm::test("the BPF objects before a kernel", files, || {
-        verifies();
+    let Some(only) = only_test("machine") else { return };
+    let files = |_: &Path| vm::built_with_clang().map(|()| Vec::new());
+    vm::test("the BPF objects before a kernel", &only, files, || {
+        verifies(&only);
         for name in ["codel", "pie", "titrate", "cp-aqm", "fq-codel", "santa", "dualpi2", "sfq", "fq"] {
             carries(name);
         }
@@ -30,9 +29,8 @@ fn main() {
 }
 
 /// Each in less than a minute, on an emulated processor.
-fn verifies() {
+fn verifies(only: &[String]) {
     let mut refused = Vec::new();
-    let only: Vec<String> = std::env::args().skip(1).collect();
     for name in linux::names().into_iter().filter(|n| only.is_empty() || only.contains(n)) {
         let begun = Instant::now();
         if let Err(e) = linux::verify(find(&name).expect("in the registry"), linux::Host::Qdisc) {
@@ -153,12 +151,11 @@ fn marks(address: &str, later: bool) {
         take();
     }
     let sent = give(0);
-    let begun = Instant::now();
     let mut came = take();
-    while came < sent && begun.elapsed() < Duration::from_secs(10) {
-        sleep(Duration::from_millis(10));
+    wait_for("every packet", || {
         came = take();
-    }
+        came >= sent
+    });
     let record = linux::record("lo").expect("attached");
     let stats = linux::status(&record).unwrap_or_else(|e| panic!("{e}")).stats;
     let asked: u64 = stats.marks.iter().sum();

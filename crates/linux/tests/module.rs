@@ -5,6 +5,7 @@ mod vm;
 
 use queuewright_aqm::{Info, ParamKind, Spec, find, registry};
 use queuewright_linux as linux;
+use queuewright_testing::{only_test, wait_for};
 use serde_json::Value;
 use std::ffi::CStr;
 use std::fs;
@@ -13,12 +14,12 @@ use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::process::Command;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use vm::{ecn_of_next, option};
 
 fn main() {
-    vm::test("the kernel module in a kernel", files, || {
+    let Some(only) = only_test("module") else { return };
+    vm::test("the kernel module in a kernel", &only, files, || {
         load("sch_htb.ko");
         load("sch_tbf.ko");
         load("sch_queuewright.ko");
@@ -27,7 +28,6 @@ fn main() {
             found.iter().any(|f| f.what == "module" && f.good && f.found.contains("is loaded")),
             "{found:?}"
         );
-        let only: Vec<String> = std::env::args().skip(1).collect();
         for info in registry().iter().filter(|i| only.is_empty() || only.iter().any(|n| n == i.name)) {
             carries(info);
             changes(info);
@@ -45,6 +45,7 @@ fn main() {
 
 /// What the guest of the lab lacks.
 fn files(lab: &Path) -> Result<Vec<vm::File>, vm::Outcome> {
+    vm::built_with_clang()?;
     let built = lab.join("module/sch_queuewright.ko");
     let Ok(module) = fs::read(&built) else {
         return Err(vm::Outcome::LeftOut("it is not compiled: run scripts/setup module".into()));
@@ -79,12 +80,10 @@ fn load(name: &str) {
 
 fn unload(name: &CStr) {
     // BPF programs that called it go when the kernel finds the time.
-    let done = (0..100).any(|_| {
-        sleep(Duration::from_millis(100));
+    wait_for(&format!("{name:?} to be unloaded"), || {
         // SAFETY: a C string.
         unsafe { libc::syscall(libc::SYS_delete_module, name.as_ptr(), libc::O_NONBLOCK) == 0 }
     });
-    assert!(done, "{name:?}: {}", io::Error::last_os_error());
 }
 
 /// What the kernel has complained about.
@@ -262,17 +261,14 @@ fn keeps_time() {
     assert!(sum(&first, "dropped") > 0, "{first}");
     let reward =
         |now: &Value| now["reward_plus_1"].as_f64().unwrap_or_else(|| panic!("no reward_plus_1 in {now}"));
-    let mut seen = false;
-    let begun = Instant::now();
-    while !seen && begun.elapsed() < Duration::from_secs(4) {
+    wait_for("a step with the drops' reward, before the next packet", || {
         let now = shown("qw_queuepilot");
         for what in ["arrived_packets", "sent_packets"] {
             assert_eq!(number(&now, what), number(&first, what), "{now}");
         }
         // For -1.
-        seen = reward(&now) == 0.0;
-    }
-    assert!(seen, "no step was made: {}", shown("qw_queuepilot"));
+        reward(&now) == 0.0
+    });
     for words in ["step 1ms", "step 100us limit 3", "weights queuepilot"] {
         must(&format!("qdisc change dev lo parent 1:1 handle 10: qw_queuepilot {words}"));
         path.send(1);
@@ -324,22 +320,13 @@ fn refuses() {
 
 /// The module's function, called by a BPF qdisc.
 fn marks_for_bpf() {
-    if linux::names().is_empty() {
-        return println!("machine: LEFT OUT: this program was built without clang and holds no BPF qdisc");
-    }
     let mut spec = Spec::new(find("codel").expect("in the registry"));
     for (name, ns) in [("target", 1_000_000), ("interval", 5_000_000)] {
         spec.set(name, queuewright_aqm::Value::Int(ns)).expect("in range");
     }
     spec.set("ecn", queuewright_aqm::Value::Flag(true)).expect("a flag");
     let port = linux::Port { rate: 8_000_000, limit_packets: 1000, ..linux::Port::default() };
-    let plan = match linux::plan("lo", "codel", spec, port) {
-        Ok(plan) => plan,
-        Err(linux::Error::System(why)) if why.contains("no BPF qdiscs") => {
-            return println!("machine: LEFT OUT: the module's function for BPF qdiscs: this kernel has none");
-        }
-        Err(e) => panic!("{e}"),
-    };
+    let plan = linux::plan("lo", "codel", spec, port).unwrap_or_else(|e| panic!("{e}"));
     linux::attach(&plan).unwrap_or_else(|e| panic!("{e}"));
     let path = Pair::new(true);
     path.send(300);
@@ -354,19 +341,12 @@ fn marks_for_bpf() {
 
 /// `tc qdisc replace ... bpf_codel` has the BPF program loaded; status, set and detach know of it.
 fn loads_for_tc() {
-    if linux::names().is_empty() {
-        return println!("machine: LEFT OUT: this program was built without clang and holds no BPF qdisc");
-    }
     let refused = |words: &str, why: &str| {
         let said = tc(words).expect_err(words);
-        // A kernel without BPF qdiscs says that first.
         assert!(said.contains(why), "tc {words}: {said}");
     };
     refused("qdisc replace dev lo root bpf_codel tarjet 2ms", "it has rate, overhead, limit");
-    if let Err(said) = tc("qdisc replace dev lo root bpf_codel rate 8mbit limit 50 target 2ms") {
-        assert!(said.contains("no BPF qdiscs"), "{said}");
-        return println!("machine: LEFT OUT: BPF qdiscs by tc: this kernel has none");
-    }
+    must("qdisc replace dev lo root bpf_codel rate 8mbit limit 50 target 2ms");
     let record = linux::record("lo").expect("attached");
     assert_eq!((record.kind.as_str(), record.text.as_str()), ("bpf_codel", "codel:target=2ms"));
     let path = Pair::new(false);

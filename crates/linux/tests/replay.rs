@@ -1,12 +1,16 @@
 //! The same header, compiled for this machine and for BPF: a scenario runs in the simulator, every call of its queue manager
 //! recorded, and the calls are made again inside the kernel, with ticks in between as a timer makes them. The verdicts must be
-//! the same, bit for bit. Any kernel with BPF will do, as no qdisc is involved; it needs root.
+//! the same, bit for bit. Any kernel with BPF will do, as no qdisc is involved: this machine's where the test may load programs, else
+//! the lab's.
+
+mod vm;
 
 use libbpf_rs::{MapCore, MapFlags, ObjectBuilder, ProgramInput};
 use queuewright_aqm::{Action, Discipline, Spec, find};
 use queuewright_scenario::Scenario;
 use queuewright_sim::{Asked, Call, record};
-use std::io::Write;
+use queuewright_testing::only_test;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 include!(concat!(env!("OUT_DIR"), "/replays.rs"));
@@ -107,24 +111,26 @@ fn in_the_kernel(
     Ok((verdicts, ticks))
 }
 
-#[test]
-fn the_kernel_decides_as_the_simulator() {
-    let left_out = |why: &str| {
-        // Not to be swallowed by the test runner.
-        let _ = writeln!(std::io::stderr(), "LEFT OUT: the_kernel_decides_as_the_simulator: {why}");
-    };
-    if REPLAYS.is_empty() {
-        return left_out("this program was built without clang");
+fn main() {
+    let Some(words) = only_test("replay") else { return };
+    if !vm::is_inside() && !REPLAYS.is_empty() {
+        let may = ObjectBuilder::default().open_memory(REPLAYS[0].1).and_then(|object| object.load());
+        match may {
+            Err(e) if e.kind() == libbpf_rs::ErrorKind::PermissionDenied => {
+                eprintln!("replay: not on this machine itself ({e})");
+            }
+            _ => return the_kernel_decides_as_the_simulator(),
+        }
     }
+    let files = |_: &Path| vm::built_with_clang().map(|()| Vec::new());
+    vm::test("recorded calls made again in the kernel", &words, files, the_kernel_decides_as_the_simulator);
+}
+
+fn the_kernel_decides_as_the_simulator() {
     for (name, object) in REPLAYS {
         let (spec, calls) = recorded(&name.replace('_', "-"));
-        let (verdicts, ticks) = match in_the_kernel(object, &spec, &calls) {
-            Ok(done) => done,
-            Err(e) if e.kind() == libbpf_rs::ErrorKind::PermissionDenied => {
-                return left_out("it needs the right to load BPF programs");
-            }
-            Err(e) => panic!("{name}: {e}"),
-        };
+        let (verdicts, ticks) =
+            in_the_kernel(object, &spec, &calls).unwrap_or_else(|e| panic!("{name}: {e}"));
         let mut seen = [0u32; 3];
         let mut here = Discipline::new(&spec);
         for (i, (call, found)) in calls.iter().zip(verdicts).enumerate() {
@@ -139,7 +145,7 @@ fn the_kernel_decides_as_the_simulator() {
             assert_eq!((verdict.action as u32, verdict.reason as u32), found, "{name}, call {i}");
             seen[verdict.action as usize] += 1;
         }
-        println!("{name}: {} calls, {ticks} ticks; passed, marked, dropped: {seen:?}", calls.len());
+        println!("machine: {name}: {} calls, {ticks} ticks; passed, marked, dropped: {seen:?}", calls.len());
         assert_eq!(ticks > 1000, *name == "queuepilot", "{name}: {ticks} ticks");
         assert!(seen[Action::Drop as usize] > 100, "{name}: nothing was asked of it: {seen:?}");
     }

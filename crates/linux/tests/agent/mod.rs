@@ -3,13 +3,14 @@
 use queuewright_aqm::{Spec, Value, Weights, find};
 use queuewright_linux as linux;
 use queuewright_scenario::Policy;
+use queuewright_testing::wait_for;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, sleep};
-use std::time::{Duration, Instant};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 fn spec(name: &str) -> Spec {
     Spec::new(find(name).expect("in the registry"))
@@ -59,47 +60,49 @@ fn params() -> Vec<u8> {
         .expect("it has one")
 }
 
+/// A busy machine may let it wait for long.
 fn program(script: &str) -> linux::Chooser<'static> {
+    hasty_program(script, Duration::from_secs(60))
+}
+
+fn hasty_program(script: &str, patience: Duration) -> linux::Chooser<'static> {
     let mut command = Command::new("bash");
     command.args(["-c", script]).env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
-    linux::Chooser::Program(command)
+    linux::Chooser::Program { command, patience }
+}
+
+/// Has the agent end with the test, also with one that fails: its thread is waited for.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// An agent until `meanwhile` is over.
 fn fly(chooser: linux::Chooser<'_>, meanwhile: impl FnOnce()) -> Result<linux::Done, linux::Error> {
-    fly_on(chooser, meanwhile, Duration::ZERO)
-}
-
-/// An agent that ends by itself, at least soon after `meanwhile`, and what it says then.
-fn falls(chooser: linux::Chooser<'_>, meanwhile: impl FnOnce(), what: &str) {
-    refused(fly_on(chooser, meanwhile, Duration::from_secs(10)), what);
-}
-
-fn fly_on(
-    chooser: linux::Chooser<'_>,
-    meanwhile: impl FnOnce(),
-    patience: Duration,
-) -> Result<linux::Done, linux::Error> {
     let stop = AtomicBool::new(false);
     thread::scope(|s| {
+        let stops = Stop(&stop);
         let agent = s.spawn(|| linux::agent(&record(), &spec("queuepilot"), chooser, &stop));
         meanwhile();
-        let until = Instant::now() + patience;
-        while !agent.is_finished() && Instant::now() < until {
-            sleep(Duration::from_millis(5));
-        }
-        stop.store(true, Ordering::Relaxed);
+        drop(stops);
         agent.join().expect("no panic")
     })
 }
 
-/// Waits for it, 10 s at most.
-fn comes(what: &str, is: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !is() {
-        assert!(begun.elapsed() < Duration::from_secs(10), "{what}");
-        sleep(Duration::from_millis(2));
-    }
+/// An agent that ends by itself, at least after `meanwhile`, and what it says then.
+fn falls(chooser: linux::Chooser<'_>, meanwhile: impl FnOnce(), what: &str) {
+    let stop = AtomicBool::new(false);
+    let done = thread::scope(|s| {
+        let _stops = Stop(&stop);
+        let agent = s.spawn(|| linux::agent(&record(), &spec("queuepilot"), chooser, &stop));
+        meanwhile();
+        wait_for(&format!("the agent's end: {what}"), || agent.is_finished());
+        agent.join().expect("no panic")
+    });
+    refused(done, what);
 }
 
 fn refused(done: Result<linux::Done, linux::Error>, what: &str) {
@@ -109,23 +112,47 @@ fn refused(done: Result<linux::Done, linux::Error>, what: &str) {
     assert!(said.contains(what), "{said}");
 }
 
-pub fn flies(port: linux::Port) {
-    fs::write("/proc/sys/net/ipv4/tcp_ecn", "1").expect("root may");
-    ip("link set lo mtu 1500 gso_max_segs 1");
-    let stop = AtomicBool::new(false);
-    thread::scope(|s| {
-        for _ in 0..4 {
+/// TCP flows through `lo` that never end, but with this.
+struct Flows {
+    sockets: Vec<TcpStream>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Flows {
+    fn begin(count: usize) -> Self {
+        let mut flows = Flows { sockets: Vec::new(), threads: Vec::new() };
+        for _ in 0..count {
             let listener = TcpListener::bind("127.0.0.1:0").expect("a socket");
             let mut to = TcpStream::connect(listener.local_addr().expect("an address")).expect("it listens");
             let (mut from, _) = listener.accept().expect("a flow");
-            s.spawn(move || while from.read(&mut [0; 4096]).is_ok_and(|n| n > 0) {});
-            let stop = &stop;
-            s.spawn(move || while !stop.load(Ordering::Relaxed) && to.write_all(&[0; 4096]).is_ok() {});
+            flows.sockets.extend([&to, &from].map(|s| s.try_clone().expect("a socket")));
+            flows
+                .threads
+                .push(thread::spawn(move || while from.read(&mut [0; 4096]).is_ok_and(|n| n > 0) {}));
+            flows.threads.push(thread::spawn(move || while to.write_all(&[0; 4096]).is_ok() {}));
         }
-        chooses(port);
-        fails(port);
-        stop.store(true, Ordering::Relaxed);
-    });
+        flows
+    }
+}
+
+impl Drop for Flows {
+    fn drop(&mut self) {
+        for socket in &self.sockets {
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+pub fn flies(port: linux::Port) {
+    fs::write("/proc/sys/net/ipv4/tcp_ecn", "1").expect("root may");
+    ip("link set lo mtu 1500 gso_max_segs 1");
+    let flows = Flows::begin(4);
+    chooses(port);
+    fails(port);
+    drop(flows);
     ip("link set lo mtu 65536 gso_max_segs 65535");
 }
 
@@ -137,16 +164,16 @@ fn chooses(port: linux::Port) {
     let mut seen = [0u32; 101];
     let before = marks();
     let done = fly(linux::Chooser::Policy(&learned), || {
-        let begun = Instant::now();
-        while begun.elapsed() < Duration::from_secs(3) {
+        wait_for("marks, and three actions of the learned policy", || {
             seen[marking() as usize] += 1;
-            sleep(Duration::from_millis(1));
-        }
+            seen.iter().filter(|times| **times > 0).count() > 2 && marks() > before
+        });
         refused(fly(linux::Chooser::Policy(&learned), || ()), "lo has an agent already");
         // A rate beside it is no matter.
         linux::set(&record(), &spec("queuepilot"), "queuepilot", false, |p| p.rate *= 2)
             .unwrap_or_else(|e| panic!("{e}"));
-        sleep(Duration::from_millis(200));
+        let then = marking();
+        wait_for("another action after the rate was set", || marking() != then);
     });
     let done = done.unwrap_or_else(|e| panic!("{e}"));
     let kinds: Vec<usize> = (0..101).filter(|percent| seen[*percent] > 0).collect();
@@ -161,20 +188,21 @@ fn chooses(port: linux::Port) {
     );
     let steps = done.lasted.as_nanos() as u64 / 5_000_000;
     assert_eq!((done.steps + done.missed, params() == attached), (steps, true));
-    assert!(done.steps > 100 && kinds.len() > 2 && marks() > before, "{seen:?}");
 
     let lines = tempfile::NamedTempFile::new().expect("a file");
     let script = format!("while read -r line; do echo \"$line\" >>{}; echo 4; done", lines.path().display());
-    let done = fly(program(&script), || comes("half of all marked", || marking() == 50));
+    let told = || fs::read_to_string(lines.path()).expect("the program's file");
+    let done = fly(program(&script), || {
+        wait_for("two steps told, and half of all marked", || {
+            told().matches('\n').count() > 1 && marking() == 50
+        });
+    });
     done.unwrap_or_else(|e| panic!("{e}"));
     assert!(params() == attached);
-    let told = fs::read_to_string(lines.path()).expect("the program's file");
-    assert!(
-        told.starts_with(
-            "{\"step\":0,\"observation\":[0.0,0.0,0.0,0.0,0.0,0.0],\"action\":0,\"reward\":0.0}\n{\"step\":"
-        ),
-        "{told}"
-    );
+    let told = told();
+    let first =
+        "{\"step\":0,\"observation\":[0.0,0.0,0.0,0.0,0.0,0.0],\"action\":0,\"reward\":0.0}\n{\"step\":";
+    assert!(told.starts_with(first), "{told}");
     linux::detach("lo").unwrap_or_else(|e| panic!("{e}"));
 }
 
@@ -187,28 +215,31 @@ fn fails(port: linux::Port) {
         ("read l; echo 3; read l; echo 6; read l", "with \"6\"; allowed"),
         ("read l; echo 3; read l; exit 7", "has ended (exit status: 7) without an answer to step"),
         ("exit 0", "has ended (exit status: 0)"),
-        ("read l; echo 3; read l; sleep 9", "has not answered step"),
-        ("read l; cat <<<$'3\\n3'; read l; sleep 9", "has answered more than once before step"),
-        ("read l; echo 3; read l; printf '%0999d' 7; sleep 9", "bytes and no line"),
+        ("read l; cat <<<$'3\\n3'; read l; exec sleep 600", "has answered more than once before step"),
+        ("read l; echo 3; read l; printf '%0999d' 7; exec sleep 600", "bytes and no line"),
     ] {
         falls(program(script), || (), what);
         assert!(params() == attached, "{script}");
     }
+    let silent = "read l; echo 3; read l; exec sleep 600";
+    falls(hasty_program(silent, Duration::from_secs(1)), || (), "has not answered step");
+    assert!(params() == attached, "{silent}");
     let mut nobody = Command::new("/nowhere/agent");
     nobody.arg("x");
-    falls(linux::Chooser::Program(nobody), || (), "the agent \"/nowhere/agent\" does not begin");
+    let nobody = linux::Chooser::Program { command: nobody, patience: Duration::ZERO };
+    falls(nobody, || (), "the agent \"/nowhere/agent\" does not begin");
 
     let mut other = spec("queuepilot");
     other.set("action", Value::Int(5)).expect("it has that");
     let set = || {
-        comes("an action", || marking() == 50);
+        wait_for("an action", || marking() == 50);
         linux::set(&record(), &other, "queuepilot:action=5", false, |_| ()).unwrap_or_else(|e| panic!("{e}"));
     };
     falls(program("while read -r l; do echo 4; done"), set, "were set anew, and hold now");
     assert!(params() == queuewright_aqm::Discipline::new(&other).params_bytes());
 
     let replace = || {
-        comes("an action", || marking() == 50);
+        wait_for("an action", || marking() == 50);
         linux::detach("lo").unwrap_or_else(|e| panic!("{e}"));
         attach("queuepilot", learned(), port);
     };

@@ -1,5 +1,6 @@
 //! Packets that do not end, for tests of what happens to a queue manager under them.
 
+use queuewright_testing::wait_for;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle, sleep};
@@ -24,11 +25,13 @@ impl Traffic {
     }
 
     /// Waits until so many more were sent.
+    #[track_caller]
     pub fn wait(&self, more: u64) {
         let from = self.1.load(Ordering::Relaxed);
-        while self.1.load(Ordering::Relaxed) < from + more {
-            sleep(Duration::from_millis(1));
-        }
+        wait_for(&format!("{more} more packets to be sent"), || {
+            assert!(self.2.as_ref().is_some_and(|thread| !thread.is_finished()), "the sender has ended");
+            self.1.load(Ordering::Relaxed) >= from + more
+        });
     }
 }
 

@@ -1,5 +1,6 @@
 //! A virtual machine of the lab's (`scripts/setup lab`) in which the test program itself is the first process.
 
+use queuewright_testing::{Lack, left_out};
 use std::collections::HashSet;
 use std::ffi::CString;
 use std::fs;
@@ -8,7 +9,7 @@ use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio, exit};
+use std::process::{Child, Command, Stdio, exit};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -20,31 +21,34 @@ const PATIENCE: Duration = Duration::from_secs(1500);
 /// A file of the initramfs: its name, mode and content.
 pub struct File(pub String, pub u32, pub Vec<u8>);
 
-/// Runs the test: on the host it boots the machine with `files()`, inside it is `guest`.
-pub fn test(what: &str, files: impl FnOnce(&Path) -> Result<Vec<File>, Outcome>, guest: fn()) {
-    if std::process::id() == 1 {
+/// Is this the machine's first process, which is to run the guest's part?
+pub fn is_inside() -> bool {
+    std::process::id() == 1
+}
+
+/// Runs the test: on the host it boots the machine with `files()` and these words, inside it is `guest`.
+pub fn test(
+    what: &str,
+    words: &[String],
+    files: impl FnOnce(&Path) -> Result<Vec<File>, Outcome>,
+    guest: impl FnOnce(),
+) {
+    if is_inside() {
         return inside(guest);
     }
-    match host(files) {
+    match host(words, files) {
         Ok(()) => println!("test machine ... ok"),
-        Err(Outcome::LeftOut(why)) => eprintln!("LEFT OUT: {what}: {why}"),
-        Err(Outcome::Failed(why)) => {
-            eprintln!("test machine ... FAILED\n{why}");
-            exit(1);
-        }
+        Err(Outcome::LeftOut(why)) => left_out(what, Lack::Setup, &why),
+        Err(Outcome::Failed(why)) => panic!("{why}"),
     }
 }
 
-/// Ends the machine: the kernel does not go on without its first process.
-fn inside(guest: fn()) {
-    let done = std::panic::catch_unwind(|| {
-        mounts();
-        guest();
-    });
-    match done {
-        Ok(()) => println!("{PASSED}"),
-        Err(_) => println!("machine: FAILED"),
-    }
+/// Ends the machine: the kernel does not go on without its first process, whose panic is its end.
+fn inside(guest: impl FnOnce()) {
+    mounts();
+    guest();
+    println!("{PASSED}");
+    // The console's last line is to be out.
     sleep(Duration::from_millis(200));
     exit(0);
 }
@@ -61,7 +65,30 @@ impl From<io::Error> for Outcome {
     }
 }
 
-fn host(files: impl FnOnce(&Path) -> Result<Vec<File>, Outcome>) -> Result<(), Outcome> {
+/// Of the program that is not there without clang.
+#[allow(dead_code, reason = "not every test needs it")]
+pub fn built_with_clang() -> Result<(), Outcome> {
+    match queuewright_linux::names().is_empty() {
+        true => Err(Outcome::LeftOut(
+            "this program was built without clang: scripts/setup test installs it".into(),
+        )),
+        false => Ok(()),
+    }
+}
+
+/// QEMU, which ends with what has started it.
+struct Machine(Child);
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Virtual time: an instruction takes 2 ns however busy the host is, and sleeps cost nothing. So what the guest measures,
+/// and waits for, does not depend on the host's speed.
+fn host(words: &[String], files: impl FnOnce(&Path) -> Result<Vec<File>, Outcome>) -> Result<(), Outcome> {
     let lab = std::env::var_os("QUEUEWRIGHT_LAB").map_or_else(|| "../../build/lab".into(), PathBuf::from);
     let modules = lab.join("kernel/usr/lib/modules");
     let kernel =
@@ -78,24 +105,25 @@ fn host(files: impl FnOnce(&Path) -> Result<Vec<File>, Outcome>) -> Result<(), O
     qemu.args(["--library-path", &format!("{libraries}:{libraries}/systemd")])
         .arg(root.join("bin/qemu-system-x86_64"));
     qemu.arg("-L").arg(root.join("share/qemu")).arg("-L").arg(root.join("share/seabios"));
-    qemu.args(["-machine", "pc,accel=tcg,hpet=off", "-cpu", "max", "-smp", "1", "-m", "1024"]);
+    qemu.args(["-machine", "pc,accel=tcg,hpet=off", "-smp", "1", "-m", "1024"]);
+    // String instructions are slow in emulation, page tables of five levels and SMAP cost for nothing.
+    qemu.args(["-cpu", "max,-erms,-fsrm,-fzrm,-fsrs,-fsrc,-la57,-smap"]);
+    qemu.args(["-icount", "shift=1,sleep=off", "-seed", "1", "-rtc", "clock=vm,base=2026-01-01"]);
     qemu.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
     qemu.arg("-kernel").arg(kernel).arg("-initrd").arg(&initrd);
-    // What follows `--` reaches init: the tests named on this command line.
-    let names = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect::<Vec<_>>().join(" ");
-    let kernel_line = "console=ttyS0 no_timer_check mitigations=off panic=-1 rdinit=/init quiet audit=0";
-    qemu.args(["-append", &format!("{kernel_line} -- {names}")]);
+    // What follows `--` reaches init.
+    let kernel_line = "console=ttyS0 no_timer_check mitigations=off panic=-1 rdinit=/init quiet audit=0 \
+                       init_on_alloc=0 apparmor=0 selinux=0 fw_devlink=off";
+    qemu.args(["-append", &format!("{kernel_line} -- {}", words.join(" "))]);
     qemu.arg("-serial").arg(format!("file:{}", console.display()));
-    let mut machine = qemu.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
+    let mut machine = Machine(qemu.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?);
     let begun = Instant::now();
     let ended = loop {
-        if let Some(status) = machine.try_wait()? {
+        if let Some(status) = machine.0.try_wait()? {
             break format!("QEMU ended ({status})");
         }
         if begun.elapsed() > PATIENCE {
-            machine.kill()?;
-            machine.wait()?;
-            break "the machine did not come to an end".into();
+            break format!("the machine did not come to an end within {} s", PATIENCE.as_secs());
         }
         sleep(Duration::from_millis(100));
     };
@@ -211,6 +239,7 @@ pub fn loads(path: &str) {
 }
 
 /// Sets an option of a socket.
+#[allow(dead_code, reason = "not every test needs it")]
 pub fn option(socket: &UdpSocket, level: i32, name: i32, value: i32) {
     // SAFETY: a live socket and an int.
     let rc = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), 4) };

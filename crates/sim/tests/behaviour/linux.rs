@@ -1,22 +1,40 @@
 //! The simulator against measurements on real Linux (tests/data/linux-rows.jsonl, see its README).
 
 use crate::linux_rows::{list_of, mean, read, settle};
+use std::collections::BTreeMap;
 
-/// Off beyond chance, and said to be in docs/fidelity.md.
-const KNOWN: [&str; 2] = ["vegas-1-80_20M_pfifo2", "veno-2-20+veno-2-80_20M_pfifo2"];
+/// Off beyond chance: the scenario, what of it, and the simulator's number. docs/fidelity.md says why of some. What gets better
+/// leaves the list, what moves has its new number in it, and nothing comes to it that a change was not meant to cost.
+const KNOWN: &[(&str, &str, f64)] = &[
+    ("bbr-2-40+illinois-2-40_20M_pfifo2", "drops", 132.8), // Linux 24.0
+    ("cubic-10-10+cubic-10-80_20M_pieecn", "drops", 1019.1), // Linux 282.0
+    ("cubic-10-10+cubic-10-80_20M_pieecn", "marks", 929.2), // Linux 1525.0
+    ("cubic-2-40+bbr-2-40_20M_pfifo0.5", "drops", 2583.1), // Linux 3600.0
+    ("cubic-2-40+bic-2-40_20M_codel", "sojourn", 9.8),     // Linux 8.4
+    ("cubic-2-40+bic-2-40_20M_pfifo1", "drops", 106.0),    // Linux 76.0
+    ("cubic-4-40_20M_fqcodelecn", "utilisation", 96.8),    // Linux 99.9
+    ("cubic-4-40_20M_fqcodelecn", "sojourn", 3.2),         // Linux 4.5
+    ("mix9_50M_pie", "drops", 1482.1),                     // Linux 1147.0
+    ("vegas-1-80_20M_pfifo2", "sojourn", 37.4),            // Linux 99.6
+    ("veno-2-20+veno-2-80_20M_pfifo2", "share 1", 52.1),   // Linux 74.0
+    ("veno-2-20+veno-2-80_20M_pfifo2", "share 2", 47.9),   // Linux 26.0
+];
 
-/// Each row agrees, or is off by no more than two runs of the same scenario are from each other;
-/// and few are off at all.
+/// Each row agrees, or is off by no more than two runs of the same scenario on Linux are from each other; but for those
+/// of the list, which are off by what it says.
 #[test]
 fn agrees_with_linux() {
-    let (mut failed, mut off) = (Vec::new(), 0);
     let rows = read(include_str!("../data/linux-rows.jsonl"));
-    assert!(rows.len() >= 20, "{} scenarios", rows.len());
+    assert!(rows.len() >= 120, "{} scenarios", rows.len());
+    let mut known: BTreeMap<String, f64> =
+        KNOWN.iter().map(|(row, what, sim)| (format!("{row}, {what}"), *sim)).collect();
+    assert_eq!(known.len(), KNOWN.len(), "a row is listed twice");
+    let (mut failed, mut list) = (Vec::new(), String::new());
     for (name, rows) in &rows {
         let c = settle(name, rows);
         let (l, s) = (mean(&c.linux), mean(&c.sim));
-        let line = format!(
-            "{} ({}): utilisation {:.2} | {:.2} %, sojourn {:.2} | {:.2} ms, shares {} | {} %; off: {}",
+        println!(
+            "{} ({}): utilisation {:.2} | {:.2} %, sojourn {:.2} | {:.2} ms, shares {} | {} %, drops {:.0} | {:.0}, marks {:.0} | {:.0}; off: {}",
             c.name,
             c.what,
             l.utilization,
@@ -25,14 +43,25 @@ fn agrees_with_linux() {
             s.sojourn_ms,
             list_of(&l.shares),
             list_of(&s.shares),
+            l.drops,
+            s.drops,
+            l.marks,
+            s.marks,
             c.fails().join(", ")
         );
-        println!("{line}");
-        off += usize::from(!c.fails().is_empty());
-        if !c.beyond(2.5).is_empty() && !KNOWN.contains(&name.as_str()) {
-            failed.push(line);
+        for gap in c.beyond(2.5) {
+            let place = format!("{name}, {}", gap.what);
+            let numbers = format!("Linux {:.1}, simulator {:.1}", gap.linux, gap.sim);
+            list += &format!("    ({name:?}, {:?}, {:.1}), // Linux {:.1}\n", gap.what, gap.sim, gap.linux);
+            match known.remove(&place) {
+                None => failed.push(format!("{place}: {numbers}")),
+                Some(listed) if (gap.sim - listed).abs() > gap.allowed => {
+                    failed.push(format!("{place}: {numbers}, and {listed:.1} in the list"));
+                }
+                Some(_) => {}
+            }
         }
     }
-    assert!(failed.is_empty(), "Linux | simulator:\n{}", failed.join("\n"));
-    assert!(off * 10 <= rows.len(), "{off} of {} scenarios are off", rows.len());
+    failed.extend(known.keys().map(|place| format!("{place}: is off no more, and in the list")));
+    assert!(failed.is_empty(), "{}\nThe list would be\n{list}", failed.join("\n"));
 }

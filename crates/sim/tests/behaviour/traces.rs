@@ -2,7 +2,6 @@
 
 use crate::bed::{close, drops, one, runs};
 use queuewright_results::Run;
-use std::path::Path;
 
 fn scenario(link: &str, flows: &str, queue: &str) -> String {
     format!(
@@ -61,32 +60,39 @@ fn an_opportunity_takes_what_fits() {
     assert!(drops(&r) > 0);
 }
 
-/// Recorded cellular links, where a checkout has them beside it.
+/// Poisson packets of an opportunity each, over a slotted server and a steady one: M/D/1 waits rho / (2 (1 - rho)) of a
+/// packet's time, and on average half a slot longer for the next opportunity.
 #[test]
-fn recorded_links_run() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/cellular");
-    let Ok(entries) = std::fs::read_dir(&folder) else {
-        println!("SKIPPED: no recorded traces in {}", folder.display());
-        return;
-    };
-    let mut seen = 0;
-    for path in entries.flatten().map(|e| e.path()) {
-        if !path.extension().is_some_and(|e| e == "up" || e == "down") {
-            continue;
-        }
-        for queue in ["droptail", "codel", "titrate"] {
-            let link = format!("trace = {:?}", path.display().to_string());
-            let r = one(&scenario(&link, "[[flows]]\ncount = 2\ncca = \"cubic\"\nrtt = \"40ms\"\n", queue));
-            let p = &r.ports[0];
-            println!(
-                "{} {queue}: utilisation {:.3}, sojourn {:.1} ms",
-                path.display(),
-                p.utilization,
-                p.sojourn_ms.mean
-            );
-            assert!((0.3..=1.0).contains(&p.utilization) && p.sojourn_ms.mean > 1.0, "{}", path.display());
-        }
-        seen += 1;
+fn waiting_for_the_next_opportunity_takes_half_the_time_between_two() {
+    for mbit in [1.0, 6.0, 9.0] {
+        let wait = |link: &str| {
+            let flows = format!("[[flows]]\npoisson = \"{mbit}mbit\"\n");
+            let toml = scenario(&format!("{link}\noverhead = \"0b\""), &flows, "droptail");
+            let runs = runs(&(toml.replace("30s", "305s") + "seeds = \"1..4\"\n"));
+            assert!(runs.iter().all(|r| drops(r) == 0));
+            runs.iter().map(|r| r.ports[0].sojourn_ms.mean).sum::<f64>() / runs.len() as f64
+        };
+        let rho = mbit / 12.0;
+        let queue = rho / (2.0 * (1.0 - rho));
+        // Of a hundred thousand packets and more at least: their mean is within a hundredth or so.
+        close(&format!("{mbit} Mbit/s, a rate"), wait("rate = \"12mbit\""), queue, 0.04, 0.0);
+        close(&format!("{mbit} Mbit/s, a trace"), wait("trace = \"even.trace\""), 0.5 + queue, 0.04, 0.0);
     }
-    assert!(seen > 0, "{} has no trace", folder.display());
+}
+
+/// A cellular link, with outages and bursts: what always has a queue uses each opportunity of it, over and over.
+#[test]
+fn every_opportunity_of_a_cellular_link_is_used() {
+    let period_ms = 20_005;
+    let times: Vec<u64> =
+        include_str!("../data/cellular.trace").lines().map(|l| l.parse().unwrap()).collect();
+    assert_eq!(times.last(), Some(&period_ms));
+    // From 5 s to 30 s, the second time from its start.
+    let inside = |from: u64, to: u64| times.iter().filter(|t| (from..to).contains(t)).count() as u64;
+    let offered = inside(5_000, period_ms + 1) + inside(0, 30_000 - period_ms);
+    let flows = "[[flows]]\ncbr = \"60mbit\"\npacket = \"1500b\"\n";
+    let r = one(&scenario("trace = \"cellular.trace\"\noverhead = \"0b\"", flows, "droptail"));
+    let sent = r.groups[0].datagrams.as_ref().expect("UDP");
+    assert_eq!((r.ports[0].packets, sent.received), (offered, offered));
+    close("utilisation", r.ports[0].utilization, 1.0, 0.0, 1e-9);
 }

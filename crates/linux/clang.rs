@@ -1,0 +1,38 @@
+//! For build.rs: which clang compiles for BPF, and what tells cargo that another answer may be due.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::Command;
+use std::{env, fs};
+
+/// The names under which distributions have it, the best known first.
+const NAMES: [&str; 5] = ["clang-19", "clang-20", "clang-21", "clang-18", "clang"];
+
+/// What was found.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The first that compiles for BPF.
+    pub clang: Option<PathBuf>,
+    /// Files and folders by whose changes cargo is to look again. A file that is not there would have it look, and compile all
+    /// again, each time; the folder in which it would appear is there.
+    pub watched: Vec<PathBuf>,
+}
+
+/// Looks for `given` (`QUEUEWRIGHT_CLANG`), then for the known names, in the folders of `path` (`PATH`).
+pub fn find(given: Option<&str>, path: &OsStr) -> Found {
+    let folders: Vec<PathBuf> = env::split_paths(path).filter(|folder| folder.is_dir()).collect();
+    let names = given.into_iter().chain(NAMES);
+    // A name with a slash in it replaces the folder.
+    let mut all = names.flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    let clang = all.find(|file| has_bpf(file));
+    let watched = match &clang {
+        Some(clang) => vec![clang.clone()],
+        None => folders.into_iter().filter(|folder| fs::read_dir(folder).is_ok()).collect(),
+    };
+    Found { clang, watched }
+}
+
+fn has_bpf(clang: &PathBuf) -> bool {
+    let targets = Command::new(clang).arg("--print-targets").output();
+    targets.is_ok_and(|o| String::from_utf8_lossy(&o.stdout).lines().any(|l| l.trim().starts_with("bpf ")))
+}
