@@ -4,7 +4,7 @@
 //! is always empty, and in bursts at half of the rate of its shaper, so that each waits. QueuePilot's steps, which its timer
 //! makes, are what it takes more with many of them between two bursts than with none.
 
-use crate::job::{Job, Lines, PROGRAM, WIRE_BURST};
+use crate::job::{Job, Lines, PROGRAM, wire_burst};
 use crate::machine::{self, Clock, Heard};
 use crate::qdisc::Qdisc;
 use crate::{Error, Lab};
@@ -140,7 +140,11 @@ fn jobs() -> Jobs {
     all.add("prio bfifo".into(), false, |out| prio(out, "bfifo limit 1400"));
     all.end(false);
     all.add("shaped pfifo".into(), true, |out| {
-        out.bottleneck(&Qdisc { words: "pfifo limit 1000".into(), ..Qdisc::default() }, RATE, WIRE_BURST);
+        out.bottleneck(
+            &Qdisc { words: "pfifo limit 1000".into(), ..Qdisc::default() },
+            RATE,
+            wire_burst(RATE),
+        );
     });
     all.end(false);
     for (name, _, words, root) in KERNELS {
@@ -152,7 +156,7 @@ fn jobs() -> Jobs {
         all.end(false);
         let words = if root { format!("{words} bandwidth {RATE}bit") } else { words.into() };
         let qdisc = Qdisc { words, root, ..Qdisc::default() };
-        all.add(format!("shaped {name}"), true, |out| out.bottleneck(&qdisc, RATE, WIRE_BURST));
+        all.add(format!("shaped {name}"), true, |out| out.bottleneck(&qdisc, RATE, wire_burst(RATE)));
         all.end(false);
     }
     let attachable = queuewright_linux::names();
