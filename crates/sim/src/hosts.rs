@@ -118,7 +118,12 @@ impl Flow {
         let Ends::Tcp { receiver, segments, last_bytes, .. } = &mut self.ends else { return false };
         let (at, flags) = (packet.at(), packet.flags());
         if flags & flag::SYN != 0 {
-            acks.push(Ack { at: self.back.arrival(at, 0), ts: packet.ts, flags: flag::SYN, ..Ack::default() });
+            acks.push(Ack {
+                at: self.back.arrival(at, 0),
+                ts: packet.ts,
+                flags: flag::SYN,
+                ..Ack::default()
+            });
             return false;
         }
         if receiver.goes_first(at, packet.seq, flags) {

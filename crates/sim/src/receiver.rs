@@ -2,7 +2,7 @@
 
 use crate::flow::MSS;
 use crate::port::flag;
-use crate::sender::{StackRules, TICK_US, fires_at};
+use crate::sender::{StackRules, TICK_NS, TICK_US};
 use queuewright_cca::jiffies;
 
 /// An acknowledgement to send.
@@ -59,8 +59,10 @@ pub struct Receiver {
     quick_acks: u32,
     /// How long an acknowledgement is delayed (`icsk_ack.ato`, ticks); 0: no data yet.
     ato: u32,
-    /// When data came last (ticks).
-    data_at: u32,
+    /// When data came last (ns).
+    data_ns: u64,
+    /// When the present tick of the kernel's clock ends (ns).
+    tick_end_ns: u64,
     window: Window,
     ts_recent: u32,
     dup_acks: u32,
@@ -74,7 +76,7 @@ pub struct Receiver {
     echoes_each: bool,
     /// ECE of the next ACK.
     ece: bool,
-    /// A segment has said that its sender is ECN-capable.
+    /// The first segment said that its sender is ECN-capable.
     ect_seen: bool,
     /// Round-trip time of the empty path (ns).
     base_rtt_ns: u64,
@@ -89,7 +91,8 @@ impl Receiver {
         Receiver {
             quick_acks: 0,
             ato: 0,
-            data_at: 0,
+            data_ns: 0,
+            tick_end_ns: 0,
             window: Window::default(),
             rules,
             rcv_nxt: 0,
@@ -246,11 +249,20 @@ impl Receiver {
         }
         if self.ack_at == u64::MAX {
             self.ack_at = match self.rules.autotunes {
-                true => fires_at(at, u64::from(self.delay_ticks()) * TICK_US),
+                true => self.ticks_from(at, self.delay_ticks()),
                 false => at + self.rules.delayed_ack_ns,
             };
         }
         None
+    }
+
+    /// When a timer set at `at` for so many ticks, fewer than 63, fires (`fires_at`).
+    #[inline]
+    fn ticks_from(&mut self, at: u64, ticks: u32) -> u64 {
+        if at >= self.tick_end_ns {
+            self.tick_end_ns = (at / TICK_NS + 1) * TICK_NS;
+        }
+        self.tick_end_ns + u64::from(ticks) * TICK_NS
     }
 
     /// How long the acknowledgement of a lone segment waits (`tcp_send_delayed_ack`, ticks).
@@ -266,12 +278,26 @@ impl Receiver {
     /// `tcp_event_data_recv`: in-order data came; from its rhythm follows how long an acknowledgement may wait.
     #[inline]
     fn data_received(&mut self, at: u64, flags: u8) {
-        let now = jiffies(at);
-        let gap = now.wrapping_sub(self.data_at);
-        self.data_at = now;
+        // So soon that it changes nothing: most often.
+        if self.ato != ATO_MIN || at - self.data_ns >= u64::from(ATO_MIN / 2 - 1) * TICK_NS {
+            self.set_rhythm(at, flags);
+        }
+        self.data_ns = at;
+        if self.ect_seen && flags & flag::ECT == 0 {
+            // Most likely sent again: losses go on (`tcp_data_ecn_check`).
+            self.quick_acks = self.quick_acks.max(2);
+            self.ato = ATO_MIN;
+        }
+        self.grow_window();
+    }
+
+    #[cold]
+    fn set_rhythm(&mut self, at: u64, flags: u8) {
+        let gap = jiffies(at).wrapping_sub(jiffies(self.data_ns));
         if self.ato == 0 {
             self.quick_acks = self.quick_acks.max(QUICK);
             self.ato = ATO_MIN;
+            self.ect_seen = flags & flag::ECT != 0;
         } else if gap <= ATO_MIN / 2 {
             self.ato = self.ato / 2 + ATO_MIN / 2;
         } else if gap < self.ato {
@@ -280,14 +306,6 @@ impl Receiver {
             // After a pause a sender begins with a small window.
             self.quick_acks = self.quick_acks.max(QUICK);
         }
-        if flags & flag::ECT != 0 {
-            self.ect_seen = true;
-        } else if self.ect_seen {
-            // Most likely sent again: losses go on (`tcp_data_ecn_check`).
-            self.quick_acks = self.quick_acks.max(2);
-            self.ato = ATO_MIN;
-        }
-        self.grow_window();
     }
 
     /// `tcp_grow_window`: while the receive window grows, each segment is acknowledged at once.
@@ -429,7 +447,7 @@ impl Receiver {
         }
         self.compressed += 1;
         if self.compressed == 1 {
-            let rtt_ns = self.window.rtt_us.map_or(self.base_rtt_ns, |us| u64::from(us) * 1000).min(self.base_rtt_ns);
+            let rtt_ns = self.window.rtt_ns.min(self.base_rtt_ns);
             self.ack_at = self.ack_at.min(at + (rtt_ns * COMPRESS_RTT_PERCENT / 100).min(COMPRESS_NS));
         }
         None
@@ -458,11 +476,12 @@ struct Window {
     clamp: u32,
     /// Most bytes read in a round trip (`rcvq_space.space`).
     space: u32,
-    /// From which segment, since when (ns) the present round counts.
+    /// From which segment, since when and until when (ns) the present round counts.
     from: u32,
     since: u64,
-    /// Smoothed round-trip time as the receiver sees it (`rcv_rtt_est`, us).
-    rtt_us: Option<u32>,
+    until: u64,
+    /// Smoothed round-trip time as the receiver sees it (`rcv_rtt_est`, ns); `u64::MAX`: not known yet.
+    rtt_ns: u64,
     /// Timestamp of the last sample.
     ts: u32,
 }
@@ -477,7 +496,16 @@ const FIRST_TOLD: u32 = 45 * MSS;
 
 impl Default for Window {
     fn default() -> Window {
-        Window { told: FIRST_TOLD, clamp: FIRST_CLAMP, space: 10 * 1460, from: 0, since: 0, rtt_us: None, ts: 0 }
+        Window {
+            told: FIRST_TOLD,
+            clamp: FIRST_CLAMP,
+            space: 10 * 1460,
+            from: 0,
+            since: 0,
+            until: 0,
+            rtt_ns: u64::MAX,
+            ts: 0,
+        }
     }
 }
 
@@ -497,22 +525,22 @@ impl Window {
     fn read(&mut self, at: u64, ts: u32, next: u32, base_rtt_ns: u64) {
         if ts != self.ts {
             self.ts = ts;
-            let us = (at.saturating_sub(u64::from(ts) * 1_000_000) + base_rtt_ns / 2) / 1000;
-            let us = us.max(1) as u32;
-            self.rtt_us = Some(match self.rtt_us {
-                Some(old) if us >= old => old - (old >> 3) + (us >> 3),
-                _ => us,
-            });
+            let ns = at.saturating_sub(u64::from(ts) * 1_000_000) + base_rtt_ns / 2;
+            self.rtt_ns = if ns < self.rtt_ns { ns } else { self.rtt_ns - (self.rtt_ns >> 3) + (ns >> 3) };
+            self.until = self.since.saturating_add(self.rtt_ns);
         }
-        let rtt_us = self.rtt_us.unwrap_or(u32::MAX);
-        if at - self.since < u64::from(rtt_us) * 1000 {
-            return;
+        if at >= self.until {
+            self.end_round(at, next);
         }
+    }
+
+    #[cold]
+    fn end_round(&mut self, at: u64, next: u32) {
         let bytes = (next - self.from).saturating_mul(MSS);
         if bytes > self.space {
             self.grow_buffer(bytes, 0);
         }
-        (self.from, self.since) = (next, at);
+        (self.from, self.since, self.until) = (next, at, at.saturating_add(self.rtt_ns));
     }
 
     /// `tcp_rcvbuf_grow`: room for two round trips of `space` bytes, and for a rate that doubles; and for what lies so many
@@ -521,9 +549,10 @@ impl Window {
         let (old, new) = (u64::from(self.space), u64::from(space));
         self.space = space;
         let room = 2 * new;
-        let grow = match self.rtt_us {
-            Some(us) if us >= 1000 => 2 * room * (new - old) / old,
-            us => room * u64::from(us.unwrap_or(0)) / 1000,
+        let grow = match self.rtt_ns {
+            u64::MAX => 0,
+            1_000_000.. => 2 * room * (new - old) / old,
+            ns => room * ns / 1_000_000,
         };
         let room = room + grow + u64::from(beyond) * u64::from(MSS);
         self.clamp = self.clamp.max(room.min(LAST_CLAMP) as u32);
@@ -575,9 +604,8 @@ mod tests {
     #[test]
     fn the_end_of_a_burst_is_told_at_once() {
         let mut r = settled(20);
-        let acks: Vec<bool> = (20..29)
-            .map(|i| r.on_data(1, i, 0, if i % 3 == 1 { flag::PUSH } else { 0 }).is_some())
-            .collect();
+        let acks: Vec<bool> =
+            (20..29).map(|i| r.on_data(1, i, 0, if i % 3 == 1 { flag::PUSH } else { 0 }).is_some()).collect();
         assert_eq!(acks, [false, true, true, false, true, true, false, true, true]);
     }
 

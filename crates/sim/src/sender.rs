@@ -3,7 +3,7 @@
 //!
 //! Windows and sequence numbers count segments. The names in back-quotes are those of Linux's functions.
 
-pub(crate) use timers::{TICK_US, fires_at};
+pub(crate) use timers::{TICK_NS, TICK_US};
 
 mod ack;
 mod buffer;
@@ -184,6 +184,9 @@ pub struct Sender {
     // What to send, and the timer that watches it.
     stop_ns: u64,
     timer_at: u64,
+    /// The present tick of the kernel's clock, and when it ends (ns).
+    tick_end_ns: u64,
+    tick: u32,
     /// Segments to send in all; `u32::MAX`: without end.
     snd_end: u32,
     /// One past the last segment that the application has written (`write_seq`).
@@ -192,8 +195,10 @@ pub struct Sender {
     buffers: u32,
     /// Bytes that the send buffer may hold (`sk_sndbuf`).
     sndbuf: u32,
-    /// Where the first of the buffers not yet sent was begun.
-    buffer_base: u32,
+    /// One past the last segment of the first of the buffers that are not yet sent.
+    buffer_end: u32,
+    /// Before so much is acknowledged the writer is not woken.
+    wake_una: u32,
     /// Segments that a buffer holds, and that are sent at once: GSO's most.
     max_burst: u32,
     cwnd_usage_seq: u32,
@@ -339,7 +344,8 @@ impl Sender {
             written: 0,
             buffers: 0,
             sndbuf: if s.rules.autotunes { 0 } else { s.rules.send_buffer },
-            buffer_base: 0,
+            buffer_end: 0,
+            wake_una: 0,
             full: false,
             max_burst: GSO_MAX_SIZE / s.mss,
             rules: s.rules,
@@ -385,6 +391,8 @@ impl Sender {
             tlp_high_seq: 0,
             tlp_outstanding: false,
             tlp_retrans: false,
+            tick_end_ns: 0,
+            tick: 0,
             timer: Timer::Off,
             timer_at: u64::MAX,
             wstamp_ns: 0,

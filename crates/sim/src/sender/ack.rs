@@ -136,7 +136,10 @@ impl Sender {
         }
         let partial =
             self.rules.ns3_recovery && flags.una_advanced && self.conn.ca_state == CaState::Recovery;
-        if flags.set_timer && !(partial && std::mem::replace(&mut self.partial_acked, partial)) {
+        let sets_timer = flags.set_timer && !(partial && std::mem::replace(&mut self.partial_acked, partial));
+        // What is sent sets it anew: then once is enough.
+        let after_sending = sets_timer && self.probes();
+        if sets_timer && !after_sending {
             self.arm_timer(now);
         }
 
@@ -189,7 +192,11 @@ impl Sender {
             }
             self.resend_lost(now, out);
         }
+        let before = self.conn.snd_nxt;
         self.push(now, out);
+        if after_sending && self.conn.snd_nxt == before {
+            self.arm_timer(now);
+        }
     }
 
     /// An ACK that a later one has overtaken: its SACK blocks count, and nothing else of it (`tcp_ack`, `old_ack`).

@@ -5,7 +5,7 @@
 //! buffer is made of counts as well (`skb->truesize`): a window of small buffers fills it sooner than one of large ones.
 
 use super::Sender;
-use queuewright_cca::{Kind, jiffies};
+use queuewright_cca::Kind;
 
 /// What a buffer takes beside its payload, bytes: `struct sk_buff` (256), a small head (384) and
 /// `struct skb_shared_info` (320), `tcp_stream_alloc_skb` on x86-64.
@@ -26,7 +26,11 @@ impl Sender {
         let windows = if self.kind == Kind::Bbr { 3 } else { 2 };
         let segments = self.conn.cwnd.max(10).max(self.reordering + 1);
         let bytes = segments.saturating_mul(windows * SEGMENT_BYTES);
-        self.sndbuf = self.sndbuf.max(bytes.min(self.rules.send_buffer));
+        let bytes = bytes.min(self.rules.send_buffer);
+        if bytes > self.sndbuf {
+            self.sndbuf = bytes;
+            self.set_wake();
+        }
     }
 
     /// The application writes until it has no more or the buffer is full; nothing from `stop_ns` on.
@@ -47,7 +51,7 @@ impl Sender {
         }
         self.check_app_limited(now);
         if self.written == self.conn.snd_nxt {
-            self.buffer_base = self.written;
+            self.buffer_end = self.written + self.max_burst;
         }
         let mut queued = self.queued();
         while queued < self.sndbuf && self.written < self.snd_end {
@@ -56,6 +60,12 @@ impl Sender {
             queued += n * self.conn.mss + BUFFER_BYTES;
         }
         self.full = self.written < self.snd_end;
+        self.set_wake();
+    }
+
+    /// Not before all payload that waits is less than two thirds of the buffer.
+    fn set_wake(&mut self) {
+        self.wake_una = self.written.saturating_sub(self.sndbuf / 3 * 2 / self.conn.mss + 1);
     }
 
     /// `tcp_check_space`: is there room again for an application that waits for it? Then it has written. `uncrowded`: cwnd
@@ -66,7 +76,10 @@ impl Sender {
         }
         if uncrowded {
             self.expand_buffer();
-            self.cwnd_stamp = jiffies(now);
+            self.cwnd_stamp = self.tick(now);
+        }
+        if self.conn.snd_una < self.wake_una {
+            return false;
         }
         let queued = self.queued();
         // `sk_stream_is_writeable`: what is free is at least half of what is taken.
@@ -94,6 +107,6 @@ impl Sender {
 
     /// Segments left in the first of the buffers that are not yet sent.
     pub(super) fn first_buffer(&self) -> u32 {
-        self.max_burst - (self.conn.snd_nxt - self.buffer_base) % self.max_burst
+        self.buffer_end - self.conn.snd_nxt
     }
 }

@@ -1,8 +1,8 @@
 //! Finding loss, entering and leaving recovery (`tcp_fastretrans_alert`, `tcp_recovery.c`).
 
+use super::REORDERING;
 use super::{AckFlags, AckView, Resend, Sender, Timer};
 use crate::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
-use super::REORDERING;
 use queuewright_cca::{CaState, Event, INFINITE_SSTHRESH, jiffies};
 
 /// Recoveries for which RACK stays patient after a duplicate (`TCP_RACK_RECOVERY_THRESH`).
@@ -306,7 +306,8 @@ impl Sender {
     pub(super) fn init_undo(&mut self) {
         self.undo_marker = Some(self.conn.snd_una);
         // Retransmission still in flight from before makes DSACKs ambiguous.
-        self.undo_retrans = match self.conn.retrans_out + u32::from(self.tlp_outstanding && self.tlp_retrans) {
+        self.undo_retrans = match self.conn.retrans_out + u32::from(self.tlp_outstanding && self.tlp_retrans)
+        {
             0 => -1,
             n => n as i32,
         };
@@ -487,9 +488,8 @@ impl Sender {
             if f & SACKED == 0 {
                 // Sent too recently to be lost: judged later (RFC 8985 section 6.3).
                 let age_us = (now - self.board.tx_ns(seq)) / 1000;
-                let young = self.rules.rack
-                    && seq != self.conn.snd_una
-                    && age_us < u64::from(self.rack_rtt_us);
+                let young =
+                    self.rules.rack && seq != self.conn.snd_una && age_us < u64::from(self.rack_rtt_us);
                 if !young {
                     self.mark_lost(seq);
                 }

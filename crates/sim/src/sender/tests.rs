@@ -2,8 +2,8 @@
 
 use super::buffer::BUFFER_BYTES;
 use super::*;
-use queuewright_cca::CaState;
 use crate::sender::timers::fires_at;
+use queuewright_cca::CaState;
 
 const MS: u64 = 1_000_000;
 const TICK: u64 = 4 * MS;
@@ -127,7 +127,11 @@ fn a_writer_waits_until_a_third_of_the_buffer_is_free() {
 #[test]
 fn a_late_write_is_application_limited() {
     let mut b = open(Kind::Bbr, Some(10), 20, 40);
-    assert_eq!((b.sender.conn.app_limited, b.sender.conn.snd_nxt), (1, 10), "the first write finds nothing sent");
+    assert_eq!(
+        (b.sender.conn.app_limited, b.sender.conn.snd_nxt),
+        (1, 10),
+        "the first write finds nothing sent"
+    );
     b.ack(40.0, 5, &[], 0);
     assert_eq!(b.sender.conn.app_limited, 0);
     b.sender.write(b.now, 10, &mut b.out);

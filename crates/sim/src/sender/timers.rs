@@ -1,13 +1,13 @@
 //! The retransmission timer and what else shares it (`tcp_timer.c`, `tcp_send_loss_probe`).
 
 use super::{AckFlags, Burst, Sender, Timer};
-use queuewright_cca::CaState;
+use queuewright_cca::{CaState, jiffies};
 
 /// `TCP_RTO_MAX`: 120 s.
 const RTO_MAX_US: u32 = 120_000_000;
 
 /// A tick of Linux's timers, ns.
-const TICK_NS: u64 = 1_000_000_000 / queuewright_cca::HZ;
+pub(crate) const TICK_NS: u64 = 1_000_000_000 / queuewright_cca::HZ;
 /// The same, us.
 pub(crate) const TICK_US: u64 = TICK_NS / 1000;
 
@@ -28,16 +28,37 @@ impl Sender {
         self.timer_at = at;
     }
 
+    /// The present tick (`tcp_jiffies32`).
+    #[inline]
+    pub(super) fn tick(&mut self, now: u64) -> u32 {
+        if now >= self.tick_end_ns {
+            self.tick = jiffies(now);
+            self.tick_end_ns = (now / TICK_NS + 1) * TICK_NS;
+        }
+        self.tick
+    }
+
     /// Sets the timer for so many us from now.
     pub(super) fn set_timer_in(&mut self, timer: Timer, now: u64, us: u64) {
-        let at = if self.rules.ticks { fires_at(now, us) } else { now + us * 1000 };
+        let at = match self.rules.ticks {
+            false => now + us * 1000,
+            true => {
+                self.tick(now);
+                let ticks = us.div_ceil(TICK_US);
+                // As `fires_at`, without a division.
+                if ticks < 63 { self.tick_end_ns + ticks * TICK_NS } else { fires_at(now, us) }
+            }
+        };
         self.set_timer(timer, at);
     }
 
     /// `tcp_reset_xmit_timer`: what pacing still holds back does not count.
     fn set_timer_paced(&mut self, timer: Timer, now: u64, us: u64) {
-        let pacing_ns = if self.rules.ticks && self.conn.pacing { self.wstamp_ns.saturating_sub(now) } else { 0 };
-        self.set_timer_in(timer, now, us + pacing_ns / TICK_NS * TICK_US);
+        let mut us = us;
+        if self.conn.pacing && self.wstamp_ns > now + TICK_NS && self.rules.ticks {
+            us += (self.wstamp_ns - now) / TICK_NS * TICK_US;
+        }
+        self.set_timer_in(timer, now, us);
     }
 
     /// A time of so many us as the timeout is kept: in whole ticks.
@@ -45,9 +66,10 @@ impl Sender {
         if self.rules.ticks { us.next_multiple_of(TICK_US as u32) } else { us }
     }
 
-    /// How long (us) until the oldest segment has been on its way for a timeout (`tcp_rto_delta_us`).
-    fn rto_left_us(&self, now: u64) -> i64 {
-        (self.board.tx_ns(self.conn.snd_una) / 1000 + u64::from(self.rto_us)) as i64 - (now / 1000) as i64
+    /// How long (ns) until the oldest segment has been on its way for a timeout (`tcp_rto_delta_us`).
+    #[inline]
+    fn rto_left_ns(&self, now: u64) -> i64 {
+        (self.board.tx_ns(self.conn.snd_una) + u64::from(self.rto_us) * 1000) as i64 - now as i64
     }
 
     /// The timeout from now on.
@@ -62,8 +84,8 @@ impl Sender {
         }
         if matches!(self.timer, Timer::Probe | Timer::Reorder) {
             // Counted from when the oldest segment was sent, not from now.
-            let left = self.rto_left_us(now).max(1) as u64;
-            return self.set_timer_paced(Timer::Rto, now, left);
+            let left = self.rto_left_ns(now).max(1000) as u64;
+            return self.set_timer_paced(Timer::Rto, now, left / 1000);
         }
         self.restart_rto(now);
     }
@@ -75,21 +97,24 @@ impl Sender {
         }
     }
 
+    /// Is a tail loss probe in order, once something is on its way?
+    #[inline]
+    pub(super) fn probes(&self) -> bool {
+        self.rules.rack && matches!(self.conn.ca_state, CaState::Open | CaState::Cwr)
+    }
+
     /// `tcp_schedule_loss_probe` (RFC 8985 section 7.2).
     pub(super) fn schedule_probe(&mut self, now: u64, advancing_rto: bool) -> bool {
         let c = &self.conn;
-        if !self.rules.rack
-            || c.packets_out == 0
-            || !matches!(c.ca_state, CaState::Open | CaState::Cwr)
-        {
+        if c.packets_out == 0 || !self.probes() {
             return false;
         }
         let mut wait_us = if c.srtt_us > 0 { u64::from(c.srtt_us >> 2) } else { 1_000_000 };
         // A lone segment's ACK may be delayed.
         wait_us += if c.packets_out == 1 { u64::from(self.rules.rto_min_us) } else { 2000 };
-        let rto_us = if advancing_rto { i64::from(self.rto_us) } else { self.rto_left_us(now) };
-        if rto_us > 0 {
-            wait_us = wait_us.min(rto_us as u64);
+        let rto_ns = if advancing_rto { i64::from(self.rto_us) * 1000 } else { self.rto_left_ns(now) };
+        if rto_ns > 0 && (rto_ns as u64) < wait_us * 1000 {
+            wait_us = rto_ns as u64 / 1000;
         }
         self.set_timer_paced(Timer::Probe, now, wait_us);
         true

@@ -4,7 +4,7 @@ use super::TICK_US;
 use super::{Burst, Sender, Timer};
 use crate::port::flag;
 use crate::scoreboard::{ENDS_BUFFER, EVER_RETRANS, LOST, RETRANS, RateTag, SACKED};
-use queuewright_cca::{CaState, Event, jiffies};
+use queuewright_cca::{CaState, Event};
 
 impl Sender {
     /// Opens the connection, or tries again.
@@ -50,7 +50,7 @@ impl Sender {
             self.conn.cwnd >>= 1;
         }
         self.conn.cwnd = self.conn.cwnd.max(floor);
-        self.cwnd_stamp = jiffies(now);
+        self.cwnd_stamp = self.tick(now);
         self.cwnd_used = 0;
     }
 
@@ -239,18 +239,20 @@ impl Sender {
         }
         if c.cwnd_limited() {
             self.cwnd_used = 0;
-            self.cwnd_stamp = jiffies(now);
+            self.cwnd_stamp = self.tick(now);
             return;
         }
         self.cwnd_used = self.cwnd_used.max(c.packets_out);
         // RFC 2861: a window that was not filled for a timeout shrinks (`tcp_cwnd_application_limited`).
-        let ticks = jiffies(now).wrapping_sub(self.cwnd_stamp);
+        let tick = self.tick(now);
+        let ticks = tick.wrapping_sub(self.cwnd_stamp);
         if !self.rules.idle_restart
             || self.cca.has_cong_control()
             || u64::from(ticks) * TICK_US < u64::from(self.rto_us)
         {
             return;
         }
+        let c = &mut self.conn;
         if c.ca_state == CaState::Open && !self.full {
             let used = self.cwnd_used.max(self.initial_window);
             if used < c.cwnd {
@@ -259,7 +261,7 @@ impl Sender {
             }
             self.cwnd_used = 0;
         }
-        self.cwnd_stamp = jiffies(now);
+        self.cwnd_stamp = tick;
     }
 
     /// Sends `n` new segments as one burst.
@@ -271,12 +273,16 @@ impl Sender {
         if self.rules.autotunes {
             self.board.change(first + n - 1, ENDS_BUFFER, 0);
             self.buffers += 1;
+            while self.buffer_end <= first + n {
+                self.buffer_end += self.max_burst;
+            }
         }
         let prior_packets = self.conn.packets_out;
         self.conn.snd_nxt += n;
         self.conn.packets_out += n;
         self.pace(now, n);
-        if prior_packets == 0 || self.timer == Timer::Probe {
+        // Where a probe is in order that is what the timer is set for in the end.
+        if (prior_packets == 0 || self.timer == Timer::Probe) && !self.probes() {
             self.rearm_rto(now);
         }
         let mut flags = if self.ecn { self.ect } else { 0 };

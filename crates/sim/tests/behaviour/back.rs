@@ -23,13 +23,13 @@ fn a_slow_way_back_clocks_the_sender() {
     close("goodput", r.groups[0].goodput_bps, acks_per_s * 1448.0 * 8.0, 0.01, 0.0);
     close("the way back is full", r.ports[1].utilization, 1.0, 0.0, 0.01);
     assert!(r.ports[1].sojourn_ms.mean > 10.0 * r.ports[0].sojourn_ms.mean, "the queue is on the way back");
-    // With Linux's delayed acknowledgements, for two segments at least, it is twice that and more.
+    // Linux acknowledges two segments at a time, and the end of a burst: of three segments, two acknowledgements.
     let run = "duration = \"150s\"\nwarmup = \"80s\"";
     let r = one(&toml("rate = \"50kbit\"\nbuffer = \"20000p\"", &flows, run));
     let acks_per_s = 50_000.0 / (66.0 * 8.0);
     let per_ack = r.groups[0].goodput_bps / (acks_per_s * 1448.0 * 8.0);
     println!("Linux: {per_ack:.2} segments an acknowledgement");
-    assert!((1.95..20.0).contains(&per_ack), "{per_ack}");
+    assert!((1.5..20.0).contains(&per_ack), "{per_ack}");
 }
 
 /// What an empty way back adds to the round trip is the transmission of an acknowledgement.
@@ -46,18 +46,19 @@ fn an_idle_way_back_takes_its_transmission() {
     close("round trip", srtt("back = [\"up\"]") - srtt(""), 66.0 * 8.0 / 500.0, 0.0, 0.2);
 }
 
-/// An upload without a queue manager holds up the acknowledgements of a download; a queue for each flow does not.
+/// An upload without a queue manager holds up the acknowledgements of a download, whose window then takes most of a minute to fill the
+/// link; a queue for each flow does not.
 #[test]
 fn an_upload_slows_a_download_down() {
     let upload = "[[flows]]\nname = \"upload\"\ncca = \"cubic\"\nrtt = \"40ms\"\nports = [\"up\"]\nback = [\"down\"]\n";
     let goodput = |discipline: &str| {
         let up = format!("rate = \"500kbit\"\nbuffer = \"200p\"\ndiscipline = \"{discipline}\"");
         let flows = format!("{DOWN}cca = \"cubic\"\n{upload}");
-        one(&toml(&up, &flows, "duration = \"120s\"\nwarmup = \"30s\"")).groups[0].goodput_bps / 1e6
+        one(&toml(&up, &flows, "duration = \"40s\"\nwarmup = \"2s\"")).groups[0].goodput_bps / 1e6
     };
     let (bloated, apart) = (goodput("droptail"), goodput("fq-codel"));
     println!("download beside an upload: {bloated:.2} Mbit/s behind it, {apart:.2} apart from it");
-    assert!(apart > 1.15 * bloated && apart > 9.0, "{bloated} {apart}");
+    assert!(apart > 2.0 * bloated && apart > 9.0, "{bloated} {apart}");
 }
 
 /// Acknowledgements stand for one another: that some are lost costs little.

@@ -11,7 +11,7 @@ fn figure_11(disciplines: &str) -> Vec<Run> {
     runs(&format!(
         "[link]\nrate = \"450mbit\"\ndelay = \"1ms\"\nbuffer = \"10bdp\"\n{flows}\
          [queue]\ndisciplines = [{disciplines}]\n\
-         [run]\nduration = \"60s\"\nwarmup = \"30s\"\nseeds = [1, 2]\n"
+         [run]\nduration = \"60s\"\nwarmup = \"30s\"\nseeds = \"1..4\"\n"
     ))
 }
 

@@ -31,7 +31,7 @@ fn reductions(window: &[(f64, f64)], from: f64) -> Vec<(f64, f64)> {
 /// as Linux remembers 95 % of the greatest, in ticks of 4 ms).
 #[test]
 fn each_yields_as_much_as_its_paper_says() {
-    for (cca, left) in [("scalable", 0.875), ("bic", 0.8), ("htcp", 0.52)] {
+    for (cca, left) in [("scalable", 0.875), ("bic", 0.8), ("htcp", 0.513)] {
         let all = reductions(&lone(cca, "50mbit", "60ms", "1bdp"), 15.0);
         assert!(all.len() >= 3, "{cca}: {} reductions", all.len());
         for (peak, floor) in all {
@@ -48,8 +48,8 @@ fn scalable_recovers_in_the_same_time_at_any_rate() {
         let n = reductions(&window, 20.0).len();
         40.0 / n as f64
     };
-    let (slow, fast) = (between("scalable", "50mbit"), between("scalable", "150mbit"));
-    close("Scalable, three times the rate", fast, slow, 0.25, 0.0);
+    let (slow, fast) = (between("scalable", "50mbit"), between("scalable", "100mbit"));
+    close("Scalable, twice the rate", fast, slow, 0.25, 0.0);
     assert!(between("newreno", "50mbit") > 3.0 * slow);
 }
 

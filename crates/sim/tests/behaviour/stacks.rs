@@ -2,19 +2,17 @@
 
 use crate::bed::{close, one};
 
-/// A fixed 5 MiB window: on a path too long for it, goodput is window over RTT.
-/// Linux's send buffer (4 MiB) is the same kind of limit.
+/// A fixed 5 MiB window: on a path too long for it, goodput is window over RTT. Linux's 4 MiB are less than that: they hold
+/// what the segments lie in as well, and a writer is woken when a third is free. Linux 7.2 in the lab: 73.4 Mbit/s.
 #[test]
 fn socket_buffers_limit_a_long_path() {
-    for (stack, mib) in [("ns3", 5.0), ("linux", 4.0)] {
+    for (stack, limit) in [("ns3", 5.0 * 1024.0 * 1024.0 * 8.0 / 0.3), ("linux", 73.4e6)] {
         let r = one(&format!(
             "[link]\nrate = \"1gbit\"\nbuffer = \"20000p\"\n[[flows]]\ncca = \"bbr\"\nrtt = \"300ms\"\n\
              [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"25s\"\nwarmup = \"8s\"\nstack = \"{stack}\"\nsample = \"1s\"\n"
         ));
-        let limit = mib * 1024.0 * 1024.0 * 8.0 / 0.3;
         let got = r.flows[0].goodput_bps;
         println!("{stack}: {:.1} of {:.1} Mbit/s", got / 1e6, limit / 1e6);
-        assert!(got <= limit * 1.001, "{stack}: {got} > {limit}");
         close(stack, got, limit, 0.08, 0.0);
     }
 }
@@ -62,16 +60,19 @@ fn ns3_bbr_leaves_the_link_idle_after_timeouts() {
     assert!(linux > 0.95 && ns3 < 0.9, "{linux} {ns3}");
 }
 
-/// ns-3's application keeps the send buffer full, and what is in it when the application stops is still sent: of a
-/// link that 5 MiB keep busy for 4.4 s, the 3 s after the stop are used.
+/// What is in the send buffer when the application stops is still sent. ns-3's is always full: of a link that 5 MiB keep busy for
+/// 4.4 s, the 3 s after the stop are used. Linux's holds two windows of segments that count 4,352 bytes: six windows of payload
+/// when it is full, four when the writer is woken. Windows are of 58 segments, or of twice as many at the end of slow start: 0.27 to
+/// 0.83 s of the link, of which the first 0.2 s are not measured.
 #[test]
-fn ns3_sends_what_is_in_its_buffer_when_the_application_stops() {
-    for (stack, used) in [("ns3", 1.0), ("linux", 0.0)] {
+fn what_is_in_the_send_buffer_when_the_application_stops_is_sent() {
+    for (stack, used) in [("ns3", 0.999..=1.0), ("linux", 0.07 / 3.0..=0.63 / 3.0)] {
         let r = one(&format!(
             "[link]\nrate = \"10mbit\"\nbuffer = \"50p\"\n[[flows]]\ncca = \"newreno\"\nrtt = \"10ms\"\nstop = \"5s\"\n\
              [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"8.2s\"\nwarmup = \"5.2s\"\nstack = \"{stack}\"\n"
         ));
-        close(stack, r.ports[0].utilization, used, 0.0, 0.001);
+        let got = r.ports[0].utilization;
+        assert!(used.contains(&got), "{stack}: {got}, expected {used:?}");
     }
 }
 
