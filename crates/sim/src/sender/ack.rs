@@ -366,6 +366,10 @@ impl Sender {
     /// `tcp_dsack_seen`, `tcp_check_dsack`: the receiver had these segments already.
     #[cold]
     fn see_duplicate(&mut self, lo: u32, hi: u32, flags: &mut AckFlags) {
+        if self.rules.ns3_recovery {
+            flags.dsack = true;
+            return;
+        }
         let n = hi - lo;
         // What was not sent twice was duplicated by the network.
         self.dsack_dups += u64::from(n);

@@ -128,6 +128,10 @@ impl Sender {
             self.board.change(seq, LOST, 0);
             self.conn.lost_out += 1;
             self.conn.lost = self.conn.lost.wrapping_add(1);
+            if f & RETRANS != 0 && self.rules.ns3_recovery {
+                self.board.change(seq, 0, RETRANS);
+                self.conn.retrans_out -= 1;
+            }
         }
         // Losses are found mostly in order; a retransmission lost again belongs further ahead.
         match self.to_resend.back() {
@@ -299,7 +303,7 @@ impl Sender {
     /// `tcp_any_retrans_done`: was any of what is on its way, or the oldest segment, sent again?
     fn any_sent_again(&self) -> bool {
         let c = &self.conn;
-        c.retrans_out > 0 || (c.packets_out > 0 && self.board.flags(c.snd_una) & EVER_RETRANS != 0)
+        c.retrans_out > 0 || (self.rules.rack && c.packets_out > 0 && self.board.flags(c.snd_una) & EVER_RETRANS != 0)
     }
 
     /// `tcp_init_undo`.
