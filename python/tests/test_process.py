@@ -17,7 +17,7 @@ import queuewright as qw
 
 LONG = """
 import queuewright as qw
-s = qw.Scenario.simple(rate="1gbit", rtt="20ms", flows="50xcubic", duration="100000s")
+s = qw.Scenario.simple(rate="1gbit", rtt="20ms", flows="50xcubic", duration="20000s")
 print("begun", flush=True)
 qw.run(s, aqm="codel", jobs=1)
 """
@@ -39,7 +39,7 @@ def test_it_needs_nothing_but_python() -> None:
 
 def test_other_threads_go_on_meanwhile() -> None:
     # To its end it would be hours.
-    scenario = qw.Scenario.simple(rate="1gbit", rtt="20ms", flows="20xcubic", duration="100000s")
+    scenario = qw.Scenario.simple(rate="1gbit", rtt="20ms", flows="20xcubic", duration="20000s")
     turns = most = 0
     enough = threading.Event()
 
@@ -80,7 +80,7 @@ def test_progress_is_told_and_may_end_it() -> None:
         raise LookupError(f"{done} of {runs}")
 
     with pytest.raises(LookupError, match="of 1"):
-        qw.run(scenario.changed(duration="100000s"), aqm="codel", progress=enough)
+        qw.run(scenario.changed(duration="20000s"), aqm="codel", progress=enough)
 
 
 def test_a_bar_on_demand(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +126,7 @@ def test_the_command_is_the_program(command: Command, tmp_path: Path) -> None:
     # What its Ctrl-C does: what has finished is kept.
     program = Path(sys.executable).parent / "queuewright"
     words = ["compare", "--rate", "1gbit", "--rtt", "20ms", "--flows", "50xcubic", "--aqm", "codel"]
-    words += ["--duration", "100000s", "--json"]
+    words += ["--duration", "20000s", "--json"]
     with begun([str(program), *words], cwd=tmp_path) as process:
         # More than all before the run takes.
         wait_for("work at the run", lambda: used(process.pid) > 2)

@@ -188,14 +188,14 @@ def test_what_progress_raises_ends_the_runs(small: qw.Scenario) -> None:
         raise LookupError(f"{done} of {runs}")
 
     with pytest.raises(LookupError, match="of 4"):
-        qw.run(small.changed({"link.rate": "1gbit"}, duration="100000s"), engine="ray", progress=enough)
+        qw.run(small.changed({"link.rate": "1gbit"}, duration="20000s"), engine="ray", progress=enough)
     assert_free()
 
 
 def test_ctrl_c_ends_them(address: str) -> None:
     code = """
 import queuewright as qw
-s = qw.Scenario.simple(rate="1gbit", rtt="20ms", flows="50xcubic", duration="100000s")
+s = qw.Scenario.simple(rate="1gbit", rtt="20ms", flows="50xcubic", duration="20000s")
 qw.run(s, aqm="codel", seeds=range(4), engine="ray", progress=lambda *_: print("begun", flush=True))
 """
     env = {**os.environ, "RAY_ADDRESS": address}

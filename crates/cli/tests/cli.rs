@@ -458,6 +458,22 @@ fn flags_take_the_place_of_what_the_file_says() {
     assert_eq!(without_clocks(again)["runs"], without_clocks(results)["runs"]);
 }
 
+/// What it advises can be typed: sudo does not look for commands where a user has them.
+#[cfg(target_os = "linux")]
+#[test]
+fn without_rights_it_says_how_to_run_it() {
+    let program = env!("CARGO_BIN_EXE_queuewright");
+    let words = ["--bounding-set", "-all", program, "attach", "lo", "codel", "--front", "--rate", "5mbit"];
+    // Takes root's rights away; who is not root has none, and may not take any.
+    let root = fs::metadata("/proc/self").is_ok_and(|m| std::os::unix::fs::MetadataExt::uid(&m) == 0);
+    let mut command = Command::new(if root { "setpriv" } else { program });
+    command.args(if root { &words[..] } else { &words[3..] });
+    let out = command.output().expect("it starts");
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(said.ends_with(&format!("run it with sudo {program}\n")), "{said}");
+    assert_eq!(out.status.code(), Some(1), "{said}");
+}
+
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
     let dir = folder();
@@ -542,6 +558,11 @@ impl Group {
         String::from_utf8(self.written.lock().expect("no panic").clone()).expect("UTF-8")
     }
 
+    fn goes_on(&self) {
+        let ended = self.reader.as_ref().is_some_and(thread::JoinHandle::is_finished);
+        assert!(!ended, "it ended: {}", self.text());
+    }
+
     /// The program and all that it has started.
     fn kill(&mut self) {
         let group = format!("-{}", self.child.id());
@@ -618,14 +639,17 @@ fn interrupted_in_the_middle_of_a_run_it_ends_at_once() {
         "--aqm",
         "codel",
         "--duration",
-        "1000000s",
+        "20000s",
         "--jobs",
         "1",
         "--json",
     ];
     let child = Group::begin(queuewright(dir.path(), &args));
-    // It needs none of that for anything else. To its end it is days: that it ends shows that it was interrupted.
-    wait_for("half a second's work at the run", || ticks(child.child.id()) > 50);
+    // It needs none of that for anything else. To its end it is long: that none was finished shows that it was interrupted.
+    wait_for("half a second's work at the run", || {
+        child.goes_on();
+        ticks(child.child.id()) > 50
+    });
     interrupt(child.child.id());
     let out = child.end();
     let stderr = String::from_utf8_lossy(&out.stderr);
@@ -652,9 +676,8 @@ fn validating(dir: &Path, json: bool) -> Group {
     command.args(json.then_some("--json"));
     let child = Group::begin(command);
     wait_for("the first row", || {
+        child.goes_on();
         let text = child.text();
-        let ended = child.reader.as_ref().is_some_and(thread::JoinHandle::is_finished);
-        assert!(!ended, "it ended: {text}");
         text.contains("small droptail") && text.ends_with('\n')
     });
     child

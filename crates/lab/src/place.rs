@@ -84,9 +84,10 @@ impl Lab {
     pub fn native(self) -> Result<Lab, Error> {
         // CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_SYS_CHROOT.
         if [21, 12, 18].into_iter().any(|number| !queuewright_linux::capable(number)) {
-            return Err(Error::Missing(
-                "it makes network namespaces on this machine, which root alone may: run it with sudo".into(),
-            ));
+            return Err(Error::Missing(format!(
+                "it makes network namespaces on this machine, which root alone may: run it with {}",
+                queuewright_linux::with_sudo()
+            )));
         }
         Ok(Lab { native: true, ..self })
     }

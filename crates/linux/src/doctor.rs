@@ -89,7 +89,7 @@ fn rights() -> Finding {
         lacking => finding(
             "rights",
             false,
-            format!("lacks {}: run attach, set and detach with sudo", lacking.join(", ")),
+            format!("lacks {}: run attach, set and detach with {}", lacking.join(", "), system::with_sudo()),
         ),
     }
 }

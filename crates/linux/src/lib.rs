@@ -26,7 +26,7 @@ pub use objects::{Host, names, verify};
 pub use record::{Record, attached, record, records};
 pub use shares::keep;
 pub use status::{Class, Queue, Status, Variable, status, variables};
-pub use system::capable;
+pub use system::{capable, with_sudo};
 
 /// Why something could not be done.
 #[derive(Debug)]

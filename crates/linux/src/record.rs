@@ -127,7 +127,10 @@ pub fn records() -> Result<Vec<Record>, Error> {
         Ok(entries) => entries,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
-            return Err(Error::System(format!("{RUN} is for root alone: run it with sudo")));
+            return Err(Error::System(format!(
+                "{RUN} is for root alone: run it with {}",
+                system::with_sudo()
+            )));
         }
         Err(e) => return Err(Error::System(format!("{RUN}: {e}"))),
     };

@@ -80,14 +80,25 @@ pub(crate) fn lacking() -> Vec<&'static str> {
     RIGHTS.iter().filter(|(number, _)| !capable(*number)).map(|(_, name)| *name).collect()
 }
 
+/// How to run this program as root: by its path, as sudo looks for commands in folders of its own and not in the user's.
+pub fn with_sudo() -> String {
+    let program = std::env::current_exe().ok();
+    // Python's is not all of the command.
+    match program.filter(|path| path.file_stem().is_some_and(|name| name == "queuewright")) {
+        Some(path) => format!("sudo {}", path.display()),
+        None => "sudo".into(),
+    }
+}
+
 pub(crate) fn rights() -> Result<(), Error> {
     let lacking = lacking();
     if lacking.is_empty() {
         return Ok(());
     }
     Err(Error::System(format!(
-        "this needs CAP_NET_ADMIN, CAP_BPF and CAP_PERFMON, and this process lacks {}; run it with sudo",
-        lacking.join(", ")
+        "this needs CAP_NET_ADMIN, CAP_BPF and CAP_PERFMON, and this process lacks {}; run it with {}",
+        lacking.join(", "),
+        with_sudo()
     )))
 }
 

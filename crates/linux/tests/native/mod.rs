@@ -2,8 +2,32 @@
 //! that nobody else sees, and that are gone with the process.
 
 use std::ffi::CStr;
+use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// How long to wait for another test of this kind: a checkout's own are not run beside each other, but there may be several.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Has this machine for itself until the process ends: it counts what the kernel holds, whoever made it.
+fn alone() -> Result<(), String> {
+    // Any file that all on this machine share.
+    let path = "/sys/fs/bpf";
+    let file = File::open(path).map_err(|e| format!("{path}: {e}"))?;
+    let begun = Instant::now();
+    // SAFETY: an open file.
+    while unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+        if begun.elapsed() > PATIENCE {
+            return Err(format!("another test has locked {path}"));
+        }
+        sleep(Duration::from_millis(100));
+    }
+    std::mem::forget(file);
+    Ok(())
+}
 
 /// Goes there; Err: why it cannot.
 pub fn enter() -> Result<(), String> {
@@ -13,6 +37,7 @@ pub fn enter() -> Result<(), String> {
         if libc::geteuid() != 0 {
             return Err("it needs root".into());
         }
+        alone()?;
         if libc::unshare(libc::CLONE_NEWNET | libc::CLONE_NEWNS) != 0 {
             return Err(failed("unshare"));
         }
