@@ -33,7 +33,7 @@ fn an_even_trace_is_a_constant_rate() {
             let what = format!("{queue}: {flows}");
             close(&format!("utilisation, {what}"), trace.0, rate.0, 0.02, 0.0);
             // Waiting for the next millisecond adds half of one on average.
-            close(&format!("sojourn, {what}"), trace.1, rate.1 + 0.5, 0.05, 0.2);
+            close(&format!("sojourn, {what}"), trace.1, rate.1 + 0.5, 0.05, 0.6);
             close(&format!("goodput, {what}"), trace.2, rate.2, 0.02, 0.0);
         }
     }
