@@ -49,8 +49,9 @@ pub struct Receiver {
     /// When its client asks for more (ns); `u64::MAX`: it does not.
     asks_at: u64,
     rules: &'static StackRules,
-    /// Out-of-order ranges, rising, apart.
+    /// Out-of-order ranges, rising, apart, and how many segments they hold.
     ranges: Vec<(u32, u32)>,
+    held: u32,
     /// Next segment expected.
     pub rcv_nxt: u32,
     /// `rcv_nxt` at the last ACK (`rcv_wup`).
@@ -76,7 +77,7 @@ pub struct Receiver {
     echoes_each: bool,
     /// ECE of the next ACK.
     ece: bool,
-    /// The first segment said that its sender is ECN-capable.
+    /// A segment has said that its sender is ECN-capable.
     ect_seen: bool,
     /// Round-trip time of the empty path (ns).
     base_rtt_ns: u64,
@@ -98,6 +99,7 @@ impl Receiver {
             rcv_nxt: 0,
             acked_to: 0,
             ranges: Vec::new(),
+            held: 0,
             blocks: [(0, 0); 4],
             block_count: 0,
             ts_recent: 0,
@@ -180,6 +182,7 @@ impl Receiver {
         self.ack_at <= at
             || (self.compressed > 0 && self.hides_a_block(seq))
             || (self.echoes_each
+                && seq >= self.rcv_nxt
                 && self.ack_at != u64::MAX
                 && self.compressed == 0
                 && (flags & flag::CE != 0) != self.ece)
@@ -187,13 +190,19 @@ impl Receiver {
 
     /// The ACK that waits goes out, when it is due or at `at`, whatever is first.
     pub fn flush(&mut self, at: u64) -> AckOut {
-        self.make_ack(self.ack_at.min(at))
+        match self.due(at) {
+            Some(ack) => ack,
+            None => self.make_ack(at),
+        }
     }
 
     /// Segment `seq` arrives at `at`. Returns the ACK it calls for. A caller first asks [`Receiver::goes_first`].
     #[inline]
     pub fn on_data(&mut self, at: u64, seq: u32, ts: u32, flags: u8) -> Option<AckOut> {
-        let now = (self.echoes_each || flags & (flag::CE | flag::CWR) != 0) && self.see_ecn(flags);
+        // A duplicate is told of in one ACK, if in any (`tcp_data_queue`).
+        self.dsack = None;
+        let now = (self.echoes_each || flags & (flag::CE | flag::CWR) != 0)
+            && self.see_ecn(flags, seq < self.rcv_nxt);
         // RFC 7323 section 4.3: the echo is of what moves the left edge, and never goes back.
         if seq <= self.acked_to {
             self.ts_recent = self.ts_recent.max(ts);
@@ -205,7 +214,10 @@ impl Receiver {
             }
             let ack = self.acknowledge(at, flags, now);
             if self.rules.autotunes {
-                self.window.read(at, ts, self.rcv_nxt, self.base_rtt_ns);
+                self.window.read(at, ts, self.base_rtt_ns);
+                if at >= self.window.until {
+                    self.window.end_round(at, self.rcv_nxt, self.beyond());
+                }
             }
             return ack;
         }
@@ -216,11 +228,14 @@ impl Receiver {
             self.ato = ATO_MIN;
             return Some(self.make_ack(at));
         }
+        if self.rules.autotunes {
+            self.see_ect(flags);
+        }
         if self.store(seq) {
+            self.held += 1;
             if self.rules.autotunes {
-                let beyond = self.ranges.last().map_or(0, |r| r.1 - self.rcv_nxt);
-                self.window.grow_buffer(self.window.space, beyond);
-                self.grow_window();
+                self.grow_window(self.held);
+                self.window.grow_buffer(self.window.space, self.beyond());
             }
         } else {
             self.dsack = Some((seq, seq + 1));
@@ -280,24 +295,36 @@ impl Receiver {
     fn data_received(&mut self, at: u64, flags: u8) {
         // So soon that it changes nothing: most often.
         if self.ato != ATO_MIN || at - self.data_ns >= u64::from(ATO_MIN / 2 - 1) * TICK_NS {
-            self.set_rhythm(at, flags);
+            self.set_rhythm(at);
         }
         self.data_ns = at;
-        if self.ect_seen && flags & flag::ECT == 0 {
-            // Most likely sent again: losses go on (`tcp_data_ecn_check`).
+        self.see_ect(flags);
+        self.grow_window(self.held + 1);
+    }
+
+    /// `tcp_data_ecn_check`: what says that it is not ECN-capable among others that are was most likely sent again; losses go on.
+    #[inline]
+    fn see_ect(&mut self, flags: u8) {
+        if flags & flag::ECT != 0 {
+            self.ect_seen = true;
+        } else if self.ect_seen {
             self.quick_acks = self.quick_acks.max(2);
             self.ato = ATO_MIN;
         }
-        self.grow_window();
+    }
+
+    /// Segments from the next expected to the end of what is out of order.
+    #[inline]
+    fn beyond(&self) -> u32 {
+        self.ranges.last().map_or(0, |r| r.1 - self.rcv_nxt)
     }
 
     #[cold]
-    fn set_rhythm(&mut self, at: u64, flags: u8) {
+    fn set_rhythm(&mut self, at: u64) {
         let gap = jiffies(at).wrapping_sub(jiffies(self.data_ns));
         if self.ato == 0 {
             self.quick_acks = self.quick_acks.max(QUICK);
             self.ato = ATO_MIN;
-            self.ect_seen = flags & flag::ECT != 0;
         } else if gap <= ATO_MIN / 2 {
             self.ato = self.ato / 2 + ATO_MIN / 2;
         } else if gap < self.ato {
@@ -310,8 +337,8 @@ impl Receiver {
 
     /// `tcp_grow_window`: while the receive window grows, each segment is acknowledged at once.
     #[inline]
-    fn grow_window(&mut self) {
-        if self.window.grow() {
+    fn grow_window(&mut self, held: u32) {
+        if self.window.grow(held) {
             self.quick_acks |= 1;
         }
     }
@@ -325,10 +352,15 @@ impl Receiver {
         news && touched.unwrap_or(blocks.len()) >= BLOCKS_EXPECTED
     }
 
-    /// `tcp_ecn_accept_cwr`, `tcp_ecn_check_ce`, `dctcp_ece_ack_update`: must the ACK go at once?
-    fn see_ecn(&mut self, flags: u8) -> bool {
+    /// `tcp_ecn_accept_cwr`, `tcp_data_ecn_check`, `dctcp_ece_ack_update`: must the ACK go at once? Of what came before only CWR
+    /// counts.
+    fn see_ecn(&mut self, flags: u8, duplicate: bool) -> bool {
         let (ce, cwr) = (flags & flag::CE != 0, flags & flag::CWR != 0);
         let was = self.ece;
+        if duplicate {
+            self.ece &= self.echoes_each || !cwr;
+            return cwr;
+        }
         if self.echoes_each {
             self.ece = ce;
             return cwr || ce != was;
@@ -337,6 +369,7 @@ impl Receiver {
         if ce && (cwr || !was) {
             // A first mark is told at once (`tcp_enter_quickack_mode(sk, 2)`).
             self.quick_acks = self.quick_acks.max(2);
+            self.ato = self.ato.min(ATO_MIN);
         }
         // A sender that has reduced its window may have nothing else on its way.
         cwr
@@ -409,6 +442,7 @@ impl Receiver {
             && lo <= self.rcv_nxt
         {
             self.rcv_nxt = self.rcv_nxt.max(hi);
+            self.held -= hi - lo;
             self.ranges.remove(0);
         }
         let mut n = 0;
@@ -455,6 +489,10 @@ impl Receiver {
 
     fn make_ack(&mut self, at: u64) -> AckOut {
         self.acked_to = self.rcv_nxt;
+        // Half of the buffer is taken (`__tcp_select_window`).
+        if self.held > 0 && self.held.saturating_mul(SEGMENT_WINDOW) > self.window.clamp / 2 {
+            self.quick_acks = 0;
+        }
         if self.quick_acks > 0 {
             self.quick_acks -= 1;
             if self.quick_acks == 0 {
@@ -488,6 +526,8 @@ struct Window {
 
 /// Bytes of payload that a byte of the buffer is good for, in 256ths: a full segment of 1448 bytes takes 2408 of it.
 const WINDOW_RATIO: u64 = 1448 * 256 / 2408;
+/// What a segment that waits takes of the window, bytes.
+const SEGMENT_WINDOW: u32 = ((2408 * WINDOW_RATIO) >> 8) as u32;
 /// `tcp_rmem[1]` and the most that `tcp_rmem[2]` is with the 1 GiB of memory that the lab's machine has, as window.
 const FIRST_CLAMP: u32 = ((131_072 * WINDOW_RATIO) >> 8) as u32;
 const LAST_CLAMP: u64 = ((1 << 30) / 128 * WINDOW_RATIO) >> 8;
@@ -499,7 +539,7 @@ impl Default for Window {
         Window {
             told: FIRST_TOLD,
             clamp: FIRST_CLAMP,
-            space: 10 * 1460,
+            space: 10 * MSS,
             from: 0,
             since: 0,
             until: 0,
@@ -510,35 +550,36 @@ impl Default for Window {
 }
 
 impl Window {
-    /// A segment came in: two more may, if the buffer has room for them.
+    /// A segment came in: two more may, if the buffer has room for them beside what it holds (`tcp_space`).
     #[inline]
-    fn grow(&mut self) -> bool {
-        let grows = self.told < self.clamp;
+    fn grow(&mut self, held: u32) -> bool {
+        if self.told >= self.clamp {
+            return false;
+        }
+        let room = self.clamp.saturating_sub(held.saturating_mul(SEGMENT_WINDOW));
+        let grows = self.told < room;
         if grows {
-            self.told = self.clamp.min(self.told + 2 * MSS);
+            self.told = room.min(self.told + 2 * MSS);
         }
         grows
     }
 
-    /// The application has read up to segment `next` at `at`; the last one was sent at `ts` (ms).
+    /// The application has read what came at `at`; the last segment was sent at `ts` (ms).
     #[inline]
-    fn read(&mut self, at: u64, ts: u32, next: u32, base_rtt_ns: u64) {
+    fn read(&mut self, at: u64, ts: u32, base_rtt_ns: u64) {
         if ts != self.ts {
             self.ts = ts;
             let ns = at.saturating_sub(u64::from(ts) * 1_000_000) + base_rtt_ns / 2;
             self.rtt_ns = if ns < self.rtt_ns { ns } else { self.rtt_ns - (self.rtt_ns >> 3) + (ns >> 3) };
             self.until = self.since.saturating_add(self.rtt_ns);
         }
-        if at >= self.until {
-            self.end_round(at, next);
-        }
     }
 
     #[cold]
-    fn end_round(&mut self, at: u64, next: u32) {
+    fn end_round(&mut self, at: u64, next: u32, beyond: u32) {
         let bytes = (next - self.from).saturating_mul(MSS);
         if bytes > self.space {
-            self.grow_buffer(bytes, 0);
+            self.grow_buffer(bytes, beyond);
         }
         (self.from, self.since, self.until) = (next, at, at.saturating_add(self.rtt_ns));
     }

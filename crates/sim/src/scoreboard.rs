@@ -10,15 +10,17 @@ pub const EVER_RETRANS: u64 = 4;
 pub const RETRANS: u64 = 8;
 /// The last segment of a buffer of the send queue.
 pub const ENDS_BUFFER: u64 = 16;
+/// Taken for lost by RACK and not sent again since: it is not judged once more, whatever is undone.
+pub const JUDGED: u64 = 32;
 /// Segments of the shortest ring.
 const INITIAL: u32 = 32;
 /// With a rate tag that has not been taken.
-const TAGGED: u64 = 32;
+const TAGGED: u64 = 64;
 /// Sent in an application-limited phase; in the tag.
-const APP_LIMITED: u64 = 64;
+const APP_LIMITED: u64 = 128;
 /// Bits below the time of transmission.
-const FLAG_BITS: u32 = 7;
-const FLAGS: u64 = SACKED | LOST | EVER_RETRANS | RETRANS | ENDS_BUFFER;
+const FLAG_BITS: u32 = 8;
+const FLAGS: u64 = SACKED | LOST | EVER_RETRANS | RETRANS | ENDS_BUFFER | JUDGED;
 
 /// What BBR's delivery-rate samples need of a segment (draft-cheng-iccrg-delivery-rate-estimation section 3.1.2).
 #[derive(Debug, Clone, Copy, Default)]
@@ -107,10 +109,16 @@ impl Scoreboard {
         self.words[self.at(seq)] & FLAGS
     }
 
-    /// How many buffers of the send queue end in these segments.
+    /// How many buffers of the send queue end in these segments, and whether any of them was sent more than once.
     #[inline]
-    pub fn buffers(&self, from: u32, to: u32) -> u32 {
-        (from..to).map(|seq| (self.words[self.at(seq)] & ENDS_BUFFER != 0) as u32).sum()
+    pub fn passed(&self, from: u32, to: u32) -> (u32, bool) {
+        let (mut buffers, mut any) = (0, 0);
+        for seq in from..to {
+            let word = self.words[self.at(seq)];
+            buffers += (word & ENDS_BUFFER != 0) as u32;
+            any |= word;
+        }
+        (buffers, any & EVER_RETRANS != 0)
     }
 
     /// Sets and clears flags.

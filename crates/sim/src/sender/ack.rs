@@ -88,6 +88,7 @@ impl Sender {
         let mut flags = AckFlags { ece: ack.flags & flag::ECE != 0, ..AckFlags::default() };
         let mut draft = if self.rules.ns3_recovery { self.kept_rate } else { RateDraft::default() };
         let prior_una = self.conn.snd_una;
+        let prior_packets = self.conn.packets_out;
         let prior_delivered = self.conn.delivered;
         let prior_lost = self.conn.lost;
         let prior_lost_out = self.conn.lost_out;
@@ -97,7 +98,9 @@ impl Sender {
             self.backoffs = 0;
         }
 
-        if ack.sacks.is_empty() && self.plain() {
+        let (buffers, resent) = self.board.passed(prior_una, ack.cum);
+        self.buffers -= buffers;
+        if ack.sacks.is_empty() && self.plain() && (!resent || self.rules.ns3_recovery) {
             if flags.una_advanced {
                 self.acknowledge_plain(now, ack.cum, &mut flags, &mut draft);
             }
@@ -105,6 +108,9 @@ impl Sender {
             let prior_sacked_end = self.sacked_end;
             self.tag_sacks(now, &ack, &mut flags, &mut draft);
             self.acknowledge(now, &ack, prior_sacked_end, &mut flags, &mut draft);
+        }
+        if prior_packets == 0 && !self.rules.ns3_recovery {
+            return self.on_late_ack(now, &ack, prior_una, &mut flags, out);
         }
         self.sample_rtt(now, &ack, prior_una, &flags, &mut draft.sample);
         // SACKed was what had been sent before the oldest segment was last sent: the timeout counts anew.
@@ -171,6 +177,7 @@ impl Sender {
             } else if flags.data_acked || (flags.data_sacked && self.reordering > 3) {
                 // `tcp_may_raise_cwnd`; whether the window limits the sender is the control's to ask.
                 self.cca.cong_avoid(&mut self.conn, acked_sacked, now);
+                self.cwnd_stamp = self.tick(now);
             }
             self.update_pacing_rate();
         }
@@ -216,6 +223,28 @@ impl Sender {
         self.push(now, out);
     }
 
+    /// Nothing was outstanding: at most it tells of a duplicate (`tcp_ack`, `no_queue`).
+    #[cold]
+    fn on_late_ack(
+        &mut self,
+        now: u64,
+        ack: &AckView<'_>,
+        prior_una: u32,
+        flags: &mut AckFlags,
+        out: &mut Vec<Burst>,
+    ) {
+        if self.ecn {
+            self.cca.in_ack_event(&self.conn);
+        }
+        if flags.dsack {
+            self.alert(now, ack, prior_una, flags);
+        }
+        if self.tlp_outstanding {
+            self.process_tlp_ack(now, ack.cum, flags);
+        }
+        self.push(now, out);
+    }
+
     /// The common case: a cumulative ACK, and nothing SACKed, lost or retransmitted.
     #[inline]
     fn acknowledge_plain(&mut self, now: u64, cum: u32, flags: &mut AckFlags, draft: &mut RateDraft) {
@@ -226,7 +255,8 @@ impl Sender {
         flags.last_acked_ns = last;
         flags.data_acked = true;
         flags.set_timer = true;
-        self.buffers -= self.board.buffers(self.conn.snd_una, cum);
+        // What was never sent twice arrived (F-RTO asks).
+        flags.orig_sack_acked = self.conn.snd_una < self.high_seq;
         self.conn.delivered = self.conn.delivered.wrapping_add(n);
         self.conn.packets_out -= n;
         self.conn.snd_una = cum;
@@ -248,7 +278,6 @@ impl Sender {
     ) {
         let cum = ack.cum;
         let mut reordered_at = u32::MAX;
-        self.buffers -= self.board.buffers(self.conn.snd_una, cum);
         for seq in self.conn.snd_una..cum {
             let f = self.board.flags(seq);
             let tx = self.board.tx_ns(seq);
@@ -295,7 +324,8 @@ impl Sender {
                 self.saw_reordering(reordered_at);
             }
             if self.plain() {
-                self.retransmitted.clear();
+                // What a probe sent again may still be on its way.
+                self.retransmitted.retain(|r| r.0 >= cum && self.rules.rack);
                 self.to_resend.clear();
             }
         }
@@ -303,8 +333,11 @@ impl Sender {
 
     /// `tcp_check_sack_reordering`: a segment never sent twice arrived after later ones.
     pub(super) fn saw_reordering(&mut self, seq: u32) {
-        if self.sacked_end > seq {
-            self.reordering = self.reordering.max((self.sacked_end - seq).min(300)); // tcp_max_reordering
+        // `tcp_highest_sack_seq`
+        let nothing = self.conn.sacked_out == 0 && self.rules.rack;
+        let highest = if nothing { self.conn.snd_una } else { self.sacked_end };
+        if highest > seq {
+            self.reordering = self.reordering.max((highest - seq).min(300)); // tcp_max_reordering
             self.reordering_seen = true;
         }
     }
@@ -371,13 +404,13 @@ impl Sender {
             return;
         }
         let n = hi - lo;
+        flags.dsack_tlp = n == 1 && self.tlp_outstanding && self.tlp_high_seq == hi;
         // What was not sent twice was duplicated by the network.
         self.dsack_dups += u64::from(n);
         if self.dsack_dups > self.resent {
             return;
         }
         flags.dsack = true;
-        flags.dsack_tlp = n == 1 && self.tlp_outstanding && self.tlp_high_seq == hi;
         // Without reordering, or of a probe, it says nothing about RACK's patience.
         self.dsack_seen |= self.reordering_seen && !flags.dsack_tlp;
         // A spurious retransmission was delivered.
@@ -389,6 +422,11 @@ impl Sender {
             && (hi <= self.conn.snd_una || resent(self))
         {
             self.undo_retrans = (self.undo_retrans - n as i32).max(0);
+        }
+        // The first copy was SACKed, now the second came: it was only late.
+        let there = lo >= self.conn.snd_una && hi <= self.conn.snd_nxt;
+        if there && self.board.flags(lo) & (EVER_RETRANS | SACKED) == EVER_RETRANS | SACKED {
+            self.saw_reordering(lo);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::REORDERING;
 use super::{AckFlags, AckView, Resend, Sender, Timer};
-use crate::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
+use crate::scoreboard::{EVER_RETRANS, JUDGED, LOST, RETRANS, SACKED};
 use queuewright_cca::{CaState, Event, INFINITE_SSTHRESH, jiffies};
 
 /// Recoveries for which RACK stays patient after a duplicate (`TCP_RACK_RECOVERY_THRESH`).
@@ -52,7 +52,7 @@ impl Sender {
         let mut judged = None;
         while seq < self.conn.snd_nxt {
             let f = self.board.flags(seq);
-            if f & (SACKED | LOST | EVER_RETRANS) == 0 {
+            if f & (SACKED | LOST | EVER_RETRANS | JUDGED) == 0 {
                 let tx = self.board.tx_ns(seq);
                 if tx > self.rack_tx_ns || (tx == self.rack_tx_ns && seq + 1 >= self.rack_end) {
                     break;
@@ -63,6 +63,7 @@ impl Sender {
                     wait = wait.max(left as u32);
                 } else {
                     self.mark_lost(seq);
+                    self.board.change(seq, JUDGED, 0);
                 }
             }
             seq += 1;
@@ -87,6 +88,7 @@ impl Sender {
                 }
                 flags.lost_retrans |= self.board.flags(seq) & RETRANS != 0;
                 self.mark_lost(seq);
+                self.board.change(seq, JUDGED, 0);
             }
             // In order of time: once one is waited for none behind it is lost.
             debug_assert!(at == 0 || !live);
@@ -184,9 +186,7 @@ impl Sender {
             self.prior_ssthresh = 0;
         }
         if self.conn.ca_state == CaState::Open {
-            if self.conn.retrans_out == 0 {
-                self.retrans_stamp = 0;
-            }
+            self.retrans_stamp = 0;
         } else if self.conn.snd_una >= self.high_seq {
             match self.conn.ca_state {
                 // CWR holds until something *above* high_seq is acknowledged.
@@ -257,7 +257,7 @@ impl Sender {
                 return Resend::None;
             }
             if self.conn.snd_nxt > self.high_seq {
-                if flags.data_sacked || !flags.una_advanced {
+                if flags.data_sacked || !(flags.una_advanced || flags.dsack) {
                     self.frto = false; // step 3.a: the loss was real
                 }
             } else if flags.una_advanced && !recovered {
@@ -303,7 +303,8 @@ impl Sender {
     /// `tcp_any_retrans_done`: was any of what is on its way, or the oldest segment, sent again?
     fn any_sent_again(&self) -> bool {
         let c = &self.conn;
-        c.retrans_out > 0 || (self.rules.rack && c.packets_out > 0 && self.board.flags(c.snd_una) & EVER_RETRANS != 0)
+        c.retrans_out > 0
+            || (self.rules.rack && c.packets_out > 0 && self.board.flags(c.snd_una) & EVER_RETRANS != 0)
     }
 
     /// `tcp_init_undo`.
@@ -379,7 +380,7 @@ impl Sender {
 
     /// `tcp_try_to_open`.
     fn try_to_open(&mut self, now: u64, flags: &AckFlags) {
-        if self.conn.retrans_out == 0 {
+        if !self.any_sent_again() {
             self.retrans_stamp = 0;
         }
         if flags.ece && self.ecn {
@@ -497,7 +498,7 @@ impl Sender {
                 if !young {
                     self.mark_lost(seq);
                 }
-            } else if f & RETRANS != 0 {
+            } else if f & RETRANS != 0 && self.rules.ns3_recovery {
                 // With `ns3_recovery` a SACKed retransmission was still in flight.
                 self.board.change(seq, 0, RETRANS);
                 self.conn.retrans_out -= 1;

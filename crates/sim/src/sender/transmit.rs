@@ -3,8 +3,8 @@
 use super::TICK_US;
 use super::{Burst, Sender, Timer};
 use crate::port::flag;
-use crate::scoreboard::{ENDS_BUFFER, EVER_RETRANS, LOST, RETRANS, RateTag, SACKED};
-use queuewright_cca::{CaState, Event};
+use crate::scoreboard::{ENDS_BUFFER, EVER_RETRANS, JUDGED, LOST, RETRANS, RateTag, SACKED};
+use queuewright_cca::{CaState, Event, GSO_MAX_SIZE};
 
 impl Sender {
     /// Opens the connection, or tries again.
@@ -76,7 +76,7 @@ impl Sender {
         if !self.rules.tso {
             return 1;
         }
-        const GSO_BYTES: u64 = 65_536;
+        const GSO_BYTES: u64 = GSO_MAX_SIZE as u64;
         let mut bytes = self.conn.pacing_rate >> 10; // sk_pacing_shift: 1/1024 s
         // tcp_tso_rtt_log: every 512 us of RTT halves what a short path may add.
         let r = self.conn.min_rtt_us >> 9;
@@ -161,6 +161,9 @@ impl Sender {
 
     /// `tcp_write_xmit`. Had cwnd room for more at any moment?
     fn transmit(&mut self, now: u64, out: &mut Vec<Burst>) -> bool {
+        if self.conn.snd_nxt >= self.written && self.rules.autotunes {
+            return self.conn.in_flight() < self.conn.cwnd;
+        }
         let mut sent = 0;
         let mut cwnd_limited = false;
         let mut uncrowded = false;
@@ -223,6 +226,10 @@ impl Sender {
         let quota = c.cwnd.saturating_sub(c.in_flight()).min(c.cwnd >> 1).max(1);
         let n = quota.min(self.burst_segments()).min(self.written - c.snd_nxt);
         self.send_new(now, n, out);
+        if matches!(self.conn.ca_state, CaState::Cwr | CaState::Recovery) {
+            self.prr_out += n;
+        }
+        self.validate_cwnd(now, self.conn.in_flight() >= self.conn.cwnd);
         true
     }
 
@@ -388,6 +395,11 @@ impl Sender {
     /// A tail loss probe's retransmission, which is not counted as one in flight (`__tcp_retransmit_skb`).
     pub(super) fn resend_as_probe(&mut self, now: u64, seq: u32, out: &mut Vec<Burst>) {
         self.send_again(now, seq, 0, out);
+        if seq + 1 == self.snd_end
+            && let Some(burst) = out.last_mut()
+        {
+            burst.flags |= flag::PUSH;
+        }
         self.pace(now, 1);
     }
 
@@ -395,7 +407,7 @@ impl Sender {
     fn send_again(&mut self, now: u64, seq: u32, flags: u64, out: &mut Vec<Burst>) {
         self.start_if_idle(now);
         let f = self.board.flags(seq);
-        self.record(now, seq, 1, f | flags | EVER_RETRANS);
+        self.record(now, seq, 1, (f & !JUDGED) | flags | EVER_RETRANS);
         self.retransmitted.push_back((seq, now));
         self.resent += 1;
         self.retransmits += u64::from(now >= self.measure_from_ns);
@@ -440,6 +452,12 @@ impl Sender {
                 if self.board.flags(first + n - 1) & ENDS_BUFFER != 0 {
                     break;
                 }
+            }
+            if self.rules.autotunes
+                && (n > 1 || first + n == self.snd_end)
+                && let Some(burst) = out.last_mut()
+            {
+                burst.flags |= flag::PUSH;
             }
             self.pace(now, n);
             if matches!(self.conn.ca_state, CaState::Cwr | CaState::Recovery) {
