@@ -424,7 +424,9 @@ fn a_mark_that_had_to_come_does_not_restart_the_sum() {
     let p = pie.probe(0);
     let queue = Queue { bytes: 100_000, packets: 67, ..Queue::default() };
     // Dice that never mark.
-    let mut arrive = |ecn, random| pie.enqueue(now, &queue, &Packet { bytes: 1500, ecn, ..Packet::default() }, random).action;
+    let mut arrive = |ecn, random| {
+        pie.enqueue(now, &queue, &Packet { bytes: 1500, ecn, ..Packet::default() }, random).action
+    };
     let passed = (0..1000).take_while(|_| arrive(2, u32::MAX) == Action::Pass).count();
     assert_eq!(passed, (8.5 / p).ceil() as usize - 1);
     for _ in 0..5 {

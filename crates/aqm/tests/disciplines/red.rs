@@ -183,7 +183,8 @@ fn below_htb_no_pause_ages_the_average() {
 /// Nor does a packet that is dropped from an empty queue start it.
 #[test]
 fn below_htb_a_drop_does_not_start_the_clock() {
-    let set = [("min", Value::Int(20_000)), ("max", Value::Int(60_000)), ("idle_clock", Value::Choice("never"))];
+    let set =
+        [("min", Value::Int(20_000)), ("max", Value::Int(60_000)), ("idle_clock", Value::Choice("never"))];
     let mut red = Discipline::new(&spec("red", &set));
     settle(&mut red, 1 << 20, 200_000);
     red.idle(1000 * SEC);
