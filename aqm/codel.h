@@ -12,9 +12,10 @@
  *
  * Where RFC 8289's pseudocode and Linux differ, this is Linux: the inverse
  * square root by one Newton step a drop in 16 bits, the packet-length floor
- * as a parameter (`mtu_bytes`) instead of the longest packet seen, and a
- * strict comparison with the end of the first interval. Linux's clock ticks
- * in 1024 ns, this one in 1 ns. `random` is not used.
+ * as a parameter (`mtu_bytes`) instead of the longest packet seen, a strict
+ * comparison with the end of the first interval, and a bound on the drops of one
+ * dequeue. Linux's clock ticks in 1024 ns, this one in 1 ns. `random` is not
+ * used.
  */
 #ifndef QW_CODEL_H
 #define QW_CODEL_H
@@ -38,13 +39,19 @@ struct qw_codel_params {
 #define QW_CODEL_ENTERED 1u /* its drop began a dropping phase */
 #define QW_CODEL_REPEATED 2u /* its drop was a further one of a phase */
 
+/* Further drops that one dequeue makes at most, and the least time between two
+ * that are due, as in Linux 7.2: a tick of its clock. */
+#define QW_CODEL_MOST_DROPS 256u
+#define QW_CODEL_LEAST_NS 1024u
+
 struct qw_codel {
 	qw_u64 first_above_ns; /* sojourn above target until then: bad; 0: not */
-	qw_u64 drop_next_ns; /* next drop of this, or of the last phase */
+	qw_u64 drop_next_ns; /* next drop of this, or of the last phase; 0: none */
 	qw_u32 count; /* drops since the phase began, with memory */
 	qw_u32 lastcount; /* count at the last phase's begin */
 	qw_u32 dropping; /* in a dropping phase */
 	qw_u32 after_drop; /* QW_CODEL_* */
+	qw_u32 drops; /* further drops of the loop under way */
 	qw_u32 rec_inv_sqrt_q16; /* about 1 / sqrt(count), below 1 << 16 */
 };
 
@@ -59,6 +66,7 @@ static inline void qw_codel_init(struct qw_codel *s,
 	s->lastcount = 0;
 	s->dropping = 0;
 	s->after_drop = QW_CODEL_NO_DROP;
+	s->drops = 0;
 	s->rec_inv_sqrt_q16 = 0;
 }
 
@@ -76,7 +84,8 @@ qw_codel_enqueue(struct qw_codel *s, const struct qw_codel_params *p,
 
 /* One Newton step for x = 1 / sqrt(count): x' = x (3 - count x^2) / 2.
  * x is kept in 16 bits and worked on in 32, as in Linux: count changes by one
- * at a time, so a step is enough, and the law's trace is the same. */
+ * at a time, so a step is enough, and the law's trace is the same. Where FQ-CoDel
+ * has raised it by a batch, the step wraps in 64 bits and is cut to 16. */
 static inline void qw_codel_newton_step(struct qw_codel *s)
 {
 	qw_u64 x_q32 = (qw_u64)s->rec_inv_sqrt_q16 << 16;
@@ -85,7 +94,8 @@ static inline void qw_codel_newton_step(struct qw_codel *s)
 
 	/* >> 2 before the product keeps it in 64 bits; 31 = 32 - 2 + 1 takes
 	 * that back and halves. */
-	s->rec_inv_sqrt_q16 = (qw_u32)((((rest_q32 >> 2) * x_q32) >> 31) >> 16);
+	s->rec_inv_sqrt_q16 =
+		(qw_u32)((((rest_q32 >> 2) * x_q32) >> 31) >> 16) & 0xffff;
 }
 
 /* RFC 8289 section 5.2 control_law(): the drop after the one at `t`. */
@@ -93,7 +103,9 @@ static inline qw_u64 qw_codel_control_law(const struct qw_codel *s,
 					  const struct qw_codel_params *p,
 					  qw_u64 t)
 {
-	return t + ((p->interval_ns * s->rec_inv_sqrt_q16) >> 16);
+	qw_u64 gap_ns = (p->interval_ns * s->rec_inv_sqrt_q16) >> 16;
+
+	return t + (gap_ns > QW_CODEL_LEAST_NS ? gap_ns : QW_CODEL_LEAST_NS);
 }
 
 /* RFC 8289 section 5.5 dodequeue(): has the sojourn been above target for a
@@ -124,7 +136,8 @@ QW_SHARED struct qw_verdict qw_codel_enter(struct qw_codel *s,
 		qw_mark_or_drop(k, p->ecn != 0, QW_REASON_SOJOURN);
 	qw_u32 gained = s->count - s->lastcount;
 
-	if (gained > 1 && now < s->drop_next_ns + 16 * p->interval_ns) {
+	if (gained > 1 && s->drop_next_ns &&
+	    now < s->drop_next_ns + 16 * p->interval_ns) {
 		s->count = gained;
 		qw_codel_newton_step(s);
 	} else {
@@ -181,8 +194,17 @@ QW_SHARED struct qw_verdict qw_codel_dequeue(struct qw_codel *s,
 		if (after_drop == QW_CODEL_REPEATED)
 			s->drop_next_ns =
 				qw_codel_control_law(s, p, s->drop_next_ns);
-		if (now >= s->drop_next_ns)
+		else
+			s->drops = 0;
+		if (now < s->drop_next_ns) {
+			/* Not yet. */
+		} else if (s->drops < QW_CODEL_MOST_DROPS) {
+			s->drops++;
 			v = qw_codel_repeat(s, p, k);
+		} else {
+			/* Too far behind its schedule. */
+			s->drop_next_ns = qw_codel_control_law(s, p, now);
+		}
 	}
 
 	/* Linux: a plain step, for congestion controls of the DCTCP kind; it

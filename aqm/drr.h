@@ -84,29 +84,78 @@ static inline void qw_drr_left(struct qw_drr *d, struct qw_drr_queue *f,
 	d->active -= !f->packets;
 }
 
-#define QW_DRR_SERVE 0u /* serve queue `*index` */
-#define QW_DRR_EMPTY 1u /* queue `*index` was found empty: go on */
-#define QW_DRR_SPENT 2u /* queue `*index` waits for its next turn: go on */
+#define QW_DRR_SERVE 0u /* serve queue `index` */
+#define QW_DRR_EMPTY 1u /* queue `index` was found empty: go on */
+#define QW_DRR_SPENT 2u /* queue `index` waits for its next turn: go on */
 #define QW_DRR_DONE 3u /* no queue is in a list */
+
+/* A search for the queue to serve. */
+struct qw_drr_search {
+	qw_u32 index; /* the queue whose turn it was */
+	qw_u32 first; /* the first with packets found spent; QW_NONE: none yet */
+	qw_u32 least; /* quanta that the nearest of the spent ones lacks */
+	qw_u32 quanta; /* that a spent one gets in this round */
+};
+
+static inline void qw_drr_begin(struct qw_drr_search *t)
+{
+	t->index = 0;
+	t->first = QW_NONE;
+	t->least = QW_NONE;
+	t->quanta = 1;
+}
+
+/* A queue with packets may send once it has so many quanta more. */
+static inline qw_u32 qw_drr_lacks(const struct qw_drr_queue *f, qw_u32 quantum)
+{
+	return f->deficit > 0 ? 1 : (qw_u32)-f->deficit / quantum + 1;
+}
 
 /* RFC 8290 section 4.2, one turn: new queues first; one whose deficit is spent
  * gets a quantum and goes to the end of the old ones; a new one found empty goes
- * there too, so that it cannot be new again at once, an old one leaves. */
+ * there too, so that it cannot be new again at once, an old one leaves.
+ *
+ * Once a whole round of one search has found nobody who may send, the next round
+ * gives as many quanta at once as the nearest one lacks: the same queue is served
+ * as after so many rounds of one quantum each. */
 QW_SHARED qw_u32 qw_drr_turn(struct qw_drr *d, struct qw_drr_queue *q,
-			     qw_u32 mask, qw_u32 quantum, qw_u32 *index)
+			     qw_u32 mask, qw_u32 quantum,
+			     struct qw_drr_search *t)
 {
 	struct qw_drr_list *l = d->fresh.head ? &d->fresh : &d->old;
 	struct qw_drr_queue *f;
+	qw_u32 lacks;
 
 	if (!l->head)
 		return QW_DRR_DONE;
-	*index = l->head - 1;
-	f = &q[*index & mask];
+	t->index = l->head - 1;
+	f = &q[t->index & mask];
 	if (f->deficit <= 0) {
+		if (t->first == QW_NONE && f->packets) {
+			t->first = t->index;
+		} else if (t->first == t->index) {
+			t->quanta = t->least;
+			t->least = QW_NONE;
+		}
 		qw_drr_pop(q, mask, l);
-		f->deficit += (qw_s32)quantum;
+		lacks = t->quanta;
+		if (lacks > 1 && !f->packets)
+			lacks = qw_drr_lacks(f, quantum);
+		if (lacks < t->quanta) {
+			/* In one of the rounds that are left out it would have been
+			 * found empty. */
+			f->deficit += (qw_s32)(quantum * lacks);
+			f->list = QW_DRR_UNLISTED;
+			return QW_DRR_EMPTY;
+		}
+		f->deficit += (qw_s32)(quantum * t->quanta);
 		f->list = QW_DRR_OLD;
-		qw_drr_append(q, mask, &d->old, *index);
+		qw_drr_append(q, mask, &d->old, t->index);
+		if (f->packets) {
+			lacks = qw_drr_lacks(f, quantum);
+			if (lacks < t->least)
+				t->least = lacks;
+		}
 		return QW_DRR_SPENT;
 	}
 	if (f->packets)
@@ -114,17 +163,17 @@ QW_SHARED qw_u32 qw_drr_turn(struct qw_drr *d, struct qw_drr_queue *q,
 	qw_drr_pop(q, mask, l);
 	if (l == &d->fresh && d->old.head) {
 		f->list = QW_DRR_OLD;
-		qw_drr_append(q, mask, &d->old, *index);
+		qw_drr_append(q, mask, &d->old, t->index);
 	} else {
 		f->list = QW_DRR_UNLISTED;
 	}
 	return QW_DRR_EMPTY;
 }
 
-/* Turns that surely end with a queue to serve, if any of mask + 1 has a packet:
- * each takes an empty queue off a list or gives a quantum, of which the largest
- * packet of 64 KiB takes 65536 / quantum each. */
-#define QW_DRR_TURNS(mask) (4 * ((mask) + 1) + 65536u)
+/* Turns after which a search has ended, if any of mask + 1 queues has a packet:
+ * a round that finds what the nearest one lacks, in which new queues that are
+ * empty have two, one in which it gets that, and one until its turn. */
+#define QW_DRR_TURNS(mask) (4 * ((mask) + 1))
 
 #ifdef __cplusplus
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Fair queueing with a queue for every flow, as Linux's sch_fq without its
- * pacing (which is the sender's affair here): deficit round robin, new flows
- * first and with a credit of ten packets, tail drop by the packets of a flow
- * and of all.
+ * Fair queueing with a queue for every flow, as Linux's sch_fq on a router and
+ * without its pacing (which is the sender's affair here): deficit round robin, new
+ * flows first and with a credit of ten packets, tail drop by the packets of a flow
+ * and of all, and a queue that goes before all others for who finds nobody waiting.
  *
- * A flow is found by its whole 32-bit hash in a table of QW_FQ_QUEUES places,
- * of which QW_FQ_PLACES next to one another are looked at. A flow whose place
- * is taken gets the next one that is free (empty and in no round), and one that
- * finds none shares the first. Linux finds a flow by its socket and has no
- * bound but memory. `random` is not used.
+ * On the sender's own host Linux has a queue for each socket. What passes through
+ * has none: there the flow's hash, cut by `orphan_mask`, chooses one of 1024. Linux
+ * forgets a flow after three seconds, if it comes by; here none is forgotten.
+ * `random` is not used.
  */
 #ifndef QW_FQ_H
 #define QW_FQ_H
@@ -21,34 +20,37 @@
 extern "C" {
 #endif
 
-/* Queues there is room for, a power of two. */
+/* Queues there is room for, a power of two: one half for flows, of the other half
+ * one for those who find nobody waiting. */
 #ifndef QW_FQ_QUEUES
 #define QW_FQ_QUEUES 131072u
 #endif
-#define QW_FQ_MASK (QW_FQ_QUEUES - 1)
-#define QW_FQ_PLACES 8u
+#define QW_FQ_FLOWS (QW_FQ_QUEUES / 2)
+#define QW_FQ_MASK (QW_FQ_FLOWS - 1)
+#define QW_FQ_INTERNAL QW_FQ_FLOWS
+/* So many may wait there. */
+#define QW_FQ_INTERNAL_MOST 8u
 
-/* A flow that was away so long has its credit again (sch_fq's refill delay). */
-#define QW_FQ_REFILL_NS (40 * QW_NS_PER_MS)
+/* The clock by which flows age, Linux's jiffies at 250 a second, and how long one
+ * must have been away to have its credit again. */
+#define QW_FQ_JIFFY_NS (4 * QW_NS_PER_MS)
+#define QW_FQ_REFILL_JIFFIES 10u
 
 struct qw_fq_params {
-	qw_u32 limit_packets; /* in all queues, 10000 */
+	qw_u32 limit_packets; /* in all flows' queues, 10000 */
 	qw_u32 flow_limit_packets; /* in one queue, 100 */
 	qw_u32 quantum_bytes; /* a flow's share of a round, 3028; > 0 */
 	qw_u32 initial_quantum_bytes; /* of a flow's first round, 15140; > 0 */
-};
-
-struct qw_fq_place {
-	qw_u64 left_ns; /* when its last packet left; 0: never used */
-	qw_u32 flow; /* hash of the flow that has it */
-	qw_s32 credit; /* that it left the round with */
+	qw_u32 orphan_mask; /* bits of the hash that tell flows apart, 1023 */
 };
 
 struct qw_fq {
 	struct qw_drr drr;
-	qw_u64 shared; /* packets of flows that found no place, for display */
-	struct qw_drr_queue queue[QW_FQ_QUEUES];
-	struct qw_fq_place place[QW_FQ_QUEUES];
+	qw_u32 internal; /* packets in QW_FQ_INTERNAL */
+	qw_u64 passed; /* packets that went there, for display */
+	struct qw_drr_queue queue[QW_FQ_FLOWS];
+	/* When the flow was last found empty, in jiffies and odd; 0: never used. */
+	qw_u64 left[QW_FQ_FLOWS];
 };
 
 static inline void qw_fq_init(struct qw_fq *s, const struct qw_fq_params *p,
@@ -61,28 +63,24 @@ static inline void qw_fq_init(struct qw_fq *s, const struct qw_fq_params *p,
 	s->drr.old.head = 0;
 	s->drr.old.tail = 0;
 	s->drr.active = 0;
-	s->shared = 0;
+	s->internal = 0;
+	s->passed = 0;
 }
 
-/* The flow's place, or one that it may have, or, if all are taken, the first. */
-static inline qw_u32 qw_fq_find(struct qw_fq *s, qw_u32 flow)
+/* The credit of a flow that was away. */
+static inline qw_s32 qw_fq_credit(const struct qw_fq *s,
+				  const struct qw_fq_params *p, qw_u64 now,
+				  qw_u32 index)
 {
-	qw_u32 i, free = QW_NONE;
+	qw_s32 credit = s->queue[index & QW_FQ_MASK].deficit;
+	qw_u64 left = s->left[index & QW_FQ_MASK];
 
-	QW_FOR (i, QW_FQ_PLACES) {
-		qw_u32 at = (flow + i) & QW_FQ_MASK;
-		struct qw_fq_place *place = &s->place[at];
-
-		if (place->left_ns && place->flow == flow)
-			return at;
-		if (free == QW_NONE && s->queue[at].list == QW_DRR_UNLISTED)
-			free = at;
-	}
-	if (free == QW_NONE) {
-		s->shared++;
-		return flow & QW_FQ_MASK;
-	}
-	return free;
+	if (!left)
+		return (qw_s32)p->initial_quantum_bytes;
+	if (credit < (qw_s32)p->quantum_bytes &&
+	    qw_div(now, QW_FQ_JIFFY_NS) > left + QW_FQ_REFILL_JIFFIES)
+		return (qw_s32)p->quantum_bytes;
+	return credit;
 }
 
 static inline struct qw_verdict
@@ -90,47 +88,49 @@ qw_fq_enqueue(struct qw_fq *s, const struct qw_fq_params *p, qw_u64 now,
 	      const struct qw_queue *q, const struct qw_packet *k,
 	      qw_u32 random, qw_u32 *queue)
 {
-	qw_u32 index = qw_fq_find(s, k->flow);
-	struct qw_fq_place *place = &s->place[index & QW_FQ_MASK];
-	qw_s32 credit = place->credit;
+	qw_u32 index = k->flow & p->orphan_mask & QW_FQ_MASK;
+	const struct qw_drr_queue *f = &s->queue[index];
 
 	(void)random;
 	*queue = index;
-	if (qw_over_limit(q, k) || q->packets >= p->limit_packets)
+	if (qw_over_limit(q, k) || q->packets - s->internal >= p->limit_packets)
 		return qw_drop(QW_REASON_LIMIT);
-	if (s->queue[index & QW_FQ_MASK].packets >= p->flow_limit_packets)
-		return qw_drop(QW_REASON_THRESHOLD);
-	if (s->queue[index & QW_FQ_MASK].list == QW_DRR_UNLISTED) {
-		if (!place->left_ns || place->flow != k->flow)
-			credit = (qw_s32)p->initial_quantum_bytes;
-		else if (now > place->left_ns + QW_FQ_REFILL_NS &&
-			 credit < (qw_s32)p->quantum_bytes)
-			credit = (qw_s32)p->quantum_bytes;
-		place->flow = k->flow;
-		place->left_ns = now ? now : 1;
+	if (!s->drr.active && s->internal < QW_FQ_INTERNAL_MOST) {
+		*queue = QW_FQ_INTERNAL;
+		s->internal++;
+		s->passed++;
+		return qw_pass();
 	}
-	qw_drr_join(&s->drr, s->queue, QW_FQ_MASK, index, k->bytes, credit);
+	if (f->packets >= p->flow_limit_packets)
+		return qw_drop(QW_REASON_THRESHOLD);
+	qw_drr_join(&s->drr, s->queue, QW_FQ_MASK, index, k->bytes,
+		    f->list == QW_DRR_UNLISTED ? qw_fq_credit(s, p, now, index) :
+						 0);
 	return qw_pass();
 }
 
 static inline qw_u32 qw_fq_next(struct qw_fq *s, const struct qw_fq_params *p,
 				qw_u64 now, const struct qw_queue *q)
 {
-	qw_u32 i, index = 0;
+	struct qw_drr_search t;
+	qw_u32 i;
 
-	(void)now;
 	(void)q;
+	if (s->internal)
+		return QW_FQ_INTERNAL;
+	qw_drr_begin(&t);
 	QW_FOR (i, QW_DRR_TURNS(QW_FQ_MASK)) {
 		qw_u32 turn = qw_drr_turn(&s->drr, s->queue, QW_FQ_MASK,
-					  p->quantum_bytes, &index);
+					  p->quantum_bytes, &t);
 
 		if (turn == QW_DRR_SERVE)
-			return index;
+			return t.index;
 		if (turn == QW_DRR_DONE)
 			break;
-		/* It goes with what credit it has. */
-		s->place[index & QW_FQ_MASK].credit =
-			s->queue[index & QW_FQ_MASK].deficit;
+		/* Until it is away for good this is written more than once. */
+		if (turn == QW_DRR_EMPTY)
+			s->left[t.index & QW_FQ_MASK] =
+				qw_div(now, QW_FQ_JIFFY_NS) | 1;
 	}
 	return QW_NONE;
 }
@@ -151,10 +151,14 @@ static inline void qw_fq_evicted(struct qw_fq *s, const struct qw_fq_params *p,
 	struct qw_drr_queue *f = &s->queue[queue & QW_FQ_MASK];
 
 	(void)p;
+	(void)now;
 	(void)q;
+	if (queue == QW_FQ_INTERNAL) {
+		s->internal--;
+		return;
+	}
 	qw_drr_left(&s->drr, f, k->bytes);
 	f->deficit -= (qw_s32)k->bytes;
-	s->place[queue & QW_FQ_MASK].left_ns = now ? now : 1;
 }
 
 static inline struct qw_verdict
@@ -179,10 +183,11 @@ static inline void qw_fq_idle(struct qw_fq *s, const struct qw_fq_params *p,
 	P("limit", limit_packets, 0, 1, 1u << 30)           \
 	P("flow_limit", flow_limit_packets, 0, 1, 1u << 30) \
 	P("quantum", quantum_bytes, 0, 256, 1u << 20)       \
-	P("initial_quantum", initial_quantum_bytes, 0, 256, 1u << 24)
+	P("initial_quantum", initial_quantum_bytes, 0, 256, 1u << 24) \
+	P("orphan_mask", orphan_mask, 0, 0, QW_FQ_MASK)
 #define QW_FQ_PROBES(V)     \
 	V(s->drr.active, 1) \
-	V(s->shared, 1)
+	V(s->passed, 1)
 
 #ifdef __cplusplus
 }

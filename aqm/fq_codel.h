@@ -5,7 +5,7 @@
  *
  * As in Linux: CoDel marks by default; what does not fit costs the queue with
  * the most bytes half of them, at most `drop_batch` packets, from its head; and
- * CoDel's count of that queue is raised by as many. Linux also bounds the
+ * CoDel's count of that queue is raised by as many, its square root is not. Linux also bounds the
  * memory that packets take with their overhead, here `memory_limit` bounds
  * their bytes. `random` is not used.
  */
@@ -133,13 +133,9 @@ static inline void qw_fq_codel_evicted(struct qw_fq_codel *s,
 	(void)now;
 	(void)q;
 	qw_drr_left(&s->drr, &s->queue[queue & QW_FQ_CODEL_MASK], k->bytes);
-	/* Linux adds the whole batch to the count at once and leaves the square
-	 * root behind, from where a Newton step may end anywhere. */
+	/* As in Linux, the root stays behind: the next Newton step starts from
+	 * there, and may end anywhere. */
 	c->count++;
-	if (c->count == 1)
-		c->rec_inv_sqrt_q16 = 0xffff;
-	else
-		qw_codel_newton_step(c);
 	s->evict_left--;
 	s->evict_bytes -= k->bytes < s->evict_bytes ? k->bytes : s->evict_bytes;
 }
@@ -148,19 +144,21 @@ static inline qw_u32 qw_fq_codel_next(struct qw_fq_codel *s,
 				      const struct qw_fq_codel_params *p,
 				      qw_u64 now, const struct qw_queue *q)
 {
-	qw_u32 i, index = 0;
+	struct qw_drr_search t;
+	qw_u32 i;
 
 	(void)q;
+	qw_drr_begin(&t);
 	QW_FOR (i, QW_DRR_TURNS(QW_FQ_CODEL_MASK)) {
 		qw_u32 turn = qw_drr_turn(&s->drr, s->queue, QW_FQ_CODEL_MASK,
-					  p->quantum_bytes, &index);
+					  p->quantum_bytes, &t);
 
 		if (turn == QW_DRR_SERVE)
-			return index;
+			return t.index;
 		if (turn == QW_DRR_DONE)
 			break;
 		if (turn == QW_DRR_EMPTY)
-			qw_codel_idle(&s->codel[index & QW_FQ_CODEL_MASK],
+			qw_codel_idle(&s->codel[t.index & QW_FQ_CODEL_MASK],
 				      &p->codel, now);
 	}
 	return QW_NONE;

@@ -11,9 +11,10 @@
  *  - the burst allowance is used up by time that passes between departures,
  *    not by ticks;
  *  - an empty queue takes 1/64 off the probability per tick, not 2 %.
+ *  - a mark that the accumulated probability alone has brought about does not
+ *    restart it, so that marks go on until the dice mark, or a packet is dropped.
  * It departs from Linux, towards the RFC, in that the probability stays within
- * 0..1 (Linux lets it wind up beyond 1), and that a mark restarts the
- * accumulated probability as a drop does.
+ * 0..1 (Linux lets it wind up beyond 1).
  *
  * Probabilities are Q56: 1 << 56 stands for 1. The smallest step of the tuned
  * controller is about 2^-44, and 8.5 of them must fit in 64 bits.
@@ -51,7 +52,7 @@ struct qw_pie_params {
 
 struct qw_pie {
 	qw_u64 prob_q56;
-	qw_u64 accu_q56; /* sum of probabilities since the last drop */
+	qw_u64 accu_q56; /* sum of probabilities since the last restart */
 	qw_u64 burst_ns; /* allowance left */
 	qw_u64 qdelay_ns; /* latest */
 	qw_u64 qdelay_old_ns; /* at the last update */
@@ -215,7 +216,10 @@ static inline int qw_pie_is_early(struct qw_pie *s,
 		return 0;
 	if (s->accu_q56 >= QW_PIE_ONE_Q56 / 2 * 17)
 		return 1;
-	return (qw_u64)random << 24 < prob;
+	if ((qw_u64)random << 24 >= prob)
+		return 0;
+	s->accu_q56 = 0;
+	return 1;
 }
 
 static inline struct qw_verdict
@@ -223,17 +227,18 @@ qw_pie_enqueue(struct qw_pie *s, const struct qw_pie_params *p, qw_u64 now,
 	       const struct qw_queue *q, const struct qw_packet *k,
 	       qw_u32 random)
 {
+	struct qw_verdict v = qw_pass();
+
 	qw_pie_catch_up(s, p, now, q->bytes);
-	if (qw_over_limit(q, k)) {
+	if (qw_over_limit(q, k))
+		v = qw_drop(QW_REASON_LIMIT);
+	else if (qw_pie_is_early(s, p, q, k, random))
+		v = qw_mark_or_drop(
+			k, p->ecn && s->prob_q56 <= p->ecn_threshold_q32 << 24,
+			QW_REASON_EARLY);
+	if (v.action == QW_DROP)
 		s->accu_q56 = 0;
-		return qw_drop(QW_REASON_LIMIT);
-	}
-	if (!qw_pie_is_early(s, p, q, k, random))
-		return qw_pass();
-	s->accu_q56 = 0;
-	return qw_mark_or_drop(
-		k, p->ecn && s->prob_q56 <= p->ecn_threshold_q32 << 24,
-		QW_REASON_EARLY);
+	return v;
 }
 
 /* RFC 8033 section 4.3: the rate at which a queue of at least 16 KiB drains.

@@ -14,7 +14,7 @@
  *    tc-red(8) has them, and follow the limit if the host changes it;
  *  - a burst that tc refuses as too small is raised to what it suggests;
  *  - `gentle` (Floyd 2000) is offered; Linux has no such thing;
- *  - the idle link's clock is what it was meant to be, see QW_RED_IDLE_TC.
+ *  - the idle link's clock is what it was meant to be, see QW_RED_IDLE_US.
  */
 #ifndef QW_RED_H
 #define QW_RED_H
@@ -42,9 +42,11 @@ extern "C" {
 /* The clock of an idle link, in which the packets that it could have sent age
  * the average. tc makes its table for a clock of 64 ns, the kernel reads it in
  * microseconds: a real Linux forgets 15.6 times more slowly than it was meant
- * to. QW_RED_IDLE_US means what was meant. */
+ * to. QW_RED_IDLE_US means what was meant. Below htb it never runs: the kernel
+ * starts it where it asks an empty queue for a packet, which htb does not do. */
 #define QW_RED_IDLE_US 0u
 #define QW_RED_IDLE_TC 1u
+#define QW_RED_IDLE_NEVER 2u
 
 struct qw_red_params {
 	qw_u64 min_bytes; /* average below which all pass, 0: max / 3 */
@@ -173,7 +175,7 @@ static inline void qw_red_set_idle(struct qw_red *s,
 	qw_u64 ln = qw_red_ln_q48(s->wlog), rest;
 	qw_u32 i;
 
-	if (p->idle_clock == QW_RED_IDLE_TC) {
+	if (p->idle_clock != QW_RED_IDLE_US) {
 		/* From whole microseconds, of which tc has at least one here, to
 		 * ticks of 64 ns, which the kernel will take for microseconds. */
 		ns = qw_div(ns, 1000);
@@ -364,6 +366,14 @@ static inline int qw_red_see(struct qw_red *s, qw_u64 now, qw_u64 bytes)
 	return 1;
 }
 
+/* The link falls idle. */
+static inline void qw_red_idles(struct qw_red *s, const struct qw_red_params *p,
+				qw_u64 now)
+{
+	if (p->idle_clock != QW_RED_IDLE_NEVER)
+		s->idle_ns = now;
+}
+
 #define QW_RED_PASS 0u
 #define QW_RED_EARLY 1u /* the dice say so */
 #define QW_RED_HARD 2u /* there is nothing to decide */
@@ -447,7 +457,7 @@ qw_red_enqueue(struct qw_red *s, const struct qw_red_params *p, qw_u64 now,
 	/* The link stays idle: without this, an average above max would keep an
 	 * empty queue closed for as long as it takes arrivals to age it. */
 	if (was_idle && v.action == QW_DROP)
-		s->idle_ns = now;
+		qw_red_idles(s, p, now);
 	return v;
 }
 
@@ -466,9 +476,8 @@ qw_red_dequeue(struct qw_red *s, const struct qw_red_params *p, qw_u64 now,
 static inline void qw_red_idle(struct qw_red *s, const struct qw_red_params *p,
 			       qw_u64 now)
 {
-	(void)p;
 	if (s->idle_ns == QW_RED_NONE)
-		s->idle_ns = now;
+		qw_red_idles(s, p, now);
 }
 
 /* Parameters and variables as qw.h says. */
@@ -483,7 +492,7 @@ static inline void qw_red_idle(struct qw_red *s, const struct qw_red_params *p,
 	P("harddrop", harddrop, 0, 0, 1)                        \
 	P("nodrop", nodrop, 0, 0, 1)                            \
 	P("gentle", gentle, 0, 0, 1)                            \
-	P("idle_clock", idle_clock, 0, QW_RED_IDLE_US, QW_RED_IDLE_TC)
+	P("idle_clock", idle_clock, 0, QW_RED_IDLE_US, QW_RED_IDLE_NEVER)
 #define QW_RED_PROBES(V)                \
 	V(s->avg >> s->wlog, 1)         \
 	V(s->max_p_q32, QW_RED_ONE_Q32) \

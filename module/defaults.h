@@ -154,7 +154,8 @@
 	D("limit", 10000ULL, false) \
 	D("flow_limit", 100ULL, false) \
 	D("quantum", 3028ULL, false) \
-	D("initial_quantum", 15140ULL, false)
+	D("initial_quantum", 15140ULL, false) \
+	D("orphan_mask", 1023ULL, false)
 #define QW_FQ_CODEL_DEFAULTS(D) \
 	D("target", 5000000ULL, false) \
 	D("interval", 100000000ULL, false) \

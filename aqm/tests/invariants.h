@@ -16,11 +16,17 @@ static void check_static(const struct qw_static *s)
 	(void)s;
 }
 
-static void check_codel(const struct qw_codel *s)
+static void check_codel_state(const struct qw_codel *s)
 {
 	CHECK(s->dropping <= 1);
 	CHECK(s->after_drop <= QW_CODEL_REPEATED);
+	CHECK(s->drops <= QW_CODEL_MOST_DROPS);
 	CHECK(s->rec_inv_sqrt_q16 <= 0xffff);
+}
+
+static void check_codel(const struct qw_codel *s)
+{
+	check_codel_state(s);
 	/* The law must stay near 1 / sqrt(count), or drops come all at once. */
 	CHECK(!s->dropping || (s->count >= 1 && s->rec_inv_sqrt_q16 >= 1));
 }
@@ -28,7 +34,6 @@ static void check_codel(const struct qw_codel *s)
 static void check_pie(const struct qw_pie *s)
 {
 	CHECK(s->prob_q56 <= QW_PIE_ONE_Q56);
-	CHECK(s->accu_q56 <= 10 * QW_PIE_ONE_Q56);
 	CHECK(s->burst_ns <= 10 * QW_NS_PER_SEC);
 }
 
@@ -77,18 +82,38 @@ static void check_fq_codel(const struct qw_fq_codel *s)
 
 	check_drr(&s->drr, s->queue, QW_FQ_CODEL_QUEUES);
 	for (i = 0; i < QW_FQ_CODEL_QUEUES; i++)
-		check_codel(&s->codel[i]);
+		check_codel_state(&s->codel[i]);
 }
 
 static void check_fq(const struct qw_fq *s)
 {
-	check_drr(&s->drr, s->queue, QW_FQ_QUEUES);
+	check_drr(&s->drr, s->queue, QW_FQ_FLOWS);
+	CHECK(s->internal <= QW_FQ_INTERNAL_MOST);
 }
 
 static void check_sfq(const struct qw_sfq *s)
 {
+	qw_u32 i, at, length, packets = 0, longest = 0, known = 0;
+
 	check_drr(&s->drr, s->queue, QW_SFQ_QUEUES);
 	CHECK(!s->drr.fresh.head && !s->full);
+	CHECK(s->drr.active <= s->flows && s->depth <= QW_SFQ_DEPTH);
+	for (i = 0; i < QW_SFQ_QUEUES; i++) {
+		packets += s->queue[i].packets;
+		if (s->queue[i].packets > longest)
+			longest = s->queue[i].packets;
+		/* Who has nothing is not in the round. */
+		CHECK(!s->queue[i].list == !s->queue[i].packets);
+	}
+	CHECK(packets <= s->limit && longest == s->longest);
+	/* Each is under its length, once. */
+	for (length = 1; length <= QW_SFQ_DEPTH; length++)
+		for (at = s->of_length[length]; at; at = s->peer[at - 1].after) {
+			CHECK(at <= QW_SFQ_QUEUES);
+			CHECK(s->queue[at - 1].packets == length);
+			CHECK(++known <= s->drr.active);
+		}
+	CHECK(known == s->drr.active);
 }
 
 static void check_queuepilot(const struct qw_queuepilot *s)

@@ -199,6 +199,11 @@ pub struct Discipline {
 impl Discipline {
     /// An instance whose clock starts at 0.
     pub fn new(spec: &Spec) -> Self {
+        Discipline::made_before(spec, 0)
+    }
+
+    /// An instance that was made so long (ns) before its clock shows 0: what is due a time after that comes so much earlier.
+    pub fn made_before(spec: &Spec, ago_ns: u64) -> Self {
         // The panics below mean that the registry and the headers disagree: a mistake
         // in this crate, which its tests rule out.
         let c = |name: &str| CString::new(name).expect("names have no NUL");
@@ -219,7 +224,7 @@ impl Discipline {
             unsafe { qw_shim_weights(kind, block.as_mut_ptr(), weights.values.as_ptr()) };
         }
         // SAFETY: a created block.
-        unsafe { qw_shim_init(block.as_mut_ptr(), 0) };
+        unsafe { qw_shim_init(block.as_mut_ptr(), 0u64.wrapping_sub(ago_ns)) };
         Discipline { info: spec.info, queues: qw_shim_queues(kind), block }
     }
 

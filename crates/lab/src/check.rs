@@ -2,7 +2,7 @@
 
 use crate::qdisc::{self, Whose};
 use queuewright_cca::Kind;
-use queuewright_scenario::spec::{RunSpec, Stack};
+use queuewright_scenario::spec::{RunSpec, Stack, Traffic};
 use queuewright_scenario::{Client, Comes, Error, LinkRate, Scenario, Sends};
 
 /// Different round-trip times that a run may have: each is a network namespace.
@@ -98,6 +98,19 @@ pub fn check(scenario: &Scenario, runs: &[RunSpec], whose: Whose) -> Result<(), 
             Ok(qdisc) if qdisc.ours && run.ports[0].burst_bytes.is_some() => {
                 return refuse("ports[0].burst", "a BPF qdisc's own shaper has no bucket");
             }
+            // What is turned into the qdisc's own unit is right for full packets alone.
+            Ok(qdisc) if qdisc.converts && other_packets(run) => {
+                let (unit, such) = match run.ports[0].limit_packets {
+                    0 => ("packets", "200p"),
+                    _ => ("bytes", "300kb"),
+                };
+                let name = run.discipline.info.name;
+                let why = format!(
+                    "Linux's {name} counts {unit}, and not all packets here are of 1500 bytes; a buffer in {unit}, such as \
+                     \"{such}\", would do"
+                );
+                return refuse("ports[0].buffer", &why);
+            }
             Ok(_) => {}
         }
     }
@@ -116,6 +129,14 @@ pub fn check(scenario: &Scenario, runs: &[RunSpec], whose: Whose) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// Does a flow send UDP packets that are not full ones?
+fn other_packets(run: &RunSpec) -> bool {
+    run.flows.iter().any(|f| match f.traffic {
+        Traffic::Tcp { .. } => false,
+        Traffic::Cbr { packet_bytes, .. } | Traffic::Poisson { packet_bytes, .. } => packet_bytes != 1500,
+    })
 }
 
 /// The kernel's name of a congestion control, and the module that has it, if it is one.

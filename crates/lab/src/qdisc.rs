@@ -25,6 +25,8 @@ pub struct Qdisc {
     pub root: bool,
     /// It is a BPF program of ours, and so the root: Linux 7.2 has BPF qdiscs there and below mq only.
     pub ours: bool,
+    /// The buffer was turned from packets into bytes, or from bytes into packets, of full ones.
+    pub converts: bool,
     /// Files of the guest: name from its root, content.
     pub files: Vec<(String, Vec<u8>)>,
     /// Commands of the job (`guest/job.c`) before tc makes it, once a run.
@@ -38,6 +40,8 @@ pub type Refused = (Option<&'static str>, String);
 
 /// Bytes of a full packet with its Ethernet header.
 const FULL: u64 = 1514;
+/// Of one without: what the header of RED counts for a packet of a limit in packets (`QW_MTU`).
+const MTU: u64 = 1500;
 
 /// The qdisc of a port.
 pub fn qdisc(port: &PortSpec, whose: Whose) -> Result<Qdisc, Refused> {
@@ -129,7 +133,7 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
         "droptail" => (None, format!("pfifo limit {limit}")),
         "codel" => {
             of.only("mtu", Value::Int(FULL))?;
-            let words = format!("codel limit {limit}{}{}", of.codel(), of.flag("ecn", "ecn", "noecn"));
+            let words = format!("codel limit {limit}{}{}", of.codel()?, of.flag("ecn", "ecn", "noecn"));
             (Some("sch_codel"), words)
         }
         "fq-codel" => {
@@ -139,9 +143,9 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
                 of.int("limit").min(limit),
                 of.int("flows"),
                 of.int("quantum"),
-                of.int("memory_limit"),
+                of.at_most("memory_limit", (1 << 31) - 1)?,
                 of.int("drop_batch"),
-                of.codel(),
+                of.codel()?,
                 of.flag("ecn", "ecn", "noecn"),
             );
             (Some("sch_fq_codel"), words)
@@ -152,8 +156,8 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
             of.only("mtu", Value::Int(FULL))?;
             let words = format!(
                 "pie limit {limit} target {}us tupdate {}us alpha {} beta {}{}{}{}",
-                of.int("target") / 1000,
-                of.int("tupdate") / 1000,
+                of.whole("target", 1000, "microseconds")?,
+                of.whole("tupdate", 1000, "microseconds")?,
                 of.sixteenths("alpha")?,
                 of.sixteenths("beta")?,
                 of.flag("ecn", "ecn", "noecn"),
@@ -167,13 +171,22 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
         }
         "red" => {
             of.only("gentle", Value::Flag(false))?;
-            of.only("idle_clock", Value::Choice("tc"))?;
-            let bytes = if port.limit_bytes > 0 { port.limit_bytes } else { limit * FULL };
-            let mut words = format!("red limit {bytes} avpkt {}", of.int("avpkt"));
-            for key in ["min", "max", "burst"] {
-                if of.int(key) > 0 {
-                    words += &format!(" {key} {}", of.int(key));
-                }
+            of.only("idle_clock", Value::Choice("never"))?;
+            let (bytes, counted) = match port.limit_bytes {
+                0 => (limit * FULL, limit * MTU),
+                bytes => (bytes, bytes),
+            };
+            // What the header takes for thresholds that are not told, of the buffer as it counts packets; tc would take other
+            // ones. The burst that is not told is tc's own.
+            let (min, max) = match (of.int("min"), of.int("max")) {
+                (0, 0) => (counted / 4 / 3, counted / 4),
+                (0, max) => (max / 3, max),
+                (min, 0) => (min, 3 * min),
+                told => told,
+            };
+            let mut words = format!("red limit {bytes} avpkt {} min {min} max {max}", of.int("avpkt"));
+            if of.int("burst") > 0 {
+                words += &format!(" burst {}", of.int("burst"));
             }
             words += &format!(" probability {} bandwidth {}bit", of.real("probability"), of.int("bandwidth"));
             for word in ["ecn", "harddrop", "nodrop"] {
@@ -182,11 +195,21 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
             (Some("sch_red"), words)
         }
         "fq" => {
-            let keys = ["flow_limit", "quantum", "initial_quantum"];
+            of.at_most("initial_quantum", 1 << 20)?;
+            let keys = ["flow_limit", "quantum", "initial_quantum", "orphan_mask"];
             let options = keys.map(|key| format!(" {key} {}", of.int(key))).concat();
             (Some("sch_fq"), format!("fq limit {}{options}", of.int("limit").min(limit)))
         }
         "sfq" => {
+            let divisor = of.int("divisor");
+            if !divisor.is_power_of_two() {
+                return Err((Some("divisor"), format!("Linux's sfq takes a power of two, not {divisor}")));
+            }
+            let flows = of.int("flows").min(divisor);
+            if of.int("limit").min(limit).min(of.int("depth") * flows) < 2 {
+                let why = "Linux's sfq must have room for two packets: a larger buffer, depth or flows";
+                return Err((None, why.into()));
+            }
             let mut words = format!(
                 "sfq limit {} depth {} flows {} divisor {} quantum {} perturb {}",
                 of.int("limit").min(limit),
@@ -194,7 +217,7 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
                 of.int("flows"),
                 of.int("divisor"),
                 of.int("quantum"),
-                of.int("perturb") / 1_000_000_000,
+                of.whole("perturb", 1_000_000_000, "seconds")?,
             );
             words += &of.flag("headdrop", "headdrop", "");
             (Some("sch_sfq"), words)
@@ -202,7 +225,13 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
         // Not one of KNOWN.
         _ => return ours(port),
     };
-    Ok(Qdisc { module, words: words.trim_end().to_string(), ..Qdisc::default() })
+    // Of these RED alone counts bytes.
+    let converts = match spec.info.name {
+        "droptail" => false,
+        "red" => port.limit_packets > 0,
+        _ => port.limit_bytes > 0,
+    };
+    Ok(Qdisc { module, words: words.trim_end().to_string(), converts, ..Qdisc::default() })
 }
 
 /// What the kernel has.
@@ -250,13 +279,31 @@ impl Words<'_> {
         Err((Some(key), "Linux's pie takes it in sixteenths only, such as 0.125".into()))
     }
 
-    /// What CoDel and FQ-CoDel share.
-    fn codel(&self) -> String {
-        let mut words =
-            format!(" target {}us interval {}us", self.int("target") / 1000, self.int("interval") / 1000);
-        if self.int("ce_threshold") > 0 {
-            words += &format!(" ce_threshold {}us", self.int("ce_threshold") / 1000);
+    /// A time in a unit of so many ns, of which tc takes whole ones only.
+    fn whole(&self, key: &'static str, unit_ns: u64, unit: &str) -> Result<u64, Refused> {
+        let ns = self.int(key);
+        if ns.is_multiple_of(unit_ns) {
+            return Ok(ns / unit_ns);
         }
-        words
+        Err((Some(key), format!("Linux's {} takes it in whole {unit} only", self.0.info.name)))
+    }
+
+    /// A number that Linux takes up to a bound.
+    fn at_most(&self, key: &'static str, most: u64) -> Result<u64, Refused> {
+        let n = self.int(key);
+        if n <= most {
+            return Ok(n);
+        }
+        Err((Some(key), format!("Linux's {} takes at most {most}", self.0.info.name)))
+    }
+
+    /// What CoDel and FQ-CoDel share.
+    fn codel(&self) -> Result<String, Refused> {
+        let micros = |key| self.whole(key, 1000, "microseconds");
+        let mut words = format!(" target {}us interval {}us", micros("target")?, micros("interval")?);
+        if self.int("ce_threshold") > 0 {
+            words += &format!(" ce_threshold {}us", micros("ce_threshold")?);
+        }
+        Ok(words)
     }
 }

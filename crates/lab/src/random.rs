@@ -113,7 +113,7 @@ pub fn draw(seed: u64, number: u64) -> Draw {
         _ => format!("{packets}p"),
     };
     let burst = whose == Whose::Kernels && random.percent(10);
-    let parameters = random.parameters(queue, whose, ecn, bps, packets);
+    let parameters = random.parameters(queue, ecn, bps, packets);
 
     let command = match whose {
         Whose::Kernels => format!("validate {name}.toml"),
@@ -264,7 +264,7 @@ impl Random {
     }
 
     /// Mostly the defaults; ECN where it is on, and off where that is not the default.
-    fn parameters(&mut self, queue: &str, whose: Whose, ecn: bool, bps: u64, packets: u64) -> String {
+    fn parameters(&mut self, queue: &str, ecn: bool, bps: u64, packets: u64) -> String {
         let Some(info) = queuewright_aqm::find(queue) else { return String::new() };
         let mut text = String::new();
         let mut put = |key: &str, value: &str| {
@@ -276,10 +276,6 @@ impl Random {
         if queue == "red" {
             // How the average ages; tc's own default is for 10 Mbit/s.
             put("bandwidth", &format!("\"{bps}bit\""));
-            // What the kernel's is.
-            if whose == Whose::Kernels {
-                put("idle_clock", "\"tc\"");
-            }
         }
         if queue == "santa" && ecn {
             // What marks in it.

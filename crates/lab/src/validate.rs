@@ -3,7 +3,7 @@
 use crate::job::{open_for_ns, start_ns};
 use crate::qdisc::{Whose, is_ours};
 use crate::random;
-use queuewright_aqm::Value;
+use queuewright_scenario::spec::Timers;
 use queuewright_scenario::units::Range;
 use queuewright_scenario::{Error, Flags, RunSpec, Scenario};
 use std::path::Path;
@@ -27,9 +27,6 @@ pub struct Row {
     /// Whose queue manager Linux has.
     pub whose: Whose,
 }
-
-/// Debian's kernels, the lab's among them, have 250 a second.
-const JIFFY_NS: u64 = 4_000_000;
 
 /// Before a queue manager in the list of rows: ours, though the kernel has one.
 const OURS: &str = "ours:";
@@ -161,8 +158,8 @@ fn alike(runs: &[RunSpec]) -> bool {
     })
 }
 
-/// What of a run is the lab's, for the simulator: when flows open their connections and start, and how the kernel's timers
-/// tick.
+/// What of a run is the lab's, for the simulator: when flows open their connections and start, and that the timers of our
+/// queue managers are exact.
 fn as_in_the_lab(mut runs: Vec<RunSpec>, whose: Whose) -> Vec<RunSpec> {
     for run in &mut runs {
         for (i, flow) in run.flows.iter_mut().enumerate() {
@@ -170,21 +167,8 @@ fn as_in_the_lab(mut runs: Vec<RunSpec>, whose: Whose) -> Vec<RunSpec> {
         }
         let open = open_for_ns(run);
         run.flows.iter_mut().zip(open).for_each(|(flow, open)| flow.open_for_ns = open);
-    }
-    as_it_ticks(runs, whose)
-}
-
-/// The kernel's `pie` has its time from a timer of whole jiffies, 4 ms in Debian's kernels, which rounds up and then fires
-/// in the one after (kernel/time/timer.c, `calc_index`): 20 ms for 15. The simulator's, and ours in BPF, are exact.
-fn as_it_ticks(mut runs: Vec<RunSpec>, whose: Whose) -> Vec<RunSpec> {
-    for run in &mut runs {
-        let disciplines = run.ports.iter_mut().map(|p| &mut p.discipline);
-        for d in disciplines.filter(|d| whose == Whose::Kernels && d.info.name == "pie") {
-            if let Some(Value::Int(tupdate)) = d.get("tupdate") {
-                let ticks = (tupdate.div_ceil(JIFFY_NS) + 1) * JIFFY_NS;
-                // Beyond the range it stays what it was.
-                let _ = d.set("tupdate", Value::Int(ticks));
-            }
+        if whose == Whose::Ours {
+            run.ports.iter_mut().for_each(|p| p.timers = Timers::Exact);
         }
     }
     runs
@@ -212,16 +196,13 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_pie_ticks_by_the_jiffy() {
-        let tupdate = |line: &str| {
+    fn the_kernels_pie_ticks_by_the_jiffy_and_ours_does_not() {
+        let timers = |line: &str| {
             let row = Row::of_line(line, "1").unwrap_or_else(|e| panic!("{e}"));
-            let of = |runs: &[RunSpec]| runs[0].ports[0].discipline.get("tupdate");
-            (of(&row.linux), of(&row.sim))
+            row.sim[0].ports[0].timers
         };
-        let ms = |n: u64| Some(Value::Int(n * 1_000_000));
-        assert_eq!(tupdate("20mbit 40ms 1xcubic pie 1000p"), (ms(15), ms(20)));
-        assert_eq!(tupdate("20mbit 40ms 1xcubic pie:tupdate=16ms 1000p"), (ms(16), ms(20)));
-        assert_eq!(tupdate("20mbit 40ms 1xcubic ours:pie 1000p"), (ms(15), ms(15)));
+        assert_eq!(timers("20mbit 40ms 1xcubic pie 1000p"), Timers::Jiffies);
+        assert_eq!(timers("20mbit 40ms 1xcubic ours:pie 1000p"), Timers::Exact);
     }
 
     /// Each seed's starts, and how long the connections are open by then: two of 40 ms, the second opened 2 ms later.

@@ -43,6 +43,34 @@ fn what_it_cannot_do_is_named() {
             queue("{ name = \"pie\", alpha = 0.13 }"),
             "s.toml:8: queue.disciplines[0].alpha = 0.13: Linux's pie takes it in sixteenths",
         ),
+        (
+            queue("{ name = \"codel\", target = \"5500ns\" }"),
+            "s.toml:8: queue.disciplines[0].target = \"5500ns\": Linux's codel takes it in whole microseconds",
+        ),
+        (
+            queue("{ name = \"sfq\", perturb = \"500ms\" }"),
+            "s.toml:8: queue.disciplines[0].perturb = \"500ms\": Linux's sfq takes it in whole seconds",
+        ),
+        (
+            queue("{ name = \"sfq\", divisor = 1000 }"),
+            "s.toml:8: queue.disciplines[0].divisor = 1000: Linux's sfq takes a power of two",
+        ),
+        (
+            queue("{ name = \"fq\", initial_quantum = \"2mb\" }"),
+            "s.toml:8: queue.disciplines[0].initial_quantum = \"2mb\": Linux's fq takes at most 1048576",
+        ),
+        (
+            queue("{ name = \"fq-codel\", memory_limit = \"4gb\" }"),
+            "s.toml:8: queue.disciplines[0].memory_limit = \"4gb\": Linux's fq-codel takes at most 2147483647",
+        ),
+        (
+            queue("{ name = \"red\", idle_clock = \"us\" }"),
+            "s.toml:8: queue.disciplines[0].idle_clock = \"us\": in Linux's red idle_clock is always never",
+        ),
+        (
+            queue("{ name = \"red\" }").replace(FLOWS, "[[flows]]\ncbr = \"1mbit\"\npacket = \"200b\"\nrtt = \"20ms\"\n"),
+            "s.toml:3: link.buffer = \"100p\": --engine linux cannot do this: Linux's red counts bytes",
+        ),
         (format!("{LINK}{FLOWS}{QUEUE}{RUN}stack = \"ns3\""), "s.toml:12: run.stack = \"ns3\": "),
     ] {
         let line = refused(&text);
@@ -72,7 +100,7 @@ fn ours_has_limits_of_its_own() {
 #[test]
 fn the_usual_is_accepted() {
     let queues = "\"droptail\", \"codel\", \"fq-codel\", { name = \"pie\", ecn = true }, \
-                  { name = \"red\", idle_clock = \"tc\" }, \"sfq\"";
+                  \"red\", \"sfq\"";
     let flows = "[[flows]]\ncount = 3\ncca = { cubic = 1, bbr = 1 }\nrtt = \"20ms..80ms\"\n\
                  [[flows]]\ncca = \"dctcp\"\nrtt = \"20ms\"\nsize = \"1mb\"\ninitial_window = \"20p\"\n\
                  [[flows]]\ncbr = \"1mbit\"\n[[flows]]\npoisson = \"1mbit\"\n";

@@ -11,7 +11,7 @@ use crate::model::{Flows, LinkRate, Scenario, Sends};
 use crate::params;
 use crate::read::largest_packet;
 use crate::source::{Source, first_window};
-use crate::spec::{FlowSpec, GroupSpec, PortSpec, Rate, RunSpec, Traffic};
+use crate::spec::{FlowSpec, GroupSpec, PortSpec, Rate, RunSpec, Stack, Timers, Traffic};
 use crate::trace::mean_rate;
 use crate::units::{Range, Size};
 use rand_pcg::Pcg64;
@@ -112,12 +112,19 @@ impl Scenario {
             let wrong = |(param, message): (String, String)| {
                 self.error_at(&format!("{at}.{param}"), format!("with seed {} it {message}", d.seed))
             };
-            let spec = params::resolve(entry, bdp, packet).map_err(wrong)?;
+            let mut spec = params::resolve(entry, bdp, packet).map_err(wrong)?;
+            if self.run.stack == Stack::Linux {
+                params::as_the_kernels(entry, &mut spec);
+            }
             let changes = params::resolve_changes(entry, bdp, packet).map_err(wrong)?;
             ports.push(PortSpec {
                 name: port.name.clone(),
                 discipline: spec,
                 own: port.discipline.is_some(),
+                timers: match self.run.stack {
+                    Stack::Linux => Timers::Jiffies,
+                    Stack::Ns3 => Timers::Exact,
+                },
                 changes,
                 rate: match &port.rate {
                     LinkRate::Constant(bps) => Rate::Constant(*bps),

@@ -187,6 +187,16 @@ pub(crate) fn resolve(
     Ok(spec)
 }
 
+/// Linux's RED below htb has no clock for an idle link: what a file does not say about it is that, so that both engines have the
+/// same.
+pub(crate) fn as_the_kernels(discipline: &Discipline, spec: &mut Spec) {
+    let told = discipline.settings.iter().any(|(name, _)| *name == "idle_clock");
+    if discipline.name == "red" && !told {
+        let set = spec.set("idle_clock", aqm::Value::Choice("never"));
+        debug_assert!(set.is_ok(), "{set:?}");
+    }
+}
+
 /// What changes of a discipline while it runs, as [`resolve`] has what it begins with.
 pub(crate) fn resolve_changes(
     discipline: &Discipline,

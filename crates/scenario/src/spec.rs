@@ -59,6 +59,8 @@ pub struct PortSpec {
     pub discipline: DisciplineSpec,
     /// It is one of its own.
     pub own: bool,
+    /// What the timers of the queue manager go by.
+    pub timers: Timers,
     /// What is to change of it during the run, times not falling.
     pub changes: Vec<Change>,
     /// Rate of the link.
@@ -79,6 +81,15 @@ pub struct PortSpec {
     pub limit_packets: u32,
     /// Its packets wait in the buffer that ports share.
     pub shared: bool,
+}
+
+/// What the timers of a queue manager go by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Timers {
+    /// Time: every discipline of ours does, in the simulator as in BPF.
+    Exact,
+    /// The jiffies of a kernel of 250 a second, where the discipline stands for the kernel's own: with [`Stack::Linux`].
+    Jiffies,
 }
 
 /// A change of a port's discipline while it runs.

@@ -11,6 +11,7 @@ mod datagrams;
 mod flaws;
 mod flow;
 mod hosts;
+mod jiffies;
 mod lane;
 mod link;
 mod measure;

@@ -1,5 +1,6 @@
 //! An output port: a queue (or a scheduler's queues), its discipline, its link.
 
+use crate::jiffies;
 use crate::link::{Link, OPPORTUNITY_BYTES};
 use crate::measure::PortMeasure;
 use crate::queues::{Named, Queues};
@@ -122,7 +123,8 @@ impl Port {
     /// An empty port.
     pub fn new(spec: &PortSpec, overhead: u32, warmup_ns: u64, end_ns: u64, random: Pcg32) -> Port {
         let queues = Queues::of(&spec.discipline, warmup_ns).map(Box::new);
-        let discipline = Discipline::new(&spec.discipline);
+        let salt = random.clone().next_u32();
+        let discipline = jiffies::started(&spec.discipline, spec.timers, mix(salt));
         Port {
             ring: vec![Packet::default(); 256],
             head: 0,
@@ -136,7 +138,7 @@ impl Port {
             looks: discipline.info().needs_head,
             needs_flow: discipline.info().needs_flow,
             discipline,
-            salt: random.clone().next_u32(),
+            salt,
             random,
             link: Link::new(&spec.rate, spec.burst_bytes),
             overhead,
@@ -566,7 +568,7 @@ impl Port {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use queuewright_scenario::spec::{Rate, Trace};
+    use queuewright_scenario::spec::{Rate, Timers, Trace};
 
     /// 1000-byte packets over opportunities of 1500: two thirds of a packet a time, nothing wasted.
     #[test]
@@ -576,6 +578,7 @@ mod tests {
             name: "trace".into(),
             discipline: Spec::new(queuewright_aqm::find("droptail").expect("droptail is there")),
             own: false,
+            timers: Timers::Exact,
             changes: Vec::new(),
             rate: Rate::Trace(trace.into()),
             burst_bytes: None,

@@ -31,8 +31,15 @@ pub(super) const INFO: Info = Info {
             1 << 24,
             "Linux sch_fq: ten full packets, an initial window",
         ),
+        Param::count(
+            "orphan_mask",
+            "",
+            "bits of the flow's hash that choose its queue",
+            [1023, 0, 65535],
+            "Linux sch_fq (orphan_mask), for packets without a socket: those of a router",
+        ),
     ],
-    probes: &[Probe { name: "active_queues", unit: "" }, Probe { name: "shared_packets", unit: "packets" }],
+    probes: &[Probe { name: "active_queues", unit: "" }, Probe { name: "passed_packets", unit: "packets" }],
     needs_flow: true,
     ..Info::PLAIN
 };

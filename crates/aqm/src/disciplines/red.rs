@@ -59,7 +59,13 @@ pub(super) const INFO: Info = Info {
             false,
             "Linux has none; Floyd 2000",
         ),
-        IDLE_CLOCK,
+        Param::choice(
+            "idle_clock",
+            "how the average ages on an idle link: as meant; as tc and kernel have it, 15.6 times slower; or, as below htb, not",
+            &["us", "tc", "never"],
+            "us",
+            "Floyd and Jacobson 1993 section 4; tc: iproute2 6.1; never: Linux 7.2, sch_htb. In scenarios with Linux's TCP never",
+        ),
     ],
     probes: &[
         Probe { name: "mean_queue_bytes", unit: "bytes" },

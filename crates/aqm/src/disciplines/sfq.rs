@@ -8,7 +8,7 @@ pub(super) const INFO: Info = Info {
     source: "McKenney, INFOCOM 1990; Linux sch_sfq",
     explain: include_str!("../../../../docs/disciplines/sfq.md"),
     params: &[
-        Param::count("limit", "packets", "packets in all queues", [127, 1, 1 << 30], "Linux sch_sfq"),
+        Param::count("limit", "packets", "packets in all queues", [127, 2, 1 << 30], "Linux sch_sfq"),
         Param::count("depth", "packets", "packets in one queue", [127, 1, 1 << 30], "Linux sch_sfq"),
         Param::count("flows", "queues", "queues with packets at most", [127, 1, 65536], "Linux sch_sfq"),
         Param::count(

@@ -74,7 +74,9 @@ impl Rfc {
     }
 
     fn control_law(&self, t: u64) -> u64 {
-        t + (u128::from(self.interval) * u128::from(self.inv_sqrt) / (1 << 16)) as u64
+        let gap = (u128::from(self.interval) * u128::from(self.inv_sqrt) / (1 << 16)) as u64;
+        // Linux: a tick of its clock at least.
+        t + gap.max(1024)
     }
 
     /// x' = x / 2 * (3 - count * x^2), each operation cut to the 32 bits after
@@ -106,7 +108,14 @@ impl Rfc {
             if !head.unwrap().1 {
                 self.dropping = false;
             }
+            let mut drops = 0;
             while self.dropping && now >= self.drop_next {
+                // Linux: no more than 256 for one packet sent.
+                drops += 1;
+                if drops > 256 {
+                    self.drop_next = self.control_law(now);
+                    break;
+                }
                 self.count += 1;
                 self.invsqrt_step();
                 kept = self.drop_or_mark(head.unwrap().0, trace);
@@ -378,4 +387,26 @@ fn an_empty_queue_ends_a_phase_that_has_just_begun() {
     assert_eq!((drops, host.queue.packets, host.discipline.probe(1)), (1, 0, 1.0));
     assert!(host.transmit(201 * MS, |_| drops += 1).is_none());
     assert_eq!(host.discipline.probe(1), 0.0);
+}
+
+/// CODEL_MAX_DROPS_PER_DEQUEUE of Linux 7.2: far behind its schedule, it lets a packet go after 256 drops, and goes on from
+/// there.
+#[test]
+fn one_dequeue_drops_256_packets_at_most() {
+    let set = [("interval", Value::Int(1000)), ("target", Value::Int(1000))];
+    let mut host = Host::new(&spec("codel", &set), 0, 0);
+    let drops_at = |host: &mut Host, now: u64| {
+        let mut drops = 0;
+        assert!(host.transmit(now, |_| drops += 1).is_some());
+        drops
+    };
+    for _ in 0..1000 {
+        host.arrive(0, 1514, 0, 0);
+    }
+    assert_eq!(drops_at(&mut host, MS), 0);
+    // A phase begins with one, half a second later it is behind by 488281 ticks.
+    assert_eq!(drops_at(&mut host, 2 * MS), 1);
+    assert_eq!(drops_at(&mut host, 500 * MS), 256);
+    assert_eq!(drops_at(&mut host, 500 * MS + 1023), 0);
+    assert_eq!(drops_at(&mut host, 500 * MS + 1024), 1);
 }

@@ -410,3 +410,34 @@ fn a_long_silence_ends_any_probability() {
     pie.idle(now + 3_600_000 * MS);
     assert_eq!(pie.probe(0), 0.0);
 }
+
+/// drop_early() of Linux 7.2: the dice restart the sum of probabilities, and so does every drop; a mark that the sum alone has
+/// brought about does not, so that marks go on.
+#[test]
+fn a_mark_that_had_to_come_does_not_restart_the_sum() {
+    let mut pie = Discipline::new(&spec("pie", &[("ecn", Value::Flag(true)), ("max_burst", Value::Int(0))]));
+    let mut now = 1000 * MS;
+    while !(0.02..0.1).contains(&pie.probe(0)) {
+        assert!(pie.probe(0) < 0.1, "{}", pie.probe(0));
+        now = congest(&mut pie, now, 1, 20 * MS);
+    }
+    let p = pie.probe(0);
+    let queue = Queue { bytes: 100_000, packets: 67, ..Queue::default() };
+    // Dice that never mark.
+    let mut arrive = |ecn, random| {
+        pie.enqueue(now, &queue, &Packet { bytes: 1500, ecn, ..Packet::default() }, random).action
+    };
+    let passed = (0..1000).take_while(|_| arrive(2, u32::MAX) == Action::Pass).count();
+    assert_eq!(passed, (8.5 / p).ceil() as usize - 1);
+    for _ in 0..5 {
+        assert_eq!(arrive(2, u32::MAX), Action::Mark);
+    }
+    // Not ECN-capable: dropped, and all starts over; so it does after a mark by the dice.
+    assert_eq!(arrive(0, u32::MAX), Action::Drop);
+    let until_the_dice = (8.5 / p * 0.2) as usize;
+    for _ in 0..until_the_dice {
+        assert_eq!(arrive(2, u32::MAX), Action::Pass);
+    }
+    assert_eq!(arrive(2, 0), Action::Mark);
+    assert_eq!(arrive(2, 0), Action::Pass);
+}

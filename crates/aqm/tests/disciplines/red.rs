@@ -154,6 +154,50 @@ fn the_idle_clock_is_as_meant_unless_told_otherwise() {
     }
 }
 
+/// Below htb the kernel's RED is never asked for a packet that it has not: the clock of the idle link ends with the first
+/// arrival (sch_red.c: red_dequeue; sch_htb.c: htb_dequeue_tree asks only leaves that hold packets). Average 30000, W = 1/16.
+#[test]
+fn below_htb_no_pause_ages_the_average() {
+    let after = |clock, us: u64| {
+        let set = [
+            ("min", Value::Int(12_500)),
+            ("max", Value::Int(37_500)),
+            ("burst", Value::Int(21)),
+            ("idle_clock", Value::Choice(clock)),
+        ];
+        let mut red = Discipline::new(&spec("red", &set));
+        settle(&mut red, 150_000, 30_000);
+        assert_eq!(red.probe(4), 4.0);
+        red.idle(1000 * SEC);
+        // An arrival that finds nothing takes a sixteenth off, and no more.
+        let dropped = red.enqueue(1000 * SEC + us * 1000, &limits(150_000), &Packet::default(), 0);
+        (red.probe(0).round(), dropped.action)
+    };
+    for us in [1_000, 10_000, 100_000] {
+        let (average, _) = after("never", us);
+        assert!((28_123.0..=28_127.0).contains(&average), "{average} after {us} us");
+        assert!(after("us", us).0 < 16_000.0);
+    }
+}
+
+/// Nor does a packet that is dropped from an empty queue start it.
+#[test]
+fn below_htb_a_drop_does_not_start_the_clock() {
+    let set =
+        [("min", Value::Int(20_000)), ("max", Value::Int(60_000)), ("idle_clock", Value::Choice("never"))];
+    let mut red = Discipline::new(&spec("red", &set));
+    settle(&mut red, 1 << 20, 200_000);
+    red.idle(1000 * SEC);
+    let w = 1.0 - 0.5f64.powf(red.probe(4));
+    // By arrivals alone: 200000 (1 - W)^n falls below 60000.
+    let arrivals = ((60_000.0f64 / 200_000.0).ln() / w.ln()).ceil() as usize;
+    let lost = (1..).take_while(|i| {
+        let v = red.enqueue((1000 * SEC) + i * 100 * MS, &limits(1 << 20), &Packet::default(), u32::MAX);
+        v.action == Action::Drop
+    });
+    assert!(lost.count().abs_diff(arrivals) <= 1);
+}
+
 /// Section 1.9 of the notes on QueuePilot: with its `burst`, the "average" is nearly the
 /// present queue.
 #[test]

@@ -199,9 +199,7 @@ fn scenario(row: &Value, seeds: &str) -> String {
     let queue = match words[0] {
         "pfifo" => "\"droptail\"".to_string(),
         aqm => {
-            // Both clocks of RED's idle link are what tc makes of them.
-            let red = if aqm == "red" { ", idle_clock = \"tc\"" } else { "" };
-            let mut table = format!("{{ name = \"{}\"{red}", aqm.replace('_', "-"));
+            let mut table = format!("{{ name = \"{}\"", aqm.replace('_', "-"));
             for key in ["target", "interval", "tupdate", "ce_threshold", "bandwidth"] {
                 if let Some(v) = after(key) {
                     table += &format!(", {key} = \"{v}\"");

@@ -1,0 +1,78 @@
+//! FQ as Linux has it on a router (net/sched/sch_fq.c of Linux 7.2).
+
+use crate::host::{Host, flow_of, spec};
+use queuewright_aqm::{Action, Reason, Value};
+
+const MS: u64 = 1_000_000;
+
+/// With eight packets of others in front no packet finds nobody waiting.
+fn busy(set: &[(&str, Value)]) -> Host {
+    let mut host = Host::new(&spec("fq", set), 0, 0);
+    for _ in 0..8 {
+        host.arrive(0, 1514, 9, 0);
+    }
+    host
+}
+
+fn order(host: &mut Host, now: u64, packets: usize) -> Vec<u32> {
+    (0..packets).filter_map(|_| host.transmit(now, |_| {})).map(|p| flow_of(&p)).collect()
+}
+
+/// fq_classify(): what has no socket is known by ten bits of its hash. The hashes of flows 1 and 1025 share them.
+#[test]
+fn flows_that_share_ten_bits_of_their_hashes_share_a_queue() {
+    let room = |mask: Option<u64>| {
+        let set = mask.map(|m| ("orphan_mask", Value::Int(m)));
+        let mut host = busy(set.as_slice());
+        (0..200).filter(|i| host.arrive(0, 1514, 1 + 1024 * (i % 2), 0).action == Action::Pass).count()
+    };
+    assert_eq!((room(None), room(Some(65_535))), (100, 200));
+}
+
+/// fq_fastpath_check(): whoever finds no flow with packets goes to a queue before all others, of up to eight packets; no
+/// limit of a flow, and no credit, is asked.
+#[test]
+fn who_finds_nobody_waiting_goes_first() {
+    let mut host = Host::new(&spec("fq", &[("flow_limit", Value::Int(1)), ("limit", Value::Int(2))]), 0, 0);
+    let arrive = |host: &mut Host, flow| host.arrive(0, 1514, flow, 0).reason;
+    for _ in 0..8 {
+        assert_eq!(arrive(&mut host, 1), Reason::None);
+    }
+    // The ninth waits in its flow's queue; the limit counts no packet but these.
+    assert_eq!(arrive(&mut host, 1), Reason::None);
+    assert_eq!(arrive(&mut host, 1), Reason::Threshold);
+    assert_eq!(arrive(&mut host, 2), Reason::None);
+    assert_eq!(arrive(&mut host, 3), Reason::Limit);
+    // While a flow waits, nobody passes.
+    assert_eq!(order(&mut host, 0, 3), [1, 1, 1]);
+    assert_eq!(arrive(&mut host, 4), Reason::Limit);
+    assert_eq!(order(&mut host, 0, 9), [1, 1, 1, 1, 1, 1, 2]);
+}
+
+/// fq_flow_set_detached() and fq_enqueue(): a flow that has left the round in jiffy J has its credit again from jiffy
+/// (J | 1) + 11 on; a jiffy is 4 ms.
+#[test]
+fn credit_comes_back_after_forty_milliseconds_of_whole_jiffies() {
+    let back = |left: u64, back: u64| {
+        let set = [("initial_quantum", Value::Int(256)), ("quantum", Value::Int(3000))];
+        let mut host = busy(&set);
+        for _ in 0..60 {
+            host.arrive(0, 1514, 2, 0);
+        }
+        // 256 bytes of credit, of which one packet leaves 156; found empty as a new and then as an old flow.
+        host.arrive(0, 100, 1, 0);
+        assert_eq!(order(&mut host, 0, 8), [9; 8]);
+        assert_eq!(order(&mut host, left, 5), [2, 1, 2, 2, 2]);
+        for _ in 0..2 {
+            host.arrive(back, 200, 1, 0);
+        }
+        order(&mut host, back, 2)
+    };
+    // Without it the first packet spends what is left.
+    assert_eq!(back(0, 48 * MS - 1), [1, 2]);
+    assert_eq!(back(0, 48 * MS), [1, 1]);
+    assert_eq!(back(8 * MS - 1, 48 * MS - 1), [1, 2]);
+    assert_eq!(back(8 * MS - 1, 48 * MS), [1, 1]);
+    assert_eq!(back(8 * MS, 56 * MS - 1), [1, 2]);
+    assert_eq!(back(8 * MS, 56 * MS), [1, 1]);
+}
