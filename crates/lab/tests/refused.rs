@@ -68,7 +68,8 @@ fn what_it_cannot_do_is_named() {
             "s.toml:8: queue.disciplines[0].idle_clock = \"us\": in Linux's red idle_clock is always never",
         ),
         (
-            queue("{ name = \"red\" }").replace(FLOWS, "[[flows]]\ncbr = \"1mbit\"\npacket = \"200b\"\nrtt = \"20ms\"\n"),
+            queue("{ name = \"red\" }")
+                .replace(FLOWS, "[[flows]]\ncbr = \"1mbit\"\npacket = \"200b\"\nrtt = \"20ms\"\n"),
             "s.toml:3: link.buffer = \"100p\": --engine linux cannot do this: Linux's red counts bytes",
         ),
         (format!("{LINK}{FLOWS}{QUEUE}{RUN}stack = \"ns3\""), "s.toml:12: run.stack = \"ns3\": "),

@@ -1,21 +1,35 @@
-//! The timers of the kernel's own queue managers: Linux's timer wheel, at 250 jiffies a second as Debian's kernels have it.
+//! Linux's timer wheel (`calc_wheel_index()` in kernel/time/timer.c of Linux 7.2), at 250 jiffies a second as Debian's kernels have it:
+//! whole jiffies, rounded up, in a bucket of the wheel that is the later the coarser (one jiffy each for the first 63, 8
+//! each for 8 times as many, and so on), and always the bucket after the one that a timer is due in.
 
 use queuewright_aqm::{Discipline, Spec, Value};
+use queuewright_cca::HZ;
 use queuewright_scenario::spec::Timers;
 
-const JIFFY_NS: u64 = 4_000_000;
+/// A jiffy, ns.
+pub const TICK_NS: u64 = 1_000_000_000 / HZ;
+/// The same, us.
+pub const TICK_US: u64 = TICK_NS / 1000;
 
-/// How far apart a timer fires that is set anew each time it does (`calc_wheel_index()` in kernel/time/timer.c of Linux 7.2):
-/// whole jiffies, rounded up, in a bucket of the wheel that is the later the coarser: the first 63 jiffies have one each,
-/// 8 times as many 8 jiffies each, and so on; and always the bucket after the one that it is due in.
+/// When a timer that is set at `now` (ns) for so many us fires (ns).
+pub fn fires_at(now: u64, us: u64) -> u64 {
+    let ticks = us.div_ceil(TICK_US);
+    bucket_end(now / TICK_NS + ticks, ticks) * TICK_NS
+}
+
+/// How far apart a timer fires that is set anew each time it does (ns). While timers run the wheel is a jiffy ahead.
 fn period_ns(ns: u64) -> u64 {
-    let jiffies = ns.div_ceil(JIFFY_NS).max(1);
-    let (mut shift, mut reach) = (0, 63);
-    while jiffies > reach {
+    let jiffies = ns.div_ceil(TICK_NS).max(1);
+    bucket_end(jiffies, jiffies - 1) * TICK_NS
+}
+
+/// The end of the bucket of a timer that is due at a jiffy, so many after the wheel's own.
+fn bucket_end(due: u64, ahead: u64) -> u64 {
+    let mut shift = 0;
+    while ahead >= 63 << shift && shift < 21 {
         shift += 3;
-        reach <<= 3;
     }
-    (((jiffies >> shift) + 1) << shift) * JIFFY_NS
+    ((due >> shift) + 1) << shift
 }
 
 /// A discipline as a run begins. The kernel's `pie` has its ticks from a timer; of these a random number (of 32 bits) says

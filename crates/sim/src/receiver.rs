@@ -1,8 +1,9 @@
 //! A TCP receiver: reassembly, delayed and quick ACKs, SACK blocks, ECN echo.
 
 use crate::flow::MSS;
+use crate::jiffies::{TICK_NS, TICK_US};
 use crate::port::flag;
-use crate::sender::{StackRules, TICK_NS, TICK_US};
+use crate::sender::StackRules;
 use queuewright_cca::jiffies;
 
 /// An acknowledgement to send.

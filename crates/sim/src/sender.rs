@@ -3,8 +3,6 @@
 //!
 //! Windows and sequence numbers count segments. The names in back-quotes are those of Linux's functions.
 
-pub(crate) use timers::{TICK_NS, TICK_US};
-
 mod ack;
 mod buffer;
 mod recovery;

@@ -2,7 +2,7 @@
 
 use super::buffer::BUFFER_BYTES;
 use super::*;
-use crate::sender::timers::fires_at;
+use crate::jiffies::fires_at;
 use queuewright_cca::CaState;
 
 const MS: u64 = 1_000_000;

@@ -1,26 +1,11 @@
 //! The retransmission timer and what else shares it (`tcp_timer.c`, `tcp_send_loss_probe`).
 
 use super::{AckFlags, Burst, Sender, Timer};
+use crate::jiffies::{TICK_NS, TICK_US, fires_at};
 use queuewright_cca::{CaState, jiffies};
 
 /// `TCP_RTO_MAX`: 120 s.
 const RTO_MAX_US: u32 = 120_000_000;
-
-/// A tick of Linux's timers, ns.
-pub(crate) const TICK_NS: u64 = 1_000_000_000 / queuewright_cca::HZ;
-/// The same, us.
-pub(crate) const TICK_US: u64 = TICK_NS / 1000;
-
-/// When a timer of Linux that is set at `now` (ns) for so many us fires: it counts whole ticks, the one under way not among them,
-/// and the longer it is set for the coarser they are (`usecs_to_jiffies`, `calc_wheel_index` in kernel/time/timer.c).
-pub(crate) fn fires_at(now: u64, us: u64) -> u64 {
-    let ticks = us.div_ceil(TICK_US);
-    let mut shift = 0;
-    while ticks >= 63 << shift && shift < 21 {
-        shift += 3;
-    }
-    ((((now / TICK_NS + ticks) >> shift) + 1) << shift) * TICK_NS
-}
 
 impl Sender {
     pub(super) fn set_timer(&mut self, timer: Timer, at: u64) {

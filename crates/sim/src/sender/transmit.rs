@@ -1,7 +1,7 @@
 //! Sending (`tcp_write_xmit`, `tcp_xmit_retransmit_queue`).
 
-use super::TICK_US;
 use super::{Burst, Sender, Timer};
+use crate::jiffies::TICK_US;
 use crate::port::flag;
 use crate::scoreboard::{ENDS_BUFFER, EVER_RETRANS, JUDGED, LOST, RETRANS, RateTag, SACKED};
 use queuewright_cca::{CaState, Event, GSO_MAX_SIZE};
