@@ -5,9 +5,9 @@
  *
  * As in Linux: CoDel marks by default; what does not fit costs the queue with
  * the most bytes half of them, at most `drop_batch` packets, from its head; and
- * CoDel's count of that queue is raised by as many, its square root is not. Linux also bounds the
- * memory that packets take with their overhead, here `memory_limit` bounds
- * their bytes. `random` is not used.
+ * CoDel's count of that queue is raised by as many, its square root is not. Linux
+ * also bounds the memory that packets take with their overhead, here
+ * `memory_limit` bounds their bytes. `random` is not used.
  */
 #ifndef QW_FQ_CODEL_H
 #define QW_FQ_CODEL_H

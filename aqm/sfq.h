@@ -200,8 +200,10 @@ static inline void qw_sfq_evicted(struct qw_sfq *s,
 	(void)p;
 	(void)now;
 	(void)q;
-	if (!s->full)
-		return qw_sfq_left(s, queue, k->bytes);
+	if (!s->full) {
+		qw_sfq_left(s, queue, k->bytes);
+		return;
+	}
 	s->full = 0;
 	qw_drr_left(&s->drr, &s->queue[queue & QW_SFQ_MASK], k->bytes);
 }
