@@ -66,12 +66,12 @@ fn linux_and_the_simulator_agree_on_the_simplest() {
     assert!(codel.sojourn_ms.mean < 0.8 * tail.sojourn_ms.mean);
 }
 
-/// A run that the guest cannot lay out fails by itself, with the program's words.
+/// A run that the guest cannot lay out fails by itself, with the program's words: tc's RED wants a burst of its least threshold.
 #[test]
 fn a_run_that_fails_says_why() {
     let Some(lab) = lab("a_run_that_fails_says_why") else { return };
     let text = "[link]\nrate = \"10mbit\"\nbuffer = \"17p\"\n[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\n\
-                [queue]\ndisciplines = [{ name = \"sfq\", divisor = 3 }, \"droptail\"]\n\
+                [queue]\ndisciplines = [{ name = \"red\", min = \"30kb\", max = \"90kb\", burst = 1 }, \"droptail\"]\n\
                 [run]\nduration = \"2s\"\nseeds = [1]\n";
     let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
     let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));

@@ -527,8 +527,9 @@ struct Window {
 
 /// Bytes of payload that a byte of the buffer is good for, in 256ths: a full segment of 1448 bytes takes 2408 of it.
 const WINDOW_RATIO: u64 = 1448 * 256 / 2408;
-/// What a segment that waits takes of the window, bytes.
-const SEGMENT_WINDOW: u32 = ((2408 * WINDOW_RATIO) >> 8) as u32;
+/// What a segment that waits takes of the window, bytes: its payload and a seventeenth of what it came in, as the pages of so many are
+/// put together (`tcp_try_coalesce`, `MAX_SKB_FRAGS`).
+const SEGMENT_WINDOW: u32 = (((1448 + 960 / 17) * WINDOW_RATIO) >> 8) as u32;
 /// `tcp_rmem[1]` and the most that `tcp_rmem[2]` is with the 1 GiB of memory that the lab's machine has, as window.
 const FIRST_CLAMP: u32 = ((131_072 * WINDOW_RATIO) >> 8) as u32;
 const LAST_CLAMP: u64 = ((1 << 30) / 128 * WINDOW_RATIO) >> 8;
