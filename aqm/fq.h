@@ -104,8 +104,9 @@ qw_fq_enqueue(struct qw_fq *s, const struct qw_fq_params *p, qw_u64 now,
 	if (f->packets >= p->flow_limit_packets)
 		return qw_drop(QW_REASON_THRESHOLD);
 	qw_drr_join(&s->drr, s->queue, QW_FQ_MASK, index, k->bytes,
-		    f->list == QW_DRR_UNLISTED ? qw_fq_credit(s, p, now, index) :
-						 0);
+		    f->list == QW_DRR_UNLISTED ?
+			    qw_fq_credit(s, p, now, index) :
+			    0);
 	return qw_pass();
 }
 
@@ -179,10 +180,10 @@ static inline void qw_fq_idle(struct qw_fq *s, const struct qw_fq_params *p,
 }
 
 /* Parameters and variables as qw.h says. */
-#define QW_FQ_PARAMS(P)                                     \
-	P("limit", limit_packets, 0, 1, 1u << 30)           \
-	P("flow_limit", flow_limit_packets, 0, 1, 1u << 30) \
-	P("quantum", quantum_bytes, 0, 256, 1u << 20)       \
+#define QW_FQ_PARAMS(P)                                               \
+	P("limit", limit_packets, 0, 1, 1u << 30)                     \
+	P("flow_limit", flow_limit_packets, 0, 1, 1u << 30)           \
+	P("quantum", quantum_bytes, 0, 256, 1u << 20)                 \
 	P("initial_quantum", initial_quantum_bytes, 0, 256, 1u << 24) \
 	P("orphan_mask", orphan_mask, 0, 0, QW_FQ_MASK)
 #define QW_FQ_PROBES(V)     \

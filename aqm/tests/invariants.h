@@ -108,7 +108,8 @@ static void check_sfq(const struct qw_sfq *s)
 	CHECK(packets <= s->limit && longest == s->longest);
 	/* Each is under its length, once. */
 	for (length = 1; length <= QW_SFQ_DEPTH; length++)
-		for (at = s->of_length[length]; at; at = s->peer[at - 1].after) {
+		for (at = s->of_length[length]; at;
+		     at = s->peer[at - 1].after) {
 			CHECK(at <= QW_SFQ_QUEUES);
 			CHECK(s->queue[at - 1].packets == length);
 			CHECK(++known <= s->drr.active);

@@ -24,7 +24,7 @@ pub fn find(given: Option<&str>, path: &OsStr) -> Found {
     let names = given.into_iter().chain(NAMES);
     // A name with a slash in it replaces the folder.
     let mut all = names.flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
-    let clang = all.find(|file| has_bpf(file));
+    let clang = all.find(has_bpf);
     let watched = match &clang {
         Some(clang) => vec![clang.clone()],
         None => folders.into_iter().filter(|folder| fs::read_dir(folder).is_ok()).collect(),

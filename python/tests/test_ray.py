@@ -97,7 +97,9 @@ import queuewright as qw
 print(qw.run({str(small_file)!r}, seeds=1, engine="ray").runs.rows()[0]["goodput_bps"])
 """
     env = {key: value for key, value in os.environ.items() if key != "RAY_ADDRESS"}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=PATIENCE)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=PATIENCE
+    )
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) == qw.run(small, seeds=1, progress=False).runs["goodput_bps"][0]
 

@@ -39,6 +39,7 @@ const LONGEST_LINE: usize = 256;
 
 /// Who chooses.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "an agent has one of them")]
 pub enum Chooser<'a> {
     /// A learned policy: what is attached, with weights.
     Policy(&'a Spec),
