@@ -16,13 +16,13 @@ struct Bench {
     out: Vec<Burst>,
 }
 
-/// An open connection with a first round-trip time, which has sent what it may.
-fn open(cca: Kind, segments: Option<u32>, window: u32, rtt_ms: u64) -> Bench {
+/// A sender that has not begun.
+fn closed(cca: Kind, segments: Option<u32>, initial_window: Option<u32>) -> Bench {
     let setup = SenderSetup {
         cca,
         rules: &StackRules::LINUX,
         segments,
-        initial_window: Some(window),
+        initial_window,
         mss: 1448,
         rate: 0,
         ecn: false,
@@ -31,7 +31,13 @@ fn open(cca: Kind, segments: Option<u32>, window: u32, rtt_ms: u64) -> Bench {
         access_bps: 0,
         warmup_ns: 0,
     };
-    let mut bench = Bench { sender: Sender::new(setup), now: 1000 * MS, out: Vec::new() };
+    Bench { sender: Sender::new(setup), now: 0, out: Vec::new() }
+}
+
+/// An open connection with a first round-trip time, which has sent what it may.
+fn open(cca: Kind, segments: Option<u32>, window: u32, rtt_ms: u64) -> Bench {
+    let mut bench = closed(cca, segments, Some(window));
+    bench.now = 1000 * MS;
     bench.sender.start_open(bench.now, rtt_ms * MS, 0, &mut bench.out);
     bench
 }
@@ -205,20 +211,7 @@ fn a_duplicate_counts_as_delivered_if_it_was_sent_twice() {
 /// `tcp_syn_linear_timeouts` is 4: SYNs after 1, 2, 3, 4, 5, 7 and 11 s, each a little late (a timer of 1 s has ticks of 32 ms).
 #[test]
 fn syns_are_tried_again_each_second_at_first() {
-    let setup = SenderSetup {
-        cca: Kind::Cubic,
-        rules: &StackRules::LINUX,
-        segments: Some(1),
-        initial_window: None,
-        mss: 1448,
-        rate: 0,
-        ecn: false,
-        l4s: false,
-        stop_ns: u64::MAX,
-        access_bps: 0,
-        warmup_ns: 0,
-    };
-    let mut b = Bench { sender: Sender::new(setup), now: 0, out: Vec::new() };
+    let mut b = closed(Kind::Cubic, Some(1), None);
     b.sender.send_syn(0, &mut b.out);
     for second in [1, 2, 3, 4, 5, 7, 11] {
         b.timer();
