@@ -233,7 +233,9 @@ fn changes(info: &Info) {
     path.send(60);
     must(&format!("{at} limit 20"));
     let now = shown(&kind);
-    assert!(number(&now, "qlen") <= 20 && number(&now, "drops") > 0, "{now}");
+    // FQ's limit does not count the eight that pass by its rounds, as in Linux (`band_pkt_count`).
+    let most = if info.name == "fq" { 28 } else { 20 };
+    assert!(number(&now, "qlen") <= most && number(&now, "drops") > 0, "{now}");
     path.send(60);
     must(&format!("{at} limit 1000"));
     must("class change dev lo parent 1: classid 1:1 htb rate 8mbit burst 2000 cburst 2000");
