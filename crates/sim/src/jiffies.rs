@@ -10,6 +10,8 @@ use queuewright_scenario::spec::Timers;
 pub const TICK_NS: u64 = 1_000_000_000 / HZ;
 /// The same, us.
 pub const TICK_US: u64 = TICK_NS / 1000;
+/// A timer that is due in fewer jiffies has a bucket of one.
+pub const FINE_TICKS: u64 = 63;
 
 /// When a timer that is set at `now` (ns) for so many us fires (ns).
 pub fn fires_at(now: u64, us: u64) -> u64 {
@@ -26,7 +28,7 @@ fn period_ns(ns: u64) -> u64 {
 /// The end of the bucket of a timer that is due at a jiffy, so many after the wheel's own.
 fn bucket_end(due: u64, ahead: u64) -> u64 {
     let mut shift = 0;
-    while ahead >= 63 << shift && shift < 21 {
+    while ahead >= FINE_TICKS << shift && shift < 21 {
         shift += 3;
     }
     ((due >> shift) + 1) << shift

@@ -272,7 +272,7 @@ impl Receiver {
         None
     }
 
-    /// When a timer set at `at` for so many ticks, fewer than 63, fires (`fires_at`).
+    /// When a timer set at `at` for so many ticks, fewer than `FINE_TICKS`, fires (`fires_at`).
     #[inline]
     fn ticks_from(&mut self, at: u64, ticks: u32) -> u64 {
         if at >= self.tick_end_ns {

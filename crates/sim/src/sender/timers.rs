@@ -1,7 +1,7 @@
 //! The retransmission timer and what else shares it (`tcp_timer.c`, `tcp_send_loss_probe`).
 
 use super::{AckFlags, Burst, Sender, Timer};
-use crate::jiffies::{TICK_NS, TICK_US, fires_at};
+use crate::jiffies::{FINE_TICKS, TICK_NS, TICK_US, fires_at};
 use queuewright_cca::{CaState, jiffies};
 
 /// `TCP_RTO_MAX`: 120 s.
@@ -31,7 +31,7 @@ impl Sender {
                 self.tick(now);
                 let ticks = us.div_ceil(TICK_US);
                 // As `fires_at`, without a division.
-                if ticks < 63 { self.tick_end_ns + ticks * TICK_NS } else { fires_at(now, us) }
+                if ticks < FINE_TICKS { self.tick_end_ns + ticks * TICK_NS } else { fires_at(now, us) }
             }
         };
         self.set_timer(timer, at);

@@ -293,8 +293,7 @@ impl Sender {
             self.rearm_rto(now);
         }
         let mut flags = if self.ecn { self.ect } else { 0 };
-        // A buffer of several segments ends with PSH (`__tcp_transmit_skb`), and so does what is written last.
-        if self.rules.autotunes && (n > 1 || self.conn.snd_nxt == self.snd_end) {
+        if self.ends_with_push(first, n) {
             flags |= flag::PUSH;
         }
         if self.queue_cwr {
@@ -317,6 +316,21 @@ impl Sender {
                 b.count += n as u16;
             }
             _ => out.push(Burst { seq: first, count: n as u16, flags }),
+        }
+    }
+
+    /// A buffer of several segments ends with PSH (`__tcp_transmit_skb`), and so does what is written last.
+    #[inline]
+    fn ends_with_push(&self, first: u32, n: u32) -> bool {
+        self.rules.autotunes && (n > 1 || first + n == self.snd_end)
+    }
+
+    /// The same of what was sent again, the last in `out`.
+    fn push_last(&self, first: u32, n: u32, out: &mut [Burst]) {
+        if self.ends_with_push(first, n)
+            && let Some(burst) = out.last_mut()
+        {
+            burst.flags |= flag::PUSH;
         }
     }
 
@@ -395,11 +409,7 @@ impl Sender {
     /// A tail loss probe's retransmission, which is not counted as one in flight (`__tcp_retransmit_skb`).
     pub(super) fn resend_as_probe(&mut self, now: u64, seq: u32, out: &mut Vec<Burst>) {
         self.send_again(now, seq, 0, out);
-        if seq + 1 == self.snd_end
-            && let Some(burst) = out.last_mut()
-        {
-            burst.flags |= flag::PUSH;
-        }
+        self.push_last(seq, 1, out);
         self.pace(now, 1);
     }
 
@@ -453,12 +463,7 @@ impl Sender {
                     break;
                 }
             }
-            if self.rules.autotunes
-                && (n > 1 || first + n == self.snd_end)
-                && let Some(burst) = out.last_mut()
-            {
-                burst.flags |= flag::PUSH;
-            }
+            self.push_last(first, n, out);
             self.pace(now, n);
             if matches!(self.conn.ca_state, CaState::Cwr | CaState::Recovery) {
                 self.prr_out += n;
