@@ -6,6 +6,8 @@
 //! `world` serves the ports, `net` moves it on between them, `hosts` within a flow, `wheel` holds what is still to happen at
 //! ports, `measure` watches.
 
+pub mod alone;
+
 mod client;
 mod datagrams;
 mod flaws;
@@ -34,6 +36,7 @@ use queuewright_scenario::spec::RunSpec;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+pub use queuewright_cca::{Bbr, BbrMode, CaState, Cca, Kind};
 pub use queuewright_results::jain;
 pub use record::{Asked, Call, record};
 pub use step::Stepper;

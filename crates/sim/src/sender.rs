@@ -11,6 +11,7 @@ mod tests;
 mod timers;
 mod transmit;
 
+use crate::alone::Info;
 use crate::port::flag;
 use crate::receiver::MAX_SACKS;
 use crate::scoreboard::Scoreboard;
@@ -438,6 +439,41 @@ impl Sender {
     #[inline]
     pub fn resume_at(&self) -> u64 {
         self.resume_at
+    }
+
+    /// Its congestion control.
+    pub fn control(&mut self) -> &mut Cca {
+        &mut self.cca
+    }
+
+    /// Its state as `tcp_get_info` tells it.
+    pub fn info(&self) -> Info {
+        let c = &self.conn;
+        Info {
+            ca_state: c.ca_state,
+            snd_cwnd: c.cwnd,
+            snd_ssthresh: c.ssthresh,
+            unacked: c.packets_out,
+            sacked: c.sacked_out,
+            lost: c.lost_out,
+            retrans: c.retrans_out,
+            total_retrans: self.resent,
+            backoff: self.backoffs,
+            rto: self.rto_us,
+            rtt: c.srtt_us >> 3,
+            rttvar: self.mdev_us >> 2,
+            min_rtt: (c.min_rtt_us != u32::MAX).then_some(c.min_rtt_us),
+            reordering: self.reordering,
+            reord_seen: self.reordering_seen,
+            pacing_rate: (c.pacing_rate != u64::MAX).then_some(c.pacing_rate),
+            delivered: c.delivered,
+            delivered_ce: c.delivered_ce,
+            app_limited: c.app_limited != 0,
+            dsack_dups: self.dsack_dups,
+            snd_una: c.snd_una,
+            snd_nxt: c.snd_nxt,
+            notsent: self.written - c.snd_nxt,
+        }
     }
 
     /// Measures since the warm-up.

@@ -2,52 +2,44 @@
 
 use super::buffer::BUFFER_BYTES;
 use super::*;
+use crate::alone::{self, Sender as Bench};
 use crate::jiffies::fires_at;
 use queuewright_cca::CaState;
 
 const MS: u64 = 1_000_000;
 const TICK: u64 = 4 * MS;
 
-/// A sender whose ACKs the test makes.
-struct Bench {
-    sender: Sender,
-    now: u64,
-    /// Bursts since the last look: first segment, count, flags.
-    out: Vec<Burst>,
-}
-
 /// A sender that has not begun.
 fn closed(cca: Kind, segments: Option<u32>, initial_window: Option<u32>) -> Bench {
-    let setup = SenderSetup {
-        cca,
-        rules: &StackRules::LINUX,
-        segments,
-        initial_window,
-        mss: 1448,
-        rate: 0,
-        ecn: false,
-        l4s: false,
-        stop_ns: u64::MAX,
-        access_bps: 0,
-        warmup_ns: 0,
-    };
-    Bench { sender: Sender::new(setup), now: 0, out: Vec::new() }
+    Bench::new(alone::Setup { cca, segments, initial_window, ..alone::Setup::default() })
 }
 
 /// An open connection with a first round-trip time, which has sent what it may.
 fn open(cca: Kind, segments: Option<u32>, window: u32, rtt_ms: u64) -> Bench {
     let mut bench = closed(cca, segments, Some(window));
-    bench.now = 1000 * MS;
-    bench.sender.start_open(bench.now, rtt_ms * MS, 0, &mut bench.out);
+    bench.open(1000 * MS, rtt_ms * MS, 0);
     bench
 }
 
-impl Bench {
+/// A sender whose ACKs the test makes.
+trait ByHand {
+    fn acked(&mut self, ms: f64, cum: u32, sacks: &[(u32, u32)], flags: u8);
+    fn wait(&mut self, ms: f64);
+    fn timer(&mut self);
+    fn sent(&mut self) -> Vec<u32>;
+}
+
+impl ByHand for Bench {
     /// An ACK `ms` later; it echoes what was sent a round trip before.
-    fn ack(&mut self, ms: f64, cum: u32, sacks: &[(u32, u32)], flags: u8) {
+    fn acked(&mut self, ms: f64, cum: u32, sacks: &[(u32, u32)], flags: u8) {
         self.wait(ms);
-        let ack = AckView { cum, ts: (self.now / MS) as u32, flags, sacks };
-        self.sender.on_ack(self.now, ack, 0, &mut self.out);
+        let ack = alone::Ack {
+            ts: (self.now / MS) as u32,
+            dsack: flags & flag::DSACK != 0,
+            ece: flags & flag::ECE != 0,
+            ..alone::Ack::new(cum, sacks)
+        };
+        self.ack(self.now, &ack);
     }
 
     fn wait(&mut self, ms: f64) {
@@ -56,15 +48,12 @@ impl Bench {
 
     /// The timer fires.
     fn timer(&mut self) {
-        self.now = self.sender.timer_at;
-        self.sender.on_timer(self.now, &mut self.out);
+        assert!(self.step(u64::MAX));
     }
 
     /// Segments sent since the last look.
     fn sent(&mut self) -> Vec<u32> {
-        let all = self.out.iter().flat_map(|b| b.seq..b.seq + u32::from(b.count)).collect();
-        self.out.clear();
-        all
+        self.take_sent().flat_map(|b| b.seq..b.seq + b.count).collect()
     }
 }
 
@@ -109,7 +98,7 @@ fn a_writer_waits_until_a_third_of_the_buffer_is_free() {
     let (mut before, mut writes, mut least) = (b.sender.written, 0, u32::MAX);
     for _ in 0..20_000 {
         cum = (cum + 2).min(b.sender.conn.snd_nxt);
-        b.ack(0.05, cum, &[], 0);
+        b.acked(0.05, cum, &[], 0);
         let outstanding = b.sender.written - cum;
         if b.sender.written > before {
             writes += 1;
@@ -138,7 +127,7 @@ fn a_late_write_is_application_limited() {
         (1, 10),
         "the first write finds nothing sent"
     );
-    b.ack(40.0, 5, &[], 0);
+    b.acked(40.0, 5, &[], 0);
     assert_eq!(b.sender.conn.app_limited, 0);
     b.sender.write(b.now, 10, &mut b.out);
     assert_eq!(b.sender.conn.app_limited, 10);
@@ -153,7 +142,7 @@ fn rack_waits_as_long_as_the_youngest_may_take() {
     b.wait(8.0);
     b.sender.push(b.now, &mut b.out);
     assert_eq!(b.sent(), [1, 2]);
-    b.ack(50.0, 0, &[(1, 2)], 0);
+    b.acked(50.0, 0, &[(1, 2)], 0);
     assert_eq!(b.sender.timer, Timer::Reorder);
     assert_eq!(b.sender.timer_at, (b.now / TICK + 2 + 1) * TICK);
     b.sent();
@@ -165,9 +154,9 @@ fn rack_waits_as_long_as_the_youngest_may_take() {
 #[test]
 fn an_overtaken_ack_still_tells_what_arrived() {
     let mut b = open(Kind::NewReno, None, 20, 40);
-    b.ack(40.0, 8, &[(10, 12)], 0);
+    b.acked(40.0, 8, &[(10, 12)], 0);
     let before = b.sender.conn.delivered;
-    b.ack(0.1, 6, &[(13, 15)], 0);
+    b.acked(0.1, 6, &[(13, 15)], 0);
     assert_eq!((b.sender.conn.snd_una, b.sender.conn.sacked_out), (8, 4));
     assert_eq!(b.sender.conn.delivered, before + 2);
 }
@@ -176,7 +165,7 @@ fn an_overtaken_ack_still_tells_what_arrived() {
 #[test]
 fn after_a_probe_a_whole_timeout_is_left() {
     let mut b = open(Kind::NewReno, Some(10), 10, 100);
-    b.ack(100.0, 5, &[], 0);
+    b.acked(100.0, 5, &[], 0);
     b.sent();
     assert_eq!(b.sender.timer, Timer::Probe);
     // Two round trips and 2 ms: 202 ms are 51 ticks.
@@ -193,18 +182,18 @@ fn after_a_probe_a_whole_timeout_is_left() {
 #[test]
 fn a_duplicate_counts_as_delivered_if_it_was_sent_twice() {
     let mut b = open(Kind::NewReno, None, 10, 40);
-    b.ack(40.0, 4, &[(2, 3)], flag::DSACK);
+    b.acked(40.0, 4, &[(2, 3)], flag::DSACK);
     assert_eq!((b.sender.conn.delivered, b.sender.dsack_seen), (4, false));
-    b.ack(1.0, 4, &[(5, 8)], 0);
+    b.acked(1.0, 4, &[(5, 8)], 0);
     assert_eq!(b.sender.conn.ca_state, CaState::Recovery);
     assert!(b.sent().contains(&4));
     let before = b.sender.conn.delivered;
-    b.ack(1.0, 8, &[], 0);
-    b.ack(1.0, 8, &[(4, 5)], flag::DSACK);
+    b.acked(1.0, 8, &[], 0);
+    b.acked(1.0, 8, &[(4, 5)], flag::DSACK);
     // One duplicate of the network and one of ours, but one segment sent again.
     assert_eq!(b.sender.conn.delivered, before + 1);
     b.sender.resent += 1;
-    b.ack(1.0, 8, &[(4, 5)], flag::DSACK);
+    b.acked(1.0, 8, &[(4, 5)], flag::DSACK);
     assert_eq!(b.sender.conn.delivered, before + 1);
 }
 
@@ -231,12 +220,12 @@ fn syns_are_tried_again_each_second_at_first() {
 #[test]
 fn a_window_that_is_not_used_shrinks_where_no_ack_grows_it() {
     let mut b = open(Kind::NewReno, Some(10), 10, 40);
-    b.ack(40.0, 10, &[], 0);
+    b.acked(40.0, 10, &[], 0);
     b.sender.conn.cwnd = 80;
     for i in 1..10 {
         b.sender.write(b.now, 20, &mut b.out);
         assert_eq!(b.sender.conn.cwnd, 80, "while ACKs come");
-        b.ack(40.0, 10 + 20 * i, &[], 0);
+        b.acked(40.0, 10 + 20 * i, &[], 0);
     }
     // Not idle for a timeout, but no ACK of new data for one.
     b.sender.cwnd_stamp = b.sender.tick(b.now).wrapping_sub(b.sender.rto_us / 4000);
@@ -248,7 +237,7 @@ fn a_window_that_is_not_used_shrinks_where_no_ack_grows_it() {
 #[test]
 fn an_ack_after_a_probe_is_no_sample_of_the_probe() {
     let mut b = open(Kind::NewReno, Some(10), 10, 100);
-    b.ack(100.0, 5, &[], 0);
+    b.acked(100.0, 5, &[], 0);
     b.timer();
     let sent_ms = (b.now / MS) as u32 - 208;
     b.wait(22.0);
@@ -287,7 +276,7 @@ fn a_timeout_that_proves_spurious_is_undone() {
 #[test]
 fn a_timeout_loses_all_that_is_old_enough() {
     let mut b = open(Kind::NewReno, Some(10), 10, 40);
-    b.ack(40.0, 2, &[], 0);
+    b.acked(40.0, 2, &[], 0);
     let rto = b.sender.timer_at;
     assert!(rto > b.now);
     b.sender.timer = Timer::Rto;
