@@ -1,7 +1,8 @@
 //! One end of a connection alone, driven by hand in virtual time: who calls makes the other end.
 //!
 //! [`Sender`] and [`Receiver`] are the simulator's own, with Linux's rules; nothing of the network is here. Times are in ns since
-//! any moment, and never go back. Sequence numbers and windows count segments, from 0.
+//! any moment, and never go back. Sequence numbers and windows count segments, from 0;
+//! a receiver's can count bytes.
 
 use crate::port::flag;
 use crate::receiver::MAX_SACKS;
@@ -22,11 +23,47 @@ pub struct Setup {
     pub mss: u32,
     /// ECN is negotiated.
     pub ecn: bool,
+    /// What of the stack is set otherwise than Linux has it by default.
+    pub tuned: Tuned,
+}
+
+/// What can be set of a stack, as Linux's sysctls do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tuned {
+    /// `tcp_slow_start_after_idle`
+    pub idle_restart: bool,
+    /// `tcp_min_tso_segs`
+    pub min_tso_segs: u32,
+    /// `tcp_tso_win_divisor`, above 0.
+    pub tso_win_divisor: u32,
+    /// Tail loss probes (`tcp_early_retrans`).
+    pub probes: bool,
+}
+
+impl Default for Tuned {
+    fn default() -> Tuned {
+        Tuned { idle_restart: true, min_tso_segs: 2, tso_win_divisor: 3, probes: true }
+    }
+}
+
+impl Tuned {
+    /// Linux's rules with these. Each packet is one burst.
+    fn rules(self) -> &'static StackRules {
+        let rules = StackRules {
+            idle_restart: self.idle_restart,
+            min_burst: self.min_tso_segs,
+            burst_share: self.tso_win_divisor.max(1),
+            probes: self.probes,
+            joins: false,
+            ..StackRules::LINUX
+        };
+        rules.kept()
+    }
 }
 
 impl Default for Setup {
     fn default() -> Setup {
-        Setup { cca: Kind::Cubic, segments: None, initial_window: None, mss: 1448, ecn: false }
+        Setup { cca: Kind::Cubic, segments: None, initial_window: None, mss: 1448, ecn: false, tuned: Tuned::default() }
     }
 }
 
@@ -37,7 +74,7 @@ pub struct Sent {
     pub at: u64,
     /// First segment.
     pub seq: u32,
-    /// How many.
+    /// How many: of one packet as the kernel builds it (TSO).
     pub count: u32,
     /// Opens the connection.
     pub syn: bool,
@@ -68,10 +105,12 @@ impl Sent {
 }
 
 /// An acknowledgement, as a sender gets it and a receiver makes it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ack {
     /// Next segment expected.
     pub cum: u32,
+    /// One past the last segment that the window has room for; `u32::MAX`: it has no end.
+    pub window_end: u32,
     /// Echoed timestamp (ms); 0: none.
     pub ts: u32,
     /// Echoes a mark.
@@ -87,7 +126,15 @@ pub struct Ack {
 impl Ack {
     /// An acknowledgement with these blocks, at most four of them.
     pub fn new(cum: u32, blocks: &[(u32, u32)]) -> Ack {
-        let mut ack = Ack { cum, ..Ack::default() };
+        let mut ack = Ack {
+            cum,
+            window_end: u32::MAX,
+            ts: 0,
+            ece: false,
+            dsack: false,
+            blocks: [(0, 0); MAX_SACKS + 1],
+            count: 0,
+        };
         for (slot, &block) in ack.blocks.iter_mut().zip(blocks) {
             *slot = block;
             ack.count += 1;
@@ -134,6 +181,9 @@ pub struct Info {
     pub snd_nxt: u32,
     /// Segments written and not yet sent.
     pub notsent: u32,
+    /// When the last SYN was sent (ns), and how many before it.
+    pub syn_sent_ns: u64,
+    pub syn_retransmits: u32,
 }
 
 /// A sender alone.
@@ -150,7 +200,7 @@ impl Sender {
     pub fn new(setup: Setup) -> Sender {
         let setup = SenderSetup {
             cca: setup.cca,
-            rules: &StackRules::LINUX,
+            rules: setup.tuned.rules(),
             segments: setup.segments,
             initial_window: setup.initial_window,
             mss: setup.mss,
@@ -178,6 +228,17 @@ impl Sender {
     /// The draws that a control which dithers gets (BBR's first phase) from now on.
     pub fn set_random(&mut self, random: u32) {
         self.random = random;
+    }
+
+    /// How many segments the receiver's first window has room for, how many a buffer holds, and how many bytes the send buffer, if
+    /// not what a connection through Linux's has.
+    pub fn set_limits(&mut self, window: u32, buffer: u32, send_buffer: u32) {
+        self.sender.set_limits(window, buffer, send_buffer);
+    }
+
+    /// The receiver's window is known to have room up to there (one past the last segment).
+    pub fn set_window(&mut self, end: u32) {
+        self.sender.set_window(end);
     }
 
     /// Begins with a SYN.
@@ -208,7 +269,7 @@ impl Sender {
     pub fn ack(&mut self, at: u64, ack: &Ack) {
         self.now = self.now.max(at);
         let flags = if ack.ece { flag::ECE } else { 0 } | if ack.dsack { flag::DSACK } else { 0 };
-        let view = AckView { cum: ack.cum, ts: ack.ts, flags, sacks: ack.blocks() };
+        let view = AckView { cum: ack.cum, window_end: ack.window_end, ts: ack.ts, flags, sacks: ack.blocks() };
         self.sender.on_ack(self.now, view, self.random, &mut self.out);
     }
 
@@ -241,11 +302,13 @@ impl Sender {
     }
 }
 
-/// A segment as it reaches a receiver.
+/// What reaches a receiver at once, in units: segments, or bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Segment {
-    /// Its number.
+    /// Its first unit.
     pub seq: u32,
+    /// How many.
+    pub len: u32,
     /// Its sender's clock (ms).
     pub ts: u32,
     /// It can be marked.
@@ -256,22 +319,35 @@ pub struct Segment {
     pub cwr: bool,
     /// It ends a burst, or all.
     pub push: bool,
+    /// Its sender has no more: its last unit is the FIN.
+    pub fin: bool,
 }
 
-/// A receiver alone, whose application reads at once.
+/// A receiver alone. Its application reads at once, or [`by hand`](Receiver::by_hand).
 #[derive(Debug)]
 pub struct Receiver {
     receiver: receiver::Receiver,
+    by_hand: bool,
     out: Vec<(u64, Ack)>,
 }
 
 impl Receiver {
-    /// A receiver of a path with that round-trip time (ns); `echoes_each`: its congestion control is DCTCP.
+    /// A receiver of a path with that round-trip time (ns), which counts segments; `echoes_each`: its congestion control is
+    /// DCTCP.
     pub fn new(rtt_ns: u64, echoes_each: bool) -> Receiver {
         Receiver {
             receiver: receiver::Receiver::new(&StackRules::LINUX, rtt_ns, echoes_each),
+            by_hand: false,
             out: Vec::new(),
         }
+    }
+
+    /// One that counts bytes, learns what a full segment has, and is told what the application [reads](Receiver::read).
+    pub fn by_hand(rtt_ns: u64, echoes_each: bool) -> Receiver {
+        let mut made = Receiver::new(rtt_ns, echoes_each);
+        made.by_hand = true;
+        made.receiver.by_hand();
+        made
     }
 
     /// When its delayed or compressed acknowledgement is due (ns).
@@ -286,25 +362,64 @@ impl Receiver {
         }
     }
 
-    /// A segment comes at a time (ns) up to which it has [run](Receiver::run_to).
-    pub fn segment(&mut self, at: u64, segment: Segment) {
+    /// A segment comes at a time (ns) up to which it has [run](Receiver::run_to). `of`: so many bytes have the segments that it is
+    /// put together of, if it is of several.
+    pub fn segment(&mut self, at: u64, segment: Segment, of: Option<u32>) {
         let bit = |on, bit| if on { bit } else { 0 };
         let flags = bit(segment.ect, flag::ECT)
             | bit(segment.ce, flag::CE)
             | bit(segment.cwr, flag::CWR)
-            | bit(segment.push, flag::PUSH);
-        if self.receiver.goes_first(at, segment.seq, flags) {
+            | bit(segment.push, flag::PUSH)
+            | bit(segment.fin, flag::FIN);
+        if segment.len == 0 {
+            return;
+        }
+        let range = (segment.seq, segment.seq.saturating_add(segment.len));
+        if self.receiver.goes_first(at, range, flags) {
             let ack = self.receiver.flush(at);
             self.told(ack);
         }
-        if let Some(ack) = self.receiver.on_data(at, segment.seq, segment.ts, flags) {
+        if self.by_hand && range.1 > self.receiver.rcv_nxt {
+            let payload = segment.len - u32::from(segment.fin);
+            self.receiver.measure(of.unwrap_or(payload), segment.push);
+        }
+        if let Some(ack) = self.receiver.on_data(at, range, segment.ts, flags) {
             self.told(ack);
         }
     }
 
-    /// Next segment expected.
+    /// The application has read; `all`: there is no more.
+    pub fn read(&mut self, at: u64, all: bool) {
+        if let Some(ack) = self.receiver.read(at, all) {
+            self.told(ack);
+        }
+    }
+
+    /// Data of this end's go out at `at`, and say what this acknowledgement says.
+    pub fn answer(&mut self, at: u64) -> Ack {
+        let ack = self.receiver.answers(at);
+        self.ack(ack)
+    }
+
+    /// An acknowledgement goes out at once.
+    pub fn tell(&mut self, at: u64) {
+        let ack = self.receiver.tell(at);
+        self.told(ack);
+    }
+
+    /// Next unit expected.
     pub fn next(&self) -> u32 {
         self.receiver.rcv_nxt
+    }
+
+    /// What it has acknowledged.
+    pub fn acked(&self) -> u32 {
+        self.receiver.acked()
+    }
+
+    /// What has been taken for the length of a full segment (`tcpi_rcv_mss`).
+    pub fn full_segment(&self) -> u32 {
+        self.receiver.full_segment()
     }
 
     /// The acknowledgements made since it was last asked, and when.
@@ -313,12 +428,17 @@ impl Receiver {
     }
 
     fn told(&mut self, out: receiver::AckOut) {
-        let mut ack = Ack { cum: out.cum, ts: out.ts, ece: out.flags & flag::ECE != 0, ..Ack::default() };
+        let ack = self.ack(out);
+        self.out.push((out.at, ack));
+    }
+
+    fn ack(&self, out: receiver::AckOut) -> Ack {
+        let mut ack = Ack { ts: out.ts, ece: out.flags & flag::ECE != 0, ..Ack::new(out.cum, &[]) };
         ack.dsack = out.dsack.is_some();
         for &block in out.dsack.iter().chain(self.receiver.blocks()).take(MAX_SACKS + 1) {
             ack.blocks[ack.count] = block;
             ack.count += 1;
         }
-        self.out.push((out.at, ack));
+        ack
     }
 }

@@ -126,12 +126,13 @@ impl Flow {
             });
             return false;
         }
-        if receiver.goes_first(at, packet.seq, flags) {
+        let segment = (packet.seq, packet.seq + 1);
+        if receiver.goes_first(at, segment, flags) {
             let ack = receiver.flush(at);
             acks.push(Ack::new(self.back.ack_arrival(ack.at), ack, receiver));
         }
         let before = receiver.rcv_nxt;
-        let ack = receiver.on_data(at, packet.seq, packet.ts, flags);
+        let ack = receiver.on_data(at, segment, packet.ts, flags);
         let new = receiver.rcv_nxt - before;
         let finished = receiver.rcv_nxt == *segments;
         if let Some(ack) = ack {
@@ -268,6 +269,7 @@ impl Ack {
     fn view(&self) -> AckView<'_> {
         AckView {
             cum: self.cum,
+            window_end: u32::MAX,
             ts: self.ts,
             flags: self.flags,
             sacks: &self.sacks[..usize::from(self.count)],

@@ -1,4 +1,6 @@
 //! A TCP receiver: reassembly, delayed and quick ACKs, SACK blocks, ECN echo.
+//!
+//! It counts in units: whole segments in the simulator's runs, bytes where segments are of any size ([`crate::alone`]).
 
 use crate::flow::MSS;
 use crate::jiffies::{TICK_NS, TICK_US};
@@ -36,6 +38,9 @@ const COMPRESS_NS: u64 = 1_000_000;
 const COMPRESS_RTT_PERCENT: u64 = 33;
 /// SACK blocks of which each acknowledgement is hoped to arrive: before another one changes, it is told of (`TCP_SACK_BLOCKS_EXPECTED`).
 const BLOCKS_EXPECTED: usize = 2;
+/// What a full segment has, as long as none was seen (`TCP_MSS_DEFAULT`), and what the shortest may have (`TCP_MIN_MSS`), bytes.
+const MSS_DEFAULT: u32 = 536;
+const MSS_MIN: u32 = 88;
 /// Delayed acknowledgements wait for so many ticks at first (`TCP_ATO_MIN`), at most (`TCP_DELACK_MAX`, less one: `tcp_delack_max`).
 const ATO_MIN: u32 = 10;
 const ATO_MAX: u32 = 50;
@@ -50,7 +55,9 @@ pub struct Receiver {
     /// When its client asks for more (ns); `u64::MAX`: it does not.
     asks_at: u64,
     rules: &'static StackRules,
-    /// Out-of-order ranges, rising, apart, and how many segments they hold.
+    /// Units of a full segment (`rcv_mss`), and so many past the last acknowledgement call for one.
+    full: u32,
+    /// Out-of-order ranges, rising, apart, and how many units they hold.
     ranges: Vec<(u32, u32)>,
     held: u32,
     /// Next segment expected.
@@ -84,6 +91,14 @@ pub struct Receiver {
     base_rtt_ns: u64,
     /// For how many segments the client asks.
     asks_for: u32,
+    /// It answers what comes ("ping-pong" mode): acknowledgements wait for the answer (`tcp_pingpong_thresh` is 1).
+    pingpong: bool,
+    /// What says that a read which takes all may acknowledge (`ICSK_ACK_PUSHED`, `ICSK_ACK_PUSHED2`).
+    pushed: u8,
+    /// The application's reads are told ([`Receiver::read`]); else it reads at once.
+    reads_by_hand: bool,
+    /// Length of the last segment that was shorter than full ones, for a guess at what full ones are (`last_seg_size`).
+    last_length: u32,
 }
 
 impl Receiver {
@@ -97,6 +112,7 @@ impl Receiver {
             tick_end_ns: 0,
             window: Window::default(),
             rules,
+            full: 1,
             rcv_nxt: 0,
             acked_to: 0,
             ranges: Vec::new(),
@@ -115,7 +131,18 @@ impl Receiver {
             ack_at: u64::MAX,
             asks_at: u64::MAX,
             asks_for: 0,
+            pingpong: false,
+            pushed: 0,
+            reads_by_hand: false,
+            last_length: 0,
         }
+    }
+
+    /// From now on it counts bytes, finds out how many a full segment has, and is told when the application reads.
+    pub fn by_hand(&mut self) {
+        self.full = MSS_DEFAULT;
+        self.window.unit = 1;
+        self.reads_by_hand = true;
     }
 
     /// When it has something to send, an ACK or its client's request; `u64::MAX`: it has not.
@@ -163,8 +190,12 @@ impl Receiver {
             return None;
         }
         if self.compressed == 0 {
-            // Nothing came in time: wait longer (`tcp_delack_timer_handler`).
-            self.ato = (self.ato * 2).min(self.rto_ticks()).min(ATO_MAX);
+            // Nothing came in time: wait longer, or expect no more answers (`tcp_delack_timer_handler`).
+            self.ato = match self.pingpong {
+                false => (self.ato * 2).min(self.rto_ticks()).min(ATO_MAX),
+                true => ATO_MIN,
+            };
+            self.pingpong = false;
         }
         Some(self.make_ack(self.ack_at))
     }
@@ -179,11 +210,11 @@ impl Receiver {
     /// that of those it answers (`dctcp_ece_ack_update`); or if it tells of a block that the segment would push out of sight
     /// (`tcp_sack_new_ofo_skb`).
     #[inline]
-    pub fn goes_first(&self, at: u64, seq: u32, flags: u8) -> bool {
+    pub fn goes_first(&self, at: u64, (seq, end): (u32, u32), flags: u8) -> bool {
         self.ack_at <= at
-            || (self.compressed > 0 && self.hides_a_block(seq))
+            || (self.compressed > 0 && self.hides_a_block(seq, end))
             || (self.echoes_each
-                && seq >= self.rcv_nxt
+                && end > self.rcv_nxt
                 && self.ack_at != u64::MAX
                 && self.compressed == 0
                 && (flags & flag::CE != 0) != self.ece)
@@ -197,21 +228,30 @@ impl Receiver {
         }
     }
 
-    /// Segment `seq` arrives at `at`. Returns the ACK it calls for. A caller first asks [`Receiver::goes_first`].
+    /// What lies from `seq` to `end` arrives at `at`, of a length above 0. Returns the ACK it calls for. A caller first asks
+    /// [`Receiver::goes_first`].
     #[inline]
-    pub fn on_data(&mut self, at: u64, seq: u32, ts: u32, flags: u8) -> Option<AckOut> {
+    pub fn on_data(&mut self, at: u64, (seq, end): (u32, u32), ts: u32, flags: u8) -> Option<AckOut> {
         // A duplicate is told of in one ACK, if in any (`tcp_data_queue`).
         self.dsack = None;
         let now = (self.echoes_each || flags & (flag::CE | flag::CWR) != 0)
-            && self.see_ecn(flags, seq < self.rcv_nxt);
+            && self.see_ecn(flags, end <= self.rcv_nxt);
         // RFC 7323 section 4.3: the echo is of what moves the left edge, and never goes back.
         if seq <= self.acked_to {
             self.ts_recent = self.ts_recent.max(ts);
         }
-        if seq == self.rcv_nxt {
-            self.rcv_nxt += 1;
+        if seq <= self.rcv_nxt && end > self.rcv_nxt {
+            if seq < self.rcv_nxt {
+                // Its beginning came before: that is told of, and the acknowledgement need not be at once (`tcp_data_queue`).
+                self.dsack = Some((seq, self.rcv_nxt));
+            }
+            self.rcv_nxt = end;
             if self.rules.autotunes {
                 self.data_received(at, flags);
+                if flags & flag::FIN != 0 {
+                    // `tcp_fin`
+                    self.pingpong = true;
+                }
             }
             let ack = self.acknowledge(at, flags, now);
             if self.rules.autotunes {
@@ -222,24 +262,24 @@ impl Receiver {
             }
             return ack;
         }
-        if seq < self.rcv_nxt {
+        if end <= self.rcv_nxt {
             // A duplicate: report it (RFC 2883) at once, and stay quick for a while (`tcp_enter_quickack_mode`).
-            self.dsack = Some((seq, seq + 1));
-            self.quick_acks = self.quick_acks.max(QUICK);
-            self.ato = ATO_MIN;
+            self.dsack = Some((seq, end));
+            self.enter_quick(QUICK);
             return Some(self.make_ack(at));
         }
         if self.rules.autotunes {
             self.see_ect(flags);
         }
-        if self.store(seq) {
-            self.held += 1;
+        let held = self.held;
+        self.store(seq, end);
+        if self.held > held {
             if self.rules.autotunes {
                 self.grow_window(self.held);
                 self.window.grow_buffer(self.window.space, self.beyond());
             }
         } else {
-            self.dsack = Some((seq, seq + 1));
+            self.dsack = Some((seq, end));
         }
         self.out_of_order_ack(at, now)
     }
@@ -256,20 +296,93 @@ impl Receiver {
             return self.out_of_order_ack(at, now);
         }
         // The reader takes what there is at once; the end of a burst, or of all, is then told (`tcp_cleanup_rbuf`).
-        if self.rcv_nxt - self.acked_to >= self.rules.ack_every
-            || self.quick_acks > 0
+        if self.calls_for_ack()
+            || self.is_quick()
             || now
-            || flags & flag::PUSH != 0
+            || (flags & flag::PUSH != 0 && !self.pingpong && !self.reads_by_hand)
         {
             return Some(self.make_ack(at));
         }
+        self.delay_ack(at);
+        None
+    }
+
+    /// `tcp_send_delayed_ack`
+    #[inline]
+    fn delay_ack(&mut self, at: u64) {
         if self.ack_at == u64::MAX {
             self.ack_at = match self.rules.autotunes {
                 true => self.ticks_from(at, self.delay_ticks()),
                 false => at + self.rules.delayed_ack_ns,
             };
         }
-        None
+    }
+
+    /// `tcp_in_quickack_mode`
+    #[inline]
+    fn is_quick(&self) -> bool {
+        self.quick_acks > 0 && !self.pingpong
+    }
+
+    /// `tcp_enter_quickack_mode`
+    fn enter_quick(&mut self, acks: u32) {
+        self.quick_acks = self.quick_acks.max(acks);
+        self.pingpong = false;
+        self.ato = ATO_MIN;
+    }
+
+    /// What the last acknowledgement said.
+    pub fn acked(&self) -> u32 {
+        self.acked_to
+    }
+
+    /// Units of a full segment, as far as is known.
+    pub fn full_segment(&self) -> u32 {
+        self.full
+    }
+
+    /// `tcp_measure_rcv_mss`: what came has segments of so many bytes.
+    #[cold]
+    pub fn measure(&mut self, length: u32, push: bool) {
+        let last = std::mem::take(&mut self.last_length);
+        if length >= self.full {
+            self.full = length.min(MSS);
+            self.pushed = self.pushed.max(u8::from(push));
+            return;
+        }
+        if length >= MSS_DEFAULT || (length >= MSS_MIN && !push) {
+            self.last_length = length;
+            if length == last {
+                self.full = length;
+                return;
+            }
+        }
+        self.pushed = if self.pushed > 0 { 2 } else { 1 };
+    }
+
+    /// The application has read at `at`; `all`: there is no more (`__tcp_cleanup_rbuf`). The ACK that this calls for.
+    pub fn read(&mut self, at: u64, all: bool) -> Option<AckOut> {
+        let tells = self.pushed == 2 || (self.pushed == 1 && !self.pingpong);
+        (self.ack_at != u64::MAX && (self.calls_for_ack() || (all && tells))).then(|| self.make_ack(at))
+    }
+
+    /// An ACK at once, whatever waits.
+    pub fn tell(&mut self, at: u64) -> AckOut {
+        self.make_ack(at)
+    }
+
+    /// Data go out at `at`, and acknowledge what came (`tcp_event_data_sent`, `tcp_event_ack_sent`).
+    pub fn answers(&mut self, at: u64) -> AckOut {
+        if jiffies(at).wrapping_sub(jiffies(self.data_ns)) < self.ato {
+            self.pingpong = true;
+        }
+        self.make_ack(at)
+    }
+
+    /// Has so much come since the last acknowledgement that another is due? More than a full segment (`__tcp_ack_snd_check`).
+    #[inline]
+    fn calls_for_ack(&self) -> bool {
+        self.rcv_nxt - self.acked_to > (self.rules.ack_every - 1) * self.full
     }
 
     /// When a timer set at `at` for so many ticks, fewer than `FINE_TICKS`, fires (`fires_at`).
@@ -300,7 +413,7 @@ impl Receiver {
         }
         self.data_ns = at;
         self.see_ect(flags);
-        self.grow_window(self.held + 1);
+        self.grow_window(self.held + self.full);
     }
 
     /// `tcp_data_ecn_check`: what says that it is not ECN-capable among others that are was most likely sent again; losses go on.
@@ -309,12 +422,11 @@ impl Receiver {
         if flags & flag::ECT != 0 {
             self.ect_seen = true;
         } else if self.ect_seen {
-            self.quick_acks = self.quick_acks.max(2);
-            self.ato = ATO_MIN;
+            self.enter_quick(2);
         }
     }
 
-    /// Segments from the next expected to the end of what is out of order.
+    /// Units from the next expected to the end of what is out of order.
     #[inline]
     fn beyond(&self) -> u32 {
         self.ranges.last().map_or(0, |r| r.1 - self.rcv_nxt)
@@ -339,17 +451,17 @@ impl Receiver {
     /// `tcp_grow_window`: while the receive window grows, each segment is acknowledged at once.
     #[inline]
     fn grow_window(&mut self, held: u32) {
-        if self.window.grow(held) {
+        if self.window.grow(held, self.full) {
             self.quick_acks |= 1;
         }
     }
 
-    /// Would the arrival of `seq` begin or change a block behind the first [`BLOCKS_EXPECTED`]?
+    /// Would the arrival of what lies from `seq` to `end` begin or change a block behind the first [`BLOCKS_EXPECTED`]?
     #[cold]
-    fn hides_a_block(&self, seq: u32) -> bool {
+    fn hides_a_block(&self, seq: u32, end: u32) -> bool {
         let blocks = &self.blocks[..usize::from(self.block_count)];
-        let touched = blocks.iter().position(|b| b.0 == seq + 1 || b.1 == seq);
-        let news = seq > self.rcv_nxt && !self.ranges.iter().any(|r| r.0 <= seq && seq < r.1);
+        let touched = blocks.iter().position(|b| b.0 <= end && b.1 >= seq);
+        let news = seq > self.rcv_nxt && !self.ranges.iter().any(|r| r.0 <= seq && end <= r.1);
         news && touched.unwrap_or(blocks.len()) >= BLOCKS_EXPECTED
     }
 
@@ -368,33 +480,40 @@ impl Receiver {
         }
         self.ece = ce || (was && !cwr);
         if ce && (cwr || !was) {
-            // A first mark is told at once (`tcp_enter_quickack_mode(sk, 2)`).
-            self.quick_acks = self.quick_acks.max(2);
-            self.ato = self.ato.min(ATO_MIN);
+            // A first mark is told at once (`tcp_enter_quickack_mode(sk, 2)`); before any data there is no rhythm yet.
+            let ato = self.ato;
+            self.enter_quick(2);
+            self.ato = self.ato.min(ato);
         }
         // A sender that has reduced its window may have nothing else on its way.
         cwr
     }
 
-    /// Adds an out-of-order segment and puts its block first; false if it was there.
-    fn store(&mut self, seq: u32) -> bool {
+    /// Adds what came out of order, and puts its block first if any of it is new.
+    fn store(&mut self, seq: u32, end: u32) {
         // Most often it lies above all others, next to the last one or after a loss.
         let above = match self.ranges.last_mut() {
             Some(last) if last.1 == seq => {
-                last.1 = seq + 1;
+                last.1 = end;
                 Some(*last)
             }
             Some(last) if last.1 > seq => None,
             _ => {
-                self.ranges.push((seq, seq + 1));
-                Some((seq, seq + 1))
+                self.ranges.push((seq, end));
+                Some((seq, end))
             }
         };
-        let Some(range) = above.or_else(|| self.store_between(seq)) else { return false };
+        let range = if let Some(range) = above {
+            self.held += end - seq;
+            range
+        } else {
+            let Some(range) = self.store_between(seq, end) else { return };
+            range
+        };
         // The newest goes first, less the blocks that it has swallowed.
-        if self.block_count > 0 && self.blocks[0] == (range.0, seq) && range.1 == seq + 1 {
+        if self.block_count > 0 && self.blocks[0] == (range.0, seq) && range.1 == end {
             self.blocks[0] = range;
-            return true;
+            return;
         }
         let old = self.blocks;
         self.blocks[0] = range;
@@ -406,35 +525,29 @@ impl Receiver {
             }
         }
         self.block_count = n as u8;
-        true
     }
 
-    /// Adds a segment below the end of the last range: the range it is then in, none if it was in one.
-    fn store_between(&mut self, seq: u32) -> Option<(u32, u32)> {
-        let i = self.ranges.partition_point(|r| r.1 < seq);
-        // ranges[i] is the first that ends at or after seq.
-        match self.ranges.get(i).copied() {
-            Some((lo, hi)) if hi == seq => {
-                let mut grown = (lo, seq + 1);
-                if let Some(&(next_lo, next_hi)) = self.ranges.get(i + 1)
-                    && next_lo == seq + 1
-                {
-                    grown.1 = next_hi;
-                    self.ranges.remove(i + 1);
-                }
-                self.ranges[i] = grown;
-                Some(grown)
+    /// Adds what begins below the end of the last range: the range it is then in, none if it was in one.
+    fn store_between(&mut self, seq: u32, end: u32) -> Option<(u32, u32)> {
+        // The first that ends at or after `seq`, and one past the last that it reaches.
+        let first = self.ranges.partition_point(|r| r.1 < seq);
+        let past = first + self.ranges[first..].partition_point(|r| r.0 <= end);
+        let (mut from, mut to, mut had) = (seq, end, 0);
+        for &(lo, hi) in &self.ranges[first..past] {
+            if lo <= seq && end <= hi {
+                return None;
             }
-            Some((lo, _)) if lo <= seq => None,
-            Some((lo, hi)) if lo == seq + 1 => {
-                self.ranges[i] = (seq, hi);
-                Some((seq, hi))
-            }
-            _ => {
-                self.ranges.insert(i, (seq, seq + 1));
-                Some((seq, seq + 1))
-            }
+            (from, to) = (from.min(lo), to.max(hi));
+            had += hi - lo;
         }
+        self.held += to - from - had;
+        if past == first {
+            self.ranges.insert(first, (from, to));
+        } else {
+            self.ranges[first] = (from, to);
+            self.ranges.drain(first + 1..past);
+        }
+        Some((from, to))
     }
 
     /// In-order data reached the first range: takes it in.
@@ -466,8 +579,8 @@ impl Receiver {
     fn out_of_order_ack(&mut self, at: u64, now: bool) -> Option<AckOut> {
         if now
             || !self.rules.compress_sacks
-            || self.rcv_nxt - self.acked_to >= self.rules.ack_every
-            || self.quick_acks > 0
+            || self.calls_for_ack()
+            || self.is_quick()
             || self.compressed >= COMPRESS_LIMIT
         {
             return Some(self.make_ack(at));
@@ -491,7 +604,7 @@ impl Receiver {
     fn make_ack(&mut self, at: u64) -> AckOut {
         self.acked_to = self.rcv_nxt;
         // Half of the buffer is taken (`__tcp_select_window`).
-        if self.held > 0 && self.held.saturating_mul(SEGMENT_WINDOW) > self.window.clamp / 2 {
+        if self.held > 0 && self.window.taken(self.held, self.full) > self.window.clamp / 2 {
             self.quick_acks = 0;
         }
         if self.quick_acks > 0 {
@@ -502,6 +615,7 @@ impl Receiver {
         }
         self.ack_at = u64::MAX;
         self.compressed = 0;
+        self.pushed = 0;
         let flags = if self.ece { flag::ECE } else { 0 };
         AckOut { at, cum: self.rcv_nxt, ts: self.ts_recent, flags, dsack: self.dsack.take() }
     }
@@ -515,7 +629,9 @@ struct Window {
     clamp: u32,
     /// Most bytes read in a round trip (`rcvq_space.space`).
     space: u32,
-    /// From which segment, since when and until when (ns) the present round counts.
+    /// Bytes of a unit.
+    unit: u32,
+    /// From which unit on, since when and until when (ns) the present round counts.
     from: u32,
     since: u64,
     until: u64,
@@ -542,6 +658,7 @@ impl Default for Window {
             told: FIRST_TOLD,
             clamp: FIRST_CLAMP,
             space: 10 * MSS,
+            unit: MSS,
             from: 0,
             since: 0,
             until: 0,
@@ -552,13 +669,20 @@ impl Default for Window {
 }
 
 impl Window {
+    /// What so many units take of it, bytes; `full` of them are a segment.
+    #[inline]
+    fn taken(&self, held: u32, full: u32) -> u32 {
+        let segments = if full == 1 { held } else { held.div_ceil(full) };
+        segments.saturating_mul(SEGMENT_WINDOW)
+    }
+
     /// A segment came in: two more may, if the buffer has room for them beside what it holds (`tcp_space`).
     #[inline]
-    fn grow(&mut self, held: u32) -> bool {
+    fn grow(&mut self, held: u32, full: u32) -> bool {
         if self.told >= self.clamp {
             return false;
         }
-        let room = self.clamp.saturating_sub(held.saturating_mul(SEGMENT_WINDOW));
+        let room = self.clamp.saturating_sub(self.taken(held, full));
         let grows = self.told < room;
         if grows {
             self.told = room.min(self.told + 2 * MSS);
@@ -579,7 +703,7 @@ impl Window {
 
     #[cold]
     fn end_round(&mut self, at: u64, next: u32, beyond: u32) {
-        let bytes = (next - self.from).saturating_mul(MSS);
+        let bytes = (next - self.from).saturating_mul(self.unit);
         if bytes > self.space {
             self.grow_buffer(bytes, beyond);
         }
@@ -587,7 +711,7 @@ impl Window {
     }
 
     /// `tcp_rcvbuf_grow`: room for two round trips of `space` bytes, and for a rate that doubles; and for what lies so many
-    /// segments beyond a gap.
+    /// units beyond a gap.
     fn grow_buffer(&mut self, space: u32, beyond: u32) {
         let (old, new) = (u64::from(self.space), u64::from(space));
         self.space = space;
@@ -597,7 +721,7 @@ impl Window {
             1_000_000.. => 2 * room * (new - old) / old,
             ns => room * ns / 1_000_000,
         };
-        let room = room + grow + u64::from(beyond) * u64::from(MSS);
+        let room = room + grow + u64::from(beyond) * u64::from(self.unit);
         self.clamp = self.clamp.max(room.min(LAST_CLAMP) as u32);
     }
 }
@@ -608,6 +732,11 @@ mod tests {
     use proptest::prelude::*;
     use queuewright_scenario::spec::Stack;
 
+    /// A segment.
+    fn one(seq: u32) -> (u32, u32) {
+        (seq, seq + 1)
+    }
+
     const LINUX: &StackRules = &StackRules::LINUX;
 
     /// A receiver of Linux to which `n` segments came in order, an hour ago, so that none is acknowledged out of haste; and
@@ -616,7 +745,7 @@ mod tests {
         let mut r = Receiver::new(LINUX, 40_000_000, false);
         (r.window.clamp, r.window.told) = (u32::MAX, u32::MAX);
         for seq in 0..n {
-            r.on_data(0, seq, 0, 0);
+            r.on_data(0, one(seq), 0, 0);
         }
         r.quick_acks = 0;
         r
@@ -626,11 +755,11 @@ mod tests {
     fn acks_every_second_segment_after_the_first_sixteen() {
         let mut r = Receiver::new(LINUX, 40_000_000, false);
         r.window.clamp = r.window.told;
-        let acks: Vec<bool> = (0..24).map(|i| r.on_data(i, i as u32, 0, 0).is_some()).collect();
+        let acks: Vec<bool> = (0..24).map(|i| r.on_data(i, one(i as u32), 0, 0).is_some()).collect();
         assert_eq!(acks[..16], [true; 16]);
         assert_eq!(acks[16..], [false, true, false, true, false, true, false, true]);
         // A lone segment waits ten ticks of 4 ms, the one under way not among them.
-        assert!(r.on_data(100, 24, 0, 0).is_none());
+        assert!(r.on_data(100, one(24), 0, 0).is_none());
         assert_eq!(r.ack_at(), 44_000_000);
         assert_eq!(r.due(44_000_000).unwrap().cum, 25);
     }
@@ -639,7 +768,7 @@ mod tests {
     #[test]
     fn acks_each_segment_while_the_window_grows() {
         let mut r = Receiver::new(LINUX, 40_000_000, false);
-        let quick = (0..60).filter(|i| r.on_data(1_000_000, *i, 1, 0).is_some()).count();
+        let quick = (0..60).filter(|i| r.on_data(1_000_000, one(*i), 1, 0).is_some()).count();
         // These five and 16 more; then every second of the 39 left.
         assert_eq!(quick, 5 + 16 + 19);
     }
@@ -648,7 +777,7 @@ mod tests {
     fn the_end_of_a_burst_is_told_at_once() {
         let mut r = settled(20);
         let acks: Vec<bool> =
-            (20..29).map(|i| r.on_data(1, i, 0, if i % 3 == 1 { flag::PUSH } else { 0 }).is_some()).collect();
+            (20..29).map(|i| r.on_data(1, one(i), 0, if i % 3 == 1 { flag::PUSH } else { 0 }).is_some()).collect();
         assert_eq!(acks, [false, true, true, false, true, true, false, true, true]);
     }
 
@@ -656,10 +785,10 @@ mod tests {
     fn a_pause_longer_than_the_timeout_makes_it_quick_again() {
         let mut r = settled(20);
         // 40 ms and 200 ms of timeout: 60 ticks.
-        assert!(r.on_data(240_000_000, 20, 240, 0).is_none());
+        assert!(r.on_data(240_000_000, one(20), 240, 0).is_none());
         r.due(u64::MAX - 1);
-        assert!(r.on_data(240_000_000 + 244_000_000, 21, 484, 0).is_some());
-        let acks: Vec<bool> = (22..40).map(|i| r.on_data(490_000_000, i, 490, 0).is_some()).collect();
+        assert!(r.on_data(240_000_000 + 244_000_000, one(21), 484, 0).is_some());
+        let acks: Vec<bool> = (22..40).map(|i| r.on_data(490_000_000, one(i), 490, 0).is_some()).collect();
         assert_eq!(acks[..15], [true; 15]);
         assert_eq!(acks[15..], [false, true, false]);
     }
@@ -669,25 +798,25 @@ mod tests {
         let mut r = settled(20);
         // 32 ms apart: 10 -> 10/2 + 8 = 13 -> 14 -> 15 ticks; the round trip of 40 ms allows ten.
         for i in 0..4u32 {
-            r.on_data(u64::from(i) * 32_000_000, 20 + i, i * 32, 0);
+            r.on_data(u64::from(i) * 32_000_000, one(20 + i), i * 32, 0);
         }
         assert_eq!((r.ato, r.delay_ticks()), (15, 10));
         r.base_rtt_ns = 100_000_000;
         assert_eq!(r.delay_ticks(), 15);
         // What came too late doubles it.
-        r.on_data(4 * 32_000_000, 24, 128, 0);
+        r.on_data(4 * 32_000_000, one(24), 128, 0);
         assert!(r.due(u64::MAX - 1).is_some() && r.ato == 30, "{}", r.ato);
     }
 
     #[test]
     fn compresses_sacks_after_three() {
         let mut r = settled(20);
-        let acks: Vec<bool> = (21..30).map(|i| r.on_data(1000, i, 0, 0).is_some()).collect();
+        let acks: Vec<bool> = (21..30).map(|i| r.on_data(1000, one(i), 0, 0).is_some()).collect();
         assert_eq!(acks, [true, true, true, false, false, false, false, false, false]);
         assert_eq!(r.due(1_001_000).unwrap().cum, 20);
         assert_eq!(r.blocks(), [(21, 30)]);
         // The hole filled is told at once, with everything.
-        assert_eq!(r.on_data(2_000_000, 20, 0, 0).unwrap().cum, 30);
+        assert_eq!(r.on_data(2_000_000, one(20), 0, 0).unwrap().cum, 30);
         assert!(r.blocks().is_empty());
     }
 
@@ -697,10 +826,10 @@ mod tests {
         let mut told = Vec::new();
         // Every other one is lost.
         for seq in (21..35).step_by(2) {
-            if r.goes_first(1000, seq, 0) {
+            if r.goes_first(1000, one(seq), 0) {
                 told.push(r.flush(1000));
             }
-            told.extend(r.on_data(1000, seq, 0, 0));
+            told.extend(r.on_data(1000, one(seq), 0, 0));
         }
         // Three at once, then each one more lets the one before it go.
         assert_eq!(told.len(), 6, "{told:?}");
@@ -715,10 +844,10 @@ mod tests {
         let marks = [0, 0, 0, 1, 1, 1, 1, 0, 1, 0, 0, 0, 0, 1, 1];
         for (i, ce) in marks.into_iter().enumerate() {
             let flags = ce * flag::CE;
-            if r.goes_first(i as u64, i as u32, flags) {
+            if r.goes_first(i as u64, one(i as u32), flags) {
                 told.push(r.flush(i as u64));
             }
-            told.extend(r.on_data(i as u64, i as u32, 0, flags));
+            told.extend(r.on_data(i as u64, one(i as u32), 0, flags));
         }
         told.extend(r.due(u64::MAX - 1));
         let mut from = 0;
@@ -742,7 +871,7 @@ mod tests {
             let mut have = [false; 60];
             for (i, seq) in order.into_iter().enumerate() {
                 let dup = have[seq as usize];
-                let ack = r.on_data(i as u64, seq, 0, 0);
+                let ack = r.on_data(i as u64, one(seq), 0, 0);
                 have[seq as usize] = true;
                 let edge = have.iter().position(|h| !h).unwrap_or(60) as u32;
                 prop_assert_eq!(r.rcv_nxt, edge);

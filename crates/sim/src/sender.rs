@@ -18,19 +18,28 @@ use crate::scoreboard::Scoreboard;
 use queuewright_cca::{Cca, Conn, Flavour, GSO_MAX_SIZE, Kind, RateSample};
 use queuewright_scenario::spec::Stack;
 use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
 
 /// Segments that may overtake one before that is thought lost, at first (`tcp_reordering`).
 const REORDERING: u32 = 3;
 
 /// What differs between TCP flavours.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StackRules {
     /// Congestion controls' own differences.
     pub flavour: Flavour,
     /// TSO: bursts of several segments, and deferral until one is worth sending.
     pub tso: bool,
+    /// Segments of the smallest burst (`tcp_min_tso_segs`), and the share of the window that is worth sending at once: one of so many
+    /// parts (`tcp_tso_win_divisor`).
+    pub min_burst: u32,
+    pub burst_share: u32,
+    /// Buffers that are sent one after the other may go as one burst: nobody asks which of them were one packet.
+    pub joins: bool,
     /// RACK-TLP; else RFC 6675 with three duplicates, and no probe.
     pub rack: bool,
+    /// Tail loss probes, with `rack` (`tcp_early_retrans`).
+    pub probes: bool,
     /// Reductions that prove spurious are undone: F-RTO, DSACK, timestamps (Eifel).
     pub undo: bool,
     /// The round-trip time that congestion controls see is the smoothed one, the least as well, and the timeout is
@@ -79,7 +88,11 @@ impl StackRules {
     pub const LINUX: StackRules = StackRules {
         flavour: Flavour::LINUX,
         tso: true,
+        min_burst: 2,
+        burst_share: 3,
+        joins: true,
         rack: true,
+        probes: true,
         undo: true,
         smoothed_rtt: false,
         ns3_recovery: false,
@@ -99,7 +112,11 @@ impl StackRules {
     pub const NS3: StackRules = StackRules {
         flavour: Flavour::NS3,
         tso: false,
+        min_burst: 1,
+        burst_share: 3,
+        joins: true,
         rack: false,
+        probes: false,
         undo: false,
         smoothed_rtt: true,
         ns3_recovery: true,
@@ -115,6 +132,18 @@ impl StackRules {
         send_buffer: 5 << 20,
         autotunes: false,
     };
+
+    /// A lasting copy of rules, one for all that are alike.
+    pub fn kept(self) -> &'static StackRules {
+        static KEPT: Mutex<Vec<&'static StackRules>> = Mutex::new(Vec::new());
+        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(same) = kept.iter().find(|k| ***k == self) {
+            return same;
+        }
+        let made = Box::leak(Box::new(self));
+        kept.push(made);
+        made
+    }
 
     /// The rules of a stack: one copy for all flows, which thus stays in the cache.
     pub fn of(stack: Stack) -> &'static StackRules {
@@ -141,7 +170,9 @@ pub struct Burst {
 pub struct AckView<'a> {
     /// Next segment expected.
     pub cum: u32,
-    /// Echoed timestamp (ms).
+    /// One past the last segment that the receiver's window has room for; `u32::MAX`: it never limits.
+    pub window_end: u32,
+    /// Echoed timestamp (ms); 0: none.
     pub ts: u32,
     /// `port::flag`s: ECE, DSACK.
     pub flags: u8,
@@ -198,6 +229,8 @@ pub struct Sender {
     buffer_end: u32,
     /// Before so much is acknowledged the writer is not woken.
     wake_una: u32,
+    /// One past the last segment that the receiver's window has room for.
+    window_end: u32,
     /// Segments that a buffer holds, and that are sent at once: GSO's most.
     max_burst: u32,
     cwnd_usage_seq: u32,
@@ -345,6 +378,8 @@ impl Sender {
             sndbuf: if s.rules.autotunes { 0 } else { s.rules.send_buffer },
             buffer_end: 0,
             wake_una: 0,
+            // Until the first ACK it is that of the receiver's SYN, which is not scaled (RFC 7323 section 2.2).
+            window_end: 65_535 / s.mss,
             full: false,
             max_burst: GSO_MAX_SIZE / s.mss,
             rules: s.rules,
@@ -473,7 +508,22 @@ impl Sender {
             snd_una: c.snd_una,
             snd_nxt: c.snd_nxt,
             notsent: self.written - c.snd_nxt,
+            syn_sent_ns: self.syn_sent_ns,
+            syn_retransmits: self.syn_retransmits,
         }
+    }
+
+    /// Sets one past the last segment that the receiver's window has room for.
+    pub fn set_window(&mut self, end: u32) {
+        self.window_end = end;
+    }
+
+    /// Sets what a connection has that is driven by hand: how many segments the receiver's first window has room for, how many a
+    /// buffer holds, and how many bytes the send buffer.
+    pub fn set_limits(&mut self, window: u32, buffer: u32, send_buffer: u32) {
+        self.window_end = self.conn.snd_una.saturating_add(window);
+        self.max_burst = buffer.clamp(1, GSO_MAX_SIZE / self.conn.mss.max(1));
+        self.sndbuf = send_buffer;
     }
 
     /// Measures since the warm-up.

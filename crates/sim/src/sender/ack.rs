@@ -85,6 +85,8 @@ impl Sender {
         if ack.cum < self.conn.snd_una {
             return self.on_old_ack(now, ack, out);
         }
+        // `tcp_ack_update_window`
+        self.window_end = ack.window_end;
         let mut flags = AckFlags { ece: ack.flags & flag::ECE != 0, ..AckFlags::default() };
         let mut draft = if self.rules.ns3_recovery { self.kept_rate } else { RateDraft::default() };
         let prior_una = self.conn.snd_una;

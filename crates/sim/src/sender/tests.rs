@@ -241,7 +241,7 @@ fn an_ack_after_a_probe_is_no_sample_of_the_probe() {
     b.timer();
     let sent_ms = (b.now / MS) as u32 - 208;
     b.wait(22.0);
-    let ack = AckView { cum: 10, ts: sent_ms, flags: 0, sacks: &[] };
+    let ack = AckView { cum: 10, window_end: u32::MAX, ts: sent_ms, flags: 0, sacks: &[] };
     b.sender.on_ack(b.now, ack, 0, &mut b.out);
     assert_eq!(b.sender.conn.min_rtt_us, 100_000);
 }
@@ -265,7 +265,7 @@ fn a_timeout_that_proves_spurious_is_undone() {
     let sent_ms = (b.now / MS) as u32;
     for (ms, cum) in [(100, 1), (5, 5)] {
         b.wait(f64::from(ms));
-        let ack = AckView { cum, ts: sent_ms, flags: 0, sacks: &[] };
+        let ack = AckView { cum, window_end: u32::MAX, ts: sent_ms, flags: 0, sacks: &[] };
         b.sender.on_ack(b.now, ack, 0, &mut b.out);
     }
     assert_eq!(b.sender.conn.ca_state, CaState::Open);

@@ -85,7 +85,7 @@ impl Sender {
     /// Is a tail loss probe in order, once something is on its way?
     #[inline]
     pub(super) fn probes(&self) -> bool {
-        self.rules.rack && matches!(self.conn.ca_state, CaState::Open | CaState::Cwr)
+        self.rules.probes && matches!(self.conn.ca_state, CaState::Open | CaState::Cwr)
     }
 
     /// `tcp_schedule_loss_probe` (RFC 8985 section 7.2).

@@ -84,7 +84,9 @@ impl Sender {
             bytes += GSO_BYTES >> r;
         }
         let n = (bytes.min(GSO_BYTES) as u32) / self.conn.mss;
-        n.max(self.cca.min_tso_segs(&self.conn)).min(self.max_burst)
+        // What a control wants goes before the stack's least (`tcp_tso_segs`).
+        let least = if self.cca.has_cong_control() { self.cca.min_tso_segs(&self.conn) } else { self.rules.min_burst };
+        n.max(least).min(self.max_burst)
     }
 
     /// `tcp_tso_should_defer`: is it worth waiting for a larger burst? `room`: segments that cwnd allows.
@@ -104,7 +106,8 @@ impl Sender {
         }
         // A third of the window is worth sending at once (tcp_tso_win_divisor), in bytes.
         let bytes = |segments: u32| u64::from(segments) * u64::from(self.conn.mss);
-        if bytes(room) >= bytes(self.conn.cwnd) / 3 {
+        let window = self.conn.cwnd.min(self.window_end.saturating_sub(self.conn.snd_una));
+        if bytes(room) >= bytes(window) / u64::from(self.rules.burst_share) {
             return false;
         }
         if self.conn.packets_out == 0 {
@@ -180,21 +183,18 @@ impl Sender {
                 burst = self.burst_segments();
             }
             let quota = (self.conn.cwnd - in_flight).min((self.conn.cwnd >> 1).max(1));
-            let mut unsent = self.written - self.conn.snd_nxt;
-            // Until the first ACK, the receiver's window is that of its SYN, which is not scaled (RFC 7323 section 2.2).
-            if self.conn.snd_una == 0 {
-                let window = (65_535 / self.conn.mss).saturating_sub(self.conn.snd_nxt);
-                if window == 0 {
-                    break;
-                }
-                unsent = unsent.min(window);
-            }
-            let room = self.conn.cwnd - in_flight;
-            if self.rules.tso && unsent > 1 && self.should_defer(now, room, burst) {
-                cwnd_limited = room <= unsent;
+            let unsent = self.written - self.conn.snd_nxt;
+            // `tcp_snd_wnd_test`, `tcp_mss_split_point`
+            let window = self.window_end.saturating_sub(self.conn.snd_nxt);
+            if window == 0 {
                 break;
             }
-            let n = quota.min(burst).min(unsent);
+            let room = self.conn.cwnd - in_flight;
+            if self.rules.tso && unsent > 1 && self.should_defer(now, room.min(window), burst) {
+                cwnd_limited = room < window && room <= unsent;
+                break;
+            }
+            let n = quota.min(burst).min(unsent).min(window);
             self.send_new(now, n, out);
             sent += n;
             uncrowded |= self.conn.in_flight() < self.conn.cwnd;
@@ -299,7 +299,11 @@ impl Sender {
         if self.queue_cwr {
             // Only the first segment carries CWR (RFC 3168 section 6.1.2).
             self.queue_cwr = false;
-            let push = if n > 1 { flag::PUSH } else { 0 };
+            let push = if n > 1 && self.rules.joins { flag::PUSH } else { 0 };
+            if !self.rules.joins {
+                out.push(Burst { seq: first, count: n as u16, flags: flags | flag::CWR });
+                return;
+            }
             out.push(Burst { seq: first, count: 1, flags: (flags & !push) | flag::CWR });
             if n > 1 {
                 out.push(Burst { seq: first + 1, count: (n - 1) as u16, flags });
@@ -308,7 +312,8 @@ impl Sender {
         }
         match out.last_mut() {
             Some(b)
-                if b.seq + u32::from(b.count) == first
+                if self.rules.joins
+                    && b.seq + u32::from(b.count) == first
                     && b.flags == flags
                     && flags & flag::PUSH == 0
                     && b.count < 1000 =>
@@ -389,14 +394,14 @@ impl Sender {
 
     /// Retransmits one segment (`tcp_retransmit_skb`).
     pub(super) fn resend(&mut self, now: u64, seq: u32, out: &mut Vec<Burst>) {
-        self.mark_resent(now, seq, out);
+        self.mark_resent(now, seq, self.rules.joins, out);
         self.pace(now, 1);
     }
 
     /// A segment goes out again; pacing has yet to be told.
-    fn mark_resent(&mut self, now: u64, seq: u32, out: &mut Vec<Burst>) {
+    fn mark_resent(&mut self, now: u64, seq: u32, joins: bool, out: &mut Vec<Burst>) {
         let before = self.board.flags(seq) & RETRANS;
-        self.send_again(now, seq, RETRANS, out);
+        self.send_again(now, seq, RETRANS, joins, out);
         if before == 0 {
             self.conn.retrans_out += 1;
         }
@@ -408,13 +413,13 @@ impl Sender {
 
     /// A tail loss probe's retransmission, which is not counted as one in flight (`__tcp_retransmit_skb`).
     pub(super) fn resend_as_probe(&mut self, now: u64, seq: u32, out: &mut Vec<Burst>) {
-        self.send_again(now, seq, 0, out);
+        self.send_again(now, seq, 0, self.rules.joins, out);
         self.push_last(seq, 1, out);
         self.pace(now, 1);
     }
 
-    /// A segment goes out once more.
-    fn send_again(&mut self, now: u64, seq: u32, flags: u64, out: &mut Vec<Burst>) {
+    /// A segment goes out once more; `joins`: with what goes before it, if that is next to it.
+    fn send_again(&mut self, now: u64, seq: u32, flags: u64, joins: bool, out: &mut Vec<Burst>) {
         self.start_if_idle(now);
         let f = self.board.flags(seq);
         self.record(now, seq, 1, (f & !JUDGED) | flags | EVER_RETRANS);
@@ -423,7 +428,7 @@ impl Sender {
         self.retransmits += u64::from(now >= self.measure_from_ns);
         let flags = flag::RETRANSMIT | self.always_ect();
         match out.last_mut() {
-            Some(b) if b.flags == flags && b.seq + u32::from(b.count) == seq => b.count += 1,
+            Some(b) if joins && b.flags == flags && b.seq + u32::from(b.count) == seq => b.count += 1,
             _ => out.push(Burst { seq, count: 1, flags }),
         }
     }
@@ -456,7 +461,7 @@ impl Sender {
             }
             let mut n = 0;
             while n < room && self.to_resend.front() == Some(&(first + n)) && self.is_to_resend(first + n) {
-                self.mark_resent(now, first + n, out);
+                self.mark_resent(now, first + n, n > 0 || self.rules.joins, out);
                 self.to_resend.pop_front();
                 n += 1;
                 if self.board.flags(first + n - 1) & ENDS_BUFFER != 0 {
