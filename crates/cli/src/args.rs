@@ -37,6 +37,8 @@ pub enum Command {
     Reproduce(Reproduce),
     /// Run scenarios on the simulator and on a real kernel, and print the gap
     Validate(Validate),
+    /// Run packetdrill's scripts on the simulator's TCP
+    Packetdrill(Packetdrill),
     /// List disciplines, congestion controls and their parameters
     List(List),
     /// Explain a queue manager or a congestion control
@@ -320,6 +322,36 @@ pub struct Validate {
     /// Runs at a time [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
+}
+
+/// `packetdrill`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Each script gets a line: passed; failed, with what it expects and what came; or not applicable,
+with all that it asks for and the simulated TCP does not have (docs/fidelity.md). Then how many
+there are of each. What scripts set with command lines (sysctls, ../common/defaults.sh) is read,
+and none of it is run.
+
+Exit codes: 0 none failed, 1 a script failed, 2 a script cannot be read.
+
+Examples:
+  queuewright packetdrill my-script.pkt
+  queuewright packetdrill packetdrill/gtests/net/tcp linux/tools/testing/selftests/net/packetdrill
+  queuewright packetdrill my-script.pkt --cca bbr
+  queuewright packetdrill scripts --json | jq '.scripts[] | select(.verdict == \"failed\")'")]
+pub struct Packetdrill {
+    /// Scripts, or folders: all *.pkt below them
+    #[arg(value_name = "FILE|DIR", required = true)]
+    pub paths: Vec<PathBuf>,
+    /// A congestion control, whatever scripts set: cubic, reno, bbr, dctcp (`queuewright list`)
+    #[arg(long, value_name = "NAME")]
+    pub cca: Option<String>,
+    /// How far off times may be, whatever scripts say [default: 4000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=1_000_000_000))]
+    pub tolerance_usecs: Option<i64>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `2/3`: the second of three parts.

@@ -6,6 +6,7 @@ pub mod catalog;
 mod compare;
 mod cost;
 mod linux;
+mod packetdrill;
 mod reproduce;
 mod validate;
 mod watch;
@@ -108,6 +109,7 @@ fn execute(command: Command) -> Result<(), Failure> {
         }
         Command::Reproduce(r) => reproduce::reproduce(&r),
         Command::Validate(v) => validate::validate(&v),
+        Command::Packetdrill(p) => packetdrill::packetdrill(&p),
         Command::List(l) => print(&if l.json { catalog::list_json() } else { catalog::list() }),
         Command::Explain(e) => print(&catalog::explain(&e.name).map_err(Failure::Input)?),
         Command::Check(c) => {

@@ -70,6 +70,7 @@ fn help_of_every_command() {
         "run",
         "reproduce",
         "validate",
+        "packetdrill",
         "list",
         "explain",
         "check",
@@ -89,6 +90,44 @@ fn help_of_every_command() {
         all += &format!("\n=== {command}\n{help}");
     }
     insta::assert_snapshot!(all);
+}
+
+/// A line a script, how many there are of each, and the exit code: 0 none failed, 1 one did, 2 one cannot be read.
+#[test]
+fn packetdrill_says_what_became_of_each_script() {
+    let dir = folder();
+    let open = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
+        +0 < S 0:0(0) win 65535 <mss 1000,sackOK,nop,nop,nop,wscale 7>\n";
+    let right = "+0 > S. 0:0(0) ack 1 <mss 1460,nop,nop,sackOK,nop,wscale 7>\n";
+    fs::create_dir(dir.path().join("some")).unwrap();
+    for (name, text) in [
+        ("some/a.pkt", format!("{open}{right}")),
+        ("some/b.pkt", format!("{open}{right}+0 < udp (10)\n")),
+        ("c.pkt", format!("{open}{}", right.replace("ack 1", "ack 2"))),
+        ("d.pkt", "0 socket(".to_string()),
+    ] {
+        fs::write(dir.path().join(name), text).unwrap();
+    }
+    let run = |paths: &[&str]| {
+        let out = output(dir.path(), &[&["packetdrill"], paths].concat());
+        (out.status.code(), String::from_utf8(out.stdout).unwrap())
+    };
+    let (code, text) = run(&["some"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("passed          some/a.pkt\nnot applicable  some/b.pkt: UDP\n"), "{text}");
+    assert!(text.ends_with("\n2 scripts: 1 passed, 0 failed, 1 not applicable\n     1  UDP\n"), "{text}");
+    let (code, text) = run(&["c.pkt", "some"]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("c.pkt:5: what is acknowledged is another; expected"), "{text}");
+    let (code, text) = run(&["d.pkt", "--json"]);
+    assert_eq!(code, Some(2), "{text}");
+    let json = json(&text);
+    assert_eq!(
+        (json["unreadable"].as_u64(), json["scripts"][0]["verdict"].as_str()),
+        (Some(1), Some("unreadable"))
+    );
+    assert_eq!(run(&["none.pkt"]).0, Some(2));
+    assert_eq!(run(&["some", "--cca", "pigeon"]).0, Some(2));
 }
 
 #[test]

@@ -63,7 +63,14 @@ impl Tuned {
 
 impl Default for Setup {
     fn default() -> Setup {
-        Setup { cca: Kind::Cubic, segments: None, initial_window: None, mss: 1448, ecn: false, tuned: Tuned::default() }
+        Setup {
+            cca: Kind::Cubic,
+            segments: None,
+            initial_window: None,
+            mss: 1448,
+            ecn: false,
+            tuned: Tuned::default(),
+        }
     }
 }
 
@@ -269,7 +276,8 @@ impl Sender {
     pub fn ack(&mut self, at: u64, ack: &Ack) {
         self.now = self.now.max(at);
         let flags = if ack.ece { flag::ECE } else { 0 } | if ack.dsack { flag::DSACK } else { 0 };
-        let view = AckView { cum: ack.cum, window_end: ack.window_end, ts: ack.ts, flags, sacks: ack.blocks() };
+        let view =
+            AckView { cum: ack.cum, window_end: ack.window_end, ts: ack.ts, flags, sacks: ack.blocks() };
         self.sender.on_ack(self.now, view, self.random, &mut self.out);
     }
 

@@ -247,10 +247,10 @@ impl Receiver {
             }
             self.rcv_nxt = end;
             if self.rules.autotunes {
-                self.data_received(at, flags);
-                if flags & flag::FIN != 0 {
-                    // `tcp_fin`
-                    self.pingpong = true;
+                if flags & flag::FIN == 0 {
+                    self.data_received(at, flags);
+                } else {
+                    self.ends(at, seq, flags);
                 }
             }
             let ack = self.acknowledge(at, flags, now);
@@ -364,6 +364,19 @@ impl Receiver {
     pub fn read(&mut self, at: u64, all: bool) -> Option<AckOut> {
         let tells = self.pushed == 2 || (self.pushed == 1 && !self.pingpong);
         (self.ack_at != u64::MAX && (self.calls_for_ack() || (all && tells))).then(|| self.make_ack(at))
+    }
+
+    /// What came last, from `seq` to the next expected, ends with the FIN (`tcp_fin`): nothing can be out of order any more, nor is a
+    /// duplicate told of.
+    #[cold]
+    fn ends(&mut self, at: u64, seq: u32, flags: u8) {
+        if self.rcv_nxt - seq > 1 {
+            self.data_received(at, flags);
+        }
+        self.pingpong = true;
+        self.dsack = None;
+        self.ranges.clear();
+        (self.held, self.block_count) = (0, 0);
     }
 
     /// An ACK at once, whatever waits.
@@ -552,9 +565,14 @@ impl Receiver {
 
     /// In-order data reached the first range: takes it in.
     fn fill(&mut self) {
+        // What came covers what had come out of order: that is told as a duplicate, the first of it (`tcp_ofo_queue`).
+        let came = self.rcv_nxt;
         while let Some(&(lo, hi)) = self.ranges.first()
             && lo <= self.rcv_nxt
         {
+            if lo < came {
+                self.extend_dsack(lo, hi.min(came));
+            }
             self.rcv_nxt = self.rcv_nxt.max(hi);
             self.held -= hi - lo;
             self.ranges.remove(0);
@@ -573,6 +591,16 @@ impl Receiver {
             n = 1;
         }
         self.block_count = n as u8;
+    }
+
+    /// `tcp_dsack_extend`
+    #[cold]
+    fn extend_dsack(&mut self, from: u32, to: u32) {
+        match &mut self.dsack {
+            None => self.dsack = Some((from, to)),
+            Some(told) if from <= told.1 && told.0 <= to => *told = (told.0.min(from), told.1.max(to)),
+            Some(_) => {}
+        }
     }
 
     /// `__tcp_ack_snd_check` with data out of order: at once, or compressed.
@@ -776,8 +804,9 @@ mod tests {
     #[test]
     fn the_end_of_a_burst_is_told_at_once() {
         let mut r = settled(20);
-        let acks: Vec<bool> =
-            (20..29).map(|i| r.on_data(1, one(i), 0, if i % 3 == 1 { flag::PUSH } else { 0 }).is_some()).collect();
+        let acks: Vec<bool> = (20..29)
+            .map(|i| r.on_data(1, one(i), 0, if i % 3 == 1 { flag::PUSH } else { 0 }).is_some())
+            .collect();
         assert_eq!(acks, [false, true, true, false, true, true, false, true, true]);
     }
 

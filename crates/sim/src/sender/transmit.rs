@@ -85,7 +85,11 @@ impl Sender {
         }
         let n = (bytes.min(GSO_BYTES) as u32) / self.conn.mss;
         // What a control wants goes before the stack's least (`tcp_tso_segs`).
-        let least = if self.cca.has_cong_control() { self.cca.min_tso_segs(&self.conn) } else { self.rules.min_burst };
+        let least = if self.cca.has_cong_control() {
+            self.cca.min_tso_segs(&self.conn)
+        } else {
+            self.rules.min_burst
+        };
         n.max(least).min(self.max_burst)
     }
 

@@ -1,0 +1,564 @@
+//! The Python of scripts: assertions about `tcp_info`, a small part of the language.
+
+use std::collections::HashMap;
+use std::fmt;
+
+/// How deep expressions may nest.
+const DEEPEST: u32 = 64;
+
+/// A value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// `None`
+    None,
+    /// An integer, or a truth value.
+    Int(i64),
+    /// A number with a point.
+    Float(f64),
+    /// A string.
+    Text(String),
+    /// A tuple.
+    Tuple(Vec<Value>),
+}
+
+/// Why code did not go through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stop {
+    /// An assertion does not hold: its text, and what it has to say.
+    Failed(String),
+    /// It has something that is not known here: what.
+    Unknown(String),
+    /// It is no Python: what was expected.
+    Syntax(String),
+}
+
+impl Value {
+    fn truth(&self) -> bool {
+        match self {
+            Value::None => false,
+            Value::Int(n) => *n != 0,
+            Value::Float(x) => *x != 0.0,
+            Value::Text(s) => !s.is_empty(),
+            Value::Tuple(t) => !t.is_empty(),
+        }
+    }
+
+    fn number(&self) -> Option<f64> {
+        match self {
+            Value::Int(n) => Some(*n as f64),
+            Value::Float(x) => Some(*x),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::None => f.write_str("None"),
+            Value::Int(n) => n.fmt(f),
+            Value::Float(x) => x.fmt(f),
+            Value::Text(s) => f.write_str(s),
+            Value::Tuple(t) => {
+                let all: Vec<String> = t.iter().map(Value::to_string).collect();
+                write!(f, "({})", all.join(", "))
+            }
+        }
+    }
+}
+
+/// Runs code. `known` answers names that the code has not set, which are kept in `set`.
+///
+/// # Errors
+/// [`Stop`].
+pub fn run(
+    code: &str,
+    set: &mut HashMap<String, Value>,
+    known: &dyn Fn(&str) -> Option<Value>,
+) -> Result<(), Stop> {
+    let tokens = tokens(code)?;
+    let mut machine = Machine { code, tokens, at: 0, depth: 0, set, known };
+    machine.run()
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Token {
+    Name(String),
+    Value(Value),
+    Op(&'static str),
+    End,
+}
+
+const OPS: [&str; 36] = [
+    "**=", "//=", "<<=", ">>=", "**", "//", "<<", ">>", "==", "!=", "<=", ">=", "+=", "-=", "*=", "/=", "%=",
+    "|=", "&=", "<", ">", "+", "-", "*", "/", "%", "|", "&", "^", "~", "(", ")", "[", "]", ",", "=",
+];
+
+fn tokens(code: &str) -> Result<Vec<(Token, usize)>, Stop> {
+    let mut tokens: Vec<(Token, usize)> = Vec::new();
+    let mut at = 0;
+    let mut brackets = 0i32;
+    while let Some(c) = code[at..].chars().next() {
+        let rest = &code[at..];
+        let begin = at;
+        if c == '#' {
+            at += rest.find('\n').unwrap_or(rest.len());
+        } else if rest.starts_with("\\\n") {
+            at += 2;
+        } else if c == '\n' || c == ';' {
+            at += 1;
+            if brackets == 0 {
+                tokens.push((Token::End, begin));
+            }
+        } else if c.is_whitespace() {
+            at += c.len_utf8();
+        } else if c.is_ascii_alphabetic() || c == '_' {
+            at += rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+            tokens.push((Token::Name(code[begin..at].to_string()), begin));
+        } else if c.is_ascii_digit() || (c == '.' && rest[1..].starts_with(|c: char| c.is_ascii_digit())) {
+            let is = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '_';
+            at += rest.find(|c| !is(c)).unwrap_or(rest.len());
+            tokens.push((Token::Value(number(&code[begin..at])?), begin));
+        } else if c == '"' || c == '\'' {
+            let Some(end) = rest[1..].find(c) else {
+                return Err(Stop::Syntax("the string does not end".into()));
+            };
+            at += end + 2;
+            tokens.push((Token::Value(Value::Text(rest[1..=end].to_string())), begin));
+        } else if let Some(op) = OPS.iter().find(|op| rest.starts_with(**op)) {
+            at += op.len();
+            brackets += i32::from(matches!(*op, "(" | "[")) - i32::from(matches!(*op, ")" | "]"));
+            tokens.push((Token::Op(op), begin));
+        } else {
+            return Err(Stop::Unknown(format!("'{c}' in code")));
+        }
+    }
+    tokens.push((Token::End, code.len()));
+    Ok(tokens)
+}
+
+fn number(text: &str) -> Result<Value, Stop> {
+    let bad = || Stop::Syntax(format!("'{text}' is no number"));
+    let plain = text.replace('_', "");
+    if let Some(hex) = plain.strip_prefix("0x").or(plain.strip_prefix("0X")) {
+        return i64::from_str_radix(hex, 16).map(Value::Int).map_err(|_| bad());
+    }
+    if let Ok(n) = plain.parse::<i64>() {
+        return Ok(Value::Int(n));
+    }
+    plain.parse::<f64>().map(Value::Float).map_err(|_| bad())
+}
+
+struct Machine<'a> {
+    code: &'a str,
+    tokens: Vec<(Token, usize)>,
+    at: usize,
+    depth: u32,
+    set: &'a mut HashMap<String, Value>,
+    known: &'a dyn Fn(&str) -> Option<Value>,
+}
+
+impl Machine<'_> {
+    fn peek(&self) -> &Token {
+        self.tokens.get(self.at).map_or(&Token::End, |t| &t.0)
+    }
+
+    fn eat(&mut self, op: &str) -> bool {
+        let is = matches!(self.peek(), Token::Op(o) if *o == op);
+        self.at += usize::from(is);
+        is
+    }
+
+    fn eat_name(&mut self, name: &str) -> bool {
+        let is = matches!(self.peek(), Token::Name(n) if n == name);
+        self.at += usize::from(is);
+        is
+    }
+
+    fn expect(&mut self, op: &str) -> Result<(), Stop> {
+        if self.eat(op) { Ok(()) } else { Err(self.wrong(&format!("'{op}'"))) }
+    }
+
+    fn wrong(&self, expected: &str) -> Stop {
+        let at = self.tokens.get(self.at).map_or(self.code.len(), |t| t.1);
+        let rest = self.code[at..].lines().next().unwrap_or_default();
+        Stop::Syntax(format!("found '{rest}'; expected {expected}"))
+    }
+
+    /// The code from a word to the present one.
+    fn text(&self, from: usize) -> &str {
+        let begin = self.tokens.get(from).map_or(0, |t| t.1);
+        let end = self.tokens.get(self.at).map_or(self.code.len(), |t| t.1);
+        self.code[begin..end.max(begin)].trim()
+    }
+
+    fn run(&mut self) -> Result<(), Stop> {
+        while self.at < self.tokens.len() {
+            if *self.peek() == Token::End {
+                self.at += 1;
+                continue;
+            }
+            self.statement()?;
+            if *self.peek() != Token::End {
+                return Err(self.wrong("the end of the statement"));
+            }
+        }
+        Ok(())
+    }
+
+    fn statement(&mut self) -> Result<(), Stop> {
+        const OTHERS: [&str; 10] =
+            ["if", "for", "while", "def", "import", "from", "class", "with", "try", "global"];
+        if let Token::Name(name) = self.peek().clone() {
+            if OTHERS.contains(&name.as_str()) {
+                return Err(Stop::Unknown(format!("Python's {name}")));
+            }
+            if self.eat_name("assert") {
+                let from = self.at;
+                let holds = self.expression()?.truth();
+                let text = self.text(from).to_string();
+                let says = if self.eat(",") { Some(self.expression()?) } else { None };
+                if holds {
+                    return Ok(());
+                }
+                let says = says.map_or(String::new(), |v| format!(": {v}"));
+                return Err(Stop::Failed(format!("assert {text}{says}")));
+            }
+            if name == "pass" {
+                self.at += 1;
+                return Ok(());
+            }
+            let assign = match self.tokens.get(self.at + 1).map(|t| &t.0) {
+                Some(Token::Op("=")) => Some(None),
+                Some(Token::Op(op)) => {
+                    op.strip_suffix('=').filter(|o| !matches!(*o, "=" | "!" | "<" | ">")).map(Some)
+                }
+                _ => None,
+            };
+            if let Some(op) = assign {
+                self.at += 2;
+                let value = self.expression()?;
+                let value = match op {
+                    None => value,
+                    Some(op) => binary(op, self.lookup(&name)?, value)?,
+                };
+                self.set.insert(name, value);
+                return Ok(());
+            }
+        }
+        self.expression().map(drop)
+    }
+
+    fn lookup(&self, name: &str) -> Result<Value, Stop> {
+        if let Some(value) = self.set.get(name) {
+            return Ok(value.clone());
+        }
+        match name {
+            "True" => Ok(Value::Int(1)),
+            "False" => Ok(Value::Int(0)),
+            "None" => Ok(Value::None),
+            _ => (self.known)(name).ok_or_else(|| Stop::Unknown(name.to_string())),
+        }
+    }
+
+    fn expression(&mut self) -> Result<Value, Stop> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(Stop::Unknown("code that is nested so deep".into()));
+        }
+        let value = self.or();
+        self.depth -= 1;
+        value
+    }
+
+    // Both sides are worked out: nothing here has an effect.
+    fn or(&mut self) -> Result<Value, Stop> {
+        let mut left = self.and()?;
+        while self.eat_name("or") {
+            let right = self.and()?;
+            left = if left.truth() { left } else { right };
+        }
+        Ok(left)
+    }
+
+    fn and(&mut self) -> Result<Value, Stop> {
+        let mut left = self.not()?;
+        while self.eat_name("and") {
+            let right = self.not()?;
+            left = if left.truth() { right } else { left };
+        }
+        Ok(left)
+    }
+
+    fn not(&mut self) -> Result<Value, Stop> {
+        let mut turned = 0;
+        while self.eat_name("not") {
+            turned += 1;
+        }
+        let value = self.comparison()?;
+        match turned {
+            0 => Ok(value),
+            n => Ok(Value::Int(i64::from(value.truth() == (n % 2 == 0)))),
+        }
+    }
+
+    fn comparison(&mut self) -> Result<Value, Stop> {
+        const COMPARE: [&str; 6] = ["==", "!=", "<=", ">=", "<", ">"];
+        let mut left = self.arithmetic(0)?;
+        let mut holds = None;
+        while let Token::Op(op) = *self.peek()
+            && COMPARE.contains(&op)
+        {
+            self.at += 1;
+            let right = self.arithmetic(0)?;
+            holds = Some(holds.unwrap_or(true) && compare(op, &left, &right)?);
+            left = right;
+        }
+        Ok(holds.map_or(left, |h| Value::Int(h.into())))
+    }
+
+    /// Operators of a precedence, the weakest first.
+    fn arithmetic(&mut self, level: usize) -> Result<Value, Stop> {
+        const LEVELS: [&[&str]; 6] =
+            [&["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"], &["*", "/", "//", "%"]];
+        let Some(ops) = LEVELS.get(level) else { return self.unary() };
+        let mut left = self.arithmetic(level + 1)?;
+        while let Token::Op(op) = *self.peek()
+            && ops.contains(&op)
+        {
+            self.at += 1;
+            let right = self.arithmetic(level + 1)?;
+            left = binary(op, left, right)?;
+        }
+        Ok(left)
+    }
+
+    fn unary(&mut self) -> Result<Value, Stop> {
+        let mut signs = Vec::new();
+        while let Token::Op(op @ ("-" | "+" | "~")) = *self.peek() {
+            self.at += 1;
+            signs.push(op);
+        }
+        let mut value = self.atom()?;
+        for op in signs.into_iter().rev() {
+            value = match (op, value) {
+                ("-", Value::Int(n)) => Value::Int(n.wrapping_neg()),
+                ("-", Value::Float(x)) => Value::Float(-x),
+                ("~", Value::Int(n)) => Value::Int(!n),
+                ("+", v @ (Value::Int(_) | Value::Float(_))) => v,
+                (op, _) => return Err(Stop::Unknown(format!("'{op}' before what is no number"))),
+            };
+        }
+        Ok(value)
+    }
+
+    fn atom(&mut self) -> Result<Value, Stop> {
+        match self.peek().clone() {
+            Token::Value(mut value) => {
+                self.at += 1;
+                while let (Value::Text(text), Token::Value(Value::Text(more))) =
+                    (&mut value, self.peek().clone())
+                {
+                    text.push_str(&more);
+                    self.at += 1;
+                }
+                Ok(value)
+            }
+            Token::Name(name) => {
+                self.at += 1;
+                if self.eat("(") {
+                    let arguments = self.arguments()?;
+                    return call(&name, &arguments);
+                }
+                self.lookup(&name)
+            }
+            Token::Op("(") => {
+                self.at += 1;
+                if self.eat(")") {
+                    return Ok(Value::Tuple(Vec::new()));
+                }
+                let first = self.expression()?;
+                if self.eat(")") {
+                    return Ok(first);
+                }
+                self.expect(",")?;
+                let mut all = vec![first];
+                all.extend(self.arguments()?);
+                Ok(Value::Tuple(all))
+            }
+            _ => Err(self.wrong("an expression")),
+        }
+    }
+
+    /// What is between commas, up to `)`.
+    fn arguments(&mut self) -> Result<Vec<Value>, Stop> {
+        let mut all = Vec::new();
+        while !self.eat(")") {
+            let value = self.expression()?;
+            all.push(value);
+            if !self.eat(",") {
+                self.expect(")")?;
+                break;
+            }
+        }
+        Ok(all)
+    }
+}
+
+fn compare(op: &str, a: &Value, b: &Value) -> Result<bool, Stop> {
+    let order = match (a.number(), b.number()) {
+        (Some(x), Some(y)) => x.partial_cmp(&y),
+        _ => match (a, b, op) {
+            (Value::Text(x), Value::Text(y), _) => Some(x.cmp(y)),
+            (_, _, "==") => return Ok(a == b),
+            (_, _, "!=") => return Ok(a != b),
+            _ => return Err(Stop::Unknown("a comparison of what are no numbers".into())),
+        },
+    };
+    Ok(match op {
+        "==" => order == Some(std::cmp::Ordering::Equal),
+        "!=" => order != Some(std::cmp::Ordering::Equal),
+        "<" => order.is_some_and(|o| o.is_lt()),
+        "<=" => order.is_some_and(|o| o.is_le()),
+        ">" => order.is_some_and(|o| o.is_gt()),
+        _ => order.is_some_and(|o| o.is_ge()),
+    })
+}
+
+fn binary(op: &str, a: Value, b: Value) -> Result<Value, Stop> {
+    let no = || Stop::Unknown(format!("'{op}' between these"));
+    if let (Value::Int(x), Value::Int(y)) = (&a, &b) {
+        let (x, y) = (*x, *y);
+        return Ok(Value::Int(match op {
+            "+" => x.wrapping_add(y),
+            "-" => x.wrapping_sub(y),
+            "*" => x.wrapping_mul(y),
+            "|" => x | y,
+            "&" => x & y,
+            "^" => x ^ y,
+            "<<" if (0..63).contains(&y) => x.wrapping_shl(y as u32),
+            ">>" if (0..63).contains(&y) => x >> y,
+            "/" if y != 0 => return Ok(Value::Float(x as f64 / y as f64)),
+            "//" if y != 0 => (x as f64 / y as f64).floor() as i64,
+            "%" if y != 0 => x.wrapping_rem(y).wrapping_add(y).wrapping_rem(y),
+            _ => return Err(no()),
+        }));
+    }
+    match (op, &a, &b) {
+        ("%", Value::Text(format), _) => Ok(Value::Text(formatted(format, &b))),
+        ("+", Value::Text(x), Value::Text(y)) => Ok(Value::Text(format!("{x}{y}"))),
+        _ => {
+            let (Some(x), Some(y)) = (a.number(), b.number()) else { return Err(no()) };
+            Ok(Value::Float(match op {
+                "+" => x + y,
+                "-" => x - y,
+                "*" => x * y,
+                "/" => x / y,
+                "//" => (x / y).floor(),
+                "%" => x.rem_euclid(y),
+                _ => return Err(no()),
+            }))
+        }
+    }
+}
+
+/// `format % values`, each with the places that it takes by itself.
+fn formatted(format: &str, values: &Value) -> String {
+    let all = match values {
+        Value::Tuple(all) => all.clone(),
+        one => vec![one.clone()],
+    };
+    let mut values = all.into_iter();
+    let mut out = String::new();
+    let mut chars = format.chars();
+    while let Some(c) = chars.next() {
+        if c != '%' {
+            out.push(c);
+            continue;
+        }
+        let kind = chars.by_ref().find(|c| c.is_ascii_alphabetic() || *c == '%');
+        match (kind, values.len()) {
+            (Some('%'), _) | (None, _) | (_, 0) => out.push('%'),
+            (Some('x'), _) => match values.next() {
+                Some(Value::Int(n)) => out.push_str(&format!("{n:x}")),
+                other => out.push_str(&other.map_or(String::new(), |v| v.to_string())),
+            },
+            _ => out.push_str(&values.next().map_or(String::new(), |v| v.to_string())),
+        }
+    }
+    out
+}
+
+fn call(name: &str, arguments: &[Value]) -> Result<Value, Stop> {
+    let least = |less: bool| {
+        let mut all = arguments.iter();
+        let mut best = all.next()?;
+        for value in all {
+            let (x, y) = (best.number()?, value.number()?);
+            if (y < x) == less && y != x {
+                best = value;
+            }
+        }
+        Some(best.clone())
+    };
+    let made = match (name, arguments) {
+        ("print", _) => Some(Value::None),
+        ("abs", [Value::Int(n)]) => Some(Value::Int(n.wrapping_abs())),
+        ("abs", [Value::Float(x)]) => Some(Value::Float(x.abs())),
+        ("int", [v]) => v.number().map(|x| Value::Int(x as i64)),
+        ("float", [v]) => v.number().map(Value::Float),
+        ("round", [v]) => v.number().map(|x| Value::Int(x.round_ties_even() as i64)),
+        ("str", [v]) => Some(Value::Text(v.to_string())),
+        ("min", [_, ..]) => least(true),
+        ("max", [_, ..]) => least(false),
+        _ => None,
+    };
+    made.ok_or_else(|| Stop::Unknown(format!("{name}() in code")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn try_it(code: &str) -> Result<(), Stop> {
+        let known = |name: &str| match name {
+            "tcpi_snd_cwnd" => Some(Value::Int(10)),
+            "TCP_CA_Open" => Some(Value::Int(0)),
+            _ => None,
+        };
+        run(code, &mut HashMap::new(), &known)
+    }
+
+    #[test]
+    fn what_holds_holds() {
+        for code in [
+            "assert tcpi_snd_cwnd == 10, tcpi_snd_cwnd",
+            "cwnd = 9; cwnd += 1; assert cwnd == tcpi_snd_cwnd",
+            "print(tcpi_snd_cwnd)\nassert 1 < 2 <= 2, 'no' # yes",
+            "assert not 1 == 2 and (3 or 0)",
+            "assert (tcpi_snd_cwnd & 2) == 2 and abs(-3) == 3 and 7 // 2 == 3 and -7 % 3 == 2",
+            "assert TCP_CA_Open == 0x0, 'cwnd=%d' % tcpi_snd_cwnd",
+            "assert max(1, 3, 2) == 3 and min(2, 1.5) == 1.5 and 1 << 3 | 1 == 9",
+            "assert (\n  1 == 1\n)",
+        ] {
+            assert_eq!(try_it(code), Ok(()), "{code}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_says_so() {
+        assert_eq!(
+            try_it("assert tcpi_snd_cwnd == 11, 'cwnd=%d of %s' % (tcpi_snd_cwnd, 11)"),
+            Err(Stop::Failed("assert tcpi_snd_cwnd == 11: cwnd=10 of 11".into()))
+        );
+        assert_eq!(try_it("assert 0 and 1"), Err(Stop::Failed("assert 0 and 1".into())));
+    }
+
+    #[test]
+    fn what_is_not_known_is_named() {
+        assert_eq!(try_it("assert tcpi_new == 1"), Err(Stop::Unknown("tcpi_new".into())));
+        assert_eq!(try_it("import os"), Err(Stop::Unknown("Python's import".into())));
+        assert!(matches!(try_it("assert (1"), Err(Stop::Syntax(_))));
+        assert!(matches!(try_it("assert 1 1"), Err(Stop::Syntax(_))));
+    }
+}

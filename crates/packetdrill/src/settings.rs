@@ -1,0 +1,262 @@
+//! What a script's command lines set: sysctls, qdiscs, offloads.
+
+use queuewright_sim::Kind;
+use queuewright_sim::alone::Tuned;
+use std::path::Path;
+
+/// How deep scripts may call one another.
+const DEEPEST: u32 = 4;
+
+/// What is set of the machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// `tcp_timestamps`
+    pub timestamps: bool,
+    /// `tcp_sack`
+    pub sack: bool,
+    /// `tcp_window_scaling`
+    pub window_scaling: bool,
+    /// `tcp_ecn`
+    pub ecn: u8,
+    /// `tcp_congestion_control`
+    pub cca: Kind,
+    /// `tcp_rmem`: the first size of the receive buffer, and the greatest.
+    pub rmem: (i64, i64),
+    /// `tcp_wmem`: the first size of the send buffer, and the greatest.
+    pub wmem: (i64, i64),
+    /// What the sender's rules are tuned by.
+    pub tuned: Tuned,
+    /// The device takes packets of several segments.
+    pub gso: bool,
+}
+
+impl Default for Settings {
+    /// As Linux begins.
+    fn default() -> Settings {
+        Settings {
+            timestamps: true,
+            sack: true,
+            window_scaling: true,
+            ecn: 2,
+            cca: Kind::Cubic,
+            rmem: (131_072, 6 << 20),
+            wmem: (16_384, 4 << 20),
+            tuned: Tuned::default(),
+            gso: true,
+        }
+    }
+}
+
+/// A congestion control by Linux's name or ours.
+pub fn control(name: &str) -> Option<Kind> {
+    match name {
+        "reno" => Some(Kind::NewReno),
+        "brutal" => None,
+        other => Kind::from_name(other),
+    }
+}
+
+impl Settings {
+    /// Works a command line of a script in `dir` in. What it takes (microseconds).
+    ///
+    /// # Errors
+    /// What of it is not known here.
+    pub fn command(&mut self, text: &str, dir: &Path) -> Result<i64, String> {
+        self.lines(text, dir, 0)
+    }
+
+    fn lines(&mut self, text: &str, dir: &Path, depth: u32) -> Result<i64, String> {
+        let mut takes = 0;
+        for line in text.replace("\\\n", " ").lines() {
+            for part in words(line)? {
+                takes += self.one(&part, dir, depth)?;
+            }
+        }
+        Ok(takes)
+    }
+
+    fn one(&mut self, words: &[String], dir: &Path, depth: u32) -> Result<i64, String> {
+        let Some((program, arguments)) = words.split_first() else { return Ok(0) };
+        let has = |word: &str| arguments.iter().any(|a| a == word);
+        match program.rsplit('/').next().unwrap_or_default() {
+            _ if program.starts_with("/tmp/sysctl_restore_") => Ok(0),
+            "sysctl" => {
+                for setting in arguments.iter().filter(|a| !a.starts_with('-') && !is_redirection(a)) {
+                    let Some((name, value)) = setting.split_once('=') else {
+                        return Err(format!("the sysctl '{setting}'"));
+                    };
+                    self.sysctl(&name.replace('/', "."), value)?;
+                }
+                Ok(0)
+            }
+            "set_sysctls.py" => {
+                for setting in arguments {
+                    let Some((path, value)) = setting.split_once('=') else {
+                        return Err(format!("the sysctl '{setting}'"));
+                    };
+                    self.sysctl(&path.trim_start_matches("/proc/sys/").replace('/', "."), value)?;
+                }
+                Ok(0)
+            }
+            "ip" if arguments.first().is_some_and(|a| a == "tcp_metrics") => Ok(0),
+            "ip" => Err(format!("routes and devices (ip {})", arguments.first().map_or("", |a| a))),
+            "tc" if has("fq") => Err("the fq qdisc".into()),
+            "tc" if has("limit") => Err("a qdisc that drops what is sent".into()),
+            "tc" if has("pfifo") => Ok(0),
+            "ethtool" if has("gso") || has("tso") => {
+                self.gso = !arguments.windows(2).any(|w| (w[0] == "gso" || w[0] == "tso") && w[1] == "off");
+                Ok(0)
+            }
+            "echo" if arguments.last().is_some_and(|a| a.ends_with("hystart_detect")) && has("3") => Ok(0),
+            "nstat" if arguments.iter().all(|a| a == "-n" || is_redirection(a)) => Ok(0),
+            "nstat" => Err("the kernel's counters (nstat)".into()),
+            "sleep" => match arguments.first().and_then(|s| s.parse::<f64>().ok()) {
+                Some(seconds) if (0.0..1e6).contains(&seconds) => Ok((seconds * 1e6) as i64),
+                _ => Err("a sleep of no known length".into()),
+            },
+            "true" | ":" => Ok(0),
+            name if name.ends_with(".sh") => {
+                if depth >= DEEPEST {
+                    return Err(format!("the command {name}, which calls others so deep"));
+                }
+                let path = dir.join(program);
+                let Ok(text) = std::fs::read_to_string(&path) else {
+                    return Err(format!("the command {program}: it cannot be read"));
+                };
+                self.lines(&text, path.parent().unwrap_or(dir), depth + 1)
+            }
+            name => Err(format!("the command {name}")),
+        }
+    }
+
+    fn sysctl(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let unknown = || format!("{name}={value}");
+        let numbers: Vec<i64> = value.split_whitespace().map_while(number).collect();
+        let first = numbers.first().copied();
+        let Some(tcp) = name.strip_prefix("net.ipv4.tcp_") else { return Err(unknown()) };
+        // What must be as it is here.
+        let only =
+            |wanted: &[i64]| if first.is_some_and(|n| wanted.contains(&n)) { Ok(()) } else { Err(unknown()) };
+        match (tcp, first) {
+            ("rmem", _) => match numbers[..] {
+                [_, begin, most] => self.rmem = (begin, most),
+                _ => return Err(unknown()),
+            },
+            ("wmem", _) => match numbers[..] {
+                [_, begin, most] => self.wmem = (begin, most),
+                _ => return Err(unknown()),
+            },
+            ("timestamps", Some(n)) => self.timestamps = n != 0,
+            ("sack", Some(n)) => self.sack = n != 0,
+            ("window_scaling", Some(n)) => self.window_scaling = n != 0,
+            ("ecn", Some(n @ 0..=2)) => self.ecn = n as u8,
+            ("ecn", _) => return Err("Accurate ECN".into()),
+            ("congestion_control", None) => {
+                self.cca = control(value.trim()).ok_or_else(|| format!("congestion control {value}"))?;
+            }
+            ("slow_start_after_idle", Some(n)) => self.tuned.idle_restart = n != 0,
+            ("min_tso_segs", Some(n @ 1..=255)) => self.tuned.min_tso_segs = n as u32,
+            ("tso_win_divisor", Some(n @ 1..=10_000)) => self.tuned.tso_win_divisor = n as u32,
+            ("early_retrans", Some(n)) => self.tuned.probes = n == 3 || n == 4,
+            ("dsack" | "recovery", _) => return only(&[1]),
+            ("frto", _) => return only(&[2]),
+            ("reordering", _) => return only(&[3]),
+            ("fack" | "mtu_probing", _) => return only(&[0]),
+            ("pacing_ss_ratio", _) => return only(&[200]),
+            ("pacing_ca_ratio", _) => return only(&[120]),
+            ("notsent_lowat", _) => return only(&[i64::from(u32::MAX)]),
+            // Of these nothing is felt before what they are about is used, which is told where it is.
+            (
+                "syn_retries" | "synack_retries" | "syncookies" | "metrics_save" | "ecn_option"
+                | "ecn_fallback",
+                Some(_),
+            ) => {}
+            ("invalid_ratelimit", Some(_)) => {}
+            (fast_open, _) if fast_open.starts_with("fastopen") => {}
+            _ => return Err(unknown()),
+        }
+        Ok(())
+    }
+}
+
+fn is_redirection(word: &str) -> bool {
+    word.contains('>') || word == "/dev/null" || word == "2&1" || word == "||"
+}
+
+/// A number, or a product in `$(( ))`.
+fn number(text: &str) -> Option<i64> {
+    if let Some(product) = text.strip_prefix("$((").and_then(|t| t.strip_suffix("))")) {
+        return product.split('*').try_fold(1i64, |all, factor| all.checked_mul(number(factor.trim())?));
+    }
+    match text.strip_prefix("0x") {
+        Some(hex) => i64::from_str_radix(hex, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// The commands of a line, a list of words each.
+fn words(line: &str) -> Result<Vec<Vec<String>>, String> {
+    let mut commands = vec![Vec::new()];
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    let mut depth = 0;
+    for c in line.chars() {
+        match (quote, c) {
+            (Some(q), c) if c == q => quote = None,
+            (Some(_), c) => word.get_or_insert_default().push(c),
+            (None, '"' | '\'') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, '#') if word.is_none() => break,
+            (None, ';') if depth == 0 => {
+                commands.last_mut().into_iter().for_each(|c| c.extend(word.take()));
+                commands.push(Vec::new());
+            }
+            (None, c) if c.is_whitespace() && depth == 0 => {
+                commands.last_mut().into_iter().for_each(|c| c.extend(word.take()));
+            }
+            (None, '|') if depth == 0 => return Err("a pipe of commands".into()),
+            (None, c) => {
+                depth += i32::from(c == '(') - i32::from(c == ')');
+                word.get_or_insert_default().push(c);
+            }
+        }
+    }
+    commands.last_mut().into_iter().for_each(|c| c.extend(word.take()));
+    Ok(commands)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(text: &str) -> Result<Settings, String> {
+        let mut settings = Settings::default();
+        settings.command(text, Path::new(".")).map(|_| settings)
+    }
+
+    #[test]
+    fn sysctls_are_known_by_what_they_do() {
+        let s = set("sysctl -q net.ipv4.tcp_rmem=\"4096 540000 $((15*1024*1024))\" # more\n\
+                     sysctl -q net.ipv4.tcp_ecn=1 net/ipv4/tcp_timestamps=0; tc qdisc add dev tun0 root pfifo\n\
+                     ../x/set_sysctls.py /proc/sys/net/ipv4/tcp_slow_start_after_idle=0 \\\n /proc/sys/net/ipv4/tcp_min_tso_segs=10")
+        .unwrap();
+        assert_eq!((s.rmem, s.ecn, s.timestamps), ((540_000, 15 << 20), 1, false));
+        assert_eq!((s.tuned.idle_restart, s.tuned.min_tso_segs), (false, 10));
+    }
+
+    #[test]
+    fn what_is_not_known_is_named() {
+        for (text, says) in [
+            ("sysctl -q net.ipv4.tcp_ecn=3", "Accurate ECN"),
+            ("sysctl -q net.ipv4.tcp_frto=0", "net.ipv4.tcp_frto=0"),
+            ("tc qdisc replace dev tun0 root fq", "the fq qdisc"),
+            ("nstat | grep X", "a pipe of commands"),
+            ("rm -f x", "the command rm"),
+            ("./none.sh", "the command ./none.sh: it cannot be read"),
+        ] {
+            assert_eq!(set(text).unwrap_err(), says, "{text}");
+        }
+    }
+}

@@ -1,0 +1,997 @@
+//! The end of a connection that a script drives: the simulator's sender and receiver, and what joins them to one TCP, such as
+//! the handshake, the FIN, and segments that are not full.
+//!
+//! The sender counts segments, so that a table says which bytes each of them has ([`Tcp::segments`]); a FIN that nothing carries is a
+//! segment without payload. Times are in ns; sequence numbers are those of a connection whose both ends began at 0.
+
+use crate::packet::{Ecn, Flags, Packet, TcpOption};
+use crate::settings::Settings;
+use queuewright_sim::alone::{self, Ack, Segment, Sent, Setup};
+use queuewright_sim::{CaState, Kind};
+use std::collections::VecDeque;
+
+/// When a script begins: late enough for every clock to be above 0, and in the middle of a tick of 4 ms, so that timers are as late
+/// as they are on the mean.
+pub const BEGIN_NS: u64 = 100_002_000_000;
+/// The first wait for an answer to a SYN-ACK (`TCP_TIMEOUT_INIT`).
+const SYN_ACK_NS: u64 = 1_000_000_000;
+/// The device's MTU, less the headers of IPv4 and TCP.
+const MSS: u32 = 1460;
+/// What a timestamp takes of a segment.
+const TIMESTAMP_BYTES: u32 = 12;
+/// The most payload of a packet that is yet to be cut into segments: 64 KiB less headers.
+const GSO_BYTES: u32 = 65_536 - 1 - 320;
+
+/// Where a connection stands (RFC 9293 section 3.3.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "their names are RFC 9293's")]
+pub enum State {
+    Closed,
+    Listen,
+    SynSent,
+    SynReceived,
+    Established,
+    FinWait1,
+    FinWait2,
+    Closing,
+    CloseWait,
+    LastAck,
+    TimeWait,
+}
+
+/// What the simulated stack does not have, in words.
+pub type Foreign = String;
+
+/// A packet that went out.
+#[derive(Debug, Clone)]
+pub struct Out {
+    /// When (ns).
+    pub at: u64,
+    /// Which.
+    pub packet: Packet,
+}
+
+/// Bytes of a segment of the sender's.
+#[derive(Debug, Clone, Copy)]
+struct Bytes {
+    /// From here; data begin at 1.
+    seq: u32,
+    payload: u32,
+    fin: bool,
+    /// What is written next does not come into the same segment (`MSG_EOR`).
+    ends_record: bool,
+}
+
+impl Bytes {
+    fn end(&self) -> u32 {
+        self.seq + self.payload + u32::from(self.fin)
+    }
+}
+
+/// What the peer said in its SYN, and has said since.
+#[derive(Debug, Clone, Copy, Default)]
+struct Peer {
+    shift: u8,
+    timestamps: bool,
+    /// Its window, in bytes; the largest so far; and the sequence number of the packet that told it (`snd_wl1`).
+    window: u32,
+    max_window: u32,
+    window_at: u32,
+}
+
+/// One end of a connection.
+#[derive(Debug)]
+pub struct Tcp {
+    settings: Settings,
+    /// Where it stands.
+    pub state: State,
+    /// The time reached (ns).
+    pub now: u64,
+    sender: Option<alone::Sender>,
+    receiver: Option<alone::Receiver>,
+    segments: Vec<Bytes>,
+    /// How many of them the sender knows: Nagle's algorithm may hold back the last.
+    given: usize,
+    /// Ends of what was written at once: what goes out up to there has PSH.
+    pushes: Vec<u32>,
+    peer: Peer,
+    sack: bool,
+    ecn: bool,
+    mss: u32,
+    /// The sequence number that the peer began with.
+    pub remote_isn: u32,
+    syn_ack_at: u64,
+    syn_acks: u32,
+    /// Payload that came in order and was not read.
+    pub unread: u32,
+    /// The peer has no more to send, and all of it came.
+    pub ended: bool,
+    /// The application sends, or reads, no more.
+    pub shut: (bool, bool),
+    /// `TCP_NODELAY`, `TCP_CORK`
+    pub no_delay: bool,
+    /// See `no_delay`.
+    pub cork: bool,
+    /// `SO_SNDBUF`, as the kernel keeps it.
+    pub send_buffer: Option<u32>,
+    /// Full segments of what comes in packets of several (`--mss`).
+    pub gso_mss: Option<u32>,
+    fin_given: bool,
+    /// One past the last byte that was to be pushed (`pushed_seq`), and where the last buffer of the send queue begins.
+    pushed_to: u32,
+    buffer_from: u32,
+    /// What went out and nobody has looked at.
+    pub out: VecDeque<Out>,
+    last_data_in: u64,
+}
+
+impl Tcp {
+    /// A closed one.
+    pub fn new(settings: &Settings) -> Tcp {
+        Tcp {
+            settings: settings.clone(),
+            state: State::Closed,
+            now: BEGIN_NS,
+            sender: None,
+            receiver: None,
+            segments: Vec::new(),
+            given: 0,
+            pushes: Vec::new(),
+            peer: Peer::default(),
+            sack: false,
+            ecn: false,
+            mss: MSS,
+            remote_isn: 0,
+            syn_ack_at: 0,
+            syn_acks: 0,
+            unread: 0,
+            ended: false,
+            shut: (false, false),
+            no_delay: false,
+            cork: false,
+            send_buffer: None,
+            gso_mss: None,
+            fin_given: false,
+            pushed_to: 1,
+            buffer_from: 1,
+            out: VecDeque::new(),
+            last_data_in: BEGIN_NS,
+        }
+    }
+
+    /// Is there one: has a SYN come or gone?
+    pub fn begun(&self) -> bool {
+        !matches!(self.state, State::Closed | State::Listen)
+    }
+
+    /// May its application send and receive?
+    pub fn established(&self) -> bool {
+        !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived)
+    }
+
+    /// The size of a segment's payload as it is told (`TCP_MAXSEG`, `tcpi_snd_mss`).
+    pub fn mss(&self) -> u32 {
+        self.mss
+    }
+
+    // What goes out.
+
+    fn shift(&self) -> u8 {
+        // `tcp_select_initial_window`: the greatest window that there may be; `net.core.rmem_max` is 212992 by default.
+        let space = self.settings.rmem.1.max(212_992) as u64;
+        (space.ilog2() as i32 - 15).clamp(0, 14) as u8
+    }
+
+    /// The timestamp clock (ms).
+    fn clock(&self) -> u32 {
+        (self.now / 1_000_000) as u32
+    }
+
+    fn syn_options(&self, sack: bool, timestamps: bool, scaling: bool) -> Vec<TcpOption> {
+        // In the order of `tcp_options_write`.
+        let mut options = vec![TcpOption::Mss(MSS as u16)];
+        match (timestamps, sack) {
+            (true, true) => options.extend([TcpOption::SackOk, TcpOption::Timestamp(self.clock(), 0)]),
+            (true, false) => {
+                options.extend([TcpOption::Nop, TcpOption::Nop, TcpOption::Timestamp(self.clock(), 0)]);
+            }
+            (false, true) => options.extend([TcpOption::Nop, TcpOption::Nop, TcpOption::SackOk]),
+            (false, false) => {}
+        }
+        if scaling {
+            options.extend([TcpOption::Nop, TcpOption::WindowScale(self.shift())]);
+        }
+        options
+    }
+
+    fn emit(&mut self, packet: Packet) {
+        self.out.push_back(Out { at: self.now, packet });
+    }
+
+    fn emit_syn(&mut self, answers: bool) {
+        let s = &self.settings;
+        let options = match answers {
+            true => self.syn_options(self.sack, self.peer.timestamps, self.peer.shift != NO_SHIFT),
+            false => self.syn_options(s.sack, s.timestamps, s.window_scaling),
+        };
+        let asks = !answers && (s.ecn == 1 || s.cca.needs_ecn());
+        let flags = Flags {
+            syn: true,
+            ack: answers,
+            ece: asks || (answers && self.ecn),
+            cwr: asks,
+            ..Flags::default()
+        };
+        let ect = s.cca.needs_ecn() && (asks || self.ecn);
+        self.emit(Packet {
+            inbound: false,
+            ecn: Some(if ect { Ecn::Ect0 } else { Ecn::None }),
+            flags,
+            seq: 0,
+            len: 0,
+            ack: u32::from(answers),
+            win: None,
+            options: Some(options),
+            foreign: Vec::new(),
+        });
+    }
+
+    /// A packet with data, or none, as its acknowledgement is.
+    fn emit_data(&mut self, seq: u32, len: u32, flags: Flags, ect: bool, ack: Ack) {
+        let mut options = Vec::new();
+        let mut room = 4;
+        if self.peer.timestamps {
+            options.extend([TcpOption::Nop, TcpOption::Nop, TcpOption::Timestamp(self.clock(), ack.ts)]);
+            room = 3;
+        }
+        let blocks: Vec<_> = ack.blocks().iter().take(room).map(|b| (b.0 + 1, b.1 + 1)).collect();
+        if !blocks.is_empty() {
+            options.extend([TcpOption::Nop, TcpOption::Nop, TcpOption::Sack(blocks)]);
+        }
+        self.emit(Packet {
+            inbound: false,
+            ecn: Some(if ect { Ecn::Ect0 } else { Ecn::None }),
+            flags: Flags { ack: true, ece: ack.ece, ..flags },
+            seq,
+            len,
+            ack: 1 + ack.cum,
+            win: None,
+            options: Some(options),
+            foreign: Vec::new(),
+        });
+    }
+
+    /// One past what is acknowledged.
+    fn unacked_seq(&self) -> u32 {
+        match self.sender.as_ref().map_or(0, |s| s.info().snd_una) as usize {
+            0 => 1,
+            n => self.segments[n - 1].end(),
+        }
+    }
+
+    /// One past what was sent.
+    fn next_seq(&self) -> u32 {
+        let sent = self.sender.as_ref().map_or(0, |s| s.info().snd_nxt) as usize;
+        if sent == 0 { 1 } else { self.segments[sent - 1].end() }
+    }
+
+    /// The acknowledgements that the receiver made go out.
+    fn flush_acks(&mut self) {
+        let Some(receiver) = &mut self.receiver else { return };
+        let acks: Vec<_> = receiver.take_acks().collect();
+        let seq = self.next_seq();
+        for (_, ack) in acks {
+            self.emit_data(seq, 0, Flags::default(), false, ack);
+        }
+    }
+
+    /// What the sender let go goes out. Did it?
+    fn flush_data(&mut self) -> bool {
+        let Some(sender) = &mut self.sender else { return false };
+        let sent: Vec<Sent> = sender.take_sent().collect();
+        for burst in &sent {
+            if burst.syn {
+                self.emit_syn(false);
+                continue;
+            }
+            let (first, last) = (burst.seq as usize, (burst.seq + burst.count - 1) as usize);
+            let (Some(&from), Some(&to)) = (self.segments.get(first), self.segments.get(last)) else {
+                continue;
+            };
+            let len = to.seq + to.payload - from.seq;
+            let psh =
+                len > 0 && (burst.count > 1 || self.pushes.binary_search(&(to.seq + to.payload)).is_ok());
+            let flags = Flags { psh, fin: to.fin, cwr: burst.cwr, ..Flags::default() };
+            let Some(receiver) = &mut self.receiver else { continue };
+            let ack = receiver.answer(self.now);
+            if self.settings.gso || len <= self.mss {
+                self.emit_data(from.seq, len, flags, burst.ect, ack);
+                continue;
+            }
+            // The device takes single segments: the kernel has cut it before (`tcp_gso_segment`).
+            for (i, at) in (0..len).step_by(self.mss as usize).enumerate() {
+                let last = at + self.mss >= len;
+                let flags =
+                    Flags { psh: psh && last, fin: to.fin && last, cwr: burst.cwr && i == 0, ..flags };
+                self.emit_data(from.seq + at, self.mss.min(len - at), flags, burst.ect, ack);
+            }
+        }
+        !sent.is_empty()
+    }
+
+    // Time.
+
+    /// When the next of what it does by itself is due (ns).
+    pub fn next_at(&self) -> Option<u64> {
+        let syn_ack = (self.state == State::SynReceived).then_some(self.syn_ack_at);
+        let sender = self.sender.as_ref().and_then(alone::Sender::next_at);
+        let receiver = self.receiver.as_ref().and_then(alone::Receiver::next_at);
+        [syn_ack, sender, receiver].into_iter().flatten().min()
+    }
+
+    /// The next of what is due by `to` happens. Did any?
+    pub fn step(&mut self, to: u64) -> bool {
+        let Some(at) = self.next_at().filter(|&at| at <= to) else {
+            self.now = self.now.max(to);
+            return false;
+        };
+        self.now = self.now.max(at);
+        if self.state == State::SynReceived && self.syn_ack_at <= at {
+            self.syn_acks += 1;
+            self.syn_ack_at = at + (SYN_ACK_NS << self.syn_acks.min(7));
+            self.emit_syn(true);
+        } else if self.receiver.as_ref().and_then(alone::Receiver::next_at) == Some(at) {
+            self.receiver.iter_mut().for_each(|r| r.run_to(at));
+            self.flush_acks();
+        } else {
+            if let Some(sender) = &mut self.sender {
+                sender.step(at);
+            }
+            self.flush_data();
+        }
+        true
+    }
+
+    // The handshake.
+
+    /// It opens the connection.
+    pub fn connect(&mut self) {
+        self.state = State::SynSent;
+        let mut sender = alone::Sender::new(self.setup());
+        sender.connect(self.now);
+        self.sender = Some(sender);
+        self.flush_data();
+    }
+
+    fn setup(&self) -> Setup {
+        Setup {
+            cca: self.settings.cca,
+            segments: Some(0),
+            initial_window: None,
+            mss: self.mss,
+            ecn: self.ecn,
+            tuned: self.settings.tuned,
+        }
+    }
+
+    /// Takes what a SYN says.
+    fn meet(&mut self, packet: &Packet) -> Result<(), Foreign> {
+        let offered =
+            packet.option(|o| if let TcpOption::Mss(mss) = o { Some(u32::from(*mss)) } else { None });
+        let sack = packet.option(|o| (*o == TcpOption::SackOk).then_some(())).is_some();
+        let shift =
+            packet.option(|o| if let TcpOption::WindowScale(n) = o { Some((*n).min(14)) } else { None });
+        if !(sack && self.settings.sack) {
+            return Err("a connection without SACK".into());
+        }
+        self.sack = true;
+        self.peer.timestamps = self.settings.timestamps && packet.timestamp().is_some();
+        self.peer.shift = if self.settings.window_scaling { shift.unwrap_or(NO_SHIFT) } else { NO_SHIFT };
+        // `TCP_MIN_SND_MSS` is 48.
+        let options = if self.peer.timestamps { TIMESTAMP_BYTES } else { 0 };
+        self.mss = offered.unwrap_or(536).clamp(48, MSS) - options;
+        self.remote_isn = packet.seq;
+        self.peer.window_at = packet.seq;
+        self.see_window(packet.win.unwrap_or(0).into());
+        Ok(())
+    }
+
+    fn see_window(&mut self, bytes: u32) {
+        self.peer.window = bytes;
+        self.peer.max_window = self.peer.max_window.max(bytes);
+    }
+
+    /// The connection is open; the handshake took `rtt_ns`.
+    fn establish(&mut self, rtt_ns: u64) {
+        self.receiver = Some(alone::Receiver::by_hand(rtt_ns, self.settings.cca.needs_ecn()));
+        self.state = State::Established;
+        self.last_data_in = self.now;
+    }
+
+    fn set_limits(&mut self) {
+        let buffer = GSO_BYTES / self.mss;
+        let send_buffer = self.send_buffer.unwrap_or(self.settings.wmem.0.clamp(0, 1 << 30) as u32);
+        let window = self.window_end(0);
+        if let Some(sender) = &mut self.sender {
+            sender.set_limits(window, buffer, send_buffer);
+        }
+    }
+
+    /// One past the last segment that the peer's window has room for, where `acked` of them are acknowledged.
+    fn window_end(&self, acked: usize) -> u32 {
+        let from = if acked == 0 { 1 } else { self.segments[acked - 1].end() };
+        let end = u64::from(from) + u64::from(self.peer.window);
+        let known = self.segments.partition_point(|s| u64::from(s.end()) <= end);
+        let beyond = match self.segments.last() {
+            Some(_) if known < self.segments.len() => 0,
+            Some(last) => (end - u64::from(last.end())) / u64::from(self.mss),
+            None => (end - 1) / u64::from(self.mss),
+        };
+        u32::try_from(known as u64 + beyond).unwrap_or(u32::MAX)
+    }
+
+    // What comes in.
+
+    /// A packet comes in.
+    ///
+    /// # Errors
+    /// What it asks of the stack that this one does not have.
+    pub fn inbound(&mut self, packet: &Packet, echo: Option<u32>) -> Result<(), Foreign> {
+        let flags = packet.flags;
+        match self.state {
+            State::Closed => Err("a packet without a connection".into()),
+            _ if flags.rst => Err("a reset (RST)".into()),
+            State::Listen => {
+                if !flags.syn || flags.ack || packet.len > 0 {
+                    return Err("a listener that is sent no SYN, or data with it".into());
+                }
+                self.meet(packet)?;
+                self.ecn =
+                    flags.ece && flags.cwr && (self.settings.ecn != 0 || self.settings.cca.needs_ecn());
+                self.state = State::SynReceived;
+                self.syn_ack_at = self.now + SYN_ACK_NS;
+                self.syn_acks = 0;
+                self.emit_syn(true);
+                Ok(())
+            }
+            State::SynSent => {
+                if !(flags.syn && flags.ack) || packet.ack != 1 || packet.len > 0 {
+                    return Err("an answer to a SYN that is no SYN-ACK".into());
+                }
+                self.meet(packet)?;
+                self.ecn =
+                    flags.ece && !flags.cwr && (self.settings.ecn == 1 || self.settings.cca.needs_ecn());
+                let began = self.now;
+                self.sender_of_answer(began, echo)
+            }
+            State::SynReceived => {
+                if flags.syn {
+                    self.emit_syn(true);
+                    return Ok(());
+                }
+                if !flags.ack || packet.ack != 1 || packet.seq != self.remote_isn.wrapping_add(1) {
+                    return Err("an answer to a SYN-ACK that is no ACK of it".into());
+                }
+                if self.syn_acks > 0 {
+                    return Err("a connection whose SYN-ACK was sent more than once".into());
+                }
+                let rtt = self.now - (self.syn_ack_at - SYN_ACK_NS);
+                self.establish(rtt);
+                self.see_window(self.scaled(packet));
+                let mut sender = alone::Sender::new(self.setup());
+                sender.open(self.now, rtt, 0);
+                self.sender = Some(sender);
+                self.set_limits();
+                if packet.length() > 0 { self.data(packet, echo) } else { Ok(()) }
+            }
+            _ if flags.syn => Err("a SYN on an open connection".into()),
+            _ => self.data(packet, echo),
+        }
+    }
+
+    /// The SYN-ACK has come.
+    fn sender_of_answer(&mut self, now: u64, echo: Option<u32>) -> Result<(), Foreign> {
+        // The sender was made before the peer's segment size was known: this one takes over its times.
+        let Some(old) = self.sender.take() else { return Err("an answer without a question".into()) };
+        let info = old.info();
+        if info.syn_retransmits > 0 && echo.is_none() {
+            return Err("a SYN that was sent more than once, without timestamps".into());
+        }
+        let mut sender = alone::Sender::new(self.setup());
+        let rtt = match (info.syn_retransmits, echo) {
+            (0, _) => now - info.syn_sent_ns,
+            (_, Some(ts)) => u64::from(self.clock().saturating_sub(ts).max(1)) * 1_000_000,
+            _ => 0,
+        };
+        if info.syn_retransmits > 0 {
+            return Err("a SYN that was sent more than once".into());
+        }
+        sender.open(now, rtt, 0);
+        self.sender = Some(sender);
+        self.establish(rtt);
+        self.set_limits();
+        self.receiver.iter_mut().for_each(|r| r.tell(now));
+        self.flush_acks();
+        Ok(())
+    }
+
+    fn scaled(&self, packet: &Packet) -> u32 {
+        let shift = if self.peer.shift == NO_SHIFT { 0 } else { self.peer.shift };
+        u32::from(packet.win.unwrap_or(0)) << shift
+    }
+
+    /// A segment of an open connection.
+    fn data(&mut self, packet: &Packet, echo: Option<u32>) -> Result<(), Foreign> {
+        let flags = packet.flags;
+        if !flags.ack {
+            // Neither ACK nor SYN nor RST: it is dropped (`tcp_rcv_established`).
+            return Ok(());
+        }
+        let (next, una) = (self.next_seq(), self.unacked_seq());
+        let oldest = una.saturating_sub(self.peer.max_window.min(una - 1));
+        let Some(receiver) = &mut self.receiver else { return Ok(()) };
+        let unit = packet.seq.wrapping_sub(self.remote_isn).wrapping_sub(1);
+        let expected = receiver.next();
+        let length = packet.length();
+        let behind = expected.wrapping_sub(unit) < 1 << 31 && expected != unit;
+        if behind && length == 0 {
+            // `tcp_sequence`: not even its ACK counts, if it lies before what was acknowledged.
+            if expected.wrapping_sub(unit) > 1 << 30 {
+                return Err("a packet far out of the window".into());
+            }
+            if unit.wrapping_sub(receiver.acked()) >= 1 << 31 {
+                receiver.tell(self.now);
+                self.flush_acks();
+                return Ok(());
+            }
+        }
+        if behind && unit >= 1 << 31 {
+            return Err("data before the first byte".into());
+        }
+        if !behind && unit - expected > 1 << 30 {
+            return Err("a packet far out of the window".into());
+        }
+        let half = matches!(self.state, State::FinWait1 | State::FinWait2);
+        if self.shut.1 && half && packet.len > 0 && unit + packet.len > expected {
+            return Err("data for a socket that is closed (RST)".into());
+        }
+        if packet.ack > next || packet.ack < oldest {
+            // RFC 5961 section 5: an ACK of what was not sent, or too old; nothing of the packet counts (`tcp_ack`).
+            receiver.tell(self.now);
+            self.flush_acks();
+            return Ok(());
+        }
+        if length > 0 {
+            if flags.fin && !behind && unit != expected {
+                return Err("a FIN out of order".into());
+            }
+            let segment = Segment {
+                seq: unit,
+                len: length,
+                ts: packet.timestamp().map_or(0, |t| t.0),
+                ect: matches!(packet.ecn, Some(Ecn::Ect0 | Ecn::Ect1 | Ecn::Either | Ecn::Ce)) && self.ecn,
+                ce: packet.ecn == Some(Ecn::Ce) && self.ecn,
+                cwr: flags.cwr && self.ecn,
+                push: flags.psh,
+                fin: flags.fin,
+            };
+            let of = self.gso_mss.filter(|&mss| packet.len > mss);
+            receiver.segment(self.now, segment, of);
+            let came = receiver.next() - expected;
+            let fin = flags.fin && came > 0;
+            if came > 0 {
+                self.last_data_in = self.now;
+            }
+            self.unread += came - u32::from(fin);
+            if fin {
+                self.ended = true;
+                let at_once = matches!(self.state, State::FinWait1 | State::FinWait2);
+                self.state = match self.state {
+                    State::Established => State::CloseWait,
+                    State::FinWait1 => State::Closing,
+                    State::FinWait2 => State::TimeWait,
+                    other => other,
+                };
+                if at_once {
+                    receiver.take_acks().for_each(drop);
+                    receiver.tell(self.now);
+                }
+            }
+        }
+        self.acknowledged(packet, echo)?;
+        // What the application could read may be told of by what goes out.
+        let sent = self.flush_data();
+        if sent && length > 0 {
+            // Data have told all that an ACK would tell.
+            self.receiver.iter_mut().for_each(|r| r.take_acks().for_each(drop));
+        }
+        self.flush_acks();
+        Ok(())
+    }
+
+    /// Which segment begins at a sequence number of ours, relative: so many are before it.
+    fn segment_at(&self, seq: u32) -> Option<usize> {
+        let first = self.segments.partition_point(|s| s.end() <= seq);
+        (seq == 1 || (first > 0 && self.segments[first - 1].end() == seq)).then_some(first)
+    }
+
+    fn acknowledged(&mut self, packet: &Packet, echo: Option<u32>) -> Result<(), Foreign> {
+        let Some(info) = self.sender.as_ref().map(alone::Sender::info) else { return Ok(()) };
+        let sent = info.snd_nxt as usize;
+        let Some(cum) = self.segment_at(packet.ack) else {
+            return Err("an ACK of a part of a segment".into());
+        };
+        let window = self.scaled(packet);
+        let newer = cum as u32 > info.snd_una
+            || (packet.seq.wrapping_sub(self.peer.window_at) as i32) > 0
+            || (packet.seq == self.peer.window_at && (window > self.peer.window || window == 0));
+        if cum as u32 >= info.snd_una && newer {
+            self.peer.window_at = packet.seq;
+            self.see_window(window);
+        }
+        let una = cum.max(info.snd_una as usize);
+        let mut blocks = Vec::new();
+        let given = packet.sacks();
+        let first = given.first().copied();
+        let dsack =
+            first.is_some_and(|b| b.0 < packet.ack || given.get(1).is_some_and(|c| c.0 <= b.0 && b.1 <= c.1));
+        for (i, &(from, to)) in given.iter().enumerate() {
+            if to > self.next_seq() || from >= to {
+                return Err("a SACK block of what was not sent".into());
+            }
+            // Only whole segments count (`tcp_match_skb_to_sack`).
+            let lo = self.segments.partition_point(|s| s.seq < from);
+            let hi = self.segments.partition_point(|s| s.end() <= to);
+            if lo < hi {
+                blocks.push((lo as u32, hi.min(sent) as u32));
+            } else if i == 0 && dsack {
+                return Err("a DSACK of a part of a segment".into());
+            }
+        }
+        if blocks.len() - usize::from(dsack) > 3 {
+            return Err("four SACK blocks".into());
+        }
+        let window_end = self.window_end(una);
+        let mut ack = Ack::new(cum as u32, &blocks);
+        ack.window_end = window_end;
+        ack.ts = echo.unwrap_or(0);
+        ack.ece = packet.flags.ece && self.ecn;
+        ack.dsack = dsack;
+        if let Some(sender) = &mut self.sender {
+            sender.ack(self.now, &ack);
+        }
+        self.release();
+        if self.fin_given
+            && self.sender.as_ref().is_some_and(|s| s.info().snd_una as usize == self.segments.len())
+        {
+            self.state = match self.state {
+                State::FinWait1 => State::FinWait2,
+                State::Closing => State::TimeWait,
+                State::LastAck => State::Closed,
+                other => other,
+            };
+        }
+        self.within_window(info.snd_nxt)
+    }
+
+    /// A window that ends within a segment lets Linux send a part of it behind whole ones (`tcp_mss_split_point`), which here
+    /// it does not. `before`: what had been sent.
+    fn within_window(&self, before: u32) -> Result<(), Foreign> {
+        let Some(info) = self.sender.as_ref().map(alone::Sender::info) else { return Ok(()) };
+        let una = info.snd_una as usize;
+        let end = self.window_end(una);
+        let from = if una == 0 { 1 } else { self.segments[una - 1].end() };
+        let left = u64::from(from) + u64::from(self.peer.window);
+        let in_flight = (info.unacked + info.retrans).saturating_sub(info.sacked + info.lost);
+        let limits = info.snd_nxt == end && (end as usize) < self.given && in_flight < info.snd_cwnd;
+        if limits && info.snd_nxt > before && left > u64::from(self.next_seq()) {
+            return Err("a window that ends within a segment".into());
+        }
+        if info.unacked == 0 && (info.snd_nxt as usize) < self.given && info.snd_nxt >= end {
+            return Err("probes of a closed window".into());
+        }
+        Ok(())
+    }
+
+    // What the application does.
+
+    /// It writes so many bytes; `ends_record`: with `MSG_EOR`.
+    ///
+    /// # Errors
+    /// What this asks that is not known here.
+    pub fn write(&mut self, bytes: u32, ends_record: bool) -> Result<(), Foreign> {
+        let Some(info) = self.sender.as_ref().map(alone::Sender::info) else { return Ok(()) };
+        let buffer = self.send_buffer.unwrap_or(self.settings.wmem.0.clamp(0, 1 << 30) as u32);
+        let una = info.snd_una as usize;
+        let from = if una == 0 { 1 } else { self.segments[una - 1].end() };
+        let queued = self.segments.last().map_or(1, Bytes::end) - from;
+        // What a segment takes beside its payload counts, too; that is not followed here.
+        if u64::from(queued) + u64::from(bytes) + u64::from((queued + bytes) / 16) > u64::from(buffer) {
+            return Err("a write that may not fit the send buffer".into());
+        }
+        // In buffers of at most half of the largest window (`tcp_sendmsg_locked`, `tcp_xmit_size_goal`).
+        let half = if self.peer.max_window > 536 { self.peer.max_window / 2 } else { self.peer.max_window };
+        let goal = (GSO_BYTES.min(half.max(28)) / self.mss).max(1) * self.mss;
+        let mut left = bytes;
+        while left > 0 {
+            let end = self.segments.last().map_or(1, Bytes::end);
+            let next = self.next_seq();
+            let ended = self.segments.last().is_some_and(|t| t.ends_record);
+            let from = self.buffer_from.max(next);
+            if end == next || end - from >= goal || ended {
+                self.buffer_from = end;
+            }
+            let from = self.buffer_from.max(next);
+            let take = left.min(goal - (end - from));
+            self.append(take);
+            left -= take;
+            if left > 0 {
+                if end + take > self.pushed_to + self.peer.max_window / 2 {
+                    self.mark_push();
+                }
+                self.release();
+                self.flush_data();
+            }
+        }
+        self.mark_push();
+        if let Some(tail) = self.segments.last_mut() {
+            tail.ends_record |= ends_record;
+        }
+        self.release();
+        self.flush_data();
+        self.within_window(info.snd_nxt)
+    }
+
+    /// What is written last is to be pushed (`tcp_mark_push`).
+    fn mark_push(&mut self) {
+        let end = self.segments.last().map_or(1, Bytes::end);
+        self.pushed_to = end;
+        if self.pushes.last() != Some(&end) {
+            self.pushes.push(end);
+        }
+    }
+
+    /// So many bytes come behind what is written.
+    fn append(&mut self, bytes: u32) {
+        let mut left = bytes;
+        let sent = self.sender.as_ref().map_or(0, |s| s.info().snd_nxt) as usize;
+        // What was not sent yet is filled up.
+        let unsent = self.segments.len() > sent;
+        if let Some(tail) = self.segments.last_mut().filter(|t| unsent && !t.ends_record) {
+            let more = left.min(self.mss - tail.payload);
+            if more > 0 && self.pushes.last() == Some(&tail.end()) {
+                self.pushes.pop();
+            }
+            tail.payload += more;
+            left -= more;
+        }
+        while left > 0 {
+            let payload = left.min(self.mss);
+            let seq = self.segments.last().map_or(1, Bytes::end);
+            self.segments.push(Bytes { seq, payload, fin: false, ends_record: false });
+            left -= payload;
+        }
+        let window = self.window_end(self.sender.as_ref().map_or(0, |s| s.info().snd_una) as usize);
+        self.sender.iter_mut().for_each(|s| s.set_window(window));
+    }
+
+    /// May the last segment go, although it is not full (`tcp_nagle_check`)?
+    fn may_go(&self) -> bool {
+        let Some(tail) = self.segments.last() else { return true };
+        if tail.payload >= self.mss || tail.fin {
+            return true;
+        }
+        if self.cork {
+            return false;
+        }
+        if self.no_delay {
+            return true;
+        }
+        // Another one that is not full is on its way (Minshall).
+        let info = self.sender.as_ref().map(alone::Sender::info);
+        info.is_none_or(|i| {
+            let under_way = &self.segments[i.snd_una as usize..i.snd_nxt as usize];
+            !under_way.iter().any(|s| s.payload < self.mss && !s.fin)
+        })
+    }
+
+    /// The sender is told of segments that may go.
+    fn release(&mut self) {
+        let all = if self.may_go() { self.segments.len() } else { self.segments.len().saturating_sub(1) };
+        if all > self.given
+            && let Some(sender) = &mut self.sender
+        {
+            sender.write(self.now, (all - self.given) as u32);
+            self.given = all;
+        }
+    }
+
+    /// The socket options have changed: what they held back may go.
+    pub fn pushed(&mut self) {
+        self.release();
+        self.flush_data();
+    }
+
+    /// It has read so many bytes.
+    pub fn read(&mut self, bytes: u32) {
+        self.unread -= bytes;
+        let all = self.unread == 0;
+        if let Some(receiver) = &mut self.receiver {
+            receiver.read(self.now, all);
+        }
+        self.flush_acks();
+    }
+
+    /// It sends no more: the FIN goes behind what is written (`tcp_send_fin`).
+    pub fn end(&mut self) {
+        if self.fin_given {
+            return;
+        }
+        self.fin_given = true;
+        self.shut.0 = true;
+        self.state = match self.state {
+            State::CloseWait => State::LastAck,
+            _ => State::FinWait1,
+        };
+        let sent = self.sender.as_ref().map_or(0, |s| s.info().snd_nxt) as usize;
+        let unsent = self.segments.len() > sent;
+        match self.segments.last_mut() {
+            Some(tail) if unsent => tail.fin = true,
+            last => {
+                let seq = last.map_or(1, |t| t.end());
+                self.segments.push(Bytes { seq, payload: 0, fin: true, ends_record: false });
+            }
+        }
+        self.release();
+        self.flush_data();
+    }
+
+    /// A value of `tcp_info`; none: it is not known here.
+    pub fn info(&self, name: &str) -> Option<i64> {
+        let state = match self.state {
+            State::Established => 1,
+            State::SynSent => 2,
+            State::SynReceived => 3,
+            State::FinWait1 => 4,
+            State::FinWait2 => 5,
+            State::TimeWait => 6,
+            State::Closed => 7,
+            State::CloseWait => 8,
+            State::LastAck => 9,
+            State::Listen => 10,
+            State::Closing => 11,
+        };
+        let i = self.sender.as_ref().map(alone::Sender::info)?;
+        Some(match name.strip_prefix("tcpi_")? {
+            "state" => state,
+            "ca_state" => match i.ca_state {
+                CaState::Open => 0,
+                CaState::Disorder => 1,
+                CaState::Cwr => 2,
+                CaState::Recovery => 3,
+                CaState::Loss => 4,
+            },
+            "options" => {
+                i64::from(self.peer.timestamps)
+                    | i64::from(self.sack) << 1
+                    | i64::from(self.peer.shift != NO_SHIFT) << 2
+                    | i64::from(self.ecn) << 3
+            }
+            "snd_wscale" if self.peer.shift != NO_SHIFT => self.peer.shift.into(),
+            "rcv_wscale" => self.shift().into(),
+            "snd_mss" => self.mss.into(),
+            "advmss" => MSS.into(),
+            "rcv_mss" => self.receiver.as_ref()?.full_segment().into(),
+            "pmtu" => 1500,
+            "snd_cwnd" => i.snd_cwnd.into(),
+            "snd_ssthresh" => i.snd_ssthresh.into(),
+            "unacked" => i.unacked.into(),
+            "sacked" => i.sacked.into(),
+            "lost" => i.lost.into(),
+            "retrans" => i.retrans.into(),
+            "fackets" => 0,
+            "retransmits" | "backoff" => i.backoff.into(),
+            "total_retrans" => i.total_retrans as i64,
+            "rto" => i.rto.into(),
+            "rtt" => i.rtt.into(),
+            "rttvar" => i.rttvar.into(),
+            "min_rtt" => i.min_rtt?.into(),
+            "reordering" => i.reordering.into(),
+            "reord_seen" => i.reord_seen.into(),
+            "pacing_rate" => i64::try_from(i.pacing_rate?).ok()?,
+            "delivered" => i.delivered.into(),
+            "delivered_ce" => i.delivered_ce.into(),
+            "delivery_rate_app_limited" => i.app_limited.into(),
+            "dsack_dups" => i.dsack_dups as i64,
+            "snd_wnd" => self.peer.window.into(),
+            "bytes_received" => self.receiver.as_ref()?.next().saturating_sub(self.ended.into()).into(),
+            "bytes_acked" => match i.snd_una {
+                0 => 0,
+                n => i64::from(self.segments[n as usize - 1].end()) - 1,
+            },
+            "notsent_bytes" => self.segments[i.snd_nxt as usize..].iter().map(|s| i64::from(s.payload)).sum(),
+            "last_data_recv" => ((self.now - self.last_data_in) / 1_000_000) as i64,
+            _ => return None,
+        })
+    }
+
+    /// The machine is set otherwise.
+    ///
+    /// # Errors
+    /// The connection has begun.
+    pub fn set(&mut self, settings: &Settings) -> Result<(), Foreign> {
+        if self.begun() && *settings != self.settings {
+            return Err("settings that change while a connection is open".into());
+        }
+        self.settings = settings.clone();
+        Ok(())
+    }
+
+    /// Another congestion control, before the connection is opened.
+    ///
+    /// # Errors
+    /// It is open.
+    pub fn set_control(&mut self, cca: Kind) -> Result<(), Foreign> {
+        if self.begun() && cca != self.settings.cca {
+            return Err("another congestion control on an open connection".into());
+        }
+        self.settings.cca = cca;
+        Ok(())
+    }
+
+    /// The send buffer is set (`SO_SNDBUF`): twice what is asked.
+    pub fn set_send_buffer(&mut self, bytes: u32) {
+        // `SOCK_MIN_SNDBUF` is 4608; `net.core.wmem_max`, 212992 by default, limits what is asked.
+        self.send_buffer = Some((bytes.min(212_992) * 2).max(4_608));
+        if self.sender.is_some() {
+            let buffer = GSO_BYTES / self.mss;
+            let window = self.window_end(self.sender.as_ref().map_or(0, |s| s.info().snd_una) as usize);
+            let una = self.sender.as_ref().map_or(0, |s| s.info().snd_una);
+            if let (Some(sender), Some(bytes)) = (&mut self.sender, self.send_buffer) {
+                sender.set_limits(window - una, buffer, bytes);
+            }
+        }
+    }
+}
+
+/// No window scaling.
+const NO_SHIFT: u8 = u8::MAX;
+
+/// What of `tcp_info` is known here, without `tcpi_`.
+pub const KNOWN: [&str; 35] = [
+    "state",
+    "ca_state",
+    "options",
+    "snd_wscale",
+    "rcv_wscale",
+    "snd_mss",
+    "advmss",
+    "rcv_mss",
+    "pmtu",
+    "snd_cwnd",
+    "snd_ssthresh",
+    "unacked",
+    "sacked",
+    "lost",
+    "retrans",
+    "fackets",
+    "retransmits",
+    "backoff",
+    "total_retrans",
+    "rto",
+    "rtt",
+    "rttvar",
+    "min_rtt",
+    "reordering",
+    "reord_seen",
+    "pacing_rate",
+    "delivered",
+    "delivered_ce",
+    "delivery_rate_app_limited",
+    "dsack_dups",
+    "snd_wnd",
+    "bytes_received",
+    "bytes_acked",
+    "notsent_bytes",
+    "last_data_recv",
+];

@@ -1,0 +1,174 @@
+//! Scripts of our own, each with the kernel's functions that say so: what they expect comes, and nothing else would pass.
+
+use queuewright_packetdrill::{Options, Outcome, parse, run, run_file, scripts};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts")
+}
+
+#[test]
+fn every_script_passes() {
+    let all = scripts(&[folder()]).unwrap();
+    assert!(all.len() > 20, "{}", all.len());
+    let wrong: Vec<_> = all
+        .iter()
+        .map(|path| (path.file_name().unwrap(), run_file(path, &Options::default())))
+        .filter(|(_, outcome)| *outcome != Ok(Outcome::Passed))
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The number that begins a text, one higher.
+fn one_more(text: &str) -> Option<String> {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let number: u64 = text[..digits].parse().ok()?;
+    Some(format!("{}{}", number + 1, &text[digits..]))
+}
+
+/// A line that expects something, with something else in its place: one for each of its expectations.
+fn wrong_lines(line: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    if let Some((time, packet)) = line.split_once(" > ")
+        && !line.contains("assert")
+    {
+        // What is acknowledged, and the SACK blocks.
+        for word in ["ack ", "sack "] {
+            if let Some((before, after)) = packet.split_once(word)
+                && let Some(more) = one_more(after)
+            {
+                all.push(format!("{time} > {before}{word}{more}"));
+            }
+        }
+        // Flags, and that it goes out at all.
+        let bare = packet.trim_start_matches("[ect0] ");
+        if let Some((flags, rest)) = bare.split_once(' ') {
+            let other = if flags.contains('P') { flags.replace('P', "") } else { format!("P{flags}") };
+            all.push(format!("{time} > {other} {rest}"));
+        }
+        all.push(format!("{time} > [ce] {bare}"));
+        // Half a second later, which is beyond any tolerance of the times here.
+        if let Some(seconds) = time.trim().strip_prefix('+').and_then(|t| t.parse::<f64>().ok()) {
+            all.push(format!("+{} > {packet}", seconds + 0.5));
+        }
+    }
+    // Each comparison with a number.
+    for op in [" == ", " >= ", " <= ", " > "] {
+        let mut from = 0;
+        while let Some(at) = line[from..].find(op).map(|at| from + at).filter(|_| line.contains("assert")) {
+            let (before, after) = line.split_at(at);
+            let value = &after[op.len()..];
+            if op == " == "
+                && let Some(more) = one_more(value)
+            {
+                all.push(format!("{before}{op}{more}"));
+            } else if op == " == " {
+                all.push(format!("{before} != {value}"));
+            } else {
+                let turned = if op == " <= " { " > " } else { " < " };
+                all.push(format!("{before}{turned}{value}"));
+            }
+            from = at + op.len();
+        }
+    }
+    all
+}
+
+/// Whatever is expected otherwise is not found: no expectation of these scripts goes unlooked at.
+#[test]
+fn a_wrong_expectation_fails() {
+    let mut tried = 0;
+    for path in scripts(&[folder()]).unwrap() {
+        let text = fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        for (i, line) in lines.iter().enumerate().filter(|l| !l.1.starts_with("//")) {
+            for wrong in wrong_lines(line) {
+                let mut mutant = lines.clone();
+                mutant[i] = &wrong;
+                let script = parse(&mutant.join("\n")).unwrap_or_else(|e| panic!("{wrong}: {e}"));
+                let outcome = run(&script, &folder(), &Options::default());
+                let name = path.file_name().unwrap();
+                assert!(matches!(outcome, Outcome::Failed(_)), "{name:?}: {wrong} gives {outcome:?}");
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 300, "{tried}");
+}
+
+fn outcome(text: &str) -> Outcome {
+    run(&parse(text).unwrap(), &folder(), &Options::default())
+}
+
+const OPEN: &str = "\
+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 bind(3, ..., ...) = 0
++0 listen(3, 1) = 0
++0 < S 0:0(0) win 65535 <mss 1000,sackOK,nop,nop,nop,wscale 7>
++0 > S. 0:0(0) ack 1 <mss 1460,nop,nop,sackOK,nop,wscale 7>
++.1 < . 1:1(0) ack 1 win 1024
++0 accept(3, ..., ...) = 4
+";
+
+/// All that a script asks for and the stack does not have is named, and nothing of it run.
+#[test]
+fn what_is_not_there_is_named() {
+    for (line, features) in [
+        (
+            "+0 setsockopt(4, SOL_SOCKET, SO_ZEROCOPY, [1], 4) = 0\n+0 > . 9:9(0) ack 1 <FO>",
+            &["MSG_ZEROCOPY", "TCP Fast Open"][..],
+        ),
+        ("+0 < udp (10)", &["UDP"]),
+        ("+0 < icmp unreachable frag_needed mtu 1200 [1:1(0)]", &["ICMP"]),
+        ("+0 < [flowlabel 0x1] . 1:1(0) ack 1 win 5", &["IPv6"]),
+        ("+0 < . 1:1(0) ack 1 win 5 urg 2", &["urgent data"]),
+        ("+0 %{ assert tcpi_busy_time == 0 }%", &["tcpi_busy_time"]),
+        ("+0 `rm -rf /`", &["the command rm"]),
+        ("+0 frobnicate(4) = 0", &["frobnicate()"]),
+        ("+0 write(4, ..., 1000000) = 1000000", &["a write that may not fit the send buffer"]),
+        ("+0 > . 1:1(0) ack 1 win 5", &["the size of the receive window"]),
+        ("+0 < R. 1:1(0) ack 1 win 5", &["a reset (RST)"]),
+    ] {
+        // With something to send before, so that a packet is there to be looked at.
+        let before = "+0 < . 1:101(100) ack 1 win 1024\n";
+        let needs = if line.contains("> . 1:1(0) ack 1 win") {
+            "+0 < . 101:102(1) ack 1 win 1024\n+0 > . 1:1(0) ack 101\n"
+        } else {
+            ""
+        };
+        let line = line.replace("> . 1:1(0) ack 1 win 5", "> . 1:1(0) ack 102 win 5");
+        let text = format!(
+            "`sysctl net.ipv4.tcp_timestamps=1`\n{OPEN}{}{needs}{line}",
+            if needs.is_empty() { "" } else { before }
+        );
+        assert_eq!(
+            outcome(&text),
+            Outcome::NotApplicable(features.iter().map(|f| f.to_string()).collect()),
+            "{line}"
+        );
+    }
+}
+
+/// A failure is told in packetdrill's own form, with its line.
+#[test]
+fn a_failure_says_what_came() {
+    let text = format!("{OPEN}+0 write(4, ..., 1000) = 1000\n+0 > P. 1:2001(2000) ack 1\n");
+    let Outcome::Failed(failure) = outcome(&text) else { panic!() };
+    assert_eq!(failure.line, 9);
+    assert!(failure.expected.unwrap().ends_with("> P. 1:2001(2000) ack 1"));
+    assert!(failure.actual.unwrap().ends_with("> P. 1:1001(1000) ack 1"));
+}
+
+/// Whatever congestion control a script has, another can take its place.
+#[test]
+fn another_congestion_control_takes_its_place() {
+    let script = parse(&format!("{OPEN}+0 write(4, ..., 10000) = 10000\n+0 > P. 1:10001(10000) ack 1\n+.1 < . 1:1(0) ack 1 win 1024 <sack 1001:4001,nop,nop>\n+0 %{{ assert tcpi_snd_ssthresh == 7 }}%\n")).unwrap();
+    let with = |name| {
+        let cca = queuewright_packetdrill::control(name);
+        assert!(cca.is_some());
+        run(&script, &folder(), &Options { cca, ..Options::default() })
+    };
+    assert_eq!(with("cubic"), Outcome::Passed);
+    assert!(matches!(with("reno"), Outcome::Failed(_)));
+}
