@@ -66,10 +66,10 @@ static inline void qw_cobalt_init(struct qw_cobalt *s,
  * x' = x (3 - count x^2) / 2. */
 static inline void qw_cobalt_root(struct qw_cobalt *s)
 {
-	/* Four Newton steps each from the entry before, as Linux makes them. */
+	/* 2^32 / sqrt(count), cut to whole numbers, but for 0 and 1. */
 	static const qw_u32 cache[QW_COBALT_CACHE] = {
-		0xffffffffu, 0xffffffffu, 0xb4ead8a0u, 0x93cd39e7u,
-		0x7fffffffu, 0x727c9717u, 0x6882f5bfu, 0x60c2479bu,
+		0xffffffffu, 0xffffffffu, 0xb504f334u, 0x93cd3a2du,
+		0x7fffffffu, 0x727c9717u, 0x6882f5c0u, 0x60c2479bu,
 		0x5a82799au, 0x55555555u, 0x50f44d8au, 0x4d2fd8f4u,
 		0x49e69d17u, 0x47006a81u, 0x446b3b96u, 0x4219528cu,
 	};

@@ -13,9 +13,8 @@
  * Where RFC 8289's pseudocode and Linux differ, this is Linux: the inverse
  * square root by one Newton step a drop in 16 bits, the packet-length floor
  * as a parameter (`mtu_bytes`) instead of the longest packet seen, a strict
- * comparison with the end of the first interval, and a bound on the drops of one
- * dequeue. Linux's clock ticks in 1024 ns, this one in 1 ns. `random` is not
- * used.
+ * comparison with the end of the first interval, a bound on the drops of one
+ * dequeue, and all times in whole ticks of 1024 ns. `random` is not used.
  */
 #ifndef QW_CODEL_H
 #define QW_CODEL_H
@@ -39,14 +38,14 @@ struct qw_codel_params {
 #define QW_CODEL_ENTERED 1u /* its drop began a dropping phase */
 #define QW_CODEL_REPEATED 2u /* its drop was a further one of a phase */
 
-/* Further drops that one dequeue makes at most, and the least time between two
- * that are due, as in Linux 7.2: a tick of its clock. */
+/* Further drops that one dequeue makes at most (CODEL_MAX_DROPS_PER_DEQUEUE). */
 #define QW_CODEL_MOST_DROPS 256u
-#define QW_CODEL_LEAST_NS 1024u
+/* A tick is 2^10 ns (CODEL_SHIFT). */
+#define QW_CODEL_TICK_SHIFT 10
 
 struct qw_codel {
-	qw_u64 first_above_ns; /* sojourn above target until then: bad; 0: not */
-	qw_u64 drop_next_ns; /* next drop of this, or of the last phase; 0: none */
+	qw_u64 first_above; /* sojourn above target at this tick: bad; 0: not */
+	qw_u64 drop_next; /* next drop of this, or of the last phase; 0: none */
 	qw_u32 count; /* drops since the phase began, with memory */
 	qw_u32 lastcount; /* count at the last phase's begin */
 	qw_u32 dropping; /* in a dropping phase */
@@ -60,8 +59,8 @@ static inline void qw_codel_init(struct qw_codel *s,
 {
 	(void)p;
 	(void)now;
-	s->first_above_ns = 0;
-	s->drop_next_ns = 0;
+	s->first_above = 0;
+	s->drop_next = 0;
 	s->count = 0;
 	s->lastcount = 0;
 	s->dropping = 0;
@@ -98,31 +97,39 @@ static inline void qw_codel_newton_step(struct qw_codel *s)
 		(qw_u32)((((rest_q32 >> 2) * x_q32) >> 31) >> 16) & 0xffff;
 }
 
-/* RFC 8289 section 5.2 control_law(): the drop after the one at `t`. */
+static inline qw_u64 qw_codel_ticks(qw_u64 ns)
+{
+	return ns >> QW_CODEL_TICK_SHIFT;
+}
+
+/* RFC 8289 section 5.2 control_law(): the drop after the one at `t`, no sooner
+ * than the next tick. */
 static inline qw_u64 qw_codel_control_law(const struct qw_codel *s,
 					  const struct qw_codel_params *p,
 					  qw_u64 t)
 {
-	qw_u64 gap_ns = (p->interval_ns * s->rec_inv_sqrt_q16) >> 16;
+	qw_u64 gap = (qw_codel_ticks(p->interval_ns) * s->rec_inv_sqrt_q16) >>
+		     16;
 
-	return t + (gap_ns > QW_CODEL_LEAST_NS ? gap_ns : QW_CODEL_LEAST_NS);
+	return t + (gap > 1 ? gap : 1);
 }
 
 /* RFC 8289 section 5.5 dodequeue(): has the sojourn been above target for a
  * whole interval? */
 static inline int qw_codel_is_bad(struct qw_codel *s,
 				  const struct qw_codel_params *p, qw_u64 now,
-				  const struct qw_queue *q, qw_u64 sojourn_ns)
+				  const struct qw_queue *q, qw_u64 sojourn)
 {
-	if (sojourn_ns < p->target_ns || q->bytes <= p->mtu_bytes) {
-		s->first_above_ns = 0;
+	if (sojourn < qw_codel_ticks(p->target_ns) ||
+	    q->bytes <= p->mtu_bytes) {
+		s->first_above = 0;
 		return 0;
 	}
-	if (!s->first_above_ns) {
-		s->first_above_ns = now + p->interval_ns;
+	if (!s->first_above) {
+		s->first_above = now + qw_codel_ticks(p->interval_ns);
 		return 0;
 	}
-	return now > s->first_above_ns;
+	return now > s->first_above;
 }
 
 /* First drop of a phase. If the last phase is less than 16 intervals past,
@@ -136,8 +143,8 @@ QW_SHARED struct qw_verdict qw_codel_enter(struct qw_codel *s,
 		qw_mark_or_drop(k, p->ecn != 0, QW_REASON_SOJOURN);
 	qw_u32 gained = s->count - s->lastcount;
 
-	if (gained > 1 && s->drop_next_ns &&
-	    now < s->drop_next_ns + 16 * p->interval_ns) {
+	if (gained > 1 && s->drop_next &&
+	    now < s->drop_next + 16 * qw_codel_ticks(p->interval_ns)) {
 		s->count = gained;
 		qw_codel_newton_step(s);
 	} else {
@@ -145,7 +152,7 @@ QW_SHARED struct qw_verdict qw_codel_enter(struct qw_codel *s,
 		s->rec_inv_sqrt_q16 = 0xffff;
 	}
 	s->lastcount = s->count;
-	s->drop_next_ns = qw_codel_control_law(s, p, now);
+	s->drop_next = qw_codel_control_law(s, p, now);
 	s->dropping = 1;
 	if (v.action == QW_DROP)
 		s->after_drop = QW_CODEL_ENTERED;
@@ -166,18 +173,20 @@ QW_SHARED struct qw_verdict qw_codel_repeat(struct qw_codel *s,
 	if (v.action == QW_DROP)
 		s->after_drop = QW_CODEL_REPEATED;
 	else
-		s->drop_next_ns = qw_codel_control_law(s, p, s->drop_next_ns);
+		s->drop_next = qw_codel_control_law(s, p, s->drop_next);
 	return v;
 }
 
 QW_SHARED struct qw_verdict qw_codel_dequeue(struct qw_codel *s,
 					     const struct qw_codel_params *p,
-					     qw_u64 now,
+					     qw_u64 now_ns,
 					     const struct qw_queue *q,
 					     const struct qw_packet *k)
 {
-	qw_u64 sojourn_ns = now > k->enqueue_ns ? now - k->enqueue_ns : 0;
-	int bad = qw_codel_is_bad(s, p, now, q, sojourn_ns);
+	qw_u64 now = qw_codel_ticks(now_ns);
+	qw_u64 since = qw_codel_ticks(k->enqueue_ns);
+	qw_u64 sojourn = now > since ? now - since : 0;
+	int bad = qw_codel_is_bad(s, p, now, q, sojourn);
 	qw_u32 after_drop = s->after_drop;
 	struct qw_verdict v = qw_pass();
 
@@ -192,25 +201,25 @@ QW_SHARED struct qw_verdict qw_codel_dequeue(struct qw_codel *s,
 		s->dropping = 0;
 	} else {
 		if (after_drop == QW_CODEL_REPEATED)
-			s->drop_next_ns =
-				qw_codel_control_law(s, p, s->drop_next_ns);
+			s->drop_next =
+				qw_codel_control_law(s, p, s->drop_next);
 		else
 			s->drops = 0;
-		if (now < s->drop_next_ns) {
+		if (now < s->drop_next) {
 			/* Not yet. */
 		} else if (s->drops < QW_CODEL_MOST_DROPS) {
 			s->drops++;
 			v = qw_codel_repeat(s, p, k);
 		} else {
 			/* Too far behind its schedule. */
-			s->drop_next_ns = qw_codel_control_law(s, p, now);
+			s->drop_next = qw_codel_control_law(s, p, now);
 		}
 	}
 
 	/* Linux: a plain step, for congestion controls of the DCTCP kind; it
 	 * does not ask whether `ecn` is set. */
 	if (v.action == QW_PASS && p->ce_threshold_ns &&
-	    sojourn_ns > p->ce_threshold_ns && k->ecn != QW_NOT_ECT) {
+	    sojourn > qw_codel_ticks(p->ce_threshold_ns) && k->ecn != QW_NOT_ECT) {
 		v.action = QW_MARK;
 		v.reason = QW_REASON_THRESHOLD;
 	}
@@ -225,7 +234,7 @@ static inline void qw_codel_idle(struct qw_codel *s,
 	/* A drop leaves more than mtu_bytes behind, so that no loop ends here
 	 * but one that found the queue empty to begin with. */
 	s->dropping = 0;
-	s->first_above_ns = 0;
+	s->first_above = 0;
 	s->after_drop = QW_CODEL_NO_DROP;
 }
 

@@ -35,6 +35,7 @@ struct qw_drr_list {
 struct qw_drr {
 	struct qw_drr_list fresh, old;
 	qw_u32 active; /* queues with packets */
+	qw_u32 all_age; /* a new one found empty is old then, also as the only one */
 };
 
 /* The array of queues has mask + 1 of them, a power of two: the mask tells the
@@ -113,7 +114,8 @@ static inline qw_u32 qw_drr_lacks(const struct qw_drr_queue *f, qw_u32 quantum)
 
 /* RFC 8290 section 4.2, one turn: new queues first; one whose deficit is spent
  * gets a quantum and goes to the end of the old ones; a new one found empty goes
- * there too, so that it cannot be new again at once, an old one leaves.
+ * there too, so that it cannot be new again at once, unless there are none
+ * (Linux's sch_fq: in any case); an old one leaves.
  *
  * Once a whole round of one search has found nobody who may send, the next round
  * gives as many quanta at once as the nearest one lacks: the same queue is served
@@ -161,7 +163,7 @@ QW_SHARED qw_u32 qw_drr_turn(struct qw_drr *d, struct qw_drr_queue *q,
 	if (f->packets)
 		return QW_DRR_SERVE;
 	qw_drr_pop(q, mask, l);
-	if (l == &d->fresh && d->old.head) {
+	if (l == &d->fresh && (d->old.head || d->all_age)) {
 		f->list = QW_DRR_OLD;
 		qw_drr_append(q, mask, &d->old, t->index);
 	} else {

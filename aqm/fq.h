@@ -63,8 +63,16 @@ static inline void qw_fq_init(struct qw_fq *s, const struct qw_fq_params *p,
 	s->drr.old.head = 0;
 	s->drr.old.tail = 0;
 	s->drr.active = 0;
+	s->drr.all_age = 1;
 	s->internal = 0;
 	s->passed = 0;
+}
+
+/* Packets that count to a limit: not those in QW_FQ_INTERNAL (band_pkt_count). */
+static inline qw_u32 qw_fq_counted(const struct qw_fq *s,
+				   const struct qw_queue *q)
+{
+	return q->packets - s->internal;
 }
 
 /* The credit of a flow that was away. */
@@ -93,7 +101,9 @@ qw_fq_enqueue(struct qw_fq *s, const struct qw_fq_params *p, qw_u64 now,
 
 	(void)random;
 	*queue = index;
-	if (qw_over_limit(q, k) || q->packets - s->internal >= p->limit_packets)
+	if (qw_fq_counted(s, q) >= p->limit_packets ||
+	    (q->limit_packets && qw_fq_counted(s, q) >= q->limit_packets) ||
+	    qw_over_bytes(q, k))
 		return qw_drop(QW_REASON_LIMIT);
 	if (!s->drr.active && s->internal < QW_FQ_INTERNAL_MOST) {
 		*queue = QW_FQ_INTERNAL;
@@ -142,7 +152,10 @@ static inline qw_u32 qw_fq_overflow(struct qw_fq *s,
 				    const struct qw_fq_params *p, qw_u64 now,
 				    const struct qw_queue *q)
 {
-	return qw_overfull(q) ? qw_fq_next(s, p, now, q) : QW_NONE;
+	return (q->limit_packets && qw_fq_counted(s, q) > q->limit_packets) ||
+			       qw_overfull_bytes(q) ?
+		       qw_fq_next(s, p, now, q) :
+		       QW_NONE;
 }
 
 static inline void qw_fq_evicted(struct qw_fq *s, const struct qw_fq_params *p,

@@ -237,15 +237,22 @@ static inline struct qw_verdict qw_mark_or_drop(const struct qw_packet *p,
 	return v;
 }
 
+/* Would the packet overflow a buffer of so many bytes, its own or a shared one? */
+static inline int qw_over_bytes(const struct qw_queue *q,
+				const struct qw_packet *p)
+{
+	return (q->limit_bytes && q->bytes + p->bytes > q->limit_bytes) ||
+	       (q->pool.limit_bytes &&
+		q->pool.bytes + p->bytes > q->pool.limit_bytes);
+}
+
 /* Would the packet overflow the buffer? Each limit is inclusive: a buffer of
  * 34 packets holds 34. */
 static inline int qw_over_limit(const struct qw_queue *q,
 				const struct qw_packet *p)
 {
 	return (q->limit_packets && q->packets >= q->limit_packets) ||
-	       (q->limit_bytes && q->bytes + p->bytes > q->limit_bytes) ||
-	       (q->pool.limit_bytes &&
-		q->pool.bytes + p->bytes > q->pool.limit_bytes);
+	       qw_over_bytes(q, p);
 }
 
 /* What a buffer of its own can hold, in bytes: the tighter of its two limits, a
@@ -271,13 +278,19 @@ static inline qw_u64 qw_buffer_part(const struct qw_queue *q)
 	return part && (!bytes || part < bytes) ? part : bytes;
 }
 
+/* Does the buffer hold more bytes than it can? */
+static inline int qw_overfull_bytes(const struct qw_queue *q)
+{
+	return (q->limit_bytes && q->bytes > q->limit_bytes) ||
+	       (q->pool.limit_bytes && q->pool.bytes > q->pool.limit_bytes);
+}
+
 /* Does the buffer hold more than it can? A scheduler that lets packets in and
  * others go asks this in qw_X_overflow(). */
 static inline int qw_overfull(const struct qw_queue *q)
 {
 	return (q->limit_packets && q->packets > q->limit_packets) ||
-	       (q->limit_bytes && q->bytes > q->limit_bytes) ||
-	       (q->pool.limit_bytes && q->pool.bytes > q->pool.limit_bytes);
+	       qw_overfull_bytes(q);
 }
 
 #ifdef __cplusplus

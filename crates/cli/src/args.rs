@@ -316,6 +316,10 @@ pub struct Validate {
     /// Instead of rows: what queue managers of the kernel and ours cost, in instructions a packet
     #[arg(long, conflicts_with_all = ["files", "random", "shard", "only", "seeds", "jobs", "measured", "out", "ns3"])]
     pub costs: bool,
+    /// Instead of whole runs: what comes to each row's queue in the simulator is sent through the
+    /// kernel's own queue manager, and must leave it as it leaves ours, packet by packet
+    #[arg(long, conflicts_with_all = ["measured", "out", "ns3", "bpf", "costs"])]
+    pub queues: bool,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

@@ -4,11 +4,12 @@ use crate::args::Validate;
 use crate::compare::{Progress, on_interrupt};
 use crate::words::plural;
 use crate::{Failure, print};
-use queuewright_engine::{Engine, Made, Step, jobs, open as open_lab, run_all};
+use queuewright_engine::{Engine, Made, Step, jobs, open as open_lab, play_all, run_all};
 use queuewright_lab::judge::{
     COUNT_OF_OFFERED, COUNT_SHARE, Miss, Point, SHARE_POINTS, SOJOURN_MS, SOJOURN_SHARE, Spread,
     UTILIZATION_POINTS, misses, worst,
 };
+use queuewright_lab::queues::{Played, Sent, playable};
 use queuewright_lab::random::{Draw, draw};
 use queuewright_lab::validate::Row;
 use queuewright_lab::{Cost, Costs, StepCost, Whose, ns3};
@@ -47,6 +48,9 @@ pub fn validate(asked: &Validate) -> Result<(), Failure> {
     }
     let draws: Vec<Draw> = (0..asked.random.unwrap_or(0)).map(|i| draw(asked.seed, i)).collect();
     let rows = rows(asked, &draws)?;
+    if asked.queues {
+        return queues(asked, rows);
+    }
     let (before, kernel) = measured(&asked.measured)?;
     let kept = asked.out.as_deref().map(|dir| keep(dir, &rows, &draws)).transpose()?;
     let begin = |row: Row| {
@@ -370,6 +374,82 @@ fn costs(asked: &Validate) -> Result<(), Failure> {
         out += &format!("| {} | {:.0} |\n", s.policy, s.instructions);
     }
     print(&out)
+}
+
+/// Each row's queue, packet by packet.
+fn queues(asked: &Validate, rows: Vec<Row>) -> Result<(), Failure> {
+    let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
+    let mut names = Vec::new();
+    let mut runs: Vec<RunSpec> = Vec::new();
+    for row in rows {
+        let why = match row.whose {
+            Whose::Ours => Err("it asks for a queue manager of ours".to_string()),
+            Whose::Kernels => playable(&row.linux[0]),
+        };
+        match why {
+            Ok(()) => {
+                names.push(row.name);
+                runs.push(row.linux.into_iter().next().expect("a row has a run"));
+            }
+            Err(why) => *left_out.entry(why).or_default() += 1,
+        }
+    }
+    let lab = open_lab(&asked.kernel, Whose::Kernels).map_err(|e| Failure::Input(e.to_string()))?;
+    let stop = on_interrupt()?;
+    let mut all: Vec<(usize, Played)> = Vec::new();
+    let mut lost = Vec::new();
+    if !asked.json {
+        print("| row | packets | left | marked | dropped | parts at |\n|---|---|---|---|---|---|\n")?;
+    }
+    play_all(&lab, &runs, jobs(asked.jobs), &stop, |i, done| match done {
+        Ok(played) => {
+            if !asked.json {
+                let _ = print(&played_row(&names[i], &played));
+            }
+            all.push((i, played));
+        }
+        Err(queuewright_lab::Error::Stopped) => {}
+        Err(e) => {
+            eprintln!("{}: {e}", names[i]);
+            lost.push(e.to_string());
+        }
+    });
+    all.sort_by_key(|(i, _)| *i);
+    let same = all.iter().filter(|(_, p)| p.parted.is_none()).count();
+    if asked.json {
+        let rows: Vec<_> = all.iter().map(|(i, p)| json!({"row": names[*i], "played": p})).collect();
+        print(&format!("{:#}\n", json!({"rows": rows, "same": same, "left_out": left_out})))?;
+    } else {
+        let (packets, kernel) =
+            (all.iter().map(|(_, p)| p.packets).sum::<usize>(), all.first().map_or("", |(_, p)| &p.kernel));
+        let mut out = format!(
+            "\nThe same to the last packet as Linux {kernel}: {same} of {} ({packets} packets)\n",
+            plural(all.len(), "row")
+        );
+        for (why, n) in &left_out {
+            out += &format!("Not played: {}: {why}\n", plural(*n, "row"));
+        }
+        print(&out)?;
+    }
+    match (stop.load(Ordering::Relaxed), lost.is_empty()) {
+        (true, _) => Err(Failure::Run(format!("interrupted; {} compared", plural(all.len(), "row")))),
+        (_, false) => Err(Failure::Run(format!("{} not compared", plural(lost.len(), "row")))),
+        (false, true) => Ok(()),
+    }
+}
+
+fn played_row(name: &str, p: &Played) -> String {
+    let sent = |s: &Option<Sent>| {
+        s.map_or("nothing".into(), |s| {
+            let mark = if s.marked { ", marked" } else { "" };
+            format!("{} of flow {} after {:.3} ms{mark}", s.packet, s.flow, s.waited_ns as f64 / 1e6)
+        })
+    };
+    let parts = p.parted.as_ref().map_or(String::new(), |at| {
+        let when = at.at_ns as f64 / 1e9;
+        format!("turn {}, {when:.6} s: Linux {}; ours {}", at.turn, sent(&at.kernel), sent(&at.ours))
+    });
+    format!("| {name} | {} | {} | {} | {} | {parts} |\n", p.packets, p.left, p.marked, p.dropped)
 }
 
 fn rows(asked: &Validate, draws: &[Draw]) -> Result<Vec<Row>, Failure> {

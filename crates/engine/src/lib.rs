@@ -8,6 +8,7 @@ mod matrix;
 pub use matrix::{Step, run_all};
 
 use matrix::share_out;
+use queuewright_lab::queues::Played;
 use queuewright_lab::{Heard, Lab, Whose, batches, check};
 use queuewright_results::{Results, Run, SCHEMA};
 use queuewright_scenario::{RunSpec, Scenario};
@@ -75,6 +76,38 @@ pub fn open(kernel: &[PathBuf], whose: Whose) -> Result<Lab, queuewright_lab::Er
         Some(program) => lab.with_program(program),
         None => lab,
     })
+}
+
+/// Machines for queues: a boot costs as much as some thousand packets.
+const PLAYED_IN_A_BOOT: usize = 6;
+
+/// Plays the runs' arrivals into the kernel's queue managers ([`Lab::play`]), in so many machines at a time. `hear` is told of
+/// each, by its place in `runs`, as soon as it is done.
+pub fn play_all(
+    lab: &Lab,
+    runs: &[RunSpec],
+    jobs: usize,
+    stop: &AtomicBool,
+    mut hear: impl FnMut(usize, Result<Played, queuewright_lab::Error>),
+) {
+    let machines: Vec<&[RunSpec]> = runs.chunks(PLAYED_IN_A_BOOT).collect();
+    share_out(
+        machines.len(),
+        jobs,
+        stop,
+        |m, tell| {
+            let first = m * PLAYED_IN_A_BOOT;
+            let mut open: Vec<usize> = (first..first + machines[m].len()).collect();
+            let ended = lab.play(machines[m], stop, |i, done| {
+                open.retain(|other| *other != first + i);
+                tell((first + i, done));
+            });
+            if let Err(why) = ended {
+                open.into_iter().for_each(|i| tell((i, Err(why.clone()))));
+            }
+        },
+        |(i, done)| hear(i, done),
+    );
 }
 
 /// A run, none if it was stopped, or why there is none.

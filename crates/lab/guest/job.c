@@ -20,6 +20,7 @@
  *   go WARM END SAMPLE SETTLE      after SETTLE ns for what `hello` caused, open the connections of flows without SIZE, and
  *                                  send
  *   cost NS COUNT PAYLOAD BURST GAP  instead of go: what datagrams from a namespace to the server cost
+ *   play NS FILE DRAIN             instead of go: sends a list of packets (play.c), and waits for DRAIN ns
  *   end
  */
 #define _GNU_SOURCE
@@ -303,6 +304,8 @@ static bool line(char **w, int n)
 	if (!strcmp(verb, "cost") && n == 6)
 		return cost(w[1], number(w[2]), number(w[3]), number(w[4]),
 			    number(w[5]));
+	if (!strcmp(verb, "play") && n == 4)
+		return play(w[1], w[2], number(w[3]));
 	fail("not a command of a job: %s", verb);
 	return false;
 }

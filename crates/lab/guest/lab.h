@@ -18,7 +18,7 @@
 #define NEVER UINT64_MAX
 
 /* Of what follows: crates/lab/src/stream.rs must have the same. */
-#define VERSION 2
+#define VERSION 3
 
 /* Kinds of a block, as crates/lab/src/stream.rs reads them. */
 enum block {
@@ -34,6 +34,7 @@ enum block {
 	BLOCK_MAPS =
 		9, /* time (u64), which (u32), length (u32), a BPF map's value */
 	BLOCK_COST = 10, /* struct cost */
+	BLOCK_EVENTS = 12, /* as queue.bpf.c writes them */
 };
 
 struct begin {
@@ -147,6 +148,10 @@ void udp_close(void);
 bool cost(const char *ns, uint64_t count, uint64_t payload, uint64_t burst,
 	  uint64_t gap_ns);
 
+/* play.c */
+/* Sends a list of packets through a namespace's device, and waits until the queue has gone. */
+bool play(const char *ns, const char *path, uint64_t drain_ns);
+
 /* watch.c */
 bool watch_start(void);
 bool watch_open(const char *ns);
@@ -157,6 +162,8 @@ void watch_begin(void);
 void watch_packets(bool all);
 void watch_sample(uint64_t at_ns);
 void watch_write(void);
+/* Writes what queue.bpf.c has seen. */
+void watch_events(void);
 void watch_close(void);
 
 #endif

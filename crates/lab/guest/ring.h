@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What trace.bpf.c and watch.c agree on. */
+/* What the trace programs, watch.c and play.c agree on. */
 #ifndef QW_LAB_RING_H
 #define QW_LAB_RING_H
 
@@ -9,5 +9,15 @@
 #define DEVICE 7777
 /* In a record's length: the packet did not leave, it was dropped. */
 #define DROPPED 0x8000u
+
+/* Where a packet of play.c has its number: behind headers of IP and UDP. */
+#define NUMBER_AT 28
+/* What queue.bpf.c sees, as crates/lab/src/stream.rs has it. */
+#define EVENT_ARRIVES 1
+#define EVENT_ADMITTED 2
+#define EVENT_LEAVES 3
+#define EVENT_DROPPED 4
+#define EVENT_RANDOM 5
+#define EVENT_RANDOM_BYTES 6
 
 #endif

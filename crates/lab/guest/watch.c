@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "lab.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -58,20 +59,32 @@ static bool attach(const char *path)
 	       syscall(SYS_bpf, BPF_RAW_TRACEPOINT_OPEN, &a, sizeof(a)) >= 0;
 }
 
+#define PROGRAMS "/sys/fs/bpf/programs"
+
 bool watch_start(void)
 {
+	char path[300] = "";
+	DIR *programs;
+	struct dirent *e;
+	bool done;
+
 	ring = mmap(NULL, RING * sizeof(*ring), PROT_READ, MAP_SHARED,
 		    pinned("/sys/fs/bpf/maps/packets"), 0);
 	count = mmap(NULL, 4096, PROT_READ, MAP_SHARED,
 		     pinned("/sys/fs/bpf/maps/count"), 0);
-	if (ring == MAP_FAILED || count == MAP_FAILED ||
-	    !attach("/sys/fs/bpf/programs/on_enqueue") ||
-	    !attach("/sys/fs/bpf/programs/on_dequeue") ||
-	    !attach("/sys/fs/bpf/programs/on_drop")) {
-		fail("the trace programs: %s", strerror(errno));
-		return false;
+	programs = opendir(PROGRAMS);
+	done = ring != MAP_FAILED && count != MAP_FAILED && programs;
+	while (done && (e = readdir(programs))) {
+		if (e->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), PROGRAMS "/%s", e->d_name);
+		done = attach(path);
 	}
-	return true;
+	if (!done)
+		fail("the trace programs: %s %s", path, strerror(errno));
+	if (programs)
+		closedir(programs);
+	return done;
 }
 
 bool watch_open(const char *ns)
@@ -211,6 +224,12 @@ void watch_write(void)
 	write_block(BLOCK_PACKETS, packets.at, packets.length);
 	write_block(BLOCK_QDISC, qdiscs.at, qdiscs.length);
 	write_block(BLOCK_MAPS, values.at, values.length);
+}
+
+void watch_events(void)
+{
+	watch_packets(true);
+	write_block(BLOCK_EVENTS, packets.at, packets.length);
 }
 
 void watch_close(void)

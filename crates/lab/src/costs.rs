@@ -85,10 +85,7 @@ impl Jobs {
         let out = &mut self.body;
         out.add(format!("run {}", self.names.len()));
         // A device that throws away what it is given: the receiver's work is no qdisc's.
-        out.add("do ip netns add r");
-        out.add("do ip -n r link add rs type dummy");
-        out.add("do ip -n r addr add 10.255.0.1/24 dev rs");
-        out.add("do ip -n r link set rs up");
+        out.sink();
         lay(out);
         self.names.push(name);
     }

@@ -86,12 +86,18 @@ impl Job {
 
     /// What comes before the first run, once modules are loaded; traced: every packet's time is to be seen.
     pub fn boot(traced: bool) -> String {
-        let mut boot = Lines::default();
-        if traced {
-            boot.add("do bpftool prog loadall /trace.bpf.o /sys/fs/bpf/programs pinmaps /sys/fs/bpf/maps");
-            boot.add("trace");
-        }
-        boot.0
+        if traced { Job::programs("trace") } else { String::new() }
+    }
+
+    /// As `boot`, where every call of a qdisc is to be seen.
+    pub fn watched() -> String {
+        Job::programs("queue")
+    }
+
+    fn programs(name: &str) -> String {
+        format!(
+            "do bpftool prog loadall /{name}.bpf.o /sys/fs/bpf/programs pinmaps /sys/fs/bpf/maps\ntrace\n"
+        )
     }
 
     pub fn need(&mut self, module: Option<&'static str>) {
@@ -174,6 +180,8 @@ impl Lines {
             self.add(format!("batch c{i} ip"));
             self.add(format!("plain c{i} cr"));
             self.add(format!("set c{i} net/ipv4/tcp_no_metrics_save 1"));
+            // A flow's hash is that of its addresses, as on a router, and stays so after a timeout.
+            self.add(format!("set c{i} net/core/txrehash 0"));
             self.add(format!("set c{i} net/ipv4/tcp_ecn {}", u8::from(*ecn)));
         }
         // The router's side of all.
@@ -194,6 +202,14 @@ impl Lines {
         if delayed().next().is_some() {
             self.add("batch r tc");
         }
+    }
+
+    /// A device that throws away what it is given.
+    pub fn sink(&mut self) {
+        self.add("do ip netns add r");
+        self.add(format!("do ip -n r link add rs index {DEVICE} type dummy"));
+        self.add("do ip -n r addr add 10.255.0.1/24 dev rs");
+        self.add("do ip -n r link set rs up");
     }
 
     /// A device gets its address and is up, with the next batch.

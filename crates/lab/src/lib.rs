@@ -17,6 +17,7 @@ pub mod ns3;
 mod place;
 mod program;
 mod qdisc;
+pub mod queues;
 pub mod random;
 mod series;
 mod stats;

@@ -164,7 +164,9 @@ fn fill(lab: &Lab, job: &Job, modules: &[(String, Vec<u8>)], a: &mut impl Files)
     }
     a.tree(&lab.root.join("guest"), "")?;
     a.program("init", &fs::read(lab.root.join("agent"))?)?;
-    a.file("trace.bpf.o", &fs::read(lab.root.join("trace.bpf.o"))?)?;
+    for name in ["trace.bpf.o", "queue.bpf.o"] {
+        a.file(name, &fs::read(lab.root.join(name))?)?;
+    }
     if job.attaches {
         let Some(path) = &lab.program else {
             return Err(std::io::Error::other(

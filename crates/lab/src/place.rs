@@ -53,6 +53,7 @@ impl Lab {
         for (part, what) in [
             ("agent", "the guest's program"),
             ("trace.bpf.o", "the trace programs"),
+            ("queue.bpf.o", "the trace programs of a queue"),
             ("guest/usr/sbin/tc", "iproute2"),
             ("root/usr/bin/qemu-system-x86_64", "QEMU"),
         ] {

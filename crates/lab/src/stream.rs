@@ -79,6 +79,51 @@ pub struct Maps {
     pub values: [Vec<u8>; 3],
 }
 
+/// What happened at a qdisc (`guest/queue.bpf.c`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event {
+    /// What the kernel had read of its clock.
+    pub at_ns: u64,
+    /// Number of the packet.
+    pub number: u32,
+    /// What it was.
+    pub seen: Seen,
+}
+
+/// See [`Event`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    /// A packet comes.
+    Arrives,
+    /// The qdisc has let it in.
+    Admitted,
+    /// A packet goes to the device, with this ECN codepoint.
+    Leaves {
+        /// The codepoint.
+        ecn: u8,
+    },
+    /// A packet's memory is freed, undelivered.
+    Dropped,
+    /// The upper 32 bits of a number drawn at random.
+    Draws(u32),
+}
+
+impl Event {
+    fn read(mut r: Fields) -> Option<Event> {
+        let (at_ns, number, kind, tos) = (r.u64(), r.u32(), r.u16(), r.u16());
+        let seen = match kind {
+            1 => Seen::Arrives,
+            2 => Seen::Admitted,
+            3 => Seen::Leaves { ecn: (tos & 3) as u8 },
+            4 => Seen::Dropped,
+            5 => Seen::Draws(number),
+            6 => Seen::Draws((at_ns >> 32) as u32),
+            _ => return None,
+        };
+        Some(Event { at_ns, number, seen })
+    }
+}
+
 /// A run as it was seen.
 #[derive(Debug, Clone, Default)]
 pub struct Raw {
@@ -100,6 +145,8 @@ pub struct Raw {
     pub datagrams: Vec<Datagram>,
     /// One a flow.
     pub ends: Vec<FlowEnd>,
+    /// What happened at a qdisc, call by call.
+    pub events: Vec<Event>,
     /// What datagrams cost: how many there were, and for how long they kept the processor busy, ns.
     pub cost: Option<(u64, u64)>,
 }
@@ -113,7 +160,7 @@ pub struct Stream {
 }
 
 const HEAD: usize = 24;
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// A run's number, and what was seen of it or why it failed.
 pub type Done = (usize, Result<Box<Raw>, String>);
@@ -222,6 +269,7 @@ impl Raw {
                 let mut r = Fields(body);
                 self.cost = Some((r.u64(), r.u64()));
             }
+            12 => self.events.extend(records(16).filter_map(Event::read)),
             7 => return Block::Failed(String::from_utf8_lossy(body).trim().to_string()),
             8 => return Block::End,
             _ => {}

@@ -1,9 +1,9 @@
 //! Rows of scenarios that both engines run; [`judge`](crate::judge) has the gap between them.
 
-use crate::job::{open_for_ns, start_ns};
+use crate::job::{open_for_ns, start_ns, wire_burst};
 use crate::qdisc::{Whose, is_ours};
 use crate::random;
-use queuewright_scenario::spec::Timers;
+use queuewright_scenario::spec::{Rate, Timers};
 use queuewright_scenario::units::Range;
 use queuewright_scenario::{Error, Flags, RunSpec, Scenario};
 use std::path::Path;
@@ -158,8 +158,8 @@ fn alike(runs: &[RunSpec]) -> bool {
     })
 }
 
-/// What of a run is the lab's, for the simulator: when flows open their connections and start, and that the timers of our
-/// queue managers are exact.
+/// What of a run is the lab's, for the simulator: when flows open their connections and start, the link, and that the timers of
+/// our queue managers are exact.
 fn as_in_the_lab(mut runs: Vec<RunSpec>, whose: Whose) -> Vec<RunSpec> {
     for run in &mut runs {
         for (i, flow) in run.flows.iter_mut().enumerate() {
@@ -167,8 +167,15 @@ fn as_in_the_lab(mut runs: Vec<RunSpec>, whose: Whose) -> Vec<RunSpec> {
         }
         let open = open_for_ns(run);
         run.flows.iter_mut().zip(open).for_each(|(flow, open)| flow.open_for_ns = open);
-        if whose == Whose::Ours {
-            run.ports.iter_mut().for_each(|p| p.timers = Timers::Exact);
+        for port in &mut run.ports {
+            match (whose, &port.rate) {
+                (Whose::Ours, _) => port.timers = Timers::Exact,
+                // The lab's link is htb's bucket, and no wire: a packet is there as soon as it is sent.
+                (Whose::Kernels, Rate::Constant(bps)) => {
+                    port.burst_bytes.get_or_insert_with(|| wire_burst(*bps));
+                }
+                (Whose::Kernels, _) => {}
+            }
         }
     }
     runs

@@ -38,7 +38,7 @@ use std::time::Instant;
 
 pub use queuewright_cca::{Bbr, BbrMode, CaState, Cca, Kind};
 pub use queuewright_results::jain;
-pub use record::{Asked, Call, record};
+pub use record::{Arrival, Asked, Call, LoneQueue, arrivals, record};
 pub use step::Stepper;
 
 /// Why a run has no result.

@@ -24,8 +24,8 @@ pub enum Link {
         carry_q32: u64,
         /// How long an empty bucket takes to fill (ns).
         depth_ns: u64,
-        /// When the credit is, or was, zero (ns).
-        zero_at: u64,
+        /// When the bucket is, or was, full (ns).
+        full_at: u64,
     },
     /// Piecewise constant.
     Schedule {
@@ -57,8 +57,8 @@ impl Link {
                     None => Link::Constant { ns_per_byte_q32, carry_q32: 0 },
                     Some(bytes) => {
                         let depth_ns = ((u128::from(ns_per_byte_q32) * u128::from(bytes)) >> 32) as u64;
-                        // It fills from the start of the run on.
-                        Link::Bucket { ns_per_byte_q32, carry_q32: 0, depth_ns, zero_at: 0 }
+                        // It begins full, as htb's.
+                        Link::Bucket { ns_per_byte_q32, carry_q32: 0, depth_ns, full_at: 0 }
                     }
                 }
             }
@@ -77,10 +77,9 @@ impl Link {
                 Some((done, done))
             }
             // As Linux's htb: a packet goes while credit is not negative, and may leave it so.
-            Link::Bucket { ns_per_byte_q32, carry_q32, depth_ns, zero_at } => {
-                *zero_at = (*zero_at).max(now.saturating_sub(*depth_ns));
-                *zero_at += serialisation(*ns_per_byte_q32, carry_q32, bytes);
-                Some((now, now.max(*zero_at)))
+            Link::Bucket { ns_per_byte_q32, carry_q32, depth_ns, full_at } => {
+                *full_at = (*full_at).max(now) + serialisation(*ns_per_byte_q32, carry_q32, bytes);
+                Some((now, now.max(full_at.saturating_sub(*depth_ns))))
             }
             Link::Schedule { steps, at } => {
                 while *at + 1 < steps.len() && steps[*at + 1].0 <= now {

@@ -4,7 +4,7 @@ use crate::jiffies;
 use crate::link::{Link, OPPORTUNITY_BYTES};
 use crate::measure::PortMeasure;
 use crate::queues::{Named, Queues};
-use crate::record::{Asked, Call, Calls};
+use crate::record::{Arrival, Arrivals, Asked, Call, Calls};
 use queuewright_aqm::{Action, Discipline, Packet as PacketView, Pool, Queue, Reason, Spec, TCP, UDP};
 use queuewright_results as results;
 use queuewright_scenario::spec::{Change, PortSpec};
@@ -119,6 +119,8 @@ pub struct Port {
     pub measure: PortMeasure,
     /// What its discipline is asked, if that is wanted (`crate::record`).
     calls: Option<Calls>,
+    /// What arrives, if that is wanted.
+    arrivals: Option<Arrivals>,
 }
 
 impl Port {
@@ -156,6 +158,7 @@ impl Port {
             service_at: u64::MAX,
             measure: PortMeasure::new(warmup_ns),
             calls: None,
+            arrivals: None,
         }
     }
 
@@ -309,9 +312,16 @@ impl Port {
     /// A packet arrives at `p.enqueue_ns`. If the link is idle, [`Port::serve`] is due at once.
     #[inline]
     pub fn arrive(&mut self, p: Packet) {
+        let random = if self.needs_random { self.random.next_u32() } else { 0 };
+        self.arrive_with(p, random);
+    }
+
+    /// [`Port::arrive`] with the random number that the discipline is given.
+    #[inline]
+    pub fn arrive_with(&mut self, p: Packet, random: u32) {
         match self.queues {
-            None => self.admit::<false>(p),
-            Some(_) => self.admit::<true>(p),
+            None => self.admit::<false>(p, random),
+            Some(_) => self.admit::<true>(p, random),
         }
     }
 
@@ -328,13 +338,17 @@ impl Port {
 
     /// [`Port::arrive`] for one queue, or for a scheduler's MANY: the code of one pays nothing for the other.
     #[inline]
-    fn admit<const MANY: bool>(&mut self, mut p: Packet) {
+    fn admit<const MANY: bool>(&mut self, mut p: Packet, random: u32) {
         let now = p.enqueue_ns;
         self.measure.arrive(now, u32::from(p.bytes));
-        let random = if self.needs_random { self.random.next_u32() } else { 0 };
         let view = self.view(&p);
-        if !MANY && self.looks {
-            self.look(now, Asked::Enqueue, random, &view);
+        if self.looks {
+            if !MANY {
+                self.look(now, Asked::Enqueue, random, &view);
+            }
+            if let Some(arrivals) = &mut self.arrivals {
+                arrivals.add(Arrival { at_ns: now, flow: p.flow, bytes: p.bytes, ecn: view.ecn as u8 });
+            }
         }
         let (verdict, index) = self.discipline.enqueue_to(now, &self.queue, &view, random);
         match verdict.action {
@@ -411,7 +425,7 @@ impl Port {
             self.queue.head_ns = if self.queue.packets == 0 { 0 } else { self.ring[self.head].enqueue_ns };
         }
         if let Some(calls) = &mut self.calls {
-            calls.add(now, asked, random, &self.queue, view);
+            calls.add(Call { now_ns: now, asked, random, queue: self.queue, packet: *view });
         }
     }
 
@@ -419,6 +433,23 @@ impl Port {
     pub fn record(&mut self, most: usize) {
         self.calls = Some(Calls::new(most));
         self.looks = true;
+    }
+
+    /// Keeps the first arrivals from now on.
+    pub fn record_arrivals(&mut self, most: usize) {
+        self.arrivals = Some(Arrivals::new(most));
+        self.looks = true;
+    }
+
+    /// The arrivals that were kept.
+    pub fn recorded_arrivals(&mut self) -> Vec<Arrival> {
+        self.arrivals.take().map(Arrivals::into_all).unwrap_or_default()
+    }
+
+    /// The queue that a flow's packets join, of a scheduler that hashes.
+    pub fn queue_of(&self, flow: u32, spec: &Spec) -> u32 {
+        let view = self.view(&Packet { flow, bytes: 1500, ..Packet::default() });
+        Discipline::new(spec).enqueue_to(0, &self.queue, &view, 0).1
     }
 
     /// The calls that were kept.
@@ -436,7 +467,7 @@ impl Port {
 
     /// Takes the next packet that the discipline lets through; none: the queue is empty.
     #[inline]
-    fn dequeue(&mut self, now: u64) -> Option<Packet> {
+    pub fn dequeue(&mut self, now: u64) -> Option<Packet> {
         match self.queues {
             None => self.release::<false>(now),
             Some(_) => self.release::<true>(now),
@@ -450,7 +481,13 @@ impl Port {
             if self.queue.packets == 0 {
                 self.discipline.idle(now);
                 if let Some(calls) = &mut self.calls {
-                    calls.add(now, Asked::Idle, 0, &self.queue, &PacketView::default());
+                    calls.add(Call {
+                        now_ns: now,
+                        asked: Asked::Idle,
+                        random: 0,
+                        queue: self.queue,
+                        packet: PacketView::default(),
+                    });
                 }
                 return None;
             }

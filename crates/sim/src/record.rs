@@ -1,9 +1,11 @@
 //! Every call of a queue manager in a run, to be made again elsewhere, inside a kernel or on another processor: the verdicts
-//! follow from the calls.
+//! follow from the calls. And every packet that comes to it, to be sent through a kernel's queue manager.
 
+use crate::port::{self, Port, flag};
 use crate::{Error, world};
-use queuewright_aqm::{Packet, Queue};
+use queuewright_aqm::{Packet, Queue, Spec};
 use queuewright_scenario::spec::RunSpec;
+use rand_pcg::Pcg32;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Which of its functions was called.
@@ -32,26 +34,109 @@ pub struct Call {
     pub packet: Packet,
 }
 
-/// Calls as they are made, the first ones alone.
+/// A packet that came to a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// When, ns since the run began.
+    pub at_ns: u64,
+    /// Whose.
+    pub flow: u32,
+    /// Length as the link counts it.
+    pub bytes: u16,
+    /// Its ECN codepoint: 0 none, 1 or 2 for a sender that understands it, 3 marked before.
+    pub ecn: u8,
+}
+
+/// What there is, the first ones alone.
 #[derive(Debug)]
-pub(crate) struct Calls {
-    all: Vec<Call>,
+pub(crate) struct First<T> {
+    all: Vec<T>,
     most: usize,
 }
 
-impl Calls {
-    pub fn new(most: usize) -> Calls {
-        Calls { all: Vec::new(), most }
+pub(crate) type Calls = First<Call>;
+pub(crate) type Arrivals = First<Arrival>;
+
+impl<T> First<T> {
+    pub fn new(most: usize) -> First<T> {
+        First { all: Vec::new(), most }
     }
 
-    pub fn add(&mut self, now_ns: u64, asked: Asked, random: u32, queue: &Queue, packet: &Packet) {
+    pub fn add(&mut self, one: T) {
         if self.all.len() < self.most {
-            self.all.push(Call { now_ns, asked, random, queue: *queue, packet: *packet });
+            self.all.push(one);
         }
     }
 
-    pub fn into_all(self) -> Vec<Call> {
+    pub fn into_all(self) -> Vec<T> {
         self.all
+    }
+}
+
+/// The first `most` packets that come to the first port of a run.
+///
+/// # Errors
+/// As [`crate::run`].
+pub fn arrivals(spec: &RunSpec, most: usize, stop: &AtomicBool) -> Result<Vec<Arrival>, Error> {
+    if spec.ports.is_empty() {
+        return Err(Error::NoPort);
+    }
+    let mut world = world::World::new(spec);
+    world.first_port().record_arrivals(most);
+    if !world.run(|_| !stop.load(Ordering::Relaxed)) {
+        return Err(Error::Stopped);
+    }
+    Ok(world.first_port().recorded_arrivals())
+}
+
+/// The queue of a run's first port alone: who drives it says when a packet comes and when the link takes one.
+#[derive(Debug)]
+pub struct LoneQueue {
+    port: Port,
+    spec: Spec,
+}
+
+impl LoneQueue {
+    /// An empty one; none if the run has no port.
+    pub fn new(run: &RunSpec) -> Option<LoneQueue> {
+        let port = run.ports.first()?;
+        let random = Pcg32::new(run.seed, 0);
+        Some(LoneQueue {
+            port: Port::new(port, run.overhead_bytes, 0, u64::MAX, random),
+            spec: port.discipline.clone(),
+        })
+    }
+
+    /// The queue that the flow's packets join, of a scheduler that hashes flows.
+    pub fn queue_of(&self, flow: u32) -> u32 {
+        self.port.queue_of(flow, &self.spec)
+    }
+
+    /// A packet comes, with a number of its own; the queue manager gets this random number, if it asks for one.
+    pub fn arrive(&mut self, number: u32, packet: &Arrival, random: u32) {
+        let flags = match packet.ecn {
+            0 => 0,
+            1 => flag::ECT | flag::ECT1,
+            2 => flag::ECT,
+            _ => flag::ECT | flag::CE,
+        };
+        let (enqueue_ns, flow, bytes) = (packet.at_ns, packet.flow, packet.bytes);
+        let packet = port::Packet { enqueue_ns, flow, seq: number, bytes, flags, ..port::Packet::default() };
+        self.port.arrive_with(packet, random);
+    }
+
+    /// The link takes a packet: its number, and is it marked? None: there is none.
+    pub fn depart(&mut self, now_ns: u64) -> Option<(u32, bool)> {
+        // An idle link is told of by the caller of `dequeue`; htb asks no empty queue.
+        if self.port.queue().packets == 0 {
+            return None;
+        }
+        self.port.dequeue(now_ns).map(|p| (p.seq, p.flags & flag::CE != 0))
+    }
+
+    /// Packets that wait.
+    pub fn packets(&self) -> u32 {
+        self.port.queue().packets
     }
 }
 

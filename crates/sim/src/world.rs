@@ -341,6 +341,10 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             if event.count == 0 {
                 return;
             }
+            // An idle link takes the first of them at once: the others do not find it in the queue.
+            if spacing == 0 && self.ports[port].service_at <= event.at {
+                self.serve(port, event.at);
+            }
             event.seq += 1;
             event.at += spacing;
             // The next packet of the burst goes on at once if nothing else comes before it.

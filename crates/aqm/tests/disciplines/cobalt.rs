@@ -57,13 +57,13 @@ impl Cake {
         }
     }
 
-    /// Count moves by one. Up to 15 its root is what four Newton steps make of the one before;
-    /// beyond, one step follows it.
+    /// Count moves by one. Up to 15 its root is exact; beyond, one Newton step follows it.
     fn set_count(&mut self, count: u64) {
         let step = |x: f64, n: u64| x * (3.0 - n as f64 * x * x) / 2.0;
         self.count = count;
         self.root = match count {
-            0..16 => (2..=count).fold(1.0, |x, n| (0..4).fold(x, |x, _| step(x, n))),
+            0..2 => 1.0,
+            2..16 => 1.0 / (count as f64).sqrt(),
             _ => step(self.root, count),
         };
     }

@@ -17,7 +17,12 @@ enum Fate {
 }
 type Trace = Vec<(u64, Fate)>;
 
-/// RFC 8289 section 5, with the queue inside.
+/// Linux keeps time in whole ticks of 1024 ns.
+fn ticks(ns: u64) -> u64 {
+    ns / 1024
+}
+
+/// RFC 8289 section 5, with the queue inside; times in ticks.
 struct Rfc {
     target: u64,
     interval: u64,
@@ -39,8 +44,8 @@ struct Rfc {
 impl Rfc {
     fn new(target: u64, interval: u64, maxpacket: u64, ecn: bool) -> Self {
         Rfc {
-            target,
-            interval,
+            target: ticks(target),
+            interval: ticks(interval),
             maxpacket,
             ecn,
             queue: VecDeque::new(),
@@ -62,7 +67,7 @@ impl Rfc {
         };
         self.bytes -= u64::from(bytes);
         let mut ok_to_drop = false;
-        if now - since < self.target || self.bytes <= self.maxpacket {
+        if now - ticks(since) < self.target || self.bytes <= self.maxpacket {
             self.first_above_time = 0;
         } else if self.first_above_time == 0 {
             self.first_above_time = now + self.interval;
@@ -76,7 +81,7 @@ impl Rfc {
     fn control_law(&self, t: u64) -> u64 {
         let gap = (u128::from(self.interval) * u128::from(self.inv_sqrt) / (1 << 16)) as u64;
         // Linux: a tick of its clock at least.
-        t + gap.max(1024)
+        t + gap.max(1)
     }
 
     /// x' = x / 2 * (3 - count * x^2), each operation cut to the 32 bits after
@@ -97,7 +102,8 @@ impl Rfc {
     }
 
     /// deque(): everything that happens when the link asks for one packet.
-    fn deque(&mut self, now: u64, trace: &mut Trace) {
+    fn deque(&mut self, now_ns: u64, trace: &mut Trace) {
+        let now = ticks(now_ns);
         let mut head = self.dodequeue(now);
         if head.is_none() {
             self.dropping = false;
@@ -348,11 +354,12 @@ fn neither_a_short_burst_nor_a_last_packet_is_dropped() {
     }
 }
 
-/// To the nanosecond: the first drop comes after an interval, not at its end (Linux),
-/// the second when it is due, which is interval * 0xffff / 0x10000 later.
+/// To the tick: the first drop comes after an interval, not at its end (Linux),
+/// the second when it is due, which is interval * 0xffff / 0x10000 later. Target and interval are cut to whole ticks.
 #[test]
 fn the_edges_of_an_interval() {
-    let interval = 100 * MS;
+    const TICK: u64 = 1024;
+    let interval = 100 * MS / TICK;
     let dropped_at = |host: &mut Host, now| {
         let mut n = 0;
         host.transmit(now, |_| n += 1);
@@ -362,14 +369,15 @@ fn the_edges_of_an_interval() {
     for _ in 0..20 {
         host.arrive(0, 1500, 0, 0);
     }
-    assert_eq!(dropped_at(&mut host, 5 * MS - 1), 0, "below target");
-    assert_eq!(dropped_at(&mut host, 5 * MS), 0, "at target: an interval begins");
-    assert_eq!(dropped_at(&mut host, 5 * MS + interval), 0);
-    let first = 5 * MS + interval + 1;
-    assert_eq!(dropped_at(&mut host, first), 1);
+    let target = 5 * MS / TICK;
+    assert_eq!(dropped_at(&mut host, target * TICK - 1), 0, "below target");
+    assert_eq!(dropped_at(&mut host, target * TICK), 0, "at target: an interval begins");
+    assert_eq!(dropped_at(&mut host, (target + interval + 1) * TICK - 1), 0);
+    let first = target + interval + 1;
+    assert_eq!(dropped_at(&mut host, first * TICK), 1);
     let second = first + interval * 0xffff / 0x10000;
-    assert_eq!(dropped_at(&mut host, second - 1), 0);
-    assert_eq!(dropped_at(&mut host, second), 1);
+    assert_eq!(dropped_at(&mut host, second * TICK - 1), 0);
+    assert_eq!(dropped_at(&mut host, second * TICK), 1);
     assert_eq!(host.discipline.probe(0), 2.0);
 }
 
@@ -393,7 +401,7 @@ fn an_empty_queue_ends_a_phase_that_has_just_begun() {
 /// there.
 #[test]
 fn one_dequeue_drops_256_packets_at_most() {
-    let set = [("interval", Value::Int(1000)), ("target", Value::Int(1000))];
+    let set = [("interval", Value::Int(1024)), ("target", Value::Int(1024))];
     let mut host = Host::new(&spec("codel", &set), 0, 0);
     let drops_at = |host: &mut Host, now: u64| {
         let mut drops = 0;
@@ -407,6 +415,7 @@ fn one_dequeue_drops_256_packets_at_most() {
     // A phase begins with one, half a second later it is behind by 488281 ticks.
     assert_eq!(drops_at(&mut host, 2 * MS), 1);
     assert_eq!(drops_at(&mut host, 500 * MS), 256);
-    assert_eq!(drops_at(&mut host, 500 * MS + 1023), 0);
-    assert_eq!(drops_at(&mut host, 500 * MS + 1024), 1);
+    let next = (500 * MS / 1024 + 1) * 1024;
+    assert_eq!(drops_at(&mut host, next - 1), 0);
+    assert_eq!(drops_at(&mut host, next), 1);
 }

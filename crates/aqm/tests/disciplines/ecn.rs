@@ -56,8 +56,9 @@ fn codel_ce_threshold_is_a_plain_step() {
         host.transmit(MS, |_| {});
     }
     assert_eq!(host.marks[t], 0);
+    // A tick of 1024 ns later.
     for _ in 0..10 {
-        host.transmit(MS + 1, |_| {});
+        host.transmit((MS / 1024 + 1) * 1024, |_| {});
     }
     assert_eq!(host.marks[t], 5, "the ECT(1) half of what was left");
     assert_eq!(host.drops, [0; 5]);

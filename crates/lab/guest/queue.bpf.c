@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * What happens at a qdisc, call by call, so that the same calls can be made of ours: each packet as it comes, the clock
+ * and the random numbers that the kernel reads meanwhile, and each packet as it goes, or as its memory is freed undelivered.
+ * Packets carry a number (play.c).
+ */
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+typedef int __s32;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+enum { BPF_MAP_TYPE_ARRAY = 2 };
+#define BPF_F_MMAPABLE (1u << 10)
+#define __TARGET_ARCH_x86
+#define PRESERVE __attribute__((preserve_access_index))
+struct net_device {
+	int ifindex;
+} PRESERVE;
+struct Qdisc {
+	__u32 limit;
+} PRESERVE;
+struct sk_buff {
+	struct sk_buff *next;
+	struct net_device *dev;
+	unsigned char *head;
+	__u16 network_header;
+} PRESERVE;
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "ring.h"
+
+/* As struct packet in lab.h is as large. */
+struct record {
+	__u64 at_ns; /* what the qdisc read of the clock; of bytes, the first 8 */
+	__u32 number;
+	__u16 kind, tos;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, RING);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct record);
+} packets SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, __u64);
+} count SEC(".maps");
+
+/* The last time that the kernel read. */
+static __u64 clock;
+/* The record of the packet that comes, as long as the clock has not been read since, + 1. */
+static __u64 coming;
+
+static struct record *next(__u32 kind)
+{
+	__u32 zero = 0;
+	__u64 *taken = bpf_map_lookup_elem(&count, &zero);
+	__u32 at;
+	struct record *r;
+
+	if (!taken)
+		return 0;
+	at = *taken % RING;
+	r = bpf_map_lookup_elem(&packets, &at);
+	if (!r)
+		return 0;
+	*taken += 1;
+	r->at_ns = clock;
+	r->number = 0;
+	r->kind = kind;
+	r->tos = 0;
+	return r;
+}
+
+static void packet(__u32 kind, struct sk_buff *skb)
+{
+	unsigned char *ip = skb->head + skb->network_header;
+	struct record *r = next(kind);
+	__u8 tos = 0;
+
+	if (!r)
+		return;
+	bpf_probe_read_kernel(&r->number, 4, ip + NUMBER_AT);
+	bpf_probe_read_kernel(&tos, 1, ip + 1);
+	r->tos = tos;
+}
+
+SEC("tp_btf/net_dev_queue")
+int BPF_PROG(on_arrive, struct sk_buff *skb)
+{
+	__u32 zero = 0;
+	__u64 *taken = bpf_map_lookup_elem(&count, &zero);
+
+	if (!taken || skb->dev->ifindex != DEVICE)
+		return 0;
+	packet(EVENT_ARRIVES, skb);
+	coming = *taken;
+	return 0;
+}
+
+SEC("fexit/ktime_get")
+int BPF_PROG(on_clock, __s64 now)
+{
+	__u32 at = (coming - 1) % RING;
+	struct record *r;
+
+	clock = now;
+	if (!coming)
+		return 0;
+	coming = 0;
+	r = bpf_map_lookup_elem(&packets, &at);
+	if (r)
+		r->at_ns = now;
+	return 0;
+}
+
+SEC("fexit/get_random_u32")
+int BPF_PROG(on_random, __u32 drawn)
+{
+	struct record *r = next(EVENT_RANDOM);
+
+	if (r)
+		r->number = drawn;
+	return 0;
+}
+
+SEC("fexit/get_random_bytes")
+int BPF_PROG(on_random_bytes, void *to, unsigned long length)
+{
+	struct record *r = length == 8 ? next(EVENT_RANDOM_BYTES) : 0;
+
+	if (r)
+		bpf_probe_read_kernel(&r->at_ns, 8, to);
+	return 0;
+}
+
+SEC("tp_btf/qdisc_enqueue")
+int BPF_PROG(on_enqueue, struct Qdisc *q, const void *txq, struct sk_buff *skb)
+{
+	if (skb->dev->ifindex == DEVICE)
+		packet(EVENT_ADMITTED, skb);
+	return 0;
+}
+
+SEC("tp_btf/qdisc_dequeue")
+int BPF_PROG(on_dequeue, struct Qdisc *q, const void *txq, int n,
+	     struct sk_buff *skb)
+{
+	/* A device may take a few at once: they hang together. */
+	for (int i = 0; i < 16 && i < n && skb; i++, skb = skb->next)
+		if (skb->dev->ifindex == DEVICE)
+			packet(EVENT_LEAVES, skb);
+	return 0;
+}
+
+SEC("tp_btf/kfree_skb")
+int BPF_PROG(on_drop, struct sk_buff *skb)
+{
+	if (skb->dev && skb->dev->ifindex == DEVICE)
+		packet(EVENT_DROPPED, skb);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

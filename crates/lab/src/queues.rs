@@ -1,0 +1,297 @@
+//! A queue manager of the kernel and ours, packet by packet: what comes to a simulated port is sent through the kernel's own
+//! qdisc, and ours is asked the same at the same times, with the same random numbers. Which packet leaves at each turn of the link,
+//! and whether it is marked, must be the same.
+//!
+//! The kernel's clock cannot be told what to say, but it can be watched: the guest's `queue.bpf.c` keeps what the qdisc read of it.
+
+use crate::job::{Job, Lines, wire_burst};
+use crate::machine::{self, Clock, Heard};
+use crate::qdisc::{Qdisc, Whose, is_ours, qdisc};
+use crate::stream::{Event, Seen};
+use crate::{Error, Lab};
+use queuewright_scenario::spec::{Rate, RunSpec};
+use queuewright_sim::{Arrival, LoneQueue, arrivals};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
+
+/// Packets of a run that are played.
+const MOST: usize = 30_000;
+/// A packet carries its number behind headers of Ethernet, IP and UDP.
+const LEAST_BYTES: u16 = 14 + 28 + 4;
+const ETHERNET: u16 = 14;
+/// The handle of the qdisc under test (`Lines::bottleneck`), as skb->priority has it.
+const HANDLE: u32 = 0x10 << 16;
+/// Where flows may share a queue that in the kernel do not: so many ways to hash are tried.
+const SALTS: u64 = 1000;
+
+/// What a replay showed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Played {
+    /// Packets that came.
+    pub packets: usize,
+    /// Packets that left the kernel's qdisc.
+    pub left: usize,
+    /// Of them marked.
+    pub marked: usize,
+    /// Packets that it dropped.
+    pub dropped: usize,
+    /// So many leave ours at the same turn with the same mark; after the first that does not, queues differ.
+    pub same: usize,
+    /// The first turn at which they part.
+    pub parted: Option<Parted>,
+    /// The kernel's version.
+    pub kernel: String,
+}
+
+/// A turn of the link at which the kernel and ours send different packets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Parted {
+    /// Which turn, from 1.
+    pub turn: usize,
+    /// When, ns since the first packet.
+    pub at_ns: u64,
+    /// What the kernel sends.
+    pub kernel: Option<Sent>,
+    /// What ours sends.
+    pub ours: Option<Sent>,
+}
+
+/// A packet that leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Sent {
+    /// Its number, from 0, in the order in which packets came.
+    pub packet: u32,
+    /// Whose.
+    pub flow: u32,
+    /// How long it waited, ns.
+    pub waited_ns: u64,
+    /// With a mark of the queue manager's.
+    pub marked: bool,
+}
+
+/// Can a run's queue manager be played? Of the kernel's, those that are not asked in between by a timer of their own.
+///
+/// # Errors
+/// Why not.
+pub fn playable(run: &RunSpec) -> Result<(), String> {
+    let port = &run.ports[0];
+    let name = port.discipline.info.name;
+    if is_ours(name, Whose::Kernels) {
+        return Err(format!("Linux has no {name} of its own"));
+    }
+    if name == "pie" {
+        return Err("its timer is not seen".into());
+    }
+    match port.rate {
+        Rate::Constant(_) => qdisc(port, Whose::Kernels).map(|_| ()).map_err(|(_, why)| why),
+        _ => Err("its rate changes".into()),
+    }
+}
+
+/// What is played for a run.
+#[derive(Debug)]
+struct Play {
+    run: RunSpec,
+    arrivals: Vec<Arrival>,
+}
+
+impl Play {
+    fn new(run: &RunSpec, stop: &AtomicBool) -> Result<Play, Error> {
+        let kept = arrivals(run, MOST, stop).map_err(|e| match e {
+            queuewright_sim::Error::Stopped => Error::Stopped,
+            e => Error::Machine(e.to_string()),
+        })?;
+        let first = kept.first().map_or(0, |a| a.at_ns);
+        // What the guest sends is what the queue sees.
+        let sent = |a: Arrival| Arrival { at_ns: a.at_ns - first, bytes: a.bytes.max(LEAST_BYTES), ..a };
+        let mut play = Play { run: run.clone(), arrivals: kept.into_iter().map(sent).collect() };
+        play.part_flows();
+        Ok(play)
+    }
+
+    /// The kernel's fq knows a flow by its socket, ours by a hash: one in which no two share a queue.
+    fn part_flows(&mut self) {
+        if self.run.ports[0].discipline.info.name != "fq" {
+            return;
+        }
+        let flows: BTreeSet<u32> = self.arrivals.iter().map(|a| a.flow).collect();
+        for seed in 1..SALTS {
+            self.run.seed = seed;
+            let queues: Option<BTreeSet<u32>> =
+                self.queue().map(|q| flows.iter().map(|f| q.queue_of(*f)).collect());
+            if queues.is_none_or(|q| q.len() == flows.len()) {
+                return;
+            }
+        }
+    }
+
+    fn queue(&self) -> Option<LoneQueue> {
+        LoneQueue::new(&self.run)
+    }
+
+    /// As `guest/play.c` reads it.
+    fn list(&self) -> Vec<u8> {
+        let hashes = matches!(self.run.ports[0].discipline.info.name, "fq-codel" | "sfq");
+        let queue = self.queue().filter(|_| hashes);
+        let mut classes: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut out = Vec::with_capacity(24 * self.arrivals.len());
+        for a in &self.arrivals {
+            let class = *classes
+                .entry(a.flow)
+                .or_insert_with(|| queue.as_ref().map_or(0, |q| HANDLE + q.queue_of(a.flow) + 1));
+            out.extend(a.at_ns.to_le_bytes());
+            out.extend(a.flow.to_le_bytes());
+            out.extend(class.to_le_bytes());
+            out.extend((a.bytes - ETHERNET).to_le_bytes());
+            out.extend([a.ecn, 0, 0, 0, 0, 0]);
+        }
+        out
+    }
+
+    fn lay(&self, job: &mut Job, out: &mut Lines, number: usize) -> Result<(), String> {
+        let port = &self.run.ports[0];
+        let Rate::Constant(bps) = port.rate else { return Err("its rate changes".into()) };
+        let qdisc: Qdisc = qdisc(port, Whose::Kernels).map_err(|(_, why)| why)?;
+        job.need(qdisc.module);
+        let list = format!("list{number}");
+        out.add(format!("run {number}"));
+        out.sink();
+        out.bottleneck(&qdisc, bps, port.burst_bytes.unwrap_or_else(|| wire_burst(bps)));
+        // All that can wait has gone by then.
+        let room = match (port.limit_packets, port.limit_bytes) {
+            (0, 0) => self.arrivals.iter().map(|a| u64::from(a.bytes)).sum(),
+            (0, bytes) => bytes,
+            (packets, _) => u64::from(packets) * 1514,
+        };
+        let drain = 100_000_000 + room * 8 * 1_000_000_000 / bps;
+        out.add(format!("play r /{list} {drain}"));
+        out.add("end");
+        job.files.insert(list, self.list());
+        Ok(())
+    }
+
+    /// The same calls made of ours.
+    fn compare(&self, kernel: &str, events: &[Event]) -> Result<Played, String> {
+        let mut queue = self.queue().ok_or("the run has no port")?;
+        let mut played = Played {
+            packets: 0,
+            left: 0,
+            marked: 0,
+            dropped: 0,
+            same: 0,
+            parted: None,
+            kernel: kernel.into(),
+        };
+        let mut calls = events.iter().peekable();
+        let zero = events.first().map_or(0, |e| e.at_ns);
+        let mut came: Vec<u64> = vec![0; self.arrivals.len()];
+        while let Some(event) = calls.next() {
+            let packet = || {
+                let a = self.arrivals.get(event.number as usize);
+                a.ok_or_else(|| format!("packet {} was never sent", event.number))
+            };
+            match event.seen {
+                Seen::Arrives => {
+                    let packet = Arrival { at_ns: event.at_ns, ..*packet()? };
+                    came[event.number as usize] = event.at_ns;
+                    played.packets += 1;
+                    // What is drawn until the qdisc is done with it is drawn for it.
+                    let mut random = 0;
+                    while let Some(drawn) = calls.next_if(|e| matches!(e.seen, Seen::Draws(_))) {
+                        let Seen::Draws(number) = drawn.seen else { break };
+                        random = number;
+                    }
+                    queue.arrive(event.number, &packet, random);
+                }
+                Seen::Leaves { ecn } => {
+                    let packet = packet()?;
+                    let kernel = Sent {
+                        packet: event.number,
+                        flow: packet.flow,
+                        waited_ns: event.at_ns - came[event.number as usize],
+                        marked: ecn == 3 && packet.ecn != 3,
+                    };
+                    played.left += 1;
+                    played.marked += usize::from(kernel.marked);
+                    if played.parted.is_some() {
+                        continue;
+                    }
+                    let ours = queue.depart(event.at_ns).map(|(number, marked)| {
+                        let of = self.arrivals.get(number as usize);
+                        Sent {
+                            packet: number,
+                            flow: of.map_or(0, |a| a.flow),
+                            waited_ns: event.at_ns - came.get(number as usize).copied().unwrap_or(0),
+                            marked: marked && of.is_some_and(|a| a.ecn != 3),
+                        }
+                    });
+                    if ours == Some(kernel) {
+                        played.same += 1;
+                    } else {
+                        let (turn, at_ns) = (played.left, event.at_ns - zero);
+                        played.parted = Some(Parted { turn, at_ns, kernel: Some(kernel), ours });
+                    }
+                }
+                Seen::Dropped => played.dropped += 1,
+                Seen::Admitted | Seen::Draws(_) => {}
+            }
+        }
+        if played.packets != self.arrivals.len() || played.left + played.dropped != played.packets {
+            return Err(format!(
+                "of {} packets {} came to the qdisc, {} left it and {} were dropped",
+                self.arrivals.len(),
+                played.packets,
+                played.left,
+                played.dropped
+            ));
+        }
+        if played.parted.is_none() && queue.packets() > 0 {
+            let at_ns = events.last().map_or(0, |e| e.at_ns) - zero;
+            let ours = queue.depart(zero + at_ns).map(|(packet, marked)| Sent {
+                packet,
+                flow: self.arrivals.get(packet as usize).map_or(0, |a| a.flow),
+                waited_ns: (zero + at_ns) - came.get(packet as usize).copied().unwrap_or(0),
+                marked,
+            });
+            played.parted = Some(Parted { turn: played.left + 1, at_ns, kernel: None, ours });
+        }
+        Ok(played)
+    }
+}
+
+impl Lab {
+    /// Plays these runs' arrivals into the kernel's queue managers, in one machine. `hear` is told of each, by its place.
+    pub fn play(
+        &self,
+        runs: &[RunSpec],
+        stop: &AtomicBool,
+        mut hear: impl FnMut(usize, Result<Played, Error>),
+    ) -> Result<(), Error> {
+        let mut job = Job::empty(vec!["dummy", "sch_htb"]);
+        let mut body = Lines::default();
+        let mut plays = Vec::new();
+        for (i, run) in runs.iter().enumerate() {
+            let play = Play::new(run, stop)?;
+            play.lay(&mut job, &mut body, i).map_err(Error::Machine)?;
+            plays.push(play);
+        }
+        job.text = Job::watched() + &body.0;
+        let mut open: BTreeSet<usize> = (0..runs.len()).collect();
+        let clock = Clock { shift: 1, seed: 1 };
+        machine::work(self, &job, clock, stop, |i, heard| {
+            let done = match heard {
+                Heard::At(_) => return,
+                Heard::Failed(why) => Err(Error::Machine(why)),
+                Heard::Measured(raw) => plays[i].compare(&raw.kernel, &raw.events).map_err(Error::Machine),
+            };
+            if open.remove(&i) {
+                hear(i, done);
+            }
+        })?;
+        for i in open {
+            hear(i, Err(Error::Machine("the machine ended before the run was complete".into())));
+        }
+        Ok(())
+    }
+}
