@@ -78,7 +78,7 @@ static void send_one(int fd, const struct arrival *a, uint32_t number)
 	ip->version = 4;
 	ip->ihl = 5;
 	ip->tos = a->ecn;
-	ip->id = 1; /* else the kernel would draw one */
+	ip->id = PLAYED; /* of 0 the kernel would draw one */
 	ip->ttl = 64;
 	ip->protocol = IPPROTO_UDP;
 	ip->daddr = flows_address(SERVER, 0).sin_addr.s_addr;

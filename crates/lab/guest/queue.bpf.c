@@ -82,17 +82,24 @@ static struct record *next(__u32 kind)
 	return r;
 }
 
-static void packet(__u32 kind, struct sk_buff *skb)
+/* Is it one of play.c's? Then it is kept. */
+static int packet(__u32 kind, struct sk_buff *skb)
 {
 	unsigned char *ip = skb->head + skb->network_header;
-	struct record *r = next(kind);
+	struct record *r;
+	__u16 id = 0;
 	__u8 tos = 0;
 
+	bpf_probe_read_kernel(&id, 2, ip + 4);
+	if (id != PLAYED)
+		return 0;
+	r = next(kind);
 	if (!r)
-		return;
+		return 0;
 	bpf_probe_read_kernel(&r->number, 4, ip + NUMBER_AT);
 	bpf_probe_read_kernel(&tos, 1, ip + 1);
 	r->tos = tos;
+	return 1;
 }
 
 SEC("tp_btf/net_dev_queue")
@@ -103,8 +110,8 @@ int BPF_PROG(on_arrive, struct sk_buff *skb)
 
 	if (!taken || skb->dev->ifindex != DEVICE)
 		return 0;
-	packet(EVENT_ARRIVES, skb);
-	coming = *taken;
+	if (packet(EVENT_ARRIVES, skb))
+		coming = *taken;
 	return 0;
 }
 

@@ -12,6 +12,8 @@
 
 /* Where a packet of play.c has its number: behind headers of IP and UDP. */
 #define NUMBER_AT 28
+/* And what it has for its identification in IP's. */
+#define PLAYED 0x5157
 /* What queue.bpf.c sees, as crates/lab/src/stream.rs has it. */
 #define EVENT_ARRIVES 1
 #define EVENT_ADMITTED 2

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * How long each packet waited at the bottleneck, the same way for every qdisc: from the kernel's own trace events at
- * the root. What is dropped on the way in fires neither, what is dropped in the queue the first alone; both are seen
- * when their memory is freed.
+ * How long each packet waited at the bottleneck, the same way for every qdisc: from the kernel's own trace events, as it comes to
+ * the root and as it leaves. (`qdisc_enqueue` would not do: it keeps silent where a qdisc lets a packet in and another of the same
+ * flow go.) What is dropped is seen when its memory is freed.
  */
 typedef unsigned char __u8;
 typedef unsigned short __u16;
@@ -63,8 +63,8 @@ struct {
 	__type(value, __u64);
 } count SEC(".maps");
 
-SEC("tp_btf/qdisc_enqueue")
-int BPF_PROG(on_enqueue, struct Qdisc *q, const void *txq, struct sk_buff *skb)
+SEC("tp_btf/net_dev_queue")
+int BPF_PROG(on_enqueue, struct sk_buff *skb)
 {
 	__u64 key = (__u64)skb, now = bpf_ktime_get_ns();
 

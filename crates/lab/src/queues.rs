@@ -196,12 +196,11 @@ impl Play {
                     let packet = Arrival { at_ns: event.at_ns, ..*packet()? };
                     came[event.number as usize] = event.at_ns;
                     played.packets += 1;
-                    // What is drawn until the qdisc is done with it is drawn for it.
-                    let mut random = 0;
-                    while let Some(drawn) = calls.next_if(|e| matches!(e.seen, Seen::Draws(_))) {
-                        let Seen::Draws(number) = drawn.seen else { break };
-                        random = number;
-                    }
+                    // If the qdisc draws a number for it, that is what is drawn next.
+                    let random = match calls.peek().map(|next| next.seen) {
+                        Some(Seen::Draws(number)) => number,
+                        _ => 0,
+                    };
                     queue.arrive(event.number, &packet, random);
                 }
                 Seen::Leaves { ecn } => {

@@ -70,6 +70,9 @@ fn mix(mut x: u32) -> u32 {
     x ^ x >> 16
 }
 
+/// More packets of one flow than pass by FQ's queues (`QW_FQ_INTERNAL_MOST`).
+const FEW: u32 = 10;
+
 /// When a link that stays down for good takes the next packet; apart from `u64::MAX`, an idle link's.
 const NEVER: u64 = u64::MAX - 1;
 
@@ -449,7 +452,9 @@ impl Port {
     /// The queue that a flow's packets join, of a scheduler that hashes.
     pub fn queue_of(&self, flow: u32, spec: &Spec) -> u32 {
         let view = self.view(&Packet { flow, bytes: 1500, ..Packet::default() });
-        Discipline::new(spec).enqueue_to(0, &self.queue, &view, 0).1
+        let mut discipline = Discipline::new(spec);
+        // The first few may pass by the queues.
+        (0..FEW).fold(0, |_, _| discipline.enqueue_to(0, &self.queue, &view, 0).1)
     }
 
     /// The calls that were kept.
