@@ -7,9 +7,7 @@
  * average from 0 to max_P, and not two in a row.
  *
  * It departs from Linux in that
- *  - numbers are 64 bits wide, and max_P / (max - min) is not rounded to a
- *    whole number of 2^-32, which Linux does, and which is coarse when the
- *    thresholds are megabytes apart;
+ *  - numbers are 64 bits wide;
  *  - thresholds and burst have defaults, from the limit of the buffer, as
  *    tc-red(8) has them, and follow the limit if the host changes it;
  *  - a burst that tc refuses as too small is raised to what it suggests;
@@ -205,12 +203,16 @@ static inline void qw_red_set_idle(struct qw_red *s,
 		s->cell_q48 = (qw_u64)QW_RED_CELLS << 48;
 }
 
-/* R, uniform between 0 and (max - min) / max_P. */
+/* R, uniform between 0 and (max - min) / max_P, of which Linux makes a whole
+ * number of 2^-32 a byte, one at least (red_set_parms()). */
 static inline void qw_red_set_r(struct qw_red *s)
 {
-	s->r_bytes = s->max_p_q32 ?
-			     qw_div(s->random * s->delta_bytes, s->max_p_q32) :
-			     QW_RED_NONE;
+	qw_u64 per_byte_q32 = qw_div(s->max_p_q32, s->delta_bytes);
+
+	s->r_bytes = s->max_p_q32 ? qw_div(s->random, per_byte_q32 ?
+							      per_byte_q32 :
+							      1) :
+				    QW_RED_NONE;
 }
 
 /* Thresholds and weight from here on; the average stays what it is. */

@@ -329,8 +329,11 @@ impl Model {
             self.drawn = u;
             return Some(false);
         }
+        // In Linux a whole number of 2^-32 for each byte above min.
+        let one = 2f64.powi(32);
+        let per_byte = (self.max_p * one / (self.max - self.min).max(1.0)).floor().max(1.0) / one;
         let p = if average < self.max {
-            self.max_p * (average - self.min) / (self.max - self.min).max(1.0)
+            per_byte * (average - self.min)
         } else {
             self.max_p + (1.0 - self.max_p) * (average - self.max) / self.max
         };
