@@ -105,10 +105,7 @@ qw_fq_enqueue(struct qw_fq *s, const struct qw_fq_params *p, qw_u64 now,
 	    (q->limit_packets && qw_fq_counted(s, q) >= q->limit_packets) ||
 	    qw_over_bytes(q, k))
 		return qw_drop(QW_REASON_LIMIT);
-	/* fq_fastpath_check(): a flow that was found with nothing to send is in no
-	 * list, one that nobody has looked at since it sent its last packet is. */
-	if (!q->packets || (!s->drr.fresh.head && !s->drr.old.head &&
-			    s->internal < QW_FQ_INTERNAL_MOST)) {
+	if (!s->drr.active && s->internal < QW_FQ_INTERNAL_MOST) {
 		*queue = QW_FQ_INTERNAL;
 		s->internal++;
 		s->passed++;

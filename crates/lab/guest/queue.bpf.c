@@ -38,7 +38,8 @@ struct sk_buff {
 struct record {
 	__u64 at_ns; /* what the qdisc read of the clock; of bytes, the first 8 */
 	__u32 number;
-	__u16 kind, tos;
+	__u16 kind;
+	__u16 tos; /* of a packet that comes the jiffies, of which there is room for 16 bits */
 };
 
 struct {
@@ -58,8 +59,9 @@ struct {
 
 /* The last time that the kernel read. */
 static __u64 clock;
-/* The record of the packet that comes, as long as the clock has not been read since, + 1. */
+/* A packet comes, and the clock has not been read since; where it is kept. */
 static __u64 coming;
+static __u32 coming_at;
 
 static struct record *next(__u32 kind)
 {
@@ -70,11 +72,11 @@ static struct record *next(__u32 kind)
 
 	if (!taken)
 		return 0;
-	at = *taken % RING;
+	/* At once: an interrupt may come and see the next event. */
+	at = __sync_fetch_and_add(taken, 1) % RING;
 	r = bpf_map_lookup_elem(&packets, &at);
 	if (!r)
 		return 0;
-	*taken += 1;
 	r->at_ns = clock;
 	r->number = 0;
 	r->kind = kind;
@@ -83,7 +85,7 @@ static struct record *next(__u32 kind)
 }
 
 /* Is it one of play.c's? Then it is kept. */
-static int packet(__u32 kind, struct sk_buff *skb)
+static struct record *packet(__u32 kind, struct sk_buff *skb)
 {
 	unsigned char *ip = skb->head + skb->network_header;
 	struct record *r;
@@ -99,7 +101,7 @@ static int packet(__u32 kind, struct sk_buff *skb)
 	bpf_probe_read_kernel(&r->number, 4, ip + NUMBER_AT);
 	bpf_probe_read_kernel(&tos, 1, ip + 1);
 	r->tos = tos;
-	return 1;
+	return r;
 }
 
 SEC("tp_btf/net_dev_queue")
@@ -107,18 +109,23 @@ int BPF_PROG(on_arrive, struct sk_buff *skb)
 {
 	__u32 zero = 0;
 	__u64 *taken = bpf_map_lookup_elem(&count, &zero);
+	struct record *r;
 
 	if (!taken || skb->dev->ifindex != DEVICE)
 		return 0;
-	if (packet(EVENT_ARRIVES, skb))
-		coming = *taken;
+	coming_at = *taken % RING;
+	r = packet(EVENT_ARRIVES, skb);
+	if (!r)
+		return 0;
+	r->tos = (__u16)bpf_jiffies64();
+	coming = 1;
 	return 0;
 }
 
 SEC("fexit/ktime_get")
 int BPF_PROG(on_clock, __s64 now)
 {
-	__u32 at = (coming - 1) % RING;
+	__u32 at = coming_at;
 	struct record *r;
 
 	clock = now;
@@ -126,7 +133,7 @@ int BPF_PROG(on_clock, __s64 now)
 		return 0;
 	coming = 0;
 	r = bpf_map_lookup_elem(&packets, &at);
-	if (r)
+	if (r && r->kind == EVENT_ARRIVES)
 		r->at_ns = now;
 	return 0;
 }

@@ -63,6 +63,14 @@ struct {
 	__type(value, __u64);
 } count SEC(".maps");
 
+/* The next record. It is taken at once: an interrupt may come and want one, too. */
+static struct record *next(__u64 *taken)
+{
+	__u32 at = __sync_fetch_and_add(taken, 1) % RING;
+
+	return bpf_map_lookup_elem(&packets, &at);
+}
+
 SEC("tp_btf/net_dev_queue")
 int BPF_PROG(on_enqueue, struct sk_buff *skb)
 {
@@ -87,8 +95,7 @@ int BPF_PROG(on_dequeue, struct Qdisc *q, const void *txq, int n,
 	for (int i = 0; i < 16 && i < n && skb; i++, skb = skb->next) {
 		__u64 key = (__u64)skb;
 		__u64 *since = bpf_map_lookup_elem(&born, &key);
-		__u32 at = *taken % RING;
-		struct record *r = bpf_map_lookup_elem(&packets, &at);
+		struct record *r = since ? next(taken) : 0;
 		__u16 port = 0;
 
 		if (!since || !r)
@@ -99,7 +106,6 @@ int BPF_PROG(on_dequeue, struct Qdisc *q, const void *txq, int n,
 		r->sojourn_ns = now - *since;
 		r->port = port >> 8 | port << 8;
 		r->bytes = skb->len;
-		*taken += 1;
 	}
 	return 0;
 }
@@ -111,12 +117,10 @@ int BPF_PROG(on_drop, struct sk_buff *skb)
 	__u64 *taken = bpf_map_lookup_elem(&count, &zero);
 	struct record *r;
 	__u16 port = 0;
-	__u32 at;
 
 	if (!taken || !skb->dev || skb->dev->ifindex != DEVICE)
 		return 0;
-	at = *taken % RING;
-	r = bpf_map_lookup_elem(&packets, &at);
+	r = next(taken);
 	if (!r)
 		return 0;
 	bpf_probe_read_kernel(&port, 2, skb->head + skb->transport_header);
@@ -124,7 +128,6 @@ int BPF_PROG(on_drop, struct sk_buff *skb)
 	r->sojourn_ns = 0;
 	r->port = port >> 8 | port << 8;
 	r->bytes = skb->len | DROPPED;
-	*taken += 1;
 	return 0;
 }
 

@@ -94,7 +94,10 @@ pub struct Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen {
     /// A packet comes.
-    Arrives,
+    Arrives {
+        /// The kernel's jiffies, of which there are 16 bits.
+        jiffies: u16,
+    },
     /// The qdisc has let it in.
     Admitted,
     /// A packet goes to the device, with this ECN codepoint.
@@ -112,7 +115,7 @@ impl Event {
     fn read(mut r: Fields) -> Option<Event> {
         let (at_ns, number, kind, tos) = (r.u64(), r.u32(), r.u16(), r.u16());
         let seen = match kind {
-            1 => Seen::Arrives,
+            1 => Seen::Arrives { jiffies: tos },
             2 => Seen::Admitted,
             3 => Seen::Leaves { ecn: (tos & 3) as u8 },
             4 => Seen::Dropped,

@@ -37,10 +37,31 @@ fn bucket_end(due: u64, ahead: u64) -> u64 {
 /// A discipline as a run begins. The kernel's `pie` has its ticks from a timer; of these a random number (of 32 bits) says
 /// when the first is due, as the lab makes the qdisc a while before.
 pub fn started(spec: &Spec, timers: Timers, random: u32) -> Discipline {
-    let Some(Value::Int(tupdate)) =
-        spec.get("tupdate").filter(|_| timers == Timers::Jiffies && spec.info.name == "pie")
-    else {
-        return Discipline::new(spec);
+    match ticks(spec).filter(|_| timers == Timers::Jiffies) {
+        None => Discipline::new(spec),
+        Some((ticks, period)) => {
+            let ago = (u128::from(period) * u128::from(random)) >> 32;
+            Discipline::made_before(&ticks, ago as u64)
+        }
+    }
+}
+
+/// A discipline of which the timer fires a number of jiffies after the run's begin, and so on; none if it has not so many until it fires
+/// again. One without a timer has a single way to begin.
+pub fn started_at(spec: &Spec, jiffies: u64) -> Option<Discipline> {
+    match ticks(spec) {
+        None => (jiffies == 0).then(|| Discipline::new(spec)),
+        Some((ticks, period)) => {
+            let ago = period.checked_sub(jiffies * TICK_NS).filter(|ago| *ago > 0)?;
+            Some(Discipline::made_before(&ticks, ago))
+        }
+    }
+}
+
+/// What has its ticks from a timer of the kernel's, with how far apart they are there (ns).
+fn ticks(spec: &Spec) -> Option<(Spec, u64)> {
+    let Some(Value::Int(tupdate)) = spec.get("tupdate").filter(|_| spec.info.name == "pie") else {
+        return None;
     };
     let mut ticks = spec.clone();
     let longest = match spec.info.param("tupdate").map(|p| p.max) {
@@ -50,8 +71,7 @@ pub fn started(spec: &Spec, timers: Timers, random: u32) -> Discipline {
     let period = period_ns(tupdate).min(longest);
     let set = ticks.set("tupdate", Value::Int(period));
     debug_assert!(set.is_ok(), "{set:?}");
-    let ago = (u128::from(period) * u128::from(random)) >> 32;
-    Discipline::made_before(&ticks, ago as u64)
+    Some((ticks, period))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! follow from the calls. And every packet that comes to it, to be sent through a kernel's queue manager.
 
 use crate::port::{self, Port, flag};
-use crate::{Error, world};
+use crate::{Error, jiffies, world};
 use queuewright_aqm::{Packet, Queue, Spec};
 use queuewright_scenario::spec::RunSpec;
 use rand_pcg::Pcg32;
@@ -105,6 +105,13 @@ impl LoneQueue {
             port: Port::new(port, run.overhead_bytes, 0, u64::MAX, random),
             spec: port.discipline.clone(),
         })
+    }
+
+    /// With a queue manager whose timer, if it has one, fires first so many jiffies of 4 ms after time 0; none if it fires
+    /// before, or has no timer and this is not 0.
+    pub fn with_timer(mut self, jiffies: u64) -> Option<LoneQueue> {
+        *self.port.discipline_mut() = jiffies::started_at(&self.spec, jiffies)?;
+        Some(self)
     }
 
     /// The queue that the flow's packets join, of a scheduler that hashes flows.

@@ -89,16 +89,3 @@ fn a_flow_found_empty_is_no_longer_new_even_if_it_is_the_only_one() {
     host.arrive(0, 1514, 3, 0);
     assert_eq!(order(&mut host, 0, 3), [2, 3, 1]);
 }
-
-/// fq_fastpath_check(): when the link has sent the last packet its flow is still in the rounds, so that of two packets that come then
-/// only the first, which finds nothing at all, passes.
-#[test]
-fn nobody_passes_a_flow_that_has_just_sent_its_last_packet() {
-    let mut host = busy(&[]);
-    host.arrive(0, 1514, 1, 0);
-    assert_eq!(order(&mut host, 0, 10).len(), 9);
-    let passed = host.discipline.probe(1);
-    host.arrive(0, 1514, 2, 0);
-    host.arrive(0, 1514, 3, 0);
-    assert_eq!(host.discipline.probe(1) - passed, 1.0);
-}
