@@ -335,3 +335,84 @@ impl Lab {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use queuewright_scenario::Scenario;
+
+    fn play(discipline: &str, buffer: &str) -> Play {
+        let text = format!(
+            "[link]\nrate = \"10mbit\"\nbuffer = \"{buffer}\"\n[[flows]]\ncount = 2\ncca = \"cubic\"\nrtt = \"20ms\"\n\
+             [queue]\ndisciplines = [{{ name = \"{discipline}\" }}]\n[run]\nduration = \"1s\"\nseeds = [1]\n"
+        );
+        let runs = Scenario::parse(&text, "t.toml", "".as_ref()).and_then(|s| s.runs());
+        let run = runs.unwrap_or_else(|e| panic!("{e}")).remove(0);
+        Play::new(&run, &AtomicBool::new(false)).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    fn event(at_us: u64, number: u32, seen: Seen) -> Event {
+        Event { at_ns: at_us * 1000, number, seen }
+    }
+
+    const COMES: Seen = Seen::Arrives { jiffies: 0 };
+    const LEAVES: Seen = Seen::Leaves { ecn: 0 };
+
+    /// Three packets, two of which fit.
+    #[test]
+    fn what_leaves_otherwise_is_seen_where_it_does() {
+        let mut play = play("droptail", "2p");
+        play.arrivals.truncate(3);
+        let came = [event(1000, 0, COMES), event(1001, 1, COMES), event(1002, 2, COMES)];
+        let with = |rest: &[Event]| play.compare("7.2", &[&came, rest].concat());
+        let same = with(&[event(2000, 0, LEAVES), event(3000, 1, LEAVES), event(3001, 2, Seen::Dropped)]);
+        let same = same.unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!((same.packets, same.left, same.dropped, same.same), (3, 2, 1, 2));
+        assert_eq!(same.parted, None);
+
+        // The kernel drops the first.
+        let other = with(&[event(2000, 1, LEAVES), event(3000, 2, LEAVES), event(3001, 0, Seen::Dropped)]);
+        let parted = other.unwrap_or_else(|e| panic!("{e}")).parted.expect("it is another");
+        assert_eq!(
+            (parted.turn, parted.kernel.map(|s| s.packet), parted.ours.map(|s| s.packet)),
+            (1, Some(1), Some(0))
+        );
+
+        // It marks one.
+        let marks = with(&[
+            event(2000, 0, Seen::Leaves { ecn: 3 }),
+            event(3000, 1, LEAVES),
+            event(3001, 2, Seen::Dropped),
+        ]);
+        assert_eq!(marks.unwrap_or_else(|e| panic!("{e}")).parted.map(|p| p.turn), Some(1));
+
+        // It keeps one for ever.
+        assert!(with(&[event(2000, 0, LEAVES), event(3001, 2, Seen::Dropped)]).is_err());
+    }
+
+    #[test]
+    fn a_list_has_a_line_a_packet_and_names_the_queue_to_join() {
+        let hashed = play("sfq", "100p");
+        let list = hashed.list();
+        assert_eq!(list.len(), 24 * hashed.arrivals.len());
+        let word = |i: usize| u32::from_le_bytes(list[i..i + 4].try_into().expect("four bytes"));
+        for (i, a) in hashed.arrivals.iter().enumerate() {
+            assert_eq!((word(24 * i + 8), word(24 * i + 12) >> 16), (a.flow, 0x10));
+        }
+        let plain = play("droptail", "100p").list();
+        assert_eq!(plain[12..16], [0; 4]);
+    }
+
+    #[test]
+    fn jiffies_are_the_kernels() {
+        // 4 ms each; the ninth began at 11 ms or before, as it was 9 at 11 ms already, and the tenth at 15.
+        let events = [
+            event(11_000, 0, Seen::Arrives { jiffies: 9 }),
+            event(16_000, 1, Seen::Arrives { jiffies: 10 }),
+            event(24_500, 2, Seen::Arrives { jiffies: 12 }),
+        ];
+        // An even one before that.
+        assert_eq!(begin_of_jiffies(&events), 7_000_000);
+        assert_eq!(begin_of_jiffies(&[]), 0);
+    }
+}

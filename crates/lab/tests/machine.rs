@@ -86,3 +86,26 @@ fn a_run_that_fails_says_why() {
     assert!(done[0].1.as_ref().is_err_and(|e| e.contains("tc qdisc add")), "{done:?}");
     assert!(done[1].1.as_ref().is_ok_and(|n| *n > 100), "{done:?}");
 }
+
+/// The kernel's own qdiscs decide as ours do, on the packets of one simulated run, from the first to the last.
+#[test]
+fn the_kernels_queue_managers_send_the_same_packets_as_ours() {
+    let Some(lab) = lab("the_kernels_queue_managers_send_the_same_packets_as_ours") else { return };
+    let text = "[link]\nrate = \"20mbit\"\nbuffer = \"60p\"\n\
+                [[flows]]\ncount = 3\ncca = \"cubic\"\nrtt = \"30ms\"\necn = true\n\
+                [[flows]]\ncount = 2\ncca = \"bbr\"\nrtt = \"20ms\"\n\
+                [queue]\ndisciplines = [\"droptail\", { name = \"codel\", ecn = true }, \"fq-codel\", \"sfq\", \"red\"]\n\
+                [run]\nduration = \"4s\"\nseeds = [1]\n";
+    let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
+    let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
+    let mut done = 0;
+    let ended = lab.play(&specs, &AtomicBool::new(false), |i, played| {
+        let name = &specs[i].discipline.label;
+        let played = played.unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert!(played.packets > 5000 && played.dropped > 50, "{name}: {played:?}");
+        assert_eq!((&played.parted, played.same), (&None, played.left), "{name}: {played:?}");
+        done += 1;
+    });
+    ended.unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(done, 5);
+}
