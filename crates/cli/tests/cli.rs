@@ -109,7 +109,7 @@ fn packetdrill_says_what_became_of_each_script() {
         fs::write(dir.path().join(name), text).unwrap();
     }
     let run = |paths: &[&str]| {
-        let out = output(dir.path(), &[&["packetdrill"], paths].concat());
+        let out = output(dir.path(), &[&["packetdrill"][..], paths].concat());
         (out.status.code(), String::from_utf8(out.stdout).unwrap())
     };
     let (code, text) = run(&["some"]);

@@ -369,6 +369,7 @@ impl Tcp {
             segments: Some(0),
             initial_window: None,
             mss: self.mss,
+            closes: false,
             ecn: self.ecn,
             tuned: self.settings.tuned,
         }
@@ -829,6 +830,7 @@ impl Tcp {
         }
         self.fin_given = true;
         self.shut.0 = true;
+        self.sender.iter_mut().for_each(alone::Sender::close);
         self.state = match self.state {
             State::CloseWait => State::LastAck,
             _ => State::FinWait1,

@@ -21,6 +21,8 @@ pub struct Setup {
     pub initial_window: Option<u32>,
     /// Payload of a segment (bytes).
     pub mss: u32,
+    /// The application closes once it has written all.
+    pub closes: bool,
     /// ECN is negotiated.
     pub ecn: bool,
     /// What of the stack is set otherwise than Linux has it by default.
@@ -68,6 +70,7 @@ impl Default for Setup {
             segments: None,
             initial_window: None,
             mss: 1448,
+            closes: true,
             ecn: false,
             tuned: Tuned::default(),
         }
@@ -176,7 +179,7 @@ pub struct Info {
     /// None before the first sample.
     pub min_rtt: Option<u32>,
     pub reordering: u32,
-    pub reord_seen: bool,
+    pub reord_seen: u32,
     /// Bytes a second; none before it is known.
     pub pacing_rate: Option<u64>,
     pub delivered: u32,
@@ -212,6 +215,7 @@ impl Sender {
             initial_window: setup.initial_window,
             mss: setup.mss,
             rate: 0,
+            closes: setup.closes,
             ecn: setup.ecn,
             l4s: false,
             stop_ns: u64::MAX,
@@ -241,6 +245,11 @@ impl Sender {
     /// not what a connection through Linux's has.
     pub fn set_limits(&mut self, window: u32, buffer: u32, send_buffer: u32) {
         self.sender.set_limits(window, buffer, send_buffer);
+    }
+
+    /// From now on the application closes once it has written all.
+    pub fn close(&mut self) {
+        self.sender.close();
     }
 
     /// The receiver's window is known to have room up to there (one past the last segment).

@@ -156,6 +156,7 @@ impl Flow {
                     initial_window,
                     mss: MSS,
                     rate: rate_bps / 8,
+                    closes: client.is_none(),
                     ecn,
                     l4s,
                     // It is the client that stops asking.

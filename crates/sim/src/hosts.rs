@@ -29,7 +29,8 @@ pub struct Ack {
     flags: u8,
 }
 
-/// Marks, in the flags of what travels with the ACKs, a client's request: `cum` says for how many segments.
+/// Marks, in the flags of what travels with the ACKs, a client's request: the last of the blocks, which is none then, says for how
+/// many segments.
 const REQUEST: u8 = flag::RETRANSMIT;
 
 /// What the flow at work needs room for; reused.
@@ -179,8 +180,13 @@ impl Flow {
             acks.push(Ack::new(self.back.ack_arrival(ack.at), ack, receiver));
         }
         if let Some(segments) = receiver.asks(by) {
-            let at = self.back.ack_arrival(asks_at);
-            acks.push(Ack { at, cum: segments, flags: REQUEST, ..Ack::default() });
+            // It acknowledges what came, and from then on its client is one that answers.
+            let told = receiver.answers(asks_at);
+            let mut request = Ack::new(self.back.ack_arrival(asks_at), told, receiver);
+            request.count = request.count.min(MAX_SACKS as u8 - 1);
+            request.sacks[MAX_SACKS - 1] = (segments, 0);
+            request.flags |= REQUEST;
+            acks.push(request);
             if let Some(ack) = receiver.due(by) {
                 acks.push(Ack::new(self.back.ack_arrival(ack.at), ack, receiver));
             }
@@ -205,14 +211,14 @@ impl Flow {
             if ack_at <= at {
                 let ack = &bench.acks[done];
                 done += 1;
-                if ack.flags & (flag::SYN | REQUEST) != 0 {
-                    match ack.flags {
-                        REQUEST => sender.write(at, ack.cum, out),
-                        _ => sender.on_established(at, ack.ts, out),
-                    }
+                if ack.flags & flag::SYN != 0 {
+                    sender.on_established(at, ack.ts, out);
                 } else {
                     let random = if sender.draws() { up.draw() } else { 0 };
                     sender.on_ack(at, ack.view(), random, out);
+                    if ack.flags & REQUEST != 0 {
+                        sender.write(at, ack.sacks[MAX_SACKS - 1].0, out);
+                    }
                 }
             } else if sender.resume_at() <= at {
                 sender.on_resume(at, out);

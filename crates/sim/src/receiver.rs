@@ -234,6 +234,9 @@ impl Receiver {
     pub fn on_data(&mut self, at: u64, (seq, end): (u32, u32), ts: u32, flags: u8) -> Option<AckOut> {
         // A duplicate is told of in one ACK, if in any (`tcp_data_queue`).
         self.dsack = None;
+        if ts < self.ts_recent && ts != 0 && self.rules.autotunes {
+            return Some(self.refuse(at, seq, end));
+        }
         let now = (self.echoes_each || flags & (flag::CE | flag::CWR) != 0)
             && self.see_ecn(flags, end <= self.rcv_nxt);
         // RFC 7323 section 4.3: the echo is of what moves the left edge, and never goes back.
@@ -282,6 +285,17 @@ impl Receiver {
             self.dsack = Some((seq, end));
         }
         self.out_of_order_ack(at, now)
+    }
+
+    /// `tcp_validate_incoming`, PAWS (RFC 7323 section 5): what was sent before what is acknowledged is taken for an old duplicate,
+    /// even if it is none, and told of at once (`tcp_send_dupack`).
+    #[cold]
+    fn refuse(&mut self, at: u64, seq: u32, end: u32) -> AckOut {
+        if seq < self.rcv_nxt {
+            self.enter_quick(QUICK);
+            self.dsack = Some((seq, end.min(self.rcv_nxt)));
+        }
+        self.make_ack(at)
     }
 
     /// The acknowledgement that the next segment in order calls for, if it does.
@@ -474,8 +488,7 @@ impl Receiver {
     fn hides_a_block(&self, seq: u32, end: u32) -> bool {
         let blocks = &self.blocks[..usize::from(self.block_count)];
         let touched = blocks.iter().position(|b| b.0 <= end && b.1 >= seq);
-        let news = seq > self.rcv_nxt && !self.ranges.iter().any(|r| r.0 <= seq && end <= r.1);
-        news && touched.unwrap_or(blocks.len()) >= BLOCKS_EXPECTED
+        seq > self.rcv_nxt && touched.unwrap_or(blocks.len()) >= BLOCKS_EXPECTED
     }
 
     /// `tcp_ecn_accept_cwr`, `tcp_data_ecn_check`, `dctcp_ece_ack_update`: must the ACK go at once? Of what came before only CWR
@@ -502,7 +515,7 @@ impl Receiver {
         cwr
     }
 
-    /// Adds what came out of order, and puts its block first if any of it is new.
+    /// Adds what came out of order, and puts its block first.
     fn store(&mut self, seq: u32, end: u32) {
         // Most often it lies above all others, next to the last one or after a loss.
         let above = match self.ranges.last_mut() {
@@ -516,18 +529,24 @@ impl Receiver {
                 Some((seq, end))
             }
         };
-        let range = if let Some(range) = above {
-            self.held += end - seq;
-            range
-        } else {
-            let Some(range) = self.store_between(seq, end) else { return };
-            range
+        let range = match above {
+            Some(range) => {
+                self.held += end - seq;
+                range
+            }
+            None => self.store_between(seq, end),
         };
-        // The newest goes first, less the blocks that it has swallowed.
+        // Most often the first block goes on.
         if self.block_count > 0 && self.blocks[0] == (range.0, seq) && range.1 == end {
             self.blocks[0] = range;
             return;
         }
+        self.remember(range);
+    }
+
+    /// `tcp_sack_new_ofo_skb`: the range of what came out of order, new or not, goes to the front, less the blocks that it has
+    /// swallowed; the last of four is forgotten.
+    fn remember(&mut self, range: (u32, u32)) {
         let old = self.blocks;
         self.blocks[0] = range;
         let mut n = 1;
@@ -540,15 +559,15 @@ impl Receiver {
         self.block_count = n as u8;
     }
 
-    /// Adds what begins below the end of the last range: the range it is then in, none if it was in one.
-    fn store_between(&mut self, seq: u32, end: u32) -> Option<(u32, u32)> {
+    /// Adds what begins below the end of the last range, if it is not in one: the range that it is then in.
+    fn store_between(&mut self, seq: u32, end: u32) -> (u32, u32) {
         // The first that ends at or after `seq`, and one past the last that it reaches.
         let first = self.ranges.partition_point(|r| r.1 < seq);
         let past = first + self.ranges[first..].partition_point(|r| r.0 <= end);
         let (mut from, mut to, mut had) = (seq, end, 0);
         for &(lo, hi) in &self.ranges[first..past] {
             if lo <= seq && end <= hi {
-                return None;
+                return (lo, hi);
             }
             (from, to) = (from.min(lo), to.max(hi));
             had += hi - lo;
@@ -560,7 +579,7 @@ impl Receiver {
             self.ranges[first] = (from, to);
             self.ranges.drain(first + 1..past);
         }
-        Some((from, to))
+        (from, to)
     }
 
     /// In-order data reached the first range: takes it in.
@@ -583,12 +602,6 @@ impl Receiver {
                 self.blocks[n] = self.blocks[i];
                 n += 1;
             }
-        }
-        if n == 0
-            && let Some(&last) = self.ranges.last()
-        {
-            self.blocks[0] = last;
-            n = 1;
         }
         self.block_count = n as u8;
     }
@@ -864,6 +877,62 @@ mod tests {
         assert_eq!(told.len(), 6, "{told:?}");
     }
 
+    /// `tcp_sack_new_ofo_skb`: a duplicate puts its block first.
+    #[test]
+    fn a_duplicate_turns_the_blocks() {
+        let mut r = settled(20);
+        for seq in [22, 24, 26] {
+            r.on_data(1000, one(seq), 0, 0);
+        }
+        assert_eq!(r.blocks(), [(26, 27), (24, 25), (22, 23)]);
+        let ack = r.on_data(1000, one(24), 0, 0);
+        assert_eq!(r.blocks(), [(24, 25), (26, 27), (22, 23)]);
+        assert!(ack.is_none_or(|a| a.dsack == Some((24, 25))));
+    }
+
+    /// Four blocks are remembered; none comes back when those before it are filled (`tcp_sack_remove`).
+    #[test]
+    fn ranges_that_are_forgotten_stay_so() {
+        let mut r = settled(20);
+        for seq in [40, 22, 24, 26, 28] {
+            r.on_data(1000, one(seq), 0, 0);
+        }
+        assert_eq!(r.blocks(), [(28, 29), (26, 27), (24, 25), (22, 23)]);
+        for seq in [20, 21, 23, 25, 27] {
+            r.on_data(1000, one(seq), 0, 0);
+        }
+        assert_eq!((r.rcv_nxt, r.blocks().len(), r.ranges.as_slice()), (29, 0, &[(40, 41)][..]));
+    }
+
+    /// PAWS (`tcp_validate_incoming`): a segment that was sent before the one that filled the gap is refused, though it is new.
+    #[test]
+    fn what_is_older_than_what_was_acknowledged_is_refused() {
+        let mut r = settled(20);
+        r.on_data(1000, one(21), 50, 0);
+        r.on_data(2000, one(20), 90, 0);
+        assert_eq!((r.rcv_nxt, r.ts_recent), (22, 90));
+        let ack = r.on_data(3000, one(22), 52, 0).unwrap();
+        assert_eq!((ack.cum, ack.dsack, r.rcv_nxt), (22, None, 22));
+        // One that had come is told of as a duplicate.
+        let ack = r.on_data(3000, one(21), 52, 0).unwrap();
+        assert_eq!((ack.cum, ack.dsack), (22, Some((21, 22))));
+        assert_eq!(r.on_data(4000, one(22), 91, 0).map(|a| a.cum), Some(23));
+    }
+
+    /// "Ping-pong" mode: the ACK waits for the answer (`tcp_in_quickack_mode`), and leaves with it.
+    #[test]
+    fn who_answers_acknowledges_with_the_answer() {
+        let mut r = Receiver::new(LINUX, 40_000_000, false);
+        assert!(r.on_data(0, one(0), 0, 0).is_some());
+        assert_eq!(r.answers(1_000_000).cum, 1);
+        assert!(r.on_data(2_000_000, one(1), 2, flag::PUSH).is_none());
+        assert_eq!((r.answers(3_000_000).cum, r.ack_at()), (2, u64::MAX));
+        // None came in time: no more answers are expected.
+        assert!(r.on_data(4_000_000, one(2), 4, 0).is_none());
+        assert!(r.due(u64::MAX - 1).is_some());
+        assert!(r.on_data(90_000_000, one(3), 90, 0).is_some());
+    }
+
     /// RFC 8257 section 3.2: an ACK answers segments of one CE state only, and says which.
     #[test]
     fn echoes_each_mark() {
@@ -908,8 +977,37 @@ mod tests {
                 let mut said = [false; 60];
                 for (lo, hi) in &r.ranges { for s in *lo..*hi { said[s as usize] = true } }
                 for s in 0..60u32 { prop_assert_eq!(said[s as usize], have[s as usize] && s >= edge); }
-                for b in r.blocks() { prop_assert!(r.ranges.contains(b), "{:?} {:?}", b, r.ranges); }
+                for b in r.blocks() { prop_assert!(r.ranges.iter().any(|a| a.0 <= b.0 && b.1 <= a.1), "{:?} {:?}", b, r.ranges); }
             }
+        }
+
+        /// As long as no ACK is lost, three blocks each tell of all that arrived, whatever is forgotten.
+        #[test]
+        fn tells_of_all_that_arrived(order in proptest::collection::vec(1u32..40, 1..200)) {
+            let mut r = settled(0);
+            let mut told = [false; 40];
+            let tell = |r: &Receiver, ack: AckOut, told: &mut [bool; 40]| {
+                let blocks = ack.dsack.iter().chain(r.blocks()).take(MAX_SACKS);
+                for s in (0..ack.cum).chain(blocks.flat_map(|b| b.0..b.1)) {
+                    told[s as usize] = true;
+                }
+            };
+            let mut have = [false; 40];
+            for (i, seq) in order.into_iter().enumerate() {
+                let at = 1000 + i as u64;
+                if r.goes_first(at, one(seq), 0) {
+                    let ack = r.flush(at);
+                    tell(&r, ack, &mut told);
+                }
+                have[seq as usize] = true;
+                if let Some(ack) = r.on_data(at, one(seq), 0, 0) {
+                    tell(&r, ack, &mut told);
+                }
+            }
+            if let Some(ack) = r.due(u64::MAX - 1) {
+                tell(&r, ack, &mut told);
+            }
+            prop_assert_eq!(told, have);
         }
     }
 }

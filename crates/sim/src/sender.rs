@@ -254,6 +254,8 @@ pub struct Sender {
     /// Flags of a packet that is ECN-capable.
     ect: u8,
     queue_cwr: bool,
+    /// The application closes once it has written all.
+    closes: bool,
     /// The application has more to write and found the send buffer full (`SOCK_NOSPACE`).
     full: bool,
     frto: bool,
@@ -282,7 +284,8 @@ pub struct Sender {
     reo_wnd_steps: u8,
     reo_wnd_persist: u8,
     rack_advanced: bool,
-    reordering_seen: bool,
+    /// ACKs that told of segments out of order (`reord_seen`).
+    reordering_seen: u32,
     dsack_seen: bool,
 
     // Round-trip time (RFC 6298 as Linux has it), microseconds.
@@ -348,6 +351,8 @@ pub struct SenderSetup {
     pub mss: u32,
     /// Rate asked of a congestion control that needs one, bytes a second.
     pub rate: u64,
+    /// The application closes once it has written all; else it may be asked for more.
+    pub closes: bool,
     /// ECN negotiated.
     pub ecn: bool,
     /// Packets say ECT(1), not ECT(0).
@@ -381,6 +386,7 @@ impl Sender {
             // Until the first ACK it is that of the receiver's SYN, which is not scaled (RFC 7323 section 2.2).
             window_end: 65_535 / s.mss,
             full: false,
+            closes: s.closes,
             max_burst: GSO_MAX_SIZE / s.mss,
             rules: s.rules,
             cwnd_usage_seq: 0,
@@ -402,7 +408,7 @@ impl Sender {
             rack_rtt_us: 0,
             rack_advanced: false,
             reordering: REORDERING,
-            reordering_seen: false,
+            reordering_seen: 0,
             reo_wnd_steps: 1,
             reo_wnd_persist: 0,
             rtt_round_delivered: 0,
@@ -511,6 +517,11 @@ impl Sender {
             syn_sent_ns: self.syn_sent_ns,
             syn_retransmits: self.syn_retransmits,
         }
+    }
+
+    /// From now on the application closes once it has written all.
+    pub fn close(&mut self) {
+        self.closes = true;
     }
 
     /// Sets one past the last segment that the receiver's window has room for.

@@ -20,9 +20,11 @@ impl Sender {
             return;
         }
         self.established = true;
-        // RFC 5681 section 3.1 cuts the window for any SYN sent again; since the first RTO is as short as
-        // 1 s (RFC 6298), Linux forgives one (`tcp_init_transfer`).
-        if self.syn_retransmits > 1 {
+        // RFC 5681 section 3.1 cuts the window for any SYN sent again; since the first RTO is as short as 1 s (RFC 6298), Linux
+        // forgives one (`tcp_init_transfer`), and all where the first SYN was answered after all (`tcp_try_undo_spurious_syn`).
+        let first = self.rules.undo && ts != 0 && self.retrans_stamp == ts + 1;
+        self.retrans_stamp = 0;
+        if self.syn_retransmits > 1 && !first {
             self.conn.cwnd = 1;
         }
         // A SYN that is sent again asks for no ECN (`tcp_ecn_clear_syn`).
@@ -333,24 +335,27 @@ impl Sender {
         }
     }
 
-    /// `tcp_check_sack_reordering`: a segment never sent twice arrived after later ones.
+    /// `tcp_check_sack_reordering`: a segment never sent twice arrived after later ones; the lowest of those that an ACK tells of.
     pub(super) fn saw_reordering(&mut self, seq: u32) {
         // `tcp_highest_sack_seq`
         let nothing = self.conn.sacked_out == 0 && self.rules.rack;
         let highest = if nothing { self.conn.snd_una } else { self.sacked_end };
         if highest > seq {
             self.reordering = self.reordering.max((highest - seq).min(300)); // tcp_max_reordering
-            self.reordering_seen = true;
+            self.reordering_seen = self.reordering_seen.saturating_add(1);
         }
     }
 
     /// `tcp_sacktag_write_queue`: works in what the SACK blocks newly tell.
     fn tag_sacks(&mut self, now: u64, ack: &AckView<'_>, flags: &mut AckFlags, draft: &mut RateDraft) {
         let mut blocks = ack.sacks;
+        let mut reordered_at = u32::MAX;
         if ack.flags & flag::DSACK != 0
             && let Some((&(lo, hi), rest)) = blocks.split_first()
         {
-            self.see_duplicate(lo, hi, flags);
+            if self.see_duplicate(lo, hi, flags) {
+                reordered_at = self.tag_duplicate(now, lo, hi, flags, draft);
+            }
             blocks = rest;
         }
         // Most often one block is news; the others repeat what the last ACK said.
@@ -382,7 +387,7 @@ impl Sender {
             }
             let mut seq = if lo == a { b } else { lo };
             while seq < hi {
-                self.tag_one(now, seq, flags, draft);
+                reordered_at = reordered_at.min(self.tag_one(now, seq, flags, draft));
                 seq += 1;
                 if seq == a {
                     seq = b;
@@ -396,48 +401,88 @@ impl Sender {
                 *slot = *block;
             }
         }
+        // After a timeout that is not to be undone it says nothing.
+        if reordered_at != u32::MAX
+            && (self.conn.ca_state != CaState::Loss || self.undo_marker.is_some() || self.rules.ns3_recovery)
+        {
+            self.saw_reordering(reordered_at);
+        }
     }
 
-    /// `tcp_dsack_seen`, `tcp_check_dsack`: the receiver had these segments already.
+    /// `tcp_dsack_seen`, `tcp_check_dsack`: the receiver had these segments already. Is it to be believed?
     #[cold]
-    fn see_duplicate(&mut self, lo: u32, hi: u32, flags: &mut AckFlags) {
+    fn see_duplicate(&mut self, lo: u32, hi: u32, flags: &mut AckFlags) -> bool {
         if self.rules.ns3_recovery {
             flags.dsack = true;
-            return;
+            return false;
         }
         let n = hi - lo;
         flags.dsack_tlp = n == 1 && self.tlp_outstanding && self.tlp_high_seq == hi;
         // What was not sent twice was duplicated by the network.
         self.dsack_dups += u64::from(n);
         if self.dsack_dups > self.resent {
-            return;
+            return false;
         }
         flags.dsack = true;
         // Without reordering, or of a probe, it says nothing about RACK's patience.
-        self.dsack_seen |= self.reordering_seen && !flags.dsack_tlp;
+        self.dsack_seen |= self.reordering_seen > 0 && !flags.dsack_tlp;
         // A spurious retransmission was delivered.
         self.conn.delivered = self.conn.delivered.wrapping_add(n);
-        let resent = |s: &Sender| hi > s.conn.snd_nxt || s.board.flags(lo) & EVER_RETRANS != 0;
+        // What is acknowledged is forgotten, and only counted.
         if let Some(marker) = self.undo_marker
             && self.undo_retrans > 0
             && hi > marker
-            && (hi <= self.conn.snd_una || resent(self))
+            && hi <= self.conn.snd_una
         {
             self.undo_retrans = (self.undo_retrans - n as i32).max(0);
         }
-        // The first copy was SACKed, now the second came: it was only late.
-        let there = lo >= self.conn.snd_una && hi <= self.conn.snd_nxt;
-        if there && self.board.flags(lo) & (EVER_RETRANS | SACKED) == EVER_RETRANS | SACKED {
-            self.saw_reordering(lo);
-        }
+        true
     }
 
-    /// `tcp_sacktag_one`.
+    /// `tcp_sacktag_one` of a duplicate that is not yet acknowledged. The lowest of them that was only late, as its first copy had been
+    /// SACKed and now the second came; `u32::MAX`: none was.
+    #[cold]
+    fn tag_duplicate(
+        &mut self,
+        now: u64,
+        lo: u32,
+        hi: u32,
+        flags: &mut AckFlags,
+        draft: &mut RateDraft,
+    ) -> u32 {
+        let mut reordered_at = u32::MAX;
+        // `tcp_is_sackblock_valid`
+        if lo <= self.conn.snd_una || hi > self.conn.snd_nxt {
+            return reordered_at;
+        }
+        for seq in lo..hi {
+            let f = self.board.flags(seq);
+            if f & EVER_RETRANS != 0 {
+                if self.undo_marker.is_some_and(|marker| seq >= marker) && self.undo_retrans > 0 {
+                    self.undo_retrans -= 1;
+                }
+                if f & SACKED != 0 {
+                    reordered_at = reordered_at.min(seq);
+                }
+            }
+            reordered_at = reordered_at.min(self.tag_one(now, seq, flags, draft));
+            // Both copies are there: none is in flight any more.
+            if self.board.flags(seq) & RETRANS != 0 {
+                self.board.change(seq, 0, RETRANS);
+                self.conn.retrans_out -= 1;
+            }
+        }
+        self.sacked_end = self.sacked_end.max(hi);
+        reordered_at
+    }
+
+    /// `tcp_sacktag_one`. The segment itself if it was never sent again and came after later ones, else `u32::MAX`.
     #[inline]
-    fn tag_one(&mut self, now: u64, seq: u32, flags: &mut AckFlags, draft: &mut RateDraft) {
+    fn tag_one(&mut self, now: u64, seq: u32, flags: &mut AckFlags, draft: &mut RateDraft) -> u32 {
+        let mut reordered_at = u32::MAX;
         let f = self.board.flags(seq);
         if f & SACKED != 0 {
-            return;
+            return reordered_at;
         }
         let tx = self.board.tx_ns(seq);
         self.rack_advance(now, seq, tx, f & EVER_RETRANS != 0);
@@ -454,8 +499,8 @@ impl Sender {
             }
         } else {
             if f & EVER_RETRANS == 0 {
-                if seq + 1 < self.sacked_end {
-                    self.saw_reordering(seq);
+                if seq < self.sacked_end {
+                    reordered_at = seq;
                 }
                 if seq < self.high_seq {
                     flags.orig_sack_acked = true;
@@ -477,6 +522,7 @@ impl Sender {
         if self.samples_rate {
             self.rate_delivered(seq, draft);
         }
+        reordered_at
     }
 
     /// `tcp_rate_skb_delivered`: the most recently sent of the delivered segments carries the sample.

@@ -27,7 +27,7 @@ impl Sender {
 
     /// `tcp_rack_reo_wnd` (RFC 8985 section 6.2 step 4), microseconds.
     fn reorder_window_us(&self) -> u32 {
-        if !self.reordering_seen
+        if self.reordering_seen == 0
             && (self.conn.ca_state >= CaState::Recovery || self.conn.sacked_out >= self.reordering)
         {
             return 0;

@@ -4,6 +4,7 @@ use super::buffer::BUFFER_BYTES;
 use super::*;
 use crate::alone::{self, Sender as Bench};
 use crate::jiffies::fires_at;
+use crate::scoreboard::{LOST, RETRANS, SACKED};
 use queuewright_cca::CaState;
 
 const MS: u64 = 1_000_000;
@@ -282,4 +283,78 @@ fn a_timeout_loses_all_that_is_old_enough() {
     b.sender.timer = Timer::Rto;
     b.timer();
     assert_eq!((b.sender.conn.ca_state, b.sender.conn.lost_out), (CaState::Loss, 8));
+}
+
+/// `tcp_sacktag_one`: a duplicate of what was sent again and is SACKed says that no copy is in flight any more, and that the first
+/// was only late; one that is not SACKed is thereby.
+#[test]
+fn a_duplicate_takes_its_copy_out_of_flight() {
+    let mut b = open(Kind::NewReno, None, 10, 40);
+    b.acked(40.0, 2, &[(4, 7)], 0);
+    assert_eq!(b.sender.conn.ca_state, CaState::Recovery);
+    assert_eq!((b.sent().contains(&2), b.sender.conn.lost_out), (true, 2));
+    b.sender.conn.cwnd = 20;
+    b.acked(1.0, 2, &[(4, 8)], 0);
+    let out = b.sender.conn.retrans_out;
+    assert!(out >= 2, "{out}");
+    // The first copy of 3 arrives, and then the second; RETRANS without LOST stays until that is told.
+    b.sender.board.change(3, 0, LOST);
+    b.sender.conn.lost_out -= 1;
+    b.acked(0.1, 2, &[(3, 8)], 0);
+    assert_eq!(b.sender.board.flags(3) & (SACKED | RETRANS), SACKED | RETRANS);
+    let (out, seen) = (b.sender.conn.retrans_out, b.sender.reordering_seen);
+    b.acked(40.0, 2, &[(3, 4), (3, 8)], flag::DSACK);
+    assert_eq!(b.sender.board.flags(3) & RETRANS, 0);
+    assert_eq!((b.sender.conn.retrans_out, b.sender.reordering_seen), (out - 1, seen + 1));
+}
+
+/// `tcp_sacktag_write_queue`: an ACK tells once of reordering, from the lowest segment to the highest that it SACKs; and after a
+/// timeout that is not to be undone it tells nothing.
+#[test]
+fn an_ack_tells_once_of_reordering() {
+    let mut b = open(Kind::NewReno, None, 20, 40);
+    b.acked(40.0, 0, &[(6, 7)], 0);
+    b.acked(1.0, 0, &[(10, 12), (2, 3), (4, 5), (6, 7)], 0);
+    assert_eq!((b.sender.reordering, b.sender.reordering_seen), (10, 1));
+
+    let mut b = open(Kind::NewReno, None, 20, 40);
+    b.acked(40.0, 0, &[(6, 7)], 0);
+    b.sender.conn.ca_state = CaState::Loss;
+    b.sender.undo_marker = None;
+    b.acked(1.0, 0, &[(4, 5), (6, 7)], 0);
+    assert_eq!((b.sender.reordering, b.sender.reordering_seen), (3, 0));
+}
+
+/// `tcp_try_undo_spurious_syn`: the first of three SYNs was answered, late: the window is not cut.
+#[test]
+fn a_late_answer_to_the_first_syn_costs_no_window() {
+    for (first, cwnd) in [(true, 10), (false, 1)] {
+        let mut b = closed(Kind::NewReno, None, None);
+        b.connect(100 * MS);
+        b.timer();
+        b.timer();
+        let ts = if first { 100 } else { (b.now / MS) as u32 };
+        b.wait(10.0);
+        b.connected(b.now, ts);
+        assert_eq!((b.sender.conn.cwnd, b.sender.retrans_stamp), (cwnd, 0), "{first}");
+    }
+}
+
+/// `tcp_tso_should_defer`: the last of what is written waits for more, as long as the next ACK is near; with a FIN behind it, it goes.
+#[test]
+fn the_end_of_an_answer_waits_for_more_where_nothing_ends() {
+    for closes in [true, false] {
+        let setup =
+            alone::Setup { segments: Some(30), initial_window: Some(24), closes, ..alone::Setup::default() };
+        let mut b = Bench::new(setup);
+        b.open(1000 * MS, MS, 0);
+        assert_eq!(b.sent().len(), 24);
+        b.sender.conn.is_cwnd_limited = false;
+        b.sender.conn.ssthresh = 10;
+        b.acked(0.5, 6, &[], 0);
+        assert_eq!(
+            (b.sent().len(), b.sender.conn.snd_nxt == 30),
+            if closes { (6, true) } else { (0, false) }
+        );
+    }
 }

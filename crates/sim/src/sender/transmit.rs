@@ -16,6 +16,9 @@ impl Sender {
                 self.rto_us = self.rto_us.saturating_mul(2);
             }
         }
+        if self.retrans_stamp == 0 {
+            self.retrans_stamp = Self::timestamp(now) + 1;
+        }
         self.syn_sent_ns = now;
         self.set_timer_in(Timer::Rto, now, self.rto_us.into());
         out.push(Burst { seq: 0, count: 1, flags: flag::SYN | self.always_ect() });
@@ -103,9 +106,10 @@ impl Sender {
         if now > self.wstamp_ns + 1_000_000 {
             return false;
         }
-        // All of a buffer that will get no more may go: another one follows it, or the application has closed.
+        // All of a buffer that will get no more may go: another one follows it, or the application has closed (FIN).
         let (left, unsent) = (self.first_buffer(), self.written - self.conn.snd_nxt);
-        if room >= left.min(unsent) && (unsent > left || self.written >= self.snd_end) {
+        let ends = self.closes && self.written >= self.snd_end;
+        if room >= left.min(unsent) && (unsent > left || ends) {
             return false;
         }
         // A third of the window is worth sending at once (tcp_tso_win_divisor), in bytes.
