@@ -196,6 +196,46 @@ pub struct Info {
     pub syn_retransmits: u32,
 }
 
+/// What of a sender's state `struct tcp_sock` has and [`Info`] has not, by the names there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are tcp_sock's")]
+pub struct Inner {
+    pub written: u32,
+    pub high_seq: u32,
+    pub cwnd_cnt: u32,
+    pub prior_cwnd: u32,
+    pub prior_ssthresh: u32,
+    pub prr_delivered: u32,
+    pub prr_out: u32,
+    pub srtt: u32,
+    pub mdev: u32,
+    pub mdev_max: u32,
+    pub rttvar: u32,
+    pub lost: u32,
+    pub app_limited: u32,
+    pub rack_rtt: u32,
+    pub rack_end: u32,
+    pub rack_steps: u32,
+    pub rack_persist: u32,
+    pub undo_marker: Option<u32>,
+    pub undo_retrans: i32,
+    pub retrans_stamp: u32,
+    /// None: no probe is out.
+    pub tlp_high_seq: Option<u32>,
+    pub tlp_retrans: bool,
+    pub frto: bool,
+    pub is_cwnd_limited: bool,
+    pub max_packets_out: u32,
+    pub cwnd_usage_seq: u32,
+    pub cwnd_used: u32,
+    pub sndbuf: u32,
+    pub queued: u32,
+    /// When the timer fires (ns), and what it does (`icsk_pending`): 0 nothing, 1 the timeout, 5 a probe, 6 RACK's.
+    pub timer_at: u64,
+    pub pending: u32,
+    pub wstamp_ns: u64,
+}
+
 /// A sender alone.
 #[derive(Debug)]
 pub struct Sender {
@@ -283,23 +323,56 @@ impl Sender {
 
     /// An acknowledgement comes.
     pub fn ack(&mut self, at: u64, ack: &Ack) {
-        self.now = self.now.max(at);
+        self.ack_slowly(at, at, ack);
+    }
+
+    /// An acknowledgement comes to a host that gets to sending new data only at `then`.
+    pub fn ack_slowly(&mut self, at: u64, then: u64, ack: &Ack) {
+        let at = self.now.max(at);
+        self.now = at.max(then);
         let flags = if ack.ece { flag::ECE } else { 0 } | if ack.dsack { flag::DSACK } else { 0 };
         let view =
             AckView { cum: ack.cum, window_end: ack.window_end, ts: ack.ts, flags, sacks: ack.blocks() };
-        self.sender.on_ack(self.now, view, self.random, &mut self.out);
+        self.sender.on_ack_slowly(at, self.now, view, self.random, &mut self.out);
     }
 
     /// The next of what is due by `to` (ns) happens: did any?
     pub fn step(&mut self, to: u64) -> bool {
         let Some(at) = self.next_at().filter(|&at| at <= to) else { return false };
+        self.late(at);
+        true
+    }
+
+    /// The next of what is due happens at `at`, late or not: the host had other work.
+    pub fn late(&mut self, at: u64) {
+        let at = at.max(self.now);
         self.now = at;
-        if self.sender.resume_at() <= at {
+        if self.sender.resume_at() <= at && self.sender.resume_at() <= self.sender.timer_at() {
             self.sender.on_resume(at, &mut self.out);
-        } else {
+        } else if self.sender.timer_at() <= at {
             self.sender.on_timer(at, &mut self.out);
         }
-        true
+    }
+
+    /// The application writes only when [it is told](Sender::write_late), not as soon as there is room.
+    pub fn slow_writer(&mut self) {
+        self.sender.slow_writer = true;
+    }
+
+    /// An application that waited for room in the send buffer, and has it, writes.
+    pub fn write_late(&mut self, at: u64) {
+        self.now = self.now.max(at);
+        self.sender.write_late(self.now, &mut self.out);
+    }
+
+    /// New segments that it has just sent went out at `at`, a little later than it believes.
+    pub fn correct_times(&mut self, first: u32, count: u32, at: u64) {
+        self.sender.correct_times(first, count, at);
+    }
+
+    /// What of its state `tcp_info` does not tell.
+    pub fn inner(&self) -> Inner {
+        self.sender.inner()
     }
 
     /// What it has sent at the present time since it was last asked. Ask after each call: the times are the present one.

@@ -97,6 +97,17 @@ impl Scoreboard {
         self.words[self.at(seq)] = now << FLAG_BITS | flags;
     }
 
+    /// It was sent at `at` in truth, a moment later than was thought.
+    pub fn correct(&mut self, seq: u32, at: u64) {
+        let later = at.saturating_sub(self.tx_ns(seq));
+        let tag = self.at(seq);
+        if let (2, Some([_, rest])) = (1 << self.stride_log2, self.words.get_mut(tag..tag + 2)) {
+            *rest += (later / 1000) | ((later / 1000) << AGE_BITS);
+        }
+        let flags = self.words[tag] & ((1 << FLAG_BITS) - 1);
+        self.words[tag] = at << FLAG_BITS | flags;
+    }
+
     /// When it was last sent (ns).
     #[inline(always)]
     pub fn tx_ns(&self, seq: u32) -> u64 {

@@ -11,10 +11,10 @@ mod tests;
 mod timers;
 mod transmit;
 
-use crate::alone::Info;
+use crate::alone::{Info, Inner};
 use crate::port::flag;
 use crate::receiver::MAX_SACKS;
-use crate::scoreboard::Scoreboard;
+use crate::scoreboard::{EVER_RETRANS, Scoreboard};
 use queuewright_cca::{Cca, Conn, Flavour, GSO_MAX_SIZE, Kind, RateSample};
 use queuewright_scenario::spec::Stack;
 use std::collections::VecDeque;
@@ -231,6 +231,10 @@ pub struct Sender {
     wake_una: u32,
     /// One past the last segment that the receiver's window has room for.
     window_end: u32,
+    /// The same of the buffer that is sent next, which has grown by the front of the one behind it.
+    head_end: u32,
+    /// One past what has been pushed (`pushed_seq`).
+    pushed: u32,
     /// Segments that a buffer holds, and that are sent at once: GSO's most.
     max_burst: u32,
     cwnd_usage_seq: u32,
@@ -258,6 +262,10 @@ pub struct Sender {
     closes: bool,
     /// The application has more to write and found the send buffer full (`SOCK_NOSPACE`).
     full: bool,
+    /// There is room for it again, and it has not yet written.
+    woken: bool,
+    /// It is told when it writes ([`Sender::write_late`]).
+    pub slow_writer: bool,
     frto: bool,
     /// A partial ACK has restarted the timer in this episode; only with `ns3_recovery`.
     partial_acked: bool,
@@ -385,6 +393,10 @@ impl Sender {
             wake_una: 0,
             // Until the first ACK it is that of the receiver's SYN, which is not scaled (RFC 7323 section 2.2).
             window_end: 65_535 / s.mss,
+            pushed: 0,
+            head_end: 0,
+            woken: false,
+            slow_writer: false,
             full: false,
             closes: s.closes,
             max_burst: GSO_MAX_SIZE / s.mss,
@@ -535,6 +547,61 @@ impl Sender {
         self.window_end = self.conn.snd_una.saturating_add(window);
         self.max_burst = buffer.clamp(1, GSO_MAX_SIZE / self.conn.mss.max(1));
         self.sndbuf = send_buffer;
+    }
+
+    /// These segments, of which the sender believes that they went out at one time, went out a little later: a host works on.
+    pub fn correct_times(&mut self, first: u32, count: u32, at: u64) {
+        let end = (first + count).min(self.conn.snd_nxt);
+        for seq in first.max(self.conn.snd_una)..end {
+            if self.board.flags(seq) & EVER_RETRANS == 0 && self.board.tx_ns(seq) < at {
+                self.board.correct(seq, at);
+                self.last_send_ns = self.last_send_ns.max(at);
+                self.wstamp_ns = self.wstamp_ns.max(at);
+            }
+        }
+    }
+
+    /// The rest of its state, by the names of `struct tcp_sock`.
+    pub fn inner(&self) -> Inner {
+        Inner {
+            written: self.written,
+            high_seq: self.high_seq,
+            cwnd_cnt: self.conn.cwnd_cnt,
+            prior_cwnd: self.conn.prior_cwnd,
+            prior_ssthresh: self.prior_ssthresh,
+            prr_delivered: self.prr_delivered,
+            prr_out: self.prr_out,
+            srtt: self.conn.srtt_us,
+            mdev: self.mdev_us,
+            mdev_max: self.mdev_max_us,
+            rttvar: self.rttvar_us,
+            lost: self.conn.lost,
+            app_limited: self.conn.app_limited,
+            rack_rtt: self.rack_rtt_us,
+            rack_end: self.rack_end,
+            rack_steps: self.reo_wnd_steps.into(),
+            rack_persist: self.reo_wnd_persist.into(),
+            undo_marker: self.undo_marker,
+            undo_retrans: self.undo_retrans,
+            retrans_stamp: self.retrans_stamp,
+            tlp_high_seq: self.tlp_outstanding.then_some(self.tlp_high_seq),
+            tlp_retrans: self.tlp_retrans,
+            frto: self.frto,
+            is_cwnd_limited: self.conn.is_cwnd_limited,
+            max_packets_out: self.conn.max_packets_out,
+            cwnd_usage_seq: self.cwnd_usage_seq,
+            cwnd_used: self.cwnd_used,
+            sndbuf: self.sndbuf,
+            queued: self.queued(),
+            timer_at: self.timer_at,
+            pending: match self.timer {
+                Timer::Off => 0,
+                Timer::Rto => 1,
+                Timer::Reorder => 6,
+                Timer::Probe => 5,
+            },
+            wstamp_ns: self.wstamp_ns,
+        }
     }
 
     /// Measures since the warm-up.

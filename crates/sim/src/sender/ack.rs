@@ -3,7 +3,7 @@
 use super::{AckFlags, AckView, Burst, RateDraft, Resend, Sender, Timer};
 use crate::port::flag;
 use crate::receiver::MAX_SACKS;
-use crate::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
+use crate::scoreboard::{ENDS_BUFFER, EVER_RETRANS, LOST, RETRANS, SACKED};
 use queuewright_cca::{CaState, Cca, Kind, RateSample, jiffies};
 
 /// A block as one word, to be compared at once.
@@ -41,7 +41,7 @@ impl Sender {
             self.first_rtt(now, u64::from(Self::timestamp(now).saturating_sub(ts).max(1)) * 1_000_000);
         }
         self.start_control(now);
-        self.push(now, out);
+        self.write(now, 0, out);
     }
 
     /// The connection was opened beforehand, when the path was empty: its first sample is `rtt_ns`, `open_for_ns`
@@ -51,7 +51,7 @@ impl Sender {
         self.first_rtt(now, rtt_ns);
         self.start_control(now);
         self.cca.opened_before(open_for_ns);
-        self.push(now, out);
+        self.write(now, 0, out);
     }
 
     /// The handshake's round trip is the first sample.
@@ -80,12 +80,27 @@ impl Sender {
     }
 
     /// An ACK arrives. What it lets out is appended to `out`. `random` feeds controls that dither.
+    #[inline]
     pub fn on_ack(&mut self, now: u64, ack: AckView<'_>, random: u32, out: &mut Vec<Burst>) {
+        self.on_ack_slowly(now, now, ack, random, out);
+    }
+
+    /// The same of a host that gets to sending new data only at `then`: Linux looks at the clock again (`tcp_write_xmit`), but not
+    /// for what it sends again.
+    #[inline]
+    pub fn on_ack_slowly(
+        &mut self,
+        now: u64,
+        then: u64,
+        ack: AckView<'_>,
+        random: u32,
+        out: &mut Vec<Burst>,
+    ) {
         if !self.established {
             return;
         }
         if ack.cum < self.conn.snd_una {
-            return self.on_old_ack(now, ack, out);
+            return self.on_old_ack(now, then, ack, out);
         }
         // `tcp_ack_update_window`
         self.window_end = ack.window_end;
@@ -114,7 +129,7 @@ impl Sender {
             self.acknowledge(now, &ack, prior_sacked_end, &mut flags, &mut draft);
         }
         if prior_packets == 0 && !self.rules.ns3_recovery {
-            return self.on_late_ack(now, &ack, prior_una, &mut flags, out);
+            return self.on_late_ack(now, then, &ack, prior_una, &mut flags, out);
         }
         self.sample_rtt(now, &ack, prior_una, &flags, &mut draft.sample);
         // SACKed was what had been sent before the oldest segment was last sent: the timeout counts anew.
@@ -191,7 +206,7 @@ impl Sender {
         }
 
         if resend == Resend::New {
-            self.push(now, out);
+            self.push(then, out);
             if self.conn.snd_nxt <= self.high_seq {
                 self.frto = false;
                 resend = Resend::Lost;
@@ -204,7 +219,7 @@ impl Sender {
             self.resend_lost(now, out);
         }
         let before = self.conn.snd_nxt;
-        self.push(now, out);
+        self.push(then, out);
         if after_sending && self.conn.snd_nxt == before {
             self.arm_timer(now);
         }
@@ -212,7 +227,7 @@ impl Sender {
 
     /// An ACK that a later one has overtaken: its SACK blocks count, and nothing else of it (`tcp_ack`, `old_ack`).
     #[cold]
-    fn on_old_ack(&mut self, now: u64, ack: AckView<'_>, out: &mut Vec<Burst>) {
+    fn on_old_ack(&mut self, now: u64, then: u64, ack: AckView<'_>, out: &mut Vec<Burst>) {
         if ack.sacks.is_empty() || self.rules.ns3_recovery {
             return;
         }
@@ -221,10 +236,10 @@ impl Sender {
         self.tag_sacks(now, &ack, &mut flags, &mut RateDraft::default());
         match self.alert(now, &ack, self.conn.snd_una, &mut flags) {
             Resend::None => {}
-            Resend::New => self.push(now, out),
+            Resend::New => self.push(then, out),
             Resend::Lost => self.resend_lost(now, out),
         }
-        self.push(now, out);
+        self.push(then, out);
     }
 
     /// Nothing was outstanding: at most it tells of a duplicate (`tcp_ack`, `no_queue`).
@@ -232,6 +247,7 @@ impl Sender {
     fn on_late_ack(
         &mut self,
         now: u64,
+        then: u64,
         ack: &AckView<'_>,
         prior_una: u32,
         flags: &mut AckFlags,
@@ -246,7 +262,7 @@ impl Sender {
         if self.tlp_outstanding {
             self.process_tlp_ack(now, ack.cum, flags);
         }
-        self.push(now, out);
+        self.push(then, out);
     }
 
     /// The common case: a cumulative ACK, and nothing SACKed, lost or retransmitted.
@@ -385,13 +401,28 @@ impl Sender {
                     (a, b) = (from, to);
                 }
             }
+            let splits = self.rules.autotunes;
+            if splits && lo > self.conn.snd_una {
+                self.split_behind(lo - 1);
+            }
             let mut seq = if lo == a { b } else { lo };
             while seq < hi {
                 reordered_at = reordered_at.min(self.tag_one(now, seq, flags, draft));
+                if splits && seq > self.conn.snd_una {
+                    self.merge_behind(seq - 1);
+                }
                 seq += 1;
                 if seq == a {
+                    // What was known before is one with what comes before it.
+                    if splits {
+                        self.merge_behind(seq - 1);
+                    }
                     seq = b;
                 }
+            }
+            if splits {
+                self.split_behind(hi - 1);
+                self.merge_behind(hi - 1);
             }
             self.sacked_end = self.sacked_end.max(hi);
         }
@@ -406,6 +437,28 @@ impl Sender {
             && (self.conn.ca_state != CaState::Loss || self.undo_marker.is_some() || self.rules.ns3_recovery)
         {
             self.saw_reordering(reordered_at);
+        }
+    }
+
+    /// `tcp_match_skb_to_sack`, `tcp_fragment`: a buffer ends where what happens to its segments begins to differ.
+    #[inline]
+    pub(super) fn split_behind(&mut self, seq: u32) {
+        if self.board.flags(seq) & ENDS_BUFFER == 0 && seq + 1 < self.conn.snd_nxt {
+            self.board.change(seq, ENDS_BUFFER, 0);
+            self.buffers += 1;
+        }
+    }
+
+    /// `tcp_shift_skb_data`: buffers that have arrived become one, unless they were sent again.
+    #[inline]
+    fn merge_behind(&mut self, seq: u32) {
+        const TAGS: u64 = SACKED | LOST | RETRANS;
+        if self.board.flags(seq) & (TAGS | ENDS_BUFFER) == SACKED | ENDS_BUFFER
+            && seq + 1 < self.conn.snd_nxt
+            && self.board.flags(seq + 1) & TAGS == SACKED
+        {
+            self.board.change(seq, 0, ENDS_BUFFER);
+            self.buffers -= 1;
         }
     }
 

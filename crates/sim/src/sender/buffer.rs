@@ -4,20 +4,29 @@
 //! The application is one that writes whenever it can until it has written all, as iperf3 and the lab's do. What the
 //! buffer is made of counts as well (`skb->truesize`): a window of small buffers fills it sooner than one of large ones.
 
-use super::Sender;
+use super::{Burst, Sender};
 use queuewright_cca::Kind;
 
-/// What a buffer takes beside its payload, bytes: `struct sk_buff` (256), a small head (384) and
-/// `struct skb_shared_info` (320), `tcp_stream_alloc_skb` on x86-64.
-pub(super) const BUFFER_BYTES: u32 = 960;
-/// What autotuning allows for a segment, bytes: the next power of two above an MSS of 1460 with `MAX_TCP_HEADER` (320) and
+/// What a buffer takes beside its payload, bytes: `struct sk_buff` (256), a small head (320) and
+/// `struct skb_shared_info` (320), `tcp_stream_alloc_skb` on x86-64 of a kernel for machines without radios, as Debian's for clouds
+/// (`LL_MAX_HEADER` is 32).
+pub(super) const BUFFER_BYTES: u32 = 896;
+/// What autotuning allows for a segment, bytes: the next power of two above an MSS of 1460 with `MAX_TCP_HEADER` (256 there) and
 /// `struct skb_shared_info` (320), and a `struct sk_buff` (256) (`tcp_sndbuf_expand`).
-const SEGMENT_BYTES: u32 = 4096 + 256;
+const SEGMENT_BYTES: u32 = 2048 + 256;
+/// What the application writes at a time, segments: 128 KiB.
+const WRITE_SEGMENTS: u32 = 90;
+/// Half the window of the peer's SYN, segments: before the first acknowledgement no buffer is longer (`tcp_bound_to_half_wnd`), and
+/// what is written beyond it since the last push goes out at once (`forced_push`).
+const HALF_FIRST_WINDOW: u32 = 65_535 / 2;
 
 impl Sender {
     /// Bytes in the send buffer (`sk_wmem_queued`).
-    fn queued(&self) -> u32 {
-        let unsent = (self.written - self.conn.snd_nxt).div_ceil(self.max_burst);
+    pub(super) fn queued(&self) -> u32 {
+        let unsent = match (self.written - self.conn.snd_nxt, self.written.saturating_sub(self.buffer_end)) {
+            (0, _) => 0,
+            (_, behind) => 1 + behind.div_ceil(self.max_burst),
+        };
         (self.written - self.conn.snd_una) * self.conn.mss + (self.buffers + unsent) * BUFFER_BYTES
     }
 
@@ -33,34 +42,87 @@ impl Sender {
         }
     }
 
-    /// The application writes until it has no more or the buffer is full; nothing from `stop_ns` on.
+    /// The application keeps the buffer full; nothing from `stop_ns` on. Without `autotunes`.
     pub(super) fn fill_buffer(&mut self, now: u64) {
-        if !self.rules.autotunes {
-            let most = self.conn.snd_una + self.sndbuf / self.conn.mss;
-            if now >= self.stop_ns {
-                self.snd_end = self.snd_end.min(most);
-            }
-            self.written = self.snd_end.min(most);
-            return;
+        let most = self.conn.snd_una + self.sndbuf / self.conn.mss;
+        if now >= self.stop_ns {
+            self.snd_end = self.snd_end.min(most);
         }
+        self.written = self.snd_end.min(most);
+    }
+
+    /// The application writes until it has no more or the buffer is full (`tcp_sendmsg_locked`); nothing from `stop_ns` on. What it
+    /// writes goes as it comes. Had cwnd room for more at any moment?
+    pub(super) fn write_all(&mut self, now: u64, out: &mut Vec<Burst>) -> bool {
         if now >= self.stop_ns {
             self.snd_end = self.snd_end.min(self.written);
         }
-        if self.written >= self.snd_end {
-            return;
+        let mut uncrowded = false;
+        self.full = false;
+        while self.written < self.snd_end && !self.full {
+            self.check_app_limited(now);
+            let (before, end) = (self.written, self.snd_end.min(self.written.saturating_add(WRITE_SEGMENTS)));
+            while self.written < end {
+                let tail = self.fill_tail(end);
+                if tail == 0 {
+                    self.full = true;
+                    break;
+                }
+                if self.written == end || tail < self.size_goal() {
+                    continue;
+                }
+                // A buffer is full and more is to come: what is the first to be sent does not wait for it.
+                if self.forces_push() {
+                    self.pushed = self.written;
+                    uncrowded |= self.transmit(now, false, out);
+                } else if self.written <= self.head_end {
+                    uncrowded |= self.transmit(now, true, out);
+                }
+            }
+            if self.written > before {
+                self.pushed = self.written;
+                uncrowded |= self.transmit(now, false, out);
+            }
         }
-        self.check_app_limited(now);
-        if self.written == self.conn.snd_nxt {
-            self.buffer_end = self.written + self.max_burst;
-        }
-        let mut queued = self.queued();
-        while queued < self.sndbuf && self.written < self.snd_end {
-            let n = self.max_burst.min(self.snd_end - self.written);
-            self.written += n;
-            queued += n * self.conn.mss + BUFFER_BYTES;
-        }
-        self.full = self.written < self.snd_end;
         self.set_wake();
+        uncrowded
+    }
+
+    /// Writes to the last buffer, or to a new one behind it: how many segments that holds then. 0: there is no room for it.
+    fn fill_tail(&mut self, end: u32) -> u32 {
+        let goal = self.size_goal();
+        let unsent = self.written - self.conn.snd_nxt;
+        let mut tail = match self.written.checked_sub(self.buffer_end) {
+            Some(0) | None => unsent,
+            Some(behind) => ((behind - 1) % self.max_burst + 1).min(self.written - self.head_end),
+        };
+        if tail == 0 || tail >= goal {
+            if self.queued() >= self.sndbuf {
+                return 0;
+            }
+            tail = 0;
+        }
+        let n = (goal - tail).min(end - self.written);
+        self.written += n;
+        if tail == unsent {
+            // The first that is not sent, or what is left of it.
+            self.buffer_end = self.conn.snd_nxt + goal;
+            self.head_end = self.buffer_end;
+        }
+        tail + n
+    }
+
+    /// Segments that a buffer holds (`tcp_xmit_size_goal`).
+    fn size_goal(&self) -> u32 {
+        match self.conn.snd_una {
+            0 => self.max_burst.min(HALF_FIRST_WINDOW / self.conn.mss).max(1),
+            _ => self.max_burst,
+        }
+    }
+
+    /// `forced_push`: more than half a window has been written since the last push. Windows are wide after the first one.
+    fn forces_push(&self) -> bool {
+        self.conn.snd_una == 0 && (self.written - self.pushed) * self.conn.mss > HALF_FIRST_WINDOW
     }
 
     /// Not before all payload that waits is less than two thirds of the buffer.
@@ -68,10 +130,10 @@ impl Sender {
         self.wake_una = self.written.saturating_sub(self.sndbuf / 3 * 2 / self.conn.mss + 1);
     }
 
-    /// `tcp_check_space`: is there room again for an application that waits for it? Then it has written. `uncrowded`: cwnd
-    /// had room at a moment of sending (`tcp_should_expand_sndbuf`).
+    /// `tcp_check_space`: is there room again for an application that waits for it? `uncrowded`: cwnd had room at a
+    /// moment of sending (`tcp_should_expand_sndbuf`).
     pub(super) fn check_space(&mut self, now: u64, uncrowded: bool) -> bool {
-        if !self.full {
+        if !self.full || self.woken {
             return false;
         }
         if uncrowded {
@@ -86,10 +148,7 @@ impl Sender {
         if self.sndbuf < queued + (queued >> 1) {
             return false;
         }
-        self.full = false;
-        let before = self.written;
-        self.fill_buffer(now);
-        self.written > before
+        true
     }
 
     /// `tcp_rate_check_app_limited`, when the application writes: it had nothing more for a window that has room.
@@ -107,6 +166,16 @@ impl Sender {
 
     /// Segments left in the first of the buffers that are not yet sent.
     pub(super) fn first_buffer(&self) -> u32 {
-        self.buffer_end - self.conn.snd_nxt
+        self.head_end - self.conn.snd_nxt
+    }
+
+    /// All below `next` has been sent.
+    pub(super) fn passes_buffers(&mut self, next: u32) {
+        while self.buffer_end <= next {
+            self.buffer_end += self.max_burst;
+        }
+        if self.head_end <= next {
+            self.head_end = self.buffer_end;
+        }
     }
 }

@@ -28,7 +28,11 @@ impl Sender {
     pub fn write(&mut self, now: u64, segments: u32, out: &mut Vec<Burst>) {
         self.restart_after_idle(now);
         self.snd_end = self.snd_end.saturating_add(segments).min(u32::MAX - 1);
-        self.push(now, out);
+        if !self.rules.autotunes {
+            self.push(now, out);
+        } else if !self.full {
+            self.write_what_fits(now, out);
+        }
     }
 
     /// `tcp_slow_start_after_idle_check`, `tcp_cwnd_restart` (RFC 2861): the window halves for each timeout that a connection
@@ -96,9 +100,10 @@ impl Sender {
         n.max(least).min(self.max_burst)
     }
 
-    /// `tcp_tso_should_defer`: is it worth waiting for a larger burst? `room`: segments that cwnd allows.
+    /// `tcp_tso_should_defer`: is it worth waiting for a larger burst? `room`: segments that cwnd allows; `head`: those of the first
+    /// buffer, behind which there is another, or not.
     #[inline]
-    fn should_defer(&self, now: u64, room: u32, burst: u32) -> bool {
+    fn should_defer(&self, now: u64, room: u32, burst: u32, head: u32) -> bool {
         if self.conn.ca_state >= CaState::Recovery || room >= burst {
             return false;
         }
@@ -106,10 +111,9 @@ impl Sender {
         if now > self.wstamp_ns + 1_000_000 {
             return false;
         }
-        // All of a buffer that will get no more may go: another one follows it, or the application has closed (FIN).
-        let (left, unsent) = (self.first_buffer(), self.written - self.conn.snd_nxt);
-        let ends = self.closes && self.written >= self.snd_end;
-        if room >= left.min(unsent) && (unsent > left || ends) {
+        // All of a buffer that will get no more may go: another one follows it.
+        let is_last = self.written - self.conn.snd_nxt <= head;
+        if !is_last && room >= head {
             return false;
         }
         // A third of the window is worth sending at once (tcp_tso_win_divisor), in bytes.
@@ -124,7 +128,11 @@ impl Sender {
         // Only if the next ACK is near: within half an RTT and a millisecond (Linux 6.18).
         let srtt_ns = u64::from(self.conn.srtt_us) * 125;
         let next_ack_ns = self.board.tx_ns(self.conn.snd_una) + srtt_ns;
-        next_ack_ns.saturating_sub(now) <= (srtt_ns / 2).min(1_000_000)
+        if next_ack_ns.saturating_sub(now) > (srtt_ns / 2).min(1_000_000) {
+            return false;
+        }
+        // The last of all (FIN) does not wait for more.
+        room <= head || !self.closes || self.written < self.snd_end
     }
 
     /// Does pacing or the access link's queue hold the sender back now? Sets when to resume.
@@ -159,19 +167,40 @@ impl Sender {
 
     /// Sends what the windows allow; an application that finds room for more in the send buffer writes, and that goes, too.
     pub(super) fn push(&mut self, now: u64, out: &mut Vec<Burst>) {
-        if !self.full {
+        if !self.rules.autotunes {
             self.fill_buffer(now);
+            self.transmit(now, false, out);
+            return;
         }
+        let uncrowded = self.transmit(now, false, out);
+        if self.check_space(now, uncrowded) {
+            self.woken = true;
+            if !self.slow_writer {
+                self.write_what_fits(now, out);
+            }
+        }
+    }
+
+    /// A writer that is slow has been woken before: now it writes.
+    pub fn write_late(&mut self, now: u64, out: &mut Vec<Burst>) {
+        if self.woken {
+            self.write_what_fits(now, out);
+        }
+    }
+
+    /// The application writes, and again as long as that makes room.
+    fn write_what_fits(&mut self, now: u64, out: &mut Vec<Burst>) {
         loop {
-            let uncrowded = self.transmit(now, out);
+            self.woken = false;
+            let uncrowded = self.write_all(now, out);
             if !self.check_space(now, uncrowded) {
                 break;
             }
         }
     }
 
-    /// `tcp_write_xmit`. Had cwnd room for more at any moment?
-    fn transmit(&mut self, now: u64, out: &mut Vec<Burst>) -> bool {
+    /// `tcp_write_xmit`; `one`: a burst at most, which waits for no other. Had cwnd room for more at any moment?
+    pub(super) fn transmit(&mut self, now: u64, one: bool, out: &mut Vec<Burst>) -> bool {
         if self.conn.snd_nxt >= self.written && self.rules.autotunes {
             return self.conn.in_flight() < self.conn.cwnd;
         }
@@ -190,22 +219,28 @@ impl Sender {
             if burst == 0 {
                 burst = self.burst_segments();
             }
-            let quota = (self.conn.cwnd - in_flight).min((self.conn.cwnd >> 1).max(1));
+            let room = self.conn.cwnd - in_flight;
+            let quota = room.min((self.conn.cwnd >> 1).max(1)).min(burst);
             let unsent = self.written - self.conn.snd_nxt;
             // `tcp_snd_wnd_test`, `tcp_mss_split_point`
             let window = self.window_end.saturating_sub(self.conn.snd_nxt);
             if window == 0 {
                 break;
             }
-            let room = self.conn.cwnd - in_flight;
-            if self.rules.tso && unsent > 1 && self.should_defer(now, room.min(window), burst) {
-                cwnd_limited = room < window && room <= unsent;
+            // A buffer that is too short for what may go grows by the next one's (`tcp_grow_skb`).
+            let head = self.first_buffer().max(quota).min(unsent);
+            self.head_end = self.head_end.max(self.conn.snd_nxt + head);
+            if self.rules.tso && head > 1 && !one && self.should_defer(now, room.min(window), burst, head) {
+                cwnd_limited = room < window && room <= head;
                 break;
             }
-            let n = quota.min(burst).min(unsent).min(window);
+            let n = quota.min(unsent).min(window);
             self.send_new(now, n, out);
             sent += n;
             uncrowded |= self.conn.in_flight() < self.conn.cwnd;
+            if one {
+                break;
+            }
         }
         let crowded = self.conn.in_flight() >= self.conn.cwnd;
         cwnd_limited |= crowded;
@@ -288,9 +323,7 @@ impl Sender {
         if self.rules.autotunes {
             self.board.change(first + n - 1, ENDS_BUFFER, 0);
             self.buffers += 1;
-            while self.buffer_end <= first + n {
-                self.buffer_end += self.max_burst;
-            }
+            self.passes_buffers(first + n);
         }
         let prior_packets = self.conn.packets_out;
         self.conn.snd_nxt += n;
@@ -403,7 +436,15 @@ impl Sender {
     /// Retransmits one segment (`tcp_retransmit_skb`).
     pub(super) fn resend(&mut self, now: u64, seq: u32, out: &mut Vec<Burst>) {
         self.mark_resent(now, seq, self.rules.joins, out);
+        self.split_resent(seq);
         self.pace(now, 1);
+    }
+
+    /// What of a buffer goes out again is one of its own (`__tcp_retransmit_skb`).
+    fn split_resent(&mut self, last: u32) {
+        if self.rules.autotunes {
+            self.split_behind(last);
+        }
     }
 
     /// A segment goes out again; pacing has yet to be told.
@@ -422,6 +463,9 @@ impl Sender {
     /// A tail loss probe's retransmission, which is not counted as one in flight (`__tcp_retransmit_skb`).
     pub(super) fn resend_as_probe(&mut self, now: u64, seq: u32, out: &mut Vec<Burst>) {
         self.send_again(now, seq, 0, self.rules.joins, out);
+        if seq > self.conn.snd_una {
+            self.split_resent(seq - 1);
+        }
         self.push_last(seq, 1, out);
         self.pace(now, 1);
     }
@@ -475,6 +519,9 @@ impl Sender {
                 if self.board.flags(first + n - 1) & ENDS_BUFFER != 0 {
                     break;
                 }
+            }
+            if n > 0 {
+                self.split_resent(first + n - 1);
             }
             self.push_last(first, n, out);
             self.pace(now, n);
