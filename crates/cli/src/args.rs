@@ -266,6 +266,11 @@ each row, Linux those of --seeds [default: 1, of a draw 1..2, of a file its own]
 seeds decide more than when flows start has its own on both. Each row is printed as soon as it
 is measured: what --json has printed until it was stopped, however, --measured takes.
 
+--replay compares TCP alone: in the lab a connection of the kernel's sends over a drawn path, and
+the simulator's sender gets the very same acknowledgements at the same times. Before each of them
+their states are compared: a draw is the same whose congestion window never differs. --out keeps
+each as a file, which is compared again without the lab.
+
 Examples:
   queuewright validate
   queuewright validate --only fq-codel --seeds 1..3 --json >measured.json
@@ -277,16 +282,27 @@ Examples:
     queuewright validate --random 100 --seed 7 --out drawn
     queuewright validate --random 100 --seed 7 --measured drawn/results.json
     queuewright validate drawn/draw-7-12.toml
-    queuewright validate --random 100 --seed 7 --shard 1/2 --out first-half")]
+    queuewright validate --random 100 --seed 7 --shard 1/2 --out first-half
+  A hundred connections of 8 s, acknowledgement by acknowledgement; two of them again:
+    queuewright validate --replay 100 --seed 7 --out replays
+    queuewright validate replays/7-3.replay replays/7-12.replay")]
+#[command(group = clap::ArgGroup::new("drawn").args(["random", "replay"]))]
 pub struct Validate {
-    /// Scenario files instead of the shipped rows
+    /// Scenario files instead of the shipped rows, or what --replay --out has kept (.replay)
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// So many drawn scenarios instead of the shipped rows
     #[arg(long, value_name = "N", conflicts_with = "files", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub random: Option<u64>,
-    /// With --random: what decides the draws
-    #[arg(long, value_name = "S", requires = "random", default_value = "1")]
+    /// So many drawn connections, acknowledgement by acknowledgement
+    #[arg(long, value_name = "N", conflicts_with_all = ["files", "shard", "only", "seeds", "measured", "ns3", "bpf", "costs"],
+        value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub replay: Option<u64>,
+    /// With --replay: how long each is
+    #[arg(long, value_name = "N", requires = "replay", default_value = "8", value_parser = clap::value_parser!(u64).range(1..=60))]
+    pub seconds: u64,
+    /// With --random and --replay: what decides the draws
+    #[arg(long, value_name = "S", requires = "drawn", default_value = "1")]
     pub seed: u64,
     /// Every M-th row, from the K-th on: 1/3, 2/3 and 3/3 are all of them
     #[arg(long, value_name = "K/M", value_parser = shard)]
@@ -300,7 +316,7 @@ pub struct Validate {
     /// What --json has printed before: rows of it are not run on Linux, or in ns-3, again
     #[arg(long, value_name = "JSON", value_delimiter = ',')]
     pub measured: Vec<PathBuf>,
-    /// A new folder for the drawn scenarios' files, and for what --json prints (results.json)
+    /// A new folder for the drawn scenarios' files (or the replays'), and for what --json prints (results.json)
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// ns-3 as well, on the rows that it has: the program of scripts/peers/ns3-row.cc

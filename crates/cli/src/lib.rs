@@ -7,6 +7,7 @@ mod compare;
 mod cost;
 mod linux;
 mod packetdrill;
+mod replay;
 mod reproduce;
 mod validate;
 mod watch;
@@ -108,6 +109,7 @@ fn execute(command: Command) -> Result<(), Failure> {
             compare::compare(&Scenario::read_with(&r.scenario, &flags)?, &stem, &r.engine, &r.output)
         }
         Command::Reproduce(r) => reproduce::reproduce(&r),
+        Command::Validate(v) if replay::is_asked(&v) => replay::replay(&v),
         Command::Validate(v) => validate::validate(&v),
         Command::Packetdrill(p) => packetdrill::packetdrill(&p),
         Command::List(l) => print(&if l.json { catalog::list_json() } else { catalog::list() }),

@@ -21,6 +21,12 @@
  *                                  send
  *   cost NS COUNT PAYLOAD BURST GAP  instead of go: what datagrams from a namespace to the server cost
  *   play NS FILE DRAIN             instead of go: sends a list of packets (play.c), and waits for DRAIN ns
+ *   watch-replay                   load and attach the programs of replays
+ *   tun NS                         a device of the namespace, the far end of which is this program
+ *   rate AT BPS                    from then on (ns from the replay's begin) the link has this rate
+ *   write AT SEGMENTS              the application writes so many; 0: from then on without end
+ *   replay NS CCA RTT BUFFER LOSS MARK REORDER LATE EVERY HOLD BUNCH ACKLOSS SEED END
+ *                                  a connection over the device (replay.c); times in ns, chances of a million, BUFFER bytes
  *   end
  */
 #define _GNU_SOURCE
@@ -267,6 +273,15 @@ static bool flow(bool udp, char **w, int n)
 	return flows_add(&f);
 }
 
+static bool replay(char **w)
+{
+	uint64_t numbers[12];
+
+	for (int i = 0; i < 12; i++)
+		numbers[i] = number(w[2 + i]);
+	return replay_send(w[0], w[1], numbers);
+}
+
 static bool line(char **w, int n)
 {
 	const char *verb = w[0];
@@ -306,6 +321,14 @@ static bool line(char **w, int n)
 			    number(w[5]));
 	if (!strcmp(verb, "play") && n == 4)
 		return play(w[1], w[2], number(w[3]));
+	if (!strcmp(verb, "watch-replay"))
+		return replay_start();
+	if (!strcmp(verb, "tun") && n == 2)
+		return replay_tun(w[1]);
+	if ((!strcmp(verb, "rate") || !strcmp(verb, "write")) && n == 3)
+		return replay_plan(number(w[1]), number(w[2]), *verb == 'w');
+	if (!strcmp(verb, "replay") && n == 15)
+		return replay(w + 1);
 	fail("not a command of a job: %s", verb);
 	return false;
 }

@@ -35,6 +35,7 @@ enum block {
 		9, /* time (u64), which (u32), length (u32), a BPF map's value */
 	BLOCK_COST = 10, /* struct cost */
 	BLOCK_EVENTS = 12, /* as queue.bpf.c writes them */
+	BLOCK_REPLAY = 11, /* struct event, one after the other (replay.h) */
 };
 
 struct begin {
@@ -165,5 +166,15 @@ void watch_write(void);
 /* Writes what queue.bpf.c has seen. */
 void watch_events(void);
 void watch_close(void);
+/* A pinned map or program; below 0: there is none. */
+int watch_pinned(const char *path);
+/* A pinned program hears its trace event from now on. */
+bool watch_attach(const char *path);
+
+/* replay.c */
+bool replay_start(void);
+bool replay_tun(const char *ns);
+bool replay_plan(uint64_t at_ns, uint64_t value, bool writes);
+bool replay_send(const char *ns, const char *cca, const uint64_t *numbers);
 
 #endif

@@ -39,7 +39,7 @@ static struct {
 	uint32_t bytes;
 } maps[MAPS];
 
-static int pinned(const char *path)
+int watch_pinned(const char *path)
 {
 	union bpf_attr a;
 
@@ -48,12 +48,12 @@ static int pinned(const char *path)
 	return (int)syscall(SYS_bpf, BPF_OBJ_GET, &a, sizeof(a));
 }
 
-static bool attach(const char *path)
+bool watch_attach(const char *path)
 {
 	union bpf_attr a;
 
 	memset(&a, 0, sizeof(a));
-	a.raw_tracepoint.prog_fd = (uint32_t)pinned(path);
+	a.raw_tracepoint.prog_fd = (uint32_t)watch_pinned(path);
 	/* Open until the machine ends. */
 	return (int)a.raw_tracepoint.prog_fd >= 0 &&
 	       syscall(SYS_bpf, BPF_RAW_TRACEPOINT_OPEN, &a, sizeof(a)) >= 0;
@@ -69,16 +69,16 @@ bool watch_start(void)
 	bool done;
 
 	ring = mmap(NULL, RING * sizeof(*ring), PROT_READ, MAP_SHARED,
-		    pinned("/sys/fs/bpf/maps/packets"), 0);
+		    watch_pinned("/sys/fs/bpf/maps/packets"), 0);
 	count = mmap(NULL, 4096, PROT_READ, MAP_SHARED,
-		     pinned("/sys/fs/bpf/maps/count"), 0);
+		     watch_pinned("/sys/fs/bpf/maps/count"), 0);
 	programs = opendir(PROGRAMS);
 	done = ring != MAP_FAILED && count != MAP_FAILED && programs;
 	while (done && (e = readdir(programs))) {
 		if (e->d_name[0] == '.')
 			continue;
 		snprintf(path, sizeof(path), PROGRAMS "/%s", e->d_name);
-		done = attach(path);
+		done = watch_attach(path);
 	}
 	if (!done)
 		fail("the trace programs: %s %s", path, strerror(errno));
@@ -116,7 +116,7 @@ bool watch_maps(const char *ns, const char *device)
 		snprintf(path, sizeof(path),
 			 "/sys/fs/bpf/queuewright/%llu:%s/%s",
 			 (unsigned long long)at.st_ino, device, map_names[i]);
-		int fd = pinned(path);
+		int fd = watch_pinned(path);
 		memset(&a, 0, sizeof(a));
 		a.info.bpf_fd = (uint32_t)fd;
 		a.info.info_len = sizeof(info);

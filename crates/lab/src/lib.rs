@@ -19,6 +19,7 @@ mod program;
 mod qdisc;
 pub mod queues;
 pub mod random;
+pub mod replay;
 mod series;
 mod stats;
 mod stream;

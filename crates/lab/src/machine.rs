@@ -164,7 +164,7 @@ fn fill(lab: &Lab, job: &Job, modules: &[(String, Vec<u8>)], a: &mut impl Files)
     }
     a.tree(&lab.root.join("guest"), "")?;
     a.program("init", &fs::read(lab.root.join("agent"))?)?;
-    for name in ["trace.bpf.o", "queue.bpf.o"] {
+    for name in ["trace.bpf.o", "queue.bpf.o", "replay.bpf.o"] {
         a.file(name, &fs::read(lab.root.join(name))?)?;
     }
     if job.attaches {

@@ -54,6 +54,7 @@ impl Lab {
             ("agent", "the guest's program"),
             ("trace.bpf.o", "the trace programs"),
             ("queue.bpf.o", "the trace programs of a queue"),
+            ("replay.bpf.o", "the replay's trace programs"),
             ("guest/usr/sbin/tc", "iproute2"),
             ("root/usr/bin/qemu-system-x86_64", "QEMU"),
         ] {

@@ -75,9 +75,7 @@ pub(crate) const OURS: [&str; 23] = [
 
 /// The draw of this number under a seed.
 pub fn draw(seed: u64, number: u64) -> Draw {
-    let mut random = Random(Pcg64::new(seed.into(), number.into()));
-    // One step, so that the first draw does not mirror the seed.
-    random.0.next_u64();
+    let mut random = Random::new(seed, number);
     let name = format!("draw-{seed}-{number}");
     let (whose, queue) = match random.percent(65) {
         true => (Whose::Kernels, random.pick(&KERNELS)),
@@ -185,26 +183,34 @@ impl Group {
 }
 
 /// What draws.
-struct Random(Pcg64);
+pub(crate) struct Random(Pcg64);
 
 impl Random {
+    /// Of a seed and a number under it.
+    pub(crate) fn new(seed: u64, number: u64) -> Random {
+        let mut random = Random(Pcg64::new(seed.into(), number.into()));
+        // One step, so that the first draw does not mirror the seed.
+        random.0.next_u64();
+        random
+    }
+
     /// Uniform in 0..n; n is far below 2^64, so that the remainder favours nothing that shows.
-    fn below(&mut self, n: u64) -> u64 {
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.0.next_u64()) * u128::from(n)) >> 64) as u64
     }
 
     /// So often of a hundred times.
-    fn percent(&mut self, percent: u64) -> bool {
+    pub(crate) fn percent(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
     /// Each as likely.
-    fn pick<T: Copy>(&mut self, all: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len() as u64) as usize]
     }
 
     /// The logarithm is uniform between these. libm's functions are the same on every machine.
-    fn log(&mut self, (least, most): (f64, f64)) -> f64 {
+    pub(crate) fn log(&mut self, (least, most): (f64, f64)) -> f64 {
         let unit = (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
         least * libm::exp(unit * libm::log(most / least))
     }

@@ -152,6 +152,8 @@ pub struct Raw {
     pub events: Vec<Event>,
     /// What datagrams cost: how many there were, and for how long they kept the processor busy, ns.
     pub cost: Option<(u64, u64)>,
+    /// What TCP got and sent in a replay (`guest/replay.h`).
+    pub replay: Vec<u8>,
 }
 
 /// Reads blocks as they come.
@@ -273,6 +275,7 @@ impl Raw {
                 self.cost = Some((r.u64(), r.u64()));
             }
             12 => self.events.extend(records(16).filter_map(Event::read)),
+            11 => self.replay.extend_from_slice(body),
             7 => return Block::Failed(String::from_utf8_lossy(body).trim().to_string()),
             8 => return Block::End,
             _ => {}

@@ -228,8 +228,11 @@ impl Sender {
                 break;
             }
             // A buffer that is too short for what may go grows by the next one's (`tcp_grow_skb`).
-            let head = self.first_buffer().max(quota).min(unsent);
-            self.head_end = self.head_end.max(self.conn.snd_nxt + head);
+            let mut head = unsent;
+            if self.rules.autotunes {
+                head = self.first_buffer().max(quota).min(unsent);
+                self.head_end = self.head_end.max(self.conn.snd_nxt + head);
+            }
             if self.rules.tso && head > 1 && !one && self.should_defer(now, room.min(window), burst, head) {
                 cwnd_limited = room < window && room <= head;
                 break;

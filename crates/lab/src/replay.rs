@@ -1,0 +1,54 @@
+//! The kernel's TCP as an oracle, acknowledgement by acknowledgement: connections over drawn paths ([`draw`](draw::draw)) that the
+//! lab records ([`record`]), and the simulator's sender that gets the very same ([`judge`]).
+
+pub mod draw;
+pub mod judge;
+pub mod record;
+
+use crate::check::module;
+use crate::job::Job;
+use crate::machine::{self, Clock};
+use crate::{Error, Lab};
+use draw::Draw;
+use record::Recording;
+use std::sync::atomic::AtomicBool;
+
+/// Draws that share a boot.
+pub const IN_A_BOOT: usize = 20;
+
+impl Lab {
+    /// Records these draws, one after the other, in one machine; `hear` is told of each, by its place. Once `stop` is set the
+    /// machine is ended.
+    ///
+    /// # Errors
+    /// Why the machine ended before all were heard of.
+    pub fn record(
+        &self,
+        draws: &[Draw],
+        stop: &AtomicBool,
+        mut hear: impl FnMut(usize, Result<Recording, String>),
+    ) -> Result<(), Error> {
+        let mut job = Job::empty(vec!["tun"]);
+        job.text = "do bpftool prog loadall /replay.bpf.o /sys/fs/bpf/programs pinmaps /sys/fs/bpf/maps\n\
+                    watch-replay\n"
+            .into();
+        for (i, draw) in draws.iter().enumerate() {
+            let (name, needs) = draw.kind().and_then(module).ok_or_else(|| {
+                Error::Machine(format!("draw {}: Linux has no {}", draw.name, draw.control))
+            })?;
+            job.need(needs);
+            job.text += &draw.commands(i, name);
+        }
+        // An instruction takes 1 ns: what the kernel does in between should take little time.
+        let clock = Clock { shift: 0, seed: draws.first().map_or(1, |d| d.chance & 0xffff_ffff) };
+        machine::work(self, &job, clock, stop, |i, heard| match heard {
+            machine::Heard::At(_) => {}
+            machine::Heard::Failed(why) => hear(i, Err(why)),
+            machine::Heard::Measured(raw) => {
+                if let Some(draw) = draws.get(i) {
+                    hear(i, Recording::of_guest(draw, &raw.replay));
+                }
+            }
+        })
+    }
+}

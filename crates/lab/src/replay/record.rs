@@ -1,0 +1,471 @@
+//! What the kernel's TCP got and sent, and its state before each acknowledgement: as the guest writes it, and as a file.
+
+use super::draw::Draw;
+use crate::stream::Fields;
+use flate2::Compression;
+use flate2::read::DeflateDecoder;
+use flate2::write::DeflateEncoder;
+use queuewright_sim::alone::Ack;
+use std::io::{self, Read, Write};
+
+/// Bytes of an event (`guest/replay.h`), and where the state begins in it: long words, words, the congestion control's memory.
+const EVENT: usize = 464;
+const STATE: usize = 88;
+const HEADER: std::ops::Range<usize> = 24..84;
+const LONGS: usize = 6;
+const SHORTS: usize = 56;
+const CONTROL: usize = 13;
+/// Payload of a full segment.
+const SEGMENT: u32 = 1448;
+const JIFFY_US: u64 = 4000;
+
+/// Where a number stands in `struct state`, and what it is.
+enum Source {
+    Long(usize),
+    Plain(usize),
+    /// A sequence number: counted in segments.
+    Segment(usize),
+    /// The same plus one, where 0 stands for none.
+    Mark(usize),
+    /// Jiffies: in us.
+    Jiffies(usize),
+}
+use Source::{Jiffies, Long, Mark, Plain, Segment};
+
+/// What of a connection's state is kept, by its names in the kernel; the first are judged.
+const FIELDS: [(&str, Source); 57] = [
+    ("cwnd", Plain(1)),
+    ("ssthresh", Plain(2)),
+    ("ca_state", Plain(0)),
+    ("packets_out", Plain(5)),
+    ("sacked_out", Plain(6)),
+    ("lost_out", Plain(7)),
+    ("retrans_out", Plain(8)),
+    ("pacing_rate", Long(0)),
+    ("snd_una", Segment(9)),
+    ("snd_nxt", Segment(10)),
+    ("write_seq", Segment(11)),
+    ("high_seq", Segment(12)),
+    ("srtt_us", Plain(13)),
+    ("mdev_us", Plain(14)),
+    ("mdev_max_us", Plain(15)),
+    ("rttvar_us", Plain(16)),
+    ("rto", Jiffies(17)),
+    ("min_rtt", Plain(18)),
+    ("delivered", Plain(19)),
+    ("delivered_ce", Plain(20)),
+    ("lost", Plain(21)),
+    ("app_limited", Plain(22)),
+    ("reordering", Plain(23)),
+    ("reord_seen", Plain(24)),
+    ("rack.rtt_us", Plain(25)),
+    ("rack.end_seq", Segment(26)),
+    ("rack.reo_wnd_steps", Plain(27)),
+    ("rack.reo_wnd_persist", Plain(28)),
+    ("rack.dsack_seen", Plain(29)),
+    ("prr_delivered", Plain(30)),
+    ("prr_out", Plain(31)),
+    ("prior_cwnd", Plain(4)),
+    ("prior_ssthresh", Plain(32)),
+    ("undo_marker", Mark(33)),
+    ("undo_retrans", Plain(34)),
+    ("retrans_stamp", Plain(35)),
+    ("tlp_high_seq", Mark(36)),
+    ("tlp_retrans", Plain(37)),
+    ("frto", Plain(38)),
+    ("is_cwnd_limited", Plain(39)),
+    ("max_packets_out", Plain(40)),
+    ("cwnd_usage_seq", Segment(41)),
+    ("snd_cwnd_cnt", Plain(3)),
+    ("snd_cwnd_used", Plain(50)),
+    ("snd_cwnd_stamp", Plain(49)),
+    ("total_retrans", Plain(42)),
+    ("retransmits", Plain(43)),
+    ("backoff", Plain(44)),
+    ("pending", Plain(45)),
+    ("timeout", Plain(46)),
+    ("sndbuf", Plain(47)),
+    ("wmem_queued", Plain(48)),
+    ("dsack_dups", Plain(55)),
+    ("wstamp_ns", Long(2)),
+    ("clock_ns", Long(1)),
+    ("snd_wnd", Plain(52)),
+    ("delivered_mstamp", Long(5)),
+];
+/// Numbers of a state: these, and the congestion control's own memory.
+pub const WORDS: usize = FIELDS.len() + CONTROL;
+/// How many of the first are judged.
+pub const JUDGED: usize = 8;
+
+/// The name of a number.
+pub fn name(i: usize) -> String {
+    match FIELDS.get(i) {
+        Some((name, _)) => (*name).into(),
+        None => format!("control[{}]", i - FIELDS.len()),
+    }
+}
+
+/// The place of the number with a name.
+pub fn place(name: &str) -> usize {
+    FIELDS.iter().position(|f| f.0 == name).unwrap_or(WORDS - 1)
+}
+
+/// A connection's state.
+pub type State = [u64; WORDS];
+
+/// Something that happened to the kernel's TCP; times in ns of its clock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// The SYN has been sent.
+    Syn {
+        /// When.
+        at: u64,
+    },
+    /// The application has so many segments more to write; 0: without end.
+    Plan {
+        /// When.
+        at: u64,
+        /// How many.
+        segments: u32,
+    },
+    /// The application has written so many segments.
+    Write {
+        /// When.
+        at: u64,
+        /// How many.
+        segments: u32,
+    },
+    /// An acknowledgement comes.
+    Ack {
+        /// When.
+        at: u64,
+        /// What it says.
+        ack: Ack,
+        /// The state before it.
+        before: Box<State>,
+    },
+    /// Segments have been sent at once.
+    Sent {
+        /// When, as TCP counts it.
+        at: u64,
+        /// The first.
+        seq: u32,
+        /// How many.
+        count: u32,
+        /// TCP's flags.
+        flags: u8,
+    },
+}
+
+/// A draw, and what the kernel did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recording {
+    /// The draw.
+    pub draw: Draw,
+    /// Its events in order.
+    pub events: Vec<Event>,
+}
+
+const SYN: u8 = 2;
+const ECE: u8 = 64;
+
+impl Recording {
+    /// Of what the guest wrote.
+    ///
+    /// # Errors
+    /// What it cannot be.
+    pub fn of_guest(draw: &Draw, bytes: &[u8]) -> Result<Recording, String> {
+        if !bytes.len().is_multiple_of(EVENT) {
+            return Err("the guest's program is not this version's: run 'scripts/setup lab'".into());
+        }
+        let mut events = Vec::new();
+        let mut first = None;
+        for raw in bytes.chunks_exact(EVENT) {
+            let mut r = Fields(raw);
+            let (at, stamp, kind, length) = (r.u64(), r.u64(), r.u32(), r.u32());
+            let tcp = Tcp(&raw[HEADER]);
+            // Segments from the first byte on, which follows the SYN's.
+            let isn = first.unwrap_or(0u32);
+            let segment = |seq: u32| seq.wrapping_sub(isn).wrapping_sub(1) / SEGMENT;
+            match kind {
+                1 => {
+                    let before = Box::new(state(&raw[STATE..], isn));
+                    events.push(Event::Ack { at, ack: tcp.ack(&segment), before });
+                }
+                2 if tcp.flags() & SYN != 0 => {
+                    if first.is_some() {
+                        return Err("its SYN was lost".into());
+                    }
+                    first = Some(tcp.seq());
+                    events.push(Event::Syn { at: stamp });
+                }
+                2 if length > 0 => {
+                    let seq = segment(tcp.seq());
+                    if tcp.seq().wrapping_sub(isn).wrapping_sub(1) % SEGMENT != 0 || length % SEGMENT != 0 {
+                        return Err(format!("it sent {length} bytes at {seq}: no whole segments"));
+                    }
+                    events.push(Event::Sent { at: stamp, seq, count: length / SEGMENT, flags: tcp.flags() });
+                }
+                3 if length > 0 => events.push(Event::Write { at, segments: length / SEGMENT }),
+                5 => events.push(Event::Plan { at, segments: length }),
+                _ => {}
+            }
+        }
+        Ok(Recording { draw: draw.clone(), events })
+    }
+}
+
+/// A header with its options.
+struct Tcp<'a>(&'a [u8]);
+
+impl Tcp<'_> {
+    fn u32(&self, at: usize) -> u32 {
+        self.0.get(at..at + 4).map_or(0, |b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]))
+    }
+
+    fn seq(&self) -> u32 {
+        self.u32(4)
+    }
+
+    fn flags(&self) -> u8 {
+        self.0[13]
+    }
+
+    /// Kind and place of each option.
+    fn options(&self) -> Vec<(u8, usize, usize)> {
+        let end = (usize::from(self.0[12] >> 4) * 4).min(self.0.len());
+        let (mut at, mut all) = (20, Vec::new());
+        while at < end {
+            match self.0[at] {
+                0 => break,
+                1 => at += 1,
+                kind => {
+                    let length = usize::from(*self.0.get(at + 1).unwrap_or(&0));
+                    if length < 2 || at + length > end {
+                        break;
+                    }
+                    all.push((kind, at + 2, length - 2));
+                    at += length;
+                }
+            }
+        }
+        all
+    }
+
+    fn ack(&self, segment: &impl Fn(u32) -> u32) -> Ack {
+        let mut ack = Ack { ece: self.flags() & ECE != 0, ..Ack::new(segment(self.u32(8)), &[]) };
+        for (kind, at, length) in self.options() {
+            match kind {
+                5 => {
+                    for i in 0..(length / 8).min(ack.blocks.len()) {
+                        ack.blocks[i] = (segment(self.u32(at + 8 * i)), segment(self.u32(at + 8 * i + 4)));
+                        ack.count = i + 1;
+                    }
+                }
+                8 => ack.ts = self.u32(at + 4),
+                _ => {}
+            }
+        }
+        // `tcp_check_dsack`
+        ack.dsack = match *ack.blocks() {
+            [(from, _), ..] if from < ack.cum => true,
+            [first, second, ..] => first.0 >= second.0 && first.1 <= second.1,
+            _ => false,
+        };
+        ack
+    }
+}
+
+/// Of the guest's `struct state`.
+fn state(raw: &[u8], isn: u32) -> State {
+    let mut r = Fields(raw);
+    let long: [u64; LONGS] = std::array::from_fn(|_| r.u64());
+    let short: [u32; SHORTS] = std::array::from_fn(|_| r.u32());
+    let segment = |seq: u32| u64::from(seq.wrapping_sub(isn).wrapping_sub(1) / SEGMENT);
+    std::array::from_fn(|i| match FIELDS.get(i) {
+        None => r.u64(),
+        Some((_, source)) => match *source {
+            Long(at) => long[at],
+            Plain(at) => short[at].into(),
+            Segment(at) => segment(short[at]),
+            Mark(at) if short[at] == 0 => 0,
+            Mark(at) => segment(short[at]) + 1,
+            Jiffies(at) => u64::from(short[at]) * JIFFY_US,
+        },
+    })
+}
+
+/// What a file begins with.
+const MAGIC: &str = "queuewright replay 1";
+
+impl Recording {
+    /// As a file: a line that says what it is, the draw in another (JSON), the events compressed.
+    ///
+    /// # Errors
+    /// Of writing.
+    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "{MAGIC}\n{}", serde_json::to_string(&self.draw)?)?;
+        let mut bytes = Vec::new();
+        let (mut at, mut state) = (0, [0; WORDS]);
+        for event in &self.events {
+            event.put(&mut bytes, &mut at, &mut state);
+        }
+        let mut deflate = DeflateEncoder::new(out, Compression::best());
+        deflate.write_all(&bytes)?;
+        deflate.finish()?;
+        Ok(())
+    }
+
+    /// What [`Recording::write`] wrote.
+    ///
+    /// # Errors
+    /// Why it is no recording.
+    pub fn read(bytes: &[u8]) -> Result<Recording, String> {
+        let mut parts = bytes.splitn(3, |b| *b == b'\n');
+        let (magic, draw, rest) = (parts.next(), parts.next(), parts.next());
+        if magic != Some(MAGIC.as_bytes()) {
+            return Err("not a replay, which 'validate --replay --out' writes".into());
+        }
+        let draw: Draw =
+            serde_json::from_slice(draw.unwrap_or_default()).map_err(|e| format!("line 2: {e}"))?;
+        let mut plain = Vec::new();
+        let mut inflate = DeflateDecoder::new(rest.unwrap_or_default());
+        inflate.read_to_end(&mut plain).map_err(|e| format!("after line 2: {e}"))?;
+        let mut r = Packed(&plain);
+        let (mut events, mut at, mut state) = (Vec::new(), 0, [0; WORDS]);
+        while !r.0.is_empty() {
+            events.push(
+                Event::get(&mut r, &mut at, &mut state).ok_or("after line 2: it ends within an event")?,
+            );
+        }
+        Ok(Recording { draw, events })
+    }
+}
+
+/// Numbers of seven bits a byte, the lowest first; the last has no high bit.
+fn put(out: &mut Vec<u8>, mut x: u64) {
+    while x >= 128 {
+        out.push(x as u8 | 128);
+        x >>= 7;
+    }
+    out.push(x as u8);
+}
+
+/// Small for what differs little.
+fn put_change(out: &mut Vec<u8>, from: u64, to: u64) {
+    let change = to.wrapping_sub(from) as i64;
+    put(out, (change << 1 ^ change >> 63) as u64);
+}
+
+struct Packed<'a>(&'a [u8]);
+
+impl Packed<'_> {
+    fn get(&mut self) -> Option<u64> {
+        let (mut x, mut shift) = (0u64, 0);
+        loop {
+            let (&byte, rest) = self.0.split_first()?;
+            self.0 = rest;
+            x |= u64::from(byte & 127).checked_shl(shift)?;
+            if byte < 128 {
+                return Some(x);
+            }
+            shift += 7;
+        }
+    }
+
+    fn get_u32(&mut self) -> Option<u32> {
+        u32::try_from(self.get()?).ok()
+    }
+
+    fn get_change(&mut self, from: u64) -> Option<u64> {
+        let x = self.get()?;
+        Some(from.wrapping_add((x >> 1) ^ (x & 1).wrapping_neg()))
+    }
+}
+
+impl Event {
+    /// When it happened (ns).
+    pub fn at(&self) -> u64 {
+        match self {
+            Event::Syn { at }
+            | Event::Plan { at, .. }
+            | Event::Write { at, .. }
+            | Event::Ack { at, .. }
+            | Event::Sent { at, .. } => *at,
+        }
+    }
+
+    fn put(&self, out: &mut Vec<u8>, last: &mut u64, state: &mut State) {
+        let kind = match self {
+            Event::Syn { .. } => 0,
+            Event::Plan { .. } => 1,
+            Event::Write { .. } => 2,
+            Event::Ack { .. } => 3,
+            Event::Sent { .. } => 4,
+        };
+        put(out, kind);
+        put_change(out, *last, self.at());
+        *last = self.at();
+        match self {
+            Event::Syn { .. } => {}
+            Event::Plan { segments, .. } | Event::Write { segments, .. } => put(out, (*segments).into()),
+            Event::Sent { seq, count, flags, .. } => {
+                put(out, (*seq).into());
+                put(out, (*count).into());
+                put(out, (*flags).into());
+            }
+            Event::Ack { ack, before, .. } => {
+                put(out, ack.cum.into());
+                put(out, ack.ts.into());
+                put(out, u64::from(ack.ece) | u64::from(ack.dsack) << 1 | (ack.blocks().len() as u64) << 2);
+                for &(from, to) in ack.blocks() {
+                    put(out, from.into());
+                    put(out, (to - from).into());
+                }
+                let mut skipped = 0;
+                for (i, (was, is)) in state.iter().zip(before.iter()).enumerate() {
+                    if was != is {
+                        put(out, (i + 1 - skipped) as u64);
+                        put_change(out, *was, *is);
+                        skipped = i + 1;
+                    }
+                }
+                put(out, 0);
+                *state = **before;
+            }
+        }
+    }
+
+    fn get(r: &mut Packed<'_>, last: &mut u64, state: &mut State) -> Option<Event> {
+        let kind = r.get()?;
+        let at = r.get_change(*last)?;
+        *last = at;
+        Some(match kind {
+            0 => Event::Syn { at },
+            1 => Event::Plan { at, segments: r.get_u32()? },
+            2 => Event::Write { at, segments: r.get_u32()? },
+            3 => {
+                let mut ack = Ack::new(r.get_u32()?, &[]);
+                ack.ts = r.get_u32()?;
+                let flags = r.get()?;
+                (ack.ece, ack.dsack, ack.count) = (flags & 1 != 0, flags & 2 != 0, (flags >> 2) as usize);
+                for block in ack.blocks.get_mut(..(flags >> 2) as usize)? {
+                    let from = r.get_u32()?;
+                    *block = (from, from.checked_add(r.get_u32()?)?);
+                }
+                let mut i = 0;
+                loop {
+                    match r.get()? as usize {
+                        0 => break,
+                        n => i += n,
+                    }
+                    let slot = state.get_mut(i - 1)?;
+                    *slot = r.get_change(*slot)?;
+                }
+                Event::Ack { at, ack, before: Box::new(*state) }
+            }
+            4 => Event::Sent { at, seq: r.get_u32()?, count: r.get_u32()?, flags: r.get_u32()? as u8 },
+            _ => return None,
+        })
+    }
+}
