@@ -29,6 +29,9 @@ struct sk_buff {
 	unsigned char *head, *data;
 	__u16 transport_header, network_header;
 } PRESERVE;
+struct sk_buff_head {
+	struct sk_buff *next, *prev;
+} PRESERVE;
 struct timer_list {
 	unsigned long expires;
 } PRESERVE;
@@ -36,6 +39,7 @@ struct sock {
 	unsigned long sk_pacing_rate;
 	int sk_sndbuf, sk_wmem_queued;
 	struct timer_list tcp_retransmit_timer;
+	struct sk_buff_head sk_write_queue;
 } PRESERVE;
 struct inet_sock {
 	struct sock sk;
@@ -198,10 +202,10 @@ int BPF_PROG(on_segment, struct sock *sk, struct sk_buff *skb)
 	s->queued = c->icsk_inet.sk.sk_wmem_queued;
 	s->cwnd_stamp = t->snd_cwnd_stamp;
 	s->cwnd_used = t->snd_cwnd_used;
-	s->lsndtime = t->lsndtime;
+	s->head_length = c->icsk_inet.sk.sk_write_queue.next->len;
 	s->snd_wnd = t->snd_wnd;
 	s->rcv_nxt = t->rcv_nxt;
-	s->rcv_wnd = t->rcv_wnd;
+	s->tail_length = c->icsk_inet.sk.sk_write_queue.prev->len;
 	s->dsack_dups = t->dsack_dups;
 	bpf_probe_read_kernel(s->control, sizeof(s->control), c->icsk_ca_priv);
 	return 0;

@@ -35,8 +35,11 @@ struct state {
 	unsigned int retrans_stamp, tlp_high_seq, tlp_retrans, frto;
 	unsigned int is_cwnd_limited, max_packets_out, cwnd_usage_seq;
 	unsigned int total_retrans, retransmits, backoff, pending, timeout;
-	unsigned int sndbuf, queued, cwnd_stamp, cwnd_used, lsndtime;
-	unsigned int snd_wnd, rcv_nxt, rcv_wnd, dsack_dups;
+	unsigned int sndbuf, queued, cwnd_stamp, cwnd_used;
+	unsigned int head_length; /* of what is to be sent next */
+	unsigned int snd_wnd, rcv_nxt;
+	unsigned int tail_length; /* of what was written last */
+	unsigned int dsack_dups;
 	unsigned long long control[CONTROL];
 };
 

@@ -230,6 +230,8 @@ pub struct Inner {
     pub cwnd_used: u32,
     pub sndbuf: u32,
     pub queued: u32,
+    /// One past the last segment of the buffer that is sent next.
+    pub head_end: u32,
     /// When the timer fires (ns), and what it does (`icsk_pending`): 0 nothing, 1 the timeout, 5 a probe, 6 RACK's.
     pub timer_at: u64,
     pub pending: u32,

@@ -593,6 +593,7 @@ impl Sender {
             cwnd_used: self.cwnd_used,
             sndbuf: self.sndbuf,
             queued: self.queued(),
+            head_end: self.head_end,
             timer_at: self.timer_at,
             pending: match self.timer {
                 Timer::Off => 0,

@@ -248,6 +248,9 @@ impl<'a> Replay<'a> {
         }
         set("sndbuf", x.sndbuf.into());
         set("wmem_queued", x.queued.into());
+        if x.written > i.snd_nxt {
+            set("head_length", u64::from(x.head_end.min(x.written) - i.snd_nxt) * 1448);
+        }
         set("total_retrans", i.total_retrans);
         set("dsack_dups", i.dsack_dups);
         set("wstamp_ns", x.wstamp_ns);

@@ -78,7 +78,7 @@ const FIELDS: [(&str, Source); 57] = [
     ("cwnd_usage_seq", Segment(41)),
     ("snd_cwnd_cnt", Plain(3)),
     ("snd_cwnd_used", Plain(50)),
-    ("snd_cwnd_stamp", Plain(49)),
+    ("head_length", Plain(51)),
     ("total_retrans", Plain(42)),
     ("retransmits", Plain(43)),
     ("backoff", Plain(44)),
@@ -89,7 +89,7 @@ const FIELDS: [(&str, Source); 57] = [
     ("dsack_dups", Plain(55)),
     ("wstamp_ns", Long(2)),
     ("clock_ns", Long(1)),
-    ("snd_wnd", Plain(52)),
+    ("tail_length", Plain(54)),
     ("delivered_mstamp", Long(5)),
 ];
 /// Numbers of a state: these, and the congestion control's own memory.

@@ -92,9 +92,9 @@ impl Sender {
     fn fill_tail(&mut self, end: u32) -> u32 {
         let goal = self.size_goal();
         let unsent = self.written - self.conn.snd_nxt;
-        let mut tail = match self.written.checked_sub(self.buffer_end) {
+        let mut tail = match self.written.checked_sub(self.head_end) {
             Some(0) | None => unsent,
-            Some(behind) => ((behind - 1) % self.max_burst + 1).min(self.written - self.head_end),
+            Some(behind) => ((self.written - self.buffer_end - 1) % self.max_burst + 1).min(behind),
         };
         if tail == 0 || tail >= goal {
             if self.queued() >= self.sndbuf {
@@ -104,6 +104,13 @@ impl Sender {
         }
         let n = (goal - tail).min(end - self.written);
         self.written += n;
+        if tail < unsent
+            && self.head_end > self.buffer_end
+            && self.written - n <= self.buffer_end + self.max_burst
+        {
+            // The last one's front is the first one's now: it is filled up from where it begins.
+            self.buffer_end = self.head_end;
+        }
         if tail == unsent {
             // The first that is not sent, or what is left of it.
             self.buffer_end = self.conn.snd_nxt + goal;
