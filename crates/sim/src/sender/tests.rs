@@ -342,7 +342,8 @@ fn a_late_answer_to_the_first_syn_costs_no_window() {
     }
 }
 
-/// `tcp_tso_should_defer`: the last of what is written waits for more, as long as the next ACK is near; with a FIN behind it, it goes.
+/// `tcp_tso_should_defer`: the last of what is written waits for more, as long as the next ACK is near; with a FIN behind it, it goes if
+/// cwnd has room for more than it (`cong_win <= skb->len` is asked before).
 #[test]
 fn the_end_of_an_answer_waits_for_more_where_nothing_ends() {
     for closes in [true, false] {
@@ -353,7 +354,7 @@ fn the_end_of_an_answer_waits_for_more_where_nothing_ends() {
         assert_eq!(b.sent().len(), 24);
         b.sender.conn.is_cwnd_limited = false;
         b.sender.conn.ssthresh = 10;
-        b.acked(0.5, 6, &[], 0);
+        b.acked(0.5, 7, &[], 0);
         assert_eq!(
             (b.sent().len(), b.sender.conn.snd_nxt == 30),
             if closes { (6, true) } else { (0, false) }

@@ -12,7 +12,6 @@ const KNOWN: &[(&str, &str, f64)] = &[
     // Four more runs on Linux had shares of 42.7 to 69.9 and 538 to 1212 drops.
     ("mix9_50M_pfifo1", "share 3", 53.1),                // Linux 69.2
     ("mix9_50M_pfifo1", "drops", 715.7),                 // Linux 1052.0
-    ("mix9_50M_pie", "drops", 1453.2),                   // Linux 1147.0
     ("reno-4-40_20M_fqcodel", "utilisation", 96.4),      // Linux 90.8
     ("reno-4-40_20M_fqcodel", "sojourn", 4.8),           // Linux 3.8
     ("vegas-1-80_20M_pfifo2", "sojourn", 65.9),          // Linux 99.6
