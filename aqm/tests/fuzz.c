@@ -383,7 +383,13 @@ static void make_room(struct host *h)
 			evicted(&h->d, h->now, &h->q, &k, queue);
 		h->dropped++;
 	}
-	CHECK(!qw_overfull(&h->q));
+	/* FQ keeps a few packets beside a limit, as Linux does. */
+	CHECK(!qw_overfull_bytes(&h->q));
+	CHECK(!h->q.limit_packets ||
+	      h->q.packets <=
+		      h->q.limit_packets +
+			      (h->d.kind == KIND_FQ ? QW_FQ_INTERNAL_MOST :
+						      0));
 }
 
 static void limit(struct host *h, struct input *in)
