@@ -201,8 +201,7 @@ QW_SHARED struct qw_verdict qw_codel_dequeue(struct qw_codel *s,
 		s->dropping = 0;
 	} else {
 		if (after_drop == QW_CODEL_REPEATED)
-			s->drop_next =
-				qw_codel_control_law(s, p, s->drop_next);
+			s->drop_next = qw_codel_control_law(s, p, s->drop_next);
 		else
 			s->drops = 0;
 		if (now < s->drop_next) {
@@ -219,7 +218,8 @@ QW_SHARED struct qw_verdict qw_codel_dequeue(struct qw_codel *s,
 	/* Linux: a plain step, for congestion controls of the DCTCP kind; it
 	 * does not ask whether `ecn` is set. */
 	if (v.action == QW_PASS && p->ce_threshold_ns &&
-	    sojourn > qw_codel_ticks(p->ce_threshold_ns) && k->ecn != QW_NOT_ECT) {
+	    sojourn > qw_codel_ticks(p->ce_threshold_ns) &&
+	    k->ecn != QW_NOT_ECT) {
 		v.action = QW_MARK;
 		v.reason = QW_REASON_THRESHOLD;
 	}

@@ -209,9 +209,8 @@ static inline void qw_red_set_r(struct qw_red *s)
 {
 	qw_u64 per_byte_q32 = qw_div(s->max_p_q32, s->delta_bytes);
 
-	s->r_bytes = s->max_p_q32 ? qw_div(s->random, per_byte_q32 ?
-							      per_byte_q32 :
-							      1) :
+	s->r_bytes = s->max_p_q32 ? qw_div(s->random,
+					   per_byte_q32 ? per_byte_q32 : 1) :
 				    QW_RED_NONE;
 }
 

@@ -388,8 +388,7 @@ static void make_room(struct host *h)
 	CHECK(!h->q.limit_packets ||
 	      h->q.packets <=
 		      h->q.limit_packets +
-			      (h->d.kind == KIND_FQ ? QW_FQ_INTERNAL_MOST :
-						      0));
+			      (h->d.kind == KIND_FQ ? QW_FQ_INTERNAL_MOST : 0));
 }
 
 static void limit(struct host *h, struct input *in)

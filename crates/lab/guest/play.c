@@ -23,7 +23,8 @@
 struct arrival {
 	uint64_t at_ns; /* from the first one's time */
 	uint32_t flow;
-	uint32_t class; /* skb->priority: names the queue to join, of a qdisc that hashes; 0: none */
+	uint32_t class
+		; /* skb->priority: names the queue to join, of a qdisc that hashes; 0: none */
 	uint16_t bytes; /* with the header of IP */
 	uint8_t ecn;
 	uint8_t pad[5];
@@ -38,9 +39,9 @@ static bool flow_socket(const char *ns, uint32_t flow, uint32_t class)
 {
 	struct sockaddr_in to = flows_address(SERVER, 0);
 	int room = 1 << 30, priority = (int)class;
-	int fd = enter(ns) ? socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC,
-				    IPPROTO_RAW) :
-			     -1;
+	int fd = enter(ns) ?
+			 socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW) :
+			 -1;
 	bool done = fd >= 0 &&
 		    connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 &&
 		    setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &room,

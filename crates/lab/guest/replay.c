@@ -85,7 +85,8 @@ static struct {
 		uint32_t from, to;
 	} blocks[MAX_BLOCKS]; /* the newest first */
 	uint32_t block_count, twice_from, twice_to;
-	uint32_t waiting; /* segments that came since the last acknowledgement */
+	uint32_t
+		waiting; /* segments that came since the last acknowledgement */
 	uint64_t hold_ns; /* when that goes at the latest; NEVER */
 	bool ece, ce;
 	uint16_t port;
@@ -124,8 +125,8 @@ bool replay_start(void)
 
 	ring = mmap(NULL, EVENTS * sizeof(*ring), PROT_READ | PROT_WRITE,
 		    MAP_SHARED, map, 0);
-	ring_count = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, count,
-			  0);
+	ring_count =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, count, 0);
 	if (ring == MAP_FAILED || ring_count == MAP_FAILED ||
 	    !watch_attach("/sys/fs/bpf/programs/on_segment") ||
 	    !watch_attach("/sys/fs/bpf/programs/on_sent")) {
@@ -145,8 +146,9 @@ bool replay_tun(const char *ns)
 	if (tun >= 0)
 		close(tun);
 	strcpy(ask.ifr_name, "tun0");
-	tun = enter(ns) ? open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC) :
-			  -1;
+	tun = enter(ns) ?
+		      open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC) :
+		      -1;
 	done = tun >= 0 && ioctl(tun, TUNSETIFINDEX, &index) == 0 &&
 	       ioctl(tun, TUNSETIFF, &ask) == 0 &&
 	       ioctl(tun, TUNSETOFFLOAD, TUN_F_CSUM | TUN_F_TSO4) == 0;
@@ -524,8 +526,8 @@ static void write_more(void)
 		size_t length = writer.left < sizeof(bytes) ? writer.left :
 							      sizeof(bytes);
 		struct event *e = add(EVENT_WRITE);
-		ssize_t n = send(sock, bytes, length,
-				 MSG_NOSIGNAL | MSG_DONTWAIT);
+		ssize_t n =
+			send(sock, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		e->length = n > 0 ? (uint32_t)n : 0;
 		read_all();
@@ -584,8 +586,8 @@ static void happen(uint64_t now)
 			/* What waits takes longer or shorter from now on. */
 			if (free_ns > now)
 				free_ns = now + (free_ns - now) *
-						(rate_bps / 1000) /
-						(p->value / 1000);
+							(rate_bps / 1000) /
+							(p->value / 1000);
 			rate_bps = p->value;
 		} else {
 			if (p->value == 0)
@@ -603,8 +605,9 @@ static bool begin(const char *ns, const char *cca)
 	struct sockaddr_in to = flows_address(PEER, PEER_PORT);
 
 	sock = flows_socket(ns, SOCK_STREAM, HERE, 0, cca);
-	if (sock < 0 || (connect(sock, (struct sockaddr *)&to, sizeof(to)) < 0 &&
-			 errno != EINPROGRESS)) {
+	if (sock < 0 ||
+	    (connect(sock, (struct sockaddr *)&to, sizeof(to)) < 0 &&
+	     errno != EINPROGRESS)) {
 		fail("a connection with %s: %s", cca, strerror(errno));
 		return false;
 	}
@@ -658,8 +661,7 @@ bool replay_send(const char *ns, const char *cca, const uint64_t *n)
 		struct pollfd p[2] = { { .fd = tun, .events = POLLIN },
 				       { .fd = sock, .events = POLLOUT } };
 
-		if (ppoll(p, writer.full ? 2 : 1, &t, NULL) > 0 &&
-		    writer.full)
+		if (ppoll(p, writer.full ? 2 : 1, &t, NULL) > 0 && writer.full)
 			write_more();
 	}
 	setsockopt(sock, SOL_SOCKET, SO_LINGER, &gone, sizeof(gone));

@@ -11,11 +11,13 @@
 #define CONTROL 13
 
 enum kind {
-	EVENT_IN = 1, /* a segment is about to be worked in by TCP; with the state before it */
+	EVENT_IN =
+		1, /* a segment is about to be worked in by TCP; with the state before it */
 	EVENT_OUT = 2, /* a segment, or several as one, has been sent */
 	EVENT_WRITE = 3, /* the application writes */
 	EVENT_READ = 4, /* the application has read */
-	EVENT_PLAN = 5, /* it has so many segments more to write; 0: without end */
+	EVENT_PLAN =
+		5, /* it has so many segments more to write; 0: without end */
 };
 
 /* A connection as the kernel keeps it; times of the kernel's own. */
