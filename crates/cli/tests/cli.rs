@@ -374,6 +374,7 @@ fn man_pages_for_every_command() {
         "-export",
         "-keep",
         "-list",
+        "-packetdrill",
         "-reproduce",
         "-run",
         "-set",
