@@ -1,5 +1,6 @@
 //! What of a scenario the Linux engine cannot do, with the place where the file asks for it.
 
+use crate::job::{LEAST_PACKET, LEAST_SAMPLE_NS};
 use crate::qdisc::{self, Whose};
 use queuewright_cca::Kind;
 use queuewright_scenario::spec::{RunSpec, Stack, Traffic};
@@ -20,6 +21,13 @@ pub fn check(scenario: &Scenario, runs: &[RunSpec], whose: Whose) -> Result<(), 
     };
     if scenario.run.stack != Stack::Linux {
         return refuse("run.stack", "its TCP is Linux's");
+    }
+    if scenario.run.sample_ns < LEAST_SAMPLE_NS {
+        let least = LEAST_SAMPLE_NS / 1_000_000;
+        return refuse(
+            "run.sample",
+            &format!("samples take its one processor's time; at least {least}ms lie between"),
+        );
     }
     if scenario.ports.len() > 1 {
         return refuse("ports[1]", "it has one bottleneck");
@@ -83,6 +91,14 @@ pub fn check(scenario: &Scenario, runs: &[RunSpec], whose: Whose) -> Result<(), 
                 return refuse(&at("cca"), "Linux has no such congestion control");
             }
             Sends::Voip(_) => return refuse(&at("voip"), "calls"),
+            Sends::Cbr { packet_bytes, .. } | Sends::Poisson { packet_bytes, .. }
+                if *packet_bytes < LEAST_PACKET =>
+            {
+                return refuse(
+                    &at("packet"),
+                    &format!("its datagrams carry a stamp: at least {LEAST_PACKET}b"),
+                );
+            }
             Sends::Tcp { .. } | Sends::Cbr { .. } | Sends::Poisson { .. } => {}
         }
     }
@@ -156,3 +172,6 @@ pub fn module(kind: Kind) -> Option<(&'static str, Option<&'static str>)> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -22,8 +22,12 @@ pub const PROGRAM: &str = "queuewright";
 const POISSON: u64 = 0x706f_6973;
 /// Headers of IP and UDP.
 const UDP_HEADERS: u32 = 28;
+/// The stamp in each datagram (`guest/udp.c`).
+const STAMP: u32 = 16;
+/// Least UDP packet, IP length.
+pub const LEAST_PACKET: u32 = UDP_HEADERS + STAMP;
 /// Least interval of samples: each costs the guest time.
-const LEAST_SAMPLE_NS: u64 = 10_000_000;
+pub const LEAST_SAMPLE_NS: u64 = 10_000_000;
 /// A wire sends the next packet when the last is gone. htb's bucket must still hold what its timer is late by: so long (ns), and a
 /// fifth of a packet at least. With less, 20 flows that fill 160 Mbit/s get 98 % of it.
 const LATE_NS: u64 = 50_000;
@@ -137,7 +141,7 @@ impl Job {
             out.flow(run.seed, i, f, ns);
         }
         let longest = clients.iter().map(|c| c.0).max().unwrap_or(0);
-        let sample = run.series_interval_ns.max(LEAST_SAMPLE_NS);
+        let sample = run.series_interval_ns;
         let settle = 300_000_000 + 3 * longest;
         out.add(format!("go {} {} {sample} {settle}", run.warmup_ns, run.duration_ns));
         qdisc.after.iter().for_each(|line| out.add(line));
@@ -262,9 +266,9 @@ fn subnet(client: usize) -> String {
     format!("10.{}.{}", 1 + client / 250, client % 250)
 }
 
-/// The payload that makes a packet of this IP length; the guest's stamp needs 16 bytes.
+/// The payload that makes a packet of this IP length; `check` has refused shorter ones.
 fn payload(packet_bytes: u32) -> u32 {
-    packet_bytes.saturating_sub(UDP_HEADERS).max(16)
+    packet_bytes.saturating_sub(UDP_HEADERS).max(STAMP)
 }
 
 fn gap_ns(bps: u64, packet_bytes: u32) -> u64 {

@@ -59,6 +59,7 @@ pub use model::{Change, Discipline, Flows, InitialWindow, Link, LinkRate, Run, S
 pub use params::Setting;
 pub use policy::{Policy, PolicyFile};
 pub use preset::{PRESETS, Preset};
+pub use read::KEYS;
 pub use rows::Rows;
 pub use sizes::{SizeTable, Sizes};
 pub use spec::RunSpec;

@@ -2,6 +2,7 @@
 //! scenario file and of the command line's flags, so that one reader serves both.
 
 use crate::error::{Error, Place, suggest};
+use crate::read::KEYS;
 use crate::units::{Range, Size, Unit, Wrong, quote};
 use serde::{Deserialize, Serialize};
 
@@ -222,11 +223,10 @@ impl Node {
 
 /// The table that a key belongs in, if it is a key of one table alone.
 fn home(key: &str) -> Option<&'static str> {
-    use crate::read::{LINK_KEYS, RUN_KEYS};
-    use crate::traffic::FLOW_KEYS;
-    let homes =
-        [("[link]", LINK_KEYS), ("[[flows]]", FLOW_KEYS), ("[queue]", &["disciplines"]), ("[run]", RUN_KEYS)];
-    let found = homes.iter().find(|(_, keys)| key != "name" && keys.contains(&key));
+    let found = KEYS
+        .iter()
+        .filter(|(table, _)| ["[link]", "[[flows]]", "[queue]", "[run]"].contains(table))
+        .find(|(_, keys)| key != "name" && keys.contains(&key));
     found.map(|(table, _)| *table)
 }
 

@@ -8,7 +8,7 @@ use crate::model::{Discipline, Flows, Link, LinkRate, Places, Run, Scenario, Sen
 use crate::node::{Node, Table, Value};
 use crate::spec::Stack;
 use crate::trace;
-use crate::traffic::all_flows;
+use crate::traffic::{FLOW_KEYS, all_flows};
 use crate::units::{MILLION, Size, Unit};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub(crate) const SEGMENT: u64 = 1448;
 pub(crate) const PACKET: u32 = 1500;
 
 const TOP_KEYS: &[&str] = &["name", "description", "link", "ports", "shared", "flows", "queue", "run"];
-pub(crate) const LINK_KEYS: &[&str] = &[
+const LINK_KEYS: &[&str] = &[
     "rate", "burst", "schedule", "trace", "police", "delay", "loss", "jitter", "reorder", "buffer",
     "overhead",
 ];
@@ -59,7 +59,21 @@ const PORT_KEYS: &[&str] = &[
 ];
 /// What decides by the length of the queue, when a packet arrives: what may police.
 const POLICERS: [&str; 3] = ["droptail", "static", "titrate"];
-pub(crate) const RUN_KEYS: &[&str] = &["duration", "warmup", "seeds", "stack", "sample", "series_flows"];
+const RUN_KEYS: &[&str] = &["duration", "warmup", "seeds", "stack", "sample", "series_flows"];
+
+const QUEUE_KEYS: &[&str] = &["disciplines"];
+const SHARED_KEYS: &[&str] = &["buffer"];
+
+/// The keys of a scenario file, table by table; those at its top have no table.
+pub const KEYS: [(&str, &[&str]); 7] = [
+    ("", TOP_KEYS),
+    ("[link]", LINK_KEYS),
+    ("[[ports]]", PORT_KEYS),
+    ("[shared]", SHARED_KEYS),
+    ("[[flows]]", FLOW_KEYS),
+    ("[queue]", QUEUE_KEYS),
+    ("[run]", RUN_KEYS),
+];
 
 /// Reads the whole tree.
 pub(crate) fn scenario(root: &Node, files: &Files) -> Result<Scenario, Error> {
@@ -81,7 +95,7 @@ pub(crate) fn scenario(root: &Node, files: &Files) -> Result<Scenario, Error> {
     let queue = top
         .get("queue")
         .ok_or_else(|| top.missing("queue", "a table [queue] with disciplines = [\"codel\"]"))?;
-    let queue = queue.table(&["disciplines"])?;
+    let queue = queue.table(QUEUE_KEYS)?;
     let node = queue
         .get("disciplines")
         .ok_or_else(|| queue.missing("disciplines", "a list of names, such as [\"codel\"]"))?;
@@ -256,7 +270,7 @@ fn all_ports(nodes: &[&Node], shares: bool, stack: Stack, around: Around<'_>) ->
 /// `[shared]`: the buffer of every port that has none of its own. Only ports of a list share.
 fn shared(top: &Table<'_>, nodes: &[&Node], ports: &[Link]) -> Result<Option<Size>, Error> {
     let Some(node) = top.get("shared") else { return Ok(None) };
-    let t = node.table(&["buffer"])?;
+    let t = node.table(SHARED_KEYS)?;
     let n = t.get("buffer").ok_or_else(|| t.missing("buffer", "what the ports share, such as \"500kb\""))?;
     if top.get("ports").is_none() {
         return Err(node.key_error("one [link] shares its buffer with nobody; write [[ports]]"));

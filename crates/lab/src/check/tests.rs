@@ -1,0 +1,541 @@
+//! A walk over everything that a scenario can say: each key and each parameter is done on Linux or refused at its place, and
+//! none is passed over.
+
+use super::check;
+use crate::job::Job;
+use crate::qdisc::{self, Whose};
+use queuewright_aqm::{Param, ParamKind, Spec, Value};
+use queuewright_scenario::{KEYS, Scenario};
+
+/// What becomes of a key.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fate {
+    /// The guest is told something else.
+    Done,
+    /// The error names this place.
+    Refused(&'static str),
+    /// It says what things are called, or what is shown of them: the guest does the same.
+    Shown,
+}
+use Fate::{Done, Refused, Shown};
+
+/// A file, part by part.
+#[derive(Clone, Copy)]
+struct Parts {
+    top: &'static str,
+    link: &'static str,
+    flows: &'static str,
+    disciplines: &'static str,
+    run: &'static str,
+}
+
+const BASE: Parts = Parts {
+    top: "",
+    link: "[link]\nrate = \"10mbit\"\nbuffer = \"100p\"\n",
+    flows: TCP,
+    disciplines: "\"codel\"",
+    run: "duration = \"10s\"\n",
+};
+const TCP: &str = "[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\n";
+const UDP: &str = "[[flows]]\ncbr = \"1mbit\"\n";
+const SIZED: &str = "[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nsize = \"1mb\"\n";
+const PORT: &str = "[[ports]]\nname = \"a\"\nrate = \"10mbit\"\nbuffer = \"100p\"\n";
+
+impl Parts {
+    fn text(&self) -> String {
+        let Parts { top, link, flows, disciplines, run } = self;
+        format!("{top}{link}{flows}[queue]\ndisciplines = [{disciplines}]\n[run]\n{run}")
+    }
+
+    /// What the guest is told, or the place that is refused.
+    fn told(&self) -> Result<String, String> {
+        let text = self.text();
+        let folder = std::env::temp_dir().join(format!("queuewright-keys-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap_or_else(|e| panic!("{e}"));
+        for (name, content) in [("trace", "1\n2\n3\n"), ("flows.csv", "rtt,start\n30ms,1s\n20ms,0s\n")] {
+            std::fs::write(folder.join(name), content).unwrap_or_else(|e| panic!("{e}"));
+        }
+        let scenario = Scenario::parse(&text, "s.toml", &folder).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        let runs = scenario.runs().unwrap_or_else(|e| panic!("{e}\n{text}"));
+        check(&scenario, &runs, Whose::Kernels).map_err(|e| e.to_string())?;
+        Ok(Job::new(&runs, Whose::Kernels).unwrap_or_else(|e| panic!("{e}\n{text}")).text)
+    }
+}
+
+/// A file with the key, the one without it, and what becomes of the key.
+fn samples() -> Vec<(&'static str, &'static str, Parts, Parts, Fate)> {
+    let link = |link| Parts { link, ..BASE };
+    let flows = |flows| Parts { flows, ..BASE };
+    let run = |run| Parts { run, ..BASE };
+    let port = Parts { link: PORT, ..BASE };
+    let udp = flows(UDP);
+    vec![
+        ("", "name", Parts { top: "name = \"n\"\n", ..BASE }, BASE, Shown),
+        ("", "description", Parts { top: "description = \"d\"\n", ..BASE }, BASE, Shown),
+        ("", "link", link("[link]\nrate = \"11mbit\"\nbuffer = \"100p\"\n"), BASE, Done),
+        (
+            "",
+            "ports",
+            Parts {
+                link: "[[ports]]\nname = \"a\"\nrate = \"10mbit\"\n[[ports]]\nname = \"b\"\nrate = \"10mbit\"\n",
+                flows: "[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nports = [\"a\", \"b\"]\n",
+                ..BASE
+            },
+            BASE,
+            Refused("ports[1]"),
+        ),
+        (
+            "",
+            "shared",
+            Parts {
+                link: "[[ports]]\nname = \"a\"\nrate = \"10mbit\"\n[shared]\nbuffer = \"100kb\"\n",
+                ..BASE
+            },
+            BASE,
+            Refused("shared"),
+        ),
+        ("", "flows", flows("[[flows]]\ncca = \"cubic\"\nrtt = \"21ms\"\n"), BASE, Done),
+        ("", "queue", Parts { disciplines: "\"pie\"", ..BASE }, BASE, Done),
+        ("", "run", run("duration = \"11s\"\n"), BASE, Done),
+        ("[link]", "rate", link("[link]\nrate = \"11mbit\"\nbuffer = \"100p\"\n"), BASE, Done),
+        (
+            "[link]",
+            "burst",
+            link("[link]\nrate = \"10mbit\"\nbuffer = \"100p\"\nburst = \"10kb\"\n"),
+            BASE,
+            Done,
+        ),
+        (
+            "[link]",
+            "schedule",
+            link("[link]\nschedule = [[\"0s\", \"10mbit\"], [\"5s\", \"5mbit\"]]\nbuffer = \"100p\"\n"),
+            BASE,
+            Refused("link.schedule"),
+        ),
+        (
+            "[link]",
+            "trace",
+            link("[link]\ntrace = \"trace\"\nbuffer = \"100p\"\n"),
+            BASE,
+            Refused("link.trace"),
+        ),
+        (
+            "[link]",
+            "police",
+            Parts {
+                link: "[link]\nrate = \"10mbit\"\nbuffer = \"100p\"\npolice = true\n",
+                disciplines: "\"droptail\"",
+                ..BASE
+            },
+            BASE,
+            Refused("link.police"),
+        ),
+        (
+            "[link]",
+            "delay",
+            Parts { link: "[link]\nrate = \"10mbit\"\nbuffer = \"100p\"\ndelay = \"3ms\"\n", ..udp },
+            udp,
+            Done,
+        ),
+        (
+            "[link]",
+            "loss",
+            link("[link]\nrate = \"10mbit\"\nbuffer = \"100p\"\nloss = 0.01\n"),
+            BASE,
+            Refused("link.loss"),
+        ),
+        (
+            "[link]",
+            "jitter",
+            link("[link]\nrate = \"10mbit\"\nbuffer = \"100p\"\njitter = \"1ms\"\n"),
+            BASE,
+            Refused("link.jitter"),
+        ),
+        (
+            "[link]",
+            "reorder",
+            link(
+                "[link]\nrate = \"10mbit\"\nbuffer = \"100p\"\nreorder = { share = \"1%\", by = \"5ms\" }\n",
+            ),
+            BASE,
+            Refused("link.reorder"),
+        ),
+        ("[link]", "buffer", link("[link]\nrate = \"10mbit\"\nbuffer = \"101p\"\n"), BASE, Done),
+        (
+            "[link]",
+            "overhead",
+            link("[link]\nrate = \"10mbit\"\nbuffer = \"100p\"\noverhead = \"20b\"\n"),
+            BASE,
+            Refused("link.overhead"),
+        ),
+        (
+            "[[ports]]",
+            "name",
+            Parts { link: "[[ports]]\nname = \"b\"\nrate = \"10mbit\"\nbuffer = \"100p\"\n", ..BASE },
+            port,
+            Shown,
+        ),
+        (
+            "[[ports]]",
+            "rate",
+            link("[[ports]]\nname = \"a\"\nrate = \"11mbit\"\nbuffer = \"100p\"\n"),
+            port,
+            Done,
+        ),
+        (
+            "[[ports]]",
+            "burst",
+            link("[[ports]]\nname = \"a\"\nrate = \"10mbit\"\nbuffer = \"100p\"\nburst = \"10kb\"\n"),
+            port,
+            Done,
+        ),
+        (
+            "[[ports]]",
+            "schedule",
+            link(
+                "[[ports]]\nname = \"a\"\nschedule = [[\"0s\", \"10mbit\"], [\"5s\", \"5mbit\"]]\nbuffer = \"100p\"\n",
+            ),
+            port,
+            Refused("ports[0].schedule"),
+        ),
+        (
+            "[[ports]]",
+            "trace",
+            link("[[ports]]\nname = \"a\"\ntrace = \"trace\"\nbuffer = \"100p\"\n"),
+            port,
+            Refused("ports[0].trace"),
+        ),
+        (
+            "[[ports]]",
+            "police",
+            Parts {
+                link: "[[ports]]\nname = \"a\"\nrate = \"10mbit\"\nbuffer = \"100p\"\npolice = true\n",
+                disciplines: "\"droptail\"",
+                ..BASE
+            },
+            port,
+            Refused("ports[0].police"),
+        ),
+        (
+            "[[ports]]",
+            "delay",
+            Parts {
+                link: "[[ports]]\nname = \"a\"\nrate = \"10mbit\"\nbuffer = \"100p\"\ndelay = \"3ms\"\n",
+                ..udp
+            },
+            Parts { link: PORT, ..udp },
+            Done,
+        ),
+        (
+            "[[ports]]",
+            "loss",
+            link("[[ports]]\nname = \"a\"\nrate = \"10mbit\"\nbuffer = \"100p\"\nloss = 0.01\n"),
+            port,
+            Refused("ports[0].loss"),
+        ),
+        (
+            "[[ports]]",
+            "jitter",
+            link("[[ports]]\nname = \"a\"\nrate = \"10mbit\"\nbuffer = \"100p\"\njitter = \"1ms\"\n"),
+            port,
+            Refused("ports[0].jitter"),
+        ),
+        (
+            "[[ports]]",
+            "reorder",
+            link(
+                "[[ports]]\nname = \"a\"\nrate = \"10mbit\"\nbuffer = \"100p\"\nreorder = { share = \"1%\", by = \"5ms\" }\n",
+            ),
+            port,
+            Refused("ports[0].reorder"),
+        ),
+        (
+            "[[ports]]",
+            "buffer",
+            link("[[ports]]\nname = \"a\"\nrate = \"10mbit\"\nbuffer = \"101p\"\n"),
+            port,
+            Done,
+        ),
+        (
+            "[[ports]]",
+            "discipline",
+            Parts {
+                link: "[[ports]]\nname = \"a\"\nrate = \"10mbit\"\n[[ports]]\nname = \"b\"\nrate = \"10mbit\"\n\
+                       discipline = \"pie\"\n",
+                flows: "[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nports = [\"a\", \"b\"]\n",
+                ..BASE
+            },
+            port,
+            Refused("ports[1]"),
+        ),
+        (
+            "[shared]",
+            "buffer",
+            Parts {
+                link: "[[ports]]\nname = \"a\"\nrate = \"10mbit\"\n[shared]\nbuffer = \"100kb\"\n",
+                ..BASE
+            },
+            BASE,
+            Refused("shared"),
+        ),
+        (
+            "[[flows]]",
+            "name",
+            flows("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nname = \"n\"\n"),
+            BASE,
+            Shown,
+        ),
+        ("[[flows]]", "count", flows("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\ncount = 2\n"), BASE, Done),
+        ("[[flows]]", "cca", flows("[[flows]]\ncca = \"bbr\"\nrtt = \"20ms\"\n"), BASE, Done),
+        ("[[flows]]", "cbr", flows("[[flows]]\ncbr = \"2mbit\"\n"), udp, Done),
+        ("[[flows]]", "poisson", flows("[[flows]]\npoisson = \"1mbit\"\n"), udp, Done),
+        ("[[flows]]", "voip", flows("[[flows]]\nvoip = \"g711\"\n"), udp, Refused("flows[0].voip")),
+        ("[[flows]]", "rtt", flows("[[flows]]\ncca = \"cubic\"\nrtt = \"21ms\"\n"), BASE, Done),
+        (
+            "[[flows]]",
+            "start",
+            flows("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nstart = \"1s\"\n"),
+            BASE,
+            Done,
+        ),
+        (
+            "[[flows]]",
+            "stop",
+            flows("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nstop = \"5s\"\n"),
+            BASE,
+            Done,
+        ),
+        ("[[flows]]", "length", flows("[[flows]]\ncbr = \"1mbit\"\nlength = \"2s\"\n"), udp, Done),
+        (
+            "[[flows]]",
+            "access",
+            flows("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\naccess = \"10mbit\"\n"),
+            BASE,
+            Refused("flows[0].access"),
+        ),
+        (
+            "[[flows]]",
+            "jitter",
+            flows("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\njitter = \"1ms\"\n"),
+            BASE,
+            Refused("flows[0].jitter"),
+        ),
+        ("[[flows]]", "size", flows(SIZED), BASE, Done),
+        ("[[flows]]", "ecn", flows("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\necn = true\n"), BASE, Done),
+        (
+            "[[flows]]",
+            "ecn",
+            flows("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\necn = \"l4s\"\n"),
+            BASE,
+            Refused("flows[0].ecn"),
+        ),
+        (
+            "[[flows]]",
+            "rate",
+            flows("[[flows]]\ncca = \"brutal\"\nrtt = \"20ms\"\nrate = \"1mbit\"\n"),
+            BASE,
+            Refused("flows[0].cca"),
+        ),
+        ("[[flows]]", "packet", flows("[[flows]]\ncbr = \"1mbit\"\npacket = \"200b\"\n"), udp, Done),
+        (
+            "[[flows]]",
+            "packet",
+            flows("[[flows]]\ncbr = \"1mbit\"\npacket = \"43b\"\n"),
+            udp,
+            Refused("flows[0].packet"),
+        ),
+        (
+            "[[flows]]",
+            "ports",
+            Parts { flows: "[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nports = [\"a\"]\n", ..port },
+            port,
+            Shown,
+        ),
+        (
+            "[[flows]]",
+            "back",
+            Parts {
+                link: "[[ports]]\nname = \"a\"\nrate = \"10mbit\"\n[[ports]]\nname = \"b\"\nrate = \"10mbit\"\n",
+                flows: "[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nports = [\"a\"]\nback = [\"b\"]\n",
+                ..BASE
+            },
+            port,
+            Refused("ports[1]"),
+        ),
+        (
+            "[[flows]]",
+            "initial_window",
+            flows("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\ninitial_window = \"4p\"\n"),
+            BASE,
+            Done,
+        ),
+        (
+            "[[flows]]",
+            "repeat",
+            flows("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nsize = \"1mb\"\nrepeat = \"1s\"\n"),
+            flows(SIZED),
+            Refused("flows[0].repeat"),
+        ),
+        (
+            "[[flows]]",
+            "arrivals",
+            flows("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nsize = \"1mb\"\narrivals = \"1/s\"\n"),
+            flows(SIZED),
+            Refused("flows[0].arrivals"),
+        ),
+        (
+            "[[flows]]",
+            "burst",
+            flows("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nburst = { at = \"1s\" }\n"),
+            BASE,
+            Refused("flows[0].burst"),
+        ),
+        (
+            "[[flows]]",
+            "requests",
+            flows("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nsize = \"1mb\"\nrequests = \"1s\"\n"),
+            flows(SIZED),
+            Refused("flows[0].requests"),
+        ),
+        (
+            "[[flows]]",
+            "video",
+            flows("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nvideo = {}\n"),
+            BASE,
+            Refused("flows[0].video"),
+        ),
+        ("[[flows]]", "file", flows("[[flows]]\ncca = \"cubic\"\nfile = \"flows.csv\"\n"), BASE, Done),
+        ("[queue]", "disciplines", Parts { disciplines: "\"pie\"", ..BASE }, BASE, Done),
+        ("[run]", "duration", run("duration = \"11s\"\n"), BASE, Done),
+        ("[run]", "warmup", run("duration = \"10s\"\nwarmup = \"1s\"\n"), BASE, Done),
+        ("[run]", "seeds", run("duration = \"10s\"\nseeds = [1, 2]\n"), BASE, Done),
+        ("[run]", "stack", run("duration = \"10s\"\nstack = \"ns3\"\n"), BASE, Refused("run.stack")),
+        ("[run]", "sample", run("duration = \"10s\"\nsample = \"20ms\"\n"), BASE, Done),
+        ("[run]", "sample", run("duration = \"10s\"\nsample = \"1ms\"\n"), BASE, Refused("run.sample")),
+        ("[run]", "series_flows", run("duration = \"10s\"\nseries_flows = 2\n"), BASE, Shown),
+    ]
+}
+
+#[test]
+fn every_key_is_done_or_refused() {
+    let samples = samples();
+    for (table, keys) in KEYS {
+        for key in keys {
+            assert!(samples.iter().any(|s| (s.0, s.1) == (table, *key)), "no sample of {table} {key}");
+        }
+    }
+    for (table, key, with, without, fate) in &samples {
+        let without = without.told().unwrap_or_else(|e| panic!("{table} {key}: {e}"));
+        match (with.told(), fate) {
+            (Ok(told), Done) => assert_ne!(told, without, "{table} {key} changes nothing"),
+            (Ok(told), Shown) => assert_eq!(told, without, "{table} {key} does something"),
+            (Err(e), Refused(place)) => assert!(e.contains(place), "{table} {key}: {e}"),
+            (told, _) => panic!("{table} {key}: {told:?}"),
+        }
+    }
+}
+
+/// Values to try of a parameter: the ends of its range and one that is neither.
+fn others(param: &Param) -> Vec<Value> {
+    let mut values = vec![param.min, param.max];
+    match (param.kind, param.default) {
+        (ParamKind::Flag, Value::Flag(on)) => values = vec![Value::Flag(!on)],
+        (ParamKind::Choice(words), _) => values = words.iter().map(|w| Value::Choice(w)).collect(),
+        (ParamKind::File, _) => values.clear(),
+        (_, Value::Int(n)) => values.push(Value::Int(n.saturating_mul(2).max(1))),
+        (_, Value::Real(x)) => values.push(Value::Real(x / 2.0)),
+        _ => {}
+    }
+    values.retain(|v| *v != param.default);
+    values
+}
+
+/// What tells a spec of a discipline apart for Linux: the qdisc's words.
+fn words(run: &queuewright_scenario::RunSpec, spec: Spec, whose: Whose) -> Result<String, qdisc::Refused> {
+    let mut port = run.ports[0].clone();
+    port.discipline = spec;
+    qdisc::qdisc(&port, whose).map(|q| q.words)
+}
+
+#[test]
+fn every_parameter_is_done_or_refused() {
+    let scenario = Scenario::parse(&BASE.text(), "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
+    let runs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
+    // Of a limit of its own and the buffer the smaller holds.
+    let above = |param: &str, value: Value| param == "limit" && matches!(value, Value::Int(n) if n >= 100);
+    let (mut done, mut refused, mut wrong) = (0, 0, Vec::<String>::new());
+    for whose in [Whose::Kernels, Whose::Ours] {
+        for info in queuewright_aqm::registry() {
+            // RED's idle clock is the kernel's here; what is refused must be so for its own sake.
+            let plain = || {
+                let mut spec = Spec::new(info);
+                if info.name == "red" && whose == Whose::Kernels {
+                    spec.set("idle_clock", Value::Choice("never")).unwrap_or_else(|e| panic!("{e}"));
+                }
+                spec
+            };
+            // What cannot run at all is refused by its name, whatever its parameters are.
+            let Ok(default) = words(&runs[0], plain(), whose) else { continue };
+            for param in info.params {
+                let before = plain().get(param.name);
+                for value in others(param).into_iter().filter(|v| Some(*v) != before) {
+                    let mut spec = plain();
+                    if spec.set(param.name, value).is_err() {
+                        continue;
+                    }
+                    match words(&runs[0], spec, whose) {
+                        Err((Some(key), _)) if key == param.name => refused += 1,
+                        Ok(told) if told != default || above(param.name, value) => done += 1,
+                        other => wrong
+                            .push(format!("{whose:?} {} {} = {value:?}: {other:?}", info.name, param.name)),
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(done > 100 && refused > 10, "{done} {refused}");
+}
+
+/// A buffer, and what the qdisc is told of it (docs/linux.md, "What a buffer is"): the smaller of it and of a limit of its own.
+#[test]
+fn the_smaller_limit_holds() {
+    let told = |name: &str, own: Option<u64>, buffer: &str| {
+        let text = BASE.text().replace("100p", buffer);
+        let runs = Scenario::parse(&text, "s.toml", "".as_ref()).and_then(|s| s.runs());
+        let runs = runs.unwrap_or_else(|e| panic!("{e}"));
+        let mut spec = Spec::new(queuewright_aqm::find(name).unwrap_or_else(|| panic!("no {name}")));
+        if name == "red" {
+            spec.set("idle_clock", Value::Choice("never")).unwrap_or_else(|e| panic!("{e}"));
+        }
+        if let Some(own) = own {
+            spec.set("limit", Value::Int(own)).unwrap_or_else(|e| panic!("{name}: {e}"));
+        }
+        words(&runs[0], spec, Whose::Kernels).unwrap_or_else(|e| panic!("{name}: {e:?}"))
+    };
+    let has = |told: String, limit: &str| {
+        assert!(format!("{told} ").contains(&format!("limit {limit} ")), "{told} and not {limit}");
+    };
+    for (name, packets, bytes) in [
+        ("droptail", "100", "151400"),
+        ("codel", "100", "100"),
+        ("pie", "100", "100"),
+        ("fq-codel", "100", "100"),
+        ("fq", "100", "100"),
+        ("sfq", "100", "100"),
+        ("red", "151400", "151400"),
+    ] {
+        has(told(name, None, "100p"), packets);
+        has(told(name, None, "151400b"), bytes);
+    }
+    for name in ["fq-codel", "fq", "sfq"] {
+        for (own, buffer, least) in
+            [(50, "100p", "50"), (200, "100p", "100"), (50, "151400b", "50"), (2, "5000p", "2")]
+        {
+            has(told(name, Some(own), buffer), least);
+        }
+    }
+    // Without a limit of its own that is smaller, a large buffer is as large.
+    has(told("codel", None, "50000p"), "50000");
+    has(told("sfq", None, "50000p"), "127");
+}
