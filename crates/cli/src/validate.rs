@@ -7,7 +7,7 @@ use crate::{Failure, print};
 use queuewright_engine::{Engine, Made, Step, jobs, open as open_lab, play_all, run_all};
 use queuewright_lab::judge::{
     COUNT_OF_OFFERED, COUNT_SHARE, Miss, Point, SHARE_POINTS, SOJOURN_MS, SOJOURN_SHARE, Spread,
-    UTILIZATION_POINTS, misses, worst,
+    UTILIZATION_POINTS, linux_again, misses, worst,
 };
 use queuewright_lab::queues::{Played, Sent, playable};
 use queuewright_lab::random::{Draw, draw};
@@ -261,8 +261,14 @@ fn of_row(before: &BTreeMap<String, Vec<PrintedRow>>, row: &Row) -> (Vec<Point>,
             eprintln!("{}: it was another scenario when it was measured; it is run again", row.name);
             continue;
         }
-        linux.extend_from_slice(&known.linux);
-        ns3.extend_from_slice(&known.ns3);
+        // Files may hold the same runs.
+        for (all, more) in [(&mut linux, &known.linux), (&mut ns3, &known.ns3)] {
+            for point in more {
+                if !all.contains(point) {
+                    all.push(point.clone());
+                }
+            }
+        }
     }
     (linux, ns3)
 }
@@ -543,6 +549,15 @@ fn summary(compared: &[Compared], beside: bool, kernel: &str, spread: &Spread) -
             within(&has, |c| &c.sim, spread)
         );
     }
+    let (again, told) = linux_would(compared);
+    if told > 0 {
+        out += &format!(
+            "Linux itself, run again with as many seeds as the simulator, would have about {again} of {} ({:.0} %): its own seeds \
+             differ.\n",
+            plural(told, "row"),
+            100.0 * again as f64 / told as f64
+        );
+    }
     if spread.is_empty() {
         out += "No row has two seeds on Linux: what is chance is not known.\n";
     }
@@ -551,6 +566,12 @@ fn summary(compared: &[Compared], beside: bool, kernel: &str, spread: &Spread) -
         out += &format!("Linux's p95 was not measured in {}, and is not judged there.\n", plural(old, "row"));
     }
     out
+}
+
+/// In how many rows Linux, run again, would be within the target of itself; of those that have two seeds.
+fn linux_would(compared: &[Compared]) -> (usize, usize) {
+    let told: Vec<bool> = compared.iter().filter_map(|c| linux_again(&c.linux, c.sim.len())).collect();
+    (told.iter().filter(|within| **within).count(), told.len())
 }
 
 /// An engine's rows that are off.

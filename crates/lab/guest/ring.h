@@ -9,6 +9,8 @@
 #define DEVICE 7777
 /* In a record's length: the packet did not leave, it was dropped. */
 #define DROPPED 0x8000u
+/* The same of one that left with CE. */
+#define MARKED 0x4000u
 
 /* Where a packet of play.c has its number: behind headers of IP and UDP. */
 #define NUMBER_AT 28

@@ -29,6 +29,7 @@ struct sk_buff {
 	struct net_device *dev;
 	unsigned char *head;
 	__u16 transport_header;
+	__u16 network_header;
 } PRESERVE;
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
@@ -97,15 +98,18 @@ int BPF_PROG(on_dequeue, struct Qdisc *q, const void *txq, int n,
 		__u64 *since = bpf_map_lookup_elem(&born, &key);
 		struct record *r = since ? next(taken) : 0;
 		__u16 port = 0;
+		__u8 tos = 0;
 
 		if (!since || !r)
 			continue;
 		bpf_probe_read_kernel(&port, 2,
 				      skb->head + skb->transport_header);
+		bpf_probe_read_kernel(&tos, 1,
+				      skb->head + skb->network_header + 1);
 		r->dequeue_ns = now;
 		r->sojourn_ns = now - *since;
 		r->port = port >> 8 | port << 8;
-		r->bytes = skb->len;
+		r->bytes = skb->len | ((tos & 3) == 3 ? MARKED : 0);
 	}
 	return 0;
 }

@@ -241,8 +241,8 @@ impl Lines {
     }
 
     fn flow(&mut self, seed: u64, i: usize, f: &FlowSpec, ns: usize) {
-        let start = start_ns(seed, i, f);
-        let stop = f.stop_ns.unwrap_or(0);
+        let start = start_ns(seed, i, f) + there_ns(f);
+        let stop = f.stop_ns.map_or(0, |stop| stop + there_ns(f));
         let mut udp = |bps: u64, packet_bytes: u32, seed: u64| {
             let (gap, payload) = (gap_ns(bps, packet_bytes), payload(packet_bytes));
             self.add(format!("udp {i} c{ns} {start} {stop} {gap} {payload} {seed}"));
@@ -276,7 +276,13 @@ fn gap_ns(bps: u64, packet_bytes: u32) -> u64 {
     u64::try_from(ns).unwrap_or(u64::MAX).max(1)
 }
 
-/// When a flow starts in the lab: its seed moves it.
+/// How much later than in the scenario a flow sends, ns. The path's delay is netem's, on the way back: what is sent is at the bottleneck
+/// at once, and so at the time at which the scenario has it there, half a round trip after it was sent.
+pub fn there_ns(flow: &FlowSpec) -> u64 {
+    flow.base_rtt_ns / 2
+}
+
+/// When a flow starts, by the scenario's clock: the lab's seed moves it.
 pub fn start_ns(seed: u64, i: usize, flow: &FlowSpec) -> u64 {
     flow.start_ns + mix(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(i as u64)) % START_SHIFT_NS
 }
@@ -296,7 +302,7 @@ pub fn open_for_ns(run: &RunSpec) -> Vec<Option<u64>> {
         })
         .collect();
     let zero = over.iter().flatten().copied().fold(at, u64::max) + OPEN_MORE_NS;
-    over.into_iter().zip(&run.flows).map(|(over, f)| Some(zero - over? + f.start_ns)).collect()
+    over.into_iter().zip(&run.flows).map(|(over, f)| Some(zero - over? + f.start_ns + there_ns(f))).collect()
 }
 
 /// SplitMix64's finaliser (Steele, Lea and Flood 2014).

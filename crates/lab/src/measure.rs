@@ -1,7 +1,7 @@
 //! Results of a run, from what the guest saw of it. Definitions are the simulator's: everything counts from the end of
 //! the warm-up, a packet is in the window when it leaves the queue, lengths are with the Ethernet header.
 
-use crate::job::FIRST_PORT;
+use crate::job::{FIRST_PORT, there_ns};
 use crate::stats::{Stats, of_maps, parse};
 use crate::stream::{Drop, FlowSample, Packet, Raw};
 use queuewright_results::{self as results, Datagrams, Detail, Distribution, Transfer, Transfers, jain};
@@ -74,7 +74,15 @@ impl Seen<'_> {
             };
             now.iter().map(less).filter(|d| d.1 > 0).collect::<BTreeMap<String, u64>>()
         };
-        let (drops, marks) = (since(&to.drops, &from.drops), since(&to.marks, &from.marks));
+        let (drops, mut marks) = (since(&to.drops, &from.drops), since(&to.marks, &from.marks));
+        // A packet that CoDel's law marks and that has waited beyond `ce_threshold` is in both of the kernel's counters
+        // (`codel_dequeue`): here in the law's.
+        if let Some(beyond) = marks.get_mut("threshold").filter(|_| self.raw.maps.is_empty()) {
+            let law = to.marks.get("sojourn").unwrap_or(&0) - from.marks.get("sojourn").unwrap_or(&0);
+            let marked = self.packets.iter().filter(|p| p.marked).count() as u64;
+            *beyond = marked.saturating_sub(law);
+            marks.retain(|_, n| *n > 0);
+        }
         let dropped: u64 = drops.values().sum();
         let arrived = (sent + dropped + to.backlog_packets).saturating_sub(from.backlog_packets);
         let share = |n: u64| if arrived == 0 { f64::NAN } else { n as f64 / arrived as f64 };
@@ -193,7 +201,7 @@ impl Seen<'_> {
     fn active_s(&self, i: usize, f: &FlowSpec) -> f64 {
         let end = self.raw.ends.iter().find(|e| e.flow as usize == i);
         let Some(end) = end.filter(|e| e.start_ns > 0) else { return 0.0 };
-        let from = end.start_ns.max(self.window.0);
+        let from = end.start_ns.saturating_sub(there_ns(f)).max(self.window.0);
         let stop = f.stop_ns.map_or(u64::MAX, |s| self.raw.zero_ns + s).max(from);
         let gone = if finite(f) && end.end_ns > 0 { end.end_ns } else { u64::MAX };
         self.window.1.min(stop).min(gone).saturating_sub(from) as f64 / 1e9
@@ -213,7 +221,7 @@ impl Seen<'_> {
                 group: f.group,
                 burst: None,
                 bytes,
-                start_s: end.start_ns.saturating_sub(self.raw.zero_ns) as f64 / 1e9,
+                start_s: end.start_ns.saturating_sub(self.raw.zero_ns + there_ns(f)) as f64 / 1e9,
                 fct_s: self.fct_s(i, f),
                 drops: self.drops_of(i, 0, u64::MAX),
                 lost: 0,

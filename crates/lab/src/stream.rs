@@ -13,6 +13,8 @@ pub struct Packet {
     pub port: u16,
     /// Length with the Ethernet header.
     pub bytes: u16,
+    /// It left with CE.
+    pub marked: bool,
 }
 
 /// A packet that was dropped at the bottleneck.
@@ -26,6 +28,8 @@ pub struct Drop {
 
 /// In a packet's length: it was dropped (`guest/ring.h`).
 const DROPPED: u16 = 0x8000;
+/// And of one that left: it had CE.
+const MARKED: u16 = 0x4000;
 
 /// A flow at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -231,7 +235,9 @@ impl Raw {
                     if bytes & DROPPED != 0 {
                         self.drops.push(Drop { at_ns, port });
                     } else {
-                        self.packets.push(Packet { dequeue_ns: at_ns, sojourn_ns, port, bytes });
+                        let marked = bytes & MARKED != 0;
+                        let bytes = bytes & !MARKED;
+                        self.packets.push(Packet { dequeue_ns: at_ns, sojourn_ns, port, bytes, marked });
                     }
                 }
             }
@@ -333,6 +339,7 @@ mod tests {
     fn runs_come_out_whole_however_the_bytes_come() {
         let mut bytes = block(0, 1, &[&7u64.to_le_bytes()[..], b"7.2.13\0\0"].concat());
         bytes.extend(block(0, 2, &[1, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0x10, 0x27, 0xea, 5]));
+        bytes.extend(block(0, 2, &[2, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0x10, 0x27, 0xea, 0x45]));
         bytes.extend(block(0, 2, &[9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x27, 0xea, 0x85]));
         bytes.extend(block(0, 8, b""));
         bytes.extend(block(1, 7, b"tc: no such qdisc\n"));
@@ -343,8 +350,8 @@ mod tests {
             assert_eq!(done.len(), 2);
             let raw = done[0].1.as_ref().expect("complete");
             assert_eq!((raw.zero_ns, raw.kernel.as_str()), (7, "7.2.13"));
-            let packet = Packet { dequeue_ns: 1, sojourn_ns: 5, port: 10_000, bytes: 1514 };
-            assert_eq!(raw.packets, [packet]);
+            let packet = Packet { dequeue_ns: 1, sojourn_ns: 5, port: 10_000, bytes: 1514, marked: false };
+            assert_eq!(raw.packets, [packet, Packet { dequeue_ns: 2, marked: true, ..packet }]);
             assert_eq!(raw.drops, [Drop { at_ns: 9, port: 10_001 }]);
             assert_eq!(done[1].1.as_ref().err().map(String::as_str), Some("tc: no such qdisc"));
         }

@@ -168,13 +168,14 @@ fn as_in_the_lab(mut runs: Vec<RunSpec>, whose: Whose) -> Vec<RunSpec> {
         let open = open_for_ns(run);
         run.flows.iter_mut().zip(open).for_each(|(flow, open)| flow.open_for_ns = open);
         for port in &mut run.ports {
-            match (whose, &port.rate) {
-                (Whose::Ours, _) => port.timers = Timers::Exact,
-                // The lab's link is htb's bucket, and no wire: a packet is there as soon as it is sent.
-                (Whose::Kernels, Rate::Constant(bps)) => {
-                    port.burst_bytes.get_or_insert_with(|| wire_burst(*bps));
-                }
-                (Whose::Kernels, _) => {}
+            let ours = is_ours(port.discipline.info.name, whose);
+            if ours {
+                port.timers = Timers::Exact;
+            }
+            // The lab's link is no wire: a packet is there as soon as it is sent. htb has its bucket; a BPF qdisc's own shaper sends
+            // the next when this one is paid for.
+            if let Rate::Constant(bps) = port.rate {
+                port.burst_bytes.get_or_insert(if ours { 0 } else { wire_burst(bps) });
             }
         }
     }
@@ -212,7 +213,20 @@ mod tests {
         assert_eq!(timers("20mbit 40ms 1xcubic ours:pie 1000p"), Timers::Exact);
     }
 
-    /// Each seed's starts, and how long the connections are open by then: two of 40 ms, the second opened 2 ms later.
+    /// The lab's link hands a packet on as soon as it may go: htb's bucket, and the shaper of a BPF qdisc, which has none.
+    #[test]
+    fn the_simulators_link_is_the_labs() {
+        let burst = |line: &str| {
+            let row = Row::of_line(line, "1").unwrap_or_else(|e| panic!("{e}"));
+            row.sim[0].ports[0].burst_bytes
+        };
+        assert_eq!(burst("20mbit 40ms 1xcubic pie 1000p"), Some(wire_burst(20_000_000)));
+        assert_eq!(burst("20mbit 40ms 1xcubic ours:pie 1000p"), Some(0));
+        assert_eq!(burst("20mbit 40ms 1xcubic titrate 1000p"), Some(0));
+    }
+
+    /// Each seed's starts, and how long the connections are open by then: two of 40 ms, the second opened 2 ms later. In the lab what is
+    /// sent is at the bottleneck at once, and so it is sent 20 ms later.
     #[test]
     fn flows_start_in_the_simulator_as_in_the_lab() {
         let row = Row::of_line("20mbit 40ms 2xcubic pie 1000p", "3").unwrap_or_else(|e| panic!("{e}"));
@@ -220,11 +234,15 @@ mod tests {
         let job = crate::job::Job::new(&row.linux, row.whose).unwrap_or_else(|e| panic!("{e}"));
         for (i, flow) in sim.flows.iter().enumerate() {
             let line = job.text.lines().find(|l| l.starts_with(&format!("tcp {i} "))).expect("it is sent");
-            assert_eq!(line.split(' ').nth(4), Some(flow.start_ns.to_string().as_str()), "{line}");
+            assert_eq!(
+                line.split(' ').nth(4),
+                Some((flow.start_ns + 20_000_000).to_string().as_str()),
+                "{line}"
+            );
         }
         let moved = sim.flows[0].start_ns - row.linux[0].flows[0].start_ns;
         assert!((1..5_000_000).contains(&moved), "{moved}");
         let open = |i: usize| sim.flows[i].open_for_ns.map(|ns| ns - sim.flows[i].start_ns);
-        assert_eq!((open(0), open(1)), (Some(16_500_000), Some(14_500_000)));
+        assert_eq!((open(0), open(1)), (Some(36_500_000), Some(34_500_000)));
     }
 }

@@ -1,5 +1,6 @@
 //! Boots the machine: the kernel's own queue managers against the simulator's, in virtual time.
 
+use queuewright_aqm::{ParamKind, Value};
 use queuewright_lab::{Heard, Lab, Whose, check};
 use queuewright_results::Run;
 use queuewright_scenario::Scenario;
@@ -108,4 +109,63 @@ fn the_kernels_queue_managers_send_the_same_packets_as_ours() {
     });
     ended.unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(done, 5);
+}
+
+/// What `check` lets pass the kernel takes: every parameter of its queue managers, at the ends of its range and in between.
+#[test]
+fn the_kernel_takes_what_is_not_refused() {
+    let Some(lab) = lab("the_kernel_takes_what_is_not_refused") else { return };
+    let around = |disciplines: &str| {
+        format!(
+            "[link]\nrate = \"10mbit\"\nbuffer = \"300p\"\n[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\n\
+             [queue]\ndisciplines = [{disciplines}]\n[run]\nduration = \"200ms\"\nwarmup = \"0s\"\nseeds = [1]\n"
+        )
+    };
+    let passes = |discipline: &str| {
+        let scenario = Scenario::parse(&around(discipline), "s.toml", "".as_ref()).ok()?;
+        let runs = scenario.runs().ok()?;
+        check(&scenario, &runs, Whose::Kernels).ok()
+    };
+    let mut disciplines = Vec::new();
+    for name in ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq"] {
+        let info = queuewright_aqm::find(name).unwrap_or_else(|| panic!("no {name}"));
+        for which in 0..3 {
+            let mut written = format!("{{ name = \"{name}\", label = \"{name} {which}\"");
+            if name == "red" {
+                written += ", idle_clock = \"never\"";
+            }
+            // tc takes a burst of RED's that goes with its thresholds, and says so (`a_run_that_fails_says_why`).
+            for param in info.params.iter().filter(|p| p.name != "burst") {
+                let value = match (which, param.kind, param.default) {
+                    (_, ParamKind::Flag, Value::Flag(on)) => Value::Flag(on ^ (which > 0)),
+                    (0, ..) => param.min,
+                    (1, ..) => param.max,
+                    (_, _, Value::Int(n)) => Value::Int(2 * n),
+                    (_, _, Value::Real(x)) => Value::Real(x / 2.0),
+                    (_, _, other) => other,
+                };
+                let shown = match param.kind {
+                    ParamKind::Time | ParamKind::Size | ParamKind::Rate | ParamKind::Choice(_) => {
+                        format!("\"{}\"", param.display(value))
+                    }
+                    _ => param.display(value),
+                };
+                let with = format!("{written}, {} = {shown}", param.name);
+                if passes(&format!("{with} }}")).is_some() {
+                    written = with;
+                }
+            }
+            disciplines.push(written + " }");
+        }
+    }
+    let text = around(&disciplines.join(", "));
+    let scenario = Scenario::parse(&text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
+    let mut wrong = Vec::new();
+    lab.run(&specs, &AtomicBool::new(false), |i, heard| {
+        if let Heard::Done(Err(e)) = heard {
+            wrong.push(format!("{}: {e}", disciplines[i]));
+        }
+    });
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
