@@ -41,7 +41,8 @@ impl Default for Veno {
 impl Veno {
     /// A fresh control.
     pub fn new() -> Veno {
-        Veno { samples: 0, min_rtt: NO_RTT, base_rtt: NO_RTT, backlog: 0, increase: true, on: true }
+        // The SYN's round trip counts: it is heard of before the control begins (`tcp_finish_connect`).
+        Veno { samples: 1, min_rtt: NO_RTT, base_rtt: NO_RTT, backlog: 0, increase: true, on: true }
     }
 
     /// `acked` packets were newly delivered.

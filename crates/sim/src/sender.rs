@@ -282,7 +282,8 @@ pub struct Sender {
     rack_end: u32,
     rack_rtt_us: u32,
     reordering: u32,
-    rtt_round_delivered: u32,
+    /// When RACK's window was last widened (ns).
+    widened_ns: u64,
     /// Below it every never-retransmitted segment is SACKed or marked lost.
     unjudged: u32,
     /// One past the highest SACKed segment.
@@ -423,7 +424,7 @@ impl Sender {
             reordering_seen: 0,
             reo_wnd_steps: 1,
             reo_wnd_persist: 0,
-            rtt_round_delivered: 0,
+            widened_ns: 0,
             dsack_seen: false,
             unjudged: 0,
             to_resend: VecDeque::new(),
@@ -553,11 +554,22 @@ impl Sender {
     pub fn correct_times(&mut self, first: u32, count: u32, at: u64) {
         let end = (first + count).min(self.conn.snd_nxt);
         for seq in first.max(self.conn.snd_una)..end {
-            if self.board.flags(seq) & EVER_RETRANS == 0 && self.board.tx_ns(seq) < at {
+            if self.board.flags(seq) & EVER_RETRANS == 0 {
                 self.board.correct(seq, at);
                 self.last_send_ns = self.last_send_ns.max(at);
                 self.wstamp_ns = self.wstamp_ns.max(at);
             }
+        }
+    }
+
+    /// Pacing waits until then (`tcp_wstamp_ns`), if the sender believes the same but for two microseconds.
+    pub fn set_wstamp(&mut self, at: u64) {
+        if self.wstamp_ns.abs_diff(at) < 2000 {
+            if self.resume_at == self.wstamp_ns {
+                self.resume_at = at;
+            }
+            self.wstamp_ns = at;
+            self.conn.edt_ns = at;
         }
     }
 
@@ -648,6 +660,8 @@ struct AckFlags {
     /// The same of those that this ACK was the first to SACK.
     first_sacked_ns: u64,
     last_sacked_ns: u64,
+    /// When the youngest of all that this ACK says is delivered was last sent (ns); 0: it says so of none.
+    newest_ns: u64,
 }
 
 /// What to do after the ACK is worked in (`REXMIT_*`).

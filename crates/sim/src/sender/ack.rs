@@ -27,8 +27,8 @@ impl Sender {
         if self.syn_retransmits > 1 && !first {
             self.conn.cwnd = 1;
         }
-        // A SYN that is sent again asks for no ECN (`tcp_ecn_clear_syn`).
-        if self.syn_retransmits > 0 && self.rules.undo {
+        // A SYN that is sent again asks for no ECN (`tcp_ecn_clear_syn`); the answer to the first may come late.
+        if self.syn_retransmits > 0 && !first && self.rules.undo {
             self.ecn = false;
             if self.kind == Kind::Dctcp {
                 self.kind = Kind::NewReno;
@@ -70,6 +70,10 @@ impl Sender {
         }
         self.cwnd_stamp = jiffies(now);
         self.conn.delivered_ns = now;
+        if self.rules.undo {
+            // The SYN counts (`tcp_clean_rtx_queue`): what is written first is app-limited until that much more is delivered.
+            self.conn.delivered = 1;
+        }
         self.cca = Cca::new(self.kind, self.rules.flavour, &mut self.conn, now);
         if self.kind.needs_rate() {
             self.cca.set_rate(&mut self.conn, self.rate, now);
@@ -130,6 +134,9 @@ impl Sender {
         }
         if prior_packets == 0 && !self.rules.ns3_recovery {
             return self.on_late_ack(now, then, &ack, prior_una, &mut flags, out);
+        }
+        if self.dsack_seen | (self.reo_wnd_steps > 1) {
+            self.update_reorder_steps(now, &flags);
         }
         self.sample_rtt(now, &ack, prior_una, &flags, &mut draft.sample);
         // SACKed was what had been sent before the oldest segment was last sent: the timeout counts anew.
@@ -273,6 +280,7 @@ impl Sender {
         let last = self.board.tx_ns(cum - 1);
         flags.first_acked_ns = first;
         flags.last_acked_ns = last;
+        flags.newest_ns = last;
         flags.data_acked = true;
         flags.set_timer = true;
         // What was never sent twice arrived (F-RTO asks).
@@ -319,6 +327,7 @@ impl Sender {
             if f & SACKED != 0 {
                 self.conn.sacked_out -= 1;
             } else {
+                flags.newest_ns = flags.newest_ns.max(tx);
                 self.conn.delivered = self.conn.delivered.wrapping_add(1);
                 // An echo older than the retransmission answers the first copy (`tcp_skb_spurious_retrans`).
                 let resent = f & EVER_RETRANS != 0;
@@ -569,6 +578,7 @@ impl Sender {
             }
         }
         self.board.change(seq, SACKED, clear);
+        flags.newest_ns = flags.newest_ns.max(tx);
         flags.data_sacked = true;
         self.conn.sacked_out += 1;
         self.conn.delivered = self.conn.delivered.wrapping_add(1);

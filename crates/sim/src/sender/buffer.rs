@@ -52,12 +52,14 @@ impl Sender {
     }
 
     /// The application writes until it has no more or the buffer is full (`tcp_sendmsg_locked`); nothing from `stop_ns` on. What it
-    /// writes goes as it comes. Had cwnd room for more at any moment?
-    pub(super) fn write_all(&mut self, now: u64, out: &mut Vec<Burst>) -> bool {
+    /// writes goes as it comes. Something went since the buffer was found full: had cwnd room for more at any moment? None: nothing
+    /// went, and nobody looks whether there is room again (`tcp_event_new_data_sent`).
+    pub(super) fn write_all(&mut self, now: u64, out: &mut Vec<Burst>) -> Option<bool> {
         if now >= self.stop_ns {
             self.snd_end = self.snd_end.min(self.written);
         }
         let mut uncrowded = false;
+        let mut sent = true;
         self.full = false;
         while self.written < self.snd_end && !self.full {
             self.check_app_limited(now);
@@ -79,13 +81,15 @@ impl Sender {
                     uncrowded |= self.transmit(now, true, out);
                 }
             }
+            let next = self.conn.snd_nxt;
             if self.written > before {
                 self.pushed = self.written;
                 uncrowded |= self.transmit(now, false, out);
             }
+            sent = self.conn.snd_nxt > next;
         }
         self.set_wake();
-        uncrowded
+        sent.then_some(uncrowded)
     }
 
     /// Writes to the last buffer, or to a new one behind it: how many segments that holds then. 0: there is no room for it.

@@ -153,7 +153,6 @@ impl Sender {
             return;
         }
         self.rack_advanced = false;
-        self.update_reorder_steps();
         let wait_us = self.detect_loss(now, flags);
         if wait_us > 0 {
             // Two milliseconds of slack, as TCP_TIMEOUT_MIN_US gives.
@@ -162,12 +161,17 @@ impl Sender {
         }
     }
 
-    /// `tcp_rack_update_reo_wnd`: a duplicate reported widens the window, at most once a round trip.
-    fn update_reorder_steps(&mut self) {
-        if self.dsack_seen && self.conn.delivered >= self.rtt_round_delivered {
+    /// `tcp_rack_update_reo_wnd`, of an ACK that delivers: a duplicate reported widens the window, but not before what is delivered was
+    /// sent after it was last widened.
+    #[cold]
+    pub(super) fn update_reorder_steps(&mut self, now: u64, flags: &AckFlags) {
+        if flags.newest_ns == 0 {
+            return;
+        }
+        if self.dsack_seen && flags.newest_ns >= self.widened_ns {
             self.reo_wnd_steps = self.reo_wnd_steps.saturating_add(1);
             self.reo_wnd_persist = REO_WND_PERSIST;
-            self.rtt_round_delivered = self.conn.delivered.saturating_add(self.conn.packets_out);
+            self.widened_ns = now;
         } else if self.reo_wnd_persist == 0 {
             self.reo_wnd_steps = 1;
         }
@@ -467,7 +471,9 @@ impl Sender {
             if self.conn.retrans_out > 0 {
                 return true;
             }
-            self.retrans_stamp = 0;
+            if !self.any_sent_again() {
+                self.retrans_stamp = 0;
+            }
             self.undo_reduction(now, true);
             self.try_keep_open(now);
         }

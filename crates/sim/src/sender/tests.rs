@@ -133,7 +133,7 @@ fn a_late_write_is_application_limited() {
     b.acked(40.0, 5, &[], 0);
     assert_eq!(b.sender.conn.app_limited, 0);
     b.sender.write(b.now, 10, &mut b.out);
-    assert_eq!(b.sender.conn.app_limited, 10);
+    assert_eq!(b.sender.conn.app_limited, 11);
 }
 
 /// `tcp_rack_detect_loss` waits for the youngest that may still come: 50 + 12.5 - 58 ms, and 2 ms of slack: two ticks.
@@ -186,7 +186,8 @@ fn after_a_probe_a_whole_timeout_is_left() {
 fn a_duplicate_counts_as_delivered_if_it_was_sent_twice() {
     let mut b = open(Kind::NewReno, None, 10, 40);
     b.acked(40.0, 4, &[(2, 3)], flag::DSACK);
-    assert_eq!((b.sender.conn.delivered, b.sender.dsack_seen), (4, false));
+    // The SYN, and four segments.
+    assert_eq!((b.sender.conn.delivered, b.sender.dsack_seen), (5, false));
     b.acked(1.0, 4, &[(5, 8)], 0);
     assert_eq!(b.sender.conn.ca_state, CaState::Recovery);
     assert!(b.sent().contains(&4));
@@ -198,6 +199,51 @@ fn a_duplicate_counts_as_delivered_if_it_was_sent_twice() {
     b.sender.resent += 1;
     b.acked(1.0, 8, &[(4, 5)], flag::DSACK);
     assert_eq!(b.sender.conn.delivered, before + 1);
+}
+
+/// `tcp_rack_update_reo_wnd`: once the window is wider, a duplicate counts only where what is delivered was sent after that; and it
+/// waits for an ACK that delivers.
+#[test]
+fn duplicates_of_one_round_widen_racks_window_once() {
+    let mut b = open(Kind::NewReno, None, 20, 40);
+    b.sender.reordering_seen = 1;
+    b.sender.resent = 10;
+    let steps = |b: &Bench| (b.sender.reo_wnd_steps, b.sender.dsack_seen);
+    b.acked(40.0, 4, &[], 0);
+    b.acked(1.0, 4, &[(2, 3)], flag::DSACK);
+    assert_eq!(steps(&b), (1, true));
+    b.acked(1.0, 6, &[], 0);
+    assert_eq!(steps(&b), (2, false));
+    // Sent before it was widened.
+    b.acked(1.0, 8, &[(3, 4)], flag::DSACK);
+    assert_eq!(steps(&b), (2, false));
+    let all = b.sender.conn.snd_nxt;
+    b.acked(40.0, all, &[(4, 5)], flag::DSACK);
+    assert_eq!(steps(&b), (3, false));
+}
+
+/// The SYN counts as delivered: what is written first is app-limited, what goes out with the first acknowledgement is not.
+#[test]
+fn the_first_round_alone_is_app_limited() {
+    let mut b = open(Kind::Bbr, None, 10, 40);
+    assert_eq!((b.sender.conn.delivered, b.sender.conn.app_limited), (1, 1));
+    b.acked(40.0, 1, &[], 0);
+    assert_eq!((b.sender.conn.delivered, b.sender.conn.app_limited), (2, 0));
+}
+
+/// A writer that finds the buffer full before it has put anything there is not woken by what was sent before: `tcp_check_space` is of
+/// what goes, or of an acknowledgement.
+#[test]
+fn a_full_buffer_grows_when_something_goes() {
+    let mut b = open(Kind::Cubic, Some(0), 100, 40);
+    b.sender.sndbuf = 92 * 1448;
+    b.write(b.now, 500);
+    // Two writes fill it: 90 segments, and none.
+    assert!(b.sender.full && b.sender.written < 100, "{}", b.sender.written);
+    let sndbuf = b.sender.sndbuf;
+    assert_eq!(sndbuf, 92 * 1448);
+    b.acked(40.0, 2, &[], 0);
+    assert!(b.sender.sndbuf > sndbuf && b.sender.written > 100);
 }
 
 /// `tcp_syn_linear_timeouts` is 4: SYNs after 1, 2, 3, 4, 5, 7 and 11 s, each a little late (a timer of 1 s has ticks of 32 ms).

@@ -192,9 +192,9 @@ impl Sender {
     fn write_what_fits(&mut self, now: u64, out: &mut Vec<Burst>) {
         loop {
             self.woken = false;
-            let uncrowded = self.write_all(now, out);
-            if !self.check_space(now, uncrowded) {
-                break;
+            match self.write_all(now, out) {
+                Some(uncrowded) if self.check_space(now, uncrowded) => {}
+                _ => break,
             }
         }
     }
