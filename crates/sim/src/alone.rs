@@ -328,10 +328,11 @@ impl Sender {
         self.ack_slowly(at, at, ack);
     }
 
-    /// An acknowledgement comes to a host that gets to sending new data only at `then`.
+    /// An acknowledgement comes to a host that gets to sending new data only at `then`; within the same microsecond that may be
+    /// before `at`.
     pub fn ack_slowly(&mut self, at: u64, then: u64, ack: &Ack) {
         let at = self.now.max(at);
-        self.now = at.max(then);
+        self.now = self.now.max(then);
         let flags = if ack.ece { flag::ECE } else { 0 } | if ack.dsack { flag::DSACK } else { 0 };
         let view =
             AckView { cum: ack.cum, window_end: ack.window_end, ts: ack.ts, flags, sacks: ack.blocks() };
@@ -370,6 +371,11 @@ impl Sender {
     /// New segments that it has just sent went out at `at`, a little later than it believes.
     pub fn correct_times(&mut self, first: u32, count: u32, at: u64) {
         self.sender.correct_times(first, count, at);
+    }
+
+    /// The next segment may go from then on, if that is what it believes but for two microseconds.
+    pub fn set_wstamp(&mut self, at: u64) {
+        self.sender.set_wstamp(at);
     }
 
     /// What of its state `tcp_info` does not tell.
@@ -507,6 +513,11 @@ impl Receiver {
     /// What it has acknowledged.
     pub fn acked(&self) -> u32 {
         self.receiver.acked()
+    }
+
+    /// Bytes that it would tell its window has now, if there is room for them in the buffer (`rcv_ssthresh`).
+    pub fn window(&self) -> u32 {
+        self.receiver.window()
     }
 
     /// What has been taken for the length of a full segment (`tcpi_rcv_mss`).

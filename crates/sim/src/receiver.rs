@@ -350,6 +350,11 @@ impl Receiver {
         self.acked_to
     }
 
+    /// Bytes of the window that it tells of.
+    pub fn window(&self) -> u32 {
+        self.window.told
+    }
+
     /// Units of a full segment, as far as is known.
     pub fn full_segment(&self) -> u32 {
         self.full

@@ -46,6 +46,9 @@ const JIFFY_NS: u64 = 4_000_000;
 /// The kernel looks at its clock so much after it hears of an acknowledgement, and works in a timer so much after it is due, at most.
 const LATE_NS: u64 = 20_000;
 
+/// And so much later it usually looks at it again to see what may go.
+const USUAL_NS: u64 = 2_700;
+
 /// Microseconds are what TCP counts in.
 fn whole_us(ns: u64) -> u64 {
     ns / 1000 * 1000
@@ -59,6 +62,10 @@ pub struct Replay<'a> {
     sent: Vec<u32>,
     linux_sent: Vec<u32>,
     began: u64,
+    /// The sender's times of sending are the kernel's nanoseconds. It reckons in ns and the kernel in whole us: with an
+    /// acknowledgement at the end of its microsecond both have the same round trips. Rates are of what was sent between two
+    /// times of sending: for a control that has samples of it these are whole us.
+    exact: bool,
 }
 
 /// What is compared before an acknowledgement.
@@ -90,11 +97,17 @@ impl<'a> Replay<'a> {
 
     /// The same with another congestion control than the kernel's.
     pub fn with(recording: &'a Recording, cca: Kind) -> Replay<'a> {
-        let setup = Setup { cca, segments: Some(0), ecn: recording.draw.ecn, ..Setup::default() };
+        let setup =
+            Setup { cca, segments: Some(0), closes: false, ecn: recording.draw.ecn, ..Setup::default() };
         let began = recording.events.first().map_or(0, Event::at);
         let mut sender = Sender::new(setup);
         sender.slow_writer();
-        Replay { recording, sender, sent: Vec::new(), linux_sent: Vec::new(), began }
+        let exact = cca != Kind::Bbr;
+        Replay { recording, sender, sent: Vec::new(), linux_sent: Vec::new(), began, exact }
+    }
+
+    fn sending(&self, at: u64) -> u64 {
+        if self.exact { at } else { whole_us(at) }
     }
 
     /// All of it; `hear` is told of each acknowledgement's moment.
@@ -107,13 +120,13 @@ impl<'a> Replay<'a> {
                 Event::Plan { at, segments } => {
                     self.until(*at);
                     let segments = if *segments == 0 { u32::MAX } else { *segments };
-                    let then = sends_at(&events[i + 1..], 0).unwrap_or(*at);
-                    self.sender.write(whole_us(then), segments);
+                    let then = self.writes_at(*at, &events[i + 1..]);
+                    self.sender.write(then, segments);
                     self.note_sent();
                 }
                 Event::Write { at, .. } => {
-                    let then = sends_at(&events[i + 1..], 0).unwrap_or(*at);
-                    self.sender.write_late(whole_us(then));
+                    let then = self.writes_at(*at, &events[i + 1..]);
+                    self.sender.write_late(then);
                     self.note_sent();
                 }
                 Event::Sent { at, seq, count, .. } => {
@@ -124,14 +137,14 @@ impl<'a> Replay<'a> {
                         if due.is_none_or(|due| due > *at) {
                             break;
                         }
-                        self.sender.late(whole_us(*at));
+                        self.sender.late(self.sending(*at));
                         self.note_sent();
                         if self.sender.next_at() == due {
                             break;
                         }
                     }
                     if self.sent.contains(seq) {
-                        self.sender.correct_times(*seq, *count, whole_us(*at));
+                        self.sender.correct_times(*seq, *count, self.sending(*at));
                     }
                 }
                 Event::Ack { at, ack, before } => {
@@ -147,19 +160,38 @@ impl<'a> Replay<'a> {
                     acks += 1;
                     self.sent.clear();
                     self.linux_sent.clear();
-                    let then = sends_at(&events[i + 1..], before[place("snd_nxt")]).unwrap_or(*at);
-                    let at = worked_in_at(*at, &events[i + 1..]);
+                    let next = next_state(&events[i + 1..]);
+                    if let Some(next) = next {
+                        self.sender.set_random(bbr_draw(next));
+                    }
+                    self.sender.set_wstamp(before[place("wstamp_ns")]);
+                    let then = sends_at(&events[i + 1..], before[place("snd_nxt")])
+                        .filter(|then| then - at < LATE_NS)
+                        .or_else(|| {
+                            next.filter(|_| self.exact)
+                                .and_then(|next| looked_at(*at, next[place("clock_ns")], LATE_NS))
+                        })
+                        .unwrap_or(*at + USUAL_NS);
+                    let at = worked_in_at(*at, next) + if self.exact { 999 } else { 0 };
                     let ack = self.of_what_was_sent(ack);
-                    self.sender.ack_slowly(at, whole_us(then), &ack);
+                    self.sender.ack_slowly(at, then, &ack);
                     self.note_sent();
                     // The kernel's writer may not be woken here.
                     if !writes_next(&events[i + 1..]) {
-                        self.sender.write_late(whole_us(then));
+                        self.sender.write_late(then);
                         self.note_sent();
                     }
                 }
             }
         }
+    }
+
+    /// When what is written goes, or the kernel sees that it may not.
+    fn writes_at(&self, at: u64, after: &[Event]) -> u64 {
+        // Pacing may hold back what is written, and then it goes much later.
+        let then = sends_at(after, 0).filter(|then| self.exact || then.saturating_sub(at) < 2 * LATE_NS);
+        let seen = || next_state(after).and_then(|next| looked_at(at, next[place("clock_ns")], 2 * LATE_NS));
+        self.sending(then.or_else(seen).unwrap_or(at))
     }
 
     /// The handshake; its round-trip time is in the first state that is known.
@@ -218,10 +250,10 @@ impl<'a> Replay<'a> {
         set("rttvar_us", x.rttvar.into());
         set("rto", i.rto.into());
         set("min_rtt", i.min_rtt.unwrap_or(u32::MAX).into());
-        // The kernel counts the SYN.
-        set("delivered", u64::from(i.delivered) + 1);
+        set("delivered", i.delivered.into());
         set("delivered_ce", i.delivered_ce.into());
         set("lost", x.lost.into());
+        set("app_limited", x.app_limited.into());
         set("reordering", i.reordering.into());
         set("rack.rtt_us", x.rack_rtt.into());
         set("rack.end_seq", x.rack_end.into());
@@ -260,12 +292,30 @@ impl<'a> Replay<'a> {
 
 /// When the kernel works in an acknowledgement that it hears of at a time: it looks at its clock a little later, which the state
 /// before the next one tells.
-fn worked_in_at(at: u64, after: &[Event]) -> u64 {
-    let next = after.iter().find_map(|e| match e {
-        Event::Ack { before, .. } => Some(before[place("delivered_mstamp")] * 1000),
-        _ => None,
-    });
+fn worked_in_at(at: u64, next: Option<&State>) -> u64 {
+    let next = next.map(|next| next[place("delivered_mstamp")] * 1000);
     next.filter(|next| (at..at + LATE_NS).contains(&(next + 999))).unwrap_or(whole_us(at))
+}
+
+/// The state before the next acknowledgement.
+fn next_state(after: &[Event]) -> Option<&State> {
+    after.iter().find_map(|e| match e {
+        Event::Ack { before, .. } => Some(&**before),
+        _ => None,
+    })
+}
+
+/// The kernel's last look at its clock before the next acknowledgement, if it was to see what may go after this one.
+fn looked_at(at: u64, clock: u64, within: u64) -> Option<u64> {
+    (at..at + within).contains(&clock).then_some(clock)
+}
+
+/// What BBR has drawn if its cycle has just begun (`bbr_reset_probe_bw_mode`): the kernel's phase tells (`cycle_idx`).
+fn bbr_draw(state: &State) -> u32 {
+    const PHASES: u64 = 8;
+    let gains = state[WORDS - 4] >> 32;
+    let back = (PHASES - (gains >> 23) % PHASES) % PHASES;
+    (((back << 32) + (1 << 31)) / (PHASES - 1)).min(u32::MAX.into()) as u32
 }
 
 /// When the kernel sends new data in answer to an acknowledgement; none: it sends none.
