@@ -27,6 +27,9 @@
  *   write AT SEGMENTS              the application writes so many; 0: from then on without end
  *   replay NS CCA RTT BUFFER LOSS MARK REORDER LATE EVERY HOLD BUNCH ACKLOSS SEED END
  *                                  a connection over the device (replay.c); times in ns, chances of a million, BUFFER bytes
+ *   tap NS                         the same for a connection that receives
+ *   receive NS CCA RTT RATE WINDOW ON IDLE LOSS TWICE LATE LATENESS MARK ODD READ EVERY ECN SEED END
+ *                                  a connection over that (receive.c); bytes, ns, chances of a million; ON, READ: 0 for without end
  *   end
  */
 #define _GNU_SOURCE
@@ -273,13 +276,14 @@ static bool flow(bool udp, char **w, int n)
 	return flows_add(&f);
 }
 
-static bool replay(char **w)
+static bool replay(char **w, int count,
+		   bool (*run)(const char *, const char *, const uint64_t *))
 {
-	uint64_t numbers[12];
+	uint64_t numbers[16];
 
-	for (int i = 0; i < 12; i++)
+	for (int i = 0; i < count; i++)
 		numbers[i] = number(w[2 + i]);
-	return replay_send(w[0], w[1], numbers);
+	return run(w[0], w[1], numbers);
 }
 
 static bool line(char **w, int n)
@@ -328,7 +332,11 @@ static bool line(char **w, int n)
 	if ((!strcmp(verb, "rate") || !strcmp(verb, "write")) && n == 3)
 		return replay_plan(number(w[1]), number(w[2]), *verb == 'w');
 	if (!strcmp(verb, "replay") && n == 15)
-		return replay(w + 1);
+		return replay(w + 1, 12, replay_send);
+	if (!strcmp(verb, "tap") && n == 2)
+		return replay_tap(w[1]);
+	if (!strcmp(verb, "receive") && n == 19)
+		return replay(w + 1, 16, replay_receive);
 	fail("not a command of a job: %s", verb);
 	return false;
 }

@@ -176,5 +176,16 @@ bool replay_start(void);
 bool replay_tun(const char *ns);
 bool replay_plan(uint64_t at_ns, uint64_t value, bool writes);
 bool replay_send(const char *ns, const char *cca, const uint64_t *numbers);
+/* The draws on the way, and what the trace programs have seen. */
+void replay_begin(uint64_t chance);
+void replay_end(void);
+uint64_t replay_draw(void);
+bool replay_happens(uint64_t of_a_million);
+struct event *replay_add(uint32_t kind);
+void replay_take(void);
+
+/* receive.c */
+bool replay_tap(const char *ns);
+bool replay_receive(const char *ns, const char *cca, const uint64_t *numbers);
 
 #endif

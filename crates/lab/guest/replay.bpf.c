@@ -35,7 +35,14 @@ struct sk_buff_head {
 struct timer_list {
 	unsigned long expires;
 } PRESERVE;
+typedef struct {
+	int counter;
+} PRESERVE atomic_t;
 struct sock {
+	struct {
+		atomic_t rmem_alloc;
+	} PRESERVE sk_backlog;
+	int sk_rcvbuf;
 	unsigned long sk_pacing_rate;
 	int sk_sndbuf, sk_wmem_queued;
 	struct timer_list tcp_retransmit_timer;
@@ -49,7 +56,13 @@ struct inet_connection_sock {
 	__u32 icsk_rto;
 	__u8 icsk_ca_state : 5;
 	__u8 icsk_retransmits, icsk_pending, icsk_backoff;
+	struct {
+		__u8 pending;
+	} icsk_ack;
 	__u64 icsk_ca_priv[13];
+} PRESERVE;
+struct tcp_options_received {
+	__u8 num_sacks;
 } PRESERVE;
 struct minmax_sample {
 	__u32 t, v;
@@ -83,6 +96,15 @@ struct tcp_sock {
 		high_seq, retrans_stamp, undo_marker;
 	int undo_retrans;
 	__u32 total_retrans;
+	__u32 copied_seq, rcv_wup, rcv_ssthresh, window_clamp;
+	__u8 scaling_ratio, compressed_ack;
+	struct tcp_options_received rx_opt;
+	struct {
+		__u32 rtt_us;
+	} PRESERVE rcv_rtt_est;
+	struct {
+		int space;
+	} PRESERVE rcvq_space;
 } PRESERVE;
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
@@ -121,6 +143,41 @@ static __always_inline struct event *next(__u32 kind)
 	e->at_ns = bpf_ktime_get_ns();
 	e->kind = kind;
 	return e;
+}
+
+/* A copy: the verifier need not follow how it is reached. */
+#define COPY(to, from) bpf_probe_read_kernel(&(to), sizeof(to), &(from))
+
+static __always_inline void keep_reader(struct reader *r, struct tcp_sock *t)
+{
+	struct inet_connection_sock *c = &t->inet_conn;
+	__u8 ack[16], byte;
+
+	/* pending, quick, pingpong, retry; ato:8; lrcvtime; last_seg_size, rcv_mss */
+	bpf_probe_read_kernel(ack, sizeof(ack), &c->icsk_ack);
+	COPY(r->rcv_nxt, t->rcv_nxt);
+	COPY(r->copied_seq, t->copied_seq);
+	COPY(r->rcv_wup, t->rcv_wup);
+	COPY(r->rcv_wnd, t->rcv_wnd);
+	COPY(r->rcv_ssthresh, t->rcv_ssthresh);
+	COPY(r->window_clamp, t->window_clamp);
+	COPY(r->rtt_us, t->rcv_rtt_est.rtt_us);
+	COPY(r->space, t->rcvq_space.space);
+	COPY(byte, t->scaling_ratio);
+	r->scaling_ratio = byte;
+	COPY(r->rmem_alloc, c->icsk_inet.sk.sk_backlog.rmem_alloc);
+	COPY(r->rcvbuf, c->icsk_inet.sk.sk_rcvbuf);
+	r->quick = ack[1];
+	r->pingpong = ack[2];
+	r->ato = ack[4];
+	r->rcv_mss = ack[14] | (unsigned int)ack[15] << 8;
+	r->pending = ack[0];
+	COPY(byte, t->compressed_ack);
+	r->compressed_ack = byte;
+	COPY(byte, t->rx_opt.num_sacks);
+	r->num_sacks = byte;
+	COPY(r->rto_jiffies, c->icsk_rto);
+	COPY(r->srtt_us, t->srtt_us);
 }
 
 SEC("tp_btf/tcp_probe")
@@ -208,6 +265,9 @@ int BPF_PROG(on_segment, struct sock *sk, struct sk_buff *skb)
 	s->tail_length = c->icsk_inet.sk.sk_write_queue.prev->len;
 	s->dsack_dups = t->dsack_dups;
 	bpf_probe_read_kernel(s->control, sizeof(s->control), c->icsk_ca_priv);
+	bpf_probe_read_kernel(&e->ecn, 1, skb->head + skb->network_header + 1);
+	e->ecn &= 3;
+	keep_reader(&e->reader, t);
 	return 0;
 }
 

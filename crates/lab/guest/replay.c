@@ -104,7 +104,7 @@ struct ack {
 static struct ack acks[MAX_ACKS];
 static uint32_t ack_first, ack_count;
 
-static uint64_t draw(void)
+uint64_t replay_draw(void)
 {
 	/* xorshift64*: Vigna 2016 */
 	random_state ^= random_state >> 12;
@@ -113,9 +113,9 @@ static uint64_t draw(void)
 	return random_state * 2685821657736338717ull;
 }
 
-static bool happens(uint64_t of_a_million)
+bool replay_happens(uint64_t of_a_million)
 {
-	return of_a_million && (draw() >> 11) % 1000000 < of_a_million;
+	return of_a_million && (replay_draw() >> 11) % 1000000 < of_a_million;
 }
 
 bool replay_start(void)
@@ -169,7 +169,7 @@ bool replay_plan(uint64_t at_ns, uint64_t value, bool writes)
 }
 
 /* Moves what the trace programs have seen to where it is kept. */
-static void take(void)
+void replay_take(void)
 {
 	uint64_t now = *ring_count;
 
@@ -179,7 +179,21 @@ static void take(void)
 		put(&seen, &ring[ring_taken % EVENTS], sizeof(*ring));
 }
 
-static struct event *add(uint32_t kind)
+/* A connection begins. */
+void replay_begin(uint64_t chance)
+{
+	random_state = chance | 1;
+	seen.length = 0;
+	ring_taken = *ring_count;
+}
+
+void replay_end(void)
+{
+	write_block(BLOCK_REPLAY, seen.at, seen.length);
+	write_block(BLOCK_END, "", 0);
+}
+
+struct event *replay_add(uint32_t kind)
 {
 	struct event *e = &ring[*ring_count % EVENTS];
 
@@ -343,7 +357,7 @@ static void acknowledge(uint64_t now)
 		length = 16 + 8 * n;
 		peer.twice_from = peer.twice_to = 0;
 	}
-	if (!happens(path.ack_loss))
+	if (!replay_happens(path.ack_loss))
 		answer(now, FLAG_ACK | (peer.ece ? FLAG_ECE : 0), o, length);
 }
 
@@ -434,10 +448,10 @@ static void carry(struct flying f, bool ect, uint64_t now)
 		return;
 	f.ce = ect && path.mark_ns && waits > path.mark_ns;
 	free_ns = begin + bits * NS_PER_SEC / rate_bps;
-	if (happens(path.loss))
+	if (replay_happens(path.loss))
 		return;
 	f.at_ns = free_ns + path.rtt_ns;
-	if (happens(path.reorder))
+	if (replay_happens(path.reorder))
 		f.at_ns += path.late_ns;
 	fly(f);
 }
@@ -525,13 +539,13 @@ static void write_more(void)
 	while (writer.left > 0) {
 		size_t length = writer.left < sizeof(bytes) ? writer.left :
 							      sizeof(bytes);
-		struct event *e = add(EVENT_WRITE);
+		struct event *e = replay_add(EVENT_WRITE);
 		ssize_t n =
 			send(sock, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		e->length = n > 0 ? (uint32_t)n : 0;
 		read_all();
-		take();
+		replay_take();
 		if (n <= 0) {
 			writer.full = true;
 			return;
@@ -569,7 +583,7 @@ static void happen(uint64_t now)
 		if (write(tun, a->packet, a->length) < 0)
 			fail("an acknowledgement: %s", strerror(errno));
 		read_all();
-		take();
+		replay_take();
 		write_more();
 		return;
 	}
@@ -594,7 +608,7 @@ static void happen(uint64_t now)
 				writer.left = NEVER;
 			else if (writer.left != NEVER)
 				writer.left += p->value * PAYLOAD;
-			add(EVENT_PLAN)->length = (uint32_t)p->value;
+			replay_add(EVENT_PLAN)->length = (uint32_t)p->value;
 			write_more();
 		}
 	}
@@ -628,19 +642,17 @@ bool replay_send(const char *ns, const char *cca, const uint64_t *n)
 	path.hold_ns = n[7];
 	path.bunch_ns = n[8];
 	path.ack_loss = n[9];
-	random_state = n[10] | 1;
 	path.end_ns = n[11];
 	path.echoes_each = !strcmp(cca, "dctcp");
 	memset(&peer, 0, sizeof(peer));
 	peer.hold_ns = peer.syn_ns = NEVER;
 	heap_count = ack_count = ack_first = 0;
-	seen.length = 0;
 	writer.left = 0;
 	writer.full = false;
 	plan_next = 0;
 	free_ns = 0;
 	rate_bps = 1000000000;
-	ring_taken = *ring_count;
+	replay_begin(n[10]);
 	zero = now_ns();
 	if (!begin(ns, cca))
 		return false;
@@ -648,7 +660,7 @@ bool replay_send(const char *ns, const char *cca, const uint64_t *n)
 		uint64_t now = now_ns(), next;
 
 		read_all();
-		take();
+		replay_take();
 		if (now >= zero + path.end_ns)
 			break;
 		next = earliest();
@@ -670,7 +682,6 @@ bool replay_send(const char *ns, const char *cca, const uint64_t *n)
 	close(tun);
 	tun = -1;
 	plan_count = 0;
-	write_block(BLOCK_REPLAY, seen.at, seen.length);
-	write_block(BLOCK_END, "", 0);
+	replay_end();
 	return true;
 }

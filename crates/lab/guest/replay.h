@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What replay.bpf.c, replay.c and crates/lab/src/replay/record.rs agree on. */
+/* What replay.bpf.c, replay.c, receive.c, crates/lab/src/replay/record.rs and reception.rs agree on. */
 #ifndef QW_LAB_REPLAY_H
 #define QW_LAB_REPLAY_H
 
@@ -15,7 +15,7 @@ enum kind {
 		1, /* a segment is about to be worked in by TCP; with the state before it */
 	EVENT_OUT = 2, /* a segment, or several as one, has been sent */
 	EVENT_WRITE = 3, /* the application writes */
-	EVENT_READ = 4, /* the application has read */
+	EVENT_READ = 4, /* the application has read: so many bytes */
 	EVENT_PLAN =
 		5, /* it has so many segments more to write; 0: without end */
 };
@@ -45,6 +45,15 @@ struct state {
 	unsigned long long control[CONTROL];
 };
 
+/* The receiving half of a connection. */
+struct reader {
+	unsigned int rcv_nxt, copied_seq, rcv_wup, rcv_wnd;
+	unsigned int rcv_ssthresh, window_clamp, rtt_us, space;
+	unsigned int scaling_ratio, rmem_alloc, rcvbuf;
+	unsigned int quick, pingpong, ato, rcv_mss, pending;
+	unsigned int compressed_ack, num_sacks, rto_jiffies, srtt_us;
+};
+
 struct event {
 	unsigned long long at_ns; /* CLOCK_MONOTONIC */
 	unsigned long long stamp_ns; /* OUT: when TCP says that it is sent */
@@ -54,6 +63,7 @@ struct event {
 	unsigned char ecn; /* of IP, its two bits */
 	unsigned char pad[3];
 	struct state state;
+	struct reader reader;
 };
 
 #endif

@@ -3,6 +3,7 @@
 
 pub mod draw;
 pub mod judge;
+pub mod reception;
 pub mod record;
 
 use crate::check::module;
@@ -10,6 +11,7 @@ use crate::job::Job;
 use crate::machine::{self, Clock};
 use crate::{Error, Lab};
 use draw::Draw;
+use reception::{Path, Reception};
 use record::Recording;
 use std::sync::atomic::AtomicBool;
 
@@ -28,10 +30,7 @@ impl Lab {
         stop: &AtomicBool,
         mut hear: impl FnMut(usize, Result<Recording, String>),
     ) -> Result<(), Error> {
-        let mut job = Job::empty(vec!["tun"]);
-        job.text = "do bpftool prog loadall /replay.bpf.o /sys/fs/bpf/programs pinmaps /sys/fs/bpf/maps\n\
-                    watch-replay\n"
-            .into();
+        let mut job = job();
         for (i, draw) in draws.iter().enumerate() {
             let (name, needs) = draw.kind().and_then(module).ok_or_else(|| {
                 Error::Machine(format!("draw {}: Linux has no {}", draw.name, draw.control))
@@ -39,16 +38,57 @@ impl Lab {
             job.need(needs);
             job.text += &draw.commands(i, name);
         }
-        // An instruction takes 1 ns: what the kernel does in between should take little time.
-        let clock = Clock { shift: 0, seed: draws.first().map_or(1, |d| d.chance & 0xffff_ffff) };
-        machine::work(self, &job, clock, stop, |i, heard| match heard {
-            machine::Heard::At(_) => {}
-            machine::Heard::Failed(why) => hear(i, Err(why)),
-            machine::Heard::Measured(raw) => {
-                if let Some(draw) = draws.get(i) {
-                    hear(i, Recording::of_guest(draw, &raw.replay));
-                }
+        self.follow(&job, draws.first().map_or(1, |d| d.chance), stop, |i, raw| {
+            if let Some(draw) = draws.get(i) {
+                hear(i, raw.and_then(|raw| Recording::of_guest(draw, &raw)));
             }
         })
     }
+
+    /// The same of connections that receive.
+    ///
+    /// # Errors
+    /// As [`Lab::record`].
+    pub fn record_receptions(
+        &self,
+        paths: &[Path],
+        stop: &AtomicBool,
+        mut hear: impl FnMut(usize, Result<Reception, String>),
+    ) -> Result<(), Error> {
+        let mut job = job();
+        for (i, path) in paths.iter().enumerate() {
+            job.need((path.control() == "dctcp").then_some("tcp_dctcp"));
+            job.text += &path.commands(i);
+        }
+        self.follow(&job, paths.first().map_or(1, |p| p.chance), stop, |i, raw| {
+            if let Some(path) = paths.get(i) {
+                hear(i, raw.and_then(|raw| Reception::of_guest(path, &raw)));
+            }
+        })
+    }
+
+    fn follow(
+        &self,
+        job: &Job,
+        chance: u64,
+        stop: &AtomicBool,
+        mut hear: impl FnMut(usize, Result<Vec<u8>, String>),
+    ) -> Result<(), Error> {
+        // An instruction takes 1 ns: what the kernel does in between should take little time.
+        let clock = Clock { shift: 0, seed: chance & 0xffff_ffff };
+        machine::work(self, job, clock, stop, |i, heard| match heard {
+            machine::Heard::At(_) => {}
+            machine::Heard::Failed(why) => hear(i, Err(why)),
+            machine::Heard::Measured(raw) => hear(i, Ok(raw.replay)),
+        })
+    }
+}
+
+/// One that has the trace programs, and nothing to do yet.
+fn job() -> Job {
+    let mut job = Job::empty(vec!["tun"]);
+    job.text = "do bpftool prog loadall /replay.bpf.o /sys/fs/bpf/programs pinmaps /sys/fs/bpf/maps\n\
+                watch-replay\n"
+        .into();
+    job
 }

@@ -9,9 +9,9 @@ use queuewright_sim::alone::Ack;
 use std::io::{self, Read, Write};
 
 /// Bytes of an event (`guest/replay.h`), and where the state begins in it: long words, words, the congestion control's memory.
-const EVENT: usize = 464;
+pub(super) const EVENT: usize = 544;
 const STATE: usize = 88;
-const HEADER: std::ops::Range<usize> = 24..84;
+pub(super) const HEADER: std::ops::Range<usize> = 24..84;
 const LONGS: usize = 6;
 const SHORTS: usize = 56;
 const CONTROL: usize = 13;
@@ -216,19 +216,41 @@ impl Recording {
 }
 
 /// A header with its options.
-struct Tcp<'a>(&'a [u8]);
+pub(super) struct Tcp<'a>(pub(super) &'a [u8]);
 
 impl Tcp<'_> {
     fn u32(&self, at: usize) -> u32 {
         self.0.get(at..at + 4).map_or(0, |b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]))
     }
 
-    fn seq(&self) -> u32 {
+    pub(super) fn seq(&self) -> u32 {
         self.u32(4)
     }
 
-    fn flags(&self) -> u8 {
+    pub(super) fn flags(&self) -> u8 {
         self.0[13]
+    }
+
+    pub(super) fn ack_number(&self) -> u32 {
+        self.u32(8)
+    }
+
+    /// As it is written there: not scaled.
+    pub(super) fn window(&self) -> u32 {
+        u32::from(u16::from_be_bytes([self.0[14], self.0[15]]))
+    }
+
+    /// The timestamp, and the one that it echoes.
+    pub(super) fn stamps(&self) -> (u32, u32) {
+        let of = self.options().into_iter().find(|o| o.0 == 8);
+        of.map_or((0, 0), |(_, at, _)| (self.u32(at), self.u32(at + 4)))
+    }
+
+    /// SACK's blocks.
+    pub(super) fn blocks(&self) -> Vec<(u32, u32)> {
+        let of = self.options().into_iter().find(|o| o.0 == 5);
+        let blocks = of.into_iter().flat_map(|(_, at, length)| (0..length / 8).map(move |i| at + 8 * i));
+        blocks.map(|at| (self.u32(at), self.u32(at + 4))).collect()
     }
 
     /// Kind and place of each option.
