@@ -8,6 +8,11 @@
  * On the sender's own host Linux has a queue for each socket. What passes through
  * has none: there the flow's hash, cut by `orphan_mask`, chooses one of 1024. Linux
  * forgets a flow after three seconds, if it comes by; here none is forgotten.
+ *
+ * Linux has three bands, which take turns by bytes, and chooses one by a packet's
+ * priority. All packets have the same here, whose band is the second. But a flow
+ * that was never there is listed before its band is known: its first stay among
+ * the new ones is in the first band.
  * `random` is not used.
  */
 #ifndef QW_FQ_H
@@ -36,6 +41,16 @@ extern "C" {
 #define QW_FQ_JIFFY_NS (4 * QW_NS_PER_MS)
 #define QW_FQ_REFILL_JIFFIES 10u
 
+/* What the two bands may send in a turn (fq_init()); the third is always empty. */
+#define QW_FQ_FIRST_BYTES (9 << 16)
+#define QW_FQ_OTHER_BYTES (3 << 16)
+
+/* As QW_DRR_NEW and QW_DRR_OLD: the flow is in the first band's list. */
+#define QW_FQ_FIRST 3u
+
+/* Two changes of bands have no flow, and each flow of the first band has a turn. */
+#define QW_FQ_TURNS (QW_DRR_TURNS(QW_FQ_MASK) + QW_FQ_FLOWS + 4)
+
 struct qw_fq_params {
 	qw_u32 limit_packets; /* in all flows' queues, 10000 */
 	qw_u32 flow_limit_packets; /* in one queue, 100 */
@@ -45,7 +60,10 @@ struct qw_fq_params {
 };
 
 struct qw_fq {
-	struct qw_drr drr;
+	struct qw_drr drr; /* the second band's rounds */
+	struct qw_drr_list first; /* the first band's flows: none is old there */
+	qw_u32 band; /* the one that sends: 0 the first, 1 the second */
+	qw_s32 credit[2]; /* bytes that a band may still send in its turn */
 	qw_u32 internal; /* packets in QW_FQ_INTERNAL */
 	qw_u64 passed; /* packets that went there, for display */
 	struct qw_drr_queue queue[QW_FQ_FLOWS];
@@ -64,6 +82,11 @@ static inline void qw_fq_init(struct qw_fq *s, const struct qw_fq_params *p,
 	s->drr.old.tail = 0;
 	s->drr.active = 0;
 	s->drr.all_age = 1;
+	s->first.head = 0;
+	s->first.tail = 0;
+	s->band = 0;
+	s->credit[0] = 0;
+	s->credit[1] = 0;
 	s->internal = 0;
 	s->passed = 0;
 }
@@ -97,7 +120,7 @@ qw_fq_enqueue(struct qw_fq *s, const struct qw_fq_params *p, qw_u64 now,
 	      qw_u32 random, qw_u32 *queue)
 {
 	qw_u32 index = k->flow & p->orphan_mask & QW_FQ_MASK;
-	const struct qw_drr_queue *f = &s->queue[index];
+	struct qw_drr_queue *f = &s->queue[index];
 
 	(void)random;
 	*queue = index;
@@ -113,11 +136,52 @@ qw_fq_enqueue(struct qw_fq *s, const struct qw_fq_params *p, qw_u64 now,
 	}
 	if (f->packets >= p->flow_limit_packets)
 		return qw_drop(QW_REASON_THRESHOLD);
-	qw_drr_join(&s->drr, s->queue, QW_FQ_MASK, index, k->bytes,
-		    f->list == QW_DRR_UNLISTED ?
-			    qw_fq_credit(s, p, now, index) :
-			    0);
+	if (f->list == QW_DRR_UNLISTED) {
+		f->deficit = qw_fq_credit(s, p, now, index);
+		if (!s->left[index & QW_FQ_MASK]) {
+			f->list = QW_FQ_FIRST;
+			qw_drr_append(s->queue, QW_FQ_MASK, &s->first, index);
+		}
+	}
+	qw_drr_join(&s->drr, s->queue, QW_FQ_MASK, index, k->bytes, f->deficit);
 	return qw_pass();
+}
+
+/* It is the other band's turn. */
+static inline qw_u32 qw_fq_switch(struct qw_fq *s, qw_u32 to, qw_s32 bytes)
+{
+	qw_s32 *credit = &s->credit[to & 1];
+
+	*credit = *credit < 0 ? *credit + bytes : bytes;
+	s->band = to;
+	return QW_DRR_SPENT;
+}
+
+/* fq_dequeue(), one turn, as qw_drr_turn(). Some flow has packets. */
+QW_SHARED qw_u32 qw_fq_turn(struct qw_fq *s, qw_u32 quantum,
+			    struct qw_drr_search *t)
+{
+	struct qw_drr_queue *f;
+
+	if (s->band) {
+		if (s->credit[1] > 0 && (s->drr.fresh.head || s->drr.old.head))
+			return qw_drr_turn(&s->drr, s->queue, QW_FQ_MASK,
+					   quantum, t);
+		return qw_fq_switch(s, 0, QW_FQ_FIRST_BYTES);
+	}
+	if (s->credit[0] <= 0 || !s->first.head)
+		return qw_fq_switch(s, 1, QW_FQ_OTHER_BYTES);
+	t->index = s->first.head - 1;
+	f = &s->queue[t->index & QW_FQ_MASK];
+	if (f->deficit > 0 && f->packets)
+		return QW_DRR_SERVE;
+	/* Its band is known by now. */
+	if (f->deficit <= 0)
+		f->deficit += (qw_s32)quantum;
+	qw_drr_pop(s->queue, QW_FQ_MASK, &s->first);
+	f->list = QW_DRR_OLD;
+	qw_drr_append(s->queue, QW_FQ_MASK, &s->drr.old, t->index);
+	return QW_DRR_SPENT;
 }
 
 static inline qw_u32 qw_fq_next(struct qw_fq *s, const struct qw_fq_params *p,
@@ -129,15 +193,14 @@ static inline qw_u32 qw_fq_next(struct qw_fq *s, const struct qw_fq_params *p,
 	(void)q;
 	if (s->internal)
 		return QW_FQ_INTERNAL;
+	if (!s->drr.active)
+		return QW_NONE;
 	qw_drr_begin(&t);
-	QW_FOR (i, QW_DRR_TURNS(QW_FQ_MASK)) {
-		qw_u32 turn = qw_drr_turn(&s->drr, s->queue, QW_FQ_MASK,
-					  p->quantum_bytes, &t);
+	QW_FOR (i, QW_FQ_TURNS) {
+		qw_u32 turn = qw_fq_turn(s, p->quantum_bytes, &t);
 
 		if (turn == QW_DRR_SERVE)
 			return t.index;
-		if (turn == QW_DRR_DONE)
-			break;
 		/* Until it is away for good this is written more than once. */
 		if (turn == QW_DRR_EMPTY)
 			s->left[t.index & QW_FQ_MASK] =
@@ -173,6 +236,7 @@ static inline void qw_fq_evicted(struct qw_fq *s, const struct qw_fq_params *p,
 	}
 	qw_drr_left(&s->drr, f, k->bytes);
 	f->deficit -= (qw_s32)k->bytes;
+	s->credit[s->band & 1] -= (qw_s32)k->bytes;
 }
 
 static inline struct qw_verdict

@@ -89,6 +89,7 @@ static void check_fq(const struct qw_fq *s)
 {
 	check_drr(&s->drr, s->queue, QW_FQ_FLOWS);
 	CHECK(s->internal <= QW_FQ_INTERNAL_MOST);
+	CHECK(!s->first.head == !s->first.tail && s->band < 2);
 }
 
 static void check_sfq(const struct qw_sfq *s)

@@ -89,3 +89,40 @@ fn a_flow_found_empty_is_no_longer_new_even_if_it_is_the_only_one() {
     host.arrive(0, 1514, 3, 0);
     assert_eq!(order(&mut host, 0, 3), [2, 3, 1]);
 }
+
+/// fq_flow_add_tail() goes by the band that a flow was in before. One that was never there begins in the first of three, which takes
+/// turns with its own by bytes: 589,824 to 196,608 (fq_init()).
+#[test]
+fn a_flow_that_was_never_there_begins_in_a_band_that_takes_turns() {
+    let mut host = Host::new(&spec("fq", &[("flow_limit", Value::Int(1000))]), 0, 0);
+    let backlog = |host: &mut Host, flow, packets| {
+        for _ in 0..packets {
+            assert_eq!(host.arrive(0, 1514, flow, 0).action, Action::Pass);
+        }
+    };
+    // Eight pass by the rounds, ten are its first credit, and then it is in its own band.
+    backlog(&mut host, 9, 400);
+    assert_eq!(order(&mut host, 0, 8 + 10 + 1), [9; 8 + 10 + 1]);
+    // Who comes now waits until that band's turn is over: 130 packets, of which one is sent.
+    backlog(&mut host, 1, 30);
+    assert_eq!(order(&mut host, 0, 129), [9; 129]);
+    assert_eq!(order(&mut host, 0, 10), [1; 10]);
+    assert_eq!(order(&mut host, 0, 8), [1, 1, 9, 9, 1, 1, 9, 9]);
+}
+
+/// The first band's turn has an end as well, with the packet that crosses it.
+#[test]
+fn flows_that_were_never_there_do_not_keep_others_waiting_for_ever() {
+    let mut host = Host::new(&spec("fq", &[("orphan_mask", Value::Int(65_535))]), 0, 0);
+    for flow in 0..1000 {
+        host.arrive(0, 1514, flow, 0);
+        host.arrive(0, 1514, flow, 0);
+    }
+    // Flows 0 to 3 pass by the rounds. Whoever is found empty is in its own band then.
+    assert_eq!(order(&mut host, 0, 8 + 4)[8..], [4, 4, 5, 5]);
+    host.arrive(0, 1514, 4, 0);
+    let rest = 589_824usize.div_ceil(1514) - 4;
+    let order = order(&mut host, 0, rest + 2);
+    assert_eq!(order.iter().position(|flow| *flow == 4), Some(rest));
+    assert_eq!((order[rest - 1], order[rest + 1]), (198, 199));
+}
