@@ -12,7 +12,10 @@
  *    not by ticks;
  *  - an empty queue takes 1/64 off the probability per tick, not 2 %.
  *  - a mark that the accumulated probability alone has brought about does not
- *    restart it, so that marks go on until the dice mark, or a packet is dropped.
+ *    restart it, so that marks go on until the dice mark, or a packet is dropped;
+ *  - times are whole ticks of 64 ns, and the departure rate is in 1/256 bytes a
+ *    tick: whole ones, of which slow links have few (20 at 10 Mbit/s), and none
+ *    below 0.5 Mbit/s, where the delay stays unknown.
  * It departs from Linux, towards the RFC, in that the probability stays within
  * 0..1 (Linux lets it wind up beyond 1).
  *
@@ -31,8 +34,12 @@ extern "C" {
 #define QW_PIE_ONE_Q56 (1ULL << 56)
 /* RFC 8033 section 4.3: a queue of 16 KiB shows the departure rate. */
 #define QW_PIE_RATE_BYTES 16384u
+/* Linux's psched_time_t: 64 ns. PIE_SCALE. */
+#define QW_PIE_TICK_SHIFT 6
+#define QW_PIE_TICK_NS (1u << QW_PIE_TICK_SHIFT)
+#define QW_PIE_RATE_SHIFT 8
 /* Delays are cut to this, so that alpha and beta up to 2 stay in 64 bits. */
-#define QW_PIE_MAX_DELAY_NS (10 * QW_NS_PER_SEC)
+#define QW_PIE_MAX_DELAY (10 * QW_NS_PER_SEC / QW_PIE_TICK_NS)
 /* Ticks that one call catches up with: 3.84 s at 15 ms. */
 #define QW_PIE_MAX_TICKS 256u
 #define QW_PIE_NONE (~0ULL)
@@ -53,24 +60,30 @@ struct qw_pie_params {
 struct qw_pie {
 	qw_u64 prob_q56;
 	qw_u64 accu_q56; /* sum of probabilities since the last restart */
-	qw_u64 burst_ns; /* allowance left */
-	qw_u64 qdelay_ns; /* latest */
-	qw_u64 qdelay_old_ns; /* at the last update */
+	qw_u64 burst; /* allowance left, ticks */
+	qw_u64 qdelay; /* latest, ticks */
+	qw_u64 qdelay_old; /* at the last update, ticks */
 	qw_u64 next_tick_ns;
 	/* Last departure, or with the estimator the begin of the measurement;
 	 * QW_PIE_NONE: none yet. */
-	qw_u64 dq_start_ns;
+	qw_u64 dq_start; /* in ticks */
 	qw_u64 dq_bytes; /* departed in the measurement, QW_PIE_NONE: not on */
-	qw_u64 rate; /* departure rate, bytes/s, 0: unknown */
+	qw_u64 rate; /* departure rate, 1/256 bytes a tick, 0: unknown */
 };
+
+/* A time, or a span, in whole ticks. */
+static inline qw_u64 qw_pie_ticks(qw_u64 ns)
+{
+	return ns >> QW_PIE_TICK_SHIFT;
+}
 
 /* Forget all but the probability and the delays. */
 static inline void qw_pie_restart(struct qw_pie *s,
 				  const struct qw_pie_params *p)
 {
 	s->accu_q56 = 0;
-	s->burst_ns = p->max_burst_ns;
-	s->dq_start_ns = QW_PIE_NONE;
+	s->burst = qw_pie_ticks(p->max_burst_ns);
+	s->dq_start = QW_PIE_NONE;
 	s->dq_bytes = QW_PIE_NONE;
 	s->rate = 0;
 }
@@ -79,36 +92,45 @@ static inline void qw_pie_init(struct qw_pie *s, const struct qw_pie_params *p,
 			       qw_u64 now)
 {
 	s->prob_q56 = 0;
-	s->qdelay_ns = 0;
-	s->qdelay_old_ns = 0;
+	s->qdelay = 0;
+	s->qdelay_old = 0;
 	s->next_tick_ns = now + p->tupdate_ns;
 	qw_pie_restart(s, p);
 }
 
-/* RFC 8033 section 4.2: one update of the probability. `delta` is
- * alpha (qdelay - target) + beta (qdelay - old) in Q56, not yet tuned, and
- * stays below 2^62 either way. (A QW_PART: inside the loop below it is what
- * the verifier of Linux 6.18 trips over.) */
-QW_PART qw_u64 qw_pie_step(qw_u64 prob, qw_s64 delta, qw_s64 bonus)
+/* A gain per second in Q32 is this per tick in Q56: whole ones. */
+static inline qw_u64 qw_pie_gain(qw_u64 gain_q32)
+{
+	/* >> 4 first, which sixteenths do not feel, keeps it in 64 bits. */
+	return ((gain_q32 >> 4) * (QW_PIE_ONE_Q56 * QW_PIE_TICK_NS /
+				   QW_NS_PER_SEC)) >> 28;
+}
+
+/* RFC 8033 section 4.2: one update of the probability. `off` is
+ * qdelay - target, `trend` is qdelay - old. (A QW_PART: inside the loop below
+ * it is what the verifier of Linux 6.18 trips over.) */
+QW_PART qw_u64 qw_pie_step(const struct qw_pie_params *p QW_GIVEN, qw_u64 prob,
+			   qw_s64 off, qw_s64 trend, qw_s64 bonus)
 {
 	const qw_s64 two_percent = QW_PIE_ONE_Q56 / 50;
+	qw_s64 delta;
+	qw_u32 tuned = 0;
 
-	if (prob >= QW_PIE_ONE_Q56 / 10) {
-		/* Section 5.5: no more than 2 % up in one step. */
-		if (delta > two_percent)
-			delta = two_percent;
-	} else {
-		/* Auto-tuning: the smaller the probability, the smaller the
-		 * steps, by 1/2 below 0.1, 1/8 below 0.01, ... 1/2048 below
-		 * 0.000001. (A negative number is shifted arithmetically by
-		 * every compiler, though C only lets them.) */
-		delta >>= prob >= QW_PIE_ONE_Q56 / 100	   ? 1 :
-			  prob >= QW_PIE_ONE_Q56 / 1000	   ? 3 :
-			  prob >= QW_PIE_ONE_Q56 / 10000   ? 5 :
-			  prob >= QW_PIE_ONE_Q56 / 100000  ? 7 :
-			  prob >= QW_PIE_ONE_Q56 / 1000000 ? 9 :
-							     11;
-	}
+	/* Auto-tuning: the smaller the probability, the smaller the gains, by
+	 * 1/2 below 0.1, 1/8 below 0.01, ... 1/2048 below 0.000001. */
+	if (prob < QW_PIE_ONE_Q56 / 10)
+		tuned = prob >= QW_PIE_ONE_Q56 / 100	 ? 1 :
+			prob >= QW_PIE_ONE_Q56 / 1000	 ? 3 :
+			prob >= QW_PIE_ONE_Q56 / 10000	 ? 5 :
+			prob >= QW_PIE_ONE_Q56 / 100000	 ? 7 :
+			prob >= QW_PIE_ONE_Q56 / 1000000 ? 9 :
+							   11;
+	/* Products below 2^61. */
+	delta = (qw_s64)(qw_pie_gain(p->alpha_q32) >> tuned) * off +
+		(qw_s64)(qw_pie_gain(p->beta_q32) >> tuned) * trend;
+	/* Section 5.5: no more than 2 % up in one step. */
+	if (!tuned && delta > two_percent)
+		delta = two_percent;
 	delta += (qw_s64)prob + bonus;
 	if (delta < 0)
 		return 0;
@@ -125,28 +147,20 @@ QW_PART int qw_pie_update(struct qw_pie *s QW_GIVEN,
 			  const struct qw_pie_params *p QW_GIVEN, qw_u64 now,
 			  qw_u64 backlog)
 {
-	/* Gains per nanosecond: Q32 per second becomes Q56 per ns. */
-	qw_u64 alpha = (p->alpha_q32 * (QW_PIE_ONE_Q56 / QW_NS_PER_SEC)) >> 32;
-	qw_u64 beta = (p->beta_q32 * (QW_PIE_ONE_Q56 / QW_NS_PER_SEC)) >> 32;
-	qw_u64 qdelay = s->qdelay_ns, old = s->qdelay_old_ns,
-	       prob = s->prob_q56;
-	qw_s64 delta, trend, bonus = 0;
+	qw_u64 qdelay = s->qdelay, old = s->qdelay_old, prob = s->prob_q56;
+	qw_u64 target = qw_pie_ticks(p->target_ns);
+	qw_s64 trend, bonus = 0;
 	qw_u32 i;
 
-	if (p->rate_estimator) {
-		/* 2^33 bytes times 10^9 still fits. */
-		qw_u64 bytes = backlog < (1ULL << 33) ? backlog : 1ULL << 33;
-
-		qdelay = s->rate ? qw_div(bytes * QW_NS_PER_SEC, s->rate) : 0;
-	}
-	if (qdelay > QW_PIE_MAX_DELAY_NS)
-		qdelay = QW_PIE_MAX_DELAY_NS;
-
-	/* Products below 2^61; the differences wrap as signed numbers do. */
-	delta = (qw_s64)(alpha * (qdelay - p->target_ns));
-	trend = (qw_s64)(beta * (qdelay - old));
+	if (p->rate_estimator)
+		qdelay = s->rate ? qw_div(backlog << QW_PIE_RATE_SHIFT,
+					  s->rate) :
+				   0;
+	if (qdelay > QW_PIE_MAX_DELAY)
+		qdelay = QW_PIE_MAX_DELAY;
+	trend = (qw_s64)qdelay - (qw_s64)old;
 	/* RFC 8033 section 5.5: 2 % more in each update above 250 ms. */
-	if (qdelay > 250 * QW_NS_PER_MS)
+	if (qdelay > 250 * QW_NS_PER_MS / QW_PIE_TICK_NS)
 		bonus = QW_PIE_ONE_Q56 / 50;
 
 	QW_FOR (i, QW_PIE_MAX_TICKS) {
@@ -156,7 +170,8 @@ QW_PART int qw_pie_update(struct qw_pie *s QW_GIVEN,
 			old = qdelay;
 			trend = 0;
 		}
-		prob = qw_pie_step(prob, delta + trend, bonus);
+		prob = qw_pie_step(p, prob, (qw_s64)qdelay - (qw_s64)target,
+				   trend, bonus);
 		/* Idle for two updates: decay. (Linux: a delay of 0 in front
 		 * of a backlog is a very short queue, not an idle one.) */
 		if (!(qdelay | old | backlog))
@@ -171,15 +186,15 @@ QW_PART int qw_pie_update(struct qw_pie *s QW_GIVEN,
 	}
 
 	s->prob_q56 = prob;
-	s->qdelay_ns = qdelay;
-	s->qdelay_old_ns = qdelay;
+	s->qdelay = qdelay;
+	s->qdelay_old = qdelay;
 	/* All well for two updates: grant the burst allowance again. */
-	if (!prob && qdelay < p->target_ns / 2 && old < p->target_ns / 2 &&
+	if (!prob && qdelay < target / 2 && old < target / 2 &&
 	    (!p->rate_estimator || s->rate)) {
 		qw_pie_restart(s, p);
 		/* Without a rate the delay is not known. */
 		if (p->rate_estimator)
-			s->qdelay_old_ns = 0;
+			s->qdelay_old = 0;
 	}
 	return 0;
 }
@@ -192,6 +207,15 @@ static inline void qw_pie_catch_up(struct qw_pie *s,
 		qw_pie_update(s, p, now, backlog);
 }
 
+/* An update now, before it is due: of a host that has a timer of its own, as
+ * Linux, and says when that came. */
+static inline void qw_pie_tick(struct qw_pie *s, const struct qw_pie_params *p,
+			       qw_u64 now, qw_u64 backlog)
+{
+	s->next_tick_ns = now;
+	qw_pie_update(s, p, now, backlog);
+}
+
 /* RFC 8033 section 4.1 and 5.1: is this arrival to be dropped or marked? */
 static inline int qw_pie_is_early(struct qw_pie *s,
 				  const struct qw_pie_params *p,
@@ -200,13 +224,14 @@ static inline int qw_pie_is_early(struct qw_pie *s,
 {
 	qw_u64 prob = s->prob_q56;
 
-	if (s->burst_ns)
+	if (s->burst)
 		return 0;
-	if (s->qdelay_ns < p->target_ns / 2 && prob < QW_PIE_ONE_Q56 / 5)
+	if (s->qdelay < qw_pie_ticks(p->target_ns) / 2 &&
+	    prob < QW_PIE_ONE_Q56 / 5)
 		return 0;
 	if (q->bytes < 2 * (qw_u64)p->mtu_bytes)
 		return 0;
-	if (p->bytemode && k->bytes < p->mtu_bytes)
+	if (p->bytemode && k->bytes <= p->mtu_bytes && p->mtu_bytes)
 		prob = qw_div(prob, p->mtu_bytes) * k->bytes;
 
 	/* Derandomisation: gaps between drops of about 1 / probability, never
@@ -242,49 +267,49 @@ qw_pie_enqueue(struct qw_pie *s, const struct qw_pie_params *p, qw_u64 now,
 }
 
 /* RFC 8033 section 4.3: the rate at which a queue of at least 16 KiB drains.
- * Returns the time measured over, 0 while a measurement is under way. */
+ * Returns the ticks measured over, 0 while a measurement is under way. */
 static inline qw_u64 qw_pie_measure_rate(struct qw_pie *s, qw_u64 now,
 					 const struct qw_queue *q,
 					 const struct qw_packet *k)
 {
-	qw_u64 took_ns, rate;
+	qw_u64 took, rate;
 
 	if (s->dq_bytes == QW_PIE_NONE) {
 		if (q->bytes < QW_PIE_RATE_BYTES)
 			return 0;
-		s->dq_start_ns = now;
+		s->dq_start = qw_pie_ticks(now);
 		s->dq_bytes = 0;
 	}
 	s->dq_bytes += k->bytes;
-	took_ns = now - s->dq_start_ns;
-	if (s->dq_bytes < QW_PIE_RATE_BYTES || !took_ns)
+	took = qw_pie_ticks(now) - s->dq_start;
+	if (s->dq_bytes < QW_PIE_RATE_BYTES || !took)
 		return 0;
-	rate = qw_div(s->dq_bytes * QW_NS_PER_SEC, took_ns);
+	rate = qw_div(s->dq_bytes << QW_PIE_RATE_SHIFT, took);
 	s->rate = s->rate ? s->rate - (s->rate >> 3) + (rate >> 3) : rate;
-	s->dq_start_ns = now;
+	s->dq_start = qw_pie_ticks(now);
 	s->dq_bytes = q->bytes < QW_PIE_RATE_BYTES ? QW_PIE_NONE : 0;
-	return took_ns;
+	return took;
 }
 
 static inline struct qw_verdict
 qw_pie_dequeue(struct qw_pie *s, const struct qw_pie_params *p, qw_u64 now,
 	       const struct qw_queue *q, const struct qw_packet *k)
 {
-	qw_u64 passed_ns = 0;
+	qw_u64 passed = 0, ticks = qw_pie_ticks(now);
 
 	qw_pie_catch_up(s, p, now, q->bytes + k->bytes);
 	if (p->rate_estimator) {
-		passed_ns = qw_pie_measure_rate(s, now, q, k);
+		passed = qw_pie_measure_rate(s, now, q, k);
 	} else {
 		/* The last of a queue leaves no queue behind: no delay. */
-		s->qdelay_ns = q->bytes && now > k->enqueue_ns ?
-				       now - k->enqueue_ns :
-				       0;
-		if (s->dq_start_ns != QW_PIE_NONE)
-			passed_ns = now - s->dq_start_ns;
-		s->dq_start_ns = now;
+		s->qdelay = q->bytes && now > k->enqueue_ns ?
+				    ticks - qw_pie_ticks(k->enqueue_ns) :
+				    0;
+		if (s->dq_start != QW_PIE_NONE)
+			passed = ticks - s->dq_start;
+		s->dq_start = ticks;
 	}
-	s->burst_ns -= passed_ns < s->burst_ns ? passed_ns : s->burst_ns;
+	s->burst -= passed < s->burst ? passed : s->burst;
 	return qw_pass();
 }
 
@@ -308,8 +333,8 @@ static inline void qw_pie_idle(struct qw_pie *s, const struct qw_pie_params *p,
 	P("mtu", mtu_bytes, 0, 0, 65535)
 #define QW_PIE_PROBES(V)               \
 	V(s->prob_q56, QW_PIE_ONE_Q56) \
-	V(s->qdelay_ns, QW_NS_PER_MS)  \
-	V(s->burst_ns, QW_NS_PER_MS)
+	V(s->qdelay, QW_NS_PER_MS / QW_PIE_TICK_NS) \
+	V(s->burst, QW_NS_PER_MS / QW_PIE_TICK_NS)
 
 #ifdef __cplusplus
 }

@@ -34,7 +34,7 @@ static void check_codel(const struct qw_codel *s)
 static void check_pie(const struct qw_pie *s)
 {
 	CHECK(s->prob_q56 <= QW_PIE_ONE_Q56);
-	CHECK(s->burst_ns <= 10 * QW_NS_PER_SEC);
+	CHECK(s->burst <= 10 * QW_NS_PER_SEC / QW_PIE_TICK_NS);
 }
 
 static void check_duk(const struct qw_duk *s)

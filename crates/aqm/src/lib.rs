@@ -177,6 +177,7 @@ unsafe extern "C" {
     fn qw_shim_evicted(block: *mut u64, now: u64, queue: &Queue, packet: &Packet, index: u32);
     fn qw_shim_threshold(block: *const u64) -> u64;
     fn qw_shim_idle(block: *mut u64, now: u64);
+    fn qw_shim_tick(block: *mut u64, now: u64, backlog: u64) -> c_int;
     fn qw_shim_probe(block: *const u64, i: usize) -> f64;
 }
 
@@ -372,6 +373,13 @@ impl Discipline {
     pub fn idle(&mut self, now: u64) {
         // SAFETY: as in `enqueue_to`.
         unsafe { qw_shim_idle(self.block.as_mut_ptr(), now) }
+    }
+
+    /// A timer of the host's fires at `now` (ns) while so many bytes wait: PIE updates its probability, due or not, and again
+    /// a `tupdate` later. False if it is not PIE.
+    pub fn tick(&mut self, now: u64, backlog_bytes: u64) -> bool {
+        // SAFETY: as in `enqueue_to`.
+        unsafe { qw_shim_tick(self.block.as_mut_ptr(), now, backlog_bytes) != 0 }
     }
 
     /// Changes a parameter while the discipline runs; the state stays. It counts from the next

@@ -325,6 +325,16 @@ void qw_shim_idle(struct head *h, qw_u64 now)
 	}
 }
 
+/* A timer of the host's makes a tick now, of what Linux's timers tick; the next
+ * comes by itself a whole `tupdate` later. Returns 0 if it is no such one. */
+int qw_shim_tick(struct head *h, qw_u64 now, qw_u64 backlog)
+{
+	if (h->kind != KIND_PIE)
+		return 0;
+	qw_pie_tick(&AS(pie, h)->s, &AS(pie, h)->p, now, backlog);
+	return 1;
+}
+
 /* The threshold in force, of those that share a buffer by thresholds; else 0. */
 qw_u64 qw_shim_threshold(const struct head *h)
 {
