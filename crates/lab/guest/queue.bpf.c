@@ -29,6 +29,9 @@ struct sk_buff {
 	unsigned char *head;
 	__u16 network_header;
 } PRESERVE;
+struct timer_list {
+	void (*function)(struct timer_list *timer);
+} PRESERVE;
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
@@ -104,6 +107,20 @@ static struct record *packet(__u32 kind, struct sk_buff *skb)
 	return r;
 }
 
+/* Bits of the processor's count that say that it is in an interrupt or beyond: what that reads is none of the qdisc's, which it has
+ * only interrupted. */
+#define HARD_INTERRUPTS 0xff0000
+extern const int __preempt_count __ksym __weak;
+
+static int interrupted(void)
+{
+	const int *count = &__preempt_count ?
+				   bpf_this_cpu_ptr(&__preempt_count) :
+				   0;
+
+	return count && (*count & HARD_INTERRUPTS);
+}
+
 SEC("tp_btf/net_dev_queue")
 int BPF_PROG(on_arrive, struct sk_buff *skb)
 {
@@ -128,6 +145,8 @@ int BPF_PROG(on_clock, __s64 now)
 	__u32 at = coming_at;
 	struct record *r;
 
+	if (interrupted())
+		return 0;
 	clock = now;
 	if (!coming)
 		return 0;
@@ -141,7 +160,7 @@ int BPF_PROG(on_clock, __s64 now)
 SEC("fexit/get_random_u32")
 int BPF_PROG(on_random, __u32 drawn)
 {
-	struct record *r = next(EVENT_RANDOM);
+	struct record *r = interrupted() ? 0 : next(EVENT_RANDOM);
 
 	if (r)
 		r->number = drawn;
@@ -151,10 +170,23 @@ int BPF_PROG(on_random, __u32 drawn)
 SEC("fexit/get_random_bytes")
 int BPF_PROG(on_random_bytes, void *to, unsigned long length)
 {
-	struct record *r = length == 8 ? next(EVENT_RANDOM_BYTES) : 0;
+	struct record *r = length == 8 && !interrupted() ?
+				   next(EVENT_RANDOM_BYTES) :
+				   0;
 
 	if (r)
 		bpf_probe_read_kernel(&r->at_ns, 8, to);
+	return 0;
+}
+
+/* Of sch_pie, if that is loaded; it holds the qdisc's lock, so that nothing comes or goes meanwhile. */
+extern const void pie_timer __ksym __weak;
+
+SEC("tp_btf/timer_expire_entry")
+int BPF_PROG(on_timer, struct timer_list *timer, unsigned long jiffies)
+{
+	if (timer->function == (void (*)(struct timer_list *))&pie_timer)
+		next(EVENT_TICKS);
 	return 0;
 }
 

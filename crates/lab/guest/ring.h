@@ -23,5 +23,6 @@
 #define EVENT_DROPPED 4
 #define EVENT_RANDOM 5
 #define EVENT_RANDOM_BYTES 6
+#define EVENT_TICKS 7
 
 #endif

@@ -170,33 +170,14 @@ impl Play {
         Ok(())
     }
 
-    /// The same calls made of ours. When the timer of a queue manager fires is not seen: of all the jiffies at which it may, the one
-    /// that goes furthest is taken.
+    /// The same calls made of ours.
     fn compare(&self, kernel: &str, events: &[Event]) -> Result<Played, String> {
         let zero = match self.run.ports[0].discipline.info.name {
-            "fq" | "pie" => begin_of_jiffies(events),
+            "fq" => begin_of_jiffies(events),
             // CoDel goes by ticks of the clock.
             _ => events.first().map_or(0, |e| e.at_ns >> 20 << 20),
         };
-        let mut best: Option<Played> = None;
-        for jiffies in 0.. {
-            let queue = self.queue().ok_or("the run has no port")?;
-            let Some(queue) = queue.with_timer(jiffies) else { break };
-            let played = self.compare_with(queue, kernel, zero, events)?;
-            if best.as_ref().is_none_or(|b| b.same < played.same || played.parted.is_none()) {
-                best = Some(played);
-            }
-        }
-        best.ok_or_else(|| "its timer never fires".into())
-    }
-
-    fn compare_with(
-        &self,
-        mut queue: LoneQueue,
-        kernel: &str,
-        zero: u64,
-        events: &[Event],
-    ) -> Result<Played, String> {
+        let mut queue = self.queue().ok_or("the run has no port")?.with_timer();
         let mut played = Played {
             packets: 0,
             left: 0,
@@ -249,6 +230,7 @@ impl Play {
                     }
                 }
                 Seen::Dropped => played.dropped += 1,
+                Seen::Ticks => queue.tick(event.at_ns),
                 Seen::Admitted | Seen::Draws(_) => {}
             }
         }

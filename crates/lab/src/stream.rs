@@ -113,6 +113,8 @@ pub enum Seen {
     Dropped,
     /// The upper 32 bits of a number drawn at random.
     Draws(u32),
+    /// The timer of the queue manager fires.
+    Ticks,
 }
 
 impl Event {
@@ -125,6 +127,7 @@ impl Event {
             4 => Seen::Dropped,
             5 => Seen::Draws(number),
             6 => Seen::Draws((at_ns >> 32) as u32),
+            7 => Seen::Ticks,
             _ => return None,
         };
         Some(Event { at_ns, number, seen })

@@ -95,7 +95,8 @@ fn the_kernels_queue_managers_send_the_same_packets_as_ours() {
     let text = "[link]\nrate = \"20mbit\"\nbuffer = \"60p\"\n\
                 [[flows]]\ncount = 3\ncca = \"cubic\"\nrtt = \"30ms\"\necn = true\n\
                 [[flows]]\ncount = 2\ncca = \"bbr\"\nrtt = \"20ms\"\n\
-                [queue]\ndisciplines = [\"droptail\", { name = \"codel\", ecn = true }, \"fq-codel\", \"sfq\", \"red\"]\n\
+                [queue]\ndisciplines = [\"droptail\", { name = \"codel\", ecn = true }, \"fq-codel\", \"fq\", \"sfq\", \"red\",\n\
+                { name = \"pie\", ecn = true }, { name = \"pie\", estimator = \"rate\" }]\n\
                 [run]\nduration = \"4s\"\nseeds = [1]\n";
     let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
     let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
@@ -108,7 +109,7 @@ fn the_kernels_queue_managers_send_the_same_packets_as_ours() {
         done += 1;
     });
     ended.unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(done, 5);
+    assert_eq!(done, 8);
 }
 
 /// What `check` lets pass the kernel takes: every parameter of its queue managers, at the ends of its range and in between.

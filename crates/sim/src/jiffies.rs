@@ -46,16 +46,14 @@ pub fn started(spec: &Spec, timers: Timers, random: u32) -> Discipline {
     }
 }
 
-/// A discipline of which the timer fires a number of jiffies after the run's begin, and so on; none if it has not so many until it fires
-/// again. One without a timer has a single way to begin.
-pub fn started_at(spec: &Spec, jiffies: u64) -> Option<Discipline> {
-    match ticks(spec) {
-        None => (jiffies == 0).then(|| Discipline::new(spec)),
-        Some((ticks, period)) => {
-            let ago = period.checked_sub(jiffies * TICK_NS).filter(|ago| *ago > 0)?;
-            Some(Discipline::made_before(&ticks, ago))
-        }
-    }
+/// A discipline that has its ticks from a timer in the kernel, for who says when they come (`Discipline::tick`): by itself it ticks as
+/// seldom as it can. None of those that have no timer.
+pub fn by_hand(spec: &Spec) -> Option<Discipline> {
+    let (mut ticks, _) = ticks(spec)?;
+    let longest = spec.info.param("tupdate").map(|p| p.max)?;
+    let set = ticks.set("tupdate", longest);
+    debug_assert!(set.is_ok(), "{set:?}");
+    Some(Discipline::new(&ticks))
 }
 
 /// What has its ticks from a timer of the kernel's, with how far apart they are there (ns).

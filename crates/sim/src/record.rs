@@ -107,11 +107,18 @@ impl LoneQueue {
         })
     }
 
-    /// With a queue manager whose timer, if it has one, fires first so many jiffies of 4 ms after time 0; none if it fires
-    /// before, or has no timer and this is not 0.
-    pub fn with_timer(mut self, jiffies: u64) -> Option<LoneQueue> {
-        *self.port.discipline_mut() = jiffies::started_at(&self.spec, jiffies)?;
-        Some(self)
+    /// With a queue manager whose timer, if it has one, fires when it is told to alone.
+    pub fn with_timer(mut self) -> LoneQueue {
+        if let Some(discipline) = jiffies::by_hand(&self.spec) {
+            *self.port.discipline_mut() = discipline;
+        }
+        self
+    }
+
+    /// The queue manager's timer fires.
+    pub fn tick(&mut self, now_ns: u64) {
+        let bytes = self.port.queue().bytes;
+        self.port.discipline_mut().tick(now_ns, bytes);
     }
 
     /// The queue that the flow's packets join, of a scheduler that hashes flows.
