@@ -61,7 +61,8 @@ struct qw_fq_params {
 
 struct qw_fq {
 	struct qw_drr drr; /* the second band's rounds */
-	struct qw_drr_list first; /* the first band's flows: none is old there */
+	struct qw_drr_list
+		first; /* the first band's flows: none is old there */
 	qw_u32 band; /* the one that sends: 0 the first, 1 the second */
 	qw_s32 credit[2]; /* bytes that a band may still send in its turn */
 	qw_u32 internal; /* packets in QW_FQ_INTERNAL */

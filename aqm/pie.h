@@ -102,8 +102,9 @@ static inline void qw_pie_init(struct qw_pie *s, const struct qw_pie_params *p,
 static inline qw_u64 qw_pie_gain(qw_u64 gain_q32)
 {
 	/* >> 4 first, which sixteenths do not feel, keeps it in 64 bits. */
-	return ((gain_q32 >> 4) * (QW_PIE_ONE_Q56 * QW_PIE_TICK_NS /
-				   QW_NS_PER_SEC)) >> 28;
+	return ((gain_q32 >> 4) *
+		(QW_PIE_ONE_Q56 * QW_PIE_TICK_NS / QW_NS_PER_SEC)) >>
+	       28;
 }
 
 /* RFC 8033 section 4.2: one update of the probability. `off` is
@@ -153,9 +154,9 @@ QW_PART int qw_pie_update(struct qw_pie *s QW_GIVEN,
 	qw_u32 i;
 
 	if (p->rate_estimator)
-		qdelay = s->rate ? qw_div(backlog << QW_PIE_RATE_SHIFT,
-					  s->rate) :
-				   0;
+		qdelay = s->rate ?
+				 qw_div(backlog << QW_PIE_RATE_SHIFT, s->rate) :
+				 0;
 	if (qdelay > QW_PIE_MAX_DELAY)
 		qdelay = QW_PIE_MAX_DELAY;
 	trend = (qw_s64)qdelay - (qw_s64)old;
@@ -331,8 +332,8 @@ static inline void qw_pie_idle(struct qw_pie *s, const struct qw_pie_params *p,
 	P("bytemode", bytemode, 0, 0, 1)                        \
 	P("estimator", rate_estimator, 0, 0, 1)                 \
 	P("mtu", mtu_bytes, 0, 0, 65535)
-#define QW_PIE_PROBES(V)               \
-	V(s->prob_q56, QW_PIE_ONE_Q56) \
+#define QW_PIE_PROBES(V)                            \
+	V(s->prob_q56, QW_PIE_ONE_Q56)              \
 	V(s->qdelay, QW_NS_PER_MS / QW_PIE_TICK_NS) \
 	V(s->burst, QW_NS_PER_MS / QW_PIE_TICK_NS)
 

@@ -114,9 +114,8 @@ extern const int __preempt_count __ksym __weak;
 
 static int interrupted(void)
 {
-	const int *count = &__preempt_count ?
-				   bpf_this_cpu_ptr(&__preempt_count) :
-				   0;
+	const int *count =
+		&__preempt_count ? bpf_this_cpu_ptr(&__preempt_count) : 0;
 
 	return count && (*count & HARD_INTERRUPTS);
 }
@@ -170,9 +169,8 @@ int BPF_PROG(on_random, __u32 drawn)
 SEC("fexit/get_random_bytes")
 int BPF_PROG(on_random_bytes, void *to, unsigned long length)
 {
-	struct record *r = length == 8 && !interrupted() ?
-				   next(EVENT_RANDOM_BYTES) :
-				   0;
+	struct record *r =
+		length == 8 && !interrupted() ? next(EVENT_RANDOM_BYTES) : 0;
 
 	if (r)
 		bpf_probe_read_kernel(&r->at_ns, 8, to);
