@@ -9,11 +9,10 @@
  *    the buffer overflows, and down whenever the queue runs empty, at most
  *    once a `target` each. It drops whatever ECN says.
  *
- * This is Linux in all but three points: the inverse square root starts at 1,
- * where Linux starts a fresh queue at 0 and so signals without the first
- * interval; a walk back takes at most QW_COBALT_MAX_STEPS per packet; and an
- * overflow costs the arriving packet, as there is no longest queue to
- * drop from.
+ * This is Linux in all but two points: an overflow costs the arriving packet, as
+ * there is no longest queue to drop from; and BLUE goes down, and count back,
+ * when the queue has run empty. Linux does that to an empty queue when the turn
+ * comes to it while others have packets: to one that is alone never.
  */
 #ifndef QW_COBALT_H
 #define QW_COBALT_H
@@ -24,9 +23,9 @@
 extern "C" {
 #endif
 
-/* The walk back takes interval / sqrt(count) a step: this many are the memory
- * of 6 s of silence at 100 ms. */
-#define QW_COBALT_MAX_STEPS 1024u
+/* Steps of a walk back at one packet. One takes interval / sqrt(count): so many
+ * are 51 s of silence at 100 ms, of a count that a flood needs as long for. */
+#define QW_COBALT_MAX_STEPS 65536u
 /* Up to here 1 / sqrt(count) is exact, beyond a Newton step follows it. */
 #define QW_COBALT_CACHE 16u
 
@@ -58,7 +57,8 @@ static inline void qw_cobalt_init(struct qw_cobalt *s,
 	s->dice.state = 0;
 	s->count = 0;
 	s->dropping = 0;
-	s->rec_inv_sqrt_q32 = 0xffffffffu;
+	/* As in Linux: a new queue signals without an interval before. */
+	s->rec_inv_sqrt_q32 = 0;
 	s->p_drop_q32 = 0;
 }
 

@@ -9,7 +9,8 @@ use crate::machine::{self, Clock, Heard};
 use crate::qdisc::{Qdisc, Whose, is_ours, qdisc};
 use crate::stream::{Event, Seen};
 use crate::{Error, Lab};
-use queuewright_scenario::spec::{Rate, RunSpec};
+use queuewright_aqm::Value;
+use queuewright_scenario::spec::{PortSpec, Rate, RunSpec};
 use queuewright_sim::{Arrival, LoneQueue, arrivals};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,13 +79,33 @@ pub struct Sent {
 /// Why not.
 pub fn playable(run: &RunSpec) -> Result<(), String> {
     let port = &run.ports[0];
-    let name = port.discipline.info.name;
-    if is_ours(name, Whose::Kernels) {
-        return Err(format!("Linux has no {name} of its own"));
-    }
     match port.rate {
-        Rate::Constant(_) => qdisc(port, Whose::Kernels).map(|_| ()).map_err(|(_, why)| why),
+        Rate::Constant(_) => kernels(port).map(|_| ()),
         _ => Err("its rate changes".into()),
+    }
+}
+
+/// The kernel's own. Its COBALT is within cake, whose buffer counts the memory that packets take: both are played without a limit.
+fn kernels(port: &PortSpec) -> Result<Qdisc, String> {
+    let spec = &port.discipline;
+    match spec.info.name {
+        "cobalt" => {}
+        name if is_ours(name, Whose::Kernels) => return Err(format!("Linux has no {name} of its own")),
+        _ => return qdisc(port, Whose::Kernels).map_err(|(_, why)| why),
+    }
+    for param in spec.info.params.iter().filter(|p| !["target", "interval"].contains(&p.name)) {
+        if spec.get(param.name) != Some(param.default) {
+            return Err(format!("in Linux's cake {} is always {}", param.name, param.display(param.default)));
+        }
+    }
+    match (spec.get("target"), spec.get("interval")) {
+        (Some(Value::Int(target)), Some(Value::Int(interval)))
+            if interval.is_multiple_of(20_000) && interval == 20 * target =>
+        {
+            let words = format!("cake unlimited besteffort flowblind rtt {}us memlimit 1gb", interval / 1000);
+            Ok(Qdisc { module: Some("sch_cake"), words, ..Qdisc::default() })
+        }
+        _ => Err("in Linux's cake the interval is 20 targets of whole microseconds".into()),
     }
 }
 
@@ -105,6 +126,9 @@ impl Play {
         // What the guest sends is what the queue sees.
         let sent = |a: Arrival| Arrival { at_ns: a.at_ns - first, bytes: a.bytes.max(LEAST_BYTES), ..a };
         let mut play = Play { run: run.clone(), arrivals: kept.into_iter().map(sent).collect() };
+        if let Some(port) = play.run.ports.first_mut().filter(|p| p.discipline.info.name == "cobalt") {
+            (port.limit_packets, port.limit_bytes) = (0, 0);
+        }
         play.part_flows();
         Ok(play)
     }
@@ -151,7 +175,7 @@ impl Play {
     fn lay(&self, job: &mut Job, out: &mut Lines, number: usize) -> Result<(), String> {
         let port = &self.run.ports[0];
         let Rate::Constant(bps) = port.rate else { return Err("its rate changes".into()) };
-        let qdisc: Qdisc = qdisc(port, Whose::Kernels).map_err(|(_, why)| why)?;
+        let qdisc = kernels(port)?;
         job.need(qdisc.module);
         let list = format!("list{number}");
         out.add(format!("run {number}"));

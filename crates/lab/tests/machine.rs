@@ -96,7 +96,7 @@ fn the_kernels_queue_managers_send_the_same_packets_as_ours() {
                 [[flows]]\ncount = 3\ncca = \"cubic\"\nrtt = \"30ms\"\necn = true\n\
                 [[flows]]\ncount = 2\ncca = \"bbr\"\nrtt = \"20ms\"\n\
                 [queue]\ndisciplines = [\"droptail\", { name = \"codel\", ecn = true }, \"fq-codel\", \"fq\", \"sfq\", \"red\",\n\
-                { name = \"pie\", ecn = true }, { name = \"pie\", estimator = \"rate\" }]\n\
+                \"cobalt\", { name = \"pie\", ecn = true }, { name = \"pie\", estimator = \"rate\" }]\n\
                 [run]\nduration = \"4s\"\nseeds = [1]\n";
     let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
     let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
@@ -109,7 +109,7 @@ fn the_kernels_queue_managers_send_the_same_packets_as_ours() {
         done += 1;
     });
     ended.unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(done, 8);
+    assert_eq!(done, 9);
 }
 
 /// What `check` lets pass the kernel takes: every parameter of its queue managers, at the ends of its range and in between.
