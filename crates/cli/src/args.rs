@@ -269,7 +269,8 @@ is measured: what --json has printed until it was stopped, however, --measured t
 --replay compares TCP alone: in the lab a connection of the kernel's sends over a drawn path, and
 the simulator's sender gets the very same acknowledgements at the same times. Before each of them
 their states are compared: a draw is the same whose congestion window never differs. --out keeps
-each as a file, which is compared again without the lab.
+each as a file, which is compared again without the lab. With --receive the kernel receives: what
+comes to it comes to the simulator's receiver, and every acknowledgement is compared.
 
 Examples:
   queuewright validate
@@ -298,6 +299,9 @@ pub struct Validate {
     #[arg(long, value_name = "N", conflicts_with_all = ["files", "shard", "only", "seeds", "measured", "ns3", "bpf", "costs"],
         value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub replay: Option<u64>,
+    /// With --replay: the kernel receives, and the acknowledgements of the simulator's receiver are compared
+    #[arg(long, requires = "replay")]
+    pub receive: bool,
     /// With --replay: how long each is
     #[arg(long, value_name = "N", requires = "replay", default_value = "8", value_parser = clap::value_parser!(u64).range(1..=60))]
     pub seconds: u64,
