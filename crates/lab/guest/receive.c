@@ -145,8 +145,8 @@ static void arrive(const struct flying *f, const uint8_t *options,
 	struct virtio_net_hdr v = { .flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
 				    .csum_start = ETHERNET + 20,
 				    .csum_offset = 16 };
-	uint8_t p[ETHERNET + 60 + 20] = { 2, 0, 0, 0, 0, 2, 2, 0,
-					  0, 0, 0, 1, 8, 0 };
+	uint8_t p[ETHERNET + 60 + 20] = { 2, 0, 0, 0, 0, 2, 2,
+					  0, 0, 0, 0, 1, 8, 0 };
 	uint8_t *ip = p + ETHERNET, *tcp = ip + 20;
 	uint32_t sum = 0, head = 20 + length;
 	struct iovec parts[3] = { { &v, sizeof(v) },
@@ -305,7 +305,8 @@ static void read_all(void)
 		uint8_t *e = p + sizeof(struct virtio_net_hdr);
 		uint8_t *ip = e + ETHERNET;
 
-		if (n >= (ssize_t)sizeof(struct virtio_net_hdr) + ETHERNET + 40 &&
+		if (n >= (ssize_t)sizeof(struct virtio_net_hdr) + ETHERNET +
+				    40 &&
 		    e[12] == 8 && e[13] == 0 && ip[0] == 0x45 && ip[9] == 6)
 			hear(ip + 20, now_ns());
 	}
@@ -396,8 +397,9 @@ static bool begin(const char *ns, const char *cca)
 	o[17] = 3;
 	o[18] = 3;
 	o[19] = WINDOW_SCALE;
-	arrive(&(struct flying){ .flags = FLAG_SYN |
-					  (path.ecn ? FLAG_ECE | FLAG_CWR : 0) },
+	arrive(&(struct flying){ .flags =
+					 FLAG_SYN |
+					 (path.ecn ? FLAG_ECE | FLAG_CWR : 0) },
 	       o, 20);
 	return true;
 }
