@@ -261,13 +261,10 @@ fn of_row(before: &BTreeMap<String, Vec<PrintedRow>>, row: &Row) -> (Vec<Point>,
             eprintln!("{}: it was another scenario when it was measured; it is run again", row.name);
             continue;
         }
-        // Files may hold the same runs.
+        // Another file may hold the same runs.
         for (all, more) in [(&mut linux, &known.linux), (&mut ns3, &known.ns3)] {
-            for point in more {
-                if !all.contains(point) {
-                    all.push(point.clone());
-                }
-            }
+            let new: Vec<Point> = more.iter().filter(|point| !all.contains(point)).cloned().collect();
+            all.extend(new);
         }
     }
     (linux, ns3)
