@@ -749,6 +749,10 @@ fn validate_loses_no_row_that_it_has_measured() {
     assert_eq!(rows[0]["row"], "small droptail");
     assert_eq!(rows[0]["ns3"].as_array().map(Vec::len), Some(2));
     assert_eq!(rows.as_array().map(Vec::len), Some(1));
+    // What two files hold alike was run once.
+    let twice =
+        ["validate", "small.toml", "--measured", "killed.json,killed.json", "--ns3", "./none", "--json"];
+    assert_eq!(json(&stdout(dir.path(), &twice))["rows"], rows);
 
     let dir = folder();
     let child = validating(dir.path(), true);
