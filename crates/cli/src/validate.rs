@@ -255,7 +255,7 @@ fn measured(files: &[PathBuf]) -> Result<(BTreeMap<String, Vec<PrintedRow>>, Str
 
 /// The runs of a row on Linux and in ns-3. A scenario that has another content now is measured again.
 fn of_row(before: &BTreeMap<String, Vec<PrintedRow>>, row: &Row) -> (Vec<Point>, Vec<Point>) {
-    let (mut linux, mut ns3) = (Vec::new(), Vec::new());
+    let (mut linux, mut ns3): (Vec<Point>, Vec<Point>) = (Vec::new(), Vec::new());
     for known in before.get(&row.name).into_iter().flatten() {
         if known.scenario.as_ref().is_some_and(|hash| *hash != row.hash) {
             eprintln!("{}: it was another scenario when it was measured; it is run again", row.name);
