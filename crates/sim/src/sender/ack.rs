@@ -415,16 +415,21 @@ impl Sender {
                 self.split_behind(lo - 1);
             }
             let mut seq = if lo == a { b } else { lo };
+            // Flags of the one before.
+            let mut before = if splits && seq > self.conn.snd_una { self.board.flags(seq - 1) } else { 0 };
             while seq < hi {
-                reordered_at = reordered_at.min(self.tag_one(now, seq, flags, draft));
-                if splits && seq > self.conn.snd_una {
-                    self.merge_behind(seq - 1);
+                let (late, tagged) = self.tag_one(now, seq, flags, draft);
+                reordered_at = reordered_at.min(late);
+                if splits {
+                    self.merge(seq, before, tagged);
+                    before = tagged;
                 }
                 seq += 1;
                 if seq == a {
                     // What was known before is one with what comes before it.
                     if splits {
                         self.merge_behind(seq - 1);
+                        before = self.board.flags(b - 1);
                     }
                     seq = b;
                 }
@@ -458,15 +463,20 @@ impl Sender {
         }
     }
 
-    /// `tcp_shift_skb_data`: buffers that have arrived become one, unless they were sent again.
+    /// `tcp_shift_skb_data`: buffers that have arrived become one, unless they were sent again. The same of a segment and the next.
     #[inline]
     fn merge_behind(&mut self, seq: u32) {
+        if seq + 1 < self.conn.snd_nxt {
+            self.merge(seq + 1, self.board.flags(seq), self.board.flags(seq + 1));
+        }
+    }
+
+    /// The same of a segment and the one before, whose flags these are.
+    #[inline(always)]
+    fn merge(&mut self, seq: u32, before: u64, flags: u64) {
         const TAGS: u64 = SACKED | LOST | RETRANS;
-        if self.board.flags(seq) & (TAGS | ENDS_BUFFER) == SACKED | ENDS_BUFFER
-            && seq + 1 < self.conn.snd_nxt
-            && self.board.flags(seq + 1) & TAGS == SACKED
-        {
-            self.board.change(seq, 0, ENDS_BUFFER);
+        if before & (TAGS | ENDS_BUFFER) == SACKED | ENDS_BUFFER && flags & TAGS == SACKED {
+            self.board.change(seq - 1, 0, ENDS_BUFFER);
             self.buffers -= 1;
         }
     }
@@ -527,7 +537,7 @@ impl Sender {
                     reordered_at = reordered_at.min(seq);
                 }
             }
-            reordered_at = reordered_at.min(self.tag_one(now, seq, flags, draft));
+            reordered_at = reordered_at.min(self.tag_one(now, seq, flags, draft).0);
             // Both copies are there: none is in flight any more.
             if self.board.flags(seq) & RETRANS != 0 {
                 self.board.change(seq, 0, RETRANS);
@@ -538,13 +548,13 @@ impl Sender {
         reordered_at
     }
 
-    /// `tcp_sacktag_one`. The segment itself if it was never sent again and came after later ones, else `u32::MAX`.
+    /// `tcp_sacktag_one`. The segment itself if it was never sent again and came after later ones, else `u32::MAX`; and its flags then.
     #[inline]
-    fn tag_one(&mut self, now: u64, seq: u32, flags: &mut AckFlags, draft: &mut RateDraft) -> u32 {
+    fn tag_one(&mut self, now: u64, seq: u32, flags: &mut AckFlags, draft: &mut RateDraft) -> (u32, u64) {
         let mut reordered_at = u32::MAX;
         let f = self.board.flags(seq);
         if f & SACKED != 0 {
-            return reordered_at;
+            return (reordered_at, f);
         }
         let tx = self.board.tx_ns(seq);
         self.rack_advance(now, seq, tx, f & EVER_RETRANS != 0);
@@ -585,7 +595,7 @@ impl Sender {
         if self.samples_rate {
             self.rate_delivered(seq, draft);
         }
-        reordered_at
+        (reordered_at, (f | SACKED) & !clear)
     }
 
     /// `tcp_rate_skb_delivered`: the most recently sent of the delivered segments carries the sample.

@@ -137,30 +137,33 @@ impl Sender {
 
     /// Does pacing or the access link's queue hold the sender back now? Sets when to resume.
     /// `out`: what it has sent, but the access link does not know of yet.
-    #[inline]
+    #[inline(always)]
     fn held_back(&mut self, now: u64, out: &[Burst]) -> bool {
         if self.conn.pacing && self.wstamp_ns > now {
             self.resume_at = self.wstamp_ns;
             return true;
         }
-        // `tcp_small_queue_check`: about 1 ms at the pacing rate, at least two bursts, may wait below TCP.
-        if self.access_bps > 0 && self.rules.tso {
-            let segment_ns = self.access_segment_ns;
-            let sent = out.iter().map(|b| u64::from(b.count)).sum::<u64>();
-            let free_ns = self.access_free_ns.max(now) + sent * segment_ns;
-            // Two segments are always allowed: most often that settles it.
-            if free_ns - now <= 2 * segment_ns {
-                return false;
-            }
-            let rate_ns = u64::try_from(
-                u128::from(self.conn.pacing_rate >> 10) * 8_000_000_000 / u128::from(self.access_bps),
-            )
-            .unwrap_or(u64::MAX);
-            let allowed = rate_ns.max(segment_ns * 2 * u64::from(self.burst_segments()));
-            if free_ns - now > allowed {
-                self.resume_at = free_ns - allowed;
-                return true;
-            }
+        self.access_bps > 0 && self.rules.tso && self.access_holds_back(now, out)
+    }
+
+    /// `tcp_small_queue_check`: about 1 ms at the pacing rate, at least two bursts, may wait below TCP.
+    #[inline]
+    fn access_holds_back(&mut self, now: u64, out: &[Burst]) -> bool {
+        let segment_ns = self.access_segment_ns;
+        let sent = out.iter().map(|b| u64::from(b.count)).sum::<u64>();
+        let free_ns = self.access_free_ns.max(now) + sent * segment_ns;
+        // Two segments are always allowed: most often that settles it.
+        if free_ns - now <= 2 * segment_ns {
+            return false;
+        }
+        let rate_ns = u64::try_from(
+            u128::from(self.conn.pacing_rate >> 10) * 8_000_000_000 / u128::from(self.access_bps),
+        )
+        .unwrap_or(u64::MAX);
+        let allowed = rate_ns.max(segment_ns * 2 * u64::from(self.burst_segments()));
+        if free_ns - now > allowed {
+            self.resume_at = free_ns - allowed;
+            return true;
         }
         false
     }
