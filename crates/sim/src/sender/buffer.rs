@@ -143,10 +143,14 @@ impl Sender {
 
     /// `tcp_check_space`: is there room again for an application that waits for it? `uncrowded`: cwnd had room at a
     /// moment of sending (`tcp_should_expand_sndbuf`).
+    #[inline(always)]
     pub(super) fn check_space(&mut self, now: u64, uncrowded: bool) -> bool {
-        if !self.full || self.woken {
-            return false;
-        }
+        // Most often it is not yet time.
+        let waits = self.full && !self.woken;
+        waits && (uncrowded || self.conn.snd_una >= self.wake_una) && self.has_space(now, uncrowded)
+    }
+
+    fn has_space(&mut self, now: u64, uncrowded: bool) -> bool {
         if uncrowded {
             self.expand_buffer();
             self.cwnd_stamp = self.tick(now);

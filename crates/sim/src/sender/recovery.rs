@@ -72,10 +72,11 @@ impl Sender {
         // Retransmissions, in the order they were sent.
         let mut at = 0;
         while let Some(&(seq, tx)) = self.retransmitted.get(at) {
+            let f = self.board.flags(seq);
             let live = seq >= self.conn.snd_una
                 && self.board.tx_ns(seq) == tx
-                && self.board.flags(seq) & SACKED == 0
-                && self.board.flags(seq) & (LOST | RETRANS) != LOST;
+                && f & SACKED == 0
+                && f & (LOST | RETRANS) != LOST;
             if live {
                 if tx > self.rack_tx_ns || (tx == self.rack_tx_ns && seq + 1 >= self.rack_end) {
                     break;
@@ -86,13 +87,17 @@ impl Sender {
                     at += 1;
                     continue;
                 }
-                flags.lost_retrans |= self.board.flags(seq) & RETRANS != 0;
+                flags.lost_retrans |= f & RETRANS != 0;
                 self.mark_lost(seq);
                 self.board.change(seq, JUDGED, 0);
             }
             // In order of time: once one is waited for none behind it is lost.
             debug_assert!(at == 0 || !live);
-            self.retransmitted.remove(at);
+            // Nearly always the first.
+            match at {
+                0 => self.retransmitted.pop_front(),
+                _ => self.retransmitted.remove(at),
+            };
         }
         wait
     }
