@@ -184,6 +184,14 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
                 (min, 0) => (min, 3 * min),
                 told => told,
             };
+            // tc keeps the probability of a byte in 32 bits, and a rate of as many bytes a second.
+            let probability = of.real("probability");
+            if probability * 2f64.powi(32) <= max.saturating_sub(min) as f64 {
+                let key = ["max", "min"].into_iter().find(|key| of.int(key) > 0 && probability > 0.0);
+                let why = "tc takes no probability as small, between thresholds as far apart";
+                return Err((Some(key.unwrap_or("probability")), why.into()));
+            }
+            of.at_most("bandwidth", 8 * ((1 << 32) - 1))?;
             let mut words = format!("red limit {bytes} avpkt {} min {min} max {max}", of.int("avpkt"));
             if of.int("burst") > 0 {
                 words += &format!(" burst {}", of.int("burst"));

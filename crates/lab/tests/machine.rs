@@ -135,8 +135,8 @@ fn the_kernel_takes_what_is_not_refused() {
             if name == "red" {
                 written += ", idle_clock = \"never\"";
             }
-            // RED's thresholds and burst must go together: tc says so (`a_run_that_fails_says_why`).
-            let together = ["min", "max", "burst"];
+            // RED's thresholds, packets and burst must go together: tc says so (`a_run_that_fails_says_why`).
+            let together = ["min", "max", "burst", "avpkt"];
             for param in info.params.iter().filter(|p| name != "red" || !together.contains(&p.name)) {
                 let value = match (which, param.kind, param.default) {
                     (_, ParamKind::Flag, Value::Flag(on)) => Value::Flag(on ^ (which > 0)),

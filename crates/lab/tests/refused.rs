@@ -64,6 +64,14 @@ fn what_it_cannot_do_is_named() {
             "s.toml:8: queue.disciplines[0].memory_limit = \"4gb\": Linux's fq-codel takes at most 2147483647",
         ),
         (
+            queue("{ name = \"red\", probability = 0 }"),
+            "s.toml:8: queue.disciplines[0].probability = 0: tc takes no probability as small",
+        ),
+        (
+            queue("{ name = \"red\", bandwidth = \"100gbit\" }"),
+            "s.toml:8: queue.disciplines[0].bandwidth = \"100gbit\": Linux's red takes at most 34359738360",
+        ),
+        (
             queue("{ name = \"red\", idle_clock = \"us\" }"),
             "s.toml:8: queue.disciplines[0].idle_clock = \"us\": in Linux's red idle_clock is always never",
         ),
