@@ -2,6 +2,7 @@
 //! lab records ([`record`]), and the simulator's sender that gets the very same ([`judge`]).
 
 pub mod draw;
+mod file;
 pub mod judge;
 pub mod reception;
 pub mod record;

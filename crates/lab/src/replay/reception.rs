@@ -1,17 +1,15 @@
 //! The same reversed: the kernel's TCP receives what is drawn, and the simulator's receiver gets the same segments at the same
 //! times. Every acknowledgement of the two is compared.
 
+use super::file;
 use super::judge::Divergence;
-use super::record::{EVENT, HEADER, Tcp};
+use super::record::{Raw, raw_events};
 use crate::job::Lines;
 use crate::random::Random;
 use crate::stream::Fields;
-use flate2::Compression;
-use flate2::read::DeflateDecoder;
-use flate2::write::DeflateEncoder;
 use queuewright_sim::alone::{Ack, Receiver, Segment};
 use serde::{Deserialize, Serialize};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 
 /// Where the receiver's state begins in an event, and where IP's ECN bits are (`guest/replay.h`).
 const READER: usize = 464;
@@ -188,18 +186,12 @@ impl Reception {
     /// # Errors
     /// What it cannot be.
     pub fn of_guest(path: &Path, bytes: &[u8]) -> Result<Reception, String> {
-        if !bytes.len().is_multiple_of(EVENT) {
-            return Err("the guest's program is not this version's: run 'scripts/setup lab'".into());
-        }
         let data = |seq: u32| seq.wrapping_sub(FIRST_SEQ).wrapping_sub(1);
         let mut events = Vec::new();
-        for raw in bytes.chunks_exact(EVENT) {
-            let mut r = Fields(raw);
-            let (at, stamp, kind, length) = (r.u64(), r.u64(), r.u32(), r.u32());
-            let tcp = Tcp(&raw[HEADER]);
+        for Raw { at, stamp, kind, length, tcp, bytes } in raw_events(bytes)? {
             match kind {
                 1 if length > 0 => {
-                    let mut r = Fields(&raw[READER..]);
+                    let mut r = Fields(&bytes[READER..]);
                     let mut state: [u32; NAMES.len()] = std::array::from_fn(|_| r.u32());
                     for seq in &mut state[..3] {
                         *seq = data(*seq);
@@ -213,7 +205,7 @@ impl Reception {
                         ts,
                         echo,
                         flags,
-                        raw[ECN],
+                        bytes[ECN],
                         state,
                     ));
                 }
@@ -235,11 +227,7 @@ impl Reception {
     /// # Errors
     /// Of writing.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        writeln!(out, "{MAGIC}\n{}", serde_json::to_string(&self.path)?)?;
-        let mut deflate = DeflateEncoder::new(out, Compression::best());
-        deflate.write_all(&serde_json::to_vec(&self.events)?)?;
-        deflate.finish()?;
-        Ok(())
+        file::write(out, MAGIC, &self.path, &serde_json::to_vec(&self.events)?)
     }
 
     /// What [`Reception::write`] wrote.
@@ -247,15 +235,8 @@ impl Reception {
     /// # Errors
     /// Why it is none.
     pub fn read(bytes: &[u8]) -> Result<Reception, String> {
-        let mut parts = bytes.splitn(3, |b| *b == b'\n');
-        let (magic, path, rest) = (parts.next(), parts.next(), parts.next());
-        if magic != Some(MAGIC.as_bytes()) {
-            return Err("not a reception, which 'validate --replay --receive --out' writes".into());
-        }
-        let path = serde_json::from_slice(path.unwrap_or_default()).map_err(|e| format!("line 2: {e}"))?;
-        let mut plain = Vec::new();
-        let mut inflate = DeflateDecoder::new(rest.unwrap_or_default());
-        inflate.read_to_end(&mut plain).map_err(|e| format!("after line 2: {e}"))?;
+        let what = "a reception, which 'validate --replay --receive --out' writes";
+        let (path, plain) = file::read(bytes, MAGIC, what)?;
         let events = serde_json::from_slice(&plain).map_err(|e| format!("after line 2: {e}"))?;
         Ok(Reception { path, events })
     }

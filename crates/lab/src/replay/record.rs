@@ -1,17 +1,15 @@
 //! What the kernel's TCP got and sent, and its state before each acknowledgement: as the guest writes it, and as a file.
 
 use super::draw::Draw;
+use super::file;
 use crate::stream::Fields;
-use flate2::Compression;
-use flate2::read::DeflateDecoder;
-use flate2::write::DeflateEncoder;
 use queuewright_sim::alone::Ack;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 
 /// Bytes of an event (`guest/replay.h`), and where the state begins in it: long words, words, the congestion control's memory.
-pub(super) const EVENT: usize = 544;
+const EVENT: usize = 544;
 const STATE: usize = 88;
-pub(super) const HEADER: std::ops::Range<usize> = 24..84;
+const HEADER: std::ops::Range<usize> = 24..84;
 const LONGS: usize = 6;
 const SHORTS: usize = 56;
 const CONTROL: usize = 13;
@@ -166,6 +164,29 @@ pub struct Recording {
     pub events: Vec<Event>,
 }
 
+/// An event as the guest writes it (`struct event` in `guest/replay.h`).
+pub(super) struct Raw<'a> {
+    pub at: u64,
+    pub stamp: u64,
+    pub kind: u32,
+    pub length: u32,
+    pub tcp: Tcp<'a>,
+    /// All of it.
+    pub bytes: &'a [u8],
+}
+
+/// What the guest wrote, event by event.
+pub(super) fn raw_events(bytes: &[u8]) -> Result<impl Iterator<Item = Raw<'_>>, String> {
+    if !bytes.len().is_multiple_of(EVENT) {
+        return Err("the guest's program is not this version's: run 'scripts/setup lab'".into());
+    }
+    Ok(bytes.chunks_exact(EVENT).map(|bytes| {
+        let mut r = Fields(bytes);
+        let (at, stamp, kind, length) = (r.u64(), r.u64(), r.u32(), r.u32());
+        Raw { at, stamp, kind, length, tcp: Tcp(&bytes[HEADER]), bytes }
+    }))
+}
+
 const SYN: u8 = 2;
 const ECE: u8 = 64;
 
@@ -175,21 +196,15 @@ impl Recording {
     /// # Errors
     /// What it cannot be.
     pub fn of_guest(draw: &Draw, bytes: &[u8]) -> Result<Recording, String> {
-        if !bytes.len().is_multiple_of(EVENT) {
-            return Err("the guest's program is not this version's: run 'scripts/setup lab'".into());
-        }
         let mut events = Vec::new();
         let mut first = None;
-        for raw in bytes.chunks_exact(EVENT) {
-            let mut r = Fields(raw);
-            let (at, stamp, kind, length) = (r.u64(), r.u64(), r.u32(), r.u32());
-            let tcp = Tcp(&raw[HEADER]);
+        for Raw { at, stamp, kind, length, tcp, bytes } in raw_events(bytes)? {
             // Segments from the first byte on, which follows the SYN's.
             let isn = first.unwrap_or(0u32);
             let segment = |seq: u32| seq.wrapping_sub(isn).wrapping_sub(1) / SEGMENT;
             match kind {
                 1 => {
-                    let before = Box::new(state(&raw[STATE..], isn));
+                    let before = Box::new(state(&bytes[STATE..], isn));
                     events.push(Event::Ack { at, ack: tcp.ack(&segment), before });
                 }
                 2 if tcp.flags() & SYN != 0 => {
@@ -216,7 +231,7 @@ impl Recording {
 }
 
 /// A header with its options.
-pub(super) struct Tcp<'a>(pub(super) &'a [u8]);
+pub(super) struct Tcp<'a>(&'a [u8]);
 
 impl Tcp<'_> {
     fn u32(&self, at: usize) -> u32 {
@@ -326,16 +341,12 @@ impl Recording {
     /// # Errors
     /// Of writing.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        writeln!(out, "{MAGIC}\n{}", serde_json::to_string(&self.draw)?)?;
         let mut bytes = Vec::new();
         let (mut at, mut state) = (0, [0; WORDS]);
         for event in &self.events {
             event.put(&mut bytes, &mut at, &mut state);
         }
-        let mut deflate = DeflateEncoder::new(out, Compression::best());
-        deflate.write_all(&bytes)?;
-        deflate.finish()?;
-        Ok(())
+        file::write(out, MAGIC, &self.draw, &bytes)
     }
 
     /// What [`Recording::write`] wrote.
@@ -343,16 +354,8 @@ impl Recording {
     /// # Errors
     /// Why it is no recording.
     pub fn read(bytes: &[u8]) -> Result<Recording, String> {
-        let mut parts = bytes.splitn(3, |b| *b == b'\n');
-        let (magic, draw, rest) = (parts.next(), parts.next(), parts.next());
-        if magic != Some(MAGIC.as_bytes()) {
-            return Err("not a replay, which 'validate --replay --out' writes".into());
-        }
-        let draw: Draw =
-            serde_json::from_slice(draw.unwrap_or_default()).map_err(|e| format!("line 2: {e}"))?;
-        let mut plain = Vec::new();
-        let mut inflate = DeflateDecoder::new(rest.unwrap_or_default());
-        inflate.read_to_end(&mut plain).map_err(|e| format!("after line 2: {e}"))?;
+        let what = "a replay, which 'validate --replay --out' writes";
+        let (draw, plain) = file::read::<Draw>(bytes, MAGIC, what)?;
         let mut r = Packed(&plain);
         let (mut events, mut at, mut state) = (Vec::new(), 0, [0; WORDS]);
         while !r.0.is_empty() {

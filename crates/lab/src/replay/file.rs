@@ -1,0 +1,34 @@
+//! How a recording is kept: a line that says what it is, the draw in another (JSON), the rest compressed.
+
+use flate2::Compression;
+use flate2::read::DeflateDecoder;
+use flate2::write::DeflateEncoder;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::io::{self, Read, Write};
+
+pub(super) fn write(out: &mut impl Write, magic: &str, draw: &impl Serialize, rest: &[u8]) -> io::Result<()> {
+    writeln!(out, "{magic}\n{}", serde_json::to_string(draw)?)?;
+    let mut deflate = DeflateEncoder::new(out, Compression::best());
+    deflate.write_all(rest)?;
+    deflate.finish()?;
+    Ok(())
+}
+
+/// What [`write`] wrote: the draw and the rest. `what`: what it should be, for who gave something else.
+pub(super) fn read<D: DeserializeOwned>(
+    bytes: &[u8],
+    magic: &str,
+    what: &str,
+) -> Result<(D, Vec<u8>), String> {
+    let mut parts = bytes.splitn(3, |b| *b == b'\n');
+    let (found, draw, rest) = (parts.next(), parts.next(), parts.next());
+    if found != Some(magic.as_bytes()) {
+        return Err(format!("not {what}"));
+    }
+    let draw = serde_json::from_slice(draw.unwrap_or_default()).map_err(|e| format!("line 2: {e}"))?;
+    let mut plain = Vec::new();
+    let mut inflate = DeflateDecoder::new(rest.unwrap_or_default());
+    inflate.read_to_end(&mut plain).map_err(|e| format!("after line 2: {e}"))?;
+    Ok((draw, plain))
+}
