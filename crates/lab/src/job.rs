@@ -268,7 +268,7 @@ fn subnet(client: usize) -> String {
 
 /// The payload that makes a packet of this IP length; `check` has refused shorter ones.
 fn payload(packet_bytes: u32) -> u32 {
-    packet_bytes.saturating_sub(UDP_HEADERS).max(STAMP)
+    packet_bytes.saturating_sub(UDP_HEADERS)
 }
 
 fn gap_ns(bps: u64, packet_bytes: u32) -> u64 {

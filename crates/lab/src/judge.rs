@@ -354,6 +354,13 @@ mod tests {
         assert_eq!(missed(&Point { drops: 0.0, ..old }, &Point { drops: 11.0, ..far }), ["drops"]);
     }
 
+    /// Draws of a standard normal variable (Box and Muller 1958).
+    fn normals(seed: u128) -> impl FnMut() -> f64 {
+        let mut random = Pcg64::new(seed, 1);
+        let mut unit = move || ((random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
+        move || (-2.0 * unit().ln()).sqrt() * (2.0 * std::f64::consts::PI * unit()).cos()
+    }
+
     fn sojourns(ms: &[f64]) -> Vec<Point> {
         let of = |ms: &f64| Point { sojourn_p95_ms: None, ..point(99.0, *ms, 50.0) };
         ms.iter().map(of).collect()
@@ -370,9 +377,7 @@ mod tests {
         rows.push(sojourns(&[5.0, 15.0]));
         assert!((of(&rows) - 0.1).abs() < 1e-9);
         // Normal draws: the deviation that they come from, to a tenth.
-        let mut random = Pcg64::new(1, 1);
-        let mut unit = || ((random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
-        let mut normal = || (-2.0 * unit().ln()).sqrt() * (2.0 * std::f64::consts::PI * unit()).cos();
+        let mut normal = normals(1);
         let row = |_| sojourns(&[10.0 + 0.3 * normal(), 10.0 + 0.3 * normal()]);
         let drawn: Vec<Vec<Point>> = (1..2000).map(row).collect();
         assert!((of(&drawn) - 0.3).abs() < 0.03, "{}", of(&drawn));
@@ -399,9 +404,7 @@ mod tests {
     /// A simulator that is Linux is told to be so by the share of rows within that `linux_again` foretells.
     #[test]
     fn what_linux_would_get_is_foretold() {
-        let mut random = Pcg64::new(7, 1);
-        let mut unit = || ((random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
-        let mut normal = || (-2.0 * unit().ln()).sqrt() * (2.0 * std::f64::consts::PI * unit()).cos();
+        let mut normal = normals(7);
         // Four standard errors of the two shares of 4000 rows are 4 %.
         let (mut foretold, mut within) = (0, 0);
         const ROWS: usize = 4000;

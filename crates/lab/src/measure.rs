@@ -257,7 +257,7 @@ impl Seen<'_> {
         let inside = |at: u64| (self.window.0..self.window.1).contains(&at);
         let arrived = self.raw.datagrams.iter().filter(|d| inside(d.at_ns));
         let delays: Vec<f64> = arrived
-            .filter_map(|d| Some((f64::from(d.delay_ns) + flow(d.flow)?.base_rtt_ns as f64 / 2.0) / 1e6))
+            .filter_map(|d| Some((f64::from(d.delay_ns) + there_ns(flow(d.flow)?) as f64) / 1e6))
             .collect();
         let received = delays.len() as u64;
         let members = (0..self.spec.flows.len()).filter(|i| self.spec.flows[*i].group as usize == g);
