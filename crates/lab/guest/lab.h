@@ -176,6 +176,8 @@ bool replay_start(void);
 bool replay_tun(const char *ns);
 bool replay_plan(uint64_t at_ns, uint64_t value, bool writes);
 bool replay_send(const char *ns, const char *cca, const uint64_t *numbers);
+/* The device whose far end this program is. */
+bool replay_device(int *fd, const char *ns, short kind, unsigned int offloads);
 /* The draws on the way, and what the trace programs have seen. */
 void replay_begin(uint64_t chance);
 void replay_end(void);

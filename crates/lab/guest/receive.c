@@ -7,7 +7,6 @@
 #define _GNU_SOURCE
 #include "lab.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -23,24 +22,16 @@
 #include <linux/if_tun.h>
 #include <linux/virtio_net.h>
 
+#include "packet.h"
 #include "replay.h"
 
-#define HERE "10.255.0.2"
 #define HERE_PORT 7000
-#define PEER "10.255.0.1"
 #define PEER_PORT 7001
-#define FLAG_SYN 2
-#define FLAG_PSH 8
-#define FLAG_ACK 16
-#define FLAG_ECE 64
-#define FLAG_CWR 128
 #define ETHERNET 14
 #define MSS 1448u
 #define WINDOW_SCALE 7
 #define FIRST_SEQ 1000u
 #define MAX_SIZES 16u
-#define ECT0 2
-#define CE 3
 
 static int tap = -1, listener = -1, sock = -1;
 static uint64_t zero;
@@ -74,25 +65,8 @@ static uint64_t next_read;
 
 bool replay_tap(const char *ns)
 {
-	struct ifreq ask = { .ifr_flags = (short)(IFF_TAP | IFF_NO_PI |
-						  IFF_VNET_HDR | IFF_NAPI |
-						  IFF_NAPI_FRAGS) };
-	int index = TUN_INDEX;
-	bool done;
-
-	if (tap >= 0)
-		close(tap);
-	strcpy(ask.ifr_name, "tun0");
-	tap = enter(ns) ?
-		      open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC) :
-		      -1;
-	done = tap >= 0 && ioctl(tap, TUNSETIFINDEX, &index) == 0 &&
-	       ioctl(tap, TUNSETIFF, &ask) == 0 &&
-	       ioctl(tap, TUNSETOFFLOAD, TUN_F_CSUM) == 0;
-	if (!done)
-		fail("a tap device: %s", strerror(errno));
-	enter(NULL);
-	return done;
+	return replay_device(&tap, ns, IFF_TAP | IFF_NAPI | IFF_NAPI_FRAGS,
+			     TUN_F_CSUM);
 }
 
 static void fly(struct flying f)
@@ -117,27 +91,7 @@ static void fly(struct flying f)
 	air[at] = f;
 }
 
-static uint32_t get32(const uint8_t *at)
-{
-	uint32_t x;
-
-	memcpy(&x, at, 4);
-	return ntohl(x);
-}
-
-static void set32(uint8_t *at, uint32_t x)
-{
-	x = htonl(x);
-	memcpy(at, &x, 4);
-}
-
-static void set16(uint8_t *at, uint16_t x)
-{
-	x = htons(x);
-	memcpy(at, &x, 2);
-}
-
-/* A packet to the kernel: headers, and the data as a fragment. Of TCP's checksum the kernel is told that it is still to be made. */
+/* A packet to the kernel: headers, and the data as a fragment. */
 static void arrive(const struct flying *f, const uint8_t *options,
 		   uint32_t length)
 {
@@ -147,32 +101,18 @@ static void arrive(const struct flying *f, const uint8_t *options,
 				    .csum_offset = 16 };
 	uint8_t p[ETHERNET + 60 + 20] = { 2, 0, 0, 0, 0, 2, 2,
 					  0, 0, 0, 0, 1, 8, 0 };
-	uint8_t *ip = p + ETHERNET, *tcp = ip + 20;
-	uint32_t sum = 0, head = 20 + length;
+	uint8_t ecn = f->ce				 ? IP_CE :
+		      path.ecn && f->length && !f->again ? IP_ECT0 :
+							   0;
 	struct iovec parts[3] = { { &v, sizeof(v) },
-				  { p, ETHERNET + 20 + head },
+				  { p, ETHERNET + 40 + length },
 				  { (void *)data, f->length } };
 
-	ip[0] = 0x45;
-	ip[1] = f->ce ? CE : path.ecn && f->length && !f->again ? ECT0 : 0;
-	set16(ip + 2, (uint16_t)(20 + head + f->length));
-	ip[8] = 64;
-	ip[9] = 6;
-	inet_pton(AF_INET, PEER, ip + 12);
-	inet_pton(AF_INET, HERE, ip + 16);
-	for (int i = 0; i < 20; i += 2)
-		sum += (uint32_t)ip[i] << 8 | ip[i + 1];
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	set16(ip + 10, (uint16_t)~sum);
-	set16(tcp, PEER_PORT);
-	set16(tcp + 2, HERE_PORT);
-	set32(tcp + 4, FIRST_SEQ + f->seq);
-	set32(tcp + 8, far.open ? far.seen_seq : 0);
-	tcp[12] = (uint8_t)(head / 4 << 4);
-	tcp[13] = f->flags;
-	set16(tcp + 14, 65535);
-	memcpy(tcp + 20, options, length);
+	write_headers(
+		p + ETHERNET, ecn,
+		(struct tcp_says){ PEER_PORT, HERE_PORT, FIRST_SEQ + f->seq,
+				   far.open ? far.seen_seq : 0, f->flags },
+		options, length, f->length);
 	if (writev(tap, parts, f->length ? 3 : 2) < 0)
 		fail("a segment: %s", strerror(errno));
 }
@@ -260,19 +200,10 @@ static void send_more(uint64_t now)
 static void hear(const uint8_t *tcp, uint64_t now)
 {
 	uint32_t acked = get32(tcp + 8) - FIRST_SEQ - 1;
-	uint32_t end = (tcp[12] >> 4) * 4u;
+	uint32_t stamp = stamp_of(tcp);
 
-	for (uint32_t at = 20; at + 10 <= end;) {
-		if (tcp[at] == 1) {
-			at++;
-			continue;
-		}
-		if (tcp[at] == 8)
-			far.echo = get32(tcp + at + 2);
-		if (tcp[at] == 0 || tcp[at + 1] < 2)
-			break;
-		at += tcp[at + 1];
-	}
+	if (stamp)
+		far.echo = stamp;
 	if (tcp[13] & FLAG_SYN) {
 		far.seen_seq = get32(tcp + 4) + 1;
 		fly((struct flying){ .at_ns = now + path.rtt_ns,

@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include "lab.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -24,28 +23,18 @@
 #include <linux/tcp.h>
 #include <linux/virtio_net.h>
 
+#include "packet.h"
 #include "replay.h"
 
-#define HERE "10.255.0.2"
-#define PEER "10.255.0.1"
 #define PEER_PORT 7000
 /* The window that the peer announces: as good as none. */
 #define WINDOW_SCALE 14
-#define FLAG_FIN 1
-#define FLAG_SYN 2
-#define FLAG_RST 4
-#define FLAG_PSH 8
-#define FLAG_ACK 16
-#define FLAG_ECE 64
-#define FLAG_CWR 128
 /* As many full segments as the kernel puts in a buffer, twice. */
 #define WRITE_SEGMENTS 90
 #define PAYLOAD 1448u
 #define MAX_PLANS 256
 #define MAX_BLOCKS 512
 #define MAX_ACKS 4096
-#define IP_ECT0 2
-#define IP_CE 3
 
 static struct event *ring;
 static volatile uint64_t *ring_count;
@@ -137,25 +126,31 @@ bool replay_start(void)
 	return true;
 }
 
-bool replay_tun(const char *ns)
+bool replay_device(int *fd, const char *ns, short kind, unsigned int offloads)
 {
-	struct ifreq ask = { .ifr_flags = IFF_TUN | IFF_NO_PI | IFF_VNET_HDR };
+	struct ifreq ask = { .ifr_flags =
+				     (short)(kind | IFF_NO_PI | IFF_VNET_HDR) };
 	int index = TUN_INDEX;
 	bool done;
 
-	if (tun >= 0)
-		close(tun);
+	if (*fd >= 0)
+		close(*fd);
 	strcpy(ask.ifr_name, "tun0");
-	tun = enter(ns) ?
+	*fd = enter(ns) ?
 		      open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC) :
 		      -1;
-	done = tun >= 0 && ioctl(tun, TUNSETIFINDEX, &index) == 0 &&
-	       ioctl(tun, TUNSETIFF, &ask) == 0 &&
-	       ioctl(tun, TUNSETOFFLOAD, TUN_F_CSUM | TUN_F_TSO4) == 0;
+	done = *fd >= 0 && ioctl(*fd, TUNSETIFINDEX, &index) == 0 &&
+	       ioctl(*fd, TUNSETIFF, &ask) == 0 &&
+	       ioctl(*fd, TUNSETOFFLOAD, offloads) == 0;
 	if (!done)
-		fail("a tun device: %s", strerror(errno));
+		fail("a device of ours: %s", strerror(errno));
 	enter(NULL);
 	return done;
+}
+
+bool replay_tun(const char *ns)
+{
+	return replay_device(&tun, ns, IFF_TUN, TUN_F_CSUM | TUN_F_TSO4);
 }
 
 bool replay_plan(uint64_t at_ns, uint64_t value, bool writes)
@@ -243,53 +238,12 @@ static struct flying land(void)
 	return first;
 }
 
-static uint32_t get32(const uint8_t *at)
-{
-	uint32_t x;
-
-	memcpy(&x, at, 4);
-	return ntohl(x);
-}
-
-static void set32(uint8_t *at, uint32_t x)
-{
-	x = htonl(x);
-	memcpy(at, &x, 4);
-}
-
-static void set16(uint8_t *at, uint16_t x)
-{
-	x = htons(x);
-	memcpy(at, &x, 2);
-}
-
-static uint32_t stamp_of(const uint8_t *tcp)
-{
-	uint32_t end = (tcp[12] >> 4) * 4u;
-
-	for (uint32_t at = 20; at + 1 < end;) {
-		if (tcp[at] == 1) {
-			at++;
-			continue;
-		}
-		if (tcp[at] == 8 && at + 10 <= end)
-			return get32(tcp + at + 2);
-		if (tcp[at] < 2 || tcp[at + 1] < 2)
-			break;
-		at += tcp[at + 1];
-	}
-	return 0;
-}
-
-/* A packet of the peer's, with options that begin at byte 20 of TCP. Of TCP's checksum the kernel is told that it
- * is still to be made: it takes it for right. */
+/* A packet of the peer's, with options that begin at byte 20 of TCP. */
 static void answer(uint64_t at_ns, uint8_t flags, const uint8_t *options,
 		   uint32_t length)
 {
 	struct ack *a = &acks[(ack_first + ack_count) % MAX_ACKS];
 	uint8_t *p = a->packet, *ip = p + sizeof(struct virtio_net_hdr);
-	uint8_t *tcp = ip + 20;
-	uint32_t sum = 0, total = 40 + length;
 
 	if (ack_count == MAX_ACKS) {
 		fail("more than %d acknowledgements at once", MAX_ACKS);
@@ -300,26 +254,11 @@ static void answer(uint64_t at_ns, uint8_t flags, const uint8_t *options,
 		(struct virtio_net_hdr){ .flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
 					 .csum_start = 20,
 					 .csum_offset = 16 };
-	ip[0] = 0x45;
-	set16(ip + 2, (uint16_t)total);
-	ip[8] = 64;
-	ip[9] = 6;
-	inet_pton(AF_INET, PEER, ip + 12);
-	inet_pton(AF_INET, HERE, ip + 16);
-	for (int i = 0; i < 20; i += 2)
-		sum += (uint32_t)ip[i] << 8 | ip[i + 1];
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	set16(ip + 10, (uint16_t)~sum);
-	set16(tcp, PEER_PORT);
-	set16(tcp + 2, peer.port);
-	set32(tcp + 4, peer.seq);
-	set32(tcp + 8, peer.next);
-	tcp[12] = (uint8_t)((20 + length) / 4 << 4);
-	tcp[13] = flags;
-	set16(tcp + 14, 65535);
-	memcpy(tcp + 20, options, length);
-	a->length = (uint32_t)sizeof(struct virtio_net_hdr) + total;
+	write_headers(ip, 0,
+		      (struct tcp_says){ PEER_PORT, peer.port, peer.seq,
+					 peer.next, flags },
+		      options, length, 0);
+	a->length = (uint32_t)sizeof(struct virtio_net_hdr) + 40 + length;
 	if (path.bunch_ns && !(flags & FLAG_SYN))
 		at_ns = (at_ns / path.bunch_ns + 1) * path.bunch_ns;
 	a->at_ns = at_ns;
