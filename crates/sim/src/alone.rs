@@ -171,7 +171,9 @@ pub struct Info {
     pub retrans: u32,
     /// Segments sent again so far.
     pub total_retrans: u64,
-    /// Timeouts in a row: what Linux resets with each advance of the window.
+    /// Timeouts since the window last advanced.
+    pub retransmits: u32,
+    /// Timeouts since the last sample of the round trip.
     pub backoff: u32,
     pub rto: u32,
     pub rtt: u32,

@@ -308,7 +308,9 @@ pub struct Sender {
     prior_ssthresh: u32,
     prr_delivered: u32,
     undo_marker: Option<u32>,
-    /// Consecutive timeouts.
+    /// Timeouts since the window last advanced (`icsk_retransmits`), and since the last sample of the round trip
+    /// (`icsk_backoff`): what covers a segment that was sent again is none, but by timestamps.
+    timeouts_in_a_row: u32,
     backoffs: u32,
     /// Tail loss probe (RFC 8985 section 7).
     tlp_high_seq: u32,
@@ -440,6 +442,7 @@ impl Sender {
             retrans_stamp: 0,
             frto: false,
             partial_acked: false,
+            timeouts_in_a_row: 0,
             backoffs: 0,
             tlp_high_seq: 0,
             tlp_outstanding: false,
@@ -512,6 +515,7 @@ impl Sender {
             lost: c.lost_out,
             retrans: c.retrans_out,
             total_retrans: self.resent,
+            retransmits: self.timeouts_in_a_row,
             backoff: self.backoffs,
             rto: self.rto_us,
             rtt: c.srtt_us >> 3,

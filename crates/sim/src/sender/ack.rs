@@ -118,7 +118,7 @@ impl Sender {
         draft.sample.prior_in_flight = self.conn.in_flight();
         flags.una_advanced = ack.cum > prior_una;
         if flags.una_advanced {
-            self.backoffs = 0;
+            self.timeouts_in_a_row = 0;
         }
 
         let (buffers, resent) = self.board.passed(prior_una, ack.cum);
@@ -683,6 +683,7 @@ impl Sender {
         }
         if seq_rtt != 0 {
             self.update_rtt(seq_rtt);
+            self.backoffs = 0;
             if self.rules.smoothed_rtt {
                 ca_rtt = self.conn.srtt_us >> 3;
             }

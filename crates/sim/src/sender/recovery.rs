@@ -489,7 +489,7 @@ impl Sender {
     fn try_undo_loss(&mut self, now: u64, ack_ts: u32, frto_undo: bool) -> bool {
         if frto_undo || self.may_undo(ack_ts) {
             self.undo_reduction(now, true);
-            self.backoffs = 0;
+            self.timeouts_in_a_row = 0;
             self.set_state(now, CaState::Open);
             return true;
         }
@@ -518,7 +518,7 @@ impl Sender {
         self.unjudged = self.conn.snd_una;
         if self.conn.ca_state <= CaState::Disorder
             || self.high_seq <= self.conn.snd_una
-            || (self.conn.ca_state == CaState::Loss && self.backoffs == 0)
+            || (self.conn.ca_state == CaState::Loss && self.timeouts_in_a_row == 0)
         {
             self.prior_ssthresh = self.conn.current_ssthresh();
             self.conn.prior_cwnd = self.conn.cwnd;
@@ -538,7 +538,7 @@ impl Sender {
         self.tlp_outstanding = false;
         self.queue_cwr = self.ecn;
         // RFC 5682 section 3.1 step 1: not after a previous timeout's recovery.
-        self.frto = self.rules.undo && (new_recovery || self.backoffs > 0);
+        self.frto = self.rules.undo && (new_recovery || self.timeouts_in_a_row > 0);
     }
 
     /// `tcp_process_tlp_ack` (RFC 8985 section 7.4.2).

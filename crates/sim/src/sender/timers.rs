@@ -132,6 +132,7 @@ impl Sender {
         }
         self.timeouts += u64::from(now >= self.measure_from_ns);
         self.enter_loss(now);
+        self.timeouts_in_a_row += 1;
         self.backoffs += 1;
         self.resend(now, self.conn.snd_una, out);
         if self.rules.back_off {
