@@ -191,12 +191,8 @@ QW_PART int qw_pie_update(struct qw_pie *s QW_GIVEN,
 	s->qdelay_old = qdelay;
 	/* All well for two updates: grant the burst allowance again. */
 	if (!prob && qdelay < target / 2 && old < target / 2 &&
-	    (!p->rate_estimator || s->rate)) {
+	    (!p->rate_estimator || s->rate))
 		qw_pie_restart(s, p);
-		/* Without a rate the delay is not known. */
-		if (p->rate_estimator)
-			s->qdelay_old = 0;
-	}
 	return 0;
 }
 

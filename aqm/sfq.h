@@ -36,7 +36,7 @@ struct qw_sfq_params {
 	qw_u64 perturb_ns; /* time between changes of the hash; 0: never */
 	qw_u32 limit_packets; /* in all queues, 127; > 1 */
 	qw_u32 depth_packets; /* in one queue, 127; at most QW_SFQ_DEPTH count */
-	qw_u32 flows; /* buckets with packets at most, 127 */
+	qw_u32 flows; /* buckets with packets at most, 128 */
 	qw_u32 divisor; /* buckets, 1024; up to QW_SFQ_QUEUES */
 	qw_u32 quantum_bytes; /* a queue's share of a round, 1514; > 0 */
 	qw_u32 headdrop; /* a full queue loses its first packet, off */

@@ -259,8 +259,8 @@ pub struct Reproduce {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Without files it runs the shipped rows: congestion controls alone and mixed, at 20 and
-50 Mbit/s, with 20 to 100 ms, through tail drop, CoDel, PIE and FQ-CoDel of the kernel, and
-through queue managers of ours as BPF programs. --random draws scenarios over all that both engines
+50 Mbit/s, with 20 to 100 ms, through tail drop, CoDel, PIE, RED, SFQ, FQ and FQ-CoDel of the
+kernel, and through queue managers of ours as BPF programs. --random draws scenarios over all that both engines
 can do; draw 5 of a seed is the same however many there are. The simulator has ten seeds of
 each row, Linux those of --seeds [default: 1, of a draw 1..2, of a file its own]; a file whose
 seeds decide more than when flows start has its own on both. Each row is printed as soon as it
@@ -314,7 +314,7 @@ pub struct Validate {
     /// Only the rows whose name contains this
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
-    /// Seeds on Linux (with files: on both): 1..3, or 1,2,3
+    /// Seeds on Linux (of files whose seeds decide more than when flows start, on both): 1..3, or 1,2,3
     #[arg(long, value_name = "LIST")]
     pub seeds: Option<String>,
     /// What --json has printed before: rows of it are not run on Linux, or in ns-3, again

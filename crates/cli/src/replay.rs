@@ -1,26 +1,57 @@
-//! `validate --replay`: the kernel's TCP and the simulator's sender, acknowledgement by acknowledgement.
+//! `validate --replay`: the kernel's TCP and the simulator's, acknowledgement by acknowledgement.
 
 use crate::args::Validate;
 use crate::compare::on_interrupt;
 use crate::words::plural;
 use crate::{Failure, print};
 use queuewright_engine::{Step, jobs, open as open_lab, run_all};
-use queuewright_lab::Whose;
 use queuewright_lab::replay::IN_A_BOOT;
 use queuewright_lab::replay::draw::{Draw, draw};
 use queuewright_lab::replay::judge::{Divergence, Outcome, judge};
-use queuewright_lab::replay::reception::{self, Heard, Path as Drawn, Reception};
+use queuewright_lab::replay::reception::{self, Heard, Reception};
 use queuewright_lab::replay::record::Recording;
-use serde_json::json;
+use queuewright_lab::{Error, Lab, Whose};
+use serde::Serialize;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 /// What a kept replay's name ends with.
 const KEPT: &str = "replay";
 const RESULTS: &str = "results.json";
 /// A mean window is off by more than this share.
 const RATIO: f64 = 0.02;
+
+/// What the kernel did in a connection, beside which the simulator is judged: [`Recording`] where it sends, [`Reception`] where it
+/// receives.
+trait Kept: Sized + Send {
+    type Draw: Sync;
+    type Judged: Serialize + Send;
+    /// What a list of them is called in JSON.
+    const LIST: &'static str;
+    /// The table's head.
+    const HEAD: &'static str;
+
+    fn draw(seed: u64, number: u64, of_ms: u64) -> Self::Draw;
+    /// Boots a machine that records these.
+    fn record(
+        lab: &Lab,
+        draws: &[Self::Draw],
+        stop: &AtomicBool,
+        hear: impl FnMut(Result<Self, String>),
+    ) -> Result<(), Error>;
+    fn read(bytes: &[u8]) -> Result<Self, String>;
+    fn write(&self, out: &mut fs::File) -> io::Result<()>;
+    fn name(&self) -> &str;
+    fn judge(&self) -> Result<Self::Judged, String>;
+    /// Its row in the table.
+    fn row(judged: &Self::Judged) -> String;
+    /// What they are in all: as JSON, and in words.
+    fn in_all(all: &[Self::Judged]) -> (Value, String);
+}
 
 /// Does it ask for replays, drawn or kept?
 pub fn is_asked(asked: &Validate) -> bool {
@@ -33,11 +64,15 @@ fn is_kept(file: &Path) -> bool {
 
 /// Compares, prints each as it comes, then what they are in all.
 pub fn replay(asked: &Validate) -> Result<(), Failure> {
-    if asked.receive || asked.files.first().is_some_and(|f| fs::read(f).is_ok_and(|b| Reception::is_one(&b)))
-    {
-        return receive(asked);
+    let received = |f: &std::path::PathBuf| fs::read(f).is_ok_and(|bytes| Reception::is_one(&bytes));
+    match asked.receive || asked.files.first().is_some_and(received) {
+        true => compare::<Reception>(asked),
+        false => compare::<Recording>(asked),
     }
-    let mut report = Report { json: asked.json, outcomes: Vec::new(), lines: String::new(), lost: 0 };
+}
+
+fn compare<K: Kept>(asked: &Validate) -> Result<(), Failure> {
+    let mut report = Report::<K> { json: asked.json, all: Vec::new(), lines: String::new(), lost: 0 };
     report.head()?;
     match asked.replay {
         Some(count) => in_the_lab(asked, count, &mut report)?,
@@ -48,8 +83,7 @@ pub fn replay(asked: &Validate) -> Result<(), Failure> {
                     return Err(wrong("not a replay, and the other files are; ask for them apart".into()));
                 }
                 let bytes = fs::read(file).map_err(|e| wrong(e.to_string()))?;
-                let recording = Recording::read(&bytes).map_err(wrong)?;
-                report.one(judge(&recording).map_err(wrong)?)?;
+                report.one(K::read(&bytes).and_then(|kept| kept.judge()).map_err(wrong)?)?;
             }
         }
     }
@@ -66,18 +100,18 @@ pub fn replay(asked: &Validate) -> Result<(), Failure> {
 }
 
 /// Boots machines, each of which records some draws.
-fn in_the_lab(asked: &Validate, count: u64, report: &mut Report) -> Result<(), Failure> {
+fn in_the_lab<K: Kept>(asked: &Validate, count: u64, report: &mut Report<K>) -> Result<(), Failure> {
     let lab = open_lab(&asked.kernel, Whose::Kernels).map_err(|e| Failure::Input(e.to_string()))?;
     if let Some(dir) = &asked.out {
         fs::create_dir_all(dir).map_err(|e| Failure::Input(format!("--out: {}: {e}", dir.display())))?;
     }
-    let draws: Vec<Draw> = (0..count).map(|i| draw(asked.seed, i, asked.seconds * 1000)).collect();
-    let boots: Vec<&[Draw]> = draws.chunks(IN_A_BOOT).collect();
+    let draws: Vec<K::Draw> = (0..count).map(|i| K::draw(asked.seed, i, asked.seconds * 1000)).collect();
+    let boots: Vec<&[K::Draw]> = draws.chunks(IN_A_BOOT).collect();
     let stop = on_interrupt()?;
     let work = |i: usize, _: &dyn Fn(f64)| {
         let mut made = Vec::new();
-        let ended = lab.record(boots[i], &stop, |_, recording| {
-            made.push(recording.and_then(|r| judge(&r).map(|outcome| (r, outcome))));
+        let ended = K::record(&lab, boots[i], &stop, |kept| {
+            made.push(kept.and_then(|k| k.judge().map(|judged| (k, judged))));
         });
         (made, ended)
     };
@@ -90,7 +124,7 @@ fn in_the_lab(asked: &Validate, count: u64, report: &mut Report) -> Result<(), F
         }
         for one in made {
             let done = match one {
-                Ok((recording, outcome)) => keep(asked, &recording).and_then(|()| report.one(outcome)),
+                Ok((kept, judged)) => keep(asked, &kept).and_then(|()| report.one(judged)),
                 Err(why) => {
                     eprintln!("{why}");
                     report.lost += 1;
@@ -105,24 +139,24 @@ fn in_the_lab(asked: &Validate, count: u64, report: &mut Report) -> Result<(), F
     failed.map_or(Ok(()), Err)
 }
 
-fn keep(asked: &Validate, recording: &Recording) -> Result<(), Failure> {
+fn keep<K: Kept>(asked: &Validate, kept: &K) -> Result<(), Failure> {
     let Some(dir) = &asked.out else { return Ok(()) };
-    let path = dir.join(format!("{}.{KEPT}", recording.draw.name));
-    let write = || recording.write(&mut fs::File::create_new(&path)?);
+    let path = dir.join(format!("{}.{KEPT}", kept.name()));
+    let write = || kept.write(&mut fs::File::create_new(&path)?);
     write().map_err(|e| Failure::Input(format!("--out: {}: {e}", path.display())))
 }
 
 /// What is printed.
-struct Report {
+struct Report<K: Kept> {
     json: bool,
-    outcomes: Vec<Outcome>,
+    all: Vec<K::Judged>,
     /// All of it.
     lines: String,
     /// Draws without an outcome.
     lost: usize,
 }
 
-impl Report {
+impl<K: Kept> Report<K> {
     fn put(&mut self, text: &str) -> Result<(), Failure> {
         self.lines += text;
         print(text)
@@ -130,73 +164,175 @@ impl Report {
 
     fn head(&mut self) -> Result<(), Failure> {
         match self.json {
-            true => self.put("{\"replays\": [\n"),
-            false => self.put(
-                "| draw | control | ACKs | same cwnd % | cwnd ratio | first other cwnd (Linux / simulator) | first other state |\n\
-                 |---|---|---|---|---|---|---|\n",
-            ),
+            true => self.put(&format!("{{\"{}\": [\n", K::LIST)),
+            false => self.put(K::HEAD),
         }
     }
 
-    fn one(&mut self, o: Outcome) -> Result<(), Failure> {
+    fn one(&mut self, judged: K::Judged) -> Result<(), Failure> {
         let text = match self.json {
-            true => format!("{}{}\n", if self.outcomes.is_empty() { "" } else { "," }, json!(o)),
-            false => {
-                let same = o.same.first().map_or(0.0, |s| 100.0 * s.1);
-                let (cwnd, first) = (place(o.cwnd.as_ref()), place(o.first.as_ref()));
-                format!(
-                    "| {} | {} | {} | {same:.1} | {:.4} | {cwnd} | {first} |\n",
-                    o.name, o.control, o.acks, o.cwnd_ratio
-                )
-            }
+            true => format!("{}{}\n", if self.all.is_empty() { "" } else { "," }, json!(judged)),
+            false => K::row(&judged),
         };
-        self.outcomes.push(o);
+        self.all.push(judged);
         self.put(&text)
     }
 
-    /// How many are the same, by control, and those that are not, the worst first.
     fn foot(&mut self) -> Result<(), Failure> {
-        let same = |o: &&Outcome| o.cwnd.is_none();
-        let (all, alike) = (self.outcomes.len(), self.outcomes.iter().filter(same).count());
+        let (value, words) = K::in_all(&self.all);
+        match self.json {
+            true => self.put(&format!("], \"judged\": {value}}}\n")),
+            false => self.put(&format!("\n{words}")),
+        }
+    }
+}
+
+impl Kept for Recording {
+    type Draw = Draw;
+    type Judged = Outcome;
+    const LIST: &'static str = "replays";
+    const HEAD: &'static str =
+        "| draw | control | ACKs | same cwnd % | cwnd ratio | first other cwnd (Linux / simulator) | first other state |\n\
+         |---|---|---|---|---|---|---|\n";
+
+    fn draw(seed: u64, number: u64, of_ms: u64) -> Draw {
+        draw(seed, number, of_ms)
+    }
+
+    fn record(
+        lab: &Lab,
+        draws: &[Draw],
+        stop: &AtomicBool,
+        mut hear: impl FnMut(Result<Self, String>),
+    ) -> Result<(), Error> {
+        lab.record(draws, stop, |_, recording| hear(recording))
+    }
+
+    fn read(bytes: &[u8]) -> Result<Self, String> {
+        Recording::read(bytes)
+    }
+
+    fn write(&self, out: &mut fs::File) -> io::Result<()> {
+        Recording::write(self, out)
+    }
+
+    fn name(&self) -> &str {
+        &self.draw.name
+    }
+
+    fn judge(&self) -> Result<Outcome, String> {
+        judge(self)
+    }
+
+    fn row(o: &Outcome) -> String {
+        let same = o.same.first().map_or(0.0, |s| 100.0 * s.1);
+        let (cwnd, first) = (place(o.cwnd.as_ref()), place(o.first.as_ref()));
+        format!(
+            "| {} | {} | {} | {same:.1} | {:.4} | {cwnd} | {first} |\n",
+            o.name, o.control, o.acks, o.cwnd_ratio
+        )
+    }
+
+    /// How many are the same, by control, and those that are not, the worst first.
+    fn in_all(all: &[Outcome]) -> (Value, String) {
+        let alike = all.iter().filter(|o| o.cwnd.is_none()).count();
         let mut controls: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-        for o in &self.outcomes {
+        for o in all {
             let (n, of) = controls.entry(&o.control).or_default();
             *n += usize::from(o.cwnd.is_none());
             *of += 1;
         }
-        let mut off: Vec<&Outcome> = self.outcomes.iter().filter(|o| o.cwnd.is_some()).collect();
+        let mut off: Vec<&Outcome> = all.iter().filter(|o| o.cwnd.is_some()).collect();
         let miss = |o: &Outcome| (o.cwnd_ratio - 1.0).abs();
         off.sort_by(|a, b| miss(b).total_cmp(&miss(a)));
         let far = off.iter().filter(|o| miss(o) > RATIO).count();
-        let text = if self.json {
-            let worst: Vec<_> =
-                off.iter().map(|o| json!({"name": o.name, "cwnd_ratio": o.cwnd_ratio})).collect();
-            format!(
-                "], \"judged\": {}}}\n",
-                json!({"draws": all, "same": alike, "far": far, "controls": controls, "off": worst})
-            )
-        } else {
-            let mut text = String::from("\n");
-            for o in &off {
-                text += &format!(
-                    "{} {}: mean cwnd {:+.1} %, first at {}\n",
-                    o.name,
-                    o.control,
-                    100.0 * (o.cwnd_ratio - 1.0),
-                    place(o.cwnd.as_ref())
-                );
-            }
-            for (control, (n, of)) in &controls {
-                text += &format!("{control}: {n} of {of}\n");
-            }
-            let share = 100.0 * alike as f64 / all.max(1) as f64;
-            text + &format!(
-                "The same to the last acknowledgement: {alike} of {} ({share:.0} %); mean cwnd off by more than {:.0} %: {far}\n",
-                plural(all, "draw"),
-                100.0 * RATIO
-            )
-        };
-        self.put(&text)
+        let worst: Vec<_> = off.iter().map(|o| json!({"name": o.name, "cwnd_ratio": o.cwnd_ratio})).collect();
+        let value =
+            json!({"draws": all.len(), "same": alike, "far": far, "controls": controls, "off": worst});
+        let mut words = String::new();
+        for o in &off {
+            words += &format!(
+                "{} {}: mean cwnd {:+.1} %, first at {}\n",
+                o.name,
+                o.control,
+                100.0 * (o.cwnd_ratio - 1.0),
+                place(o.cwnd.as_ref())
+            );
+        }
+        for (control, (n, of)) in &controls {
+            words += &format!("{control}: {n} of {of}\n");
+        }
+        words += &format!(
+            "The same to the last acknowledgement: {alike} of {} ({:.0} %); mean cwnd off by more than {:.0} %: {far}\n",
+            plural(all.len(), "draw"),
+            100.0 * alike as f64 / all.len().max(1) as f64,
+            100.0 * RATIO
+        );
+        (value, words)
+    }
+}
+
+impl Kept for Reception {
+    type Draw = reception::Path;
+    type Judged = Heard;
+    const LIST: &'static str = "receptions";
+    const HEAD: &'static str =
+        "| draw | segments | ACKs | the same % | ACKs, ratio | first other (Linux / simulator) | but for windows |\n\
+         |---|---|---|---|---|---|---|\n";
+
+    fn draw(seed: u64, number: u64, of_ms: u64) -> reception::Path {
+        reception::draw(seed, number, of_ms)
+    }
+
+    fn record(
+        lab: &Lab,
+        paths: &[reception::Path],
+        stop: &AtomicBool,
+        mut hear: impl FnMut(Result<Self, String>),
+    ) -> Result<(), Error> {
+        lab.record_receptions(paths, stop, |_, reception| hear(reception))
+    }
+
+    fn read(bytes: &[u8]) -> Result<Self, String> {
+        Reception::read(bytes)
+    }
+
+    fn write(&self, out: &mut fs::File) -> io::Result<()> {
+        Reception::write(self, out)
+    }
+
+    fn name(&self) -> &str {
+        &self.path.name
+    }
+
+    fn judge(&self) -> Result<Heard, String> {
+        Ok(reception::judge(self))
+    }
+
+    fn row(h: &Heard) -> String {
+        format!(
+            "| {} | {} | {} | {:.1} | {:.3} | {} | {} |\n",
+            h.name,
+            h.segments,
+            h.acks,
+            100.0 * h.same,
+            h.ratio,
+            place(h.first.as_ref()),
+            place(h.but_window.as_ref())
+        )
+    }
+
+    fn in_all(all: &[Heard]) -> (Value, String) {
+        let count = |of: fn(&Heard) -> bool| all.iter().filter(|h| of(h)).count();
+        let (same, but) = (count(|h| h.first.is_none()), count(|h| h.but_window.is_none()));
+        let acks: usize = all.iter().map(|h| h.acks).sum();
+        let alike: f64 = all.iter().map(|h| h.same * h.acks as f64).sum();
+        let share = 100.0 * alike / acks.max(1) as f64;
+        let words = format!(
+            "The same to the last acknowledgement: {same} of {}, but for windows {but}; of all acknowledgements {share:.1} %\n",
+            plural(all.len(), "draw")
+        );
+        (json!({"draws": all.len(), "same": same, "but_window": but, "acks_same": share}), words)
     }
 }
 
@@ -204,126 +340,4 @@ fn place(d: Option<&Divergence>) -> String {
     d.map_or("-".into(), |d| {
         format!("{} {} / {} after {} ACKs, {:.3} s", d.what, d.linux, d.sim, d.acks, d.at_ns as f64 / 1e9)
     })
-}
-
-/// The same of connections that receive.
-fn receive(asked: &Validate) -> Result<(), Failure> {
-    let mut heard = Heards { json: asked.json, all: Vec::new(), lost: 0 };
-    heard.head()?;
-    match asked.replay {
-        Some(count) => receive_in_the_lab(asked, count, &mut heard)?,
-        None => {
-            for file in &asked.files {
-                let wrong = |why: String| Failure::Input(format!("{}: {why}", file.display()));
-                let bytes = fs::read(file).map_err(|e| wrong(e.to_string()))?;
-                heard.one(reception::judge(&Reception::read(&bytes).map_err(wrong)?))?;
-            }
-        }
-    }
-    heard.foot()?;
-    match heard.lost {
-        0 => Ok(()),
-        n => Err(Failure::Run(format!("{} could not be recorded", plural(n, "connection")))),
-    }
-}
-
-fn receive_in_the_lab(asked: &Validate, count: u64, heard: &mut Heards) -> Result<(), Failure> {
-    let lab = open_lab(&asked.kernel, Whose::Kernels).map_err(|e| Failure::Input(e.to_string()))?;
-    if let Some(dir) = &asked.out {
-        fs::create_dir_all(dir).map_err(|e| Failure::Input(format!("--out: {}: {e}", dir.display())))?;
-    }
-    let paths: Vec<Drawn> =
-        (0..count).map(|i| reception::draw(asked.seed, i, asked.seconds * 1000)).collect();
-    let boots: Vec<&[Drawn]> = paths.chunks(IN_A_BOOT).collect();
-    let stop = on_interrupt()?;
-    let work = |i: usize, _: &dyn Fn(f64)| {
-        let mut made = Vec::new();
-        let ended = lab.record_receptions(boots[i], &stop, |_, reception| made.push(reception));
-        (made, ended)
-    };
-    let mut failed = None;
-    run_all(boots.len(), jobs(asked.jobs), &stop, work, |i, step| {
-        let Step::Done((made, ended)) = step else { return };
-        heard.lost += boots[i].len().saturating_sub(made.len());
-        if let Err(e) = ended {
-            eprintln!("{e}");
-        }
-        for one in made {
-            let done = match one {
-                Ok(r) => keep_reception(asked, &r).and_then(|()| heard.one(reception::judge(&r))),
-                Err(why) => {
-                    eprintln!("{why}");
-                    heard.lost += 1;
-                    Ok(())
-                }
-            };
-            if let (None, Err(e)) = (&failed, done) {
-                failed = Some(e);
-            }
-        }
-    });
-    failed.map_or(Ok(()), Err)
-}
-
-fn keep_reception(asked: &Validate, reception: &Reception) -> Result<(), Failure> {
-    let Some(dir) = &asked.out else { return Ok(()) };
-    let path = dir.join(format!("{}.{KEPT}", reception.path.name));
-    let write = || reception.write(&mut fs::File::create_new(&path)?);
-    write().map_err(|e| Failure::Input(format!("--out: {}: {e}", path.display())))
-}
-
-/// What is printed of them.
-struct Heards {
-    json: bool,
-    all: Vec<Heard>,
-    lost: usize,
-}
-
-impl Heards {
-    fn head(&self) -> Result<(), Failure> {
-        match self.json {
-            true => print("{\"receptions\": [\n"),
-            false => print(
-                "| draw | segments | ACKs | the same % | ACKs, ratio | first other (Linux / simulator) | but for windows |\n\
-                 |---|---|---|---|---|---|---|\n",
-            ),
-        }
-    }
-
-    fn one(&mut self, h: Heard) -> Result<(), Failure> {
-        let text = match self.json {
-            true => format!("{}{}\n", if self.all.is_empty() { "" } else { "," }, json!(h)),
-            false => format!(
-                "| {} | {} | {} | {:.1} | {:.3} | {} | {} |\n",
-                h.name,
-                h.segments,
-                h.acks,
-                100.0 * h.same,
-                h.ratio,
-                place(h.first.as_ref()),
-                place(h.but_window.as_ref())
-            ),
-        };
-        self.all.push(h);
-        print(&text)
-    }
-
-    fn foot(&self) -> Result<(), Failure> {
-        let count = |of: fn(&Heard) -> bool| self.all.iter().filter(|h| of(h)).count();
-        let (same, but) = (count(|h| h.first.is_none()), count(|h| h.but_window.is_none()));
-        let acks: usize = self.all.iter().map(|h| h.acks).sum();
-        let alike: f64 = self.all.iter().map(|h| h.same * h.acks as f64).sum();
-        let share = 100.0 * alike / acks.max(1) as f64;
-        let all = plural(self.all.len(), "draw");
-        print(&if self.json {
-            format!(
-                "], \"judged\": {}}}\n",
-                json!({"draws": self.all.len(), "same": same, "but_window": but, "acks_same": share})
-            )
-        } else {
-            format!(
-                "\nThe same to the last acknowledgement: {same} of {all}, but for windows {but}; of all acknowledgements {share:.1} %\n"
-            )
-        })
-    }
 }

@@ -168,8 +168,8 @@ impl Spread {
         let mut draws: BTreeMap<&'static str, Vec<f64>> = BTreeMap::new();
         for linux in rows {
             let Some(at) = Point::mean(linux) else { continue };
-            // Of the groups' shares the one that differs most. What cannot differ says nothing: the share of one group, or marks
-            // where nothing is marked.
+            // Of the groups' shares the one that differs most. The share of one group cannot differ; drops or marks of which no seed
+            // has any say nothing.
             let mut of_row: BTreeMap<&'static str, Vec<f64>> = BTreeMap::new();
             for measure in measures(at.shares.len()) {
                 let Some(values) = all(linux, measure) else { continue };

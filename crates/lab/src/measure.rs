@@ -207,10 +207,10 @@ impl Seen<'_> {
         self.window.1.min(stop).min(gone).saturating_sub(from) as f64 / 1e9
     }
 
-    /// From the SYN to the last byte.
+    /// From the SYN to the last byte, and the way there of the SYN, which netem has on the way back.
     fn fct_s(&self, i: usize, f: &FlowSpec) -> Option<f64> {
         let end = self.raw.ends.iter().find(|e| e.flow as usize == i)?;
-        (finite(f) && end.end_ns > 0).then(|| (end.end_ns - end.start_ns) as f64 / 1e9)
+        (finite(f) && end.end_ns > 0).then(|| (end.end_ns - end.start_ns + there_ns(f)) as f64 / 1e9)
     }
 
     fn transfers(&self) -> Vec<Transfer> {

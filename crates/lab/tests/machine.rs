@@ -35,6 +35,7 @@ fn linux_and_the_simulator_agree_on_the_simplest() {
                 [[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\n\
                 [[flows]]\nname = \"stream\"\ncbr = \"500kbit\"\npacket = \"500b\"\nrtt = \"20ms\"\n\
                 [[flows]]\nname = \"file\"\ncca = \"cubic\"\nrtt = \"40ms\"\nsize = \"100kb\"\nstart = \"3s\"\necn = true\n\
+                [[flows]]\nname = \"segment\"\ncca = \"cubic\"\nrtt = \"100ms\"\nsize = \"1kb\"\nstart = \"5s\"\n\
                 [queue]\ndisciplines = [\"droptail\", { name = \"codel\", ecn = true }]\n\
                 [run]\nduration = \"6s\"\nwarmup = \"2s\"\nseeds = [1]\nsample = \"500ms\"\n";
     let runs = both(&lab, text);
@@ -58,6 +59,11 @@ fn linux_and_the_simulator_agree_on_the_simplest() {
         assert!(mine <= l.drops.values().sum(), "{stream:?} {said}");
         let file = linux.groups[2].transfers.as_ref().expect("a transfer");
         assert_eq!((file.started, file.completed), (1, 1), "{file:?}");
+        // A handshake, and the way there: one and a half round trips, and what the two packets wait for (the buffer is 21 ms).
+        for run in [linux, sim] {
+            let took = run.groups[3].transfers.as_ref().expect("a segment").fct_s["all"].mean;
+            assert!((0.15..0.2).contains(&took), "{} {took}", run.engine);
+        }
         let times: Vec<f64> = linux.detail.series.time_s.clone();
         assert!(times.len() >= 12 && times.is_sorted(), "{times:?}");
         assert!(linux.detail.series.columns.iter().all(|c| c.values.len() == times.len()));
