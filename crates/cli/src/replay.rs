@@ -191,8 +191,7 @@ impl Kept for Recording {
     type Draw = Draw;
     type Judged = Outcome;
     const LIST: &'static str = "replays";
-    const HEAD: &'static str =
-        "| draw | control | ACKs | same cwnd % | cwnd ratio | first other cwnd (Linux / simulator) | first other state |\n\
+    const HEAD: &'static str = "| draw | control | ACKs | same cwnd % | cwnd ratio | first other cwnd (Linux / simulator) | first other state |\n\
          |---|---|---|---|---|---|---|\n";
 
     fn draw(seed: u64, number: u64, of_ms: u64) -> Draw {
@@ -276,8 +275,7 @@ impl Kept for Reception {
     type Draw = reception::Path;
     type Judged = Heard;
     const LIST: &'static str = "receptions";
-    const HEAD: &'static str =
-        "| draw | segments | ACKs | the same % | ACKs, ratio | first other (Linux / simulator) | but for windows |\n\
+    const HEAD: &'static str = "| draw | segments | ACKs | the same % | ACKs, ratio | first other (Linux / simulator) | but for windows |\n\
          |---|---|---|---|---|---|---|\n";
 
     fn draw(seed: u64, number: u64, of_ms: u64) -> reception::Path {

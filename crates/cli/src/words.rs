@@ -136,7 +136,7 @@ fn group(f: &queuewright_scenario::Flows) -> String {
         }
     };
     match &f.sends {
-        Sends::Tcp { ccas, size, initial_window, ecn, l4s, bps, client } => {
+        Sends::Tcp { ccas, size, initial_window, ecn, l4s, bps, send_buffer, client } => {
             let total: u32 = ccas.iter().map(|(_, w)| w).sum();
             let names: Vec<String> = match ccas.as_slice() {
                 [(one, _)] => vec![one.name().into()],
@@ -174,6 +174,12 @@ fn group(f: &queuewright_scenario::Flows) -> String {
             }
             if let Some(bps) = bps {
                 let _ = write!(out, ", at {}", Unit::Rate.show_range(*bps));
+            }
+            if let Some(bytes) = send_buffer.wmem_bytes {
+                let _ = write!(out, ", send buffer to {}", Unit::Bytes.show(bytes.into()));
+            }
+            if let Some(bytes) = send_buffer.notsent_lowat_bytes {
+                let _ = write!(out, ", writing while less than {} waits", Unit::Bytes.show(bytes.into()));
             }
             if *ecn {
                 out.push_str(if *l4s { ", ECN with ECT(1)" } else { ", ECN" });

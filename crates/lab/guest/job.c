@@ -142,12 +142,15 @@ static bool command(const char *ns, char **words)
 	return false;
 }
 
-static bool set(const char *ns, const char *name, const char *value)
+/* Several values have commas between them. */
+static bool set(const char *ns, const char *name, char *value)
 {
 	char path[256];
 	int fd;
 	bool done;
 
+	for (char *comma = value; (comma = strchr(comma, ','));)
+		*comma = ' ';
 	snprintf(path, sizeof(path), "/proc/sys/%s", name);
 	fd = enter(ns) ? open(path, O_WRONLY | O_CLOEXEC) : -1;
 	done = fd >= 0 && write(fd, value, strlen(value)) > 0;

@@ -7,7 +7,7 @@
 use crate::Error;
 use crate::check::module;
 use crate::qdisc::{Qdisc, Whose, qdisc};
-use queuewright_scenario::spec::{FlowSpec, Rate, RunSpec, Traffic};
+use queuewright_scenario::spec::{FlowSpec, Rate, RunSpec, SendBuffer, Traffic};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Index of the bottleneck's device (`guest/ring.h`).
@@ -57,17 +57,17 @@ pub struct Job {
 }
 
 /// A namespace of senders: flows that share it have these in common.
-pub type Client = (u64, bool, Option<u32>);
+pub type Client = (u64, bool, Option<u32>, SendBuffer);
 
-/// Round-trip time (ns), ECN and initial window of each namespace.
+/// Round-trip time (ns), ECN, initial window and send buffer of each namespace.
 pub fn clients(run: &RunSpec) -> Vec<Client> {
     run.flows.iter().map(client).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn client(f: &FlowSpec) -> Client {
     match f.traffic {
-        Traffic::Tcp { ecn, initial_window, .. } => (f.base_rtt_ns, ecn, initial_window),
-        Traffic::Cbr { .. } | Traffic::Poisson { .. } => (f.base_rtt_ns, false, None),
+        Traffic::Tcp { ecn, initial_window, .. } => (f.base_rtt_ns, ecn, initial_window, f.send_buffer),
+        Traffic::Cbr { .. } | Traffic::Poisson { .. } => (f.base_rtt_ns, false, None, f.send_buffer),
     }
 }
 
@@ -175,7 +175,7 @@ impl Lines {
         self.add("batch s ip");
         self.add("plain s sr");
         self.add("set s net/ipv4/tcp_no_metrics_save 1");
-        for (i, (_, ecn, window)) in clients.iter().enumerate() {
+        for (i, (_, ecn, window, buffer)) in clients.iter().enumerate() {
             self.add(format!("do ip netns add c{i}"));
             self.add(format!("do ip -n c{i} link add cr type veth peer name rc{i} netns r"));
             self.up("cr", &format!("{}.2/24", subnet(i)));
@@ -187,6 +187,12 @@ impl Lines {
             // A flow's hash is that of its addresses, as on a router, and stays so after a timeout.
             self.add(format!("set c{i} net/core/txrehash 0"));
             self.add(format!("set c{i} net/ipv4/tcp_ecn {}", u8::from(*ecn)));
+            if let Some(most) = buffer.wmem_bytes {
+                self.add(format!("set c{i} net/ipv4/tcp_wmem 4096,16384,{most}"));
+            }
+            if let Some(bytes) = buffer.notsent_lowat_bytes {
+                self.add(format!("set c{i} net/ipv4/tcp_notsent_lowat {bytes}"));
+            }
         }
         // The router's side of all.
         self.up("rs", "10.255.0.1/24");
@@ -199,8 +205,8 @@ impl Lines {
             self.add(format!("plain r rc{i}"));
         }
         // The least that a scenario can say stands for none: kernels without netem can be run on so.
-        let delayed = || clients.iter().enumerate().filter(|(_, (rtt_ns, _, _))| *rtt_ns > 1000);
-        for (i, (rtt_ns, _, _)) in delayed() {
+        let delayed = || clients.iter().enumerate().filter(|(_, (rtt_ns, ..))| *rtt_ns > 1000);
+        for (i, (rtt_ns, ..)) in delayed() {
             self.add(format!("note qdisc add dev rc{i} root netem delay {rtt_ns}ns limit 1000000"));
         }
         if delayed().next().is_some() {

@@ -1,7 +1,7 @@
 //! The same scenario in ns-3, for a program that `scripts/peers/ns3-row.cc` is the source of: what it is told.
 
 use queuewright_aqm::Value;
-use queuewright_scenario::spec::{FlowSpec, PortSpec, Rate, RunSpec, Traffic};
+use queuewright_scenario::spec::{FlowSpec, PortSpec, Rate, RunSpec, SendBuffer, Traffic};
 
 /// Congestion controls and queue managers that ns-3 has as Linux has them.
 const CCAS: [&str; 11] =
@@ -39,7 +39,11 @@ fn flow(f: &FlowSpec) -> Option<(String, bool)> {
     else {
         return None;
     };
-    let plain = f.access_bps.is_none() && f.jitter_ns == 0 && f.stop_ns.is_none() && f.back.is_empty();
+    let plain = f.send_buffer == SendBuffer::default()
+        && f.access_bps.is_none()
+        && f.jitter_ns == 0
+        && f.stop_ns.is_none()
+        && f.back.is_empty();
     let name = Some(cca.name()).filter(|n| plain && CCAS.contains(n))?;
     Some((format!("{name},{},{},{}", f.base_rtt_ns, f.start_ns, f.group), ecn))
 }

@@ -368,6 +368,7 @@ impl Tcp {
             cca: self.settings.cca,
             segments: Some(0),
             initial_window: None,
+            send_buffer: Default::default(),
             mss: self.mss,
             closes: false,
             ecn: self.ecn,

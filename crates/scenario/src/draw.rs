@@ -11,7 +11,7 @@ use crate::model::{Flows, LinkRate, Scenario, Sends};
 use crate::params;
 use crate::read::largest_packet;
 use crate::source::{Source, first_window};
-use crate::spec::{FlowSpec, GroupSpec, PortSpec, Rate, RunSpec, Stack, Timers, Traffic};
+use crate::spec::{FlowSpec, GroupSpec, PortSpec, Rate, RunSpec, SendBuffer, Stack, Timers, Traffic};
 use crate::trace::mean_rate;
 use crate::units::{Range, Size};
 use rand_pcg::Pcg64;
@@ -390,7 +390,7 @@ impl Streams {
     ) -> FlowSpec {
         let mut group = first_group;
         let traffic = match &entry.sends {
-            Sends::Tcp { ccas, size, initial_window, ecn, l4s, bps, client: _ } => {
+            Sends::Tcp { ccas, size, initial_window, ecn, l4s, bps, .. } => {
                 let nth = draw_weighted(&mut self.cca, ccas);
                 group += nth as u32;
                 let kind = ccas[nth].0;
@@ -425,6 +425,10 @@ impl Streams {
             stop_ns,
             access_bps: entry.access_bps.map(|r| draw(&mut self.access, r)),
             jitter_ns: draw(&mut self.jitter, entry.jitter_ns),
+            send_buffer: match entry.sends {
+                Sends::Tcp { send_buffer, .. } => send_buffer,
+                _ => SendBuffer::default(),
+            },
             path: entry.path.clone(),
             back: entry.back.clone(),
         }

@@ -8,7 +8,7 @@ use crate::flaws::Flaws;
 use crate::params::Setting;
 use crate::rows::Rows;
 use crate::sizes::Sizes;
-use crate::spec::{Stack, Trace};
+use crate::spec::{SendBuffer, Stack, Trace};
 use crate::units::{Range, Size};
 use crate::voice::Codec;
 use queuewright_cca::Kind;
@@ -139,6 +139,8 @@ pub enum Sends {
         l4s: bool,
         /// Bits a second, drawn per flow, for congestion controls that need a rate.
         bps: Option<Range>,
+        /// What its application may write ahead.
+        send_buffer: SendBuffer,
         /// Asks for what the flow sends; none: it sends by itself.
         client: Option<Client>,
     },

@@ -154,10 +154,21 @@ pub struct FlowSpec {
     pub access_bps: Option<u64>,
     /// Each packet's extra delay on the access link is uniform in 0..=jitter, ns, without reordering.
     pub jitter_ns: u64,
+    /// What its application may write ahead.
+    pub send_buffer: SendBuffer,
     /// Ports it crosses, in order.
     pub path: Vec<u32>,
     /// Ports that its acknowledgements cross, in order; none: nothing holds them up.
     pub back: Vec<u32>,
+}
+
+/// How far a TCP sender's application may write ahead of what is acknowledged, or sent; none: the stack's.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SendBuffer {
+    /// Most bytes of the send buffer, what its segments lie in included: Linux's `tcp_wmem[2]`.
+    pub wmem_bytes: Option<u32>,
+    /// It writes while less than this waits to be sent, and is woken when less than half of it does: `TCP_NOTSENT_LOWAT`, bytes.
+    pub notsent_lowat_bytes: Option<u32>,
 }
 
 /// What a flow sends.

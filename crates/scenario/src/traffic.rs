@@ -12,6 +12,7 @@ use crate::read::{MAX_RATE, MAX_RTT, MAX_TIME, PACKET, S, SEGMENT};
 use crate::rows;
 use crate::sizes::Sizes;
 use crate::source::mean_bytes;
+use crate::spec::{SendBuffer, Stack};
 use crate::units::{MILLION, Range, Size, Unit};
 use crate::voice::Codec;
 use queuewright_cca::Kind;
@@ -40,6 +41,8 @@ pub(crate) const FLOW_KEYS: &[&str] = &[
     "ports",
     "back",
     "initial_window",
+    "wmem",
+    "notsent_lowat",
     "repeat",
     "arrivals",
     "burst",
@@ -91,7 +94,7 @@ fn flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows,
     let back = back(&t, ports, &path)?;
     let delay = |path: &[u32]| path.iter().map(|&p| ports[p as usize].delay_ns).sum::<u64>();
     let delay_ns = delay(&path).max(delay(&back));
-    let mut sends = sends(&t, files)?;
+    let mut sends = sends(&t, run, files)?;
     let time = |key: &str, max: u64| {
         let n = t.get(key);
         n.map(|n| n.range(Unit::Time, 0, max).map(|r| (n, r))).transpose()
@@ -213,7 +216,7 @@ fn named(items: &[Node], names: &[&str], crossed: &[u32]) -> Result<Vec<u32>, Er
     Ok(path)
 }
 
-fn sends(t: &Table<'_>, files: &Files) -> Result<Sends, Error> {
+fn sends(t: &Table<'_>, run: &Run, files: &Files) -> Result<Sends, Error> {
     let given: Vec<&Node> = ["cca", "cbr", "poisson", "voip"].iter().filter_map(|k| t.get(k)).collect();
     let one = match given.as_slice() {
         [] => {
@@ -259,11 +262,12 @@ fn sends(t: &Table<'_>, files: &Files) -> Result<Sends, Error> {
             initial_window: t.get("initial_window").map(initial_window).transpose()?,
             ecn,
             l4s,
+            send_buffer: send_buffer(t, run)?,
             client: Client::read(t, MAX_TIME)?,
         });
     }
     not_with(
-        &["size", "ecn", "initial_window", "repeat", "burst", "requests", "video"],
+        &["size", "ecn", "initial_window", "wmem", "notsent_lowat", "repeat", "burst", "requests", "video"],
         "belongs to TCP flows (cca); a UDP flow sends from start to stop, or for its length",
     )?;
     if let Some(n) = t.get("voip") {
@@ -282,6 +286,18 @@ fn sends(t: &Table<'_>, files: &Files) -> Result<Sends, Error> {
         Some(_) => Sends::Cbr { bps, packet_bytes },
         None => Sends::Poisson { bps, packet_bytes },
     })
+}
+
+/// `wmem` and `notsent_lowat`, which Linux has.
+fn send_buffer(t: &Table<'_>, run: &Run) -> Result<SendBuffer, Error> {
+    let bytes = |key: &str, least: u64| match t.get(key) {
+        None => Ok(None),
+        Some(n) if run.stack != Stack::Linux => {
+            Err(n.key_error("is Linux's; stack = \"ns3\" has a send buffer of 5 MiB"))
+        }
+        Some(n) => Ok(Some(n.single(Unit::Bytes, least, 1 << 30)? as u32)),
+    };
+    Ok(SendBuffer { wmem_bytes: bytes("wmem", 16_384)?, notsent_lowat_bytes: bytes("notsent_lowat", 1)? })
 }
 
 /// `"10p"`, or `"all"` of a flow.

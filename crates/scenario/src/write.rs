@@ -271,7 +271,7 @@ fn flows(entry: &Flows) -> Value {
         }
     }
     match &entry.sends {
-        Sends::Tcp { ccas, size, initial_window, ecn, l4s, bps, client } => {
+        Sends::Tcp { ccas, size, initial_window, ecn, l4s, bps, send_buffer, client } => {
             let cca = match ccas.as_slice() {
                 [(kind, _)] => json!(kind.name()),
                 many => many.iter().map(|(kind, w)| (kind.name(), json!(w))).collect(),
@@ -288,6 +288,13 @@ fn flows(entry: &Flows) -> Value {
                 None => {}
                 Some(InitialWindow::All) => drop(put("initial_window", json!("all"))),
                 Some(InitialWindow::Packets(n)) => drop(put("initial_window", json!(format!("{n}p")))),
+            }
+            for (key, bytes) in
+                [("wmem", send_buffer.wmem_bytes), ("notsent_lowat", send_buffer.notsent_lowat_bytes)]
+            {
+                if let Some(bytes) = bytes {
+                    put(key, json!(Unit::Bytes.show(bytes.into())));
+                }
             }
             if let Some(client) = client {
                 let (key, value) = client.show();

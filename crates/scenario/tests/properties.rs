@@ -120,8 +120,12 @@ fn flows() -> impl Strategy<Value = String> {
         maybe(
             prop::sample::select(vec!["1p", "40p", "all"]).prop_map(|w| format!("initial_window = \"{w}\"")),
         ),
+        maybe((16_384u32..1 << 30).prop_map(|b| format!("wmem = \"{b}b\""))),
+        maybe((1u32..1 << 30).prop_map(|b| format!("notsent_lowat = \"{b}b\""))),
     )
-        .prop_map(|(comes, window)| format!("cca = {{ cubic = 2, bbr = 1 }}\n{comes}{window}"));
+        .prop_map(|(comes, window, wmem, lowat)| {
+            format!("cca = {{ cubic = 2, bbr = 1 }}\n{comes}{window}{wmem}{lowat}")
+        });
     (
         prop_oneof![5 => lasting, 2 => coming, 1 => calls],
         time("rtt", 20_000_000, 900_000_000),

@@ -9,6 +9,7 @@ use crate::receiver::MAX_SACKS;
 use crate::sender::{AckView, Burst, SenderSetup, StackRules};
 use crate::{receiver, sender};
 use queuewright_cca::{CaState, Cca, Kind};
+use queuewright_scenario::spec::SendBuffer;
 
 /// How a sender is set up.
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +20,8 @@ pub struct Setup {
     pub segments: Option<u32>,
     /// Segments that may be sent before the first acknowledgement; none: ten.
     pub initial_window: Option<u32>,
+    /// What its application may write ahead.
+    pub send_buffer: SendBuffer,
     /// Payload of a segment (bytes).
     pub mss: u32,
     /// The application closes once it has written all.
@@ -69,6 +72,7 @@ impl Default for Setup {
             cca: Kind::Cubic,
             segments: None,
             initial_window: None,
+            send_buffer: SendBuffer::default(),
             mss: 1448,
             closes: true,
             ecn: false,
@@ -257,6 +261,7 @@ impl Sender {
             rules: setup.tuned.rules(),
             segments: setup.segments,
             initial_window: setup.initial_window,
+            send_buffer: setup.send_buffer,
             mss: setup.mss,
             rate: 0,
             closes: setup.closes,

@@ -154,6 +154,7 @@ impl Flow {
                     rules,
                     segments,
                     initial_window,
+                    send_buffer: spec.send_buffer,
                     mss: MSS,
                     rate: rate_bps / 8,
                     closes: client.is_none(),

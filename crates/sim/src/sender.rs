@@ -16,7 +16,7 @@ use crate::port::flag;
 use crate::receiver::MAX_SACKS;
 use crate::scoreboard::{EVER_RETRANS, Scoreboard};
 use queuewright_cca::{Cca, Conn, Flavour, GSO_MAX_SIZE, Kind, RateSample};
-use queuewright_scenario::spec::Stack;
+use queuewright_scenario::spec::{SendBuffer, Stack};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
@@ -225,6 +225,9 @@ pub struct Sender {
     buffers: u32,
     /// Bytes that the send buffer may hold (`sk_sndbuf`).
     sndbuf: u32,
+    /// And may come to hold at most (`tcp_wmem[2]`); it is written to while less than the second waits to be sent, bytes.
+    wmem: u32,
+    notsent_lowat: u32,
     /// One past the last segment of the first of the buffers that are not yet sent.
     buffer_end: u32,
     /// Before so much is acknowledged the writer is not woken.
@@ -358,6 +361,8 @@ pub struct SenderSetup {
     pub segments: Option<u32>,
     /// Segments that may be sent before the first acknowledgement; none: the stack's.
     pub initial_window: Option<u32>,
+    /// What the application may write ahead.
+    pub send_buffer: SendBuffer,
     /// Payload of a segment (bytes).
     pub mss: u32,
     /// Rate asked of a congestion control that needs one, bytes a second.
@@ -392,6 +397,8 @@ impl Sender {
             written: 0,
             buffers: 0,
             sndbuf: if s.rules.autotunes { 0 } else { s.rules.send_buffer },
+            wmem: s.send_buffer.wmem_bytes.unwrap_or(s.rules.send_buffer),
+            notsent_lowat: s.send_buffer.notsent_lowat_bytes.unwrap_or(u32::MAX),
             buffer_end: 0,
             wake_una: 0,
             // Until the first ACK it is that of the receiver's SYN, which is not scaled (RFC 7323 section 2.2).

@@ -10,7 +10,13 @@ pub(super) const INFO: Info = Info {
     params: &[
         Param::count("limit", "packets", "packets in all queues", [127, 2, 1 << 30], "Linux sch_sfq"),
         Param::count("depth", "packets", "packets in one queue", [127, 1, 1 << 30], "Linux sch_sfq"),
-        Param::count("flows", "queues", "queues with packets at most", [128, 1, 65536], "Linux sch_sfq (SFQ_DEFAULT_FLOWS)"),
+        Param::count(
+            "flows",
+            "queues",
+            "queues with packets at most",
+            [128, 1, 65536],
+            "Linux sch_sfq (SFQ_DEFAULT_FLOWS)",
+        ),
         Param::count(
             "divisor",
             "queues",

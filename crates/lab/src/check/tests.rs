@@ -371,6 +371,20 @@ fn samples() -> Vec<(&'static str, &'static str, Parts, Parts, Fate)> {
         ),
         (
             "[[flows]]",
+            "wmem",
+            flows("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nwmem = \"64kb\"\n"),
+            BASE,
+            Done,
+        ),
+        (
+            "[[flows]]",
+            "notsent_lowat",
+            flows("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nnotsent_lowat = \"32kb\"\n"),
+            BASE,
+            Done,
+        ),
+        (
+            "[[flows]]",
             "repeat",
             flows("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nsize = \"1mb\"\nrepeat = \"1s\"\n"),
             flows(SIZED),

@@ -70,6 +70,12 @@ pub struct Draw {
     pub rates: Vec<(u64, u64)>,
     /// (time, segments): what the application writes; 0: from then on without end.
     pub writes: Vec<(u64, u64)>,
+    /// Most bytes of the send buffer (`tcp_wmem[2]`); 0: 4 MiB.
+    #[serde(default)]
+    pub wmem: u32,
+    /// The application writes while less than this waits to be sent, bytes; 0: whatever waits.
+    #[serde(default)]
+    pub notsent_lowat: u32,
 }
 
 /// The draw of this number under a seed, `of_ms` long.
@@ -122,6 +128,8 @@ pub fn draw(seed: u64, number: u64, of_ms: u64) -> Draw {
         end_ns,
         rates,
         writes: writes(&mut r, bdp, rtt_ns, end_ns),
+        wmem: some(&mut r, 20, (16_384.0, 2e6)) as u32,
+        notsent_lowat: some(&mut r, 15, (4096.0, 500_000.0)) as u32,
     }
 }
 
@@ -173,6 +181,12 @@ impl Draw {
         // Timestamps without an offset of chance: they are the clock's milliseconds.
         l.add("set k net/ipv4/tcp_timestamps 2");
         l.add(format!("set k net/ipv4/tcp_ecn {}", u8::from(self.ecn)));
+        if self.wmem > 0 {
+            l.add(format!("set k net/ipv4/tcp_wmem 4096,16384,{}", self.wmem));
+        }
+        if self.notsent_lowat > 0 {
+            l.add(format!("set k net/ipv4/tcp_notsent_lowat {}", self.notsent_lowat));
+        }
         let rates = self.rates.iter().map(|(at, bps)| (*at, format!("rate {at} {bps}")));
         let writes = self.writes.iter().map(|(at, n)| (*at, format!("write {at} {n}")));
         let mut plans: Vec<(u64, String)> = rates.chain(writes).collect();

@@ -2,6 +2,7 @@
 
 use super::record::{Event, JUDGED, Recording, State, WORDS, name, place};
 use queuewright_cca::Kind;
+use queuewright_scenario::spec::SendBuffer;
 use queuewright_sim::alone::{Ack, Sender, Setup};
 use serde::Serialize;
 
@@ -97,8 +98,12 @@ impl<'a> Replay<'a> {
 
     /// The same with another congestion control than the kernel's.
     pub fn with(recording: &'a Recording, cca: Kind) -> Replay<'a> {
+        let draw = &recording.draw;
+        let bytes = |n: u32| (n > 0).then_some(n);
+        let send_buffer =
+            SendBuffer { wmem_bytes: bytes(draw.wmem), notsent_lowat_bytes: bytes(draw.notsent_lowat) };
         let setup =
-            Setup { cca, segments: Some(0), closes: false, ecn: recording.draw.ecn, ..Setup::default() };
+            Setup { cca, segments: Some(0), send_buffer, closes: false, ecn: draw.ecn, ..Setup::default() };
         let began = recording.events.first().map_or(0, Event::at);
         let mut sender = Sender::new(setup);
         sender.slow_writer();

@@ -35,7 +35,7 @@ impl Sender {
         let windows = if self.kind == Kind::Bbr { 3 } else { 2 };
         let segments = self.conn.cwnd.max(10).max(self.reordering + 1);
         let bytes = segments.saturating_mul(windows * SEGMENT_BYTES);
-        let bytes = bytes.min(self.rules.send_buffer);
+        let bytes = bytes.min(self.wmem);
         if bytes > self.sndbuf {
             self.sndbuf = bytes;
             self.set_wake();
@@ -101,7 +101,8 @@ impl Sender {
             Some(behind) => ((self.written - self.buffer_end - 1) % self.max_burst + 1).min(behind),
         };
         if tail == 0 || tail >= goal {
-            if self.queued() >= self.sndbuf {
+            // `tcp_stream_memory_free`
+            if self.queued() >= self.sndbuf || self.unsent_bytes() >= u64::from(self.notsent_lowat) {
                 return 0;
             }
             tail = 0;
@@ -121,6 +122,10 @@ impl Sender {
             self.head_end = self.buffer_end;
         }
         tail + n
+    }
+
+    fn unsent_bytes(&self) -> u64 {
+        u64::from(self.written - self.conn.snd_nxt) * u64::from(self.conn.mss)
     }
 
     /// Segments that a buffer holds (`tcp_xmit_size_goal`).
@@ -160,10 +165,7 @@ impl Sender {
         }
         let queued = self.queued();
         // `sk_stream_is_writeable`: what is free is at least half of what is taken.
-        if self.sndbuf < queued + (queued >> 1) {
-            return false;
-        }
-        true
+        self.sndbuf >= queued + (queued >> 1) && self.unsent_bytes() << 1 < u64::from(self.notsent_lowat)
     }
 
     /// `tcp_rate_check_app_limited`, when the application writes: it had nothing more for a window that has room.

@@ -88,6 +88,63 @@ fn the_application_writes_until_the_send_buffer_is_full() {
     assert_eq!(open(Kind::Bbr, None, 10, 40).sender.written, 2 * 22 + 10);
 }
 
+fn with_buffer(segments: Option<u32>, window: u32, send_buffer: SendBuffer) -> Bench {
+    let setup = alone::Setup {
+        cca: Kind::Cubic,
+        segments,
+        initial_window: Some(window),
+        send_buffer,
+        ..Default::default()
+    };
+    let mut bench = Bench::new(setup);
+    bench.open(1000 * MS, 40 * MS, 0);
+    bench
+}
+
+/// `tcp_wmem[2]`: payload and what it lies in never exceed it by more than one buffer, and so does what is in flight.
+#[test]
+fn the_send_buffer_is_bounded() {
+    for kib in [16u32, 64, 1000] {
+        let mut b = with_buffer(None, 4000, SendBuffer { wmem_bytes: Some(kib << 10), ..Default::default() });
+        let mut cum = 0;
+        for _ in 0..5_000 {
+            cum = (cum + 2).min(b.sender.conn.snd_nxt);
+            b.acked(0.05, cum, &[], 0);
+            let queued = b.sender.queued();
+            assert!(queued < (kib << 10) + 45 * 1448 + BUFFER_BYTES, "{kib} KiB: {queued}");
+            assert!((b.sender.conn.snd_nxt - cum) * 1448 <= queued);
+        }
+        assert!(cum > 5_000, "{kib} KiB: {cum}");
+        assert!(b.sender.queued() > (kib << 10) / 2, "{kib} KiB is used");
+    }
+}
+
+/// `TCP_NOTSENT_LOWAT` (`tcp_stream_memory_free`): no buffer is begun while so much waits to be sent, and a writer that stopped is
+/// woken below half of it.
+#[test]
+fn little_waits_to_be_sent() {
+    for lowat in [1u32, 16 << 10, 200_000] {
+        let mut b =
+            with_buffer(None, 20, SendBuffer { notsent_lowat_bytes: Some(lowat), ..Default::default() });
+        let mut cum = 0;
+        let unsent = |b: &Bench| (b.sender.written - b.sender.conn.snd_nxt) * 1448;
+        let (mut woken, mut waited) = (0, 0);
+        for _ in 0..2_000 {
+            cum = (cum + 2).min(b.sender.conn.snd_nxt);
+            let before = (b.sender.written, unsent(&b));
+            b.acked(1.0, cum, &[], 0);
+            assert!(unsent(&b) < lowat + 45 * 1448, "{lowat}: {} wait", unsent(&b));
+            if b.sender.written > before.0 {
+                woken += 1;
+            } else if before.1 > 0 {
+                waited += 1;
+            }
+        }
+        assert!(woken > 10 && (lowat < 16 << 10 || waited > 10), "{lowat}: woken {woken}, waited {waited}");
+        assert!(cum > 2_000, "{lowat}: {cum}");
+    }
+}
+
 /// A writer that found the buffer full is woken when a third of it is free (`sk_stream_write_space`), no sooner and no later; what
 /// it is made of counts, so that less waits there in small buffers.
 #[test]
