@@ -271,7 +271,10 @@ impl Sender {
             access_bps: 0,
             warmup_ns: 0,
         };
-        Sender { sender: sender::Sender::new(setup), now: 0, out: Vec::new(), random: 0 }
+        let mut sender = sender::Sender::new(setup);
+        // Who calls writes whole segments.
+        sender.write_bytes -= sender.write_bytes % setup.mss;
+        Sender { sender, now: 0, out: Vec::new(), random: 0 }
     }
 
     /// The time reached (ns).

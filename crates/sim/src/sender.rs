@@ -15,6 +15,7 @@ use crate::alone::{Info, Inner};
 use crate::port::flag;
 use crate::receiver::MAX_SACKS;
 use crate::scoreboard::{EVER_RETRANS, Scoreboard};
+use buffer::WRITE_BYTES;
 use queuewright_cca::{Cca, Conn, Flavour, GSO_MAX_SIZE, Kind, RateSample};
 use queuewright_scenario::spec::{SendBuffer, Stack};
 use std::collections::VecDeque;
@@ -228,6 +229,11 @@ pub struct Sender {
     /// And may come to hold at most (`tcp_wmem[2]`); it is written to while less than the second waits to be sent, bytes.
     wmem: u32,
     notsent_lowat: u32,
+    /// What the application writes at a time, bytes; what of it is less than a segment and waits; one past the last part of a segment
+    /// that was sent (`snd_sml`).
+    pub write_bytes: u32,
+    rest: u32,
+    small_end: u32,
     /// One past the last segment of the first of the buffers that are not yet sent.
     buffer_end: u32,
     /// Before so much is acknowledged the writer is not woken.
@@ -398,6 +404,9 @@ impl Sender {
             buffers: 0,
             sndbuf: if s.rules.autotunes { 0 } else { s.rules.send_buffer },
             wmem: s.send_buffer.wmem_bytes.unwrap_or(s.rules.send_buffer),
+            write_bytes: WRITE_BYTES,
+            rest: 0,
+            small_end: 0,
             notsent_lowat: s.send_buffer.notsent_lowat_bytes.unwrap_or(u32::MAX),
             buffer_end: 0,
             wake_una: 0,

@@ -14,8 +14,8 @@ pub(super) const BUFFER_BYTES: u32 = 896;
 /// What autotuning allows for a segment, bytes: the next power of two above an MSS of 1460 with `MAX_TCP_HEADER` (256 there) and
 /// `struct skb_shared_info` (320), and a `struct sk_buff` (256) (`tcp_sndbuf_expand`).
 const SEGMENT_BYTES: u32 = 2048 + 256;
-/// What the application writes at a time, segments: 128 KiB.
-const WRITE_SEGMENTS: u32 = 90;
+/// What the application writes at a time, bytes: 128 KiB, as iperf3 and the lab's do.
+pub(super) const WRITE_BYTES: u32 = 128 << 10;
 /// Half the window of the peer's SYN, segments: before the first acknowledgement no buffer is longer (`tcp_bound_to_half_wnd`), and
 /// what is written beyond it since the last push goes out at once (`forced_push`).
 const HALF_FIRST_WINDOW: u32 = 65_535 / 2;
@@ -63,11 +63,16 @@ impl Sender {
         self.full = false;
         while self.written < self.snd_end && !self.full {
             self.check_app_limited(now);
-            let (before, end) = (self.written, self.snd_end.min(self.written.saturating_add(WRITE_SEGMENTS)));
+            let (before, started) = (self.written, self.rest);
+            let bytes = started + self.write_bytes;
+            let end = self.snd_end.min(self.written.saturating_add(bytes / self.conn.mss));
+            self.rest = if end < self.snd_end { bytes % self.conn.mss } else { 0 };
             while self.written < end {
-                let tail = self.fill_tail(end);
+                let tail = self.fill_tail(end, started > 0 && self.written == before);
                 if tail == 0 {
-                    self.full = true;
+                    // A write that got something in returns, and the next finds whether that made room; one that did not waits.
+                    self.full = self.written == before;
+                    self.rest = if self.full { started } else { 0 };
                     break;
                 }
                 if self.written == end || tail < self.size_goal() {
@@ -85,6 +90,13 @@ impl Sender {
             if self.written > before {
                 self.pushed = self.written;
                 uncrowded |= self.transmit(now, false, out);
+                if self.rest > 0 && self.conn.snd_nxt == self.written && self.small_end <= self.conn.snd_una {
+                    // A part of a segment goes, too, if no other is on its way (`tcp_nagle_check`, `tcp_minshall_check`).
+                    self.written += 1;
+                    self.small_end = self.written;
+                    self.rest = 0;
+                    uncrowded |= self.transmit(now, false, out);
+                }
             }
             sent = self.conn.snd_nxt > next;
         }
@@ -92,8 +104,9 @@ impl Sender {
         sent.then_some(uncrowded)
     }
 
-    /// Writes to the last buffer, or to a new one behind it: how many segments that holds then. 0: there is no room for it.
-    fn fill_tail(&mut self, end: u32) -> u32 {
+    /// Writes to the last buffer, or to a new one behind it: how many segments that holds then. 0: there is no room for it. `part`: the
+    /// last one has a part of a segment.
+    fn fill_tail(&mut self, end: u32, part: bool) -> u32 {
         let goal = self.size_goal();
         let unsent = self.written - self.conn.snd_nxt;
         let mut tail = match self.written.checked_sub(self.head_end) {
@@ -101,8 +114,10 @@ impl Sender {
             Some(behind) => ((self.written - self.buffer_end - 1) % self.max_burst + 1).min(behind),
         };
         if tail == 0 || tail >= goal {
-            // `tcp_stream_memory_free`
-            if self.queued() >= self.sndbuf || self.unsent_bytes() >= u64::from(self.notsent_lowat) {
+            // `tcp_stream_memory_free`, which is not asked where a part of a segment waits: that is filled up.
+            let crowded =
+                self.queued() >= self.sndbuf || self.unsent_bytes() >= u64::from(self.notsent_lowat);
+            if crowded && (tail > 0 || !part) {
                 return 0;
             }
             tail = 0;

@@ -119,6 +119,27 @@ fn the_send_buffer_is_bounded() {
     }
 }
 
+/// An application that writes other than whole segments is not held by a full buffer while cwnd has room: a part of a segment waits
+/// behind another that is on its way (`tcp_minshall_check`), and what it lies in is filled up without a look at memory
+/// (`tcp_sendmsg_locked`). On Linux 685 kB were so in a buffer of 64 KiB.
+#[test]
+fn parts_of_segments_get_past_a_full_buffer() {
+    let most = |write_bytes: u32| {
+        let buffer = SendBuffer { wmem_bytes: Some(64 << 10), ..Default::default() };
+        let mut b = with_buffer(None, 400, buffer);
+        b.sender.write_bytes = write_bytes;
+        let (mut cum, mut most) = (0, 0);
+        for _ in 0..2_000 {
+            cum = (cum + 2).min(b.sender.conn.snd_nxt);
+            b.acked(2.0, cum, &[], 0);
+            most = most.max(b.sender.queued());
+        }
+        most
+    };
+    assert!(most(90 * 1448) < 250_000, "{}", most(90 * 1448));
+    assert!(most(128 << 10) > 500_000, "{}", most(128 << 10));
+}
+
 /// `TCP_NOTSENT_LOWAT` (`tcp_stream_memory_free`): no buffer is begun while so much waits to be sent, and a writer that stopped is
 /// woken below half of it.
 #[test]
