@@ -1,13 +1,12 @@
 //! Connections of Linux 7.2 that received (crates/lab/tests/data/receptions), and the simulator's receiver to which the very same segments
 //! come.
 
-use queuewright_lab::replay::reception::{Event, Reception, judge};
+use queuewright_lab::replay::reception::{Event, Listener, Reception, compare, is_plain, judge};
 use std::path::PathBuf;
 
-/// Those that differ at some acknowledgement, its window aside. What gets better leaves the list.
-const KNOWN: &[&str] = &["r1-11", "r1-12", "r1-13", "r1-17", "r1-18", "r1-19", "r1-24"];
-/// At least so many of all acknowledgements are sent by both, at the same time and with the same blocks, echo and ECE.
-const SAME: f64 = 0.8;
+/// Where segments are whole and the application reads at once, the receiver of the simulator's runs sends at least so many of the
+/// acknowledgements too: it has no echo of its own clock, so its round-trip time is a little different.
+const SAME: f64 = 0.99;
 
 fn kept() -> Vec<Reception> {
     let dir = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/receptions"));
@@ -22,19 +21,26 @@ fn kept() -> Vec<Reception> {
 
 #[test]
 fn acknowledgements_are_linuxs() {
-    let (mut other, mut acks, mut same) = (Vec::new(), 0, 0.0);
+    let mut acks = 0;
     for reception in &kept() {
         let heard = judge(reception);
         acks += heard.acks;
-        same += heard.same * heard.acks as f64;
-        if let Some(d) = &heard.but_window {
-            println!("{} {:.3}: {d:?}", heard.name, heard.same);
-            other.push(heard.name);
-        }
+        assert_eq!((heard.first, heard.same), (None, 1.0), "{}", heard.name);
     }
     assert!(acks > 700, "{acks} acknowledgements");
+}
+
+#[test]
+fn the_receiver_of_whole_segments_says_the_same() {
+    let (mut acks, mut same) = (0, 0.0);
+    for reception in kept().iter().filter(|r| is_plain(&r.path)) {
+        let heard = compare(reception, &Listener::new(reception, false).run(reception, |_, _| {}));
+        println!("{} {:.3} of {}: {:?}", heard.name, heard.same, heard.acks, heard.but_window);
+        acks += heard.acks;
+        same += heard.same * heard.acks as f64;
+    }
+    assert!(acks > 100, "{acks} acknowledgements");
     assert!(same / acks as f64 > SAME, "{}", same / acks as f64);
-    assert_eq!(other, KNOWN);
 }
 
 /// Where a segment comes to the kernel alone the two must differ, else nothing is compared.

@@ -405,7 +405,8 @@ impl Tcp {
 
     /// The connection is open; the handshake took `rtt_ns`.
     fn establish(&mut self, rtt_ns: u64) {
-        self.receiver = Some(alone::Receiver::by_hand(rtt_ns, self.settings.cca.needs_ecn()));
+        self.receiver =
+            Some(alone::Receiver::of_bytes(self.now, rtt_ns, self.settings.cca.needs_ecn(), alone::OVERHEAD));
         self.state = State::Established;
         self.last_data_in = self.now;
     }
@@ -571,6 +572,7 @@ impl Tcp {
                 seq: unit,
                 len: length,
                 ts: packet.timestamp().map_or(0, |t| t.0),
+                echo,
                 ect: matches!(packet.ecn, Some(Ecn::Ect0 | Ecn::Ect1 | Ecn::Either | Ecn::Ce)) && self.ecn,
                 ce: packet.ecn == Some(Ecn::Ce) && self.ecn,
                 cwr: flags.cwr && self.ecn,
@@ -817,9 +819,8 @@ impl Tcp {
     /// It has read so many bytes.
     pub fn read(&mut self, bytes: u32) {
         self.unread -= bytes;
-        let all = self.unread == 0;
         if let Some(receiver) = &mut self.receiver {
-            receiver.read(self.now, all);
+            receiver.read(self.now, bytes);
         }
         self.flush_acks();
     }

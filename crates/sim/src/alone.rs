@@ -4,9 +4,11 @@
 //! any moment, and never go back. Sequence numbers and windows count segments, from 0;
 //! a receiver's can count bytes.
 
+use crate::flow::MSS;
 use crate::port::flag;
 use crate::receiver::MAX_SACKS;
 use crate::sender::{AckView, Burst, SenderSetup, StackRules};
+use crate::socket::Socket;
 use crate::{receiver, sender};
 use queuewright_cca::{CaState, Cca, Kind};
 use queuewright_scenario::spec::SendBuffer;
@@ -417,8 +419,10 @@ pub struct Segment {
     pub seq: u32,
     /// How many.
     pub len: u32,
-    /// Its sender's clock (ms).
+    /// Its sender's clock (ms); 0: it does not say.
     pub ts: u32,
+    /// What it echoes of the receiver's clock (ms); none: nothing.
+    pub echo: Option<u32>,
     /// It can be marked.
     pub ect: bool,
     /// It is marked.
@@ -431,127 +435,167 @@ pub struct Segment {
     pub fin: bool,
 }
 
-/// A receiver alone. Its application reads at once, or [`by hand`](Receiver::by_hand).
+/// A receiver alone: of whole segments, with an application that reads at once, as the simulator's runs have it; or [`of
+/// bytes`](Receiver::of_bytes).
 #[derive(Debug)]
 pub struct Receiver {
-    receiver: receiver::Receiver,
-    by_hand: bool,
+    end: End,
     out: Vec<(u64, Ack)>,
 }
 
+#[derive(Debug)]
+enum End {
+    Segments(Box<receiver::Receiver>),
+    Bytes(Box<Socket>),
+}
+
+/// What a buffer for a segment takes of memory beside its payload (bytes), on the veth devices of the lab.
+pub const OVERHEAD: u32 = receiver::OVERHEAD;
+
 impl Receiver {
     /// A receiver of a path with that round-trip time (ns), which counts segments; `echoes_each`: its congestion control is
-    /// DCTCP.
-    pub fn new(rtt_ns: u64, echoes_each: bool) -> Receiver {
-        Receiver {
-            receiver: receiver::Receiver::new(&StackRules::LINUX, rtt_ns, echoes_each),
-            by_hand: false,
-            out: Vec::new(),
-        }
+    /// DCTCP; a segment's buffer takes so many bytes beside the payload.
+    pub fn new(rtt_ns: u64, echoes_each: bool, overhead: u32) -> Receiver {
+        let receiver = receiver::Receiver::new(&StackRules::LINUX, rtt_ns, echoes_each, overhead);
+        Receiver { end: End::Segments(Box::new(receiver)), out: Vec::new() }
     }
 
-    /// One that counts bytes, learns what a full segment has, and is told what the application [reads](Receiver::read).
-    pub fn by_hand(rtt_ns: u64, echoes_each: bool) -> Receiver {
-        let mut made = Receiver::new(rtt_ns, echoes_each);
-        made.by_hand = true;
-        made.receiver.by_hand();
-        made
+    /// One that counts bytes, learns what a full segment has, and is told what the application [reads](Receiver::read). Its connection
+    /// opens at `at`; a segment's buffer takes so many bytes beside the payload.
+    pub fn of_bytes(at: u64, rtt_ns: u64, echoes_each: bool, overhead: u32) -> Receiver {
+        let socket = Socket::new(at, rtt_ns, echoes_each, overhead);
+        Receiver { end: End::Bytes(Box::new(socket)), out: Vec::new() }
     }
 
-    /// When its delayed or compressed acknowledgement is due (ns).
+    /// When a timer of its is due that may send (ns).
     pub fn next_at(&self) -> Option<u64> {
-        Some(self.receiver.ack_at()).filter(|&at| at != u64::MAX)
+        let at = match &self.end {
+            End::Segments(receiver) => receiver.ack_at(),
+            End::Bytes(socket) => socket.next_at(),
+        };
+        Some(at).filter(|&at| at != u64::MAX)
     }
 
     /// What waits goes out, if it is due by `to` (ns).
     pub fn run_to(&mut self, to: u64) {
-        if let Some(ack) = self.receiver.due(to) {
-            self.told(ack);
+        match &mut self.end {
+            End::Segments(receiver) => {
+                if let Some(ack) = receiver.due(to) {
+                    self.out.push(told(receiver, ack));
+                }
+            }
+            End::Bytes(socket) => while socket.step(to) {},
+        }
+    }
+
+    /// The last timestamp of the handshake.
+    pub fn heard(&mut self, ts: u32) {
+        if let End::Bytes(socket) = &mut self.end {
+            socket.heard(ts);
         }
     }
 
     /// A segment comes at a time (ns) up to which it has [run](Receiver::run_to). `of`: so many bytes have the segments that it is
     /// put together of, if it is of several.
     pub fn segment(&mut self, at: u64, segment: Segment, of: Option<u32>) {
+        if segment.len == 0 {
+            return;
+        }
+        let receiver = match &mut self.end {
+            End::Segments(receiver) => receiver,
+            End::Bytes(socket) => return socket.segment(at, segment, of),
+        };
         let bit = |on, bit| if on { bit } else { 0 };
         let flags = bit(segment.ect, flag::ECT)
             | bit(segment.ce, flag::CE)
             | bit(segment.cwr, flag::CWR)
-            | bit(segment.push, flag::PUSH)
-            | bit(segment.fin, flag::FIN);
-        if segment.len == 0 {
-            return;
-        }
+            | bit(segment.push, flag::PUSH);
         let range = (segment.seq, segment.seq.saturating_add(segment.len));
-        if self.receiver.goes_first(at, range, flags) {
-            let ack = self.receiver.flush(at);
-            self.told(ack);
+        if receiver.goes_first(at, range, flags) {
+            let ack = receiver.flush(at);
+            self.out.push(told(receiver, ack));
         }
-        if self.by_hand && range.1 > self.receiver.rcv_nxt {
-            let payload = segment.len - u32::from(segment.fin);
-            self.receiver.measure(of.unwrap_or(payload), segment.push);
-        }
-        if let Some(ack) = self.receiver.on_data(at, range, segment.ts, flags) {
-            self.told(ack);
+        if let Some(ack) = receiver.on_data(at, range, segment.ts, flags) {
+            self.out.push(told(receiver, ack));
         }
     }
 
-    /// The application has read; `all`: there is no more.
-    pub fn read(&mut self, at: u64, all: bool) {
-        if let Some(ack) = self.receiver.read(at, all) {
-            self.told(ack);
+    /// The application reads so many bytes; of whole segments it has read all.
+    pub fn read(&mut self, at: u64, bytes: u32) {
+        if let End::Bytes(socket) = &mut self.end {
+            socket.read(at, bytes);
         }
     }
 
     /// Data of this end's go out at `at`, and say what this acknowledgement says.
     pub fn answer(&mut self, at: u64) -> Ack {
-        let ack = self.receiver.answers(at);
-        self.ack(ack)
+        match &mut self.end {
+            End::Segments(receiver) => {
+                let ack = receiver.answers(at);
+                told(receiver, ack).1
+            }
+            End::Bytes(socket) => socket.answer(at),
+        }
     }
 
     /// An acknowledgement goes out at once.
     pub fn tell(&mut self, at: u64) {
-        let ack = self.receiver.tell(at);
-        self.told(ack);
+        match &mut self.end {
+            End::Segments(receiver) => {
+                let ack = receiver.tell(at);
+                self.out.push(told(receiver, ack));
+            }
+            End::Bytes(socket) => socket.tell(at),
+        }
     }
 
     /// Next unit expected.
     pub fn next(&self) -> u32 {
-        self.receiver.rcv_nxt
+        match &self.end {
+            End::Segments(receiver) => receiver.rcv_nxt,
+            End::Bytes(socket) => socket.rcv_nxt,
+        }
     }
 
     /// What it has acknowledged.
     pub fn acked(&self) -> u32 {
-        self.receiver.acked()
+        match &self.end {
+            End::Segments(receiver) => receiver.acked(),
+            End::Bytes(socket) => socket.rcv_wup,
+        }
     }
 
     /// Bytes that it would tell its window has now, if there is room for them in the buffer (`rcv_ssthresh`).
     pub fn window(&self) -> u32 {
-        self.receiver.window()
+        match &self.end {
+            End::Segments(receiver) => receiver.window(),
+            End::Bytes(socket) => socket.rcv_ssthresh,
+        }
     }
 
     /// What has been taken for the length of a full segment (`tcpi_rcv_mss`).
     pub fn full_segment(&self) -> u32 {
-        self.receiver.full_segment()
+        match &self.end {
+            End::Segments(_) => MSS,
+            End::Bytes(socket) => socket.rcv_mss,
+        }
     }
 
     /// The acknowledgements made since it was last asked, and when.
     pub fn take_acks(&mut self) -> impl Iterator<Item = (u64, Ack)> + '_ {
-        self.out.drain(..)
-    }
-
-    fn told(&mut self, out: receiver::AckOut) {
-        let ack = self.ack(out);
-        self.out.push((out.at, ack));
-    }
-
-    fn ack(&self, out: receiver::AckOut) -> Ack {
-        let mut ack = Ack { ts: out.ts, ece: out.flags & flag::ECE != 0, ..Ack::new(out.cum, &[]) };
-        ack.dsack = out.dsack.is_some();
-        for &block in out.dsack.iter().chain(self.receiver.blocks()).take(MAX_SACKS + 1) {
-            ack.blocks[ack.count] = block;
-            ack.count += 1;
+        match &mut self.end {
+            End::Segments(_) => self.out.drain(..),
+            End::Bytes(socket) => socket.take(),
         }
-        ack
     }
+}
+
+fn told(receiver: &receiver::Receiver, out: receiver::AckOut) -> (u64, Ack) {
+    let mut ack = Ack { ts: out.ts, ece: out.flags & flag::ECE != 0, ..Ack::new(out.cum, &[]) };
+    ack.dsack = out.dsack.is_some();
+    for &block in out.dsack.iter().chain(receiver.blocks()).take(MAX_SACKS + 1) {
+        ack.blocks[ack.count] = block;
+        ack.count += 1;
+    }
+    (out.at, ack)
 }

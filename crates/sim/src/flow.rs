@@ -6,7 +6,7 @@ use crate::hosts::Ack;
 use crate::lane::Lane;
 use crate::port::flag;
 use crate::random::{below, exponential, receiver_stream, sender_stream};
-use crate::receiver::Receiver;
+use crate::receiver::{OVERHEAD, Receiver};
 use crate::returning::Returning;
 use crate::sender::{Burst, Sender, SenderSetup, StackRules};
 use crate::wheel::{Event, EventKind, Wheel};
@@ -167,7 +167,7 @@ impl Flow {
                 };
                 let ends = Ends::Tcp {
                     sender: Sender::new(setup),
-                    receiver: Receiver::new(rules, spec.base_rtt_ns, cca.needs_ecn()),
+                    receiver: Receiver::new(rules, spec.base_rtt_ns, cca.needs_ecn(), OVERHEAD),
                     segments: segments.unwrap_or(u32::MAX),
                     last_bytes: last_bytes.unwrap_or(MSS),
                 };

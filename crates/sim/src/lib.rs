@@ -7,6 +7,7 @@
 //! ports, `measure` watches.
 
 pub mod alone;
+mod blocks;
 
 mod client;
 mod datagrams;
@@ -26,6 +27,7 @@ mod record;
 mod returning;
 mod scoreboard;
 mod sender;
+mod socket;
 mod step;
 mod traffic;
 mod wheel;

@@ -26,8 +26,6 @@ pub mod flag {
     pub const ECT: u8 = 16;
     /// UDP.
     pub const UDP: u8 = 32;
-    /// On data of TCP: the sender has no more (FIN, which takes a unit of the sequence).
-    pub const FIN: u8 = 32;
     /// On an ACK: CE was seen (RFC 3168).
     pub const ECE: u8 = 64;
     /// On data: the last segment of a burst, or of all (PSH).

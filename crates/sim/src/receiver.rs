@@ -1,7 +1,8 @@
 //! A TCP receiver: reassembly, delayed and quick ACKs, SACK blocks, ECN echo.
 //!
-//! It counts in units: whole segments in the simulator's runs, bytes where segments are of any size ([`crate::alone`]).
+//! Segments are whole, and the application reads at once all that there is. [`crate::socket`] is the receiver of all else.
 
+use crate::blocks::Blocks;
 use crate::flow::MSS;
 use crate::jiffies::{TICK_NS, TICK_US};
 use crate::port::flag;
@@ -27,24 +28,21 @@ pub struct AckOut {
 pub const MAX_SACKS: usize = 3;
 
 /// Out-of-order acknowledgements sent at once before compression begins (`TCP_FASTRETRANS_THRESH`).
-const DUP_ACKS_AT_ONCE: u32 = 3;
+pub const DUP_ACKS_AT_ONCE: u32 = 3;
 /// Most acknowledgements compressed into one (`tcp_comp_sack_nr`).
-const COMPRESS_LIMIT: u32 = 44;
+pub const COMPRESS_LIMIT: u32 = 44;
 /// Segments acknowledged at once at the start, after a duplicate and after a pause (`TCP_MAX_QUICKACKS`).
-const QUICK: u32 = 16;
+pub const QUICK: u32 = 16;
 /// Longest compression (`tcp_comp_sack_delay_ns`), and the share of the round-trip time that it takes at most, per cent
 /// (`tcp_comp_sack_rtt_percent`).
-const COMPRESS_NS: u64 = 1_000_000;
-const COMPRESS_RTT_PERCENT: u64 = 33;
-/// SACK blocks of which each acknowledgement is hoped to arrive: before another one changes, it is told of (`TCP_SACK_BLOCKS_EXPECTED`).
-const BLOCKS_EXPECTED: usize = 2;
-/// What a full segment has, as long as none was seen (`TCP_MSS_DEFAULT`), and what the shortest may have (`TCP_MIN_MSS`), bytes.
-const MSS_DEFAULT: u32 = 536;
-const MSS_MIN: u32 = 88;
+pub const COMPRESS_NS: u64 = 1_000_000;
+pub const COMPRESS_RTT_PERCENT: u64 = 33;
+/// How much later its timer may fire, and does where nothing else wakes the processor (`tcp_comp_sack_slack_ns`).
+pub const COMPRESS_SLACK_NS: u64 = 10_000;
 /// Delayed acknowledgements wait for so many ticks at first (`TCP_ATO_MIN`), at most (`TCP_DELACK_MAX`, less one: `tcp_delack_max`).
-const ATO_MIN: u32 = 10;
-const ATO_MAX: u32 = 50;
-const DELAY_MAX: u32 = 49;
+pub const ATO_MIN: u32 = 10;
+pub const ATO_MAX: u32 = 50;
+pub const DELAY_MAX: u32 = 49;
 
 /// A TCP receiver. Its fields lie in the order of their use: see `Sender`.
 #[derive(Debug)]
@@ -55,9 +53,7 @@ pub struct Receiver {
     /// When its client asks for more (ns); `u64::MAX`: it does not.
     asks_at: u64,
     rules: &'static StackRules,
-    /// Units of a full segment (`rcv_mss`), and so many past the last acknowledgement call for one.
-    full: u32,
-    /// Out-of-order ranges, rising, apart, and how many units they hold.
+    /// Out-of-order ranges, rising, apart, and how many segments they hold.
     ranges: Vec<(u32, u32)>,
     held: u32,
     /// Next segment expected.
@@ -76,73 +72,59 @@ pub struct Receiver {
     ts_recent: u32,
     dup_acks: u32,
     dup_acks_at: u32,
-    /// Blocks to report, newest first: Linux remembers four (`selective_acks`).
-    blocks: [(u32, u32); 4],
+    /// Blocks to report.
+    blocks: Blocks,
     dsack: Option<(u32, u32)>,
     compressed: u32,
-    block_count: u8,
     /// ECE echoes each segment's CE, not the first until CWR (RFC 8257 section 3.2).
     echoes_each: bool,
-    /// ECE of the next ACK.
+    /// ECE of the next ACK, and whether the last segment was marked.
     ece: bool,
+    marked: bool,
     /// A segment has said that its sender is ECN-capable.
     ect_seen: bool,
+    /// An ACK has just gone, as the segment at work changes a block.
+    went_first: bool,
     /// Round-trip time of the empty path (ns).
     base_rtt_ns: u64,
     /// For how many segments the client asks.
     asks_for: u32,
     /// It answers what comes ("ping-pong" mode): acknowledgements wait for the answer (`tcp_pingpong_thresh` is 1).
     pingpong: bool,
-    /// What says that a read which takes all may acknowledge (`ICSK_ACK_PUSHED`, `ICSK_ACK_PUSHED2`).
-    pushed: u8,
-    /// The application's reads are told ([`Receiver::read`]); else it reads at once.
-    reads_by_hand: bool,
-    /// Length of the last segment that was shorter than full ones, for a guess at what full ones are (`last_seg_size`).
-    last_length: u32,
 }
 
 impl Receiver {
     /// A receiver of a path with the given base RTT (ns). `echoes_each`: ECE echoes the CE of each segment, as
-    /// DCTCP needs it.
-    pub fn new(rules: &'static StackRules, base_rtt_ns: u64, echoes_each: bool) -> Receiver {
+    /// DCTCP needs it. `overhead`: what a segment's buffer takes beside its payload (bytes).
+    pub fn new(rules: &'static StackRules, base_rtt_ns: u64, echoes_each: bool, overhead: u32) -> Receiver {
         Receiver {
             quick_acks: 0,
             ato: 0,
             data_ns: 0,
             tick_end_ns: 0,
-            window: Window::default(),
+            window: Window::new(overhead),
             rules,
-            full: 1,
             rcv_nxt: 0,
             acked_to: 0,
             ranges: Vec::new(),
             held: 0,
-            blocks: [(0, 0); 4],
-            block_count: 0,
+            blocks: Blocks::default(),
             ts_recent: 0,
             echoes_each,
             ece: false,
+            marked: false,
             dsack: None,
             dup_acks: 0,
             dup_acks_at: 0,
             compressed: 0,
             ect_seen: false,
+            went_first: false,
             base_rtt_ns,
             ack_at: u64::MAX,
             asks_at: u64::MAX,
             asks_for: 0,
             pingpong: false,
-            pushed: 0,
-            reads_by_hand: false,
-            last_length: 0,
         }
-    }
-
-    /// From now on it counts bytes, finds out how many a full segment has, and is told when the application reads.
-    pub fn by_hand(&mut self) {
-        self.full = MSS_DEFAULT;
-        self.window.unit = 1;
-        self.reads_by_hand = true;
     }
 
     /// When it has something to send, an ACK or its client's request; `u64::MAX`: it has not.
@@ -180,7 +162,7 @@ impl Receiver {
 
     /// The blocks of the ACK just made.
     pub fn blocks(&self) -> &[(u32, u32)] {
-        &self.blocks[..usize::from(self.block_count)]
+        self.blocks.get()
     }
 
     /// The delayed or compressed ACK, if it is due by `now`.
@@ -210,33 +192,49 @@ impl Receiver {
     /// that of those it answers (`dctcp_ece_ack_update`); or if it tells of a block that the segment would push out of sight
     /// (`tcp_sack_new_ofo_skb`).
     #[inline]
-    pub fn goes_first(&self, at: u64, (seq, end): (u32, u32), flags: u8) -> bool {
+    pub fn goes_first(&mut self, at: u64, (seq, end): (u32, u32), flags: u8) -> bool {
         self.ack_at <= at
-            || (self.compressed > 0 && self.hides_a_block(seq, end))
+            || (self.compressed > 0 && seq > self.rcv_nxt && self.hides_a_block(seq, end))
             || (self.echoes_each
                 && end > self.rcv_nxt
                 && self.ack_at != u64::MAX
                 && self.compressed == 0
-                && (flags & flag::CE != 0) != self.ece)
+                && flags & flag::ECT != 0
+                && (flags & flag::CE != 0) != self.marked)
     }
 
     /// The ACK that waits goes out, when it is due or at `at`, whatever is first.
     pub fn flush(&mut self, at: u64) -> AckOut {
-        match self.due(at) {
-            Some(ack) => ack,
-            None => self.make_ack(at),
+        if let Some(ack) = self.due(at) {
+            return ack;
         }
+        if self.compressed > 0 {
+            // What lets it go calls for no other: none is scheduled any more (`tcp_ack_snd_check`).
+            self.went_first = true;
+            return self.make_ack(at);
+        }
+        // It tells of the marks before a change (`dctcp_ece_ack_update`); the one that tells of the change is the one that was waited
+        // for.
+        let before = (self.acked_to, self.quick_acks, self.ato);
+        self.ece = self.marked;
+        let ack = self.make_ack(at);
+        (self.acked_to, self.quick_acks, self.ato) = before;
+        ack
     }
 
     /// What lies from `seq` to `end` arrives at `at`, of a length above 0. Returns the ACK it calls for. A caller first asks
     /// [`Receiver::goes_first`].
     #[inline]
     pub fn on_data(&mut self, at: u64, (seq, end): (u32, u32), ts: u32, flags: u8) -> Option<AckOut> {
+        if self.rules.autotunes {
+            // `tcp_paws_check` (`TCP_PAWS_WINDOW`), `tcp_sequence`
+            if (ts + 1 < self.ts_recent && ts != 0) || end < self.acked_to {
+                return Some(self.refuse(at, seq, end));
+            }
+            self.window.measure(at, ts, self.base_rtt_ns);
+        }
         // A duplicate is told of in one ACK, if in any (`tcp_data_queue`).
         self.dsack = None;
-        if ts < self.ts_recent && ts != 0 && self.rules.autotunes {
-            return Some(self.refuse(at, seq, end));
-        }
         let now = (self.echoes_each || flags & (flag::CE | flag::CWR) != 0)
             && self.see_ecn(flags, end <= self.rcv_nxt);
         // RFC 7323 section 4.3: the echo is of what moves the left edge, and never goes back.
@@ -244,24 +242,14 @@ impl Receiver {
             self.ts_recent = self.ts_recent.max(ts);
         }
         if seq <= self.rcv_nxt && end > self.rcv_nxt {
-            if seq < self.rcv_nxt {
-                // Its beginning came before: that is told of, and the acknowledgement need not be at once (`tcp_data_queue`).
-                self.dsack = Some((seq, self.rcv_nxt));
-            }
             self.rcv_nxt = end;
             if self.rules.autotunes {
-                if flags & flag::FIN == 0 {
-                    self.data_received(at, flags);
-                } else {
-                    self.ends(at, seq, flags);
-                }
+                self.data_received(at, flags);
             }
             let ack = self.acknowledge(at, flags, now);
-            if self.rules.autotunes {
-                self.window.read(at, ts, self.base_rtt_ns);
-                if at >= self.window.until {
-                    self.window.end_round(at, self.rcv_nxt, self.beyond());
-                }
+            // The application reads (`tcp_rcv_space_adjust`).
+            if self.rules.autotunes && at >= self.window.until {
+                self.window.end_round(at, self.rcv_nxt, self.beyond());
             }
             return ack;
         }
@@ -274,11 +262,13 @@ impl Receiver {
         if self.rules.autotunes {
             self.see_ect(flags);
         }
-        let held = self.held;
+        let (held, buffers) = (self.held, self.buffers());
         self.store(seq, end);
         if self.held > held {
             if self.rules.autotunes {
-                self.grow_window(self.held);
+                // What a new buffer takes counts only later (`tcp_data_queue_ofo`).
+                let more = self.buffers() <= buffers;
+                self.grow_window(held + u32::from(more), buffers);
                 self.window.grow_buffer(self.window.space, self.beyond());
             }
         } else {
@@ -287,14 +277,19 @@ impl Receiver {
         self.out_of_order_ack(at, now)
     }
 
-    /// `tcp_validate_incoming`, PAWS (RFC 7323 section 5): what was sent before what is acknowledged is taken for an old duplicate,
-    /// even if it is none, and told of at once (`tcp_send_dupack`).
+    /// `tcp_validate_incoming`: what was sent before what is acknowledged is taken for an old duplicate, even if it is none (PAWS, RFC
+    /// 7323 section 5), and told of at once, as is what lies below what was acknowledged (`tcp_send_dupack`). This is no
+    /// acknowledgement that was called for: of those that are sent at once it takes none away, unless one waits.
     #[cold]
     fn refuse(&mut self, at: u64, seq: u32, end: u32) -> AckOut {
         if seq < self.rcv_nxt {
             self.enter_quick(QUICK);
             self.dsack = Some((seq, end.min(self.rcv_nxt)));
         }
+        if self.ack_at == u64::MAX && self.quick_acks > 0 {
+            self.quick_acks += 1;
+        }
+        self.went_first = false;
         self.make_ack(at)
     }
 
@@ -310,11 +305,7 @@ impl Receiver {
             return self.out_of_order_ack(at, now);
         }
         // The reader takes what there is at once; the end of a burst, or of all, is then told (`tcp_cleanup_rbuf`).
-        if self.calls_for_ack()
-            || self.is_quick()
-            || now
-            || (flags & flag::PUSH != 0 && !self.pingpong && !self.reads_by_hand)
-        {
+        if self.calls_for_ack() || self.is_quick() || now || (flags & flag::PUSH != 0 && !self.pingpong) {
             return Some(self.make_ack(at));
         }
         self.delay_ack(at);
@@ -355,49 +346,6 @@ impl Receiver {
         self.window.told
     }
 
-    /// Units of a full segment, as far as is known.
-    pub fn full_segment(&self) -> u32 {
-        self.full
-    }
-
-    /// `tcp_measure_rcv_mss`: what came has segments of so many bytes.
-    #[cold]
-    pub fn measure(&mut self, length: u32, push: bool) {
-        let last = std::mem::take(&mut self.last_length);
-        if length >= self.full {
-            self.full = length.min(MSS);
-            self.pushed = self.pushed.max(u8::from(push));
-            return;
-        }
-        if length >= MSS_DEFAULT || (length >= MSS_MIN && !push) {
-            self.last_length = length;
-            if length == last {
-                self.full = length;
-                return;
-            }
-        }
-        self.pushed = if self.pushed > 0 { 2 } else { 1 };
-    }
-
-    /// The application has read at `at`; `all`: there is no more (`__tcp_cleanup_rbuf`). The ACK that this calls for.
-    pub fn read(&mut self, at: u64, all: bool) -> Option<AckOut> {
-        let tells = self.pushed == 2 || (self.pushed == 1 && !self.pingpong);
-        (self.ack_at != u64::MAX && (self.calls_for_ack() || (all && tells))).then(|| self.make_ack(at))
-    }
-
-    /// What came last, from `seq` to the next expected, ends with the FIN (`tcp_fin`): nothing can be out of order any more, nor is a
-    /// duplicate told of.
-    #[cold]
-    fn ends(&mut self, at: u64, seq: u32, flags: u8) {
-        if self.rcv_nxt - seq > 1 {
-            self.data_received(at, flags);
-        }
-        self.pingpong = true;
-        self.dsack = None;
-        self.ranges.clear();
-        (self.held, self.block_count) = (0, 0);
-    }
-
     /// An ACK at once, whatever waits.
     pub fn tell(&mut self, at: u64) -> AckOut {
         self.make_ack(at)
@@ -414,7 +362,7 @@ impl Receiver {
     /// Has so much come since the last acknowledgement that another is due? More than a full segment (`__tcp_ack_snd_check`).
     #[inline]
     fn calls_for_ack(&self) -> bool {
-        self.rcv_nxt - self.acked_to > (self.rules.ack_every - 1) * self.full
+        self.rcv_nxt - self.acked_to >= self.rules.ack_every
     }
 
     /// When a timer set at `at` for so many ticks, fewer than `FINE_TICKS`, fires (`fires_at`).
@@ -445,7 +393,7 @@ impl Receiver {
         }
         self.data_ns = at;
         self.see_ect(flags);
-        self.grow_window(self.held + self.full);
+        self.grow_window(self.held + 1, self.buffers() + 1);
     }
 
     /// `tcp_data_ecn_check`: what says that it is not ECN-capable among others that are was most likely sent again; losses go on.
@@ -458,7 +406,14 @@ impl Receiver {
         }
     }
 
-    /// Units from the next expected to the end of what is out of order.
+    /// In how many buffers lies what is out of order? What goes on where another one ends is put to it, up to so many
+    /// (`tcp_try_coalesce`).
+    #[inline]
+    fn buffers(&self) -> u32 {
+        self.ranges.len() as u32 + self.held / PIECES
+    }
+
+    /// Segments from the next expected to the end of what is out of order.
     #[inline]
     fn beyond(&self) -> u32 {
         self.ranges.last().map_or(0, |r| r.1 - self.rcv_nxt)
@@ -474,7 +429,7 @@ impl Receiver {
             self.ato = self.ato / 2 + ATO_MIN / 2;
         } else if gap < self.ato {
             self.ato = (self.ato / 2 + gap).min(self.rto_ticks()).min(ATO_MAX);
-        } else if gap > self.rto_ticks() {
+        } else if gap > self.rto_ticks() && self.data_ns > 0 {
             // After a pause a sender begins with a small window.
             self.quick_acks = self.quick_acks.max(QUICK);
         }
@@ -482,35 +437,43 @@ impl Receiver {
 
     /// `tcp_grow_window`: while the receive window grows, each segment is acknowledged at once.
     #[inline]
-    fn grow_window(&mut self, held: u32) {
-        if self.window.grow(held, self.full) {
+    fn grow_window(&mut self, segments: u32, buffers: u32) {
+        if self.window.grow(segments, buffers) {
             self.quick_acks |= 1;
         }
     }
 
-    /// Would the arrival of what lies from `seq` to `end` begin or change a block behind the first [`BLOCKS_EXPECTED`]?
+    /// Is an ACK to go before this changes a block (`tcp_sack_new_ofo_skb`)? It tells of a duplicate already, and of the block as it
+    /// becomes.
     #[cold]
-    fn hides_a_block(&self, seq: u32, end: u32) -> bool {
-        let blocks = &self.blocks[..usize::from(self.block_count)];
-        let touched = blocks.iter().position(|b| b.0 <= end && b.1 >= seq);
-        seq > self.rcv_nxt && touched.unwrap_or(blocks.len()) >= BLOCKS_EXPECTED
+    fn hides_a_block(&mut self, seq: u32, end: u32) -> bool {
+        let hides = self.blocks.hides((seq, end));
+        if hides {
+            let first = self.ranges.partition_point(|r| r.1 < end);
+            self.dsack = self.ranges.get(first).filter(|r| r.0 <= seq).map(|_| (seq, end));
+        }
+        hides
     }
 
     /// `tcp_ecn_accept_cwr`, `tcp_data_ecn_check`, `dctcp_ece_ack_update`: must the ACK go at once? Of what came before only CWR
     /// counts.
     fn see_ecn(&mut self, flags: u8, duplicate: bool) -> bool {
         let (ce, cwr) = (flags & flag::CE != 0, flags & flag::CWR != 0);
-        let was = self.ece;
+        self.ece &= !cwr;
         if duplicate {
-            self.ece &= self.echoes_each || !cwr;
             return cwr;
         }
         if self.echoes_each {
+            if flags & flag::ECT == 0 {
+                return cwr;
+            }
+            let was = std::mem::replace(&mut self.marked, ce);
             self.ece = ce;
             return cwr || ce != was;
         }
-        self.ece = ce || (was && !cwr);
-        if ce && (cwr || !was) {
+        let was = self.ece;
+        self.ece |= ce;
+        if ce && !was {
             // A first mark is told at once (`tcp_enter_quickack_mode(sk, 2)`); before any data there is no rhythm yet.
             let ato = self.ato;
             self.enter_quick(2);
@@ -523,56 +486,32 @@ impl Receiver {
     /// Adds what came out of order, and puts its block first.
     fn store(&mut self, seq: u32, end: u32) {
         // Most often it lies above all others, next to the last one or after a loss.
-        let above = match self.ranges.last_mut() {
+        match self.ranges.last_mut() {
             Some(last) if last.1 == seq => {
                 last.1 = end;
-                Some(*last)
+                self.held += end - seq;
+                if self.blocks.goes_on((seq, end)) {
+                    return;
+                }
             }
-            Some(last) if last.1 > seq => None,
+            Some(last) if last.1 > seq => self.store_between(seq, end),
             _ => {
                 self.ranges.push((seq, end));
-                Some((seq, end))
-            }
-        };
-        let range = match above {
-            Some(range) => {
                 self.held += end - seq;
-                range
-            }
-            None => self.store_between(seq, end),
-        };
-        // Most often the first block goes on.
-        if self.block_count > 0 && self.blocks[0] == (range.0, seq) && range.1 == end {
-            self.blocks[0] = range;
-            return;
-        }
-        self.remember(range);
-    }
-
-    /// `tcp_sack_new_ofo_skb`: the range of what came out of order, new or not, goes to the front, less the blocks that it has
-    /// swallowed; the last of four is forgotten.
-    fn remember(&mut self, range: (u32, u32)) {
-        let old = self.blocks;
-        self.blocks[0] = range;
-        let mut n = 1;
-        for &block in &old[..usize::from(self.block_count)] {
-            if (block.1 < range.0 || block.0 > range.1) && n < self.blocks.len() {
-                self.blocks[n] = block;
-                n += 1;
             }
         }
-        self.block_count = n as u8;
+        self.blocks.add((seq, end));
     }
 
-    /// Adds what begins below the end of the last range, if it is not in one: the range that it is then in.
-    fn store_between(&mut self, seq: u32, end: u32) -> (u32, u32) {
+    /// Adds what begins below the end of the last range, if it is not in one.
+    fn store_between(&mut self, seq: u32, end: u32) {
         // The first that ends at or after `seq`, and one past the last that it reaches.
         let first = self.ranges.partition_point(|r| r.1 < seq);
         let past = first + self.ranges[first..].partition_point(|r| r.0 <= end);
         let (mut from, mut to, mut had) = (seq, end, 0);
         for &(lo, hi) in &self.ranges[first..past] {
             if lo <= seq && end <= hi {
-                return (lo, hi);
+                return;
             }
             (from, to) = (from.min(lo), to.max(hi));
             had += hi - lo;
@@ -584,45 +523,28 @@ impl Receiver {
             self.ranges[first] = (from, to);
             self.ranges.drain(first + 1..past);
         }
-        (from, to)
     }
 
     /// In-order data reached the first range: takes it in.
     fn fill(&mut self) {
-        // What came covers what had come out of order: that is told as a duplicate, the first of it (`tcp_ofo_queue`).
-        let came = self.rcv_nxt;
         while let Some(&(lo, hi)) = self.ranges.first()
             && lo <= self.rcv_nxt
         {
-            if lo < came {
-                self.extend_dsack(lo, hi.min(came));
-            }
-            self.rcv_nxt = self.rcv_nxt.max(hi);
+            self.rcv_nxt = hi;
             self.held -= hi - lo;
             self.ranges.remove(0);
         }
-        let mut n = 0;
-        for i in 0..usize::from(self.block_count) {
-            if self.blocks[i].1 > self.rcv_nxt {
-                self.blocks[n] = self.blocks[i];
-                n += 1;
-            }
-        }
-        self.block_count = n as u8;
-    }
-
-    /// `tcp_dsack_extend`
-    #[cold]
-    fn extend_dsack(&mut self, from: u32, to: u32) {
-        match &mut self.dsack {
-            None => self.dsack = Some((from, to)),
-            Some(told) if from <= told.1 && told.0 <= to => *told = (told.0.min(from), told.1.max(to)),
-            Some(_) => {}
+        match self.ranges.is_empty() {
+            true => self.blocks.clear(),
+            false => self.blocks.remove_to(self.rcv_nxt),
         }
     }
 
     /// `__tcp_ack_snd_check` with data out of order: at once, or compressed.
     fn out_of_order_ack(&mut self, at: u64, now: bool) -> Option<AckOut> {
+        if std::mem::take(&mut self.went_first) {
+            return None;
+        }
         if now
             || !self.rules.compress_sacks
             || self.calls_for_ack()
@@ -642,7 +564,9 @@ impl Receiver {
         self.compressed += 1;
         if self.compressed == 1 {
             let rtt_ns = self.window.rtt_ns.min(self.base_rtt_ns);
-            self.ack_at = self.ack_at.min(at + (rtt_ns * COMPRESS_RTT_PERCENT / 100).min(COMPRESS_NS));
+            self.ack_at = self
+                .ack_at
+                .min(at + (rtt_ns * COMPRESS_RTT_PERCENT / 100).min(COMPRESS_NS) + COMPRESS_SLACK_NS);
         }
         None
     }
@@ -650,7 +574,7 @@ impl Receiver {
     fn make_ack(&mut self, at: u64) -> AckOut {
         self.acked_to = self.rcv_nxt;
         // Half of the buffer is taken (`__tcp_select_window`).
-        if self.held > 0 && self.window.taken(self.held, self.full) > self.window.clamp / 2 {
+        if self.held > 0 && self.window.room(self.held, self.buffers()) < self.window.clamp / 2 {
             self.quick_acks = 0;
         }
         if self.quick_acks > 0 {
@@ -661,7 +585,6 @@ impl Receiver {
         }
         self.ack_at = u64::MAX;
         self.compressed = 0;
-        self.pushed = 0;
         let flags = if self.ece { flag::ECE } else { 0 };
         AckOut { at, cum: self.rcv_nxt, ts: self.ts_recent, flags, dsack: self.dsack.take() }
     }
@@ -673,11 +596,13 @@ struct Window {
     /// What is told of it now (`rcv_ssthresh`), and what the buffer has room for (`window_clamp`), bytes.
     told: u32,
     clamp: u32,
+    /// Bytes of the buffer (`sk_rcvbuf`), how many of 256 are window (`scaling_ratio`), and how many a segment takes beside its payload.
+    buffer: u32,
+    ratio: u32,
+    overhead: u32,
     /// Most bytes read in a round trip (`rcvq_space.space`).
     space: u32,
-    /// Bytes of a unit.
-    unit: u32,
-    /// From which unit on, since when and until when (ns) the present round counts.
+    /// From which segment on, since when and until when (ns) the present round counts.
     from: u32,
     since: u64,
     until: u64,
@@ -687,48 +612,48 @@ struct Window {
     ts: u32,
 }
 
-/// Bytes of payload that a byte of the buffer is good for, in 256ths: a full segment of 1448 bytes takes 2408 of it.
-const WINDOW_RATIO: u64 = 1448 * 256 / 2408;
-/// What a segment that waits takes of the window, bytes: its payload and a seventeenth of what it came in, as the pages of so many are
-/// put together (`tcp_try_coalesce`, `MAX_SKB_FRAGS`).
-const SEGMENT_WINDOW: u32 = (((1448 + 960 / 17) * WINDOW_RATIO) >> 8) as u32;
-/// `tcp_rmem[1]` and the most that `tcp_rmem[2]` is with the 1 GiB of memory that the lab's machine has, as window.
-const FIRST_CLAMP: u32 = ((131_072 * WINDOW_RATIO) >> 8) as u32;
-const LAST_CLAMP: u64 = ((1 << 30) / 128 * WINDOW_RATIO) >> 8;
-/// What a handshake tells: 45 segments.
-const FIRST_TOLD: u32 = 45 * MSS;
+/// What a segment's buffer takes beside its payload, bytes: on the lab's veth devices, of a packet that the sender's stack has cut.
+pub const OVERHEAD: u32 = 960;
+/// Of how many segments the pages are put together (`tcp_try_coalesce`, `MAX_SKB_FRAGS`).
+pub const PIECES: u32 = 17;
+/// `tcp_rmem[1]`, and `tcp_rmem[2]` of the lab's machine: a 128th of what is free of its 1 GiB (`tcp_init`).
+pub const FIRST_BUFFER: u32 = 131_072;
+pub const LAST_BUFFER: u32 = 7_156_256;
 
-impl Default for Window {
-    fn default() -> Window {
-        Window {
-            told: FIRST_TOLD,
-            clamp: FIRST_CLAMP,
+impl Window {
+    fn new(overhead: u32) -> Window {
+        let mut window = Window {
+            // Half of the buffer, with room for a segment (`tcp_init_buffer_space`).
+            told: FIRST_BUFFER / 2 - MSS,
+            clamp: 0,
+            buffer: FIRST_BUFFER,
+            ratio: (MSS << 8) / (MSS + overhead),
+            overhead,
             space: 10 * MSS,
-            unit: MSS,
             from: 0,
             since: 0,
             until: 0,
             rtt_ns: u64::MAX,
             ts: 0,
-        }
+        };
+        window.clamp = window.room(0, 0);
+        window
     }
-}
 
-impl Window {
-    /// What so many units take of it, bytes; `full` of them are a segment.
+    /// What is left of it beside so many segments in so many buffers (`tcp_space`).
     #[inline]
-    fn taken(&self, held: u32, full: u32) -> u32 {
-        let segments = if full == 1 { held } else { held.div_ceil(full) };
-        segments.saturating_mul(SEGMENT_WINDOW)
+    fn room(&self, segments: u32, buffers: u32) -> u32 {
+        let taken = segments.saturating_mul(MSS).saturating_add(buffers.saturating_mul(self.overhead));
+        ((u64::from(self.buffer.saturating_sub(taken)) * u64::from(self.ratio)) >> 8) as u32
     }
 
     /// A segment came in: two more may, if the buffer has room for them beside what it holds (`tcp_space`).
     #[inline]
-    fn grow(&mut self, held: u32, full: u32) -> bool {
+    fn grow(&mut self, segments: u32, buffers: u32) -> bool {
         if self.told >= self.clamp {
             return false;
         }
-        let room = self.clamp.saturating_sub(self.taken(held, full));
+        let room = self.clamp.min(self.room(segments, buffers));
         let grows = self.told < room;
         if grows {
             self.told = room.min(self.told + 2 * MSS);
@@ -736,9 +661,9 @@ impl Window {
         grows
     }
 
-    /// The application has read what came at `at`; the last segment was sent at `ts` (ms).
+    /// A segment came that was sent at `ts` (ms), in order or not (`tcp_rcv_rtt_measure_ts`).
     #[inline]
-    fn read(&mut self, at: u64, ts: u32, base_rtt_ns: u64) {
+    fn measure(&mut self, at: u64, ts: u32, base_rtt_ns: u64) {
         if ts != self.ts {
             self.ts = ts;
             let ns = at.saturating_sub(u64::from(ts) * 1_000_000) + base_rtt_ns / 2;
@@ -749,7 +674,7 @@ impl Window {
 
     #[cold]
     fn end_round(&mut self, at: u64, next: u32, beyond: u32) {
-        let bytes = (next - self.from).saturating_mul(self.unit);
+        let bytes = (next - self.from).saturating_mul(MSS);
         if bytes > self.space {
             self.grow_buffer(bytes, beyond);
         }
@@ -757,7 +682,7 @@ impl Window {
     }
 
     /// `tcp_rcvbuf_grow`: room for two round trips of `space` bytes, and for a rate that doubles; and for what lies so many
-    /// units beyond a gap.
+    /// segments beyond a gap.
     fn grow_buffer(&mut self, space: u32, beyond: u32) {
         let (old, new) = (u64::from(self.space), u64::from(space));
         self.space = space;
@@ -767,8 +692,14 @@ impl Window {
             1_000_000.. => 2 * room * (new - old) / old,
             ns => room * ns / 1_000_000,
         };
-        let room = room + grow + u64::from(beyond) * u64::from(self.unit);
-        self.clamp = self.clamp.max(room.min(LAST_CLAMP) as u32);
+        let room = room + grow + u64::from(beyond) * u64::from(MSS);
+        if room > u64::from(self.clamp) {
+            let buffer = ((room << 8) / u64::from(self.ratio)).min(LAST_BUFFER.into()) as u32;
+            if buffer > self.buffer {
+                self.buffer = buffer;
+                self.clamp = self.room(0, 0);
+            }
+        }
     }
 }
 
@@ -788,7 +719,7 @@ mod tests {
     /// A receiver of Linux to which `n` segments came in order, an hour ago, so that none is acknowledged out of haste; and
     /// whose window no longer grows.
     fn settled(n: u32) -> Receiver {
-        let mut r = Receiver::new(LINUX, 40_000_000, false);
+        let mut r = Receiver::new(LINUX, 40_000_000, false, OVERHEAD);
         (r.window.clamp, r.window.told) = (u32::MAX, u32::MAX);
         for seq in 0..n {
             r.on_data(0, one(seq), 0, 0);
@@ -799,7 +730,7 @@ mod tests {
 
     #[test]
     fn acks_every_second_segment_after_the_first_sixteen() {
-        let mut r = Receiver::new(LINUX, 40_000_000, false);
+        let mut r = Receiver::new(LINUX, 40_000_000, false, OVERHEAD);
         r.window.clamp = r.window.told;
         let acks: Vec<bool> = (0..24).map(|i| r.on_data(i, one(i as u32), 0, 0).is_some()).collect();
         assert_eq!(acks[..16], [true; 16]);
@@ -810,10 +741,10 @@ mod tests {
         assert_eq!(r.due(44_000_000).unwrap().cum, 25);
     }
 
-    /// 65,160 bytes are told at first, 78,336 have room: that is five times two segments more.
+    /// 64,088 bytes are told at first, 78,336 have room, less a segment's: that is five times two segments more at most.
     #[test]
     fn acks_each_segment_while_the_window_grows() {
-        let mut r = Receiver::new(LINUX, 40_000_000, false);
+        let mut r = Receiver::new(LINUX, 40_000_000, false, OVERHEAD);
         let quick = (0..60).filter(|i| r.on_data(1_000_000, one(*i), 1, 0).is_some()).count();
         // These five and 16 more; then every second of the 39 left.
         assert_eq!(quick, 5 + 16 + 19);
@@ -860,7 +791,8 @@ mod tests {
         let mut r = settled(20);
         let acks: Vec<bool> = (21..30).map(|i| r.on_data(1000, one(i), 0, 0).is_some()).collect();
         assert_eq!(acks, [true, true, true, false, false, false, false, false, false]);
-        assert_eq!(r.due(1_001_000).unwrap().cum, 20);
+        assert!(r.due(1_010_000).is_none());
+        assert_eq!(r.due(1_011_000).unwrap().cum, 20);
         assert_eq!(r.blocks(), [(21, 30)]);
         // The hole filled is told at once, with everything.
         assert_eq!(r.on_data(2_000_000, one(20), 0, 0).unwrap().cum, 30);
@@ -878,8 +810,8 @@ mod tests {
             }
             told.extend(r.on_data(1000, one(seq), 0, 0));
         }
-        // Three at once, then each one more lets the one before it go.
-        assert_eq!(told.len(), 6, "{told:?}");
+        // Three at once; then each second one more lets the one before it go, which is all that it does.
+        assert_eq!(told.len(), 5, "{told:?}");
     }
 
     /// `tcp_sack_new_ofo_skb`: a duplicate puts its block first.
@@ -924,10 +856,59 @@ mod tests {
         assert_eq!(r.on_data(4000, one(22), 91, 0).map(|a| a.cum), Some(23));
     }
 
+    /// `TCP_PAWS_WINDOW`: a segment may be a millisecond older than what was acknowledged.
+    #[test]
+    fn what_is_older_by_a_millisecond_is_taken() {
+        let mut r = settled(20);
+        r.on_data(1000, one(20), 90, 0);
+        r.on_data(2000, one(21), 90, 0);
+        assert_eq!(r.on_data(3000, one(22), 89, 0).map(|a| a.cum), None);
+        assert_eq!((r.rcv_nxt, r.ts_recent), (23, 90));
+    }
+
+    /// `tcp_send_dupack`: what lies below the last acknowledgement is told of at once, and takes none of those that are sent at once.
+    #[test]
+    fn a_duplicate_from_before_the_last_acknowledgement_costs_no_quick_one() {
+        let mut r = settled(20);
+        assert_eq!(r.on_data(1000, one(3), 0, 0).and_then(|a| a.dsack), Some((3, 4)));
+        assert_eq!(r.quick_acks, QUICK);
+        // The last one acknowledged is dropped later (`tcp_data_queue`), and its acknowledgement is one that was called for.
+        assert_eq!(r.on_data(1000, one(19), 0, 0).and_then(|a| a.dsack), Some((19, 20)));
+        assert_eq!(r.quick_acks, QUICK - 1);
+    }
+
+    /// `tcp_rcv_rtt_measure_ts` comes before `tcp_data_queue`.
+    #[test]
+    fn segments_out_of_order_are_samples_of_the_round_trip() {
+        let mut r = settled(20);
+        r.on_data(50_000_000, one(22), 40, 0);
+        assert_eq!(r.window.rtt_ns, 30_000_000, "of the first, at once");
+        r.on_data(80_000_000, one(24), 50, 0);
+        assert_eq!(r.window.rtt_ns, 30_000_000 - 3_750_000 + 50_000_000 / 8);
+    }
+
+    /// `dctcp_ece_ack_update`, `tcp_ecn_accept_cwr`: two acknowledgements tell of a change, both with the timestamp from before it;
+    /// CWR ends the echo, on a duplicate too; and what cannot be marked says nothing of marks.
+    #[test]
+    fn a_change_of_marks_is_told_twice() {
+        let mut r = Receiver::new(LINUX, 40_000_000, true, OVERHEAD);
+        (r.ato, r.window.clamp) = (ATO_MIN, 0);
+        assert!(r.on_data(1, one(0), 7, flag::ECT).is_none());
+        assert!(r.goes_first(2, one(1), flag::ECT | flag::CE));
+        let first = r.flush(2);
+        let then = r.on_data(2, one(1), 9, flag::ECT | flag::CE).unwrap();
+        assert_eq!((first.cum, first.ts, first.flags), (1, 7, 0));
+        assert_eq!((then.cum, then.ts, then.flags), (2, 7, flag::ECE));
+        assert_eq!(r.on_data(3, one(1), 9, flag::ECT | flag::CWR).map(|a| a.flags), Some(0));
+        (r.quick_acks, r.ect_seen) = (0, false);
+        assert!(r.on_data(4, one(2), 9, 0).is_none() && r.marked);
+        assert!(!r.goes_first(4, one(3), 0));
+    }
+
     /// "Ping-pong" mode: the ACK waits for the answer (`tcp_in_quickack_mode`), and leaves with it.
     #[test]
     fn who_answers_acknowledges_with_the_answer() {
-        let mut r = Receiver::new(LINUX, 40_000_000, false);
+        let mut r = Receiver::new(LINUX, 40_000_000, false, OVERHEAD);
         assert!(r.on_data(0, one(0), 0, 0).is_some());
         assert_eq!(r.answers(1_000_000).cum, 1);
         assert!(r.on_data(2_000_000, one(1), 2, flag::PUSH).is_none());
@@ -941,12 +922,12 @@ mod tests {
     /// RFC 8257 section 3.2: an ACK answers segments of one CE state only, and says which.
     #[test]
     fn echoes_each_mark() {
-        let mut r = Receiver::new(LINUX, 40_000_000, true);
+        let mut r = Receiver::new(LINUX, 40_000_000, true, OVERHEAD);
         (r.ato, r.window.clamp) = (ATO_MIN, 0);
         let mut told = Vec::new();
         let marks = [0, 0, 0, 1, 1, 1, 1, 0, 1, 0, 0, 0, 0, 1, 1];
         for (i, ce) in marks.into_iter().enumerate() {
-            let flags = ce * flag::CE;
+            let flags = flag::ECT | (ce * flag::CE);
             if r.goes_first(i as u64, one(i as u32), flags) {
                 told.push(r.flush(i as u64));
             }
@@ -970,7 +951,7 @@ mod tests {
         /// Whatever the order, the ranges and the left edge say exactly what arrived.
         #[test]
         fn holds_what_arrived(order in proptest::collection::vec(0u32..60, 1..200)) {
-            let mut r = Receiver::new(StackRules::of(Stack::Ns3), 0, false);
+            let mut r = Receiver::new(StackRules::of(Stack::Ns3), 0, false, OVERHEAD);
             let mut have = [false; 60];
             for (i, seq) in order.into_iter().enumerate() {
                 let dup = have[seq as usize];
@@ -986,33 +967,35 @@ mod tests {
             }
         }
 
-        /// As long as no ACK is lost, three blocks each tell of all that arrived, whatever is forgotten.
+        /// As long as no ACK is lost, three blocks each tell of all that arrived before the last of them, whatever is forgotten.
         #[test]
         fn tells_of_all_that_arrived(order in proptest::collection::vec(1u32..40, 1..200)) {
             let mut r = settled(0);
-            let mut told = [false; 40];
+            let (mut told, mut have, mut at_last) = ([false; 40], [false; 40], [false; 40]);
             let tell = |r: &Receiver, ack: AckOut, told: &mut [bool; 40]| {
                 let blocks = ack.dsack.iter().chain(r.blocks()).take(MAX_SACKS);
                 for s in (0..ack.cum).chain(blocks.flat_map(|b| b.0..b.1)) {
                     told[s as usize] = true;
                 }
             };
-            let mut have = [false; 40];
             for (i, seq) in order.into_iter().enumerate() {
                 let at = 1000 + i as u64;
                 if r.goes_first(at, one(seq), 0) {
                     let ack = r.flush(at);
                     tell(&r, ack, &mut told);
+                    at_last = have;
                 }
                 have[seq as usize] = true;
                 if let Some(ack) = r.on_data(at, one(seq), 0, 0) {
                     tell(&r, ack, &mut told);
+                    at_last = have;
                 }
             }
             if let Some(ack) = r.due(u64::MAX - 1) {
                 tell(&r, ack, &mut told);
+                at_last = have;
             }
-            prop_assert_eq!(told, have);
+            for s in 0..40 { prop_assert!(told[s] || !at_last[s], "{}", s); }
         }
     }
 }

@@ -19,6 +19,8 @@ const FIRST_SEQ: u32 = 1000;
 /// Scale of the kernel's windows, which hangs on its memory: of 8 MiB.
 const SCALE: u32 = 7;
 const MSS: u32 = 1448;
+/// What a packet of the tap's takes of memory beside its payload.
+const OVERHEAD: u32 = 896;
 const MS: u64 = 1_000_000;
 const MILLION: f64 = 1e6;
 /// What is due together may be so far apart: the kernel's work between two looks at its clock.
@@ -288,39 +290,48 @@ pub struct Listener {
     receiver: Receiver,
     /// Bytes of a unit.
     unit: u32,
-    by_hand: bool,
     edge: u32,
     told: Vec<Told>,
 }
 
 impl Listener {
-    /// Before anything has come.
-    pub fn new(r: &Reception) -> Listener {
-        let srtt_us = r.events.iter().find_map(|e| match e {
-            Event::Segment(.., state) => Some(state[19] >> 3),
+    /// Before anything has come: the receiver of bytes; or of whole segments, for a path that has no others and whose reader takes all at
+    /// once ([`is_plain`]).
+    pub fn new(r: &Reception, of_bytes: bool) -> Listener {
+        let first = r.events.iter().find_map(|e| match e {
+            Event::Segment(at, _, _, _, _, _, _, state) => Some((*at, state[19] >> 3)),
             _ => None,
         });
-        let rtt_ns = u64::from(srtt_us.unwrap_or(0)) * 1000;
-        let by_hand = r.path.odd > 0 || r.path.read_bytes > 0 || r.path.on_bytes > 0;
-        let receiver = match by_hand {
-            true => Receiver::by_hand(rtt_ns, r.path.echoes_each),
-            false => Receiver::new(rtt_ns, r.path.echoes_each),
+        let (at, srtt_us) = first.unwrap_or_default();
+        let rtt_ns = u64::from(srtt_us) * 1000;
+        let mut receiver = match of_bytes {
+            true => {
+                // A round trip after the handshake has ended the first segment has crossed the link.
+                let link_ns = u64::from(MSS + 66) * 8_000_000_000 / r.path.rate_bps;
+                let opened = at.saturating_sub(r.path.rtt_ns + link_ns);
+                Receiver::of_bytes(opened, rtt_ns, r.path.echoes_each, OVERHEAD)
+            }
+            false => Receiver::new(rtt_ns, r.path.echoes_each, OVERHEAD),
         };
-        Listener { receiver, unit: if by_hand { 1 } else { MSS }, by_hand, edge: 0, told: Vec::new() }
+        if let Some(Event::Ack(_, 0, _, ts, ..)) = r.events.iter().find(|e| matches!(e, Event::Ack(..))) {
+            receiver.heard(*ts);
+        }
+        Listener { receiver, unit: if of_bytes { 1 } else { MSS }, edge: 0, told: Vec::new() }
     }
 
     /// All of it: the simulator's acknowledgements. `hear` is told of each segment's moment, before it comes.
     pub fn run(mut self, r: &Reception, mut hear: impl FnMut(&Event, &Receiver)) -> Vec<Told> {
         for event in &r.events {
             match event {
-                Event::Segment(at, seq, length, ts, _, flags, ecn, _) => {
-                    self.receiver.run_to(at.saturating_sub(APART_NS));
+                Event::Segment(at, seq, length, ts, echo, flags, ecn, _) => {
+                    self.receiver.run_to(*at);
                     self.note();
                     hear(event, &self.receiver);
                     let segment = Segment {
                         seq: seq / self.unit,
                         len: length / self.unit,
                         ts: *ts,
+                        echo: Some(*echo),
                         ect: ecn & 3 != 0,
                         ce: ecn & 3 == 3,
                         cwr: flags & 128 != 0,
@@ -330,26 +341,38 @@ impl Listener {
                     self.receiver.segment(*at, segment, None);
                     self.note();
                 }
-                Event::Read(at, _, left) if self.by_hand => {
-                    self.receiver.run_to(at.saturating_sub(APART_NS));
+                Event::Read(at, bytes, _) => {
+                    self.receiver.run_to(*at);
                     self.note();
-                    self.receiver.read(*at, *left == 0);
+                    self.receiver.read(*at, *bytes);
                     self.note();
                 }
-                _ => {}
+                Event::Ack(at, ..) => {
+                    // Those that no event follows.
+                    self.receiver.run_to(*at);
+                    self.note();
+                }
             }
         }
         self.told
     }
 
     fn note(&mut self) {
-        let window = self.receiver.window();
-        let unit = self.unit;
+        let (unit, window) = (self.unit, self.receiver.window());
         for (at, ack) in self.receiver.take_acks() {
-            self.edge = self.edge.max(ack.cum * unit + window.next_multiple_of(1 << SCALE));
-            self.told.push(told(at, &ack, unit, self.edge));
+            let edge = match ack.window_end {
+                u32::MAX => self.edge.max(ack.cum * unit + window.next_multiple_of(1 << SCALE)),
+                end => end,
+            };
+            self.edge = edge;
+            self.told.push(told(at, &ack, unit, edge));
         }
     }
+}
+
+/// Has this only whole segments, and a reader that takes all at once?
+pub fn is_plain(path: &Path) -> bool {
+    path.odd == 0 && path.read_bytes == 0 && path.on_bytes == 0
 }
 
 fn told(at: u64, ack: &Ack, unit: u32, edge: u32) -> Told {
@@ -388,7 +411,12 @@ fn differs(a: &Told, b: &Told) -> Option<(&'static str, u64, u64)> {
 
 /// Gives the simulator's receiver what the kernel's got, and compares.
 pub fn judge(r: &Reception) -> Heard {
-    let (kernel, sim) = (linux(r), Listener::new(r).run(r, |_, _| {}));
+    compare(r, &Listener::new(r, true).run(r, |_, _| {}))
+}
+
+/// What the simulator has said beside what the kernel has.
+pub fn compare(r: &Reception, sim: &[Told]) -> Heard {
+    let kernel = linux(r);
     let began = match r.events.first() {
         Some(Event::Segment(at, ..) | Event::Read(at, ..) | Event::Ack(at, ..)) => *at,
         None => 0,

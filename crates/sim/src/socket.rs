@@ -1,0 +1,1144 @@
+//! The receiving half of Linux's TCP, byte for byte: segments of any size, an application that reads when it likes, the memory that both
+//! take, and the window that follows from it.
+//!
+//! Each function is the kernel's of the name that it gives (`net/ipv4/tcp_input.c`, `tcp_output.c`, `tcp_timer.c`, `tcp.c` of Linux 7.2).
+//! [`crate::receiver`] is the same for whole segments and a reader that takes all at once, which is what the simulator's runs
+//! need; a test here has both say the same. Left out: the collapsing and dropping of what is queued when memory has run out.
+
+use crate::alone::{Ack, Segment};
+use crate::blocks::Blocks;
+use crate::flow::MSS;
+use crate::jiffies::{TICK_NS, TICK_US};
+use crate::receiver::{
+    ATO_MAX, ATO_MIN, COMPRESS_LIMIT, COMPRESS_NS, COMPRESS_RTT_PERCENT, COMPRESS_SLACK_NS, DELAY_MAX,
+    DUP_ACKS_AT_ONCE, FIRST_BUFFER, LAST_BUFFER, PIECES, QUICK,
+};
+use crate::sender::StackRules;
+use std::collections::VecDeque;
+
+/// What a full segment has, as long as none was seen (`TCP_MSS_DEFAULT`).
+const MSS_DEFAULT: u32 = 536;
+/// What is not shorter may be full: with TCP's header as much as those and one without options (`TCP_MSS_DEFAULT`, `TCP_MIN_MSS`).
+const LONG: u32 = MSS_DEFAULT - 12;
+const SHORT: u32 = 88 - 12;
+/// Scale of the windows, with that memory.
+const SCALE: u32 = 7;
+/// Of how many bytes the payload may be copied beside the headers (`skb_condense`, `skb_tailroom`).
+const BESIDE: u32 = 190;
+/// Below this the receive buffer grows by less (`tcp_rcvbuf_low_rtt`, us).
+const LOW_RTT_US: u64 = 1000;
+
+/// What waits in a queue (`sk_buff`).
+#[derive(Debug, Clone, Copy)]
+struct Buffer {
+    seq: u32,
+    /// One past its last byte, the FIN among them.
+    end: u32,
+    fin: bool,
+    /// Bytes that it takes (`truesize`).
+    takes: u32,
+    /// Pieces of its payload, and how many bytes of it lie beside the headers.
+    pieces: u32,
+    beside: u32,
+}
+
+/// A receiver. Fields are named as the kernel's; times in ns, if not said otherwise.
+#[derive(Debug)]
+pub struct Socket {
+    echoes_each: bool,
+    /// What the device's buffer for a segment takes beside its payload (bytes).
+    overhead: u32,
+    srtt_us: u32,
+    now: u64,
+
+    pub(crate) rcv_nxt: u32,
+    pub(crate) rcv_wup: u32,
+    copied_seq: u32,
+    rcv_wnd: u32,
+    /// The furthest byte that was ever offered (`rcv_mwnd_seq`).
+    offered: u32,
+    pub(crate) rcv_ssthresh: u32,
+    window_clamp: u32,
+    scaling_ratio: u32,
+    rcvbuf: u32,
+    rmem_alloc: u32,
+
+    /// `rcvq_space`; the time in us.
+    space: u32,
+    space_seq: u32,
+    space_us: u64,
+    /// `rcv_rtt_est`: eighths of us; 0: not known. Until which byte and since when (us; 0: not yet) another one is measured.
+    rtt: u64,
+    rtt_seq: u32,
+    rtt_since_us: u64,
+    last_echo: Option<u32>,
+
+    pub(crate) rcv_mss: u32,
+    last_seg_size: u32,
+    quick: u32,
+    pingpong: bool,
+    ato: u32,
+    /// When data came last (ticks).
+    lrcvtime: u32,
+    /// `icsk_ack.pending`
+    scheduled: bool,
+    timer: bool,
+    pushed: u8,
+    at_once: bool,
+    no_memory: bool,
+    /// When the delayed acknowledgement is due (ticks), and when the timer fires; the timer is not stopped when the acknowledgement goes.
+    timeout: u64,
+    timer_at: u64,
+
+    compressed: u32,
+    compressed_nxt: u32,
+    dup_acks: u32,
+    kick_at: u64,
+
+    ts_recent: u32,
+    dsack: Option<(u32, u32)>,
+    blocks: Blocks,
+    ect_seen: bool,
+    demand_cwr: bool,
+    /// DCTCP's: the last mark, and what was expected before it.
+    marked: bool,
+    prior_nxt: u32,
+
+    /// `sk_receive_queue`, `out_of_order_queue`
+    queue: VecDeque<Buffer>,
+    beyond: Vec<Buffer>,
+    out: Vec<(u64, Ack)>,
+}
+
+impl Socket {
+    /// One whose connection opens at `at`, with a handshake that took so long.
+    pub fn new(at: u64, rtt_ns: u64, echoes_each: bool, overhead: u32) -> Socket {
+        // `tcp_init_buffer_space`: half of the buffer, and room for a segment.
+        let window = FIRST_BUFFER / 2 - MSS;
+        let rcv_wnd = FIRST_BUFFER / 2 / MSS * MSS;
+        Socket {
+            echoes_each,
+            overhead,
+            srtt_us: (rtt_ns / 1000) as u32,
+            now: at,
+            rcv_nxt: 0,
+            rcv_wup: 0,
+            copied_seq: 0,
+            rcv_wnd,
+            offered: rcv_wnd,
+            rcv_ssthresh: window,
+            window_clamp: window,
+            scaling_ratio: 128,
+            rcvbuf: FIRST_BUFFER,
+            rmem_alloc: 0,
+            space: 10 * MSS,
+            space_seq: 0,
+            space_us: at / 1000,
+            rtt: 0,
+            rtt_seq: 0,
+            rtt_since_us: 0,
+            last_echo: None,
+            rcv_mss: MSS_DEFAULT,
+            last_seg_size: 0,
+            quick: 0,
+            pingpong: false,
+            ato: 0,
+            lrcvtime: (at / TICK_NS) as u32,
+            scheduled: false,
+            timer: false,
+            pushed: 0,
+            at_once: false,
+            no_memory: false,
+            timeout: 0,
+            timer_at: u64::MAX,
+            compressed: 0,
+            compressed_nxt: 0,
+            dup_acks: 0,
+            kick_at: u64::MAX,
+            ts_recent: 0,
+            dsack: None,
+            blocks: Blocks::default(),
+            ect_seen: false,
+            demand_cwr: false,
+            marked: false,
+            prior_nxt: 0,
+            queue: VecDeque::new(),
+            beyond: Vec::new(),
+            out: Vec::new(),
+        }
+    }
+
+    /// The last timestamp of the handshake.
+    pub fn heard(&mut self, ts: u32) {
+        self.ts_recent = ts;
+    }
+
+    /// When a timer fires that may send.
+    pub fn next_at(&self) -> u64 {
+        let delayed = if self.timer || self.compressed > 0 { self.timer_at } else { u64::MAX };
+        delayed.min(self.kick_at)
+    }
+
+    /// The next of the timers fires, if it is due by `to`. Did one?
+    pub fn step(&mut self, to: u64) -> bool {
+        let at = self.next_at();
+        if at > to {
+            return false;
+        }
+        self.now = self.now.max(at);
+        if self.kick_at <= at {
+            // `tcp_compressed_ack_kick`
+            self.kick_at = u64::MAX;
+            if self.compressed > 0 {
+                self.send_ack();
+            }
+        } else {
+            self.timer_at = u64::MAX;
+            self.delayed();
+        }
+        true
+    }
+
+    /// `tcp_delack_timer_handler`
+    fn delayed(&mut self) {
+        if self.compressed > 0 {
+            self.send_ack();
+            return;
+        }
+        self.timer = false;
+        if self.scheduled {
+            if self.pingpong {
+                self.pingpong = false;
+                self.ato = ATO_MIN;
+            } else {
+                self.ato = (self.ato << 1).min(self.rto_ticks()).min(ATO_MAX);
+            }
+            self.send_ack();
+        }
+    }
+
+    /// The acknowledgements made since it was last asked.
+    pub fn take(&mut self) -> std::vec::Drain<'_, (u64, Ack)> {
+        self.out.drain(..)
+    }
+
+    /// A segment comes (`tcp_rcv_established`). `of`: bytes of the segments that it is put together of.
+    pub fn segment(&mut self, at: u64, s: Segment, of: Option<u32>) {
+        self.now = self.now.max(at);
+        if !self.timer && self.timer_at <= at {
+            // It has fired for nothing.
+            self.timer_at = u64::MAX;
+        }
+        let (seq, end) = (s.seq, s.seq.saturating_add(s.len));
+        // `tcp_paws_check` (`TCP_PAWS_WINDOW`), and `tcp_sequence`
+        if s.ts != 0 && s.ts.saturating_add(1) < self.ts_recent {
+            return self.send_dupack(seq, end);
+        }
+        let room_to = self.offered.max(self.rcv_nxt);
+        if end < self.rcv_wup || (end > room_to && (seq > room_to || !self.queue.is_empty())) {
+            return self.send_dupack(seq, end);
+        }
+        // `tcp_ack`: `tcp_replace_ts_recent`, `tcp_ecn_accept_cwr`
+        if seq <= self.rcv_wup {
+            self.ts_recent = self.ts_recent.max(s.ts);
+        }
+        if s.cwr {
+            self.demand_cwr = false;
+            self.at_once = true;
+        }
+        self.measure_rtt_ts(s.echo, s.len);
+        self.data_queue(s, (seq, end), of);
+        if self.scheduled {
+            self.ack_snd_check();
+        }
+    }
+
+    /// `tcp_send_dupack`
+    fn send_dupack(&mut self, seq: u32, end: u32) {
+        if seq < self.rcv_nxt {
+            self.enter_quickack(QUICK);
+            self.dsack = Some((seq, end.min(self.rcv_nxt)));
+        }
+        self.send_ack();
+    }
+
+    /// `tcp_data_queue`
+    fn data_queue(&mut self, s: Segment, (seq, end): (u32, u32), of: Option<u32>) {
+        self.dsack = None;
+        let window = self.receive_window();
+        if seq <= self.rcv_nxt && end > self.rcv_nxt {
+            if seq < self.rcv_nxt {
+                self.dsack = Some((seq, self.rcv_nxt));
+            }
+            let bare_fin = s.fin && s.len == 1;
+            if window == 0 && !(bare_fin && seq == self.rcv_nxt) {
+                return self.out_of_window();
+            }
+            if !self.has_memory(seq) {
+                (self.no_memory, self.at_once, self.scheduled) = (true, true, true);
+                if !self.queue.is_empty() && !bare_fin {
+                    return;
+                }
+            }
+            self.queue_rcv(self.buffer(s, (seq, end)), true);
+            if !bare_fin {
+                self.data_received(s, of);
+            }
+            if s.fin {
+                return self.fin();
+            }
+            if !self.beyond.is_empty() {
+                self.fill();
+                self.at_once |= self.beyond.is_empty();
+            }
+            match self.beyond.is_empty() {
+                true => self.blocks.clear(),
+                false => self.blocks.remove_to(self.rcv_nxt),
+            }
+        } else if end <= self.rcv_nxt {
+            self.dsack = Some((seq, end));
+            self.out_of_window();
+        } else if seq >= self.rcv_nxt + window {
+            self.out_of_window();
+        } else {
+            self.data_queue_ofo(s, (seq, end), of);
+        }
+    }
+
+    fn out_of_window(&mut self) {
+        self.enter_quickack(QUICK);
+        self.scheduled = true;
+    }
+
+    fn buffer(&self, s: Segment, (seq, end): (u32, u32)) -> Buffer {
+        let payload = s.len - u32::from(s.fin);
+        let (takes, pieces) = (self.overhead + payload, u32::from(payload > 0));
+        Buffer { seq, end, fin: s.fin, takes, pieces, beside: 0 }
+    }
+
+    /// `tcp_fin`
+    fn fin(&mut self) {
+        self.scheduled = true;
+        self.pingpong = true;
+        self.dsack = None;
+        for b in self.beyond.drain(..) {
+            self.rmem_alloc -= b.takes;
+        }
+        self.blocks.clear();
+    }
+
+    /// `tcp_queue_rcv`; `tcp_ofo_queue` for what has its memory already.
+    fn queue_rcv(&mut self, b: Buffer, new: bool) {
+        self.rcv_nxt = b.end;
+        let more = match self.queue.back_mut() {
+            Some(tail) => coalesce(tail, b, self.overhead),
+            None => None,
+        };
+        match (more, new) {
+            (Some(more), true) => self.rmem_alloc += more,
+            (Some(more), false) => self.rmem_alloc = self.rmem_alloc + more - b.takes,
+            (None, _) => {
+                if new {
+                    self.rmem_alloc += b.takes;
+                }
+                self.queue.push_back(b);
+            }
+        }
+    }
+
+    /// `tcp_event_data_recv`
+    fn data_received(&mut self, s: Segment, of: Option<u32>) {
+        self.scheduled = true;
+        self.measure_mss(s, of);
+        self.measure_rtt();
+        let now = (self.now / TICK_NS) as u32;
+        let gap = now.wrapping_sub(self.lrcvtime);
+        if self.ato == 0 {
+            self.more_quick(QUICK);
+            self.ato = ATO_MIN;
+        } else if gap <= ATO_MIN / 2 {
+            self.ato = (self.ato >> 1) + ATO_MIN / 2;
+        } else if gap < self.ato {
+            self.ato = ((self.ato >> 1) + gap).min(self.rto_ticks()).min(ATO_MAX);
+        } else if gap > self.rto_ticks() {
+            self.more_quick(QUICK);
+        }
+        self.lrcvtime = now;
+        self.check_ecn(s);
+        let payload = s.len - u32::from(s.fin);
+        if payload >= 128 {
+            self.grow_window(payload, payload);
+        }
+    }
+
+    /// `tcp_measure_rcv_mss`
+    fn measure_mss(&mut self, s: Segment, of: Option<u32>) {
+        let payload = s.len - u32::from(s.fin);
+        let length = of.unwrap_or(payload);
+        let last = std::mem::take(&mut self.last_seg_size);
+        if length >= self.rcv_mss {
+            if length != self.rcv_mss {
+                let ratio = ((payload << 8) / (payload + self.overhead)).clamp(1, 255);
+                if ratio != self.scaling_ratio {
+                    self.scaling_ratio = ratio;
+                    self.window_clamp = self.window_of(self.rcvbuf.into()) as u32;
+                    self.space = self.space.min(self.window_clamp);
+                }
+            }
+            self.rcv_mss = length.min(MSS);
+            self.pushed = self.pushed.max(u8::from(s.push));
+            return;
+        }
+        if length >= LONG || (length >= SHORT && !s.push && !s.fin) {
+            self.last_seg_size = length;
+            if length == last {
+                self.rcv_mss = length;
+                return;
+            }
+        }
+        self.pushed = if self.pushed > 0 { 2 } else { 1 };
+    }
+
+    /// `tcp_rcv_rtt_measure`
+    fn measure_rtt(&mut self) {
+        let now = self.now / 1000;
+        if self.rtt_since_us > 0 {
+            if self.rcv_nxt < self.rtt_seq {
+                return;
+            }
+            let sample = (now - self.rtt_since_us).max(1);
+            if self.rtt == 0 || sample << 3 < self.rtt {
+                self.rtt = sample << 3;
+            }
+        }
+        self.rtt_seq = self.rcv_nxt + self.rcv_wnd;
+        self.rtt_since_us = now;
+    }
+
+    /// `tcp_rcv_rtt_measure_ts`
+    fn measure_rtt_ts(&mut self, echo: Option<u32>, length: u32) {
+        if echo == self.last_echo {
+            return;
+        }
+        self.last_echo = echo;
+        let Some(echo) = echo else { return };
+        let ms = u64::from(((self.now / 1_000_000) as u32).wrapping_sub(echo));
+        if length < self.rcv_mss || ms == 0 || ms >= 1 << 21 {
+            return;
+        }
+        let sample = ms * 1000;
+        if self.rtt == 0 || sample << 3 < self.rtt {
+            self.rtt = sample << 3;
+        } else if self.rcv_nxt == self.copied_seq {
+            self.rtt = self.rtt - (self.rtt >> 3) + sample;
+        }
+    }
+
+    /// `tcp_data_ecn_check`
+    fn check_ecn(&mut self, s: Segment) {
+        if !s.ect {
+            if self.ect_seen {
+                self.enter_quickack(2);
+            }
+            return;
+        }
+        if self.echoes_each {
+            self.mark(s.ce);
+        }
+        if s.ce && !self.demand_cwr {
+            self.enter_quickack(2);
+            self.demand_cwr = true;
+        }
+        self.ect_seen = true;
+    }
+
+    /// `dctcp_ece_ack_update`
+    fn mark(&mut self, ce: bool) {
+        if self.marked != ce {
+            if self.timer {
+                self.demand_cwr = self.marked;
+                self.send_ack_of(self.prior_nxt);
+            }
+            self.at_once = true;
+        }
+        self.prior_nxt = self.rcv_nxt;
+        self.marked = ce;
+        self.demand_cwr = ce;
+    }
+
+    /// `tcp_data_queue_ofo`
+    fn data_queue_ofo(&mut self, s: Segment, (seq, end): (u32, u32), of: Option<u32>) {
+        self.check_ecn(s);
+        if !self.has_memory(seq) {
+            return;
+        }
+        self.measure_mss(s, of);
+        self.scheduled = true;
+        let new = self.buffer(s, (seq, end));
+        let payload = s.len - u32::from(s.fin);
+        if self.beyond.is_empty() {
+            self.blocks.clear();
+            self.blocks.add((seq, end));
+            self.insert_at(0, new, payload);
+        } else {
+            self.insert(new, payload);
+        }
+        self.grow_buffer(self.space);
+    }
+
+    fn insert(&mut self, new: Buffer, payload: u32) {
+        let (seq, end) = (new.seq, new.end);
+        // The last that begins not above it.
+        let at = self.beyond.partition_point(|b| b.seq <= seq);
+        let mut place = at;
+        if let Some(before) = at.checked_sub(1) {
+            let b = self.beyond[before];
+            if seq < b.end {
+                if end <= b.end {
+                    self.dsack = Some((seq, end));
+                    return self.sack(seq, end);
+                }
+                if seq > b.seq {
+                    self.dsack = Some((seq, b.end));
+                } else {
+                    self.extend_dsack(b.seq, b.end);
+                    self.rmem_alloc -= b.takes;
+                    self.beyond.remove(before);
+                    place = before;
+                }
+            } else if let Some(more) = coalesce(&mut self.beyond[before], new, self.overhead) {
+                self.rmem_alloc += more;
+                self.grow_window(payload, payload);
+                return self.sack(seq, end);
+            }
+        }
+        // What it covers goes (`merge_right`).
+        while let Some(&b) = self.beyond.get(place).filter(|b| b.seq < end) {
+            self.extend_dsack(b.seq, end.min(b.end));
+            if end < b.end {
+                break;
+            }
+            self.rmem_alloc -= b.takes;
+            self.beyond.remove(place);
+        }
+        self.sack(seq, end);
+        self.insert_at(place, new, payload);
+    }
+
+    fn insert_at(&mut self, place: usize, mut new: Buffer, payload: u32) {
+        // The room that it takes is not yet counted, nor is it smaller for what it may be put together with.
+        self.grow_window(payload, new.takes);
+        if payload <= BESIDE {
+            (new.takes, new.pieces, new.beside) = (self.overhead, 0, payload);
+        }
+        self.rmem_alloc += new.takes;
+        self.beyond.insert(place, new);
+    }
+
+    /// `tcp_sack_new_ofo_skb`
+    fn sack(&mut self, seq: u32, end: u32) {
+        if self.compressed > 0 && self.blocks.hides((seq, end)) {
+            self.send_ack();
+        }
+        self.blocks.add((seq, end));
+    }
+
+    /// `tcp_dsack_extend`
+    fn extend_dsack(&mut self, from: u32, to: u32) {
+        match &mut self.dsack {
+            None => self.dsack = Some((from, to)),
+            Some(told) => {
+                Blocks::extend(told, (from, to));
+            }
+        }
+    }
+
+    /// `tcp_ofo_queue`
+    fn fill(&mut self) {
+        let came = self.rcv_nxt;
+        while let Some(&b) = self.beyond.first().filter(|b| b.seq <= self.rcv_nxt) {
+            if b.seq < came {
+                self.extend_dsack(b.seq, b.end.min(came));
+            }
+            self.beyond.remove(0);
+            if b.end <= self.rcv_nxt {
+                self.rmem_alloc -= b.takes;
+                continue;
+            }
+            self.queue_rcv(b, false);
+            if b.fin {
+                return self.fin();
+            }
+        }
+    }
+
+    /// `tcp_grow_window`: so much payload came, in so many bytes.
+    fn grow_window(&mut self, payload: u32, takes: u32) {
+        let room = i64::from(self.window_clamp).min(self.space_left()) - i64::from(self.rcv_ssthresh);
+        if room <= 0 {
+            return;
+        }
+        let grows = match self.window_of(takes.into()) <= i64::from(payload) {
+            true => 2 * MSS,
+            false => self.grows_slowly(payload, takes),
+        };
+        if grows > 0 {
+            self.rcv_ssthresh += (room as u32).min(grows.max(2 * payload));
+            self.quick |= 1;
+        }
+    }
+
+    /// `__tcp_grow_window`
+    fn grows_slowly(&self, payload: u32, takes: u32) -> u32 {
+        let mut takes = self.window_of(takes.into()) >> 1;
+        let mut window = self.window_of(LAST_BUFFER.into()) >> 1;
+        while i64::from(self.rcv_ssthresh) <= window {
+            if takes <= i64::from(payload) {
+                return 2 * self.rcv_mss;
+            }
+            takes >>= 1;
+            window >>= 1;
+        }
+        0
+    }
+
+    /// `tcp_try_rmem_schedule`: `tcp_can_ingest`, else `tcp_clamp_window`, and what is out of order and lies above goes
+    /// (`tcp_prune_ofo_queue`).
+    fn has_memory(&mut self, seq: u32) -> bool {
+        if self.rmem_alloc <= self.rcvbuf {
+            return true;
+        }
+        self.quick = 0;
+        if self.rcvbuf < LAST_BUFFER {
+            self.rcvbuf = self.rmem_alloc.min(LAST_BUFFER);
+        }
+        if self.rmem_alloc <= self.rcvbuf {
+            return true;
+        }
+        self.rcv_ssthresh = self.window_clamp.min(2 * MSS);
+        let mut pruned = false;
+        while self.rmem_alloc > self.rcvbuf
+            && let Some(b) = self.beyond.pop_if(|b| seq <= b.seq)
+        {
+            self.rmem_alloc -= b.takes;
+            pruned = true;
+        }
+        if pruned {
+            self.dsack = None;
+            self.blocks.clear();
+        }
+        self.rmem_alloc <= self.rcvbuf
+    }
+
+    /// `tcp_rcvbuf_grow`
+    fn grow_buffer(&mut self, space: u32) {
+        let (old, new) = (u64::from(self.space), u64::from(space));
+        self.space = space;
+        let room = 2 * new;
+        let rtt_us = self.rtt >> 3;
+        let grow = match rtt_us < LOW_RTT_US {
+            true => room * rtt_us / LOW_RTT_US,
+            false => 2 * room * (new - old) / old,
+        };
+        let beyond = self.beyond.last().map_or(0, |b| b.end - self.rcv_nxt);
+        let room = room + grow + u64::from(beyond);
+        let buffer = ((room << 8) / u64::from(self.scaling_ratio)).min(LAST_BUFFER.into()) as u32;
+        if buffer > self.rcvbuf {
+            self.rcvbuf = buffer;
+            self.window_clamp = self.window_of(buffer.into()) as u32;
+        }
+    }
+
+    /// The application reads so many bytes (`tcp_recvmsg_locked`).
+    pub fn read(&mut self, at: u64, bytes: u32) {
+        let mut left = bytes;
+        while left > 0
+            && let Some(&b) = self.queue.front()
+        {
+            let there = b.end - u32::from(b.fin) - self.copied_seq;
+            let used = left.min(there);
+            self.copied_seq += used;
+            left -= used;
+            self.adjust_space();
+            if used < there {
+                break;
+            }
+            self.copied_seq = b.end;
+            self.rmem_alloc -= b.takes;
+            self.queue.pop_front();
+        }
+        if left < bytes {
+            self.cleanup(at);
+        }
+    }
+
+    /// `tcp_rcv_space_adjust`
+    fn adjust_space(&mut self) {
+        let now = self.now / 1000;
+        if self.rtt == 0 || now.saturating_sub(self.space_us) < self.rtt >> 3 {
+            return;
+        }
+        let copied = i64::from(self.copied_seq) - i64::from(self.space_seq);
+        let copied = copied - i64::from(self.rcv_nxt - self.copied_seq);
+        if copied > i64::from(self.space) {
+            self.grow_buffer(copied as u32);
+        }
+        (self.space_seq, self.space_us) = (self.copied_seq, now);
+    }
+
+    /// `__tcp_cleanup_rbuf`
+    fn cleanup(&mut self, at: u64) {
+        let ends = self.pushed == 2 || (self.pushed == 1 && !self.pingpong);
+        let mut tells =
+            self.scheduled && (self.rcv_nxt - self.rcv_wup > self.rcv_mss || (ends && self.rmem_alloc == 0));
+        if !tells {
+            let window = self.receive_window();
+            if 2 * window <= self.window_clamp {
+                let new = self.select_window();
+                tells = new > 0 && new >= 2 * window;
+            }
+        }
+        if tells {
+            self.now = self.now.max(at);
+            self.send_ack();
+        }
+    }
+
+    /// `__tcp_ack_snd_check`
+    fn ack_snd_check(&mut self) {
+        if (self.rcv_nxt - self.rcv_wup > self.rcv_mss
+            && (self.rcv_nxt == self.copied_seq || self.select_window() >= self.rcv_wnd))
+            || (self.quick > 0 && !self.pingpong)
+            || self.at_once
+        {
+            return self.send_ack();
+        }
+        if self.beyond.is_empty() {
+            return self.send_delayed();
+        }
+        if self.compressed >= COMPRESS_LIMIT {
+            return self.send_ack();
+        }
+        if self.compressed_nxt != self.rcv_nxt {
+            self.compressed_nxt = self.rcv_nxt;
+            self.dup_acks = 0;
+        }
+        if self.dup_acks < DUP_ACKS_AT_ONCE {
+            self.dup_acks += 1;
+            return self.send_ack();
+        }
+        self.compressed += 1;
+        if self.kick_at == u64::MAX {
+            let mut rtt = self.rtt;
+            if self.srtt_us > 0 {
+                rtt = rtt.min(u64::from(self.srtt_us) << 3);
+            }
+            let delay = (rtt + (rtt >> 2)) * COMPRESS_RTT_PERCENT;
+            self.kick_at = self.now + delay.min(COMPRESS_NS) + COMPRESS_SLACK_NS;
+        }
+    }
+
+    /// `tcp_send_delayed_ack`
+    fn send_delayed(&mut self) {
+        let mut ato = self.ato;
+        if ato > ATO_MIN {
+            let rtt = u64::from(self.srtt_us).div_ceil(TICK_US) as u32;
+            let most = if self.pingpong || self.pushed > 0 { ATO_MAX } else { 125 };
+            ato = ato.min(if self.srtt_us > 0 { most.min(rtt.max(ATO_MIN)) } else { most });
+        }
+        let ato = ato.min(DELAY_MAX);
+        let now = self.now / TICK_NS;
+        let mut timeout = now + u64::from(ato);
+        if self.timer {
+            if self.timeout <= now + u64::from(ato >> 2) {
+                return self.send_ack();
+            }
+            timeout = timeout.min(self.timeout);
+        }
+        self.timer = true;
+        self.timeout = timeout;
+        self.timer_at = (timeout + 1) * TICK_NS;
+    }
+
+    /// Data of this end's go, and say what this acknowledgement says (`tcp_event_ack_sent`, `tcp_event_data_sent`).
+    pub fn answer(&mut self, at: u64) -> Ack {
+        self.now = self.now.max(at);
+        let ack = self.make_ack(self.rcv_nxt);
+        if ((self.now / TICK_NS) as u32).wrapping_sub(self.lrcvtime) < self.ato {
+            self.pingpong = true;
+        }
+        ack
+    }
+
+    /// An acknowledgement goes at once.
+    pub fn tell(&mut self, at: u64) {
+        self.now = self.now.max(at);
+        self.send_ack();
+    }
+
+    fn send_ack(&mut self) {
+        self.send_ack_of(self.rcv_nxt);
+    }
+
+    fn send_ack_of(&mut self, next: u32) {
+        let ack = self.make_ack(next);
+        self.out.push((self.now, ack));
+    }
+
+    /// `__tcp_transmit_skb` of a bare acknowledgement; of what was expected before, DCTCP's.
+    fn make_ack(&mut self, next: u32) -> Ack {
+        let window = self.tell_window();
+        let mut ack = Ack::new(next, &[]);
+        ack.window_end = next + window;
+        (ack.ts, ack.ece, ack.dsack) = (self.ts_recent, self.demand_cwr, self.dsack.is_some());
+        for (slot, &block) in ack.blocks.iter_mut().zip(self.dsack.iter().chain(self.blocks.get())) {
+            *slot = block;
+            ack.count += 1;
+        }
+        self.dsack = None;
+        // `tcp_event_ack_sent`
+        self.compressed = 0;
+        self.kick_at = u64::MAX;
+        if next == self.rcv_nxt {
+            let sent = u32::from(self.scheduled);
+            if self.quick > 0 {
+                self.quick = self.quick.saturating_sub(sent);
+                if self.quick == 0 {
+                    self.ato = ATO_MIN;
+                }
+            }
+            (self.scheduled, self.timer, self.pushed) = (false, false, 0);
+            (self.at_once, self.no_memory) = (false, false);
+        }
+        ack
+    }
+
+    /// `tcp_select_window`
+    fn tell_window(&mut self) -> u32 {
+        self.rcv_wnd = match self.no_memory {
+            true => 0,
+            false => {
+                let (now, new) = (self.receive_window(), self.select_window());
+                if new < now { now.next_multiple_of(1 << SCALE) } else { new }
+            }
+        };
+        self.rcv_wup = self.rcv_nxt;
+        self.offered = self.offered.max(self.rcv_wup + self.rcv_wnd);
+        self.rcv_wnd.min(65_535 << SCALE) >> SCALE << SCALE
+    }
+
+    /// `__tcp_select_window`
+    fn select_window(&mut self) -> u32 {
+        let mut free = self.space_left();
+        let allowed = self.window_of(self.rcvbuf.into());
+        let full = allowed.min(self.window_clamp.into());
+        let mss = full.min(self.rcv_mss.into());
+        if free < full >> 1 {
+            self.quick = 0;
+            free = free >> SCALE << SCALE;
+            if free < allowed >> 4 || free < mss {
+                return 0;
+            }
+        }
+        (free.min(self.rcv_ssthresh.into()) as u32).next_multiple_of(1 << SCALE)
+    }
+
+    /// `tcp_receive_window`
+    fn receive_window(&self) -> u32 {
+        (self.rcv_wup + self.rcv_wnd).saturating_sub(self.rcv_nxt)
+    }
+
+    /// `tcp_space`
+    fn space_left(&self) -> i64 {
+        self.window_of(i64::from(self.rcvbuf) - i64::from(self.rmem_alloc))
+    }
+
+    /// `tcp_win_from_space`
+    fn window_of(&self, space: i64) -> i64 {
+        (space * i64::from(self.scaling_ratio)) >> 8
+    }
+
+    /// `tcp_incr_quickack`
+    fn more_quick(&mut self, most: u32) {
+        let fits = self.rcv_wnd / (2 * self.rcv_mss);
+        self.quick = self.quick.max((if fits == 0 { 2 } else { fits }).min(most));
+    }
+
+    /// `tcp_enter_quickack_mode`
+    fn enter_quickack(&mut self, most: u32) {
+        self.more_quick(most);
+        self.pingpong = false;
+        self.ato = ATO_MIN;
+    }
+
+    /// `tcp_set_rto`, of the handshake alone.
+    fn rto_ticks(&self) -> u32 {
+        let rtt = u64::from(self.srtt_us);
+        let rto = rtt + (2 * rtt).max(u64::from(StackRules::LINUX.rto_min_us));
+        rto.div_ceil(TICK_US) as u32
+    }
+}
+
+/// `tcp_try_coalesce`: the second goes on where the first ends, and is put to it, if it can be: how many bytes that takes more.
+fn coalesce(to: &mut Buffer, from: Buffer, overhead: u32) -> Option<u32> {
+    let length = from.end - from.seq - u32::from(from.fin);
+    if to.end != from.seq {
+        return None;
+    }
+    let more = if (to.pieces == 0 && to.beside + length <= BESIDE) || length == 0 {
+        to.beside += length;
+        0
+    } else if from.beside == 0 && to.pieces + from.pieces <= PIECES {
+        to.pieces += from.pieces;
+        from.takes - overhead
+    } else {
+        return None;
+    };
+    to.takes += more;
+    (to.end, to.fin) = (from.end, to.fin || from.fin);
+    Some(more)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::alone::Receiver;
+    use proptest::prelude::*;
+
+    const OVERHEAD: u32 = 896;
+    const MS: u64 = 1_000_000;
+    const RTT_MS: u32 = 40;
+
+    fn whole(at: u64, number: u32) -> Segment {
+        let ms = (at / MS) as u32;
+        Segment { seq: number, len: 1, ts: ms - RTT_MS / 2, echo: Some(ms - RTT_MS), ..Segment::default() }
+    }
+
+    fn in_bytes(s: Segment) -> Segment {
+        Segment { seq: s.seq * MSS, len: s.len * MSS, ..s }
+    }
+
+    fn socket() -> Socket {
+        Socket::new(1000 * MS, u64::from(RTT_MS) * MS, false, OVERHEAD)
+    }
+
+    fn bytes(seq: u32, len: u32) -> Segment {
+        Segment { seq, len, ts: 1000, echo: Some(1000), ..Segment::default() }
+    }
+
+    fn acks(socket: &mut Socket) -> Vec<(u32, Vec<(u32, u32)>)> {
+        socket.take().map(|(_, a)| (a.cum, a.blocks().to_vec())).collect()
+    }
+
+    /// So many whole segments come in order, and the reader reads them. Nothing is acknowledged out of haste any more.
+    fn settled(n: u32) -> Socket {
+        let mut s = socket();
+        for i in 0..n {
+            s.segment(1100 * MS, bytes(i * MSS, MSS), None);
+            s.read(1100 * MS, MSS);
+        }
+        s.tell(1100 * MS);
+        s.quick = 0;
+        s.out.clear();
+        s
+    }
+
+    /// `tcp_init_buffer_space`, `tcp_grow_window`, `tcp_measure_rcv_mss`: half of the buffer less a segment; then two segments more
+    /// with each one, as far as there is room beside it in a buffer of which 158 of 256 bytes are window.
+    #[test]
+    fn the_window_begins_with_half_of_the_buffer() {
+        let mut s = socket();
+        let mut windows = vec![s.rcv_ssthresh];
+        for i in 0..8 {
+            s.segment(1100 * MS, bytes(i * MSS, MSS), None);
+            s.read(1100 * MS, MSS);
+            windows.push(s.rcv_ssthresh);
+        }
+        assert_eq!(windows, [64_088, 66_984, 69_880, 72_776, 75_672, 78_568, 79_449, 79_449, 79_449]);
+        assert_eq!((s.scaling_ratio, s.rcv_mss), (158, MSS));
+    }
+
+    /// `__tcp_select_window`, `tcp_data_queue`, `__tcp_cleanup_rbuf`: a reader that does not read closes the window; what comes then
+    /// is dropped; and a read that doubles the window is told.
+    #[test]
+    fn a_full_window_is_closed_and_opened() {
+        let mut s = socket();
+        let mut next = 0;
+        let told = loop {
+            s.segment(1100 * MS, bytes(next, MSS), None);
+            next = s.rcv_nxt;
+            let window = s.take().next_back().map(|(_, a)| a.window_end - a.cum);
+            if window.is_some_and(|w| w < MSS) {
+                break window;
+            }
+        };
+        assert!(next > 60_000, "{next}: {told:?}");
+        s.segment(1200 * MS, bytes(next, MSS), None);
+        assert_eq!((s.rcv_nxt, s.take().len()), (next, 1));
+        // Little is read: nothing is said. Then all of it.
+        s.read(1300 * MS, 1000);
+        assert_eq!(s.take().len(), 0);
+        s.read(1400 * MS, next);
+        let told: Vec<u32> = s.take().map(|(_, a)| a.window_end - a.cum).collect();
+        assert!(matches!(told[..], [w] if w > 60_000), "{told:?}");
+        assert_eq!(s.rmem_alloc, 0);
+    }
+
+    /// `__tcp_ack_snd_check`: more than a full segment calls for an acknowledgement only if the window does not shrink by it; else the
+    /// read does (`__tcp_cleanup_rbuf`).
+    #[test]
+    fn what_is_not_read_is_acknowledged_when_it_is() {
+        let mut s = settled(40);
+        s.segment(1110 * MS, bytes(40 * MSS, MSS), None);
+        assert_eq!(s.take().len(), 0);
+        s.rcv_wnd = s.rcv_ssthresh + 4 * MSS;
+        s.segment(1110 * MS, bytes(41 * MSS, MSS), None);
+        assert_eq!(s.take().len(), 0);
+        s.read(1111 * MS, MSS);
+        assert_eq!(s.take().len(), 1);
+    }
+
+    /// `tcp_sack_new_ofo_skb`: a compressed acknowledgement goes before a third block changes, and tells of a duplicate already;
+    /// nothing else is scheduled then.
+    #[test]
+    fn an_acknowledgement_that_goes_first_is_the_only_one() {
+        let mut s = settled(40);
+        let at = |n: u32| n * MSS;
+        for n in [42, 44, 46] {
+            s.segment(1110 * MS, bytes(at(n), MSS), None);
+        }
+        (s.quick, s.dup_acks, s.compressed_nxt) = (0, DUP_ACKS_AT_ONCE, s.rcv_nxt);
+        s.take();
+        s.window_clamp = 0;
+        s.segment(1110 * MS, bytes(at(46), MSS), None);
+        assert_eq!(s.take().len(), 0);
+        assert_eq!(s.compressed, 1);
+        s.segment(1110 * MS, bytes(at(42), MSS), None);
+        let (a, b, c) = ((at(42), at(43)), (at(44), at(45)), (at(46), at(47)));
+        assert_eq!(acks(&mut s), [(at(40), vec![a, c, b, a])]);
+        assert_eq!((s.compressed, s.scheduled), (0, false));
+    }
+
+    /// `tcp_data_queue`, `tcp_data_queue_ofo`, `tcp_ofo_queue`: what overlaps is told of, wherever it lies.
+    #[test]
+    fn overlaps_are_told_of() {
+        let mut s = settled(40);
+        let next = s.rcv_nxt;
+        s.segment(1110 * MS, bytes(next + 1000, 500), None);
+        s.segment(1110 * MS, bytes(next + 1200, 500), None);
+        let blocks = vec![(next + 1200, next + 1500), (next + 1000, next + 1700)];
+        assert_eq!(acks(&mut s)[1], (next, blocks));
+        s.segment(1110 * MS, bytes(next - 100, 1200), None);
+        assert_eq!(acks(&mut s), [(next + 1700, vec![(next - 100, next)])]);
+        assert_eq!((s.beyond.len(), s.blocks.get().len()), (0, 0));
+    }
+
+    /// `tcp_try_coalesce`, `skb_condense`: seventeen buffers share what the first takes beside its payload; a short one out of order
+    /// lies beside its headers, and is put to no other.
+    #[test]
+    fn buffers_are_put_together() {
+        let mut s = settled(40);
+        let next = s.rcv_nxt;
+        for i in 0..18 {
+            s.segment(1110 * MS, bytes(next + i * MSS, MSS), None);
+        }
+        assert_eq!((s.queue.len(), s.rmem_alloc), (2, 18 * MSS + 2 * OVERHEAD));
+        let next = s.rcv_nxt;
+        s.segment(1110 * MS, bytes(next + 500, 100), None);
+        assert_eq!(s.rmem_alloc, 18 * MSS + 3 * OVERHEAD);
+        s.segment(1110 * MS, bytes(next, 500), None);
+        assert_eq!((s.queue.len(), s.rmem_alloc), (3, 18 * MSS + 500 + 3 * OVERHEAD));
+        s.read(1120 * MS, u32::MAX);
+        assert_eq!((s.rmem_alloc, s.copied_seq), (0, s.rcv_nxt));
+    }
+
+    /// `tcp_send_delayed_ack`: a delayed acknowledgement that is due in a quarter of its time goes at once.
+    #[test]
+    fn a_delayed_acknowledgement_that_is_nearly_due_goes() {
+        let mut s = settled(40);
+        let next = s.rcv_nxt;
+        let short = |i: u32| Segment { push: true, ..bytes(next + i * 100, 100) };
+        s.segment(1200 * MS, short(0), None);
+        s.segment(1228 * MS, short(1), None);
+        assert_eq!(s.take().len(), 0);
+        assert_eq!(s.next_at(), 1244 * MS);
+        s.segment(1236 * MS, short(2), None);
+        assert_eq!(acks(&mut s), [(next + 300, vec![])]);
+    }
+
+    /// `tcp_measure_rcv_mss`: the length with TCP's header is what counts, and two of a length are the peer's.
+    #[test]
+    fn two_of_a_length_are_full() {
+        let mut s = settled(1);
+        let next = s.rcv_nxt;
+        s.segment(1110 * MS, bytes(next, 523), None);
+        s.segment(1110 * MS, Segment { push: true, ..bytes(next + 523, 523) }, None);
+        assert_eq!(s.rcv_mss, MSS);
+        s.segment(1110 * MS, Segment { push: true, ..bytes(next + 1046, 524) }, None);
+        s.segment(1110 * MS, Segment { push: true, ..bytes(next + 1570, 524) }, None);
+        assert_eq!(s.rcv_mss, 524);
+    }
+
+    /// `tcp_rcv_rtt_update`: while the reader lags, only what is shorter counts.
+    #[test]
+    fn a_slow_reader_lengthens_no_round_trip() {
+        let mut s = socket();
+        let stamped = |n: u32, at: u32, echo| Segment { ts: at, echo: Some(echo), ..bytes(n * MSS, MSS) };
+        s.segment(1100 * MS, stamped(0, 1080, 1060), None);
+        s.segment(1101 * MS, stamped(1, 1081, 1001), None);
+        assert_eq!(s.rtt >> 3, 40_000);
+        s.segment(1102 * MS, stamped(2, 1081, 1072), None);
+        assert_eq!(s.rtt >> 3, 30_000);
+        s.read(1102 * MS, 3 * MSS);
+        s.segment(1103 * MS, stamped(3, 1082, 1053), None);
+        assert_eq!(s.rtt >> 3, 30_000 - 3_750 + 6_250);
+    }
+
+    proptest! {
+        /// Whole segments that are read at once, in any order, at any times: the receiver of segments says what this one says.
+        #[test]
+        fn the_receiver_of_segments_says_the_same(
+            steps in proptest::collection::vec((0u32..8, 0u64..12, 0u8..8), 1..120),
+            echoes_each: bool,
+            marks: bool,
+        ) {
+            let rtt = u64::from(RTT_MS) * MS;
+            let mut all = Receiver::of_bytes(1000 * MS, rtt, echoes_each, OVERHEAD);
+            let mut fast = Receiver::new(rtt, echoes_each, OVERHEAD);
+            let mut at = 1060 * MS;
+            let (mut told, mut fast_told, mut next) = (Vec::new(), Vec::new(), 0u32);
+            // Three bursts in order, and the window has all the room it needs: what is queued is reckoned a little
+            // differently.
+            let bursts = (0..180).map(|i| (8, if i % 60 == 59 { 12 } else { 0 }, 3));
+            for (jump, gap, kind) in bursts.chain(steps) {
+                // Most often the next, of a burst; now and then a late one, one again, or one that follows a loss; and pauses.
+                at += match gap { 0..=5 => 0, 6..=8 => MS, 9 => 3 * MS, 10 => 30 * MS, 11 => 400 * MS, _ => 45 * MS };
+                let number = match jump { 0 => next + 1, 1 => next.saturating_sub(3), 2 => fast.next(), 3 => next + 3, _ => next };
+                next = next.max(number + 1);
+                let mut s = whole(at, number);
+                (s.push, s.ect) = (kind == 0, marks && kind != 4);
+                (s.ce, s.cwr) = (marks && kind == 1, marks && kind == 2);
+                all.run_to(at);
+                fast.run_to(at);
+                all.segment(at, in_bytes(s), None);
+                fast.segment(at, s, None);
+                let read = all.next();
+                all.read(at, read);
+                told.extend(all.take_acks());
+                fast_told.extend(fast.take_acks());
+                prop_assert_eq!(all.next(), fast.next() * MSS);
+                prop_assert_eq!(all.window(), fast.window());
+            }
+            let of = |(at, a): &(u64, Ack), unit: u32| {
+                let blocks: Vec<_> = a.blocks().iter().map(|b| (b.0 * unit, b.1 * unit)).collect();
+                (*at, a.cum * unit, a.ts, a.ece, a.dsack, blocks)
+            };
+            let told: Vec<_> = told.iter().map(|a| of(a, 1)).collect();
+            let fast_told: Vec<_> = fast_told.iter().map(|a| of(a, MSS)).collect();
+            for (i, (a, b)) in told.iter().zip(&fast_told).enumerate() {
+                prop_assert_eq!(a, b, "acknowledgement {}", i);
+            }
+            prop_assert_eq!(told.len(), fast_told.len());
+        }
+    }
+}
