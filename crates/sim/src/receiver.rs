@@ -55,8 +55,10 @@ pub struct Receiver {
     /// When its client asks for more (ns); `u64::MAX`: it does not.
     asks_at: u64,
     rules: &'static StackRules,
-    /// Units of a full segment (`rcv_mss`), and so many past the last acknowledgement call for one.
+    /// Units of a full segment (`rcv_mss`).
     full: u32,
+    /// Most units past the last acknowledgement that call for none: all but one of the segments that the rules answer together.
+    unacked: u32,
     /// Out-of-order ranges, rising, apart, and how many units they hold.
     ranges: Vec<(u32, u32)>,
     held: u32,
@@ -113,6 +115,7 @@ impl Receiver {
             window: Window::default(),
             rules,
             full: 1,
+            unacked: rules.ack_every - 1,
             rcv_nxt: 0,
             acked_to: 0,
             ranges: Vec::new(),
@@ -140,7 +143,7 @@ impl Receiver {
 
     /// From now on it counts bytes, finds out how many a full segment has, and is told when the application reads.
     pub fn by_hand(&mut self) {
-        self.full = MSS_DEFAULT;
+        self.set_full(MSS_DEFAULT);
         self.window.unit = 1;
         self.reads_by_hand = true;
     }
@@ -179,8 +182,16 @@ impl Receiver {
     }
 
     /// The blocks of the ACK just made.
+    #[inline]
     pub fn blocks(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.block_count)]
+    }
+
+    /// The same as an acknowledgement has room for them, and how many it has: what is behind those means nothing.
+    #[inline]
+    pub fn first_blocks(&self) -> ([(u32, u32); MAX_SACKS], u8) {
+        let b = &self.blocks;
+        ([b[0], b[1], b[2]], self.block_count.min(MAX_SACKS as u8))
     }
 
     /// The delayed or compressed ACK, if it is due by `now`.
@@ -197,7 +208,7 @@ impl Receiver {
             };
             self.pingpong = false;
         }
-        Some(self.make_ack(self.ack_at))
+        Some(self.tell(self.ack_at))
     }
 
     /// The receiver's own timeout (ticks): all that it knows of the path is the handshake.
@@ -211,20 +222,21 @@ impl Receiver {
     /// (`tcp_sack_new_ofo_skb`).
     #[inline]
     pub fn goes_first(&self, at: u64, (seq, end): (u32, u32), flags: u8) -> bool {
-        self.ack_at <= at
-            || (self.compressed > 0 && self.hides_a_block(seq, end))
-            || (self.echoes_each
-                && end > self.rcv_nxt
-                && self.ack_at != u64::MAX
-                && self.compressed == 0
-                && (flags & flag::CE != 0) != self.ece)
+        // Most often none waits.
+        self.ack_at != u64::MAX
+            && (self.ack_at <= at
+                || (self.compressed > 0 && self.hides_a_block(seq, end))
+                || (self.echoes_each
+                    && end > self.rcv_nxt
+                    && self.compressed == 0
+                    && (flags & flag::CE != 0) != self.ece))
     }
 
     /// The ACK that waits goes out, when it is due or at `at`, whatever is first.
     pub fn flush(&mut self, at: u64) -> AckOut {
         match self.due(at) {
             Some(ack) => ack,
-            None => self.make_ack(at),
+            None => self.tell(at),
         }
     }
 
@@ -235,7 +247,8 @@ impl Receiver {
         // A duplicate is told of in one ACK, if in any (`tcp_data_queue`).
         self.dsack = None;
         if ts < self.ts_recent && ts != 0 && self.rules.autotunes {
-            return Some(self.refuse(at, seq, end));
+            self.refuse(seq, end);
+            return Some(self.tell(at));
         }
         let now = (self.echoes_each || flags & (flag::CE | flag::CWR) != 0)
             && self.see_ecn(flags, end <= self.rcv_nxt);
@@ -256,7 +269,7 @@ impl Receiver {
                     self.ends(at, seq, flags);
                 }
             }
-            let ack = self.acknowledge(at, flags, now);
+            let ack = self.acknowledge(at, flags, now).then(|| self.make_ack(at));
             if self.rules.autotunes {
                 self.window.read(at, ts, self.base_rtt_ns);
                 if at >= self.window.until {
@@ -269,7 +282,7 @@ impl Receiver {
             // A duplicate: report it (RFC 2883) at once, and stay quick for a while (`tcp_enter_quickack_mode`).
             self.dsack = Some((seq, end));
             self.enter_quick(QUICK);
-            return Some(self.make_ack(at));
+            return Some(self.tell(at));
         }
         if self.rules.autotunes {
             self.see_ect(flags);
@@ -284,30 +297,26 @@ impl Receiver {
         } else {
             self.dsack = Some((seq, end));
         }
-        self.out_of_order_ack(at, now)
+        self.out_of_order_ack(at, now).then(|| self.tell(at))
     }
 
     /// `tcp_validate_incoming`, PAWS (RFC 7323 section 5): what was sent before what is acknowledged is taken for an old duplicate,
     /// even if it is none, and told of at once (`tcp_send_dupack`).
     #[cold]
-    fn refuse(&mut self, at: u64, seq: u32, end: u32) -> AckOut {
+    fn refuse(&mut self, seq: u32, end: u32) {
         if seq < self.rcv_nxt {
             self.enter_quick(QUICK);
             self.dsack = Some((seq, end.min(self.rcv_nxt)));
         }
-        self.make_ack(at)
     }
 
-    /// The acknowledgement that the next segment in order calls for, if it does.
+    /// Does the next segment in order call for an acknowledgement?
     #[inline]
-    fn acknowledge(&mut self, at: u64, flags: u8, now: bool) -> Option<AckOut> {
+    fn acknowledge(&mut self, at: u64, flags: u8, now: bool) -> bool {
         if !self.ranges.is_empty() {
             self.fill();
             // RFC 5681 section 4.2: a filled gap is told at once.
-            if self.ranges.is_empty() {
-                return Some(self.make_ack(at));
-            }
-            return self.out_of_order_ack(at, now);
+            return self.ranges.is_empty() || self.out_of_order_ack(at, now);
         }
         // The reader takes what there is at once; the end of a burst, or of all, is then told (`tcp_cleanup_rbuf`).
         if self.calls_for_ack()
@@ -315,10 +324,10 @@ impl Receiver {
             || now
             || (flags & flag::PUSH != 0 && !self.pingpong && !self.reads_by_hand)
         {
-            return Some(self.make_ack(at));
+            return true;
         }
         self.delay_ack(at);
-        None
+        false
     }
 
     /// `tcp_send_delayed_ack`
@@ -360,19 +369,24 @@ impl Receiver {
         self.full
     }
 
+    fn set_full(&mut self, units: u32) {
+        self.full = units;
+        self.unacked = (self.rules.ack_every - 1) * units;
+    }
+
     /// `tcp_measure_rcv_mss`: what came has segments of so many bytes.
     #[cold]
     pub fn measure(&mut self, length: u32, push: bool) {
         let last = std::mem::take(&mut self.last_length);
         if length >= self.full {
-            self.full = length.min(MSS);
+            self.set_full(length.min(MSS));
             self.pushed = self.pushed.max(u8::from(push));
             return;
         }
         if length >= MSS_DEFAULT || (length >= MSS_MIN && !push) {
             self.last_length = length;
             if length == last {
-                self.full = length;
+                self.set_full(length);
                 return;
             }
         }
@@ -382,7 +396,7 @@ impl Receiver {
     /// The application has read at `at`; `all`: there is no more (`__tcp_cleanup_rbuf`). The ACK that this calls for.
     pub fn read(&mut self, at: u64, all: bool) -> Option<AckOut> {
         let tells = self.pushed == 2 || (self.pushed == 1 && !self.pingpong);
-        (self.ack_at != u64::MAX && (self.calls_for_ack() || (all && tells))).then(|| self.make_ack(at))
+        (self.ack_at != u64::MAX && (self.calls_for_ack() || (all && tells))).then(|| self.tell(at))
     }
 
     /// What came last, from `seq` to the next expected, ends with the FIN (`tcp_fin`): nothing can be out of order any more, nor is a
@@ -399,6 +413,7 @@ impl Receiver {
     }
 
     /// An ACK at once, whatever waits.
+    #[inline(never)]
     pub fn tell(&mut self, at: u64) -> AckOut {
         self.make_ack(at)
     }
@@ -408,13 +423,13 @@ impl Receiver {
         if jiffies(at).wrapping_sub(jiffies(self.data_ns)) < self.ato {
             self.pingpong = true;
         }
-        self.make_ack(at)
+        self.tell(at)
     }
 
     /// Has so much come since the last acknowledgement that another is due? More than a full segment (`__tcp_ack_snd_check`).
     #[inline]
     fn calls_for_ack(&self) -> bool {
-        self.rcv_nxt - self.acked_to > (self.rules.ack_every - 1) * self.full
+        self.rcv_nxt - self.acked_to > self.unacked
     }
 
     /// When a timer set at `at` for so many ticks, fewer than `FINE_TICKS`, fires (`fires_at`).
@@ -427,6 +442,7 @@ impl Receiver {
     }
 
     /// How long the acknowledgement of a lone segment waits (`tcp_send_delayed_ack`, ticks).
+    #[inline]
     fn delay_ticks(&self) -> u32 {
         let mut ato = self.ato;
         if ato > ATO_MIN {
@@ -551,6 +567,7 @@ impl Receiver {
 
     /// `tcp_sack_new_ofo_skb`: the range of what came out of order, new or not, goes to the front, less the blocks that it has
     /// swallowed; the last of four is forgotten.
+    #[inline(never)]
     fn remember(&mut self, range: (u32, u32)) {
         let old = self.blocks;
         self.blocks[0] = range;
@@ -565,24 +582,34 @@ impl Receiver {
     }
 
     /// Adds what begins below the end of the last range, if it is not in one: the range that it is then in.
+    #[inline(never)]
     fn store_between(&mut self, seq: u32, end: u32) -> (u32, u32) {
-        // The first that ends at or after `seq`, and one past the last that it reaches.
+        // The first that ends at or after `seq`, and one past the last that it reaches: at most two, mostly.
         let first = self.ranges.partition_point(|r| r.1 < seq);
-        let past = first + self.ranges[first..].partition_point(|r| r.0 <= end);
+        let mut past = first;
         let (mut from, mut to, mut had) = (seq, end, 0);
-        for &(lo, hi) in &self.ranges[first..past] {
+        while let Some(&(lo, hi)) = self.ranges.get(past)
+            && lo <= end
+        {
             if lo <= seq && end <= hi {
                 return (lo, hi);
             }
             (from, to) = (from.min(lo), to.max(hi));
             had += hi - lo;
+            past += 1;
         }
         self.held += to - from - had;
-        if past == first {
-            self.ranges.insert(first, (from, to));
-        } else {
-            self.ranges[first] = (from, to);
-            self.ranges.drain(first + 1..past);
+        match past - first {
+            0 => self.ranges.insert(first, (from, to)),
+            n => {
+                self.ranges[first] = (from, to);
+                match n {
+                    1 => {}
+                    // Most often it closes a gap.
+                    2 => drop(self.ranges.remove(first + 1)),
+                    _ => drop(self.ranges.drain(first + 1..past)),
+                }
+            }
         }
         (from, to)
     }
@@ -622,14 +649,14 @@ impl Receiver {
     }
 
     /// `__tcp_ack_snd_check` with data out of order: at once, or compressed.
-    fn out_of_order_ack(&mut self, at: u64, now: bool) -> Option<AckOut> {
+    fn out_of_order_ack(&mut self, at: u64, now: bool) -> bool {
         if now
             || !self.rules.compress_sacks
             || self.calls_for_ack()
             || self.is_quick()
             || self.compressed >= COMPRESS_LIMIT
         {
-            return Some(self.make_ack(at));
+            return true;
         }
         if self.dup_acks_at != self.rcv_nxt {
             self.dup_acks_at = self.rcv_nxt;
@@ -637,16 +664,18 @@ impl Receiver {
         }
         if self.dup_acks < DUP_ACKS_AT_ONCE {
             self.dup_acks += 1;
-            return Some(self.make_ack(at));
+            return true;
         }
         self.compressed += 1;
         if self.compressed == 1 {
             let rtt_ns = self.window.rtt_ns.min(self.base_rtt_ns);
             self.ack_at = self.ack_at.min(at + (rtt_ns * COMPRESS_RTT_PERCENT / 100).min(COMPRESS_NS));
         }
-        None
+        false
     }
 
+    /// Where many segments are acknowledged it is inlined; elsewhere [`Receiver::tell`] is as good.
+    #[inline(always)]
     fn make_ack(&mut self, at: u64) -> AckOut {
         self.acked_to = self.rcv_nxt;
         // Half of the buffer is taken (`__tcp_select_window`).
@@ -758,12 +787,15 @@ impl Window {
 
     /// `tcp_rcvbuf_grow`: room for two round trips of `space` bytes, and for a rate that doubles; and for what lies so many
     /// units beyond a gap.
+    #[inline]
     fn grow_buffer(&mut self, space: u32, beyond: u32) {
         let (old, new) = (u64::from(self.space), u64::from(space));
         self.space = space;
         let room = 2 * new;
         let grow = match self.rtt_ns {
             u64::MAX => 0,
+            // Most often it is asked for no more: then without a division.
+            1_000_000.. if new == old => 0,
             1_000_000.. => 2 * room * (new - old) / old,
             ns => room * ns / 1_000_000,
         };
