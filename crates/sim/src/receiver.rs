@@ -297,7 +297,7 @@ impl Receiver {
         } else {
             self.dsack = Some((seq, end));
         }
-        self.out_of_order_ack(at, now).then(|| self.tell(at))
+        self.out_of_order_ack(at, now).then(|| self.make_ack(at))
     }
 
     /// `tcp_validate_incoming`, PAWS (RFC 7323 section 5): what was sent before what is acknowledged is taken for an old duplicate,
@@ -537,6 +537,7 @@ impl Receiver {
     }
 
     /// Adds what came out of order, and puts its block first.
+    #[inline(always)]
     fn store(&mut self, seq: u32, end: u32) {
         // Most often it lies above all others, next to the last one or after a loss.
         let above = match self.ranges.last_mut() {
@@ -649,6 +650,7 @@ impl Receiver {
     }
 
     /// `__tcp_ack_snd_check` with data out of order: at once, or compressed.
+    #[inline(always)]
     fn out_of_order_ack(&mut self, at: u64, now: bool) -> bool {
         if now
             || !self.rules.compress_sacks
