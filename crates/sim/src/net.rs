@@ -34,7 +34,7 @@ pub struct Net {
 
 impl Net {
     /// A packet has left a port and is at the far end of its link at `at`: the next port, or its receiver.
-    #[inline]
+    #[inline(always)]
     pub fn forward(&mut self, packet: Packet, at: u64) {
         let lane = &mut self.lanes[packet.flow as usize];
         self.waits[packet.flow as usize].queued_ns += packet.enqueue_ns;
@@ -95,12 +95,7 @@ impl Net {
     fn receive(&mut self, packet: Packet, at: u64) {
         self.waits[packet.flow as usize].received += 1;
         if packet.flags & flag::UDP != 0 {
-            let flow = &mut self.flows[packet.flow as usize];
-            let payload = flow.udp_payload();
-            if let Some(group) = &mut self.datagrams[flow.group as usize] {
-                group.arrive(at, u64::from(packet.ts) << 32 | u64::from(packet.seq));
-            }
-            return flow.back.delivered(at, payload);
+            return self.receive_datagram(packet, at);
         }
         let lane = &mut self.lanes[packet.flow as usize];
         // Behind another it can wait: the deadline is that one's.
@@ -108,6 +103,17 @@ impl Net {
             lane.wake_at = at + lane.loop_ns;
             self.wheel.push(Event::plain(lane.wake_at, EventKind::Wake, packet.flow));
         }
+    }
+
+    /// The same of a UDP flow's.
+    #[inline(never)]
+    fn receive_datagram(&mut self, packet: Packet, at: u64) {
+        let flow = &mut self.flows[packet.flow as usize];
+        let payload = flow.udp_payload();
+        if let Some(group) = &mut self.datagrams[flow.group as usize] {
+            group.arrive(at, u64::from(packet.ts) << 32 | u64::from(packet.seq));
+        }
+        flow.back.delivered(at, payload);
     }
 
     /// A flow's deadline has come, unless an earlier one came first. Is what its client asked for complete?

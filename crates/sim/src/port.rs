@@ -285,6 +285,7 @@ impl Port {
         }
     }
 
+    #[inline(always)]
     fn view(&self, p: &Packet) -> PacketView {
         // The codepoint of each set of flags, looked up: it is needed twice a packet.
         const ECN: [u8; 256] = {
@@ -311,22 +312,29 @@ impl Port {
     }
 
     /// A packet arrives at `p.enqueue_ns`. If the link is idle, [`Port::serve`] is due at once.
-    #[inline]
+    #[inline(always)]
     pub fn arrive(&mut self, p: Packet) {
         let random = if self.needs_random { self.random.next_u32() } else { 0 };
         self.arrive_with(p, random);
     }
 
     /// [`Port::arrive`] with the random number that the discipline is given.
-    #[inline]
+    #[inline(always)]
     pub fn arrive_with(&mut self, p: Packet, random: u32) {
         match self.queues {
             None => self.admit::<false>(p, random),
-            Some(_) => self.admit::<true>(p, random),
+            Some(_) => self.admit_to_one(p, random),
         }
     }
 
+    /// A packet arrives at a scheduler's queues.
+    #[inline(never)]
+    fn admit_to_one(&mut self, p: Packet, random: u32) {
+        self.admit::<true>(p, random);
+    }
+
     /// A packet arrives at a port that polices: the packet as it goes on, if it is let in, which has not waited.
+    #[inline(never)]
     pub fn police(&mut self, p: Packet) -> Option<Packet> {
         let dropped = self.measure.total.dropped;
         self.arrive(p);
@@ -338,7 +346,7 @@ impl Port {
     }
 
     /// [`Port::arrive`] for one queue, or for a scheduler's MANY: the code of one pays nothing for the other.
-    #[inline]
+    #[inline(always)]
     fn admit<const MANY: bool>(&mut self, mut p: Packet, random: u32) {
         let now = p.enqueue_ns;
         self.measure.arrive(now, u32::from(p.bytes));
@@ -469,7 +477,8 @@ impl Port {
     }
 
     /// Takes the next packet that the discipline lets through; none: the queue is empty.
-    #[inline]
+    // Always inlined: the packet is then not copied.
+    #[inline(always)]
     pub fn dequeue(&mut self, now: u64) -> Option<Packet> {
         match self.queues {
             None => self.release::<false>(now),
@@ -478,7 +487,7 @@ impl Port {
     }
 
     /// [`Port::dequeue`], as [`Port::admit`] is [`Port::arrive`].
-    #[inline]
+    #[inline(always)]
     fn release<const MANY: bool>(&mut self, now: u64) -> Option<Packet> {
         loop {
             if self.queue.packets == 0 {
@@ -572,6 +581,7 @@ impl Port {
     }
 
     /// One opportunity takes 1500 bytes of IP packets. What it leaves of a packet, the next one takes first.
+    #[inline(never)]
     fn serve_opportunity(&mut self, now: u64, mut deliver: impl FnMut(Packet, u64)) {
         let mut left = OPPORTUNITY_BYTES;
         while left > 0 {

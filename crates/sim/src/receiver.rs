@@ -165,6 +165,12 @@ impl Receiver {
         self.blocks.get()
     }
 
+    /// The same as an acknowledgement has room for them.
+    #[inline]
+    pub fn first_blocks(&self) -> ([(u32, u32); MAX_SACKS], u8) {
+        self.blocks.first()
+    }
+
     /// The delayed or compressed ACK, if it is due by `now`.
     #[inline]
     pub fn due(&mut self, now: u64) -> Option<AckOut> {
@@ -193,14 +199,15 @@ impl Receiver {
     /// (`tcp_sack_new_ofo_skb`).
     #[inline]
     pub fn goes_first(&mut self, at: u64, (seq, end): (u32, u32), flags: u8) -> bool {
-        self.ack_at <= at
-            || (self.compressed > 0 && seq > self.rcv_nxt && self.hides_a_block(seq, end))
-            || (self.echoes_each
-                && end > self.rcv_nxt
-                && self.ack_at != u64::MAX
-                && self.compressed == 0
-                && flags & flag::ECT != 0
-                && (flags & flag::CE != 0) != self.marked)
+        // Most often none waits.
+        self.ack_at != u64::MAX
+            && (self.ack_at <= at
+                || (self.compressed > 0 && seq > self.rcv_nxt && self.hides_a_block(seq, end))
+                || (self.echoes_each
+                    && end > self.rcv_nxt
+                    && self.compressed == 0
+                    && flags & flag::ECT != 0
+                    && (flags & flag::CE != 0) != self.marked))
     }
 
     /// The ACK that waits goes out, when it is due or at `at`, whatever is first.

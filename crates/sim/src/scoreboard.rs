@@ -120,6 +120,13 @@ impl Scoreboard {
         self.words[self.at(seq)] & FLAGS
     }
 
+    /// Its flags, and when it was last sent (ns).
+    #[inline(always)]
+    pub fn flags_and_tx_ns(&self, seq: u32) -> (u64, u64) {
+        let word = self.words[self.at(seq)];
+        (word & FLAGS, word >> FLAG_BITS)
+    }
+
     /// How many buffers of the send queue end in these segments, and whether any of them was sent more than once.
     #[inline]
     pub fn passed(&self, from: u32, to: u32) -> (u32, bool) {
@@ -130,6 +137,15 @@ impl Scoreboard {
             any |= word;
         }
         (buffers, any & EVER_RETRANS != 0)
+    }
+
+    /// The first from `seq` on, or `end`, that is not SACKed or is the last of its buffer.
+    #[inline(always)]
+    pub fn past_sacked(&self, mut seq: u32, end: u32) -> u32 {
+        while seq < end && self.words[self.at(seq)] & (SACKED | ENDS_BUFFER) == SACKED {
+            seq += 1;
+        }
+        seq
     }
 
     /// Sets and clears flags.

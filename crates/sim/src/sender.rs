@@ -224,8 +224,9 @@ pub struct Sender {
     written: u32,
     /// Buffers of the send queue whose segments were all sent, not all of them acknowledged.
     buffers: u32,
-    /// Bytes that the send buffer may hold (`sk_sndbuf`).
+    /// Bytes that the send buffer may hold (`sk_sndbuf`), and for how many segments at once it has been expanded.
     sndbuf: u32,
+    expanded_for: u32,
     /// And may come to hold at most (`tcp_wmem[2]`); it is written to while less than the second waits to be sent, bytes.
     wmem: u32,
     notsent_lowat: u32,
@@ -403,6 +404,7 @@ impl Sender {
             written: 0,
             buffers: 0,
             sndbuf: if s.rules.autotunes { 0 } else { s.rules.send_buffer },
+            expanded_for: 0,
             wmem: s.send_buffer.wmem_bytes.unwrap_or(s.rules.send_buffer),
             write_bytes: WRITE_BYTES,
             rest: 0,
@@ -567,7 +569,7 @@ impl Sender {
     pub fn set_limits(&mut self, window: u32, buffer: u32, send_buffer: u32) {
         self.window_end = self.conn.snd_una.saturating_add(window);
         self.max_burst = buffer.clamp(1, GSO_MAX_SIZE / self.conn.mss.max(1));
-        self.sndbuf = send_buffer;
+        (self.sndbuf, self.expanded_for) = (send_buffer, 0);
     }
 
     /// These segments, of which the sender believes that they went out at one time, went out a little later: a host works on.

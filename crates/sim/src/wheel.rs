@@ -122,6 +122,19 @@ struct Page {
     count: u32,
 }
 
+impl Page {
+    /// The place of its next event; none: it needs another chunk.
+    #[inline(always)]
+    fn next_place(&mut self) -> Option<usize> {
+        let at = self.count as usize % CHUNK;
+        if at == 0 {
+            return None;
+        }
+        self.count += 1;
+        Some(self.last_chunk as usize * CHUNK + at)
+    }
+}
+
 const EMPTY: Page = Page { first_at: u64::MAX, first_chunk: NONE, last_chunk: NONE, count: 0 };
 
 /// The event queue.
@@ -229,31 +242,38 @@ impl Wheel {
     #[inline(always)]
     fn append(&mut self, page: u64, node: Node) {
         let slot = page as usize & (self.pages.len() - 1);
-        let mut p = self.pages[slot];
-        if p.count == 0 {
-            self.filled[slot / 64] |= 1 << (slot % 64);
-        }
+        let p = &mut self.pages[slot];
         p.first_at = p.first_at.min(node.at);
-        let at = self.place(&mut p);
-        self.pages[slot] = p;
+        let at = match p.next_place() {
+            Some(at) => at,
+            None => self.place_in_new_chunk(slot),
+        };
         self.waiting += 1;
         self.nodes[at] = node;
     }
 
-    /// The place of a page's next event.
-    #[inline(always)]
-    fn place(&mut self, page: &mut Page) -> usize {
-        let at = page.count as usize % CHUNK;
-        if at == 0 {
-            self.add_chunk(page);
-        }
-        page.count += 1;
-        page.last_chunk as usize * CHUNK + at
+    /// [`Page::next_place`] of a page whose chunks are full, or that has none yet.
+    #[inline(never)]
+    fn place_in_new_chunk(&mut self, slot: usize) -> usize {
+        let mut page = self.pages[slot];
+        self.filled[slot / 64] |= 1 << (slot % 64);
+        let at = self.add_chunk(&mut page);
+        self.pages[slot] = page;
+        at
     }
 
-    /// Gives a page room for the next events.
+    /// The same of the open page.
     #[inline(never)]
-    fn add_chunk(&mut self, page: &mut Page) {
+    fn open_chunk(&mut self) -> usize {
+        let mut page = self.open_page;
+        let at = self.add_chunk(&mut page);
+        self.open_page = page;
+        at
+    }
+
+    /// Gives a page room for the next events: the place of the first of them.
+    #[inline]
+    fn add_chunk(&mut self, page: &mut Page) -> usize {
         if self.free_chunk == NONE {
             self.free_chunk = self.chunk_next.len() as u32;
             self.nodes.resize(self.nodes.len() + CHUNK, EMPTY_NODE);
@@ -267,14 +287,17 @@ impl Wheel {
             self.chunk_next[page.last_chunk as usize] = chunk;
         }
         page.last_chunk = chunk;
+        page.count += 1;
+        chunk as usize * CHUNK
     }
 
     /// Adds an event to the open page.
     #[inline(always)]
     fn sort_in(&mut self, event: Node) {
-        let mut page = self.open_page;
-        let node = self.place(&mut page);
-        self.open_page = page;
+        let node = match self.open_page.next_place() {
+            Some(at) => at,
+            None => self.open_chunk(),
+        };
         self.nodes[node] = event;
         self.sorted += 1;
         self.link_in(node as u32, event.at);

@@ -140,6 +140,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
     }
 
     /// Runs until nothing is left to do at `end` or before.
+    #[inline(never)]
     pub fn run_to(&mut self, end: u64, each_sample: &mut impl FnMut(u64) -> bool) -> bool {
         loop {
             // A departure goes before an arrival at the same time: it makes room.
@@ -224,7 +225,8 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         self.ports[at].share(pool);
     }
 
-    #[inline]
+    // Always inlined, as is what arrives: the event stays in registers.
+    #[inline(always)]
     fn handle(&mut self, event: Event) {
         match event.kind {
             EventKind::Arrive => self.arrive(event),
@@ -265,6 +267,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
     }
 
     /// A UDP source's packet reaches the first port.
+    #[inline(never)]
     fn send_udp(&mut self, event: Event) {
         let flow = &mut self.net.flows[event.flow as usize];
         flow.up.emitted += 1;
@@ -295,17 +298,24 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         self.show_pool(at);
         let port = &mut self.ports[at];
         if port.polices {
-            let now = packet.enqueue_ns;
-            if let Some(packet) = port.police(packet) {
-                self.net.forward(packet, now + port.delay_ns);
-            }
+            self.pass(at, packet);
         } else {
             port.arrive(packet);
         }
     }
 
+    /// A packet reaches a port that polices.
+    #[inline(never)]
+    fn pass(&mut self, at: usize, packet: Packet) {
+        let port = &mut self.ports[at];
+        let now = packet.enqueue_ns;
+        if let Some(packet) = port.police(packet) {
+            self.net.forward(packet, now + port.delay_ns);
+        }
+    }
+
     /// Packets of a burst reach a port, as far apart as the access link spaces them.
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, mut event: Event) {
         let hop = event.aux as usize;
         let end = self.spec.duration_ns;

@@ -6,6 +6,9 @@ use crate::receiver::MAX_SACKS;
 use crate::scoreboard::{ENDS_BUFFER, EVER_RETRANS, LOST, RETRANS, SACKED};
 use queuewright_cca::{CaState, Cca, Kind, RateSample, jiffies};
 
+/// What tells buffers that may be joined from others.
+const TAGS: u64 = SACKED | LOST | RETRANS;
+
 /// A block as one word, to be compared at once.
 #[inline(always)]
 fn word(block: (u32, u32)) -> u64 {
@@ -108,35 +111,64 @@ impl Sender {
         }
         // `tcp_ack_update_window`
         self.window_end = ack.window_end;
-        let mut flags = AckFlags { ece: ack.flags & flag::ECE != 0, ..AckFlags::default() };
-        let mut draft = if self.rules.ns3_recovery { self.kept_rate } else { RateDraft::default() };
+        let (buffers, resent) = self.board.passed(self.conn.snd_una, ack.cum);
+        self.buffers -= buffers;
+        let plain = ack.sacks.is_empty() && self.plain() && (!resent || self.rules.ns3_recovery);
+        // Most often, without loss, there is nothing else to it either.
+        if plain
+            && ack.cum > self.conn.snd_una
+            && self.conn.ca_state == CaState::Open
+            && (ack.flags & (flag::ECE | flag::DSACK) == 0)
+            && !(self.tlp_outstanding | self.rules.ns3_recovery)
+        {
+            self.work_in::<true>(now, then, ack, plain, random, out);
+        } else {
+            self.work_in::<false>(now, then, ack, plain, random, out);
+        }
+    }
+
+    /// The same of an ACK that no other has overtaken. BRIEF: it acknowledges what was sent once and nothing else, in the open state and
+    /// without a probe: what that rules out is not asked.
+    #[inline(always)]
+    fn work_in<const BRIEF: bool>(
+        &mut self,
+        now: u64,
+        then: u64,
+        ack: AckView<'_>,
+        plain: bool,
+        random: u32,
+        out: &mut Vec<Burst>,
+    ) {
+        let ns3_recovery = !BRIEF && self.rules.ns3_recovery;
+        let mut flags = AckFlags { ece: !BRIEF && ack.flags & flag::ECE != 0, ..AckFlags::default() };
+        let mut draft = if ns3_recovery { self.kept_rate } else { RateDraft::default() };
         let prior_una = self.conn.snd_una;
         let prior_packets = self.conn.packets_out;
         let prior_delivered = self.conn.delivered;
         let prior_lost = self.conn.lost;
         let prior_lost_out = self.conn.lost_out;
         draft.sample.prior_in_flight = self.conn.in_flight();
-        flags.una_advanced = ack.cum > prior_una;
+        flags.una_advanced = BRIEF || ack.cum > prior_una;
         if flags.una_advanced {
             self.timeouts_in_a_row = 0;
         }
 
-        let (buffers, resent) = self.board.passed(prior_una, ack.cum);
-        self.buffers -= buffers;
-        if ack.sacks.is_empty() && self.plain() && (!resent || self.rules.ns3_recovery) {
+        if BRIEF || plain {
             if flags.una_advanced {
                 self.acknowledge_plain(now, ack.cum, &mut flags, &mut draft);
             }
         } else {
             let prior_sacked_end = self.sacked_end;
             self.tag_sacks(now, &ack, &mut flags, &mut draft);
-            self.acknowledge(now, &ack, prior_sacked_end, &mut flags, &mut draft);
+            if flags.una_advanced {
+                self.acknowledge(now, &ack, prior_sacked_end, &mut flags, &mut draft);
+            }
         }
-        if prior_packets == 0 && !self.rules.ns3_recovery {
+        if !BRIEF && prior_packets == 0 && !ns3_recovery {
             return self.on_late_ack(now, then, &ack, prior_una, &mut flags, out);
         }
         if self.dsack_seen | (self.reo_wnd_steps > 1) {
-            self.update_reorder_steps(now, &flags);
+            self.update_reorder_steps(now, flags.newest_ns);
         }
         self.sample_rtt(now, &ack, prior_una, &flags, &mut draft.sample);
         // SACKed was what had been sent before the oldest segment was last sent: the timeout counts anew.
@@ -144,7 +176,7 @@ impl Sender {
             && flags.first_sacked_ns != 0
             && self.conn.packets_out > 0
             && flags.first_sacked_ns / 1000 < self.board.tx_ns(self.conn.snd_una) / 1000
-            && !self.rules.ns3_recovery;
+            && !ns3_recovery;
         if self.ecn {
             if flags.ece {
                 let delivered = self.conn.delivered.wrapping_sub(prior_delivered);
@@ -152,22 +184,22 @@ impl Sender {
             }
             self.cca.in_ack_event(&self.conn);
         }
-        if self.tlp_outstanding {
+        if !BRIEF && self.tlp_outstanding {
             self.process_tlp_ack(now, ack.cum, &flags);
         }
 
         let prior_state = self.conn.ca_state;
         let mut resend = Resend::None;
-        if flags.data_sacked
-            || flags.ece
-            || flags.dsack
-            || !flags.una_advanced
-            || self.conn.ca_state != CaState::Open
+        if !BRIEF
+            && (flags.data_sacked
+                || flags.ece
+                || flags.dsack
+                || !flags.una_advanced
+                || self.conn.ca_state != CaState::Open)
         {
             resend = self.alert(now, &ack, prior_una, &mut flags);
         }
-        let partial =
-            self.rules.ns3_recovery && flags.una_advanced && self.conn.ca_state == CaState::Recovery;
+        let partial = ns3_recovery && flags.una_advanced && self.conn.ca_state == CaState::Recovery;
         let sets_timer = flags.set_timer && !(partial && std::mem::replace(&mut self.partial_acked, partial));
         // What is sent sets it anew: then once is enough.
         let after_sending = sets_timer && self.probes();
@@ -176,20 +208,17 @@ impl Sender {
         }
 
         let delivered = self.conn.delivered - prior_delivered;
-        let lost = self.conn.lost - prior_lost;
+        let lost = if BRIEF { 0 } else { self.conn.lost - prior_lost };
+        // ns-3's windows grow with what is acknowledged, SACKed before or not.
+        let acked_sacked = if ns3_recovery { ack.cum - prior_una } else { delivered };
+        // Who samples the rate has a control of its own (`cong_control`).
         if self.samples_rate {
             self.finish_rate(now, delivered, lost, &mut draft);
-            if self.rules.ns3_recovery {
+            if ns3_recovery {
                 self.kept_rate = draft;
                 if draft.sample.interval_us < 0 {
                     self.kept_rate.sample.prior_ns = 0;
                 }
-            }
-        }
-        // ns-3's windows grow with what is acknowledged, SACKed before or not.
-        let acked_sacked = if self.rules.ns3_recovery { ack.cum - prior_una } else { delivered };
-        if self.cca.has_cong_control() {
-            if self.rules.ns3_recovery {
                 // What is no longer lost counts like what is newly lost.
                 draft.sample.losses = self.conn.lost_out.abs_diff(prior_lost_out);
                 if (prior_state, self.conn.ca_state) == (CaState::Recovery, CaState::Open) {
@@ -198,7 +227,7 @@ impl Sender {
             }
             self.cca.cong_control(&mut self.conn, &draft.sample, now, random);
         } else {
-            if matches!(self.conn.ca_state, CaState::Cwr | CaState::Recovery) {
+            if !BRIEF && matches!(self.conn.ca_state, CaState::Cwr | CaState::Recovery) {
                 self.reduce_cwnd(delivered, lost, &flags);
             } else if flags.data_acked || (flags.data_sacked && self.reordering > 3) {
                 // `tcp_may_raise_cwnd`; whether the window limits the sender is the control's to ask.
@@ -212,14 +241,14 @@ impl Sender {
             self.srtt_count += 1;
         }
 
-        if resend == Resend::New {
+        if !BRIEF && resend == Resend::New {
             self.push(then, out);
             if self.conn.snd_nxt <= self.high_seq {
                 self.frto = false;
                 resend = Resend::Lost;
             }
         }
-        if resend == Resend::Lost {
+        if !BRIEF && resend == Resend::Lost {
             if partial {
                 self.resend_head(now, out);
             }
@@ -273,7 +302,7 @@ impl Sender {
     }
 
     /// The common case: a cumulative ACK, and nothing SACKed, lost or retransmitted.
-    #[inline]
+    #[inline(always)]
     fn acknowledge_plain(&mut self, now: u64, cum: u32, flags: &mut AckFlags, draft: &mut RateDraft) {
         let n = cum - self.conn.snd_una;
         let first = self.board.tx_ns(self.conn.snd_una);
@@ -295,7 +324,7 @@ impl Sender {
         self.rack_advance(now, cum - 1, last, false);
     }
 
-    /// `tcp_clean_rtx_queue`: segments below `cum` have arrived.
+    /// `tcp_clean_rtx_queue`: segments below `cum` have arrived, at least one.
     fn acknowledge(
         &mut self,
         now: u64,
@@ -307,8 +336,7 @@ impl Sender {
         let cum = ack.cum;
         let mut reordered_at = u32::MAX;
         for seq in self.conn.snd_una..cum {
-            let f = self.board.flags(seq);
-            let tx = self.board.tx_ns(seq);
+            let (f, tx) = self.board.flags_and_tx_ns(seq);
             if f & EVER_RETRANS != 0 {
                 if f & RETRANS != 0 {
                     self.conn.retrans_out -= 1;
@@ -342,21 +370,19 @@ impl Sender {
             if self.samples_rate {
                 self.rate_delivered(seq, draft);
             }
-            flags.data_acked = true;
         }
-        if flags.data_acked {
-            flags.set_timer = true;
-            self.conn.snd_una = cum;
-            self.unjudged = self.unjudged.max(cum);
-            let known = self.rules.rack || !flags.retrans_data_acked;
-            if known && reordered_at < prior_sacked_end {
-                self.saw_reordering(reordered_at);
-            }
-            if self.plain() {
-                // What a probe sent again may still be on its way.
-                self.retransmitted.retain(|r| r.0 >= cum && self.rules.rack);
-                self.to_resend.clear();
-            }
+        flags.data_acked = true;
+        flags.set_timer = true;
+        self.conn.snd_una = cum;
+        self.unjudged = self.unjudged.max(cum);
+        let known = self.rules.rack || !flags.retrans_data_acked;
+        if known && reordered_at < prior_sacked_end {
+            self.saw_reordering(reordered_at);
+        }
+        if self.plain() {
+            // What a probe sent again may still be on its way.
+            self.retransmitted.retain(|r| r.0 >= cum && self.rules.rack);
+            self.to_resend.clear();
         }
     }
 
@@ -404,12 +430,8 @@ impl Sender {
                 continue;
             }
             // What an earlier ACK reported inside this block needs no second look.
-            let (mut a, mut b) = (hi, hi);
-            for &(from, to) in self.sack_cache.iter().rev() {
-                if (from >= lo) & (to <= hi) & (to > from) {
-                    (a, b) = (from, to);
-                }
-            }
+            let inside = |&&(from, to): &&(u32, u32)| (from >= lo) & (to <= hi) & (to > from);
+            let (a, b) = self.sack_cache.iter().find(inside).copied().unwrap_or((hi, hi));
             let splits = self.rules.autotunes;
             if splits && lo > self.conn.snd_una {
                 self.split_behind(lo - 1);
@@ -425,6 +447,10 @@ impl Sender {
                     before = tagged;
                 }
                 seq += 1;
+                if tagged & (SACKED | ENDS_BUFFER) == SACKED {
+                    // Of those that follow in the same buffer and are SACKed nothing is new: two thirds of all.
+                    seq = self.board.past_sacked(seq, if seq <= a { a } else { hi });
+                }
                 if seq == a {
                     // What was known before is one with what comes before it.
                     if splits {
@@ -434,16 +460,19 @@ impl Sender {
                     seq = b;
                 }
             }
-            if splits {
-                self.split_behind(hi - 1);
-                self.merge_behind(hi - 1);
+            if splits && hi < self.conn.snd_nxt {
+                // A buffer ends there now, unless what follows had arrived before.
+                let (last, next) = (self.board.flags(hi - 1), self.board.flags(hi));
+                let is_one = (last & TAGS == SACKED) & (next & TAGS == SACKED);
+                if is_one == (last & ENDS_BUFFER != 0) {
+                    self.end_or_join(hi - 1, is_one);
+                }
             }
             self.sacked_end = self.sacked_end.max(hi);
         }
         if n > 0 {
-            self.sack_cache = [(0, 0); MAX_SACKS];
-            for (slot, block) in self.sack_cache.iter_mut().zip(blocks) {
-                *slot = *block;
+            for (i, slot) in self.sack_cache.iter_mut().enumerate() {
+                *slot = blocks.get(i).copied().unwrap_or((0, 0));
             }
         }
         // After a timeout that is not to be undone it says nothing.
@@ -471,10 +500,21 @@ impl Sender {
         }
     }
 
+    /// A segment ended a buffer, and does no more; or did not, and does.
+    #[inline]
+    fn end_or_join(&mut self, seq: u32, ended: bool) {
+        if ended {
+            self.board.change(seq, 0, ENDS_BUFFER);
+            self.buffers -= 1;
+        } else {
+            self.board.change(seq, ENDS_BUFFER, 0);
+            self.buffers += 1;
+        }
+    }
+
     /// The same of a segment and the one before, whose flags these are.
     #[inline(always)]
     fn merge(&mut self, seq: u32, before: u64, flags: u64) {
-        const TAGS: u64 = SACKED | LOST | RETRANS;
         if before & (TAGS | ENDS_BUFFER) == SACKED | ENDS_BUFFER && flags & TAGS == SACKED {
             self.board.change(seq - 1, 0, ENDS_BUFFER);
             self.buffers -= 1;
@@ -549,14 +589,13 @@ impl Sender {
     }
 
     /// `tcp_sacktag_one`. The segment itself if it was never sent again and came after later ones, else `u32::MAX`; and its flags then.
-    #[inline]
+    #[inline(always)]
     fn tag_one(&mut self, now: u64, seq: u32, flags: &mut AckFlags, draft: &mut RateDraft) -> (u32, u64) {
         let mut reordered_at = u32::MAX;
-        let f = self.board.flags(seq);
+        let (f, tx) = self.board.flags_and_tx_ns(seq);
         if f & SACKED != 0 {
             return (reordered_at, f);
         }
-        let tx = self.board.tx_ns(seq);
         self.rack_advance(now, seq, tx, f & EVER_RETRANS != 0);
         let mut clear = 0;
         if f & RETRANS != 0 {
@@ -599,6 +638,7 @@ impl Sender {
     }
 
     /// `tcp_rate_skb_delivered`: the most recently sent of the delivered segments carries the sample.
+    #[inline(always)]
     fn rate_delivered(&mut self, seq: u32, draft: &mut RateDraft) {
         let Some(tag) = self.board.take_tag(seq) else { return };
         let tx = self.board.tx_ns(seq);
@@ -627,6 +667,7 @@ impl Sender {
     }
 
     /// `tcp_rate_gen`.
+    #[inline(always)]
     fn finish_rate(&mut self, now: u64, delivered: u32, lost: u32, draft: &mut RateDraft) {
         let c = &mut self.conn;
         if c.app_limited != 0 && c.delivered > c.app_limited {
@@ -653,7 +694,7 @@ impl Sender {
     }
 
     /// `tcp_ack_update_rtt` and `pkts_acked`.
-    #[inline]
+    #[inline(always)]
     fn sample_rtt(
         &mut self,
         now: u64,
@@ -693,7 +734,10 @@ impl Sender {
             rs.rtt_us = i64::from(ca_rtt);
             self.update_min_rtt(now, ca_rtt);
         }
-        self.cca.pkts_acked(&mut self.conn, ack.cum - prior_una, ca_rtt, now);
+        // Controls that sample the rate do not ask for that.
+        if !self.samples_rate {
+            self.cca.pkts_acked(&mut self.conn, ack.cum - prior_una, ca_rtt, now);
+        }
     }
 
     /// `tcp_rtt_estimator` and `tcp_set_rto`: RFC 6298 with Linux's slower fall of the variance.
@@ -740,6 +784,10 @@ impl Sender {
     fn update_min_rtt(&mut self, now: u64, rtt: u32) {
         const WINDOW_NS: u64 = 300_000_000_000;
         let m = &mut self.min_rtt;
+        // Most often no less than the largest of the three, which all are young: nothing changes.
+        if rtt > m[2].1 && now - m[0].0 <= WINDOW_NS / 4 {
+            return;
+        }
         if rtt <= m[0].1 || now - m[2].0 > WINDOW_NS {
             *m = [(now, rtt); 3];
         } else {
@@ -766,7 +814,7 @@ impl Sender {
     pub(super) fn update_pacing_rate(&mut self) {
         let c = &mut self.conn;
         let ratio = if c.cwnd < c.ssthresh / 2 { 200 } else { 120 };
-        let bytes = u64::from(c.mss) * u64::from(c.cwnd.max(c.packets_out)) * 8_000_000 / 100 * ratio;
+        let bytes = u64::from(c.mss) * u64::from(c.cwnd.max(c.packets_out)) * 80_000 * ratio;
         if c.srtt_us > 0 {
             c.pacing_rate = bytes / u64::from(c.srtt_us);
         }

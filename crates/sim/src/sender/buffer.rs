@@ -31,9 +31,19 @@ impl Sender {
     }
 
     /// `tcp_sndbuf_expand`: the buffer holds two windows, of BBR three, of the dearest segments.
+    #[inline]
     pub(super) fn expand_buffer(&mut self) {
-        let windows = if self.kind == Kind::Bbr { 3 } else { 2 };
         let segments = self.conn.cwnd.max(10).max(self.reordering + 1);
+        // Most often it holds them already.
+        if segments > self.expanded_for {
+            self.expand_for(segments);
+        }
+    }
+
+    #[inline(never)]
+    fn expand_for(&mut self, segments: u32) {
+        self.expanded_for = segments;
+        let windows = if self.kind == Kind::Bbr { 3 } else { 2 };
         let bytes = segments.saturating_mul(windows * SEGMENT_BYTES);
         let bytes = bytes.min(self.wmem);
         if bytes > self.sndbuf {
@@ -170,16 +180,19 @@ impl Sender {
         waits && (uncrowded || self.conn.snd_una >= self.wake_una) && self.has_space(now, uncrowded)
     }
 
+    #[inline(always)]
     fn has_space(&mut self, now: u64, uncrowded: bool) -> bool {
         if uncrowded {
             self.expand_buffer();
             self.cwnd_stamp = self.tick(now);
         }
-        if self.conn.snd_una < self.wake_una {
-            return false;
-        }
+        self.conn.snd_una >= self.wake_una && self.is_writeable()
+    }
+
+    /// `sk_stream_is_writeable`: what is free is at least half of what is taken.
+    #[inline(never)]
+    fn is_writeable(&self) -> bool {
         let queued = self.queued();
-        // `sk_stream_is_writeable`: what is free is at least half of what is taken.
         self.sndbuf >= queued + (queued >> 1) && self.unsent_bytes() << 1 < u64::from(self.notsent_lowat)
     }
 

@@ -51,9 +51,8 @@ impl Sender {
         let mut seq = self.unjudged.max(self.conn.snd_una);
         let mut judged = None;
         while seq < self.conn.snd_nxt {
-            let f = self.board.flags(seq);
+            let (f, tx) = self.board.flags_and_tx_ns(seq);
             if f & (SACKED | LOST | EVER_RETRANS | JUDGED) == 0 {
-                let tx = self.board.tx_ns(seq);
                 if tx > self.rack_tx_ns || (tx == self.rack_tx_ns && seq + 1 >= self.rack_end) {
                     break;
                 }
@@ -72,11 +71,9 @@ impl Sender {
         // Retransmissions, in the order they were sent.
         let mut at = 0;
         while let Some(&(seq, tx)) = self.retransmitted.get(at) {
-            let f = self.board.flags(seq);
-            let live = seq >= self.conn.snd_una
-                && self.board.tx_ns(seq) == tx
-                && f & SACKED == 0
-                && f & (LOST | RETRANS) != LOST;
+            let (f, last_tx) = self.board.flags_and_tx_ns(seq);
+            let live =
+                seq >= self.conn.snd_una && last_tx == tx && f & SACKED == 0 && f & (LOST | RETRANS) != LOST;
             if live {
                 if tx > self.rack_tx_ns || (tx == self.rack_tx_ns && seq + 1 >= self.rack_end) {
                     break;
@@ -140,15 +137,16 @@ impl Sender {
                 self.conn.retrans_out -= 1;
             }
         }
-        // Losses are found mostly in order; a retransmission lost again belongs further ahead.
-        match self.to_resend.back() {
-            Some(&last) if last >= seq => {
-                let i = self.to_resend.partition_point(|&s| s < seq);
-                if self.to_resend.get(i) != Some(&seq) {
-                    self.to_resend.insert(i, seq);
-                }
+        // Losses are found mostly in order; a retransmission lost again belongs further ahead, mostly before all others.
+        if self.to_resend.back().is_none_or(|&last| last < seq) {
+            self.to_resend.push_back(seq);
+        } else if self.to_resend.front().is_some_and(|&first| seq < first) {
+            self.to_resend.push_front(seq);
+        } else {
+            let i = self.to_resend.partition_point(|&s| s < seq);
+            if self.to_resend.get(i) != Some(&seq) {
+                self.to_resend.insert(i, seq);
             }
-            _ => self.to_resend.push_back(seq),
         }
     }
 
@@ -169,11 +167,11 @@ impl Sender {
     /// `tcp_rack_update_reo_wnd`, of an ACK that delivers: a duplicate reported widens the window, but not before what is delivered was
     /// sent after it was last widened.
     #[cold]
-    pub(super) fn update_reorder_steps(&mut self, now: u64, flags: &AckFlags) {
-        if flags.newest_ns == 0 {
+    pub(super) fn update_reorder_steps(&mut self, now: u64, newest_ns: u64) {
+        if newest_ns == 0 {
             return;
         }
-        if self.dsack_seen && flags.newest_ns >= self.widened_ns {
+        if self.dsack_seen && newest_ns >= self.widened_ns {
             self.reo_wnd_steps = self.reo_wnd_steps.saturating_add(1);
             self.reo_wnd_persist = REO_WND_PERSIST;
             self.widened_ns = now;

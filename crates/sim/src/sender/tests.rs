@@ -314,7 +314,7 @@ fn the_first_round_alone_is_app_limited() {
 #[test]
 fn a_full_buffer_grows_when_something_goes() {
     let mut b = open(Kind::Cubic, Some(0), 100, 40);
-    b.sender.sndbuf = 92 * 1448;
+    (b.sender.sndbuf, b.sender.expanded_for) = (92 * 1448, 0);
     b.write(b.now, 500);
     // Two writes fill it: 90 segments, and none.
     assert!(b.sender.full && b.sender.written < 100, "{}", b.sender.written);

@@ -47,6 +47,7 @@ impl Sender {
     }
 
     /// A time of so many us as the timeout is kept: in whole ticks.
+    #[inline]
     pub(super) fn whole_ticks(&self, us: u32) -> u32 {
         if self.rules.ticks { us.next_multiple_of(TICK_US as u32) } else { us }
     }
@@ -89,11 +90,18 @@ impl Sender {
     }
 
     /// `tcp_schedule_loss_probe` (RFC 8985 section 7.2).
+    #[inline(always)]
     pub(super) fn schedule_probe(&mut self, now: u64, advancing_rto: bool) -> bool {
-        let c = &self.conn;
-        if c.packets_out == 0 || !self.probes() {
-            return false;
+        let probes = self.conn.packets_out > 0 && self.probes();
+        if probes {
+            self.set_probe_timer(now, advancing_rto);
         }
+        probes
+    }
+
+    #[inline(never)]
+    fn set_probe_timer(&mut self, now: u64, advancing_rto: bool) {
+        let c = &self.conn;
         let mut wait_us = if c.srtt_us > 0 { u64::from(c.srtt_us >> 2) } else { 1_000_000 };
         // A lone segment's ACK may be delayed.
         wait_us += if c.packets_out == 1 { u64::from(self.rules.rto_min_us) } else { 2000 };
@@ -102,7 +110,6 @@ impl Sender {
             wait_us = rto_ns as u64 / 1000;
         }
         self.set_timer_paced(Timer::Probe, now, wait_us);
-        true
     }
 
     /// The timer is due.

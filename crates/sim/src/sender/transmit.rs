@@ -92,11 +92,7 @@ impl Sender {
         }
         let n = (bytes.min(GSO_BYTES) as u32) / self.conn.mss;
         // What a control wants goes before the stack's least (`tcp_tso_segs`).
-        let least = if self.cca.has_cong_control() {
-            self.cca.min_tso_segs(&self.conn)
-        } else {
-            self.rules.min_burst
-        };
+        let least = if self.samples_rate { self.cca.min_tso_segs(&self.conn) } else { self.rules.min_burst };
         n.max(least).min(self.max_burst)
     }
 
@@ -150,12 +146,19 @@ impl Sender {
     #[inline]
     fn access_holds_back(&mut self, now: u64, out: &[Burst]) -> bool {
         let segment_ns = self.access_segment_ns;
-        let sent = out.iter().map(|b| u64::from(b.count)).sum::<u64>();
+        let mut sent = 0;
+        for burst in out {
+            sent += u64::from(burst.count);
+        }
         let free_ns = self.access_free_ns.max(now) + sent * segment_ns;
         // Two segments are always allowed: most often that settles it.
-        if free_ns - now <= 2 * segment_ns {
-            return false;
-        }
+        free_ns - now > 2 * segment_ns && self.access_is_behind(now, free_ns)
+    }
+
+    /// The same where the access link will have sent all only at `free_ns`.
+    #[inline(never)]
+    fn access_is_behind(&mut self, now: u64, free_ns: u64) -> bool {
+        let segment_ns = self.access_segment_ns;
         let rate_ns = u64::try_from(
             u128::from(self.conn.pacing_rate >> 10) * 8_000_000_000 / u128::from(self.access_bps),
         )
@@ -175,7 +178,7 @@ impl Sender {
             self.transmit(now, false, out);
             return;
         }
-        let uncrowded = self.transmit(now, false, out);
+        let uncrowded = self.transmit_here(now, false, out);
         if self.check_space(now, uncrowded) {
             self.woken = true;
             if !self.slow_writer {
@@ -203,7 +206,14 @@ impl Sender {
     }
 
     /// `tcp_write_xmit`; `one`: a burst at most, which waits for no other. Had cwnd room for more at any moment?
+    #[inline(never)]
     pub(super) fn transmit(&mut self, now: u64, one: bool, out: &mut Vec<Burst>) -> bool {
+        self.transmit_here(now, one, out)
+    }
+
+    /// [`Sender::transmit`], inlined where each ACK gets.
+    #[inline(always)]
+    fn transmit_here(&mut self, now: u64, one: bool, out: &mut Vec<Burst>) -> bool {
         if self.conn.snd_nxt >= self.written && self.rules.autotunes {
             return self.conn.in_flight() < self.conn.cwnd;
         }
@@ -211,11 +221,11 @@ impl Sender {
         let mut cwnd_limited = false;
         let mut uncrowded = false;
         let mut burst = 0; // reckoned once something may go
+        let mut in_flight = self.conn.in_flight();
         while self.conn.snd_nxt < self.written {
             if self.held_back(now, out) {
                 break;
             }
-            let in_flight = self.conn.in_flight();
             if in_flight >= self.conn.cwnd {
                 break;
             }
@@ -243,12 +253,13 @@ impl Sender {
             let n = quota.min(unsent).min(window);
             self.send_new(now, n, out);
             sent += n;
-            uncrowded |= self.conn.in_flight() < self.conn.cwnd;
+            in_flight = self.conn.in_flight();
+            uncrowded |= in_flight < self.conn.cwnd;
             if one {
                 break;
             }
         }
-        let crowded = self.conn.in_flight() >= self.conn.cwnd;
+        let crowded = in_flight >= self.conn.cwnd;
         cwnd_limited |= crowded;
         if sent > 0 {
             if matches!(self.conn.ca_state, CaState::Cwr | CaState::Recovery) {
@@ -283,6 +294,7 @@ impl Sender {
     }
 
     /// `tcp_cwnd_validate`.
+    #[inline(always)]
     fn validate_cwnd(&mut self, now: u64, limited: bool) {
         let c = &mut self.conn;
         if c.snd_una >= self.cwnd_usage_seq
@@ -303,7 +315,7 @@ impl Sender {
         let tick = self.tick(now);
         let ticks = tick.wrapping_sub(self.cwnd_stamp);
         if !self.rules.idle_restart
-            || self.cca.has_cong_control()
+            || self.samples_rate
             || u64::from(ticks) * TICK_US < u64::from(self.rto_us)
         {
             return;
@@ -441,7 +453,7 @@ impl Sender {
 
     /// Retransmits one segment (`tcp_retransmit_skb`).
     pub(super) fn resend(&mut self, now: u64, seq: u32, out: &mut Vec<Burst>) {
-        self.mark_resent(now, seq, self.rules.joins, out);
+        self.mark_resent(now, seq, self.board.flags(seq), self.rules.joins, out);
         self.split_resent(seq);
         self.pace(now, 1);
     }
@@ -453,11 +465,11 @@ impl Sender {
         }
     }
 
-    /// A segment goes out again; pacing has yet to be told.
-    fn mark_resent(&mut self, now: u64, seq: u32, joins: bool, out: &mut Vec<Burst>) {
-        let before = self.board.flags(seq) & RETRANS;
-        self.send_again(now, seq, RETRANS, joins, out);
-        if before == 0 {
+    /// A segment of these flags goes out again; pacing has yet to be told.
+    #[inline(always)]
+    fn mark_resent(&mut self, now: u64, seq: u32, flags: u64, joins: bool, out: &mut Vec<Burst>) {
+        self.send_again(now, seq, flags | RETRANS, joins, out);
+        if flags & RETRANS == 0 {
             self.conn.retrans_out += 1;
         }
         if self.retrans_stamp == 0 {
@@ -468,7 +480,7 @@ impl Sender {
 
     /// A tail loss probe's retransmission, which is not counted as one in flight (`__tcp_retransmit_skb`).
     pub(super) fn resend_as_probe(&mut self, now: u64, seq: u32, out: &mut Vec<Burst>) {
-        self.send_again(now, seq, 0, self.rules.joins, out);
+        self.send_again(now, seq, self.board.flags(seq), self.rules.joins, out);
         if seq > self.conn.snd_una {
             self.split_resent(seq - 1);
         }
@@ -476,11 +488,11 @@ impl Sender {
         self.pace(now, 1);
     }
 
-    /// A segment goes out once more; `joins`: with what goes before it, if that is next to it.
+    /// A segment goes out once more, and has these flags then; `joins`: with what goes before it, if that is next to it.
+    #[inline(always)]
     fn send_again(&mut self, now: u64, seq: u32, flags: u64, joins: bool, out: &mut Vec<Burst>) {
         self.start_if_idle(now);
-        let f = self.board.flags(seq);
-        self.record(now, seq, 1, (f & !JUDGED) | flags | EVER_RETRANS);
+        self.record(now, seq, 1, (flags & !JUDGED) | EVER_RETRANS);
         self.retransmitted.push_back((seq, now));
         self.resent += 1;
         self.retransmits += u64::from(now >= self.measure_from_ns);
@@ -502,33 +514,48 @@ impl Sender {
 
     /// `tcp_xmit_retransmit_queue`: resends lost segments in order while cwnd has room, those of one buffer that follow one another
     /// at once.
+    #[inline(always)]
     pub(super) fn resend_lost(&mut self, now: u64, out: &mut Vec<Burst>) {
+        // Most often nothing may go.
+        if !self.to_resend.is_empty() && self.conn.in_flight() < self.conn.cwnd {
+            self.resend_some(now, out);
+        }
+    }
+
+    #[inline(never)]
+    fn resend_some(&mut self, now: u64, out: &mut Vec<Burst>) {
         let mut head_resent = false;
-        let most = self.burst_segments();
+        let mut most = 0; // reckoned once something may go
         while let Some(&first) = self.to_resend.front() {
-            let room = self.conn.cwnd.saturating_sub(self.conn.in_flight()).min(most);
+            let room = self.conn.cwnd.saturating_sub(self.conn.in_flight());
             if room == 0 {
                 break;
             }
-            if !self.is_to_resend(first) {
+            let Some(mut flags) = self.to_resend_flags(first) else {
                 self.to_resend.pop_front();
                 continue;
-            }
+            };
             if self.held_back(now, out) {
                 break;
             }
+            if most == 0 {
+                most = self.burst_segments();
+            }
+            let room = room.min(most);
             let mut n = 0;
-            while n < room && self.to_resend.front() == Some(&(first + n)) && self.is_to_resend(first + n) {
-                self.mark_resent(now, first + n, n > 0 || self.rules.joins, out);
+            loop {
+                self.mark_resent(now, first + n, flags, n > 0 || self.rules.joins, out);
                 self.to_resend.pop_front();
                 n += 1;
-                if self.board.flags(first + n - 1) & ENDS_BUFFER != 0 {
+                if n >= room || flags & ENDS_BUFFER != 0 || self.to_resend.front() != Some(&(first + n)) {
                     break;
                 }
+                match self.to_resend_flags(first + n) {
+                    Some(next) => flags = next,
+                    None => break,
+                }
             }
-            if n > 0 {
-                self.split_resent(first + n - 1);
-            }
+            self.split_resent(first + n - 1);
             self.push_last(first, n, out);
             self.pace(now, n);
             if matches!(self.conn.ca_state, CaState::Cwr | CaState::Recovery) {
@@ -541,8 +568,13 @@ impl Sender {
         }
     }
 
-    /// Lost, and neither arrived after all nor sent again?
-    fn is_to_resend(&self, seq: u32) -> bool {
-        seq >= self.conn.snd_una && self.board.flags(seq) & (LOST | SACKED | RETRANS) == LOST
+    /// The flags of a segment that is lost, and has neither arrived after all nor been sent again.
+    #[inline(always)]
+    fn to_resend_flags(&self, seq: u32) -> Option<u64> {
+        if seq < self.conn.snd_una {
+            return None;
+        }
+        let flags = self.board.flags(seq);
+        (flags & (LOST | SACKED | RETRANS) == LOST).then_some(flags)
     }
 }
