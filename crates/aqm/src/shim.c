@@ -233,35 +233,38 @@ void qw_shim_retune(struct head *h)
 #define APART static __attribute__((flatten, noinline)) struct qw_verdict
 
 #define ENQUEUE(x, X)                                                          \
-	APART enqueue_##x(struct head *h, qw_u64 now, const struct qw_queue *q, \
-			  const struct qw_packet *k, qw_u32 random,            \
-			  qw_u32 *queue)                                       \
+	APART enqueue_##x(struct head *h, qw_u64 now,                          \
+			  const struct qw_queue *q, const struct qw_packet *k, \
+			  qw_u32 random, qw_u32 *queue)                        \
 	{                                                                      \
 		(void)queue;                                                   \
 		return qw_##x##_enqueue(&AS(x, h)->s, &AS(x, h)->p, now, q, k, \
 					random);                               \
 	}
 #define ENQUEUE_TO(x, X)                                                       \
-	APART enqueue_##x(struct head *h, qw_u64 now, const struct qw_queue *q, \
-			  const struct qw_packet *k, qw_u32 random,            \
-			  qw_u32 *queue)                                       \
+	APART enqueue_##x(struct head *h, qw_u64 now,                          \
+			  const struct qw_queue *q, const struct qw_packet *k, \
+			  qw_u32 random, qw_u32 *queue)                        \
 	{                                                                      \
 		return qw_##x##_enqueue(&AS(x, h)->s, &AS(x, h)->p, now, q, k, \
 					random, queue);                        \
 	}
-#define DEQUEUE(x, X)                                                           \
-	APART dequeue_##x(struct head *h, qw_u64 now, const struct qw_queue *q, \
-			  const struct qw_packet *k, qw_u32 queue)              \
-	{                                                                       \
-		(void)queue;                                                    \
-		return qw_##x##_dequeue(&AS(x, h)->s, &AS(x, h)->p, now, q, k); \
+#define DEQUEUE(x, X)                                                          \
+	APART dequeue_##x(struct head *h, qw_u64 now,                          \
+			  const struct qw_queue *q, const struct qw_packet *k, \
+			  qw_u32 queue)                                        \
+	{                                                                      \
+		(void)queue;                                                   \
+		return qw_##x##_dequeue(&AS(x, h)->s, &AS(x, h)->p, now, q,    \
+					k);                                    \
 	}
-#define DEQUEUE_FROM(x, X)                                                      \
-	APART dequeue_##x(struct head *h, qw_u64 now, const struct qw_queue *q, \
-			  const struct qw_packet *k, qw_u32 queue)              \
-	{                                                                       \
-		return qw_##x##_dequeue(&AS(x, h)->s, &AS(x, h)->p, now, q, k,  \
-					queue);                                 \
+#define DEQUEUE_FROM(x, X)                                                     \
+	APART dequeue_##x(struct head *h, qw_u64 now,                          \
+			  const struct qw_queue *q, const struct qw_packet *k, \
+			  qw_u32 queue)                                        \
+	{                                                                      \
+		return qw_##x##_dequeue(&AS(x, h)->s, &AS(x, h)->p, now, q, k, \
+					queue);                                \
 	}
 QW_DISCIPLINES(ENQUEUE)
 QW_SCHEDULERS(ENQUEUE_TO)
