@@ -637,6 +637,7 @@ fn json_foot(compared: &[Compared], spread: &Spread) -> String {
         "rows": all.len(),
         "within": all.len() - off.len(),
         "beyond_chance": (!spread.is_empty()).then(|| beyond_chance(&off)),
+        "linux_again": linux_would(compared).0,
         "spread": spread,
         "off": rows,
     });

@@ -819,12 +819,17 @@ fn validate_judges_drawn_scenarios() {
     assert!(String::from_utf8_lossy(&out.stderr).contains("drawn/results.json"), "{out:?}");
 }
 
-/// What Linux did is kept beside the table of docs/fidelity.md: nine tenths of the rows with the kernel's own queue
-/// managers are within the target, and more than ns-3 has of them. No lab is asked for.
+/// What Linux did is kept beside the table of docs/fidelity.md: as many rows are within the target as Linux itself would have, run again,
+/// but for two standard deviations of what chance moves that by; and of the rows that ns-3 has more than that has. No lab is asked for.
 #[test]
 fn the_simulator_stays_as_near_to_linux_as_it_was_measured() {
     let docs = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs"));
     let text = stdout(docs, &["validate", "--measured", "fidelity-linux.json", "--json"]);
+    let judged = json(&text)["judged"].clone();
+    let number = |key: &str| judged[key].as_f64().unwrap_or_else(|| panic!("{key}"));
+    // docs/fidelity.md: three rows of 78.
+    let chance = 3.0 * (number("rows") / 78.0).sqrt();
+    assert!(number("rows") >= 80.0 && number("within") >= number("linux_again") - 2.0 * chance, "{judged}");
     let rows = json(&text)["rows"].as_array().expect("rows").clone();
     // ns-3 has no other queue managers than the kernel's.
     let of = |key: &str| -> Vec<bool> {
@@ -833,5 +838,5 @@ fn the_simulator_stays_as_near_to_linux_as_it_was_measured() {
     };
     let within = |key: &str| of(key).iter().filter(|w| **w).count();
     let (sim, ns3, all) = (within("misses"), within("ns3_misses"), of("misses").len());
-    assert!(all >= 40 && 10 * sim >= 9 * all && sim > ns3, "{sim} of {all} rows, ns-3 {ns3}");
+    assert!(all >= 40 && sim > 2 * ns3, "{sim} of {all} rows, ns-3 {ns3}");
 }

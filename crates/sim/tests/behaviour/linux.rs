@@ -9,10 +9,11 @@ const KNOWN: &[(&str, &str, f64)] = &[
     ("bbr-2-40+htcp-2-40_20M_pfifo2", "drops", 66.3), // Linux 104.0
     ("bbr-2-40+illinois-2-40_20M_pfifo2", "drops", 140.3), // Linux 24.0
     ("cubic-1-40_50M_pie", "sojourn", 12.4),          // Linux 10.7
-    ("cubic-2-40+bbr-2-40_20M_pfifo0.5", "drops", 2611.5), // Linux 3600.0
     ("cubic-2-40+bic-2-40_20M_codel", "sojourn", 9.8), // Linux 8.4
+    ("htcp-2-20+htcp-2-80_20M_pfifo2", "share 1", 58.2), // Linux 69.3
+    ("htcp-2-20+htcp-2-80_20M_pfifo2", "share 2", 41.8), // Linux 30.7
     // A run has 93 or 128 ms for good, as its beginning goes; half of the seeds each, before and after the receiver was mended.
-    ("illinois-1-80_20M_pfifo2", "sojourn", 107.4), // Linux 128.3
+    ("illinois-1-80_20M_pfifo2", "sojourn", 107.4),      // Linux 128.3
     // Four more runs on Linux had shares of 42.7 to 69.9 and 538 to 1212 drops.
     ("mix9_50M_pfifo1", "share 3", 51.0),                // Linux 69.2
     ("mix9_50M_pfifo1", "drops", 637.1),                 // Linux 1052.0

@@ -65,10 +65,10 @@ pub fn list_of(numbers: &[f64]) -> String {
 /// How far a run on Linux lies from the next of the same scenario, for rows that were measured once: standard deviations, pooled
 /// over the 44 rows of docs/fidelity-linux.json with the kernel's own queue managers, each run three times: points of
 /// utilisation, of the sojourn, points of a share, of drops.
-const UTILIZATION_SD: f64 = 0.39;
-const SOJOURN_SD: f64 = 0.048;
-const SHARE_SD: f64 = 5.1;
-const COUNT_SD: f64 = 0.10;
+const UTILIZATION_SD: f64 = 0.56;
+const SOJOURN_SD: f64 = 0.051;
+const SHARE_SD: f64 = 2.3;
+const COUNT_SD: f64 = 0.13;
 
 /// One number in which the engines are apart.
 #[derive(Debug, Clone)]
