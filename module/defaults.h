@@ -170,7 +170,7 @@
 #define QW_SFQ_DEFAULTS(D) \
 	D("limit", 127ULL, false) \
 	D("depth", 127ULL, false) \
-	D("flows", 127ULL, false) \
+	D("flows", 128ULL, false) \
 	D("divisor", 1024ULL, false) \
 	D("quantum", 1514ULL, false) \
 	D("headdrop", 0ULL, false) \

@@ -13,7 +13,7 @@ const KNOWN: &[(&str, &str, f64)] = &[
     ("htcp-2-20+htcp-2-80_20M_pfifo2", "share 1", 58.2), // Linux 69.3
     ("htcp-2-20+htcp-2-80_20M_pfifo2", "share 2", 41.8), // Linux 30.7
     // A run has 93 or 128 ms for good, as its beginning goes; half of the seeds each, before and after the receiver was mended.
-    ("illinois-1-80_20M_pfifo2", "sojourn", 107.4),      // Linux 128.3
+    ("illinois-1-80_20M_pfifo2", "sojourn", 107.4), // Linux 128.3
     // Four more runs on Linux had shares of 42.7 to 69.9 and 538 to 1212 drops.
     ("mix9_50M_pfifo1", "share 3", 51.0),                // Linux 69.2
     ("mix9_50M_pfifo1", "drops", 637.1),                 // Linux 1052.0
