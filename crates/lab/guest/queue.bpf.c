@@ -138,13 +138,31 @@ int BPF_PROG(on_arrive, struct sk_buff *skb)
 	return 0;
 }
 
+/* The end of an interrupt reads the clock as well, when its bits are gone already: of one that came while the idle processor
+ * sent a packet. */
+static int ending;
+
+SEC("fentry/tick_nohz_irq_exit")
+int BPF_PROG(on_ending)
+{
+	ending = 1;
+	return 0;
+}
+
+SEC("fexit/tick_nohz_irq_exit")
+int BPF_PROG(on_ended)
+{
+	ending = 0;
+	return 0;
+}
+
 SEC("fexit/ktime_get")
 int BPF_PROG(on_clock, __s64 now)
 {
 	__u32 at = coming_at;
 	struct record *r;
 
-	if (interrupted())
+	if (interrupted() || ending)
 		return 0;
 	clock = now;
 	if (!coming)
