@@ -131,8 +131,10 @@ pub struct Flow {
     pub there: u32,
     /// What comes back over ports; none: it crosses none.
     pub returning: Option<Box<Returning>>,
-    /// Delay of those ports' links, and most time that the sender's host takes over what came back (ns).
+    /// Most time that the sender's host takes over what came back (ns).
     pub landing_ns: u64,
+    /// It begins up to so much after its start (ns).
+    start_jitter_ns: u64,
     /// Bytes of a full packet on the link.
     pub wire_bytes: u16,
     overhead: u32,
@@ -222,6 +224,7 @@ impl Flow {
             there: spec.path.len() as u32,
             returning: (!spec.back.is_empty()).then(Box::default),
             landing_ns: host_jitter_ns,
+            start_jitter_ns: rules.start_jitter_ns.min(spec.base_rtt_ns / 2),
             overhead: run.overhead_bytes,
             start_ns: spec.start_ns,
             stop_ns,
@@ -325,7 +328,7 @@ impl Flow {
         match &self.ends {
             // Its host gets to it when it can: flows of one start time do not march in step.
             Ends::Tcp { .. } => {
-                let late = (u64::from(self.back.random.next_u32()) * self.back.host_jitter_ns * 10) >> 32;
+                let late = (u64::from(self.back.random.next_u32()) * self.start_jitter_ns) >> 32;
                 wheel.push(Event::plain(self.start_ns + late, EventKind::Start, index));
             }
             Ends::Udp { .. } => drop(self.schedule_udp(index, self.start_ns, wheel)),

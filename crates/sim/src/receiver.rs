@@ -293,11 +293,8 @@ impl Receiver {
             self.enter_quick(QUICK);
             self.dsack = Some((seq, end.min(self.rcv_nxt)));
         }
-        if self.ack_at == u64::MAX && self.quick_acks > 0 {
-            self.quick_acks += 1;
-        }
         self.went_first = false;
-        self.make_ack(at)
+        self.make_unscheduled_ack(at)
     }
 
     /// The acknowledgement that the next segment in order calls for, if it does.
@@ -355,15 +352,16 @@ impl Receiver {
 
     /// An ACK at once, whatever waits.
     pub fn tell(&mut self, at: u64) -> AckOut {
-        self.make_ack(at)
+        self.make_unscheduled_ack(at)
     }
 
     /// Data go out at `at`, and acknowledge what came (`tcp_event_data_sent`, `tcp_event_ack_sent`).
     pub fn answers(&mut self, at: u64) -> AckOut {
+        let ack = self.make_unscheduled_ack(at);
         if jiffies(at).wrapping_sub(jiffies(self.data_ns)) < self.ato {
             self.pingpong = true;
         }
-        self.make_ack(at)
+        ack
     }
 
     /// Has so much come since the last acknowledgement that another is due? More than a full segment (`__tcp_ack_snd_check`).
@@ -576,6 +574,14 @@ impl Receiver {
                 .min(at + (rtt_ns * COMPRESS_RTT_PERCENT / 100).min(COMPRESS_NS) + COMPRESS_SLACK_NS);
         }
         None
+    }
+
+    /// One that may not be due: then it is none of the quick ones (`tcp_dec_quickack_mode`).
+    fn make_unscheduled_ack(&mut self, at: u64) -> AckOut {
+        if self.ack_at == u64::MAX && self.quick_acks > 0 {
+            self.quick_acks += 1;
+        }
+        self.make_ack(at)
     }
 
     fn make_ack(&mut self, at: u64) -> AckOut {
@@ -924,6 +930,20 @@ mod tests {
         assert!(r.on_data(4_000_000, one(2), 4, 0).is_none());
         assert!(r.due(u64::MAX - 1).is_some());
         assert!(r.on_data(90_000_000, one(3), 90, 0).is_some());
+    }
+
+    /// `tcp_dec_quickack_mode`: what carries no ACK that was due uses up none of the quick ones.
+    #[test]
+    fn an_answer_to_nothing_is_no_quick_ack() {
+        let mut r = Receiver::new(LINUX, 40_000_000, false, OVERHEAD);
+        assert!(r.on_data(0, one(0), 0, 0).is_some());
+        let left = r.quick_acks;
+        assert!(left > 1);
+        // Its ping-pong begins only after it (`tcp_event_data_sent`).
+        assert_eq!(r.answers(1_000_000).cum, 1);
+        assert_eq!((r.quick_acks, r.pingpong), (left, true));
+        assert_eq!(r.tell(2_000_000).cum, 1);
+        assert_eq!(r.quick_acks, left);
     }
 
     /// RFC 8257 section 3.2: an ACK answers segments of one CE state only, and says which.

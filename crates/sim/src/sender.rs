@@ -71,10 +71,13 @@ pub struct StackRules {
     /// SACKs are compressed (at most 1 ms).
     pub compress_sacks: bool,
     /// A host works in an ACK up to so much after it arrives, uniformly (ns); never more than 5 % of the
-    /// base RTT. Real hosts batch packets and have other work. It matters to BBR, whose bandwidth filter
-    /// keeps the most flattering sample, and it keeps flows from marching in step. The value is the one that
-    /// fits flows measured on Linux (docs/fidelity.md).
+    /// base RTT. Hosts have other work. It matters to BBR, whose bandwidth filter keeps the most flattering
+    /// sample, and it keeps flows from marching in step. The value is the one with which one BBR flow alone
+    /// waits as long as in the lab (docs/fidelity.md).
     pub host_jitter_ns: u64,
+    /// Flows of one start time begin up to so much after it (ns), as the threads of a tool do; never more than half the
+    /// base RTT.
+    pub start_jitter_ns: u64,
     /// Most bytes of the send buffer: `tcp_wmem[2]`, ns-3's `SndBufSize`.
     pub send_buffer: u32,
     /// Buffers are Linux's. What the sender's is made of counts beside the payload, it grows with cwnd, and a writer that
@@ -104,7 +107,8 @@ impl StackRules {
         back_off: true,
         ack_every: 2,
         delayed_ack_ns: 0,
-        host_jitter_ns: 200_000,
+        host_jitter_ns: 30_000,
+        start_jitter_ns: 2_000_000,
         compress_sacks: true,
         send_buffer: 4 << 20,
         autotunes: true,
@@ -129,6 +133,7 @@ impl StackRules {
         ack_every: 1,
         delayed_ack_ns: 200_000_000,
         host_jitter_ns: 0,
+        start_jitter_ns: 0,
         compress_sacks: false,
         send_buffer: 5 << 20,
         autotunes: false,

@@ -58,6 +58,25 @@ impl ByHand for Bench {
     }
 }
 
+/// `tcp_small_queue_check`, 15 MB/s: bursts are of 10 segments, and where two wait below TCP, as much memory is taken as may be and the one byte
+/// that `sk_wmem_alloc` begins with: a third does not go before the first has gone.
+#[test]
+fn two_bursts_wait_below_tcp() {
+    let mut b = open(Kind::Cubic, None, 10, 40);
+    let s = &mut b.sender;
+    (s.conn.pacing_rate, s.access_bps, s.access_segment_ns) = (15_000_000, 100_000_000, 121_120);
+    assert_eq!(s.burst_segments(), 10);
+    let now = 5000 * MS;
+    let mut held = |waiting: u64| {
+        s.access_free_ns = now + waiting * s.access_segment_ns;
+        s.resume_at = 0;
+        (s.held_back(now, &[]), s.resume_at)
+    };
+    assert_eq!([held(0), held(10)], [(false, 0); 2]);
+    assert_eq!(held(11), (true, now + 121_120));
+    assert_eq!(held(20), (true, now + 10 * 121_120));
+}
+
 /// kernel/time/timer.c: whole ticks of 4 ms, one more, and from 252 ms on (63 ticks) eighths of the precision.
 #[test]
 fn timers_fire_when_the_kernels_wheel_turns() {

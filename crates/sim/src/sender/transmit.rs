@@ -79,7 +79,7 @@ impl Sender {
 
     /// `tcp_tso_autosize`: bursts of about 1 ms at the pacing rate, more on short paths, at least two segments.
     #[inline]
-    fn burst_segments(&self) -> u32 {
+    pub(super) fn burst_segments(&self) -> u32 {
         if !self.rules.tso {
             return 1;
         }
@@ -134,7 +134,7 @@ impl Sender {
     /// Does pacing or the access link's queue hold the sender back now? Sets when to resume.
     /// `out`: what it has sent, but the access link does not know of yet.
     #[inline(always)]
-    fn held_back(&mut self, now: u64, out: &[Burst]) -> bool {
+    pub(super) fn held_back(&mut self, now: u64, out: &[Burst]) -> bool {
         if self.conn.pacing && self.wstamp_ns > now {
             self.resume_at = self.wstamp_ns;
             return true;
@@ -142,7 +142,8 @@ impl Sender {
         self.access_bps > 0 && self.rules.tso && self.access_holds_back(now, out)
     }
 
-    /// `tcp_small_queue_check`: about 1 ms at the pacing rate, at least two bursts, may wait below TCP.
+    /// `tcp_small_queue_check`: a burst waits below TCP until its last segment has gone, and another goes while those that wait are
+    /// less than two, or than 1 ms at the pacing rate.
     #[inline]
     fn access_holds_back(&mut self, now: u64, out: &[Burst]) -> bool {
         let segment_ns = self.access_segment_ns;
@@ -163,7 +164,8 @@ impl Sender {
             u128::from(self.conn.pacing_rate >> 10) * 8_000_000_000 / u128::from(self.access_bps),
         )
         .unwrap_or(u64::MAX);
-        let allowed = rate_ns.max(segment_ns * 2 * u64::from(self.burst_segments()));
+        let burst_ns = segment_ns * u64::from(self.burst_segments());
+        let allowed = (rate_ns.max(2 * burst_ns).div_ceil(burst_ns) - 1) * burst_ns;
         if free_ns - now > allowed {
             self.resume_at = free_ns - allowed;
             return true;
