@@ -126,12 +126,14 @@ fn an_experiment_of_ones_own() {
 fn each_is_compared_with_its_like() {
     let dir = tempfile::tempdir().unwrap();
     let folder = own(dir.path());
+    // So long that no flow fills the link again within the run.
+    let figure = FIGURE.replace("60", "160");
     let each = r#"
 [[claim]]
-text = "Long paths wait less, whoever manages the queue"
+text = "Long paths use less of the link, whoever manages the queue"
 source = "page 3"
-measure = "sojourn_ms.mean"
-at = { rtt = "60 ms" }
+measure = "utilization"
+at = { rtt = "160 ms" }
 against = { rtt = "20 ms" }
 each = ["discipline"]
 form = "difference"
@@ -139,12 +141,12 @@ cases = "max"
 at_most = 0
 "#;
     // The other way round: the wrong side of 0 is no direction.
-    let wrong = each.replace("60 ms", "20 ms").replacen(
+    let wrong = each.replace("160 ms", "20 ms").replacen(
         "against = { rtt = \"20 ms\"",
-        "against = { rtt = \"60 ms\"",
+        "against = { rtt = \"160 ms\"",
         1,
     );
-    fs::write(folder.join("small.figure.toml"), format!("{FIGURE}{each}{wrong}")).unwrap();
+    fs::write(folder.join("small.figure.toml"), format!("{figure}{each}{wrong}")).unwrap();
     stdout(dir.path(), &["./mine"]);
     let folder = dir.path().join("queuewright-reproduced/latest/mine");
     let verdict: serde_json::Value =
@@ -153,7 +155,7 @@ at_most = 0
     let mut lines = sheet.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let head = lines.next().unwrap();
     let column = |name: &str| head.iter().position(|h| *h == name).unwrap();
-    let (rtt, who, value) = (column("rtt"), column("discipline"), column("sojourn_ms.mean"));
+    let (rtt, who, value) = (column("rtt"), column("discipline"), column("utilization"));
     let rows: Vec<_> = lines.collect();
     let mean = |r: &str, d: &str| {
         let of = rows.iter().filter(|row| row[rtt] == r && row[who] == d);
@@ -161,7 +163,7 @@ at_most = 0
         assert_eq!(values.len(), 2);
         values.iter().sum::<f64>() / 2.0
     };
-    let wanted = ["droptail", "codel"].map(|d| mean("60 ms", d) - mean("20 ms", d));
+    let wanted = ["droptail", "codel"].map(|d| mean("160 ms", d) - mean("20 ms", d));
     let judged = &verdict["claims"][2];
     let got: Vec<f64> = judged["values"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
     assert!(

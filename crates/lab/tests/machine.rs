@@ -73,6 +73,27 @@ fn linux_and_the_simulator_agree_on_the_simplest() {
     assert!(codel.sojourn_ms.mean < 0.8 * tail.sojourn_ms.mean);
 }
 
+/// An empty path takes as long as the scenario says: the round trip of a handshake is netem's delay and what the hosts take, and a sender knows
+/// no other when its data begin.
+#[test]
+fn a_round_trip_takes_what_the_file_says() {
+    let Some(lab) = lab("a_round_trip_takes_what_the_file_says") else { return };
+    for (rate, rtt_ms) in [(20, 10.0), (100, 80.0)] {
+        let text = format!(
+            "[link]\nrate = \"{rate}mbit\"\n[[flows]]\ncca = \"cubic\"\nrtt = \"{rtt_ms}ms\"\n\
+             [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"1s\"\nwarmup = \"0s\"\nseeds = [1]\nsample = \"100ms\"\n"
+        );
+        for (linux, _) in both(&lab, &text) {
+            let columns = &linux.detail.series.columns;
+            let srtt =
+                columns.iter().find(|c| c.name.ends_with("srtt_ms")).unwrap_or_else(|| panic!("{columns:?}"));
+            let first = srtt.values.iter().copied().find(|v| v.is_finite() && *v > 0.0).expect("it has one");
+            // Within what one segment's way through the hosts differs from another's.
+            assert!((first - rtt_ms).abs() < 0.02, "{rtt_ms} ms: {first}");
+        }
+    }
+}
+
 /// A run that the guest cannot lay out fails by itself, with the program's words: tc's RED wants a burst of its least threshold.
 #[test]
 fn a_run_that_fails_says_why() {

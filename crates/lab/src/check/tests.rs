@@ -58,7 +58,7 @@ impl Parts {
         let scenario = Scenario::parse(&text, "s.toml", &folder).unwrap_or_else(|e| panic!("{e}\n{text}"));
         let runs = scenario.runs().unwrap_or_else(|e| panic!("{e}\n{text}"));
         check(&scenario, &runs, Whose::Kernels).map_err(|e| e.to_string())?;
-        Ok(Job::new(&runs, Whose::Kernels).unwrap_or_else(|e| panic!("{e}\n{text}")).text)
+        Ok(Job::new(&runs, Whose::Kernels, false).unwrap_or_else(|e| panic!("{e}\n{text}")).text)
     }
 }
 
