@@ -402,7 +402,9 @@ fn queues(asked: &Validate, rows: Vec<Row>) -> Result<(), Failure> {
     let mut all: Vec<(usize, Played)> = Vec::new();
     let mut lost = Vec::new();
     if !asked.json {
-        print("| row | packets | left | marked | dropped | parts at |\n|---|---|---|---|---|---|\n")?;
+        print(
+            "| row | packets | left | marked | dropped | before, after the bucket us | parts at |\n|---|---|---|---|---|---|---|\n",
+        )?;
     }
     play_all(&lab, &runs, jobs(asked.jobs), &stop, |i, done| match done {
         Ok(played) => {
@@ -452,7 +454,8 @@ fn played_row(name: &str, p: &Played) -> String {
         let when = at.at_ns as f64 / 1e9;
         format!("turn {}, {when:.6} s: Linux {}; ours {}", at.turn, sent(&at.kernel), sent(&at.ours))
     });
-    format!("| {name} | {} | {} | {} | {} | {parts} |\n", p.packets, p.left, p.marked, p.dropped)
+    let bucket = format!("{:.1}, {:.1}", p.early_ns as f64 / 1e3, p.late_ns as f64 / 1e3);
+    format!("| {name} | {} | {} | {} | {} | {bucket} | {parts} |\n", p.packets, p.left, p.marked, p.dropped)
 }
 
 fn rows(asked: &Validate, draws: &[Draw]) -> Result<Vec<Row>, Failure> {

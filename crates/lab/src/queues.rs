@@ -1,6 +1,7 @@
 //! A queue manager of the kernel and ours, packet by packet: what comes to a simulated port is sent through the kernel's own
 //! qdisc, and ours is asked the same at the same times, with the same random numbers. Which packet leaves at each turn of the link,
-//! and whether it is marked, must be the same.
+//! and whether it is marked, must be the same. When htb lets a packet go is held against the simulator's bucket, which is told of each
+//! packet when it went.
 //!
 //! The kernel's clock cannot be told what to say, but it can be watched: the guest's `queue.bpf.c` keeps what the qdisc read of it.
 
@@ -43,6 +44,10 @@ pub struct Played {
     pub same: usize,
     /// The first turn at which they part.
     pub parted: Option<Parted>,
+    /// How far the kernel's bucket lets packets go before ours would, and after, at most, ns; of a qdisc below htb, until they part.
+    pub early_ns: u64,
+    /// The second of them: what its timer is late by, and the kernel's work.
+    pub late_ns: u64,
     /// The kernel's version.
     pub kernel: String,
 }
@@ -126,8 +131,13 @@ impl Play {
         // What the guest sends is what the queue sees.
         let sent = |a: Arrival| Arrival { at_ns: a.at_ns - first, bytes: a.bytes.max(LEAST_BYTES), ..a };
         let mut play = Play { run: run.clone(), arrivals: kept.into_iter().map(sent).collect() };
-        if let Some(port) = play.run.ports.first_mut().filter(|p| p.discipline.info.name == "cobalt") {
-            (port.limit_packets, port.limit_bytes) = (0, 0);
+        if let Some(port) = play.run.ports.first_mut() {
+            if port.discipline.info.name == "cobalt" {
+                (port.limit_packets, port.limit_bytes) = (0, 0);
+            }
+            if let Rate::Constant(bps) = port.rate {
+                port.burst_bytes.get_or_insert(wire_burst(bps));
+            }
         }
         play.part_flows();
         Ok(play)
@@ -180,7 +190,7 @@ impl Play {
         let list = format!("list{number}");
         out.add(format!("run {number}"));
         out.sink();
-        out.bottleneck(&qdisc, bps, port.burst_bytes.unwrap_or_else(|| wire_burst(bps)));
+        out.bottleneck(&qdisc, bps, port.burst_bytes.unwrap_or(0));
         // All that can wait has gone by then.
         let room = match (port.limit_packets, port.limit_bytes) {
             (0, 0) => self.arrivals.iter().map(|a| u64::from(a.bytes)).sum(),
@@ -209,8 +219,12 @@ impl Play {
             dropped: 0,
             same: 0,
             parted: None,
+            early_ns: 0,
+            late_ns: 0,
             kernel: kernel.into(),
         };
+        let shaped = kernels(&self.run.ports[0]).is_ok_and(|q| !q.root);
+        let mut waits_from = 0;
         let mut calls = events.iter().map(|e| Event { at_ns: e.at_ns.saturating_sub(zero), ..*e }).peekable();
         let mut came: Vec<u64> = vec![0; self.arrivals.len()];
         let mut last_ns = 0;
@@ -229,6 +243,9 @@ impl Play {
                         Some(Seen::Draws(number)) => number,
                         _ => 0,
                     };
+                    if queue.packets() == 0 {
+                        waits_from = event.at_ns;
+                    }
                     queue.arrive(event.number, &packet, random);
                 }
                 Seen::Leaves { ecn } => {
@@ -244,6 +261,11 @@ impl Play {
                     last_ns = event.at_ns;
                     if played.parted.is_some() {
                         continue;
+                    }
+                    if shaped && played.left > 1 {
+                        let turn = queue.turn_ns();
+                        played.early_ns = played.early_ns.max(turn.saturating_sub(event.at_ns));
+                        played.late_ns = played.late_ns.max(event.at_ns.saturating_sub(turn.max(waits_from)));
                     }
                     let ours = self.depart(&mut queue, event.at_ns, &came);
                     if ours == Some(of_kernel) {
@@ -394,6 +416,26 @@ mod tests {
 
         // It keeps one for ever.
         assert!(with(&[event(2000, 0, LEAVES), event(3001, 2, Seen::Dropped)]).is_err());
+    }
+
+    /// A bucket of 300 bytes at 10 Mbit/s: a packet of 1,514 leaves it 1,214 bytes below nothing, and the next may go 971.2 us later.
+    #[test]
+    fn a_bucket_that_opens_too_early_or_late_is_seen() {
+        let mut play = play("droptail", "9p");
+        play.arrivals.truncate(2);
+        play.arrivals.iter_mut().for_each(|a| a.bytes = 1514);
+        let with = |second: u64| {
+            let events = [
+                event(1_000, 0, COMES),
+                event(1_000, 1, COMES),
+                event(1_000, 0, LEAVES),
+                event(second, 1, LEAVES),
+            ];
+            let p = play.compare("7.2", &events).unwrap_or_else(|e| panic!("{e}"));
+            (p.early_ns, p.late_ns, p.parted)
+        };
+        assert_eq!(with(1_971), (200, 0, None));
+        assert_eq!(with(1_972), (0, 800, None));
     }
 
     #[test]

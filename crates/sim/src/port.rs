@@ -559,6 +559,11 @@ impl Port {
         Some((index, p))
     }
 
+    /// The link takes a packet of so many bytes at `now`: when may it begin the next? `None`: never.
+    pub fn take(&mut self, now: u64, bytes: u32) -> Option<u64> {
+        self.link.finish(now, bytes).map(|(_, next)| next)
+    }
+
     /// The link can take packets at `now`: calls `deliver(packet, when it has left the link)` for
     /// each that it takes, and sets when it can take more.
     #[inline]

@@ -94,6 +94,7 @@ pub fn arrivals(spec: &RunSpec, most: usize, stop: &AtomicBool) -> Result<Vec<Ar
 pub struct LoneQueue {
     port: Port,
     spec: Spec,
+    turn_ns: u64,
 }
 
 impl LoneQueue {
@@ -104,6 +105,7 @@ impl LoneQueue {
         Some(LoneQueue {
             port: Port::new(port, run.overhead_bytes, 0, u64::MAX, random),
             spec: port.discipline.clone(),
+            turn_ns: 0,
         })
     }
 
@@ -145,7 +147,14 @@ impl LoneQueue {
         if self.port.queue().packets == 0 {
             return None;
         }
-        self.port.dequeue(now_ns).map(|p| (p.seq, p.flags & flag::CE != 0))
+        let p = self.port.dequeue(now_ns)?;
+        self.turn_ns = self.port.take(now_ns, u32::from(p.bytes)).unwrap_or(u64::MAX);
+        Some((p.seq, p.flags & flag::CE != 0))
+    }
+
+    /// From when on the link takes the next packet (ns); [`LoneQueue::depart`] does not wait for it.
+    pub fn turn_ns(&self) -> u64 {
+        self.turn_ns
     }
 
     /// Packets that wait.
