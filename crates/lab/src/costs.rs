@@ -5,7 +5,7 @@
 //! makes, are what it takes more with many of them between two bursts than with none.
 
 use crate::job::{Job, Lines, PROGRAM, wire_burst};
-use crate::machine::{self, Clock, Heard};
+use crate::machine::{self, Heard};
 use crate::qdisc::Qdisc;
 use crate::{Error, Lab};
 use std::collections::BTreeMap;
@@ -187,7 +187,7 @@ impl Lab {
         let Jobs { mut job, body, names } = jobs();
         job.text = Job::boot(false) + &body.0;
         let (mut found, mut wrong) = (BTreeMap::new(), None);
-        machine::work(self, &job, Clock { shift: 0, seed: 1 }, stop, |i, heard| match heard {
+        machine::work(self, &job, 1, stop, |i, heard| match heard {
             Heard::Measured(raw) => {
                 if let (Some(name), Some((packets, busy_ns))) = (names.get(i), raw.cost) {
                     found.insert(name.clone(), busy_ns as f64 / packets.max(1) as f64);

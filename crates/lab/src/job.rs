@@ -39,7 +39,7 @@ pub fn wire_burst(bps: u64) -> u64 {
 }
 /// What the hosts of the virtual machine take of a round trip (ns): no handshake, nor any segment that finds an empty path, takes less than this
 /// beyond netem's delay, at 10 to 200 Mbit/s. netem's delay is so much shorter than the round-trip time that the scenario says.
-const HOSTS_NS: u64 = 61_000;
+const HOSTS_NS: u64 = 31_000;
 /// Seeds move the flows' starts by up to this, so that replicates differ where the scenario draws nothing.
 const START_SHIFT_NS: u64 = 5_000_000;
 

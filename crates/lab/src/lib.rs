@@ -132,8 +132,8 @@ impl Lab {
         hear: impl FnMut(usize, machine::Heard),
     ) -> Result<(), Error> {
         let job = job::Job::new(runs, self.whose, self.native)?;
-        let clock = machine::Clock { shift: 1, seed: runs.first().map_or(1, |r| r.seed) };
-        machine::work(self, &job, clock, stop, hear)
+        let chance = runs.first().map_or(1, |r| r.seed);
+        machine::work(self, &job, chance, stop, hear)
     }
 }
 

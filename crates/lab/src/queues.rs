@@ -6,7 +6,7 @@
 //! The kernel's clock cannot be told what to say, but it can be watched: the guest's `queue.bpf.c` keeps what the qdisc read of it.
 
 use crate::job::{Job, Lines, wire_burst};
-use crate::machine::{self, Clock, Heard};
+use crate::machine::{self, Heard};
 use crate::qdisc::{Qdisc, Whose, is_ours, qdisc};
 use crate::stream::{Event, Seen};
 use crate::{Error, Lab};
@@ -346,8 +346,7 @@ impl Lab {
         }
         job.text = Job::watched() + &body.0;
         let mut open: BTreeSet<usize> = (0..runs.len()).collect();
-        let clock = Clock { shift: 1, seed: 1 };
-        machine::work(self, &job, clock, stop, |i, heard| {
+        machine::work(self, &job, 1, stop, |i, heard| {
             let done = match heard {
                 Heard::At(_) => return,
                 Heard::Failed(why) => Err(Error::Machine(why)),

@@ -9,7 +9,7 @@ pub mod record;
 
 use crate::check::module;
 use crate::job::Job;
-use crate::machine::{self, Clock};
+use crate::machine;
 use crate::{Error, Lab};
 use draw::Draw;
 use reception::{Path, Reception};
@@ -76,8 +76,7 @@ impl Lab {
         mut hear: impl FnMut(usize, Result<Vec<u8>, String>),
     ) -> Result<(), Error> {
         // An instruction takes 1 ns: what the kernel does in between should take little time.
-        let clock = Clock { shift: 0, seed: chance & 0xffff_ffff };
-        machine::work(self, job, clock, stop, |i, heard| match heard {
+        machine::work(self, job, chance & 0xffff_ffff, stop, |i, heard| match heard {
             machine::Heard::At(_) => {}
             machine::Heard::Failed(why) => hear(i, Err(why)),
             machine::Heard::Measured(raw) => hear(i, Ok(raw.replay)),

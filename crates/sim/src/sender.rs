@@ -107,7 +107,7 @@ impl StackRules {
         back_off: true,
         ack_every: 2,
         delayed_ack_ns: 0,
-        host_jitter_ns: 30_000,
+        host_jitter_ns: 20_000,
         start_jitter_ns: 2_000_000,
         compress_sacks: true,
         send_buffer: 4 << 20,
