@@ -175,7 +175,7 @@ at_most = 0
     assert_eq!((&judged["verdict"], &verdict["claims"][3]["verdict"]), (&"holds".into(), &"no".into()));
 
     let wrong = each.replace("each = [\"discipline\"]", "each = [\"rtt\"]");
-    fs::write(dir.path().join("mine/small.figure.toml"), format!("{FIGURE}{wrong}")).unwrap();
+    fs::write(dir.path().join("mine/small.figure.toml"), format!("{figure}{wrong}")).unwrap();
     let out = reproduce(dir.path(), &["./mine", "--out", "wrong"]);
     let said = String::from_utf8_lossy(&out.stderr);
     assert_eq!(out.status.code(), Some(2));
