@@ -37,8 +37,8 @@ const LEAST_WIRE_BURST: u64 = 300;
 pub fn wire_burst(bps: u64) -> u64 {
     (bps / 8 * LATE_NS / 1_000_000_000).max(LEAST_WIRE_BURST)
 }
-/// What the hosts of the virtual machine take of a round trip (ns): no handshake, nor any segment that finds an empty path, takes less than this
-/// beyond netem's delay, at 10 to 200 Mbit/s. netem's delay is so much shorter than the round-trip time that the scenario says.
+/// What the hosts of the virtual machine take of a round trip (ns), measured by handshakes on an empty path (`a_round_trip_takes_what_the_file_says`).
+/// netem's delay is so much shorter than the round-trip time that the scenario says.
 const HOSTS_NS: u64 = 31_000;
 /// Seeds move the flows' starts by up to this, so that replicates differ where the scenario draws nothing.
 const START_SHIFT_NS: u64 = 5_000_000;
