@@ -59,12 +59,15 @@
 	X(sfq, SFQ)           \
 	X(cebinae, CEBINAE)
 
-/* Of these, the ones that manage a shared buffer by a `threshold_bytes`. */
+/* Of these, the ones that keep the queue below a `threshold_bytes`. */
 #define QW_THRESHOLDS(X)    \
 	X(static, STATIC)   \
 	X(titrate, TITRATE) \
 	X(dt, DT)           \
 	X(abm, ABM)
+
+/* That divide a shared buffer by what their ports claim of it (qw.h). */
+#define QW_CLAIMS(X) X(titrate, TITRATE)
 
 /* Whose parameters may change while they run: qw_X_retune(s, p) takes them over. */
 #define QW_TUNABLE(X)       \

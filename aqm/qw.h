@@ -76,6 +76,10 @@
  *	makes the ticks that are due, and no others
  * Both whenever the host likes: the results are those of one that never does.
  *
+ * A queue manager that divides a shared buffer by thresholds (QW_CLAIMS in all.h)
+ * tells what others are to leave it, which the host sums up for them (qw_pool):
+ *   qw_u64 qw_X_claim(s, p, now)
+ *
  * A state of more than a page holds a table, and comes zeroed to qw_X_init(),
  * which leaves the table alone: what is not touched then costs nothing.
  */
@@ -134,7 +138,7 @@ static inline qw_u64 qw_div(qw_u64 a, qw_u64 b)
 struct qw_pool {
 	qw_u64 bytes; /* bytes waiting at all of its ports */
 	qw_u64 limit_bytes; /* bytes it can hold */
-	qw_u64 thresholds_bytes; /* sum of the other ports' qw_X_threshold() */
+	qw_u64 thresholds_bytes; /* what the other ports claim by theirs, qw_X_claim() */
 	qw_u32 ports; /* how many share it */
 	qw_u32 congested; /* of those, how many are near their threshold */
 };

@@ -92,9 +92,11 @@ struct qw_titrate_params {
 };
 
 struct qw_titrate {
-	qw_u64 threshold_bytes; /* T; 0 until the first packet */
+	/* T; 0 until the first packet. In force is no more than limit_bytes. */
+	qw_u64 threshold_bytes;
 	qw_u64 mi_thresh_bytes;
 	qw_u64 limit_bytes; /* the buffer, or what others leave of it, as last seen */
+	qw_u64 part_bytes; /* an even part of a shared buffer; 0: it has its own */
 	qw_u64 window_start_ns;
 	qw_u64 window_end_ns; /* of the first or, once it runs, the second */
 	qw_u64 zero_ns; /* x, without a period that is still open */
@@ -134,6 +136,7 @@ static inline void qw_titrate_init(struct qw_titrate *s,
 	s->threshold_bytes = 0;
 	qw_titrate_retune(s, p);
 	s->limit_bytes = QW_TITRATE_MAX_BYTES;
+	s->part_bytes = 0;
 	s->window_start_ns = 0;
 	s->window_end_ns = 0;
 	s->zero_ns = 0;
@@ -162,6 +165,14 @@ static inline qw_u64 qw_titrate_scale(qw_u64 value, qw_u32 factor_q16)
 {
 	return (value >> 16) * factor_q16 +
 	       (((value & 0xffff) * factor_q16) >> 16);
+}
+
+/* T in force: the buffer may have shrunk, or others may claim more of it, since
+ * T was found. */
+static inline qw_u64 qw_titrate_threshold(const struct qw_titrate *s)
+{
+	return s->threshold_bytes < s->limit_bytes ? s->threshold_bytes :
+						     s->limit_bytes;
 }
 
 /* ------------------------------------------------ EQlen (section 4.3) --- */
@@ -209,10 +220,12 @@ static inline int qw_titrate_mean_above(const struct qw_titrate *s,
 					const struct qw_titrate_params *p,
 					qw_u64 sum, qw_u32 n)
 {
+	qw_u64 threshold = qw_titrate_threshold(s);
+
 	/* The artifact rounds the mean to the nearest byte first. */
 	if (p->rules == QW_TITRATE_ARTIFACT)
-		return n && 2 * sum + n >= 2 * n * (s->threshold_bytes + 1);
-	return sum > n * s->threshold_bytes;
+		return n && 2 * sum + n >= 2 * n * (threshold + 1);
+	return sum > n * threshold;
 }
 
 /* Sum and count the samples that are no outliers; `kept` is 0 on entry. */
@@ -258,7 +271,7 @@ static inline int qw_titrate_eqlen_above(struct qw_titrate *s,
 /* -------------------------------- moving the threshold (section 4.2) --- */
 
 /* T * w / (w - x), rounded down. The paper leaves x -> w open, where this has
- * no bound: `max_increase` is one. */
+ * no bound: `max_increase` is one, of the product with `c_inc` as well. */
 static inline qw_u64 qw_titrate_grown(const struct qw_titrate *s,
 				      const struct qw_titrate_params *p,
 				      qw_u64 x)
@@ -341,6 +354,9 @@ static inline void qw_titrate_increase(struct qw_titrate *s,
 		to = old + qw_titrate_packets(p, p->c_inc_q16);
 	} else {
 		to = qw_titrate_scale(qw_titrate_grown(s, p, x), p->c_inc_q16);
+		/* Below 2^60. */
+		if (p->rules == QW_TITRATE_PAPER && to > old * p->max_increase)
+			to = old * p->max_increase;
 		/* "We will always increase the threshold when throughput loss
 		 * is observed": rounding must not undo that. */
 		if (p->rules == QW_TITRATE_PAPER && to <= old)
@@ -398,13 +414,15 @@ static inline void qw_titrate_decrease(struct qw_titrate *s,
 
 /* ----------------------------------- watching the queue (section 4.1) --- */
 
-/* Part of a period of zero queue, from `start` to `end`, that is in the window */
+/* What of an open period of zero queue is in the window, which ends at `end` */
 static inline qw_u64 qw_titrate_zero_part(const struct qw_titrate *s,
 					  qw_u64 end)
 {
-	return end - (s->zero_start_ns > s->window_start_ns ?
-			      s->zero_start_ns :
-			      s->window_start_ns);
+	qw_u64 start = s->zero_start_ns > s->window_start_ns ?
+			       s->zero_start_ns :
+			       s->window_start_ns;
+
+	return end > start ? end - start : 0;
 }
 
 static inline void qw_titrate_interval_end(struct qw_titrate *s,
@@ -414,6 +432,8 @@ static inline void qw_titrate_interval_end(struct qw_titrate *s,
 	int standing = s->minq_bytes > 2 * (qw_u64)p->mtu_bytes;
 	qw_u64 x = s->zero_ns;
 
+	/* T moves from where it was in force. */
+	s->threshold_bytes = qw_titrate_threshold(s);
 	/* A period still open at the end counts as far as it has come; the
 	 * artifact overlooks it. */
 	if (paper && s->zero)
@@ -479,7 +499,26 @@ static inline void qw_titrate_zero_ends(struct qw_titrate *s, qw_u64 now)
 	s->zero = 0;
 }
 
-/* What a port may claim of a shared buffer: thresholds together stay within it
+/* What a port claims of a shared buffer, as the others see it (qw.h): T, and an
+ * even part at the most while T could not be in force for want of room, so that
+ * who comes back gets its part of who took more. A port whose link had nothing to
+ * send for a window claims nothing (section 5.3: what some do not need is for
+ * those that do); the artifact's thresholds count always. */
+static inline qw_u64 qw_titrate_claim(const struct qw_titrate *s,
+				      const struct qw_titrate_params *p,
+				      qw_u64 now)
+{
+	qw_u64 want = s->threshold_bytes, have = qw_titrate_threshold(s);
+
+	if (p->rules == QW_TITRATE_PAPER && s->zero &&
+	    now - s->zero_start_ns >= p->window_ns)
+		return 0;
+	if (want > s->part_bytes)
+		want = s->part_bytes;
+	return have > want ? have : want;
+}
+
+/* What a port may have of a shared buffer: thresholds together stay within it
  * (the artifact's upper clamp), but for the floor, which every port needs. */
 static inline qw_u64 qw_titrate_room(const struct qw_titrate_params *p,
 				     const struct qw_pool *pool, qw_u64 limit)
@@ -498,23 +537,27 @@ static inline void qw_titrate_see_limit(struct qw_titrate *s,
 					const struct qw_queue *q)
 {
 	qw_u64 packets_as_bytes = (qw_u64)q->limit_packets * p->mtu_bytes;
-	qw_u64 limit = QW_TITRATE_MAX_BYTES;
+	qw_u64 limit = QW_TITRATE_MAX_BYTES, start;
 
 	if (q->limit_bytes && q->limit_bytes < limit)
 		limit = q->limit_bytes;
 	if (packets_as_bytes && packets_as_bytes < limit)
 		limit = packets_as_bytes;
-	if (q->pool.limit_bytes)
+	start = p->threshold_bytes ? p->threshold_bytes : limit;
+	if (q->pool.limit_bytes) {
+		s->part_bytes = qw_div(q->pool.limit_bytes,
+				       q->pool.ports ? q->pool.ports : 1);
+		if (!p->threshold_bytes && s->part_bytes < start)
+			start = s->part_bytes;
 		limit = qw_titrate_room(p, &q->pool, limit);
+	} else {
+		s->part_bytes = 0;
+		if (start > limit)
+			start = limit;
+	}
 	s->limit_bytes = limit;
-	if (!s->threshold_bytes && !p->threshold_bytes && q->pool.ports > 1 &&
-	    qw_div(q->pool.limit_bytes, q->pool.ports) < limit)
-		limit = qw_div(q->pool.limit_bytes, q->pool.ports);
 	if (!s->threshold_bytes)
-		s->threshold_bytes = p->threshold_bytes && p->threshold_bytes <
-								   limit ?
-					     p->threshold_bytes :
-					     limit;
+		s->threshold_bytes = start;
 }
 
 /* A packet of so many bytes departs. Once the link has been busy for
@@ -552,7 +595,7 @@ static inline int qw_titrate_above(const struct qw_titrate *s,
 		bytes -= bytes < 20 ? bytes : 20;
 	else if (!q->bytes) /* one larger than T would never pass */
 		return 0;
-	return q->bytes + bytes > s->threshold_bytes;
+	return q->bytes + bytes > qw_titrate_threshold(s);
 }
 
 QW_SHARED struct qw_verdict
@@ -563,8 +606,9 @@ qw_titrate_enqueue(struct qw_titrate *s, const struct qw_titrate_params *p,
 	struct qw_verdict v = qw_pass();
 
 	(void)random;
-	qw_titrate_catch_up(s, p, now, q->bytes);
+	/* First the room: a window that is over moves T within it. */
 	qw_titrate_see_limit(s, p, q);
+	qw_titrate_catch_up(s, p, now, q->bytes);
 	if (qw_over_limit(q, k))
 		v = qw_drop(QW_REASON_LIMIT);
 	else if (qw_titrate_above(s, p, q, k) && qw_titrate_eqlen_above(s, p))
@@ -581,6 +625,8 @@ qw_titrate_dequeue(struct qw_titrate *s, const struct qw_titrate_params *p,
 		   qw_u64 now, const struct qw_queue *q,
 		   const struct qw_packet *k)
 {
+	if (q->pool.limit_bytes)
+		qw_titrate_see_limit(s, p, q);
 	qw_titrate_catch_up(s, p, now, q->bytes + k->bytes);
 	if (s->initial)
 		qw_titrate_bound_initial(s, p, now, k->bytes);
@@ -595,7 +641,12 @@ static inline void qw_titrate_idle(struct qw_titrate *s,
 				   const struct qw_titrate_params *p,
 				   qw_u64 now)
 {
-	qw_titrate_catch_up(s, p, now, 0);
+	/* How much a shared buffer has left is not known here: a window that is
+	 * over ends at the next packet. */
+	if (s->part_bytes)
+		qw_titrate_sample(s, p, now, 0);
+	else
+		qw_titrate_catch_up(s, p, now, 0);
 	s->busy = 0;
 	if (p->rules == QW_TITRATE_PAPER)
 		qw_titrate_zero_begins(s, now);
@@ -625,7 +676,7 @@ static inline void qw_titrate_idle(struct qw_titrate *s,
 	P("kp", kp_q16, 16, 0, 16u << 16)                               \
 	P("ki", ki_q16, 16, 0, 16u << 16)
 #define QW_TITRATE_PROBES(V)                                     \
-	V(s->threshold_bytes, 1)                                 \
+	V(qw_titrate_threshold(s), 1)                            \
 	V(s->mi_thresh_bytes, 1)                                 \
 	V(s->sampled ? qw_div(s->sample_sum, s->sampled) : 0, 1) \
 	V(s->minq_bytes, 1)                                      \

@@ -175,6 +175,7 @@ unsafe extern "C" {
     fn qw_shim_next(block: *mut u64, now: u64, queue: &Queue) -> u32;
     fn qw_shim_overflow(block: *mut u64, now: u64, queue: &Queue) -> u32;
     fn qw_shim_evicted(block: *mut u64, now: u64, queue: &Queue, packet: &Packet, index: u32);
+    fn qw_shim_claim(block: *const u64, now: u64) -> u64;
     fn qw_shim_threshold(block: *const u64) -> u64;
     fn qw_shim_idle(block: *mut u64, now: u64);
     fn qw_shim_tick(block: *mut u64, now: u64, backlog: u64) -> c_int;
@@ -359,8 +360,16 @@ impl Discipline {
         unsafe { qw_shim_evicted(self.block.as_mut_ptr(), now, queue, packet, index) }
     }
 
-    /// The threshold in force (bytes), of disciplines that keep a queue below one; else 0. Ports
-    /// that share a buffer show it to one another: [`Pool::thresholds_bytes`].
+    /// What other ports are to leave it of a shared buffer at `now` (bytes), of disciplines that divide it by
+    /// claims; else 0. For [`Pool::thresholds_bytes`].
+    #[inline]
+    pub fn claim(&self, now: u64) -> u64 {
+        // SAFETY: `block` is an initialised instance, only read.
+        unsafe { qw_shim_claim(self.block.as_ptr(), now) }
+    }
+
+    /// The threshold found last (bytes), of disciplines that keep a queue below one; else 0. A port at nine
+    /// tenths of it is congested: [`Pool::congested`].
     #[inline]
     pub fn threshold(&self) -> u64 {
         // SAFETY: `block` is an initialised instance, only read.

@@ -367,7 +367,19 @@ int qw_shim_tick(struct head *h, qw_u64 now, qw_u64 backlog)
 	return 1;
 }
 
-/* The threshold in force, of those that share a buffer by thresholds; else 0. */
+/* What others are to leave of a shared buffer, of those that claim; else 0. */
+qw_u64 qw_shim_claim(const struct head *h, qw_u64 now)
+{
+	switch (h->kind) {
+#define CLAIM(x, X)    \
+	case KIND_##X: \
+		return qw_##x##_claim(&AS(x, h)->s, &AS(x, h)->p, now);
+		QW_CLAIMS(CLAIM)
+	}
+	return 0;
+}
+
+/* The threshold that was found last, of those that have one; else 0. */
 qw_u64 qw_shim_threshold(const struct head *h)
 {
 	switch (h->kind) {

@@ -3,7 +3,7 @@
 
 mod titrate_model;
 
-use queuewright_aqm::{Action, Discipline, Packet, Queue, Reason, Spec, Value, Verdict, find};
+use queuewright_aqm::{Action, Discipline, Packet, Pool, Queue, Reason, Spec, Value, Verdict, find};
 use std::collections::VecDeque;
 use std::fmt::Write;
 
@@ -310,6 +310,9 @@ fn c_inc_multiplies_the_increase_and_cannot_undo_it() {
         let mut h = Host::new(10_000_000, &[("threshold", bytes(30_000)), ("c_inc", Value::Real(c_inc))]);
         assert_eq!(h.round(W / 2, 0), expected);
     }
+    // `max_increase` (8) bounds the product of both.
+    let mut h = Host::new(10_000_000, &[("threshold", bytes(30_000)), ("c_inc", Value::Real(4.0))]);
+    assert_eq!(h.round(W - 1, 0), 240_000);
 }
 
 #[test]
@@ -535,6 +538,154 @@ fn the_threshold_starts_at_the_buffer() {
     let mut h = Host::new(0, &[]);
     h.arrive();
     assert_eq!(h.threshold(), 1 << 40, "no limit: 1 TiB");
+}
+
+// ---- A buffer that ports share (section 5.3, and the artifact's upper clamp) ----
+
+/// Ports that share a buffer, each with a clock of its own that the test keeps together.
+struct Switch(Vec<Host>, u64);
+
+impl Switch {
+    fn new(ports: usize, pool_bytes: u64) -> Self {
+        Switch((0..ports).map(|_| Host::new(0, &[])).collect(), pool_bytes)
+    }
+
+    /// Shows a port what it shares, as a host does before each call.
+    fn port(&mut self, at: usize, now: u64) -> &mut Host {
+        let others = || self.0.iter().enumerate().filter(|&(i, _)| i != at).map(|(_, h)| h);
+        let pool = Pool {
+            bytes: self.0.iter().map(|h| h.queue.bytes).sum(),
+            limit_bytes: self.1,
+            thresholds_bytes: others().map(|h| h.discipline.claim(now)).sum(),
+            ports: self.0.len() as u32,
+            ..Pool::default()
+        };
+        let host = &mut self.0[at];
+        host.now = now;
+        host.queue.pool = pool;
+        host
+    }
+
+    fn arrive(&mut self, at: usize, now: u64) -> Action {
+        self.port(at, now).arrive().action
+    }
+
+    /// The link sends a packet, or finds nothing.
+    fn depart(&mut self, at: usize, now: u64) {
+        self.port(at, now).depart();
+    }
+
+    /// At `now` the port loses a packet at its threshold, then all of its queue leaves and the link is idle
+    /// for `x`; a packet comes after that, and one at the window's end.
+    fn lose_throughput(&mut self, at: usize, now: u64, x: u64) {
+        while self.arrive(at, now) != Action::Drop {}
+        while self.0[at].queue.packets > 0 {
+            self.depart(at, now);
+        }
+        self.depart(at, now);
+        self.arrive(at, now + x);
+        self.arrive(at, now + W);
+    }
+
+    fn thresholds(&self) -> Vec<u64> {
+        self.0.iter().map(Host::threshold).collect()
+    }
+}
+
+#[test]
+fn windows_that_end_together_do_not_take_the_same_room_twice() {
+    let mut switch = Switch::new(2, 600_000);
+    for round in 0..20 {
+        let now = round * 2 * SEC;
+        // Both lose a packet, both links are idle for half a window, and both windows end at the same time.
+        for at in [0, 1] {
+            while switch.arrive(at, now) != Action::Drop {}
+            while switch.0[at].queue.packets > 0 {
+                switch.depart(at, now);
+            }
+            switch.depart(at, now);
+        }
+        for later in [W / 2, W, W + 1, 2 * W] {
+            for at in [0, 1] {
+                switch.arrive(at, now + later);
+                let sum: u64 = switch.thresholds().iter().sum();
+                assert!(sum <= 600_000, "round {round}, {later} ns: {:?}", switch.thresholds());
+            }
+        }
+    }
+}
+
+#[test]
+fn what_silent_ports_do_not_need_is_for_the_busy_one() {
+    let mut switch = Switch::new(4, 600_000);
+    for at in 0..4 {
+        switch.arrive(at, 0);
+        switch.depart(at, 0);
+        switch.depart(at, 0);
+    }
+    assert_eq!(switch.thresholds(), [150_000; 4]);
+    for round in 1..=20 {
+        switch.lose_throughput(0, round * 2 * SEC, W / 2);
+    }
+    assert_eq!(switch.0[0].threshold(), 600_000);
+
+    // One comes back: its even part is its own after a packet of each.
+    let now = 60 * SEC;
+    switch.arrive(1, now);
+    assert_eq!(switch.0[1].threshold(), 3_000, "two packets while the other has all");
+    switch.arrive(0, now);
+    assert_eq!(switch.0[0].threshold(), 450_000);
+    switch.arrive(1, now);
+    assert_eq!(switch.thresholds()[..2], [450_000, 150_000]);
+    // It goes again, and is not missed for a window.
+    while switch.0[1].queue.packets > 0 {
+        switch.depart(1, now);
+    }
+    switch.depart(1, now);
+    switch.arrive(0, now + W - 1);
+    assert_eq!(switch.0[0].threshold(), 450_000);
+    switch.depart(0, now + W);
+    assert_eq!(switch.0[0].threshold(), 600_000);
+}
+
+/// Whatever ports do, what is in force at those that have sent within a window stays within the buffer, but for the two
+/// packets that each may have.
+#[test]
+fn thresholds_in_force_stay_within_a_shared_buffer() {
+    let mut dice = 1u64;
+    let mut roll = |n: u64| {
+        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (dice >> 33) % n
+    };
+    let mut grown = 0;
+    for ports in 2..6 {
+        let mut switch = Switch::new(ports, 200_000);
+        let mut now = 0;
+        for _ in 0..60_000 {
+            now += [0, 10_000, 1_000_000, 100 * MS][(roll(40) as usize + 2) / 14];
+            let at = roll(ports as u64) as usize;
+            if roll(2) == 0 {
+                for _ in 0..roll(40) {
+                    switch.arrive(at, now);
+                }
+            } else {
+                for _ in 0..roll(60) {
+                    if switch.0[at].queue.packets == 0 {
+                        break;
+                    }
+                    switch.depart(at, now);
+                }
+                if switch.0[at].queue.packets == 0 {
+                    switch.depart(at, now);
+                }
+            }
+            let busy = (0..ports).filter(|&i| switch.0[i].discipline.claim(now) > 0);
+            let sum: u64 = busy.map(|i| switch.0[i].threshold()).sum();
+            assert!(sum <= 200_000 + ports as u64 * 3_000, "{ports} ports: {:?}", switch.thresholds());
+            grown += u64::from(switch.thresholds().iter().any(|&t| t > 200_000 / ports as u64));
+        }
+    }
+    assert!(grown > 1_000, "some port had more than an even part: {grown}");
 }
 
 /// A link of 1500 bytes a millisecond in front of an endless supply, for `ms`.

@@ -189,7 +189,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
 
     #[inline]
     fn serve(&mut self, port: usize, now: u64) {
-        self.show_pool(port);
+        self.show_pool(port, now);
         let net = &mut self.net;
         let delay = self.ports[port].delay_ns;
         if self.ports[port].polices {
@@ -202,22 +202,22 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
     /// Shows a port the buffer that it shares with others, as it stands. A look at each of these:
     /// switches have few ports, and without a shared buffer it costs a comparison.
     #[inline(always)]
-    fn show_pool(&mut self, at: usize) {
+    fn show_pool(&mut self, at: usize, now: u64) {
         if self.spec.shared_bytes != 0 && self.spec.ports[at].shared {
-            self.show_shared(at);
+            self.show_shared(at, now);
         }
     }
 
     // Apart, or its registers would be saved and restored at each packet of a run that shares nothing.
     #[inline(never)]
-    fn show_shared(&mut self, at: usize) {
+    fn show_shared(&mut self, at: usize, now: u64) {
         let mut pool = Pool { limit_bytes: self.spec.shared_bytes, ..Pool::default() };
         for (i, port) in self.ports.iter().enumerate().filter(|(i, _)| self.spec.ports[*i].shared) {
             let (bytes, threshold) = (port.queue().bytes, port.discipline().threshold());
             pool.ports += 1;
             pool.bytes += bytes;
             if i != at {
-                pool.thresholds_bytes += threshold;
+                pool.thresholds_bytes += port.discipline().claim(now);
             }
             // ABM section 3.1: congested is a queue at 0.9 of its threshold.
             pool.congested += u32::from(threshold > 0 && bytes * 10 >= threshold * 9);
@@ -295,7 +295,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
     /// A packet reaches a port.
     #[inline(always)]
     fn enter(&mut self, at: usize, packet: Packet) {
-        self.show_pool(at);
+        self.show_pool(at, packet.enqueue_ns);
         let port = &mut self.ports[at];
         if port.polices {
             self.pass(at, packet);

@@ -129,7 +129,8 @@ impl Model<'_> {
             "aiad" | "aimd" => (t + u128::from(MTU * self.c.c_inc / 16)) as i128,
             _ => {
                 let to = grown * u128::from(self.c.c_inc) / 16;
-                (if self.c.artifact { to } else { to.max(t + 1) }) as i128
+                let most = t * u128::from(self.c.max_increase);
+                (if self.c.artifact { to } else { to.min(most).max(t + 1) }) as i128
             }
         };
         self.go(to);
