@@ -62,8 +62,9 @@
  * can leave that to a host that has it already, as Linux's htb (QW_BY_CLASSES in
  * all.h). Such a host asks neither qw_X_next() nor qw_X_overflow(), so that the
  * buffer may hold more than its limit, but
- *   qw_u32 qw_X_turn_of(s, p, queue)
- *	bytes that the queue may send in a turn, as things stand; 0: it goes first
+ *   qw_u32 qw_X_share_of(s, p, queue)
+ *	how much of the link the queue is to have beside the others, in any unit,
+ *	as things stand; 0: it goes first
  *   void qw_X_chosen(s, p, now, queue)
  *	the host serves `queue`: said before each qw_X_dequeue()
  * and says qw_X_evicted() of what was thrown away.

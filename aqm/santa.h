@@ -61,8 +61,6 @@ extern "C" {
 /* Flows looked at in a call: at the end of a round, and to find idle ones. */
 #define QW_SANTA_STEP 32u
 #define QW_SANTA_SCAN 2u
-/* Bytes a turn of the round robin that the least queue gets. */
-#define QW_SANTA_LEAST_TURN 64u
 /* Packets a second that a flow for the hell queue offers at the least: what
  * TCP can under such losses is less (see the discipline's page). */
 #define QW_SANTA_HELL_RATE 32u
@@ -112,8 +110,8 @@ struct qw_santa_queue {
 	qw_u32 packets;
 	qw_u32 flows; /* that are assigned to it */
 	qw_u32 weight; /* flows at the last round's end */
-	qw_s32 deficit; /* bytes it may still send in this turn */
-	qw_u32 turn_bytes;
+	qw_s64 deficit_q20; /* bytes it may still send in this turn */
+	qw_u64 turn_q20; /* bytes that a turn adds */
 	struct qw_codel codel;
 	struct qw_titrate titrate;
 };
@@ -164,8 +162,8 @@ static inline qw_u32 qw_santa_last(const struct qw_santa_params *p)
 }
 
 /* Section 4.3: bandwidth by number of flows, fixed for the round. A turn of
- * all queues is K quanta, so that it is short whatever the number of flows. A
- * queue without flows counts as one, for the flow that may come to it; so does
+ * all queues is K quanta, so that it is short whatever the number of flows; the
+ * part of a queue with few of many flows is a fraction of a byte. A queue without flows counts as one, for the flow that may come to it; so does
  * the hell queue, however many are in it. */
 static inline void qw_santa_share(struct qw_santa *s,
 				  const struct qw_santa_params *p)
@@ -183,14 +181,14 @@ static inline void qw_santa_share(struct qw_santa *s,
 	}
 	QW_FOR (i, QW_SANTA_MOST + 1) {
 		struct qw_santa_queue *f = qw_santa_at(s, i + 1);
-		qw_u64 bytes = turn * (f->weight ? f->weight : 1);
 
 		if (i >= qw_santa_last(p))
 			break;
-		bytes = qw_div(bytes, total);
-		f->turn_bytes = bytes > QW_SANTA_LEAST_TURN ?
-					(qw_u32)bytes :
-					QW_SANTA_LEAST_TURN;
+		/* Below 2^25 bytes, and 2^17 flows. */
+		f->turn_q20 = qw_div((turn << 20) * (f->weight ? f->weight : 1),
+				     total);
+		if (!f->turn_q20)
+			f->turn_q20 = 1;
 	}
 }
 
@@ -596,7 +594,8 @@ QW_PART int qw_santa_catch_up(struct qw_santa *s QW_GIVEN,
 /* ------------------------------------------------------ packets -------- */
 
 /* A Santa queue as its queue manager is to see it. The buffer is split evenly
- * (section 6.3), and an empty queue takes any packet that the buffer takes. */
+ * (section 6.3), of a shared one the port's even part, and an empty queue takes
+ * any packet that the buffer takes. */
 QW_SHARED struct qw_queue qw_santa_view(const struct qw_santa *s,
 					const struct qw_santa_queue *f,
 					const struct qw_queue *q,
@@ -606,9 +605,10 @@ QW_SHARED struct qw_queue qw_santa_view(const struct qw_santa *s,
 
 	v.bytes = f->bytes;
 	v.packets = f->packets;
-	if (v.limit_bytes)
-		v.limit_bytes = s->part_bytes > k->bytes ? s->part_bytes :
-							   k->bytes;
+	v.pool.limit_bytes = 0;
+	v.limit_bytes = s->part_bytes;
+	if (s->limit_bytes && v.limit_bytes < k->bytes)
+		v.limit_bytes = k->bytes;
 	if (v.limit_packets)
 		v.limit_packets = s->part_packets ? s->part_packets : 1;
 	return v;
@@ -618,12 +618,17 @@ static inline void qw_santa_split(struct qw_santa *s,
 				  const struct qw_santa_params *p,
 				  const struct qw_queue *q)
 {
-	if (s->limit_bytes == q->limit_bytes &&
-	    s->limit_packets == q->limit_packets)
+	qw_u64 bytes = q->limit_bytes, of_pool = q->pool.limit_bytes;
+
+	if (of_pool && q->pool.ports > 1)
+		of_pool = qw_div(of_pool, q->pool.ports);
+	if (of_pool && (!bytes || of_pool < bytes))
+		bytes = of_pool;
+	if (s->limit_bytes == bytes && s->limit_packets == q->limit_packets)
 		return;
-	s->limit_bytes = q->limit_bytes;
+	s->limit_bytes = bytes;
 	s->limit_packets = q->limit_packets;
-	s->part_bytes = qw_div(q->limit_bytes, qw_santa_last(p));
+	s->part_bytes = qw_div(bytes, qw_santa_last(p));
 	s->part_packets = q->limit_packets / qw_santa_last(p);
 }
 
@@ -684,7 +689,6 @@ qw_santa_enqueue(struct qw_santa *s, const struct qw_santa_params *p,
 		 * mice have no more than a queue's part of it either. */
 		struct qw_queue part = qw_santa_view(s, f, q, k);
 
-		part.pool.limit_bytes = 0;
 		if (qw_over_limit(&part, k))
 			v = qw_drop(QW_REASON_LIMIT);
 	} else {
@@ -734,8 +738,8 @@ static inline void qw_santa_left(struct qw_santa *s, struct qw_santa_queue *f,
 	if (f->packets)
 		return;
 	/* An empty queue has no turn to save up. */
-	if (f->deficit > 0)
-		f->deficit = 0;
+	if (f->deficit_q20 > 0)
+		f->deficit_q20 = 0;
 	s->emptied = queue;
 }
 
@@ -774,38 +778,86 @@ static inline void qw_santa_tell(struct qw_santa *s,
 		qw_codel_idle(&f->codel, &s->codel, now);
 }
 
+/* A round of turns at most: the queue that may send, or QW_NONE. */
+static inline qw_u32 qw_santa_turns(struct qw_santa *s,
+				    const struct qw_santa_params *p)
+{
+	qw_u32 i;
+
+	QW_FOR (i, QW_SANTA_MOST + 2) {
+		struct qw_santa_queue *f = qw_santa_at(s, s->serving);
+
+		if (f->packets && f->deficit_q20 > 0)
+			return s->serving;
+		if (i >= qw_santa_last(p))
+			break;
+		s->serving = s->serving < qw_santa_last(p) ? s->serving + 1 : 1;
+		f = qw_santa_at(s, s->serving);
+		if (f->packets)
+			f->deficit_q20 += (qw_s64)f->turn_q20;
+	}
+	return QW_NONE;
+}
+
+/* Nobody may send: as many whole rounds of turns at once as leave that so. (A
+ * queue owes no more than a packet.) */
+QW_PART int qw_santa_skip(struct qw_santa *s QW_GIVEN,
+			  const struct qw_santa_params *p QW_GIVEN)
+{
+	qw_u64 rounds = 1ULL << 62;
+	qw_u32 i;
+
+	QW_FOR (i, QW_SANTA_MOST + 1) {
+		struct qw_santa_queue *f = qw_santa_at(s, i + 1);
+		qw_u64 least;
+
+		if (i >= qw_santa_last(p))
+			break;
+		if (!f->packets)
+			continue;
+		least = qw_div(0 - (qw_u64)f->deficit_q20, f->turn_q20);
+		if (least < rounds)
+			rounds = least;
+	}
+	QW_FOR (i, QW_SANTA_MOST + 1) {
+		struct qw_santa_queue *f = qw_santa_at(s, i + 1);
+
+		if (i >= qw_santa_last(p))
+			break;
+		if (f->packets)
+			f->deficit_q20 += (qw_s64)(rounds * f->turn_q20);
+	}
+	return 0;
+}
+
 /* Mice first; then deficit round robin (Shreedhar and Varghese, 1995). */
 static inline qw_u32 qw_santa_next(struct qw_santa *s,
 				   const struct qw_santa_params *p, qw_u64 now,
 				   const struct qw_queue *q)
 {
-	struct qw_santa_queue *f;
-	qw_u32 i;
+	qw_u32 queue;
 
 	(void)q;
 	qw_santa_tell(s, p, now);
 	if (qw_santa_at(s, QW_SANTA_MICE)->packets)
 		return QW_SANTA_MICE;
-	/* A queue owes no more than a packet, 64 KiB, and each of its turns takes
-	 * LEAST_TURN bytes off that. */
-	QW_FOR (i, QW_SANTA_QUEUES * (2 + 65536u / QW_SANTA_LEAST_TURN)) {
-		f = qw_santa_at(s, s->serving);
-		if (f->packets && f->deficit > 0)
-			return s->serving;
-		s->serving = s->serving < qw_santa_last(p) ? s->serving + 1 : 1;
-		f = qw_santa_at(s, s->serving);
-		if (f->packets)
-			f->deficit += (qw_s32)f->turn_bytes;
-	}
-	return QW_NONE;
+	queue = qw_santa_turns(s, p);
+	if (queue != QW_NONE)
+		return queue;
+	qw_santa_skip(s, p);
+	return qw_santa_turns(s, p);
 }
 
-static inline qw_u32 qw_santa_turn_of(struct qw_santa *s,
-				      const struct qw_santa_params *p,
-				      qw_u32 queue)
+static inline qw_u32 qw_santa_share_of(struct qw_santa *s,
+				       const struct qw_santa_params *p,
+				       qw_u32 queue)
 {
+	qw_u32 flows = qw_santa_at(s, queue)->weight;
+
 	(void)p;
-	return queue == QW_SANTA_MICE ? 0 : qw_santa_at(s, queue)->turn_bytes;
+	if (queue == QW_SANTA_MICE)
+		return 0;
+	return flows ? flows : 1;
 }
 
 /* A host that takes the turns itself keeps the account of them, too. */
@@ -814,7 +866,7 @@ static inline void qw_santa_chosen(struct qw_santa *s,
 				   qw_u32 queue)
 {
 	qw_santa_tell(s, p, now);
-	qw_santa_at(s, queue)->deficit = 0;
+	qw_santa_at(s, queue)->deficit_q20 = 0;
 }
 
 static inline struct qw_verdict
@@ -845,7 +897,7 @@ qw_santa_dequeue(struct qw_santa *s, const struct qw_santa_params *p,
 		flow->dropped += at != 0;
 		return v;
 	}
-	f->deficit -= (qw_s32)k->bytes;
+	f->deficit_q20 -= (qw_s64)((qw_u64)k->bytes << 20);
 	/* Packets left over in a queue that the flow is no longer in say nothing
 	 * of the one that it is in. */
 	if (at && flow->queue == queue && now > k->enqueue_ns)

@@ -239,7 +239,7 @@ static void check_santa(const struct qw_santa *s)
 
 		CHECK(f->flows == flows[i]);
 		CHECK(!f->packets == !f->bytes);
-		CHECK(f->packets || f->deficit <= 0);
+		CHECK(f->packets || f->deficit_q20 <= 0);
 		if (i >= 1 && i <= QW_SANTA_MOST + 1) {
 			check_codel(&f->codel);
 			check_titrate(&f->titrate);

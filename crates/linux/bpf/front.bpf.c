@@ -107,9 +107,9 @@ static __always_inline void show_backlog(void)
 
 #ifdef QW_QUEUES
 /* Packets after which all shares are written down again. */
-#define TURNS_SHOWN 64u
+#define SHARES_SHOWN 64u
 
-QW_PART int show_turns(void)
+QW_PART int show_shares(void)
 {
 	struct qw_bpf_queue *queue;
 	__u32 which;
@@ -118,8 +118,8 @@ QW_PART int show_turns(void)
 	{
 		queue = queue_of(which);
 		if (queue)
-			queue->turn_bytes =
-				CALL(turn_of)(&state, &params, which);
+			queue->share =
+				CALL(share_of)(&state, &params, which);
 	}
 	return 0;
 }
@@ -139,7 +139,7 @@ static __always_inline void take_over(__u64 now)
 		running.restarts = port.restarts;
 		begin(&state, &params, now);
 #ifdef QW_QUEUES
-		show_turns();
+		show_shares();
 #endif
 	}
 #ifdef QW_RETUNE
@@ -474,8 +474,8 @@ int front(struct __sk_buff *skb)
 	number = join(queue, which, &k, skb->wire_len);
 #ifdef QW_QUEUES
 	skb->tc_classid = CLASS_OF(which);
-	if (stats.arrived_packets % TURNS_SHOWN == 0)
-		show_turns();
+	if (stats.arrived_packets % SHARES_SHOWN == 0)
+		show_shares();
 #endif
 	running.idle = 0;
 	/* struct note */

@@ -61,7 +61,7 @@ struct qw_bpf_queue {
 	qw_u64 sojourn_ns; /* of the last packet */
 	qw_u64 backlog_bytes;
 	qw_u32 backlog_packets;
-	qw_u32 turn_bytes; /* its share, as the queue manager has it; 0: it goes first */
+	qw_u32 share; /* its share, as the queue manager has it; 0: it goes first */
 	qw_u32 head, tail; /* of the list of its packets */
 };
 

@@ -388,8 +388,8 @@ pub fn set(
     if record.front {
         let queues = MapHandle::from_pinned_path(record.pin("queues")).ok();
         let queues = queues.and_then(|map| shares::read(&map, new.classes.len())).unwrap_or_default();
-        let turns: Vec<u32> = queues.iter().map(|q| q.turn_bytes).collect();
-        let words = front::classes("replace", &new, &port, &turns);
+        let shares: Vec<u32> = queues.iter().map(|q| q.share).collect();
+        let words = front::classes("replace", &new, &port, &shares);
         words.iter().chain(&front::leaves("replace", &new)).try_for_each(|w| system::tc(w).map(drop))?;
     }
     let all = |one: Vec<u8>| one.repeat(record.instances as usize);

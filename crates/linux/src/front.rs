@@ -84,9 +84,9 @@ pub(crate) fn classid(queue: usize) -> String {
 /// The classes: `add`, `replace` or `change`. One with the rate; where there are several queues, one below it for each.
 ///
 /// These have next to no rate of their own, so that all they send is lent by the one above, which lends by priority and then
-/// in turns of `quantum` bytes (deficit round robin). `turns` are the queue manager's own, in bytes, 0 for a queue that goes
-/// before all others; where it has not said yet they are alike, and the first queue goes first.
-pub(crate) fn classes(verb: &str, record: &Record, port: &Port, turns: &[u32]) -> Vec<String> {
+/// in turns of `quantum` bytes (deficit round robin), which stand to each other as `shares`, the queue manager's own: 0 for a
+/// queue that goes before all others; where it has not said yet they are alike, and the first queue goes first.
+pub(crate) fn classes(verb: &str, record: &Record, port: &Port, shares: &[u32]) -> Vec<String> {
     let (dev, rate) = (&record.dev, port.rate);
     let burst = (rate / 8 / BURSTS_PER_SECOND).max(LEAST_BURST);
     let overhead = if port.overhead != 0 { format!(" overhead {}", port.overhead) } else { String::new() };
@@ -94,12 +94,12 @@ pub(crate) fn classes(verb: &str, record: &Record, port: &Port, turns: &[u32]) -
         "class {verb} dev {dev} parent {HANDLE}: classid {HANDLE}:1 htb rate {rate}bit burst {burst}b cburst {burst}b quantum 1514{overhead}"
     )];
     // htb lets each class send a packet in its turn, however short that is.
-    let least = turns.iter().copied().filter(|t| *t > 0).min().map_or(1, u64::from);
+    let least = shares.iter().copied().filter(|s| *s > 0).min().map_or(1, u64::from);
     for number in 0..record.classes.len() {
-        let turn = turns.get(number).copied().map_or(least, u64::from);
-        let turn = if turn == 0 { least } else { turn };
+        let share = shares.get(number).copied().map_or(least, u64::from);
+        let share = if share == 0 { least } else { share };
         let quantum =
-            (turn * least.max(LEAST_TURN).max(rate / 8 / BURSTS_PER_SECOND) / least).min(MOST_QUANTUM);
+            (share * least.max(LEAST_TURN).max(rate / 8 / BURSTS_PER_SECOND) / least).min(MOST_QUANTUM);
         let prio = usize::from(number > 0);
         words.push(format!(
             "class {verb} dev {dev} parent {HANDLE}:1 classid {} htb prio {prio} rate 8bit burst 1b ceil {rate}bit cburst {burst}b quantum {quantum}{overhead}",

@@ -185,7 +185,7 @@ pub(crate) struct QueueMap {
     pub sojourn_sum_ns: u64,
     pub backlog_bytes: u64,
     pub backlog_packets: u32,
-    pub turn_bytes: u32,
+    pub share: u32,
 }
 
 impl QueueMap {
@@ -200,7 +200,7 @@ impl QueueMap {
             sojourn_sum_ns,
             backlog_bytes: w.u64()?,
             backlog_packets: w.u32()?,
-            turn_bytes: w.u32()?,
+            share: w.u32()?,
         })
     }
 }

@@ -53,8 +53,8 @@ pub fn keep(dev: &str) -> Result<(), Error> {
         let port = ports.ok().flatten().and_then(|bytes| PortMap::from_bytes(&bytes));
         if let Some(port) = port {
             let port = Port { rate: port.rate * 8, overhead: port.overhead, ..Port::default() };
-            let turns = queues.iter().map(|q| q.turn_bytes).collect::<Vec<_>>();
-            let words = front::classes("change", &record, &port, &turns);
+            let shares = queues.iter().map(|q| q.share).collect::<Vec<_>>();
+            let words = front::classes("change", &record, &port, &shares);
             if words != told {
                 match words.iter().try_for_each(|words| system::tc(words).map(drop)) {
                     Ok(()) => (told, tries) = (words, TRIES),

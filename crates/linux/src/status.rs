@@ -135,7 +135,7 @@ fn classes(record: &Record) -> Option<Vec<Class>> {
     }
     let map = MapHandle::from_pinned_path(record.pin("queues")).ok()?;
     let all = shares::read(&map, record.classes.len())?;
-    let total: u64 = all.iter().map(|q| u64::from(q.turn_bytes)).sum();
+    let total: u64 = all.iter().map(|q| u64::from(q.share)).sum();
     let class = |(number, (name, q)): (usize, (&String, QueueMap))| Class {
         name: name.clone(),
         class: front::classid(number),
@@ -145,7 +145,7 @@ fn classes(record: &Record) -> Option<Vec<Class>> {
         sojourn_sum_ns: q.sojourn_sum_ns,
         backlog_packets: q.backlog_packets,
         backlog_bytes: q.backlog_bytes,
-        share: (q.turn_bytes > 0).then(|| f64::from(q.turn_bytes) / total as f64),
+        share: (q.share > 0).then(|| f64::from(q.share) / total as f64),
     };
     Some(record.classes.iter().zip(all).enumerate().map(class).collect())
 }

@@ -2,7 +2,7 @@
 //! artifact: exact counts instead of a sketch, whole rounds at once, fractions instead of shifts.
 
 use crate::host::{Dice, Host, spec};
-use queuewright_aqm::{Action, Discipline, Packet, Queue, Reason, Spec, Value, Verdict};
+use queuewright_aqm::{Action, Discipline, Packet, Pool, Queue, Reason, Spec, Value, Verdict};
 use std::collections::{BTreeMap, VecDeque};
 
 const MS: u64 = 1_000_000;
@@ -48,6 +48,7 @@ struct Santa {
     /// Flows in each queue at the last round's end.
     weights: Vec<u64>,
     waiting: Vec<VecDeque<Packet>>,
+    /// In 2^-20 bytes.
     deficit: Vec<i64>,
     turn: usize,
     limit: usize,
@@ -204,8 +205,8 @@ impl Santa {
             }
             self.turn = self.turn % self.k + 1;
             if !self.waiting[self.turn].is_empty() {
-                let bytes = self.k as u64 * self.quantum * shares[self.turn] / all;
-                self.deficit[self.turn] += bytes.max(64) as i64;
+                let turn = (self.k as u64 * self.quantum << 20) * shares[self.turn] / all;
+                self.deficit[self.turn] += turn as i64;
             }
         }
     }
@@ -219,7 +220,7 @@ impl Santa {
         if self.waiting[queue].is_empty() {
             self.deficit[queue] = self.deficit[queue].min(0);
         }
-        self.deficit[queue] -= i64::from(packet.bytes);
+        self.deficit[queue] -= i64::from(packet.bytes) << 20;
         let f = self.flows.get_mut(&packet.flow).unwrap();
         if f.queue == queue {
             f.kept += u128::from(now - packet.enqueue_ns);
@@ -387,6 +388,86 @@ fn as_many_queues_as_flows_is_fair_queueing() {
         }
     }
     assert!(sent.len() == 4 && sent.values().all(|&n| (n as i64 - 14_750).abs() < 20), "{sent:?}");
+}
+
+/// Section 4.3: bandwidth by the number of flows, however unlike these are. Every queue always has packets; none may be more
+/// than five packets off its share (three quanta of a turn cut short, and two packets), among as many as give the least twenty.
+#[test]
+fn queues_share_by_their_flows_however_few_these_are() {
+    for flows in [[3, 2, 1], [1_000, 10, 1], [20_000, 100, 1], [1, 1, 50_000]] {
+        let total: u32 = flows.iter().sum();
+        let set = [("mice_packets", Value::Int(0)), ("r", Value::Real(16.0)), ("idle_timeout", Value::Int(0))];
+        let mut c = Discipline::new(&spec("santa", &set));
+        let hash = |flow: u32| flow.wrapping_mul(0x9e37_79b9);
+        let packet = |now: u64, flow: u32| Packet { enqueue_ns: now, bytes: 1500, flow: hash(flow), ..Packet::default() };
+        let mut queue = Queue::default();
+        // Each flow has a packet in the first round, which waits for no time. The first three go to an empty queue each.
+        let mut first = [0; 3];
+        let mut members = [0u32; 3];
+        for flow in 0..total {
+            let to = members.iter().position(|&n| n == 0);
+            let to = to.unwrap_or_else(|| (0..3).find(|&q| members[q] < flows[q]).unwrap());
+            // In the middle of that queue's range.
+            let before: u32 = members[..to].iter().sum();
+            let random = (((u64::from(before) << 32) + (u64::from(members[to]) << 31)) / u64::from(flow.max(1))) as u32;
+            let (v, at) = c.enqueue_to(0, &queue, &packet(0, flow), random);
+            assert_eq!((v.action, at as usize), (Action::Pass, to + 1), "{flows:?}: flow {flow}");
+            c.dequeue_from(0, &queue, &packet(0, flow), at);
+            if members[to] == 0 {
+                first[to] = flow;
+            }
+            members[to] += 1;
+        }
+        assert_eq!(members, flows);
+        // The round ends, and its end is dealt with.
+        let now = 10 * SEC;
+        for _ in 0..2 * total / 32 + 10 {
+            c.idle(now);
+        }
+        let offer = |c: &mut Discipline, queue: &mut Queue, at: usize| {
+            assert_eq!(c.enqueue_to(now, queue, &packet(now, first[at]), 0).1 as usize, at + 1, "{flows:?}");
+            queue.packets += 1;
+            queue.bytes += 1500;
+        };
+        for at in 0..3 {
+            for _ in 0..2 {
+                offer(&mut c, &mut queue, at);
+            }
+        }
+        let mut sent = [0u64; 3];
+        let all = 20 * u64::from(total);
+        for _ in 0..all {
+            let at = c.next(now, &queue).expect("packets wait") as usize - 1;
+            queue.packets -= 1;
+            queue.bytes -= 1500;
+            c.dequeue_from(now, &queue, &packet(now, first[at]), at as u32 + 1);
+            sent[at] += 1;
+            offer(&mut c, &mut queue, at);
+        }
+        for at in 0..3 {
+            let share = all as f64 * f64::from(flows[at]) / f64::from(total);
+            assert!((sent[at] as f64 - share).abs() <= 5.0, "{flows:?}: {sent:?}, a share of {share}");
+        }
+    }
+}
+
+/// Section 6.3: the buffer is split evenly, be it the port's own or its part of one that several share.
+#[test]
+fn a_shared_buffer_is_split_as_an_own_one() {
+    for (own, pool_bytes, ports, each) in [(300_000, 0, 0, 66), (0, 300_000, 1, 66), (0, 600_000, 2, 66), (150_000, 600_000, 2, 33)] {
+        let mut host = Host::new(&spec("santa", &[]), 0, own);
+        host.queue.pool = Pool { limit_bytes: pool_bytes, ports, ..Pool::default() };
+        let mut held = [0; 2];
+        for flow in 0..2 {
+            for i in 0..300 {
+                host.queue.pool.bytes = host.queue.bytes;
+                let v = host.arrive(MS, 1500, flow, 0);
+                // The first ten are mice.
+                held[flow as usize] += u32::from(i >= 10 && v.action != Action::Drop);
+            }
+        }
+        assert_eq!(held, [each; 2], "{own} bytes, {pool_bytes} shared by {ports}");
+    }
 }
 
 /// The first ten packets of a flow pass all others by; the eleventh waits with them.
