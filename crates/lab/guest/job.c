@@ -241,6 +241,8 @@ static bool go(char **w)
 	struct utsname name;
 
 	wait_ns(number(w[3]));
+	if (now_ns() < number(w[4]))
+		wait_ns(number(w[4]) - now_ns());
 	flows_open();
 	if (uname(&name) == 0)
 		snprintf(begin.kernel, sizeof(begin.kernel), "%.63s",
@@ -321,7 +323,7 @@ static bool line(char **w, int n)
 		return flow(false, w + 1, n - 1);
 	if (!strcmp(verb, "udp"))
 		return flow(true, w + 1, n - 1);
-	if (!strcmp(verb, "go") && n == 5)
+	if (!strcmp(verb, "go") && n == 6)
 		return go(w + 1);
 	if (!strcmp(verb, "cost") && n == 6)
 		return cost(w[1], number(w[2]), number(w[3]), number(w[4]),

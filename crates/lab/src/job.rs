@@ -43,6 +43,11 @@ const HOSTS_NS: u64 = 31_000;
 /// Seeds move the flows' starts by up to this, so that replicates differ where the scenario draws nothing.
 const START_SHIFT_NS: u64 = 5_000_000;
 
+/// A run does not begin before the machine is up for so long: 16 of the longest `interval` (60 s). Until then, and again in half of
+/// every 73 minutes, the kernel's CoDel takes a queue that overflowed before its first signal for one that was dropping before
+/// (`codel_time_before()` of a clock of 32 bits and a `drop_next` of 0), and drops all that waits but a packet.
+const LEAST_UPTIME_NS: u64 = 970_000_000_000;
+
 /// Connections are opened so far apart, and so long before the run begins (`guest/flows.c`).
 const OPEN_APART_NS: u64 = 2_000_000;
 const OPEN_MORE_NS: u64 = 14_500_000;
@@ -149,7 +154,7 @@ impl Job {
         let longest = clients.iter().map(|c| c.0).max().unwrap_or(0);
         let sample = run.series_interval_ns;
         let settle = 300_000_000 + 3 * longest;
-        out.add(format!("go {} {} {sample} {settle}", run.warmup_ns, run.duration_ns));
+        out.add(format!("go {} {} {sample} {settle} {LEAST_UPTIME_NS}", run.warmup_ns, run.duration_ns));
         qdisc.after.iter().for_each(|line| out.add(line));
         if qdisc.ours {
             out.add(format!("in r /{PROGRAM} detach rs"));
