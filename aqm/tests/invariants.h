@@ -41,7 +41,8 @@ static void check_duk(const struct qw_duk *s)
 {
 	CHECK(s->p_q32 <= QW_DUK_ONE_Q32);
 	CHECK(s->u_q30 < 2 * QW_DUK_ONE_Q30);
-	CHECK(s->dt_ns >= 1 && s->dt_ns <= QW_NS_PER_SEC);
+	/* A packet that takes longer is the least of Algorithm 2. */
+	CHECK(s->dt_ns >= 1 && s->dt_ns <= QW_DUK_MAX_NS);
 	/* M is not below C. */
 	CHECK(s->peak_npb_q20 <= s->npb_q20 || !s->npb_q20);
 	CHECK(s->level <= 100 && s->points <= 101);
