@@ -50,7 +50,9 @@ static void check_duk(const struct qw_duk *s)
 
 static void check_cp_aqm(const struct qw_cp_aqm *s)
 {
-	CHECK(s->missing_nb <= s->bucket_nb);
+	/* And the debt of one packet. */
+	CHECK(s->missing_nb <=
+	      s->bucket_nb + 65536 * (1 + 16 * 15) * QW_NS_PER_SEC);
 	CHECK(s->bucket_nb <= QW_CP_AQM_MAX_BYTES * QW_NS_PER_SEC);
 	/* cmax is up to 16, and 16 times Qmax as far as c(x) rises. */
 	CHECK(s->congestion_nano <= (1 + 16 * 15) * QW_NS_PER_SEC);
