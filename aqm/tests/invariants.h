@@ -157,8 +157,12 @@ static void check_dualpi2(const struct qw_dualpi2 *s)
 
 static void check_chen_sfq(const struct qw_chen_sfq *s)
 {
-	CHECK(s->active >= 1 && s->active <= QW_CHEN_SFQ_FLOWS);
-	CHECK(s->counted <= s->active && s->before <= QW_CHEN_SFQ_FLOWS);
+	qw_u32 i, sum = 0;
+
+	for (i = 0; i < QW_CHEN_SFQ_STEPS; i++)
+		sum += s->count[i];
+	CHECK(s->active == sum && sum <= QW_CHEN_SFQ_FLOWS);
+	CHECK(!s->count[QW_CHEN_SFQ_STEP(s->step)]);
 }
 
 static void check_ahab(const struct qw_ahab *s)
