@@ -21,9 +21,15 @@
  * While the link idles the bucket is filled at the rate that the link had when
  * it was busy, of which `window` is remembered. No estimate is
  * needed where it would matter, above Tc, and cmax = 1 is tail drop as before.
+ * The last packet of a busy period is not measured: hosts say that their queue
+ * is empty before the link is done with it, or when the next one comes.
  *
- * Qmax is the buffer, in bytes or, by full packets, in packets, the smaller; a
- * host without a limit has one of QW_CP_AQM_PACKETS here. Bytes are as the
+ * Qmax is the buffer, in bytes or, by full packets, in packets, the smaller, of a
+ * shared one the even part; a
+ * host without a limit has one of QW_CP_AQM_PACKETS here. Where that is more than
+ * the link sends in `burst`, Qmax follows the link's rate, and the bucket with
+ * it: it keeps its tokens, as many as it then holds. A packet that costs more
+ * than all of it passes when it is full, and leaves it as much in debt. Bytes are as the
  * link counts them, in the queue too: the paper's 1507/1500 in the size of the
  * bucket is the overhead that its queue did not count.
  * `random` is not used.
@@ -75,7 +81,7 @@ struct qw_cp_aqm_params {
 
 struct qw_cp_aqm {
 	/* The tokens that the bucket lacks of being full, 1e-9 bytes: rate
-	 * times ns, without rounding. */
+	 * times ns, without rounding. More than it holds: a debt. */
 	qw_u64 missing_nb;
 	qw_u64 bucket_nb; /* B_CA */
 	qw_u64 qmax_bytes; /* Qmax */
@@ -104,20 +110,27 @@ static inline qw_u64 qw_cp_aqm_rate(const struct qw_cp_aqm *s)
 	return qw_div(s->busy_bytes * QW_NS_PER_SEC, s->busy_ns);
 }
 
-/* Qmax and B_CA of this buffer. What is missing stays so, within the bucket. */
+/* Qmax and B_CA of this buffer. The tokens that there are stay: a bucket that
+ * grows is so much less full. */
 static inline void qw_cp_aqm_size(struct qw_cp_aqm *s,
 				  const struct qw_cp_aqm_params *p,
 				  const struct qw_queue *q)
 {
 	qw_u64 bytes = q->limit_bytes, packets = q->limit_packets, bucket;
 	qw_u64 rate = p->rate ? p->rate : qw_cp_aqm_rate(s), most;
+	qw_u64 part = q->pool.limit_bytes, before = s->bucket_nb;
 
+	if (q->pool.ports > 1)
+		part = qw_div(part, q->pool.ports);
+	if (part && (!bytes || part < bytes))
+		bytes = part;
 	if (!packets && !bytes)
 		packets = QW_CP_AQM_PACKETS;
 	packets *= p->mtu_bytes;
 	if (!bytes || (packets && packets < bytes))
 		bytes = packets;
-	if (p->burst_ns && rate) {
+	/* cmax = 1 is tail drop of the whole buffer. */
+	if (p->burst_ns && rate && p->cmax_q32 > QW_CP_AQM_ONE_Q32) {
 		/* 2^23 units of 2^10 ns, times a rate below 2^40. */
 		most = qw_div((p->burst_ns >> 10) * rate, QW_NS_PER_SEC >> 10);
 		/* Room for a queue between Tc and Qmax. */
@@ -141,8 +154,11 @@ static inline void qw_cp_aqm_size(struct qw_cp_aqm *s,
 			bucket += p->mtu_bytes;
 	}
 	s->bucket_nb = qw_cp_aqm_cut(bucket) * QW_NS_PER_SEC;
-	if (s->missing_nb > s->bucket_nb)
-		s->missing_nb = s->bucket_nb;
+	/* The first one is full. */
+	if (!before)
+		before = s->bucket_nb;
+	s->missing_nb += s->bucket_nb;
+	s->missing_nb -= before < s->missing_nb ? before : s->missing_nb;
 }
 
 static inline void qw_cp_aqm_init(struct qw_cp_aqm *s,
@@ -172,8 +188,12 @@ static inline void qw_cp_aqm_add(struct qw_cp_aqm *s, qw_u64 tokens_nb)
 static inline void qw_cp_aqm_refill(struct qw_cp_aqm *s, qw_u64 now,
 				    qw_u64 rate)
 {
-	qw_u64 ns = now > s->then_ns ? now - s->then_ns : 0;
+	qw_u64 ns;
 
+	/* The last packet is still on the link. */
+	if (now <= s->then_ns)
+		return;
+	ns = now - s->then_ns;
 	s->then_ns = now;
 	if (!s->missing_nb || !rate)
 		return;
@@ -253,7 +273,7 @@ qw_cp_aqm_enqueue(struct qw_cp_aqm *s, const struct qw_cp_aqm_params *p,
 		return qw_drop(QW_REASON_LIMIT);
 	/* Below 2^16 2^38 */
 	cost_nb = k->bytes * s->congestion_nano;
-	if (cost_nb > s->bucket_nb - s->missing_nb)
+	if (cost_nb && s->missing_nb && cost_nb + s->missing_nb > s->bucket_nb)
 		return qw_drop(QW_REASON_THRESHOLD);
 	s->missing_nb += cost_nb;
 	return qw_pass();
@@ -280,12 +300,20 @@ qw_cp_aqm_dequeue(struct qw_cp_aqm *s, const struct qw_cp_aqm_params *p,
 static inline void qw_cp_aqm_idle(struct qw_cp_aqm *s,
 				  const struct qw_cp_aqm_params *p, qw_u64 now)
 {
+	qw_u64 rate = qw_cp_aqm_rate(s), done = s->begun_ns;
+
 	if (p->rate)
 		return;
-	if (!s->begun_bytes)
-		qw_cp_aqm_refill(s, now, qw_cp_aqm_rate(s));
-	qw_cp_aqm_served(s, p, now);
-	s->then_ns = now;
+	if (!s->begun_bytes) {
+		qw_cp_aqm_refill(s, now, rate);
+		return;
+	}
+	/* Its own bytes stand for the time of the last packet. When the link was
+	 * done with it the host may not know: by its rate, but not before that. */
+	if (rate)
+		done += qw_div(s->begun_bytes * QW_NS_PER_SEC, rate);
+	s->then_ns = now > done ? now : done;
+	s->begun_bytes = 0;
 }
 
 #ifdef __cplusplus

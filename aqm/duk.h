@@ -55,6 +55,10 @@ extern "C" {
 /* While nothing is known of the link, look this often. */
 #define QW_DUK_BLIND_NS QW_NS_PER_MS
 
+/* `held` has a bit for each interval, this one's the lowest. */
+#define QW_DUK_HELD 1u
+#define QW_DUK_FELT 15u /* those whose drops are felt in this one */
+
 /* empty: when is the queue empty, so that p is 0? */
 #define QW_DUK_EMPTY_INTERVAL 0u /* once in the interval */
 #define QW_DUK_EMPTY_END 1u /* at its end */
@@ -95,10 +99,12 @@ struct qw_duk_params {
 	V(qw_duk_rate(s) * 8, 1)    \
 	V(s->level, 1)
 
-/* The dt of one congestion level. */
+/* What is known of one congestion level. */
 struct qw_duk_point {
-	qw_u32 dt_ns; /* 0: level not seen yet */
-	qw_u32 good; /* it cost no utilisation */
+	qw_u64 dt_ns; /* shortest that cost no utilisation; 0: none is known */
+	qw_u64 next_ns; /* to be tried at this level; 0: not seen yet */
+	qw_u32 failed; /* one that was not good is known */
+	qw_u32 unused;
 };
 
 struct qw_duk {
@@ -116,13 +122,13 @@ struct qw_duk {
 	qw_u64 begun_ns;
 	qw_u32 begun_bytes;
 	qw_u32 paused; /* the link found nothing to send in this interval */
-	qw_u32 held; /* this interval began with p above 0 */
+	qw_u32 held; /* p was above 0 as this interval began, and those before */
 	qw_u32 packet_bytes; /* longest packet seen, at first QW_MTU */
 	/* Interval determination. */
 	qw_u32 level; /* P, per cent */
+	qw_u32 trial_level; /* P when this trial began, whose dt it has */
 	qw_u32 intervals; /* in this trial */
-	qw_u32 trial_p; /* p was above 0 in one of them */
-	qw_u32 points; /* levels with a point; the sums are over them */
+	qw_u32 points; /* levels with a dt; the sums are over them */
 	qw_u64 trial_u_q30; /* sum over the trial */
 	qw_u64 sum_p, sum_pp, sum_dt, sum_pdt;
 	struct qw_duk_point point[QW_DUK_LEVELS];
@@ -156,13 +162,16 @@ static inline void qw_duk_init(struct qw_duk *s, const struct qw_duk_params *p,
 	s->held = 0;
 	s->packet_bytes = QW_MTU;
 	s->level = 0;
+	s->trial_level = 0;
 	s->intervals = 0;
 	s->points = 0;
-	s->trial_p = 0;
 	s->trial_u_q30 = 0;
 	s->sum_p = s->sum_pp = s->sum_dt = s->sum_pdt = 0;
-	QW_FOR (i, QW_DUK_LEVELS)
+	QW_FOR (i, QW_DUK_LEVELS) {
 		s->point[i & (QW_DUK_LEVELS - 1)].dt_ns = 0;
+		s->point[i & (QW_DUK_LEVELS - 1)].next_ns = 0;
+		s->point[i & (QW_DUK_LEVELS - 1)].failed = 0;
+	}
 	qw_duk_count_anew(s, 0);
 }
 
@@ -178,7 +187,7 @@ struct qw_duk_measured {
 	/* C/A as two times: dt, and what the link needs for what arrived in it,
 	 * above 0. Both to QW_DUK_MAX_NS. */
 	qw_u64 dt_ns, load_ns;
-	qw_u64 dt; /* in ticks, 1 .. 2^30 */
+	qw_u64 dt; /* in ticks, 1 .. 2^31 */
 	qw_s64 dd; /* dD in ticks, up to 2^31 either way */
 	qw_s64 du_q30; /* below 2 either way */
 	qw_u64 u_q30; /* U, below 2 */
@@ -191,7 +200,7 @@ static inline qw_u64 qw_duk_probability(const struct qw_duk_measured *m)
 	qw_u64 ratio_q24 = qw_div(m->dt_ns << 24, m->load_ns);
 	qw_u64 du = qw_duk_magnitude(m->du_q30), size, term, have, less, use,
 	       kept;
-	/* (2 + dt) dU - dD in ticks, Q30: below 2^62 either way. (A negative
+	/* (2 + dt) dU - dD in ticks, Q30: below 2^63 either way. (A negative
 	 * number times a power of two, for which there is no shift in C.) */
 	qw_s64 below = (qw_s64)(2 + m->dt) * m->du_q30 -
 		       m->dd * (qw_s64)QW_DUK_ONE_Q30;
@@ -207,11 +216,13 @@ static inline qw_u64 qw_duk_probability(const struct qw_duk_measured *m)
 	else
 		have += term;
 	use = have > less ? have - less : 0;
-	/* 32 times the link, 16 times the arrivals: everything is kept. */
+	/* 32 times the link: everything is kept of up to 32 times of it. */
 	if (use > 32 * QW_DUK_ONE_Q30)
 		use = 32 * QW_DUK_ONE_Q30;
-	if (ratio_q24 > 16ULL << 24)
-		ratio_q24 = 16ULL << 24;
+	/* Seldom: the product need not fit, but if it does not all is kept. */
+	if (ratio_q24 > 16ULL << 24 && use &&
+	    ratio_q24 > qw_div(QW_DUK_ONE_Q30 << 24, use))
+		return 0;
 	kept = (ratio_q24 * use) >> 22; /* Q24 Q30 to Q32 */
 	return kept < QW_DUK_ONE_Q32 ? QW_DUK_ONE_Q32 - kept : 0;
 }
@@ -269,14 +280,19 @@ static inline void qw_duk_measure_capacity(struct qw_duk *s)
  * the dt of a new level from a line through those points, dt = m P + c (eq. 11).
  * It does not say where other samples come from, nor what to do when one that
  * was good is not so any longer. Here:
- *  - dt begins as the time for `first_packets` full packets. It is never below
- *    that for one, and never above `longest`;
- *  - `trial` intervals are one sample: their mean utilisation. (Not their
- *    transmit rate, which would compare links of different capacity.) One in
- *    which p was 0 throughout says nothing about dt;
+ *  - dt begins as the time for `first_packets` full packets. It is never above
+ *    `longest`, but where one packet takes longer, as that is the least;
+ *  - `trial` intervals are one sample, of the level at which they began: their
+ *    mean utilisation. (Not their transmit rate, which would compare links of
+ *    different capacity.) Those count in which packets were dropped, and the
+ *    three after each, in which that is felt: what senders that pause leave
+ *    unused later says nothing about dt. The next sample has the dt of the level
+ *    that there is then;
  *  - a dt is good for a level if the utilisation is within `tolerance` of 1, the
- *    highest transmit rate that a congested link can have had: the level then
- *    tries 7/8 of it. If not, the level takes twice of it.
+ *    highest transmit rate that a congested link can have had. The smallest good
+ *    one is kept, and half of it tried next, or 7/8 once one was not good. One
+ *    that is not good gives way to the one that is kept. If that is not good
+ *    any longer, or none is kept, it is forgotten, and twice of it is tried.
  */
 
 static inline qw_u64 qw_duk_clamp(const struct qw_duk *s,
@@ -284,10 +300,10 @@ static inline qw_u64 qw_duk_clamp(const struct qw_duk *s,
 {
 	qw_u64 least = qw_duk_time(s, s->packet_bytes);
 
-	if (dt < least)
-		dt = least;
 	if (dt > p->longest_ns)
 		dt = p->longest_ns;
+	if (dt < least)
+		dt = least;
 	return dt ? dt : 1;
 }
 
@@ -303,7 +319,7 @@ static inline qw_u64 qw_duk_first(const struct qw_duk *s,
 static inline qw_u64 qw_duk_line(const struct qw_duk *s)
 {
 	/* n sum(P dt) - sum(P) sum(dt), and n sum(P^2) - sum(P)^2 >= 0: below
-	 * 2^51 and 2^28. */
+	 * 2^55 and 2^28. */
 	qw_s64 rise = (qw_s64)(s->points * s->sum_pdt) -
 		      (qw_s64)(s->sum_p * s->sum_dt);
 	qw_u64 run = s->points * s->sum_pp - s->sum_p * s->sum_p;
@@ -320,60 +336,69 @@ static inline qw_u64 qw_duk_line(const struct qw_duk *s)
 	return mean > move ? mean - move : 0;
 }
 
-/* The level's dt is now this; the sums of the fit follow. */
+/* The trial's level: its smallest good dt is now this, 0: none; the sums of the fit follow. */
 static inline void qw_duk_set_point(struct qw_duk *s, struct qw_duk_point *at,
-				    qw_u64 dt, qw_u32 good)
+				    qw_u64 dt)
 {
-	qw_u64 level = s->level;
+	qw_u64 level = s->trial_level;
 
 	if (at->dt_ns) {
+		s->points--;
+		s->sum_p -= level;
+		s->sum_pp -= level * level;
 		s->sum_dt -= at->dt_ns;
 		s->sum_pdt -= level * at->dt_ns;
-	} else {
+	}
+	at->dt_ns = dt;
+	if (dt) {
 		s->points++;
 		s->sum_p += level;
 		s->sum_pp += level * level;
+		s->sum_dt += dt;
+		s->sum_pdt += level * dt;
 	}
-	at->dt_ns = (qw_u32)dt;
-	at->good = good;
-	s->sum_dt += dt;
-	s->sum_pdt += level * dt;
 }
 
 /* Algorithm 2, at the end of an interval with traffic: the next dt. */
 static inline void qw_duk_determine_interval(struct qw_duk *s,
-					     const struct qw_duk_params *p)
+					     const struct qw_duk_params *p,
+					     qw_u32 held)
 {
 	struct qw_duk_point *at;
 	qw_u64 dt = s->dt_ns, full;
-	qw_u32 last = s->level;
 
 	/* Equation 10; M and C are kept inverted. */
 	s->level = (qw_u32)qw_div(100 * (s->npb_q20 - s->peak_npb_q20),
 				  s->npb_q20);
-	if (p->interval_ns || !p->trial)
+	if (p->interval_ns || !p->trial || !held)
 		return;
 	s->trial_u_q30 += s->u_q30;
-	s->trial_p |= s->p_q32 != 0;
 	if (++s->intervals < p->trial)
 		return;
-	at = &s->point[s->level & (QW_DUK_LEVELS - 1)];
-	if (s->trial_p) {
-		/* Below 2^20 intervals, utilisation below 2. */
-		full = s->intervals * (QW_DUK_ONE_Q30 - p->tolerance_q30);
-		if (s->trial_u_q30 >= full)
-			qw_duk_set_point(s, at, dt, 1);
-		else
-			qw_duk_set_point(s, at, qw_duk_clamp(s, p, 2 * dt), 0);
+	at = &s->point[s->trial_level & (QW_DUK_LEVELS - 1)];
+	/* Below 2^20 intervals, utilisation below 2. */
+	full = s->intervals * (QW_DUK_ONE_Q30 - p->tolerance_q30);
+	if (s->trial_u_q30 >= full) {
+		/* No longer than the one that was kept. */
+		qw_duk_set_point(s, at, dt);
+		at->next_ns = at->failed ? dt - dt / 8 : dt / 2;
+	} else if (dt < at->dt_ns) {
+		at->failed = 1;
+		at->next_ns = at->dt_ns;
+	} else {
+		at->failed = 1;
+		qw_duk_set_point(s, at, 0);
+		at->next_ns = qw_duk_clamp(s, p, 2 * dt);
 	}
-	if (at->dt_ns)
-		dt = at->good ? at->dt_ns - at->dt_ns / 8 : at->dt_ns;
-	else if (s->level != last && s->points)
+	s->trial_level = s->level;
+	at = &s->point[s->level & (QW_DUK_LEVELS - 1)];
+	if (at->next_ns)
+		dt = at->next_ns;
+	else if (s->points)
 		dt = qw_duk_line(s);
 	s->dt_ns = qw_duk_clamp(s, p, dt);
 	s->intervals = 0;
 	s->trial_u_q30 = 0;
-	s->trial_p = 0;
 }
 
 /* ------------------------------------------------ Algorithm 1 --- */
@@ -393,8 +418,10 @@ QW_PART int qw_duk_evaluate(struct qw_duk *s QW_GIVEN,
 {
 	struct qw_duk_measured m;
 	qw_u64 peak, backlog_q14, known = s->npb_q20;
+	qw_u32 held = s->held;
 
 	s->p_q32 = 0;
+	s->held = 0;
 	qw_duk_measure_capacity(s);
 	if (!s->npb_q20)
 		return 0;
@@ -431,7 +458,7 @@ QW_PART int qw_duk_evaluate(struct qw_duk *s QW_GIVEN,
 			backlog_q14 = 64 << 14;
 		m.drain_q30 = backlog_q14 * p->drain_q16;
 		s->p_q32 = qw_duk_probability(&m);
-	} else if (backlog && s->held) {
+	} else if (backlog && held & QW_DUK_HELD) {
 		/* Dropping emptied the queue, and it is back at once: U = 1. */
 		m.u_q30 = QW_DUK_ONE_Q30;
 		m.du_q30 = 0;
@@ -439,8 +466,8 @@ QW_PART int qw_duk_evaluate(struct qw_duk *s QW_GIVEN,
 		m.drain_q30 = 0;
 		s->p_q32 = qw_duk_probability(&m);
 	}
-	s->held = s->p_q32 != 0;
-	qw_duk_determine_interval(s, p);
+	s->held = (held << 1 & QW_DUK_FELT) | (s->p_q32 != 0);
+	qw_duk_determine_interval(s, p, held);
 	return 0;
 }
 
@@ -459,6 +486,7 @@ static inline void qw_duk_catch_up(struct qw_duk *s,
 	/* Whole intervals in which nothing arrived or left. */
 	s->start_ns += qw_div(now - s->start_ns, s->dt_ns) * s->dt_ns;
 	s->p_q32 = 0;
+	s->held = 0;
 	s->u_q30 = 0;
 	s->d_ns = 0;
 }

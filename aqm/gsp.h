@@ -8,6 +8,12 @@
  * are many of them, the adaptive variant shortens the interval by the time
  * that the queue spends above the threshold.
  *
+ * A buffer that overflows takes packets of many senders, and what they leave
+ * unused then says nothing about their number. So time below the threshold does
+ * not count after an overflow until the queue has run empty and risen above
+ * again; here also not for longer than tau after it was empty, as silence is no
+ * consequence of an overflow.
+ *
  * `random` is not used.
  */
 #ifndef QW_GSP_H
@@ -42,6 +48,9 @@ struct qw_gsp {
 	qw_u64 interval_ns; /* in force at the last drop */
 	qw_u64 time_ns; /* alpha * time above - time below, within bounds */
 	qw_u64 last_ns; /* up to when that is counted */
+	/* Time below counts from here on; QW_NEVER: the buffer overflowed, and
+	 * the queue was not empty since. */
+	qw_u64 below_ns;
 	qw_u64 sojourn_ns; /* of the last packet that left */
 	qw_u32 above; /* the queue is above, since the last event */
 };
@@ -53,8 +62,16 @@ static inline void qw_gsp_init(struct qw_gsp *s, const struct qw_gsp_params *p,
 	s->interval_ns = p->interval_ns;
 	s->time_ns = 0;
 	s->last_ns = now;
+	s->below_ns = now;
 	s->sojourn_ns = 0;
 	s->above = 0;
+}
+
+static inline qw_u64 qw_gsp_tau(const struct qw_gsp_params *p)
+{
+	qw_u64 tau = p->tau_ns ? p->tau_ns : 5 * p->interval_ns;
+
+	return tau < QW_GSP_MAX_NS ? tau : QW_GSP_MAX_NS;
 }
 
 /* The threshold in bytes; 0: none. */
@@ -74,6 +91,10 @@ static inline void qw_gsp_count(struct qw_gsp *s, const struct qw_gsp_params *p,
 
 	s->last_ns = now;
 	if (!s->above) {
+		if (now < s->below_ns)
+			return;
+		if (passed > now - s->below_ns)
+			passed = now - s->below_ns;
 		s->time_ns -= passed < s->time_ns ? passed : s->time_ns;
 		return;
 	}
@@ -88,10 +109,8 @@ static inline void qw_gsp_count(struct qw_gsp *s, const struct qw_gsp_params *p,
 static inline qw_u64 qw_gsp_interval(const struct qw_gsp *s,
 				     const struct qw_gsp_params *p)
 {
-	qw_u64 tau = p->tau_ns ? p->tau_ns : 5 * p->interval_ns;
+	qw_u64 tau = qw_gsp_tau(p);
 
-	if (tau > QW_GSP_MAX_NS)
-		tau = QW_GSP_MAX_NS;
 	if (!p->adaptive)
 		return p->interval_ns;
 	return qw_div(p->interval_ns * tau, tau + s->time_ns);
@@ -109,6 +128,20 @@ static inline qw_u32 qw_gsp_is_above(const struct qw_gsp *s,
 			 (p->delay_ns && s->sojourn_ns > p->delay_ns));
 }
 
+/* The queue has become so many bytes long. */
+static inline void qw_gsp_changed(struct qw_gsp *s,
+				  const struct qw_gsp_params *p, qw_u64 now,
+				  const struct qw_queue *q, qw_u64 bytes)
+{
+	s->above = qw_gsp_is_above(s, p, q, bytes);
+	if (s->below_ns == QW_NEVER) {
+		if (!bytes)
+			s->below_ns = now + qw_gsp_tau(p);
+	} else if (s->above) {
+		s->below_ns = now;
+	}
+}
+
 static inline struct qw_verdict
 qw_gsp_enqueue(struct qw_gsp *s, const struct qw_gsp_params *p, qw_u64 now,
 	       const struct qw_queue *q, const struct qw_packet *k,
@@ -118,15 +151,17 @@ qw_gsp_enqueue(struct qw_gsp *s, const struct qw_gsp_params *p, qw_u64 now,
 
 	(void)random;
 	qw_gsp_count(s, p, now);
-	if (qw_over_limit(q, k))
+	if (qw_over_limit(q, k)) {
+		s->below_ns = QW_NEVER;
 		return qw_drop(QW_REASON_LIMIT);
+	}
 	if (s->above && now >= s->hold_ns) {
 		v = qw_mark_or_drop(k, p->ecn != 0, QW_REASON_THRESHOLD);
 		s->interval_ns = qw_gsp_interval(s, p);
 		s->hold_ns = now + s->interval_ns;
 	}
 	if (v.action != QW_DROP)
-		s->above = qw_gsp_is_above(s, p, q, q->bytes + k->bytes);
+		qw_gsp_changed(s, p, now, q, q->bytes + k->bytes);
 	return v;
 }
 
@@ -136,7 +171,7 @@ qw_gsp_dequeue(struct qw_gsp *s, const struct qw_gsp_params *p, qw_u64 now,
 {
 	qw_gsp_count(s, p, now);
 	s->sojourn_ns = now - k->enqueue_ns;
-	s->above = qw_gsp_is_above(s, p, q, q->bytes);
+	qw_gsp_changed(s, p, now, q, q->bytes);
 	return qw_pass();
 }
 
@@ -146,6 +181,8 @@ static inline void qw_gsp_idle(struct qw_gsp *s, const struct qw_gsp_params *p,
 	qw_gsp_count(s, p, now);
 	s->sojourn_ns = 0;
 	s->above = 0;
+	if (s->below_ns == QW_NEVER)
+		s->below_ns = now + qw_gsp_tau(p);
 }
 
 /* Parameters and variables as qw.h says. */

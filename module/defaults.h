@@ -177,8 +177,7 @@
 	D("perturb", 0ULL, false)
 #define QW_CHEN_SFQ_DEFAULTS(D) \
 	D("depth", 1288490189ULL, false) \
-	D("ahead", 1288490189ULL, false) \
-	D("count_time", 100000000ULL, false)
+	D("ahead", 1288490189ULL, false)
 #define QW_AHAB_DEFAULTS(D) \
 	D("capacity", 0ULL, false) \
 	D("utilisation", 4209067950ULL, false) \

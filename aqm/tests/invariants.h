@@ -41,7 +41,8 @@ static void check_duk(const struct qw_duk *s)
 {
 	CHECK(s->p_q32 <= QW_DUK_ONE_Q32);
 	CHECK(s->u_q30 < 2 * QW_DUK_ONE_Q30);
-	CHECK(s->dt_ns >= 1 && s->dt_ns <= QW_NS_PER_SEC);
+	/* A packet that takes longer is the least of Algorithm 2. */
+	CHECK(s->dt_ns >= 1 && s->dt_ns <= QW_DUK_MAX_NS);
 	/* M is not below C. */
 	CHECK(s->peak_npb_q20 <= s->npb_q20 || !s->npb_q20);
 	CHECK(s->level <= 100 && s->points <= 101);
@@ -49,7 +50,9 @@ static void check_duk(const struct qw_duk *s)
 
 static void check_cp_aqm(const struct qw_cp_aqm *s)
 {
-	CHECK(s->missing_nb <= s->bucket_nb);
+	/* And the debt of one packet. */
+	CHECK(s->missing_nb <=
+	      s->bucket_nb + 65536 * (1 + 16 * 15) * QW_NS_PER_SEC);
 	CHECK(s->bucket_nb <= QW_CP_AQM_MAX_BYTES * QW_NS_PER_SEC);
 	/* cmax is up to 16, and 16 times Qmax as far as c(x) rises. */
 	CHECK(s->congestion_nano <= (1 + 16 * 15) * QW_NS_PER_SEC);
@@ -154,8 +157,12 @@ static void check_dualpi2(const struct qw_dualpi2 *s)
 
 static void check_chen_sfq(const struct qw_chen_sfq *s)
 {
-	CHECK(s->active >= 1 && s->active <= QW_CHEN_SFQ_FLOWS);
-	CHECK(s->counted <= s->active && s->before <= QW_CHEN_SFQ_FLOWS);
+	qw_u32 i, sum = 0;
+
+	for (i = 0; i < QW_CHEN_SFQ_STEPS; i++)
+		sum += s->count[i];
+	CHECK(s->active == sum && sum <= QW_CHEN_SFQ_FLOWS);
+	CHECK(!s->count[QW_CHEN_SFQ_STEP(s->step)]);
 }
 
 static void check_ahab(const struct qw_ahab *s)

@@ -1,4 +1,3 @@
-use crate::params::{MS, SEC};
 use crate::{Info, Param, Probe};
 
 pub(super) const INFO: Info = Info {
@@ -10,14 +9,6 @@ pub(super) const INFO: Info = Info {
     params: &[
         Param::ratio("depth", "buffers", "queue to settle at", 0.3, 0.0, 0.9, "ours: not public"),
         Param::ratio("ahead", "buffers", "how far ahead a flow may be", 0.3, 0.0, 0.99, "ours: not public"),
-        Param::time(
-            "count_time",
-            "how long after a packet a flow counts as active",
-            100 * MS,
-            MS,
-            10 * SEC,
-            "ours: not public",
-        ),
     ],
     probes: &[Probe { name: "active_flows", unit: "" }, Probe { name: "round", unit: "bytes" }],
     needs_flow: true,

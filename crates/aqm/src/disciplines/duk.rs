@@ -34,7 +34,7 @@ pub(super) const INFO: Info = Info {
         ),
         Param::time(
             "longest",
-            "interval = auto: it is never longer",
+            "interval = auto: it is never longer, unless one packet takes more",
             100 * MS,
             MS,
             SEC,

@@ -285,3 +285,152 @@ fn qmax_is_the_buffer_within_a_burst() {
     assert_eq!(qmax(&[rate, ("burst", Value::Int(0))], 1000, 0), 1_514_000.0);
     assert_eq!(qmax(&[], 0, 0), 1_514_000.0, "no limit, no rate known yet");
 }
+
+/// A link of two rates in turn, always too slow, keeps the queue that a bucket of fixed size does: a bucket that grows
+/// brings no tokens.
+#[test]
+fn a_link_that_changes_keeps_the_queue_at_the_threshold() {
+    for (rates, each, offered) in
+        [([8u64, 12], 100, 30u64), ([5, 15], 200, 30), ([2, 20], 50, 30), ([9, 10], 1000, 20)]
+    {
+        let mut host = Host::new(&spec("cp-aqm", &[]), 1000, 0);
+        let link = |now: u64| 8000 / rates[(now / (each * MS)) as usize % 2];
+        let (mut sum, mut n) = (0u64, 0u64);
+        let gap = || 1500 * 8000 / offered;
+        drive(
+            &mut host,
+            60 * SECOND,
+            gap,
+            || 1500,
+            link,
+            |now, host, _| {
+                if now > 20 * SECOND {
+                    sum += u64::from(host.queue.packets);
+                    n += 1;
+                }
+            },
+        );
+        let mean = sum as f64 / n as f64;
+        // Tc is five, the arrival itself is one.
+        assert!((mean - 6.5).abs() < 1.5, "{rates:?} each {each} ms: {mean} packets");
+    }
+}
+
+/// A host that says "idle" with its last packet, as one does that hands packets to a device's ring: that packet took no
+/// time, and says nothing about the link.
+#[test]
+fn a_host_that_says_idle_early_does_not_raise_the_rate() {
+    let link = |early: bool, from: u64, to: u64, percent: u64, host: &mut Host| {
+        let (mut now, mut free_at, mut idle) = (from, from, true);
+        let mut rate = 0.0f64;
+        while now < to {
+            while !idle && free_at <= now {
+                let at = free_at;
+                match host.transmit(at, |_| {}) {
+                    Some(p) => {
+                        free_at = at + u64::from(p.bytes) * NS_PER_BYTE;
+                        if early && host.queue.packets == 0 {
+                            host.discipline.idle(at + 1500);
+                            idle = true;
+                        }
+                    }
+                    None => idle = true,
+                }
+            }
+            host.arrive(now, 1500, 0, 0);
+            if idle {
+                idle = false;
+                free_at = free_at.max(now);
+            }
+            rate = rate.max(host.discipline.probe(2));
+            now += 1_200_000 * 100 / percent;
+        }
+        rate
+    };
+    for early in [true, false] {
+        let mut host = Host::new(&spec("cp-aqm", &[]), 1000, 0);
+        // A second that shows the rate, ten of 5 %, a second of 300 %.
+        link(early, 0, SECOND, 300, &mut host);
+        let rate = link(early, 2 * SECOND, 12 * SECOND, 5, &mut host);
+        host.sojourn_max = 0;
+        link(early, 12 * SECOND, 13 * SECOND, 300, &mut host);
+        assert!((rate / 1e7 - 1.0).abs() < 0.02, "early {early}: {rate} bit/s, the link has 10^7");
+        assert!(host.sojourn_max < 150 * MS, "early {early}: {} ns", host.sojourn_max);
+    }
+}
+
+/// Of a buffer that several ports share, Qmax is this one's even part.
+#[test]
+fn qmax_of_a_shared_buffer_is_the_even_part() {
+    let mut d = Discipline::new(&spec("cp-aqm", &[("burst", Value::Int(0))]));
+    let pool =
+        queuewright_aqm::Pool { bytes: 600_000, limit_bytes: 1_200_000, ports: 4, ..Default::default() };
+    let queue = |bytes: u64| Queue { bytes, packets: (bytes / 1500) as u32, pool, ..Queue::default() };
+    let packet = Packet { bytes: 1500, ..Packet::default() };
+    d.enqueue(0, &queue(297_000), &packet, 0);
+    assert_eq!(d.probe(3), 300_000.0);
+    // c(x) near Qmax is near cmax.
+    assert!((d.probe(1) - 1.197).abs() < 0.002, "{}", d.probe(1));
+}
+
+/// cmax = 1 is tail drop of the whole buffer, whatever the link's rate and however long the buffer: `burst` is not asked.
+#[test]
+fn without_cmax_the_buffer_is_used_to_its_end() {
+    for packets in [30, 128, 200, 1000] {
+        let mut host = Host::new(&spec("cp-aqm", &[("cmax", Value::Real(1.0))]), packets, 0);
+        let mut most = 0;
+        drive(
+            &mut host,
+            30 * SECOND,
+            || 400_000,
+            || 1514,
+            |_| NS_PER_BYTE,
+            |_, host, _| most = most.max(host.queue.packets),
+        );
+        assert_eq!(most, packets);
+        assert_eq!(host.drops[Reason::Threshold as usize], 0);
+    }
+}
+
+/// Beyond Qmax equation 1 goes on: a queue that `burst` has overtaken costs more than cmax.
+#[test]
+fn beyond_qmax_congestion_goes_on_rising() {
+    let mut d = Discipline::new(&spec("cp-aqm", &[("rate", RATE)]));
+    let queue = Queue { bytes: 1_514_000, packets: 1000, limit_packets: 2000, ..Queue::default() };
+    d.enqueue(0, &queue, &Packet { bytes: 1500, ..Packet::default() }, 0);
+    let expected = 1.0 + 0.2 * (1_514_000.0 - 7570.0) / (125_000.0 - 7570.0);
+    assert!((d.probe(1) - expected).abs() < 0.001, "{} for {expected}", d.probe(1));
+}
+
+/// On a slow link Qmax is not below two Tc and two full packets.
+#[test]
+fn a_slow_link_has_room_above_the_threshold() {
+    for (rate, least) in [(1_000_000, 15_140.0), (10_000, 15_140.0), (2_000_000, 25_000.0)] {
+        let mut host = Host::new(&spec("cp-aqm", &[("rate", Value::Int(rate))]), 1000, 0);
+        host.arrive(0, 1500, 0, 0);
+        assert!(
+            (host.discipline.probe(3) - least).abs() < 10.0,
+            "{rate} bit/s: {}",
+            host.discipline.probe(3)
+        );
+    }
+}
+
+/// A packet that costs more than a full bucket holds is let in by a full one, and empties it.
+#[test]
+fn a_packet_larger_than_the_bucket_passes_when_it_is_full() {
+    for (threshold, bucket) in [(0, 20_000), (7570, 20_000), (0, 1)] {
+        for rate in [Value::Int(1_000_000), AUTO] {
+            let set = [("threshold", Value::Int(threshold)), ("bucket", Value::Int(bucket)), ("rate", rate)];
+            let mut host = Host::new(&spec("cp-aqm", &set), 1000, 0);
+            // 64 KB at 1 Mbit/s, half load: nobody waits.
+            drive(&mut host, 60 * SECOND, || 2 * 65_536 * 8000, || 65_536, |_| 8000, |_, _, _| ());
+            assert_eq!(
+                host.drops.iter().sum::<u64>(),
+                0,
+                "Tc {threshold}, bucket {bucket}, {rate}: of {}",
+                host.offered
+            );
+        }
+    }
+}

@@ -3,6 +3,7 @@
 
 use crate::host::{Dice, Host, spec};
 use queuewright_aqm::{Action, Value};
+use std::collections::{BTreeMap, BTreeSet};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
@@ -243,4 +244,228 @@ fn intervals_stay_within_a_packet_and_the_longest() {
     }
     assert!(least >= 1.2 && most <= 30.0, "{least} to {most} ms; a packet takes 1.2 ms");
     assert!(most > least, "Algorithm 2 moves the interval");
+}
+
+/// The first burst after a minute of silence is met by p = 0, whenever the silence began.
+#[test]
+fn nothing_of_the_dropping_before_a_silence_is_left_after_it() {
+    let mut met = 0;
+    for stop in 0..300u64 {
+        let mut link = Link::new(&[], 800);
+        let end = 2 * SECOND + stop * 777_777;
+        constant_rate(&mut link, 0, end, 150);
+        let mut seen = Seen::default();
+        let after = end + 60 * SECOND;
+        link.run(after, &mut seen);
+        // Packets at once, and one when the interval that they came in is over.
+        for _ in 0..200 {
+            link.arrive(after, 1500, &mut seen);
+        }
+        let interval = (link.host.discipline.probe(1) * 1e6) as u64;
+        let next = after + interval + 1;
+        link.run(next, &mut seen);
+        link.arrive(next, 1500, &mut seen);
+        met += u64::from(link.host.discipline.probe(0) > 0.0);
+    }
+    assert_eq!(met, 0, "of 300 stops");
+}
+
+/// A packet takes longer than `longest`: an interval is no shorter than that all the same.
+#[test]
+fn no_interval_is_shorter_than_a_packet_takes() {
+    for (bytes, bits, longest) in
+        [(65_536u32, 1_000_000u64, 100), (1500, 30_000, 100), (65_536, 1_000_000, 1), (9000, 100_000, 100)]
+    {
+        let ns_per_byte = 8 * SECOND / bits;
+        let packet = u64::from(bytes) * ns_per_byte;
+        let mut link = Link::new(&[("longest", Value::Int(longest * MS))], ns_per_byte);
+        let (mut now, mut seen, mut dice) = (0, Seen::default(), Dice(u64::from(bytes)));
+        while now < 600 * packet {
+            link.run(now, &mut seen);
+            link.arrive(now, bytes, &mut seen);
+            // 150 %, at random
+            now += dice.roll() % (2 * packet * 100 / 150);
+        }
+        let packets = link.host.sojourn_max as f64 / packet as f64;
+        let interval = link.host.discipline.probe(1) * 1e6;
+        assert!(packets < 20.0, "{bytes} bytes at {bits} bit/s: up to {packets} packets' time");
+        assert!(interval >= packet as f64, "{bytes} bytes at {bits} bit/s: {interval}");
+    }
+}
+
+/// Algorithm 2, stated a second time: what each level's trials have shown, by utilisation and level as DUK shows them.
+#[derive(Default)]
+struct Levels {
+    /// By level: the shortest dt that was good, and what is to be tried next, ns.
+    known: BTreeMap<u64, (Option<u64>, u64)>,
+    /// Levels of which a dt that was not good is known.
+    failed: BTreeSet<u64>,
+    /// Of the trials that ended: at a level other than the one at which they began, and seen before.
+    returned: u32,
+    /// At a level that was not seen before, where others were.
+    fitted: u32,
+    /// A shorter one failed, and the one that is kept is taken again.
+    went_back: u32,
+    /// The level at which this trial began.
+    began: u64,
+}
+
+impl Levels {
+    fn clamp(dt: u64) -> u64 {
+        dt.clamp(1_200_000, 100 * MS)
+    }
+
+    /// One that had `dt` ends at `level`: the next dt.
+    fn trial(&mut self, level: u64, dt: u64, good: bool) -> u64 {
+        let kept = self.known.get(&self.began).and_then(|&(kept, _)| kept);
+        let now = match (good, kept) {
+            (true, _) if self.failed.contains(&self.began) => (Some(dt), dt - dt / 8),
+            (true, _) => (Some(dt), dt / 2),
+            (false, Some(kept)) if dt < kept => {
+                self.went_back += 1;
+                (Some(kept), kept)
+            }
+            (false, _) => (None, Self::clamp(2 * dt)),
+        };
+        self.known.insert(self.began, now);
+        if !good {
+            self.failed.insert(self.began);
+        }
+        let next = match self.known.get(&level) {
+            Some(&(_, next)) => {
+                self.returned += u32::from(level != self.began);
+                next
+            }
+            None => self.line(level).inspect(|_| self.fitted += 1).unwrap_or(dt),
+        };
+        self.began = level;
+        Self::clamp(next)
+    }
+
+    /// Equation 11, by least squares.
+    fn line(&self, level: u64) -> Option<u64> {
+        let points: Vec<(f64, f64)> =
+            self.known.iter().filter_map(|(&p, &(dt, _))| Some((p as f64, dt? as f64))).collect();
+        let n = points.len() as f64;
+        if points.is_empty() {
+            return None;
+        }
+        let (p, dt) =
+            (points.iter().map(|x| x.0).sum::<f64>() / n, points.iter().map(|x| x.1).sum::<f64>() / n);
+        let run: f64 = points.iter().map(|x| (x.0 - p).powi(2)).sum();
+        let rise: f64 = points.iter().map(|x| (x.0 - p) * (x.1 - dt)).sum();
+        let m = if run > 0.0 { rise / run } else { 0.0 };
+        Some((dt + m * (level as f64 - p)).max(0.0) as u64)
+    }
+}
+
+/// Algorithm 2 keeps, for each level, the shortest interval that cost no throughput, and takes it up again when that
+/// level comes back; a level that is new gets its first from the line through what is kept (equation 11).
+#[test]
+fn algorithm_2_keeps_the_shortest_interval_of_each_level() {
+    let mut link = Link::new(&[("forget", Value::Int(32))], 800);
+    let (mut now, mut start, mut seen) = (0, 0, Seen::default());
+    let (mut dt, mut known) = (MS, false);
+    // Was p above 0 in this interval, and in those before?
+    let (mut intervals, mut sum, mut dropped) = (0, 0.0, [false; 4]);
+    let mut levels = Levels::default();
+    let (mut dice, mut trials) = (Dice(3), 0);
+    while now < 600 * SECOND {
+        link.run(now, &mut seen);
+        link.arrive(now, 1500, &mut seen);
+        let probe = |i: usize| link.host.discipline.probe(i);
+        let shown = (probe(1) * 1e6).round() as u64;
+        if now >= start + dt {
+            start += dt;
+            if !known {
+                known = probe(4) > 0.0;
+                dt = shown;
+            } else {
+                if dropped.contains(&true) {
+                    intervals += 1;
+                    sum += probe(2);
+                }
+                dropped.rotate_right(1);
+                dropped[0] = probe(0) > 0.0;
+                if intervals == 16 {
+                    let next = levels.trial(probe(5) as u64, dt, sum >= 16.0 * 0.99);
+                    // The line is in whole numbers there.
+                    assert!(
+                        shown.abs_diff(next) <= next / 100_000 + 1,
+                        "trial {trials}: {shown} ns, not {next}"
+                    );
+                    (intervals, sum) = (0, 0.0);
+                    trials += 1;
+                    dt = shown;
+                }
+            }
+        }
+        assert_eq!(shown, dt, "at {now}");
+        // 100 to 300 %, another each 10 s, in gaps that vary by as much as fits the load.
+        let percent = 100 + Dice(now / (10 * SECOND) + 9).roll() % 200;
+        let mean = 1_200_000 * 100 / percent;
+        now += mean / 2 + dice.roll() % mean / 2;
+    }
+    let Levels { returned, fitted, went_back, .. } = levels;
+    assert!(trials > 10_000 && returned > 10_000 && fitted > 20 && went_back > 100);
+}
+
+/// A sender that is too fast, and pauses for 0.3 s each 0.6 s from the second minute on: what a pause leaves unused was
+/// not lost by dropping, and makes no interval longer.
+#[test]
+fn a_sender_that_pauses_does_not_make_the_interval_longer() {
+    let mut link = Link::new(&[], 800);
+    let mut seen = Seen::default();
+    let (mut now, mut sum, mut n) = (0, 0.0, 0.0);
+    while now < 120 * SECOND {
+        link.run(now, &mut seen);
+        link.arrive(now, 1500, &mut seen);
+        if now > 60 * SECOND {
+            sum += link.host.discipline.probe(1);
+            n += 1.0;
+        }
+        // 150 %
+        now += 800_000;
+        if now > 60 * SECOND && now / (300 * MS) % 2 == 1 {
+            now = (now / (300 * MS) + 1) * (300 * MS);
+        }
+    }
+    assert!(sum / n < 20.0, "a mean of {} ms", sum / n);
+}
+
+/// Equation 9 holds where little arrives at a long queue: C/A is 50 or 20 here.
+#[test]
+fn few_arrivals_at_a_long_queue_are_by_equation_9_too() {
+    let dt = 12 * MS;
+    let set = [("interval", Value::Int(dt)), ("drain", Value::Real(0.0625))];
+    let mut link = Link::new(&set, 800);
+    let mut seen = Seen::default();
+    for _ in 0..393 {
+        link.arrive(0, 1500, &mut seen);
+    }
+    let (mut last_d, mut inside, mut all) = (0.0, 0, 0);
+    for i in 1..40u64 {
+        seen = Seen { shortest: link.host.queue.bytes, ..Seen::default() };
+        link.run(i * dt - 1000, &mut seen);
+        let bytes = if i % 2 == 0 { 750 } else { 300 };
+        link.arrive(i * dt - 1000, bytes, &mut seen);
+        link.run(i * dt, &mut seen);
+        let (shortest, d) = (seen.shortest as f64, (seen.sojourn / 1000) as f64);
+        // A packet that begins at the interval's end ends it.
+        link.run(i * dt + 1, &mut seen);
+        let c_over_a = 15_000.0 / f64::from(bytes);
+        let expected =
+            equation_9(c_over_a, 1.0, 0.0, d - last_d, 12_000.0, 0.0625 * shortest / 15_000.0).unwrap();
+        last_d = d;
+        if i > 2 && shortest > 0.0 {
+            let got = link.host.discipline.probe(0);
+            assert!(
+                (got - expected).abs() < 2e-4,
+                "interval {i}, {shortest} bytes: {got}, by equation 9 {expected}"
+            );
+            inside += u64::from(expected > 0.0 && expected < 1.0);
+            all += u64::from(expected == 0.0);
+        }
+    }
+    assert!(inside > 0 && all > 3, "{inside} {all}");
 }

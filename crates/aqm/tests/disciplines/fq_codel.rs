@@ -101,14 +101,29 @@ fn the_round_is_that_of_one_quantum_at_a_time() {
 /// be told that there is nothing to send while packets wait.
 #[test]
 fn the_round_never_ends_while_packets_wait() {
-    let mut host = round(65_536, 256);
-    for _ in 0..2 {
-        for flow in 0..1400 {
-            host.arrive(0, 65_535, flow, 0);
+    let sfq = [
+        ("quantum", int(256)),
+        ("limit", int(1 << 20)),
+        ("flows", int(65_536)),
+        ("divisor", int(65_536)),
+        ("depth", int(127)),
+    ];
+    let fq = [
+        ("quantum", int(256)),
+        ("initial_quantum", int(256)),
+        ("limit", int(1 << 20)),
+        ("orphan_mask", int(65_535)),
+    ];
+    let hosts = [round(65_536, 256), Host::new(&spec("sfq", &sfq), 0, 0), Host::new(&spec("fq", &fq), 0, 0)];
+    for mut host in hosts {
+        for _ in 0..2 {
+            for flow in 0..1400 {
+                host.arrive(0, 65_535, flow, 0);
+            }
         }
+        let sent = std::iter::from_fn(|| host.transmit(0, |_| {})).count();
+        assert_eq!(sent, 2800, "{}", host.discipline.info().name);
     }
-    let sent = std::iter::from_fn(|| host.transmit(0, |_| {})).count();
-    assert_eq!(sent, 2800);
 }
 
 /// Times of CoDel's drops of one flow at twice the link's rate, and of an overflow that costs it a batch.

@@ -92,7 +92,8 @@ fn delay_counts_instead_of_bytes() {
     assert_eq!(dropped_at.len(), 10);
 }
 
-/// interval / (1 + time / tau), where time is alpha times that above less that below.
+/// interval / (1 + time / tau), where time is alpha times that above less that below. After an overflow that below does
+/// not count until the queue was empty, and then for tau, unless it is above again before.
 #[test]
 fn adaptive_interval_is_the_papers() {
     for (seed, alpha, tau, max_time) in
@@ -111,9 +112,17 @@ fn adaptive_interval_is_the_papers() {
         let mut dice = Dice(seed);
         let (mut now, mut load, mut drops, mut shortest) = (0u64, 8, 0, f64::MAX);
         let (mut time, mut hold) = (0.0f64, 0u64);
-        let mut pass = |host: &Host, time: &mut f64, by: u64| {
+        // Since an overflow: that, and since when it was empty.
+        let (mut flooded, mut empty_at, mut overflows) = (false, None, 0);
+        let mut pass = |host: &Host, time: &mut f64, by: u64, flooded: bool, empty_at: Option<u64>| {
             let above = host.queue.bytes > 30_000;
-            *time += if above { (by as f64 * alpha).floor() } else { -(by as f64) };
+            let counts_from = match (flooded, empty_at) {
+                (false, _) => 0,
+                (true, None) => u64::MAX,
+                (true, Some(at)) => at + tau as u64,
+            };
+            let below = (now + by).saturating_sub(counts_from).min(by);
+            *time += if above { (by as f64 * alpha).floor() } else { -(below as f64) };
             *time = time.clamp(0.0, max_time as f64);
             now += by;
             now
@@ -122,8 +131,11 @@ fn adaptive_interval_is_the_papers() {
             if step % 4000 == 0 {
                 load = dice.roll() % 14;
             }
-            let at = pass(&host, &mut time, 500_000 + dice.roll() % 1_000_000);
+            let at = pass(&host, &mut time, 500_000 + dice.roll() % 1_000_000, flooded, empty_at);
             host.transmit(at, |_| {});
+            if flooded && host.queue.bytes == 0 {
+                empty_at = empty_at.or(Some(at));
+            }
             for _ in 0..2 {
                 if dice.roll() % 16 >= load {
                     continue;
@@ -133,7 +145,12 @@ fn adaptive_interval_is_the_papers() {
                 let v = host.arrive(at, 1000, 0, 0);
                 if full {
                     assert_eq!(v.reason, Reason::Limit);
+                    (flooded, empty_at) = (true, None);
+                    overflows += 1;
                     continue;
+                }
+                if host.queue.bytes > 30_000 && empty_at.is_some() {
+                    (flooded, empty_at) = (false, None);
                 }
                 assert_eq!(v.reason == Reason::Threshold, above && at >= hold, "at {at} ns");
                 let ours = host.discipline.probe(1) * 1e9;
@@ -148,6 +165,7 @@ fn adaptive_interval_is_the_papers() {
                 }
             }
         }
+        assert!(overflows > 100, "{overflows} overflows");
         assert!(drops > 200 && shortest < interval as f64 / 3.0, "{drops} drops, {shortest} ns");
     }
 }
@@ -174,4 +192,25 @@ fn marks_instead_of_drops_when_told() {
     }
     assert_eq!(host.drops.iter().sum::<u64>(), 0);
     assert!(host.marks[Reason::Threshold as usize] > 10);
+}
+
+/// What an overflow empties says nothing about the load: the time above the threshold is kept for tau of it, and a link
+/// that idles for longer forgets.
+#[test]
+fn an_overflow_pauses_the_count_of_time_below() {
+    let mut host = Host::new(&spec("gsp", &[]), 60, 0);
+    overload(&mut host, 0, 4 * SEC);
+    let before = host.discipline.probe(1);
+    assert!(before > 4.0 && host.drops[Reason::Limit as usize] > 0);
+    let mut now = 4 * SEC;
+    while host.transmit(now, |_| {}).is_some() {
+        now += 10 * MS;
+    }
+    host.discipline.idle(now + 500 * MS);
+    let kept = host.discipline.probe(1);
+    assert!(kept >= before, "{before} s, then {kept}");
+    host.discipline.idle(now + 1500 * MS);
+    assert!((kept - host.discipline.probe(1) - 1.0).abs() < 0.02, "{kept} s, then {}", host.discipline.probe(1));
+    host.discipline.idle(now + 100 * SEC);
+    assert_eq!(host.discipline.probe(1), 0.0);
 }

@@ -2,6 +2,7 @@
 
 mod ahab;
 mod cebinae;
+mod chen_sfq;
 mod cobalt;
 mod codel;
 mod cp_aqm;
