@@ -2,7 +2,7 @@
 //! queue inside, its Newton steps in floating point. Which of BLUE's throws of
 //! the dice hit is the header's affair; how often they do is checked.
 
-use crate::host::{Dice, spec};
+use crate::host::{Dice, Host, spec};
 use crate::pi2::{int, real};
 use queuewright_aqm::{Action, Discipline, Packet, Queue, Reason, Spec, Value};
 use std::collections::VecDeque;
@@ -330,4 +330,31 @@ fn blue_finds_the_share_of_an_unyielding_flood() {
     let limit = host.drops[Reason::Limit as usize] - late;
     assert!(limit < 5_000, "{limit} of 90,000 in the second minute");
     assert!((0.25..0.4).contains(&host.discipline.probe(2)), "{}", host.discipline.probe(2));
+}
+
+/// A silence is one empty moment to BLUE, however long it was, as in sch_cake; CoDel's count walks back all of it.
+#[test]
+fn after_a_silence_blue_is_what_it_was_and_count_is_gone() {
+    let mut host = Host::new(&spec("cobalt", &[]), 50, 0);
+    // Twice what the link takes, for ten seconds: packets of 1 ms.
+    for now in (0..10_000).map(|ms| ms * MS) {
+        for _ in 0..2 {
+            host.arrive(now, 1500, 0, 0);
+        }
+        host.transmit(now, |_| {});
+    }
+    let mut now = 10_000 * MS;
+    while host.queue.packets > 0 {
+        host.transmit(now, |_| {});
+        now += MS;
+    }
+    let before = host.discipline.probe(2);
+    host.discipline.idle(now);
+    let after = now + 3_600_000 * MS;
+    host.arrive(after, 1500, 0, 0);
+    host.transmit(after, |_| {});
+    let (count, p) = (host.discipline.probe(0), host.discipline.probe(2));
+    println!("{before} {p} {count}");
+    assert!(before > 0.05 && before - p <= 1.0 / 4096.0 + 1e-9, "{before}, then {p}");
+    assert_eq!(count, 0.0);
 }

@@ -210,7 +210,11 @@ fn an_overflow_pauses_the_count_of_time_below() {
     let kept = host.discipline.probe(1);
     assert!(kept >= before, "{before} s, then {kept}");
     host.discipline.idle(now + 1500 * MS);
-    assert!((kept - host.discipline.probe(1) - 1.0).abs() < 0.02, "{kept} s, then {}", host.discipline.probe(1));
+    assert!(
+        (kept - host.discipline.probe(1) - 1.0).abs() < 0.02,
+        "{kept} s, then {}",
+        host.discipline.probe(1)
+    );
     host.discipline.idle(now + 100 * SEC);
     assert_eq!(host.discipline.probe(1), 0.0);
 }

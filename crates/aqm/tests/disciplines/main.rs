@@ -15,6 +15,7 @@ mod golden;
 mod gsp;
 mod host;
 mod operations;
+mod pages;
 mod pi2;
 mod pie;
 mod queuepilot;
