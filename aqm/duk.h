@@ -48,8 +48,8 @@ extern "C" {
  * equation 9, dU (dU + dU / dt) with |dU| < 2, fits in 64 bits. */
 #define QW_DUK_ONE_Q30 (1ULL << 30)
 #define QW_DUK_ONE_Q32 (1ULL << 32)
-/* No load is more than this, 17 s: in Q28 it fits in 64 bits. */
-#define QW_DUK_MAX_NS (1ULL << 34)
+/* No load is more than this, 69 s, a packet of 64 KiB at 8 kbit/s: in Q26 it fits in 64 bits. */
+#define QW_DUK_MAX_NS (1ULL << 36)
 /* Congestion levels are whole per cents, 0..100; a power of two for BPF. */
 #define QW_DUK_LEVELS 128u
 /* While nothing is known of the link, look this often. */
@@ -417,7 +417,7 @@ QW_PART int qw_duk_evaluate(struct qw_duk *s QW_GIVEN,
 			    qw_u64 backlog)
 {
 	struct qw_duk_measured m;
-	qw_u64 peak, backlog_q14, known = s->npb_q20;
+	qw_u64 peak, backlog_q14, busy, known = s->npb_q20;
 	qw_u32 held = s->held;
 
 	s->p_q32 = 0;
@@ -426,7 +426,9 @@ QW_PART int qw_duk_evaluate(struct qw_duk *s QW_GIVEN,
 	if (!s->npb_q20)
 		return 0;
 	/* U = beta / C; a packet more than fits may have begun. */
-	m.u_q30 = qw_div(qw_duk_time(s, s->sent_bytes) << 28, s->dt_ns) << 2;
+	busy = qw_duk_time(s, s->sent_bytes);
+	m.u_q30 = busy >> 34 ? qw_div(busy << 26, s->dt_ns) << 4 :
+			       qw_div(busy << 28, s->dt_ns) << 2;
 	if (m.u_q30 > 2 * QW_DUK_ONE_Q30 - 1)
 		m.u_q30 = 2 * QW_DUK_ONE_Q30 - 1;
 	m.du_q30 = (qw_s64)m.u_q30 - (qw_s64)s->u_q30;

@@ -666,6 +666,14 @@ qw_santa_enqueue(struct qw_santa *s, const struct qw_santa_params *p,
 	qw_santa_catch_up(s, p, now);
 	qw_santa_split(s, p, q);
 	at = qw_santa_find(s, k->flow);
+	/* Silent for so long, though the sweep has not come by (which looks at
+	 * all flows there were between a round's end and its shuffle). */
+	if (at && p->idle_ns && s->sweep == QW_SANTA_IDLERS &&
+	    now - qw_santa_flow_at(s, at - 1)->seen_ns > p->idle_ns) {
+		qw_santa_forget(s, at - 1);
+		s->hand = s->hand < s->flows ? s->hand : s->flows;
+		at = 0;
+	}
 	*queue = QW_SANTA_MICE;
 	if (!at &&
 	    qw_countmin_add(&s->sketch, s->round, k->flow) > p->mice_packets) {

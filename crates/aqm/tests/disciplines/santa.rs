@@ -396,10 +396,16 @@ fn as_many_queues_as_flows_is_fair_queueing() {
 fn queues_share_by_their_flows_however_few_these_are() {
     for flows in [[3, 2, 1], [1_000, 10, 1], [20_000, 100, 1], [1, 1, 50_000]] {
         let total: u32 = flows.iter().sum();
-        let set = [("mice_packets", Value::Int(0)), ("r", Value::Real(16.0)), ("idle_timeout", Value::Int(0))];
+        let set =
+            [("mice_packets", Value::Int(0)), ("r", Value::Real(16.0)), ("idle_timeout", Value::Int(0))];
         let mut c = Discipline::new(&spec("santa", &set));
         let hash = |flow: u32| flow.wrapping_mul(0x9e37_79b9);
-        let packet = |now: u64, flow: u32| Packet { enqueue_ns: now, bytes: 1500, flow: hash(flow), ..Packet::default() };
+        let packet = |now: u64, flow: u32| Packet {
+            enqueue_ns: now,
+            bytes: 1500,
+            flow: hash(flow),
+            ..Packet::default()
+        };
         let mut queue = Queue::default();
         // Each flow has a packet in the first round, which waits for no time. The first three go to an empty queue each.
         let mut first = [0; 3];
@@ -409,7 +415,8 @@ fn queues_share_by_their_flows_however_few_these_are() {
             let to = to.unwrap_or_else(|| (0..3).find(|&q| members[q] < flows[q]).unwrap());
             // In the middle of that queue's range.
             let before: u32 = members[..to].iter().sum();
-            let random = (((u64::from(before) << 32) + (u64::from(members[to]) << 31)) / u64::from(flow.max(1))) as u32;
+            let random = (((u64::from(before) << 32) + (u64::from(members[to]) << 31))
+                / u64::from(flow.max(1))) as u32;
             let (v, at) = c.enqueue_to(0, &queue, &packet(0, flow), random);
             assert_eq!((v.action, at as usize), (Action::Pass, to + 1), "{flows:?}: flow {flow}");
             c.dequeue_from(0, &queue, &packet(0, flow), at);
@@ -454,7 +461,9 @@ fn queues_share_by_their_flows_however_few_these_are() {
 /// Section 6.3: the buffer is split evenly, be it the port's own or its part of one that several share.
 #[test]
 fn a_shared_buffer_is_split_as_an_own_one() {
-    for (own, pool_bytes, ports, each) in [(300_000, 0, 0, 66), (0, 300_000, 1, 66), (0, 600_000, 2, 66), (150_000, 600_000, 2, 33)] {
+    for (own, pool_bytes, ports, each) in
+        [(300_000, 0, 0, 66), (0, 300_000, 1, 66), (0, 600_000, 2, 66), (150_000, 600_000, 2, 33)]
+    {
         let mut host = Host::new(&spec("santa", &[]), 0, own);
         host.queue.pool = Pool { limit_bytes: pool_bytes, ports, ..Pool::default() };
         let mut held = [0; 2];
