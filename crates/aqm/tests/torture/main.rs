@@ -278,6 +278,7 @@ fn shares_fairly(info: &'static Info, scene: &Scene) -> Result<(), String> {
     let (flows, rate) = (2 + scene.flows % 7, scene.rate.max(50_000_000));
     let scene = &Scene {
         flows,
+        rate,
         load: 3.0,
         shape: Shape::Even,
         other: 16,
