@@ -233,6 +233,8 @@ impl Traffic {
         self.delivered[slot.transfer.flow.group as usize] += flow.back.delivered_bytes;
         match &mut net.datagrams[flow.group as usize] {
             None => self.done.push((slot.number, slot.record(net.spec, flow, dropped))),
+            // Before the window has begun nothing was lost within it.
+            Some(_) if e.at < net.spec.warmup_ns => {}
             Some(group) => {
                 let in_queues = net.ports.iter().map(|p| p.dropped_in_window(index)).sum::<u64>();
                 group.lost += flow.lost_in_window() + in_queues;
