@@ -60,6 +60,8 @@ pub enum Ends {
         poisson: bool,
         /// Packets sent so far.
         sent: u64,
+        /// When the access link is through with the last of them (ns), in its sender's time.
+        access_free_ns: u64,
     },
 }
 
@@ -146,6 +148,7 @@ impl Flow {
         let rules = StackRules::of(run.stack);
         let stop_ns = spec.stop_ns.unwrap_or(u64::MAX);
         let client = Client::new(spec, run).map(Box::new);
+        let udp = |bps: u64, poisson: bool| Ends::Udp { bps, poisson, sent: 0, access_free_ns: 0 };
         let (ends, ip_bytes) = match spec.traffic {
             Traffic::Tcp { cca, size_bytes, initial_window, ecn, l4s, rate_bps, asks: _ } => {
                 // What a client asks for at a time is what there is to send for the time being.
@@ -175,10 +178,8 @@ impl Flow {
                 };
                 (ends, MSS + TCP_HEADER)
             }
-            Traffic::Cbr { bps, packet_bytes } => (Ends::Udp { bps, poisson: false, sent: 0 }, packet_bytes),
-            Traffic::Poisson { bps, packet_bytes } => {
-                (Ends::Udp { bps, poisson: true, sent: 0 }, packet_bytes)
-            }
+            Traffic::Cbr { bps, packet_bytes } => (udp(bps, false), packet_bytes),
+            Traffic::Poisson { bps, packet_bytes } => (udp(bps, true), packet_bytes),
         };
         let ports_ns: u64 = spec.path.iter().map(|&p| run.ports[p as usize].delay_ns).sum();
         let mut path = spec.path.clone();
@@ -339,7 +340,7 @@ impl Flow {
     /// `previous`: when the last one was sent; for the first, the start.
     pub fn schedule_udp(&mut self, index: u32, previous: u64, wheel: &mut Wheel) -> bool {
         let ip_bytes = u64::from(u32::from(self.wire_bytes) - self.overhead);
-        let Ends::Udp { bps, poisson, sent } = &self.ends else { return false };
+        let Ends::Udp { bps, poisson, sent, access_free_ns } = &mut self.ends else { return false };
         let up = &mut self.up;
         let send_at = if *poisson {
             let mean_ns = ip_bytes as f64 * 8e9 / *bps as f64;
@@ -352,12 +353,14 @@ impl Flow {
         if send_at >= self.stop_ns.min(self.back.end_ns) {
             return false;
         }
-        let mut at = send_at + up.forward_ns;
+        let mut sent_at = send_at;
         if up.access_bps > 0 {
-            // The access link is a queue of its own when packets come closer than it can send.
-            at = at.max(up.last_arrival_ns) + up.access_ns;
-            up.last_arrival_ns = at;
+            // The access link is a queue of its own when packets come closer than it can send; what delays them behind it
+            // does not hold it up.
+            sent_at = sent_at.max(*access_free_ns) + up.access_ns;
+            *access_free_ns = sent_at;
         }
+        let mut at = sent_at + up.forward_ns;
         if up.jitter_ns > 0 {
             at = up.jitter(at);
         }

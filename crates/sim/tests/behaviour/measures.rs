@@ -28,3 +28,27 @@ fn losses_of_the_warm_up_do_not_count() {
     let r = on(link, calls, "20s", "10s");
     assert_eq!((drops(&r), datagrams(&r, 0).lost), (0, 0));
 }
+
+/// The access link sends a packet when it is through with the one before, whenever that will arrive. With jitter J and a gap g
+/// between packets, none of which overtakes another, the extra delay is the largest of U(k) - k g, U uniform on 0..J:
+/// its distribution is the product of min(1, (x + k g) / J), its mean J less the integral of that.
+#[test]
+fn jitter_does_not_hold_up_the_access_link() {
+    let r = on(
+        "rate = \"10gbit\"",
+        "[[flows]]\ncbr = \"10mbit\"\naccess = \"20mbit\"\njitter = \"5ms\"\nrtt = \"20ms\"",
+        "11s",
+        "1s",
+    );
+    let (jitter, gap) = (5.0, 1.2);
+    let below = |x: f64| (0..5).map(|k| f64::min(1.0, (x + f64::from(k) * gap) / jitter)).product::<f64>();
+    let late = jitter - (0..5000).map(|i| below((f64::from(i) + 0.5) / 1000.0) / 1000.0).sum::<f64>();
+    let d = datagrams(&r, 0);
+    println!("{} received, delay {:?}", d.received, d.delay_ms);
+    close("packets", d.received as f64, 10.0 * 1e7 / 12_000.0, 0.0, 6.0);
+    // Half the round trip, the access link, the link. Of 8333 packets, five echo one another: four standard errors of
+    // at most J / 4 each.
+    let fixed = 10.0 + 1514.0 * 8.0 / 20e3 + 1514.0 * 8.0 / 10e6;
+    close("delay", d.delay_ms.mean, fixed + late, 0.0, 4.0 * jitter / 4.0 * f64::sqrt(10.0 / 8333.0));
+    assert!(d.delay_ms.max <= (fixed + jitter) * 1.001, "{:?}", d.delay_ms);
+}
