@@ -96,6 +96,8 @@ pub struct Back {
     pub delivered_total: u64,
     warmup_ns: u64,
     end_ns: u64,
+    /// When the last of them arrived that arrived within the window (ns).
+    last_ns: u64,
 }
 
 /// A flow. The order of the fields counts: see `Sender`.
@@ -218,6 +220,7 @@ impl Flow {
                 delivered_total: 0,
                 warmup_ns: run.warmup_ns,
                 end_ns: run.duration_ns,
+                last_ns: 0,
             },
             held: Vec::new(),
             wire_bytes,
@@ -372,10 +375,11 @@ impl Flow {
         true
     }
 
-    /// Seconds within the window in which the flow could deliver.
+    /// Seconds within the window in which the flow could deliver: where it stops, until what it had written has arrived.
     pub fn active_s(&self, end_ns: u64) -> f64 {
         let from = self.start_ns.max(self.back.warmup_ns);
-        let to = self.finished_ns.unwrap_or(end_ns).min(end_ns).min(self.stop_ns.max(from));
+        let stopped = self.stop_ns.max(self.back.last_ns).max(from);
+        let to = self.finished_ns.unwrap_or(end_ns).min(end_ns).min(stopped);
         to.saturating_sub(from) as f64 / 1e9
     }
 
@@ -450,6 +454,7 @@ impl Back {
         self.delivered_total += bytes;
         if at >= self.warmup_ns && at <= self.end_ns {
             self.delivered_bytes += bytes;
+            self.last_ns = at;
         }
     }
 }

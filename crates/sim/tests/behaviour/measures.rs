@@ -52,3 +52,16 @@ fn jitter_does_not_hold_up_the_access_link() {
     close("delay", d.delay_ms.mean, fixed + late, 0.0, 4.0 * jitter / 4.0 * f64::sqrt(10.0 / 8333.0));
     assert!(d.delay_ms.max <= (fixed + jitter) * 1.001, "{:?}", d.delay_ms);
 }
+
+/// No flow has more goodput than its link, when it stops, either: what is left to send then takes its time.
+#[test]
+fn what_comes_after_the_stop_takes_its_time() {
+    let payload = |header: f64| 1e6 * (1500.0 - header) / 1514.0;
+    for (flow, most) in [("cca = \"cubic\"\nrtt = \"20ms\"", payload(52.0)), ("cbr = \"2mbit\"", payload(28.0))] {
+        let flows = format!("[[flows]]\n{flow}\nstop = \"5s\"");
+        let r = on("rate = \"1mbit\"\nbuffer = \"500p\"", &flows, "60s", "0s");
+        let f = &r.flows[0];
+        println!("{flow}: {:.0} bit/s of at most {most:.0}", f.goodput_bps);
+        assert!(f.goodput_bps <= most && f.goodput_bps > 0.95 * most, "{flow}: {}", f.goodput_bps);
+    }
+}
