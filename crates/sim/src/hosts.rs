@@ -68,8 +68,7 @@ impl Flow {
             for ack in bench.acks.drain(held..) {
                 let mut event = Event::plain(ack.at, EventKind::Arrive, index);
                 event.seq = returning.send(ack);
-                event.aux = self.there + 1;
-                event.count = 1;
+                event.go_on(self.there + 1, 0);
                 wheel.push(event);
             }
         }

@@ -244,15 +244,22 @@ impl Waits {
 /// What a flow's packets waited.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct FlowWaits {
-    /// In queues, together (ns).
-    pub queued_ns: u64,
-    /// Those that reached the receiver.
+    /// Those that reached the receiver, in queues, together (ns).
+    queued_ns: u64,
+    /// How many these are.
     pub received: u64,
     /// The same when the window began.
     before: (u64, u64),
 }
 
 impl FlowWaits {
+    /// A packet reaches the receiver that has waited so long in all queues together.
+    #[inline]
+    pub fn receive(&mut self, waited_ns: u64) {
+        self.queued_ns += waited_ns;
+        self.received += 1;
+    }
+
     /// The window begins: what waited before does not count.
     pub fn window_begins(&mut self) {
         self.before = (self.queued_ns, self.received);

@@ -37,9 +37,9 @@ pub struct Event {
     pub seq: u32,
     /// Timestamp carried (ms), as in RFC 7323.
     pub ts: u32,
-    /// Ports crossed by a burst; free otherwise.
+    /// Of an arrival: 0 at the first port, else see [`Event::go_on`]; free otherwise.
     pub aux: u32,
-    /// Packets of a burst.
+    /// Packets of a burst, at the first port.
     pub count: u16,
     /// What.
     pub kind: EventKind,
@@ -52,6 +52,32 @@ impl Event {
     #[inline(always)]
     pub fn plain(at: u64, kind: EventKind, flow: u32) -> Event {
         Event { at, flow, seq: 0, ts: 0, aux: 0, count: 0, kind, flags: 0 }
+    }
+
+    /// It is about one packet that has crossed so many ports (1 to 255), and waited so long in their queues. There is room for
+    /// 40 bits of that: what has waited longer (18 minutes) counts as that.
+    #[inline(always)]
+    pub fn go_on(&mut self, hop: u32, waited_ns: u64) {
+        let waited = waited_ns.min((1 << 40) - 1);
+        self.aux = hop | ((waited >> 16) as u32) << 8;
+        self.count = waited as u16;
+    }
+
+    /// Ports crossed.
+    #[inline(always)]
+    pub fn hop(&self) -> u32 {
+        self.aux & 0xff
+    }
+
+    /// How long what has crossed a port has waited (ns).
+    #[inline(always)]
+    pub fn waited_ns(&self) -> u64 {
+        u64::from(self.aux >> 8) << 16 | u64::from(self.count)
+    }
+
+    /// Packets that an arrival is about.
+    pub fn packets(&self) -> u64 {
+        if self.aux == 0 { u64::from(self.count) } else { 1 }
     }
 }
 

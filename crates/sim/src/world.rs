@@ -274,6 +274,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         // Datagrams have no numbers: in their place is when they were sent.
         let packet = Packet {
             enqueue_ns: event.at,
+            waited_ns: 0,
             flow: event.flow,
             seq: event.seq,
             ts: event.aux,
@@ -317,7 +318,8 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
     /// Packets of a burst reach a port, as far apart as the access link spaces them.
     #[inline(always)]
     fn arrive(&mut self, mut event: Event) {
-        let hop = event.aux as usize;
+        let hop = event.hop() as usize;
+        let waited_ns = if hop == 0 { 0 } else { event.waited_ns() };
         let end = self.spec.duration_ns;
         loop {
             let lane = &self.net.lanes[event.flow as usize];
@@ -339,14 +341,18 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             }
             let packet = Packet {
                 enqueue_ns: event.at,
+                waited_ns,
                 flow: event.flow,
                 seq: event.seq,
                 ts: event.ts,
                 bytes,
-                flags: if event.count > 1 { event.flags & !flag::PUSH } else { event.flags },
+                flags: if hop == 0 && event.count > 1 { event.flags & !flag::PUSH } else { event.flags },
                 hop: hop as u8,
             };
             self.enter(port, packet);
+            if hop != 0 {
+                return;
+            }
             event.count -= 1;
             if event.count == 0 {
                 return;
@@ -554,7 +560,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         let mut under_way = 0;
         while let Some(event) = self.net.wheel.pop() {
             if event.kind == EventKind::Arrive {
-                under_way += u64::from(event.count);
+                under_way += event.packets();
             }
         }
         let (gone_emitted, gone_received) = self.traffic.gone();

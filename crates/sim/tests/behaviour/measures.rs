@@ -65,3 +65,19 @@ fn what_comes_after_the_stop_takes_its_time() {
         assert!(f.goodput_bps <= most && f.goodput_bps > 0.95 * most, "{flow}: {}", f.goodput_bps);
     }
 }
+
+/// What a flow's packets waited is their delay less what else takes time; those dropped on the way have no part in it.
+#[test]
+fn packets_that_are_dropped_later_have_not_waited() {
+    let r = one(
+        "[[ports]]\nname = \"a\"\nrate = \"20mbit\"\nbuffer = \"100p\"\ndelay = \"2ms\"\n\
+         [[ports]]\nname = \"b\"\nrate = \"10mbit\"\nbuffer = \"100p\"\ndelay = \"1ms\"\nloss = \"5%\"\n\
+         [[ports]]\nname = \"c\"\nrate = \"9mbit\"\nbuffer = \"10p\"\ndelay = \"1ms\"\n\
+         [[flows]]\npoisson = \"30mbit\"\nports = [\"a\", \"b\", \"c\"]\nrtt = \"20ms\"\n\
+         [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"40s\"\nwarmup = \"5s\"\nsample = \"1s\"\n",
+    );
+    let delay = datagrams(&r, 0).delay_ms.mean;
+    let fixed = 10.0 + 1514.0 * 8.0 * (1.0 / 20e3 + 1.0 / 10e3 + 1.0 / 9e3);
+    println!("{} ms waited, {delay} ms on the way, {fixed} without queues", r.flows[0].sojourn_ms);
+    close("sojourn", r.flows[0].sojourn_ms, delay - fixed, 0.0, 1e-4);
+}
