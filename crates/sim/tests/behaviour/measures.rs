@@ -81,3 +81,17 @@ fn packets_that_are_dropped_later_have_not_waited() {
     println!("{} ms waited, {delay} ms on the way, {fixed} without queues", r.flows[0].sojourn_ms);
     close("sojourn", r.flows[0].sojourn_ms, delay - fixed, 0.0, 1e-4);
 }
+
+/// A video that was watched long enough does not stall.
+#[test]
+fn a_player_that_stops_does_not_stall() {
+    let r = on(
+        "rate = \"100mbit\"",
+        "[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nvideo = {}\nstop = \"10s\"",
+        "60s",
+        "0s",
+    );
+    let v = r.groups[0].video.expect("a player");
+    assert_eq!((v.stalls, v.stalled_s), (0, 0.0), "{v:?}");
+    assert!(v.chunks > 0);
+}
