@@ -4,6 +4,8 @@ use crate::data::{DataFile, Files, Sheet};
 use crate::draw::{Draws, draw, exponential, open};
 use crate::error::Error;
 use crate::node::{Node, Value};
+use crate::read::SEGMENT;
+use crate::source::Mean;
 use crate::units::{self, MILLION, Range, Unit};
 use serde_json::{Map, Value as Json, json};
 use std::sync::Arc;
@@ -242,13 +244,15 @@ impl Burst {
 }
 
 impl Pages {
-    /// Mean payload of a page, bytes, and mean number of flows.
-    pub(crate) fn mean_bytes(&self) -> f64 {
+    /// What a page brings on average.
+    pub(crate) fn mean(&self) -> Mean {
+        let of = |flows: f64, bytes: f64| Mean { bytes, segments: bytes / SEGMENT as f64, flows };
         match self {
-            Pages::Web => mean(WEB_FLOWS) * mean(WEB_PACKETS) * 1500.0,
+            Pages::Web => of(mean(WEB_FLOWS), mean(WEB_FLOWS) * mean(WEB_PACKETS) * 1500.0),
             Pages::File { pages, .. } => {
+                let n = pages.len() as f64;
                 let bytes = pages.iter().flatten().map(|p| page_bytes(*p) as f64);
-                bytes.sum::<f64>() / pages.len() as f64
+                of(pages.iter().map(Vec::len).sum::<usize>() as f64 / n, bytes.sum::<f64>() / n)
             }
         }
     }

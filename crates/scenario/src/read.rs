@@ -35,6 +35,8 @@ pub(crate) const MAX_SEED: u64 = (1 << 53) - 1;
 const MAX_SEGMENTS: u128 = 1 << 32;
 /// Payload of a full segment with timestamps, bytes.
 pub(crate) const SEGMENT: u64 = 1448;
+/// IP length of a SYN with Linux's options.
+pub(crate) const SYN: u32 = 60;
 /// IP length of a full packet.
 pub(crate) const PACKET: u32 = 1500;
 

@@ -8,10 +8,10 @@ use crate::error::{Error, suggest};
 use crate::model::{Flows, InitialWindow, Link, Run, Sends};
 use crate::node::{Node, Table, Value};
 use crate::preset::{self, Preset};
-use crate::read::{MAX_RATE, MAX_RTT, MAX_TIME, PACKET, S, SEGMENT};
+use crate::read::{MAX_RATE, MAX_RTT, MAX_TIME, PACKET, S, SEGMENT, SYN};
 use crate::rows;
 use crate::sizes::Sizes;
-use crate::source::mean_bytes;
+use crate::source::mean_of;
 use crate::spec::{SendBuffer, Stack};
 use crate::units::{MILLION, Range, Size, Unit};
 use crate::voice::Codec;
@@ -351,10 +351,11 @@ fn comes(t: &Table<'_>, sends: &mut Sends, port: &Link, run: &Run, files: &Files
                     at.error("pages are loaded at set times (at) or arrive (arrivals); write one of the two")
                 );
             }
-            // What the link counts for a full packet, over its payload.
-            let wire = f64::from(PACKET + port.overhead_bytes) / SEGMENT as f64;
-            let bytes = mean_bytes(size.as_ref(), burst.as_ref().map(|b| &b.pages)) * wire;
-            Some(arrive(n, bytes, port, run)?)
+            let mean = mean_of(size.as_ref(), burst.as_ref().map(|b| &b.pages));
+            // What the link counts: the payload, the headers of each segment, and the SYNs.
+            let header = f64::from(PACKET + port.overhead_bytes) - SEGMENT as f64;
+            let syn = f64::from(SYN + port.overhead_bytes);
+            Some(arrive(n, mean.bytes + mean.segments * header + mean.flows * syn, port, run)?)
         }
     };
     match (burst, arrivals) {

@@ -95,3 +95,16 @@ fn a_player_that_stops_does_not_stall() {
     assert_eq!((v.stalls, v.stalled_s), (0, 0.0), "{v:?}");
     assert!(v.chunks > 0);
 }
+
+/// A load is what the link carries: SYNs, headers of segments that are not full, of the last one.
+#[test]
+fn arrivals_load_the_link_as_they_say() {
+    for size in ["\"100b\"", "\"1b..3000b\"", "{ distribution = \"pareto\", min = \"100b\", shape = 1.5, max = \"30kb\" }"] {
+        let flows = format!("[[flows]]\ncca = \"cubic\"\nrtt = \"5ms\"\nsize = {size}\narrivals = \"40%\"");
+        let r = on("rate = \"20mbit\"\nbuffer = \"1000p\"", &flows, "100s", "0s");
+        // A Poisson count, of transfers whose bytes have at most 1.5 times their mean as standard deviation.
+        let n = r.groups[0].transfers.as_ref().expect("they end").started as f64;
+        println!("{size}: {} of {n} transfers", r.ports[0].utilization);
+        close(size, r.ports[0].utilization, 0.4, 4.0 * f64::sqrt((1.0 + 2.25) / n), 0.0);
+    }
+}
