@@ -33,6 +33,8 @@ pub enum Link {
         steps: Arc<[(u64, u64)]>,
         /// Index of the step in force.
         at: usize,
+        /// Left over from the last packet, bits times 1e9, less than the link does in a ns: nothing is lost to rounding.
+        carry: u64,
     },
     /// Opportunities.
     Trace {
@@ -62,7 +64,7 @@ impl Link {
                     }
                 }
             }
-            Rate::Schedule(steps) => Link::Schedule { steps: steps.clone(), at: 0 },
+            Rate::Schedule(steps) => Link::Schedule { steps: steps.clone(), at: 0, carry: 0 },
             Rate::Trace(trace) => Link::Trace { trace: trace.clone(), next: 0, epoch_ns: 0 },
         }
     }
@@ -89,26 +91,25 @@ impl Link {
                 *full_at = (*full_at).max(now) + serialisation(*ns_per_byte_q32, carry_q32, bytes);
                 Some((now, now.max(full_at.saturating_sub(*depth_ns))))
             }
-            Link::Schedule { steps, at } => {
+            Link::Schedule { steps, at, carry } => {
                 while *at + 1 < steps.len() && steps[*at + 1].0 <= now {
                     *at += 1;
                 }
                 let (mut i, mut t) = (*at, now);
                 // Bits times 1e9, to stay in integers.
-                let mut left = u128::from(bytes) * 8_000_000_000;
+                let mut left = u128::from(bytes) * 8_000_000_000 + u128::from(*carry);
                 loop {
                     let bps = u128::from(steps[i].1);
-                    let until = steps.get(i + 1).map(|s| s.0);
-                    let need = left.div_ceil(bps.max(1));
-                    match until {
-                        Some(end) if bps == 0 || u128::from(t) + need > u128::from(end) => {
-                            left = left.saturating_sub(u128::from(end - t) * bps);
+                    match steps.get(i + 1).map(|s| s.0) {
+                        Some(end) if u128::from(end - t) * bps < left => {
+                            left -= u128::from(end - t) * bps;
                             t = end;
                             i += 1;
                         }
                         None if bps == 0 => return None,
                         _ => {
-                            let done = t.saturating_add(u64::try_from(need).unwrap_or(u64::MAX));
+                            *carry = (left % bps) as u64;
+                            let done = t.saturating_add(u64::try_from(left / bps).unwrap_or(u64::MAX));
                             return Some((done, done));
                         }
                     }

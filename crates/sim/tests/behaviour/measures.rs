@@ -108,3 +108,16 @@ fn arrivals_load_the_link_as_they_say() {
         close(size, r.ports[0].utilization, 0.4, 4.0 * f64::sqrt((1.0 + 2.25) / n), 0.0);
     }
 }
+
+/// A schedule's packets take their time, to no ns more: as many leave as on a link of that rate always.
+#[test]
+fn a_schedule_is_as_fast_as_it_says() {
+    let packets = |rate: &str| {
+        let flows = "[[flows]]\ncbr = \"500gbit\"";
+        on(&format!("{rate}\nbuffer = \"100p\""), flows, "10ms", "0ms").ports[0].packets
+    };
+    let constant = packets("rate = \"400gbit\"");
+    let n = 0.01 * 400e9 / (1514.0 * 8.0);
+    close("constant", constant as f64, n, 0.0, 2.0);
+    close("scheduled", packets("schedule = [[\"0s\", \"400gbit\"]]") as f64, n, 0.0, 2.0);
+}
