@@ -22,6 +22,8 @@ const UDP_HEADER: u32 = 28;
 pub const SYN_BYTES: u32 = 60;
 /// In the place of a port on a flow's way: the receiver.
 pub const NOWHERE: u32 = u32::MAX;
+/// 2^32, as fractions of a ns are kept.
+const Q32: f64 = (1u64 << 32) as f64;
 /// Payload of a full segment: 1500 bytes less the headers.
 pub const MSS: u32 = 1500 - TCP_HEADER;
 
@@ -62,6 +64,8 @@ pub enum Ends {
         sent: u64,
         /// When the access link is through with the last of them (ns), in its sender's time.
         access_free_ns: u64,
+        /// What is left over of the gaps before, ns times 2^32: nothing is lost to rounding.
+        carry_q32: u64,
     },
 }
 
@@ -150,7 +154,7 @@ impl Flow {
         let rules = StackRules::of(run.stack);
         let stop_ns = spec.stop_ns.unwrap_or(u64::MAX);
         let client = Client::new(spec, run).map(Box::new);
-        let udp = |bps: u64, poisson: bool| Ends::Udp { bps, poisson, sent: 0, access_free_ns: 0 };
+        let udp = |bps: u64, poisson: bool| Ends::Udp { bps, poisson, sent: 0, access_free_ns: 0, carry_q32: 0 };
         let (ends, ip_bytes) = match spec.traffic {
             Traffic::Tcp { cca, size_bytes, initial_window, ecn, l4s, rate_bps, asks: _ } => {
                 // What a client asks for at a time is what there is to send for the time being.
@@ -343,11 +347,13 @@ impl Flow {
     /// `previous`: when the last one was sent; for the first, the start.
     pub fn schedule_udp(&mut self, index: u32, previous: u64, wheel: &mut Wheel) -> bool {
         let ip_bytes = u64::from(u32::from(self.wire_bytes) - self.overhead);
-        let Ends::Udp { bps, poisson, sent, access_free_ns } = &mut self.ends else { return false };
+        let Ends::Udp { bps, poisson, sent, access_free_ns, carry_q32 } = &mut self.ends else { return false };
         let up = &mut self.up;
         let send_at = if *poisson {
             let mean_ns = ip_bytes as f64 * 8e9 / *bps as f64;
-            previous + (exponential(&mut up.random) * mean_ns) as u64
+            let gap_q32 = (exponential(&mut up.random) * mean_ns * Q32) as u128 + u128::from(*carry_q32);
+            *carry_q32 = gap_q32 as u32 as u64;
+            previous.saturating_add(u64::try_from(gap_q32 >> 32).unwrap_or(u64::MAX))
         } else {
             // From the start, not from the last packet: nothing is lost to rounding.
             let ns = u128::from(*sent) * u128::from(ip_bytes) * 8_000_000_000 / u128::from(*bps);

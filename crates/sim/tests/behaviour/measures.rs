@@ -109,6 +109,15 @@ fn arrivals_load_the_link_as_they_say() {
     }
 }
 
+/// Gaps of a few ns have their mean: 64 bytes at 50 Gbit/s are 10.24 ns. A Poisson count, four standard deviations.
+#[test]
+fn short_gaps_have_their_mean() {
+    let r = on("rate = \"100gbit\"\nbuffer = \"10000p\"\noverhead = \"0b\"",
+        "[[flows]]\npoisson = \"50gbit\"\npacket = \"64b\"", "5ms", "0ms");
+    let n = 0.005 * 50e9 / (64.0 * 8.0);
+    close("packets", r.ports[0].packets as f64, n, 0.0, 4.0 * f64::sqrt(n));
+}
+
 /// A schedule's packets take their time, to no ns more: as many leave as on a link of that rate always.
 #[test]
 fn a_schedule_is_as_fast_as_it_says() {
