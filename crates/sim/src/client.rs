@@ -86,6 +86,14 @@ impl Client {
         })
     }
 
+    /// The connection is opened at `at`, for the first response.
+    pub fn opens(&mut self, at: u64) {
+        self.asked_ns = at;
+        if let Kind::Video(player) = &mut self.kind {
+            (player.start_ns, player.at_ns) = (at, at);
+        }
+    }
+
     /// Payload of the response under way, or of the last one.
     pub fn bytes(&self) -> u64 {
         self.bytes

@@ -118,7 +118,7 @@ pub struct Flow {
     /// as late as they may.
     pub held: Vec<Ack>,
 
-    /// When it starts (ns).
+    /// When it starts (ns): is to start, and once it has, when its host sent its first packet.
     pub start_ns: u64,
     stop_ns: u64,
     /// When the last byte of a finite flow arrived (ns).

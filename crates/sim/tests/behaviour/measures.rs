@@ -130,3 +130,21 @@ fn a_schedule_is_as_fast_as_it_says() {
     close("constant", constant as f64, n, 0.0, 2.0);
     close("scheduled", packets("schedule = [[\"0s\", \"400gbit\"]]") as f64, n, 0.0, 2.0);
 }
+
+/// From the SYN to the last byte: a round trip and a half, a SYN and a packet on the link; and up to a twentieth of the
+/// round trip, in which the sender's host gets to the SYN's answer.
+#[test]
+fn completion_counts_from_the_syn() {
+    let rs = runs(
+        "[link]\nrate = \"1gbit\"\n[[flows]]\ncca = \"cubic\"\nrtt = \"1ms\"\nsize = \"1448b\"\n\
+         [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"1s\"\nwarmup = \"0s\"\nseeds = \"1..20\"\n",
+    );
+    for r in rs {
+        let t = r.detail.transfers[0].clone();
+        let fct = t.fct_s.expect("it ends");
+        let least = 0.0015 + (74.0 + 1514.0) * 8e-9;
+        assert!((least..=least + 0.05e-3).contains(&fct), "seed {}: {fct} s, at least {least}", r.seed);
+        assert_eq!(r.flows[0].fct_s, Some(fct));
+        close("goodput", r.flows[0].goodput_bps, 1448.0 * 8.0 / fct, 1e-9, 0.0);
+    }
+}
