@@ -19,6 +19,8 @@ use queuewright_cca::Kind;
 
 /// Most flows in a scenario.
 pub(crate) const MAX_FLOWS: u64 = 100_000;
+/// Most ports that a flow's packets and acknowledgements cross together.
+pub(crate) const MAX_WAY: usize = 254;
 /// Most arrivals to expect in a run.
 const MAX_ARRIVALS: u64 = 10_000_000;
 
@@ -92,6 +94,13 @@ fn flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows,
     let t = node.table(FLOW_KEYS)?;
     let path = path(&t, ports)?;
     let back = back(&t, ports, &path)?;
+    if path.len() + back.len() > MAX_WAY {
+        let key = if back.is_empty() { "ports" } else { "back" };
+        return Err(t.node.entry(key).error(format!(
+            "{} ports on this flow's way there and back; at most {MAX_WAY}",
+            path.len() + back.len()
+        )));
+    }
     let delay = |path: &[u32]| path.iter().map(|&p| ports[p as usize].delay_ns).sum::<u64>();
     let delay_ns = delay(&path).max(delay(&back));
     let mut sends = sends(&t, run, files)?;

@@ -148,3 +148,17 @@ fn completion_counts_from_the_syn() {
         close("goodput", r.flows[0].goodput_bps, 1448.0 * 8.0 / fct, 1e-9, 0.0);
     }
 }
+
+/// As many ports in a row as there may be: each packet waits for each of them.
+#[test]
+fn a_long_way_is_walked() {
+    let ports: String = (0..254).map(|i| format!("[[ports]]\nname = \"p{i}\"\nrate = \"1gbit\"\n")).collect();
+    let names: Vec<String> = (0..254).map(|i| format!("\"p{i}\"")).collect();
+    let r = one(&format!(
+        "{ports}[[flows]]\ncbr = \"1mbit\"\nports = [{}]\n[queue]\ndisciplines = [\"droptail\"]\n\
+         [run]\nduration = \"1s\"\nwarmup = \"0s\"\n",
+        names.join(", ")
+    ));
+    assert_eq!((datagrams(&r, 0).received, r.ports[253].packets, r.flows[0].sojourn_ms), (84, 84, 0.0));
+    close("delay", datagrams(&r, 0).delay_ms.mean, 254.0 * 1514.0 * 8e-6, 1e-9, 0.0);
+}
