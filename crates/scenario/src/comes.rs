@@ -81,9 +81,9 @@ pub enum Pages {
     },
 }
 
-/// Payload of a flow of so many packets of a page, bytes: those of the file are of 1500 bytes.
+/// Payload of a flow of so many packets of a page, bytes: each is a full one, headers included.
 pub(crate) fn page_bytes(packets: u32) -> u64 {
-    u64::from(packets) * 1500
+    u64::from(packets) * SEGMENT
 }
 
 impl Pause {
@@ -248,7 +248,7 @@ impl Pages {
     pub(crate) fn mean(&self) -> Mean {
         let of = |flows: f64, bytes: f64| Mean { bytes, segments: bytes / SEGMENT as f64, flows };
         match self {
-            Pages::Web => of(mean(WEB_FLOWS), mean(WEB_FLOWS) * mean(WEB_PACKETS) * 1500.0),
+            Pages::Web => of(mean(WEB_FLOWS), mean(WEB_FLOWS) * mean(WEB_PACKETS) * SEGMENT as f64),
             Pages::File { pages, .. } => {
                 let n = pages.len() as f64;
                 let bytes = pages.iter().flatten().map(|p| page_bytes(*p) as f64);

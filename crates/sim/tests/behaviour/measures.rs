@@ -149,6 +149,23 @@ fn completion_counts_from_the_syn() {
     }
 }
 
+/// A page's flow of one packet sends one.
+#[test]
+fn a_packet_of_a_page_is_one() {
+    let folder = std::env::temp_dir().join(format!("queuewright-page-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join("pages.csv");
+    std::fs::write(&file, "1,0,1\n1,1,3\n").expect("a file");
+    let flows = format!(
+        "[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nburst = {{ file = \"{}\", at = \"0s\" }}",
+        file.display()
+    );
+    let r = on("rate = \"20mbit\"", &flows, "2s", "0s");
+    std::fs::remove_dir_all(&folder).expect("the folder goes");
+    // Two SYNs, and four.
+    assert_eq!(r.ports[0].packets, 6);
+}
+
 /// As many ports in a row as there may be: each packet waits for each of them.
 #[test]
 fn a_long_way_is_walked() {
