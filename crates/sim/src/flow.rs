@@ -13,6 +13,7 @@ use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_scenario::spec::{FlowSpec, RunSpec, Traffic};
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
+use std::collections::VecDeque;
 
 /// IPv4 and TCP headers with timestamps.
 pub const TCP_HEADER: u32 = 52;
@@ -123,6 +124,9 @@ pub struct Flow {
     stop_ns: u64,
     /// When the last byte of a finite flow arrived (ns).
     pub finished_ns: Option<u64>,
+    /// Datagrams that are not there yet, when they will be (ns) and their payload, of a UDP flow that the time series has; none:
+    /// they are booked as they leave the last port.
+    pub arriving: Option<Box<VecDeque<(u64, u64)>>>,
     /// Its group.
     pub group: u32,
     /// Asks for what it sends; none: it sends by itself.
@@ -237,6 +241,7 @@ impl Flow {
             start_ns: spec.start_ns,
             stop_ns,
             finished_ns: None,
+            arriving: None,
             group: spec.group,
             client,
             lost: 0,
@@ -379,6 +384,31 @@ impl Flow {
         event.aux = (send_at >> 32) as u32;
         wheel.push(event);
         true
+    }
+
+    /// The time series will have it.
+    pub fn watch(&mut self) {
+        if let Ends::Udp { .. } = self.ends {
+            self.arriving = Some(Box::default());
+        }
+    }
+
+    /// A datagram arrives at `at`.
+    pub fn datagram(&mut self, at: u64) {
+        let payload = self.udp_payload();
+        self.back.delivered(at, payload);
+        if let Some(arriving) = &mut self.arriving {
+            arriving.push_back((at, payload));
+        }
+    }
+
+    /// Payload that has arrived by `now` (bytes).
+    pub fn delivered_by(&mut self, now: u64) -> u64 {
+        let Some(arriving) = &mut self.arriving else { return self.back.delivered_total };
+        while arriving.front().is_some_and(|(at, _)| *at <= now) {
+            arriving.pop_front();
+        }
+        self.back.delivered_total - arriving.iter().map(|(_, bytes)| bytes).sum::<u64>()
     }
 
     /// Seconds within the window in which the flow could deliver: where it stops, until what it had written has arrived.

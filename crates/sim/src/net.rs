@@ -105,11 +105,10 @@ impl Net {
     #[inline(never)]
     fn receive_datagram(&mut self, packet: Packet, at: u64) {
         let flow = &mut self.flows[packet.flow as usize];
-        let payload = flow.udp_payload();
         if let Some(group) = &mut self.datagrams[flow.group as usize] {
             group.arrive(at, u64::from(packet.ts) << 32 | u64::from(packet.seq));
         }
-        flow.back.delivered(at, payload);
+        flow.datagram(at);
     }
 
     /// A flow's deadline has come, unless an earlier one came first. Is what its client asked for complete?

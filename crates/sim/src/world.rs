@@ -52,6 +52,9 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             .collect();
         let mut flows: Vec<Flow> =
             spec.flows.iter().enumerate().map(|(i, f)| Flow::new(i, f, spec)).collect();
+        for &f in &spec.series_flows {
+            flows[f as usize].watch();
+        }
         // About one event a packet of the fastest link; most lie within one RTT.
         let bps = spec.ports.iter().map(|p| top_rate(&p.rate)).fold(1.0, f64::max);
         let gap_ns = (1500.0 * 8e9 / bps / 2.0) as u64;
@@ -415,12 +418,12 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             }
         }
         for (&f, last) in self.spec.series_flows.iter().zip(flow_totals) {
-            let flow = &self.net.flows[f as usize];
+            let flow = &mut self.net.flows[f as usize];
             if let Ends::Tcp { sender, .. } = &flow.ends {
                 put(f64::from(sender.conn().cwnd));
                 put(f64::from(sender.conn().srtt_us) / 8000.0);
             }
-            put(rate(flow.back.delivered_total, last));
+            put(rate(flow.delivered_by(now), last));
         }
     }
 

@@ -166,6 +166,21 @@ fn a_packet_of_a_page_is_one() {
     assert_eq!(r.ports[0].packets, 6);
 }
 
+/// The series has a datagram when it arrives.
+#[test]
+fn series_have_datagrams_when_they_arrive() {
+    let r = one(
+        "[link]\nrate = \"10mbit\"\ndelay = \"1s\"\n[[flows]]\ncbr = \"5mbit\"\nrtt = \"2s\"\n[queue]\n\
+         disciplines = [\"droptail\"]\n[run]\nduration = \"3s\"\nwarmup = \"0s\"\nsample = \"100ms\"\n",
+    );
+    let goodput = series(&r, "flow0.goodput_bps");
+    for (at, bps) in goodput.into_iter().skip(1) {
+        // A packet takes 2.4 ms to come after another.
+        let want = if at < 1.05 { 0.0 } else { 5e6 * 1472.0 / 1500.0 };
+        close(&format!("at {at} s"), bps, want, 0.0, 1.5 * 1472.0 * 8.0 / 0.1);
+    }
+}
+
 /// As many ports in a row as there may be: each packet waits for each of them.
 #[test]
 fn a_long_way_is_walked() {
