@@ -87,9 +87,11 @@ impl Seen<'_> {
         let arrived = (sent + dropped + to.backlog_packets).saturating_sub(from.backlog_packets);
         let share = |n: u64| if arrived == 0 { f64::NAN } else { n as f64 / arrived as f64 };
         let (backlog_packets, backlog_bytes) = self.backlog();
+        // Credit is beyond the rate.
+        let most = if p.burst_bytes.is_some() { f64::INFINITY } else { 1.0 };
         results::Port {
             name: p.name.clone(),
-            utilization: (bytes as f64 * 8.0 / (bps as f64 * self.window_s())).min(1.0),
+            utilization: (bytes as f64 * 8.0 / (bps as f64 * self.window_s())).min(most),
             packets: sent,
             sojourn_ms: times(self.packets.iter().map(|p| f64::from(p.sojourn_ns) / 1e6)),
             backlog_packets,

@@ -202,7 +202,7 @@ impl Port {
             name: all.name,
             discipline: if spec.own { spec.discipline.label.clone() } else { String::new() },
             parameters: if spec.own { parameters(&spec.discipline) } else { BTreeMap::new() },
-            utilization: self.measure.utilization(capacity),
+            utilization: self.measure.utilization(capacity, spec.burst_bytes.is_some()),
             packets: all.packets,
             sojourn_ms: all.sojourn_ms,
             backlog_packets: all.backlog_packets,

@@ -181,6 +181,31 @@ fn series_have_datagrams_when_they_arrive() {
     }
 }
 
+/// A queue twice as fast as its link: what comes at t waits t. A day and more is what it is.
+#[test]
+fn a_wait_of_a_day_is_one() {
+    let r = on(
+        "rate = \"1kbit\"\nbuffer = \"100000p\"\noverhead = \"0b\"",
+        "[[flows]]\ncbr = \"2kbit\"",
+        "200000s",
+        "0s",
+    );
+    close("longest", r.ports[0].sojourn_ms.max, 100_000e3, 1.1e-3, 0.0);
+    close("delay", datagrams(&r, 0).delay_ms.max, 100_012e3, 1.1e-3, 0.0);
+}
+
+/// A limiter with credit for a second passes more than its rate, and its use says so.
+#[test]
+fn use_counts_what_credit_lets_pass() {
+    let r = on(
+        "rate = \"10mbit\"\nburst = \"1250000b\"\nbuffer = \"10p\"",
+        "[[flows]]\ncbr = \"30mbit\"",
+        "2s",
+        "0s",
+    );
+    close("use", r.ports[0].utilization, 1.5, 2e-3, 0.0);
+}
+
 /// As many ports in a row as there may be: each packet waits for each of them.
 #[test]
 fn a_long_way_is_walked() {
