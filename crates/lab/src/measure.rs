@@ -215,8 +215,7 @@ impl Seen<'_> {
         let end = self.raw.ends.iter().find(|e| e.flow as usize == i);
         let Some(end) = end.filter(|e| e.start_ns > 0) else { return 0.0 };
         let from = end.start_ns.saturating_sub(there_ns(f)).max(self.window.0);
-        let stop =
-            f.stop_ns.map_or(u64::MAX, |s| (self.raw.zero_ns + s).max(self.last_arrival(i))).max(from);
+        let stop = f.stop_ns.map_or(u64::MAX, |s| (self.raw.zero_ns + s).max(self.last_arrival(i))).max(from);
         let gone = if finite(f) && end.end_ns > 0 { end.end_ns } else { u64::MAX };
         self.window.1.min(stop).min(gone).saturating_sub(from) as f64 / 1e9
     }

@@ -129,7 +129,7 @@ impl Scenario {
                 changes,
                 rate: match &port.rate {
                     LinkRate::Constant(bps) => Rate::Constant(*bps),
-                    LinkRate::Schedule(steps) => Rate::Schedule(steps.as_slice().into()),
+                    LinkRate::Schedule(schedule) => Rate::Schedule(schedule.clone().into()),
                     LinkRate::Trace(file) => Rate::Trace(file.trace.clone()),
                 },
                 burst_bytes: port.burst_bytes,
@@ -445,7 +445,7 @@ impl Streams {
 pub(crate) fn rate_of(rate: &LinkRate) -> u64 {
     match rate {
         LinkRate::Constant(bps) => *bps,
-        LinkRate::Schedule(steps) => steps.iter().map(|(_, bps)| *bps).find(|bps| *bps > 0).unwrap_or(0),
+        LinkRate::Schedule(s) => s.steps.iter().map(|(_, bps)| *bps).find(|bps| *bps > 0).unwrap_or(0),
         LinkRate::Trace(file) => mean_rate(&file.trace),
     }
 }

@@ -155,7 +155,8 @@ impl Sizes {
         let short = |bytes: u64| (segments(bytes) * SEGMENT - bytes) as f64;
         let over_shares = |at: &dyn Fn(f64) -> u64| {
             let shares = (0..SHARES).map(|i| (f64::from(i) + 0.5) / f64::from(SHARES));
-            (self.mean() + shares.map(|share| short(at(share))).sum::<f64>() / f64::from(SHARES)) / SEGMENT as f64
+            (self.mean() + shares.map(|share| short(at(share))).sum::<f64>() / f64::from(SHARES))
+                / SEGMENT as f64
         };
         match self {
             Sizes::Uniform(r) => {

@@ -133,6 +133,10 @@ const MISTAKES: &[(&str, &str)] = &[
     ("rate = \"100mbit\"", "schedule = [[\"0s\", \"9mbit\"], [\"5s\", \"8mbit\"], [\"5s\", \"7mbit\"]]"),
     ("rate = \"100mbit\"", "schedule = [[\"0s\", \"100mbit\", 3]]"),
     ("rate = \"100mbit\"", "schedule = [[\"0s\", \"0bit\"]]"),
+    ("rate = \"100mbit\"", "rate = \"100mbit\"\nperiod = \"1s\""),
+    ("rate = \"100mbit\"", "schedule = [[\"0s\", \"9mbit\"], [\"5s\", \"8mbit\"]]\nperiod = \"5s\""),
+    ("rate = \"100mbit\"", "schedule = [[\"0s\", \"9mbit\"]]\nperiod = 5"),
+    ("rate = \"100mbit\"", "schedule = [[\"0s\", \"9mbit\"]]\nperiod = \"2000000s\""),
     // Flows.
     ("count = \"2..4\"", "count = 0"),
     ("count = \"2..4\"", "count = \"ten\""),

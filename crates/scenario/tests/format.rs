@@ -98,7 +98,7 @@ fn summary(scenario: &Scenario) -> String {
         let port = &run.ports[0];
         let rate = match &port.rate {
             Rate::Constant(bps) => format!("{bps} bit/s"),
-            Rate::Schedule(steps) => format!("{} steps", steps.len()),
+            Rate::Schedule(s) => format!("{} steps", s.steps.len()),
             Rate::Trace(t) => format!("{} opportunities in {} ns", t.opportunities_ns.len(), t.period_ns),
         };
         writeln!(

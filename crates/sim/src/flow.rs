@@ -158,7 +158,8 @@ impl Flow {
         let rules = StackRules::of(run.stack);
         let stop_ns = spec.stop_ns.unwrap_or(u64::MAX);
         let client = Client::new(spec, run).map(Box::new);
-        let udp = |bps: u64, poisson: bool| Ends::Udp { bps, poisson, sent: 0, access_free_ns: 0, carry_q32: 0 };
+        let udp =
+            |bps: u64, poisson: bool| Ends::Udp { bps, poisson, sent: 0, access_free_ns: 0, carry_q32: 0 };
         let (ends, ip_bytes) = match spec.traffic {
             Traffic::Tcp { cca, size_bytes, initial_window, ecn, l4s, rate_bps, asks: _ } => {
                 // What a client asks for at a time is what there is to send for the time being.
@@ -352,7 +353,9 @@ impl Flow {
     /// `previous`: when the last one was sent; for the first, the start.
     pub fn schedule_udp(&mut self, index: u32, previous: u64, wheel: &mut Wheel) -> bool {
         let ip_bytes = u64::from(u32::from(self.wire_bytes) - self.overhead);
-        let Ends::Udp { bps, poisson, sent, access_free_ns, carry_q32 } = &mut self.ends else { return false };
+        let Ends::Udp { bps, poisson, sent, access_free_ns, carry_q32 } = &mut self.ends else {
+            return false;
+        };
         let up = &mut self.up;
         let send_at = if *poisson {
             let mean_ns = ip_bytes as f64 * 8e9 / *bps as f64;

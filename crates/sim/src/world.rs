@@ -617,7 +617,7 @@ fn open_for_ns(spec: &RunSpec) -> Vec<u64> {
 fn top_rate(rate: &Rate) -> f64 {
     match rate {
         Rate::Constant(bps) => *bps as f64,
-        Rate::Schedule(steps) => steps.iter().map(|s| s.1 as f64).fold(0.0, f64::max),
+        Rate::Schedule(s) => s.steps.iter().map(|s| s.1 as f64).fold(0.0, f64::max),
         Rate::Trace(t) => mean_rate(t) as f64,
     }
 }

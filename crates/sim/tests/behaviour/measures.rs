@@ -57,7 +57,9 @@ fn jitter_does_not_hold_up_the_access_link() {
 #[test]
 fn what_comes_after_the_stop_takes_its_time() {
     let payload = |header: f64| 1e6 * (1500.0 - header) / 1514.0;
-    for (flow, most) in [("cca = \"cubic\"\nrtt = \"20ms\"", payload(52.0)), ("cbr = \"2mbit\"", payload(28.0))] {
+    for (flow, most) in
+        [("cca = \"cubic\"\nrtt = \"20ms\"", payload(52.0)), ("cbr = \"2mbit\"", payload(28.0))]
+    {
         let flows = format!("[[flows]]\n{flow}\nstop = \"5s\"");
         let r = on("rate = \"1mbit\"\nbuffer = \"500p\"", &flows, "60s", "0s");
         let f = &r.flows[0];
@@ -69,13 +71,11 @@ fn what_comes_after_the_stop_takes_its_time() {
 /// What a flow's packets waited is their delay less what else takes time; those dropped on the way have no part in it.
 #[test]
 fn packets_that_are_dropped_later_have_not_waited() {
-    let r = one(
-        "[[ports]]\nname = \"a\"\nrate = \"20mbit\"\nbuffer = \"100p\"\ndelay = \"2ms\"\n\
+    let r = one("[[ports]]\nname = \"a\"\nrate = \"20mbit\"\nbuffer = \"100p\"\ndelay = \"2ms\"\n\
          [[ports]]\nname = \"b\"\nrate = \"10mbit\"\nbuffer = \"100p\"\ndelay = \"1ms\"\nloss = \"5%\"\n\
          [[ports]]\nname = \"c\"\nrate = \"9mbit\"\nbuffer = \"10p\"\ndelay = \"1ms\"\n\
          [[flows]]\npoisson = \"30mbit\"\nports = [\"a\", \"b\", \"c\"]\nrtt = \"20ms\"\n\
-         [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"40s\"\nwarmup = \"5s\"\nsample = \"1s\"\n",
-    );
+         [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"40s\"\nwarmup = \"5s\"\nsample = \"1s\"\n");
     let delay = datagrams(&r, 0).delay_ms.mean;
     let fixed = 10.0 + 1514.0 * 8.0 * (1.0 / 20e3 + 1.0 / 10e3 + 1.0 / 9e3);
     println!("{} ms waited, {delay} ms on the way, {fixed} without queues", r.flows[0].sojourn_ms);
@@ -99,7 +99,11 @@ fn a_player_that_stops_does_not_stall() {
 /// A load is what the link carries: SYNs, headers of segments that are not full, of the last one.
 #[test]
 fn arrivals_load_the_link_as_they_say() {
-    for size in ["\"100b\"", "\"1b..3000b\"", "{ distribution = \"pareto\", min = \"100b\", shape = 1.5, max = \"30kb\" }"] {
+    for size in [
+        "\"100b\"",
+        "\"1b..3000b\"",
+        "{ distribution = \"pareto\", min = \"100b\", shape = 1.5, max = \"30kb\" }",
+    ] {
         let flows = format!("[[flows]]\ncca = \"cubic\"\nrtt = \"5ms\"\nsize = {size}\narrivals = \"40%\"");
         let r = on("rate = \"20mbit\"\nbuffer = \"1000p\"", &flows, "100s", "0s");
         // A Poisson count, of transfers whose bytes have at most 1.5 times their mean as standard deviation.
@@ -112,8 +116,12 @@ fn arrivals_load_the_link_as_they_say() {
 /// Gaps of a few ns have their mean: 64 bytes at 50 Gbit/s are 10.24 ns. A Poisson count, four standard deviations.
 #[test]
 fn short_gaps_have_their_mean() {
-    let r = on("rate = \"100gbit\"\nbuffer = \"10000p\"\noverhead = \"0b\"",
-        "[[flows]]\npoisson = \"50gbit\"\npacket = \"64b\"", "5ms", "0ms");
+    let r = on(
+        "rate = \"100gbit\"\nbuffer = \"10000p\"\noverhead = \"0b\"",
+        "[[flows]]\npoisson = \"50gbit\"\npacket = \"64b\"",
+        "5ms",
+        "0ms",
+    );
     let n = 0.005 * 50e9 / (64.0 * 8.0);
     close("packets", r.ports[0].packets as f64, n, 0.0, 4.0 * f64::sqrt(n));
 }
@@ -143,7 +151,11 @@ fn completion_counts_from_the_syn() {
         let t = r.detail.transfers[0].clone();
         let fct = t.fct_s.expect("it ends");
         let least = 0.0015 + (74.0 + 1514.0) * 8e-9;
-        assert!((least..=least + 0.05e-3).contains(&fct), "seed {}: {fct} s, at least {least}", r.seed);
+        assert!(
+            (least - 1e-9..=least + 0.05e-3).contains(&fct),
+            "seed {}: {fct} s, at least {least}",
+            r.seed
+        );
         assert_eq!(r.flows[0].fct_s, Some(fct));
         close("goodput", r.flows[0].goodput_bps, 1448.0 * 8.0 / fct, 1e-9, 0.0);
     }
@@ -169,10 +181,9 @@ fn a_packet_of_a_page_is_one() {
 /// The series has a datagram when it arrives.
 #[test]
 fn series_have_datagrams_when_they_arrive() {
-    let r = one(
-        "[link]\nrate = \"10mbit\"\ndelay = \"1s\"\n[[flows]]\ncbr = \"5mbit\"\nrtt = \"2s\"\n[queue]\n\
-         disciplines = [\"droptail\"]\n[run]\nduration = \"3s\"\nwarmup = \"0s\"\nsample = \"100ms\"\n",
-    );
+    let r =
+        one("[link]\nrate = \"10mbit\"\ndelay = \"1s\"\n[[flows]]\ncbr = \"5mbit\"\nrtt = \"2s\"\n[queue]\n\
+         disciplines = [\"droptail\"]\n[run]\nduration = \"3s\"\nwarmup = \"0s\"\nsample = \"100ms\"\n");
     let goodput = series(&r, "flow0.goodput_bps");
     for (at, bps) in goodput.into_iter().skip(1) {
         // A packet takes 2.4 ms to come after another.
@@ -209,7 +220,9 @@ fn use_counts_what_credit_lets_pass() {
 /// As many ports in a row as there may be: each packet waits for each of them.
 #[test]
 fn a_long_way_is_walked() {
-    let ports: String = (0..254).map(|i| format!("[[ports]]\nname = \"p{i}\"\nrate = \"1gbit\"\n")).collect();
+    let ports: String = (0..254)
+        .map(|i| format!("[[ports]]\nname = \"p{i}\"\nrate = \"1gbit\"\nbuffer = \"10p\"\n"))
+        .collect();
     let names: Vec<String> = (0..254).map(|i| format!("\"p{i}\"")).collect();
     let r = one(&format!(
         "{ports}[[flows]]\ncbr = \"1mbit\"\nports = [{}]\n[queue]\ndisciplines = [\"droptail\"]\n\
@@ -218,4 +231,19 @@ fn a_long_way_is_walked() {
     ));
     assert_eq!((datagrams(&r, 0).received, r.ports[253].packets, r.flows[0].sojourn_ms), (84, 84, 0.0));
     close("delay", datagrams(&r, 0).delay_ms.mean, 254.0 * 1514.0 * 8e-6, 1e-9, 0.0);
+}
+
+/// A link of 8 and 12 Mbit/s in turn, each for 100 ms, written as two steps that come again or as twenty.
+#[test]
+fn a_schedule_comes_again() {
+    let step = |i: u32| format!("[\"{}ms\", \"{}mbit\"]", 100 * i, [8, 12][i as usize % 2]);
+    let steps = |n: u32| (0..n).map(step).collect::<Vec<_>>().join(", ");
+    let run = |link: &str| {
+        on(&format!("{link}\nbuffer = \"100p\""), "[[flows]]\npoisson = \"11mbit\"", "2s", "300ms")
+    };
+    let twice = run(&format!("schedule = [{}]\nperiod = \"200ms\"", steps(2)));
+    let long = run(&format!("schedule = [{}]", steps(20)));
+    let text = |r: &Run| serde_json::to_string(&r.ports).expect("it is text");
+    assert_eq!(text(&twice), text(&long));
+    assert!(twice.ports[0].utilization > 0.95);
 }
