@@ -5,7 +5,7 @@ use crate::flaws::Wire;
 use crate::hosts::Ack;
 use crate::lane::Lane;
 use crate::port::flag;
-use crate::random::{below, exponential, receiver_stream, sender_stream};
+use crate::random::{Identity, below, exponential, receiver_stream, sender_stream};
 use crate::receiver::{OVERHEAD, Receiver};
 use crate::returning::Returning;
 use crate::sender::{Burst, Sender, SenderSetup, StackRules};
@@ -154,7 +154,7 @@ pub struct Flow {
 
 impl Flow {
     /// A flow of a run.
-    pub fn new(index: usize, spec: &FlowSpec, run: &RunSpec) -> Flow {
+    pub fn new(flow: Identity, spec: &FlowSpec, run: &RunSpec) -> Flow {
         let rules = StackRules::of(run.stack);
         let stop_ns = spec.stop_ns.unwrap_or(u64::MAX);
         let client = Client::new(spec, run).map(Box::new);
@@ -213,14 +213,10 @@ impl Flow {
                 jitter_ns: spec.jitter_ns,
                 emitted: 0,
                 last_arrival_ns: 0,
-                random: if is_udp {
-                    receiver_stream(run.seed, index)
-                } else {
-                    sender_stream(run.seed, index)
-                },
+                random: if is_udp { receiver_stream(run.seed, flow) } else { sender_stream(run.seed, flow) },
             },
             back: Back {
-                random: receiver_stream(run.seed, index),
+                random: receiver_stream(run.seed, flow),
                 // To the first port on the way, if there is one: the host is at its end.
                 reverse_ns: reverse_ns - back_ns,
                 last_ack_ns: 0,

@@ -9,7 +9,7 @@ use crate::link::capacity_bytes;
 use crate::measure::FlowWaits;
 use crate::net::{Net, groups_of_datagrams};
 use crate::port::{Packet, Port, dropped_of, flag, parameters};
-use crate::random::{link_stream, port_stream};
+use crate::random::{Identity, link_stream, port_stream};
 use crate::traffic::{Network, Traffic};
 use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_aqm::Pool;
@@ -50,8 +50,9 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
                 Port::new(p, spec.overhead_bytes, spec.warmup_ns, spec.duration_ns, random)
             })
             .collect();
+        let own = |i: usize| Identity { source: None, number: i as u32 };
         let mut flows: Vec<Flow> =
-            spec.flows.iter().enumerate().map(|(i, f)| Flow::new(i, f, spec)).collect();
+            spec.flows.iter().enumerate().map(|(i, f)| Flow::new(own(i), f, spec)).collect();
         for &f in &spec.series_flows {
             flows[f as usize].watch();
         }
