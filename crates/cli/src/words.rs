@@ -79,11 +79,13 @@ fn in_words(d: &Discipline) -> String {
 fn link(port: &Link, index: usize, runs: &[RunSpec]) -> String {
     let mut out = match &port.rate {
         LinkRate::Constant(bps) => Unit::Rate.show(*bps),
-        LinkRate::Schedule(steps) => {
-            let rates = steps.iter().map(|(_, bps)| *bps);
+        LinkRate::Schedule(s) => {
+            let rates = s.steps.iter().map(|(_, bps)| *bps);
+            let again =
+                s.period_ns.map_or(String::new(), |ns| format!(", anew each {}", Unit::Time.show(ns)));
             format!(
-                "scheduled, {} from {} to {}",
-                plural(steps.len(), "rate"),
+                "scheduled, {} from {} to {}{again}",
+                plural(s.steps.len(), "rate"),
                 Unit::Rate.show(rates.clone().min().unwrap_or(0)),
                 Unit::Rate.show(rates.max().unwrap_or(0)),
             )
@@ -250,15 +252,7 @@ pub fn port_packets(run: &RunSpec, port: &PortSpec) -> f64 {
     let seconds = |ns: u64| ns as f64 / 1e9;
     match &port.rate {
         Rate::Constant(bps) => *bps as f64 * seconds(run.duration_ns) / packet_bits,
-        Rate::Schedule(steps) => {
-            let ends = steps.iter().skip(1).map(|(from, _)| *from);
-            let ends = ends.chain([run.duration_ns]);
-            let bits = steps.iter().zip(ends).map(|((from, bps), end)| {
-                let length = end.min(run.duration_ns).saturating_sub(*from);
-                *bps as f64 * seconds(length)
-            });
-            bits.sum::<f64>() / packet_bits
-        }
+        Rate::Schedule(s) => s.work(run.duration_ns) as f64 / 1e9 / packet_bits,
         Rate::Trace(t) => {
             let periods = run.duration_ns as f64 / t.period_ns as f64;
             t.opportunities_ns.len() as f64 * periods

@@ -136,6 +136,9 @@ fn lay_over(tree: &mut toml::Table, set: &toml::Table) {
             for other in rates.iter().filter(|r| **r != key) {
                 tree.remove(*other);
             }
+            if key != "schedule" {
+                tree.remove("period");
+            }
         }
     }
 }

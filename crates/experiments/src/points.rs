@@ -70,7 +70,7 @@ pub(crate) fn of_run(spec: &RunSpec, run: &Run) -> Vec<FlowPoint> {
 pub(crate) fn bps(port: &PortSpec) -> f64 {
     match &port.rate {
         Rate::Constant(bps) => *bps as f64,
-        Rate::Schedule(steps) => steps.iter().map(|(_, bps)| *bps as f64).find(|r| *r > 0.0).unwrap_or(0.0),
+        Rate::Schedule(s) => s.steps.iter().map(|(_, bps)| *bps as f64).find(|r| *r > 0.0).unwrap_or(0.0),
         Rate::Trace(t) => mean_rate(t) as f64,
     }
 }

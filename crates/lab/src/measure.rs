@@ -87,9 +87,11 @@ impl Seen<'_> {
         let arrived = (sent + dropped + to.backlog_packets).saturating_sub(from.backlog_packets);
         let share = |n: u64| if arrived == 0 { f64::NAN } else { n as f64 / arrived as f64 };
         let (backlog_packets, backlog_bytes) = self.backlog();
+        // Credit is beyond the rate.
+        let most = if p.burst_bytes.is_some() { f64::INFINITY } else { 1.0 };
         results::Port {
             name: p.name.clone(),
-            utilization: (bytes as f64 * 8.0 / (bps as f64 * self.window_s())).min(1.0),
+            utilization: (bytes as f64 * 8.0 / (bps as f64 * self.window_s())).min(most),
             packets: sent,
             sojourn_ms: times(self.packets.iter().map(|p| f64::from(p.sojourn_ns) / 1e6)),
             backlog_packets,
@@ -197,12 +199,23 @@ impl Seen<'_> {
         }
     }
 
-    /// How long of the window a flow was there.
+    /// When the last bytes arrived within the window, as far as samples tell.
+    fn last_arrival(&self, flow: usize) -> u64 {
+        let (mut received, mut at) = (None, 0);
+        for sample in self.samples_of(flow).filter(|s| s.at_ns >= self.window.0) {
+            if received.replace(sample.received).is_some_and(|before| before < sample.received) {
+                at = sample.at_ns;
+            }
+        }
+        at
+    }
+
+    /// How long of the window a flow was there: where it stops, until what it had written has arrived.
     fn active_s(&self, i: usize, f: &FlowSpec) -> f64 {
         let end = self.raw.ends.iter().find(|e| e.flow as usize == i);
         let Some(end) = end.filter(|e| e.start_ns > 0) else { return 0.0 };
         let from = end.start_ns.saturating_sub(there_ns(f)).max(self.window.0);
-        let stop = f.stop_ns.map_or(u64::MAX, |s| self.raw.zero_ns + s).max(from);
+        let stop = f.stop_ns.map_or(u64::MAX, |s| (self.raw.zero_ns + s).max(self.last_arrival(i))).max(from);
         let gone = if finite(f) && end.end_ns > 0 { end.end_ns } else { u64::MAX };
         self.window.1.min(stop).min(gone).saturating_sub(from) as f64 / 1e9
     }

@@ -143,7 +143,7 @@ pub struct Port {
     /// Every parameter of a discipline of its own, in words with unit.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, String>,
-    /// Share of the link's capacity used, 0..1.
+    /// Share of the link's capacity used, 0..1; above that only by the credit of a burst.
     #[serde(with = "measure")]
     #[schemars(with = "Option<f64>")]
     pub utilization: f64,

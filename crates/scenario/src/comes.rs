@@ -4,6 +4,8 @@ use crate::data::{DataFile, Files, Sheet};
 use crate::draw::{Draws, draw, exponential, open};
 use crate::error::Error;
 use crate::node::{Node, Value};
+use crate::read::SEGMENT;
+use crate::source::Mean;
 use crate::units::{self, MILLION, Range, Unit};
 use serde_json::{Map, Value as Json, json};
 use std::sync::Arc;
@@ -79,9 +81,9 @@ pub enum Pages {
     },
 }
 
-/// Payload of a flow of so many packets of a page, bytes: those of the file are of 1500 bytes.
+/// Payload of a flow of so many packets of a page, bytes: each is a full one, headers included.
 pub(crate) fn page_bytes(packets: u32) -> u64 {
-    u64::from(packets) * 1500
+    u64::from(packets) * SEGMENT
 }
 
 impl Pause {
@@ -242,13 +244,15 @@ impl Burst {
 }
 
 impl Pages {
-    /// Mean payload of a page, bytes, and mean number of flows.
-    pub(crate) fn mean_bytes(&self) -> f64 {
+    /// What a page brings on average.
+    pub(crate) fn mean(&self) -> Mean {
+        let of = |flows: f64, bytes: f64| Mean { bytes, segments: bytes / SEGMENT as f64, flows };
         match self {
-            Pages::Web => mean(WEB_FLOWS) * mean(WEB_PACKETS) * 1500.0,
+            Pages::Web => of(mean(WEB_FLOWS), mean(WEB_FLOWS) * mean(WEB_PACKETS) * SEGMENT as f64),
             Pages::File { pages, .. } => {
+                let n = pages.len() as f64;
                 let bytes = pages.iter().flatten().map(|p| page_bytes(*p) as f64);
-                bytes.sum::<f64>() / pages.len() as f64
+                of(pages.iter().map(Vec::len).sum::<usize>() as f64 / n, bytes.sum::<f64>() / n)
             }
         }
     }

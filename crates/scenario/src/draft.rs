@@ -123,7 +123,7 @@ impl Draft {
     }
 
     /// With a value, JSON, at a path such as `link.rate`, `flows[0].rtt`, or `flows.rtt`, which is that of all flows. A table
-    /// that is not there is made. A link has one of `rate`, `schedule` and `trace`: the others go.
+    /// that is not there is made. A link has one of `rate`, `schedule` and `trace`: the others go, and with a schedule its `period`.
     ///
     /// # Errors
     /// A path that leads nowhere.
@@ -199,6 +199,9 @@ fn put(at: &mut Node, path: &str, rest: &str, value: &Node) -> Result<(), Error>
         }
         if RATES.contains(&name) {
             RATES.iter().for_each(|other| at.remove(other));
+            if name != "schedule" {
+                at.remove("period");
+            }
         }
         at.put(name, value.clone());
         return Ok(());

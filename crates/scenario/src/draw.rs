@@ -6,6 +6,7 @@
 //! leaves the draws of the others as they were.
 
 use crate::client::Asks;
+use crate::comes::Comes;
 use crate::error::Error;
 use crate::model::{Flows, LinkRate, Scenario, Sends};
 use crate::params;
@@ -128,7 +129,7 @@ impl Scenario {
                 changes,
                 rate: match &port.rate {
                     LinkRate::Constant(bps) => Rate::Constant(*bps),
-                    LinkRate::Schedule(steps) => Rate::Schedule(steps.as_slice().into()),
+                    LinkRate::Schedule(schedule) => Rate::Schedule(schedule.clone().into()),
                     LinkRate::Trace(file) => Rate::Trace(file.trace.clone()),
                 },
                 burst_bytes: port.burst_bytes,
@@ -234,7 +235,7 @@ impl Scenario {
     /// A port's bandwidth-delay product with the flows as drawn, bytes: the link's rate (a
     /// schedule's first above 0, a trace's mean) times the mean base RTT of the TCP
     /// flows that cross it, or of all that do where none is TCP. Flows that follow one another count
-    /// as one; those that arrive only where there are no others, each entry as a flow of its middle RTT.
+    /// as one; those that arrive only where no others of their kind (TCP or not) are there, each entry as a flow of its middle RTT.
     fn bdp_bytes(&self, port: usize, flows: &[FlowSpec], sources: &[Source]) -> u64 {
         let bps = rate_of(&self.ports[port].rate);
         let tcp = |f: &FlowSpec| matches!(f.traffic, Traffic::Tcp { .. });
@@ -244,11 +245,16 @@ impl Scenario {
             .filter(|f| f.path.iter().chain(&f.back).any(|p| *p as usize == port))
             .map(|f| (tcp(&f), f.base_rtt_ns))
             .collect();
-        if rtts.is_empty() {
-            let passing =
-                self.flows.iter().filter(|f| f.path.iter().chain(&f.back).any(|p| *p as usize == port));
-            rtts = passing.map(|f| (true, f.rtt_ns.min.midpoint(f.rtt_ns.max))).collect();
-        }
+        // Entries that have a flow there now were counted; what arrives is the rest.
+        let arriving = |f: &&Flows| matches!(f.comes, Comes::Arrive(_) | Comes::Pages(_));
+        let passing = self.flows.iter().filter(arriving);
+        let passing = passing.filter(|f| f.path.iter().chain(&f.back).any(|p| *p as usize == port));
+        let middle = |f: &Flows| f.rtt_ns.min.midpoint(f.rtt_ns.max);
+        let mut arriving: Vec<(bool, u64)> =
+            passing.map(|f| (matches!(f.sends, Sends::Tcp { .. }), middle(f))).collect();
+        let lasting_tcp = rtts.iter().any(|r| r.0);
+        arriving.retain(|r| !lasting_tcp && (r.0 || rtts.is_empty()));
+        rtts.append(&mut arriving);
         let any_tcp = rtts.iter().any(|r| r.0);
         let counted = rtts.iter().filter(|r| !any_tcp || r.0);
         let (sum, n) = counted.fold((0u128, 0u128), |(s, n), r| (s + u128::from(r.1), n + 1));
@@ -439,7 +445,7 @@ impl Streams {
 pub(crate) fn rate_of(rate: &LinkRate) -> u64 {
     match rate {
         LinkRate::Constant(bps) => *bps,
-        LinkRate::Schedule(steps) => steps.iter().map(|(_, bps)| *bps).find(|bps| *bps > 0).unwrap_or(0),
+        LinkRate::Schedule(s) => s.steps.iter().map(|(_, bps)| *bps).find(|bps| *bps > 0).unwrap_or(0),
         LinkRate::Trace(file) => mean_rate(&file.trace),
     }
 }

@@ -84,7 +84,7 @@ impl Flags {
         if (self.rate.is_some() || self.trace.is_some())
             && let Some(link) = root.open("link")
         {
-            for old in ["rate", "schedule", "trace"] {
+            for old in ["rate", "schedule", "period", "trace"] {
                 link.remove(old);
             }
         }

@@ -8,7 +8,7 @@ use crate::flaws::Flaws;
 use crate::params::Setting;
 use crate::rows::Rows;
 use crate::sizes::Sizes;
-use crate::spec::{SendBuffer, Stack, Trace};
+use crate::spec::{Schedule, SendBuffer, Stack, Trace};
 use crate::units::{Range, Size};
 use crate::voice::Codec;
 use queuewright_cca::Kind;
@@ -66,8 +66,8 @@ pub struct Link {
 pub enum LinkRate {
     /// Bits a second.
     Constant(u64),
-    /// (from ns, bits a second), the first from 0, times rising, not all rates 0.
-    Schedule(Vec<(u64, u64)>),
+    /// By steps.
+    Schedule(Schedule),
     /// Delivery opportunities from a file.
     Trace(TraceFile),
 }

@@ -6,7 +6,7 @@ use crate::error::{Error, Place};
 use crate::flaws::Flaws;
 use crate::model::{Discipline, Flows, Link, LinkRate, Places, Run, Scenario, Sends, TraceFile};
 use crate::node::{Node, Table, Value};
-use crate::spec::Stack;
+use crate::spec::{Schedule, Stack};
 use crate::trace;
 use crate::traffic::{FLOW_KEYS, all_flows};
 use crate::units::{MILLION, Size, Unit};
@@ -35,12 +35,14 @@ pub(crate) const MAX_SEED: u64 = (1 << 53) - 1;
 const MAX_SEGMENTS: u128 = 1 << 32;
 /// Payload of a full segment with timestamps, bytes.
 pub(crate) const SEGMENT: u64 = 1448;
+/// IP length of a SYN with Linux's options.
+pub(crate) const SYN: u32 = 60;
 /// IP length of a full packet.
 pub(crate) const PACKET: u32 = 1500;
 
 const TOP_KEYS: &[&str] = &["name", "description", "link", "ports", "shared", "flows", "queue", "run"];
 const LINK_KEYS: &[&str] = &[
-    "rate", "burst", "schedule", "trace", "police", "delay", "loss", "jitter", "reorder", "buffer",
+    "rate", "burst", "schedule", "period", "trace", "police", "delay", "loss", "jitter", "reorder", "buffer",
     "overhead",
 ];
 const PORT_KEYS: &[&str] = &[
@@ -48,6 +50,7 @@ const PORT_KEYS: &[&str] = &[
     "rate",
     "burst",
     "schedule",
+    "period",
     "trace",
     "police",
     "delay",
@@ -308,9 +311,12 @@ fn port(node: &Node, shares: bool, stack: Stack, around: Around<'_>) -> Result<L
             )));
         }
         [one] if t.get("rate").is_some() => LinkRate::Constant(one.single(Unit::Rate, 1000, MAX_RATE)?),
-        [one] if t.get("schedule").is_some() => LinkRate::Schedule(schedule(one)?),
+        [one] if t.get("schedule").is_some() => LinkRate::Schedule(schedule(one, t.get("period"))?),
         [one] => LinkRate::Trace(trace_file(one, around.files)?),
     };
+    if let (Some(n), LinkRate::Constant(_) | LinkRate::Trace(_)) = (t.get("period"), &rate) {
+        return Err(n.key_error("belongs to a schedule: when it begins anew; a trace repeats by itself"));
+    }
     let burst_bytes = match (t.get("burst"), &rate) {
         (None, _) => None,
         (Some(n), LinkRate::Constant(_)) => Some(n.single(Unit::Bytes, 0, 1 << 30)?),
@@ -354,7 +360,7 @@ fn port(node: &Node, shares: bool, stack: Stack, around: Around<'_>) -> Result<L
     Ok(Link { name, rate, delay_ns, flaws, buffer, overhead_bytes, burst_bytes, police, discipline })
 }
 
-fn schedule(node: &Node) -> Result<Vec<(u64, u64)>, Error> {
+fn schedule(node: &Node, period: Option<&Node>) -> Result<Schedule, Error> {
     const FORM: &str = "pairs of a time and a rate, such as [[\"0s\", \"100mbit\"], [\"15s\", \"50mbit\"]]";
     let items = node.list(FORM)?;
     let mut steps: Vec<(u64, u64)> = Vec::with_capacity(items.len());
@@ -385,7 +391,15 @@ fn schedule(node: &Node) -> Result<Vec<(u64, u64)>, Error> {
     if steps.iter().all(|(_, bps)| *bps == 0) {
         return Err(node.error(format!("a schedule needs a rate above 0; write {FORM}")));
     }
-    Ok(steps)
+    let Some(period) = period else { return Ok(Schedule { steps, period_ns: None }) };
+    let period_ns = period.single(Unit::Time, 1000, MAX_TIME)?;
+    match steps.last() {
+        Some((last, _)) if period_ns <= *last => Err(period.error(format!(
+            "not after the schedule's last step ({}): it begins anew when that has had its time",
+            Unit::Time.show(*last)
+        ))),
+        _ => Ok(Schedule { steps, period_ns: Some(period_ns) }),
+    }
 }
 
 fn trace_file(node: &Node, files: &Files) -> Result<TraceFile, Error> {
@@ -521,8 +535,8 @@ fn check_length(top: &Table<'_>, link: &Link, flows: &[Flows], run: &Run) -> Res
     let duration_ns = u128::from(run.duration_ns);
     let link_bits = match &link.rate {
         LinkRate::Constant(bps) => u128::from(*bps) * duration_ns / u128::from(S),
-        LinkRate::Schedule(steps) => {
-            let fastest = steps.iter().map(|(_, bps)| *bps).max().unwrap_or(0);
+        LinkRate::Schedule(s) => {
+            let fastest = s.steps.iter().map(|(_, bps)| *bps).max().unwrap_or(0);
             u128::from(fastest) * duration_ns / u128::from(S)
         }
         LinkRate::Trace(file) => {

@@ -5,6 +5,7 @@ use crate::data::{DataFile, Files, Sheet};
 use crate::draw::{Draws, draw, normal, open};
 use crate::error::Error;
 use crate::node::{Node, Value};
+use crate::read::SEGMENT;
 use crate::units::{self, Range, Unit};
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
@@ -133,33 +134,53 @@ impl Sizes {
 
     /// A size, at least a byte.
     pub(crate) fn draw(&self, rng: &mut Draws) -> u64 {
-        let clip = |bytes: f64, max: u64| (bytes as u64).clamp(1, max);
         match self {
             Sizes::Uniform(range) => draw(rng, *range),
-            Sizes::Lognormal { median, sigma, max } => {
-                let normal = normal(rng);
-                clip(*median as f64 * libm::exp(*sigma as f64 / MILLION * normal), *max)
-            }
-            Sizes::Pareto { min, shape, max } => {
-                clip(*min as f64 * libm::exp(-libm::log(open(rng)) * MILLION / *shape as f64), *max)
-            }
+            Sizes::Lognormal { median, sigma, max } => lognormal(*median, *sigma, *max, normal(rng)),
+            Sizes::Pareto { min, shape, max } => pareto(*min, *shape, *max, open(rng)),
             Sizes::File(_, table) => match &**table {
                 SizeTable::List(sizes) => {
                     sizes[draw(rng, Range { min: 0, max: sizes.len() as u64 - 1 }) as usize]
                 }
-                SizeTable::Cumulative(points) => {
-                    let share = open(rng);
-                    let above = points.partition_point(|p| p.1 < share).min(points.len() - 1);
-                    let (size, p) = points[above];
-                    // The first point has its share to itself; between points sizes rise evenly.
-                    let Some((low, q)) = above.checked_sub(1).map(|i| points[i]) else { return size };
-                    low + ((size - low) as f64 * (share - q) / (p - q)) as u64
-                }
+                SizeTable::Cumulative(points) => at_share(points, open(rng)),
             },
         }
     }
 
-    /// The mean size, bytes.
+    /// The mean number of segments that such sizes take: the mean size, and what a last segment is short of a full one. Of
+    /// distributions that part is the mean over the middles of so many equal shares.
+    pub(crate) fn mean_segments(&self) -> f64 {
+        const SHARES: u32 = 20_000;
+        let segments = |bytes: u64| bytes.div_ceil(SEGMENT);
+        let short = |bytes: u64| (segments(bytes) * SEGMENT - bytes) as f64;
+        let over_shares = |at: &dyn Fn(f64) -> u64| {
+            let shares = (0..SHARES).map(|i| (f64::from(i) + 0.5) / f64::from(SHARES));
+            (self.mean() + shares.map(|share| short(at(share))).sum::<f64>() / f64::from(SHARES))
+                / SEGMENT as f64
+        };
+        match self {
+            Sizes::Uniform(r) => {
+                // The sum of segments over 1..=n: of n / SEGMENT whole ones, and what is left.
+                let upto = |n: u64| {
+                    let (whole, rest) = (u128::from(n / SEGMENT), u128::from(n % SEGMENT));
+                    u128::from(SEGMENT) * whole * (whole + 1) / 2 + rest * (whole + 1)
+                };
+                (upto(r.max) - upto(r.min - 1)) as f64 / (r.max - r.min + 1) as f64
+            }
+            Sizes::Lognormal { median, sigma, max } => {
+                over_shares(&|share| lognormal(*median, *sigma, *max, normal_quantile(share)))
+            }
+            Sizes::Pareto { min, shape, max } => over_shares(&|share| pareto(*min, *shape, *max, share)),
+            Sizes::File(_, table) => match &**table {
+                SizeTable::List(sizes) => {
+                    sizes.iter().map(|s| segments(*s) as f64).sum::<f64>() / sizes.len() as f64
+                }
+                SizeTable::Cumulative(points) => over_shares(&|share| at_share(points, share)),
+            },
+        }
+    }
+
+    /// The mean size, bytes: as drawn, but that distributions are cut to whole bytes.
     pub(crate) fn mean(&self) -> f64 {
         match self {
             Sizes::Uniform(r) => (r.min as f64 + r.max as f64) / 2.0,
@@ -191,6 +212,40 @@ impl Sizes {
             },
         }
     }
+}
+
+fn clip(bytes: f64, max: u64) -> u64 {
+    (bytes as u64).clamp(1, max)
+}
+
+/// The size where a standard normal variable is this.
+fn lognormal(median: u64, sigma: u64, max: u64, normal: f64) -> u64 {
+    clip(median as f64 * libm::exp(sigma as f64 / MILLION * normal), max)
+}
+
+/// The size that this share of sizes is above of, in (0, 1].
+fn pareto(min: u64, shape: u64, max: u64, share: f64) -> u64 {
+    clip(min as f64 * libm::exp(-libm::log(share) * MILLION / shape as f64), max)
+}
+
+/// The size that this share of sizes, in (0, 1], is not larger than.
+fn at_share(points: &[(u64, f64)], share: f64) -> u64 {
+    let above = points.partition_point(|p| p.1 < share).min(points.len() - 1);
+    let (size, p) = points[above];
+    // The first point has its share to itself; between points sizes rise evenly.
+    let Some((low, q)) = above.checked_sub(1).map(|i| points[i]) else { return size };
+    low + ((size - low) as f64 * (share - q) / (p - q)) as u64
+}
+
+/// Where a standard normal variable is below with this probability, in (0, 1): by halving.
+fn normal_quantile(share: f64) -> f64 {
+    let below = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
+    let (mut low, mut high) = (-9.0, 9.0);
+    for _ in 0..40 {
+        let middle = (low + high) / 2.0;
+        if below(middle) < share { low = middle } else { high = middle }
+    }
+    low
 }
 
 /// A size of a file: bytes, or with a unit as in a scenario.

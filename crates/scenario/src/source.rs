@@ -190,11 +190,22 @@ pub(crate) fn first_window(window: InitialWindow, size: Option<u64>) -> u32 {
     }
 }
 
-/// Mean payload that comes with an arrival, bytes; 0: none is known.
-pub(crate) fn mean_bytes(sizes: Option<&Sizes>, pages: Option<&Pages>) -> f64 {
+/// What comes with an arrival on average.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Mean {
+    /// Payload, bytes.
+    pub bytes: f64,
+    /// Segments that carry it.
+    pub segments: f64,
+    /// Flows, each with a SYN.
+    pub flows: f64,
+}
+
+/// What comes with an arrival on average; nothing, if nothing is known.
+pub(crate) fn mean_of(sizes: Option<&Sizes>, pages: Option<&Pages>) -> Mean {
     match (pages, sizes) {
-        (Some(pages), _) => pages.mean_bytes(),
-        (None, Some(sizes)) => sizes.mean(),
-        (None, None) => 0.0,
+        (Some(pages), _) => pages.mean(),
+        (None, Some(sizes)) => Mean { bytes: sizes.mean(), segments: sizes.mean_segments(), flows: 1.0 },
+        (None, None) => Mean::default(),
     }
 }

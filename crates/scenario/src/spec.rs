@@ -108,10 +108,36 @@ pub struct Change {
 pub enum Rate {
     /// Bits per second.
     Constant(u64),
-    /// (from ns, bits per second), first at 0, times rising. A rate of 0 is an outage.
-    Schedule(Arc<[(u64, u64)]>),
+    /// By steps.
+    Schedule(Arc<Schedule>),
     /// Delivery opportunities.
     Trace(Arc<Trace>),
+}
+
+/// Rates that follow one another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schedule {
+    /// (from ns, bits per second), the first from 0, times rising, not all rates 0. A rate of 0 is an outage.
+    pub steps: Vec<(u64, u64)>,
+    /// When it begins anew, after the last step's time, ns; none: the last rate stays.
+    pub period_ns: Option<u64>,
+}
+
+impl Schedule {
+    /// What a link does until a time, bits times 1e9: a bit a second for a ns is 1.
+    pub fn work(&self, until_ns: u64) -> u128 {
+        let in_one = |until: u64| -> u128 {
+            let end = |i: usize| self.steps.get(i + 1).map_or(until, |s| s.0.min(until));
+            let of_step = |(i, step): (usize, &(u64, u64))| {
+                u128::from(end(i).saturating_sub(step.0)) * u128::from(step.1)
+            };
+            self.steps.iter().enumerate().map(of_step).sum()
+        };
+        match self.period_ns {
+            None => in_one(until_ns),
+            Some(period) => u128::from(until_ns / period) * in_one(period) + in_one(until_ns % period),
+        }
+    }
 }
 
 /// Delivery opportunities: at each time the link may send up to 1500 bytes (IP length);

@@ -8,10 +8,10 @@ use crate::error::{Error, suggest};
 use crate::model::{Flows, InitialWindow, Link, Run, Sends};
 use crate::node::{Node, Table, Value};
 use crate::preset::{self, Preset};
-use crate::read::{MAX_RATE, MAX_RTT, MAX_TIME, PACKET, S, SEGMENT};
+use crate::read::{MAX_RATE, MAX_RTT, MAX_TIME, PACKET, S, SEGMENT, SYN};
 use crate::rows;
 use crate::sizes::Sizes;
-use crate::source::mean_bytes;
+use crate::source::mean_of;
 use crate::spec::{SendBuffer, Stack};
 use crate::units::{MILLION, Range, Size, Unit};
 use crate::voice::Codec;
@@ -19,6 +19,8 @@ use queuewright_cca::Kind;
 
 /// Most flows in a scenario.
 pub(crate) const MAX_FLOWS: u64 = 100_000;
+/// Most ports that a flow's packets and acknowledgements cross together.
+pub(crate) const MAX_WAY: usize = 254;
 /// Most arrivals to expect in a run.
 const MAX_ARRIVALS: u64 = 10_000_000;
 
@@ -92,6 +94,13 @@ fn flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows,
     let t = node.table(FLOW_KEYS)?;
     let path = path(&t, ports)?;
     let back = back(&t, ports, &path)?;
+    if path.len() + back.len() > MAX_WAY {
+        let key = if back.is_empty() { "ports" } else { "back" };
+        return Err(t.node.entry(key).error(format!(
+            "{} ports on this flow's way there and back; at most {MAX_WAY}",
+            path.len() + back.len()
+        )));
+    }
     let delay = |path: &[u32]| path.iter().map(|&p| ports[p as usize].delay_ns).sum::<u64>();
     let delay_ns = delay(&path).max(delay(&back));
     let mut sends = sends(&t, run, files)?;
@@ -351,10 +360,11 @@ fn comes(t: &Table<'_>, sends: &mut Sends, port: &Link, run: &Run, files: &Files
                     at.error("pages are loaded at set times (at) or arrive (arrivals); write one of the two")
                 );
             }
-            // What the link counts for a full packet, over its payload.
-            let wire = f64::from(PACKET + port.overhead_bytes) / SEGMENT as f64;
-            let bytes = mean_bytes(size.as_ref(), burst.as_ref().map(|b| &b.pages)) * wire;
-            Some(arrive(n, bytes, port, run)?)
+            let mean = mean_of(size.as_ref(), burst.as_ref().map(|b| &b.pages));
+            // What the link counts: the payload, the headers of each segment, and the SYNs.
+            let header = f64::from(PACKET + port.overhead_bytes) - SEGMENT as f64;
+            let syn = f64::from(SYN + port.overhead_bytes);
+            Some(arrive(n, mean.bytes + mean.segments * header + mean.flows * syn, port, run)?)
         }
     };
     match (burst, arrivals) {

@@ -115,7 +115,7 @@ impl Scenario {
             out.push_str(heading);
             out.push('\n');
             if let Some(table) = table.as_object() {
-                keys(table, &["name", "rate", "schedule", "trace"], &mut out);
+                keys(table, &["name", "rate", "schedule", "period", "trace"], &mut out);
             }
         }
         if let Some(shared) = content.get("shared").and_then(Value::as_object) {
@@ -377,10 +377,12 @@ fn link(link: &Link) -> Map<String, Value> {
         LinkRate::Constant(bps) => {
             o.insert("rate".into(), json!(Unit::Rate.show(*bps)));
         }
-        LinkRate::Schedule(steps) => {
-            let steps: Vec<_> =
-                steps.iter().map(|(at, bps)| json!([Unit::Time.show(*at), Unit::Rate.show(*bps)])).collect();
-            o.insert("schedule".into(), json!(steps));
+        LinkRate::Schedule(s) => {
+            let step = |(at, bps): &(u64, u64)| json!([Unit::Time.show(*at), Unit::Rate.show(*bps)]);
+            o.insert("schedule".into(), s.steps.iter().map(step).collect());
+            if let Some(period) = s.period_ns {
+                o.insert("period".into(), json!(Unit::Time.show(period)));
+            }
         }
         LinkRate::Trace(file) => {
             o.insert("trace".into(), json!(file.file.given));

@@ -1,6 +1,6 @@
 //! Scenarios that programs make and change.
 
-use queuewright_scenario::{Draft, Flags, Scenario};
+use queuewright_scenario::{Draft, Flags, LinkRate, Scenario};
 
 const HOME: &str = r#"{
     "link": {"rate": "20mbit", "buffer": "2bdp"},
@@ -61,6 +61,15 @@ fn values_go_where_their_paths_lead() {
     assert_eq!(put("run.stack", "\"ns3\"").run.stack, queuewright_scenario::spec::Stack::Ns3);
     // A link has one of them.
     put("link.schedule", r#"[["0s", "10mbit"], ["5s", "20mbit"]]"#);
+    // With the schedule goes its period, but not with another schedule.
+    let steps = r#"[["0s", "10mbit"], ["5s", "20mbit"]]"#;
+    let again = |path: &str, json: &str| {
+        let again = home().put("link.schedule", steps).and_then(|d| d.put("link.period", "\"8s\""));
+        again.and_then(|d| d.put(path, json)).and_then(|d| d.scenario()).expect(path).ports[0].rate.clone()
+    };
+    let LinkRate::Schedule(schedule) = again("link.schedule", r#"[["0s", "1mbit"]]"#) else { panic!("none") };
+    assert_eq!((schedule.steps.len(), schedule.period_ns), (1, Some(8_000_000_000)));
+    assert_eq!(again("link.rate", "\"5mbit\""), LinkRate::Constant(5_000_000));
     let with = home().with_disciplines(r#"["pie:target=10ms", {"name": "codel"}]"#);
     let with = with.and_then(|d| d.scenario()).expect("a scenario");
     assert_eq!(with.disciplines.iter().map(|d| d.name).collect::<Vec<_>>(), ["pie", "codel"]);

@@ -133,6 +133,10 @@ const MISTAKES: &[(&str, &str)] = &[
     ("rate = \"100mbit\"", "schedule = [[\"0s\", \"9mbit\"], [\"5s\", \"8mbit\"], [\"5s\", \"7mbit\"]]"),
     ("rate = \"100mbit\"", "schedule = [[\"0s\", \"100mbit\", 3]]"),
     ("rate = \"100mbit\"", "schedule = [[\"0s\", \"0bit\"]]"),
+    ("rate = \"100mbit\"", "rate = \"100mbit\"\nperiod = \"1s\""),
+    ("rate = \"100mbit\"", "schedule = [[\"0s\", \"9mbit\"], [\"5s\", \"8mbit\"]]\nperiod = \"5s\""),
+    ("rate = \"100mbit\"", "schedule = [[\"0s\", \"9mbit\"]]\nperiod = 5"),
+    ("rate = \"100mbit\"", "schedule = [[\"0s\", \"9mbit\"]]\nperiod = \"2000000s\""),
     // Flows.
     ("count = \"2..4\"", "count = 0"),
     ("count = \"2..4\"", "count = \"ten\""),
@@ -368,6 +372,33 @@ fn mistakes_in_files() {
 #[test]
 fn mistakes_in_ports() {
     insta::assert_snapshot!(mistakes_in(PORTS, MISTAKES_IN_PORTS) + &mistakes_in(OWN, MISTAKES_IN_OWN));
+}
+
+/// A way of as many ports as a packet can count, and one more.
+#[test]
+fn a_way_has_an_end() {
+    let text = |there: usize, back: usize| {
+        let ports: String =
+            (0..256).map(|i| format!("[[ports]]\nname = \"p{i}\"\nrate = \"1gbit\"\n")).collect();
+        let names = |from: usize, n: usize| {
+            let names: Vec<String> = (from..from + n).map(|i| format!("\"p{i}\"")).collect();
+            names.join(", ")
+        };
+        format!(
+            "{ports}[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nports = [{}]\nback = [{}]\n\
+             [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"1s\"\n",
+            names(0, there),
+            names(there, back)
+        )
+    };
+    let read = |text: &str| Scenario::parse(text, "test.toml", Path::new("."));
+    for (there, back) in [(254, 0), (1, 253), (200, 54)] {
+        assert!(read(&text(there, back)).is_ok(), "{there} and {back}");
+    }
+    for (there, back) in [(255, 0), (256, 0), (1, 254)] {
+        let error = read(&text(there, back)).expect_err("too long a way").to_string();
+        assert!(error.contains("at most 254"), "{error}");
+    }
 }
 
 const TRAFFIC: &str = r#"[link]

@@ -98,7 +98,7 @@ fn summary(scenario: &Scenario) -> String {
         let port = &run.ports[0];
         let rate = match &port.rate {
             Rate::Constant(bps) => format!("{bps} bit/s"),
-            Rate::Schedule(steps) => format!("{} steps", steps.len()),
+            Rate::Schedule(s) => format!("{} steps", s.steps.len()),
             Rate::Trace(t) => format!("{} opportunities in {} ns", t.opportunities_ns.len(), t.period_ns),
         };
         writeln!(
@@ -327,6 +327,22 @@ fn the_product_counts_tcp_flows_and_the_first_rate() {
         assert_eq!(runs[1].discipline.get("threshold").unwrap().to_string(), "15140");
         assert_eq!(runs[1].discipline.label, "static threshold=10p");
     }
+    // TCP flows that arrive, of 20 ms to 60 ms, count before what lasts and is not TCP; those that last count before them.
+    let arriving = |others: &str| {
+        let text = format!(
+            r#"
+            link = {{ rate = "8mbit", buffer = "1bdp" }}
+            flows = [{{ cca = "cubic", rtt = "20ms..60ms", size = "1kb", arrivals = "10/s" }}{others}]
+            queue = {{ disciplines = ["droptail"] }}
+            run = {{ duration = "10s" }}
+            "#
+        );
+        parse(&text).runs().unwrap()[0].ports[0].limit_bytes
+    };
+    assert_eq!(arriving(""), 40_000);
+    assert_eq!(arriving(r#", { cbr = "1mbit", rtt = "4ms" }"#), 40_000);
+    assert_eq!(arriving(r#", { voip = "g711", arrivals = "1/s", length = "9s", rtt = "4ms" }"#), 40_000);
+    assert_eq!(arriving(r#", { cbr = "1mbit", rtt = "4ms" }, { cca = "bbr", rtt = "10ms" }"#), 10_000);
     assert_eq!(text(r#"rate = "8mbit""#, "45kb")[0].ports[0].limit_bytes, 45 * 1024);
     assert_eq!(text(r#"rate = "8mbit""#, "1000p")[0].ports[0].limit_packets, 1000);
 }

@@ -151,18 +151,23 @@ const DISCIPLINES: [&str; 7] = [
 fn valid() -> impl Strategy<Value = String> {
     let link = prop_oneof![
         (1000u64..1_000_000_000).prop_map(|bps| format!("rate = \"{}\"\n", Unit::Rate.show(bps))),
-        proptest::collection::vec((1u64..1_000_000_000, 1000u64..1_000_000_000), 1..5).prop_map(|steps| {
-            let mut at = 0;
-            let steps: Vec<_> = steps
-                .iter()
-                .enumerate()
-                .map(|(i, (gap, bps))| {
-                    at += if i == 0 { 0 } else { *gap };
-                    format!("[\"{}\", \"{}\"]", Unit::Time.show(at), Unit::Rate.show(*bps))
-                })
-                .collect();
-            format!("schedule = [{}]\n", steps.join(", "))
-        }),
+        (
+            proptest::collection::vec((1u64..1_000_000_000, 1000u64..1_000_000_000), 1..5),
+            proptest::option::of(1000u64..1_000_000_000),
+        )
+            .prop_map(|(steps, rest)| {
+                let mut at = 0;
+                let steps: Vec<_> = steps
+                    .iter()
+                    .enumerate()
+                    .map(|(i, (gap, bps))| {
+                        at += if i == 0 { 0 } else { *gap };
+                        format!("[\"{}\", \"{}\"]", Unit::Time.show(at), Unit::Rate.show(*bps))
+                    })
+                    .collect();
+                let period = rest.map(|ns| format!("period = \"{}\"\n", Unit::Time.show(at + ns)));
+                format!("schedule = [{}]\n{}", steps.join(", "), period.unwrap_or_default())
+            }),
     ];
     let buffer =
         prop_oneof![(1u32..100_000).prop_map(Size::Packets), (2000u64..1 << 40).prop_map(Size::Bytes),]

@@ -63,10 +63,12 @@ impl Client {
     /// The client of a flow, if it has one.
     pub fn new(flow: &FlowSpec, run: &RunSpec) -> Option<Client> {
         let Traffic::Tcp { asks: Some(asks), size_bytes, .. } = &flow.traffic else { return None };
+        let stop_ns = flow.stop_ns.unwrap_or(u64::MAX);
         let (kind, bytes) = match asks {
             Asks::Requests(requests) => (Kind::Requests(requests.clone()), size_bytes.unwrap_or(1)),
             Asks::Video(video) => {
-                let player = Player::new(video.clone(), flow.start_ns, run.warmup_ns, run.duration_ns);
+                let window_ns = (run.warmup_ns, run.duration_ns);
+                let player = Player::new(video.clone(), flow.start_ns, stop_ns, window_ns);
                 let bytes = player.chunk_bytes();
                 (Kind::Video(Box::new(player)), bytes)
             }
@@ -76,12 +78,20 @@ impl Client {
             group: flow.group,
             asked_ns: flow.start_ns,
             bytes,
-            stop_ns: flow.stop_ns.unwrap_or(u64::MAX),
+            stop_ns,
             waits: true,
             responses: Vec::new(),
             booked: 0,
             losses: Losses::default(),
         })
+    }
+
+    /// The connection is opened at `at`, for the first response.
+    pub fn opens(&mut self, at: u64) {
+        self.asked_ns = at;
+        if let Kind::Video(player) = &mut self.kind {
+            (player.start_ns, player.at_ns) = (at, at);
+        }
     }
 
     /// Payload of the response under way, or of the last one.
@@ -173,13 +183,15 @@ struct Player {
     /// When it stopped for lack of data.
     stalled_ns: Option<u64>,
     start_ns: u64,
+    /// No chunk is asked for from then on: what is ahead is played, and that is the end.
+    stop_ns: u64,
     window_ns: (u64, u64),
     bits_per_s: f64,
     seen: results::Video,
 }
 
 impl Player {
-    fn new(video: Arc<Video>, start_ns: u64, warmup_ns: u64, end_ns: u64) -> Player {
+    fn new(video: Arc<Video>, start_ns: u64, stop_ns: u64, window_ns: (u64, u64)) -> Player {
         Player {
             video,
             rung: 0,
@@ -191,7 +203,8 @@ impl Player {
             playing: false,
             stalled_ns: None,
             start_ns,
-            window_ns: (warmup_ns, end_ns),
+            stop_ns,
+            window_ns,
             bits_per_s: 0.0,
             seen: results::Video { startup_s: f64::NAN, bitrate_bps: f64::NAN, ..results::Video::default() },
         }
@@ -252,6 +265,10 @@ impl Player {
         // As much as is above what leaves room for a chunk has to be played first.
         let room_at = at + (self.ahead_ns + self.video.chunk_ns).saturating_sub(self.video.buffer_ns);
         self.play(room_at);
+        if room_at >= self.stop_ns {
+            // Nobody asks for the next one.
+            return room_at;
+        }
         let before = self.rung;
         self.rung = self.choose();
         self.seen.switches += u64::from(before != self.rung && self.measured(room_at));
@@ -275,7 +292,10 @@ impl Player {
 
     fn finish(&mut self) -> results::Video {
         let end = self.window_ns.1;
-        self.play(end.max(self.at_ns));
+        // It stands still only while a chunk is to come.
+        if self.at_ns < self.stop_ns {
+            self.play(end.max(self.at_ns));
+        }
         self.resume(end);
         if self.seen.chunks > 0 {
             self.seen.bitrate_bps = self.bits_per_s / self.seen.chunks as f64;
@@ -308,7 +328,7 @@ mod tests {
 
     fn player(ladder_bps: Vec<u64>, buffer_ns: u64) -> Player {
         let video = Video { ladder_bps, chunk_ns: 4 * S, buffer_ns };
-        Player::new(Arc::new(video), 0, 0, 1000 * S)
+        Player::new(Arc::new(video), 0, u64::MAX, (0, 1000 * S))
     }
 
     /// Chunks that take no time: one is asked for whenever there is room, and the player climbs to the top.

@@ -5,7 +5,7 @@ use crate::flaws::Wire;
 use crate::hosts::Ack;
 use crate::lane::Lane;
 use crate::port::flag;
-use crate::random::{below, exponential, receiver_stream, sender_stream};
+use crate::random::{Identity, below, exponential, receiver_stream, sender_stream};
 use crate::receiver::{OVERHEAD, Receiver};
 use crate::returning::Returning;
 use crate::sender::{Burst, Sender, SenderSetup, StackRules};
@@ -13,6 +13,7 @@ use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_scenario::spec::{FlowSpec, RunSpec, Traffic};
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
+use std::collections::VecDeque;
 
 /// IPv4 and TCP headers with timestamps.
 pub const TCP_HEADER: u32 = 52;
@@ -22,6 +23,8 @@ const UDP_HEADER: u32 = 28;
 pub const SYN_BYTES: u32 = 60;
 /// In the place of a port on a flow's way: the receiver.
 pub const NOWHERE: u32 = u32::MAX;
+/// 2^32, as fractions of a ns are kept.
+const Q32: f64 = (1u64 << 32) as f64;
 /// Payload of a full segment: 1500 bytes less the headers.
 pub const MSS: u32 = 1500 - TCP_HEADER;
 
@@ -60,6 +63,10 @@ pub enum Ends {
         poisson: bool,
         /// Packets sent so far.
         sent: u64,
+        /// When the access link is through with the last of them (ns), in its sender's time.
+        access_free_ns: u64,
+        /// What is left over of the gaps before, ns times 2^32: nothing is lost to rounding.
+        carry_q32: u64,
     },
 }
 
@@ -94,6 +101,8 @@ pub struct Back {
     pub delivered_total: u64,
     warmup_ns: u64,
     end_ns: u64,
+    /// When the last of them arrived that arrived within the window (ns).
+    last_ns: u64,
 }
 
 /// A flow. The order of the fields counts: see `Sender`.
@@ -110,11 +119,14 @@ pub struct Flow {
     /// as late as they may.
     pub held: Vec<Ack>,
 
-    /// When it starts (ns).
+    /// When it starts (ns): is to start, and once it has, when its host sent its first packet.
     pub start_ns: u64,
     stop_ns: u64,
     /// When the last byte of a finite flow arrived (ns).
     pub finished_ns: Option<u64>,
+    /// Datagrams that are not there yet, when they will be (ns) and their payload, of a UDP flow that the time series has; none:
+    /// they are booked as they leave the last port.
+    pub arriving: Option<Box<VecDeque<(u64, u64)>>>,
     /// Its group.
     pub group: u32,
     /// Asks for what it sends; none: it sends by itself.
@@ -142,10 +154,12 @@ pub struct Flow {
 
 impl Flow {
     /// A flow of a run.
-    pub fn new(index: usize, spec: &FlowSpec, run: &RunSpec) -> Flow {
+    pub fn new(flow: Identity, spec: &FlowSpec, run: &RunSpec) -> Flow {
         let rules = StackRules::of(run.stack);
         let stop_ns = spec.stop_ns.unwrap_or(u64::MAX);
         let client = Client::new(spec, run).map(Box::new);
+        let udp =
+            |bps: u64, poisson: bool| Ends::Udp { bps, poisson, sent: 0, access_free_ns: 0, carry_q32: 0 };
         let (ends, ip_bytes) = match spec.traffic {
             Traffic::Tcp { cca, size_bytes, initial_window, ecn, l4s, rate_bps, asks: _ } => {
                 // What a client asks for at a time is what there is to send for the time being.
@@ -175,10 +189,8 @@ impl Flow {
                 };
                 (ends, MSS + TCP_HEADER)
             }
-            Traffic::Cbr { bps, packet_bytes } => (Ends::Udp { bps, poisson: false, sent: 0 }, packet_bytes),
-            Traffic::Poisson { bps, packet_bytes } => {
-                (Ends::Udp { bps, poisson: true, sent: 0 }, packet_bytes)
-            }
+            Traffic::Cbr { bps, packet_bytes } => (udp(bps, false), packet_bytes),
+            Traffic::Poisson { bps, packet_bytes } => (udp(bps, true), packet_bytes),
         };
         let ports_ns: u64 = spec.path.iter().map(|&p| run.ports[p as usize].delay_ns).sum();
         let mut path = spec.path.clone();
@@ -201,14 +213,10 @@ impl Flow {
                 jitter_ns: spec.jitter_ns,
                 emitted: 0,
                 last_arrival_ns: 0,
-                random: if is_udp {
-                    receiver_stream(run.seed, index)
-                } else {
-                    sender_stream(run.seed, index)
-                },
+                random: if is_udp { receiver_stream(run.seed, flow) } else { sender_stream(run.seed, flow) },
             },
             back: Back {
-                random: receiver_stream(run.seed, index),
+                random: receiver_stream(run.seed, flow),
                 // To the first port on the way, if there is one: the host is at its end.
                 reverse_ns: reverse_ns - back_ns,
                 last_ack_ns: 0,
@@ -217,6 +225,7 @@ impl Flow {
                 delivered_total: 0,
                 warmup_ns: run.warmup_ns,
                 end_ns: run.duration_ns,
+                last_ns: 0,
             },
             held: Vec::new(),
             wire_bytes,
@@ -229,6 +238,7 @@ impl Flow {
             start_ns: spec.start_ns,
             stop_ns,
             finished_ns: None,
+            arriving: None,
             group: spec.group,
             client,
             lost: 0,
@@ -339,11 +349,15 @@ impl Flow {
     /// `previous`: when the last one was sent; for the first, the start.
     pub fn schedule_udp(&mut self, index: u32, previous: u64, wheel: &mut Wheel) -> bool {
         let ip_bytes = u64::from(u32::from(self.wire_bytes) - self.overhead);
-        let Ends::Udp { bps, poisson, sent } = &self.ends else { return false };
+        let Ends::Udp { bps, poisson, sent, access_free_ns, carry_q32 } = &mut self.ends else {
+            return false;
+        };
         let up = &mut self.up;
         let send_at = if *poisson {
             let mean_ns = ip_bytes as f64 * 8e9 / *bps as f64;
-            previous + (exponential(&mut up.random) * mean_ns) as u64
+            let gap_q32 = (exponential(&mut up.random) * mean_ns * Q32) as u128 + u128::from(*carry_q32);
+            *carry_q32 = gap_q32 as u32 as u64;
+            previous.saturating_add(u64::try_from(gap_q32 >> 32).unwrap_or(u64::MAX))
         } else {
             // From the start, not from the last packet: nothing is lost to rounding.
             let ns = u128::from(*sent) * u128::from(ip_bytes) * 8_000_000_000 / u128::from(*bps);
@@ -352,12 +366,14 @@ impl Flow {
         if send_at >= self.stop_ns.min(self.back.end_ns) {
             return false;
         }
-        let mut at = send_at + up.forward_ns;
+        let mut sent_at = send_at;
         if up.access_bps > 0 {
-            // The access link is a queue of its own when packets come closer than it can send.
-            at = at.max(up.last_arrival_ns) + up.access_ns;
-            up.last_arrival_ns = at;
+            // The access link is a queue of its own when packets come closer than it can send; what delays them behind it
+            // does not hold it up.
+            sent_at = sent_at.max(*access_free_ns) + up.access_ns;
+            *access_free_ns = sent_at;
         }
+        let mut at = sent_at + up.forward_ns;
         if up.jitter_ns > 0 {
             at = up.jitter(at);
         }
@@ -369,10 +385,36 @@ impl Flow {
         true
     }
 
-    /// Seconds within the window in which the flow could deliver.
+    /// The time series will have it.
+    pub fn watch(&mut self) {
+        if let Ends::Udp { .. } = self.ends {
+            self.arriving = Some(Box::default());
+        }
+    }
+
+    /// A datagram arrives at `at`.
+    pub fn datagram(&mut self, at: u64) {
+        let payload = self.udp_payload();
+        self.back.delivered(at, payload);
+        if let Some(arriving) = &mut self.arriving {
+            arriving.push_back((at, payload));
+        }
+    }
+
+    /// Payload that has arrived by `now` (bytes).
+    pub fn delivered_by(&mut self, now: u64) -> u64 {
+        let Some(arriving) = &mut self.arriving else { return self.back.delivered_total };
+        while arriving.front().is_some_and(|(at, _)| *at <= now) {
+            arriving.pop_front();
+        }
+        self.back.delivered_total - arriving.iter().map(|(_, bytes)| bytes).sum::<u64>()
+    }
+
+    /// Seconds within the window in which the flow could deliver: where it stops, until what it had written has arrived.
     pub fn active_s(&self, end_ns: u64) -> f64 {
         let from = self.start_ns.max(self.back.warmup_ns);
-        let to = self.finished_ns.unwrap_or(end_ns).min(end_ns).min(self.stop_ns.max(from));
+        let stopped = self.stop_ns.max(self.back.last_ns).max(from);
+        let to = self.finished_ns.unwrap_or(end_ns).min(end_ns).min(stopped);
         to.saturating_sub(from) as f64 / 1e9
     }
 
@@ -447,6 +489,7 @@ impl Back {
         self.delivered_total += bytes;
         if at >= self.warmup_ns && at <= self.end_ns {
             self.delivered_bytes += bytes;
+            self.last_ns = at;
         }
     }
 }

@@ -68,8 +68,7 @@ impl Flow {
             for ack in bench.acks.drain(held..) {
                 let mut event = Event::plain(ack.at, EventKind::Arrive, index);
                 event.seq = returning.send(ack);
-                event.aux = self.there + 1;
-                event.count = 1;
+                event.go_on(self.there + 1, 0);
                 wheel.push(event);
             }
         }
@@ -101,6 +100,14 @@ impl Flow {
         // A bulk flow's connection is open before it starts, as a measurement tool's is. Were it not,
         // flows that start together would lose their SYNs to one another in a small buffer.
         let opens = self.is_finite() || self.client.is_some();
+        if let Ends::Tcp { receiver, .. } = &mut self.ends {
+            receiver.begins(self.start_ns);
+        }
+        // What is measured of it begins with its first packet, not with what it waited for its host.
+        self.start_ns = now;
+        if let Some(client) = &mut self.client {
+            client.opens(now);
+        }
         let Ends::Tcp { sender, .. } = &mut self.ends else { return };
         if opens {
             sender.send_syn(now, &mut bench.out);

@@ -1,6 +1,6 @@
 //! How fast a link takes packets: at a constant rate, by schedule, or by trace.
 
-use queuewright_scenario::spec::{Rate, Trace};
+use queuewright_scenario::spec::{Rate, Schedule, Trace};
 use std::sync::Arc;
 
 /// Bytes that one delivery opportunity of a trace takes (IP length of a full packet).
@@ -29,10 +29,14 @@ pub enum Link {
     },
     /// Piecewise constant.
     Schedule {
-        /// (from ns, bit/s).
-        steps: Arc<[(u64, u64)]>,
+        /// The steps.
+        schedule: Arc<Schedule>,
         /// Index of the step in force.
         at: usize,
+        /// Start of the present period (ns).
+        epoch_ns: u64,
+        /// Left over from the last packet, bits times 1e9, less than the link does in a ns: nothing is lost to rounding.
+        carry: u64,
     },
     /// Opportunities.
     Trace {
@@ -62,7 +66,9 @@ impl Link {
                     }
                 }
             }
-            Rate::Schedule(steps) => Link::Schedule { steps: steps.clone(), at: 0 },
+            Rate::Schedule(schedule) => {
+                Link::Schedule { schedule: schedule.clone(), at: 0, epoch_ns: 0, carry: 0 }
+            }
             Rate::Trace(trace) => Link::Trace { trace: trace.clone(), next: 0, epoch_ns: 0 },
         }
     }
@@ -89,26 +95,45 @@ impl Link {
                 *full_at = (*full_at).max(now) + serialisation(*ns_per_byte_q32, carry_q32, bytes);
                 Some((now, now.max(full_at.saturating_sub(*depth_ns))))
             }
-            Link::Schedule { steps, at } => {
-                while *at + 1 < steps.len() && steps[*at + 1].0 <= now {
+            Link::Schedule { schedule, at, epoch_ns, carry } => {
+                let Schedule { steps, period_ns } = &**schedule;
+                if let Some(period) = *period_ns
+                    && now - *epoch_ns >= period
+                {
+                    *epoch_ns = now - (now - *epoch_ns) % period;
+                    *at = 0;
+                }
+                while *at + 1 < steps.len() && *epoch_ns + steps[*at + 1].0 <= now {
                     *at += 1;
                 }
-                let (mut i, mut t) = (*at, now);
+                let (mut i, mut t, mut epoch) = (*at, now, *epoch_ns);
                 // Bits times 1e9, to stay in integers.
-                let mut left = u128::from(bytes) * 8_000_000_000;
+                let mut left = u128::from(bytes) * 8_000_000_000 + u128::from(*carry);
                 loop {
+                    if t == u64::MAX {
+                        return None;
+                    }
                     let bps = u128::from(steps[i].1);
-                    let until = steps.get(i + 1).map(|s| s.0);
-                    let need = left.div_ceil(bps.max(1));
-                    match until {
-                        Some(end) if bps == 0 || u128::from(t) + need > u128::from(end) => {
-                            left = left.saturating_sub(u128::from(end - t) * bps);
+                    match steps.get(i + 1).map(|s| s.0).or(*period_ns).map(|end| epoch.saturating_add(end)) {
+                        Some(end) if u128::from(end - t) * bps < left => {
+                            left -= u128::from(end - t) * bps;
                             t = end;
                             i += 1;
+                            if i == steps.len() {
+                                // As many whole periods as it needs.
+                                let period = period_ns.unwrap_or(u64::MAX);
+                                let each = schedule.work(period);
+                                let whole = (left - 1) / each;
+                                left -= whole * each;
+                                let whole = u64::try_from(whole).unwrap_or(u64::MAX);
+                                t = t.saturating_add(whole.saturating_mul(period));
+                                (i, epoch) = (0, t);
+                            }
                         }
                         None if bps == 0 => return None,
                         _ => {
-                            let done = t.saturating_add(u64::try_from(need).unwrap_or(u64::MAX));
+                            *carry = (left % bps) as u64;
+                            let done = t.saturating_add(u64::try_from(left / bps).unwrap_or(u64::MAX));
                             return Some((done, done));
                         }
                     }
@@ -157,15 +182,7 @@ fn serialisation(ns_per_byte_q32: u64, carry_q32: &mut u64, bytes: u32) -> u64 {
 pub fn capacity_bytes(rate: &Rate, from: u64, to: u64) -> f64 {
     match rate {
         Rate::Constant(bps) => *bps as f64 / 8e9 * (to - from) as f64,
-        Rate::Schedule(steps) => steps
-            .iter()
-            .enumerate()
-            .map(|(i, &(start, bps))| {
-                let end = steps.get(i + 1).map_or(u64::MAX, |s| s.0);
-                let (a, b) = (start.max(from), end.min(to));
-                if b > a { bps as f64 / 8e9 * (b - a) as f64 } else { 0.0 }
-            })
-            .sum(),
+        Rate::Schedule(schedule) => (schedule.work(to) - schedule.work(from)) as f64 / 8e9,
         Rate::Trace(trace) => {
             let upto = |t: u64| {
                 let whole = t / trace.period_ns;
@@ -197,16 +214,32 @@ mod tests {
     fn schedule_integrates_over_a_change_and_an_outage() {
         // 8 kbit/s is a byte a ms; outage from 1 s to 2 s; then twice the rate.
         let steps = vec![(0, 8_000), (1_000_000_000, 0), (2_000_000_000, 16_000)];
-        let mut link = Link::new(&Rate::Schedule(steps.clone().into()), None);
+        let schedule =
+            |steps: Vec<(u64, u64)>, period_ns| Rate::Schedule(Schedule { steps, period_ns }.into());
+        let mut link = Link::new(&schedule(steps.clone(), None), None);
         for (begun, bytes, done) in
             [(0, 500, 500_000_000), (500_000_000, 700, 2_100_000_000), (3_000_000_000, 16, 3_008_000_000)]
         {
             assert_eq!(link.finish(begun, bytes), Some((done, done)));
         }
-        let c = capacity_bytes(&Rate::Schedule(steps.into()), 500_000_000, 2_500_000_000);
+        let c = capacity_bytes(&schedule(steps, None), 500_000_000, 2_500_000_000);
         assert!((c - 1500.0).abs() < 1e-6, "{c}");
-        let mut dead = Link::new(&Rate::Schedule(vec![(0, 8_000), (10, 0)].into()), None);
+        let mut dead = Link::new(&schedule(vec![(0, 8_000), (10, 0)], None), None);
         assert_eq!(dead.finish(20, 1), None);
+
+        // A byte a ms for a second, nothing for another, again and again.
+        let again = schedule(vec![(0, 8_000), (1_000_000_000, 0)], Some(2_000_000_000));
+        let mut link = Link::new(&again, None);
+        for (begun, bytes, done) in [
+            (0, 1000, 1_000_000_000),
+            (1_000_000_000, 1, 2_001_000_000),
+            // From 12.5 s on 500 bytes, nine times 1000, and 500.
+            (12_500_000_000, 10_000, 32_500_000_000),
+            (1_000_001_500_000_000, 1, 1_000_002_000_000_000 + 1_000_000),
+        ] {
+            assert_eq!(link.finish(begun, bytes), Some((done, done)));
+        }
+        assert_eq!(capacity_bytes(&again, 500_000_000, 12_250_000_000), 500.0 + 5.0 * 1000.0 + 250.0);
     }
 
     /// A byte a microsecond, credit for two packets of 1000.

@@ -122,9 +122,11 @@ impl PortMeasure {
         }
     }
 
-    /// Share of so many bytes of capacity that was used.
-    pub fn utilization(&self, capacity: f64) -> f64 {
-        if capacity > 0.0 { (self.sent_bytes as f64 / capacity).min(1.0) } else { f64::NAN }
+    /// Share of so many bytes of capacity that was used. A wire does no more than it can: at the window's ends packets count whole,
+    /// which alone could show as more. What `saves` credit can.
+    pub fn utilization(&self, capacity: f64, saves: bool) -> f64 {
+        let most = if saves { f64::INFINITY } else { 1.0 };
+        if capacity > 0.0 { (self.sent_bytes as f64 / capacity).min(most) } else { f64::NAN }
     }
 
     /// Closes the books at `end_ns`, with the backlog as it stands.
@@ -185,8 +187,8 @@ pub struct Waits {
 
 /// Values below 2^11 have slots of their own; above, 2^10 slots for each power of two.
 const EXACT_BITS: u32 = 11;
-/// What is longer (19 h) counts as this (ns).
-const LONGEST: u64 = 1 << 46;
+/// What is longer (13 days; no run is) counts as this (ns).
+const LONGEST: u64 = 1 << 50;
 
 impl Waits {
     /// None yet.
@@ -244,15 +246,22 @@ impl Waits {
 /// What a flow's packets waited.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct FlowWaits {
-    /// In queues, together (ns).
-    pub queued_ns: u64,
-    /// Those that reached the receiver.
+    /// Those that reached the receiver, in queues, together (ns).
+    queued_ns: u64,
+    /// How many these are.
     pub received: u64,
     /// The same when the window began.
     before: (u64, u64),
 }
 
 impl FlowWaits {
+    /// A packet reaches the receiver that has waited so long in all queues together.
+    #[inline]
+    pub fn receive(&mut self, waited_ns: u64) {
+        self.queued_ns += waited_ns;
+        self.received += 1;
+    }
+
     /// The window begins: what waited before does not count.
     pub fn window_begins(&mut self) {
         self.before = (self.queued_ns, self.received);

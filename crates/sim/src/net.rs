@@ -37,7 +37,6 @@ impl Net {
     #[inline(always)]
     pub fn forward(&mut self, packet: Packet, at: u64) {
         let lane = &mut self.lanes[packet.flow as usize];
-        self.waits[packet.flow as usize].queued_ns += packet.enqueue_ns;
         if packet.hop + 1 < lane.hops {
             if lane.hops == Lane::LONG {
                 return self.cross(packet, at);
@@ -58,10 +57,6 @@ impl Net {
             at = at.and_then(|at| wire.carry(at));
             overtakes = wire.overtakes();
         }
-        if returns || at.is_none() {
-            // What comes back is not measured, and what is lost waited for nothing.
-            self.waits[packet.flow as usize].queued_ns -= packet.enqueue_ns;
-        }
         let Some(at) = at else {
             *if returns { &mut flow.acks_lost } else { &mut flow.lost } += 1;
             return;
@@ -76,11 +71,12 @@ impl Net {
     /// A packet that may have been overtaken is at its receiver, or what has come back over ports at its sender.
     pub fn land(&mut self, event: Event) {
         let flow = &mut self.flows[event.flow as usize];
-        if event.aux > flow.there {
+        if event.hop() > flow.there {
             flow.returned(event.seq, event.at);
             return self.set_deadline(event.flow);
         }
         let packet = Packet {
+            waited_ns: event.waited_ns(),
             flow: event.flow,
             seq: event.seq,
             ts: event.ts,
@@ -93,7 +89,7 @@ impl Net {
     /// A packet arrives at its receiver at `at`.
     #[inline(always)]
     fn receive(&mut self, packet: Packet, at: u64) {
-        self.waits[packet.flow as usize].received += 1;
+        self.waits[packet.flow as usize].receive(packet.waited_ns);
         if packet.flags & flag::UDP != 0 {
             return self.receive_datagram(packet, at);
         }
@@ -109,11 +105,10 @@ impl Net {
     #[inline(never)]
     fn receive_datagram(&mut self, packet: Packet, at: u64) {
         let flow = &mut self.flows[packet.flow as usize];
-        let payload = flow.udp_payload();
         if let Some(group) = &mut self.datagrams[flow.group as usize] {
             group.arrive(at, u64::from(packet.ts) << 32 | u64::from(packet.seq));
         }
-        flow.back.delivered(at, payload);
+        flow.datagram(at);
     }
 
     /// A flow's deadline has come, unless an earlier one came first. Is what its client asked for complete?
@@ -171,8 +166,7 @@ fn onward(packet: &Packet, at: u64) -> Event {
     event.seq = packet.seq;
     event.ts = packet.ts;
     event.flags = packet.flags;
-    event.count = 1;
-    event.aux = u32::from(packet.hop) + 1;
+    event.go_on(u32::from(packet.hop) + 1, packet.waited_ns);
     event
 }
 

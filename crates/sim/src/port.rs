@@ -36,11 +36,13 @@ pub mod flag {
     pub const ECT1: u8 = 128;
 }
 
-/// A packet in a queue. 24 bytes.
+/// A packet in a queue. 32 bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Packet {
-    /// When it was enqueued (ns); once it has left the queue, how long it waited there.
+    /// When it was enqueued (ns).
     pub enqueue_ns: u64,
+    /// How long it has waited in the queues that it has left (ns).
+    pub waited_ns: u64,
     /// Whose.
     pub flow: u32,
     /// Segment.
@@ -200,7 +202,7 @@ impl Port {
             name: all.name,
             discipline: if spec.own { spec.discipline.label.clone() } else { String::new() },
             parameters: if spec.own { parameters(&spec.discipline) } else { BTreeMap::new() },
-            utilization: self.measure.utilization(capacity),
+            utilization: self.measure.utilization(capacity, spec.burst_bytes.is_some()),
             packets: all.packets,
             sojourn_ms: all.sojourn_ms,
             backlog_packets: all.backlog_packets,
@@ -342,7 +344,7 @@ impl Port {
             return None;
         }
         let tail = (self.head + self.queue.packets as usize - 1) & (self.ring.len() - 1);
-        Some(Packet { enqueue_ns: 0, ..self.ring[tail] })
+        Some(self.ring[tail])
     }
 
     /// [`Port::arrive`] for one queue, or for a scheduler's MANY: the code of one pays nothing for the other.
@@ -545,8 +547,7 @@ impl Port {
             if MANY && let Some(queues) = &mut self.queues {
                 queues.send(now, index, sojourn_ns, u32::from(p.bytes));
             }
-            // Off the queue, what counts is how long it waited.
-            p.enqueue_ns = sojourn_ns;
+            p.waited_ns += sojourn_ns;
             return Some(p);
         }
     }

@@ -4,18 +4,40 @@ use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
 
 /// Streams 0 to 2^32 of a seed belong to receivers and UDP sources, those from 2^32 to ports, those from here
-/// to senders, those from `LINK_STREAMS` to links: no two share one.
+/// to senders, those from `LINK_STREAMS` to links; those of flows that come and go lie from `COMING_STREAMS` on, 2^34 for each source.
+/// No two share one.
 const SENDER_STREAMS: u64 = 1 << 33;
 const LINK_STREAMS: u64 = 1 << 34;
+const COMING_STREAMS: u64 = 1 << 40;
+
+/// Which flow it is: by itself, or how many its source had made before it. What others there are is no part of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Identity {
+    /// The source that made it; none: it is one of the run's own.
+    pub source: Option<u32>,
+    /// Its index, or its number at its source.
+    pub number: u32,
+}
+
+impl Identity {
+    fn first_stream(self) -> u64 {
+        self.source.map_or(0, |source| COMING_STREAMS + (u64::from(source) << 34)) + u64::from(self.number)
+    }
+
+    /// What stands for it where flows are hashed: another for each flow, unless there are more than 255 sources, or 2^24 flows of one.
+    pub fn hashed(self) -> u32 {
+        self.number.wrapping_add(self.source.map_or(0, |source| source.wrapping_add(1) << 24))
+    }
+}
 
 /// The stream of a flow's receiver, or of a UDP source.
-pub fn receiver_stream(seed: u64, flow: usize) -> Pcg32 {
-    Pcg32::new(seed, flow as u64)
+pub fn receiver_stream(seed: u64, flow: Identity) -> Pcg32 {
+    Pcg32::new(seed, flow.first_stream())
 }
 
 /// The stream of a flow's TCP sender.
-pub fn sender_stream(seed: u64, flow: usize) -> Pcg32 {
-    Pcg32::new(seed, SENDER_STREAMS + flow as u64)
+pub fn sender_stream(seed: u64, flow: Identity) -> Pcg32 {
+    Pcg32::new(seed, SENDER_STREAMS + flow.first_stream())
 }
 
 /// The stream of a port.

@@ -127,6 +127,11 @@ impl Receiver {
         }
     }
 
+    /// The connection begins: from then on it counts what a round trip brings (`rcvq_space.time` of `tcp_init_buffer_space`).
+    pub fn begins(&mut self, at: u64) {
+        self.window.since = at;
+    }
+
     /// When it has something to send, an ACK or its client's request; `u64::MAX`: it has not.
     #[inline]
     pub fn next_at(&self) -> u64 {

@@ -11,6 +11,7 @@ use crate::flow::{Ends, Flow};
 use crate::lane::Lane;
 use crate::measure::FlowWaits;
 use crate::port::{Port, dropped_of};
+use crate::random::Identity;
 use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_results as results;
 use queuewright_scenario::spec::{RunSpec, Source, Transfer};
@@ -35,8 +36,8 @@ pub struct Traffic {
     first: u32,
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// Flows begun, also of the run's own: the next one's number.
-    begun: u32,
+    /// Flows begun by each source: the next one's number.
+    begun: Vec<u32>,
     done: Vec<(u32, results::Transfer)>,
     /// Of flows that are gone: packets emitted, packets received, and payload delivered by group.
     emitted: u64,
@@ -50,8 +51,8 @@ pub struct Traffic {
 struct Slot {
     source: u32,
     transfer: Transfer,
-    /// Its flow's number.
-    number: u32,
+    /// What stands for its flow.
+    name: u32,
     /// Its last byte has arrived.
     done: bool,
     /// Free for another.
@@ -73,7 +74,7 @@ impl Traffic {
             first: spec.flows.len() as u32,
             slots: Vec::new(),
             free: Vec::new(),
-            begun: spec.flows.len() as u32,
+            begun: vec![0; spec.sources.len()],
             done: Vec::new(),
             emitted: 0,
             received: 0,
@@ -174,11 +175,13 @@ impl Traffic {
         if transfer.flow.start_ns >= end_ns {
             return;
         }
-        let number = self.begun;
-        self.begun += 1;
+        let begun = &mut self.begun[source as usize];
+        let identity = Identity { source: Some(source), number: *begun };
+        *begun += 1;
+        let name = identity.hashed();
         self.flows[transfer.flow.group as usize] += 1;
-        let flow = Flow::new(number as usize, &transfer.flow, net.spec);
-        let slot = Slot { source, transfer, number, done: false, gone: false };
+        let flow = Flow::new(identity, &transfer.flow, net.spec);
+        let slot = Slot { source, transfer, name, done: false, gone: false };
         let lane = flow.lane(net.wires);
         let index = match self.free.pop() {
             Some(index) => {
@@ -198,7 +201,7 @@ impl Traffic {
         };
         let there = net.flows[index as usize].there;
         for port in net.ports.iter_mut() {
-            port.flow_begins(index, number, there);
+            port.flow_begins(index, name, there);
         }
         let flow = &mut net.flows[index as usize];
         if let Ends::Udp { .. } = flow.ends {
@@ -232,7 +235,9 @@ impl Traffic {
         slot.gone = true;
         self.delivered[slot.transfer.flow.group as usize] += flow.back.delivered_bytes;
         match &mut net.datagrams[flow.group as usize] {
-            None => self.done.push((slot.number, slot.record(net.spec, flow, dropped))),
+            None => self.done.push((slot.name, slot.record(net.spec, flow, dropped))),
+            // Before the window has begun nothing was lost within it.
+            Some(_) if e.at < net.spec.warmup_ns => {}
             Some(group) => {
                 let in_queues = net.ports.iter().map(|p| p.dropped_in_window(index)).sum::<u64>();
                 group.lost += flow.lost_in_window() + in_queues;
@@ -259,7 +264,7 @@ impl Traffic {
         let there =
             self.slots.iter().zip(self.first..).filter(|(s, i)| !s.gone && flows[*i as usize].is_finite());
         for (slot, index) in there {
-            all.push((slot.number, slot.record(spec, &flows[index as usize], drops(index))));
+            all.push((slot.name, slot.record(spec, &flows[index as usize], drops(index))));
         }
         for (i, f) in spec.flows.iter().enumerate().filter(|(i, _)| flows[*i].is_finite()) {
             all.push((i as u32, transfer(spec, f.group, None, &flows[i], drops(i as u32))));

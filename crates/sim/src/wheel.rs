@@ -5,7 +5,8 @@
 //! events are linked, where they lie, into slots narrower than the gap between events, so that each is found at
 //! once. What is touched at random is small (slots and events of one page, the ends of the other pages) and
 //! stays in the first-level cache; the mass of events in flight is written and read in sequence.
-//! Events of equal time come out in the order they went in.
+//! Events of equal time come out by flow, those of a flow in the order they went in: hosts are worked in when they must be, so
+//! that what they send goes in earlier or later, and nobody may see that.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -37,9 +38,9 @@ pub struct Event {
     pub seq: u32,
     /// Timestamp carried (ms), as in RFC 7323.
     pub ts: u32,
-    /// Ports crossed by a burst; free otherwise.
+    /// Of an arrival: 0 at the first port, else see [`Event::go_on`]; free otherwise.
     pub aux: u32,
-    /// Packets of a burst.
+    /// Packets of a burst, at the first port.
     pub count: u16,
     /// What.
     pub kind: EventKind,
@@ -52,6 +53,32 @@ impl Event {
     #[inline(always)]
     pub fn plain(at: u64, kind: EventKind, flow: u32) -> Event {
         Event { at, flow, seq: 0, ts: 0, aux: 0, count: 0, kind, flags: 0 }
+    }
+
+    /// It is about one packet that has crossed so many ports (1 to 255), and waited so long in their queues. There is room for
+    /// 40 bits of that: what has waited longer (18 minutes) counts as that.
+    #[inline(always)]
+    pub fn go_on(&mut self, hop: u32, waited_ns: u64) {
+        let waited = waited_ns.min((1 << 40) - 1);
+        self.aux = hop | ((waited >> 16) as u32) << 8;
+        self.count = waited as u16;
+    }
+
+    /// Ports crossed.
+    #[inline(always)]
+    pub fn hop(&self) -> u32 {
+        self.aux & 0xff
+    }
+
+    /// How long what has crossed a port has waited (ns).
+    #[inline(always)]
+    pub fn waited_ns(&self) -> u64 {
+        u64::from(self.aux >> 8) << 16 | u64::from(self.count)
+    }
+
+    /// Packets that an arrival is about.
+    pub fn packets(&self) -> u64 {
+        if self.aux == 0 { u64::from(self.count) } else { 1 }
     }
 }
 
@@ -82,6 +109,12 @@ impl Node {
             rest: u32::from(e.count) | (e.kind as u32) << 16 | u32::from(e.flags) << 24,
             next: NONE,
         }
+    }
+
+    /// Does it come out before an event of a time and flow that goes in now?
+    #[inline(always)]
+    fn is_before(&self, at: u64, flow: u32) -> bool {
+        self.at < at || (self.at == at && self.flow_seq as u32 <= flow)
     }
 
     #[inline(always)]
@@ -300,31 +333,31 @@ impl Wheel {
         };
         self.nodes[node] = event;
         self.sorted += 1;
-        self.link_in(node as u32, event.at);
+        self.link_in(node as u32, event.at, event.flow_seq as u32);
     }
 
-    /// Links an event of the open page into its slot, after those of its time.
+    /// Links an event of the open page into its slot, after those of its time and flow.
     #[inline(always)]
-    fn link_in(&mut self, node: u32, at: u64) {
+    fn link_in(&mut self, node: u32, at: u64, flow: u32) {
         let slot = self.slot(at);
         let (head, tail) = self.slots[slot];
         if head == NONE {
             self.slots[slot] = (node, node);
             self.occupied[slot / 64] |= 1 << (slot % 64);
             self.summary |= 1 << (slot / 64);
-        } else if self.nodes[tail as usize].at <= at {
+        } else if self.nodes[tail as usize].is_before(at, flow) {
             self.nodes[tail as usize].next = node;
             self.slots[slot].1 = node;
         } else {
-            self.link(slot, node, at);
+            self.link(slot, node, at, flow);
         }
     }
 
     /// Links a node into its slot before the first that is later.
     #[inline(never)]
-    fn link(&mut self, slot: usize, node: u32, at: u64) {
+    fn link(&mut self, slot: usize, node: u32, at: u64, flow: u32) {
         let head = self.slots[slot].0;
-        if at < self.nodes[head as usize].at {
+        if !self.nodes[head as usize].is_before(at, flow) {
             self.nodes[node as usize].next = head;
             self.slots[slot].0 = node;
             return;
@@ -332,7 +365,7 @@ impl Wheel {
         let mut before = head;
         loop {
             let next = self.nodes[before as usize].next;
-            if self.nodes[next as usize].at > at {
+            if !self.nodes[next as usize].is_before(at, flow) {
                 self.nodes[node as usize].next = next;
                 self.nodes[before as usize].next = node;
                 return;
@@ -417,7 +450,8 @@ impl Wheel {
         while left > 0 {
             let first = chunk as usize * CHUNK;
             for node in first..first + left.min(CHUNK) {
-                self.link_in(node as u32, self.nodes[node].at);
+                let event = &self.nodes[node];
+                self.link_in(node as u32, event.at, event.flow_seq as u32);
             }
             left -= left.min(CHUNK);
             chunk = self.chunk_next[chunk as usize];
@@ -440,24 +474,24 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Pops in order of time, first in first out among equals, whatever the mix of near and far.
+        /// Pops in order of time, of equals by flow, of a flow first in first out, whatever the mix of near and far.
         #[test]
-        fn pops_in_order(ops in proptest::collection::vec((0u64..4, 0u64..1 << 34, any::<bool>()), 1..400)) {
+        fn pops_in_order(ops in proptest::collection::vec((0u64..6, 0u64..1 << 34, any::<bool>(), 0u32..3), 1..400)) {
             let mut wheel = Wheel::new(1000, 1 << 20);
-            let mut model: std::collections::BTreeMap<(u64, u32), ()> = Default::default();
+            let mut model: std::collections::BTreeMap<(u64, u32, u32), ()> = Default::default();
             let (mut now, mut serial) = (0, 0);
-            for (scale, delay, pop) in ops {
+            for (scale, delay, pop, flow) in ops {
                 if pop {
                     let got = wheel.pop();
                     let want = model.pop_first();
-                    prop_assert_eq!(got.map(|e| (e.at, e.seq)), want.map(|(k, ())| k));
+                    prop_assert_eq!(got.map(|e| (e.at, e.seq)), want.map(|(k, ())| (k.0, k.2)));
                     if let Some(e) = got { now = e.at }
                 } else {
                     let at = now + (delay >> (scale * 9));
-                    let mut e = Event::plain(at, EventKind::Wake, 0);
+                    let mut e = Event::plain(at, EventKind::Wake, flow);
                     e.seq = serial;
                     wheel.push(e);
-                    model.insert((at, serial), ());
+                    model.insert((at, flow, serial), ());
                     serial += 1;
                 }
                 prop_assert_eq!(wheel.next_at(), model.keys().next().map_or(u64::MAX, |k| k.0));

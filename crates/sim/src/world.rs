@@ -9,7 +9,7 @@ use crate::link::capacity_bytes;
 use crate::measure::FlowWaits;
 use crate::net::{Net, groups_of_datagrams};
 use crate::port::{Packet, Port, dropped_of, flag, parameters};
-use crate::random::{link_stream, port_stream};
+use crate::random::{Identity, link_stream, port_stream};
 use crate::traffic::{Network, Traffic};
 use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_aqm::Pool;
@@ -50,8 +50,12 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
                 Port::new(p, spec.overhead_bytes, spec.warmup_ns, spec.duration_ns, random)
             })
             .collect();
+        let own = |i: usize| Identity { source: None, number: i as u32 };
         let mut flows: Vec<Flow> =
-            spec.flows.iter().enumerate().map(|(i, f)| Flow::new(i, f, spec)).collect();
+            spec.flows.iter().enumerate().map(|(i, f)| Flow::new(own(i), f, spec)).collect();
+        for &f in &spec.series_flows {
+            flows[f as usize].watch();
+        }
         // About one event a packet of the fastest link; most lie within one RTT.
         let bps = spec.ports.iter().map(|p| top_rate(&p.rate)).fold(1.0, f64::max);
         let gap_ns = (1500.0 * 8e9 / bps / 2.0) as u64;
@@ -274,6 +278,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         // Datagrams have no numbers: in their place is when they were sent.
         let packet = Packet {
             enqueue_ns: event.at,
+            waited_ns: 0,
             flow: event.flow,
             seq: event.seq,
             ts: event.aux,
@@ -317,7 +322,8 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
     /// Packets of a burst reach a port, as far apart as the access link spaces them.
     #[inline(always)]
     fn arrive(&mut self, mut event: Event) {
-        let hop = event.aux as usize;
+        let hop = event.hop() as usize;
+        let waited_ns = if hop == 0 { 0 } else { event.waited_ns() };
         let end = self.spec.duration_ns;
         loop {
             let lane = &self.net.lanes[event.flow as usize];
@@ -339,14 +345,18 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             }
             let packet = Packet {
                 enqueue_ns: event.at,
+                waited_ns,
                 flow: event.flow,
                 seq: event.seq,
                 ts: event.ts,
                 bytes,
-                flags: if event.count > 1 { event.flags & !flag::PUSH } else { event.flags },
+                flags: if hop == 0 && event.count > 1 { event.flags & !flag::PUSH } else { event.flags },
                 hop: hop as u8,
             };
             self.enter(port, packet);
+            if hop != 0 {
+                return;
+            }
             event.count -= 1;
             if event.count == 0 {
                 return;
@@ -409,12 +419,12 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             }
         }
         for (&f, last) in self.spec.series_flows.iter().zip(flow_totals) {
-            let flow = &self.net.flows[f as usize];
+            let flow = &mut self.net.flows[f as usize];
             if let Ends::Tcp { sender, .. } = &flow.ends {
                 put(f64::from(sender.conn().cwnd));
                 put(f64::from(sender.conn().srtt_us) / 8000.0);
             }
-            put(rate(flow.back.delivered_total, last));
+            put(rate(flow.delivered_by(now), last));
         }
     }
 
@@ -554,7 +564,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         let mut under_way = 0;
         while let Some(event) = self.net.wheel.pop() {
             if event.kind == EventKind::Arrive {
-                under_way += u64::from(event.count);
+                under_way += event.packets();
             }
         }
         let (gone_emitted, gone_received) = self.traffic.gone();
@@ -608,7 +618,7 @@ fn open_for_ns(spec: &RunSpec) -> Vec<u64> {
 fn top_rate(rate: &Rate) -> f64 {
     match rate {
         Rate::Constant(bps) => *bps as f64,
-        Rate::Schedule(steps) => steps.iter().map(|s| s.1 as f64).fold(0.0, f64::max),
+        Rate::Schedule(s) => s.steps.iter().map(|s| s.1 as f64).fold(0.0, f64::max),
         Rate::Trace(t) => mean_rate(t) as f64,
     }
 }

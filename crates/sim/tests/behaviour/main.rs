@@ -19,6 +19,7 @@ mod l4s;
 mod linux;
 mod linux_rows;
 mod loss;
+mod measures;
 mod police;
 mod ports;
 mod published;

@@ -126,7 +126,7 @@ fn pages_are_measured_as_a_whole() {
     let run = one(&toml);
     std::fs::remove_dir_all(&folder).expect("the folder goes");
     let bytes: Vec<(Option<u32>, u64)> =
-        run.detail.transfers.iter().map(|t| (t.burst, t.bytes / 1500)).collect();
+        run.detail.transfers.iter().map(|t| (t.burst, t.bytes / 1448)).collect();
     let want = [(0, 400), (0, 2), (1, 1), (1, 40), (2, 400), (2, 2), (3, 400), (3, 2)];
     assert_eq!(bytes, want.map(|(burst, packets)| (Some(burst), packets)));
     let t = transfers(&run, 0);
