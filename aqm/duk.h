@@ -113,6 +113,7 @@ struct qw_duk {
 	qw_u64 dt_ns; /* its length */
 	qw_u64 npb_q20; /* 1/C: ns to send a byte, Q20; 0: unknown */
 	qw_u64 peak_npb_q20; /* 1/M, at most 1/C */
+	qw_u64 known_npb_q20; /* 1/C of the link that the levels below are of */
 	qw_u64 u_q30, d_ns; /* at the evaluation before */
 	/* Counted in this interval. */
 	qw_u64 arrived_bytes, sent_bytes, standing_bytes;
@@ -145,11 +146,29 @@ static inline void qw_duk_count_anew(struct qw_duk *s, qw_u64 backlog)
 	s->paused = !s->begun_bytes;
 }
 
-static inline void qw_duk_init(struct qw_duk *s, const struct qw_duk_params *p,
-			       qw_u64 now)
+/* Of this link nothing is known yet. */
+static inline void qw_duk_forget_levels(struct qw_duk *s)
 {
 	qw_u32 i;
 
+	s->known_npb_q20 = s->npb_q20;
+	s->intervals = 0;
+	s->trial_u_q30 = 0;
+	s->trial_level = s->level;
+	s->points = 0;
+	s->sum_p = s->sum_pp = s->sum_dt = s->sum_pdt = 0;
+	QW_FOR (i, QW_DUK_LEVELS) {
+		struct qw_duk_point *at = &s->point[i & (QW_DUK_LEVELS - 1)];
+
+		at->dt_ns = 0;
+		at->next_ns = 0;
+		at->failed = 0;
+	}
+}
+
+static inline void qw_duk_init(struct qw_duk *s, const struct qw_duk_params *p,
+			       qw_u64 now)
+{
 	s->p_q32 = 0;
 	s->start_ns = now;
 	s->dt_ns = p->interval_ns ? p->interval_ns : QW_DUK_BLIND_NS;
@@ -162,16 +181,7 @@ static inline void qw_duk_init(struct qw_duk *s, const struct qw_duk_params *p,
 	s->held = 0;
 	s->packet_bytes = QW_MTU;
 	s->level = 0;
-	s->trial_level = 0;
-	s->intervals = 0;
-	s->points = 0;
-	s->trial_u_q30 = 0;
-	s->sum_p = s->sum_pp = s->sum_dt = s->sum_pdt = 0;
-	QW_FOR (i, QW_DUK_LEVELS) {
-		s->point[i & (QW_DUK_LEVELS - 1)].dt_ns = 0;
-		s->point[i & (QW_DUK_LEVELS - 1)].next_ns = 0;
-		s->point[i & (QW_DUK_LEVELS - 1)].failed = 0;
-	}
+	qw_duk_forget_levels(s);
 	qw_duk_count_anew(s, 0);
 }
 
@@ -292,7 +302,8 @@ static inline void qw_duk_measure_capacity(struct qw_duk *s)
  *    highest transmit rate that a congested link can have had. The smallest good
  *    one is kept, and half of it tried next, or 7/8 once one was not good. One
  *    that is not good gives way to the one that is kept. If that is not good
- *    any longer, or none is kept, it is forgotten, and twice of it is tried.
+ *    any longer, or none is kept, it is forgotten, and twice of it is tried;
+ *  - a link of twice or half the capacity is another one: all begins anew.
  */
 
 static inline qw_u64 qw_duk_clamp(const struct qw_duk *s,
@@ -370,7 +381,17 @@ static inline void qw_duk_determine_interval(struct qw_duk *s,
 	/* Equation 10; M and C are kept inverted. */
 	s->level = (qw_u32)qw_div(100 * (s->npb_q20 - s->peak_npb_q20),
 				  s->npb_q20);
-	if (p->interval_ns || !p->trial || !held)
+	if (p->interval_ns || !p->trial)
+		return;
+	if (!s->known_npb_q20)
+		s->known_npb_q20 = s->npb_q20;
+	if (s->npb_q20 > 2 * s->known_npb_q20 ||
+	    2 * s->npb_q20 < s->known_npb_q20) {
+		s->dt_ns = qw_duk_first(s, p);
+		qw_duk_forget_levels(s);
+		return;
+	}
+	if (!held)
 		return;
 	s->trial_u_q30 += s->u_q30;
 	if (++s->intervals < p->trial)

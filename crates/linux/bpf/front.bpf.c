@@ -118,8 +118,7 @@ QW_PART int show_shares(void)
 	{
 		queue = queue_of(which);
 		if (queue)
-			queue->share =
-				CALL(share_of)(&state, &params, which);
+			queue->share = CALL(share_of)(&state, &params, which);
 	}
 	return 0;
 }
