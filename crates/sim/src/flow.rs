@@ -126,7 +126,7 @@ pub struct Flow {
     pub finished_ns: Option<u64>,
     /// Datagrams that are not there yet, when they will be (ns) and their payload, of a UDP flow that the time series has; none:
     /// they are booked as they leave the last port.
-    pub arriving: Option<Box<VecDeque<(u64, u64)>>>,
+    pub arriving: Option<VecDeque<(u64, u64)>>,
     /// Its group.
     pub group: u32,
     /// Asks for what it sends; none: it sends by itself.
@@ -388,7 +388,7 @@ impl Flow {
     /// The time series will have it.
     pub fn watch(&mut self) {
         if let Ends::Udp { .. } = self.ends {
-            self.arriving = Some(Box::default());
+            self.arriving = Some(VecDeque::new());
         }
     }
 

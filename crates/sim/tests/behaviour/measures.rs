@@ -148,7 +148,7 @@ fn completion_counts_from_the_syn() {
          [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"1s\"\nwarmup = \"0s\"\nseeds = \"1..20\"\n",
     );
     for r in rs {
-        let t = r.detail.transfers[0].clone();
+        let t = r.detail.transfers[0];
         let fct = t.fct_s.expect("it ends");
         let least = 0.0015 + (74.0 + 1514.0) * 8e-9;
         assert!(
