@@ -402,7 +402,7 @@ fn every_parameter_has_an_effect_somewhere() {
                         for (i, p) in info.params.iter().enumerate() {
                             let all = others(p);
                             let pick = scene.seed.rotate_left(i as u32 * 7) as usize;
-                            if !all.is_empty() && pick % 3 == 0 {
+                            if !all.is_empty() && pick.is_multiple_of(3) {
                                 let _ = spec.set(p.name, all[pick / 3 % all.len()]);
                             }
                         }

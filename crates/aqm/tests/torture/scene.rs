@@ -303,7 +303,7 @@ impl Host {
                 out.by_flow[flow] += 1;
             }
             let turn = (self.now - scene.origin) / scene.period.max(1);
-            let rate = if turn % 2 == 0 { scene.rate } else { scene.rate * scene.other / 16 };
+            let rate = if turn.is_multiple_of(2) { scene.rate } else { scene.rate * scene.other / 16 };
             let ns = Scene::time(u64::from(k.bytes), rate).max(1);
             self.free_at = self.now + ns;
             out.busy += ns;
@@ -339,7 +339,7 @@ impl Host {
         let mut left = 0;
         for _ in 0..packets {
             let bytes = if self.dice.roll() & 1 == 0 { scene.sizes.0 } else { scene.sizes.1 };
-            let flow = ((self.dice.roll() >> 32) * u64::from(scene.flows) >> 32) as u32;
+            let flow = (((self.dice.roll() >> 32) * u64::from(scene.flows)) >> 32) as u32;
             let ecn = if scene.ecn { 1 + (flow & 1) } else { 0 };
             // Nothing is sent between packets of a burst.
             self.until(first + at as u64, scene, &mut out);
