@@ -205,7 +205,7 @@ impl Santa {
             }
             self.turn = self.turn % self.k + 1;
             if !self.waiting[self.turn].is_empty() {
-                let turn = (self.k as u64 * self.quantum << 20) * shares[self.turn] / all;
+                let turn = ((self.k as u64 * self.quantum) << 20) * shares[self.turn] / all;
                 self.deficit[self.turn] += turn as i64;
             }
         }
