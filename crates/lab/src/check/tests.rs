@@ -114,6 +114,15 @@ fn samples() -> Vec<(&'static str, &'static str, Parts, Parts, Fate)> {
         ),
         (
             "[link]",
+            "period",
+            link(
+                "[link]\nschedule = [[\"0s\", \"10mbit\"], [\"5s\", \"5mbit\"]]\nperiod = \"8s\"\nbuffer = \"100p\"\n",
+            ),
+            BASE,
+            Refused("link.schedule"),
+        ),
+        (
+            "[link]",
             "trace",
             link("[link]\ntrace = \"trace\"\nbuffer = \"100p\"\n"),
             BASE,
@@ -194,6 +203,15 @@ fn samples() -> Vec<(&'static str, &'static str, Parts, Parts, Fate)> {
             "schedule",
             link(
                 "[[ports]]\nname = \"a\"\nschedule = [[\"0s\", \"10mbit\"], [\"5s\", \"5mbit\"]]\nbuffer = \"100p\"\n",
+            ),
+            port,
+            Refused("ports[0].schedule"),
+        ),
+        (
+            "[[ports]]",
+            "period",
+            link(
+                "[[ports]]\nname = \"a\"\nschedule = [[\"0s\", \"10mbit\"], [\"5s\", \"5mbit\"]]\nperiod = \"8s\"\nbuffer = \"100p\"\n",
             ),
             port,
             Refused("ports[0].schedule"),
