@@ -87,7 +87,7 @@ struct qw_titrate_params {
 	qw_u32 forget;
 	qw_u32 kp_q16; /* PI only: proportional gain, 0.25; up to 16 */
 	qw_u32 ki_q16; /* PI only: integral gain, 0.25; up to 16 */
-	qw_u32 mtu_bytes; /* a full packet, 1500; up to 65536 */
+	qw_u32 mtu_bytes; /* a full packet, 1514; up to 65536 */
 	qw_u32 ecn; /* mark above T where the sender allows, off */
 };
 

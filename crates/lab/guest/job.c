@@ -239,10 +239,12 @@ static bool go(char **w)
 {
 	struct begin begin = { 0 };
 	struct utsname name;
+	uint64_t up, least = number(w[4]);
 
 	wait_ns(number(w[3]));
-	if (now_ns() < number(w[4]))
-		wait_ns(number(w[4]) - now_ns());
+	up = now_ns();
+	if (up < least)
+		wait_ns(least - up);
 	flows_open();
 	if (uname(&name) == 0)
 		snprintf(begin.kernel, sizeof(begin.kernel), "%.63s",

@@ -43,7 +43,7 @@ const HOSTS_NS: u64 = 31_000;
 /// Seeds move the flows' starts by up to this, so that replicates differ where the scenario draws nothing.
 const START_SHIFT_NS: u64 = 5_000_000;
 
-/// A run does not begin before the machine is up for so long: 16 of the longest `interval` (60 s). Until then, and again in half of
+/// A run does not begin before the virtual machine, whose idle time costs nothing, is up for so long: 16 of the longest `interval` (60 s). Until then, and again in half of
 /// every 73 minutes, the kernel's CoDel takes a queue that overflowed before its first signal for one that was dropping before
 /// (`codel_time_before()` of a clock of 32 bits and a `drop_next` of 0), and drops all that waits but a packet.
 const LEAST_UPTIME_NS: u64 = 970_000_000_000;
@@ -60,8 +60,8 @@ pub struct Job {
     pub files: BTreeMap<String, Vec<u8>>,
     /// The guest needs this program, to attach queue managers.
     pub attaches: bool,
-    /// Of a round trip, the hosts' part (ns).
-    hosts_ns: u64,
+    /// On this machine's kernel, in real time.
+    native: bool,
     /// The text.
     pub text: String,
 }
@@ -85,7 +85,7 @@ impl Job {
     /// Of runs that `check` has accepted, on this machine's kernel or in the virtual machine.
     pub fn new(runs: &[RunSpec], whose: Whose, native: bool) -> Result<Job, Error> {
         let mut job = Job::empty(vec!["veth", "sch_htb", "sch_netem"]);
-        job.hosts_ns = if native { 0 } else { HOSTS_NS };
+        job.native = native;
         let mut body = Lines::default();
         for (i, run) in runs.iter().enumerate() {
             job.run(&mut body, i, run, whose)
@@ -96,7 +96,7 @@ impl Job {
     }
 
     pub fn empty(modules: Vec<&'static str>) -> Job {
-        Job { modules, files: BTreeMap::new(), attaches: false, hosts_ns: 0, text: String::new() }
+        Job { modules, files: BTreeMap::new(), attaches: false, native: false, text: String::new() }
     }
 
     /// What comes before the first run, once modules are loaded; traced: every packet's time is to be seen.
@@ -138,7 +138,8 @@ impl Job {
         }
         let clients = clients(run);
         out.add(format!("run {number}"));
-        out.network(&clients, self.hosts_ns);
+        let (hosts_ns, least_uptime_ns) = if self.native { (0, 0) } else { (HOSTS_NS, LEAST_UPTIME_NS) };
+        out.network(&clients, hosts_ns);
         out.bottleneck(&qdisc, bps, port.burst_bytes.unwrap_or_else(|| wire_burst(bps)));
         for (i, cca) in ccas.iter().enumerate() {
             out.add(format!("listen {} {cca}", FIRST_LISTENER + i));
@@ -154,7 +155,7 @@ impl Job {
         let longest = clients.iter().map(|c| c.0).max().unwrap_or(0);
         let sample = run.series_interval_ns;
         let settle = 300_000_000 + 3 * longest;
-        out.add(format!("go {} {} {sample} {settle} {LEAST_UPTIME_NS}", run.warmup_ns, run.duration_ns));
+        out.add(format!("go {} {} {sample} {settle} {least_uptime_ns}", run.warmup_ns, run.duration_ns));
         qdisc.after.iter().for_each(|line| out.add(line));
         if qdisc.ours {
             out.add(format!("in r /{PROGRAM} detach rs"));
@@ -342,6 +343,22 @@ mod tests {
         );
         let runs = Scenario::parse(&text, "t.toml", "".as_ref()).and_then(|s| s.runs());
         runs.unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    /// Idle time of the virtual machine costs nothing; of this one it would be a quarter of an hour.
+    #[test]
+    fn only_the_virtual_machine_waits_for_its_uptime() {
+        let runs = runs("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\n");
+        for (native, least) in [(false, LEAST_UPTIME_NS), (true, 0)] {
+            let job = Job::new(&runs, Whose::Kernels, native).unwrap_or_else(|e| panic!("{e}"));
+            let waits: BTreeSet<&str> = job
+                .text
+                .lines()
+                .filter(|l| l.starts_with("go "))
+                .filter_map(|l| l.split(' ').nth(5))
+                .collect();
+            assert_eq!(waits, BTreeSet::from([least.to_string().as_str()]), "native: {native}");
+        }
     }
 
     #[test]
