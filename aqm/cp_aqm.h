@@ -116,19 +116,14 @@ static inline void qw_cp_aqm_size(struct qw_cp_aqm *s,
 				  const struct qw_cp_aqm_params *p,
 				  const struct qw_queue *q)
 {
-	qw_u64 bytes = q->limit_bytes, packets = q->limit_packets, bucket;
+	qw_u64 bytes = qw_tighter(q->limit_bytes, qw_pool_part(q));
+	qw_u64 packets = q->limit_packets, bucket;
 	qw_u64 rate = p->rate ? p->rate : qw_cp_aqm_rate(s), most;
-	qw_u64 part = q->pool.limit_bytes, before = s->bucket_nb;
+	qw_u64 before = s->bucket_nb;
 
-	if (q->pool.ports > 1)
-		part = qw_div(part, q->pool.ports);
-	if (part && (!bytes || part < bytes))
-		bytes = part;
 	if (!packets && !bytes)
 		packets = QW_CP_AQM_PACKETS;
-	packets *= p->mtu_bytes;
-	if (!bytes || (packets && packets < bytes))
-		bytes = packets;
+	bytes = qw_tighter(bytes, packets * p->mtu_bytes);
 	/* cmax = 1 is tail drop of the whole buffer. */
 	if (p->burst_ns && rate && p->cmax_q32 > QW_CP_AQM_ONE_Q32) {
 		/* 2^23 units of 2^10 ns, times a rate below 2^40. */

@@ -272,15 +272,24 @@ static inline qw_u64 qw_buffer_bytes(const struct qw_queue *q)
 	return q->limit_bytes;
 }
 
+/* An even part of the buffer that ports share, bytes; 0: they do not. */
+static inline qw_u64 qw_pool_part(const struct qw_queue *q)
+{
+	return q->pool.ports > 1 ? qw_div(q->pool.limit_bytes, q->pool.ports) :
+				   q->pool.limit_bytes;
+}
+
+/* The lesser of two limits, of which 0 is none. */
+static inline qw_u64 qw_tighter(qw_u64 a, qw_u64 b)
+{
+	return b && (!a || b < a) ? b : a;
+}
+
 /* What a port may count on: a buffer of its own, or an even part of the one that
  * it shares, whichever is less. 0: neither has a limit. */
 static inline qw_u64 qw_buffer_part(const struct qw_queue *q)
 {
-	qw_u64 bytes = qw_buffer_bytes(q), part = q->pool.limit_bytes;
-
-	if (q->pool.ports > 1)
-		part = qw_div(part, q->pool.ports);
-	return part && (!bytes || part < bytes) ? part : bytes;
+	return qw_tighter(qw_buffer_bytes(q), qw_pool_part(q));
 }
 
 /* Does the buffer hold more bytes than it can? */

@@ -618,12 +618,8 @@ static inline void qw_santa_split(struct qw_santa *s,
 				  const struct qw_santa_params *p,
 				  const struct qw_queue *q)
 {
-	qw_u64 bytes = q->limit_bytes, of_pool = q->pool.limit_bytes;
+	qw_u64 bytes = qw_tighter(q->limit_bytes, qw_pool_part(q));
 
-	if (of_pool && q->pool.ports > 1)
-		of_pool = qw_div(of_pool, q->pool.ports);
-	if (of_pool && (!bytes || of_pool < bytes))
-		bytes = of_pool;
 	if (s->limit_bytes == bytes && s->limit_packets == q->limit_packets)
 		return;
 	s->limit_bytes = bytes;

@@ -545,8 +545,7 @@ static inline void qw_titrate_see_limit(struct qw_titrate *s,
 		limit = packets_as_bytes;
 	start = p->threshold_bytes ? p->threshold_bytes : limit;
 	if (q->pool.limit_bytes) {
-		s->part_bytes = qw_div(q->pool.limit_bytes,
-				       q->pool.ports ? q->pool.ports : 1);
+		s->part_bytes = qw_pool_part(q);
 		if (!p->threshold_bytes && s->part_bytes < start)
 			start = s->part_bytes;
 		limit = qw_titrate_room(p, &q->pool, limit);
