@@ -537,26 +537,20 @@ static inline void qw_titrate_see_limit(struct qw_titrate *s,
 					const struct qw_queue *q)
 {
 	qw_u64 packets_as_bytes = (qw_u64)q->limit_packets * p->mtu_bytes;
-	qw_u64 limit = QW_TITRATE_MAX_BYTES, start;
+	qw_u64 limit = QW_TITRATE_MAX_BYTES;
 
 	if (q->limit_bytes && q->limit_bytes < limit)
 		limit = q->limit_bytes;
 	if (packets_as_bytes && packets_as_bytes < limit)
 		limit = packets_as_bytes;
-	start = p->threshold_bytes ? p->threshold_bytes : limit;
-	if (q->pool.limit_bytes) {
-		s->part_bytes = qw_pool_part(q);
-		if (!p->threshold_bytes && s->part_bytes < start)
-			start = s->part_bytes;
-		limit = qw_titrate_room(p, &q->pool, limit);
-	} else {
-		s->part_bytes = 0;
-		if (start > limit)
-			start = limit;
-	}
-	s->limit_bytes = limit;
+	s->part_bytes = qw_pool_part(q);
 	if (!s->threshold_bytes)
-		s->threshold_bytes = start;
+		s->threshold_bytes = p->threshold_bytes ?
+					     p->threshold_bytes :
+					     qw_tighter(limit, s->part_bytes);
+	s->limit_bytes = q->pool.limit_bytes ?
+				 qw_titrate_room(p, &q->pool, limit) :
+				 limit;
 }
 
 /* A packet of so many bytes departs. Once the link has been busy for
