@@ -136,7 +136,9 @@ static inline void qw_chen_sfq_size(struct qw_chen_sfq *s, qw_u64 ahead)
 static inline void qw_chen_sfq_count(struct qw_chen_sfq *s,
 				     struct qw_chen_sfq_flow *f)
 {
-	qw_u64 step = qw_chen_sfq_step(s, f->admitted_q16);
+	/* The nearest step: a flow that is ahead by less than half of one is not. */
+	qw_u64 step =
+		qw_chen_sfq_step(s, f->admitted_q16 + (1ULL << s->shift >> 1));
 
 	/* Over an empty queue it may be ahead of that. */
 	if (step > s->step + QW_CHEN_SFQ_STEPS - 1)

@@ -53,7 +53,7 @@ extern "C" {
 
 struct qw_cp_aqm_params {
 	qw_u64 rate; /* R_CA, bytes/s; 0, the default: as the link sends */
-	qw_u64 threshold_bytes; /* Tc; 0: see `tc_packets` */
+	qw_u64 threshold_bytes; /* Tc, 5 packets */
 	qw_u64 bucket_bytes; /* B_CA; 0, the default: 1.5 Qmax */
 	qw_u64 cmax_q32; /* congestion of a full queue, 1.2; 1 .. 16 */
 	qw_u64 burst_ns; /* Qmax is at most this long, 100 ms; 0: no such bound */
@@ -268,8 +268,13 @@ qw_cp_aqm_enqueue(struct qw_cp_aqm *s, const struct qw_cp_aqm_params *p,
 		return qw_drop(QW_REASON_LIMIT);
 	/* Below 2^16 2^38 */
 	cost_nb = k->bytes * s->congestion_nano;
-	if (cost_nb && s->missing_nb && cost_nb + s->missing_nb > s->bucket_nb)
+	if (cost_nb && s->missing_nb &&
+	    cost_nb + s->missing_nb > s->bucket_nb) {
+		/* Section 4.3: cmax = 1 drops nothing that the buffer takes. */
+		if (p->cmax_q32 == QW_CP_AQM_ONE_Q32)
+			return qw_pass();
 		return qw_drop(QW_REASON_THRESHOLD);
+	}
 	s->missing_nb += cost_nb;
 	return qw_pass();
 }
@@ -307,8 +312,12 @@ static inline void qw_cp_aqm_idle(struct qw_cp_aqm *s,
 	 * done with it the host may not know: by its rate, but not before that. */
 	if (rate)
 		done += qw_div(s->begun_bytes * QW_NS_PER_SEC, rate);
-	s->then_ns = now > done ? now : done;
 	s->begun_bytes = 0;
+	s->then_ns = done;
+	if (rate)
+		qw_cp_aqm_refill(s, now, rate);
+	else if (now > done)
+		s->then_ns = now;
 }
 
 #ifdef __cplusplus

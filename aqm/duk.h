@@ -503,6 +503,9 @@ static inline void qw_duk_catch_up(struct qw_duk *s,
 		return;
 	s->start_ns += s->dt_ns;
 	qw_duk_evaluate(s, p, backlog);
+	/* A longer packet may have come, or the link be slower, since dt was found. */
+	if (s->npb_q20 && !p->interval_ns)
+		s->dt_ns = qw_duk_clamp(s, p, s->dt_ns);
 	qw_duk_count_anew(s, backlog);
 	if (now - s->start_ns < s->dt_ns)
 		return;

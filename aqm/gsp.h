@@ -152,7 +152,8 @@ qw_gsp_enqueue(struct qw_gsp *s, const struct qw_gsp_params *p, qw_u64 now,
 	(void)random;
 	qw_gsp_count(s, p, now);
 	if (qw_over_limit(q, k)) {
-		s->below_ns = QW_NEVER;
+		/* An empty queue is so already: others fill the buffer. */
+		s->below_ns = q->bytes ? QW_NEVER : now + qw_gsp_tau(p);
 		return qw_drop(QW_REASON_LIMIT);
 	}
 	if (s->above && now >= s->hold_ns) {

@@ -782,6 +782,20 @@ static inline void qw_santa_tell(struct qw_santa *s,
 		qw_codel_idle(&f->codel, &s->codel, now);
 }
 
+/* An empty queue pays what its last packet was longer than its turn, by so many
+ * turns, and saves nothing up. */
+static inline void qw_santa_pay(struct qw_santa_queue *f, qw_u64 turns)
+{
+	qw_u64 owed = f->deficit_q20 < 0 ? 0 - (qw_u64)f->deficit_q20 : 0;
+
+	if (!owed)
+		return;
+	if (qw_div(owed, f->turn_q20) < turns)
+		f->deficit_q20 = 0;
+	else
+		f->deficit_q20 += (qw_s64)(turns * f->turn_q20);
+}
+
 /* A round of turns at most: the queue that may send, or QW_NONE. */
 static inline qw_u32 qw_santa_turns(struct qw_santa *s,
 				    const struct qw_santa_params *p)
@@ -799,6 +813,8 @@ static inline qw_u32 qw_santa_turns(struct qw_santa *s,
 		f = qw_santa_at(s, s->serving);
 		if (f->packets)
 			f->deficit_q20 += (qw_s64)f->turn_q20;
+		else
+			qw_santa_pay(f, 1);
 	}
 	return QW_NONE;
 }
@@ -830,6 +846,8 @@ QW_PART int qw_santa_skip(struct qw_santa *s QW_GIVEN,
 			break;
 		if (f->packets)
 			f->deficit_q20 += (qw_s64)(rounds * f->turn_q20);
+		else
+			qw_santa_pay(f, rounds);
 	}
 	return 0;
 }

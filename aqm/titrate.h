@@ -101,6 +101,7 @@ struct qw_titrate {
 	qw_u64 window_end_ns; /* of the first or, once it runs, the second */
 	qw_u64 zero_ns; /* x, without a period that is still open */
 	qw_u64 zero_start_ns;
+	qw_u64 came_ns; /* the last arrival, let in or not */
 	qw_u64 minq_bytes;
 	qw_u64 busy_start_ns; /* first departure after the link was idle */
 	qw_u64 busy_bytes; /* sent since then */
@@ -141,6 +142,7 @@ static inline void qw_titrate_init(struct qw_titrate *s,
 	s->window_end_ns = 0;
 	s->zero_ns = 0;
 	s->zero_start_ns = 0;
+	s->came_ns = 0;
 	s->minq_bytes = 0;
 	s->busy_start_ns = 0;
 	s->busy_bytes = 0;
@@ -173,6 +175,19 @@ static inline qw_u64 qw_titrate_threshold(const struct qw_titrate *s)
 {
 	return s->threshold_bytes < s->limit_bytes ? s->threshold_bytes :
 						     s->limit_bytes;
+}
+
+/* T, as it is kept: within the buffer, and of a shared one within an even part
+ * at the least, though others may hold that for the moment. */
+static inline qw_u64 qw_titrate_kept(const struct qw_titrate *s,
+				     const struct qw_titrate_params *p,
+				     qw_u64 threshold)
+{
+	qw_u64 most = s->limit_bytes;
+
+	if (p->rules == QW_TITRATE_PAPER && most < s->part_bytes)
+		most = s->part_bytes;
+	return threshold < most ? threshold : most;
 }
 
 /* ------------------------------------------------ EQlen (section 4.3) --- */
@@ -328,7 +343,7 @@ static inline void qw_titrate_move(struct qw_titrate *s,
 			return;
 		to = old < floor ? old : floor;
 	}
-	s->threshold_bytes = to < s->limit_bytes ? to : s->limit_bytes;
+	s->threshold_bytes = qw_titrate_kept(s, p, to);
 }
 
 /* c packets, in bytes */
@@ -432,8 +447,8 @@ static inline void qw_titrate_interval_end(struct qw_titrate *s,
 	int standing = s->minq_bytes > 2 * (qw_u64)p->mtu_bytes;
 	qw_u64 x = s->zero_ns;
 
-	/* T moves from where it was in force. */
-	s->threshold_bytes = qw_titrate_threshold(s);
+	/* Others may claim more than when T was found. */
+	s->threshold_bytes = qw_titrate_kept(s, p, s->threshold_bytes);
 	/* A period still open at the end counts as far as it has come; the
 	 * artifact overlooks it. */
 	if (paper && s->zero)
@@ -509,9 +524,12 @@ static inline qw_u64 qw_titrate_claim(const struct qw_titrate *s,
 				      qw_u64 now)
 {
 	qw_u64 want = s->threshold_bytes, have = qw_titrate_threshold(s);
+	/* What finds the buffer full wants it all the same. */
+	qw_u64 since = s->came_ns > s->zero_start_ns ? s->came_ns :
+						       s->zero_start_ns;
 
 	if (p->rules == QW_TITRATE_PAPER && s->zero &&
-	    now - s->zero_start_ns >= p->window_ns)
+	    now >= since + p->window_ns)
 		return 0;
 	if (want > s->part_bytes)
 		want = s->part_bytes;
@@ -544,6 +562,8 @@ static inline void qw_titrate_see_limit(struct qw_titrate *s,
 	if (packets_as_bytes && packets_as_bytes < limit)
 		limit = packets_as_bytes;
 	s->part_bytes = qw_pool_part(q);
+	if (s->part_bytes > limit)
+		s->part_bytes = limit;
 	if (!s->threshold_bytes)
 		s->threshold_bytes = p->threshold_bytes ?
 					     p->threshold_bytes :
@@ -599,6 +619,7 @@ qw_titrate_enqueue(struct qw_titrate *s, const struct qw_titrate_params *p,
 	struct qw_verdict v = qw_pass();
 
 	(void)random;
+	s->came_ns = now;
 	/* First the room: a window that is over moves T within it. */
 	qw_titrate_see_limit(s, p, q);
 	qw_titrate_catch_up(s, p, now, q->bytes);

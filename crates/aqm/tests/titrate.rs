@@ -648,6 +648,79 @@ fn what_silent_ports_do_not_need_is_for_the_busy_one() {
     assert_eq!(switch.0[0].threshold(), 600_000);
 }
 
+/// Two ports, of which the first has taken nearly all: what the other is to do first, after which both have their even part.
+fn has_its_part_again(meanwhile: impl Fn(&mut Switch)) {
+    let mut switch = Switch::new(2, 600_000);
+    for at in [0, 1] {
+        switch.arrive(at, 0);
+        switch.depart(at, 0);
+        switch.depart(at, 0);
+    }
+    meanwhile(&mut switch);
+    let now = 200 * SEC;
+    for _ in 0..2 {
+        switch.arrive(1, now);
+        switch.arrive(0, now);
+    }
+    assert_eq!(switch.thresholds(), [300_000; 2]);
+}
+
+#[test]
+fn who_comes_back_with_a_window_open_has_its_part() {
+    has_its_part_again(|switch| {
+        while switch.arrive(1, SEC) != Action::Drop {}
+        while switch.0[1].queue.packets > 0 {
+            switch.depart(1, SEC);
+        }
+        switch.depart(1, SEC);
+        for round in 1..=20 {
+            switch.lose_throughput(0, round * 5 * SEC, W / 2);
+        }
+        assert_eq!(switch.0[0].threshold(), 600_000);
+    });
+}
+
+#[test]
+fn who_loses_throughput_may_claim_an_even_part() {
+    has_its_part_again(|switch| {
+        // The queue of the second stands: its T is halved four times.
+        for round in 1..=4 {
+            let now = round * 3 * SEC;
+            while switch.arrive(1, now) != Action::Drop {}
+            while switch.0[1].queue.bytes > 9_000 {
+                switch.depart(1, now);
+            }
+            switch.depart(1, now + 2 * W);
+        }
+        assert_eq!(switch.0[1].threshold(), 300_000 / 16);
+        for round in 1..=20 {
+            let now = (20 + round * 2) * SEC;
+            switch.arrive(1, now);
+            switch.lose_throughput(0, now, W / 2);
+        }
+        assert!(switch.0[0].threshold() > 580_000, "{:?}", switch.thresholds());
+        for round in 1..=30 {
+            let now = (70 + round * 2) * SEC;
+            switch.lose_throughput(1, now, W / 2);
+            switch.arrive(0, now + W);
+        }
+    });
+}
+
+#[test]
+fn what_a_full_buffer_refuses_is_a_claim_all_the_same() {
+    let mut switch = Switch::new(2, 600_000);
+    switch.arrive(1, 0);
+    switch.depart(1, 0);
+    switch.depart(1, 0);
+    assert_eq!(switch.0[1].discipline.claim(SEC), 0);
+    // The other has filled it.
+    switch.0[0].queue.bytes = 600_000;
+    assert_eq!(switch.arrive(1, SEC), Action::Drop);
+    assert_eq!(switch.0[1].discipline.claim(SEC), 300_000);
+    assert_eq!(switch.0[1].discipline.claim(SEC + W), 0);
+}
+
 /// Whatever ports do, what is in force at those that have sent within a window stays within the buffer, but for the two
 /// packets that each may have.
 #[test]

@@ -392,6 +392,51 @@ fn without_cmax_the_buffer_is_used_to_its_end() {
     }
 }
 
+/// Nor is the way in which the buffer is limited asked: 1000 packets of 64 KiB, an even part, no limit at all.
+#[test]
+fn without_cmax_nothing_that_fits_is_dropped() {
+    let pool = queuewright_aqm::Pool { limit_bytes: 800_000, ports: 8, ..Default::default() };
+    for (packets, pool, bytes, most) in [
+        (1000, queuewright_aqm::Pool::default(), 65_535u32, 1000),
+        (0, pool, 1514, 800_000 / 1514),
+        (0, queuewright_aqm::Pool::default(), 1514, 5000),
+    ] {
+        let mut host = Host::new(&spec("cp-aqm", &[("cmax", Value::Real(1.0))]), packets, 0);
+        host.queue.pool = pool;
+        for _ in 0..5000 {
+            host.queue.pool.bytes = host.queue.bytes;
+            host.arrive(MS, bytes, 0, 0);
+        }
+        assert_eq!(host.queue.packets, most, "{bytes} bytes");
+    }
+}
+
+/// A host that learns of a pause with the packet after it: the bucket has been filled meanwhile.
+#[test]
+fn a_pause_fills_the_bucket_though_the_host_says_so_late() {
+    let missing = |late: bool| {
+        let mut host = Host::new(&spec("cp-aqm", &[]), 1000, 0);
+        let mut now = 0;
+        for _ in 0..400 {
+            host.arrive(now, 1500, 0, 0);
+            host.arrive(now, 1500, 0, 0);
+            host.transmit(now, |_| {});
+            now += 1500 * NS_PER_BYTE;
+        }
+        while host.queue.packets > 0 {
+            host.transmit(now, |_| {});
+            now += 1500 * NS_PER_BYTE;
+        }
+        let drained = host.discipline.probe(0);
+        host.discipline.idle(if late { now + 500 * MS } else { now });
+        host.arrive(now + 500 * MS, 1500, 0, 0);
+        (drained, host.discipline.probe(0))
+    };
+    let ((before, on_time), (_, late)) = (missing(false), missing(true));
+    assert!(before > 10_000.0, "the bucket was used: {before} bytes are missing");
+    assert!(on_time < 1.0 && late < 1.0, "{on_time} bytes are missing, told late {late}");
+}
+
 /// Beyond Qmax equation 1 goes on: a queue that `burst` has overtaken costs more than cmax.
 #[test]
 fn beyond_qmax_congestion_goes_on_rising() {

@@ -293,6 +293,26 @@ fn no_interval_is_shorter_than_a_packet_takes() {
     }
 }
 
+/// Packets that are longer than those before, on a link that has long been known: the interval follows.
+#[test]
+fn an_interval_follows_longer_packets() {
+    let ns_per_byte = 8_000;
+    let mut link = Link::new(&[], ns_per_byte);
+    let (mut now, mut seen) = (0, Seen::default());
+    for (bytes, until) in [(1500u32, 10), (65_536, 610)] {
+        let packet = u64::from(bytes) * ns_per_byte;
+        link.host.sojourn_max = 0;
+        while now < until * SECOND {
+            link.run(now, &mut seen);
+            link.arrive(now, bytes, &mut seen);
+            now += packet * 100 / 150;
+        }
+    }
+    let packet = 65_536 * ns_per_byte;
+    assert!(link.host.discipline.probe(1) * 1e6 >= packet as f64);
+    assert!(link.host.sojourn_max < 20 * packet, "{} packets' time", link.host.sojourn_max / packet);
+}
+
 /// Algorithm 2, stated a second time: what each level's trials have shown, by utilisation and level as DUK shows them.
 #[derive(Default)]
 struct Levels {

@@ -194,6 +194,22 @@ fn marks_instead_of_drops_when_told() {
     assert!(host.marks[Reason::Threshold as usize] > 10);
 }
 
+/// Others fill the buffer that it shares: a port that is empty forgets as if it had just become so.
+#[test]
+fn a_shared_buffer_that_others_fill_holds_no_time_back() {
+    let mut host = Host::new(&spec("gsp", &[]), 60, 0);
+    overload(&mut host, 0, 4 * SEC);
+    let mut now = 4 * SEC;
+    while host.transmit(now, |_| {}).is_some() {
+        now += 10 * MS;
+    }
+    host.discipline.idle(now);
+    host.queue.pool = Pool { bytes: 400_000, limit_bytes: 400_000, ports: 4, ..Pool::default() };
+    assert_eq!(host.arrive(now, 1500, 0, 0).action, Action::Drop);
+    host.discipline.idle(now + 100 * SEC);
+    assert_eq!(host.discipline.probe(1), 0.0);
+}
+
 /// What an overflow empties says nothing about the load: the time above the threshold is kept for tau of it, and a link
 /// that idles for longer forgets.
 #[test]

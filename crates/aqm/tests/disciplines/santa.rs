@@ -204,9 +204,13 @@ impl Santa {
                 return self.turn;
             }
             self.turn = self.turn % self.k + 1;
+            let turn = ((self.k as u64 * self.quantum) << 20) * shares[self.turn] / all;
+            let deficit = &mut self.deficit[self.turn];
             if !self.waiting[self.turn].is_empty() {
-                let turn = ((self.k as u64 * self.quantum) << 20) * shares[self.turn] / all;
-                self.deficit[self.turn] += turn as i64;
+                *deficit += turn as i64;
+            } else if *deficit < 0 {
+                // An empty one pays its debt, and saves nothing up.
+                *deficit = (*deficit + turn as i64).min(0);
             }
         }
     }
@@ -390,26 +394,23 @@ fn as_many_queues_as_flows_is_fair_queueing() {
     assert!(sent.len() == 4 && sent.values().all(|&n| (n as i64 - 14_750).abs() < 20), "{sent:?}");
 }
 
-/// Section 4.3: bandwidth by the number of flows, however unlike these are. Every queue always has packets; none may be more
-/// than five packets off its share (three quanta of a turn cut short, and two packets), among as many as give the least twenty.
-#[test]
-fn queues_share_by_their_flows_however_few_these_are() {
-    for flows in [[3, 2, 1], [1_000, 10, 1], [20_000, 100, 1], [1, 1, 50_000]] {
-        let total: u32 = flows.iter().sum();
+/// Santa of three queues, so many flows in each, whose shares are in force. Flows 0 to 2 are in the first to the third.
+struct Assigned {
+    c: Discipline,
+    queue: Queue,
+}
+
+impl Assigned {
+    const NOW: u64 = 10 * SEC;
+
+    fn new(flows: [u32; 3]) -> Self {
         let set =
             [("mice_packets", Value::Int(0)), ("r", Value::Real(16.0)), ("idle_timeout", Value::Int(0))];
         let mut c = Discipline::new(&spec("santa", &set));
-        let hash = |flow: u32| flow.wrapping_mul(0x9e37_79b9);
-        let packet = |now: u64, flow: u32| Packet {
-            enqueue_ns: now,
-            bytes: 1500,
-            flow: hash(flow),
-            ..Packet::default()
-        };
-        let mut queue = Queue::default();
+        let queue = Queue::default();
         // Each flow has a packet in the first round, which waits for no time. The first three go to an empty queue each.
-        let mut first = [0; 3];
         let mut members = [0u32; 3];
+        let total: u32 = flows.iter().sum();
         for flow in 0..total {
             let to = members.iter().position(|&n| n == 0);
             let to = to.unwrap_or_else(|| (0..3).find(|&q| members[q] < flows[q]).unwrap());
@@ -417,43 +418,87 @@ fn queues_share_by_their_flows_however_few_these_are() {
             let before: u32 = members[..to].iter().sum();
             let random = (((u64::from(before) << 32) + (u64::from(members[to]) << 31))
                 / u64::from(flow.max(1))) as u32;
-            let (v, at) = c.enqueue_to(0, &queue, &packet(0, flow), random);
+            let packet = Self::packet(0, flow);
+            let (v, at) = c.enqueue_to(0, &queue, &packet, random);
             assert_eq!((v.action, at as usize), (Action::Pass, to + 1), "{flows:?}: flow {flow}");
-            c.dequeue_from(0, &queue, &packet(0, flow), at);
-            if members[to] == 0 {
-                first[to] = flow;
-            }
+            c.dequeue_from(0, &queue, &packet, at);
             members[to] += 1;
         }
         assert_eq!(members, flows);
         // The round ends, and its end is dealt with.
-        let now = 10 * SEC;
         for _ in 0..2 * total / 32 + 10 {
-            c.idle(now);
+            c.idle(Self::NOW);
         }
-        let offer = |c: &mut Discipline, queue: &mut Queue, at: usize| {
-            assert_eq!(c.enqueue_to(now, queue, &packet(now, first[at]), 0).1 as usize, at + 1, "{flows:?}");
-            queue.packets += 1;
-            queue.bytes += 1500;
-        };
-        for at in 0..3 {
-            for _ in 0..2 {
-                offer(&mut c, &mut queue, at);
-            }
+        Assigned { c, queue }
+    }
+
+    fn packet(now: u64, flow: u32) -> Packet {
+        Packet { enqueue_ns: now, bytes: 1500, flow: flow.wrapping_mul(0x9e37_79b9), ..Packet::default() }
+    }
+
+    /// A packet more for a queue.
+    fn offer(&mut self, at: usize) {
+        let packet = Self::packet(Self::NOW, at as u32);
+        assert_eq!(self.c.enqueue_to(Self::NOW, &self.queue, &packet, 0).1 as usize, at + 1);
+        self.queue.packets += 1;
+        self.queue.bytes += 1500;
+    }
+
+    /// A packet is sent: of which queue.
+    fn send(&mut self) -> usize {
+        let index = self.c.next(Self::NOW, &self.queue).expect("packets wait");
+        self.queue.packets -= 1;
+        self.queue.bytes -= 1500;
+        self.c.dequeue_from(Self::NOW, &self.queue, &Self::packet(Self::NOW, index - 1), index);
+        index as usize - 1
+    }
+}
+
+/// Section 4.3: bandwidth by the number of flows, however unlike these are. Every queue always has packets; none may be more
+/// than five packets off its share (three quanta of a turn cut short, and two packets), among as many as give the least twenty.
+#[test]
+fn queues_share_by_their_flows_however_few_these_are() {
+    for flows in [[3, 2, 1], [1_000, 10, 1], [20_000, 100, 1], [1, 1, 50_000]] {
+        let mut santa = Assigned::new(flows);
+        for at in [0, 1, 2, 0, 1, 2] {
+            santa.offer(at);
         }
         let mut sent = [0u64; 3];
+        let total: u32 = flows.iter().sum();
         let all = 20 * u64::from(total);
         for _ in 0..all {
-            let at = c.next(now, &queue).expect("packets wait") as usize - 1;
-            queue.packets -= 1;
-            queue.bytes -= 1500;
-            c.dequeue_from(now, &queue, &packet(now, first[at]), at as u32 + 1);
+            let at = santa.send();
             sent[at] += 1;
-            offer(&mut c, &mut queue, at);
+            santa.offer(at);
         }
         for at in 0..3 {
             let share = all as f64 * f64::from(flows[at]) / f64::from(total);
             assert!((sent[at] as f64 - share).abs() <= 5.0, "{flows:?}: {sent:?}, a share of {share}");
+        }
+    }
+}
+
+/// A flow alone in its queue that sends less than its share waits for a turn of the others, five packets at the most: what its
+/// last packet was longer than its turn it has paid while it had none.
+#[test]
+fn who_sends_less_than_its_share_waits_for_a_turn() {
+    for others in [2, 100, 1_000, 3_000] {
+        let mut santa = Assigned::new([1, 1, others]);
+        santa.offer(2);
+        santa.offer(2);
+        for _ in 0..20 {
+            // A quarter of its share.
+            for _ in 0..4 * (others + 2) {
+                assert_eq!(santa.send(), 2);
+                santa.offer(2);
+            }
+            santa.offer(0);
+            let mut before = 0;
+            while santa.send() != 0 {
+                santa.offer(2);
+                before += 1;
+            }
+            assert!(before <= 5, "one of {}: behind {before} packets", others + 2);
         }
     }
 }
