@@ -214,6 +214,9 @@ impl Seen<'_> {
     fn active_s(&self, i: usize, f: &FlowSpec) -> f64 {
         let end = self.raw.ends.iter().find(|e| e.flow as usize == i);
         let Some(end) = end.filter(|e| e.start_ns > 0) else { return 0.0 };
+        if f.stop_ns.is_some_and(|s| self.raw.zero_ns + s <= self.window.0) {
+            return 0.0;
+        }
         let from = end.start_ns.saturating_sub(there_ns(f)).max(self.window.0);
         let stop = f.stop_ns.map_or(u64::MAX, |s| (self.raw.zero_ns + s).max(self.last_arrival(i))).max(from);
         let gone = if finite(f) && end.end_ns > 0 { end.end_ns } else { u64::MAX };

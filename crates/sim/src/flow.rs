@@ -124,9 +124,9 @@ pub struct Flow {
     stop_ns: u64,
     /// When the last byte of a finite flow arrived (ns).
     pub finished_ns: Option<u64>,
-    /// Datagrams that are not there yet, when they will be (ns) and their payload, of a UDP flow that the time series has; none:
-    /// they are booked as they leave the last port.
-    pub arriving: Option<VecDeque<(u64, u64)>>,
+    /// When datagrams will be there that have left the last port (ns), of a UDP flow that the time series has; none: they are
+    /// booked as they leave it.
+    pub arriving: Option<VecDeque<u64>>,
     /// Its group.
     pub group: u32,
     /// Asks for what it sends; none: it sends by itself.
@@ -397,21 +397,26 @@ impl Flow {
         let payload = self.udp_payload();
         self.back.delivered(at, payload);
         if let Some(arriving) = &mut self.arriving {
-            arriving.push_back((at, payload));
+            arriving.push_back(at);
         }
     }
 
     /// Payload that has arrived by `now` (bytes).
     pub fn delivered_by(&mut self, now: u64) -> u64 {
+        let payload = self.udp_payload();
         let Some(arriving) = &mut self.arriving else { return self.back.delivered_total };
-        while arriving.front().is_some_and(|(at, _)| *at <= now) {
+        while arriving.front().is_some_and(|at| *at <= now) {
             arriving.pop_front();
         }
-        self.back.delivered_total - arriving.iter().map(|(_, bytes)| bytes).sum::<u64>()
+        self.back.delivered_total - arriving.len() as u64 * payload
     }
 
-    /// Seconds within the window in which the flow could deliver: where it stops, until what it had written has arrived.
+    /// Seconds within the window in which the flow could deliver: where it stops, until what it had written has arrived; none if
+    /// it stops before the window.
     pub fn active_s(&self, end_ns: u64) -> f64 {
+        if self.stop_ns <= self.back.warmup_ns {
+            return 0.0;
+        }
         let from = self.start_ns.max(self.back.warmup_ns);
         let stopped = self.stop_ns.max(self.back.last_ns).max(from);
         let to = self.finished_ns.unwrap_or(end_ns).min(end_ns).min(stopped);

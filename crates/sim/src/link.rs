@@ -35,8 +35,11 @@ pub enum Link {
         at: usize,
         /// Start of the present period (ns).
         epoch_ns: u64,
-        /// Left over from the last packet, bits times 1e9, less than the link does in a ns: nothing is lost to rounding.
+        /// Left over from the last packet, bits times 1e9, less than the link does in a ns: nothing is lost to rounding while
+        /// packets follow one another.
         carry: u64,
+        /// When that one was done (ns).
+        done_ns: u64,
     },
     /// Opportunities.
     Trace {
@@ -67,7 +70,7 @@ impl Link {
                 }
             }
             Rate::Schedule(schedule) => {
-                Link::Schedule { schedule: schedule.clone(), at: 0, epoch_ns: 0, carry: 0 }
+                Link::Schedule { schedule: schedule.clone(), at: 0, epoch_ns: 0, carry: 0, done_ns: 0 }
             }
             Rate::Trace(trace) => Link::Trace { trace: trace.clone(), next: 0, epoch_ns: 0 },
         }
@@ -95,7 +98,10 @@ impl Link {
                 *full_at = (*full_at).max(now) + serialisation(*ns_per_byte_q32, carry_q32, bytes);
                 Some((now, now.max(full_at.saturating_sub(*depth_ns))))
             }
-            Link::Schedule { schedule, at, epoch_ns, carry } => {
+            Link::Schedule { schedule, at, epoch_ns, carry, done_ns } => {
+                if now > *done_ns {
+                    *carry = 0;
+                }
                 let Schedule { steps, period_ns } = &**schedule;
                 if let Some(period) = *period_ns
                     && now - *epoch_ns >= period
@@ -134,6 +140,7 @@ impl Link {
                         _ => {
                             *carry = (left % bps) as u64;
                             let done = t.saturating_add(u64::try_from(left / bps).unwrap_or(u64::MAX));
+                            *done_ns = done;
                             return Some((done, done));
                         }
                     }
@@ -226,6 +233,12 @@ mod tests {
         assert!((c - 1500.0).abs() < 1e-6, "{c}");
         let mut dead = Link::new(&schedule(vec![(0, 8_000), (10, 0)], None), None);
         assert_eq!(dead.finish(20, 1), None);
+
+        // What the last packet left over of a ns at 1 Tbit/s is no second's work at 1 kbit/s.
+        let mut slower =
+            Link::new(&schedule(vec![(0, 1_000_000_000_000), (1_000_000_000, 1_000)], None), None);
+        assert_eq!(slower.finish(0, 1514), Some((12, 12)));
+        assert_eq!(slower.finish(2_000_000_000, 1514), Some((14_112_000_000, 14_112_000_000)));
 
         // A byte a ms for a second, nothing for another, again and again.
         let again = schedule(vec![(0, 8_000), (1_000_000_000, 0)], Some(2_000_000_000));

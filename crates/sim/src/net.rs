@@ -37,7 +37,8 @@ impl Net {
     #[inline(always)]
     pub fn forward(&mut self, packet: Packet, at: u64) {
         let lane = &mut self.lanes[packet.flow as usize];
-        if packet.hop + 1 < lane.hops {
+        // The longest way has as many ports as LONG says.
+        if packet.hop + 1 < lane.hops || lane.hops == Lane::LONG {
             if lane.hops == Lane::LONG {
                 return self.cross(packet, at);
             }

@@ -144,6 +144,8 @@ const SLOT_BITS: u32 = 9;
 const SLOTS: usize = 1 << SLOT_BITS;
 /// Events that a page takes at a time.
 const CHUNK: usize = 8;
+/// A page with more events is put in order as a whole: most have tens.
+const MANY: usize = 256;
 /// A page: a list of chunks.
 #[derive(Debug, Clone, Copy)]
 struct Page {
@@ -189,6 +191,8 @@ pub struct Wheel {
     summary: u64,
     /// Events of the open page that are still to come out.
     sorted: usize,
+    /// Time, flow and place of a page's events while they are put in order; else empty.
+    in_order: Vec<(u64, u32, u32)>,
 
     /// A ring of the pages after the open one, and a bit a page that has events.
     pages: Vec<Page>,
@@ -225,6 +229,7 @@ impl Wheel {
             occupied: [0; SLOTS / 64],
             summary: 0,
             sorted: 0,
+            in_order: Vec::new(),
             pages: vec![EMPTY; n],
             filled: vec![0; n / 64],
             waiting: 0,
@@ -374,6 +379,18 @@ impl Wheel {
         }
     }
 
+    /// Links the events of a page that has many, each behind the last one: in their slots they would be looked for one by one.
+    #[inline(never)]
+    fn link_many(&mut self) {
+        let mut all = std::mem::take(&mut self.in_order);
+        // Stable: those of a flow stay in the order in which they went in.
+        all.sort_by_key(|&(at, flow, _)| (at, flow));
+        for (at, flow, node) in all.drain(..) {
+            self.link_in(node, at, flow);
+        }
+        self.in_order = all;
+    }
+
     #[inline(always)]
     fn slot(&self, at: u64) -> usize {
         (at >> self.slot_shift) as usize % SLOTS
@@ -446,15 +463,24 @@ impl Wheel {
             self.free_chunk = last.first_chunk;
         }
         self.sorted = page.count as usize;
+        let many = self.sorted > MANY;
         let (mut chunk, mut left) = (page.first_chunk, page.count as usize);
         while left > 0 {
             let first = chunk as usize * CHUNK;
             for node in first..first + left.min(CHUNK) {
                 let event = &self.nodes[node];
-                self.link_in(node as u32, event.at, event.flow_seq as u32);
+                let (at, flow) = (event.at, event.flow_seq as u32);
+                if many {
+                    self.in_order.push((at, flow, node as u32));
+                } else {
+                    self.link_in(node as u32, at, flow);
+                }
             }
             left -= left.min(CHUNK);
             chunk = self.chunk_next[chunk as usize];
+        }
+        if many {
+            self.link_many();
         }
         // What now lies within the ring comes in from the heap.
         let end = self.open + self.pages.len() as u64;
@@ -497,5 +523,25 @@ mod tests {
                 prop_assert_eq!(wheel.next_at(), model.keys().next().map_or(u64::MAX, |k| k.0));
             }
         }
+    }
+
+    /// Two groups of flows whose events all have the same times: those that went in first have the higher numbers.
+    #[test]
+    fn many_events_of_one_time_come_out_by_flow() {
+        let mut wheel = Wheel::new(1000, 1 << 20);
+        let n = 20_000u32;
+        for time in [5_000_000, 5_000_000, 5_000_100] {
+            for flow in (n..2 * n).chain(0..n) {
+                wheel.push(Event::plain(time, EventKind::Wake, flow));
+            }
+        }
+        for (at, flow, _) in [(5_000_000, 2), (5_000_100, 1)]
+            .into_iter()
+            .flat_map(|(at, each)| (0..2 * n).flat_map(move |flow| (0..each).map(move |i| (at, flow, i))))
+        {
+            let event = wheel.pop().unwrap();
+            assert_eq!((event.at, event.flow), (at, flow));
+        }
+        assert!(wheel.pop().is_none());
     }
 }

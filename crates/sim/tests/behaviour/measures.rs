@@ -233,6 +233,33 @@ fn a_long_way_is_walked() {
     close("delay", datagrams(&r, 0).delay_ms.mean, 254.0 * 1514.0 * 8e-6, 1e-9, 0.0);
 }
 
+/// There and back over as many as there may be: a transfer ends.
+#[test]
+fn a_long_way_there_and_back_is_walked() {
+    for (there, back) in [(127, 127), (253, 1), (1, 253)] {
+        let ports: String = (0..254)
+            .map(|i| format!("[[ports]]\nname = \"p{i}\"\nrate = \"1gbit\"\nbuffer = \"100p\"\n"))
+            .collect();
+        let names: Vec<String> = (0..254).map(|i| format!("\"p{i}\"")).collect();
+        let r = one(&format!(
+            "{ports}[[flows]]\ncca = \"cubic\"\nrtt = \"10ms\"\nsize = \"100kb\"\nports = [{}]\nback = [{}]\n\
+             [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"5s\"\nwarmup = \"0s\"\n",
+            names[..there].join(", "),
+            names[254 - back..].join(", "),
+        ));
+        assert!(r.flows[0].fct_s.is_some(), "{there} there, {back} back");
+    }
+}
+
+/// What arrives late of a flow that stopped before the window is no goodput, and no part of Jain's index.
+#[test]
+fn a_flow_that_stopped_before_the_window_has_no_goodput() {
+    let flows = "[[flows]]\ncbr = \"1mbit\"\nrtt = \"16ms\"\n[[flows]]\ncbr = \"1mbit\"\nrtt = \"16ms\"\nstop = \"5s\"";
+    let r = on("rate = \"100mbit\"\nbuffer = \"100p\"", flows, "10s", "5s");
+    assert!(r.flows[1].goodput_bps.is_nan(), "{}", r.flows[1].goodput_bps);
+    assert_eq!(r.jain, 1.0);
+}
+
 /// A link of 8 and 12 Mbit/s in turn, each for 100 ms, written as two steps that come again or as twenty.
 #[test]
 fn a_schedule_comes_again() {
