@@ -452,6 +452,8 @@ impl Wheel {
             return false;
         }
         self.open = self.next_at >> self.page_shift;
+        // What is of it in the heap is put in order with the rest.
+        self.take_in(self.open + 1);
         let slot = self.open as usize & (self.pages.len() - 1);
         let page = std::mem::replace(&mut self.pages[slot], EMPTY);
         self.filled[slot / 64] &= !(1 << (slot % 64));
@@ -483,14 +485,19 @@ impl Wheel {
             self.link_many();
         }
         // What now lies within the ring comes in from the heap.
-        let end = self.open + self.pages.len() as u64;
+        self.take_in(self.open + self.pages.len() as u64);
+        true
+    }
+
+    /// Takes what lies before a page from the heap.
+    #[inline(always)]
+    fn take_in(&mut self, end: u64) {
         while let Some(Reverse((at, ..))) = self.far.peek()
             && at >> self.page_shift < end
             && let Some(Reverse((.., event))) = self.far.pop()
         {
-            self.push_words(event.at, event.flow_seq, event.ts_aux, event.rest);
+            self.append(event.at >> self.page_shift, event);
         }
-        true
     }
 }
 
@@ -530,12 +537,14 @@ mod tests {
     fn many_events_of_one_time_come_out_by_flow() {
         let mut wheel = Wheel::new(1000, 1 << 20);
         let n = 20_000u32;
-        for time in [5_000_000, 5_000_000, 5_000_100] {
+        // Within the ring, and beyond it.
+        let far = 1 << 40;
+        for time in [5_000_000, 5_000_000, 5_000_100, far] {
             for flow in (n..2 * n).chain(0..n) {
                 wheel.push(Event::plain(time, EventKind::Wake, flow));
             }
         }
-        for (at, flow, _) in [(5_000_000, 2), (5_000_100, 1)]
+        for (at, flow, _) in [(5_000_000, 2), (5_000_100, 1), (far, 1)]
             .into_iter()
             .flat_map(|(at, each)| (0..2 * n).flat_map(move |flow| (0..each).map(move |i| (at, flow, i))))
         {
