@@ -552,7 +552,8 @@ static inline void qw_duk_idle(struct qw_duk *s, const struct qw_duk_params *p,
 			       qw_u64 now)
 {
 	qw_duk_catch_up(s, p, now, 0);
-	qw_duk_served(s, now);
+	/* When the link was done with the last packet the host may not know. */
+	s->begun_bytes = 0;
 	s->paused = 1;
 	s->p_q32 = 0;
 }

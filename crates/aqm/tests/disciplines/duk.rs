@@ -15,6 +15,8 @@ struct Link {
     /// When it is free again.
     free_at: u64,
     idle: bool,
+    /// The host says "idle" with the last packet, as one does that hands packets to a device's ring.
+    early: bool,
 }
 
 /// What the test itself has seen since an interval began.
@@ -30,7 +32,7 @@ struct Seen {
 
 impl Link {
     fn new(set: &[(&str, Value)], ns_per_byte: u64) -> Self {
-        Link { host: Host::new(&spec("duk", set), 0, 0), ns_per_byte, free_at: 0, idle: false }
+        Link { host: Host::new(&spec("duk", set), 0, 0), ns_per_byte, free_at: 0, idle: false, early: false }
     }
 
     /// Sends whatever can be sent before `until`.
@@ -43,6 +45,10 @@ impl Link {
                     seen.sent += u64::from(p.bytes);
                     seen.sojourn = now - p.enqueue_ns;
                     seen.shortest = seen.shortest.min(self.host.queue.bytes);
+                    if self.early && self.host.queue.packets == 0 {
+                        self.host.discipline.idle(now + 1500);
+                        self.idle = true;
+                    }
                 }
                 None => {
                     self.idle = true;
@@ -58,7 +64,7 @@ impl Link {
         seen.arrived += u64::from(bytes);
         if self.idle && self.host.queue.packets > 0 {
             self.idle = false;
-            self.free_at = now;
+            self.free_at = self.free_at.max(now);
         }
     }
 }
@@ -201,6 +207,26 @@ fn capacity_follows_the_link() {
         constant_rate(&mut link, from, from + 9 * SECOND, 110);
         from += 9 * SECOND;
     }
+}
+
+/// A packet that was handed to a device's ring took no time, and says nothing about the link.
+#[test]
+fn a_host_that_says_idle_early_does_not_raise_the_capacity() {
+    let longest = [true, false].map(|early| {
+        let mut link = Link { early, ..Link::new(&[], 800) };
+        constant_rate(&mut link, 0, SECOND, 300);
+        let mut most = 0.0f64;
+        for second in 2..12 {
+            constant_rate(&mut link, second * SECOND, (second + 1) * SECOND, 50);
+            most = most.max(link.host.discipline.probe(4));
+        }
+        assert!((most / 1e7 - 1.0).abs() < 0.01, "early {early}: {most} bit/s, the link has 10^7");
+        link.host.sojourn_max = 0;
+        constant_rate(&mut link, 12 * SECOND, 13 * SECOND, 300);
+        link.host.sojourn_max
+    });
+    // Within a packet's time.
+    assert!(longest[0].abs_diff(longest[1]) <= 1500 * 800, "the longest waits, ns: {longest:?}");
 }
 
 #[test]
