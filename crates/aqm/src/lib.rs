@@ -476,6 +476,27 @@ pub(crate) fn weights_of(info: &Info) -> usize {
     unsafe { qw_shim_weights(find_kind(&name), std::ptr::null_mut(), std::ptr::null()) }
 }
 
+/// The weights of a learned policy in parameters as [`Discipline::params_bytes`] has them; None: it has no such policy, or
+/// they are of another size.
+pub fn weights_in(info: &'static Info, params: &[u8]) -> Option<Vec<i16>> {
+    let with = |weight: i16| {
+        let mut spec = Spec::new(info);
+        let values = vec![weight; weights_of(info)].into();
+        spec.set_weights(Weights { values, id: String::new() }).ok()?;
+        Some(Discipline::new(&spec).params_bytes())
+    };
+    // They are where the bytes differ of those with all bits clear and with all set.
+    let (none, all) = (with(0)?, with(-1)?);
+    if params.len() != none.len() {
+        return None;
+    }
+    let differ = none.iter().zip(&all).map(|(a, b)| a != b);
+    let bytes: Vec<u8> = params.iter().zip(differ).filter_map(|(b, differs)| differs.then_some(*b)).collect();
+    let (pairs, rest) = bytes.as_chunks();
+    (rest.is_empty() && pairs.len() == weights_of(info))
+        .then(|| pairs.iter().map(|b| i16::from_ne_bytes(*b)).collect())
+}
+
 fn find_kind(name: &CStr) -> c_int {
     // SAFETY: a C string.
     unsafe { qw_shim_find(name.as_ptr()) }

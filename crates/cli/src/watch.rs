@@ -192,6 +192,8 @@ mod tests {
         Status {
             dev: "eth0".into(),
             there: true,
+            missing: Vec::new(),
+            mend: None,
             discipline: "codel:target=10ms".into(),
             kind: "bpf_codel".into(),
             rate: 0,

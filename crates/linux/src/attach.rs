@@ -2,10 +2,11 @@
 
 use crate::maps::PortMap;
 use crate::objects::{self, Host, Settings};
-use crate::record::{Record, alone, attached, record, records};
-use crate::{Error, front, shares, system};
+use crate::record::{self, Change, Learned, Record, Stage, alone, attached, everywhere, record, records};
+use crate::{Error, chain, front, shares, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Program};
-use queuewright_aqm::{Discipline, Spec};
+use queuewright_aqm::{Discipline, Spec, Weights};
+use std::ffi::OsStr;
 use std::fmt::Display;
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -13,8 +14,13 @@ use std::os::fd::AsFd;
 /// The only key of the maps that hold one value an instance, side by side.
 const FIRST: [u8; 4] = [0; 4];
 /// Pins of the program that sets CE in front of the qdisc, and of its place at the device.
-const COMPANION: &str = "companion";
-const COMPANION_LINK: &str = "companion_link";
+pub(crate) const COMPANION: &str = "companion";
+pub(crate) const COMPANION_LINK: &str = "companion_link";
+
+/// Least rate, bits a second.
+pub const LEAST_RATE: u64 = 8000;
+/// Least limit in bytes: below it nothing that is sent would pass.
+const FULL_FRAME: u64 = 1514;
 
 /// What an operator decides besides the queue manager's own parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,10 +64,26 @@ impl Port {
                     .into(),
             ));
         }
-        if self.rate > 0 && self.rate < 8000 {
+        if self.rate > 0 && self.rate < LEAST_RATE {
             return Err(out_of_range("rate", format!("{}bit", self.rate), "8kbit or more"));
         }
+        let least = FULL_FRAME.max(self.rate / 8 / 1000);
+        if (1..least).contains(&self.limit_bytes) {
+            let why = format!("{least}b or more: a full frame, and what the rate sends in 1 ms");
+            return Err(out_of_range("limit", format!("{}b", self.limit_bytes), &why));
+        }
         Ok(())
+    }
+
+    pub(crate) fn from_map(map: &PortMap, record: &Record) -> Port {
+        Port {
+            rate: map.rate * 8,
+            limit_packets: map.limit_packets,
+            limit_bytes: map.limit_bytes,
+            overhead: map.overhead,
+            mq: record.instances > 1,
+            front: record.front,
+        }
     }
 
     fn to_map(self) -> PortMap {
@@ -97,27 +119,41 @@ pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, E
         // Says why.
         objects::open(spec.info, host, "", &Settings { instances: 1, slots: 1, companion: false })?;
     }
-    system::device(dev)?;
+    let index = system::device(dev)?;
+    let name = OsStr::new(dev);
     // Where tc has put another in its place there is nothing of ours but what is remembered.
-    if let Some(there) = record(dev).filter(is_there) {
+    if let Some(there) = record(dev).filter(|r| r.stage == Stage::Attached && is_there(r)) {
         return Err(Error::Input(format!(
-            "{dev} has {} already: set changes it, detach takes it off",
+            "{} has {} already: set changes it, detach takes it off",
+            system::quoted(dev),
             there.text
         )));
     }
-    if front::is_there(dev) {
+    if front::is_there(name) {
         // Whoever may not look does not know what is attached.
         records()?;
     }
-    let before = system::before(dev)?;
-    let queues = system::queues(dev);
+    // Of what a command that was killed has left it is known what was there before.
+    let left = record(dev).filter(|r| r.index == index && is_there(r));
+    let before = match left {
+        Some(left) => left.before,
+        None => system::before(name)?,
+    };
+    let (queues, address) = system::link(name);
     if port.mq && queues < 2 {
-        return Err(Error::Input(format!("{dev} has one transmit queue: mq needs several")));
+        return Err(Error::Input(format!(
+            "{} has one transmit queue: mq needs several",
+            system::quoted(dev)
+        )));
     }
     let discipline = spec.info.name.to_string();
-    let kind = if port.front { front::KIND.into() } else { kind_of(dev, &discipline) };
+    let kind = if port.front { front::KIND.into() } else { kind_of(index, &discipline) };
     let record = Record {
         dev: dev.into(),
+        index,
+        namespace: system::namespace(),
+        address,
+        stage: Stage::Attaching,
         text: text.into(),
         discipline,
         kind,
@@ -125,9 +161,18 @@ pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, E
         instances: if port.mq { queues as u32 } else { 1 },
         front: port.front,
         classes: classes_of(&spec, port.front),
+        learned: learned(&spec),
         before,
+        ids: Vec::new(),
     };
     Ok(Plan { record, spec, port })
+}
+
+/// What there is to remember of weights besides themselves.
+fn learned(spec: &Spec) -> Option<Learned> {
+    let id = spec.weights()?.id.clone();
+    let actions = spec.shown().find(|(p, _)| p.name == "actions").map(|(_, shown)| shown);
+    Some(Learned { id, actions: actions.unwrap_or_default() })
 }
 
 /// The queues that become classes of htb.
@@ -138,14 +183,25 @@ fn classes_of(spec: &Spec, front: bool) -> Vec<String> {
     }
 }
 
-/// A name in tc that nobody has yet: `bpf_codel`, `bpf_codel_2`, ...; 15 characters at most.
-fn kind_of(dev: &str, discipline: &str) -> String {
+/// A name in tc that nobody on this machine has yet, in whatever namespace: `bpf_codel`, `bpf_codel_2`, ...; 15 characters
+/// at most.
+fn kind_of(index: u32, discipline: &str) -> String {
     let plain = format!("bpf_{}", discipline.replace('-', "_"));
-    let others = records().unwrap_or_default().into_iter().filter(|r| r.dev != dev);
-    let taken: Vec<String> = others.map(|r| r.kind).collect();
-    let mut names = (1..).map(|n| match n {
+    let here = system::namespace();
+    let mut taken: Vec<String> = chain::registered().into_iter().map(|(_, kind)| kind).collect();
+    for record in everywhere().map(|(all, _)| all).unwrap_or_default() {
+        match (record.namespace, record.index) == (here, index) {
+            // It is taken off before.
+            true => taken.retain(|kind| *kind != record.kind),
+            false => taken.push(record.kind),
+        }
+    }
+    let mut names = (1..).map(|n: u32| match n {
         1 => plain.clone(),
-        n => format!("{plain:.12}_{n}"),
+        n => {
+            let n = format!("_{n}");
+            format!("{plain:.0$}{n}", 15 - n.len())
+        }
     });
     names.find(|name| !taken.contains(name)).unwrap_or(plain)
 }
@@ -154,6 +210,7 @@ impl Plan {
     /// What would be done, a line each.
     pub fn steps(&self) -> Vec<String> {
         let Record { dev, kind, before, text, .. } = &self.record;
+        let dev = system::quoted(dev);
         let mut steps = vec![
             if self.port.front { format!("load {text}") } else { format!("load {kind}: {text}") },
             format!("pin its maps in {}", self.record.pins().display()),
@@ -163,7 +220,7 @@ impl Plan {
         } else if self.spec.may_mark() && !system::sets_ce() {
             steps.push(format!("at {dev}'s tcx egress hook, the program that sets CE for it"));
         }
-        steps.extend(self.tc().iter().map(|words| format!("tc {words}")));
+        steps.extend(self.tc().iter().map(|words| format!("tc {}", words.replace("{dev}", &dev))));
         if !self.record.classes.is_empty() {
             steps.push(format!(
                 "leave a process that tells htb the classes' shares as they change: queuewright keep {dev}"
@@ -189,15 +246,13 @@ impl Plan {
 /// # Errors
 /// If the system refuses; then everything is as it was.
 pub fn attach(plan: &Plan) -> Result<(), Error> {
-    let _alone = begin(plan)?;
-    let words = plan.tc();
-    let done = words.split_first().map_or(Ok(()), |(root, rest)| {
-        system::tc(root)?;
-        // From here on there is something to put back.
-        let rest = rest.iter().try_for_each(|words| system::tc(words).map(drop));
-        rest.inspect_err(|_| drop(put_back(&plan.record)))
-    });
-    done.inspect_err(|_| forget(&plan.record))
+    let (alone, mut record) = begin(plan)?;
+    let dev = OsStr::new(&record.dev);
+    let done = plan.tc().iter().try_for_each(|words| system::tc_change(&alone, dev, words));
+    // What is there by half, and what was there before, is seen by who looks.
+    done.inspect_err(|_| drop(undo(&alone, &record)))?;
+    record.stage = Stage::Attached;
+    record.write()
 }
 
 /// Does all of [`attach`] but for the last step: it is left to tc to put the qdisc of the plan's kind there.
@@ -205,33 +260,70 @@ pub fn attach(plan: &Plan) -> Result<(), Error> {
 /// # Errors
 /// As [`attach`].
 pub fn prepare(plan: &Plan) -> Result<(), Error> {
-    begin(plan).map(drop)
+    let (_alone, mut record) = begin(plan)?;
+    record.stage = Stage::Attached;
+    record.write()
 }
 
 /// Loads what is to be attached, if the plan still holds. Nobody else begins until what it gives is dropped.
-fn begin(plan: &Plan) -> Result<File, Error> {
+fn begin(plan: &Plan) -> Result<(File, Record), Error> {
     system::rights()?;
-    system::bpf_file_system()?;
+    record::pins(true)?;
     let alone = alone()?;
     let Plan { record: meant, spec, port } = plan;
+    settle(&alone, Some(&meant.dev))?;
     let now = self::plan(&meant.dev, &meant.text, spec.clone(), *port)?;
     if now.record != *meant {
-        return Err(Error::System(format!("{}: its root has changed meanwhile: try again", meant.dev)));
+        return Err(Error::System(format!(
+            "{}: its root has changed meanwhile: try again",
+            system::quoted(&meant.dev)
+        )));
     }
-    // One that tc has taken off since.
-    if let Some(old) = record(&meant.dev) {
-        forget(&old);
+    // One that tc has taken off since, or of a device that is gone and had this name.
+    for old in records()?.iter().filter(|r| r.is_of(meant) || r.dev == meant.dev && r.name().is_none()) {
+        forget(old);
     }
-    load(plan).inspect_err(|_| forget(meant))?;
-    Ok(alone)
+    let record = load(plan).inspect_err(|_| forget(meant))?;
+    Ok((alone, record))
 }
 
-fn forget(record: &Record) {
-    unregister(record);
+/// Finishes or takes back what a command that was killed has left in this network namespace. What cannot be done stays as it is;
+/// it is an error for `dev`.
+pub(crate) fn settle(alone: &File, dev: Option<&str>) -> Result<Vec<String>, Error> {
+    let mut said = Vec::new();
+    record::remove_unfinished();
+    for record in records()? {
+        let done = match &record.stage {
+            Stage::Attached => continue,
+            // Its maps may have gone with the device.
+            Stage::Changing(change) if record.name().is_some() => apply(alone, &record, change).map(drop),
+            Stage::Changing(_) => Ok(()),
+            Stage::Attaching | Stage::Detaching => undo(alone, &record),
+        };
+        match done {
+            Ok(()) => said.push(format!("{}: what was cut short is done", system::quoted(&record.dev))),
+            Err(e) if dev == Some(&record.dev) => return Err(e),
+            Err(e) => said.push(e.to_string()),
+        }
+    }
+    Ok(said)
+}
+
+/// Takes off as much as there is of it, puts back what was there, and forgets it.
+fn undo(alone: &File, record: &Record) -> Result<(), Error> {
+    if is_there(record) {
+        put_back(alone, record)?;
+    }
+    forget(record);
+    Ok(())
+}
+
+pub(crate) fn forget(record: &Record) {
+    unregister(&record.pin("qdisc"));
     record.forget();
 }
 
-fn load(plan: &Plan) -> Result<(), Error> {
+fn load(plan: &Plan) -> Result<Record, Error> {
     let Plan { record, spec, port } = plan;
     let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", record.kind));
     let slots = match record.classes.is_empty() {
@@ -249,17 +341,20 @@ fn load(plan: &Plan) -> Result<(), Error> {
         let all = one.repeat(record.instances as usize);
         objects::map(&object, name)?.update(&FIRST, &all, MapFlags::ANY).map_err(wrong)?;
     }
-    // Before anything is changed, so that detach finds it after a crash.
+    // Before anything is changed, so that whoever comes next finds it after a crash.
     record.write()?;
     record.make_pins()?;
+    let mut record = record.clone();
     for mut map in object.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
+        let short = name.strip_prefix(".bss.").unwrap_or(&name);
+        if ["params", "state", "port", "stats", "qdisc"].contains(&short) || record.front && short == "queues" {
+            map.pin(record.pin(short)).map_err(wrong)?;
+            record.ids.push((short.into(), map.info().map_err(wrong)?.info.id));
+        }
+        // The kernel has its name from here on, and would have it without the pin: by that it is given back.
         if name == "qdisc" {
             map.attach_struct_ops().map_err(wrong)?.disconnect();
-        }
-        let name = name.strip_prefix(".bss.").unwrap_or(&name);
-        if ["params", "state", "port", "stats", "qdisc"].contains(&name) || record.front && name == "queues" {
-            map.pin(record.pin(name)).map_err(wrong)?;
         }
     }
     if settings.companion {
@@ -267,13 +362,16 @@ fn load(plan: &Plan) -> Result<(), Error> {
         let mut companion = objects::companion(&object)?;
         companion.pin(record.pin(COMPANION)).map_err(wrong)?;
         if spec.may_mark() {
-            attach_companion(record)?;
+            attach_companion(&record)?;
         }
     }
     if record.front {
-        front::install(&mut object, record)?;
+        front::install(&mut object, &record)?;
+        let id = objects::program_id(&record.pin("front"))
+            .ok_or_else(|| Error::System(format!("{}: gone again", record.pin("front").display())))?;
+        record.ids.push(("front".into(), id));
     }
-    Ok(())
+    Ok(record)
 }
 
 /// Puts the program that sets CE before the device's qdisc, if one is needed and it is not there.
@@ -285,12 +383,12 @@ fn attach_companion(record: &Record) -> Result<(), Error> {
     let wrong =
         |e: &dyn Display| Error::System(format!("{}: no program at its tcx egress hook: {e}", record.dev));
     let program = Program::fd_from_pinned_path(program).map_err(|e| wrong(&e))?;
-    objects::attach_tcx(program.as_fd(), system::index(&record.dev)?, &link).map_err(|e| wrong(&e))
+    objects::attach_tcx(program.as_fd(), record.index as i32, &link).map_err(|e| wrong(&e))
 }
 
 /// A qdisc that is in use goes on until it is deleted.
-fn unregister(record: &Record) {
-    if let Ok(map) = MapHandle::from_pinned_path(record.pin("qdisc")) {
+pub(crate) fn unregister(pin: &std::path::Path) {
+    if let Ok(map) = MapHandle::from_pinned_path(pin) {
         let _ = map.delete(&0u32.to_ne_bytes());
     }
 }
@@ -302,47 +400,194 @@ fn unregister(record: &Record) {
 pub fn detach(dev: &str) -> Result<String, Error> {
     attached(dev)?;
     system::rights()?;
-    let _alone = alone()?;
-    let record = attached(dev)?;
+    let alone = alone()?;
+    let mut record = attached(dev)?;
+    // Of the others; this one is taken off whatever was done to it.
+    record.stage = Stage::Detaching;
+    record.write()?;
     let mut back = "the kernel's own choice".to_string();
     // The device may be gone, or somebody may have put another qdisc there: then that stays.
     if is_there(&record) {
-        put_back(&record)?;
+        put_back(&alone, &record)?;
         if let Some(before) = &record.before {
             back.clone_from(before);
         }
+    } else if record.name().is_none() {
+        back = format!("forgotten: {}", chain::where_is(&record));
     } else {
         back = "what is there now: our qdisc was gone already".into();
     }
     forget(&record);
+    settle(&alone, None)?;
     Ok(back)
 }
 
+/// Is its root qdisc there?
 pub(crate) fn is_there(record: &Record) -> bool {
-    match record.front {
-        true => front::is_there(&record.dev),
-        false => system::has(&record.dev, &record.kind),
-    }
+    record.name().is_some_and(|dev| chain::root_among(record, &system::qdiscs(&dev).unwrap_or_default()))
 }
 
 /// Makes the root qdisc what it was.
-fn put_back(record: &Record) -> Result<(), Error> {
-    let dev = &record.dev;
+fn put_back(alone: &File, record: &Record) -> Result<(), Error> {
+    let dev = record.device()?;
     let words = match &record.before {
-        Some(before) => format!("qdisc replace dev {dev} root {before}"),
-        None => format!("qdisc del dev {dev} root"),
+        Some(before) => format!("qdisc replace dev {{dev}} root {before}"),
+        None => "qdisc del dev {dev} root".into(),
     };
-    system::tc(&words).map(drop).map_err(|e| {
+    system::tc_change(alone, &dev, &words).map_err(|e| {
+        let dev = system::quoted(&record.dev);
         Error::System(format!("{e}; tc qdisc del dev {dev} root takes ours off, and detach then forgets it"))
     })
 }
 
-/// Changes what runs. `change` is given what the port has now; `spec` and `text` are the queue manager with all of
-/// its parameters, the changed ones among them; `fresh` if it is to begin anew, as not all of them can change
-/// while it runs.
+/// What is attached to a device, for one command alone until this is dropped: whatever is read, it is what is changed.
+#[derive(Debug)]
+pub struct Held {
+    /// What is attached.
+    pub record: Record,
+    /// What the port has now.
+    pub port: Port,
+    old: PortMap,
+    alone: File,
+}
+
+/// Takes what is attached to a device for this command alone.
 ///
 /// # Errors
-/// If nothing is attached, or a value is not allowed.
+/// If nothing is, or not all of it is there any more.
+pub fn hold(dev: &str) -> Result<Held, Error> {
+    attached(dev)?;
+    system::rights()?;
+    let alone = alone()?;
+    settle(&alone, Some(dev))?;
+    let record = attached(dev)?;
+    if !is_there(&record) {
+        let why = match record.name() {
+            None => chain::where_is(&record),
+            Some(_) => "as somebody else has taken it off".into(),
+        };
+        return Err(Error::Input(format!(
+            "{}: {} is no longer there, {why}: detach forgets it",
+            system::quoted(&record.dev),
+            record.text
+        )));
+    }
+    let missing = chain::missing(&record);
+    if !missing.is_empty() {
+        return Err(chain::by_half(&record, &missing));
+    }
+    let old = port_map(&record)?;
+    Ok(Held { port: Port::from_map(&old, &record), old, record, alone })
+}
+
+/// What the qdisc reads of its port.
+pub(crate) fn port_map(record: &Record) -> Result<PortMap, Error> {
+    let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", record.pin("port").display()));
+    let ports = MapHandle::from_pinned_path(record.pin("port")).map_err(wrong)?;
+    let bytes = ports.lookup(&FIRST, MapFlags::ANY).map_err(wrong)?.unwrap_or_default();
+    PortMap::from_bytes(&bytes)
+        .ok_or_else(|| Error::System(format!("{}: its map is of another version of this program", record.kind)))
+}
+
+impl Held {
+    /// The weights of the policy that it has, as the kernel holds them: whatever has become of their file.
+    ///
+    /// # Errors
+    /// If its map cannot be read.
+    pub fn weights(&self) -> Result<Option<Weights>, Error> {
+        let Some(learned) = &self.record.learned else { return Ok(None) };
+        let wrong = |e: &dyn Display| Error::System(format!("{}: {e}", self.record.pin("params").display()));
+        let map = MapHandle::from_pinned_path(self.record.pin("params")).map_err(|e| wrong(&e))?;
+        let params = map.lookup(&FIRST, MapFlags::ANY).map_err(|e| wrong(&e))?.unwrap_or_default();
+        let values = queuewright_aqm::find(&self.record.discipline)
+            .and_then(|info| queuewright_aqm::weights_in(info, &params));
+        let values = values.ok_or_else(|| wrong(&"of another version of this program"))?;
+        Ok(Some(Weights { values: values.into(), id: learned.id.clone() }))
+    }
+
+    /// Changes what runs. `change` is given what the port has now; `spec` and `text` are the queue manager with all of
+    /// its parameters, the changed ones among them; `fresh` if it is to begin anew, as not all of them can change
+    /// while it runs.
+    ///
+    /// # Errors
+    /// If a value is not allowed.
+    pub fn set(
+        self,
+        spec: &Spec,
+        text: &str,
+        fresh: bool,
+        change: impl FnOnce(&mut Port),
+    ) -> Result<(), Error> {
+        let Held { mut record, mut port, old, alone } = self;
+        change(&mut port);
+        port.check()?;
+        if port.limit_packets > record.slots {
+            return Err(out_of_range(
+                "limit",
+                format!("{}p", port.limit_packets),
+                &format!("1p to {}p, with which it was attached", record.slots),
+            ));
+        }
+        if spec.may_mark() {
+            attach_companion(&record)?;
+        }
+        record.learned = learned(spec);
+        let change = Change {
+            text: text.into(),
+            classes: classes_of(spec, record.front),
+            params: Discipline::new(spec).params_bytes(),
+            port: PortMap {
+                retunes: old.retunes.wrapping_add(1),
+                restarts: old.restarts.wrapping_add(fresh.into()),
+                ..port.to_map()
+            }
+            .to_bytes(),
+        };
+        record.stage = Stage::Changing(change.clone());
+        record.write()?;
+        apply(&alone, &record, &change)
+    }
+}
+
+/// Writes all that a change has, from its beginning, however often.
+fn apply(alone: &File, record: &Record, change: &Change) -> Result<(), Error> {
+    let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", record.kind));
+    let new = Record {
+        text: change.text.clone(),
+        classes: change.classes.clone(),
+        stage: Stage::Attached,
+        ..record.clone()
+    };
+    if record.front {
+        let dev = record.device()?;
+        let port = PortMap::from_bytes(&change.port).unwrap_or_default();
+        restore(alone, &dev, &new, &Port::from_map(&port, record))?;
+    }
+    let all = |one: &[u8]| one.repeat(record.instances as usize);
+    let params = MapHandle::from_pinned_path(record.pin("params")).map_err(wrong)?;
+    params.update(&FIRST, &all(&change.params), MapFlags::ANY).map_err(wrong)?;
+    // The qdisc looks at these two for whether something is new: they come last.
+    let ports = MapHandle::from_pinned_path(record.pin("port")).map_err(wrong)?;
+    ports.update(&FIRST, &all(&change.port), MapFlags::ANY).map_err(wrong)?;
+    new.write()
+}
+
+/// Has htb's classes and their queues be what they are to be.
+pub(crate) fn restore(alone: &File, dev: &OsStr, record: &Record, port: &Port) -> Result<(), Error> {
+    let queues = MapHandle::from_pinned_path(record.pin("queues")).ok();
+    let queues = queues.and_then(|map| shares::read(&map, record.classes.len())).unwrap_or_default();
+    let shares: Vec<u32> = queues.iter().map(|q| q.share).collect();
+    let words = front::classes("replace", record, port, &shares);
+    words
+        .iter()
+        .chain(&front::leaves("replace", record))
+        .try_for_each(|words| system::tc_change(alone, dev, words))
+}
+
+/// [`Held::set`] of what was read before: refused if something else is attached by now.
+///
+/// # Errors
+/// As [`hold`] and [`Held::set`].
 pub fn set(
     record: &Record,
     spec: &Spec,
@@ -350,55 +595,13 @@ pub fn set(
     fresh: bool,
     change: impl FnOnce(&mut Port),
 ) -> Result<(), Error> {
-    system::rights()?;
-    let _alone = alone()?;
-    if !is_there(record) {
+    let held = hold(&record.dev)?;
+    if !held.record.is_of(record) || held.record.ids != record.ids || spec.info.name != record.discipline {
         return Err(Error::Input(format!(
-            "{}: {} is no longer there, as somebody else has taken it off or the device has gone: detach forgets it",
-            record.dev, record.text
+            "{}: what is attached is {} now: try again",
+            system::quoted(&record.dev),
+            held.record.text
         )));
     }
-    let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", record.kind));
-    let ports = MapHandle::from_pinned_path(record.pin("port")).map_err(wrong)?;
-    let bytes = ports.lookup(&FIRST, MapFlags::ANY).map_err(wrong)?.unwrap_or_default();
-    let Some(old) = PortMap::from_bytes(&bytes) else {
-        return Err(Error::System(format!("{}: its map is of another version of this program", record.kind)));
-    };
-    let mut port = Port {
-        rate: old.rate * 8,
-        limit_packets: old.limit_packets,
-        limit_bytes: old.limit_bytes,
-        overhead: old.overhead,
-        mq: record.instances > 1,
-        front: record.front,
-    };
-    change(&mut port);
-    port.check()?;
-    if port.limit_packets > record.slots {
-        return Err(out_of_range(
-            "limit",
-            format!("{}p", port.limit_packets),
-            &format!("1p to {}p, with which it was attached", record.slots),
-        ));
-    }
-    if spec.may_mark() {
-        attach_companion(record)?;
-    }
-    let new = Record { text: text.into(), classes: classes_of(spec, record.front), ..record.clone() };
-    if record.front {
-        let queues = MapHandle::from_pinned_path(record.pin("queues")).ok();
-        let queues = queues.and_then(|map| shares::read(&map, new.classes.len())).unwrap_or_default();
-        let shares: Vec<u32> = queues.iter().map(|q| q.share).collect();
-        let words = front::classes("replace", &new, &port, &shares);
-        words.iter().chain(&front::leaves("replace", &new)).try_for_each(|w| system::tc(w).map(drop))?;
-    }
-    let all = |one: Vec<u8>| one.repeat(record.instances as usize);
-    let params = MapHandle::from_pinned_path(record.pin("params")).map_err(wrong)?;
-    params.update(&FIRST, &all(Discipline::new(spec).params_bytes()), MapFlags::ANY).map_err(wrong)?;
-    // The qdisc looks at these two for whether something is new: they come last.
-    let retunes = old.retunes.wrapping_add(1);
-    let restarts = old.restarts.wrapping_add(fresh.into());
-    let port = PortMap { retunes, restarts, ..port.to_map() };
-    ports.update(&FIRST, &all(port.to_bytes()), MapFlags::ANY).map_err(wrong)?;
-    new.write()
+    held.set(spec, text, fresh, change)
 }

@@ -1,7 +1,8 @@
 //! What will work on this machine, and what to do about the rest.
 
 use crate::system::{self, read};
-use crate::{Error, front, objects, record, records};
+use crate::{Error, front, objects, record, records, repair};
+use std::ffi::OsStr;
 
 /// One thing that was looked at.
 #[derive(Debug)]
@@ -26,6 +27,10 @@ pub fn doctor(dev: Option<&str>) -> Result<Vec<Finding>, Error> {
     if let Some(dev) = dev {
         system::device(dev)?;
         all.extend([queues(dev), qdisc(dev), offloads(dev)]);
+    }
+    // Whoever may not look sees what stands in the way above.
+    for fault in repair::faults().unwrap_or_default() {
+        all.push(finding("left", true, format!("{}; doctor --repair {}", fault.what, fault.mend)));
     }
     Ok(all)
 }
@@ -95,14 +100,14 @@ fn rights() -> Finding {
 }
 
 fn pins() -> Finding {
-    match system::bpf_file_system() {
-        Ok(()) => finding("pins", true, "a BPF file system is mounted"),
+    match record::pins(false) {
+        Ok(_) => finding("pins", true, "a BPF file system is mounted"),
         Err(e) => finding("pins", false, e.to_string()),
     }
 }
 
 fn tc() -> Finding {
-    match system::tc("-V") {
+    match system::tc(OsStr::new(""), "-V") {
         Ok(version) => finding("tc", true, version.trim()),
         Err(e) => finding("tc", false, e.to_string()),
     }
@@ -151,10 +156,11 @@ fn queues(dev: &str) -> Finding {
     finding(
         "queues",
         true,
-        match system::queues(dev) {
-            0 | 1 => format!("{dev} has one: nothing is lost"),
+        match system::link(OsStr::new(dev)).0 {
+            0 | 1 => format!("{} has one: nothing is lost", system::quoted(dev)),
             n => format!(
-                "{dev} has {n}: one root qdisc serves them all under one lock, --mq gives each its own"
+                "{} has {n}: one root qdisc serves them all under one lock, --mq gives each its own",
+                system::quoted(dev)
             ),
         },
     )
@@ -165,10 +171,10 @@ fn qdisc(dev: &str) -> Finding {
         return finding("qdisc", true, format!("{} ({}), attached by this program", there.kind, there.text));
     }
     // Whoever may not look does not know what ours would put back.
-    if front::is_there(dev) && records().is_err() {
+    if front::is_there(OsStr::new(dev)) && records().is_err() {
         return finding("qdisc", true, "a queue manager in front of htb, attached by this program");
     }
-    match system::before(dev) {
+    match system::before(OsStr::new(dev)) {
         Ok(Some(words)) => finding("qdisc", true, format!("{words}: detach puts it back")),
         Ok(None) => finding("qdisc", true, "the kernel's own choice: detach puts it back"),
         Err(e) => finding("qdisc", false, e.to_string()),
@@ -176,7 +182,7 @@ fn qdisc(dev: &str) -> Finding {
 }
 
 fn offloads(dev: &str) -> Finding {
-    let Ok(shown) = system::tool("ethtool", &["-k", dev]) else {
+    let Ok(shown) = system::tool("ethtool", &["-k", dev].map(OsStr::new), None) else {
         return finding("offloads", true, "not known: install ethtool to see them");
     };
     let on = |name: &str| shown.lines().any(|l| l.trim_start().starts_with(&format!("{name}: on")));
@@ -185,7 +191,8 @@ fn offloads(dev: &str) -> Finding {
             "offloads",
             true,
             format!(
-                "segmentation is on: up to 64 KB count as one packet; below 100mbit turn it off (ethtool -K {dev} tso off gso off)"
+                "segmentation is on: up to 64 KB count as one packet; below 100mbit turn it off (ethtool -K {} tso off gso off)",
+                system::quoted(dev)
             ),
         ),
         false => finding("offloads", true, "segmentation is off: each packet counts for itself"),

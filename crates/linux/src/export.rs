@@ -257,6 +257,8 @@ mod tests {
         Status {
             dev: "eth0".into(),
             there: true,
+            missing: Vec::new(),
+            mend: None,
             discipline: "titrate".into(),
             kind: "bpf_titrate".into(),
             rate: 95_000_000,

@@ -8,12 +8,13 @@ use crate::objects;
 use crate::record::Record;
 use crate::{Error, system};
 use libbpf_rs::Object;
+use std::ffi::OsStr;
 
 /// What tc shows at the root.
 pub(crate) const KIND: &str = "htb";
 /// Handle of htb, by which we know it again. A packet whose priority names a class passes the filter by; nobody
 /// names this one by chance.
-const HANDLE: &str = "7177";
+pub(crate) const HANDLE: &str = "7177";
 /// The first pfifo's.
 const LEAF: usize = 0x7178;
 /// The first of several queues' class; `CLASS_OF` in bpf/front.bpf.c.
@@ -51,24 +52,33 @@ pub(crate) fn check(port: &Port) -> Result<(), Error> {
 
 /// What tc is told, the root first. The filter comes last: a new leaf throws away what waits in the one before.
 pub(crate) fn tc(record: &Record, port: &Port) -> Vec<String> {
-    let dev = &record.dev;
     let default = if record.classes.is_empty() { "1".into() } else { format!("{FIRST_QUEUE:x}") };
-    let mut words = vec![format!("qdisc replace dev {dev} root handle {HANDLE}: htb default {default}")];
+    let mut words = vec![format!("qdisc replace dev {{dev}} root handle {HANDLE}: htb default {default}")];
     words.extend(classes("add", record, port, &[]));
     words.extend(leaves("add", record));
-    words.push(format!(
-        "filter add dev {dev} parent {HANDLE}: protocol all prio 1 bpf object-pinned {} direct-action classid {HANDLE}:1",
-        record.pin("front").display()
-    ));
+    words.push(filter(record));
     words
+}
+
+/// What has htb ask the queue manager.
+pub(crate) fn filter(record: &Record) -> String {
+    format!(
+        "filter add dev {{dev}} parent {HANDLE}: protocol all prio 1 bpf object-pinned {} direct-action classid {HANDLE}:1",
+        record.pin("front").display()
+    )
+}
+
+/// Handles of the queues' places.
+pub(crate) fn leaf_handles(record: &Record) -> Vec<String> {
+    (0..record.classes.len().max(1)).map(|number| format!("{:x}:", LEAF + number)).collect()
 }
 
 /// The queues' places in htb, `add` or `replace`: a pfifo that holds the packets of each.
 pub(crate) fn leaves(verb: &str, record: &Record) -> Vec<String> {
-    let Record { dev, slots, classes, .. } = record;
+    let Record { slots, classes, .. } = record;
     let leaf = |number: usize, parent: &str| {
         let handle = LEAF + number;
-        format!("qdisc {verb} dev {dev} parent {parent} handle {handle:x}: pfifo limit {slots}")
+        format!("qdisc {verb} dev {{dev}} parent {parent} handle {handle:x}: pfifo limit {slots}")
     };
     match classes.len() {
         0 => vec![leaf(0, &format!("{HANDLE}:1"))],
@@ -87,11 +97,11 @@ pub(crate) fn classid(queue: usize) -> String {
 /// in turns of `quantum` bytes (deficit round robin), which stand to each other as `shares`, the queue manager's own: 0 for a
 /// queue that goes before all others; where it has not said yet they are alike, and the first queue goes first.
 pub(crate) fn classes(verb: &str, record: &Record, port: &Port, shares: &[u32]) -> Vec<String> {
-    let (dev, rate) = (&record.dev, port.rate);
+    let rate = port.rate;
     let burst = (rate / 8 / BURSTS_PER_SECOND).max(LEAST_BURST);
     let overhead = if port.overhead != 0 { format!(" overhead {}", port.overhead) } else { String::new() };
     let mut words = vec![format!(
-        "class {verb} dev {dev} parent {HANDLE}: classid {HANDLE}:1 htb rate {rate}bit burst {burst}b cburst {burst}b quantum 1514{overhead}"
+        "class {verb} dev {{dev}} parent {HANDLE}: classid {HANDLE}:1 htb rate {rate}bit burst {burst}b cburst {burst}b quantum 1514{overhead}"
     )];
     // htb lets each class send a packet in its turn, however short that is.
     let least = shares.iter().copied().filter(|s| *s > 0).min().map_or(1, u64::from);
@@ -102,7 +112,7 @@ pub(crate) fn classes(verb: &str, record: &Record, port: &Port, shares: &[u32]) 
             (share * least.max(LEAST_TURN).max(rate / 8 / BURSTS_PER_SECOND) / least).min(MOST_QUANTUM);
         let prio = usize::from(number > 0);
         words.push(format!(
-            "class {verb} dev {dev} parent {HANDLE}:1 classid {} htb prio {prio} rate 8bit burst 1b ceil {rate}bit cburst {burst}b quantum {quantum}{overhead}",
+            "class {verb} dev {{dev}} parent {HANDLE}:1 classid {} htb prio {prio} rate 8bit burst 1b ceil {rate}bit cburst {burst}b quantum {quantum}{overhead}",
             classid(number)
         ));
     }
@@ -120,7 +130,7 @@ pub(crate) fn install(object: &mut Object, record: &Record) -> Result<(), Error>
 }
 
 /// Is our htb the root of a device?
-pub(crate) fn is_there(dev: &str) -> bool {
+pub(crate) fn is_there(dev: &OsStr) -> bool {
     let root = system::root(dev).map(|(line, _)| line).unwrap_or_default();
     root.contains(&format!("qdisc {KIND} {HANDLE}: root"))
 }

@@ -7,26 +7,31 @@
 
 mod agent;
 mod attach;
+mod chain;
 mod doctor;
 mod export;
+mod folder;
 mod front;
 mod maps;
+mod namespaces;
 mod objects;
 mod record;
+mod repair;
 mod shares;
 mod status;
 mod system;
 
 pub use agent::{Chooser, Done, Step, agent};
-pub use attach::{Plan, Port, attach, detach, plan, prepare, set};
+pub use attach::{Held, LEAST_RATE, Plan, Port, attach, detach, hold, plan, prepare, set};
 pub use doctor::{Finding, doctor};
 pub use export::{openmetrics, serve};
 pub use maps::Stats;
 pub use objects::{Host, names, verify};
-pub use record::{Record, attached, record, records};
+pub use record::{Change, Learned, Record, Stage, attached, broken, record, records};
+pub use repair::{Fault, faults, repair};
 pub use shares::keep;
 pub use status::{Class, Queue, Status, Variable, status, variables};
-pub use system::{capable, with_sudo};
+pub use system::{capable, quoted, with_sudo};
 
 /// Why something could not be done.
 #[derive(Debug)]

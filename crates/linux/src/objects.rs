@@ -1,7 +1,7 @@
 //! The compiled programs, one object a queue manager, and how one is loaded.
 
 use crate::Error;
-use libbpf_rs::{Link, MapCore, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramMut};
+use libbpf_rs::{Link, MapCore, Object, ObjectBuilder, OpenObject, PrintLevel, Program, ProgramMut};
 use queuewright_aqm::Info;
 use std::ffi::CString;
 use std::io;
@@ -175,6 +175,18 @@ pub(crate) fn attach_tcx(program: BorrowedFd<'_>, index: i32, pin: &Path) -> io:
         0 => Ok(()),
         e => Err(io::Error::from_raw_os_error(-e)),
     }
+}
+
+/// The kernel's number of a pinned program.
+pub(crate) fn program_id(pin: &Path) -> Option<u32> {
+    let program = Program::fd_from_pinned_path(pin).ok()?;
+    let mut info = libbpf_sys::bpf_prog_info::default();
+    let mut size = size_of_val(&info) as u32;
+    // SAFETY: a program, and a structure of the size that is named.
+    let rc = unsafe {
+        libbpf_sys::bpf_obj_get_info_by_fd(program.as_raw_fd(), (&raw mut info).cast(), &raw mut size)
+    };
+    (rc == 0).then_some(info.id)
 }
 
 /// Has the program `left` of front.bpf.c see what leaves any qdisc.

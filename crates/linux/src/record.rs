@@ -1,21 +1,49 @@
-//! What is remembered of an attached qdisc: a file under /run/queuewright, pins under /sys/fs/bpf/queuewright, both for
-//! root alone.
+//! What is remembered of an attached qdisc: a file in /run/queuewright, pins in /sys/fs/bpf/queuewright, both root's alone.
+//!
+//! A device is known by its number in its network namespace, and that by its cookie: names change, and the numbers of
+//! namespaces come again. What is to be done is written before it is begun, so that the next command after any death
+//! finishes it or takes it back.
 
-use crate::{Error, system};
+use crate::folder::{Folder, UNFINISHED};
+use crate::{Error, attach, system};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, DirBuilder, File};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::ffi::OsString;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 const RUN: &str = "/run/queuewright";
 const PINS: &str = "/sys/fs/bpf/queuewright";
+const BPF_FILE_SYSTEM: &str = "/sys/fs/bpf";
+/// `BPF_FS_MAGIC` of linux/magic.h.
+const BPF_FS: u64 = 0xcafe_4a11;
+/// All that is ever pinned for a device.
+const NAMES: [&str; 10] = [
+    "params",
+    "state",
+    "port",
+    "stats",
+    "queues",
+    "qdisc",
+    "left",
+    "front",
+    attach::COMPANION,
+    attach::COMPANION_LINK,
+];
 
 /// An attached qdisc.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// Device.
+    /// Name of the device, the one that it has now; of one that is gone, the last.
     pub dev: String,
+    /// Its number in its network namespace.
+    pub index: u32,
+    /// Cookie of that namespace (`SO_NETNS_COOKIE`).
+    pub namespace: u64,
+    /// Its address, by which it is known in another namespace.
+    pub address: Option<String>,
+    /// What is done to it.
+    pub stage: Stage,
     /// The queue manager with its parameters, as given: `titrate:interval=500ms`.
     pub text: String,
     /// Name of the discipline.
@@ -27,30 +55,86 @@ pub struct Record {
     /// Queue managers: 1, the root qdisc, or one for each transmit queue below mq.
     pub instances: u32,
     /// The queue manager is htb's classifier, and no qdisc of its own.
-    #[serde(default)]
     pub front: bool,
     /// In front of htb with several queues, each a class: their names. None: there is one queue.
-    #[serde(default)]
     pub classes: Vec<String>,
+    /// Of a learned policy's weights, what is remembered beside them.
+    pub learned: Option<Learned>,
     /// What was the root before, in tc's words; None: the kernel's own choice.
     pub before: Option<String>,
+    /// The kernel's numbers of what is pinned, by name.
+    pub ids: Vec<(String, u32)>,
+}
+
+/// What a policy's weights came with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Learned {
+    /// What tells them from others.
+    pub id: String,
+    /// What its actions are.
+    pub actions: String,
+}
+
+/// How far a command has come, written before it goes on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stage {
+    /// `attach` has begun.
+    Attaching,
+    /// Nothing is under way.
+    Attached,
+    /// `set` has begun.
+    Changing(Change),
+    /// `detach` has begun.
+    Detaching,
+}
+
+/// All that `set` is to write, so that it can be written again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// The queue manager as it will be called.
+    pub(crate) text: String,
+    pub(crate) classes: Vec<String>,
+    /// The maps' new values.
+    pub(crate) params: Vec<u8>,
+    pub(crate) port: Vec<u8>,
 }
 
 impl Record {
     /// What tc is told to put a qdisc of its own there, the root first.
     pub(crate) fn tc(&self) -> impl Iterator<Item = String> {
-        let Record { dev, kind, instances, .. } = self;
-        let root = if *instances > 1 { "handle 1: mq" } else { kind };
+        let Record { kind, instances, .. } = self;
+        let root = if *instances > 1 { format!("handle {MQ} mq") } else { kind.clone() };
         let below = if *instances > 1 { *instances } else { 0 };
-        [format!("qdisc replace dev {dev} root {root}")]
-            .into_iter()
-            .chain((1..=below).map(move |queue| format!("qdisc replace dev {dev} parent 1:{queue:x} {kind}")))
+        [format!("qdisc replace dev {{dev}} root {root}")].into_iter().chain(
+            (1..=below).map(move |queue| format!("qdisc replace dev {{dev}} parent {MQ}{queue:x} {kind}")),
+        )
+    }
+
+    /// The device's name now; None: it is not in this namespace.
+    pub(crate) fn name(&self) -> Option<OsString> {
+        (self.namespace == system::namespace()).then(|| system::name_of(self.index))?
+    }
+
+    /// The same, or why there is none.
+    pub(crate) fn device(&self) -> Result<OsString, Error> {
+        self.name().ok_or_else(|| {
+            Error::Input(format!(
+                "{0} (device {1}) is not in this network namespace any more: queuewright detach {0} forgets it",
+                system::quoted(&self.dev),
+                self.index
+            ))
+        })
+    }
+
+    /// The same device?
+    pub(crate) fn is_of(&self, other: &Record) -> bool {
+        self.key() == other.key()
     }
 
     /// Folder of its pinned maps.
     pub(crate) fn pins(&self) -> PathBuf {
-        // The BPF file system takes no dots, and devices no colons.
-        Path::new(PINS).join(key(&self.dev).replace('.', ":"))
+        Path::new(PINS).join(self.key())
     }
 
     pub(crate) fn pin(&self, map: &str) -> PathBuf {
@@ -58,32 +142,71 @@ impl Record {
     }
 
     pub(crate) fn write(&self) -> Result<(), Error> {
-        folder(Path::new(RUN))?;
-        let path = file(&self.dev);
-        let text = serde_json::to_string_pretty(self).unwrap_or_default();
-        // Whole or not at all, whenever it is read.
-        let new = path.with_extension("new");
-        let wrote = fs::write(&new, text)
-            .and_then(|()| fs::set_permissions(&new, fs::Permissions::from_mode(0o600)))
-            .and_then(|()| fs::rename(&new, &path));
-        wrote.map_err(|e| Error::System(format!("{}: {e}", path.display())))
+        let text = serde_json::to_vec(self).unwrap_or_default();
+        run()?.write(&(self.key() + ".json"), &text)
     }
 
     /// Makes the folder of the pins, empty.
     pub(crate) fn make_pins(&self) -> Result<(), Error> {
-        folder(Path::new(PINS))?;
-        let _ = fs::remove_dir_all(self.pins());
-        folder(&self.pins())
+        let folder = pins(true)?.map(|all| all.make_inside(&self.key())).transpose()?;
+        if let Some(folder) = folder {
+            for name in NAMES {
+            folder.remove(name);
+        }
+        }
+        Ok(())
     }
 
     /// Forgets file and pins.
     pub(crate) fn forget(&self) {
-        for entry in fs::read_dir(self.pins()).into_iter().flatten().flatten() {
-            let _ = fs::remove_file(entry.path());
+        forget_pins(&self.key());
+        if let Ok(run) = run() {
+            run.remove(&(self.key() + ".json"));
         }
-        let _ = fs::remove_dir(self.pins());
-        let _ = fs::remove_file(file(&self.dev));
     }
+
+    /// Devices of different network namespaces may share a number. The BPF file system takes no dots.
+    fn key(&self) -> String {
+        format!("{}:{}", self.namespace, self.index)
+    }
+}
+
+/// Handle of our mq, by which we know it again.
+pub(crate) const MQ: &str = "7177:";
+
+/// Removes the pins in one of our folders, and that.
+pub(crate) fn forget_pins(key: &str) {
+    let Ok(Some(all)) = pins(false) else { return };
+    if let Ok(Some(folder)) = Folder::open(&all.path().join(key)) {
+        for name in NAMES {
+            folder.remove(name);
+        }
+    }
+    all.remove_folder(key);
+}
+
+/// The folder of the records.
+fn run() -> Result<Folder, Error> {
+    Folder::make(Path::new(RUN))
+}
+
+/// The folder of all pins, in a BPF file system.
+pub(crate) fn pins(make: bool) -> Result<Option<Folder>, Error> {
+    let none = || {
+        Error::System(format!(
+            "no BPF file system at {BPF_FILE_SYSTEM}: mount -t bpf -o mode=0700 bpf {BPF_FILE_SYSTEM} \
+             (ip netns exec NAME hides it: use nsenter --net=/run/netns/NAME)"
+        ))
+    };
+    if !system::is_file_system(Path::new(BPF_FILE_SYSTEM), BPF_FS) {
+        return Err(none());
+    }
+    let folder = match make {
+        true => Some(Folder::make(Path::new(PINS))?),
+        false => Folder::open(Path::new(PINS))?,
+    };
+    // Mounted over since.
+    folder.map(|folder| if folder.is_in(BPF_FS) { Ok(folder) } else { Err(none()) }).transpose()
 }
 
 /// Only one process at a time changes what is attached: until this is dropped, others wait.
@@ -91,30 +214,53 @@ impl Record {
 /// # Errors
 /// Without the right to.
 pub(crate) fn alone() -> Result<File, Error> {
-    folder(Path::new(RUN))?;
     let wrong = |e: std::io::Error| Error::System(format!("{RUN}: {e}"));
-    let held = File::open(RUN).map_err(wrong)?;
+    let held = File::from(run()?.fd().try_clone().map_err(wrong)?);
     flock(&held, FlockOperation::LockExclusive).map_err(|e| wrong(e.into()))?;
     Ok(held)
 }
 
-/// What is attached to a device of this network namespace.
+/// Is nobody at work now?
+pub(crate) fn nobody_is_at_work() -> bool {
+    let Ok(Some(run)) = Folder::open(Path::new(RUN)) else { return true };
+    flock(run.fd(), FlockOperation::NonBlockingLockExclusive).is_ok()
+}
+
+/// What is attached to a device of this network namespace; of what is gone, to one that had this name.
 pub fn record(dev: &str) -> Option<Record> {
-    serde_json::from_slice(&fs::read(file(dev)).ok()?).ok()
+    of(dev, records().ok()?)
+}
+
+fn of(dev: &str, all: Vec<Record>) -> Option<Record> {
+    let found = match system::index(dev) {
+        Some(index) => all.iter().find(|r| r.index == index),
+        None => None,
+    };
+    found.or_else(|| all.iter().find(|r| r.dev == dev && r.name().is_none())).cloned()
 }
 
 /// What is attached to a device, or why there is nothing.
 ///
 /// # Errors
-/// If nothing is, the device is not there, or without the right to look.
+/// If nothing is, the device is not there or is called something else now, or without the right to look.
 pub fn attached(dev: &str) -> Result<Record, Error> {
-    let Some(found) = records()?.into_iter().find(|r| r.dev == dev) else {
+    let all = records()?;
+    // As they are written, with the names that they had.
+    let had = |r: &&Record| written(r).is_some_and(|w| w.dev == dev);
+    let renamed = all.iter().find(had).filter(|r| r.dev != dev).map(|r| system::quoted(&r.dev));
+    let Some(found) = of(dev, all) else {
+        if let Some(now) = renamed {
+            return Err(Error::Input(format!(
+                "{} is called {now} now: queuewright detach {now} takes off what is attached to it",
+                system::quoted(dev)
+            )));
+        }
         system::device(dev)?;
         let why = format!("nothing of ours is attached to {dev:?}; queuewright attach does that");
         return Err(Error::Input(why));
     };
     // Else it would be read, changed or taken off by half.
-    system::bpf_file_system()?;
+    pins(false)?;
     Ok(found)
 }
 
@@ -123,39 +269,80 @@ pub fn attached(dev: &str) -> Result<Record, Error> {
 /// # Errors
 /// Without the right to look.
 pub fn records() -> Result<Vec<Record>, Error> {
-    let entries = match fs::read_dir(RUN) {
-        Ok(entries) => entries,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
-            return Err(Error::System(format!(
-                "{RUN} is for root alone: run it with {}",
-                system::with_sudo()
-            )));
+    let here = system::namespace();
+    let mut found = everywhere()?.0;
+    found.retain(|r| r.namespace == here);
+    for record in &mut found {
+        if let Some(name) = record.name() {
+            record.dev = name.to_string_lossy().into_owned();
         }
-        Err(e) => return Err(Error::System(format!("{RUN}: {e}"))),
-    };
-    let here = format!("{}.", system::namespace());
-    let mut found: Vec<Record> = entries
-        .flatten()
-        .filter(|e| e.file_name().to_string_lossy().starts_with(&here))
-        .filter_map(|e| serde_json::from_slice(&fs::read(e.path()).ok()?).ok())
-        .collect();
+    }
     found.sort_by(|a, b| a.dev.cmp(&b.dev));
     Ok(found)
 }
 
-/// Devices of different network namespaces may share a name.
-fn key(dev: &str) -> String {
-    format!("{}.{dev}", system::namespace())
+/// All that is attached on this machine, under the names that the devices had then, and the names of files that are no
+/// records, with what they are.
+pub(crate) fn everywhere() -> Result<(Vec<Record>, Vec<(String, String)>), Error> {
+    let (mut found, mut broken) = (Vec::new(), Vec::new());
+    let Some(run) = Folder::open(Path::new(RUN))? else { return Ok((found, broken)) };
+    for name in run.names()? {
+        // The next that is written takes its place.
+        if name == UNFINISHED {
+            continue;
+        }
+        let Some(key) = name.strip_suffix(".json") else {
+            broken.push((name, "no record".into()));
+            continue;
+        };
+        let read = run.read(&name).and_then(|bytes| {
+            serde_json::from_slice::<Record>(&bytes).map_err(|e| format!("no record: {e}"))
+        });
+        match read {
+            Ok(record) if record.key() == key => found.push(record),
+            Ok(_) => broken.push((name, "the record of another device".into())),
+            Err(why) => broken.push((name, why)),
+        }
+    }
+    Ok((found, broken))
 }
 
-fn file(dev: &str) -> PathBuf {
-    Path::new(RUN).join(key(dev) + ".json")
+/// What is wrong with the files of the records, a line each: none of them keeps the others from being read.
+pub fn broken() -> Vec<String> {
+    let all = everywhere().map(|(_, broken)| broken).unwrap_or_default();
+    all.iter()
+        .map(|(name, why)| {
+            format!(
+                "{RUN}/{}: {}; queuewright doctor --repair removes it",
+                system::quoted(name),
+                system::safe(why)
+            )
+        })
+        .collect()
 }
 
-/// A folder that only its owner may enter.
-fn folder(path: &Path) -> Result<(), Error> {
-    let wrong = |e: std::io::Error| Error::System(format!("{}: {e}", path.display()));
-    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(wrong)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(wrong)
+/// Removes a file that is no record.
+pub(crate) fn remove_broken(name: &str) -> bool {
+    run().is_ok_and(|run| run.remove(name) || run.remove_folder(name))
+}
+
+/// Removes what a kill has left of a file that was being written. Nobody may be writing one.
+pub(crate) fn remove_unfinished() {
+    if let Ok(run) = run() {
+        run.remove(UNFINISHED);
+    }
+}
+
+/// A record as its file has it.
+fn written(record: &Record) -> Option<Record> {
+    let run = Folder::open(Path::new(RUN)).ok()??;
+    serde_json::from_slice(&run.read(&(record.key() + ".json")).ok()?).ok()
+}
+
+/// Folders of pins that no record is about.
+pub(crate) fn strays(records: &[Record]) -> Vec<String> {
+    let Ok(Some(all)) = pins(false) else { return Vec::new() };
+    let mut names = all.names().unwrap_or_default();
+    names.retain(|name| !records.iter().any(|r| r.key() == *name));
+    names
 }

@@ -2,7 +2,7 @@
 
 use crate::attach::Port;
 use crate::maps::{PortMap, QueueMap};
-use crate::record::{attached, record};
+use crate::record::{Record, alone, attached, records};
 use crate::{Error, front, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use std::thread::sleep;
@@ -43,7 +43,7 @@ pub fn keep(dev: &str) -> Result<(), Error> {
     let (mut told, mut tries) = (Vec::new(), TRIES);
     loop {
         // What is attached anew has maps of its own.
-        let (map, record) = match (pinned(), record(dev)) {
+        let (map, record) = match (pinned(), again(&attached)) {
             (Ok((map, id)), Some(record)) if id == first => (map, record),
             _ => return Ok(()),
         };
@@ -56,9 +56,15 @@ pub fn keep(dev: &str) -> Result<(), Error> {
             let shares = queues.iter().map(|q| q.share).collect::<Vec<_>>();
             let words = front::classes("change", &record, &port, &shares);
             if words != told {
-                match words.iter().try_for_each(|words| system::tc(words).map(drop)) {
+                let alone = alone()?;
+                // While this waited for the others.
+                if again(&attached).is_some_and(|now| now != record) {
+                    continue;
+                }
+                let Some(dev) = record.name() else { return Ok(()) };
+                match words.iter().try_for_each(|words| system::tc_change(&alone, &dev, words)) {
                     Ok(()) => (told, tries) = (words, TRIES),
-                    Err(_) if !front::is_there(dev) => return Ok(()),
+                    Err(_) if !front::is_there(&dev) => return Ok(()),
                     // Somebody may be at work on the classes.
                     Err(e) if tries == 0 => return Err(e),
                     Err(_) => tries -= 1,
@@ -67,4 +73,9 @@ pub fn keep(dev: &str) -> Result<(), Error> {
         }
         sleep(EVERY);
     }
+}
+
+/// The record of the same device as it is now, whatever that is called.
+fn again(attached: &Record) -> Option<Record> {
+    records().ok()?.into_iter().find(|r| r.is_of(attached))
 }

@@ -2,8 +2,8 @@
 
 use crate::Error;
 use crate::maps::{PortMap, QueueMap, Stats};
-use crate::record::Record;
-use crate::{attach, front, shares, system};
+use crate::record::{self, Record};
+use crate::{chain, front, shares, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use queuewright_aqm::{Discipline, Info, Probe, Spec};
 use serde::Serialize;
@@ -15,6 +15,10 @@ pub struct Status {
     pub dev: String,
     /// Is it there still? False: somebody else's tc has taken it off, or the device has gone, and the rest is as it was then.
     pub there: bool,
+    /// What is not there of it, in words; none: it is whole.
+    pub missing: Vec<String>,
+    /// What mends that.
+    pub mend: Option<String>,
     /// The queue manager with its parameters, as given.
     pub discipline: String,
     /// Kind of the qdisc in tc.
@@ -85,7 +89,24 @@ pub struct Queue {
 /// # Errors
 /// Without the right to, or if they are gone.
 pub fn status(record: &Record) -> Result<Status, Error> {
-    system::bpf_file_system()?;
+    record::pins(false)?;
+    let shown = record.name().and_then(|dev| system::qdiscs(&dev).ok()).unwrap_or_default();
+    let missing = chain::missing_of(record, &shown);
+    let there = chain::root_among(record, &shown);
+    let (mut status, missing) = match (counted(record), missing.is_empty()) {
+        (Err(_), false) => return Err(chain::by_half(record, &missing)),
+        (counted, _) => (counted?, missing),
+    };
+    status.mend = match there {
+        _ if missing.is_empty() => None,
+        true => Some("queuewright doctor --repair".into()),
+        false => Some(format!("queuewright detach {}", system::quoted(&record.dev))),
+    };
+    Ok(Status { there, missing, ..status })
+}
+
+/// What the maps hold.
+fn counted(record: &Record) -> Result<Status, Error> {
     // The values of all instances side by side.
     let read = |name: &str| -> Result<Vec<u8>, Error> {
         let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", record.pin(name).display()));
@@ -114,7 +135,9 @@ pub fn status(record: &Record) -> Result<Status, Error> {
     };
     Ok(Status {
         dev: record.dev.clone(),
-        there: attach::is_there(record),
+        there: true,
+        missing: Vec::new(),
+        mend: None,
         discipline: record.text.clone(),
         kind: record.kind.clone(),
         rate: port.rate * 8,

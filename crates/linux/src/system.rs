@@ -1,14 +1,29 @@
 //! What is asked of the system: rights, devices, tc.
 
 use crate::Error;
-use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::ffi::{CStr, CString, OsStr, OsString};
+use std::fs::{self, File};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-/// Number of the network namespace that this process is in.
+/// Cookie of the network namespace that this thread is in: until the next boot no other has it. (Inode numbers come again.)
 pub(crate) fn namespace() -> u64 {
-    fs::metadata("/proc/self/ns/net").map_or(0, |m| m.ino())
+    let Ok(socket) = UnixDatagram::unbound() else { return 0 };
+    let (mut cookie, mut size) = (0u64, 8);
+    // SAFETY: a live socket, and a place of the size that is named.
+    let rc = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_NETNS_COOKIE,
+            (&raw mut cookie).cast(),
+            &raw mut size,
+        )
+    };
+    if rc == 0 { cookie } else { 0 }
 }
 
 /// A file of the kernel's in one line.
@@ -28,28 +43,60 @@ pub(crate) fn has_bpf_qdiscs() -> Option<bool> {
     Some(types.windows(name.len()).any(|w| w == name))
 }
 
-/// Devices of this network namespace. (/sys shows those of the namespace in which it was mounted.)
-pub(crate) fn devices() -> Vec<String> {
-    let table = fs::read_to_string("/proc/self/net/dev").unwrap_or_default();
-    let mut names: Vec<String> =
-        table.lines().filter_map(|l| Some(l.split_once(':')?.0.trim().to_string())).collect();
-    names.sort();
-    names
-}
-
-pub(crate) fn device(dev: &str) -> Result<(), Error> {
-    let known = devices();
-    if known.iter().any(|d| d == dev) {
-        return Ok(());
+/// Numbers and names of this network namespace's devices, whatever bytes they have.
+pub(crate) fn devices() -> Vec<(u32, OsString)> {
+    let mut all = Vec::new();
+    // SAFETY: the list ends with a name that is null, its names are C strings, and it is given back.
+    unsafe {
+        let list = libc::if_nameindex();
+        let mut at = list;
+        while !at.is_null() && !(*at).if_name.is_null() {
+            let name = CStr::from_ptr((*at).if_name).to_bytes().to_vec();
+            all.push(((*at).if_index, OsString::from_vec(name)));
+            at = at.add(1);
+        }
+        if !list.is_null() {
+            libc::if_freenameindex(list);
+        }
     }
-    Err(Error::Input(format!("{dev:?} is no device here; there are: {}", known.join(", "))))
+    all.sort_by(|a, b| a.1.cmp(&b.1));
+    all
 }
 
-/// Number of a device of this network namespace. (/sys may be another's.)
-pub(crate) fn index(dev: &str) -> Result<i32, Error> {
-    let line = tool("ip", &["-o", "link", "show", "dev", dev])?;
-    let number = line.split(':').next().and_then(|n| n.trim().parse().ok());
-    number.ok_or_else(|| Error::System(format!("ip link says no number of {dev}: {line:?}")))
+/// Number of a device of this network namespace.
+pub(crate) fn index(dev: &str) -> Option<u32> {
+    let name = CString::new(dev).ok()?;
+    // SAFETY: a C string.
+    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
+    (index > 0).then_some(index)
+}
+
+/// Name of the device with this number.
+pub(crate) fn name_of(index: u32) -> Option<OsString> {
+    devices().into_iter().find(|(i, _)| *i == index).map(|(_, name)| name)
+}
+
+/// The number of a device, or which there are.
+pub(crate) fn device(dev: &str) -> Result<u32, Error> {
+    index(dev).ok_or_else(|| {
+        let known: Vec<String> = devices().iter().map(|(_, d)| quoted(&d.to_string_lossy())).collect();
+        Error::Input(format!("{dev:?} is no device here; there are: {}", known.join(", ")))
+    })
+}
+
+/// A name as a terminal and a shell may have it: devices' names hold any bytes but spaces and slashes.
+pub fn quoted(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@:+%,=/".contains(c);
+    match !name.is_empty() && name.chars().all(plain) {
+        true => name.into(),
+        false => format!("{name:?}"),
+    }
+}
+
+/// Text of others' with nothing in it that a terminal would obey.
+pub(crate) fn safe(text: &str) -> String {
+    let one = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(one).collect()
 }
 
 /// Is there a function in the kernel with which a BPF qdisc can set CE? Our module brings it, if it was
@@ -58,10 +105,20 @@ pub(crate) fn sets_ce() -> bool {
     Path::new("/sys/kernel/btf/sch_queuewright").exists()
 }
 
-/// Transmit queues of a device.
-pub(crate) fn queues(dev: &str) -> usize {
-    let entries = fs::read_dir(format!("/sys/class/net/{dev}/queues")).into_iter().flatten().flatten();
-    entries.filter(|e| e.file_name().to_string_lossy().starts_with("tx-")).count()
+/// What `ip -j` says, or null.
+pub(crate) fn json(program: &str, words: &[&OsStr]) -> serde_json::Value {
+    let shown = tool(program, words, None).unwrap_or_default();
+    // ip puts names there as they are.
+    let shown: String = shown.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    serde_json::from_str(&shown).unwrap_or_default()
+}
+
+/// Transmit queues of a device of this network namespace, and its address. (/sys may show another's.)
+pub(crate) fn link(dev: &OsStr) -> (usize, Option<String>) {
+    let words = ["-d", "-j", "link", "show", "dev"].map(OsStr::new);
+    let all = json("ip", &[&words[..], &[dev]].concat());
+    let queues = all[0]["num_tx_queues"].as_u64().unwrap_or(0) as usize;
+    (queues, all[0]["address"].as_str().map(str::to_string))
 }
 
 /// What attaching needs, by their numbers in linux/capability.h.
@@ -102,24 +159,9 @@ pub(crate) fn rights() -> Result<(), Error> {
     )))
 }
 
-/// Where maps and programs are pinned.
-const BPF_FILE_SYSTEM: &str = "/sys/fs/bpf";
-
-/// Is there a BPF file system? What to do if not.
-pub(crate) fn bpf_file_system() -> Result<(), Error> {
-    let mounts = read("/proc/self/mounts").unwrap_or_default();
-    let mut kinds = mounts.lines().filter_map(|l| {
-        let mut words = l.split_whitespace().skip(1);
-        (words.next() == Some(BPF_FILE_SYSTEM)).then(|| words.next())?
-    });
-    // The last one hides those before.
-    if kinds.next_back() == Some("bpf") {
-        return Ok(());
-    }
-    Err(Error::System(format!(
-        "no BPF file system at {BPF_FILE_SYSTEM}: mount -t bpf bpf {BPF_FILE_SYSTEM} \
-         (ip netns exec NAME hides it: use nsenter --net=/run/netns/NAME)"
-    )))
+/// Is a path in a file system of this kind (the number in statfs(2))?
+pub(crate) fn is_file_system(path: &Path, kind: u64) -> bool {
+    rustix::fs::statfs(path).is_ok_and(|s| s.f_type as u64 == kind)
 }
 
 /// What this kernel lacks to have a queue manager in front of htb.
@@ -145,33 +187,62 @@ pub(crate) fn lacks_for_front() -> Vec<&'static str> {
     .collect()
 }
 
-/// Runs a program of the system's; what it printed.
-pub(crate) fn tool(program: &str, words: &[&str]) -> Result<String, Error> {
-    let path =
-        format!("/usr/sbin:/sbin:{}", std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".into()));
-    let asked = format!("{program} {}", words.join(" "));
-    let done = Command::new(program).args(words).env("PATH", path).output();
+/// Runs a program of the system's; what it printed. Who is root runs no other's, whatever the environment says.
+/// `alone` is held until it has ended, also if this process dies before.
+pub(crate) fn tool(program: &str, words: &[&OsStr], alone: Option<&File>) -> Result<String, Error> {
+    let mut path = String::from("/usr/sbin:/sbin:/usr/bin:/bin");
+    if !rustix::process::geteuid().is_root() {
+        path = format!("{path}:{}", std::env::var("PATH").unwrap_or_default());
+    }
+    let said: Vec<_> = words.iter().map(|w| quoted(&w.to_string_lossy())).collect();
+    let asked = format!("{program} {}", said.join(" "));
+    // Its standard input is not read: it is a way to have the lock.
+    let held = alone.and_then(|f| f.try_clone().ok()).map_or(Stdio::null(), Stdio::from);
+    let done = Command::new(program)
+        .args(words)
+        .env_clear()
+        .env("PATH", path)
+        .env("LC_ALL", "C")
+        .current_dir("/")
+        .stdin(held)
+        .output();
     let done = done.map_err(|e| Error::System(format!("{asked}: {e}; install iproute2")))?;
     if done.status.success() {
         return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&done.stderr);
     // tc says all of its options then.
-    let why: Vec<&str> = said.trim().lines().take_while(|l| !l.starts_with("Usage:")).collect();
+    let why: Vec<String> =
+        said.trim().lines().take_while(|l| !l.starts_with("Usage:")).map(safe).collect();
     Err(Error::System(format!("{asked}: {}", why.join("; "))))
 }
 
-pub(crate) fn tc(words: &str) -> Result<String, Error> {
-    tool("tc", &words.split_whitespace().collect::<Vec<_>>())
+/// Asks tc, with a device in the place of `{dev}`, as one word whatever its name is.
+pub(crate) fn tc(dev: &OsStr, words: &str) -> Result<String, Error> {
+    tool("tc", &with_device(dev, words), None)
+}
+
+/// Has tc change something.
+pub(crate) fn tc_change(alone: &File, dev: &OsStr, words: &str) -> Result<(), Error> {
+    tool("tc", &with_device(dev, words), Some(alone)).map(drop)
+}
+
+fn with_device<'a>(dev: &'a OsStr, words: &'a str) -> Vec<&'a OsStr> {
+    words.split_ascii_whitespace().map(|w| if w == "{dev}" { dev } else { OsStr::new(w) }).collect()
+}
+
+/// Lines of `tc qdisc show` about a device.
+pub(crate) fn qdiscs(dev: &OsStr) -> Result<Vec<String>, Error> {
+    Ok(tc(dev, "qdisc show dev {dev}")?.lines().map(str::to_string).collect())
 }
 
 /// The root qdisc of a device as `tc qdisc show` has it, and whether it has others below it.
-pub(crate) fn root(dev: &str) -> Result<(String, bool), Error> {
-    let shown = tc(&format!("qdisc show dev {dev}"))?;
+pub(crate) fn root(dev: &OsStr) -> Result<(String, bool), Error> {
+    let shown = qdiscs(dev)?;
     let others = shown
-        .lines()
+        .iter()
         .any(|l| l.contains(" parent ") && !l.contains("qdisc ingress") && !l.contains("qdisc clsact"));
-    let line = shown.lines().find(|l| l.contains(" root ")).unwrap_or("").to_string();
+    let line = shown.into_iter().find(|l| l.contains(" root ")).unwrap_or_default();
     Ok((line, others))
 }
 
@@ -179,18 +250,19 @@ pub(crate) fn root(dev: &str) -> Result<(String, bool), Error> {
 ///
 /// # Errors
 /// If there is more than these words can bring back.
-pub(crate) fn before(dev: &str) -> Result<Option<String>, Error> {
+pub(crate) fn before(dev: &OsStr) -> Result<Option<String>, Error> {
     let (line, others) = root(dev)?;
     let Some(words) = words_of(&line) else { return Ok(None) };
     let below = if others {
         "qdiscs"
-    } else if has_own_classes(&tc(&format!("class show dev {dev}"))?) {
+    } else if has_own_classes(&tc(dev, "class show dev {dev}")?) {
         "classes"
-    } else if !tc(&format!("filter show dev {dev}"))?.trim().is_empty() {
+    } else if !tc(dev, "filter show dev {dev}")?.trim().is_empty() {
         "filters"
     } else {
         return Ok(Some(words));
     };
+    let dev = quoted(&dev.to_string_lossy());
     Err(Error::Input(format!(
         "{dev} has {below} below its root ({}), which detach could not put back: remove them first (tc qdisc del dev {dev} root)",
         line.trim()
@@ -202,12 +274,6 @@ pub(crate) fn before(dev: &str) -> Result<Option<String>, Error> {
 fn has_own_classes(shown: &str) -> bool {
     let own = ["htb", "hfsc", "drr", "qfq", "cbq"];
     shown.lines().any(|l| l.split_whitespace().nth(1).is_some_and(|kind| own.contains(&kind)))
-}
-
-/// Has the device a qdisc of this kind?
-pub(crate) fn has(dev: &str, kind: &str) -> bool {
-    let shown = tc(&format!("qdisc show dev {dev}")).unwrap_or_default();
-    shown.lines().any(|l| l.split_whitespace().nth(1) == Some(kind))
 }
 
 /// A line of `tc qdisc show` in the words that make that qdisc again; None: the kernel put it there itself.

@@ -1,0 +1,82 @@
+//! The network namespaces of this machine: which of them are there still, and which has a device.
+
+use crate::record::Record;
+use crate::system;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The namespaces that some process is in or that are mounted somewhere: a way to each, by inode number.
+fn ways() -> Vec<PathBuf> {
+    let mut found = HashMap::new();
+    let mut add = |path: PathBuf| {
+        // Without waiting for what is no namespace.
+        if let Ok(meta) = fs::metadata(&path) {
+            found.entry((meta.dev(), meta.ino())).or_insert(path);
+        }
+    };
+    add("/proc/self/ns/net".into());
+    let mounts = system::read("/proc/self/mountinfo").unwrap_or_default();
+    for line in mounts.lines() {
+        // Parent, place in the file system, where it is mounted; the kernel writes a space as \040.
+        let words: Vec<&str> = line.split(' ').collect();
+        if words.get(3).is_some_and(|root| root.starts_with("net:[")) {
+            add(words.get(4).copied().unwrap_or_default().replace("\\040", " ").into());
+        }
+    }
+    for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        if process.file_name().to_string_lossy().parse::<u32>().is_ok() {
+            for task in fs::read_dir(process.path().join("task")).into_iter().flatten().flatten() {
+                add(task.path().join("ns/net"));
+            }
+        }
+    }
+    found.into_values().collect()
+}
+
+/// Does something in another namespace; None: this process may not go there.
+fn inside<T: Send>(way: &Path, job: impl FnOnce() -> T + Send) -> Option<T> {
+    let file = File::open(way).ok()?;
+    // A thread of its own is there, and nobody else.
+    std::thread::scope(|s| {
+        let there = s.spawn(move || {
+            move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).ok()?;
+            Some(job())
+        });
+        there.join().ok().flatten()
+    })
+}
+
+/// Cookies of all that are there; None: there are some into which this process may not go.
+pub(crate) fn living() -> Option<Vec<u64>> {
+    let here = system::namespace();
+    let mut all = vec![here];
+    for way in ways() {
+        all.push(inside(&way, system::namespace)?);
+    }
+    Some(all)
+}
+
+/// Where the device of a record is, if it is in another namespace.
+pub(crate) fn of_device(record: &Record) -> Option<String> {
+    let address = record.address.as_deref()?;
+    let has = || {
+        let words = ["-j", "link", "show"].map(OsStr::new);
+        let shown = system::json("ip", &words);
+        shown.as_array().is_some_and(|all| {
+            all.iter().any(|link| {
+                let alike = link["ifindex"] == record.index || link["ifname"] == record.dev.as_str();
+                alike && link["address"] == address
+            })
+        })
+    };
+    let here = system::namespace();
+    let found = ways().into_iter().find(|way| {
+        inside(way, || system::namespace() != here && has()).unwrap_or(false)
+    })?;
+    Some(found.display().to_string())
+}

@@ -1,0 +1,115 @@
+//! What was left behind: by commands that were killed, by namespaces that are gone, by other programs. First it is said,
+//! then it is freed.
+
+use crate::attach;
+use crate::record::{self, Record, Stage, alone, everywhere};
+use crate::{Error, chain, namespaces, system};
+use libbpf_rs::{MapCore, MapHandle};
+
+/// Something that is not as it should be.
+#[derive(Debug)]
+pub struct Fault {
+    /// What it is, and of what.
+    pub what: String,
+    /// What [`repair`] does about it.
+    pub mend: &'static str,
+    way: Way,
+}
+
+#[derive(Debug)]
+enum Way {
+    Broken(String),
+    Settle,
+    Mend(Record),
+    Forget(Record),
+    Stray(String),
+    Unregister(u32),
+}
+
+/// All that [`repair`] would mend.
+///
+/// # Errors
+/// Without the right to look.
+pub fn faults() -> Result<Vec<Fault>, Error> {
+    let (all, broken) = everywhere()?;
+    let mut found = Vec::new();
+    let mut add = |what: String, mend, way| found.push(Fault { what, mend, way });
+    for (name, why) in broken {
+        let what = format!("/run/queuewright/{}: {}", system::quoted(&name), system::safe(&why));
+        add(what, "removes it", Way::Broken(name));
+    }
+    let here = system::namespace();
+    let living = namespaces::living();
+    for record in &all {
+        let of = format!("{} on {}", record.text, system::quoted(&record.dev));
+        if record.namespace != here {
+            if living.as_ref().is_some_and(|all| !all.contains(&record.namespace)) {
+                let what = format!("{of}, whose network namespace is gone");
+                add(what, "frees its programs and maps", Way::Forget(record.clone()));
+            }
+            continue;
+        }
+        let missing = chain::missing(record);
+        if missing.is_empty() {
+            continue;
+        }
+        let what = format!("{of} lacks {}", missing.join("; "));
+        match record.name() {
+            None => add(what, "forgets it", Way::Forget(record.clone())),
+            Some(_) if record.stage != Stage::Attached => add(what, "finishes it or takes it back", Way::Settle),
+            Some(_) if !attach::is_there(record) => add(what, "forgets it", Way::Forget(record.clone())),
+            Some(_) => add(what, "puts that back", Way::Mend(record.clone())),
+        }
+    }
+    for name in record::strays(&all) {
+        let what = format!("pins in /sys/fs/bpf/queuewright/{}, of nothing attached", system::quoted(&name));
+        add(what, "removes them", Way::Stray(name));
+    }
+    for (id, kind) in chain::registered() {
+        if !all.iter().any(|r| r.kind == kind) {
+            add(format!("the name {kind}, of nothing attached"), "gives it back", Way::Unregister(id));
+        }
+    }
+    Ok(found)
+}
+
+/// Mends it all; what could not be is said, a line each.
+///
+/// # Errors
+/// Without the right to.
+pub fn repair() -> Result<Vec<String>, Error> {
+    system::rights()?;
+    let alone = alone()?;
+    let mut left = attach::settle(&alone, None)?;
+    left.retain(|said| !said.ends_with("is done"));
+    // As it is now, with nobody else at work.
+    for fault in faults()? {
+        let done = match &fault.way {
+            Way::Broken(name) => record::remove_broken(name),
+            Way::Settle => false,
+            Way::Mend(record) => match chain::mend(&alone, record) {
+                Ok(()) => true,
+                Err(e) => {
+                    left.push(e.to_string());
+                    continue;
+                }
+            },
+            Way::Forget(record) => {
+                attach::forget(record);
+                true
+            }
+            Way::Stray(name) => {
+                attach::unregister(&std::path::Path::new("/sys/fs/bpf/queuewright").join(name).join("qdisc"));
+                record::forget_pins(name);
+                true
+            }
+            Way::Unregister(id) => {
+                MapHandle::from_map_id(*id).is_ok_and(|map| map.delete(&0u32.to_ne_bytes()).is_ok())
+            }
+        };
+        if !done {
+            left.push(format!("{}: cannot be mended", fault.what));
+        }
+    }
+    Ok(left)
+}

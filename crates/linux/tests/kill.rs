@@ -1,0 +1,238 @@
+//! `attach`, `set` and `detach` are killed at every system call that changes something, by ptrace and so at the very place
+//! however fast the machine is. Then comes any other command; afterwards all is as it was before. And all pairs of commands at
+//! once. On this machine itself or in the lab's virtual machine, as `front`.
+
+mod command;
+mod native;
+mod vm;
+
+use command::{flows, holds, process, run, settles};
+use queuewright_linux as linux;
+use queuewright_testing::only_test;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Stdio;
+
+fn main() {
+    command::is_one();
+    let Some(words) = only_test("kill") else { return };
+    if !vm::is_inside() && !linux::names().is_empty() && !words.iter().any(|a| a == "vm") {
+        match native::enter() {
+            Ok(()) => {
+                all();
+                return println!("test native ... ok");
+            }
+            Err(why) => eprintln!("kill: not on this machine itself ({why})"),
+        }
+    }
+    let files = |_: &Path| vm::built_with_clang().map(|()| Vec::new());
+    vm::test("commands that are killed", &words, files, all);
+}
+
+const ATTACH: &str = "attach lo codel 80000000";
+
+fn all() {
+    let before = holds();
+    // Makes the folders.
+    run(ATTACH).unwrap_or_else(|e| panic!("{e}"));
+    run("detach lo").unwrap_or_else(|e| panic!("{e}"));
+    settles(&before, "attached and detached");
+    killed("attach", None, ATTACH);
+    killed("set", Some(ATTACH), "set lo 16000000");
+    killed("detach", Some(ATTACH), "detach lo");
+    pairs();
+}
+
+/// A command is killed after each of its calls in turn, and each of the others comes next.
+fn killed(name: &str, first: Option<&str>, words: &str) {
+    let next = ["detach lo", "repair", ATTACH, "set lo 24000000", "status lo"];
+    let before = holds();
+    for at in 0.. {
+        let after = next[at % next.len()];
+        if let Some(first) = first {
+            run(first).unwrap_or_else(|e| panic!("{e}"));
+        }
+        let Some(call) = Traced::begin(words).kill_after(at) else {
+            println!("machine: {name} was killed after each of {at} calls");
+            assert!(at > 10, "{name} has made {at} calls that change something");
+            run("detach lo").or_else(nothing).unwrap_or_else(|e| panic!("{e}"));
+            settles(&before, name);
+            return;
+        };
+        let what = format!("{name} killed after call {at} ({call}), then {after}");
+        flows(&what);
+        // It does what it is there for, or says that there is nothing to do it to.
+        run(after).or_else(nothing).unwrap_or_else(|e| panic!("{what}: {e}"));
+        flows(&what);
+        if after != "status lo"
+            && let Ok(record) = linux::attached("lo")
+        {
+            let status = linux::status(&record).unwrap_or_else(|e| panic!("{what}: {e}"));
+            assert!(status.there && status.missing.is_empty(), "{what}: {:?}", status.missing);
+        }
+        run("repair").unwrap_or_else(|e| panic!("{what}: {e}"));
+        assert!(linux::faults().unwrap_or_else(|e| panic!("{what}: {e}")).is_empty(), "{what}");
+        run("detach lo").or_else(nothing).unwrap_or_else(|e| panic!("{what}: {e}"));
+        settles(&before, &what);
+    }
+}
+
+/// What a command says that finds nothing, or something already.
+fn nothing(e: linux::Error) -> Result<(), linux::Error> {
+    match &e {
+        linux::Error::Input(said)
+            if ["nothing of ours is attached", "has codel already", "is no longer there"]
+                .iter()
+                .any(|w| said.contains(w)) =>
+        {
+            Ok(())
+        }
+        // `status` changes nothing.
+        linux::Error::System(said) if said.contains("by half") && said.contains("queuewright doctor --repair") => {
+            Ok(())
+        }
+        _ => Err(e),
+    }
+}
+
+/// A command that stops at its system calls.
+struct Traced(libc::pid_t);
+
+impl Traced {
+    fn begin(words: &str) -> Traced {
+        let mut command = process(words);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        // SAFETY: one system call between fork and exec.
+        unsafe {
+            command.pre_exec(|| match libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            });
+        }
+        let child = command.spawn().expect("it runs");
+        let traced = Traced(child.id() as i32);
+        // At its exec.
+        assert!(libc::WIFSTOPPED(traced.wait()), "it does not stop");
+        let options = libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_EXITKILL;
+        // SAFETY: a stopped child of ours.
+        let rc = unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, traced.0, 0, options) };
+        assert_eq!(rc, 0, "ptrace: {}", io::Error::last_os_error());
+        traced
+    }
+
+    fn wait(&self) -> i32 {
+        let mut status = 0;
+        // SAFETY: a child of ours and a place for a status.
+        let rc = unsafe { libc::waitpid(self.0, &raw mut status, 0) };
+        assert_eq!(rc, self.0, "waitpid: {}", io::Error::last_os_error());
+        status
+    }
+
+    /// Lets it go on until so many calls that change something are done, and kills it there; which that was. None: it has
+    /// ended before.
+    fn kill_after(self, calls: usize) -> Option<String> {
+        let (mut done, mut entered, mut signal) = (0, None, 0);
+        loop {
+            // SAFETY: a stopped child of ours.
+            let rc = unsafe { libc::ptrace(libc::PTRACE_SYSCALL, self.0, 0, signal) };
+            assert_eq!(rc, 0, "ptrace: {}", io::Error::last_os_error());
+            let status = self.wait();
+            if libc::WIFEXITED(status) {
+                assert_eq!(libc::WEXITSTATUS(status), 0, "it fails by itself");
+                return None;
+            }
+            assert!(libc::WIFSTOPPED(status), "it ended by a signal of its own: {status}");
+            signal = 0;
+            if libc::WSTOPSIG(status) != libc::SIGTRAP | 0x80 {
+                signal = libc::WSTOPSIG(status);
+                continue;
+            }
+            let info = self.call();
+            if u32::from(info.op) == u32::from(libc::PTRACE_SYSCALL_INFO_ENTRY) {
+                // SAFETY: it is at the entry.
+                let entry = unsafe { info.u.entry };
+                entered = changes(entry.nr as i64, entry.args);
+            } else if let Some(name) = entered.take() {
+                if done == calls {
+                    // SAFETY: a child of ours.
+                    unsafe { libc::kill(self.0, libc::SIGKILL) };
+                    while !libc::WIFSIGNALED(self.wait()) {}
+                    return Some(name.into());
+                }
+                done += 1;
+            }
+        }
+    }
+
+    fn call(&self) -> libc::ptrace_syscall_info {
+        // SAFETY: plain numbers, which the kernel fills in for a child that is stopped.
+        unsafe {
+            let mut info: libc::ptrace_syscall_info = std::mem::zeroed();
+            let size = size_of_val(&info);
+            let rc = libc::ptrace(libc::PTRACE_GET_SYSCALL_INFO, self.0, size, &raw mut info);
+            assert!(rc > 0, "ptrace: {}", io::Error::last_os_error());
+            info
+        }
+    }
+}
+
+/// The system calls after which something is another that outlives the process, or may be: files, pins, what is registered, a
+/// program of the system's that is started or has ended.
+fn changes(number: i64, args: [u64; 6]) -> Option<&'static str> {
+    // Of bpf(2): MAP_UPDATE_ELEM, MAP_DELETE_ELEM, OBJ_PIN, RAW_TRACEPOINT_OPEN, LINK_CREATE.
+    const LASTING: [u64; 5] = [2, 3, 6, 17, 28];
+    match number {
+        libc::SYS_bpf if LASTING.contains(&args[0]) => Some("bpf"),
+        libc::SYS_openat if args[2] & libc::O_CREAT as u64 != 0 => Some("openat"),
+        libc::SYS_write => Some("write"),
+        libc::SYS_flock => Some("flock"),
+        libc::SYS_mkdirat => Some("mkdirat"),
+        libc::SYS_renameat | libc::SYS_renameat2 => Some("renameat"),
+        libc::SYS_unlinkat => Some("unlinkat"),
+        libc::SYS_clone | libc::SYS_clone3 => Some("clone"),
+        libc::SYS_wait4 | libc::SYS_waitid => Some("wait"),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_rename => Some("rename"),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_vfork => Some("vfork"),
+        _ => None,
+    }
+}
+
+/// All pairs of commands at once: each does what it says or says why not, and what is there is whole.
+fn pairs() {
+    let all = [ATTACH, "set lo 16000000", "set-limit lo 50", "status lo", "repair", "detach lo"];
+    let before = holds();
+    for one in all {
+        for other in all {
+            for first in [None, Some(ATTACH)] {
+                if let Some(first) = first {
+                    run(first).unwrap_or_else(|e| panic!("{e}"));
+                }
+                let what = format!("{one} and {other} at once after {first:?}");
+                let both = [one, other].map(|words| process(words).stderr(Stdio::piped()).spawn().expect("it runs"));
+                let both = both.map(|child| child.wait_with_output().expect("it ends"));
+                let done = both.each_ref().map(|b| b.status.success());
+                for b in &both {
+                    let code = b.status.code();
+                    assert!(matches!(code, Some(0..=2)), "{what}: {b:?}");
+                }
+                flows(&what);
+                if let Ok(record) = linux::attached("lo") {
+                    let status = linux::status(&record).unwrap_or_else(|e| panic!("{what}: {e}"));
+                    assert!(status.there && status.missing.is_empty(), "{what}: {:?}", status.missing);
+                    let set = ["set lo 16000000", "set-limit lo 50"];
+                    // Both of two that change something, whichever came first.
+                    if done == [true, true] && one != other && set.contains(&one) && set.contains(&other) {
+                        assert_eq!((status.rate, status.limit_packets), (16_000_000, 50), "{what}");
+                    }
+                    run("detach lo").unwrap_or_else(|e| panic!("{what}: {e}"));
+                }
+                assert!(linux::faults().unwrap_or_else(|e| panic!("{what}: {e}")).is_empty(), "{what}");
+                settles(&before, &what);
+            }
+        }
+    }
+    println!("machine: {} pairs of commands at once", all.len() * all.len() * 2);
+}
