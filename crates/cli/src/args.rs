@@ -424,11 +424,18 @@ pub struct Check {
 #[command(after_help = "\
 Examples:
   queuewright doctor
-  queuewright doctor eth0")]
+  queuewright doctor eth0
+  queuewright doctor --repair")]
 pub struct Doctor {
     /// Device to look at too
     #[arg(value_name = "DEV")]
     pub dev: Option<String>,
+    /// Say what killed commands, lost filters and namespaces that are gone have left, and mend it
+    #[arg(long, conflicts_with = "dev")]
+    pub repair: bool,
+    /// With --repair: without asking
+    #[arg(long, requires = "repair")]
+    pub yes: bool,
 }
 
 /// `attach`

@@ -72,8 +72,12 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
         Err(Failure::Input(message)) => (2, message),
         Err(Failure::Interrupted(message)) => (130, message),
     };
-    // One line whatever a file name or a nested error holds.
+    // One line whatever a file name or a nested error holds, and nothing that a terminal would obey.
     let line = message.replace(['\n', '\r'], " ");
+    let line: String = line
+        .chars()
+        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
+        .collect();
     let _ = writeln!(io::stderr(), "error: {line}");
     code
 }
@@ -119,6 +123,7 @@ fn execute(command: Command) -> Result<(), Failure> {
             let runs = scenario.runs()?;
             print(&words::scenario(&scenario, &runs))
         }
+        Command::Doctor(d) if d.repair => linux::repair(d.yes),
         Command::Doctor(d) => linux::doctor(d.dev.as_deref()),
         Command::Attach(a) => linux::attach(&a),
         Command::Status(s) => linux::status(&s),

@@ -5,7 +5,7 @@ use crate::args::{Agent, Attach, Export, Set, Settings, Status, Watch};
 use queuewright_aqm::Spec;
 use queuewright_linux::{self as linux, Chooser, Error, Port, Record};
 use queuewright_scenario::units::Unit;
-use queuewright_scenario::{Flags, Scenario};
+use queuewright_scenario::{Flags, Policy, Scenario};
 use std::fmt::Write;
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
@@ -23,6 +23,9 @@ impl From<Error> for Failure {
     }
 }
 
+/// Bits a second of which 200 ms are less than a full frame.
+const BELOW_A_PACKET: u64 = 1514 * 8 * 5;
+
 /// A queue manager with its parameters, as everywhere on this command line: `titrate:interval=500ms`. What depends on
 /// the link's rate, bits a second, is for 100 Mbit/s where that is not known (0); what depends on the round-trip time
 /// is for 100 ms.
@@ -35,6 +38,8 @@ fn spec(text: &str, rate: u64) -> Result<Spec, Failure> {
         rtt: Some("100ms".into()),
         flows: Some("1xcubic".into()),
         aqm: Some(text.into()),
+        // A scenario's own buffer, two bandwidth-delay products, would hold no packet there; here the limit is another thing.
+        buffer: (1..=BELOW_A_PACKET).contains(&rate).then(|| "1p".into()),
         ..Flags::default()
     };
     // What else a scenario's may have.
@@ -64,7 +69,7 @@ fn port_setting(port: &mut Port, name: &str, value: &str) -> Result<bool, Failur
         "rate" => {
             port.rate = Unit::Rate.parse(value).map_err(|e| wrong(&e.0))?;
             // Before the queue manager's parameters are looked at, which may depend on it.
-            if (1..8000).contains(&port.rate) {
+            if (1..linux::LEAST_RATE).contains(&port.rate) {
                 return Err(wrong("out of range; allowed: 8kbit or more"));
             }
         }
@@ -106,6 +111,7 @@ pub fn attach(a: &Attach) -> Result<(), Failure> {
     for (name, value) in &a.settings.0 {
         let _ = write!(text, ":{name}={value}");
     }
+    let text = from_anywhere(&text)?;
     let plan = linux::plan(&a.dev, &text, spec(&text, port.rate)?, port)?;
     if a.dry_run {
         return crate::print(&(plan.steps().join("\n") + "\n"));
@@ -116,10 +122,26 @@ pub fn attach(a: &Attach) -> Result<(), Failure> {
     }
     crate::print(&format!(
         "{}: {} ({text}){}\n",
-        a.dev,
+        linux::quoted(&a.dev),
         plan.record.kind,
         if port.rate > 0 { format!(" at {}", Unit::Rate.show(port.rate)) } else { String::new() }
     ))
+}
+
+/// The same text with the file of its weights named from the root: another command may come from another folder.
+fn from_anywhere(text: &str) -> Result<String, Failure> {
+    let part = |part: &str| match part.strip_prefix("weights=") {
+        Some(name) if !Policy::is_brought(name) => {
+            let wrong = |why: &dyn std::fmt::Display| Failure::Input(format!("weights = {name:?}: {why}"));
+            let path = std::path::absolute(name).map_err(|e| wrong(&e))?;
+            match path.to_str() {
+                Some(path) if !path.contains([':', ',']) => Ok(format!("weights={path}")),
+                _ => Err(wrong(&format!("{path:?} has a comma or a colon in it, or is not UTF-8: rename it"))),
+            }
+        }
+        _ => Ok(part.to_string()),
+    };
+    Ok(text.split(':').map(part).collect::<Result<Vec<_>, _>>()?.join(":"))
 }
 
 /// Leaves a process that tells htb what is each class's share. It ends when the queue manager is taken off.
@@ -211,14 +233,16 @@ pub fn keep(dev: &str) -> Result<(), Failure> {
 
 pub fn detach(dev: &str) -> Result<(), Failure> {
     let back = linux::detach(dev)?;
-    crate::print(&format!("{dev}: {back}\n"))
+    crate::print(&format!("{}: {back}\n", linux::quoted(dev)))
 }
 
 pub fn set(s: &Set) -> Result<(), Failure> {
-    let record = linux::attached(&s.dev)?;
-    let mut text = record.text.clone();
+    // From here on nobody else changes it.
+    let held = linux::hold(&s.dev)?;
+    let mut text = held.record.text.clone();
     let (mut ports, mut fresh) = (Vec::new(), false);
-    let mut rate = linux::status(&record)?.rate;
+    let mut rate = held.port.rate;
+    let mut named = Vec::new();
     for change in &s.changes {
         let Some((name, value)) = change.split_once('=') else {
             return Err(Failure::Input(format!("{change:?} is no NAME=VALUE, such as rate=50mbit")));
@@ -230,20 +254,50 @@ pub fn set(s: &Set) -> Result<(), Failure> {
             continue;
         }
         // The same parameter once only: the new value instead of the old one.
-        let mut parts: Vec<&str> = text.split(':').collect();
-        parts.retain(|part| part.split_once('=').is_none_or(|(n, _)| n != name));
-        let kept = parts.join(":");
-        text = format!("{kept}:{name}={value}");
-        let info = spec(&text, rate)?.info;
-        fresh |= info.param(name).is_some_and(|p| !p.tunable);
+        let kept = without(&text, name);
+        text = from_anywhere(&format!("{kept}:{name}={value}"))?;
+        named.push(name);
     }
-    linux::set(&record, &spec(&text, rate)?, &text, fresh, |port| {
+    let spec = changed(&held, &text, &named, rate)?;
+    for name in named {
+        fresh |= spec.info.param(name).is_some_and(|p| !p.tunable);
+    }
+    held.set(&spec, &text, fresh, |port| {
         for (name, value) in ports {
             // They have been read once without complaint.
             let _ = port_setting(port, name, value);
         }
     })?;
-    crate::print(&format!("{}: {text}{}\n", s.dev, if fresh { ", its state begun anew" } else { "" }))
+    crate::print(&format!(
+        "{}: {text}{}\n",
+        linux::quoted(&s.dev),
+        if fresh { ", its state begun anew" } else { "" }
+    ))
+}
+
+fn without(text: &str, name: &str) -> String {
+    let kept = text.split(':').filter(|part| part.split_once('=').is_none_or(|(n, _)| n != name));
+    kept.collect::<Vec<_>>().join(":")
+}
+
+/// The queue manager that `text` is. Its weights, where none are named, are those that it has: their file may be another by now.
+fn changed(held: &linux::Held, text: &str, named: &[&str], rate: u64) -> Result<Spec, Failure> {
+    let learned = held.record.learned.as_ref().filter(|_| !named.contains(&"weights"));
+    let (Some(learned), Some(weights)) = (learned, held.weights()?) else { return spec(text, rate) };
+    let mut plain = without(text, "weights");
+    match text.split(':').find_map(|part| part.strip_prefix("actions=")) {
+        Some(told) if told != learned.actions => {
+            return Err(Failure::Input(format!(
+                "actions = {told:?}: its weights are of a policy with actions = {:?}; name others: weights=FILE",
+                learned.actions
+            )));
+        }
+        Some(_) => {}
+        None => plain += &format!(":actions={}", learned.actions),
+    }
+    let mut spec = spec(&plain, rate)?;
+    spec.set_weights(weights).map_err(|e| Failure::Run(e.to_string()))?;
+    Ok(spec)
 }
 
 /// What is attached: to one device, which must have something, or to any.
@@ -254,9 +308,17 @@ fn attached(dev: Option<&str>) -> Result<Vec<linux::Status>, Failure> {
     Ok(now(dev)?)
 }
 
+/// One that cannot be read does not hide the others.
 fn now(dev: Option<&str>) -> Result<Vec<linux::Status>, Error> {
-    let records = linux::records()?;
-    records.iter().filter(|r| dev.is_none_or(|dev| r.dev == dev)).map(linux::status).collect()
+    let records = match dev {
+        Some(dev) => return Ok(vec![linux::status(&linux::attached(dev)?)?]),
+        None => linux::records()?,
+    };
+    let (all, wrong): (Vec<_>, Vec<_>) = records.iter().map(linux::status).partition(Result::is_ok);
+    match wrong.into_iter().find_map(Result::err) {
+        Some(e) if all.is_empty() => Err(e),
+        _ => Ok(all.into_iter().filter_map(Result::ok).collect()),
+    }
 }
 
 pub fn watch(w: &Watch) -> Result<(), Failure> {
@@ -286,6 +348,9 @@ pub fn export(e: &Export) -> Result<(), Failure> {
 }
 
 pub fn status(s: &Status) -> Result<(), Failure> {
+    for line in linux::broken() {
+        eprintln!("warning: {line}");
+    }
     let all = attached(s.dev.as_deref())?;
     if s.json {
         let text = serde_json::to_string_pretty(&all).map_err(|e| Failure::Run(e.to_string()))?;
@@ -317,7 +382,11 @@ fn shown(s: &linux::Status) -> String {
     if s.overhead != 0 {
         let _ = write!(limit, ", overhead {}b", s.overhead);
     }
-    let mut out = format!("{}: {} ({}), {rate}, {limit}{gone}\n", s.dev, s.kind, s.discipline);
+    let dev = linux::quoted(&s.dev);
+    let mut out = format!("{dev}: {} ({}), {rate}, {limit}{gone}\n", s.kind, s.discipline);
+    if let Some(mend) = &s.mend {
+        let _ = writeln!(out, "  missing  {}: {mend}", s.missing.join("; "));
+    }
     let _ = writeln!(out, "  arrived  {} packets, {} bytes", t.arrived_packets, t.arrived_bytes);
     let _ = writeln!(out, "  sent     {} packets, {} bytes", t.sent_packets, t.sent_bytes);
     let purged =
@@ -384,6 +453,32 @@ pub fn doctor(dev: Option<&str>) -> Result<(), Failure> {
     match good {
         true => Ok(()),
         false => Err(Failure::Run("attach will not work until the lines with NO are dealt with".into())),
+    }
+}
+
+/// Says what was left behind, asks, and mends it.
+pub fn repair(yes: bool) -> Result<(), Failure> {
+    let faults = linux::faults()?;
+    if faults.is_empty() {
+        return crate::print("nothing is left behind\n");
+    }
+    let mut out = String::new();
+    for fault in &faults {
+        let _ = writeln!(out, "{}; repair {}", fault.what, fault.mend);
+    }
+    crate::print(&out)?;
+    if !yes {
+        crate::print("repair it? [y/N] ")?;
+        let mut answer = String::new();
+        // At its end nobody has said yes.
+        let _ = std::io::stdin().read_line(&mut answer);
+        if !matches!(answer.trim(), "y" | "Y" | "yes") {
+            return Err(Failure::Run("nothing was changed; --yes does not ask".into()));
+        }
+    }
+    match linux::repair()? {
+        left if left.is_empty() => crate::print("repaired\n"),
+        left => Err(Failure::Run(left.join("; "))),
     }
 }
 

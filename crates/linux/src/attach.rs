@@ -413,7 +413,7 @@ pub fn detach(dev: &str) -> Result<String, Error> {
             back.clone_from(before);
         }
     } else if record.name().is_none() {
-        back = format!("forgotten: {}", chain::where_is(&record));
+        back = format!("forgotten, as its device is not here: {}", chain::where_is(&record));
     } else {
         back = "what is there now: our qdisc was gone already".into();
     }
@@ -463,7 +463,7 @@ pub fn hold(dev: &str) -> Result<Held, Error> {
     let record = attached(dev)?;
     if !is_there(&record) {
         let why = match record.name() {
-            None => chain::where_is(&record),
+            None => format!("nor is its device: {}", chain::where_is(&record)),
             Some(_) => "as somebody else has taken it off".into(),
         };
         return Err(Error::Input(format!(

@@ -42,7 +42,7 @@ pub(crate) fn missing_of(record: &Record, shown: &[String]) -> Vec<String> {
         out.push(format!("the end of {command}, which was killed"));
     }
     let Some(dev) = record.name() else {
-        out.push(format!("the device, {}", where_is(record)));
+        out.push(format!("its device: {}", where_is(record)));
         return out;
     };
     if !root_among(record, shown) {
@@ -184,8 +184,8 @@ fn again(record: &Record) -> Error {
 /// What has become of a device that is not in this namespace.
 pub(crate) fn where_is(record: &Record) -> String {
     match namespaces::of_device(record) {
-        Some(place) => format!("which has been moved to another network namespace ({place}), without its qdisc"),
-        None => "as somebody else has taken it off or the device has gone".into(),
+        Some(place) => format!("it has been moved to another network namespace ({place})"),
+        None => "it has gone".into(),
     }
 }
 

@@ -109,7 +109,8 @@ pub(crate) fn sets_ce() -> bool {
 pub(crate) fn json(program: &str, words: &[&OsStr]) -> serde_json::Value {
     let shown = tool(program, words, None).unwrap_or_default();
     // ip puts names there as they are.
-    let shown: String = shown.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    let control = |c: char| c.is_control() && c != '\n';
+    let shown: String = shown.chars().map(|c| if control(c) { '?' } else { c }).collect();
     serde_json::from_str(&shown).unwrap_or_default()
 }
 

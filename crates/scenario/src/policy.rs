@@ -49,6 +49,11 @@ pub struct PolicyFile {
 }
 
 impl Policy {
+    /// Does the program bring one of this name? Else it is a file.
+    pub fn is_brought(name: &str) -> bool {
+        SHIPPED.iter().any(|(shipped, _)| *shipped == name)
+    }
+
     /// One that the program brings, by its name, or a file.
     ///
     /// # Errors

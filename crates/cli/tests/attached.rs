@@ -1,0 +1,469 @@
+//! The commands about attached queue managers on a machine that others use too: devices that are renamed, moved and oddly
+//! named, namespaces that go, what somebody else takes away by half, and an unprivileged user who puts things in the way.
+//! On this machine itself, in a network namespace of its own with its own `/run` and `/sys/fs/bpf`; the latter is as
+//! `mount -t bpf` makes it, with a folder that everybody may write into. `-- NAME` does one of them.
+
+#[path = "../../linux/tests/native/mod.rs"]
+mod native;
+
+use libbpf_rs::query::{LinkInfoIter, MapInfoIter, ProgInfoIter};
+use queuewright_linux as linux;
+use queuewright_testing::{Lack, left_out, only_test, wait_for};
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+const TOOLS: &str = "/usr/sbin:/sbin:/usr/bin:/bin";
+/// The user `nobody`.
+const NOBODY: u32 = 65534;
+
+fn main() {
+    let Some(only) = only_test("attached") else { return };
+    if linux::names().is_empty() {
+        return left_out("attached queue managers", Lack::Setup, &"this program was built without clang");
+    }
+    if let Err(why) = native::enter() {
+        return left_out("attached queue managers", Lack::Setup, &why);
+    }
+    let before = held();
+    let tests: [(&str, fn()); 13] = [
+        ("planted", planted),
+        ("stolen_tools", stolen_tools),
+        ("renamed", renamed),
+        ("moved", moved),
+        ("a_namespace_goes", a_namespace_goes),
+        ("broken_records", broken_records),
+        ("lacks_a_part", lacks_a_part),
+        ("taken_off", taken_off),
+        ("odd_names", odd_names),
+        ("bounds", bounds),
+        ("weights_stay", weights_stay),
+        ("counts_its_own_queues", counts_its_own_queues),
+        ("nobody_may", nobody_may),
+    ];
+    for (name, test) in tests.into_iter().filter(|(name, _)| only.is_empty() || only.iter().any(|o| o == name)) {
+        tool("ip", &["link", "add", "v0", "type", "veth", "peer", "name", "v1"]);
+        test();
+        let _ = Command::new("/usr/sbin/ip").args(["link", "del", "v1"]).output();
+        wait_for(&format!("the kernel to let go of all that {name} had"), || held() == before);
+        let left = fs::read_dir("/run/queuewright").map_or(0, |all| all.count());
+        assert_eq!(left, 0, "{name} leaves files");
+        println!("{name} ... ok");
+    }
+}
+
+/// Maps, programs and links that the kernel holds.
+fn held() -> [usize; 3] {
+    [MapInfoIter::default().count(), ProgInfoIter::default().count(), LinkInfoIter::default().count()]
+}
+
+fn tool(program: &str, words: &[&str]) -> String {
+    tool_os(program, &words.iter().map(OsStr::new).collect::<Vec<_>>())
+}
+
+fn tool_os(program: &str, words: &[&OsStr]) -> String {
+    let done = Command::new(program).args(words).env("PATH", TOOLS).output().expect("it runs");
+    assert!(done.status.success(), "{program} {words:?}: {}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8_lossy(&done.stdout).into_owned()
+}
+
+/// This program.
+fn queuewright(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_queuewright"));
+    command.args(words).stdin(Stdio::null()).current_dir("/");
+    command
+}
+
+/// What it says, both ways, and its exit code.
+fn said(command: &mut Command) -> (i32, String) {
+    let Output { status, stdout, stderr } = command.output().expect("it runs");
+    let text = [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "for a terminal to obey: {text:?}");
+    (status.code().unwrap_or(-1), text)
+}
+
+#[track_caller]
+fn works(words: &[&str]) -> String {
+    let (code, text) = said(&mut queuewright(words));
+    assert_eq!(code, 0, "{words:?}: {text}");
+    text
+}
+
+/// It ends with this code, and says all of this.
+#[track_caller]
+fn fails(words: &[&str], code: i32, what: &[&str]) -> String {
+    let (found, text) = said(&mut queuewright(words));
+    assert_eq!(found, code, "{words:?}: {text}");
+    for what in what {
+        assert!(text.contains(what), "{words:?} was to say {what:?}: {text}");
+    }
+    text
+}
+
+fn attach(dev: &str) {
+    works(&["attach", dev, "codel", "--rate", "20mbit", "--limit", "100p", "--front"]);
+}
+
+fn root(dev: &str) -> String {
+    tool("tc", &["qdisc", "show", "dev", dev])
+}
+
+/// Somebody without rights does something.
+fn nobody(program: &str, words: &[&str]) {
+    let mut command = Command::new(program);
+    command.args(words).uid(NOBODY).gid(NOBODY).current_dir("/").env("PATH", TOOLS);
+    let done = command.output().expect("it runs");
+    assert!(done.status.success(), "{program} {words:?}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// A folder that anybody may enter.
+fn open_folder() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a folder");
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).expect("ours");
+    dir
+}
+
+/// Folders, links and other files of somebody else's where ours are to be: refused, nothing followed and nothing removed.
+fn planted() {
+    let dir = open_folder();
+    let victim = dir.path().join("victim");
+    fs::create_dir(&victim).expect("made");
+    fs::write(victim.join("params"), "precious").expect("made");
+    let target = victim.to_str().expect("UTF-8");
+    for at in ["/sys/fs/bpf/queuewright", "/run/queuewright"] {
+        let _ = fs::remove_dir(at);
+        let ways: [(&str, &[&str], &str); 4] = [
+            ("mkdir", &["-m", "777", at], "belongs to user 65534"),
+            ("ln", &["-s", target, at], "is a link or a file"),
+            ("mkfifo", &[at], "is a link or a file"),
+            ("touch", &[at], "is a link or a file"),
+        ];
+        for (program, words, what) in ways {
+            // The BPF file system has folders and links alone.
+            if at.starts_with("/sys") && ["mkfifo", "touch"].contains(&program) {
+                continue;
+            }
+            nobody(program, words);
+            fails(
+                &["attach", "v0", "codel", "--rate", "20mbit", "--front"],
+                1,
+                &[at, what, "remove it", "and try again"],
+            );
+            assert!(!root("v0").contains("htb"), "{}", root("v0"));
+            let _ = said(&mut queuewright(&["detach", "v0"]));
+            let _ = said(&mut queuewright(&["doctor", "--repair", "--yes"]));
+            assert_eq!(fs::read_to_string(victim.join("params")).expect("it is there"), "precious");
+            let there = fs::symlink_metadata(at).expect("it is there still");
+            match there.is_dir() {
+                true => fs::remove_dir(at).expect("root may"),
+                false => fs::remove_file(at).expect("root may"),
+            }
+        }
+    }
+    // The folder in which they are is everybody's, without the sticky bit.
+    fs::set_permissions("/sys/fs/bpf", fs::Permissions::from_mode(0o777)).expect("root may");
+    fails(&["attach", "v0", "codel", "--rate", "20mbit", "--front"], 1, &["can be changed by others", "chmod go-w"]);
+    fs::set_permissions("/sys/fs/bpf", fs::Permissions::from_mode(0o1777)).expect("root may");
+
+    // What is there already is not opened to others, and links in it are not followed.
+    attach("v0");
+    let pins = fs::read_dir("/sys/fs/bpf/queuewright").expect("made").flatten().next().expect("one").path();
+    for path in [Path::new("/run/queuewright"), Path::new("/sys/fs/bpf/queuewright"), &pins] {
+        assert_eq!(fs::metadata(path).expect("there").permissions().mode() & 0o7777, 0o700, "{path:?}");
+    }
+    fs::remove_file(pins.join("stats")).expect("root may");
+    symlink(&victim, pins.join("companion")).expect("root may");
+    works(&["detach", "v0"]);
+    assert_eq!(fs::read_dir(&victim).expect("there").count(), 1, "a link was followed");
+    assert!(!pins.exists());
+}
+
+/// A working folder, a search path and an environment of somebody else's.
+fn stolen_tools() {
+    let dir = open_folder();
+    let mark = dir.path().join("mark");
+    for name in ["tc", "ip", "ethtool", "bpftool"] {
+        let path = dir.path().join(name);
+        fs::write(&path, format!("#!/bin/sh\necho {name} >> {}\n", mark.display())).expect("made");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("ours");
+    }
+    let path = dir.path().to_str().expect("UTF-8");
+    for words in [
+        &["attach", "v0", "codel", "--rate", "20mbit", "--front"][..],
+        &["status", "v0"],
+        &["set", "v0", "rate=9mbit"],
+        &["doctor", "v0"],
+        &["doctor", "--repair", "--yes"],
+        &["detach", "v0"],
+    ] {
+        let mut command = queuewright(words);
+        command.current_dir(path).env("PATH", path).env("TC_LIB_DIR", path).env("LC_ALL", "tr_TR.UTF-8");
+        command.env("IFS", "/").env("LD_BIND_NOW", "1").env("HOME", path).env("COLUMNS", "1");
+        let (code, text) = said(&mut command);
+        assert_eq!(code, 0, "{words:?}: {text}");
+    }
+    assert!(!mark.exists(), "root ran {}", fs::read_to_string(&mark).unwrap_or_default());
+}
+
+/// A device is what it is, however it is called.
+fn renamed() {
+    let before = root("v0");
+    attach("v0");
+    tool("ip", &["link", "set", "v0", "name", "w0"]);
+    fails(&["detach", "v0"], 2, &["v0 is called w0 now", "queuewright detach w0"]);
+    fails(&["status", "v0"], 2, &["v0 is called w0 now"]);
+    assert!(works(&["status"]).starts_with("w0: "), "{}", works(&["status"]));
+    works(&["set", "w0", "rate=9mbit"]);
+    assert!(tool("tc", &["class", "show", "dev", "w0"]).contains("rate 9Mbit"));
+    fails(&["attach", "w0", "pie", "--rate", "9mbit", "--front"], 2, &["w0 has codel already"]);
+    // Another has its old name meanwhile.
+    tool("ip", &["link", "add", "v0", "type", "veth", "peer", "name", "x1"]);
+    attach("v0");
+    works(&["detach", "w0"]);
+    assert_eq!(root("w0"), before);
+    assert!(root("v0").contains("htb 7177:"));
+    works(&["detach", "v0"]);
+    assert_eq!(root("v0"), before);
+    tool("ip", &["link", "del", "x1"]);
+}
+
+/// A device is moved to another namespace, which takes its qdisc off.
+fn moved() {
+    tool("ip", &["netns", "add", "other"]);
+    attach("v0");
+    tool("ip", &["link", "set", "v0", "netns", "other"]);
+    let text = works(&["status", "v0"]);
+    assert!(text.contains("moved to another network namespace (/run/netns/other)"), "{text}");
+    fails(&["set", "v0", "rate=9mbit"], 2, &["moved to another network namespace (/run/netns/other)", "detach forgets"]);
+    assert!(works(&["detach", "v0"]).contains("moved to another network namespace"));
+    fails(&["status", "v0"], 2, &["is no device here"]);
+    tool("ip", &["netns", "del", "other"]);
+}
+
+/// What was attached in a namespace that is gone is found, and freed when that is said.
+fn a_namespace_goes() {
+    let before = held();
+    tool("ip", &["netns", "add", "gone"]);
+    tool("ip", &["-n", "gone", "link", "set", "lo", "up"]);
+    let inside = |words: &[&str]| {
+        let bin = env!("CARGO_BIN_EXE_queuewright");
+        tool("nsenter", &[&["--net=/run/netns/gone", bin], words].concat())
+    };
+    inside(&["attach", "lo", "codel", "--rate", "20mbit", "--front"]);
+    // It is another's, and lives.
+    assert!(works(&["status"]).contains("nothing is attached"));
+    assert!(works(&["doctor", "--repair"]).contains("nothing is left behind"));
+    tool("ip", &["netns", "del", "gone"]);
+    let mut asked = queuewright(&["doctor", "--repair"]);
+    let (code, text) = said(&mut asked);
+    assert!(code == 1 && text.contains("codel on lo, whose network namespace is gone"), "{text}");
+    assert!(text.contains("repair it? [y/N]") && text.contains("nothing was changed"), "{text}");
+    assert_ne!(held(), before);
+    // A new one has nothing of it, whatever number it has.
+    tool("ip", &["netns", "add", "gone"]);
+    assert!(inside(&["status"]).contains("nothing is attached"));
+    tool("ip", &["netns", "del", "gone"]);
+    assert!(works(&["doctor"]).contains("whose network namespace is gone"));
+    assert!(works(&["doctor", "--repair", "--yes"]).contains("repaired"));
+    wait_for("the kernel to let go", || held() == before);
+}
+
+/// Files that are no records, whatever else they are, hide no others.
+fn broken_records() {
+    attach("v0");
+    let at = |name: &str| Path::new("/run/queuewright").join(name);
+    fs::write(at("1:2.json"), "{").expect("root may");
+    // What an earlier version has left when it was killed: it doubled the device.
+    let record = fs::read_dir("/run/queuewright").expect("there").flatten().map(|e| e.path());
+    let record = record.filter(|p| !p.ends_with("1:2.json")).next().expect("one");
+    fs::copy(&record, record.with_extension("new")).expect("root may");
+    fs::copy(&record, at("3:4.json")).expect("root may");
+    assert!(Command::new("mkfifo").arg(at("5:6.json")).status().expect("it runs").success());
+    symlink("/etc/passwd", at("7:8.json")).expect("root may");
+    fs::write(at("9:9\u{1b}[31m.json"), vec![b'['; 1 << 20]).expect("root may");
+    let text = works(&["status"]);
+    assert_eq!(text.matches("v0: htb").count(), 1, "{text}");
+    assert_eq!(text.matches("warning: ").count(), 6, "{text}");
+    works(&["set", "v0", "rate=9mbit"]);
+    let text = works(&["doctor", "--repair", "--yes"]);
+    assert!(text.contains("a link; repair removes it") && text.contains("no plain file"), "{text}");
+    assert_eq!(fs::read_dir("/run/queuewright").expect("there").count(), 1);
+    assert!(!works(&["status"]).contains("warning"));
+    works(&["detach", "v0"]);
+}
+
+/// Parts of it are taken away: status says which, set refuses, and doctor puts them back.
+fn lacks_a_part() {
+    let parts: [(&str, &str); 3] = [
+        ("filter del dev v0 parent 7177:", "the filter"),
+        ("qdisc del dev v0 parent 7177:1", "the qdisc pfifo 7178:"),
+        ("class change dev v0 parent 7177: classid 7177:1 htb rate 1mbit", "the class 7177:1 at 20000000bit"),
+    ];
+    attach("v0");
+    for (words, what) in parts {
+        tool("tc", &words.split(' ').collect::<Vec<_>>());
+        let text = works(&["status", "v0"]);
+        assert!(text.contains(what) && text.contains("queuewright doctor --repair"), "{words}: {text}");
+        assert!(works(&["status", "--json"]).contains("\"missing\": [\n"), "{words}");
+        fails(&["set", "v0", "limit=50p"], 1, &[what, "by half", "queuewright doctor --repair"]);
+        assert!(works(&["doctor", "--repair", "--yes"]).contains("repaired"));
+        let text = works(&["status", "v0"]);
+        assert!(!text.contains("missing"), "{text}");
+    }
+    // All three at once, as a kill between tc's steps left it.
+    tool("tc", &["filter", "del", "dev", "v0", "parent", "7177:"]);
+    tool("tc", &["class", "del", "dev", "v0", "classid", "7177:1"]);
+    assert!(works(&["status", "v0"]).contains("the class 7177:1"));
+    works(&["doctor", "--repair", "--yes"]);
+    assert!(works(&["status", "--json"]).contains("\"missing\": []"));
+    // Packets are seen again.
+    works(&["set", "v0", "rate=9mbit"]);
+    works(&["detach", "v0"]);
+}
+
+/// Somebody else's tc has put another qdisc there: that stays.
+fn taken_off() {
+    attach("v0");
+    tool("tc", &["qdisc", "replace", "dev", "v0", "root", "pfifo", "limit", "77"]);
+    let text = works(&["status", "v0"]);
+    assert!(text.contains("no longer there") && text.contains("queuewright detach v0"), "{text}");
+    fails(&["set", "v0", "rate=9mbit"], 2, &["is no longer there", "detach forgets it"]);
+    assert!(works(&["detach", "v0"]).contains("what is there now"));
+    assert!(root("v0").contains("pfifo") && root("v0").contains("limit 77p"));
+}
+
+/// Any name that the kernel takes.
+fn odd_names() {
+    let before = held();
+    // One that is no UTF-8 harms no other.
+    tool_os("ip", &["link", "set", "v1", "name"].map(OsStr::new).iter().copied().chain([OsStr::from_bytes(b"\xff\xfe\x1b")]).collect::<Vec<_>>());
+    let mut now = "v0".to_string();
+    let names = [
+        "a\u{2003}b", "x\u{1b}[31my", "q'$(id)\"`", "root", "dev", "{dev}", "all", "default", "..", "a.b..c", "\u{202e}ab",
+        "%s%n", "*", "123456789012345", "v0",
+    ];
+    for name in names {
+        // Some of them the kernel or ip do not take.
+        let renamed = Command::new("/usr/sbin/ip").args(["link", "set", "dev", &now, "name", name]).output();
+        if !renamed.is_ok_and(|done| done.status.success()) {
+            continue;
+        }
+        now = name.into();
+        works(&["attach", name, "codel", "--rate", "20mbit", "--front", "--dry-run"]);
+        attach(name);
+        let text = works(&["status", name]);
+        assert!(!text.contains("missing") && text.contains("20mbit"), "{name:?}: {text}");
+        works(&["set", name, "rate=9mbit"]);
+        assert!(works(&["status"]).contains("9mbit"));
+        let json: serde_json::Value = serde_json::from_str(&works(&["status", "--json"])).expect("JSON");
+        assert_eq!(json[0]["dev"], name);
+        works(&["detach", name]);
+        assert!(!root(name).contains("htb"), "{name:?}: {}", root(name));
+    }
+    assert_eq!(now, "v0");
+    fails(&["attach", "no\u{1b}[31m", "codel", "--rate", "20mbit"], 2, &["\\u{1b}", "is no device here"]);
+    let long = "x".repeat(100_000);
+    fails(&["attach", &long, "codel", "--rate", "20mbit"], 2, &["is no device here"]);
+    fails(&["status", &long], 2, &["is no device here"]);
+    for name in ["../../etc/passwd", "", "a/b", "."] {
+        fails(&["detach", name], 2, &["is no device here"]);
+    }
+    wait_for("the kernel to let go", || held() == before);
+    tool_os("ip", &["link", "set"].map(OsStr::new).iter().copied().chain([OsStr::from_bytes(b"\xff\xfe\x1b"), OsStr::new("name"), OsStr::new("v1")]).collect::<Vec<_>>());
+}
+
+/// Limits and rates that can be.
+fn bounds() {
+    let attach = |rate: &str, limit: &str| {
+        let words = ["attach", "v0", "codel", "--front", "--rate", rate, "--limit", limit];
+        said(queuewright(&words).arg("--dry-run"))
+    };
+    for (rate, limit, least) in [("20mbit", "1b", "2500b"), ("20mbit", "2499b", "2500b"), ("1mbit", "1513b", "1514b")] {
+        let (code, text) = attach(rate, limit);
+        assert!(code == 2 && text.contains(&format!("allowed: {least} or more")), "{text}");
+    }
+    for (rate, limit) in [("20mbit", "2500b"), ("1mbit", "1514b"), ("20mbit", "1p")] {
+        let (code, text) = attach(rate, limit);
+        assert_eq!(code, 0, "{text}");
+    }
+    // All that is said to be allowed is.
+    for rate in ["1bit", "7999bit", "7kbit"] {
+        let (code, text) = attach(rate, "100p");
+        assert!(code == 2 && text.contains("allowed: 8kbit or more"), "{text}");
+    }
+    for rate in ["8kbit", "20kbit", "60kbit", "60561bit", "64kbit"] {
+        let (code, text) = attach(rate, "100p");
+        assert_eq!(code, 0, "{rate}: {text}");
+    }
+    self::attach("v0");
+    fails(&["set", "v0", "limit=1b"], 2, &["allowed: 2500b or more"]);
+    fails(&["set", "v0", "rate=7kbit"], 2, &["allowed: 8kbit or more"]);
+    works(&["set", "v0", "limit=3000b", "rate=8kbit"]);
+    // 1 ms of the new rate is more than the limit that stays.
+    fails(&["set", "v0", "rate=1gbit"], 2, &["limit = \"3000b\"", "allowed: 125000b or more"]);
+    works(&["set", "v0", "rate=1gbit", "limit=0b"]);
+    works(&["detach", "v0"]);
+}
+
+/// `set` leaves the policy alone, wherever it is called from and whatever has become of the file.
+fn weights_stay() {
+    let policies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../policies");
+    let (one, other) = (open_folder(), open_folder());
+    fs::copy(policies.join("queuepilot.json"), one.path().join("p.json")).expect("copied");
+    fs::copy(policies.join("acc.json"), other.path().join("p.json")).expect("copied");
+    let words = ["attach", "v0", "queuepilot", "--weights", "p.json", "--rate", "20mbit", "--front"];
+    let (code, text) = said(queuewright(&words).current_dir(one.path()));
+    let path = one.path().join("p.json");
+    assert!(code == 0 && text.contains(path.to_str().expect("UTF-8")), "{text}");
+    let weights = || linux::hold("v0").and_then(|held| held.weights()).unwrap_or_else(|e| panic!("{e}"));
+    let first = weights().expect("it has some");
+    for gone in [false, true] {
+        if gone {
+            fs::remove_file(&path).expect("ours");
+        }
+        let (code, text) = said(queuewright(&["set", "v0", "rate=9mbit"]).current_dir(other.path()));
+        assert_eq!(code, 0, "{text}");
+        assert!(text.contains(path.to_str().expect("UTF-8")), "{text}");
+        assert!(weights().expect("it has some").values == first.values, "other weights");
+    }
+    let (code, text) = said(queuewright(&["set", "v0", "weights=p.json"]).current_dir(other.path()));
+    assert_eq!(code, 0, "{text}");
+    assert!(weights().expect("it has some").values != first.values, "the same weights");
+    works(&["detach", "v0"]);
+}
+
+/// `/sys/class/net` shows the namespace in which it was mounted.
+fn counts_its_own_queues() {
+    // This process's /sys is of the namespace before: of a device with this name there it would count the queues, and of none 0.
+    tool("ip", &["link", "add", "q0", "numtxqueues", "3", "type", "veth", "peer", "name", "q1"]);
+    let text = works(&["doctor", "q0"]);
+    assert!(text.contains("q0 has 3:"), "{text}");
+    tool("ip", &["link", "del", "q0"]);
+}
+
+/// Without rights nothing is seen or changed, and it is said what is needed.
+fn nobody_may() {
+    attach("v0");
+    // Where nobody can read it.
+    let dir = open_folder();
+    let bin = dir.path().join("queuewright");
+    fs::copy(env!("CARGO_BIN_EXE_queuewright"), &bin).expect("copied");
+    for words in [
+        &["attach", "v0", "codel", "--rate", "20mbit", "--front"][..],
+        &["status", "v0"],
+        &["set", "v0", "rate=9mbit"],
+        &["detach", "v0"],
+        &["doctor", "--repair", "--yes"],
+    ] {
+        let mut command = Command::new(&bin);
+        command.args(words).stdin(Stdio::null()).current_dir("/").uid(NOBODY).gid(NOBODY);
+        let (code, text) = said(&mut command);
+        assert!(code == 1 && text.contains("sudo"), "{words:?}: {code} {text}");
+    }
+    assert!(!works(&["status", "v0"]).contains("missing"));
+    works(&["detach", "v0"]);
+}
