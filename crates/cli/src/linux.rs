@@ -136,7 +136,9 @@ fn from_anywhere(text: &str) -> Result<String, Failure> {
             let path = std::path::absolute(name).map_err(|e| wrong(&e))?;
             match path.to_str() {
                 Some(path) if !path.contains([':', ',']) => Ok(format!("weights={path}")),
-                _ => Err(wrong(&format!("{path:?} has a comma or a colon in it, or is not UTF-8: rename it"))),
+                _ => {
+                    Err(wrong(&format!("{path:?} has a comma or a colon in it, or is not UTF-8: rename it")))
+                }
             }
         }
         _ => Ok(part.to_string()),

@@ -45,7 +45,9 @@ fn main() {
         ("counts_its_own_queues", counts_its_own_queues),
         ("nobody_may", nobody_may),
     ];
-    for (name, test) in tests.into_iter().filter(|(name, _)| only.is_empty() || only.iter().any(|o| o == name)) {
+    for (name, test) in
+        tests.into_iter().filter(|(name, _)| only.is_empty() || only.iter().any(|o| o == name))
+    {
         tool("ip", &["link", "add", "v0", "type", "veth", "peer", "name", "v1"]);
         test();
         let _ = Command::new("/usr/sbin/ip").args(["link", "del", "v1"]).output();
@@ -166,7 +168,11 @@ fn planted() {
     }
     // The folder in which they are is everybody's, without the sticky bit.
     fs::set_permissions("/sys/fs/bpf", fs::Permissions::from_mode(0o777)).expect("root may");
-    fails(&["attach", "v0", "codel", "--rate", "20mbit", "--front"], 1, &["can be changed by others", "chmod go-w"]);
+    fails(
+        &["attach", "v0", "codel", "--rate", "20mbit", "--front"],
+        1,
+        &["can be changed by others", "chmod go-w"],
+    );
     fs::set_permissions("/sys/fs/bpf", fs::Permissions::from_mode(0o1777)).expect("root may");
 
     // What is there already is not opened to others, and links in it are not followed.
@@ -238,7 +244,11 @@ fn moved() {
     tool("ip", &["link", "set", "v0", "netns", "other"]);
     let text = works(&["status", "v0"]);
     assert!(text.contains("moved to another network namespace (/run/netns/other)"), "{text}");
-    fails(&["set", "v0", "rate=9mbit"], 2, &["moved to another network namespace (/run/netns/other)", "detach forgets"]);
+    fails(
+        &["set", "v0", "rate=9mbit"],
+        2,
+        &["moved to another network namespace (/run/netns/other)", "detach forgets"],
+    );
     assert!(works(&["detach", "v0"]).contains("moved to another network namespace"));
     fails(&["status", "v0"], 2, &["is no device here"]);
     tool("ip", &["netns", "del", "other"]);
@@ -340,11 +350,32 @@ fn taken_off() {
 fn odd_names() {
     let before = held();
     // One that is no UTF-8 harms no other.
-    tool_os("ip", &["link", "set", "v1", "name"].map(OsStr::new).iter().copied().chain([OsStr::from_bytes(b"\xff\xfe\x1b")]).collect::<Vec<_>>());
+    tool_os(
+        "ip",
+        &["link", "set", "v1", "name"]
+            .map(OsStr::new)
+            .iter()
+            .copied()
+            .chain([OsStr::from_bytes(b"\xff\xfe\x1b")])
+            .collect::<Vec<_>>(),
+    );
     let mut now = "v0".to_string();
     let names = [
-        "a\u{2003}b", "x\u{1b}[31my", "q'$(id)\"`", "root", "dev", "{dev}", "all", "default", "..", "a.b..c", "\u{202e}ab",
-        "%s%n", "*", "123456789012345", "v0",
+        "a\u{2003}b",
+        "x\u{1b}[31my",
+        "q'$(id)\"`",
+        "root",
+        "dev",
+        "{dev}",
+        "all",
+        "default",
+        "..",
+        "a.b..c",
+        "\u{202e}ab",
+        "%s%n",
+        "*",
+        "123456789012345",
+        "v0",
     ];
     for name in names {
         // Some of them the kernel or ip do not take.
@@ -373,7 +404,15 @@ fn odd_names() {
         fails(&["detach", name], 2, &["is no device here"]);
     }
     wait_for("the kernel to let go", || held() == before);
-    tool_os("ip", &["link", "set"].map(OsStr::new).iter().copied().chain([OsStr::from_bytes(b"\xff\xfe\x1b"), OsStr::new("name"), OsStr::new("v1")]).collect::<Vec<_>>());
+    tool_os(
+        "ip",
+        &["link", "set"]
+            .map(OsStr::new)
+            .iter()
+            .copied()
+            .chain([OsStr::from_bytes(b"\xff\xfe\x1b"), OsStr::new("name"), OsStr::new("v1")])
+            .collect::<Vec<_>>(),
+    );
 }
 
 /// Limits and rates that can be.
@@ -382,7 +421,9 @@ fn bounds() {
         let words = ["attach", "v0", "codel", "--front", "--rate", rate, "--limit", limit];
         said(queuewright(&words).arg("--dry-run"))
     };
-    for (rate, limit, least) in [("20mbit", "1b", "2500b"), ("20mbit", "2499b", "2500b"), ("1mbit", "1513b", "1514b")] {
+    for (rate, limit, least) in
+        [("20mbit", "1b", "2500b"), ("20mbit", "2499b", "2500b"), ("1mbit", "1513b", "1514b")]
+    {
         let (code, text) = attach(rate, limit);
         assert!(code == 2 && text.contains(&format!("allowed: {least} or more")), "{text}");
     }

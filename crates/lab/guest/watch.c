@@ -9,11 +9,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -101,12 +101,22 @@ bool watch_open(const char *ns)
 bool watch_maps(const char *ns, const char *device)
 {
 	char path[256];
-	struct stat at;
+	uint64_t cookie = 0;
+	socklen_t size = sizeof(cookie);
+	unsigned int index = 0;
 
 	/* Where crates/linux/src/record.rs pins them. */
-	snprintf(path, sizeof(path), "/run/netns/%s", ns);
-	if (stat(path, &at) != 0) {
-		fail("%s: %s", path, strerror(errno));
+	if (enter(ns)) {
+		int s = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+		if (getsockopt(s, SOL_SOCKET, SO_NETNS_COOKIE, &cookie,
+			       &size) == 0)
+			index = if_nametoindex(device);
+		close(s);
+	}
+	enter(NULL);
+	if (index == 0) {
+		fail("%s in %s: %s", device, ns, strerror(errno));
 		return false;
 	}
 	for (uint32_t i = 0; i < MAPS; i++) {
@@ -114,8 +124,8 @@ bool watch_maps(const char *ns, const char *device)
 		union bpf_attr a;
 
 		snprintf(path, sizeof(path),
-			 "/sys/fs/bpf/queuewright/%llu:%s/%s",
-			 (unsigned long long)at.st_ino, device, map_names[i]);
+			 "/sys/fs/bpf/queuewright/%llu:%u/%s",
+			 (unsigned long long)cookie, index, map_names[i]);
 		int fd = watch_pinned(path);
 		memset(&a, 0, sizeof(a));
 		a.info.bpf_fd = (uint32_t)fd;

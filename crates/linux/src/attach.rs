@@ -348,7 +348,8 @@ fn load(plan: &Plan) -> Result<Record, Error> {
     for mut map in object.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
         let short = name.strip_prefix(".bss.").unwrap_or(&name);
-        if ["params", "state", "port", "stats", "qdisc"].contains(&short) || record.front && short == "queues" {
+        if ["params", "state", "port", "stats", "qdisc"].contains(&short) || record.front && short == "queues"
+        {
             map.pin(record.pin(short)).map_err(wrong)?;
             record.ids.push((short.into(), map.info().map_err(wrong)?.info.id));
         }
@@ -485,8 +486,9 @@ pub(crate) fn port_map(record: &Record) -> Result<PortMap, Error> {
     let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", record.pin("port").display()));
     let ports = MapHandle::from_pinned_path(record.pin("port")).map_err(wrong)?;
     let bytes = ports.lookup(&FIRST, MapFlags::ANY).map_err(wrong)?.unwrap_or_default();
-    PortMap::from_bytes(&bytes)
-        .ok_or_else(|| Error::System(format!("{}: its map is of another version of this program", record.kind)))
+    PortMap::from_bytes(&bytes).ok_or_else(|| {
+        Error::System(format!("{}: its map is of another version of this program", record.kind))
+    })
 }
 
 impl Held {

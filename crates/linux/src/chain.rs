@@ -6,8 +6,8 @@ use crate::{Error, front, namespaces, objects, system};
 use libbpf_rs::query::{LinkInfo, LinkInfoIter, LinkTypeInfo, MapInfoIter};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 
 /// `BPF_STRUCT_OPS_STATE_INUSE` of the kernel, in the second word of a struct_ops map's value.
 const IN_USE: [u8; 4] = 1u32.to_ne_bytes();
@@ -66,7 +66,10 @@ pub(crate) fn missing_of(record: &Record, shown: &[String]) -> Vec<String> {
             let ours = shown.iter().filter(|l| l.starts_with(&format!("qdisc {} ", record.kind))).count();
             if ours != record.instances as usize {
                 let (kind, of) = (&record.kind, record.instances);
-                out.push(format!("{kind} at {} of {of} transmit queues", of as usize - ours.min(of as usize)));
+                out.push(format!(
+                    "{kind} at {} of {of} transmit queues",
+                    of as usize - ours.min(of as usize)
+                ));
             }
         }
         false => {}
@@ -89,7 +92,7 @@ fn missing_front(record: &Record, dev: &OsStr, shown: &[String], out: &mut Vec<S
     let port = attach::port_map(record).unwrap_or_default();
     let line = |class: &str| classes.lines().find(|l| l.starts_with(&format!("class htb {class} ")));
     let first = format!("{}:1", front::HANDLE);
-    match line(&first).map(|l| rate_of(l)) {
+    match line(&first).map(rate_of) {
         None => out.push(format!("the class {first}")),
         // tc shows rates cut.
         Some(found) if found.abs_diff(port.rate * 8) > port.rate * 8 / 50 => {
@@ -110,8 +113,7 @@ fn missing_front(record: &Record, dev: &OsStr, shown: &[String], out: &mut Vec<S
     let id = record.ids.iter().find(|(name, _)| name == "front").map_or(0, |(_, id)| *id);
     let ours = |l: &str| {
         let words: Vec<&str> = l.split_ascii_whitespace().collect();
-        words.contains(&"direct-action")
-            && words.windows(2).any(|w| w[0] == "id" && w[1] == id.to_string())
+        words.contains(&"direct-action") && words.windows(2).any(|w| w[0] == "id" && w[1] == id.to_string())
     };
     if !filters.lines().any(ours) {
         out.push("the filter, htb's way to ask the queue manager".into());
@@ -211,8 +213,12 @@ mod tests {
 
     #[test]
     fn the_rate_of_a_class_is_read_from_tcs_words() {
-        let line = |rate: &str| format!("class htb 7177:1 root leaf 7178: prio 0 rate {rate} ceil 1Gbit burst 3025b");
-        for (shown, rate) in [("20Mbit", 20_000_000), ("8Kbit", 8000), ("1200bit", 1200), ("3Gbit", 3_000_000_000)] {
+        let line = |rate: &str| {
+            format!("class htb 7177:1 root leaf 7178: prio 0 rate {rate} ceil 1Gbit burst 3025b")
+        };
+        for (shown, rate) in
+            [("20Mbit", 20_000_000), ("8Kbit", 8000), ("1200bit", 1200), ("3Gbit", 3_000_000_000)]
+        {
             assert_eq!(rate_of(&line(shown)), rate);
         }
         assert_eq!(rate_of("class htb 7177:1 root"), 0);

@@ -71,8 +71,7 @@ impl Folder {
             if i > 0 && others_may_swap(&fs::fstat(&here.fd).map_err(|e| (here.path.clone(), e))?) {
                 return Err((here.path, Errno::PERM));
             }
-            let fd =
-                fs::openat(&here.fd, *name, flags, Mode::empty()).map_err(|e| (below.clone(), e))?;
+            let fd = fs::openat(&here.fd, *name, flags, Mode::empty()).map_err(|e| (below.clone(), e))?;
             here = Folder { fd, path: below };
         }
         Ok(here)
@@ -112,7 +111,8 @@ impl Folder {
     pub fn names(&self) -> Result<Vec<String>, Error> {
         let wrong = |e: Errno| Error::System(format!("{}: {e}", self.path.display()));
         // An own place to read from.
-        let fd = fs::openat(&self.fd, ".", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map_err(wrong)?;
+        let fd =
+            fs::openat(&self.fd, ".", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map_err(wrong)?;
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut entries = RawDir::new(fd, &mut buffer);
         let mut names = Vec::new();
@@ -267,7 +267,11 @@ mod tests {
     #[test]
     fn a_folder_of_somebody_else_is_refused() {
         if !geteuid().is_root() {
-            return queuewright_testing::left_out("a folder of somebody else's", queuewright_testing::Lack::Setup, &"it needs root");
+            return queuewright_testing::left_out(
+                "a folder of somebody else's",
+                queuewright_testing::Lack::Setup,
+                &"it needs root",
+            );
         }
         let (_keep, at) = place();
         std::fs::create_dir(at.join("theirs")).expect("made");

@@ -75,8 +75,8 @@ pub(crate) fn of_device(record: &Record) -> Option<String> {
         })
     };
     let here = system::namespace();
-    let found = ways().into_iter().find(|way| {
-        inside(way, || system::namespace() != here && has()).unwrap_or(false)
-    })?;
+    let found = ways()
+        .into_iter()
+        .find(|way| inside(way, || system::namespace() != here && has()).unwrap_or(false))?;
     Some(found.display().to_string())
 }

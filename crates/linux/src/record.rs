@@ -151,8 +151,8 @@ impl Record {
         let folder = pins(true)?.map(|all| all.make_inside(&self.key())).transpose()?;
         if let Some(folder) = folder {
             for name in NAMES {
-            folder.remove(name);
-        }
+                folder.remove(name);
+            }
         }
         Ok(())
     }
@@ -281,9 +281,12 @@ pub fn records() -> Result<Vec<Record>, Error> {
     Ok(found)
 }
 
+/// Name of a file that is no record, and what it is.
+type Broken = (String, String);
+
 /// All that is attached on this machine, under the names that the devices had then, and the names of files that are no
 /// records, with what they are.
-pub(crate) fn everywhere() -> Result<(Vec<Record>, Vec<(String, String)>), Error> {
+pub(crate) fn everywhere() -> Result<(Vec<Record>, Vec<Broken>), Error> {
     let (mut found, mut broken) = (Vec::new(), Vec::new());
     let Some(run) = Folder::open(Path::new(RUN))? else { return Ok((found, broken)) };
     for name in run.names()? {

@@ -56,7 +56,9 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
         let what = format!("{of} lacks {}", missing.join("; "));
         match record.name() {
             None => add(what, "forgets it", Way::Forget(record.clone())),
-            Some(_) if record.stage != Stage::Attached => add(what, "finishes it or takes it back", Way::Settle),
+            Some(_) if record.stage != Stage::Attached => {
+                add(what, "finishes it or takes it back", Way::Settle)
+            }
             Some(_) if !attach::is_there(record) => add(what, "forgets it", Way::Forget(record.clone())),
             Some(_) => add(what, "puts that back", Way::Mend(record.clone())),
         }

@@ -213,8 +213,7 @@ pub(crate) fn tool(program: &str, words: &[&OsStr], alone: Option<&File>) -> Res
     }
     let said = String::from_utf8_lossy(&done.stderr);
     // tc says all of its options then.
-    let why: Vec<String> =
-        said.trim().lines().take_while(|l| !l.starts_with("Usage:")).map(safe).collect();
+    let why: Vec<String> = said.trim().lines().take_while(|l| !l.starts_with("Usage:")).map(safe).collect();
     Err(Error::System(format!("{asked}: {}", why.join("; "))))
 }
 

@@ -104,9 +104,9 @@ struct Watched {
 
 impl Watched {
     fn of(dev: &str) -> Watched {
-        let pins = fs::read_dir("/sys/fs/bpf/queuewright").expect("attached").flatten();
-        let ours = pins.map(|e| e.path()).find(|p| p.display().to_string().ends_with(&format!(":{dev}")));
-        let ours = ours.expect("its pins");
+        let record = linux::record(dev).expect("attached");
+        let ours =
+            Path::new("/sys/fs/bpf/queuewright").join(format!("{}:{}", record.namespace, record.index));
         let open = |name| MapHandle::from_pinned_path(ours.join(name)).expect(name);
         Watched { state: open("state"), stats: open("stats") }
     }

@@ -42,6 +42,43 @@ fn all() {
     killed("set", Some(ATTACH), "set lo 16000000");
     killed("detach", Some(ATTACH), "detach lo");
     pairs();
+    two_namespaces();
+}
+
+/// The names of BPF qdiscs are the machine's: a second namespace takes another. What is attached there when it goes is found
+/// and freed.
+fn two_namespaces() {
+    let before = holds();
+    run(ATTACH).unwrap_or_else(|e| panic!("{e}"));
+    let kind = |dev: &str| linux::record(dev).expect("attached").kind;
+    let first = kind("lo");
+    let second = std::thread::spawn(move || {
+        // SAFETY: of this thread alone.
+        assert_eq!(
+            unsafe { libc::unshare(libc::CLONE_NEWNET) },
+            0,
+            "unshare: {}",
+            io::Error::last_os_error()
+        );
+        assert!(linux::record("lo").is_none(), "the other's");
+        run(ATTACH).unwrap_or_else(|e| panic!("{e}"));
+        assert!(linux::faults().expect("root may look").is_empty());
+        kind("lo")
+    });
+    let second = second.join().expect("no panic");
+    assert_eq!(first != second, command::qdiscs(), "{first} and {second}");
+    // With the thread its namespace has gone.
+    let faults = linux::faults().expect("root may look");
+    assert!(
+        faults.len() == 1 && faults[0].what == "codel on lo, whose network namespace is gone",
+        "{faults:?}"
+    );
+    assert_eq!(kind("lo"), first);
+    linux::repair().unwrap_or_else(|e| panic!("{e}"));
+    run("set lo 16000000").unwrap_or_else(|e| panic!("{e}"));
+    run("detach lo").unwrap_or_else(|e| panic!("{e}"));
+    settles(&before, "two namespaces");
+    println!("machine: {first} and {second} in two namespaces");
 }
 
 /// A command is killed after each of its calls in turn, and each of the others comes next.
@@ -89,7 +126,9 @@ fn nothing(e: linux::Error) -> Result<(), linux::Error> {
             Ok(())
         }
         // `status` changes nothing.
-        linux::Error::System(said) if said.contains("by half") && said.contains("queuewright doctor --repair") => {
+        linux::Error::System(said)
+            if said.contains("by half") && said.contains("queuewright doctor --repair") =>
+        {
             Ok(())
         }
         _ => Err(e),
@@ -100,6 +139,7 @@ fn nothing(e: linux::Error) -> Result<(), linux::Error> {
 struct Traced(libc::pid_t);
 
 impl Traced {
+    #[allow(clippy::zombie_processes, reason = "waitpid is in `wait`")]
     fn begin(words: &str) -> Traced {
         let mut command = process(words);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -211,7 +251,8 @@ fn pairs() {
                     run(first).unwrap_or_else(|e| panic!("{e}"));
                 }
                 let what = format!("{one} and {other} at once after {first:?}");
-                let both = [one, other].map(|words| process(words).stderr(Stdio::piped()).spawn().expect("it runs"));
+                let both =
+                    [one, other].map(|words| process(words).stderr(Stdio::piped()).spawn().expect("it runs"));
                 let both = both.map(|child| child.wait_with_output().expect("it ends"));
                 let done = both.each_ref().map(|b| b.status.success());
                 for b in &both {

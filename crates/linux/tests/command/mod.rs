@@ -40,7 +40,8 @@ pub fn run(words: &str) -> Result<(), linux::Error> {
     match words[..] {
         ["attach", dev, name, rate] => {
             let front = linux::Host::Front.names().iter().any(|n| n == name) && !qdiscs();
-            let port = linux::Port { rate: number(rate), limit_packets: 100, front, ..linux::Port::default() };
+            let port =
+                linux::Port { rate: number(rate), limit_packets: 100, front, ..linux::Port::default() };
             linux::attach(&linux::plan(dev, name, spec(name), port)?)
         }
         ["set", dev, rate] => {
