@@ -288,8 +288,8 @@ fn broken_records() {
     let at = |name: &str| Path::new("/run/queuewright").join(name);
     fs::write(at("1:2.json"), "{").expect("root may");
     // What an earlier version has left when it was killed: it doubled the device.
-    let record = fs::read_dir("/run/queuewright").expect("there").flatten().map(|e| e.path());
-    let record = record.filter(|p| !p.ends_with("1:2.json")).next().expect("one");
+    let mut record = fs::read_dir("/run/queuewright").expect("there").flatten().map(|e| e.path());
+    let record = record.find(|p| !p.ends_with("1:2.json")).expect("one");
     fs::copy(&record, record.with_extension("new")).expect("root may");
     fs::copy(&record, at("3:4.json")).expect("root may");
     assert!(Command::new("mkfifo").arg(at("5:6.json")).status().expect("it runs").success());
