@@ -9,7 +9,8 @@ mod vm;
 
 use command::{flows, holds, process, run, settles};
 use queuewright_linux as linux;
-use queuewright_testing::only_test;
+use queuewright_testing::{only_test, wait_for};
+use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -42,8 +43,28 @@ fn all() {
     killed("attach", None, ATTACH);
     killed("set", Some(ATTACH), "set lo 16000000");
     killed("detach", Some(ATTACH), "detach lo");
+    waits_for_tc();
     pairs();
     two_namespaces();
+}
+
+/// A command is killed while a `tc` that it has started is still to do its part: the next waits for that one's end.
+fn waits_for_tc() {
+    let before = holds();
+    let traced = Traced::begin(ATTACH);
+    let tc = traced.changing_tc();
+    traced.kill();
+    let mut next = process("detach lo").stderr(Stdio::null()).spawn().expect("it runs");
+    wait_for("the next command to wait for the lock", || {
+        assert!(next.try_wait().expect("a child").is_none(), "it did not wait");
+        let call = fs::read_to_string(format!("/proc/{}/syscall", next.id())).unwrap_or_default();
+        call.split(' ').next().is_some_and(|number| number == libc::SYS_flock.to_string())
+    });
+    // SAFETY: a child that this process traces.
+    assert_eq!(unsafe { libc::ptrace(libc::PTRACE_DETACH, tc, 0, 0) }, 0);
+    assert!(next.wait().expect("it ends").success());
+    settles(&before, "a tc whose command was killed");
+    println!("machine: a command waits for the tc of one that was killed");
 }
 
 /// The names of BPF qdiscs are the machine's: a second namespace takes another. What is attached there when it goes is found
@@ -196,14 +217,50 @@ impl Traced {
                 entered = changes(entry.nr as i64, entry.args);
             } else if let Some(name) = entered.take() {
                 if done == calls {
-                    // SAFETY: a child of ours.
-                    unsafe { libc::kill(self.0, libc::SIGKILL) };
-                    while !libc::WIFSIGNALED(self.wait()) {}
+                    self.kill();
                     return Some(name.into());
                 }
                 done += 1;
             }
         }
+    }
+
+    /// Lets it go on until it has started a `tc` that changes a qdisc, which stands still before its first step.
+    fn changing_tc(&self) -> libc::pid_t {
+        let options = libc::PTRACE_O_TRACEVFORK | libc::PTRACE_O_TRACEFORK | libc::PTRACE_O_EXITKILL;
+        // SAFETY: children of ours that are stopped, and plain numbers.
+        unsafe {
+            assert_eq!(libc::ptrace(libc::PTRACE_SETOPTIONS, self.0, 0, options), 0);
+            let go = |pid: libc::pid_t| assert_eq!(libc::ptrace(libc::PTRACE_CONT, pid, 0, 0), 0);
+            go(self.0);
+            let mut tc = 0;
+            loop {
+                let mut status = 0;
+                let pid = libc::waitpid(-1, &raw mut status, libc::__WALL);
+                assert!(pid > 0, "waitpid: {}", io::Error::last_os_error());
+                if !libc::WIFSTOPPED(status) {
+                    assert_ne!(pid, self.0, "it ended without a tc that changes something");
+                    continue;
+                }
+                if pid == self.0 {
+                    go(pid);
+                    continue;
+                }
+                // Before its exec, by which it stops once more.
+                let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+                if tc == pid && words.starts_with(b"tc\0qdisc\0replace") {
+                    return pid;
+                }
+                tc = pid;
+                go(pid);
+            }
+        }
+    }
+
+    fn kill(self) {
+        // SAFETY: a child of ours.
+        unsafe { libc::kill(self.0, libc::SIGKILL) };
+        while !libc::WIFSIGNALED(self.wait()) {}
     }
 
     fn call(&self) -> libc::ptrace_syscall_info {
