@@ -2,21 +2,42 @@
 
 use crate::record::Record;
 use crate::system;
+use rustix::fs::OFlags;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
+use std::io::ErrorKind;
 use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::PathBuf;
 
-/// The namespaces that some process is in or that are mounted somewhere: a way to each, by inode number.
-fn ways() -> Vec<PathBuf> {
-    let mut found = HashMap::new();
+/// A way to a namespace, open, so that it is there as long as this is: a process may end meanwhile. None: not ours to open.
+type Way = (PathBuf, Option<File>);
+
+/// The namespaces that some process is in or that are mounted somewhere, a way to each.
+fn ways() -> Vec<Way> {
+    let mut found: HashMap<(u64, u64), Way> = HashMap::new();
     let mut add = |path: PathBuf| {
+        let Ok(meta) = fs::metadata(&path) else { return };
+        let known = found.get(&(meta.dev(), meta.ino()));
+        if known.is_some_and(|way| way.1.is_some()) {
+            return;
+        }
         // Without waiting for what is no namespace.
-        if let Ok(meta) = fs::metadata(&path) {
-            found.entry((meta.dev(), meta.ino())).or_insert(path);
+        let opened = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(&path);
+        let (key, file) = match opened {
+            Ok(file) => match file.metadata() {
+                Ok(meta) => ((meta.dev(), meta.ino()), Some(file)),
+                Err(_) => return,
+            },
+            Err(e) if e.kind() == ErrorKind::PermissionDenied => ((meta.dev(), meta.ino()), None),
+            // The process has ended. Where others are in the same namespace there is another way.
+            Err(_) => return,
+        };
+        let way = found.entry(key).or_insert_with(|| (path, None));
+        if way.1.is_none() {
+            way.1 = file;
         }
     };
     add("/proc/self/ns/net".into());
@@ -39,8 +60,8 @@ fn ways() -> Vec<PathBuf> {
 }
 
 /// Does something in another namespace; None: this process may not go there.
-fn inside<T: Send>(way: &Path, job: impl FnOnce() -> T + Send) -> Option<T> {
-    let file = File::open(way).ok()?;
+fn inside<T: Send>(way: &Way, job: impl FnOnce() -> T + Send) -> Option<T> {
+    let file = way.1.as_ref()?;
     // A thread of its own is there, and nobody else.
     std::thread::scope(|s| {
         let there = s.spawn(move || {
@@ -78,5 +99,5 @@ pub(crate) fn of_device(record: &Record) -> Option<String> {
     let found = ways()
         .into_iter()
         .find(|way| inside(way, || system::namespace() != here && has()).unwrap_or(false))?;
-    Some(found.display().to_string())
+    Some(found.0.display().to_string())
 }
