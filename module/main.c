@@ -36,8 +36,14 @@ __bpf_kfunc int bpf_qw_skb_set_ce(struct sk_buff *skb)
 
 __bpf_kfunc_end_defs();
 
+/* Only packets that the caller holds: no pointer found by walking. Where the
+ * kernel has no such flag it asks for them by itself. */
+#ifndef KF_TRUSTED_ARGS
+#define KF_TRUSTED_ARGS 0
+#endif
+
 BTF_KFUNCS_START(functions)
-BTF_ID_FLAGS(func, bpf_qw_skb_set_ce)
+BTF_ID_FLAGS(func, bpf_qw_skb_set_ce, KF_TRUSTED_ARGS)
 BTF_KFUNCS_END(functions)
 
 static const struct btf_kfunc_id_set kfuncs = {

@@ -63,6 +63,8 @@ struct data {
 	u32 packets;
 	bool idle; /* the queue manager knows that the link found nothing */
 	u64 left_ns; /* when the last packet was taken off */
+	/* Dropped at dequeue, and not yet known to the parents. */
+	u32 untold_packets, untold_bytes;
 	struct qw_statistics stats;
 #ifdef QW_ALARM
 	struct Qdisc *sch;
@@ -429,10 +431,24 @@ static void count_sent(struct data *d, u64 now, const struct sk_buff *skb)
 	d->stats.sojourns[min(octave, QW_SOJOURNS - 1)]++;
 }
 
+/* Tells the parents of what was dropped at dequeue. Before Linux 6.15 not while
+ * nothing is left, but with a later packet, as that kernel's codel does: a parent
+ * would hear that its class is empty in the middle of asking it, and end it twice. */
+static void tell_parents(struct Qdisc *sch)
+{
+	struct data *d = qdisc_priv(sch);
+
+	if (!d->untold_packets ||
+	    (LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0) && !sch->q.qlen))
+		return;
+	qdisc_tree_reduce_backlog(sch, d->untold_packets, d->untold_bytes);
+	d->untold_packets = 0;
+	d->untold_bytes = 0;
+}
+
 static struct sk_buff *dequeue(struct Qdisc *sch)
 {
 	struct data *d = qdisc_priv(sch);
-	u32 dropped = 0, bytes = 0;
 	u64 now = ktime_get_ns();
 	struct sk_buff *skb = NULL;
 
@@ -453,13 +469,12 @@ static struct sk_buff *dequeue(struct Qdisc *sch)
 		if (v.action != QW_DROP)
 			break;
 		count_drop(sch, v.reason);
-		dropped++;
-		bytes += qdisc_pkt_len(skb);
+		d->untold_packets++;
+		d->untold_bytes += qdisc_pkt_len(skb);
 		kfree_skb(skb);
 		skb = NULL;
 	}
-	if (dropped)
-		qdisc_tree_reduce_backlog(sch, dropped, bytes);
+	tell_parents(sch);
 	if (!skb) {
 		nothing(d, now);
 		return NULL;
@@ -488,6 +503,8 @@ static void reset(struct Qdisc *sch)
 	CALL(init)(d->s, d->p, ktime_get_ns());
 	d->idle = true;
 	d->left_ns = ktime_get_ns();
+	d->untold_packets = 0;
+	d->untold_bytes = 0;
 }
 
 /* ---------------------------------------------------------- parameters --- */
@@ -631,10 +648,13 @@ static int read_options(struct wish *w, const struct nlattr *options,
 	return 0;
 }
 
-/* A state that begins now; NULL: there is no memory. */
+/* Memory is the caller's cgroup's: one may be root in a user namespace, and a
+ * state takes up to some MB.
+ *
+ * A state that begins now; NULL: there is no memory. */
 static STATE *begin(const PARAMS *p)
 {
-	STATE *s = kvzalloc(sizeof(STATE), GFP_KERNEL);
+	STATE *s = kvzalloc(sizeof(STATE), GFP_KERNEL_ACCOUNT);
 
 	if (s)
 		CALL(init)(s, p, ktime_get_ns());
@@ -652,8 +672,8 @@ static int init(struct Qdisc *sch, struct nlattr *options,
 
 	/* First: who fails is destroyed. */
 	make_timer(sch);
-	d->p = kvzalloc(sizeof(PARAMS), GFP_KERNEL);
-	d->queues = kvcalloc(QUEUES, sizeof(struct fifo), GFP_KERNEL);
+	d->p = kvzalloc(sizeof(PARAMS), GFP_KERNEL_ACCOUNT);
+	d->queues = kvcalloc(QUEUES, sizeof(struct fifo), GFP_KERNEL_ACCOUNT);
 	if (!d->p || !d->queues)
 		return -ENOMEM;
 	set_defaults(d->p);
@@ -706,7 +726,7 @@ static int change(struct Qdisc *sch, struct nlattr *options,
 	if (!options)
 		return 0;
 	__skb_queue_head_init(&out);
-	w.p = kvmalloc(sizeof(PARAMS), GFP_KERNEL);
+	w.p = kvmalloc(sizeof(PARAMS), GFP_KERNEL_ACCOUNT);
 	if (!w.p)
 		return -ENOMEM;
 	memcpy(w.p, d->p, sizeof(PARAMS));

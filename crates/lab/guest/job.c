@@ -108,8 +108,10 @@ static void failed(char **words, int status)
 	if (fd >= 0)
 		close(fd);
 	for (; *words; words++) {
-		strncat(line, *words, sizeof(line) - strlen(line) - 2);
-		strcat(line, " ");
+		size_t at = strlen(line);
+
+		/* What does not fit is cut off. */
+		snprintf(line + at, sizeof(line) - at, "%s ", *words);
 	}
 	refused(text, asked, sizeof(asked));
 	fail("%s(status %d): %s%s%s", line, status, asked, *asked ? ": " : "",
