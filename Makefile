@@ -10,7 +10,7 @@ PUT = $(SUDO) install -Dm644 /dev/stdin
 DEMO := examples/home.toml
 QW := $(or $(CARGO_TARGET_DIR),target)/release/queuewright
 
-.PHONY: demo test wheel lint fuzz bench bench-peers man install install-tc install-module fmt help
+.PHONY: demo test wheel lint fuzz bench bench-peers man install install-tc install-module uninstall fmt help
 
 demo: ## Compare queue managers on the example link (TRACE=FILE: and on that cellular trace)
 	@scripts/setup build
@@ -60,8 +60,12 @@ man: ## Write the man pages to build/man
 install: man ## Install program, man pages and shell completions under PREFIX (SUDO=sudo: as root, but build as you)
 	$(SUDO) install -Dsm755 $(QW) $(DESTDIR)$(PREFIX)/bin/queuewright
 	$(SUDO) install -Dm644 -t $(DESTDIR)$(PREFIX)/share/man/man1 build/man/*.1
+ifneq ($(filter /usr /usr/local,$(PREFIX)),)
 	sed 's#/usr/local#$(PREFIX)#' dist/queuewright@.service | \
 		$(PUT) $(DESTDIR)$(PREFIX)/lib/systemd/system/queuewright@.service
+else
+	@echo 'without queuewright@.service: systemd looks below /usr/local and /usr alone (PREFIX=/usr/local SUDO=sudo)'
+endif
 	$(QW) completions bash | $(PUT) $(DESTDIR)$(PREFIX)/share/bash-completion/completions/queuewright
 	$(QW) completions zsh | $(PUT) $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_queuewright
 	$(QW) completions fish | $(PUT) $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/queuewright.fish
@@ -85,6 +89,17 @@ install-module: install-tc ## As root, or SUDO=sudo: the kernel module's source 
 	echo $(VERSION) | $(PUT) $(MODULE)/VERSION
 	sed 's/@VERSION@/$(VERSION)/' module/dkms.conf | $(PUT) $(MODULE)/dkms.conf
 	@echo 'now: dkms install queuewright/$(VERSION) && modprobe sch_queuewright'
+
+# Their own list: what they put into an empty folder.
+STAGE := $(CURDIR)/build/stage
+
+uninstall: ## Remove what install, install-tc and install-module put there, with the same PREFIX, TC_LIB and SUDO
+	@rm -rf '$(STAGE)'
+	@$(MAKE) --no-print-directory install install-module PREFIX='$(PREFIX)' TC_LIB='$(TC_LIB)' DESTDIR='$(STAGE)' SUDO= >/dev/null
+	@cd '$(STAGE)' && find . ! -type d -printf '%P\0' | $(SUDO) xargs -0 -I{} rm -fv '$(DESTDIR)/{}'
+	@cd '$(STAGE)' && find . -depth -type d -path '*/queuewright-*' -printf '%P\0' | \
+		$(SUDO) xargs -0 -I{} rmdir -v --ignore-fail-on-non-empty '$(DESTDIR)/{}' 2>/dev/null || true
+	@rm -rf '$(STAGE)'
 
 fmt: ## Format the sources
 	$(CARGO) fmt --all

@@ -530,6 +530,9 @@ pub struct Export {
     /// Address and port to listen at
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:9421")]
     pub listen: String,
+    /// Answer only who sends the token in this file ("Authorization: Bearer TOKEN")
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
 }
 
 /// `set`

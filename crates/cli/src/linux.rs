@@ -5,10 +5,11 @@ use crate::args::{Agent, Attach, Export, Set, Settings, Status, Watch};
 use queuewright_aqm::Spec;
 use queuewright_linux::{self as linux, Chooser, Error, Port, Record};
 use queuewright_scenario::units::Unit;
-use queuewright_scenario::{Flags, Policy, Scenario};
+use queuewright_scenario::{Flags, Policy, Scenario, read_text};
 use std::fmt::Write;
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -336,7 +337,8 @@ pub fn watch(w: &Watch) -> Result<(), Failure> {
 
 pub fn export(e: &Export) -> Result<(), Failure> {
     // Who may not read says so now, not to each scraper.
-    attached(None)?;
+    linux::read_each()?;
+    let token = e.token_file.as_deref().map(token).transpose()?;
     let listener = TcpListener::bind(&e.listen).map_err(|error| {
         Failure::Input(format!(
             "--listen {:?}: {error}; write ADDRESS:PORT, such as 127.0.0.1:9421",
@@ -345,8 +347,21 @@ pub fn export(e: &Export) -> Result<(), Failure> {
     })?;
     let at = listener.local_addr().map_or_else(|_| e.listen.clone(), |at| at.to_string());
     crate::print(&format!("metrics at http://{at}/metrics\n"))?;
-    linux::serve(&listener, || now(None));
-    Ok(())
+    linux::confine()?;
+    match linux::serve(listener, token, linux::read_each)? {}
+}
+
+/// The token in a file: one word.
+fn token(path: &Path) -> Result<String, Failure> {
+    let wrong = |why: &str| Failure::Input(format!("--token-file {}: {why}", path.display()));
+    let text = read_text(path, 4096).map_err(|e| wrong(&e.to_string()))?;
+    let token = text.trim();
+    match token.is_empty() || !token.bytes().all(|b| b.is_ascii_graphic()) {
+        true => Err(wrong(
+            "not a token: one word of letters, digits and signs, such as 'openssl rand -hex 32' prints",
+        )),
+        false => Ok(token.into()),
+    }
 }
 
 pub fn status(s: &Status) -> Result<(), Failure> {

@@ -10,6 +10,7 @@ use queuewright_experiments::{
     Catalogue, Error, Experiment, Options, Outcome, Plan, Record, Store, Unit, Verdict, finish, summary,
 };
 use queuewright_report::{new_folder, replace};
+use queuewright_scenario::{LARGEST_FILE, read_text};
 use serde_json::json;
 use std::fmt::Write;
 use std::fs;
@@ -79,7 +80,7 @@ fn resumed(base: &Path, catalogue: &Catalogue) -> Result<(PathBuf, Vec<Experimen
     })?;
     let path = folder.join(ASKED);
     let broken = |why: String| Failure::Input(format!("--resume: {}: {why}", path.display()));
-    let text = fs::read_to_string(&path).map_err(|e| broken(e.to_string()))?;
+    let text = read_text(&path, LARGEST_FILE).map_err(|e| broken(e.to_string()))?;
     let asked: serde_json::Value = serde_json::from_str(&text).map_err(|e| broken(e.to_string()))?;
     let names: Vec<String> =
         serde_json::from_value(asked["names"].clone()).map_err(|e| broken(e.to_string()))?;

@@ -11,11 +11,13 @@ use queuewright_linux as linux;
 use queuewright_testing::{Lack, left_out, only_test, wait_for};
 use std::ffi::OsStr;
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 const TOOLS: &str = "/usr/sbin:/sbin:/usr/bin:/bin";
 /// The user `nobody`.
@@ -30,7 +32,7 @@ fn main() {
         return left_out("attached queue managers", Lack::Setup, &why);
     }
     let before = held();
-    let tests: [(&str, fn()); 13] = [
+    let tests: [(&str, fn()); 14] = [
         ("planted", planted),
         ("stolen_tools", stolen_tools),
         ("renamed", renamed),
@@ -44,6 +46,7 @@ fn main() {
         ("weights_stay", weights_stay),
         ("counts_its_own_queues", counts_its_own_queues),
         ("nobody_may", nobody_may),
+        ("exported", exported),
     ];
     for (name, test) in
         tests.into_iter().filter(|(name, _)| only.is_empty() || only.iter().any(|o| o == name))
@@ -225,7 +228,7 @@ fn renamed() {
     let before = root("v0");
     attach("v0");
     tool("ip", &["link", "set", "v0", "name", "w0"]);
-    fails(&["detach", "v0"], 2, &["v0 is called w0 now", "queuewright detach w0"]);
+    fails(&["set", "v0", "rate=9mbit"], 2, &["v0 is called w0 now"]);
     fails(&["status", "v0"], 2, &["v0 is called w0 now"]);
     assert!(works(&["status"]).starts_with("w0: "), "{}", works(&["status"]));
     works(&["set", "w0", "rate=9mbit"]);
@@ -240,6 +243,13 @@ fn renamed() {
     works(&["detach", "v0"]);
     assert_eq!(root("v0"), before);
     tool("ip", &["link", "del", "x1"]);
+    // A unit of systemd's is stopped when the name goes, and knows no other.
+    tool("ip", &["link", "set", "w0", "name", "v0"]);
+    attach("v0");
+    tool("ip", &["link", "set", "v0", "name", "w0"]);
+    assert!(works(&["detach", "v0"]).starts_with("v0: called w0 now; "));
+    assert_eq!(root("w0"), before);
+    tool("ip", &["link", "set", "w0", "name", "v0"]);
 }
 
 /// A device is moved to another namespace, which takes its qdisc off.
@@ -511,5 +521,40 @@ fn nobody_may() {
         assert!(code == 1 && text.contains("sudo"), "{words:?}: {code} {text}");
     }
     assert!(!works(&["status", "v0"]).contains("missing"));
+    works(&["detach", "v0"]);
+}
+
+/// The exporter has given up its rights by the time that it is asked, and sees what `status` sees.
+fn exported() {
+    struct Exporter(Child);
+    impl Drop for Exporter {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+    tool("ip", &["link", "set", "lo", "up"]);
+    attach("v0");
+    let mut command = queuewright(&["export", "--listen", "127.0.0.1:0"]);
+    let mut exporter = Exporter(command.stdout(Stdio::piped()).spawn().expect("it runs"));
+    let mut line = String::new();
+    BufReader::new(exporter.0.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+    let at = line.trim().strip_prefix("metrics at http://").and_then(|l| l.strip_suffix("/metrics"));
+    let at = at.unwrap_or_else(|| panic!("{line:?}"));
+    let scraped = || {
+        let mut client = TcpStream::connect(at).expect("it listens");
+        client.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").expect("it reads");
+        let mut text = String::new();
+        client.read_to_string(&mut text).expect("it answers");
+        text
+    };
+    let whole = "queuewright_attached{device=\"v0\",kind=\"htb\"} 1";
+    assert!(scraped().contains(whole), "{}", scraped());
+    fs::write("/run/queuewright/9:9.json", "{").expect("root may");
+    let text = scraped();
+    assert!(text.contains(whole) && text.contains("queuewright_unreadable{device=\"9:9.json\"} 1"), "{text}");
+    fs::remove_file("/run/queuewright/9:9.json").expect("it is there");
+    tool("tc", &["qdisc", "del", "dev", "v0", "root"]);
+    assert!(scraped().contains(&whole.replace("} 1", "} 0")), "{}", scraped());
     works(&["detach", "v0"]);
 }

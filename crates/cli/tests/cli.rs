@@ -840,3 +840,77 @@ fn the_simulator_stays_as_near_to_linux_as_it_was_measured() {
     let (sim, ns3, all) = (within("misses"), within("ns3_misses"), of("misses").len());
     assert!(all >= 40 && sim > 2 * ns3, "{sim} of {all} rows, ns-3 {ns3}");
 }
+
+/// Root may stand in anybody's folder: what is run as root lies beside the program, or where root says.
+#[test]
+fn a_lab_in_the_working_folder_is_not_taken() {
+    let dir = folder();
+    let (bin, work) = (dir.path().join("bin"), dir.path().join("work/build/lab"));
+    fs::create_dir_all(&bin).expect("a folder");
+    fs::create_dir_all(&work).expect("a folder");
+    fs::write(work.join("layout"), "1").expect("a layout");
+    fs::write(dir.path().join("work/small.toml"), SMALL).expect("small.toml");
+    let program = bin.join("queuewright");
+    fs::copy(env!("CARGO_BIN_EXE_queuewright"), &program).expect("a copy");
+    let said = |lab: Option<&Path>| {
+        let mut command = Command::new(&program);
+        command.current_dir(dir.path().join("work")).args(["run", "small.toml", "--engine", "linux"]);
+        command.env_remove("QUEUEWRIGHT_LAB");
+        lab.map(|lab| command.env("QUEUEWRIGHT_LAB", lab));
+        let out = command.stdin(Stdio::null()).output().expect("the program starts");
+        assert_eq!(out.status.code(), Some(2));
+        String::from_utf8(out.stderr).expect("UTF-8")
+    };
+    assert!(said(None).contains("the lab is not set up"), "{}", said(None));
+    // Named it is taken, and beside the program found.
+    let named = said(Some(&work));
+    assert!(named.contains("work/build/lab/kernel: no modules of a kernel"), "{named}");
+    fs::create_dir_all(bin.join("build/lab")).expect("a folder");
+    fs::write(bin.join("build/lab/layout"), "1").expect("a layout");
+    assert!(said(None).contains("bin/build/lab/kernel: no modules of a kernel"), "{}", said(None));
+    // Where others may write nothing is run.
+    fs::set_permissions(&work, std::os::unix::fs::PermissionsExt::from_mode(0o777)).expect("its mode");
+    let refused = said(Some(&work));
+    assert!(refused.contains("others than its owner may write here (mode 0777)"), "{refused}");
+}
+
+/// Files that never end, or that wait for somebody to write: one line each, and no waiting.
+#[test]
+fn what_is_no_file_is_refused_and_not_waited_for() {
+    let dir = folder();
+    let pipe = dir.path().join("pipe.pkt");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    // Who does open it finds it empty, and goes on.
+    let writer = pipe.clone();
+    thread::spawn(move || {
+        while fs::OpenOptions::new().write(true).open(&writer).is_ok() {
+            thread::yield_now();
+        }
+    });
+    std::os::unix::net::UnixListener::bind(dir.path().join("socket")).expect("a socket");
+    for (odd, why) in [
+        ("pipe.pkt", "a pipe, not a file"),
+        ("/dev/zero", "a device, not a file"),
+        ("socket", "a socket, not a file"),
+        (".", "a directory, not a file"),
+    ] {
+        let weights = format!("queuepilot:weights={odd}");
+        let mut asked = vec![
+            vec!["run", "small.toml", "--aqm", &weights],
+            vec!["run", "small.toml", "--trace", odd],
+            vec!["run", odd],
+            vec!["check", odd],
+            vec!["validate", "--measured", odd],
+            vec!["attach", "lo", &weights, "--rate", "10mbit", "--dry-run"],
+        ];
+        if odd != "." {
+            asked.push(vec!["packetdrill", odd]);
+        }
+        for args in asked {
+            let out = output(dir.path(), &args);
+            let said = String::from_utf8(out.stderr).expect("UTF-8");
+            assert_eq!(out.status.code(), Some(2), "{args:?}: {said}");
+            assert!(said.contains(why) && said.lines().count() == 1, "{args:?}: {said}");
+        }
+    }
+}

@@ -9,7 +9,7 @@ pub use matrix::{Step, run_all};
 
 use matrix::share_out;
 use queuewright_lab::queues::Played;
-use queuewright_lab::{Heard, Lab, Whose, batches, check};
+use queuewright_lab::{Heard, Lab, Whose, batches, check, trusted};
 use queuewright_results::{Results, Run, SCHEMA};
 use queuewright_scenario::{RunSpec, Scenario};
 use std::env;
@@ -68,10 +68,13 @@ pub fn open(kernel: &[PathBuf], whose: Whose) -> Result<Lab, queuewright_lab::Er
     let lab = Lab::open(kernel)?.with_queue_managers(whose);
     let is_ours = |path: &PathBuf| path.file_stem().is_some_and(|name| name == "queuewright");
     let this = env::current_exe().ok().filter(is_ours);
-    let program = this.or_else(|| env::var_os(VARIABLE).map(PathBuf::from)).or_else(|| {
-        let built = lab.root().ancestors().nth(2)?.join("target/release/queuewright");
-        built.exists().then_some(built)
-    });
+    let built = || lab.root().ancestors().nth(2).map(|sources| sources.join("target/release/queuewright"));
+    let program = match this.or_else(|| env::var_os(VARIABLE).map(PathBuf::from)) {
+        Some(program) => Some(program),
+        None => built().filter(|built| built.exists()),
+    };
+    // What root runs from there as well, natively.
+    program.iter().try_for_each(|program| trusted(program))?;
     Ok(match program {
         Some(program) => lab.with_program(program),
         None => lab,

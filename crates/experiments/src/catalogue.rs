@@ -1,6 +1,7 @@
 //! Which experiments there are: those in the program, and those in a folder of the user's.
 
 use crate::{Error, Figure};
+use queuewright_scenario::{LARGEST_FILE, read_file, read_text};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -155,7 +156,7 @@ impl Catalogue {
         files.sort();
         let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
         let paper = whole.file_name().map_or("own".into(), |n| n.to_string_lossy().into_owned());
-        let text = |path: PathBuf| fs::read_to_string(&path).map_err(|e| fail(e, &path));
+        let text = |path: PathBuf| read_text(&path, LARGEST_FILE).map_err(|e| fail(e, &path));
         let mut experiments = Vec::new();
         for name in names {
             let path = folder.join(format!("{name}.figure.toml"));
@@ -240,7 +241,7 @@ fn data(path: &Path, name: &str, files: &mut Vec<(String, Vec<u8>)>) -> std::io:
             }
         }
     } else if meta.len() <= LARGEST {
-        files.push((name.into(), fs::read(path)?));
+        files.push((name.into(), read_file(path, LARGEST)?));
     }
     Ok(())
 }

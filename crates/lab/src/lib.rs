@@ -27,7 +27,7 @@ pub mod validate;
 
 pub use check::check;
 pub use costs::{Cost, Costs, StepCost};
-pub use place::Lab;
+pub use place::{Lab, trusted};
 pub use qdisc::{Whose, attach_words};
 
 use queuewright_results::Run;

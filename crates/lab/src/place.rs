@@ -1,6 +1,8 @@
 //! Where the lab lies: kernel, QEMU, tools.
 
 use crate::{Error, Whose};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -30,8 +32,8 @@ const VARIABLE: &str = "QUEUEWRIGHT_LAB";
 const HOW: &str = "run 'scripts/setup lab' in Queuewright's sources, or set QUEUEWRIGHT_LAB to its build/lab";
 
 impl Lab {
-    /// The lab of `QUEUEWRIGHT_LAB`, or the `build/lab` nearest above the working folder or the program; with
-    /// another kernel than its own if one is given: the folder of an unpacked kernel package, or packages (`.deb`) that
+    /// The lab of `QUEUEWRIGHT_LAB`, or the `build/lab` nearest above the program's own file (of Python's package: above the
+    /// package's). The working folder has no say: root may stand in anybody's. All of it is [`trusted`]. With another kernel than its own if one is given: the folder of an unpacked kernel package, or packages (`.deb`) that
     /// have image and modules between them.
     ///
     /// # Errors
@@ -41,6 +43,7 @@ impl Lab {
         if !root.join("layout").exists() {
             return Err(Error::Missing(format!("{}: no lab here: {HOW}", root.display())));
         }
+        trusted(&root)?;
         let (dir, unpacked) = match kernel {
             [] => (root.join("kernel"), None),
             [one] if one.is_dir() => (one.clone(), None),
@@ -114,10 +117,102 @@ fn find() -> Option<PathBuf> {
     if let Some(given) = std::env::var_os(VARIABLE) {
         return Some(given.into());
     }
-    let starts = [std::env::current_dir().ok(), std::env::current_exe().ok()];
-    let above = starts.iter().flatten().flat_map(|p| p.ancestors());
-    let mut labs = above.map(|p| p.join("build/lab"));
+    let mut labs = own_file()?.ancestors().map(|p| p.join("build/lab")).collect::<Vec<_>>().into_iter();
     labs.find(|lab| lab.join("layout").exists())
+}
+
+/// The file that this code was loaded from: the program, or the library of Python's package, whose program is the interpreter.
+fn own_file() -> Option<PathBuf> {
+    let here = own_file as fn() -> Option<PathBuf> as usize;
+    // Lines of "from-to perms offset device inode  path", proc(5).
+    let mapped = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let holds = |line: &&str| {
+        let (from, to) = line.split_once(' ')?.0.split_once('-')?;
+        let (from, to) = (usize::from_str_radix(from, 16).ok()?, usize::from_str_radix(to, 16).ok()?);
+        (from..to).contains(&here).then_some(())
+    };
+    let line = mapped.lines().find(|line| holds(line).is_some());
+    let path = line.and_then(|line| Some(PathBuf::from(&line[line.find('/')?..])));
+    // A path of odd characters is escaped there.
+    path.filter(|p| p.exists()).or_else(|| std::env::current_exe().ok())
+}
+
+/// Can nobody but root and the caller change what is run from here? The path, the folders above it, and all that is below
+/// it belong to one of the two, and no one else may write to them. (A folder for all such as /tmp may stand above, where
+/// only an owner may rename. Of `sudo` the caller is who called it. A group of the owner's own number is the
+/// owner's alone, as pam_umask(8) has it.)
+///
+/// # Errors
+/// [`Error::Missing`] with the first path that somebody else can change, and what to do about it.
+pub fn trusted(path: &Path) -> Result<(), Error> {
+    let me = rustix::process::geteuid().as_raw();
+    let sudo = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok()).filter(|_| me == 0);
+    let trust = Trust {
+        root: fs::canonicalize(path).map_err(|e| unread(path, &e))?,
+        owners: [0, me, sudo.unwrap_or(me)],
+    };
+    trust.way(&trust.root)?;
+    trust.below(&trust.root)
+}
+
+fn unread(path: &Path, e: &std::io::Error) -> Error {
+    Error::Missing(format!("{}: {e}", path.display()))
+}
+
+struct Trust {
+    root: PathBuf,
+    owners: [u32; 3],
+}
+
+impl Trust {
+    /// A real path, and each folder above it.
+    fn way(&self, path: &Path) -> Result<(), Error> {
+        path.ancestors().enumerate().try_for_each(|(up, p)| {
+            let meta = fs::symlink_metadata(p).map_err(|e| unread(p, &e))?;
+            self.one(p, &meta, up > 0)
+        })
+    }
+
+    fn below(&self, path: &Path) -> Result<(), Error> {
+        if !path.is_dir() {
+            return Ok(());
+        }
+        for entry in fs::read_dir(path).map_err(|e| unread(path, &e))? {
+            let path = entry.map_err(|e| unread(path, &e))?.path();
+            let meta = fs::symlink_metadata(&path).map_err(|e| unread(&path, &e))?;
+            if !meta.is_symlink() {
+                self.one(&path, &meta, false)?;
+            }
+            match fs::canonicalize(&path) {
+                // A link that leads nowhere has nothing to run.
+                Err(_) => {}
+                Ok(real) if meta.is_symlink() && !real.starts_with(&self.root) => self.way(&real)?,
+                Ok(_) if meta.is_dir() => self.below(&path)?,
+                Ok(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn one(&self, path: &Path, meta: &fs::Metadata, above: bool) -> Result<(), Error> {
+        let (path, mode) = (path.display(), meta.mode() & 0o7777);
+        let instead = "or set QUEUEWRIGHT_LAB to another lab";
+        if !self.owners.contains(&meta.uid()) {
+            let whose = format!("it belongs to user {}, neither to root nor to you", meta.uid());
+            return Err(Error::Missing(format!(
+                "{path}: {whose}, and what is run could be anything: 'chown -R {} {path}' if you know what is in it, {instead}",
+                self.owners[1]
+            )));
+        }
+        let group = mode & 0o020 != 0 && meta.gid() != meta.uid();
+        if (group || mode & 0o002 != 0) && !(above && mode & 0o1000 != 0) {
+            return Err(Error::Missing(format!(
+                "{path}: others than its owner may write here (mode {mode:04o}), and what is run could be anything: \
+                 'chmod go-w {path}' if you know what is in it, {instead}"
+            )));
+        }
+        Ok(())
+    }
 }
 
 /// Packages in a folder that is gone with its owner.
@@ -154,4 +249,68 @@ fn kernel_of(dir: &Path) -> Result<(PathBuf, PathBuf), Error> {
     let images = [modules.join("vmlinuz"), dir.join(format!("boot/vmlinuz-{version}")), dir.join("vmlinuz")];
     let image = images.into_iter().find(|p| p.exists()).ok_or_else(|| missing("image (vmlinuz)"))?;
     Ok((image, modules))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use queuewright_testing::{Lack, left_out};
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    fn may(path: &Path, mode: u32) {
+        fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
+
+    fn refused(path: &Path, by: &str) {
+        let said = trusted(path).expect_err(by).to_string();
+        assert!(said.contains(by) && said.contains("QUEUEWRIGHT_LAB"), "{said}");
+    }
+
+    #[test]
+    fn what_others_can_change_is_not_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let lab = dir.path().join("build/lab");
+        fs::create_dir_all(lab.join("root/bin")).unwrap();
+        let elsewhere = dir.path().join("elsewhere");
+        for file in [lab.join("agent"), lab.join("root/bin/qemu"), elsewhere.clone()] {
+            fs::write(&file, "").unwrap();
+            may(&file, 0o755);
+        }
+        symlink(&elsewhere, lab.join("tc")).unwrap();
+        symlink("nowhere", lab.join("gone")).unwrap();
+        trusted(&lab).unwrap();
+        let all = [
+            lab.join("agent"),
+            lab.join("root/bin"),
+            lab.join("root/bin/qemu"),
+            lab.clone(),
+            dir.path().join("build"),
+            elsewhere,
+        ];
+        for path in &all {
+            let real = fs::canonicalize(path).unwrap().display().to_string();
+            may(path, 0o757);
+            refused(&lab, &format!("{real}: others than its owner may write here (mode 0757)"));
+            may(path, 0o755);
+        }
+        // As /tmp is; the folders of the lab itself are for nobody else.
+        may(&dir.path().join("build"), 0o1777);
+        trusted(&lab).unwrap();
+        may(&lab, 0o1777);
+        refused(&lab, "(mode 1777)");
+        may(&lab, 0o755);
+        if rustix::process::geteuid().is_root() {
+            for path in &all {
+                chown(path, Some(4711), None).unwrap();
+                refused(&lab, "it belongs to user 4711, neither to root nor to you");
+                chown(path, Some(0), None).unwrap();
+            }
+            chown(&all[0], None, Some(4711)).unwrap();
+            may(&all[0], 0o775);
+            refused(&lab, "(mode 0775)");
+        } else {
+            left_out("a lab of a stranger's", Lack::Setup, &"only root can give files away");
+        }
+    }
 }

@@ -2,7 +2,9 @@
 
 use crate::maps::PortMap;
 use crate::objects::{self, Host, Settings};
-use crate::record::{self, Change, Learned, Record, Stage, alone, attached, everywhere, record, records};
+use crate::record::{
+    self, Change, Learned, Record, Stage, alone, attached, attached_as, everywhere, record, records,
+};
 use crate::{Error, chain, front, shares, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Program};
 use queuewright_aqm::{Discipline, Spec, Weights};
@@ -399,10 +401,11 @@ pub(crate) fn unregister(pin: &std::path::Path) {
 /// # Errors
 /// If nothing is attached, or tc refuses.
 pub fn detach(dev: &str) -> Result<String, Error> {
-    attached(dev)?;
+    attached_as(dev)?;
     system::rights()?;
     let alone = alone()?;
-    let mut record = attached(dev)?;
+    let mut record = attached_as(dev)?;
+    let renamed = (record.dev != dev && record.name().is_some()).then(|| system::quoted(&record.dev));
     // Of the others; this one is taken off whatever was done to it.
     record.stage = Stage::Detaching;
     record.write()?;
@@ -420,7 +423,10 @@ pub fn detach(dev: &str) -> Result<String, Error> {
     }
     forget(&record);
     settle(&alone, None)?;
-    Ok(back)
+    Ok(match renamed {
+        Some(now) => format!("called {now} now; {back}"),
+        None => back,
+    })
 }
 
 /// Is its root qdisc there?

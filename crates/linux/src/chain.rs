@@ -3,7 +3,7 @@
 use crate::attach::{self, Port};
 use crate::record::{self, MQ, Record, Stage};
 use crate::{Error, front, namespaces, objects, system};
-use libbpf_rs::query::{LinkInfo, LinkInfoIter, LinkTypeInfo, MapInfoIter};
+use libbpf_rs::query::{LinkTypeInfo, MapInfoIter};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -128,10 +128,10 @@ fn missing_front(record: &Record, dev: &OsStr, shown: &[String], out: &mut Vec<S
 
 /// The program's place at the tracepoint.
 fn link_of(record: &Record) -> Option<u32> {
-    let pinned = libbpf_rs::Link::open(record.pin("left")).ok()?;
-    let at = |link: &LinkInfo| matches!(&link.info, LinkTypeInfo::RawTracepoint(t) if t.name.contains("qdisc_dequeue"));
-    let id = pinned.info().ok()?.id;
-    LinkInfoIter::default().find(|l| l.id == id && at(l)).map(|l| l.id)
+    // Of the pin itself: to look through all links takes CAP_SYS_ADMIN.
+    let link = libbpf_rs::Link::open(record.pin("left")).ok()?.info().ok()?;
+    let at = matches!(&link.info, LinkTypeInfo::RawTracepoint(t) if t.name.contains("qdisc_dequeue"));
+    at.then_some(link.id)
 }
 
 /// The rate of a class, bits a second, in the line that tc has for it.

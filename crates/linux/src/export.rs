@@ -1,6 +1,14 @@
 //! Metrics of what is attached, in OpenMetrics' text form, over HTTP.
 
-use crate::{Class, Error, Status};
+use crate::record::everywhere;
+use crate::{Class, Error, Status, records, status};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeCounterValue, EncodeMetric, text};
 use prometheus_client::metrics::MetricType;
@@ -8,33 +16,68 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 use queuewright_aqm::REASON_NAMES;
+use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
 use std::fmt::Error as Unwritten;
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
 
 /// Content type of [`openmetrics`].
-const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// A client that is slower than this is no scraper.
-const PATIENCE: Duration = Duration::from_secs(2);
+const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// A client whose request is not there by then is no scraper.
+const REQUEST_WITHIN: Duration = Duration::from_secs(2);
+/// Nor is one that has not taken its answer by then.
+const DONE_WITHIN: Duration = Duration::from_secs(10);
 /// Longest request that is read, bytes.
 const REQUEST: usize = 8192;
+/// Connections at a time, well below the 1024 files that a process may have. One more ends the oldest: who is silent is in
+/// nobody's way, and a scrape takes milliseconds.
+const CONNECTIONS: usize = 256;
+/// Out of descriptors, say: it passes.
+const BREATH: Duration = Duration::from_millis(100);
+
+/// Devices with what was read of each: its state, or why that cannot be read; and files that are no records, by their names.
+pub type All = Vec<(String, Result<Status, Error>)>;
+
+/// What is attached in this network namespace, each for itself.
+///
+/// # Errors
+/// Without the right to look.
+pub fn read_each() -> Result<All, Error> {
+    let mut all: All = records()?.iter().map(|record| (record.dev.clone(), status(record))).collect();
+    // Which device a file that is no record was about nobody knows.
+    let broken = everywhere()?.1.into_iter();
+    all.extend(broken.map(|(file, why)| (file, Err(Error::System(format!("its record: {why}"))))));
+    Ok(all)
+}
 
 /// All metrics of the attached qdiscs.
 ///
 /// What node_exporter's qdisc collector knows of a qdisc has its names (`node_qdisc_bytes_total`, `..._drops_total`,
 /// `..._backlog`, ...) and labels (`device`, `kind`); the rest begins with `queuewright_`.
-pub fn openmetrics(all: Vec<Status>) -> String {
+pub fn openmetrics(all: All) -> String {
+    let (mut read, mut unreadable) = (Vec::new(), Vec::new());
+    for (dev, found) in all {
+        match found {
+            Ok(status) => read.push(status),
+            Err(_) => unreadable.push(dev),
+        }
+    }
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(Qdiscs(all)));
+    registry.register_collector(Box::new(Qdiscs(read, unreadable)));
     let mut out = String::new();
     // Into a string it does not fail.
     let _ = text::encode(&mut out, &registry);
     out
 }
 
+/// Those that were read, and the devices of the others.
 #[derive(Debug)]
-struct Qdiscs(Vec<Status>);
+struct Qdiscs(Vec<Status>, Vec<String>);
 
 type Labels<'a> = Vec<(&'a str, &'a str)>;
 
@@ -162,6 +205,11 @@ impl Collector for Qdiscs {
         self.gauges(to, "queuewright_queue_share", "Part of the rate that is a queue's", |s| {
             by_queue(s, |c| c.share)
         })?;
+        let help = "1: what is attached to the device cannot be read, and its other metrics are missing";
+        let mut family = to.encode_descriptor("queuewright_unreadable", help, None, MetricType::Gauge)?;
+        for dev in &self.1 {
+            ConstGauge::new(1i64).encode(family.encode_family(&[("device", dev.as_str())].as_slice())?)?;
+        }
         let help = "Time that packets waited before they were sent";
         let mut family =
             to.encode_descriptor("queuewright_sojourn", help, Some(&Unit::Seconds), MetricType::Histogram)?;
@@ -182,74 +230,147 @@ impl Collector for Qdiscs {
     }
 }
 
-/// Answers requests for `/metrics` until the process ends, one at a time. What is wrong with one is answered to it.
-pub fn serve(listener: &TcpListener, read: impl Fn() -> Result<Vec<Status>, Error>) {
-    for client in listener.incoming() {
-        match client {
-            // Whoever hangs up early has no use for an answer.
-            Ok(client) => drop(answer(client, &read)),
-            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-            // Out of descriptors, say: it passes.
-            Err(_) => std::thread::sleep(Duration::from_millis(100)),
+/// What is offered, and to whom.
+struct Offer<F> {
+    read: F,
+    /// What a client has to know.
+    token: Option<String>,
+    /// Held while what is attached is read: by one at a time, however many ask.
+    reading: Arc<tokio::sync::Mutex<()>>,
+    /// What was said of each device that cannot be read: it is said once.
+    said: Mutex<BTreeMap<String, String>>,
+}
+
+impl<F: Fn() -> Result<All, Error>> Offer<F> {
+    fn metrics(&self) -> Result<String, Error> {
+        let all = (self.read)()?;
+        let wrong = |(dev, found): &(String, Result<Status, Error>)| {
+            found.as_ref().err().map(|e| (dev.clone(), e.to_string()))
+        };
+        let wrong: BTreeMap<String, String> = all.iter().filter_map(wrong).collect();
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        for (dev, why) in wrong.iter().filter(|(dev, why)| said.get(*dev) != Some(why)) {
+            let line = format!("{dev} cannot be read: {why}");
+            // Names are anybody's: no escapes reach the terminal.
+            eprintln!("queuewright: {}", line.replace(char::is_control, "?"));
         }
+        *said = wrong;
+        Ok(openmetrics(all))
     }
 }
 
-fn answer(mut client: TcpStream, read: &impl Fn() -> Result<Vec<Status>, Error>) -> std::io::Result<()> {
-    client.set_read_timeout(Some(PATIENCE))?;
-    client.set_write_timeout(Some(PATIENCE))?;
-    let plain = "text/plain; charset=utf-8";
-    let (status, kind, body) = match path(&mut client)? {
-        Err(status) => (status, plain, format!("{status}\n")),
-        Ok(path) if path == "/metrics" => match read() {
-            Ok(all) => ("200 OK", CONTENT_TYPE, openmetrics(all)),
-            Err(e) => ("500 Internal Server Error", plain, format!("{e}\n")),
-        },
-        Ok(_) => ("404 Not Found", plain, "metrics are at /metrics\n".into()),
-    };
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-        body.len()
-    );
-    client.write_all(head.as_bytes())?;
-    client.write_all(body.as_bytes())
+/// Answers requests for `/metrics` until the process ends; with a token, only those that have it ("Authorization: Bearer").
+/// What is wrong with one is answered to it.
+///
+/// # Errors
+/// If the system has no way to wait for clients.
+pub fn serve<F>(listener: TcpListener, token: Option<String>, read: F) -> Result<Infallible, Error>
+where
+    F: Fn() -> Result<All, Error> + Send + Sync + 'static,
+{
+    let wrong = |e: std::io::Error| Error::System(format!("the metrics' server: {e}"));
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_io().enable_time().max_blocking_threads(1).build().map_err(wrong)?;
+    listener.set_nonblocking(true).map_err(wrong)?;
+    let offer = Offer { read, token, reading: Arc::default(), said: Mutex::default() };
+    runtime.block_on(async {
+        let listener = tokio::net::TcpListener::from_std(listener).map_err(wrong)?;
+        accept(&listener, &Arc::new(offer)).await
+    })
 }
 
-/// What a request asks for; Err: what to say to one that cannot be answered.
-fn path(client: &mut TcpStream) -> std::io::Result<Result<String, &'static str>> {
-    let mut got = Vec::new();
-    let mut part = [0; 1024];
-    let deadline = std::time::Instant::now() + PATIENCE;
+async fn accept<F>(listener: &tokio::net::TcpListener, offer: &Arc<Offer<F>>) -> Result<Infallible, Error>
+where
+    F: Fn() -> Result<All, Error> + Send + Sync + 'static,
+{
+    let mut open: VecDeque<JoinHandle<()>> = VecDeque::new();
     loop {
-        let mut headers = [httparse::EMPTY_HEADER; 64];
-        let mut request = httparse::Request::new(&mut headers);
-        match request.parse(&got) {
-            Err(_) => return Ok(Err("400 Bad Request")),
-            Ok(httparse::Status::Complete(_)) => {
-                return Ok(match (request.method, request.path) {
-                    (Some("GET"), Some(path)) => Ok(path.split('?').next().unwrap_or(path).into()),
-                    _ => Err("405 Method Not Allowed"),
-                });
-            }
-            Ok(httparse::Status::Partial) if got.len() >= REQUEST => {
-                return Ok(Err("431 Request Header Fields Too Large"));
-            }
-            Ok(httparse::Status::Partial) => {}
+        let Ok((client, _)) = listener.accept().await else {
+            sleep(BREATH).await;
+            continue;
+        };
+        open.retain(|client| !client.is_finished());
+        if open.len() >= CONNECTIONS {
+            open.pop_front().inspect(JoinHandle::abort);
         }
-        let n = client.read(&mut part)?;
-        if n == 0 || std::time::Instant::now() > deadline {
-            return Ok(Err("408 Request Timeout"));
-        }
-        got.extend_from_slice(&part[..n]);
+        open.push_back(tokio::spawn(converse(client, offer.clone())));
     }
+}
+
+/// One connection: one request.
+async fn converse<F, C>(client: C, offer: Arc<Offer<F>>)
+where
+    F: Fn() -> Result<All, Error> + Send + Sync + 'static,
+    C: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(REQUEST_WITHIN)
+        .max_buf_size(REQUEST)
+        .max_headers(64)
+        .keep_alive(false)
+        .half_close(true)
+        .serve_connection(TokioIo::new(client), service_fn(|request| answer(request, offer.clone())));
+    // Whoever hangs up early has no use for an answer.
+    let _ = timeout(DONE_WITHIN, served).await;
+}
+
+async fn answer<F>(
+    request: Request<Incoming>,
+    offer: Arc<Offer<F>>,
+) -> Result<Response<Full<Bytes>>, hyper::http::Error>
+where
+    F: Fn() -> Result<All, Error> + Send + Sync + 'static,
+{
+    let plain = "text/plain; charset=utf-8";
+    let as_text = Response::builder().header(CONTENT_TYPE, plain);
+    let of = |text: &str| Full::new(Bytes::from(format!("{text}\n")));
+    if !offer.token.as_deref().is_none_or(|token| knows(&request, token)) {
+        let answer = as_text.status(StatusCode::UNAUTHORIZED).header(WWW_AUTHENTICATE, "Bearer");
+        return answer.body(of("this needs the token: Authorization: Bearer TOKEN"));
+    }
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return as_text
+            .status(StatusCode::METHOD_NOT_ALLOWED)
+            .header(ALLOW, "GET, HEAD")
+            .body(of("GET only"));
+    }
+    if request.uri().path() != "/metrics" {
+        return as_text.status(StatusCode::NOT_FOUND).body(of("metrics are at /metrics"));
+    }
+    let held = offer.reading.clone().lock_owned().await;
+    let read = tokio::task::spawn_blocking(move || {
+        // Until it is read, also for one who has hung up meanwhile.
+        let _held = held;
+        offer.metrics()
+    });
+    let failed = as_text.status(StatusCode::INTERNAL_SERVER_ERROR);
+    match read.await {
+        Ok(Ok(text)) => Response::builder().header(CONTENT_TYPE, OPENMETRICS).body(Full::new(text.into())),
+        Ok(Err(e)) => failed.body(of(&e.to_string())),
+        Err(_) => failed.body(of("reading what is attached came to no end")),
+    }
+}
+
+/// Has it the token? In a time that does not tell how much of it is right.
+fn knows(request: &Request<Incoming>, token: &str) -> bool {
+    let given = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let given =
+        given.and_then(|value| value.split_once(' ')).filter(|(how, _)| how.eq_ignore_ascii_case("bearer"));
+    let Some((_, given)) = given else { return false };
+    let differ = given.bytes().zip(token.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b));
+    given.len() == token.len() && differ == 0
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Stats;
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
-    fn one() -> Status {
+    fn qdisc() -> Status {
         let mut sojourns = vec![0; 40];
         sojourns[3] = 5; // below the first bucket
         sojourns[20] = 7; // 1 to 2 ms
@@ -296,7 +417,7 @@ mod tests {
 
     #[test]
     fn metrics_have_the_names_that_node_exporter_has() {
-        let text = openmetrics(vec![one()]);
+        let text = openmetrics(good().unwrap());
         for line in [
             "# TYPE node_qdisc_bytes counter",
             r#"node_qdisc_bytes_total{device="eth0",kind="bpf_titrate"} 19500"#,
@@ -324,7 +445,7 @@ mod tests {
     fn the_dashboard_asks_for_metrics_that_there_are() {
         let dashboard = include_str!("../../../dist/grafana.json");
         let panels = serde_json::from_str::<serde_json::Value>(dashboard).unwrap()["panels"].clone();
-        let text = openmetrics(vec![one()]);
+        let text = openmetrics(good().unwrap());
         let there: Vec<&str> = text.lines().filter_map(|l| l.split('{').next()).collect();
         let words = dashboard.split(|c: char| !(c.is_ascii_lowercase() || c == '_'));
         let asked: Vec<&str> =
@@ -346,37 +467,116 @@ mod tests {
         }
     }
 
+    type Reader = fn() -> Result<All, Error>;
+
+    fn offer(token: Option<&str>, read: Reader) -> Arc<Offer<Reader>> {
+        let token = token.map(String::from);
+        Arc::new(Offer { read, token, reading: Arc::default(), said: Mutex::default() })
+    }
+
+    fn good() -> Result<All, Error> {
+        Ok(vec![("eth0".into(), Ok(qdisc()))])
+    }
+
     /// What a server answers to a request, sent in one piece.
-    fn asked(request: &[u8], read: fn() -> Result<Vec<Status>, Error>) -> String {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        client.write_all(request).unwrap();
-        client.shutdown(std::net::Shutdown::Write).unwrap();
-        let (server, _) = listener.accept().unwrap();
-        let _ = answer(server, &read);
+    async fn asked(request: &[u8], token: Option<&str>, read: Reader) -> String {
+        let (mut client, server) = duplex(1 << 20);
+        client.write_all(request).await.unwrap();
+        client.shutdown().await.unwrap();
+        let served = tokio::spawn(converse(server, offer(token, read)));
         let mut got = String::new();
-        let _ = client.read_to_string(&mut got);
+        client.read_to_string(&mut got).await.unwrap();
+        served.await.unwrap();
         got
     }
 
-    #[test]
-    fn only_a_request_for_metrics_is_answered_with_them() {
-        let read = || Ok(vec![one()]);
-        let good = asked(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", read);
-        assert!(good.starts_with("HTTP/1.1 200 OK\r\n"), "{good}");
-        assert!(good.ends_with("# EOF\n"), "{good}");
-        let none = || Err(Error::System("/sys/fs/bpf: not permitted".into()));
+    #[tokio::test]
+    async fn only_a_request_for_metrics_is_answered_with_them() {
+        let got = asked(b"GET /metrics?x=1 HTTP/1.1\r\nHost: x\r\n\r\n", None, good).await;
+        assert!(got.starts_with("HTTP/1.1 200 OK\r\n"), "{got}");
+        assert!(got.ends_with("# EOF\n") && got.contains(OPENMETRICS), "{got}");
+        let none: Reader = || Err(Error::System("/sys/fs/bpf: not permitted".into()));
         for (request, status) in [
-            (&b"GET / HTTP/1.1\r\n\r\n"[..], "404"),
-            (b"POST /metrics HTTP/1.1\r\n\r\n", "405"),
-            (b"\x00\x01\x02\r\n\r\n", "400"),
-            (b"GET /metrics HTT", "408"),
-            (b"GET /metrics HTTP/1.0\r\n\r\n", "500"),
+            (&b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..], "HTTP/1.1 404 "),
+            (b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 405 "),
+            (b"\x00\x01\x02\r\n\r\n", "HTTP/1.1 400 "),
+            (b"GET /metrics HTTP/1.0\r\n\r\n", "HTTP/1.0 500 "),
+            (b"GET /metrics HTT", ""),
         ] {
-            let got = asked(request, none);
-            assert!(got.starts_with(&format!("HTTP/1.1 {status} ")), "{request:?}: {got}");
+            let got = asked(request, None, none).await;
+            assert!(got.starts_with(status) && got.is_empty() == status.is_empty(), "{request:?}: {got}");
         }
-        let long = [b"GET /metrics HTTP/1.1\r\nA: ".as_slice(), &vec![b'x'; REQUEST]].concat();
-        assert!(asked(&long, read).starts_with("HTTP/1.1 431 "));
+        let long = [b"GET /metrics HTTP/1.1\r\nA: ".as_slice(), &vec![b'x'; 2 * REQUEST]].concat();
+        assert!(asked(&long, None, good).await.starts_with("HTTP/1.1 431 "));
+    }
+
+    #[tokio::test]
+    async fn with_a_token_only_who_has_it_is_answered() {
+        for (header, status) in [
+            ("", "401"),
+            ("Authorization: Bearer secre\r\n", "401"),
+            ("Authorization: Bearer secret2\r\n", "401"),
+            ("Authorization: Bearer Secret\r\n", "401"),
+            ("Authorization: Basic secret\r\n", "401"),
+            ("Authorization: Bearer secret\r\n", "200"),
+            ("authorization: bearer secret\r\n", "200"),
+        ] {
+            let request = format!("GET /metrics HTTP/1.1\r\nHost: x\r\n{header}\r\n");
+            let got = asked(request.as_bytes(), Some("secret"), good).await;
+            assert!(got.starts_with(&format!("HTTP/1.1 {status} ")), "{header}: {got}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_read_is_one_metric_and_one_line() {
+        let read: Reader = || {
+            let broken = Err(Error::System("/run/queuewright/x: no JSON".into()));
+            Ok(vec![("eth0".into(), Ok(qdisc())), ("eth1".into(), broken)])
+        };
+        let got = asked(b"GET /metrics HTTP/1.0\r\n\r\n", None, read).await;
+        for line in [
+            r#"queuewright_unreadable{device="eth1"} 1"#,
+            r#"node_qdisc_drops_total{device="eth0",kind="bpf_titrate"} 3"#,
+        ] {
+            assert!(got.lines().any(|l| l == line), "no {line}: {got}");
+        }
+        let offer = offer(None, read);
+        offer.metrics().unwrap();
+        let said = offer.said.lock().unwrap();
+        assert_eq!(said["eth1"], "/run/queuewright/x: no JSON");
+    }
+
+    /// A client that says a part and waits, or takes no answer, is let go, by a clock that moves when nothing else is to do.
+    #[tokio::test(start_paused = true)]
+    async fn the_silent_and_the_slow_are_let_go() {
+        for (says, within) in [
+            ("", REQUEST_WITHIN),
+            ("GET /metrics HTTP/1.1\r\nHost: x", REQUEST_WITHIN),
+            ("GET /metrics HTTP/1.0\r\n\r\n", DONE_WITHIN),
+        ] {
+            let begun = tokio::time::Instant::now();
+            let (mut client, server) = duplex(64);
+            client.write_all(says.as_bytes()).await.unwrap();
+            converse(server, offer(None, good)).await;
+            let took = begun.elapsed();
+            assert!(took >= within && took < within + Duration::from_millis(10), "{says:?}: {took:?}");
+        }
+    }
+
+    /// As many as wait in all the queues: a scrape is answered, whenever it comes.
+    #[test]
+    fn four_hundred_silent_clients_harm_nobody() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        std::thread::spawn(move || serve(listener, None, good));
+        let mut silent = Vec::new();
+        for _ in 0..4 {
+            silent.extend((0..100).map(|_| TcpStream::connect(at).unwrap()));
+            let mut scraper = TcpStream::connect(at).unwrap();
+            scraper.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
+            let mut got = String::new();
+            scraper.read_to_string(&mut got).unwrap();
+            assert!(got.starts_with("HTTP/1.0 200 OK\r\n") && got.ends_with("# EOF\n"), "{got}");
+        }
     }
 }

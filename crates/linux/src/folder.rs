@@ -89,7 +89,11 @@ impl Folder {
             )));
         }
         if stat.st_mode & 0o077 != 0 {
-            fs::fchmod(&self.fd, Mode::RWXU).map_err(wrong)?;
+            // Who may but read leaves it to the others, unless somebody could write to it.
+            let closed = fs::fchmod(&self.fd, Mode::RWXU);
+            if stat.st_mode & 0o022 != 0 {
+                closed.map_err(wrong)?;
+            }
         }
         Ok(self)
     }

@@ -8,6 +8,7 @@
 mod agent;
 mod attach;
 mod chain;
+mod confine;
 mod doctor;
 mod export;
 mod folder;
@@ -23,8 +24,9 @@ mod system;
 
 pub use agent::{Chooser, Done, Step, agent};
 pub use attach::{Held, LEAST_RATE, Plan, Port, attach, detach, hold, plan, prepare, set};
+pub use confine::confine;
 pub use doctor::{Finding, doctor};
-pub use export::{openmetrics, serve};
+pub use export::{All, openmetrics, read_each, serve};
 pub use maps::Stats;
 pub use objects::{Host, names, verify};
 pub use record::{Change, Learned, Record, Stage, attached, broken, record, records};

@@ -251,7 +251,7 @@ pub fn attached(dev: &str) -> Result<Record, Error> {
     let Some(found) = of(dev, all) else {
         if let Some(now) = renamed {
             return Err(Error::Input(format!(
-                "{} is called {now} now: queuewright detach {now} takes off what is attached to it",
+                "{} is called {now} now, and what is attached to it is under that name",
                 system::quoted(dev)
             )));
         }
@@ -262,6 +262,22 @@ pub fn attached(dev: &str) -> Result<Record, Error> {
     // Else it would be read, changed or taken off by half.
     pins(false)?;
     Ok(found)
+}
+
+/// What is attached to a device, or was attached to one of this name that is called something else now, if no other has it:
+/// a unit of systemd's knows the name alone, and is stopped when that goes.
+///
+/// # Errors
+/// As [`attached`].
+pub(crate) fn attached_as(dev: &str) -> Result<Record, Error> {
+    let had = |r: &Record| written(r).is_some_and(|w| w.dev == dev);
+    match attached(dev) {
+        Err(_) if system::index(dev).is_none() => match records()?.into_iter().find(had) {
+            Some(renamed) => Ok(renamed),
+            None => attached(dev),
+        },
+        found => found,
+    }
 }
 
 /// All that is attached in this network namespace.

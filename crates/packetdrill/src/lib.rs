@@ -14,6 +14,7 @@ mod script;
 mod settings;
 mod stack;
 
+use queuewright_scenario::{LARGEST_FILE, read_text};
 use queuewright_sim::Kind;
 use serde::Serialize;
 use std::fmt;
@@ -94,7 +95,7 @@ pub fn run(script: &Script, dir: &Path, options: &Options) -> Outcome {
 /// # Errors
 /// It cannot be read, or is no script: file, line, and what was expected.
 pub fn run_file(path: &Path, options: &Options) -> Result<Outcome, String> {
-    let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let text = read_text(path, LARGEST_FILE).map_err(|e| format!("{}: {e}", path.display()))?;
     let script = parse(&text).map_err(|e| format!("{}:{}: {e}", path.display(), e.line()))?;
     Ok(run(&script, path.parent().unwrap_or(Path::new(".")), options))
 }

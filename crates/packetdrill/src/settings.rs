@@ -1,5 +1,6 @@
 //! What a script's command lines set: sysctls, qdiscs, offloads.
 
+use queuewright_scenario::{LARGEST_FILE, read_text};
 use queuewright_sim::Kind;
 use queuewright_sim::alone::Tuned;
 use std::path::Path;
@@ -120,7 +121,7 @@ impl Settings {
                     return Err(format!("the command {name}, which calls others so deep"));
                 }
                 let path = dir.join(program);
-                let Ok(text) = std::fs::read_to_string(&path) else {
+                let Ok(text) = read_text(&path, LARGEST_FILE) else {
                     return Err(format!("the command {program}: it cannot be read"));
                 };
                 self.lines(&text, path.parent().unwrap_or(dir), depth + 1)

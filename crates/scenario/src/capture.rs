@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 /// Largest capture, bytes.
-pub(crate) const MAX_BYTES: u64 = 1 << 30;
+pub(crate) const MAX_BYTES: u64 = crate::data::LARGEST_FILE;
 /// No packet of a capture is longer (libpcap's `MAXIMUM_SNAPLEN` of most links is 256 KiB).
 const BUFFER: usize = 1 << 20;
 

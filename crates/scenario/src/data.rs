@@ -7,12 +7,16 @@ use crate::units::quote;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::fs::{File, FileType, OpenOptions};
+use std::io::{Error as IoError, ErrorKind, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Largest file of sizes, pages or flows, bytes.
 const MAX_BYTES: u64 = 64 << 20;
+/// Largest file of any kind, bytes.
+pub const LARGEST_FILE: u64 = 1 << 30;
 
 /// Where the files are that a scenario names.
 #[derive(Debug, Clone, Default)]
@@ -71,19 +75,16 @@ impl DataFile {
             Place::Flag | Place::Value => Path::new(""),
         };
         let path = base_dir.join(given);
-        let unread = |e: std::io::Error| node.error(unreadable(&e));
+        let unread = |e: IoError| match e.kind() {
+            ErrorKind::FileTooLarge => node.error(format!("{}: not {what}", unreadable(&e))),
+            _ => node.error(unreadable(&e)),
+        };
         let carried = files.carried.get(&path).cloned();
-        let mut bytes = Vec::new();
-        match &carried {
-            Some(content) => bytes.extend_from_slice(content),
-            None => {
-                let file = std::fs::File::open(&path).map_err(unread)?;
-                file.take(most + 1).read_to_end(&mut bytes).map_err(unread)?;
-            }
-        }
-        if bytes.len() as u64 > most {
-            return Err(node.error(format!("larger than {} MB: not {what}", most >> 20)));
-        }
+        let bytes = match &carried {
+            Some(content) if content.len() as u64 > most => return Err(unread(too_large(most))),
+            Some(content) => content.to_vec(),
+            None => read_file(&path, most).map_err(unread)?,
+        };
         let sha256 = hex(&Sha256::digest(&bytes));
         Ok((DataFile { given: given.into(), path, sha256, carried }, bytes))
     }
@@ -95,7 +96,7 @@ impl DataFile {
     pub fn content(&self) -> std::io::Result<Cow<'_, [u8]>> {
         match &self.carried {
             Some(content) => Ok(Cow::Borrowed(content)),
-            None => Ok(Cow::Owned(std::fs::read(&self.path)?)),
+            None => Ok(Cow::Owned(read_file(&self.path, LARGEST_FILE)?)),
         }
     }
 
@@ -114,14 +115,58 @@ impl DataFile {
 }
 
 /// Why a file cannot be read, in words that do not depend on the system.
-pub(crate) fn unreadable(e: &std::io::Error) -> String {
-    use std::io::ErrorKind;
+pub(crate) fn unreadable(e: &IoError) -> String {
     match e.kind() {
         ErrorKind::NotFound => "no such file".into(),
         ErrorKind::PermissionDenied => "no permission to read this file".into(),
         ErrorKind::IsADirectory => "a directory, not a file".into(),
+        ErrorKind::InvalidInput | ErrorKind::FileTooLarge => e.to_string(),
         _ => format!("cannot be read: {e}"),
     }
+}
+
+/// What is in a file that somebody has named, of at most so many bytes. It does not wait for one who writes into a pipe, nor
+/// open a device, whose reading may never end.
+///
+/// # Errors
+/// What reading can fail with; a pipe, a device or a socket; more bytes.
+pub fn read_file(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
+    regular(std::fs::metadata(path)?.file_type())?;
+    // It may have become another meanwhile.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
+    regular(file.metadata()?.file_type())?;
+    let mut bytes = Vec::new();
+    File::take(file, most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(too_large(most));
+    }
+    Ok(bytes)
+}
+
+/// As [`read_file`], of what is to be text.
+///
+/// # Errors
+/// As [`read_file`]; what is not UTF-8.
+pub fn read_text(path: &Path, most: u64) -> std::io::Result<String> {
+    let wrong = |_| IoError::new(ErrorKind::InvalidInput, "not UTF-8 text");
+    String::from_utf8(read_file(path, most)?).map_err(wrong)
+}
+
+fn too_large(most: u64) -> IoError {
+    IoError::new(ErrorKind::FileTooLarge, format!("larger than {} MB", most >> 20))
+}
+
+fn regular(kind: FileType) -> std::io::Result<()> {
+    let odd = match () {
+        () if kind.is_file() => return Ok(()),
+        () if kind.is_dir() => {
+            return Err(IoError::new(ErrorKind::IsADirectory, "a directory, not a file"));
+        }
+        () if kind.is_fifo() => "a pipe",
+        () if kind.is_socket() => "a socket",
+        () => "a device",
+    };
+    Err(IoError::new(ErrorKind::InvalidInput, format!("{odd}, not a file")))
 }
 
 /// Bytes in hexadecimal.

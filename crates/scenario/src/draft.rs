@@ -7,7 +7,7 @@ use crate::model::Scenario;
 use crate::node::{Node, Value, parse_toml};
 use crate::units::quote;
 use crate::{data, json, read};
-use std::io::Read;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,12 +32,10 @@ impl Draft {
             let place = Place::File { name: name.clone(), line: 0 };
             Error::new(place, "", message)
         };
-        let file = std::fs::File::open(path).map_err(|e| fail(data::unreadable(&e)))?;
-        let mut bytes = Vec::new();
-        file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|e| fail(data::unreadable(&e)))?;
-        if bytes.len() as u64 > MAX_FILE {
-            return Err(fail("larger than 16 MB: not a scenario".into()));
-        }
+        let bytes = data::read_file(path, MAX_FILE).map_err(|e| match e.kind() {
+            ErrorKind::FileTooLarge => fail(format!("{e}: not a scenario")),
+            _ => fail(data::unreadable(&e)),
+        })?;
         let text = String::from_utf8(bytes).map_err(|e| {
             let line =
                 1 + e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count();

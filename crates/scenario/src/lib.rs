@@ -51,7 +51,7 @@ mod write;
 
 pub use client::{Client, Requests, Video};
 pub use comes::{ArrivalRate, Arrivals, Burst, Comes, Pages, Pause};
-pub use data::DataFile;
+pub use data::{DataFile, LARGEST_FILE, read_file, read_text};
 pub use draft::Draft;
 pub use error::{Error, Place};
 pub use flags::Flags;

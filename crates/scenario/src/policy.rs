@@ -1,14 +1,13 @@
 //! The file of a learned policy's weights: JSON that says what it is for and how it is
 //! scaled, then whole numbers, tensor by tensor. `docs/scenario.md` has the format.
 
-use crate::data::{DataFile, Files, unreadable};
+use crate::data::{DataFile, Files, read_file, unreadable};
 use crate::error::{Error, Place, suggest};
 use crate::json;
 use crate::node::{Node, Value};
 use crate::units::quote;
 use queuewright_aqm::{self as aqm, Info, Network, ParamKind};
 use serde_json::{Map, json};
-use std::io::Read;
 use std::sync::Arc;
 
 /// Largest policy file, bytes: QueuePilot's 12,550 weights take 100 kB at most.
@@ -63,9 +62,7 @@ impl Policy {
             return Policy::parse(text.as_bytes(), name);
         }
         let wrong = |e| Error::new(Place::File { name: source.into(), line: 0 }, "", unreadable(&e));
-        let mut bytes = Vec::new();
-        let file = std::fs::File::open(source).map_err(wrong)?;
-        file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(wrong)?;
+        let bytes = read_file(source.as_ref(), MAX_BYTES).map_err(wrong)?;
         Policy::parse(&bytes, source)
     }
 
