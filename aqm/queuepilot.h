@@ -99,7 +99,7 @@ struct qw_queuepilot {
 	qw_s32 logit[QW_QUEUEPILOT_ACTIONS]; /* Q16 */
 };
 
-/* Marking probability of an action, per cent (section III-B). */
+/* Marking probability of an action, per cent (section II-B). */
 static inline qw_u32 qw_queuepilot_percent(qw_u32 action)
 {
 	static const qw_u8 percent[8] = { 0, 1, 5, 10, 50, 100, 100, 100 };
@@ -352,7 +352,7 @@ QW_PART qw_u32 qw_queuepilot_root(qw_u64 x)
 	return (qw_u32)root;
 }
 
-/* What the step showed (section III-A, in the order and scale of the authors'
+/* What the step showed (section II-B, in the order and scale of the authors'
  * program), and what it was worth: -1 if anything was dropped, else
  * U^2 / sqrt(1 + D), D the queueing delay in steps. */
 static inline void qw_queuepilot_observe(struct qw_queuepilot *s,
