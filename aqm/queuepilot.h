@@ -37,7 +37,7 @@ extern "C" {
  * the buffer above which all is marked; or a curve as RED's, which is what ACC
  * (Yan and others, SIGCOMM 2021) chooses, as far as it is known; or a
  * probability for every packet, which drops those that cannot be marked (the
- * paper leaves traffic without ECN open, section IV). */
+ * paper lets them pass, section II-A). */
 #define QW_QUEUEPILOT_MARKING 0u
 #define QW_QUEUEPILOT_THRESHOLD 1u
 #define QW_QUEUEPILOT_RED 2u
