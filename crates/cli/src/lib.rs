@@ -73,11 +73,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
         Err(Failure::Interrupted(message)) => (130, message),
     };
     // One line whatever a file name or a nested error holds, and nothing that a terminal would obey.
-    let line = message.replace(['\n', '\r'], " ");
-    let line: String = line
-        .chars()
-        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
-        .collect();
+    let line = queuewright_linux::safe(&message.replace(['\n', '\r'], " "));
     let _ = writeln!(io::stderr(), "error: {line}");
     code
 }

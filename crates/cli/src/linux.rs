@@ -25,7 +25,7 @@ impl From<Error> for Failure {
 }
 
 /// Bits a second of which 200 ms are less than a full frame.
-const BELOW_A_PACKET: u64 = 1514 * 8 * 5;
+const BELOW_A_PACKET: u64 = linux::FULL_FRAME * 8 * 5;
 
 /// A queue manager with its parameters, as everywhere on this command line: `titrate:interval=500ms`. What depends on
 /// the link's rate, bits a second, is for 100 Mbit/s where that is not known (0); what depends on the round-trip time
@@ -149,14 +149,12 @@ fn from_anywhere(text: &str) -> Result<String, Failure> {
 
 /// Leaves a process that tells htb what is each class's share. It ends when the queue manager is taken off.
 fn leave_keeper(dev: &str) -> Result<(), Failure> {
-    let program = std::env::current_exe().map_err(|e| Failure::Run(format!("this program's file: {e}")))?;
-    let mut again = Command::new(&program);
-    if program.file_stem().is_none_or(|name| name != "queuewright") {
-        // Python, whose arguments before the command say how it came to be this program.
-        let mut words = std::env::args_os();
-        again = Command::new(words.next().unwrap_or(program.into()));
-        again.args(words.take_while(|word| word != "attach"));
-    }
+    // This very file, whatever has its name now; of Python, whose arguments before the command say how it came to be this
+    // program, the interpreter.
+    let mut words = std::env::args_os();
+    let mut again = Command::new("/proc/self/exe");
+    again.arg0(words.next().unwrap_or_default());
+    again.args(words.take_while(|word| word != "attach"));
     let begun = again
         .args(["keep", dev])
         .stdin(Stdio::null())
@@ -303,24 +301,23 @@ fn changed(held: &linux::Held, text: &str, named: &[&str], rate: u64) -> Result<
     Ok(spec)
 }
 
-/// What is attached: to one device, which must have something, or to any.
-fn attached(dev: Option<&str>) -> Result<Vec<linux::Status>, Failure> {
-    if let Some(dev) = dev {
-        linux::attached(dev)?;
-    }
-    Ok(now(dev)?)
-}
-
-/// One that cannot be read does not hide the others.
-fn now(dev: Option<&str>) -> Result<Vec<linux::Status>, Error> {
+/// What is attached: to one device, which must have something, or to any; and why others cannot be read, which do not hide
+/// these. If none can, that is an error.
+fn now(dev: Option<&str>) -> Result<(Vec<linux::Status>, Vec<Error>), Error> {
     let records = match dev {
-        Some(dev) => return Ok(vec![linux::status(&linux::attached(dev)?)?]),
+        Some(dev) => vec![linux::attached(dev)?],
         None => linux::records()?,
     };
-    let (all, wrong): (Vec<_>, Vec<_>) = records.iter().map(linux::status).partition(Result::is_ok);
-    match wrong.into_iter().find_map(Result::err) {
-        Some(e) if all.is_empty() => Err(e),
-        _ => Ok(all.into_iter().filter_map(Result::ok).collect()),
+    let (mut all, mut unread) = (Vec::new(), Vec::new());
+    for record in &records {
+        match linux::status(record) {
+            Ok(status) => all.push(status),
+            Err(e) => unread.push(e),
+        }
+    }
+    match all.is_empty() && !unread.is_empty() {
+        true => Err(unread.swap_remove(0)),
+        false => Ok((all, unread)),
     }
 }
 
@@ -331,8 +328,7 @@ pub fn watch(w: &Watch) -> Result<(), Failure> {
         return Err(wrong("from 10ms to 1h"));
     }
     let dev = w.dev.as_deref();
-    attached(dev)?;
-    crate::watch::watch(Duration::from_nanos(every), || now(dev))
+    crate::watch::watch(Duration::from_nanos(every), || Ok(now(dev)?.0))
 }
 
 pub fn export(e: &Export) -> Result<(), Failure> {
@@ -365,10 +361,11 @@ fn token(path: &Path) -> Result<String, Failure> {
 }
 
 pub fn status(s: &Status) -> Result<(), Failure> {
-    for line in linux::broken() {
-        eprintln!("warning: {line}");
+    let (all, unread) = now(s.dev.as_deref())?;
+    let broken = linux::broken()?.into_iter().map(|(_, why)| why);
+    for why in broken.chain(unread) {
+        eprintln!("warning: {}", linux::safe(&why.to_string()));
     }
-    let all = attached(s.dev.as_deref())?;
     if s.json {
         let text = serde_json::to_string_pretty(&all).map_err(|e| Failure::Run(e.to_string()))?;
         return crate::print(&(text + "\n"));

@@ -3,10 +3,12 @@
 //! On this machine itself, in a network namespace of its own with its own `/run` and `/sys/fs/bpf`; the latter is as
 //! `mount -t bpf` makes it, with a folder that everybody may write into. `-- NAME` does one of them.
 
+#[path = "../../linux/tests/held/mod.rs"]
+mod held;
 #[path = "../../linux/tests/native/mod.rs"]
 mod native;
 
-use libbpf_rs::query::{LinkInfoIter, MapInfoIter, ProgInfoIter};
+use held::{held, is_within};
 use queuewright_linux as linux;
 use queuewright_testing::{Lack, left_out, only_test, wait_for};
 use std::ffi::OsStr;
@@ -32,7 +34,7 @@ fn main() {
         return left_out("attached queue managers", Lack::Setup, &why);
     }
     let before = held();
-    let tests: [(&str, fn()); 14] = [
+    let tests: [(&str, fn()); 16] = [
         ("planted", planted),
         ("stolen_tools", stolen_tools),
         ("renamed", renamed),
@@ -47,6 +49,8 @@ fn main() {
         ("counts_its_own_queues", counts_its_own_queues),
         ("nobody_may", nobody_may),
         ("exported", exported),
+        ("short_of_files", short_of_files),
+        ("puts_back", puts_back),
     ];
     for (name, test) in
         tests.into_iter().filter(|(name, _)| only.is_empty() || only.iter().any(|o| o == name))
@@ -54,21 +58,11 @@ fn main() {
         tool("ip", &["link", "add", "v0", "type", "veth", "peer", "name", "v1"]);
         test();
         let _ = Command::new("/usr/sbin/ip").args(["link", "del", "v1"]).output();
-        wait_for(&format!("the kernel to let go of all that {name} had"), || lets_go(before));
+        wait_for(&format!("the kernel to let go of all that {name} had"), || is_within(held(), before));
         let left = fs::read_dir("/run/queuewright").map_or(0, |all| all.count());
         assert_eq!(left, 0, "{name} leaves files");
         println!("{name} ... ok");
     }
-}
-
-/// Maps, programs and links that the kernel holds.
-fn held() -> [usize; 3] {
-    [MapInfoIter::default().count(), ProgInfoIter::default().count(), LinkInfoIter::default().count()]
-}
-
-/// No more than before; others on this machine let go of theirs, too.
-fn lets_go(before: [usize; 3]) -> bool {
-    held().iter().zip(before).all(|(now, before)| *now <= before)
 }
 
 fn tool(program: &str, words: &[&str]) -> String {
@@ -220,7 +214,56 @@ fn stolen_tools() {
         let (code, text) = said(&mut command);
         assert_eq!(code, 0, "{words:?}: {text}");
     }
+    // The process that it leaves is of the very file, whatever that is called and whoever else is called so.
+    let program = dir.path().join("program");
+    fs::copy(env!("CARGO_BIN_EXE_queuewright"), &program).expect("copied");
+    fs::copy(dir.path().join("tc"), dir.path().join("qw")).expect("copied");
+    let mut command = Command::new(&program);
+    command.arg0("qw").args(["attach", "v0", "santa", "--rate", "20mbit", "--front"]).env("PATH", path);
+    assert_eq!(said(command.stdin(Stdio::null())).0, 0);
+    let keepers = || {
+        let all = fs::read_dir("/proc").expect("there").flatten();
+        let words = all.filter_map(|p| fs::read(p.path().join("cmdline")).ok());
+        words.filter(|words| words.ends_with(b"keep\0v0\0")).count()
+    };
+    wait_for("the keeper", || keepers() == 1 || mark.exists());
+    works(&["detach", "v0"]);
+    wait_for("the keeper's end", || keepers() == 0);
     assert!(!mark.exists(), "root ran {}", fs::read_to_string(&mark).unwrap_or_default());
+}
+
+/// Where tc cannot be asked nothing is taken for gone.
+fn short_of_files() {
+    attach("v0");
+    let bin = env!("CARGO_BIN_EXE_queuewright");
+    for few in 5..14 {
+        let words = format!("ulimit -n {few} && exec {bin} detach v0");
+        let (code, text) = said(Command::new("sh").args(["-c", &words]).stdin(Stdio::null()));
+        assert!(!text.contains("gone already"), "{few}: {text}");
+        if code == 0 {
+            assert!(!root("v0").contains("htb"), "{few}: {text} {}", root("v0"));
+            return;
+        }
+        assert!(root("v0").contains("htb") && works(&["status"]).starts_with("v0: htb"), "{few}: {text}");
+    }
+    works(&["detach", "v0"]);
+}
+
+/// What tc shows of a qdisc is not always what it reads.
+fn puts_back() {
+    for before in ["pfifo_fast", "pfifo limit 77", "bfifo limit 30000", "prio bands 4"] {
+        let words = format!("qdisc replace dev v0 root handle 8001: {before}");
+        if Command::new("/usr/sbin/tc")
+            .args(words.split(' '))
+            .output()
+            .is_ok_and(|done| done.status.success())
+        {
+            let shown = root("v0");
+            attach("v0");
+            works(&["detach", "v0"]);
+            assert_eq!(root("v0"), shown);
+        }
+    }
 }
 
 /// A device is what it is, however it is called.
@@ -282,7 +325,11 @@ fn a_namespace_goes() {
     // It is another's, and lives.
     assert!(works(&["status"]).contains("nothing is attached"));
     assert!(works(&["doctor", "--repair"]).contains("nothing is left behind"));
+    // Held by an open file alone it is there still.
+    let file = fs::File::open("/run/netns/gone").expect("it is there");
     tool("ip", &["netns", "del", "gone"]);
+    assert!(works(&["doctor", "--repair"]).contains("nothing is left behind"));
+    drop(file);
     let mut asked = queuewright(&["doctor", "--repair"]);
     let (code, text) = said(&mut asked);
     assert!(code == 1 && text.contains("codel on lo, whose network namespace is gone"), "{text}");
@@ -294,7 +341,7 @@ fn a_namespace_goes() {
     tool("ip", &["netns", "del", "gone"]);
     assert!(works(&["doctor"]).contains("whose network namespace is gone"));
     assert!(works(&["doctor", "--repair", "--yes"]).contains("repaired"));
-    wait_for("the kernel to let go", || lets_go(before));
+    wait_for("the kernel to let go", || is_within(held(), before));
 }
 
 /// Files that are no records, whatever else they are, hide no others.
@@ -323,10 +370,15 @@ fn broken_records() {
 
 /// Parts of it are taken away: status says which, set refuses, and doctor puts them back.
 fn lacks_a_part() {
-    let parts: [(&str, &str); 3] = [
+    let parts: [(&str, &str); 5] = [
         ("filter del dev v0 parent 7177:", "the filter"),
         ("qdisc del dev v0 parent 7177:1", "the qdisc pfifo 7178:"),
         ("class change dev v0 parent 7177: classid 7177:1 htb rate 1mbit", "the class 7177:1 at 20000000bit"),
+        (
+            "class change dev v0 parent 7177: classid 7177:1 htb rate 20mbit ceil 20200kbit",
+            "the class 7177:1 at 20000000bit",
+        ),
+        ("qdisc change dev v0 parent 7177:1 handle 7178: pfifo limit 1", "the qdisc pfifo 7178:"),
     ];
     attach("v0");
     for (words, what) in parts {
@@ -418,7 +470,7 @@ fn odd_names() {
     for name in ["../../etc/passwd", "", "a/b", "."] {
         fails(&["detach", name], 2, &["is no device here"]);
     }
-    wait_for("the kernel to let go", || lets_go(before));
+    wait_for("the kernel to let go", || is_within(held(), before));
     tool_os(
         "ip",
         &["link", "set"]

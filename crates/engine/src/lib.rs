@@ -74,7 +74,8 @@ pub fn open(kernel: &[PathBuf], whose: Whose) -> Result<Lab, queuewright_lab::Er
         None => built().filter(|built| built.exists()),
     };
     // What root runs from there as well, natively.
-    program.iter().try_for_each(|program| trusted(program))?;
+    let program =
+        program.map(|program| trusted(&program, "set QUEUEWRIGHT_PROGRAM to another")).transpose()?;
     Ok(match program {
         Some(program) => lab.with_program(program),
         None => lab,

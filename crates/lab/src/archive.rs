@@ -2,11 +2,11 @@
 //! buffer-format.rst), the same bytes for the same content; or in a folder, for this machine's own kernel.
 
 use crate::Error;
+use queuewright_linux::command;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Where the files go. Names are from the root.
 pub trait Files {
@@ -158,7 +158,7 @@ pub fn module(modules: &Path, name: &str) -> Result<Option<Vec<u8>>, Error> {
         _ => return fs::read(&path).map(Some).map_err(|e| error(&e)),
     };
     let done =
-        Command::new(unpack).arg("-dc").arg(&path).output().map_err(|e| error(&format!("{unpack}: {e}")))?;
+        command(unpack).arg("-dc").arg(&path).output().map_err(|e| error(&format!("{unpack}: {e}")))?;
     match done.status.success() {
         true => Ok(Some(done.stdout)),
         false => Err(error(&String::from_utf8_lossy(&done.stderr).trim())),

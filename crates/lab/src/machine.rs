@@ -5,6 +5,7 @@ use crate::job::{Job, PROGRAM};
 use crate::program::Program;
 use crate::stream::{Raw, Stream};
 use crate::{Error, Lab};
+use queuewright_linux::command;
 use std::fs::{self, File};
 use std::io::{BufWriter, Read};
 use std::path::Path;
@@ -187,7 +188,7 @@ fn fill(lab: &Lab, job: &Job, modules: &[(String, Vec<u8>)], a: &mut impl Files)
 /// This machine's kernel has its own modules. What it does not find is built in or missing: then tc or the socket says so.
 fn load_modules(job: &Job) {
     for name in &job.modules {
-        let _ = Command::new("modprobe").args(["--quiet", name]).output();
+        let _ = command("modprobe").args(["--quiet", name]).output();
     }
 }
 
@@ -196,7 +197,7 @@ fn load_modules(job: &Job) {
 fn start_native(root: &Path, console: &Path) -> Result<Child, Error> {
     let wrong = |e: std::io::Error| Error::Machine(format!("the lab's program cannot be started: {e}"));
     let said = File::options().append(true).open(console).map_err(wrong)?;
-    let mut unshare = Command::new("unshare");
+    let mut unshare = command("unshare");
     unshare.args(["--net", "--mount", "--pid", "--fork", "--kill-child"]).arg(root.join("init"));
     unshare.arg("native").args([root, &Path::new("/").join(OUTPUT)]);
     unshare.stdin(Stdio::null()).stdout(said.try_clone().map_err(wrong)?).stderr(said);

@@ -1,10 +1,13 @@
 //! Where the lab lies: kernel, QEMU, tools.
 
 use crate::{Error, Whose};
+use queuewright_linux::command;
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use tempfile::TempDir;
 
@@ -33,8 +36,9 @@ const HOW: &str = "run 'scripts/setup lab' in Queuewright's sources, or set QUEU
 
 impl Lab {
     /// The lab of `QUEUEWRIGHT_LAB`, or the `build/lab` nearest above the program's own file (of Python's package: above the
-    /// package's). The working folder has no say: root may stand in anybody's. All of it is [`trusted`]. With another kernel than its own if one is given: the folder of an unpacked kernel package, or packages (`.deb`) that
-    /// have image and modules between them.
+    /// package's). The working folder has no say: root may stand in anybody's. All of it is [`trusted`]. With another kernel
+    /// than its own if one is given: the folder of an unpacked kernel package, or packages (`.deb`) that have image and modules
+    /// between them.
     ///
     /// # Errors
     /// [`Error::Missing`] with what is not there and what to do about it.
@@ -43,10 +47,10 @@ impl Lab {
         if !root.join("layout").exists() {
             return Err(Error::Missing(format!("{}: no lab here: {HOW}", root.display())));
         }
-        trusted(&root)?;
+        let root = trusted(&root, "set QUEUEWRIGHT_LAB to another lab")?;
         let (dir, unpacked) = match kernel {
             [] => (root.join("kernel"), None),
-            [one] if one.is_dir() => (one.clone(), None),
+            [one] if one.is_dir() => (trusted(one, "name another kernel")?, None),
             packages => {
                 let dir = unpack(packages)?;
                 (dir.path().to_path_buf(), Some(Arc::new(dir)))
@@ -117,54 +121,65 @@ fn find() -> Option<PathBuf> {
     if let Some(given) = std::env::var_os(VARIABLE) {
         return Some(given.into());
     }
-    let mut labs = own_file()?.ancestors().map(|p| p.join("build/lab")).collect::<Vec<_>>().into_iter();
-    labs.find(|lab| lab.join("layout").exists())
+    own_file()?.ancestors().map(|p| p.join("build/lab")).find(|lab| lab.join("layout").exists())
 }
 
 /// The file that this code was loaded from: the program, or the library of Python's package, whose program is the interpreter.
 fn own_file() -> Option<PathBuf> {
     let here = own_file as fn() -> Option<PathBuf> as usize;
-    // Lines of "from-to perms offset device inode  path", proc(5).
-    let mapped = fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    let holds = |line: &&str| {
-        let (from, to) = line.split_once(' ')?.0.split_once('-')?;
+    // Lines of "from-to perms offset device inode  path", proc(5); a path may have any bytes.
+    let mapped = fs::read("/proc/self/maps").unwrap_or_default();
+    let holds = |line: &&[u8]| {
+        let range = std::str::from_utf8(line.split(|b| *b == b' ').next()?).ok()?;
+        let (from, to) = range.split_once('-')?;
         let (from, to) = (usize::from_str_radix(from, 16).ok()?, usize::from_str_radix(to, 16).ok()?);
         (from..to).contains(&here).then_some(())
     };
-    let line = mapped.lines().find(|line| holds(line).is_some());
-    let path = line.and_then(|line| Some(PathBuf::from(&line[line.find('/')?..])));
-    // A path of odd characters is escaped there.
+    let line = mapped.split(|b| *b == b'\n').find(|line| holds(line).is_some());
+    let path = line.and_then(|line| line.get(line.iter().position(|b| *b == b'/')?..));
+    let path = path.map(|path| PathBuf::from(OsStr::from_bytes(path)));
+    // One with a newline is escaped there.
     path.filter(|p| p.exists()).or_else(|| std::env::current_exe().ok())
 }
 
 /// Can nobody but root and the caller change what is run from here? The path, the folders above it, and all that is below
 /// it belong to one of the two, and no one else may write to them. (A folder for all such as /tmp may stand above, where
 /// only an owner may rename. Of `sudo` the caller is who called it. A group of the owner's own number is the
-/// owner's alone, as pam_umask(8) has it.)
+/// owner's alone, as pam_umask(8) has it.) Gives the path without links, which is what was looked at: the one that was asked for
+/// may be another by now. `instead` is what else can be done.
 ///
 /// # Errors
 /// [`Error::Missing`] with the first path that somebody else can change, and what to do about it.
-pub fn trusted(path: &Path) -> Result<(), Error> {
+pub fn trusted(path: &Path, instead: &str) -> Result<PathBuf, Error> {
     let me = rustix::process::geteuid().as_raw();
     let sudo = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok()).filter(|_| me == 0);
-    let trust = Trust {
-        root: fs::canonicalize(path).map_err(|e| unread(path, &e))?,
-        owners: [0, me, sudo.unwrap_or(me)],
-    };
-    trust.way(&trust.root)?;
-    trust.below(&trust.root)
+    let real = fs::canonicalize(path).map_err(|e| unread(path, &e))?;
+    let mut trust = Trust { owners: [0, me, sudo.unwrap_or(me)], instead, seen: HashSet::new() };
+    trust.all(&real)?;
+    Ok(real)
 }
 
 fn unread(path: &Path, e: &std::io::Error) -> Error {
     Error::Missing(format!("{}: {e}", path.display()))
 }
 
-struct Trust {
-    root: PathBuf,
+struct Trust<'a> {
     owners: [u32; 3],
+    instead: &'a str,
+    /// Folders that were looked at.
+    seen: HashSet<PathBuf>,
 }
 
-impl Trust {
+impl Trust<'_> {
+    /// A real path with what is above it, and below.
+    fn all(&mut self, real: &Path) -> Result<(), Error> {
+        self.way(real)?;
+        match real.is_dir() {
+            true => self.below(real),
+            false => Ok(()),
+        }
+    }
+
     /// A real path, and each folder above it.
     fn way(&self, path: &Path) -> Result<(), Error> {
         path.ancestors().enumerate().try_for_each(|(up, p)| {
@@ -173,8 +188,8 @@ impl Trust {
         })
     }
 
-    fn below(&self, path: &Path) -> Result<(), Error> {
-        if !path.is_dir() {
+    fn below(&mut self, path: &Path) -> Result<(), Error> {
+        if !self.seen.insert(path.into()) {
             return Ok(());
         }
         for entry in fs::read_dir(path).map_err(|e| unread(path, &e))? {
@@ -182,13 +197,14 @@ impl Trust {
             let meta = fs::symlink_metadata(&path).map_err(|e| unread(&path, &e))?;
             if !meta.is_symlink() {
                 self.one(&path, &meta, false)?;
+                if meta.is_dir() {
+                    self.below(&path)?;
+                }
+                continue;
             }
-            match fs::canonicalize(&path) {
-                // A link that leads nowhere has nothing to run.
-                Err(_) => {}
-                Ok(real) if meta.is_symlink() && !real.starts_with(&self.root) => self.way(&real)?,
-                Ok(_) if meta.is_dir() => self.below(&path)?,
-                Ok(_) => {}
+            // A link that leads nowhere has nothing to run.
+            if let Ok(real) = fs::canonicalize(&path) {
+                self.all(&real)?;
             }
         }
         Ok(())
@@ -196,11 +212,11 @@ impl Trust {
 
     fn one(&self, path: &Path, meta: &fs::Metadata, above: bool) -> Result<(), Error> {
         let (path, mode) = (path.display(), meta.mode() & 0o7777);
-        let instead = "or set QUEUEWRIGHT_LAB to another lab";
+        let instead = self.instead;
         if !self.owners.contains(&meta.uid()) {
             let whose = format!("it belongs to user {}, neither to root nor to you", meta.uid());
             return Err(Error::Missing(format!(
-                "{path}: {whose}, and what is run could be anything: 'chown -R {} {path}' if you know what is in it, {instead}",
+                "{path}: {whose}, and what is run could be anything: 'chown -R {} {path}' if you know what is in it, or {instead}",
                 self.owners[1]
             )));
         }
@@ -208,7 +224,7 @@ impl Trust {
         if (group || mode & 0o002 != 0) && !(above && mode & 0o1000 != 0) {
             return Err(Error::Missing(format!(
                 "{path}: others than its owner may write here (mode {mode:04o}), and what is run could be anything: \
-                 'chmod go-w {path}' if you know what is in it, {instead}"
+                 'chmod go-w {path}' if you know what is in it, or {instead}"
             )));
         }
         Ok(())
@@ -224,7 +240,8 @@ fn unpack(packages: &[PathBuf]) -> Result<TempDir, Error> {
         if !package.is_file() {
             return Err(wrong("neither a folder nor a package (.deb)".into()));
         }
-        let done = Command::new("dpkg-deb").arg("-x").arg(package).arg(dir.path()).output();
+        let package = trusted(package, "name another kernel")?;
+        let done = command("dpkg-deb").arg("-x").arg(&package).arg(dir.path()).output();
         let done = done.map_err(|e| wrong(format!("dpkg-deb: {e}")))?;
         if !done.status.success() {
             return Err(wrong(String::from_utf8_lossy(&done.stderr).trim().to_string()));
@@ -263,7 +280,7 @@ mod tests {
     }
 
     fn refused(path: &Path, by: &str) {
-        let said = trusted(path).expect_err(by).to_string();
+        let said = trusted(path, "set QUEUEWRIGHT_LAB").expect_err(by).to_string();
         assert!(said.contains(by) && said.contains("QUEUEWRIGHT_LAB"), "{said}");
     }
 
@@ -279,7 +296,7 @@ mod tests {
         }
         symlink(&elsewhere, lab.join("tc")).unwrap();
         symlink("nowhere", lab.join("gone")).unwrap();
-        trusted(&lab).unwrap();
+        trusted(&lab, "").unwrap();
         let all = [
             lab.join("agent"),
             lab.join("root/bin"),
@@ -296,7 +313,7 @@ mod tests {
         }
         // As /tmp is; the folders of the lab itself are for nobody else.
         may(&dir.path().join("build"), 0o1777);
-        trusted(&lab).unwrap();
+        trusted(&lab, "").unwrap();
         may(&lab, 0o1777);
         refused(&lab, "(mode 1777)");
         may(&lab, 0o755);

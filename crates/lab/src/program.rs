@@ -1,9 +1,9 @@
 //! This program as a file of the guest, with the libraries that it needs.
 
 use crate::Error;
+use queuewright_linux::command;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// A program for the guest.
 pub struct Program {
@@ -18,7 +18,7 @@ impl Program {
         let wrong = |e: &dyn std::fmt::Display| Error::Machine(format!("{}: {e}", path.display()));
         let mut content = fs::read(path).map_err(|e| wrong(&e))?;
         trim(&mut content);
-        let listed = Command::new("ldd").arg(path).output().map_err(|e| wrong(&format!("ldd: {e}")))?;
+        let listed = command("ldd").arg(path).output().map_err(|e| wrong(&format!("ldd: {e}")))?;
         let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
         let name = |path: &Path| Some(path.file_name()?.to_str()?.to_string());
         let mut libraries: Vec<(String, PathBuf)> = listed

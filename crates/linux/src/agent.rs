@@ -141,7 +141,7 @@ impl<'a> Place<'a> {
             return refuse(" for each transmit queue (--mq), and an agent chooses for one");
         }
         system::rights()?;
-        if !attach::is_there(record) {
+        if !attach::is_there(record)? {
             return Err(gone(record));
         }
         let wrong = |e: &dyn std::fmt::Display| Error::System(format!("{}: {e}", record.pins().display()));

@@ -21,8 +21,8 @@ pub(crate) const COMPANION_LINK: &str = "companion_link";
 
 /// Least rate, bits a second.
 pub const LEAST_RATE: u64 = 8000;
-/// Least limit in bytes: below it nothing that is sent would pass.
-const FULL_FRAME: u64 = 1514;
+/// A full frame of Ethernet, bytes.
+pub const FULL_FRAME: u64 = 1514;
 
 /// What an operator decides besides the queue manager's own parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,7 +124,9 @@ pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, E
     let index = system::device(dev)?;
     let name = OsStr::new(dev);
     // Where tc has put another in its place there is nothing of ours but what is remembered.
-    if let Some(there) = record(dev).filter(|r| r.stage == Stage::Attached && is_there(r)) {
+    let known = record(dev);
+    let there = known.as_ref().map_or(Ok(false), is_there)?;
+    if let Some(there) = known.as_ref().filter(|r| there && r.stage == Stage::Attached) {
         return Err(Error::Input(format!(
             "{} has {} already: set changes it, detach takes it off",
             system::quoted(dev),
@@ -136,8 +138,7 @@ pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, E
         records()?;
     }
     // Of what a command that was killed has left it is known what was there before.
-    let left = record(dev).filter(|r| r.index == index && is_there(r));
-    let before = match left {
+    let before = match known.filter(|r| there && r.index == index) {
         Some(left) => left.before,
         None => system::before(name)?,
     };
@@ -249,8 +250,19 @@ impl Plan {
 /// If the system refuses; then everything is as it was.
 pub fn attach(plan: &Plan) -> Result<(), Error> {
     let (alone, mut record) = begin(plan)?;
-    let dev = OsStr::new(&record.dev);
-    let done = plan.tc().iter().try_for_each(|words| system::tc_change(&alone, dev, words));
+    // By its number each time: it may be renamed meanwhile.
+    let put = || {
+        plan.tc().iter().try_for_each(|words| system::tc_change(&alone, &record.device()?, words))?;
+        match is_there(&record)? {
+            true => Ok(()),
+            false => Err(Error::System(format!(
+                "{}: renamed meanwhile: look where 'tc qdisc show' has {} now, and try again",
+                system::quoted(&record.dev),
+                record.kind
+            ))),
+        }
+    };
+    let done = put();
     // What is there by half, and what was there before, is seen by who looks.
     done.inspect_err(|_| drop(undo(&alone, &record)))?;
     record.stage = Stage::Attached;
@@ -289,10 +301,10 @@ fn begin(plan: &Plan) -> Result<(File, Record), Error> {
     Ok((alone, record))
 }
 
-/// Finishes or takes back what a command that was killed has left in this network namespace. What cannot be done stays as it is;
-/// it is an error for `dev`.
+/// Finishes or takes back what a command that was killed has left in this network namespace. What cannot be done stays as it is, and
+/// is said; it is an error for `dev`.
 pub(crate) fn settle(alone: &File, dev: Option<&str>) -> Result<Vec<String>, Error> {
-    let mut said = Vec::new();
+    let mut left = Vec::new();
     record::remove_unfinished();
     for record in records()? {
         let done = match &record.stage {
@@ -303,17 +315,17 @@ pub(crate) fn settle(alone: &File, dev: Option<&str>) -> Result<Vec<String>, Err
             Stage::Attaching | Stage::Detaching => undo(alone, &record),
         };
         match done {
-            Ok(()) => said.push(format!("{}: what was cut short is done", system::quoted(&record.dev))),
+            Ok(()) => {}
             Err(e) if dev == Some(&record.dev) => return Err(e),
-            Err(e) => said.push(e.to_string()),
+            Err(e) => left.push(e.to_string()),
         }
     }
-    Ok(said)
+    Ok(left)
 }
 
 /// Takes off as much as there is of it, puts back what was there, and forgets it.
 fn undo(alone: &File, record: &Record) -> Result<(), Error> {
-    if is_there(record) {
+    if is_there(record)? {
         put_back(alone, record)?;
     }
     forget(record);
@@ -406,13 +418,18 @@ pub fn detach(dev: &str) -> Result<String, Error> {
     let alone = alone()?;
     let mut record = attached_as(dev)?;
     let renamed = (record.dev != dev && record.name().is_some()).then(|| system::quoted(&record.dev));
+    let there = is_there(&record)?;
     // Of the others; this one is taken off whatever was done to it.
     record.stage = Stage::Detaching;
     record.write()?;
     let mut back = "the kernel's own choice".to_string();
     // The device may be gone, or somebody may have put another qdisc there: then that stays.
-    if is_there(&record) {
-        put_back(&alone, &record)?;
+    if there {
+        put_back(&alone, &record).inspect_err(|_| {
+            // It has not been killed, and goes on.
+            record.stage = Stage::Attached;
+            drop(record.write());
+        })?;
         if let Some(before) = &record.before {
             back.clone_from(before);
         }
@@ -430,8 +447,11 @@ pub fn detach(dev: &str) -> Result<String, Error> {
 }
 
 /// Is its root qdisc there?
-pub(crate) fn is_there(record: &Record) -> bool {
-    record.name().is_some_and(|dev| chain::root_among(record, &system::qdiscs(&dev).unwrap_or_default()))
+///
+/// # Errors
+/// If tc does not say.
+pub(crate) fn is_there(record: &Record) -> Result<bool, Error> {
+    Ok(chain::root_among(record, &chain::shown(record)?))
 }
 
 /// Makes the root qdisc what it was.
@@ -468,7 +488,8 @@ pub fn hold(dev: &str) -> Result<Held, Error> {
     let alone = alone()?;
     settle(&alone, Some(dev))?;
     let record = attached(dev)?;
-    if !is_there(&record) {
+    let shown = chain::shown(&record)?;
+    if !chain::root_among(&record, &shown) {
         let why = match record.name() {
             None => format!("nor is its device: {}", chain::where_is(&record)),
             Some(_) => "as somebody else has taken it off".into(),
@@ -479,7 +500,7 @@ pub fn hold(dev: &str) -> Result<Held, Error> {
             record.text
         )));
     }
-    let missing = chain::missing(&record);
+    let missing = chain::missing_of(&record, &shown);
     if !missing.is_empty() {
         return Err(chain::by_half(&record, &missing));
     }

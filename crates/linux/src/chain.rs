@@ -16,7 +16,7 @@ const IN_USE: [u8; 4] = 1u32.to_ne_bytes();
 pub(crate) fn root_among(record: &Record, shown: &[String]) -> bool {
     let begins = |text: String| shown.iter().any(|l| l.starts_with(&text));
     match record {
-        Record { front: true, .. } => begins(format!("qdisc {} {}: root", front::KIND, front::HANDLE)),
+        Record { front: true, .. } => front::is_among(shown),
         // Before the others are below it, too.
         Record { instances: 2.., .. } => begins(format!("qdisc mq {MQ} root")),
         // tc chooses the handle where it is told to put it there.
@@ -25,9 +25,19 @@ pub(crate) fn root_among(record: &Record, shown: &[String]) -> bool {
 }
 
 /// What of an attached qdisc is not there, in words; none: it is whole.
-pub(crate) fn missing(record: &Record) -> Vec<String> {
-    let shown = record.name().map(|dev| system::qdiscs(&dev).unwrap_or_default());
-    missing_of(record, &shown.unwrap_or_default())
+///
+/// # Errors
+/// If tc does not say.
+pub(crate) fn missing(record: &Record) -> Result<Vec<String>, Error> {
+    Ok(missing_of(record, &shown(record)?))
+}
+
+/// What tc shows of the device of a record; nothing, if that is not here.
+///
+/// # Errors
+/// If tc does not say: then nobody knows whether all is gone.
+pub(crate) fn shown(record: &Record) -> Result<Vec<String>, Error> {
+    record.name().map_or(Ok(Vec::new()), |dev| system::qdiscs(&dev))
 }
 
 /// The same, with what tc shows of its device.
@@ -92,19 +102,27 @@ fn missing_front(record: &Record, dev: &OsStr, shown: &[String], out: &mut Vec<S
     let port = attach::port_map(record).unwrap_or_default();
     let line = |class: &str| classes.lines().find(|l| l.starts_with(&format!("class htb {class} ")));
     let first = format!("{}:1", front::HANDLE);
-    match line(&first).map(rate_of) {
+    match line(&first) {
         None => out.push(format!("the class {first}")),
-        // tc shows rates cut.
-        Some(found) if found.abs_diff(port.rate * 8) > port.rate * 8 / 50 => {
-            out.push(format!("the class {first} at {}bit (it has {found}bit)", port.rate * 8));
+        Some(shown) => {
+            let rate = port.rate * 8;
+            // tc shows rates cut, by a thousandth at most.
+            let other = ["rate", "ceil"].map(|word| rate_of(shown, word));
+            let other = other.into_iter().find(|found| found.abs_diff(rate) > rate / 500);
+            if let Some(found) = other {
+                out.push(format!("the class {first} at {rate}bit (it has {found}bit)"));
+            }
         }
-        Some(_) => {}
     }
     for class in (0..record.classes.len()).map(front::classid).filter(|class| line(class).is_none()) {
         out.push(format!("the class {class}"));
     }
     for leaf in front::leaf_handles(record) {
-        if !shown.iter().any(|l| l.starts_with(&format!("qdisc pfifo {leaf} parent "))) {
+        let whole = |l: &&String| {
+            l.starts_with(&format!("qdisc pfifo {leaf} parent "))
+                && l.split(' ').any(|word| word == format!("{}p", record.slots))
+        };
+        if !shown.iter().any(|l| whole(&l)) {
             out.push(format!("the qdisc pfifo {leaf}"));
         }
     }
@@ -134,9 +152,9 @@ fn link_of(record: &Record) -> Option<u32> {
     at.then_some(link.id)
 }
 
-/// The rate of a class, bits a second, in the line that tc has for it.
-fn rate_of(line: &str) -> u64 {
-    let word = line.split_ascii_whitespace().skip_while(|w| *w != "rate").nth(1).unwrap_or_default();
+/// The rate, or ceiling, of a class, bits a second, in the line that tc has for it.
+fn rate_of(line: &str, name: &str) -> u64 {
+    let word = line.split_ascii_whitespace().skip_while(|w| *w != name).nth(1).unwrap_or_default();
     let digits = word.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.len());
     let (number, unit) = word.split_at(digits);
     let times = match unit {
@@ -155,8 +173,9 @@ fn rate_of(line: &str) -> u64 {
 /// If that is not all: what was loaded is gone, or tc refuses.
 pub(crate) fn mend(alone: &File, record: &Record) -> Result<(), Error> {
     let dev = record.device()?;
-    if !attach::is_there(record) {
-        return Err(again(record));
+    let shown = shown(record)?;
+    if !root_among(record, &shown) {
+        return Err(again(record, &missing_of(record, &shown)));
     }
     if record.front {
         let port = Port::from_map(&attach::port_map(record)?, record);
@@ -168,17 +187,17 @@ pub(crate) fn mend(alone: &File, record: &Record) -> Result<(), Error> {
     } else if record.instances > 1 {
         record.tc().skip(1).try_for_each(|words| system::tc_change(alone, &dev, &words))?;
     }
-    match missing(record).is_empty() {
-        true => Ok(()),
-        false => Err(again(record)),
+    match missing(record)? {
+        none if none.is_empty() => Ok(()),
+        missing => Err(again(record, &missing)),
     }
 }
 
-fn again(record: &Record) -> Error {
+fn again(record: &Record, missing: &[String]) -> Error {
     let dev = system::quoted(&record.dev);
     Error::System(format!(
         "{dev}: {} cannot be put back: queuewright detach {dev}, then queuewright attach {dev} {}",
-        missing(record).join("; "),
+        missing.join("; "),
         record.text
     ))
 }
@@ -219,8 +238,9 @@ mod tests {
         for (shown, rate) in
             [("20Mbit", 20_000_000), ("8Kbit", 8000), ("1200bit", 1200), ("3Gbit", 3_000_000_000)]
         {
-            assert_eq!(rate_of(&line(shown)), rate);
+            assert_eq!(rate_of(&line(shown), "rate"), rate);
+            assert_eq!(rate_of(&line(shown), "ceil"), 1_000_000_000);
         }
-        assert_eq!(rate_of("class htb 7177:1 root"), 0);
+        assert_eq!(rate_of("class htb 7177:1 root", "rate"), 0);
     }
 }

@@ -28,13 +28,11 @@ const CALLS: &[i64] = &[
     libc::SYS_faccessat,
     libc::SYS_faccessat2,
     libc::SYS_fadvise64,
-    libc::SYS_fcntl,
     libc::SYS_flock,
     libc::SYS_fstat,
     libc::SYS_fstatfs,
     libc::SYS_getcwd,
     libc::SYS_getdents64,
-    libc::SYS_ioctl,
     libc::SYS_lseek,
     libc::SYS_newfstatat,
     libc::SYS_pipe2,
@@ -50,7 +48,6 @@ const CALLS: &[i64] = &[
     libc::SYS_accept,
     libc::SYS_accept4,
     libc::SYS_bind,
-    libc::SYS_connect,
     libc::SYS_epoll_create1,
     libc::SYS_epoll_ctl,
     libc::SYS_epoll_pwait,
@@ -69,8 +66,6 @@ const CALLS: &[i64] = &[
     libc::SYS_sendto,
     libc::SYS_setsockopt,
     libc::SYS_shutdown,
-    libc::SYS_socket,
-    libc::SYS_socketpair,
     // Memory and time.
     libc::SYS_brk,
     libc::SYS_clock_getres,
@@ -80,7 +75,6 @@ const CALLS: &[i64] = &[
     libc::SYS_gettimeofday,
     libc::SYS_madvise,
     libc::SYS_membarrier,
-    libc::SYS_mmap,
     libc::SYS_mprotect,
     libc::SYS_mremap,
     libc::SYS_munmap,
@@ -89,8 +83,6 @@ const CALLS: &[i64] = &[
     libc::SYS_timerfd_settime,
     // Threads, and tc.
     libc::SYS_capget,
-    libc::SYS_clone,
-    libc::SYS_clone3,
     libc::SYS_execve,
     libc::SYS_exit,
     libc::SYS_exit_group,
@@ -104,7 +96,6 @@ const CALLS: &[i64] = &[
     libc::SYS_gettid,
     libc::SYS_getuid,
     libc::SYS_prctl,
-    libc::SYS_prlimit64,
     libc::SYS_restart_syscall,
     libc::SYS_rseq,
     libc::SYS_rt_sigaction,
@@ -120,6 +111,18 @@ const CALLS: &[i64] = &[
     libc::SYS_wait4,
     libc::SYS_waitid,
 ];
+
+/// All of CLONE_NEW...: no namespaces.
+const NAMESPACES: i32 = libc::CLONE_NEWNS
+    | libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET;
+/// Of linux/sockios.h: a device's name by its number, and that by its name.
+const SIOCGIFNAME: libc::c_ulong = 0x8910;
+const SIOCGIFINDEX: libc::c_ulong = 0x8933;
 
 /// Older calls, for which other machines have but the newer ones.
 #[cfg(target_arch = "x86_64")]
@@ -171,19 +174,44 @@ fn filter() -> Result<BpfProgram, seccompiler::BackendError> {
     let only = |command| {
         SeccompRule::new(vec![SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, command)?])
     };
-    let reading = libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC;
-    let read_only = |flags| {
-        let masked = SeccompCmpOp::MaskedEq(reading as u64);
-        SeccompRule::new(vec![SeccompCondition::new(
-            flags,
-            SeccompCmpArgLen::Dword,
-            masked,
-            libc::O_RDONLY as u64,
-        )?])
+    // An argument's bits under a mask.
+    let masked = |argument, mask: i32, bits: i32| {
+        let (op, bits) = (SeccompCmpOp::MaskedEq(u64::from(mask as u32)), u64::from(bits as u32));
+        SeccompRule::new(vec![SeccompCondition::new(argument, SeccompCmpArgLen::Dword, op, bits)?])
     };
-    rules.insert(libc::SYS_openat, vec![read_only(2)?]);
+    let one_of = |argument, all: &[i32]| {
+        all.iter().map(|value| masked(argument, -1, *value)).collect::<Result<Vec<_>, _>>()
+    };
+    let writing = libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC;
+    rules.insert(libc::SYS_openat, vec![masked(2, writing, libc::O_RDONLY)?]);
     #[cfg(target_arch = "x86_64")]
-    rules.insert(libc::SYS_open, vec![read_only(1)?]);
+    rules.insert(libc::SYS_open, vec![masked(1, writing, libc::O_RDONLY)?]);
+    // A pin is open for writing, too: nothing of it comes into memory.
+    rules.insert(libc::SYS_mmap, vec![masked(3, libc::MAP_TYPE, libc::MAP_PRIVATE)?]);
+    // Threads and programs, and no namespaces; clone3, whose flags lie in memory, is absent, and a C library does without.
+    rules.insert(libc::SYS_clone, vec![masked(0, NAMESPACES, 0)?]);
+    // No signals by way of a file, no limits of others.
+    let kept = [libc::F_DUPFD, libc::F_DUPFD_CLOEXEC, libc::F_GETFD, libc::F_SETFD, libc::F_GETFL];
+    let mut of_files = one_of(1, &kept)?;
+    of_files.push(SeccompRule::new(vec![
+        SeccompCondition::new(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, libc::F_SETFL as u64)?,
+        SeccompCondition::new(2, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(libc::O_ASYNC as u64), 0)?,
+    ])?);
+    rules.insert(libc::SYS_fcntl, of_files);
+    let asked = [
+        libc::TCGETS,
+        libc::TIOCGWINSZ,
+        libc::FIONREAD,
+        libc::FIONBIO,
+        libc::FIOCLEX,
+        SIOCGIFNAME,
+        SIOCGIFINDEX,
+    ];
+    rules.insert(libc::SYS_ioctl, one_of(1, &asked.map(|call| call as i32))?);
+    rules.insert(libc::SYS_prlimit64, vec![masked(0, -1, 0)?]);
+    // They are connected to nobody: clients come by `accept`.
+    rules.insert(libc::SYS_socket, one_of(0, &[libc::AF_UNIX, libc::AF_NETLINK])?);
+    rules.insert(libc::SYS_socketpair, one_of(0, &[libc::AF_UNIX])?);
     rules.insert(libc::SYS_bpf, READING.into_iter().map(only).collect::<Result<_, _>>()?);
     let absent = SeccompAction::Errno(libc::ENOSYS as u32);
     SeccompFilter::new(rules, absent, SeccompAction::Allow, TargetArch::try_from(ARCH)?)?.try_into()
@@ -218,6 +246,28 @@ mod tests {
                 std::os::unix::fs::chown(&file, Some(1), None),
             ] {
                 assert_eq!(gone.unwrap_err().raw_os_error(), Some(libc::ENOSYS));
+            }
+            // By other ways: memory shared with others, a namespace, a signal, somebody's limits, a connection.
+            let parent = i64::from(std::process::id());
+            let (shared, user) =
+                (i64::from(libc::MAP_SHARED | libc::MAP_ANONYMOUS), i64::from(libc::CLONE_NEWUSER));
+            let tcp = i64::from(libc::AF_INET);
+            for (call, args) in [
+                (libc::SYS_mmap, [0, 4096, 3, shared, -1, 0]),
+                (libc::SYS_clone, [user | i64::from(libc::SIGCHLD), 0, 0, 0, 0, 0]),
+                (libc::SYS_clone3, [0; 6]),
+                (libc::SYS_fcntl, [0, i64::from(libc::F_SETOWN), parent, 0, 0, 0]),
+                (libc::SYS_fcntl, [0, i64::from(libc::F_SETFL), i64::from(libc::O_ASYNC), 0, 0, 0]),
+                (libc::SYS_prlimit64, [parent, 7, 0, 0, 0, 0]),
+                (libc::SYS_socket, [tcp, 1, 0, 0, 0, 0]),
+                (libc::SYS_connect, [0; 6]),
+                (libc::SYS_kill, [parent, 0, 0, 0, 0, 0]),
+            ] {
+                let [a, b, c, d, e, f] = args;
+                // SAFETY: the filter lets none of them do anything.
+                let rc = unsafe { libc::syscall(call, a, b, c, d, e, f) };
+                let said = std::io::Error::last_os_error().raw_os_error();
+                assert!(rc == -1 && said == Some(libc::ENOSYS), "{call} {args:?}: {said:?}");
             }
             // BPF_MAP_CREATE, BPF_PROG_LOAD; BPF_OBJ_GET gets as far as its arguments.
             for (command, why) in [(0, libc::ENOSYS), (5, libc::ENOSYS), (7, 0)] {

@@ -1,7 +1,6 @@
 //! Metrics of what is attached, in OpenMetrics' text form, over HTTP.
 
-use crate::record::everywhere;
-use crate::{Class, Error, Status, records, status};
+use crate::{Class, Error, Status, broken, records, status, system};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
@@ -20,11 +19,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::fmt::Error as Unwritten;
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 /// Content type of [`openmetrics`].
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -34,8 +34,8 @@ const REQUEST_WITHIN: Duration = Duration::from_secs(2);
 const DONE_WITHIN: Duration = Duration::from_secs(10);
 /// Longest request that is read, bytes.
 const REQUEST: usize = 8192;
-/// Connections at a time, well below the 1024 files that a process may have. One more ends the oldest: who is silent is in
-/// nobody's way, and a scrape takes milliseconds.
+/// Connections at a time, well below the 1024 files that a process may have. One more ends the oldest that has not asked yet: who
+/// is silent is in nobody's way.
 const CONNECTIONS: usize = 256;
 /// Out of descriptors, say: it passes.
 const BREATH: Duration = Duration::from_millis(100);
@@ -50,8 +50,7 @@ pub type All = Vec<(String, Result<Status, Error>)>;
 pub fn read_each() -> Result<All, Error> {
     let mut all: All = records()?.iter().map(|record| (record.dev.clone(), status(record))).collect();
     // Which device a file that is no record was about nobody knows.
-    let broken = everywhere()?.1.into_iter();
-    all.extend(broken.map(|(file, why)| (file, Err(Error::System(format!("its record: {why}"))))));
+    all.extend(broken()?.into_iter().map(|(file, why)| (file, Err(why))));
     Ok(all)
 }
 
@@ -235,8 +234,9 @@ struct Offer<F> {
     read: F,
     /// What a client has to know.
     token: Option<String>,
-    /// Held while what is attached is read: by one at a time, however many ask.
-    reading: Arc<tokio::sync::Mutex<()>>,
+    /// What was read last, and when that began. Held while it is read: by one at a time, however many ask, and all who asked
+    /// before it began have it.
+    last: Arc<tokio::sync::Mutex<Option<(Instant, Bytes)>>>,
     /// What was said of each device that cannot be read: it is said once.
     said: Mutex<BTreeMap<String, String>>,
 }
@@ -250,9 +250,8 @@ impl<F: Fn() -> Result<All, Error>> Offer<F> {
         let wrong: BTreeMap<String, String> = all.iter().filter_map(wrong).collect();
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         for (dev, why) in wrong.iter().filter(|(dev, why)| said.get(*dev) != Some(why)) {
-            let line = format!("{dev} cannot be read: {why}");
             // Names are anybody's: no escapes reach the terminal.
-            eprintln!("queuewright: {}", line.replace(char::is_control, "?"));
+            eprintln!("queuewright: {}", system::safe(&format!("{dev} cannot be read: {why}")));
         }
         *said = wrong;
         Ok(openmetrics(all))
@@ -272,7 +271,7 @@ where
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_io().enable_time().max_blocking_threads(1).build().map_err(wrong)?;
     listener.set_nonblocking(true).map_err(wrong)?;
-    let offer = Offer { read, token, reading: Arc::default(), said: Mutex::default() };
+    let offer = Offer { read, token, last: Arc::default(), said: Mutex::default() };
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener).map_err(wrong)?;
         accept(&listener, &Arc::new(offer)).await
@@ -283,22 +282,24 @@ async fn accept<F>(listener: &tokio::net::TcpListener, offer: &Arc<Offer<F>>) ->
 where
     F: Fn() -> Result<All, Error> + Send + Sync + 'static,
 {
-    let mut open: VecDeque<JoinHandle<()>> = VecDeque::new();
+    let mut open: VecDeque<(JoinHandle<()>, Arc<AtomicBool>)> = VecDeque::new();
     loop {
         let Ok((client, _)) = listener.accept().await else {
             sleep(BREATH).await;
             continue;
         };
-        open.retain(|client| !client.is_finished());
+        open.retain(|(client, _)| !client.is_finished());
         if open.len() >= CONNECTIONS {
-            open.pop_front().inspect(JoinHandle::abort);
+            let silent = open.iter().position(|(_, asked)| !asked.load(Ordering::Relaxed));
+            open.remove(silent.unwrap_or(0)).inspect(|(client, _)| client.abort());
         }
-        open.push_back(tokio::spawn(converse(client, offer.clone())));
+        let asked = Arc::new(AtomicBool::new(false));
+        open.push_back((tokio::spawn(converse(client, offer.clone(), asked.clone())), asked));
     }
 }
 
-/// One connection: one request.
-async fn converse<F, C>(client: C, offer: Arc<Offer<F>>)
+/// One connection: one request. `asked`: it has come.
+async fn converse<F, C>(client: C, offer: Arc<Offer<F>>, asked: Arc<AtomicBool>)
 where
     F: Fn() -> Result<All, Error> + Send + Sync + 'static,
     C: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -310,7 +311,13 @@ where
         .max_headers(64)
         .keep_alive(false)
         .half_close(true)
-        .serve_connection(TokioIo::new(client), service_fn(|request| answer(request, offer.clone())));
+        .serve_connection(
+            TokioIo::new(client),
+            service_fn(|request| {
+                asked.store(true, Ordering::Relaxed);
+                answer(request, offer.clone())
+            }),
+        );
     // Whoever hangs up early has no use for an answer.
     let _ = timeout(DONE_WITHIN, served).await;
 }
@@ -338,15 +345,21 @@ where
     if request.uri().path() != "/metrics" {
         return as_text.status(StatusCode::NOT_FOUND).body(of("metrics are at /metrics"));
     }
-    let held = offer.reading.clone().lock_owned().await;
+    let asked = Instant::now();
+    let mut last = offer.last.clone().lock_owned().await;
     let read = tokio::task::spawn_blocking(move || {
         // Until it is read, also for one who has hung up meanwhile.
-        let _held = held;
-        offer.metrics()
+        if let Some((_, text)) = last.as_ref().filter(|(begun, _)| *begun >= asked) {
+            return Ok(text.clone());
+        }
+        let begun = Instant::now();
+        let text = Bytes::from(offer.metrics()?);
+        *last = Some((begun, text.clone()));
+        Ok::<_, Error>(text)
     });
     let failed = as_text.status(StatusCode::INTERNAL_SERVER_ERROR);
     match read.await {
-        Ok(Ok(text)) => Response::builder().header(CONTENT_TYPE, OPENMETRICS).body(Full::new(text.into())),
+        Ok(Ok(text)) => Response::builder().header(CONTENT_TYPE, OPENMETRICS).body(Full::new(text)),
         Ok(Err(e)) => failed.body(of(&e.to_string())),
         Err(_) => failed.body(of("reading what is attached came to no end")),
     }
@@ -471,7 +484,7 @@ mod tests {
 
     fn offer(token: Option<&str>, read: Reader) -> Arc<Offer<Reader>> {
         let token = token.map(String::from);
-        Arc::new(Offer { read, token, reading: Arc::default(), said: Mutex::default() })
+        Arc::new(Offer { read, token, last: Arc::default(), said: Mutex::default() })
     }
 
     fn good() -> Result<All, Error> {
@@ -483,7 +496,7 @@ mod tests {
         let (mut client, server) = duplex(1 << 20);
         client.write_all(request).await.unwrap();
         client.shutdown().await.unwrap();
-        let served = tokio::spawn(converse(server, offer(token, read)));
+        let served = tokio::spawn(converse(server, offer(token, read), Arc::default()));
         let mut got = String::new();
         client.read_to_string(&mut got).await.unwrap();
         served.await.unwrap();
@@ -557,7 +570,7 @@ mod tests {
             let begun = tokio::time::Instant::now();
             let (mut client, server) = duplex(64);
             client.write_all(says.as_bytes()).await.unwrap();
-            converse(server, offer(None, good)).await;
+            converse(server, offer(None, good), Arc::default()).await;
             let took = begun.elapsed();
             assert!(took >= within && took < within + Duration::from_millis(10), "{says:?}: {took:?}");
         }
@@ -569,11 +582,45 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
         std::thread::spawn(move || serve(listener, None, good));
-        let mut silent = Vec::new();
+        let mut silent: Vec<TcpStream> = Vec::new();
         for _ in 0..4 {
             silent.extend((0..100).map(|_| TcpStream::connect(at).unwrap()));
             let mut scraper = TcpStream::connect(at).unwrap();
             scraper.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
+            let mut got = String::new();
+            scraper.read_to_string(&mut got).unwrap();
+            assert!(got.starts_with("HTTP/1.0 200 OK\r\n") && got.ends_with("# EOF\n"), "{got}");
+        }
+    }
+
+    /// Who has asked is not ended for those that have not, and who asks while others wait has one reading with them.
+    #[test]
+    fn who_has_asked_is_answered_whoever_comes_later() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let (begun, begins) = std::sync::mpsc::channel::<()>();
+        let wait = Mutex::new(wait);
+        let read = move || {
+            begun.send(()).unwrap();
+            wait.lock().unwrap().recv().unwrap();
+            good()
+        };
+        std::thread::spawn(move || serve(listener, None, read));
+        let ask = || {
+            let mut scraper = TcpStream::connect(at).unwrap();
+            scraper.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
+            scraper
+        };
+        let mut scrapers = vec![ask()];
+        begins.recv().unwrap();
+        scrapers.extend((0..50).map(|_| ask()));
+        let mut silent: Vec<TcpStream> = (0..CONNECTIONS).map(|_| TcpStream::connect(at).unwrap()).collect();
+        // So many are there, and the first of the silent has been let go.
+        assert_eq!(silent[0].read(&mut [0]).unwrap(), 0);
+        // One reading for the first, one for the fifty: a third would wait for ever.
+        (0..2).for_each(|_| go.send(()).unwrap());
+        for mut scraper in scrapers {
             let mut got = String::new();
             scraper.read_to_string(&mut got).unwrap();
             assert!(got.starts_with("HTTP/1.0 200 OK\r\n") && got.ends_with("# EOF\n"), "{got}");

@@ -3,7 +3,7 @@
 //! htb has one class with the rate, and a `pfifo` in it that holds the packets. The program `front` is htb's only filter: what
 //! it says is asked before a packet is queued, under the qdisc's lock.
 
-use crate::attach::{Port, out_of_range};
+use crate::attach::{FULL_FRAME, Port, out_of_range};
 use crate::objects;
 use crate::record::Record;
 use crate::{Error, system};
@@ -19,12 +19,10 @@ pub(crate) const HANDLE: &str = "7177";
 const LEAF: usize = 0x7178;
 /// The first of several queues' class; `CLASS_OF` in bpf/front.bpf.c.
 const FIRST_QUEUE: usize = 0x10;
-/// Least turn of a queue, bytes: a full frame.
-const LEAST_TURN: u64 = 1514;
 /// A turn is no longer than what tc takes.
 const MOST_QUANTUM: u64 = i32::MAX as u64;
 /// Least burst of htb, bytes: two full frames.
-const LEAST_BURST: u64 = 2 * 1514;
+const LEAST_BURST: u64 = 2 * FULL_FRAME;
 /// What timers may be late by without a loss of rate: a burst of 1 ms.
 const BURSTS_PER_SECOND: u64 = 1000;
 
@@ -101,7 +99,7 @@ pub(crate) fn classes(verb: &str, record: &Record, port: &Port, shares: &[u32]) 
     let burst = (rate / 8 / BURSTS_PER_SECOND).max(LEAST_BURST);
     let overhead = if port.overhead != 0 { format!(" overhead {}", port.overhead) } else { String::new() };
     let mut words = vec![format!(
-        "class {verb} dev {{dev}} parent {HANDLE}: classid {HANDLE}:1 htb rate {rate}bit burst {burst}b cburst {burst}b quantum 1514{overhead}"
+        "class {verb} dev {{dev}} parent {HANDLE}: classid {HANDLE}:1 htb rate {rate}bit burst {burst}b cburst {burst}b quantum {FULL_FRAME}{overhead}"
     )];
     // htb lets each class send a packet in its turn, however short that is.
     let least = shares.iter().copied().filter(|s| *s > 0).min().map_or(1, u64::from);
@@ -109,7 +107,7 @@ pub(crate) fn classes(verb: &str, record: &Record, port: &Port, shares: &[u32]) 
         let share = shares.get(number).copied().map_or(least, u64::from);
         let share = if share == 0 { least } else { share };
         let quantum =
-            (share * least.max(LEAST_TURN).max(rate / 8 / BURSTS_PER_SECOND) / least).min(MOST_QUANTUM);
+            (share * least.max(FULL_FRAME).max(rate / 8 / BURSTS_PER_SECOND) / least).min(MOST_QUANTUM);
         let prio = usize::from(number > 0);
         words.push(format!(
             "class {verb} dev {{dev}} parent {HANDLE}:1 classid {} htb prio {prio} rate 8bit burst 1b ceil {rate}bit cburst {burst}b quantum {quantum}{overhead}",
@@ -131,6 +129,10 @@ pub(crate) fn install(object: &mut Object, record: &Record) -> Result<(), Error>
 
 /// Is our htb the root of a device?
 pub(crate) fn is_there(dev: &OsStr) -> bool {
-    let root = system::root(dev).map(|(line, _)| line).unwrap_or_default();
-    root.contains(&format!("qdisc {KIND} {HANDLE}: root"))
+    is_among(&system::qdiscs(dev).unwrap_or_default())
+}
+
+/// The same, by what tc has shown of it.
+pub(crate) fn is_among(shown: &[String]) -> bool {
+    shown.iter().any(|l| l.starts_with(&format!("qdisc {KIND} {HANDLE}: root")))
 }

@@ -23,7 +23,7 @@ mod status;
 mod system;
 
 pub use agent::{Chooser, Done, Step, agent};
-pub use attach::{Held, LEAST_RATE, Plan, Port, attach, detach, hold, plan, prepare, set};
+pub use attach::{FULL_FRAME, Held, LEAST_RATE, Plan, Port, attach, detach, hold, plan, prepare, set};
 pub use confine::confine;
 pub use doctor::{Finding, doctor};
 pub use export::{All, openmetrics, read_each, serve};
@@ -33,7 +33,7 @@ pub use record::{Change, Learned, Record, Stage, attached, broken, record, recor
 pub use repair::{Fault, faults, repair};
 pub use shares::keep;
 pub use status::{Class, Queue, Status, Variable, status, variables};
-pub use system::{capable, quoted, with_sudo};
+pub use system::{capable, command, has_bpf_qdiscs, quoted, safe, with_sudo};
 
 /// Why something could not be done.
 #[derive(Debug)]

@@ -7,79 +7,116 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
-use std::io::ErrorKind;
+use std::io::{Error, ErrorKind};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// A way to a namespace, open, so that it is there as long as this is: a process may end meanwhile. None: not ours to open.
-type Way = (PathBuf, Option<File>);
+/// CAP_SYS_PTRACE of linux/capability.h.
+const PTRACE: u32 = 19;
 
-/// The namespaces that some process is in or that are mounted somewhere, a way to each.
-fn ways() -> Vec<Way> {
-    let mut found: HashMap<(u64, u64), Way> = HashMap::new();
-    let mut add = |path: PathBuf| {
-        let Ok(meta) = fs::metadata(&path) else { return };
-        let known = found.get(&(meta.dev(), meta.ino()));
-        if known.is_some_and(|way| way.1.is_some()) {
-            return;
-        }
-        // Without waiting for what is no namespace.
-        let opened = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(&path);
-        let (key, file) = match opened {
-            Ok(file) => match file.metadata() {
-                Ok(meta) => ((meta.dev(), meta.ino()), Some(file)),
-                Err(_) => return,
-            },
-            Err(e) if e.kind() == ErrorKind::PermissionDenied => ((meta.dev(), meta.ino()), None),
-            // The process has ended. Where others are in the same namespace there is another way.
-            Err(_) => return,
-        };
-        let way = found.entry(key).or_insert_with(|| (path, None));
-        if way.1.is_none() {
-            way.1 = file;
-        }
-    };
-    add("/proc/self/ns/net".into());
-    let mounts = system::read("/proc/self/mountinfo").unwrap_or_default();
-    for line in mounts.lines() {
-        // Parent, place in the file system, where it is mounted; the kernel writes a space as \040.
-        let words: Vec<&str> = line.split(' ').collect();
-        if words.get(3).is_some_and(|root| root.starts_with("net:[")) {
-            add(words.get(4).copied().unwrap_or_default().replace("\\040", " ").into());
-        }
-    }
-    for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        if process.file_name().to_string_lossy().parse::<u32>().is_ok() {
-            for task in fs::read_dir(process.path().join("task")).into_iter().flatten().flatten() {
-                add(task.path().join("ns/net"));
-            }
-        }
-    }
-    found.into_values().collect()
+/// What setns(2) says of a namespace of another kind.
+const NO_NETWORK: i32 = libc::EINVAL;
+
+/// Device and inode of a namespace.
+type Number = (u64, u64);
+
+/// What was found out inside each namespace, with a way to it, and whether that is of all of them.
+struct Seen<T> {
+    inside: HashMap<Number, (PathBuf, T)>,
+    /// Some are known of, or may be, into which this process may not or cannot go.
+    unknown: bool,
 }
 
-/// Does something in another namespace; None: this process may not go there.
-fn inside<T: Send>(way: &Way, job: impl FnOnce() -> T + Send) -> Option<T> {
-    let file = way.1.as_ref()?;
+impl<T: Send> Seen<T> {
+    /// Asks once inside the namespace at a path, if it has not been.
+    fn ask(&mut self, path: PathBuf, job: &(impl Fn() -> T + Sync)) {
+        // A process that has ended keeps none, and namespaces are of other kinds, too.
+        let none = |e: &Error| matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ESRCH | NO_NETWORK));
+        let asked = || -> Result<Option<(Number, T)>, Error> {
+            let meta = fs::metadata(&path)?;
+            if self.inside.contains_key(&(meta.dev(), meta.ino())) {
+                return Ok(None);
+            }
+            // Without waiting for what is no namespace; open as long as it is asked, so that it is there.
+            let flags = OFlags::NONBLOCK.bits() as i32;
+            let file = OpenOptions::new().read(true).custom_flags(flags).open(&path)?;
+            let meta = file.metadata()?;
+            Ok(Some(((meta.dev(), meta.ino()), inside(&file, job)?)))
+        };
+        match asked() {
+            Ok(None) => {}
+            Ok(Some((key, found))) => drop(self.inside.insert(key, (path, found))),
+            Err(e) if none(&e) => {}
+            // Who may trace all others is refused by what has more rights than he: the machine's own, outside of a container.
+            Err(e) if e.kind() == ErrorKind::PermissionDenied && system::capable(PTRACE) => {}
+            Err(_) => self.unknown = true,
+        }
+    }
+}
+
+/// Does something in another namespace.
+fn inside<T: Send>(file: &File, job: &(impl Fn() -> T + Sync)) -> Result<T, Error> {
     // A thread of its own is there, and nobody else.
     std::thread::scope(|s| {
-        let there = s.spawn(move || {
-            move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).ok()?;
-            Some(job())
-        });
-        there.join().ok().flatten()
+        let there = std::thread::Builder::new().spawn_scoped(s, move || {
+            move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))?;
+            Ok(job())
+        })?;
+        there.join().unwrap_or_else(|_| Err(Error::other("it panicked")))
     })
 }
 
-/// Cookies of all that are there; None: there are some into which this process may not go.
-pub(crate) fn living() -> Option<Vec<u64>> {
-    let here = system::namespace();
-    let mut all = vec![here];
-    for way in ways() {
-        all.push(inside(&way, system::namespace)?);
+/// Goes into all namespaces that some process is in, has mounted or has open.
+fn everywhere<T: Send>(job: impl Fn() -> T + Sync) -> Seen<T> {
+    let mut seen = Seen { inside: HashMap::new(), unknown: false };
+    // By the names that whoever asks knows, first.
+    for place in mounted(Path::new("/proc/self")) {
+        seen.ask(place.into(), &job);
     }
-    Some(all)
+    let Ok(processes) = fs::read_dir("/proc") else {
+        seen.unknown = true;
+        return seen;
+    };
+    let files = fs::metadata("/proc/self/ns/net").ok().map(|meta| meta.dev());
+    let entries = |path: PathBuf| fs::read_dir(path).into_iter().flatten().flatten().map(|e| e.path());
+    for process in processes.flatten() {
+        if process.file_name().to_string_lossy().parse::<u32>().is_err() {
+            continue;
+        }
+        let process = process.path();
+        for task in entries(process.join("task")) {
+            seen.ask(task.join("ns/net"), &job);
+        }
+        for place in mounted(&process) {
+            seen.ask(process.join("root").join(place.trim_start_matches('/')), &job);
+        }
+        // Of whatever kind; which, is seen by who goes in.
+        let is_one = |file: &PathBuf| fs::metadata(file).is_ok_and(|meta| Some(meta.dev()) == files);
+        for file in entries(process.join("fd")).filter(is_one) {
+            seen.ask(file, &job);
+        }
+    }
+    seen
+}
+
+/// Where namespaces are mounted, as a process sees it.
+fn mounted(process: &Path) -> Vec<String> {
+    let mounts = system::read(process.join("mountinfo")).unwrap_or_default();
+    let of = |line: &str| {
+        // Parent, place in the file system, where it is mounted; the kernel writes a space as \040.
+        let words: Vec<&str> = line.split(' ').collect();
+        words.get(3)?.starts_with("net:[").then(|| words.get(4).map(|place| place.replace("\\040", " ")))?
+    };
+    mounts.lines().filter_map(of).collect()
+}
+
+/// Cookies of all that are there; None: there are, or may be, some into which this process may not go.
+pub(crate) fn living() -> Option<Vec<u64>> {
+    let seen = everywhere(system::namespace);
+    let all: Vec<u64> = seen.inside.into_values().map(|(_, cookie)| cookie).collect();
+    // 0 is none's.
+    (!seen.unknown && all.iter().all(|cookie| *cookie > 0)).then_some(all)
 }
 
 /// Where the device of a record is, if it is in another namespace.
@@ -96,8 +133,6 @@ pub(crate) fn of_device(record: &Record) -> Option<String> {
         })
     };
     let here = system::namespace();
-    let found = ways()
-        .into_iter()
-        .find(|way| inside(way, || system::namespace() != here && has()).unwrap_or(false))?;
-    Some(found.0.display().to_string())
+    let there = everywhere(|| system::namespace() != here && has());
+    there.inside.into_values().find(|(_, has)| *has).map(|(way, _)| way.display().to_string())
 }

@@ -13,7 +13,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 const RUN: &str = "/run/queuewright";
-const PINS: &str = "/sys/fs/bpf/queuewright";
+pub(crate) const PINS: &str = "/sys/fs/bpf/queuewright";
 const BPF_FILE_SYSTEM: &str = "/sys/fs/bpf";
 /// `BPF_FS_MAGIC` of linux/magic.h.
 const BPF_FS: u64 = 0xcafe_4a11;
@@ -174,15 +174,15 @@ impl Record {
 /// Handle of our mq, by which we know it again.
 pub(crate) const MQ: &str = "7177:";
 
-/// Removes the pins in one of our folders, and that.
-pub(crate) fn forget_pins(key: &str) {
-    let Ok(Some(all)) = pins(false) else { return };
+/// Removes the pins in one of our folders, and that. Is it gone?
+pub(crate) fn forget_pins(key: &str) -> bool {
+    let Ok(Some(all)) = pins(false) else { return false };
     if let Ok(Some(folder)) = Folder::open(&all.path().join(key)) {
         for name in NAMES {
             folder.remove(name);
         }
     }
-    all.remove_folder(key);
+    all.remove_folder(key)
 }
 
 /// The folder of the records.
@@ -223,20 +223,21 @@ pub(crate) fn alone() -> Result<File, Error> {
 /// Is nobody at work now?
 pub(crate) fn nobody_is_at_work() -> bool {
     let Ok(Some(run)) = Folder::open(Path::new(RUN)) else { return true };
-    flock(run.fd(), FlockOperation::NonBlockingLockExclusive).is_ok()
+    flock(run.fd(), FlockOperation::NonBlockingLockShared).is_ok()
 }
 
 /// What is attached to a device of this network namespace; of what is gone, to one that had this name.
 pub fn record(dev: &str) -> Option<Record> {
-    of(dev, records().ok()?)
+    record_of(dev).ok()?
 }
 
-fn of(dev: &str, all: Vec<Record>) -> Option<Record> {
+fn record_of(dev: &str) -> Result<Option<Record>, Error> {
+    let all = records()?;
     let found = match system::index(dev) {
         Some(index) => all.iter().find(|r| r.index == index),
         None => None,
     };
-    found.or_else(|| all.iter().find(|r| r.dev == dev && r.name().is_none())).cloned()
+    Ok(found.or_else(|| all.iter().find(|r| r.dev == dev && r.name().is_none())).cloned())
 }
 
 /// What is attached to a device, or why there is nothing.
@@ -244,12 +245,9 @@ fn of(dev: &str, all: Vec<Record>) -> Option<Record> {
 /// # Errors
 /// If nothing is, the device is not there or is called something else now, or without the right to look.
 pub fn attached(dev: &str) -> Result<Record, Error> {
-    let all = records()?;
-    // As they are written, with the names that they had.
-    let had = |r: &&Record| written(r).is_some_and(|w| w.dev == dev);
-    let renamed = all.iter().find(had).filter(|r| r.dev != dev).map(|r| system::quoted(&r.dev));
-    let Some(found) = of(dev, all) else {
-        if let Some(now) = renamed {
+    let Some(found) = record_of(dev)? else {
+        if let Some(now) = renamed(dev)? {
+            let now = system::quoted(&now.dev);
             return Err(Error::Input(format!(
                 "{} is called {now} now, and what is attached to it is under that name",
                 system::quoted(dev)
@@ -270,14 +268,15 @@ pub fn attached(dev: &str) -> Result<Record, Error> {
 /// # Errors
 /// As [`attached`].
 pub(crate) fn attached_as(dev: &str) -> Result<Record, Error> {
-    let had = |r: &Record| written(r).is_some_and(|w| w.dev == dev);
-    match attached(dev) {
-        Err(_) if system::index(dev).is_none() => match records()?.into_iter().find(had) {
-            Some(renamed) => Ok(renamed),
-            None => attached(dev),
-        },
-        found => found,
+    match renamed(dev)? {
+        Some(renamed) if system::index(dev).is_none() => Ok(renamed),
+        _ => attached(dev),
     }
+}
+
+/// What is attached to a device that had this name, and is called something else now.
+fn renamed(dev: &str) -> Result<Option<Record>, Error> {
+    Ok(here()?.into_iter().find(|(had, r)| had == dev && r.dev != dev).map(|(_, record)| record))
 }
 
 /// All that is attached in this network namespace.
@@ -285,15 +284,25 @@ pub(crate) fn attached_as(dev: &str) -> Result<Record, Error> {
 /// # Errors
 /// Without the right to look.
 pub fn records() -> Result<Vec<Record>, Error> {
-    let here = system::namespace();
-    let mut found = everywhere()?.0;
-    found.retain(|r| r.namespace == here);
-    for record in &mut found {
-        if let Some(name) = record.name() {
-            record.dev = name.to_string_lossy().into_owned();
-        }
-    }
-    found.sort_by(|a, b| a.dev.cmp(&b.dev));
+    Ok(here()?.into_iter().map(|(_, record)| record).collect())
+}
+
+/// The same, each with the name that its device had when it was written.
+fn here() -> Result<Vec<(String, Record)>, Error> {
+    let namespace = match system::namespace() {
+        0 => return Err(Error::System("the network namespace that this is cannot be known".into())),
+        cookie => cookie,
+    };
+    let all = everywhere()?.0.into_iter().filter(|r| r.namespace == namespace);
+    let mut found: Vec<(String, Record)> = all
+        .map(|mut record| {
+            let now = system::name_of(record.index).map(|name| name.to_string_lossy().into_owned());
+            let had = record.dev.clone();
+            record.dev = now.unwrap_or(record.dev);
+            (had, record)
+        })
+        .collect();
+    found.sort_by(|a, b| a.1.dev.cmp(&b.1.dev));
     Ok(found)
 }
 
@@ -326,18 +335,19 @@ pub(crate) fn everywhere() -> Result<(Vec<Record>, Vec<Broken>), Error> {
     Ok((found, broken))
 }
 
-/// What is wrong with the files of the records, a line each: none of them keeps the others from being read.
-pub fn broken() -> Vec<String> {
-    let all = everywhere().map(|(_, broken)| broken).unwrap_or_default();
-    all.iter()
-        .map(|(name, why)| {
-            format!(
-                "{RUN}/{}: {}; queuewright doctor --repair removes it",
-                system::quoted(name),
-                system::safe(why)
-            )
-        })
-        .collect()
+/// What is wrong with the files of the records, each with its name: none of them keeps the others from being read.
+///
+/// # Errors
+/// Without the right to look.
+pub fn broken() -> Result<Vec<(String, Error)>, Error> {
+    let said = |why: String| Error::System(format!("{why}; queuewright doctor --repair removes it"));
+    let all = everywhere()?.1.into_iter();
+    Ok(all.map(|(name, why)| (name.clone(), said(file_that(&name, &why)))).collect())
+}
+
+/// A file that is no record, and what it is.
+pub(crate) fn file_that(name: &str, why: &str) -> String {
+    format!("{RUN}/{}: {}", system::quoted(name), system::safe(why))
 }
 
 /// Removes a file that is no record.
@@ -352,10 +362,9 @@ pub(crate) fn remove_unfinished() {
     }
 }
 
-/// A record as its file has it.
-fn written(record: &Record) -> Option<Record> {
-    let run = Folder::open(Path::new(RUN)).ok()??;
-    serde_json::from_slice(&run.read(&(record.key() + ".json")).ok()?).ok()
+/// The pin of the name in tc, in a folder of pins.
+pub(crate) fn name_pin(key: &str) -> PathBuf {
+    Path::new(PINS).join(key).join("qdisc")
 }
 
 /// Folders of pins that no record is about.

@@ -2,7 +2,7 @@
 //! then it is freed.
 
 use crate::attach;
-use crate::record::{self, Record, Stage, alone, everywhere};
+use crate::record::{self, PINS, Record, Stage, alone, everywhere};
 use crate::{Error, chain, namespaces, system};
 use libbpf_rs::{MapCore, MapHandle};
 
@@ -35,8 +35,7 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
     let mut found = Vec::new();
     let mut add = |what: String, mend, way| found.push(Fault { what, mend, way });
     for (name, why) in broken {
-        let what = format!("/run/queuewright/{}: {}", system::quoted(&name), system::safe(&why));
-        add(what, "removes it", Way::Broken(name));
+        add(record::file_that(&name, &why), "removes it", Way::Broken(name));
     }
     let here = system::namespace();
     let living = namespaces::living();
@@ -49,7 +48,8 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
             }
             continue;
         }
-        let missing = chain::missing(record);
+        let shown = chain::shown(record)?;
+        let missing = chain::missing_of(record, &shown);
         if missing.is_empty() {
             continue;
         }
@@ -59,12 +59,14 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
             Some(_) if record.stage != Stage::Attached => {
                 add(what, "finishes it or takes it back", Way::Settle)
             }
-            Some(_) if !attach::is_there(record) => add(what, "forgets it", Way::Forget(record.clone())),
+            Some(_) if !chain::root_among(record, &shown) => {
+                add(what, "forgets it", Way::Forget(record.clone()))
+            }
             Some(_) => add(what, "puts that back", Way::Mend(record.clone())),
         }
     }
     for name in record::strays(&all) {
-        let what = format!("pins in /sys/fs/bpf/queuewright/{}, of nothing attached", system::quoted(&name));
+        let what = format!("pins in {PINS}/{}, of nothing attached", system::quoted(&name));
         add(what, "removes them", Way::Stray(name));
     }
     for (id, kind) in chain::registered() {
@@ -83,7 +85,6 @@ pub fn repair() -> Result<Vec<String>, Error> {
     system::rights()?;
     let alone = alone()?;
     let mut left = attach::settle(&alone, None)?;
-    left.retain(|said| !said.ends_with("is done"));
     // As it is now, with nobody else at work.
     for fault in faults()? {
         let done = match &fault.way {
@@ -101,9 +102,8 @@ pub fn repair() -> Result<Vec<String>, Error> {
                 true
             }
             Way::Stray(name) => {
-                attach::unregister(&std::path::Path::new("/sys/fs/bpf/queuewright").join(name).join("qdisc"));
-                record::forget_pins(name);
-                true
+                attach::unregister(&record::name_pin(name));
+                record::forget_pins(name)
             }
             Way::Unregister(id) => {
                 MapHandle::from_map_id(*id).is_ok_and(|map| map.delete(&0u32.to_ne_bytes()).is_ok())

@@ -90,7 +90,7 @@ pub struct Queue {
 /// Without the right to, or if they are gone.
 pub fn status(record: &Record) -> Result<Status, Error> {
     record::pins(false)?;
-    let shown = record.name().and_then(|dev| system::qdiscs(&dev).ok()).unwrap_or_default();
+    let shown = chain::shown(record)?;
     let missing = chain::missing_of(record, &shown);
     let there = chain::root_among(record, &shown);
     let (mut status, missing) = match (counted(record), missing.is_empty()) {

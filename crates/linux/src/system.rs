@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 /// Cookie of the network namespace that this thread is in: until the next boot no other has it. (Inode numbers come again.)
 pub(crate) fn namespace() -> u64 {
@@ -37,14 +38,18 @@ pub(crate) fn kernel() -> String {
 }
 
 /// Has this kernel BPF qdiscs? None: it does not say (no BTF). Its own type information tells it best.
-pub(crate) fn has_bpf_qdiscs() -> Option<bool> {
-    let types = fs::read("/sys/kernel/btf/vmlinux").ok()?;
-    let name = b"\0bpf_struct_ops_Qdisc_ops\0";
-    Some(types.windows(name.len()).any(|w| w == name))
+pub fn has_bpf_qdiscs() -> Option<bool> {
+    // Some MB, which do not change.
+    static HAS: OnceLock<Option<bool>> = OnceLock::new();
+    *HAS.get_or_init(|| {
+        let types = fs::read("/sys/kernel/btf/vmlinux").ok()?;
+        let name = b"\0bpf_struct_ops_Qdisc_ops\0";
+        Some(types.windows(name.len()).any(|w| w == name))
+    })
 }
 
-/// Numbers and names of this network namespace's devices, whatever bytes they have.
-pub(crate) fn devices() -> Vec<(u32, OsString)> {
+/// Names of this network namespace's devices, whatever bytes they have.
+fn devices() -> Vec<OsString> {
     let mut all = Vec::new();
     // SAFETY: the list ends with a name that is null, its names are C strings, and it is given back.
     unsafe {
@@ -52,14 +57,14 @@ pub(crate) fn devices() -> Vec<(u32, OsString)> {
         let mut at = list;
         while !at.is_null() && !(*at).if_name.is_null() {
             let name = CStr::from_ptr((*at).if_name).to_bytes().to_vec();
-            all.push(((*at).if_index, OsString::from_vec(name)));
+            all.push(OsString::from_vec(name));
             at = at.add(1);
         }
         if !list.is_null() {
             libc::if_freenameindex(list);
         }
     }
-    all.sort_by(|a, b| a.1.cmp(&b.1));
+    all.sort();
     all
 }
 
@@ -73,13 +78,18 @@ pub(crate) fn index(dev: &str) -> Option<u32> {
 
 /// Name of the device with this number.
 pub(crate) fn name_of(index: u32) -> Option<OsString> {
-    devices().into_iter().find(|(i, _)| *i == index).map(|(_, name)| name)
+    let mut name = [0; libc::IF_NAMESIZE];
+    // SAFETY: a place of the size that it asks for, in which it leaves a C string.
+    unsafe {
+        let found = libc::if_indextoname(index, name.as_mut_ptr());
+        (!found.is_null()).then(|| OsString::from_vec(CStr::from_ptr(found).to_bytes().to_vec()))
+    }
 }
 
 /// The number of a device, or which there are.
 pub(crate) fn device(dev: &str) -> Result<u32, Error> {
     index(dev).ok_or_else(|| {
-        let known: Vec<String> = devices().iter().map(|(_, d)| quoted(&d.to_string_lossy())).collect();
+        let known: Vec<String> = devices().iter().map(|d| quoted(&d.to_string_lossy())).collect();
         Error::Input(format!("{dev:?} is no device here; there are: {}", known.join(", ")))
     })
 }
@@ -94,7 +104,7 @@ pub fn quoted(name: &str) -> String {
 }
 
 /// Text of others' with nothing in it that a terminal would obey.
-pub(crate) fn safe(text: &str) -> String {
+pub fn safe(text: &str) -> String {
     let one = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
     text.chars().map(one).collect()
 }
@@ -188,25 +198,24 @@ pub(crate) fn lacks_for_front() -> Vec<&'static str> {
     .collect()
 }
 
-/// Runs a program of the system's; what it printed. Who is root runs no other's, whatever the environment says.
-/// `alone` is held until it has ended, also if this process dies before.
-pub(crate) fn tool(program: &str, words: &[&OsStr], alone: Option<&File>) -> Result<String, Error> {
+/// A program of the system's. Who is root runs no other's, whatever the environment says.
+pub fn command(program: &str) -> Command {
     let mut path = String::from("/usr/sbin:/sbin:/usr/bin:/bin");
     if !rustix::process::geteuid().is_root() {
         path = format!("{path}:{}", std::env::var("PATH").unwrap_or_default());
     }
+    let mut command = Command::new(program);
+    command.env_clear().env("PATH", path).env("LC_ALL", "C");
+    command
+}
+
+/// Runs a program of the system's; what it printed. `alone` is held until it has ended, also if this process dies before.
+pub(crate) fn tool(program: &str, words: &[&OsStr], alone: Option<&File>) -> Result<String, Error> {
     let said: Vec<_> = words.iter().map(|w| quoted(&w.to_string_lossy())).collect();
     let asked = format!("{program} {}", said.join(" "));
     // Its standard input is not read: it is a way to have the lock.
     let held = alone.and_then(|f| f.try_clone().ok()).map_or(Stdio::null(), Stdio::from);
-    let done = Command::new(program)
-        .args(words)
-        .env_clear()
-        .env("PATH", path)
-        .env("LC_ALL", "C")
-        .current_dir("/")
-        .stdin(held)
-        .output();
+    let done = command(program).args(words).current_dir("/").stdin(held).output();
     let done = done.map_err(|e| Error::System(format!("{asked}: {e}; install iproute2")))?;
     if done.status.success() {
         return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
@@ -284,6 +293,10 @@ fn words_of(line: &str) -> Option<String> {
         return None;
     }
     let mut out = format!("handle {handle} {kind}");
+    // It shows its bands, and reads none.
+    if kind == "pfifo_fast" {
+        return Some(out);
+    }
     let mut rest = words.skip_while(|w| *w == "root").peekable();
     while let Some(word) = rest.next() {
         match word {
@@ -291,9 +304,10 @@ fn words_of(line: &str) -> Option<String> {
             "refcnt" | "direct_packets_stat" => {
                 rest.next();
             }
-            // tc prints 1000p and 10240p, and reads them only without their unit.
+            // tc prints 1000p and 10sec, and reads them only without their unit.
             _ => {
-                let count = word.strip_suffix('p').filter(|n| n.parse::<u64>().is_ok());
+                let count = word.strip_suffix('p').or_else(|| word.strip_suffix("sec"));
+                let count = count.filter(|n| n.parse::<u64>().is_ok());
                 out += " ";
                 out += count.unwrap_or(word);
             }
@@ -326,6 +340,17 @@ mod tests {
         assert_eq!(
             words_of(shown).as_deref(),
             Some("handle 8001: codel limit 1000 target 5ms interval 100ms ecn")
+        );
+        assert_eq!(
+            words_of("qdisc pfifo_fast 8001: root refcnt 2 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1")
+                .as_deref(),
+            Some("handle 8001: pfifo_fast")
+        );
+        let shown =
+            "qdisc sfq 8002: root refcnt 2 limit 127p quantum 1514b depth 127 divisor 1024 perturb 10sec ";
+        assert_eq!(
+            words_of(shown).as_deref(),
+            Some("handle 8002: sfq limit 127 quantum 1514b depth 127 divisor 1024 perturb 10")
         );
         let shown = "qdisc htb 5: root refcnt 3 r2q 10 default 0x10 direct_packets_stat 7 direct_qlen 1000";
         assert_eq!(words_of(shown).as_deref(), Some("handle 5: htb r2q 10 default 0x10 direct_qlen 1000"));

@@ -2,10 +2,11 @@
 //! are none, few rights. Afterwards nothing is left behind, and the kernel has nothing to say. `-- 200` attaches and
 //! detaches 200 times.
 
+mod held;
 mod traffic;
 mod vm;
 
-use libbpf_rs::query::{LinkInfoIter, MapInfoIter, ProgInfoIter};
+use held::{held, is_within};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use queuewright_aqm::{Spec, Weights, find};
 use queuewright_linux as linux;
@@ -66,14 +67,11 @@ fn ip(words: &str) {
     assert!(done.status.success(), "ip {words}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
-/// Maps, programs and links that the kernel holds.
-fn held() -> [usize; 3] {
-    [MapInfoIter::default().count(), ProgInfoIter::default().count(), LinkInfoIter::default().count()]
-}
-
 /// The kernel lets go of everything, a little later.
 fn settles(what: &str) {
-    wait_for(&format!("the kernel to let go of all maps, programs and links: {what}"), || held() == [0; 3]);
+    wait_for(&format!("the kernel to let go of all maps, programs and links: {what}"), || {
+        is_within(held(), [0; 3])
+    });
 }
 
 /// Every packet that came is sent, dropped, waiting or was thrown away with the queue.

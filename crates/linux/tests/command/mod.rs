@@ -1,5 +1,6 @@
 //! Commands as processes of their own, which can be killed, and what they leave.
 
+use crate::held::{self, Held};
 use queuewright_aqm::{Spec, find};
 use queuewright_linux as linux;
 use queuewright_testing::wait_for;
@@ -39,7 +40,8 @@ pub fn run(words: &str) -> Result<(), linux::Error> {
     let number = |word: &str| word.parse::<u64>().expect("a number");
     match words[..] {
         ["attach", dev, name, rate] => {
-            let front = linux::Host::Front.names().iter().any(|n| n == name) && !qdiscs();
+            let front =
+                linux::Host::Front.names().iter().any(|n| n == name) && linux::has_bpf_qdiscs() != Some(true);
             let port =
                 linux::Port { rate: number(rate), limit_packets: 100, front, ..linux::Port::default() };
             linux::attach(&linux::plan(dev, name, spec(name), port)?)
@@ -63,13 +65,6 @@ pub fn run(words: &str) -> Result<(), linux::Error> {
     }
 }
 
-/// Has this kernel BPF qdiscs? Else commands go in front of htb.
-pub fn qdiscs() -> bool {
-    let types = fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default();
-    let name = b"\0bpf_struct_ops_Qdisc_ops\0";
-    types.windows(name.len()).any(|w| w == name)
-}
-
 /// What a program of the system's prints.
 pub fn said(program: &str, words: &str) -> String {
     let path = "/usr/sbin:/sbin:/usr/bin:/bin";
@@ -79,32 +74,26 @@ pub fn said(program: &str, words: &str) -> String {
     String::from_utf8_lossy(&done.stdout).into_owned()
 }
 
-/// What the kernel and our folders hold: maps, programs and links by our names, pins, files, qdiscs.
+/// What the kernel holds, whoever made it: maps, programs, links; and what we have: pins, files, qdiscs.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Holds {
-    maps: usize,
-    programs: usize,
-    links: usize,
+    held: Held,
     pins: usize,
     files: usize,
     qdiscs: String,
 }
 
 impl Holds {
-    /// Others on this machine let go of theirs, too.
     fn is_within(&self, before: &Holds) -> bool {
-        let few = self.maps <= before.maps && self.programs <= before.programs && self.links <= before.links;
-        few && (self.pins, self.files, &self.qdiscs) == (before.pins, before.files, &before.qdiscs)
+        held::is_within(self.held, before.held)
+            && (self.pins, self.files, &self.qdiscs) == (before.pins, before.files, &before.qdiscs)
     }
 }
 
 pub fn holds() -> Holds {
-    use libbpf_rs::query::{LinkInfoIter, MapInfoIter, ProgInfoIter};
     let count = |path: &str| fs::read_dir(path).map_or(0, |all| all.count());
     Holds {
-        maps: MapInfoIter::default().count(),
-        programs: ProgInfoIter::default().count(),
-        links: LinkInfoIter::default().count(),
+        held: held::held(),
         pins: count("/sys/fs/bpf/queuewright"),
         files: count("/run/queuewright"),
         qdiscs: said("tc", "qdisc show"),
