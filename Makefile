@@ -28,15 +28,16 @@ wheel: ## Python's package and command as one wheel, in build/wheel
 	# libelf stays the system's, as for the program: not copied into the wheel.
 	build/venv/bin/maturin build --locked --compatibility linux --out build/wheel
 
-lint: ## Formatting, warnings as errors, C under gcc, clang and BPF, licences of what we use
+lint: ## Formatting, warnings as errors, C under gcc, clang and BPF, licences and known faults of what we use
 	@scripts/setup lint
 	$(CARGO) fmt --all --check
 	aqm/tests/check.sh lint
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS='-D warnings -A rustdoc::private-intra-doc-links' $(CARGO) doc --workspace --no-deps --locked --quiet
 	build/tools/bin/cargo-deny --log-level error check licenses bans sources
-	build/venv/bin/ruff format --check --quiet python docs/notebooks
-	build/venv/bin/ruff check --quiet python docs/notebooks
+	build/venv/bin/python scripts/advisories
+	build/venv/bin/ruff format --check --quiet python docs/notebooks scripts/advisories
+	build/venv/bin/ruff check --quiet python docs/notebooks scripts/advisories
 	shellcheck scripts/setup scripts/setup-lab scripts/setup-module scripts/sid scripts/test scripts/bench-peers scripts/validate-ns3 scripts/experiment-pages .ci/run aqm/tests/check.sh fuzz/run
 
 fuzz: ## Fuzz the C headers, and what reads scenarios, units and traces: EACH seconds each (60)
