@@ -117,6 +117,7 @@ struct qw_titrate {
 	qw_u32 decreases; /* in a row */
 	qw_u32 sampled; /* slots in use */
 	qw_u32 kept; /* samples in kept_sum, 0: to be computed */
+	qw_u32 left; /* a packet departed since the window opened */
 	qw_u64 sample[QW_TITRATE_MAX_SAMPLES];
 };
 
@@ -152,6 +153,7 @@ static inline void qw_titrate_init(struct qw_titrate *s,
 	s->error = 0;
 	s->intervals = 0;
 	s->zero = 0;
+	s->left = 0;
 	s->initial = !p->threshold_bytes && p->initial_ns &&
 		     p->rules == QW_TITRATE_PAPER;
 	s->busy = 0;
@@ -444,7 +446,9 @@ static inline void qw_titrate_interval_end(struct qw_titrate *s,
 					   const struct qw_titrate_params *p)
 {
 	int paper = p->rules == QW_TITRATE_PAPER;
-	int standing = s->minq_bytes > 2 * (qw_u64)p->mtu_bytes;
+	/* A link that let nothing go says nothing about what stood before it. */
+	int standing = s->minq_bytes > 2 * (qw_u64)p->mtu_bytes &&
+		       (s->left || !paper);
 	qw_u64 x = s->zero_ns;
 
 	/* Others may claim more than when T was found. */
@@ -497,6 +501,16 @@ static inline void qw_titrate_trigger(struct qw_titrate *s,
 	s->window_end_ns = now + p->window_ns;
 	s->zero_ns = 0;
 	s->minq_bytes = bytes;
+	s->left = 0;
+}
+
+/* A host with several of these took a packet out again: a drop as any other. */
+static inline void qw_titrate_lost(struct qw_titrate *s,
+				   const struct qw_titrate_params *p,
+				   qw_u64 now, qw_u64 bytes)
+{
+	qw_titrate_catch_up(s, p, now, bytes);
+	qw_titrate_trigger(s, p, now, bytes);
 }
 
 static inline void qw_titrate_zero_begins(struct qw_titrate *s, qw_u64 now)
@@ -629,7 +643,10 @@ qw_titrate_enqueue(struct qw_titrate *s, const struct qw_titrate_params *p,
 		v = qw_mark_or_drop(k, p->ecn != 0, QW_REASON_THRESHOLD);
 	if (v.action != QW_DROP)
 		qw_titrate_zero_ends(s, now);
-	if (v.action != QW_PASS)
+	/* Where others have filled a shared buffer, T has no part in it. */
+	if (v.action != QW_PASS &&
+	    (!q->pool.limit_bytes || p->rules == QW_TITRATE_ARTIFACT ||
+	     q->bytes + k->bytes > qw_titrate_threshold(s)))
 		qw_titrate_trigger(s, p, now, q->bytes);
 	return v;
 }
@@ -642,7 +659,9 @@ qw_titrate_dequeue(struct qw_titrate *s, const struct qw_titrate_params *p,
 	if (q->pool.limit_bytes)
 		qw_titrate_see_limit(s, p, q);
 	qw_titrate_catch_up(s, p, now, q->bytes + k->bytes);
-	if (s->initial)
+	s->left = 1;
+	/* What waits may be older than this, which then knows no buffer yet. */
+	if (s->initial && s->threshold_bytes)
 		qw_titrate_bound_initial(s, p, now, k->bytes);
 	if (q->bytes < s->minq_bytes)
 		s->minq_bytes = q->bytes;

@@ -267,6 +267,24 @@ fn two_packets_left_over_are_fine_and_more_is_a_standing_queue() {
     }
 }
 
+/// What stands before a link that lets nothing go says nothing about T.
+#[test]
+fn a_link_that_stands_still_takes_nothing_from_the_threshold() {
+    let set = [("threshold", bytes(330_000)), ("mi_thresh", bytes(990_000)), ("forget", Value::Int(4))];
+    let mut h = Host::new(1_000_000, &set);
+    h.fill();
+    for _ in 0..60 {
+        h.wait(W).arrive();
+    }
+    assert_eq!(h.threshold(), 330_000);
+    // It goes again, and what stands before it is too long.
+    for _ in 0..3_000 {
+        h.wait(MS).fill();
+        h.depart();
+    }
+    assert!(h.threshold() < 330_000, "{}", h.threshold());
+}
+
 // ---- The increase (section 4.2) ----
 
 #[test]
@@ -721,6 +739,19 @@ fn what_a_full_buffer_refuses_is_a_claim_all_the_same() {
     assert_eq!(switch.0[1].discipline.claim(SEC + W), 0);
 }
 
+/// T of a port has no part in what others have filled.
+#[test]
+fn a_buffer_that_others_have_filled_opens_no_interval() {
+    let mut switch = Switch::new(2, 600_000);
+    switch.arrive(1, 0);
+    switch.0[0].queue.bytes = 600_000;
+    assert_eq!(switch.arrive(1, SEC), Action::Drop);
+    assert_eq!(switch.0[1].interval(), 0);
+    switch.0[0].queue.bytes = 0;
+    while switch.arrive(1, SEC) != Action::Drop {}
+    assert_eq!(switch.0[1].interval(), 1);
+}
+
 /// Whatever ports do, what is in force at those that have sent within a window stays within the buffer, but for the two
 /// packets that each may have.
 #[test]
@@ -798,6 +829,22 @@ fn without_a_hint_the_threshold_is_bound_by_what_the_link_sends_in_the_initial_d
         busy(&mut h, 60);
         assert_eq!(h.threshold(), 500_000);
     }
+}
+
+/// A queue manager that begins over a backlog knows no buffer before the first arrival.
+#[test]
+fn what_waits_from_before_does_not_end_the_initial_bound() {
+    let mut h = Host::new(1_000_000, &[("initial_delay", Value::Int(50 * MS))]);
+    for _ in 0..10 {
+        h.packets.push_back(Packet { bytes: 1500, ..Packet::default() });
+    }
+    (h.queue.bytes, h.queue.packets) = (15_000, 10);
+    for _ in 0..10 {
+        h.depart();
+        h.wait(10 * MS);
+    }
+    busy(&mut h, 51);
+    assert_eq!(h.threshold(), 75_000);
 }
 
 #[test]
@@ -927,11 +974,11 @@ fn a_long_silence_is_caught_up_with() {
         [("threshold", bytes(15_000)), ("eqlen", Value::Choice("filtered")), ("samples", Value::Int(1024))];
     let mut h = Host::new(30_000, &set);
     h.fill();
-    // Ten years of a queue that stands: every sample is that queue, all intervals are over.
+    // Ten years of a link that stands still: every sample is that queue, all intervals are over.
     h.wait(10 * 365 * 86_400 * SEC);
     assert_eq!(h.arrive().action, Action::Drop);
     assert_eq!(h.probe("mean_queue_bytes"), 30_000);
-    assert_eq!(h.threshold(), 7_500);
+    assert_eq!(h.threshold(), 15_000);
     assert_eq!(h.interval(), 1);
 }
 

@@ -44,6 +44,8 @@ struct Model<'a> {
     x: u64,
     zero_since: Option<u64>,
     minq: u64,
+    /// Something departed since the window opened.
+    left: bool,
     samples: VecDeque<u64>,
     next_sample: u64,
     error: i128,
@@ -94,7 +96,7 @@ impl Model<'_> {
         let (start, end, count) = self.window.unwrap();
         let open = self.zero_since.map_or(0, |since| end - since.max(start));
         let x = if self.c.artifact { self.x } else { self.x + open };
-        let standing = self.minq > 2 * MTU;
+        let standing = self.minq > 2 * MTU && (self.left || self.c.artifact);
         if x > 0 {
             self.increase(x);
         } else if count == 1 && (standing || !self.c.artifact) {
@@ -224,6 +226,7 @@ impl Model<'_> {
             self.window = Some((now, now + self.c.window, 1));
             self.x = 0;
             self.minq = queue;
+            self.left = false;
         }
         verdict
     }
@@ -239,6 +242,7 @@ impl Model<'_> {
             self.initial = false;
         }
         self.busy.push((now, before - after));
+        self.left = true;
         self.minq = self.minq.min(after);
         if self.c.artifact && after == 0 {
             self.zero_since.get_or_insert(now);
@@ -452,6 +456,7 @@ proptest! {
                 x: 0,
                 zero_since: None,
                 minq: 0,
+                left: false,
                 samples: VecDeque::new(),
                 next_sample: 0,
                 error: 0,
