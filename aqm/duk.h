@@ -124,7 +124,8 @@ struct qw_duk {
 	qw_u32 begun_bytes;
 	qw_u32 paused; /* the link found nothing to send in this interval */
 	qw_u32 held; /* p was above 0 as this interval began, and those before */
-	qw_u32 packet_bytes; /* longest packet seen, at first QW_MTU */
+	qw_u32 packet_bytes; /* longest packet of late, at first QW_MTU */
+	qw_u32 came_bytes; /* longest packet that came in this interval */
 	/* Interval determination. */
 	qw_u32 level; /* P, per cent */
 	qw_u32 trial_level; /* P when this trial began, whose dt it has */
@@ -143,6 +144,7 @@ static inline void qw_duk_count_anew(struct qw_duk *s, qw_u64 backlog)
 	s->sojourn_ns = 0;
 	s->service_bytes = 0;
 	s->service_ns = 0;
+	s->came_bytes = 0;
 	s->paused = !s->begun_bytes;
 }
 
@@ -294,10 +296,10 @@ static inline void qw_duk_measure_capacity(struct qw_duk *s)
  *    `longest`, but where one packet takes longer, as that is the least;
  *  - `trial` intervals are one sample, of the level at which they began: their
  *    mean utilisation. (Not their transmit rate, which would compare links of
- *    different capacity.) Those count in which packets were dropped, and the
+ *    different capacity.) Those count in which p was above 0, and the
  *    three after each, in which that is felt: what senders that pause leave
- *    unused later says nothing about dt. The next sample has the dt of the level
- *    that there is then;
+ *    unused later says nothing about dt, nor does a link that stands still.
+ *    The next sample has the dt of the level that there is then;
  *  - a dt is good for a level if the utilisation is within `tolerance` of 1, the
  *    highest transmit rate that a congested link can have had. The smallest good
  *    one is kept, and half of it tried next, or 7/8 once one was not good. One
@@ -311,8 +313,11 @@ static inline qw_u64 qw_duk_clamp(const struct qw_duk *s,
 {
 	qw_u64 least = qw_duk_time(s, s->packet_bytes);
 
-	if (dt > p->longest_ns)
+	if (p->interval_ns)
+		dt = p->interval_ns;
+	else if (dt > p->longest_ns)
 		dt = p->longest_ns;
+	/* In less, most intervals would have neither arrivals nor departures. */
 	if (dt < least)
 		dt = least;
 	return dt ? dt : 1;
@@ -383,15 +388,17 @@ static inline void qw_duk_determine_interval(struct qw_duk *s,
 				  s->npb_q20);
 	if (p->interval_ns || !p->trial)
 		return;
-	if (!s->known_npb_q20)
+	if (!s->known_npb_q20) {
 		s->known_npb_q20 = s->npb_q20;
+		s->trial_level = s->level;
+	}
 	if (s->npb_q20 > 2 * s->known_npb_q20 ||
 	    2 * s->npb_q20 < s->known_npb_q20) {
 		s->dt_ns = qw_duk_first(s, p);
 		qw_duk_forget_levels(s);
 		return;
 	}
-	if (!held)
+	if (!held || !s->sent_bytes)
 		return;
 	s->trial_u_q30 += s->u_q30;
 	if (++s->intervals < p->trial)
@@ -457,13 +464,17 @@ QW_PART int qw_duk_evaluate(struct qw_duk *s QW_GIVEN,
 	       (qw_s64)qw_duk_ticks(p, s->d_ns);
 	s->u_q30 = m.u_q30;
 	s->d_ns = s->sojourn_ns;
-	if (!known && !p->interval_ns)
+	if (!known)
 		s->dt_ns = qw_duk_first(s, p);
 	if (!known || !s->arrived_bytes)
 		return 0;
+	s->packet_bytes -= s->packet_bytes / 16;
+	if (s->packet_bytes < s->came_bytes)
+		s->packet_bytes = s->came_bytes;
 
-	/* M */
-	s->peak_npb_q20 += qw_div(s->npb_q20 - s->peak_npb_q20, p->forget);
+	/* M; rounded up, or it would not be forgotten in steps of less than 1. */
+	s->peak_npb_q20 +=
+		qw_div(s->npb_q20 - s->peak_npb_q20 + p->forget - 1, p->forget);
 	peak = qw_div(s->dt_ns << 20, s->arrived_bytes);
 	if (peak < s->peak_npb_q20)
 		s->peak_npb_q20 = peak;
@@ -499,12 +510,23 @@ static inline void qw_duk_catch_up(struct qw_duk *s,
 				   const struct qw_duk_params *p, qw_u64 now,
 				   qw_u64 backlog)
 {
-	if (now < s->start_ns || now - s->start_ns < s->dt_ns)
+	if (now < s->start_ns)
+		return;
+	/* As long as that is for a link on which a packet takes so long. But several
+	 * have left: it had stood still. */
+	if (s->dt_ns > p->longest_ns && !p->interval_ns &&
+	    s->service_bytes > 4 * (qw_u64)s->packet_bytes &&
+	    now - s->start_ns < s->dt_ns) {
+		s->dt_ns = now - s->start_ns;
+		if (s->dt_ns < p->longest_ns)
+			s->dt_ns = p->longest_ns;
+	}
+	if (now - s->start_ns < s->dt_ns)
 		return;
 	s->start_ns += s->dt_ns;
 	qw_duk_evaluate(s, p, backlog);
 	/* A longer packet may have come, or the link be slower, since dt was found. */
-	if (s->npb_q20 && !p->interval_ns)
+	if (s->npb_q20)
 		s->dt_ns = qw_duk_clamp(s, p, s->dt_ns);
 	qw_duk_count_anew(s, backlog);
 	if (now - s->start_ns < s->dt_ns)
@@ -524,6 +546,8 @@ qw_duk_enqueue(struct qw_duk *s, const struct qw_duk_params *p, qw_u64 now,
 {
 	qw_duk_catch_up(s, p, now, q->bytes);
 	s->arrived_bytes += k->bytes;
+	if (k->bytes > s->came_bytes)
+		s->came_bytes = k->bytes;
 	if (k->bytes > s->packet_bytes)
 		s->packet_bytes = k->bytes;
 	if (qw_over_limit(q, k))

@@ -339,6 +339,86 @@ fn an_interval_follows_longer_packets() {
     assert!(link.host.sojourn_max < 20 * packet, "{} packets' time", link.host.sojourn_max / packet);
 }
 
+/// One long packet does not make intervals long for good; nor do full packets that never came.
+#[test]
+fn an_interval_forgets_longer_packets() {
+    for (first, bits) in [(65_536u32, 100_000u64), (64, 10_000)] {
+        let ns_per_byte = 8 * SECOND / bits;
+        let mut link = Link::new(&[], ns_per_byte);
+        let (mut now, mut seen) = (0, Seen::default());
+        link.arrive(0, first, &mut seen);
+        while now < 600 * SECOND {
+            link.run(now, &mut seen);
+            link.arrive(now, 64, &mut seen);
+            // 150 %
+            now += 64 * ns_per_byte * 100 / 150;
+        }
+        let interval = link.host.discipline.probe(1);
+        assert!(interval <= 100.0, "{first} bytes at {bits} bit/s: {interval} ms");
+    }
+}
+
+/// A link that stands still for ten seconds, and goes on as before: so does the interval.
+#[test]
+fn a_link_that_stood_still_is_no_slow_one() {
+    for stand in [1, 10] {
+        let mut link = Link::new(&[], 800);
+        let (mut now, mut seen, mut dice) = (0, Seen::default(), Dice(stand));
+        let mut stood = false;
+        while now < 120 * SECOND {
+            link.run(now, &mut seen);
+            link.arrive(now, 1500, &mut seen);
+            // 150 %, at random
+            now += dice.roll() % 1_600_000;
+            if now > 60 * SECOND && !stood {
+                stood = true;
+                link.free_at += stand * SECOND;
+            }
+            if now > (61 + stand) * SECOND {
+                let interval = link.host.discipline.probe(1);
+                assert!(interval <= 100.0, "{interval} ms at {now} ns, after {stand} s");
+            }
+            if now > (75 + stand) * SECOND {
+                assert!(link.host.queue.packets < 200, "{} at {now} ns", link.host.queue.packets);
+            }
+        }
+    }
+}
+
+/// A given interval of less than a packet's time would be none: most see neither an arrival nor a departure.
+#[test]
+fn a_given_interval_is_no_shorter_than_a_packet_takes() {
+    let mut link = Link::new(&[("interval", Value::Int(MS))], 8_000);
+    let (mut now, mut seen, mut dice) = (0, Seen::default(), Dice(8));
+    while now < 300 * SECOND {
+        link.run(now, &mut seen);
+        link.arrive(now, 1500, &mut seen);
+        now += dice.roll() % 16_000_000;
+    }
+    assert_eq!(link.host.discipline.probe(1), 12.0);
+    assert!(link.host.queue.packets < 50, "{} wait", link.host.queue.packets);
+}
+
+/// M is forgotten on fast links too, and with a long memory: 8 Gbit/s, and a million intervals of 20 us.
+#[test]
+fn the_largest_arrival_rate_is_forgotten() {
+    let mut link = Link::new(&[("forget", Value::Int(1 << 20)), ("interval", Value::Int(20_000))], 1);
+    let (mut now, mut seen, mut first) = (0, Seen::default(), 0.0);
+    while now < 2 * SECOND {
+        link.run(now, &mut seen);
+        // The first tells C, the second M.
+        for _ in 0..if now == 200_000 || now == 600_000 { 60 } else { 1 } {
+            link.arrive(now, 1500, &mut seen);
+        }
+        if now == 700_000 {
+            first = link.host.discipline.probe(5);
+        }
+        now += 2_000;
+    }
+    let level = link.host.discipline.probe(5);
+    assert!(first >= 75.0 && level < first - 5.0, "{first} %, then {level}");
+}
+
 /// Algorithm 2, stated a second time: what each level's trials have shown, by utilisation and level as DUK shows them.
 #[derive(Default)]
 struct Levels {
@@ -354,6 +434,8 @@ struct Levels {
     went_back: u32,
     /// The level at which this trial began.
     began: u64,
+    /// The first has begun.
+    begun: bool,
 }
 
 impl Levels {
@@ -427,6 +509,9 @@ fn algorithm_2_keeps_the_shortest_interval_of_each_level() {
                 known = probe(4) > 0.0;
                 dt = shown;
             } else {
+                if !levels.begun {
+                    (levels.begun, levels.began) = (true, probe(5) as u64);
+                }
                 if dropped.contains(&true) {
                     intervals += 1;
                     sum += probe(2);
@@ -435,9 +520,9 @@ fn algorithm_2_keeps_the_shortest_interval_of_each_level() {
                 dropped[0] = probe(0) > 0.0;
                 if intervals == 16 {
                     let next = levels.trial(probe(5) as u64, dt, sum >= 16.0 * 0.99);
-                    // The line is in whole numbers there.
+                    // The line is in whole numbers there: its slope by less than 1 ns a per cent.
                     assert!(
-                        shown.abs_diff(next) <= next / 100_000 + 1,
+                        shown.abs_diff(next) <= next / 100_000 + 100,
                         "trial {trials}: {shown} ns, not {next}"
                     );
                     (intervals, sum) = (0, 0.0);
