@@ -48,8 +48,12 @@ extern "C" {
 /* Qmax and bucket are cut to this (4 GiB): in nanobytes it fits in 62 bits. */
 #define QW_CP_AQM_MAX_BYTES (1ULL << 32)
 #define QW_CP_AQM_ONE_Q32 (1ULL << 32)
-/* A rate is measured over at least this. */
-#define QW_CP_AQM_MAX_BUSY_NS (1ULL << 33)
+/* The longest `burst` and `window`. */
+#define QW_CP_AQM_MAX_NS (1ULL << 33)
+/* A packet on the link counts as no longer than this, 69 s: 64 KiB at 8 kbit/s. */
+#define QW_CP_AQM_MAX_BUSY_NS (1ULL << 36)
+/* Qmax in packets, the paper's, while nothing is known of the link. */
+#define QW_CP_AQM_FIRST 30u
 
 struct qw_cp_aqm_params {
 	qw_u64 rate; /* R_CA, bytes/s; 0, the default: as the link sends */
@@ -68,8 +72,8 @@ struct qw_cp_aqm_params {
 	P("threshold", threshold_bytes, 0, 0, QW_CP_AQM_MAX_BYTES)        \
 	P("cmax", cmax_q32, 0, QW_CP_AQM_ONE_Q32, 16 * QW_CP_AQM_ONE_Q32) \
 	P("bucket", bucket_bytes, 0, 0, QW_CP_AQM_MAX_BYTES)              \
-	P("burst", burst_ns, 0, 0, QW_CP_AQM_MAX_BUSY_NS)                 \
-	P("window", window_ns, 0, QW_NS_PER_MS, QW_CP_AQM_MAX_BUSY_NS)    \
+	P("burst", burst_ns, 0, 0, QW_CP_AQM_MAX_NS)                      \
+	P("window", window_ns, 0, QW_NS_PER_MS, QW_CP_AQM_MAX_NS)         \
 	P("mtu", mtu_bytes, 0, 64, 65536)
 
 /* Variables for display: V(whole number, divide by). */
@@ -93,7 +97,7 @@ struct qw_cp_aqm {
 	qw_u64 begun_ns; /* the packet on the link: since when */
 	qw_u32 begun_bytes; /* its length; 0: the link idles */
 	qw_u32 limit_packets; /* the buffer, as last seen */
-	qw_u64 size_ns; /* Qmax is next looked at */
+	qw_u64 size_ns; /* Qmax is next looked at; 0: the link is not known */
 };
 
 static inline qw_u64 qw_cp_aqm_cut(qw_u64 bytes)
@@ -110,24 +114,34 @@ static inline qw_u64 qw_cp_aqm_rate(const struct qw_cp_aqm *s)
 	return qw_div(s->busy_bytes * QW_NS_PER_SEC, s->busy_ns);
 }
 
+/* The rate that Qmax follows; 0: not known yet. */
+static inline qw_u64 qw_cp_aqm_link(const struct qw_cp_aqm *s,
+				    const struct qw_cp_aqm_params *p)
+{
+	return p->rate ? p->rate : qw_cp_aqm_rate(s);
+}
+
 /* Qmax and B_CA of this buffer. The tokens that there are stay: a bucket that
- * grows is so much less full. */
+ * grows is so much less full. But as long as the link is not known it is full
+ * but for what packets took, whatever it will hold. */
 static inline void qw_cp_aqm_size(struct qw_cp_aqm *s,
-				  const struct qw_cp_aqm_params *p,
+				  const struct qw_cp_aqm_params *p, qw_u64 now,
 				  const struct qw_queue *q)
 {
 	qw_u64 bytes = qw_tighter(q->limit_bytes, qw_pool_part(q));
-	qw_u64 packets = q->limit_packets, bucket;
-	qw_u64 rate = p->rate ? p->rate : qw_cp_aqm_rate(s), most;
+	qw_u64 packets = q->limit_packets, bucket, least;
+	qw_u64 rate = qw_cp_aqm_link(s, p), most;
 	qw_u64 before = s->bucket_nb;
 
 	if (!packets && !bytes)
 		packets = QW_CP_AQM_PACKETS;
 	bytes = qw_tighter(bytes, packets * p->mtu_bytes);
 	/* cmax = 1 is tail drop of the whole buffer. */
-	if (p->burst_ns && rate && p->cmax_q32 > QW_CP_AQM_ONE_Q32) {
-		/* 2^23 units of 2^10 ns, times a rate below 2^40. */
+	if (p->burst_ns && p->cmax_q32 > QW_CP_AQM_ONE_Q32) {
+		/* 2^23 units of 2^10 ns, times a rate below 2^41. */
 		most = qw_div((p->burst_ns >> 10) * rate, QW_NS_PER_SEC >> 10);
+		if (!rate)
+			most = QW_CP_AQM_FIRST * p->mtu_bytes;
 		/* Room for a queue between Tc and Qmax. */
 		if (most < 2 * p->threshold_bytes)
 			most = 2 * p->threshold_bytes;
@@ -140,20 +154,29 @@ static inline void qw_cp_aqm_size(struct qw_cp_aqm *s,
 	s->limit_bytes = q->limit_bytes;
 	s->limit_packets = q->limit_packets;
 
-	/* Section 3.3: (Qmax - Tc) (1 + cmax)/2 at its largest, Tc = 0 and
-	 * cmax = 2, and a packet more for Tc = 0. */
+	/* Section 3.3: (Qmax - Tc) (1 + cmax)/2, that a burst may fill the queue,
+	 * and no less than that with the paper's Tc = 0 and cmax = 2. A packet
+	 * more for Tc = 0. */
 	bucket = p->bucket_bytes;
 	if (!bucket) {
 		bucket = s->qmax_bytes + s->qmax_bytes / 2;
+		least = s->qmax_bytes > p->threshold_bytes ?
+				s->qmax_bytes - p->threshold_bytes :
+				0;
+		/* 2^32, times 17 in Q24, halved */
+		least = (least * ((QW_CP_AQM_ONE_Q32 + p->cmax_q32) >> 8)) >>
+			25;
+		if (bucket < least)
+			bucket = least;
 		if (!p->threshold_bytes)
 			bucket += p->mtu_bytes;
 	}
 	s->bucket_nb = qw_cp_aqm_cut(bucket) * QW_NS_PER_SEC;
-	/* The first one is full. */
-	if (!before)
+	if (!s->size_ns)
 		before = s->bucket_nb;
 	s->missing_nb += s->bucket_nb;
 	s->missing_nb -= before < s->missing_nb ? before : s->missing_nb;
+	s->size_ns = rate ? now + p->window_ns / 8 : 0;
 }
 
 static inline void qw_cp_aqm_init(struct qw_cp_aqm *s,
@@ -162,7 +185,7 @@ static inline void qw_cp_aqm_init(struct qw_cp_aqm *s,
 	s->missing_nb = 0; /* the bucket starts full */
 	s->bucket_nb = 0;
 	s->qmax_bytes = 0; /* known at the first arrival */
-	s->size_ns = now;
+	s->size_ns = 0;
 	s->limit_bytes = 0;
 	s->limit_packets = 0;
 	s->congestion_nano = 0;
@@ -232,9 +255,10 @@ static inline qw_u64 qw_cp_aqm_congestion(const struct qw_cp_aqm *s,
 	if (x < p->threshold_bytes)
 		return 0;
 	above = x - p->threshold_bytes;
-	room = s->qmax_bytes > p->threshold_bytes ?
-		       s->qmax_bytes - p->threshold_bytes :
-		       1;
+	/* Where Qmax, an even part, say, is not above Tc: within a packet. */
+	room = p->mtu_bytes;
+	if (s->qmax_bytes > p->threshold_bytes + room)
+		room = s->qmax_bytes - p->threshold_bytes;
 	/* Beyond Qmax, where that is not the buffer's end, it goes on rising. */
 	if (above > 16 * room)
 		above = 16 * room;
@@ -255,10 +279,8 @@ qw_cp_aqm_enqueue(struct qw_cp_aqm *s, const struct qw_cp_aqm_params *p,
 
 	(void)random;
 	if (now >= s->size_ns || q->limit_bytes != s->limit_bytes ||
-	    q->limit_packets != s->limit_packets) {
-		qw_cp_aqm_size(s, p, q);
-		s->size_ns = now + p->window_ns / 8;
-	}
+	    q->limit_packets != s->limit_packets)
+		qw_cp_aqm_size(s, p, now, q);
 	if (p->rate)
 		qw_cp_aqm_refill(s, now, p->rate);
 	else if (!s->begun_bytes)

@@ -258,7 +258,7 @@ fn equation_2() {
 #[test]
 fn a_burst_fills_the_buffer() {
     for rate in [RATE, AUTO] {
-        for (tc, cmax) in [(0, 2.0), (5, 1.2), (29, 2.0)] {
+        for (tc, cmax) in [(0, 2.0), (5, 1.2), (29, 2.0), (5, 3.0), (0, 4.0), (5, 8.0), (0, 16.0)] {
             let mut host = Host::new(&spec("cp-aqm", &paper(rate, tc, cmax)), 30, 0);
             for i in 0..31 {
                 let v = host.arrive(5, 1500, 0, 0);
@@ -283,7 +283,51 @@ fn qmax_is_the_buffer_within_a_burst() {
     let hundred_ms = qmax(&[rate], 1000, 0);
     assert!((hundred_ms - 125_000.0).abs() < 10.0, "{hundred_ms}");
     assert_eq!(qmax(&[rate, ("burst", Value::Int(0))], 1000, 0), 1_514_000.0);
-    assert_eq!(qmax(&[], 0, 0), 1_514_000.0, "no limit, no rate known yet");
+    assert_eq!(qmax(&[], 0, 0), 30.0 * 1514.0, "no limit, no rate known yet");
+}
+
+/// While nothing is known of the link, Qmax is the paper's 30 packets, and 1.5 times that the bucket, which a burst takes;
+/// known it is with the second packet that leaves, and the bucket lacks what packets took.
+#[test]
+fn qmax_of_a_link_not_known_yet() {
+    for (bits_a_second, qmax) in
+        [(10_000, 15_140.0), (1_000_000, 15_140.0), (10_000_000, 125_000.0), (10_000_000_000u64, 1_514_000.0)]
+    {
+        let mut host = Host::new(&spec("cp-aqm", &[]), 1000, 0);
+        for _ in 0..1500 {
+            host.arrive(0, 1514, 0, 0);
+        }
+        assert!((35..50).contains(&host.queue.packets), "{}", host.queue.packets);
+        let each = 1514 * 8 * SECOND / bits_a_second;
+        for i in 0..3 {
+            host.transmit(i * each, |_| {});
+        }
+        let missing = host.discipline.probe(0);
+        host.arrive(2 * each, 1514, 0, 0);
+        assert!(
+            (host.discipline.probe(3) - qmax).abs() < 100.0,
+            "{bits_a_second}: {}",
+            host.discipline.probe(3)
+        );
+        assert!(
+            host.discipline.probe(0) <= missing + 2.0 * 1514.0,
+            "{missing}, {}",
+            host.discipline.probe(0)
+        );
+    }
+}
+
+/// A packet of 64 KB at 10 kbit/s is on the link for 52 s, and so it is counted.
+#[test]
+fn a_very_slow_link_is_known() {
+    let mut host = Host::new(&spec("cp-aqm", &[]), 1000, 0);
+    for _ in 0..4 {
+        host.arrive(0, 65_000, 0, 0);
+    }
+    for i in 0..3 {
+        host.transmit(i * 52 * SECOND, |_| {});
+    }
+    assert_eq!(host.discipline.probe(2), 10_000.0);
 }
 
 /// A link of two rates in turn, always too slow, keeps the queue that a bucket of fixed size does: a bucket that grows
@@ -371,6 +415,18 @@ fn qmax_of_a_shared_buffer_is_the_even_part() {
     assert_eq!(d.probe(3), 300_000.0);
     // c(x) near Qmax is near cmax.
     assert!((d.probe(1) - 1.197).abs() < 0.002, "{}", d.probe(1));
+}
+
+/// Nor does c(x) leap where the even part is less than Tc, for which equation 1 has no value.
+#[test]
+fn an_even_part_below_the_threshold() {
+    let mut d = Discipline::new(&spec("cp-aqm", &[]));
+    let pool = queuewright_aqm::Pool { limit_bytes: 400_000, ports: 64, ..Default::default() };
+    let packet = Packet { bytes: 1500, ..Packet::default() };
+    for (bytes, c) in [(7_569, 0.0), (7_570, 1.0), (7_586, 1.002), (9_084, 1.2)] {
+        d.enqueue(0, &Queue { bytes, packets: 5, pool, ..Queue::default() }, &packet, 0);
+        assert!((d.probe(1) - c).abs() < 0.001, "{bytes}: {}", d.probe(1));
+    }
 }
 
 /// cmax = 1 is tail drop of the whole buffer, whatever the link's rate and however long the buffer: `burst` is not asked.
