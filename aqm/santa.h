@@ -88,7 +88,7 @@ struct qw_santa_params {
 
 /* All zero is no flow. */
 struct qw_santa_flow {
-	qw_u64 seen_ns; /* its last arrival */
+	qw_u64 seen_ns; /* its last arrival, or departure if later */
 	qw_u64 sojourn_ns; /* sum over its packets in `round` */
 	qw_u64 last_ns; /* the same of the round that has ended */
 	qw_u32 hash;
@@ -431,7 +431,10 @@ QW_PART qw_u32 qw_santa_add(struct qw_santa *s QW_GIVEN,
 
 /* ---------------------------------------------- the end of a round ----- */
 
-/* value * factor, rounded down; a sum of sojourn times is below 2^60 */
+/* No sum of sojourn times is more than this, 36 years. Times 16 it fits in 64 bits. */
+#define QW_SANTA_MOST_NS ((1ULL << 60) - 1)
+
+/* value * factor, rounded down */
 static inline qw_u64 qw_santa_scale(qw_u64 value, qw_u32 factor_q16)
 {
 	return (value >> 16) * factor_q16 +
@@ -445,6 +448,8 @@ static inline void qw_santa_gather(struct qw_santa_queue *f, qw_u64 sojourn_ns)
 	if (!f->counted || sojourn_ns > f->most_ns)
 		f->most_ns = sojourn_ns;
 	f->sum_ns += sojourn_ns;
+	if (f->sum_ns > QW_SANTA_MOST_NS)
+		f->sum_ns = QW_SANTA_MOST_NS;
 	f->counted++;
 }
 
@@ -465,7 +470,8 @@ static inline qw_u32 qw_santa_place(struct qw_santa *s,
 		down = i == p->queues &&
 		       qw_santa_scale(b, p->r_q16) < f->most_ns;
 	} else {
-		up = b > qw_santa_scale(f->sum_ns, p->r_q16);
+		/* The mean is rounded down: not by what that leaves out. */
+		up = b > qw_santa_scale(f->sum_ns + 1, p->r_q16);
 		down = qw_santa_scale(b, p->r_q16) < f->sum_ns;
 	}
 	if (up && i < p->queues)
@@ -755,9 +761,13 @@ static inline void qw_santa_evicted(struct qw_santa *s,
 	qw_u32 at = qw_santa_find(s, k->flow);
 	struct qw_santa_flow *flow = qw_santa_flow_at(s, at - 1);
 
-	(void)now;
+	struct qw_santa_queue *f = qw_santa_at(s, queue);
+
 	(void)q;
-	qw_santa_left(s, qw_santa_at(s, queue), k, queue);
+	qw_santa_left(s, f, k, queue);
+	if (p->inner == QW_SANTA_TITRATE && queue != QW_SANTA_MICE)
+		qw_titrate_lost(&f->titrate, &s->titrate, now,
+				f->bytes + k->bytes);
 	if (at) {
 		qw_santa_roll(s, p, flow);
 		flow->dropped++;
@@ -913,8 +923,11 @@ qw_santa_dequeue(struct qw_santa *s, const struct qw_santa_params *p,
 		v = qw_codel_dequeue(&f->codel, &s->codel, now, &view, k);
 	at = qw_santa_find(s, k->flow);
 	flow = qw_santa_flow_at(s, at - 1);
-	if (at)
+	/* Whose packets wait is not silent, though its sender may be. */
+	if (at) {
 		qw_santa_roll(s, p, flow);
+		flow->seen_ns = now;
+	}
 	if (v.action == QW_DROP) {
 		flow->dropped += at != 0;
 		return v;
@@ -922,8 +935,11 @@ qw_santa_dequeue(struct qw_santa *s, const struct qw_santa_params *p,
 	f->deficit_q20 -= (qw_s64)((qw_u64)k->bytes << 20);
 	/* Packets left over in a queue that the flow is no longer in say nothing
 	 * of the one that it is in. */
-	if (at && flow->queue == queue && now > k->enqueue_ns)
+	if (at && flow->queue == queue && now > k->enqueue_ns) {
 		flow->sojourn_ns += now - k->enqueue_ns;
+		if (flow->sojourn_ns > QW_SANTA_MOST_NS)
+			flow->sojourn_ns = QW_SANTA_MOST_NS;
+	}
 	return v;
 }
 

@@ -605,6 +605,20 @@ fn the_silent_are_forgotten() {
     assert_eq!(flows(&host), 1.0);
 }
 
+/// Whose packets still wait is not silent: its queue is not free for others.
+#[test]
+fn who_waits_is_not_forgotten() {
+    let mut host = Host::new(&spec("santa", &[("mice_packets", Value::Int(0))]), 1000, 0);
+    for _ in 0..200 {
+        host.arrive(0, 1500, 1, 0);
+    }
+    // 64 kbit/s
+    for i in 1..64 {
+        host.transmit(i * 187_500_000, |_| {});
+    }
+    assert_eq!(queue_of(&mut host, 12_000 * MS, 2), 2);
+}
+
 /// More flows than there is room for: the rest keep to a queue by their hash, and nothing grows.
 #[test]
 fn the_state_is_bounded_however_many_flows_pass() {
@@ -736,16 +750,20 @@ impl Rounds {
 
     /// Flow i keeps `kept_us[i]` in this round; where they are after it.
     fn turn(&mut self, kept_us: &[u64]) -> Vec<usize> {
+        self.turn_ns(&kept_us.iter().map(|us| 1000 * us).collect::<Vec<_>>())
+    }
+
+    fn turn_ns(&mut self, kept_ns: &[u64]) -> Vec<usize> {
         // Any packet's sojourn fits: the clock is far on.
         let base = 1_000_000 * SEC;
         let begin = base + self.now / (10 * SEC) * 10 * SEC;
         let d = &mut self.host.discipline;
         let view = Queue::default();
-        for (flow, &us) in kept_us.iter().enumerate() {
+        for (flow, &ns) in kept_ns.iter().enumerate() {
             let mut packet =
                 Packet { enqueue_ns: begin + 2 * SEC, bytes: 1500, flow: flow as u32, ..Packet::default() };
             let (_, queue) = d.enqueue_to(begin + 2 * SEC, &view, &packet, 0);
-            packet.enqueue_ns = begin + 2 * SEC - 1000 * us;
+            packet.enqueue_ns = begin + 2 * SEC - ns;
             assert_eq!(d.dequeue_from(begin + 2 * SEC, &view, &packet, queue).action, Action::Pass);
         }
         // The round's end is dealt with by the calls after it.
@@ -760,7 +778,7 @@ impl Rounds {
             d.dequeue_from(begin + 11 * SEC, &view, &packet, queue);
             queue as usize
         };
-        (0..kept_us.len()).map(place).collect()
+        (0..kept_ns.len()).map(place).collect()
     }
 }
 
@@ -813,6 +831,11 @@ fn who_is_half_of_a_queue_is_not_promoted() {
     for (m, to) in [(3, 1), (2, 2)] {
         let places = Rounds::new("paper", &[1; 6]).turn(&aggressive(6, m));
         assert_eq!(places, [vec![to; m], vec![1; 6 - m]].concat());
+    }
+    // Nor by a nanosecond that a division leaves over.
+    for odd in [1_000_001, 1_000_003] {
+        assert_eq!(Rounds::new("paper", &[1; 2]).turn_ns(&[odd, 0]), [1; 2]);
+        assert_eq!(Rounds::new("paper", &[1; 6]).turn_ns(&[odd, odd, odd, 0, 0, 0]), [1; 6]);
     }
     assert_eq!(Rounds::new("artifact", &[1; 6]).turn(&aggressive(6, 3)), [2, 2, 2, 1, 1, 1]);
     // One of the last queue keeps less than half of the most: down, and up again beside one who keeps less still.
