@@ -164,8 +164,8 @@ static inline qw_s32 qw_queuepilot_sigmoid(qw_s32 x_q16)
 	return (QW_QUEUEPILOT_ONE + qw_queuepilot_tanh(x_q16 >> 1)) >> 1;
 }
 
-/* From Q27 to Q16, within +-most: for a tanh 8 is as good as more. */
-#define QW_QUEUEPILOT_MOST 8
+/* From Q27 to Q16, within +-most: for a tanh 8 is as good as more, for a gate 16. */
+#define QW_QUEUEPILOT_MOST 16
 #define QW_QUEUEPILOT_MOST_LOGIT 256
 static inline qw_s32 qw_queuepilot_narrow(qw_s64 sum_q27, qw_s64 most)
 {
@@ -262,7 +262,7 @@ QW_PART int qw_queuepilot_weigh(struct qw_queuepilot *s QW_GIVEN,
 
 /* exp(-x), x >= 0 in Q16, the result in Q16: 2^-(x / ln 2), and of the part
  * after the point 1 - 0.6931 f + 0.2402 f^2 - 0.0558 f^3 + 0.0090 f^4, right to
- * 1e-5. */
+ * 6e-4. */
 static inline qw_u32 qw_queuepilot_exp(qw_u32 x_q16)
 {
 	qw_u64 y_q16 = ((qw_u64)x_q16 * 94548) >> 16; /* 1 / ln 2 in Q16 */
@@ -396,13 +396,17 @@ static inline void qw_queuepilot_observe(struct qw_queuepilot *s,
 }
 
 /* The scripted policy: one action above a share of the buffer, on average; both
- * times 512. */
+ * times 512. Not below a packet, as the average never goes back to 0 (511/512),
+ * and not in a buffer without end. A share of 0 is always. */
 static inline void qw_queuepilot_script(struct qw_queuepilot *s,
 					const struct qw_queuepilot_params *p)
 {
 	qw_u64 share = ((qw_u64)s->buffer_packets * p->threshold_q32) >> 23;
 
-	s->action = s->average && s->average >= share ? p->action : 0;
+	s->action = p->action;
+	if (p->threshold_q32 &&
+	    (!s->buffer_packets || s->average < share || s->average < 1u << 9))
+		s->action = 0;
 }
 
 static inline void qw_queuepilot_act(struct qw_queuepilot *s,
@@ -426,7 +430,8 @@ static inline void qw_queuepilot_retune(struct qw_queuepilot *s,
 }
 
 /* Steps due by `now`; how many of them were made. What is further back than the
- * last few has no part in what is done now. */
+ * last few has no part in what is done now; what was counted, whenever that was,
+ * the first of them sees. */
 QW_PART qw_u32 qw_queuepilot_catch_up(
 	struct qw_queuepilot *s QW_GIVEN,
 	const struct qw_queuepilot_params *p QW_GIVEN, qw_u64 now)
@@ -523,7 +528,9 @@ static inline qw_u64 qw_queuepilot_chance(const struct qw_queuepilot *s,
 	qw_u64 min;
 
 	if (p->actions == QW_QUEUEPILOT_THRESHOLD) {
-		/* 1/32 of the buffer, 1/16, ..., all of it: never. */
+		/* 1/32 of the buffer, 1/16, ..., 1/2; all of it: never. */
+		if (s->action == QW_QUEUEPILOT_ACTIONS - 1)
+			return 0;
 		min = (qw_u64)s->buffer_packets << (s->action & 7);
 		return ((qw_u64)q->packets << 5) >= min && min ? 1ULL << 32 : 0;
 	}
@@ -543,16 +550,22 @@ static inline qw_u64 qw_queuepilot_chance(const struct qw_queuepilot *s,
 }
 
 /* Mark before the queue is asked whether it has room, ECN-capable packets of
- * TCP alone, those already marked again. Where it may drop, all packets. */
+ * TCP alone, those already marked again. Where it may drop, all packets; but if
+ * that is every packet, not one that finds nothing waiting: nobody would tell
+ * the average that the queue is gone. */
 static inline int qw_queuepilot_marks(const struct qw_queuepilot *s,
 				      const struct qw_queuepilot_params *p,
 				      const struct qw_queue *q,
 				      const struct qw_packet *k, qw_u32 random)
 {
+	qw_u64 chance = qw_queuepilot_chance(s, p, q);
+
 	if (p->actions != QW_QUEUEPILOT_DROPPING &&
 	    (k->ecn == QW_NOT_ECT || (k->protocol && k->protocol != QW_TCP)))
 		return 0;
-	return random < qw_queuepilot_chance(s, p, q);
+	if (chance >> 32 && k->ecn == QW_NOT_ECT && !q->packets)
+		return 0;
+	return random < chance;
 }
 
 static inline struct qw_verdict
@@ -562,11 +575,12 @@ qw_queuepilot_enqueue(struct qw_queuepilot *s,
 		      qw_u32 random)
 {
 	struct qw_verdict v = qw_pass();
-	qw_u64 packets = q->limit_bytes ? qw_div(q->limit_bytes, p->mtu_bytes) :
-					  0;
+	qw_u64 bytes = qw_tighter(q->limit_bytes, qw_pool_part(q));
+	qw_u64 packets = bytes ? qw_div(bytes, p->mtu_bytes) : 0;
 
-	if (q->limit_packets && (!packets || q->limit_packets < packets))
-		packets = q->limit_packets;
+	if (bytes && !packets)
+		packets = 1;
+	packets = qw_tighter(packets, q->limit_packets);
 	/* The steps before it saw the buffer that there was. */
 	qw_queuepilot_called(s, p, now);
 	s->buffer_packets = packets < 0xffffffffu ? (qw_u32)packets :

@@ -2,7 +2,7 @@
 //! network and marks, from the text of the paper and of what its authors' program does.
 
 use crate::host::{Dice, Host, spec};
-use queuewright_aqm::{Action, Discipline, Spec, Value, Weights, find};
+use queuewright_aqm::{Action, Discipline, Pool, REASONS, Spec, Value, Weights, find};
 
 const MS: u64 = 1_000_000;
 const UNITS: usize = 32;
@@ -282,6 +282,82 @@ fn actions_may_be_thresholds_or_curves() {
                 assert!((got - want).abs() < 0.02, "{kind} {action} {queue}: {got}, not {want}");
             }
         }
+    }
+}
+
+/// The last of the thresholds marks nothing, however many small packets a buffer of bytes takes.
+#[test]
+fn all_of_the_buffer_is_no_threshold() {
+    let set =
+        [("threshold", Value::Real(0.0)), ("action", Value::Int(5)), ("actions", Value::Choice("threshold"))];
+    for bytes in [64, 1500, 1514] {
+        let mut host = Host::new(&spec("queuepilot", &set), 0, 141 * 1514);
+        for _ in 0..5_000 {
+            host.arrive(0, bytes, 0, 2);
+        }
+        host.discipline.idle(5 * MS);
+        assert_eq!(host.marks, [0; REASONS]);
+        assert_eq!(host.discipline.probe(2), 0.0, "a drop is worth -1");
+    }
+}
+
+/// Without a policy nothing is marked while next to nothing waits, whatever the buffer: one of a few packets, of bytes, the
+/// even part of a shared one, or one without end.
+#[test]
+fn the_scripted_policy_leaves_light_traffic_alone() {
+    let pool = Pool { limit_bytes: 300_000, ports: 2, ..Pool::default() };
+    let own = Pool::default();
+    for (packets, bytes, pool) in
+        [(1, 0, own), (4, 0, own), (5, 0, own), (100, 0, own), (0, 1500, own), (0, 0, pool), (0, 0, own)]
+    {
+        let mut host = Host::new(&spec("queuepilot", &[]), packets, bytes);
+        host.queue.pool = pool;
+        for i in 0..20_000 {
+            if i % 2 == 0 || i < 10_000 {
+                host.arrive(i * MS, 1500, 0, 2);
+            }
+            if i % 2 == 1 || i > 5_000 {
+                host.transmit(i * MS, |_| {});
+            }
+            if i == 18_000 {
+                host.marks = [0; REASONS];
+            }
+        }
+        assert_eq!(host.marks, [0; REASONS], "{packets} packets, {bytes} bytes, {pool:?}");
+    }
+}
+
+/// Its part of a shared buffer is the buffer that a policy sees.
+#[test]
+fn a_shared_buffer_counts_by_its_even_part() {
+    let mut host = Host::new(&spec("queuepilot", &[("threshold", Value::Real(0.5))]), 0, 0);
+    host.queue.pool = Pool { limit_bytes: 303_000, ports: 2, ..Pool::default() };
+    for step in 0..200 {
+        // 49 packets, then 51 of 100.
+        let waiting = if step < 100 { 49 } else { 51 };
+        for _ in 0..40 {
+            while host.queue.packets < waiting {
+                host.arrive(step * 5 * MS, 1500, 0, 0);
+            }
+            host.transmit(step * 5 * MS, |_| {});
+        }
+        if step == 99 || step == 199 {
+            assert_eq!(host.discipline.probe(0) > 0.0, step == 199);
+        }
+    }
+}
+
+/// Where all is dropped, what finds nothing waiting is not, or the average would never learn that the queue is gone.
+#[test]
+fn dropping_all_does_not_shut_the_link() {
+    let set =
+        [("threshold", Value::Real(0.0)), ("action", Value::Int(5)), ("actions", Value::Choice("dropping"))];
+    let mut host = Host::new(&spec("queuepilot", &set), 34, 0);
+    for i in 0..1_000 {
+        let now = i * 10 * MS;
+        assert_eq!(host.arrive(now, 1500, 0, 0).action, Action::Pass);
+        assert_eq!(host.arrive(now, 1500, 0, 0).action, Action::Drop);
+        host.transmit(now, |_| {});
     }
 }
 
