@@ -34,6 +34,9 @@ pub struct Lab {
 const VARIABLE: &str = "QUEUEWRIGHT_LAB";
 const HOW: &str = "run 'scripts/setup lab' in Queuewright's sources, or set QUEUEWRIGHT_LAB to its build/lab";
 
+/// The guest's programs, as this program speaks with them.
+const SOURCES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sources"));
+
 impl Lab {
     /// The lab of `QUEUEWRIGHT_LAB`, or the `build/lab` nearest above the program's own file (of Python's package: above the
     /// package's). The working folder has no say: root may stand in anybody's. All of it is [`trusted`]. With another kernel
@@ -70,6 +73,7 @@ impl Lab {
                 return Err(Error::Missing(format!("the lab lacks {what} ({}): {HOW}", part.display())));
             }
         }
+        known(&root)?;
         Ok(Lab {
             root,
             kernel,
@@ -115,6 +119,17 @@ impl Lab {
     pub fn with_program(self, program: PathBuf) -> Lab {
         Lab { program: Some(program), ..self }
     }
+}
+
+/// Has this lab the guest's programs that this program speaks with?
+fn known(root: &Path) -> Result<(), Error> {
+    if fs::read(root.join("sources")).is_ok_and(|sources| sources == SOURCES) {
+        return Ok(());
+    }
+    Err(Error::Missing(format!(
+        "the lab's programs are of another version than this one ({}): {HOW}",
+        root.display()
+    )))
 }
 
 fn find() -> Option<PathBuf> {
@@ -277,6 +292,18 @@ mod tests {
 
     fn may(path: &Path, mode: u32) {
         fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn programs_of_other_sources_are_refused() {
+        let lab = TempDir::new().unwrap();
+        let sources = lab.path().join("sources");
+        let said = || known(lab.path()).expect_err("another version").to_string();
+        assert!(said().contains("scripts/setup lab"));
+        fs::write(&sources, SOURCES).unwrap();
+        known(lab.path()).unwrap();
+        fs::write(&sources, &SOURCES[1..]).unwrap();
+        assert!(said().contains("another version"));
     }
 
     fn refused(path: &Path, by: &str) {
