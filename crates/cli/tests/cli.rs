@@ -915,6 +915,26 @@ fn what_is_no_file_is_refused_and_not_waited_for() {
     }
 }
 
+/// A scenario by a pipe that is open already, as shells make it.
+#[test]
+fn a_scenario_comes_by_a_pipe() {
+    let dir = folder();
+    let bin = env!("CARGO_BIN_EXE_queuewright");
+    let file = stdout(dir.path(), &["check", "small.toml"]);
+    for words in [
+        "check <(cat small.toml)",
+        "check - < <(cat small.toml)",
+        "check - < small.toml",
+        "check /dev/stdin < <(cat small.toml)",
+    ] {
+        let out =
+            Command::new("bash").args(["-c", &format!("{bin} {words}")]).current_dir(dir.path()).output();
+        let out = out.expect("bash runs");
+        assert!(out.status.success(), "{words}: {}", String::from_utf8_lossy(&out.stderr));
+        assert_eq!(String::from_utf8_lossy(&out.stdout), file, "{words}");
+    }
+}
+
 /// `make uninstall` builds nothing, removes what this and earlier versions have installed, and nothing else.
 #[test]
 fn what_is_installed_is_uninstalled() {
