@@ -91,16 +91,24 @@ install-module: install-tc ## As root, or SUDO=sudo: the kernel module's source 
 	sed 's/@VERSION@/$(VERSION)/' module/dkms.conf | $(PUT) $(MODULE)/dkms.conf
 	@echo 'now: dkms install queuewright/$(VERSION) && modprobe sch_queuewright'
 
-# Their own list: what they put into an empty folder.
-STAGE := $(CURDIR)/build/stage
+# A man page each; crates/cli/tests/cli.rs holds the list against the program's own.
+COMMANDS := agent attach check compare completions detach doctor evaluate explain export export-policy keep list packetdrill \
+	reproduce run set status train validate watch
+INSTALLED := bin/queuewright share/man/man1/queuewright.1 $(COMMANDS:%=share/man/man1/queuewright-%.1) \
+	lib/systemd/system/queuewright@.service share/bash-completion/completions/queuewright \
+	share/zsh/site-functions/_queuewright share/fish/vendor_completions.d/queuewright.fish
+PLUGINS := queuewright.so $(QDISCS:%=q_qw_%.so) $(QDISCS:%=q_bpf_%.so)
+SOURCES := Kbuild Makefile VERSION dkms.conf $(notdir $(wildcard module/*.[ch])) $(wildcard aqm/*.h)
 
 uninstall: ## Remove what install, install-tc and install-module put there, with the same PREFIX, TC_LIB and SUDO
-	@rm -rf '$(STAGE)'
-	@$(MAKE) --no-print-directory install install-module PREFIX='$(PREFIX)' TC_LIB='$(TC_LIB)' DESTDIR='$(STAGE)' SUDO= >/dev/null
-	@cd '$(STAGE)' && find . ! -type d -printf '%P\0' | $(SUDO) xargs -0 -I{} rm -fv '$(DESTDIR)/{}'
-	@cd '$(STAGE)' && find . -depth -type d -path '*/queuewright-*' -printf '%P\0' | \
-		$(SUDO) xargs -0 -I{} rmdir -v --ignore-fail-on-non-empty '$(DESTDIR)/{}' 2>/dev/null || true
-	@rm -rf '$(STAGE)'
+	@built=$$(cd $(DESTDIR)/var/lib/dkms/queuewright 2>/dev/null && ls -d [0-9]* 2>/dev/null || true); \
+		for version in $$built; do echo "DKMS has the module: dkms remove queuewright/$$version --all, and try again" >&2; done; \
+		[[ ! $$built ]]
+	@$(SUDO) rm -fv $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%) $(PLUGINS:%=$(DESTDIR)$(TC_LIB)/%)
+	@# Of any version.
+	@for at in $(DESTDIR)/usr/src/queuewright-[0-9]*; do [[ -d $$at && ! -L $$at ]] || continue; \
+		$(SUDO) rm -fv $(SOURCES:%=$$at/%); \
+		$(SUDO) rmdir -v --ignore-fail-on-non-empty $$at/aqm $$at 2>/dev/null || true; done
 
 fmt: ## Format the sources
 	$(CARGO) fmt --all

@@ -142,7 +142,7 @@ Examples:
   queuewright run examples/home.toml --engine linux --aqm droptail,codel --seeds 1
   queuewright run examples/home.toml --json > results.json")]
 pub struct Run {
-    /// Scenario file (docs/scenario.md)
+    /// Scenario file (docs/scenario.md), or - for standard input
     #[arg(value_name = "FILE")]
     pub scenario: PathBuf,
     /// Queue managers, instead of the file's
@@ -414,7 +414,7 @@ pub struct Explain {
 Examples:
   queuewright check examples/home.toml && echo it would run")]
 pub struct Check {
-    /// Scenario file (docs/scenario.md)
+    /// Scenario file (docs/scenario.md), or - for standard input
     #[arg(value_name = "FILE")]
     pub scenario: PathBuf,
 }

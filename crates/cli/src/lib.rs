@@ -105,7 +105,12 @@ fn execute(command: Command) -> Result<(), Failure> {
                 warmup: r.warmup,
                 ..Flags::default()
             };
-            let stem = r.scenario.file_stem().unwrap_or_default().to_string_lossy();
+            // What comes by a pipe has no name of its own.
+            let pipe = [Path::new("-"), Path::new("/dev"), Path::new("/proc")];
+            let stem = match pipe.iter().any(|at| r.scenario.starts_with(at)) {
+                true => "scenario".into(),
+                false => r.scenario.file_stem().unwrap_or_default().to_string_lossy(),
+            };
             compare::compare(&Scenario::read_with(&r.scenario, &flags)?, &stem, &r.engine, &r.output)
         }
         Command::Reproduce(r) => reproduce::reproduce(&r),

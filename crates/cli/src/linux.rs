@@ -7,6 +7,7 @@ use queuewright_linux::{self as linux, Chooser, Error, Port, Record};
 use queuewright_scenario::units::Unit;
 use queuewright_scenario::{Flags, Policy, Scenario, read_text};
 use std::fmt::Write;
+use std::fs::File;
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -117,9 +118,8 @@ pub fn attach(a: &Attach) -> Result<(), Failure> {
     if a.dry_run {
         return crate::print(&(plan.steps().join("\n") + "\n"));
     }
-    linux::attach(&plan)?;
-    if !plan.record.classes.is_empty() {
-        leave_keeper(&a.dev)?;
+    if let Some(lock) = linux::attach(&plan)? {
+        leave_keeper(&a.dev, lock)?;
     }
     crate::print(&format!(
         "{}: {} ({text}){}\n",
@@ -147,17 +147,18 @@ fn from_anywhere(text: &str) -> Result<String, Failure> {
     Ok(text.split(':').map(part).collect::<Result<Vec<_>, _>>()?.join(":"))
 }
 
-/// Leaves a process that tells htb what is each class's share. It ends when the queue manager is taken off.
-fn leave_keeper(dev: &str) -> Result<(), Failure> {
+/// Leaves a process that tells htb what is each class's share. It ends when the queue manager is taken off; until then the lock
+/// is its own, by which it is known to be there.
+fn leave_keeper(dev: &str, lock: File) -> Result<(), Error> {
     // This very file, whatever has its name now; of Python, whose arguments before the command say how it came to be this
     // program, the interpreter.
     let mut words = std::env::args_os();
     let mut again = Command::new("/proc/self/exe");
     again.arg0(words.next().unwrap_or_default());
-    again.args(words.take_while(|word| word != "attach"));
+    again.args(words.take_while(|word| word != "attach" && word != "doctor"));
     let begun = again
         .args(["keep", dev])
-        .stdin(Stdio::null())
+        .stdin(lock)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         // Ctrl-C is not meant for it.
@@ -166,7 +167,8 @@ fn leave_keeper(dev: &str) -> Result<(), Failure> {
     match begun {
         Ok(_) => Ok(()),
         Err(e) => {
-            Err(Failure::Run(format!("{dev}: attached, but queuewright keep {dev} does not begin: {e}")))
+            let dev = linux::quoted(dev);
+            Err(Error::System(format!("{dev}: attached, but queuewright keep {dev} does not begin: {e}")))
         }
     }
 }
@@ -490,7 +492,7 @@ pub fn repair(yes: bool) -> Result<(), Failure> {
             return Err(Failure::Run("nothing was changed; --yes does not ask".into()));
         }
     }
-    match linux::repair()? {
+    match linux::repair(leave_keeper)? {
         left if left.is_empty() => crate::print("repaired\n"),
         left => Err(Failure::Run(left.join("; "))),
     }

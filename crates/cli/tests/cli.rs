@@ -914,3 +914,94 @@ fn what_is_no_file_is_refused_and_not_waited_for() {
         }
     }
 }
+
+/// A scenario by a pipe that is open already, as shells make it.
+#[test]
+fn a_scenario_comes_by_a_pipe() {
+    let dir = folder();
+    let bin = env!("CARGO_BIN_EXE_queuewright");
+    let file = stdout(dir.path(), &["check", "small.toml"]);
+    for words in [
+        "check <(cat small.toml)",
+        "check - < <(cat small.toml)",
+        "check - < small.toml",
+        "check /dev/stdin < <(cat small.toml)",
+    ] {
+        let out =
+            Command::new("bash").args(["-c", &format!("{bin} {words}")]).current_dir(dir.path()).output();
+        let out = out.expect("bash runs");
+        assert!(out.status.success(), "{words}: {}", String::from_utf8_lossy(&out.stderr));
+        assert_eq!(String::from_utf8_lossy(&out.stdout), file, "{words}");
+    }
+}
+
+/// `make uninstall` builds nothing, removes what this and earlier versions have installed, and nothing else.
+#[test]
+fn what_is_installed_is_uninstalled() {
+    let dir = folder();
+    let root = dir.path();
+    let put = |path: &str| {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, "").expect("a file");
+    };
+    let ours = [
+        "usr/bin/queuewright",
+        "usr/lib/systemd/system/queuewright@.service",
+        "usr/share/bash-completion/completions/queuewright",
+        "usr/share/zsh/site-functions/_queuewright",
+        "usr/share/fish/vendor_completions.d/queuewright.fish",
+        "usr/lib/tc/queuewright.so",
+        "usr/lib/tc/q_qw_codel.so",
+        "usr/lib/tc/q_bpf_fq_codel.so",
+        "usr/src/queuewright-0.0.9/main.c",
+        "usr/src/queuewright-0.0.9/aqm/qw.h",
+        "usr/src/queuewright-0.1.0/dkms.conf",
+        "usr/src/queuewright-0.1.0/VERSION",
+        "usr/src/queuewright-0.1.0/aqm/codel.h",
+    ];
+    let theirs = [
+        "usr/bin/queuewright-of-mine",
+        "usr/share/man/man1/tc.1",
+        "usr/lib/tc/q_qw_mine.so",
+        "usr/lib/tc/m_gact.so",
+        "usr/src/queuewright-0.0.9/notes",
+        "usr/src/queuewright-mine/main.c",
+    ];
+    ours.iter().chain(&theirs).for_each(|path| put(path));
+    let man = root.join("usr/share/man/man1");
+    stdout(root, &["man", man.to_str().expect("UTF-8")]);
+    let uninstall = || {
+        let mut make = Command::new("make");
+        make.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+        make.args(["uninstall", "CARGO=false", "PREFIX=/usr", "TC_LIB=/usr/lib/tc", "SUDO="]);
+        make.arg(format!("DESTDIR={}", root.display())).output().expect("make runs")
+    };
+    // What the kernel has loaded is DKMS's to remove, which needs the source for it.
+    fs::create_dir_all(root.join("var/lib/dkms/queuewright/0.1.0")).expect("a folder");
+    let refused = uninstall();
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && said.contains("dkms remove queuewright/0.1.0 --all"), "{said}");
+    assert!(ours.iter().all(|path| root.join(path).exists()));
+    fs::remove_dir(root.join("var/lib/dkms/queuewright/0.1.0")).expect("a folder");
+
+    let done = uninstall();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let mut left = Vec::new();
+    let mut folders = vec![root.join("usr")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder").flatten() {
+            match entry.path() {
+                path if path.is_dir() => folders.push(path),
+                path => left.push(path.strip_prefix(root).expect("in it").display().to_string()),
+            }
+        }
+    }
+    left.sort();
+    assert_eq!(left, {
+        let mut all = theirs.map(String::from);
+        all.sort();
+        all
+    });
+    assert!(!root.join("usr/src/queuewright-0.1.0").exists());
+}

@@ -56,6 +56,8 @@
 
 #define MAX_WORDS 64
 #define BATCH "/tmp/batch"
+/* What the last program has printed. */
+#define OUTPUT "/tmp/output"
 
 static uint64_t number(const char *word)
 {
@@ -82,18 +84,21 @@ static bool load_module(const char *name)
 }
 
 /* The line of the batch at which ip or tc says that it failed; its end is cut off. */
-static void refused(const char *printed, char *line, int size)
+static void refused(const char *printed, char *line, size_t size)
 {
 	const char *at = strstr(printed, BATCH ":");
 	FILE *batch = at ? fopen(BATCH, "r") : NULL;
 	uint64_t left = at ? number(at + strlen(BATCH ":")) : 0;
-	bool found = false;
+	char *text = NULL;
+	size_t room = 0;
 
-	while (batch && left-- && fgets(line, size, batch))
-		found = !left;
+	while (batch && left-- && getline(&text, &room, batch) > 0)
+		if (!left)
+			snprintf(line, size, "%.*s", (int)strcspn(text, "\n"),
+				 text);
+	free(text);
 	if (batch)
 		fclose(batch);
-	line[found ? strcspn(line, "\n") : 0] = 0;
 }
 
 /* What a program that failed printed, for the error. */
@@ -101,7 +106,7 @@ static void failed(char **words, int status)
 {
 	char asked[512] = "";
 	char text[2048], line[1024] = "";
-	int fd = open("/tmp/output", O_RDONLY | O_CLOEXEC);
+	int fd = open(OUTPUT, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 
 	text[n > 0 ? n : 0] = 0;
@@ -124,12 +129,13 @@ static bool command(const char *ns, char **words)
 	 * laid out. */
 	fprintf(stderr, "lab: %s\n", words[0]);
 	int status = -1;
-	pid_t pid = fork();
+	int fd = open(OUTPUT, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+	pid_t pid = fd < 0 ? -1 : fork();
 
+	if (pid < 0)
+		fail("%s: %s: %s", words[0], fd < 0 ? OUTPUT : "fork",
+		     strerror(errno));
 	if (pid == 0) {
-		int fd =
-			open("/tmp/output", O_CREAT | O_TRUNC | O_WRONLY, 0600);
-
 		dup2(fd, 1);
 		dup2(fd, 2);
 		if (!ns || enter(ns))
@@ -137,7 +143,11 @@ static bool command(const char *ns, char **words)
 		dprintf(2, "%s", strerror(errno));
 		_exit(127);
 	}
-	if (pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+	if (fd >= 0)
+		close(fd);
+	if (pid < 0)
+		return false;
+	if (waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
 	    WEXITSTATUS(status) == 0)
 		return true;
 	failed(words, WIFEXITED(status) ? WEXITSTATUS(status) : status);
@@ -350,6 +360,13 @@ static bool line(char **w, int n)
 	return false;
 }
 
+static bool too_long(char **words)
+{
+	fail("a line of the job has more than %d words: %s %s %s ...",
+	     MAX_WORDS, words[0], words[1], words[2]);
+	return false;
+}
+
 void job_run(const char *path, uint32_t *run)
 {
 	FILE *file = fopen(path, "r");
@@ -362,12 +379,12 @@ void job_run(const char *path, uint32_t *run)
 		return;
 	}
 	while (getline(&text, &room, file) > 0) {
-		char *words[MAX_WORDS + 1];
+		char *words[MAX_WORDS + 1], *more;
 		int n = 0;
 
-		for (char *w = strtok(text, " \n"); w && n < MAX_WORDS;
-		     w = strtok(NULL, " \n"))
-			words[n++] = w;
+		for (more = strtok(text, " \n"); more && n < MAX_WORDS;
+		     more = strtok(NULL, " \n"))
+			words[n++] = more;
 		words[n] = NULL;
 		if (n == 0)
 			continue;
@@ -382,13 +399,15 @@ void job_run(const char *path, uint32_t *run)
 			forget_namespaces();
 			wait_ns(NS_PER_SEC / 5);
 			fine = true;
-		} else if (fine && !line(words, n)) {
+		} else if (fine && !(more ? too_long(words) : line(words, n))) {
 			/* The rest of this run is not tried; without the boot's part, nothing is. */
 			fine = false;
 			if (boot)
 				break;
 		}
 	}
+	if (ferror(file))
+		fail("the job: %s", strerror(errno));
 	free(text);
 	fclose(file);
 }

@@ -35,6 +35,11 @@ bool udp_hello(const char *ns)
 	if (udp_server < 0) {
 		udp_server = flows_socket("s", SOCK_DGRAM, "0.0.0.0", UDP_PORT,
 					  NULL);
+		if (udp_server < 0) {
+			fail("the server's socket of datagrams: %s",
+			     strerror(errno));
+			return false;
+		}
 		flows_watch(udp_server, EPOLLIN, DATAGRAMS, 0);
 	}
 	return sent;

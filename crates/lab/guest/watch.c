@@ -61,19 +61,33 @@ bool watch_attach(const char *path)
 
 #define PROGRAMS "/sys/fs/bpf/programs"
 
+/* A pinned map's memory, or NULL and why. */
+static const void *pinned_memory(const char *path, size_t bytes)
+{
+	int fd = watch_pinned(path);
+	void *at = fd < 0 ? MAP_FAILED :
+			    mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+
+	if (at == MAP_FAILED)
+		fail("%s: %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return at == MAP_FAILED ? NULL : at;
+}
+
 bool watch_start(void)
 {
-	char path[300] = "";
+	char path[300] = PROGRAMS;
 	DIR *programs;
 	struct dirent *e;
 	bool done;
 
-	ring = mmap(NULL, RING * sizeof(*ring), PROT_READ, MAP_SHARED,
-		    watch_pinned("/sys/fs/bpf/maps/packets"), 0);
-	count = mmap(NULL, 4096, PROT_READ, MAP_SHARED,
-		     watch_pinned("/sys/fs/bpf/maps/count"), 0);
+	ring = pinned_memory("/sys/fs/bpf/maps/packets", RING * sizeof(*ring));
+	count = pinned_memory("/sys/fs/bpf/maps/count", 4096);
+	if (!ring || !count)
+		return false;
 	programs = opendir(PROGRAMS);
-	done = ring != MAP_FAILED && count != MAP_FAILED && programs;
+	done = programs != NULL;
 	while (done && (e = readdir(programs))) {
 		if (e->d_name[0] == '.')
 			continue;
@@ -109,10 +123,11 @@ bool watch_maps(const char *ns, const char *device)
 	if (enter(ns)) {
 		int s = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-		if (getsockopt(s, SOL_SOCKET, SO_NETNS_COOKIE, &cookie,
-			       &size) == 0)
+		if (s >= 0 && getsockopt(s, SOL_SOCKET, SO_NETNS_COOKIE,
+					 &cookie, &size) == 0)
 			index = if_nametoindex(device);
-		close(s);
+		if (s >= 0)
+			close(s);
 	}
 	enter(NULL);
 	if (index == 0) {

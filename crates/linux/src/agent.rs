@@ -4,7 +4,7 @@
 //! [`Discipline::follow`] is the rest. The clock is the kernel's own (`CLOCK_MONOTONIC`), and so are the ends of its steps.
 
 use crate::maps::PortMap;
-use crate::record::{Record, alone};
+use crate::record::{Record, again, alone, wait_alone};
 use crate::{Error, attach, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use queuewright_aqm::{Discipline, POLICY_INPUTS, Spec, Value};
@@ -99,7 +99,7 @@ pub struct Done {
 pub fn agent(record: &Record, spec: &Spec, chooser: Chooser<'_>, stop: &AtomicBool) -> Result<Done, Error> {
     let mut place = Place::take(record, spec)?;
     let done = place.fly(spec, chooser, stop);
-    let back = place.put(None);
+    let back = place.put(None).and_then(|()| place.leave());
     done.and_then(|done| back.map(|()| done))
 }
 
@@ -145,13 +145,9 @@ impl<'a> Place<'a> {
             return Err(gone(record));
         }
         let wrong = |e: &dyn std::fmt::Display| Error::System(format!("{}: {e}", record.pins().display()));
-        let mine = File::open(record.pins()).map_err(|e| wrong(&e))?;
-        match flock(&mine, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK) => {
-                return Err(Error::Input(format!("{dev} has an agent already, another queuewright agent")));
-            }
-            other => other.map_err(|e| wrong(&e))?,
-        }
+        let Some(mine) = record.serve()? else {
+            return Err(Error::Input(format!("{dev} has an agent already, another queuewright agent")));
+        };
         let pinned = |name| MapHandle::from_pinned_path(record.pin(name)).map_err(|e| wrong(&e));
         let state = pinned("state")?;
         let mut passive = spec.clone();
@@ -176,8 +172,29 @@ impl<'a> Place<'a> {
         };
         let port = place.port()?;
         place.changes = Some((port.retunes, port.restarts));
+        // So that who comes after its death puts them back.
+        let attached = Some(place.attached.clone());
+        if !place.remember(attached)? {
+            return Err(gone(record));
+        }
         flock(&place.all, FlockOperation::Unlock).map_err(|e| wrong(&e))?;
         Ok(place)
+    }
+
+    /// Writes into the record what is to be put back, if it is still what is attached. The lock is held.
+    fn remember(&self, params: Option<Vec<u8>>) -> Result<bool, Error> {
+        match again(self.record).filter(|now| now.ids == self.record.ids) {
+            Some(now) => Record { agent: params, ..now }.write().map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Nothing is to be put back any more.
+    fn leave(&self) -> Result<(), Error> {
+        wait_alone(&self.all)?;
+        let done = self.remember(None).map(drop);
+        flock(&self.all, FlockOperation::Unlock).map_err(|e| Error::System(e.to_string()))?;
+        done
     }
 
     fn fly(&mut self, spec: &Spec, chooser: Chooser<'_>, stop: &AtomicBool) -> Result<Done, Error> {
@@ -250,10 +267,9 @@ impl<'a> Place<'a> {
 
     /// Has an action in force from now on, and nothing else; None: what was attached. What was set beside an agent stays.
     fn put(&mut self, action: Option<u32>) -> Result<(), Error> {
-        let wrong = |e: Errno| Error::System(format!("/run/queuewright: {e}"));
-        flock(&self.all, FlockOperation::LockExclusive).map_err(wrong)?;
+        wait_alone(&self.all)?;
         let done = self.put_alone(action);
-        flock(&self.all, FlockOperation::Unlock).map_err(wrong)?;
+        flock(&self.all, FlockOperation::Unlock).map_err(|e| Error::System(e.to_string()))?;
         done
     }
 

@@ -142,7 +142,8 @@ pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, E
         Some(left) => left.before,
         None => system::before(name)?,
     };
-    let (queues, address) = system::link(name);
+    let queues = system::queues(name);
+    let address = system::links().into_iter().find(|(number, ..)| *number == index).map(|(.., at)| at);
     if port.mq && queues < 2 {
         return Err(Error::Input(format!(
             "{} has one transmit queue: mq needs several",
@@ -167,6 +168,7 @@ pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, E
         learned: learned(&spec),
         before,
         ids: Vec::new(),
+        agent: None,
     };
     Ok(Plan { record, spec, port })
 }
@@ -244,11 +246,12 @@ impl Plan {
     }
 }
 
-/// Attaches.
+/// Attaches. Where queues are classes of htb, what it gives is to be the standard input of a process that is
+/// [`keep`](crate::keep): as long as somebody has that, one is known to be there.
 ///
 /// # Errors
 /// If the system refuses; then everything is as it was.
-pub fn attach(plan: &Plan) -> Result<(), Error> {
+pub fn attach(plan: &Plan) -> Result<Option<File>, Error> {
     let (alone, mut record) = begin(plan)?;
     // By its number each time: it may be renamed meanwhile.
     let put = || {
@@ -262,11 +265,13 @@ pub fn attach(plan: &Plan) -> Result<(), Error> {
             ))),
         }
     };
-    let done = put();
+    let keep = || if record.classes.is_empty() { Ok(None) } else { record.serve() };
+    let done = put().and_then(|()| keep());
     // What is there by half, and what was there before, is seen by who looks.
-    done.inspect_err(|_| drop(undo(&alone, &record)))?;
+    let keeper = done.inspect_err(|_| drop(undo(&alone, &record)))?;
     record.stage = Stage::Attached;
-    record.write()
+    record.write()?;
+    Ok(keeper)
 }
 
 /// Does all of [`attach`] but for the last step: it is left to tc to put the qdisc of the plan's kind there.
@@ -308,10 +313,11 @@ pub(crate) fn settle(alone: &File, dev: Option<&str>) -> Result<Vec<String>, Err
     record::remove_unfinished();
     for record in records()? {
         let done = match &record.stage {
-            Stage::Attached => continue,
-            // Its maps may have gone with the device.
-            Stage::Changing(change) if record.name().is_some() => apply(alone, &record, change).map(drop),
-            Stage::Changing(_) => Ok(()),
+            Stage::Attached if record.agent.is_none() || record.is_served() => continue,
+            // There is nothing to change where somebody has taken it off; its maps may have gone with the device.
+            Stage::Attached | Stage::Changing(_) if !is_there(&record)? => Ok(()),
+            Stage::Attached => land(alone, &record),
+            Stage::Changing(change) => apply(alone, &record, change),
             Stage::Attaching | Stage::Detaching => undo(alone, &record),
         };
         match done {
@@ -321,6 +327,17 @@ pub(crate) fn settle(alone: &File, dev: Option<&str>) -> Result<Vec<String>, Err
         }
     }
     Ok(left)
+}
+
+/// Has the parameters hold again that an agent, which is gone, was to put back.
+fn land(alone: &File, record: &Record) -> Result<(), Error> {
+    if let Some(params) = record.agent.clone() {
+        let port = port_map(record)?;
+        let port = PortMap { retunes: port.retunes.wrapping_add(1), ..port }.to_bytes();
+        let change = Change { text: record.text.clone(), classes: record.classes.clone(), params, port };
+        return apply(alone, &Record { agent: None, ..record.clone() }, &change);
+    }
+    Ok(())
 }
 
 /// Takes off as much as there is of it, puts back what was there, and forgets it.
@@ -500,7 +517,8 @@ pub fn hold(dev: &str) -> Result<Held, Error> {
             record.text
         )));
     }
-    let missing = chain::missing_of(&record, &shown);
+    let mut missing = chain::missing_of(&record, &shown);
+    missing.extend(record.unserved());
     if !missing.is_empty() {
         return Err(chain::by_half(&record, &missing));
     }
@@ -572,6 +590,8 @@ impl Held {
             }
             .to_bytes(),
         };
+        // An agent beside it has these come back.
+        record.agent = record.agent.map(|_| change.params.clone());
         record.stage = Stage::Changing(change.clone());
         record.write()?;
         apply(&alone, &record, &change)

@@ -1,7 +1,7 @@
 //! Is all of an attached qdisc there: its device, what tc has put at it, its programs and maps.
 
 use crate::attach::{self, Port};
-use crate::record::{self, MQ, Record, Stage};
+use crate::record::{MQ, Record};
 use crate::{Error, front, namespaces, objects, system};
 use libbpf_rs::query::{LinkTypeInfo, MapInfoIter};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
@@ -43,12 +43,7 @@ pub(crate) fn shown(record: &Record) -> Result<Vec<String>, Error> {
 /// The same, with what tc shows of its device.
 pub(crate) fn missing_of(record: &Record, shown: &[String]) -> Vec<String> {
     let mut out = Vec::new();
-    if record.stage != Stage::Attached && record::nobody_is_at_work() {
-        let command = match record.stage {
-            Stage::Attaching => "attach",
-            Stage::Detaching => "detach",
-            _ => "set",
-        };
+    if let Some(command) = record.unfinished() {
         out.push(format!("the end of {command}, which was killed"));
     }
     let Some(dev) = record.name() else {

@@ -156,7 +156,7 @@ fn queues(dev: &str) -> Finding {
     finding(
         "queues",
         true,
-        match system::link(OsStr::new(dev)).0 {
+        match system::queues(OsStr::new(dev)) {
             0 | 1 => format!("{} has one: nothing is lost", system::quoted(dev)),
             n => format!(
                 "{} has {n}: one root qdisc serves them all under one lock, --mq gives each its own",

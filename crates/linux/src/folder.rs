@@ -4,17 +4,20 @@ use crate::{Error, system};
 use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags, RawDir, Stat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 /// No file of ours is longer, bytes.
 const LONGEST: u64 = 16 << 20;
 /// A file before it is whole; the next that is written takes its place.
 pub(crate) const UNFINISHED: &str = "unfinished";
+/// The file that is locked while something is changed. Nobody removes it: who waits for it would wait for another.
+pub(crate) const LOCK: &str = "lock";
 
 /// An open folder that nobody but root, or whom this process runs as, can have made or changed.
 pub(crate) struct Folder {
@@ -98,10 +101,6 @@ impl Folder {
         Ok(self)
     }
 
-    pub fn fd(&self) -> &OwnedFd {
-        &self.fd
-    }
-
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -111,8 +110,8 @@ impl Folder {
         fs::fstatfs(&self.fd).is_ok_and(|s| s.f_type as u64 == kind)
     }
 
-    /// Names of what is in it, in order.
-    pub fn names(&self) -> Result<Vec<String>, Error> {
+    /// Names of what is in it, whatever bytes they have, in order.
+    pub fn names(&self) -> Result<Vec<OsString>, Error> {
         let wrong = |e: Errno| Error::System(format!("{}: {e}", self.path.display()));
         // An own place to read from.
         let fd =
@@ -122,9 +121,9 @@ impl Folder {
         let mut names = Vec::new();
         while let Some(entry) = entries.next() {
             let entry = entry.map_err(wrong)?;
-            let name = String::from_utf8_lossy(entry.file_name().to_bytes()).into_owned();
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
             if name != "." && name != ".." {
-                names.push(name);
+                names.push(name.into());
             }
         }
         names.sort();
@@ -132,7 +131,7 @@ impl Folder {
     }
 
     /// A plain file of ours; what is wrong with it, if it is none.
-    pub fn read(&self, name: &str) -> Result<Vec<u8>, String> {
+    pub fn read(&self, name: &OsStr) -> Result<Vec<u8>, String> {
         // What is no plain file may be one that never ends, or waits.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = fs::openat(&self.fd, name, flags, Mode::empty()).map_err(|e| match e {
@@ -163,14 +162,41 @@ impl Folder {
         written().map_err(|e| Error::System(format!("{}: {e}", self.path.join(name).display())))
     }
 
+    /// Opens the file that is locked by who changes something: nobody else can ever have had it open. None: it is not there, and
+    /// not to be made.
+    ///
+    /// # Errors
+    /// If it is something else, of somebody else or was open to others.
+    pub fn lock(&self, make: bool) -> Result<Option<File>, Error> {
+        let shown = self.path.join(LOCK).display().to_string();
+        let refused = || {
+            Error::System(format!(
+                "{shown} is no file that is root's alone (mode 0600), so that others may hold it: look what it is, remove it (rm {shown}) and try again"
+            ))
+        };
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let flags = if make { flags | OFlags::CREATE } else { flags };
+        let fd = match fs::openat(&self.fd, LOCK, flags, Mode::RUSR | Mode::WUSR) {
+            Err(Errno::NOENT) if !make => return Ok(None),
+            Err(Errno::LOOP | Errno::ISDIR) => return Err(refused()),
+            other => other.map_err(|e| Error::System(format!("{shown}: {e}")))?,
+        };
+        let stat = fs::fstat(&fd).map_err(|e| Error::System(format!("{shown}: {e}")))?;
+        let plain = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        match plain && is_trusted(&stat) && stat.st_mode & 0o077 == 0 {
+            true => Ok(Some(File::from(fd))),
+            false => Err(refused()),
+        }
+    }
+
     /// Removes a file, or the link of that name and not what it names. Is it gone?
-    pub fn remove(&self, name: &str) -> bool {
-        matches!(fs::unlinkat(&self.fd, name, AtFlags::empty()), Ok(()) | Err(Errno::NOENT))
+    pub fn remove(&self, name: impl AsRef<OsStr>) -> bool {
+        matches!(fs::unlinkat(&self.fd, name.as_ref(), AtFlags::empty()), Ok(()) | Err(Errno::NOENT))
     }
 
     /// Removes an empty folder. Is it gone?
-    pub fn remove_folder(&self, name: &str) -> bool {
-        matches!(fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR), Ok(()) | Err(Errno::NOENT))
+    pub fn remove_folder(&self, name: impl AsRef<OsStr>) -> bool {
+        matches!(fs::unlinkat(&self.fd, name.as_ref(), AtFlags::REMOVEDIR), Ok(()) | Err(Errno::NOENT))
     }
 }
 
@@ -257,15 +283,55 @@ mod tests {
         symlink(at.join("victim"), folder.path().join(UNFINISHED)).expect("made");
         std::fs::write(at.join("victim"), "precious").expect("made");
         folder.write("a", b"text").expect("written");
-        assert_eq!(folder.read("a").expect("it is there"), b"text");
+        assert_eq!(folder.read("a".as_ref()).expect("it is there"), b"text");
         assert_eq!(std::fs::read(at.join("victim")).expect("it is there"), b"precious");
         symlink(at.join("victim"), folder.path().join("l")).expect("made");
-        assert_eq!(folder.read("l").expect_err("a link"), "a link");
-        rustix::fs::mkfifoat(folder.fd(), "fifo", Mode::RUSR).expect("made");
-        assert_eq!(folder.read("fifo").expect_err("it would wait"), "no plain file");
+        assert_eq!(folder.read("l".as_ref()).expect_err("a link"), "a link");
+        rustix::fs::mkfifoat(&folder.fd, "fifo", Mode::RUSR).expect("made");
+        assert_eq!(folder.read("fifo".as_ref()).expect_err("it would wait"), "no plain file");
         assert!(folder.remove("l") && folder.remove("none") && at.join("victim").exists());
         assert_eq!(folder.names().expect("readable"), ["a", "fifo"]);
         assert!(!folder.remove_folder("a") && folder.remove("a") && folder.remove("fifo"));
+    }
+
+    #[test]
+    fn names_are_bytes() {
+        let (_keep, at) = place();
+        let folder = Folder::make(&at.join("f")).expect("made");
+        let names = [OsStr::from_bytes(b"a\xff"), OsStr::new("a\u{fffd}")];
+        for name in names {
+            std::fs::write(folder.path().join(name), "").expect("made");
+        }
+        let mut found = folder.names().expect("readable");
+        found.sort_by_key(|name| name.len());
+        assert_eq!(found, names);
+        assert!(folder.remove(names[0]));
+        assert_eq!(folder.names().expect("readable"), names[1..]);
+    }
+
+    #[test]
+    fn the_lock_is_a_file_that_nobody_else_can_have_open() {
+        let (_keep, at) = place();
+        let folder = Folder::make(&at.join("f")).expect("made");
+        let lock = folder.path().join(LOCK);
+        assert!(folder.lock(false).expect("no fault").is_none());
+        assert!(
+            folder.lock(true).expect("no fault").is_some() && folder.lock(false).is_ok_and(|l| l.is_some())
+        );
+        assert_eq!(std::fs::metadata(&lock).expect("there").permissions().mode() & 0o7777, 0o600);
+        std::fs::set_permissions(&lock, std::fs::Permissions::from_mode(0o604)).expect("ours");
+        let refused = |what: &str| {
+            let said = folder.lock(true).expect_err(what).to_string();
+            assert!(said.contains(&format!("rm {}", lock.display())), "{what}: {said}");
+        };
+        refused("open to others");
+        std::fs::remove_file(&lock).expect("ours");
+        symlink(at.join("victim"), &lock).expect("made");
+        refused("a link");
+        assert!(!at.join("victim").exists());
+        std::fs::remove_file(&lock).expect("ours");
+        std::fs::create_dir(&lock).expect("made");
+        refused("a folder");
     }
 
     #[test]
@@ -285,6 +351,6 @@ mod tests {
         let folder = Folder::make(&at.join("f")).expect("made");
         folder.write("a", b"text").expect("written");
         std::os::unix::fs::chown(folder.path().join("a"), Some(65534), None).expect("root may");
-        assert_eq!(folder.read("a").expect_err("theirs"), "of user 65534");
+        assert_eq!(folder.read("a".as_ref()).expect_err("theirs"), "of user 65534");
     }
 }

@@ -5,7 +5,6 @@ use crate::system;
 use rustix::fs::OFlags;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::collections::HashMap;
-use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Error, ErrorKind};
 use std::os::fd::AsFd;
@@ -122,16 +121,10 @@ pub(crate) fn living() -> Option<Vec<u64>> {
 /// Where the device of a record is, if it is in another namespace.
 pub(crate) fn of_device(record: &Record) -> Option<String> {
     let address = record.address.as_deref()?;
-    let has = || {
-        let words = ["-j", "link", "show"].map(OsStr::new);
-        let shown = system::json("ip", &words);
-        shown.as_array().is_some_and(|all| {
-            all.iter().any(|link| {
-                let alike = link["ifindex"] == record.index || link["ifname"] == record.dev.as_str();
-                alike && link["address"] == address
-            })
-        })
+    let is_it = |(index, name, at): &system::Link| {
+        (*index == record.index || name == record.dev.as_str()) && at == address
     };
+    let has = || system::links().iter().any(is_it);
     let here = system::namespace();
     let there = everywhere(|| system::namespace() != here && has());
     there.inside.into_values().find(|(_, has)| *has).map(|(way, _)| way.display().to_string())

@@ -4,13 +4,18 @@
 //! namespaces come again. What is to be done is written before it is begun, so that the next command after any death
 //! finishes it or takes it back.
 
-use crate::folder::{Folder, UNFINISHED};
+use crate::folder::{Folder, LOCK, UNFINISHED};
 use crate::{Error, attach, system};
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 const RUN: &str = "/run/queuewright";
 pub(crate) const PINS: &str = "/sys/fs/bpf/queuewright";
@@ -64,6 +69,8 @@ pub struct Record {
     pub before: Option<String>,
     /// The kernel's numbers of what is pinned, by name.
     pub ids: Vec<(String, u32)>,
+    /// While an agent has it: the parameters that hold when it has gone.
+    pub(crate) agent: Option<Vec<u8>>,
 }
 
 /// What a policy's weights came with.
@@ -157,6 +164,61 @@ impl Record {
         Ok(())
     }
 
+    /// Locks the folder of the pins, as who serves what is attached does for as long as it lives: an agent, or who keeps the shares. None: another
+    /// does.
+    pub(crate) fn serve(&self) -> Result<Option<File>, Error> {
+        let wrong = |e: std::io::Error| Error::System(format!("{}: {e}", self.pins().display()));
+        let folder = File::open(self.pins()).map_err(wrong)?;
+        // Who has started this process may have locked it for it, and given it that as its standard input.
+        let given = std::io::stdin().as_fd().try_clone_to_owned().map(File::from);
+        let number = |file: &File| file.metadata().map(|meta| (meta.dev(), meta.ino())).ok();
+        let file = given.ok().filter(|given| number(given) == number(&folder)).unwrap_or(folder);
+        match lock(&file, A_LOOK) {
+            Ok(true) => Ok(Some(file)),
+            Ok(false) => Ok(None),
+            Err(e) => Err(wrong(e.into())),
+        }
+    }
+
+    /// Is there somebody who serves it?
+    pub(crate) fn is_served(&self) -> bool {
+        let open = File::open(self.pins());
+        open.is_ok_and(|folder| {
+            flock(&folder, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
+        })
+    }
+
+    /// What nobody does any more for what is attached, in words.
+    pub(crate) fn unserved(&self) -> Option<String> {
+        let what = match self {
+            Record { agent: Some(_), .. } => {
+                "its agent, which was killed: the action that it chose last holds on"
+            }
+            Record { classes, .. } if !classes.is_empty() => {
+                "the process that tells htb the classes' shares (queuewright keep)"
+            }
+            _ => return None,
+        };
+        (self.stage == Stage::Attached && !self.is_served() && self.is_as_written()).then(|| what.into())
+    }
+
+    /// The command that was killed and has left it as it is.
+    pub(crate) fn unfinished(&self) -> Option<&'static str> {
+        let command = match self.stage {
+            Stage::Attached => return None,
+            Stage::Attaching => "attach",
+            Stage::Detaching => "detach",
+            Stage::Changing(_) => "set",
+        };
+        // Its end may have come after the record was read.
+        (nobody_is_at_work() && self.is_as_written()).then_some(command)
+    }
+
+    fn is_as_written(&self) -> bool {
+        again(self)
+            .is_some_and(|now| (&now.stage, &now.agent, &now.ids) == (&self.stage, &self.agent, &self.ids))
+    }
+
     /// Forgets file and pins.
     pub(crate) fn forget(&self) {
         forget_pins(&self.key());
@@ -175,7 +237,8 @@ impl Record {
 pub(crate) const MQ: &str = "7177:";
 
 /// Removes the pins in one of our folders, and that. Is it gone?
-pub(crate) fn forget_pins(key: &str) -> bool {
+pub(crate) fn forget_pins(key: impl AsRef<OsStr>) -> bool {
+    let key = key.as_ref();
     let Ok(Some(all)) = pins(false) else { return false };
     if let Ok(Some(folder)) = Folder::open(&all.path().join(key)) {
         for name in NAMES {
@@ -209,21 +272,89 @@ pub(crate) fn pins(make: bool) -> Result<Option<Folder>, Error> {
     folder.map(|folder| if folder.is_in(BPF_FS) { Ok(folder) } else { Err(none()) }).transpose()
 }
 
+/// How long another command may be at work before this one says that it waits for it, and before it gives up.
+const SAID_AFTER: Duration = Duration::from_secs(1);
+const GIVEN_UP_AFTER: Duration = Duration::from_secs(300);
+/// How long who only looks may have a lock.
+const A_LOOK: Duration = Duration::from_secs(1);
+/// How often to try again.
+const EVERY: Duration = Duration::from_millis(5);
+
 /// Only one process at a time changes what is attached: until this is dropped, others wait.
 ///
 /// # Errors
-/// Without the right to.
+/// Without the right to, or if another does not come to its end.
 pub(crate) fn alone() -> Result<File, Error> {
-    let wrong = |e: std::io::Error| Error::System(format!("{RUN}: {e}"));
-    let held = File::from(run()?.fd().try_clone().map_err(wrong)?);
-    flock(&held, FlockOperation::LockExclusive).map_err(|e| wrong(e.into()))?;
-    Ok(held)
+    let file = run()?.lock(true)?.ok_or_else(|| Error::System(format!("{RUN}/{LOCK} is gone again")))?;
+    wait_alone(&file)?;
+    Ok(file)
+}
+
+/// The same, with the file of [`alone`], which who has to wait for often keeps open.
+pub(crate) fn wait_alone(file: &File) -> Result<(), Error> {
+    let wrong = |e: Errno| Error::System(format!("{RUN}/{LOCK}: {e}"));
+    if lock(file, SAID_AFTER).map_err(wrong)? {
+        return Ok(());
+    }
+    eprintln!("queuewright: waiting for {}, which changes what is attached", holder(file));
+    match lock(file, GIVEN_UP_AFTER - SAID_AFTER).map_err(wrong)? {
+        true => Ok(()),
+        false => Err(Error::System(format!(
+            "{} has held {RUN}/{LOCK} for {} s: look what it does, end it and try again",
+            holder(file),
+            GIVEN_UP_AFTER.as_secs()
+        ))),
+    }
+}
+
+/// Locks a file, trying for so long. False: somebody else has it still.
+fn lock(file: &File, patience: Duration) -> Result<bool, Errno> {
+    let begun = Instant::now();
+    loop {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(true),
+            Err(Errno::WOULDBLOCK) if begun.elapsed() >= patience => return Ok(false),
+            Err(Errno::WOULDBLOCK) => sleep(EVERY),
+            Err(Errno::INTR) => {}
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+/// Who has locked a file, in words.
+fn holder(file: &File) -> String {
+    let locks = system::read("/proc/locks").unwrap_or_default();
+    let Some(pid) = file.metadata().ok().and_then(|meta| locker(&locks, meta.dev(), meta.ino())) else {
+        return "another command".into();
+    };
+    match system::read(format!("/proc/{pid}/comm")) {
+        Some(name) => format!("process {pid} ({})", system::safe(&name)),
+        None => format!("what process {pid} has started"),
+    }
+}
+
+/// The process that has taken a file's lock, by `/proc/locks`, which shows those that this one may know of.
+fn locker(locks: &str, device: u64, inode: u64) -> Option<u32> {
+    let file = format!("{:02x}:{:02x}:{inode}", libc::major(device), libc::minor(device));
+    let of = |line: &str| {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        // Number, kind, whether it binds, for what, of whom, of which file; those that wait have an arrow before the kind.
+        let ours = words.get(1) == Some(&"FLOCK") && words.get(5) == Some(&file.as_str());
+        ours.then(|| words.get(4)?.parse().ok())?
+    };
+    locks.lines().find_map(of)
 }
 
 /// Is nobody at work now?
 pub(crate) fn nobody_is_at_work() -> bool {
-    let Ok(Some(run)) = Folder::open(Path::new(RUN)) else { return true };
-    flock(run.fd(), FlockOperation::NonBlockingLockShared).is_ok()
+    let run = Folder::open(Path::new(RUN)).ok().flatten();
+    let Some(file) = run.and_then(|run| run.lock(false).ok().flatten()) else { return true };
+    flock(&file, FlockOperation::NonBlockingLockShared).is_ok()
+}
+
+/// The record of the same device as it is now, whatever that is called.
+pub(crate) fn again(attached: &Record) -> Option<Record> {
+    records().ok()?.into_iter().find(|r| r.is_of(attached))
 }
 
 /// What is attached to a device of this network namespace; of what is gone, to one that had this name.
@@ -307,7 +438,7 @@ fn here() -> Result<Vec<(String, Record)>, Error> {
 }
 
 /// Name of a file that is no record, and what it is.
-type Broken = (String, String);
+type Broken = (OsString, String);
 
 /// All that is attached on this machine, under the names that the devices had then, and the names of files that are no
 /// records, with what they are.
@@ -315,11 +446,11 @@ pub(crate) fn everywhere() -> Result<(Vec<Record>, Vec<Broken>), Error> {
     let (mut found, mut broken) = (Vec::new(), Vec::new());
     let Some(run) = Folder::open(Path::new(RUN))? else { return Ok((found, broken)) };
     for name in run.names()? {
-        // The next that is written takes its place.
-        if name == UNFINISHED {
+        // The next that is written takes the place of what is unfinished.
+        if name == UNFINISHED || name == LOCK {
             continue;
         }
-        let Some(key) = name.strip_suffix(".json") else {
+        let Some(key) = name.to_str().and_then(|name| name.strip_suffix(".json")) else {
             broken.push((name, "no record".into()));
             continue;
         };
@@ -342,16 +473,16 @@ pub(crate) fn everywhere() -> Result<(Vec<Record>, Vec<Broken>), Error> {
 pub fn broken() -> Result<Vec<(String, Error)>, Error> {
     let said = |why: String| Error::System(format!("{why}; queuewright doctor --repair removes it"));
     let all = everywhere()?.1.into_iter();
-    Ok(all.map(|(name, why)| (name.clone(), said(file_that(&name, &why)))).collect())
+    Ok(all.map(|(name, why)| (system::shown(&name), said(file_that(&name, &why)))).collect())
 }
 
 /// A file that is no record, and what it is.
-pub(crate) fn file_that(name: &str, why: &str) -> String {
-    format!("{RUN}/{}: {}", system::quoted(name), system::safe(why))
+pub(crate) fn file_that(name: &OsStr, why: &str) -> String {
+    format!("{RUN}/{}: {}", system::shown(name), system::safe(why))
 }
 
 /// Removes a file that is no record.
-pub(crate) fn remove_broken(name: &str) -> bool {
+pub(crate) fn remove_broken(name: &OsStr) -> bool {
     run().is_ok_and(|run| run.remove(name) || run.remove_folder(name))
 }
 
@@ -363,14 +494,43 @@ pub(crate) fn remove_unfinished() {
 }
 
 /// The pin of the name in tc, in a folder of pins.
-pub(crate) fn name_pin(key: &str) -> PathBuf {
+pub(crate) fn name_pin(key: impl AsRef<Path>) -> PathBuf {
     Path::new(PINS).join(key).join("qdisc")
 }
 
 /// Folders of pins that no record is about.
-pub(crate) fn strays(records: &[Record]) -> Vec<String> {
+pub(crate) fn strays(records: &[Record]) -> Vec<OsString> {
     let Ok(Some(all)) = pins(false) else { return Vec::new() };
     let mut names = all.names().unwrap_or_default();
-    names.retain(|name| !records.iter().any(|r| r.key() == *name));
+    names.retain(|name| !records.iter().any(|r| *name == *r.key()));
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_is_not_given_back_is_waited_for_no_longer_than_that() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let [one, other] = [(); 2].map(|()| File::open(file.path()).expect("it is there"));
+        assert_eq!(lock(&one, Duration::ZERO), Ok(true));
+        assert_eq!(lock(&other, Duration::ZERO), Ok(false));
+        let me = std::process::id();
+        let said = holder(&other);
+        // Where /proc/locks has another device's number than the file, nobody knows.
+        assert!(said.starts_with(&format!("process {me} (")) || said == "another command", "{said}");
+        drop(one);
+        assert_eq!(lock(&other, Duration::ZERO), Ok(true));
+    }
+
+    #[test]
+    fn who_holds_a_lock_is_read_from_proc() {
+        let locks = "1: POSIX  ADVISORY  WRITE 900 00:19:77 0 EOF\n\
+                     2: FLOCK  ADVISORY  WRITE 901 00:19:78 0 EOF\n\
+                     3: FLOCK  ADVISORY  WRITE 902 00:19:77 0 EOF\n\
+                     3: -> FLOCK  ADVISORY  WRITE 903 00:19:77 0 EOF\n";
+        assert_eq!(locker(locks, libc::makedev(0, 0x19), 77), Some(902));
+        assert_eq!(locker(locks, libc::makedev(8, 1), 77), None);
+    }
 }

@@ -5,6 +5,8 @@ use crate::attach;
 use crate::record::{self, PINS, Record, Stage, alone, everywhere};
 use crate::{Error, chain, namespaces, system};
 use libbpf_rs::{MapCore, MapHandle};
+use std::ffi::OsString;
+use std::fs::File;
 
 /// Something that is not as it should be.
 #[derive(Debug)]
@@ -18,11 +20,12 @@ pub struct Fault {
 
 #[derive(Debug)]
 enum Way {
-    Broken(String),
+    Broken(OsString),
     Settle,
     Mend(Record),
+    Keep(Record),
     Forget(Record),
-    Stray(String),
+    Stray(OsString),
     Unregister(u32),
 }
 
@@ -50,6 +53,14 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
         }
         let shown = chain::shown(record)?;
         let missing = chain::missing_of(record, &shown);
+        let there = chain::root_among(record, &shown);
+        if let Some(unserved) = there.then(|| record.unserved()).flatten() {
+            let what = format!("{of} lacks {unserved}");
+            match record.agent {
+                Some(_) => add(what, "puts back the parameters from before it", Way::Settle),
+                None => add(what, "begins it again", Way::Keep(record.clone())),
+            }
+        }
         if missing.is_empty() {
             continue;
         }
@@ -59,14 +70,12 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
             Some(_) if record.stage != Stage::Attached => {
                 add(what, "finishes it or takes it back", Way::Settle)
             }
-            Some(_) if !chain::root_among(record, &shown) => {
-                add(what, "forgets it", Way::Forget(record.clone()))
-            }
+            Some(_) if !there => add(what, "forgets it", Way::Forget(record.clone())),
             Some(_) => add(what, "puts that back", Way::Mend(record.clone())),
         }
     }
     for name in record::strays(&all) {
-        let what = format!("pins in {PINS}/{}, of nothing attached", system::quoted(&name));
+        let what = format!("pins in {PINS}/{}, of nothing attached", system::shown(&name));
         add(what, "removes them", Way::Stray(name));
     }
     for (id, kind) in chain::registered() {
@@ -77,41 +86,48 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
     Ok(found)
 }
 
-/// Mends it all; what could not be is said, a line each.
+/// Mends it all; what could not be is said, a line each. `keep` begins a process that is [`keep`](crate::keep) for a device, with
+/// the file as its standard input.
 ///
 /// # Errors
 /// Without the right to.
-pub fn repair() -> Result<Vec<String>, Error> {
+pub fn repair(keep: impl Fn(&str, File) -> Result<(), Error>) -> Result<Vec<String>, Error> {
     system::rights()?;
     let alone = alone()?;
     let mut left = attach::settle(&alone, None)?;
     // As it is now, with nobody else at work.
     for fault in faults()? {
         let done = match &fault.way {
-            Way::Broken(name) => record::remove_broken(name),
-            Way::Settle => false,
-            Way::Mend(record) => match chain::mend(&alone, record) {
-                Ok(()) => true,
-                Err(e) => {
-                    left.push(e.to_string());
-                    continue;
-                }
-            },
+            Way::Broken(name) => Ok(record::remove_broken(name)),
+            Way::Settle => Ok(false),
+            Way::Mend(record) => chain::mend(&alone, record).map(|()| true),
+            Way::Keep(record) => begin(record, &keep).map(|()| true),
             Way::Forget(record) => {
                 attach::forget(record);
-                true
+                Ok(true)
             }
             Way::Stray(name) => {
                 attach::unregister(&record::name_pin(name));
-                record::forget_pins(name)
+                Ok(record::forget_pins(name))
             }
             Way::Unregister(id) => {
-                MapHandle::from_map_id(*id).is_ok_and(|map| map.delete(&0u32.to_ne_bytes()).is_ok())
+                Ok(MapHandle::from_map_id(*id).is_ok_and(|map| map.delete(&0u32.to_ne_bytes()).is_ok()))
             }
         };
-        if !done {
-            left.push(format!("{}: cannot be mended", fault.what));
+        match done {
+            Ok(true) => {}
+            Ok(false) => left.push(format!("{}: cannot be mended", fault.what)),
+            Err(e) => left.push(e.to_string()),
         }
     }
     Ok(left)
+}
+
+/// Begins the process that tells htb the shares, under the name that the device has now, if nobody else has meanwhile.
+fn begin(record: &Record, keep: impl Fn(&str, File) -> Result<(), Error>) -> Result<(), Error> {
+    let dev = record.device()?;
+    match record.serve()? {
+        Some(lock) => keep(&dev.to_string_lossy(), lock),
+        None => Ok(()),
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::attach::Port;
 use crate::maps::{PortMap, QueueMap};
-use crate::record::{Record, alone, attached, records};
+use crate::record::{again, alone, attached};
 use crate::{Error, front, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use std::thread::sleep;
@@ -26,13 +26,17 @@ pub(crate) fn read(map: &MapHandle, queues: usize) -> Option<Vec<QueueMap>> {
 /// attached. With one queue there is nothing to tell, and it ends at once.
 ///
 /// # Errors
-/// If nothing is attached, or tc refuses.
+/// If nothing is attached, another process does it already, or tc refuses.
 pub fn keep(dev: &str) -> Result<(), Error> {
     let attached = attached(dev)?;
     if attached.classes.is_empty() {
         return Ok(());
     }
     system::rights()?;
+    let Some(_served) = attached.serve()? else {
+        let dev = system::quoted(dev);
+        return Err(Error::Input(format!("{dev} has a keeper already, another queuewright keep")));
+    };
     let wrong = |e: libbpf_rs::Error| Error::System(format!("{dev}: {e}"));
     let pinned = || {
         let map = MapHandle::from_pinned_path(attached.pin("queues"))?;
@@ -73,9 +77,4 @@ pub fn keep(dev: &str) -> Result<(), Error> {
         }
         sleep(EVERY);
     }
-}
-
-/// The record of the same device as it is now, whatever that is called.
-fn again(attached: &Record) -> Option<Record> {
-    records().ok()?.into_iter().find(|r| r.is_of(attached))
 }

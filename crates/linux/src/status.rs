@@ -91,8 +91,9 @@ pub struct Queue {
 pub fn status(record: &Record) -> Result<Status, Error> {
     record::pins(false)?;
     let shown = chain::shown(record)?;
-    let missing = chain::missing_of(record, &shown);
+    let mut missing = chain::missing_of(record, &shown);
     let there = chain::root_among(record, &shown);
+    missing.extend(there.then(|| record.unserved()).flatten());
     let (mut status, missing) = match (counted(record), missing.is_empty()) {
         (Err(_), false) => return Err(chain::by_half(record, &missing)),
         (counted, _) => (counted?, missing),

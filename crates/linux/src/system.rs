@@ -103,6 +103,11 @@ pub fn quoted(name: &str) -> String {
     }
 }
 
+/// The same of one that may be no text.
+pub(crate) fn shown(name: &OsStr) -> String {
+    name.to_str().map_or_else(|| format!("{name:?}"), quoted)
+}
+
 /// Text of others' with nothing in it that a terminal would obey.
 pub fn safe(text: &str) -> String {
     let one = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
@@ -124,12 +129,41 @@ pub(crate) fn json(program: &str, words: &[&OsStr]) -> serde_json::Value {
     serde_json::from_str(&shown).unwrap_or_default()
 }
 
-/// Transmit queues of a device of this network namespace, and its address. (/sys may show another's.)
-pub(crate) fn link(dev: &OsStr) -> (usize, Option<String>) {
+/// Transmit queues of a device of this network namespace. (/sys may show another's.)
+pub(crate) fn queues(dev: &OsStr) -> usize {
     let words = ["-d", "-j", "link", "show", "dev"].map(OsStr::new);
     let all = json("ip", &[&words[..], &[dev]].concat());
-    let queues = all[0]["num_tx_queues"].as_u64().unwrap_or(0) as usize;
-    (queues, all[0]["address"].as_str().map(str::to_string))
+    all[0]["num_tx_queues"].as_u64().unwrap_or(0) as usize
+}
+
+/// A device's number, its name and the address of its link, in hexadecimal.
+pub(crate) type Link = (u32, OsString, String);
+
+/// Those of this thread's network namespace.
+pub(crate) fn links() -> Vec<Link> {
+    let mut all = Vec::new();
+    let mut list = std::ptr::null_mut();
+    // SAFETY: the list is made here, its names are C strings, an address is of the kind that it says, and all is given back.
+    unsafe {
+        if libc::getifaddrs(&raw mut list) != 0 {
+            return all;
+        }
+        let mut at = list;
+        while let Some(one) = at.as_ref() {
+            at = one.ifa_next;
+            let family = one.ifa_addr.as_ref().map(|address| i32::from(address.sa_family));
+            if family != Some(libc::AF_PACKET) {
+                continue;
+            }
+            let link = one.ifa_addr.cast::<libc::sockaddr_ll>().read_unaligned();
+            let bytes = link.sll_addr.get(..link.sll_halen.into()).unwrap_or(&link.sll_addr);
+            let address = bytes.iter().map(|b| format!("{b:02x}")).collect::<Vec<_>>().join(":");
+            let name = CStr::from_ptr(one.ifa_name).to_bytes().to_vec();
+            all.push((link.sll_ifindex as u32, OsString::from_vec(name), address));
+        }
+        libc::freeifaddrs(list);
+    }
+    all
 }
 
 /// What attaching needs, by their numbers in linux/capability.h.

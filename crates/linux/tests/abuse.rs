@@ -6,7 +6,7 @@ mod held;
 mod traffic;
 mod vm;
 
-use held::{held, is_within};
+use held::held;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use queuewright_aqm::{Spec, Weights, find};
 use queuewright_linux as linux;
@@ -54,7 +54,7 @@ fn spec(name: &str) -> Spec {
 }
 
 fn attach(dev: &str, name: &str, port: linux::Port) -> Result<(), linux::Error> {
-    linux::attach(&linux::plan(dev, name, spec(name), port)?)
+    linux::attach(&linux::plan(dev, name, spec(name), port)?).map(drop)
 }
 
 fn stats(dev: &str) -> linux::Stats {
@@ -69,9 +69,7 @@ fn ip(words: &str) {
 
 /// The kernel lets go of everything, a little later.
 fn settles(what: &str) {
-    wait_for(&format!("the kernel to let go of all maps, programs and links: {what}"), || {
-        is_within(held(), [0; 3])
-    });
+    wait_for(&format!("the kernel to let go of all maps, programs and links: {what}"), || held().is_none());
 }
 
 /// Every packet that came is sent, dropped, waiting or was thrown away with the queue.

@@ -11,7 +11,7 @@ use libbpf_rs::query::{LinkInfo, LinkInfoIter, LinkTypeInfo, ProgInfoIter};
 use queuewright_aqm::{Spec, Value, find};
 use queuewright_linux as linux;
 use queuewright_testing::{only_test, wait_for};
-use std::fs;
+use std::fs::{self, File};
 use std::net::UdpSocket;
 use std::path::Path;
 use std::process::Command;
@@ -73,7 +73,8 @@ fn port(rate: u64, limit_packets: u32) -> linux::Port {
     linux::Port { rate, limit_packets, front: true, ..linux::Port::default() }
 }
 
-fn attach(dev: &str, name: &str, port: linux::Port) -> Result<(), linux::Error> {
+/// As long as what it gives is there somebody is taken to tell htb the shares.
+fn attach(dev: &str, name: &str, port: linux::Port) -> Result<Option<File>, linux::Error> {
     linux::attach(&linux::plan(dev, name, spec(name), port)?)
 }
 
@@ -127,7 +128,7 @@ fn verifies() {
 /// Attached with a limit and a rate, it counts every packet as the kernel does; `set` and `detach` do what they say.
 fn carries(name: &str) {
     let before = root("lo");
-    attach("lo", name, port(8_000_000, 50)).unwrap_or_else(|e| panic!("{e}"));
+    let _keeper = attach("lo", name, port(8_000_000, 50)).unwrap_or_else(|e| panic!("{e}"));
     assert!(root("lo").contains("htb 7177: root"), "{}", root("lo"));
     let again = linux::plan("lo", name, spec(name), port(8_000_000, 50));
     assert!(matches!(again, Err(linux::Error::Input(_))), "attached twice");
@@ -390,7 +391,7 @@ fn serves_by_classes() {
 fn changes() {
     let traffic = datagrams("127.0.0.1:0");
     for name in ["codel", "pi2", "titrate", "santa"] {
-        attach("lo", name, port(4_000_000, 200)).unwrap_or_else(|e| panic!("{e}"));
+        let _keeper = attach("lo", name, port(4_000_000, 200)).unwrap_or_else(|e| panic!("{e}"));
         let record = linux::record("lo").expect("attached");
         for (i, limit) in [200, 3, 120, 1, 200].into_iter().enumerate() {
             let set = |p: &mut linux::Port| (p.limit_packets, p.rate) = (limit, 4_000_000 << i);
@@ -423,7 +424,7 @@ fn loses_its_device() {
         run("ip", "link set v0 up");
         run("ip", "link set v1 up");
         run("ip", "neigh add 10.77.0.2 lladdr 02:00:00:00:00:02 dev v0");
-        attach("v0", name, port(1_000_000, 100)).unwrap_or_else(|e| panic!("{e}"));
+        let _keeper = attach("v0", name, port(1_000_000, 100)).unwrap_or_else(|e| panic!("{e}"));
         let sender = UdpSocket::bind("10.77.0.1:0").expect("a socket");
         let traffic = Traffic::begin(move || drop(sender.send_to(&[0; 900], "10.77.0.2:9")));
         traffic.wait(300);
@@ -494,7 +495,7 @@ fn refuses() {
     let set = |limit| linux::set(&record, &spec("codel"), "codel", false, |p| p.limit_packets = limit);
     input(set(0), "limit = \"0p\": out of range; allowed: 1p to 1000000p");
     input(set(101), "limit = \"101p\": out of range; allowed: 1p to 100p");
-    input(attach("lo", "pie", port(8_000_000, 100)), "lo has codel already");
+    input(attach("lo", "pie", port(8_000_000, 100)).map(drop), "lo has codel already");
     run("tc", "qdisc del dev lo root");
     input(set(50), "codel is no longer there");
     detach("lo");
@@ -519,7 +520,7 @@ fn refuses() {
     detach("lo");
     assert_eq!(root("lo"), before);
     run("tc", "class add dev lo parent 5: classid 5:10 htb rate 5mbit");
-    input(attach("lo", "codel", port(8_000_000, 100)), "lo has classes below its root");
+    input(attach("lo", "codel", port(8_000_000, 100)).map(drop), "lo has classes below its root");
     assert!(run("tc", "class show dev lo").contains("htb 5:10"));
     run("tc", "qdisc del dev lo root");
 
@@ -536,7 +537,7 @@ fn refuses() {
     let record = linux::record("lo").expect("attached");
     run("ip", "link add d0 type veth peer name d1");
     for done in [
-        attach("d0", "codel", port(8_000_000, 100)),
+        attach("d0", "codel", port(8_000_000, 100)).map(drop),
         linux::detach("lo").map(drop),
         linux::status(&record).map(drop),
     ] {

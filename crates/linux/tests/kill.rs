@@ -1,4 +1,4 @@
-//! `attach`, `set` and `detach` are killed at every system call that changes something, by ptrace and so at the very place
+//! `attach`, `set`, `detach`, `agent` and `keep` are killed at every system call that changes something, by ptrace and so at the very place
 //! however fast the machine is. Then comes any other command; afterwards all is as it was before. And all pairs of commands at
 //! once. On this machine itself or in the lab's virtual machine, as `front`; there, where a program takes the verifier seconds, at
 //! the calls of bpf(2) alone, which this machine's kernel may not have: those that make a BPF qdisc's name known.
@@ -8,11 +8,11 @@ mod held;
 mod native;
 mod vm;
 
-use command::{flows, holds, process, run, settles};
+use command::{end_keepers, flows, holds, process, run, said, settles};
 use queuewright_linux as linux;
-use queuewright_testing::{only_test, wait_for};
+use queuewright_testing::only_test;
 use std::fs;
-use std::io;
+use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Stdio;
@@ -29,11 +29,20 @@ fn main() {
             Err(why) => eprintln!("kill: not on this machine itself ({why})"),
         }
     }
-    let files = |_: &Path| vm::built_with_clang().map(|()| Vec::new());
-    vm::test("commands that are killed", &words, files, all);
+    let files = |lab: &Path| {
+        vm::built_with_clang()?;
+        Ok(vec![vm::module_of(lab, "drivers/net/veth")?])
+    };
+    vm::test("commands that are killed", &words, files, || {
+        vm::loads("/veth.ko");
+        all();
+    });
 }
 
 const ATTACH: &str = "attach lo codel 80000000";
+const ATTACH_CLASSES: &str = "attach-front lo santa 80000000";
+const ATTACH_PILOT: &str = "attach lo queuepilot 80000000";
+const ATTACH_QUEUES: &str = "attach-mq m0 codel";
 
 fn all() {
     let before = holds();
@@ -41,9 +50,20 @@ fn all() {
     run(ATTACH).unwrap_or_else(|e| panic!("{e}"));
     run("detach lo").unwrap_or_else(|e| panic!("{e}"));
     settles(&before, "attached and detached");
-    killed("attach", None, ATTACH);
-    killed("set", Some(ATTACH), "set lo 16000000");
-    killed("detach", Some(ATTACH), "detach lo");
+    killed("attach", None, ATTACH, "lo");
+    killed("set", Some(ATTACH), "set lo 16000000", "lo");
+    killed("detach", Some(ATTACH), "detach lo", "lo");
+    killed("agent", Some(ATTACH_PILOT), "agent lo", "lo");
+    if linux::has_bpf_qdiscs() == Some(true) {
+        said("ip", "link add m0 numtxqueues 2 type veth peer name m1");
+        killed("attach --mq", None, ATTACH_QUEUES, "m0");
+        killed("detach --mq", Some(ATTACH_QUEUES), "detach m0", "m0");
+        said("ip", "link del m0");
+    }
+    // Its programs take the verifier longest.
+    if !vm::is_inside() {
+        keeps();
+    }
     waits_for_tc();
     pairs();
     two_namespaces();
@@ -55,12 +75,11 @@ fn waits_for_tc() {
     let traced = Traced::begin(ATTACH);
     let tc = traced.changing_tc();
     traced.kill();
-    let mut next = process("detach lo").stderr(Stdio::null()).spawn().expect("it runs");
-    wait_for("the next command to wait for the lock", || {
-        assert!(next.try_wait().expect("a child").is_none(), "it did not wait");
-        let call = fs::read_to_string(format!("/proc/{}/syscall", next.id())).unwrap_or_default();
-        call.split(' ').next().is_some_and(|number| number == libc::SYS_flock.to_string())
-    });
+    let mut next = process("detach lo").stderr(Stdio::piped()).spawn().expect("it runs");
+    let mut line = String::new();
+    let mut stderr = BufReader::new(next.stderr.take().expect("a pipe"));
+    stderr.read_line(&mut line).expect("it says something");
+    assert!(line.contains("waiting for "), "it did not wait: {line}");
     // SAFETY: a child that this process traces.
     assert_eq!(unsafe { libc::ptrace(libc::PTRACE_DETACH, tc, 0, 0) }, 0);
     assert!(next.wait().expect("it ends").success());
@@ -97,26 +116,77 @@ fn two_namespaces() {
         "{faults:?}"
     );
     assert_eq!(kind("lo"), first);
-    linux::repair().unwrap_or_else(|e| panic!("{e}"));
+    run("repair").unwrap_or_else(|e| panic!("{e}"));
     run("set lo 16000000").unwrap_or_else(|e| panic!("{e}"));
     run("detach lo").unwrap_or_else(|e| panic!("{e}"));
     settles(&before, "two namespaces");
     println!("machine: {first} and {second} in two namespaces");
 }
 
+/// What tells htb the shares is killed after each of its calls in turn, until it has told them and waits for others.
+fn keeps() {
+    let next = ["repair", "status lo", "set lo 24000000", ATTACH, "repair", "detach lo"];
+    let before = holds();
+    let mut attached = false;
+    for at in 0.. {
+        if !attached {
+            run(ATTACH_CLASSES).unwrap_or_else(|e| panic!("{e}"));
+        }
+        let after = next[at % next.len()];
+        let call = Traced::begin("keep lo").kill_after(at);
+        let what = format!("keep killed after call {at} ({call:?}), then {after}");
+        flows(&what);
+        run(after).or_else(nothing).unwrap_or_else(|e| panic!("{what}: {e}"));
+        flows(&what);
+        attached = after != "detach lo";
+        if attached {
+            let status = linux::status(&linux::attached("lo").expect("it is"))
+                .unwrap_or_else(|e| panic!("{what}: {e}"));
+            let lost = status.missing.iter().any(|lacks| lacks.contains("queuewright keep"));
+            assert!(status.there && lost == (after != "repair"), "{what}: {:?}", status.missing);
+            run("repair").unwrap_or_else(|e| panic!("{what}: {e}"));
+            assert_eq!(end_keepers(), 1, "{what}");
+            // A tc that it has started may be at work still.
+            drop(linux::hold("lo"));
+        }
+        if call.is_none() {
+            println!("machine: keep was killed after each of {at} calls");
+            assert!(at > 0, "keep has made no call that changes something");
+            break;
+        }
+    }
+    run("detach lo").or_else(nothing).unwrap_or_else(|e| panic!("{e}"));
+    settles(&before, "keep");
+}
+
+/// The parameters that a qdisc has.
+fn params(record: &linux::Record) -> Vec<u8> {
+    let pin = format!("/sys/fs/bpf/queuewright/{}:{}/params", record.namespace, record.index);
+    let map = libbpf_rs::MapHandle::from_pinned_path(pin).expect("it is pinned");
+    libbpf_rs::MapCore::lookup(&map, &[0; 4], libbpf_rs::MapFlags::ANY)
+        .expect("root may")
+        .expect("it has one")
+}
+
 /// A command is killed after each of its calls in turn, and each of the others comes next.
-fn killed(name: &str, first: Option<&str>, words: &str) {
-    let next = ["detach lo", "repair", ATTACH, "set lo 24000000", "status lo"];
+fn killed(name: &str, first: Option<&str>, words: &str, dev: &str) {
+    let attach = if dev == "lo" { ATTACH } else { ATTACH_QUEUES };
+    let [detach, set, status] =
+        ["detach DEV", "set DEV 24000000", "status DEV"].map(|w| w.replace("DEV", dev));
+    // Where each queue has its own there is no rate.
+    let set = if dev == "lo" { set } else { "set-limit m0 50".into() };
+    let next = [&*detach, "repair", attach, &set, &status];
     let before = holds();
     for at in 0.. {
         let after = next[at % next.len()];
         if let Some(first) = first {
             run(first).unwrap_or_else(|e| panic!("{e}"));
         }
+        let attached = linux::record(dev).map(|record| params(&record));
         let Some(call) = Traced::begin(words).kill_after(at) else {
             println!("machine: {name} was killed after each of {at} calls");
             assert!(at > 0, "{name} has made no call that changes something");
-            run("detach lo").or_else(nothing).unwrap_or_else(|e| panic!("{e}"));
+            run(&detach).or_else(nothing).unwrap_or_else(|e| panic!("{e}"));
             settles(&before, name);
             return;
         };
@@ -125,15 +195,20 @@ fn killed(name: &str, first: Option<&str>, words: &str) {
         // It does what it is there for, or says that there is nothing to do it to.
         run(after).or_else(nothing).unwrap_or_else(|e| panic!("{what}: {e}"));
         flows(&what);
-        if after != "status lo"
-            && let Ok(record) = linux::attached("lo")
-        {
+        // Of one that is attached `attach` only says so.
+        let did_nothing = after == status || name == "agent" && after == attach;
+        if !did_nothing && let Ok(record) = linux::attached(dev) {
             let status = linux::status(&record).unwrap_or_else(|e| panic!("{what}: {e}"));
             assert!(status.there && status.missing.is_empty(), "{what}: {:?}", status.missing);
         }
         run("repair").unwrap_or_else(|e| panic!("{what}: {e}"));
         assert!(linux::faults().unwrap_or_else(|e| panic!("{what}: {e}")).is_empty(), "{what}");
-        run("detach lo").or_else(nothing).unwrap_or_else(|e| panic!("{what}: {e}"));
+        if name == "agent"
+            && let Some(record) = linux::record(dev)
+        {
+            assert!(attached == Some(params(&record)), "{what}: its action holds on");
+        }
+        run(&detach).or_else(nothing).unwrap_or_else(|e| panic!("{what}: {e}"));
         settles(&before, &what);
     }
 }
@@ -142,7 +217,7 @@ fn killed(name: &str, first: Option<&str>, words: &str) {
 fn nothing(e: linux::Error) -> Result<(), linux::Error> {
     match &e {
         linux::Error::Input(said)
-            if ["nothing of ours is attached", "has codel already", "is no longer there"]
+            if ["nothing of ours is attached", " already: set changes it", "is no longer there"]
                 .iter()
                 .any(|w| said.contains(w)) =>
         {
@@ -193,7 +268,7 @@ impl Traced {
     }
 
     /// Lets it go on until so many calls that change something are done, and kills it there; which that was. None: it has
-    /// ended before.
+    /// ended before, or rests, which is its end too.
     fn kill_after(self, calls: usize) -> Option<String> {
         let (mut done, mut entered, mut signal) = (0, None, 0);
         loop {
@@ -215,6 +290,10 @@ impl Traced {
             if u32::from(info.op) == u32::from(libc::PTRACE_SYSCALL_INFO_ENTRY) {
                 // SAFETY: it is at the entry.
                 let entry = unsafe { info.u.entry };
+                if entry.nr as i64 == libc::SYS_clock_nanosleep {
+                    self.kill();
+                    return None;
+                }
                 entered = changes(entry.nr as i64, entry.args);
             } else if let Some(name) = entered.take() {
                 if done == calls {

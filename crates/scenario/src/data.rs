@@ -12,6 +12,8 @@ use std::io::{Error as IoError, ErrorKind, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// Largest file of sizes, pages or flows, bytes.
 const MAX_BYTES: u64 = 64 << 20;
@@ -143,6 +145,49 @@ pub fn read_file(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The pipe that a path names, if whoever began this process has given it one: `/dev/fd/N`, as a shell writes for `<(COMMAND)`,
+/// and `-` or `/dev/stdin`. It is open already, so that nobody is waited for who is to open its other end.
+pub(crate) fn given_pipe(path: &Path) -> Option<PathBuf> {
+    let number = match path.to_str()? {
+        "-" | "/dev/stdin" => "0",
+        path => path.strip_prefix("/dev/fd/").or_else(|| path.strip_prefix("/proc/self/fd/"))?,
+    };
+    number.parse::<u32>().ok()?;
+    let at = Path::new("/proc/self/fd").join(number);
+    let is_pipe = std::fs::metadata(&at).is_ok_and(|meta| meta.file_type().is_fifo());
+    (is_pipe || path == Path::new("-")).then_some(at)
+}
+
+/// What comes out of one, of at most so many bytes, to its end, which is to come within this time.
+///
+/// # Errors
+/// As [`read_file`], or if it does not end.
+pub(crate) fn read_pipe(at: &Path, most: u64, within: Duration) -> std::io::Result<Vec<u8>> {
+    let mut pipe = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(at)?;
+    let kind = pipe.metadata()?.file_type();
+    if !kind.is_fifo() {
+        regular(kind)?;
+    }
+    let begun = Instant::now();
+    let (mut bytes, mut some) = (Vec::new(), [0; 4096]);
+    loop {
+        match pipe.read(&mut some) {
+            Ok(0) => return Ok(bytes),
+            Ok(n) => bytes.extend_from_slice(&some[..n]),
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) if e.kind() == ErrorKind::WouldBlock => sleep(Duration::from_millis(2)),
+            Err(e) => return Err(e),
+        }
+        if bytes.len() as u64 > most {
+            return Err(too_large(most));
+        }
+        if begun.elapsed() > within {
+            let why = format!("a pipe that has not ended within {} s", within.as_secs());
+            return Err(IoError::new(ErrorKind::InvalidInput, why));
+        }
+    }
+}
+
 /// As [`read_file`], of what is to be text.
 ///
 /// # Errors
@@ -209,6 +254,42 @@ impl Sheet {
         match found {
             Some(text) => e.found(format!("\"{}\"", quote(&text.chars().take(100).collect::<String>()))),
             None => e,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+
+    #[test]
+    fn a_given_pipe_is_read_to_its_end_and_no_further() {
+        let pipe = || std::io::pipe().expect("a pipe");
+        let at = |end: &std::io::PipeReader| {
+            given_pipe(Path::new(&format!("/dev/fd/{}", end.as_raw_fd()))).expect("it is one")
+        };
+        let soon = Duration::ZERO;
+        let (reader, mut writer) = pipe();
+        writer.write_all(b"text").expect("there is room");
+        let silent = read_pipe(&at(&reader), 10, soon).expect_err("it has no end yet");
+        assert_eq!(silent.to_string(), "a pipe that has not ended within 0 s");
+        writer.write_all(b"more text").expect("there is room");
+        drop(writer);
+        assert_eq!(read_pipe(&at(&reader), 10, Duration::MAX).expect("it ends"), b"more text");
+        let (reader, mut writer) = pipe();
+        writer.write_all(b"more text").expect("there is room");
+        assert_eq!(
+            read_pipe(&at(&reader), 8, Duration::MAX).expect_err("too long").kind(),
+            ErrorKind::FileTooLarge
+        );
+
+        let file = File::open("/proc/self/status").expect("it is there");
+        for other in
+            [&format!("/dev/fd/{}", file.as_raw_fd()), "/dev/fd/x", "/dev/fd/../null", "/tmp/-", "/dev/zero"]
+        {
+            assert_eq!(given_pipe(Path::new(other)), None, "{other}");
         }
     }
 }

@@ -10,9 +10,12 @@ use crate::{data, json, read};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Largest scenario file, bytes.
 const MAX_FILE: u64 = 16 << 20;
+/// When what comes by a pipe is to be there.
+const PIPE_ENDS_WITHIN: Duration = Duration::from_secs(60);
 
 /// What a scenario is to say. Nothing of it is checked but that it is TOML; [`Draft::scenario`] does.
 #[derive(Debug, Clone)]
@@ -22,7 +25,8 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// A scenario file. Paths in it start from its folder.
+    /// A scenario file. Paths in it start from its folder. What comes by a pipe that this process was given (`/dev/fd/N` of a
+    /// shell's `<(COMMAND)`, or `-`) starts them from the working folder.
     ///
     /// # Errors
     /// A file that cannot be read, or is no TOML.
@@ -32,7 +36,12 @@ impl Draft {
             let place = Place::File { name: name.clone(), line: 0 };
             Error::new(place, "", message)
         };
-        let bytes = data::read_file(path, MAX_FILE).map_err(|e| match e.kind() {
+        let pipe = data::given_pipe(path);
+        let bytes = match &pipe {
+            Some(at) => data::read_pipe(at, MAX_FILE, PIPE_ENDS_WITHIN),
+            None => data::read_file(path, MAX_FILE),
+        };
+        let bytes = bytes.map_err(|e| match e.kind() {
             ErrorKind::FileTooLarge => fail(format!("{e}: not a scenario")),
             _ => fail(data::unreadable(&e)),
         })?;
@@ -42,7 +51,8 @@ impl Draft {
             let place = Place::File { name: name.clone(), line };
             Error::new(place, "", "not UTF-8 text")
         })?;
-        Draft::parse(&text, &name, path.parent().unwrap_or(Path::new("")))
+        let folder = path.parent().filter(|_| pipe.is_none());
+        Draft::parse(&text, &name, folder.unwrap_or(Path::new("")))
     }
 
     /// The text of a scenario file. `file_name` is for errors; paths in the text start from `base_dir`.

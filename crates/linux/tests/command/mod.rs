@@ -1,17 +1,21 @@
 //! Commands as processes of their own, which can be killed, and what they leave.
 
 use crate::held::{self, Held};
-use queuewright_aqm::{Spec, find};
+use queuewright_aqm::{Spec, Weights, find};
 use queuewright_linux as linux;
+use queuewright_scenario::Policy;
 use queuewright_testing::wait_for;
-use std::fs;
+use std::fs::{self, File};
 use std::net::UdpSocket;
-use std::process::{Command, exit};
+use std::process::{Child, Command, Stdio, exit};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
 
 /// Says to a copy of this program which command it is.
 const WORDS: &str = "QUEUEWRIGHT_TEST_COMMAND";
 
-/// A process that is one command: `attach DEV NAME RATE`, `set DEV RATE`, `status DEV`, `detach DEV`, `repair`.
+/// A process that is one command: `attach DEV NAME RATE`, `attach-front` the same, `attach-mq DEV NAME`, `set DEV RATE`,
+/// `status DEV`, `detach DEV`, `repair`, `keep DEV`, `agent DEV`: an agent for one step.
 pub fn process(words: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("it runs"));
     command.env(WORDS, words);
@@ -39,12 +43,16 @@ pub fn run(words: &str) -> Result<(), linux::Error> {
     let words: Vec<&str> = words.split(' ').collect();
     let number = |word: &str| word.parse::<u64>().expect("a number");
     match words[..] {
-        ["attach", dev, name, rate] => {
-            let front =
-                linux::Host::Front.names().iter().any(|n| n == name) && linux::has_bpf_qdiscs() != Some(true);
+        [attach @ ("attach" | "attach-front"), dev, name, rate] => {
+            let front = linux::Host::Front.names().iter().any(|n| n == name)
+                && (attach == "attach-front" || linux::has_bpf_qdiscs() != Some(true));
             let port =
                 linux::Port { rate: number(rate), limit_packets: 100, front, ..linux::Port::default() };
-            linux::attach(&linux::plan(dev, name, spec(name), port)?)
+            linux::attach(&linux::plan(dev, name, spec(name), port)?).map(drop)
+        }
+        ["attach-mq", dev, name] => {
+            let port = linux::Port { limit_packets: 100, mq: true, ..linux::Port::default() };
+            linux::attach(&linux::plan(dev, name, spec(name), port)?).map(drop)
         }
         ["set", dev, rate] => {
             let held = linux::hold(dev)?;
@@ -60,9 +68,44 @@ pub fn run(words: &str) -> Result<(), linux::Error> {
         }
         ["status", dev] => linux::status(&linux::attached(dev)?).map(drop),
         ["detach", dev] => linux::detach(dev).map(drop),
-        ["repair"] => linux::repair().map(drop),
+        ["repair"] => {
+            let left = linux::repair(keeper)?;
+            assert!(left.is_empty(), "{left:?}");
+            Ok(())
+        }
+        ["keep", dev] => linux::keep(dev),
+        ["agent", dev] => {
+            let policy = Policy::open("queuepilot").expect("the program has it");
+            let mut learned = spec("queuepilot");
+            let weights = Weights { values: policy.weights, id: "queuepilot".into() };
+            learned.set_weights(weights).expect("as many as it has");
+            let chooser = linux::Chooser::Policy(&learned);
+            // It is to stop before it has begun, and ends after its first action.
+            let stop = AtomicBool::new(true);
+            linux::agent(&linux::attached(dev)?, &spec("queuepilot"), chooser, &stop).map(drop)
+        }
         _ => panic!("{words:?}"),
     }
+}
+
+/// The processes that `repair` has begun.
+static KEEPERS: Mutex<Vec<Child>> = Mutex::new(Vec::new());
+
+fn keeper(dev: &str, lock: File) -> Result<(), linux::Error> {
+    let begun = process(&format!("keep {dev}")).stdin(lock).stderr(Stdio::null()).spawn().expect("it runs");
+    KEEPERS.lock().unwrap_or_else(PoisonError::into_inner).push(begun);
+    Ok(())
+}
+
+/// Ends them; how many there were.
+pub fn end_keepers() -> usize {
+    let all = std::mem::take(&mut *KEEPERS.lock().unwrap_or_else(PoisonError::into_inner));
+    let count = all.len();
+    for mut one in all {
+        one.kill().expect("a child");
+        one.wait().expect("a child");
+    }
+    count
 }
 
 /// What a program of the system's prints.
@@ -84,14 +127,18 @@ pub struct Holds {
 }
 
 impl Holds {
-    fn is_within(&self, before: &Holds) -> bool {
-        held::is_within(self.held, before.held)
+    fn is_as(&self, before: &Holds) -> bool {
+        self.held.new_since(&before.held).is_none()
             && (self.pins, self.files, &self.qdiscs) == (before.pins, before.files, &before.qdiscs)
     }
 }
 
 pub fn holds() -> Holds {
-    let count = |path: &str| fs::read_dir(path).map_or(0, |all| all.count());
+    // The file that is locked stays.
+    let count = |path: &str| {
+        let all = fs::read_dir(path).into_iter().flatten().flatten();
+        all.filter(|entry| entry.file_name() != "lock").count()
+    };
     Holds {
         held: held::held(),
         pins: count("/sys/fs/bpf/queuewright"),
@@ -100,15 +147,9 @@ pub fn holds() -> Holds {
     }
 }
 
-/// Waits until nothing more is held than `before`: the kernel lets go a little later.
+/// Waits until all is as `before`: the kernel lets go a little later.
 pub fn settles(before: &Holds, what: &str) {
-    let mut now = holds();
-    let begun = std::time::Instant::now();
-    while !now.is_within(before) {
-        assert!(begun.elapsed().as_secs() < 60, "{what}: before {before:#?}, now {now:#?}");
-        std::thread::sleep(std::time::Duration::from_millis(2));
-        now = holds();
-    }
+    wait_for(&format!("the kernel to let go of all that there was of: {what}"), || holds().is_as(before));
 }
 
 /// A packet passes through `lo`.
