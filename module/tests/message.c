@@ -268,9 +268,11 @@ void wrong_options(const struct kind *kind)
 
 void spoil(void)
 {
-	struct nlmsghdr head;
 	unsigned int times = 1 + (unsigned int)below(4);
+	struct tcmsg about, now;
+	struct nlmsghdr head;
 
+	memcpy(&about, message.bytes + sizeof(head), sizeof(about));
 	while (times--) {
 		switch (below(4)) {
 		case 0: /* cut */
@@ -295,7 +297,10 @@ void spoil(void)
 			memcpy(message.bytes, &head, sizeof(head));
 			break;
 		}
-	}
+	} /* The device stays ours: another one would keep what it is given. */
+	memcpy(&now, message.bytes + sizeof(head), sizeof(now));
+	now.tcm_ifindex = about.tcm_ifindex;
+	memcpy(message.bytes + sizeof(head), &now, sizeof(now));
 }
 
 static int route = -1;

@@ -139,6 +139,14 @@ void pause_us(unsigned int us)
 	nanosleep(&t, NULL);
 }
 
+static uint64_t clock_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
 /* ------------------------------------------------------------------ module --- */
 
 static int insert(const char *path)
@@ -478,10 +486,13 @@ static const struct kind *any_kind(void)
 	return &kinds[below(KINDS)];
 }
 
-/* Somewhere below the device, whether there is something or not. */
+/* What was put at the root last, as far as we know. */
+static enum { NO_CLASSES, HTB, OTHER_CLASSES } top;
+
+/* Mostly where something can be; below classes if there are some. */
 static uint32_t any_parent(void)
 {
-	if (chance(35))
+	if (chance(top == NO_CLASSES ? 85 : 7))
 		return ROOT;
 	if (chance(97))
 		return AT(1, 1 + below(3));
@@ -504,12 +515,16 @@ static int attach(void)
 					 NLM_F_CREATE, NLM_F_REPLACE };
 	const struct kind *kind = any_kind();
 	uint32_t parent = any_parent();
+	int rc;
 
 	message_tc(RTM_NEWQDISC, ways[below(5)], parent, handle_below(parent),
 		   kind->name);
 	if (chance(80))
 		options(kind);
-	return ask();
+	rc = ask();
+	if (!rc && parent == ROOT)
+		top = NO_CLASSES;
+	return rc;
 }
 
 /* The kernel is asked, as one in 23 would fit. */
@@ -575,9 +590,13 @@ static int broken(void)
 static int detach(void)
 {
 	uint32_t parent = any_parent();
+	int rc;
 
 	message_tc(RTM_DELQDISC, 0, parent, 0, NULL);
-	return ask();
+	rc = ask();
+	if (!rc && parent == ROOT)
+		top = NO_CLASSES;
+	return rc;
 }
 
 static int show(void)
@@ -613,30 +632,31 @@ static int htb_class(uint16_t flags, unsigned int minor)
 }
 
 /* A parent at the root: htb with three classes, or one of the others. */
-static int put_parent(void)
+static int put_htb(void)
 {
 	uint32_t at;
 	int rc, i;
+	struct tc_htb_glob glob = { .version = 3,
+				    .rate2quantum = 10,
+				    .defcls = 1 + (uint32_t)below(3) };
 
-	switch (below(5)) {
-	case 0:
-	case 1: {
-		struct tc_htb_glob glob = { .version = 3,
-					    .rate2quantum = 10,
-					    .defcls = 1 + (uint32_t)below(3) };
+	message_tc(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, ROOT, AT(1, 0),
+		   "htb");
+	at = nest(TCA_OPTIONS);
+	attr(TCA_HTB_INIT, &glob, sizeof(glob));
+	nest_end(at);
+	rc = ask();
+	for (i = 1; i <= 3; i++)
+		htb_class(NLM_F_CREATE | NLM_F_REPLACE, (unsigned int)i);
+	return rc;
+}
 
-		message_tc(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, ROOT,
-			   AT(1, 0), "htb");
-		at = nest(TCA_OPTIONS);
-		attr(TCA_HTB_INIT, &glob, sizeof(glob));
-		nest_end(at);
-		rc = ask();
-		for (i = 1; i <= 3; i++)
-			htb_class(NLM_F_CREATE | NLM_F_REPLACE,
-				  (unsigned int)i);
-		return rc;
-	}
-	case 2: {
+static int put_other(void)
+{
+	uint32_t at;
+
+	switch (below(3)) {
+	case 0: {
 		struct tc_prio_qopt opt = { .bands = 3,
 					    .priomap = { 0, 1, 2, 0, 1, 2, 0, 1,
 							 2, 0, 1, 2, 0, 1, 2,
@@ -647,7 +667,7 @@ static int put_parent(void)
 		attr(TCA_OPTIONS, &opt, sizeof(opt));
 		return ask();
 	}
-	case 3: {
+	case 1: {
 		struct tc_tbf_qopt opt = { 0 };
 
 		opt.rate.rate = 10000 + (uint32_t)below(1ULL << below(28));
@@ -676,10 +696,22 @@ static int put_parent(void)
 	}
 }
 
+static int put_parent(void)
+{
+	bool htb = chance(40);
+	int rc = htb ? put_htb() : put_other();
+
+	if (!rc)
+		top = htb ? HTB : OTHER_CLASSES;
+	return rc;
+}
+
 static int class_change(void)
 {
 	unsigned int minor = 1 + (unsigned int)below(3);
 
+	if (top != HTB && !put_htb())
+		top = HTB;
 	if (chance(70))
 		return htb_class(chance(50) ? NLM_F_CREATE : 0, minor);
 	message_tc(RTM_DELTCLASS, 0, 0, AT(1, minor), NULL);
@@ -701,6 +733,7 @@ static int anew(void)
 {
 	int rc = link_delete();
 
+	top = NO_CLASSES;
 	link_make();
 	return rc;
 }
@@ -794,11 +827,16 @@ static int unload(void)
 {
 	int rc = remove_module(), i;
 
+	/* Without it the next one that is asked for has the kernel load it. */
+	if (!rc && chance(50))
+		insert(MODULE);
 	if (!rc || chance(60))
 		return rc;
 	put_file("/proc/sys/net/core/default_qdisc", "pfifo_fast");
 	link_delete();
-	for (i = 0; i < 20 && (rc = remove_module()); i++)
+	top = NO_CLASSES;
+	/* A namespace that ends has its qdiscs for some time yet. */
+	for (i = 0; i < 1000 && (rc = remove_module()); i++)
 		pause_us(1000);
 	link_make();
 	return rc;
@@ -824,7 +862,7 @@ static const struct operation {
 	{ "by default", 1, by_default, true },
 	{ "queue length", 2, queue_length, true },
 	{ "namespace", 1, namespace, true },
-	{ "load", 3, load, true },
+	{ "load", 3, load, false }, /* mostly it is */
 	{ "unload", 2, unload, true },
 };
 
@@ -876,8 +914,8 @@ static void operate(unsigned long number)
 	/* A device there is always, and mostly up. */
 	if (chance(50) || !if_nametoindex(DEVICE))
 		link_there();
-	if (chance(30))
-		pause_us((unsigned int)below(2000));
+	if (chance(50))
+		pause_us((unsigned int)below(10000));
 }
 
 /* ---------------------------------------------------------------- the end --- */
@@ -1067,8 +1105,9 @@ int main(int argc, char **argv)
 		operate(i);
 		if (i % 50 == 49)
 			health_look();
-		if (i % 1000 == 999)
-			say("%lu operations done", i + 1);
+		if (i % 500 == 499)
+			say("%lu operations done, %.1f s", i + 1,
+			    (double)clock_ms() / 1000);
 	}
 	traffic_end();
 
