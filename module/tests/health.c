@@ -159,7 +159,8 @@ struct memory memory_now(void)
 	for (i = 0; i < 200 && steady < 5; i++) {
 		slab_before = m.slab;
 		vmalloc_before = m.vmalloc;
-		put_file("/proc/sys/vm/drop_caches", "3");
+		put_file("/proc/sys/vm/drop_caches",
+			 "7"); /* and not a word of it */
 		pause_us(50000);
 		slab(&m);
 		m.vmalloc = meminfo("VmallocUsed:");
@@ -229,7 +230,7 @@ void leaks_look(const char *when)
 		return;
 	/* It takes nothing for lost that is younger than five seconds; and an
 	 * object may lie beside an old pointer when it looks for the first time. */
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < 2; i++) {
 		pause_us(6000000);
 		if (!put_file(KMEMLEAK, "scan"))
 			fail("kmemleak: %s", strerror(errno));

@@ -44,6 +44,22 @@ void raw(const void *data, size_t length)
 		message.bytes[message.length++] = 0;
 }
 
+/* Asked for once: asking takes memory, of which failures are to meet the kernel
+ * where it works for us. */
+static int known;
+
+int device(void)
+{
+	if (!known)
+		known = (int)if_nametoindex(DEVICE);
+	return known;
+}
+
+void device_changed(void)
+{
+	known = 0;
+}
+
 void message_begin(uint16_t type, uint16_t flags)
 {
 	struct nlmsghdr head = { .nlmsg_type = type,
@@ -93,7 +109,7 @@ void message_tc(uint16_t type, uint16_t flags, uint32_t parent, uint32_t handle,
 {
 	struct tcmsg about = {
 		.tcm_family = AF_UNSPEC,
-		.tcm_ifindex = (int)if_nametoindex(DEVICE),
+		.tcm_ifindex = device(),
 		.tcm_parent = parent,
 		.tcm_handle = handle,
 	};

@@ -281,6 +281,7 @@ static int link_make(void)
 	struct ifinfomsg peer = { 0 };
 	uint32_t info, data, other;
 
+	device_changed();
 	link_begin(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0, 0);
 	attr_text(IFLA_IFNAME, DEVICE);
 	attr_u32(IFLA_NUM_TX_QUEUES, 2);
@@ -299,9 +300,10 @@ static int link_make(void)
 static int link_delete(void)
 {
 	message_begin(RTM_DELLINK, 0);
-	struct ifinfomsg about = { .ifi_index = (int)if_nametoindex(DEVICE) };
+	struct ifinfomsg about = { .ifi_index = device() };
 
 	raw(&about, sizeof(about));
+	device_changed();
 	return ask();
 }
 
@@ -309,7 +311,7 @@ static void link_there(void)
 {
 	int rc;
 
-	if (!if_nametoindex(DEVICE)) {
+	if (!device()) {
 		rc = link_make();
 		if (rc)
 			fail("no " DEVICE ": %s", strerror(-rc));
@@ -320,7 +322,7 @@ static void link_there(void)
 
 static void link_gone(void)
 {
-	int rc = if_nametoindex(DEVICE) ? link_delete() : 0;
+	int rc = device() ? link_delete() : 0;
 
 	if (rc)
 		fail(DEVICE " does not go: %s", strerror(-rc));
@@ -429,7 +431,7 @@ static struct sockaddr_ll device_now(void)
 {
 	return (struct sockaddr_ll){
 		.sll_family = AF_PACKET,
-		.sll_ifindex = (int)if_nametoindex(DEVICE),
+		.sll_ifindex = device(),
 		.sll_protocol = htons(ETH_P_ALL),
 	};
 }
@@ -454,6 +456,7 @@ static void traffic_begin(uint64_t seed)
 
 		for (;;) {
 			uint64_t n = 1 + below(1ULL << below(8));
+			device_changed();
 			struct sockaddr_ll to = device_now();
 			int priority = (int)below(4);
 
@@ -755,7 +758,7 @@ static int by_default(void)
 
 static int queue_length(void)
 {
-	link_begin(RTM_NEWLINK, 0, (int)if_nametoindex(DEVICE), 1);
+	link_begin(RTM_NEWLINK, 0, device(), 1);
 	if (chance(50))
 		attr_u32(IFLA_TXQLEN, (uint32_t)below(1000));
 	else
@@ -912,7 +915,8 @@ static void operate(unsigned long number)
 	tried[i]++;
 	done[i] += rc >= 0;
 	/* A device there is always, and mostly up. */
-	if (chance(50) || !if_nametoindex(DEVICE))
+	device_changed();
+	if (chance(50) || !device())
 		link_there();
 	if (chance(50))
 		pause_us((unsigned int)below(10000));

@@ -52,6 +52,10 @@ struct message {
 
 extern struct message message;
 
+/* The device's index; 0: there is none. To be asked again after a change. */
+int device(void);
+void device_changed(void);
+
 void message_begin(uint16_t type, uint16_t flags);
 /* Where it begins; attributes inside it follow. */
 uint32_t nest(uint16_t type);

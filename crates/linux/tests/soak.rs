@@ -2,6 +2,7 @@
 //! what is looked at in the end). Alone a short one on the lab's kernel; `-- KERNEL OPERATIONS [SEED] [PROCESSORS]` runs
 //! another one on `lab` or on one of the kernels that `scripts/setup module-kernels` unpacks, as `make module-matrix` does.
 
+#[allow(dead_code, reason = "it has an init of its own")]
 mod vm;
 
 use queuewright_testing::{Lack, left_out, only_test};
@@ -14,8 +15,13 @@ use vm::{Cpio, Machines, Outcome};
 /// Of `make test`: about 15 s of a core.
 const SHORT: &str = "1000";
 /// What a kernel may have built in.
-const NEEDED: [&str; 5] =
-    ["net/sched/sch_htb", "net/sched/sch_prio", "net/sched/sch_tbf", "net/sched/sch_netem", "drivers/net/veth"];
+const NEEDED: [&str; 5] = [
+    "net/sched/sch_htb",
+    "net/sched/sch_prio",
+    "net/sched/sch_tbf",
+    "net/sched/sch_netem",
+    "drivers/net/veth",
+];
 
 fn main() {
     let Some(words) = only_test("soak") else { return };
