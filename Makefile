@@ -10,7 +10,7 @@ PUT = $(SUDO) install -Dm644 /dev/stdin
 DEMO := examples/home.toml
 QW := $(or $(CARGO_TARGET_DIR),target)/release/queuewright
 
-.PHONY: demo test wheel lint fuzz bench bench-peers man install install-tc install-module uninstall fmt help
+.PHONY: demo test wheel lint fuzz bench bench-peers module-matrix man install install-tc install-module uninstall fmt help
 
 demo: ## Compare queue managers on the example link (TRACE=FILE: and on that cellular trace)
 	@scripts/setup build
@@ -38,7 +38,7 @@ lint: ## Formatting, warnings as errors, C under gcc, clang and BPF, licences an
 	build/venv/bin/python scripts/advisories
 	build/venv/bin/ruff format --check --quiet python docs/notebooks scripts/advisories
 	build/venv/bin/ruff check --quiet python docs/notebooks scripts/advisories
-	shellcheck scripts/setup scripts/setup-lab scripts/setup-module scripts/sid scripts/test scripts/bench-peers scripts/validate-ns3 scripts/experiment-pages .ci/run aqm/tests/check.sh fuzz/run
+	shellcheck scripts/setup scripts/setup-lab scripts/setup-module scripts/setup-kernels scripts/module-matrix scripts/sid scripts/test scripts/bench-peers scripts/validate-ns3 scripts/experiment-pages .ci/run aqm/tests/check.sh fuzz/run
 
 fuzz: ## Fuzz the C headers, and what reads scenarios, units and traces: EACH seconds each (60)
 	@scripts/setup test
@@ -53,6 +53,9 @@ bench: ## Packets a second, instructions a packet, memory (one core)
 bench-peers: ## The same link in ns-3, side by side (needs Debian's libns3-dev)
 	@scripts/setup peers
 	scripts/bench-peers
+
+module-matrix: ## The kernel module on five kernels, 10,000 random operations each (KERNELS=, OPERATIONS=, SEED=)
+	@CARGO='$(CARGO)' scripts/module-matrix
 
 man: ## Write the man pages to build/man
 	@scripts/setup build
@@ -114,4 +117,4 @@ fmt: ## Format the sources
 	$(CARGO) fmt --all
 
 help: ## List these goals
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -108,7 +108,7 @@ bpf() {
 
 lint() {
     need gcc g++ "$clang" "clang-format-$version" "llvm-nm-$version" "llvm-objdump-$version" "llvm-readelf-$version"
-    "clang-format-$version" --dry-run --Werror aqm/*.h aqm/tests/*.[ch] crates/aqm/src/*.c crates/lab/guest/*.[ch] crates/linux/bpf/*.[ch] module/*.[ch]
+    "clang-format-$version" --dry-run --Werror aqm/*.h aqm/tests/*.[ch] crates/aqm/src/*.c crates/lab/guest/*.[ch] crates/linux/bpf/*.[ch] module/*.[ch] module/tests/*.[ch]
     warnings
     kernel
     names

@@ -86,31 +86,70 @@ impl Drop for Machine {
     }
 }
 
-/// Virtual time: an instruction takes 2 ns however busy the host is, and sleeps cost nothing. So what the guest measures,
-/// and waits for, does not depend on the host's speed.
+/// The lab's kernel, with this program as init.
 fn host(words: &[String], files: impl FnOnce(&Path) -> Result<Vec<File>, Outcome>) -> Result<(), Outcome> {
-    let lab = std::env::var_os("QUEUEWRIGHT_LAB").map_or_else(|| "../../build/lab".into(), PathBuf::from);
+    let lab = lab();
+    let kernel = kernel_of(&lab)?;
+    let dir = tempfile::tempdir()?;
+    let initrd = dir.path().join("initrd");
+    initramfs(&lab, &files(&lab)?, &initrd)?;
+    boot(&lab, &kernel, &initrd, words, &Machines::default())
+}
+
+/// The folder of the lab.
+pub fn lab() -> PathBuf {
+    std::env::var_os("QUEUEWRIGHT_LAB").map_or_else(|| "../../build/lab".into(), PathBuf::from)
+}
+
+/// The lab's kernel.
+pub fn kernel_of(lab: &Path) -> Result<PathBuf, Outcome> {
     let modules = lab.join("kernel/usr/lib/modules");
     let kernel =
         fs::read_dir(&modules).into_iter().flatten().flatten().map(|e| e.path().join("vmlinuz")).next();
-    let Some(kernel) = kernel.filter(|k| k.exists() && lab.join("guest").exists()) else {
-        return Err(Outcome::LeftOut("the lab is not set up: run scripts/setup lab".into()));
-    };
+    kernel
+        .filter(|k| k.exists() && lab.join("guest").exists())
+        .ok_or_else(|| Outcome::LeftOut("the lab is not set up: run scripts/setup lab".into()))
+}
+
+/// What differs from machine to machine.
+pub struct Machines {
+    /// With one, time is virtual: an instruction takes 2 ns however busy the host is, and sleeps cost nothing. So what the
+    /// guest measures, and waits for, does not depend on the host's speed. With more it is the host's time.
+    pub processors: u32,
+    pub patience: Duration,
+}
+
+impl Default for Machines {
+    fn default() -> Self {
+        Machines { processors: 1, patience: PATIENCE }
+    }
+}
+
+/// Boots a kernel with this initramfs, whose init gets the words, and waits for its end.
+pub fn boot(
+    lab: &Path,
+    kernel: &Path,
+    initrd: &Path,
+    words: &[String],
+    of: &Machines,
+) -> Result<(), Outcome> {
     let dir = tempfile::tempdir()?;
-    let (initrd, console) = (dir.path().join("initrd"), dir.path().join("console"));
-    initramfs(&lab, &files(&lab)?, &initrd)?;
+    let console = dir.path().join("console");
     let root = lab.join("root/usr");
     let libraries = root.join("lib/x86_64-linux-gnu").display().to_string();
     let mut qemu = Command::new(root.join("lib64/ld-linux-x86-64.so.2"));
     qemu.args(["--library-path", &format!("{libraries}:{libraries}/systemd")])
         .arg(root.join("bin/qemu-system-x86_64"));
     qemu.arg("-L").arg(root.join("share/qemu")).arg("-L").arg(root.join("share/seabios"));
-    qemu.args(["-machine", "pc,accel=tcg,hpet=off", "-smp", "1", "-m", "1024"]);
+    qemu.args(["-machine", "pc,accel=tcg,hpet=off", "-smp", &of.processors.to_string(), "-m", "1024"]);
     // String instructions are slow in emulation, page tables of five levels and SMAP cost for nothing.
     qemu.args(["-cpu", "max,-erms,-fsrm,-fzrm,-fsrs,-fsrc,-la57,-smap"]);
-    qemu.args(["-icount", "shift=1,sleep=off", "-seed", "1", "-rtc", "clock=vm,base=2026-01-01"]);
+    if of.processors == 1 {
+        qemu.args(["-icount", "shift=1,sleep=off"]);
+    }
+    qemu.args(["-seed", "1", "-rtc", "clock=vm,base=2026-01-01"]);
     qemu.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
-    qemu.arg("-kernel").arg(kernel).arg("-initrd").arg(&initrd);
+    qemu.arg("-kernel").arg(kernel).arg("-initrd").arg(initrd);
     // What follows `--` reaches init.
     let kernel_line = "console=ttyS0 no_timer_check mitigations=off panic=-1 rdinit=/init quiet audit=0 \
                        init_on_alloc=0 apparmor=0 selinux=0 fw_devlink=off";
@@ -122,8 +161,8 @@ fn host(words: &[String], files: impl FnOnce(&Path) -> Result<Vec<File>, Outcome
         if let Some(status) = machine.0.try_wait()? {
             break format!("QEMU ended ({status})");
         }
-        if begun.elapsed() > PATIENCE {
-            break format!("the machine did not come to an end within {} s", PATIENCE.as_secs());
+        if begun.elapsed() > of.patience {
+            break format!("the machine did not come to an end within {} s", of.patience.as_secs());
         }
         sleep(Duration::from_millis(100));
     };
@@ -139,10 +178,7 @@ fn host(words: &[String], files: impl FnOnce(&Path) -> Result<Vec<File>, Outcome
 
 /// The lab's guest with this program as init.
 fn initramfs(lab: &Path, files: &[File], path: &Path) -> io::Result<()> {
-    let mut archive = Cpio(fs::File::create(path)?);
-    for folder in ["dev", "proc", "sys", "run", "tmp"] {
-        archive.entry(folder, 0o040_755, &[])?;
-    }
+    let mut archive = Cpio::begin(path)?;
     archive.tree(&lab.join("guest"), "")?;
     let me = std::env::current_exe()?;
     archive.entry("init", 0o100_755, &fs::read(&me)?)?;
@@ -160,14 +196,27 @@ fn initramfs(lab: &Path, files: &[File], path: &Path) -> io::Result<()> {
     for File(name, mode, content) in files {
         archive.entry(name, *mode, content)?;
     }
-    archive.entry("TRAILER!!!", 0, &[])
+    archive.end()
 }
 
 /// An archive in the "newc" format.
-struct Cpio(fs::File);
+pub struct Cpio(fs::File);
 
 impl Cpio {
-    fn entry(&mut self, name: &str, mode: u32, content: &[u8]) -> io::Result<()> {
+    /// With the folders that every guest mounts something at.
+    pub fn begin(path: &Path) -> io::Result<Self> {
+        let mut archive = Cpio(fs::File::create(path)?);
+        for folder in ["dev", "proc", "sys", "run", "tmp"] {
+            archive.entry(folder, 0o040_755, &[])?;
+        }
+        Ok(archive)
+    }
+
+    pub fn end(mut self) -> io::Result<()> {
+        self.entry("TRAILER!!!", 0, &[])
+    }
+
+    pub fn entry(&mut self, name: &str, mode: u32, content: &[u8]) -> io::Result<()> {
         let fields = [1, mode, 0, 0, 1, 0, content.len() as u32, 0, 0, 0, 0, name.len() as u32 + 1, 0];
         let mut out = b"070701".to_vec();
         fields.iter().for_each(|f| out.extend(format!("{f:08x}").into_bytes()));
