@@ -27,6 +27,8 @@ bool put_file(const char *path, const char *text);
 /* The file as text; it lives until the next call. NULL: it cannot be read. */
 const char *get_file(const char *path);
 void pause_us(unsigned int us);
+/* Is memory refused to this task right now? */
+bool is_injecting(void);
 
 /* ------------------------------------------------------------ message.c --- */
 
