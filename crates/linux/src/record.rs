@@ -221,7 +221,7 @@ impl Record {
 
     /// Forgets file and pins.
     pub(crate) fn forget(&self) {
-        forget_pins(&self.key());
+        forget_pins(self.key());
         if let Ok(run) = run() {
             run.remove(&(self.key() + ".json"));
         }
