@@ -199,6 +199,17 @@ static void caches_print(const struct memory *before,
 						before->cache[j].bytes));
 }
 
+/* The large ones, and who has asked for them. */
+static void vmalloc_print(void)
+{
+	const char *at = get_file("/proc/vmallocinfo");
+	unsigned long bytes;
+
+	for (; at && *at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
+		if (sscanf(at, "%*s %lu", &bytes) == 1 && bytes >= 65536)
+			say("vmalloc: %.*s", (int)strcspn(at, "\n"), at);
+}
+
 void memory_compare(const struct memory *before, const struct memory *after,
 		    unsigned long operations)
 {
@@ -219,9 +230,11 @@ void memory_compare(const struct memory *before, const struct memory *after,
 	if (slab > 65536 + (int64_t)operations / 100 * 64)
 		fail("memory was lost: %lld bytes in the kernel's caches",
 		     (long long)slab);
-	if (vmalloc > 262144)
+	if (vmalloc > 262144) {
+		vmalloc_print();
 		fail("memory was lost: %lld bytes of vmalloc",
 		     (long long)vmalloc);
+	}
 	if (gone > 16 << 20)
 		fail("memory was lost: %lld bytes are not available any more",
 		     (long long)gone);
