@@ -172,6 +172,18 @@ struct memory memory_now(void)
 	return m;
 }
 
+/* Ours alone asks for memory on a cgroup's account here, or nearly so. */
+static uint64_t charged(const struct memory *m)
+{
+	uint64_t bytes = 0;
+	size_t i;
+
+	for (i = 0; i < m->caches; i++)
+		if (!strncmp(m->cache[i].name, "kmalloc-cg", 10))
+			bytes += m->cache[i].bytes;
+	return bytes;
+}
+
 static void caches_print(const struct memory *before,
 			 const struct memory *after)
 {
@@ -187,25 +199,42 @@ static void caches_print(const struct memory *before,
 						before->cache[j].bytes));
 }
 
+/* The large ones, and who has asked for them. */
+static void vmalloc_print(void)
+{
+	const char *at = get_file("/proc/vmallocinfo");
+	unsigned long bytes;
+
+	for (; at && *at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
+		if (sscanf(at, "%*s %lu", &bytes) == 1 && bytes >= 65536)
+			say("vmalloc: %.*s", (int)strcspn(at, "\n"), at);
+}
+
 void memory_compare(const struct memory *before, const struct memory *after,
 		    unsigned long operations)
 {
 	int64_t slab = (int64_t)(after->slab - before->slab);
 	int64_t vmalloc = (int64_t)(after->vmalloc - before->vmalloc);
+	int64_t own = (int64_t)(charged(after) - charged(before));
 	int64_t gone = (int64_t)(before->available - after->available);
 
 	say("memory after %lu operations: %+lld kB in caches, %+lld kB of "
 	    "vmalloc, %+lld kB available",
 	    operations, (long long)slab / 1024, (long long)vmalloc / 1024,
 	    (long long)-gone / 1024);
-	/* A queue manager's smallest part, lost one time in a hundred, is more. */
 	caches_print(before, after);
+	/* A queue manager's parts are a few at least when they are lost. */
+	if (own > 640)
+		fail("memory was lost: %lld bytes on the cgroup's account",
+		     (long long)own);
 	if (slab > 65536 + (int64_t)operations / 100 * 64)
 		fail("memory was lost: %lld bytes in the kernel's caches",
 		     (long long)slab);
-	if (vmalloc > 262144)
+	if (vmalloc > 262144) {
+		vmalloc_print();
 		fail("memory was lost: %lld bytes of vmalloc",
 		     (long long)vmalloc);
+	}
 	if (gone > 16 << 20)
 		fail("memory was lost: %lld bytes are not available any more",
 		     (long long)gone);

@@ -1121,6 +1121,7 @@ int main(int argc, char **argv)
 			    (double)clock_ms() / 1000);
 	}
 	traffic_end();
+	health_look();
 
 	for (n = 0; n < OPERATIONS; n++) {
 		say("%s: %lu, of which %lu were done", operations[n].name,
