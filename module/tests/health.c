@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* What the kernel says of itself: its log, its memory, its leaks. */
+#define _GNU_SOURCE
 #include "soak.h"
 
 #include <errno.h>
@@ -147,6 +148,25 @@ static void slab(struct memory *m)
 	}
 }
 
+/* Pages of vmalloc, but for those of per-CPU chunks: the kernel makes them large
+ * and keeps them. */
+static uint64_t vmalloc_now(void)
+{
+	const char *at = get_file("/proc/vmallocinfo");
+	uint64_t bytes = 0;
+
+	if (!at || !*at)
+		fail("no /proc/vmallocinfo");
+	for (; at && *at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL) {
+		size_t length = strcspn(at, "\n");
+		const char *pages = memmem(at, length, " pages=", 7);
+
+		if (pages && !memmem(at, length, "pcpu_", 5))
+			bytes += strtoull(pages + 7, NULL, 10) * 4096;
+	}
+	return bytes;
+}
+
 struct memory memory_now(void)
 {
 	static struct memory m;
@@ -163,7 +183,7 @@ struct memory memory_now(void)
 			 "7"); /* and not a word of it */
 		pause_us(50000);
 		slab(&m);
-		m.vmalloc = meminfo("VmallocUsed:");
+		m.vmalloc = vmalloc_now();
 		m.available = meminfo("MemAvailable:");
 		steady = m.slab < slab_before || m.vmalloc < vmalloc_before ?
 				 0 :

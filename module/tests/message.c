@@ -389,6 +389,9 @@ static int read_all(void)
 		if (n < 0)
 			return -errno;
 		for (; NLMSG_OK(at, n); at = NLMSG_NEXT(at, n)) {
+			/* Of an earlier one, which was given up. */
+			if (at->nlmsg_seq != sequence)
+				continue;
 			if (at->nlmsg_type == NLMSG_DONE)
 				return parts;
 			if (at->nlmsg_type == NLMSG_ERROR)
