@@ -293,7 +293,7 @@ fn serves_by_classes() {
     ] {
         santa.set(name, value).expect("it has that");
     }
-    let plan = linux::plan("lo", text, santa, port(8_000_000, 120)).unwrap_or_else(|e| panic!("{e}"));
+    let plan = linux::plan("lo", text, santa, port(2_000_000, 400)).unwrap_or_else(|e| panic!("{e}"));
     assert!(plan.steps().iter().any(|s| s.contains("classid 7177:12 htb prio 1")), "{:?}", plan.steps());
     linux::attach(&plan).unwrap_or_else(|e| panic!("{e}"));
     let keeper = std::thread::spawn(|| linux::keep("lo"));
@@ -317,19 +317,29 @@ fn serves_by_classes() {
         let [one, other] = [&all[1], &all[2]].map(quantum);
         (one / (one + other) - share(&all[1])).abs() < 0.01
     });
-    let before = classes();
-    let sent_since =
-        |now: &[linux::Class]| -> u64 { (1..3).map(|i| now[i].sent_packets - before[i].sent_packets).sum() };
-    for mice in 1..=40 {
+    let (mut before, mut sent) = (classes(), [0.0; 3]);
+    let (mut full, mut times) = (0, 0);
+    while full < 20 {
         // A flow that is new each time, beside 50 packets of the others.
         let mouse = UdpSocket::bind("127.0.0.1:0").expect("a socket");
         let _ = mouse.send_to(&[0; 958], "127.0.0.1:9");
-        wait_for("50 more packets to be sent", || sent_since(&classes()) >= 50 * mice);
+        let since = |now: &[linux::Class], i: usize| now[i].sent_packets - before[i].sent_packets;
+        wait_for("50 more packets to be sent", || {
+            let now = classes();
+            since(&now, 1) + since(&now, 2) >= 50
+        });
+        let now = classes();
+        // Shares are of those that have something to send: more waited than has left since, however late the senders are.
+        if (1..3).all(|i| u64::from(before[i].backlog_packets) > since(&now, i) + 2) {
+            (1..3).for_each(|i| sent[i] += (now[i].sent_bytes - before[i].sent_bytes) as f64);
+            full += 1;
+        }
+        (before, times) = (now, times + 1);
+        assert!(times < 400, "only {full} times of {times} did both queues last for 50 packets");
     }
     let after = classes();
     drop(flows);
-    let sent = |i: usize| (after[i].sent_bytes - before[i].sent_bytes) as f64;
-    let (part, share) = (sent(1) / (sent(1) + sent(2)), after[1].share.expect("it has one"));
+    let (part, share) = (sent[1] / (sent[1] + sent[2]), after[1].share.expect("it has one"));
     let wait = |i: usize| after[i].mean_sojourn_ns() as f64 / 1e6;
     say(&format!(
         "santa by classes: q1 sent {:.1} % with a share of {:.1} %; mean waits {:.1} ms of mice, {:.1} and {:.1}",
