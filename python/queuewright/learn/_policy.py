@@ -110,12 +110,12 @@ class Inference:
         """The logits (Q16) of the six actions after these 13 inputs (Q15)."""
         w = self._w
         sums = w["gate_bias"] * ONE + w["input"] @ inputs + w["hidden"] @ self.hidden
-        enter, keep, news, out = np.split(_narrow(sums, 8), 4)
+        enter, keep, news, out = np.split(_narrow(sums, 16), 4)
         cell = (_sigmoid(keep) * self.cell + _sigmoid(enter) * _tanh(news)) >> 15
         self.cell = np.clip(cell, -64 * ONE, 64 * ONE)
         self.hidden = (_sigmoid(out) * _tanh(self.cell * 2)) >> 15
-        x = _tanh(_narrow(w["first_bias"] * ONE + w["first"] @ self.hidden, 8))
-        x = _tanh(_narrow(w["second_bias"] * ONE + w["second"] @ x, 8))
+        x = _tanh(_narrow(w["first_bias"] * ONE + w["first"] @ self.hidden, 16))
+        x = _tanh(_narrow(w["second_bias"] * ONE + w["second"] @ x, 16))
         return _narrow(w["last_bias"] * ONE + w["last"] @ x, 256)
 
 
