@@ -139,9 +139,9 @@ static inline void qw_cp_aqm_size(struct qw_cp_aqm *s,
 	/* cmax = 1 is tail drop of the whole buffer. */
 	if (p->burst_ns && p->cmax_q32 > QW_CP_AQM_ONE_Q32) {
 		/* 2^23 units of 2^10 ns, times a rate below 2^41. */
-		most = qw_div((p->burst_ns >> 10) * rate, QW_NS_PER_SEC >> 10);
-		if (!rate)
-			most = QW_CP_AQM_FIRST * p->mtu_bytes;
+		most = rate ? qw_div((p->burst_ns >> 10) * rate,
+				     QW_NS_PER_SEC >> 10) :
+			      QW_CP_AQM_FIRST * p->mtu_bytes;
 		/* Room for a queue between Tc and Qmax. */
 		if (most < 2 * p->threshold_bytes)
 			most = 2 * p->threshold_bytes;

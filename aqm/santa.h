@@ -647,9 +647,8 @@ qw_santa_inner_enqueue(struct qw_santa *s, const struct qw_santa_params *p,
 					  0);
 	if (p->inner == QW_SANTA_TITRATE) {
 		/* A drop that it cannot foresee is one of its drops all the same. */
-		qw_titrate_catch_up(&f->titrate, &s->titrate, now, v.bytes);
+		qw_titrate_lost(&f->titrate, &s->titrate, now, v.bytes);
 		qw_titrate_see_limit(&f->titrate, &s->titrate, &v);
-		qw_titrate_trigger(&f->titrate, &s->titrate, now, v.bytes);
 	}
 	return full || qw_over_limit(&v, k) ? qw_drop(QW_REASON_LIMIT) :
 					      qw_pass();
@@ -760,7 +759,6 @@ static inline void qw_santa_evicted(struct qw_santa *s,
 {
 	qw_u32 at = qw_santa_find(s, k->flow);
 	struct qw_santa_flow *flow = qw_santa_flow_at(s, at - 1);
-
 	struct qw_santa_queue *f = qw_santa_at(s, queue);
 
 	(void)q;

@@ -504,7 +504,7 @@ static inline void qw_titrate_trigger(struct qw_titrate *s,
 	s->left = 0;
 }
 
-/* A host with several of these took a packet out again: a drop as any other. */
+/* A host with several of these dropped a packet of this one: a drop as any other. */
 static inline void qw_titrate_lost(struct qw_titrate *s,
 				   const struct qw_titrate_params *p,
 				   qw_u64 now, qw_u64 bytes)
