@@ -94,6 +94,7 @@ struct qw_cp_aqm {
 	qw_u64 then_ns; /* refilled up to here */
 	/* The link's rate: bytes sent over time, both without pauses. */
 	qw_u64 busy_bytes, busy_ns;
+	qw_u64 sent_bytes, sent_ns; /* what has left since when, pauses too */
 	qw_u64 begun_ns; /* the packet on the link: since when */
 	qw_u32 begun_bytes; /* its length; 0: the link idles */
 	qw_u32 limit_packets; /* the buffer, as last seen */
@@ -192,6 +193,8 @@ static inline void qw_cp_aqm_init(struct qw_cp_aqm *s,
 	s->then_ns = now;
 	s->busy_bytes = 0;
 	s->busy_ns = 0;
+	s->sent_bytes = 0;
+	s->sent_ns = now;
 	s->begun_ns = now;
 	s->begun_bytes = 0;
 	(void)p;
@@ -243,6 +246,29 @@ static inline void qw_cp_aqm_served(struct qw_cp_aqm *s,
 		s->busy_bytes /= 2;
 	}
 	s->begun_bytes = 0;
+}
+
+/* No link is slower than what has left it in a window. Packets that come one by
+ * one show no more of it than that. */
+static inline void qw_cp_aqm_sent(struct qw_cp_aqm *s,
+				  const struct qw_cp_aqm_params *p, qw_u64 now,
+				  qw_u32 bytes)
+{
+	qw_u64 ns = now > s->sent_ns ? now - s->sent_ns : 0;
+
+	if (ns >= p->window_ns) {
+		/* Not of a time with a long pause, which shows less. */
+		if (s->busy_ns && ns <= 2 * p->window_ns &&
+		    s->sent_bytes <= QW_CP_AQM_MAX_BYTES &&
+		    qw_div(s->sent_bytes * QW_NS_PER_SEC, ns) >
+			    qw_cp_aqm_rate(s)) {
+			s->busy_bytes = s->sent_bytes;
+			s->busy_ns = ns;
+		}
+		s->sent_bytes = 0;
+		s->sent_ns = now;
+	}
+	s->sent_bytes += bytes;
 }
 
 /* c(x), in 1e-9; the division is to 2^-24 of the way from Tc to Qmax. */
@@ -311,6 +337,7 @@ qw_cp_aqm_dequeue(struct qw_cp_aqm *s, const struct qw_cp_aqm_params *p,
 		if (!s->begun_bytes)
 			qw_cp_aqm_refill(s, now, qw_cp_aqm_rate(s));
 		qw_cp_aqm_served(s, p, now);
+		qw_cp_aqm_sent(s, p, now, k->bytes);
 		qw_cp_aqm_add(s, k->bytes * QW_NS_PER_SEC);
 		s->then_ns = now;
 	}

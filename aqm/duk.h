@@ -126,6 +126,9 @@ struct qw_duk {
 	qw_u32 held; /* p was above 0 as this interval began, and those before */
 	qw_u32 packet_bytes; /* longest packet of late, at first QW_MTU */
 	qw_u32 came_bytes; /* longest packet that came in this interval */
+	/* Intervals since the last arrival, empty ones, in which dropping is felt. */
+	qw_u64 came_ns, lull_u_q30;
+	qw_u32 lull;
 	/* Interval determination. */
 	qw_u32 level; /* P, per cent */
 	qw_u32 trial_level; /* P when this trial began, whose dt it has */
@@ -182,6 +185,9 @@ static inline void qw_duk_init(struct qw_duk *s, const struct qw_duk_params *p,
 	s->begun_bytes = 0;
 	s->held = 0;
 	s->packet_bytes = QW_MTU;
+	s->came_ns = now;
+	s->lull_u_q30 = 0;
+	s->lull = 0;
 	s->level = 0;
 	qw_duk_forget_levels(s);
 	qw_duk_count_anew(s, 0);
@@ -298,7 +304,8 @@ static inline void qw_duk_measure_capacity(struct qw_duk *s)
  *    mean utilisation. (Not their transmit rate, which would compare links of
  *    different capacity.) Those count in which p was above 0, and the
  *    three after each, in which that is felt: what senders that pause leave
- *    unused later says nothing about dt, nor does a link that stands still.
+ *    unused later says nothing about dt, nor does a link that stands still, nor
+ *    a pause of more than `longest`, which no dt would bridge.
  *    The next sample has the dt of the level that there is then;
  *  - a dt is good for a level if the utilisation is within `tolerance` of 1, the
  *    highest transmit rate that a congested link can have had. The smallest good
@@ -375,34 +382,18 @@ static inline void qw_duk_set_point(struct qw_duk *s, struct qw_duk_point *at,
 	}
 }
 
-/* Algorithm 2, at the end of an interval with traffic: the next dt. */
-static inline void qw_duk_determine_interval(struct qw_duk *s,
-					     const struct qw_duk_params *p,
-					     qw_u32 held)
+/* So many intervals more are of the sample; at its end the next dt. */
+QW_PART int qw_duk_sample(struct qw_duk *s QW_GIVEN,
+			  const struct qw_duk_params *p QW_GIVEN,
+			  qw_u32 intervals, qw_u64 u_q30)
 {
 	struct qw_duk_point *at;
 	qw_u64 dt = s->dt_ns, full;
 
-	/* Equation 10; M and C are kept inverted. */
-	s->level = (qw_u32)qw_div(100 * (s->npb_q20 - s->peak_npb_q20),
-				  s->npb_q20);
-	if (p->interval_ns || !p->trial)
-		return;
-	if (!s->known_npb_q20) {
-		s->known_npb_q20 = s->npb_q20;
-		s->trial_level = s->level;
-	}
-	if (s->npb_q20 > 2 * s->known_npb_q20 ||
-	    2 * s->npb_q20 < s->known_npb_q20) {
-		s->dt_ns = qw_duk_first(s, p);
-		qw_duk_forget_levels(s);
-		return;
-	}
-	if (!held || !s->sent_bytes)
-		return;
-	s->trial_u_q30 += s->u_q30;
-	if (++s->intervals < p->trial)
-		return;
+	s->trial_u_q30 += u_q30;
+	s->intervals += intervals;
+	if (s->intervals < p->trial)
+		return 0;
 	at = &s->point[s->trial_level & (QW_DUK_LEVELS - 1)];
 	/* Below 2^20 intervals, utilisation below 2. */
 	full = s->intervals * (QW_DUK_ONE_Q30 - p->tolerance_q30);
@@ -427,6 +418,54 @@ static inline void qw_duk_determine_interval(struct qw_duk *s,
 	s->dt_ns = qw_duk_clamp(s, p, dt);
 	s->intervals = 0;
 	s->trial_u_q30 = 0;
+	return 0;
+}
+
+/* Algorithm 2, at the end of an interval with traffic. */
+static inline void qw_duk_determine_interval(struct qw_duk *s,
+					     const struct qw_duk_params *p,
+					     qw_u32 held)
+{
+	/* Equation 10; M and C are kept inverted. */
+	s->level = (qw_u32)qw_div(100 * (s->npb_q20 - s->peak_npb_q20),
+				  s->npb_q20);
+	if (p->interval_ns || !p->trial)
+		return;
+	if (!s->known_npb_q20) {
+		s->known_npb_q20 = s->npb_q20;
+		s->trial_level = s->level;
+	}
+	if (s->npb_q20 > 2 * s->known_npb_q20 ||
+	    2 * s->npb_q20 < s->known_npb_q20) {
+		s->dt_ns = qw_duk_first(s, p);
+		qw_duk_forget_levels(s);
+		return;
+	}
+	if (held && s->sent_bytes)
+		qw_duk_sample(s, p, 1, s->u_q30);
+}
+
+/* An interval without arrivals, at whose end nothing waits. Whether it says
+ * anything about dt shows when the next packet comes. */
+static inline void qw_duk_lull(struct qw_duk *s)
+{
+	s->held = s->held << 1 & QW_DUK_FELT;
+	if (s->held) {
+		s->lull++;
+		s->lull_u_q30 += s->u_q30;
+	}
+}
+
+/* It has come. */
+static inline void qw_duk_came(struct qw_duk *s, const struct qw_duk_params *p,
+			       qw_u64 now)
+{
+	if (s->lull && s->known_npb_q20 && !p->interval_ns && p->trial &&
+	    now - s->came_ns <= p->longest_ns)
+		qw_duk_sample(s, p, s->lull, s->lull_u_q30);
+	s->lull = 0;
+	s->lull_u_q30 = 0;
+	s->came_ns = now;
 }
 
 /* ------------------------------------------------ Algorithm 1 --- */
@@ -445,7 +484,7 @@ QW_PART int qw_duk_evaluate(struct qw_duk *s QW_GIVEN,
 			    qw_u64 backlog)
 {
 	struct qw_duk_measured m;
-	qw_u64 peak, backlog_q14, busy, known = s->npb_q20;
+	qw_u64 peak, backlog_q14, busy, known = s->npb_q20, before = s->p_q32;
 	qw_u32 held = s->held;
 
 	s->p_q32 = 0;
@@ -466,8 +505,20 @@ QW_PART int qw_duk_evaluate(struct qw_duk *s QW_GIVEN,
 	s->d_ns = s->sojourn_ns;
 	if (!known)
 		s->dt_ns = qw_duk_first(s, p);
-	if (!known || !s->arrived_bytes)
+	if (!known)
 		return 0;
+	if (!s->arrived_bytes && s->standing_bytes) {
+		/* A is not known, and the queue is there: p stays. */
+		s->p_q32 = before;
+		s->held = (held << 1 & QW_DUK_FELT) | (before != 0);
+		qw_duk_determine_interval(s, p, held);
+		return 0;
+	}
+	if (!s->arrived_bytes) {
+		s->held = held;
+		qw_duk_lull(s);
+		return 0;
+	}
 	s->packet_bytes -= s->packet_bytes / 16;
 	if (s->packet_bytes < s->came_bytes)
 		s->packet_bytes = s->came_bytes;
@@ -510,6 +561,9 @@ static inline void qw_duk_catch_up(struct qw_duk *s,
 				   const struct qw_duk_params *p, qw_u64 now,
 				   qw_u64 backlog)
 {
+	qw_u64 whole;
+	qw_u32 i;
+
 	if (now < s->start_ns)
 		return;
 	/* As long as that is for a link on which a packet takes so long. But several
@@ -532,10 +586,15 @@ static inline void qw_duk_catch_up(struct qw_duk *s,
 	if (now - s->start_ns < s->dt_ns)
 		return;
 	/* Whole intervals in which nothing arrived or left. */
-	s->start_ns += qw_div(now - s->start_ns, s->dt_ns) * s->dt_ns;
+	whole = qw_div(now - s->start_ns, s->dt_ns);
+	s->start_ns += whole * s->dt_ns;
 	s->p_q32 = 0;
-	s->held = 0;
 	s->u_q30 = 0;
+	if (backlog || !s->npb_q20)
+		s->held = 0;
+	QW_FOR (i, 4)
+		if (s->held && i < whole)
+			qw_duk_lull(s);
 	s->d_ns = 0;
 }
 
@@ -545,6 +604,7 @@ qw_duk_enqueue(struct qw_duk *s, const struct qw_duk_params *p, qw_u64 now,
 	       qw_u32 random)
 {
 	qw_duk_catch_up(s, p, now, q->bytes);
+	qw_duk_came(s, p, now);
 	s->arrived_bytes += k->bytes;
 	if (k->bytes > s->came_bytes)
 		s->came_bytes = k->bytes;

@@ -317,20 +317,27 @@ static inline qw_s32 qw_queuepilot_share(qw_u64 a, qw_u64 b, qw_u32 most)
 	return (qw_s32)(q15 < top ? q15 : top);
 }
 
-/* Packets that the link sends in a step: what counts are normalised by. */
+/* Packets that the link sends in a step, times 512: what counts are normalised
+ * by. Whole packets, as the authors' program has it, where that is within 2 %. */
+#define QW_QUEUEPILOT_WHOLE 64u
 static inline qw_u64
 qw_queuepilot_capacity(const struct qw_queuepilot *s,
 		       const struct qw_queuepilot_params *p)
 {
-	qw_u64 packets = s->most_sent;
+	qw_u64 times_512 = s->most_sent << 9;
 
-	/* Whole packets a second first, as the authors' program rounds. */
-	if (p->rate_bytes)
-		packets = qw_div(qw_div(p->rate_bytes,
-					p->mtu_bytes + p->wire_overhead_bytes) *
-					 qw_div(p->step_ns, QW_NS_PER_US),
-				 1000000);
-	return packets ? packets : 1;
+	/* Whole packets a second first, as the authors' program rounds: below
+	 * 2^34, and a step is below 2^20 us. */
+	if (p->rate_bytes) {
+		times_512 = qw_div(p->rate_bytes,
+				   p->mtu_bytes + p->wire_overhead_bytes) *
+			    qw_div(p->step_ns, QW_NS_PER_US);
+		times_512 = qw_div(times_512 << 9, 1000000);
+		if (times_512 >= QW_QUEUEPILOT_WHOLE << 9)
+			times_512 &= ~511ULL;
+		return times_512 ? times_512 : 1;
+	}
+	return times_512 ? times_512 : 512;
 }
 
 /* Floor of the square root. */
@@ -364,12 +371,12 @@ static inline void qw_queuepilot_observe(struct qw_queuepilot *s,
 	if (s->sent > s->most_sent)
 		s->most_sent = s->sent;
 	capacity = qw_queuepilot_capacity(s, p);
-	s->input[0] = qw_queuepilot_share(s->sent, capacity, 1);
+	s->input[0] = qw_queuepilot_share((qw_u64)s->sent << 9, capacity, 1);
 	s->input[1] = qw_queuepilot_share(s->average,
 					  (qw_u64)s->buffer_packets << 9, 1);
-	s->input[2] = qw_queuepilot_share(s->average, capacity << 9, 30);
-	s->input[3] = qw_queuepilot_share(s->arrived, capacity, 3);
-	s->input[4] = qw_queuepilot_share(s->dropped, capacity, 1);
+	s->input[2] = qw_queuepilot_share(s->average, capacity, 30);
+	s->input[3] = qw_queuepilot_share((qw_u64)s->arrived << 9, capacity, 3);
+	s->input[4] = qw_queuepilot_share((qw_u64)s->dropped << 9, capacity, 1);
 	s->input[5] = s->arrived ?
 			      qw_queuepilot_share(s->marked, s->arrived, 1) :
 		      s->marked ? QW_QUEUEPILOT_ONE :
@@ -397,7 +404,8 @@ static inline void qw_queuepilot_observe(struct qw_queuepilot *s,
 
 /* The scripted policy: one action above a share of the buffer, on average; both
  * times 512. Not below a packet, as the average never goes back to 0 (511/512),
- * and not in a buffer without end. A share of 0 is always. */
+ * and not in a buffer without end. A share of 0 is always. Below, what marks
+ * least: nothing, or RED's highest curve. */
 static inline void qw_queuepilot_script(struct qw_queuepilot *s,
 					const struct qw_queuepilot_params *p)
 {
@@ -406,7 +414,10 @@ static inline void qw_queuepilot_script(struct qw_queuepilot *s,
 	s->action = p->action;
 	if (p->threshold_q32 &&
 	    (!s->buffer_packets || s->average < share || s->average < 1u << 9))
-		s->action = 0;
+		s->action = p->actions == QW_QUEUEPILOT_THRESHOLD ||
+					    p->actions == QW_QUEUEPILOT_RED ?
+				    QW_QUEUEPILOT_ACTIONS - 1 :
+				    0;
 }
 
 static inline void qw_queuepilot_act(struct qw_queuepilot *s,

@@ -110,6 +110,7 @@ struct qw_santa_queue {
 	qw_u32 packets;
 	qw_u32 flows; /* that are assigned to it */
 	qw_u32 weight; /* flows at the last round's end */
+	qw_u32 sharers; /* whose share it has: theirs, 1, or of who left packets */
 	qw_s64 deficit_q20; /* bytes it may still send in this turn */
 	qw_u64 turn_q20; /* bytes that a turn adds */
 	struct qw_codel codel;
@@ -177,7 +178,12 @@ static inline void qw_santa_share(struct qw_santa *s,
 		if (i >= qw_santa_last(p))
 			break;
 		f->weight = i < p->queues ? f->flows : 1;
-		total += f->weight ? f->weight : 1;
+		if (f->weight || !f->packets)
+			f->sharers = f->weight ? f->weight : 1;
+		/* All have moved out in this round, or one before. */
+		else if (f->counted)
+			f->sharers = f->counted;
+		total += f->sharers;
 	}
 	QW_FOR (i, QW_SANTA_MOST + 1) {
 		struct qw_santa_queue *f = qw_santa_at(s, i + 1);
@@ -185,8 +191,7 @@ static inline void qw_santa_share(struct qw_santa *s,
 		if (i >= qw_santa_last(p))
 			break;
 		/* Below 2^25 bytes, and 2^17 flows. */
-		f->turn_q20 = qw_div((turn << 20) * (f->weight ? f->weight : 1),
-				     total);
+		f->turn_q20 = qw_div((turn << 20) * f->sharers, total);
 		if (!f->turn_q20)
 			f->turn_q20 = 1;
 	}
@@ -689,7 +694,7 @@ qw_santa_enqueue(struct qw_santa *s, const struct qw_santa_params *p,
 	if (at) {
 		qw_santa_roll(s, p, flow);
 		flow->seen_ns = now;
-		flow->offered++;
+		flow->offered += flow->offered != 0xffffffffu;
 		*queue = flow->queue;
 	}
 	f = qw_santa_at(s, *queue);
@@ -707,7 +712,7 @@ qw_santa_enqueue(struct qw_santa *s, const struct qw_santa_params *p,
 		f->packets++;
 		f->bytes += k->bytes;
 	} else if (at) {
-		flow->dropped++;
+		flow->dropped += flow->dropped != 0xffffffffu;
 	}
 	return v;
 }
@@ -768,7 +773,7 @@ static inline void qw_santa_evicted(struct qw_santa *s,
 				f->bytes + k->bytes);
 	if (at) {
 		qw_santa_roll(s, p, flow);
-		flow->dropped++;
+		flow->dropped += flow->dropped != 0xffffffffu;
 	}
 }
 
@@ -882,12 +887,8 @@ static inline qw_u32 qw_santa_share_of(struct qw_santa *s,
 				       const struct qw_santa_params *p,
 				       qw_u32 queue)
 {
-	qw_u32 flows = qw_santa_at(s, queue)->weight;
-
 	(void)p;
-	if (queue == QW_SANTA_MICE)
-		return 0;
-	return flows ? flows : 1;
+	return queue == QW_SANTA_MICE ? 0 : qw_santa_at(s, queue)->sharers;
 }
 
 /* A host that takes the turns itself keeps the account of them, too. */

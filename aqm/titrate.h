@@ -102,6 +102,7 @@ struct qw_titrate {
 	qw_u64 zero_ns; /* x, without a period that is still open */
 	qw_u64 zero_start_ns;
 	qw_u64 came_ns; /* the last arrival, let in or not */
+	qw_u64 left_ns; /* the last departure */
 	qw_u64 minq_bytes;
 	qw_u64 busy_start_ns; /* first departure after the link was idle */
 	qw_u64 busy_bytes; /* sent since then */
@@ -144,6 +145,7 @@ static inline void qw_titrate_init(struct qw_titrate *s,
 	s->zero_ns = 0;
 	s->zero_start_ns = 0;
 	s->came_ns = 0;
+	s->left_ns = 0;
 	s->minq_bytes = 0;
 	s->busy_start_ns = 0;
 	s->busy_bytes = 0;
@@ -339,13 +341,15 @@ static inline void qw_titrate_move(struct qw_titrate *s,
 {
 	qw_u64 old = s->threshold_bytes, floor = qw_titrate_floor(p);
 
-	s->initial = 0;
 	if (to < old && to <= floor) {
 		if (p->rules == QW_TITRATE_ARTIFACT)
 			return;
 		to = old < floor ? old : floor;
 	}
 	s->threshold_bytes = qw_titrate_kept(s, p, to);
+	/* One that finds T at the buffer's end has not. */
+	if (s->threshold_bytes != old)
+		s->initial = 0;
 }
 
 /* c packets, in bytes */
@@ -547,6 +551,10 @@ static inline qw_u64 qw_titrate_claim(const struct qw_titrate *s,
 		return 0;
 	if (want > s->part_bytes)
 		want = s->part_bytes;
+	/* Its link stands still: what it has beyond its part it cannot use. */
+	if (p->rules == QW_TITRATE_PAPER && now >= s->came_ns + p->window_ns &&
+	    now >= s->left_ns + p->window_ns)
+		return have < want ? have : want;
 	return have > want ? have : want;
 }
 
@@ -643,10 +651,11 @@ qw_titrate_enqueue(struct qw_titrate *s, const struct qw_titrate_params *p,
 		v = qw_mark_or_drop(k, p->ecn != 0, QW_REASON_THRESHOLD);
 	if (v.action != QW_DROP)
 		qw_titrate_zero_ends(s, now);
-	/* Where others have filled a shared buffer, T has no part in it. */
+	/* Where others have filled a shared buffer, or claim it, this port's own T
+	 * has no part in it. */
 	if (v.action != QW_PASS &&
 	    (!q->pool.limit_bytes || p->rules == QW_TITRATE_ARTIFACT ||
-	     q->bytes + k->bytes > qw_titrate_threshold(s)))
+	     q->bytes + k->bytes > qw_titrate_kept(s, p, s->threshold_bytes)))
 		qw_titrate_trigger(s, p, now, q->bytes);
 	return v;
 }
@@ -660,6 +669,7 @@ qw_titrate_dequeue(struct qw_titrate *s, const struct qw_titrate_params *p,
 		qw_titrate_see_limit(s, p, q);
 	qw_titrate_catch_up(s, p, now, q->bytes + k->bytes);
 	s->left = 1;
+	s->left_ns = now;
 	/* What waits may be older than this, which then knows no buffer yet. */
 	if (s->initial && s->threshold_bytes)
 		qw_titrate_bound_initial(s, p, now, k->bytes);

@@ -558,6 +558,31 @@ fn the_threshold_starts_at_the_buffer() {
     assert_eq!(h.threshold(), 1 << 40, "no limit: 1 TiB");
 }
 
+/// An increase that finds T at the buffer's end has not moved it: the start is bound all the same.
+#[test]
+fn an_increase_at_the_buffers_end_does_not_unbind_the_start() {
+    let mut h = Host::new(1_000_000, &[("initial_delay", Value::Int(50 * MS))]);
+    // Packets of 64 bytes in a buffer of packets: dropped while T is far.
+    h.queue.limit_packets = 100;
+    while h.arrive_as(64, 0).action != Action::Drop {}
+    while h.queue.packets > 0 {
+        h.depart();
+    }
+    h.depart();
+    h.wait(W);
+    h.arrive();
+    h.depart();
+    assert_eq!(h.threshold(), 150_000);
+    // 100 ms of a busy link, a packet each ms.
+    for _ in 0..100 {
+        h.arrive();
+        h.arrive();
+        h.depart();
+        h.wait(MS);
+    }
+    assert!((50 * 1500..=51 * 1500).contains(&h.threshold()), "{}", h.threshold());
+}
+
 // ---- A buffer that ports share (section 5.3, and the artifact's upper clamp) ----
 
 /// Ports that share a buffer, each with a clock of its own that the test keeps together.
@@ -647,8 +672,9 @@ fn what_silent_ports_do_not_need_is_for_the_busy_one() {
     }
     assert_eq!(switch.0[0].threshold(), 600_000);
 
-    // One comes back: its even part is its own after a packet of each.
+    // One comes back while the other sends: its even part is its own after a packet of each.
     let now = 60 * SEC;
+    switch.arrive(0, now);
     switch.arrive(1, now);
     assert_eq!(switch.0[1].threshold(), 3_000, "two packets while the other has all");
     switch.arrive(0, now);
@@ -737,6 +763,53 @@ fn what_a_full_buffer_refuses_is_a_claim_all_the_same() {
     assert_eq!(switch.arrive(1, SEC), Action::Drop);
     assert_eq!(switch.0[1].discipline.claim(SEC), 300_000);
     assert_eq!(switch.0[1].discipline.claim(SEC + W), 0);
+}
+
+/// A port whose link stands still with packets waiting keeps no more than its even part from the others.
+#[test]
+fn a_link_that_stands_still_leaves_the_others_their_part() {
+    let mut switch = Switch::new(2, 600_000);
+    for at in [0, 1] {
+        switch.arrive(at, 0);
+        switch.depart(at, 0);
+        switch.depart(at, 0);
+    }
+    for round in 1..=20 {
+        switch.lose_throughput(0, round * 2 * SEC, W / 2);
+    }
+    assert_eq!(switch.0[0].threshold(), 600_000);
+    let now = 60 * SEC;
+    for _ in 0..10 {
+        switch.arrive(0, now);
+    }
+    switch.depart(0, now);
+    // Nothing comes or goes there any longer.
+    assert_eq!(switch.0[0].discipline.claim(now + W - 1), 600_000);
+    assert_eq!(switch.0[0].discipline.claim(now + W), 300_000);
+    switch.arrive(1, now + W);
+    assert_eq!(switch.0[1].threshold(), 300_000);
+}
+
+/// Nor in what others claim: a drop at two packets, of a port whose T is more, says nothing about T.
+#[test]
+fn a_threshold_that_is_not_in_force_is_not_watched() {
+    let mut switch = Switch::new(2, 600_000);
+    for at in [0, 1] {
+        switch.arrive(at, 0);
+        switch.depart(at, 0);
+        switch.depart(at, 0);
+    }
+    for round in 1..=20 {
+        switch.lose_throughput(0, round * 2 * SEC, W / 2);
+    }
+    let now = 60 * SEC;
+    switch.arrive(0, now);
+    while switch.arrive(1, now) != Action::Drop {}
+    assert_eq!((switch.0[1].threshold(), switch.0[1].interval()), (3_000, 0));
+    // It has its part again, and more than that is a drop at T.
+    switch.arrive(0, now);
+    while switch.arrive(1, now) != Action::Drop {}
+    assert_eq!((switch.0[1].threshold(), switch.0[1].interval()), (300_000, 1));
 }
 
 /// T of a port has no part in what others have filled.

@@ -403,6 +403,33 @@ fn a_host_that_says_idle_early_does_not_raise_the_rate() {
     }
 }
 
+/// A rate that was learned too low, of a slower link or of one that stood still: packets that come one by one show no more than
+/// that so much has left, but that much they do show.
+#[test]
+fn paced_traffic_shows_that_a_link_is_no_slower() {
+    for share in [50, 95] {
+        let mut host = Host::new(&spec("cp-aqm", &[]), 1000, 0);
+        // 1 Mbit/s: two packets that follow one another.
+        for _ in 0..3 {
+            host.arrive(0, 1514, 0, 0);
+        }
+        let slow = 1514 * 8_000;
+        (0..4).for_each(|i| drop(host.transmit(i * slow, |_| {})));
+        assert_eq!(host.discipline.probe(2), 1e6);
+        // 100 Mbit/s, each packet alone.
+        let gap = 1514 * 80 * 100 / share;
+        for i in 0..100_000 {
+            let now = SECOND + i * gap;
+            host.arrive(now, 1514, 0, 0);
+            host.transmit(now, |_| {});
+            host.discipline.idle(now + 1514 * 80);
+        }
+        let rate = host.discipline.probe(2);
+        let shown = share as f64 * 1e6;
+        assert!(rate > 0.9 * shown && rate < 1.02e8, "{share} %: {rate} bit/s");
+    }
+}
+
 /// Of a buffer that several ports share, Qmax is this one's even part.
 #[test]
 fn qmax_of_a_shared_buffer_is_the_even_part() {

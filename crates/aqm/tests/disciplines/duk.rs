@@ -600,3 +600,61 @@ fn few_arrivals_at_a_long_queue_are_by_equation_9_too() {
     }
     assert!(inside > 0 && all > 3, "{inside} {all}");
 }
+
+/// `load` of the link's rate in batches of `each`, sent at `speed` times that rate; utilisation, the longest wait of the last
+/// half and the part that was dropped of it.
+fn batches(link: &mut Link, from: u64, to: u64, each: u64, load: f64, speed: u64) -> (f64, u64, f64) {
+    let mut seen = Seen::default();
+    let packet = 1500 * link.ns_per_byte;
+    let (mut credit, mut begun) = (0.0, from);
+    let (mut sent, mut drops, mut offered) = (0, 0, 0);
+    while begun < to {
+        if sent == 0 && begun >= from + (to - from) / 2 {
+            (sent, drops, offered) = (link.host.sent, link.host.drops.iter().sum::<u64>(), link.host.offered);
+            link.host.sojourn_max = 0;
+        }
+        credit += load * each as f64 / packet as f64;
+        for i in 0..credit as u64 {
+            let now = begun + i * packet / speed;
+            link.run(now, &mut seen);
+            link.arrive(now, 1500, &mut seen);
+        }
+        credit -= credit.floor();
+        begun += each;
+    }
+    link.run(to, &mut seen);
+    let used = ((link.host.sent - sent) * packet) as f64 / ((to - from) / 2) as f64;
+    let lost = link.host.drops.iter().sum::<u64>() - drops;
+    (used, link.host.sojourn_max, lost as f64 / (link.host.offered - offered) as f64)
+}
+
+/// Overload that comes in batches, as frames of video do: intervals without arrivals between them neither end dropping while the
+/// queue stands, nor hide what dropping has left unused.
+#[test]
+fn overload_in_batches_is_held_and_fills_the_link() {
+    for (mbit, each, load, speed) in [
+        (10, 33_300, 1.2, 100),
+        (10, 50_000, 1.5, 10),
+        (100, 33_300, 1.2, 10),
+        (1000, 1_000, 1.2, 10),
+        (1000, 1_000, 1.2, 40),
+    ] {
+        let mut link = Link::new(&[], 8_000 / mbit);
+        let (used, longest, lost) = batches(&mut link, 0, 40 * SECOND, each * 1_000, load, speed);
+        let excess = 1.0 - 1.0 / load;
+        let what = format!("{mbit} Mbit/s, {load} in batches of {each} us: {used}, {longest} ns, {lost}");
+        assert!(used > 0.95 && longest < 200 * MS && (lost - excess).abs() < 0.03, "{what}");
+    }
+}
+
+/// Batches below the link's rate after an overload: an interval that overload made short does not cost the link for good.
+#[test]
+fn batches_after_an_overload_are_not_cut() {
+    for (mbit, each, load, speed) in [(100, 33_300, 0.8, 10), (10_000, 1_000, 0.5, 4)] {
+        let mut link = Link::new(&[], 1);
+        link.ns_per_byte = (8_000u64 / mbit).max(1);
+        constant_rate(&mut link, 0, SECOND, 300);
+        let (used, _, lost) = batches(&mut link, SECOND, 41 * SECOND, each * 1_000, load, speed);
+        assert!((used - load).abs() < 0.02 && lost < 0.01, "{mbit} Mbit/s: {used}, {lost}");
+    }
+}

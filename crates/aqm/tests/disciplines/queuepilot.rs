@@ -327,6 +327,59 @@ fn the_scripted_policy_leaves_light_traffic_alone() {
     }
 }
 
+/// Nor where an action is a threshold or one of RED's curves: below its share it takes what marks least.
+#[test]
+fn the_scripted_policy_marks_no_more_below_its_share_than_above() {
+    for (actions, action, most) in [("threshold", 3, 0), ("threshold", 5, 0), ("red", 3, 0)] {
+        let set = [
+            ("threshold", Value::Real(0.9)),
+            ("action", Value::Int(action)),
+            ("actions", Value::Choice(actions)),
+        ];
+        let mut host = Host::new(&spec("queuepilot", &set), 200, 0);
+        // A queue of 100 of 200: half of the buffer, 150 kB.
+        for i in 0..20_000 {
+            while host.queue.packets < 100 {
+                host.arrive(i * 100_000, 1500, 0, 2);
+            }
+            host.transmit(i * 100_000, |_| {});
+        }
+        let marks: u64 = host.marks.iter().sum();
+        assert_eq!(marks, most, "{actions}, action {action}");
+    }
+}
+
+/// Counts are normalised by what the link sends in a step, which on a slow one is no whole number of packets: half a load reads
+/// as half, a full link as full, to 2 %.
+#[test]
+fn the_load_of_a_slow_link_reads_as_it_is() {
+    for bits in
+        [2_500_000u64, 5_000_000, 7_300_000, 12_200_000, 14_700_000, 24_500_000, 77_000_000, 1_000_000_000]
+    {
+        let set = [("rate", Value::Int(bits)), ("sample", Value::Flag(false))];
+        let mut spec = spec("queuepilot", &set);
+        spec.set_weights(weights(1, 1000)).unwrap();
+        for share in [50, 100] {
+            let mut host = Host::new(&spec, 0, 0);
+            // 1538 bytes with what a frame has beyond its length.
+            let gap = 1538 * 8_000_000_000 * 100 / share / bits;
+            let (mut reward, mut steps) = (0.0, 0);
+            for i in 0..2_000_000_000 / gap {
+                host.arrive(i * gap, 1514, 0, 0);
+                host.transmit(i * gap, |_| {});
+                while (steps + 1) * 5 * MS <= (i + 1) * gap {
+                    steps += 1;
+                    host.discipline.idle(steps * 5 * MS);
+                    reward += (host.discipline.probe(2) - 1.0).sqrt();
+                }
+            }
+            let load = reward / steps as f64;
+            let want = share as f64 / 100.0;
+            assert!((load - want).abs() < 0.1 && load < want + 0.02, "{bits} bit/s at {share} %: {load}");
+        }
+    }
+}
+
 /// Its part of a shared buffer is the buffer that a policy sees.
 #[test]
 fn a_shared_buffer_counts_by_its_even_part() {

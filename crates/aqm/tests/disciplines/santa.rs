@@ -47,6 +47,8 @@ struct Santa {
     seen: BTreeMap<u32, u64>,
     /// Flows in each queue at the last round's end.
     weights: Vec<u64>,
+    /// Whose share each queue has: theirs, or, where all have left, of those who left packets behind.
+    sharers: Vec<u64>,
     waiting: Vec<VecDeque<Packet>>,
     /// In 2^-20 bytes.
     deficit: Vec<i64>,
@@ -75,6 +77,7 @@ impl Santa {
             flows: BTreeMap::new(),
             seen: BTreeMap::new(),
             weights: vec![0; k + 1],
+            sharers: vec![1; k + 1],
             waiting: vec![VecDeque::new(); k + 1],
             deficit: vec![0; k + 1],
             turn: 1,
@@ -93,6 +96,7 @@ impl Santa {
         }
         self.round_end += (1 + (now - self.round_end) / self.round) * self.round;
         let mut to: BTreeMap<u32, usize> = BTreeMap::new();
+        let mut had = vec![0; self.k + 1];
         for q in 1..=self.k {
             let here: Vec<(u32, f64)> = self
                 .flows
@@ -100,6 +104,7 @@ impl Santa {
                 .filter(|(_, f)| f.queue == q && (f.arrived > 0 || !self.skip))
                 .map(|(&hash, f)| (hash, f.kept as f64))
                 .collect();
+            had[q] = here.len() as u64;
             if self.artifact {
                 // Pass 1: above r times the least, up. Pass 2, over what is left: below the most / r, down.
                 let least = here.iter().map(|f| f.1).fold(f64::MAX, f64::min);
@@ -137,6 +142,11 @@ impl Santa {
         self.seen.clear();
         for q in 1..=self.k {
             self.weights[q] = self.members(q);
+            if self.weights[q] > 0 || self.waiting[q].is_empty() {
+                self.sharers[q] = self.weights[q].max(1);
+            } else if had[q] > 0 {
+                self.sharers[q] = had[q];
+            }
         }
     }
 
@@ -197,7 +207,7 @@ impl Santa {
         if !self.waiting[0].is_empty() {
             return 0;
         }
-        let shares: Vec<u64> = self.weights.iter().map(|&w| w.max(1)).collect();
+        let shares = &self.sharers;
         let all: u64 = shares[1..].iter().sum();
         loop {
             if !self.waiting[self.turn].is_empty() && self.deficit[self.turn] > 0 {
@@ -501,6 +511,58 @@ fn who_sends_less_than_its_share_waits_for_a_turn() {
             assert!(before <= 5, "one of {}: behind {before} packets", others + 2);
         }
     }
+}
+
+/// A round in which all flows leave a queue, the large one up and the small ones down: what they leave behind is sent at the
+/// share of three, not of the flow that may come.
+#[test]
+fn what_is_left_behind_is_sent_at_the_share_of_who_left_it() {
+    let set = [("queues", Value::Int(3)), ("round", Value::Int(SEC)), ("mice_packets", Value::Int(0))];
+    let mut host = Host::new(&spec("santa", &set), 0, 0);
+    // The first three are alone; then two more in the second queue.
+    let mut places: Vec<usize> = (0..3).map(|flow| queue_of(&mut host, 0, flow)).collect();
+    let mut flow = 3;
+    while places.iter().filter(|&&q| q == 2).count() < 3 {
+        let queue = queue_of(&mut host, 0, flow);
+        places.push(queue);
+        flow += 1;
+    }
+    let of = |queue: usize| (0..flow).filter(|&f| places[f as usize] == queue).collect::<Vec<u32>>();
+    let (lower, middle, upper) = (of(1), of(2), of(3));
+    // The second queue: one flow sends nearly all. The others stay where they are.
+    for i in 0..900 {
+        let now = i * MS;
+        for &flow in lower.iter().chain(&upper) {
+            host.arrive(now, 1500, flow, 0);
+        }
+        for _ in 0..40 {
+            host.arrive(now, 1500, middle[0], 0);
+        }
+        if i % 100 == 50 {
+            host.arrive(now, 1500, middle[1], 0);
+            host.arrive(now, 1500, middle[2], 0);
+        }
+        for _ in 0..20 {
+            host.transmit(now, |_| {});
+        }
+    }
+    let now = SEC + MS;
+    let moved: Vec<usize> = middle.iter().map(|&flow| queue_of(&mut host, now, flow)).collect();
+    assert_eq!(moved, [3, 1, 1]);
+    // All three queues have packets for so long.
+    let shares = [lower.len() + 2, 3, upper.len() + 1];
+    let all = 100 * shares.iter().sum::<usize>();
+    for _ in 0..all {
+        for &flow in lower.iter().chain(&upper) {
+            host.arrive(now, 1500, flow, 0);
+        }
+    }
+    let before = host.waiting[2].len();
+    for _ in 0..all {
+        host.transmit(now, |_| {});
+    }
+    let sent = before - host.waiting[2].len();
+    assert!(sent.abs_diff(300) < 10, "{sent} of {all}, {shares:?}");
 }
 
 /// Section 6.3: the buffer is split evenly, be it the port's own or its part of one that several share.

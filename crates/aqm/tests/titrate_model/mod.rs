@@ -167,14 +167,15 @@ impl Model<'_> {
     fn go(&mut self, to: i128) {
         let (t, min) = (i128::from(self.t.unwrap()), i128::from(self.floor()));
         let mut to = to;
-        self.initial = false;
         if to < t && to <= min {
             to = if self.c.artifact { t } else { t.min(min) };
             if self.c.artifact {
                 return;
             }
         }
-        self.t = Some(to.min(i128::from(self.limit())) as u64);
+        let to = to.min(i128::from(self.limit()));
+        self.t = Some(to as u64);
+        self.initial &= to == t;
     }
 
     /// Is EQlen above T?
