@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use queuewright_engine::header;
 use queuewright_report::{TableStyle, table};
+use queuewright_results::sheets as rows;
 use queuewright_results::{Detail, Run};
 use queuewright_scenario::RunSpec;
 use std::path::PathBuf;
@@ -52,8 +53,12 @@ impl Results {
         }
     }
 
-    fn sheet(&self, kept: &OnceLock<Table>, make: fn(&queuewright_results::Results) -> Table) -> Table {
-        kept.get_or_init(|| make(&self.results)).clone()
+    fn sheet(
+        &self,
+        kept: &OnceLock<Table>,
+        make: fn(&queuewright_results::Results) -> rows::Sheet<'_>,
+    ) -> Table {
+        kept.get_or_init(|| sheets::table(make(&self.results))).clone()
     }
 }
 
@@ -93,37 +98,37 @@ impl Results {
     /// A row for each run and port.
     #[getter]
     fn runs(&self) -> Table {
-        self.sheet(&self.runs, sheets::runs)
+        self.sheet(&self.runs, rows::runs)
     }
 
     /// A row for each run and queue of disciplines with several.
     #[getter]
     fn queues(&self) -> Table {
-        self.sheet(&self.queues, sheets::queues)
+        self.sheet(&self.queues, rows::queues)
     }
 
     /// A row for each run and group of flows.
     #[getter]
     fn groups(&self) -> Table {
-        self.sheet(&self.groups, sheets::groups)
+        self.sheet(&self.groups, rows::groups)
     }
 
     /// A row for each run and flow.
     #[getter]
     fn flows(&self) -> Table {
-        self.sheet(&self.flows, sheets::flows)
+        self.sheet(&self.flows, rows::flows)
     }
 
     /// A row for each run, port and point of the distribution of the sojourn time.
     #[getter]
     fn cdf(&self) -> Table {
-        self.sheet(&self.cdf, sheets::cdf)
+        self.sheet(&self.cdf, rows::cdf)
     }
 
     /// A row for each flow that had an end.
     #[getter]
     fn transfers(&self) -> Table {
-        self.sheet(&self.transfers, sheets::transfers)
+        self.sheet(&self.transfers, |results| rows::transfers(&results.runs))
     }
 
     /// A row for each run and sample time.

@@ -87,7 +87,7 @@ pub(crate) const MEASURES: [Measure; 8] = [
         name: "goodput",
         part: "",
         better: Better::High,
-        value: |run, _| goodput_bps(run),
+        value: |run, _| run.goodput_bps(),
         units: RATE,
     },
 ];
@@ -107,12 +107,6 @@ pub(crate) const QUEUE_MEASURES: [QueueMeasure; 7] = [
     QueueMeasure { name: "drops", part: "", value: |q| q.drop_fraction, units: PERCENT },
     QueueMeasure { name: "marks", part: "", value: |q| q.mark_fraction, units: PERCENT },
 ];
-
-/// Goodput of all groups together, bits per second.
-pub(crate) fn goodput_bps(run: &Run) -> f64 {
-    // `Sum` would give -0 for a run without groups.
-    run.groups.iter().fold(0.0, |sum, g| sum + g.goodput_bps)
-}
 
 /// Mean and range over the seeds; NaN where no seed has a value.
 #[derive(Debug, Clone, Copy, PartialEq)]

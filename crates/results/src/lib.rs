@@ -5,6 +5,8 @@
 //! A measure that has no value (the sojourn time when no packet was sent, the
 //! drop fraction when none arrived) is NaN here and `null` in JSON.
 
+pub mod sheets;
+
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -130,6 +132,14 @@ pub struct Run {
     #[serde(skip)]
     #[schemars(skip)]
     pub detail: Detail,
+}
+
+impl Run {
+    /// Goodput of all groups together, bits per second.
+    pub fn goodput_bps(&self) -> f64 {
+        // `Sum` would give -0 for a run without groups.
+        self.groups.iter().fold(0.0, |sum, g| sum + g.goodput_bps)
+    }
 }
 
 /// Measures of an output port, after the warm-up.

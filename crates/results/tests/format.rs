@@ -208,3 +208,173 @@ fn transfers_are_summed_up() {
     assert_eq!((bursts.bct_s.mean, bursts.drops.mean, bursts.drops.max), (1.5, 5.0, 7.0));
     assert!(queuewright_results::Distribution::of(std::iter::empty()).p50.is_nan());
 }
+
+/// The committed page is the one the columns make. `UPDATE_SCHEMA=1` writes it.
+#[test]
+fn committed_columns_are_in_step() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/sheets.md");
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        std::fs::write(&path, sheets::page()).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        kept == sheets::page(),
+        "docs/sheets.md is stale: run UPDATE_SCHEMA=1 cargo test -p queuewright-results"
+    );
+}
+
+/// Every number of a result object is in a sheet.
+#[test]
+fn every_measure_is_in_a_sheet() {
+    /// Numbers by path, lists by what they are of.
+    fn numbers(value: &serde_json::Value, path: &str, all: &mut BTreeMap<String, f64>) {
+        use serde_json::Value;
+        match value {
+            Value::Number(n) => {
+                all.insert(path.into(), n.as_f64().unwrap());
+            }
+            Value::Object(o) => o.iter().for_each(|(k, v)| numbers(v, &format!("{path}.{k}"), all)),
+            Value::Array(a) => a.iter().for_each(|v| numbers(v, path, all)),
+            _ => {}
+        }
+    }
+    // A number of its own for every measure.
+    let mut next = 1000.0;
+    let mut one = || {
+        next += 1.0;
+        next
+    };
+    let sojourn = |one: &mut dyn FnMut() -> f64| Sojourn {
+        mean: one(),
+        std: one(),
+        p25: one(),
+        p50: one(),
+        p75: one(),
+        p95: one(),
+        p99: one(),
+        p99_9: one(),
+        max: one(),
+    };
+    let distribution = |one: &mut dyn FnMut() -> f64| Distribution {
+        count: one() as u64,
+        mean: one(),
+        p50: one(),
+        p75: one(),
+        p95: one(),
+        p99: one(),
+        max: one(),
+    };
+    let reasons = |one: &mut dyn FnMut() -> f64| {
+        ["limit", "threshold", "sojourn", "early"]
+            .map(|r| (r.to_string(), one() as u64))
+            .into_iter()
+            .collect()
+    };
+    let backlog = |one: &mut dyn FnMut() -> f64| Backlog { mean: one(), max: one() };
+    let video = |one: &mut dyn FnMut() -> f64| Video {
+        chunks: one() as u64,
+        bitrate_bps: one(),
+        switches: one() as u64,
+        stalls: one() as u64,
+        stalled_s: one(),
+        startup_s: one(),
+    };
+    let queue = Queue {
+        name: "q".into(),
+        packets: one() as u64,
+        rate_bps: one(),
+        sojourn_ms: sojourn(&mut one),
+        backlog_packets: backlog(&mut one),
+        backlog_bytes: backlog(&mut one),
+        drop_fraction: one(),
+        mark_fraction: one(),
+        drops: BTreeMap::new(),
+        marks: BTreeMap::new(),
+    };
+    let port = Port {
+        name: "p".into(),
+        utilization: one(),
+        packets: one() as u64,
+        sojourn_ms: sojourn(&mut one),
+        backlog_packets: backlog(&mut one),
+        backlog_bytes: backlog(&mut one),
+        drop_fraction: one(),
+        mark_fraction: one(),
+        drops: reasons(&mut one),
+        marks: reasons(&mut one),
+        lost: Some(one() as u64),
+        queues: vec![queue],
+        ..Port::default()
+    };
+    let group = Group {
+        name: "g".into(),
+        cca: "cubic".into(),
+        flows: one() as u32,
+        goodput_bps: one(),
+        transfers: Some(Transfers {
+            started: one() as u64,
+            completed: one() as u64,
+            drops: one() as u64,
+            lost: one() as u64,
+            retransmits: one() as u64,
+            fct_s: BTreeMap::from([("all".to_string(), distribution(&mut one))]),
+            bursts: Some(Bursts {
+                started: one() as u64,
+                completed: one() as u64,
+                bct_s: distribution(&mut one),
+                drops: distribution(&mut one),
+            }),
+        }),
+        datagrams: Some(Datagrams {
+            received: one() as u64,
+            lost: one() as u64,
+            loss: one(),
+            delay_ms: sojourn(&mut one),
+        }),
+        video: Some(video(&mut one)),
+    };
+    let flow = Flow {
+        id: one() as u32,
+        base_rtt_ms: one(),
+        goodput_bps: one(),
+        sojourn_ms: one(),
+        srtt_ms: Some(one()),
+        retransmits: one() as u64,
+        timeouts: one() as u64,
+        fct_s: Some(one()),
+        ..Flow::default()
+    };
+    let run = Run {
+        seed: one() as u64,
+        duration_s: one(),
+        warmup_s: one(),
+        ports: vec![port],
+        groups: vec![group],
+        flows: vec![flow],
+        jain: one(),
+        wall_s: one(),
+        packets_per_s: f64::NAN,
+        ..Run::default()
+    };
+    let results = Results { runs: vec![run], ..sample() };
+    let mut all = BTreeMap::new();
+    numbers(&serde_json::to_value(&results.runs[0]).unwrap(), "", &mut all);
+    let mut found = std::collections::BTreeSet::new();
+    for sheet in
+        [sheets::runs(&results), sheets::queues(&results), sheets::groups(&results), sheets::flows(&results)]
+    {
+        for column in sheet.columns {
+            match column.values {
+                sheets::Values::Text(_) => {}
+                sheets::Values::Count(v) => found.extend(v.iter().map(|n| n.to_string())),
+                sheets::Values::CountIf(v) => found.extend(v.iter().flatten().map(|n| n.to_string())),
+                sheets::Values::Number(v) => found.extend(v.iter().map(|n| n.to_string())),
+            }
+        }
+    }
+    let missing: Vec<&String> =
+        all.iter().filter(|(_, value)| !found.contains(&value.to_string())).map(|(path, _)| path).collect();
+    // How many values a distribution has another column says.
+    let left = |path: &&&String| !path.ends_with(".count");
+    assert_eq!(missing.iter().filter(left).collect::<Vec<_>>(), Vec::<&&String>::new());
+}

@@ -1,7 +1,7 @@
 //! What the pictures show: plotly.js figures as JSON, and the words beside them.
 
 use super::{COLORS, GROUP_COLORS, escape, over_time};
-use crate::summary::{self, Spread, goodput_bps, runs_of};
+use crate::summary::{self, Spread, runs_of};
 use crate::thin;
 use queuewright_results::{Results, Run};
 use serde_json::{Value, json};
@@ -192,7 +192,7 @@ fn tradeoff(results: &Comparison, port_index: usize, port: &str, of: &str) -> Fi
     ];
     let throughputs: [(&str, &str, Get); 2] = [
         ("utilisation", "%", |_, port| port.utilization * 100.0),
-        ("goodput", "bit/s", |run, _| goodput_bps(run)),
+        ("goodput", "bit/s", |run, _| run.goodput_bps()),
     ];
     let mut views = Vec::new();
     for (throughput, unit, y) in throughputs {

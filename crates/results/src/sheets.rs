@@ -1,0 +1,422 @@
+//! Results as sheets: every column once, with its unit and what it says. CSV files, Arrow tables and
+//! `docs/sheets.md` are made from these.
+
+use crate::{
+    Backlog, Bursts, Datagrams, Distribution, Flow, Group, Port, Queue, Results, Run, Sojourn, Transfer,
+    Transfers,
+};
+use queuewright_aqm::REASON_NAMES;
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// Rows and columns.
+#[derive(Debug)]
+pub struct Sheet<'a> {
+    /// Name: of the file, less `.csv`, and of the table in Python.
+    pub name: &'static str,
+    /// What a row is of.
+    pub row: &'static str,
+    /// Columns, all of one length.
+    pub columns: Vec<Column<'a>>,
+}
+
+/// A column.
+#[derive(Debug)]
+pub struct Column<'a> {
+    /// Name.
+    pub name: Cow<'static, str>,
+    /// `ms`, `s`, `bit/s`, `bytes`, `packets`, `share` (0 to 1), `index` (0 to 1), or empty.
+    pub unit: &'static str,
+    /// What it says.
+    pub about: Cow<'static, str>,
+    /// Where in the sheet it belongs.
+    pub kind: Kind,
+    /// A value a row.
+    pub values: Values<'a>,
+}
+
+/// Where a column belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Says of which run the row is; a file that is of one run lacks it.
+    Run,
+    /// What the row is about, or a measure.
+    Plain,
+    /// Differs from machine to machine: files of a comparison, which do not, lack it.
+    Machine,
+}
+
+/// Values, one a row.
+#[derive(Debug)]
+pub enum Values<'a> {
+    /// Names and words.
+    Text(Vec<Cow<'a, str>>),
+    /// Whole numbers.
+    Count(Vec<u64>),
+    /// Whole numbers; none where the row has nothing of that kind.
+    CountIf(Vec<Option<u64>>),
+    /// Numbers; one that is not finite is not known.
+    Number(Vec<f64>),
+}
+
+impl Sheet<'_> {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |c| match &c.values {
+            Values::Text(v) => v.len(),
+            Values::Count(v) => v.len(),
+            Values::CountIf(v) => v.len(),
+            Values::Number(v) => v.len(),
+        })
+    }
+}
+
+/// A part of a distribution: its name and value.
+type Part<T> = (&'static str, &'static str, fn(&T) -> f64);
+
+const SOJOURN: [Part<Sojourn>; 9] = [
+    ("mean", "mean", |s| s.mean),
+    ("std", "standard deviation", |s| s.std),
+    ("p25", "25th percentile", |s| s.p25),
+    ("p50", "median", |s| s.p50),
+    ("p75", "75th percentile", |s| s.p75),
+    ("p95", "95th percentile", |s| s.p95),
+    ("p99", "99th percentile", |s| s.p99),
+    ("p99_9", "99.9th percentile", |s| s.p99_9),
+    ("max", "largest", |s| s.max),
+];
+
+const DISTRIBUTION: [Part<Distribution>; 6] = [
+    ("mean", "mean", |d| d.mean),
+    ("p50", "median", |d| d.p50),
+    ("p75", "75th percentile", |d| d.p75),
+    ("p95", "95th percentile", |d| d.p95),
+    ("p99", "99th percentile", |d| d.p99),
+    ("max", "largest", |d| d.max),
+];
+
+/// A sheet as it grows.
+struct Growing<'a, R> {
+    rows: Vec<R>,
+    columns: Vec<Column<'a>>,
+}
+
+impl<'a, R> Growing<'a, R> {
+    /// Each sheet begins with whose run a row is of.
+    fn new(rows: Vec<R>, run: impl Fn(&R) -> &'a Run) -> Self {
+        let mut sheet = Growing { rows, columns: Vec::new() };
+        sheet.text("discipline", "label of the run's discipline", |r| run(r).discipline.as_str().into());
+        sheet.count("seed", "", "seed of the run", |r| run(r).seed);
+        sheet.columns.iter_mut().for_each(|c| c.kind = Kind::Run);
+        sheet
+    }
+
+    fn put(
+        &mut self,
+        name: impl Into<Cow<'static, str>>,
+        unit: &'static str,
+        about: impl Into<Cow<'static, str>>,
+        values: Values<'a>,
+    ) {
+        let (name, about) = (name.into(), about.into());
+        self.columns.push(Column { name, unit, about, kind: Kind::Plain, values });
+    }
+
+    fn text(&mut self, name: &'static str, about: &'static str, of: impl Fn(&R) -> Cow<'a, str>) {
+        self.put(name, "", about, Values::Text(self.rows.iter().map(of).collect()));
+    }
+
+    fn count(
+        &mut self,
+        name: impl Into<Cow<'static, str>>,
+        unit: &'static str,
+        about: impl Into<Cow<'static, str>>,
+        of: impl Fn(&R) -> u64,
+    ) {
+        self.put(name, unit, about, Values::Count(self.rows.iter().map(of).collect()));
+    }
+
+    fn count_if(
+        &mut self,
+        name: &'static str,
+        unit: &'static str,
+        about: &'static str,
+        of: impl Fn(&R) -> Option<u64>,
+    ) {
+        self.put(name, unit, about, Values::CountIf(self.rows.iter().map(of).collect()));
+    }
+
+    fn number(
+        &mut self,
+        name: impl Into<Cow<'static, str>>,
+        unit: &'static str,
+        about: impl Into<Cow<'static, str>>,
+        of: impl Fn(&R) -> f64,
+    ) {
+        self.put(name, unit, about, Values::Number(self.rows.iter().map(of).collect()));
+    }
+
+    /// The parts of a distribution that are named, of nothing where a row has none.
+    fn parts<T>(
+        &mut self,
+        name: &str,
+        unit: &'static str,
+        about: &str,
+        parts: &[Part<T>],
+        of: impl Fn(&R) -> Option<T>,
+    ) {
+        for (part, words, value) in parts {
+            self.number(format!("{name}_{part}"), unit, format!("{words} of {about}"), |r| {
+                of(r).as_ref().map_or(f64::NAN, value)
+            });
+        }
+    }
+
+    fn backlog(&mut self, name: &str, unit: &'static str, of: impl Fn(&R) -> Backlog) {
+        let about = format!("what waits, over time, in {unit}");
+        let parts: [Part<Backlog>; 2] = [("mean", "mean", |b| b.mean), ("max", "largest", |b| b.max)];
+        self.parts(name, unit, &about, &parts, |r| Some(of(r)));
+    }
+
+    fn sheet(self, name: &'static str, row: &'static str) -> Sheet<'a> {
+        Sheet { name, row, columns: self.columns }
+    }
+}
+
+/// A row for each run and port.
+pub fn runs(results: &Results) -> Sheet<'_> {
+    let rows = results.runs.iter().flat_map(|run| run.ports.iter().map(move |port| (run, port)));
+    let mut c = Growing::new(rows.collect(), |r: &(&Run, &Port)| r.0);
+    c.text("engine", "`sim` or `linux`", |r| r.0.engine.as_str().into());
+    c.text("port", "name of the port", |r| r.1.name.as_str().into());
+    c.text("port_discipline", "label of the discipline at the port: the run's, or its own", |(run, port)| {
+        if port.discipline.is_empty() { run.discipline.as_str() } else { port.discipline.as_str() }.into()
+    });
+    c.number("duration_s", "s", "length of the run, warm-up included", |r| r.0.duration_s);
+    c.number("warmup_s", "s", "what of it is cut off the front of every measure", |r| r.0.warmup_s);
+    c.number(
+        "utilization",
+        "share",
+        "of the link's capacity used; above 1 only by the credit of a burst",
+        |r| r.1.utilization,
+    );
+    c.count("packets", "packets", "sent", |r| r.1.packets);
+    c.parts("sojourn_ms", "ms", "the time from enqueue to the start of transmission", &SOJOURN, |r| {
+        Some(r.1.sojourn_ms)
+    });
+    c.backlog("backlog_packets", "packets", |r| r.1.backlog_packets);
+    c.backlog("backlog_bytes", "bytes", |r| r.1.backlog_bytes);
+    c.number("drop_fraction", "share", "dropped packets of those that arrived", |r| r.1.drop_fraction);
+    c.number("mark_fraction", "share", "marked packets of those that arrived", |r| r.1.mark_fraction);
+    // All of them, so that sheets of several scenarios go together; the first is no reason.
+    for reason in &REASON_NAMES[1..] {
+        let of = |r: &(&Run, &Port)| r.1.drops.get(*reason).copied().unwrap_or_default();
+        c.count(format!("drops_{reason}"), "packets", format!("dropped, reason `{reason}`"), of);
+    }
+    for reason in &REASON_NAMES[1..] {
+        let of = |r: &(&Run, &Port)| r.1.marks.get(*reason).copied().unwrap_or_default();
+        c.count(format!("marks_{reason}"), "packets", format!("marked, reason `{reason}`"), of);
+    }
+    c.count_if(
+        "lost",
+        "packets",
+        "lost on the link behind the port, of those sent; only of links with loss",
+        |r| r.1.lost,
+    );
+    c.number("goodput_bps", "bit/s", "of all flows together", |r| r.0.goodput_bps());
+    c.number("jain", "index", "Jain's fairness index of the flows' goodput", |r| r.0.jain);
+    c.number("wall_s", "s", "that the run took on this machine", |r| r.0.wall_s);
+    c.columns.last_mut().expect("just put").kind = Kind::Machine;
+    c.text("parameters", "of the discipline at the port, `name=value` with spaces between", |(run, port)| {
+        let all = if port.discipline.is_empty() { &run.parameters } else { &port.parameters };
+        let named: Vec<String> = all.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        named.join(" ").into()
+    });
+    c.sheet("runs", "run and port")
+}
+
+/// A row for each run and queue, of disciplines with several queues that are measured apart.
+pub fn queues(results: &Results) -> Sheet<'_> {
+    let mut rows: Vec<(&Run, &Port, &Queue)> = Vec::new();
+    for run in &results.runs {
+        for port in &run.ports {
+            rows.extend(port.queues.iter().map(|queue| (run, port, queue)));
+        }
+    }
+    let mut c = Growing::new(rows, |r| r.0);
+    c.text("port", "name of the port", |r| r.1.name.as_str().into());
+    c.text("queue", "name of the queue", |r| r.2.name.as_str().into());
+    c.number("rate_bps", "bit/s", "sent, as the link counts", |r| r.2.rate_bps);
+    c.count("packets", "packets", "sent", |r| r.2.packets);
+    c.parts("sojourn_ms", "ms", "the time from enqueue to the start of transmission", &SOJOURN, |r| {
+        Some(r.2.sojourn_ms)
+    });
+    c.backlog("backlog_packets", "packets", |r| r.2.backlog_packets);
+    c.backlog("backlog_bytes", "bytes", |r| r.2.backlog_bytes);
+    c.number("drop_fraction", "share", "dropped packets of those that arrived", |r| r.2.drop_fraction);
+    c.number("mark_fraction", "share", "marked packets of those that arrived", |r| r.2.mark_fraction);
+    c.sheet("queues", "run, port and queue, of disciplines with several queues")
+}
+
+/// A row for each run and group of flows.
+pub fn groups(results: &Results) -> Sheet<'_> {
+    let rows = results.runs.iter().flat_map(|run| run.groups.iter().map(move |g| (run, g)));
+    let mut c = Growing::new(rows.collect(), |r: &(&Run, &Group)| r.0);
+    c.text("group", "name of the group", |r| r.1.name.as_str().into());
+    c.text("cca", "congestion control, or `cbr`, `poisson`, `voip`", |r| r.1.cca.as_str().into());
+    c.count("flows", "flows", "those that came and went included", |r| r.1.flows.into());
+    c.number("goodput_bps", "bit/s", "of its flows together", |r| r.1.goodput_bps);
+
+    fn datagrams<'a>(r: &(&'a Run, &'a Group)) -> Option<&'a Datagrams> {
+        r.1.datagrams.as_ref()
+    }
+    c.count_if("datagrams_received", "packets", "datagrams that arrived", |r| Some(datagrams(r)?.received));
+    c.count_if("datagrams_lost", "packets", "datagrams that queues dropped or links lost", |r| {
+        Some(datagrams(r)?.lost)
+    });
+    c.number("loss", "share", "lost datagrams of those that were lost or arrived", |r| {
+        datagrams(r).map_or(f64::NAN, |d| d.loss)
+    });
+    c.parts("delay_ms", "ms", "a datagram's time from sender to receiver", &SOJOURN, |r| {
+        Some(datagrams(r)?.delay_ms)
+    });
+
+    fn transfers<'a>(r: &(&'a Run, &'a Group)) -> Option<&'a Transfers> {
+        r.1.transfers.as_ref()
+    }
+    c.count_if("started", "flows", "with an end, started after the warm-up", |r| Some(transfers(r)?.started));
+    c.count_if("completed", "flows", "of these, complete when the run ended", |r| {
+        Some(transfers(r)?.completed)
+    });
+    c.count_if("drops", "packets", "of these, that queues dropped, without acknowledgements", |r| {
+        Some(transfers(r)?.drops)
+    });
+    c.count_if("lost", "packets", "of these, that links lost, without acknowledgements", |r| {
+        Some(transfers(r)?.lost)
+    });
+    c.count_if("retransmits", "segments", "that these sent again", |r| Some(transfers(r)?.retransmits));
+    let fct = |r: &(&Run, &Group)| transfers(r)?.fct_s.get("all").copied();
+    c.parts("fct_s", "s", "the time from a flow's SYN to its last byte's arrival", &DISTRIBUTION, fct);
+    fn pages<'a>(r: &(&'a Run, &'a Group)) -> Option<&'a Bursts> {
+        transfers(r)?.bursts.as_ref()
+    }
+    c.count_if("pages_started", "pages", "started after the warm-up", |r| Some(pages(r)?.started));
+    c.count_if("pages_completed", "pages", "of these, complete when the run ended", |r| {
+        Some(pages(r)?.completed)
+    });
+    c.parts(
+        "bct_s",
+        "s",
+        "the time from a page's start to the last byte of its last flow",
+        &DISTRIBUTION,
+        |r| Some(pages(r)?.bct_s),
+    );
+
+    c.parts("page_drops", "packets", "a page's packets that queues dropped", &DISTRIBUTION, |r| {
+        Some(pages(r)?.drops)
+    });
+
+    let video = |r: &(&Run, &Group)| r.1.video;
+    c.count_if("video_chunks", "chunks", "of video that arrived", |r| Some(video(r)?.chunks));
+    c.number("video_bitrate_bps", "bit/s", "mean over the chunks", |r| {
+        video(r).map_or(f64::NAN, |v| v.bitrate_bps)
+    });
+    c.count_if("video_switches", "", "changes of the bitrate", |r| Some(video(r)?.switches));
+    c.count_if("video_stalls", "", "how often players stood still for lack of data", |r| {
+        Some(video(r)?.stalls)
+    });
+    c.number("video_stalled_s", "s", "for how long, all players together", |r| {
+        video(r).map_or(f64::NAN, |v| v.stalled_s)
+    });
+    c.number("video_startup_s", "s", "from the SYN to the first picture, mean over players", |r| {
+        video(r).map_or(f64::NAN, |v| v.startup_s)
+    });
+    c.sheet("groups", "run and group of flows")
+}
+
+/// A row for each run and flow.
+pub fn flows(results: &Results) -> Sheet<'_> {
+    let rows = results.runs.iter().flat_map(|run| run.flows.iter().map(move |f| (run, f)));
+    let mut c = Growing::new(rows.collect(), |r: &(&Run, &Flow)| r.0);
+    c.count("flow", "", "number of the flow, from 0", |r| r.1.id.into());
+    c.text("group", "name of its group", |r| r.1.group.as_str().into());
+    c.text("cca", "congestion control, or `cbr`, `poisson`, `voip`", |r| r.1.cca.as_str().into());
+    c.number("base_rtt_ms", "ms", "round-trip time without queues", |r| r.1.base_rtt_ms);
+    c.number("goodput_bps", "bit/s", "payload that arrived, over the flow's time", |r| r.1.goodput_bps);
+    c.number("sojourn_ms", "ms", "mean time that its packets waited in queues", |r| r.1.sojourn_ms);
+    c.number("srtt_ms", "ms", "mean smoothed round-trip time; not of UDP", |r| {
+        r.1.srtt_ms.unwrap_or(f64::NAN)
+    });
+    c.count("retransmits", "segments", "sent again", |r| r.1.retransmits);
+    c.count("timeouts", "", "of retransmission", |r| r.1.timeouts);
+    c.number("fct_s", "s", "from the SYN to the last byte's arrival; unknown if it did not finish", |r| {
+        r.1.fct_s.unwrap_or(f64::NAN)
+    });
+    c.sheet("flows", "run and flow")
+}
+
+/// A row for each run, port and point of the distribution of the sojourn time.
+pub fn cdf(results: &Results) -> Sheet<'_> {
+    let mut rows: Vec<(&Run, &Port, (f64, f64))> = Vec::new();
+    for run in &results.runs {
+        for (port, points) in run.ports.iter().zip(&run.detail.sojourn_cdf) {
+            rows.extend(points.iter().map(|point| (run, port, *point)));
+        }
+    }
+    let mut c = Growing::new(rows, |r| r.0);
+    c.text("port", "name of the port", |r| r.1.name.as_str().into());
+    c.number("sojourn_ms", "ms", "a time from enqueue to the start of transmission", |r| r.2.0);
+    c.number("share", "share", "of the packets that waited no longer", |r| r.2.1);
+    c.sheet("cdf", "run, port and point of the distribution")
+}
+
+/// A row for each flow of these runs that had an end, or came and went, by their starts, the warm-up's included.
+pub fn transfers(runs: &[Run]) -> Sheet<'_> {
+    let rows = runs.iter().flat_map(|run| run.detail.transfers.iter().map(move |t| (run, t)));
+    let mut c = Growing::new(rows.collect(), |r: &(&Run, &Transfer)| r.0);
+    c.text("group", "name of its group", |(run, t)| {
+        run.groups.get(t.group as usize).map_or("", |g| g.name.as_str()).into()
+    });
+    c.count_if("burst", "", "number of its page, from 0", |r| r.1.burst.map(u64::from));
+    c.count("bytes", "bytes", "payload", |r| r.1.bytes);
+    c.number("start_s", "s", "start", |r| r.1.start_s);
+    c.number("fct_s", "s", "from the SYN to the last byte's arrival; unknown if it did not finish", |r| {
+        r.1.fct_s.unwrap_or(f64::NAN)
+    });
+    c.count("drops", "packets", "that queues dropped, without acknowledgements", |r| r.1.drops);
+    c.count("lost", "packets", "that links lost, without acknowledgements", |r| r.1.lost);
+    c.count("retransmits", "segments", "sent again", |r| r.1.retransmits);
+    c.sheet("transfers", "flow that had an end, or came and went")
+}
+
+/// The page of all columns, as kept in `docs/sheets.md`.
+pub fn page() -> String {
+    let none = Results {
+        schema: crate::SCHEMA,
+        version: String::new(),
+        scenario: serde_json::Value::Null,
+        runs: Vec::new(),
+    };
+    let mut page = String::from(
+        "# The sheets' columns\n\n\
+         Of `runs.csv` and the others in a [results folder](results.md#the-folder), and of the tables of the same names in\n\
+         [Python](python.md). Measures leave out the warm-up. What is not known is an empty field, and null in Python. A share is 0 to 1.\n",
+    );
+    for sheet in [runs(&none), queues(&none), groups(&none), flows(&none), cdf(&none), transfers(&[])] {
+        let _ = write!(
+            page,
+            "\n## {}\n\nA row for each {}.\n\n| column | unit | |\n|---|---|---|\n",
+            sheet.name, sheet.row
+        );
+        for c in &sheet.columns {
+            let only = match c.kind {
+                Kind::Plain => "",
+                Kind::Run if sheet.name == "transfers" => "; in Python alone, as a file is of one run",
+                Kind::Run => "",
+                Kind::Machine => "; in Python alone",
+            };
+            let _ = writeln!(page, "| `{}` | {} | {}{only} |", c.name, c.unit, c.about);
+        }
+    }
+    page
+}
