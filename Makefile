@@ -10,6 +10,9 @@ PUT = $(SUDO) install -Dm644 /dev/stdin
 DEMO := examples/home.toml
 QW := $(or $(CARGO_TARGET_DIR),target)/release/queuewright
 
+# Modules that a macro names, which `cargo fmt` does not see.
+IN_A_LIST := --edition 2024 crates/cca/src/*.rs
+
 .PHONY: demo test wheel lint fuzz bench bench-peers module-matrix man install install-tc install-module uninstall fmt help
 
 demo: ## Compare queue managers on the example link (TRACE=FILE: and on that cellular trace)
@@ -31,6 +34,7 @@ wheel: ## Python's package and command as one wheel, in build/wheel
 lint: ## Formatting, warnings as errors, C under gcc, clang and BPF, licences and known faults of what we use
 	@scripts/setup lint
 	$(CARGO) fmt --all --check
+	rustfmt --check $(IN_A_LIST)
 	aqm/tests/check.sh lint
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS='-D warnings -A rustdoc::private-intra-doc-links' $(CARGO) doc --workspace --no-deps --locked --quiet
@@ -115,6 +119,7 @@ uninstall: ## Remove what install, install-tc and install-module put there, with
 
 fmt: ## Format the sources
 	$(CARGO) fmt --all
+	rustfmt $(IN_A_LIST)
 
 help: ## List these goals
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

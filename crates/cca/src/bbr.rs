@@ -4,7 +4,10 @@
 //!
 //! Bandwidths count packets a microsecond in 1/2^24, gains are in 1/256.
 
-use crate::{CaState, Conn, Event, Flavour, GSO_MAX_SIZE, HZ, INFINITE_SSTHRESH, RateSample, after, jiffies};
+use crate::{
+    CaState, Conn, Control, Event, Flavour, GSO_MAX_SIZE, HZ, INFINITE_SSTHRESH, Info, Linux, RateSample,
+    after, jiffies,
+};
 
 /// Fraction bits of a bandwidth: 1 is about 715 bit/s of 1500-byte packets.
 const BW_SCALE: u32 = 24;
@@ -188,53 +191,45 @@ impl Bbr {
         b
     }
 
-    /// The handshake's round-trip time is of so long ago (ns). One that has expired is replaced by that of the first
-    /// data, as after any idle time.
-    pub fn opened_before(&mut self, ns: u64) {
-        let ticks = jiffies(ns);
-        if ticks < MIN_RTT_TICKS {
-            self.min_rtt_stamp = self.min_rtt_stamp.wrapping_sub(ticks);
-        }
-    }
-
     /// What it is doing.
     pub fn mode(&self) -> Mode {
         self.mode
     }
+
     /// Phase of the gain cycle, 0 (probing) to 7; means something in [`Mode::ProbeBw`].
     pub fn cycle_phase(&self) -> u8 {
         self.cycle_idx
     }
+
     /// Gain on the pacing rate, in 1/256.
     pub fn pacing_gain(&self) -> u32 {
         self.pacing_gain
     }
+
     /// Estimated bandwidth, packets a microsecond in 1/2^24.
     #[inline]
     pub fn bandwidth(&self) -> u32 {
         if self.lt_use_bw { self.lt_bw } else { self.bw.max() }
     }
+
     /// The bandwidth is a policer's rate, measured over the long term.
     pub fn is_policed(&self) -> bool {
         self.lt_use_bw
     }
+
     /// Smallest round-trip time of the last 10 s, microseconds; `u32::MAX` before the first sample.
     pub fn min_rtt_us(&self) -> u32 {
         self.min_rtt_us
     }
+
     /// Packet-timed round trips so far.
     pub fn rounds(&self) -> u32 {
         self.rounds
     }
+
     /// Startup has filled the pipe.
     pub fn full_bw_reached(&self) -> bool {
         self.full_bw_reached
-    }
-
-    /// The smallest burst the sender builds, packets.
-    #[inline]
-    pub fn min_tso_segs(c: &Conn) -> u32 {
-        if c.pacing_rate < MIN_TSO_RATE { 1 } else { 2 }
     }
 
     /// The burst BBR budgets for: a millisecond at the pacing rate, packets.
@@ -242,84 +237,6 @@ impl Bbr {
     pub fn tso_segs_goal(c: &Conn) -> u32 {
         let bytes = (c.pacing_rate >> PACING_SHIFT).min(u64::from(GSO_MAX_SIZE)) as u32;
         (bytes / c.mss.max(1)).max(Bbr::min_tso_segs(c)).min(MAX_TSO_SEGS)
-    }
-
-    /// One ACK: updates the model of the path, then the pacing rate and the window.
-    /// `random` picks the first phase of a cycle that starts here.
-    pub fn cong_control(&mut self, c: &mut Conn, rs: &RateSample, now_ns: u64, random: u32) {
-        self.random = random;
-        let now = jiffies(now_ns);
-        let delivered_us = c.delivered_ns / 1000;
-        self.update_bw(c, rs);
-        self.update_ack_aggregation(c, rs, delivered_us);
-        if self.mode == Mode::ProbeBw && self.is_next_phase(c, rs, now_ns, delivered_us) {
-            self.advance_phase(delivered_us);
-        }
-        self.check_full_bw(rs);
-        self.check_drain(c, now_ns);
-        self.update_min_rtt(c, rs, now);
-        self.update_gains();
-
-        let bw = self.bandwidth();
-        self.set_pacing_rate(c, bw, self.pacing_gain);
-        self.set_cwnd(c, rs, bw);
-    }
-
-    /// Loss or ECN echo. BBR has no threshold, but the window is worth remembering.
-    pub fn ssthresh(&mut self, c: &mut Conn) -> u32 {
-        self.save_cwnd(c);
-        c.ssthresh
-    }
-
-    /// The loss was spurious: what was concluded from it is forgotten.
-    pub fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
-        self.full_bw = 0;
-        self.full_bw_cnt = 0;
-        self.lt_reset(c);
-        c.cwnd
-    }
-
-    /// A timeout counts as the end of a round with a loss in it.
-    pub fn set_state(&mut self, c: &mut Conn, new: CaState) {
-        if self.ns3 {
-            match new {
-                CaState::Recovery => {
-                    self.save_cwnd(c);
-                    c.cwnd = c.in_flight() + 1;
-                    self.packet_conservation = true;
-                }
-                CaState::Loss => {
-                    self.save_cwnd(c);
-                    self.round_start = true;
-                }
-                CaState::Open => self.packet_conservation = false,
-                _ => {}
-            }
-            self.prev_ca_state = new;
-            return;
-        }
-        if new == CaState::Loss {
-            self.prev_ca_state = CaState::Loss;
-            self.full_bw = 0;
-            self.round_start = true;
-            self.lt_sample(c, &RateSample { losses: 1, ..RateSample::default() });
-        }
-    }
-
-    /// Sending again after an idle time of the application's making: at the
-    /// estimated bandwidth, no faster, and the silence is no ACK aggregation.
-    pub fn event(&mut self, c: &mut Conn, event: Event, now_ns: u64) {
-        if !matches!(event, Event::TxStart { .. }) || c.app_limited == 0 {
-            return;
-        }
-        self.idle_restart = true;
-        self.ack_epoch_us = now_ns / 1000;
-        self.ack_epoch_acked = 0;
-        match self.mode {
-            Mode::ProbeBw => self.set_pacing_rate(c, self.bandwidth(), UNIT),
-            Mode::ProbeRtt => self.check_probe_rtt_done(c, jiffies(now_ns)),
-            _ => {}
-        }
     }
 
     // Rates.
@@ -740,6 +657,116 @@ impl Bbr {
         }
         self.lt_bw = bw;
         self.lt_start_interval(c);
+    }
+}
+
+impl Control for Bbr {
+    const INFO: Info = Info {
+        name: "bbr",
+        about: "model of bandwidth and RTT, paced (version 1)",
+        source: "Cardwell et al., ACM Queue 14(5), 2016; Linux tcp_bbr.c",
+        linux: Some(Linux { name: "bbr", module: Some("tcp_bbr") }),
+        ns3: true,
+        own_control: true,
+        buffered_windows: 3,
+        ..Info::PLAIN
+    };
+
+    fn start(flavour: Flavour, c: &mut Conn, now_ns: u64) -> Self {
+        Bbr::new(flavour, c, now_ns)
+    }
+
+    /// The handshake's round-trip time is of so long ago (ns). One that has expired is replaced by that of the first
+    /// data, as after any idle time.
+    fn opened_before(&mut self, ns: u64) {
+        let ticks = jiffies(ns);
+        if ticks < MIN_RTT_TICKS {
+            self.min_rtt_stamp = self.min_rtt_stamp.wrapping_sub(ticks);
+        }
+    }
+
+    /// The smallest burst the sender builds, packets.
+    #[inline]
+    fn min_tso_segs(c: &Conn) -> u32 {
+        if c.pacing_rate < MIN_TSO_RATE { 1 } else { 2 }
+    }
+
+    /// One ACK: updates the model of the path, then the pacing rate and the window.
+    /// `random` picks the first phase of a cycle that starts here.
+    fn cong_control(&mut self, c: &mut Conn, rs: &RateSample, now_ns: u64, random: u32) {
+        self.random = random;
+        let now = jiffies(now_ns);
+        let delivered_us = c.delivered_ns / 1000;
+        self.update_bw(c, rs);
+        self.update_ack_aggregation(c, rs, delivered_us);
+        if self.mode == Mode::ProbeBw && self.is_next_phase(c, rs, now_ns, delivered_us) {
+            self.advance_phase(delivered_us);
+        }
+        self.check_full_bw(rs);
+        self.check_drain(c, now_ns);
+        self.update_min_rtt(c, rs, now);
+        self.update_gains();
+
+        let bw = self.bandwidth();
+        self.set_pacing_rate(c, bw, self.pacing_gain);
+        self.set_cwnd(c, rs, bw);
+    }
+
+    /// Loss or ECN echo. BBR has no threshold, but the window is worth remembering.
+    fn ssthresh(&mut self, c: &mut Conn, _now_ns: u64) -> u32 {
+        self.save_cwnd(c);
+        c.ssthresh
+    }
+
+    /// The loss was spurious: what was concluded from it is forgotten.
+    fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
+        self.full_bw = 0;
+        self.full_bw_cnt = 0;
+        self.lt_reset(c);
+        c.cwnd
+    }
+
+    /// A timeout counts as the end of a round with a loss in it.
+    fn set_state(&mut self, c: &mut Conn, new: CaState, _now_ns: u64) {
+        if self.ns3 {
+            match new {
+                CaState::Recovery => {
+                    self.save_cwnd(c);
+                    c.cwnd = c.in_flight() + 1;
+                    self.packet_conservation = true;
+                }
+                CaState::Loss => {
+                    self.save_cwnd(c);
+                    self.round_start = true;
+                }
+                CaState::Open => self.packet_conservation = false,
+                _ => {}
+            }
+            self.prev_ca_state = new;
+            return;
+        }
+        if new == CaState::Loss {
+            self.prev_ca_state = CaState::Loss;
+            self.full_bw = 0;
+            self.round_start = true;
+            self.lt_sample(c, &RateSample { losses: 1, ..RateSample::default() });
+        }
+    }
+
+    /// Sending again after an idle time of the application's making: at the
+    /// estimated bandwidth, no faster, and the silence is no ACK aggregation.
+    fn event(&mut self, c: &mut Conn, event: Event, now_ns: u64) {
+        if !matches!(event, Event::TxStart { .. }) || c.app_limited == 0 {
+            return;
+        }
+        self.idle_restart = true;
+        self.ack_epoch_us = now_ns / 1000;
+        self.ack_epoch_acked = 0;
+        match self.mode {
+            Mode::ProbeBw => self.set_pacing_rate(c, self.bandwidth(), UNIT),
+            Mode::ProbeRtt => self.check_probe_rtt_done(c, jiffies(now_ns)),
+            _ => {}
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! The window searches for the one at which the last loss came: half way there each round trip (a quarter
 //! of the way in Linux), in steps between `SMIN` and `SMAX`; once past it, it probes as slowly away from it.
 
-use crate::{CaState, Conn, HZ, jiffies};
+use crate::{CaState, Conn, Control, Flavour, HZ, Info, Linux, jiffies};
 
 /// Multiplicative decrease, in 1/[`BETA_SCALE`]: 0.8 (`beta`).
 const BETA: u64 = 819;
@@ -54,23 +54,6 @@ impl Bic {
         self.last_max_cwnd
     }
 
-    /// `acked` packets were newly acknowledged: slow start below `ssthresh`, the search above.
-    #[inline]
-    pub fn cong_avoid(&mut self, c: &mut Conn, acked: u32, now_ns: u64) {
-        if !c.cwnd_limited() {
-            return;
-        }
-        let mut left = acked;
-        if c.in_slow_start() {
-            left = c.slow_start(acked);
-            if left == 0 {
-                return;
-            }
-        }
-        self.update(c.cwnd, jiffies(now_ns));
-        c.cong_avoid_ai(self.cnt, left);
-    }
-
     /// `bictcp_update`: sets `cnt` for this window.
     #[inline]
     fn update(&mut self, cwnd: u32, now: u32) {
@@ -104,10 +87,42 @@ impl Bic {
         self.cnt = ((u64::from(cnt) << RATIO_SHIFT) / u64::from(self.delayed_ack.max(1))) as u32;
         self.cnt = self.cnt.max(1);
     }
+}
+
+impl Control for Bic {
+    const INFO: Info = Info {
+        name: "bic",
+        about: "binary search for the window of the last loss",
+        source: "Xu, Harfoush and Rhee, INFOCOM 2004; Linux tcp_bic.c",
+        linux: Some(Linux { name: "bic", module: Some("tcp_bic") }),
+        ns3: true,
+        ..Info::PLAIN
+    };
+
+    fn start(_flavour: Flavour, _c: &mut Conn, _now_ns: u64) -> Self {
+        Bic::new()
+    }
+
+    /// `acked` packets were newly acknowledged: slow start below `ssthresh`, the search above.
+    #[inline]
+    fn cong_avoid(&mut self, c: &mut Conn, acked: u32, now_ns: u64) {
+        if !c.cwnd_limited() {
+            return;
+        }
+        let mut left = acked;
+        if c.in_slow_start() {
+            left = c.slow_start(acked);
+            if left == 0 {
+                return;
+            }
+        }
+        self.update(c.cwnd, jiffies(now_ns));
+        c.cong_avoid_ai(self.cnt, left);
+    }
 
     /// An ACK moved the left edge by `acked` packets.
     #[inline]
-    pub fn pkts_acked(&mut self, c: &Conn, acked: u32) {
+    fn pkts_acked(&mut self, c: &mut Conn, acked: u32, _rtt_us: u32, _now_ns: u64) {
         if c.ca_state == CaState::Open {
             let rest = self.delayed_ack - (self.delayed_ack >> RATIO_SHIFT);
             self.delayed_ack = rest.saturating_add(acked);
@@ -115,7 +130,7 @@ impl Bic {
     }
 
     /// Loss or ECN echo: 0.8 of the window, or half of a small one; at least 2 packets.
-    pub fn ssthresh(&mut self, c: &mut Conn) -> u32 {
+    fn ssthresh(&mut self, c: &mut Conn, _now_ns: u64) -> u32 {
         let cwnd = u64::from(c.cwnd);
         // Fast convergence: a window that did not get back to the maximum gives way to newer flows.
         self.last_max_cwnd = if c.cwnd < self.last_max_cwnd {
@@ -127,13 +142,8 @@ impl Bic {
         (window as u32).max(2)
     }
 
-    /// The window before the spurious reduction.
-    pub fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
-        c.cwnd.max(c.prior_cwnd)
-    }
-
     /// After a timeout all that was learned of the path is forgotten.
-    pub fn set_state(&mut self, new: CaState) {
+    fn set_state(&mut self, _c: &mut Conn, new: CaState, _now_ns: u64) {
         if new == CaState::Loss {
             *self = Bic::new();
         }

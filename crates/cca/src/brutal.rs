@@ -5,7 +5,7 @@
 //! arrives: the pacing rate is the set rate by the fraction of packets that were acknowledged of late. The
 //! window is twice what that takes in a round trip.
 
-use crate::{Conn, RateSample};
+use crate::{Conn, Control, Flavour, Info, RateSample};
 
 /// Rate until one is set, bytes a second: 1 Mbit/s.
 const INITIAL_RATE: u64 = 125_000;
@@ -47,25 +47,6 @@ impl Brutal {
         brutal
     }
 
-    /// Sets the rate to arrive, bytes a second.
-    pub fn set_rate(&mut self, c: &mut Conn, rate: u64, now_ns: u64) {
-        self.rate = rate.max(1);
-        self.apply(c, now_ns);
-    }
-
-    /// An ACK is worked in.
-    #[inline]
-    pub fn cong_control(&mut self, c: &mut Conn, rs: &RateSample, now_ns: u64) {
-        let second = now_ns / 1_000_000_000;
-        let slot = &mut self.slots[(second % SLOTS as u64) as usize];
-        if slot.second != second {
-            *slot = Slot { second, acked: 0, lost: 0 };
-        }
-        slot.acked = slot.acked.saturating_add(rs.acked_sacked);
-        slot.lost = slot.lost.saturating_add(rs.losses);
-        self.apply(c, now_ns);
-    }
-
     /// Part of the packets of the last seconds that were acknowledged, per cent.
     fn ack_percent(&self, now_ns: u64) -> u64 {
         let second = now_ns / 1_000_000_000;
@@ -86,14 +67,48 @@ impl Brutal {
         let window = bytes / u64::from(c.mss.max(1)) * CWND_GAIN_TENTHS / 10;
         c.cwnd = (window.min(MAX_CWND) as u32).max(MIN_CWND);
     }
+}
+
+impl Control for Brutal {
+    const INFO: Info = Info {
+        name: "brutal",
+        about: "a fixed rate, more of it the more is lost",
+        source: "TCP Brutal's description, github.com/apernet/tcp-brutal",
+        own_control: true,
+        needs_rate: true,
+        ..Info::PLAIN
+    };
+
+    fn start(_flavour: Flavour, c: &mut Conn, now_ns: u64) -> Self {
+        Brutal::new(c, now_ns)
+    }
+
+    /// Sets the rate to arrive, bytes a second.
+    fn set_rate(&mut self, c: &mut Conn, rate: u64, now_ns: u64) {
+        self.rate = rate.max(1);
+        self.apply(c, now_ns);
+    }
+
+    /// An ACK is worked in.
+    #[inline]
+    fn cong_control(&mut self, c: &mut Conn, rs: &RateSample, now_ns: u64, _random: u32) {
+        let second = now_ns / 1_000_000_000;
+        let slot = &mut self.slots[(second % SLOTS as u64) as usize];
+        if slot.second != second {
+            *slot = Slot { second, acked: 0, lost: 0 };
+        }
+        slot.acked = slot.acked.saturating_add(rs.acked_sacked);
+        slot.lost = slot.lost.saturating_add(rs.losses);
+        self.apply(c, now_ns);
+    }
 
     /// Loss changes no threshold.
-    pub fn ssthresh(&mut self, c: &mut Conn) -> u32 {
+    fn ssthresh(&mut self, c: &mut Conn, _now_ns: u64) -> u32 {
         c.ssthresh
     }
 
     /// Loss changed no window.
-    pub fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
+    fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
         c.cwnd
     }
 }

@@ -3,7 +3,9 @@
 //! The curve is W(t) = C (t - K)^3 + Wmax. Its clock ticks 1024 times a second
 //! ([`BICTCP_HZ`]), C is 0.4 as 410/1024, and the multiplicative decrease 0.7 is 717/1024.
 
-use crate::{CaState, Conn, Event, Flavour, GSO_MAX_SIZE, HZ, after, jiffies, usecs_to_jiffies};
+use crate::{
+    CaState, Conn, Control, Event, Flavour, GSO_MAX_SIZE, HZ, Info, Linux, after, jiffies, usecs_to_jiffies,
+};
 
 /// The curve's clock ticks 2^10 times a second.
 const BICTCP_HZ: u32 = 10;
@@ -100,23 +102,6 @@ impl Cubic {
         self.last_max_cwnd
     }
 
-    /// `acked` packets were newly acknowledged: slow start below `ssthresh`, the curve above.
-    #[inline]
-    pub fn cong_avoid(&mut self, c: &mut Conn, acked: u32, now_ns: u64) {
-        if !c.cwnd_limited() {
-            return;
-        }
-        let mut left = acked;
-        if c.in_slow_start() {
-            left = c.slow_start(acked);
-            if left == 0 {
-                return;
-            }
-        }
-        self.update(c.cwnd, left, jiffies(now_ns));
-        c.cong_avoid_ai(self.cnt, left);
-    }
-
     /// Sets `cnt` from where the curve will be one round trip from now.
     #[inline]
     fn update(&mut self, cwnd: u32, acked: u32, now: u32) {
@@ -191,26 +176,6 @@ impl Cubic {
         }
     }
 
-    /// An ACK gave a round-trip sample of `rtt_us` microseconds; 0: none.
-    #[inline]
-    pub fn pkts_acked(&mut self, c: &mut Conn, rtt_us: u32, now_ns: u64) {
-        if rtt_us == 0 {
-            return;
-        }
-        // Right after a reduction the queue's echo is still in the samples.
-        if let Some(epoch) = self.epoch_start
-            && (jiffies(now_ns).wrapping_sub(epoch) as i32) < HZ as i32
-        {
-            return;
-        }
-        if self.delay_min == 0 || self.delay_min > rtt_us {
-            self.delay_min = rtt_us;
-        }
-        if !self.found && c.in_slow_start() {
-            self.hystart(c, rtt_us, now_ns / 1000);
-        }
-    }
-
     fn hystart_round(&mut self, c: &Conn, now_us: u64) {
         self.round_start_us = now_us;
         self.last_ack_us = now_us;
@@ -254,9 +219,61 @@ impl Cubic {
             }
         }
     }
+}
+
+impl Control for Cubic {
+    const INFO: Info = Info {
+        name: "cubic",
+        about: "cubic window growth, HyStart",
+        source: "RFC 9438; Linux tcp_cubic.c",
+        linux: Some(Linux { name: "cubic", module: None }),
+        ns3: true,
+        ..Info::PLAIN
+    };
+
+    fn start(flavour: Flavour, c: &mut Conn, now_ns: u64) -> Self {
+        Cubic::new(flavour, c, now_ns)
+    }
+
+    /// `acked` packets were newly acknowledged: slow start below `ssthresh`, the curve above.
+    #[inline]
+    fn cong_avoid(&mut self, c: &mut Conn, acked: u32, now_ns: u64) {
+        if !c.cwnd_limited() {
+            return;
+        }
+        let mut left = acked;
+        if c.in_slow_start() {
+            left = c.slow_start(acked);
+            if left == 0 {
+                return;
+            }
+        }
+        self.update(c.cwnd, left, jiffies(now_ns));
+        c.cong_avoid_ai(self.cnt, left);
+    }
+
+    /// An ACK gave a round-trip sample of `rtt_us` microseconds; 0: none.
+    #[inline]
+    fn pkts_acked(&mut self, c: &mut Conn, _acked: u32, rtt_us: u32, now_ns: u64) {
+        if rtt_us == 0 {
+            return;
+        }
+        // Right after a reduction the queue's echo is still in the samples.
+        if let Some(epoch) = self.epoch_start
+            && (jiffies(now_ns).wrapping_sub(epoch) as i32) < HZ as i32
+        {
+            return;
+        }
+        if self.delay_min == 0 || self.delay_min > rtt_us {
+            self.delay_min = rtt_us;
+        }
+        if !self.found && c.in_slow_start() {
+            self.hystart(c, rtt_us, now_ns / 1000);
+        }
+    }
 
     /// Loss or ECN echo: 0.7 of the window, at least 2 packets (RFC 9438 section 4.6).
-    pub fn ssthresh(&mut self, c: &mut Conn) -> u32 {
+    fn ssthresh(&mut self, c: &mut Conn, _now_ns: u64) -> u32 {
         self.epoch_start = None;
         let cwnd = u64::from(c.cwnd);
         // Fast convergence (RFC 9438 section 4.7): a window that did not get
@@ -269,13 +286,8 @@ impl Cubic {
         ((cwnd * BETA / BETA_SCALE) as u32).max(2)
     }
 
-    /// The window before the spurious reduction.
-    pub fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
-        c.cwnd.max(c.prior_cwnd)
-    }
-
     /// After a timeout all that was learned of the path is forgotten, and slow start watched again.
-    pub fn set_state(&mut self, c: &Conn, new: CaState, now_ns: u64) {
+    fn set_state(&mut self, c: &mut Conn, new: CaState, now_ns: u64) {
         if new == CaState::Loss {
             *self =
                 Cubic::new(Flavour { cubic_tcp_friendly: self.tcp_friendly, ..Flavour::LINUX }, c, now_ns);
@@ -283,7 +295,7 @@ impl Cubic {
     }
 
     /// After an idle time the curve goes on where it stopped (RFC 9438 section 5.8).
-    pub fn event(&mut self, event: Event, now_ns: u64) {
+    fn event(&mut self, _c: &mut Conn, event: Event, now_ns: u64) {
         let Event::TxStart { last_send_ns: Some(last) } = event else { return };
         let now = jiffies(now_ns);
         let idle = now.wrapping_sub(jiffies(last));
@@ -357,13 +369,13 @@ mod tests {
         let ms = 1_000_000;
         let mut c = Conn { cwnd: 100, is_cwnd_limited: true, ..Conn::default() };
         let mut cubic = Cubic::new(Flavour::LINUX, &c, 0);
-        cubic.pkts_acked(&mut c, 50_000, 50 * ms);
-        c.ssthresh = cubic.ssthresh(&mut c);
+        cubic.pkts_acked(&mut c, 1, 50_000, 50 * ms);
+        c.ssthresh = cubic.ssthresh(&mut c, 0);
         c.cwnd = c.ssthresh;
         cubic.cong_avoid(&mut c, 2, 100 * ms);
-        cubic.pkts_acked(&mut c, 40_000, 1099 * ms);
+        cubic.pkts_acked(&mut c, 1, 40_000, 1099 * ms);
         assert_eq!(cubic.delay_min, 50_000);
-        cubic.pkts_acked(&mut c, 40_000, 1100 * ms);
+        cubic.pkts_acked(&mut c, 1, 40_000, 1100 * ms);
         assert_eq!(cubic.delay_min, 40_000);
     }
 

@@ -4,7 +4,7 @@
 //! It needs an echo of each segment's mark (RFC 8257 section 3.2), which is the receiver's work, and
 //! sends ECT(0), as Linux's does: queues with a step at a low threshold are for it, L4S's are not.
 
-use crate::{CaState, Conn, Event, NewReno, after};
+use crate::{CaState, Conn, Control, Event, Flavour, Info, Linux, NewReno, after};
 
 /// `alpha` and the fraction of marks have 10 fraction bits.
 const ALPHA_SHIFT: u32 = 10;
@@ -46,9 +46,31 @@ impl Dctcp {
         f64::from(self.alpha) / f64::from(MAX_ALPHA)
     }
 
+    /// Loss: half the window, whatever `alpha` says (RFC 8257 section 3.5).
+    fn react_to_loss(&mut self, c: &mut Conn) {
+        self.loss_cwnd = c.cwnd;
+        c.ssthresh = (c.cwnd >> 1).max(2);
+    }
+}
+
+impl Control for Dctcp {
+    const INFO: Info = Info {
+        name: "dctcp",
+        about: "yields as much as was marked (ECN)",
+        source: "RFC 8257; Linux tcp_dctcp.c",
+        linux: Some(Linux { name: "dctcp", module: Some("tcp_dctcp") }),
+        ns3: true,
+        needs_ecn: true,
+        ..Info::PLAIN
+    };
+
+    fn start(_flavour: Flavour, c: &mut Conn, _now_ns: u64) -> Self {
+        Dctcp::new(c)
+    }
+
     /// An ACK is worked in: once a window, alpha = (1 - g) alpha + g F (RFC 8257 section 3.3 step 7).
     #[inline]
-    pub fn in_ack_event(&mut self, c: &Conn) {
+    fn in_ack_event(&mut self, c: &Conn) {
         if after(self.next_seq, c.snd_una) {
             return;
         }
@@ -67,39 +89,33 @@ impl Dctcp {
 
     /// As Reno: RFC 8257 section 3.4.
     #[inline]
-    pub fn cong_avoid(&mut self, c: &mut Conn, acked: u32) {
-        self.reno.cong_avoid(c, acked);
+    fn cong_avoid(&mut self, c: &mut Conn, acked: u32, now_ns: u64) {
+        self.reno.cong_avoid(c, acked, now_ns);
     }
 
     /// ECN echo: cwnd (1 - alpha / 2), at least 2 packets (RFC 8257 section 3.3 step 9).
-    pub fn ssthresh(&mut self, c: &mut Conn) -> u32 {
+    fn ssthresh(&mut self, c: &mut Conn, _now_ns: u64) -> u32 {
         self.loss_cwnd = c.cwnd;
         let cut = (u64::from(c.cwnd) * u64::from(self.alpha)) >> (ALPHA_SHIFT + 1);
         (c.cwnd - cut as u32).max(2)
     }
 
-    /// Loss: half the window, whatever `alpha` says (RFC 8257 section 3.5).
-    fn react_to_loss(&mut self, c: &mut Conn) {
-        self.loss_cwnd = c.cwnd;
-        c.ssthresh = (c.cwnd >> 1).max(2);
-    }
-
     /// Recovery is entered for loss.
-    pub fn set_state(&mut self, c: &mut Conn, new: CaState) {
+    fn set_state(&mut self, c: &mut Conn, new: CaState, _now_ns: u64) {
         if new == CaState::Recovery && c.ca_state != CaState::Recovery {
             self.react_to_loss(c);
         }
     }
 
     /// So is the timeout's.
-    pub fn event(&mut self, c: &mut Conn, event: Event) {
+    fn event(&mut self, c: &mut Conn, event: Event, _now_ns: u64) {
         if event == Event::Loss {
             self.react_to_loss(c);
         }
     }
 
     /// The window before the spurious reduction.
-    pub fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
+    fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
         c.cwnd.max(self.loss_cwnd)
     }
 }

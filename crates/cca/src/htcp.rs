@@ -4,7 +4,7 @@
 //! The increase grows with the time since the last congestion event, the decrease fits the queue: it
 //! empties the buffer and no more. Times are in ticks of the coarse clock.
 
-use crate::{CaState, Conn, HZ, jiffies, usecs_to_jiffies};
+use crate::{CaState, Conn, Control, Flavour, HZ, Info, Linux, jiffies, usecs_to_jiffies};
 
 /// `alpha` and `beta` have 7 fraction bits.
 const SHIFT: u32 = 7;
@@ -77,43 +77,6 @@ impl Htcp {
         f64::from(self.beta) / f64::from(ALPHA_BASE)
     }
 
-    /// `measure_achieved_throughput`: an ACK moved the left edge by `acked` packets and gave a round-trip
-    /// sample (microseconds; 0: none).
-    #[inline]
-    pub fn pkts_acked(&mut self, c: &Conn, acked: u32, rtt_us: u32, now_ns: u64) {
-        if c.ca_state == CaState::Open {
-            self.pkts_acked = acked;
-        }
-        if rtt_us > 0 {
-            self.measure_rtt(c.ca_state, usecs_to_jiffies(rtt_us) as u32);
-        }
-        let now = jiffies(now_ns);
-        if c.ca_state > CaState::Disorder {
-            self.packet_count = 0;
-            self.last_time = now;
-            return;
-        }
-        self.packet_count = self.packet_count.saturating_add(acked);
-        let age = now.wrapping_sub(self.last_time);
-        // About a window has been acknowledged, and it took a round trip or more. (Where a step is larger
-        // than the window this wraps, as in Linux: then nothing is measured.)
-        let window = c.cwnd.wrapping_sub((self.alpha >> SHIFT).max(1));
-        if self.packet_count >= window && self.min_rtt > 0 && age >= self.min_rtt {
-            let rate = u64::from(self.packet_count) * HZ / u64::from(age);
-            let rate = u32::try_from(rate).unwrap_or(u32::MAX);
-            if now.wrapping_sub(self.last_cong) / self.min_rtt <= 3 {
-                // Three round trips after backing off the measure starts anew.
-                self.b = rate;
-                self.max_b = rate;
-            } else {
-                self.b = ((3 * u64::from(self.b) + u64::from(rate)) / 4) as u32;
-                self.max_b = self.max_b.max(self.b);
-            }
-            self.packet_count = 0;
-            self.last_time = now;
-        }
-    }
-
     #[inline]
     fn measure_rtt(&mut self, state: CaState, rtt: u32) {
         if self.min_rtt > rtt || self.min_rtt == 0 {
@@ -126,26 +89,6 @@ impl Htcp {
                 self.max_rtt = rtt;
             }
         }
-    }
-
-    /// `acked` packets were newly acknowledged: slow start below `ssthresh`, `alpha` packets a window above.
-    #[inline]
-    pub fn cong_avoid(&mut self, c: &mut Conn, acked: u32, now_ns: u64) {
-        if !c.cwnd_limited() {
-            return;
-        }
-        if c.in_slow_start() {
-            c.slow_start(acked);
-            return;
-        }
-        if (u64::from(c.cwnd_cnt) * u64::from(self.alpha)) >> SHIFT >= u64::from(c.cwnd) {
-            c.cwnd += 1;
-            c.cwnd_cnt = 0;
-            self.update_alpha(jiffies(now_ns));
-        } else {
-            c.cwnd_cnt = c.cwnd_cnt.saturating_add(self.pkts_acked);
-        }
-        self.pkts_acked = 1;
     }
 
     /// The draft's alpha(Delta), scaled by the round-trip time to a tenth of a second and by 2 (1 - beta),
@@ -185,9 +128,81 @@ impl Htcp {
             self.mode_switch = true;
         }
     }
+}
+
+impl Control for Htcp {
+    const INFO: Info = Info {
+        name: "htcp",
+        about: "increase by time since congestion, decrease by RTT ratio",
+        source: "Leith and Shorten, PFLDnet 2004; Linux tcp_htcp.c",
+        linux: Some(Linux { name: "htcp", module: Some("tcp_htcp") }),
+        ns3: true,
+        ..Info::PLAIN
+    };
+
+    fn start(_flavour: Flavour, _c: &mut Conn, now_ns: u64) -> Self {
+        Htcp::new(now_ns)
+    }
+
+    /// `measure_achieved_throughput`: an ACK moved the left edge by `acked` packets and gave a round-trip
+    /// sample (microseconds; 0: none).
+    #[inline]
+    fn pkts_acked(&mut self, c: &mut Conn, acked: u32, rtt_us: u32, now_ns: u64) {
+        if c.ca_state == CaState::Open {
+            self.pkts_acked = acked;
+        }
+        if rtt_us > 0 {
+            self.measure_rtt(c.ca_state, usecs_to_jiffies(rtt_us) as u32);
+        }
+        let now = jiffies(now_ns);
+        if c.ca_state > CaState::Disorder {
+            self.packet_count = 0;
+            self.last_time = now;
+            return;
+        }
+        self.packet_count = self.packet_count.saturating_add(acked);
+        let age = now.wrapping_sub(self.last_time);
+        // About a window has been acknowledged, and it took a round trip or more. (Where a step is larger
+        // than the window this wraps, as in Linux: then nothing is measured.)
+        let window = c.cwnd.wrapping_sub((self.alpha >> SHIFT).max(1));
+        if self.packet_count >= window && self.min_rtt > 0 && age >= self.min_rtt {
+            let rate = u64::from(self.packet_count) * HZ / u64::from(age);
+            let rate = u32::try_from(rate).unwrap_or(u32::MAX);
+            if now.wrapping_sub(self.last_cong) / self.min_rtt <= 3 {
+                // Three round trips after backing off the measure starts anew.
+                self.b = rate;
+                self.max_b = rate;
+            } else {
+                self.b = ((3 * u64::from(self.b) + u64::from(rate)) / 4) as u32;
+                self.max_b = self.max_b.max(self.b);
+            }
+            self.packet_count = 0;
+            self.last_time = now;
+        }
+    }
+
+    /// `acked` packets were newly acknowledged: slow start below `ssthresh`, `alpha` packets a window above.
+    #[inline]
+    fn cong_avoid(&mut self, c: &mut Conn, acked: u32, now_ns: u64) {
+        if !c.cwnd_limited() {
+            return;
+        }
+        if c.in_slow_start() {
+            c.slow_start(acked);
+            return;
+        }
+        if (u64::from(c.cwnd_cnt) * u64::from(self.alpha)) >> SHIFT >= u64::from(c.cwnd) {
+            c.cwnd += 1;
+            c.cwnd_cnt = 0;
+            self.update_alpha(jiffies(now_ns));
+        } else {
+            c.cwnd_cnt = c.cwnd_cnt.saturating_add(self.pkts_acked);
+        }
+        self.pkts_acked = 1;
+    }
 
     /// Loss or ECN echo: sets both factors anew; `beta` of the window, at least 2 packets.
-    pub fn ssthresh(&mut self, c: &mut Conn, now_ns: u64) -> u32 {
+    fn ssthresh(&mut self, c: &mut Conn, now_ns: u64) -> u32 {
         self.update_beta();
         self.update_alpha(jiffies(now_ns));
         if self.max_rtt > self.min_rtt {
@@ -199,7 +214,7 @@ impl Htcp {
     }
 
     /// The window before the spurious reduction; the event never happened.
-    pub fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
+    fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
         if let Some((last_cong, max_rtt, old_max_b)) = self.undo.take() {
             self.last_cong = last_cong;
             self.max_rtt = max_rtt;
@@ -209,7 +224,7 @@ impl Htcp {
     }
 
     /// A congestion event begins, or ends: from its end the time counts.
-    pub fn set_state(&mut self, new: CaState, now_ns: u64) {
+    fn set_state(&mut self, _c: &mut Conn, new: CaState, now_ns: u64) {
         match new {
             CaState::Open => {
                 if self.undo.take().is_some() {

@@ -5,7 +5,7 @@
 //! and the largest ever seen `dm`, the increase falls from 10 packets a round trip to 0.3, and the decrease
 //! rises from 1/8 to 1/2 (the paper's f1 and f2).
 
-use crate::{CaState, Conn, NewReno, after};
+use crate::{CaState, Conn, Control, Flavour, Info, Linux, NewReno, after};
 
 /// The increase counts 1/128 packets a round trip.
 const ALPHA_SHIFT: u32 = 7;
@@ -68,30 +68,6 @@ impl Illinois {
         (f64::from(self.alpha) / f64::from(ALPHA_BASE), f64::from(self.beta) / f64::from(1u32 << BETA_SHIFT))
     }
 
-    /// `acked` packets were newly delivered.
-    #[inline]
-    pub fn cong_avoid(&mut self, c: &mut Conn, acked: u32) {
-        if after(c.snd_una, self.round_end) {
-            self.update(c);
-        }
-        if !c.cwnd_limited() {
-            return;
-        }
-        if c.in_slow_start() {
-            // What slow start does not need is not carried over.
-            c.slow_start(acked);
-            return;
-        }
-        c.cwnd_cnt = c.cwnd_cnt.wrapping_add(u32::from(self.acked));
-        // Growth again before another ACK is worked in counts for one packet.
-        self.acked = 1;
-        let delta = c.cwnd_cnt.wrapping_mul(self.alpha) >> ALPHA_SHIFT;
-        if delta >= c.cwnd {
-            c.cwnd += delta / c.cwnd;
-            c.cwnd_cnt = 0;
-        }
-    }
-
     /// Once a round trip: increase and decrease from the delay of the one that ended.
     fn update(&mut self, c: &Conn) {
         if c.cwnd < WINDOW_THRESHOLD {
@@ -133,10 +109,49 @@ impl Illinois {
         dm.wrapping_mul(ALPHA_MAX)
             / dm.wrapping_add(da.wrapping_mul(ALPHA_MAX - ALPHA_MIN) / ALPHA_MIN).max(1)
     }
+}
+
+impl Control for Illinois {
+    const INFO: Info = Info {
+        name: "illinois",
+        about: "increase of 10 to 0.3 packets, decrease of 1/8 to 1/2, by queueing delay",
+        source: "Liu, Basar and Srikant, Perform. Eval. 65, 2008; Linux tcp_illinois.c",
+        linux: Some(Linux { name: "illinois", module: Some("tcp_illinois") }),
+        ns3: true,
+        ..Info::PLAIN
+    };
+
+    fn start(_flavour: Flavour, c: &mut Conn, _now_ns: u64) -> Self {
+        Illinois::new(c)
+    }
+
+    /// `acked` packets were newly delivered.
+    #[inline]
+    fn cong_avoid(&mut self, c: &mut Conn, acked: u32, _now_ns: u64) {
+        if after(c.snd_una, self.round_end) {
+            self.update(c);
+        }
+        if !c.cwnd_limited() {
+            return;
+        }
+        if c.in_slow_start() {
+            // What slow start does not need is not carried over.
+            c.slow_start(acked);
+            return;
+        }
+        c.cwnd_cnt = c.cwnd_cnt.wrapping_add(u32::from(self.acked));
+        // Growth again before another ACK is worked in counts for one packet.
+        self.acked = 1;
+        let delta = c.cwnd_cnt.wrapping_mul(self.alpha) >> ALPHA_SHIFT;
+        if delta >= c.cwnd {
+            c.cwnd += delta / c.cwnd;
+            c.cwnd_cnt = 0;
+        }
+    }
 
     /// An ACK acknowledged `acked` packets; `rtt_us` is its round-trip sample in microseconds, 0: none.
     #[inline]
-    pub fn pkts_acked(&mut self, acked: u32, rtt_us: u32) {
+    fn pkts_acked(&mut self, _c: &mut Conn, acked: u32, rtt_us: u32, _now_ns: u64) {
         self.acked = acked as u16;
         if rtt_us == 0 {
             return;
@@ -149,17 +164,17 @@ impl Illinois {
     }
 
     /// Loss or ECN echo: 1/8 to 1/2 off the window, at least 2 packets stay.
-    pub fn ssthresh(&mut self, c: &mut Conn) -> u32 {
+    fn ssthresh(&mut self, c: &mut Conn, _now_ns: u64) -> u32 {
         (c.cwnd - (c.cwnd.wrapping_mul(self.beta) >> BETA_SHIFT)).max(2)
     }
 
     /// The window before the spurious reduction.
-    pub fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
+    fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
         NewReno.undo_cwnd(c)
     }
 
     /// After a timeout it is Reno until a round trip has told more.
-    pub fn set_state(&mut self, c: &Conn, new: CaState) {
+    fn set_state(&mut self, c: &mut Conn, new: CaState, _now_ns: u64) {
         if new == CaState::Loss {
             self.alpha = ALPHA_BASE;
             self.beta = BETA_MAX;

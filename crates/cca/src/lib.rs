@@ -6,31 +6,10 @@
 //! methods of [`Cca`], and has no clock: the time is an argument (ns).
 //! Sequence numbers count segments, windows count packets (segments), as Linux's do.
 
-mod bbr;
-mod bic;
-mod brutal;
-mod cubic;
-mod dctcp;
-mod htcp;
-mod illinois;
-mod newreno;
-mod scalable;
-mod vegas;
-mod veno;
-mod yeah;
+mod control;
 
-pub use bbr::{Bbr, Mode as BbrMode};
-pub use bic::Bic;
-pub use brutal::Brutal;
-pub use cubic::Cubic;
-pub use dctcp::Dctcp;
-pub use htcp::Htcp;
-pub use illinois::Illinois;
-pub use newreno::NewReno;
-pub use scalable::Scalable;
-pub use vegas::Vegas;
-pub use veno::Veno;
-pub use yeah::Yeah;
+pub use bbr::Mode as BbrMode;
+pub use control::{Control, Info, Linux};
 
 /// Ticks of Linux's coarse clock a second (`CONFIG_HZ` of Debian's kernels).
 pub const HZ: u64 = 250;
@@ -249,127 +228,6 @@ pub struct RateSample {
     pub is_ack_delayed: bool,
 }
 
-/// A congestion control by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
-    /// RFC 6582's window rule, Linux's `reno`.
-    NewReno,
-    /// RFC 9438 in Linux's integers.
-    Cubic,
-    /// BBR version 1, as in Linux.
-    Bbr,
-    /// Keeps 2 to 4 packets in queues.
-    Vegas,
-    /// Reno that spares the window when a loss looks random.
-    Veno,
-    /// Scalable growth while queues are short, Reno's and drained queues when they are not.
-    Yeah,
-    /// Additive increase and decrease by queueing delay.
-    Illinois,
-    /// H-TCP, Linux's `htcp`.
-    Htcp,
-    /// BIC, Linux's `bic`.
-    Bic,
-    /// Scalable TCP, Linux's `scalable`.
-    Scalable,
-    /// RFC 8257, Linux's `dctcp`.
-    Dctcp,
-    /// A fixed rate whatever is lost: TCP Brutal's behaviour.
-    Brutal,
-}
-
-impl Kind {
-    /// Every congestion control, in the order of lists.
-    pub const ALL: [Kind; 12] = [
-        Kind::NewReno,
-        Kind::Cubic,
-        Kind::Bbr,
-        Kind::Vegas,
-        Kind::Veno,
-        Kind::Yeah,
-        Kind::Illinois,
-        Kind::Htcp,
-        Kind::Bic,
-        Kind::Scalable,
-        Kind::Dctcp,
-        Kind::Brutal,
-    ];
-    /// The name in scenario files and results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::NewReno => "newreno",
-            Kind::Cubic => "cubic",
-            Kind::Bbr => "bbr",
-            Kind::Vegas => "vegas",
-            Kind::Veno => "veno",
-            Kind::Yeah => "yeah",
-            Kind::Illinois => "illinois",
-            Kind::Htcp => "htcp",
-            Kind::Bic => "bic",
-            Kind::Scalable => "scalable",
-            Kind::Dctcp => "dctcp",
-            Kind::Brutal => "brutal",
-        }
-    }
-    /// The congestion control of that name.
-    pub fn from_name(name: &str) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|k| k.name() == name)
-    }
-    /// Works only where queues mark (`TCP_CONG_NEEDS_ECN`): its connections negotiate ECN, its receivers
-    /// echo every segment's mark, and all it sends is ECN-capable, retransmissions too.
-    pub fn needs_ecn(self) -> bool {
-        self == Kind::Dctcp
-    }
-    /// Sends at a rate that its user sets ([`Cca::set_rate`]).
-    pub fn needs_rate(self) -> bool {
-        self == Kind::Brutal
-    }
-    /// One line for lists: what it is and its source.
-    pub fn about(self) -> (&'static str, &'static str) {
-        match self {
-            Kind::NewReno => ("additive increase, halving on loss", "RFC 5681, RFC 6582; Linux tcp_cong.c"),
-            Kind::Cubic => ("cubic window growth, HyStart", "RFC 9438; Linux tcp_cubic.c"),
-            Kind::Bbr => (
-                "model of bandwidth and RTT, paced (version 1)",
-                "Cardwell et al., ACM Queue 14(5), 2016; Linux tcp_bbr.c",
-            ),
-            Kind::Vegas => (
-                "keeps 2 to 4 packets of its own in queues, by delay",
-                "Brakmo and Peterson, IEEE JSAC 13(8), 1995; Linux tcp_vegas.c",
-            ),
-            Kind::Veno => (
-                "Reno; a loss without a queue takes a fifth, not half",
-                "Fu and Liew, IEEE JSAC 21(2), 2003; Linux tcp_veno.c",
-            ),
-            Kind::Yeah => (
-                "Scalable growth while queues are short, else Reno's, draining the queue",
-                "Baiocchi et al., PFLDnet 2007; Linux tcp_yeah.c",
-            ),
-            Kind::Illinois => (
-                "increase of 10 to 0.3 packets, decrease of 1/8 to 1/2, by queueing delay",
-                "Liu, Basar and Srikant, Perform. Eval. 65, 2008; Linux tcp_illinois.c",
-            ),
-            Kind::Htcp => (
-                "increase by time since congestion, decrease by RTT ratio",
-                "Leith and Shorten, PFLDnet 2004; Linux tcp_htcp.c",
-            ),
-            Kind::Bic => (
-                "binary search for the window of the last loss",
-                "Xu, Harfoush and Rhee, INFOCOM 2004; Linux tcp_bic.c",
-            ),
-            Kind::Scalable => (
-                "1 % more a round trip, 1/8 less on loss",
-                "Kelly, ACM CCR 33(2), 2003; Linux tcp_scalable.c",
-            ),
-            Kind::Dctcp => ("yields as much as was marked (ECN)", "RFC 8257; Linux tcp_dctcp.c"),
-            Kind::Brutal => (
-                "a fixed rate, more of it the more is lost",
-                "TCP Brutal's description, github.com/apernet/tcp-brutal",
-            ),
-        }
-    }
-}
-
 /// Choices that differ between TCP flavours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flavour {
@@ -392,188 +250,18 @@ impl Flavour {
         Flavour { cubic_tcp_friendly: false, bbr_pacing_margin_percent: 1, bbr_ns3: true };
 }
 
-/// A running congestion control. Enum dispatch: no virtual call per packet.
-#[derive(Debug, Clone)]
-pub enum Cca {
-    /// See [`NewReno`].
-    NewReno(NewReno),
-    /// See [`Cubic`].
-    Cubic(Cubic),
-    /// See [`Bbr`].
-    Bbr(Box<Bbr>),
-    /// See [`Vegas`].
-    Vegas(Vegas),
-    /// See [`Veno`].
-    Veno(Veno),
-    /// See [`Yeah`].
-    Yeah(Yeah),
-    /// See [`Illinois`].
-    Illinois(Illinois),
-    /// See [`Htcp`].
-    Htcp(Htcp),
-    /// See [`Bic`].
-    Bic(Bic),
-    /// See [`Scalable`].
-    Scalable(Scalable),
-    /// See [`Dctcp`].
-    Dctcp(Dctcp),
-    /// See [`Brutal`].
-    Brutal(Box<Brutal>),
-}
-
-impl Cca {
-    /// Starts a control on an established connection (handshake RTT already in `conn`).
-    /// `random` is a 32-bit draw for controls that dither (BBR's cycle phase); each
-    /// call that may draw again takes its own.
-    pub fn new(kind: Kind, flavour: Flavour, conn: &mut Conn, now_ns: u64) -> Cca {
-        match kind {
-            Kind::NewReno => Cca::NewReno(NewReno::new()),
-            Kind::Cubic => Cca::Cubic(Cubic::new(flavour, conn, now_ns)),
-            Kind::Bbr => Cca::Bbr(Box::new(Bbr::new(flavour, conn, now_ns))),
-            Kind::Vegas => Cca::Vegas(Vegas::new(conn)),
-            Kind::Veno => Cca::Veno(Veno::new()),
-            Kind::Yeah => Cca::Yeah(Yeah::new(conn)),
-            Kind::Illinois => Cca::Illinois(Illinois::new(conn)),
-            Kind::Htcp => Cca::Htcp(Htcp::new(now_ns)),
-            Kind::Bic => Cca::Bic(Bic::new()),
-            Kind::Scalable => Cca::Scalable(Scalable::new()),
-            Kind::Dctcp => Cca::Dctcp(Dctcp::new(conn)),
-            Kind::Brutal => Cca::Brutal(Box::new(Brutal::new(conn, now_ns))),
-        }
-    }
-    /// Has its own control of cwnd and pacing (`cong_control`), replacing PRR and congestion avoidance.
-    #[inline]
-    pub fn has_cong_control(&self) -> bool {
-        matches!(self, Cca::Bbr(_) | Cca::Brutal(_))
-    }
-    /// The rate that the user wants (bytes a second), for controls that ask for one ([`Kind::needs_rate`]).
-    pub fn set_rate(&mut self, c: &mut Conn, rate: u64, now_ns: u64) {
-        if let Cca::Brutal(x) = self {
-            x.set_rate(c, rate, now_ns)
-        }
-    }
-    /// The connection, with the handshake's round-trip time, is this much (ns) older than its first data.
-    pub fn opened_before(&mut self, ns: u64) {
-        if let Cca::Bbr(x) = self {
-            x.opened_before(ns)
-        }
-    }
-    /// `in_ack_event`: called on every ACK once it is worked in, before loss is looked for.
-    #[inline]
-    pub fn in_ack_event(&mut self, c: &Conn) {
-        if let Cca::Dctcp(x) = self {
-            x.in_ack_event(c)
-        }
-    }
-    /// `cong_control`: called on every ACK, only when [`Cca::has_cong_control`].
-    #[inline]
-    pub fn cong_control(&mut self, c: &mut Conn, rs: &RateSample, now_ns: u64, random: u32) {
-        match self {
-            Cca::Bbr(x) => x.cong_control(c, rs, now_ns, random),
-            Cca::Brutal(x) => x.cong_control(c, rs, now_ns),
-            _ => {}
-        }
-    }
-    /// `cong_avoid`: `acked` packets were newly delivered, outside of CWR and recovery. Most controls let
-    /// the window grow only if it limits the sender ([`Conn::cwnd_limited`]); that is theirs to ask.
-    #[inline]
-    pub fn cong_avoid(&mut self, c: &mut Conn, acked: u32, now_ns: u64) {
-        match self {
-            Cca::NewReno(x) => x.cong_avoid(c, acked),
-            Cca::Cubic(x) => x.cong_avoid(c, acked, now_ns),
-            Cca::Bbr(_) | Cca::Brutal(_) => {}
-            Cca::Vegas(x) => x.cong_avoid(c, acked),
-            Cca::Veno(x) => x.cong_avoid(c, acked),
-            Cca::Yeah(x) => x.cong_avoid(c, acked),
-            Cca::Illinois(x) => x.cong_avoid(c, acked),
-            Cca::Htcp(x) => x.cong_avoid(c, acked, now_ns),
-            Cca::Bic(x) => x.cong_avoid(c, acked, now_ns),
-            Cca::Scalable(x) => x.cong_avoid(c, acked),
-            Cca::Dctcp(x) => x.cong_avoid(c, acked),
-        }
-    }
-    /// `pkts_acked`: called on every ACK once it is worked in. `acked` packets were cumulatively acknowledged,
-    /// SACKed before or not; `rtt_us` is the round-trip sample (microseconds), 0 if the ACK gave none.
-    #[inline]
-    pub fn pkts_acked(&mut self, c: &mut Conn, acked: u32, rtt_us: u32, now_ns: u64) {
-        match self {
-            Cca::Cubic(x) => x.pkts_acked(c, rtt_us, now_ns),
-            Cca::Vegas(x) => x.pkts_acked(rtt_us),
-            Cca::Veno(x) => x.pkts_acked(rtt_us),
-            Cca::Yeah(x) => x.pkts_acked(rtt_us),
-            Cca::Illinois(x) => x.pkts_acked(acked, rtt_us),
-            Cca::Htcp(x) => x.pkts_acked(c, acked, rtt_us, now_ns),
-            Cca::Bic(x) => x.pkts_acked(c, acked),
-            _ => {}
-        }
-    }
-    /// `ssthresh`: the threshold to set on loss or ECN echo.
-    pub fn ssthresh(&mut self, c: &mut Conn, now_ns: u64) -> u32 {
-        match self {
-            Cca::NewReno(x) => x.ssthresh(c),
-            Cca::Cubic(x) => x.ssthresh(c),
-            Cca::Bbr(x) => x.ssthresh(c),
-            Cca::Vegas(x) => x.ssthresh(c),
-            Cca::Veno(x) => x.ssthresh(c),
-            Cca::Yeah(x) => x.ssthresh(c),
-            Cca::Illinois(x) => x.ssthresh(c),
-            Cca::Htcp(x) => x.ssthresh(c, now_ns),
-            Cca::Bic(x) => x.ssthresh(c),
-            Cca::Scalable(x) => x.ssthresh(c),
-            Cca::Dctcp(x) => x.ssthresh(c),
-            Cca::Brutal(x) => x.ssthresh(c),
-        }
-    }
-    /// `undo_cwnd`: the window to restore when a loss was spurious.
-    pub fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
-        match self {
-            Cca::NewReno(x) => x.undo_cwnd(c),
-            Cca::Cubic(x) => x.undo_cwnd(c),
-            Cca::Bbr(x) => x.undo_cwnd(c),
-            Cca::Vegas(x) => x.undo_cwnd(c),
-            Cca::Veno(x) => x.undo_cwnd(c),
-            Cca::Yeah(x) => x.undo_cwnd(c),
-            Cca::Illinois(x) => x.undo_cwnd(c),
-            Cca::Htcp(x) => x.undo_cwnd(c),
-            Cca::Bic(x) => x.undo_cwnd(c),
-            Cca::Scalable(x) => x.undo_cwnd(c),
-            Cca::Dctcp(x) => x.undo_cwnd(c),
-            Cca::Brutal(x) => x.undo_cwnd(c),
-        }
-    }
-    /// `set_state`: called before `c.ca_state` changes to `new`.
-    pub fn set_state(&mut self, c: &mut Conn, new: CaState, now_ns: u64) {
-        match self {
-            Cca::Cubic(x) => x.set_state(c, new, now_ns),
-            Cca::Bbr(x) => x.set_state(c, new),
-            Cca::Vegas(x) => x.set_state(c, new),
-            Cca::Veno(x) => x.set_state(new),
-            Cca::Yeah(x) => x.set_state(c, new),
-            Cca::Illinois(x) => x.set_state(c, new),
-            Cca::Htcp(x) => x.set_state(new, now_ns),
-            Cca::Bic(x) => x.set_state(new),
-            Cca::Dctcp(x) => x.set_state(c, new),
-            Cca::NewReno(_) | Cca::Scalable(_) | Cca::Brutal(_) => {}
-        }
-    }
-    /// `cwnd_event`.
-    pub fn event(&mut self, c: &mut Conn, event: Event, now_ns: u64) {
-        match self {
-            Cca::Cubic(x) => x.event(event, now_ns),
-            Cca::Bbr(x) => x.event(c, event, now_ns),
-            Cca::Vegas(x) => x.event(c, event),
-            Cca::Veno(x) => x.event(event),
-            Cca::Yeah(x) => x.event(c, event),
-            Cca::Dctcp(x) => x.event(c, event),
-            _ => {}
-        }
-    }
-    /// `min_tso_segs`: the smallest burst the sender builds, packets (Linux's default: 2).
-    #[inline]
-    pub fn min_tso_segs(&self, c: &Conn) -> u32 {
-        match self {
-            Cca::Bbr(_) => Bbr::min_tso_segs(c),
-            _ => 2,
-        }
-    }
+control::controls! {
+    // A file each, the order of lists, and what holds its state: a large one is in a box.
+    newreno NewReno(NewReno),
+    cubic Cubic(Cubic),
+    bbr Bbr(Box<Bbr>),
+    vegas Vegas(Vegas),
+    veno Veno(Veno),
+    yeah Yeah(Yeah),
+    illinois Illinois(Illinois),
+    htcp Htcp(Htcp),
+    bic Bic(Bic),
+    scalable Scalable(Scalable),
+    dctcp Dctcp(Dctcp),
+    brutal Brutal(Box<Brutal>),
 }

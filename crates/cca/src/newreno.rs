@@ -1,7 +1,7 @@
 //! NewReno's window rules: RFC 5681 section 3.1 as Linux's `reno` counts them.
 //! (What makes it *New*Reno, RFC 6582's partial ACKs, is the sender's loss recovery.)
 
-use crate::Conn;
+use crate::{Conn, Control, Flavour, Info, Linux};
 
 /// Additive increase of one packet a round trip, halving on loss. Stateless: all it needs is in [`Conn`].
 #[derive(Debug, Clone, Copy, Default)]
@@ -12,10 +12,25 @@ impl NewReno {
     pub fn new() -> NewReno {
         NewReno
     }
+}
+
+impl Control for NewReno {
+    const INFO: Info = Info {
+        name: "newreno",
+        about: "additive increase, halving on loss",
+        source: "RFC 5681, RFC 6582; Linux tcp_cong.c",
+        linux: Some(Linux { name: "reno", module: None }),
+        ns3: true,
+        ..Info::PLAIN
+    };
+
+    fn start(_flavour: Flavour, _c: &mut Conn, _now_ns: u64) -> Self {
+        NewReno::new()
+    }
 
     /// `acked` packets were newly acknowledged: slow start below `ssthresh`, one packet a window above.
     #[inline]
-    pub fn cong_avoid(&mut self, c: &mut Conn, acked: u32) {
+    fn cong_avoid(&mut self, c: &mut Conn, acked: u32, _now_ns: u64) {
         if !c.cwnd_limited() {
             return;
         }
@@ -30,12 +45,7 @@ impl NewReno {
     }
 
     /// Half the window, at least 2 packets (RFC 5681 equation 4, with cwnd for FlightSize as in Linux).
-    pub fn ssthresh(&mut self, c: &mut Conn) -> u32 {
+    fn ssthresh(&mut self, c: &mut Conn, _now_ns: u64) -> u32 {
         (c.cwnd / 2).max(2)
-    }
-
-    /// The window before the spurious reduction.
-    pub fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
-        c.cwnd.max(c.prior_cwnd)
     }
 }

@@ -1,7 +1,7 @@
 //! Scalable TCP (Kelly, "Scalable TCP: improving performance in highspeed wide area networks", ACM CCR
 //! 33(2), 2003), as Linux's `tcp_scalable.c`: gentle steps of fixed proportion both ways.
 
-use crate::Conn;
+use crate::{Conn, Control, Flavour, Info, Linux};
 
 /// Packets acknowledged for each packet of growth: the paper's a = 0.01.
 const AI_CNT: u32 = 100;
@@ -17,11 +17,26 @@ impl Scalable {
     pub fn new() -> Scalable {
         Scalable
     }
+}
+
+impl Control for Scalable {
+    const INFO: Info = Info {
+        name: "scalable",
+        about: "1 % more a round trip, 1/8 less on loss",
+        source: "Kelly, ACM CCR 33(2), 2003; Linux tcp_scalable.c",
+        linux: Some(Linux { name: "scalable", module: Some("tcp_scalable") }),
+        ns3: true,
+        ..Info::PLAIN
+    };
+
+    fn start(_flavour: Flavour, _c: &mut Conn, _now_ns: u64) -> Self {
+        Scalable::new()
+    }
 
     /// `acked` packets were newly acknowledged: slow start below `ssthresh`; above, 1 % of them, or Reno's
     /// packet a window where that is more (below 100 packets).
     #[inline]
-    pub fn cong_avoid(&mut self, c: &mut Conn, acked: u32) {
+    fn cong_avoid(&mut self, c: &mut Conn, acked: u32, _now_ns: u64) {
         if !c.cwnd_limited() {
             return;
         }
@@ -36,12 +51,7 @@ impl Scalable {
     }
 
     /// Seven eighths of the window, at least 2 packets.
-    pub fn ssthresh(&mut self, c: &mut Conn) -> u32 {
+    fn ssthresh(&mut self, c: &mut Conn, _now_ns: u64) -> u32 {
         (c.cwnd - (c.cwnd >> MD_SHIFT)).max(2)
-    }
-
-    /// The window before the spurious reduction.
-    pub fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
-        c.cwnd.max(c.prior_cwnd)
     }
 }

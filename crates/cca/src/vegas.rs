@@ -5,7 +5,7 @@
 //! that between [`ALPHA`] and [`BETA`]. The paper multiplies the difference by BaseRTT, Linux by RTT:
 //! the same on a path with little queueing, and a few packets less in the queue with much.
 
-use crate::{CaState, Conn, Event, NewReno, after};
+use crate::{CaState, Conn, Control, Event, Flavour, Info, Linux, NewReno, after};
 
 /// Fewer packets than this in queues: faster.
 const ALPHA: u32 = 2;
@@ -44,30 +44,6 @@ impl Vegas {
         (self.base_rtt < NO_RTT).then_some(self.base_rtt)
     }
 
-    /// `acked` packets were newly delivered.
-    #[inline]
-    pub fn cong_avoid(&mut self, c: &mut Conn, acked: u32) {
-        if !self.on {
-            return NewReno.cong_avoid(c, acked);
-        }
-        // It does not ask whether the window limits the sender, and never has.
-        if !self.round_over(c) {
-            if c.in_slow_start() {
-                c.slow_start(acked);
-            }
-            return;
-        }
-        match self.rtts() {
-            None => NewReno.cong_avoid(c, acked),
-            Some((base, rtt)) => {
-                adjust(c, acked, base, rtt);
-                c.cwnd = c.cwnd.max(2);
-                c.ssthresh = c.current_ssthresh();
-            }
-        }
-        self.begin_round(c);
-    }
-
     /// Has all that was sent when the round began been acknowledged, and more?
     #[inline]
     pub(crate) fn round_over(&self, c: &Conn) -> bool {
@@ -87,10 +63,49 @@ impl Vegas {
         self.samples = 0;
         self.min_rtt = NO_RTT;
     }
+}
+
+impl Control for Vegas {
+    const INFO: Info = Info {
+        name: "vegas",
+        about: "keeps 2 to 4 packets of its own in queues, by delay",
+        source: "Brakmo and Peterson, IEEE JSAC 13(8), 1995; Linux tcp_vegas.c",
+        linux: Some(Linux { name: "vegas", module: Some("tcp_vegas") }),
+        ns3: true,
+        ..Info::PLAIN
+    };
+
+    fn start(_flavour: Flavour, c: &mut Conn, _now_ns: u64) -> Self {
+        Vegas::new(c)
+    }
+
+    /// `acked` packets were newly delivered.
+    #[inline]
+    fn cong_avoid(&mut self, c: &mut Conn, acked: u32, now_ns: u64) {
+        if !self.on {
+            return NewReno.cong_avoid(c, acked, now_ns);
+        }
+        // It does not ask whether the window limits the sender, and never has.
+        if !self.round_over(c) {
+            if c.in_slow_start() {
+                c.slow_start(acked);
+            }
+            return;
+        }
+        match self.rtts() {
+            None => NewReno.cong_avoid(c, acked, now_ns),
+            Some((base, rtt)) => {
+                adjust(c, acked, base, rtt);
+                c.cwnd = c.cwnd.max(2);
+                c.ssthresh = c.current_ssthresh();
+            }
+        }
+        self.begin_round(c);
+    }
 
     /// An ACK gave a round-trip sample of `rtt_us` microseconds; 0: none.
     #[inline]
-    pub fn pkts_acked(&mut self, rtt_us: u32) {
+    fn pkts_acked(&mut self, _c: &mut Conn, _acked: u32, rtt_us: u32, _now_ns: u64) {
         if rtt_us == 0 {
             return;
         }
@@ -102,17 +117,17 @@ impl Vegas {
     }
 
     /// Loss or ECN echo: as Reno.
-    pub fn ssthresh(&mut self, c: &mut Conn) -> u32 {
-        NewReno.ssthresh(c)
+    fn ssthresh(&mut self, c: &mut Conn, now_ns: u64) -> u32 {
+        NewReno.ssthresh(c, now_ns)
     }
 
     /// The window before the spurious reduction.
-    pub fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
+    fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
         NewReno.undo_cwnd(c)
     }
 
     /// Vegas rules in the open state alone, and starts with a new round there.
-    pub fn set_state(&mut self, c: &Conn, new: CaState) {
+    fn set_state(&mut self, c: &mut Conn, new: CaState, _now_ns: u64) {
         self.on = new == CaState::Open;
         if self.on {
             self.begin_round(c);
@@ -120,7 +135,7 @@ impl Vegas {
     }
 
     /// After an idle time the path may be another: BaseRTT is measured anew.
-    pub fn event(&mut self, c: &Conn, event: Event) {
+    fn event(&mut self, c: &mut Conn, event: Event, _now_ns: u64) {
         if let Event::TxStart { .. } = event {
             *self = Vegas::new(c);
         }

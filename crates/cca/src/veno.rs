@@ -4,7 +4,7 @@
 //! [`BETA`]: the path is not congested, and a loss is probably a random one that takes a fifth, not half, of
 //! the window. Else the window grows only every other round trip, to stay longer where it is.
 
-use crate::{CaState, Conn, Event, NewReno};
+use crate::{CaState, Conn, Control, Event, Flavour, Info, Linux, NewReno};
 
 /// Fraction bits of the backlog.
 const FRACTION_BITS: u32 = 1;
@@ -45,27 +45,6 @@ impl Veno {
         Veno { samples: 1, min_rtt: NO_RTT, base_rtt: NO_RTT, backlog: 0, increase: true, on: true }
     }
 
-    /// `acked` packets were newly delivered.
-    #[inline]
-    pub fn cong_avoid(&mut self, c: &mut Conn, acked: u32) {
-        if !self.on {
-            return NewReno.cong_avoid(c, acked);
-        }
-        if !c.cwnd_limited() {
-            return;
-        }
-        if self.samples <= TOO_FEW_SAMPLES {
-            NewReno.cong_avoid(c, acked);
-        } else {
-            let cwnd = u64::from(c.cwnd) << FRACTION_BITS;
-            let in_transit = cwnd * u64::from(self.base_rtt) / u64::from(self.min_rtt);
-            self.backlog = (cwnd - in_transit) as u32;
-            self.grow(c, acked);
-            c.cwnd = c.cwnd.max(2);
-        }
-        self.min_rtt = NO_RTT;
-    }
-
     /// Veno's multiplicative decrease is in [`Veno::ssthresh`]; this is its increase.
     #[inline]
     fn grow(&mut self, c: &mut Conn, acked: u32) {
@@ -87,10 +66,46 @@ impl Veno {
             self.increase = !self.increase;
         }
     }
+}
+
+impl Control for Veno {
+    const INFO: Info = Info {
+        name: "veno",
+        about: "Reno; a loss without a queue takes a fifth, not half",
+        source: "Fu and Liew, IEEE JSAC 21(2), 2003; Linux tcp_veno.c",
+        linux: Some(Linux { name: "veno", module: Some("tcp_veno") }),
+        ns3: true,
+        ..Info::PLAIN
+    };
+
+    fn start(_flavour: Flavour, _c: &mut Conn, _now_ns: u64) -> Self {
+        Veno::new()
+    }
+
+    /// `acked` packets were newly delivered.
+    #[inline]
+    fn cong_avoid(&mut self, c: &mut Conn, acked: u32, now_ns: u64) {
+        if !self.on {
+            return NewReno.cong_avoid(c, acked, now_ns);
+        }
+        if !c.cwnd_limited() {
+            return;
+        }
+        if self.samples <= TOO_FEW_SAMPLES {
+            NewReno.cong_avoid(c, acked, now_ns);
+        } else {
+            let cwnd = u64::from(c.cwnd) << FRACTION_BITS;
+            let in_transit = cwnd * u64::from(self.base_rtt) / u64::from(self.min_rtt);
+            self.backlog = (cwnd - in_transit) as u32;
+            self.grow(c, acked);
+            c.cwnd = c.cwnd.max(2);
+        }
+        self.min_rtt = NO_RTT;
+    }
 
     /// An ACK gave a round-trip sample of `rtt_us` microseconds; 0: none.
     #[inline]
-    pub fn pkts_acked(&mut self, rtt_us: u32) {
+    fn pkts_acked(&mut self, _c: &mut Conn, _acked: u32, rtt_us: u32, _now_ns: u64) {
         if rtt_us == 0 {
             return;
         }
@@ -102,17 +117,17 @@ impl Veno {
     }
 
     /// Loss or ECN echo: 4/5 of the window if the path was not congested, else half; at least 2 packets.
-    pub fn ssthresh(&mut self, c: &mut Conn) -> u32 {
+    fn ssthresh(&mut self, c: &mut Conn, _now_ns: u64) -> u32 {
         if self.backlog < BETA { c.cwnd.wrapping_mul(4) / 5 } else { c.cwnd / 2 }.max(2)
     }
 
     /// The window before the spurious reduction.
-    pub fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
+    fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
         NewReno.undo_cwnd(c)
     }
 
     /// Veno rules in the open state alone.
-    pub fn set_state(&mut self, new: CaState) {
+    fn set_state(&mut self, _c: &mut Conn, new: CaState, _now_ns: u64) {
         self.on = new == CaState::Open;
         if self.on {
             self.min_rtt = NO_RTT;
@@ -120,7 +135,7 @@ impl Veno {
     }
 
     /// After an idle time the path may be another: the smallest round-trip time is measured anew.
-    pub fn event(&mut self, event: Event) {
+    fn event(&mut self, _c: &mut Conn, event: Event, _now_ns: u64) {
         if let Event::TxStart { .. } = event {
             *self = Veno { samples: self.samples, backlog: self.backlog, ..Veno::new() };
         }

@@ -6,7 +6,7 @@
 //! though never below what a Reno flow beside it is thought to have.
 
 use crate::vegas::Vegas;
-use crate::{CaState, Conn, Event, NewReno};
+use crate::{CaState, Conn, Control, Event, Flavour, Info, Linux, NewReno};
 
 /// Packets in queues that fast mode tolerates.
 const MAX_QUEUE: u32 = 80;
@@ -53,25 +53,6 @@ impl Yeah {
         self.reno_window
     }
 
-    /// `acked` packets were newly delivered.
-    #[inline]
-    pub fn cong_avoid(&mut self, c: &mut Conn, acked: u32) {
-        if !c.cwnd_limited() {
-            return;
-        }
-        let left = if c.in_slow_start() { c.slow_start(acked) } else { acked };
-        if left > 0 {
-            let w = if self.slow_rounds == 0 { c.cwnd.min(SCALABLE_COUNT) } else { c.cwnd };
-            c.cong_avoid_ai(w, left);
-        }
-        if self.rtt.round_over(c) {
-            if let Some((base, rtt)) = self.rtt.rtts() {
-                self.choose_mode(c, base, rtt);
-            }
-            self.rtt.begin_round(c);
-        }
-    }
-
     /// At the end of a round trip: fast or slow mode, and precautionary decongestion.
     fn choose_mode(&mut self, c: &mut Conn, base: u32, rtt: u32) {
         let queueing = rtt - base;
@@ -94,16 +75,50 @@ impl Yeah {
         }
         self.queue = queue;
     }
+}
+
+impl Control for Yeah {
+    const INFO: Info = Info {
+        name: "yeah",
+        about: "Scalable growth while queues are short, else Reno's, draining the queue",
+        source: "Baiocchi et al., PFLDnet 2007; Linux tcp_yeah.c",
+        linux: Some(Linux { name: "yeah", module: Some("tcp_yeah") }),
+        ns3: true,
+        ..Info::PLAIN
+    };
+
+    fn start(_flavour: Flavour, c: &mut Conn, _now_ns: u64) -> Self {
+        Yeah::new(c)
+    }
+
+    /// `acked` packets were newly delivered.
+    #[inline]
+    fn cong_avoid(&mut self, c: &mut Conn, acked: u32, _now_ns: u64) {
+        if !c.cwnd_limited() {
+            return;
+        }
+        let left = if c.in_slow_start() { c.slow_start(acked) } else { acked };
+        if left > 0 {
+            let w = if self.slow_rounds == 0 { c.cwnd.min(SCALABLE_COUNT) } else { c.cwnd };
+            c.cong_avoid_ai(w, left);
+        }
+        if self.rtt.round_over(c) {
+            if let Some((base, rtt)) = self.rtt.rtts() {
+                self.choose_mode(c, base, rtt);
+            }
+            self.rtt.begin_round(c);
+        }
+    }
 
     /// An ACK gave a round-trip sample of `rtt_us` microseconds; 0: none.
     #[inline]
-    pub fn pkts_acked(&mut self, rtt_us: u32) {
-        self.rtt.pkts_acked(rtt_us);
+    fn pkts_acked(&mut self, c: &mut Conn, acked: u32, rtt_us: u32, now_ns: u64) {
+        self.rtt.pkts_acked(c, acked, rtt_us, now_ns);
     }
 
     /// Loss or ECN echo: the queue goes out of the window, an eighth at least and half at most; half
     /// beside greedy flows.
-    pub fn ssthresh(&mut self, c: &mut Conn) -> u32 {
+    fn ssthresh(&mut self, c: &mut Conn, _now_ns: u64) -> u32 {
         let half = (c.cwnd / 2).max(2);
         let reduction = if self.slow_rounds < RHO { self.queue.min(half).max(c.cwnd >> DELTA) } else { half };
         self.fast_rounds = 0;
@@ -112,17 +127,17 @@ impl Yeah {
     }
 
     /// The window before the spurious reduction.
-    pub fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
+    fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
         NewReno.undo_cwnd(c)
     }
 
     /// Back in the open state a new round trip begins.
-    pub fn set_state(&mut self, c: &Conn, new: CaState) {
-        self.rtt.set_state(c, new);
+    fn set_state(&mut self, c: &mut Conn, new: CaState, now_ns: u64) {
+        self.rtt.set_state(c, new, now_ns);
     }
 
     /// After an idle time the path may be another: the smallest round-trip time is measured anew.
-    pub fn event(&mut self, c: &Conn, event: Event) {
-        self.rtt.event(c, event);
+    fn event(&mut self, c: &mut Conn, event: Event, now_ns: u64) {
+        self.rtt.event(c, event, now_ns);
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use pipe::{MS, Pipe, Policer, SEC};
-use queuewright_cca::{Bbr, BbrMode, CaState, Cca, Conn, Event, Flavour, Kind, RateSample};
+use queuewright_cca::{Bbr, BbrMode, CaState, Cca, Conn, Control, Event, Flavour, Kind, RateSample};
 
 mod pipe;
 
@@ -240,7 +240,7 @@ fn recovery_conserves_then_restores() {
     let (c, now) = (&mut p.c, p.now);
     let before = c.cwnd;
     let ack = |n, losses| RateSample { acked_sacked: n, losses, prior_delivered: 0, ..rs() };
-    assert_eq!(b.ssthresh(c), c.ssthresh);
+    assert_eq!(b.ssthresh(c, now), c.ssthresh);
     c.ca_state = CaState::Recovery;
     c.packets_out = 100;
     c.lost_out = 0;
@@ -254,7 +254,7 @@ fn recovery_conserves_then_restores() {
     let rs = RateSample { delivered: 10, interval_us: 40_000, prior_delivered: c.delivered, ..ack(4, 0) };
     b.cong_control(c, &rs, now, 0);
     assert_eq!(c.cwnd, 96);
-    b.set_state(c, CaState::Open);
+    b.set_state(c, CaState::Open, now);
     c.ca_state = CaState::Open;
     b.cong_control(c, &ack(1, 0), now, 0);
     assert!(c.cwnd + 4 >= before, "{} of {before}", c.cwnd);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use pipe::{MS, Pipe, SEC};
-use queuewright_cca::{Bic, CaState, Conn, Kind};
+use queuewright_cca::{Bic, CaState, Conn, Control, Kind};
 
 mod pipe;
 
@@ -22,13 +22,13 @@ impl Clocked {
         let mut x = Clocked { c, bic: Bic::new(), now: SEC, rtt_ns: 50 * MS, per_ack };
         // Until the average knows how many packets an ACK acknowledges.
         for _ in 0..400 {
-            x.bic.pkts_acked(&x.c, per_ack);
+            x.bic.pkts_acked(&mut x.c, per_ack, 0, x.now);
         }
         x
     }
     fn lose(&mut self) {
         self.c.prior_cwnd = self.c.cwnd;
-        self.c.ssthresh = self.bic.ssthresh(&mut self.c);
+        self.c.ssthresh = self.bic.ssthresh(&mut self.c, 0);
         self.c.cwnd = self.c.ssthresh;
         self.c.cwnd_cnt = 0;
     }
@@ -36,7 +36,7 @@ impl Clocked {
         let (window, mut acked) = (self.c.cwnd, 0);
         while acked < window {
             self.now += self.rtt_ns * u64::from(self.per_ack) / u64::from(window);
-            self.bic.pkts_acked(&self.c, self.per_ack);
+            self.bic.pkts_acked(&mut self.c, self.per_ack, 0, 0);
             self.bic.cong_avoid(&mut self.c, self.per_ack, self.now);
             acked += self.per_ack;
         }
@@ -130,9 +130,9 @@ fn a_small_window_is_renos() {
 fn a_timeout_forgets_the_maximum() {
     let mut x = Clocked::new(1000, 1);
     x.lose();
-    x.bic.set_state(CaState::Recovery);
+    x.bic.set_state(&mut x.c, CaState::Recovery, 0);
     assert_eq!(x.bic.w_max(), 1000);
-    x.bic.set_state(CaState::Loss);
+    x.bic.set_state(&mut x.c, CaState::Loss, 0);
     assert_eq!(x.bic.w_max(), 0);
 }
 

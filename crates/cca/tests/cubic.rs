@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use pipe::{MS, Pipe, SEC};
-use queuewright_cca::{CaState, Cca, Conn, Cubic, Event, Flavour, Kind};
+use queuewright_cca::{CaState, Cca, Conn, Control, Cubic, Event, Flavour, Kind};
 
 mod pipe;
 
@@ -22,13 +22,13 @@ impl Clocked {
     }
     fn lose(&mut self) {
         self.c.prior_cwnd = self.c.cwnd;
-        self.c.ssthresh = self.cubic.ssthresh(&mut self.c);
+        self.c.ssthresh = self.cubic.ssthresh(&mut self.c, self.now);
         self.c.cwnd = self.c.ssthresh;
         self.c.cwnd_cnt = 0;
     }
     fn ack(&mut self) {
         self.now += 2 * self.rtt_ns / u64::from(self.c.cwnd);
-        self.cubic.pkts_acked(&mut self.c, (self.rtt_ns / 1000) as u32, self.now);
+        self.cubic.pkts_acked(&mut self.c, 2, (self.rtt_ns / 1000) as u32, self.now);
         self.cubic.cong_avoid(&mut self.c, 2, self.now);
     }
     fn run_until(&mut self, t: u64) {
@@ -128,7 +128,7 @@ fn idle_time_does_not_count_on_the_curve() {
     busy.run_until(busy.now + 3 * SEC);
     let mut idle = Clocked { c: busy.c.clone(), cubic: busy.cubic.clone(), ..busy };
     idle.now += 20 * SEC;
-    idle.cubic.event(Event::TxStart { last_send_ns: Some(busy.now) }, idle.now);
+    idle.cubic.event(&mut idle.c, Event::TxStart { last_send_ns: Some(busy.now) }, idle.now);
     busy.run_until(busy.now + 2 * SEC);
     idle.run_until(idle.now + 2 * SEC);
     assert!(idle.c.cwnd.abs_diff(busy.c.cwnd) <= 2, "{} for {}", idle.c.cwnd, busy.c.cwnd);
@@ -139,10 +139,10 @@ fn timeout_forgets_and_undo_restores() {
     let mut x = Clocked::new(Flavour::LINUX, 1000, 100 * MS);
     x.lose();
     assert_eq!(x.cubic.undo_cwnd(&mut x.c), 1000);
-    x.cubic.set_state(&x.c, CaState::Loss, x.now);
+    x.cubic.set_state(&mut x.c, CaState::Loss, x.now);
     assert_eq!(x.cubic.w_max(), 0);
     x.c.cwnd = 2;
-    assert_eq!(x.cubic.ssthresh(&mut x.c), 2);
+    assert_eq!(x.cubic.ssthresh(&mut x.c, x.now), 2);
 }
 
 /// Slow start over a deep queue; the window it ended at, in BDP.
@@ -189,7 +189,7 @@ fn hystart_sees_a_risen_round_trip_time() {
             if new_round {
                 x.c.snd_nxt = x.c.snd_una + 100;
             }
-            x.cubic.pkts_acked(&mut x.c, rtt_us, x.now);
+            x.cubic.pkts_acked(&mut x.c, 1, rtt_us, x.now);
         };
         ack(&mut x, base_us, true);
         for _ in 0..20 {

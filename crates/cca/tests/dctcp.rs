@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use queuewright_cca::{CaState, Conn, Dctcp, Event};
+use queuewright_cca::{CaState, Conn, Control, Dctcp, Event};
 
 /// A connection whose windows are marked as told.
 struct Clocked {
@@ -31,14 +31,14 @@ impl Clocked {
             }
             self.dctcp.in_ack_event(&self.c);
             if marked == 0 {
-                self.dctcp.cong_avoid(&mut self.c, n);
+                self.dctcp.cong_avoid(&mut self.c, n, 0);
             }
             self.c.snd_nxt += n;
             acked += n;
         }
         if marked > 0 {
             self.c.prior_cwnd = self.c.cwnd;
-            self.c.ssthresh = self.dctcp.ssthresh(&mut self.c);
+            self.c.ssthresh = self.dctcp.ssthresh(&mut self.c, 0);
             self.c.cwnd = self.c.ssthresh;
         }
     }
@@ -74,7 +74,7 @@ fn alpha_reaches_zero() {
     assert_eq!(x.dctcp.alpha(), 0.0);
     // Then a mark costs next to nothing (section 3.3: a small alpha gives a small reduction).
     let before = x.c.cwnd;
-    let ssthresh = x.dctcp.ssthresh(&mut x.c);
+    let ssthresh = x.dctcp.ssthresh(&mut x.c, 0);
     assert_eq!(ssthresh, before);
 }
 
@@ -88,13 +88,13 @@ fn a_mark_costs_half_of_alpha() {
         }
         x.c.cwnd = 1000;
         let want = 1000.0 * (1.0 - x.dctcp.alpha() / 2.0);
-        let got = f64::from(x.dctcp.ssthresh(&mut x.c));
+        let got = f64::from(x.dctcp.ssthresh(&mut x.c, 0));
         assert!((got - want).abs() <= 1.0, "{got} for {want}");
         assert!((x.dctcp.alpha() - fraction).abs() < 0.02);
     }
     // Never below two packets (section 3.3).
     let mut x = Clocked::new(2);
-    assert_eq!(x.dctcp.ssthresh(&mut x.c), 2);
+    assert_eq!(x.dctcp.ssthresh(&mut x.c, 0), 2);
 }
 
 #[test]
@@ -107,19 +107,19 @@ fn loss_halves_whatever_alpha_is() {
     assert_eq!(x.dctcp.alpha(), 0.0);
     x.c.cwnd = 400;
     x.c.prior_cwnd = 400;
-    x.c.ssthresh = x.dctcp.ssthresh(&mut x.c);
-    x.dctcp.set_state(&mut x.c, CaState::Recovery);
+    x.c.ssthresh = x.dctcp.ssthresh(&mut x.c, 0);
+    x.dctcp.set_state(&mut x.c, CaState::Recovery, 0);
     assert_eq!(x.c.ssthresh, 200);
     x.c.ca_state = CaState::Recovery;
     x.c.cwnd = 200;
     // Once an episode: the state does not change again.
     x.c.ssthresh = 150;
-    x.dctcp.set_state(&mut x.c, CaState::Recovery);
+    x.dctcp.set_state(&mut x.c, CaState::Recovery, 0);
     assert_eq!(x.c.ssthresh, 150);
     assert_eq!(x.dctcp.undo_cwnd(&mut x.c), 400);
     // A timeout as well.
     x.c.cwnd = 300;
-    x.dctcp.event(&mut x.c, Event::Loss);
+    x.dctcp.event(&mut x.c, Event::Loss, 0);
     assert_eq!(x.c.ssthresh, 150);
     assert_eq!(x.dctcp.undo_cwnd(&mut x.c), 300);
 }

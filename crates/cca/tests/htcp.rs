@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use pipe::{MS, Pipe, SEC};
-use queuewright_cca::{CaState, Conn, Htcp, Kind};
+use queuewright_cca::{CaState, Conn, Control, Htcp, Kind};
 
 mod pipe;
 
@@ -22,7 +22,7 @@ impl Clocked {
     }
     fn ack(&mut self) {
         self.now += 2 * self.rtt_ns / u64::from(self.c.cwnd);
-        self.htcp.pkts_acked(&self.c, 2, (self.rtt_ns / 1000) as u32, self.now);
+        self.htcp.pkts_acked(&mut self.c, 2, (self.rtt_ns / 1000) as u32, self.now);
         self.htcp.cong_avoid(&mut self.c, 2, self.now);
     }
     fn run_until(&mut self, t: u64) {
@@ -37,7 +37,7 @@ impl Clocked {
         self.c.cwnd = self.c.ssthresh;
         self.c.cwnd_cnt = 0;
         for state in [CaState::Recovery, CaState::Open] {
-            self.htcp.set_state(state, self.now);
+            self.htcp.set_state(&mut self.c, state, self.now);
             self.c.ca_state = state;
         }
     }
@@ -150,10 +150,10 @@ fn undo_restores_window_and_clock() {
     assert!(alpha > 20.0);
     x.c.prior_cwnd = window;
     x.c.ssthresh = x.htcp.ssthresh(&mut x.c, x.now);
-    x.htcp.set_state(CaState::Recovery, x.now);
+    x.htcp.set_state(&mut x.c, CaState::Recovery, x.now);
     x.c.cwnd = x.c.ssthresh;
     x.c.cwnd = x.htcp.undo_cwnd(&mut x.c);
-    x.htcp.set_state(CaState::Open, x.now);
+    x.htcp.set_state(&mut x.c, CaState::Open, x.now);
     assert_eq!(x.c.cwnd, window);
     // The increase goes on where it was.
     x.run_until(x.now + 200 * MS);

@@ -1,7 +1,7 @@
 //! Veno against Fu and Liew 2003, and against what Linux made of it.
 
 use pipe::{MS, Pipe, SEC};
-use queuewright_cca::{CaState, Conn, Kind, Veno};
+use queuewright_cca::{CaState, Conn, Control, Kind, Veno};
 use rounds::{Rounds, Then, trace};
 
 mod pipe;
@@ -113,7 +113,7 @@ fn random_loss_costs_less_than_renos() {
 #[test]
 fn at_least_two_packets_stay() {
     let mut c = Conn { cwnd: 2, ..Conn::default() };
-    assert_eq!(Veno::new().ssthresh(&mut c), 2);
+    assert_eq!(Veno::new().ssthresh(&mut c, 0), 2);
 }
 
 #[test]

@@ -27,8 +27,8 @@ pub fn list() -> String {
     let rows: Vec<[String; 3]> = Kind::ALL
         .iter()
         .map(|k| {
-            let (about, source) = k.about();
-            [k.name(), about, source].map(String::from)
+            let info = k.info();
+            [info.name, info.about, info.source].map(String::from)
         })
         .collect();
     table(&mut out, &rows);
@@ -78,8 +78,8 @@ pub fn list_json() -> String {
     let controls: Vec<_> = Kind::ALL
         .iter()
         .map(|k| {
-            let (about, source) = k.about();
-            json!({ "name": k.name(), "about": about, "source": source })
+            let info = k.info();
+            json!({ "name": info.name, "about": info.about, "source": info.source })
         })
         .collect();
     let mixes: Vec<_> = PRESETS
@@ -103,7 +103,7 @@ pub fn explain(name: &str) -> Result<String, String> {
         ));
     }
     if let Some(kind) = Kind::from_name(name) {
-        let (about, source) = kind.about();
+        let (about, source) = (kind.info().about, kind.info().source);
         let (flag, key) = if kind.needs_rate() { (":20mbit", " with `rate = \"20mbit\"`") } else { ("", "") };
         return Ok(format!(
             "# {name}\n\nTCP congestion control: {about}.\nSource: {source}.\n\n\

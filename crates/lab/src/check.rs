@@ -2,7 +2,6 @@
 
 use crate::job::{LEAST_PACKET, LEAST_SAMPLE_NS};
 use crate::qdisc::{self, Whose};
-use queuewright_cca::Kind;
 use queuewright_scenario::spec::{RunSpec, Stack, Traffic};
 use queuewright_scenario::{Client, Comes, Error, LinkRate, Scenario, Sends};
 
@@ -87,7 +86,7 @@ pub fn check(scenario: &Scenario, runs: &[RunSpec], whose: Whose) -> Result<(), 
             Sends::Tcp { l4s: true, .. } => {
                 return refuse(&at("ecn"), "Linux has no sender of ECT(1)");
             }
-            Sends::Tcp { ccas, .. } if ccas.iter().any(|(kind, _)| module(*kind).is_none()) => {
+            Sends::Tcp { ccas, .. } if ccas.iter().any(|(kind, _)| kind.info().linux.is_none()) => {
                 return refuse(&at("cca"), "Linux has no such congestion control");
             }
             Sends::Voip(_) => return refuse(&at("voip"), "calls"),
@@ -152,24 +151,6 @@ fn other_packets(run: &RunSpec) -> bool {
     run.flows.iter().any(|f| match f.traffic {
         Traffic::Tcp { .. } => false,
         Traffic::Cbr { packet_bytes, .. } | Traffic::Poisson { packet_bytes, .. } => packet_bytes != 1500,
-    })
-}
-
-/// The kernel's name of a congestion control, and the module that has it, if it is one.
-pub fn module(kind: Kind) -> Option<(&'static str, Option<&'static str>)> {
-    Some(match kind {
-        Kind::NewReno => ("reno", None),
-        Kind::Cubic => ("cubic", None),
-        Kind::Bbr => ("bbr", Some("tcp_bbr")),
-        Kind::Bic => ("bic", Some("tcp_bic")),
-        Kind::Dctcp => ("dctcp", Some("tcp_dctcp")),
-        Kind::Htcp => ("htcp", Some("tcp_htcp")),
-        Kind::Illinois => ("illinois", Some("tcp_illinois")),
-        Kind::Scalable => ("scalable", Some("tcp_scalable")),
-        Kind::Vegas => ("vegas", Some("tcp_vegas")),
-        Kind::Veno => ("veno", Some("tcp_veno")),
-        Kind::Yeah => ("yeah", Some("tcp_yeah")),
-        _ => return None,
     })
 }
 

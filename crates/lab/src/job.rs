@@ -5,7 +5,6 @@
 //! the way back from the router to the client, so that nothing but the queue under test holds data up.
 
 use crate::Error;
-use crate::check::module;
 use crate::qdisc::{Qdisc, Whose, qdisc};
 use queuewright_scenario::spec::{FlowSpec, Rate, RunSpec, SendBuffer, Traffic};
 use std::collections::{BTreeMap, BTreeSet};
@@ -131,9 +130,9 @@ impl Job {
         let mut ccas = BTreeSet::new();
         for f in &run.flows {
             if let Traffic::Tcp { cca, .. } = f.traffic {
-                let (name, m) = module(cca).ok_or("Linux has no such congestion control")?;
-                self.need(m);
-                ccas.insert(name);
+                let linux = cca.info().linux.ok_or("Linux has no such congestion control")?;
+                self.need(linux.module);
+                ccas.insert(linux.name);
             }
         }
         let clients = clients(run);
@@ -273,7 +272,7 @@ impl Lines {
             }
             Traffic::Tcp { cca, size_bytes, .. } => {
                 // `check` has refused what Linux has not.
-                let name = module(*cca).map_or("cubic", |m| m.0);
+                let name = cca.info().linux.map_or("cubic", |l| l.name);
                 self.add(format!("tcp {i} c{ns} {name} {start} {stop} {}", size_bytes.unwrap_or(0)));
             }
         }

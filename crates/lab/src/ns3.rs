@@ -3,9 +3,7 @@
 use queuewright_aqm::Value;
 use queuewright_scenario::spec::{FlowSpec, PortSpec, Rate, RunSpec, SendBuffer, Traffic};
 
-/// Congestion controls and queue managers that ns-3 has as Linux has them.
-const CCAS: [&str; 11] =
-    ["newreno", "cubic", "bbr", "vegas", "veno", "htcp", "dctcp", "illinois", "yeah", "bic", "scalable"];
+/// Queue managers that ns-3 has as Linux has them.
 const QUEUES: [&str; 4] = ["droptail", "codel", "pie", "fq-codel"];
 /// Parameters that the program can set; another one must have its default.
 const SET: [&str; 2] = ["ecn", "ce_threshold"];
@@ -44,7 +42,7 @@ fn flow(f: &FlowSpec) -> Option<(String, bool)> {
         && f.jitter_ns == 0
         && f.stop_ns.is_none()
         && f.back.is_empty();
-    let name = Some(cca.name()).filter(|n| plain && CCAS.contains(n))?;
+    let name = Some(cca.name()).filter(|_| plain && cca.info().ns3)?;
     Some((format!("{name},{},{},{}", f.base_rtt_ns, f.start_ns, f.group), ecn))
 }
 

@@ -7,7 +7,6 @@ pub mod judge;
 pub mod reception;
 pub mod record;
 
-use crate::check::module;
 use crate::job::Job;
 use crate::machine;
 use crate::{Error, Lab};
@@ -33,11 +32,11 @@ impl Lab {
     ) -> Result<(), Error> {
         let mut job = job();
         for (i, draw) in draws.iter().enumerate() {
-            let (name, needs) = draw.kind().and_then(module).ok_or_else(|| {
+            let linux = draw.kind().and_then(|k| k.info().linux).ok_or_else(|| {
                 Error::Machine(format!("draw {}: Linux has no {}", draw.name, draw.control))
             })?;
-            job.need(needs);
-            job.text += &draw.commands(i, name);
+            job.need(linux.module);
+            job.text += &draw.commands(i, linux.name);
         }
         self.follow(&job, draws.first().map_or(1, |d| d.chance), stop, |i, raw| {
             if let Some(draw) = draws.get(i) {

@@ -414,7 +414,9 @@ fn paced_traffic_shows_that_a_link_is_no_slower() {
             host.arrive(0, 1514, 0, 0);
         }
         let slow = 1514 * 8_000;
-        (0..4).for_each(|i| drop(host.transmit(i * slow, |_| {})));
+        for i in 0..4 {
+            host.transmit(i * slow, |_| {});
+        }
         assert_eq!(host.discipline.probe(2), 1e6);
         // 100 Mbit/s, each packet alone.
         let gap = 1514 * 80 * 100 / share;

@@ -1,24 +1,10 @@
 //! A connection and its path, drawn.
 
 use crate::job::Lines;
-use crate::random::Random;
+use crate::random::{Random, controls};
 use queuewright_cca::Kind;
 use serde::{Deserialize, Serialize};
 
-/// Congestion controls that Linux has.
-pub const CONTROLS: [Kind; 11] = [
-    Kind::NewReno,
-    Kind::Cubic,
-    Kind::Bbr,
-    Kind::Bic,
-    Kind::Htcp,
-    Kind::Illinois,
-    Kind::Scalable,
-    Kind::Vegas,
-    Kind::Veno,
-    Kind::Yeah,
-    Kind::Dctcp,
-];
 /// Bits a second.
 const RATE: (f64, f64) = (1e6, 200e6);
 const RTT_NS: (f64, f64) = (2e6, 300e6);
@@ -81,7 +67,8 @@ pub struct Draw {
 /// The draw of this number under a seed, `of_ms` long.
 pub fn draw(seed: u64, number: u64, of_ms: u64) -> Draw {
     let mut r = Random::new(seed ^ 0x7265_706c_6179, number);
-    let control = CONTROLS[number as usize % CONTROLS.len()];
+    let all = controls();
+    let control = all[number as usize % all.len()];
     let end_ns = of_ms * MS;
     // Rate and round-trip time whose product is within bounds.
     let (rate, rtt_ns, bdp) = loop {
@@ -216,7 +203,7 @@ mod tests {
         }
         assert_ne!(draw(7, 3, 8000), draw(8, 3, 8000));
         let controls: BTreeSet<&str> = backwards.iter().map(|d| d.control.as_str()).collect();
-        assert_eq!(controls.len(), CONTROLS.len());
+        assert_eq!(controls.len(), crate::random::controls().len());
         for d in &backwards {
             assert!((2 * MS..=300 * MS).contains(&d.rtt_ns) && d.loss <= 30_000, "{d:?}");
             assert!(!d.writes.is_empty() && d.writes.len() <= 200 && d.rates.len() <= 5, "{d:?}");

@@ -5,7 +5,6 @@
 //! buffer is made of counts as well (`skb->truesize`): a window of small buffers fills it sooner than one of large ones.
 
 use super::{Burst, Sender};
-use queuewright_cca::Kind;
 
 /// What a buffer takes beside its payload, bytes: `struct sk_buff` (256), a small head (320) and
 /// `struct skb_shared_info` (320), `tcp_stream_alloc_skb` on x86-64 of a kernel for machines without radios, as Debian's for clouds
@@ -43,7 +42,7 @@ impl Sender {
     #[inline(never)]
     fn expand_for(&mut self, segments: u32) {
         self.expanded_for = segments;
-        let windows = if self.kind == Kind::Bbr { 3 } else { 2 };
+        let windows = self.kind.info().buffered_windows;
         let bytes = segments.saturating_mul(windows * SEGMENT_BYTES);
         let bytes = bytes.min(self.wmem);
         if bytes > self.sndbuf {
