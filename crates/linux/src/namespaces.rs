@@ -2,13 +2,12 @@
 
 use crate::record::Record;
 use crate::system;
-use rustix::fs::OFlags;
+use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, makedev, open, statx};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{Error, ErrorKind};
-use std::os::fd::AsFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 /// CAP_SYS_PTRACE of linux/capability.h.
@@ -22,26 +21,36 @@ type Number = (u64, u64);
 
 /// What was found out inside each namespace, with a way to it, and whether that is of all of them.
 struct Seen<T> {
+    /// Device of the file system that all namespaces are in.
+    nsfs: u64,
     inside: HashMap<Number, (PathBuf, T)>,
     /// Some are known of, or may be, into which this process may not or cannot go.
     unknown: bool,
 }
 
 impl<T: Send> Seen<T> {
+    fn none() -> Result<Self, Error> {
+        let (nsfs, _) = number_of(&hold(Path::new("/proc/self/ns/net"))?)?;
+        Ok(Seen { nsfs, inside: HashMap::new(), unknown: false })
+    }
+
     /// Asks once inside the namespace at a path, if it has not been.
     fn ask(&mut self, path: PathBuf, job: &(impl Fn() -> T + Sync)) {
-        // A process that has ended keeps none, and namespaces are of other kinds, too.
-        let none = |e: &Error| matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ESRCH | NO_NETWORK));
+        // A process that has ended keeps none, nor does a server that is gone, and namespaces are of other kinds, too.
+        let none = |e: &Error| {
+            matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ESRCH | libc::ESTALE | NO_NETWORK))
+        };
         let asked = || -> Result<Option<(Number, T)>, Error> {
-            let meta = fs::metadata(&path)?;
-            if self.inside.contains_key(&(meta.dev(), meta.ino())) {
+            // What a path names is the choice of the process whose it is: it is opened only when it is known to be a
+            // namespace, and as that very thing, as the path may be another's by then.
+            let place = hold(&path)?;
+            let number = number_of(&place)?;
+            if number.0 != self.nsfs || self.inside.contains_key(&number) {
                 return Ok(None);
             }
-            // Without waiting for what is no namespace; open as long as it is asked, so that it is there.
-            let flags = OFlags::NONBLOCK.bits() as i32;
-            let file = OpenOptions::new().read(true).custom_flags(flags).open(&path)?;
-            let meta = file.metadata()?;
-            Ok(Some(((meta.dev(), meta.ino()), inside(&file, job)?)))
+            // Open as long as it is asked, so that it is there.
+            let file = File::open(format!("/proc/self/fd/{}", place.as_raw_fd()))?;
+            Ok(Some((number, inside(&file, job)?)))
         };
         match asked() {
             Ok(None) => {}
@@ -52,6 +61,17 @@ impl<T: Send> Seen<T> {
             Err(_) => self.unknown = true,
         }
     }
+}
+
+/// Holds what is at a path without opening it: nothing happens to it, whatever it is.
+fn hold(path: &Path) -> Result<OwnedFd, Error> {
+    Ok(open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+/// Its number, without asking a server for news of it.
+fn number_of(place: &OwnedFd) -> Result<Number, Error> {
+    let found = statx(place, "", AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC, StatxFlags::empty())?;
+    Ok((makedev(found.stx_dev_major, found.stx_dev_minor), found.stx_ino))
 }
 
 /// Does something in another namespace.
@@ -67,19 +87,14 @@ fn inside<T: Send>(file: &File, job: &(impl Fn() -> T + Sync)) -> Result<T, Erro
 }
 
 /// Goes into all namespaces that some process is in, has mounted or has open.
-fn everywhere<T: Send>(job: impl Fn() -> T + Sync) -> Seen<T> {
-    let mut seen = Seen { inside: HashMap::new(), unknown: false };
+fn everywhere<T: Send>(job: impl Fn() -> T + Sync) -> Result<Seen<T>, Error> {
+    let mut seen = Seen::none()?;
     // By the names that whoever asks knows, first.
     for place in mounted(Path::new("/proc/self")) {
         seen.ask(place.into(), &job);
     }
-    let Ok(processes) = fs::read_dir("/proc") else {
-        seen.unknown = true;
-        return seen;
-    };
-    let files = fs::metadata("/proc/self/ns/net").ok().map(|meta| meta.dev());
     let entries = |path: PathBuf| fs::read_dir(path).into_iter().flatten().flatten().map(|e| e.path());
-    for process in processes.flatten() {
+    for process in fs::read_dir("/proc")?.flatten() {
         if process.file_name().to_string_lossy().parse::<u32>().is_err() {
             continue;
         }
@@ -90,13 +105,11 @@ fn everywhere<T: Send>(job: impl Fn() -> T + Sync) -> Seen<T> {
         for place in mounted(&process) {
             seen.ask(process.join("root").join(place.trim_start_matches('/')), &job);
         }
-        // Of whatever kind; which, is seen by who goes in.
-        let is_one = |file: &PathBuf| fs::metadata(file).is_ok_and(|meta| Some(meta.dev()) == files);
-        for file in entries(process.join("fd")).filter(is_one) {
+        for file in entries(process.join("fd")) {
             seen.ask(file, &job);
         }
     }
-    seen
+    Ok(seen)
 }
 
 /// Where namespaces are mounted, as a process sees it.
@@ -112,7 +125,7 @@ fn mounted(process: &Path) -> Vec<String> {
 
 /// Cookies of all that are there; None: there are, or may be, some into which this process may not go.
 pub(crate) fn living() -> Option<Vec<u64>> {
-    let seen = everywhere(system::namespace);
+    let seen = everywhere(system::namespace).ok()?;
     let all: Vec<u64> = seen.inside.into_values().map(|(_, cookie)| cookie).collect();
     // 0 is none's.
     (!seen.unknown && all.iter().all(|cookie| *cookie > 0)).then_some(all)
@@ -126,6 +139,28 @@ pub(crate) fn of_device(record: &Record) -> Option<String> {
     };
     let has = || system::links().iter().any(is_it);
     let here = system::namespace();
-    let there = everywhere(|| system::namespace() != here && has());
+    let there = everywhere(|| system::namespace() != here && has()).ok()?;
     there.inside.into_values().find(|(_, has)| *has).map(|(way, _)| way.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::inotify;
+    use std::mem::MaybeUninit;
+
+    /// Another process's file may be exchanged for any other at any moment, which root would open for it.
+    #[test]
+    fn what_is_no_namespace_is_not_opened() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let watch = inotify::init(inotify::CreateFlags::NONBLOCK).expect("a watch");
+        inotify::add_watch(&watch, file.path(), inotify::WatchFlags::OPEN).expect("it is there");
+        let mut seen = Seen::none().expect("this process has a namespace");
+        seen.ask(file.path().into(), &|| ());
+        assert!(seen.inside.is_empty() && !seen.unknown);
+        let mut buffer = [MaybeUninit::uninit(); 512];
+        assert!(inotify::Reader::new(&watch, &mut buffer).next().is_err(), "it was opened");
+        File::open(file.path()).expect("it is there");
+        assert!(inotify::Reader::new(&watch, &mut buffer).next().is_ok(), "nobody would have seen it");
+    }
 }
