@@ -18,6 +18,10 @@ pub struct Fault {
     way: Way,
 }
 
+/// The kernel lists no sockets of all namespaces, so that whoever decides has to know of them.
+const FREES: &str =
+    "frees its programs and maps (what a socket alone keeps is not seen: end such programs before)";
+
 #[derive(Debug)]
 enum Way {
     Broken(OsString),
@@ -47,7 +51,7 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
         if record.namespace != here {
             if living.as_ref().is_some_and(|all| !all.contains(&record.namespace)) {
                 let what = format!("{of}, whose network namespace is gone");
-                add(what, "frees its programs and maps", Way::Forget(record.clone()));
+                add(what, FREES, Way::Forget(record.clone()));
             }
             continue;
         }

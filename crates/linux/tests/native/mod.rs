@@ -65,3 +65,11 @@ pub fn enter() -> Result<(), String> {
         false => Err("the kernel does not describe its types".into()),
     }
 }
+
+/// Are all processes seen here? Else nothing counts as gone.
+#[allow(dead_code, reason = "not every test needs it")]
+pub fn sees_all() -> Result<(), &'static str> {
+    // The number of the first PID namespace.
+    let first = std::fs::read_link("/proc/self/ns/pid").is_ok_and(|own| own.ends_with("pid:[4026531836]"));
+    if first { Ok(()) } else { Err("not all processes are seen in a PID namespace") }
+}
