@@ -57,11 +57,16 @@ void say(const char *format, ...)
 	va_end(list);
 }
 
+/* Is memory refused to this child, which may fail then? */
+static bool is_refused;
+
 void fail(const char *format, ...)
 {
 	static bool failing;
 	va_list list;
 
+	if (is_refused)
+		_exit(1);
 	va_start(list, format);
 	printf("machine: FAILED: ");
 	vprintf(format, list);
@@ -302,14 +307,31 @@ static int link_make(void)
 	return ask();
 }
 
+static unsigned long received(void)
+{
+	return strtoul(
+		get_file("/sys/class/net/" OTHER "/statistics/rx_packets") ?:
+									     "0",
+		NULL, 10);
+}
+
+/* What came in at devices that have gone since. */
+static unsigned long received_before;
+
 static int link_delete(void)
 {
+	unsigned long now = received();
+	int rc;
+
 	message_begin(RTM_DELLINK, 0);
 	struct ifinfomsg about = { .ifi_index = device() };
 
 	raw(&about, sizeof(about));
 	device_changed();
-	return ask();
+	rc = ask();
+	if (!rc)
+		received_before += now;
+	return rc;
 }
 
 static void link_there(void)
@@ -331,14 +353,6 @@ static void link_gone(void)
 
 	if (rc)
 		fail(DEVICE " does not go: %s", strerror(-rc));
-}
-
-static unsigned long received(void)
-{
-	return strtoul(
-		get_file("/sys/class/net/" OTHER "/statistics/rx_packets") ?:
-									     "0",
-		NULL, 10);
 }
 
 /* ------------------------------------------------------------------ traffic --- */
@@ -444,11 +458,13 @@ static struct sockaddr_ll device_now(void)
 #define SENDERS 2
 
 static pid_t senders[SENDERS];
+static unsigned long received_first;
 
 static void traffic_begin(uint64_t seed)
 {
 	int i;
 
+	received_first = received_before + received();
 	for (i = 0; i < SENDERS; i++) {
 		senders[i] = fork();
 		if (senders[i] < 0)
@@ -479,14 +495,23 @@ static void traffic_begin(uint64_t seed)
 	}
 }
 
-static void traffic_end(void)
+/* Without packets the operations would have been on qdiscs that do nothing. */
+static void traffic_end(unsigned long operations)
 {
+	unsigned long came;
 	int i;
 
 	for (i = 0; i < SENDERS; i++) {
+		if (waitpid(senders[i], NULL, WNOHANG))
+			fail("sender %d has ended before it was told to", i);
 		kill(senders[i], SIGKILL);
 		waitpid(senders[i], NULL, 0);
 	}
+	came = received_before + received() - received_first;
+	say("%lu packets came through meanwhile", came);
+	/* IPv6's own are one in thirty operations. */
+	if (came < operations / 10)
+		fail("that is less than one in ten operations");
 }
 
 /* --------------------------------------------------------------- operations --- */
@@ -786,7 +811,7 @@ static int namespace(void)
 		/* Anew, as the netlink socket is of the old namespace. */
 		if (!unshare(CLONE_NEWNET))
 			execl("/proc/self/exe", "soak", "namespace", kind->name,
-			      NULL);
+			      injecting == MANY ? "refused" : NULL, NULL);
 		_exit(1);
 	}
 	if (waitpid(child, &status, 0) < 0)
@@ -1088,8 +1113,10 @@ int main(int argc, char **argv)
 			return insert(MODULE) ? 1 : 0;
 		return 1;
 	}
-	if (argc > 2 && !strcmp(argv[1], "namespace"))
+	if (argc > 2 && !strcmp(argv[1], "namespace")) {
+		is_refused = argc > 3;
 		return namespace_inside(argv[2]);
+	}
 
 	begin();
 	say("%lu operations, seed %llu%s", count, (unsigned long long)seed,
@@ -1104,7 +1131,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < count; i++) {
 		if (i == 0 || i == warm) {
 			if (i) {
-				traffic_end();
+				traffic_end(warm);
 				clear_all();
 				before = memory_now();
 				leaks_begin();
@@ -1120,7 +1147,7 @@ int main(int argc, char **argv)
 			say("%lu operations done, %.1f s", i,
 			    (double)clock_ms() / 1000);
 	}
-	traffic_end();
+	traffic_end(count - warm);
 	health_look();
 
 	for (n = 0; n < OPERATIONS; n++) {

@@ -25,6 +25,9 @@ const NEEDED: [&str; 5] = [
 
 fn main() {
     let Some(words) = only_test("soak") else { return };
+    // A sender's fault does not end the machine.
+    assert!(vm::passed("machine: 9 operations\nmachine: passed\n"));
+    assert!(!vm::passed("machine: FAILED: AF_PACKET\nmachine: passed\n") && !vm::passed(""));
     let word = |i: usize, other: &str| words.get(i).cloned().unwrap_or_else(|| other.into());
     let processors = word(3, "1").parse().expect("a number of processors");
     match soak(&word(0, "lab"), &[word(1, SHORT), word(2, "1")], processors) {

@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 /// What the guest prints at its end if all is well.
 const PASSED: &str = "machine: passed";
+/// What a process of the guest's prints that has found a fault, be it the first or not: what comes after it mends nothing.
+const FAILED: &str = "machine: FAILED";
 /// Longer than the slowest host needs.
 const PATIENCE: Duration = Duration::from_secs(1500);
 
@@ -170,10 +172,15 @@ pub fn boot(
     for line in said.lines().filter(|l| l.starts_with("machine: ")) {
         println!("{}", line.trim_end());
     }
-    match said.contains(PASSED) {
+    match passed(&said) {
         true => Ok(()),
         false => Err(Outcome::Failed(format!("{ended}; {said}"))),
     }
+}
+
+/// Is all well, by what the guest has said?
+pub fn passed(said: &str) -> bool {
+    said.contains(PASSED) && !said.contains(FAILED)
 }
 
 /// The lab's guest with this program as init.
