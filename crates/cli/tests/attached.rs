@@ -35,8 +35,9 @@ fn main() {
         return left_out("attached queue managers", Lack::Setup, &why);
     }
     let before = held();
-    let tests: [(&str, fn()); 22] = [
+    let tests: [(&str, fn()); 23] = [
         ("planted", planted),
+        ("mounted_anew", mounted_anew),
         ("held_by_a_stranger", held_by_a_stranger),
         ("says_who_is_at_work", says_who_is_at_work),
         ("set_beside_another_kind", set_beside_another_kind),
@@ -291,6 +292,27 @@ fn planted() {
     works(&["detach", "v0"]);
     assert_eq!(fs::read_dir(&victim).expect("there").count(), 1, "a link was followed");
     assert!(!pins.exists());
+}
+
+/// The BPF file system is mounted anew, and open to all: what somebody puts there under our names is not opened.
+fn mounted_anew() {
+    works(&["attach", "v0", "santa", "--rate", "20mbit", "--front"]);
+    let record = linux::record("v0").expect("attached");
+    let pins = format!("/sys/fs/bpf/queuewright/{}:{}", record.namespace, record.index);
+    tool("mount", &["-t", "bpf", "bpf", "/sys/fs/bpf"]);
+    let dir = open_folder();
+    let fifo = dir.path().join("fifo");
+    let fifo = fifo.to_str().expect("UTF-8");
+    nobody("mkfifo", &[fifo]);
+    nobody("mkdir", &["/sys/fs/bpf/queuewright"]);
+    nobody("ln", &["-s", fifo, &pins]);
+    for words in [&["doctor"][..], &["doctor", "--repair", "--yes"], &["detach", "v0"]] {
+        let mut command = Running::begin(queuewright(words).stdout(Stdio::null()).stderr(Stdio::null()));
+        assert_eq!(command.ends("a command beside a FIFO"), 1, "{words:?}");
+    }
+    fails(&["doctor", "--repair", "--yes"], 1, &["/sys/fs/bpf/queuewright belongs to user 65534"]);
+    tool("umount", &["/sys/fs/bpf"]);
+    works(&["detach", "v0"]);
 }
 
 /// Who had the folder open before it was closed to him keeps nobody waiting.

@@ -101,6 +101,10 @@ impl Folder {
         Ok(self)
     }
 
+    pub fn into_file(self) -> File {
+        self.fd.into()
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -167,8 +167,8 @@ impl Record {
     /// Locks the folder of the pins, as who serves what is attached does for as long as it lives: an agent, or who keeps the shares. None: another
     /// does.
     pub(crate) fn serve(&self) -> Result<Option<File>, Error> {
-        let wrong = |e: std::io::Error| Error::System(format!("{}: {e}", self.pins().display()));
-        let folder = File::open(self.pins()).map_err(wrong)?;
+        let wrong = |e: Errno| Error::System(format!("{}: {e}", self.pins().display()));
+        let folder = self.open_pins()?.ok_or_else(|| wrong(Errno::NOENT))?;
         // Who has started this process may have locked it for it, and given it that as its standard input.
         let given = std::io::stdin().as_fd().try_clone_to_owned().map(File::from);
         let number = |file: &File| file.metadata().map(|meta| (meta.dev(), meta.ino())).ok();
@@ -176,16 +176,20 @@ impl Record {
         match lock(&file, A_LOOK) {
             Ok(true) => Ok(Some(file)),
             Ok(false) => Ok(None),
-            Err(e) => Err(wrong(e.into())),
+            Err(e) => Err(wrong(e)),
         }
     }
 
     /// Is there somebody who serves it?
     pub(crate) fn is_served(&self) -> bool {
-        let open = File::open(self.pins());
-        open.is_ok_and(|folder| {
+        self.open_pins().ok().flatten().is_some_and(|folder| {
             flock(&folder, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
         })
+    }
+
+    /// The folder of the pins, open; None: it is not there. What somebody else may have put there is not opened: it could wait.
+    fn open_pins(&self) -> Result<Option<File>, Error> {
+        Ok(Folder::open(&self.pins())?.map(Folder::into_file))
     }
 
     /// What nobody does any more for what is attached, in words.
@@ -287,6 +291,8 @@ const EVERY: Duration = Duration::from_millis(5);
 pub(crate) fn alone() -> Result<File, Error> {
     let file = run()?.lock(true)?.ok_or_else(|| Error::System(format!("{RUN}/{LOCK} is gone again")))?;
     wait_alone(&file)?;
+    // What is changed is looked at by its pins, which are to be ours.
+    pins(false)?;
     Ok(file)
 }
 
