@@ -475,12 +475,9 @@ pub fn doctor(dev: Option<&str>) -> Result<(), Failure> {
 /// Says what was left behind, asks, and mends it.
 pub fn repair(yes: bool) -> Result<(), Failure> {
     let faults = linux::faults()?;
-    if faults.is_empty() {
-        return crate::print("nothing is left behind\n");
-    }
-    let mut out = String::new();
-    for fault in &faults {
-        let _ = writeln!(out, "{}; repair {}", fault.what, fault.mend);
+    let out: String = faults.iter().map(|fault| fault.line("repair") + "\n").collect();
+    if faults.iter().all(|fault| fault.mend.is_none()) {
+        return crate::print(&(out + "nothing is left behind\n"));
     }
     crate::print(&out)?;
     if !yes {

@@ -467,7 +467,7 @@ fn left_behind() {
 
     let (code, text) = said(&mut queuewright(&["doctor", "--repair"]));
     assert!(code == 1 && text.contains("nothing was changed"), "{text}");
-    for what in [&*lost, "\\xFF", "1:2.new", "9\\xFF"] {
+    for what in [&*lost, "\\xFF", "1:2.new", "9\\xFF", "not of this program"] {
         assert!(text.contains(what), "{what}: {text}");
     }
     assert!(!text.contains("codel"), "{text}");
@@ -476,6 +476,11 @@ fn left_behind() {
     assert!(code == 1 && text.contains(&lost) && text.contains("cannot be mended"), "{text}");
     let kept = linux::record("v0").expect("attached");
     let kept = format!("{}:{}", kept.namespace, kept.index);
+    // Names that this program does not give are others'.
+    for name in odd {
+        fs::remove_file(run.join(name)).expect("it is there still");
+    }
+    fs::remove_dir(pins.join(OsStr::from_bytes(b"9\xff"))).expect("it is there still");
     assert_eq!(left_in(run), [OsStr::new(&format!("{kept}.json"))]);
     assert_eq!(left_in(pins.join(&lost)), [OsStr::new("theirs")]);
     assert!(Path::new("/run/theirs.json").exists() && pins.join(&kept).join("params").exists());
@@ -680,7 +685,10 @@ fn broken_records() {
     works(&["set", "v0", "rate=9mbit"]);
     let text = works(&["doctor", "--repair", "--yes"]);
     assert!(text.contains("a link; repair removes it") && text.contains("no plain file"), "{text}");
-    assert_eq!(left_in("/run/queuewright").len(), 1);
+    assert_eq!(left_in("/run/queuewright").len(), 2);
+    let text = works(&["doctor", "--repair"]);
+    assert!(text.contains("not of this program") && text.ends_with("nothing is left behind\n"), "{text}");
+    fs::remove_file(at("9:9\u{1b}[31m.json")).expect("it is there still");
     assert!(!works(&["status"]).contains("warning"));
     works(&["detach", "v0"]);
 }

@@ -30,7 +30,7 @@ pub fn doctor(dev: Option<&str>) -> Result<Vec<Finding>, Error> {
     }
     // Whoever may not look sees what stands in the way above.
     for fault in repair::faults().unwrap_or_default() {
-        all.push(finding("left", true, format!("{}; doctor --repair {}", fault.what, fault.mend)));
+        all.push(finding("left", true, fault.line("doctor --repair")));
     }
     Ok(all)
 }

@@ -477,9 +477,26 @@ pub(crate) fn everywhere() -> Result<(Vec<Record>, Vec<Broken>), Error> {
 /// # Errors
 /// Without the right to look.
 pub fn broken() -> Result<Vec<(String, Error)>, Error> {
-    let said = |why: String| Error::System(format!("{why}; queuewright doctor --repair removes it"));
+    let said = |name: &OsStr, why: &str| {
+        let mend = match is_given(name) {
+            true => "queuewright doctor --repair removes it",
+            false => FOREIGN,
+        };
+        Error::System(format!("{}; {mend}", file_that(name, why)))
+    };
     let all = everywhere()?.1.into_iter();
-    Ok(all.map(|(name, why)| (system::shown(&name), said(file_that(&name, &why)))).collect())
+    Ok(all.map(|(name, why)| (system::shown(&name), said(&name, &why))).collect())
+}
+
+/// What to do about a file or folder whose name this program gives to none.
+pub(crate) const FOREIGN: &str = "not of this program, which leaves it: look what it is";
+
+/// Is it a name that this program gives to a folder of pins, or a record; or that it gave to one that was being written?
+pub(crate) fn is_given(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    let key = [".json", ".new"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    key.split_once(':').is_some_and(|(namespace, index)| is_number(namespace) && is_number(index))
 }
 
 /// A file that is no record, and what it is.
@@ -528,6 +545,15 @@ mod tests {
         assert!(said.starts_with(&format!("process {me} (")) || said == "another command", "{said}");
         drop(one);
         assert_eq!(lock(&other, Duration::ZERO), Ok(true));
+    }
+
+    #[test]
+    fn names_that_this_program_gives_are_two_numbers() {
+        let given = |name: &str| is_given(name.as_ref());
+        assert!(["1:2", "4026531840:17", "1:2.json", "1:2.new"].map(given).iter().all(|is| *is));
+        let others =
+            ["", ":", "1:", ":2", "1:2:3", "1:2x", "-1:2", "1:2.json.json", "1:2.txt", "theirs", "lock"];
+        assert!(!others.map(given).iter().any(|is| *is));
     }
 
     #[test]

@@ -13,9 +13,19 @@ use std::fs::File;
 pub struct Fault {
     /// What it is, and of what.
     pub what: String,
-    /// What [`repair`] does about it.
-    pub mend: &'static str,
+    /// What [`repair`] does about it; None: nothing, as it is not this program's.
+    pub mend: Option<&'static str>,
     way: Way,
+}
+
+impl Fault {
+    /// It in a line, and what a command of this name does about it.
+    pub fn line(&self, command: &str) -> String {
+        match self.mend {
+            Some(mend) => format!("{}; {command} {mend}", self.what),
+            None => format!("{}; {}", self.what, record::FOREIGN),
+        }
+    }
 }
 
 /// The kernel lists no sockets of all namespaces, so that whoever decides has to know of them.
@@ -31,6 +41,7 @@ enum Way {
     Forget(Record),
     Stray(OsString),
     Unregister(u32),
+    Leave,
 }
 
 /// All that [`repair`] would mend.
@@ -42,7 +53,14 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
     record::pins(false)?;
     let (all, broken) = everywhere()?;
     let mut found = Vec::new();
-    let mut add = |what: String, mend, way| found.push(Fault { what, mend, way });
+    let mut add = |what: String, mend, way| {
+        // Whose name this program gives to none, another has put there.
+        let (mend, way) = match way {
+            Way::Broken(name) | Way::Stray(name) if !record::is_given(&name) => (None, Way::Leave),
+            way => (Some(mend), way),
+        };
+        found.push(Fault { what, mend, way });
+    };
     for (name, why) in broken {
         add(record::file_that(&name, &why), "removes it", Way::Broken(name));
     }
@@ -106,6 +124,7 @@ pub fn repair(keep: impl Fn(&str, File) -> Result<(), Error>) -> Result<Vec<Stri
         let done = match &fault.way {
             Way::Broken(name) => Ok(record::remove_broken(name)),
             Way::Settle => Ok(false),
+            Way::Leave => Ok(true),
             Way::Mend(record) => chain::mend(&alone, record).map(|()| true),
             Way::Keep(record) => begin(record, &keep).map(|()| true),
             Way::Forget(record) => {
