@@ -79,8 +79,10 @@ void health_look(void)
 
 	while ((n = read(log_fd, record, sizeof(record) - 1)) > 0 ||
 	       errno == EPIPE) {
-		if (n <= 0)
+		if (n <= 0) {
+			left_out("what the log had before it was overwritten");
 			continue;
+		}
 		record[n] = 0;
 		if (is_complaint(record))
 			bad = true;
@@ -264,10 +266,11 @@ void memory_compare(const struct memory *before, const struct memory *after,
 
 #define KMEMLEAK "/sys/kernel/debug/kmemleak"
 
-bool leaks_begin(void)
+void leaks_begin(void)
 {
 	/* What it has found so far is not ours. */
-	return put_file(KMEMLEAK, "scan") && put_file(KMEMLEAK, "clear");
+	if (!put_file(KMEMLEAK, "scan") || !put_file(KMEMLEAK, "clear"))
+		left_out("kmemleak");
 }
 
 void leaks_look(const char *when)
@@ -275,7 +278,7 @@ void leaks_look(const char *when)
 	const char *found;
 	int i;
 
-	if (access(KMEMLEAK, F_OK))
+	if (!checked && access(KMEMLEAK, F_OK))
 		return;
 	/* It takes nothing for lost that is younger than five seconds; and an
 	 * object may lie beside an old pointer when it looks for the first time. */

@@ -2,10 +2,11 @@
 /*
  * The first process of a virtual machine that does random things to the module's
  * qdiscs while packets pass, right and wrong ones:
- *	init soak [operations [seed]]
+ *	init soak [operations [seed [checked]]]
  * What it draws comes from the seed alone. At its end memory is what it was, the
  * module can be unloaded, packets pass through each qdisc, and the kernel's log
- * has no complaint. Then it prints "machine: passed".
+ * has no complaint. Then it prints "machine: passed". A checked kernel has to have
+ * all that can be looked at.
  */
 #define _GNU_SOURCE
 #include "soak.h"
@@ -79,6 +80,15 @@ void fail(const char *format, ...)
 	fflush(stdout);
 	pause_us(500000); /* the console's last line is to be out */
 	_exit(1);
+}
+
+bool checked;
+
+void left_out(const char *what)
+{
+	if (checked)
+		fail("this kernel is to have %s", what);
+	say("LEFT OUT: %s", what);
 }
 
 static uint64_t state;
@@ -199,6 +209,8 @@ static void inject_begin(void)
 
 	can_inject = !access("/proc/self/fail-nth", W_OK) &&
 		     !access(FAILSLAB "probability", W_OK);
+	if (!can_inject)
+		left_out("memory that can be refused (debugfs, fail-nth)");
 	for (i = 0; can_inject && i < sizeof(settings) / sizeof(settings[0]);
 	     i++)
 		if (!put_file(settings[i][0], settings[i][1]))
@@ -1032,7 +1044,7 @@ static void accounts(void)
 	mkdir("/run/cgroup", 0755);
 	if (mount("cgroup2", "/run/cgroup", "cgroup2", 0, NULL) ||
 	    !put_file("/run/cgroup/cgroup.subtree_control", "+memory")) {
-		say("LEFT OUT: this kernel has no memory cgroups");
+		left_out("memory cgroups");
 		return;
 	}
 	for (i = 0; i < KINDS; i++)
@@ -1118,6 +1130,7 @@ int main(int argc, char **argv)
 		return namespace_inside(argv[2]);
 	}
 
+	checked = argc > 3 && !strcmp(argv[3], "checked");
 	begin();
 	say("%lu operations, seed %llu%s", count, (unsigned long long)seed,
 	    can_inject ? ", memory is refused now and then" : "");
@@ -1141,8 +1154,7 @@ int main(int argc, char **argv)
 			traffic_begin(seed + i);
 		}
 		operate(i);
-		if (i % 50 == 49)
-			health_look();
+		health_look();
 		if (i % (can_inject ? 50 : 500) == 0)
 			say("%lu operations done, %.1f s", i,
 			    (double)clock_ms() / 1000);
@@ -1158,6 +1170,8 @@ int main(int argc, char **argv)
 	}
 	if (can_inject)
 		say("memory was refused in %lu operations", injected);
+	if (checked && !injected)
+		fail("no operation met it");
 
 	link_gone();
 	leaks_look("with the module");

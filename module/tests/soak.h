@@ -17,6 +17,11 @@ void fail(const char *format, ...)
 	__attribute__((format(printf, 1, 2), noreturn));
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Is this the kernel that is there to look for faults? */
+extern bool checked;
+/* Says what cannot be looked at; where it has to be, that is a failure. */
+void left_out(const char *what);
+
 /* A generator of our own: one seed, one soak, whatever the C library. */
 uint64_t draw(void);
 uint64_t below(uint64_t n);
@@ -111,7 +116,7 @@ void memory_compare(const struct memory *before, const struct memory *after,
 		    unsigned long operations);
 
 /* kmemleak, where the kernel has it: forget what there is; look for more. */
-bool leaks_begin(void);
+void leaks_begin(void);
 void leaks_look(const char *when);
 
 #endif
