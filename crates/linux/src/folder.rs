@@ -64,15 +64,15 @@ impl Folder {
             .collect();
         for (i, name) in names.iter().enumerate() {
             let below = here.path.join(name);
+            // Others may enter those above ours, and not exchange what is in them: looked at before anything is made there.
+            if others_may_swap(&fs::fstat(&here.fd).map_err(|e| (here.path.clone(), e))?) {
+                return Err((here.path, Errno::PERM));
+            }
             if make && i + 1 == names.len() {
                 match fs::mkdirat(&here.fd, *name, Mode::RWXU) {
                     Ok(()) | Err(Errno::EXIST) => {}
                     Err(e) => return Err((below, e)),
                 }
-            }
-            // Others may enter those above ours, and not exchange what is in them.
-            if i > 0 && others_may_swap(&fs::fstat(&here.fd).map_err(|e| (here.path.clone(), e))?) {
-                return Err((here.path, Errno::PERM));
             }
             let fd = fs::openat(&here.fd, *name, flags, Mode::empty()).map_err(|e| (below.clone(), e))?;
             here = Folder { fd, path: below };
@@ -270,6 +270,7 @@ mod tests {
         std::fs::create_dir(at.join("open")).expect("made");
         mode(&at.join("open"), 0o777);
         refused(Folder::make(&at.join("open/below")), "can be changed by others");
+        assert!(!at.join("open/below").exists(), "it was made first");
         // As `mount -t bpf` makes it.
         mode(&at.join("open"), 0o1777);
         let ours = Folder::make(&at.join("open/below")).expect("nobody can swap it");
@@ -336,6 +337,28 @@ mod tests {
         std::fs::remove_file(&lock).expect("ours");
         std::fs::create_dir(&lock).expect("made");
         refused("a folder");
+    }
+
+    #[test]
+    fn the_root_is_a_folder_as_well() {
+        if !geteuid().is_root() {
+            return queuewright_testing::left_out(
+                "a root that others may change",
+                queuewright_testing::Lack::Setup,
+                &"it needs root",
+            );
+        }
+        let (_keep, at) = place();
+        std::fs::set_permissions(&at, std::fs::Permissions::from_mode(0o777)).expect("ours");
+        // Another root for one thread alone, which ends with it.
+        let there = std::thread::spawn(move || {
+            // SAFETY: a flag.
+            assert_eq!(unsafe { libc::unshare(libc::CLONE_FS) }, 0);
+            std::os::unix::fs::chroot(&at).expect("root may");
+            refused(Folder::make(Path::new("/below")), "/ can be changed by others");
+            assert!(!Path::new("/below").exists(), "it was made first");
+        });
+        there.join().expect("refused");
     }
 
     #[test]
