@@ -96,7 +96,7 @@ impl Santa {
         }
         self.round_end += (1 + (now - self.round_end) / self.round) * self.round;
         let mut to: BTreeMap<u32, usize> = BTreeMap::new();
-        let mut had = vec![0; self.k + 1];
+        let mut had: BTreeMap<usize, u64> = BTreeMap::new();
         for q in 1..=self.k {
             let here: Vec<(u32, f64)> = self
                 .flows
@@ -104,7 +104,7 @@ impl Santa {
                 .filter(|(_, f)| f.queue == q && (f.arrived > 0 || !self.skip))
                 .map(|(&hash, f)| (hash, f.kept as f64))
                 .collect();
-            had[q] = here.len() as u64;
+            had.insert(q, here.len() as u64);
             if self.artifact {
                 // Pass 1: above r times the least, up. Pass 2, over what is left: below the most / r, down.
                 let least = here.iter().map(|f| f.1).fold(f64::MAX, f64::min);
@@ -144,8 +144,8 @@ impl Santa {
             self.weights[q] = self.members(q);
             if self.weights[q] > 0 || self.waiting[q].is_empty() {
                 self.sharers[q] = self.weights[q].max(1);
-            } else if had[q] > 0 {
-                self.sharers[q] = had[q];
+            } else if had[&q] > 0 {
+                self.sharers[q] = had[&q];
             }
         }
     }
