@@ -265,6 +265,12 @@ static inline void qw_cp_aqm_sent(struct qw_cp_aqm *s,
 			s->busy_bytes = s->sent_bytes;
 			s->busy_ns = ns;
 		}
+		/* Time goes by in pauses, too: what a device's ring took at once, hour
+		 * after hour, is not to weigh more than what it sends for long. */
+		if (s->busy_ns > 1024 && s->busy_ns < p->window_ns / 2) {
+			s->busy_bytes /= 2;
+			s->busy_ns /= 2;
+		}
 		s->sent_bytes = 0;
 		s->sent_ns = now;
 	}

@@ -326,13 +326,15 @@ qw_queuepilot_capacity(const struct qw_queuepilot *s,
 {
 	qw_u64 times_512 = s->most_sent << 9;
 
-	/* Whole packets a second first, as the authors' program rounds: below
-	 * 2^34, and a step is below 2^20 us. */
+	/* Of a second first, as the authors' program rounds: below 2^43, and a
+	 * step is below 2^20 us. */
 	if (p->rate_bytes) {
-		times_512 = qw_div(p->rate_bytes,
-				   p->mtu_bytes + p->wire_overhead_bytes) *
-			    qw_div(p->step_ns, QW_NS_PER_US);
-		times_512 = qw_div(times_512 << 9, 1000000);
+		times_512 = qw_div(p->rate_bytes << 9,
+				   p->mtu_bytes + p->wire_overhead_bytes);
+		if (times_512 >= QW_QUEUEPILOT_WHOLE << 9)
+			times_512 &= ~511ULL;
+		times_512 = qw_div(times_512 * qw_div(p->step_ns, QW_NS_PER_US),
+				   1000000);
 		if (times_512 >= QW_QUEUEPILOT_WHOLE << 9)
 			times_512 &= ~511ULL;
 		return times_512 ? times_512 : 1;

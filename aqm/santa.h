@@ -491,11 +491,16 @@ static inline void qw_santa_move(struct qw_santa *s,
 				 struct qw_santa_flow *f)
 {
 	qw_u32 from = f->queue, to = from;
+	qw_u64 mean = qw_santa_at(s, from)->sum_ns;
 	int change = p->hell && f->streak >= p->hell_rounds;
 
+	/* By what it keeps, too: who loses as much beside such a sender, and keeps
+	 * less than the mean, is not one, and leaves as it would another queue. */
 	if (from > p->queues)
-		to = change ? p->queues : from;
-	else if (change)
+		to = change || qw_santa_scale(f->last_ns, p->r_q16) < mean ?
+			     p->queues :
+			     from;
+	else if (change && f->last_ns >= mean)
 		to = p->queues + 1;
 	else if (f->active || !p->skip_inactive)
 		to = qw_santa_place(s, p, from, f->last_ns);

@@ -113,7 +113,7 @@ struct qw_titrate {
 	qw_u32 intervals; /* 0: none runs, 1: the first, 2: the second */
 	qw_u32 zero; /* a period of zero queue is open */
 	qw_u32 initial; /* T has not moved yet, nor been bound by initial_ns */
-	qw_u32 busy; /* busy_* are valid */
+	qw_u32 busy; /* busy_* are valid; 2: begun anew after a stall */
 	qw_u32 at; /* slot of the oldest sample, the next to be replaced */
 	qw_u32 decreases; /* in a row */
 	qw_u32 sampled; /* slots in use */
@@ -130,6 +130,7 @@ static inline void qw_titrate_retune(struct qw_titrate *s,
 	s->mi_thresh_bytes = p->mi_thresh_bytes < QW_TITRATE_MAX_BYTES ?
 				     p->mi_thresh_bytes :
 				     QW_TITRATE_MAX_BYTES;
+	s->decreases = 0;
 }
 
 static inline void qw_titrate_init(struct qw_titrate *s,
@@ -160,7 +161,6 @@ static inline void qw_titrate_init(struct qw_titrate *s,
 		     p->rules == QW_TITRATE_PAPER;
 	s->busy = 0;
 	s->at = 0;
-	s->decreases = 0;
 	s->sampled = 0;
 	s->kept = 0;
 	/* Slots need no clearing: none is read before it is written. */
@@ -603,8 +603,12 @@ static inline void qw_titrate_bound_initial(struct qw_titrate *s,
 					    const struct qw_titrate_params *p,
 					    qw_u64 now, qw_u64 bytes)
 {
-	if (!s->busy) {
-		s->busy = 1;
+	/* A link that stood still for as long was not busy, unless it does so
+	 * again: then a packet takes that long. */
+	int stall = s->busy == 1 && now - s->left_ns >= p->initial_ns;
+
+	if (!s->busy || stall) {
+		s->busy = 1 + stall;
 		s->busy_start_ns = now;
 		s->busy_bytes = 0;
 	} else if (now - s->busy_start_ns >= p->initial_ns) {
@@ -669,10 +673,10 @@ qw_titrate_dequeue(struct qw_titrate *s, const struct qw_titrate_params *p,
 		qw_titrate_see_limit(s, p, q);
 	qw_titrate_catch_up(s, p, now, q->bytes + k->bytes);
 	s->left = 1;
-	s->left_ns = now;
 	/* What waits may be older than this, which then knows no buffer yet. */
 	if (s->initial && s->threshold_bytes)
 		qw_titrate_bound_initial(s, p, now, k->bytes);
+	s->left_ns = now;
 	if (q->bytes < s->minq_bytes)
 		s->minq_bytes = q->bytes;
 	if (p->rules == QW_TITRATE_ARTIFACT && !q->bytes)

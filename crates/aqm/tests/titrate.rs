@@ -558,6 +558,57 @@ fn the_threshold_starts_at_the_buffer() {
     assert_eq!(h.threshold(), 1 << 40, "no limit: 1 TiB");
 }
 
+/// A link that stands still for a while was not busy: T stays the buffer, until the link has been.
+#[test]
+fn a_stall_does_not_bind_the_start() {
+    let mut h = Host::new(1_000_000, &[("initial_delay", Value::Int(50 * MS))]);
+    let busy = |h: &mut Host, packets: u64| {
+        for _ in 0..packets {
+            h.arrive();
+            h.depart();
+            h.wait(MS);
+        }
+    };
+    h.arrive();
+    h.arrive();
+    busy(&mut h, 10);
+    h.wait(200 * MS);
+    busy(&mut h, 40);
+    assert_eq!(h.threshold(), 1_000_000);
+    busy(&mut h, 20);
+    assert!((50 * 1500..=51 * 1500).contains(&h.threshold()), "{}", h.threshold());
+}
+
+/// A packet takes longer than `initial_delay`: the second such wait is no stall.
+#[test]
+fn a_very_slow_link_binds_the_start() {
+    let mut h = Host::new(1_000_000, &[("initial_delay", Value::Int(50 * MS))]);
+    for _ in 0..10 {
+        h.arrive();
+    }
+    for _ in 0..4 {
+        h.depart();
+        h.wait(200 * MS);
+    }
+    assert_eq!(h.threshold(), 3_000);
+}
+
+/// MI-thresh that begins anew is forgotten anew, too.
+#[test]
+fn mi_thresh_that_is_set_is_not_forgotten_at_once() {
+    let set =
+        [("forget", Value::Int(3)), ("mi_thresh", Value::Int(15_000)), ("threshold", Value::Int(600_000))];
+    let mut h = Host::new(1_000_000, &set);
+    for _ in 0..5 {
+        h.round(0, 9_000);
+    }
+    assert!(h.mi_thresh() < 15_000);
+    h.discipline.set("mi_thresh", bytes(15_000)).unwrap();
+    h.round(0, 9_000);
+    h.round(0, 9_000);
+    assert_eq!(h.mi_thresh(), 15_000);
+}
+
 /// An increase that finds T at the buffer's end has not moved it: the start is bound all the same.
 #[test]
 fn an_increase_at_the_buffers_end_does_not_unbind_the_start() {
@@ -894,6 +945,9 @@ fn without_a_hint_the_threshold_is_bound_by_what_the_link_sends_in_the_initial_d
     let mut h = Host::new(50_000, &set);
     h.arrive();
     h.depart();
+    h.wait(SEC).arrive();
+    h.depart();
+    assert_eq!(h.threshold(), 50_000, "it may have stood still");
     h.wait(SEC).arrive();
     h.depart();
     assert_eq!(h.threshold(), 3_000);

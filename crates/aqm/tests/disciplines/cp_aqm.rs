@@ -432,6 +432,35 @@ fn paced_traffic_shows_that_a_link_is_no_slower() {
     }
 }
 
+/// A device's ring takes bursts at once, for an hour; then the link is full for a second, and its rate is read.
+#[test]
+fn what_a_ring_took_at_once_is_soon_forgotten() {
+    for bursts in [100, 10_000] {
+        let mut host = Host::new(&spec("cp-aqm", &[]), 1000, 0);
+        let mut now = 0;
+        for _ in 0..bursts {
+            for _ in 0..8 {
+                host.arrive(now, 1514, 0, 0);
+            }
+            for i in 0..9 {
+                host.transmit(now + i * 300, |_| {});
+            }
+            now += 300 * MS;
+        }
+        assert!(host.discipline.probe(2) > 1e9, "the ring's speed: {}", host.discipline.probe(2));
+        // 1 Mbit/s, packet by packet.
+        let each = 1514 * 8_000;
+        for _ in 0..200 {
+            host.arrive(now, 1514, 0, 0);
+        }
+        for i in 0..80 {
+            host.transmit(now + i * each, |_| {});
+        }
+        let rate = host.discipline.probe(2);
+        assert!(rate < 1.5e6, "{bursts}: {rate} bit/s after a second of 10^6");
+    }
+}
+
 /// Of a buffer that several ports share, Qmax is this one's even part.
 #[test]
 fn qmax_of_a_shared_buffer_is_the_even_part() {

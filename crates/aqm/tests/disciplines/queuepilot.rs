@@ -380,6 +380,34 @@ fn the_load_of_a_slow_link_reads_as_it_is() {
     }
 }
 
+/// Also where the link sends less than a packet a second: 9038 bytes at 64 kbit/s, in steps of a second.
+#[test]
+fn the_load_of_a_link_below_a_packet_a_second_reads_as_it_is() {
+    let set = [
+        ("rate", Value::Int(64_000)),
+        ("mtu", Value::Int(9014)),
+        ("step", Value::Int(1000 * MS)),
+        ("sample", Value::Flag(false)),
+    ];
+    let mut spec = spec("queuepilot", &set);
+    spec.set_weights(weights(1, 1000)).unwrap();
+    let mut host = Host::new(&spec, 0, 0);
+    let gap = 9038 * 8_000_000 / 64;
+    let (mut reward, mut steps) = (0.0, 0);
+    for i in 0..1000 {
+        host.arrive(i * gap, 9014, 0, 0);
+        host.transmit(i * gap, |_| {});
+        while (steps + 1) * 1000 * MS <= (i + 1) * gap {
+            steps += 1;
+            host.discipline.idle(steps * 1000 * MS);
+            reward += host.discipline.probe(2) - 1.0;
+        }
+    }
+    // U is 1 in 885 of 1000 steps, and D about a packet of delay, 1.1 steps.
+    let want = 0.885 / (1.0f64 + 1.13).sqrt();
+    assert!((reward / steps as f64 - want).abs() < 0.1, "{} for {want}", reward / steps as f64);
+}
+
 /// Its part of a shared buffer is the buffer that a policy sees.
 #[test]
 fn a_shared_buffer_counts_by_its_even_part() {

@@ -751,6 +751,37 @@ fn hell_is_for_those_who_never_back_off() {
     });
 }
 
+/// A call beside such a sender loses as large a part of its packets, and keeps next to nothing of the queue: it is not the one.
+#[test]
+fn hell_is_not_for_who_suffers_from_them() {
+    for queues in [1, 3] {
+        let set = [("queues", Value::Int(queues)), ("hell", Value::Flag(true)), ("round", Value::Int(SEC))];
+        let mut host = Host::new(&spec("santa", &set), 300, 0);
+        let hell = queues as usize + 1;
+        let mut places = [Vec::new(), Vec::new()];
+        for i in 0..20_000u64 {
+            let now = i * MS;
+            // Twice the link's rate; and 50 packets a second, a tenth of it, drawn to the same queue.
+            host.arrive(now, 1500, 0, 0);
+            if i > 50 && i % 20 == 0 {
+                host.arrive(now, 1500, if queues == 1 { 1 } else { 7 }, 0);
+            }
+            if i % 2 == 0 {
+                host.transmit(now, |_| {});
+            }
+            if i % 1000 == 500 {
+                while host.queue.packets > 5 {
+                    host.transmit(now, |_| {});
+                }
+                places[0].push(queue_of(&mut host, now, 0));
+                places[1].push(queue_of(&mut host, now, if queues == 1 { 1 } else { 7 }));
+            }
+        }
+        assert!(places[0].contains(&hell), "{queues}: {places:?}");
+        assert!(!places[1].contains(&hell), "{queues}: {places:?}");
+    }
+}
+
 /// What nine flows kept in each round, and where they were.
 #[derive(Debug, Clone)]
 struct Kept {

@@ -54,6 +54,8 @@ struct Model<'a> {
     /// While T is the initial one and may still be bound: departures since the link was idle.
     initial: bool,
     busy: Vec<(u64, u64)>,
+    /// These began anew after a stall.
+    stalled: bool,
 }
 
 const MTU: u64 = 1500;
@@ -234,6 +236,15 @@ impl Model<'_> {
 
     fn dequeue(&mut self, now: u64, before: u64, after: u64) {
         self.advance(now, before);
+        // Once, what looks like a busy link is one that stood still.
+        if let Some(&(last, _)) = self.busy.last()
+            && self.initial
+            && !self.stalled
+            && now - last >= self.c.initial_delay
+        {
+            self.busy.clear();
+            self.stalled = true;
+        }
         if self.initial
             && let Some(&(since, _)) = self.busy.first()
             && now - since >= self.c.initial_delay
@@ -253,6 +264,7 @@ impl Model<'_> {
     fn idle(&mut self, now: u64) {
         self.advance(now, 0);
         self.busy.clear();
+        self.stalled = false;
         if !self.c.artifact {
             self.zero_since.get_or_insert(now);
         }
@@ -464,6 +476,7 @@ proptest! {
                 decreases: 0,
                 initial: !c.artifact && c.threshold == 0 && c.initial_delay > 0,
                 busy: Vec::new(),
+                stalled: false,
             },
         };
         for op in &ops {
