@@ -605,7 +605,7 @@ static inline void qw_titrate_bound_initial(struct qw_titrate *s,
 {
 	/* A link that stood still for as long was not busy, unless it does so
 	 * again: then a packet takes that long. */
-	int stall = s->busy == 1 && now - s->left_ns >= p->initial_ns;
+	qw_u32 stall = s->busy == 1 && now - s->left_ns >= p->initial_ns;
 
 	if (!s->busy || stall) {
 		s->busy = 1 + stall;
