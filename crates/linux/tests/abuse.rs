@@ -222,12 +222,17 @@ fn comes_and_goes(times: usize) {
     }
     drop(traffic);
     settles("attached and detached");
-    let lost = memory - available();
+    // What the kernel has let go of it frees when it gets to it.
+    let mut lost = 0;
+    wait_for("the memory of what came and went", || {
+        lost = memory - available();
+        lost < 8192
+    });
     println!(
         "machine: {times} times attached and detached in {:.0} s, {packets} packets seen, {lost} kB less memory than after a quarter",
         begun.elapsed().as_secs_f64()
     );
-    assert!(packets > 0 && lost < 8192, "memory goes");
+    assert!(packets > 0, "no packet was seen");
 }
 
 /// Limits and rate change while packets flow; what waits never exceeds the memory that there is.
