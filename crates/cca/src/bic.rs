@@ -106,16 +106,7 @@ impl Control for Bic {
     /// `acked` packets were newly acknowledged: slow start below `ssthresh`, the search above.
     #[inline]
     fn cong_avoid(&mut self, c: &mut Conn, acked: u32, now_ns: u64) {
-        if !c.cwnd_limited() {
-            return;
-        }
-        let mut left = acked;
-        if c.in_slow_start() {
-            left = c.slow_start(acked);
-            if left == 0 {
-                return;
-            }
-        }
+        let Some(left) = c.past_slow_start(acked) else { return };
         self.update(c.cwnd, jiffies(now_ns));
         c.cong_avoid_ai(self.cnt, left);
     }

@@ -186,6 +186,19 @@ impl Conn {
         self.cwnd = cwnd;
         left
     }
+    /// How most of Linux's controls begin `cong_avoid`: what is left of `acked` for congestion avoidance. `None` if the window
+    /// may not grow, or slow start has used all of it.
+    #[inline]
+    pub fn past_slow_start(&mut self, acked: u32) -> Option<u32> {
+        if !self.cwnd_limited() {
+            return None;
+        }
+        if !self.in_slow_start() {
+            return Some(acked);
+        }
+        let left = self.slow_start(acked);
+        (left > 0).then_some(left)
+    }
     /// `tcp_cong_avoid_ai`: one packet for every `w` acknowledged.
     #[inline]
     pub fn cong_avoid_ai(&mut self, w: u32, acked: u32) {

@@ -31,16 +31,7 @@ impl Control for NewReno {
     /// `acked` packets were newly acknowledged: slow start below `ssthresh`, one packet a window above.
     #[inline]
     fn cong_avoid(&mut self, c: &mut Conn, acked: u32, _now_ns: u64) {
-        if !c.cwnd_limited() {
-            return;
-        }
-        let mut left = acked;
-        if c.in_slow_start() {
-            left = c.slow_start(acked);
-            if left == 0 {
-                return;
-            }
-        }
+        let Some(left) = c.past_slow_start(acked) else { return };
         c.cong_avoid_ai(c.cwnd, left);
     }
 

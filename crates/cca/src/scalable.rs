@@ -37,16 +37,7 @@ impl Control for Scalable {
     /// packet a window where that is more (below 100 packets).
     #[inline]
     fn cong_avoid(&mut self, c: &mut Conn, acked: u32, _now_ns: u64) {
-        if !c.cwnd_limited() {
-            return;
-        }
-        let mut left = acked;
-        if c.in_slow_start() {
-            left = c.slow_start(acked);
-            if left == 0 {
-                return;
-            }
-        }
+        let Some(left) = c.past_slow_start(acked) else { return };
         c.cong_avoid_ai(c.cwnd.min(AI_CNT), left);
     }
 
