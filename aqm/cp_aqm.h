@@ -48,10 +48,14 @@ extern "C" {
 /* Qmax and bucket are cut to this (4 GiB): in nanobytes it fits in 62 bits. */
 #define QW_CP_AQM_MAX_BYTES (1ULL << 32)
 #define QW_CP_AQM_ONE_Q32 (1ULL << 32)
+/* No link is faster, 17 Tbit/s; what a ring takes at once seems so. */
+#define QW_CP_AQM_MAX_RATE ((1ULL << 41) - 1)
 /* The longest `burst` and `window`. */
 #define QW_CP_AQM_MAX_NS (1ULL << 33)
 /* A packet on the link counts as no longer than this, 69 s: 64 KiB at 8 kbit/s. */
 #define QW_CP_AQM_MAX_BUSY_NS (1ULL << 36)
+/* So many bytes of what the link has sent are not forgotten in pauses. */
+#define QW_CP_AQM_FEW (1u << 12)
 /* Qmax in packets, the paper's, while nothing is known of the link. */
 #define QW_CP_AQM_FIRST 30u
 
@@ -106,13 +110,17 @@ static inline qw_u64 qw_cp_aqm_cut(qw_u64 bytes)
 	return bytes < QW_CP_AQM_MAX_BYTES ? bytes : QW_CP_AQM_MAX_BYTES;
 }
 
-/* Bytes a second that the link sends when it does; 0: not known. */
+/* Bytes a second that the link sends when it does, at most QW_CP_AQM_MAX_RATE;
+ * 0: not known. */
 static inline qw_u64 qw_cp_aqm_rate(const struct qw_cp_aqm *s)
 {
 	/* busy_bytes is kept below 2^33. */
+	qw_u64 rate;
+
 	if (!s->busy_ns)
 		return 0;
-	return qw_div(s->busy_bytes * QW_NS_PER_SEC, s->busy_ns);
+	rate = qw_div(s->busy_bytes * QW_NS_PER_SEC, s->busy_ns);
+	return rate < QW_CP_AQM_MAX_RATE ? rate : QW_CP_AQM_MAX_RATE;
 }
 
 /* The rate that Qmax follows; 0: not known yet. */
@@ -256,7 +264,8 @@ static inline void qw_cp_aqm_sent(struct qw_cp_aqm *s,
 {
 	qw_u64 ns = now > s->sent_ns ? now - s->sent_ns : 0;
 
-	if (ns >= p->window_ns) {
+	if (ns >= p->window_ns ||
+	    (ns && s->sent_bytes > QW_CP_AQM_MAX_BYTES / 2)) {
 		/* Not of a time with a long pause, which shows less. */
 		if (s->busy_ns && ns <= 2 * p->window_ns &&
 		    s->sent_bytes <= QW_CP_AQM_MAX_BYTES &&
@@ -266,8 +275,10 @@ static inline void qw_cp_aqm_sent(struct qw_cp_aqm *s,
 			s->busy_ns = ns;
 		}
 		/* Time goes by in pauses, too: what a device's ring took at once, hour
-		 * after hour, is not to weigh more than what it sends for long. */
-		if (s->busy_ns > 1024 && s->busy_ns < p->window_ns / 2) {
+		 * after hour, is not to weigh more than what it sends for long. But a few
+		 * packets are remembered, or halving would leave no rate. */
+		if (s->busy_bytes > QW_CP_AQM_FEW &&
+		    s->busy_ns < p->window_ns / 2) {
 			s->busy_bytes /= 2;
 			s->busy_ns /= 2;
 		}

@@ -398,9 +398,13 @@ QW_PART int qw_duk_sample(struct qw_duk *s QW_GIVEN,
 	/* Below 2^20 intervals, utilisation below 2. */
 	full = s->intervals * (QW_DUK_ONE_Q30 - p->tolerance_q30);
 	if (s->trial_u_q30 >= full) {
-		/* No longer than the one that was kept. */
-		qw_duk_set_point(s, at, dt);
-		at->next_ns = at->failed ? dt - dt / 8 : dt / 2;
+		/* The smallest stays where a longer packet has made this one longer. */
+		if (!at->dt_ns || dt <= at->dt_ns) {
+			qw_duk_set_point(s, at, dt);
+			at->next_ns = at->failed ? dt - dt / 8 : dt / 2;
+		} else {
+			at->next_ns = at->dt_ns;
+		}
 	} else if (dt < at->dt_ns) {
 		at->failed = 1;
 		at->next_ns = at->dt_ns;
@@ -429,7 +433,7 @@ static inline void qw_duk_determine_interval(struct qw_duk *s,
 	/* Equation 10; M and C are kept inverted. */
 	s->level = (qw_u32)qw_div(100 * (s->npb_q20 - s->peak_npb_q20),
 				  s->npb_q20);
-	if (p->interval_ns || !p->trial)
+	if (p->interval_ns)
 		return;
 	if (!s->known_npb_q20) {
 		s->known_npb_q20 = s->npb_q20;
@@ -441,7 +445,7 @@ static inline void qw_duk_determine_interval(struct qw_duk *s,
 		qw_duk_forget_levels(s);
 		return;
 	}
-	if (held && s->sent_bytes)
+	if (p->trial && held && s->sent_bytes)
 		qw_duk_sample(s, p, 1, s->u_q30);
 }
 
@@ -561,19 +565,18 @@ static inline void qw_duk_catch_up(struct qw_duk *s,
 				   const struct qw_duk_params *p, qw_u64 now,
 				   qw_u64 backlog)
 {
-	qw_u64 whole;
+	qw_u64 most = p->interval_ns ? p->interval_ns : p->longest_ns, whole;
 	qw_u32 i;
 
 	if (now < s->start_ns)
 		return;
 	/* As long as that is for a link on which a packet takes so long. But several
 	 * have left: it had stood still. */
-	if (s->dt_ns > p->longest_ns && !p->interval_ns &&
-	    s->service_bytes > 4 * (qw_u64)s->packet_bytes &&
+	if (s->dt_ns > most && s->service_bytes > 4 * (qw_u64)s->packet_bytes &&
 	    now - s->start_ns < s->dt_ns) {
 		s->dt_ns = now - s->start_ns;
-		if (s->dt_ns < p->longest_ns)
-			s->dt_ns = p->longest_ns;
+		if (s->dt_ns < most)
+			s->dt_ns = most;
 	}
 	if (now - s->start_ns < s->dt_ns)
 		return;
@@ -588,7 +591,9 @@ static inline void qw_duk_catch_up(struct qw_duk *s,
 	/* Whole intervals in which nothing arrived or left. */
 	whole = qw_div(now - s->start_ns, s->dt_ns);
 	s->start_ns += whole * s->dt_ns;
-	s->p_q32 = 0;
+	/* While the queue stands p does, too: see qw_duk_evaluate. */
+	if (!backlog)
+		s->p_q32 = 0;
 	s->u_q30 = 0;
 	if (backlog || !s->npb_q20)
 		s->held = 0;

@@ -436,8 +436,9 @@ QW_PART qw_u32 qw_santa_add(struct qw_santa *s QW_GIVEN,
 
 /* ---------------------------------------------- the end of a round ----- */
 
-/* No sum of sojourn times is more than this, 36 years. Times 16 it fits in 64 bits. */
-#define QW_SANTA_MOST_NS ((1ULL << 60) - 1)
+/* No sum of a flow's sojourn times is more than this, 36 years: one more, times
+ * 16, fits in 64 bits. */
+#define QW_SANTA_MOST_NS ((1ULL << 60) - 2)
 
 /* value * factor, rounded down */
 static inline qw_u64 qw_santa_scale(qw_u64 value, qw_u32 factor_q16)
@@ -453,8 +454,8 @@ static inline void qw_santa_gather(struct qw_santa_queue *f, qw_u64 sojourn_ns)
 	if (!f->counted || sojourn_ns > f->most_ns)
 		f->most_ns = sojourn_ns;
 	f->sum_ns += sojourn_ns;
-	if (f->sum_ns > QW_SANTA_MOST_NS)
-		f->sum_ns = QW_SANTA_MOST_NS;
+	if (f->sum_ns < sojourn_ns)
+		f->sum_ns = ~0ULL;
 	f->counted++;
 }
 
@@ -497,13 +498,17 @@ static inline void qw_santa_move(struct qw_santa *s,
 	/* By what it keeps, too: who loses as much beside such a sender, and keeps
 	 * less than the mean, is not one, and leaves as it would another queue. */
 	if (from > p->queues)
-		to = change || qw_santa_scale(f->last_ns, p->r_q16) < mean ?
+		to = change || ((f->active || !p->skip_inactive) &&
+				qw_santa_scale(f->last_ns, p->r_q16) < mean) ?
 			     p->queues :
 			     from;
 	else if (change && f->last_ns >= mean)
 		to = p->queues + 1;
 	else if (f->active || !p->skip_inactive)
 		to = qw_santa_place(s, p, from, f->last_ns);
+	/* In each of the rounds that count. */
+	if (from <= p->queues && f->last_ns < mean)
+		f->streak = 0;
 	if (to == from)
 		return;
 	if (from > p->queues || to > p->queues)
@@ -699,7 +704,11 @@ qw_santa_enqueue(struct qw_santa *s, const struct qw_santa_params *p,
 	if (at) {
 		qw_santa_roll(s, p, flow);
 		flow->seen_ns = now;
-		flow->offered += flow->offered != 0xffffffffu;
+		if (flow->offered == 0xffffffffu) {
+			flow->offered >>= 1;
+			flow->dropped >>= 1;
+		}
+		flow->offered++;
 		*queue = flow->queue;
 	}
 	f = qw_santa_at(s, *queue);
@@ -708,7 +717,9 @@ qw_santa_enqueue(struct qw_santa *s, const struct qw_santa_params *p,
 		 * mice have no more than a queue's part of it either. */
 		struct qw_queue part = qw_santa_view(s, f, q, k);
 
-		if (qw_over_limit(&part, k))
+		if (qw_over_limit(&part, k) ||
+		    (q->limit_bytes && k->bytes > q->limit_bytes) ||
+		    (q->pool.limit_bytes && k->bytes > q->pool.limit_bytes))
 			v = qw_drop(QW_REASON_LIMIT);
 	} else {
 		v = qw_santa_inner_enqueue(s, p, f, now, q, k);
@@ -760,6 +771,13 @@ static inline void qw_santa_left(struct qw_santa *s, struct qw_santa_queue *f,
 	if (f->deficit_q20 > 0)
 		f->deficit_q20 = 0;
 	s->emptied = queue;
+	/* What those have left that moved out is sent: the share of one again. */
+	if (!f->weight && f->sharers > 1) {
+		f->turn_q20 = qw_div(f->turn_q20, f->sharers);
+		if (!f->turn_q20)
+			f->turn_q20 = 1;
+		f->sharers = 1;
+	}
 }
 
 static inline void qw_santa_evicted(struct qw_santa *s,

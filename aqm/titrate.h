@@ -144,7 +144,7 @@ static inline void qw_titrate_init(struct qw_titrate *s,
 	s->window_start_ns = 0;
 	s->window_end_ns = 0;
 	s->zero_ns = 0;
-	s->zero_start_ns = 0;
+	s->zero_start_ns = now;
 	s->came_ns = 0;
 	s->left_ns = 0;
 	s->minq_bytes = 0;
@@ -155,7 +155,8 @@ static inline void qw_titrate_init(struct qw_titrate *s,
 	s->kept_sum = 0;
 	s->error = 0;
 	s->intervals = 0;
-	s->zero = 0;
+	/* Nothing waits. Hosts say so only after a packet has left. */
+	s->zero = p->rules == QW_TITRATE_PAPER;
 	s->left = 0;
 	s->initial = !p->threshold_bytes && p->initial_ns &&
 		     p->rules == QW_TITRATE_PAPER;
@@ -290,14 +291,16 @@ static inline int qw_titrate_eqlen_above(struct qw_titrate *s,
 /* -------------------------------- moving the threshold (section 4.2) --- */
 
 /* T * w / (w - x), rounded down. The paper leaves x -> w open, where this has
- * no bound: `max_increase` is one, of the product with `c_inc` as well. */
+ * no bound: `max_increase` is one, of the product with `c_inc`, and of what the
+ * controller of Figure 6 takes for its error. */
 static inline qw_u64 qw_titrate_grown(const struct qw_titrate *s,
 				      const struct qw_titrate_params *p,
 				      qw_u64 x)
 {
 	qw_u64 w = p->window_ns, busy = x < w ? w - x : 0, whole, rest;
 
-	if (p->rules == QW_TITRATE_PAPER && busy < qw_div(w, p->max_increase))
+	if (p->rules == QW_TITRATE_PAPER && p->strategy == QW_TITRATE_PI &&
+	    busy < qw_div(w, p->max_increase))
 		busy = qw_div(w, p->max_increase);
 	if (!busy)
 		return QW_TITRATE_MAX_BYTES;
@@ -347,8 +350,8 @@ static inline void qw_titrate_move(struct qw_titrate *s,
 		to = old < floor ? old : floor;
 	}
 	s->threshold_bytes = qw_titrate_kept(s, p, to);
-	/* One that finds T at the buffer's end has not. */
-	if (s->threshold_bytes != old)
+	/* One that finds T at the buffer's end has not grown. */
+	if (s->threshold_bytes > old)
 		s->initial = 0;
 }
 
@@ -653,7 +656,8 @@ qw_titrate_enqueue(struct qw_titrate *s, const struct qw_titrate_params *p,
 		v = qw_drop(QW_REASON_LIMIT);
 	else if (qw_titrate_above(s, p, q, k) && qw_titrate_eqlen_above(s, p))
 		v = qw_mark_or_drop(k, p->ecn != 0, QW_REASON_THRESHOLD);
-	if (v.action != QW_DROP)
+	/* What waits may be older than this. */
+	if (v.action != QW_DROP || q->bytes)
 		qw_titrate_zero_ends(s, now);
 	/* Where others have filled a shared buffer, or claim it, this port's own T
 	 * has no part in it. */

@@ -634,6 +634,35 @@ fn an_increase_at_the_buffers_end_does_not_unbind_the_start() {
     assert!((50 * 1500..=51 * 1500).contains(&h.threshold()), "{}", h.threshold());
 }
 
+/// Nor does a decrease: T, though halved, may be far above what the link sends in `initial_delay`.
+#[test]
+fn a_decrease_does_not_unbind_the_start() {
+    let mut h = Host::new(10_000_000, &[("initial_delay", Value::Int(2 * SEC))]);
+    // A packet a millisecond leaves, and a hundred come.
+    for _ in 0..2_050 {
+        for _ in 0..100 {
+            h.arrive();
+        }
+        h.depart();
+        h.wait(MS);
+    }
+    assert!(h.threshold() <= 2_001 * 1500, "{}", h.threshold());
+}
+
+/// `c_inc` below 1 is of w/(w - x), not of what `max_increase` leaves of it: an empty window still raises T `max_increase` times.
+#[test]
+fn c_inc_below_one_is_taken_before_the_bound() {
+    for (c_inc, empty, factor) in
+        [(0.5, 90, 5.0), (0.5, 97, 8.0), (0.5, 100, 8.0), (0.1, 100, 8.0), (0.1, 95, 2.0)]
+    {
+        let set = [("c_inc", Value::Real(c_inc)), ("threshold", Value::Int(100_000))];
+        let mut h = Host::new(10_000_000, &set);
+        h.round(W * empty / 100, 0);
+        let grown = h.threshold() as f64 / 100_000.0;
+        assert!((grown / factor - 1.0).abs() < 0.001, "{c_inc}, {empty} %: {grown} times");
+    }
+}
+
 // ---- A buffer that ports share (section 5.3, and the artifact's upper clamp) ----
 
 /// Ports that share a buffer, each with a clock of its own that the test keeps together.
@@ -816,9 +845,8 @@ fn what_a_full_buffer_refuses_is_a_claim_all_the_same() {
     assert_eq!(switch.0[1].discipline.claim(SEC + W), 0);
 }
 
-/// A port whose link stands still with packets waiting keeps no more than its even part from the others.
-#[test]
-fn a_link_that_stands_still_leaves_the_others_their_part() {
+/// Two ports, of which the first lost throughput until it had all of the buffer, and nothing waits. Up to second 41.
+fn one_has_all() -> Switch {
     let mut switch = Switch::new(2, 600_000);
     for at in [0, 1] {
         switch.arrive(at, 0);
@@ -828,6 +856,13 @@ fn a_link_that_stands_still_leaves_the_others_their_part() {
     for round in 1..=20 {
         switch.lose_throughput(0, round * 2 * SEC, W / 2);
     }
+    switch
+}
+
+/// A port whose link stands still with packets waiting keeps no more than its even part from the others.
+#[test]
+fn a_link_that_stands_still_leaves_the_others_their_part() {
+    let mut switch = one_has_all();
     assert_eq!(switch.0[0].threshold(), 600_000);
     let now = 60 * SEC;
     for _ in 0..10 {
@@ -841,18 +876,21 @@ fn a_link_that_stands_still_leaves_the_others_their_part() {
     assert_eq!(switch.0[1].threshold(), 300_000);
 }
 
+/// A port of which nothing was ever let in, as others had filled the buffer, claims nothing after a window.
+#[test]
+fn a_port_whose_only_packet_was_refused_claims_nothing() {
+    let mut switch = Switch::new(2, 600_000);
+    switch.0[0].queue.bytes = 600_000;
+    assert_eq!(switch.arrive(1, SEC), Action::Drop);
+    switch.0[0].queue.bytes = 0;
+    assert_eq!(switch.0[1].discipline.claim(SEC + W - 1), 300_000);
+    assert_eq!(switch.0[1].discipline.claim(SEC + W), 0);
+}
+
 /// Nor in what others claim: a drop at two packets, of a port whose T is more, says nothing about T.
 #[test]
 fn a_threshold_that_is_not_in_force_is_not_watched() {
-    let mut switch = Switch::new(2, 600_000);
-    for at in [0, 1] {
-        switch.arrive(at, 0);
-        switch.depart(at, 0);
-        switch.depart(at, 0);
-    }
-    for round in 1..=20 {
-        switch.lose_throughput(0, round * 2 * SEC, W / 2);
-    }
+    let mut switch = one_has_all();
     let now = 60 * SEC;
     switch.arrive(0, now);
     while switch.arrive(1, now) != Action::Drop {}

@@ -461,6 +461,101 @@ fn what_a_ring_took_at_once_is_soon_forgotten() {
     }
 }
 
+/// A link that has sent little, and sends one packet now and then, is as fast as it was: what is remembered of it is not halved
+/// to nothing. Two packets one after the other show its rate, then small ones come alone.
+#[test]
+fn a_link_that_sends_seldom_keeps_its_rate() {
+    for rate in [64_000, 500_000, 1_000_000, 5_000_000, 10_000_000, 20_000_000, 50_000_000u64] {
+        let ns_per_byte = 8 * SECOND / rate;
+        for (bytes, each) in [(64, SECOND), (1514, 400 * MS)] {
+            let mut host = Host::new(&spec("cp-aqm", &[]), 1000, 0);
+            let mut sent = 0;
+            let gap = || {
+                sent += 1;
+                if sent < 3 { 1 } else { each }
+            };
+            let mut came = 0;
+            let length = || {
+                came += 1;
+                if came < 4 { 1514 } else { bytes }
+            };
+            drive(&mut host, 60 * each, gap, length, |_| ns_per_byte, |_, _, _| ());
+            let seen = host.discipline.probe(2);
+            assert!((seen / rate as f64 - 1.0).abs() < 0.02, "{rate} bit/s, {bytes} bytes: {seen}");
+        }
+    }
+}
+
+/// Nor does the bucket stay empty then: long packets, each after the link has idled for nine times as long, all pass.
+#[test]
+fn long_packets_pass_on_a_link_that_sends_seldom() {
+    for (rate, bytes) in [(1_000_000, 65_536), (64_000, 9018u32)] {
+        let ns_per_byte = 8 * SECOND / rate;
+        let mut host = Host::new(&spec("cp-aqm", &[("threshold", Value::Int(0))]), 1000, 0);
+        let (mut gaps, mut lengths) = (0, 0);
+        let gap = || {
+            gaps += 1;
+            if gaps < 3 {
+                1
+            } else if gaps < 40 {
+                SECOND
+            } else {
+                10 * u64::from(bytes) * ns_per_byte
+            }
+        };
+        let length = || {
+            lengths += 1;
+            if lengths < 4 {
+                1514
+            } else if lengths < 40 {
+                64
+            } else {
+                bytes
+            }
+        };
+        let mut refused = 0;
+        let until = 40 * SECOND + 100 * 10 * u64::from(bytes) * ns_per_byte;
+        drive(
+            &mut host,
+            until,
+            gap,
+            length,
+            |_| ns_per_byte,
+            |_, _, action| {
+                refused += u32::from(action == Action::Drop);
+            },
+        );
+        assert!(refused < 3, "{rate} bit/s: {refused} of {bytes} bytes");
+    }
+}
+
+/// What leaves in a long window is more than can be counted: the rate is seen all the same.
+#[test]
+fn a_fast_link_is_no_slower_than_what_left_it_in_a_long_window() {
+    for window in [100 * MS, 2 * SECOND, 8 * SECOND] {
+        let mut host = Host::new(&spec("cp-aqm", &[("window", Value::Int(window))]), 1000, 0);
+        // 8 Gbit/s: a rate that is too low, of a link that stood still with packets waiting; then four fifths of it, one by one.
+        for _ in 0..3 {
+            host.arrive(0, 9018, 0, 0);
+        }
+        host.transmit(0, |_| {});
+        host.transmit(10 * SECOND, |_| {});
+        host.transmit(20 * SECOND, |_| {});
+        host.transmit(20 * SECOND + 9018, |_| {});
+        let low = host.discipline.probe(2);
+        assert!(low < 20_000.0, "{low}");
+        let (mut now, each) = (21 * SECOND, 9018 * 5 / 4);
+        while now < 41 * SECOND {
+            host.arrive(now, 9018, 0, 0);
+            host.transmit(now, |_| {});
+            host.transmit(now + 9018, |_| {});
+            now += each;
+        }
+        let seen = host.discipline.probe(2);
+        assert!(seen > 6.2e9, "window {window} ns: {seen} bit/s");
+    }
+}
+
 /// Of a buffer that several ports share, Qmax is this one's even part.
 #[test]
 fn qmax_of_a_shared_buffer_is_the_even_part() {

@@ -358,30 +358,54 @@ fn an_interval_forgets_longer_packets() {
     }
 }
 
-/// A link that stands still for ten seconds, and goes on as before: so does the interval.
+/// A link that stands still for ten seconds, and goes on as before: so does the interval, found or given.
 #[test]
 fn a_link_that_stood_still_is_no_slow_one() {
-    for stand in [1, 10] {
-        let mut link = Link::new(&[], 800);
-        let (mut now, mut seen, mut dice) = (0, Seen::default(), Dice(stand));
-        let mut stood = false;
-        while now < 120 * SECOND {
-            link.run(now, &mut seen);
-            link.arrive(now, 1500, &mut seen);
-            // 150 %, at random
-            now += dice.roll() % 1_600_000;
-            if now > 60 * SECOND && !stood {
-                stood = true;
-                link.free_at += stand * SECOND;
-            }
-            if now > (61 + stand) * SECOND {
-                let interval = link.host.discipline.probe(1);
-                assert!(interval <= 100.0, "{interval} ms at {now} ns, after {stand} s");
-            }
-            if now > (75 + stand) * SECOND {
-                assert!(link.host.queue.packets < 200, "{} at {now} ns", link.host.queue.packets);
+    for (set, most) in [
+        (&[][..], 100.0),
+        (&[("interval", Value::Int(10 * MS))], 10.0),
+        // 100 packets' time would be 120 ms.
+        (&[("trial", Value::Int(0)), ("first_packets", Value::Int(20))], 24.0),
+    ] {
+        for stand in [1, 10] {
+            let mut link = Link::new(set, 800);
+            let (mut now, mut seen, mut dice) = (0, Seen::default(), Dice(stand));
+            let mut stood = false;
+            while now < 120 * SECOND {
+                link.run(now, &mut seen);
+                link.arrive(now, 1500, &mut seen);
+                // 150 %, at random
+                now += dice.roll() % 1_600_000;
+                if now > 60 * SECOND && !stood {
+                    stood = true;
+                    link.free_at += stand * SECOND;
+                }
+                if now > (61 + stand) * SECOND {
+                    let interval = link.host.discipline.probe(1);
+                    assert!(interval <= most, "{set:?}: {interval} ms at {now} ns, after {stand} s");
+                }
+                if now > (75 + stand) * SECOND {
+                    let waiting = link.host.queue.packets;
+                    assert!(waiting < 200, "{set:?}: {waiting} at {now} ns, after {stand} s");
+                }
             }
         }
+    }
+}
+
+/// Batches that come while a link stands still are dropped, and not let in each time because nothing came for two intervals
+/// before: what waits when it goes on is a few batches, not the seconds that it stood.
+#[test]
+fn batches_while_a_link_stands_still_are_dropped() {
+    for (mbit, load) in [(100, 0.5), (100, 0.9), (1000, 0.5)] {
+        let mut link = Link::new(&[], 8_000 / mbit);
+        // Overload, so that intervals are short.
+        constant_rate(&mut link, 0, 2 * SECOND, 150);
+        batches(&mut link, 2 * SECOND, 10 * SECOND, 33_300_000, load, 10);
+        link.free_at = link.free_at.max(10 * SECOND) + 5 * SECOND;
+        batches(&mut link, 10 * SECOND, 15 * SECOND, 33_300_000, load, 10);
+        let (waiting, batch) = (link.host.queue.bytes * link.ns_per_byte, load * 33.3e6);
+        assert!((waiting as f64) < 6.0 * batch, "{mbit} Mbit/s, {load}: {waiting} ns, a batch {batch}");
     }
 }
 
@@ -397,6 +421,29 @@ fn a_given_interval_is_no_shorter_than_a_packet_takes() {
     }
     assert_eq!(link.host.discipline.probe(1), 12.0);
     assert!(link.host.queue.packets < 50, "{} wait", link.host.queue.packets);
+}
+
+/// A long packet now and then makes intervals longer while it is there, and is no reason to forget the shortest good one.
+#[test]
+fn a_long_packet_does_not_replace_the_shortest_good_interval() {
+    let mut link = Link::new(&[], 800);
+    let (mut now, mut seen) = (0, Seen::default());
+    let (mut next, mut sum, mut n) = (60 * SECOND, 0.0, 0.0);
+    while now < 180 * SECOND {
+        link.run(now, &mut seen);
+        link.arrive(now, 1500, &mut seen);
+        if now > next {
+            link.arrive(now, 65_000, &mut seen);
+            next += 10 * SECOND;
+        }
+        if now > 60 * SECOND {
+            sum += link.host.discipline.probe(1);
+            n += 1.0;
+        }
+        // 150 %
+        now += 800_000;
+    }
+    assert!(sum / n < 20.0, "a mean of {} ms", sum / n);
 }
 
 /// M is forgotten on fast links too, and with a long memory: 8 Gbit/s, and a million intervals of 20 us.

@@ -563,6 +563,72 @@ fn what_is_left_behind_is_sent_at_the_share_of_who_left_it() {
     }
     let sent = before - host.waiting[2].len();
     assert!(sent.abs_diff(300) < 10, "{sent} of {all}, {shares:?}");
+    // Once that is sent the queue has the share of one, as the flow has that comes into it.
+    while !host.waiting[2].is_empty() {
+        for &flow in lower.iter().chain(&upper) {
+            host.arrive(now, 1500, flow, 0);
+        }
+        host.transmit(now, |_| {});
+    }
+    assert_eq!(queue_of(&mut host, now, flow), 2);
+    for _ in 0..all {
+        for &flow in lower.iter().chain(&upper).chain(&[flow]) {
+            host.arrive(now, 1500, flow, 0);
+        }
+    }
+    let before = host.waiting[2].len();
+    for _ in 0..all - 200 {
+        host.transmit(now, |_| {});
+    }
+    let sent = before - host.waiting[2].len();
+    assert!(sent.abs_diff(100) < 10, "{sent} of {}, {shares:?}, whose second is 1 now", all - 200);
+}
+
+/// Alike flows stay together however long they have waited: ten of 100,000 packets each behind a link that stood still for an hour.
+#[test]
+fn alike_flows_stay_together_after_a_long_stall() {
+    let set = [("mice_packets", Value::Int(0)), ("idle_timeout", Value::Int(0))];
+    let mut host = Host::new(&spec("santa", &set), 0, 0);
+    let places: Vec<usize> = (0..100).map(|flow| queue_of(&mut host, 0, flow)).collect();
+    let home = (1..=3).find(|q| places.iter().filter(|p| *p == q).count() >= 10).unwrap();
+    let first: Vec<u32> = (0..100).filter(|&flow| places[flow as usize] == home).take(10).collect();
+    for _ in 0..100_000 {
+        for &flow in &first {
+            host.arrive(1, 64, flow, 0);
+        }
+    }
+    let now = 3_600 * SEC;
+    for _ in 0..100 {
+        for &flow in &first {
+            host.arrive(now, 64, flow, 0);
+        }
+    }
+    while host.transmit(now + 1, |_| {}).is_some() {}
+    for i in 0..100 {
+        host.discipline.idle(now + 11 * SEC + i);
+    }
+    for &flow in &first {
+        assert_eq!(queue_of(&mut host, now + 11 * SEC + 100, flow), home, "flow {flow}");
+    }
+}
+
+/// A new flow's packet that is longer than the whole buffer is dropped: others need not go for it.
+#[test]
+fn a_packet_longer_than_the_buffer_displaces_nobody() {
+    let mut host = Host::new(&spec("santa", &[]), 0, 60_000);
+    for _ in 0..60 {
+        host.arrive(0, 1500, 1, 0);
+    }
+    // Until no mouse waits.
+    for _ in 0..12 {
+        host.transmit(0, |_| {});
+    }
+    for _ in 0..60 {
+        host.arrive(0, 1500, 1, 0);
+    }
+    let waiting = host.queue.packets;
+    assert_eq!(host.arrive(MS, 65_000, 2, 0).action, Action::Drop);
+    assert_eq!(host.queue.packets, waiting);
 }
 
 /// Section 6.3: the buffer is split evenly, be it the port's own or its part of one that several share.
@@ -780,6 +846,60 @@ fn hell_is_not_for_who_suffers_from_them() {
         assert!(places[0].contains(&hell), "{queues}: {places:?}");
         assert!(!places[1].contains(&hell), "{queues}: {places:?}");
     }
+}
+
+/// Who loses as much in each round is not one while it keeps less than the mean: the rounds in which it keeps that much are counted.
+#[test]
+fn hell_is_for_who_keeps_the_mean_in_each_round() {
+    let set = [("queues", Value::Int(1)), ("hell", Value::Flag(true)), ("round", Value::Int(SEC))];
+    let mut host = Host::new(&spec("santa", &set), 300, 0);
+    let mut places = Vec::new();
+    for i in 0..9_000u64 {
+        let now = i * MS;
+        // Much of what comes is lost. From the fourth second on the first flow sends most of it.
+        let (small, large) = if i < 3_000 { (0, 1) } else { (1, 0) };
+        if i % 10 == 0 {
+            host.arrive(now, 1500, small, 0);
+        }
+        host.arrive(now, 1500, large, 0);
+        if i % 2 == 0 {
+            host.transmit(now, |_| {});
+        }
+        if i % 1000 == 500 {
+            while host.queue.packets > 5 {
+                host.transmit(now, |_| {});
+            }
+            places.push(queue_of(&mut host, now, 0));
+        }
+    }
+    // The fourth, fifth and sixth round count.
+    assert_eq!(places, [1, 1, 1, 1, 1, 1, 2, 2, 2]);
+}
+
+/// Who sends nothing in a round does not leave the hell queue by that.
+#[test]
+fn silence_for_a_round_is_no_way_out_of_hell() {
+    let set = [("queues", Value::Int(1)), ("hell", Value::Flag(true)), ("round", Value::Int(SEC))];
+    let mut host = Host::new(&spec("santa", &set), 300, 0);
+    let mut places = Vec::new();
+    for i in 0..13_000u64 {
+        let now = i * MS;
+        // Two senders, each faster than the link; the first is silent for a round and a half.
+        if !(8_300..10_200).contains(&i) {
+            host.arrive(now, 1500, 0, 0);
+        }
+        host.arrive(now, 1500, 1, 0);
+        if i % 2 == 0 {
+            host.transmit(now, |_| {});
+        }
+        if i % 1000 == 500 && !(8_300..10_200).contains(&i) {
+            while host.queue.packets > 5 {
+                host.transmit(now, |_| {});
+            }
+            places.push(queue_of(&mut host, now, 0));
+        }
+    }
+    assert_eq!(places[3..], [2; 8], "{places:?}");
 }
 
 /// What nine flows kept in each round, and where they were.

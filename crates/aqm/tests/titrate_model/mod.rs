@@ -124,7 +124,7 @@ impl Model<'_> {
         self.mi_thresh = (t * u128::from(self.c.c_thresh) / 16) as u64;
         self.decreases = 0;
         let mut busy = w.saturating_sub(u128::from(x));
-        if !self.c.artifact {
+        if !self.c.artifact && self.c.strategy == "pi" {
             busy = busy.max(w / u128::from(self.c.max_increase));
         }
         let grown = (t * w).checked_div(busy).map_or(1 << 40, |g| g.min(1 << 40));
@@ -177,7 +177,7 @@ impl Model<'_> {
         }
         let to = to.min(i128::from(self.limit()));
         self.t = Some(to as u64);
-        self.initial &= to == t;
+        self.initial &= to <= t;
     }
 
     /// Is EQlen above T?
@@ -467,7 +467,8 @@ proptest! {
                 mi_thresh: c.mi_thresh,
                 window: None,
                 x: 0,
-                zero_since: None,
+                // Nothing waits at first.
+                zero_since: (!c.artifact).then_some(0),
                 minq: 0,
                 left: false,
                 samples: VecDeque::new(),
