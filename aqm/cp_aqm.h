@@ -266,8 +266,9 @@ static inline void qw_cp_aqm_sent(struct qw_cp_aqm *s,
 
 	if (ns >= p->window_ns ||
 	    (ns && s->sent_bytes > QW_CP_AQM_MAX_BYTES / 2)) {
-		/* Not of a time with a long pause, which shows less. */
-		if (s->busy_ns && ns <= 2 * p->window_ns &&
+		/* Not of a time with a long pause, which shows less, unless nothing is
+		 * known: packets that left at one time show no rate. */
+		if (s->busy_bytes && (!s->busy_ns || ns <= 2 * p->window_ns) &&
 		    s->sent_bytes <= QW_CP_AQM_MAX_BYTES &&
 		    qw_div(s->sent_bytes * QW_NS_PER_SEC, ns) >
 			    qw_cp_aqm_rate(s)) {

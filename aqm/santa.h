@@ -767,9 +767,6 @@ static inline void qw_santa_left(struct qw_santa *s, struct qw_santa_queue *f,
 	f->bytes -= k->bytes;
 	if (f->packets)
 		return;
-	/* An empty queue has no turn to save up. */
-	if (f->deficit_q20 > 0)
-		f->deficit_q20 = 0;
 	s->emptied = queue;
 	/* What those have left that moved out is sent: the share of one again. */
 	if (!f->weight && f->sharers > 1) {
@@ -778,6 +775,13 @@ static inline void qw_santa_left(struct qw_santa *s, struct qw_santa_queue *f,
 			f->turn_q20 = 1;
 		f->sharers = 1;
 	}
+}
+
+/* An empty queue has no turn to save up: once its last packet is paid for. */
+static inline void qw_santa_save_nothing(struct qw_santa_queue *f)
+{
+	if (!f->packets && f->deficit_q20 > 0)
+		f->deficit_q20 = 0;
 }
 
 static inline void qw_santa_evicted(struct qw_santa *s,
@@ -791,6 +795,7 @@ static inline void qw_santa_evicted(struct qw_santa *s,
 
 	(void)q;
 	qw_santa_left(s, f, k, queue);
+	qw_santa_save_nothing(f);
 	if (p->inner == QW_SANTA_TITRATE && queue != QW_SANTA_MICE)
 		qw_titrate_lost(&f->titrate, &s->titrate, now,
 				f->bytes + k->bytes);
@@ -952,9 +957,11 @@ qw_santa_dequeue(struct qw_santa *s, const struct qw_santa_params *p,
 	}
 	if (v.action == QW_DROP) {
 		flow->dropped += at != 0;
+		qw_santa_save_nothing(f);
 		return v;
 	}
 	f->deficit_q20 -= (qw_s64)((qw_u64)k->bytes << 20);
+	qw_santa_save_nothing(f);
 	/* Packets left over in a queue that the flow is no longer in say nothing
 	 * of the one that it is in. */
 	if (at && flow->queue == queue && now > k->enqueue_ns) {

@@ -556,6 +556,45 @@ fn a_fast_link_is_no_slower_than_what_left_it_in_a_long_window() {
     }
 }
 
+/// A link that takes packets in batches at one instant, as a trace's link or a radio does, and empties the queue each time: no two
+/// packets follow one another, and it is used all the same.
+#[test]
+fn a_link_of_batches_is_used() {
+    for (batch, each, tc) in [
+        (83, MS, 7570),
+        (83, MS, 0),
+        (100, 10 * MS, 7570),
+        (100, 10 * MS, 0),
+        (256, 20 * MS, 7570),
+        (100, 500 * MS, 0),
+    ] {
+        let mut host = Host::new(&spec("cp-aqm", &[("threshold", Value::Int(tc))]), 2000, 0);
+        // 90 % of it, evenly.
+        let gap = each * 10 / 9 / batch;
+        let (mut now, mut slot) = (0, each);
+        let (mut offered, mut sent) = (0, 0);
+        let until = 200 * each.max(100 * MS);
+        while now < until {
+            while slot <= now {
+                for _ in 0..batch {
+                    if host.transmit(slot, |_| {}).is_none() {
+                        break;
+                    }
+                }
+                host.discipline.idle(slot);
+                slot += each;
+            }
+            if offered == 0 && now > until / 2 {
+                (offered, sent) = (host.offered, host.sent);
+            }
+            host.arrive(now, 1514, 0, 0);
+            now += gap;
+        }
+        let part = (host.sent - sent) as f64 / (host.offered - offered) as f64;
+        assert!(part > 0.97, "{batch} packets each {each} ns, Tc {tc}: {part} of what came");
+    }
+}
+
 /// Of a buffer that several ports share, Qmax is this one's even part.
 #[test]
 fn qmax_of_a_shared_buffer_is_the_even_part() {

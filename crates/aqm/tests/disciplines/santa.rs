@@ -231,10 +231,10 @@ impl Santa {
         if queue == 0 {
             return packet;
         }
+        self.deficit[queue] -= i64::from(packet.bytes) << 20;
         if self.waiting[queue].is_empty() {
             self.deficit[queue] = self.deficit[queue].min(0);
         }
-        self.deficit[queue] -= i64::from(packet.bytes) << 20;
         let f = self.flows.get_mut(&packet.flow).unwrap();
         if f.queue == queue {
             f.kept += u128::from(now - packet.enqueue_ns);
@@ -443,7 +443,8 @@ impl Assigned {
     }
 
     fn packet(now: u64, flow: u32) -> Packet {
-        Packet { enqueue_ns: now, bytes: 1500, flow: flow.wrapping_mul(0x9e37_79b9), ..Packet::default() }
+        // As long as a mean turn.
+        Packet { enqueue_ns: now, bytes: 1514, flow: flow.wrapping_mul(0x9e37_79b9), ..Packet::default() }
     }
 
     /// A packet more for a queue.
@@ -451,14 +452,14 @@ impl Assigned {
         let packet = Self::packet(Self::NOW, at as u32);
         assert_eq!(self.c.enqueue_to(Self::NOW, &self.queue, &packet, 0).1 as usize, at + 1);
         self.queue.packets += 1;
-        self.queue.bytes += 1500;
+        self.queue.bytes += 1514;
     }
 
     /// A packet is sent: of which queue.
     fn send(&mut self) -> usize {
         let index = self.c.next(Self::NOW, &self.queue).expect("packets wait");
         self.queue.packets -= 1;
-        self.queue.bytes -= 1500;
+        self.queue.bytes -= 1514;
         self.c.dequeue_from(Self::NOW, &self.queue, &Self::packet(Self::NOW, index - 1), index);
         index as usize - 1
     }
@@ -486,6 +487,27 @@ fn queues_share_by_their_flows_however_few_these_are() {
             assert!((sent[at] as f64 - share).abs() <= 5.0, "{flows:?}: {sent:?}, a share of {share}");
         }
     }
+}
+
+/// A queue that has one packet at a time, and the next before its next turn, has its share: it owes nothing for a packet that was
+/// no longer than its turn.
+#[test]
+fn a_queue_with_one_packet_at_a_time_has_its_share() {
+    let mut santa = Assigned::new([1, 1, 1]);
+    let mut waiting = [0; 3];
+    let mut sent = [0; 3];
+    for _ in 0..3000 {
+        for (queue, least) in [5, 5, 1].into_iter().enumerate() {
+            while waiting[queue] < least {
+                santa.offer(queue);
+                waiting[queue] += 1;
+            }
+        }
+        let queue = santa.send();
+        waiting[queue] -= 1;
+        sent[queue] += 1;
+    }
+    assert!(sent[2] > 980, "{sent:?}");
 }
 
 /// A flow alone in its queue that sends less than its share waits for a turn of the others, five packets at the most: what its
