@@ -2,6 +2,7 @@
 
 use crate::job::{LEAST_PACKET, LEAST_SAMPLE_NS};
 use crate::qdisc::{self, Whose};
+use queuewright_scenario::keys::{FLOWS, Keys, LINK, PORTS, RUN, TOP};
 use queuewright_scenario::spec::{RunSpec, Stack, Traffic};
 use queuewright_scenario::{Client, Comes, Error, LinkRate, Scenario, Sends};
 
@@ -18,88 +19,69 @@ pub fn check(scenario: &Scenario, runs: &[RunSpec], whose: Whose) -> Result<(), 
     let refuse = |what: &str, why: &str| {
         Err(scenario.refuse(what, format!("--engine linux cannot do this: {why}; the simulator can")))
     };
-    if scenario.run.stack != Stack::Linux {
-        return refuse("run.stack", "its TCP is Linux's");
-    }
-    if scenario.run.sample_ns < LEAST_SAMPLE_NS {
-        let least = LEAST_SAMPLE_NS / 1_000_000;
-        return refuse(
-            "run.sample",
-            &format!("samples take its one processor's time; at least {least}ms lie between"),
-        );
-    }
+    // Of a key that is there the reason is in its declaration.
+    let refuse_first =
+        |of: &Keys, at: &str, keys: &[(&str, bool)]| match keys.iter().find(|(_, there)| *there) {
+            Some((key, _)) => refuse(&format!("{at}{key}"), of.not_on_linux(key)),
+            None => Ok(()),
+        };
+    let run = &scenario.run;
+    refuse_first(
+        &RUN,
+        "run.",
+        &[("stack", run.stack != Stack::Linux), ("sample", run.sample_ns < LEAST_SAMPLE_NS)],
+    )?;
     if scenario.ports.len() > 1 {
-        return refuse("ports[1]", "it has one bottleneck");
+        return refuse("ports[1]", TOP.not_on_linux("ports"));
     }
     let port = &scenario.ports[0];
-    match port.rate {
-        LinkRate::Constant(_) => {}
-        LinkRate::Schedule(_) => return refuse("ports[0].schedule", "its link has one rate"),
-        LinkRate::Trace(_) => return refuse("ports[0].trace", "its link has one rate"),
-    }
-    if port.police {
-        return refuse("ports[0].police", "its packets wait");
-    }
-    let flaws = &port.flaws;
-    for (key, there) in
-        [("loss", flaws.loss > 0), ("jitter", flaws.jitter.is_some()), ("reorder", flaws.reorder.is_some())]
-    {
-        if there {
-            return refuse(&format!("ports[0].{key}"), "its link loses and delays nothing");
-        }
-    }
-    if port.overhead_bytes != 14 {
-        return refuse("ports[0].overhead", "it counts Ethernet's 14 bytes");
-    }
-    if scenario.shared.is_some() || port.buffer.is_none() {
-        return refuse("shared", "its buffer is the bottleneck's own");
-    }
-    if port.discipline.is_some() {
-        return refuse("ports[0].discipline", "its one port has the disciplines that are compared");
-    }
+    refuse_first(
+        &LINK,
+        "ports[0].",
+        &[
+            ("schedule", matches!(port.rate, LinkRate::Schedule(_))),
+            ("trace", matches!(port.rate, LinkRate::Trace(_))),
+            ("police", port.police),
+            ("loss", port.flaws.loss > 0),
+            ("jitter", port.flaws.jitter.is_some()),
+            ("reorder", port.flaws.reorder.is_some()),
+            ("overhead", port.overhead_bytes != 14),
+        ],
+    )?;
+    refuse_first(&TOP, "", &[("shared", scenario.shared.is_some() || port.buffer.is_none())])?;
+    refuse_first(&PORTS, "ports[0].", &[("discipline", port.discipline.is_some())])?;
     for (i, flows) in scenario.flows.iter().enumerate() {
-        let at = |key: &str| format!("flows[{i}].{key}");
-        if let Some(key) = match &flows.comes {
-            Comes::Once => None,
-            Comes::Repeat(_) => Some("repeat"),
-            Comes::Arrive(_) => Some("arrivals"),
-            Comes::Pages(_) => Some("burst"),
-        } {
-            return refuse(&at(key), "flows that come and go");
+        let (mut cca, mut ecn, mut requests, mut video) = (false, false, false, false);
+        if let Sends::Tcp { ccas, l4s, client, .. } = &flows.sends {
+            cca = ccas.iter().any(|(kind, _)| kind.info().linux.is_none());
+            ecn = *l4s;
+            requests = matches!(client, Some(Client::Requests(_)));
+            video = matches!(client, Some(Client::Video(_)));
         }
-        if !flows.back.is_empty() {
-            return refuse(&at("back"), "acknowledgements meet no queue");
-        }
-        if flows.access_bps.is_some() {
-            return refuse(&at("access"), "access links have no limit");
-        }
-        if flows.jitter_ns.max > 0 {
-            return refuse(&at("jitter"), "access links do not delay");
-        }
-        match &flows.sends {
-            Sends::Tcp { client: Some(Client::Requests(_)), .. } => {
-                return refuse(&at("requests"), "clients that ask");
+        let short = match flows.sends {
+            Sends::Cbr { packet_bytes, .. } | Sends::Poisson { packet_bytes, .. } => {
+                packet_bytes < LEAST_PACKET
             }
-            Sends::Tcp { client: Some(Client::Video(_)), .. } => {
-                return refuse(&at("video"), "clients that ask");
-            }
-            Sends::Tcp { l4s: true, .. } => {
-                return refuse(&at("ecn"), "Linux has no sender of ECT(1)");
-            }
-            Sends::Tcp { ccas, .. } if ccas.iter().any(|(kind, _)| kind.info().linux.is_none()) => {
-                return refuse(&at("cca"), "Linux has no such congestion control");
-            }
-            Sends::Voip(_) => return refuse(&at("voip"), "calls"),
-            Sends::Cbr { packet_bytes, .. } | Sends::Poisson { packet_bytes, .. }
-                if *packet_bytes < LEAST_PACKET =>
-            {
-                return refuse(
-                    &at("packet"),
-                    &format!("its datagrams carry a stamp: at least {LEAST_PACKET}b"),
-                );
-            }
-            Sends::Tcp { .. } | Sends::Cbr { .. } | Sends::Poisson { .. } => {}
-        }
+            Sends::Tcp { .. } | Sends::Voip(_) => false,
+        };
+        refuse_first(
+            &FLOWS,
+            &format!("flows[{i}]."),
+            &[
+                ("repeat", matches!(flows.comes, Comes::Repeat(_))),
+                ("arrivals", matches!(flows.comes, Comes::Arrive(_))),
+                ("burst", matches!(flows.comes, Comes::Pages(_))),
+                ("back", !flows.back.is_empty()),
+                ("access", flows.access_bps.is_some()),
+                ("jitter", flows.jitter_ns.max > 0),
+                ("requests", requests),
+                ("video", video),
+                ("ecn", ecn),
+                ("cca", cca),
+                ("voip", matches!(flows.sends, Sends::Voip(_))),
+                ("packet", short),
+            ],
+        )?;
     }
     for (i, discipline) in scenario.disciplines.iter().enumerate() {
         if !discipline.changes.is_empty() {
@@ -111,7 +93,7 @@ pub fn check(scenario: &Scenario, runs: &[RunSpec], whose: Whose) -> Result<(), 
             Err((Some(param), why)) => return refused(format!(".{param}"), why),
             Err((None, why)) => return refused(String::new(), why),
             Ok(qdisc) if qdisc.ours && run.ports[0].burst_bytes.is_some() => {
-                return refuse("ports[0].burst", "a BPF qdisc's own shaper has no bucket");
+                return refuse("ports[0].burst", LINK.not_on_linux("burst"));
             }
             // What is turned into the qdisc's own unit is right for full packets alone.
             Ok(qdisc) if qdisc.converts && other_packets(run) => {

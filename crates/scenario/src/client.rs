@@ -3,9 +3,10 @@
 use crate::comes::Pause;
 use crate::draw::{Draws, stream};
 use crate::error::Error;
+use crate::keys::{RATE, VIDEO};
 use crate::model::{Flows, Sends};
 use crate::node::{Node, Table};
-use crate::read::{MAX_RATE, S};
+use crate::read::S;
 use crate::sizes::Sizes;
 use crate::units::Unit;
 use serde_json::{Value as Json, json};
@@ -34,20 +35,18 @@ pub struct Video {
 /// Big Buck Bunny at 30 frames a second as dash.js' sample has it (`bbb_30fps.mpd`): bits a second.
 const LADDER: [u64; 10] =
     [254_320, 507_246, 759_798, 1_013_310, 1_254_758, 1_883_700, 3_134_488, 4_952_892, 9_914_554, 14_931_538];
-/// A chunk of that sample.
-const CHUNK: u64 = 4 * S;
 /// What dash.js keeps ahead at most (`bufferTimeAtTopQuality`).
 const BUFFER: u64 = 30 * S;
 
 impl Video {
     fn read(node: &Node) -> Result<Video, Error> {
-        let t = node.table(&["ladder", "chunk", "buffer"])?;
+        let t = node.table(&VIDEO)?;
         let ladder_bps = match t.get("ladder") {
             None => LADDER.to_vec(),
             Some(n) => {
                 let mut ladder = Vec::new();
                 for item in n.list("rates that rise, such as [\"500kbit\", \"2mbit\"]")? {
-                    let bps = item.single(Unit::Rate, 1000, MAX_RATE)?;
+                    let bps = item.one(&RATE)?;
                     if ladder.last().is_some_and(|last| bps <= *last) {
                         return Err(item.error("the rates of a ladder rise"));
                     }
@@ -59,12 +58,11 @@ impl Video {
                 ladder
             }
         };
-        let time = |key: &str, min: u64, max: u64, default: u64| match t.get(key) {
-            None => Ok(default),
-            Some(n) => n.single(Unit::Time, min, max),
+        let chunk_ns = t.one("chunk")?;
+        let buffer_ns = match t.get("buffer") {
+            None => BUFFER.max(chunk_ns),
+            Some(_) => t.one_within("buffer", chunk_ns, u64::MAX)?,
         };
-        let chunk_ns = time("chunk", S / 10, 60 * S, CHUNK)?;
-        let buffer_ns = time("buffer", chunk_ns, 3600 * S, BUFFER.max(chunk_ns))?;
         Ok(Video { ladder_bps, chunk_ns, buffer_ns })
     }
 
@@ -79,7 +77,7 @@ impl Video {
 
 impl Client {
     /// The client of an entry of TCP flows, if it has one.
-    pub(crate) fn read(t: &Table<'_>, max_pause: u64) -> Result<Option<Client>, Error> {
+    pub(crate) fn read(t: &Table<'_>) -> Result<Option<Client>, Error> {
         let (requests, video) = (t.get("requests"), t.get("video"));
         let Some(given) = requests.or(video) else { return Ok(None) };
         let other = ["repeat", "arrivals", "burst"].iter().find_map(|k| t.get(k));
@@ -104,7 +102,7 @@ impl Client {
         if t.get("size").is_none() {
             return Err(t.missing("size", "the size of a response, such as \"10kb..100kb\""));
         }
-        Ok(Some(Client::Requests(Pause::read(given, max_pause)?)))
+        Ok(Pause::read_if(t, "requests")?.map(Client::Requests))
     }
 
     /// The key that it was read from, and its value.

@@ -3,7 +3,8 @@
 use crate::data::{DataFile, Files, Sheet};
 use crate::draw::{Draws, draw, exponential, open};
 use crate::error::Error;
-use crate::node::{Node, Value};
+use crate::keys::{BURST, EXPONENTIAL, RATE};
+use crate::node::{Node, Table, Value};
 use crate::read::SEGMENT;
 use crate::source::Mean;
 use crate::units::{self, MILLION, Range, Unit};
@@ -87,14 +88,14 @@ pub(crate) fn page_bytes(packets: u32) -> u64 {
 }
 
 impl Pause {
-    pub(crate) fn read(node: &Node, max: u64) -> Result<Pause, Error> {
-        if let Value::Table(_) = node.value {
-            let t = node.table(&["exponential"])?;
-            let n =
-                t.get("exponential").ok_or_else(|| t.missing("exponential", "the mean, such as \"2s\""))?;
-            return Ok(Pause::Exponential(n.single(Unit::Time, 1000, max)?));
+    /// That of a key, if it is there.
+    pub(crate) fn read_if(t: &Table<'_>, key: &str) -> Result<Option<Pause>, Error> {
+        match t.get(key) {
+            Some(node) if matches!(node.value, Value::Table(_)) => {
+                Ok(Some(Pause::Exponential(node.table(&EXPONENTIAL)?.one("exponential")?)))
+            }
+            _ => Ok(t.span_if(key)?.map(Pause::Uniform)),
         }
-        Ok(Pause::Uniform(node.range(Unit::Time, 0, max)?))
     }
 
     pub(crate) fn show(self) -> Json {
@@ -145,7 +146,7 @@ impl ArrivalRate {
         if !text.ends_with("bit") {
             return Err(node.error(format!("not a rate of arrivals; {FORM}")));
         }
-        node.single(Unit::Rate, 1000, 1_000_000_000_000).map(ArrivalRate::Bits)
+        node.one(&RATE).map(ArrivalRate::Bits)
     }
 
     pub(crate) fn show(self) -> String {
@@ -172,14 +173,10 @@ impl ArrivalRate {
 impl Burst {
     /// Keys of `burst`; when pages are loaded, where `at` is not among them, is the entry's `arrivals`.
     pub(crate) fn read(node: &Node, files: &Files, duration_ns: u64) -> Result<Burst, Error> {
-        let t = node.table(&["file", "traces", "pick", "at"])?;
+        let t = node.table(&BURST)?;
         let mut at_ns = Vec::new();
         if let Some(n) = t.get("at") {
-            let items = match &n.value {
-                Value::List(items) => items.as_slice(),
-                _ => std::slice::from_ref(n),
-            };
-            for item in items {
+            for item in n.items() {
                 let at = item.single(Unit::Time, 0, duration_ns)?;
                 if at >= duration_ns || at_ns.last().is_some_and(|last| at < *last) {
                     return Err(item.error("times of bursts do not fall, and lie before the run's end"));
@@ -217,10 +214,7 @@ impl Burst {
                 }
             }
         }
-        let random = match t.get("pick") {
-            None => false,
-            Some(n) => n.word("a way to pick pages", &["turn", "random"])? == "random",
-        };
+        let random = t.word("pick", "a way to pick pages")? == "random";
         let pick =
             |trace: &u64| known.iter().find(|p| p.0 == *trace).map(|p| p.1.clone()).unwrap_or_default();
         let pages = Arc::new(traces.iter().map(pick).collect());

@@ -1,12 +1,11 @@
 //! What a link does to packets beyond delaying them alike: it loses some, delays some more than others.
 
 use crate::error::Error;
+use crate::keys::{JITTER, REORDER};
 use crate::node::{Node, Table, Value};
 use crate::units::{self, Unit};
 use serde_json::{Map, Value as Json, json};
 
-/// Longest jitter or reordering, ns.
-const MAX_EXTRA: u64 = 10_000_000_000;
 /// Millionths in all of something.
 const ALL: u64 = 1_000_000;
 
@@ -66,7 +65,7 @@ impl Flaws {
         }
         Ok(Flaws {
             loss,
-            jitter: t.get("jitter").map(jitter).transpose()?.flatten(),
+            jitter: t.get("jitter").map(|n| jitter(n, t)).transpose()?.flatten(),
             reorder: t.get("reorder").map(reorder).transpose()?.flatten(),
         })
     }
@@ -132,28 +131,26 @@ fn share(n: &Node) -> Result<u32, Error> {
     }
 }
 
-fn jitter(n: &Node) -> Result<Option<Jitter>, Error> {
+fn jitter(n: &Node, link: &Table<'_>) -> Result<Option<Jitter>, Error> {
     let Value::Table(_) = n.value else {
-        let ns = n.single(Unit::Time, 0, MAX_EXTRA)?;
+        let ns = link.one("jitter")?;
         return Ok((ns > 0).then_some(Jitter { law: JitterLaw::Uniform(ns), overtaking: false }));
     };
-    let t = n.table(&["uniform", "normal", "overtaking"])?;
+    let t = n.table(&JITTER)?;
     let (ns, law): (u64, fn(u64) -> JitterLaw) = match (t.get("uniform"), t.get("normal")) {
-        (Some(n), None) => (n.single(Unit::Time, 0, MAX_EXTRA)?, JitterLaw::Uniform),
-        (None, Some(n)) => (n.single(Unit::Time, 0, MAX_EXTRA)?, JitterLaw::Normal),
+        (Some(_), None) => (t.one("uniform")?, JitterLaw::Uniform),
+        (None, Some(_)) => (t.one("normal")?, JitterLaw::Normal),
         (Some(_), Some(n)) => return Err(n.key_error("a jitter is uniform or normal; write one of the two")),
         (None, None) => {
             return Err(t.missing("normal", "the standard deviation, such as \"2ms\" (or uniform, the most)"));
         }
     };
-    let overtaking = t.get("overtaking").map_or(Ok(false), Node::bool)?;
+    let overtaking = t.flag("overtaking")?;
     Ok((ns > 0).then_some(Jitter { law: law(ns), overtaking }))
 }
 
 fn reorder(n: &Node) -> Result<Option<Reorder>, Error> {
-    let t = n.table(&["share", "by"])?;
-    let of = t.get("share").ok_or_else(|| t.missing("share", "how many packets, such as \"1%\""))?;
-    let by = t.get("by").ok_or_else(|| t.missing("by", "how much later they come, such as \"5ms\""))?;
-    let (share, by_ns) = (share(of)?, by.single(Unit::Time, 1, MAX_EXTRA)?);
+    let t = n.table(&REORDER)?;
+    let (share, by_ns) = (share(t.need("share")?)?, t.one("by")?);
     Ok((share > 0).then_some(Reorder { share, by_ns }))
 }

@@ -33,6 +33,7 @@ mod error;
 mod flags;
 mod flaws;
 mod json;
+pub mod keys;
 mod model;
 mod node;
 mod params;
@@ -59,7 +60,6 @@ pub use model::{Change, Discipline, Flows, InitialWindow, Link, LinkRate, Run, S
 pub use params::Setting;
 pub use policy::{Policy, PolicyFile};
 pub use preset::{PRESETS, Preset};
-pub use read::KEYS;
 pub use rows::Rows;
 pub use sizes::{SizeTable, Sizes};
 pub use spec::RunSpec;

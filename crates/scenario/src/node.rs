@@ -2,9 +2,10 @@
 //! scenario file and of the command line's flags, so that one reader serves both.
 
 use crate::error::{Error, Place, suggest};
-use crate::read::KEYS;
+use crate::keys::{Form, Keys, TABLES, Without};
 use crate::units::{Range, Size, Unit, Wrong, quote};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// A value and where it stands.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -76,21 +77,21 @@ impl Node {
         !self.key.contains('.')
     }
 
-    /// The table this must be, with none but the allowed keys.
-    pub fn table<'a>(&'a self, allowed: &[&str]) -> Result<Table<'a>, Error> {
+    /// The table this must be, with none but its keys.
+    pub fn table(&self, of: &'static Keys) -> Result<Table<'_>, Error> {
         let Value::Table(entries) = &self.value else {
-            return Err(self.error(format!("not a table; write keys and values: {}", allowed.join(", "))));
+            return Err(self.error(format!("not a table; write keys and values: {}", of.names().join(", "))));
         };
         for (key, node) in entries {
-            if !allowed.contains(&key.as_str()) {
+            if of.get(key).is_none() {
                 let hint = match home(key) {
                     Some(home) if self.is_part() => format!("; it belongs in {home}"),
-                    _ => suggest(key, allowed.iter().copied()),
+                    _ => suggest(key, of.names()),
                 };
                 return Err(node.key_error(format!("unknown key{hint}")));
             }
         }
-        Ok(Table { node: self, entries })
+        Ok(Table { node: self, of, entries })
     }
 
     /// The list this must be.
@@ -168,6 +169,36 @@ impl Node {
         self.range(unit, min, max).map(|r| r.min)
     }
 
+    /// One number of a form that has bounds, in its base unit.
+    pub fn one(&self, form: &Form) -> Result<u64, Error> {
+        match *form {
+            Form::Quantity { unit, min, max, .. } => self.single(unit, min, max),
+            Form::Whole { min, max, .. } => self.one_whole(min, max),
+            Form::Real { min, max } => self.real(min, max),
+            // What a table would say instead is looked at before.
+            Form::Or([first, ..]) => self.one(first),
+            _ => Err(self.error("not a number")),
+        }
+    }
+
+    /// One number or a range of a form that has bounds, in its base unit.
+    pub fn span(&self, form: &Form) -> Result<Range, Error> {
+        match *form {
+            Form::Quantity { unit, min, max, range: true } => self.range(unit, min, max),
+            Form::Whole { min, max, range: true } => self.whole(min, max),
+            Form::Or([first, ..]) => self.span(first),
+            _ => self.one(form).map(Range::one),
+        }
+    }
+
+    /// The values of a list of one or more, whose brackets may be left out.
+    pub fn items(&self) -> &[Node] {
+        match &self.value {
+            Value::List(items) => items,
+            _ => std::slice::from_ref(self),
+        }
+    }
+
     /// A size in bytes, packets or bandwidth-delay products.
     pub fn size(&self) -> Result<Size, Error> {
         if self.quantity().is_some_and(|t| t.contains("..")) {
@@ -223,22 +254,95 @@ impl Node {
 
 /// The table that a key belongs in, if it is a key of one table alone.
 fn home(key: &str) -> Option<&'static str> {
-    let found = KEYS
-        .iter()
-        .filter(|(table, _)| ["[link]", "[[flows]]", "[queue]", "[run]"].contains(table))
-        .find(|(_, keys)| key != "name" && keys.contains(&key));
-    found.map(|(table, _)| *table)
+    let tables =
+        TABLES.iter().filter(|table| ["[link]", "[[flows]]", "[queue]", "[run]"].contains(&table.name));
+    tables.filter(|table| key != "name" && table.get(key).is_some()).map(|table| table.name).next()
 }
 
-/// A table whose keys are known to be allowed.
+/// A table whose keys are known to be allowed. Its numbers are read within the bounds of [`Keys`].
 pub(crate) struct Table<'a> {
     pub node: &'a Node,
+    pub of: &'static Keys,
     pub entries: &'a [(String, Node)],
 }
 
 impl<'a> Table<'a> {
     pub fn get(&self, key: &str) -> Option<&'a Node> {
+        debug_assert!(self.of.get(key).is_some(), "{} has no key {key}", self.of.name);
         self.entries.iter().find(|(k, _)| k == key).map(|(_, n)| n)
+    }
+
+    /// How a key's value is written.
+    fn form(&self, key: &str) -> &'static Form {
+        // One that is not declared is never there.
+        self.of.get(key).map_or(&Form::Text, |key| &key.form)
+    }
+
+    /// A key that must be there.
+    pub fn need(&self, key: &str) -> Result<&'a Node, Error> {
+        self.get(key).ok_or_else(|| match self.of.get(key).map(|key| key.default) {
+            Some(Without::Needed(write)) => self.missing(key, write),
+            _ => self.missing(key, "it"),
+        })
+    }
+
+    /// A key's value, or what its declaration has instead; an error if that is none.
+    fn value(&self, key: &str) -> Result<Cow<'a, Node>, Error> {
+        match self.of.get(key).map(|key| key.default) {
+            Some(Without::Is(text)) if self.get(key).is_none() => {
+                let value = match text {
+                    "true" => Value::Bool(true),
+                    "false" => Value::Bool(false),
+                    _ => Value::Text(text.into()),
+                };
+                Ok(Cow::Owned(Node::new(self.node.child_key(key), self.node.place.clone(), value)))
+            }
+            _ => self.need(key).map(Cow::Borrowed),
+        }
+    }
+
+    /// A number that is needed or has a default, in its base unit.
+    pub fn one(&self, key: &str) -> Result<u64, Error> {
+        self.value(key)?.one(self.form(key))
+    }
+
+    /// A number that may be left out.
+    pub fn one_if(&self, key: &str) -> Result<Option<u64>, Error> {
+        self.get(key).map(|n| n.one(self.form(key))).transpose()
+    }
+
+    /// A number within bounds that depend on others, and within its own.
+    pub fn one_within(&self, key: &str, low: u64, high: u64) -> Result<u64, Error> {
+        let form = match *self.form(key) {
+            Form::Quantity { unit, min, max, range } => {
+                Form::Quantity { unit, min: min.max(low), max: max.min(high), range }
+            }
+            form => form,
+        };
+        self.value(key)?.one(&form)
+    }
+
+    /// A range that has a default.
+    pub fn span(&self, key: &str) -> Result<Range, Error> {
+        self.value(key)?.span(self.form(key))
+    }
+
+    /// A range that may be left out.
+    pub fn span_if(&self, key: &str) -> Result<Option<Range>, Error> {
+        self.get(key).map(|n| n.span(self.form(key))).transpose()
+    }
+
+    /// True or false, of a key that has a default.
+    pub fn flag(&self, key: &str) -> Result<bool, Error> {
+        self.value(key)?.bool()
+    }
+
+    /// A word of those that a key takes; `what` it is.
+    pub fn word(&self, key: &str, what: &str) -> Result<&'static str, Error> {
+        match *self.form(key) {
+            Form::Word(allowed) => self.value(key)?.word(what, allowed),
+            _ => Err(self.missing(key, what)),
+        }
     }
 
     /// An error for a key that is not there, at the table that should hold it.

@@ -4,11 +4,12 @@ use crate::data::{DataFile, Files};
 use crate::discipline::{self, Around};
 use crate::error::{Error, Place};
 use crate::flaws::Flaws;
+use crate::keys::{LINK, PORTS, QUEUE, RUN, SEED, SHARED, STEP, TOP};
 use crate::model::{Discipline, Flows, Link, LinkRate, Places, Run, Scenario, Sends, TraceFile};
 use crate::node::{Node, Table, Value};
 use crate::spec::{Schedule, Stack};
 use crate::trace;
-use crate::traffic::{FLOW_KEYS, all_flows};
+use crate::traffic::all_flows;
 use crate::units::{MILLION, Size, Unit};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,20 +18,12 @@ use std::sync::Arc;
 pub(crate) const S: u64 = 1_000_000_000;
 /// Nanoseconds in a millisecond.
 const MS: u64 = 1_000_000;
-/// Fastest link or access link, bit/s.
-pub(crate) const MAX_RATE: u64 = 1_000_000_000_000;
-/// Longest run, ns: beyond it 2^53 ns would no longer be exact in JSON.
-pub(crate) const MAX_TIME: u64 = 1_000_000 * S;
-/// Longest base RTT, ns: Linux keeps eight times the RTT in 32 bits of microseconds.
-pub(crate) const MAX_RTT: u64 = 60 * S;
 /// Most output ports.
 const MAX_PORTS: usize = 256;
 /// Most runs of a scenario.
 const MAX_RUNS: usize = 10_000;
 /// Most flows over all runs: what is kept in memory at once.
 const MAX_ALL_FLOWS: u64 = 20_000_000;
-/// Largest seed: the largest whole number that every JSON reader keeps.
-pub(crate) const MAX_SEED: u64 = (1 << 53) - 1;
 /// Segments are numbered with 32 bits.
 const MAX_SEGMENTS: u128 = 1 << 32;
 /// Payload of a full segment with timestamps, bytes.
@@ -40,52 +33,16 @@ pub(crate) const SYN: u32 = 60;
 /// IP length of a full packet.
 pub(crate) const PACKET: u32 = 1500;
 
-const TOP_KEYS: &[&str] = &["name", "description", "link", "ports", "shared", "flows", "queue", "run"];
-const LINK_KEYS: &[&str] = &[
-    "rate", "burst", "schedule", "period", "trace", "police", "delay", "loss", "jitter", "reorder", "buffer",
-    "overhead",
-];
-const PORT_KEYS: &[&str] = &[
-    "name",
-    "rate",
-    "burst",
-    "schedule",
-    "period",
-    "trace",
-    "police",
-    "delay",
-    "loss",
-    "jitter",
-    "reorder",
-    "buffer",
-    "discipline",
-];
 /// What decides by the length of the queue, when a packet arrives: what may police.
 const POLICERS: [&str; 3] = ["droptail", "static", "titrate"];
-const RUN_KEYS: &[&str] = &["duration", "warmup", "seeds", "stack", "sample", "series_flows"];
-
-const QUEUE_KEYS: &[&str] = &["disciplines"];
-const SHARED_KEYS: &[&str] = &["buffer"];
-
-/// The keys of a scenario file, table by table; those at its top have no table.
-pub const KEYS: [(&str, &[&str]); 7] = [
-    ("", TOP_KEYS),
-    ("[link]", LINK_KEYS),
-    ("[[ports]]", PORT_KEYS),
-    ("[shared]", SHARED_KEYS),
-    ("[[flows]]", FLOW_KEYS),
-    ("[queue]", QUEUE_KEYS),
-    ("[run]", RUN_KEYS),
-];
 
 /// Reads the whole tree.
 pub(crate) fn scenario(root: &Node, files: &Files) -> Result<Scenario, Error> {
-    let top = root.table(TOP_KEYS)?;
-    let run_node =
-        top.get("run").ok_or_else(|| top.missing("run", "a table [run] with duration, warmup and seeds"))?;
+    let top = root.table(&TOP)?;
+    let run_node = top.need("run")?;
     let run = run(run_node)?;
     let around = Around { files, duration_ns: run.duration_ns };
-    let flows_node = top.get("flows").ok_or_else(|| top.missing("flows", "one or more tables [[flows]]"))?;
+    let flows_node = top.need("flows")?;
     let port_nodes = port_nodes(&top)?;
     let ports = all_ports(&port_nodes, top.get("shared").is_some(), run.stack, around)?;
     let shared = shared(&top, &port_nodes, &ports)?;
@@ -95,13 +52,8 @@ pub(crate) fn scenario(root: &Node, files: &Files) -> Result<Scenario, Error> {
         check_length(&top, port, &flows, &run)?;
     }
 
-    let queue = top
-        .get("queue")
-        .ok_or_else(|| top.missing("queue", "a table [queue] with disciplines = [\"codel\"]"))?;
-    let queue = queue.table(QUEUE_KEYS)?;
-    let node = queue
-        .get("disciplines")
-        .ok_or_else(|| queue.missing("disciplines", "a list of names, such as [\"codel\"]"))?;
+    let queue = top.need("queue")?.table(&QUEUE)?;
+    let node = queue.need("disciplines")?;
     let disciplines = all_disciplines(node, around)?;
     check_ports(&port_nodes, &ports, node, &disciplines)?;
     let most: u64 = flows.iter().map(|f| f.count.max).sum();
@@ -132,7 +84,7 @@ pub(crate) fn scenario(root: &Node, files: &Files) -> Result<Scenario, Error> {
     node.walk("disciplines", &mut |name, node| remember(name, node, node.value.show()));
     for (i, port) in port_nodes.iter().enumerate() {
         remember(format!("ports[{i}]"), port, String::new());
-        for key in LINK_KEYS.iter().filter(|key| **key != "buffer") {
+        for key in LINK.names().into_iter().filter(|key| *key != "buffer") {
             let entry = port.entry(key);
             if !std::ptr::eq(entry, *port) {
                 remember(format!("ports[{i}].{key}"), entry, entry.value.show());
@@ -163,45 +115,34 @@ fn description(node: &Node) -> Result<String, Error> {
 }
 
 fn run(node: &Node) -> Result<Run, Error> {
-    let t = node.table(RUN_KEYS)?;
-    let duration =
-        t.get("duration").ok_or_else(|| t.missing("duration", "the length of a run, such as \"60s\""))?;
-    let duration_ns = duration.single(Unit::Time, 1, MAX_TIME)?;
+    let t = node.table(&RUN)?;
+    let duration_ns = t.one("duration")?;
     // A sixth, in whole milliseconds.
     let mut warmup_ns = duration_ns / 6 / MS * MS;
-    if let Some(warmup) = t.get("warmup") {
-        warmup_ns = warmup.single(Unit::Time, 0, MAX_TIME)?;
+    if let Some(ns) = t.one_if("warmup")? {
+        warmup_ns = ns;
         if warmup_ns >= duration_ns {
-            return Err(warmup.error(format!(
+            return Err(node.entry("warmup").error(format!(
                 "the warm-up is cut off the run, so it must be shorter than run.duration ({})",
                 Unit::Time.show(duration_ns)
             )));
         }
     }
-    let stack = match t.get("stack") {
-        None => Stack::Linux,
-        Some(n) => match n.word("a TCP stack", &["linux", "ns3"])? {
-            "ns3" => Stack::Ns3,
-            _ => Stack::Linux,
-        },
+    let stack = match t.word("stack", "a TCP stack")? {
+        "ns3" => Stack::Ns3,
+        _ => Stack::Linux,
     };
-    let sample_ns = match t.get("sample") {
-        None => (10 * S / 1000).max(duration_ns / MILLION),
-        Some(n) => {
-            let ns = n.single(Unit::Time, 1000, MAX_TIME)?;
-            if duration_ns / ns > MILLION {
-                return Err(n.error(format!(
-                    "more than a million samples in {}; write a longer interval",
-                    Unit::Time.show(duration_ns)
-                )));
-            }
-            ns
+    let sample_ns = match t.one_if("sample")? {
+        None => (10 * MS).max(duration_ns / MILLION),
+        Some(ns) if duration_ns / ns > MILLION => {
+            return Err(node.entry("sample").error(format!(
+                "more than a million samples in {}; write a longer interval",
+                Unit::Time.show(duration_ns)
+            )));
         }
+        Some(ns) => ns,
     };
-    let series_flows = match t.get("series_flows") {
-        None => 1,
-        Some(n) => n.one_whole(0, 1000)? as u32,
-    };
+    let series_flows = t.one("series_flows")? as u32;
     let seeds = match t.get("seeds") {
         None => vec![1],
         Some(n) => seeds(n)?,
@@ -211,13 +152,9 @@ fn run(node: &Node) -> Result<Run, Error> {
 
 /// Seeds: a whole number, a range `"1..3"` (both ends included) or a list of either.
 fn seeds(node: &Node) -> Result<Vec<u64>, Error> {
-    let items = match &node.value {
-        Value::List(items) => items.as_slice(),
-        _ => std::slice::from_ref(node),
-    };
     let mut seeds = Vec::new();
-    for item in items {
-        let range = item.whole(0, MAX_SEED)?;
+    for item in node.items() {
+        let range = item.span(&SEED)?;
         if range.max - range.min >= MAX_RUNS as u64 {
             return Err(item.error(format!("at most {MAX_RUNS} seeds")));
         }
@@ -273,8 +210,7 @@ fn all_ports(nodes: &[&Node], shares: bool, stack: Stack, around: Around<'_>) ->
 /// `[shared]`: the buffer of every port that has none of its own. Only ports of a list share.
 fn shared(top: &Table<'_>, nodes: &[&Node], ports: &[Link]) -> Result<Option<Size>, Error> {
     let Some(node) = top.get("shared") else { return Ok(None) };
-    let t = node.table(SHARED_KEYS)?;
-    let n = t.get("buffer").ok_or_else(|| t.missing("buffer", "what the ports share, such as \"500kb\""))?;
+    let n = node.table(&SHARED)?.need("buffer")?;
     if top.get("ports").is_none() {
         return Err(node.key_error("one [link] shares its buffer with nobody; write [[ports]]"));
     }
@@ -293,12 +229,8 @@ fn shared(top: &Table<'_>, nodes: &[&Node], ports: &[Link]) -> Result<Option<Siz
 
 fn port(node: &Node, shares: bool, stack: Stack, around: Around<'_>) -> Result<Link, Error> {
     let listed = node.key.starts_with("ports");
-    let t = node.table(if listed { PORT_KEYS } else { LINK_KEYS })?;
-    let name = match t.get("name") {
-        Some(n) => n.name()?,
-        None if listed => return Err(t.missing("name", "what results call it, such as \"left\"")),
-        None => "bottleneck".into(),
-    };
+    let t = node.table(if listed { &PORTS } else { &LINK })?;
+    let name = if listed { t.need("name")?.name()? } else { "bottleneck".into() };
     let given: Vec<&Node> = ["rate", "schedule", "trace"].iter().filter_map(|k| t.get(k)).collect();
     let rate = match given.as_slice() {
         [] => {
@@ -310,57 +242,42 @@ fn port(node: &Node, shares: bool, stack: Stack, around: Around<'_>) -> Result<L
                 first.key
             )));
         }
-        [one] if t.get("rate").is_some() => LinkRate::Constant(one.single(Unit::Rate, 1000, MAX_RATE)?),
-        [one] if t.get("schedule").is_some() => LinkRate::Schedule(schedule(one, t.get("period"))?),
+        [_] if t.get("rate").is_some() => LinkRate::Constant(t.one("rate")?),
+        [one] if t.get("schedule").is_some() => LinkRate::Schedule(schedule(one, &t)?),
         [one] => LinkRate::Trace(trace_file(one, around.files)?),
     };
     if let (Some(n), LinkRate::Constant(_) | LinkRate::Trace(_)) = (t.get("period"), &rate) {
         return Err(n.key_error("belongs to a schedule: when it begins anew; a trace repeats by itself"));
     }
-    let burst_bytes = match (t.get("burst"), &rate) {
-        (None, _) => None,
-        (Some(n), LinkRate::Constant(_)) => Some(n.single(Unit::Bytes, 0, 1 << 30)?),
-        (Some(n), _) => return Err(n.key_error("a burst needs a rate; a schedule or trace has none")),
-    };
-    let police = match t.get("police") {
-        None => false,
-        Some(n) => {
-            let police = n.bool()?;
-            if police && burst_bytes.is_some() {
-                return Err(n.key_error(
-                    "does not go with burst: how much may come at once is what the discipline decides",
-                ));
-            }
-            if police && shares && t.get("buffer").is_none() {
-                return Err(n.key_error("does not go with a shared buffer: no packet waits here"));
-            }
-            police
-        }
-    };
-    let delay_ns = match t.get("delay") {
-        None => 0,
-        Some(n) => n.single(Unit::Time, 0, MAX_RTT / 2)?,
-    };
+    if let (Some(n), LinkRate::Schedule(_) | LinkRate::Trace(_)) = (t.get("burst"), &rate) {
+        return Err(n.key_error("a burst needs a rate; a schedule or trace has none"));
+    }
+    let burst_bytes = t.one_if("burst")?;
+    let police = t.flag("police")?;
+    if police && burst_bytes.is_some() {
+        return Err(node
+            .entry("police")
+            .key_error("does not go with burst: how much may come at once is what the discipline decides"));
+    }
+    if police && shares && t.get("buffer").is_none() {
+        return Err(node.entry("police").key_error("does not go with a shared buffer: no packet waits here"));
+    }
+    let delay_ns = t.one("delay")?;
     let buffer = match t.get("buffer") {
         None if shares => None,
         None => Some(Size::Bdp(2 * MILLION)),
         Some(n) => Some(n.size()?),
     };
-    let overhead_bytes = match t.get("overhead") {
-        // What Linux counts on Ethernet, and what ns-3 counts on its PPP links.
-        None if stack == Stack::Ns3 => 2,
-        None => 14,
-        Some(n) => n.single(Unit::Bytes, 0, 1000)? as u32,
-    };
-    let discipline = match t.get("discipline") {
-        None => None,
-        Some(n) => Some(discipline::read(n, around)?.0),
-    };
+    // What Linux counts on Ethernet, and what ns-3 counts on its PPP links.
+    let framing = if stack == Stack::Ns3 { 2 } else { 14 };
+    let overhead_bytes = if listed { None } else { t.one_if("overhead")? }.map_or(framing, |b| b as u32);
+    let own = if listed { t.get("discipline") } else { None };
+    let discipline = own.map(|n| discipline::read(n, around)).transpose()?.map(|(own, _)| own);
     let flaws = Flaws::read(&t)?;
     Ok(Link { name, rate, delay_ns, flaws, buffer, overhead_bytes, burst_bytes, police, discipline })
 }
 
-fn schedule(node: &Node, period: Option<&Node>) -> Result<Schedule, Error> {
+fn schedule(node: &Node, t: &Table<'_>) -> Result<Schedule, Error> {
     const FORM: &str = "pairs of a time and a rate, such as [[\"0s\", \"100mbit\"], [\"15s\", \"50mbit\"]]";
     let items = node.list(FORM)?;
     let mut steps: Vec<(u64, u64)> = Vec::with_capacity(items.len());
@@ -368,7 +285,7 @@ fn schedule(node: &Node, period: Option<&Node>) -> Result<Schedule, Error> {
         let [at, rate] = item.list(FORM)? else {
             return Err(item.error(format!("not a pair; a schedule is {FORM}")));
         };
-        let at_ns = at.single(Unit::Time, 0, MAX_TIME)?;
+        let at_ns = at.one(&STEP.0)?;
         match steps.last() {
             None if at_ns != 0 => {
                 return Err(at.error("the first rate of a schedule holds from \"0s\""));
@@ -382,7 +299,7 @@ fn schedule(node: &Node, period: Option<&Node>) -> Result<Schedule, Error> {
             _ => {}
         }
         // 0bit is an outage.
-        let bps = rate.single(Unit::Rate, 0, MAX_RATE)?;
+        let bps = rate.one(&STEP.1)?;
         if bps != 0 && bps < 1000 {
             return Err(rate.error("out of range; allowed: 0bit (an outage), 1kbit to 1000gbit"));
         }
@@ -391,14 +308,15 @@ fn schedule(node: &Node, period: Option<&Node>) -> Result<Schedule, Error> {
     if steps.iter().all(|(_, bps)| *bps == 0) {
         return Err(node.error(format!("a schedule needs a rate above 0; write {FORM}")));
     }
-    let Some(period) = period else { return Ok(Schedule { steps, period_ns: None }) };
-    let period_ns = period.single(Unit::Time, 1000, MAX_TIME)?;
+    let period_ns = t.one_if("period")?;
     match steps.last() {
-        Some((last, _)) if period_ns <= *last => Err(period.error(format!(
-            "not after the schedule's last step ({}): it begins anew when that has had its time",
-            Unit::Time.show(*last)
-        ))),
-        _ => Ok(Schedule { steps, period_ns: Some(period_ns) }),
+        Some((last, _)) if period_ns.is_some_and(|ns| ns <= *last) => {
+            Err(t.node.entry("period").error(format!(
+                "not after the schedule's last step ({}): it begins anew when that has had its time",
+                Unit::Time.show(*last)
+            )))
+        }
+        _ => Ok(Schedule { steps, period_ns }),
     }
 }
 

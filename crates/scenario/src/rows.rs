@@ -3,9 +3,10 @@
 use crate::comes::Comes;
 use crate::data::{DataFile, Files, Sheet};
 use crate::error::{Error, Place, suggest};
+use crate::keys::MAX_FLOWS;
 use crate::model::{Flows, Sends};
 use crate::node::{Node, Table, Value};
-use crate::traffic::{MAX_FLOWS, in_order};
+use crate::traffic::in_order;
 use crate::units::Range;
 use queuewright_cca::Kind;
 use std::sync::Arc;

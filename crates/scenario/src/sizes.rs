@@ -4,14 +4,13 @@ use crate::capture;
 use crate::data::{DataFile, Files, Sheet};
 use crate::draw::{Draws, draw, normal, open};
 use crate::error::Error;
-use crate::node::{Node, Value};
+use crate::keys::{Keys, LOGNORMAL, MAX_SIZE, PARETO, SIZES};
+use crate::node::{Node, Table, Value};
 use crate::read::SEGMENT;
 use crate::units::{self, Range, Unit};
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
 
-/// Largest finite transfer, bytes: the largest whole power of two below 2^32 segments.
-pub(crate) const MAX_SIZE: u64 = 1 << 42;
 const MILLION: f64 = 1e6;
 
 /// Sizes of flows, bytes.
@@ -51,21 +50,39 @@ pub enum SizeTable {
 }
 
 impl Sizes {
-    pub(crate) fn read(node: &Node, files: &Files) -> Result<Sizes, Error> {
-        if !matches!(node.value, Value::Table(_)) {
-            return Ok(Sizes::Uniform(node.range(Unit::Bytes, 1, MAX_SIZE)?));
+    /// The `size` of an entry of flows, if it has one.
+    pub(crate) fn read_if(t: &Table<'_>, files: &Files) -> Result<Option<Sizes>, Error> {
+        match t.get("size") {
+            Some(node) if matches!(node.value, Value::Table(_)) => Sizes::read(node, files).map(Some),
+            _ => Ok(t.span_if("size")?.map(Sizes::Uniform)),
         }
-        const KEYS: [&str; 7] = ["distribution", "median", "sigma", "min", "shape", "max", "file"];
-        let t = node.table(&KEYS)?;
-        let only = |allowed: &[&str]| match t.entries.iter().find(|(k, _)| !allowed.contains(&k.as_str())) {
-            Some((_, n)) => {
-                Err(n.key_error(format!("does not belong here; allowed: {}", allowed.join(", "))))
+    }
+
+    fn read(node: &Node, files: &Files) -> Result<Sizes, Error> {
+        let kind = match (node.get("file"), node.get("distribution")) {
+            (Some(_), _) => "file",
+            (None, Some(n)) => n.word("a distribution", &["lognormal", "pareto"])?,
+            (None, None) => {
+                let t = node.table(&LOGNORMAL)?;
+                return Err(
+                    t.missing("distribution", "\"lognormal\" or \"pareto\" (or file = \"sizes.csv\")")
+                );
             }
-            None => Ok(()),
         };
-        if let Some(n) = t.get("file") {
-            only(&["file"])?;
-            let what = "a file of sizes";
+        let of = match kind {
+            "file" => &SIZES,
+            "pareto" => &PARETO,
+            _ => &LOGNORMAL,
+        };
+        for other in [&LOGNORMAL, &PARETO, &SIZES].into_iter().flat_map(Keys::iter) {
+            if let (Some(n), None) = (node.get(other.name), of.get(other.name)) {
+                let allowed = of.names().join(", ");
+                return Err(n.key_error(format!("does not belong here; allowed: {allowed}")));
+            }
+        }
+        let t = node.table(of)?;
+        if kind == "file" {
+            let (n, what) = (t.need("file")?, "a file of sizes");
             let (file, bytes) = DataFile::read(n, files, what, capture::MAX_BYTES)?;
             if capture::is_capture(&bytes) {
                 let mut sizes = capture::flow_sizes(&bytes).map_err(|why| n.error(why))?;
@@ -76,32 +93,11 @@ impl Sizes {
             let table = table(&sheet)?;
             return Ok(Sizes::File(sheet.file, Arc::new(table)));
         }
-        let Some(n) = t.get("distribution") else {
-            return Err(t.missing("distribution", "\"lognormal\" or \"pareto\" (or file = \"sizes.csv\")"));
-        };
-        let kind = n.word("a distribution", &["lognormal", "pareto"])?;
-        let max = match t.get("max") {
-            Some(n) => n.single(Unit::Bytes, 1, MAX_SIZE)?,
-            None => MAX_SIZE,
-        };
-        let bytes = |key: &str, what: &str| match t.get(key) {
-            Some(n) => n.single(Unit::Bytes, 1, max).map(|b| (n, b)),
-            None => Err(t.missing(key, what)),
-        };
-        let real = |key: &str, what: &str| match t.get(key) {
-            Some(n) => n.real(1000, 100_000_000),
-            None => Err(t.missing(key, what)),
-        };
-        if kind == "lognormal" {
-            only(&["distribution", "median", "sigma", "max"])?;
-            let (_, median) = bytes("median", "the middle size, such as \"10kb\"")?;
-            let sigma = real("sigma", "the standard deviation of the sizes' logarithm, such as 1.5")?;
-            return Ok(Sizes::Lognormal { median, sigma, max });
-        }
-        only(&["distribution", "min", "shape", "max"])?;
-        let (_, min) = bytes("min", "the smallest size, such as \"1kb\"")?;
-        let shape = real("shape", "the exponent of the tail, such as 1.2")?;
-        Ok(Sizes::Pareto { min, shape, max })
+        let max = t.one("max")?;
+        Ok(match kind {
+            "pareto" => Sizes::Pareto { min: t.one_within("min", 1, max)?, shape: t.one("shape")?, max },
+            _ => Sizes::Lognormal { median: t.one_within("median", 1, max)?, sigma: t.one("sigma")?, max },
+        })
     }
 
     pub(crate) fn show(&self) -> Json {

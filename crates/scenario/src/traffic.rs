@@ -5,10 +5,11 @@ use crate::comes::{ArrivalRate, Arrivals, Burst, Comes, Pause};
 use crate::data::Files;
 use crate::draw::rate_of;
 use crate::error::{Error, suggest};
+use crate::keys::{FLOWS, MAX_FLOWS};
 use crate::model::{Flows, InitialWindow, Link, Run, Sends};
 use crate::node::{Node, Table, Value};
 use crate::preset::{self, Preset};
-use crate::read::{MAX_RATE, MAX_RTT, MAX_TIME, PACKET, S, SEGMENT, SYN};
+use crate::read::{PACKET, S, SEGMENT, SYN};
 use crate::rows;
 use crate::sizes::Sizes;
 use crate::source::mean_of;
@@ -17,42 +18,10 @@ use crate::units::{MILLION, Range, Size, Unit};
 use crate::voice::Codec;
 use queuewright_cca::Kind;
 
-/// Most flows in a scenario.
-pub(crate) const MAX_FLOWS: u64 = 100_000;
 /// Most ports that a flow's packets and acknowledgements cross together.
 pub(crate) const MAX_WAY: usize = 254;
 /// Most arrivals to expect in a run.
 const MAX_ARRIVALS: u64 = 10_000_000;
-
-pub(crate) const FLOW_KEYS: &[&str] = &[
-    "name",
-    "count",
-    "cca",
-    "cbr",
-    "poisson",
-    "voip",
-    "rtt",
-    "start",
-    "stop",
-    "access",
-    "jitter",
-    "size",
-    "ecn",
-    "rate",
-    "packet",
-    "ports",
-    "back",
-    "initial_window",
-    "wmem",
-    "notsent_lowat",
-    "repeat",
-    "arrivals",
-    "burst",
-    "requests",
-    "video",
-    "length",
-    "file",
-];
 
 /// Every entry.
 pub(crate) fn all_flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Vec<Flows>, Error> {
@@ -82,7 +51,7 @@ pub(crate) fn all_flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -
 
 /// An entry, or what a file makes of it.
 fn entry(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows, Error> {
-    let t = node.table(FLOW_KEYS)?;
+    let t = node.table(&FLOWS)?;
     let read = |node: &Node| flows(node, ports, run, files);
     match t.get("file") {
         Some(file) => rows::entry(&t, file, files, &read),
@@ -91,7 +60,7 @@ fn entry(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows,
 }
 
 fn flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows, Error> {
-    let t = node.table(FLOW_KEYS)?;
+    let t = node.table(&FLOWS)?;
     let path = path(&t, ports)?;
     let back = back(&t, ports, &path)?;
     if path.len() + back.len() > MAX_WAY {
@@ -104,11 +73,7 @@ fn flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows,
     let delay = |path: &[u32]| path.iter().map(|&p| ports[p as usize].delay_ns).sum::<u64>();
     let delay_ns = delay(&path).max(delay(&back));
     let mut sends = sends(&t, run, files)?;
-    let time = |key: &str, max: u64| {
-        let n = t.get(key);
-        n.map(|n| n.range(Unit::Time, 0, max).map(|r| (n, r))).transpose()
-    };
-    let rtt_ns = match t.get("rtt") {
+    let rtt_ns = match t.span_if("rtt")? {
         None if matches!(sends, Sends::Tcp { .. }) => {
             return Err(
                 t.missing("rtt", "the round-trip time without queues, such as \"20ms\" or \"20ms..80ms\"")
@@ -116,53 +81,36 @@ fn flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows,
         }
         // Nothing comes back to a UDP sender: its packets only cross the link.
         None => Range::one(2 * delay_ns),
-        Some(n) => {
-            let range = n.range(Unit::Time, 1000, MAX_RTT)?;
-            if range.min < 2 * delay_ns {
-                let whose = if ports.len() == 1 { "link.delay" } else { "the delay of its ports" };
-                return Err(n.error(format!(
-                    "shorter than twice {whose} ({}), which every packet and its \
-                     acknowledgement need",
-                    Unit::Time.show(delay_ns)
-                )));
-            }
-            range
-        }
-    };
-    let start_ns = match time("start", MAX_TIME)? {
-        None => Range::one(0),
-        Some((n, range)) if range.max >= run.duration_ns => {
-            return Err(n.error(format!(
-                "flows must start before the run ends (run.duration = \"{}\")",
-                Unit::Time.show(run.duration_ns)
+        Some(range) if range.min < 2 * delay_ns => {
+            let whose = if ports.len() == 1 { "link.delay" } else { "the delay of its ports" };
+            return Err(node.entry("rtt").error(format!(
+                "shorter than twice {whose} ({}), which every packet and its \
+                 acknowledgement need",
+                Unit::Time.show(delay_ns)
             )));
         }
-        Some((_, range)) => range,
+        Some(range) => range,
     };
-    let stop_ns = match time("stop", MAX_TIME)? {
-        Some((n, range)) if range.min <= start_ns.max => {
-            return Err(n.error(format!(
-                "flows must stop after they start (start = \"{}\")",
-                Unit::Time.show_range(start_ns)
-            )));
-        }
-        other => other.map(|(_, range)| range),
-    };
-    let jitter_ns = time("jitter", 10 * S)?.map_or(Range::one(0), |(_, range)| range);
+    let start_ns = t.span("start")?;
+    if start_ns.max >= run.duration_ns {
+        return Err(node.entry("start").error(format!(
+            "flows must start before the run ends (run.duration = \"{}\")",
+            Unit::Time.show(run.duration_ns)
+        )));
+    }
+    let stop_ns = t.span_if("stop")?;
+    if stop_ns.is_some_and(|stop| stop.min <= start_ns.max) {
+        return Err(node.entry("stop").error(format!(
+            "flows must stop after they start (start = \"{}\")",
+            Unit::Time.show_range(start_ns)
+        )));
+    }
+    let jitter_ns = t.span("jitter")?;
     let comes = comes(&t, &mut sends, &ports[path[0] as usize], run, files)?;
-    let length = match t.get("length") {
-        None => None,
-        Some(n) => match Pause::read(n, MAX_TIME)? {
-            Pause::Uniform(Range { min: 0, .. }) => return Err(n.error("a length of 0; write at least 1ns")),
-            length => Some(length),
-        },
-    };
+    let length = Pause::read_if(&t, "length")?;
     Ok(Flows {
         name: t.get("name").map(Node::name).transpose()?,
-        count: match t.get("count") {
-            None => Range::one(1),
-            Some(n) => n.whole(1, MAX_FLOWS)?,
-        },
+        count: t.span("count")?,
         rows: None,
         sends,
         comes,
@@ -172,7 +120,7 @@ fn flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows,
         start_ns,
         stop_ns,
         length,
-        access_bps: t.get("access").map(|n| n.range(Unit::Rate, 1000, MAX_RATE)).transpose()?,
+        access_bps: t.span_if("access")?,
         jitter_ns,
     })
 }
@@ -186,11 +134,7 @@ fn path(t: &Table<'_>, ports: &[Link]) -> Result<Vec<u32>, Error> {
             _ => Err(t.missing("ports", &format!("the ports it crosses, such as [\"{}\"]", names[0]))),
         };
     };
-    let items = match &node.value {
-        Value::List(items) => items.as_slice(),
-        _ => std::slice::from_ref(node),
-    };
-    let path = named(items, &names, &[])?;
+    let path = named(node.items(), &names, &[])?;
     if path.is_empty() {
         return Err(node.error(format!("no port; write at least one, such as [\"{}\"]", names[0])));
     }
@@ -204,11 +148,7 @@ fn back(t: &Table<'_>, ports: &[Link], there: &[u32]) -> Result<Vec<u32>, Error>
         return Err(node.key_error("belongs to TCP flows (cca); nothing comes back to a UDP sender"));
     }
     let names: Vec<&str> = ports.iter().map(|p| p.name.as_str()).collect();
-    let items = match &node.value {
-        Value::List(items) => items.as_slice(),
-        _ => std::slice::from_ref(node),
-    };
-    named(items, &names, there)
+    named(node.items(), &names, there)
 }
 
 /// Ports by their names, each once and not among those already crossed.
@@ -250,7 +190,7 @@ fn sends(t: &Table<'_>, run: &Run, files: &Files) -> Result<Sends, Error> {
         not_with(&["packet"], "belongs to UDP flows (cbr or poisson); TCP's full packets are 1500b")?;
         not_with(&["length"], "belongs to UDP flows; a TCP flow has a size, or goes on until stop")?;
         let ccas = ccas(one)?;
-        let bps = t.get("rate").map(|n| n.range(Unit::Rate, 1000, MAX_RATE)).transpose()?;
+        let bps = t.span_if("rate")?;
         match (ccas.iter().find(|(kind, _)| kind.needs_rate()), t.get("rate")) {
             (Some((kind, _)), None) => {
                 let what = format!("the rate that {} sends at, such as \"20mbit\"", kind.name());
@@ -267,46 +207,39 @@ fn sends(t: &Table<'_>, run: &Run, files: &Files) -> Result<Sends, Error> {
         return Ok(Sends::Tcp {
             ccas,
             bps,
-            size: t.get("size").map(|n| Sizes::read(n, files)).transpose()?,
+            size: Sizes::read_if(t, files)?,
             initial_window: t.get("initial_window").map(initial_window).transpose()?,
             ecn,
             l4s,
             send_buffer: send_buffer(t, run)?,
-            client: Client::read(t, MAX_TIME)?,
+            client: Client::read(t)?,
         });
     }
     not_with(
         &["size", "ecn", "initial_window", "wmem", "notsent_lowat", "repeat", "burst", "requests", "video"],
         "belongs to TCP flows (cca); a UDP flow sends from start to stop, or for its length",
     )?;
-    if let Some(n) = t.get("voip") {
+    if t.get("voip").is_some() {
         not_with(&["packet", "rate"], "follows from the codec; leave it out")?;
-        let codec = n.word("a codec", &Codec::ALL.map(Codec::name))?;
+        let codec = t.word("voip", "a codec")?;
         return Ok(Sends::Voip(Codec::from_name(codec).unwrap_or(Codec::G711)));
     }
     not_with(&["rate"], "belongs to TCP flows (cca); a UDP flow's rate is written with cbr or poisson")?;
-    let bps = one.range(Unit::Rate, 1000, MAX_RATE)?;
-    let packet_bytes = match t.get("packet") {
-        None => PACKET,
-        // IP and UDP headers, and a byte.
-        Some(n) => n.single(Unit::Bytes, 29, u64::from(PACKET))? as u32,
-    };
-    Ok(match t.get("cbr") {
-        Some(_) => Sends::Cbr { bps, packet_bytes },
-        None => Sends::Poisson { bps, packet_bytes },
+    Ok(match t.span_if("cbr")? {
+        Some(bps) => Sends::Cbr { bps, packet_bytes: t.one("packet")? as u32 },
+        None => Sends::Poisson { bps: t.span("poisson")?, packet_bytes: t.one("packet")? as u32 },
     })
 }
 
 /// `wmem` and `notsent_lowat`, which Linux has.
 fn send_buffer(t: &Table<'_>, run: &Run) -> Result<SendBuffer, Error> {
-    let bytes = |key: &str, least: u64| match t.get(key) {
-        None => Ok(None),
+    let bytes = |key: &str| match t.get(key) {
         Some(n) if run.stack != Stack::Linux => {
             Err(n.key_error("is Linux's; stack = \"ns3\" has a send buffer of 5 MiB"))
         }
-        Some(n) => Ok(Some(n.single(Unit::Bytes, least, 1 << 30)? as u32)),
+        _ => Ok(t.one_if(key)?.map(|bytes| bytes as u32)),
     };
-    Ok(SendBuffer { wmem_bytes: bytes("wmem", 16_384)?, notsent_lowat_bytes: bytes("notsent_lowat", 1)? })
+    Ok(SendBuffer { wmem_bytes: bytes("wmem")?, notsent_lowat_bytes: bytes("notsent_lowat")? })
 }
 
 /// `"10p"`, or `"all"` of a flow.
@@ -349,8 +282,8 @@ fn comes(t: &Table<'_>, sends: &mut Sends, port: &Link, run: &Run, files: &Files
         }
         _ => {}
     }
-    if let Some(n) = repeat {
-        return Pause::read(n, MAX_TIME).map(Comes::Repeat);
+    if let Some(pause) = Pause::read_if(t, "repeat")? {
+        return Ok(Comes::Repeat(pause));
     }
     let arrivals = match arrivals {
         None => None,
@@ -398,7 +331,7 @@ fn udp_comes(t: &Table<'_>, sends: &Sends, port: &Link, run: &Run) -> Result<Com
     if let Some(n) = t.get("count") {
         return Err(n.key_error("does not belong to flows that arrive: arrivals say how many come"));
     }
-    let length = t.get("length").ok_or_else(|| {
+    let length = Pause::read_if(t, "length")?.ok_or_else(|| {
         t.missing(
             "length",
             "how long each lasts, such as { exponential = \"180s\" }: flows that come have to end",
@@ -412,7 +345,7 @@ fn udp_comes(t: &Table<'_>, sends: &Sends, port: &Link, run: &Run) -> Result<Com
         Sends::Voip(codec) => (codec.bps(), codec.packet_bytes()),
     };
     let wire = f64::from(packet_bytes + port.overhead_bytes) / f64::from(packet_bytes);
-    let seconds = Pause::read(length, MAX_TIME)?.mean() / S as f64;
+    let seconds = length.mean() / S as f64;
     Ok(Comes::Arrive(arrive(n, bps as f64 / 8.0 * seconds * wire, port, run)?))
 }
 

@@ -2,10 +2,11 @@
 //! none is passed over.
 
 use super::check;
-use crate::job::Job;
+use crate::job::{Job, LEAST_PACKET, LEAST_SAMPLE_NS};
 use crate::qdisc::{self, Whose};
 use queuewright_aqm::{Param, ParamKind, Spec, Value};
-use queuewright_scenario::{KEYS, Scenario};
+use queuewright_scenario::Scenario;
+use queuewright_scenario::keys::{FLOWS, Linux, RUN, TABLES};
 
 /// What becomes of a key.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -451,17 +452,38 @@ fn samples() -> Vec<(&'static str, &'static str, Parts, Parts, Fate)> {
 #[test]
 fn every_key_is_done_or_refused() {
     let samples = samples();
-    for (table, keys) in KEYS {
-        for key in keys {
-            assert!(samples.iter().any(|s| (s.0, s.1) == (table, *key)), "no sample of {table} {key}");
+    for table in TABLES {
+        for key in table.iter() {
+            let fates: Vec<Fate> =
+                samples.iter().filter(|s| (s.0, s.1) == (table.name, key.name)).map(|s| s.4).collect();
+            let does = fates.iter().any(|fate| !matches!(fate, Refused(_)));
+            let refused = fates.iter().any(|fate| matches!(fate, Refused(_)));
+            let (name, said) = (key.name, key.linux);
+            match said {
+                Linux::Does => assert!(does && !refused, "{} {name}: {said:?}, but {fates:?}", table.name),
+                Linux::Some(_) => assert!(!fates.is_empty(), "no sample of {} {name}", table.name),
+                Linux::Never(_) => {
+                    assert!(refused && !does, "{} {name}: {said:?}, but {fates:?}", table.name)
+                }
+            }
         }
     }
+    // What is refused by a bound of the lab's says that bound.
+    let least = format!("at least {}ms ", LEAST_SAMPLE_NS / 1_000_000);
+    assert!(RUN.not_on_linux("sample").contains(&least), "{least}");
+    assert!(FLOWS.not_on_linux("packet").ends_with(&format!("at least {LEAST_PACKET}b")));
     for (table, key, with, without, fate) in &samples {
         let without = without.told().unwrap_or_else(|e| panic!("{table} {key}: {e}"));
         match (with.told(), fate) {
             (Ok(told), Done) => assert_ne!(told, without, "{table} {key} changes nothing"),
             (Ok(told), Shown) => assert_eq!(told, without, "{table} {key} does something"),
-            (Err(e), Refused(place)) => assert!(e.contains(place), "{table} {key}: {e}"),
+            (Err(e), Refused(place)) => {
+                assert!(e.contains(place), "{table} {key}: {e}");
+                if let Some(table) = TABLES.iter().find(|t| t.name == *table && place.ends_with(key)) {
+                    let declared = table.not_on_linux(key);
+                    assert!(e.contains(declared), "{key} is declared as \"{declared}\": {e}");
+                }
+            }
             (told, _) => panic!("{table} {key}: {told:?}"),
         }
     }

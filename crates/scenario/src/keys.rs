@@ -1,0 +1,766 @@
+//! The keys of a scenario file, each declared once: how its value is written, its bounds, its default, what it means and whether
+//! `--engine linux` can do it. The reader takes bounds and defaults from here; the lists in its errors, the tables of
+//! `docs/scenario.md`, `docs/scenario.schema.json` and the lab's refusals are made of it.
+
+use crate::units::Unit;
+use Form::*;
+use Without::{Is, Needed, Says};
+use std::fmt::Write;
+
+/// Nanoseconds in a second.
+const S: u64 = 1_000_000_000;
+/// Fastest link or access link, bit/s.
+pub(crate) const MAX_RATE: u64 = 1_000_000_000_000;
+/// Longest run, ns: beyond it 2^53 ns would no longer be exact in JSON.
+const MAX_TIME: u64 = 1_000_000 * S;
+/// Longest base RTT, ns: Linux keeps eight times the RTT in 32 bits of microseconds.
+const MAX_RTT: u64 = 60 * S;
+/// Longest jitter or reordering, ns.
+const MAX_EXTRA: u64 = 10 * S;
+/// Largest finite transfer, bytes: the largest whole power of two below 2^32 segments.
+pub(crate) const MAX_SIZE: u64 = 1 << 42;
+/// Most flows in a scenario.
+pub(crate) const MAX_FLOWS: u64 = 100_000;
+
+/// The keys of a table.
+#[derive(Debug)]
+pub struct Keys {
+    /// As a file's heading has it, `[link]`, or the key whose value the table is, `video`; empty: the top of the file.
+    pub name: &'static str,
+    /// What `docs/scenario.md` says of such a value.
+    pub words: &'static str,
+    parts: &'static [&'static [Key]],
+}
+
+/// A key.
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    /// As it is written.
+    pub name: &'static str,
+    /// How its value is written.
+    pub form: Form,
+    /// What holds without it.
+    pub default: Without,
+    /// What it means, in Markdown.
+    pub about: &'static str,
+    /// What `--engine linux` makes of it. The simulator does every key.
+    pub linux: Linux,
+}
+
+/// How a value is written. Bounds are included.
+#[derive(Debug, Clone, Copy)]
+pub enum Form {
+    /// A number with a unit.
+    Quantity {
+        /// Whose.
+        unit: Unit,
+        /// Smallest, in the base unit: bit/s, ns, bytes.
+        min: u64,
+        /// Largest, in the base unit.
+        max: u64,
+        /// A range, too, of which values are drawn.
+        range: bool,
+    },
+    /// A whole number without a unit.
+    Whole {
+        /// Smallest.
+        min: u64,
+        /// Largest.
+        max: u64,
+        /// A range, too.
+        range: bool,
+    },
+    /// A decimal number.
+    Real {
+        /// Smallest, millionths.
+        min: u64,
+        /// Largest, millionths.
+        max: u64,
+    },
+    /// A part of all: `"0.1%"` or `0.001`.
+    Share,
+    /// `true` or `false`.
+    Bool,
+    /// One of these.
+    Word(&'static [&'static str]),
+    /// 1 to 64 printable characters.
+    Name,
+    /// A text of at most 10000 bytes.
+    Text,
+    /// Of a file, from the folder of the scenario's.
+    Path,
+    /// A size, packets or bandwidth-delay products: `"45kb"`, `"1000p"`, `"2bdp"`.
+    Buffer,
+    /// `"1p"` to `"65535p"`, or `"all"`.
+    Window,
+    /// `"50/s"`, `"40%"` or `"20mbit"`.
+    Arrivals,
+    /// A congestion control, or a named mix of them.
+    Control,
+    /// A table of congestion controls with their weights.
+    Weights,
+    /// A queue manager's name, or a table with its parameters.
+    Discipline,
+    /// A list of two.
+    Pair(&'static Form, &'static Form),
+    /// A list, and what `docs/scenario.md` says of it.
+    List(&'static Form, &'static str),
+    /// A list, or one value without brackets, and what `docs/scenario.md` says of it.
+    OneOrMore(&'static Form, &'static str),
+    /// A table.
+    Table(&'static Keys),
+    /// One or the other.
+    Or(&'static [Form]),
+}
+
+/// What holds where a key is not written.
+#[derive(Debug, Clone, Copy)]
+pub enum Without {
+    /// It must be written: such as this.
+    Needed(&'static str),
+    /// This value, without quotes.
+    Is(&'static str),
+    /// What these words say, in Markdown; empty: other keys decide.
+    Says(&'static str),
+}
+
+/// What `--engine linux` makes of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Linux {
+    /// The same as the simulator.
+    Does,
+    /// Some of its values only, and why.
+    Some(&'static str),
+    /// Nothing, and why.
+    Never(&'static str),
+}
+
+const fn time(min: u64, max: u64) -> Form {
+    Quantity { unit: Unit::Time, min, max, range: false }
+}
+
+const fn times(min: u64, max: u64) -> Form {
+    Quantity { unit: Unit::Time, min, max, range: true }
+}
+
+const fn size(min: u64, max: u64) -> Form {
+    Quantity { unit: Unit::Bytes, min, max, range: false }
+}
+
+/// Of a link that works.
+pub(crate) const RATE: Form = Quantity { unit: Unit::Rate, min: 1000, max: MAX_RATE, range: false };
+const RATES: Form = Quantity { unit: Unit::Rate, min: 1000, max: MAX_RATE, range: true };
+const PAUSE: Form = Or(&[times(0, MAX_TIME), Table(&EXPONENTIAL)]);
+const VARIATION: Form = Or(&[time(0, MAX_EXTRA), Table(&JITTER)]);
+/// A step of a schedule: from when on, and the rate, of which `0bit` is an outage.
+pub(crate) const STEP: (Form, Form) =
+    (time(0, MAX_TIME), Quantity { unit: Unit::Rate, min: 0, max: MAX_RATE, range: false });
+/// The largest is the largest whole number that every JSON reader keeps.
+pub(crate) const SEED: Form = Whole { min: 0, max: (1 << 53) - 1, range: true };
+const FROM_TITLES: &str = "for titles; changes no result";
+
+const fn key(name: &'static str, form: Form, default: Without, about: &'static str) -> Key {
+    Key { name, form, default, about, linux: Linux::Does }
+}
+
+impl Key {
+    /// Of Linux some values only.
+    const fn partly(mut self, why: &'static str) -> Key {
+        self.linux = Linux::Some(why);
+        self
+    }
+
+    /// Not of Linux.
+    const fn never(mut self, why: &'static str) -> Key {
+        self.linux = Linux::Never(why);
+        self
+    }
+}
+
+/// The top of a file.
+pub static TOP: Keys = Keys {
+    name: "",
+    words: "",
+    parts: &[&[
+        key("name", Name, Says("none"), FROM_TITLES),
+        key("description", Text, Says("none"), FROM_TITLES),
+        key("link", Table(&LINK), Says(""), "the bottleneck; this, or `[[ports]]`"),
+        key("ports", List(&Table(&PORTS), "tables"), Says(""), "several output ports")
+            .partly("it has one bottleneck"),
+        key("shared", Table(&SHARED), Says("none"), "a buffer that ports share")
+            .never("its buffer is the bottleneck's own"),
+        key("flows", List(&Table(&FLOWS), "tables"), Needed("one or more tables [[flows]]"), "traffic"),
+        key(
+            "queue",
+            Table(&QUEUE),
+            Needed("a table [queue] with disciplines = [\"codel\"]"),
+            "queue managers to compare",
+        ),
+        key("run", Table(&RUN), Needed("a table [run] with duration, warmup and seeds"), "the runs to make"),
+    ]],
+};
+
+/// `[link]`.
+pub static LINK: Keys = Keys { name: "[link]", words: "table", parts: &[EVERY_LINK, OVERHEAD] };
+
+/// `[[ports]]`: a link with a name.
+pub static PORTS: Keys = Keys {
+    name: "[[ports]]",
+    words: "table",
+    parts: &[
+        &[key(
+            "name",
+            Name,
+            Needed("what results call it, such as \"left\""),
+            "what results and flows call it",
+        )],
+        EVERY_LINK,
+        &[key(
+            "discipline",
+            Discipline,
+            Says("those that are compared"),
+            "its own queue manager, whatever is compared",
+        )
+        .never("its one port has the disciplines that are compared")],
+    ],
+};
+
+const ONE_RATE: &str = "its link has one rate";
+const PERFECT: &str = "its link loses and delays nothing";
+
+const EVERY_LINK: &[Key] = &[
+    key("rate", RATE, Says(""), "exactly one of `rate`, `schedule` and `trace`"),
+    key(
+        "schedule",
+        List(&Pair(&STEP.0, &STEP.1), "list of `[\"time\", \"rate\"]`"),
+        Says(""),
+        "the rate from each time on; the first time is `\"0s\"`, times rise, `\"0bit\"` is an outage, the last rate \
+         stays unless there is a `period`",
+    )
+    .never(ONE_RATE),
+    key(
+        "period",
+        time(1000, MAX_TIME),
+        Says("none"),
+        "with `schedule`, after its last step: it begins anew each time that so much has passed. `schedule = [[\"0s\", \
+         \"8mbit\"], [\"100ms\", \"12mbit\"]]` with `period = \"200ms\"` alternates each 100 ms",
+    )
+    .never(ONE_RATE),
+    key("trace", Path, Says(""), "see [Traces](#traces)").never(ONE_RATE),
+    key(
+        "burst",
+        size(0, 1 << 30),
+        Says("none: a wire"),
+        "with `rate`: the link is a rate limiter, as Linux's htb with this `burst`. Packets leave in no time while \
+         there is credit, which grows with the rate up to this size and falls by each packet's length, below 0 by the \
+         last. A wire takes a packet's length over its rate for each",
+    )
+    .partly("a BPF qdisc's own shaper has no bucket"),
+    key(
+        "police",
+        Bool,
+        Is("false"),
+        "no packet waits: those that the discipline lets in go on at once, and the queue that it sees is only \
+         counted, filled by them and emptied at the rate of the link. A policer, with a threshold that is its bucket; \
+         `droptail`, `static` and `titrate` can do it. Nothing spreads a window that flows send at once: with \
+         unlimited `access` the bucket meets it at one instant, so give flows their access rate. Measures of the \
+         port's queue are those of the counted one; flows have not waited",
+    )
+    .never("its packets wait"),
+    key(
+        "delay",
+        time(0, MAX_RTT / 2),
+        Is("0s"),
+        "propagation delay from the bottleneck to the receivers",
+    ),
+    key(
+        "loss",
+        Share,
+        Says("none"),
+        "this share of the packets, less than all, is lost on the link, each by itself; they have taken their time on it",
+    )
+    .never(PERFECT),
+    key(
+        "jitter",
+        VARIATION,
+        Says("none"),
+        "see [Links that are not perfect](#links-that-are-not-perfect)",
+    )
+    .never(PERFECT),
+    key(
+        "reorder",
+        Table(&REORDER),
+        Says("none"),
+        "this share of the packets arrives so much later than it would, and others overtake it",
+    )
+    .never(PERFECT),
+    key(
+        "buffer",
+        Buffer,
+        Says("`\"2bdp\"`"),
+        "what may wait, the packet in transmission not counted; at least one full packet, at most 1024gb, \
+         100000000p or 100000bdp",
+    ),
+];
+
+const OVERHEAD: &[Key] = &[key(
+    "overhead",
+    size(0, 1000),
+    Says("`\"14b\"`; `\"2b\"` with `stack = \"ns3\"`"),
+    "what the link counts for a packet beyond its IP length: Ethernet's header as Linux counts it, PPP's as ns-3 does",
+)
+.partly("it counts Ethernet's 14 bytes")];
+
+/// A link's `jitter`.
+pub static JITTER: Keys = Keys {
+    name: "jitter",
+    words: "table",
+    parts: &[&[
+        key(
+            "uniform",
+            time(0, MAX_EXTRA),
+            Says(""),
+            "each packet arrives by a uniform time up to this later",
+        ),
+        key(
+            "normal",
+            time(0, MAX_EXTRA),
+            Says(""),
+            "standard deviation of a normal distribution around `delay`",
+        ),
+        key("overtaking", Bool, Is("false"), "each packet has its own time, and may overtake others"),
+    ]],
+};
+
+/// A link's `reorder`.
+pub static REORDER: Keys = Keys {
+    name: "reorder",
+    words: "`{ share = \"1%\", by = \"5ms\" }`",
+    parts: &[&[
+        key("share", Share, Needed("how many packets, such as \"1%\""), "how many packets"),
+        key(
+            "by",
+            time(1, MAX_EXTRA),
+            Needed("how much later they come, such as \"5ms\""),
+            "how much later they come",
+        ),
+    ]],
+};
+
+/// `[shared]`.
+pub static SHARED: Keys = Keys {
+    name: "[shared]",
+    words: "table",
+    parts: &[&[key(
+        "buffer",
+        Buffer,
+        Needed("what the ports share, such as \"500kb\""),
+        "one buffer for all ports that have none of their own",
+    )
+    .never("its buffer is the bottleneck's own")]],
+};
+
+const COMING: &str = "flows that come and go";
+const ASKING: &str = "clients that ask";
+
+/// `[[flows]]`.
+pub static FLOWS: Keys = Keys {
+    name: "[[flows]]",
+    words: "table",
+    parts: &[&[
+        key("name", Name, Says("the congestion control's name, `cbr`, `poisson` or `voip`"), "name of the group in results"),
+        key("count", Whole { min: 1, max: MAX_FLOWS, range: true }, Is("1"), "number of flows, drawn once a seed"),
+        key(
+            "cca",
+            Or(&[Control, Weights]),
+            Says(""),
+            "TCP with this congestion control (`queuewright list` says what each is)",
+        )
+        .partly("Linux has no such congestion control"),
+        key("cbr", RATES, Says(""), "UDP at a constant rate of IP packets"),
+        key("poisson", RATES, Says(""), "UDP with exponential gaps, this rate on average"),
+        key("voip", Word(&["g711", "g729"]), Says(""), "[calls](#calls)").never("calls"),
+        key(
+            "rtt",
+            times(1000, MAX_RTT),
+            Says("needed for TCP; UDP: twice `link.delay`"),
+            "round-trip time without queues and serialisation, at least twice the delay of the links it crosses",
+        ),
+        key("start", times(0, MAX_TIME), Is("0s"), "first packet; before the run ends"),
+        key(
+            "stop",
+            times(0, MAX_TIME),
+            Says("never"),
+            "the application writes no more (what is in the send buffer is still sent); after `start`",
+        ),
+        key(
+            "length",
+            Or(&[times(1, MAX_TIME), Table(&EXPONENTIAL)]),
+            Says("until `stop`"),
+            "UDP: how long each flow lasts, if `stop` does not end it before",
+        ),
+        key("access", RATES, Says("unlimited"), "rate of each flow's own access link")
+            .never("access links have no limit"),
+        key(
+            "jitter",
+            times(0, MAX_EXTRA),
+            Is("0s"),
+            "each packet is delayed by a uniform time up to this on the access link, without overtaking",
+        )
+        .never("access links do not delay"),
+        key(
+            "size",
+            Or(&[Quantity { unit: Unit::Bytes, min: 1, max: MAX_SIZE, range: true }, Table(&LOGNORMAL), Table(&PARETO), Table(&SIZES)]),
+            Says("without end"),
+            "TCP: bytes to transfer; the flow then ends",
+        ),
+        key(
+            "initial_window",
+            Window,
+            Says("`\"10p\"`"),
+            "TCP: packets that may be sent before the first acknowledgement; all: as many as the flow has. No more \
+             than 45 go before the first acknowledgement in any case: the window of a SYN is at most 64 kB (RFC 7323)",
+        ),
+        key(
+            "wmem",
+            size(16_384, 1 << 30),
+            Says("`\"4mb\"`"),
+            "TCP of Linux: most bytes of a flow's send buffer, with what its segments lie in (`tcp_wmem[2]`). It \
+             bounds what is in flight",
+        ),
+        key(
+            "notsent_lowat",
+            size(1, 1 << 30),
+            Says("none"),
+            "TCP of Linux: the application writes while less than this waits to be sent, and is woken when less than \
+             half of it does (`TCP_NOTSENT_LOWAT`)",
+        ),
+        key(
+            "repeat",
+            PAUSE,
+            Says("none"),
+            "TCP with `size`: a flow that has ended is [followed by another](#flows-that-come-and-go) after this pause",
+        )
+        .never(COMING),
+        key(
+            "arrivals",
+            Arrivals,
+            Says("none"),
+            "TCP with `size` or `burst`, UDP with `length`: flows [arrive](#flows-that-come-and-go) at random",
+        )
+        .never(COMING),
+        key("file", Path, Says("none"), "TCP: a flow for [each line](#flows-from-a-file) of a table"),
+        key("burst", Table(&BURST), Says("none"), "TCP: [web pages](#web-pages), flows that start together")
+            .never(COMING),
+        key(
+            "requests",
+            PAUSE,
+            Says("none"),
+            "TCP with `size`: a client [asks](#clients-that-ask) for one response after another on one connection, \
+             after this pause",
+        )
+        .never(ASKING),
+        key("video", Table(&VIDEO), Says("none"), "TCP: a client [plays a video](#clients-that-ask)").never(ASKING),
+        key(
+            "ecn",
+            Or(&[Bool, Word(&["l4s"])]),
+            Is("false"),
+            "TCP: ECN is negotiated; with `\"l4s\"` packets say ECT(1), as those of senders do that yield in \
+             proportion to marks (RFC 9331). `dctcp` does so in any case, and its receivers echo each segment's mark",
+        )
+        .partly("Linux has no sender of ECT(1)"),
+        key("rate", RATES, Says("needed for `brutal`"), "`brutal` only: the rate it sends at")
+            .never("Linux has no such congestion control"),
+        key(
+            "ports",
+            OneOrMore(&Name, "names of `[[ports]]`, in order"),
+            Says("the only port"),
+            "what the flows cross; needed where there are several ports",
+        ),
+        key(
+            "back",
+            OneOrMore(&Name, "names of `[[ports]]`, in order"),
+            Says("none"),
+            "TCP: what its [acknowledgements](#the-way-back) cross",
+        )
+        .never("acknowledgements meet no queue"),
+        // IP and UDP headers, and a byte.
+        key("packet", size(29, 1500), Is("1500b"), "UDP: IP length of each packet")
+            .partly("its datagrams carry a stamp: at least 44b"),
+    ]],
+};
+
+/// A time drawn for each flow, not out of a range.
+pub static EXPONENTIAL: Keys = Keys {
+    name: "exponential",
+    words: "`{ exponential = \"2s\" }`",
+    parts: &[&[key(
+        "exponential",
+        time(1000, MAX_TIME),
+        Needed("the mean, such as \"2s\""),
+        "the mean of times that are exponentially distributed",
+    )]],
+};
+
+const LARGEST: Key = key("max", size(1, MAX_SIZE), Is("4096gb"), "what is larger counts as this");
+
+/// A `size` whose logarithm is normally distributed.
+pub static LOGNORMAL: Keys = Keys {
+    name: "size",
+    words: "a [distribution](#sizes)",
+    parts: &[&[
+        key("distribution", Word(&["lognormal"]), Needed("\"lognormal\""), "which"),
+        key("median", size(1, MAX_SIZE), Needed("the middle size, such as \"10kb\""), "the middle size"),
+        key(
+            "sigma",
+            Real { min: 1000, max: 100_000_000 },
+            Needed("the standard deviation of the sizes' logarithm, such as 1.5"),
+            "standard deviation of the sizes' logarithm",
+        ),
+        LARGEST,
+    ]],
+};
+
+/// A `size` with P(size > x) = (min / x)^shape.
+pub static PARETO: Keys = Keys {
+    name: "size",
+    words: "",
+    parts: &[&[
+        key("distribution", Word(&["pareto"]), Needed("\"pareto\""), "which"),
+        key("min", size(1, MAX_SIZE), Needed("the smallest size, such as \"1kb\""), "the smallest size"),
+        key(
+            "shape",
+            Real { min: 1000, max: 100_000_000 },
+            Needed("the exponent of the tail, such as 1.2"),
+            "the exponent of the tail",
+        ),
+        LARGEST,
+    ]],
+};
+
+/// Each `size` out of a file.
+pub static SIZES: Keys = Keys {
+    name: "size",
+    words: "",
+    parts: &[&[key("file", Path, Needed("a path"), "sizes to draw from, or a packet capture")]],
+};
+
+/// `video`.
+pub static VIDEO: Keys = Keys {
+    name: "video",
+    words: "table, `{}` for its defaults",
+    parts: &[&[
+        key(
+            "ladder",
+            List(&RATE, "1 to 100 rates that rise"),
+            Says(
+                "ten from 254.32kbit to 14.931538mbit, those of Big Buck Bunny at 30 frames a second in dash.js' sample",
+            ),
+            "the bitrates that it is there in",
+        ),
+        key("chunk", time(S / 10, 60 * S), Is("4s"), "playing time of a chunk"),
+        key(
+            "buffer",
+            time(S / 10, 3600 * S),
+            Says("`\"30s\"`, or a chunk if that is longer"),
+            "playing time that the player keeps ahead at most; at least a chunk",
+        ),
+    ]],
+};
+
+/// `burst`.
+pub static BURST: Keys = Keys {
+    name: "burst",
+    words: "table",
+    parts: &[&[
+        key(
+            "file",
+            Path,
+            Says("the generator"),
+            "pages: `trace,flow,packets` in each line, a line for each flow, full packets (1500 bytes, 1448 of them payload)",
+        ),
+        key(
+            "traces",
+            List(&Whole { min: 0, max: u64::MAX, range: false }, "list of numbers"),
+            Says("all of the file"),
+            "which pages, in which order",
+        ),
+        key("pick", Word(&["turn", "random"]), Is("turn"), "how a page is picked from those"),
+        key(
+            "at",
+            OneOrMore(&time(0, MAX_TIME), "list of times"),
+            Says("as they arrive"),
+            "when pages are loaded, before the run ends; times do not fall",
+        ),
+    ]],
+};
+
+/// `[queue]`.
+pub static QUEUE: Keys = Keys {
+    name: "[queue]",
+    words: "table",
+    parts: &[&[key(
+        "disciplines",
+        List(&Discipline, "list of names or tables"),
+        Needed("a list of names, such as [\"codel\"]"),
+        "at least one",
+    )]],
+};
+
+/// `[run]`.
+pub static RUN: Keys = Keys {
+    name: "[run]",
+    words: "table",
+    parts: &[&[
+        key(
+            "duration",
+            time(1, MAX_TIME),
+            Needed("the length of a run, such as \"60s\""),
+            "length of a run, the warm-up included",
+        ),
+        key(
+            "warmup",
+            time(0, MAX_TIME),
+            Says("a sixth of the duration, in whole milliseconds"),
+            "cut off the front of every measure; shorter than the duration; `\"0s\"` counts all",
+        ),
+        key(
+            "seeds",
+            OneOrMore(
+                &SEED,
+                "whole numbers: `[1, 2, 3]`, `\"1..3\"` or `7`, each 0 to 2^53 - 1",
+            ),
+            Says("`[1]`"),
+            "one run for each discipline and seed",
+        ),
+        key(
+            "stack",
+            Word(&["linux", "ns3"]),
+            Is("linux"),
+            "TCP as Linux does it, or with the choices of the Titrate artifact's ns-3: an ACK for every segment, 1 s \
+             minimum RTO without back-off, 5 MiB socket buffers, of which what is full when a flow stops is still sent",
+        )
+        .partly("its TCP is Linux's"),
+        key(
+            "sample",
+            time(1000, MAX_TIME),
+            Says("`\"10ms\"`, or a millionth of the duration if that is longer"),
+            "interval of the time series",
+        )
+        .partly("samples take its one processor's time; at least 10ms lie between"),
+        key(
+            "series_flows",
+            Whole { min: 0, max: 1000, range: false },
+            Is("1"),
+            "the first so many flows of each group have cwnd and goodput in the time series",
+        ),
+    ]],
+};
+
+/// The tables of a file, from its top.
+pub static TABLES: [&Keys; 7] = [&TOP, &LINK, &PORTS, &SHARED, &FLOWS, &QUEUE, &RUN];
+
+impl Keys {
+    /// The keys, in the order in which people read of them.
+    pub fn iter(&self) -> impl Iterator<Item = &'static Key> + use<> {
+        self.parts.iter().copied().flatten()
+    }
+
+    /// The key of that name.
+    pub fn get(&self, name: &str) -> Option<&'static Key> {
+        self.iter().find(|key| key.name == name)
+    }
+
+    /// Their names.
+    pub(crate) fn names(&self) -> Vec<&'static str> {
+        self.iter().map(|key| key.name).collect()
+    }
+
+    /// Why `--engine linux` does not do a key, or not all of it; empty: it does.
+    pub fn not_on_linux(&self, name: &str) -> &'static str {
+        match self.get(name).map(|key| key.linux) {
+            Some(Linux::Some(why) | Linux::Never(why)) => why,
+            _ => "",
+        }
+    }
+
+    /// The table of `docs/scenario.md`, and a line of what the Linux engine does not do.
+    pub fn page(&self) -> String {
+        let mut page = String::from("| key | value | default | |\n|---|---|---|---|\n");
+        for key in self.iter() {
+            let Key { name, about, .. } = key;
+            let _ = writeln!(page, "| `{name}` | {} | {} | {about} |", key.form.words(), key.shown_default());
+        }
+        page
+    }
+}
+
+impl Key {
+    fn shown_default(&self) -> String {
+        match self.default {
+            Needed(_) => "needed".into(),
+            Says(words) => words.into(),
+            Is(value) if self.form.is_bare(value) => format!("`{value}`"),
+            Is(value) => format!("`\"{value}\"`"),
+        }
+    }
+}
+
+impl Form {
+    /// Is a value without quotes in a file?
+    pub(crate) fn is_bare(&self, value: &str) -> bool {
+        match self {
+            Whole { .. } | Real { .. } => !value.contains(".."),
+            Bool => true,
+            Or(forms) => forms[0].is_bare(value),
+            _ => false,
+        }
+    }
+
+    /// How it is written, in Markdown.
+    fn words(&self) -> String {
+        let bounds = |min: &str, max: &str| match min {
+            "0s" | "0b" => format!("to {max}"),
+            _ => format!("{min} to {max}"),
+        };
+        let ranging = |range: bool| if range { ", range" } else { "" };
+        let quoted = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| format!("`\"{word}\"`")).collect();
+            words.join(", ")
+        };
+        match *self {
+            Quantity { unit, min, max, range } => {
+                let noun = match unit {
+                    Unit::Rate => "rate",
+                    Unit::Time => "time",
+                    Unit::Bytes => "size",
+                };
+                format!("{noun}{}, {}", ranging(range), bounds(&unit.show(min), &unit.show(max)))
+            }
+            Whole { min, max, range } => format!("whole number{}, {min} to {max}", ranging(range)),
+            Real { min, max } => {
+                let show = crate::units::show_millionths;
+                format!("number, {} to {}", show(min), show(max))
+            }
+            Share => "share: `\"0.1%\"` or `0.001`".into(),
+            Bool => "`true`, `false`".into(),
+            Word(words) => quoted(words),
+            Name => "text, 1 to 64 characters".into(),
+            Text => "text".into(),
+            Path => "path".into(),
+            Buffer => "size, packets or bdp".into(),
+            Window => "`\"1p\"` to `\"65535p\"`, or `\"all\"`".into(),
+            Arrivals => "`\"50/s\"`, `\"40%\"` or `\"20mbit\"`".into(),
+            Control => quoted(&crate::preset::names()),
+            Weights => "a table of weights".into(),
+            Discipline => "name or table".into(),
+            Pair(first, second) => format!("pair of {} and {}", first.words(), second.words()),
+            List(_, words) | OneOrMore(_, words) => words.into(),
+            Table(keys) => keys.words.into(),
+            Or(forms) => {
+                let words = forms.iter().map(Form::words).filter(|words| !words.is_empty());
+                words.collect::<Vec<_>>().join(", or ")
+            }
+        }
+    }
+}
