@@ -3,7 +3,7 @@
 use crate::data::{DataFile, Files, Sheet};
 use crate::draw::{Draws, draw, exponential, open};
 use crate::error::Error;
-use crate::keys::{BURST, EXPONENTIAL, RATE};
+use crate::keys::{AT, BURST, EXPONENTIAL, RATE};
 use crate::node::{Node, Table, Value};
 use crate::read::SEGMENT;
 use crate::source::Mean;
@@ -177,9 +177,12 @@ impl Burst {
         let mut at_ns = Vec::new();
         if let Some(n) = t.get("at") {
             for item in n.items() {
-                let at = item.single(Unit::Time, 0, duration_ns)?;
+                let at = item.one(&AT)?;
                 if at >= duration_ns || at_ns.last().is_some_and(|last| at < *last) {
-                    return Err(item.error("times of bursts do not fall, and lie before the run's end"));
+                    return Err(item.error(format!(
+                        "times of bursts do not fall, and lie before the run's end (run.duration = \"{}\")",
+                        Unit::Time.show(duration_ns)
+                    )));
                 }
                 at_ns.push(at);
             }

@@ -155,6 +155,8 @@ const VARIATION: Form = Or(&[time(0, MAX_EXTRA), Table(&JITTER)]);
 /// A step of a schedule: from when on, and the rate, of which `0bit` is an outage.
 pub(crate) const STEP: (Form, Form) =
     (time(0, MAX_TIME), Quantity { unit: Unit::Rate, min: 0, max: MAX_RATE, range: false });
+/// When a page is loaded.
+pub(crate) const AT: Form = time(0, MAX_TIME);
 /// The largest is the largest whole number that every JSON reader keeps.
 pub(crate) const SEED: Form = Whole { min: 0, max: (1 << 53) - 1, range: true };
 const FROM_TITLES: &str = "for titles; changes no result";
@@ -246,7 +248,7 @@ const EVERY_LINK: &[Key] = &[
          \"8mbit\"], [\"100ms\", \"12mbit\"]]` with `period = \"200ms\"` alternates each 100 ms",
     )
     .never(ONE_RATE),
-    key("trace", Path, Says(""), "see [Traces](#traces)").never(ONE_RATE),
+    key("trace", Path, Says(""), "from the folder of the file; see [Traces](#traces)").never(ONE_RATE),
     key(
         "burst",
         size(0, 1 << 30),
@@ -588,7 +590,7 @@ pub static BURST: Keys = Keys {
         key("pick", Word(&["turn", "random"]), Is("turn"), "how a page is picked from those"),
         key(
             "at",
-            OneOrMore(&time(0, MAX_TIME), "list of times"),
+            OneOrMore(&AT, "list of times"),
             Says("as they arrive"),
             "when pages are loaded, before the run ends; times do not fall",
         ),
@@ -684,19 +686,42 @@ impl Keys {
         }
     }
 
-    /// The table of `docs/scenario.md`, and a line of what the Linux engine does not do.
+    /// The table of `docs/scenario.md`, and what of it the Linux engine does not do.
     pub fn page(&self) -> String {
         let mut page = String::from("| key | value | default | |\n|---|---|---|---|\n");
         for key in self.iter() {
             let Key { name, about, .. } = key;
-            let _ = writeln!(page, "| `{name}` | {} | {} | {about} |", key.form.words(), key.shown_default());
+            let default = key.shown_default();
+            let space = if default.is_empty() { "" } else { " " };
+            let _ = writeln!(page, "| `{name}` | {} |{space}{default} | {about} |", key.form.words());
+        }
+        // Keys of one reason stand together.
+        let reasons = |of: fn(Linux) -> Option<&'static str>| {
+            let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+            for (key, why) in self.iter().filter_map(|key| Some((key, of(key.linux)?))) {
+                let name = format!("`{}`", key.name);
+                match reasons.iter_mut().find(|(known, _)| *known == why) {
+                    Some((_, names)) => names.push(name),
+                    None => reasons.push((why, vec![name])),
+                }
+            }
+            let all: Vec<String> =
+                reasons.iter().map(|(why, names)| format!("{} ({why})", names.join(", "))).collect();
+            all.join("; ")
+        };
+        let never = reasons(|linux| if let Linux::Never(why) = linux { Some(why) } else { None });
+        let not_all = reasons(|linux| if let Linux::Some(why) = linux { Some(why) } else { None });
+        let said = [("Not with `--engine linux`", never), ("Not all of it with `--engine linux`", not_all)];
+        for (what, keys) in said.iter().filter(|(_, keys)| !keys.is_empty()) {
+            let _ = write!(page, "\n{what}: {keys}.\n");
         }
         page
     }
 }
 
 impl Key {
-    fn shown_default(&self) -> String {
+    /// What holds without it, in Markdown.
+    pub(crate) fn shown_default(&self) -> String {
         match self.default {
             Needed(_) => "needed".into(),
             Says(words) => words.into(),
@@ -718,7 +743,7 @@ impl Form {
     }
 
     /// How it is written, in Markdown.
-    fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let bounds = |min: &str, max: &str| match min {
             "0s" | "0b" => format!("to {max}"),
             _ => format!("{min} to {max}"),
@@ -746,7 +771,7 @@ impl Form {
             Bool => "`true`, `false`".into(),
             Word(words) => quoted(words),
             Name => "text, 1 to 64 characters".into(),
-            Text => "text".into(),
+            Text => "text, to 10000 bytes".into(),
             Path => "path".into(),
             Buffer => "size, packets or bdp".into(),
             Window => "`\"1p\"` to `\"65535p\"`, or `\"all\"`".into(),

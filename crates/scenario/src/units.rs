@@ -44,6 +44,11 @@ impl Unit {
         }
     }
 
+    /// Its units, largest first.
+    pub(crate) fn names(self) -> Vec<&'static str> {
+        self.table().iter().map(|(name, _)| *name).collect()
+    }
+
     /// "not a ...": the general complaint, with what is allowed.
     fn expected(self) -> &'static str {
         match self {

@@ -1,10 +1,17 @@
 //! What holds for every input: nothing panics, what is printed is read again as
 //! the same, and what differs only in the discipline has the same flows.
 
+mod common;
+
+use common::{complaints, schema};
 use proptest::prelude::*;
 use queuewright_scenario::units::{Range, Size, Unit, parse_millionths, show_millionths};
 use queuewright_scenario::{Flags, Place, Scenario, trace};
 use std::path::Path;
+
+std::thread_local! {
+    static SCHEMA: jsonschema::Validator = schema();
+}
 
 const UNITS: [Unit; 3] = [Unit::Rate, Unit::Time, Unit::Bytes];
 
@@ -281,6 +288,11 @@ proptest! {
     #[test]
     fn scenarios_round_trip(text in valid()) {
         let scenario = parse(&text).map_err(|e| TestCaseError::fail(format!("{e}\n{text}")))?;
+        SCHEMA.with(|schema| {
+            prop_assert_eq!(complaints(schema, &text), Vec::<String>::new(), "{}", text);
+            prop_assert_eq!(complaints(schema, &scenario.to_toml()), Vec::<String>::new());
+            Ok(())
+        })?;
         let again = parse(&scenario.to_toml())
             .map_err(|e| TestCaseError::fail(format!("{e}\n{}", scenario.to_toml())))?;
         prop_assert_eq!(&scenario, &again);
@@ -316,6 +328,13 @@ proptest! {
         let from = starts[at.index(starts.len())];
         let to = starts.iter().copied().find(|i| *i >= from + cut).unwrap_or(text.len());
         let damaged = format!("{}{junk}{}", &text[..from], &text[to..]);
+        // What the reader accepts the schema accepts.
+        if parse(&damaged).is_ok() {
+            SCHEMA.with(|schema| {
+                prop_assert_eq!(complaints(schema, &damaged), Vec::<String>::new(), "{}", damaged);
+                Ok(())
+            })?;
+        }
         if let Err(e) = parse(&damaged).and_then(|s| s.runs()) {
             let message = e.to_string();
             prop_assert!(!message.contains('\n'), "{}", message);
