@@ -23,7 +23,7 @@ pub fn scenario(s: &Scenario, runs: &[RunSpec]) -> String {
             "link"
         };
         let own = port.discipline.as_ref().map_or(String::new(), |d| format!(", {}", in_words(d)));
-        let _ = writeln!(out, "  {label:5}  {name}{}{own}", link(port, i, runs));
+        let _ = writeln!(out, "  {label:5}  {name}{}{own}", link(port, i, s.run.stack, runs));
     }
     if let Some(size) = s.shared {
         let _ = writeln!(out, "  {:5}  shared buffer {}", "", size.show());
@@ -75,8 +75,8 @@ fn in_words(d: &Discipline) -> String {
     line
 }
 
-/// A port: its rate, delay and buffer.
-fn link(port: &Link, index: usize, runs: &[RunSpec]) -> String {
+/// A port: its rate, delay and buffer, and what else it does to packets.
+fn link(port: &Link, index: usize, stack: Stack, runs: &[RunSpec]) -> String {
     let mut out = match &port.rate {
         LinkRate::Constant(bps) => Unit::Rate.show(*bps),
         LinkRate::Schedule(s) => {
@@ -101,6 +101,15 @@ fn link(port: &Link, index: usize, runs: &[RunSpec]) -> String {
             )
         }
     };
+    if let Some(bytes) = port.burst_bytes {
+        let _ = write!(out, " in bursts of {}", Unit::Bytes.show(bytes));
+    }
+    if port.overhead_bytes != stack.overhead_bytes() {
+        let _ = write!(out, ", overhead {}", Unit::Bytes.show(port.overhead_bytes.into()));
+    }
+    if port.police {
+        out.push_str(", policed: no packet waits");
+    }
     if port.delay_ns > 0 {
         let _ = write!(out, ", {} to the receivers", Unit::Time.show(port.delay_ns));
     }

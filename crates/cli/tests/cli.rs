@@ -283,6 +283,28 @@ fn check_says_in_words_what_would_run() {
     assert!(!dir.path().join("queuewright-results").exists());
 }
 
+/// What a link does beside its rate, delay and buffer; nothing of what is as it always is.
+#[test]
+fn check_says_what_a_link_does() {
+    let dir = folder();
+    let small = std::fs::read_to_string(dir.path().join("small.toml")).expect("a file");
+    for (keys, words) in [
+        ("burst = \"3028b\"", "10mbit in bursts of 3028b, buffer "),
+        ("overhead = \"18b\"", "10mbit, overhead 18b, buffer "),
+        ("overhead = \"14b\"", "10mbit, buffer "),
+        ("police = true", "10mbit, policed: no packet waits, buffer "),
+        ("police = false\nloss = \"1%\"", "10mbit, loses 1%, buffer "),
+    ] {
+        let text = small.replace("[link]", &format!("[link]\n{keys}")).replace("\"codel\"", "\"static\"");
+        std::fs::write(dir.path().join("link.toml"), text).expect("a file");
+        let said = stdout(dir.path(), &["check", "link.toml"]);
+        assert!(said.contains(&format!("  link   {words}")), "{keys}: {said}");
+    }
+    let text = small.replace("[run]", "[run]\nstack = \"ns3\"");
+    std::fs::write(dir.path().join("ns3.toml"), text).expect("a file");
+    assert!(!stdout(dir.path(), &["check", "ns3.toml"]).contains("overhead"));
+}
+
 /// The names in the registry.
 fn disciplines() -> Vec<&'static str> {
     queuewright_aqm::registry().iter().map(|info| info.name).collect()

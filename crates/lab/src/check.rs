@@ -45,7 +45,7 @@ pub fn check(scenario: &Scenario, runs: &[RunSpec], whose: Whose) -> Result<(), 
             ("loss", port.flaws.loss > 0),
             ("jitter", port.flaws.jitter.is_some()),
             ("reorder", port.flaws.reorder.is_some()),
-            ("overhead", port.overhead_bytes != 14),
+            ("overhead", port.overhead_bytes != Stack::Linux.overhead_bytes()),
         ],
     )?;
     refuse_first(&TOP, "", &[("shared", scenario.shared.is_some() || port.buffer.is_none())])?;

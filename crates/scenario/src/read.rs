@@ -268,9 +268,8 @@ fn port(node: &Node, shares: bool, stack: Stack, around: Around<'_>) -> Result<L
         None => Some(Size::Bdp(2 * MILLION)),
         Some(n) => Some(n.size()?),
     };
-    // What Linux counts on Ethernet, and what ns-3 counts on its PPP links.
-    let framing = if stack == Stack::Ns3 { 2 } else { 14 };
-    let overhead_bytes = if listed { None } else { t.one_if("overhead")? }.map_or(framing, |b| b as u32);
+    let overhead = if listed { None } else { t.one_if("overhead")? };
+    let overhead_bytes = overhead.map_or(stack.overhead_bytes(), |bytes| bytes as u32);
     let own = if listed { t.get("discipline") } else { None };
     let discipline = own.map(|n| discipline::read(n, around)).transpose()?.map(|(own, _)| own);
     let flaws = Flaws::read(&t)?;
