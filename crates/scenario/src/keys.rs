@@ -2,7 +2,7 @@
 //! `--engine linux` can do it. The reader takes bounds and defaults from here; the lists in its errors, the tables of
 //! `docs/scenario.md`, `docs/scenario.schema.json` and the lab's refusals are made of it.
 
-use crate::units::Unit;
+use crate::units::{MILLION, Size, Unit};
 use Form::*;
 use Without::{Is, Needed, Says};
 use std::fmt::Write;
@@ -21,6 +21,13 @@ const MAX_EXTRA: u64 = 10 * S;
 pub(crate) const MAX_SIZE: u64 = 1 << 42;
 /// Most flows in a scenario.
 pub(crate) const MAX_FLOWS: u64 = 100_000;
+
+/// Largest buffers: bytes, packets, millionths of a bandwidth-delay product.
+pub(crate) const MAX_BUFFER: (u64, u32, u64) = (1 << 40, 100_000_000, 100_000 * MILLION);
+/// Largest initial window, packets.
+pub(crate) const MAX_WINDOW: u32 = 65_535;
+/// Longest description, bytes.
+pub(crate) const MAX_TEXT: usize = 10_000;
 
 /// The keys of a table.
 #[derive(Debug)]
@@ -85,7 +92,7 @@ pub enum Form {
     Word(&'static [&'static str]),
     /// 1 to 64 printable characters.
     Name,
-    /// A text of at most 10000 bytes.
+    /// A text.
     Text,
     /// Of a file, from the folder of the scenario's.
     Path,
@@ -157,6 +164,8 @@ pub(crate) const STEP: (Form, Form) =
     (time(0, MAX_TIME), Quantity { unit: Unit::Rate, min: 0, max: MAX_RATE, range: false });
 /// When a page is loaded.
 pub(crate) const AT: Form = time(0, MAX_TIME);
+/// Of a congestion control in a table of them.
+pub(crate) const WEIGHT: Form = Whole { min: 0, max: MILLION, range: false };
 /// The largest is the largest whole number that every JSON reader keeps.
 pub(crate) const SEED: Form = Whole { min: 0, max: (1 << 53) - 1, range: true };
 const FROM_TITLES: &str = "for titles; changes no result";
@@ -300,8 +309,7 @@ const EVERY_LINK: &[Key] = &[
         "buffer",
         Buffer,
         Says("`\"2bdp\"`"),
-        "what may wait, the packet in transmission not counted; at least one full packet, at most 1024gb, \
-         100000000p or 100000bdp",
+        "what may wait, the packet in transmission not counted; at least one full packet",
     ),
 ];
 
@@ -357,7 +365,7 @@ pub static SHARED: Keys = Keys {
         "buffer",
         Buffer,
         Needed("what the ports share, such as \"500kb\""),
-        "one buffer for all ports that have none of their own",
+        "in bytes or bdp: one buffer for all ports that have none of their own",
     )
     .never("its buffer is the bottleneck's own")]],
 };
@@ -771,10 +779,14 @@ impl Form {
             Bool => "`true`, `false`".into(),
             Word(words) => quoted(words),
             Name => "text, 1 to 64 characters".into(),
-            Text => "text, to 10000 bytes".into(),
+            Text => format!("text, to {MAX_TEXT} bytes"),
             Path => "path".into(),
-            Buffer => "size, packets or bdp".into(),
-            Window => "`\"1p\"` to `\"65535p\"`, or `\"all\"`".into(),
+            Buffer => {
+                let (bytes, packets, bdp) = MAX_BUFFER;
+                let most = [Size::Bytes(bytes), Size::Packets(packets), Size::Bdp(bdp)].map(Size::show);
+                format!("size, packets or bdp, to {}", most.join(", "))
+            }
+            Window => format!("`\"1p\"` to `\"{MAX_WINDOW}p\"`, or `\"all\"`"),
             Arrivals => "`\"50/s\"`, `\"40%\"` or `\"20mbit\"`".into(),
             Control => quoted(&crate::preset::names()),
             Weights => "a table of weights".into(),

@@ -4,7 +4,7 @@ use crate::data::{DataFile, Files};
 use crate::discipline::{self, Around};
 use crate::error::{Error, Place};
 use crate::flaws::Flaws;
-use crate::keys::{LINK, PORTS, QUEUE, RUN, SEED, SHARED, STEP, TOP};
+use crate::keys::{LINK, MAX_BUFFER, MAX_TEXT, PORTS, QUEUE, RUN, SEED, SHARED, STEP, TOP};
 use crate::model::{Discipline, Flows, Link, LinkRate, Places, Run, Scenario, Sends, TraceFile};
 use crate::node::{Node, Table, Value};
 use crate::spec::{Schedule, Stack};
@@ -108,8 +108,8 @@ pub(crate) fn scenario(root: &Node, files: &Files) -> Result<Scenario, Error> {
 
 fn description(node: &Node) -> Result<String, Error> {
     let text = node.text("a text in quotes")?;
-    if text.len() > 10_000 {
-        return Err(node.error("too long; at most 10000 bytes"));
+    if text.len() > MAX_TEXT {
+        return Err(node.error(format!("too long; at most {MAX_TEXT} bytes")));
     }
     Ok(text.to_string())
 }
@@ -221,10 +221,20 @@ fn shared(top: &Table<'_>, nodes: &[&Node], ports: &[Link]) -> Result<Option<Siz
     match n.size()? {
         Size::Packets(_) => Err(n.error("ports share bytes; write a size such as \"500kb\", or bdp")),
         Size::Bytes(0) | Size::Bdp(0) => Err(n.error("a buffer of 0: nothing would pass")),
-        Size::Bytes(b) if b > 1 << 40 => Err(n.error("too large; at most 1024gb")),
-        Size::Bdp(m) if m > 100_000 * MILLION => Err(n.error("too large; at most 100000bdp")),
-        size => Ok(Some(size)),
+        size => too_large(n, size).map_or(Ok(Some(size)), Err),
     }
+}
+
+/// The error of a buffer that is larger than any may be.
+fn too_large(n: &Node, size: Size) -> Option<Error> {
+    let (bytes, packets, bdp) = MAX_BUFFER;
+    let most = match size {
+        Size::Bytes(b) if b > bytes => Size::Bytes(bytes),
+        Size::Packets(p) if p > packets => Size::Packets(packets),
+        Size::Bdp(m) if m > bdp => Size::Bdp(bdp),
+        _ => return None,
+    };
+    Some(n.error(format!("too large; at most {}", most.show())))
 }
 
 fn port(node: &Node, shares: bool, stack: Stack, around: Around<'_>) -> Result<Link, Error> {
@@ -431,18 +441,15 @@ fn check_buffer(node: &Node, link: &Link, flows: &[Flows]) -> Result<(), Error> 
         Size::Bytes(bytes) if bytes < packet => {
             Err(n.error(format!("smaller than one packet on this link ({packet}b): nothing would pass")))
         }
-        Size::Bytes(bytes) if bytes > 1 << 40 => Err(n.error("too large; at most 1024gb")),
         Size::Packets(0) => Err(n.error("a buffer of 0 packets: nothing would pass")),
-        Size::Packets(p) if p > 100_000_000 => Err(n.error("too large; at most 100000000p")),
         Size::Bdp(0) => Err(n.error("a buffer of 0: nothing would pass")),
-        Size::Bdp(m) if m > 100_000 * MILLION => Err(n.error("too large; at most 100000bdp")),
         Size::Bdp(_) if flows.iter().all(|f| f.rtt_ns.max == 0) => Err(Error::new(
             n.place.clone(),
             if node.key == "link" { "link.buffer" } else { "buffer" },
             "a bandwidth-delay product needs a round-trip time, and no flow has one; \
              write bytes (\"45kb\") or packets (\"1000p\")",
         )),
-        _ => Ok(()),
+        _ => too_large(n, buffer).map_or(Ok(()), Err),
     }
 }
 

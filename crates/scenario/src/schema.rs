@@ -1,6 +1,6 @@
 //! A JSON Schema of the scenario file, for editors: made of [`crate::keys`] and of the registry of queue managers.
 
-use crate::keys::{Form, Key, Keys, Linux, TOP, Without};
+use crate::keys::{Form, Key, Keys, Linux, MAX_TEXT, TOP, WEIGHT, Without};
 use crate::preset;
 use crate::units::{Unit, show_millionths};
 use queuewright_aqm::{self as aqm, Info, Param, ParamKind};
@@ -41,7 +41,11 @@ fn object(properties: Map<String, Value>, required: Vec<&str>) -> Value {
 fn property(key: &Key) -> Value {
     let mut value = form(&key.form);
     let default = key.shown_default();
-    let default = if default.is_empty() { default } else { format!(" (without it: {default})") };
+    let default = match key.default {
+        Without::Needed(_) => " (needed)".into(),
+        _ if default.is_empty() => default,
+        _ => format!(" (without it: {default})"),
+    };
     let linux = match key.linux {
         Linux::Does => String::new(),
         Linux::Some(why) => format!(". With --engine linux not all of it: {why}"),
@@ -73,15 +77,15 @@ fn form(form: &Form) -> Value {
         Form::Bool => json!({ "type": "boolean" }),
         Form::Word(words) => json!({ "enum": words }),
         Form::Name => json!({ "type": "string", "minLength": 1, "maxLength": 64 }),
-        Form::Text => json!({ "type": "string", "maxLength": 10_000 }),
+        Form::Text => json!({ "type": "string", "maxLength": MAX_TEXT }),
         Form::Path => json!({ "type": "string" }),
         Form::Buffer => pattern(&length()),
         Form::Window => pattern(&format!("{NUMBER}p|all")),
         Form::Arrivals => pattern(&format!("{NUMBER}(/s|%|{})", Unit::Rate.names().join("|"))),
         Form::Control => json!({ "enum": preset::names() }),
         Form::Weights => {
-            let weight = || whole(json!({ "type": "integer", "minimum": 0, "maximum": 1_000_000 }));
-            object(Kind::ALL.iter().map(|kind| (kind.name().into(), weight())).collect(), Vec::new())
+            let weights = Kind::ALL.iter().map(|kind| (kind.name().into(), self::form(&WEIGHT)));
+            object(weights.collect(), Vec::new())
         }
         Form::Discipline => json!({ "$ref": "#/definitions/discipline" }),
         Form::Pair(first, second) => {

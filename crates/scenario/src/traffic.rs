@@ -5,7 +5,7 @@ use crate::comes::{ArrivalRate, Arrivals, Burst, Comes, Pause};
 use crate::data::Files;
 use crate::draw::rate_of;
 use crate::error::{Error, suggest};
-use crate::keys::{FLOWS, MAX_FLOWS};
+use crate::keys::{FLOWS, MAX_FLOWS, MAX_WINDOW, WEIGHT};
 use crate::model::{Flows, InitialWindow, Link, Run, Sends};
 use crate::node::{Node, Table, Value};
 use crate::preset::{self, Preset};
@@ -14,7 +14,7 @@ use crate::rows;
 use crate::sizes::Sizes;
 use crate::source::mean_of;
 use crate::spec::{SendBuffer, Stack};
-use crate::units::{MILLION, Range, Size, Unit};
+use crate::units::{Range, Size, Unit};
 use crate::voice::Codec;
 use queuewright_cca::Kind;
 
@@ -248,8 +248,9 @@ fn initial_window(node: &Node) -> Result<InitialWindow, Error> {
         return Ok(InitialWindow::All);
     }
     match node.size() {
-        Ok(Size::Packets(n)) if (1..=65_535).contains(&n) => Ok(InitialWindow::Packets(n)),
-        _ => Err(node.error("not a window; write 1p to 65535p, or \"all\" that the flow has to send")),
+        Ok(Size::Packets(n)) if (1..=MAX_WINDOW).contains(&n) => Ok(InitialWindow::Packets(n)),
+        _ => Err(node
+            .error(format!("not a window; write 1p to {MAX_WINDOW}p, or \"all\" that the flow has to send"))),
     }
 }
 
@@ -377,7 +378,7 @@ fn ccas(node: &Node) -> Result<Vec<(Kind, u32)>, Error> {
             let kinds = Kind::ALL.iter().map(|k| k.name());
             return Err(weight.key_error(format!("not a congestion control{}", suggest(name, kinds))));
         };
-        let share = weight.one_whole(0, MILLION).map_err(|_| {
+        let share = weight.one(&WEIGHT).map_err(|_| {
             weight
                 .error("not a weight; write a whole number from 0 to 1000000, such as { cubic = 3, bbr = 1 }")
         })? as u32;

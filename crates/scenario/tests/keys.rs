@@ -5,8 +5,8 @@ mod common;
 use common::{complaints, schema};
 use proptest::prelude::*;
 use queuewright_scenario::keys::{
-    BURST, EXPONENTIAL, FLOWS, Form, JITTER, Key, Keys, LINK, LOGNORMAL, PARETO, QUEUE, REORDER, RUN, SIZES,
-    TABLES, TOP, VIDEO,
+    BURST, EXPONENTIAL, FLOWS, Form, JITTER, Key, Keys, LINK, LOGNORMAL, PARETO, QUEUE, REORDER, RUN, SHARED,
+    SIZES, TABLES, TOP, VIDEO,
 };
 use queuewright_scenario::units::show_millionths;
 use queuewright_scenario::{Scenario, json_schema};
@@ -349,6 +349,47 @@ fn bounds_hold() {
         }
     }
     assert!(tried > 40, "{tried}");
+}
+
+/// What has bounds and is no number of one unit: the last value that passes, the first that does not, and what is said of it.
+#[test]
+fn other_bounds_hold() {
+    let text = |bytes: usize| format!("\"{}\"", "x".repeat(bytes));
+    let steps = |at: &str, rate: &str| format!("[[\"0s\", \"1kbit\"], [\"{at}\", \"{rate}\"]]");
+    let (buffer, window) = ("too large; at most", "write 1p to 65535p");
+    let cases: &[(&Keys, &str, String, String, &str)] = &[
+        (&TOP, "name", text(64), text(65), "1 to 64 printable characters"),
+        (&TOP, "description", text(10_000), text(10_001), "at most 10000 bytes"),
+        (&LINK, "schedule", steps("1ns", "0bit"), steps("0s", "1kbit"), "rise"),
+        (
+            &LINK,
+            "schedule",
+            steps("1000000s", "1kbit"),
+            steps("1000000.000000001s", "1kbit"),
+            "0s to 1000000s",
+        ),
+        (&LINK, "schedule", steps("1s", "1kbit"), steps("1s", "999bit"), "1kbit to 1000gbit"),
+        (&LINK, "schedule", steps("1s", "1gbit"), steps("1s", "1000.000000001gbit"), "0bit to 1000gbit"),
+        (&LINK, "loss", "0.999999".into(), "1".into(), "less than 100%"),
+        (&LINK, "buffer", "\"1024gb\"".into(), "\"1099511627777b\"".into(), buffer),
+        (&LINK, "buffer", "\"100000000p\"".into(), "\"100000001p\"".into(), buffer),
+        (&LINK, "buffer", "\"100000bdp\"".into(), "\"100000.000001bdp\"".into(), buffer),
+        (&SHARED, "buffer", "\"1024gb\"".into(), "\"1099511627777b\"".into(), buffer),
+        (&FLOWS, "initial_window", "\"1p\"".into(), "\"0p\"".into(), window),
+        (&FLOWS, "initial_window", "\"65535p\"".into(), "\"65536p\"".into(), window),
+        (&FLOWS, "cca", "{ cubic = 1000000 }".into(), "{ cubic = 1000001 }".into(), "0 to 1000000"),
+        (&REORDER, "share", "\"100%\"".into(), "\"100.0001%\"".into(), "0% to 100%"),
+    ];
+    for (table, key, good, bad, said) in cases {
+        let with = |value: &str| {
+            let text = file(table, key, value);
+            // Flows cross one of the ports that share.
+            if table.name == "[shared]" { text.replace("rtt =", "ports = \"a\"\nrtt =") } else { text }
+        };
+        read(&with(good)).unwrap_or_else(|e| panic!("{key} = {good}: {e}"));
+        let error = read(&with(bad)).expect_err(key).to_string();
+        assert!(error.contains(said), "{key} = {bad}: {error}, and not {said}");
+    }
 }
 
 /// Values that some key takes, and others that look like them.
