@@ -31,11 +31,15 @@ pub(crate) fn is_capture(bytes: &[u8]) -> bool {
 pub fn flow_sizes(bytes: &[u8]) -> Result<Vec<u64>, String> {
     let unread = |e: PcapError<&[u8]>| format!("a packet capture that cannot be read: {}", reason(&e));
     let mut reader = create_reader(BUFFER, bytes).map_err(unread)?;
+    let next_generation = bytes.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]);
     let mut links: Vec<Linktype> = Vec::new();
     let mut flows: HashMap<Key, usize> = HashMap::new();
     let mut sizes: Vec<u64> = Vec::new();
     let mut waiting = false;
     loop {
+        if next_generation && too_short(reader.data()) {
+            return Err(unread(PcapError::ReadError));
+        }
         let step = match reader.next() {
             Ok((length, block)) => {
                 Some((length, packet(&block, &mut links).and_then(|(link, p)| carried(link, p))))
@@ -67,6 +71,15 @@ pub fn flow_sizes(bytes: &[u8]) -> Result<Vec<u64>, String> {
         return Err("a packet capture without a TCP or UDP flow that carries data over IP".into());
     }
     Ok(sizes)
+}
+
+/// Does a block of processes' names begin here that says to be shorter than what encloses it? pcap-parser 0.17 subtracts that
+/// unchecked; of all other kinds it looks.
+fn too_short(block: &[u8]) -> bool {
+    let word = |at: usize| block.get(at..at + 4).and_then(|w| w.try_into().ok());
+    let (Some(kind), Some(length)) = (word(0), word(4)) else { return false };
+    let is = |read: fn([u8; 4]) -> u32| read(kind) == 0x8000_0001 && read(length) < 12;
+    is(u32::from_le_bytes) || is(u32::from_be_bytes)
 }
 
 fn reason(e: &PcapError<&[u8]>) -> &'static str {
@@ -218,6 +231,19 @@ mod tests {
         let mut file = pcap(1, &packets(), 65_535);
         file.truncate(file.len() - 60); // into the last segment
         assert_eq!(flow_sizes(&file), Ok(vec![1448, 300, 10]));
+    }
+
+    /// Less than the block's own head and end, which its reader subtracts.
+    #[test]
+    fn a_block_shorter_than_its_head_is_refused() {
+        for (kind, length) in [(0x8000_0001u32, 4u32), (0x8000_0001, 8), (0x8000_0001, 11), (6, 8), (99, 0)] {
+            let mut file = pcapng(&packets());
+            for word in [kind, length, 0, length, 0, 0, 0, 0, 0, 0, 0, 0] {
+                file.extend(word.to_le_bytes());
+            }
+            let e = flow_sizes(&file).unwrap_err();
+            assert!(e.contains("damaged"), "{kind} {length}: {e}");
+        }
     }
 
     #[test]

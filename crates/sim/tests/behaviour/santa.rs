@@ -4,14 +4,14 @@ use crate::bed::{close, one, runs};
 use queuewright_results::Run;
 
 /// Section 6.1: three CUBIC, three BBR and three Vegas flows, 450 Mbit/s, 20 ms, ten BDP of buffer.
-fn figure_11(disciplines: &str) -> Vec<Run> {
+fn figure_11(disciplines: &str, seeds: u32) -> Vec<Run> {
     let flows: String = ["cubic", "bbr", "vegas"]
         .map(|cca| format!("[[flows]]\ncca = \"{cca}\"\ncount = 3\nrtt = \"20ms\"\n"))
         .concat();
     runs(&format!(
         "[link]\nrate = \"450mbit\"\ndelay = \"1ms\"\nbuffer = \"10bdp\"\n{flows}\
          [queue]\ndisciplines = [{disciplines}]\n\
-         [run]\nduration = \"60s\"\nwarmup = \"30s\"\nseeds = \"1..4\"\n"
+         [run]\nduration = \"60s\"\nwarmup = \"30s\"\nseeds = \"1..{seeds}\"\n"
     ))
 }
 
@@ -27,21 +27,20 @@ fn mean_of(runs: &[Run], cca: &str) -> (f64, f64) {
 
 /// Tail drop starves Vegas at the delay that CUBIC makes. After three rounds of Santa it has its delay
 /// back, by the paper's rule and by the artifact's, and a good part of its rate; with a queue for each
-/// flow it has both, as under fair queueing. A good part: by the paper's rule a quarter of its ninth of the link and more (14 to 30 Mbit/s
-/// over seeds), where tail drop leaves it a thirtieth.
+/// flow it has both, as under fair queueing. A good part: a quarter of its ninth of the link and more on average, where tail drop leaves
+/// it a thirtieth. Runs differ much (of 24 seeds 3 to 42 Mbit/s, a mean of 20 and a standard deviation of 10, by either rule), so many
+/// are asked.
 #[test]
 fn flows_come_among_their_like_within_three_rounds() {
-    let all = figure_11(
-        "\"droptail\", \"santa\", { name = \"santa\", label = \"artifact\", rule = \"artifact\" }, \
-         { name = \"santa\", label = \"nine\", queues = 9 }",
-    );
+    let mut all = figure_11("\"droptail\", { name = \"santa\", label = \"nine\", queues = 9 }", 4);
+    all.extend(figure_11("\"santa\", { name = \"santa\", label = \"artifact\", rule = \"artifact\" }", 16));
     let by = |name: &str| -> Vec<Run> { all.iter().filter(|r| r.discipline == name).cloned().collect() };
     let (rate, rtt) = mean_of(&by("droptail"), "vegas");
     assert!(rate < 2.0 && rtt > 150.0, "droptail: {rate} Mbit/s, {rtt} ms");
-    for (label, least) in [("santa", 12.5), ("artifact", 10.0)] {
+    for label in ["santa", "artifact"] {
         let santa = by(label);
         let (rate, rtt) = mean_of(&santa, "vegas");
-        assert!(rate > least && rtt < 35.0, "{label}: {rate} Mbit/s, {rtt} ms");
+        assert!(rate > 12.5 && rtt < 35.0, "{label}: {rate} Mbit/s, {rtt} ms");
         let (_, cubic) = mean_of(&santa, "cubic");
         assert!(cubic > 2.0 * rtt, "{label}: CUBIC's RTT is {cubic} ms, Vegas' {rtt} ms");
         assert!(santa.iter().all(|r| r.ports[0].utilization > 0.99));
