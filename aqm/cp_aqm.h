@@ -327,8 +327,13 @@ qw_cp_aqm_enqueue(struct qw_cp_aqm *s, const struct qw_cp_aqm_params *p,
 		qw_cp_aqm_size(s, p, now, q);
 	if (p->rate)
 		qw_cp_aqm_refill(s, now, p->rate);
-	else if (!s->begun_bytes)
+	else if (!s->begun_bytes) {
+		/* What left at one time tells the rate a window later, also if
+		 * nothing can leave before this packet is let in. */
+		if (!s->busy_ns && s->busy_bytes && !q->packets)
+			qw_cp_aqm_sent(s, p, now, 0);
 		qw_cp_aqm_refill(s, now, qw_cp_aqm_rate(s));
+	}
 	s->congestion_nano = qw_cp_aqm_congestion(s, p, q->bytes);
 	if (qw_over_limit(q, k))
 		return qw_drop(QW_REASON_LIMIT);

@@ -595,6 +595,28 @@ fn a_link_of_batches_is_used() {
     }
 }
 
+/// Nor is a bucket that a first burst has emptied empty for good where the link took all of it at one instant: long packets, each on
+/// an idle link, pass once a window is over.
+#[test]
+fn a_burst_taken_at_once_starves_nobody() {
+    for (burst, cmax) in [(41, 1.2), (30, 16.0)] {
+        let set = [("threshold", Value::Int(0)), ("cmax", Value::Real(cmax))];
+        let mut host = Host::new(&spec("cp-aqm", &set), 1000, 0);
+        for _ in 0..burst {
+            host.arrive(0, 1514, 0, 0);
+        }
+        while host.transmit(0, |_| {}).is_some() {}
+        let (before, mut now) = (host.drops.iter().sum::<u64>(), SECOND);
+        for _ in 0..1000 {
+            host.arrive(now, 65_535, 0, 0);
+            while host.transmit(now, |_| {}).is_some() {}
+            now += SECOND;
+        }
+        let refused = host.drops.iter().sum::<u64>() - before;
+        assert!(refused < 20, "{burst}, cmax {cmax}: {refused} of 1000");
+    }
+}
+
 /// Of a buffer that several ports share, Qmax is this one's even part.
 #[test]
 fn qmax_of_a_shared_buffer_is_the_even_part() {
