@@ -114,11 +114,11 @@ static inline qw_u64 qw_cp_aqm_cut(qw_u64 bytes)
  * 0: not known. */
 static inline qw_u64 qw_cp_aqm_rate(const struct qw_cp_aqm *s)
 {
-	/* busy_bytes is kept below 2^33. */
 	qw_u64 rate;
 
 	if (!s->busy_ns)
 		return 0;
+	/* busy_bytes is kept below 2^33. */
 	rate = qw_div(s->busy_bytes * QW_NS_PER_SEC, s->busy_ns);
 	return rate < QW_CP_AQM_MAX_RATE ? rate : QW_CP_AQM_MAX_RATE;
 }

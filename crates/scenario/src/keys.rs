@@ -512,6 +512,8 @@ pub static EXPONENTIAL: Keys = Keys {
     )]],
 };
 
+/// What a distribution of sizes has for its spread or its tail: 0.001 to 100.
+const EXPONENT: Form = Real { min: 1000, max: 100_000_000 };
 const LARGEST: Key = key("max", size(1, MAX_SIZE), Is("4096gb"), "what is larger counts as this");
 
 /// A `size` whose logarithm is normally distributed.
@@ -523,7 +525,7 @@ pub static LOGNORMAL: Keys = Keys {
         key("median", size(1, MAX_SIZE), Needed("the middle size, such as \"10kb\""), "the middle size"),
         key(
             "sigma",
-            Real { min: 1000, max: 100_000_000 },
+            EXPONENT,
             Needed("the standard deviation of the sizes' logarithm, such as 1.5"),
             "standard deviation of the sizes' logarithm",
         ),
@@ -538,12 +540,7 @@ pub static PARETO: Keys = Keys {
     parts: &[&[
         key("distribution", Word(&["pareto"]), Needed("\"pareto\""), "which"),
         key("min", size(1, MAX_SIZE), Needed("the smallest size, such as \"1kb\""), "the smallest size"),
-        key(
-            "shape",
-            Real { min: 1000, max: 100_000_000 },
-            Needed("the exponent of the tail, such as 1.2"),
-            "the exponent of the tail",
-        ),
+        key("shape", EXPONENT, Needed("the exponent of the tail, such as 1.2"), "the exponent of the tail"),
         LARGEST,
     ]],
 };

@@ -691,6 +691,13 @@ fn the_eleventh_packet_is_no_mouse() {
     assert_eq!(sizes, [[1500; 10], [100; 10]].concat());
 }
 
+/// Sends all but a few packets, so that the next one is let in.
+fn drain(host: &mut Host, now: u64) {
+    while host.queue.packets > 5 {
+        host.transmit(now, |_| {});
+    }
+}
+
 /// The queue that a packet of the flow joins.
 fn queue_of(host: &mut Host, now: u64, flow: u32) -> usize {
     let before: Vec<usize> = host.waiting.iter().map(VecDeque::len).collect();
@@ -824,9 +831,7 @@ fn hell_is_for_those_who_never_back_off() {
         }
         if i % 1000 == 500 {
             for (flow, places) in places.iter_mut().enumerate() {
-                while host.queue.packets > 5 {
-                    host.transmit(now, |_| {});
-                }
+                drain(&mut host, now);
                 places.push(queue_of(&mut host, now, flow as u32));
             }
         }
@@ -858,9 +863,7 @@ fn hell_is_not_for_who_suffers_from_them() {
                 host.transmit(now, |_| {});
             }
             if i % 1000 == 500 {
-                while host.queue.packets > 5 {
-                    host.transmit(now, |_| {});
-                }
+                drain(&mut host, now);
                 places[0].push(queue_of(&mut host, now, 0));
                 places[1].push(queue_of(&mut host, now, if queues == 1 { 1 } else { 7 }));
             }
@@ -888,9 +891,7 @@ fn hell_is_for_who_keeps_the_mean_in_each_round() {
             host.transmit(now, |_| {});
         }
         if i % 1000 == 500 {
-            while host.queue.packets > 5 {
-                host.transmit(now, |_| {});
-            }
+            drain(&mut host, now);
             places.push(queue_of(&mut host, now, 0));
         }
     }
@@ -915,9 +916,7 @@ fn silence_for_a_round_is_no_way_out_of_hell() {
             host.transmit(now, |_| {});
         }
         if i % 1000 == 500 && !(8_300..10_200).contains(&i) {
-            while host.queue.packets > 5 {
-                host.transmit(now, |_| {});
-            }
+            drain(&mut host, now);
             places.push(queue_of(&mut host, now, 0));
         }
     }
