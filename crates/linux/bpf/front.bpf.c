@@ -31,23 +31,9 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* A packet as a classifier sees it. The kernel's promise to programs
- * (linux/bpf.h), so that the layout is fixed. */
-struct __sk_buff {
-	__u32 not_used_1[12];
-	__u32 cb[5]; /* the qdisc's own, of the packet */
-	__u32 hash;
-	__u32 tc_classid;
-	__u32 not_used_2[21];
-	__u32 wire_len; /* with the headers of every segment to come */
-	__u32 gso_segs;
-};
-
 struct bpf_raw_tracepoint_args {
 	__u64 args[4];
 };
-
-extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
 
 /* ------------------------------------------------------------ state --- */
 

@@ -25,8 +25,17 @@ enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2 };
 #define BPF_NOEXIST 1
 #define TCX_NEXT (-1)
 
-/* A packet as programs at tc's hooks see it; its inside is not ours to see. */
-struct __sk_buff;
+/* A packet as programs at tc's hooks see it. The kernel's promise to programs
+ * (linux/bpf.h), so that the layout is fixed. */
+struct __sk_buff {
+	__u32 not_used_1[12];
+	__u32 cb[5]; /* the qdisc's own, of the packet */
+	__u32 hash;
+	__u32 tc_classid;
+	__u32 not_used_2[21];
+	__u32 wire_len; /* with the headers of every segment to come */
+	__u32 gso_segs;
+};
 
 /* A loop of the kernel's own (bpf_for); its inside is not ours to see. */
 struct bpf_iter_num {
@@ -125,6 +134,7 @@ extern void bpf_qdisc_watchdog_schedule(struct Qdisc *sch, __u64 expire,
 					__u64 delta_ns) __ksym;
 extern void bpf_qdisc_bstats_update(struct Qdisc *sch,
 				    const struct sk_buff *skb) __ksym;
+extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
 extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym;
 
 /* Sets CE. No kernel has it: a small module of ours may bring it. */

@@ -4,12 +4,15 @@
  * function that does, it is called. Else the qdisc writes down that a packet of
  * the flow is to be marked, and a program in front of it, at the device's tcx
  * egress hook, marks the flow's next packet: late by what the flow has waiting,
- * but never that of another flow.
+ * but never that of another flow. That packet then comes to the qdisc with CE;
+ * what it said before goes with it, so that the queue manager is not told of its
+ * own marks: PI2 and DualPI2 would take them for those of a scalable sender.
  */
 #ifndef QW_BPF_MARKS_H
 #define QW_BPF_MARKS_H
 
 #include "instance.h"
+#include "packet.h"
 
 /* Flows that can be owed a mark, a power of two. Of two in one place the later
  * one is served. */
@@ -28,6 +31,15 @@ MAP(asks, ASKS, struct ask);
  * need not know whose packet it sees. Should the sum be off by a race, that
  * costs time or a mark, and nothing else. */
 __u32 owed_to_all;
+
+/* What the companion leaves in a packet's control block, which is the qdisc's
+ * to use. */
+struct before {
+	__u32 ours; /* MARKED_HERE: else it is somebody else's */
+	__u32 ecn; /* the field before CE was set */
+};
+
+#define MARKED_HERE 0x71774345u
 
 static __always_inline __u32 marks_by(void)
 {
@@ -62,9 +74,24 @@ static __always_inline void mark(struct at *at, struct sk_buff *skb,
 		at->stats->marks[reason]++;
 }
 
+/* The ECN field of a packet as it came to the device: a mark that the companion
+ * has set since is not told of. */
+static __always_inline __u32 ecn_before(struct sk_buff *skb, __u32 ecn)
+{
+	struct qdisc_skb_cb *cb = (struct qdisc_skb_cb *)skb->cb;
+	struct before *before = (struct before *)cb->data;
+
+	if (ecn != QW_CE || before->ours != MARKED_HERE)
+		return ecn;
+	before->ours = 0; /* once: the packet may meet other qdiscs */
+	return before->ecn & 3;
+}
+
 SEC("tcx/egress")
 int companion(struct __sk_buff *skb)
 {
+	struct sk_buff *inner = bpf_cast_to_kern_ctx(skb);
+	struct qw_packet k = { 0 };
 	__u32 flow, place, owed;
 	struct ask *ask;
 
@@ -76,9 +103,15 @@ int companion(struct __sk_buff *skb)
 	if (!ask || ask->flow != flow)
 		return TCX_NEXT;
 	owed = ask->owed;
-	/* 0 if the packet's sender does not understand. */
-	if (!owed || !bpf_skb_ecn_set_ce(skb))
+	if (!owed)
 		return TCX_NEXT;
+	look(inner, &k);
+	/* 0 if the packet's sender does not understand. */
+	if (!bpf_skb_ecn_set_ce(skb))
+		return TCX_NEXT;
+	/* struct before */
+	skb->cb[0] = MARKED_HERE;
+	skb->cb[1] = k.ecn;
 	/* Other processors do the same; the qdisc's lock is not held here. */
 	if (__sync_bool_compare_and_swap(&ask->owed, owed, owed - 1)) {
 		__sync_fetch_and_sub(&owed_to_all, 1);

@@ -194,6 +194,7 @@ int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch,
 	}
 
 	look(skb, &k);
+	k.ecn = ecn_before(skb, k.ecn);
 	k.enqueue_ns = now;
 	bytes = (__s32)length_of(skb) +
 		at.port->overhead * (__s32)segments_of(skb);

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use vm::{ecn_of_next, option};
+use vm::{next, option};
 
 fn main() {
     let Some(only) = only_test("machine") else { return };
@@ -22,8 +22,10 @@ fn main() {
         for name in ["codel", "pie", "titrate", "cp-aqm", "fq-codel", "santa", "dualpi2", "sfq", "fq"] {
             carries(name);
         }
-        marks("127.0.0.1:0", false);
-        marks("[::1]:0", true);
+        marks("codel", "ecn", true, "127.0.0.1:0", false);
+        marks("codel", "ecn", true, "[::1]:0", true);
+        // Marked packets are still a classic sender's: in the queue of scalable ones they would overtake.
+        marks("dualpi2", "drop_overload", false, "127.0.0.1:0", false);
         refuses();
     });
 }
@@ -104,18 +106,19 @@ fn carries(name: &str) {
     assert_eq!(left, 0, "pins are left");
 }
 
-/// CoDel marks packets that say ECT(0), of IPv4 and of IPv6, and drops none; also if it is told to but when it runs.
-fn marks(address: &str, later: bool) {
+/// With `param` set, the queue manager marks packets that say ECT(0), of IPv4 and of IPv6, and drops none; also if it is told to
+/// but when it runs. They come in the order in which they were sent.
+fn marks(name: &str, param: &str, value: bool, address: &str, later: bool) {
     let port = linux::Port { rate: 8_000_000, limit_packets: 1000, ..linux::Port::default() };
-    let mut spec = Spec::new(find("codel").expect("in the registry"));
+    let mut spec = Spec::new(find(name).expect("in the registry"));
     let plain = spec.clone();
-    spec.set("ecn", Value::Flag(true)).expect("it has that");
+    spec.set(param, Value::Flag(value)).expect("it has that");
     let first = if later { plain } else { spec.clone() };
-    linux::attach(&linux::plan("lo", "codel", first, port).unwrap_or_else(|e| panic!("{e}")))
+    linux::attach(&linux::plan("lo", name, first, port).unwrap_or_else(|e| panic!("{e}")))
         .unwrap_or_else(|e| panic!("{e}"));
     if later {
         let record = linux::record("lo").expect("attached");
-        linux::set(&record, &spec, "codel:ecn=true", false, |_| ()).unwrap_or_else(|e| panic!("{e}"));
+        linux::set(&record, &spec, &format!("{name}:{param}={value}"), false, |_| ()).unwrap_or_else(|e| panic!("{e}"));
     }
     let receiver = UdpSocket::bind(address).expect("a socket");
     let sender = UdpSocket::bind(address).expect("a socket");
@@ -130,16 +133,19 @@ fn marks(address: &str, later: bool) {
     receiver.set_nonblocking(true).expect("a socket");
     let (mut received, mut ce) = (0, 0);
     let mut take = || {
-        while let Some(ecn) = ecn_of_next(&receiver) {
+        while let Some((ecn, number)) = next(&receiver) {
+            assert_eq!(number, received, "overtaken");
             received += 1;
             ce += u64::from(ecn == 3);
         }
         received
     };
     let mut sent = 0;
-    let mut give = |n: u64| {
+    let mut give = |n: u32| {
         for _ in 0..n {
-            sent += u64::from(sender.send_to(&[0; 958], to).is_ok());
+            let mut packet = [0; 958];
+            packet[..4].copy_from_slice(&u32::to_ne_bytes(sent));
+            sent += u32::from(sender.send_to(&packet, to).is_ok());
         }
         sent
     };
@@ -160,7 +166,7 @@ fn marks(address: &str, later: bool) {
     let stats = linux::status(&record).unwrap_or_else(|e| panic!("{e}")).stats;
     let asked: u64 = stats.marks.iter().sum();
     println!(
-        "machine: codel to {address}: {sent} sent, {asked} to be marked, {} set, {ce} came with CE",
+        "machine: {name} to {address}: {sent} sent, {asked} to be marked, {} set, {ce} came with CE",
         stats.ce_set
     );
     assert_eq!((stats.marking, stats.drops.iter().sum::<u64>(), came), (2, 0, sent));

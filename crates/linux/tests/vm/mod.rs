@@ -305,6 +305,11 @@ pub fn option(socket: &UdpSocket, level: i32, name: i32, value: i32) {
 /// Takes a packet off the socket; the ECN field of its header.
 #[allow(dead_code, reason = "not every test needs it")]
 pub fn ecn_of_next(socket: &UdpSocket) -> Option<u8> {
+    next(socket).map(|(ecn, _)| ecn)
+}
+
+/// Takes a packet off the socket; the ECN field of its header, and its first four bytes.
+pub fn next(socket: &UdpSocket) -> Option<(u8, u32)> {
     let (mut data, mut control) = ([0u8; 2000], [0u64; 16]);
     let mut part = libc::iovec { iov_base: data.as_mut_ptr().cast(), iov_len: data.len() };
     // SAFETY: all zero is an empty message.
@@ -320,6 +325,6 @@ pub fn ecn_of_next(socket: &UdpSocket) -> Option<u8> {
         }
         let first = libc::CMSG_FIRSTHDR(&raw const message);
         assert!(!first.is_null(), "no ECN field came with it");
-        Some(*libc::CMSG_DATA(first) & 3)
+        Some((*libc::CMSG_DATA(first) & 3, u32::from_ne_bytes([data[0], data[1], data[2], data[3]])))
     }
 }
