@@ -246,6 +246,8 @@ pub struct RateSample {
 pub struct Flavour {
     /// CUBIC's Reno-friendly region (RFC 9438 section 4.3). ns-3.34 has none.
     pub cubic_tcp_friendly: bool,
+    /// CUBIC's K comes of a table and one step of Newton's, up to 0.2 % off, as Linux has it; else it is the cube root.
+    pub cubic_table_root: bool,
     /// BBR's pacing margin in percent below the estimated bandwidth (Linux: 1).
     pub bbr_pacing_margin_percent: u32,
     /// BBR as ns-3.34's `TcpBbr` has it: it looks for no policers, budgets for single segments, knows no
@@ -256,11 +258,19 @@ pub struct Flavour {
 
 impl Flavour {
     /// Linux.
-    pub const LINUX: Flavour =
-        Flavour { cubic_tcp_friendly: true, bbr_pacing_margin_percent: 1, bbr_ns3: false };
+    pub const LINUX: Flavour = Flavour {
+        cubic_tcp_friendly: true,
+        cubic_table_root: true,
+        bbr_pacing_margin_percent: 1,
+        bbr_ns3: false,
+    };
     /// The Titrate artifact's ns-3.34.
-    pub const NS3: Flavour =
-        Flavour { cubic_tcp_friendly: false, bbr_pacing_margin_percent: 1, bbr_ns3: true };
+    pub const NS3: Flavour = Flavour {
+        cubic_tcp_friendly: false,
+        cubic_table_root: false,
+        bbr_pacing_margin_percent: 1,
+        bbr_ns3: true,
+    };
 }
 
 control::controls! {

@@ -118,7 +118,8 @@ fn marks(name: &str, param: &str, value: bool, address: &str, later: bool) {
         .unwrap_or_else(|e| panic!("{e}"));
     if later {
         let record = linux::record("lo").expect("attached");
-        linux::set(&record, &spec, &format!("{name}:{param}={value}"), false, |_| ()).unwrap_or_else(|e| panic!("{e}"));
+        linux::set(&record, &spec, &format!("{name}:{param}={value}"), false, |_| ())
+            .unwrap_or_else(|e| panic!("{e}"));
     }
     let receiver = UdpSocket::bind(address).expect("a socket");
     let sender = UdpSocket::bind(address).expect("a socket");

@@ -100,8 +100,10 @@ impl Flow {
         // A bulk flow's connection is open before it starts, as a measurement tool's is. Were it not,
         // flows that start together would lose their SYNs to one another in a small buffer.
         let opens = self.is_finite() || self.client.is_some();
-        if let Ends::Tcp { receiver, .. } = &mut self.ends {
-            receiver.begins(self.start_ns);
+        if let Ends::Tcp { receiver, .. } = &mut self.ends
+            && (!opens || self.client.is_some())
+        {
+            receiver.begins(self.start_ns, !opens);
         }
         // What is measured of it begins with its first packet, not with what it waited for its host.
         self.start_ns = now;

@@ -127,9 +127,11 @@ impl Receiver {
         }
     }
 
-    /// The connection begins: from then on it counts what a round trip brings (`rcvq_space.time` of `tcp_init_buffer_space`).
-    pub fn begins(&mut self, at: u64) {
-        self.window.since = at;
+    /// The connection is open since `at`: from then on it counts what a round trip brings (`rcvq_space.time` of
+    /// `tcp_init_buffer_space`). Else that is when data first comes, right behind the handshake. `idle`: it has waited until now, and
+    /// what echoes the handshake tells nothing of the path.
+    pub fn begins(&mut self, at: u64, idle: bool) {
+        (self.window.since, self.window.idle_until) = (at, if idle { at } else { 0 });
     }
 
     /// When it has something to send, an ACK or its client's request; `u64::MAX`: it has not.
@@ -620,10 +622,12 @@ struct Window {
     overhead: u32,
     /// Most bytes read in a round trip (`rcvq_space.space`).
     space: u32,
-    /// From which segment on, since when and until when (ns) the present round counts.
+    /// From which segment on, since when and until when (ns) the present round counts. `u64::MAX`: not known yet.
     from: u32,
     since: u64,
     until: u64,
+    /// The connection sent nothing before that (ns).
+    idle_until: u64,
     /// Smoothed round-trip time as the receiver sees it (`rcv_rtt_est`, ns); `u64::MAX`: not known yet.
     rtt_ns: u64,
     /// Timestamp of the last sample.
@@ -637,6 +641,8 @@ pub const PIECES: u32 = 17;
 /// `tcp_rmem[1]`, and `tcp_rmem[2]` of the lab's machine: a 128th of what is free of its 1 GiB (`tcp_init`).
 pub const FIRST_BUFFER: u32 = 131_072;
 pub const LAST_BUFFER: u32 = 7_156_256;
+/// A millisecond, ns.
+const MS_NS: u64 = 1_000_000;
 
 impl Window {
     fn new(overhead: u32) -> Window {
@@ -649,8 +655,9 @@ impl Window {
             overhead,
             space: 10 * MSS,
             from: 0,
-            since: 0,
-            until: 0,
+            since: u64::MAX,
+            until: u64::MAX,
+            idle_until: 0,
             rtt_ns: u64::MAX,
             ts: 0,
         };
@@ -679,12 +686,19 @@ impl Window {
         grows
     }
 
-    /// A segment came that was sent at `ts` (ms), in order or not (`tcp_rcv_rtt_measure_ts`).
+    /// A segment came that was sent at `ts` (ms), in order or not (`tcp_rcv_rtt_measure_ts`). Both clocks count whole milliseconds,
+    /// and the acknowledgement that it echoes left here half a base round-trip time before.
     #[inline]
     fn measure(&mut self, at: u64, ts: u32, base_rtt_ns: u64) {
         if ts != self.ts {
             self.ts = ts;
-            let ns = at.saturating_sub(u64::from(ts) * 1_000_000) + base_rtt_ns / 2;
+            self.since = self.since.min(at);
+            let echo_ns = (u64::from(ts) * MS_NS + MS_NS / 2).checked_sub(base_rtt_ns / 2);
+            let Some(echo_ns) = echo_ns.filter(|&ns| ns >= self.idle_until) else { return };
+            let ns = (at / MS_NS).saturating_sub(echo_ns / MS_NS) * MS_NS;
+            if ns == 0 {
+                return;
+            }
             self.rtt_ns = if ns < self.rtt_ns { ns } else { self.rtt_ns - (self.rtt_ns >> 3) + (ns >> 3) };
             self.until = self.since.saturating_add(self.rtt_ns);
         }
@@ -744,6 +758,26 @@ mod tests {
         }
         r.quick_acks = 0;
         r
+    }
+
+    /// The round trip is a third of a millisecond longer than the empty path's, and both clocks of its samples count whole milliseconds:
+    /// the smallest is 34 ms, so that each round ends with its first segment. Were the sample the time since the segment was sent,
+    /// cut on one side only, it would be up to a millisecond too long, and a round would end in the midst of a burst.
+    #[test]
+    fn a_round_of_the_window_ends_with_the_first_segment_of_a_burst() {
+        let mut r = Receiver::new(LINUX, 34_000_000, false, OVERHEAD);
+        let (start, round, packet) = (900_000, 34_370_000, 370_000);
+        r.begins(start, true);
+        let mut seq = 0;
+        for burst in 0..8 {
+            let sent = start + burst * round;
+            let first = sent + 17_000_000 + packet;
+            for i in 0..10 {
+                r.on_data(first + i * packet, one(seq), (sent / 1_000_000) as u32, 0);
+                seq += 1;
+            }
+            assert_eq!(r.window.since, if burst == 0 { start } else { first }, "burst {burst}");
+        }
     }
 
     #[test]

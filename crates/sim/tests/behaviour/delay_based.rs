@@ -1,6 +1,7 @@
 //! Vegas, Veno, YeAH and Illinois over a link: what their papers promise, seen from outside.
 
-use crate::bed::{close, drops, mean, one, series};
+use crate::bed::{close, drops, mean, one, runs, series};
+use queuewright_results::Run;
 
 const LINK: f64 = 1448.0 / 1514.0;
 
@@ -22,18 +23,20 @@ fn reductions(cwnd: &[(f64, f64)], from: f64) -> Vec<(f64, f64)> {
 
 /// A link that becomes faster leaves too few waiting: they grow to alpha whole packets and not to one more. One that slows down leaves too
 /// many: they shrink to beta, by one a round trip, and by two more on the way, as a round is told of late. With alpha or beta one higher or lower,
-/// it is one packet more or less.
+/// it is one packet more or less. It is one packet more, too, in 6 runs of 40 from below: the median of nine.
 #[test]
 fn vegas_comes_to_alpha_from_below_and_to_beta_from_above() {
     for (before, after) in [(10, 20), (40, 30)] {
-        let r = one(&format!(
+        let runs = runs(&format!(
             "[link]\nschedule = [[\"0s\", \"{before}mbit\"], [\"15s\", \"{after}mbit\"]]\nbuffer = \"1mb\"\n\
              [[flows]]\ncca = \"vegas\"\nrtt = \"40ms\"\n\
-             [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"60s\"\nwarmup = \"50s\"\n"
+             [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"60s\"\nwarmup = \"50s\"\nseeds = \"1..9\"\n"
         ));
-        let wait = r.ports[0].sojourn_ms.p25 / (1514.0 * 8.0 / 1e3 / f64::from(after));
-        println!("{before} to {after} Mbit/s: {wait:.2} packets");
-        assert!((2.0..3.0).contains(&wait), "{before} to {after} Mbit/s: {wait}");
+        let packets = |r: &Run| r.ports[0].sojourn_ms.p25 / (1514.0 * 8.0 / 1e3 / f64::from(after));
+        let mut waits: Vec<f64> = runs.iter().map(packets).collect();
+        waits.sort_by(f64::total_cmp);
+        println!("{before} to {after} Mbit/s: {waits:.2?} packets");
+        assert!((2.0..3.0).contains(&waits[4]), "{before} to {after} Mbit/s: {waits:.2?}");
     }
 }
 
