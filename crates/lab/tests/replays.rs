@@ -6,9 +6,6 @@ use queuewright_lab::replay::judge::{Replay, compare, judge};
 use queuewright_lab::replay::record::Recording;
 use std::path::PathBuf;
 
-/// Those whose congestion window differs from Linux's at some acknowledgement. What gets better leaves the list.
-const KNOWN: &[&str] = &["3-45"];
-
 fn kept() -> Vec<Recording> {
     let dir = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/replays"));
     let mut files: Vec<PathBuf> = dir.read_dir().expect("the folder").flatten().map(|e| e.path()).collect();
@@ -34,7 +31,7 @@ fn the_congestion_window_is_linuxs_at_each_acknowledgement() {
         }
     }
     assert!(acks > 20_000, "{acks} acknowledgements");
-    assert_eq!(other, KNOWN);
+    assert!(other.is_empty(), "{other:?}");
 }
 
 /// A replay of CUBIC's connection by a sender with Reno's rules must differ, else nothing is compared.

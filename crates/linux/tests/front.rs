@@ -339,7 +339,10 @@ fn serves_by_classes() {
             (full, due) = (full + 1, share(&now[1]));
         }
         (before, knew, times) = (now, knows, times + 1);
-        assert!(times < 400, "only {full} times of {times} did both queues last for 50 packets, with that share");
+        assert!(
+            times < 400,
+            "only {full} times of {times} did both queues last for 50 packets, with that share"
+        );
     }
     let after = classes();
     drop(flows);

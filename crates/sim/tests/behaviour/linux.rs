@@ -19,10 +19,10 @@ const KNOWN: &[(&str, &str, f64)] = &[
     // Eight runs in the lab of today have 3.2 to 4.6 (mean 3.9).
     ("cubic-4-40_20M_fqcodel", "sojourn", 4.2), // Linux 3.0
     // Four more runs on Linux had shares of 42.7 to 69.9 and 538 to 1212 drops.
-    ("mix9_50M_pfifo1", "share 3", 44.1),                // Linux 69.2
-    ("mix9_50M_pfifo1", "drops", 597.2),                 // Linux 1052.0
+    ("mix9_50M_pfifo1", "share 3", 44.1), // Linux 69.2
+    ("mix9_50M_pfifo1", "drops", 597.2),  // Linux 1052.0
     // Eight runs in the lab of today have 44.8; iperf3's slow start went further.
-    ("vegas-1-80_20M_pfifo2", "sojourn", 34.9),          // Linux 99.6
+    ("vegas-1-80_20M_pfifo2", "sojourn", 34.9), // Linux 99.6
     ("veno-2-20+veno-2-80_20M_pfifo2", "share 1", 57.6), // Linux 74.0
     ("veno-2-20+veno-2-80_20M_pfifo2", "share 2", 42.4), // Linux 26.0
 ];
