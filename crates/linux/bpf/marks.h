@@ -19,8 +19,13 @@
 #define ASKS 4096u
 /* Marks that a flow can be owed: who sends no more is not to find hundreds. */
 #define MOST_OWED 64u
+/* All but one lapse where none has been asked for so long, the last one later:
+ * they would tell of a queue that is long gone. */
+#define LAPSES_NS (250 * QW_NS_PER_MS)
+#define LAST_LAPSES_NS (10 * QW_NS_PER_SEC)
 
 struct ask {
+	__u64 last_ns; /* when one was last asked for */
 	__u32 flow;
 	__u32 owed;
 };
@@ -65,6 +70,8 @@ static __always_inline void mark(struct at *at, struct sk_buff *skb,
 			ask->owed = 0;
 			ask->flow = flow;
 		}
+		if (ask)
+			ask->last_ns = bpf_ktime_get_ns();
 		if (ask && ask->owed < MOST_OWED) {
 			__sync_fetch_and_add(&ask->owed, 1);
 			__sync_fetch_and_add(&owed_to_all, 1);
@@ -92,8 +99,9 @@ int companion(struct __sk_buff *skb)
 {
 	struct sk_buff *inner = bpf_cast_to_kern_ctx(skb);
 	struct qw_packet k = { 0 };
-	__u32 flow, place, owed;
+	__u32 flow, place, owed, left;
 	struct ask *ask;
+	__u64 age;
 
 	if (!owed_to_all)
 		return TCX_NEXT;
@@ -105,6 +113,15 @@ int companion(struct __sk_buff *skb)
 	owed = ask->owed;
 	if (!owed)
 		return TCX_NEXT;
+	age = bpf_ktime_get_ns() - ask->last_ns;
+	left = (__s64)age < LAPSES_NS ? owed : age < LAST_LAPSES_NS;
+	if (left != owed) {
+		if (__sync_bool_compare_and_swap(&ask->owed, owed, left))
+			__sync_fetch_and_sub(&owed_to_all, owed - left);
+		owed = left;
+		if (!owed)
+			return TCX_NEXT;
+	}
 	look(inner, &k);
 	/* 0 if the packet's sender does not understand. */
 	if (!bpf_skb_ecn_set_ce(skb))

@@ -158,13 +158,24 @@ pub(crate) fn companion(object: &Object) -> Result<ProgramMut<'_>, Error> {
     found.ok_or_else(|| Error::System("the BPF object lacks its program companion".into()))
 }
 
-/// Puts a program at the tcx egress hook of the device with this index, pinned at `pin`: it stays while the pin does.
+/// Puts a program at the tcx egress hook of the device with this index, pinned at `pin`: it stays while the pin does. It is the first
+/// there: one that lets a packet pass (`TC_ACT_OK`) ends the row.
 pub(crate) fn attach_tcx(program: BorrowedFd<'_>, index: i32, pin: &Path) -> io::Result<()> {
     let pin = CString::new(pin.as_os_str().as_bytes())?;
-    let null = std::ptr::null();
-    // SAFETY: a program, an index and no options; a new descriptor comes back, or the error's number below 0.
-    let fd =
-        unsafe { libbpf_sys::bpf_link_create(program.as_raw_fd(), index, libbpf_sys::BPF_TCX_EGRESS, null) };
+    let options = libbpf_sys::bpf_link_create_opts {
+        sz: size_of::<libbpf_sys::bpf_link_create_opts>() as libbpf_sys::size_t,
+        flags: libbpf_sys::BPF_F_BEFORE,
+        ..Default::default()
+    };
+    // SAFETY: a program, an index and options that say how long they are; a new descriptor comes back, or the error's number below 0.
+    let fd = unsafe {
+        libbpf_sys::bpf_link_create(
+            program.as_raw_fd(),
+            index,
+            libbpf_sys::BPF_TCX_EGRESS,
+            &raw const options,
+        )
+    };
     if fd < 0 {
         return Err(io::Error::from_raw_os_error(-fd));
     }

@@ -3,11 +3,14 @@
 
 mod vm;
 
+use libbpf_sys::bpf_insn;
 use queuewright_aqm::{Spec, Value, find};
 use queuewright_linux as linux;
 use queuewright_testing::{only_test, wait_for};
+use std::cell::Cell;
 use std::fs;
 use std::net::UdpSocket;
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::path::Path;
 use std::process::Command;
 use std::thread::sleep;
@@ -22,6 +25,7 @@ fn main() {
         for name in ["codel", "pie", "titrate", "cp-aqm", "fq-codel", "santa", "dualpi2", "sfq", "fq"] {
             carries(name);
         }
+        let _accepts = accepts_all();
         marks("codel", "ecn", true, "127.0.0.1:0", false);
         marks("codel", "ecn", true, "[::1]:0", true);
         // Marked packets are still a classic sender's: in the queue of scalable ones they would overtake.
@@ -132,12 +136,12 @@ fn marks(name: &str, param: &str, value: bool, address: &str, later: bool) {
     option(&receiver, level, tell, 1);
     option(&receiver, libc::SOL_SOCKET, libc::SO_RCVBUF, 4 << 20);
     receiver.set_nonblocking(true).expect("a socket");
-    let (mut received, mut ce) = (0, 0);
+    let (mut received, ce) = (0, Cell::new(0));
     let mut take = || {
         while let Some((ecn, number)) = next(&receiver) {
             assert_eq!(number, received, "overtaken");
             received += 1;
-            ce += u64::from(ecn == 3);
+            ce.set(ce.get() + u64::from(ecn == 3));
         }
         received
     };
@@ -164,7 +168,7 @@ fn marks(name: &str, param: &str, value: bool, address: &str, later: bool) {
         came >= sent
     });
     let record = linux::record("lo").expect("attached");
-    let stats = linux::status(&record).unwrap_or_else(|e| panic!("{e}")).stats;
+    let (stats, ce) = (linux::status(&record).unwrap_or_else(|e| panic!("{e}")).stats, ce.get());
     let asked: u64 = stats.marks.iter().sum();
     println!(
         "machine: {name} to {address}: {sent} sent, {asked} to be marked, {} set, {ce} came with CE",
@@ -172,7 +176,40 @@ fn marks(name: &str, param: &str, value: bool, address: &str, later: bool) {
     );
     assert_eq!((stats.marking, stats.drops.iter().sum::<u64>(), came), (2, 0, sent));
     assert!(asked >= 2 && stats.ce_set >= 1 && stats.ce_set == ce && ce <= asked);
+    assert!(asked > ce + 1, "more than one is owed still");
+    // The queue is long gone: of what is owed one mark is left.
+    sleep(Duration::from_millis(300));
+    for n in 1..=10 {
+        assert_eq!(give(1), sent + n);
+        wait_for("the packet", || take() == sent + n);
+    }
+    let late = linux::status(&record).unwrap_or_else(|e| panic!("{e}")).stats.ce_set - stats.ce_set;
+    assert_eq!(late, 1, "marks of a queue that is gone");
     linux::detach("lo").unwrap_or_else(|e| panic!("{e}"));
+}
+
+/// A program at the device's egress hook that lets all pass, and ends the row of those there (`TC_ACT_OK`); it stays while its link is
+/// open.
+fn accepts_all() -> [OwnedFd; 2] {
+    let insn = |code: u8| bpf_insn { code, ..Default::default() };
+    // r0 = 0; exit
+    let program = [insn(0xb7), insn(0x95)];
+    // SAFETY: two instructions, a licence, no options; new descriptors come back, or errors below 0.
+    unsafe {
+        let fd = libbpf_sys::bpf_prog_load(
+            libbpf_sys::BPF_PROG_TYPE_SCHED_CLS,
+            c"accepts_all".as_ptr(),
+            c"GPL".as_ptr(),
+            program.as_ptr(),
+            program.len() as libbpf_sys::size_t,
+            std::ptr::null_mut(),
+        );
+        assert!(fd >= 0, "the program: {}", -fd);
+        let index = libc::if_nametoindex(c"lo".as_ptr()) as i32;
+        let link = libbpf_sys::bpf_link_create(fd, index, libbpf_sys::BPF_TCX_EGRESS, std::ptr::null());
+        assert!(link >= 0, "its link: {}", -link);
+        [OwnedFd::from_raw_fd(fd), OwnedFd::from_raw_fd(link)]
+    }
 }
 
 fn refuses() {

@@ -346,7 +346,8 @@ fn writes_next(after: &[Event]) -> bool {
 /// # Errors
 /// As [`Replay::new`].
 pub fn judge(recording: &Recording) -> Result<Outcome, String> {
-    Ok(compare(recording, Replay::new(recording)?))
+    let recording = recording.in_phase();
+    Ok(compare(&recording, Replay::new(&recording)?))
 }
 
 /// Compares all of a replay.
