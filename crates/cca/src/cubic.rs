@@ -68,8 +68,7 @@ pub struct Cubic {
     end_seq: u32,
     /// Smallest round-trip time of this round, microseconds.
     curr_rtt: u32,
-    tcp_friendly: bool,
-    table_root: bool,
+    flavour: Flavour,
 }
 
 impl Cubic {
@@ -92,8 +91,7 @@ impl Cubic {
             last_ack_us: 0,
             end_seq: 0,
             curr_rtt: u32::MAX,
-            tcp_friendly: flavour.cubic_tcp_friendly,
-            table_root: flavour.cubic_table_root,
+            flavour,
         };
         cubic.hystart_round(c, now_ns / 1000);
         cubic
@@ -119,7 +117,7 @@ impl Cubic {
             self.last_time = now;
             self.follow_curve(cwnd, acked, now);
         }
-        if self.tcp_friendly {
+        if self.flavour.cubic_tcp_friendly {
             self.at_least_reno(cwnd);
         }
         // At most half a packet per packet acknowledged: 1.5 times a round trip
@@ -137,7 +135,7 @@ impl Cubic {
             } else {
                 // RFC 9438 figure 2: K = cbrt((Wmax - cwnd_epoch) / C).
                 let cube = CUBE_FACTOR * u64::from(self.last_max_cwnd - cwnd);
-                self.k = if self.table_root { table_root(cube) } else { cubic_root(cube) };
+                self.k = if self.flavour.cubic_table_root { table_root(cube) } else { cubic_root(cube) };
                 self.origin_point = self.last_max_cwnd;
             }
             now
@@ -283,12 +281,7 @@ impl Control for Cubic {
     /// After a timeout all that was learned of the path is forgotten, and slow start watched again.
     fn set_state(&mut self, c: &mut Conn, new: CaState, now_ns: u64) {
         if new == CaState::Loss {
-            let flavour = Flavour {
-                cubic_tcp_friendly: self.tcp_friendly,
-                cubic_table_root: self.table_root,
-                ..Flavour::LINUX
-            };
-            *self = Cubic::new(flavour, c, now_ns);
+            *self = Cubic::new(self.flavour, c, now_ns);
         }
     }
 

@@ -101,7 +101,7 @@ int companion(struct __sk_buff *skb)
 	struct qw_packet k = { 0 };
 	__u32 flow, place, owed, left;
 	struct ask *ask;
-	__u64 age;
+	__u64 now;
 
 	if (!owed_to_all)
 		return TCX_NEXT;
@@ -113,8 +113,11 @@ int companion(struct __sk_buff *skb)
 	owed = ask->owed;
 	if (!owed)
 		return TCX_NEXT;
-	age = bpf_ktime_get_ns() - ask->last_ns;
-	left = (__s64)age < LAPSES_NS ? owed : age < LAST_LAPSES_NS;
+	/* One may just have been asked for, on another processor. */
+	now = bpf_ktime_get_ns();
+	left = now < ask->last_ns + LAPSES_NS ?
+		       owed :
+		       now < ask->last_ns + LAST_LAPSES_NS;
 	if (left != owed) {
 		if (__sync_bool_compare_and_swap(&ask->owed, owed, left))
 			__sync_fetch_and_sub(&owed_to_all, owed - left);

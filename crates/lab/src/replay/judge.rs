@@ -1,6 +1,6 @@
 //! The simulator's sender gets what the kernel's got, at the same times, and its state is compared before each acknowledgement.
 
-use super::record::{Event, JUDGED, Recording, State, WORDS, name, place};
+use super::record::{Event, JIFFY_ZERO, JUDGED, Recording, State, WORDS, name, place};
 use queuewright_cca::Kind;
 use queuewright_scenario::spec::SendBuffer;
 use queuewright_sim::alone::{Ack, Sender, Setup};
@@ -279,9 +279,9 @@ impl<'a> Replay<'a> {
         set("snd_cwnd_used", x.cwnd_used.into());
         set("pending", x.pending.into());
         if x.pending != 0 {
-            // Jiffies begin five minutes before they wrap; a timer fires with the one after its own.
+            // A timer fires with the jiffy after its own.
             let jiffy = (x.timer_at / JIFFY_NS) as u32;
-            set("timeout", jiffy.wrapping_sub(1 + 300 * 250).into());
+            set("timeout", jiffy.wrapping_sub(1 + JIFFY_ZERO).into());
         }
         set("sndbuf", x.sndbuf.into());
         set("wmem_queued", x.queued.into());

@@ -367,9 +367,12 @@ impl Recording {
     }
 }
 
-/// By so many jiffies the lab's kernel is ahead of its own clock in its timers' buckets, of up to 4096 jiffies: it begins to count 300 s
-/// before 0, and 23 jiffies late.
-const AHEAD_JIFFIES: u64 = 4096 - (300 * 250 + 23) % 4096;
+/// The lab's kernel begins to count jiffies 300 s before 0, and 23 late: by so many they are behind its clock.
+const BEHIND_JIFFIES: u64 = 300 * 250 + 23;
+/// Its timers lie in buckets of up to 4096 jiffies. A recording that is so much later has the same buckets by its clock.
+const AHEAD_JIFFIES: u64 = 4096 - BEHIND_JIFFIES % 4096;
+/// By so much such a recording's jiffies, which begin with its clock, are above the kernel's.
+pub(super) const JIFFY_ZERO: u32 = (BEHIND_JIFFIES + AHEAD_JIFFIES) as u32;
 
 impl Recording {
     /// The same that much later: what a timer is due in is then what it is there.
