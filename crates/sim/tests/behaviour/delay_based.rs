@@ -23,7 +23,8 @@ fn reductions(cwnd: &[(f64, f64)], from: f64) -> Vec<(f64, f64)> {
 
 /// A link that becomes faster leaves too few waiting: they grow to alpha whole packets and not to one more. One that slows down leaves too
 /// many: they shrink to beta, by one a round trip, and by two more on the way, as a round is told of late. With alpha or beta one higher or lower,
-/// it is one packet more or less. It is one packet more, too, in 6 runs of 40 from below: the median of nine.
+/// it is one packet more or less. In 6 of 40 runs from below it is
+/// one packet more all the same, so the median of nine is asked.
 #[test]
 fn vegas_comes_to_alpha_from_below_and_to_beta_from_above() {
     for (before, after) in [(10, 20), (40, 30)] {
