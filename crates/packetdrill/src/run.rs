@@ -782,7 +782,8 @@ impl<'a> Run<'a> {
         }
         let flags: Vec<&str> =
             call.arguments.iter().flat_map(Expr::words).filter(|w| w.starts_with("MSG_")).collect();
-        if let Some(flag) = flags.iter().find(|f| !matches!(**f, "MSG_DONTWAIT" | "MSG_NOSIGNAL")) {
+        if let Some(flag) = flags.iter().find(|f| !matches!(**f, "MSG_DONTWAIT" | "MSG_NOSIGNAL" | "MSG_EOR"))
+        {
             return Err(End::Foreign(flag.to_string()));
         }
         if self.tcp.shut.0 {
@@ -791,7 +792,7 @@ impl<'a> Run<'a> {
         if !self.tcp.established() {
             return Ok((Some(-1), Some("EAGAIN")));
         }
-        self.tcp.write(bytes as u32, false).map_err(End::Foreign)?;
+        self.tcp.write(bytes as u32, flags.contains(&"MSG_EOR")).map_err(End::Foreign)?;
         Ok((Some(bytes), None))
     }
 

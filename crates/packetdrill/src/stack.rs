@@ -294,29 +294,35 @@ impl Tcp {
                 self.emit_syn(false);
                 continue;
             }
-            let (first, last) = (burst.seq as usize, (burst.seq + burst.count - 1) as usize);
-            let (Some(&from), Some(&to)) = (self.segments.get(first), self.segments.get(last)) else {
-                continue;
-            };
-            let len = to.seq + to.payload - from.seq;
-            let psh =
-                len > 0 && (burst.count > 1 || self.pushes.binary_search(&(to.seq + to.payload)).is_ok());
-            let flags = Flags { psh, fin: to.fin, cwr: burst.cwr, ..Flags::default() };
-            let Some(receiver) = &mut self.receiver else { continue };
-            let ack = receiver.answer(self.now);
-            if self.settings.gso || len <= self.mss {
-                self.emit_data(from.seq, len, flags, burst.ect, ack);
-                continue;
-            }
-            // The device takes single segments: the kernel has cut it before (`tcp_gso_segment`).
-            for (i, at) in (0..len).step_by(self.mss as usize).enumerate() {
-                let last = at + self.mss >= len;
-                let flags =
-                    Flags { psh: psh && last, fin: to.fin && last, cwr: burst.cwr && i == 0, ..flags };
-                self.emit_data(from.seq + at, self.mss.min(len - at), flags, burst.ect, ack);
+            let (mut first, end) = (burst.seq as usize, (burst.seq + burst.count) as usize);
+            while first < end {
+                // What ends a record is put together with nothing that follows (`tcp_skb_can_collapse`).
+                let last = (first..end - 1).find(|&i| self.segments.get(i).is_some_and(|s| s.ends_record));
+                let last = last.unwrap_or(end - 1);
+                self.emit_segments(first, last, burst.cwr && first == burst.seq as usize, burst.ect);
+                first = last + 1;
             }
         }
         !sent.is_empty()
+    }
+
+    /// Segments of the sender's go out as one packet.
+    fn emit_segments(&mut self, first: usize, last: usize, cwr: bool, ect: bool) {
+        let (Some(&from), Some(&to)) = (self.segments.get(first), self.segments.get(last)) else { return };
+        let len = to.seq + to.payload - from.seq;
+        let psh = len > 0 && (last > first || self.pushes.binary_search(&(to.seq + to.payload)).is_ok());
+        let flags = Flags { psh, fin: to.fin, cwr, ..Flags::default() };
+        let Some(receiver) = &mut self.receiver else { return };
+        let ack = receiver.answer(self.now);
+        if self.settings.gso || len <= self.mss {
+            return self.emit_data(from.seq, len, flags, ect, ack);
+        }
+        // The device takes single segments: the kernel has cut it before (`tcp_gso_segment`).
+        for (i, at) in (0..len).step_by(self.mss as usize).enumerate() {
+            let last = at + self.mss >= len;
+            let flags = Flags { psh: psh && last, fin: to.fin && last, cwr: cwr && i == 0, ..flags };
+            self.emit_data(from.seq + at, self.mss.min(len - at), flags, ect, ack);
+        }
     }
 
     // Time.
