@@ -25,6 +25,8 @@ pub struct Settings {
     pub rmem: (i64, i64),
     /// `tcp_wmem`: the first size of the send buffer, and the greatest.
     pub wmem: (i64, i64),
+    /// `tcp_invalid_ratelimit` (ms)
+    pub invalid_ratelimit_ms: u64,
     /// What the sender's rules are tuned by.
     pub tuned: Tuned,
     /// The device takes packets of several segments.
@@ -42,6 +44,7 @@ impl Default for Settings {
             cca: Kind::Cubic,
             rmem: (131_072, 6 << 20),
             wmem: (16_384, 4 << 20),
+            invalid_ratelimit_ms: 500,
             tuned: Tuned::default(),
             gso: true,
         }
@@ -172,7 +175,7 @@ impl Settings {
                 | "ecn_fallback",
                 Some(_),
             ) => {}
-            ("invalid_ratelimit", Some(_)) => {}
+            ("invalid_ratelimit", Some(n @ 0..=1_000_000)) => self.invalid_ratelimit_ms = n as u64,
             (fast_open, _) if fast_open.starts_with("fastopen") => {}
             _ => return Err(unknown()),
         }

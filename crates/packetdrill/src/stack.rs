@@ -15,6 +15,8 @@ use std::collections::VecDeque;
 pub const BEGIN_NS: u64 = 100_002_000_000;
 /// The first wait for an answer to a SYN-ACK (`TCP_TIMEOUT_INIT`).
 const SYN_ACK_NS: u64 = 1_000_000_000;
+/// A tick of the kernel's clock (250 a second).
+const TICK_NS: u64 = 4_000_000;
 /// The device's MTU, less the headers of IPv4 and TCP.
 const MSS: u32 = 1460;
 /// What a timestamp takes of a segment.
@@ -123,6 +125,8 @@ pub struct Tcp {
     /// What went out and nobody has looked at.
     pub out: VecDeque<Out>,
     last_data_in: u64,
+    /// When it last answered what is out of the window (ticks; `last_oow_ack_time`).
+    out_of_window_at: Option<u64>,
 }
 
 impl Tcp {
@@ -156,6 +160,7 @@ impl Tcp {
             buffer_from: 1,
             out: VecDeque::new(),
             last_data_in: BEGIN_NS,
+            out_of_window_at: None,
         }
     }
 
@@ -549,8 +554,7 @@ impl Tcp {
                 return Err("a packet far out of the window".into());
             }
             if unit.wrapping_sub(receiver.acked()) >= 1 << 31 {
-                receiver.tell(self.now);
-                self.flush_acks();
+                self.answer_sometimes();
                 return Ok(());
             }
         }
@@ -566,8 +570,7 @@ impl Tcp {
         }
         if packet.ack > next || packet.ack < oldest {
             // RFC 5961 section 5: an ACK of what was not sent, or too old; nothing of the packet counts (`tcp_ack`).
-            receiver.tell(self.now);
-            self.flush_acks();
+            self.answer_sometimes();
             return Ok(());
         }
         if length > 0 {
@@ -617,6 +620,18 @@ impl Tcp {
         }
         self.flush_acks();
         Ok(())
+    }
+
+    /// What is out of the window is answered, but not in quick succession (`__tcp_oow_rate_limited`).
+    fn answer_sometimes(&mut self) {
+        let tick = self.now / TICK_NS;
+        let limit = self.settings.invalid_ratelimit_ms * 1_000_000;
+        if self.out_of_window_at.is_some_and(|at| tick - at < limit.div_ceil(TICK_NS)) {
+            return;
+        }
+        self.out_of_window_at = Some(tick);
+        self.receiver.iter_mut().for_each(|r| r.tell(self.now));
+        self.flush_acks();
     }
 
     /// Which segment begins at a sequence number of ours, relative: so many are before it.
