@@ -5,7 +5,7 @@ use queuewright_lab::replay::reception::{Event, Listener, Reception, compare, is
 use std::path::PathBuf;
 
 /// Where segments are whole and the application reads at once, the receiver of the simulator's runs sends at least so many of the
-/// acknowledgements too: it has no echo of its own clock, so its round-trip time is a little different.
+/// acknowledgements too: what is queued it reckons a little differently.
 const SAME: f64 = 0.99;
 
 fn kept() -> Vec<Reception> {

@@ -515,7 +515,7 @@ impl Receiver {
             let ack = receiver.flush(at);
             self.out.push(told(receiver, ack));
         }
-        if let Some(ack) = receiver.on_data(at, range, segment.ts, flags) {
+        if let Some(ack) = receiver.on_data(at, range, segment.ts, segment.echo.unwrap_or(0), flags) {
             self.out.push(told(receiver, ack));
         }
     }
@@ -570,6 +570,15 @@ impl Receiver {
         match &self.end {
             End::Segments(receiver) => receiver.window(),
             End::Bytes(socket) => socket.rcv_ssthresh,
+        }
+    }
+
+    /// The round trip as it sees it (us; 0: not known), and most bytes read in one.
+    #[cfg(test)]
+    pub fn measured(&self) -> (u64, u32) {
+        match &self.end {
+            End::Segments(receiver) => receiver.measured(),
+            End::Bytes(socket) => socket.measured(),
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::client::Client;
 use crate::flaws::Wire;
 use crate::hosts::Ack;
-use crate::lane::Lane;
+use crate::lane::{Lane, ms, times};
 use crate::port::flag;
 use crate::random::{Identity, below, exponential, receiver_stream, sender_stream};
 use crate::receiver::{OVERHEAD, Receiver};
@@ -82,7 +82,8 @@ pub struct Uplink {
     /// Packets given to the access link.
     pub emitted: u64,
     last_arrival_ns: u64,
-    access_bps: u64,
+    /// Its clock (ms) when the receiver sent the acknowledgement last worked in.
+    pub heard_ms: u32,
     random: Pcg32,
 }
 
@@ -209,7 +210,8 @@ impl Flow {
             up: Uplink {
                 forward_ns: (spec.base_rtt_ns - reverse_ns).saturating_sub(ports_ns),
                 access_ns: (u64::from(wire_bytes) * 8_000_000_000).checked_div(access_bps).unwrap_or(0),
-                access_bps,
+                // Long ago: a connection that was open waited.
+                heard_ms: 1 << 31,
                 jitter_ns: spec.jitter_ns,
                 emitted: 0,
                 last_arrival_ns: 0,
@@ -367,7 +369,7 @@ impl Flow {
             return false;
         }
         let mut sent_at = send_at;
-        if up.access_bps > 0 {
+        if up.access_ns > 0 {
             // The access link is a queue of its own when packets come closer than it can send; what delays them behind it
             // does not hold it up.
             sent_at = sent_at.max(*access_free_ns) + up.access_ns;
@@ -444,7 +446,7 @@ impl Uplink {
         event.seq = burst.seq;
         event.count = burst.count;
         event.flags = burst.flags;
-        event.ts = (now / 1_000_000) as u32;
+        event.ts = times(ms(now), self.heard_ms);
         if self.access_ns > 0 {
             let begin = sender.access_free_ns.max(now);
             sender.access_free_ns = begin + self.access_ns * u64::from(burst.count);

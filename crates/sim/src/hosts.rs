@@ -9,7 +9,7 @@
 //! events need no place in the calendar. The results are those of working each event at its time.
 
 use crate::flow::{Ends, Flow, MSS, SYN_BYTES, TCP_HEADER, segments_of};
-use crate::lane::{Delivery, Lane};
+use crate::lane::{Delivery, Lane, ms};
 use crate::port::flag;
 use crate::receiver::{AckOut, MAX_SACKS, Receiver};
 use crate::sender::{AckView, Burst};
@@ -20,6 +20,8 @@ use crate::wheel::{Event, EventKind, Wheel};
 pub struct Ack {
     /// When its sender works it in (ns).
     at: u64,
+    /// When its receiver sent it (ms).
+    sent: u32,
     cum: u32,
     ts: u32,
     /// SACK blocks, of which so many.
@@ -103,7 +105,7 @@ impl Flow {
         if let Ends::Tcp { receiver, .. } = &mut self.ends
             && (!opens || self.client.is_some())
         {
-            receiver.begins(self.start_ns, !opens);
+            receiver.begins(self.start_ns);
         }
         // What is measured of it begins with its first packet, not with what it waited for its host.
         self.start_ns = now;
@@ -127,10 +129,12 @@ impl Flow {
     fn receive(&mut self, packet: Delivery, acks: &mut Vec<Ack>) -> bool {
         let Ends::Tcp { receiver, segments, last_bytes, .. } = &mut self.ends else { return false };
         let (at, flags) = (packet.at(), packet.flags());
+        let (ts, echo) = packet.times();
         if flags & flag::SYN != 0 {
             acks.push(Ack {
                 at: self.back.arrival(at, 0),
-                ts: packet.ts,
+                sent: ms(at),
+                ts,
                 flags: flag::SYN,
                 ..Ack::default()
             });
@@ -142,7 +146,7 @@ impl Flow {
             acks.push(Ack::new(self.back.ack_arrival(ack.at), ack, receiver));
         }
         let before = receiver.rcv_nxt;
-        let ack = receiver.on_data(at, segment, packet.ts, flags);
+        let ack = receiver.on_data(at, segment, ts, echo, flags);
         let new = receiver.rcv_nxt - before;
         let finished = receiver.rcv_nxt == *segments;
         if let Some(ack) = ack {
@@ -220,6 +224,7 @@ impl Flow {
             if ack_at <= at {
                 let ack = &bench.acks[done];
                 done += 1;
+                up.heard_ms = ack.sent;
                 if ack.flags & flag::SYN != 0 {
                     sender.on_established(at, ack.ts, out);
                 } else {
@@ -265,7 +270,8 @@ impl Ack {
     #[inline]
     fn new(at: u64, ack: AckOut, receiver: &Receiver) -> Ack {
         let (blocks, count) = receiver.first_blocks();
-        let mut new = Ack { at, cum: ack.cum, ts: ack.ts, flags: ack.flags, sacks: blocks, count };
+        let mut new =
+            Ack { at, sent: ms(ack.at), cum: ack.cum, ts: ack.ts, flags: ack.flags, sacks: blocks, count };
         if let Some(duplicate) = ack.dsack {
             new.flags |= flag::DSACK;
             new.sacks = [duplicate, blocks[0], blocks[1]];

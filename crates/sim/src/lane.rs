@@ -9,15 +9,39 @@ pub struct Delivery {
     at_flags: u64,
     /// Segment.
     pub seq: u32,
-    /// Sender's timestamp (ms).
-    pub ts: u32,
+    /// See [`times`].
+    ts: u32,
 }
+
+/// A host's clock, as it is in timestamps: whole milliseconds.
+#[inline]
+pub fn ms(ns: u64) -> u32 {
+    (ns / 1_000_000) as u32
+}
+
+/// A segment's timestamps (RFC 7323) in 32 bits: the 22 lower ones of its sender's clock, and how many ms before that its receiver's
+/// clock showed what it echoes, 1,023 at most. Both are found again ([`Delivery::times`]) where it is under way for less than 70 minutes.
+#[inline]
+pub fn times(ms: u32, echo: u32) -> u32 {
+    let age = ms.wrapping_sub(echo).min((1 << (32 - CLOCK_BITS)) - 1);
+    age << CLOCK_BITS | ms & ((1 << CLOCK_BITS) - 1)
+}
+
+const CLOCK_BITS: u32 = 22;
 
 impl Delivery {
     /// When it arrives (ns).
     #[inline]
     pub fn at(self) -> u64 {
         self.at_flags >> 8
+    }
+
+    /// Its sender's clock when it was sent, and its echo of its receiver's (ms).
+    #[inline]
+    pub fn times(self) -> (u32, u32) {
+        let at = ms(self.at());
+        let sent = at.wrapping_sub(at.wrapping_sub(self.ts) & ((1 << CLOCK_BITS) - 1));
+        (sent, sent.wrapping_sub(self.ts >> CLOCK_BITS))
     }
 
     /// `port::flag`s.
@@ -146,15 +170,33 @@ mod tests {
         assert_eq!(lane.first_at(), u64::MAX);
         let mut next = 0;
         for seq in 0..1000u32 {
-            let only = lane.deliver(u64::from(seq), &Packet { seq, ts: 7, flags: 3, ..Packet::default() });
+            let only = lane.deliver(u64::from(seq), &Packet { seq, flags: 3, ..Packet::default() });
             assert_eq!(only, next == seq);
             if seq % 3 == 0 {
                 while let Some(d) = lane.take(u64::from(seq / 2)) {
-                    assert_eq!((d.at(), d.seq, d.ts, d.flags()), (u64::from(next), next, 7, 3));
+                    assert_eq!((d.at(), d.seq, d.flags()), (u64::from(next), next, 3));
                     next += 1;
                 }
                 assert_eq!(next, seq / 2 + 1);
                 assert_eq!(lane.first_at(), if next > seq { u64::MAX } else { u64::from(next) });
+            }
+        }
+    }
+
+    /// At any time of the clock's 50 days, and on a way of up to 70 minutes.
+    #[test]
+    fn timestamps_come_out_as_they_went_in() {
+        for at in [0, 1, 999, 4_194_303, 4_194_304, 1 << 31, u32::MAX] {
+            for way in [0u64, 1, 20, 60_000, 4_194_303] {
+                for age in [0, 1, 40, 1022, 1023, 1024, 70_000] {
+                    let sent = u64::from(at) * 1_000_000 + 999_999;
+                    let mut lane = Lane::default();
+                    let echo = at.wrapping_sub(age);
+                    let arrives = sent + way * 1_000_000;
+                    lane.deliver(arrives, &Packet { ts: times(ms(sent), echo), ..Packet::default() });
+                    let got = lane.take(arrives).unwrap().times();
+                    assert_eq!(got, (at, at.wrapping_sub(age.min(1023))), "{at} {way} {age}");
+                }
             }
         }
     }

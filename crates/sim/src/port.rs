@@ -47,7 +47,7 @@ pub struct Packet {
     pub flow: u32,
     /// Segment.
     pub seq: u32,
-    /// Sender's timestamp (ms).
+    /// Timestamps ([`crate::lane::times`]); of a datagram, the upper half of its number.
     pub ts: u32,
     /// Length as the link counts it.
     pub bytes: u16,

@@ -128,10 +128,15 @@ impl Receiver {
     }
 
     /// The connection is open since `at`: from then on it counts what a round trip brings (`rcvq_space.time` of
-    /// `tcp_init_buffer_space`). Else that is when data first comes, right behind the handshake. `idle`: it has waited until now, and
-    /// what echoes the handshake tells nothing of the path.
-    pub fn begins(&mut self, at: u64, idle: bool) {
-        (self.window.since, self.window.idle_until) = (at, if idle { at } else { 0 });
+    /// `tcp_init_buffer_space`). Else that is when data first comes, right behind the handshake.
+    pub fn begins(&mut self, at: u64) {
+        self.window.since = at;
+    }
+
+    /// See [`crate::alone::Receiver::measured`].
+    #[cfg(test)]
+    pub fn measured(&self) -> (u64, u32) {
+        (if self.window.rtt_ns == u64::MAX { 0 } else { self.window.rtt_ns / 1000 }, self.window.space)
     }
 
     /// When it has something to send, an ACK or its client's request; `u64::MAX`: it has not.
@@ -236,16 +241,23 @@ impl Receiver {
         ack
     }
 
-    /// What lies from `seq` to `end` arrives at `at`, of a length above 0. Returns the ACK it calls for. A caller first asks
-    /// [`Receiver::goes_first`].
+    /// What lies from `seq` to `end` arrives at `at`, of a length above 0, sent at `ts` by its sender's clock (ms), with an echo of this
+    /// end's (ms). Returns the ACK it calls for. A caller first asks [`Receiver::goes_first`].
     #[inline]
-    pub fn on_data(&mut self, at: u64, (seq, end): (u32, u32), ts: u32, flags: u8) -> Option<AckOut> {
+    pub fn on_data(
+        &mut self,
+        at: u64,
+        (seq, end): (u32, u32),
+        ts: u32,
+        echo: u32,
+        flags: u8,
+    ) -> Option<AckOut> {
         if self.rules.autotunes {
             // `tcp_paws_check` (`TCP_PAWS_WINDOW`), `tcp_sequence`
             if (ts + 1 < self.ts_recent && ts != 0) || end < self.acked_to {
                 return Some(self.refuse(at, seq, end));
             }
-            self.window.measure(at, ts, self.base_rtt_ns);
+            self.window.measure(at, echo);
         }
         // A duplicate is told of in one ACK, if in any (`tcp_data_queue`).
         self.dsack = None;
@@ -258,12 +270,13 @@ impl Receiver {
         if seq <= self.rcv_nxt && end > self.rcv_nxt {
             self.rcv_nxt = end;
             if self.rules.autotunes {
-                self.data_received(at, flags);
+                self.data_received(at, end, flags);
             }
             let ack = self.acknowledge(at, flags, now);
-            // The application reads (`tcp_rcv_space_adjust`).
+            // The application reads, buffer by buffer (`tcp_rcv_space_adjust`).
             if self.rules.autotunes && at >= self.window.until {
-                self.window.end_round(at, self.rcv_nxt, self.beyond());
+                let queued = if self.rcv_nxt - end < PIECES { 0 } else { self.rcv_nxt - end };
+                self.window.end_round(at, self.rcv_nxt - queued, queued, self.beyond());
             }
             return ack;
         }
@@ -398,7 +411,8 @@ impl Receiver {
 
     /// `tcp_event_data_recv`: in-order data came; from its rhythm follows how long an acknowledgement may wait.
     #[inline]
-    fn data_received(&mut self, at: u64, flags: u8) {
+    fn data_received(&mut self, at: u64, end: u32, flags: u8) {
+        self.window.measure_full(at, end);
         // So soon that it changes nothing: most often.
         if self.ato != ATO_MIN || at - self.data_ns >= u64::from(ATO_MIN / 2 - 1) * TICK_NS {
             self.set_rhythm(at);
@@ -626,12 +640,13 @@ struct Window {
     from: u32,
     since: u64,
     until: u64,
-    /// The connection sent nothing before that (ns).
-    idle_until: u64,
     /// Smoothed round-trip time as the receiver sees it (`rcv_rtt_est`, ns); `u64::MAX`: not known yet.
     rtt_ns: u64,
-    /// Timestamp of the last sample.
-    ts: u32,
+    /// The echo of the last sample (`rcv_rtt_last_tsecr`).
+    echo: u32,
+    /// Until which segment and since when (us; 0: not yet) what the window holds is timed (`rcv_rtt_est.seq`, `.time`).
+    full_at: u32,
+    full_since_us: u64,
 }
 
 /// What a segment's buffer takes beside its payload, bytes: on the lab's veth devices, of a packet that the sender's stack has cut.
@@ -657,9 +672,10 @@ impl Window {
             from: 0,
             since: u64::MAX,
             until: u64::MAX,
-            idle_until: 0,
             rtt_ns: u64::MAX,
-            ts: 0,
+            echo: 0,
+            full_at: 0,
+            full_since_us: 0,
         };
         window.clamp = window.room(0, 0);
         window
@@ -686,16 +702,13 @@ impl Window {
         grows
     }
 
-    /// A segment came that was sent at `ts` (ms), in order or not (`tcp_rcv_rtt_measure_ts`). Both clocks count whole milliseconds,
-    /// and the acknowledgement that it echoes left here half a base round-trip time before.
+    /// A segment came, in order or not, with an echo of this end's clock (`tcp_rcv_rtt_measure_ts`): whole milliseconds.
     #[inline]
-    fn measure(&mut self, at: u64, ts: u32, base_rtt_ns: u64) {
-        if ts != self.ts {
-            self.ts = ts;
+    fn measure(&mut self, at: u64, echo: u32) {
+        if echo != self.echo {
+            self.echo = echo;
             self.since = self.since.min(at);
-            let echo_ns = (u64::from(ts) * MS_NS + MS_NS / 2).checked_sub(base_rtt_ns / 2);
-            let Some(echo_ns) = echo_ns.filter(|&ns| ns >= self.idle_until) else { return };
-            let ns = (at / MS_NS).saturating_sub(echo_ns / MS_NS) * MS_NS;
+            let ns = u64::from(((at / MS_NS) as u32).wrapping_sub(echo)) * MS_NS;
             if ns == 0 {
                 return;
             }
@@ -704,9 +717,28 @@ impl Window {
         }
     }
 
+    /// All before `next` came in order: when that is a window full since the last time, it took a round trip or more
+    /// (`tcp_rcv_rtt_measure`).
+    #[inline]
+    fn measure_full(&mut self, at: u64, next: u32) {
+        if next < self.full_at {
+            return;
+        }
+        let us = at / 1000;
+        if self.full_since_us > 0 {
+            let ns = (us - self.full_since_us).max(1) * 1000;
+            if ns < self.rtt_ns {
+                self.rtt_ns = ns;
+                self.until = self.since.saturating_add(ns);
+            }
+        }
+        (self.full_at, self.full_since_us) = (next.saturating_add(self.told.div_ceil(MSS)), us);
+    }
+
+    /// All before `next` has been read, and so many segments behind it not yet.
     #[cold]
-    fn end_round(&mut self, at: u64, next: u32, beyond: u32) {
-        let bytes = (next - self.from).saturating_mul(MSS);
+    fn end_round(&mut self, at: u64, next: u32, queued: u32, beyond: u32) {
+        let bytes = (next - self.from).saturating_sub(queued).saturating_mul(MSS);
         if bytes > self.space {
             self.grow_buffer(bytes, beyond);
         }
@@ -748,13 +780,21 @@ mod tests {
 
     const LINUX: &StackRules = &StackRules::LINUX;
 
+    impl Receiver {
+        /// A segment that is sent at `ts` for an acknowledgement that took half the base round trip.
+        fn came(&mut self, at: u64, range: (u32, u32), ts: u32, flags: u8) -> Option<AckOut> {
+            let half = (self.base_rtt_ns / 2_000_000) as u32;
+            self.on_data(at, range, ts, ts.wrapping_sub(half), flags)
+        }
+    }
+
     /// A receiver of Linux to which `n` segments came in order, an hour ago, so that none is acknowledged out of haste; and
     /// whose window no longer grows.
     fn settled(n: u32) -> Receiver {
         let mut r = Receiver::new(LINUX, 40_000_000, false, OVERHEAD);
         (r.window.clamp, r.window.told) = (u32::MAX, u32::MAX);
         for seq in 0..n {
-            r.on_data(0, one(seq), 0, 0);
+            r.on_data(0, one(seq), 0, 0, 0);
         }
         r.quick_acks = 0;
         r
@@ -767,13 +807,13 @@ mod tests {
     fn a_round_of_the_window_ends_with_the_first_segment_of_a_burst() {
         let mut r = Receiver::new(LINUX, 34_000_000, false, OVERHEAD);
         let (start, round, packet) = (900_000, 34_370_000, 370_000);
-        r.begins(start, true);
+        r.begins(start);
         let mut seq = 0;
         for burst in 0..8 {
             let sent = start + burst * round;
             let first = sent + 17_000_000 + packet;
             for i in 0..10 {
-                r.on_data(first + i * packet, one(seq), (sent / 1_000_000) as u32, 0);
+                r.came(first + i * packet, one(seq), (sent / 1_000_000) as u32, 0);
                 seq += 1;
             }
             assert_eq!(r.window.since, if burst == 0 { start } else { first }, "burst {burst}");
@@ -784,11 +824,11 @@ mod tests {
     fn acks_every_second_segment_after_the_first_sixteen() {
         let mut r = Receiver::new(LINUX, 40_000_000, false, OVERHEAD);
         r.window.clamp = r.window.told;
-        let acks: Vec<bool> = (0..24).map(|i| r.on_data(i, one(i as u32), 0, 0).is_some()).collect();
+        let acks: Vec<bool> = (0..24).map(|i| r.came(i, one(i as u32), 0, 0).is_some()).collect();
         assert_eq!(acks[..16], [true; 16]);
         assert_eq!(acks[16..], [false, true, false, true, false, true, false, true]);
         // A lone segment waits ten ticks of 4 ms, the one under way not among them.
-        assert!(r.on_data(100, one(24), 0, 0).is_none());
+        assert!(r.came(100, one(24), 0, 0).is_none());
         assert_eq!(r.ack_at(), 44_000_000);
         assert_eq!(r.due(44_000_000).unwrap().cum, 25);
     }
@@ -797,7 +837,7 @@ mod tests {
     #[test]
     fn acks_each_segment_while_the_window_grows() {
         let mut r = Receiver::new(LINUX, 40_000_000, false, OVERHEAD);
-        let quick = (0..60).filter(|i| r.on_data(1_000_000, one(*i), 1, 0).is_some()).count();
+        let quick = (0..60).filter(|i| r.came(1_000_000, one(*i), 1, 0).is_some()).count();
         // These five and 16 more; then every second of the 39 left.
         assert_eq!(quick, 5 + 16 + 19);
     }
@@ -806,7 +846,7 @@ mod tests {
     fn the_end_of_a_burst_is_told_at_once() {
         let mut r = settled(20);
         let acks: Vec<bool> = (20..29)
-            .map(|i| r.on_data(1, one(i), 0, if i % 3 == 1 { flag::PUSH } else { 0 }).is_some())
+            .map(|i| r.came(1, one(i), 0, if i % 3 == 1 { flag::PUSH } else { 0 }).is_some())
             .collect();
         assert_eq!(acks, [false, true, true, false, true, true, false, true, true]);
     }
@@ -815,10 +855,10 @@ mod tests {
     fn a_pause_longer_than_the_timeout_makes_it_quick_again() {
         let mut r = settled(20);
         // 40 ms and 200 ms of timeout: 60 ticks.
-        assert!(r.on_data(240_000_000, one(20), 240, 0).is_none());
+        assert!(r.came(240_000_000, one(20), 240, 0).is_none());
         r.due(u64::MAX - 1);
-        assert!(r.on_data(240_000_000 + 244_000_000, one(21), 484, 0).is_some());
-        let acks: Vec<bool> = (22..40).map(|i| r.on_data(490_000_000, one(i), 490, 0).is_some()).collect();
+        assert!(r.came(240_000_000 + 244_000_000, one(21), 484, 0).is_some());
+        let acks: Vec<bool> = (22..40).map(|i| r.came(490_000_000, one(i), 490, 0).is_some()).collect();
         assert_eq!(acks[..15], [true; 15]);
         assert_eq!(acks[15..], [false, true, false]);
     }
@@ -828,26 +868,26 @@ mod tests {
         let mut r = settled(20);
         // 32 ms apart: 10 -> 10/2 + 8 = 13 -> 14 -> 15 ticks; the round trip of 40 ms allows ten.
         for i in 0..4u32 {
-            r.on_data(u64::from(i) * 32_000_000, one(20 + i), i * 32, 0);
+            r.came(u64::from(i) * 32_000_000, one(20 + i), i * 32, 0);
         }
         assert_eq!((r.ato, r.delay_ticks()), (15, 10));
         r.base_rtt_ns = 100_000_000;
         assert_eq!(r.delay_ticks(), 15);
         // What came too late doubles it.
-        r.on_data(4 * 32_000_000, one(24), 128, 0);
+        r.came(4 * 32_000_000, one(24), 128, 0);
         assert!(r.due(u64::MAX - 1).is_some() && r.ato == 30, "{}", r.ato);
     }
 
     #[test]
     fn compresses_sacks_after_three() {
         let mut r = settled(20);
-        let acks: Vec<bool> = (21..30).map(|i| r.on_data(1000, one(i), 0, 0).is_some()).collect();
+        let acks: Vec<bool> = (21..30).map(|i| r.came(1000, one(i), 0, 0).is_some()).collect();
         assert_eq!(acks, [true, true, true, false, false, false, false, false, false]);
         assert!(r.due(1_010_000).is_none());
         assert_eq!(r.due(1_011_000).unwrap().cum, 20);
         assert_eq!(r.blocks(), [(21, 30)]);
         // The hole filled is told at once, with everything.
-        assert_eq!(r.on_data(2_000_000, one(20), 0, 0).unwrap().cum, 30);
+        assert_eq!(r.came(2_000_000, one(20), 0, 0).unwrap().cum, 30);
         assert!(r.blocks().is_empty());
     }
 
@@ -860,7 +900,7 @@ mod tests {
             if r.goes_first(1000, one(seq), 0) {
                 told.push(r.flush(1000));
             }
-            told.extend(r.on_data(1000, one(seq), 0, 0));
+            told.extend(r.came(1000, one(seq), 0, 0));
         }
         // Three at once; then each second one more lets the one before it go, which is all that it does.
         assert_eq!(told.len(), 5, "{told:?}");
@@ -871,10 +911,10 @@ mod tests {
     fn a_duplicate_turns_the_blocks() {
         let mut r = settled(20);
         for seq in [22, 24, 26] {
-            r.on_data(1000, one(seq), 0, 0);
+            r.came(1000, one(seq), 0, 0);
         }
         assert_eq!(r.blocks(), [(26, 27), (24, 25), (22, 23)]);
-        let ack = r.on_data(1000, one(24), 0, 0);
+        let ack = r.came(1000, one(24), 0, 0);
         assert_eq!(r.blocks(), [(24, 25), (26, 27), (22, 23)]);
         assert!(ack.is_none_or(|a| a.dsack == Some((24, 25))));
     }
@@ -884,11 +924,11 @@ mod tests {
     fn ranges_that_are_forgotten_stay_so() {
         let mut r = settled(20);
         for seq in [40, 22, 24, 26, 28] {
-            r.on_data(1000, one(seq), 0, 0);
+            r.came(1000, one(seq), 0, 0);
         }
         assert_eq!(r.blocks(), [(28, 29), (26, 27), (24, 25), (22, 23)]);
         for seq in [20, 21, 23, 25, 27] {
-            r.on_data(1000, one(seq), 0, 0);
+            r.came(1000, one(seq), 0, 0);
         }
         assert_eq!((r.rcv_nxt, r.blocks().len(), r.ranges.as_slice()), (29, 0, &[(40, 41)][..]));
     }
@@ -897,24 +937,24 @@ mod tests {
     #[test]
     fn what_is_older_than_what_was_acknowledged_is_refused() {
         let mut r = settled(20);
-        r.on_data(1000, one(21), 50, 0);
-        r.on_data(2000, one(20), 90, 0);
+        r.came(1000, one(21), 50, 0);
+        r.came(2000, one(20), 90, 0);
         assert_eq!((r.rcv_nxt, r.ts_recent), (22, 90));
-        let ack = r.on_data(3000, one(22), 52, 0).unwrap();
+        let ack = r.came(3000, one(22), 52, 0).unwrap();
         assert_eq!((ack.cum, ack.dsack, r.rcv_nxt), (22, None, 22));
         // One that had come is told of as a duplicate.
-        let ack = r.on_data(3000, one(21), 52, 0).unwrap();
+        let ack = r.came(3000, one(21), 52, 0).unwrap();
         assert_eq!((ack.cum, ack.dsack), (22, Some((21, 22))));
-        assert_eq!(r.on_data(4000, one(22), 91, 0).map(|a| a.cum), Some(23));
+        assert_eq!(r.came(4000, one(22), 91, 0).map(|a| a.cum), Some(23));
     }
 
     /// `TCP_PAWS_WINDOW`: a segment may be a millisecond older than what was acknowledged.
     #[test]
     fn what_is_older_by_a_millisecond_is_taken() {
         let mut r = settled(20);
-        r.on_data(1000, one(20), 90, 0);
-        r.on_data(2000, one(21), 90, 0);
-        assert_eq!(r.on_data(3000, one(22), 89, 0).map(|a| a.cum), None);
+        r.came(1000, one(20), 90, 0);
+        r.came(2000, one(21), 90, 0);
+        assert_eq!(r.came(3000, one(22), 89, 0).map(|a| a.cum), None);
         assert_eq!((r.rcv_nxt, r.ts_recent), (23, 90));
     }
 
@@ -922,10 +962,10 @@ mod tests {
     #[test]
     fn a_duplicate_from_before_the_last_acknowledgement_costs_no_quick_one() {
         let mut r = settled(20);
-        assert_eq!(r.on_data(1000, one(3), 0, 0).and_then(|a| a.dsack), Some((3, 4)));
+        assert_eq!(r.came(1000, one(3), 0, 0).and_then(|a| a.dsack), Some((3, 4)));
         assert_eq!(r.quick_acks, QUICK);
         // The last one acknowledged is dropped later (`tcp_data_queue`), and its acknowledgement is one that was called for.
-        assert_eq!(r.on_data(1000, one(19), 0, 0).and_then(|a| a.dsack), Some((19, 20)));
+        assert_eq!(r.came(1000, one(19), 0, 0).and_then(|a| a.dsack), Some((19, 20)));
         assert_eq!(r.quick_acks, QUICK - 1);
     }
 
@@ -933,9 +973,9 @@ mod tests {
     #[test]
     fn segments_out_of_order_are_samples_of_the_round_trip() {
         let mut r = settled(20);
-        r.on_data(50_000_000, one(22), 40, 0);
+        r.came(50_000_000, one(22), 40, 0);
         assert_eq!(r.window.rtt_ns, 30_000_000, "of the first, at once");
-        r.on_data(80_000_000, one(24), 50, 0);
+        r.came(80_000_000, one(24), 50, 0);
         assert_eq!(r.window.rtt_ns, 30_000_000 - 3_750_000 + 50_000_000 / 8);
     }
 
@@ -945,15 +985,15 @@ mod tests {
     fn a_change_of_marks_is_told_twice() {
         let mut r = Receiver::new(LINUX, 40_000_000, true, OVERHEAD);
         (r.ato, r.window.clamp) = (ATO_MIN, 0);
-        assert!(r.on_data(1, one(0), 7, flag::ECT).is_none());
+        assert!(r.came(1, one(0), 7, flag::ECT).is_none());
         assert!(r.goes_first(2, one(1), flag::ECT | flag::CE));
         let first = r.flush(2);
-        let then = r.on_data(2, one(1), 9, flag::ECT | flag::CE).unwrap();
+        let then = r.came(2, one(1), 9, flag::ECT | flag::CE).unwrap();
         assert_eq!((first.cum, first.ts, first.flags), (1, 7, 0));
         assert_eq!((then.cum, then.ts, then.flags), (2, 7, flag::ECE));
-        assert_eq!(r.on_data(3, one(1), 9, flag::ECT | flag::CWR).map(|a| a.flags), Some(0));
+        assert_eq!(r.came(3, one(1), 9, flag::ECT | flag::CWR).map(|a| a.flags), Some(0));
         (r.quick_acks, r.ect_seen) = (0, false);
-        assert!(r.on_data(4, one(2), 9, 0).is_none() && r.marked);
+        assert!(r.came(4, one(2), 9, 0).is_none() && r.marked);
         assert!(!r.goes_first(4, one(3), 0));
     }
 
@@ -961,21 +1001,21 @@ mod tests {
     #[test]
     fn who_answers_acknowledges_with_the_answer() {
         let mut r = Receiver::new(LINUX, 40_000_000, false, OVERHEAD);
-        assert!(r.on_data(0, one(0), 0, 0).is_some());
+        assert!(r.came(0, one(0), 0, 0).is_some());
         assert_eq!(r.answers(1_000_000).cum, 1);
-        assert!(r.on_data(2_000_000, one(1), 2, flag::PUSH).is_none());
+        assert!(r.came(2_000_000, one(1), 2, flag::PUSH).is_none());
         assert_eq!((r.answers(3_000_000).cum, r.ack_at()), (2, u64::MAX));
         // None came in time: no more answers are expected.
-        assert!(r.on_data(4_000_000, one(2), 4, 0).is_none());
+        assert!(r.came(4_000_000, one(2), 4, 0).is_none());
         assert!(r.due(u64::MAX - 1).is_some());
-        assert!(r.on_data(90_000_000, one(3), 90, 0).is_some());
+        assert!(r.came(90_000_000, one(3), 90, 0).is_some());
     }
 
     /// `tcp_dec_quickack_mode`: what carries no ACK that was due uses up none of the quick ones.
     #[test]
     fn an_answer_to_nothing_is_no_quick_ack() {
         let mut r = Receiver::new(LINUX, 40_000_000, false, OVERHEAD);
-        assert!(r.on_data(0, one(0), 0, 0).is_some());
+        assert!(r.came(0, one(0), 0, 0).is_some());
         let left = r.quick_acks;
         assert!(left > 1);
         // Its ping-pong begins only after it (`tcp_event_data_sent`).
@@ -997,7 +1037,7 @@ mod tests {
             if r.goes_first(i as u64, one(i as u32), flags) {
                 told.push(r.flush(i as u64));
             }
-            told.extend(r.on_data(i as u64, one(i as u32), 0, flags));
+            told.extend(r.came(i as u64, one(i as u32), 0, flags));
         }
         told.extend(r.due(u64::MAX - 1));
         let mut from = 0;
@@ -1021,7 +1061,7 @@ mod tests {
             let mut have = [false; 60];
             for (i, seq) in order.into_iter().enumerate() {
                 let dup = have[seq as usize];
-                let ack = r.on_data(i as u64, one(seq), 0, 0);
+                let ack = r.came(i as u64, one(seq), 0, 0);
                 have[seq as usize] = true;
                 let edge = have.iter().position(|h| !h).unwrap_or(60) as u32;
                 prop_assert_eq!(r.rcv_nxt, edge);
@@ -1052,7 +1092,7 @@ mod tests {
                     at_last = have;
                 }
                 have[seq as usize] = true;
-                if let Some(ack) = r.on_data(at, one(seq), 0, 0) {
+                if let Some(ack) = r.came(at, one(seq), 0, 0) {
                     tell(&r, ack, &mut told);
                     at_last = have;
                 }

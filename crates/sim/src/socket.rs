@@ -672,6 +672,12 @@ impl Socket {
         }
     }
 
+    /// See [`crate::alone::Receiver::measured`].
+    #[cfg(test)]
+    pub fn measured(&self) -> (u64, u32) {
+        (self.rtt >> 3, self.space)
+    }
+
     /// `tcp_rcv_space_adjust`
     fn adjust_space(&mut self) {
         let now = self.now / 1000;
@@ -1094,41 +1100,82 @@ mod tests {
         assert_eq!(s.rtt >> 3, 30_000 - 3_750 + 6_250);
     }
 
+    /// What comes, in order of time: `jump` and `gap` say which and when, `back` ms before that its echo was this end's clock.
+    type Step = (u32, u64, u8, u32);
+
+    /// Three bursts in order, after which the window has all the room it needs; then the steps. Most often the next comes, of a burst; now and
+    /// then a late one, one again, one that follows a loss, or, of jump 9, 20 behind a gap and then what fills it, more than one buffer
+    /// takes; and pauses. Gives both receivers the same, and looks at them after each.
+    fn both(
+        steps: Vec<Step>,
+        echoes_each: bool,
+        marks: bool,
+        mut look: impl FnMut(&Receiver, &Receiver) -> Result<(), TestCaseError>,
+    ) -> Result<[Vec<(u64, Ack)>; 2], TestCaseError> {
+        let rtt = u64::from(RTT_MS) * MS;
+        let mut at = 1060 * MS;
+        let mut all = Receiver::of_bytes(at, rtt, echoes_each, OVERHEAD);
+        let mut fast = Receiver::new(rtt, echoes_each, OVERHEAD);
+        let (mut told, mut fast_told, mut next) = (Vec::new(), Vec::new(), 0u32);
+        let bursts = (0..180).map(|i| (8, if i % 60 == 59 { 12 } else { 0 }, 3, RTT_MS));
+        let steps = steps.into_iter().flat_map(|step| {
+            let (jump, gap, kind, back) = step;
+            if jump != 9 {
+                return vec![step];
+            }
+            let mut all = vec![(8, 0, kind, back); 24];
+            all[0] = (3, gap, kind, back);
+            all[21..].fill((2, 6, kind, back));
+            all
+        });
+        for (jump, gap, kind, back) in bursts.chain(steps) {
+            at += match gap {
+                0..=5 => 0,
+                6..=8 => MS,
+                9 => 3 * MS,
+                10 => 30 * MS,
+                11 => 400 * MS,
+                _ => 45 * MS,
+            };
+            let number = match jump {
+                0 => next + 1,
+                1 => next.saturating_sub(3),
+                2 => fast.next(),
+                3 => next + 3,
+                _ => next,
+            };
+            next = next.max(number + 1);
+            let mut s = whole(at, number);
+            s.echo = Some((at / MS) as u32 - back);
+            (s.push, s.ect) = (kind == 0, marks && kind != 4);
+            (s.ce, s.cwr) = (marks && kind == 1, marks && kind == 2);
+            all.run_to(at);
+            fast.run_to(at);
+            all.segment(at, in_bytes(s), None);
+            fast.segment(at, s, None);
+            let read = all.next();
+            all.read(at, read);
+            told.extend(all.take_acks());
+            fast_told.extend(fast.take_acks());
+            prop_assert_eq!(all.next(), fast.next() * MSS);
+            look(&all, &fast)?;
+        }
+        Ok([told, fast_told])
+    }
+
     proptest! {
-        /// Whole segments that are read at once, in any order, at any times: the receiver of segments says what this one says.
+        /// Whole segments that are read at once, in any order, at any times: the receiver of segments says what this one says. The window
+        /// has all the room it needs: what is queued is reckoned a little differently.
         #[test]
         fn the_receiver_of_segments_says_the_same(
-            steps in proptest::collection::vec((0u32..8, 0u64..12, 0u8..8), 1..120),
+            steps in proptest::collection::vec((0u32..8, 0u64..12, 0u8..8, Just(RTT_MS)), 1..120),
             echoes_each: bool,
             marks: bool,
         ) {
-            let rtt = u64::from(RTT_MS) * MS;
-            let mut all = Receiver::of_bytes(1000 * MS, rtt, echoes_each, OVERHEAD);
-            let mut fast = Receiver::new(rtt, echoes_each, OVERHEAD);
-            let mut at = 1060 * MS;
-            let (mut told, mut fast_told, mut next) = (Vec::new(), Vec::new(), 0u32);
-            // Three bursts in order, and the window has all the room it needs: what is queued is reckoned a little
-            // differently.
-            let bursts = (0..180).map(|i| (8, if i % 60 == 59 { 12 } else { 0 }, 3));
-            for (jump, gap, kind) in bursts.chain(steps) {
-                // Most often the next, of a burst; now and then a late one, one again, or one that follows a loss; and pauses.
-                at += match gap { 0..=5 => 0, 6..=8 => MS, 9 => 3 * MS, 10 => 30 * MS, 11 => 400 * MS, _ => 45 * MS };
-                let number = match jump { 0 => next + 1, 1 => next.saturating_sub(3), 2 => fast.next(), 3 => next + 3, _ => next };
-                next = next.max(number + 1);
-                let mut s = whole(at, number);
-                (s.push, s.ect) = (kind == 0, marks && kind != 4);
-                (s.ce, s.cwr) = (marks && kind == 1, marks && kind == 2);
-                all.run_to(at);
-                fast.run_to(at);
-                all.segment(at, in_bytes(s), None);
-                fast.segment(at, s, None);
-                let read = all.next();
-                all.read(at, read);
-                told.extend(all.take_acks());
-                fast_told.extend(fast.take_acks());
-                prop_assert_eq!(all.next(), fast.next() * MSS);
+            let [told, fast_told] = both(steps, echoes_each, marks, |all, fast| {
                 prop_assert_eq!(all.window(), fast.window());
-            }
+                Ok(())
+            })?;
             let of = |(at, a): &(u64, Ack), unit: u32| {
                 let blocks: Vec<_> = a.blocks().iter().map(|b| (b.0 * unit, b.1 * unit)).collect();
                 (*at, a.cum * unit, a.ts, a.ece, a.dsack, blocks)
@@ -1139,6 +1186,19 @@ mod tests {
                 prop_assert_eq!(a, b, "acknowledgement {}", i);
             }
             prop_assert_eq!(told.len(), fast_told.len());
+        }
+
+        /// The round trip and what comes in one are the same, whatever the echoes say and however much lies behind a gap.
+        #[test]
+        fn the_receiver_of_segments_measures_the_same(
+            steps in proptest::collection::vec((0u32..10, 0u64..12, 0u8..8, 1u32..90), 1..120),
+        ) {
+            both(steps, false, false, |all, fast| {
+                let (one, other) = (all.measured(), fast.measured());
+                prop_assert_eq!(one.1, other.1);
+                prop_assert!(one.0.abs_diff(other.0) <= 1, "round trips of {} and {} us", one.0, other.0);
+                Ok(())
+            })?;
         }
     }
 }

@@ -122,11 +122,12 @@ fn bbr_goes_through_its_phases() {
         // 200 ms from when 4 are in flight (a round after the cut), to the end of a round.
         assert!((0.19..=0.36).contains(&(p.1 - p.0)), "{p:?}");
     }
-    for w in probes.windows(2) {
-        // 10 s after the last time that the smallest RTT was seen, which is in the probe or in the first of the cycles after it,
-        // eight round trips each: they leave an empty queue, too.
-        assert!((9.9..=10.7 + 3.0 * 8.0 * 0.04).contains(&(w[1].0 - w[0].0)), "{probes:?}");
-    }
+    // 10 s after the last time that the smallest RTT was seen, which is in the probe or in the first of the cycles after it,
+    // eight round trips each: they leave an empty queue, too. A later one of them may by chance see the very same microsecond, and put
+    // the probe off; not twice in three times.
+    let mut apart: Vec<f64> = probes.windows(2).map(|w| w[1].0 - w[0].0).collect();
+    apart.sort_by(f64::total_cmp);
+    assert!(apart[0] >= 9.9 && apart[1] <= 10.7 + 3.0 * 8.0 * 0.04 && apart[2] <= 15.0, "{probes:?}");
     let p = &r.ports[0];
     assert!(p.utilization > 0.95, "{}", p.utilization);
     assert!(p.sojourn_ms.mean < 8.0, "{}", p.sojourn_ms.mean);

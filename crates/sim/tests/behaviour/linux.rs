@@ -10,14 +10,10 @@ const KNOWN: &[(&str, &str, f64)] = &[
     ("bbr-1-20_100M_pfifo1", "sojourn", 2.9),              // Linux 4.2
     ("bbr-1-40_50M_codel", "sojourn", 2.9),                // Linux 3.9
     ("bbr-2-40+illinois-2-40_20M_pfifo2", "drops", 129.3), // Linux 24.0
-    // Eight runs in the lab of today have 11.1 to 13.5 (mean 12.7).
-    ("cubic-1-40_50M_pie", "sojourn", 12.3), // Linux 10.7
-    ("cubic-10-10+cubic-10-80_20M_pieecn", "drops", 419.6), // Linux 282.0
-    // One run on Linux.
-    ("cubic-2-40+bbr-2-40_20M_pfifo4", "drops", 207.6), // Linux 120.0
-    ("cubic-2-40+bic-2-40_20M_pfifo1", "drops", 102.6), // Linux 76.0
     // Eight runs in the lab of today have 3.2 to 4.6 (mean 3.9).
-    ("cubic-4-40_20M_fqcodel", "sojourn", 4.2), // Linux 3.0
+    ("cubic-4-40_20M_fqcodel", "sojourn", 4.2),          // Linux 3.0
+    ("htcp-2-20+htcp-2-80_20M_pfifo2", "share 1", 58.5), // Linux 69.3
+    ("htcp-2-20+htcp-2-80_20M_pfifo2", "share 2", 41.5), // Linux 30.7
     // Four more runs on Linux had shares of 42.7 to 69.9 and 538 to 1212 drops.
     ("mix9_50M_pfifo1", "share 3", 44.1), // Linux 69.2
     ("mix9_50M_pfifo1", "drops", 597.2),  // Linux 1052.0

@@ -23,7 +23,7 @@ fn an_even_trace_is_a_constant_rate() {
             // Few flows with a random queue differ from seed to seed by more than what is looked for.
             let measure = |link: &str| {
                 let toml =
-                    scenario(&format!("{link}\noverhead = \"0b\""), flows, queue) + "seeds = \"1..8\"\n";
+                    scenario(&format!("{link}\noverhead = \"0b\""), flows, queue) + "seeds = \"1..32\"\n";
                 let runs = runs(&toml);
                 let mean = |f: fn(&Run) -> f64| runs.iter().map(f).sum::<f64>() / runs.len() as f64;
                 let goodput = mean(|r| r.groups.iter().map(|g| g.goodput_bps).sum());
