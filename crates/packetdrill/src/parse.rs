@@ -272,6 +272,16 @@ impl Parser {
             ("ipv4", "tunnels"),
             ("ipv6", "IPv6"),
             ("gre", "tunnels"),
+        if self.eat_word("encap") {
+            if !self.eat_word("psp") {
+                return self.wrong("psp");
+            }
+            if !self.eat_word("spi") {
+                return self.wrong("spi");
+            }
+            self.sequence("an index of security parameters")?;
+            foreign.push("PSP");
+        }
             ("GREv0", "tunnels"),
             ("mpls", "MPLS"),
         ] {
@@ -305,9 +315,6 @@ impl Parser {
             foreign.push("urgent data");
         }
         let options = self.tcp_options(&mut foreign)?;
-        if self.eat_word("encap") {
-            return self.wrong("the next event (packets in PSP are not known)");
-        }
         Ok(Action::Packet(Packet { inbound, ecn, flags, seq, len, ack, win, options, foreign }))
     }
 
@@ -386,7 +393,14 @@ impl Parser {
         Ok(match word.as_str() {
             "nop" => TcpOption::Nop,
             "eol" => TcpOption::Eol,
-            "mss" => TcpOption::Mss(self.number("a segment size", 65_535)? as u16),
+            "mss" => match self.peek() {
+                Some(Token::Word(symbol)) if symbol.starts_with(|c: char| c.is_ascii_uppercase()) => {
+                    self.at += 1;
+                    foreign.push("a value that packetdrill's command line defines (-D)");
+                    TcpOption::Mss(0)
+                }
+                _ => TcpOption::Mss(self.number("a segment size", 65_535)? as u16),
+            },
             "wscale" => TcpOption::WindowScale(self.number("a shift", 255)? as u8),
             "sackOK" => TcpOption::SackOk,
             "sack" => {
@@ -617,5 +631,6 @@ mod tests {
             assert_eq!(error.line(), line, "{text}: {error}");
             assert!(error.to_string().contains(says), "{text}: {error}");
         }
+            ("+0 > encap . 1:1(0) ack 1", 1, "psp"),
     }
 }

@@ -89,6 +89,7 @@ fn config(script: &Script) -> Result<Config, String> {
             "mss" => config.gso_mss = Some(number().ok_or_else(bad)? as u32),
             "ip_version" if value == Some("ipv4") => {}
             "ip_version" => return Err("IPv6".into()),
+            "psp_udp_port" => return Err("PSP".into()),
             "mtu" if value != Some("1500") => return Err("a device of another MTU".into()),
             "local_ip" | "remote_ip" if value.is_some_and(|v| v.contains(':')) => return Err("IPv6".into()),
             "local_ip" | "remote_ip" | "gateway_ip" | "netmask_ip" | "mtu" | "verbose" | "dry_run"
@@ -161,6 +162,7 @@ fn call_foreign(call: &Call) -> Option<String> {
         },
         "ioctl" => {
             let what = call.arguments.get(1).and_then(Expr::word).unwrap_or("?");
+        name if name.starts_with("psp_") => Some("PSP".into()),
             (!matches!(what, "SIOCINQ" | "FIONREAD")).then(|| format!("ioctl {what}"))
         }
         "epoll_create" | "epoll_ctl" | "epoll_wait" => Some("epoll".into()),

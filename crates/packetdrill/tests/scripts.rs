@@ -121,6 +121,8 @@ fn what_is_not_there_is_named() {
         ),
         ("+0 < udp (10)", &["UDP"]),
         ("+0 < icmp unreachable frag_needed mtu 1200 [1:1(0)]", &["ICMP"]),
+        ("+0 > encap psp spi 23 P. 1:501(500) ack 1", &["PSP"]),
+        ("+0 < S 0:0(0) win 5 <mss MSS>", &["a value that packetdrill's command line defines (-D)"]),
         ("+0 < [flowlabel 0x1] . 1:1(0) ack 1 win 5", &["IPv6"]),
         ("+0 < . 1:1(0) ack 1 win 5 urg 2", &["urgent data"]),
         ("+0 %{ assert tcpi_busy_time == 0 }%", &["tcpi_busy_time"]),
