@@ -104,13 +104,19 @@ fn packetdrill_says_what_became_of_each_script() {
         ("some/a.pkt", format!("{open}{right}")),
         ("some/b.pkt", format!("{open}{right}+0 < udp (10)\n")),
         ("c.pkt", format!("{open}{}", right.replace("ack 1", "ack 2"))),
-        ("d.pkt", "0 socket(".to_string()),
+        ("d.pkt", "\n0 socket(".to_string()),
+        ("e.pkt", format!("{open}{right}+0 < udp (10)\n+0 %{{\nassert tcpi_snd_cwnd = 10\n}}%\n")),
     ] {
         fs::write(dir.path().join(name), text).unwrap();
     }
     let run = |paths: &[&str]| {
         let out = output(dir.path(), &[&["packetdrill"][..], paths].concat());
         (out.status.code(), String::from_utf8(out.stdout).unwrap())
+    };
+    let error = |path: &str| {
+        let out = output(dir.path(), &["packetdrill", path]);
+        assert_eq!(out.status.code(), Some(2), "{path}");
+        String::from_utf8(out.stderr).unwrap()
     };
     let (code, text) = run(&["some"]);
     assert_eq!(code, Some(0), "{text}");
@@ -126,6 +132,11 @@ fn packetdrill_says_what_became_of_each_script() {
         (json["unreadable"].as_u64(), json["scripts"][0]["verdict"].as_str()),
         (Some(1), Some("unreadable"))
     );
+    // File and line, and what was expected there; of code that no run would reach, too.
+    let says = error("d.pkt");
+    assert!(says.contains("d.pkt:2: found the end; expected a value"), "{says}");
+    let says = error("e.pkt");
+    assert!(says.contains("e.pkt:8: code: found '= 10'; expected the end of the statement"), "{says}");
     assert_eq!(run(&["none.pkt"]).0, Some(2));
     assert_eq!(run(&["some", "--cca", "pigeon"]).0, Some(2));
 }

@@ -3,7 +3,9 @@
 use crate::Error;
 use crate::lex::{Token, lex};
 use crate::packet::{Ecn, Flags, Packet, TcpOption};
+use crate::python::{self, Value};
 use crate::script::{Action, Call, Event, Expr, Script, When};
+use std::collections::HashMap;
 
 /// How deep brackets may lie in one another.
 const DEEPEST: u32 = 32;
@@ -50,7 +52,7 @@ impl Parser {
 
     fn bump(&mut self) -> Option<Token> {
         let token = self.tokens.get(self.at).map(|t| t.0.clone());
-        self.at += usize::from(token.is_some());
+        self.at += 1;
         token
     }
 
@@ -87,7 +89,7 @@ impl Parser {
 
     /// The last word was none of these.
     fn back<T>(&mut self, what: &str) -> Result<T, Error> {
-        self.at = self.at.saturating_sub(usize::from(self.at > 0));
+        self.at = self.at.saturating_sub(1);
         self.wrong(what)
     }
 
@@ -219,6 +221,10 @@ impl Parser {
             }
             Some(Token::Code(code)) => {
                 let code = code.clone();
+                let known = |_: &str| Some(Value::None);
+                if let Err((below, says)) = python::read(&code, &mut HashMap::new(), &known) {
+                    return Err(Error::syntax(self.line() + below, format!("code: {says}")));
+                }
                 self.at += 1;
                 Ok(Action::Code(code))
             }
@@ -266,12 +272,6 @@ impl Parser {
             }
             self.expect(close)?;
         }
-        for (word, name) in [
-            ("icmp", "ICMP"),
-            ("udp", "UDP"),
-            ("ipv4", "tunnels"),
-            ("ipv6", "IPv6"),
-            ("gre", "tunnels"),
         if self.eat_word("encap") {
             if !self.eat_word("psp") {
                 return self.wrong("psp");
@@ -282,6 +282,12 @@ impl Parser {
             self.sequence("an index of security parameters")?;
             foreign.push("PSP");
         }
+        for (word, name) in [
+            ("icmp", "ICMP"),
+            ("udp", "UDP"),
+            ("ipv4", "tunnels"),
+            ("ipv6", "IPv6"),
+            ("gre", "tunnels"),
             ("GREv0", "tunnels"),
             ("mpls", "MPLS"),
         ] {
@@ -625,12 +631,13 @@ mod tests {
             ("+0 > . 1:1(0) ack 1 <mss>", 1, "a segment size"),
             ("", 1, "an event"),
             ("frob", 1, "a time"),
+            ("+0 %{ assert 1 }%\n+1 %{\nx = 1\nassert x == (1\n}%", 5, "code: found the end; expected ')'"),
+            ("+0 > encap . 1:1(0) ack 1", 1, "psp"),
             ("+.2~+.1 > . 1:1(0) ack 1", 1, "ends before"),
         ] {
             let error = parse(text).unwrap_err();
             assert_eq!(error.line(), line, "{text}: {error}");
             assert!(error.to_string().contains(says), "{text}: {error}");
         }
-            ("+0 > encap . 1:1(0) ack 1", 1, "psp"),
     }
 }

@@ -28,8 +28,8 @@ pub enum Stop {
     Failed(String),
     /// It has something that is not known here: what.
     Unknown(String),
-    /// It is no Python: what was expected.
-    Syntax(String),
+    /// It is no Python: how many lines below its first, and what was expected.
+    Syntax(u32, String),
 }
 
 impl Value {
@@ -77,8 +77,39 @@ pub fn run(
     known: &dyn Fn(&str) -> Option<Value>,
 ) -> Result<(), Stop> {
     let tokens = tokens(code)?;
-    let mut machine = Machine { code, tokens, at: 0, depth: 0, set, known };
+    let mut machine = Machine { code, tokens, at: 0, depth: 0, set, known, unknown: None };
     machine.run()
+}
+
+/// Reads code without running it: all names and functions in it that neither the code has set, here or before (`set`), nor `known`
+/// answers, and what else of it is not known here.
+///
+/// # Errors
+/// It is no Python: how many lines below its first, and what was expected.
+pub fn read(
+    code: &str,
+    set: &mut HashMap<String, Value>,
+    known: &dyn Fn(&str) -> Option<Value>,
+) -> Result<Vec<String>, (u32, String)> {
+    let tokens = match tokens(code) {
+        Ok(tokens) => tokens,
+        Err(Stop::Syntax(line, says)) => return Err((line, says)),
+        Err(Stop::Unknown(what) | Stop::Failed(what)) => return Ok(vec![what]),
+    };
+    let mut machine = Machine { code, tokens, at: 0, depth: 0, set, known, unknown: Some(Vec::new()) };
+    let done = machine.run();
+    let mut unknown = machine.unknown.unwrap_or_default();
+    match done {
+        Ok(()) => {}
+        Err(Stop::Syntax(line, says)) => return Err((line, says)),
+        Err(Stop::Unknown(what) | Stop::Failed(what)) => unknown.push(what),
+    }
+    Ok(unknown)
+}
+
+/// How many lines of `code` end before a place in it.
+fn lines_before(code: &str, at: usize) -> u32 {
+    code[..at].matches('\n').count() as u32
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -89,9 +120,9 @@ enum Token {
     End,
 }
 
-const OPS: [&str; 36] = [
+const OPS: [&str; 37] = [
     "**=", "//=", "<<=", ">>=", "**", "//", "<<", ">>", "==", "!=", "<=", ">=", "+=", "-=", "*=", "/=", "%=",
-    "|=", "&=", "<", ">", "+", "-", "*", "/", "%", "|", "&", "^", "~", "(", ")", "[", "]", ",", "=",
+    "|=", "&=", "^=", "<", ">", "+", "-", "*", "/", "%", "|", "&", "^", "~", "(", ")", "[", "]", ",", "=",
 ];
 
 fn tokens(code: &str) -> Result<Vec<(Token, usize)>, Stop> {
@@ -118,10 +149,23 @@ fn tokens(code: &str) -> Result<Vec<(Token, usize)>, Stop> {
         } else if c.is_ascii_digit() || (c == '.' && rest[1..].starts_with(|c: char| c.is_ascii_digit())) {
             let is = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '_';
             at += rest.find(|c| !is(c)).unwrap_or(rest.len());
-            tokens.push((Token::Value(number(&code[begin..at])?), begin));
+            let value =
+                number(&code[begin..at]).map_err(|says| Stop::Syntax(lines_before(code, begin), says))?;
+            tokens.push((Token::Value(value), begin));
         } else if c == '"' || c == '\'' {
-            let Some(end) = rest[1..].find(c) else {
-                return Err(Stop::Syntax("the string does not end".into()));
+            if rest[1..].starts_with([c; 2].iter().collect::<String>().as_str()) {
+                return Err(Stop::Unknown("a string of several lines in code".into()));
+            }
+            // A backslash hides what follows it.
+            let mut hidden = false;
+            let end = rest[1..].find(|d: char| {
+                let ends = !hidden && (d == c || d == '\n');
+                hidden = !hidden && d == '\\';
+                ends
+            });
+            let Some(end) = end.filter(|&end| rest[1 + end..].starts_with(c)) else {
+                let says = format!("the string does not end; expected {c}");
+                return Err(Stop::Syntax(lines_before(code, begin), says));
             };
             at += end + 2;
             tokens.push((Token::Value(Value::Text(rest[1..=end].to_string())), begin));
@@ -137,8 +181,8 @@ fn tokens(code: &str) -> Result<Vec<(Token, usize)>, Stop> {
     Ok(tokens)
 }
 
-fn number(text: &str) -> Result<Value, Stop> {
-    let bad = || Stop::Syntax(format!("'{text}' is no number"));
+fn number(text: &str) -> Result<Value, String> {
+    let bad = || format!("found '{text}'; expected a number");
     let plain = text.replace('_', "");
     if let Some(hex) = plain.strip_prefix("0x").or(plain.strip_prefix("0X")) {
         return i64::from_str_radix(hex, 16).map(Value::Int).map_err(|_| bad());
@@ -156,6 +200,8 @@ struct Machine<'a> {
     depth: u32,
     set: &'a mut HashMap<String, Value>,
     known: &'a dyn Fn(&str) -> Option<Value>,
+    /// What was met that is not known, if the code is only read: then nothing is worked out.
+    unknown: Option<Vec<String>>,
 }
 
 impl Machine<'_> {
@@ -180,9 +226,28 @@ impl Machine<'_> {
     }
 
     fn wrong(&self, expected: &str) -> Stop {
+        // What Python has and this has not is no mistake.
+        match self.peek() {
+            Token::Name(name) if ["if", "else", "in", "is", "lambda", "for"].contains(&name.as_str()) => {
+                return Stop::Unknown(format!("Python's {name}"));
+            }
+            Token::Op(op @ ("[" | "**")) => return Stop::Unknown(format!("Python's {op}")),
+            Token::Value(Value::Text(_)) => {
+                return Stop::Unknown("a string with a prefix in code".into());
+            }
+            _ => {}
+        }
         let at = self.tokens.get(self.at).map_or(self.code.len(), |t| t.1);
-        let rest = self.code[at..].lines().next().unwrap_or_default();
-        Stop::Syntax(format!("found '{rest}'; expected {expected}"))
+        let found = match self.code[at..].lines().next().unwrap_or_default().trim() {
+            "" => "the end".to_string(),
+            rest => format!("'{rest}'"),
+        };
+        Stop::Syntax(lines_before(self.code, at), format!("found {found}; expected {expected}"))
+    }
+
+    /// What only running the code would give; while it is read, anything.
+    fn made(&self, make: impl FnOnce() -> Result<Value, Stop>) -> Result<Value, Stop> {
+        if self.unknown.is_some() { Ok(Value::Int(1)) } else { make() }
     }
 
     /// The code from a word to the present one.
@@ -207,8 +272,10 @@ impl Machine<'_> {
     }
 
     fn statement(&mut self) -> Result<(), Stop> {
-        const OTHERS: [&str; 10] =
-            ["if", "for", "while", "def", "import", "from", "class", "with", "try", "global"];
+        const OTHERS: [&str; 15] = [
+            "if", "for", "while", "def", "import", "from", "class", "with", "try", "global", "del", "raise",
+            "async", "nonlocal", "return",
+        ];
         if let Token::Name(name) = self.peek().clone() {
             if OTHERS.contains(&name.as_str()) {
                 return Err(Stop::Unknown(format!("Python's {name}")));
@@ -218,7 +285,7 @@ impl Machine<'_> {
                 let holds = self.expression()?.truth();
                 let text = self.text(from).to_string();
                 let says = if self.eat(",") { Some(self.expression()?) } else { None };
-                if holds {
+                if holds || self.unknown.is_some() {
                     return Ok(());
                 }
                 let says = says.map_or(String::new(), |v| format!(": {v}"));
@@ -240,8 +307,14 @@ impl Machine<'_> {
                 let value = self.expression()?;
                 let value = match op {
                     None => value,
-                    Some(op) => binary(op, self.lookup(&name)?, value)?,
+                    Some(op) => {
+                        let before = self.lookup(&name)?;
+                        self.made(|| binary(op, before, value))?
+                    }
                 };
+                if let Token::Op(op @ ("=" | ",")) = self.peek() {
+                    return Err(Stop::Unknown(format!("Python's assignment with a second '{op}'")));
+                }
                 self.set.insert(name, value);
                 return Ok(());
             }
@@ -249,7 +322,7 @@ impl Machine<'_> {
         self.expression().map(drop)
     }
 
-    fn lookup(&self, name: &str) -> Result<Value, Stop> {
+    fn lookup(&mut self, name: &str) -> Result<Value, Stop> {
         if let Some(value) = self.set.get(name) {
             return Ok(value.clone());
         }
@@ -257,7 +330,14 @@ impl Machine<'_> {
             "True" => Ok(Value::Int(1)),
             "False" => Ok(Value::Int(0)),
             "None" => Ok(Value::None),
-            _ => (self.known)(name).ok_or_else(|| Stop::Unknown(name.to_string())),
+            _ => match ((self.known)(name), &mut self.unknown) {
+                (Some(value), _) => Ok(value),
+                (None, None) => Err(Stop::Unknown(name.to_string())),
+                (None, Some(unknown)) => {
+                    unknown.push(name.to_string());
+                    Ok(Value::Int(1))
+                }
+            },
         }
     }
 
@@ -311,7 +391,8 @@ impl Machine<'_> {
         {
             self.at += 1;
             let right = self.arithmetic(0)?;
-            holds = Some(holds.unwrap_or(true) && compare(op, &left, &right)?);
+            let is = self.made(|| compare(op, &left, &right).map(|holds| Value::Int(holds.into())))?;
+            holds = Some(holds.unwrap_or(true) && is.truth());
             left = right;
         }
         Ok(holds.map_or(left, |h| Value::Int(h.into())))
@@ -328,7 +409,7 @@ impl Machine<'_> {
         {
             self.at += 1;
             let right = self.arithmetic(level + 1)?;
-            left = binary(op, left, right)?;
+            left = self.made(|| binary(op, left, right))?;
         }
         Ok(left)
     }
@@ -341,13 +422,13 @@ impl Machine<'_> {
         }
         let mut value = self.atom()?;
         for op in signs.into_iter().rev() {
-            value = match (op, value) {
-                ("-", Value::Int(n)) => Value::Int(n.wrapping_neg()),
-                ("-", Value::Float(x)) => Value::Float(-x),
-                ("~", Value::Int(n)) => Value::Int(!n),
-                ("+", v @ (Value::Int(_) | Value::Float(_))) => v,
-                (op, _) => return Err(Stop::Unknown(format!("'{op}' before what is no number"))),
-            };
+            value = self.made(|| match (op, value) {
+                ("-", Value::Int(n)) => Ok(Value::Int(n.wrapping_neg())),
+                ("-", Value::Float(x)) => Ok(Value::Float(-x)),
+                ("~", Value::Int(n)) => Ok(Value::Int(!n)),
+                ("+", v @ (Value::Int(_) | Value::Float(_))) => Ok(v),
+                (op, _) => Err(Stop::Unknown(format!("'{op}' before what is no number"))),
+            })?;
         }
         Ok(value)
     }
@@ -368,7 +449,15 @@ impl Machine<'_> {
                 self.at += 1;
                 if self.eat("(") {
                     let arguments = self.arguments()?;
-                    return call(&name, &arguments);
+                    if let Some(unknown) = &mut self.unknown
+                        && !FUNCTIONS.contains(&name.as_str())
+                    {
+                        unknown.push(format!("{name}() in code"));
+                    }
+                    return self.made(|| call(&name, &arguments));
+                }
+                if ["lambda", "yield", "await"].contains(&name.as_str()) {
+                    return Err(Stop::Unknown(format!("Python's {name}")));
                 }
                 self.lookup(&name)
             }
@@ -381,7 +470,9 @@ impl Machine<'_> {
                 if self.eat(")") {
                     return Ok(first);
                 }
-                self.expect(",")?;
+                if !self.eat(",") {
+                    return Err(self.wrong("')'"));
+                }
                 let mut all = vec![first];
                 all.extend(self.arguments()?);
                 Ok(Value::Tuple(all))
@@ -396,6 +487,9 @@ impl Machine<'_> {
         while !self.eat(")") {
             let value = self.expression()?;
             all.push(value);
+            if *self.peek() == Token::Op("=") {
+                return Err(Stop::Unknown("an argument with a name in code".into()));
+            }
             if !self.eat(",") {
                 self.expect(")")?;
                 break;
@@ -489,6 +583,9 @@ fn formatted(format: &str, values: &Value) -> String {
     out
 }
 
+/// The functions that code may call.
+const FUNCTIONS: [&str; 8] = ["print", "abs", "int", "float", "round", "str", "min", "max"];
+
 fn call(name: &str, arguments: &[Value]) -> Result<Value, Stop> {
     let least = |less: bool| {
         let mut all = arguments.iter();
@@ -558,7 +655,42 @@ mod tests {
     fn what_is_not_known_is_named() {
         assert_eq!(try_it("assert tcpi_new == 1"), Err(Stop::Unknown("tcpi_new".into())));
         assert_eq!(try_it("import os"), Err(Stop::Unknown("Python's import".into())));
-        assert!(matches!(try_it("assert (1"), Err(Stop::Syntax(_))));
-        assert!(matches!(try_it("assert 1 1"), Err(Stop::Syntax(_))));
+        assert!(matches!(try_it("assert (1"), Err(Stop::Syntax(..))));
+        assert!(matches!(try_it("assert 1 1"), Err(Stop::Syntax(..))));
+    }
+
+    /// All of the code, whatever it would do.
+    fn read_it(code: &str) -> Result<Vec<String>, (u32, String)> {
+        let known = |name: &str| (name == "tcpi_snd_cwnd").then_some(Value::Int(10));
+        read(code, &mut HashMap::new(), &known)
+    }
+
+    #[test]
+    fn reading_finds_what_running_would_not_reach() {
+        for (code, line, says) in [
+            ("assert 1 == 2\nassert (1", 1, "found the end; expected ')'"),
+            ("x = 1\n\nx = 2 +", 2, "found the end; expected an expression"),
+            ("assert tcpi_snd_cwnd = 10", 0, "found '= 10'; expected the end of the statement"),
+            ("assert 1 == 12fe", 0, "found '12fe'; expected a number"),
+            ("\nassert 'a == 1", 1, "the string does not end; expected '"),
+            ("assert 0, 1, 2", 0, "found ', 2'; expected the end of the statement"),
+        ] {
+            assert_eq!(read_it(code), Err((line, says.to_string())), "{code}");
+        }
+    }
+
+    #[test]
+    fn reading_names_all_that_is_not_known() {
+        for (code, names) in [
+            ("x = 1; assert x == tcpi_snd_cwnd, 'it\\'s'", &[][..]),
+            ("assert tcpi_a == 1 and tcpi_b == len('')", &["tcpi_a", "tcpi_b", "len() in code"]),
+            ("assert x[0] == 1", &["x", "Python's ["]),
+            ("assert 1 if 2 else 3", &["Python's if"]),
+            ("a = b = 1", &["b", "Python's assignment with a second '='"]),
+            ("print('', end='')", &["end", "an argument with a name in code"]),
+            ("assert -'' + 1 < '' and abs(()) == 1", &[]),
+        ] {
+            assert_eq!(read_it(code).unwrap(), names, "{code}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use crate::packet::{Ecn, Packet, TcpOption};
 use crate::python::{self, Stop, Value};
 use crate::script::{Action, Call, Event, Expr, Script, When};
 use crate::settings::{Settings, control};
-use crate::stack::{BEGIN_NS, State, Tcp};
+use crate::stack::{BEGIN_NS, KNOWN, State, Tcp};
 use crate::{Failure, Options, Outcome};
 use std::collections::HashMap;
 use std::path::Path;
@@ -111,6 +111,7 @@ fn foreign(script: &Script, dir: &Path) -> Vec<String> {
     };
     config(script).err().into_iter().for_each(&mut add);
     let mut settings = Settings::default();
+    let mut set = HashMap::new();
     for event in &script.events {
         match &event.action {
             Action::Packet(packet) => packet.foreign.iter().for_each(|f| add(f.to_string())),
@@ -119,14 +120,11 @@ fn foreign(script: &Script, dir: &Path) -> Vec<String> {
             Action::Call(call) => call_foreign(call).into_iter().for_each(&mut add),
             Action::Code(code) => {
                 let known = |name: &str| {
-                    let unknown = name.starts_with("tcpi_") && !crate::stack::KNOWN.contains(&&name[5..]);
-                    (!unknown).then_some(Value::Int(1))
+                    let told = name.strip_prefix("tcpi_").is_some_and(|n| KNOWN.contains(&n));
+                    (told || constant(name).is_some()).then_some(Value::Int(1))
                 };
-                if let Err(Stop::Unknown(what)) = python::run(code, &mut HashMap::new(), &known)
-                    && what.starts_with("tcpi_")
-                {
-                    add(what);
-                }
+                // That it is Python has been seen when the script was read.
+                python::read(code, &mut set, &known).into_iter().flatten().for_each(&mut add);
             }
         }
     }
@@ -162,9 +160,9 @@ fn call_foreign(call: &Call) -> Option<String> {
         },
         "ioctl" => {
             let what = call.arguments.get(1).and_then(Expr::word).unwrap_or("?");
-        name if name.starts_with("psp_") => Some("PSP".into()),
             (!matches!(what, "SIOCINQ" | "FIONREAD")).then(|| format!("ioctl {what}"))
         }
+        name if name.starts_with("psp_") => Some("PSP".into()),
         "epoll_create" | "epoll_ctl" | "epoll_wait" => Some("epoll".into()),
         "splice" | "sendfile" | "pipe" | "open" => Some(format!("{}()", call.name)),
         "socket" | "bind" | "listen" | "accept" | "connect" | "write" | "send" | "sendto" | "read"
@@ -528,7 +526,8 @@ impl<'a> Run<'a> {
             Ok(()) => Ok(()),
             Err(Stop::Unknown(what)) => Err(End::Foreign(what)),
             Err(Stop::Failed(says)) => self.fail(line, says),
-            Err(Stop::Syntax(says)) => self.fail(line, format!("code: {says}")),
+            // It has been read before: no script gets here.
+            Err(Stop::Syntax(below, says)) => self.fail(line + below, format!("code: {says}")),
         }
     }
 
