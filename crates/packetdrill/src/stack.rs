@@ -812,12 +812,11 @@ impl Tcp {
         if self.no_delay {
             return true;
         }
-        // Another one that is not full is on its way (Minshall).
-        let info = self.sender.as_ref().map(alone::Sender::info);
-        info.is_none_or(|i| {
-            let under_way = &self.segments[i.snd_una as usize..i.snd_nxt as usize];
-            !under_way.iter().any(|s| s.payload < self.mss && !s.fin)
-        })
+        // Another one that is not full is on its way, or will be by then (Minshall).
+        let una = self.sender.as_ref().map_or(0, |s| s.info().snd_una) as usize;
+        let last = self.segments.len() - 1;
+        let before = &self.segments[una.min(last)..last];
+        !before.iter().any(|s| s.payload < self.mss && !s.fin)
     }
 
     /// The sender is told of segments that may go.
