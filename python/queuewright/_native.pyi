@@ -12,6 +12,7 @@ __all__ = [
     "Error",
     "Results",
     "RunError",
+    "Runs",
     "Table",
     "catalog",
     "concat",
@@ -113,8 +114,8 @@ class Draft:
     def unpack(text: str, files: Sequence[tuple[os.PathLike[str], bytes]]) -> Draft:
         """What `pack` gave."""
 
-    def count(self) -> int:
-        """How many runs it stands for."""
+    def runs(self) -> Runs:
+        """Its runs: all that is to be drawn is drawn here."""
 
     def to_json(self) -> str:
         """As results have it, as JSON."""
@@ -127,6 +128,23 @@ class Draft:
 
     def words(self) -> str:
         """In words, as `queuewright check` says it."""
+
+@final
+class Runs:
+    """Runs of a scenario with all that is drawn: what another process needs to make them."""
+
+    def __len__(self) -> int:
+        """How many."""
+
+    def part(self, begin: int, end: int) -> Runs:
+        """Those from `begin` to before `end`."""
+
+    def pack(self) -> bytes:
+        """For `unpack`."""
+
+    @staticmethod
+    def unpack(packed: bytes) -> Runs:
+        """What `pack` gave."""
 
 @final
 class Domain:
@@ -231,8 +249,8 @@ def run(
 ) -> list[Results]:
     """Makes all runs of these scenarios and gives each one's results."""
 
-def run_some(draft: Draft, begin: int, end: int) -> bytes:
-    """Makes a scenario's runs from `begin` to before `end`, and gives them packed."""
+def run_some(runs: Runs) -> bytes:
+    """Makes these runs, one at a time, and gives their results packed, for `Results.unpack`."""
 
 def concat(tables: Sequence[Table], points: str) -> Table:
     """Tables one below the other, each with constant columns (a JSON object for each) in front."""

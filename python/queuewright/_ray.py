@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from queuewright import _native
-from queuewright._native import VERSION, Error, RunError
+from queuewright._native import VERSION, Error, RunError, Runs
 from queuewright._networks import Domain
 from queuewright._scenario import Scenario, same_version
 
@@ -133,7 +133,8 @@ def runs(
     scenarios: Sequence[Scenario], jobs: int | None, tell: Callable[[float, int, int], object] | None
 ) -> list[_native.Results]:
     """`_native.run`, on a cluster."""
-    counts = [scenario._draft.count() for scenario in scenarios]
+    drawn = [scenario._draft.runs() for scenario in scenarios]
+    counts = [len(runs) for runs in drawn]
     cluster, total, so_far = Cluster(), sum(counts), 0
     size = min(max(total // (_PARTS * (jobs or cluster.cores())), 1), _MOST)
     parts = list(_parts(counts, size))
@@ -144,7 +145,7 @@ def runs(
         if tell is not None:
             tell(so_far / total, so_far, total)
 
-    calls = [([(scenarios[i], begin, end) for i, begin, end in part],) for part in parts]
+    calls = [(VERSION, [drawn[i].part(begin, end).pack() for i, begin, end in part]) for part in parts]
     packed: list[list[bytes]] = [[] for _ in scenarios]
     for part, made in zip(parts, cluster.each(_runs, calls, jobs, done), strict=True):
         for (i, _, _), some in zip(part, made, strict=True):
@@ -173,8 +174,10 @@ def _parts(counts: Sequence[int], size: int) -> Iterator[list[tuple[int, int, in
         yield part
 
 
-def _runs(part: Sequence[tuple[Scenario, int, int]]) -> list[bytes]:
-    return [_native.run_some(scenario._draft, begin, end) for scenario, begin, end in part]
+def _runs(version: str, part: Sequence[bytes]) -> list[bytes]:
+    """In a worker: it gets what was drawn elsewhere, and draws nothing itself."""
+    same_version(version)
+    return [_native.run_some(Runs.unpack(packed)) for packed in part]
 
 
 # --------------------------------------------------------------------- episodes

@@ -21,6 +21,7 @@
 pub mod counters;
 mod disciplines;
 mod params;
+mod plain;
 
 pub use params::{
     Beside, Info, Network, Param, ParamError, ParamKind, Probe, Rule, Spec, Tensor, Value, Weights,

@@ -1,6 +1,8 @@
 //! Parameters: what a discipline can be told, in which unit and range, and a
 //! discipline with all of that decided.
 
+use crate::plain;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
@@ -215,7 +217,7 @@ pub struct Param {
 }
 
 /// The value of a parameter.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub enum Value {
     /// Nanoseconds, bytes, bits a second or a count.
     Int(u64),
@@ -595,9 +597,10 @@ impl fmt::Display for ParamError {
 impl std::error::Error for ParamError {}
 
 /// A discipline with every parameter decided.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Spec {
     /// Which discipline.
+    #[serde(serialize_with = "plain::name")]
     pub info: &'static Info,
     /// What results call it: the discipline's name unless a scenario says otherwise.
     pub label: String,
@@ -606,7 +609,7 @@ pub struct Spec {
 }
 
 /// The numbers of a learned policy.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Weights {
     /// Tensor after tensor of [`Network::tensors`], rows by output.
     pub values: Arc<[i16]>,

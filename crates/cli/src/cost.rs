@@ -2,7 +2,7 @@
 
 use crate::words::port_packets;
 use queuewright_scenario::spec::{FlowSpec, RunSpec, Stack, Traffic};
-use queuewright_scenario::{Flags, Scenario};
+use queuewright_scenario::{Flags, Scenario, Source};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
@@ -44,7 +44,7 @@ pub fn work(spec: &RunSpec) -> f64 {
             let lane = FlowSpec { stop_ns: None, ..first.flow };
             add(&without_end(lane), 1.0);
         }
-        let mut source = source.clone();
+        let mut source = Source::new(source);
         let mut flows = Vec::new();
         while flows.len() < LOOKED_AT
             && let Some(next) = source.arrive()

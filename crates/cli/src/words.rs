@@ -158,7 +158,7 @@ fn group(f: &queuewright_scenario::Flows) -> String {
             };
             let _ = write!(out, " {}", names.join(", "));
             if let Some(size) = size {
-                let _ = write!(out, " of {}", size.describe());
+                let _ = write!(out, " of {}", size.describe(f.size_file.as_ref()));
             }
             if let Comes::Repeat(_) = f.comes {
                 out.push_str(", one after another");

@@ -1,6 +1,7 @@
 //! A scenario as Python holds it.
 
 use crate::input;
+use crate::run::Runs;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use queuewright_scenario::{Flags, Scenario};
@@ -116,9 +117,9 @@ impl Draft {
         Draft::checked(queuewright_scenario::Draft::unpack(text, files).map_err(input)?)
     }
 
-    /// How many runs it stands for.
-    fn count(&self) -> PyResult<usize> {
-        Ok(self.scenario.runs().map_err(input)?.len())
+    /// Its runs: all that is to be drawn is drawn here.
+    fn runs(&self) -> PyResult<Runs> {
+        Ok(Runs::new(self.scenario.runs().map_err(input)?))
     }
 
     /// As results have it, as JSON.

@@ -54,7 +54,7 @@ mod _native {
     #[pymodule_export]
     use super::results::Results;
     #[pymodule_export]
-    use super::run::{run, run_some};
+    use super::run::{Runs, run, run_some};
     #[pymodule_export]
     use super::table::{Table, concat};
     #[pymodule_export]

@@ -85,7 +85,7 @@ impl Results {
                 rmp_serde::from_slice(part.as_bytes()).map_err(|e| input(format!("not packed runs: {e}")))?;
             runs.extend(of_part.into_iter().map(|(run, detail)| Run { detail, ..run }));
         }
-        if runs.len() != draft.get().scenario.runs().map_err(input)?.len() {
+        if runs.len() != draft.get().scenario.count() {
             return Err(input("not packed runs: there are too many or too few"));
         }
         let made = Results::new(draft, runs);

@@ -9,11 +9,12 @@ use crate::node::{Node, Table};
 use crate::read::S;
 use crate::sizes::Sizes;
 use crate::units::Unit;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
 
 /// What the client at the receiving end of a connection asks for.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Client {
     /// Responses of the entry's sizes, each asked for after a pause from the last byte of the one before.
     Requests(Pause),
@@ -22,7 +23,7 @@ pub enum Client {
 }
 
 /// A video and the buffer of its player.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Video {
     /// Bitrates it is there in, bits a second, rising.
     pub ladder_bps: Vec<u64>,
@@ -114,8 +115,23 @@ impl Client {
     }
 }
 
-/// Responses to come: sizes and pauses, each drawn from a stream of the connection's own.
-#[derive(Debug, Clone)]
+/// What responses are drawn from: sizes and pauses, each out of a stream of the connection's own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RequestsSpec {
+    /// Of each response after the first.
+    pub sizes: Sizes,
+    /// From a response's last byte to the next request.
+    pub pause: Pause,
+    /// Seed of the streams.
+    pub seed: u64,
+    /// Index of the `[[flows]]` entry, and of the flow in it, which name the streams.
+    pub entry: u32,
+    /// See `entry`.
+    pub nth: u64,
+}
+
+/// Responses to come.
+#[derive(Debug)]
 pub struct Requests {
     sizes: Sizes,
     pause: Pause,
@@ -124,6 +140,18 @@ pub struct Requests {
 }
 
 impl Requests {
+    /// None of them asked for yet.
+    pub fn new(spec: &RequestsSpec) -> Requests {
+        let RequestsSpec { sizes, pause, seed, entry, nth } = spec;
+        let open = |key: &str| stream(*seed, &format!("flows[{entry}].{key}[{nth}]"));
+        Requests {
+            sizes: sizes.clone(),
+            pause: *pause,
+            size_draws: open("amount"),
+            pause_draws: open("requests"),
+        }
+    }
+
     /// The next request: how long after the last response (ns), and for how much (bytes).
     pub fn ask(&mut self) -> (u64, u64) {
         (self.pause.draw(&mut self.pause_draws), self.sizes.draw(&mut self.size_draws))
@@ -131,27 +159,24 @@ impl Requests {
 }
 
 /// What the client of a connection will ask for.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Asks {
     /// Responses after the first, which is the flow's size.
-    Requests(Box<Requests>),
+    Requests(Box<RequestsSpec>),
     /// Chunks of a video.
     Video(Arc<Video>),
 }
 
 impl Asks {
     /// What the `nth` flow of an entry asks for.
-    pub(crate) fn new(entry: &Flows, seed: u64, index: usize, nth: u64) -> Option<Asks> {
-        let Sends::Tcp { client, size, .. } = &entry.sends else { return None };
-        let open = |key: &str| stream(seed, &format!("flows[{index}].{key}[{nth}]"));
+    pub(crate) fn new(flows: &Flows, seed: u64, entry: u32, nth: u64) -> Option<Asks> {
+        let Sends::Tcp { client, size, .. } = &flows.sends else { return None };
         match (client.as_ref()?, size) {
             (Client::Video(video), _) => Some(Asks::Video(video.clone())),
-            (Client::Requests(pause), Some(sizes)) => Some(Asks::Requests(Box::new(Requests {
-                sizes: sizes.clone(),
-                pause: *pause,
-                size_draws: open("amount"),
-                pause_draws: open("requests"),
-            }))),
+            (Client::Requests(pause), Some(sizes)) => {
+                let (sizes, pause) = (sizes.clone(), *pause);
+                Some(Asks::Requests(Box::new(RequestsSpec { sizes, pause, seed, entry, nth })))
+            }
             (Client::Requests(_), None) => None,
         }
     }

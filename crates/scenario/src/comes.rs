@@ -8,6 +8,7 @@ use crate::node::{Node, Table, Value};
 use crate::read::SEGMENT;
 use crate::source::Mean;
 use crate::units::{self, MILLION, Range, Unit};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ pub enum Comes {
 }
 
 /// A time drawn for each flow: from its end to the start of the next, or from its start to its end.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Pause {
     /// Uniform, ns, both ends included.
     Uniform(Range),
@@ -58,26 +59,33 @@ pub enum ArrivalRate {
 pub struct Burst {
     /// What a page is.
     pub pages: Pages,
+    /// The file that pages are out of.
+    pub file: Option<PagesFile>,
     /// When, ns, not falling; empty: as they arrive.
     pub at_ns: Vec<u64>,
     /// If not at set times.
     pub arrivals: Option<Arrivals>,
 }
 
-/// The flows of pages.
+/// A file of pages.
 #[derive(Debug, Clone, PartialEq)]
+pub struct PagesFile {
+    /// The file.
+    pub file: DataFile,
+    /// Which of its pages, in which order; each the number that the file gives it.
+    pub traces: Vec<u64>,
+}
+
+/// The flows of pages.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Pages {
     /// The built-in generator: [`web_page`].
     Web,
-    /// Of a file.
-    File {
-        /// The file.
-        file: DataFile,
-        /// Which of its pages, in which order; each the number that the file gives it.
-        traces: Vec<u64>,
+    /// Of these.
+    Of {
         /// Drawn at random, not taken in turn.
         random: bool,
-        /// The packets of each flow of those pages.
+        /// The packets of each flow of each.
         pages: Arc<Vec<Vec<u32>>>,
     },
 }
@@ -194,7 +202,7 @@ impl Burst {
             if let Some(n) = t.get("traces").or(t.get("pick")) {
                 return Err(n.key_error("belongs to a file of pages; write file = \"pages.csv\" beside it"));
             }
-            return Ok(Burst { pages: Pages::Web, at_ns, arrivals: None });
+            return Ok(Burst { pages: Pages::Web, file: None, at_ns, arrivals: None });
         };
         let sheet = Sheet::read(n, files, "a file of pages")?;
         let known = pages(&sheet)?;
@@ -221,12 +229,13 @@ impl Burst {
         let pick =
             |trace: &u64| known.iter().find(|p| p.0 == *trace).map(|p| p.1.clone()).unwrap_or_default();
         let pages = Arc::new(traces.iter().map(pick).collect());
-        Ok(Burst { pages: Pages::File { file: sheet.file, traces, random, pages }, at_ns, arrivals: None })
+        let file = Some(PagesFile { file: sheet.file, traces });
+        Ok(Burst { pages: Pages::Of { random, pages }, file, at_ns, arrivals: None })
     }
 
     pub(crate) fn show(&self) -> Json {
         let mut o = Map::new();
-        if let Pages::File { file, traces, random, .. } = &self.pages {
+        if let (Pages::Of { random, .. }, Some(PagesFile { file, traces })) = (&self.pages, &self.file) {
             o.insert("file".into(), json!(file.given));
             o.insert("file_sha256".into(), json!(file.sha256));
             o.insert("traces".into(), json!(traces));
@@ -246,7 +255,7 @@ impl Pages {
         let of = |flows: f64, bytes: f64| Mean { bytes, segments: bytes / SEGMENT as f64, flows };
         match self {
             Pages::Web => of(mean(WEB_FLOWS), mean(WEB_FLOWS) * mean(WEB_PACKETS) * SEGMENT as f64),
-            Pages::File { pages, .. } => {
+            Pages::Of { pages, .. } => {
                 let n = pages.len() as f64;
                 let bytes = pages.iter().flatten().map(|p| page_bytes(*p) as f64);
                 of(pages.iter().map(Vec::len).sum::<usize>() as f64 / n, bytes.sum::<f64>() / n)
@@ -258,7 +267,7 @@ impl Pages {
     pub(crate) fn page(&self, nth: u32, rng: &mut Draws) -> Vec<u32> {
         match self {
             Pages::Web => web_page(rng),
-            Pages::File { random, pages, .. } => {
+            Pages::Of { random, pages } => {
                 let last = pages.len() as u64 - 1;
                 let i = if *random {
                     draw(rng, Range { min: 0, max: last })

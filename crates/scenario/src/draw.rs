@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::model::{Flows, LinkRate, Scenario, Sends};
 use crate::params;
 use crate::read::largest_packet;
-use crate::source::{Source, first_window};
+use crate::source::{Each, SourceSpec, first_window};
 use crate::spec::{FlowSpec, GroupSpec, PortSpec, Rate, RunSpec, SendBuffer, Stack, Timers, Traffic};
 use crate::trace::mean_rate;
 use crate::units::{Range, Size};
@@ -65,6 +65,11 @@ pub(crate) fn exponential(rng: &mut Draws, mean: u64) -> u64 {
 }
 
 impl Scenario {
+    /// How many runs it stands for.
+    pub fn count(&self) -> usize {
+        self.disciplines.len() * self.run.seeds.len()
+    }
+
     /// Every run of the scenario: for each discipline, in the scenario's order, each
     /// seed, in its order.
     ///
@@ -73,7 +78,7 @@ impl Scenario {
     /// flows: a buffer smaller than a packet, a parameter out of its range.
     pub fn runs(&self) -> Result<Vec<RunSpec>, Error> {
         let drawn: Vec<Drawn> = self.run.seeds.iter().map(|s| self.draw(*s)).collect();
-        let mut runs = Vec::with_capacity(self.disciplines.len() * drawn.len());
+        let mut runs = Vec::with_capacity(self.count());
         for i in 0..self.disciplines.len() {
             for d in &drawn {
                 runs.push(self.assemble(i, d)?);
@@ -179,11 +184,11 @@ impl Scenario {
             let first_group = groups.len();
             groups
                 .extend(kinds.iter().map(|kind| GroupSpec { name: kind.to_string(), cca: kind.to_string() }));
-            if let Some(source) = Source::new(entry, seed, i, first_group as u32) {
+            if let Some(source) = SourceSpec::new(entry, seed, i as u32, first_group as u32) {
                 sources.push(source);
                 continue;
             }
-            let mut drawn = draw_entry(entry, seed, i, first_group as u32);
+            let mut drawn = draw_entry(entry, seed, i as u32, first_group as u32);
             // Flows stand in the order of their groups; stable, so in the order drawn.
             drawn.sort_by_key(|f| f.group);
             for group in first_group..groups.len() {
@@ -236,7 +241,7 @@ impl Scenario {
     /// schedule's first above 0, a trace's mean) times the mean base RTT of the TCP
     /// flows that cross it, or of all that do where none is TCP. Flows that follow one another count
     /// as one; those that arrive only where no others of their kind (TCP or not) are there, each entry as a flow of its middle RTT.
-    fn bdp_bytes(&self, port: usize, flows: &[FlowSpec], sources: &[Source]) -> u64 {
+    fn bdp_bytes(&self, port: usize, flows: &[FlowSpec], sources: &[SourceSpec]) -> u64 {
         let bps = rate_of(&self.ports[port].rate);
         let tcp = |f: &FlowSpec| matches!(f.traffic, Traffic::Tcp { .. });
         // (is it TCP, its RTT)
@@ -298,7 +303,7 @@ struct Drawn {
     seed: u64,
     groups: Vec<GroupSpec>,
     flows: Vec<FlowSpec>,
-    sources: Vec<Source>,
+    sources: Vec<SourceSpec>,
     series_flows: Vec<u32>,
     /// Of each port.
     bdp_bytes: Vec<u64>,
@@ -314,16 +319,18 @@ fn kinds(entry: &Flows) -> Vec<&'static str> {
     }
 }
 
-fn draw_entry(entry: &Flows, seed: u64, index: usize, first_group: u32) -> Vec<FlowSpec> {
+fn draw_entry(entry: &Flows, seed: u64, index: u32, first_group: u32) -> Vec<FlowSpec> {
     let count = draw(&mut stream(seed, &format!("flows[{index}].count")), entry.count);
     let mut streams = Streams::new(seed, index);
     let Some(rows) = &entry.rows else {
-        let nth = |i: u64| asking(streams.flow(entry, first_group), Asks::new(entry, seed, index, i));
+        let each = Each::of(entry, first_group);
+        let nth = |i: u64| asking(streams.flow(entry, &each), Asks::new(entry, seed, index, i));
         return (0..count).map(nth).collect();
     };
     let Sends::Tcp { ccas, .. } = &entry.sends else { return Vec::new() };
     let of_line = |(i, line): (u64, &Flows)| {
-        let mut flow = asking(streams.flow(line, first_group), Asks::new(line, seed, index, i));
+        let each = Each::of(line, first_group);
+        let mut flow = asking(streams.flow(line, &each), Asks::new(line, seed, index, i));
         if let Traffic::Tcp { cca, .. } = &flow.traffic {
             let group = ccas.iter().position(|(kind, _)| kind == cca).unwrap_or(0);
             flow.group = first_group + group as u32;
@@ -356,7 +363,7 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    pub fn new(seed: u64, index: usize) -> Streams {
+    pub fn new(seed: u64, index: u32) -> Streams {
         let open = |key: &str| stream(seed, &format!("flows[{index}].{key}"));
         Streams {
             cca: open("cca"),
@@ -377,25 +384,19 @@ impl Streams {
     }
 
     /// The next flow of the entry.
-    pub fn flow(&mut self, entry: &Flows, first_group: u32) -> FlowSpec {
+    pub fn flow(&mut self, entry: &Flows, each: &Each) -> FlowSpec {
         let (mut start_ns, stop_ns) = self.times(entry);
         if let Sends::Voip(codec) = &entry.sends {
             // People do not pick up in step: somewhere within a packet's time.
             start_ns += draw(&mut self.amount, Range { min: 0, max: codec.interval_ns() - 1 });
         }
-        self.flow_at(entry, first_group, start_ns, stop_ns)
+        self.flow_at(each, start_ns, stop_ns)
     }
 
     /// The next flow of the entry, to start and stop at given times; a length of its own may end it before.
-    pub fn flow_at(
-        &mut self,
-        entry: &Flows,
-        first_group: u32,
-        start_ns: u64,
-        stop_ns: Option<u64>,
-    ) -> FlowSpec {
-        let mut group = first_group;
-        let traffic = match &entry.sends {
+    pub fn flow_at(&mut self, each: &Each, start_ns: u64, stop_ns: Option<u64>) -> FlowSpec {
+        let mut group = each.first_group;
+        let traffic = match &each.sends {
             Sends::Tcp { ccas, size, initial_window, ecn, l4s, bps, .. } => {
                 let nth = draw_weighted(&mut self.cca, ccas);
                 group += nth as u32;
@@ -420,23 +421,23 @@ impl Streams {
             }
             Sends::Voip(codec) => Traffic::Cbr { bps: codec.bps(), packet_bytes: codec.packet_bytes() },
         };
-        let ends = entry.length.map(|l| start_ns.saturating_add(l.draw(&mut self.length)));
+        let ends = each.length.map(|l| start_ns.saturating_add(l.draw(&mut self.length)));
         let stop_ns = stop_ns.into_iter().chain(ends).min();
         FlowSpec {
             group,
             traffic,
-            base_rtt_ns: draw(&mut self.rtt, entry.rtt_ns),
+            base_rtt_ns: draw(&mut self.rtt, each.rtt_ns),
             start_ns,
             open_for_ns: None,
             stop_ns,
-            access_bps: entry.access_bps.map(|r| draw(&mut self.access, r)),
-            jitter_ns: draw(&mut self.jitter, entry.jitter_ns),
-            send_buffer: match entry.sends {
+            access_bps: each.access_bps.map(|r| draw(&mut self.access, r)),
+            jitter_ns: draw(&mut self.jitter, each.jitter_ns),
+            send_buffer: match each.sends {
                 Sends::Tcp { send_buffer, .. } => send_buffer,
                 _ => SendBuffer::default(),
             },
-            path: entry.path.clone(),
-            back: entry.back.clone(),
+            path: each.path.clone(),
+            back: each.back.clone(),
         }
     }
 }

@@ -4,13 +4,14 @@ use crate::error::Error;
 use crate::keys::{JITTER, REORDER};
 use crate::node::{Node, Table, Value};
 use crate::units::{self, Unit};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 /// Millionths in all of something.
 const ALL: u64 = 1_000_000;
 
 /// Imperfections of a link. They come after the queue and the transmission.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flaws {
     /// Share of packets lost, each by itself, millionths.
     pub loss: u32,
@@ -21,7 +22,7 @@ pub struct Flaws {
 }
 
 /// How a link's delay varies from packet to packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Jitter {
     /// What is drawn for each packet.
     pub law: JitterLaw,
@@ -30,7 +31,7 @@ pub struct Jitter {
 }
 
 /// A distribution of delays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum JitterLaw {
     /// Uniform from the link's delay to this much more, ns.
     Uniform(u64),
@@ -39,7 +40,7 @@ pub enum JitterLaw {
 }
 
 /// A share of the packets is delayed by so much more, and overtaken meanwhile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reorder {
     /// Millionths.
     pub share: u32,

@@ -37,6 +37,7 @@ pub mod keys;
 mod model;
 mod node;
 mod params;
+mod plain;
 pub mod policy;
 mod preset;
 mod read;
@@ -52,7 +53,7 @@ mod voice;
 mod write;
 
 pub use client::{Client, Requests, Video};
-pub use comes::{ArrivalRate, Arrivals, Burst, Comes, Pages, Pause};
+pub use comes::{ArrivalRate, Arrivals, Burst, Comes, Pages, PagesFile, Pause};
 pub use data::{DataFile, LARGEST_FILE, read_file, read_text};
 pub use draft::Draft;
 pub use error::{Error, Place};
@@ -64,6 +65,7 @@ pub use preset::{PRESETS, Preset};
 pub use rows::Rows;
 pub use schema::json_schema;
 pub use sizes::{SizeTable, Sizes};
+pub use source::Source;
 pub use spec::RunSpec;
 pub use voice::Codec;
 

@@ -12,6 +12,7 @@ use crate::spec::{Schedule, SendBuffer, Stack, Trace};
 use crate::units::{Range, Size};
 use crate::voice::Codec;
 use queuewright_cca::Kind;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -93,6 +94,8 @@ pub struct Flows {
     pub rows: Option<Rows>,
     /// What each sends.
     pub sends: Sends,
+    /// The file that its sizes are out of.
+    pub size_file: Option<DataFile>,
     /// How they come.
     pub comes: Comes,
     /// Ports that it crosses, in order: indices into [`Scenario::ports`].
@@ -114,7 +117,7 @@ pub struct Flows {
 }
 
 /// Congestion window that a connection begins with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum InitialWindow {
     /// Packets.
     Packets(u32),
@@ -123,11 +126,12 @@ pub enum InitialWindow {
 }
 
 /// What the flows of an entry send.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Sends {
     /// TCP.
     Tcp {
         /// Congestion controls with weights above 0, by name; one: every flow has it.
+        #[serde(with = "crate::plain::controls")]
         ccas: Vec<(Kind, u32)>,
         /// What to send, drawn per flow; none: without end, or what a page says.
         size: Option<Sizes>,

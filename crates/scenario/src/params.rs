@@ -209,7 +209,7 @@ pub(crate) fn resolve_changes(
         for (name, setting) in &change.settings {
             let value = decide(&mut spec, name, setting, bdp_bytes, packet_bytes)
                 .map_err(|e| (format!("set[{i}].{name}"), e))?;
-            changes.push(spec::Change { at_ns: change.at_ns, param: name, value });
+            changes.push(spec::Change { at_ns: change.at_ns, param: name.to_string(), value });
         }
     }
     Ok(changes)

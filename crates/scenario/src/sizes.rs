@@ -8,13 +8,14 @@ use crate::keys::{Keys, LOGNORMAL, MAX_SIZE, PARETO, SIZES};
 use crate::node::{Node, Table, Value};
 use crate::read::SEGMENT;
 use crate::units::{self, Range, Unit};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
 
 const MILLION: f64 = 1e6;
 
 /// Sizes of flows, bytes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Sizes {
     /// Uniform, both ends included.
     Uniform(Range),
@@ -36,12 +37,12 @@ pub enum Sizes {
         /// What is larger counts as this.
         max: u64,
     },
-    /// A file: each of its sizes, or of the flows of a capture, as likely as the others, or with its cumulative probabilities.
-    File(DataFile, Arc<SizeTable>),
+    /// Each of a list, or of the flows of a capture, as likely as the others, or with their cumulative probabilities.
+    Table(Arc<SizeTable>),
 }
 
 /// What a file of sizes says.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum SizeTable {
     /// Sizes to draw from, bytes.
     List(Vec<u64>),
@@ -50,15 +51,18 @@ pub enum SizeTable {
 }
 
 impl Sizes {
-    /// The `size` of an entry of flows, if it has one.
-    pub(crate) fn read_if(t: &Table<'_>, files: &Files) -> Result<Option<Sizes>, Error> {
+    /// The `size` of an entry of flows, if it has one, and the file that it is out of.
+    pub(crate) fn read_if(t: &Table<'_>, files: &Files) -> Result<(Option<Sizes>, Option<DataFile>), Error> {
         match t.get("size") {
-            Some(node) if matches!(node.value, Value::Table(_)) => Sizes::read(node, files).map(Some),
-            _ => Ok(t.span_if("size")?.map(Sizes::Uniform)),
+            Some(node) if matches!(node.value, Value::Table(_)) => {
+                let (sizes, file) = Sizes::read(node, files)?;
+                Ok((Some(sizes), file))
+            }
+            _ => Ok((t.span_if("size")?.map(Sizes::Uniform), None)),
         }
     }
 
-    fn read(node: &Node, files: &Files) -> Result<Sizes, Error> {
+    fn read(node: &Node, files: &Files) -> Result<(Sizes, Option<DataFile>), Error> {
         let kind = match (node.get("file"), node.get("distribution")) {
             (Some(_), _) => "file",
             (None, Some(n)) => n.word("a distribution", &["lognormal", "pareto"])?,
@@ -87,20 +91,22 @@ impl Sizes {
             if capture::is_capture(&bytes) {
                 let mut sizes = capture::flow_sizes(&bytes).map_err(|why| n.error(why))?;
                 sizes.iter_mut().for_each(|s| *s = (*s).min(MAX_SIZE));
-                return Ok(Sizes::File(file, Arc::new(SizeTable::List(sizes))));
+                return Ok((Sizes::Table(Arc::new(SizeTable::List(sizes))), Some(file)));
             }
             let sheet = Sheet::new(n, file, bytes, what)?;
             let table = table(&sheet)?;
-            return Ok(Sizes::File(sheet.file, Arc::new(table)));
+            return Ok((Sizes::Table(Arc::new(table)), Some(sheet.file)));
         }
         let max = t.one("max")?;
-        Ok(match kind {
+        let sizes = match kind {
             "pareto" => Sizes::Pareto { min: t.one_within("min", 1, max)?, shape: t.one("shape")?, max },
             _ => Sizes::Lognormal { median: t.one_within("median", 1, max)?, sigma: t.one("sigma")?, max },
-        })
+        };
+        Ok((sizes, None))
     }
 
-    pub(crate) fn show(&self) -> Json {
+    /// As a scenario file has it; a table is named by its file.
+    pub(crate) fn show(&self, file: Option<&DataFile>) -> Json {
         let size = |bytes: u64| Unit::Bytes.show(bytes);
         let real = |m: u64| serde_json::from_str::<Json>(&units::show_millionths(m)).unwrap_or_default();
         match self {
@@ -111,12 +117,14 @@ impl Sizes {
             Sizes::Pareto { min, shape, max } => {
                 json!({"distribution": "pareto", "min": size(*min), "shape": real(*shape), "max": size(*max)})
             }
-            Sizes::File(file, _) => json!({"file": file.given, "file_sha256": file.sha256}),
+            Sizes::Table(_) => {
+                json!({"file": file.map(|f| &f.given), "file_sha256": file.map(|f| &f.sha256)})
+            }
         }
     }
 
-    /// In words, for people.
-    pub fn describe(&self) -> String {
+    /// In words, for people; a table is named by its file.
+    pub fn describe(&self, file: Option<&DataFile>) -> String {
         let size = |bytes: u64| Unit::Bytes.show(bytes);
         match self {
             Sizes::Uniform(range) => Unit::Bytes.show_range(*range),
@@ -124,7 +132,7 @@ impl Sizes {
             Sizes::Pareto { min, shape, .. } => {
                 format!("Pareto size from {}, shape {}", size(*min), units::show_millionths(*shape))
             }
-            Sizes::File(file, _) => format!("size from {}", file.given),
+            Sizes::Table(_) => format!("size from {}", file.map_or("a table", |f| &f.given)),
         }
     }
 
@@ -134,7 +142,7 @@ impl Sizes {
             Sizes::Uniform(range) => draw(rng, *range),
             Sizes::Lognormal { median, sigma, max } => lognormal(*median, *sigma, *max, normal(rng)),
             Sizes::Pareto { min, shape, max } => pareto(*min, *shape, *max, open(rng)),
-            Sizes::File(_, table) => match &**table {
+            Sizes::Table(table) => match &**table {
                 SizeTable::List(sizes) => {
                     sizes[draw(rng, Range { min: 0, max: sizes.len() as u64 - 1 }) as usize]
                 }
@@ -167,7 +175,7 @@ impl Sizes {
                 over_shares(&|share| lognormal(*median, *sigma, *max, normal_quantile(share)))
             }
             Sizes::Pareto { min, shape, max } => over_shares(&|share| pareto(*min, *shape, *max, share)),
-            Sizes::File(_, table) => match &**table {
+            Sizes::Table(table) => match &**table {
                 SizeTable::List(sizes) => {
                     sizes.iter().map(|s| segments(*s) as f64).sum::<f64>() / sizes.len() as f64
                 }
@@ -198,7 +206,7 @@ impl Sizes {
                 };
                 min + tail
             }
-            Sizes::File(_, table) => match &**table {
+            Sizes::Table(table) => match &**table {
                 SizeTable::List(sizes) => sizes.iter().map(|s| *s as f64).sum::<f64>() / sizes.len() as f64,
                 SizeTable::Cumulative(points) => {
                     let pairs = points.windows(2);

@@ -10,15 +10,91 @@ use crate::model::{Flows, InitialWindow, Sends};
 use crate::read::SEGMENT;
 use crate::sizes::Sizes;
 use crate::spec::{FlowSpec, Traffic};
-use std::sync::Arc;
+use crate::units::Range;
+use serde::{Deserialize, Serialize};
 
-/// A `[[flows]]` entry whose flows come and go.
-#[derive(Debug, Clone)]
-pub struct Source {
-    entry: Arc<Flows>,
-    first_group: u32,
-    streams: Streams,
-    kind: Kind,
+/// A `[[flows]]` entry whose flows come and go: what they are drawn from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SourceSpec {
+    /// Seed of its streams.
+    pub seed: u64,
+    /// Index of the entry, which names its streams.
+    pub entry: u32,
+    /// How its flows come.
+    pub comes: Coming,
+}
+
+/// How flows come, and what they are.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Coming {
+    /// One after another.
+    Lanes {
+        /// From the end of one to the start of the next.
+        pause: Pause,
+        /// Of each after the first.
+        sizes: Sizes,
+        /// That each begins with; none: the stack's.
+        window: Option<InitialWindow>,
+        /// The first of each lane.
+        first: Vec<FlowSpec>,
+    },
+    /// By themselves.
+    Arrivals {
+        /// When.
+        at: Poisson,
+        /// What each is.
+        each: Each,
+    },
+    /// A page at a time.
+    Pages {
+        /// When.
+        at: Loads,
+        /// Which.
+        pages: Pages,
+        /// What the flows of a page are, but for their sizes.
+        each: Each,
+    },
+}
+
+/// A Poisson process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Poisson {
+    /// Mean time between arrivals, ns.
+    pub gap_ns: u64,
+    /// From then on, ns.
+    pub from_ns: u64,
+    /// Before then, ns; none: as long as the run.
+    pub until_ns: Option<u64>,
+}
+
+/// When pages are loaded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Loads {
+    /// At random.
+    Arrive(Poisson),
+    /// At these times, ns, not falling.
+    At(Vec<u64>),
+}
+
+/// What a flow of an entry is drawn from, but for when it comes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Each {
+    /// Index into [`crate::RunSpec::groups`] of the entry's first group.
+    pub first_group: u32,
+    /// What it sends.
+    pub sends: Sends,
+    /// Round-trip time without queues, ns.
+    pub rtt_ns: Range,
+    /// How long a UDP flow sends; none: until it is stopped.
+    pub length: Option<Pause>,
+    /// Access link, bits a second; none: unlimited.
+    pub access_bps: Option<Range>,
+    /// Most extra delay of a packet on the access link, ns.
+    pub jitter_ns: Range,
+    /// Ports that it crosses, in order.
+    pub path: Vec<u32>,
+    /// Ports that its acknowledgements cross, in order.
+    pub back: Vec<u32>,
 }
 
 /// A flow that is to start.
@@ -32,153 +108,165 @@ pub struct Transfer {
     pub burst: Option<u32>,
 }
 
-#[derive(Debug, Clone)]
-enum Kind {
-    Lanes { pause: Pause, lanes: Vec<Lane> },
-    Arrivals { gaps: Gaps },
-    Pages(PageLoads),
-}
-
-/// One flow after another.
-#[derive(Debug, Clone)]
-struct Lane {
-    flow: FlowSpec,
-    sizes: Draws,
-    pauses: Draws,
-}
-
-/// A Poisson process from the entry's start to its stop.
-#[derive(Debug, Clone)]
-struct Gaps {
-    rng: Draws,
-    mean_ns: u64,
-    at_ns: u64,
-    until_ns: u64,
-}
-
-impl Gaps {
-    fn next(&mut self) -> Option<u64> {
-        self.at_ns = self.at_ns.saturating_add(exponential(&mut self.rng, self.mean_ns));
-        (self.at_ns < self.until_ns).then_some(self.at_ns)
+impl Each {
+    pub(crate) fn of(entry: &Flows, first_group: u32) -> Each {
+        Each {
+            first_group,
+            sends: entry.sends.clone(),
+            rtt_ns: entry.rtt_ns,
+            length: entry.length,
+            access_bps: entry.access_bps,
+            jitter_ns: entry.jitter_ns,
+            path: entry.path.clone(),
+            back: entry.back.clone(),
+        }
     }
 }
 
-#[derive(Debug, Clone)]
-struct PageLoads {
-    gaps: Option<Gaps>,
-    picks: Draws,
-    /// Pages begun.
-    begun: u32,
-    at_ns: u64,
-    /// Packets of the flows of the present page that are still to start, the next one last.
-    left: Vec<u32>,
-}
-
-impl Source {
+impl SourceSpec {
     /// The source of an entry; none if its flows come once.
-    pub(crate) fn new(entry: &Flows, seed: u64, index: usize, first_group: u32) -> Option<Source> {
-        let open = |key: &str| stream(seed, &format!("flows[{index}].{key}"));
-        let mut streams = Streams::new(seed, index);
-        let gaps = |mean_ns: u64, streams: &mut Streams| {
-            let (at_ns, stop_ns) = streams.times(entry);
-            Gaps { rng: open("arrivals"), mean_ns, at_ns, until_ns: stop_ns.unwrap_or(u64::MAX) }
+    pub(crate) fn new(flows: &Flows, seed: u64, entry: u32, first_group: u32) -> Option<SourceSpec> {
+        let mut streams = Streams::new(seed, entry);
+        let each = Each::of(flows, first_group);
+        let poisson = |gap_ns: u64, streams: &mut Streams| {
+            let (from_ns, until_ns) = streams.times(flows);
+            Poisson { gap_ns, from_ns, until_ns }
         };
-        let kind = match &entry.comes {
+        let comes = match &flows.comes {
             Comes::Once => return None,
             Comes::Repeat(pause) => {
-                let count = draw(&mut open("count"), entry.count);
-                let lane = |i: u64| Lane {
-                    flow: streams.flow(entry, first_group),
-                    sizes: open(&format!("amount[{i}]")),
-                    pauses: open(&format!("repeat[{i}]")),
-                };
-                Kind::Lanes { pause: *pause, lanes: (0..count).map(lane).collect() }
+                let Sends::Tcp { size: Some(sizes), initial_window, .. } = &flows.sends else { return None };
+                let count = draw(&mut stream(seed, &format!("flows[{entry}].count")), flows.count);
+                let first = (0..count).map(|_| streams.flow(flows, &each)).collect();
+                Coming::Lanes { pause: *pause, sizes: sizes.clone(), window: *initial_window, first }
             }
-            Comes::Arrive(a) => Kind::Arrivals { gaps: gaps(a.gap_ns, &mut streams) },
-            Comes::Pages(burst) => Kind::Pages(PageLoads {
-                gaps: burst.arrivals.map(|a| gaps(a.gap_ns, &mut streams)),
-                picks: open("burst"),
-                begun: 0,
-                at_ns: 0,
-                left: Vec::new(),
-            }),
+            Comes::Arrive(a) => Coming::Arrivals { at: poisson(a.gap_ns, &mut streams), each },
+            Comes::Pages(burst) => Coming::Pages {
+                at: match burst.arrivals {
+                    Some(a) => Loads::Arrive(poisson(a.gap_ns, &mut streams)),
+                    None => Loads::At(burst.at_ns.clone()),
+                },
+                pages: burst.pages.clone(),
+                each,
+            },
         };
-        Some(Source { entry: Arc::new(entry.clone()), first_group, streams, kind })
+        Some(SourceSpec { seed, entry, comes })
     }
 
     /// The flows that are there at a time: the first of those that follow one another.
     pub fn lanes(&self) -> impl Iterator<Item = Transfer> {
-        let lanes = match &self.kind {
-            Kind::Lanes { lanes, .. } => lanes.as_slice(),
+        let lanes = match &self.comes {
+            Coming::Lanes { first, .. } => first.as_slice(),
             _ => &[],
         };
-        let first = |(i, lane): (usize, &Lane)| Transfer {
-            flow: FlowSpec { stop_ns: None, ..lane.flow.clone() },
+        let first = |(i, flow): (usize, &FlowSpec)| Transfer {
+            flow: FlowSpec { stop_ns: None, ..flow.clone() },
             lane: Some(i as u32),
             burst: None,
         };
         lanes.iter().enumerate().map(first)
     }
+}
+
+/// A source at work: flows that are drawn as they come.
+#[derive(Debug)]
+pub struct Source {
+    spec: SourceSpec,
+    streams: Streams,
+    /// Of each lane: sizes and pauses.
+    lanes: Vec<(Draws, Draws)>,
+    arrivals: Draws,
+    picks: Draws,
+    /// When the last flow arrived or the last page was loaded, ns.
+    at_ns: u64,
+    /// Pages begun.
+    begun: u32,
+    /// Packets of the flows of the present page that are still to start, the next one last.
+    left: Vec<u32>,
+}
+
+impl Source {
+    /// One of which nothing has come yet.
+    pub fn new(spec: &SourceSpec) -> Source {
+        let SourceSpec { seed, entry, comes } = spec;
+        let open = |key: &str| stream(*seed, &format!("flows[{entry}].{key}"));
+        let lane = |i: usize| (open(&format!("amount[{i}]")), open(&format!("repeat[{i}]")));
+        let (lanes, at_ns) = match comes {
+            Coming::Lanes { first, .. } => ((0..first.len()).map(lane).collect(), 0),
+            Coming::Arrivals { at, .. } | Coming::Pages { at: Loads::Arrive(at), .. } => {
+                (Vec::new(), at.from_ns)
+            }
+            Coming::Pages { .. } => (Vec::new(), 0),
+        };
+        Source {
+            streams: Streams::new(*seed, *entry),
+            lanes,
+            arrivals: open("arrivals"),
+            picks: open("burst"),
+            at_ns,
+            begun: 0,
+            left: Vec::new(),
+            spec: spec.clone(),
+        }
+    }
 
     /// The flow that follows one that ended at `ended_ns`; none: that was the last.
     pub fn follow(&mut self, lane: u32, ended_ns: u64) -> Option<Transfer> {
-        let Kind::Lanes { pause, lanes } = &mut self.kind else { return None };
-        let l = lanes.get_mut(lane as usize)?;
-        let at_ns = ended_ns.saturating_add(pause.draw(&mut l.pauses));
-        if l.flow.stop_ns.is_some_and(|stop| at_ns >= stop) {
+        let Coming::Lanes { pause, sizes, window, first } = &self.spec.comes else { return None };
+        let first = first.get(lane as usize)?;
+        let (size_draws, pause_draws) = self.lanes.get_mut(lane as usize)?;
+        let at_ns = ended_ns.saturating_add(pause.draw(pause_draws));
+        if first.stop_ns.is_some_and(|stop| at_ns >= stop) {
             return None;
         }
-        let mut flow = FlowSpec { start_ns: at_ns, stop_ns: None, ..l.flow.clone() };
-        if let (
-            Traffic::Tcp { size_bytes, initial_window, .. },
-            Sends::Tcp { size: Some(sizes), initial_window: window, .. },
-        ) = (&mut flow.traffic, &self.entry.sends)
-        {
-            resize(size_bytes, initial_window, *window, sizes.draw(&mut l.sizes));
-        }
+        let mut flow = FlowSpec { start_ns: at_ns, stop_ns: None, ..first.clone() };
+        resize(&mut flow, *window, sizes.draw(size_draws));
         Some(Transfer { flow, lane: Some(lane), burst: None })
     }
 
     /// The next flow that arrives by itself, in order of time; none: no more do.
     pub fn arrive(&mut self) -> Option<Transfer> {
-        match &mut self.kind {
-            Kind::Lanes { .. } => None,
-            Kind::Arrivals { gaps } => {
-                let start_ns = gaps.next()?;
-                let flow = self.streams.flow_at(&self.entry, self.first_group, start_ns, None);
+        match &self.spec.comes {
+            Coming::Lanes { .. } => None,
+            Coming::Arrivals { at, each } => {
+                self.at_ns = at.next(self.at_ns, &mut self.arrivals)?;
+                let flow = self.streams.flow_at(each, self.at_ns, None);
                 Some(Transfer { flow, lane: None, burst: None })
             }
-            Kind::Pages(loads) => {
-                let Comes::Pages(burst) = &self.entry.comes else { return None };
-                while loads.left.is_empty() {
-                    loads.at_ns = match &mut loads.gaps {
-                        Some(gaps) => gaps.next()?,
-                        None => *burst.at_ns.get(loads.begun as usize)?,
+            Coming::Pages { at, pages, each } => {
+                while self.left.is_empty() {
+                    self.at_ns = match at {
+                        Loads::Arrive(at) => at.next(self.at_ns, &mut self.arrivals)?,
+                        Loads::At(times) => *times.get(self.begun as usize)?,
                     };
-                    loads.left = burst.pages.page(loads.begun, &mut loads.picks);
-                    loads.left.reverse();
-                    loads.begun += 1;
+                    self.left = pages.page(self.begun, &mut self.picks);
+                    self.left.reverse();
+                    self.begun += 1;
                 }
-                let packets = loads.left.pop()?;
-                let mut flow = self.streams.flow(&self.entry, self.first_group);
-                if let (
-                    Traffic::Tcp { size_bytes, initial_window, .. },
-                    Sends::Tcp { initial_window: window, .. },
-                ) = (&mut flow.traffic, &self.entry.sends)
-                {
-                    resize(size_bytes, initial_window, *window, page_bytes(packets));
-                }
-                let flow = FlowSpec { start_ns: loads.at_ns, stop_ns: None, ..flow };
-                Some(Transfer { flow, lane: None, burst: Some(loads.begun - 1) })
+                let packets = self.left.pop()?;
+                let mut flow = self.streams.flow_at(each, self.at_ns, None);
+                let Sends::Tcp { initial_window, .. } = &each.sends else { return None };
+                resize(&mut flow, *initial_window, page_bytes(packets));
+                Some(Transfer { flow, lane: None, burst: Some(self.begun - 1) })
             }
         }
     }
 }
 
+impl Poisson {
+    /// The arrival after one at a time.
+    fn next(&self, at_ns: u64, rng: &mut Draws) -> Option<u64> {
+        let next_ns = at_ns.saturating_add(exponential(rng, self.gap_ns));
+        (next_ns < self.until_ns.unwrap_or(u64::MAX)).then_some(next_ns)
+    }
+}
+
 /// Gives a flow a size, and the window that goes with it.
-fn resize(size: &mut Option<u64>, initial: &mut Option<u32>, window: Option<InitialWindow>, bytes: u64) {
-    *size = Some(bytes);
-    *initial = window.map(|w| first_window(w, Some(bytes)));
+fn resize(flow: &mut FlowSpec, window: Option<InitialWindow>, bytes: u64) {
+    if let Traffic::Tcp { size_bytes, initial_window, .. } = &mut flow.traffic {
+        *size_bytes = Some(bytes);
+        *initial_window = window.map(|w| first_window(w, Some(bytes)));
+    }
 }
 
 /// A congestion window to begin with, packets.

@@ -1,16 +1,22 @@
 //! The concrete form of a run: every number decided, every range drawn, every
-//! unit resolved. Engines (simulator, Linux) read this and nothing else.
+//! unit resolved. Engines (simulator, Linux) read this and nothing else. It is plain data: what is drawn
+//! while a run goes on is said by what it is drawn from.
 
-pub use crate::client::Asks;
 use queuewright_aqm::{Spec as DisciplineSpec, Value};
 use queuewright_cca::Kind as CcaKind;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+pub use crate::client::{Asks, RequestsSpec};
+pub use crate::comes::{Pages, Pause};
 pub use crate::flaws::{Flaws, Jitter, JitterLaw, Reorder};
-pub use crate::source::{Source, Transfer};
+pub use crate::model::{InitialWindow, Sends};
+pub use crate::sizes::{SizeTable, Sizes};
+pub use crate::source::{Coming, Each, Loads, Poisson, SourceSpec, Transfer};
+pub use crate::units::Range;
 
 /// One run: one discipline, one seed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSpec {
     /// Queue manager that is compared, its label in results and its parameters, sizes in them resolved for
     /// the first port that has it.
@@ -34,7 +40,7 @@ pub struct RunSpec {
     /// Flows, in group order.
     pub flows: Vec<FlowSpec>,
     /// Where flows come from while the run goes on.
-    pub sources: Vec<Source>,
+    pub sources: Vec<SourceSpec>,
     /// Interval of the time series, ns.
     pub series_interval_ns: u64,
     /// Flows whose cwnd and goodput are in the time series (indices).
@@ -42,7 +48,7 @@ pub struct RunSpec {
 }
 
 /// TCP flavour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stack {
     /// Linux 6.x: the default.
     Linux,
@@ -62,7 +68,7 @@ impl Stack {
 }
 
 /// An output port: queue and link.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PortSpec {
     /// Name in results.
     pub name: String,
@@ -95,7 +101,7 @@ pub struct PortSpec {
 }
 
 /// What the timers of a queue manager go by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Timers {
     /// Time: every discipline of ours does, in the simulator as in BPF.
     Exact,
@@ -104,18 +110,18 @@ pub enum Timers {
 }
 
 /// A change of a port's discipline while it runs.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     /// From then on, ns.
     pub at_ns: u64,
     /// A tunable parameter.
-    pub param: &'static str,
+    pub param: String,
     /// Its value, in its range.
     pub value: Value,
 }
 
 /// Rate of a link over time.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Rate {
     /// Bits per second.
     Constant(u64),
@@ -126,7 +132,7 @@ pub enum Rate {
 }
 
 /// Rates that follow one another.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     /// (from ns, bits per second), the first from 0, times rising, not all rates 0. A rate of 0 is an outage.
     pub steps: Vec<(u64, u64)>,
@@ -153,7 +159,7 @@ impl Schedule {
 
 /// Delivery opportunities: at each time the link may send up to 1500 bytes (IP length);
 /// repeats with the period.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trace {
     /// Times from the start, ns, not falling, all < or = `period_ns`, at least one.
     pub opportunities_ns: Vec<u64>,
@@ -162,7 +168,7 @@ pub struct Trace {
 }
 
 /// A group of flows.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GroupSpec {
     /// Name in results.
     pub name: String,
@@ -172,7 +178,7 @@ pub struct GroupSpec {
 }
 
 /// A flow.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowSpec {
     /// Index into [`RunSpec::groups`].
     pub group: u32,
@@ -200,7 +206,7 @@ pub struct FlowSpec {
 }
 
 /// How far a TCP sender's application may write ahead of what is acknowledged, or sent; none: the stack's.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SendBuffer {
     /// Most bytes of the send buffer, what its segments lie in included: Linux's `tcp_wmem[2]`.
     pub wmem_bytes: Option<u32>,
@@ -209,11 +215,12 @@ pub struct SendBuffer {
 }
 
 /// What a flow sends.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Traffic {
     /// TCP.
     Tcp {
         /// Congestion control.
+        #[serde(with = "crate::plain::control")]
         cca: CcaKind,
         /// Application bytes to send; none: without end.
         size_bytes: Option<u64>,

@@ -2,7 +2,7 @@
 
 use crate::client::Client;
 use crate::comes::{ArrivalRate, Arrivals, Burst, Comes, Pause};
-use crate::data::Files;
+use crate::data::{DataFile, Files};
 use crate::draw::rate_of;
 use crate::error::{Error, suggest};
 use crate::keys::{FLOWS, MAX_FLOWS, MAX_WINDOW, WEIGHT};
@@ -72,7 +72,7 @@ fn flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows,
     }
     let delay = |path: &[u32]| path.iter().map(|&p| ports[p as usize].delay_ns).sum::<u64>();
     let delay_ns = delay(&path).max(delay(&back));
-    let mut sends = sends(&t, run, files)?;
+    let (mut sends, size_file) = sends(&t, run, files)?;
     let rtt_ns = match t.span_if("rtt")? {
         None if matches!(sends, Sends::Tcp { .. }) => {
             return Err(
@@ -113,6 +113,7 @@ fn flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows,
         count: t.span("count")?,
         rows: None,
         sends,
+        size_file,
         comes,
         path,
         back,
@@ -165,7 +166,8 @@ fn named(items: &[Node], names: &[&str], crossed: &[u32]) -> Result<Vec<u32>, Er
     Ok(path)
 }
 
-fn sends(t: &Table<'_>, run: &Run, files: &Files) -> Result<Sends, Error> {
+/// What each flow sends, and the file that sizes are out of.
+fn sends(t: &Table<'_>, run: &Run, files: &Files) -> Result<(Sends, Option<DataFile>), Error> {
     let given: Vec<&Node> = ["cca", "cbr", "poisson", "voip"].iter().filter_map(|k| t.get(k)).collect();
     let one = match given.as_slice() {
         [] => {
@@ -204,16 +206,18 @@ fn sends(t: &Table<'_>, run: &Run, files: &Files) -> Result<Sends, Error> {
             _ => {}
         }
         let (ecn, l4s) = t.get("ecn").map_or(Ok((false, false)), Node::ecn)?;
-        return Ok(Sends::Tcp {
+        let (size, file) = Sizes::read_if(t, files)?;
+        let sends = Sends::Tcp {
             ccas,
             bps,
-            size: Sizes::read_if(t, files)?,
+            size,
             initial_window: t.get("initial_window").map(initial_window).transpose()?,
             ecn,
             l4s,
             send_buffer: send_buffer(t, run)?,
             client: Client::read(t)?,
-        });
+        };
+        return Ok((sends, file));
     }
     not_with(
         &["size", "ecn", "initial_window", "wmem", "notsent_lowat", "repeat", "burst", "requests", "video"],
@@ -222,13 +226,14 @@ fn sends(t: &Table<'_>, run: &Run, files: &Files) -> Result<Sends, Error> {
     if t.get("voip").is_some() {
         not_with(&["packet", "rate"], "follows from the codec; leave it out")?;
         let codec = t.word("voip", "a codec")?;
-        return Ok(Sends::Voip(Codec::from_name(codec).unwrap_or(Codec::G711)));
+        return Ok((Sends::Voip(Codec::from_name(codec).unwrap_or(Codec::G711)), None));
     }
     not_with(&["rate"], "belongs to TCP flows (cca); a UDP flow's rate is written with cbr or poisson")?;
-    Ok(match t.span_if("cbr")? {
+    let sends = match t.span_if("cbr")? {
         Some(bps) => Sends::Cbr { bps, packet_bytes: t.one("packet")? as u32 },
         None => Sends::Poisson { bps: t.span("poisson")?, packet_bytes: t.one("packet")? as u32 },
-    })
+    };
+    Ok((sends, None))
 }
 
 /// `wmem` and `notsent_lowat`, which Linux has.

@@ -4,6 +4,7 @@
 //! text that is not a whole number of the base unit is refused, never rounded,
 //! and what is printed parses to the same number again.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Bits a second in a rate's units, largest first (tc(8): powers of 1000).
@@ -248,7 +249,7 @@ impl Unit {
 }
 
 /// A value drawn uniformly from `min..=max`; one value where both are equal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Range {
     /// Smallest value.
     pub min: u64,

@@ -1,7 +1,9 @@
 //! Voice over IP: packets of 20 ms of speech, as long as the call lasts.
 
+use serde::{Deserialize, Serialize};
+
 /// What speech is encoded with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Codec {
     /// ITU-T G.711: 64 kbit/s.
     G711,

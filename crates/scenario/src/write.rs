@@ -1,10 +1,9 @@
 //! A scenario as JSON and as TOML, every default filled in.
 
-use crate::comes::{Arrivals, Comes, Pages};
+use crate::comes::{Arrivals, Comes, PagesFile};
 use crate::data::{DataFile, hex};
 use crate::model::{Change, Discipline, Flows, InitialWindow, Link, LinkRate, Scenario, Sends};
 use crate::params::Setting;
-use crate::sizes::Sizes;
 use crate::spec::Stack;
 use crate::units::{Range, Unit};
 use serde_json::{Map, Value, json};
@@ -175,14 +174,14 @@ impl Scenario {
             }
         }
         for entry in &mut self.flows {
-            if let Sends::Tcp { size: Some(Sizes::File(file, _)), .. } = &mut entry.sends {
+            if let Some(file) = &mut entry.size_file {
                 see("sizes", "csv", file);
             }
             if let Some(rows) = &mut entry.rows {
                 see("flows", "csv", &mut rows.file);
             }
             if let Comes::Pages(burst) = &mut entry.comes
-                && let Pages::File { file, .. } = &mut burst.pages
+                && let Some(PagesFile { file, .. }) = &mut burst.file
             {
                 see("pages", "csv", file);
             }
@@ -282,7 +281,7 @@ fn flows(entry: &Flows) -> Value {
                 put("rate", range(Unit::Rate, *bps));
             }
             if let Some(size) = size {
-                put("size", size.show());
+                put("size", size.show(entry.size_file.as_ref()));
             }
             match initial_window {
                 None => {}

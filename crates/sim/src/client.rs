@@ -1,8 +1,8 @@
 //! A client at the receiving end of a connection: it asks for one response after another, or plays a video.
 
 use queuewright_results as results;
-use queuewright_scenario::Video;
 use queuewright_scenario::spec::{Asks, FlowSpec, RunSpec, Traffic};
+use queuewright_scenario::{Requests, Video};
 use std::sync::Arc;
 
 /// Downloads that the player's estimate of the throughput is the mean of, and what of it it dares to use: dash.js'
@@ -55,7 +55,7 @@ impl Losses {
 
 #[derive(Debug)]
 enum Kind {
-    Requests(Box<queuewright_scenario::Requests>),
+    Requests(Box<Requests>),
     Video(Box<Player>),
 }
 
@@ -65,7 +65,7 @@ impl Client {
         let Traffic::Tcp { asks: Some(asks), size_bytes, .. } = &flow.traffic else { return None };
         let stop_ns = flow.stop_ns.unwrap_or(u64::MAX);
         let (kind, bytes) = match asks {
-            Asks::Requests(requests) => (Kind::Requests(requests.clone()), size_bytes.unwrap_or(1)),
+            Asks::Requests(spec) => (Kind::Requests(Box::new(Requests::new(spec))), size_bytes.unwrap_or(1)),
             Asks::Video(video) => {
                 let window_ns = (run.warmup_ns, run.duration_ns);
                 let player = Player::new(video.clone(), flow.start_ns, stop_ns, window_ns);

@@ -182,7 +182,7 @@ impl Port {
 
     /// A parameter of the discipline changes.
     pub fn change(&mut self, change: &Change) {
-        let set = self.discipline.set(change.param, change.value);
+        let set = self.discipline.set(&change.param, change.value);
         // What cannot be set was refused when the scenario was read.
         debug_assert!(set.is_ok(), "{set:?}");
     }

@@ -14,7 +14,8 @@ use crate::port::{Port, dropped_of};
 use crate::random::Identity;
 use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_results as results;
-use queuewright_scenario::spec::{RunSpec, Source, Transfer};
+use queuewright_scenario::Source;
+use queuewright_scenario::spec::{RunSpec, Transfer};
 
 /// What an [`EventKind::Traffic`] is about: its `count`.
 mod what {
@@ -69,7 +70,7 @@ impl Traffic {
     /// The sources of a run, none of which has begun.
     pub fn new(spec: &RunSpec) -> Traffic {
         Traffic {
-            sources: spec.sources.clone(),
+            sources: spec.sources.iter().map(Source::new).collect(),
             waiting: vec![None; spec.sources.len()],
             first: spec.flows.len() as u32,
             slots: Vec::new(),
@@ -117,9 +118,8 @@ pub struct Network<'a> {
 impl Traffic {
     /// Schedules the first flows.
     pub fn begin(&mut self, net: &mut Network<'_>) {
-        for source in 0..self.sources.len() {
-            let lanes: Vec<Transfer> = self.sources[source].lanes().collect();
-            for transfer in lanes {
+        for (source, spec) in net.spec.sources.iter().enumerate() {
+            for transfer in spec.lanes() {
                 self.start_at(0, source as u32, transfer, net);
             }
             self.await_arrival(source, net.wheel);

@@ -1,0 +1,60 @@
+"""Parts of a sweep: what another process is sent, without a cluster."""
+
+import pickle
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import pytest
+from conftest import without_clock
+
+import queuewright as qw
+from queuewright import _native, _ray
+
+
+class Elsewhere:
+    """A cluster that gets each call as bytes, and holds nothing else."""
+
+    sent: ClassVar[list[bytes]] = []
+
+    def cores(self) -> int:
+        return 2
+
+    def each(
+        self,
+        function: Callable[..., Any],
+        calls: Sequence[tuple[Any, ...]],
+        at_a_time: int | None = None,
+        done: Callable[[Sequence[int]], object] = lambda _: None,
+    ) -> list[Any]:
+        type(self).sent = [pickle.dumps(call) for call in calls]
+        made = [function(*pickle.loads(call)) for call in self.sent]
+        done(range(len(calls)))
+        return made
+
+
+def test_what_a_part_is_sent_was_drawn_once(monkeypatch: pytest.MonkeyPatch, small: qw.Scenario) -> None:
+    asked: dict[str, Any] = {"over": {"flows[0].count": ["1..9", "2..5"]}, "seeds": [1, 2, 3, 4]}
+    here = qw.sweep(small, **asked, duration="2s", progress=False)
+    monkeypatch.setattr(_ray, "Cluster", Elsewhere)
+    there = qw.sweep(small, **asked, duration="2s", engine="ray", progress=False)
+    for a, b in zip(here, there, strict=True):
+        assert without_clock(a.to_json()) == without_clock(b.to_json())
+    # No part has anything to draw from: neither a scenario nor a draft of one, but its runs alone.
+    assert len(Elsewhere.sent) == 8
+    for call in Elsewhere.sent:
+        assert b"Scenario" not in call
+        assert b"Draft" not in call
+        version, part = pickle.loads(call)
+        assert version == _native.VERSION
+        assert sum(len(_native.Runs.unpack(packed)) for packed in part) == 2
+
+
+def test_runs_keep_what_they_are(small: qw.Scenario) -> None:
+    runs = small._draft.runs()
+    assert len(runs) == 4
+    assert runs.pack() == _native.Runs.unpack(runs.pack()).pack()
+    assert runs.part(1, 3).part(1, 2).pack() == runs.part(2, 3).pack()
+    with pytest.raises(qw.Error, match="runs 3 to 5: not there"):
+        runs.part(3, 5)
+    with pytest.raises(qw.Error, match="not packed runs"):
+        _native.Runs.unpack(b"nothing")
