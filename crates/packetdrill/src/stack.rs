@@ -6,7 +6,7 @@
 
 use crate::packet::{Ecn, Flags, Packet, TcpOption};
 use crate::settings::Settings;
-use queuewright_sim::alone::{self, Ack, Segment, Sent, Setup};
+use queuewright_sim::alone::{self, Ack, Segment, Sent, Setup, TICK_NS, timestamp};
 use queuewright_sim::{CaState, Kind};
 use std::collections::VecDeque;
 
@@ -15,8 +15,6 @@ use std::collections::VecDeque;
 pub const BEGIN_NS: u64 = 100_002_000_000;
 /// The first wait for an answer to a SYN-ACK (`TCP_TIMEOUT_INIT`).
 const SYN_ACK_NS: u64 = 1_000_000_000;
-/// A tick of the kernel's clock (250 a second).
-const TICK_NS: u64 = 4_000_000;
 /// The device's MTU, less the headers of IPv4 and TCP.
 const MSS: u32 = 1460;
 /// What a timestamp takes of a segment.
@@ -187,18 +185,17 @@ impl Tcp {
         (space.ilog2() as i32 - 15).clamp(0, 14) as u8
     }
 
-    /// The timestamp clock (ms).
-    fn clock(&self) -> u32 {
-        (self.now / 1_000_000) as u32
-    }
-
     fn syn_options(&self, sack: bool, timestamps: bool, scaling: bool) -> Vec<TcpOption> {
         // In the order of `tcp_options_write`.
         let mut options = vec![TcpOption::Mss(MSS as u16)];
         match (timestamps, sack) {
-            (true, true) => options.extend([TcpOption::SackOk, TcpOption::Timestamp(self.clock(), 0)]),
+            (true, true) => options.extend([TcpOption::SackOk, TcpOption::Timestamp(timestamp(self.now), 0)]),
             (true, false) => {
-                options.extend([TcpOption::Nop, TcpOption::Nop, TcpOption::Timestamp(self.clock(), 0)]);
+                options.extend([
+                    TcpOption::Nop,
+                    TcpOption::Nop,
+                    TcpOption::Timestamp(timestamp(self.now), 0),
+                ]);
             }
             (false, true) => options.extend([TcpOption::Nop, TcpOption::Nop, TcpOption::SackOk]),
             (false, false) => {}
@@ -246,7 +243,11 @@ impl Tcp {
         let mut options = Vec::new();
         let mut room = 4;
         if self.peer.timestamps {
-            options.extend([TcpOption::Nop, TcpOption::Nop, TcpOption::Timestamp(self.clock(), ack.ts)]);
+            options.extend([
+                TcpOption::Nop,
+                TcpOption::Nop,
+                TcpOption::Timestamp(timestamp(self.now), ack.ts),
+            ]);
             room = 3;
         }
         let blocks: Vec<_> = ack.blocks().iter().take(room).map(|b| (b.0 + 1, b.1 + 1)).collect();
@@ -514,7 +515,7 @@ impl Tcp {
         let mut sender = alone::Sender::new(self.setup());
         let rtt = match (info.syn_retransmits, echo) {
             (0, _) => now - info.syn_sent_ns,
-            (_, Some(ts)) => u64::from(self.clock().saturating_sub(ts).max(1)) * 1_000_000,
+            (_, Some(ts)) => u64::from(timestamp(self.now).saturating_sub(ts).max(1)) * 1_000_000,
             _ => 0,
         };
         if info.syn_retransmits > 0 {

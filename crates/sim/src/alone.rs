@@ -5,6 +5,7 @@
 //! a receiver's can count bytes.
 
 use crate::flow::MSS;
+pub use crate::jiffies::{TICK_NS, timestamp};
 use crate::port::flag;
 use crate::receiver::MAX_SACKS;
 use crate::sender::{AckView, Burst, SenderSetup, StackRules};

@@ -3,7 +3,8 @@
 use crate::client::Client;
 use crate::flaws::Wire;
 use crate::hosts::Ack;
-use crate::lane::{Lane, ms, times};
+use crate::jiffies::timestamp;
+use crate::lane::{Lane, times};
 use crate::port::flag;
 use crate::random::{Identity, below, exponential, receiver_stream, sender_stream};
 use crate::receiver::{OVERHEAD, Receiver};
@@ -446,7 +447,7 @@ impl Uplink {
         event.seq = burst.seq;
         event.count = burst.count;
         event.flags = burst.flags;
-        event.ts = times(ms(now), self.heard_ms);
+        event.ts = times(timestamp(now), self.heard_ms);
         if self.access_ns > 0 {
             let begin = sender.access_free_ns.max(now);
             sender.access_free_ns = begin + self.access_ns * u64::from(burst.count);

@@ -9,7 +9,8 @@
 //! events need no place in the calendar. The results are those of working each event at its time.
 
 use crate::flow::{Ends, Flow, MSS, SYN_BYTES, TCP_HEADER, segments_of};
-use crate::lane::{Delivery, Lane, ms};
+use crate::jiffies::timestamp;
+use crate::lane::{Delivery, Lane};
 use crate::port::flag;
 use crate::receiver::{AckOut, MAX_SACKS, Receiver};
 use crate::sender::{AckView, Burst};
@@ -133,7 +134,7 @@ impl Flow {
         if flags & flag::SYN != 0 {
             acks.push(Ack {
                 at: self.back.arrival(at, 0),
-                sent: ms(at),
+                sent: timestamp(at),
                 ts,
                 flags: flag::SYN,
                 ..Ack::default()
@@ -270,8 +271,15 @@ impl Ack {
     #[inline]
     fn new(at: u64, ack: AckOut, receiver: &Receiver) -> Ack {
         let (blocks, count) = receiver.first_blocks();
-        let mut new =
-            Ack { at, sent: ms(ack.at), cum: ack.cum, ts: ack.ts, flags: ack.flags, sacks: blocks, count };
+        let mut new = Ack {
+            at,
+            sent: timestamp(ack.at),
+            cum: ack.cum,
+            ts: ack.ts,
+            flags: ack.flags,
+            sacks: blocks,
+            count,
+        };
         if let Some(duplicate) = ack.dsack {
             new.flags |= flag::DSACK;
             new.sacks = [duplicate, blocks[0], blocks[1]];

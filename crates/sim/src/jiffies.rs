@@ -13,6 +13,12 @@ pub const TICK_US: u64 = TICK_NS / 1000;
 /// A timer that is due in fewer jiffies has a bucket of one.
 pub const FINE_TICKS: u64 = 63;
 
+/// The clock of TCP's timestamps at `now_ns`: whole milliseconds (`tcp_time_stamp_ms`).
+#[inline]
+pub fn timestamp(now_ns: u64) -> u32 {
+    (now_ns / 1_000_000) as u32
+}
+
 /// When a timer that is set at `now` (ns) for so many us fires (ns).
 pub fn fires_at(now: u64, us: u64) -> u64 {
     let ticks = us.div_ceil(TICK_US);

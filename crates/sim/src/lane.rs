@@ -1,5 +1,6 @@
 //! A flow as the ports see it: what they need to know of its packets, and where they leave them.
 
+use crate::jiffies::timestamp;
 use crate::port::Packet;
 
 /// A packet that has arrived at its receiver, or will. 16 bytes.
@@ -11,12 +12,6 @@ pub struct Delivery {
     pub seq: u32,
     /// See [`times`].
     ts: u32,
-}
-
-/// A host's clock, as it is in timestamps: whole milliseconds.
-#[inline]
-pub fn ms(ns: u64) -> u32 {
-    (ns / 1_000_000) as u32
 }
 
 /// A segment's timestamps (RFC 7323) in 32 bits: the 22 lower ones of its sender's clock, and how many ms before that its receiver's
@@ -39,7 +34,7 @@ impl Delivery {
     /// Its sender's clock when it was sent, and its echo of its receiver's (ms).
     #[inline]
     pub fn times(self) -> (u32, u32) {
-        let at = ms(self.at());
+        let at = timestamp(self.at());
         let sent = at.wrapping_sub(at.wrapping_sub(self.ts) & ((1 << CLOCK_BITS) - 1));
         (sent, sent.wrapping_sub(self.ts >> CLOCK_BITS))
     }
@@ -193,7 +188,7 @@ mod tests {
                     let mut lane = Lane::default();
                     let echo = at.wrapping_sub(age);
                     let arrives = sent + way * 1_000_000;
-                    lane.deliver(arrives, &Packet { ts: times(ms(sent), echo), ..Packet::default() });
+                    lane.deliver(arrives, &Packet { ts: times(timestamp(sent), echo), ..Packet::default() });
                     let got = lane.take(arrives).unwrap().times();
                     assert_eq!(got, (at, at.wrapping_sub(age.min(1023))), "{at} {way} {age}");
                 }

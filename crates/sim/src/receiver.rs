@@ -4,7 +4,7 @@
 
 use crate::blocks::Blocks;
 use crate::flow::MSS;
-use crate::jiffies::{TICK_NS, TICK_US};
+use crate::jiffies::{TICK_NS, TICK_US, timestamp};
 use crate::port::flag;
 use crate::sender::StackRules;
 use queuewright_cca::jiffies;
@@ -708,7 +708,7 @@ impl Window {
         if echo != self.echo {
             self.echo = echo;
             self.since = self.since.min(at);
-            let ns = u64::from(((at / MS_NS) as u32).wrapping_sub(echo)) * MS_NS;
+            let ns = u64::from(timestamp(at).wrapping_sub(echo)) * MS_NS;
             if ns == 0 {
                 return;
             }

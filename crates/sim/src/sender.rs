@@ -655,11 +655,6 @@ impl Sender {
         }
     }
 
-    /// The timestamp clock (ms).
-    fn timestamp(now: u64) -> u32 {
-        (now / 1_000_000) as u32
-    }
-
     /// Is the scoreboard free of anything but plain segments in flight?
     #[inline]
     fn plain(&self) -> bool {

@@ -8,7 +8,7 @@
 use crate::alone::{Ack, Segment};
 use crate::blocks::Blocks;
 use crate::flow::MSS;
-use crate::jiffies::{TICK_NS, TICK_US};
+use crate::jiffies::{TICK_NS, TICK_US, timestamp};
 use crate::receiver::{
     ATO_MAX, ATO_MIN, COMPRESS_LIMIT, COMPRESS_NS, COMPRESS_RTT_PERCENT, COMPRESS_SLACK_NS, DELAY_MAX,
     DUP_ACKS_AT_ONCE, FIRST_BUFFER, LAST_BUFFER, PIECES, QUICK,
@@ -422,7 +422,7 @@ impl Socket {
         }
         self.last_echo = echo;
         let Some(echo) = echo else { return };
-        let ms = u64::from(((self.now / 1_000_000) as u32).wrapping_sub(echo));
+        let ms = u64::from(timestamp(self.now).wrapping_sub(echo));
         if length < self.rcv_mss || ms == 0 || ms >= 1 << 21 {
             return;
         }

@@ -1,6 +1,7 @@
 //! Working in an acknowledgement (`tcp_ack`).
 
 use super::{AckFlags, AckView, Burst, RateDraft, Resend, Sender, Timer};
+use crate::jiffies::timestamp;
 use crate::port::flag;
 use crate::receiver::MAX_SACKS;
 use crate::scoreboard::{ENDS_BUFFER, EVER_RETRANS, LOST, RETRANS, SACKED};
@@ -41,7 +42,7 @@ impl Sender {
             self.first_rtt(now, now - self.syn_sent_ns);
         } else if self.rules.undo {
             // Which copy was answered the timestamp tells.
-            self.first_rtt(now, u64::from(Self::timestamp(now).saturating_sub(ts).max(1)) * 1_000_000);
+            self.first_rtt(now, u64::from(timestamp(now).saturating_sub(ts).max(1)) * 1_000_000);
         }
         self.start_control(now);
         self.write(now, 0, out);
@@ -359,7 +360,7 @@ impl Sender {
                 self.conn.delivered = self.conn.delivered.wrapping_add(1);
                 // An echo older than the retransmission answers the first copy (`tcp_skb_spurious_retrans`).
                 let resent = f & EVER_RETRANS != 0;
-                if !(resent && self.rules.undo && ack.ts != 0 && ack.ts < Self::timestamp(tx)) {
+                if !(resent && self.rules.undo && ack.ts != 0 && ack.ts < timestamp(tx)) {
                     self.rack_advance(now, seq, tx, resent);
                 }
             }
@@ -719,7 +720,7 @@ impl Sender {
         }
         // Only retransmitted data was acknowledged: the echoed timestamp tells which copy (RFC 7323 section 4).
         if seq_rtt == 0 && flags.data_acked && ack.ts != 0 {
-            seq_rtt = Self::timestamp(now).saturating_sub(ack.ts).max(1) * 1000;
+            seq_rtt = timestamp(now).saturating_sub(ack.ts).max(1) * 1000;
             ca_rtt = seq_rtt;
         }
         if seq_rtt != 0 {

@@ -1,7 +1,7 @@
 //! Sending (`tcp_write_xmit`, `tcp_xmit_retransmit_queue`).
 
 use super::{Burst, Sender, Timer};
-use crate::jiffies::TICK_US;
+use crate::jiffies::{TICK_US, timestamp};
 use crate::port::flag;
 use crate::scoreboard::{ENDS_BUFFER, EVER_RETRANS, JUDGED, LOST, RETRANS, RateTag, SACKED};
 use queuewright_cca::{CaState, Event, GSO_MAX_SIZE};
@@ -17,7 +17,7 @@ impl Sender {
             }
         }
         if self.retrans_stamp == 0 {
-            self.retrans_stamp = Self::timestamp(now) + 1;
+            self.retrans_stamp = timestamp(now) + 1;
         }
         self.syn_sent_ns = now;
         self.set_timer_in(Timer::Rto, now, self.rto_us.into());
@@ -475,7 +475,7 @@ impl Sender {
             self.conn.retrans_out += 1;
         }
         if self.retrans_stamp == 0 {
-            self.retrans_stamp = Self::timestamp(now) + 1;
+            self.retrans_stamp = timestamp(now) + 1;
         }
         self.undo_retrans = self.undo_retrans.max(0) + 1;
     }
