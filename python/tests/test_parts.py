@@ -23,8 +23,8 @@ class Elsewhere:
         self,
         function: Callable[..., Any],
         calls: Sequence[tuple[Any, ...]],
-        at_a_time: int | None = None,
-        done: Callable[[Sequence[int]], object] = lambda _: None,
+        _: object,
+        done: Callable[[Sequence[int]], object],
     ) -> list[Any]:
         type(self).sent = [pickle.dumps(call) for call in calls]
         made = [function(*pickle.loads(call)) for call in self.sent]
