@@ -2,9 +2,12 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::num::IntErrorKind;
 
 /// How deep expressions may nest.
 const DEEPEST: u32 = 64;
+/// How large a value may become, bytes of text and parts of tuples.
+const LARGEST: usize = 1 << 16;
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +36,14 @@ pub enum Stop {
 }
 
 impl Value {
+    fn size(&self) -> usize {
+        match self {
+            Value::Text(text) => text.len(),
+            Value::Tuple(parts) => parts.iter().map(Value::size).sum(),
+            _ => 1,
+        }
+    }
+
     fn truth(&self) -> bool {
         match self {
             Value::None => false,
@@ -148,9 +159,17 @@ fn tokens(code: &str) -> Result<Vec<(Token, usize)>, Stop> {
             tokens.push((Token::Name(code[begin..at].to_string()), begin));
         } else if c.is_ascii_digit() || (c == '.' && rest[1..].starts_with(|c: char| c.is_ascii_digit())) {
             let is = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '_';
-            at += rest.find(|c| !is(c)).unwrap_or(rest.len());
-            let value =
-                number(&code[begin..at]).map_err(|says| Stop::Syntax(lines_before(code, begin), says))?;
+            let end = |from: usize| code[from..].find(|c| !is(c)).map_or(code.len(), |n| from + n);
+            at = end(at);
+            // An exponent may have a sign.
+            let hex = code[begin..at].starts_with("0x") || code[begin..at].starts_with("0X");
+            if !hex && code[begin..at].ends_with(['e', 'E']) && code[at..].starts_with(['+', '-']) {
+                at = end(at + 1);
+            }
+            let value = number(&code[begin..at]).map_err(|stop| match stop {
+                Stop::Syntax(_, says) => Stop::Syntax(lines_before(code, begin), says),
+                other => other,
+            })?;
             tokens.push((Token::Value(value), begin));
         } else if c == '"' || c == '\'' {
             if rest[1..].starts_with([c; 2].iter().collect::<String>().as_str()) {
@@ -181,16 +200,20 @@ fn tokens(code: &str) -> Result<Vec<(Token, usize)>, Stop> {
     Ok(tokens)
 }
 
-fn number(text: &str) -> Result<Value, String> {
-    let bad = || format!("found '{text}'; expected a number");
-    let plain = text.replace('_', "");
-    if let Some(hex) = plain.strip_prefix("0x").or(plain.strip_prefix("0X")) {
-        return i64::from_str_radix(hex, 16).map(Value::Int).map_err(|_| bad());
+fn number(text: &str) -> Result<Value, Stop> {
+    let bad = || Stop::Syntax(0, format!("found '{text}'; expected a number"));
+    let plain = text.replace('_', "").to_ascii_lowercase();
+    let radix = [("0x", 16), ("0o", 8), ("0b", 2)];
+    let radix = radix.iter().find_map(|(prefix, radix)| Some((plain.strip_prefix(prefix)?, *radix)));
+    let (digits, radix) = radix.unwrap_or((&plain, 10));
+    match i64::from_str_radix(digits, radix) {
+        Ok(n) => Ok(Value::Int(n)),
+        Err(e) if matches!(e.kind(), IntErrorKind::PosOverflow) => {
+            Err(Stop::Unknown("a number of more than 63 bits in code".into()))
+        }
+        Err(_) if radix == 10 => plain.parse::<f64>().map(Value::Float).map_err(|_| bad()),
+        Err(_) => Err(bad()),
     }
-    if let Ok(n) = plain.parse::<i64>() {
-        return Ok(Value::Int(n));
-    }
-    plain.parse::<f64>().map(Value::Float).map_err(|_| bad())
 }
 
 struct Machine<'a> {
@@ -475,7 +498,7 @@ impl Machine<'_> {
                 }
                 let mut all = vec![first];
                 all.extend(self.arguments()?);
-                Ok(Value::Tuple(all))
+                self.made(|| bounded(Value::Tuple(all)))
             }
             _ => Err(self.wrong("an expression")),
         }
@@ -519,6 +542,15 @@ fn compare(op: &str, a: &Value, b: &Value) -> Result<bool, Stop> {
     })
 }
 
+/// A value, if it is none that code has made to grow without end.
+fn bounded(value: Value) -> Result<Value, Stop> {
+    if value.size() > LARGEST {
+        Err(Stop::Unknown("a value of more than 64 KiB in code".into()))
+    } else {
+        Ok(value)
+    }
+}
+
 fn binary(op: &str, a: Value, b: Value) -> Result<Value, Stop> {
     let no = || Stop::Unknown(format!("'{op}' between these"));
     if let (Value::Int(x), Value::Int(y)) = (&a, &b) {
@@ -539,8 +571,8 @@ fn binary(op: &str, a: Value, b: Value) -> Result<Value, Stop> {
         }));
     }
     match (op, &a, &b) {
-        ("%", Value::Text(format), _) => Ok(Value::Text(formatted(format, &b))),
-        ("+", Value::Text(x), Value::Text(y)) => Ok(Value::Text(format!("{x}{y}"))),
+        ("%", Value::Text(format), _) => bounded(Value::Text(formatted(format, &b))),
+        ("+", Value::Text(x), Value::Text(y)) => bounded(Value::Text(format!("{x}{y}"))),
         _ => {
             let (Some(x), Some(y)) = (a.number(), b.number()) else { return Err(no()) };
             Ok(Value::Float(match op {
@@ -649,6 +681,36 @@ mod tests {
             Err(Stop::Failed("assert tcpi_snd_cwnd == 11: cwnd=10 of 11".into()))
         );
         assert_eq!(try_it("assert 0 and 1"), Err(Stop::Failed("assert 0 and 1".into())));
+    }
+
+    #[test]
+    fn what_grows_without_end_is_refused() {
+        let tuples = format!("x = (1, 1)\n{}", "x = (x, x)\n".repeat(60));
+        let texts = format!("x = 'ab'\n{}", "x = x + x\n".repeat(60));
+        let named = format!("x = 'ab'\n{}", "x = '%s %s' % (x, x)\n".repeat(60));
+        for code in [tuples, texts, named] {
+            let refused = Err(Stop::Unknown("a value of more than 64 KiB in code".into()));
+            assert_eq!(try_it(&code), refused);
+            assert_eq!(read_it(&code), Ok(Vec::new()));
+        }
+    }
+
+    #[test]
+    fn numbers_are_pythons() {
+        for (one, other) in [
+            ("1e-3", ".001"),
+            ("2E+1", "20"),
+            ("0e-1", "0"),
+            ("0b101", "5"),
+            ("0o17", "15"),
+            ("0xff", "2_55"),
+            ("0x1e - 1", "29"),
+            ("1e2 - 1", "99"),
+        ] {
+            assert_eq!(try_it(&format!("assert {one} == {other}")), Ok(()));
+        }
+        let beyond = Err(Stop::Unknown("a number of more than 63 bits in code".into()));
+        assert_eq!(try_it("x = 0xffffffffffffffff"), beyond);
     }
 
     #[test]

@@ -727,6 +727,10 @@ impl Tcp {
     /// What this asks that is not known here.
     pub fn write(&mut self, bytes: u32, ends_record: bool) -> Result<(), Foreign> {
         let Some(info) = self.sender.as_ref().map(alone::Sender::info) else { return Ok(()) };
+        if bytes == 0 {
+            // Neither a push nor a record's end (`tcp_sendmsg_locked`).
+            return Ok(());
+        }
         let buffer = self.send_buffer.unwrap_or(self.settings.wmem.0.clamp(0, 1 << 30) as u32);
         let una = info.snd_una as usize;
         let from = if una == 0 { 1 } else { self.segments[una - 1].end() };
