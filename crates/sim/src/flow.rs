@@ -211,8 +211,7 @@ impl Flow {
             up: Uplink {
                 forward_ns: (spec.base_rtt_ns - reverse_ns).saturating_sub(ports_ns),
                 access_ns: (u64::from(wire_bytes) * 8_000_000_000).checked_div(access_bps).unwrap_or(0),
-                // Long ago: a connection that was open waited.
-                heard_ms: 1 << 31,
+                heard_ms: 0,
                 jitter_ns: spec.jitter_ns,
                 emitted: 0,
                 last_arrival_ns: 0,

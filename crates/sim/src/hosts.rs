@@ -117,6 +117,7 @@ impl Flow {
         if opens {
             sender.send_syn(now, &mut bench.out);
         } else {
+            self.up.heard_ms = timestamp(now).wrapping_sub(timestamp(open_for_ns + self.back.reverse_ns));
             // Both hosts worked on it: 40.05 ms on Linux where the path takes 40.00.
             sender.start_open(now, rtt_ns + self.landing_ns / 4, open_for_ns, &mut bench.out);
         }
@@ -225,7 +226,10 @@ impl Flow {
             if ack_at <= at {
                 let ack = &bench.acks[done];
                 done += 1;
-                up.heard_ms = ack.sent;
+                // An overtaken one tells nothing new (`tcp_replace_ts_recent`).
+                if ack.flags & flag::SYN != 0 || ack.sent.wrapping_sub(up.heard_ms) <= u32::MAX / 2 {
+                    up.heard_ms = ack.sent;
+                }
                 if ack.flags & flag::SYN != 0 {
                     sender.on_established(at, ack.ts, out);
                 } else {

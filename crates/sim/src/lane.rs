@@ -14,15 +14,15 @@ pub struct Delivery {
     ts: u32,
 }
 
-/// A segment's timestamps (RFC 7323) in 32 bits: the 22 lower ones of its sender's clock, and how many ms before that its receiver's
-/// clock showed what it echoes, 1,023 at most. Both are found again ([`Delivery::times`]) where it is under way for less than 70 minutes.
+/// A segment's timestamps (RFC 7323) in 32 bits: the 20 lower ones of its sender's clock, and how many ms before that its receiver's
+/// clock showed what it echoes, 4,095 at most. Both are found again ([`Delivery::times`]) where it is under way for less than 17 minutes.
 #[inline]
 pub fn times(ms: u32, echo: u32) -> u32 {
     let age = ms.wrapping_sub(echo).min((1 << (32 - CLOCK_BITS)) - 1);
     age << CLOCK_BITS | ms & ((1 << CLOCK_BITS) - 1)
 }
 
-const CLOCK_BITS: u32 = 22;
+const CLOCK_BITS: u32 = 20;
 
 impl Delivery {
     /// When it arrives (ns).
@@ -178,19 +178,19 @@ mod tests {
         }
     }
 
-    /// At any time of the clock's 50 days, and on a way of up to 70 minutes.
+    /// At any time of the clock's 50 days, and on a way of up to 17 minutes.
     #[test]
     fn timestamps_come_out_as_they_went_in() {
-        for at in [0, 1, 999, 4_194_303, 4_194_304, 1 << 31, u32::MAX] {
-            for way in [0u64, 1, 20, 60_000, 4_194_303] {
-                for age in [0, 1, 40, 1022, 1023, 1024, 70_000] {
+        for at in [0, 1, 999, 1_048_575, 1_048_576, 1 << 31, u32::MAX] {
+            for way in [0u64, 1, 20, 60_000, 1_048_575] {
+                for age in [0, 1, 40, 4094, 4095, 4096, 70_000] {
                     let sent = u64::from(at) * 1_000_000 + 999_999;
                     let mut lane = Lane::default();
                     let echo = at.wrapping_sub(age);
                     let arrives = sent + way * 1_000_000;
                     lane.deliver(arrives, &Packet { ts: times(timestamp(sent), echo), ..Packet::default() });
                     let got = lane.take(arrives).unwrap().times();
-                    assert_eq!(got, (at, at.wrapping_sub(age.min(1023))), "{at} {way} {age}");
+                    assert_eq!(got, (at, at.wrapping_sub(age.min(4095))), "{at} {way} {age}");
                 }
             }
         }

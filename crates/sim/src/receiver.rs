@@ -718,7 +718,7 @@ impl Window {
     }
 
     /// All before `next` came in order: when that is a window full since the last time, it took a round trip or more
-    /// (`tcp_rcv_rtt_measure`).
+    /// (`tcp_rcv_rtt_measure`); but not of a sender that no window holds back, which a round of more than the window shows.
     #[inline]
     fn measure_full(&mut self, at: u64, next: u32) {
         if next < self.full_at {
@@ -727,7 +727,7 @@ impl Window {
         let us = at / 1000;
         if self.full_since_us > 0 {
             let ns = (us - self.full_since_us).max(1) * 1000;
-            if ns < self.rtt_ns {
+            if ns < self.rtt_ns && self.space <= self.told {
                 self.rtt_ns = ns;
                 self.until = self.since.saturating_add(ns);
             }
@@ -1103,5 +1103,22 @@ mod tests {
             }
             for s in 0..40 { prop_assert!(told[s] || !at_last[s], "{}", s); }
         }
+    }
+
+    /// A window takes a round trip or more, but where the sender heeds none: twice as much in each round of 40 ms says nothing of the path.
+    #[test]
+    fn a_sender_without_a_window_is_not_timed_by_it() {
+        let mut r = Receiver::new(LINUX, 40_000_000, false, OVERHEAD);
+        let (mut seq, mut at) = (0, 1_000_000_000);
+        for round in 0..40 {
+            let count = (10u32 << round.min(12)).min(2 * LAST_BUFFER / MSS);
+            for i in 0..count {
+                let now = at + 40_000_000 * u64::from(i) / u64::from(count);
+                r.on_data(now, one(seq), timestamp(now) - 20, timestamp(now) - 40, 0);
+                seq += 1;
+            }
+            at += 40_000_000;
+        }
+        assert!(r.window.told < LAST_BUFFER && r.window.rtt_ns >= 39_900_000, "{:?}", r.window);
     }
 }

@@ -23,8 +23,9 @@ fn a_slow_way_back_clocks_the_sender() {
     close("goodput", r.groups[0].goodput_bps, acks_per_s * 1448.0 * 8.0, 0.01, 0.0);
     close("the way back is full", r.ports[1].utilization, 1.0, 0.0, 0.01);
     assert!(r.ports[1].sojourn_ms.mean > 10.0 * r.ports[0].sojourn_ms.mean, "the queue is on the way back");
-    // Linux acknowledges two segments at a time, and the end of a burst: of three segments, two acknowledgements.
-    let run = "duration = \"150s\"\nwarmup = \"80s\"";
+    // Linux acknowledges two segments at a time, and the end of a burst: of three segments, two acknowledgements; and each while its
+    // window grows, once a round trip, which is seconds long here.
+    let run = "duration = \"600s\"\nwarmup = \"300s\"";
     let r = one(&toml("rate = \"50kbit\"\nbuffer = \"20000p\"", &flows, run));
     let acks_per_s = 50_000.0 / (66.0 * 8.0);
     let per_ack = r.groups[0].goodput_bps / (acks_per_s * 1448.0 * 8.0);
