@@ -1,0 +1,168 @@
+//! What the papers say (`experiments/*/statements.toml`), written from the papers alone: each statement is one that a run can hold or break.
+
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+const PAPERS: [&str; 5] = ["titrate", "duk", "cp-aqm", "santa", "queuepilot"];
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    paper: String,
+    written: toml::value::Datetime,
+    defaults: Setting,
+    setting: Vec<Named>,
+    statement: Vec<Statement>,
+}
+
+/// How runs are made: what the paper says of it, and what it leaves out.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Setting {
+    #[serde(default)]
+    runs: Option<u32>,
+    #[serde(default)]
+    window: Option<String>,
+    #[serde(default)]
+    setting: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    id: String,
+    #[serde(default)]
+    says: String,
+    #[serde(default)]
+    window: Option<String>,
+    #[serde(default)]
+    unstated: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Statement {
+    id: String,
+    place: String,
+    kind: Kind,
+    about: About,
+    system: String,
+    #[serde(default)]
+    rivals: Vec<String>,
+    measure: String,
+    statistic: String,
+    unit: String,
+    setting: String,
+    says: String,
+    value: Option<f64>,
+    tolerance: Option<f64>,
+    tolerance_from: Option<String>,
+    at_least: Option<f64>,
+    at_most: Option<f64>,
+    #[serde(default)]
+    order: Vec<toml::Value>,
+    over: Option<String>,
+    goes: Option<String>,
+    from: Option<f64>,
+    to: Option<f64>,
+    least: Option<f64>,
+    #[serde(default)]
+    why: String,
+    wrong: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Value,
+    Bound,
+    Order,
+    Trend,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum About {
+    System,
+    Baseline,
+    Artifact,
+}
+
+fn read(paper: &str) -> File {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../experiments/{paper}/statements.toml"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    toml::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn once<'a>(paper: &str, ids: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
+    let mut seen = BTreeSet::new();
+    for id in ids {
+        assert!(seen.insert(id), "{paper}: {id} is there twice");
+        assert!(
+            id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'.'),
+            "{paper}: {id}"
+        );
+    }
+    seen
+}
+
+/// A tie is a list in the list.
+fn ties(order: &[toml::Value]) -> bool {
+    order.iter().any(toml::Value::is_array)
+}
+
+#[test]
+fn each_statement_can_be_judged() {
+    for paper in PAPERS {
+        let file = read(paper);
+        assert!(!file.paper.is_empty() && file.written.date.is_some(), "{paper}");
+        let whole = &file.defaults;
+        assert!(whole.setting.is_some() && whole.runs != Some(0) && whole.window.as_deref() != Some(""), "{paper}");
+        let settings = once(paper, file.setting.iter().map(|s| s.id.as_str()));
+        let used: BTreeSet<&str> = file.statement.iter().map(|s| s.setting.as_str()).collect();
+        assert_eq!(settings, used, "{paper}: settings that are named, and those that are there");
+        for s in &file.setting {
+            let says = !s.says.is_empty() || s.window.is_some() || !s.unstated.is_empty() || s.id.len() > 1;
+            assert!(says, "{paper}: {} says nothing", s.id);
+        }
+        once(paper, file.statement.iter().map(|s| s.id.as_str()));
+        for s in &file.statement {
+            let at = format!("{paper}: {}", s.id);
+            for (key, text) in [
+                ("place", &s.place),
+                ("system", &s.system),
+                ("measure", &s.measure),
+                ("statistic", &s.statistic),
+                ("unit", &s.unit),
+                ("says", &s.says),
+            ] {
+                assert!(!text.trim().is_empty(), "{at}: {key} is empty");
+            }
+            // The keys of its kind, and those of no other.
+            let has = [
+                (Kind::Value, s.value.is_some() && s.tolerance.is_some() && s.tolerance_from.is_some()),
+                (Kind::Bound, s.at_least.is_some() != s.at_most.is_some()),
+                (Kind::Order, (s.order.len() > 1 || ties(&s.order)) && s.least.is_some()),
+                (Kind::Trend, s.over.is_some() && s.goes.is_some() && s.from.is_some() && s.to.is_some()),
+            ];
+            for (kind, has) in has {
+                assert_eq!(has, kind == s.kind, "{at}: {:?} with the keys of {kind:?}", s.kind);
+            }
+            let bounded = s.at_least.is_some() || s.at_most.is_some();
+            assert!(!bounded || s.kind == Kind::Bound, "{at}: a bound");
+            assert!(s.tolerance.is_none_or(|t| t >= 0.0), "{at}: a tolerance below 0");
+            let ends = s.from.zip(s.to);
+            assert!(ends.is_none_or(|(from, to)| from != to), "{at}: from and to are the same");
+            if s.kind == Kind::Trend {
+                let ways = ["up", "down", "flat", "peak", "valley"];
+                assert!(s.goes.as_deref().is_some_and(|g| ways.contains(&g)), "{at}: {:?}", s.goes);
+                assert!(s.least.is_some_and(|l| l >= 0.0), "{at}: without an effect");
+            }
+            assert!(!s.wrong.is_empty(), "{at}: nothing for which it must not hold");
+            assert!(!s.rivals.contains(&s.system), "{at}: its own rival");
+            assert!(s.about != About::Artifact || s.kind == Kind::Value, "{at}: an artifact's is a value");
+            assert!(s.why.is_empty() || s.why.len() > 3, "{at}: {}", s.why);
+        }
+    }
+}
