@@ -226,13 +226,13 @@ impl Flow {
             if ack_at <= at {
                 let ack = &bench.acks[done];
                 done += 1;
-                // An overtaken one tells nothing new (`tcp_replace_ts_recent`).
-                if ack.flags & flag::SYN != 0 || ack.sent.wrapping_sub(up.heard_ms) <= u32::MAX / 2 {
-                    up.heard_ms = ack.sent;
-                }
                 if ack.flags & flag::SYN != 0 {
+                    up.heard_ms = ack.sent;
                     sender.on_established(at, ack.ts, out);
-                } else {
+                } else if hears(&mut up.heard_ms, ack.sent, ack.cum == sender.una())
+                    || sender.takes_any_ack()
+                    || ack.flags & REQUEST != 0
+                {
                     let random = if sender.draws() { up.draw() } else { 0 };
                     sender.on_ack(at, ack.view(), random, out);
                     if ack.flags & REQUEST != 0 {
@@ -250,6 +250,20 @@ impl Flow {
             out.clear();
         }
     }
+}
+
+/// Is an acknowledgement young enough, beside the newest clock that its sender was heard to have? It is forgotten if another that was
+/// sent more than a millisecond later has overtaken it (`tcp_paws_check`, RFC 7323 section 5), unless it repeats what was acknowledged
+/// last (`tcp_disordered_ack_check`). An overtaken one tells no new time (`tcp_replace_ts_recent`).
+#[inline]
+fn hears(heard_ms: &mut u32, sent_ms: u32, repeats: bool) -> bool {
+    /// `TCP_PAWS_WINDOW`
+    const WINDOW_MS: i32 = 1;
+    let behind = heard_ms.wrapping_sub(sent_ms) as i32;
+    if behind <= 0 {
+        *heard_ms = sent_ms;
+    }
+    behind <= WINDOW_MS || repeats
 }
 
 impl Ack {
@@ -300,6 +314,27 @@ impl Ack {
             ts: self.ts,
             flags: self.flags,
             sacks: &self.sacks[..usize::from(self.count)],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 7323 section 5.2, with a window of a millisecond, also where the clock begins anew at 0.
+    #[test]
+    fn an_acknowledgement_that_was_overtaken_long_ago_is_forgotten() {
+        for now in [1000u32, 3, 0, u32::MAX] {
+            let of = |behind: u32, repeats: bool| {
+                let mut heard = now;
+                (hears(&mut heard, now.wrapping_sub(behind), repeats), heard)
+            };
+            assert_eq!([0, 1, 2, 500].map(|behind| of(behind, false).0), [true, true, false, false]);
+            assert_eq!([0, 1, 2, 500].map(|behind| of(behind, true)), [(true, now); 4]);
+            let mut heard = now;
+            assert!(hears(&mut heard, now.wrapping_add(7), false));
+            assert_eq!(heard, now.wrapping_add(7));
         }
     }
 }

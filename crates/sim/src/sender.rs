@@ -564,6 +564,18 @@ impl Sender {
         self.closes = true;
     }
 
+    /// First unacknowledged segment.
+    #[inline]
+    pub fn una(&self) -> u32 {
+        self.conn.snd_una
+    }
+
+    /// It asks nothing about an acknowledgement's age, as ns-3.
+    #[inline]
+    pub fn takes_any_ack(&self) -> bool {
+        self.rules.ns3_recovery
+    }
+
     /// Sets one past the last segment that the receiver's window has room for.
     pub fn set_window(&mut self, end: u32) {
         self.window_end = end;

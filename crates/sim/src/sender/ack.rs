@@ -431,20 +431,30 @@ impl Sender {
                 continue;
             }
             // What an earlier ACK reported inside this block needs no second look.
-            let inside = |&&(from, to): &&(u32, u32)| (from >= lo) & (to <= hi) & (to > from);
-            let (a, b) = self.sack_cache.iter().find(inside).copied().unwrap_or((hi, hi));
+            let known_from = |cache: &[(u32, u32)], seq: u32| {
+                let inside = cache.iter().filter(|c| (c.0 >= seq) & (c.1 <= hi) & (c.1 > c.0));
+                inside.copied().min().unwrap_or((hi, hi))
+            };
+            let (mut a, mut b) = known_from(&self.sack_cache, lo);
             let splits = self.rules.autotunes;
             if splits && lo > self.conn.snd_una {
                 self.split_behind(lo - 1);
             }
-            let mut seq = if lo == a { b } else { lo };
+            let mut seq = lo;
+            if lo == a {
+                seq = b;
+                (a, b) = known_from(&self.sack_cache, b);
+            }
+            // The buffer at hand has become one with what comes before it.
+            let mut shifted = false;
             // Flags of the one before.
             let mut before = if splits && seq > self.conn.snd_una { self.board.flags(seq - 1) } else { 0 };
             while seq < hi {
                 let (late, tagged) = self.tag_one(now, seq, flags, draft);
                 reordered_at = reordered_at.min(late);
                 if splits {
-                    self.merge(seq, before, tagged);
+                    let merged = self.merge(seq, before, tagged);
+                    shifted = merged | (shifted & (before & ENDS_BUFFER == 0));
                     before = tagged;
                 }
                 seq += 1;
@@ -453,12 +463,15 @@ impl Sender {
                     seq = self.board.past_sacked(seq, if seq <= a { a } else { hi });
                 }
                 if seq == a {
-                    // What was known before is one with what comes before it.
+                    // A buffer that fills a hole takes what is known behind it along, if it has itself become part of what is before.
                     if splits {
-                        self.merge_behind(seq - 1);
+                        if shifted {
+                            self.merge_behind(seq - 1);
+                        }
                         before = self.board.flags(b - 1);
                     }
                     seq = b;
+                    (a, b) = known_from(&self.sack_cache, b);
                 }
             }
             if splits && hi < self.conn.snd_nxt {
@@ -513,13 +526,15 @@ impl Sender {
         }
     }
 
-    /// The same of a segment and the one before, whose flags these are.
+    /// The same of a segment and the one before, whose flags these are. Did they become one?
     #[inline(always)]
-    fn merge(&mut self, seq: u32, before: u64, flags: u64) {
-        if before & (TAGS | ENDS_BUFFER) == SACKED | ENDS_BUFFER && flags & TAGS == SACKED {
+    fn merge(&mut self, seq: u32, before: u64, flags: u64) -> bool {
+        let one = before & (TAGS | ENDS_BUFFER) == SACKED | ENDS_BUFFER && flags & TAGS == SACKED;
+        if one {
             self.board.change(seq - 1, 0, ENDS_BUFFER);
             self.buffers -= 1;
         }
+        one
     }
 
     /// `tcp_dsack_seen`, `tcp_check_dsack`: the receiver had these segments already. Is it to be believed?

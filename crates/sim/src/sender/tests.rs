@@ -4,7 +4,7 @@ use super::buffer::BUFFER_BYTES;
 use super::*;
 use crate::alone::{self, Sender as Bench};
 use crate::jiffies::fires_at;
-use crate::scoreboard::{LOST, RETRANS, SACKED};
+use crate::scoreboard::{ENDS_BUFFER, LOST, RETRANS, SACKED};
 use queuewright_cca::CaState;
 
 const MS: u64 = 1_000_000;
@@ -505,4 +505,94 @@ fn the_end_of_an_answer_waits_for_more_where_nothing_ends() {
             if closes { (6, true) } else { (0, false) }
         );
     }
+}
+
+/// `tcp_clean_rtx_queue`: an ACK that only SACKs what had been sent before the oldest segment was last sent starts the timeout anew:
+/// the network still delivers. (RFC 6298 section 5.3 knows no SACK.)
+#[test]
+fn what_a_sack_tells_of_before_the_resend_starts_the_timeout_anew() {
+    let mut b = open(Kind::NewReno, Some(20), 20, 40);
+    b.acked(40.0, 0, &[(1, 5)], 0);
+    assert_eq!(b.sender.conn.ca_state, CaState::Recovery);
+    assert!(b.sent().contains(&0));
+    for end in 6..12 {
+        b.acked(10.0, 0, &[(1, end)], 0);
+        assert_eq!((b.sent(), b.sender.timer), (vec![], Timer::Rto));
+        assert_eq!(b.sender.timer_at, fires_at(b.now, b.sender.rto_us.into()), "at {end}");
+    }
+}
+
+/// `tcp_packet_delayed`, `retrans_stamp` 0: nothing has been sent again yet, as a full queue below TCP held it back. What was taken for
+/// lost arrives: it was late, and the window is what it was.
+#[test]
+fn what_arrives_before_anything_was_sent_again_was_late() {
+    for held in [true, false] {
+        let mut b = open(Kind::NewReno, Some(20), 20, 40);
+        b.sent();
+        b.sender.conn.cwnd = 20;
+        if held {
+            (b.sender.access_bps, b.sender.access_segment_ns) = (100_000_000, 121_120);
+            b.sender.access_free_ns = b.now + 1000 * MS;
+        }
+        b.acked(40.0, 0, &[(1, 5)], 0);
+        assert_eq!(b.sender.conn.ca_state, CaState::Recovery);
+        assert_eq!(b.sent().is_empty(), held);
+        // The first copies, which the retransmission cannot have brought: but only the stamp tells that it was none.
+        b.wait(1.0);
+        let ack = alone::Ack { ts: (b.now / MS) as u32, ..alone::Ack::new(5, &[]) };
+        b.ack(b.now, &ack);
+        let undone = b.sender.conn.cwnd >= 20;
+        assert_eq!(undone, held, "cwnd {}", b.sender.conn.cwnd);
+    }
+}
+
+/// `tcp_tso_should_defer` compares bytes: with a window of ten segments, of which a third is 3.33, three wait and four go. In whole
+/// segments a third would be three.
+#[test]
+fn a_third_of_the_window_is_a_third_of_its_bytes() {
+    let b = open(Kind::NewReno, None, 10, 1);
+    let s = &b.sender;
+    assert_eq!((s.conn.cwnd, s.rules.burst_share), (10, 3));
+    // The next acknowledgement is less than half a round trip away.
+    let waits = |room| s.should_defer(b.now + 600_000, room, 40, 40);
+    assert_eq!([2, 3, 4, 5].map(waits), [true, true, false, false]);
+}
+
+/// `tcp_cwnd_restart`: the window halves for each timeout after the first that a connection was idle, not below the initial one, nor
+/// below itself where it is smaller.
+#[test]
+fn an_idle_window_halves_down_to_the_initial_one() {
+    let after = |cwnd: u32, idle_rtos: f64| {
+        let mut b = open(Kind::NewReno, Some(10), 10, 40);
+        b.acked(40.0, 10, &[], 0);
+        b.sender.conn.cwnd = cwnd;
+        b.sender.conn.ssthresh = 1000;
+        let idle_us = (f64::from(b.sender.rto_us) * idle_rtos) as u64;
+        b.now = b.sender.last_send_ns + idle_us * 1000;
+        b.sender.restart_after_idle(b.now);
+        (b.sender.conn.cwnd, b.sender.conn.ssthresh)
+    };
+    // Three quarters of the window is the new threshold, if that is more (`tcp_current_ssthresh`).
+    assert_eq!(after(80, 0.9), (80, 1000));
+    assert_eq!([1.5, 2.5, 3.5, 9.5].map(|n| after(80, n).0), [80 / 2, 80 / 4, 80 / 8, 80 / 8]);
+    assert_eq!([1.5, 9.5].map(|n| after(6, n).0), [6, 6]);
+    assert_eq!(after(80, 9.5).1, 1000);
+}
+
+/// `tcp_sacktag_write_queue`, `tcp_shift_skb_data`: what a SACK newly tells of becomes one with what had arrived before it, and takes along
+/// what is known behind it. Where nothing had arrived before it, it stays a buffer of its own.
+#[test]
+fn only_what_fills_a_hole_joins_what_is_behind_it() {
+    let mut b = open(Kind::NewReno, Some(20), 20, 40);
+    b.sender.reordering = 100;
+    let ends = |b: &Bench| (2..8).filter(|&seq| b.sender.board.flags(seq) & ENDS_BUFFER != 0).collect::<Vec<_>>();
+    b.acked(40.0, 0, &[(6, 8)], 0);
+    b.acked(0.1, 0, &[(5, 8)], 0);
+    let before = b.sender.buffers;
+    // Bursts were of two segments.
+    assert_eq!(ends(&b), [3, 4, 5, 7]);
+    b.acked(0.1, 0, &[(3, 4), (5, 8)], 0);
+    assert_eq!((ends(&b), b.sender.buffers), (vec![2, 3, 4, 5, 7], before + 1));
+    b.acked(0.1, 0, &[(3, 8)], 0);
+    assert_eq!((ends(&b), b.sender.buffers), (vec![2, 5, 7], before - 1));
 }

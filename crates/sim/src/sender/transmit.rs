@@ -4,7 +4,7 @@ use super::{Burst, Sender, Timer};
 use crate::jiffies::{TICK_US, timestamp};
 use crate::port::flag;
 use crate::scoreboard::{ENDS_BUFFER, EVER_RETRANS, JUDGED, LOST, RETRANS, RateTag, SACKED};
-use queuewright_cca::{CaState, Event, GSO_MAX_SIZE};
+use queuewright_cca::{CaState, Event, GSO_MAX_SIZE, jiffies};
 
 impl Sender {
     /// Opens the connection, or tries again.
@@ -37,7 +37,7 @@ impl Sender {
 
     /// `tcp_slow_start_after_idle_check`, `tcp_cwnd_restart` (RFC 2861): the window halves for each timeout that a connection
     /// was idle, down to the initial one.
-    fn restart_after_idle(&mut self, now: u64) {
+    pub(super) fn restart_after_idle(&mut self, now: u64) {
         if !self.rules.idle_restart
             || self.conn.packets_out > 0
             || self.cca.has_cong_control()
@@ -45,7 +45,8 @@ impl Sender {
         {
             return;
         }
-        let mut idle_us = (now - self.last_send_ns) / 1000;
+        // Both times are kept in jiffies (`lsndtime`).
+        let mut idle_us = u64::from(jiffies(now).wrapping_sub(jiffies(self.last_send_ns))) * TICK_US;
         if idle_us <= u64::from(self.rto_us) {
             return;
         }
@@ -99,7 +100,7 @@ impl Sender {
     /// `tcp_tso_should_defer`: is it worth waiting for a larger burst? `room`: segments that cwnd allows; `head`: those of the first
     /// buffer, behind which there is another, or not.
     #[inline]
-    fn should_defer(&self, now: u64, room: u32, burst: u32, head: u32) -> bool {
+    pub(super) fn should_defer(&self, now: u64, room: u32, burst: u32, head: u32) -> bool {
         if self.conn.ca_state >= CaState::Recovery || room >= burst {
             return false;
         }

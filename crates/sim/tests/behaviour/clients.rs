@@ -27,6 +27,16 @@ fn a_small_response_takes_a_round_trip() {
     close("goodput", r.groups[0].goodput_bps, 1448.0 * 8.0 * t.completed as f64 / 100.0, 0.01, 0.0);
 }
 
+/// The next request, 5 ms after a response of one packet, carries the acknowledgement of it, which else would wait for 40 ms (`tcp_send_ack`
+/// of a connection that answers, `inet_csk_in_pingpong_mode`): the server measures 20 + 5 ms.
+#[test]
+fn a_request_carries_the_acknowledgement_that_waits() {
+    let what = "[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nsize = \"1448b\"\nrequests = \"5ms\"\n";
+    let r = run("rate = \"100mbit\"", what, "droptail", 60, 10);
+    let srtt = r.flows[0].srtt_ms.expect("TCP has one");
+    close("smoothed round trip", srtt, 25.12, 0.0, 0.5);
+}
+
 /// 100 packets: a round trip where the window has room for all, as after many of them, and four (10, 20, 40, the rest)
 /// after a pause of many timeouts, which takes the window back to ten packets (RFC 2861).
 #[test]
