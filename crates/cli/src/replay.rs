@@ -7,7 +7,7 @@ use crate::{Failure, print};
 use queuewright_engine::{Step, jobs, open as open_lab, run_all};
 use queuewright_lab::replay::IN_A_BOOT;
 use queuewright_lab::replay::draw::{Draw, draw};
-use queuewright_lab::replay::judge::{Divergence, Outcome, judge};
+use queuewright_lab::replay::judge::{Class, Divergence, Nudge, Outcome, judge};
 use queuewright_lab::replay::reception::{self, Heard, Reception};
 use queuewright_lab::replay::record::Recording;
 use queuewright_lab::{Error, Lab, Whose};
@@ -193,8 +193,8 @@ impl Kept for Recording {
     type Draw = Draw;
     type Judged = Outcome;
     const LIST: &'static str = "replays";
-    const HEAD: &'static str = "| draw | control | ACKs | same cwnd % | cwnd ratio | first other cwnd (Linux / simulator) | first other state |\n\
-         |---|---|---|---|---|---|---|\n";
+    const HEAD: &'static str = "| draw | control | ACKs | cwnd ratio | ACKs with the same cwnd, ssthresh, state, pacing rate, in flight (%) | first other (Linux / simulator) |\n\
+         |---|---|---|---|---|---|\n";
 
     fn draw(seed: u64, number: u64, of_ms: u64) -> Draw {
         draw(seed, number, of_ms)
@@ -226,30 +226,41 @@ impl Kept for Recording {
     }
 
     fn row(o: &Outcome) -> String {
-        let same = o.same.first().map_or(0.0, |s| 100.0 * s.1);
-        let (cwnd, first) = (place(o.cwnd.as_ref()), place(o.first.as_ref()));
-        format!(
-            "| {} | {} | {} | {same:.1} | {:.4} | {cwnd} | {first} |\n",
-            o.name, o.control, o.acks, o.cwnd_ratio
-        )
+        let shares: Vec<String> = SHARES
+            .iter()
+            .filter_map(|name| o.same.iter().find(|s| s.0 == *name))
+            .map(|s| format!("{:.1}", 100.0 * s.1))
+            .collect();
+        let first = match &o.rounding {
+            Some(nudges) => format!("{}; {}", place(o.first.as_ref()), rounded(nudges)),
+            None => place(o.first.as_ref()),
+        };
+        let shares = shares.join(", ");
+        format!("| {} | {} | {} | {:.4} | {shares} | {first} |\n", o.name, o.control, o.acks, o.cwnd_ratio)
     }
 
     /// How many are the same, by control, and those that are not, the worst first.
     fn in_all(all: &[Outcome]) -> (Value, String) {
-        let alike = all.iter().filter(|o| o.cwnd.is_none()).count();
-        let mut controls: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        let of = |class: Class| all.iter().filter(|o| o.class() == class).count();
+        let (same, rounding) = (of(Class::Same), of(Class::Rounding));
+        // Of each control: the same, the same but for rounding, all.
+        let mut controls: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
         for o in all {
-            let (n, of) = controls.entry(&o.control).or_default();
-            *n += usize::from(o.cwnd.is_none());
-            *of += 1;
+            let n = controls.entry(&o.control).or_default();
+            n[0] += usize::from(o.class() == Class::Same);
+            n[1] += usize::from(o.class() == Class::Rounding);
+            n[2] += 1;
         }
-        let mut off: Vec<&Outcome> = all.iter().filter(|o| o.cwnd.is_some()).collect();
+        let mut off: Vec<&Outcome> = all.iter().filter(|o| o.class() == Class::Other).collect();
         let miss = |o: &Outcome| (o.cwnd_ratio - 1.0).abs();
         off.sort_by(|a, b| miss(b).total_cmp(&miss(a)));
         let far = off.iter().filter(|o| miss(o) > RATIO).count();
+        let same_cwnd = all.iter().filter(|o| o.cwnd.is_none()).count();
         let worst: Vec<_> = off.iter().map(|o| json!({"name": o.name, "cwnd_ratio": o.cwnd_ratio})).collect();
-        let value =
-            json!({"draws": all.len(), "same": alike, "far": far, "controls": controls, "off": worst});
+        let value = json!({
+            "draws": all.len(), "same": same, "rounding": rounding, "same_cwnd": same_cwnd, "far": far,
+            "controls": controls, "off": worst,
+        });
         let mut words = String::new();
         for o in &off {
             words += &format!(
@@ -257,19 +268,64 @@ impl Kept for Recording {
                 o.name,
                 o.control,
                 100.0 * (o.cwnd_ratio - 1.0),
-                place(o.cwnd.as_ref())
+                place(o.first.as_ref())
             );
+            words += &around(o.first.as_ref());
         }
-        for (control, (n, of)) in &controls {
-            words += &format!("{control}: {n} of {of}\n");
+        for (control, [same, rounding, all]) in &controls {
+            words += &format!("{control}: {same} the same, {rounding} but for rounding, of {all}\n");
         }
+        let share = |n: usize| 100.0 * n as f64 / all.len().max(1) as f64;
         words += &format!(
-            "The same to the last acknowledgement: {alike} of {} ({:.0} %); mean cwnd off by more than {:.0} %: {far}\n",
+            "The same to the last acknowledgement in all that is judged: {same} of {} ({:.0} %), but for rounding of time {} ({:.0} %); \
+             the same cwnd: {same_cwnd}; of the others a mean cwnd off by more than {:.0} %: {far}\n",
             plural(all.len(), "draw"),
-            100.0 * alike as f64 / all.len().max(1) as f64,
+            share(same),
+            same + rounding,
+            share(same + rounding),
             100.0 * RATIO
         );
         (value, words)
+    }
+}
+
+/// Of what a row has the share of acknowledgements before which it was the same.
+const SHARES: [&str; 5] = ["cwnd", "ssthresh", "ca_state", "pacing_rate", "in_flight"];
+
+/// How much later or earlier the host has to be for both to be the same.
+fn rounded(nudges: &[Nudge]) -> String {
+    let most = nudges.iter().map(|n| n.ns.unsigned_abs()).max().unwrap_or(0);
+    format!("rounding: {} of at most {} us", plural(nudges.len(), "time"), most / 1000)
+}
+
+/// The states around a divergence: what differs before the acknowledgement before it, and before its own.
+fn around(d: Option<&Divergence>) -> String {
+    let mut words = String::new();
+    for moment in d.map_or(&[][..], |d| &d.states) {
+        let other: Vec<String> =
+            moment.other().map(|(name, linux, sim)| format!("{name} {linux} / {sim}")).collect();
+        let other = if other.is_empty() { "all the same".into() } else { other.join(", ") };
+        words += &format!("    after {} ACKs: {other}", moment.acks);
+        if moment.linux_sent != moment.sim_sent {
+            words += &format!("; sent {} / {}", ranges(&moment.linux_sent), ranges(&moment.sim_sent));
+        }
+        words += "\n";
+    }
+    words
+}
+
+/// Segments as ranges: 3..7 9..10.
+fn ranges(segments: &[u32]) -> String {
+    let mut all: Vec<(u32, u32)> = Vec::new();
+    for &s in segments {
+        match all.last_mut() {
+            Some(last) if last.1 == s => last.1 += 1,
+            _ => all.push((s, s + 1)),
+        }
+    }
+    match all.is_empty() {
+        true => "nothing".into(),
+        false => all.iter().map(|(a, b)| format!("{a}..{b}")).collect::<Vec<_>>().join(" "),
     }
 }
 

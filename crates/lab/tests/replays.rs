@@ -2,7 +2,7 @@
 //! acknowledgements.
 
 use queuewright_cca::Kind;
-use queuewright_lab::replay::judge::{Replay, compare, judge};
+use queuewright_lab::replay::judge::{Class, Replay, compare, judge, rounding};
 use queuewright_lab::replay::record::Recording;
 use std::path::PathBuf;
 
@@ -18,15 +18,18 @@ fn kept() -> Vec<Recording> {
 }
 
 #[test]
-fn the_congestion_window_is_linuxs_at_each_acknowledgement() {
+fn the_state_is_linuxs_at_each_acknowledgement() {
     let all = kept();
     assert!(all.len() >= 50, "{} recordings", all.len());
     let (mut other, mut acks) = (Vec::new(), 0);
     for recording in &all {
         let outcome = judge(recording).unwrap_or_else(|e| panic!("{}: {e}", recording.draw.name));
         acks += outcome.acks;
-        if let Some(d) = &outcome.cwnd {
-            println!("{} {}: {d:?}, mean {:.4}", outcome.name, outcome.control, outcome.cwnd_ratio);
+        if outcome.class() != Class::Same {
+            let first = outcome.first.as_ref().map(|d| (&d.what, d.acks, d.linux, d.sim));
+            println!("{} {}: {first:?} {:?}", outcome.name, outcome.control, outcome.rounding);
+        }
+        if outcome.class() == Class::Other {
             other.push(outcome.name);
         }
     }
@@ -34,13 +37,22 @@ fn the_congestion_window_is_linuxs_at_each_acknowledgement() {
     assert!(other.is_empty(), "{other:?}");
 }
 
-/// A replay of CUBIC's connection by a sender with Reno's rules must differ, else nothing is compared.
+/// A replay of a connection by a sender with another control's rules must differ, and no other times of the host may excuse it.
 #[test]
-fn another_rule_is_noticed() {
-    let all = kept();
-    let cubic = all.iter().filter(|r| r.draw.control == "cubic");
-    let differs = |r: &&Recording| compare(r, Replay::with(r, Kind::NewReno)).cwnd.is_some();
-    assert!(cubic.filter(differs).count() >= 2);
+fn another_rule_is_noticed_and_is_no_rounding() {
+    let (mut noticed, mut excused) = (0, Vec::new());
+    for recording in kept() {
+        let recording = recording.in_phase();
+        let rival = if recording.draw.control == "cubic" { Kind::NewReno } else { Kind::Cubic };
+        if compare(&recording, Replay::with(&recording, rival)).first.is_some() {
+            noticed += 1;
+            if rounding(|| Some(Replay::with(&recording, rival))).is_some() {
+                excused.push(recording.draw.name.clone());
+            }
+        }
+    }
+    assert!(noticed >= 40, "{noticed}");
+    assert!(excused.is_empty(), "{excused:?}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ type Known = [Option<u64>; WORDS];
 /// Where the two first differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Divergence {
-    /// The state's number (or `sent`) that differs.
+    /// The number (or `sent`) that differs.
     pub what: String,
     /// Acknowledgements before.
     pub acks: usize,
@@ -22,6 +22,37 @@ pub struct Divergence {
     pub linux: u64,
     /// See `linux`.
     pub sim: u64,
+    /// Both states before the acknowledgement before, and before this one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub states: Vec<Moment>,
+}
+
+/// Both states before an acknowledgement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Moment {
+    /// Its number.
+    pub acks: usize,
+    /// Time since the begin, ns.
+    pub at_ns: u64,
+    /// What both know of the state: name, the kernel's value, the simulator's.
+    pub numbers: Vec<(String, u64, u64)>,
+    /// Segments that the kernel has sent since the acknowledgement before.
+    pub linux_sent: Vec<u32>,
+    /// And the simulator.
+    pub sim_sent: Vec<u32>,
+}
+
+impl Moment {
+    fn of(step: &Step<'_>) -> Moment {
+        let numbers = (0..WORDS).filter_map(|i| Some((name(i), step.linux[i], step.sim[i]?))).collect();
+        let (acks, at_ns) = (step.acks, step.at_ns);
+        Moment { acks, at_ns, numbers, linux_sent: step.linux_sent.into(), sim_sent: step.sim_sent.into() }
+    }
+
+    /// The numbers that are not the same.
+    pub fn other(&self) -> impl Iterator<Item = &(String, u64, u64)> {
+        self.numbers.iter().filter(|(_, linux, sim)| linux != sim)
+    }
 }
 
 /// How a draw went.
@@ -37,11 +68,63 @@ pub struct Outcome {
     pub same: Vec<(String, f64)>,
     /// The simulator's mean cwnd over the kernel's.
     pub cwnd_ratio: f64,
-    /// Where cwnd first differs; none: the draw is the same.
+    /// Where cwnd first differs.
     pub cwnd: Option<Divergence>,
-    /// Where anything judged first differs.
+    /// Where anything judged first differs; none: the draw is the same.
     pub first: Option<Divergence>,
+    /// It differs, and would not if the host had been so much later or earlier at these acknowledgements.
+    pub rounding: Option<Vec<Nudge>>,
 }
+
+/// How a draw went, in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// All that is judged is the same to the last acknowledgement.
+    Same,
+    /// It is but for times below a jiffy that the recording does not tell.
+    Rounding,
+    /// It is not.
+    Other,
+}
+
+impl Outcome {
+    /// How it went.
+    pub fn class(&self) -> Class {
+        match (&self.first, &self.rounding) {
+            (None, _) => Class::Same,
+            (_, Some(_)) => Class::Rounding,
+            _ => Class::Other,
+        }
+    }
+}
+
+/// What of a host's work may be a little late or early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    /// An acknowledgement is worked in.
+    Ack,
+    /// The sender looks for what may go after it.
+    Send,
+    /// Timers are looked at before it.
+    Timer,
+}
+
+/// A host's work is at another time than the recording makes it likely.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Nudge {
+    /// At the acknowledgement with this number.
+    pub acks: usize,
+    /// What.
+    pub work: Work,
+    /// By so much later (ns); below 0: earlier.
+    pub ns: i64,
+}
+
+/// Nudges that are tried, shortest first: all below a jiffy. The first five are what the kernel takes for a piece of work.
+const NUDGES_NS: [i64; 8] = [1_000, 2_000, 5_000, 10_000, 20_000, 1_000_000, 2_000_000, 3_900_000];
+/// A draw that needs more of them is not explained by them.
+const MOST_NUDGES: usize = 8;
 
 const JIFFY_NS: u64 = 4_000_000;
 /// The kernel looks at its clock so much after it hears of an acknowledgement, and works in a timer so much after it is due, at most.
@@ -67,6 +150,9 @@ pub struct Replay<'a> {
     /// acknowledgement at the end of its microsecond both have the same round trips. Rates are of what was sent between two
     /// times of sending: for a control that has samples of it these are whole us.
     exact: bool,
+    /// When the kernel last sent each segment.
+    linux_sent_at: Vec<u64>,
+    nudges: Vec<Nudge>,
 }
 
 /// What is compared before an acknowledgement.
@@ -108,15 +194,34 @@ impl<'a> Replay<'a> {
         let mut sender = Sender::new(setup);
         sender.slow_writer();
         let exact = cca != Kind::Bbr;
-        Replay { recording, sender, sent: Vec::new(), linux_sent: Vec::new(), began, exact }
+        Replay {
+            recording,
+            sender,
+            sent: Vec::new(),
+            linux_sent: Vec::new(),
+            began,
+            exact,
+            linux_sent_at: Vec::new(),
+            nudges: Vec::new(),
+        }
+    }
+
+    /// The same, with these times moved.
+    pub fn nudged(self, nudges: &[Nudge]) -> Replay<'a> {
+        Replay { nudges: nudges.into(), ..self }
+    }
+
+    fn moved(&self, acks: usize, work: Work, at: u64) -> u64 {
+        let asked = self.nudges.iter().filter(|n| n.acks == acks && n.work == work);
+        asked.fold(at, |at, n| at.saturating_add_signed(n.ns))
     }
 
     fn sending(&self, at: u64) -> u64 {
         if self.exact { at } else { whole_us(at) }
     }
 
-    /// All of it; `hear` is told of each acknowledgement's moment.
-    pub fn run(&mut self, mut hear: impl FnMut(Step<'_>)) {
+    /// All of it; `hear` is told of each acknowledgement's moment, and ends it by saying no.
+    pub fn run(&mut self, mut hear: impl FnMut(Step<'_>) -> bool) {
         let mut acks = 0;
         let events = &self.recording.events;
         for (i, event) in events.iter().enumerate() {
@@ -136,6 +241,9 @@ impl<'a> Replay<'a> {
                 }
                 Event::Sent { at, seq, count, .. } => {
                     self.linux_sent.extend(*seq..seq + count);
+                    let end = (seq + count) as usize;
+                    self.linux_sent_at.resize(self.linux_sent_at.len().max(end), 0);
+                    self.linux_sent_at[*seq as usize..end].fill(*at);
                     // A timer of the kernel's fires a little late.
                     while self.linux_sent.len() > self.sent.len() {
                         let due = self.sender.next_at();
@@ -153,8 +261,8 @@ impl<'a> Replay<'a> {
                     }
                 }
                 Event::Ack { at, ack, before } => {
-                    self.until(*at);
-                    hear(Step {
+                    self.until(self.moved(acks, Work::Timer, *at));
+                    let on = hear(Step {
                         acks,
                         at_ns: at - self.began,
                         linux: before,
@@ -162,7 +270,9 @@ impl<'a> Replay<'a> {
                         linux_sent: &self.linux_sent,
                         sim_sent: &self.sent,
                     });
-                    acks += 1;
+                    if !on {
+                        return;
+                    }
                     self.sent.clear();
                     self.linux_sent.clear();
                     let next = next_state(&events[i + 1..]);
@@ -177,7 +287,9 @@ impl<'a> Replay<'a> {
                                 .and_then(|next| looked_at(*at, next[place("clock_ns")], LATE_NS))
                         })
                         .unwrap_or(*at + USUAL_NS);
-                    let at = worked_in_at(*at, next) + if self.exact { 999 } else { 0 };
+                    let at = self.worked_in_at(*at, before, next) + if self.exact { 999 } else { 0 };
+                    let (at, then) = (self.moved(acks, Work::Ack, at), self.moved(acks, Work::Send, then));
+                    acks += 1;
                     let ack = self.of_what_was_sent(ack);
                     self.sender.ack_slowly(at, then, &ack);
                     self.note_sent();
@@ -189,6 +301,21 @@ impl<'a> Replay<'a> {
                 }
             }
         }
+    }
+
+    /// When the kernel works in an acknowledgement that it hears of at a time: it looks at its clock a little later, which the state
+    /// before the next one tells (`delivered_mstamp`). Where all was acknowledged, what was sent next has overwritten that: then RACK's
+    /// round trip tells, of the segment that was sent last.
+    fn worked_in_at(&self, at: u64, before: &State, next: Option<&State>) -> u64 {
+        let known = |next: &&State| {
+            if next[place("snd_una")] != before[place("snd_nxt")] {
+                return Some(next[place("delivered_mstamp")] * 1000);
+            }
+            let last = next[place("rack.end_seq")].checked_sub(1).and_then(|seq| usize::try_from(seq).ok())?;
+            Some(whole_us(*self.linux_sent_at.get(last)?) + next[place("rack.rtt_us")] * 1000)
+        };
+        let told = next.as_ref().and_then(known);
+        told.filter(|told| (at..at + LATE_NS).contains(&(told + 999))).unwrap_or(whole_us(at))
     }
 
     /// When what is written goes, or the kernel sees that it may not.
@@ -295,13 +422,6 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// When the kernel works in an acknowledgement that it hears of at a time: it looks at its clock a little later, which the state
-/// before the next one tells.
-fn worked_in_at(at: u64, next: Option<&State>) -> u64 {
-    let next = next.map(|next| next[place("delivered_mstamp")] * 1000);
-    next.filter(|next| (at..at + LATE_NS).contains(&(next + 999))).unwrap_or(whole_us(at))
-}
-
 /// The state before the next acknowledgement.
 fn next_state(after: &[Event]) -> Option<&State> {
     after.iter().find_map(|e| match e {
@@ -341,13 +461,79 @@ fn writes_next(after: &[Event]) -> bool {
     after.iter().take_while(|e| !matches!(e, Event::Ack { .. })).any(|e| matches!(e, Event::Write { .. }))
 }
 
-/// Replays and compares.
+/// The name of what is judged beside the first numbers of a state: `tcp_packets_in_flight`.
+const IN_FLIGHT: &str = "in_flight";
+
+/// What both have of a number that is judged; none: the simulator does not know it.
+fn judged(step: &Step<'_>, i: usize) -> Option<(u64, u64)> {
+    if i < JUDGED {
+        return step.sim[i].map(|sim| (step.linux[i], sim));
+    }
+    let flying = |of: &dyn Fn(usize) -> u64| {
+        let [out, sacked, lost, again] =
+            ["packets_out", "sacked_out", "lost_out", "retrans_out"].map(|name| of(place(name)));
+        (out + again).wrapping_sub(sacked + lost)
+    };
+    Some((flying(&|i| step.linux[i]), flying(&|i| step.sim[i].unwrap_or(0))))
+}
+
+fn judged_name(i: usize) -> String {
+    if i < JUDGED { name(i) } else { IN_FLIGHT.into() }
+}
+
+/// Replays and compares; what is not the same is tried with other times of the host.
 ///
 /// # Errors
 /// As [`Replay::new`].
 pub fn judge(recording: &Recording) -> Result<Outcome, String> {
     let recording = recording.in_phase();
-    Ok(compare(&recording, Replay::new(&recording)?))
+    let again = || Replay::new(&recording);
+    let mut outcome = compare(&recording, again()?);
+    if outcome.first.is_some() {
+        outcome.rounding = rounding(|| again().ok());
+    }
+    Ok(outcome)
+}
+
+/// Acknowledgements before which all that is judged is the same, if not all are.
+fn parts_after(mut replay: Replay<'_>) -> Option<usize> {
+    let mut parted = None;
+    replay.run(|step| {
+        if (0..=JUDGED).any(|i| judged(&step, i).is_some_and(|(linux, sim)| linux != sim)) {
+            parted = Some(step.acks);
+        }
+        parted.is_none()
+    });
+    parted
+}
+
+/// Other times of the host, all below a jiffy, with which a replay is the same to the last acknowledgement: from one divergence to
+/// the next the one that goes furthest. None: they do not explain it.
+pub fn rounding<'a>(replay: impl Fn() -> Option<Replay<'a>>) -> Option<Vec<Nudge>> {
+    let mut nudges = Vec::new();
+    let mut parted = parts_after(replay()?)?;
+    while nudges.len() < MOST_NUDGES {
+        let mut best = (parted, None);
+        // What the state before an acknowledgement is was made at the one before; a timer may have gone just before this one.
+        let places = [(0, Work::Timer), (1, Work::Send), (1, Work::Ack), (1, Work::Timer), (2, Work::Send)];
+        for ns in NUDGES_NS.iter().flat_map(|ns| [*ns, -ns]) {
+            for (back, work) in places.iter().filter(|p| p.0 <= parted) {
+                let nudge = Nudge { acks: parted - back, work: *work, ns };
+                nudges.push(nudge);
+                let then = parts_after(replay()?.nudged(&nudges));
+                if then.is_none() {
+                    return Some(nudges);
+                }
+                nudges.pop();
+                if let Some(then) = then.filter(|then| *then > best.0) {
+                    best = (then, Some(nudge));
+                }
+            }
+        }
+        parted = best.0;
+        nudges.push(best.1?);
+    }
+    None
 }
 
 /// Compares all of a replay.
@@ -357,35 +543,40 @@ pub fn compare(recording: &Recording, mut replay: Replay<'_>) -> Outcome {
         control: recording.draw.control.clone(),
         ..Outcome::default()
     };
-    let mut same = [0usize; JUDGED];
+    let mut same = [0usize; JUDGED + 1];
     let (mut linux_cwnd, mut sim_cwnd) = (0, 0);
+    let mut before: Option<Moment> = None;
     replay.run(|step| {
         out.acks += 1;
-        let differs = |i: usize| {
-            let (linux, sim) = (step.linux[i], step.sim[i]?);
-            (linux != sim).then(|| Divergence {
-                what: name(i),
-                acks: step.acks,
-                at_ns: step.at_ns,
-                linux,
-                sim,
-            })
-        };
+        let mut differs = None;
         for (i, same) in same.iter_mut().enumerate() {
-            let differs = differs(i);
-            *same += usize::from(differs.is_none());
-            if i == 0 && out.cwnd.is_none() {
-                out.cwnd.clone_from(&differs);
+            let (linux, sim) = judged(&step, i).unwrap_or_default();
+            if linux == sim {
+                *same += 1;
+                continue;
             }
-            if out.first.is_none() {
-                out.first = differs;
+            let what = judged_name(i);
+            let other = Divergence { what, acks: step.acks, at_ns: step.at_ns, linux, sim, states: Vec::new() };
+            if i == 0 && out.cwnd.is_none() {
+                out.cwnd = Some(other.clone());
+            }
+            differs.get_or_insert(other);
+        }
+        if out.first.is_none() {
+            let now = Moment::of(&step);
+            match differs {
+                Some(first) => {
+                    out.first = Some(Divergence { states: before.take().into_iter().chain([now]).collect(), ..first });
+                }
+                None => before = Some(now),
             }
         }
         linux_cwnd += step.linux[0];
         sim_cwnd += step.sim[0].unwrap_or(0);
+        true
     });
     let share = |n: usize| n as f64 / out.acks.max(1) as f64;
-    out.same = same.iter().enumerate().map(|(i, n)| (name(i), share(*n))).collect();
+    out.same = same.iter().enumerate().map(|(i, n)| (judged_name(i), share(*n))).collect();
     out.cwnd_ratio = sim_cwnd as f64 / linux_cwnd.max(1) as f64;
     out
 }

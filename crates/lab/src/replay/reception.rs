@@ -431,6 +431,7 @@ pub fn compare(r: &Reception, sim: &[Told]) -> Heard {
         at_ns: kernel.get(i).map_or(0, |t| t.at - began),
         linux: a,
         sim: b,
+        states: Vec::new(),
     };
     let whole = |but: &str| {
         let first = (0..n).find_map(|i| {
