@@ -305,6 +305,8 @@ pub struct Sender {
     sacked_end: u32,
     /// SACK blocks already worked in (`recv_sack_cache`).
     sack_cache: [(u32, u32); MAX_SACKS],
+    /// The buffer to which one that arrived was added last: its first segment, and one past its last.
+    shifted: (u32, u32),
     reo_wnd_steps: u8,
     reo_wnd_persist: u8,
     rack_advanced: bool,
@@ -456,6 +458,7 @@ impl Sender {
             retransmitted: VecDeque::new(),
             sacked_end: 0,
             sack_cache: [(0, 0); MAX_SACKS],
+            shifted: (0, 0),
             high_seq: 0,
             prior_ssthresh: 0,
             prr_delivered: 0,

@@ -453,7 +453,7 @@ impl Sender {
                 let (late, tagged) = self.tag_one(now, seq, flags, draft);
                 reordered_at = reordered_at.min(late);
                 if splits {
-                    let merged = self.merge(seq, before, tagged);
+                    let merged = self.merge(seq, hi, before, tagged);
                     shifted = merged | (shifted & (before & ENDS_BUFFER == 0));
                     before = tagged;
                 }
@@ -477,9 +477,12 @@ impl Sender {
             if splits && hi < self.conn.snd_nxt {
                 // A buffer ends there now, unless what follows had arrived before.
                 let (last, next) = (self.board.flags(hi - 1), self.board.flags(hi));
-                let is_one = (last & TAGS == SACKED) & (next & TAGS == SACKED);
-                if is_one == (last & ENDS_BUFFER != 0) {
-                    self.end_or_join(hi - 1, is_one);
+                if last & ENDS_BUFFER != 0 {
+                    if shifted {
+                        self.merge(hi, self.conn.snd_nxt, last, next);
+                    }
+                } else if (last & TAGS != SACKED) | (next & TAGS != SACKED) {
+                    self.split_behind(hi - 1);
                 }
             }
             self.sacked_end = self.sacked_end.max(hi);
@@ -510,31 +513,49 @@ impl Sender {
     #[inline]
     fn merge_behind(&mut self, seq: u32) {
         if seq + 1 < self.conn.snd_nxt {
-            self.merge(seq + 1, self.board.flags(seq), self.board.flags(seq + 1));
+            self.merge(seq + 1, self.conn.snd_nxt, self.board.flags(seq), self.board.flags(seq + 1));
         }
     }
 
-    /// A segment ended a buffer, and does no more; or did not, and does.
-    #[inline]
-    fn end_or_join(&mut self, seq: u32, ended: bool) {
-        if ended {
-            self.board.change(seq, 0, ENDS_BUFFER);
-            self.buffers -= 1;
-        } else {
-            self.board.change(seq, ENDS_BUFFER, 0);
-            self.buffers += 1;
-        }
-    }
-
-    /// The same of a segment and the one before, whose flags these are. Did they become one?
+    /// The same of a buffer that begins with a segment, as far as `end`, and the one before; with their flags. Did they become one?
     #[inline(always)]
-    fn merge(&mut self, seq: u32, before: u64, flags: u64) -> bool {
-        let one = before & (TAGS | ENDS_BUFFER) == SACKED | ENDS_BUFFER && flags & TAGS == SACKED;
+    fn merge(&mut self, seq: u32, end: u32, before: u64, flags: u64) -> bool {
+        let one = before & (TAGS | ENDS_BUFFER) == SACKED | ENDS_BUFFER
+            && flags & TAGS == SACKED
+            && self.fits_together(seq, end);
         if one {
             self.board.change(seq - 1, 0, ENDS_BUFFER);
             self.buffers -= 1;
         }
         one
+    }
+
+    /// `tcp_skb_shift`: a buffer that was put together is shorter than 65,535 times `TCP_MIN_GSO_SIZE`.
+    fn fits_together(&mut self, seq: u32, end: u32) -> bool {
+        const BYTES: u32 = 65_535 * 8;
+        let most = (BYTES - 1) / self.conn.mss;
+        // Most often it is the one to which something was added last.
+        let (mut begin, last) = self.shifted;
+        if last != seq {
+            begin = seq - 1;
+            while begin > self.conn.snd_una
+                && seq - begin <= most
+                && self.board.flags(begin - 1) & ENDS_BUFFER == 0
+            {
+                begin -= 1;
+            }
+        }
+        begin = begin.max(self.conn.snd_una);
+        let mut to = seq;
+        while to < end && to - begin <= most {
+            to += 1;
+            if self.board.flags(to - 1) & ENDS_BUFFER != 0 {
+                break;
+            }
+        }
+        let fits = to - begin <= most;
+        self.shifted = (if fits { begin } else { seq }, to);
+        fits
     }
 
     /// `tcp_dsack_seen`, `tcp_check_dsack`: the receiver had these segments already. Is it to be believed?

@@ -596,3 +596,17 @@ fn only_what_fills_a_hole_joins_what_is_behind_it() {
     b.acked(0.1, 0, &[(3, 8)], 0);
     assert_eq!((ends(&b), b.sender.buffers), (vec![2, 5, 7], before - 1));
 }
+
+/// `tcp_skb_shift`: what is put together is shorter than 65,535 times 8 bytes, which are 362 segments of 1,448.
+#[test]
+fn what_arrives_becomes_buffers_of_half_a_megabyte() {
+    let mut b = open(Kind::NewReno, Some(1000), 1000, 40);
+    b.sender.reordering = 2000;
+    b.wait(40.0);
+    for end in 2..=725 {
+        b.acked(0.001, 0, &[(1, end)], 0);
+    }
+    let ends: Vec<u32> = (0..725).filter(|&seq| b.sender.board.flags(seq) & ENDS_BUFFER != 0).collect();
+    assert_eq!(ends, [0, 362, 724]);
+    assert_eq!((65_535 * 8 - 1) / 1448, 362);
+}
