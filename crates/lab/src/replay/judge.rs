@@ -108,6 +108,8 @@ pub enum Work {
     Send,
     /// Timers are looked at before it.
     Timer,
+    /// The application writes before it.
+    Write,
 }
 
 /// A host's work is at another time than the recording makes it likely.
@@ -122,9 +124,12 @@ pub struct Nudge {
 }
 
 /// Nudges that are tried, shortest first: all below a jiffy. The first five are what the kernel takes for a piece of work.
-const NUDGES_NS: [i64; 8] = [1_000, 2_000, 5_000, 10_000, 20_000, 1_000_000, 2_000_000, 3_900_000];
+const NUDGES_NS: [i64; 10] =
+    [1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 200_000, 1_000_000, 2_000_000, 3_900_000];
 /// A draw that needs more of them is not explained by them.
 const MOST_NUDGES: usize = 8;
+/// So many acknowledgements before two states part, or their timers, the cause may lie.
+const BACK: usize = 8;
 
 const JIFFY_NS: u64 = 4_000_000;
 /// The kernel looks at its clock so much after it hears of an acknowledgement, and works in a timer so much after it is due, at most.
@@ -230,12 +235,12 @@ impl<'a> Replay<'a> {
                 Event::Plan { at, segments } => {
                     self.until(*at);
                     let segments = if *segments == 0 { u32::MAX } else { *segments };
-                    let then = self.writes_at(*at, &events[i + 1..]);
+                    let then = self.moved(acks, Work::Write, self.writes_at(*at, &events[i + 1..]));
                     self.sender.write(then, segments);
                     self.note_sent();
                 }
                 Event::Write { at, .. } => {
-                    let then = self.writes_at(*at, &events[i + 1..]);
+                    let then = self.moved(acks, Work::Write, self.writes_at(*at, &events[i + 1..]));
                     self.sender.write_late(then);
                     self.note_sent();
                 }
@@ -283,12 +288,18 @@ impl<'a> Replay<'a> {
                     let then = sends_at(&events[i + 1..], before[place("snd_nxt")])
                         .filter(|then| then - at < LATE_NS)
                         .or_else(|| {
-                            next.filter(|_| self.exact)
+                            // What is written after it is looked at again.
+                            next.filter(|_| self.exact && !writes_next(&events[i + 1..]))
                                 .and_then(|next| looked_at(*at, next[place("clock_ns")], LATE_NS))
                         })
                         .unwrap_or(*at + USUAL_NS);
                     let at = self.worked_in_at(*at, before, next) + if self.exact { 999 } else { 0 };
-                    let (at, then) = (self.moved(acks, Work::Ack, at), self.moved(acks, Work::Send, then));
+                    let mut then = self.moved(acks, Work::Send, then);
+                    let moved = self.moved(acks, Work::Ack, at);
+                    if moved > at {
+                        then = then.max(moved);
+                    }
+                    let at = moved;
                     acks += 1;
                     let ack = self.of_what_was_sent(ack);
                     self.sender.ack_slowly(at, then, &ack);
@@ -320,10 +331,18 @@ impl<'a> Replay<'a> {
 
     /// When what is written goes, or the kernel sees that it may not.
     fn writes_at(&self, at: u64, after: &[Event]) -> u64 {
-        // Pacing may hold back what is written, and then it goes much later.
-        let then = sends_at(after, 0).filter(|then| self.exact || then.saturating_sub(at) < 2 * LATE_NS);
-        let seen = || next_state(after).and_then(|next| looked_at(at, next[place("clock_ns")], 2 * LATE_NS));
-        self.sending(then.or_else(seen).unwrap_or(at))
+        let sent = after.iter().take_while(|e| !matches!(e, Event::Ack { .. })).find_map(|e| match e {
+            Event::Sent { at, seq, .. } => Some((*at, *seq)),
+            _ => None,
+        });
+        let then = match sent {
+            // What goes again is the timer's: it says nothing of the write.
+            Some((_, seq)) if seq < self.sender.info().snd_nxt => None,
+            // Pacing may hold back what is written, and then it goes much later.
+            Some((then, _)) => (self.exact || then.saturating_sub(at) < 2 * LATE_NS).then_some(then),
+            None => next_state(after).and_then(|next| looked_at(at, next[place("clock_ns")], 2 * LATE_NS)),
+        };
+        self.sending(then.unwrap_or(at))
     }
 
     /// The handshake; its round-trip time is in the first state that is known.
@@ -449,7 +468,6 @@ fn sends_at(after: &[Event], snd_nxt: u64) -> Option<u64> {
         match event {
             Event::Sent { at, seq, .. } if u64::from(*seq) >= snd_nxt => return Some(*at),
             Event::Sent { .. } => {}
-            Event::Write { .. } if snd_nxt == 0 => {}
             _ => return None,
         }
     }
@@ -495,45 +513,74 @@ pub fn judge(recording: &Recording) -> Result<Outcome, String> {
     Ok(outcome)
 }
 
-/// Acknowledgements before which all that is judged is the same, if not all are.
-fn parts_after(mut replay: Replay<'_>) -> Option<usize> {
-    let mut parted = None;
+/// A pacing rate is of round trips, which are other ones by some us at other times of the host: then it may be off by this part.
+const PACING_PART: u64 = 1000;
+
+/// A timer's bucket is so many jiffies long at most where timers are of seconds.
+const BUCKET: u64 = 64;
+
+/// Where two states part.
+#[derive(Clone, Copy)]
+struct Parted {
+    /// Acknowledgements before which all that is judged is the same but for the times of the host; none: before all.
+    judged: Option<usize>,
+    /// Those before which the timers are.
+    timer: usize,
+}
+
+fn parts_after(mut replay: Replay<'_>) -> Parted {
+    let mut parted = Parted { judged: None, timer: usize::MAX };
+    let (pacing, pending, timeout) = (place("pacing_rate"), place("pending"), place("timeout"));
     replay.run(|step| {
-        if (0..=JUDGED).any(|i| judged(&step, i).is_some_and(|(linux, sim)| linux != sim)) {
-            parted = Some(step.acks);
+        let differs = |i: usize| {
+            judged(&step, i).is_some_and(|(linux, sim)| match i == pacing {
+                true => linux.abs_diff(sim) > linux / PACING_PART,
+                false => linux != sim,
+            })
+        };
+        if (0..=JUDGED).any(differs) {
+            parted.judged = Some(step.acks);
         }
-        parted.is_none()
+        let other = step.sim[pending].is_some_and(|sim| sim != step.linux[pending])
+            || step.sim[timeout].is_some_and(|sim| sim.abs_diff(step.linux[timeout]) > BUCKET);
+        if other && step.linux[pending] != 0 {
+            parted.timer = parted.timer.min(step.acks);
+        }
+        parted.judged.is_none()
     });
     parted
 }
 
 /// Other times of the host, all below a jiffy, with which a replay is the same to the last acknowledgement: from one divergence to
-/// the next the one that goes furthest. None: they do not explain it.
+/// the next the shortest that goes further. None: they do not explain it.
 pub fn rounding<'a>(replay: impl Fn() -> Option<Replay<'a>>) -> Option<Vec<Nudge>> {
     let mut nudges = Vec::new();
-    let mut parted = parts_after(replay()?)?;
-    while nudges.len() < MOST_NUDGES {
-        let mut best = (parted, None);
-        // What the state before an acknowledgement is was made at the one before; a timer may have gone just before this one.
-        let places = [(0, Work::Timer), (1, Work::Send), (1, Work::Ack), (1, Work::Timer), (2, Work::Send)];
-        for ns in NUDGES_NS.iter().flat_map(|ns| [*ns, -ns]) {
-            for (back, work) in places.iter().filter(|p| p.0 <= parted) {
-                let nudge = Nudge { acks: parted - back, work: *work, ns };
-                nudges.push(nudge);
-                let then = parts_after(replay()?.nudged(&nudges));
-                if then.is_none() {
-                    return Some(nudges);
-                }
-                nudges.pop();
-                if let Some(then) = then.filter(|then| *then > best.0) {
-                    best = (then, Some(nudge));
-                }
-            }
+    let mut parted = parts_after(replay()?);
+    while let Some(judged) = parted.judged {
+        if nudges.len() == MOST_NUDGES {
+            return None;
         }
-        parted = best.0;
-        nudges.push(best.1?);
+        let near = |at: usize| (0..=BACK).filter_map(move |back| at.checked_sub(back));
+        let mut places: Vec<usize> = near(judged).chain(near(parted.timer.min(judged))).collect();
+        places.sort_unstable();
+        places.dedup();
+        let further = NUDGES_NS.iter().find_map(|ns| {
+            let each = places.iter().flat_map(|&acks| {
+                [Work::Ack, Work::Send, Work::Timer, Work::Write]
+                    .into_iter()
+                    .flat_map(move |work| [*ns, -ns].map(|ns| Nudge { acks, work, ns }))
+            });
+            let tried = each.filter_map(|nudge| {
+                let then = parts_after(replay()?.nudged(&[&nudges[..], &[nudge]].concat()));
+                then.judged.is_none_or(|then| then > judged).then_some((then, nudge))
+            });
+            tried.max_by_key(|(then, _)| then.judged.unwrap_or(usize::MAX))
+        });
+        let (then, nudge) = further?;
+        nudges.push(nudge);
+        parted = then;
     }
-    None
+    Some(nudges)
 }
 
 /// Compares all of a replay.
