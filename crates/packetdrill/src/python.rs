@@ -129,6 +129,8 @@ enum Token {
     Value(Value),
     Op(&'static str),
     End,
+    /// A line that does not begin in the first column.
+    Indent,
 }
 
 const OPS: [&str; 37] = [
@@ -151,6 +153,16 @@ fn tokens(code: &str) -> Result<Vec<(Token, usize)>, Stop> {
             at += 1;
             if brackets == 0 {
                 tokens.push((Token::End, begin));
+                // Blank lines and those of a comment may begin anywhere.
+                let line = &code[at..];
+                let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
+                if c == '\n'
+                    && indent > 0
+                    && !line[indent..].starts_with(['#', '\n', '\r'])
+                    && indent < line.len()
+                {
+                    tokens.push((Token::Indent, at + indent));
+                }
             }
         } else if c.is_whitespace() {
             at += c.len_utf8();
@@ -206,6 +218,10 @@ fn number(text: &str) -> Result<Value, Stop> {
     let radix = [("0x", 16), ("0o", 8), ("0b", 2)];
     let radix = radix.iter().find_map(|(prefix, radix)| Some((plain.strip_prefix(prefix)?, *radix)));
     let (digits, radix) = radix.unwrap_or((&plain, 10));
+    if radix == 10 && digits.starts_with('0') && digits.bytes().all(|b| b.is_ascii_digit()) {
+        // 007 would have been octal once: only zeros may follow one another.
+        return if digits.bytes().all(|b| b == b'0') { Ok(Value::Int(0)) } else { Err(bad()) };
+    }
     match i64::from_str_radix(digits, radix) {
         Ok(n) => Ok(Value::Int(n)),
         Err(e) if matches!(e.kind(), IntErrorKind::PosOverflow) => {
@@ -299,6 +315,9 @@ impl Machine<'_> {
             "if", "for", "while", "def", "import", "from", "class", "with", "try", "global", "del", "raise",
             "async", "nonlocal", "return",
         ];
+        if *self.peek() == Token::Indent {
+            return Err(self.wrong("a line that begins in the first column"));
+        }
         if let Token::Name(name) = self.peek().clone() {
             if OTHERS.contains(&name.as_str()) {
                 return Err(Stop::Unknown(format!("Python's {name}")));
@@ -374,12 +393,27 @@ impl Machine<'_> {
         value
     }
 
-    // Both sides are worked out: nothing here has an effect.
+    /// What does not count is only read: nothing of it is worked out.
+    fn unless(
+        &mut self,
+        decided: bool,
+        side: impl FnOnce(&mut Self) -> Result<Value, Stop>,
+    ) -> Result<Value, Stop> {
+        if !decided || self.unknown.is_some() {
+            return side(self);
+        }
+        self.unknown = Some(Vec::new());
+        let value = side(self);
+        self.unknown = None;
+        value
+    }
+
     fn or(&mut self) -> Result<Value, Stop> {
         let mut left = self.and()?;
         while self.eat_name("or") {
-            let right = self.and()?;
-            left = if left.truth() { left } else { right };
+            let decided = left.truth();
+            let right = self.unless(decided, Self::and)?;
+            left = if decided { left } else { right };
         }
         Ok(left)
     }
@@ -387,8 +421,9 @@ impl Machine<'_> {
     fn and(&mut self) -> Result<Value, Stop> {
         let mut left = self.not()?;
         while self.eat_name("and") {
-            let right = self.not()?;
-            left = if left.truth() { right } else { left };
+            let decided = !left.truth();
+            let right = self.unless(decided, Self::not)?;
+            left = if decided { left } else { right };
         }
         Ok(left)
     }
@@ -669,6 +704,9 @@ mod tests {
             "assert TCP_CA_Open == 0x0, 'cwnd=%d' % tcpi_snd_cwnd",
             "assert max(1, 3, 2) == 3 and min(2, 1.5) == 1.5 and 1 << 3 | 1 == 9",
             "assert (\n  1 == 1\n)",
+            "assert 1 == \\\n   1\n\n   # no statement\n   \nassert 1",
+            // The side that does not count is not worked out.
+            "assert not (0 and 1 // 0) and (1 or 1 / 0) == 1 and (0 or 2) == 2 and (1 and 3) == 3",
         ] {
             assert_eq!(try_it(code), Ok(()), "{code}");
         }
@@ -703,6 +741,8 @@ mod tests {
             ("0e-1", "0"),
             ("0b101", "5"),
             ("0o17", "15"),
+            ("000", "0"),
+            ("007.5", "7.5"),
             ("0xff", "2_55"),
             ("0x1e - 1", "29"),
             ("1e2 - 1", "99"),
@@ -735,6 +775,13 @@ mod tests {
             ("assert tcpi_snd_cwnd = 10", 0, "found '= 10'; expected the end of the statement"),
             ("assert 1 == 12fe", 0, "found '12fe'; expected a number"),
             ("\nassert 'a == 1", 1, "the string does not end; expected '"),
+            ("assert 1 == 007", 0, "found '007'; expected a number"),
+            (
+                "\n  assert 1\nassert (1",
+                1,
+                "found 'assert 1'; expected a line that begins in the first column",
+            ),
+            ("assert 1 and (0 or (2 +))", 0, "found '))'; expected an expression"),
             ("assert 0, 1, 2", 0, "found ', 2'; expected the end of the statement"),
         ] {
             assert_eq!(read_it(code), Err((line, says.to_string())), "{code}");
