@@ -26,6 +26,8 @@ pub mod flag {
     pub const ECT: u8 = 16;
     /// UDP.
     pub const UDP: u8 = 32;
+    /// On an ACK: it brings neither data nor another window. Only a sender without SACK asks.
+    pub const DUPLICATE: u8 = 32;
     /// On an ACK: CE was seen (RFC 3168).
     pub const ECE: u8 = 64;
     /// On data: the last segment of a burst, or of all (PSH).

@@ -4,8 +4,9 @@
 //! Windows and sequence numbers count segments. The names in back-quotes are those of Linux's functions.
 
 mod ack;
-mod buffer;
+pub(crate) mod buffer;
 mod recovery;
+mod reno;
 #[cfg(test)]
 mod tests;
 mod timers;
@@ -37,6 +38,8 @@ pub struct StackRules {
     pub burst_share: u32,
     /// Buffers that are sent one after the other may go as one burst: nobody asks which of them were one packet.
     pub joins: bool,
+    /// The receiver says what arrived out of order; else its duplicates are counted (`sender/reno.rs`).
+    pub sack: bool,
     /// RACK-TLP; else RFC 6675 with three duplicates, and no probe.
     pub rack: bool,
     /// Tail loss probes, with `rack` (`tcp_early_retrans`).
@@ -95,6 +98,7 @@ impl StackRules {
         min_burst: 2,
         burst_share: 3,
         joins: true,
+        sack: true,
         rack: true,
         probes: true,
         undo: true,
@@ -120,6 +124,7 @@ impl StackRules {
         min_burst: 1,
         burst_share: 3,
         joins: true,
+        sack: true,
         rack: false,
         probes: false,
         undo: false,
@@ -250,7 +255,8 @@ pub struct Sender {
     head_end: u32,
     /// One past what has been pushed (`pushed_seq`).
     pushed: u32,
-    /// Segments that a buffer holds, and that are sent at once: GSO's most.
+    /// Segments that a buffer holds, and that are sent at once: both GSO's most, if not set otherwise by hand.
+    buffer_segments: u32,
     max_burst: u32,
     cwnd_usage_seq: u32,
     /// Most segments outstanding since cwnd last held the sender back (`snd_cwnd_used`), and when that was
@@ -427,6 +433,7 @@ impl Sender {
             slow_writer: false,
             full: false,
             closes: s.closes,
+            buffer_segments: GSO_MAX_SIZE / s.mss,
             max_burst: GSO_MAX_SIZE / s.mss,
             rules: s.rules,
             cwnd_usage_seq: 0,
@@ -589,7 +596,18 @@ impl Sender {
     pub fn set_limits(&mut self, window: u32, buffer: u32, send_buffer: u32) {
         self.window_end = self.conn.snd_una.saturating_add(window);
         self.max_burst = buffer.clamp(1, GSO_MAX_SIZE / self.conn.mss.max(1));
+        self.buffer_segments = self.max_burst;
         (self.sndbuf, self.expanded_for) = (send_buffer, 0);
+    }
+
+    /// It spaces out what it sends from now on.
+    pub fn space_out(&mut self) {
+        self.conn.pacing = true;
+    }
+
+    /// Buffers that are begun from now on hold so many segments.
+    pub fn set_buffer(&mut self, segments: u32) {
+        self.buffer_segments = segments.clamp(1, self.max_burst);
     }
 
     /// These segments, of which the sender believes that they went out at one time, went out a little later: a host works on.
@@ -689,6 +707,8 @@ struct AckFlags {
     dsack: bool,
     /// It is of a tail loss probe.
     dsack_tlp: bool,
+    /// It may count as a duplicate.
+    duplicate: bool,
     ece: bool,
     set_timer: bool,
     /// When the first and last never-retransmitted segments acknowledged were sent (ns); 0: none.

@@ -141,7 +141,11 @@ impl Sender {
         out: &mut Vec<Burst>,
     ) {
         let ns3_recovery = !BRIEF && self.rules.ns3_recovery;
-        let mut flags = AckFlags { ece: !BRIEF && ack.flags & flag::ECE != 0, ..AckFlags::default() };
+        let mut flags = AckFlags {
+            ece: !BRIEF && ack.flags & flag::ECE != 0,
+            duplicate: !BRIEF && ack.flags & flag::DUPLICATE != 0,
+            ..AckFlags::default()
+        };
         let mut draft = if ns3_recovery { self.kept_rate } else { RateDraft::default() };
         let prior_una = self.conn.snd_una;
         let prior_packets = self.conn.packets_out;
@@ -335,6 +339,7 @@ impl Sender {
         draft: &mut RateDraft,
     ) {
         let cum = ack.cum;
+        let (prior_una, prior_delivered) = (self.conn.snd_una, self.conn.delivered);
         let mut reordered_at = u32::MAX;
         for seq in self.conn.snd_una..cum {
             let (f, tx) = self.board.flags_and_tx_ns(seq);
@@ -380,6 +385,9 @@ impl Sender {
         if known && reordered_at < prior_sacked_end {
             self.saw_reordering(reordered_at);
         }
+        if !self.rules.sack {
+            self.remove_duplicates(cum - prior_una, prior_delivered, flags);
+        }
         if self.plain() {
             // What a probe sent again may still be on its way.
             self.retransmitted.retain(|r| r.0 >= cum && self.rules.rack);
@@ -391,7 +399,12 @@ impl Sender {
     pub(super) fn saw_reordering(&mut self, seq: u32) {
         // `tcp_highest_sack_seq`
         let nothing = self.conn.sacked_out == 0 && self.rules.rack;
-        let highest = if nothing { self.conn.snd_una } else { self.sacked_end };
+        let highest = match nothing {
+            true => self.conn.snd_una,
+            false if self.rules.sack => self.sacked_end,
+            // Which one arrived is not known.
+            false => self.conn.snd_nxt,
+        };
         if highest > seq {
             self.reordering = self.reordering.max((highest - seq).min(300)); // tcp_max_reordering
             self.reordering_seen = self.reordering_seen.saturating_add(1);

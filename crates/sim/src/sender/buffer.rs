@@ -9,10 +9,13 @@ use super::{Burst, Sender};
 /// What a buffer takes beside its payload, bytes: `struct sk_buff` (256), a small head (320) and
 /// `struct skb_shared_info` (320), `tcp_stream_alloc_skb` on x86-64 of a kernel for machines without radios, as Debian's for clouds
 /// (`LL_MAX_HEADER` is 32).
-pub(super) const BUFFER_BYTES: u32 = 896;
-/// What autotuning allows for a segment, bytes: the next power of two above an MSS of 1460 with `MAX_TCP_HEADER` (256 there) and
+pub(crate) const BUFFER_BYTES: u32 = 896;
+/// What autotuning allows for a segment, bytes: the next power of two above the MSS (1460) with `MAX_TCP_HEADER` (256 there) and
 /// `struct skb_shared_info` (320), and a `struct sk_buff` (256) (`tcp_sndbuf_expand`).
-const SEGMENT_BYTES: u32 = 2048 + 256;
+pub(crate) const fn segment_bytes(mss: u32) -> u32 {
+    (mss + 256 + 320).next_power_of_two() + 256
+}
+const SEGMENT_BYTES: u32 = segment_bytes(1460);
 /// What the application writes at a time, bytes: 128 KiB, as iperf3 and the lab's do.
 pub(super) const WRITE_BYTES: u32 = 128 << 10;
 /// Half the window of the peer's SYN, segments: before the first acknowledgement no buffer is longer (`tcp_bound_to_half_wnd`), and
@@ -22,11 +25,16 @@ const HALF_FIRST_WINDOW: u32 = 65_535 / 2;
 impl Sender {
     /// Bytes in the send buffer (`sk_wmem_queued`).
     pub(super) fn queued(&self) -> u32 {
+        (self.written - self.conn.snd_una) * self.conn.mss + self.all_buffers() * BUFFER_BYTES
+    }
+
+    /// Buffers in the send buffer.
+    pub fn all_buffers(&self) -> u32 {
         let unsent = match (self.written - self.conn.snd_nxt, self.written.saturating_sub(self.buffer_end)) {
             (0, _) => 0,
-            (_, behind) => 1 + behind.div_ceil(self.max_burst),
+            (_, behind) => 1 + behind.div_ceil(self.buffer_segments),
         };
-        (self.written - self.conn.snd_una) * self.conn.mss + (self.buffers + unsent) * BUFFER_BYTES
+        self.buffers + unsent
     }
 
     /// `tcp_sndbuf_expand`: the buffer holds two windows, of BBR three, of the dearest segments.
@@ -120,7 +128,7 @@ impl Sender {
         let unsent = self.written - self.conn.snd_nxt;
         let mut tail = match self.written.checked_sub(self.head_end) {
             Some(0) | None => unsent,
-            Some(behind) => ((self.written - self.buffer_end - 1) % self.max_burst + 1).min(behind),
+            Some(behind) => ((self.written - self.buffer_end - 1) % self.buffer_segments + 1).min(behind),
         };
         if tail == 0 || tail >= goal {
             // `tcp_stream_memory_free`, which is not asked where a part of a segment waits: that is filled up.
@@ -135,7 +143,7 @@ impl Sender {
         self.written += n;
         if tail < unsent
             && self.head_end > self.buffer_end
-            && self.written - n <= self.buffer_end + self.max_burst
+            && self.written - n <= self.buffer_end + self.buffer_segments
         {
             // The last one's front is the first one's now: it is filled up from where it begins.
             self.buffer_end = self.head_end;
@@ -155,8 +163,8 @@ impl Sender {
     /// Segments that a buffer holds (`tcp_xmit_size_goal`).
     fn size_goal(&self) -> u32 {
         match self.conn.snd_una {
-            0 => self.max_burst.min(HALF_FIRST_WINDOW / self.conn.mss).max(1),
-            _ => self.max_burst,
+            0 => self.buffer_segments.min(HALF_FIRST_WINDOW / self.conn.mss).max(1),
+            _ => self.buffer_segments,
         }
     }
 
@@ -216,7 +224,7 @@ impl Sender {
     /// All below `next` has been sent.
     pub(super) fn passes_buffers(&mut self, next: u32) {
         while self.buffer_end <= next {
-            self.buffer_end += self.max_burst;
+            self.buffer_end += self.buffer_segments;
         }
         if self.head_end <= next {
             self.head_end = self.buffer_end;

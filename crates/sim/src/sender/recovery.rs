@@ -152,6 +152,9 @@ impl Sender {
 
     /// `tcp_identify_packet_loss`.
     fn identify_loss(&mut self, now: u64, flags: &mut AckFlags) {
+        if !self.rules.sack {
+            return self.mark_oldest_lost(flags.una_advanced);
+        }
         if self.rules.rack && !self.rack_advanced {
             return;
         }
@@ -202,7 +205,10 @@ impl Sender {
                     self.set_state(now, CaState::Open);
                 }
                 CaState::Recovery => {
-                    self.try_undo_recovery(now, ack.ts);
+                    self.forget_duplicates();
+                    if self.try_undo_recovery(now, ack.ts) {
+                        return Resend::None;
+                    }
                     self.end_reduction(now);
                 }
                 _ => {}
@@ -211,7 +217,9 @@ impl Sender {
 
         match self.conn.ca_state {
             CaState::Recovery => {
-                if flags.una_advanced && self.try_undo_partial(now, ack.ts, prior_una) {
+                if !flags.una_advanced {
+                    self.add_duplicate(flags);
+                } else if self.try_undo_partial(now, ack.ts, prior_una) {
                     return Resend::None;
                 }
                 if self.try_undo_dsack(now) {
@@ -240,6 +248,10 @@ impl Sender {
 
     /// The default arm of `tcp_fastretrans_alert`'s switch.
     fn finish_alert(&mut self, now: u64, flags: &mut AckFlags, resend: Resend) -> Resend {
+        if flags.una_advanced {
+            self.forget_duplicates();
+        }
+        self.add_duplicate(flags);
         if self.conn.ca_state <= CaState::Disorder {
             self.try_undo_dsack(now);
         }
@@ -264,7 +276,7 @@ impl Sender {
                 return Resend::None;
             }
             if self.conn.snd_nxt > self.high_seq {
-                if flags.data_sacked || !(flags.una_advanced || flags.dsack) {
+                if flags.data_sacked || self.is_duplicate(flags) {
                     self.frto = false; // step 3.a: the loss was real
                 }
             } else if flags.una_advanced && !recovered {
@@ -279,6 +291,12 @@ impl Sender {
         if recovered {
             self.try_undo_recovery(now, ack_ts);
             return Resend::None;
+        }
+        if self.conn.snd_nxt > self.high_seq && self.is_duplicate(flags) {
+            // New data have arrived: what is sent again goes as they leave.
+            self.add_duplicate(flags);
+        } else if flags.una_advanced {
+            self.forget_duplicates();
         }
         Resend::Lost
     }
@@ -308,7 +326,7 @@ impl Sender {
     }
 
     /// `tcp_any_retrans_done`: was any of what is on its way, or the oldest segment, sent again?
-    fn any_sent_again(&self) -> bool {
+    pub(super) fn any_sent_again(&self) -> bool {
         let c = &self.conn;
         c.retrans_out > 0
             || (self.rules.rack && c.packets_out > 0 && self.board.flags(c.snd_una) & EVER_RETRANS != 0)
@@ -411,8 +429,8 @@ impl Sender {
     /// `tcp_packet_delayed`: the echo is older than the first retransmission (Eifel, RFC 3522).
     fn packet_delayed(&self, ack_ts: u32) -> bool {
         match self.retrans_stamp {
-            // Nothing has been sent again yet.
-            0 => true,
+            // Nothing has been sent again yet; or it was forgotten because the state holds on (`holds_state`).
+            0 => self.rules.sack || self.conn.snd_una < self.high_seq,
             stamp => ack_ts != 0 && ack_ts < stamp - 1,
         }
     }
@@ -447,14 +465,18 @@ impl Sender {
         self.rack_advanced = true; // judge anew
     }
 
-    /// `tcp_try_undo_recovery`.
-    fn try_undo_recovery(&mut self, now: u64, ack_ts: u32) {
+    /// `tcp_try_undo_recovery`. Does the state hold on?
+    fn try_undo_recovery(&mut self, now: u64, ack_ts: u32) -> bool {
         if self.may_undo(ack_ts) {
             self.undo_reduction(now, false);
         } else {
             self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
         }
+        if self.holds_state() {
+            return true;
+        }
         self.set_state(now, CaState::Open);
+        false
     }
 
     /// `tcp_try_undo_dsack`: every retransmission was reported as a duplicate.
@@ -488,7 +510,9 @@ impl Sender {
         if frto_undo || self.may_undo(ack_ts) {
             self.undo_reduction(now, true);
             self.timeouts_in_a_row = 0;
-            self.set_state(now, CaState::Open);
+            if !self.holds_state() && (frto_undo || self.rules.sack) {
+                self.set_state(now, CaState::Open);
+            }
             return true;
         }
         false
@@ -497,13 +521,16 @@ impl Sender {
     /// `tcp_enter_loss`.
     pub(super) fn enter_loss(&mut self, now: u64) {
         let new_recovery = self.conn.ca_state < CaState::Recovery;
+        self.forget_duplicates();
         for seq in self.conn.snd_una..self.conn.snd_nxt {
             let f = self.board.flags(seq);
             if f & SACKED == 0 {
                 // Sent too recently to be lost: judged later (RFC 8985 section 6.3).
                 let age_us = (now - self.board.tx_ns(seq)) / 1000;
-                let young =
-                    self.rules.rack && seq != self.conn.snd_una && age_us < u64::from(self.rack_rtt_us);
+                let young = self.rules.rack
+                    && self.rules.sack
+                    && seq != self.conn.snd_una
+                    && age_us < u64::from(self.rack_rtt_us);
                 if !young {
                     self.mark_lost(seq);
                 }

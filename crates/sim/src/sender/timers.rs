@@ -161,7 +161,8 @@ impl Sender {
 
     /// Did it go out? New data may have to wait for pacing.
     fn send_probe(&mut self, now: u64, out: &mut Vec<Burst>) -> bool {
-        self.tlp_retrans = self.conn.snd_nxt >= self.written;
+        // `tcp_snd_wnd_test`
+        self.tlp_retrans = self.conn.snd_nxt >= self.written.min(self.window_end);
         if self.tlp_retrans {
             self.resend_as_probe(now, self.conn.snd_nxt - 1, out);
             return true;

@@ -37,7 +37,7 @@ impl Sender {
 
     /// `tcp_slow_start_after_idle_check`, `tcp_cwnd_restart` (RFC 2861): the window halves for each timeout that a connection
     /// was idle, down to the initial one.
-    pub(super) fn restart_after_idle(&mut self, now: u64) {
+    pub fn restart_after_idle(&mut self, now: u64) {
         if !self.rules.idle_restart
             || self.conn.packets_out > 0
             || self.cca.has_cong_control()
@@ -287,7 +287,8 @@ impl Sender {
         }
         let c = &self.conn;
         let quota = c.cwnd.saturating_sub(c.in_flight()).min(c.cwnd >> 1).max(1);
-        let n = quota.min(self.burst_segments()).min(self.written - c.snd_nxt);
+        let window = self.window_end.saturating_sub(c.snd_nxt);
+        let n = quota.min(self.burst_segments()).min(self.written - c.snd_nxt).min(window);
         self.send_new(now, n, out);
         if matches!(self.conn.ca_state, CaState::Cwr | CaState::Recovery) {
             self.prr_out += n;
