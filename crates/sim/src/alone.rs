@@ -8,6 +8,7 @@ use crate::flow::MSS;
 pub use crate::jiffies::{TICK_NS, timestamp};
 use crate::port::flag;
 use crate::receiver::MAX_SACKS;
+use crate::sender::buffer::{self, BUFFER_BYTES};
 use crate::sender::{AckView, Burst, SenderSetup, StackRules};
 use crate::socket::Socket;
 use crate::{receiver, sender};
@@ -46,11 +47,22 @@ pub struct Tuned {
     pub tso_win_divisor: u32,
     /// Tail loss probes (`tcp_early_retrans`).
     pub probes: bool,
+    /// SACK is negotiated.
+    pub sack: bool,
+    /// What is sent is spaced out whatever the congestion control, as a host with the fq qdisc does.
+    pub paced: bool,
 }
 
 impl Default for Tuned {
     fn default() -> Tuned {
-        Tuned { idle_restart: true, min_tso_segs: 2, tso_win_divisor: 3, probes: true }
+        Tuned {
+            idle_restart: true,
+            min_tso_segs: 2,
+            tso_win_divisor: 3,
+            probes: true,
+            sack: true,
+            paced: false,
+        }
     }
 }
 
@@ -61,7 +73,9 @@ impl Tuned {
             idle_restart: self.idle_restart,
             min_burst: self.min_tso_segs,
             burst_share: self.tso_win_divisor.max(1),
-            probes: self.probes,
+            // `tcp_schedule_loss_probe` asks for SACK.
+            probes: self.probes && self.sack,
+            sack: self.sack,
             joins: false,
             ..StackRules::LINUX
         };
@@ -132,6 +146,8 @@ pub struct Ack {
     pub ts: u32,
     /// Echoes a mark.
     pub ece: bool,
+    /// It brings neither data nor another window: without SACK that counts, if it acknowledges nothing new.
+    pub duplicate: bool,
     /// The first of the blocks is of what came twice (RFC 2883).
     pub dsack: bool,
     /// SACK blocks, newest first, of which so many count.
@@ -148,6 +164,7 @@ impl Ack {
             window_end: u32::MAX,
             ts: 0,
             ece: false,
+            duplicate: false,
             dsack: false,
             blocks: [(0, 0); MAX_SACKS + 1],
             count: 0,
@@ -247,6 +264,15 @@ pub struct Inner {
     pub wstamp_ns: u64,
 }
 
+/// What a buffer of the send queue takes of memory beside its payload (bytes), and what autotuning allows for a segment of so much
+/// payload.
+pub const SEND_OVERHEAD: u32 = BUFFER_BYTES;
+
+/// See [`SEND_OVERHEAD`].
+pub fn segment_bytes(mss: u32) -> u32 {
+    buffer::segment_bytes(mss)
+}
+
 /// A sender alone.
 #[derive(Debug)]
 pub struct Sender {
@@ -254,11 +280,13 @@ pub struct Sender {
     pub(crate) now: u64,
     pub(crate) out: Vec<Burst>,
     random: u32,
+    paced: bool,
 }
 
 impl Sender {
     /// One that has not begun.
     pub fn new(setup: Setup) -> Sender {
+        let paced = setup.tuned.paced;
         let setup = SenderSetup {
             cca: setup.cca,
             rules: setup.tuned.rules(),
@@ -277,7 +305,7 @@ impl Sender {
         let mut sender = sender::Sender::new(setup);
         // Who calls writes whole segments.
         sender.write_bytes -= sender.write_bytes % setup.mss;
-        Sender { sender, now: 0, out: Vec::new(), random: 0 }
+        Sender { sender, now: 0, out: Vec::new(), random: 0, paced }
     }
 
     /// The time reached (ns).
@@ -300,6 +328,23 @@ impl Sender {
     /// not what a connection through Linux's has.
     pub fn set_limits(&mut self, window: u32, buffer: u32, send_buffer: u32) {
         self.sender.set_limits(window, buffer, send_buffer);
+    }
+
+    /// Buffers that are begun from now on hold so many segments, at most what a buffer can.
+    pub fn set_buffer(&mut self, segments: u32) {
+        self.sender.set_buffer(segments);
+    }
+
+    /// Buffers that hold what is written and not acknowledged (`sk_buff`).
+    pub fn buffers(&self) -> u32 {
+        self.sender.all_buffers()
+    }
+
+    /// The receiver's window is another, and there is something to send: a connection that was idle begins anew
+    /// (`tcp_ack_update_window`).
+    pub fn window_changed(&mut self, at: u64) {
+        self.now = self.now.max(at);
+        self.sender.restart_after_idle(self.now);
     }
 
     /// From now on the application closes once it has written all.
@@ -328,6 +373,9 @@ impl Sender {
     pub fn open(&mut self, at: u64, rtt_ns: u64, open_for_ns: u64) {
         self.now = self.now.max(at);
         self.sender.start_open(self.now, rtt_ns, open_for_ns, &mut self.out);
+        if self.paced {
+            self.sender.space_out();
+        }
     }
 
     /// The application writes so many segments more.
@@ -347,6 +395,7 @@ impl Sender {
         let at = self.now.max(at);
         self.now = self.now.max(then);
         let flags = if ack.ece { flag::ECE } else { 0 } | if ack.dsack { flag::DSACK } else { 0 };
+        let flags = flags | if ack.duplicate { flag::DUPLICATE } else { 0 };
         let view =
             AckView { cum: ack.cum, window_end: ack.window_end, ts: ack.ts, flags, sacks: ack.blocks() };
         self.sender.on_ack_slowly(at, self.now, view, self.random, &mut self.out);
@@ -450,6 +499,109 @@ enum End {
     Bytes(Box<Socket>),
 }
 
+/// The device that segments come through: it says what memory they take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Device {
+    /// So many bytes beside the payload, whose pieces can be put together.
+    Beside(u32),
+    /// A tun device that is written to: headers and payload in one piece, as far as that is no longer than a page
+    /// (`tun_alloc_skb`, `alloc_skb_with_frags`).
+    Tun,
+}
+
+/// `NET_SKB_PAD`, `struct skb_shared_info`, `struct sk_buff`, and the smallest head (`SKB_SMALL_HEAD_CACHE_SIZE`).
+const PAD: u32 = 64;
+const SHARED_INFO: u32 = 320;
+const SK_BUFF: u32 = 256;
+const SMALL_HEAD: u32 = 640;
+const PAGE: u32 = 4096;
+
+impl Device {
+    /// What a segment of so much payload takes (`truesize`), and how many bytes may be copied behind it. With a timestamp, or 0.
+    pub(crate) fn takes(self, payload: u32, ts: u32) -> (u32, u32) {
+        let overhead = match self {
+            Device::Beside(overhead) => return (overhead + payload, 0),
+            Device::Tun => SK_BUFF,
+        };
+        let length = payload + 40 + if ts != 0 { 12 } else { 0 };
+        if PAD + length < PAGE {
+            let head = (PAD + length).next_multiple_of(64) + SHARED_INFO;
+            let head = if head <= SMALL_HEAD { SMALL_HEAD } else { head.next_power_of_two() };
+            return (overhead + head, head - SHARED_INFO - PAD - length);
+        }
+        let mut rest = length - (PAGE - SHARED_INFO - PAD);
+        let mut takes = overhead + PAGE;
+        let mut order = 3;
+        while rest > 0 {
+            while order > 0 && rest.next_multiple_of(PAGE) < PAGE << order {
+                order -= 1;
+            }
+            takes += PAGE << order;
+            rest = rest.saturating_sub(PAGE << order);
+        }
+        (takes, 0)
+    }
+}
+
+/// The room that a receiver has for what comes, as it is when the connection opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Bytes of the buffer at first (`tcp_rmem[1]`, or twice `SO_RCVBUF`), and at most (`tcp_rmem[2]`).
+    pub first: u32,
+    /// See `first`.
+    pub most: u32,
+    /// It is what the application wants (`SO_RCVBUF`): it does not grow.
+    pub locked: bool,
+    /// Windows are scaled.
+    pub scaled: bool,
+    /// Bytes that the peer may send in a segment.
+    pub mss: u32,
+}
+
+impl Default for Room {
+    /// As on the machines of the lab.
+    fn default() -> Room {
+        Room {
+            first: receiver::FIRST_BUFFER,
+            most: receiver::LAST_BUFFER,
+            locked: false,
+            scaled: true,
+            mss: MSS,
+        }
+    }
+}
+
+/// The greatest window that scaling allows (`U16_MAX << TCP_MAX_WSCALE`), and `net.core.rmem_max`.
+const WIDEST: u32 = 65_535 << 14;
+const RMEM_MAX: u32 = 212_992;
+
+impl Room {
+    /// `window_clamp` before it is scaled (`tcp_openreq_init_rwin`).
+    fn wanted(&self) -> u32 {
+        if self.locked { self.first / 2 } else { WIDEST }
+    }
+
+    /// The window of the SYN (`tcp_select_initial_window`): half of the buffer, in whole segments.
+    pub fn first_window(&self) -> u32 {
+        let space = self.wanted().min(self.first / 2);
+        if space > self.mss { space / self.mss * self.mss } else { space }
+    }
+
+    /// The scale of the windows: as much as the greatest one needs.
+    pub fn scale(&self) -> u32 {
+        if !self.scaled {
+            return 0;
+        }
+        let widest = self.first_window().max(self.most).max(RMEM_MAX).min(self.wanted());
+        widest.max(1).ilog2().saturating_sub(15).min(14)
+    }
+
+    /// The greatest window (`window_clamp`).
+    pub(crate) fn clamp(&self) -> u32 {
+        self.wanted().min(65_535 << self.scale())
+    }
+}
+
 /// What a buffer for a segment takes of memory beside its payload (bytes), on the veth devices of the lab.
 pub const OVERHEAD: u32 = receiver::OVERHEAD;
 
@@ -464,7 +616,13 @@ impl Receiver {
     /// One that counts bytes, learns what a full segment has, and is told what the application [reads](Receiver::read). Its connection
     /// opens at `at`; a segment's buffer takes so many bytes beside the payload.
     pub fn of_bytes(at: u64, rtt_ns: u64, echoes_each: bool, overhead: u32) -> Receiver {
-        let socket = Socket::new(at, rtt_ns, echoes_each, overhead);
+        let device = Device::Beside(overhead);
+        Receiver::in_room(at, rtt_ns, echoes_each, device, Room::default())
+    }
+
+    /// The same with a device and a buffer of its own.
+    pub fn in_room(at: u64, rtt_ns: u64, echoes_each: bool, device: Device, room: Room) -> Receiver {
+        let socket = Socket::new(at, rtt_ns, echoes_each, device, room);
         Receiver { end: End::Bytes(Box::new(socket)), out: Vec::new() }
     }
 
@@ -486,6 +644,20 @@ impl Receiver {
                 }
             }
             End::Bytes(socket) => while socket.step(to) {},
+        }
+    }
+
+    /// The application wants a buffer of so many bytes (`SO_RCVBUF`, doubled). Only where bytes are counted.
+    pub fn set_buffer(&mut self, bytes: u32) {
+        if let End::Bytes(socket) = &mut self.end {
+            socket.set_buffer(bytes);
+        }
+    }
+
+    /// SACK was not negotiated. Only where bytes are counted.
+    pub fn without_sack(&mut self) {
+        if let End::Bytes(socket) = &mut self.end {
+            socket.sack = false;
         }
     }
 
@@ -563,6 +735,14 @@ impl Receiver {
         match &self.end {
             End::Segments(receiver) => receiver.acked(),
             End::Bytes(socket) => socket.rcv_wup,
+        }
+    }
+
+    /// Bytes that its buffer may hold.
+    pub fn buffer(&self) -> u32 {
+        match &self.end {
+            End::Segments(_) => receiver::LAST_BUFFER,
+            End::Bytes(socket) => socket.rcvbuf,
         }
     }
 

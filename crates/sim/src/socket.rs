@@ -5,13 +5,12 @@
 //! [`crate::receiver`] is the same for whole segments and a reader that takes all at once, which is what the simulator's runs
 //! need; a test here has both say the same. Left out: the collapsing and dropping of what is queued when memory has run out.
 
-use crate::alone::{Ack, Segment};
+use crate::alone::{Ack, Device, Room, Segment};
 use crate::blocks::Blocks;
-use crate::flow::MSS;
 use crate::jiffies::{TICK_NS, TICK_US, timestamp};
 use crate::receiver::{
     ATO_MAX, ATO_MIN, COMPRESS_LIMIT, COMPRESS_NS, COMPRESS_RTT_PERCENT, COMPRESS_SLACK_NS, DELAY_MAX,
-    DUP_ACKS_AT_ONCE, FIRST_BUFFER, LAST_BUFFER, PIECES, QUICK,
+    DUP_ACKS_AT_ONCE, PIECES, QUICK,
 };
 use crate::sender::StackRules;
 use std::collections::VecDeque;
@@ -21,8 +20,6 @@ const MSS_DEFAULT: u32 = 536;
 /// What is not shorter may be full: with TCP's header as much as those and one without options (`TCP_MSS_DEFAULT`, `TCP_MIN_MSS`).
 const LONG: u32 = MSS_DEFAULT - 12;
 const SHORT: u32 = 88 - 12;
-/// Scale of the windows, with that memory.
-const SCALE: u32 = 7;
 /// Of how many bytes the payload may be copied beside the headers (`skb_condense`, `skb_tailroom`).
 const BESIDE: u32 = 190;
 /// Below this the receive buffer grows by less (`tcp_rcvbuf_low_rtt`, us).
@@ -40,14 +37,24 @@ struct Buffer {
     /// Pieces of its payload, and how many bytes of it lie beside the headers.
     pieces: u32,
     beside: u32,
+    /// How many bytes of a later one may be copied behind its own (`skb_tailroom`).
+    free: u32,
 }
 
 /// A receiver. Fields are named as the kernel's; times in ns, if not said otherwise.
 #[derive(Debug)]
 pub struct Socket {
     echoes_each: bool,
-    /// What the device's buffer for a segment takes beside its payload (bytes).
+    pub(crate) sack: bool,
+    device: Device,
+    /// The device's buffer for a segment without payload (bytes).
     overhead: u32,
+    /// What the peer may send in a segment (`advmss`), the scale of the windows, the most that the buffer grows to, and whether it is
+    /// as large as the application wants it (`SOCK_RCVBUF_LOCK`).
+    mss: u32,
+    scale: u32,
+    most: u32,
+    locked: bool,
     srtt_us: u32,
     now: u64,
 
@@ -60,7 +67,7 @@ pub struct Socket {
     pub(crate) rcv_ssthresh: u32,
     window_clamp: u32,
     scaling_ratio: u32,
-    rcvbuf: u32,
+    pub(crate) rcvbuf: u32,
     rmem_alloc: u32,
 
     /// `rcvq_space`; the time in us.
@@ -112,13 +119,25 @@ pub struct Socket {
 
 impl Socket {
     /// One whose connection opens at `at`, with a handshake that took so long.
-    pub fn new(at: u64, rtt_ns: u64, echoes_each: bool, overhead: u32) -> Socket {
+    pub fn new(at: u64, rtt_ns: u64, echoes_each: bool, device: Device, room: Room) -> Socket {
+        let (overhead, mss) = (device.takes(0, 0).0, room.mss);
         // `tcp_init_buffer_space`: half of the buffer, and room for a segment.
-        let window = FIRST_BUFFER / 2 - MSS;
-        let rcv_wnd = FIRST_BUFFER / 2 / MSS * MSS;
+        let rcv_wnd = room.first_window();
+        let all = room.first / 2;
+        let mut window = room.clamp().min(all);
+        if window > 2 * mss && window + mss > all {
+            window = (2 * mss).max(all - mss);
+        }
+        let rcv_ssthresh = rcv_wnd.min(window);
         Socket {
             echoes_each,
+            sack: true,
+            device,
             overhead,
+            mss,
+            scale: room.scale(),
+            most: room.most,
+            locked: room.locked,
             srtt_us: (rtt_ns / 1000) as u32,
             now: at,
             rcv_nxt: 0,
@@ -126,19 +145,20 @@ impl Socket {
             copied_seq: 0,
             rcv_wnd,
             offered: rcv_wnd,
-            rcv_ssthresh: window,
+            rcv_ssthresh,
             window_clamp: window,
             scaling_ratio: 128,
-            rcvbuf: FIRST_BUFFER,
+            rcvbuf: room.first,
             rmem_alloc: 0,
-            space: 10 * MSS,
+            space: rcv_ssthresh.min(rcv_wnd).min(10 * mss),
             space_seq: 0,
             space_us: at / 1000,
             rtt: 0,
             rtt_seq: 0,
             rtt_since_us: 0,
             last_echo: None,
-            rcv_mss: MSS_DEFAULT,
+            // `tcp_initialize_rcv_mss`
+            rcv_mss: mss.min(rcv_wnd / 2).min(MSS_DEFAULT).max(88),
             last_seg_size: 0,
             quick: 0,
             pingpong: false,
@@ -235,7 +255,9 @@ impl Socket {
             return self.send_dupack(seq, end);
         }
         let room_to = self.offered.max(self.rcv_nxt);
-        if end < self.rcv_wup || (end > room_to && (seq > room_to || !self.queue.is_empty())) {
+        // A FIN may lie beyond the window as long as no data do.
+        let beyond = end - u32::from(s.fin) > room_to && !self.queue.is_empty();
+        if end < self.rcv_wup || (end > room_to && (seq > room_to || beyond)) {
             return self.send_dupack(seq, end);
         }
         // `tcp_ack`: `tcp_replace_ts_recent`, `tcp_ecn_accept_cwr`
@@ -312,8 +334,9 @@ impl Socket {
 
     fn buffer(&self, s: Segment, (seq, end): (u32, u32)) -> Buffer {
         let payload = s.len - u32::from(s.fin);
-        let (takes, pieces) = (self.overhead + payload, u32::from(payload > 0));
-        Buffer { seq, end, fin: s.fin, takes, pieces, beside: 0 }
+        let (takes, free) = self.device.takes(payload, s.ts);
+        let pieces = if self.device == Device::Tun { PIECES + 1 } else { u32::from(payload > 0) };
+        Buffer { seq, end, fin: s.fin, takes, pieces, beside: 0, free }
     }
 
     /// `tcp_fin`
@@ -367,7 +390,9 @@ impl Socket {
         self.check_ecn(s);
         let payload = s.len - u32::from(s.fin);
         if payload >= 128 {
-            self.grow_window(payload, payload);
+            // `truesize_adjust`: where the payload is in pieces the head does not count.
+            let takes = if self.device == Device::Tun { self.device.takes(payload, s.ts).0 } else { payload };
+            self.grow_window(payload, takes);
         }
     }
 
@@ -378,14 +403,14 @@ impl Socket {
         let last = std::mem::take(&mut self.last_seg_size);
         if length >= self.rcv_mss {
             if length != self.rcv_mss {
-                let ratio = ((payload << 8) / (payload + self.overhead)).clamp(1, 255);
+                let ratio = ((payload << 8) / self.device.takes(payload, s.ts).0).clamp(1, 255);
                 if ratio != self.scaling_ratio {
                     self.scaling_ratio = ratio;
                     self.window_clamp = self.window_of(self.rcvbuf.into()) as u32;
                     self.space = self.space.min(self.window_clamp);
                 }
             }
-            self.rcv_mss = length.min(MSS);
+            self.rcv_mss = length.min(self.mss);
             self.pushed = self.pushed.max(u8::from(s.push));
             return;
         }
@@ -528,7 +553,7 @@ impl Socket {
     fn insert_at(&mut self, place: usize, mut new: Buffer, payload: u32) {
         // The room that it takes is not yet counted, nor is it smaller for what it may be put together with.
         self.grow_window(payload, new.takes);
-        if payload <= BESIDE {
+        if payload <= BESIDE && self.device != Device::Tun {
             (new.takes, new.pieces, new.beside) = (self.overhead, 0, payload);
         }
         self.rmem_alloc += new.takes;
@@ -579,7 +604,7 @@ impl Socket {
             return;
         }
         let grows = match self.window_of(takes.into()) <= i64::from(payload) {
-            true => 2 * MSS,
+            true => 2 * self.mss,
             false => self.grows_slowly(payload, takes),
         };
         if grows > 0 {
@@ -591,7 +616,7 @@ impl Socket {
     /// `__tcp_grow_window`
     fn grows_slowly(&self, payload: u32, takes: u32) -> u32 {
         let mut takes = self.window_of(takes.into()) >> 1;
-        let mut window = self.window_of(LAST_BUFFER.into()) >> 1;
+        let mut window = self.window_of(self.most.into()) >> 1;
         while i64::from(self.rcv_ssthresh) <= window {
             if takes <= i64::from(payload) {
                 return 2 * self.rcv_mss;
@@ -609,13 +634,13 @@ impl Socket {
             return true;
         }
         self.quick = 0;
-        if self.rcvbuf < LAST_BUFFER {
-            self.rcvbuf = self.rmem_alloc.min(LAST_BUFFER);
+        if self.rcvbuf < self.most && !self.locked {
+            self.rcvbuf = self.rmem_alloc.min(self.most);
         }
         if self.rmem_alloc <= self.rcvbuf {
             return true;
         }
-        self.rcv_ssthresh = self.window_clamp.min(2 * MSS);
+        self.rcv_ssthresh = self.window_clamp.min(2 * self.mss);
         let mut pruned = false;
         while self.rmem_alloc > self.rcvbuf
             && let Some(b) = self.beyond.pop_if(|b| seq <= b.seq)
@@ -632,6 +657,10 @@ impl Socket {
 
     /// `tcp_rcvbuf_grow`
     fn grow_buffer(&mut self, space: u32) {
+        if self.locked {
+            self.space = space;
+            return;
+        }
         let (old, new) = (u64::from(self.space), u64::from(space));
         self.space = space;
         let room = 2 * new;
@@ -642,11 +671,16 @@ impl Socket {
         };
         let beyond = self.beyond.last().map_or(0, |b| b.end - self.rcv_nxt);
         let room = room + grow + u64::from(beyond);
-        let buffer = ((room << 8) / u64::from(self.scaling_ratio)).min(LAST_BUFFER.into()) as u32;
+        let buffer = ((room << 8) / u64::from(self.scaling_ratio)).min(self.most.into()) as u32;
         if buffer > self.rcvbuf {
             self.rcvbuf = buffer;
             self.window_clamp = self.window_of(buffer.into()) as u32;
         }
+    }
+
+    /// The application wants a buffer of that size (`SO_RCVBUF`, which the kernel doubles before).
+    pub fn set_buffer(&mut self, bytes: u32) {
+        (self.rcvbuf, self.locked) = (bytes, true);
     }
 
     /// The application reads so many bytes (`tcp_recvmsg_locked`).
@@ -722,7 +756,7 @@ impl Socket {
         if self.beyond.is_empty() {
             return self.send_delayed();
         }
-        if self.compressed >= COMPRESS_LIMIT {
+        if self.compressed >= COMPRESS_LIMIT || !self.sack {
             return self.send_ack();
         }
         if self.compressed_nxt != self.rcv_nxt {
@@ -825,12 +859,12 @@ impl Socket {
             true => 0,
             false => {
                 let (now, new) = (self.receive_window(), self.select_window());
-                if new < now { now.next_multiple_of(1 << SCALE) } else { new }
+                if new < now { now.next_multiple_of(1 << self.scale) } else { new }
             }
         };
         self.rcv_wup = self.rcv_nxt;
         self.offered = self.offered.max(self.rcv_wup + self.rcv_wnd);
-        self.rcv_wnd.min(65_535 << SCALE) >> SCALE << SCALE
+        self.rcv_wnd.min(65_535 << self.scale) >> self.scale << self.scale
     }
 
     /// `__tcp_select_window`
@@ -839,14 +873,26 @@ impl Socket {
         let allowed = self.window_of(self.rcvbuf.into());
         let full = allowed.min(self.window_clamp.into());
         let mss = full.min(self.rcv_mss.into());
+        if mss <= 0 {
+            return 0;
+        }
         if free < full >> 1 {
             self.quick = 0;
-            free = free >> SCALE << SCALE;
+            free = free >> self.scale << self.scale;
             if free < allowed >> 4 || free < mss {
                 return 0;
             }
         }
-        (free.min(self.rcv_ssthresh.into()) as u32).next_multiple_of(1 << SCALE)
+        let free = free.min(self.rcv_ssthresh.into());
+        if self.scale > 0 {
+            return (free as u32).next_multiple_of(1 << self.scale);
+        }
+        // Without scaling it is a multiple of the segment's size, as long as that is not within one of it.
+        let window = i64::from(self.rcv_wnd);
+        if window <= free - mss || window > free {
+            return (free / mss * mss) as u32;
+        }
+        if mss == full && free > window + (full >> 1) { free as u32 } else { self.rcv_wnd }
     }
 
     /// `tcp_receive_window`
@@ -891,7 +937,10 @@ fn coalesce(to: &mut Buffer, from: Buffer, overhead: u32) -> Option<u32> {
     if to.end != from.seq {
         return None;
     }
-    let more = if (to.pieces == 0 && to.beside + length <= BESIDE) || length == 0 {
+    let more = if length > 0 && length <= to.free {
+        to.free -= length;
+        0
+    } else if (to.pieces == 0 && to.beside + length <= BESIDE) || length == 0 {
         to.beside += length;
         0
     } else if from.beside == 0 && to.pieces + from.pieces <= PIECES {
@@ -909,6 +958,7 @@ fn coalesce(to: &mut Buffer, from: Buffer, overhead: u32) -> Option<u32> {
 mod tests {
     use super::*;
     use crate::alone::Receiver;
+    use crate::flow::MSS;
     use proptest::prelude::*;
 
     const OVERHEAD: u32 = 896;
@@ -925,7 +975,7 @@ mod tests {
     }
 
     fn socket() -> Socket {
-        Socket::new(1000 * MS, u64::from(RTT_MS) * MS, false, OVERHEAD)
+        Socket::new(1000 * MS, u64::from(RTT_MS) * MS, false, Device::Beside(OVERHEAD), Room::default())
     }
 
     fn bytes(seq: u32, len: u32) -> Segment {
