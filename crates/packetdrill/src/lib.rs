@@ -4,6 +4,7 @@
 //! [`run_file`] reads one and runs it on the simulator's sender and receiver. What a script asks for and the simulated stack does
 //! not have makes it not applicable, and is named: no part of a script is passed over.
 
+mod epoll;
 mod lex;
 mod packet;
 mod parse;

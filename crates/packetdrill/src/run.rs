@@ -1,10 +1,11 @@
 //! Running a script: its events in order, in virtual time.
 
+use crate::epoll::{self, Epoll};
 use crate::packet::{Ecn, Packet, TcpOption};
 use crate::python::{self, Stop, Value};
 use crate::script::{Action, Call, Event, Expr, Script, When};
 use crate::settings::{Settings, control};
-use crate::stack::{BEGIN_NS, KNOWN, State, Tcp};
+use crate::stack::{BEGIN_NS, KNOWN, State, Tcp, Wakes, Write};
 use crate::{Failure, Options, Outcome};
 use std::collections::HashMap;
 use std::path::Path;
@@ -36,6 +37,8 @@ enum Descriptor {
     Listener,
     /// The connection.
     Connection,
+    /// One of epoll.
+    Epoll,
 }
 
 /// Values of a script's own options.
@@ -65,6 +68,44 @@ pub fn run(script: &Script, dir: &Path, options: &Options) -> Outcome {
         Err(End::Failed(failure)) => Outcome::Failed(failure),
         Err(End::Foreign(what)) => Outcome::NotApplicable(vec![what]),
     }
+}
+
+impl Config {
+    /// How far off a time may be (`verify_time`).
+    fn slack(&self, at: i64, before: i64) -> i64 {
+        let share = (self.tolerance_percent / 100.0 * (at - before) as f64) as i64;
+        self.tolerance_us.max(share)
+    }
+}
+
+/// Whatever a call failed by is at its line.
+fn at_line(end: End, line: u32) -> End {
+    match end {
+        End::Failed(failure) => End::Failed(Failure { line, ..failure }),
+        foreign => foreign,
+    }
+}
+
+fn other_events(call: &str, wanted: &[u32], told: &[u32]) -> End {
+    let text = |all: &[u32]| match all {
+        [] => "none".into(),
+        all => all.iter().map(|&m| epoll::names(m)).collect::<Vec<_>>().join(", "),
+    };
+    End::Failed(Failure {
+        line: 0,
+        says: format!("{call} tells other events"),
+        expected: Some(text(wanted)),
+        actual: Some(text(told)),
+    })
+}
+
+/// Are the events and data of epoll_wait() those that the script has?
+fn compare_told(wanted: &[(u32, i64)], told: &[(u32, i64)]) -> Step<()> {
+    if wanted == told {
+        return Ok(());
+    }
+    let events = |all: &[(u32, i64)]| all.iter().map(|t| t.0).collect::<Vec<_>>();
+    Err(other_events("epoll_wait()", &events(wanted), &events(told)))
 }
 
 fn config(script: &Script) -> Result<Config, String> {
@@ -128,8 +169,19 @@ fn foreign(script: &Script, dir: &Path) -> Vec<String> {
             }
         }
     }
+    // What is sent without a copy goes as everything does: only who asks whether it is gone would see it.
+    let asks = |call: &Call| {
+        matches!(call.name.as_str(), "poll" | "epoll_wait")
+            || call.arguments.iter().any(|a| a.words().contains(&"MSG_ERRQUEUE"))
+    };
+    if !script.events.iter().any(|e| matches!(&e.action, Action::Call(call) if asks(call))) {
+        all.retain(|what| what != ZERO_COPY);
+    }
     all
 }
+
+/// Why a script that sends without a copy cannot be run.
+const ZERO_COPY: &str = "MSG_ZEROCOPY";
 
 /// What of a system call is beyond the simulated stack.
 fn call_foreign(call: &Call) -> Option<String> {
@@ -139,22 +191,17 @@ fn call_foreign(call: &Call) -> Option<String> {
     match call.name.as_str() {
         _ if has("SOCK_DGRAM") || has("SOCK_RAW") => Some("sockets of other kinds than TCP".into()),
         _ if has("AF_INET6") => Some("IPv6".into()),
-        _ if flagged("MSG_ZEROCOPY") => Some("MSG_ZEROCOPY".into()),
+        _ if flagged("MSG_ZEROCOPY") => Some(ZERO_COPY.into()),
         _ if flagged("MSG_FASTOPEN") => Some("TCP Fast Open".into()),
         _ if flagged("MSG_ERRQUEUE") => {
             Some("the error queue (timestamps of what was sent, zero-copy)".into())
         }
         _ if flagged("MSG_OOB") => Some("urgent data".into()),
         "setsockopt" | "getsockopt" => match call.arguments.get(2).and_then(Expr::word).unwrap_or("?") {
-            "SO_REUSEADDR" | "SO_SNDBUF" | "TCP_NODELAY" | "TCP_CONGESTION" | "SO_ERROR" | "TCP_MAXSEG"
-            | "TCP_CORK" | "TCP_INQ" => None,
-            "TCP_NOTSENT_LOWAT"
-                if call.arguments.get(3).and_then(Expr::single) == Some(i64::from(u32::MAX)) =>
-            {
-                None
-            }
+            "SO_REUSEADDR" | "SO_SNDBUF" | "SO_RCVBUF" | "TCP_NODELAY" | "TCP_CONGESTION" | "SO_ERROR"
+            | "TCP_MAXSEG" | "TCP_CORK" | "TCP_INQ" | "TCP_NOTSENT_LOWAT" => None,
             option if option.starts_with("TCP_FASTOPEN") => Some("TCP Fast Open".into()),
-            "SO_ZEROCOPY" => Some("MSG_ZEROCOPY".into()),
+            "SO_ZEROCOPY" => Some(ZERO_COPY.into()),
             "SO_TIMESTAMPING" => Some("the error queue (timestamps of what was sent, zero-copy)".into()),
             option => Some(format!("the socket option {option}")),
         },
@@ -163,10 +210,10 @@ fn call_foreign(call: &Call) -> Option<String> {
             (!matches!(what, "SIOCINQ" | "FIONREAD")).then(|| format!("ioctl {what}"))
         }
         name if name.starts_with("psp_") => Some("PSP".into()),
-        "epoll_create" | "epoll_ctl" | "epoll_wait" => Some("epoll".into()),
         "splice" | "sendfile" | "pipe" | "open" => Some(format!("{}()", call.name)),
         "socket" | "bind" | "listen" | "accept" | "connect" | "write" | "send" | "sendto" | "read"
-        | "recv" | "recvfrom" | "fcntl" | "close" | "shutdown" | "poll" => None,
+        | "recv" | "recvfrom" | "fcntl" | "close" | "shutdown" | "poll" | "epoll_create" | "epoll_ctl"
+        | "epoll_wait" => None,
         "sendmsg" | "recvmsg" | "writev" | "readv" => {
             let control =
                 mentions(&call.arguments, "msg_control") && !mentions(&call.arguments, "TCP_CM_INQ");
@@ -197,13 +244,20 @@ struct Waiting {
     due: i64,
     before: i64,
     /// When it ended, and what it gave.
-    ended: Option<(i64, i64)>,
+    ended: Option<(i64, Step<i64>)>,
 }
 
 enum Pending {
-    Accept,
+    /// The number that the script gives the descriptor.
+    Accept(Expr),
     Connect,
     Read(u32),
+    /// So many bytes, of which so many were taken.
+    Write(u32, u32, Write),
+    /// The descriptor, what is asked of it, and what is to be told.
+    Poll(Descriptor, u32, u32),
+    /// The descriptor, the most that is told, and what is to be.
+    Epoll(i64, usize, Vec<(u32, i64)>),
 }
 
 struct Run<'a> {
@@ -212,6 +266,7 @@ struct Run<'a> {
     settings: Settings,
     tcp: Tcp,
     descriptors: HashMap<i64, Descriptor>,
+    epolls: HashMap<i64, Epoll>,
     /// A connection that is open and was not taken.
     backlog: bool,
     non_blocking: bool,
@@ -221,6 +276,7 @@ struct Run<'a> {
     /// Time of the last event (microseconds), and whether it was a packet that came in.
     last: i64,
     last_inbound: bool,
+    last_absolute: bool,
     local_isn: u32,
     /// Timestamps of the script's and ours that belong to each other, and the first of them.
     stamps: HashMap<u32, u32>,
@@ -241,6 +297,7 @@ impl<'a> Run<'a> {
             tcp: Tcp::new(&settings),
             settings,
             descriptors: HashMap::new(),
+            epolls: HashMap::new(),
             backlog: false,
             non_blocking: false,
             next_descriptor: 3,
@@ -248,6 +305,7 @@ impl<'a> Run<'a> {
             variables: HashMap::new(),
             last: 0,
             last_inbound: false,
+            last_absolute: false,
             local_isn: 0,
             stamps: HashMap::new(),
             first_stamp: None,
@@ -271,9 +329,14 @@ impl<'a> Run<'a> {
             if !self.tcp.step(to) {
                 return Ok(());
             }
+            self.no_trouble()?;
             self.look_at_waiting();
         }
         Err(End::Foreign("a connection that never rests".into()))
+    }
+
+    fn no_trouble(&mut self) -> Step<()> {
+        self.tcp.trouble.take().map_or(Ok(()), |what| Err(End::Foreign(what)))
     }
 
     fn event(&mut self, event: &Event) -> Step<()> {
@@ -287,7 +350,9 @@ impl<'a> Run<'a> {
             When::Any => (offset, offset),
         };
         let before = self.last;
-        if from < before && event.when != When::Any {
+        // What is told after another may be a little early: what came before it was.
+        let absolute = matches!(event.when, When::At(_) | When::Between(..));
+        if from < before && absolute && self.last_absolute {
             return self.fail(event.line, "the time lies before that of the event before".into());
         }
         match &event.action {
@@ -319,7 +384,7 @@ impl<'a> Run<'a> {
             When::Any | When::AfterBetween(..) | When::Between(..) => self.now(),
             _ => from,
         };
-        self.last_inbound = inbound;
+        (self.last_inbound, self.last_absolute) = (inbound, absolute);
         Ok(())
     }
 
@@ -369,6 +434,7 @@ impl<'a> Run<'a> {
             if !self.tcp.step(to) {
                 return Ok(None);
             }
+            self.no_trouble()?;
             self.look_at_waiting();
         }
         Err(End::Foreign("a connection that never rests".into()))
@@ -407,18 +473,15 @@ impl<'a> Run<'a> {
             (actual.flags.psh, actual.flags.fin) = (next.packet.flags.psh, next.packet.flags.fin);
         }
         self.learn_stamp(expected, &actual);
-        let shown = self.shown(at, &actual);
+        let shown = format!("{} {}", told_at(at), self.mapped(&actual, Some(expected)));
         if let Some(what) = self.differs(expected, &actual) {
-            if what == "the window" {
-                return Err(End::Foreign("the size of the receive window".into()));
-            }
             return wanted(format!("{what} is another"), Some(shown));
         }
         if event.when == When::Any {
             return Ok(());
         }
         let at = ((at - BEGIN_NS) / 1000) as i64;
-        let slack = self.slack(from, before);
+        let slack = self.config.slack(from, before);
         if at < from - slack || at > to + slack {
             return wanted(
                 format!("it went out at {} s, not within {} ms", seconds(at), slack as f64 / 1e3),
@@ -426,12 +489,6 @@ impl<'a> Run<'a> {
             );
         }
         Ok(())
-    }
-
-    /// How far off a time may be (`verify_time`).
-    fn slack(&self, at: i64, before: i64) -> i64 {
-        let share = (self.config.tolerance_percent / 100.0 * (at - before) as f64) as i64;
-        self.config.tolerance_us.max(share)
     }
 
     fn learn_stamp(&mut self, expected: &Packet, actual: &Packet) {
@@ -465,11 +522,14 @@ impl<'a> Run<'a> {
         if expected.is_none_or(|e| e.ecn.is_none()) {
             packet.ecn = None;
         }
+        if expected.is_none_or(|e| e.win.is_none()) {
+            packet.win = None;
+        }
         packet
     }
 
     fn shown(&self, at: u64, actual: &Packet) -> String {
-        format!("{} {}", seconds(((at - BEGIN_NS) / 1000) as i64), self.mapped(actual, None))
+        format!("{} {}", told_at(at), self.mapped(actual, None))
     }
 
     /// What of a packet is not as the script has it, if anything.
@@ -510,8 +570,7 @@ impl<'a> Run<'a> {
                 return Some("an option");
             }
         }
-        // The simulated stack has no window of its own to tell.
-        expected.win.map(|_| "the window")
+        expected.win.filter(|_| expected.win != actual.win).map(|_| "the window")
     }
 
     // Code.
@@ -537,10 +596,7 @@ impl<'a> Run<'a> {
         if let Some(end) = call.end {
             return self.begin_waiting(line, call, end + offset);
         }
-        let (result, errno) = self.answer(call).map_err(|end| match end {
-            End::Failed(failure) => End::Failed(Failure { line, ..failure }),
-            foreign => foreign,
-        })?;
+        let (result, errno) = self.answer(call).map_err(|end| at_line(end, line))?;
         self.compare(line, call, result, errno)
     }
 
@@ -573,7 +629,7 @@ impl<'a> Run<'a> {
             return Err(End::Foreign("two calls that wait at once".into()));
         }
         let what = match call.name.as_str() {
-            "accept" => Pending::Accept,
+            "accept" => Pending::Accept(call.result.clone()),
             "connect" => {
                 self.open()?;
                 Pending::Connect
@@ -581,52 +637,135 @@ impl<'a> Run<'a> {
             "read" | "recv" => {
                 Pending::Read(call.arguments.get(2).and_then(Expr::int).unwrap_or(0).clamp(0, 1 << 30) as u32)
             }
+            "write" | "send" | "sendto" | "sendmsg" | "writev" if self.tcp.established() => {
+                let (bytes, how) = self.to_write(call)?;
+                Pending::Write(bytes, 0, how)
+            }
+            "poll" => {
+                let (descriptor, asked, told) = self.polled(call)?;
+                Pending::Poll(descriptor, asked, told)
+            }
+            "epoll_wait" => {
+                let (descriptor, most, told) = Run::epoll_wanted(call)?;
+                Pending::Epoll(descriptor, most, told)
+            }
             name => return Err(End::Foreign(format!("a {name}() that waits"))),
         };
         let before = self.last;
         self.waiting = Some(Waiting { line, what, expected: call.result.clone(), due, before, ended: None });
-        self.look_at_waiting();
+        // A write begins whether it is woken or not.
+        self.look_as_woken(true);
         Ok(())
+    }
+
+    /// Tells the epoll descriptors what has woken those who wait.
+    fn pass_wakes(&mut self) {
+        let wakes = std::mem::take(&mut self.tcp.wakes);
+        if wakes != Wakes::default() {
+            self.epolls.values_mut().for_each(|e| e.wake(wakes));
+        }
+    }
+
+    /// What there is to tell of a descriptor (`tcp_poll`).
+    fn ready(&mut self, descriptor: Option<Descriptor>) -> u32 {
+        match descriptor {
+            Some(Descriptor::Listener) if self.tcp.state == State::Closed => epoll::OUT | epoll::HUP,
+            Some(Descriptor::Listener) => {
+                if self.backlog {
+                    epoll::with_synonyms(epoll::IN)
+                } else {
+                    0
+                }
+            }
+            Some(Descriptor::Connection) if self.tcp.established() => {
+                let (sends, reads) = (!self.tcp.shut.0, !self.tcp.ended && !self.tcp.shut.1);
+                let mut mask = 0;
+                if self.tcp.unread > 0 || !reads {
+                    mask |= epoll::IN;
+                }
+                if !sends || self.tcp.writeable() {
+                    mask |= epoll::OUT;
+                }
+                mask |= if reads { 0 } else { epoll::RDHUP };
+                mask |= if reads || sends { 0 } else { epoll::HUP };
+                epoll::with_synonyms(mask)
+            }
+            _ => 0,
+        }
     }
 
     /// Has what is waited for come?
     fn look_at_waiting(&mut self) {
+        self.look_as_woken(self.tcp.wakes.output);
+    }
+
+    fn look_as_woken(&mut self, woken: bool) {
         let now = self.now();
-        let Some(waiting) = &mut self.waiting else { return };
-        if waiting.ended.is_some() {
-            return;
+        self.pass_wakes();
+        let Some(mut waiting) = self.waiting.take() else { return };
+        if waiting.ended.is_none() {
+            waiting.ended = self.gives(&mut waiting.what, woken).map(|gave| (now, gave));
         }
-        let gave = match waiting.what {
-            Pending::Accept if self.backlog => {
-                self.backlog = false;
-                let descriptor = self.next_descriptor;
-                self.next_descriptor += 1;
-                self.descriptors.insert(descriptor, Descriptor::Connection);
-                descriptor
-            }
+        self.waiting = Some(waiting);
+    }
+
+    /// What a call that waits gives, if it waits no more; `woken`: there was room again in the send buffer.
+    fn gives(&mut self, what: &mut Pending, woken: bool) -> Option<Step<i64>> {
+        Some(Ok(match what {
+            Pending::Accept(wanted) if self.backlog => self.accepted(wanted),
             Pending::Connect if self.tcp.established() => 0,
             Pending::Read(most) if self.tcp.unread > 0 || self.tcp.ended => {
-                let n = most.min(self.tcp.unread);
+                let n = (*most).min(self.tcp.unread);
                 self.tcp.read(n);
                 n.into()
             }
-            _ => return,
-        };
-        waiting.ended = Some((now, gave));
+            Pending::Write(bytes, taken, how) if woken => {
+                match self.tcp.write(*bytes - *taken, *how) {
+                    Ok(more) => *taken += more,
+                    Err(what) => return Some(Err(End::Foreign(what))),
+                }
+                if *taken < *bytes {
+                    return None;
+                }
+                i64::from(*bytes)
+            }
+            Pending::Poll(descriptor, asked, wanted) => {
+                let told = self.ready(Some(*descriptor)) & *asked;
+                if told == 0 {
+                    return None;
+                }
+                if told != *wanted {
+                    return Some(Err(other_events("poll()", &[*wanted], &[told])));
+                }
+                1
+            }
+            Pending::Epoll(descriptor, most, wanted) => {
+                let told = self.epoll_told(*descriptor, *most);
+                if told.is_empty() {
+                    return None;
+                }
+                match compare_told(wanted, &told) {
+                    Ok(()) => told.len() as i64,
+                    Err(end) => return Some(Err(end)),
+                }
+            }
+            _ => return None,
+        }))
     }
 
     /// A call that waited and has ended, or should have: was it in time, with the right result?
     fn done_in_time(&mut self) -> Step<()> {
-        let Some(Waiting { line, due, before, ended, ref expected, .. }) = self.waiting else {
+        let Some(Waiting { line, due, before, ref mut ended, ref expected, .. }) = self.waiting else {
             return Ok(());
         };
-        let slack = self.slack(due, before);
-        let Some((at, gave)) = ended else {
+        let slack = self.config.slack(due, before);
+        let Some((at, gave)) = ended.take() else {
             if self.now() > due + slack {
                 return self.fail(line, format!("the call still waits at {} s", seconds(self.now())));
             }
             return Ok(());
         };
+        let gave = gave.map_err(|end| at_line(end, line))?;
         if at < due - slack || at > due + slack {
             return self
                 .fail(line, format!("the call ended at {} s, not at {} s", seconds(at), seconds(due)));
@@ -641,7 +780,7 @@ impl<'a> Run<'a> {
     /// The script is over: what still waits has to end in its time.
     fn end(&mut self) -> Step<()> {
         while let Some(waiting) = &self.waiting {
-            let by = waiting.due + self.slack(waiting.due, waiting.before);
+            let by = waiting.due + self.config.slack(waiting.due, waiting.before);
             let over = self.now() > by;
             self.wait_until(by.max(self.now()) + 1)?;
             self.look_at_waiting();
@@ -653,11 +792,23 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// The connection that waits is taken. The script says by which number it knows it.
+    fn accepted(&mut self, wanted: &Expr) -> i64 {
+        self.backlog = false;
+        let free = wanted.int().filter(|n| *n > 2 && !self.descriptors.contains_key(n));
+        let new = free.unwrap_or(self.next_descriptor);
+        self.next_descriptor = self.next_descriptor.max(new + 1);
+        self.descriptors.insert(new, Descriptor::Connection);
+        new
+    }
+
     fn open(&mut self) -> Step<()> {
         if self.tcp.begun() {
             return Err(End::Foreign("several connections".into()));
         }
-        self.descriptors.values_mut().for_each(|d| *d = Descriptor::Connection);
+        for descriptor in self.descriptors.values_mut().filter(|d| **d == Descriptor::Listener) {
+            *descriptor = Descriptor::Connection;
+        }
         self.tcp.connect();
         Ok(())
     }
@@ -669,13 +820,14 @@ impl<'a> Run<'a> {
         let ok = Ok((Some(0), None));
         let no = |errno| Ok((Some(-1), Some(errno)));
         let descriptor = number(0).and_then(|n| self.descriptors.get(&n).copied());
-        if call.name != "socket" && call.name != "poll" && descriptor.is_none() {
+        if !matches!(call.name.as_str(), "socket" | "poll" | "epoll_create") && descriptor.is_none() {
             return no("EBADF");
         }
         let connection = descriptor == Some(Descriptor::Connection) && self.tcp.begun();
+        self.pass_wakes();
         match call.name.as_str() {
             "socket" => {
-                if !self.descriptors.is_empty() {
+                if self.descriptors.values().any(|d| *d != Descriptor::Epoll) {
                     return Err(End::Foreign("several connections".into()));
                 }
                 // The script says from which number its descriptors count.
@@ -698,12 +850,8 @@ impl<'a> Run<'a> {
                         Err(End::Foreign("an accept() that would wait".into()))
                     };
                 }
-                self.backlog = false;
-                let new = self.next_descriptor;
-                self.next_descriptor += 1;
-                self.descriptors.insert(new, Descriptor::Connection);
                 self.non_blocking = false;
-                Ok((Some(new), None))
+                Ok((Some(self.accepted(&call.result)), None))
             }
             "connect" => {
                 if self.tcp.begun() {
@@ -724,11 +872,20 @@ impl<'a> Run<'a> {
             "read" | "recv" | "recvfrom" | "recvmsg" | "readv" => no("ENOTCONN"),
             "close" => {
                 self.descriptors.retain(|&n, _| Some(n) != number(0));
+                self.epolls.retain(|&n, _| Some(n) != number(0));
+                self.epolls.values_mut().for_each(|e| {
+                    e.remove(number(0).unwrap_or_default());
+                });
                 if !connection {
                     return ok;
                 }
-                if self.tcp.unread > 0 {
-                    return Err(End::Foreign("a reset (RST)".into()));
+                if self.tcp.unread > 0 && self.tcp.established() {
+                    self.tcp.reset();
+                    return ok;
+                }
+                if self.tcp.state == State::SynSent {
+                    self.tcp.give_up();
+                    return ok;
                 }
                 if !self.tcp.established() {
                     return Err(End::Foreign("a close() before the connection is open".into()));
@@ -766,11 +923,38 @@ impl<'a> Run<'a> {
             "setsockopt" => self.set_option(call),
             "getsockopt" => self.get_option(call),
             "poll" => self.poll(call),
+            "epoll_create" => {
+                let new = call.result.int().unwrap_or(self.next_descriptor);
+                if number(0).is_some_and(|n| n <= 0) {
+                    return no("EINVAL");
+                }
+                if self.descriptors.contains_key(&new) {
+                    return Err(End::Foreign("a descriptor that is in use".into()));
+                }
+                self.next_descriptor = self.next_descriptor.max(new + 1);
+                self.descriptors.insert(new, Descriptor::Epoll);
+                self.epolls.insert(new, Epoll::default());
+                Ok((Some(new), None))
+            }
+            "epoll_ctl" => self.epoll_ctl(call),
+            "epoll_wait" => {
+                let (descriptor, most, wanted) = Run::epoll_wanted(call)?;
+                if !self.epolls.contains_key(&descriptor) {
+                    return no("EINVAL");
+                }
+                if number(3) != Some(0) && call.result.int() == Some(0) {
+                    return Err(End::Foreign("an epoll_wait() that waits".into()));
+                }
+                let told = self.epoll_told(descriptor, most);
+                compare_told(&wanted, &told)?;
+                Ok((Some(told.len() as i64), None))
+            }
             name => Err(End::Foreign(format!("{name}() on a socket without connection"))),
         }
     }
 
-    fn write(&mut self, call: &Call) -> Step<(Option<i64>, Option<&'static str>)> {
+    /// How many bytes a call writes, and how.
+    fn to_write(&self, call: &Call) -> Step<(u32, Write)> {
         let bytes = match call.name.as_str() {
             "sendmsg" | "writev" => vector_bytes(&call.arguments),
             _ => call.arguments.get(2).and_then(Expr::int),
@@ -778,14 +962,21 @@ impl<'a> Run<'a> {
         let Some(bytes) = bytes.filter(|n| (0..1 << 30).contains(n)) else {
             return Err(End::Foreign(format!("a {}() of no known length", call.name)));
         };
-        if call.arguments.get(1).and_then(Expr::word) == Some("NULL") {
-            return Ok((Some(-1), Some("EFAULT")));
-        }
         let flags: Vec<&str> =
             call.arguments.iter().flat_map(Expr::words).filter(|w| w.starts_with("MSG_")).collect();
-        if let Some(flag) = flags.iter().find(|f| !matches!(**f, "MSG_DONTWAIT" | "MSG_NOSIGNAL" | "MSG_EOR"))
-        {
+        if let Some(flag) = flags.iter().find(|f| {
+            !matches!(**f, "MSG_DONTWAIT" | "MSG_NOSIGNAL" | "MSG_EOR" | "MSG_MORE" | "MSG_ZEROCOPY")
+        }) {
             return Err(End::Foreign(flag.to_string()));
+        }
+        let has = |flag| flags.contains(&flag);
+        Ok((bytes as u32, Write { ends_record: has("MSG_EOR"), more: has("MSG_MORE") }))
+    }
+
+    fn write(&mut self, call: &Call) -> Step<(Option<i64>, Option<&'static str>)> {
+        let (bytes, how) = self.to_write(call)?;
+        if call.arguments.get(1).and_then(Expr::word) == Some("NULL") {
+            return Ok((Some(-1), Some("EFAULT")));
         }
         if self.tcp.shut.0 {
             return Ok((Some(-1), Some("EPIPE")));
@@ -793,8 +984,13 @@ impl<'a> Run<'a> {
         if !self.tcp.established() {
             return Ok((Some(-1), Some("EAGAIN")));
         }
-        self.tcp.write(bytes as u32, flags.contains(&"MSG_EOR")).map_err(End::Foreign)?;
-        Ok((Some(bytes), None))
+        let taken = self.tcp.write(bytes, how).map_err(End::Foreign)?;
+        let waits = !self.non_blocking && !call.arguments.iter().any(|a| a.words().contains(&"MSG_DONTWAIT"));
+        match taken {
+            n if n < bytes && waits => Err(End::Foreign(format!("a {}() that would wait", call.name))),
+            0 if bytes > 0 => Ok((Some(-1), Some("EAGAIN"))),
+            n => Ok((Some(n.into()), None)),
+        }
     }
 
     fn read(&mut self, call: &Call) -> Step<(Option<i64>, Option<&'static str>)> {
@@ -840,14 +1036,15 @@ impl<'a> Run<'a> {
         let value = call.arguments.get(3);
         let number = value.and_then(Expr::single);
         match (call.arguments.get(2).and_then(Expr::word).unwrap_or_default(), number) {
+            ("SO_RCVBUF", Some(n)) => self.tcp.set_receive_buffer(n.clamp(0, 1 << 30) as u32),
             ("SO_SNDBUF", Some(n)) => self.tcp.set_send_buffer(n.clamp(0, 1 << 30) as u32),
             ("TCP_NODELAY", Some(n)) => {
                 self.tcp.no_delay = n != 0;
-                self.tcp.pushed();
+                self.tcp.pushed(n != 0);
             }
             ("TCP_CORK", Some(n)) => {
                 self.tcp.cork = n != 0;
-                self.tcp.pushed();
+                self.tcp.pushed(n == 0 && self.tcp.no_delay);
             }
             ("TCP_CONGESTION", _) => {
                 let text = |e: &Expr| match e {
@@ -868,7 +1065,18 @@ impl<'a> Run<'a> {
                     self.tcp.set_control(cca).map_err(End::Foreign)?;
                 }
             }
-            ("SO_REUSEADDR" | "TCP_NOTSENT_LOWAT" | "TCP_INQ", _) => {}
+            ("TCP_NOTSENT_LOWAT", Some(n)) => self.tcp.notsent_lowat = n as u32,
+            ("TCP_MAXSEG", Some(n)) => {
+                // `TCP_MIN_MSS`, `MAX_TCP_WINDOW`
+                if n != 0 && !(88..=32_767).contains(&n) {
+                    return Ok((Some(-1), Some("EINVAL")));
+                }
+                if self.tcp.begun() {
+                    return Err(End::Foreign("TCP_MAXSEG of an open connection".into()));
+                }
+                self.tcp.user_mss = u32::try_from(n).ok().filter(|&n| n > 0);
+            }
+            ("SO_REUSEADDR" | "TCP_INQ" | "SO_ZEROCOPY", _) => {}
             (option, _) => return Err(End::Foreign(format!("the socket option {option}"))),
         }
         Ok((Some(0), None))
@@ -878,9 +1086,13 @@ impl<'a> Run<'a> {
         let wanted = call.arguments.get(3).and_then(Expr::single);
         let told = match call.arguments.get(2).and_then(Expr::word).unwrap_or_default() {
             "SO_ERROR" => 0,
-            "SO_SNDBUF" => i64::from(self.tcp.send_buffer.unwrap_or(self.settings.wmem.0 as u32)),
-            "TCP_NOTSENT_LOWAT" => i64::from(u32::MAX),
-            "TCP_MAXSEG" => i64::from(self.tcp.mss()),
+            "SO_RCVBUF" => i64::from(self.tcp.receive_bytes()),
+            "SO_SNDBUF" => i64::from(self.tcp.send_room()),
+            "TCP_NOTSENT_LOWAT" => i64::from(self.tcp.notsent_lowat),
+            "TCP_MAXSEG" => match self.tcp.user_mss.filter(|_| !self.tcp.begun()) {
+                Some(mss) => mss.into(),
+                None => self.tcp.mss().into(),
+            },
             "TCP_NODELAY" => i64::from(self.tcp.no_delay),
             option => return Err(End::Foreign(format!("the socket option {option}"))),
         };
@@ -898,47 +1110,108 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// One descriptor's events, without waiting.
-    fn poll(&mut self, call: &Call) -> Step<(Option<i64>, Option<&'static str>)> {
+    /// The descriptor that poll() is asked of, what is asked, and what it is to tell.
+    fn polled(&self, call: &Call) -> Step<(Descriptor, u32, u32)> {
         let Some(Expr::List(list)) = call.arguments.first() else {
             return Err(End::Foreign("poll()".into()));
         };
         let [Expr::Struct(fields)] = list.as_slice() else {
             return Err(End::Foreign("poll() of several".into()));
         };
-        let field = |name: &str| {
-            let of = fields.iter().find(|f| f.0.as_deref() == Some(name));
-            of.map(|f| f.1.words()).unwrap_or_default()
+        let descriptor = field(fields, "fd").and_then(Expr::int).and_then(|n| self.descriptors.get(&n));
+        let (Some(&descriptor), Some(asked), Some(told)) =
+            (descriptor, field_mask(fields, "events"), field_mask(fields, "revents"))
+        else {
+            return Err(End::Foreign("poll() of what is not known here".into()));
         };
-        if call.arguments.get(2).and_then(Expr::int) != Some(0) {
+        Ok((descriptor, asked | epoll::HUP, told))
+    }
+
+    /// One descriptor's events, without waiting.
+    fn poll(&mut self, call: &Call) -> Step<(Option<i64>, Option<&'static str>)> {
+        let (descriptor, asked, wanted) = self.polled(call)?;
+        let told = self.ready(Some(descriptor)) & asked;
+        if told == 0 && call.arguments.get(2).and_then(Expr::int) != Some(0) {
             return Err(End::Foreign("a poll() that waits".into()));
         }
-        let mut now = Vec::new();
-        if self.tcp.unread > 0 || self.tcp.ended || self.backlog {
-            now.push("POLLIN");
-        }
-        if self.tcp.established() && !self.tcp.shut.0 {
-            now.push("POLLOUT");
-        }
-        if self.tcp.ended {
-            now.push("POLLRDHUP");
-        }
-        let asked = field("events");
-        let mut told: Vec<&str> = now.into_iter().filter(|e| asked.contains(e)).collect();
-        let mut wanted = field("revents");
-        wanted.retain(|w| *w != "0");
-        told.sort_unstable();
-        wanted.sort_unstable();
         if told != wanted {
-            return Err(End::Failed(Failure {
-                line: 0,
-                says: "poll() tells other events".into(),
-                expected: Some(wanted.join("|")),
-                actual: Some(told.join("|")),
-            }));
+            return Err(other_events("poll()", &[wanted], &[told]));
         }
-        Ok((Some(i64::from(!told.is_empty())), None))
+        Ok((Some(i64::from(told != 0)), None))
     }
+
+    fn epoll_ctl(&mut self, call: &Call) -> Step<(Option<i64>, Option<&'static str>)> {
+        let number = |i: usize| call.arguments.get(i).and_then(Expr::int).unwrap_or(-1);
+        let (descriptor, watched) = (number(0), number(2));
+        let Some(&of) = self.descriptors.get(&watched) else { return Ok((Some(-1), Some("EBADF"))) };
+        let now = self.ready(Some(of));
+        let Some(epoll) = self.epolls.get_mut(&descriptor) else { return Ok((Some(-1), Some("EINVAL"))) };
+        let how = call.arguments.get(1).and_then(Expr::word).unwrap_or_default();
+        let done = match (how, call.arguments.get(3)) {
+            ("EPOLL_CTL_DEL", _) => {
+                if epoll.remove(watched) {
+                    Ok(())
+                } else {
+                    Err("ENOENT")
+                }
+            }
+            ("EPOLL_CTL_ADD" | "EPOLL_CTL_MOD", Some(Expr::Struct(fields))) => {
+                let Some(events) = field_mask(fields, "events") else {
+                    return Err(End::Foreign("epoll_ctl() with events that are not known here".into()));
+                };
+                epoll.set(how == "EPOLL_CTL_ADD", watched, events, field_data(fields), now)
+            }
+            _ => return Err(End::Foreign("epoll_ctl() of no known kind".into())),
+        };
+        Ok(match done {
+            Ok(()) => (Some(0), None),
+            Err(errno) => (Some(-1), Some(errno)),
+        })
+    }
+
+    /// The descriptor of an epoll_wait(), the most that it may tell, and what it is to tell.
+    fn epoll_wanted(call: &Call) -> Step<(i64, usize, Vec<(u32, i64)>)> {
+        let number = |i: usize| call.arguments.get(i).and_then(Expr::int);
+        let none = call.result.int().is_none_or(|n| n <= 0);
+        let events = match call.arguments.get(1) {
+            _ if none => Vec::new(),
+            Some(Expr::Struct(fields)) => {
+                field_mask(fields, "events").map(|m| (m, field_data(fields))).into_iter().collect()
+            }
+            _ => Vec::new(),
+        };
+        if events.is_empty() && !none {
+            return Err(End::Foreign("epoll_wait() with events that are not known here".into()));
+        }
+        Ok((number(0).unwrap_or(-1), number(2).unwrap_or(1).clamp(1, 64) as usize, events))
+    }
+
+    /// What epoll_wait() tells now.
+    fn epoll_told(&mut self, descriptor: i64, most: usize) -> Vec<(u32, i64)> {
+        self.pass_wakes();
+        let Some(mut epoll) = self.epolls.remove(&descriptor) else { return Vec::new() };
+        let told = epoll.tell(most, |watched| self.ready(self.descriptors.get(&watched).copied()));
+        self.epolls.insert(descriptor, epoll);
+        told
+    }
+}
+
+/// A field of a structure.
+fn field<'e>(fields: &'e [(Option<String>, Expr)], name: &str) -> Option<&'e Expr> {
+    fields.iter().find(|f| f.0.as_deref() == Some(name)).map(|f| &f.1)
+}
+
+/// The events of a field.
+fn field_mask(fields: &[(Option<String>, Expr)], name: &str) -> Option<u32> {
+    match field(fields, name)? {
+        Expr::Int(n) => u32::try_from(*n).ok(),
+        other => epoll::mask(&other.words()),
+    }
+}
+
+/// What epoll gives back with events.
+fn field_data(fields: &[(Option<String>, Expr)]) -> i64 {
+    ["fd", "ptr", "u32", "u64"].iter().find_map(|n| field(fields, n)).and_then(Expr::int).unwrap_or(0)
 }
 
 /// What a control message says of bytes left to read.
@@ -977,6 +1250,11 @@ fn vector_bytes(all: &[Expr]) -> Option<i64> {
         }
     }
     sum
+}
+
+/// A time of the stack's as seconds since the script began.
+fn told_at(ns: u64) -> String {
+    seconds(((ns - BEGIN_NS) / 1000) as i64)
 }
 
 /// Microseconds as seconds.

@@ -25,6 +25,8 @@ pub struct Settings {
     pub rmem: (i64, i64),
     /// `tcp_wmem`: the first size of the send buffer, and the greatest.
     pub wmem: (i64, i64),
+    /// `tcp_notsent_lowat`
+    pub notsent_lowat: u32,
     /// `tcp_invalid_ratelimit` (ms)
     pub invalid_ratelimit_ms: u64,
     /// What the sender's rules are tuned by.
@@ -44,6 +46,7 @@ impl Default for Settings {
             cca: Kind::Cubic,
             rmem: (131_072, 6 << 20),
             wmem: (16_384, 4 << 20),
+            notsent_lowat: u32::MAX,
             invalid_ratelimit_ms: 500,
             tuned: Tuned::default(),
             gso: true,
@@ -104,9 +107,16 @@ impl Settings {
             }
             "ip" if arguments.first().is_some_and(|a| a == "tcp_metrics") => Ok(0),
             "ip" => Err(format!("routes and devices (ip {})", arguments.first().map_or("", |a| a))),
-            "tc" if has("fq") => Err("the fq qdisc".into()),
+            "tc" if arguments.last().is_some_and(|a| a == "fq") => {
+                self.tuned.paced = true;
+                Ok(0)
+            }
+            "tc" if has("fq") => Err("the fq qdisc with parameters".into()),
             "tc" if has("limit") => Err("a qdisc that drops what is sent".into()),
-            "tc" if has("pfifo") => Ok(0),
+            "tc" if has("pfifo") => {
+                self.tuned.paced = false;
+                Ok(0)
+            }
             "ethtool" if has("gso") || has("tso") => {
                 self.gso = !arguments.windows(2).any(|w| (w[0] == "gso" || w[0] == "tso") && w[1] == "off");
                 Ok(0)
@@ -168,7 +178,7 @@ impl Settings {
             ("fack" | "mtu_probing", _) => return only(&[0]),
             ("pacing_ss_ratio", _) => return only(&[200]),
             ("pacing_ca_ratio", _) => return only(&[120]),
-            ("notsent_lowat", _) => return only(&[i64::from(u32::MAX)]),
+            ("notsent_lowat", Some(n)) if u32::try_from(n).is_ok() => self.notsent_lowat = n as u32,
             // Of these nothing is felt before what they are about is used, which is told where it is.
             (
                 "syn_retries" | "synack_retries" | "syncookies" | "metrics_save" | "ecn_option"
@@ -255,7 +265,7 @@ mod tests {
         for (text, says) in [
             ("sysctl -q net.ipv4.tcp_ecn=3", "Accurate ECN"),
             ("sysctl -q net.ipv4.tcp_frto=0", "net.ipv4.tcp_frto=0"),
-            ("tc qdisc replace dev tun0 root fq", "the fq qdisc"),
+            ("tc qdisc replace dev tun0 root fq maxrate 1mbit", "the fq qdisc with parameters"),
             ("nstat | grep X", "a pipe of commands"),
             ("rm -f x", "the command rm"),
             ("./none.sh", "the command ./none.sh: it cannot be read"),

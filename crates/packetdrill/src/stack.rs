@@ -6,7 +6,7 @@
 
 use crate::packet::{Ecn, Flags, Packet, TcpOption};
 use crate::settings::Settings;
-use queuewright_sim::alone::{self, Ack, Segment, Sent, Setup, TICK_NS, timestamp};
+use queuewright_sim::alone::{self, Ack, Device, Room, Segment, Sent, Setup, TICK_NS, Tuned, timestamp};
 use queuewright_sim::{CaState, Kind};
 use std::collections::VecDeque;
 
@@ -19,6 +19,10 @@ const SYN_ACK_NS: u64 = 1_000_000_000;
 const MSS: u32 = 1460;
 /// What a timestamp takes of a segment.
 const TIMESTAMP_BYTES: u32 = 12;
+/// `TCP_RTO_MIN`, `TCP_RTO_MAX`, and how often a probe is backed off (`tcp_retries2`).
+const LEAST_RTO_US: u32 = 200_000;
+const LONGEST_RTO_US: u64 = 120_000_000;
+const MOST_RETRIES: u32 = 15;
 /// The most payload of a packet that is yet to be cut into segments: 64 KiB less headers.
 const GSO_BYTES: u32 = 65_536 - 1 - 320;
 
@@ -68,6 +72,37 @@ impl Bytes {
     }
 }
 
+/// How an application writes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Write {
+    /// What it writes ends a record (`MSG_EOR`).
+    pub ends_record: bool,
+    /// More follows: what is not full waits for it (`MSG_MORE`).
+    pub more: bool,
+}
+
+/// What limits a sender (`enum tcp_chrono`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Limit {
+    /// It has nothing to send.
+    Nothing,
+    /// It is busy.
+    Busy,
+    /// The peer's window.
+    Window,
+}
+
+/// What wakes those who wait for a socket.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wakes {
+    /// There is more to read (`sk_data_ready`).
+    pub input: bool,
+    /// There is room again (`sk_stream_write_space`).
+    pub output: bool,
+    /// The connection has opened, or an end of it has closed (`sk_state_change`).
+    pub state: bool,
+}
+
 /// What the peer said in its SYN, and has said since.
 #[derive(Debug, Clone, Copy, Default)]
 struct Peer {
@@ -100,6 +135,8 @@ pub struct Tcp {
     mss: u32,
     /// The sequence number that the peer began with.
     pub remote_isn: u32,
+    /// When the SYN came, and when the answer to it goes again.
+    syn_at: u64,
     syn_ack_at: u64,
     syn_acks: u32,
     /// Payload that came in order and was not read.
@@ -112,11 +149,36 @@ pub struct Tcp {
     pub no_delay: bool,
     /// See `no_delay`.
     pub cork: bool,
-    /// `SO_SNDBUF`, as the kernel keeps it.
+    /// `SO_SNDBUF`, as the kernel keeps it, and `TCP_NOTSENT_LOWAT`.
     pub send_buffer: Option<u32>,
+    /// See `send_buffer`.
+    pub notsent_lowat: u32,
+    /// `SO_RCVBUF`, as the kernel keeps it.
+    receive_buffer: Option<u32>,
+    /// Bytes that the send buffer may hold (`sk_sndbuf`); somebody found no room there (`SOCK_NOSPACE`).
+    room: u32,
+    no_space: bool,
+    /// `TCP_MAXSEG`
+    pub user_mss: Option<u32>,
+    /// When what no ACK will let go is tried, how often that was, and how far it is backed off (`icsk_probes_out`, `icsk_backoff`).
+    probe_at: Option<u64>,
+    probes: u32,
+    probe_backoff: u32,
+    /// What woke those who wait since they last looked.
+    pub wakes: Wakes,
     /// Full segments of what comes in packets of several (`--mss`).
     pub gso_mss: Option<u32>,
     fin_given: bool,
+    /// It was closed before it was open.
+    given_up: bool,
+    /// One past what is acknowledged, if that lies within a segment.
+    acked_to: u32,
+    /// What came up that is not known here, where nobody could be told.
+    pub trouble: Option<Foreign>,
+    /// What limits it, since when (ticks), and for how many ticks each has (`tcp_chrono_set`).
+    limit: Limit,
+    limit_since: u64,
+    limited: [u64; 3],
     /// One past the last byte that was to be pushed (`pushed_seq`), and where the last buffer of the send queue begins.
     pushed_to: u32,
     buffer_from: u32,
@@ -144,6 +206,7 @@ impl Tcp {
             ecn: false,
             mss: MSS,
             remote_isn: 0,
+            syn_at: 0,
             syn_ack_at: 0,
             syn_acks: 0,
             unread: 0,
@@ -152,8 +215,23 @@ impl Tcp {
             no_delay: false,
             cork: false,
             send_buffer: None,
+            notsent_lowat: 0,
+            receive_buffer: None,
+            room: 0,
+            user_mss: None,
+            probe_at: None,
+            probes: 0,
+            probe_backoff: 0,
+            no_space: false,
+            wakes: Wakes::default(),
             gso_mss: None,
             fin_given: false,
+            given_up: false,
+            acked_to: 1,
+            trouble: None,
+            limit: Limit::Nothing,
+            limit_since: 0,
+            limited: [0; 3],
             pushed_to: 1,
             buffer_from: 1,
             out: VecDeque::new(),
@@ -172,6 +250,11 @@ impl Tcp {
         !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived)
     }
 
+    /// What it tells the peer that a segment may have (`tcp_mss_clamp`).
+    fn advertised(&self) -> u32 {
+        self.user_mss.unwrap_or(MSS).min(MSS)
+    }
+
     /// The size of a segment's payload as it is told (`TCP_MAXSEG`, `tcpi_snd_mss`).
     pub fn mss(&self) -> u32 {
         self.mss
@@ -179,15 +262,26 @@ impl Tcp {
 
     // What goes out.
 
+    /// The room for what comes in. Before the peer has answered it is as this end offers it.
+    fn receive_room(&self) -> Room {
+        let asked = matches!(self.state, State::Closed | State::Listen | State::SynSent);
+        let bytes = |n: i64| n.clamp(2_304, 1 << 30) as u32;
+        Room {
+            first: self.receive_buffer.unwrap_or(bytes(self.settings.rmem.0)),
+            most: bytes(self.settings.rmem.1),
+            locked: self.receive_buffer.is_some(),
+            scaled: if asked { self.settings.window_scaling } else { self.peer.shift != NO_SHIFT },
+            mss: self.advertised() - if !asked && self.peer.timestamps { TIMESTAMP_BYTES } else { 0 },
+        }
+    }
+
     fn shift(&self) -> u8 {
-        // `tcp_select_initial_window`: the greatest window that there may be; `net.core.rmem_max` is 212992 by default.
-        let space = self.settings.rmem.1.max(212_992) as u64;
-        (space.ilog2() as i32 - 15).clamp(0, 14) as u8
+        self.receive_room().scale() as u8
     }
 
     fn syn_options(&self, sack: bool, timestamps: bool, scaling: bool) -> Vec<TcpOption> {
         // In the order of `tcp_options_write`.
-        let mut options = vec![TcpOption::Mss(MSS as u16)];
+        let mut options = vec![TcpOption::Mss(self.advertised() as u16)];
         match (timestamps, sack) {
             (true, true) => options.extend([TcpOption::SackOk, TcpOption::Timestamp(timestamp(self.now), 0)]),
             (true, false) => {
@@ -232,7 +326,7 @@ impl Tcp {
             seq: 0,
             len: 0,
             ack: u32::from(answers),
-            win: None,
+            win: Some(self.receive_room().first_window().min(65_535) as u16),
             options: Some(options),
             foreign: Vec::new(),
         });
@@ -250,6 +344,7 @@ impl Tcp {
             ]);
             room = 3;
         }
+        let room = if self.sack { room } else { 0 };
         let blocks: Vec<_> = ack.blocks().iter().take(room).map(|b| (b.0 + 1, b.1 + 1)).collect();
         if !blocks.is_empty() {
             options.extend([TcpOption::Nop, TcpOption::Nop, TcpOption::Sack(blocks)]);
@@ -261,7 +356,7 @@ impl Tcp {
             seq,
             len,
             ack: 1 + ack.cum,
-            win: None,
+            win: Some(((ack.window_end - ack.cum) >> self.shift()).min(65_535) as u16),
             options: Some(options),
             foreign: Vec::new(),
         });
@@ -269,10 +364,11 @@ impl Tcp {
 
     /// One past what is acknowledged.
     fn unacked_seq(&self) -> u32 {
-        match self.sender.as_ref().map_or(0, |s| s.info().snd_una) as usize {
+        let whole = match self.sender.as_ref().map_or(0, |s| s.info().snd_una) as usize {
             0 => 1,
             n => self.segments[n - 1].end(),
-        }
+        };
+        whole.max(self.acked_to)
     }
 
     /// One past what was sent.
@@ -283,9 +379,12 @@ impl Tcp {
 
     /// The acknowledgements that the receiver made go out.
     fn flush_acks(&mut self) {
+        self.flush_acks_as(self.next_seq());
+    }
+
+    fn flush_acks_as(&mut self, seq: u32) {
         let Some(receiver) = &mut self.receiver else { return };
         let acks: Vec<_> = receiver.take_acks().collect();
-        let seq = self.next_seq();
         for (_, ack) in acks {
             self.emit_data(seq, 0, Flags::default(), false, ack);
         }
@@ -295,6 +394,7 @@ impl Tcp {
     fn flush_data(&mut self) -> bool {
         let Some(sender) = &mut self.sender else { return false };
         let sent: Vec<Sent> = sender.take_sent().collect();
+        let new = sent.iter().filter(|burst| !burst.again && !burst.syn).count();
         for burst in &sent {
             if burst.syn {
                 self.emit_syn(false);
@@ -309,25 +409,30 @@ impl Tcp {
                 first = last + 1;
             }
         }
+        if new > 0 {
+            self.check_space(new);
+        }
         !sent.is_empty()
     }
 
     /// Segments of the sender's go out as one packet.
     fn emit_segments(&mut self, first: usize, last: usize, cwr: bool, ect: bool) {
         let (Some(&from), Some(&to)) = (self.segments.get(first), self.segments.get(last)) else { return };
-        let len = to.seq + to.payload - from.seq;
+        // Of what is sent again the part that arrived is left out (`tcp_trim_head`).
+        let seq = from.seq.max(self.acked_to.min(to.seq + to.payload));
+        let len = to.seq + to.payload - seq;
         let psh = len > 0 && (last > first || self.pushes.binary_search(&(to.seq + to.payload)).is_ok());
         let flags = Flags { psh, fin: to.fin, cwr, ..Flags::default() };
         let Some(receiver) = &mut self.receiver else { return };
         let ack = receiver.answer(self.now);
         if self.settings.gso || len <= self.mss {
-            return self.emit_data(from.seq, len, flags, ect, ack);
+            return self.emit_data(seq, len, flags, ect, ack);
         }
         // The device takes single segments: the kernel has cut it before (`tcp_gso_segment`).
         for (i, at) in (0..len).step_by(self.mss as usize).enumerate() {
             let last = at + self.mss >= len;
             let flags = Flags { psh: psh && last, fin: to.fin && last, cwr: cwr && i == 0, ..flags };
-            self.emit_data(from.seq + at, self.mss.min(len - at), flags, ect, ack);
+            self.emit_data(seq + at, self.mss.min(len - at), flags, ect, ack);
         }
     }
 
@@ -338,7 +443,7 @@ impl Tcp {
         let syn_ack = (self.state == State::SynReceived).then_some(self.syn_ack_at);
         let sender = self.sender.as_ref().and_then(alone::Sender::next_at);
         let receiver = self.receiver.as_ref().and_then(alone::Receiver::next_at);
-        [syn_ack, sender, receiver].into_iter().flatten().min()
+        [syn_ack, sender, receiver, self.probe_at].into_iter().flatten().min()
     }
 
     /// The next of what is due by `to` happens. Did any?
@@ -352,6 +457,8 @@ impl Tcp {
             self.syn_acks += 1;
             self.syn_ack_at = at + (SYN_ACK_NS << self.syn_acks.min(7));
             self.emit_syn(true);
+        } else if self.probe_at.is_some_and(|due| due <= at) {
+            self.probe();
         } else if self.receiver.as_ref().and_then(alone::Receiver::next_at) == Some(at) {
             self.receiver.iter_mut().for_each(|r| r.run_to(at));
             self.flush_acks();
@@ -384,7 +491,7 @@ impl Tcp {
             mss: self.mss,
             closes: false,
             ecn: self.ecn,
-            tuned: self.settings.tuned,
+            tuned: Tuned { sack: self.sack, ..self.settings.tuned },
         }
     }
 
@@ -395,15 +502,12 @@ impl Tcp {
         let sack = packet.option(|o| (*o == TcpOption::SackOk).then_some(())).is_some();
         let shift =
             packet.option(|o| if let TcpOption::WindowScale(n) = o { Some((*n).min(14)) } else { None });
-        if !(sack && self.settings.sack) {
-            return Err("a connection without SACK".into());
-        }
-        self.sack = true;
+        self.sack = sack && self.settings.sack;
         self.peer.timestamps = self.settings.timestamps && packet.timestamp().is_some();
         self.peer.shift = if self.settings.window_scaling { shift.unwrap_or(NO_SHIFT) } else { NO_SHIFT };
         // `TCP_MIN_SND_MSS` is 48.
         let options = if self.peer.timestamps { TIMESTAMP_BYTES } else { 0 };
-        self.mss = offered.unwrap_or(536).clamp(48, MSS) - options;
+        self.mss = offered.unwrap_or(536).min(self.advertised()).max(48) - options;
         self.remote_isn = packet.seq;
         self.peer.window_at = packet.seq;
         self.see_window(packet.win.unwrap_or(0).into());
@@ -417,25 +521,103 @@ impl Tcp {
 
     /// The connection is open; the handshake took `rtt_ns`.
     fn establish(&mut self, rtt_ns: u64) {
-        self.receiver =
-            Some(alone::Receiver::of_bytes(self.now, rtt_ns, self.settings.cca.needs_ecn(), alone::OVERHEAD));
         self.state = State::Established;
+        let (echoes_each, room) = (self.settings.cca.needs_ecn(), self.receive_room());
+        let mut receiver = alone::Receiver::in_room(self.now, rtt_ns, echoes_each, Device::Tun, room);
+        if !self.sack {
+            receiver.without_sack();
+        }
+        self.receiver = Some(receiver);
+        self.wakes.state = true;
         self.last_data_in = self.now;
     }
 
     fn set_limits(&mut self) {
         let buffer = GSO_BYTES / self.mss;
-        let send_buffer = self.send_buffer.unwrap_or(self.settings.wmem.0.clamp(0, 1 << 30) as u32);
         let window = self.window_end(0);
         if let Some(sender) = &mut self.sender {
-            sender.set_limits(window, buffer, send_buffer);
+            // What the send buffer has room for is reckoned here, in bytes.
+            sender.set_limits(window, buffer, u32::MAX);
+        }
+        // `tcp_init_buffer_space`
+        self.room = self.send_buffer.unwrap_or(self.settings.wmem.0.clamp(0, 1 << 30) as u32);
+        self.expand_room();
+    }
+
+    // The send buffer.
+
+    /// Bytes written and not yet acknowledged, and those of them that were not sent.
+    fn waiting(&self) -> (u32, u32) {
+        let end = self.segments.last().map_or(1, |s| s.seq + s.payload);
+        (end.saturating_sub(self.unacked_seq()), end.saturating_sub(self.next_seq()))
+    }
+
+    /// Bytes that they take (`sk_wmem_queued`).
+    fn queued(&self) -> u32 {
+        let (unacked, unsent) = self.waiting();
+        let Some(sender) = &self.sender else { return 0 };
+        let info = sender.info();
+        // What is held back and nothing else waits is a buffer that the sender does not know.
+        let held = unsent > 0 && info.notsent == 0;
+        unacked + (sender.buffers() + u32::from(held)) * alone::SEND_OVERHEAD
+    }
+
+    /// `tcp_notsent_lowat`
+    fn lowat(&self) -> u32 {
+        if self.notsent_lowat > 0 { self.notsent_lowat } else { self.settings.notsent_lowat }
+    }
+
+    /// Is there no room for another buffer (`sk_stream_memory_free`, `tcp_stream_memory_free`)?
+    fn is_full(&self) -> bool {
+        self.queued() >= self.room || self.waiting().1 >= self.lowat()
+    }
+
+    /// Is a writer worth waking (`__sk_stream_is_writeable`)? What is free is at least half of what is taken.
+    fn is_writeable(&self) -> bool {
+        let queued = self.queued();
+        self.room >= queued + (queued >> 1) && u64::from(self.waiting().1) << 1 < u64::from(self.lowat())
+    }
+
+    /// May more be written? Who is told no is woken once that changes (`tcp_poll`).
+    pub fn writeable(&mut self) -> bool {
+        let yes = self.is_writeable();
+        self.no_space |= !yes;
+        yes
+    }
+
+    /// `tcp_sndbuf_expand`
+    fn expand_room(&mut self) {
+        let Some(info) = self.sender.as_ref().map(alone::Sender::info) else { return };
+        if self.send_buffer.is_some() {
+            return;
+        }
+        let segments = info.snd_cwnd.max(10).max(info.reordering + 1);
+        let windows = self.settings.cca.info().buffered_windows;
+        let bytes = segments.saturating_mul(windows * alone::segment_bytes(self.mss));
+        self.room = self.room.max(bytes.min(self.settings.wmem.1.clamp(0, 1 << 30) as u32));
+    }
+
+    /// `tcp_check_space`, after so many packets of new data have gone.
+    fn check_space(&mut self, packets: usize) {
+        if !self.no_space {
+            return;
+        }
+        let Some(info) = self.sender.as_ref().map(alone::Sender::info) else { return };
+        let in_flight = (info.unacked + info.retrans).saturating_sub(info.sacked + info.lost);
+        // `tcp_should_expand_sndbuf`: cwnd has room, or had before the last of them.
+        if in_flight < info.snd_cwnd || packets > 1 {
+            self.expand_room();
+        }
+        if self.is_writeable() {
+            self.no_space = false;
+            self.wakes.output = true;
         }
     }
 
     /// One past the last segment that the peer's window has room for, where `acked` of them are acknowledged.
     fn window_end(&self, acked: usize) -> u32 {
         let from = if acked == 0 { 1 } else { self.segments[acked - 1].end() };
-        let end = u64::from(from) + u64::from(self.peer.window);
+        let end = u64::from(from.max(self.acked_to)) + u64::from(self.peer.window);
         let known = self.segments.partition_point(|s| u64::from(s.end()) <= end);
         let beyond = match self.segments.last() {
             Some(_) if known < self.segments.len() => 0,
@@ -454,7 +636,13 @@ impl Tcp {
     pub fn inbound(&mut self, packet: &Packet, echo: Option<u32>) -> Result<(), Foreign> {
         let flags = packet.flags;
         match self.state {
-            State::Closed => Err("a packet without a connection".into()),
+            State::Closed if !self.given_up && self.sender.is_none() => {
+                Err("a packet without a connection".into())
+            }
+            State::Closed => {
+                self.refuse(packet);
+                Ok(())
+            }
             _ if flags.rst => Err("a reset (RST)".into()),
             State::Listen => {
                 if !flags.syn || flags.ack || packet.len > 0 {
@@ -464,7 +652,7 @@ impl Tcp {
                 self.ecn =
                     flags.ece && flags.cwr && (self.settings.ecn != 0 || self.settings.cca.needs_ecn());
                 self.state = State::SynReceived;
-                self.syn_ack_at = self.now + SYN_ACK_NS;
+                (self.syn_at, self.syn_ack_at) = (self.now, self.now + SYN_ACK_NS);
                 self.syn_acks = 0;
                 self.emit_syn(true);
                 Ok(())
@@ -481,7 +669,11 @@ impl Tcp {
             }
             State::SynReceived => {
                 if flags.syn {
-                    self.emit_syn(true);
+                    // `tcp_check_req`
+                    if !self.is_too_soon() {
+                        self.emit_syn(true);
+                        self.syn_ack_at = self.now + (SYN_ACK_NS << self.syn_acks.min(7));
+                    }
                     return Ok(());
                 }
                 if !flags.ack || packet.ack != 1 || packet.seq != self.remote_isn.wrapping_add(1) {
@@ -490,8 +682,11 @@ impl Tcp {
                 if self.syn_acks > 0 {
                     return Err("a connection whose SYN-ACK was sent more than once".into());
                 }
-                let rtt = self.now - (self.syn_ack_at - SYN_ACK_NS);
+                let rtt = self.now - self.syn_at;
+                self.out_of_window_at = None;
                 self.establish(rtt);
+                // `tcp_init_wl`
+                self.peer.window_at = packet.seq;
                 self.see_window(self.scaled(packet));
                 let mut sender = alone::Sender::new(self.setup());
                 sender.open(self.now, rtt, 0);
@@ -502,6 +697,38 @@ impl Tcp {
             _ if flags.syn => Err("a SYN on an open connection".into()),
             _ => self.data(packet, echo),
         }
+    }
+
+    /// Nobody is there for it (`tcp_v4_send_reset`).
+    fn refuse(&mut self, packet: &Packet) {
+        if packet.flags.rst {
+            return;
+        }
+        let answers = !packet.flags.ack;
+        let (seq, ack) = match answers {
+            true => (0, packet.seq.wrapping_sub(self.remote_isn).wrapping_add(packet.length())),
+            false => (packet.ack, 0),
+        };
+        let flags = Flags { rst: true, ack: answers, ..Flags::default() };
+        let options = Some(Vec::new());
+        let ecn = Some(Ecn::None);
+        let foreign = Vec::new();
+        self.emit(Packet { inbound: false, ecn, flags, seq, len: 0, ack, win: Some(0), options, foreign });
+    }
+
+    /// It is closed although not all was read (`tcp_send_active_reset`).
+    pub fn reset(&mut self) {
+        let seq = self.next_seq();
+        if let Some(receiver) = &mut self.receiver {
+            let ack = receiver.answer(self.now);
+            self.emit_data(seq, 0, Flags { rst: true, ..Flags::default() }, false, ack);
+        }
+        self.give_up();
+    }
+
+    /// It is closed before it was open: whatever still comes is refused.
+    pub fn give_up(&mut self) {
+        (self.state, self.given_up, self.sender) = (State::Closed, true, None);
     }
 
     /// The SYN-ACK has come.
@@ -569,6 +796,11 @@ impl Tcp {
         if self.shut.1 && half && packet.len > 0 && unit + packet.len > expected {
             return Err("data for a socket that is closed (RST)".into());
         }
+        // What is old as a whole is answered whatever it acknowledges (`tcp_validate_incoming`).
+        let old = length > 0 && unit.wrapping_add(length).wrapping_sub(receiver.acked()) >= 1 << 31;
+        if (packet.ack > next || packet.ack < oldest) && old {
+            return self.answer_old(packet, unit);
+        }
         if packet.ack > next || packet.ack < oldest {
             // RFC 5961 section 5: an ACK of what was not sent, or too old; nothing of the packet counts (`tcp_ack`).
             self.answer_sometimes();
@@ -595,6 +827,8 @@ impl Tcp {
             let fin = flags.fin && came > 0;
             if came > 0 {
                 self.last_data_in = self.now;
+                self.wakes.input = true;
+                self.wakes.state |= fin;
             }
             self.unread += came - u32::from(fin);
             if fin {
@@ -615,6 +849,8 @@ impl Tcp {
         self.acknowledged(packet, echo)?;
         // What the application could read may be told of by what goes out.
         let sent = self.flush_data();
+        self.check_space(0);
+        self.watch_unsent();
         if sent && length > 0 {
             // Data have told all that an ACK would tell.
             self.receiver.iter_mut().for_each(|r| r.take_acks().for_each(drop));
@@ -623,37 +859,62 @@ impl Tcp {
         Ok(())
     }
 
-    /// What is out of the window is answered, but not in quick succession (`__tcp_oow_rate_limited`).
-    fn answer_sometimes(&mut self) {
+    /// Was such an answer given a moment ago (`__tcp_oow_rate_limited`)? If not, this is one.
+    fn is_too_soon(&mut self) -> bool {
         let tick = self.now / TICK_NS;
         let limit = self.settings.invalid_ratelimit_ms * 1_000_000;
-        if self.out_of_window_at.is_some_and(|at| tick - at < limit.div_ceil(TICK_NS)) {
+        let soon = self.out_of_window_at.is_some_and(|at| tick - at < limit.div_ceil(TICK_NS));
+        if !soon {
+            self.out_of_window_at = Some(tick);
+        }
+        soon
+    }
+
+    /// What is out of the window is answered, but not in quick succession (`__tcp_oow_rate_limited`).
+    fn answer_sometimes(&mut self) {
+        if self.is_too_soon() {
             return;
         }
-        self.out_of_window_at = Some(tick);
         self.receiver.iter_mut().for_each(|r| r.tell(self.now));
         self.flush_acks();
     }
 
-    /// Which segment begins at a sequence number of ours, relative: so many are before it.
-    fn segment_at(&self, seq: u32) -> Option<usize> {
-        let first = self.segments.partition_point(|s| s.end() <= seq);
-        (seq == 1 || (first > 0 && self.segments[first - 1].end() == seq)).then_some(first)
+    /// Data that were all acknowledged come again: it says so, and their ACK does not count.
+    fn answer_old(&mut self, packet: &Packet, seq: u32) -> Result<(), Foreign> {
+        let segment = Segment { seq, len: packet.length(), fin: packet.flags.fin, ..Segment::default() };
+        self.receiver.iter_mut().for_each(|r| r.segment(self.now, segment, None));
+        self.flush_acks();
+        Ok(())
+    }
+
+    /// So many segments end before a sequence number of ours, relative.
+    fn segments_before(&self, seq: u32) -> usize {
+        self.segments.partition_point(|s| s.end() <= seq)
     }
 
     fn acknowledged(&mut self, packet: &Packet, echo: Option<u32>) -> Result<(), Foreign> {
         let Some(info) = self.sender.as_ref().map(alone::Sender::info) else { return Ok(()) };
         let sent = info.snd_nxt as usize;
-        let Some(cum) = self.segment_at(packet.ack) else {
-            return Err("an ACK of a part of a segment".into());
-        };
+        // A part of a segment is none (`tcp_tso_acked`).
+        let cum = self.segments_before(packet.ack);
+        let advances = packet.ack > self.unacked_seq();
+        self.acked_to = self.acked_to.max(packet.ack);
         let window = self.scaled(packet);
-        let newer = cum as u32 > info.snd_una
+        let newer = advances
             || (packet.seq.wrapping_sub(self.peer.window_at) as i32) > 0
             || (packet.seq == self.peer.window_at && (window > self.peer.window || window == 0));
+        // `FLAG_NOT_DUP`
+        let duplicate = !newer && packet.length() == 0;
         if cum as u32 >= info.snd_una && newer {
             self.peer.window_at = packet.seq;
+            let other = window != self.peer.window;
             self.see_window(window);
+            if other
+                && sent < self.segments.len()
+                && let Some(sender) = &mut self.sender
+            {
+                sender.window_changed(self.now);
+            }
         }
         let una = cum.max(info.snd_una as usize);
         let mut blocks = Vec::new();
@@ -682,7 +943,16 @@ impl Tcp {
         ack.window_end = window_end;
         ack.ts = echo.unwrap_or(0);
         ack.ece = packet.flags.ece && self.ecn;
+        ack.duplicate = duplicate;
         ack.dsack = dsack;
+        if info.unacked == 0 {
+            // `tcp_ack_probe`: the timer begins anew.
+            self.probe_at = None;
+            if window_end > info.snd_nxt {
+                self.probe_backoff = 0;
+            }
+        }
+        self.probes = 0;
         if let Some(sender) = &mut self.sender {
             sender.ack(self.now, &ack);
         }
@@ -706,42 +976,28 @@ impl Tcp {
         let Some(info) = self.sender.as_ref().map(alone::Sender::info) else { return Ok(()) };
         let una = info.snd_una as usize;
         let end = self.window_end(una);
-        let from = if una == 0 { 1 } else { self.segments[una - 1].end() };
+        let from = self.unacked_seq();
         let left = u64::from(from) + u64::from(self.peer.window);
         let in_flight = (info.unacked + info.retrans).saturating_sub(info.sacked + info.lost);
         let limits = info.snd_nxt == end && (end as usize) < self.given && in_flight < info.snd_cwnd;
         if limits && info.snd_nxt > before && left > u64::from(self.next_seq()) {
             return Err("a window that ends within a segment".into());
         }
-        if info.unacked == 0 && (info.snd_nxt as usize) < self.given && info.snd_nxt >= end {
-            return Err("probes of a closed window".into());
-        }
         Ok(())
     }
 
     // What the application does.
 
-    /// It writes so many bytes; `ends_record`: with `MSG_EOR`.
+    /// It writes so many bytes. How many the send buffer took (`tcp_sendmsg_locked`).
     ///
     /// # Errors
     /// What this asks that is not known here.
-    pub fn write(&mut self, bytes: u32, ends_record: bool) -> Result<(), Foreign> {
-        let Some(info) = self.sender.as_ref().map(alone::Sender::info) else { return Ok(()) };
-        if bytes == 0 {
-            // Neither a push nor a record's end (`tcp_sendmsg_locked`).
-            return Ok(());
-        }
-        let buffer = self.send_buffer.unwrap_or(self.settings.wmem.0.clamp(0, 1 << 30) as u32);
-        let una = info.snd_una as usize;
-        let from = if una == 0 { 1 } else { self.segments[una - 1].end() };
-        let queued = self.segments.last().map_or(1, Bytes::end) - from;
-        // What a segment takes beside its payload counts, too; that is not followed here.
-        if u64::from(queued) + u64::from(bytes) + u64::from((queued + bytes) / 16) > u64::from(buffer) {
-            return Err("a write that may not fit the send buffer".into());
-        }
-        // In buffers of at most half of the largest window (`tcp_sendmsg_locked`, `tcp_xmit_size_goal`).
+    pub fn write(&mut self, bytes: u32, how: Write) -> Result<u32, Foreign> {
+        let Some(info) = self.sender.as_ref().map(alone::Sender::info) else { return Ok(0) };
+        // In buffers of at most half of the largest window (`tcp_xmit_size_goal`).
         let half = if self.peer.max_window > 536 { self.peer.max_window / 2 } else { self.peer.max_window };
-        let goal = (GSO_BYTES.min(half.max(28)) / self.mss).max(1) * self.mss;
+        let segments = (GSO_BYTES.min(half.max(28)) / self.mss).max(1);
+        let goal = segments * self.mss;
         let mut left = bytes;
         while left > 0 {
             let end = self.segments.last().map_or(1, Bytes::end);
@@ -749,7 +1005,12 @@ impl Tcp {
             let ended = self.segments.last().is_some_and(|t| t.ends_record);
             let from = self.buffer_from.max(next);
             if end == next || end - from >= goal || ended {
+                if self.is_full() {
+                    self.no_space = true;
+                    break;
+                }
                 self.buffer_from = end;
+                self.sender.iter_mut().for_each(|s| s.set_buffer(segments));
             }
             let from = self.buffer_from.max(next);
             let take = left.min(goal - (end - from));
@@ -763,13 +1024,24 @@ impl Tcp {
                 self.flush_data();
             }
         }
-        self.mark_push();
-        if let Some(tail) = self.segments.last_mut() {
-            tail.ends_record |= ends_record;
+        if left == bytes {
+            // Neither a push nor a record's end, if there was nothing to write either.
+            return Ok(0);
         }
-        self.release();
+        // What did not fit goes on later: nothing is corked for it (`tcp_sendmsg_locked`, `wait_for_space`).
+        let more = how.more && left == 0;
+        let end = self.segments.last().map_or(1, Bytes::end);
+        if !more || end > self.pushed_to + self.peer.max_window / 2 {
+            self.mark_push();
+        }
+        if let Some(tail) = self.segments.last_mut().filter(|_| left == 0) {
+            tail.ends_record |= how.ends_record;
+        }
+        self.release_as(self.cork || more);
         self.flush_data();
-        self.within_window(info.snd_nxt)
+        self.watch_unsent();
+        self.within_window(info.snd_nxt)?;
+        Ok(bytes - left)
     }
 
     /// What is written last is to be pushed (`tcp_mark_push`).
@@ -806,12 +1078,12 @@ impl Tcp {
     }
 
     /// May the last segment go, although it is not full (`tcp_nagle_check`)?
-    fn may_go(&self) -> bool {
+    fn may_go(&self, cork: bool) -> bool {
         let Some(tail) = self.segments.last() else { return true };
         if tail.payload >= self.mss || tail.fin {
             return true;
         }
-        if self.cork {
+        if cork {
             return false;
         }
         if self.no_delay {
@@ -826,7 +1098,16 @@ impl Tcp {
 
     /// The sender is told of segments that may go.
     fn release(&mut self) {
-        let all = if self.may_go() { self.segments.len() } else { self.segments.len().saturating_sub(1) };
+        self.release_as(self.cork);
+    }
+
+    /// The same, as if corked or not.
+    fn release_as(&mut self, cork: bool) {
+        let all = if self.may_go(cork) { self.segments.len() } else { self.segments.len().saturating_sub(1) };
+        self.hand_over(all);
+    }
+
+    fn hand_over(&mut self, all: usize) {
         if all > self.given
             && let Some(sender) = &mut self.sender
         {
@@ -835,10 +1116,83 @@ impl Tcp {
         }
     }
 
-    /// The socket options have changed: what they held back may go.
-    pub fn pushed(&mut self) {
+    /// The socket options have changed: what they held back may go, or goes (`TCP_NAGLE_PUSH`).
+    pub fn pushed(&mut self, goes: bool) {
+        if goes {
+            self.hand_over(self.segments.len());
+        }
         self.release();
         self.flush_data();
+        self.watch_unsent();
+    }
+
+    // What waits without anything on its way, whose ACK would let it go.
+
+    /// `tcp_check_probe_timer`
+    fn watch_unsent(&mut self) {
+        self.watch_limits();
+        let Some(info) = self.sender.as_ref().map(alone::Sender::info) else { return };
+        if info.unacked > 0 || info.snd_nxt as usize == self.segments.len() {
+            (self.probe_at, self.probes, self.probe_backoff) = (None, 0, 0);
+        } else if self.probe_at.is_none() {
+            self.set_probe_timer(info.rto);
+        }
+    }
+
+    /// What limits it now (`tcp_chrono_start`, `tcp_chrono_stop`).
+    fn watch_limits(&mut self) {
+        let Some(info) = self.sender.as_ref().map(alone::Sender::info) else { return };
+        let in_flight = (info.unacked + info.retrans).saturating_sub(info.sacked + info.lost);
+        let left = self.segments.len() - info.snd_nxt as usize;
+        let closed = in_flight < info.snd_cwnd && self.window_end(info.snd_una as usize) <= info.snd_nxt;
+        let limit = match (info.unacked as usize + left, left > 0 && closed) {
+            (0, _) => Limit::Nothing,
+            (_, true) => Limit::Window,
+            (_, false) => Limit::Busy,
+        };
+        let tick = self.now / TICK_NS;
+        self.limited[self.limit as usize] += tick - self.limit_since;
+        (self.limit, self.limit_since) = (limit, tick);
+    }
+
+    /// For how long it was limited so (us).
+    fn limited_us(&self, limit: Limit) -> i64 {
+        let now = if self.limit == limit { self.now / TICK_NS - self.limit_since } else { 0 };
+        ((self.limited[limit as usize] + now) * TICK_NS / 1000) as i64
+    }
+
+    /// `tcp_probe0_when`, in ticks as timers go.
+    fn set_probe_timer(&mut self, rto_us: u32) {
+        let base = u64::from(rto_us.max(LEAST_RTO_US));
+        let us = (base << self.probe_backoff.min(20)).min(LONGEST_RTO_US);
+        self.probe_at = Some((self.now / TICK_NS + 1 + (us * 1000).div_ceil(TICK_NS)) * TICK_NS);
+    }
+
+    /// `tcp_send_probe0`, `tcp_write_wakeup`
+    fn probe(&mut self) {
+        self.probe_at = None;
+        let Some(info) = self.sender.as_ref().map(alone::Sender::info) else { return };
+        if info.unacked > 0 || info.snd_nxt as usize == self.segments.len() {
+            return;
+        }
+        if self.window_end(info.snd_una as usize) > info.snd_nxt {
+            self.mark_push();
+            self.hand_over(self.segments.len());
+            self.flush_data();
+            return self.watch_unsent();
+        }
+        if self.unacked_seq() + self.peer.window > self.next_seq() {
+            // What there is room for would go by itself.
+            self.trouble = Some("a window that ends within a segment".into());
+            return;
+        }
+        // `tcp_xmit_probe_skb`: what it says lies before the window, and calls for an answer.
+        let seq = self.unacked_seq() - 1;
+        self.receiver.iter_mut().for_each(|r| r.tell(self.now));
+        self.flush_acks_as(seq);
+        self.probes += 1;
+        self.probe_backoff = (self.probe_backoff + 1).min(MOST_RETRIES);
+        self.set_probe_timer(info.rto);
     }
 
     /// It has read so many bytes.
@@ -909,7 +1263,7 @@ impl Tcp {
             "snd_wscale" if self.peer.shift != NO_SHIFT => self.peer.shift.into(),
             "rcv_wscale" => self.shift().into(),
             "snd_mss" => self.mss.into(),
-            "advmss" => MSS.into(),
+            "advmss" => self.advertised().into(),
             "rcv_mss" => self.receiver.as_ref()?.full_segment().into(),
             "pmtu" => 1500,
             "snd_cwnd" => i.snd_cwnd.into(),
@@ -920,7 +1274,10 @@ impl Tcp {
             "retrans" => i.retrans.into(),
             "fackets" => 0,
             "retransmits" => i.retransmits.into(),
-            "backoff" => i.backoff.into(),
+            "probes" => self.probes.into(),
+            "busy_time" => self.limited_us(Limit::Busy) + self.limited_us(Limit::Window),
+            "rwnd_limited" => self.limited_us(Limit::Window),
+            "backoff" => (i.backoff + self.probe_backoff).into(),
             "total_retrans" => i.total_retrans as i64,
             "rto" => i.rto.into(),
             "rtt" => i.rtt.into(),
@@ -935,10 +1292,7 @@ impl Tcp {
             "dsack_dups" => i.dsack_dups as i64,
             "snd_wnd" => self.peer.window.into(),
             "bytes_received" => self.receiver.as_ref()?.next().saturating_sub(self.ended.into()).into(),
-            "bytes_acked" => match i.snd_una {
-                0 => 0,
-                n => i64::from(self.segments[n as usize - 1].end()) - 1,
-            },
+            "bytes_acked" => i64::from(self.unacked_seq()) - 1,
             "notsent_bytes" => self.segments[i.snd_nxt as usize..].iter().map(|s| i64::from(s.payload)).sum(),
             "last_data_recv" => ((self.now - self.last_data_in) / 1_000_000) as i64,
             _ => return None,
@@ -972,14 +1326,34 @@ impl Tcp {
     /// The send buffer is set (`SO_SNDBUF`): twice what is asked.
     pub fn set_send_buffer(&mut self, bytes: u32) {
         // `SOCK_MIN_SNDBUF` is 4608; `net.core.wmem_max`, 212992 by default, limits what is asked.
-        self.send_buffer = Some((bytes.min(212_992) * 2).max(4_608));
-        if self.sender.is_some() {
-            let buffer = GSO_BYTES / self.mss;
-            let window = self.window_end(self.sender.as_ref().map_or(0, |s| s.info().snd_una) as usize);
-            let una = self.sender.as_ref().map_or(0, |s| s.info().snd_una);
-            if let (Some(sender), Some(bytes)) = (&mut self.sender, self.send_buffer) {
-                sender.set_limits(window - una, buffer, bytes);
-            }
+        self.room = (bytes.min(212_992) * 2).max(4_608);
+        self.send_buffer = Some(self.room);
+        self.check_space(0);
+    }
+
+    /// The receive buffer is set (`SO_RCVBUF`): twice what is asked.
+    pub fn set_receive_buffer(&mut self, bytes: u32) {
+        // `SOCK_MIN_RCVBUF`; `net.core.rmem_max`, 212992 by default, limits what is asked.
+        let bytes = (bytes.min(212_992) * 2).max(2_304);
+        match &mut self.receiver {
+            Some(receiver) => receiver.set_buffer(bytes),
+            None => self.receive_buffer = Some(bytes),
+        }
+    }
+
+    /// The size of the receive buffer as it is told (`SO_RCVBUF`).
+    pub fn receive_bytes(&self) -> u32 {
+        match &self.receiver {
+            Some(receiver) => receiver.buffer(),
+            None => self.receive_room().first,
+        }
+    }
+
+    /// The size of the send buffer as it is told (`SO_SNDBUF`).
+    pub fn send_room(&self) -> u32 {
+        match self.sender {
+            Some(_) => self.room,
+            None => self.send_buffer.unwrap_or(self.settings.wmem.0.clamp(0, 1 << 30) as u32),
         }
     }
 }
@@ -988,7 +1362,10 @@ impl Tcp {
 const NO_SHIFT: u8 = u8::MAX;
 
 /// What of `tcp_info` is known here, without `tcpi_`.
-pub const KNOWN: [&str; 35] = [
+pub const KNOWN: [&str; 38] = [
+    "busy_time",
+    "rwnd_limited",
+    "probes",
     "state",
     "ca_state",
     "options",
