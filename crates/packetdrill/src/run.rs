@@ -247,6 +247,9 @@ struct Waiting {
     ended: Option<(i64, Step<i64>)>,
 }
 
+/// Events and data that epoll_wait() tells.
+type Told = Vec<(u32, i64)>;
+
 enum Pending {
     /// The number that the script gives the descriptor.
     Accept(Expr),
@@ -257,7 +260,7 @@ enum Pending {
     /// The descriptor, what is asked of it, and what is to be told.
     Poll(Descriptor, u32, u32),
     /// The descriptor, the most that is told, and what is to be.
-    Epoll(i64, usize, Vec<(u32, i64)>),
+    Epoll(i64, usize, Told),
 }
 
 struct Run<'a> {
@@ -670,13 +673,7 @@ impl<'a> Run<'a> {
     fn ready(&mut self, descriptor: Option<Descriptor>) -> u32 {
         match descriptor {
             Some(Descriptor::Listener) if self.tcp.state == State::Closed => epoll::OUT | epoll::HUP,
-            Some(Descriptor::Listener) => {
-                if self.backlog {
-                    epoll::with_synonyms(epoll::IN)
-                } else {
-                    0
-                }
-            }
+            Some(Descriptor::Listener) if self.backlog => epoll::with_synonyms(epoll::IN),
             Some(Descriptor::Connection) if self.tcp.established() => {
                 let (sends, reads) = (!self.tcp.shut.0, !self.tcp.ended && !self.tcp.shut.1);
                 let mut mask = 0;
@@ -1170,7 +1167,7 @@ impl<'a> Run<'a> {
     }
 
     /// The descriptor of an epoll_wait(), the most that it may tell, and what it is to tell.
-    fn epoll_wanted(call: &Call) -> Step<(i64, usize, Vec<(u32, i64)>)> {
+    fn epoll_wanted(call: &Call) -> Step<(i64, usize, Told)> {
         let number = |i: usize| call.arguments.get(i).and_then(Expr::int);
         let none = call.result.int().is_none_or(|n| n <= 0);
         let events = match call.arguments.get(1) {
@@ -1187,7 +1184,7 @@ impl<'a> Run<'a> {
     }
 
     /// What epoll_wait() tells now.
-    fn epoll_told(&mut self, descriptor: i64, most: usize) -> Vec<(u32, i64)> {
+    fn epoll_told(&mut self, descriptor: i64, most: usize) -> Told {
         self.pass_wakes();
         let Some(mut epoll) = self.epolls.remove(&descriptor) else { return Vec::new() };
         let told = epoll.tell(most, |watched| self.ready(self.descriptors.get(&watched).copied()));

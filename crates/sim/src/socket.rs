@@ -158,7 +158,7 @@ impl Socket {
             rtt_since_us: 0,
             last_echo: None,
             // `tcp_initialize_rcv_mss`
-            rcv_mss: mss.min(rcv_wnd / 2).min(MSS_DEFAULT).max(88),
+            rcv_mss: mss.min(rcv_wnd / 2).clamp(88, MSS_DEFAULT),
             last_seg_size: 0,
             quick: 0,
             pingpong: false,
