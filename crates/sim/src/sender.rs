@@ -255,8 +255,7 @@ pub struct Sender {
     head_end: u32,
     /// One past what has been pushed (`pushed_seq`).
     pushed: u32,
-    /// Segments that a buffer holds, and that are sent at once: both GSO's most, if not set otherwise by hand.
-    buffer_segments: u32,
+    /// Segments that are sent at once: GSO's most.
     max_burst: u32,
     cwnd_usage_seq: u32,
     /// Most segments outstanding since cwnd last held the sender back (`snd_cwnd_used`), and when that was
@@ -337,6 +336,8 @@ pub struct Sender {
     backoffs: u32,
     /// Tail loss probe (RFC 8985 section 7).
     tlp_high_seq: u32,
+    /// Segments that a buffer of the send queue holds: as many as are sent at once, if not set otherwise by hand.
+    buffer_segments: u32,
     /// Rate that the application asks of its congestion control (bytes a second), for those that need one.
     rate: u64,
     measure_from_ns: u64,
