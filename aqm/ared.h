@@ -253,12 +253,12 @@ static inline void qw_ared_idle(struct qw_ared *s,
 	P("nodrop", red.nodrop, 0, 0, 1)                            \
 	P("gentle", red.gentle, 0, 0, 1)                            \
 	P("idle_clock", red.idle_clock, 0, QW_RED_IDLE_US, QW_RED_IDLE_TC)
-#define QW_ARED_PROBES(V)                   \
-	V(s->red.avg >> s->red.wlog, 1)     \
-	V(s->red.max_p_q32, QW_RED_ONE_Q32) \
-	V(s->red.min_bytes, 1)              \
-	V(s->red.max_bytes, 1)              \
-	V(s->red.wlog, 1)                   \
+#define QW_ARED_PROBES(V)                      \
+	V(s->red.avg >> (s->red.wlog & 63), 1) \
+	V(s->red.max_p_q32, QW_RED_ONE_Q32)    \
+	V(s->red.min_bytes, 1)                 \
+	V(s->red.max_bytes, 1)                 \
+	V(s->red.wlog, 1)                      \
 	V(s->rate, 1)
 
 #ifdef __cplusplus

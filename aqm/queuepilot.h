@@ -645,7 +645,7 @@ static inline void qw_queuepilot_idle(struct qw_queuepilot *s,
 #define QW_QUEUEPILOT_PROBES(V)                  \
 	V(qw_queuepilot_percent(s->action), 100) \
 	V(s->average, 512)                       \
-	V((s->reward_q15 + QW_QUEUEPILOT_ONE), QW_QUEUEPILOT_ONE)
+	V(((qw_s64)s->reward_q15 + QW_QUEUEPILOT_ONE), QW_QUEUEPILOT_ONE)
 
 #ifdef __cplusplus
 }

@@ -495,7 +495,7 @@ static inline void qw_red_idle(struct qw_red *s, const struct qw_red_params *p,
 	P("gentle", gentle, 0, 0, 1)                            \
 	P("idle_clock", idle_clock, 0, QW_RED_IDLE_US, QW_RED_IDLE_NEVER)
 #define QW_RED_PROBES(V)                \
-	V(s->avg >> s->wlog, 1)         \
+	V(s->avg >> (s->wlog & 63), 1)  \
 	V(s->max_p_q32, QW_RED_ONE_Q32) \
 	V(s->min_bytes, 1)              \
 	V(s->max_bytes, 1)              \

@@ -258,6 +258,54 @@ static void tick(struct instance *d, qw_u64 now)
 	}
 }
 
+/* What there is to show, of any bits in parameters and state: those of another
+ * host of the header are shown as they come. */
+static void show(const struct instance *d)
+{
+	static volatile double shown;
+
+	switch (d->kind) {
+#define SHOWN(value, unit) shown = (double)(value) / (double)(unit);
+#define SHOW(x, X)                                                \
+	case KIND_##X: {                                          \
+		const struct qw_##x##_params *p = &d->x##_params; \
+		const struct qw_##x *s = &d->x##_state;           \
+		(void)p;                                          \
+		(void)s;                                          \
+		QW_##X##_PROBES(SHOWN) break;                     \
+	}
+		QW_ALL(SHOW)
+	}
+	(void)shown;
+}
+
+static void scramble(void *at, size_t size, struct input *in)
+{
+	qw_u32 x = number32(in, 0, 0xffffffffu), few = (qw_u32)byte(in) & 1;
+	unsigned char *bytes = (unsigned char *)at;
+	size_t i;
+
+	for (i = 0; i < size; i++) {
+		x = x * 1664525u + 1013904223u;
+		/* Noise, or what is all zeros or all ones in places. */
+		bytes[i] = few ? (unsigned char)(x >> 30 ? 0 : 255) :
+				 (unsigned char)(x >> 24);
+	}
+}
+
+static void show_anything(struct instance *d, struct input *in)
+{
+	switch (d->kind) {
+#define SCRAMBLE(x, X)                                               \
+	case KIND_##X:                                               \
+		scramble(&d->x##_params, sizeof(d->x##_params), in); \
+		scramble(&d->x##_state, sizeof(d->x##_state), in);   \
+		break;
+		QW_ALL(SCRAMBLE)
+	}
+	show(d);
+}
+
 /* ---- the host ---- */
 
 #define SLOTS 1024u
@@ -532,8 +580,11 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 			pass(h, number(&in, 0, 20 * QW_NS_PER_MS), op >> 2);
 		}
 		check_state(&h->d);
+		show(&h->d);
 		CHECK(h->offered == h->dropped + h->sent + h->q.packets);
 	}
+	in.at = data;
+	show_anything(&h->d, &in);
 	return 0;
 }
 

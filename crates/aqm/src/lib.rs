@@ -243,7 +243,7 @@ impl Discipline {
         self.bytes(false)
     }
 
-    /// The state as `struct qw_X` has it: what [`Discipline::take_over`] and [`Discipline::follow`] are given.
+    /// The state as `struct qw_X` has it: what [`Seen::of`] and [`Discipline::follow`] are given.
     pub fn state_bytes(&self) -> Vec<u8> {
         self.bytes(true)
     }
@@ -252,25 +252,6 @@ impl Discipline {
         let (at, bytes) = self.part(of_state);
         let whole = self.block.iter().flat_map(|word| word.to_ne_bytes());
         whole.skip(at).take(bytes).collect()
-    }
-
-    /// Takes over parameters and state that another host of the same header has, to look at them with
-    /// [`Discipline::probe`]. False, and nothing changes, if they are not of its sizes.
-    pub fn take_over(&mut self, params: &[u8], state: &[u8]) -> bool {
-        let parts = [(false, params), (true, state)];
-        if parts.iter().any(|(of_state, bytes)| self.part(*of_state).1 != bytes.len()) {
-            return false;
-        }
-        for (of_state, bytes) in parts {
-            let (at, _) = self.part(of_state);
-            for (i, byte) in (at..).zip(bytes) {
-                let word = &mut self.block[i / 8];
-                let mut copy = word.to_ne_bytes();
-                copy[i % 8] = *byte;
-                *word = u64::from_ne_bytes(copy);
-            }
-        }
-        true
     }
 
     /// Bytes of the state, `struct qw_X`.
@@ -444,7 +425,8 @@ impl Discipline {
             return None;
         }
         let mut inputs = [0; POLICY_INPUTS];
-        // SAFETY: as in `enqueue_to`; of `state` C reads the bytes of its own structure.
+        // SAFETY: as in `enqueue_to`; of `state` C reads the bytes of its own structure. It takes counters and inputs out of it, which
+        // may have any bits: it divides by none of them, and none is an index.
         let next = unsafe { qw_shim_follow(self.block.as_mut_ptr(), state.as_ptr(), now, &mut inputs) };
         (next > 0).then_some((inputs, next))
     }
@@ -465,8 +447,39 @@ impl Discipline {
         if i >= self.info.probes.len() {
             return 0.0;
         }
-        // SAFETY: `block` is an initialised instance, only read.
+        // SAFETY: `block` is an instance, only read. Of parameters and state that it has of others ([`Seen`]) C may read any bits:
+        // no probe divides by them, shifts by them or takes them for an index without a bound of its own (aqm/tests/fuzz.c).
         unsafe { qw_shim_probe(self.block.as_ptr(), i) }
+    }
+}
+
+/// Parameters and state that another host of the same header has, such as a BPF qdisc: to look at. No rule runs on them, as who wrote
+/// them may be another version or anybody; what there is to show follows from whatever bits they have.
+#[derive(Debug)]
+pub struct Seen(Discipline);
+
+impl Seen {
+    /// Of a discipline; none if they are not of its sizes.
+    pub fn of(info: &'static Info, params: &[u8], state: &[u8]) -> Option<Seen> {
+        let mut inside = Discipline::new(&Spec::new(info));
+        for (of_state, bytes) in [(false, params), (true, state)] {
+            let (at, size) = inside.part(of_state);
+            if size != bytes.len() {
+                return None;
+            }
+            for (i, byte) in (at..).zip(bytes) {
+                let word = &mut inside.block[i / 8];
+                let mut copy = word.to_ne_bytes();
+                copy[i % 8] = *byte;
+                *word = u64::from_ne_bytes(copy);
+            }
+        }
+        Some(Seen(inside))
+    }
+
+    /// Its variables, as [`Discipline::probe`] has them.
+    pub fn variables(&self) -> impl Iterator<Item = (&'static Probe, f64)> {
+        self.0.probes().iter().enumerate().map(|(i, probe)| (probe, self.0.probe(i)))
     }
 }
 
@@ -501,4 +514,47 @@ pub fn weights_in(info: &'static Info, params: &[u8]) -> Option<Vec<i16>> {
 fn find_kind(name: &CStr) -> c_int {
     // SAFETY: a C string.
     unsafe { qw_shim_find(name.as_ptr()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::offset_of;
+
+    #[test]
+    fn structures_are_those_of_c() {
+        unsafe extern "C" {
+            static qw_shim_layout: [usize; 0];
+            static qw_shim_layouts: usize;
+        }
+        // SAFETY: C says how many there are.
+        let theirs = unsafe { std::slice::from_raw_parts(qw_shim_layout.as_ptr(), qw_shim_layouts) };
+        let ours = [
+            size_of::<Pool>(),
+            offset_of!(Pool, bytes),
+            offset_of!(Pool, limit_bytes),
+            offset_of!(Pool, thresholds_bytes),
+            offset_of!(Pool, ports),
+            offset_of!(Pool, congested),
+            size_of::<Queue>(),
+            offset_of!(Queue, bytes),
+            offset_of!(Queue, limit_bytes),
+            offset_of!(Queue, packets),
+            offset_of!(Queue, limit_packets),
+            offset_of!(Queue, head_ns),
+            offset_of!(Queue, pool),
+            size_of::<Packet>(),
+            offset_of!(Packet, enqueue_ns),
+            offset_of!(Packet, bytes),
+            offset_of!(Packet, flow),
+            offset_of!(Packet, ecn),
+            offset_of!(Packet, protocol),
+            size_of::<Verdict>(),
+            offset_of!(Verdict, action),
+            offset_of!(Verdict, reason),
+            REASONS,
+            POLICY_INPUTS,
+        ];
+        assert_eq!(theirs, ours);
+    }
 }

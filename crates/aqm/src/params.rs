@@ -1,8 +1,7 @@
 //! Parameters: what a discipline can be told, in which unit and range, and a
 //! discipline with all of that decided.
 
-use crate::plain;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 use std::sync::Arc;
 
@@ -37,6 +36,10 @@ pub struct Info {
     pub always_marks: bool,
     /// Does it divide a buffer that ports share ([`crate::Pool`]), and little else?
     pub needs_pool: bool,
+    /// Does it decide by the length of the queue alone, when a packet arrives? Then no packet need wait for it.
+    pub polices: bool,
+    /// Has ns-3 it as Linux does?
+    pub ns3: bool,
     /// The learned policy whose weights it takes from a file; none: it has none.
     pub network: Option<&'static Network>,
     /// Parameters that say nothing beside, or without, another.
@@ -66,6 +69,8 @@ impl Info {
         needs_flow: false,
         always_marks: false,
         needs_pool: false,
+        polices: false,
+        ns3: false,
         network: None,
         rules: &[],
         queue_names: no_queues,
@@ -600,12 +605,17 @@ impl std::error::Error for ParamError {}
 #[derive(Debug, Clone, Serialize)]
 pub struct Spec {
     /// Which discipline.
-    #[serde(serialize_with = "plain::name")]
+    #[serde(serialize_with = "name")]
     pub info: &'static Info,
     /// What results call it: the discipline's name unless a scenario says otherwise.
     pub label: String,
     values: Vec<Value>,
     weights: Option<Weights>,
+}
+
+/// A discipline's entry, as its name.
+fn name<S: Serializer>(info: &Info, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(info.name)
 }
 
 /// The numbers of a learned policy.

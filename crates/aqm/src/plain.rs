@@ -1,13 +1,8 @@
 //! Disciplines as plain data, which another process can read: what is a name there is here an entry of the registry.
 
-use crate::params::{self, Info, ParamKind, Weights};
+use crate::params::{self, ParamKind, Weights};
 use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serializer};
-
-/// A discipline's entry, as its name.
-pub(crate) fn name<S: Serializer>(info: &Info, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(info.name)
-}
+use serde::{Deserialize, Deserializer};
 
 /// [`params::Value`] as it is read.
 #[derive(Deserialize)]

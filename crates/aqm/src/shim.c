@@ -26,6 +26,35 @@ struct head {
 	};
 QW_ALL(INSTANCE)
 
+/* Sizes and offsets of what Rust has structures of its own for. */
+const size_t qw_shim_layout[] = {
+	sizeof(struct qw_pool),
+	offsetof(struct qw_pool, bytes),
+	offsetof(struct qw_pool, limit_bytes),
+	offsetof(struct qw_pool, thresholds_bytes),
+	offsetof(struct qw_pool, ports),
+	offsetof(struct qw_pool, congested),
+	sizeof(struct qw_queue),
+	offsetof(struct qw_queue, bytes),
+	offsetof(struct qw_queue, limit_bytes),
+	offsetof(struct qw_queue, packets),
+	offsetof(struct qw_queue, limit_packets),
+	offsetof(struct qw_queue, head_ns),
+	offsetof(struct qw_queue, pool),
+	sizeof(struct qw_packet),
+	offsetof(struct qw_packet, enqueue_ns),
+	offsetof(struct qw_packet, bytes),
+	offsetof(struct qw_packet, flow),
+	offsetof(struct qw_packet, ecn),
+	offsetof(struct qw_packet, protocol),
+	sizeof(struct qw_verdict),
+	offsetof(struct qw_verdict, action),
+	offsetof(struct qw_verdict, reason),
+	QW_REASONS,
+	QW_QUEUEPILOT_INPUTS,
+};
+const size_t qw_shim_layouts = sizeof(qw_shim_layout) / sizeof(size_t);
+
 #define AS(x, h) ((struct instance_##x *)(void *)(h))
 
 /* Which discipline bears this name? -1: none. */

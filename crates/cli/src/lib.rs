@@ -128,7 +128,7 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Doctor(d) => linux::doctor(d.dev.as_deref()),
         Command::Attach(a) => linux::attach(&a),
         Command::Status(s) => linux::status(&s),
-        Command::Watch(w) => linux::watch(&w),
+        Command::Watch(w) => watch::watch(&w),
         Command::Export(e) => linux::export(&e),
         Command::Set(s) => linux::set(&s),
         Command::Agent(a) => linux::agent(&a),

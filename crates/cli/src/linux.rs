@@ -1,7 +1,7 @@
 //! `attach`, `set`, `status`, `detach`, `doctor`: a queue manager on a device of this machine.
 
 use crate::Failure;
-use crate::args::{Agent, Attach, Export, Set, Settings, Status, Watch};
+use crate::args::{Agent, Attach, Export, Set, Settings, Status};
 use queuewright_aqm::Spec;
 use queuewright_linux::{self as linux, Chooser, Error, Port, Record};
 use queuewright_scenario::units::Unit;
@@ -305,7 +305,7 @@ fn changed(held: &linux::Held, text: &str, named: &[&str], rate: u64) -> Result<
 
 /// What is attached: to one device, which must have something, or to any; and why others cannot be read, which do not hide
 /// these. If none can, that is an error.
-fn now(dev: Option<&str>) -> Result<(Vec<linux::Status>, Vec<Error>), Error> {
+pub fn now(dev: Option<&str>) -> Result<(Vec<linux::Status>, Vec<Error>), Error> {
     let records = match dev {
         Some(dev) => vec![linux::attached(dev)?],
         None => linux::records()?,
@@ -321,16 +321,6 @@ fn now(dev: Option<&str>) -> Result<(Vec<linux::Status>, Vec<Error>), Error> {
         true => Err(unread.swap_remove(0)),
         false => Ok((all, unread)),
     }
-}
-
-pub fn watch(w: &Watch) -> Result<(), Failure> {
-    let wrong = |what: &str| Failure::Input(format!("--every {:?}: {what}", w.every));
-    let every = Unit::Time.parse(&w.every).map_err(|e| wrong(&e.0))?;
-    if !(10_000_000..=3_600_000_000_000).contains(&every) {
-        return Err(wrong("from 10ms to 1h"));
-    }
-    let dev = w.dev.as_deref();
-    crate::watch::watch(Duration::from_nanos(every), || Ok(now(dev)?.0))
 }
 
 pub fn export(e: &Export) -> Result<(), Failure> {

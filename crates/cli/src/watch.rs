@@ -1,8 +1,10 @@
 //! `watch`: attached queue managers over time, on a terminal.
 
 use crate::Failure;
-use crate::linux::{reasons, with_unit};
+use crate::args::Watch;
+use crate::linux::{now, reasons, with_unit};
 use queuewright_linux::{Error, Status};
+use queuewright_scenario::units::Unit;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
@@ -35,8 +37,19 @@ struct View {
     wrong: Option<String>,
 }
 
+/// The command.
+pub fn watch(w: &Watch) -> Result<(), Failure> {
+    let wrong = |what: &str| Failure::Input(format!("--every {:?}: {what}", w.every));
+    let every = Unit::Time.parse(&w.every).map_err(|e| wrong(&e.0))?;
+    if !(10_000_000..=3_600_000_000_000).contains(&every) {
+        return Err(wrong("from 10ms to 1h"));
+    }
+    let dev = w.dev.as_deref();
+    follow(Duration::from_nanos(every), || Ok(now(dev)?.0))
+}
+
 /// Shows what `read` tells, every `every`, until `q`, Escape or Ctrl-C.
-pub fn watch(every: Duration, read: impl Fn() -> Result<Vec<Status>, Error>) -> Result<(), Failure> {
+fn follow(every: Duration, read: impl Fn() -> Result<Vec<Status>, Error>) -> Result<(), Failure> {
     let mut view = View::default();
     // What is wrong at once is said on a plain terminal.
     view.take(Instant::now(), read()?);
@@ -205,7 +218,7 @@ mod tests {
                 sent_bytes: sent * 1250,
                 sojourn_sum_ns: sent * 3_000_000,
                 drops: [0, 0, 0, drops, 0],
-                sojourns: vec![0; 40],
+                sojourns: [0; 40],
                 ..Stats::default()
             },
             variables: vec![("count".into(), "".into(), 2.0), ("dropping".into(), "".into(), 0.0)],

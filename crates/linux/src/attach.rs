@@ -1,9 +1,11 @@
 //! A queue manager to a device, and off it again.
 
-use crate::maps::PortMap;
-use crate::objects::{self, Host, Settings};
+use crate::maps::{PortMap, Settings};
+use crate::objects::{self, Host};
+use crate::port::{FIRST, FULL_FRAME, LEAST_RATE, Port, out_of_range, port_map};
 use crate::record::{
-    self, Change, Learned, Record, Stage, alone, attached, attached_as, everywhere, record, records,
+    self, COMPANION, COMPANION_LINK, Change, Learned, Record, Stage, alone, attached, attached_as,
+    everywhere, record, records,
 };
 use crate::{Error, chain, front, shares, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Program};
@@ -13,90 +15,31 @@ use std::fmt::Display;
 use std::fs::File;
 use std::os::fd::AsFd;
 
-/// The only key of the maps that hold one value an instance, side by side.
-const FIRST: [u8; 4] = [0; 4];
-/// Pins of the program that sets CE in front of the qdisc, and of its place at the device.
-pub(crate) const COMPANION: &str = "companion";
-pub(crate) const COMPANION_LINK: &str = "companion_link";
-
-/// Least rate, bits a second.
-pub const LEAST_RATE: u64 = 8000;
-/// A full frame of Ethernet, bytes.
-pub const FULL_FRAME: u64 = 1514;
-
-/// What an operator decides besides the queue manager's own parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Port {
-    /// Rate of the qdisc's own shaper, bits a second; 0: none, the device sets the pace.
-    pub rate: u64,
-    /// Packets that may wait, 1 to 1 000 000.
-    pub limit_packets: u32,
-    /// Bytes that may wait; 0: no such limit.
-    pub limit_bytes: u64,
-    /// Bytes that the link adds to each packet, -64 to 256.
-    pub overhead: i32,
-    /// A queue manager for each transmit queue of the device, below `mq`, instead of one for all; the limits are of each.
-    /// Without a rate: they have no common shaper.
-    pub mq: bool,
-    /// In front of htb, also where the kernel has BPF qdiscs; on others there is no other way.
-    pub front: bool,
-}
-
-impl Default for Port {
-    /// No shaper, 10 000 packets, no overhead.
-    fn default() -> Self {
-        Port { rate: 0, limit_packets: 10_000, limit_bytes: 0, overhead: 0, mq: false, front: false }
+/// What cannot be.
+fn check(port: &Port) -> Result<(), Error> {
+    if port.front {
+        front::check(port)?;
     }
-}
-
-impl Port {
-    fn check(&self) -> Result<(), Error> {
-        if self.front {
-            front::check(self)?;
-        }
-        if !(1..=1_000_000).contains(&self.limit_packets) {
-            return Err(out_of_range("limit", format!("{}p", self.limit_packets), "1p to 1000000p"));
-        }
-        if !(-64..=256).contains(&self.overhead) {
-            return Err(out_of_range("overhead", self.overhead, "-64 to 256 bytes"));
-        }
-        if self.mq && self.rate > 0 {
-            return Err(Error::Input(
-                "a rate cannot be shared by the queues of mq: one queue manager at the root can hold it"
-                    .into(),
-            ));
-        }
-        if self.rate > 0 && self.rate < LEAST_RATE {
-            return Err(out_of_range("rate", format!("{}bit", self.rate), "8kbit or more"));
-        }
-        let least = FULL_FRAME.max(self.rate / 8 / 1000);
-        if (1..least).contains(&self.limit_bytes) {
-            let why = format!("{least}b or more: a full frame, and what the rate sends in 1 ms");
-            return Err(out_of_range("limit", format!("{}b", self.limit_bytes), &why));
-        }
-        Ok(())
+    if !(1..=1_000_000).contains(&port.limit_packets) {
+        return Err(out_of_range("limit", format!("{}p", port.limit_packets), "1p to 1000000p"));
     }
-
-    pub(crate) fn from_map(map: &PortMap, record: &Record) -> Port {
-        Port {
-            rate: map.rate * 8,
-            limit_packets: map.limit_packets,
-            limit_bytes: map.limit_bytes,
-            overhead: map.overhead,
-            mq: record.instances > 1,
-            front: record.front,
-        }
+    if !(-64..=256).contains(&port.overhead) {
+        return Err(out_of_range("overhead", port.overhead, "-64 to 256 bytes"));
     }
-
-    fn to_map(self) -> PortMap {
-        let Port { rate, limit_packets, limit_bytes, overhead, mq: _, front: _ } = self;
-        PortMap { rate: rate / 8, limit_packets, limit_bytes, overhead, ..PortMap::default() }
+    if port.mq && port.rate > 0 {
+        return Err(Error::Input(
+            "a rate cannot be shared by the queues of mq: one queue manager at the root can hold it".into(),
+        ));
     }
-}
-
-/// One of the port's settings that cannot be.
-pub(crate) fn out_of_range(name: &str, value: impl Display, allowed: &str) -> Error {
-    Error::Input(format!("{name} = \"{value}\": out of range; allowed: {allowed}"))
+    if port.rate > 0 && port.rate < LEAST_RATE {
+        return Err(out_of_range("rate", format!("{}bit", port.rate), "8kbit or more"));
+    }
+    let least = FULL_FRAME.max(port.rate / 8 / 1000);
+    if (1..least).contains(&port.limit_bytes) {
+        let why = format!("{least}b or more: a full frame, and what the rate sends in 1 ms");
+        return Err(out_of_range("limit", format!("{}b", port.limit_bytes), &why));
+    }
+    Ok(())
 }
 
 /// What [`attach`] is to do.
@@ -115,11 +58,11 @@ pub struct Plan {
 /// not allowed.
 pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, Error> {
     port.front |= system::has_bpf_qdiscs() == Some(false);
-    port.check()?;
+    check(&port)?;
     let host = if port.front { Host::Front } else { Host::Qdisc };
     if !host.names().iter().any(|n| n == spec.info.name) {
         // Says why.
-        objects::open(spec.info, host, "", &Settings { instances: 1, slots: 1, companion: false })?;
+        objects::open(spec.info, host, "", &Settings::of(1, 1, false))?;
     }
     let index = system::device(dev)?;
     let name = OsStr::new(dev);
@@ -363,8 +306,7 @@ fn load(plan: &Plan) -> Result<Record, Error> {
         // Where it cannot say that, the queue that goes first may hold as much again.
         false => record.slots * 2,
     };
-    let settings =
-        Settings { instances: record.instances, slots, companion: !record.front && !system::sets_ce() };
+    let settings = Settings::of(record.instances, slots, !record.front && !system::sets_ce());
     let host = if record.front { Host::Front } else { Host::Qdisc };
     let mut object = objects::load(spec.info, objects::open(spec.info, host, &record.kind, &settings)?)?;
     let (params, port) = (Discipline::new(spec).params_bytes(), port.to_map().to_bytes());
@@ -389,7 +331,7 @@ fn load(plan: &Plan) -> Result<Record, Error> {
             map.attach_struct_ops().map_err(wrong)?.disconnect();
         }
     }
-    if settings.companion {
+    if settings.companion != 0 {
         // Where no mark is to be set it only waits for `set`, and packets do not pass by it.
         let mut companion = objects::companion(&object)?;
         companion.pin(record.pin(COMPANION)).map_err(wrong)?;
@@ -526,16 +468,6 @@ pub fn hold(dev: &str) -> Result<Held, Error> {
     Ok(Held { port: Port::from_map(&old, &record), old, record, alone })
 }
 
-/// What the qdisc reads of its port.
-pub(crate) fn port_map(record: &Record) -> Result<PortMap, Error> {
-    let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", record.pin("port").display()));
-    let ports = MapHandle::from_pinned_path(record.pin("port")).map_err(wrong)?;
-    let bytes = ports.lookup(&FIRST, MapFlags::ANY).map_err(wrong)?.unwrap_or_default();
-    PortMap::from_bytes(&bytes).ok_or_else(|| {
-        Error::System(format!("{}: its map is of another version of this program", record.kind))
-    })
-}
-
 impl Held {
     /// The weights of the policy that it has, as the kernel holds them: whatever has become of their file.
     ///
@@ -567,7 +499,7 @@ impl Held {
     ) -> Result<(), Error> {
         let Held { mut record, mut port, old, alone } = self;
         change(&mut port);
-        port.check()?;
+        check(&port)?;
         if port.limit_packets > record.slots {
             return Err(out_of_range(
                 "limit",
@@ -610,7 +542,7 @@ fn apply(alone: &File, record: &Record, change: &Change) -> Result<(), Error> {
     if record.front {
         let dev = record.device()?;
         let port = PortMap::from_bytes(&change.port).unwrap_or_default();
-        restore(alone, &dev, &new, &Port::from_map(&port, record))?;
+        shares::restore(alone, &dev, &new, &Port::from_map(&port, record))?;
     }
     let all = |one: &[u8]| one.repeat(record.instances as usize);
     let params = MapHandle::from_pinned_path(record.pin("params")).map_err(wrong)?;
@@ -619,18 +551,6 @@ fn apply(alone: &File, record: &Record, change: &Change) -> Result<(), Error> {
     let ports = MapHandle::from_pinned_path(record.pin("port")).map_err(wrong)?;
     ports.update(&FIRST, &all(&change.port), MapFlags::ANY).map_err(wrong)?;
     new.write()
-}
-
-/// Has htb's classes and their queues be what they are to be.
-pub(crate) fn restore(alone: &File, dev: &OsStr, record: &Record, port: &Port) -> Result<(), Error> {
-    let queues = MapHandle::from_pinned_path(record.pin("queues")).ok();
-    let queues = queues.and_then(|map| shares::read(&map, record.classes.len())).unwrap_or_default();
-    let shares: Vec<u32> = queues.iter().map(|q| q.share).collect();
-    let words = front::classes("replace", record, port, &shares);
-    words
-        .iter()
-        .chain(&front::leaves("replace", record))
-        .try_for_each(|words| system::tc_change(alone, dev, words))
 }
 
 /// [`Held::set`] of what was read before: refused if something else is attached by now.

@@ -1,8 +1,8 @@
 //! Is all of an attached qdisc there: its device, what tc has put at it, its programs and maps.
 
-use crate::attach::{self, Port};
+use crate::port::{Port, port_map};
 use crate::record::{MQ, Record};
-use crate::{Error, front, namespaces, objects, system};
+use crate::{Error, front, namespaces, objects, shares, system};
 use libbpf_rs::query::{LinkTypeInfo, MapInfoIter};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 use std::ffi::OsStr;
@@ -94,7 +94,7 @@ pub(crate) fn by_half(record: &Record, missing: &[String]) -> Error {
 
 fn missing_front(record: &Record, dev: &OsStr, shown: &[String], out: &mut Vec<String>) {
     let classes = system::tc(dev, "class show dev {dev}").unwrap_or_default();
-    let port = attach::port_map(record).unwrap_or_default();
+    let port = port_map(record).unwrap_or_default();
     let line = |class: &str| classes.lines().find(|l| l.starts_with(&format!("class htb {class} ")));
     let first = format!("{}:1", front::HANDLE);
     match line(&first) {
@@ -173,8 +173,8 @@ pub(crate) fn mend(alone: &File, record: &Record) -> Result<(), Error> {
         return Err(again(record, &missing_of(record, &shown)));
     }
     if record.front {
-        let port = Port::from_map(&attach::port_map(record)?, record);
-        attach::restore(alone, &dev, record, &port)?;
+        let port = Port::from_map(&port_map(record)?, record);
+        shares::restore(alone, &dev, record, &port)?;
         // None, another program's, or ours and others.
         let all = format!("filter del dev {{dev}} parent {}:", front::HANDLE);
         let _ = system::tc_change(alone, &dev, &all);

@@ -384,7 +384,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
     fn qdisc() -> Status {
-        let mut sojourns = vec![0; 40];
+        let mut sojourns = [0; 40];
         sojourns[3] = 5; // below the first bucket
         sojourns[20] = 7; // 1 to 2 ms
         sojourns[36] = 1; // a minute

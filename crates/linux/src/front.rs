@@ -3,8 +3,8 @@
 //! htb has one class with the rate, and a `pfifo` in it that holds the packets. The program `front` is htb's only filter: what
 //! it says is asked before a packet is queued, under the qdisc's lock.
 
-use crate::attach::{FULL_FRAME, Port, out_of_range};
 use crate::objects;
+use crate::port::{FULL_FRAME, Port, out_of_range};
 use crate::record::Record;
 use crate::{Error, system};
 use libbpf_rs::Object;

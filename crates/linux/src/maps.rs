@@ -2,86 +2,150 @@
 
 use queuewright_aqm::counters::{SOJOURNS, sojourn_below_ns};
 use serde::{Serialize, Serializer};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 /// Reasons of a drop or mark, as in `aqm/qw.h`.
 const REASONS: usize = queuewright_aqm::REASONS;
 
-/// `struct qw_bpf_port`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct PortMap {
-    /// Bytes a second; 0: no shaper.
-    pub rate: u64,
-    pub limit_bytes: u64,
-    pub limit_packets: u32,
-    pub overhead: i32,
-    pub retunes: u32,
-    pub restarts: u32,
+/// Structures of `bpf/shared.h`, and where each has its fields. A test compares them with what the programs say of theirs (BTF).
+macro_rules! shared {
+    ($($(#[$meta:meta])* $vis:vis struct $Name:ident = $c:literal {
+        $($(#[$of:meta])* $field_vis:vis $field:ident: $kind:ty,)*
+    })*) => {
+        $(
+            $(#[$meta])*
+            #[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
+            #[repr(C)]
+            $vis struct $Name {
+                $($(#[$of])* $field_vis $field: $kind,)*
+            }
+
+            impl $Name {
+                /// From the front of a map's value; None if it is shorter.
+                #[allow(dead_code, reason = "nobody reads the settings back")]
+                pub fn from_bytes(bytes: &[u8]) -> Option<$Name> {
+                    $Name::read_from_prefix(bytes).ok().map(|(value, _)| value)
+                }
+            }
+        )*
+
+        /// Name in C, size, and where each field is.
+        #[cfg(test)]
+        const LAYOUTS: &[(&str, usize, &[(&str, usize)])] = &[$(
+            ($c, size_of::<$Name>(), &[$((stringify!($field), std::mem::offset_of!($Name, $field)),)*]),
+        )*];
+    };
+}
+
+shared! {
+    /// What is fixed once a program is loaded.
+    #[derive(Debug, Clone, Copy)]
+    pub(crate) struct Settings = "qw_bpf_settings" {
+        /// Qdiscs that share the object.
+        pub instances: u32,
+        /// Packets that each can hold.
+        pub slots: u32,
+        /// The queue manager reads its random number ...
+        pub needs_random: u32,
+        /// ... when the head packet came ...
+        pub needs_head: u32,
+        /// ... and the packet's flow.
+        pub needs_flow: u32,
+        /// A program in front of the qdisc sets CE.
+        pub companion: u32,
+        /// It drops or marks what leaves, too.
+        pub acts_at_head: u32,
+    }
+
+    /// What an operator sets of the port.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub(crate) struct PortMap = "qw_bpf_port" {
+        /// Bytes a second; 0: no shaper.
+        pub rate: u64,
+        pub limit_bytes: u64,
+        pub limit_packets: u32,
+        pub overhead: i32,
+        pub retunes: u32,
+        pub restarts: u32,
+    }
+
+    /// What a qdisc has counted since it was attached.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+    pub struct Stats = "qw_bpf_stats" {
+        /// Packets that came to the qdisc.
+        pub arrived_packets: u64,
+        /// Their bytes, as the link counts them.
+        pub arrived_bytes: u64,
+        /// Packets that left for the device.
+        pub sent_packets: u64,
+        /// Their bytes.
+        pub sent_bytes: u64,
+        /// Drops by reason ([`queuewright_aqm::REASON_NAMES`]).
+        #[serde(serialize_with = "by_reason")]
+        pub drops: [u64; REASONS],
+        /// CE marks by reason.
+        #[serde(serialize_with = "by_reason")]
+        pub marks: [u64; REASONS],
+        /// Packets thrown away with the whole queue: the device went down, or a scheduler began anew.
+        pub purged: u64,
+        /// Packets on which the program in front of the qdisc has set CE, where that does it.
+        pub ce_set: u64,
+        /// Of the drops by limit, those for want of memory for packets.
+        pub no_slot: u64,
+        /// Before htb: of the packets sent, those of which it is estimated when they left, by the rate.
+        pub unseen: u64,
+        /// Before htb: how often the queue manager would have dropped or marked a packet that had left already; the flow's
+        /// next packet is in its place.
+        pub asked: u64,
+        /// Waiting time of the last packet sent, ns; of several queues the longest.
+        pub sojourn_ns: u64,
+        /// Sum over all that were sent, ns.
+        pub sojourn_sum_ns: u64,
+        /// How many waited 2^i to 2^(i+1) ns.
+        #[serde(serialize_with = "octaves")]
+        pub sojourns: [u64; SOJOURNS],
+        /// Bytes that wait now.
+        pub backlog_bytes: u64,
+        /// Packets that wait now.
+        pub backlog_packets: u32,
+        /// How CE is set: 0 it cannot be (drops instead), 1 by a kernel function, 2 by a program in front of the
+        /// qdisc, on the flow's next packet, 3 by htb's classifier.
+        pub marking: u32,
+    }
+
+    /// One queue of several in front of htb.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub(crate) struct QueueMap = "qw_bpf_queue" {
+        pub sent_packets: u64,
+        pub sent_bytes: u64,
+        pub dropped: u64,
+        pub sojourn_sum_ns: u64,
+        pub sojourn_ns: u64,
+        pub backlog_bytes: u64,
+        pub backlog_packets: u32,
+        pub share: u32,
+        pub head: u32,
+        pub tail: u32,
+    }
+}
+
+impl Settings {
+    /// Those that are not the queue manager's own.
+    pub fn of(instances: u32, slots: u32, companion: bool) -> Settings {
+        Settings { instances, slots, companion: companion.into(), ..Settings::new_zeroed() }
+    }
 }
 
 impl PortMap {
     pub fn to_bytes(self) -> Vec<u8> {
-        let mut out = [self.rate.to_ne_bytes(), self.limit_bytes.to_ne_bytes()].concat();
-        out.extend(self.limit_packets.to_ne_bytes());
-        out.extend(self.overhead.to_ne_bytes());
-        out.extend(self.retunes.to_ne_bytes());
-        out.extend(self.restarts.to_ne_bytes());
-        out
-    }
-
-    pub fn from_bytes(bytes: &[u8]) -> Option<PortMap> {
-        let mut words = Words(bytes);
-        Some(PortMap {
-            rate: words.u64()?,
-            limit_bytes: words.u64()?,
-            limit_packets: words.u32()?,
-            overhead: words.u32()? as i32,
-            retunes: words.u32()?,
-            restarts: words.u32()?,
-        })
+        self.as_bytes().to_vec()
     }
 }
 
-/// What a qdisc has counted since it was attached: `struct qw_bpf_stats`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Stats {
-    /// Packets that came to the qdisc.
-    pub arrived_packets: u64,
-    /// Their bytes, as the link counts them.
-    pub arrived_bytes: u64,
-    /// Packets that left for the device.
-    pub sent_packets: u64,
-    /// Their bytes.
-    pub sent_bytes: u64,
-    /// Drops by reason ([`queuewright_aqm::REASON_NAMES`]).
-    #[serde(serialize_with = "by_reason")]
-    pub drops: [u64; REASONS],
-    /// CE marks by reason.
-    #[serde(serialize_with = "by_reason")]
-    pub marks: [u64; REASONS],
-    /// Packets thrown away with the whole queue: the device went down, or a scheduler began anew.
-    pub purged: u64,
-    /// Packets on which the program in front of the qdisc has set CE, where that does it.
-    pub ce_set: u64,
-    /// Of the drops by limit, those for want of memory for packets.
-    pub no_slot: u64,
-    /// Before htb: of the packets sent, those of which it is estimated when they left, by the rate.
-    pub unseen: u64,
-    /// Before htb: how often the queue manager would have dropped or marked a packet that had left already; the flow's
-    /// next packet is in its place.
-    pub asked: u64,
-    /// Waiting time of the last packet sent, ns; of several queues the longest.
-    pub sojourn_ns: u64,
-    /// Sum over all that were sent, ns.
-    pub sojourn_sum_ns: u64,
-    /// How many waited 2^i to 2^(i+1) ns.
-    pub sojourns: Vec<u64>,
-    /// Bytes that wait now.
-    pub backlog_bytes: u64,
-    /// Packets that wait now.
-    pub backlog_packets: u32,
-    /// How CE is set: 0 it cannot be (drops instead), 1 by a kernel function, 2 by a program in front of the
-    /// qdisc, on the flow's next packet, 3 by htb's classifier.
-    pub marking: u32,
+impl Default for Stats {
+    fn default() -> Stats {
+        Stats::new_zeroed()
+    }
 }
 
 /// The reasons by name. The first is none, and never counted.
@@ -89,34 +153,14 @@ fn by_reason<S: Serializer>(counts: &[u64; REASONS], to: S) -> Result<S::Ok, S::
     to.collect_map(queuewright_aqm::REASON_NAMES.iter().zip(counts).skip(1))
 }
 
-impl Stats {
-    /// From the map's bytes; None if they are too few.
-    pub fn from_bytes(bytes: &[u8]) -> Option<Stats> {
-        let mut w = Words(bytes);
-        Some(Stats {
-            arrived_packets: w.u64()?,
-            arrived_bytes: w.u64()?,
-            sent_packets: w.u64()?,
-            sent_bytes: w.u64()?,
-            drops: w.all()?,
-            marks: w.all()?,
-            purged: w.u64()?,
-            ce_set: w.u64()?,
-            no_slot: w.u64()?,
-            unseen: w.u64()?,
-            asked: w.u64()?,
-            sojourn_ns: w.u64()?,
-            sojourn_sum_ns: w.u64()?,
-            sojourns: w.all::<SOJOURNS>()?.to_vec(),
-            backlog_bytes: w.u64()?,
-            backlog_packets: w.u32()?,
-            marking: w.u32()?,
-        })
-    }
+fn octaves<S: Serializer>(counts: &[u64; SOJOURNS], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(counts)
+}
 
+impl Stats {
     /// Of several queues together.
     pub(crate) fn sum<'a>(all: impl Iterator<Item = &'a Stats>) -> Stats {
-        let mut sum = Stats { sojourns: vec![0; SOJOURNS], ..Stats::default() };
+        let mut sum = Stats::default();
         for s in all {
             sum.arrived_packets += s.arrived_packets;
             sum.arrived_bytes += s.arrived_bytes;
@@ -151,63 +195,43 @@ impl Stats {
     }
 }
 
-/// Numbers off the front of a value.
-struct Words<'a>(&'a [u8]);
-
-impl Words<'_> {
-    fn u64(&mut self) -> Option<u64> {
-        let (first, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(u64::from_ne_bytes(*first))
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        let (first, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(u32::from_ne_bytes(*first))
-    }
-
-    fn all<const N: usize>(&mut self) -> Option<[u64; N]> {
-        let mut out = [0; N];
-        for slot in &mut out {
-            *slot = self.u64()?;
-        }
-        Some(out)
-    }
-}
-
-/// One queue of several in front of htb: `struct qw_bpf_queue`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct QueueMap {
-    pub sent_packets: u64,
-    pub sent_bytes: u64,
-    pub dropped: u64,
-    pub sojourn_sum_ns: u64,
-    pub backlog_bytes: u64,
-    pub backlog_packets: u32,
-    pub share: u32,
-}
-
-impl QueueMap {
-    pub fn from_bytes(bytes: &[u8]) -> Option<QueueMap> {
-        let mut w = Words(bytes);
-        let (sent_packets, sent_bytes, dropped) = (w.u64()?, w.u64()?, w.u64()?);
-        let (sojourn_sum_ns, _last) = (w.u64()?, w.u64()?);
-        Some(QueueMap {
-            sent_packets,
-            sent_bytes,
-            dropped,
-            sojourn_sum_ns,
-            backlog_bytes: w.u64()?,
-            backlog_packets: w.u32()?,
-            share: w.u32()?,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::objects::{Host, opened};
+    use libbpf_rs::btf::HasSize;
+    use libbpf_rs::btf::types::{MemberAttr, Struct};
+    use queuewright_testing::{Lack, left_out};
+
+    /// The programs say themselves where their fields are.
+    #[test]
+    fn every_field_is_where_the_programs_have_it() {
+        let all: Vec<_> = [Host::Qdisc, Host::Front].into_iter().flat_map(opened).collect();
+        if all.is_empty() {
+            let what = "the layout of what the programs share";
+            return left_out(what, Lack::Setup, &"built without a clang that has BPF");
+        }
+        let mut compared = 0;
+        for (name, object) in &all {
+            let types = crate::objects::types(object).expect("BTF");
+            for (in_c, size, fields) in LAYOUTS {
+                let Some(theirs) = types.type_by_name::<Struct<'_>>(in_c) else { continue };
+                assert_eq!(theirs.size(), *size, "{name}: {in_c}");
+                let found: Vec<(String, usize)> = theirs
+                    .iter()
+                    .map(|member| {
+                        let MemberAttr::Normal { offset } = member.attr else { panic!("a bit field") };
+                        let name = member.name.unwrap_or_default().to_string_lossy().into_owned();
+                        (name, offset as usize / 8)
+                    })
+                    .collect();
+                let ours: Vec<(String, usize)> = fields.iter().map(|(n, at)| (n.to_string(), *at)).collect();
+                assert_eq!(found, ours, "{name}: {in_c}");
+                compared += 1;
+            }
+        }
+        assert!(compared >= 3 * all.len(), "{compared} of {} programs", all.len());
+    }
 
     #[test]
     fn a_port_is_the_same_after_its_way_through_the_map() {
@@ -233,7 +257,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_ends_of_octaves() {
-        let mut stats = Stats { sojourns: vec![0; SOJOURNS], ..Stats::default() };
+        let mut stats = Stats::default();
         assert_eq!(stats.sojourn_below_ns(0.5), 0);
         stats.sojourns[10] = 3;
         stats.sojourns[20] = 1;

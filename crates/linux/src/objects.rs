@@ -1,14 +1,21 @@
 //! The compiled programs, one object a queue manager, and how one is loaded.
 
 use crate::Error;
-use libbpf_rs::{Link, MapCore, Object, ObjectBuilder, OpenObject, PrintLevel, Program, ProgramMut};
+use crate::maps::Settings;
+use libbpf_rs::btf::Btf;
+use libbpf_rs::btf::types::{Array, DataSec, MemberAttr, Struct, Var};
+use libbpf_rs::{
+    AsRawLibbpf, Link, MapCore, Object, ObjectBuilder, OpenObject, PrintLevel, Program, ProgramMut,
+};
 use queuewright_aqm::Info;
 use std::ffi::CString;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Mutex;
+use zerocopy::IntoBytes;
 
 include!(concat!(env!("OUT_DIR"), "/objects.rs"));
 
@@ -51,16 +58,6 @@ impl Host {
     }
 }
 
-/// What is fixed once a program is loaded: `struct qw_bpf_settings`.
-pub(crate) struct Settings {
-    /// Qdiscs that share the object.
-    pub instances: u32,
-    /// Packets that each can hold.
-    pub slots: u32,
-    /// A program in front of the qdisc sets CE.
-    pub companion: bool,
-}
-
 /// What libbpf and the verifier said last.
 static SAID: Mutex<String> = Mutex::new(String::new());
 
@@ -91,6 +88,19 @@ pub(crate) fn open(info: &Info, host: Host, id: &str, settings: &Settings) -> Re
     libbpf_rs::set_print(Some((PrintLevel::Warn, hear)));
     let wrong = |e: libbpf_rs::Error| Error::System(format!("the BPF object of {}: {e}", info.name));
     let mut object = ObjectBuilder::default().open_memory(bytes).map_err(wrong)?;
+    let settings = Settings {
+        needs_random: info.needs_random.into(),
+        needs_head: info.needs_head.into(),
+        needs_flow: info.needs_flow.into(),
+        acts_at_head: acts_at_head(info).into(),
+        ..*settings
+    };
+    let places = Places::of(&object).ok_or_else(|| {
+        Error::System(format!(
+            "the BPF object of {}: its types are not those that this program knows",
+            info.name
+        ))
+    })?;
     for mut map in object.maps_mut() {
         let map_name = map.name().to_string_lossy().into_owned();
         match map_name.as_str() {
@@ -102,31 +112,66 @@ pub(crate) fn open(info: &Info, host: Host, id: &str, settings: &Settings) -> Re
                 map.set_value_size(map.value_size() * settings.instances).map_err(wrong)?;
             }
             "qdisc" => {
-                // struct Qdisc_ops of bpf/kernel.h: five pointers, then the name.
-                if let Some(at) = map.initial_value_mut().and_then(|v| v.get_mut(40..56)) {
+                let id = &id.as_bytes()[..id.len().min(places.id.len().saturating_sub(1))];
+                if let Some(at) = map.initial_value_mut().and_then(|v| v.get_mut(places.id.clone())) {
                     at.fill(0);
-                    let bytes = &id.as_bytes()[..id.len().min(15)];
-                    at[..bytes.len()].copy_from_slice(bytes);
+                    at[..id.len()].copy_from_slice(id);
                 }
             }
             other if other.ends_with(".rodata") => {
-                let fields = [
-                    settings.instances,
-                    settings.slots,
-                    info.needs_random.into(),
-                    info.needs_head.into(),
-                    info.needs_flow.into(),
-                    settings.companion.into(),
-                    acts_at_head(info).into(),
-                ];
-                if let Some(at) = map.initial_value_mut().and_then(|v| v.get_mut(..28)) {
-                    at.copy_from_slice(&fields.map(u32::to_ne_bytes).concat());
-                }
+                let at = map.initial_value_mut().and_then(|v| v.get_mut(places.settings.clone()));
+                at.and_then(|at| settings.write_to(at).ok()).ok_or_else(|| {
+                    Error::System(format!("the BPF object of {}: no room for its settings", info.name))
+                })?;
             }
             _ => {}
         }
     }
     Ok(object)
+}
+
+/// Where in an object what is written into it lies, by what its own types (BTF) say.
+struct Places {
+    /// `settings` in its constants.
+    settings: Range<usize>,
+    /// The name of the qdisc in the kernel's table of its functions; empty: it has none.
+    id: Range<usize>,
+}
+
+impl Places {
+    fn of(object: &OpenObject) -> Option<Places> {
+        let types = types(object)?;
+        let constants = types.type_by_name::<DataSec<'_>>(".rodata")?;
+        let named = |id, name: &str| {
+            types.type_by_id::<Var<'_>>(id).is_some_and(|var| var.name().is_some_and(|n| n == name))
+        };
+        let settings = constants.iter().find(|var| named(var.ty, "settings"))?;
+        let settings = settings.offset as usize..(settings.offset as usize + settings.size);
+        let id = match types.type_by_name::<Struct<'_>>("Qdisc_ops") {
+            Some(table) => {
+                let id = table.iter().find(|member| member.name.is_some_and(|n| n == "id"))?;
+                let MemberAttr::Normal { offset } = id.attr else { return None };
+                let characters = types.type_by_id::<Array<'_>>(id.ty)?.capacity();
+                offset as usize / 8..offset as usize / 8 + characters
+            }
+            None => 0..0,
+        };
+        (settings.len() == size_of::<Settings>()).then_some(Places { settings, id })
+    }
+}
+
+/// What an object says of its types.
+pub(crate) fn types(object: &OpenObject) -> Option<Btf<'_>> {
+    // SAFETY: the object outlives what borrows of it, and nobody changes it meanwhile.
+    let raw = unsafe { object.as_libbpf_object().as_ref() };
+    Btf::from_bpf_object(raw).ok().flatten()
+}
+
+/// Every object of a host, by name.
+#[cfg(test)]
+pub(crate) fn opened(host: Host) -> Vec<(&'static str, OpenObject)> {
+    let open = |bytes| ObjectBuilder::default().open_memory(bytes).expect("it was compiled a moment ago");
+    host.objects().iter().map(|(name, bytes)| (*name, open(bytes))).collect()
 }
 
 /// Loads it: the kernel's verifier looks at every program.
@@ -148,8 +193,7 @@ pub(crate) fn load(info: &Info, object: OpenObject) -> Result<Object, Error> {
 /// # Errors
 /// What the kernel says against them.
 pub fn verify(info: &Info, host: Host) -> Result<(), Error> {
-    load(info, open(info, host, "bpf_verify", &Settings { instances: 1, slots: 64, companion: true })?)
-        .map(drop)
+    load(info, open(info, host, "bpf_verify", &Settings::of(1, 64, true))?).map(drop)
 }
 
 /// The program of a loaded object that sets CE in front of the qdisc.

@@ -5,7 +5,7 @@
 //! finishes it or takes it back.
 
 use crate::folder::{Folder, LOCK, UNFINISHED};
-use crate::{Error, attach, system};
+use crate::{Error, system};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -22,19 +22,12 @@ pub(crate) const PINS: &str = "/sys/fs/bpf/queuewright";
 const BPF_FILE_SYSTEM: &str = "/sys/fs/bpf";
 /// `BPF_FS_MAGIC` of linux/magic.h.
 const BPF_FS: u64 = 0xcafe_4a11;
+/// Pins of the program that sets CE in front of the qdisc, and of its place at the device.
+pub(crate) const COMPANION: &str = "companion";
+pub(crate) const COMPANION_LINK: &str = "companion_link";
 /// All that is ever pinned for a device.
-const NAMES: [&str; 10] = [
-    "params",
-    "state",
-    "port",
-    "stats",
-    "queues",
-    "qdisc",
-    "left",
-    "front",
-    attach::COMPANION,
-    attach::COMPANION_LINK,
-];
+const NAMES: [&str; 10] =
+    ["params", "state", "port", "stats", "queues", "qdisc", "left", "front", COMPANION, COMPANION_LINK];
 
 /// An attached qdisc.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,10 +1,12 @@
 //! The shares of a queue manager's queues that are classes of htb: it works them out itself, from what flows do, and htb has to be told.
 
-use crate::attach::Port;
 use crate::maps::{PortMap, QueueMap};
-use crate::record::{again, alone, attached};
+use crate::port::Port;
+use crate::record::{Record, again, alone, attached};
 use crate::{Error, front, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use std::ffi::OsStr;
+use std::fs::File;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -77,4 +79,16 @@ pub fn keep(dev: &str) -> Result<(), Error> {
         }
         sleep(EVERY);
     }
+}
+
+/// Has htb's classes and their queues be what they are to be.
+pub(crate) fn restore(alone: &File, dev: &OsStr, record: &Record, port: &Port) -> Result<(), Error> {
+    let queues = MapHandle::from_pinned_path(record.pin("queues")).ok();
+    let queues = queues.and_then(|map| read(&map, record.classes.len())).unwrap_or_default();
+    let shares: Vec<u32> = queues.iter().map(|q| q.share).collect();
+    let words = front::classes("replace", record, port, &shares);
+    words
+        .iter()
+        .chain(&front::leaves("replace", record))
+        .try_for_each(|words| system::tc_change(alone, dev, words))
 }

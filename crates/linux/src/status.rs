@@ -5,7 +5,7 @@ use crate::maps::{PortMap, QueueMap, Stats};
 use crate::record::{self, Record};
 use crate::{chain, front, shares, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use queuewright_aqm::{Discipline, Info, Probe, Spec};
+use queuewright_aqm::{Info, Probe, Seen};
 use serde::Serialize;
 
 /// An attached qdisc, now.
@@ -182,7 +182,5 @@ fn nth(all: &[u8], k: u32, instances: u32) -> &[u8] {
 
 /// The queue manager's own variables, in maps of a qdisc; None if these are not of its sizes.
 pub fn variables(info: &'static Info, params: &[u8], state: &[u8]) -> Option<Vec<(&'static Probe, f64)>> {
-    let mut inside = Discipline::new(&Spec::new(info));
-    let fits = inside.take_over(params, state);
-    fits.then(|| inside.probes().iter().enumerate().map(|(i, p)| (p, inside.probe(i))).collect())
+    Seen::of(info, params, state).map(|seen| seen.variables().collect())
 }

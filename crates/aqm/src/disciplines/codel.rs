@@ -49,5 +49,6 @@ pub(super) const INFO: Info = Info {
         ),
     ],
     probes: &[Probe { name: "count", unit: "" }, Probe { name: "dropping", unit: "" }],
+    ns3: true,
     ..Info::PLAIN
 };

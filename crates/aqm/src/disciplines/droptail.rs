@@ -8,5 +8,7 @@ pub(super) const INFO: Info = Info {
     explain: include_str!("../../../../docs/disciplines/droptail.md"),
     params: &[],
     probes: &[],
+    polices: true,
+    ns3: true,
     ..Info::PLAIN
 };

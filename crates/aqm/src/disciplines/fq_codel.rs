@@ -87,5 +87,6 @@ pub(super) const INFO: Info = Info {
     ],
     probes: &[Probe { name: "active_queues", unit: "" }, Probe { name: "new_flows", unit: "" }],
     needs_flow: true,
+    ns3: true,
     ..Info::PLAIN
 };

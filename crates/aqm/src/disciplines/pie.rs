@@ -85,5 +85,6 @@ pub(super) const INFO: Info = Info {
         Probe { name: "burst_allowance", unit: "ms" },
     ],
     needs_random: true,
+    ns3: true,
     ..Info::PLAIN
 };

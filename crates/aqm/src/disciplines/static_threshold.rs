@@ -16,5 +16,6 @@ pub(super) const INFO: Info = Info {
     )
     .zero("auto")],
     probes: &[Probe { name: "threshold_bytes", unit: "bytes" }],
+    polices: true,
     ..Info::PLAIN
 };

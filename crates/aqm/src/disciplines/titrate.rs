@@ -171,5 +171,6 @@ pub(super) const INFO: Info = Info {
         Probe { name: "zero_queue", unit: "ms" },
         Probe { name: "interval", unit: "" },
     ],
+    polices: true,
     ..Info::PLAIN
 };

@@ -22,6 +22,7 @@ mod queuepilot;
 mod red;
 mod registry;
 mod santa;
+mod seen;
 mod sfq;
 mod static_threshold;
 mod tune;
