@@ -1,28 +1,28 @@
 //! The report: one HTML file that needs no network.
 //!
-//! Pictures are plotly.js figures; its source comes with the `plotly` crate and
-//! stands once in the page. A content security policy in the page forbids the
-//! browser every fetch, whatever the page may hold.
+//! Pictures are plotly.js figures. Its source stands once in the page, packed (gzip, base64): of its bundles the one of plain axes,
+//! `plotly.js-cartesian-dist-min` 3.0.1 as npm has it. A content security policy in the page forbids the browser every
+//! fetch, whatever the page may hold.
 
+mod figure;
 mod figures;
 mod over_time;
 
 use crate::summary::{self, Better};
-use figures::{Figure, Pool};
+use base64::prelude::{BASE64_STANDARD, Engine};
+use figure::{COLORS, Figure, Pool, escape};
 use queuewright_results::Results;
 use std::fmt::Write;
 
-/// Colours for disciplines in the style sheet (`--c0`...).
-const COLORS: usize = 8;
-/// Colours for groups of flows (`--g0`...).
-const GROUP_COLORS: usize = 6;
+/// plotly.js, as `gzip -9n` packs it.
+const PLOTLY: &[u8] = include_bytes!("plotly.js.gz");
 
-/// The report as one self-contained HTML page of about 5 MB: summary, pictures with
+/// The report as one self-contained HTML page of about 1 MB: summary, pictures with
 /// their explanations, and the scenario. `scenario_toml` is echoed in it.
 pub fn html(results: &Results, scenario_toml: &str) -> String {
     let mut pool = Pool::default();
     let figures = figures::all(results, &mut pool);
-    let mut page = String::with_capacity(8 << 20);
+    let mut page = String::with_capacity(2 << 20);
     page += concat!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
@@ -48,8 +48,8 @@ pub fn html(results: &Results, scenario_toml: &str) -> String {
     page += WORDS;
     page += "<script type=\"application/json\" id=\"data\">";
     page += &script_safe(&figures::data(&pool, &figures));
-    page += "</script>\n<script>";
-    page += plotly_js();
+    page += "</script>\n<script type=\"application/gzip\" id=\"plotly\">";
+    BASE64_STANDARD.encode_string(PLOTLY, &mut page);
     page += concat!("</script>\n<script>\n", include_str!("report.js"), "</script>\n</body>\n</html>\n");
     page
 }
@@ -237,29 +237,7 @@ any number.</dd>\n\
 difference is luck.</dd>\n\
 </dl>\n</section>\n";
 
-/// The source of plotly.js.
-fn plotly_js() -> &'static str {
-    static SOURCE: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
-        let scripts = plotly::Plot::offline_js_sources();
-        // Script elements, plotly.js the first; MathJax after it is not needed. Cut
-        // where an HTML parser would: at the first end tag.
-        let start = scripts.find('>').map_or(0, |i| i + 1);
-        let end = scripts.find("</script>").unwrap_or(scripts.len());
-        scripts[start..end].to_string()
-    });
-    &SOURCE
-}
-
 /// JSON that cannot end a script element or open a comment in it.
 fn script_safe(json: &str) -> String {
     json.replace('<', "\\u003c")
-}
-
-/// Text as HTML text or attribute value.
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
-        .replace('\'', "&#39;")
 }

@@ -1,7 +1,6 @@
 //! Pictures of sampled quantities over time.
 
-use super::escape;
-use super::figures::{Comparison, Figure, MAX_SAMPLES, Pool, color, group_color, title};
+use super::figure::{Comparison, Figure, MAX_SAMPLES, Pool, color, escape, group_color, title};
 use crate::thin;
 use queuewright_results::{Column, Run};
 use serde_json::{Value, json};
