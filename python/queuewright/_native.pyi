@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, final
 
 __all__ = [
+    "DEFAULT_AQM",
     "VERSION",
     "Domain",
     "Draft",
@@ -19,6 +20,7 @@ __all__ = [
     "explain",
     "main",
     "nanoseconds",
+    "network",
     "read_policy",
     "run",
     "run_some",
@@ -26,6 +28,8 @@ __all__ = [
 ]
 
 VERSION: str
+# What is compared if nothing is named.
+DEFAULT_AQM: str
 
 class Error(ValueError):
     """Wrong input, in the words of the command: where, what was found, what is allowed."""
@@ -81,29 +85,15 @@ class Draft:
         """The tables of a scenario file, as JSON."""
 
     @staticmethod
-    def from_flags(
-        *,
-        rate: str | None = None,
-        trace: str | None = None,
-        rtt: str | None = None,
-        flows: str | None = None,
-        aqm: str | None = None,
-        buffer: str | None = None,
-        duration: str | None = None,
-        warmup: str | None = None,
-        seeds: str | None = None,
-        stack: str | None = None,
-    ) -> Draft:
-        """What `queuewright compare` takes."""
+    def from_flags(flags: Sequence[tuple[str, str]], *, aqm: str | None = None) -> Draft:
+        """What `queuewright compare` takes: flags by name, and disciplines (a JSON list)."""
 
     def changed(
         self,
         values: Sequence[tuple[str, str]],
+        flags: Sequence[tuple[str, str]],
         *,
         aqm: str | None = None,
-        seeds: str | None = None,
-        duration: str | None = None,
-        warmup: str | None = None,
     ) -> Draft:
         """With values (JSON) at paths, disciplines (a JSON list), and as if it said what these flags say."""
 
@@ -257,6 +247,13 @@ def concat(tables: Sequence[Table], points: str) -> Table:
 
 def read_policy(source: str) -> str:
     """A policy's file, checked, or one that the program brings, as JSON."""
+
+def network() -> str:
+    """What QueuePilot's network is, as JSON.
+
+    Its tensors with their shapes, its observations with the largest value of each, its actions, and what
+    whole numbers stand for 1.
+    """
 
 def write_policy(weights: bytes, name: str, actions: str, description: str | None = None) -> str:
     """The file of a policy with these weights (int16, tensor after tensor)."""

@@ -2,13 +2,17 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from queuewright import _native, _ray
-from queuewright._native import Error
+from queuewright._native import DEFAULT_AQM, Error
 from queuewright._progress import Progress, reporter
 from queuewright._results import Results, Sweep
-from queuewright._scenario import Discipline, Scenario, Seeds, load, points
+from queuewright._scenario import Discipline, Scenario, keywords, load, of_tables, points
+from queuewright.keys import Changes, Flags
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 # Whatever a scenario can be made of.
 Given = Scenario | str | os.PathLike[str] | Mapping[str, Any]
@@ -16,16 +20,14 @@ Engine = Literal["sim", "linux", "ray"]
 ENGINES = ("sim", "linux", "ray")
 
 
+@keywords(Flags)
 def run(
     scenario: Given,
     *,
-    aqm: Discipline | Iterable[Discipline] | None = None,
-    seeds: Seeds | None = None,
-    duration: str | None = None,
-    warmup: str | None = None,
     engine: Engine = "sim",
     jobs: int | None = None,
     progress: Progress = None,
+    **flags: "Unpack[Flags]",
 ) -> Results:
     """Makes every run of a scenario: each queue manager with each seed.
 
@@ -33,60 +35,45 @@ def run(
 
     Args:
         scenario: A `Scenario`, the path of a scenario file, or a dict of its tables.
-        aqm: Queue managers instead of the scenario's: `["codel", "pie:target=10ms"]`.
-        seeds: Seeds instead of the scenario's: `3`, `range(1, 4)`, `[1, 2, 5]` or `"1..3"`.
-        duration: Length of a run, warm-up included, instead of the scenario's.
-        warmup: Time at the start that no measure counts, instead of the scenario's.
         engine: `"sim"`: the simulator; `"linux"`: a real kernel in a virtual machine (docs/linux.md);
             `"ray"`: the simulator on a Ray cluster, with the same results (`pip install '.[ray]'`).
         jobs: Runs at a time; default one per core.
         progress: True: a bar; False: none; default: a bar on a terminal and in a notebook, for runs that take
             longer than a moment. Or a function that is called with the share done (0 to 1), the runs done and
             all runs.
+        flags: Instead of what the scenario says: `aqm=["codel", "pie:target=10ms"]`, `seeds=range(1, 4)`,
+            `duration="60s"`, `warmup="10s"` and others, as for `Scenario.changed`.
 
     Raises:
         Error: Wrong input.
         RunError: A run failed.
     """
-    changed = _changed(scenario, aqm=aqm, seeds=seeds, duration=duration, warmup=warmup)
-    return _run([changed], engine, jobs, progress)[0]
+    return _run([_changed(scenario, flags)], engine, jobs, progress)[0]
 
 
+@keywords(Changes)
 def compare(
     scenario: Given,
-    aqm: Discipline | Iterable[Discipline] = ("droptail", "codel", "pie", "titrate"),
+    aqm: Discipline | Iterable[Discipline] = DEFAULT_AQM,
     *,
-    seeds: Seeds | None = None,
-    duration: str | None = None,
-    warmup: str | None = None,
     engine: Engine = "sim",
     jobs: int | None = None,
     progress: Progress = None,
+    **flags: "Unpack[Changes]",
 ) -> Results:
     """`run` with these queue managers, whatever the scenario has."""
-    return run(
-        scenario,
-        aqm=aqm,
-        seeds=seeds,
-        duration=duration,
-        warmup=warmup,
-        engine=engine,
-        jobs=jobs,
-        progress=progress,
-    )
+    return run(scenario, aqm=aqm, engine=engine, jobs=jobs, progress=progress, **flags)
 
 
+@keywords(Flags)
 def sweep(
     scenario: Given,
     over: Mapping[str, Iterable[Any]],
     *,
-    aqm: Discipline | Iterable[Discipline] | None = None,
-    seeds: Seeds | None = None,
-    duration: str | None = None,
-    warmup: str | None = None,
     engine: Engine = "sim",
     jobs: int | None = None,
     progress: Progress = None,
+    **flags: "Unpack[Flags]",
 ) -> Sweep:
     """`run` at each combination of values.
 
@@ -96,7 +83,7 @@ def sweep(
     Args:
         scenario: As for `run`.
         over: Values by path, see `Scenario.changed`.
-        aqm: As for `run`, as are the others.
+        engine: As for `run`, as are the others.
 
     Raises:
         Error: Wrong input, at whichever combination; nothing has run then.
@@ -106,9 +93,7 @@ def sweep(
     if not combinations:
         raise Error("over: no value to run with; write a list of them for each path")
     base = _scenario(scenario)
-    scenarios = [
-        base.changed(point, aqm=aqm, seeds=seeds, duration=duration, warmup=warmup) for point in combinations
-    ]
+    scenarios = [base.changed(point, **flags) for point in combinations]
     return Sweep(combinations, _run(scenarios, engine, jobs, progress))
 
 
@@ -116,20 +101,13 @@ def _scenario(given: Given) -> Scenario:
     if isinstance(given, Scenario):
         return given
     if isinstance(given, Mapping):
-        try:
-            return Scenario(**given)
-        except TypeError:
-            known = ("name", "description", "link", "ports", "shared", "flows", "queue", "run")
-            unknown = [key for key in given if key not in known]
-            raise Error(f"{unknown[0]}: unknown key. Allowed: {', '.join(known)}") from None
+        return of_tables(given)
     return load(given)
 
 
-def _changed(given: Given, **changes: Any) -> Scenario:
+def _changed(given: Given, flags: Flags) -> Scenario:
     scenario = _scenario(given)
-    if all(change is None for change in changes.values()):
-        return scenario
-    return scenario.changed(**changes)
+    return scenario.changed(**flags) if any(flag is not None for flag in flags.values()) else scenario
 
 
 def _run(

@@ -1,19 +1,38 @@
 """Scenarios: a link, its traffic, and the queue managers to compare."""
 
+import inspect
 import itertools
 import json
 import os
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from queuewright import _native
 from queuewright._native import VERSION, Error
+from queuewright.keys import Flags, Tables
 
-# A table of the scenario file, or a value in one.
-Table = Mapping[str, Any]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 # A queue manager: as `--aqm` has it ("codel:target=10ms"), or the table that the file has.
-Discipline = str | Table
-Seeds = int | str | Iterable[int]
+Discipline = str | Mapping[str, Any]
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def keywords(of: type) -> Callable[[_Function], _Function]:
+    """Has `help` and notebooks show each keyword of a function, where its own text has `**`."""
+
+    def shown(function: _Function) -> _Function:
+        signature = inspect.signature(function)
+        before = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        more = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+            for name, kind in get_type_hints(of).items()
+        ]
+        function.__signature__ = signature.replace(parameters=[*before, *more])  # type: ignore[attr-defined]
+        return function
+
+    return shown
 
 
 class Scenario:
@@ -23,14 +42,12 @@ class Scenario:
     pie and titrate, and a run takes 60 s. Paths start from the working folder.
 
     Args:
-        link: The bottleneck: `{"rate": "20mbit", "buffer": "2bdp"}`.
-        flows: What is sent: `[{"count": 2, "cca": "cubic", "rtt": "20ms..80ms"}]`.
-        queue: `{"disciplines": ["codel", {"name": "pie", "target": "10ms"}]}`.
-        run: `{"duration": "60s", "warmup": "10s", "seeds": [1, 2, 3]}`.
-        ports: Several links, instead of `link`.
-        shared: The buffer that those links share.
-        name: For titles.
-        description: For people.
+        tables: `link`, or several `ports` and what they have `shared`, `flows`, `queue`, `run`, `name` and
+            `description`: `help(queuewright.keys)` says what is in each.
+            `link={"rate": "20mbit", "buffer": "2bdp"}`,
+            `flows=[{"count": 2, "cca": "cubic", "rtt": "20ms..80ms"}]`,
+            `queue={"disciplines": ["codel", {"name": "pie", "target": "10ms"}]}`,
+            `run={"duration": "60s", "warmup": "10s", "seeds": [1, 2, 3]}`.
 
     Raises:
         Error: The first thing that is wrong, as the command says it.
@@ -38,67 +55,25 @@ class Scenario:
 
     __slots__ = ("_draft",)
 
-    def __init__(
-        self,
-        *,
-        link: Table | None = None,
-        flows: Iterable[Table] | None = None,
-        queue: Table | None = None,
-        run: Table | None = None,
-        ports: Iterable[Table] | None = None,
-        shared: Table | None = None,
-        name: str | None = None,
-        description: str | None = None,
-    ) -> None:
-        tables = {
-            "name": name,
-            "description": description,
-            "link": link,
-            "ports": ports,
-            "shared": shared,
-            "flows": flows,
-            "queue": queue,
-            "run": run,
-        }
-        given = {key: value for key, value in tables.items() if value is not None}
-        self._draft = _native.Draft.from_json(to_json(given))
+    @keywords(Tables)
+    def __init__(self, **tables: "Unpack[Tables]") -> None:
+        self._draft = _draft(tables)
 
     @classmethod
-    def simple(
-        cls,
-        *,
-        flows: str,
-        rate: str | None = None,
-        rtt: str | None = None,
-        trace: str | os.PathLike[str] | None = None,
-        buffer: str | None = None,
-        aqm: str | None = None,
-        duration: str | None = None,
-        warmup: str | None = None,
-        seeds: Seeds | None = None,
-        stack: str | None = None,
-    ) -> "Scenario":
+    @keywords(Flags)
+    def simple(cls, **flags: "Unpack[Flags]") -> "Scenario":
         """A scenario in the words of `queuewright compare`.
 
         `Scenario.simple(rate="100mbit", rtt="20ms..80ms", flows="10xcubic,4xbbr,1xcbr:2mbit")`.
 
+        Args:
+            flags: Those of `queuewright.keys.Flags`; lists may be lists.
+
         Raises:
             Error: The first thing that is wrong, by the flag's name.
         """
-        return cls._of(
-            _native.Draft.from_flags(
-                rate=rate,
-                trace=None if trace is None else os.fspath(trace),
-                rtt=rtt,
-                flows=flows,
-                aqm=aqm,
-                buffer=buffer,
-                duration=duration,
-                warmup=warmup,
-                seeds=seeds_text(seeds),
-                stack=stack,
-            )
-        )
+        texts, aqm = flag_texts(flags)
+        return cls._of(_native.Draft.from_flags(texts, aqm=aqm))
 
     @classmethod
     def _of(cls, draft: _native.Draft) -> "Scenario":
@@ -106,38 +81,23 @@ class Scenario:
         made._draft = draft
         return made
 
-    def changed(
-        self,
-        values: Mapping[str, Any] | None = None,
-        /,
-        *,
-        aqm: Discipline | Iterable[Discipline] | None = None,
-        seeds: Seeds | None = None,
-        duration: str | None = None,
-        warmup: str | None = None,
-    ) -> "Scenario":
+    @keywords(Flags)
+    def changed(self, values: Mapping[str, Any] | None = None, /, **flags: "Unpack[Flags]") -> "Scenario":
         """The same with other values.
 
         Args:
             values: By path: `{"link.rate": "50mbit", "flows[0].count": 4, "flows.rtt": "20ms"}`; without a
                 number a path is that of all flows.
-            aqm: Queue managers: `["codel", "pie:target=10ms", {"name": "static", "threshold": "1bdp"}]`.
-            seeds: `3`, `range(1, 4)`, `[1, 2, 5]` or `"1..3"`.
-            duration: Length of a run, warm-up included: `"60s"`.
-            warmup: Time at the start that no measure counts.
+            flags: As if the scenario said what these do (`queuewright.keys.Flags`): queue managers,
+                `aqm=["codel", "pie:target=10ms", {"name": "static", "threshold": "1bdp"}]`; seeds, `3`,
+                `range(1, 4)`, `[1, 2, 5]` or `"1..3"`; `duration="60s"`; `rate="50mbit"`.
 
         Raises:
             Error: The first thing that is wrong.
         """
-        return self._of(
-            self._draft.changed(
-                [(path, to_json(value)) for path, value in (values or {}).items()],
-                aqm=None if aqm is None else to_json(disciplines_list(aqm)),
-                seeds=seeds_text(seeds),
-                duration=duration,
-                warmup=warmup,
-            )
-        )
+        paths = [(path, to_json(value)) for path, value in (values or {}).items()]
+        texts, aqm = flag_texts(flags)
+        return self._of(self._draft.changed(paths, texts, aqm=aqm))
 
     def to_dict(self) -> dict[str, Any]:
         """All of it with defaults, as results have it, and its `hash`."""
@@ -170,6 +130,21 @@ class Scenario:
 
     def __hash__(self) -> int:
         return hash(self._draft.to_json())
+
+
+def of_tables(tables: Mapping[str, Any]) -> Scenario:
+    """A scenario of a dict of its tables.
+
+    Raises:
+        Error: The first thing that is wrong.
+    """
+    return Scenario._of(_draft(tables))
+
+
+def _draft(tables: Mapping[str, Any]) -> _native.Draft:
+    return _native.Draft.from_json(
+        to_json({key: value for key, value in tables.items() if value is not None})
+    )
 
 
 def points(over: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
@@ -229,13 +204,22 @@ def _plain(value: object) -> object:
     raise TypeError(f"{value!r} is of type {type(value).__name__}")
 
 
-def seeds_text(seeds: Seeds | None) -> str | None:
-    """Seeds as `--seeds` has them."""
-    if seeds is None or isinstance(seeds, str):
-        return seeds
-    if isinstance(seeds, int):
-        return str(seeds)
-    return ",".join(str(seed) for seed in seeds)
+def flag_texts(flags: Mapping[str, Any]) -> tuple[list[tuple[str, str]], str | None]:
+    """Flags as the command has them, and the queue managers among them, as JSON."""
+    given = {name: value for name, value in flags.items() if value is not None}
+    aqm = given.pop("aqm", None)
+    texts = [(name, _flag_text(value)) for name, value in given.items()]
+    return texts, None if aqm is None else to_json(disciplines_list(aqm))
+
+
+def _flag_text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, os.PathLike):
+        return os.fsdecode(value)
+    if isinstance(value, Iterable):
+        return ",".join(_flag_text(item) for item in value)
+    return str(value)
 
 
 def disciplines_list(aqm: Discipline | Iterable[Discipline]) -> list[Discipline]:

@@ -14,6 +14,7 @@ ECN-capable senders are marked in the next one (Dery, Krupnik, Keslassy, INFOCOM
 seen and earned is what `aqm/queuepilot.h` says, which a trained policy runs as, simulated or in a kernel.
 """
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -45,22 +46,18 @@ __all__ = [
     "paper",
 ]
 
+_NETWORK: dict[str, Any] = json.loads(_native.network())
 # Marking probability of each action, as the paper has it. The authors' program, and so the header, marks one
 # per cent more than it says, but for 0.
-ACTIONS = (0.0, 0.01, 0.05, 0.1, 0.5, 1.0)
+ACTIONS: tuple[float, ...] = tuple(percent / 100 for percent in _NETWORK["actions_percent"])
 # Of a `Threshold`: the part of the buffer above which all is marked.
 THRESHOLDS = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 # Of `RedTuning`: the bytes of the queue from which on RED marks; from three times that on it marks all.
 RED_MIN_BYTES = (20_000, 40_000, 80_000, 160_000, 320_000, 640_000)
-# What an observation is, in the order and scale of the authors' program, and the largest value of each.
-OBSERVATIONS = {
-    "sent": 1.0,  # packets sent, of what the link can
-    "queue_of_buffer": 1.0,  # mean queue, of the buffer
-    "queue_in_steps": 30.0,  # mean queueing delay in steps of 5 ms
-    "arrived": 3.0,  # packets arrived, of what the link can send
-    "dropped": 1.0,  # packets dropped, of what the link can send
-    "marked_of_arrived": 1.0,
-}
+# What an observation is, in the order and scale of the authors' program, and the largest value of each:
+# packets sent, of what the link can; the mean queue, of the buffer; the mean queueing delay in steps of 5 ms;
+# packets arrived and packets dropped, of what the link can send; packets marked, of those that arrived.
+OBSERVATIONS: dict[str, float] = {name: float(most) for name, most in _NETWORK["observations"]}
 
 
 Array = NDArray[np.float32]

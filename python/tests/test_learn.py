@@ -12,7 +12,7 @@ pytest.importorskip("optax")
 
 import queuewright as qw
 from queuewright import envs, learn
-from queuewright.learn import _policy, _train
+from queuewright.learn import _config, _evaluate, _policy, _train
 
 SMALL = ROOT / "examples/training/small.toml"
 # As small as learns something in a moment.
@@ -302,6 +302,19 @@ def test_what_cannot_be_learned_is_said(tmp_path):
     )
     with pytest.raises(qw.Error, match="episodes of one length"):
         learn.train(unequal, tmp_path)
+
+
+def test_the_authors_ared_is_that_of_their_figures() -> None:
+    figure = _config.tomllib.loads((ROOT / "experiments/queuepilot/fig2.figure.toml").read_text())
+    compared = 0
+    for value in figure["sweep"][0]["values"]:
+        for theirs in value["set"]["queue"]["disciplines"]:
+            word = theirs["label"].lower()
+            if word in _evaluate.ARED:
+                ours = _evaluate.rival(word, value["x"], "1gbit")
+                assert {**ours, "label": theirs["label"]} == theirs, value["name"]
+                compared += 1
+    assert compared >= 15
 
 
 def test_where_policies_cannot_be_compared_is_said():

@@ -145,6 +145,17 @@ def test_the_types_are_right(tmp_path: Path) -> None:
         'column: list[object] = r.runs["seed"]\n'
         'names: list[str] = [d["name"] for d in qw.disciplines()]\n'
         's2: qw.Sweep = qw.sweep("a.toml", over={"link.rate": ["1mbit"]}, engine="ray")\n'
+        'link = {"rate": "1mbit", "buffer": "2bdp"}\n'
+        'flows: list[qw.keys.Flows] = [{"cbr": "1mbit", "length": {"exponential": "2s"}, "ports": "a"}]\n'
+        's3 = qw.Scenario(link=link, flows=flows, run={"seeds": range(3)})\n'
+        's4 = s3.changed(rate="2mbit", aqm=["codel"], seeds=[1, 2])\n'
+    )
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(
+        "import queuewright as qw\n"
+        'link: qw.keys.Link = {"rat": "1mbit"}\n'
+        'flows: qw.keys.Flows = {"voip": "g722"}\n'
+        'qw.run("a.toml", sed=3)\n'
     )
     env = {**os.environ, "MYPY_CACHE_DIR": str(tmp_path / "cache")}
     for words in (
@@ -156,6 +167,12 @@ def test_the_types_are_right(tmp_path: Path) -> None:
             [sys.executable, "-m", *words], capture_output=True, text=True, env=env, cwd=ROOT / "python/tests"
         )
         assert done.returncode == 0, done.stdout + done.stderr
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", str(wrong)],
+        capture_output=True, text=True, env=env, cwd=ROOT / "python/tests",
+    )  # fmt: skip
+    lines = [line.split(":")[1] for line in done.stdout.splitlines() if ": error:" in line]
+    assert lines == ["2", "3", "4"], done.stdout + done.stderr
 
 
 def test_others_can_be_sent_what_there_is(tmp_path: Path, results: qw.Results) -> None:

@@ -1,11 +1,14 @@
 """What a scenario can say, and how its mistakes are answered."""
 
+import inspect
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 from conftest import ROOT, Command
 
 import queuewright as qw
+from queuewright import keys
 
 
 def home() -> qw.Scenario:
@@ -27,6 +30,38 @@ def test_keywords_say_what_a_file_says(tmp_path: Path) -> None:
 def test_simple_says_what_compare_takes() -> None:
     simple = qw.Scenario.simple(rate="20mbit", rtt="20ms..80ms", flows="2xcubic", duration="5s", seeds=[1, 2])
     assert simple.to_dict()["hash"] == home().to_dict()["hash"]
+
+
+def test_help_names_every_keyword() -> None:
+    def shown(function: object) -> set[str]:
+        assert callable(function)
+        return set(inspect.signature(function).parameters)
+
+    assert shown(qw.Scenario) == set(get_type_hints(keys.Tables))
+    flags = set(get_type_hints(keys.Flags))
+    assert {"aqm", "rate", "flows", "seeds"} < flags
+    assert shown(qw.Scenario.simple) == flags
+    for function in (home().changed, qw.run, qw.compare, qw.sweep):
+        assert flags < shown(function), function
+
+
+def test_every_flag_is_one_of_the_command(command: Command) -> None:
+    changed = home().changed(
+        rate="5mbit", delay="1ms", buffer="9p", duration="9s", warmup="1s", stack="ns3", sample="50ms",
+        seeds=range(2), aqm="codel", flows=["1xbbr", "1xcbr:1mbit"], rtt="30ms",
+    )  # fmt: skip
+    said = changed.to_dict()
+    assert said["link"] == {**said["link"], "rate": "5mbit", "delay": "1ms", "buffer": "9p"}
+    assert said["run"] == {
+        "duration": "9s", "warmup": "1s", "stack": "ns3", "sample": "50ms", "seeds": [0, 1],
+        "series_flows": 1,
+    }  # fmt: skip
+    assert [flow.get("cca", flow.get("cbr")) for flow in said["flows"]] == ["bbr", "1mbit"]
+    assert said["flows"][0]["rtt"] == "30ms"
+    assert said["queue"]["disciplines"] == [{"name": "codel"}]
+    flags = set(get_type_hints(keys.Flags))
+    of_command = {word[2:] for word in command("compare", "--help").stdout.split() if word.startswith("--")}
+    assert flags - of_command == {"delay", "sample"}
 
 
 def test_what_is_left_out_is_as_in_compare() -> None:
@@ -118,7 +153,10 @@ def test_other_mistakes_are_one_clear_error() -> None:
         (lambda: qw.Scenario(link=link), "flows: missing"),
         (lambda: qw.Scenario(link={"rate": object()}, flows=flows), "not a value of a scenario"),
         (lambda: qw.Scenario(link={"rate": float("nan")}, flows=flows), "not a value of a scenario"),
-        (lambda: qw.run({"link": link, "flo": flows}), "flo: unknown key. Allowed: name"),
+        (lambda: qw.run({"link": link, "flo": flows}), 'flo: unknown key; did you mean "flows"?'),
+        (lambda: qw.Scenario(lnk=link), 'lnk: unknown key; did you mean "link"?'),  # type: ignore[call-arg]
+        (lambda: home().changed(sed=1), 'sed: no such argument; did you mean "seeds"?'),  # type: ignore[call-arg]
+        (lambda: qw.Scenario.simple(rate="1mbit"), "--flows: missing; write what is sent"),
         (lambda: qw.run("nowhere.toml"), "nowhere.toml: no such file"),
         (lambda: qw.run(home(), engine="ns3"), 'engine = "ns3": not an engine'),  # type: ignore[arg-type]
         (lambda: qw.run(home(), jobs=0), "jobs = 0: out of range"),

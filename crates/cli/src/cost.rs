@@ -1,6 +1,7 @@
 //! What runs will cost: what their links will carry, at what this machine takes for a packet.
 
 use crate::words::port_packets;
+use queuewright_scenario::packet::{FULL_BYTES, MSS};
 use queuewright_scenario::spec::{FlowSpec, RunSpec, Stack, Traffic};
 use queuewright_scenario::{Flags, Scenario, Source};
 use std::sync::atomic::AtomicBool;
@@ -91,13 +92,15 @@ fn without_end(mut flow: FlowSpec) -> FlowSpec {
 fn asks(flow: &FlowSpec, end_ns: u64) -> (f64, f64) {
     let until = flow.stop_ns.unwrap_or(end_ns).min(end_ns);
     let there_s = until.saturating_sub(flow.start_ns) as f64 / 1e9;
-    let at_most = |bps: Option<u64>| bps.map_or(f64::INFINITY, |bps| bps as f64 * there_s / 12_000.0);
+    let at_most = |bps: Option<u64>| {
+        bps.map_or(f64::INFINITY, |bps| bps as f64 * there_s / 8.0 / f64::from(FULL_BYTES))
+    };
     match &flow.traffic {
-        Traffic::Cbr { bps, packet_bytes } | Traffic::Poisson { bps, packet_bytes } => {
+        Traffic::Datagrams { bps, packet_bytes, .. } => {
             (*bps as f64 * there_s / 8.0 / f64::from(*packet_bytes).max(1.0), there_s)
         }
         Traffic::Tcp { size_bytes: Some(bytes), asks: None, .. } => {
-            let packets = (*bytes as f64 / 1448.0).ceil();
+            let packets = (*bytes as f64 / f64::from(MSS)).ceil();
             // Slow start from ten packets.
             let rounds: f64 = 1.0 + (packets / 10.0 + 1.0).log2().ceil();
             (packets, (rounds * flow.base_rtt_ns as f64 / 1e9).min(there_s))

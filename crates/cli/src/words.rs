@@ -1,5 +1,6 @@
 //! A scenario in words: what `check` prints.
 
+use queuewright_scenario::packet::FULL_BYTES;
 use queuewright_scenario::spec::{PortSpec, Rate, RunSpec, Stack};
 use queuewright_scenario::units::{Range, Unit};
 use queuewright_scenario::{
@@ -196,22 +197,8 @@ fn group(f: &queuewright_scenario::Flows) -> String {
                 out.push_str(if *l4s { ", ECN with ECT(1)" } else { ", ECN" });
             }
         }
-        Sends::Cbr { bps, packet_bytes } => {
-            let _ = write!(
-                out,
-                " UDP at a constant {} in packets of {packet_bytes}b",
-                Unit::Rate.show_range(*bps)
-            );
-        }
-        Sends::Voip(codec) => {
-            let _ = write!(out, " calls, one way, of {}", codec.name());
-        }
-        Sends::Poisson { bps, packet_bytes } => {
-            let _ = write!(
-                out,
-                " UDP with exponential gaps, {} on average in packets of {packet_bytes}b",
-                Unit::Rate.show_range(*bps)
-            );
+        Sends::Datagrams(datagrams) => {
+            let _ = write!(out, " {}", datagrams.words());
         }
     }
     if let Some(length) = f.length {
@@ -257,7 +244,7 @@ pub fn capacity_packets(run: &RunSpec) -> f64 {
 
 /// Full-sized packets that one of its links can carry.
 pub fn port_packets(run: &RunSpec, port: &PortSpec) -> f64 {
-    let packet_bits = f64::from(1500 + run.overhead_bytes) * 8.0;
+    let packet_bits = f64::from(FULL_BYTES + run.overhead_bytes) * 8.0;
     let seconds = |ns: u64| ns as f64 / 1e9;
     match &port.rate {
         Rate::Constant(bps) => *bps as f64 * seconds(run.duration_ns) / packet_bits,

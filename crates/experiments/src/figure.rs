@@ -427,7 +427,12 @@ impl Figure {
 
     /// The measure of a name: this file's, or one of the data as it is.
     pub fn measure(&self, name: &str) -> Measure {
-        self.measures.get(name).cloned().unwrap_or_else(|| crate::measure::plain(name))
+        self.measures.get(name).cloned().unwrap_or_else(|| plain(name))
+    }
+
+    /// Does it ask where flows are?
+    pub(crate) fn wants_points(&self) -> bool {
+        self.displacement.is_some() || self.panels.iter().any(|p| p.kind == Kind::Flows)
     }
 
     /// The sweep of a name.
@@ -576,4 +581,34 @@ impl Figure {
         }
         Ok(())
     }
+}
+
+/// A measure as the data have it, with title and unit if it is a common one.
+fn plain(name: &str) -> Measure {
+    let common = [
+        ("utilization", 100.0, "utilisation", "%"),
+        ("sojourn_ms.mean", 1.0, "mean queueing delay", "ms"),
+        ("sojourn_ms.p95", 1.0, "95th percentile of the queueing delay", "ms"),
+        ("sojourn_ms.p99", 1.0, "99th percentile of the queueing delay", "ms"),
+        ("sojourn_ms.std", 1.0, "standard deviation of the queueing delay", "ms"),
+        ("backlog_packets.mean", 1.0, "average queue length", "packets"),
+        ("backlog_bytes.mean", 1e-3, "average queue length", "kB"),
+        ("drop_fraction", 100.0, "dropped", "%"),
+        ("mark_fraction", 100.0, "marked", "%"),
+        ("goodput_bps", 1e-6, "goodput", "Mbit/s"),
+        ("jain", 1.0, "Jain's fairness index", ""),
+        ("displacement", 1.0, "displacement", ""),
+        ("power", 1.0, "power: use of the link times RTT without over RTT with the queue", ""),
+        ("least_share", 100.0, "goodput of the poorest flow, of the mean", "%"),
+    ];
+    let (scale, title, unit) = match common.iter().find(|c| c.0 == name) {
+        Some((_, scale, title, unit)) => (*scale, (*title).to_string(), *unit),
+        None => match name.strip_prefix("group.").and_then(|n| n.rsplit_once('.')) {
+            Some((group, "delay_ms")) => (1.0, format!("{group}: RTT with queueing delay"), "ms"),
+            Some((group, "flow_mbps")) => (1.0, format!("{group}: goodput of a flow"), "Mbit/s"),
+            Some((group, "displacement")) => (1.0, format!("{group}: displacement"), ""),
+            _ => (1.0, name.to_string(), ""),
+        },
+    };
+    Measure { of: name.into(), scale, title, unit: unit.into() }
 }

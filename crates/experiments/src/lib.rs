@@ -13,6 +13,7 @@ mod derive;
 mod draw;
 mod figure;
 mod measure;
+mod outcome;
 mod output;
 mod page;
 mod plan;

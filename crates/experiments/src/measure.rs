@@ -5,7 +5,6 @@
 //! of several after `port.NAME.`, and flows come as groups: `group.NAME.fct_s.p75`.
 
 use crate::Figure;
-use crate::figure::Measure;
 use crate::points::bps;
 use queuewright_results::{Flow, Run, Series};
 use queuewright_scenario::RunSpec;
@@ -156,36 +155,6 @@ pub(crate) fn quantile(rising: &[f64], share: f64) -> f64 {
     let at = share * last as f64;
     let below = rising[at as usize];
     below + (rising[(at as usize + 1).min(last)] - below) * at.fract()
-}
-
-/// A measure as the data have it, with title and unit if it is a common one.
-pub(crate) fn plain(name: &str) -> Measure {
-    let common = [
-        ("utilization", 100.0, "utilisation", "%"),
-        ("sojourn_ms.mean", 1.0, "mean queueing delay", "ms"),
-        ("sojourn_ms.p95", 1.0, "95th percentile of the queueing delay", "ms"),
-        ("sojourn_ms.p99", 1.0, "99th percentile of the queueing delay", "ms"),
-        ("sojourn_ms.std", 1.0, "standard deviation of the queueing delay", "ms"),
-        ("backlog_packets.mean", 1.0, "average queue length", "packets"),
-        ("backlog_bytes.mean", 1e-3, "average queue length", "kB"),
-        ("drop_fraction", 100.0, "dropped", "%"),
-        ("mark_fraction", 100.0, "marked", "%"),
-        ("goodput_bps", 1e-6, "goodput", "Mbit/s"),
-        ("jain", 1.0, "Jain's fairness index", ""),
-        ("displacement", 1.0, "displacement", ""),
-        ("power", 1.0, "power: use of the link times RTT without over RTT with the queue", ""),
-        ("least_share", 100.0, "goodput of the poorest flow, of the mean", "%"),
-    ];
-    let (scale, title, unit) = match common.iter().find(|c| c.0 == name) {
-        Some((_, scale, title, unit)) => (*scale, (*title).to_string(), *unit),
-        None => match name.strip_prefix("group.").and_then(|n| n.rsplit_once('.')) {
-            Some((group, "delay_ms")) => (1.0, format!("{group}: RTT with queueing delay"), "ms"),
-            Some((group, "flow_mbps")) => (1.0, format!("{group}: goodput of a flow"), "Mbit/s"),
-            Some((group, "displacement")) => (1.0, format!("{group}: displacement"), ""),
-            _ => (1.0, name.to_string(), ""),
-        },
-    };
-    Measure { of: name.into(), scale, title, unit: unit.into() }
 }
 
 #[cfg(test)]

@@ -1,69 +1,11 @@
 //! What comes of an experiment: data, figure, verdicts; and of several: the pages over them.
 
-use crate::claims::{Judged, figures, judge};
+use crate::claims::{figures, judge};
+pub use crate::outcome::{Beside, Drawing, Outcome};
 use crate::rows::{Rows, Spread};
-use crate::{Error, Plan, Store, Verdict, data, derive, draw, page};
+use crate::{Error, Plan, Store, data, derive, draw, page};
 use queuewright_report::replace;
-use serde::Serialize;
 use std::path::Path;
-
-/// What came of an experiment.
-#[derive(Debug, Clone, Serialize)]
-pub struct Outcome {
-    /// `PAPER/NAME`.
-    pub id: String,
-    /// Folder: the paper.
-    pub paper: String,
-    /// Name in it.
-    pub name: String,
-    /// What the figure shows.
-    pub title: String,
-    /// The paper's figure or table.
-    pub figure: String,
-    /// The paper.
-    pub source: String,
-    /// What a reader must know, Markdown.
-    pub about: String,
-    /// Runs that finished.
-    pub runs: usize,
-    /// Runs that were needed and are not there.
-    pub missing: usize,
-    /// Fewer seeds, shorter runs.
-    pub quick: bool,
-    /// The claims.
-    pub claims: Vec<Judged>,
-    /// Published values beside those measured.
-    pub values: Vec<Beside>,
-    /// The figure.
-    #[serde(skip)]
-    pub pictures: Vec<Drawing>,
-}
-
-/// A picture of a figure.
-#[derive(Debug, Clone)]
-pub struct Drawing {
-    /// Its files in the paper's folder, without `.svg`, `.png`.
-    pub file: String,
-    /// What it shows, after the figure's title; none: the first.
-    pub title: Option<String>,
-    /// The picture.
-    pub svg: String,
-}
-
-/// A published value and the one measured.
-#[derive(Debug, Clone, Serialize)]
-pub struct Beside {
-    /// Measure with unit.
-    pub measure: String,
-    /// Of which case.
-    pub at: String,
-    /// Where in the paper.
-    pub source: String,
-    /// Published.
-    pub published: String,
-    /// Measured, with the half-width of the mean's 95 % confidence interval.
-    pub measured: String,
-}
 
 /// Written across what comes of quick runs.
 const QUICK: &str = "QUICK: fewer seeds, shorter runs";
@@ -135,20 +77,6 @@ pub fn summary(outcomes: &[Outcome], folder: &Path) -> Result<(), Error> {
 
 fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
     replace(path, content).map_err(|e| Error::Output(e.to_string()))
-}
-
-/// How many claims hold, hold in direction, do not, and have no data.
-pub(crate) fn counts<'a>(claims: impl Iterator<Item = &'a Judged>) -> [usize; 4] {
-    let mut counts = [0; 4];
-    for claim in claims {
-        counts[match claim.verdict {
-            Verdict::Holds => 0,
-            Verdict::Direction => 1,
-            Verdict::No => 2,
-            Verdict::Unknown => 3,
-        }] += 1;
-    }
-    counts
 }
 
 fn beside(rows: &Rows<'_>) -> Vec<Beside> {

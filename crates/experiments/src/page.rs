@@ -1,7 +1,7 @@
 //! Pages over experiments: Markdown for a paper, HTML over all.
 
 use crate::claims::Verdict;
-use crate::output::{Outcome, counts};
+use crate::outcome::{Outcome, counts};
 use std::fmt::Write;
 
 /// A paper's page.

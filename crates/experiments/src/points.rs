@@ -1,9 +1,8 @@
 //! Flows in the plane of delay and throughput.
 
-use crate::Figure;
-use crate::figure::Kind;
 use queuewright_results::Run;
 use queuewright_scenario::RunSpec;
+use queuewright_scenario::packet::FULL_BYTES;
 use queuewright_scenario::spec::{PortSpec, Rate, Traffic};
 use queuewright_scenario::trace::mean_rate;
 use serde::{Deserialize, Serialize};
@@ -31,11 +30,6 @@ impl FlowPoint {
     pub fn distance(&self, waited: f64, share: f64) -> f64 {
         (self.waited - waited).hypot(self.share - share)
     }
-}
-
-/// Does a figure ask where flows are?
-pub(crate) fn wanted(figure: &Figure) -> bool {
-    figure.displacement.is_some() || figure.panels.iter().any(|p| p.kind == Kind::Flows)
 }
 
 /// The TCP flows of a run that waited at all.
@@ -79,7 +73,7 @@ pub(crate) fn bps(port: &PortSpec) -> f64 {
 fn buffer(port: &PortSpec, spec: &RunSpec) -> f64 {
     match (port.shared, port.limit_bytes, port.limit_packets) {
         (true, ..) => spec.shared_bytes as f64,
-        (_, 0, packets) => f64::from(packets) * f64::from(1500 + spec.overhead_bytes),
+        (_, 0, packets) => f64::from(packets) * f64::from(FULL_BYTES + spec.overhead_bytes),
         (_, bytes, _) => bytes as f64,
     }
 }

@@ -61,7 +61,7 @@ impl Record {
             seed: unit.seed,
             measures: measure::of_run(spec, run, figure),
             curves,
-            flows: if points::wanted(figure) { points::of_run(spec, run) } else { Vec::new() },
+            flows: if figure.wants_points() { points::of_run(spec, run) } else { Vec::new() },
         }
     }
 }

@@ -90,7 +90,8 @@ enum About {
 }
 
 fn read(paper: &str) -> File {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../experiments/{paper}/statements.toml"));
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../experiments/{paper}/statements.toml"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     toml::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
@@ -118,7 +119,10 @@ fn each_statement_can_be_judged() {
         let file = read(paper);
         assert!(!file.paper.is_empty() && file.written.date.is_some(), "{paper}");
         let whole = &file.defaults;
-        assert!(whole.setting.is_some() && whole.runs != Some(0) && whole.window.as_deref() != Some(""), "{paper}");
+        assert!(
+            whole.setting.is_some() && whole.runs != Some(0) && whole.window.as_deref() != Some(""),
+            "{paper}"
+        );
         let settings = once(paper, file.setting.iter().map(|s| s.id.as_str()));
         let used: BTreeSet<&str> = file.statement.iter().map(|s| s.setting.as_str()).collect();
         assert_eq!(settings, used, "{paper}: settings that are named, and those that are there");

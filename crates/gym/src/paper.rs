@@ -1,6 +1,7 @@
 //! The networks of the paper's training and tests (INFOCOM 2023 section III-C, and the authors' program).
 
 use crate::{Error, Tasks};
+use queuewright_scenario::packet::FULL_BYTES;
 use queuewright_scenario::units::Unit;
 use queuewright_scenario::{Draft, Flags, Scenario};
 
@@ -112,7 +113,7 @@ impl Paper {
             seeds: Some("1".into()),
             ..Flags::default()
         };
-        let overhead = format!("\"{}b\"", WIRE_BYTES - 1500);
+        let overhead = format!("\"{}b\"", WIRE_BYTES - u64::from(FULL_BYTES));
         let draft = Draft::from_flags(&flags).and_then(|d| d.put("link.overhead", &overhead));
         draft.and_then(|d| d.scenario()).map_err(Error::Scenario)
     }

@@ -2,7 +2,8 @@
 
 use crate::job::{LEAST_PACKET, LEAST_SAMPLE_NS};
 use crate::qdisc::{self, Whose};
-use queuewright_scenario::keys::{FLOWS, Keys, LINK, PORTS, RUN, TOP};
+use queuewright_scenario::keys::{FLOWS, Keys, LINK, Linux, PORTS, RUN, TOP};
+use queuewright_scenario::packet::FULL_BYTES;
 use queuewright_scenario::spec::{RunSpec, Stack, Traffic};
 use queuewright_scenario::{Client, Comes, Error, LinkRate, Scenario, Sends};
 
@@ -58,12 +59,11 @@ pub fn check(scenario: &Scenario, runs: &[RunSpec], whose: Whose) -> Result<(), 
             requests = matches!(client, Some(Client::Requests(_)));
             video = matches!(client, Some(Client::Video(_)));
         }
-        let short = match flows.sends {
-            Sends::Cbr { packet_bytes, .. } | Sends::Poisson { packet_bytes, .. } => {
-                packet_bytes < LEAST_PACKET
-            }
-            Sends::Tcp { .. } | Sends::Voip(_) => false,
+        let (kind, short) = match &flows.sends {
+            Sends::Datagrams(d) => (Some(d.key()), d.packet_bytes() < LEAST_PACKET),
+            Sends::Tcp { .. } => (None, false),
         };
+        let never = kind.filter(|key| matches!(key.linux, Linux::Never(_)));
         refuse_first(
             &FLOWS,
             &format!("flows[{i}]."),
@@ -78,7 +78,7 @@ pub fn check(scenario: &Scenario, runs: &[RunSpec], whose: Whose) -> Result<(), 
                 ("video", video),
                 ("ecn", ecn),
                 ("cca", cca),
-                ("voip", matches!(flows.sends, Sends::Voip(_))),
+                (never.map_or("", |key| key.name), never.is_some()),
                 ("packet", short),
             ],
         )?;
@@ -103,7 +103,7 @@ pub fn check(scenario: &Scenario, runs: &[RunSpec], whose: Whose) -> Result<(), 
                 };
                 let name = run.discipline.info.name;
                 let why = format!(
-                    "Linux's {name} counts {unit}, and not all packets here are of 1500 bytes; a buffer in {unit}, such as \
+                    "Linux's {name} counts {unit}, and not all packets here are of {FULL_BYTES} bytes; a buffer in {unit}, such as \
                      \"{such}\", would do"
                 );
                 return refuse("ports[0].buffer", &why);
@@ -132,7 +132,7 @@ pub fn check(scenario: &Scenario, runs: &[RunSpec], whose: Whose) -> Result<(), 
 fn other_packets(run: &RunSpec) -> bool {
     run.flows.iter().any(|f| match f.traffic {
         Traffic::Tcp { .. } => false,
-        Traffic::Cbr { packet_bytes, .. } | Traffic::Poisson { packet_bytes, .. } => packet_bytes != 1500,
+        Traffic::Datagrams { packet_bytes, .. } => packet_bytes != FULL_BYTES,
     })
 }
 

@@ -6,6 +6,8 @@
 
 use crate::Error;
 use crate::qdisc::{Qdisc, Whose, qdisc};
+use queuewright_scenario::Gaps;
+use queuewright_scenario::packet::UDP_HEADER_BYTES;
 use queuewright_scenario::spec::{FlowSpec, Rate, RunSpec, SendBuffer, Traffic};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,12 +21,10 @@ const FIRST_LISTENER: usize = 5000;
 pub const PROGRAM: &str = "queuewright";
 /// What the draws of Poisson flows begin with, "pois".
 const POISSON: u64 = 0x706f_6973;
-/// Headers of IP and UDP.
-const UDP_HEADERS: u32 = 28;
 /// The stamp in each datagram (`guest/udp.c`).
 const STAMP: u32 = 16;
 /// Least UDP packet, IP length.
-pub const LEAST_PACKET: u32 = UDP_HEADERS + STAMP;
+pub const LEAST_PACKET: u32 = UDP_HEADER_BYTES + STAMP;
 /// Least interval of samples: each costs the guest time.
 pub const LEAST_SAMPLE_NS: u64 = 10_000_000;
 /// A wire sends the next packet when the last is gone. htb's bucket must still hold what its timer is late by: so long (ns), and a
@@ -76,7 +76,7 @@ pub fn clients(run: &RunSpec) -> Vec<Client> {
 fn client(f: &FlowSpec) -> Client {
     match f.traffic {
         Traffic::Tcp { ecn, initial_window, .. } => (f.base_rtt_ns, ecn, initial_window, f.send_buffer),
-        Traffic::Cbr { .. } | Traffic::Poisson { .. } => (f.base_rtt_ns, false, None, f.send_buffer),
+        Traffic::Datagrams { .. } => (f.base_rtt_ns, false, None, f.send_buffer),
     }
 }
 
@@ -261,14 +261,14 @@ impl Lines {
     fn flow(&mut self, seed: u64, i: usize, f: &FlowSpec, ns: usize) {
         let start = start_ns(seed, i, f) + there_ns(f);
         let stop = f.stop_ns.map_or(0, |stop| stop + there_ns(f));
-        let mut udp = |bps: u64, packet_bytes: u32, seed: u64| {
-            let (gap, payload) = (gap_ns(bps, packet_bytes), payload(packet_bytes));
-            self.add(format!("udp {i} c{ns} {start} {stop} {gap} {payload} {seed}"));
-        };
         match &f.traffic {
-            Traffic::Cbr { bps, packet_bytes } => udp(*bps, *packet_bytes, 0),
-            Traffic::Poisson { bps, packet_bytes } => {
-                udp(*bps, *packet_bytes, mix(seed ^ ((i as u64) << 32) ^ POISSON).max(1));
+            Traffic::Datagrams { gaps, bps, packet_bytes } => {
+                let (gap, payload) = (gap_ns(*bps, *packet_bytes), payload(*packet_bytes));
+                let drawn = match gaps {
+                    Gaps::Even => 0,
+                    Gaps::Exponential => mix(seed ^ ((i as u64) << 32) ^ POISSON).max(1),
+                };
+                self.add(format!("udp {i} c{ns} {start} {stop} {gap} {payload} {drawn}"));
             }
             Traffic::Tcp { cca, size_bytes, .. } => {
                 // `check` has refused what Linux has not.
@@ -286,7 +286,7 @@ fn subnet(client: usize) -> String {
 
 /// The payload that makes a packet of this IP length; `check` has refused shorter ones.
 fn payload(packet_bytes: u32) -> u32 {
-    packet_bytes.saturating_sub(UDP_HEADERS)
+    packet_bytes.saturating_sub(UDP_HEADER_BYTES)
 }
 
 fn gap_ns(bps: u64, packet_bytes: u32) -> u64 {

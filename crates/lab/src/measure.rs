@@ -253,7 +253,6 @@ impl Seen<'_> {
         let group = &self.spec.groups[g];
         let members = || (0..self.spec.flows.len()).filter(|i| self.spec.flows[*i].group as usize == g);
         let delivered: u64 = members().map(|i| self.delivered(i)).sum();
-        let udp = members().any(|i| !matches!(self.spec.flows[i].traffic, Traffic::Tcp { .. }));
         let warm_s = self.spec.warmup_ns as f64 / 1e9;
         let mine = || transfers.iter().filter(|t| t.group as usize == g);
         results::Group {
@@ -262,7 +261,7 @@ impl Seen<'_> {
             flows: members().count() as u32,
             goodput_bps: delivered as f64 * 8.0 / self.window_s(),
             transfers: mine().next().map(|_| Transfers::of(mine().filter(|t| t.start_s >= warm_s))),
-            datagrams: udp.then(|| self.datagrams(g)),
+            datagrams: group.datagrams.then(|| self.datagrams(g)),
             video: None,
         }
     }

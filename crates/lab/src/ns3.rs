@@ -3,8 +3,6 @@
 use queuewright_aqm::Value;
 use queuewright_scenario::spec::{FlowSpec, PortSpec, Rate, RunSpec, SendBuffer, Traffic};
 
-/// Queue managers that ns-3 has as Linux has them.
-const QUEUES: [&str; 4] = ["droptail", "codel", "pie", "fq-codel"];
 /// Parameters that the program can set; another one must have its default.
 const SET: [&str; 2] = ["ecn", "ce_threshold"];
 
@@ -48,7 +46,7 @@ fn flow(f: &FlowSpec) -> Option<(String, bool)> {
 
 fn queue(port: &PortSpec) -> Option<Vec<String>> {
     let spec = &port.discipline;
-    let name = Some(spec.info.name).filter(|n| QUEUES.contains(n))?;
+    let name = Some(spec.info.name).filter(|_| spec.info.ns3)?;
     let fixed = spec.iter().filter(|(p, _)| !SET.contains(&p.name));
     if fixed.into_iter().any(|(p, value)| value != p.default) || port.police || port.delay_ns > 0 {
         return None;

@@ -2,6 +2,7 @@
 
 use queuewright_aqm::{ParamKind, Spec, Value};
 use queuewright_scenario::Policy;
+use queuewright_scenario::packet::FULL_BYTES;
 use queuewright_scenario::spec::PortSpec;
 
 /// Whose qdisc runs a discipline that the kernel has, too.
@@ -39,9 +40,9 @@ pub struct Qdisc {
 pub type Refused = (Option<&'static str>, String);
 
 /// Bytes of a full packet with its Ethernet header.
-const FULL: u64 = 1514;
+const FULL: u64 = MTU + 14;
 /// Of one without: what the header of RED counts for a packet of a limit in packets (`QW_MTU`).
-const MTU: u64 = 1500;
+const MTU: u64 = FULL_BYTES as u64;
 
 /// The qdisc of a port.
 pub fn qdisc(port: &PortSpec, whose: Whose) -> Result<Qdisc, Refused> {

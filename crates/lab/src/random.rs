@@ -6,6 +6,8 @@
 use crate::qdisc::Whose;
 use queuewright_aqm::{Info, ParamKind};
 use queuewright_cca::Kind;
+use queuewright_scenario::Datagrams;
+use queuewright_scenario::keys::FLOWS as FLOWS_KEYS;
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;
 use std::fmt::Write;
@@ -147,12 +149,17 @@ fn marks(info: &Info) -> bool {
     info.always_marks || info.param("ecn").is_some()
 }
 
+/// Kinds of UDP that have a rate, and that both engines can do.
+fn datagrams() -> Vec<&'static str> {
+    Datagrams::with_rate().filter(|key| FLOWS_KEYS.not_on_linux(key).is_empty()).collect()
+}
+
 /// Flows of one kind.
 struct Group {
     count: u64,
     /// None: UDP.
     cca: &'static str,
-    /// `cbr` or `poisson`, and bits a second of each flow.
+    /// The kind of UDP, and bits a second of each flow.
     udp: Option<(&'static str, u64)>,
     rtt_ms: u64,
     ecn: bool,
@@ -246,7 +253,7 @@ impl Random {
             groups.push(Group {
                 count,
                 cca: if ecn && marked { needing[0].name() } else { cca.name() },
-                udp: udp.then(|| (self.pick(&["cbr", "poisson"]), 0)),
+                udp: udp.then(|| (self.pick(&datagrams()), 0)),
                 rtt_ms: same_rtt.unwrap_or_else(|| self.rtt_ms()),
                 ecn: ecn && !udp && (with_ecn || marked),
                 window: (window && !udp).then(|| self.pick(&["2p", "4p", "20p", "40p"])),

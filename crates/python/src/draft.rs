@@ -1,14 +1,12 @@
 //! A scenario as Python holds it.
 
 use crate::input;
-use crate::run::Runs;
+use crate::runs::Runs;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use queuewright_scenario::packet::FULL_BYTES;
 use queuewright_scenario::{Flags, Scenario};
 use std::path::{Path, PathBuf};
-
-/// A full packet of IP.
-const FULL_IP_BYTES: u32 = 1500;
 
 /// A file's path, and what is in it.
 type File<'p> = (PathBuf, Bound<'p, PyBytes>);
@@ -33,6 +31,23 @@ impl Draft {
     }
 }
 
+/// Flags by name.
+fn named(texts: Vec<(String, String)>) -> PyResult<Flags> {
+    let mut flags = Flags::default();
+    for (name, text) in texts {
+        flags.put(&name, text).map_err(input)?;
+    }
+    Ok(flags)
+}
+
+/// With these disciplines, if any.
+fn comparing(draft: queuewright_scenario::Draft, aqm: Option<&str>) -> PyResult<queuewright_scenario::Draft> {
+    match aqm {
+        Some(json) => draft.with_disciplines(json).map_err(input),
+        None => Ok(draft),
+    }
+}
+
 #[pymethods]
 impl Draft {
     /// A scenario file.
@@ -47,57 +62,27 @@ impl Draft {
         Draft::checked(queuewright_scenario::Draft::from_json(text).map_err(input)?)
     }
 
-    /// What `queuewright compare` takes.
+    /// What `queuewright compare` takes: flags by name, and disciplines (a JSON list).
     #[staticmethod]
-    #[pyo3(signature = (*, rate=None, trace=None, rtt=None, flows=None, aqm=None, buffer=None, duration=None, warmup=None, seeds=None, stack=None))]
-    #[expect(clippy::too_many_arguments, reason = "one for each flag")]
-    fn from_flags(
-        rate: Option<String>,
-        trace: Option<String>,
-        rtt: Option<String>,
-        flows: Option<String>,
-        aqm: Option<String>,
-        buffer: Option<String>,
-        duration: Option<String>,
-        warmup: Option<String>,
-        seeds: Option<String>,
-        stack: Option<String>,
-    ) -> PyResult<Draft> {
-        let flags = Flags {
-            rate,
-            trace,
-            rtt,
-            flows,
-            aqm,
-            buffer,
-            duration,
-            warmup,
-            seeds,
-            stack,
-            ..Flags::default()
-        };
-        Draft::checked(queuewright_scenario::Draft::from_flags(&flags).map_err(input)?)
+    #[pyo3(signature = (flags, *, aqm=None))]
+    fn from_flags(flags: Vec<(String, String)>, aqm: Option<&str>) -> PyResult<Draft> {
+        let draft = queuewright_scenario::Draft::from_flags(&named(flags)?).map_err(input)?;
+        Draft::checked(comparing(draft, aqm)?)
     }
 
     /// With values (JSON) at paths, with disciplines (a JSON list), and as if it said what these flags say.
-    #[pyo3(signature = (values, *, aqm=None, seeds=None, duration=None, warmup=None))]
+    #[pyo3(signature = (values, flags, *, aqm=None))]
     fn changed(
         &self,
         values: Vec<(String, String)>,
+        flags: Vec<(String, String)>,
         aqm: Option<&str>,
-        seeds: Option<String>,
-        duration: Option<String>,
-        warmup: Option<String>,
     ) -> PyResult<Draft> {
         let mut draft = self.draft.clone();
         for (path, value) in values {
             draft = draft.put(&path, &value).map_err(input)?;
         }
-        if let Some(json) = aqm {
-            draft = draft.with_disciplines(json).map_err(input)?;
-        }
-        let flags = Flags { seeds, duration, warmup, ..Flags::default() };
-        Draft::checked(draft.with(&flags).map_err(input)?)
+        Draft::checked(comparing(draft, aqm)?.with(&named(flags)?).map_err(input)?)
     }
 
     /// For `unpack`, in this process or another: itself, and the files that it names, by path, with what is in them.
@@ -137,7 +122,7 @@ impl Draft {
         let runs = self.scenario.runs().map_err(input)?;
         let Some(run) = runs.first() else { return Ok(0) };
         let Some(port) = run.ports.first() else { return Ok(0) };
-        let full = u64::from(FULL_IP_BYTES + run.overhead_bytes);
+        let full = u64::from(FULL_BYTES + run.overhead_bytes);
         let in_bytes = (port.limit_bytes > 0).then(|| port.limit_bytes.div_ceil(full));
         let in_packets = (port.limit_packets > 0).then(|| u64::from(port.limit_packets));
         Ok(in_bytes.into_iter().chain(in_packets).min().unwrap_or(0))

@@ -4,8 +4,10 @@ use crate::draft::Draft;
 use crate::input;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use queuewright_aqm::Tensor;
 use queuewright_gym::{self as gym, Paper, Step, Tasks};
 use queuewright_scenario::Policy;
+use serde_json::json;
 use std::sync::Arc;
 
 /// Networks of which each episode draws one.
@@ -100,6 +102,24 @@ pub fn write_policy(
 
 fn int16(bytes: &[u8]) -> Arc<[i16]> {
     bytes.chunks_exact(2).map(|b| i16::from_ne_bytes([b[0], b[1]])).collect()
+}
+
+/// What the registry says of QueuePilot's network, as JSON: tensors with their shapes, observations with the largest value of each,
+/// actions, and what whole numbers stand for 1.
+#[pyfunction]
+pub fn network() -> String {
+    let network = queuewright_aqm::find("queuepilot").and_then(|info| info.network);
+    let json = network.map(|n| {
+        let shape = |t: &Tensor| std::iter::once(t.rows).chain(t.columns).collect::<Vec<usize>>();
+        json!({
+            "tensors": n.tensors.iter().map(|t| (t.name, shape(t))).collect::<Vec<_>>(),
+            "observations": n.observations,
+            "actions_percent": n.actions_percent,
+            "weight_one": n.weight_one,
+            "activation_one": n.activation_one,
+        })
+    });
+    json.unwrap_or_default().to_string()
 }
 
 /// Environments side by side, stepped on all cores.

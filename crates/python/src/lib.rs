@@ -5,6 +5,7 @@ mod draft;
 mod gym;
 mod results;
 mod run;
+mod runs;
 mod sheets;
 mod table;
 
@@ -50,15 +51,19 @@ mod _native {
     #[pymodule_export]
     use super::draft::Draft;
     #[pymodule_export]
-    use super::gym::{Domain, Envs, read_policy, write_policy};
+    use super::gym::{Domain, Envs, network, read_policy, write_policy};
     #[pymodule_export]
     use super::results::Results;
     #[pymodule_export]
-    use super::run::{Runs, run, run_some};
+    use super::run::{run, run_some};
+    #[pymodule_export]
+    use super::runs::Runs;
     #[pymodule_export]
     use super::table::{Table, concat};
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
+    #[pymodule_export]
+    const DEFAULT_AQM: &str = queuewright_scenario::DEFAULT_AQM;
     #[pymodule_export]
     use super::{Error, RunError, catalog, explain, main, nanoseconds};
 }

@@ -267,7 +267,7 @@ pub struct Backlog {
 pub struct Group {
     /// Name: the scenario's, or the congestion control's.
     pub name: String,
-    /// Congestion control, or `cbr` / `poisson` / `voip`.
+    /// Congestion control, or the key of its UDP traffic, such as `cbr`.
     pub cca: String,
     /// Number of flows, those that came and went included.
     pub flows: u32,
@@ -509,7 +509,7 @@ pub struct Flow {
     pub id: u32,
     /// Name of its group.
     pub group: String,
-    /// Congestion control, or `cbr` / `poisson` / `voip`.
+    /// Congestion control, or the key of its UDP traffic, such as `cbr`.
     pub cca: String,
     /// Round-trip time without queues, milliseconds.
     #[serde(with = "measure")]

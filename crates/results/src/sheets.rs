@@ -263,7 +263,9 @@ pub fn groups(results: &Results) -> Sheet<'_> {
     let rows = results.runs.iter().flat_map(|run| run.groups.iter().map(move |g| (run, g)));
     let mut c = Growing::new(rows.collect(), |r: &(&Run, &Group)| r.0);
     c.text("group", "name of the group", |r| r.1.name.as_str().into());
-    c.text("cca", "congestion control, or `cbr`, `poisson`, `voip`", |r| r.1.cca.as_str().into());
+    c.text("cca", "congestion control, or the key of its UDP traffic, such as `cbr`", |r| {
+        r.1.cca.as_str().into()
+    });
     c.count("flows", "flows", "those that came and went included", |r| r.1.flows.into());
     c.number("goodput_bps", "bit/s", "of its flows together", |r| r.1.goodput_bps);
 
@@ -340,7 +342,9 @@ pub fn flows(results: &Results) -> Sheet<'_> {
     let mut c = Growing::new(rows.collect(), |r: &(&Run, &Flow)| r.0);
     c.count("flow", "", "number of the flow, from 0", |r| r.1.id.into());
     c.text("group", "name of its group", |r| r.1.group.as_str().into());
-    c.text("cca", "congestion control, or `cbr`, `poisson`, `voip`", |r| r.1.cca.as_str().into());
+    c.text("cca", "congestion control, or the key of its UDP traffic, such as `cbr`", |r| {
+        r.1.cca.as_str().into()
+    });
     c.number("base_rtt_ms", "ms", "round-trip time without queues", |r| r.1.base_rtt_ms);
     c.number("goodput_bps", "bit/s", "payload that arrived, over the flow's time", |r| r.1.goodput_bps);
     c.number("sojourn_ms", "ms", "mean time that its packets waited in queues", |r| r.1.sojourn_ms);

@@ -1,12 +1,12 @@
 //! How the flows of an entry come: once, one after another, or as they arrive; alone or a page at a time.
 
 use crate::data::{DataFile, Files, Sheet};
-use crate::draw::{Draws, draw, exponential, open};
 use crate::error::Error;
 use crate::keys::{AT, BURST, EXPONENTIAL, RATE};
 use crate::node::{Node, Table, Value};
-use crate::read::SEGMENT;
-use crate::source::Mean;
+use crate::packet::SEGMENT_BYTES;
+use crate::random::{Draws, draw, exponential, open};
+use crate::sizes::Sizes;
 use crate::units::{self, MILLION, Range, Unit};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
@@ -92,7 +92,7 @@ pub enum Pages {
 
 /// Payload of a flow of so many packets of a page, bytes: each is a full one, headers included.
 pub(crate) fn page_bytes(packets: u32) -> u64 {
-    u64::from(packets) * SEGMENT
+    u64::from(packets) * SEGMENT_BYTES
 }
 
 impl Pause {
@@ -252,9 +252,9 @@ impl Burst {
 impl Pages {
     /// What a page brings on average.
     pub(crate) fn mean(&self) -> Mean {
-        let of = |flows: f64, bytes: f64| Mean { bytes, segments: bytes / SEGMENT as f64, flows };
+        let of = |flows: f64, bytes: f64| Mean { bytes, segments: bytes / SEGMENT_BYTES as f64, flows };
         match self {
-            Pages::Web => of(mean(WEB_FLOWS), mean(WEB_FLOWS) * mean(WEB_PACKETS) * SEGMENT as f64),
+            Pages::Web => of(mean(WEB_FLOWS), mean(WEB_FLOWS) * mean(WEB_PACKETS) * SEGMENT_BYTES as f64),
             Pages::Of { pages, .. } => {
                 let n = pages.len() as f64;
                 let bytes = pages.iter().flatten().map(|p| page_bytes(*p) as f64);
@@ -358,10 +358,30 @@ pub(crate) fn web_page(rng: &mut Draws) -> Vec<u32> {
     (0..flows).map(|_| quantile(WEB_PACKETS, open(rng)).round().max(1.0) as u32).collect()
 }
 
+/// What comes with an arrival on average.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Mean {
+    /// Payload, bytes.
+    pub bytes: f64,
+    /// Segments that carry it.
+    pub segments: f64,
+    /// Flows, each with a SYN.
+    pub flows: f64,
+}
+
+/// What comes with an arrival on average; nothing, if nothing is known.
+pub(crate) fn mean_of(sizes: Option<&Sizes>, pages: Option<&Pages>) -> Mean {
+    match (pages, sizes) {
+        (Some(pages), _) => pages.mean(),
+        (None, Some(sizes)) => Mean { bytes: sizes.mean(), segments: sizes.mean_segments(), flows: 1.0 },
+        (None, None) => Mean::default(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::draw::stream;
+    use crate::random::stream;
 
     /// The generator's pages have the quantiles that they were made from.
     #[test]

@@ -5,7 +5,8 @@ use crate::data::Files;
 use crate::error::{Error, suggest};
 use crate::model::{Change, Discipline};
 use crate::node::{Node, Value};
-use crate::params::{Setting, out_of_range, setting};
+use crate::params::{out_of_range, setting};
+use crate::setting::Setting;
 use crate::units::{Size, Unit};
 use queuewright_aqm::{self as aqm, Beside, Info, Spec};
 

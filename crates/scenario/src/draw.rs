@@ -5,64 +5,17 @@
 //! name. So all disciplines of a seed see the same flows, and changing one key
 //! leaves the draws of the others as they were.
 
-use crate::client::Asks;
+use crate::asks::Asks;
 use crate::comes::Comes;
 use crate::error::Error;
-use crate::model::{Flows, LinkRate, Scenario, Sends};
+use crate::model::{Flows, LinkRate, Scenario, Sends, largest_packet, rate_of};
 use crate::params;
-use crate::read::largest_packet;
-use crate::source::{Each, SourceSpec, first_window};
-use crate::spec::{FlowSpec, GroupSpec, PortSpec, Rate, RunSpec, SendBuffer, Stack, Timers, Traffic};
-use crate::trace::mean_rate;
-use crate::units::{Range, Size};
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::{Rng, SeedableRng};
-use sha2::{Digest, Sha256};
-
-/// A stream of random numbers.
-pub(crate) type Draws = Pcg64;
-
-/// The stream of a name under a seed.
-pub(crate) fn stream(seed: u64, name: &str) -> Draws {
-    let text = format!("queuewright scenario {seed} {name}");
-    Pcg64::from_seed(Sha256::digest(text.as_bytes()).into())
-}
-
-/// Uniform in `min..=max`, without bias.
-pub(crate) fn draw(rng: &mut Draws, range: Range) -> u64 {
-    let span = range.max - range.min;
-    if span == 0 {
-        return range.min;
-    }
-    if span == u64::MAX {
-        return rng.next_u64();
-    }
-    let n = span + 1;
-    // Values above the last whole multiple of n would favour the small ones.
-    let rest = (u64::MAX % n + 1) % n;
-    loop {
-        let x = rng.next_u64();
-        if x <= u64::MAX - rest {
-            return range.min + x % n;
-        }
-    }
-}
-
-/// Uniform in (0, 1].
-pub(crate) fn open(rng: &mut Draws) -> f64 {
-    ((rng.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
-}
-
-/// Standard normal, by Box and Muller. libm's functions are the same on every machine.
-pub(crate) fn normal(rng: &mut Draws) -> f64 {
-    let radius = libm::sqrt(-2.0 * libm::log(open(rng)));
-    radius * libm::cos(2.0 * std::f64::consts::PI * open(rng))
-}
-
-/// Exponential with a mean.
-pub(crate) fn exponential(rng: &mut Draws, mean: u64) -> u64 {
-    (-libm::log(open(rng)) * mean as f64) as u64
-}
+use crate::random::{draw, stream};
+use crate::setting::bdp_times;
+use crate::source::SourceSpec;
+use crate::spec::{FlowSpec, GroupSpec, PortSpec, Rate, RunSpec, Stack, Timers, Traffic};
+use crate::streams::{Each, Streams};
+use crate::units::Size;
 
 impl Scenario {
     /// How many runs it stands for.
@@ -107,9 +60,7 @@ impl Scenario {
                 None => (0, 0),
                 Some(Size::Packets(n)) => (0, n),
                 Some(Size::Bytes(n)) => (fits(format!("ports[{i}].buffer"), n, bdp)?, 0),
-                Some(Size::Bdp(m)) => {
-                    (fits(format!("ports[{i}].buffer"), params::bdp_times(bdp, m), bdp)?, 0)
-                }
+                Some(Size::Bdp(m)) => (fits(format!("ports[{i}].buffer"), bdp_times(bdp, m), bdp)?, 0),
             };
             let (entry, at) = match &port.discipline {
                 Some(own) => (own, format!("ports[{i}].discipline")),
@@ -152,7 +103,7 @@ impl Scenario {
         let shared_bytes = match self.shared {
             None | Some(Size::Packets(_)) => 0,
             Some(Size::Bytes(n)) => fits("shared.buffer".into(), n, bdp)?,
-            Some(Size::Bdp(m)) => fits("shared.buffer".into(), params::bdp_times(bdp, m), bdp)?,
+            Some(Size::Bdp(m)) => fits("shared.buffer".into(), bdp_times(bdp, m), bdp)?,
         };
         // Where the compared discipline runs first; reading has seen to it that it does.
         let compared = self.ports.iter().position(|p| p.discipline.is_none()).unwrap_or(0);
@@ -182,8 +133,12 @@ impl Scenario {
         for (i, entry) in self.flows.iter().enumerate() {
             let kinds = kinds(entry);
             let first_group = groups.len();
-            groups
-                .extend(kinds.iter().map(|kind| GroupSpec { name: kind.to_string(), cca: kind.to_string() }));
+            let datagrams = matches!(entry.sends, Sends::Datagrams(_));
+            groups.extend(kinds.iter().map(|kind| GroupSpec {
+                name: kind.to_string(),
+                cca: kind.to_string(),
+                datagrams,
+            }));
             if let Some(source) = SourceSpec::new(entry, seed, i as u32, first_group as u32) {
                 sources.push(source);
                 continue;
@@ -313,9 +268,7 @@ struct Drawn {
 fn kinds(entry: &Flows) -> Vec<&'static str> {
     match &entry.sends {
         Sends::Tcp { ccas, .. } => ccas.iter().map(|(kind, _)| kind.name()).collect(),
-        Sends::Cbr { .. } => vec!["cbr"],
-        Sends::Poisson { .. } => vec!["poisson"],
-        Sends::Voip(_) => vec!["voip"],
+        Sends::Datagrams(datagrams) => vec![datagrams.name()],
     }
 }
 
@@ -346,120 +299,4 @@ fn asking(mut flow: FlowSpec, what: Option<Asks>) -> FlowSpec {
         *asks = what;
     }
     flow
-}
-
-/// The streams of an entry's keys.
-#[derive(Debug, Clone)]
-pub(crate) struct Streams {
-    cca: Draws,
-    rtt: Draws,
-    start: Draws,
-    stop: Draws,
-    access: Draws,
-    jitter: Draws,
-    amount: Draws,
-    rate: Draws,
-    length: Draws,
-}
-
-impl Streams {
-    pub fn new(seed: u64, index: u32) -> Streams {
-        let open = |key: &str| stream(seed, &format!("flows[{index}].{key}"));
-        Streams {
-            cca: open("cca"),
-            rtt: open("rtt"),
-            start: open("start"),
-            stop: open("stop"),
-            access: open("access"),
-            jitter: open("jitter"),
-            amount: open("amount"),
-            rate: open("rate"),
-            length: open("length"),
-        }
-    }
-
-    /// A start and a stop.
-    pub fn times(&mut self, entry: &Flows) -> (u64, Option<u64>) {
-        (draw(&mut self.start, entry.start_ns), entry.stop_ns.map(|r| draw(&mut self.stop, r)))
-    }
-
-    /// The next flow of the entry.
-    pub fn flow(&mut self, entry: &Flows, each: &Each) -> FlowSpec {
-        let (mut start_ns, stop_ns) = self.times(entry);
-        if let Sends::Voip(codec) = &entry.sends {
-            // People do not pick up in step: somewhere within a packet's time.
-            start_ns += draw(&mut self.amount, Range { min: 0, max: codec.interval_ns() - 1 });
-        }
-        self.flow_at(each, start_ns, stop_ns)
-    }
-
-    /// The next flow of the entry, to start and stop at given times; a length of its own may end it before.
-    pub fn flow_at(&mut self, each: &Each, start_ns: u64, stop_ns: Option<u64>) -> FlowSpec {
-        let mut group = each.first_group;
-        let traffic = match &each.sends {
-            Sends::Tcp { ccas, size, initial_window, ecn, l4s, bps, .. } => {
-                let nth = draw_weighted(&mut self.cca, ccas);
-                group += nth as u32;
-                let kind = ccas[nth].0;
-                let bps = bps.filter(|_| kind.needs_rate());
-                let size_bytes = size.as_ref().map(|s| s.draw(&mut self.amount));
-                Traffic::Tcp {
-                    cca: kind,
-                    size_bytes,
-                    initial_window: initial_window.map(|w| first_window(w, size_bytes)),
-                    ecn: *ecn || kind.needs_ecn(),
-                    l4s: *l4s,
-                    rate_bps: bps.map_or(0, |r| draw(&mut self.rate, r)),
-                    asks: None,
-                }
-            }
-            Sends::Cbr { bps, packet_bytes } => {
-                Traffic::Cbr { bps: draw(&mut self.amount, *bps), packet_bytes: *packet_bytes }
-            }
-            Sends::Poisson { bps, packet_bytes } => {
-                Traffic::Poisson { bps: draw(&mut self.amount, *bps), packet_bytes: *packet_bytes }
-            }
-            Sends::Voip(codec) => Traffic::Cbr { bps: codec.bps(), packet_bytes: codec.packet_bytes() },
-        };
-        let ends = each.length.map(|l| start_ns.saturating_add(l.draw(&mut self.length)));
-        let stop_ns = stop_ns.into_iter().chain(ends).min();
-        FlowSpec {
-            group,
-            traffic,
-            base_rtt_ns: draw(&mut self.rtt, each.rtt_ns),
-            start_ns,
-            open_for_ns: None,
-            stop_ns,
-            access_bps: each.access_bps.map(|r| draw(&mut self.access, r)),
-            jitter_ns: draw(&mut self.jitter, each.jitter_ns),
-            send_buffer: match each.sends {
-                Sends::Tcp { send_buffer, .. } => send_buffer,
-                _ => SendBuffer::default(),
-            },
-            path: each.path.clone(),
-            back: each.back.clone(),
-        }
-    }
-}
-
-/// A rate to reckon with: a schedule's first above 0, a trace's mean; bit/s.
-pub(crate) fn rate_of(rate: &LinkRate) -> u64 {
-    match rate {
-        LinkRate::Constant(bps) => *bps,
-        LinkRate::Schedule(s) => s.steps.iter().map(|(_, bps)| *bps).find(|bps| *bps > 0).unwrap_or(0),
-        LinkRate::Trace(file) => mean_rate(&file.trace),
-    }
-}
-
-/// Index of a congestion control, each as likely as its weight.
-fn draw_weighted(rng: &mut Pcg64, ccas: &[(queuewright_cca::Kind, u32)]) -> usize {
-    let total: u64 = ccas.iter().map(|(_, w)| u64::from(*w)).sum();
-    let mut x = draw(rng, Range { min: 0, max: total.saturating_sub(1) });
-    for (i, (_, weight)) in ccas.iter().enumerate() {
-        if x < u64::from(*weight) {
-            return i;
-        }
-        x -= u64::from(*weight);
-    }
-    0
 }

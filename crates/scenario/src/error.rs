@@ -76,6 +76,13 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// `a, b and c`, with another word than `and`.
+pub(crate) fn listed(words: impl IntoIterator<Item = impl Into<String>>, last: &str) -> String {
+    let mut words: Vec<String> = words.into_iter().map(Into::into).collect();
+    let Some(end) = words.pop() else { return String::new() };
+    if words.is_empty() { end } else { format!("{} {last} {end}", words.join(", ")) }
+}
+
 /// `; did you mean "x"?` for a word close to an allowed one, and the allowed ones.
 pub(crate) fn suggest<'a>(word: &str, allowed: impl IntoIterator<Item = &'a str>) -> String {
     let allowed: Vec<&str> = allowed.into_iter().collect();

@@ -7,52 +7,114 @@
 //! Commas part items, colons part an item's options, an option is `key=value`
 //! with the keys of the file.
 
+use crate::datagrams::Datagrams;
 use crate::error::{Error, Place, suggest};
+use crate::form::{Form, Keys};
+use crate::keys;
 use crate::node::{Node, Value};
 use crate::preset;
-use crate::voice::Codec;
+use crate::units::quote;
 use queuewright_cca::Kind;
 
-/// The flags of `compare` and `run` that describe a scenario, as typed. Each
-/// stands for the key of its name in the file; [`Scenario::from_flags`] makes a
-/// scenario of them alone, [`Scenario::read_with`] lays them over a file.
-///
-/// [`Scenario::from_flags`]: crate::Scenario::from_flags
-/// [`Scenario::read_with`]: crate::Scenario::read_with
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Flags {
-    /// `--rate`: rate of the link.
-    pub rate: Option<String>,
-    /// `--trace`: a trace file instead of a rate, from the current folder.
-    pub trace: Option<String>,
-    /// `--delay`: bottleneck to receivers.
-    pub delay: Option<String>,
-    /// `--buffer`: bytes, packets or bandwidth-delay products.
-    pub buffer: Option<String>,
-    /// `--rtt`: base RTT of every flow that does not say its own.
-    pub rtt: Option<String>,
-    /// `--flows`: `COUNTxKIND[:OPTION...],...`.
-    pub flows: Option<String>,
-    /// `--aqm`: `NAME[:PARAMETER=VALUE...],...`.
-    pub aqm: Option<String>,
-    /// `--duration`: length of a run; default 60s.
-    pub duration: Option<String>,
-    /// `--warmup`: cut off the front; default a sixth of the duration.
-    pub warmup: Option<String>,
-    /// `--seeds`: `1..3` or `1,2,5`.
-    pub seeds: Option<String>,
-    /// `--stack`: `linux` or `ns3`.
-    pub stack: Option<String>,
-    /// `--sample`: interval of the time series.
-    pub sample: Option<String>,
+/// A flag, and the key of a file that it stands for.
+#[derive(Debug, Clone, Copy)]
+pub struct Flag {
+    /// Without its dashes.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub about: &'static str,
+    /// The table of its key.
+    pub of: &'static Keys,
+    /// Its key.
+    pub key: &'static str,
+}
+
+macro_rules! flags {
+    ($(#[doc = $about:literal] $name:ident: $of:ident.$key:ident,)*) => {
+        /// The flags of `compare` and `run` that describe a scenario, as typed. Each
+        /// stands for a key of the file; [`Scenario::from_flags`] makes a
+        /// scenario of them alone, [`Scenario::read_with`] lays them over a file.
+        ///
+        /// [`Scenario::from_flags`]: crate::Scenario::from_flags
+        /// [`Scenario::read_with`]: crate::Scenario::read_with
+        #[derive(Debug, Clone, Default, PartialEq, Eq)]
+        pub struct Flags {
+            $(#[doc = $about] pub $name: Option<String>,)*
+        }
+
+        impl Flags {
+            /// Every flag, in the order in which they are laid over a file.
+            pub const ALL: &'static [Flag] = &[$(
+                Flag {
+                    name: stringify!($name),
+                    about: $about.trim_ascii(),
+                    of: &keys::$of,
+                    key: stringify!($key),
+                },
+            )*];
+
+            /// Each as typed.
+            fn texts(&self) -> impl Iterator<Item = (&'static Flag, &Option<String>)> {
+                Flags::ALL.iter().zip([$(&self.$name,)*])
+            }
+
+            fn text_mut(&mut self, name: &str) -> Option<&mut Option<String>> {
+                match name {
+                    $(stringify!($name) => Some(&mut self.$name),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+flags! {
+    /// Rate of the link
+    rate: LINK.rate,
+    /// A file of delivery opportunities instead of a rate, from the working folder
+    trace: LINK.trace,
+    /// Delay from the bottleneck to the receivers
+    delay: LINK.delay,
+    /// Bytes, packets or bandwidth-delay products
+    buffer: LINK.buffer,
+    /// Length of a run, warm-up included
+    duration: RUN.duration,
+    /// Time at the start that no measure counts
+    warmup: RUN.warmup,
+    /// Whose TCP
+    stack: RUN.stack,
+    /// Interval of the time series
+    sample: RUN.sample,
+    /// One run for each: `1..3`, `1,2,5`
+    seeds: RUN.seeds,
+    /// Queue managers: `NAME[:PARAMETER=VALUE...],...`
+    aqm: QUEUE.disciplines,
+    /// What is sent: `[COUNTx]KIND[:OPTION...],...`
+    flows: TOP.flows,
+    /// Round-trip time of every flow that does not say its own
+    rtt: FLOWS.rtt,
 }
 
 /// Disciplines that are compared if none is named.
-pub(crate) const DEFAULT_AQM: &str = "droptail,codel,pie,titrate";
+pub const DEFAULT_AQM: &str = "droptail,codel,pie,titrate";
 /// Length of a run if none is given.
 pub(crate) const DEFAULT_DURATION: &str = "60s";
 
 impl Flags {
+    /// Says a flag by its name.
+    ///
+    /// # Errors
+    /// If there is none of that name.
+    pub fn put(&mut self, name: &str, text: String) -> Result<(), Error> {
+        let Some(flag) = self.text_mut(name) else {
+            let names = Flags::ALL.iter().map(|flag| flag.name);
+            let message = format!("no such argument{}", suggest(name, names));
+            return Err(Error::new(Place::Value, quote(name), message));
+        };
+        *flag = Some(text);
+        Ok(())
+    }
+
     /// A tree of these flags alone, defaults included.
     pub(crate) fn tree(&self) -> Result<Node, Error> {
         let missing = |flag: &str, write: &str| Error::new(Place::Flag, flag, format!("missing; {write}"));
@@ -88,29 +150,20 @@ impl Flags {
                 link.remove(old);
             }
         }
-        let plain = [
-            ("link", "rate", &self.rate),
-            ("link", "trace", &self.trace),
-            ("link", "delay", &self.delay),
-            ("link", "buffer", &self.buffer),
-            ("run", "duration", &self.duration),
-            ("run", "warmup", &self.warmup),
-            ("run", "stack", &self.stack),
-            ("run", "sample", &self.sample),
-        ];
-        for (table, key, value) in plain {
-            if let Some(text) = value {
-                root.put_in(table, key, flag(key, text));
+        for (flag, text) in self.texts() {
+            let Some(text) = text else { continue };
+            let name = format!("--{}", flag.name);
+            let table = flag.of.name.trim_matches(['[', ']']);
+            match flag.of.get(flag.key).map(|key| &key.form) {
+                // Of each flow: below.
+                _ if table == "flows" => {}
+                Some(Form::List(Form::Discipline, _)) => {
+                    root.put_in(table, flag.key, list(&name, text, discipline)?);
+                }
+                Some(Form::List(..)) => root.put(flag.key, list(&name, text, flows)?),
+                Some(Form::OneOrMore(..)) => root.put_in(table, flag.key, list(&name, text, Ok)?),
+                _ => root.put_in(table, flag.key, Node::new(name, Place::Flag, Value::Text(text.clone()))),
             }
-        }
-        if let Some(text) = &self.seeds {
-            root.put_in("run", "seeds", list("--seeds", text, Ok)?);
-        }
-        if let Some(text) = &self.aqm {
-            root.put_in("queue", "disciplines", list("--aqm", text, discipline)?);
-        }
-        if let Some(text) = &self.flows {
-            root.put("flows", list("--flows", text, flows)?);
         }
         if let Some(rtt) = &self.rtt
             && let Some(Node { value: Value::List(items), .. }) = root.get_mut("flows")
@@ -119,7 +172,7 @@ impl Flags {
                 // A flow of the command line that says its own RTT keeps it.
                 let own = item.place == Place::Flag && item.get("rtt").is_some();
                 if !own {
-                    item.put("rtt", flag("rtt", rtt));
+                    item.put("rtt", Node::new("--rtt", Place::Flag, Value::Text(rtt.clone())));
                 }
             }
         }
@@ -177,10 +230,6 @@ impl Node {
     }
 }
 
-fn flag(name: &str, text: &str) -> Node {
-    Node::new(format!("--{name}"), Place::Flag, Value::Text(text.to_string()))
-}
-
 /// Splits a flag at its commas and reads each item.
 fn list(flag: &str, text: &str, read: impl Fn(Node) -> Result<Node, Error>) -> Result<Node, Error> {
     let mut items = Vec::new();
@@ -194,23 +243,21 @@ fn list(flag: &str, text: &str, read: impl Fn(Node) -> Result<Node, Error>) -> R
 /// `key=value` as an entry of the item's table.
 fn option(item: &Node, text: &str, entries: &mut Vec<(String, Node)>) -> Result<(), Error> {
     let Some((key, value)) = text.split_once('=') else {
-        return Err(
-            item.error(format!("\"{}\" is not an option; write key=value", crate::units::quote(text)))
-        );
+        return Err(item.error(format!("\"{}\" is not an option; write key=value", quote(text))));
     };
     push(item, key, value, entries)
 }
 
 fn push(item: &Node, key: &str, text: &str, entries: &mut Vec<(String, Node)>) -> Result<(), Error> {
     if entries.iter().any(|(k, _)| k == key) {
-        return Err(item.error(format!("{} is there twice", crate::units::quote(key))));
+        return Err(item.error(format!("{} is there twice", quote(key))));
     }
     let value = match text {
         "true" => Value::Bool(true),
         "false" => Value::Bool(false),
         _ => Value::Text(text.to_string()),
     };
-    let node = Node::new(item.child_key(&crate::units::quote(key)), Place::Flag, value);
+    let node = Node::new(item.child_key(&quote(key)), Place::Flag, value);
     entries.push((key.to_string(), node));
     Ok(())
 }
@@ -250,12 +297,12 @@ fn flows(item: Node) -> Result<Node, Error> {
     };
     let mut entries = Vec::new();
     push(&item, "count", count, &mut entries)?;
-    let udp = matches!(kind, "cbr" | "poisson" | "voip");
+    let udp = Datagrams::WRITTEN.iter().find(|(key, ..)| *key == kind);
     let brutal = Kind::from_name(kind).is_some_and(Kind::needs_rate);
-    if !udp {
+    if udp.is_none() {
         let names = preset::names();
         if !names.contains(&kind) {
-            let kinds = names.into_iter().chain(["cbr", "poisson", "voip"]);
+            let kinds = names.into_iter().chain(Datagrams::names());
             return Err(item.error(format!("not a kind of flow{}", suggest(kind, kinds))));
         }
         push(&item, "cca", kind, &mut entries)?;
@@ -263,7 +310,7 @@ fn flows(item: Node) -> Result<Node, Error> {
     for part in parts {
         if part.contains('=') {
             option(&item, part, &mut entries)?;
-        } else if udp {
+        } else if udp.is_some() {
             push(&item, kind, part, &mut entries)?;
         } else if brutal && part != "ecn" {
             push(&item, "rate", part, &mut entries)?;
@@ -272,16 +319,20 @@ fn flows(item: Node) -> Result<Node, Error> {
         } else {
             return Err(item.error(format!(
                 "\"{}\" is not an option of a TCP flow; write ecn, or key=value such as rtt=20ms",
-                crate::units::quote(part)
+                quote(part)
             )));
         }
     }
-    let rate_key = if udp { kind } else { "rate" };
-    if kind == "voip" && !entries.iter().any(|(k, _)| k == kind) {
-        push(&item, kind, Codec::G711.name(), &mut entries)?;
-    }
-    if (udp || brutal) && !entries.iter().any(|(k, _)| k == rate_key) {
-        return Err(item.error(format!("missing rate; write {count}x{kind}:2mbit")));
+    // What the key of this kind has without a colon: the usual value, or none.
+    let (key, usual) = match udp {
+        Some((key, value, bare)) => (*key, bare.then_some(*value)),
+        None => ("rate", None),
+    };
+    if (udp.is_some() || brutal) && !entries.iter().any(|(k, _)| k == key) {
+        match usual {
+            Some(usual) => push(&item, key, usual, &mut entries)?,
+            None => return Err(item.error(format!("missing rate; write {count}x{kind}:2mbit"))),
+        }
     }
     Ok(Node::new(item.key, Place::Flag, Value::Table(entries)))
 }

@@ -1,16 +1,17 @@
 //! The keys of a scenario file, each declared once: how its value is written, its bounds, its default, what it means and whether
 //! `--engine linux` can do it. The reader takes bounds and defaults from here; the lists in its errors, the tables of
-//! `docs/scenario.md`, `docs/scenario.schema.json` and the lab's refusals are made of it.
+//! `docs/scenario.md`, `docs/scenario.schema.json`, `python/queuewright/keys.py` and the lab's refusals are made of it.
 
-use crate::units::{MILLION, Size, Unit};
+use crate::datagrams::Datagrams;
+use crate::form::{MAX_RATE, RATES, key};
+use crate::units::{MILLION, Unit};
 use Form::*;
 use Without::{Is, Needed, Says};
-use std::fmt::Write;
+
+pub use crate::form::{Form, Key, Keys, Linux, Without};
 
 /// Nanoseconds in a second.
 const S: u64 = 1_000_000_000;
-/// Fastest link or access link, bit/s.
-pub(crate) const MAX_RATE: u64 = 1_000_000_000_000;
 /// Longest run, ns: beyond it 2^53 ns would no longer be exact in JSON.
 const MAX_TIME: u64 = 1_000_000 * S;
 /// Longest base RTT, ns: Linux keeps eight times the RTT in 32 bits of microseconds.
@@ -21,126 +22,6 @@ const MAX_EXTRA: u64 = 10 * S;
 pub(crate) const MAX_SIZE: u64 = 1 << 42;
 /// Most flows in a scenario.
 pub(crate) const MAX_FLOWS: u64 = 100_000;
-
-/// Largest buffers: bytes, packets, millionths of a bandwidth-delay product.
-pub(crate) const MAX_BUFFER: (u64, u32, u64) = (1 << 40, 100_000_000, 100_000 * MILLION);
-/// Largest initial window, packets.
-pub(crate) const MAX_WINDOW: u32 = 65_535;
-/// Longest description, bytes.
-pub(crate) const MAX_TEXT: usize = 10_000;
-
-/// The keys of a table.
-#[derive(Debug)]
-pub struct Keys {
-    /// As a file's heading has it, `[link]`, or the key whose value the table is, `video`; empty: the top of the file.
-    pub name: &'static str,
-    /// What `docs/scenario.md` says of such a value.
-    pub words: &'static str,
-    parts: &'static [&'static [Key]],
-}
-
-/// A key.
-#[derive(Debug, Clone, Copy)]
-pub struct Key {
-    /// As it is written.
-    pub name: &'static str,
-    /// How its value is written.
-    pub form: Form,
-    /// What holds without it.
-    pub default: Without,
-    /// What it means, in Markdown.
-    pub about: &'static str,
-    /// What `--engine linux` makes of it. The simulator does every key.
-    pub linux: Linux,
-}
-
-/// How a value is written. Bounds are included.
-#[derive(Debug, Clone, Copy)]
-pub enum Form {
-    /// A number with a unit.
-    Quantity {
-        /// Whose.
-        unit: Unit,
-        /// Smallest, in the base unit: bit/s, ns, bytes.
-        min: u64,
-        /// Largest, in the base unit.
-        max: u64,
-        /// A range, too, of which values are drawn.
-        range: bool,
-    },
-    /// A whole number without a unit.
-    Whole {
-        /// Smallest.
-        min: u64,
-        /// Largest.
-        max: u64,
-        /// A range, too.
-        range: bool,
-    },
-    /// A decimal number.
-    Real {
-        /// Smallest, millionths.
-        min: u64,
-        /// Largest, millionths.
-        max: u64,
-    },
-    /// A part of all: `"0.1%"` or `0.001`.
-    Share,
-    /// `true` or `false`.
-    Bool,
-    /// One of these.
-    Word(&'static [&'static str]),
-    /// 1 to 64 printable characters.
-    Name,
-    /// A text.
-    Text,
-    /// Of a file, from the folder of the scenario's.
-    Path,
-    /// A size, packets or bandwidth-delay products: `"45kb"`, `"1000p"`, `"2bdp"`.
-    Buffer,
-    /// `"1p"` to `"65535p"`, or `"all"`.
-    Window,
-    /// `"50/s"`, `"40%"` or `"20mbit"`.
-    Arrivals,
-    /// A congestion control, or a named mix of them.
-    Control,
-    /// A table of congestion controls with their weights.
-    Weights,
-    /// A queue manager's name, or a table with its parameters.
-    Discipline,
-    /// A list of two.
-    Pair(&'static Form, &'static Form),
-    /// A list, and what `docs/scenario.md` says of it.
-    List(&'static Form, &'static str),
-    /// A list, or one value without brackets, and what `docs/scenario.md` says of it.
-    OneOrMore(&'static Form, &'static str),
-    /// A table.
-    Table(&'static Keys),
-    /// One or the other.
-    Or(&'static [Form]),
-}
-
-/// What holds where a key is not written.
-#[derive(Debug, Clone, Copy)]
-pub enum Without {
-    /// It must be written: such as this.
-    Needed(&'static str),
-    /// This value, without quotes.
-    Is(&'static str),
-    /// What these words say, in Markdown; empty: other keys decide.
-    Says(&'static str),
-}
-
-/// What `--engine linux` makes of a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Linux {
-    /// The same as the simulator.
-    Does,
-    /// Some of its values only, and why.
-    Some(&'static str),
-    /// Nothing, and why.
-    Never(&'static str),
-}
 
 const fn time(min: u64, max: u64) -> Form {
     Quantity { unit: Unit::Time, min, max, range: false }
@@ -156,7 +37,6 @@ const fn size(min: u64, max: u64) -> Form {
 
 /// Of a link that works.
 pub(crate) const RATE: Form = Quantity { unit: Unit::Rate, min: 1000, max: MAX_RATE, range: false };
-const RATES: Form = Quantity { unit: Unit::Rate, min: 1000, max: MAX_RATE, range: true };
 const PAUSE: Form = Or(&[times(0, MAX_TIME), Table(&EXPONENTIAL)]);
 const VARIATION: Form = Or(&[time(0, MAX_EXTRA), Table(&JITTER)]);
 /// A step of a schedule: from when on, and the rate, of which `0bit` is an outage.
@@ -170,27 +50,10 @@ pub(crate) const WEIGHT: Form = Whole { min: 0, max: MILLION, range: false };
 pub(crate) const SEED: Form = Whole { min: 0, max: (1 << 53) - 1, range: true };
 const FROM_TITLES: &str = "for titles; changes no result";
 
-const fn key(name: &'static str, form: Form, default: Without, about: &'static str) -> Key {
-    Key { name, form, default, about, linux: Linux::Does }
-}
-
-impl Key {
-    /// Of Linux some values only.
-    const fn partly(mut self, why: &'static str) -> Key {
-        self.linux = Linux::Some(why);
-        self
-    }
-
-    /// Not of Linux.
-    const fn never(mut self, why: &'static str) -> Key {
-        self.linux = Linux::Never(why);
-        self
-    }
-}
-
 /// The top of a file.
 pub static TOP: Keys = Keys {
     name: "",
+    class: "Tables",
     words: "",
     parts: &[&[
         key("name", Name, Says("none"), FROM_TITLES),
@@ -212,11 +75,13 @@ pub static TOP: Keys = Keys {
 };
 
 /// `[link]`.
-pub static LINK: Keys = Keys { name: "[link]", words: "table", parts: &[EVERY_LINK, OVERHEAD] };
+pub static LINK: Keys =
+    Keys { name: "[link]", class: "Link", words: "table", parts: &[EVERY_LINK, OVERHEAD] };
 
 /// `[[ports]]`: a link with a name.
 pub static PORTS: Keys = Keys {
     name: "[[ports]]",
+    class: "Ports",
     words: "table",
     parts: &[
         &[key(
@@ -324,6 +189,7 @@ const OVERHEAD: &[Key] = &[key(
 /// A link's `jitter`.
 pub static JITTER: Keys = Keys {
     name: "jitter",
+    class: "Jitter",
     words: "table",
     parts: &[&[
         key(
@@ -345,6 +211,7 @@ pub static JITTER: Keys = Keys {
 /// A link's `reorder`.
 pub static REORDER: Keys = Keys {
     name: "reorder",
+    class: "Reorder",
     words: "`{ share = \"1%\", by = \"5ms\" }`",
     parts: &[&[
         key("share", Share, Needed("how many packets, such as \"1%\""), "how many packets"),
@@ -360,6 +227,7 @@ pub static REORDER: Keys = Keys {
 /// `[shared]`.
 pub static SHARED: Keys = Keys {
     name: "[shared]",
+    class: "Shared",
     words: "table",
     parts: &[&[key(
         "buffer",
@@ -376,9 +244,10 @@ const ASKING: &str = "clients that ask";
 /// `[[flows]]`.
 pub static FLOWS: Keys = Keys {
     name: "[[flows]]",
+    class: "Flows",
     words: "table",
     parts: &[&[
-        key("name", Name, Says("the congestion control's name, `cbr`, `poisson` or `voip`"), "name of the group in results"),
+        key("name", Name, Says("the congestion control's name, or the key of its UDP traffic"), "name of the group in results"),
         key("count", Whole { min: 1, max: MAX_FLOWS, range: true }, Is("1"), "number of flows, drawn once a seed"),
         key(
             "cca",
@@ -387,9 +256,7 @@ pub static FLOWS: Keys = Keys {
             "TCP with this congestion control (`queuewright list` says what each is)",
         )
         .partly("Linux has no such congestion control"),
-        key("cbr", RATES, Says(""), "UDP at a constant rate of IP packets"),
-        key("poisson", RATES, Says(""), "UDP with exponential gaps, this rate on average"),
-        key("voip", Word(&["g711", "g729"]), Says(""), "[calls](#calls)").never("calls"),
+    ], Datagrams::KEYS, &[
         key(
             "rtt",
             times(1000, MAX_RTT),
@@ -503,6 +370,7 @@ pub static FLOWS: Keys = Keys {
 /// A time drawn for each flow, not out of a range.
 pub static EXPONENTIAL: Keys = Keys {
     name: "exponential",
+    class: "Exponential",
     words: "`{ exponential = \"2s\" }`",
     parts: &[&[key(
         "exponential",
@@ -519,6 +387,7 @@ const LARGEST: Key = key("max", size(1, MAX_SIZE), Is("4096gb"), "what is larger
 /// A `size` whose logarithm is normally distributed.
 pub static LOGNORMAL: Keys = Keys {
     name: "size",
+    class: "Lognormal",
     words: "a [distribution](#sizes)",
     parts: &[&[
         key("distribution", Word(&["lognormal"]), Needed("\"lognormal\""), "which"),
@@ -536,6 +405,7 @@ pub static LOGNORMAL: Keys = Keys {
 /// A `size` with P(size > x) = (min / x)^shape.
 pub static PARETO: Keys = Keys {
     name: "size",
+    class: "Pareto",
     words: "",
     parts: &[&[
         key("distribution", Word(&["pareto"]), Needed("\"pareto\""), "which"),
@@ -548,6 +418,7 @@ pub static PARETO: Keys = Keys {
 /// Each `size` out of a file.
 pub static SIZES: Keys = Keys {
     name: "size",
+    class: "Sizes",
     words: "",
     parts: &[&[key("file", Path, Needed("a path"), "sizes to draw from, or a packet capture")]],
 };
@@ -555,6 +426,7 @@ pub static SIZES: Keys = Keys {
 /// `video`.
 pub static VIDEO: Keys = Keys {
     name: "video",
+    class: "Video",
     words: "table, `{}` for its defaults",
     parts: &[&[
         key(
@@ -578,6 +450,7 @@ pub static VIDEO: Keys = Keys {
 /// `burst`.
 pub static BURST: Keys = Keys {
     name: "burst",
+    class: "Burst",
     words: "table",
     parts: &[&[
         key(
@@ -605,6 +478,7 @@ pub static BURST: Keys = Keys {
 /// `[queue]`.
 pub static QUEUE: Keys = Keys {
     name: "[queue]",
+    class: "Queue",
     words: "table",
     parts: &[&[key(
         "disciplines",
@@ -617,6 +491,7 @@ pub static QUEUE: Keys = Keys {
 /// `[run]`.
 pub static RUN: Keys = Keys {
     name: "[run]",
+    class: "Run",
     words: "table",
     parts: &[&[
         key(
@@ -666,135 +541,3 @@ pub static RUN: Keys = Keys {
 
 /// The tables of a file, from its top.
 pub static TABLES: [&Keys; 7] = [&TOP, &LINK, &PORTS, &SHARED, &FLOWS, &QUEUE, &RUN];
-
-impl Keys {
-    /// The keys, in the order in which people read of them.
-    pub fn iter(&self) -> impl Iterator<Item = &'static Key> + use<> {
-        self.parts.iter().copied().flatten()
-    }
-
-    /// The key of that name.
-    pub fn get(&self, name: &str) -> Option<&'static Key> {
-        self.iter().find(|key| key.name == name)
-    }
-
-    /// Their names.
-    pub(crate) fn names(&self) -> Vec<&'static str> {
-        self.iter().map(|key| key.name).collect()
-    }
-
-    /// Why `--engine linux` does not do a key, or not all of it; empty: it does.
-    pub fn not_on_linux(&self, name: &str) -> &'static str {
-        match self.get(name).map(|key| key.linux) {
-            Some(Linux::Some(why) | Linux::Never(why)) => why,
-            _ => "",
-        }
-    }
-
-    /// The table of `docs/scenario.md`, and what of it the Linux engine does not do.
-    pub fn page(&self) -> String {
-        let mut page = String::from("| key | value | default | |\n|---|---|---|---|\n");
-        for key in self.iter() {
-            let Key { name, about, .. } = key;
-            let default = key.shown_default();
-            let space = if default.is_empty() { "" } else { " " };
-            let _ = writeln!(page, "| `{name}` | {} |{space}{default} | {about} |", key.form.words());
-        }
-        // Keys of one reason stand together.
-        let reasons = |of: fn(Linux) -> Option<&'static str>| {
-            let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
-            for (key, why) in self.iter().filter_map(|key| Some((key, of(key.linux)?))) {
-                let name = format!("`{}`", key.name);
-                match reasons.iter_mut().find(|(known, _)| *known == why) {
-                    Some((_, names)) => names.push(name),
-                    None => reasons.push((why, vec![name])),
-                }
-            }
-            let all: Vec<String> =
-                reasons.iter().map(|(why, names)| format!("{} ({why})", names.join(", "))).collect();
-            all.join("; ")
-        };
-        let never = reasons(|linux| if let Linux::Never(why) = linux { Some(why) } else { None });
-        let not_all = reasons(|linux| if let Linux::Some(why) = linux { Some(why) } else { None });
-        let said = [("Not with `--engine linux`", never), ("Not all of it with `--engine linux`", not_all)];
-        for (what, keys) in said.iter().filter(|(_, keys)| !keys.is_empty()) {
-            let _ = write!(page, "\n{what}: {keys}.\n");
-        }
-        page
-    }
-}
-
-impl Key {
-    /// What holds without it, in Markdown.
-    pub(crate) fn shown_default(&self) -> String {
-        match self.default {
-            Needed(_) => "needed".into(),
-            Says(words) => words.into(),
-            Is(value) if self.form.is_bare(value) => format!("`{value}`"),
-            Is(value) => format!("`\"{value}\"`"),
-        }
-    }
-}
-
-impl Form {
-    /// Is a value without quotes in a file?
-    pub(crate) fn is_bare(&self, value: &str) -> bool {
-        match self {
-            Whole { .. } | Real { .. } => !value.contains(".."),
-            Bool => true,
-            Or(forms) => forms[0].is_bare(value),
-            _ => false,
-        }
-    }
-
-    /// How it is written, in Markdown.
-    pub(crate) fn words(&self) -> String {
-        let bounds = |min: &str, max: &str| match min {
-            "0s" | "0b" => format!("to {max}"),
-            _ => format!("{min} to {max}"),
-        };
-        let ranging = |range: bool| if range { ", range" } else { "" };
-        let quoted = |words: &[&str]| {
-            let words: Vec<String> = words.iter().map(|word| format!("`\"{word}\"`")).collect();
-            words.join(", ")
-        };
-        match *self {
-            Quantity { unit, min, max, range } => {
-                let noun = match unit {
-                    Unit::Rate => "rate",
-                    Unit::Time => "time",
-                    Unit::Bytes => "size",
-                };
-                format!("{noun}{}, {}", ranging(range), bounds(&unit.show(min), &unit.show(max)))
-            }
-            Whole { min, max, range } => format!("whole number{}, {min} to {max}", ranging(range)),
-            Real { min, max } => {
-                let show = crate::units::show_millionths;
-                format!("number, {} to {}", show(min), show(max))
-            }
-            Share => "share: `\"0.1%\"` or `0.001`".into(),
-            Bool => "`true`, `false`".into(),
-            Word(words) => quoted(words),
-            Name => "text, 1 to 64 characters".into(),
-            Text => format!("text, to {MAX_TEXT} bytes"),
-            Path => "path".into(),
-            Buffer => {
-                let (bytes, packets, bdp) = MAX_BUFFER;
-                let most = [Size::Bytes(bytes), Size::Packets(packets), Size::Bdp(bdp)].map(Size::show);
-                format!("size, packets or bdp, to {}", most.join(", "))
-            }
-            Window => format!("`\"1p\"` to `\"{MAX_WINDOW}p\"`, or `\"all\"`"),
-            Arrivals => "`\"50/s\"`, `\"40%\"` or `\"20mbit\"`".into(),
-            Control => quoted(&crate::preset::names()),
-            Weights => "a table of weights".into(),
-            Discipline => "name or table".into(),
-            Pair(first, second) => format!("pair of {} and {}", first.words(), second.words()),
-            List(_, words) | OneOrMore(_, words) => words.into(),
-            Table(keys) => keys.words.into(),
-            Or(forms) => {
-                let words = forms.iter().map(Form::words).filter(|words| !words.is_empty());
-                words.collect::<Vec<_>>().join(", or ")
-            }
-        }
-    }
-}

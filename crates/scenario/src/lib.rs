@@ -22,52 +22,65 @@
 //! # Ok::<(), queuewright_scenario::Error>(())
 //! ```
 
+mod asks;
 pub mod capture;
 mod client;
 mod comes;
 mod data;
+mod datagrams;
 mod discipline;
 mod draft;
 mod draw;
 mod error;
 mod flags;
 mod flaws;
+mod flow;
+mod form;
 mod json;
 pub mod keys;
 mod model;
 mod node;
+pub mod packet;
 mod params;
 mod plain;
 pub mod policy;
 mod preset;
+mod python;
+mod random;
+mod rate;
 mod read;
 mod rows;
 mod schema;
+mod setting;
 mod sizes;
 mod source;
 pub mod spec;
+mod stack;
+mod streams;
 pub mod trace;
 mod traffic;
 pub mod units;
-mod voice;
 mod write;
 
-pub use client::{Client, Requests, Video};
+pub use asks::Requests;
+pub use client::{Client, Video};
 pub use comes::{ArrivalRate, Arrivals, Burst, Comes, Pages, PagesFile, Pause};
 pub use data::{DataFile, LARGEST_FILE, read_file, read_text};
+pub use datagrams::{Datagrams, Gaps};
 pub use draft::Draft;
 pub use error::{Error, Place};
-pub use flags::Flags;
-pub use model::{Change, Discipline, Flows, InitialWindow, Link, LinkRate, Run, Scenario, Sends, TraceFile};
-pub use params::Setting;
+pub use flags::{DEFAULT_AQM, Flag, Flags};
+pub use model::{
+    Change, Discipline, Flows, InitialWindow, Link, LinkRate, Rows, Run, Scenario, Sends, TraceFile,
+};
 pub use policy::{Policy, PolicyFile};
 pub use preset::{PRESETS, Preset};
-pub use rows::Rows;
+pub use python::python_types;
 pub use schema::json_schema;
+pub use setting::Setting;
 pub use sizes::{SizeTable, Sizes};
 pub use source::Source;
 pub use spec::RunSpec;
-pub use voice::Codec;
 
 use std::path::Path;
 

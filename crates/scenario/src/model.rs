@@ -3,14 +3,16 @@
 use crate::client::Client;
 use crate::comes::{Comes, Pause};
 use crate::data::DataFile;
+use crate::datagrams::Datagrams;
 use crate::error::Place;
 use crate::flaws::Flaws;
-use crate::params::Setting;
-use crate::rows::Rows;
+use crate::packet::FULL_BYTES;
+use crate::rate::{Schedule, Trace};
+use crate::setting::Setting;
 use crate::sizes::Sizes;
-use crate::spec::{Schedule, SendBuffer, Stack, Trace};
+use crate::stack::{SendBuffer, Stack};
+use crate::trace::mean_rate;
 use crate::units::{Range, Size};
-use crate::voice::Codec;
 use queuewright_cca::Kind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -148,22 +150,8 @@ pub enum Sends {
         /// Asks for what the flow sends; none: it sends by itself.
         client: Option<Client>,
     },
-    /// UDP at a constant rate.
-    Cbr {
-        /// Bits a second, drawn per flow.
-        bps: Range,
-        /// IP length of a packet.
-        packet_bytes: u32,
-    },
-    /// UDP with exponential gaps.
-    Poisson {
-        /// Mean bits a second, drawn per flow.
-        bps: Range,
-        /// IP length of a packet.
-        packet_bytes: u32,
-    },
-    /// One way of a telephone call over RTP and UDP.
-    Voip(Codec),
+    /// UDP.
+    Datagrams(Datagrams),
 }
 
 /// A discipline with the parameters that the scenario sets.
@@ -213,5 +201,41 @@ pub(crate) struct Places(pub BTreeMap<String, (Place, String, String)>);
 impl PartialEq for Places {
     fn eq(&self, _: &Places) -> bool {
         true
+    }
+}
+
+/// Flows of a file, one a line.
+#[derive(Debug, Clone)]
+pub struct Rows {
+    /// The file.
+    pub file: DataFile,
+    /// Which keys it gives, in its order.
+    pub columns: Vec<&'static str>,
+    /// Each line as an entry of its own, with the keys that hold for all.
+    pub flows: Arc<Vec<Flows>>,
+}
+
+/// What the lines say is known from the file and from the entry that they belong to.
+impl PartialEq for Rows {
+    fn eq(&self, other: &Rows) -> bool {
+        self.file == other.file && self.columns == other.columns
+    }
+}
+
+/// Length of the largest packet on the link, as the link counts it.
+pub(crate) fn largest_packet(flows: &[Flows], overhead: u32) -> u64 {
+    let ip = flows.iter().map(|f| match &f.sends {
+        Sends::Tcp { .. } => FULL_BYTES,
+        Sends::Datagrams(datagrams) => datagrams.packet_bytes(),
+    });
+    u64::from(ip.max().unwrap_or(FULL_BYTES) + overhead)
+}
+
+/// A rate to reckon with: a schedule's first above 0, a trace's mean; bit/s.
+pub(crate) fn rate_of(rate: &LinkRate) -> u64 {
+    match rate {
+        LinkRate::Constant(bps) => *bps,
+        LinkRate::Schedule(s) => s.steps.iter().map(|(_, bps)| *bps).find(|bps| *bps > 0).unwrap_or(0),
+        LinkRate::Trace(file) => mean_rate(&file.trace),
     }
 }

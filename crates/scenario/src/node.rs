@@ -2,7 +2,8 @@
 //! scenario file and of the command line's flags, so that one reader serves both.
 
 use crate::error::{Error, Place, suggest};
-use crate::keys::{Form, Keys, TABLES, Without};
+use crate::form::{Form, Keys, Without};
+use crate::keys::TABLES;
 use crate::units::{Range, Size, Unit, Wrong, quote};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -270,6 +271,11 @@ impl<'a> Table<'a> {
     pub fn get(&self, key: &str) -> Option<&'a Node> {
         debug_assert!(self.of.get(key).is_some(), "{} has no key {key}", self.of.name);
         self.entries.iter().find(|(k, _)| k == key).map(|(_, n)| n)
+    }
+
+    /// An error if one of these keys is there: why it may not be.
+    pub fn not_with(&self, keys: &[&str], why: &str) -> Result<(), Error> {
+        keys.iter().find_map(|key| self.get(key)).map_or(Ok(()), |n| Err(n.key_error(why)))
     }
 
     /// How a key's value is written.

@@ -48,3 +48,9 @@ impl Preset {
 pub(crate) fn names() -> Vec<&'static str> {
     Kind::ALL.iter().map(|k| k.name()).chain(PRESETS.iter().map(|p| p.name)).collect()
 }
+
+/// A table has no order of its own: by name, so that draws do not depend on how it was written.
+pub(crate) fn in_order(mut ccas: Vec<(Kind, u32)>) -> Vec<(Kind, u32)> {
+    ccas.sort_by_key(|(kind, _)| kind.name());
+    ccas
+}

@@ -4,18 +4,21 @@ use crate::data::{DataFile, Files};
 use crate::discipline::{self, Around};
 use crate::error::{Error, Place};
 use crate::flaws::Flaws;
-use crate::keys::{LINK, MAX_BUFFER, MAX_TEXT, PORTS, QUEUE, RUN, SEED, SHARED, STEP, TOP};
-use crate::model::{Discipline, Flows, Link, LinkRate, Places, Run, Scenario, Sends, TraceFile};
+use crate::form::{MAX_BUFFER, MAX_TEXT};
+use crate::keys::{LINK, PORTS, QUEUE, RUN, SEED, SHARED, STEP, TOP};
+use crate::model::{
+    Discipline, Flows, Link, LinkRate, Places, Run, Scenario, Sends, TraceFile, largest_packet,
+};
 use crate::node::{Node, Table, Value};
-use crate::spec::{Schedule, Stack};
+use crate::packet::SEGMENT_BYTES;
+use crate::rate::Schedule;
+use crate::stack::Stack;
 use crate::trace;
 use crate::traffic::all_flows;
-use crate::units::{MILLION, Size, Unit};
+use crate::units::{MILLION, S, Size, Unit};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Nanoseconds in a second.
-pub(crate) const S: u64 = 1_000_000_000;
 /// Nanoseconds in a millisecond.
 const MS: u64 = 1_000_000;
 /// Most output ports.
@@ -26,15 +29,6 @@ const MAX_RUNS: usize = 10_000;
 const MAX_ALL_FLOWS: u64 = 20_000_000;
 /// Segments are numbered with 32 bits.
 const MAX_SEGMENTS: u128 = 1 << 32;
-/// Payload of a full segment with timestamps, bytes.
-pub(crate) const SEGMENT: u64 = 1448;
-/// IP length of a SYN with Linux's options.
-pub(crate) const SYN: u32 = 60;
-/// IP length of a full packet.
-pub(crate) const PACKET: u32 = 1500;
-
-/// What decides by the length of the queue, when a packet arrives: what may police.
-const POLICERS: [&str; 3] = ["droptail", "static", "titrate"];
 
 /// Reads the whole tree.
 pub(crate) fn scenario(root: &Node, files: &Files) -> Result<Scenario, Error> {
@@ -390,11 +384,17 @@ fn check_ports(
     }
     for (node, port) in nodes.iter().zip(ports).filter(|(_, p)| p.police) {
         let here = port.discipline.as_ref().map_or(disciplines, std::slice::from_ref);
-        if let Some(other) = here.iter().find(|d| !POLICERS.contains(&d.name)) {
+        let polices = |name: &str| queuewright_aqm::find(name).is_some_and(|info| info.polices);
+        if let Some(other) = here.iter().find(|d| !polices(d.name)) {
+            let known: Vec<&str> = queuewright_aqm::registry()
+                .iter()
+                .filter(|info| info.polices)
+                .map(|info| info.name)
+                .collect();
             return Err(node.entry("police").error(format!(
                 "{} looks at packets as they leave the queue, and with police none has waited in it; {} do not",
                 other.name,
-                POLICERS.join(", ")
+                known.join(", ")
             )));
         }
     }
@@ -421,16 +421,6 @@ fn check_ports(
         )));
     }
     Ok(())
-}
-
-/// Length of the largest packet on the link, as the link counts it.
-pub(crate) fn largest_packet(flows: &[Flows], overhead: u32) -> u64 {
-    let ip = flows.iter().map(|f| match f.sends {
-        Sends::Tcp { .. } => PACKET,
-        Sends::Cbr { packet_bytes, .. } | Sends::Poisson { packet_bytes, .. } => packet_bytes,
-        Sends::Voip(codec) => codec.packet_bytes(),
-    });
-    u64::from(ip.max().unwrap_or(PACKET) + overhead)
 }
 
 fn check_buffer(node: &Node, link: &Link, flows: &[Flows]) -> Result<(), Error> {
@@ -468,16 +458,16 @@ fn check_length(top: &Table<'_>, link: &Link, flows: &[Flows], run: &Run) -> Res
             periods * file.trace.opportunities_ns.len() as u128 * 12_000
         }
     };
-    if link_bits / 8 / u128::from(SEGMENT) >= MAX_SEGMENTS {
+    if link_bits / 8 / u128::from(SEGMENT_BYTES) >= MAX_SEGMENTS {
         return Err(duration.error(
             "the link could carry more than 2^32 segments in this time, more than a flow can \
              number; shorten the run or slow the link",
         ));
     }
     for (i, f) in flows.iter().enumerate() {
-        if let Sends::Cbr { bps, packet_bytes } | Sends::Poisson { bps, packet_bytes } = f.sends {
-            let bits = u128::from(bps.max) * duration_ns / u128::from(S);
-            if bits / 8 / u128::from(packet_bytes) >= MAX_SEGMENTS {
+        if let Sends::Datagrams(datagrams) = &f.sends {
+            let bits = u128::from(datagrams.bps().max) * duration_ns / u128::from(S);
+            if bits / 8 / u128::from(datagrams.packet_bytes()) >= MAX_SEGMENTS {
                 return Err(duration.error(format!(
                     "flows[{i}] would send more than 2^32 packets in this time; shorten the run \
                      or slow the flow"

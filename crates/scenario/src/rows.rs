@@ -1,12 +1,13 @@
 //! Flows of a file: a flow for each line of a table.
 
 use crate::comes::Comes;
-use crate::data::{DataFile, Files, Sheet};
+use crate::data::{Files, Sheet};
+use crate::datagrams::Datagrams;
 use crate::error::{Error, Place, suggest};
 use crate::keys::MAX_FLOWS;
-use crate::model::{Flows, Sends};
+use crate::model::{Flows, Rows, Sends};
 use crate::node::{Node, Table, Value};
-use crate::traffic::in_order;
+use crate::preset::in_order;
 use crate::units::Range;
 use queuewright_cca::Kind;
 use std::sync::Arc;
@@ -15,24 +16,6 @@ use std::sync::Arc;
 const COLUMNS: &[&str] =
     &["rtt", "cca", "start", "stop", "size", "ecn", "access", "jitter", "rate", "initial_window"];
 
-/// Flows of a file, one a line.
-#[derive(Debug, Clone)]
-pub struct Rows {
-    /// The file.
-    pub file: DataFile,
-    /// Which keys it gives, in its order.
-    pub columns: Vec<&'static str>,
-    /// Each line as an entry of its own, with the keys that hold for all.
-    pub flows: Arc<Vec<Flows>>,
-}
-
-/// What the lines say is known from the file and from the entry that they belong to.
-impl PartialEq for Rows {
-    fn eq(&self, other: &Rows) -> bool {
-        self.file == other.file && self.columns == other.columns
-    }
-}
-
 /// The entry `t` that the file `named` by it fills; `line` reads an entry that stands for one flow.
 pub(crate) fn entry(
     t: &Table<'_>,
@@ -40,12 +23,9 @@ pub(crate) fn entry(
     files: &Files,
     line: &impl Fn(&Node) -> Result<Flows, Error>,
 ) -> Result<Flows, Error> {
-    const ALONE: [&str; 7] = ["count", "repeat", "arrivals", "burst", "cbr", "poisson", "voip"];
-    if let Some(other) = ALONE.iter().find_map(|k| t.get(k)) {
-        return Err(
-            other.key_error("does not go with a file of flows: each of its lines is a TCP flow, once")
-        );
-    }
+    let alone: Vec<&str> =
+        ["count", "repeat", "arrivals", "burst"].into_iter().chain(Datagrams::names()).collect();
+    t.not_with(&alone, "does not go with a file of flows: each of its lines is a TCP flow, once")?;
     let sheet = Sheet::read(named, files, "a file of flows")?;
     let none = || {
         let form = format!("no flow; the first line names the columns, out of {}", COLUMNS.join(", "));

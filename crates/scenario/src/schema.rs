@@ -1,6 +1,7 @@
 //! A JSON Schema of the scenario file, for editors: made of [`crate::keys`] and of the registry of queue managers.
 
-use crate::keys::{Form, Key, Keys, Linux, MAX_TEXT, TOP, WEIGHT, Without};
+use crate::form::{Form, Key, Keys, MAX_TEXT, Without};
+use crate::keys::{TOP, WEIGHT};
 use crate::preset;
 use crate::units::{Unit, show_millionths};
 use queuewright_aqm::{self as aqm, Info, Param, ParamKind};
@@ -40,18 +41,7 @@ fn object(properties: Map<String, Value>, required: Vec<&str>) -> Value {
 
 fn property(key: &Key) -> Value {
     let mut value = form(&key.form);
-    let default = key.shown_default();
-    let default = match key.default {
-        Without::Needed(_) => " (needed)".into(),
-        _ if default.is_empty() => default,
-        _ => format!(" (without it: {default})"),
-    };
-    let linux = match key.linux {
-        Linux::Does => String::new(),
-        Linux::Some(why) => format!(". With --engine linux not all of it: {why}"),
-        Linux::Never(why) => format!(". Not with --engine linux: {why}"),
-    };
-    value["description"] = json!(format!("{}{default}: {}{linux}", key.form.words(), key.about));
+    value["description"] = json!(key.line());
     if let Without::Is(text) = key.default {
         let bare = key.form.is_bare(text).then(|| serde_json::from_str(text).ok()).flatten();
         value["default"] = bare.unwrap_or_else(|| json!(text));

@@ -2,11 +2,11 @@
 
 use crate::capture;
 use crate::data::{DataFile, Files, Sheet};
-use crate::draw::{Draws, draw, normal, open};
 use crate::error::Error;
 use crate::keys::{Keys, LOGNORMAL, MAX_SIZE, PARETO, SIZES};
 use crate::node::{Node, Table, Value};
-use crate::read::SEGMENT;
+use crate::packet::SEGMENT_BYTES;
+use crate::random::{Draws, draw, normal, open};
 use crate::units::{self, Range, Unit};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
@@ -155,19 +155,19 @@ impl Sizes {
     /// distributions that part is the mean over the middles of so many equal shares.
     pub(crate) fn mean_segments(&self) -> f64 {
         const SHARES: u32 = 20_000;
-        let segments = |bytes: u64| bytes.div_ceil(SEGMENT);
-        let short = |bytes: u64| (segments(bytes) * SEGMENT - bytes) as f64;
+        let segments = |bytes: u64| bytes.div_ceil(SEGMENT_BYTES);
+        let short = |bytes: u64| (segments(bytes) * SEGMENT_BYTES - bytes) as f64;
         let over_shares = |at: &dyn Fn(f64) -> u64| {
             let shares = (0..SHARES).map(|i| (f64::from(i) + 0.5) / f64::from(SHARES));
             (self.mean() + shares.map(|share| short(at(share))).sum::<f64>() / f64::from(SHARES))
-                / SEGMENT as f64
+                / SEGMENT_BYTES as f64
         };
         match self {
             Sizes::Uniform(r) => {
-                // The sum of segments over 1..=n: of n / SEGMENT whole ones, and what is left.
+                // The sum of segments over 1..=n: of n / SEGMENT_BYTES whole ones, and what is left.
                 let upto = |n: u64| {
-                    let (whole, rest) = (u128::from(n / SEGMENT), u128::from(n % SEGMENT));
-                    u128::from(SEGMENT) * whole * (whole + 1) / 2 + rest * (whole + 1)
+                    let (whole, rest) = (u128::from(n / SEGMENT_BYTES), u128::from(n % SEGMENT_BYTES));
+                    u128::from(SEGMENT_BYTES) * whole * (whole + 1) / 2 + rest * (whole + 1)
                 };
                 (upto(r.max) - upto(r.min - 1)) as f64 / (r.max - r.min + 1) as f64
             }

@@ -5,12 +5,11 @@
 //! meet the same sizes, paths and times of arrival.
 
 use crate::comes::{Comes, Pages, Pause, page_bytes};
-use crate::draw::{Draws, Streams, draw, exponential, stream};
+use crate::flow::{FlowSpec, Traffic};
 use crate::model::{Flows, InitialWindow, Sends};
-use crate::read::SEGMENT;
+use crate::random::{Draws, draw, exponential, stream};
 use crate::sizes::Sizes;
-use crate::spec::{FlowSpec, Traffic};
-use crate::units::Range;
+use crate::streams::{Each, Streams, first_window};
 use serde::{Deserialize, Serialize};
 
 /// A `[[flows]]` entry whose flows come and go: what they are drawn from.
@@ -76,27 +75,6 @@ pub enum Loads {
     At(Vec<u64>),
 }
 
-/// What a flow of an entry is drawn from, but for when it comes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Each {
-    /// Index into [`crate::RunSpec::groups`] of the entry's first group.
-    pub first_group: u32,
-    /// What it sends.
-    pub sends: Sends,
-    /// Round-trip time without queues, ns.
-    pub rtt_ns: Range,
-    /// How long a UDP flow sends; none: until it is stopped.
-    pub length: Option<Pause>,
-    /// Access link, bits a second; none: unlimited.
-    pub access_bps: Option<Range>,
-    /// Most extra delay of a packet on the access link, ns.
-    pub jitter_ns: Range,
-    /// Ports that it crosses, in order.
-    pub path: Vec<u32>,
-    /// Ports that its acknowledgements cross, in order.
-    pub back: Vec<u32>,
-}
-
 /// A flow that is to start.
 #[derive(Debug, Clone)]
 pub struct Transfer {
@@ -106,21 +84,6 @@ pub struct Transfer {
     pub lane: Option<u32>,
     /// Number of its page, from 0.
     pub burst: Option<u32>,
-}
-
-impl Each {
-    pub(crate) fn of(entry: &Flows, first_group: u32) -> Each {
-        Each {
-            first_group,
-            sends: entry.sends.clone(),
-            rtt_ns: entry.rtt_ns,
-            length: entry.length,
-            access_bps: entry.access_bps,
-            jitter_ns: entry.jitter_ns,
-            path: entry.path.clone(),
-            back: entry.back.clone(),
-        }
-    }
 }
 
 impl SourceSpec {
@@ -266,34 +229,5 @@ fn resize(flow: &mut FlowSpec, window: Option<InitialWindow>, bytes: u64) {
     if let Traffic::Tcp { size_bytes, initial_window, .. } = &mut flow.traffic {
         *size_bytes = Some(bytes);
         *initial_window = window.map(|w| first_window(w, Some(bytes)));
-    }
-}
-
-/// A congestion window to begin with, packets.
-pub(crate) fn first_window(window: InitialWindow, size: Option<u64>) -> u32 {
-    match (window, size) {
-        (InitialWindow::Packets(n), _) => n,
-        (InitialWindow::All, Some(bytes)) => u32::try_from(bytes.div_ceil(SEGMENT)).unwrap_or(u32::MAX),
-        (InitialWindow::All, None) => 10,
-    }
-}
-
-/// What comes with an arrival on average.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Mean {
-    /// Payload, bytes.
-    pub bytes: f64,
-    /// Segments that carry it.
-    pub segments: f64,
-    /// Flows, each with a SYN.
-    pub flows: f64,
-}
-
-/// What comes with an arrival on average; nothing, if nothing is known.
-pub(crate) fn mean_of(sizes: Option<&Sizes>, pages: Option<&Pages>) -> Mean {
-    match (pages, sizes) {
-        (Some(pages), _) => pages.mean(),
-        (None, Some(sizes)) => Mean { bytes: sizes.mean(), segments: sizes.mean_segments(), flows: 1.0 },
-        (None, None) => Mean::default(),
     }
 }

@@ -2,7 +2,7 @@
 //! 1500-byte packet, in milliseconds from the start.
 
 use crate::error::{Error, Place};
-use crate::spec::Trace;
+use crate::rate::Trace;
 use crate::units::quote;
 
 /// Largest trace file, bytes: a day at 1 Gbit/s is larger, the known traces are under 1 MB.

@@ -1,21 +1,21 @@
 //! `[[flows]]`: from values to checked entries of traffic.
 
 use crate::client::Client;
-use crate::comes::{ArrivalRate, Arrivals, Burst, Comes, Pause};
+use crate::comes::{ArrivalRate, Arrivals, Burst, Comes, Pause, mean_of};
 use crate::data::{DataFile, Files};
-use crate::draw::rate_of;
-use crate::error::{Error, suggest};
-use crate::keys::{FLOWS, MAX_FLOWS, MAX_WINDOW, WEIGHT};
-use crate::model::{Flows, InitialWindow, Link, Run, Sends};
+use crate::datagrams::{Datagrams, Given};
+use crate::error::{Error, listed, suggest};
+use crate::form::MAX_WINDOW;
+use crate::keys::{FLOWS, MAX_FLOWS, WEIGHT};
+use crate::model::{Flows, InitialWindow, Link, Run, Sends, rate_of};
 use crate::node::{Node, Table, Value};
-use crate::preset::{self, Preset};
-use crate::read::{PACKET, S, SEGMENT, SYN};
+use crate::packet::{FULL_BYTES, SEGMENT_BYTES, SYN_BYTES};
+use crate::preset::{self, Preset, in_order};
 use crate::rows;
 use crate::sizes::Sizes;
-use crate::source::mean_of;
-use crate::spec::{SendBuffer, Stack};
+use crate::stack::{SendBuffer, Stack};
+use crate::units::S;
 use crate::units::{Range, Size, Unit};
-use crate::voice::Codec;
 use queuewright_cca::Kind;
 
 /// Most ports that a flow's packets and acknowledgements cross together.
@@ -168,29 +168,30 @@ fn named(items: &[Node], names: &[&str], crossed: &[u32]) -> Result<Vec<u32>, Er
 
 /// What each flow sends, and the file that sizes are out of.
 fn sends(t: &Table<'_>, run: &Run, files: &Files) -> Result<(Sends, Option<DataFile>), Error> {
-    let given: Vec<&Node> = ["cca", "cbr", "poisson", "voip"].iter().filter_map(|k| t.get(k)).collect();
-    let one = match given.as_slice() {
+    let kinds = || std::iter::once("cca").chain(Datagrams::names());
+    let given: Vec<(&str, &Node)> = kinds().filter_map(|k| Some((k, t.get(k)?))).collect();
+    let (key, one) = match given.as_slice() {
         [] => {
+            let written = Datagrams::WRITTEN.iter().map(|(key, value, _)| format!("{key} = \"{value}\""));
             return Err(t.missing(
                 "cca",
-                "a congestion control, such as \"cubic\" (or, for UDP, cbr or poisson with a rate, or voip)",
+                &format!("a congestion control, such as \"cubic\" (or, for UDP, {})", listed(written, "or")),
             ));
         }
-        [first, second, ..] => {
+        [(_, first), (_, second), ..] => {
             return Err(second.key_error(format!(
-                "a flow has one of cca, cbr, poisson and voip, and {} is there already",
+                "a flow has one of {}, and {} is there already",
+                listed(kinds(), "and"),
                 first.key
             )));
         }
         [one] => *one,
     };
-    let not_with = |keys: &[&str], why: &str| match keys.iter().find_map(|k| t.get(k)) {
-        Some(n) => Err(n.key_error(why)),
-        None => Ok(()),
-    };
     if t.get("cca").is_some() {
-        not_with(&["packet"], "belongs to UDP flows (cbr or poisson); TCP's full packets are 1500b")?;
-        not_with(&["length"], "belongs to UDP flows; a TCP flow has a size, or goes on until stop")?;
+        let rated = listed(Datagrams::with_rate(), "or");
+        let full = format!("belongs to UDP flows ({rated}); TCP's full packets are {FULL_BYTES}b");
+        t.not_with(&["packet"], &full)?;
+        t.not_with(&["length"], "belongs to UDP flows; a TCP flow has a size, or goes on until stop")?;
         let ccas = ccas(one)?;
         let bps = t.span_if("rate")?;
         match (ccas.iter().find(|(kind, _)| kind.needs_rate()), t.get("rate")) {
@@ -219,21 +220,32 @@ fn sends(t: &Table<'_>, run: &Run, files: &Files) -> Result<(Sends, Option<DataF
         };
         return Ok((sends, file));
     }
-    not_with(
+    t.not_with(
         &["size", "ecn", "initial_window", "wmem", "notsent_lowat", "repeat", "burst", "requests", "video"],
         "belongs to TCP flows (cca); a UDP flow sends from start to stop, or for its length",
     )?;
-    if t.get("voip").is_some() {
-        not_with(&["packet", "rate"], "follows from the codec; leave it out")?;
-        let codec = t.word("voip", "a codec")?;
-        return Ok((Sends::Voip(Codec::from_name(codec).unwrap_or(Codec::G711)), None));
+    match Datagrams::read(key, t)? {
+        Some(datagrams) => Ok((Sends::Datagrams(datagrams), None)),
+        None => Err(one.key_error("not a kind of traffic")),
     }
-    not_with(&["rate"], "belongs to TCP flows (cca); a UDP flow's rate is written with cbr or poisson")?;
-    let sends = match t.span_if("cbr")? {
-        Some(bps) => Sends::Cbr { bps, packet_bytes: t.one("packet")? as u32 },
-        None => Sends::Poisson { bps: t.span("poisson")?, packet_bytes: t.one("packet")? as u32 },
-    };
-    Ok((sends, None))
+}
+
+impl Given for Table<'_> {
+    fn one(&self, key: &str) -> Result<u64, Error> {
+        self.one(key)
+    }
+
+    fn span(&self, key: &str) -> Result<Range, Error> {
+        self.span(key)
+    }
+
+    fn word(&self, key: &str, what: &str) -> Result<&'static str, Error> {
+        self.word(key, what)
+    }
+
+    fn not_with(&self, keys: &[&str], why: &str) -> Result<(), Error> {
+        self.not_with(keys, why)
+    }
 }
 
 /// `wmem` and `notsent_lowat`, which Linux has.
@@ -301,8 +313,8 @@ fn comes(t: &Table<'_>, sends: &mut Sends, port: &Link, run: &Run, files: &Files
             }
             let mean = mean_of(size.as_ref(), burst.as_ref().map(|b| &b.pages));
             // What the link counts: the payload, the headers of each segment, and the SYNs.
-            let header = f64::from(PACKET + port.overhead_bytes) - SEGMENT as f64;
-            let syn = f64::from(SYN + port.overhead_bytes);
+            let header = f64::from(FULL_BYTES + port.overhead_bytes) - SEGMENT_BYTES as f64;
+            let syn = f64::from(SYN_BYTES + port.overhead_bytes);
             Some(arrive(n, mean.bytes + mean.segments * header + mean.flows * syn, port, run)?)
         }
     };
@@ -343,13 +355,9 @@ fn udp_comes(t: &Table<'_>, sends: &Sends, port: &Link, run: &Run) -> Result<Com
             "how long each lasts, such as { exponential = \"180s\" }: flows that come have to end",
         )
     })?;
-    let (bps, packet_bytes) = match sends {
-        Sends::Tcp { .. } => return Ok(Comes::Once),
-        Sends::Cbr { bps, packet_bytes } | Sends::Poisson { bps, packet_bytes } => {
-            (bps.min.midpoint(bps.max), *packet_bytes)
-        }
-        Sends::Voip(codec) => (codec.bps(), codec.packet_bytes()),
-    };
+    let Sends::Datagrams(datagrams) = sends else { return Ok(Comes::Once) };
+    let (bps, packet_bytes) = (datagrams.bps(), datagrams.packet_bytes());
+    let bps = bps.min.midpoint(bps.max);
     let wire = f64::from(packet_bytes + port.overhead_bytes) / f64::from(packet_bytes);
     let seconds = length.mean() / S as f64;
     Ok(Comes::Arrive(arrive(n, bps as f64 / 8.0 * seconds * wire, port, run)?))
@@ -398,10 +406,4 @@ fn ccas(node: &Node) -> Result<Vec<(Kind, u32)>, Error> {
         *weight = 1;
     }
     Ok(in_order(ccas))
-}
-
-/// A table has no order of its own: by name, so that draws do not depend on how it was written.
-pub(crate) fn in_order(mut ccas: Vec<(Kind, u32)>) -> Vec<(Kind, u32)> {
-    ccas.sort_by_key(|(kind, _)| kind.name());
-    ccas
 }

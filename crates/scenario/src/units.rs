@@ -7,6 +7,8 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// Nanoseconds in a second.
+pub(crate) const S: u64 = 1_000_000_000;
 /// Bits a second in a rate's units, largest first (tc(8): powers of 1000).
 const RATE: &[(&str, u64)] = &[("gbit", 1_000_000_000), ("mbit", 1_000_000), ("kbit", 1_000), ("bit", 1)];
 /// Nanoseconds in a time's units, largest first.

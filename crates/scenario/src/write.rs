@@ -2,9 +2,10 @@
 
 use crate::comes::{Arrivals, Comes, PagesFile};
 use crate::data::{DataFile, hex};
+use crate::datagrams::Datagrams;
 use crate::model::{Change, Discipline, Flows, InitialWindow, Link, LinkRate, Scenario, Sends};
-use crate::params::Setting;
-use crate::spec::Stack;
+use crate::setting::Setting;
+use crate::stack::Stack;
 use crate::units::{Range, Unit};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -124,7 +125,9 @@ impl Scenario {
         for entry in content["flows"].as_array().into_iter().flatten() {
             out.push_str("\n[[flows]]\n");
             if let Some(entry) = entry.as_object() {
-                keys(entry, &["name", "count", "cca", "cbr", "poisson", "voip"], &mut out);
+                let first: Vec<&str> =
+                    ["name", "count", "cca"].into_iter().chain(Datagrams::names()).collect();
+                keys(entry, &first, &mut out);
             }
         }
         out.push_str("\n[queue]\ndisciplines = [\n");
@@ -300,15 +303,11 @@ fn flows(entry: &Flows) -> Value {
                 put(key, value);
             }
         }
-        Sends::Cbr { bps, packet_bytes } | Sends::Poisson { bps, packet_bytes } => {
-            let key = match entry.sends {
-                Sends::Cbr { .. } => "cbr",
-                _ => "poisson",
-            };
-            put(key, range(Unit::Rate, *bps));
-            put("packet", json!(Unit::Bytes.show((*packet_bytes).into())));
+        Sends::Datagrams(datagrams) => {
+            for (key, value) in datagrams.show() {
+                put(key, value);
+            }
         }
-        Sends::Voip(codec) => drop(put("voip", json!(codec.name()))),
     }
     // UDP over a link without delay needs no round-trip time, and 0 is not one.
     if entry.rtt_ns.max > 0 {

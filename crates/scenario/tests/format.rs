@@ -2,7 +2,7 @@
 //! the command line's form of one of them.
 
 use queuewright_scenario::spec::{Rate, Stack, Traffic};
-use queuewright_scenario::{Flags, Scenario};
+use queuewright_scenario::{Flags, Gaps, Scenario};
 use std::path::{Path, PathBuf};
 
 fn parse(text: &str) -> Scenario {
@@ -299,8 +299,14 @@ fn defaults() {
     let run = &ns3.runs().unwrap()[0];
     assert_eq!((run.stack, run.overhead_bytes), (Stack::Ns3, 2));
     assert_eq!((run.ports[0].limit_bytes, run.ports[0].limit_packets), (0, 34));
-    assert!(matches!(run.flows[0].traffic, Traffic::Poisson { bps: 5_000_000, packet_bytes: 1000 }));
-    assert!(matches!(run.flows[1].traffic, Traffic::Cbr { bps: 64_000, packet_bytes: 200 }));
+    assert!(matches!(
+        run.flows[0].traffic,
+        Traffic::Datagrams { gaps: Gaps::Exponential, bps: 5_000_000, packet_bytes: 1000 }
+    ));
+    assert!(matches!(
+        run.flows[1].traffic,
+        Traffic::Datagrams { gaps: Gaps::Even, bps: 64_000, packet_bytes: 200 }
+    ));
     assert_eq!(run.flows[0].base_rtt_ns, 0);
 }
 
@@ -444,7 +450,10 @@ fn flags_take_the_place_of_keys() {
     assert!(matches!(flows[0].traffic, Traffic::Tcp { ecn: true, .. }));
     assert_eq!((flows[0].base_rtt_ns, flows[5].base_rtt_ns), (5_000_000, 50_000_000));
     assert!(matches!(flows[5].traffic, Traffic::Tcp { size_bytes: Some(1_048_576), .. }));
-    assert!(matches!(flows[7].traffic, Traffic::Poisson { bps: 1_000_000, packet_bytes: 200 }));
+    assert!(matches!(
+        flows[7].traffic,
+        Traffic::Datagrams { gaps: Gaps::Exponential, bps: 1_000_000, packet_bytes: 200 }
+    ));
 }
 
 /// What a flow sends, for one flow of each entry.

@@ -9,7 +9,7 @@ use queuewright_scenario::keys::{
     SIZES, TABLES, TOP, VIDEO,
 };
 use queuewright_scenario::units::show_millionths;
-use queuewright_scenario::{Scenario, json_schema};
+use queuewright_scenario::{Scenario, json_schema, python_types};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -56,6 +56,12 @@ fn the_page_is_in_step() {
 #[test]
 fn the_schema_is_in_step() {
     kept("docs/scenario.schema.json", |_| json_schema());
+}
+
+/// The types of the Python package are those that the declarations make. `UPDATE_SCHEMA=1` writes them.
+#[test]
+fn the_types_of_python_are_in_step() {
+    kept("python/queuewright/keys.py", |_| python_types());
 }
 
 /// Every scenario of these folders, and of those in them.

@@ -4,15 +4,17 @@
 //! any moment, and never go back. Sequence numbers and windows count segments, from 0;
 //! a receiver's can count bytes.
 
-use crate::flow::MSS;
+pub use crate::info::{Info, Inner};
 pub use crate::jiffies::{TICK_NS, timestamp};
-use crate::port::flag;
-use crate::receiver::MAX_SACKS;
+use crate::packet::{MAX_SACKS, flag};
+pub use crate::room::{Device, Room};
+pub use crate::segment::{Ack, Segment};
 use crate::sender::buffer::{self, BUFFER_BYTES};
 use crate::sender::{AckView, Burst, SenderSetup, StackRules};
 use crate::socket::Socket;
 use crate::{receiver, sender};
-use queuewright_cca::{CaState, Cca, Kind};
+use queuewright_cca::{Cca, Kind};
+use queuewright_scenario::packet::MSS;
 use queuewright_scenario::spec::SendBuffer;
 
 /// How a sender is set up.
@@ -90,7 +92,7 @@ impl Default for Setup {
             segments: None,
             initial_window: None,
             send_buffer: SendBuffer::default(),
-            mss: 1448,
+            mss: MSS,
             closes: true,
             ecn: false,
             tuned: Tuned::default(),
@@ -133,135 +135,6 @@ impl Sent {
             ect: has(flag::ECT),
         }
     }
-}
-
-/// An acknowledgement, as a sender gets it and a receiver makes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ack {
-    /// Next segment expected.
-    pub cum: u32,
-    /// One past the last segment that the window has room for; `u32::MAX`: it has no end.
-    pub window_end: u32,
-    /// Echoed timestamp (ms); 0: none.
-    pub ts: u32,
-    /// Echoes a mark.
-    pub ece: bool,
-    /// It brings neither data nor another window: without SACK that counts, if it acknowledges nothing new.
-    pub duplicate: bool,
-    /// The first of the blocks is of what came twice (RFC 2883).
-    pub dsack: bool,
-    /// SACK blocks, newest first, of which so many count.
-    pub blocks: [(u32, u32); MAX_SACKS + 1],
-    /// How many.
-    pub count: usize,
-}
-
-impl Ack {
-    /// An acknowledgement with these blocks, at most four of them.
-    pub fn new(cum: u32, blocks: &[(u32, u32)]) -> Ack {
-        let mut ack = Ack {
-            cum,
-            window_end: u32::MAX,
-            ts: 0,
-            ece: false,
-            duplicate: false,
-            dsack: false,
-            blocks: [(0, 0); MAX_SACKS + 1],
-            count: 0,
-        };
-        for (slot, &block) in ack.blocks.iter_mut().zip(blocks) {
-            *slot = block;
-            ack.count += 1;
-        }
-        ack
-    }
-
-    /// The blocks.
-    pub fn blocks(&self) -> &[(u32, u32)] {
-        &self.blocks[..self.count.min(self.blocks.len())]
-    }
-}
-
-/// A sender's state, named as `struct tcp_info` names it. Windows are in segments, times in us.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are tcp_info's")]
-pub struct Info {
-    pub ca_state: CaState,
-    pub snd_cwnd: u32,
-    pub snd_ssthresh: u32,
-    pub unacked: u32,
-    pub sacked: u32,
-    pub lost: u32,
-    pub retrans: u32,
-    /// Segments sent again so far.
-    pub total_retrans: u64,
-    /// Timeouts since the window last advanced.
-    pub retransmits: u32,
-    /// Timeouts since the last sample of the round trip.
-    pub backoff: u32,
-    pub rto: u32,
-    pub rtt: u32,
-    pub rttvar: u32,
-    /// None before the first sample.
-    pub min_rtt: Option<u32>,
-    pub reordering: u32,
-    pub reord_seen: u32,
-    /// Bytes a second; none before it is known.
-    pub pacing_rate: Option<u64>,
-    pub delivered: u32,
-    pub delivered_ce: u32,
-    pub app_limited: bool,
-    pub dsack_dups: u64,
-    /// First unacknowledged segment, and the next to be sent for the first time.
-    pub snd_una: u32,
-    pub snd_nxt: u32,
-    /// Segments written and not yet sent.
-    pub notsent: u32,
-    /// When the last SYN was sent (ns), and how many before it.
-    pub syn_sent_ns: u64,
-    pub syn_retransmits: u32,
-}
-
-/// What of a sender's state `struct tcp_sock` has and [`Info`] has not, by the names there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are tcp_sock's")]
-pub struct Inner {
-    pub written: u32,
-    pub high_seq: u32,
-    pub cwnd_cnt: u32,
-    pub prior_cwnd: u32,
-    pub prior_ssthresh: u32,
-    pub prr_delivered: u32,
-    pub prr_out: u32,
-    pub srtt: u32,
-    pub mdev: u32,
-    pub mdev_max: u32,
-    pub rttvar: u32,
-    pub lost: u32,
-    pub app_limited: u32,
-    pub rack_rtt: u32,
-    pub rack_end: u32,
-    pub rack_steps: u32,
-    pub rack_persist: u32,
-    pub undo_marker: Option<u32>,
-    pub undo_retrans: i32,
-    pub retrans_stamp: u32,
-    /// None: no probe is out.
-    pub tlp_high_seq: Option<u32>,
-    pub tlp_retrans: bool,
-    pub frto: bool,
-    pub is_cwnd_limited: bool,
-    pub max_packets_out: u32,
-    pub cwnd_usage_seq: u32,
-    pub cwnd_used: u32,
-    pub sndbuf: u32,
-    pub queued: u32,
-    /// One past the last segment of the buffer that is sent next.
-    pub head_end: u32,
-    /// When the timer fires (ns), and what it does (`icsk_pending`): 0 nothing, 1 the timeout, 5 a probe, 6 RACK's.
-    pub timer_at: u64,
-    pub pending: u32,
-    pub wstamp_ns: u64,
 }
 
 /// What a buffer of the send queue takes of memory beside its payload (bytes), and what autotuning allows for a segment of so much
@@ -462,29 +335,6 @@ impl Sender {
     }
 }
 
-/// What reaches a receiver at once, in units: segments, or bytes.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Segment {
-    /// Its first unit.
-    pub seq: u32,
-    /// How many.
-    pub len: u32,
-    /// Its sender's clock (ms); 0: it does not say.
-    pub ts: u32,
-    /// What it echoes of the receiver's clock (ms); none: nothing.
-    pub echo: Option<u32>,
-    /// It can be marked.
-    pub ect: bool,
-    /// It is marked.
-    pub ce: bool,
-    /// Its sender has reduced its window.
-    pub cwr: bool,
-    /// It ends a burst, or all.
-    pub push: bool,
-    /// Its sender has no more: its last unit is the FIN.
-    pub fin: bool,
-}
-
 /// A receiver alone: of whole segments, with an application that reads at once, as the simulator's runs have it; or [`of
 /// bytes`](Receiver::of_bytes).
 #[derive(Debug)]
@@ -497,109 +347,6 @@ pub struct Receiver {
 enum End {
     Segments(Box<receiver::Receiver>),
     Bytes(Box<Socket>),
-}
-
-/// The device that segments come through: it says what memory they take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Device {
-    /// So many bytes beside the payload, whose pieces can be put together.
-    Beside(u32),
-    /// A tun device that is written to: headers and payload in one piece, as far as that is no longer than a page
-    /// (`tun_alloc_skb`, `alloc_skb_with_frags`).
-    Tun,
-}
-
-/// `NET_SKB_PAD`, `struct skb_shared_info`, `struct sk_buff`, and the smallest head (`SKB_SMALL_HEAD_CACHE_SIZE`).
-const PAD: u32 = 64;
-const SHARED_INFO: u32 = 320;
-const SK_BUFF: u32 = 256;
-const SMALL_HEAD: u32 = 640;
-const PAGE: u32 = 4096;
-
-impl Device {
-    /// What a segment of so much payload takes (`truesize`), and how many bytes may be copied behind it. With a timestamp, or 0.
-    pub(crate) fn takes(self, payload: u32, ts: u32) -> (u32, u32) {
-        let overhead = match self {
-            Device::Beside(overhead) => return (overhead + payload, 0),
-            Device::Tun => SK_BUFF,
-        };
-        let length = payload + 40 + if ts != 0 { 12 } else { 0 };
-        if PAD + length < PAGE {
-            let head = (PAD + length).next_multiple_of(64) + SHARED_INFO;
-            let head = if head <= SMALL_HEAD { SMALL_HEAD } else { head.next_power_of_two() };
-            return (overhead + head, head - SHARED_INFO - PAD - length);
-        }
-        let mut rest = length - (PAGE - SHARED_INFO - PAD);
-        let mut takes = overhead + PAGE;
-        let mut order = 3;
-        while rest > 0 {
-            while order > 0 && rest.next_multiple_of(PAGE) < PAGE << order {
-                order -= 1;
-            }
-            takes += PAGE << order;
-            rest = rest.saturating_sub(PAGE << order);
-        }
-        (takes, 0)
-    }
-}
-
-/// The room that a receiver has for what comes, as it is when the connection opens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
-    /// Bytes of the buffer at first (`tcp_rmem[1]`, or twice `SO_RCVBUF`), and at most (`tcp_rmem[2]`).
-    pub first: u32,
-    /// See `first`.
-    pub most: u32,
-    /// It is what the application wants (`SO_RCVBUF`): it does not grow.
-    pub locked: bool,
-    /// Windows are scaled.
-    pub scaled: bool,
-    /// Bytes that the peer may send in a segment.
-    pub mss: u32,
-}
-
-impl Default for Room {
-    /// As on the machines of the lab.
-    fn default() -> Room {
-        Room {
-            first: receiver::FIRST_BUFFER,
-            most: receiver::LAST_BUFFER,
-            locked: false,
-            scaled: true,
-            mss: MSS,
-        }
-    }
-}
-
-/// The greatest window that scaling allows (`U16_MAX << TCP_MAX_WSCALE`), and `net.core.rmem_max`.
-const WIDEST: u32 = 65_535 << 14;
-const RMEM_MAX: u32 = 212_992;
-
-impl Room {
-    /// `window_clamp` before it is scaled (`tcp_openreq_init_rwin`).
-    fn wanted(&self) -> u32 {
-        if self.locked { self.first / 2 } else { WIDEST }
-    }
-
-    /// The window of the SYN (`tcp_select_initial_window`): half of the buffer, in whole segments.
-    pub fn first_window(&self) -> u32 {
-        let space = self.wanted().min(self.first / 2);
-        if space > self.mss { space / self.mss * self.mss } else { space }
-    }
-
-    /// The scale of the windows: as much as the greatest one needs.
-    pub fn scale(&self) -> u32 {
-        if !self.scaled {
-            return 0;
-        }
-        let widest = self.first_window().max(self.most).max(RMEM_MAX).min(self.wanted());
-        widest.max(1).ilog2().saturating_sub(15).min(14)
-    }
-
-    /// The greatest window (`window_clamp`).
-    pub(crate) fn clamp(&self) -> u32 {
-        self.wanted().min(65_535 << self.scale())
-    }
 }
 
 /// What a buffer for a segment takes of memory beside its payload (bytes), on the veth devices of the lab.

@@ -1,6 +1,6 @@
 //! The SACK blocks that a receiver tells of, newest first (`selective_acks`).
 
-use crate::receiver::MAX_SACKS;
+use crate::packet::MAX_SACKS;
 
 /// Blocks that are remembered (`TCP_NUM_SACKS`).
 const REMEMBERED: usize = 4;

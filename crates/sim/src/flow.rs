@@ -1,33 +1,27 @@
 //! A flow: its two ends, the way between them, what it is measured by.
 
+use crate::ack::Ack;
 use crate::client::Client;
 use crate::flaws::Wire;
-use crate::hosts::Ack;
 use crate::jiffies::timestamp;
 use crate::lane::{Lane, times};
-use crate::port::flag;
+use crate::packet::flag;
 use crate::random::{Identity, below, exponential, receiver_stream, sender_stream};
 use crate::receiver::{OVERHEAD, Receiver};
 use crate::returning::Returning;
 use crate::sender::{Burst, Sender, SenderSetup, StackRules};
 use crate::wheel::{Event, EventKind, Wheel};
+use queuewright_scenario::Gaps;
+use queuewright_scenario::packet::{FULL_BYTES, MSS, SYN_BYTES, TCP_HEADER_BYTES, UDP_HEADER_BYTES};
 use queuewright_scenario::spec::{FlowSpec, RunSpec, Traffic};
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
 use std::collections::VecDeque;
 
-/// IPv4 and TCP headers with timestamps.
-pub const TCP_HEADER: u32 = 52;
-/// IPv4 and UDP headers.
-const UDP_HEADER: u32 = 28;
-/// A SYN with Linux's options.
-pub const SYN_BYTES: u32 = 60;
 /// In the place of a port on a flow's way: the receiver.
 pub const NOWHERE: u32 = u32::MAX;
 /// 2^32, as fractions of a ns are kept.
 const Q32: f64 = (1u64 << 32) as f64;
-/// Payload of a full segment: 1500 bytes less the headers.
-pub const MSS: u32 = 1500 - TCP_HEADER;
 
 /// Segments of so much payload, and the payload of the last of them (bytes).
 pub fn segments_of(bytes: u64) -> (u32, u32) {
@@ -60,8 +54,8 @@ pub enum Ends {
     Udp {
         /// Mean bits per second.
         bps: u64,
-        /// Exponential gaps; else constant ones.
-        poisson: bool,
+        /// How packets follow one another.
+        gaps: Gaps,
         /// Packets sent so far.
         sent: u64,
         /// When the access link is through with the last of them (ns), in its sender's time.
@@ -160,8 +154,6 @@ impl Flow {
         let rules = StackRules::of(run.stack);
         let stop_ns = spec.stop_ns.unwrap_or(u64::MAX);
         let client = Client::new(spec, run).map(Box::new);
-        let udp =
-            |bps: u64, poisson: bool| Ends::Udp { bps, poisson, sent: 0, access_free_ns: 0, carry_q32: 0 };
         let (ends, ip_bytes) = match spec.traffic {
             Traffic::Tcp { cca, size_bytes, initial_window, ecn, l4s, rate_bps, asks: _ } => {
                 // What a client asks for at a time is what there is to send for the time being.
@@ -189,10 +181,11 @@ impl Flow {
                     segments: segments.unwrap_or(u32::MAX),
                     last_bytes: last_bytes.unwrap_or(MSS),
                 };
-                (ends, MSS + TCP_HEADER)
+                (ends, FULL_BYTES)
             }
-            Traffic::Cbr { bps, packet_bytes } => (udp(bps, false), packet_bytes),
-            Traffic::Poisson { bps, packet_bytes } => (udp(bps, true), packet_bytes),
+            Traffic::Datagrams { gaps, bps, packet_bytes } => {
+                (Ends::Udp { bps, gaps, sent: 0, access_free_ns: 0, carry_q32: 0 }, packet_bytes)
+            }
         };
         let ports_ns: u64 = spec.path.iter().map(|&p| run.ports[p as usize].delay_ns).sum();
         let mut path = spec.path.clone();
@@ -295,7 +288,7 @@ impl Flow {
     pub fn last_on_wire(&self) -> (u32, u16) {
         match &self.ends {
             Ends::Tcp { segments, last_bytes, .. } => {
-                (segments.wrapping_sub(1), (last_bytes + TCP_HEADER + self.overhead) as u16)
+                (segments.wrapping_sub(1), (last_bytes + TCP_HEADER_BYTES + self.overhead) as u16)
             }
             Ends::Udp { .. } => (u32::MAX, self.wire_bytes),
         }
@@ -313,7 +306,7 @@ impl Flow {
 
     /// Length on the link of the acknowledgement of a number.
     pub fn ack_bytes(&self, number: u32) -> u16 {
-        let ip = self.returning.as_ref().and_then(|r| r.get(number)).map_or(TCP_HEADER, Ack::ip_bytes);
+        let ip = self.returning.as_ref().and_then(|r| r.get(number)).map_or(TCP_HEADER_BYTES, Ack::ip_bytes);
         (ip + self.overhead) as u16
     }
 
@@ -321,7 +314,7 @@ impl Flow {
     pub fn returned(&mut self, number: u32, at: u64) {
         let Some(ack) = self.returning.as_mut().and_then(|r| r.take(number)) else { return };
         let jitter = (u64::from(self.back.random.next_u32()) * self.landing_ns) >> 32;
-        let at = self.held.last().map_or(0, Ack::at).max(at + jitter);
+        let at = self.held.last().map_or(0, |ack| ack.at).max(at + jitter);
         self.held.push(ack.landed(at));
     }
 
@@ -332,7 +325,7 @@ impl Flow {
 
     /// Payload of a UDP packet.
     pub fn udp_payload(&self) -> u64 {
-        u64::from((u32::from(self.wire_bytes) - self.overhead).saturating_sub(UDP_HEADER))
+        u64::from((u32::from(self.wire_bytes) - self.overhead).saturating_sub(UDP_HEADER_BYTES))
     }
 
     /// Schedules the first event of the flow.
@@ -351,19 +344,22 @@ impl Flow {
     /// `previous`: when the last one was sent; for the first, the start.
     pub fn schedule_udp(&mut self, index: u32, previous: u64, wheel: &mut Wheel) -> bool {
         let ip_bytes = u64::from(u32::from(self.wire_bytes) - self.overhead);
-        let Ends::Udp { bps, poisson, sent, access_free_ns, carry_q32 } = &mut self.ends else {
+        let Ends::Udp { bps, gaps, sent, access_free_ns, carry_q32 } = &mut self.ends else {
             return false;
         };
         let up = &mut self.up;
-        let send_at = if *poisson {
-            let mean_ns = ip_bytes as f64 * 8e9 / *bps as f64;
-            let gap_q32 = (exponential(&mut up.random) * mean_ns * Q32) as u128 + u128::from(*carry_q32);
-            *carry_q32 = gap_q32 as u32 as u64;
-            previous.saturating_add(u64::try_from(gap_q32 >> 32).unwrap_or(u64::MAX))
-        } else {
+        let send_at = match gaps {
+            Gaps::Exponential => {
+                let mean_ns = ip_bytes as f64 * 8e9 / *bps as f64;
+                let gap_q32 = (exponential(&mut up.random) * mean_ns * Q32) as u128 + u128::from(*carry_q32);
+                *carry_q32 = gap_q32 as u32 as u64;
+                previous.saturating_add(u64::try_from(gap_q32 >> 32).unwrap_or(u64::MAX))
+            }
             // From the start, not from the last packet: nothing is lost to rounding.
-            let ns = u128::from(*sent) * u128::from(ip_bytes) * 8_000_000_000 / u128::from(*bps);
-            self.start_ns.saturating_add(u64::try_from(ns).unwrap_or(u64::MAX))
+            Gaps::Even => {
+                let ns = u128::from(*sent) * u128::from(ip_bytes) * 8_000_000_000 / u128::from(*bps);
+                self.start_ns.saturating_add(u64::try_from(ns).unwrap_or(u64::MAX))
+            }
         };
         if send_at >= self.stop_ns.min(self.back.end_ns) {
             return false;

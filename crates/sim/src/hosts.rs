@@ -8,33 +8,14 @@
 //! pending. A flow's state is thus fetched into the cache once for many packets, its code too, and most of its
 //! events need no place in the calendar. The results are those of working each event at its time.
 
-use crate::flow::{Ends, Flow, MSS, SYN_BYTES, TCP_HEADER, segments_of};
+use crate::ack::{Ack, REQUEST};
+use crate::flow::{Ends, Flow, segments_of};
 use crate::jiffies::timestamp;
 use crate::lane::{Delivery, Lane};
-use crate::port::flag;
-use crate::receiver::{AckOut, MAX_SACKS, Receiver};
-use crate::sender::{AckView, Burst};
+use crate::packet::{MAX_SACKS, flag};
+use crate::sender::Burst;
 use crate::wheel::{Event, EventKind, Wheel};
-
-/// An acknowledgement on its way.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Ack {
-    /// When its sender works it in (ns).
-    at: u64,
-    /// When its receiver sent it (ms).
-    sent: u32,
-    cum: u32,
-    ts: u32,
-    /// SACK blocks, of which so many.
-    sacks: [(u32, u32); MAX_SACKS],
-    count: u8,
-    /// `port::flag`s.
-    flags: u8,
-}
-
-/// Marks, in the flags of what travels with the ACKs, a client's request: the last of the blocks, which is none then, says for how
-/// many segments.
-const REQUEST: u8 = flag::RETRANSMIT;
+use queuewright_scenario::packet::MSS;
 
 /// What the flow at work needs room for; reused.
 #[derive(Debug, Default)]
@@ -264,58 +245,6 @@ fn hears(heard_ms: &mut u32, sent_ms: u32, repeats: bool) -> bool {
         *heard_ms = sent_ms;
     }
     behind <= WINDOW_MS || repeats
-}
-
-impl Ack {
-    /// Length of its packet (IP): headers with timestamps, and the option with its SACK blocks (RFC 2018).
-    pub fn ip_bytes(&self) -> u32 {
-        match (self.flags & flag::SYN, self.count) {
-            (0, 0) => TCP_HEADER,
-            (0, n) => TCP_HEADER + 4 + 8 * u32::from(n),
-            _ => SYN_BYTES,
-        }
-    }
-
-    /// When its sender works it in (ns).
-    pub fn at(&self) -> u64 {
-        self.at
-    }
-
-    /// It is at its sender, who works it in at `at`.
-    pub fn landed(self, at: u64) -> Ack {
-        Ack { at, ..self }
-    }
-
-    #[inline]
-    fn new(at: u64, ack: AckOut, receiver: &Receiver) -> Ack {
-        let (blocks, count) = receiver.first_blocks();
-        let mut new = Ack {
-            at,
-            sent: timestamp(ack.at),
-            cum: ack.cum,
-            ts: ack.ts,
-            flags: ack.flags,
-            sacks: blocks,
-            count,
-        };
-        if let Some(duplicate) = ack.dsack {
-            new.flags |= flag::DSACK;
-            new.sacks = [duplicate, blocks[0], blocks[1]];
-            new.count = (count + 1).min(MAX_SACKS as u8);
-        }
-        new
-    }
-
-    #[inline]
-    fn view(&self) -> AckView<'_> {
-        AckView {
-            cum: self.cum,
-            window_end: u32::MAX,
-            ts: self.ts,
-            flags: self.flags,
-            sacks: &self.sacks[..usize::from(self.count)],
-        }
-    }
 }
 
 #[cfg(test)]

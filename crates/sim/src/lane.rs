@@ -1,12 +1,12 @@
 //! A flow as the ports see it: what they need to know of its packets, and where they leave them.
 
 use crate::jiffies::timestamp;
-use crate::port::Packet;
+use crate::packet::Packet;
 
 /// A packet that has arrived at its receiver, or will. 16 bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Delivery {
-    /// When (ns, below 2^56), and the `port::flag`s in the lowest byte.
+    /// When (ns, below 2^56), and the `packet::flag`s in the lowest byte.
     at_flags: u64,
     /// Segment.
     pub seq: u32,
@@ -39,7 +39,7 @@ impl Delivery {
         (sent, sent.wrapping_sub(self.ts >> CLOCK_BITS))
     }
 
-    /// `port::flag`s.
+    /// `packet::flag`s.
     #[inline]
     pub fn flags(self) -> u8 {
         self.at_flags as u8

@@ -6,26 +6,32 @@
 //! `world` serves the ports, `net` moves it on between them, `hosts` within a flow, `wheel` holds what is still to happen at
 //! ports, `measure` watches.
 
+mod ack;
 pub mod alone;
 mod blocks;
 
+mod calls;
 mod client;
 mod datagrams;
 mod flaws;
 mod flow;
 mod hosts;
+mod info;
 mod jiffies;
 mod lane;
 mod link;
 mod measure;
 mod net;
+mod packet;
 mod port;
 mod queues;
 mod random;
 mod receiver;
 mod record;
 mod returning;
+mod room;
 mod scoreboard;
+mod segment;
 mod sender;
 mod socket;
 mod step;

@@ -1,10 +1,11 @@
 //! How fast a link takes packets: at a constant rate, by schedule, or by trace.
 
+use queuewright_scenario::packet::FULL_BYTES;
 use queuewright_scenario::spec::{Rate, Schedule, Trace};
 use std::sync::Arc;
 
 /// Bytes that one delivery opportunity of a trace takes (IP length of a full packet).
-pub const OPPORTUNITY_BYTES: u64 = 1500;
+pub const OPPORTUNITY_BYTES: u64 = FULL_BYTES as u64;
 
 /// The clock of a link.
 #[derive(Debug)]

@@ -6,10 +6,10 @@ use crate::flow::Flow;
 use crate::hosts::Bench;
 use crate::lane::Lane;
 use crate::measure::FlowWaits;
-use crate::port::{Packet, flag};
+use crate::packet::{Packet, flag};
 use crate::traffic::Traffic;
 use crate::wheel::{Event, EventKind, Wheel};
-use queuewright_scenario::spec::{GroupSpec, RunSpec};
+use queuewright_scenario::spec::RunSpec;
 
 /// Everything but the ports: what a packet leaving a port touches.
 #[derive(Debug)]
@@ -173,7 +173,6 @@ fn onward(packet: &Packet, at: u64) -> Event {
 
 /// The groups of UDP flows, with nothing measured yet.
 pub fn groups_of_datagrams(spec: &RunSpec) -> Vec<Option<Datagrams>> {
-    let udp = |g: &GroupSpec| matches!(g.cca.as_str(), "cbr" | "poisson" | "voip");
     let new = || Datagrams::new(spec.warmup_ns, spec.duration_ns);
-    spec.groups.iter().map(|g| udp(g).then(new)).collect()
+    spec.groups.iter().map(|g| g.datagrams.then(new)).collect()
 }

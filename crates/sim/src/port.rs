@@ -1,63 +1,17 @@
 //! An output port: a queue (or a scheduler's queues), its discipline, its link.
 
+use crate::calls::{Arrival, Arrivals, Asked, Call, Calls};
 use crate::jiffies;
 use crate::link::{Link, OPPORTUNITY_BYTES};
 use crate::measure::PortMeasure;
+use crate::packet::{Packet, flag};
 use crate::queues::{Named, Queues};
-use crate::record::{Arrival, Arrivals, Asked, Call, Calls};
 use queuewright_aqm::{Action, Discipline, Packet as PacketView, Pool, Queue, Reason, Spec, TCP, UDP};
 use queuewright_results as results;
 use queuewright_scenario::spec::{Change, PortSpec};
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
 use std::collections::BTreeMap;
-
-/// Flags of a packet and of an acknowledgement.
-pub mod flag {
-    /// Opens a connection.
-    pub const SYN: u8 = 1;
-    /// Sent before.
-    pub const RETRANSMIT: u8 = 2;
-    /// Sender has reduced its window (RFC 3168).
-    pub const CWR: u8 = 4;
-    /// Congestion experienced, set by a queue manager.
-    pub const CE: u8 = 8;
-    /// The sender can be told by CE.
-    pub const ECT: u8 = 16;
-    /// UDP.
-    pub const UDP: u8 = 32;
-    /// On an ACK: it brings neither data nor another window. Only a sender without SACK asks.
-    pub const DUPLICATE: u8 = 32;
-    /// On an ACK: CE was seen (RFC 3168).
-    pub const ECE: u8 = 64;
-    /// On data: the last segment of a burst, or of all (PSH).
-    pub const PUSH: u8 = 64;
-    /// On an ACK: its first SACK block is a duplicate report (RFC 2883).
-    pub const DSACK: u8 = 128;
-    /// On data: with [`ECT`], the sender says ECT(1), not ECT(0).
-    pub const ECT1: u8 = 128;
-}
-
-/// A packet in a queue. 32 bytes.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Packet {
-    /// When it was enqueued (ns).
-    pub enqueue_ns: u64,
-    /// How long it has waited in the queues that it has left (ns).
-    pub waited_ns: u64,
-    /// Whose.
-    pub flow: u32,
-    /// Segment.
-    pub seq: u32,
-    /// Timestamps ([`crate::lane::times`]); of a datagram, the upper half of its number.
-    pub ts: u32,
-    /// Length as the link counts it.
-    pub bytes: u16,
-    /// [`flag`]s.
-    pub flags: u8,
-    /// Ports crossed before this one.
-    pub hop: u8,
-}
 
 /// Packets of the flow at an index that these ports have dropped, without its acknowledgements.
 pub fn dropped_of(ports: &[Port], index: u32) -> u64 {
@@ -122,7 +76,7 @@ pub struct Port {
     pub service_at: u64,
     /// Measurement.
     pub measure: PortMeasure,
-    /// What its discipline is asked, if that is wanted (`crate::record`).
+    /// What its discipline is asked, if that is wanted (`crate::calls`).
     calls: Option<Calls>,
     /// What arrives, if that is wanted.
     arrivals: Option<Arrivals>,

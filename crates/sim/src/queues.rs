@@ -1,7 +1,7 @@
 //! The queues of a scheduler: packets in a slab, linked in both directions.
 
 use crate::measure::PortMeasure;
-use crate::port::Packet;
+use crate::packet::Packet;
 use queuewright_aqm::{Discipline, Reason, Spec};
 
 /// A packet and its neighbours in its queue, as index + 1; 0: none. A free slot's `after` is the next free one.

@@ -3,11 +3,11 @@
 //! Segments are whole, and the application reads at once all that there is. [`crate::socket`] is the receiver of all else.
 
 use crate::blocks::Blocks;
-use crate::flow::MSS;
 use crate::jiffies::{TICK_NS, TICK_US, timestamp};
-use crate::port::flag;
+use crate::packet::{MAX_SACKS, flag};
 use crate::sender::StackRules;
 use queuewright_cca::jiffies;
+use queuewright_scenario::packet::MSS;
 
 /// An acknowledgement to send.
 #[derive(Debug, Clone, Copy)]
@@ -18,14 +18,11 @@ pub struct AckOut {
     pub cum: u32,
     /// Echoed timestamp (ms).
     pub ts: u32,
-    /// `port::flag`s.
+    /// `packet::flag`s.
     pub flags: u8,
     /// A duplicate to report before [`Receiver::blocks`].
     pub dsack: Option<(u32, u32)>,
 }
-
-/// SACK blocks that fit beside timestamps (RFC 2018 section 3).
-pub const MAX_SACKS: usize = 3;
 
 /// Out-of-order acknowledgements sent at once before compression begins (`TCP_FASTRETRANS_THRESH`).
 pub const DUP_ACKS_AT_ONCE: u32 = 3;

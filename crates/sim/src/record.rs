@@ -1,77 +1,15 @@
 //! Every call of a queue manager in a run, to be made again elsewhere, inside a kernel or on another processor: the verdicts
 //! follow from the calls. And every packet that comes to it, to be sent through a kernel's queue manager.
 
-use crate::port::{self, Port, flag};
+use crate::packet::{self, flag};
+use crate::port::Port;
 use crate::{Error, jiffies, world};
-use queuewright_aqm::{Packet, Queue, Spec};
+use queuewright_aqm::Spec;
 use queuewright_scenario::spec::RunSpec;
 use rand_pcg::Pcg32;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Which of its functions was called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
-    /// A packet arrived.
-    Enqueue,
-    /// One is to leave.
-    Dequeue,
-    /// The link found nothing to send.
-    Idle,
-}
-
-/// A call of a queue manager with one queue, and all that it was given.
-#[derive(Debug, Clone, Copy)]
-pub struct Call {
-    /// When, ns since the run began.
-    pub now_ns: u64,
-    /// What was asked.
-    pub asked: Asked,
-    /// The random number that an arrival comes with.
-    pub random: u32,
-    /// The queue as it was shown.
-    pub queue: Queue,
-    /// The packet, if there is one.
-    pub packet: Packet,
-}
-
-/// A packet that came to a port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Arrival {
-    /// When, ns since the run began.
-    pub at_ns: u64,
-    /// Whose.
-    pub flow: u32,
-    /// Length as the link counts it.
-    pub bytes: u16,
-    /// Its ECN codepoint: 0 none, 1 or 2 for a sender that understands it, 3 marked before.
-    pub ecn: u8,
-}
-
-/// What there is, the first ones alone.
-#[derive(Debug)]
-pub(crate) struct First<T> {
-    all: Vec<T>,
-    most: usize,
-}
-
-pub(crate) type Calls = First<Call>;
-pub(crate) type Arrivals = First<Arrival>;
-
-impl<T> First<T> {
-    pub fn new(most: usize) -> First<T> {
-        First { all: Vec::new(), most }
-    }
-
-    pub fn add(&mut self, one: T) {
-        if self.all.len() < self.most {
-            self.all.push(one);
-        }
-    }
-
-    pub fn into_all(self) -> Vec<T> {
-        self.all
-    }
-}
+pub use crate::calls::{Arrival, Asked, Call};
 
 /// The first `most` packets that come to the first port of a run.
 ///
@@ -137,7 +75,8 @@ impl LoneQueue {
             _ => flag::ECT | flag::CE,
         };
         let (enqueue_ns, flow, bytes) = (packet.at_ns, packet.flow, packet.bytes);
-        let packet = port::Packet { enqueue_ns, flow, seq: number, bytes, flags, ..port::Packet::default() };
+        let packet =
+            packet::Packet { enqueue_ns, flow, seq: number, bytes, flags, ..packet::Packet::default() };
         self.port.arrive_with(packet, random);
     }
 

@@ -3,7 +3,7 @@
 //! In a queue such an acknowledgement is a packet with a number in the place of a segment's; what it says waits here. Links keep
 //! a flow's packets in order, so what is older than one that has come back was dropped on the way, and goes.
 
-use crate::hosts::Ack;
+use crate::ack::Ack;
 use std::collections::VecDeque;
 
 /// The acknowledgements of a flow that are under way.

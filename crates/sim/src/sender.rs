@@ -12,15 +12,16 @@ mod tests;
 mod timers;
 mod transmit;
 
-use crate::alone::{Info, Inner};
-use crate::port::flag;
-use crate::receiver::MAX_SACKS;
+use crate::info::{Info, Inner};
+use crate::packet::{MAX_SACKS, flag};
 use crate::scoreboard::{EVER_RETRANS, Scoreboard};
-use buffer::WRITE_BYTES;
 use queuewright_cca::{Cca, Conn, Flavour, GSO_MAX_SIZE, Kind, RateSample};
 use queuewright_scenario::spec::{SendBuffer, Stack};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
+
+/// What the application writes at a time, bytes: 128 KiB, as iperf3 and the lab's do.
+const WRITE_BYTES: u32 = 128 << 10;
 
 /// Segments that may overtake one before that is thought lost, at first (`tcp_reordering`).
 const REORDERING: u32 = 3;
@@ -172,7 +173,7 @@ pub struct Burst {
     pub seq: u32,
     /// How many.
     pub count: u16,
-    /// `port::flag`s.
+    /// `packet::flag`s.
     pub flags: u8,
 }
 
@@ -185,7 +186,7 @@ pub struct AckView<'a> {
     pub window_end: u32,
     /// Echoed timestamp (ms); 0: none.
     pub ts: u32,
-    /// `port::flag`s: ECE, DSACK.
+    /// `packet::flag`s: ECE, DSACK.
     pub flags: u8,
     /// SACK blocks, newest first; with DSACK the first is the duplicate.
     pub sacks: &'a [(u32, u32)],

@@ -5,13 +5,14 @@
 //! [`crate::receiver`] is the same for whole segments and a reader that takes all at once, which is what the simulator's runs
 //! need; a test here has both say the same. Left out: the collapsing and dropping of what is queued when memory has run out.
 
-use crate::alone::{Ack, Device, Room, Segment};
 use crate::blocks::Blocks;
 use crate::jiffies::{TICK_NS, TICK_US, timestamp};
 use crate::receiver::{
     ATO_MAX, ATO_MIN, COMPRESS_LIMIT, COMPRESS_NS, COMPRESS_RTT_PERCENT, COMPRESS_SLACK_NS, DELAY_MAX,
     DUP_ACKS_AT_ONCE, PIECES, QUICK,
 };
+use crate::room::{Device, Room};
+use crate::segment::{Ack, Segment};
 use crate::sender::StackRules;
 use std::collections::VecDeque;
 
@@ -958,8 +959,8 @@ fn coalesce(to: &mut Buffer, from: Buffer, overhead: u32) -> Option<u32> {
 mod tests {
     use super::*;
     use crate::alone::Receiver;
-    use crate::flow::MSS;
     use proptest::prelude::*;
+    use queuewright_scenario::packet::MSS;
 
     const OVERHEAD: u32 = 896;
     const MS: u64 = 1_000_000;

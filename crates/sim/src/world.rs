@@ -8,12 +8,14 @@ use crate::hosts::Bench;
 use crate::link::capacity_bytes;
 use crate::measure::FlowWaits;
 use crate::net::{Net, groups_of_datagrams};
-use crate::port::{Packet, Port, dropped_of, flag, parameters};
+use crate::packet::{Packet, flag};
+use crate::port::{Port, dropped_of, parameters};
 use crate::random::{Identity, link_stream, port_stream};
 use crate::traffic::{Network, Traffic};
 use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_aqm::Pool;
 use queuewright_results as results;
+use queuewright_scenario::packet::FULL_BYTES;
 use queuewright_scenario::spec::{PortSpec, Rate, RunSpec, Stack};
 use queuewright_scenario::trace::mean_rate;
 use std::ops::Deref;
@@ -58,7 +60,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         }
         // About one event a packet of the fastest link; most lie within one RTT.
         let bps = spec.ports.iter().map(|p| top_rate(&p.rate)).fold(1.0, f64::max);
-        let gap_ns = (1500.0 * 8e9 / bps / 2.0) as u64;
+        let gap_ns = (f64::from(FULL_BYTES) * 8e9 / bps / 2.0) as u64;
         let reach_ns = spec.flows.iter().map(|f| f.base_rtt_ns).max().unwrap_or(0) * 5 / 4 + 10_000_000;
         let mut wheel = Wheel::new(gap_ns, reach_ns);
         for (i, flow) in flows.iter_mut().enumerate() {

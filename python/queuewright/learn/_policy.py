@@ -17,21 +17,13 @@ from numpy.typing import NDArray
 from queuewright import _native
 from queuewright._native import Error
 
-INPUTS, UNITS, WIDTH, ACTIONS = 13, 32, 64, 6
+_NETWORK: dict[str, Any] = json.loads(_native.network())
 # Tensors in the order of `struct qw_queuepilot_net`.
-SHAPES: dict[str, tuple[int, ...]] = {
-    "input": (4 * UNITS, INPUTS),
-    "hidden": (4 * UNITS, UNITS),
-    "gate_bias": (4 * UNITS,),
-    "first": (WIDTH, UNITS),
-    "first_bias": (WIDTH,),
-    "second": (WIDTH, WIDTH),
-    "second_bias": (WIDTH,),
-    "last": (ACTIONS, WIDTH),
-    "last_bias": (ACTIONS,),
-}
+SHAPES: dict[str, tuple[int, ...]] = {name: tuple(shape) for name, shape in _NETWORK["tensors"]}
+(_, INPUTS), (_, UNITS), (ACTIONS, WIDTH) = SHAPES["input"], SHAPES["hidden"], SHAPES["last"]
 # 1 in weights (Q12) and activations (Q15).
-WEIGHT_ONE, ONE = 4096, 32768
+WEIGHT_ONE: int = _NETWORK["weight_one"]
+ONE: int = _NETWORK["activation_one"]
 
 Int = NDArray[np.int64]
 # tanh at multiples of 1/32, in Q15; 32767 from 256 of them on.

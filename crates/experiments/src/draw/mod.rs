@@ -3,17 +3,18 @@
 mod axis;
 mod panel;
 mod series;
+mod style;
 mod table;
 
 use crate::Error;
 use crate::figure::{Kind, Panel, Picture, Spread as Bars};
 use crate::rows::Rows;
-use axis::Axis;
 use panel::Marks;
 use plotters::prelude::*;
 use resvg::{tiny_skia, usvg};
 use series::{Curve, of_panel};
 use std::sync::{Arc, Once};
+use style::{Area, Drawn, FAINT, INK, LIGHT, WARNING, color, font};
 
 /// Size of a panel, with its axes.
 const PANEL: (u32, u32) = (600, 410);
@@ -26,30 +27,6 @@ const FOOT: u32 = 30;
 const LEGEND: u32 = 24;
 /// Pixels of the PNG for one of the SVG's.
 const DENSITY: f32 = 2.0;
-
-const INK: RGBColor = RGBColor(0x22, 0x26, 0x2b);
-const FAINT: RGBColor = RGBColor(0x6d, 0x72, 0x78);
-/// Where flows sit alone.
-const LIGHT: RGBColor = RGBColor(0xb4, 0xb9, 0xbf);
-const GRID: RGBColor = RGBColor(0xe3, 0xe6, 0xea);
-const WARNING: RGBColor = RGBColor(0xa0, 0x18, 0x28);
-
-/// The report's colours for disciplines, and one more.
-const COLORS: [RGBColor; 9] = [
-    RGBColor(0x00, 0x72, 0xb2),
-    RGBColor(0xd5, 0x5e, 0x00),
-    RGBColor(0x00, 0x84, 0x5f),
-    RGBColor(0xb3, 0x53, 0x90),
-    RGBColor(0x3c, 0x3f, 0x44),
-    RGBColor(0x8a, 0x6d, 0x00),
-    RGBColor(0x5b, 0x4b, 0xc4),
-    RGBColor(0xa0, 0x18, 0x28),
-    RGBColor(0x1f, 0xa3, 0xb5),
-];
-
-fn font(size: u32, color: RGBColor) -> TextStyle<'static> {
-    ("sans-serif", size).into_font().color(&color)
-}
 
 /// A figure's first picture, or one of the others, of some runs. `warning` is written across the head, as of
 /// quick runs.
@@ -65,8 +42,6 @@ pub fn svg(rows: &Rows<'_>, picture: Option<&Picture>, warning: Option<&str>) ->
         .map_err(|e| Error::Output(format!("{}: {e}", rows.plan.experiment.id())))?;
     Ok(out)
 }
-
-type Drawn = Result<(), Box<dyn std::error::Error>>;
 
 fn draw(out: &mut String, rows: &Rows<'_>, picture: Option<&Picture>, warning: Option<&str>) -> Drawn {
     let figure = &rows.plan.experiment.figure;
@@ -148,8 +123,6 @@ fn draw(out: &mut String, rows: &Rows<'_>, picture: Option<&Picture>, warning: O
     Ok(())
 }
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
-
 fn head(
     root: &Area<'_>,
     rows: &Rows<'_>,
@@ -223,10 +196,6 @@ fn foot(rows: &Rows<'_>, panels: &[(&Panel, Vec<Curve>)]) -> String {
         () => "",
     };
     format!("queuewright {}, {}: {runs}{bars}", env!("CARGO_PKG_VERSION"), rows.plan.experiment.id())
-}
-
-fn color(i: usize) -> RGBColor {
-    COLORS[i % COLORS.len()]
 }
 
 /// The PNG of an SVG, for where SVG is not shown.

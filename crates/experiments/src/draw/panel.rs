@@ -1,7 +1,8 @@
 //! One panel: axes, curves, marks.
 
+use super::axis::Axis;
 use super::series::{Curve, Point, names_along};
-use super::{Area, Axis, Drawn, FAINT, GRID, INK, LIGHT, color, font};
+use super::style::{Area, Drawn, FAINT, GRID, INK, LIGHT, color, font};
 use crate::figure::{Kind, Panel};
 use crate::rows::Rows;
 use plotters::chart::{ChartBuilder, ChartContext};

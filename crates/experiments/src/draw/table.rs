@@ -1,7 +1,7 @@
 //! A table in numbers and colours.
 
 use super::series::{Curve, names_along};
-use super::{Area, Drawn, FAINT, INK, font};
+use super::style::{Area, Drawn, FAINT, INK, font};
 use crate::claims::figures;
 use crate::figure::{Best, Panel};
 use crate::rows::Rows;

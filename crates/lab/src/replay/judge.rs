@@ -2,6 +2,7 @@
 
 use super::record::{Event, JIFFY_ZERO, JUDGED, Recording, State, WORDS, name, place};
 use queuewright_cca::Kind;
+use queuewright_scenario::packet::MSS;
 use queuewright_scenario::spec::SendBuffer;
 use queuewright_sim::alone::{Ack, Sender, Setup};
 use serde::Serialize;
@@ -322,7 +323,8 @@ impl<'a> Replay<'a> {
             if next[place("snd_una")] != before[place("snd_nxt")] {
                 return Some(next[place("delivered_mstamp")] * 1000);
             }
-            let last = next[place("rack.end_seq")].checked_sub(1).and_then(|seq| usize::try_from(seq).ok())?;
+            let last =
+                next[place("rack.end_seq")].checked_sub(1).and_then(|seq| usize::try_from(seq).ok())?;
             Some(whole_us(*self.linux_sent_at.get(last)?) + next[place("rack.rtt_us")] * 1000)
         };
         let told = next.as_ref().and_then(known);
@@ -432,7 +434,7 @@ impl<'a> Replay<'a> {
         set("sndbuf", x.sndbuf.into());
         set("wmem_queued", x.queued.into());
         if x.written > i.snd_nxt {
-            set("head_length", u64::from(x.head_end.min(x.written) - i.snd_nxt) * 1448);
+            set("head_length", u64::from(x.head_end.min(x.written) - i.snd_nxt) * u64::from(MSS));
         }
         set("total_retrans", i.total_retrans);
         set("dsack_dups", i.dsack_dups);
@@ -603,7 +605,8 @@ pub fn compare(recording: &Recording, mut replay: Replay<'_>) -> Outcome {
                 continue;
             }
             let what = judged_name(i);
-            let other = Divergence { what, acks: step.acks, at_ns: step.at_ns, linux, sim, states: Vec::new() };
+            let other =
+                Divergence { what, acks: step.acks, at_ns: step.at_ns, linux, sim, states: Vec::new() };
             if i == 0 && out.cwnd.is_none() {
                 out.cwnd = Some(other.clone());
             }
@@ -613,7 +616,10 @@ pub fn compare(recording: &Recording, mut replay: Replay<'_>) -> Outcome {
             let now = Moment::of(&step);
             match differs {
                 Some(first) => {
-                    out.first = Some(Divergence { states: before.take().into_iter().chain([now]).collect(), ..first });
+                    out.first = Some(Divergence {
+                        states: before.take().into_iter().chain([now]).collect(),
+                        ..first
+                    });
                 }
                 None => before = Some(now),
             }

@@ -7,6 +7,7 @@ use super::record::{Raw, raw_events};
 use crate::job::Lines;
 use crate::random::Random;
 use crate::stream::Fields;
+use queuewright_scenario::packet::MSS;
 use queuewright_sim::alone::{Ack, Receiver, Segment};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
@@ -18,7 +19,6 @@ const ECN: usize = 84;
 const FIRST_SEQ: u32 = 1000;
 /// Scale of the kernel's windows, which hangs on its memory: of 8 MiB.
 const SCALE: u32 = 7;
-const MSS: u32 = 1448;
 /// What a packet of the tap's takes of memory beside its payload.
 const OVERHEAD: u32 = 896;
 const MS: u64 = 1_000_000;

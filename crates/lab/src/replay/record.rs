@@ -3,6 +3,7 @@
 use super::draw::Draw;
 use super::file;
 use crate::stream::Fields;
+use queuewright_scenario::packet::MSS;
 use queuewright_sim::alone::Ack;
 use std::io::{self, Write};
 
@@ -13,8 +14,6 @@ const HEADER: std::ops::Range<usize> = 24..84;
 const LONGS: usize = 6;
 const SHORTS: usize = 56;
 const CONTROL: usize = 13;
-/// Payload of a full segment.
-const SEGMENT: u32 = 1448;
 const JIFFY_US: u64 = 4000;
 
 /// Where a number stands in `struct state`, and what it is.
@@ -201,7 +200,7 @@ impl Recording {
         for Raw { at, stamp, kind, length, tcp, bytes } in raw_events(bytes)? {
             // Segments from the first byte on, which follows the SYN's.
             let isn = first.unwrap_or(0u32);
-            let segment = |seq: u32| seq.wrapping_sub(isn).wrapping_sub(1) / SEGMENT;
+            let segment = |seq: u32| seq.wrapping_sub(isn).wrapping_sub(1) / MSS;
             match kind {
                 1 => {
                     let before = Box::new(state(&bytes[STATE..], isn));
@@ -216,12 +215,12 @@ impl Recording {
                 }
                 2 if length > 0 => {
                     let seq = segment(tcp.seq());
-                    if tcp.seq().wrapping_sub(isn).wrapping_sub(1) % SEGMENT != 0 || length % SEGMENT != 0 {
+                    if tcp.seq().wrapping_sub(isn).wrapping_sub(1) % MSS != 0 || length % MSS != 0 {
                         return Err(format!("it sent {length} bytes at {seq}: no whole segments"));
                     }
-                    events.push(Event::Sent { at: stamp, seq, count: length / SEGMENT, flags: tcp.flags() });
+                    events.push(Event::Sent { at: stamp, seq, count: length / MSS, flags: tcp.flags() });
                 }
-                3 if length > 0 => events.push(Event::Write { at, segments: length / SEGMENT }),
+                3 if length > 0 => events.push(Event::Write { at, segments: length / MSS }),
                 5 => events.push(Event::Plan { at, segments: length }),
                 _ => {}
             }
@@ -318,7 +317,7 @@ fn state(raw: &[u8], isn: u32) -> State {
     let mut r = Fields(raw);
     let long: [u64; LONGS] = std::array::from_fn(|_| r.u64());
     let short: [u32; SHORTS] = std::array::from_fn(|_| r.u32());
-    let segment = |seq: u32| u64::from(seq.wrapping_sub(isn).wrapping_sub(1) / SEGMENT);
+    let segment = |seq: u32| u64::from(seq.wrapping_sub(isn).wrapping_sub(1) / MSS);
     std::array::from_fn(|i| match FIELDS.get(i) {
         None => r.u64(),
         Some((_, source)) => match *source {

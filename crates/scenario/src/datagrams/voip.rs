@@ -1,10 +1,19 @@
 //! Voice over IP: packets of 20 ms of speech, as long as the call lasts.
 
+use super::{Gaps, Given, Source};
+use crate::error::Error;
+use crate::form::{Form, Key, Without, key};
+use crate::units::Range;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One way of a telephone call over RTP and UDP.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Voip(Codec);
 
 /// What speech is encoded with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Codec {
+enum Codec {
     /// ITU-T G.711: 64 kbit/s.
     G711,
     /// ITU-T G.729: 8 kbit/s.
@@ -17,38 +26,59 @@ const PACKETS_PER_S: u64 = 50;
 const HEADERS: u32 = 20 + 8 + 12;
 
 impl Codec {
-    /// All, the first the usual one.
-    pub const ALL: [Codec; 2] = [Codec::G711, Codec::G729];
+    const ALL: [Codec; 2] = [Codec::G711, Codec::G729];
 
-    /// Name in scenarios.
-    pub fn name(self) -> &'static str {
+    const fn name(self) -> &'static str {
         match self {
             Codec::G711 => "g711",
             Codec::G729 => "g729",
         }
     }
 
-    /// The codec of a name.
-    pub fn from_name(name: &str) -> Option<Codec> {
-        Codec::ALL.into_iter().find(|c| c.name() == name)
-    }
-
-    /// IP length of each packet, bytes.
-    pub fn packet_bytes(self) -> u32 {
-        let speech = match self {
+    /// Bytes of speech in a packet.
+    fn speech(self) -> u32 {
+        match self {
             Codec::G711 => 160,
             Codec::G729 => 20,
-        };
-        HEADERS + speech
+        }
+    }
+}
+
+const CODECS: Form = Form::Word(&[Codec::G711.name(), Codec::G729.name()]);
+
+impl Source for Voip {
+    const KEY: Key = key("voip", CODECS, Without::Says(""), "[calls](#calls)").never("calls");
+    const SUCH_AS: &'static str = Codec::G711.name();
+    const MAY_BE_BARE: bool = true;
+
+    fn read(t: &dyn Given) -> Result<Voip, Error> {
+        t.not_with(&["packet", "rate"], "follows from the codec; leave it out")?;
+        let codec = t.word(Self::KEY.name, "a codec")?;
+        Ok(Voip(Codec::ALL.into_iter().find(|c| c.name() == codec).unwrap_or(Codec::G711)))
     }
 
-    /// Time between packets, ns.
-    pub fn interval_ns(self) -> u64 {
+    fn show(&self) -> Vec<(&'static str, Value)> {
+        vec![(Self::KEY.name, self.0.name().into())]
+    }
+
+    fn bps(&self) -> Range {
+        Range::one(u64::from(self.packet_bytes()) * 8 * PACKETS_PER_S)
+    }
+
+    fn packet_bytes(&self) -> u32 {
+        HEADERS + self.0.speech()
+    }
+
+    fn gaps(&self) -> Gaps {
+        Gaps::Even
+    }
+
+    /// People do not pick up in step: somewhere within a packet's time.
+    fn late_ns(&self) -> u64 {
         1_000_000_000 / PACKETS_PER_S
     }
 
-    /// Bits a second of IP packets.
-    pub fn bps(self) -> u64 {
-        u64::from(self.packet_bytes()) * 8 * PACKETS_PER_S
+    fn words(&self) -> String {
+        format!("calls, one way, of {}", self.0.name())
     }
 }

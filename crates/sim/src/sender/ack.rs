@@ -2,8 +2,7 @@
 
 use super::{AckFlags, AckView, Burst, RateDraft, Resend, Sender, Timer};
 use crate::jiffies::timestamp;
-use crate::port::flag;
-use crate::receiver::MAX_SACKS;
+use crate::packet::{MAX_SACKS, flag};
 use crate::scoreboard::{ENDS_BUFFER, EVER_RETRANS, LOST, RETRANS, SACKED};
 use queuewright_cca::{CaState, Cca, Kind, RateSample, jiffies};
 

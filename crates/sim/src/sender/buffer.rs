@@ -16,8 +16,6 @@ pub(crate) const fn segment_bytes(mss: u32) -> u32 {
     (mss + 256 + 320).next_power_of_two() + 256
 }
 const SEGMENT_BYTES: u32 = segment_bytes(1460);
-/// What the application writes at a time, bytes: 128 KiB, as iperf3 and the lab's do.
-pub(super) const WRITE_BYTES: u32 = 128 << 10;
 /// Half the window of the peer's SYN, segments: before the first acknowledgement no buffer is longer (`tcp_bound_to_half_wnd`), and
 /// what is written beyond it since the last push goes out at once (`forced_push`).
 const HALF_FIRST_WINDOW: u32 = 65_535 / 2;

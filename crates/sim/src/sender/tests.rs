@@ -585,7 +585,8 @@ fn an_idle_window_halves_down_to_the_initial_one() {
 fn only_what_fills_a_hole_joins_what_is_behind_it() {
     let mut b = open(Kind::NewReno, Some(20), 20, 40);
     b.sender.reordering = 100;
-    let ends = |b: &Bench| (2..8).filter(|&seq| b.sender.board.flags(seq) & ENDS_BUFFER != 0).collect::<Vec<_>>();
+    let ends =
+        |b: &Bench| (2..8).filter(|&seq| b.sender.board.flags(seq) & ENDS_BUFFER != 0).collect::<Vec<_>>();
     b.acked(40.0, 0, &[(6, 8)], 0);
     b.acked(0.1, 0, &[(5, 8)], 0);
     let before = b.sender.buffers;

@@ -2,7 +2,7 @@
 
 use super::{Burst, Sender, Timer};
 use crate::jiffies::{TICK_US, timestamp};
-use crate::port::flag;
+use crate::packet::flag;
 use crate::scoreboard::{ENDS_BUFFER, EVER_RETRANS, JUDGED, LOST, RETRANS, RateTag, SACKED};
 use queuewright_cca::{CaState, Event, GSO_MAX_SIZE, jiffies};
 

@@ -1,0 +1,32 @@
+//! Whose TCP it is, and what its sockets may hold.
+
+use serde::{Deserialize, Serialize};
+
+/// TCP flavour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stack {
+    /// Linux 6.x: the default.
+    Linux,
+    /// As the Titrate artifact's ns-3.34: ACK every segment, 1 s minimum RTO without back-off, 5 MiB socket buffers.
+    Ns3,
+}
+
+impl Stack {
+    /// What links count for a packet beyond its IP length where a scenario does not say: on Ethernet Linux counts 14 bytes, on its
+    /// PPP links ns-3 counts 2.
+    pub fn overhead_bytes(self) -> u32 {
+        match self {
+            Stack::Linux => 14,
+            Stack::Ns3 => 2,
+        }
+    }
+}
+
+/// How far a TCP sender's application may write ahead of what is acknowledged, or sent; none: the stack's.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SendBuffer {
+    /// Most bytes of the send buffer, what its segments lie in included: Linux's `tcp_wmem[2]`.
+    pub wmem_bytes: Option<u32>,
+    /// It writes while less than this waits to be sent, and is woken when less than half of it does: `TCP_NOTSENT_LOWAT`, bytes.
+    pub notsent_lowat_bytes: Option<u32>,
+}

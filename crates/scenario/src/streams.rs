@@ -1,0 +1,160 @@
+//! The flows of an entry, drawn one after the other.
+
+use crate::comes::Pause;
+use crate::flow::{FlowSpec, Traffic};
+use crate::model::{Flows, InitialWindow, Sends};
+use crate::packet::SEGMENT_BYTES;
+use crate::random::{Draws, draw, stream};
+use crate::stack::SendBuffer;
+use crate::units::Range;
+use serde::{Deserialize, Serialize};
+
+/// What a flow of an entry is drawn from, but for when it comes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Each {
+    /// Index into [`crate::RunSpec::groups`] of the entry's first group.
+    pub first_group: u32,
+    /// What it sends.
+    pub sends: Sends,
+    /// Round-trip time without queues, ns.
+    pub rtt_ns: Range,
+    /// How long a UDP flow sends; none: until it is stopped.
+    pub length: Option<Pause>,
+    /// Access link, bits a second; none: unlimited.
+    pub access_bps: Option<Range>,
+    /// Most extra delay of a packet on the access link, ns.
+    pub jitter_ns: Range,
+    /// Ports that it crosses, in order.
+    pub path: Vec<u32>,
+    /// Ports that its acknowledgements cross, in order.
+    pub back: Vec<u32>,
+}
+
+impl Each {
+    pub(crate) fn of(entry: &Flows, first_group: u32) -> Each {
+        Each {
+            first_group,
+            sends: entry.sends.clone(),
+            rtt_ns: entry.rtt_ns,
+            length: entry.length,
+            access_bps: entry.access_bps,
+            jitter_ns: entry.jitter_ns,
+            path: entry.path.clone(),
+            back: entry.back.clone(),
+        }
+    }
+}
+
+/// The streams of an entry's keys.
+#[derive(Debug, Clone)]
+pub(crate) struct Streams {
+    cca: Draws,
+    rtt: Draws,
+    start: Draws,
+    stop: Draws,
+    access: Draws,
+    jitter: Draws,
+    amount: Draws,
+    rate: Draws,
+    length: Draws,
+}
+
+impl Streams {
+    pub fn new(seed: u64, index: u32) -> Streams {
+        let open = |key: &str| stream(seed, &format!("flows[{index}].{key}"));
+        Streams {
+            cca: open("cca"),
+            rtt: open("rtt"),
+            start: open("start"),
+            stop: open("stop"),
+            access: open("access"),
+            jitter: open("jitter"),
+            amount: open("amount"),
+            rate: open("rate"),
+            length: open("length"),
+        }
+    }
+
+    /// A start and a stop.
+    pub fn times(&mut self, entry: &Flows) -> (u64, Option<u64>) {
+        (draw(&mut self.start, entry.start_ns), entry.stop_ns.map(|r| draw(&mut self.stop, r)))
+    }
+
+    /// The next flow of the entry.
+    pub fn flow(&mut self, entry: &Flows, each: &Each) -> FlowSpec {
+        let (mut start_ns, stop_ns) = self.times(entry);
+        if let Sends::Datagrams(datagrams) = &entry.sends {
+            let most = datagrams.late_ns().saturating_sub(1);
+            start_ns += draw(&mut self.amount, Range { min: 0, max: most });
+        }
+        self.flow_at(each, start_ns, stop_ns)
+    }
+
+    /// The next flow of the entry, to start and stop at given times; a length of its own may end it before.
+    pub fn flow_at(&mut self, each: &Each, start_ns: u64, stop_ns: Option<u64>) -> FlowSpec {
+        let mut group = each.first_group;
+        let traffic = match &each.sends {
+            Sends::Tcp { ccas, size, initial_window, ecn, l4s, bps, .. } => {
+                let nth = draw_weighted(&mut self.cca, ccas);
+                group += nth as u32;
+                let kind = ccas[nth].0;
+                let bps = bps.filter(|_| kind.needs_rate());
+                let size_bytes = size.as_ref().map(|s| s.draw(&mut self.amount));
+                Traffic::Tcp {
+                    cca: kind,
+                    size_bytes,
+                    initial_window: initial_window.map(|w| first_window(w, size_bytes)),
+                    ecn: *ecn || kind.needs_ecn(),
+                    l4s: *l4s,
+                    rate_bps: bps.map_or(0, |r| draw(&mut self.rate, r)),
+                    asks: None,
+                }
+            }
+            Sends::Datagrams(datagrams) => Traffic::Datagrams {
+                gaps: datagrams.gaps(),
+                bps: draw(&mut self.amount, datagrams.bps()),
+                packet_bytes: datagrams.packet_bytes(),
+            },
+        };
+        let ends = each.length.map(|l| start_ns.saturating_add(l.draw(&mut self.length)));
+        let stop_ns = stop_ns.into_iter().chain(ends).min();
+        FlowSpec {
+            group,
+            traffic,
+            base_rtt_ns: draw(&mut self.rtt, each.rtt_ns),
+            start_ns,
+            open_for_ns: None,
+            stop_ns,
+            access_bps: each.access_bps.map(|r| draw(&mut self.access, r)),
+            jitter_ns: draw(&mut self.jitter, each.jitter_ns),
+            send_buffer: match each.sends {
+                Sends::Tcp { send_buffer, .. } => send_buffer,
+                _ => SendBuffer::default(),
+            },
+            path: each.path.clone(),
+            back: each.back.clone(),
+        }
+    }
+}
+
+/// A congestion window to begin with, packets.
+pub(crate) fn first_window(window: InitialWindow, size: Option<u64>) -> u32 {
+    match (window, size) {
+        (InitialWindow::Packets(n), _) => n,
+        (InitialWindow::All, Some(bytes)) => u32::try_from(bytes.div_ceil(SEGMENT_BYTES)).unwrap_or(u32::MAX),
+        (InitialWindow::All, None) => 10,
+    }
+}
+
+/// Index of a congestion control, each as likely as its weight.
+fn draw_weighted(rng: &mut Draws, ccas: &[(queuewright_cca::Kind, u32)]) -> usize {
+    let total: u64 = ccas.iter().map(|(_, w)| u64::from(*w)).sum();
+    let mut x = draw(rng, Range { min: 0, max: total.saturating_sub(1) });
+    for (i, (_, weight)) in ccas.iter().enumerate() {
+        if x < u64::from(*weight) {
+            return i;
+        }
+        x -= u64::from(*weight);
+    }
+    0
+}

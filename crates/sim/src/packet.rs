@@ -1,0 +1,51 @@
+//! What packets and acknowledgements say.
+
+/// SACK blocks that fit beside timestamps (RFC 2018 section 3).
+pub const MAX_SACKS: usize = 3;
+
+/// Flags of a packet and of an acknowledgement.
+pub mod flag {
+    /// Opens a connection.
+    pub const SYN: u8 = 1;
+    /// Sent before.
+    pub const RETRANSMIT: u8 = 2;
+    /// Sender has reduced its window (RFC 3168).
+    pub const CWR: u8 = 4;
+    /// Congestion experienced, set by a queue manager.
+    pub const CE: u8 = 8;
+    /// The sender can be told by CE.
+    pub const ECT: u8 = 16;
+    /// UDP.
+    pub const UDP: u8 = 32;
+    /// On an ACK: it brings neither data nor another window. Only a sender without SACK asks.
+    pub const DUPLICATE: u8 = 32;
+    /// On an ACK: CE was seen (RFC 3168).
+    pub const ECE: u8 = 64;
+    /// On data: the last segment of a burst, or of all (PSH).
+    pub const PUSH: u8 = 64;
+    /// On an ACK: its first SACK block is a duplicate report (RFC 2883).
+    pub const DSACK: u8 = 128;
+    /// On data: with [`ECT`], the sender says ECT(1), not ECT(0).
+    pub const ECT1: u8 = 128;
+}
+
+/// A packet in a queue. 32 bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Packet {
+    /// When it was enqueued (ns).
+    pub enqueue_ns: u64,
+    /// How long it has waited in the queues that it has left (ns).
+    pub waited_ns: u64,
+    /// Whose.
+    pub flow: u32,
+    /// Segment.
+    pub seq: u32,
+    /// Timestamps ([`crate::lane::times`]); of a datagram, the upper half of its number.
+    pub ts: u32,
+    /// Length as the link counts it.
+    pub bytes: u16,
+    /// [`flag`]s.
+    pub flags: u8,
+    /// Ports crossed before this one.
+    pub hop: u8,
+}
