@@ -87,7 +87,7 @@ fn views_are_whole() {
             }
         }
     }
-    assert!(arrays.iter().all(|array| array.as_array().unwrap().len() <= 2000));
+    assert!(arrays.iter().all(|array| array.as_array().unwrap().len() <= 1200));
 }
 
 #[test]

@@ -11,8 +11,8 @@ pub(super) const GROUP_COLORS: usize = 6;
 
 /// Seeds whose curves are in the page; the CSV files have all.
 pub(super) const MAX_SEEDS: usize = 5;
-/// Points of a curve in the page.
-pub(super) const MAX_SAMPLES: usize = 2000;
+/// Points of a curve in the page: about as many as a screen has pixels for it.
+pub(super) const MAX_SAMPLES: usize = 1200;
 
 /// A picture with its words.
 pub(super) struct Figure {
