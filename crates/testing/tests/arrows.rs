@@ -149,7 +149,9 @@ fn modules(src: &Path, at: &[String], out: &mut BTreeMap<Module, Names>) {
 fn imports(modules: &BTreeMap<Module, Names>) -> BTreeMap<Module, BTreeSet<Module>> {
     let tests: BTreeSet<Module> = modules
         .iter()
-        .flat_map(|(at, names)| names.tests.iter().map(move |one| [at.as_slice(), &[one.clone()]].concat()))
+        .flat_map(|(at, names)| {
+            names.tests.iter().map(move |one| [at.as_slice(), std::slice::from_ref(one)].concat())
+        })
         .collect();
     let is_test = |module: &Module| (1..=module.len()).any(|n| tests.contains(&module[..n]));
     let mut arrows = BTreeMap::new();
