@@ -58,7 +58,7 @@ def test_every_flag_is_one_of_the_command(command: Command) -> None:
     }  # fmt: skip
     assert [flow.get("cca", flow.get("cbr")) for flow in said["flows"]] == ["bbr", "1mbit"]
     assert said["flows"][0]["rtt"] == "30ms"
-    assert said["queue"]["disciplines"] == [{"name": "codel"}]
+    assert [one["name"] for one in said["queue"]["disciplines"]] == ["codel"]
     flags = set(get_type_hints(keys.Flags))
     of_command = {word[2:] for word in command("compare", "--help").stdout.split() if word.startswith("--")}
     assert flags - of_command == {"delay", "sample"}
