@@ -20,19 +20,14 @@ fn main() -> io::Result<()> {
     fs::write(PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("embedded.rs"), list)
 }
 
-/// What a paper says, which no run reads.
-const STATEMENTS: &str = "statements.toml";
-
-/// Every experiment and its data; statements, generators and their like stay behind.
+/// Every experiment and its data; generators and their like stay behind.
 fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         println!("cargo:rerun-if-changed={}", path.display());
         if path.is_dir() {
             walk(&path, files)?;
-        } else if !path.ends_with(STATEMENTS)
-            && path.extension().is_some_and(|e| e == "toml" || e == "csv" || e == "down" || e == "json")
-        {
+        } else if path.extension().is_some_and(|e| e == "toml" || e == "csv" || e == "down" || e == "json") {
             files.push(path);
         }
     }

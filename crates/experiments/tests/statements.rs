@@ -1,4 +1,4 @@
-//! What the papers say (`experiments/*/statements.toml`), written from the papers alone: each statement is one that a run can hold or break.
+//! What the papers say (`statements/`), written from the papers alone: each statement is one that a run can hold or break.
 
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -90,8 +90,7 @@ enum About {
 }
 
 fn read(paper: &str) -> File {
-    let path =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../experiments/{paper}/statements.toml"));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("statements/{paper}.toml"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     toml::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
