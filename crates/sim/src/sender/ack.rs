@@ -545,13 +545,14 @@ impl Sender {
     /// `tcp_skb_shift`: a buffer that was put together is shorter than 65,535 times `TCP_MIN_GSO_SIZE`.
     fn fits_together(&mut self, seq: u32, end: u32) -> bool {
         const BYTES: u32 = 65_535 * 8;
-        let most = (BYTES - 1) / self.conn.mss;
+        let mss = self.conn.mss;
+        let short = |from: u32, to: u32| (to - from).saturating_mul(mss) < BYTES;
         // Most often it is the one to which something was added last.
         let (mut begin, last) = self.shifted;
         if last != seq {
             begin = seq - 1;
             while begin > self.conn.snd_una
-                && seq - begin <= most
+                && short(begin, seq)
                 && self.board.flags(begin - 1) & ENDS_BUFFER == 0
             {
                 begin -= 1;
@@ -559,13 +560,13 @@ impl Sender {
         }
         begin = begin.max(self.conn.snd_una);
         let mut to = seq;
-        while to < end && to - begin <= most {
+        while to < end && short(begin, to) {
             to += 1;
             if self.board.flags(to - 1) & ENDS_BUFFER != 0 {
                 break;
             }
         }
-        let fits = to - begin <= most;
+        let fits = short(begin, to);
         self.shifted = (if fits { begin } else { seq }, to);
         fits
     }
