@@ -311,8 +311,6 @@ pub struct Sender {
     sacked_end: u32,
     /// SACK blocks already worked in (`recv_sack_cache`).
     sack_cache: [(u32, u32); MAX_SACKS],
-    /// The buffer to which one that arrived was added last: its first segment, and one past its last.
-    shifted: (u32, u32),
     reo_wnd_steps: u8,
     reo_wnd_persist: u8,
     rack_advanced: bool,
@@ -357,6 +355,8 @@ pub struct Sender {
     kept_rate: RateDraft,
     syn_sent_ns: u64,
     syn_retransmits: u32,
+    /// The buffer to which one that arrived was added last: its first segment, and one past its last.
+    shifted: (u32, u32),
 }
 
 /// What a sender's measurement gives at the end.

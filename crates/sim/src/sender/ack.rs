@@ -9,6 +9,9 @@ use queuewright_cca::{CaState, Cca, Kind, RateSample, jiffies};
 /// What tells buffers that may be joined from others.
 const TAGS: u64 = SACKED | LOST | RETRANS;
 
+/// A buffer that was put together of what has arrived is shorter: 65,535 times `TCP_MIN_GSO_SIZE`.
+const JOINED_BYTES: u32 = 65_535 * 8;
+
 /// A block as one word, to be compared at once.
 #[inline(always)]
 fn word(block: (u32, u32)) -> u64 {
@@ -442,12 +445,21 @@ impl Sender {
             if lo >= hi {
                 continue;
             }
-            // What an earlier ACK reported inside this block needs no second look.
-            let known_from = |cache: &[(u32, u32)], seq: u32| {
-                let inside = cache.iter().filter(|c| (c.0 >= seq) & (c.1 <= hi) & (c.1 > c.0));
-                inside.copied().min().unwrap_or((hi, hi))
+            // What earlier ACKs reported inside this block needs no second look. Most often that is one block.
+            let inside = |c: &&(u32, u32)| (c.0 >= lo) & (c.1 <= hi) & (c.1 > c.0);
+            let mut known = self.sack_cache.iter().filter(inside).copied();
+            let (mut a, mut b) = known.next().unwrap_or((hi, hi));
+            let several = known.next().is_some();
+            let known_from = |cache: &[(u32, u32)], seq: u32| match several {
+                false => (hi, hi),
+                true => {
+                    let later = cache.iter().filter(inside).filter(|c| c.0 >= seq);
+                    later.copied().min().unwrap_or((hi, hi))
+                }
             };
-            let (mut a, mut b) = known_from(&self.sack_cache, lo);
+            if several {
+                (a, b) = known_from(&self.sack_cache, lo);
+            }
             let splits = self.rules.autotunes;
             if splits && lo > self.conn.snd_una {
                 self.split_behind(lo - 1);
@@ -534,7 +546,7 @@ impl Sender {
     fn merge(&mut self, seq: u32, end: u32, before: u64, flags: u64) -> bool {
         let one = before & (TAGS | ENDS_BUFFER) == SACKED | ENDS_BUFFER
             && flags & TAGS == SACKED
-            && self.fits_together(seq, end);
+            && (self.all_fits_together() || self.fits_together(seq, end));
         if one {
             self.board.change(seq - 1, 0, ENDS_BUFFER);
             self.buffers -= 1;
@@ -542,11 +554,17 @@ impl Sender {
         one
     }
 
-    /// `tcp_skb_shift`: a buffer that was put together is shorter than 65,535 times `TCP_MIN_GSO_SIZE`.
+    /// All that has arrived out of order, and the buffer at hand, would make one that is short enough.
+    #[inline(always)]
+    fn all_fits_together(&self) -> bool {
+        (self.conn.sacked_out + self.max_burst).saturating_mul(self.conn.mss) < JOINED_BYTES
+    }
+
+    /// `tcp_skb_shift`: is a buffer that was put together short enough?
+    #[inline(never)]
     fn fits_together(&mut self, seq: u32, end: u32) -> bool {
-        const BYTES: u32 = 65_535 * 8;
         let mss = self.conn.mss;
-        let short = |from: u32, to: u32| (to - from).saturating_mul(mss) < BYTES;
+        let short = |from: u32, to: u32| (to - from).saturating_mul(mss) < JOINED_BYTES;
         // Most often it is the one to which something was added last.
         let (mut begin, last) = self.shifted;
         if last != seq {
