@@ -36,7 +36,7 @@ pub struct Moment {
     /// Time since the begin, ns.
     pub at_ns: u64,
     /// What both know of the state: name, the kernel's value, the simulator's.
-    pub numbers: Vec<(String, u64, u64)>,
+    pub numbers: Vec<(&'static str, u64, u64)>,
     /// Segments that the kernel has sent since the acknowledgement before.
     pub linux_sent: Vec<u32>,
     /// And the simulator.
@@ -51,7 +51,7 @@ impl Moment {
     }
 
     /// The numbers that are not the same.
-    pub fn other(&self) -> impl Iterator<Item = &(String, u64, u64)> {
+    pub fn other(&self) -> impl Iterator<Item = &(&'static str, u64, u64)> {
         self.numbers.iter().filter(|(_, linux, sim)| linux != sim)
     }
 }
@@ -484,21 +484,22 @@ fn writes_next(after: &[Event]) -> bool {
 /// The name of what is judged beside the first numbers of a state: `tcp_packets_in_flight`.
 const IN_FLIGHT: &str = "in_flight";
 
-/// What both have of a number that is judged; none: the simulator does not know it.
-fn judged(step: &Step<'_>, i: usize) -> Option<(u64, u64)> {
+/// What the kernel and the simulator have of a number that is judged. What the simulator does not know differs.
+fn judged(step: &Step<'_>, i: usize) -> (u64, u64) {
+    let both = |i: usize| (step.linux[i], step.sim[i].unwrap_or(!step.linux[i]));
     if i < JUDGED {
-        return step.sim[i].map(|sim| (step.linux[i], sim));
+        return both(i);
     }
-    let flying = |of: &dyn Fn(usize) -> u64| {
-        let [out, sacked, lost, again] =
-            ["packets_out", "sacked_out", "lost_out", "retrans_out"].map(|name| of(place(name)));
-        (out + again).wrapping_sub(sacked + lost)
+    let [out, sacked, lost, again] =
+        ["packets_out", "sacked_out", "lost_out", "retrans_out"].map(|name| both(place(name)));
+    let flying = |of: fn((u64, u64)) -> u64| {
+        of(out).wrapping_add(of(again)).wrapping_sub(of(sacked)).wrapping_sub(of(lost))
     };
-    Some((flying(&|i| step.linux[i]), flying(&|i| step.sim[i].unwrap_or(0))))
+    (flying(|both| both.0), flying(|both| both.1))
 }
 
-fn judged_name(i: usize) -> String {
-    if i < JUDGED { name(i) } else { IN_FLIGHT.into() }
+fn judged_name(i: usize) -> &'static str {
+    if i < JUDGED { name(i) } else { IN_FLIGHT }
 }
 
 /// Replays and compares; what is not the same is tried with other times of the host.
@@ -534,11 +535,9 @@ fn parts_after(mut replay: Replay<'_>) -> Parted {
     let mut parted = Parted { judged: None, timer: usize::MAX };
     let (pacing, pending, timeout) = (place("pacing_rate"), place("pending"), place("timeout"));
     replay.run(|step| {
-        let differs = |i: usize| {
-            judged(&step, i).is_some_and(|(linux, sim)| match i == pacing {
-                true => linux.abs_diff(sim) > linux / PACING_PART,
-                false => linux != sim,
-            })
+        let differs = |i: usize| match judged(&step, i) {
+            (linux, sim) if i == pacing => linux.abs_diff(sim) > linux / PACING_PART,
+            (linux, sim) => linux != sim,
         };
         if (0..=JUDGED).any(differs) {
             parted.judged = Some(step.acks);
@@ -599,12 +598,12 @@ pub fn compare(recording: &Recording, mut replay: Replay<'_>) -> Outcome {
         out.acks += 1;
         let mut differs = None;
         for (i, same) in same.iter_mut().enumerate() {
-            let (linux, sim) = judged(&step, i).unwrap_or_default();
+            let (linux, sim) = judged(&step, i);
             if linux == sim {
                 *same += 1;
                 continue;
             }
-            let what = judged_name(i);
+            let what = judged_name(i).into();
             let other =
                 Divergence { what, acks: step.acks, at_ns: step.at_ns, linux, sim, states: Vec::new() };
             if i == 0 && out.cwnd.is_none() {
@@ -629,7 +628,7 @@ pub fn compare(recording: &Recording, mut replay: Replay<'_>) -> Outcome {
         true
     });
     let share = |n: usize| n as f64 / out.acks.max(1) as f64;
-    out.same = same.iter().enumerate().map(|(i, n)| (judged_name(i), share(*n))).collect();
+    out.same = same.iter().enumerate().map(|(i, n)| (judged_name(i).into(), share(*n))).collect();
     out.cwnd_ratio = sim_cwnd as f64 / linux_cwnd.max(1) as f64;
     out
 }

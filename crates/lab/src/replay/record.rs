@@ -94,12 +94,9 @@ pub const WORDS: usize = FIELDS.len() + CONTROL;
 /// How many of the first are judged.
 pub const JUDGED: usize = 8;
 
-/// The name of a number.
-pub fn name(i: usize) -> String {
-    match FIELDS.get(i) {
-        Some((name, _)) => (*name).into(),
-        None => format!("control[{}]", i - FIELDS.len()),
-    }
+/// The name of a number; all of the congestion control's memory has one.
+pub fn name(i: usize) -> &'static str {
+    FIELDS.get(i).map_or("control", |field| field.0)
 }
 
 /// The place of the number with a name.
