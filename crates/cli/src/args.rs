@@ -268,11 +268,11 @@ is measured: what --json has printed until it was stopped, however, --measured t
 
 --replay compares TCP alone: in the lab a connection of the kernel's sends over a drawn path, and
 the simulator's sender gets the very same acknowledgements at the same times. Before each of them
-their states are compared: windows, what is in flight, SACKed, lost and sent again, the state and
-the pacing rate. A draw is the same if none of them ever differs, and the same but for rounding if
-none would, had the host been late or early at some moments by less than a jiffy. --out keeps each
-as a file, which is compared again without the lab. With --receive the kernel receives: what comes
-to it comes to the simulator's receiver, and every acknowledgement is compared.
+they are compared: windows, what is in flight, SACKed, lost and sent again, the state, the pacing
+rate, and which segments were sent. A draw is the same if none of them ever differs, and the same
+but for rounding if none would, had the host been late or early at a few moments by 20 us at most.
+--out keeps each as a file, which is compared again without the lab. With --receive the kernel
+receives: what comes to it comes to the simulator's receiver, and every acknowledgement is compared.
 
 Examples:
   queuewright validate

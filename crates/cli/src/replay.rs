@@ -254,7 +254,7 @@ impl Kept for Recording {
         let mut off: Vec<&Outcome> = all.iter().filter(|o| o.class() == Class::Other).collect();
         let miss = |o: &Outcome| (o.cwnd_ratio - 1.0).abs();
         off.sort_by(|a, b| miss(b).total_cmp(&miss(a)));
-        let far = off.iter().filter(|o| miss(o) > RATIO).count();
+        let far = all.iter().filter(|o| miss(o) > RATIO).count();
         let same_cwnd = all.iter().filter(|o| o.cwnd.is_none()).count();
         let worst: Vec<_> = off.iter().map(|o| json!({"name": o.name, "cwnd_ratio": o.cwnd_ratio})).collect();
         let value = json!({
@@ -278,7 +278,7 @@ impl Kept for Recording {
         let share = |n: usize| 100.0 * n as f64 / all.len().max(1) as f64;
         words += &format!(
             "The same to the last acknowledgement in all that is judged: {same} of {} ({:.0} %), but for rounding of time {} ({:.0} %); \
-             the same cwnd: {same_cwnd}; of the others a mean cwnd off by more than {:.0} %: {far}\n",
+             the same cwnd: {same_cwnd}; of all a mean cwnd off by more than {:.0} %: {far}\n",
             plural(all.len(), "draw"),
             share(same),
             same + rounding,

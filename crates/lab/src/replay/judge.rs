@@ -82,7 +82,7 @@ pub struct Outcome {
 pub enum Class {
     /// All that is judged is the same to the last acknowledgement.
     Same,
-    /// It is but for times below a jiffy that the recording does not tell.
+    /// It is but for times of the host's work that the recording does not tell, each off by 20 us at most.
     Rounding,
     /// It is not.
     Other,
@@ -124,9 +124,8 @@ pub struct Nudge {
     pub ns: i64,
 }
 
-/// Nudges that are tried, shortest first: all below a jiffy. The first five are what the kernel takes for a piece of work.
-const NUDGES_NS: [i64; 10] =
-    [1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 200_000, 1_000_000, 2_000_000, 3_900_000];
+/// Nudges that are tried, shortest first: what the kernel takes for a piece of work.
+const NUDGES_NS: [i64; 6] = [1_000, 2_000, 3_000, 5_000, 10_000, LATE_NS as i64];
 /// A draw that needs more of them is not explained by them.
 const MOST_NUDGES: usize = 8;
 /// So many acknowledgements before two states part, or their timers, the cause may lie.
@@ -159,6 +158,8 @@ pub struct Replay<'a> {
     /// When the kernel last sent each segment.
     linux_sent_at: Vec<u64>,
     nudges: Vec<Nudge>,
+    /// When the acknowledgement before was worked in: none is worked in sooner than that.
+    worked_at: u64,
 }
 
 /// What is compared before an acknowledgement.
@@ -209,6 +210,7 @@ impl<'a> Replay<'a> {
             exact,
             linux_sent_at: Vec::new(),
             nudges: Vec::new(),
+            worked_at: 0,
         }
     }
 
@@ -300,7 +302,8 @@ impl<'a> Replay<'a> {
                     if moved > at {
                         then = then.max(moved);
                     }
-                    let at = moved;
+                    let at = moved.max(self.worked_at);
+                    self.worked_at = at;
                     acks += 1;
                     let ack = self.of_what_was_sent(ack);
                     self.sender.ack_slowly(at, then, &ack);
@@ -481,14 +484,19 @@ fn writes_next(after: &[Event]) -> bool {
     after.iter().take_while(|e| !matches!(e, Event::Ack { .. })).any(|e| matches!(e, Event::Write { .. }))
 }
 
-/// The name of what is judged beside the first numbers of a state: `tcp_packets_in_flight`.
-const IN_FLIGHT: &str = "in_flight";
+/// What is judged beside the first numbers of a state: `tcp_packets_in_flight`, and the segments sent since the acknowledgement
+/// before (as one number: the first that differs).
+const BESIDE: [&str; 2] = ["in_flight", "sent"];
+const JUDGED_IN_ALL: usize = JUDGED + BESIDE.len();
 
-/// What the kernel and the simulator have of a number that is judged. What the simulator does not know differs.
+/// What the kernel and the simulator have of what is judged. What the simulator does not know differs.
 fn judged(step: &Step<'_>, i: usize) -> (u64, u64) {
     let both = |i: usize| (step.linux[i], step.sim[i].unwrap_or(!step.linux[i]));
     if i < JUDGED {
         return both(i);
+    }
+    if i == JUDGED + 1 {
+        return sent(step.linux_sent, step.sim_sent);
     }
     let [out, sacked, lost, again] =
         ["packets_out", "sacked_out", "lost_out", "retrans_out"].map(|name| both(place(name)));
@@ -498,26 +506,33 @@ fn judged(step: &Step<'_>, i: usize) -> (u64, u64) {
     (flying(|both| both.0), flying(|both| both.1))
 }
 
+/// The first segment that only one of two has sent in its place, counted from 1 (0: it has sent no more); the same if all are.
+fn sent(linux: &[u32], sim: &[u32]) -> (u64, u64) {
+    let parts = (0..linux.len().max(sim.len())).find(|&i| linux.get(i) != sim.get(i));
+    let one = |all: &[u32], i: usize| all.get(i).map_or(0, |s| u64::from(*s) + 1);
+    parts.map_or((0, 0), |i| (one(linux, i), one(sim, i)))
+}
+
 fn judged_name(i: usize) -> &'static str {
-    if i < JUDGED { name(i) } else { IN_FLIGHT }
+    if i < JUDGED { name(i) } else { BESIDE[i - JUDGED] }
 }
 
 /// Replays and compares; what is not the same is tried with other times of the host.
 ///
 /// # Errors
-/// As [`Replay::new`].
+/// As [`Replay::new`]; a recording without an acknowledgement.
 pub fn judge(recording: &Recording) -> Result<Outcome, String> {
     let recording = recording.in_phase();
     let again = || Replay::new(&recording);
     let mut outcome = compare(&recording, again()?);
+    if outcome.acks == 0 {
+        return Err(format!("{}: not one acknowledgement, so that nothing is compared", outcome.name));
+    }
     if outcome.first.is_some() {
         outcome.rounding = rounding(|| again().ok());
     }
     Ok(outcome)
 }
-
-/// A pacing rate is of round trips, which are other ones by some us at other times of the host: then it may be off by this part.
-const PACING_PART: u64 = 1000;
 
 /// A timer's bucket is so many jiffies long at most where timers are of seconds.
 const BUCKET: u64 = 64;
@@ -525,7 +540,7 @@ const BUCKET: u64 = 64;
 /// Where two states part.
 #[derive(Clone, Copy)]
 struct Parted {
-    /// Acknowledgements before which all that is judged is the same but for the times of the host; none: before all.
+    /// The acknowledgements after which something judged differs; none: nothing does.
     judged: Option<usize>,
     /// Those before which the timers are.
     timer: usize,
@@ -533,13 +548,13 @@ struct Parted {
 
 fn parts_after(mut replay: Replay<'_>) -> Parted {
     let mut parted = Parted { judged: None, timer: usize::MAX };
-    let (pacing, pending, timeout) = (place("pacing_rate"), place("pending"), place("timeout"));
+    let (pending, timeout) = (place("pending"), place("timeout"));
     replay.run(|step| {
-        let differs = |i: usize| match judged(&step, i) {
-            (linux, sim) if i == pacing => linux.abs_diff(sim) > linux / PACING_PART,
-            (linux, sim) => linux != sim,
+        let differs = |i: usize| {
+            let (linux, sim) = judged(&step, i);
+            linux != sim
         };
-        if (0..=JUDGED).any(differs) {
+        if (0..JUDGED_IN_ALL).any(differs) {
             parted.judged = Some(step.acks);
         }
         let other = step.sim[pending].is_some_and(|sim| sim != step.linux[pending])
@@ -552,7 +567,7 @@ fn parts_after(mut replay: Replay<'_>) -> Parted {
     parted
 }
 
-/// Other times of the host, all below a jiffy, with which a replay is the same to the last acknowledgement: from one divergence to
+/// Other times of the host, each off by 20 us at most, with which a replay is the same to the last acknowledgement: from one divergence to
 /// the next the shortest that goes further. None: they do not explain it.
 pub fn rounding<'a>(replay: impl Fn() -> Option<Replay<'a>>) -> Option<Vec<Nudge>> {
     let mut nudges = Vec::new();
@@ -591,7 +606,7 @@ pub fn compare(recording: &Recording, mut replay: Replay<'_>) -> Outcome {
         control: recording.draw.control.clone(),
         ..Outcome::default()
     };
-    let mut same = [0usize; JUDGED + 1];
+    let mut same = [0usize; JUDGED_IN_ALL];
     let (mut linux_cwnd, mut sim_cwnd) = (0, 0);
     let mut before: Option<Moment> = None;
     replay.run(|step| {
