@@ -426,7 +426,8 @@ impl Discipline {
         }
         let mut inputs = [0; POLICY_INPUTS];
         // SAFETY: as in `enqueue_to`; of `state` C reads the bytes of its own structure. It takes counters and inputs out of it, which
-        // may have any bits: it divides by none of them, and none is an index.
+        // may have any bits: what it divides by is looked at for 0 first (`qw_queuepilot_share`) or cannot be 0
+        // (`qw_queuepilot_capacity`, the root of a number from 2^30 on), and none is an index.
         let next = unsafe { qw_shim_follow(self.block.as_mut_ptr(), state.as_ptr(), now, &mut inputs) };
         (next > 0).then_some((inputs, next))
     }
