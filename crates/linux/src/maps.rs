@@ -21,10 +21,10 @@ macro_rules! shared {
             }
 
             impl $Name {
-                /// From the front of a map's value; None if it is shorter.
+                /// Of a map's value; None if that is shorter or longer.
                 #[allow(dead_code, reason = "nobody reads the settings back")]
                 pub fn from_bytes(bytes: &[u8]) -> Option<$Name> {
-                    $Name::read_from_prefix(bytes).ok().map(|(value, _)| value)
+                    $Name::read_from_bytes(bytes).ok()
                 }
             }
         )*
@@ -126,6 +126,16 @@ shared! {
         pub share: u32,
         pub head: u32,
         pub tail: u32,
+    }
+}
+
+/// One of so many instances' values, side by side; empty if they are not so many of one size.
+pub(crate) fn nth(all: &[u8], k: u32, instances: u32) -> &[u8] {
+    let (k, instances) = (k as usize, instances.max(1) as usize);
+    let size = all.len() / instances;
+    match all.len() % instances {
+        0 if size > 0 => all.chunks_exact(size).nth(k).unwrap_or_default(),
+        _ => &[],
     }
 }
 
@@ -244,7 +254,23 @@ mod tests {
             restarts: 3,
         };
         assert_eq!(PortMap::from_bytes(&port.to_bytes()), Some(port));
-        assert_eq!(PortMap::from_bytes(&port.to_bytes()[1..]), None);
+    }
+
+    /// Of another version it may begin alike.
+    #[test]
+    fn a_value_of_another_size_is_none() {
+        let bytes = PortMap::default().to_bytes();
+        assert_eq!(PortMap::from_bytes(&bytes[1..]), None);
+        assert_eq!(PortMap::from_bytes(&[&bytes[..], &[0]].concat()), None);
+        assert_eq!(Stats::from_bytes(&[Stats::default().as_bytes(), &[0; 8]].concat()), None);
+    }
+
+    #[test]
+    fn instances_have_values_of_one_size() {
+        let all = [1, 1, 2, 2, 3, 3];
+        assert_eq!((0..4).map(|k| nth(&all, k, 3)).collect::<Vec<_>>(), [&[1, 1][..], &[2, 2], &[3, 3], &[]]);
+        assert_eq!(nth(&all, 0, 4), []);
+        assert_eq!(nth(&[], 0, 2), []);
     }
 
     #[test]

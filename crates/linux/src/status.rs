@@ -1,7 +1,7 @@
 //! What an attached qdisc has done, and its queue manager's own variables.
 
 use crate::Error;
-use crate::maps::{PortMap, QueueMap, Stats};
+use crate::maps::{PortMap, QueueMap, Stats, nth};
 use crate::record::{self, Record};
 use crate::{chain, front, shares, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
@@ -129,7 +129,7 @@ fn counted(record: &Record) -> Result<Status, Error> {
         let variables = found.into_iter().map(|(p, value)| (p.name.into(), p.unit.into(), value)).collect();
         queues.push(Queue { stats, variables });
     }
-    let port = PortMap::from_bytes(&read("port")?).ok_or_else(other)?;
+    let port = PortMap::from_bytes(nth(&read("port")?, 0, instances)).ok_or_else(other)?;
     let (stats, variables) = match queues.len() {
         1 => queues.pop().map(|one| (one.stats, one.variables)).unwrap_or_default(),
         _ => (Stats::sum(queues.iter().map(|q| &q.stats)), Vec::new()),
@@ -172,12 +172,6 @@ fn classes(record: &Record) -> Option<Vec<Class>> {
         share: (q.share > 0).then(|| f64::from(q.share) / total as f64),
     };
     Some(record.classes.iter().zip(all).enumerate().map(class).collect())
-}
-
-/// One of so many instances' values, side by side.
-fn nth(all: &[u8], k: u32, instances: u32) -> &[u8] {
-    let size = all.len() / instances.max(1) as usize;
-    all.get(k as usize * size..).and_then(|rest| rest.get(..size)).unwrap_or_default()
 }
 
 /// The queue manager's own variables, in maps of a qdisc; None if these are not of its sizes.
