@@ -86,7 +86,13 @@ pub(crate) fn open(info: &Info, host: Host, id: &str, settings: &Settings) -> Re
         said.clear();
     }
     libbpf_rs::set_print(Some((PrintLevel::Warn, hear)));
-    let wrong = |e: libbpf_rs::Error| Error::System(format!("the BPF object of {}: {e}", info.name));
+    prepared(info, bytes, id, settings)
+        .map_err(|e| Error::System(format!("the BPF object of {}: {e}", info.name)))
+}
+
+/// Opens an object, and writes into it what is known before it is loaded.
+fn prepared(info: &Info, bytes: &[u8], id: &str, settings: &Settings) -> Result<OpenObject, String> {
+    let wrong = |e: libbpf_rs::Error| e.to_string();
     let mut object = ObjectBuilder::default().open_memory(bytes).map_err(wrong)?;
     let settings = Settings {
         needs_random: info.needs_random.into(),
@@ -95,12 +101,7 @@ pub(crate) fn open(info: &Info, host: Host, id: &str, settings: &Settings) -> Re
         acts_at_head: acts_at_head(info).into(),
         ..*settings
     };
-    let places = Places::of(&object).ok_or_else(|| {
-        Error::System(format!(
-            "the BPF object of {}: its types are not those that this program knows",
-            info.name
-        ))
-    })?;
+    let places = Places::of(&object)?;
     for mut map in object.maps_mut() {
         let map_name = map.name().to_string_lossy().into_owned();
         match map_name.as_str() {
@@ -112,17 +113,16 @@ pub(crate) fn open(info: &Info, host: Host, id: &str, settings: &Settings) -> Re
                 map.set_value_size(map.value_size() * settings.instances).map_err(wrong)?;
             }
             "qdisc" => {
-                let id = &id.as_bytes()[..id.len().min(places.id.len().saturating_sub(1))];
-                if let Some(at) = map.initial_value_mut().and_then(|v| v.get_mut(places.id.clone())) {
-                    at.fill(0);
-                    at[..id.len()].copy_from_slice(id);
-                }
+                let place = places.id.clone().ok_or("no Qdisc_ops.id for the qdisc's name")?;
+                let at = map.initial_value_mut().and_then(|v| v.get_mut(place));
+                let at = at.ok_or("no room for the qdisc's name, Qdisc_ops.id")?;
+                let id = &id.as_bytes()[..id.len().min(at.len().saturating_sub(1))];
+                at.fill(0);
+                at[..id.len()].copy_from_slice(id);
             }
             other if other.ends_with(".rodata") => {
                 let at = map.initial_value_mut().and_then(|v| v.get_mut(places.settings.clone()));
-                at.and_then(|at| settings.write_to(at).ok()).ok_or_else(|| {
-                    Error::System(format!("the BPF object of {}: no room for its settings", info.name))
-                })?;
+                at.and_then(|at| settings.write_to(at).ok()).ok_or("no room for its settings")?;
             }
             _ => {}
         }
@@ -134,29 +134,31 @@ pub(crate) fn open(info: &Info, host: Host, id: &str, settings: &Settings) -> Re
 struct Places {
     /// `settings` in its constants.
     settings: Range<usize>,
-    /// The name of the qdisc in the kernel's table of its functions; empty: it has none.
-    id: Range<usize>,
+    /// The name of the qdisc in the kernel's table of its functions, if it has one.
+    id: Option<Range<usize>>,
 }
 
 impl Places {
-    fn of(object: &OpenObject) -> Option<Places> {
-        let types = types(object)?;
-        let constants = types.type_by_name::<DataSec<'_>>(".rodata")?;
+    /// Or what its types lack.
+    fn of(object: &OpenObject) -> Result<Places, String> {
+        let types = types(object).ok_or("no types (BTF)")?;
+        let constants = types.type_by_name::<DataSec<'_>>(".rodata").ok_or("no constants (.rodata)")?;
         let named = |id, name: &str| {
             types.type_by_id::<Var<'_>>(id).is_some_and(|var| var.name().is_some_and(|n| n == name))
         };
-        let settings = constants.iter().find(|var| named(var.ty, "settings"))?;
+        let settings =
+            constants.iter().find(|var| named(var.ty, "settings")).ok_or("no constant settings")?;
         let settings = settings.offset as usize..(settings.offset as usize + settings.size);
-        let id = match types.type_by_name::<Struct<'_>>("Qdisc_ops") {
-            Some(table) => {
-                let id = table.iter().find(|member| member.name.is_some_and(|n| n == "id"))?;
-                let MemberAttr::Normal { offset } = id.attr else { return None };
-                let characters = types.type_by_id::<Array<'_>>(id.ty)?.capacity();
-                offset as usize / 8..offset as usize / 8 + characters
-            }
-            None => 0..0,
-        };
-        (settings.len() == size_of::<Settings>()).then_some(Places { settings, id })
+        if settings.len() != size_of::<Settings>() {
+            return Err(format!("settings of {} bytes, not {}", settings.len(), size_of::<Settings>()));
+        }
+        let id = types.type_by_name::<Struct<'_>>("Qdisc_ops").and_then(|table| {
+            let id = table.iter().find(|member| member.name.is_some_and(|n| n == "id"))?;
+            let MemberAttr::Normal { offset } = id.attr else { return None };
+            let characters = types.type_by_id::<Array<'_>>(id.ty)?.capacity();
+            Some(offset as usize / 8..offset as usize / 8 + characters)
+        });
+        Ok(Places { settings, id })
     }
 }
 
@@ -258,4 +260,44 @@ pub(crate) fn attach_left(object: &Object) -> Result<Link, Error> {
 pub(crate) fn map<'a>(object: &'a Object, name: &str) -> Result<libbpf_rs::Map<'a>, Error> {
     let found = object.maps().find(|m| m.name().to_string_lossy() == name);
     found.ok_or_else(|| Error::System(format!("the BPF object lacks its map {name}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use queuewright_testing::{Lack, left_out};
+
+    /// An object of codel, if there is one.
+    fn codel() -> Option<(&'static Info, &'static [u8])> {
+        let found = OBJECTS.iter().find(|(name, _)| *name == "codel");
+        if found.is_none() {
+            let what = "what an object must have";
+            left_out(what, Lack::Setup, &"built without a clang that has BPF");
+        }
+        Some((queuewright_aqm::find("codel")?, found?.1))
+    }
+
+    /// With another word of the same length in place of one.
+    fn with(bytes: &[u8], word: &[u8], other: &[u8]) -> Vec<u8> {
+        let mut out = bytes.to_vec();
+        let at: Vec<usize> = (0..out.len()).filter(|at| out[*at..].starts_with(word)).collect();
+        assert!(!at.is_empty() && word.len() == other.len());
+        at.into_iter().for_each(|at| out[at..at + other.len()].copy_from_slice(other));
+        out
+    }
+
+    /// The error's text; empty if there is none.
+    fn refused(info: &Info, bytes: &[u8]) -> String {
+        prepared(info, bytes, "bpf_codel", &Settings::of(1, 64, true)).err().unwrap_or_default()
+    }
+
+    #[test]
+    fn an_object_without_a_place_for_what_is_written_into_it_is_refused() {
+        let Some((info, bytes)) = codel() else { return };
+        assert_eq!(refused(info, bytes), "");
+        let other = with(bytes, b"Qdisc_ops\0", b"Qdisc_0ps\0");
+        assert_eq!(refused(info, &other), "no Qdisc_ops.id for the qdisc's name");
+        let other = with(bytes, b"\0settings\0", b"\0settin9s\0");
+        assert_eq!(refused(info, &other), "no constant settings");
+    }
 }
