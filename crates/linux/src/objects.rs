@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::maps::Settings;
 use libbpf_rs::btf::Btf;
-use libbpf_rs::btf::types::{Array, DataSec, MemberAttr, Struct, Var};
+use libbpf_rs::btf::types::{Array, DataSec, Linkage, MemberAttr, Struct, Var};
 use libbpf_rs::{
     AsRawLibbpf, Link, MapCore, Object, ObjectBuilder, OpenObject, PrintLevel, Program, ProgramMut,
 };
@@ -143,11 +143,13 @@ impl Places {
     fn of(object: &OpenObject) -> Result<Places, String> {
         let types = types(object).ok_or("no types (BTF)")?;
         let constants = types.type_by_name::<DataSec<'_>>(".rodata").ok_or("no constants (.rodata)")?;
-        let named = |id, name: &str| {
-            types.type_by_id::<Var<'_>>(id).is_some_and(|var| var.name().is_some_and(|n| n == name))
+        // libbpf says where a global one lies; of another the place may be any.
+        let global = |id, name: &str| {
+            let var = types.type_by_id::<Var<'_>>(id);
+            var.is_some_and(|v| v.linkage() == Linkage::Global && v.name().is_some_and(|n| n == name))
         };
-        let settings =
-            constants.iter().find(|var| named(var.ty, "settings")).ok_or("no constant settings")?;
+        let settings = constants.iter().find(|var| global(var.ty, "settings"));
+        let settings = settings.ok_or("no global constant settings")?;
         let settings = settings.offset as usize..(settings.offset as usize + settings.size);
         if settings.len() != size_of::<Settings>() {
             return Err(format!("settings of {} bytes, not {}", settings.len(), size_of::<Settings>()));
@@ -286,6 +288,30 @@ mod tests {
         out
     }
 
+    fn position(bytes: &[u8], part: &[u8]) -> usize {
+        bytes.windows(part.len()).position(|window| window == part).expect("it is there")
+    }
+
+    /// The same with `settings` static, by the layout of BTF (Documentation/bpf/btf.rst of Linux).
+    fn with_static_settings(bytes: &[u8]) -> Vec<u8> {
+        // Magic number, version and flags; then the header's length, and where types and names are after it.
+        let head = position(bytes, &[0x9f, 0xeb, 1, 0]);
+        let word = |nth: usize| {
+            let word = bytes[head + 4 * nth..].first_chunk().expect("a header");
+            u32::from_ne_bytes(*word) as usize
+        };
+        let part = |at: usize, length: usize| head + word(1) + at..head + word(1) + at + length;
+        let (types, names) = (part(word(2), word(3)), part(word(4), word(5)));
+        let name = position(&bytes[names], b"\0settings\0") as u32 + 1;
+        // A variable (14): its name, kind, type, linkage.
+        let variable: Vec<u8> = [name, 14 << 24].into_iter().flat_map(u32::to_ne_bytes).collect();
+        let linkage = types.start + position(&bytes[types], &variable) + 12;
+        let mut out = bytes.to_vec();
+        assert_eq!(out[linkage], Linkage::Global as u8);
+        out[linkage] = Linkage::Static as u8;
+        out
+    }
+
     /// The error's text; empty if there is none.
     fn refused(info: &Info, bytes: &[u8]) -> String {
         prepared(info, bytes, "bpf_codel", &Settings::of(1, 64, true)).err().unwrap_or_default()
@@ -298,6 +324,7 @@ mod tests {
         let other = with(bytes, b"Qdisc_ops\0", b"Qdisc_0ps\0");
         assert_eq!(refused(info, &other), "no Qdisc_ops.id for the qdisc's name");
         let other = with(bytes, b"\0settings\0", b"\0settin9s\0");
-        assert_eq!(refused(info, &other), "no constant settings");
+        assert_eq!(refused(info, &other), "no global constant settings");
+        assert_eq!(refused(info, &with_static_settings(bytes)), "no global constant settings");
     }
 }
