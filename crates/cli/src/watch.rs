@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::args::Watch;
 use crate::linux::{now, reasons, with_unit};
+use queuewright_aqm::counters::sum;
 use queuewright_linux::{Error, Status};
 use queuewright_scenario::units::Unit;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
@@ -126,12 +127,11 @@ impl Device {
         let seconds = now.duration_since(self.at).as_secs_f64().max(1e-3);
         let (then, next) = (&self.last.stats, &status.stats);
         let since = |new: u64, old: u64| new.saturating_sub(old);
-        let all = |counts: &[u64]| counts.iter().sum::<u64>();
         let sent = since(next.sent_packets, then.sent_packets);
         let waited = since(next.sojourn_sum_ns, then.sojourn_sum_ns);
         let rate = since(next.sent_bytes, then.sent_bytes) as f64 * 8.0 / seconds;
-        self.dropped = since(all(&next.drops), all(&then.drops)) as f64 / seconds;
-        self.marked = since(all(&next.marks), all(&then.marks)) as f64 / seconds;
+        self.dropped = since(sum(&next.drops), sum(&then.drops)) as f64 / seconds;
+        self.marked = since(sum(&next.marks), sum(&then.marks)) as f64 / seconds;
         for (over_time, value) in
             [(&mut self.rate, rate as u64), (&mut self.sojourn, waited.checked_div(sent).unwrap_or(0) / 1000)]
         {

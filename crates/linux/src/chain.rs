@@ -100,7 +100,7 @@ fn missing_front(record: &Record, dev: &OsStr, shown: &[String], out: &mut Vec<S
     match line(&first) {
         None => out.push(format!("the class {first}")),
         Some(shown) => {
-            let rate = port.rate * 8;
+            let rate = port.rate_bits();
             // tc shows rates cut, by a thousandth at most.
             let other = ["rate", "ceil"].map(|word| rate_of(shown, word));
             let other = other.into_iter().find(|found| found.abs_diff(rate) > rate / 500);

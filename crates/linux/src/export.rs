@@ -15,6 +15,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 use queuewright_aqm::REASON_NAMES;
+use queuewright_aqm::counters::sum;
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::fmt::Error as Unwritten;
@@ -135,9 +136,11 @@ fn by_queue<T>(s: &Status, of: impl Fn(&Class) -> Option<T>) -> Vec<(Labels<'_>,
 /// queues of the Internet are; the first also has what waited less, the last what waited longer.
 fn buckets(sojourns: &[u64]) -> Vec<(f64, u64)> {
     let mut out = Vec::new();
-    let mut kept = 0;
+    // All of them together are to be a number, too.
+    let (mut kept, mut room) = (0, u64::MAX);
     for (octave, n) in sojourns.iter().enumerate() {
-        kept += n;
+        let n = room.min(*n);
+        (kept, room) = (kept + n, room - n);
         if (10..33).contains(&octave) {
             out.push(((2u64 << octave) as f64 / 1e9, kept));
             kept = 0;
@@ -152,9 +155,7 @@ impl Collector for Qdiscs {
         let to = &mut to;
         self.counters(to, "node_qdisc_bytes", "Bytes sent", |s| one(s, s.stats.sent_bytes))?;
         self.counters(to, "node_qdisc_packets", "Packets sent", |s| one(s, s.stats.sent_packets))?;
-        self.counters(to, "node_qdisc_drops", "Packets dropped", |s| {
-            one(s, s.stats.drops.iter().sum::<u64>())
-        })?;
+        self.counters(to, "node_qdisc_drops", "Packets dropped", |s| one(s, sum(&s.stats.drops)))?;
         self.gauges(to, "node_qdisc_backlog", "Bytes that wait", |s| one(s, s.stats.backlog_bytes as f64))?;
         self.gauges(to, "node_qdisc_current_queue_length", "Packets that wait", |s| {
             one(s, f64::from(s.stats.backlog_packets))
@@ -217,7 +218,7 @@ impl Collector for Qdiscs {
             let own = own.as_slice();
             let mut histogram = family.encode_family(&own)?;
             let buckets = buckets(&s.stats.sojourns);
-            let count = s.stats.sojourns.iter().sum();
+            let count = sum(&s.stats.sojourns);
             histogram.encode_histogram::<[(&str, &str); 0]>(
                 s.stats.sojourn_sum_ns as f64 / 1e9,
                 count,
@@ -478,6 +479,23 @@ mod tests {
                 assert!(text.lines().any(|l| has(&l)), "{of} has no label {label}");
             }
         }
+    }
+
+    /// Whatever is in the maps.
+    #[test]
+    fn any_counters_are_told() {
+        let mut all = qdisc();
+        all.stats = Stats {
+            drops: [u64::MAX; 5],
+            marks: [u64::MAX; 5],
+            sojourns: [u64::MAX; 40],
+            sojourn_sum_ns: u64::MAX,
+            ..Stats::default()
+        };
+        let text = openmetrics(vec![("eth0".into(), Ok(all))]);
+        let count =
+            format!(r#"queuewright_sojourn_seconds_count{{device="eth0",kind="bpf_titrate"}} {}"#, u64::MAX);
+        assert!(text.lines().any(|l| l == count), "{text}");
     }
 
     type Reader = fn() -> Result<All, Error>;

@@ -106,8 +106,7 @@ pub(crate) fn classes(verb: &str, record: &Record, port: &Port, shares: &[u32]) 
     for number in 0..record.classes.len() {
         let share = shares.get(number).copied().map_or(least, u64::from);
         let share = if share == 0 { least } else { share };
-        let quantum =
-            (share * least.max(FULL_FRAME).max(rate / 8 / BURSTS_PER_SECOND) / least).min(MOST_QUANTUM);
+        let quantum = quantum(share, least, rate);
         let prio = usize::from(number > 0);
         words.push(format!(
             "class {verb} dev {{dev}} parent {HANDLE}:1 classid {} htb prio {prio} rate 8bit burst 1b ceil {rate}bit cburst {burst}b quantum {quantum}{overhead}",
@@ -115,6 +114,13 @@ pub(crate) fn classes(verb: &str, record: &Record, port: &Port, shares: &[u32]) 
         ));
     }
     words
+}
+
+/// Bytes of a class's turn: as `share` to the least of all, which is not 0 and has a full frame at least. Shares and rate are out of maps, and
+/// may be any.
+fn quantum(share: u64, least: u64, rate: u64) -> u64 {
+    let of_least = least.max(FULL_FRAME).max(rate / 8 / BURSTS_PER_SECOND);
+    (share.saturating_mul(of_least) / least).min(MOST_QUANTUM)
 }
 
 /// Pins the programs: tc takes `front` from there, `left` stays at its tracepoint while its pin is there.
@@ -135,4 +141,17 @@ pub(crate) fn is_there(dev: &OsStr) -> bool {
 /// The same, by what tc has shown of it.
 pub(crate) fn is_among(shown: &[String]) -> bool {
     shown.iter().any(|l| l.starts_with(&format!("qdisc {KIND} {HANDLE}: root")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_stand_to_each_other_as_the_shares_do() {
+        assert_eq!((quantum(1, 1, 0), quantum(3, 1, 0)), (FULL_FRAME, 3 * FULL_FRAME));
+        assert_eq!((quantum(4000, 4000, 0), quantum(8000, 4000, 0)), (4000, 8000));
+        assert_eq!(quantum(1, 1, 80_000_000), 10_000);
+        assert_eq!(quantum(u32::MAX.into(), 1, u64::MAX), MOST_QUANTUM);
+    }
 }

@@ -150,6 +150,11 @@ impl PortMap {
     pub fn to_bytes(self) -> Vec<u8> {
         self.as_bytes().to_vec()
     }
+
+    /// Bits a second. Whoever wrote the map may have written any number.
+    pub fn rate_bits(self) -> u64 {
+        self.rate.saturating_mul(8)
+    }
 }
 
 impl Default for Stats {
@@ -168,28 +173,31 @@ fn octaves<S: Serializer>(counts: &[u64; SOJOURNS], to: S) -> Result<S::Ok, S::E
 }
 
 impl Stats {
-    /// Of several queues together.
+    /// Of several queues together; what is too much to be counted is as much as can be.
     pub(crate) fn sum<'a>(all: impl Iterator<Item = &'a Stats>) -> Stats {
         let mut sum = Stats::default();
         for s in all {
-            sum.arrived_packets += s.arrived_packets;
-            sum.arrived_bytes += s.arrived_bytes;
-            sum.sent_packets += s.sent_packets;
-            sum.sent_bytes += s.sent_bytes;
-            sum.purged += s.purged;
-            sum.ce_set += s.ce_set;
-            sum.no_slot += s.no_slot;
-            sum.unseen += s.unseen;
-            sum.asked += s.asked;
-            sum.sojourn_ns = sum.sojourn_ns.max(s.sojourn_ns);
-            sum.sojourn_sum_ns += s.sojourn_sum_ns;
-            sum.backlog_bytes += s.backlog_bytes;
-            sum.backlog_packets += s.backlog_packets;
-            sum.marking = s.marking;
-            let pairs = (sum.drops.iter_mut().zip(&s.drops))
+            let pairs = [
+                (&mut sum.arrived_packets, &s.arrived_packets),
+                (&mut sum.arrived_bytes, &s.arrived_bytes),
+                (&mut sum.sent_packets, &s.sent_packets),
+                (&mut sum.sent_bytes, &s.sent_bytes),
+                (&mut sum.purged, &s.purged),
+                (&mut sum.ce_set, &s.ce_set),
+                (&mut sum.no_slot, &s.no_slot),
+                (&mut sum.unseen, &s.unseen),
+                (&mut sum.asked, &s.asked),
+                (&mut sum.sojourn_sum_ns, &s.sojourn_sum_ns),
+                (&mut sum.backlog_bytes, &s.backlog_bytes),
+            ];
+            let pairs = (pairs.into_iter())
+                .chain(sum.drops.iter_mut().zip(&s.drops))
                 .chain(sum.marks.iter_mut().zip(&s.marks))
                 .chain(sum.sojourns.iter_mut().zip(&s.sojourns));
-            pairs.for_each(|(sum, n)| *sum += n);
+            pairs.for_each(|(sum, n)| *sum = sum.saturating_add(*n));
+            sum.backlog_packets = sum.backlog_packets.saturating_add(s.backlog_packets);
+            sum.sojourn_ns = sum.sojourn_ns.max(s.sojourn_ns);
+            sum.marking = s.marking;
         }
         sum
     }
@@ -284,6 +292,17 @@ mod tests {
         let json = serde_json::to_value(&stats).unwrap_or_default();
         let named = serde_json::json!({ "limit": 1, "threshold": 2, "sojourn": 3, "early": 4 });
         assert_eq!(json["drops"], named);
+    }
+
+    /// Whatever is in the maps.
+    #[test]
+    fn sums_of_any_counters_end_at_the_largest_number() {
+        let mut any = Stats::default();
+        any.as_mut_bytes().fill(0xff);
+        let sum = Stats::sum([&any, &any].into_iter());
+        assert_eq!(sum, any);
+        assert_eq!(sum.sojourn_below_ns(0.5), 2);
+        assert_eq!(PortMap { rate: u64::MAX / 2, ..PortMap::default() }.rate_bits(), u64::MAX);
     }
 
     #[test]

@@ -102,15 +102,21 @@ fn prepared(info: &Info, bytes: &[u8], id: &str, settings: &Settings) -> Result<
         ..*settings
     };
     let places = Places::of(&object)?;
+    let times_instances = |map: &str, of_one: u32| {
+        let Settings { instances, .. } = settings;
+        of_one
+            .checked_mul(instances)
+            .ok_or_else(|| format!("map {map}: {of_one} for each of {instances} is too many"))
+    };
     for mut map in object.maps_mut() {
         let map_name = map.name().to_string_lossy().into_owned();
         match map_name.as_str() {
             "debts" if !acts_at_head(info) => map.set_max_entries(1).map_err(wrong)?,
-            "slots" => map.set_max_entries(settings.slots * settings.instances).map_err(wrong)?,
-            "queues" => map.set_max_entries(map.max_entries() * settings.instances).map_err(wrong)?,
+            "slots" => map.set_max_entries(times_instances("slots", settings.slots)?).map_err(wrong)?,
+            "queues" => map.set_max_entries(times_instances("queues", map.max_entries())?).map_err(wrong)?,
             // One an instance.
             other if other.starts_with(".bss.") => {
-                map.set_value_size(map.value_size() * settings.instances).map_err(wrong)?;
+                map.set_value_size(times_instances(other, map.value_size())?).map_err(wrong)?;
             }
             "qdisc" => {
                 let place = places.id.clone().ok_or("no Qdisc_ops.id for the qdisc's name")?;
@@ -314,7 +320,11 @@ mod tests {
 
     /// The error's text; empty if there is none.
     fn refused(info: &Info, bytes: &[u8]) -> String {
-        prepared(info, bytes, "bpf_codel", &Settings::of(1, 64, true)).err().unwrap_or_default()
+        refused_with(info, bytes, &Settings::of(1, 64, true))
+    }
+
+    fn refused_with(info: &Info, bytes: &[u8], settings: &Settings) -> String {
+        prepared(info, bytes, "bpf_codel", settings).err().unwrap_or_default()
     }
 
     #[test]
@@ -326,5 +336,12 @@ mod tests {
         let other = with(bytes, b"\0settings\0", b"\0settin9s\0");
         assert_eq!(refused(info, &other), "no global constant settings");
         assert_eq!(refused(info, &with_static_settings(bytes)), "no global constant settings");
+    }
+
+    #[test]
+    fn maps_of_more_than_can_be_counted_are_refused() {
+        let Some((info, bytes)) = codel() else { return };
+        let said = refused_with(info, bytes, &Settings::of(1 << 16, 1 << 16, true));
+        assert!(said.ends_with("for each of 65536 is too many"), "{said}");
     }
 }

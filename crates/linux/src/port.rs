@@ -42,7 +42,7 @@ impl Default for Port {
 impl Port {
     pub(crate) fn from_map(map: &PortMap, record: &Record) -> Port {
         Port {
-            rate: map.rate * 8,
+            rate: map.rate_bits(),
             limit_packets: map.limit_packets,
             limit_bytes: map.limit_bytes,
             overhead: map.overhead,

@@ -58,7 +58,7 @@ pub fn keep(dev: &str) -> Result<(), Error> {
             MapHandle::from_pinned_path(record.pin("port")).and_then(|m| m.lookup(&[0; 4], MapFlags::ANY));
         let port = ports.ok().flatten().and_then(|bytes| PortMap::from_bytes(&bytes));
         if let Some(port) = port {
-            let port = Port { rate: port.rate * 8, overhead: port.overhead, ..Port::default() };
+            let port = Port { rate: port.rate_bits(), overhead: port.overhead, ..Port::default() };
             let shares = queues.iter().map(|q| q.share).collect::<Vec<_>>();
             let words = front::classes("change", &record, &port, &shares);
             if words != told {

@@ -141,7 +141,7 @@ fn counted(record: &Record) -> Result<Status, Error> {
         mend: None,
         discipline: record.text.clone(),
         kind: record.kind.clone(),
-        rate: port.rate * 8,
+        rate: port.rate_bits(),
         limit_packets: port.limit_packets,
         limit_bytes: port.limit_bytes,
         overhead: port.overhead,
