@@ -541,7 +541,9 @@ fn apply(alone: &File, record: &Record, change: &Change) -> Result<(), Error> {
     };
     if record.front {
         let dev = record.device()?;
-        let port = PortMap::from_bytes(&change.port).unwrap_or_default();
+        let port = PortMap::from_bytes(&change.port).ok_or_else(|| {
+            Error::System(format!("{}: what is to be set is of another version of this program", record.dev))
+        })?;
         shares::restore(alone, &dev, &new, &Port::from_map(&port, record))?;
     }
     let all = |one: &[u8]| one.repeat(record.instances as usize);

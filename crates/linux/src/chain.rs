@@ -94,20 +94,24 @@ pub(crate) fn by_half(record: &Record, missing: &[String]) -> Error {
 
 fn missing_front(record: &Record, dev: &OsStr, shown: &[String], out: &mut Vec<String>) {
     let classes = system::tc(dev, "class show dev {dev}").unwrap_or_default();
-    let port = port_map(record).unwrap_or_default();
     let line = |class: &str| classes.lines().find(|l| l.starts_with(&format!("class htb {class} ")));
     let first = format!("{}:1", front::HANDLE);
     match line(&first) {
         None => out.push(format!("the class {first}")),
-        Some(shown) => {
-            let rate = port.rate_bits();
-            // tc shows rates cut, by a thousandth at most.
-            let other = ["rate", "ceil"].map(|word| rate_of(shown, word));
-            let other = other.into_iter().find(|found| found.abs_diff(rate) > rate / 500);
-            if let Some(found) = other {
-                out.push(format!("the class {first} at {rate}bit (it has {found}bit)"));
+        Some(shown) => match port_map(record) {
+            Err(e) if out.is_empty() => out.push(format!("settings of its port that can be read: {e}")),
+            // Its pin is gone, which has been said.
+            Err(_) => {}
+            Ok(port) => {
+                let rate = port.rate_bits();
+                // tc shows rates cut, by a thousandth at most.
+                let other = ["rate", "ceil"].map(|word| rate_of(shown, word));
+                let other = other.into_iter().find(|found| found.abs_diff(rate) > rate / 500);
+                if let Some(found) = other {
+                    out.push(format!("the class {first} at {rate}bit (it has {found}bit)"));
+                }
             }
-        }
+        },
     }
     for class in (0..record.classes.len()).map(front::classid).filter(|class| line(class).is_none()) {
         out.push(format!("the class {class}"));

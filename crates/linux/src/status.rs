@@ -120,7 +120,7 @@ fn counted(record: &Record) -> Result<Status, Error> {
     let instances = record.instances;
     let stats = read("stats")?;
     // What was counted at about the same time; the state below is long.
-    let classes = classes(record).ok_or_else(other)?;
+    let classes = classes(record)?;
     let (params, state) = (read("params")?, read("state")?);
     for k in 0..instances {
         let stats = Stats::from_bytes(nth(&stats, k, instances)).ok_or_else(other)?;
@@ -152,13 +152,9 @@ fn counted(record: &Record) -> Result<Status, Error> {
     })
 }
 
-/// The queues that are classes; None if their map is not of this version.
-fn classes(record: &Record) -> Option<Vec<Class>> {
-    if record.classes.is_empty() {
-        return Some(Vec::new());
-    }
-    let map = MapHandle::from_pinned_path(record.pin("queues")).ok()?;
-    let all = shares::read(&map, record.classes.len())?;
+/// The queues that are classes.
+fn classes(record: &Record) -> Result<Vec<Class>, Error> {
+    let all = shares::read(record)?;
     let total: u64 = all.iter().map(|q| u64::from(q.share)).sum();
     let class = |(number, (name, q)): (usize, (&String, QueueMap))| Class {
         name: name.clone(),
@@ -171,7 +167,7 @@ fn classes(record: &Record) -> Option<Vec<Class>> {
         backlog_bytes: q.backlog_bytes,
         share: (q.share > 0).then(|| f64::from(q.share) / total as f64),
     };
-    Some(record.classes.iter().zip(all).enumerate().map(class).collect())
+    Ok(record.classes.iter().zip(all).enumerate().map(class).collect())
 }
 
 /// The queue manager's own variables, in maps of a qdisc; None if these are not of its sizes.
