@@ -3,7 +3,8 @@
 //! What a step showed is what `aqm/queuepilot.h` has counted in the kernel, read from the map of its state;
 //! [`Discipline::follow`] is the rest. The clock is the kernel's own (`CLOCK_MONOTONIC`), and so are the ends of its steps.
 
-use crate::maps::PortMap;
+use crate::maps::{PortMap, of_value};
+use crate::port::FIRST;
 use crate::record::{Record, again, alone, wait_alone};
 use crate::{Error, attach, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
@@ -25,8 +26,6 @@ use std::time::{Duration, Instant};
 const ONE: f64 = 32768.0;
 /// Actions are 0 to 5.
 const ACTIONS: u32 = 6;
-/// The only key of a map that holds one value.
-const FIRST: [u8; 4] = [0; 4];
 /// How long a program may take for its first answer.
 const START: Duration = Duration::from_secs(60);
 /// How long it may take to end when there is nothing more for it to do.
@@ -303,7 +302,7 @@ impl<'a> Place<'a> {
     }
 
     fn port(&self) -> Result<PortMap, Error> {
-        PortMap::from_bytes(&read(&self.ports)?).ok_or_else(|| self.other_version())
+        of_value(&read(&self.ports)?).ok_or_else(|| self.other_version())
     }
 
     fn still_there(&self) -> Result<(), Error> {

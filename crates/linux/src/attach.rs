@@ -1,6 +1,6 @@
 //! A queue manager to a device, and off it again.
 
-use crate::maps::{PortMap, Settings};
+use crate::maps::{PortMap, Settings, of_value};
 use crate::objects::{self, Host};
 use crate::port::{FIRST, FULL_FRAME, LEAST_RATE, Port, out_of_range, port_map};
 use crate::record::{
@@ -541,7 +541,7 @@ fn apply(alone: &File, record: &Record, change: &Change) -> Result<(), Error> {
     };
     if record.front {
         let dev = record.device()?;
-        let port = PortMap::from_bytes(&change.port).ok_or_else(|| {
+        let port = of_value(&change.port).ok_or_else(|| {
             Error::System(format!("{}: what is to be set is of another version of this program", record.dev))
         })?;
         shares::restore(alone, &dev, &new, &Port::from_map(&port, record))?;

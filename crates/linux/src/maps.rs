@@ -19,14 +19,6 @@ macro_rules! shared {
             $vis struct $Name {
                 $($(#[$of])* $field_vis $field: $kind,)*
             }
-
-            impl $Name {
-                /// Of a map's value; None if that is shorter or longer.
-                #[allow(dead_code, reason = "nobody reads the settings back")]
-                pub fn from_bytes(bytes: &[u8]) -> Option<$Name> {
-                    $Name::read_from_bytes(bytes).ok()
-                }
-            }
         )*
 
         /// Name in C, size, and where each field is.
@@ -129,6 +121,11 @@ shared! {
     }
 }
 
+/// A map's value; None if it is shorter or longer than that.
+pub(crate) fn of_value<T: FromBytes>(value: &[u8]) -> Option<T> {
+    T::read_from_bytes(value).ok()
+}
+
 /// One of so many instances' values, side by side; empty if they are not so many of one size.
 pub(crate) fn nth(all: &[u8], k: u32, instances: u32) -> &[u8] {
     let (k, instances) = (k as usize, instances.max(1) as usize);
@@ -173,6 +170,11 @@ fn octaves<S: Serializer>(counts: &[u64; SOJOURNS], to: S) -> Result<S::Ok, S::E
 }
 
 impl Stats {
+    /// Of a map's value; None if it is of another version.
+    pub fn from_bytes(value: &[u8]) -> Option<Stats> {
+        of_value(value)
+    }
+
     /// Of several queues together; what is too much to be counted is as much as can be.
     pub(crate) fn sum<'a>(all: impl Iterator<Item = &'a Stats>) -> Stats {
         let mut sum = Stats::default();
@@ -266,15 +268,15 @@ mod tests {
             retunes: 2,
             restarts: 3,
         };
-        assert_eq!(PortMap::from_bytes(&port.to_bytes()), Some(port));
+        assert_eq!(of_value(&port.to_bytes()), Some(port));
     }
 
     /// Of another version it may begin alike.
     #[test]
     fn a_value_of_another_size_is_none() {
         let bytes = PortMap::default().to_bytes();
-        assert_eq!(PortMap::from_bytes(&bytes[1..]), None);
-        assert_eq!(PortMap::from_bytes(&[&bytes[..], &[0]].concat()), None);
+        assert_eq!(of_value::<PortMap>(&bytes[1..]), None);
+        assert_eq!(of_value::<PortMap>(&[&bytes[..], &[0]].concat()), None);
         assert_eq!(Stats::from_bytes(&[Stats::default().as_bytes(), &[0; 8]].concat()), None);
     }
 

@@ -1,7 +1,7 @@
 //! What an operator decides of the port, and where the kernel has it.
 
 use crate::Error;
-use crate::maps::{PortMap, nth};
+use crate::maps::{PortMap, nth, of_value};
 use crate::record::Record;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use std::fmt::Display;
@@ -67,7 +67,7 @@ pub(crate) fn port_map(record: &Record) -> Result<PortMap, Error> {
     let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", record.pin("port").display()));
     let ports = MapHandle::from_pinned_path(record.pin("port")).map_err(wrong)?;
     let bytes = ports.lookup(&FIRST, MapFlags::ANY).map_err(wrong)?.unwrap_or_default();
-    PortMap::from_bytes(nth(&bytes, 0, record.instances)).ok_or_else(|| {
+    of_value(nth(&bytes, 0, record.instances)).ok_or_else(|| {
         Error::System(format!("{}: its map is of another version of this program", record.kind))
     })
 }

@@ -1,6 +1,6 @@
 //! The shares of a queue manager's queues that are classes of htb: it works them out itself, from what flows do, and htb has to be told.
 
-use crate::maps::QueueMap;
+use crate::maps::{QueueMap, of_value};
 use crate::port::{Port, port_map};
 use crate::record::{Record, again, alone, attached};
 use crate::{Error, front, system};
@@ -29,7 +29,7 @@ pub(crate) fn read(record: &Record) -> Result<Vec<QueueMap>, Error> {
     let one = |number: usize| {
         let found = map.lookup(&(number as u32).to_ne_bytes(), MapFlags::ANY).map_err(wrong)?;
         found
-            .and_then(|bytes| QueueMap::from_bytes(&bytes))
+            .and_then(|bytes| of_value(&bytes))
             .ok_or_else(|| Error::System(format!("{}: of another version of this program", pin.display())))
     };
     (0..record.classes.len()).map(one).collect()

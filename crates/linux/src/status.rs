@@ -1,7 +1,8 @@
 //! What an attached qdisc has done, and its queue manager's own variables.
 
 use crate::Error;
-use crate::maps::{PortMap, QueueMap, Stats, nth};
+use crate::maps::{PortMap, QueueMap, Stats, nth, of_value};
+use crate::port::FIRST;
 use crate::record::{self, Record};
 use crate::{chain, front, shares, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
@@ -112,7 +113,7 @@ fn counted(record: &Record) -> Result<Status, Error> {
     let read = |name: &str| -> Result<Vec<u8>, Error> {
         let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", record.pin(name).display()));
         let map = MapHandle::from_pinned_path(record.pin(name)).map_err(wrong)?;
-        Ok(map.lookup(&[0; 4], MapFlags::ANY).map_err(wrong)?.unwrap_or_default())
+        Ok(map.lookup(&FIRST, MapFlags::ANY).map_err(wrong)?.unwrap_or_default())
     };
     let other = || Error::System(format!("{}: its maps are of another version of this program", record.dev));
     let info = queuewright_aqm::find(&record.discipline).ok_or_else(other)?;
@@ -123,13 +124,13 @@ fn counted(record: &Record) -> Result<Status, Error> {
     let classes = classes(record)?;
     let (params, state) = (read("params")?, read("state")?);
     for k in 0..instances {
-        let stats = Stats::from_bytes(nth(&stats, k, instances)).ok_or_else(other)?;
+        let stats = of_value(nth(&stats, k, instances)).ok_or_else(other)?;
         let found =
             variables(info, nth(&params, k, instances), nth(&state, k, instances)).ok_or_else(other)?;
         let variables = found.into_iter().map(|(p, value)| (p.name.into(), p.unit.into(), value)).collect();
         queues.push(Queue { stats, variables });
     }
-    let port = PortMap::from_bytes(nth(&read("port")?, 0, instances)).ok_or_else(other)?;
+    let port = of_value(nth(&read("port")?, 0, instances)).ok_or_else(other)?;
     let (stats, variables) = match queues.len() {
         1 => queues.pop().map(|one| (one.stats, one.variables)).unwrap_or_default(),
         _ => (Stats::sum(queues.iter().map(|q| &q.stats)), Vec::new()),
