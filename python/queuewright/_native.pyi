@@ -126,11 +126,8 @@ class Runs:
     def __len__(self) -> int:
         """How many."""
 
-    def part(self, begin: int, end: int) -> Runs:
-        """Those from `begin` to before `end`."""
-
-    def pack(self) -> bytes:
-        """For `unpack`."""
+    def pack(self, begin: int, end: int) -> bytes:
+        """Those from `begin` to before `end`, for `unpack`."""
 
     @staticmethod
     def unpack(packed: bytes) -> Runs:

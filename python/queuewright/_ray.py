@@ -145,7 +145,7 @@ def runs(
         if tell is not None:
             tell(so_far / total, so_far, total)
 
-    calls = [(VERSION, [drawn[i].part(begin, end).pack() for i, begin, end in part]) for part in parts]
+    calls = [([drawn[i].pack(begin, end) for i, begin, end in part],) for part in parts]
     packed: list[list[bytes]] = [[] for _ in scenarios]
     for part, made in zip(parts, cluster.each(_runs, calls, jobs, done), strict=True):
         for (i, _, _), some in zip(part, made, strict=True):
@@ -174,9 +174,8 @@ def _parts(counts: Sequence[int], size: int) -> Iterator[list[tuple[int, int, in
         yield part
 
 
-def _runs(version: str, part: Sequence[bytes]) -> list[bytes]:
+def _runs(part: Sequence[bytes]) -> list[bytes]:
     """In a worker: it gets what was drawn elsewhere, and draws nothing itself."""
-    same_version(version)
     return [_native.run_some(Runs.unpack(packed)) for packed in part]
 
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use queuewright_results::Run;
-use queuewright_scenario::{Flags, RunSpec, Scenario};
+use queuewright_scenario::{Flags, RunSpec, Scenario, once};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -16,8 +16,10 @@ fn bytes(spec: &RunSpec) -> Vec<u8> {
 /// Each run of a scenario gives the same when it was written and read.
 fn the_same(scenario: &Scenario) {
     let runs = scenario.runs().expect("its runs");
-    let read: Vec<RunSpec> =
-        rmp_serde::from_slice(&rmp_serde::to_vec(&runs).expect("plain data")).expect("runs");
+    let plain = rmp_serde::to_vec(&runs).expect("plain data");
+    assert_eq!(rmp_serde::from_slice::<Vec<RunSpec>>(&plain).expect("runs"), runs);
+    let packed = once(|| rmp_serde::to_vec(&runs)).expect("plain data");
+    let read: Vec<RunSpec> = once(|| rmp_serde::from_slice(&packed)).expect("runs");
     assert_eq!(read, runs);
     for (run, read) in runs.iter().zip(&read) {
         assert!(bytes(run) == bytes(read), "{} with seed {}", run.discipline.label, run.seed);
@@ -38,6 +40,22 @@ fn of_every_example() {
         let scenario = Scenario::read_with(&file, &flags).or_else(|_| Scenario::read(&file));
         the_same(&scenario.expect("an example"));
     }
+}
+
+/// As many flows as there are: a file that each draws from is there once.
+#[test]
+fn a_file_of_sizes_is_there_once() {
+    let folder = files();
+    let sizes: String = (0..50_000).map(|i| format!("{}\n", 1_000_000 + i * 7919 % 1_000_000)).collect();
+    std::fs::write(folder.join("many.csv"), &sizes).expect("a file");
+    let text = "[link]\nrate = \"100mbit\"\nbuffer = \"400kb\"\n\
+        [[flows]]\ncount = 1000\nsize = { file = \"many.csv\" }\nrequests = \"10ms\"\n\
+        [run]\nduration = \"2s\"\nwarmup = \"1s\"\nseeds = [1, 2]\n";
+    let scenario = Scenario::parse(text, "s.toml", &folder).unwrap_or_else(|e| panic!("{e}"));
+    let runs = scenario.runs().expect("its runs");
+    let packed = once(|| rmp_serde::to_vec(&runs)).expect("plain data");
+    assert!(packed.len() < 2 * sizes.len(), "{} bytes for {} of the file", packed.len(), sizes.len());
+    assert_eq!(once(|| rmp_serde::from_slice::<Vec<RunSpec>>(&packed)).expect("runs"), runs);
 }
 
 /// Flows of each kind of what is drawn while a run goes on, and of what was drawn before.

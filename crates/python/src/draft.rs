@@ -104,7 +104,7 @@ impl Draft {
 
     /// Its runs: all that is to be drawn is drawn here.
     fn runs(&self) -> PyResult<Runs> {
-        Ok(Runs::new(self.scenario.runs().map_err(input)?))
+        Ok(Runs(self.scenario.runs().map_err(input)?))
     }
 
     /// As results have it, as JSON.

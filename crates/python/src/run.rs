@@ -54,7 +54,7 @@ pub fn run(
 /// Makes these runs, one at a time, and gives their results packed, for `Results.unpack`.
 #[pyfunction]
 pub fn run_some<'p>(py: Python<'p>, runs: &Runs) -> PyResult<Bound<'p, PyBytes>> {
-    Ok(PyBytes::new(py, &pack(&make(py, &Engine::Sim, runs.specs(), Some(1), None)?)?))
+    Ok(PyBytes::new(py, &pack(&make(py, &Engine::Sim, &runs.0, Some(1), None)?)?))
 }
 
 /// All of these runs, or the first error.

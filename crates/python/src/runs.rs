@@ -3,50 +3,32 @@
 use crate::input;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use queuewright_scenario::RunSpec;
-use std::ops::Range;
-use std::sync::Arc;
+use queuewright_scenario::{RunSpec, once};
 
 /// Runs of a scenario with all that is drawn: what another process needs to make them.
 #[pyclass(frozen, module = "queuewright._native")]
-pub struct Runs {
-    all: Arc<[RunSpec]>,
-    some: Range<usize>,
-}
-
-impl Runs {
-    pub fn new(all: Vec<RunSpec>) -> Runs {
-        Runs { some: 0..all.len(), all: all.into() }
-    }
-
-    pub fn specs(&self) -> &[RunSpec] {
-        &self.all[self.some.clone()]
-    }
-}
+pub struct Runs(pub Vec<RunSpec>);
 
 #[pymethods]
 impl Runs {
     /// How many.
     fn __len__(&self) -> usize {
-        self.some.len()
+        self.0.len()
     }
 
-    /// Those from `begin` to before `end`.
-    fn part(&self, begin: usize, end: usize) -> PyResult<Runs> {
-        let there = self.specs().get(begin..end);
-        there.ok_or_else(|| input(format!("runs {begin} to {end}: not there")))?;
-        Ok(Runs { all: self.all.clone(), some: self.some.start + begin..self.some.start + end })
-    }
-
-    /// For `unpack`.
-    fn pack<'p>(&self, py: Python<'p>) -> PyResult<Bound<'p, PyBytes>> {
-        let packed = rmp_serde::to_vec(self.specs()).map_err(|e| input(format!("runs: {e}")))?;
+    /// Those from `begin` to before `end`, for `unpack`. What several have of a file is there once.
+    fn pack<'p>(&self, py: Python<'p>, begin: usize, end: usize) -> PyResult<Bound<'p, PyBytes>> {
+        let some = self.0.get(begin..end);
+        let some = some.ok_or_else(|| input(format!("runs {begin} to {end}: not there")))?;
+        let packed = once(|| rmp_serde::to_vec(some)).map_err(|e| input(format!("runs: {e}")))?;
         Ok(PyBytes::new(py, &packed))
     }
 
     /// What `pack` gave.
     #[staticmethod]
     fn unpack(packed: &[u8]) -> PyResult<Runs> {
-        Ok(Runs::new(rmp_serde::from_slice(packed).map_err(|e| input(format!("not packed runs: {e}")))?))
+        let all =
+            once(|| rmp_serde::from_slice(packed)).map_err(|e| input(format!("not packed runs: {e}")))?;
+        Ok(Runs(all))
     }
 }

@@ -110,9 +110,9 @@ pub enum Rate {
     /// Bits per second.
     Constant(u64),
     /// By steps.
-    Schedule(Arc<Schedule>),
+    Schedule(#[serde(with = "crate::shared")] Arc<Schedule>),
     /// Delivery opportunities.
-    Trace(Arc<Trace>),
+    Trace(#[serde(with = "crate::shared")] Arc<Trace>),
 }
 
 /// A group of flows.
