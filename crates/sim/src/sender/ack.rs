@@ -417,12 +417,11 @@ impl Sender {
     fn tag_sacks(&mut self, now: u64, ack: &AckView<'_>, flags: &mut AckFlags, draft: &mut RateDraft) {
         let mut blocks = ack.sacks;
         let mut reordered_at = u32::MAX;
+        let mut duplicate = None;
         if ack.flags & flag::DSACK != 0
-            && let Some((&(lo, hi), rest)) = blocks.split_first()
+            && let Some((&block, rest)) = blocks.split_first()
         {
-            if self.see_duplicate(lo, hi, flags) {
-                reordered_at = self.tag_duplicate(now, lo, hi, flags, draft);
-            }
+            duplicate = self.see_duplicate(block, flags).then_some(block);
             blocks = rest;
         }
         // Most often one block is news; the others repeat what the last ACK said.
@@ -440,76 +439,15 @@ impl Sender {
             // In order of sequence: a block above is no sign of reordering for one below that this ACK brings too.
             fresh[..n].sort_unstable();
         }
-        for &(lo, hi) in &fresh[..n] {
-            let (lo, hi) = (lo.max(ack.cum).max(self.conn.snd_una), hi.min(self.conn.snd_nxt));
-            if lo >= hi {
-                continue;
-            }
-            // What earlier ACKs reported inside this block needs no second look. Most often that is one block.
-            let inside = |c: &&(u32, u32)| (c.0 >= lo) & (c.1 <= hi) & (c.1 > c.0);
-            let mut known = self.sack_cache.iter().filter(inside).copied();
-            let (mut a, mut b) = known.next().unwrap_or((hi, hi));
-            let several = known.next().is_some();
-            let known_from = |cache: &[(u32, u32)], seq: u32| match several {
-                false => (hi, hi),
-                true => {
-                    let later = cache.iter().filter(inside).filter(|c| c.0 >= seq);
-                    later.copied().min().unwrap_or((hi, hi))
-                }
-            };
-            if several {
-                (a, b) = known_from(&self.sack_cache, lo);
-            }
-            let splits = self.rules.autotunes;
-            if splits && lo > self.conn.snd_una {
-                self.split_behind(lo - 1);
-            }
-            let mut seq = lo;
-            if lo == a {
-                seq = b;
-                (a, b) = known_from(&self.sack_cache, b);
-            }
-            // The buffer at hand has become one with what comes before it.
-            let mut shifted = false;
-            // Flags of the one before.
-            let mut before = if splits && seq > self.conn.snd_una { self.board.flags(seq - 1) } else { 0 };
-            while seq < hi {
-                let (late, tagged) = self.tag_one(now, seq, flags, draft);
-                reordered_at = reordered_at.min(late);
-                if splits {
-                    let merged = self.merge(seq, hi, before, tagged);
-                    shifted = merged | (shifted & (before & ENDS_BUFFER == 0));
-                    before = tagged;
-                }
-                seq += 1;
-                if tagged & (SACKED | ENDS_BUFFER) == SACKED {
-                    // Of those that follow in the same buffer and are SACKed nothing is new: two thirds of all.
-                    seq = self.board.past_sacked(seq, if seq <= a { a } else { hi });
-                }
-                if seq == a {
-                    // A buffer that fills a hole takes what is known behind it along, if it has itself become part of what is before.
-                    if splits {
-                        if shifted {
-                            self.merge_behind(seq - 1);
-                        }
-                        before = self.board.flags(b - 1);
-                    }
-                    seq = b;
-                    (a, b) = known_from(&self.sack_cache, b);
+        match duplicate {
+            None => {
+                for &block in &fresh[..n] {
+                    reordered_at = reordered_at.min(self.tag_block(now, block, ack.cum, flags, draft));
                 }
             }
-            if splits && hi < self.conn.snd_nxt {
-                // A buffer ends there now, unless what follows had arrived before.
-                let (last, next) = (self.board.flags(hi - 1), self.board.flags(hi));
-                if last & ENDS_BUFFER != 0 {
-                    if shifted {
-                        self.merge(hi, self.conn.snd_nxt, last, next);
-                    }
-                } else if (last & TAGS != SACKED) | (next & TAGS != SACKED) {
-                    self.split_behind(hi - 1);
-                }
+            Some(duplicate) => {
+                reordered_at = self.tag_around(now, duplicate, &fresh[..n], ack.cum, flags, draft);
             }
-            self.sacked_end = self.sacked_end.max(hi);
         }
         if n > 0 {
             for (i, slot) in self.sack_cache.iter_mut().enumerate() {
@@ -522,6 +460,127 @@ impl Sender {
         {
             self.saw_reordering(reordered_at);
         }
+    }
+
+    /// `tcp_sacktag_walk` of one block. The lowest of its segments that were never sent again and came after later ones, or `u32::MAX`.
+    #[inline(always)]
+    fn tag_block(
+        &mut self,
+        now: u64,
+        (lo, hi): (u32, u32),
+        cum: u32,
+        flags: &mut AckFlags,
+        draft: &mut RateDraft,
+    ) -> u32 {
+        let (lo, hi) = (lo.max(cum).max(self.conn.snd_una), hi.min(self.conn.snd_nxt));
+        let mut reordered_at = u32::MAX;
+        if lo >= hi {
+            return reordered_at;
+        }
+        // What earlier ACKs reported inside this block needs no second look. Most often that is one block.
+        let inside = |c: &&(u32, u32)| (c.0 >= lo) & (c.1 <= hi) & (c.1 > c.0);
+        let mut known = self.sack_cache.iter().filter(inside).copied();
+        let (mut a, mut b) = known.next().unwrap_or((hi, hi));
+        let several = known.next().is_some();
+        let known_from = |cache: &[(u32, u32)], seq: u32| match several {
+            false => (hi, hi),
+            true => {
+                let later = cache.iter().filter(inside).filter(|c| c.0 >= seq);
+                later.copied().min().unwrap_or((hi, hi))
+            }
+        };
+        if several {
+            (a, b) = known_from(&self.sack_cache, lo);
+        }
+        let splits = self.rules.autotunes;
+        if splits && lo > self.conn.snd_una {
+            self.split_behind(lo - 1);
+        }
+        let mut seq = lo;
+        if lo == a {
+            seq = b;
+            (a, b) = known_from(&self.sack_cache, b);
+        }
+        // The buffer at hand has become one with what comes before it.
+        let mut shifted = false;
+        // Flags of the one before.
+        let mut before = if splits && seq > self.conn.snd_una { self.board.flags(seq - 1) } else { 0 };
+        while seq < hi {
+            let (late, tagged) = self.tag_one(now, seq, flags, draft);
+            reordered_at = reordered_at.min(late);
+            if splits {
+                let merged = self.merge(seq, hi, before, tagged);
+                shifted = merged | (shifted & (before & ENDS_BUFFER == 0));
+                before = tagged;
+            }
+            seq += 1;
+            if tagged & (SACKED | ENDS_BUFFER) == SACKED {
+                // Of those that follow in the same buffer and are SACKed nothing is new: two thirds of all.
+                seq = self.board.past_sacked(seq, if seq <= a { a } else { hi });
+            }
+            if seq == a {
+                // A buffer that fills a hole takes what is known behind it along, if it has itself become part of what is before.
+                if splits {
+                    if shifted {
+                        self.merge_behind(seq - 1);
+                    }
+                    before = self.board.flags(b - 1);
+                }
+                seq = b;
+                (a, b) = known_from(&self.sack_cache, b);
+            }
+        }
+        if splits && hi < self.conn.snd_nxt {
+            // A buffer ends there now, unless what follows had arrived before.
+            let (last, next) = (self.board.flags(hi - 1), self.board.flags(hi));
+            if last & ENDS_BUFFER != 0 {
+                if shifted {
+                    self.merge(hi, self.conn.snd_nxt, last, next);
+                }
+            } else if (last & TAGS != SACKED) | (next & TAGS != SACKED) {
+                self.split_behind(hi - 1);
+            }
+        }
+        self.sacked_end = self.sacked_end.max(hi);
+        reordered_at
+    }
+
+    /// The same of all blocks, and of a duplicate, which has its place among them in order of sequence (`next_dup`).
+    #[cold]
+    fn tag_around(
+        &mut self,
+        now: u64,
+        (lo, hi): (u32, u32),
+        blocks: &[(u32, u32)],
+        cum: u32,
+        flags: &mut AckFlags,
+        draft: &mut RateDraft,
+    ) -> u32 {
+        let mut reordered_at = u32::MAX;
+        let mut due = true;
+        for &(from, to) in blocks {
+            if due && lo <= from {
+                due = false;
+                reordered_at = reordered_at.min(self.tag_duplicate(now, (lo, hi), flags, draft));
+            }
+            // What of it lies before the duplicate, and behind.
+            let holds = due && hi <= to;
+            let end = if holds { lo } else { to };
+            reordered_at = reordered_at.min(self.tag_block(now, (from, end), cum, flags, draft));
+            if holds {
+                due = false;
+                reordered_at = reordered_at.min(self.tag_duplicate(now, (lo, hi), flags, draft));
+                reordered_at = reordered_at.min(self.tag_block(now, (hi, to), cum, flags, draft));
+                if to >= self.conn.snd_nxt {
+                    // Behind the last segment Linux has lost its place, and comes to the duplicate once more (`tcp_sacktag_skip`).
+                    reordered_at = reordered_at.min(self.tag_duplicate(now, (lo, hi), flags, draft));
+                }
+            }
+        }
+        if due {
+            reordered_at = reordered_at.min(self.tag_duplicate(now, (lo, hi), flags, draft));
+        }
+        reordered_at
     }
 
     /// `tcp_match_skb_to_sack`, `tcp_fragment`: a buffer ends where what happens to its segments begins to differ.
@@ -591,7 +650,7 @@ impl Sender {
 
     /// `tcp_dsack_seen`, `tcp_check_dsack`: the receiver had these segments already. Is it to be believed?
     #[cold]
-    fn see_duplicate(&mut self, lo: u32, hi: u32, flags: &mut AckFlags) -> bool {
+    fn see_duplicate(&mut self, (lo, hi): (u32, u32), flags: &mut AckFlags) -> bool {
         if self.rules.ns3_recovery {
             flags.dsack = true;
             return false;
@@ -625,8 +684,7 @@ impl Sender {
     fn tag_duplicate(
         &mut self,
         now: u64,
-        lo: u32,
-        hi: u32,
+        (lo, hi): (u32, u32),
         flags: &mut AckFlags,
         draft: &mut RateDraft,
     ) -> u32 {

@@ -611,3 +611,18 @@ fn what_arrives_becomes_buffers_of_half_a_megabyte() {
     assert_eq!(ends, [0, 362, 724]);
     assert_eq!((65_535 * 8 - 1) / 1448, 362);
 }
+
+/// `tcp_sacktag_walk` (`next_dup`): a duplicate has its place in the block around it, and those before it in that block came no later for it.
+/// Where the block ends with all that was sent, Linux comes to it twice and takes the second look for reordering, of one segment.
+#[test]
+fn a_duplicate_within_its_block_is_no_reordering() {
+    for (more, seen) in [(2, 0), (0, 1)] {
+        let mut b = open(Kind::NewReno, Some(10), 20, 40);
+        b.timer();
+        assert_eq!(b.sent(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9]);
+        b.write(b.now, more);
+        b.acked(40.0, 1, &[(9, 10), (2, 10)], flag::DSACK);
+        assert_eq!((b.sender.reordering, b.sender.reordering_seen), (3, seen), "{more} more");
+        assert_eq!((b.sender.conn.sacked_out, b.sender.sacked_end), (8, 10));
+    }
+}
