@@ -84,7 +84,7 @@ impl Sender {
                     at += 1;
                     continue;
                 }
-                flags.lost_retrans |= f & RETRANS != 0;
+                flags.lost_retrans |= f & (RETRANS | LOST) == RETRANS | LOST;
                 self.mark_lost(seq);
                 self.board.change(seq, JUDGED, 0);
             }

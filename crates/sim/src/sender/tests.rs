@@ -626,3 +626,43 @@ fn a_duplicate_within_its_block_is_no_reordering() {
         assert_eq!((b.sender.conn.sacked_out, b.sender.sacked_end), (8, 10));
     }
 }
+
+/// A segment that was sent again and, after an undo, is lost no more (`tcp_undo_cwnd_reduction`).
+fn with_a_needless_copy() -> Bench {
+    let mut b = open(Kind::NewReno, Some(20), 20, 40);
+    b.acked(40.0, 0, &[(1, 5)], 0);
+    assert!(b.sent().contains(&0));
+    b.sender.board.change(0, 0, LOST);
+    b.sender.conn.lost_out = 0;
+    b.sender.conn.cwnd = 30;
+    b
+}
+
+/// `tcp_xmit_retransmit_queue`: while as many are on their way again as are lost, none goes, even if others are meant.
+#[test]
+fn no_more_are_sent_again_than_are_lost() {
+    let mut b = with_a_needless_copy();
+    let resent = |b: &mut Bench, lost: u32| {
+        b.sender.mark_lost(lost);
+        b.sender.resend_lost(b.now, &mut b.out);
+        b.sent()
+    };
+    assert_eq!(resent(&mut b, 5), []);
+    assert_eq!(resent(&mut b, 6), [5]);
+}
+
+/// `tcp_mark_skb_lost`, `FLAG_LOST_RETRANS`: a copy counts as lost again only if what it is of was lost.
+#[test]
+fn a_copy_of_what_is_not_lost_is_not_lost_again() {
+    for lost in [false, true] {
+        let mut b = with_a_needless_copy();
+        if lost {
+            b.sender.mark_lost(0);
+        }
+        (b.sender.rack_tx_ns, b.sender.rack_end) = (b.now + 50 * MS, 19);
+        let mut flags = AckFlags::default();
+        b.sender.detect_loss(b.now + 500 * MS, &mut flags);
+        let state = (flags.lost_retrans, b.sender.conn.retrans_out, b.sender.board.flags(0) & LOST);
+        assert_eq!(state, (lost, u32::from(!lost), LOST));
+    }
+}

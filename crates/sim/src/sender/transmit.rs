@@ -532,7 +532,9 @@ impl Sender {
         let mut most = 0; // reckoned once something may go
         while let Some(&first) = self.to_resend.front() {
             let room = self.conn.cwnd.saturating_sub(self.conn.in_flight());
-            if room == 0 {
+            // As many as are lost may be on their way again, whichever they are.
+            let enough = self.conn.retrans_out >= self.conn.lost_out && !self.rules.ns3_recovery;
+            if (room == 0) | enough {
                 break;
             }
             let Some(mut flags) = self.to_resend_flags(first) else {
