@@ -268,15 +268,17 @@ impl Sender {
         }
     }
 
-    /// An ACK that a later one has overtaken: its SACK blocks count, and nothing else of it (`tcp_ack`, `old_ack`).
+    /// An ACK that a later one has overtaken: its SACK blocks are worked in, and nothing else of it (`tcp_ack`, `old_ack`).
     #[cold]
     fn on_old_ack(&mut self, now: u64, then: u64, ack: AckView<'_>, out: &mut Vec<Burst>) {
         if ack.sacks.is_empty() || self.rules.ns3_recovery {
             return;
         }
         let mut flags = AckFlags::default();
-        // What it SACKs is delivered, and no sample of the rate is made of it.
+        // What it SACKs never counts as delivered, and no sample of the rate is made of it.
+        let delivered = self.conn.delivered;
         self.tag_sacks(now, &ack, &mut flags, &mut RateDraft::default());
+        self.conn.delivered = delivered;
         match self.alert(now, &ack, self.conn.snd_una, &mut flags) {
             Resend::None => {}
             Resend::New => self.push(then, out),
