@@ -53,7 +53,7 @@ impl Ack {
             sent: timestamp(ack.at),
             cum: ack.cum,
             ts: ack.ts,
-            flags: ack.flags,
+            flags: ack.flags | flag::DUPLICATE,
             sacks: blocks,
             count,
         };

@@ -181,7 +181,7 @@ impl Flow {
             let mut request = Ack::new(self.back.ack_arrival(asks_at), told, receiver);
             request.count = request.count.min(MAX_SACKS as u8 - 1);
             request.sacks[MAX_SACKS - 1] = (segments, 0);
-            request.flags |= REQUEST;
+            request.flags = request.flags & !flag::DUPLICATE | REQUEST;
             acks.push(request);
             if let Some(ack) = receiver.due(by) {
                 acks.push(Ack::new(self.back.ack_arrival(ack.at), ack, receiver));

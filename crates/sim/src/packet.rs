@@ -17,7 +17,7 @@ pub mod flag {
     pub const ECT: u8 = 16;
     /// UDP.
     pub const UDP: u8 = 32;
-    /// On an ACK: it brings neither data nor another window. Only a sender without SACK asks.
+    /// On an ACK: it brings neither data nor another window (not `FLAG_NOT_DUP`, if it acknowledges nothing either).
     pub const DUPLICATE: u8 = 32;
     /// On an ACK: CE was seen (RFC 3168).
     pub const ECE: u8 = 64;

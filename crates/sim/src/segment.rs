@@ -13,7 +13,7 @@ pub struct Ack {
     pub ts: u32,
     /// Echoes a mark.
     pub ece: bool,
-    /// It brings neither data nor another window: without SACK that counts, if it acknowledges nothing new.
+    /// It brings neither data nor another window: that counts, if it acknowledges nothing new.
     pub duplicate: bool,
     /// The first of the blocks is of what came twice (RFC 2883).
     pub dsack: bool,

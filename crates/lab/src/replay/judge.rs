@@ -375,7 +375,8 @@ impl<'a> Replay<'a> {
         let blocks: Vec<(u32, u32)> =
             ack.blocks().iter().map(|b| (b.0.min(most), b.1.min(most))).filter(|b| b.0 < b.1).collect();
         let dsack = ack.dsack && !blocks.is_empty();
-        Ack { ts: ack.ts, ece: ack.ece, dsack, ..Ack::new(ack.cum.min(most), &blocks) }
+        // Of its window a recording says nothing.
+        Ack { ts: ack.ts, ece: ack.ece, duplicate: true, dsack, ..Ack::new(ack.cum.min(most), &blocks) }
     }
 
     fn note_sent(&mut self) {

@@ -276,7 +276,7 @@ impl Sender {
                 return Resend::None;
             }
             if self.conn.snd_nxt > self.high_seq {
-                if flags.data_sacked || self.is_duplicate(flags) {
+                if flags.data_sacked || Self::is_duplicate(flags) {
                     self.frto = false; // step 3.a: the loss was real
                 }
             } else if flags.una_advanced && !recovered {
@@ -292,7 +292,7 @@ impl Sender {
             self.try_undo_recovery(now, ack_ts);
             return Resend::None;
         }
-        if self.conn.snd_nxt > self.high_seq && self.is_duplicate(flags) {
+        if self.conn.snd_nxt > self.high_seq && Self::is_duplicate(flags) {
             // New data have arrived: what is sent again goes as they leave.
             self.add_duplicate(flags);
         } else if flags.una_advanced {
@@ -580,7 +580,7 @@ impl Sender {
             self.end_reduction(now);
             self.try_keep_open(now);
             self.tlp_outstanding = false;
-        } else if !(flags.una_advanced || flags.data_sacked) {
+        } else if flags.duplicate && !(flags.una_advanced || flags.data_sacked) {
             self.tlp_outstanding = false; // both copies arrived
         }
     }

@@ -9,14 +9,14 @@ use queuewright_cca::CaState;
 const MOST_REORDERING: u32 = 300;
 
 impl Sender {
-    /// `num_dupack` of `tcp_ack`: does an acknowledgement say that something arrived out of order? With SACK its blocks say so.
-    pub(super) fn is_duplicate(&self, flags: &AckFlags) -> bool {
-        !flags.una_advanced && !flags.dsack && (self.rules.sack || flags.duplicate)
+    /// `num_dupack` of `tcp_ack`: does an acknowledgement say by being none of anything new that something arrived out of order?
+    pub(super) fn is_duplicate(flags: &AckFlags) -> bool {
+        flags.duplicate && !flags.una_advanced && !flags.dsack
     }
 
     /// `tcp_add_reno_sack`
     pub(super) fn add_duplicate(&mut self, flags: &AckFlags) {
-        if self.rules.sack || !self.is_duplicate(flags) {
+        if self.rules.sack || !Self::is_duplicate(flags) {
             return;
         }
         let before = self.conn.sacked_out;

@@ -36,6 +36,7 @@ impl ByHand for Bench {
         self.wait(ms);
         let ack = alone::Ack {
             ts: (self.now / MS) as u32,
+            duplicate: true,
             dsack: flags & flag::DSACK != 0,
             ece: flags & flag::ECE != 0,
             ..alone::Ack::new(cum, sacks)
@@ -666,5 +667,36 @@ fn a_copy_of_what_is_not_lost_is_not_lost_again() {
         b.sender.detect_loss(b.now + 500 * MS, &mut flags);
         let state = (flags.lost_retrans, b.sender.conn.retrans_out, b.sender.board.flags(0) & LOST);
         assert_eq!(state, (lost, u32::from(!lost), LOST));
+    }
+}
+
+/// `tcp_process_tlp_ack`, `FLAG_NOT_DUP`: an acknowledgement of what was acknowledged says that both copies of a probe arrived only if
+/// it brings nothing else.
+#[test]
+fn another_window_says_nothing_of_a_probe() {
+    for duplicate in [false, true] {
+        let mut b = open(Kind::NewReno, Some(10), 20, 40);
+        b.timer();
+        b.acked(20.0, 10, &[], 0);
+        assert!(b.sender.tlp_outstanding);
+        let ack = alone::Ack { duplicate, ts: (b.now / MS) as u32, ..alone::Ack::new(10, &[]) };
+        b.ack(b.now, &ack);
+        assert_eq!(b.sender.tlp_outstanding, !duplicate);
+    }
+}
+
+/// `tcp_process_loss` (`num_dupack`): nor does it say after a timeout that the loss was real (RFC 5682 section 3.1 step 3.a).
+#[test]
+fn another_window_proves_no_loss() {
+    for duplicate in [false, true] {
+        let mut b = open(Kind::NewReno, None, 10, 40);
+        b.sender.timer = Timer::Rto;
+        b.timer();
+        b.acked(40.0, 1, &[], 0);
+        assert_eq!((b.sender.frto, b.sender.conn.ca_state), (true, CaState::Loss));
+        assert!(b.sender.conn.snd_nxt > b.sender.high_seq);
+        let ack = alone::Ack { duplicate, ts: (b.now / MS) as u32, ..alone::Ack::new(1, &[]) };
+        b.ack(b.now, &ack);
+        assert_eq!(b.sender.frto, !duplicate);
     }
 }
