@@ -357,6 +357,8 @@ pub struct Sender {
     syn_retransmits: u32,
     /// The buffer to which one that arrived was added last: its first segment, and one past its last.
     shifted: (u32, u32),
+    /// The receiver has dropped what it had SACKed, as a timeout showed that is not yet over (`is_sack_reneg`).
+    reneged: bool,
 }
 
 /// What a sender's measurement gives at the end.
@@ -468,6 +470,7 @@ impl Sender {
             sacked_end: 0,
             sack_cache: [(0, 0); MAX_SACKS],
             shifted: (0, 0),
+            reneged: false,
             high_seq: 0,
             prior_ssthresh: 0,
             prr_delivered: 0,
@@ -706,6 +709,8 @@ struct AckFlags {
     retrans_data_acked: bool,
     orig_sack_acked: bool,
     lost_retrans: bool,
+    /// The oldest segment that is left had been SACKed.
+    reneges: bool,
     dsack: bool,
     /// It is of a tail loss probe.
     dsack_tlp: bool,

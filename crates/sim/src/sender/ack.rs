@@ -155,6 +155,7 @@ impl Sender {
         let prior_lost = self.conn.lost;
         let prior_lost_out = self.conn.lost_out;
         draft.sample.prior_in_flight = self.conn.in_flight();
+        let reneged = !BRIEF && self.reneged;
         flags.una_advanced = BRIEF || ack.cum > prior_una;
         if flags.una_advanced {
             self.timeouts_in_a_row = 0;
@@ -220,6 +221,10 @@ impl Sender {
         let acked_sacked = if ns3_recovery { ack.cum - prior_una } else { delivered };
         // Who samples the rate has a control of its own (`cong_control`).
         if self.samples_rate {
+            if !BRIEF && reneged {
+                // Nothing is known of what was delivered (`is_sack_reneg`).
+                draft.sample.prior_ns = 0;
+            }
             self.finish_rate(now, delivered, lost, &mut draft);
             if ns3_recovery {
                 self.kept_rate = draft;
@@ -383,6 +388,8 @@ impl Sender {
         }
         flags.data_acked = true;
         flags.set_timer = true;
+        // What is next had been SACKed, and is not there.
+        flags.reneges = self.conn.sacked_out > 0 && self.board.flags(cum) & SACKED != 0;
         self.conn.snd_una = cum;
         self.unjudged = self.unjudged.max(cum);
         let known = self.rules.rack || !flags.retrans_data_acked;

@@ -195,6 +195,9 @@ impl Sender {
         if flags.ece {
             self.prior_ssthresh = 0;
         }
+        if flags.reneges && !self.rules.ns3_recovery {
+            return self.wait_for_sanity(now, flags);
+        }
         if self.conn.ca_state == CaState::Open {
             self.retrans_stamp = 0;
         } else if self.conn.snd_una >= self.high_seq {
@@ -244,6 +247,29 @@ impl Sender {
             _ => return self.finish_alert(now, flags, Resend::None),
         }
         Resend::Lost
+    }
+
+    /// `tcp_check_sack_reneging`: later ACKs may yet say that it is there; else a timeout comes soon.
+    #[cold]
+    fn wait_for_sanity(&mut self, now: u64, flags: &mut AckFlags) -> Resend {
+        self.set_timer_in(Timer::Rto, now, u64::from(self.conn.srtt_us >> 4).max(10_000));
+        flags.set_timer = false;
+        Resend::None
+    }
+
+    /// `tcp_timeout_mark_lost`: the receiver has dropped what it had SACKed. All that it told is forgotten.
+    #[cold]
+    fn forget_sacks(&mut self) {
+        for seq in self.conn.snd_una..self.conn.snd_nxt {
+            if self.board.flags(seq) & SACKED != 0 {
+                // RACK does not judge it again (`tcp_tsorted_anchor`).
+                self.board.change(seq, JUDGED, SACKED);
+            }
+        }
+        self.conn.sacked_out = 0;
+        self.sacked_end = self.conn.snd_una;
+        self.sack_cache = Default::default();
+        self.reneged = true;
     }
 
     /// The default arm of `tcp_fastretrans_alert`'s switch.
@@ -476,6 +502,7 @@ impl Sender {
             return true;
         }
         self.set_state(now, CaState::Open);
+        self.reneged = false;
         false
     }
 
@@ -512,6 +539,7 @@ impl Sender {
             self.timeouts_in_a_row = 0;
             if !self.holds_state() && (frto_undo || self.rules.sack) {
                 self.set_state(now, CaState::Open);
+                self.reneged = false;
             }
             return true;
         }
@@ -522,6 +550,10 @@ impl Sender {
     pub(super) fn enter_loss(&mut self, now: u64) {
         let new_recovery = self.conn.ca_state < CaState::Recovery;
         self.forget_duplicates();
+        let reneges = self.board.flags(self.conn.snd_una) & SACKED != 0 && !self.rules.ns3_recovery;
+        if reneges {
+            self.forget_sacks();
+        }
         for seq in self.conn.snd_una..self.conn.snd_nxt {
             let f = self.board.flags(seq);
             if f & SACKED == 0 {
@@ -529,6 +561,7 @@ impl Sender {
                 let age_us = (now - self.board.tx_ns(seq)) / 1000;
                 let young = self.rules.rack
                     && self.rules.sack
+                    && !reneges
                     && seq != self.conn.snd_una
                     && age_us < u64::from(self.rack_rtt_us);
                 if !young {

@@ -700,3 +700,40 @@ fn another_window_proves_no_loss() {
         assert_eq!(b.sender.frto, !duplicate);
     }
 }
+
+/// `tcp_check_sack_reneging`, `tcp_timeout_mark_lost`: an acknowledgement that ends where the next segment had been SACKed has the timeout come
+/// in half a round trip; if nothing else comes, all that was SACKed is forgotten and lost, and gives no sample of the rate.
+#[test]
+fn a_receiver_that_drops_what_it_had_is_given_half_a_round_trip() {
+    let mut b = open(Kind::NewReno, Some(20), 20, 40);
+    b.acked(40.0, 0, &[(3, 6)], 0);
+    assert_eq!(b.sender.conn.ca_state, CaState::Recovery);
+    b.sent();
+    b.acked(40.0, 3, &[], 0);
+    assert_eq!((b.sent(), b.sender.timer), (vec![], Timer::Rto));
+    assert_eq!(b.sender.timer_at, fires_at(b.now, u64::from(b.sender.conn.srtt_us >> 4)));
+    b.timer();
+    assert_eq!((b.sender.conn.ca_state, b.sent()), (CaState::Loss, vec![3]));
+    assert_eq!((b.sender.conn.sacked_out, b.sender.conn.lost_out, b.sender.reneged), (0, 17, true));
+    assert_eq!((b.sender.sacked_end, b.sender.sack_cache), (3, [(0, 0); MAX_SACKS]));
+    // What had come before it was forgotten is told of anew.
+    b.acked(40.0, 4, &[(5, 7)], 0);
+    assert_eq!((b.sender.conn.sacked_out, b.sender.board.flags(5) & LOST), (2, 0));
+    b.acked(40.0, 20, &[], 0);
+    assert_eq!((b.sender.conn.ca_state, b.sender.reneged), (CaState::Open, false));
+}
+
+/// `tcp_rate_gen` (`is_sack_reneg`)
+#[test]
+fn what_was_dropped_gives_no_sample_of_the_rate() {
+    for reneged in [false, true] {
+        let mut b = open(Kind::Bbr, None, 20, 40);
+        b.acked(40.0, 0, &[(3, 6)], 0);
+        b.sender.reneged = reneged;
+        let before = b.sender.conn.pacing_rate;
+        for cum in 6..30 {
+            b.acked(0.2, cum.min(b.sender.conn.snd_nxt - 1), &[(cum + 1, cum + 2)], 0);
+        }
+        assert_eq!(b.sender.conn.pacing_rate > before, !reneged);
+    }
+}
