@@ -411,10 +411,9 @@ impl Sender {
         // `tcp_highest_sack_seq`
         let nothing = self.conn.sacked_out == 0 && self.rules.rack;
         let highest = match nothing {
-            true => self.conn.snd_una,
             false if self.rules.sack => self.sacked_end,
-            // Which one arrived is not known.
-            false => self.conn.snd_nxt,
+            // Without SACK that is the oldest segment (`tcp_highest_sack_replace`).
+            _ => self.conn.snd_una,
         };
         if highest > seq {
             self.reordering = self.reordering.max((highest - seq).min(300)); // tcp_max_reordering

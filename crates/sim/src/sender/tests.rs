@@ -737,3 +737,25 @@ fn what_was_dropped_gives_no_sample_of_the_rate() {
         assert_eq!(b.sender.conn.pacing_rate > before, !reneged);
     }
 }
+
+/// `tcp_try_undo_partial`, `tcp_highest_sack_seq`: without SACK the oldest segment stands for the highest that came, and what was late was
+/// overtaken by no more than the acknowledgement covers.
+#[test]
+fn without_sack_reordering_ends_at_what_is_acknowledged() {
+    let tuned = alone::Tuned { sack: false, ..alone::Tuned::default() };
+    let mut b = Bench::new(alone::Setup {
+        cca: Kind::NewReno,
+        initial_window: Some(20),
+        tuned,
+        ..Default::default()
+    });
+    b.open(1000 * MS, 40 * MS, 0);
+    b.wait(40.0);
+    for _ in 0..3 {
+        b.acked(1.0, 0, &[], 0);
+    }
+    assert_eq!(b.sender.conn.ca_state, CaState::Recovery);
+    let ack = alone::Ack { ts: (b.now / MS) as u32 - 30, ..alone::Ack::new(5, &[]) };
+    b.ack(b.now + MS, &ack);
+    assert_eq!((b.sender.reordering, b.sender.reordering_seen), (5, 1));
+}
