@@ -534,7 +534,7 @@ impl Socket {
                 }
             } else if let Some(more) = coalesce(&mut self.beyond[before], new, self.overhead) {
                 self.rmem_alloc += more;
-                self.grow_window(payload, payload);
+                self.grow_beyond(payload, payload);
                 return self.sack(seq, end);
             }
         }
@@ -553,12 +553,19 @@ impl Socket {
 
     fn insert_at(&mut self, place: usize, mut new: Buffer, payload: u32) {
         // The room that it takes is not yet counted, nor is it smaller for what it may be put together with.
-        self.grow_window(payload, new.takes);
+        self.grow_beyond(payload, new.takes);
         if payload <= BESIDE && self.device != Device::Tun {
             (new.takes, new.pieces, new.beside) = (self.overhead, 0, payload);
         }
         self.rmem_alloc += new.takes;
         self.beyond.insert(place, new);
+    }
+
+    /// Without SACK another window would hide a duplicate (`tcp_data_queue_ofo`).
+    fn grow_beyond(&mut self, payload: u32, takes: u32) {
+        if self.sack {
+            self.grow_window(payload, takes);
+        }
     }
 
     /// `tcp_sack_new_ofo_skb`
@@ -1107,6 +1114,20 @@ mod tests {
         assert_eq!((s.queue.len(), s.rmem_alloc), (3, 18 * MSS + 500 + 3 * OVERHEAD));
         s.read(1120 * MS, u32::MAX);
         assert_eq!((s.rmem_alloc, s.copied_seq), (0, s.rcv_nxt));
+    }
+
+    /// `tcp_data_queue_ofo`: without SACK the window stays as it is while something is missing.
+    #[test]
+    fn without_sack_what_is_out_of_order_widens_no_window() {
+        for sack in [false, true] {
+            let mut s = socket();
+            s.sack = sack;
+            let before = s.rcv_ssthresh;
+            for n in 1..4 {
+                s.segment(1100 * MS, bytes(n * MSS, MSS), None);
+            }
+            assert_eq!(s.rcv_ssthresh > before, sack);
+        }
     }
 
     /// `tcp_send_delayed_ack`: a delayed acknowledgement that is due in a quarter of its time goes at once.
