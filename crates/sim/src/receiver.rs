@@ -211,7 +211,7 @@ impl Receiver {
         // Most often none waits.
         self.ack_at != u64::MAX
             && (self.ack_at <= at
-                || (self.compressed > 0 && seq > self.rcv_nxt && self.hides_a_block(seq, end))
+                || (self.compressed > 0 && seq > self.rcv_nxt && self.hides_a_block(seq, end, flags))
                 || (self.echoes_each
                     && end > self.rcv_nxt
                     && self.compressed == 0
@@ -259,6 +259,7 @@ impl Receiver {
         // A duplicate is told of in one ACK, if in any (`tcp_data_queue`).
         self.dsack = None;
         let now = (self.echoes_each || flags & (flag::CE | flag::CWR) != 0)
+            && !self.went_first
             && self.see_ecn(flags, end <= self.rcv_nxt);
         // RFC 7323 section 4.3: the echo is of what moves the left edge, and never goes back.
         if seq <= self.acked_to {
@@ -283,7 +284,7 @@ impl Receiver {
             self.enter_quick(QUICK);
             return Some(self.make_ack(at));
         }
-        if self.rules.autotunes {
+        if self.rules.autotunes && !self.went_first {
             self.see_ect(flags);
         }
         let (held, buffers) = (self.held, self.buffers());
@@ -466,12 +467,14 @@ impl Receiver {
         }
     }
 
-    /// Is an ACK to go before this changes a block (`tcp_sack_new_ofo_skb`)? It tells of a duplicate already, and of the block as it
-    /// becomes.
+    /// Is an ACK to go before this changes a block (`tcp_sack_new_ofo_skb`)? It tells of a duplicate and of a mark already (`tcp_data_queue_ofo`
+    /// looks at them first), and of the block as it becomes.
     #[cold]
-    fn hides_a_block(&mut self, seq: u32, end: u32) -> bool {
+    fn hides_a_block(&mut self, seq: u32, end: u32, flags: u8) -> bool {
         let hides = self.blocks.hides((seq, end));
         if hides {
+            self.see_ecn(flags, false);
+            self.see_ect(flags);
             let first = self.ranges.partition_point(|r| r.1 < end);
             self.dsack = self.ranges.get(first).filter(|r| r.0 <= seq).map(|_| (seq, end));
         }
