@@ -265,13 +265,15 @@ impl Tcp {
     /// The room for what comes in. Before the peer has answered it is as this end offers it.
     fn receive_room(&self) -> Room {
         let asked = matches!(self.state, State::Closed | State::Listen | State::SynSent);
+        let mss = self.advertised() - if !asked && self.peer.timestamps { TIMESTAMP_BYTES } else { 0 };
         let bytes = |n: i64| n.clamp(2_304, 1 << 30) as u32;
         Room {
             first: self.receive_buffer.unwrap_or(bytes(self.settings.rmem.0)),
             most: bytes(self.settings.rmem.1),
             locked: self.receive_buffer.is_some(),
             scaled: if asked { self.settings.window_scaling } else { self.peer.shift != NO_SHIFT },
-            mss: self.advertised() - if !asked && self.peer.timestamps { TIMESTAMP_BYTES } else { 0 },
+            mss,
+            first_mss: mss,
         }
     }
 
@@ -521,8 +523,13 @@ impl Tcp {
 
     /// The connection is open; the handshake took `rtt_ns`.
     fn establish(&mut self, rtt_ns: u64) {
+        let first_mss = match self.state {
+            State::SynSent => Some(self.advertised()),
+            _ => None,
+        };
         self.state = State::Established;
-        let (echoes_each, room) = (self.settings.cca.needs_ecn(), self.receive_room());
+        let (echoes_each, mut room) = (self.settings.cca.needs_ecn(), self.receive_room());
+        room.first_mss = first_mss.unwrap_or(room.first_mss);
         let mut receiver = alone::Receiver::in_room(self.now, rtt_ns, echoes_each, Device::Tun, room);
         if !self.sack {
             receiver.without_sack();

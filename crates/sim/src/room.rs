@@ -60,6 +60,8 @@ pub struct Room {
     pub scaled: bool,
     /// Bytes that the peer may send in a segment.
     pub mss: u32,
+    /// The same as the first window is reckoned with: who asks does not know yet whether there will be timestamps.
+    pub first_mss: u32,
 }
 
 impl Default for Room {
@@ -71,6 +73,7 @@ impl Default for Room {
             locked: false,
             scaled: true,
             mss: MSS,
+            first_mss: MSS,
         }
     }
 }
@@ -85,10 +88,10 @@ impl Room {
         if self.locked { self.first / 2 } else { WIDEST }
     }
 
-    /// The window of the SYN (`tcp_select_initial_window`): half of the buffer, in whole segments.
+    /// The window of the SYN (`tcp_select_initial_window`, `tcp_connect_init`): half of the buffer, in whole segments.
     pub fn first_window(&self) -> u32 {
         let space = self.wanted().min(self.first / 2);
-        if space > self.mss { space / self.mss * self.mss } else { space }
+        if space > self.first_mss { space / self.first_mss * self.first_mss } else { space }
     }
 
     /// The scale of the windows: as much as the greatest one needs.
