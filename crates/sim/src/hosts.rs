@@ -210,8 +210,9 @@ impl Flow {
                 if ack.flags & flag::SYN != 0 {
                     up.heard_ms = ack.sent;
                     sender.on_established(at, ack.ts, out);
-                } else if hears(&mut up.heard_ms, ack.sent, ack.cum == sender.una())
-                    || sender.takes_any_ack()
+                } else if hears(&mut up.heard_ms, ack.sent, || {
+                    if ack.cum == sender.una() { sender.replay_ms() } else { 0 }
+                }) || sender.takes_any_ack()
                     || ack.flags & REQUEST != 0
                 {
                     let random = if sender.draws() { up.draw() } else { 0 };
@@ -235,16 +236,17 @@ impl Flow {
 
 /// Is an acknowledgement young enough, beside the newest clock that its sender was heard to have? It is forgotten if another that was
 /// sent more than a millisecond later has overtaken it (`tcp_paws_check`, RFC 7323 section 5), unless it repeats what was acknowledged
-/// last (`tcp_disordered_ack_check`). An overtaken one tells no new time (`tcp_replace_ts_recent`).
+/// last, and is older by no more than `replay_ms` says (`tcp_disordered_ack_check`). An overtaken one tells no new time
+/// (`tcp_replace_ts_recent`).
 #[inline]
-fn hears(heard_ms: &mut u32, sent_ms: u32, repeats: bool) -> bool {
+fn hears(heard_ms: &mut u32, sent_ms: u32, replay_ms: impl FnOnce() -> u32) -> bool {
     /// `TCP_PAWS_WINDOW`
     const WINDOW_MS: i32 = 1;
     let behind = heard_ms.wrapping_sub(sent_ms) as i32;
     if behind <= 0 {
         *heard_ms = sent_ms;
     }
-    behind <= WINDOW_MS || repeats
+    behind <= WINDOW_MS || behind as u32 <= replay_ms()
 }
 
 #[cfg(test)]
@@ -255,14 +257,15 @@ mod tests {
     #[test]
     fn an_acknowledgement_that_was_overtaken_long_ago_is_forgotten() {
         for now in [1000u32, 3, 0, u32::MAX] {
-            let of = |behind: u32, repeats: bool| {
+            let of = |behind: u32, replay_ms: u32| {
                 let mut heard = now;
-                (hears(&mut heard, now.wrapping_sub(behind), repeats), heard)
+                (hears(&mut heard, now.wrapping_sub(behind), || replay_ms), heard)
             };
-            assert_eq!([0, 1, 2, 500].map(|behind| of(behind, false).0), [true, true, false, false]);
-            assert_eq!([0, 1, 2, 500].map(|behind| of(behind, true)), [(true, now); 4]);
+            assert_eq!([0, 1, 2, 500].map(|behind| of(behind, 0).0), [true, true, false, false]);
+            assert_eq!([0, 1, 2, 240].map(|behind| of(behind, 240)), [(true, now); 4]);
+            assert_eq!(of(241, 240), (false, now));
             let mut heard = now;
-            assert!(hears(&mut heard, now.wrapping_add(7), false));
+            assert!(hears(&mut heard, now.wrapping_add(7), || 0));
             assert_eq!(heard, now.wrapping_add(7));
         }
     }

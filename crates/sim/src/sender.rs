@@ -591,6 +591,13 @@ impl Sender {
         self.rules.ns3_recovery
     }
 
+    /// By so much (ms) may an acknowledgement be older than another and still repeat what was acknowledged last: a timeout of a clock of
+    /// 1,200 ticks a second (`tcp_tsval_replay`).
+    #[cold]
+    pub fn replay_ms(&self) -> u32 {
+        (u64::from(self.rto_us) * 12 / 10_000) as u32
+    }
+
     /// Sets one past the last segment that the receiver's window has room for.
     pub fn set_window(&mut self, end: u32) {
         self.window_end = end;
