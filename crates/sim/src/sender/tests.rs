@@ -650,7 +650,7 @@ fn no_more_are_sent_again_than_are_lost() {
         b.sender.resend_lost(b.now, &mut b.out);
         b.sent()
     };
-    assert_eq!(resent(&mut b, 5), []);
+    assert_eq!(resent(&mut b, 5), Vec::<u32>::new());
     assert_eq!(resent(&mut b, 6), [5]);
 }
 
@@ -727,13 +727,11 @@ fn a_receiver_that_drops_what_it_had_is_given_half_a_round_trip() {
 #[test]
 fn what_was_dropped_gives_no_sample_of_the_rate() {
     for reneged in [false, true] {
-        let mut b = open(Kind::Bbr, None, 20, 40);
-        b.acked(40.0, 0, &[(3, 6)], 0);
+        // Ten in 40 ms are more than ten in a handshake's 400.
+        let mut b = open(Kind::Bbr, None, 10, 400);
         b.sender.reneged = reneged;
         let before = b.sender.conn.pacing_rate;
-        for cum in 6..30 {
-            b.acked(0.2, cum.min(b.sender.conn.snd_nxt - 1), &[(cum + 1, cum + 2)], 0);
-        }
+        b.acked(40.0, 0, &[(1, 10)], 0);
         assert_eq!(b.sender.conn.pacing_rate > before, !reneged);
     }
 }
@@ -751,7 +749,7 @@ fn without_sack_reordering_ends_at_what_is_acknowledged() {
     });
     b.open(1000 * MS, 40 * MS, 0);
     b.wait(40.0);
-    for _ in 0..3 {
+    for _ in 0..6 {
         b.acked(1.0, 0, &[], 0);
     }
     assert_eq!(b.sender.conn.ca_state, CaState::Recovery);
