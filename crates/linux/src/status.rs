@@ -130,7 +130,7 @@ fn counted(record: &Record) -> Result<Status, Error> {
         let variables = found.into_iter().map(|(p, value)| (p.name.into(), p.unit.into(), value)).collect();
         queues.push(Queue { stats, variables });
     }
-    let port = of_value(nth(&read("port")?, 0, instances)).ok_or_else(other)?;
+    let port: PortMap = of_value(nth(&read("port")?, 0, instances)).ok_or_else(other)?;
     let (stats, variables) = match queues.len() {
         1 => queues.pop().map(|one| (one.stats, one.variables)).unwrap_or_default(),
         _ => (Stats::sum(queues.iter().map(|q| &q.stats)), Vec::new()),
