@@ -49,8 +49,8 @@ fn a_file_of_sizes_is_there_once() {
     let sizes: String = (0..50_000).map(|i| format!("{}\n", 1_000_000 + i * 7919 % 1_000_000)).collect();
     std::fs::write(folder.join("many.csv"), &sizes).expect("a file");
     let text = "[link]\nrate = \"100mbit\"\nbuffer = \"400kb\"\n\
-        [[flows]]\ncount = 1000\nsize = { file = \"many.csv\" }\nrequests = \"10ms\"\n\
-        [run]\nduration = \"2s\"\nwarmup = \"1s\"\nseeds = [1, 2]\n";
+        [[flows]]\ncount = 1000\ncca = \"cubic\"\nrtt = \"20ms\"\nsize = { file = \"many.csv\" }\nrequests = \"10ms\"\n\
+        [queue]\ndisciplines = [\"codel\"]\n[run]\nduration = \"2s\"\nwarmup = \"1s\"\nseeds = [1, 2]\n";
     let scenario = Scenario::parse(text, "s.toml", &folder).unwrap_or_else(|e| panic!("{e}"));
     let runs = scenario.runs().expect("its runs");
     let packed = once(|| rmp_serde::to_vec(&runs)).expect("plain data");

@@ -10,8 +10,6 @@ const KNOWN: &[(&str, &str, f64)] = &[
     ("bbr-1-20_100M_pfifo1", "sojourn", 2.9),              // Linux 4.2
     ("bbr-1-40_50M_codel", "sojourn", 2.9),                // Linux 3.9
     ("bbr-2-40+illinois-2-40_20M_pfifo2", "drops", 143.2), // Linux 24.0
-    // 372 before SACKed buffers were joined as Linux does: beyond two deviations then, beyond two and a half now.
-    ("cubic-10-10+cubic-10-80_20M_pieecn", "drops", 380.0), // Linux 282.0
     // Eight runs in the lab of today have 3.2 to 4.6 (mean 3.9).
     ("cubic-4-40_20M_fqcodel", "sojourn", 4.2),          // Linux 3.0
     ("htcp-2-20+htcp-2-80_20M_pfifo2", "share 1", 58.5), // Linux 69.3
