@@ -61,6 +61,11 @@ class Link(TypedDict, total=False):
             do it. Nothing spreads a window that flows send at once: with unlimited `access` the bucket meets
             it at one instant, so give flows their access rate. Measures of the port's queue are those of the
             counted one; flows have not waited. Not with --engine linux: its packets wait
+        late_marks: `true`, `false` (without it: `false`): a mark is set on the flow's next packet that comes,
+            instead of the one that the queue manager names: late by what the flow has waiting. A BPF qdisc
+            sets its marks so, unless the kernel module is there ([Linux](linux.md)). A flow is owed at most
+            64 marks, of which all but one lapse 250 ms after the last, and that one after 10 s. With --engine
+            linux not all of it: a BPF qdisc does it, and nothing else; the kernel's own mark the packet
         delay: time, to 30s (without it: `"0s"`): propagation delay from the bottleneck to the receivers
         loss: share: `"0.1%"` or `0.001` (without it: none): this share of the packets, less than all, is lost
             on the link, each by itself; they have taken their time on it. Not with --engine linux: its link
@@ -83,6 +88,7 @@ class Link(TypedDict, total=False):
     trace: str | os.PathLike[str]
     burst: str
     police: bool
+    late_marks: bool
     delay: str
     loss: float | str
     jitter: str | Jitter
@@ -116,6 +122,11 @@ class Ports(TypedDict, total=False):
             do it. Nothing spreads a window that flows send at once: with unlimited `access` the bucket meets
             it at one instant, so give flows their access rate. Measures of the port's queue are those of the
             counted one; flows have not waited. Not with --engine linux: its packets wait
+        late_marks: `true`, `false` (without it: `false`): a mark is set on the flow's next packet that comes,
+            instead of the one that the queue manager names: late by what the flow has waiting. A BPF qdisc
+            sets its marks so, unless the kernel module is there ([Linux](linux.md)). A flow is owed at most
+            64 marks, of which all but one lapse 250 ms after the last, and that one after 10 s. With --engine
+            linux not all of it: a BPF qdisc does it, and nothing else; the kernel's own mark the packet
         delay: time, to 30s (without it: `"0s"`): propagation delay from the bottleneck to the receivers
         loss: share: `"0.1%"` or `0.001` (without it: none): this share of the packets, less than all, is lost
             on the link, each by itself; they have taken their time on it. Not with --engine linux: its link
@@ -138,6 +149,7 @@ class Ports(TypedDict, total=False):
     trace: str | os.PathLike[str]
     burst: str
     police: bool
+    late_marks: bool
     delay: str
     loss: float | str
     jitter: str | Jitter

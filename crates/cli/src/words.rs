@@ -111,6 +111,9 @@ fn link(port: &Link, index: usize, stack: Stack, runs: &[RunSpec]) -> String {
     if port.police {
         out.push_str(", policed: no packet waits");
     }
+    if port.late_marks {
+        out.push_str(", marks on the flow's next packet");
+    }
     if port.delay_ns > 0 {
         let _ = write!(out, ", {} to the receivers", Unit::Time.show(port.delay_ns));
     }

@@ -95,6 +95,9 @@ pub fn check(scenario: &Scenario, runs: &[RunSpec], whose: Whose) -> Result<(), 
             Ok(qdisc) if qdisc.ours && run.ports[0].burst_bytes.is_some() => {
                 return refuse("ports[0].burst", LINK.not_on_linux("burst"));
             }
+            Ok(qdisc) if !qdisc.ours && run.ports[0].late_marks => {
+                return refuse("ports[0].late_marks", LINK.not_on_linux("late_marks"));
+            }
             // What is turned into the qdisc's own unit is right for full packets alone.
             Ok(qdisc) if qdisc.converts && other_packets(run) => {
                 let (unit, such) = match run.ports[0].limit_packets {

@@ -171,6 +171,7 @@ fn as_in_the_lab(mut runs: Vec<RunSpec>, whose: Whose) -> Vec<RunSpec> {
             let ours = is_ours(port.discipline.info.name, whose);
             if ours {
                 port.timers = Timers::Exact;
+                port.late_marks = true;
             }
             // The lab's link is no wire: a packet is there as soon as it is sent. htb has its bucket; a BPF qdisc's own shaper sends
             // the next when this one is paid for.

@@ -90,6 +90,7 @@ impl Scenario {
                 },
                 burst_bytes: port.burst_bytes,
                 police: port.police,
+                late_marks: port.late_marks,
                 delay_ns: port.delay_ns,
                 flaws: port.flaws,
                 limit_bytes,

@@ -258,6 +258,7 @@ fn port(node: &Node, shares: bool, stack: Stack, around: Around<'_>) -> Result<L
     }
     let burst_bytes = t.one_if("burst")?;
     let police = t.flag("police")?;
+    let late_marks = t.flag("late_marks")?;
     if police && burst_bytes.is_some() {
         return Err(node
             .entry("police")
@@ -277,7 +278,18 @@ fn port(node: &Node, shares: bool, stack: Stack, around: Around<'_>) -> Result<L
     let own = if listed { t.get("discipline") } else { None };
     let discipline = own.map(|n| discipline::read(n, around)).transpose()?.map(|(own, _)| own);
     let flaws = Flaws::read(&t)?;
-    Ok(Link { name, rate, delay_ns, flaws, buffer, overhead_bytes, burst_bytes, police, discipline })
+    Ok(Link {
+        name,
+        rate,
+        delay_ns,
+        flaws,
+        buffer,
+        overhead_bytes,
+        burst_bytes,
+        police,
+        late_marks,
+        discipline,
+    })
 }
 
 fn schedule(node: &Node, t: &Table<'_>) -> Result<Schedule, Error> {

@@ -72,6 +72,8 @@ pub struct PortSpec {
     /// Packets do not wait: each that the discipline lets in goes on at once, and the queue that it would have waited in is
     /// counted alone.
     pub police: bool,
+    /// Marks are set on the flow's next packet that comes.
+    pub late_marks: bool,
     /// Propagation delay of the link, ns.
     pub delay_ns: u64,
     /// Losses on the link, and packets delayed otherwise.

@@ -393,6 +393,9 @@ fn link(link: &Link) -> Map<String, Value> {
     if link.police {
         o.insert("police".into(), json!(true));
     }
+    if link.late_marks {
+        o.insert("late_marks".into(), json!(true));
+    }
     o.insert("delay".into(), json!(Unit::Time.show(link.delay_ns)));
     link.flaws.show(&mut o);
     if let Some(buffer) = link.buffer {

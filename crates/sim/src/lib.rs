@@ -19,6 +19,7 @@ mod hosts;
 mod info;
 mod jiffies;
 mod lane;
+mod late;
 mod link;
 mod measure;
 mod net;

@@ -2,6 +2,7 @@
 
 use crate::calls::{Arrival, Arrivals, Asked, Call, Calls};
 use crate::jiffies;
+use crate::late::{self, LateMarks};
 use crate::link::{Link, OPPORTUNITY_BYTES};
 use crate::measure::PortMeasure;
 use crate::packet::{Packet, flag};
@@ -80,6 +81,8 @@ pub struct Port {
     calls: Option<Calls>,
     /// What arrives, if that is wanted.
     arrivals: Option<Arrivals>,
+    /// Marks are set on a flow's next packet.
+    late_marks: Option<LateMarks>,
 }
 
 impl Port {
@@ -98,7 +101,7 @@ impl Port {
                 ..Queue::default()
             },
             needs_random: discipline.needs_random(),
-            looks: discipline.info().needs_head,
+            looks: discipline.info().needs_head || spec.late_marks,
             needs_flow: discipline.info().needs_flow,
             discipline,
             salt,
@@ -118,6 +121,7 @@ impl Port {
             measure: PortMeasure::new(warmup_ns),
             calls: None,
             arrivals: None,
+            late_marks: spec.late_marks.then(LateMarks::default),
         }
     }
 
@@ -197,6 +201,9 @@ impl Port {
             self.ack_drops.resize(at + 1, 0);
             self.there.resize(at + 1, 0);
         }
+        if let Some(late) = &mut self.late_marks {
+            late.forget(index);
+        }
         self.drops[at] = 0;
         self.ack_drops[at] = 0;
         self.there[at] = there;
@@ -245,16 +252,19 @@ impl Port {
 
     #[inline(always)]
     fn view(&self, p: &Packet) -> PacketView {
-        // The codepoint of each set of flags, looked up: it is needed twice a packet.
+        // The codepoint of each set of flags, looked up: it is needed twice a packet. CE without ECT stands for what a packet said
+        // before it was marked in front (`crate::late`).
         const ECN: [u8; 256] = {
             const L4S: u8 = flag::ECT | flag::ECT1;
+            const IN_FRONT: u8 = flag::CE;
+            const L4S_IN_FRONT: u8 = flag::CE | flag::ECT1;
             let mut table = [3; 256];
             let mut flags = 0u8;
             loop {
                 match flags & (flag::CE | L4S) {
                     0 => table[flags as usize] = 0,
-                    flag::ECT => table[flags as usize] = 2,
-                    L4S => table[flags as usize] = 1,
+                    flag::ECT | IN_FRONT => table[flags as usize] = 2,
+                    L4S | L4S_IN_FRONT => table[flags as usize] = 1,
                     _ => {}
                 }
                 if flags == u8::MAX {
@@ -267,6 +277,15 @@ impl Port {
         let protocol = if p.flags & flag::UDP == 0 { TCP } else { UDP };
         let flow = if self.needs_flow { mix(self.number(p.flow) ^ self.salt) } else { 0 };
         PacketView { enqueue_ns: p.enqueue_ns, bytes: u32::from(p.bytes), flow, ecn, protocol }
+    }
+
+    /// A packet is marked: it, or the flow's next one that comes.
+    #[inline]
+    fn mark(&mut self, now: u64, p: &mut Packet) {
+        match &mut self.late_marks {
+            None => p.flags |= flag::CE,
+            Some(late) => late.ask(now, p.flow),
+        }
     }
 
     /// A packet arrives at `p.enqueue_ns`. If the link is idle, [`Port::serve`] is due at once.
@@ -300,7 +319,9 @@ impl Port {
             return None;
         }
         let tail = (self.head + self.queue.packets as usize - 1) & (self.ring.len() - 1);
-        Some(self.ring[tail])
+        let mut p = self.ring[tail];
+        late::leave(&mut p);
+        Some(p)
     }
 
     /// [`Port::arrive`] for one queue, or for a scheduler's MANY: the code of one pays nothing for the other.
@@ -310,6 +331,9 @@ impl Port {
         self.measure.arrive(now, u32::from(p.bytes));
         let view = self.view(&p);
         if self.looks {
+            if let Some(late) = &mut self.late_marks {
+                late.come(&mut p);
+            }
             if !MANY {
                 self.look(now, Asked::Enqueue, random, &view);
             }
@@ -322,7 +346,7 @@ impl Port {
             Action::Pass => {}
             Action::Mark => {
                 self.measure.mark(now, verdict.reason);
-                p.flags |= flag::CE;
+                self.mark(now, &mut p);
             }
             Action::Drop => {
                 if MANY && let Some(queues) = &mut self.queues {
@@ -475,6 +499,7 @@ impl Port {
             self.less(p.bytes);
             let view = self.view(&p);
             if self.looks {
+                late::leave(&mut p);
                 match &self.queues {
                     Some(queues) => self.queue.head_ns = queues.head_ns(index),
                     None => self.look(now, Asked::Dequeue, 0, &view),
@@ -485,7 +510,7 @@ impl Port {
                 Action::Pass => {}
                 Action::Mark => {
                     self.measure.mark(now, verdict.reason);
-                    p.flags |= flag::CE;
+                    self.mark(now, &mut p);
                     if MANY && let Some(queues) = &mut self.queues {
                         queues.mark(now, index, verdict.reason);
                     }
@@ -582,27 +607,62 @@ impl Port {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use queuewright_aqm::Value;
     use queuewright_scenario::spec::{Rate, Timers, Trace};
 
-    /// 1000-byte packets over opportunities of 1500: two thirds of a packet a time, nothing wasted.
-    #[test]
-    fn an_opportunity_goes_on_where_the_last_one_stopped() {
-        let trace = Trace { opportunities_ns: vec![10, 20, 30, 40], period_ns: 40 };
-        let spec = PortSpec {
-            name: "trace".into(),
-            discipline: Spec::new(queuewright_aqm::find("droptail").expect("droptail is there")),
+    fn spec(discipline: &str, rate: Rate) -> PortSpec {
+        PortSpec {
+            name: "alone".into(),
+            discipline: Spec::new(queuewright_aqm::find(discipline).expect("it is there")),
             own: false,
             timers: Timers::Exact,
             changes: Vec::new(),
-            rate: Rate::Trace(trace.into()),
+            rate,
             burst_bytes: None,
             police: false,
+            late_marks: false,
             delay_ns: 0,
             flaws: Default::default(),
             limit_bytes: 0,
             limit_packets: 0,
             shared: false,
+        }
+    }
+
+    /// `crates/linux/bpf/marks.h`: the first packet is marked when it leaves, after 10 ms; the flow's next one that comes then has CE, of
+    /// which the queue manager is told what it said before.
+    #[test]
+    fn a_late_mark_is_on_the_flows_next_packet() {
+        const MS: u64 = 1_000_000;
+        let marked = |late_marks: bool| {
+            let mut spec = PortSpec { late_marks, ..spec("codel", Rate::Constant(8_000_000)) };
+            for (name, value) in [("ecn", Value::Flag(true)), ("ce_threshold", Value::Int(5_000_000))] {
+                spec.discipline.set(name, value).expect("a parameter");
+            }
+            let mut port = Port::new(&spec, 14, 0, u64::MAX, Pcg32::new(1, 1));
+            port.record(100);
+            let arrive = |port: &mut Port, at: u64, seq: u32, flow: u32| {
+                let (enqueue_ns, flags) = (at * MS, flag::ECT);
+                port.arrive(Packet { enqueue_ns, seq, flow, flags, bytes: 1014, ..Packet::default() });
+            };
+            arrive(&mut port, 0, 0, 7);
+            arrive(&mut port, 9, 1, 8);
+            let mut left: Vec<_> = (0..2).filter_map(|_| port.dequeue(10 * MS)).collect();
+            [(2, 8), (3, 7), (4, 7)].map(|(seq, flow)| arrive(&mut port, 10, seq, flow));
+            left.extend(std::iter::from_fn(|| port.dequeue(11 * MS)));
+            assert!(left.len() == 5 && left.iter().all(|p| p.flags & flag::ECT != 0));
+            let told = port.recorded();
+            assert!(told.iter().filter(|call| call.asked != Asked::Idle).all(|call| call.packet.ecn == 2));
+            left.iter().filter(|p| p.flags & flag::CE != 0).map(|p| p.seq).collect::<Vec<_>>()
         };
+        assert_eq!((marked(false), marked(true)), (vec![0], vec![3]));
+    }
+
+    /// 1000-byte packets over opportunities of 1500: two thirds of a packet a time, nothing wasted.
+    #[test]
+    fn an_opportunity_goes_on_where_the_last_one_stopped() {
+        let trace = Trace { opportunities_ns: vec![10, 20, 30, 40], period_ns: 40 };
+        let spec = spec("droptail", Rate::Trace(trace.into()));
         let mut port = Port::new(&spec, 14, 0, 1000, Pcg32::new(1, 1));
         for seq in 0..6 {
             port.arrive(Packet { seq, bytes: 1014, ..Packet::default() });

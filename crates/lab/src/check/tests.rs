@@ -142,6 +142,13 @@ fn samples() -> Vec<(&'static str, &'static str, Parts, Parts, Fate)> {
         ),
         (
             "[link]",
+            "late_marks",
+            link("[link]\nrate = \"10mbit\"\nbuffer = \"100p\"\nlate_marks = true\n"),
+            BASE,
+            Refused("link.late_marks"),
+        ),
+        (
+            "[link]",
             "delay",
             Parts { link: "[link]\nrate = \"10mbit\"\nbuffer = \"100p\"\ndelay = \"3ms\"\n", ..udp },
             udp,
@@ -234,6 +241,13 @@ fn samples() -> Vec<(&'static str, &'static str, Parts, Parts, Fate)> {
             },
             port,
             Refused("ports[0].police"),
+        ),
+        (
+            "[[ports]]",
+            "late_marks",
+            link("[[ports]]\nname = \"a\"\nrate = \"10mbit\"\nbuffer = \"100p\"\nlate_marks = true\n"),
+            port,
+            Refused("ports[0].late_marks"),
         ),
         (
             "[[ports]]",
