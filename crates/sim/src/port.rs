@@ -648,7 +648,9 @@ mod tests {
             arrive(&mut port, 0, 0, 7);
             arrive(&mut port, 9, 1, 8);
             let mut left: Vec<_> = (0..2).filter_map(|_| port.dequeue(10 * MS)).collect();
-            [(2, 8), (3, 7), (4, 7)].map(|(seq, flow)| arrive(&mut port, 10, seq, flow));
+            for (seq, flow) in [(2, 8), (3, 7), (4, 7)] {
+                arrive(&mut port, 10, seq, flow);
+            }
             left.extend(std::iter::from_fn(|| port.dequeue(11 * MS)));
             assert!(left.len() == 5 && left.iter().all(|p| p.flags & flag::ECT != 0));
             let told = port.recorded();
