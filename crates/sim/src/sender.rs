@@ -552,7 +552,7 @@ impl Sender {
             sacked: c.sacked_out,
             lost: c.lost_out,
             retrans: c.retrans_out,
-            total_retrans: self.resent,
+            total_retrans: self.total_retrans(),
             retransmits: self.timeouts_in_a_row,
             backoff: self.backoffs,
             rto: self.rto_us,
@@ -572,6 +572,11 @@ impl Sender {
             syn_sent_ns: self.syn_sent_ns,
             syn_retransmits: self.syn_retransmits,
         }
+    }
+
+    /// Segments sent again, the SYN among them (`total_retrans`).
+    fn total_retrans(&self) -> u64 {
+        self.resent + u64::from(self.syn_retransmits)
     }
 
     /// From now on the application closes once it has written all.

@@ -457,10 +457,8 @@ impl Sender {
                 reordered_at = self.tag_around(now, duplicate, &fresh[..n], ack.cum, flags, draft);
             }
         }
-        if n > 0 {
-            for (i, slot) in self.sack_cache.iter_mut().enumerate() {
-                *slot = blocks.get(i).copied().unwrap_or((0, 0));
-            }
+        for (i, slot) in self.sack_cache.iter_mut().enumerate() {
+            *slot = blocks.get(i).copied().unwrap_or((0, 0));
         }
         // After a timeout that is not to be undone it says nothing.
         if reordered_at != u32::MAX
@@ -569,7 +567,7 @@ impl Sender {
         for &(from, to) in blocks {
             if due && lo <= from {
                 due = false;
-                reordered_at = reordered_at.min(self.tag_duplicate(now, (lo, hi), flags, draft));
+                reordered_at = reordered_at.min(self.tag_duplicate(now, (lo, hi), cum, flags, draft));
             }
             // What of it lies before the duplicate, and behind.
             let holds = due && hi <= to;
@@ -577,16 +575,16 @@ impl Sender {
             reordered_at = reordered_at.min(self.tag_block(now, (from, end), cum, flags, draft));
             if holds {
                 due = false;
-                reordered_at = reordered_at.min(self.tag_duplicate(now, (lo, hi), flags, draft));
+                reordered_at = reordered_at.min(self.tag_duplicate(now, (lo, hi), cum, flags, draft));
                 reordered_at = reordered_at.min(self.tag_block(now, (hi, to), cum, flags, draft));
                 if to >= self.conn.snd_nxt {
                     // Behind the last segment Linux has lost its place, and comes to the duplicate once more (`tcp_sacktag_skip`).
-                    reordered_at = reordered_at.min(self.tag_duplicate(now, (lo, hi), flags, draft));
+                    reordered_at = reordered_at.min(self.tag_duplicate(now, (lo, hi), cum, flags, draft));
                 }
             }
         }
         if due {
-            reordered_at = reordered_at.min(self.tag_duplicate(now, (lo, hi), flags, draft));
+            reordered_at = reordered_at.min(self.tag_duplicate(now, (lo, hi), cum, flags, draft));
         }
         reordered_at
     }
@@ -667,7 +665,7 @@ impl Sender {
         flags.dsack_tlp = n == 1 && self.tlp_outstanding && self.tlp_high_seq == hi;
         // What was not sent twice was duplicated by the network.
         self.dsack_dups += u64::from(n);
-        if self.dsack_dups > self.resent {
+        if self.dsack_dups > self.total_retrans() {
             return false;
         }
         flags.dsack = true;
@@ -686,22 +684,25 @@ impl Sender {
         true
     }
 
-    /// `tcp_sacktag_one` of a duplicate that is not yet acknowledged. The lowest of them that was only late, as its first copy had been
+    /// `tcp_sacktag_one` of a duplicate that no earlier ACK has acknowledged. The lowest of them that was only late, as its first copy had been
     /// SACKed and now the second came; `u32::MAX`: none was.
     #[cold]
     fn tag_duplicate(
         &mut self,
         now: u64,
         (lo, hi): (u32, u32),
+        cum: u32,
         flags: &mut AckFlags,
         draft: &mut RateDraft,
     ) -> u32 {
         let mut reordered_at = u32::MAX;
-        // `tcp_is_sackblock_valid`
-        if lo <= self.conn.snd_una || hi > self.conn.snd_nxt {
+        // `tcp_is_sackblock_valid`, whose `snd_una` is what this ACK acknowledges already.
+        let (before, una) = (self.conn.snd_una, cum.max(self.conn.snd_una));
+        let below = hi <= una && hi > before && self.undo_marker.is_some_and(|marker| hi > marker);
+        if hi > self.conn.snd_nxt || (lo <= una && !below) {
             return reordered_at;
         }
-        for seq in lo..hi {
+        for seq in lo.max(before)..hi {
             let f = self.board.flags(seq);
             if f & EVER_RETRANS != 0 {
                 if self.undo_marker.is_some_and(|marker| seq >= marker) && self.undo_retrans > 0 {
@@ -711,6 +712,9 @@ impl Sender {
                     reordered_at = reordered_at.min(seq);
                 }
             }
+            if below {
+                continue;
+            }
             reordered_at = reordered_at.min(self.tag_one(now, seq, flags, draft).0);
             // Both copies are there: none is in flight any more.
             if self.board.flags(seq) & RETRANS != 0 {
@@ -718,7 +722,9 @@ impl Sender {
                 self.conn.retrans_out -= 1;
             }
         }
-        self.sacked_end = self.sacked_end.max(hi);
+        if !below {
+            self.sacked_end = self.sacked_end.max(hi);
+        }
         reordered_at
     }
 

@@ -303,6 +303,46 @@ fn a_duplicate_counts_as_delivered_if_it_was_sent_twice() {
     assert_eq!(b.sender.conn.delivered, before + 1);
 }
 
+/// `__tcp_retransmit_skb`, `tcp_dsack_seen`: a SYN that was sent again counts among what was, so that one duplicate more is believed.
+#[test]
+fn a_syn_that_was_sent_again_counts() {
+    let mut b = closed(Kind::NewReno, Some(20), Some(10));
+    b.connect(1000 * MS);
+    b.timer();
+    b.wait(40.0);
+    b.connected(b.now, (b.now / MS) as u32 - 40);
+    assert_eq!(b.info().total_retrans, 1);
+    b.acked(40.0, 4, &[], 0);
+    let before = b.sender.conn.delivered;
+    b.acked(1.0, 4, &[(2, 3)], flag::DSACK);
+    assert_eq!(b.sender.conn.delivered, before + 1);
+    b.acked(1.0, 4, &[(3, 4)], flag::DSACK);
+    assert_eq!(b.sender.conn.delivered, before + 1);
+}
+
+/// `tcp_is_sackblock_valid` knows of what the ACK acknowledges already, `tcp_check_dsack` does not: a duplicate that lies between is found in
+/// the queue once more, and counts.
+#[test]
+fn a_duplicate_that_its_ack_acknowledges_undoes() {
+    let mut b = open(Kind::NewReno, Some(5), 20, 40);
+    b.sent();
+    b.acked(40.0, 0, &[(1, 5)], 0);
+    assert_eq!((b.sender.conn.ca_state, b.sent()), (CaState::Recovery, vec![0]));
+    b.acked(41.0, 5, &[(0, 1)], flag::DSACK);
+    assert_eq!((b.sender.undo_marker, b.sender.conn.ca_state), (None, CaState::Open));
+    assert!(b.sender.conn.cwnd >= 20, "{}", b.sender.conn.cwnd);
+}
+
+/// `tcp_sacktag_write_queue`: `recv_sack_cache` is what the last ACK told of, also where all of it was known.
+#[test]
+fn the_last_blocks_are_remembered() {
+    let mut b = open(Kind::NewReno, Some(20), 20, 40);
+    b.acked(40.0, 0, &[(8, 9), (4, 5), (1, 2)], 0);
+    assert_eq!(b.sender.sack_cache, [(8, 9), (4, 5), (1, 2)]);
+    b.acked(1.0, 2, &[(8, 9), (4, 5)], 0);
+    assert_eq!(b.sender.sack_cache, [(8, 9), (4, 5), (0, 0)]);
+}
+
 /// `tcp_rack_update_reo_wnd`: once the window is wider, a duplicate counts only where what is delivered was sent after that; and it
 /// waits for an ACK that delivers.
 #[test]
