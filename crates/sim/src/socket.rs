@@ -3,7 +3,7 @@
 //!
 //! Each function is the kernel's of the name that it gives (`net/ipv4/tcp_input.c`, `tcp_output.c`, `tcp_timer.c`, `tcp.c` of Linux 7.2).
 //! [`crate::receiver`] is the same for whole segments and a reader that takes all at once, which is what the simulator's runs
-//! need; a test here has both say the same. Left out: the collapsing and dropping of what is queued when memory has run out.
+//! need; a test here has both say the same. Left out: the copying together of what is queued when memory has run out (`tcp_collapse`).
 
 use crate::blocks::Blocks;
 use crate::jiffies::{TICK_NS, TICK_US, timestamp};
@@ -649,10 +649,16 @@ impl Socket {
             return true;
         }
         self.rcv_ssthresh = self.window_clamp.min(2 * self.mss);
-        let mut pruned = false;
-        while self.rmem_alloc > self.rcvbuf
-            && let Some(b) = self.beyond.pop_if(|b| seq <= b.seq)
-        {
+        self.prune_beyond(seq);
+        self.rmem_alloc <= self.rcvbuf
+    }
+
+    /// `tcp_prune_ofo_queue`: of what lies above, the furthest first, an eighth of the buffer goes, and as much again as long as there is
+    /// no room.
+    fn prune_beyond(&mut self, seq: u32) {
+        let portion = i64::from(self.rcvbuf >> 3);
+        let (mut left, mut pruned) = (portion, false);
+        while let Some(b) = self.beyond.pop_if(|b| seq <= b.seq) {
             self.rmem_alloc -= b.takes;
             pruned = true;
         }
@@ -1088,6 +1094,40 @@ mod tests {
     fn overlaps_are_told_of() {
         let mut s = settled(40);
         let next = s.rcv_nxt;
+    /// `tcp_prune_ofo_queue`: where there is no memory, an eighth of the buffer goes although less would do, and no more.
+    #[test]
+    fn an_eighth_of_the_buffer_goes_where_memory_has_run_out() {
+        let mut s = settled(40);
+        let (next, takes) = (s.rcv_nxt, MSS + OVERHEAD);
+        // Apart: none is put to another.
+        for n in 0..20 {
+            s.segment(1110 * MS, bytes(next + (2 * n + 2) * MSS, MSS), None);
+        }
+        assert_eq!((s.beyond.len(), s.rmem_alloc), (20, 20 * takes));
+        // One of them is too many; an eighth are three.
+        s.set_buffer(20 * takes - 1);
+        s.segment(1110 * MS, bytes(next + MSS, MSS), None);
+        assert_eq!((s.beyond.len(), s.rmem_alloc), (18, 18 * takes));
+        // What would lie furthest out is itself what does not fit.
+        s.set_buffer(18 * takes - 1);
+        s.segment(1110 * MS, bytes(next + 60 * MSS, MSS), None);
+        assert_eq!((s.beyond.len(), s.rmem_alloc), (18, 18 * takes));
+    }
+
+    /// `tcp_set_window_clamp`: a lower limit holds at once, a higher one lets the window be what it was told last, and none is below half
+    /// of the least buffer.
+    #[test]
+    fn the_window_keeps_to_what_the_application_wants() {
+        let mut s = settled(40);
+        let told = s.rcv_wnd;
+        s.set_window_clamp(10_000);
+        assert_eq!((s.window_clamp, s.rcv_ssthresh, s.select_window()), (10_000, 10_000, 10_112));
+        s.set_window_clamp(1);
+        assert_eq!((s.window_clamp, s.rcv_ssthresh), (1_152, 1_152));
+        s.set_window_clamp(1_000_000);
+        assert_eq!((s.window_clamp, s.rcv_ssthresh), (1_000_000, told));
+    }
+
         s.segment(1110 * MS, bytes(next + 1000, 500), None);
         s.segment(1110 * MS, bytes(next + 1200, 500), None);
         let blocks = vec![(next + 1200, next + 1500), (next + 1000, next + 1700)];
