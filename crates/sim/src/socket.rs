@@ -18,9 +18,10 @@ use std::collections::VecDeque;
 
 /// What a full segment has, as long as none was seen (`TCP_MSS_DEFAULT`).
 const MSS_DEFAULT: u32 = 536;
-/// What is not shorter may be full: with TCP's header as much as those and one without options (`TCP_MSS_DEFAULT`, `TCP_MIN_MSS`).
-const LONG: u32 = MSS_DEFAULT - 12;
-const SHORT: u32 = 88 - 12;
+/// `TCP_MIN_MSS`
+const MSS_LEAST: u32 = 88;
+/// What a timestamp takes of TCP's header.
+const TIMESTAMP_BYTES: u32 = 12;
 /// Of how many bytes the payload may be copied beside the headers (`skb_condense`, `skb_tailroom`).
 const BESIDE: u32 = 190;
 /// Below this the receive buffer grows by less (`tcp_rcvbuf_low_rtt`, us).
@@ -159,7 +160,7 @@ impl Socket {
             rtt_since_us: 0,
             last_echo: None,
             // `tcp_initialize_rcv_mss`
-            rcv_mss: mss.min(rcv_wnd / 2).clamp(88, MSS_DEFAULT),
+            rcv_mss: mss.min(rcv_wnd / 2).clamp(MSS_LEAST, MSS_DEFAULT),
             last_seg_size: 0,
             quick: 0,
             pingpong: false,
@@ -415,7 +416,9 @@ impl Socket {
             self.pushed = self.pushed.max(u8::from(s.push));
             return;
         }
-        if length >= LONG || (length >= SHORT && !s.push && !s.fin) {
+        // With TCP's header it has at least as much as those and a header without options.
+        let with_options = length + if s.ts != 0 { TIMESTAMP_BYTES } else { 0 };
+        if with_options >= MSS_DEFAULT || (with_options >= MSS_LEAST && !s.push && !s.fin) {
             self.last_seg_size = length;
             if length == last {
                 self.rcv_mss = length;
@@ -1218,6 +1221,14 @@ mod tests {
     /// Three bursts in order, after which the window has all the room it needs; then the steps. Most often the next comes, of a burst; now and
     /// then a late one, one again, one that follows a loss, or, of jump 9, 20 behind a gap and then what fills it, more than one buffer
     /// takes; and pauses. Gives both receivers the same, and looks at them after each.
+        // Without timestamps there are none in the header.
+        for (length, full) in [(535, MSS), (536, 536)] {
+            let mut s = settled(1);
+            let (next, without) = (s.rcv_nxt, |s: Segment| Segment { ts: 0, echo: None, push: true, ..s });
+            s.segment(1110 * MS, without(bytes(next, length)), None);
+            s.segment(1110 * MS, without(bytes(next + length, length)), None);
+            assert_eq!(s.rcv_mss, full);
+        }
     fn both(
         steps: Vec<Step>,
         echoes_each: bool,
