@@ -401,6 +401,21 @@ impl Receiver {
         }
     }
 
+    /// The application wants a window of so many bytes at most, above 0 (`TCP_WINDOW_CLAMP`). Only where bytes are counted.
+    pub fn set_window_clamp(&mut self, bytes: u32) {
+        if let End::Bytes(socket) = &mut self.end {
+            socket.set_window_clamp(bytes);
+        }
+    }
+
+    /// The greatest window that there may be (`TCP_WINDOW_CLAMP`); 0 where segments are counted.
+    pub fn window_clamp(&self) -> u32 {
+        match &self.end {
+            End::Segments(_) => 0,
+            End::Bytes(socket) => socket.window_clamp(),
+        }
+    }
+
     /// SACK was not negotiated. Only where bytes are counted.
     pub fn without_sack(&mut self) {
         if let End::Bytes(socket) = &mut self.end {

@@ -56,6 +56,8 @@ pub struct Room {
     pub most: u32,
     /// It is what the application wants (`SO_RCVBUF`): it does not grow.
     pub locked: bool,
+    /// The greatest window that the application wants (`TCP_WINDOW_CLAMP`); 0: any.
+    pub clamp: u32,
     /// Windows are scaled.
     pub scaled: bool,
     /// Bytes that the peer may send in a segment.
@@ -71,6 +73,7 @@ impl Default for Room {
             first: receiver::FIRST_BUFFER,
             most: receiver::LAST_BUFFER,
             locked: false,
+            clamp: 0,
             scaled: true,
             mss: MSS,
             first_mss: MSS,
@@ -81,11 +84,14 @@ impl Default for Room {
 /// The greatest window that scaling allows (`U16_MAX << TCP_MAX_WSCALE`), and `net.core.rmem_max`.
 const WIDEST: u32 = 65_535 << 14;
 const RMEM_MAX: u32 = 212_992;
+/// The least `TCP_WINDOW_CLAMP`: half of `SOCK_MIN_RCVBUF`.
+pub(crate) const LEAST_CLAMP: u32 = 1_152;
 
 impl Room {
     /// `window_clamp` before it is scaled (`tcp_openreq_init_rwin`).
     fn wanted(&self) -> u32 {
-        if self.locked { self.first / 2 } else { WIDEST }
+        let wanted = if self.clamp == 0 { WIDEST } else { self.clamp.max(LEAST_CLAMP).min(WIDEST) };
+        if self.locked { wanted.min(self.first / 2) } else { wanted }
     }
 
     /// The window of the SYN (`tcp_select_initial_window`, `tcp_connect_init`): half of the buffer, in whole segments.

@@ -11,7 +11,7 @@ use crate::receiver::{
     ATO_MAX, ATO_MIN, COMPRESS_LIMIT, COMPRESS_NS, COMPRESS_RTT_PERCENT, COMPRESS_SLACK_NS, DELAY_MAX,
     DUP_ACKS_AT_ONCE, PIECES, QUICK,
 };
-use crate::room::{Device, Room};
+use crate::room::{Device, LEAST_CLAMP, Room};
 use crate::segment::{Ack, Segment};
 use crate::sender::StackRules;
 use std::collections::VecDeque;
@@ -664,12 +664,19 @@ impl Socket {
         while let Some(b) = self.beyond.pop_if(|b| seq <= b.seq) {
             self.rmem_alloc -= b.takes;
             pruned = true;
+            left -= i64::from(b.takes);
+            if left <= 0 || self.beyond.is_empty() {
+                if self.rmem_alloc <= self.rcvbuf {
+                    break;
+                }
+                left = portion;
+            }
         }
         if pruned {
+            // `tcp_sack_reset`
             self.dsack = None;
             self.blocks.clear();
         }
-        self.rmem_alloc <= self.rcvbuf
     }
 
     /// `tcp_rcvbuf_grow`
@@ -698,6 +705,22 @@ impl Socket {
     /// The application wants a buffer of that size (`SO_RCVBUF`, which the kernel doubles before).
     pub fn set_buffer(&mut self, bytes: u32) {
         (self.rcvbuf, self.locked) = (bytes, true);
+    }
+
+    /// The application wants a window no wider than that, above 0 (`TCP_WINDOW_CLAMP`, `tcp_set_window_clamp`).
+    pub fn set_window_clamp(&mut self, bytes: u32) {
+        let (old, new) = (self.window_clamp, bytes.max(LEAST_CLAMP));
+        self.window_clamp = new;
+        if new < old {
+            self.rcv_ssthresh = self.rcv_ssthresh.min(new);
+        } else if new > old {
+            self.rcv_ssthresh = self.rcv_ssthresh.max(self.rcv_wnd.min(new));
+        }
+    }
+
+    /// `window_clamp`
+    pub fn window_clamp(&self) -> u32 {
+        self.window_clamp
     }
 
     /// The application reads so many bytes (`tcp_recvmsg_locked`).
@@ -1071,32 +1094,6 @@ mod tests {
         assert_eq!(s.take().len(), 1);
     }
 
-    /// `tcp_sack_new_ofo_skb`: a compressed acknowledgement goes before a third block changes, and tells of a duplicate already;
-    /// nothing else is scheduled then.
-    #[test]
-    fn an_acknowledgement_that_goes_first_is_the_only_one() {
-        let mut s = settled(40);
-        let at = |n: u32| n * MSS;
-        for n in [42, 44, 46] {
-            s.segment(1110 * MS, bytes(at(n), MSS), None);
-        }
-        (s.quick, s.dup_acks, s.compressed_nxt) = (0, DUP_ACKS_AT_ONCE, s.rcv_nxt);
-        s.take();
-        s.window_clamp = 0;
-        s.segment(1110 * MS, bytes(at(46), MSS), None);
-        assert_eq!(s.take().len(), 0);
-        assert_eq!(s.compressed, 1);
-        s.segment(1110 * MS, bytes(at(42), MSS), None);
-        let (a, b, c) = ((at(42), at(43)), (at(44), at(45)), (at(46), at(47)));
-        assert_eq!(acks(&mut s), [(at(40), vec![a, c, b, a])]);
-        assert_eq!((s.compressed, s.scheduled), (0, false));
-    }
-
-    /// `tcp_data_queue`, `tcp_data_queue_ofo`, `tcp_ofo_queue`: what overlaps is told of, wherever it lies.
-    #[test]
-    fn overlaps_are_told_of() {
-        let mut s = settled(40);
-        let next = s.rcv_nxt;
     /// `tcp_prune_ofo_queue`: where there is no memory, an eighth of the buffer goes although less would do, and no more.
     #[test]
     fn an_eighth_of_the_buffer_goes_where_memory_has_run_out() {
@@ -1131,6 +1128,32 @@ mod tests {
         assert_eq!((s.window_clamp, s.rcv_ssthresh), (1_000_000, told));
     }
 
+    /// `tcp_sack_new_ofo_skb`: a compressed acknowledgement goes before a third block changes, and tells of a duplicate already;
+    /// nothing else is scheduled then.
+    #[test]
+    fn an_acknowledgement_that_goes_first_is_the_only_one() {
+        let mut s = settled(40);
+        let at = |n: u32| n * MSS;
+        for n in [42, 44, 46] {
+            s.segment(1110 * MS, bytes(at(n), MSS), None);
+        }
+        (s.quick, s.dup_acks, s.compressed_nxt) = (0, DUP_ACKS_AT_ONCE, s.rcv_nxt);
+        s.take();
+        s.window_clamp = 0;
+        s.segment(1110 * MS, bytes(at(46), MSS), None);
+        assert_eq!(s.take().len(), 0);
+        assert_eq!(s.compressed, 1);
+        s.segment(1110 * MS, bytes(at(42), MSS), None);
+        let (a, b, c) = ((at(42), at(43)), (at(44), at(45)), (at(46), at(47)));
+        assert_eq!(acks(&mut s), [(at(40), vec![a, c, b, a])]);
+        assert_eq!((s.compressed, s.scheduled), (0, false));
+    }
+
+    /// `tcp_data_queue`, `tcp_data_queue_ofo`, `tcp_ofo_queue`: what overlaps is told of, wherever it lies.
+    #[test]
+    fn overlaps_are_told_of() {
+        let mut s = settled(40);
+        let next = s.rcv_nxt;
         s.segment(1110 * MS, bytes(next + 1000, 500), None);
         s.segment(1110 * MS, bytes(next + 1200, 500), None);
         let blocks = vec![(next + 1200, next + 1500), (next + 1000, next + 1700)];
@@ -1198,6 +1221,14 @@ mod tests {
         s.segment(1110 * MS, Segment { push: true, ..bytes(next + 1046, 524) }, None);
         s.segment(1110 * MS, Segment { push: true, ..bytes(next + 1570, 524) }, None);
         assert_eq!(s.rcv_mss, 524);
+        // Without timestamps there are none in the header.
+        for (length, full) in [(535, MSS), (536, 536)] {
+            let mut s = settled(1);
+            let (next, without) = (s.rcv_nxt, |s: Segment| Segment { ts: 0, echo: None, push: true, ..s });
+            s.segment(1110 * MS, without(bytes(next, length)), None);
+            s.segment(1110 * MS, without(bytes(next + length, length)), None);
+            assert_eq!(s.rcv_mss, full);
+        }
     }
 
     /// `tcp_rcv_rtt_update`: while the reader lags, only what is shorter counts.
@@ -1221,14 +1252,6 @@ mod tests {
     /// Three bursts in order, after which the window has all the room it needs; then the steps. Most often the next comes, of a burst; now and
     /// then a late one, one again, one that follows a loss, or, of jump 9, 20 behind a gap and then what fills it, more than one buffer
     /// takes; and pauses. Gives both receivers the same, and looks at them after each.
-        // Without timestamps there are none in the header.
-        for (length, full) in [(535, MSS), (536, 536)] {
-            let mut s = settled(1);
-            let (next, without) = (s.rcv_nxt, |s: Segment| Segment { ts: 0, echo: None, push: true, ..s });
-            s.segment(1110 * MS, without(bytes(next, length)), None);
-            s.segment(1110 * MS, without(bytes(next + length, length)), None);
-            assert_eq!(s.rcv_mss, full);
-        }
     fn both(
         steps: Vec<Step>,
         echoes_each: bool,
