@@ -199,7 +199,7 @@ fn call_foreign(call: &Call) -> Option<String> {
         _ if flagged("MSG_OOB") => Some("urgent data".into()),
         "setsockopt" | "getsockopt" => match call.arguments.get(2).and_then(Expr::word).unwrap_or("?") {
             "SO_REUSEADDR" | "SO_SNDBUF" | "SO_RCVBUF" | "TCP_NODELAY" | "TCP_CONGESTION" | "SO_ERROR"
-            | "TCP_MAXSEG" | "TCP_CORK" | "TCP_INQ" | "TCP_NOTSENT_LOWAT" => None,
+            | "TCP_MAXSEG" | "TCP_CORK" | "TCP_INQ" | "TCP_NOTSENT_LOWAT" | "TCP_WINDOW_CLAMP" => None,
             option if option.starts_with("TCP_FASTOPEN") => Some("TCP Fast Open".into()),
             "SO_ZEROCOPY" => Some(ZERO_COPY.into()),
             "SO_TIMESTAMPING" => Some("the error queue (timestamps of what was sent, zero-copy)".into()),
@@ -1064,6 +1064,11 @@ impl<'a> Run<'a> {
             }
             ("TCP_NOTSENT_LOWAT", Some(n)) => self.tcp.notsent_lowat = n as u32,
             ("TCP_MAXSEG", Some(n)) => {
+            ("TCP_WINDOW_CLAMP", Some(n)) => {
+                if !self.tcp.set_window_clamp(n.clamp(0, 1 << 30) as u32) {
+                    return Ok((Some(-1), Some("EINVAL")));
+                }
+            }
                 // `TCP_MIN_MSS`, `MAX_TCP_WINDOW`
                 if n != 0 && !(88..=32_767).contains(&n) {
                     return Ok((Some(-1), Some("EINVAL")));
@@ -1087,6 +1092,7 @@ impl<'a> Run<'a> {
             "SO_SNDBUF" => i64::from(self.tcp.send_room()),
             "TCP_NOTSENT_LOWAT" => i64::from(self.tcp.notsent_lowat),
             "TCP_MAXSEG" => match self.tcp.user_mss.filter(|_| !self.tcp.begun()) {
+            "TCP_WINDOW_CLAMP" => i64::from(self.tcp.window_clamp()),
                 Some(mss) => mss.into(),
                 None => self.tcp.mss().into(),
             },

@@ -155,6 +155,8 @@ pub struct Tcp {
     pub notsent_lowat: u32,
     /// `SO_RCVBUF`, as the kernel keeps it.
     receive_buffer: Option<u32>,
+    /// `TCP_WINDOW_CLAMP`, of a connection that has not begun.
+    window_clamp: u32,
     /// Bytes that the send buffer may hold (`sk_sndbuf`); somebody found no room there (`SOCK_NOSPACE`).
     room: u32,
     no_space: bool,
@@ -217,6 +219,7 @@ impl Tcp {
             send_buffer: None,
             notsent_lowat: 0,
             receive_buffer: None,
+            window_clamp: 0,
             room: 0,
             user_mss: None,
             probe_at: None,
@@ -280,6 +283,7 @@ impl Tcp {
     fn shift(&self) -> u8 {
         self.receive_room().scale() as u8
     }
+            clamp: self.window_clamp,
 
     fn syn_options(&self, sack: bool, timestamps: bool, scaling: bool) -> Vec<TcpOption> {
         // In the order of `tcp_options_write`.
@@ -1359,6 +1363,22 @@ impl Tcp {
     /// The size of the send buffer as it is told (`SO_SNDBUF`).
     pub fn send_room(&self) -> u32 {
         match self.sender {
+    /// The greatest window is set (`TCP_WINDOW_CLAMP`, `tcp_set_window_clamp`). May it be?
+    pub fn set_window_clamp(&mut self, bytes: u32) -> bool {
+        match &mut self.receiver {
+            _ if bytes == 0 && self.state != State::Closed => return false,
+            Some(receiver) => receiver.set_window_clamp(bytes),
+            // Half of `SOCK_MIN_RCVBUF`.
+            None => self.window_clamp = if bytes == 0 { 0 } else { bytes.max(1_152) },
+        }
+        true
+    }
+
+    /// The greatest window as it is told (`TCP_WINDOW_CLAMP`).
+    pub fn window_clamp(&self) -> u32 {
+        self.receiver.as_ref().map_or(self.window_clamp, alone::Receiver::window_clamp)
+    }
+
             Some(_) => self.room,
             None => self.send_buffer.unwrap_or(self.settings.wmem.0.clamp(0, 1 << 30) as u32),
         }
