@@ -5,8 +5,8 @@
 //! Bandwidths count packets a microsecond in 1/2^24, gains are in 1/256.
 
 use crate::{
-    CaState, Conn, Control, Event, Flavour, GSO_MAX_SIZE, HZ, INFINITE_SSTHRESH, Info, Linux, RateSample,
-    after, jiffies,
+    CaState, Clock, Conn, Control, Event, Flavour, GSO_MAX_SIZE, INFINITE_SSTHRESH, Info, Linux, RateSample,
+    after,
 };
 
 /// Fraction bits of a bandwidth: 1 is about 715 bit/s of 1500-byte packets.
@@ -31,10 +31,10 @@ const CYCLE_RANDOM: u64 = 7;
 
 /// Window of the bandwidth filter, rounds: a cycle and two more.
 const BW_ROUNDS: u32 = CYCLE_LEN as u32 + 2;
-/// Window of the round-trip filter, ticks (10 s).
-const MIN_RTT_TICKS: u32 = 10 * HZ as u32;
-/// Time spent at the smallest window to see the path without a queue, ticks (200 ms).
-const PROBE_RTT_TICKS: u32 = (200 * HZ).div_ceil(1000) as u32;
+/// Window of the round-trip filter, s.
+const MIN_RTT_S: u32 = 10;
+/// Time spent at the smallest window to see the path without a queue, us.
+const PROBE_RTT_US: u64 = 200_000;
 /// The smallest window, packets: two bursts of two, for ACKs of every other packet.
 const MIN_CWND: u32 = 4;
 /// Window of a connection that knows nothing yet, packets.
@@ -154,7 +154,7 @@ impl Bbr {
             next_rtt_delivered: c.delivered,
             round_start: false,
             min_rtt_us: c.min_rtt_us,
-            min_rtt_stamp: jiffies(now_ns),
+            min_rtt_stamp: c.clock.jiffies(now_ns),
             probe_rtt_done_stamp: None,
             probe_rtt_round_done: false,
             cycle_idx: 0,
@@ -478,7 +478,7 @@ impl Bbr {
     // The model: round-trip time.
 
     fn update_min_rtt(&mut self, c: &mut Conn, rs: &RateSample, now: u32) {
-        let expired = after(now, self.min_rtt_stamp.wrapping_add(MIN_RTT_TICKS));
+        let expired = after(now, self.min_rtt_stamp.wrapping_add(MIN_RTT_S * c.clock.hz()));
         if self.ns3 {
             // The smoothed round-trip time, new or not, and as good as the least is good enough.
             let rtt = c.srtt_us >> 3;
@@ -515,7 +515,7 @@ impl Bbr {
                 self.check_probe_rtt_done(c, now);
             }
         } else if c.in_flight() <= MIN_CWND {
-            self.probe_rtt_done_stamp = Some(now.wrapping_add(PROBE_RTT_TICKS));
+            self.probe_rtt_done_stamp = Some(now.wrapping_add(c.clock.ticks(PROBE_RTT_US) as u32));
             self.probe_rtt_round_done = false;
             self.next_rtt_delivered = c.delivered;
         }
@@ -678,9 +678,9 @@ impl Control for Bbr {
 
     /// The handshake's round-trip time is of so long ago (ns). One that has expired is replaced by that of the first
     /// data, as after any idle time.
-    fn opened_before(&mut self, ns: u64) {
-        let ticks = jiffies(ns);
-        if ticks < MIN_RTT_TICKS {
+    fn opened_before(&mut self, clock: Clock, ns: u64) {
+        let ticks = clock.jiffies(ns);
+        if ticks < MIN_RTT_S * clock.hz() {
             self.min_rtt_stamp = self.min_rtt_stamp.wrapping_sub(ticks);
         }
     }
@@ -695,7 +695,7 @@ impl Control for Bbr {
     /// `random` picks the first phase of a cycle that starts here.
     fn cong_control(&mut self, c: &mut Conn, rs: &RateSample, now_ns: u64, random: u32) {
         self.random = random;
-        let now = jiffies(now_ns);
+        let now = c.clock.jiffies(now_ns);
         let delivered_us = c.delivered_ns / 1000;
         self.update_bw(c, rs);
         self.update_ack_aggregation(c, rs, delivered_us);
@@ -764,7 +764,7 @@ impl Control for Bbr {
         self.ack_epoch_acked = 0;
         match self.mode {
             Mode::ProbeBw => self.set_pacing_rate(c, self.bandwidth(), UNIT),
-            Mode::ProbeRtt => self.check_probe_rtt_done(c, jiffies(now_ns)),
+            Mode::ProbeRtt => self.check_probe_rtt_done(c, c.clock.jiffies(now_ns)),
             _ => {}
         }
     }

@@ -4,7 +4,7 @@
 //! The window searches for the one at which the last loss came: half way there each round trip (a quarter
 //! of the way in Linux), in steps between `SMIN` and `SMAX`; once past it, it probes as slowly away from it.
 
-use crate::{CaState, Conn, Control, Flavour, HZ, Info, Linux, jiffies};
+use crate::{CaState, Clock, Conn, Control, Flavour, Info, Linux};
 
 /// Multiplicative decrease, in 1/[`BETA_SCALE`]: 0.8 (`beta`).
 const BETA: u64 = 819;
@@ -56,8 +56,8 @@ impl Bic {
 
     /// `bictcp_update`: sets `cnt` for this window.
     #[inline]
-    fn update(&mut self, cwnd: u32, now: u32) {
-        if self.last_cwnd == cwnd && now.wrapping_sub(self.last_time) as i32 <= (HZ / 32) as i32 {
+    fn update(&mut self, clock: Clock, cwnd: u32, now: u32) {
+        if self.last_cwnd == cwnd && now.wrapping_sub(self.last_time) as i32 <= (clock.hz() / 32) as i32 {
             return;
         }
         self.last_cwnd = cwnd;
@@ -107,7 +107,7 @@ impl Control for Bic {
     #[inline]
     fn cong_avoid(&mut self, c: &mut Conn, acked: u32, now_ns: u64) {
         let Some(left) = c.past_slow_start(acked) else { return };
-        self.update(c.cwnd, jiffies(now_ns));
+        self.update(c.clock, c.cwnd, c.clock.jiffies(now_ns));
         c.cong_avoid_ai(self.cnt, left);
     }
 

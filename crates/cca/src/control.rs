@@ -1,6 +1,6 @@
 //! What a congestion control is: Linux's `tcp_congestion_ops` with Linux's defaults, what there is to say of it, and the list's macro.
 
-use crate::{CaState, Conn, Event, Flavour, RateSample};
+use crate::{CaState, Clock, Conn, Event, Flavour, RateSample};
 
 /// What there is to say of a congestion control.
 #[derive(Debug, Clone, Copy)]
@@ -101,7 +101,7 @@ pub trait Control: Sized {
     fn set_rate(&mut self, _c: &mut Conn, _rate: u64, _now_ns: u64) {}
 
     /// The connection, with the handshake's round-trip time, is this much (ns) older than its first data.
-    fn opened_before(&mut self, _ns: u64) {}
+    fn opened_before(&mut self, _clock: Clock, _ns: u64) {}
 }
 
 /// The list of congestion controls: their modules, [`Kind`](crate::Kind), and [`Cca`](crate::Cca), which passes each call on.
@@ -236,9 +236,9 @@ macro_rules! controls {
                 }
             }
 
-            pub fn opened_before(&mut self, ns: u64) {
+            pub fn opened_before(&mut self, clock: Clock, ns: u64) {
                 match self {
-                    $(Cca::$name(x) => x.opened_before(ns),)+
+                    $(Cca::$name(x) => x.opened_before(clock, ns),)+
                 }
             }
         }

@@ -4,7 +4,7 @@
 //! ([`BICTCP_HZ`]), C is 0.4 as 410/1024, and the multiplicative decrease 0.7 is 717/1024.
 
 use crate::{
-    CaState, Conn, Control, Event, Flavour, GSO_MAX_SIZE, HZ, Info, Linux, after, jiffies, usecs_to_jiffies,
+    CaState, Clock, Conn, Control, Event, Flavour, GSO_MAX_SIZE, Info, Linux, after,
 };
 
 /// The curve's clock ticks 2^10 times a second.
@@ -104,18 +104,18 @@ impl Cubic {
 
     /// Sets `cnt` from where the curve will be one round trip from now.
     #[inline]
-    fn update(&mut self, cwnd: u32, acked: u32, now: u32) {
+    fn update(&mut self, clock: Clock, cwnd: u32, acked: u32, now: u32) {
         self.ack_cnt = self.ack_cnt.saturating_add(acked);
         let age = now.wrapping_sub(self.last_time) as i32;
         // The same window again within a 32nd of a second gives nearly the same answer.
-        if self.last_cwnd == cwnd && age <= (HZ / 32) as i32 {
+        if self.last_cwnd == cwnd && age <= (clock.hz() / 32) as i32 {
             return;
         }
         // Within a tick the curve stands still; only Reno's window may have moved.
         if self.epoch_start.is_none() || age != 0 {
             self.last_cwnd = cwnd;
             self.last_time = now;
-            self.follow_curve(cwnd, acked, now);
+            self.follow_curve(clock, cwnd, acked, now);
         }
         if self.flavour.cubic_tcp_friendly {
             self.at_least_reno(cwnd);
@@ -125,7 +125,7 @@ impl Cubic {
         self.cnt = self.cnt.max(2);
     }
 
-    fn follow_curve(&mut self, cwnd: u32, acked: u32, now: u32) {
+    fn follow_curve(&mut self, clock: Clock, cwnd: u32, acked: u32, now: u32) {
         let epoch = *self.epoch_start.get_or_insert_with(|| {
             self.ack_cnt = acked;
             self.tcp_cwnd = cwnd;
@@ -141,8 +141,8 @@ impl Cubic {
             now
         });
         // RFC 9438 section 4.2: the target is W(t + RTT).
-        let ticks = u64::from(now.wrapping_sub(epoch)) + usecs_to_jiffies(self.delay_min);
-        let t = (ticks << BICTCP_HZ) / HZ;
+        let ticks = u64::from(now.wrapping_sub(epoch)) + clock.ticks(self.delay_min.into());
+        let t = (ticks << BICTCP_HZ) / u64::from(clock.hz());
         let k = u64::from(self.k);
         let offset = t.abs_diff(k).min(MAX_OFFSET);
         let delta = ((C_SCALED * offset * offset * offset) >> CURVE_SHIFT) as u32;
@@ -240,7 +240,7 @@ impl Control for Cubic {
     #[inline]
     fn cong_avoid(&mut self, c: &mut Conn, acked: u32, now_ns: u64) {
         let Some(left) = c.past_slow_start(acked) else { return };
-        self.update(c.cwnd, left, jiffies(now_ns));
+        self.update(c.clock, c.cwnd, left, c.clock.jiffies(now_ns));
         c.cong_avoid_ai(self.cnt, left);
     }
 
@@ -252,7 +252,7 @@ impl Control for Cubic {
         }
         // Right after a reduction the queue's echo is still in the samples.
         if let Some(epoch) = self.epoch_start
-            && (jiffies(now_ns).wrapping_sub(epoch) as i32) < HZ as i32
+            && (c.clock.jiffies(now_ns).wrapping_sub(epoch) as i32) < c.clock.hz() as i32
         {
             return;
         }
@@ -286,10 +286,10 @@ impl Control for Cubic {
     }
 
     /// After an idle time the curve goes on where it stopped (RFC 9438 section 5.8).
-    fn event(&mut self, _c: &mut Conn, event: Event, now_ns: u64) {
+    fn event(&mut self, c: &mut Conn, event: Event, now_ns: u64) {
         let Event::TxStart { last_send_ns: Some(last) } = event else { return };
-        let now = jiffies(now_ns);
-        let idle = now.wrapping_sub(jiffies(last));
+        let now = c.clock.jiffies(now_ns);
+        let idle = now.wrapping_sub(c.clock.jiffies(last));
         if let Some(epoch) = &mut self.epoch_start
             && (idle as i32) > 0
         {

@@ -4,7 +4,7 @@
 //! The increase grows with the time since the last congestion event, the decrease fits the queue: it
 //! empties the buffer and no more. Times are in ticks of the coarse clock.
 
-use crate::{CaState, Conn, Control, Flavour, HZ, Info, Linux, jiffies, usecs_to_jiffies};
+use crate::{CaState, Clock, Conn, Control, Flavour, Info, Linux};
 
 /// `alpha` and `beta` have 7 fraction bits.
 const SHIFT: u32 = 7;
@@ -13,12 +13,10 @@ const ALPHA_BASE: u32 = 1 << SHIFT;
 /// Backoff factors: 0.5 to 0.8.
 const BETA_MIN: u32 = 1 << (SHIFT - 1);
 const BETA_MAX: u32 = 102;
-/// Below this long after congestion the increase is Reno's: 1 s (the draft's Delta_L).
-const DELTA_L: u32 = HZ as u32;
-/// A round-trip sample raises the maximum by at most so much: 20 ms.
-const MAX_RTT_RISE: u32 = (20 * HZ as u32).div_ceil(1000);
-/// On shorter paths the clock is too coarse to tell the queue: 10 ms, rounded up to ticks.
-const SHORT_RTT: u32 = (10 * HZ as u32).div_ceil(1000);
+/// A round-trip sample raises the maximum by at most so much, us.
+const MAX_RTT_RISE_US: u64 = 20_000;
+/// On shorter paths the clock is too coarse to tell the queue, us.
+const SHORT_RTT_US: u64 = 10_000;
 
 /// H-TCP's state.
 #[derive(Debug, Clone)]
@@ -49,7 +47,7 @@ pub struct Htcp {
 
 impl Htcp {
     /// A fresh control.
-    pub fn new(now_ns: u64) -> Htcp {
+    pub fn new(clock: Clock, now_ns: u64) -> Htcp {
         Htcp {
             alpha: ALPHA_BASE,
             beta: BETA_MIN,
@@ -58,7 +56,7 @@ impl Htcp {
             packet_count: 0,
             min_rtt: 0,
             max_rtt: 0,
-            last_cong: jiffies(now_ns),
+            last_cong: clock.jiffies(now_ns),
             undo: None,
             b: 0,
             max_b: 0,
@@ -78,14 +76,14 @@ impl Htcp {
     }
 
     #[inline]
-    fn measure_rtt(&mut self, state: CaState, rtt: u32) {
+    fn measure_rtt(&mut self, clock: Clock, state: CaState, rtt: u32) {
         if self.min_rtt > rtt || self.min_rtt == 0 {
             self.min_rtt = rtt;
         }
         if state == CaState::Open {
             self.max_rtt = self.max_rtt.max(self.min_rtt);
             // A jump is no queue but a change of the path or a stall.
-            if self.max_rtt < rtt && rtt <= self.max_rtt + MAX_RTT_RISE {
+            if self.max_rtt < rtt && rtt <= self.max_rtt + clock.ticks(MAX_RTT_RISE_US) as u32 {
                 self.max_rtt = rtt;
             }
         }
@@ -93,17 +91,19 @@ impl Htcp {
 
     /// The draft's alpha(Delta), scaled by the round-trip time to a tenth of a second and by 2 (1 - beta),
     /// so that a smaller decrease has a smaller increase.
-    fn update_alpha(&mut self, now: u32) {
+    fn update_alpha(&mut self, clock: Clock, now: u32) {
+        // Below a second after congestion the increase is Reno's (the draft's Delta_L).
+        let hz = u64::from(clock.hz());
         let mut factor = 1;
         let since = u64::from(now.wrapping_sub(self.last_cong));
-        if since > u64::from(DELTA_L) {
+        if since > hz {
             // 1 + 10 d + (d/2)^2, d in seconds beyond Delta_L.
-            let d = since - u64::from(DELTA_L);
-            factor = 1 + (10 * d + (d / 2) * (d / 2) / HZ) / HZ;
+            let d = since - hz;
+            factor = 1 + (10 * d + (d / 2) * (d / 2) / hz) / hz;
         }
         if self.min_rtt > 0 {
             // 100 ms by the least round-trip time, 3 fraction bits, between 0.5 and 10.
-            let scale = ((HZ << 3) / (10 * u64::from(self.min_rtt))).clamp(1 << 2, 10 << 3);
+            let scale = ((hz << 3) / (10 * u64::from(self.min_rtt))).clamp(1 << 2, 10 << 3);
             factor = ((factor << 3) / scale).max(1);
         }
         let alpha = 2 * factor * u64::from(ALPHA_BASE - self.beta);
@@ -112,7 +112,7 @@ impl Htcp {
 
     /// The draft's adaptive backoff: least by greatest round-trip time, unless the throughput at this
     /// event is far from the last one's.
-    fn update_beta(&mut self) {
+    fn update_beta(&mut self, clock: Clock) {
         let (max_b, old) = (u64::from(self.max_b), u64::from(self.old_max_b));
         self.old_max_b = self.max_b;
         if !(4 * old..=6 * old).contains(&(5 * max_b)) {
@@ -120,7 +120,7 @@ impl Htcp {
             self.mode_switch = false;
             return;
         }
-        if self.mode_switch && self.min_rtt > SHORT_RTT && self.max_rtt > 0 {
+        if self.mode_switch && u64::from(self.min_rtt) > clock.ticks(SHORT_RTT_US) && self.max_rtt > 0 {
             let ratio = (u64::from(self.min_rtt) << SHIFT) / u64::from(self.max_rtt);
             self.beta = (ratio as u32).clamp(BETA_MIN, BETA_MAX);
         } else {
@@ -140,8 +140,8 @@ impl Control for Htcp {
         ..Info::PLAIN
     };
 
-    fn start(_flavour: Flavour, _c: &mut Conn, now_ns: u64) -> Self {
-        Htcp::new(now_ns)
+    fn start(_flavour: Flavour, c: &mut Conn, now_ns: u64) -> Self {
+        Htcp::new(c.clock, now_ns)
     }
 
     /// `measure_achieved_throughput`: an ACK moved the left edge by `acked` packets and gave a round-trip
@@ -152,9 +152,9 @@ impl Control for Htcp {
             self.pkts_acked = acked;
         }
         if rtt_us > 0 {
-            self.measure_rtt(c.ca_state, usecs_to_jiffies(rtt_us) as u32);
+            self.measure_rtt(c.clock, c.ca_state, c.clock.ticks(rtt_us.into()) as u32);
         }
-        let now = jiffies(now_ns);
+        let now = c.clock.jiffies(now_ns);
         if c.ca_state > CaState::Disorder {
             self.packet_count = 0;
             self.last_time = now;
@@ -166,7 +166,7 @@ impl Control for Htcp {
         // than the window this wraps, as in Linux: then nothing is measured.)
         let window = c.cwnd.wrapping_sub((self.alpha >> SHIFT).max(1));
         if self.packet_count >= window && self.min_rtt > 0 && age >= self.min_rtt {
-            let rate = u64::from(self.packet_count) * HZ / u64::from(age);
+            let rate = u64::from(self.packet_count) * u64::from(c.clock.hz()) / u64::from(age);
             let rate = u32::try_from(rate).unwrap_or(u32::MAX);
             if now.wrapping_sub(self.last_cong) / self.min_rtt <= 3 {
                 // Three round trips after backing off the measure starts anew.
@@ -194,7 +194,7 @@ impl Control for Htcp {
         if (u64::from(c.cwnd_cnt) * u64::from(self.alpha)) >> SHIFT >= u64::from(c.cwnd) {
             c.cwnd += 1;
             c.cwnd_cnt = 0;
-            self.update_alpha(jiffies(now_ns));
+            self.update_alpha(c.clock, c.clock.jiffies(now_ns));
         } else {
             c.cwnd_cnt = c.cwnd_cnt.saturating_add(self.pkts_acked);
         }
@@ -203,8 +203,8 @@ impl Control for Htcp {
 
     /// Loss or ECN echo: sets both factors anew; `beta` of the window, at least 2 packets.
     fn ssthresh(&mut self, c: &mut Conn, now_ns: u64) -> u32 {
-        self.update_beta();
-        self.update_alpha(jiffies(now_ns));
+        self.update_beta(c.clock);
+        self.update_alpha(c.clock, c.clock.jiffies(now_ns));
         if self.max_rtt > self.min_rtt {
             // So that a path that changed is forgotten slowly.
             let queueing = u64::from(self.max_rtt - self.min_rtt);
@@ -224,17 +224,17 @@ impl Control for Htcp {
     }
 
     /// A congestion event begins, or ends: from its end the time counts.
-    fn set_state(&mut self, _c: &mut Conn, new: CaState, now_ns: u64) {
+    fn set_state(&mut self, c: &mut Conn, new: CaState, now_ns: u64) {
         match new {
             CaState::Open => {
                 if self.undo.take().is_some() {
-                    self.last_cong = jiffies(now_ns);
+                    self.last_cong = c.clock.jiffies(now_ns);
                 }
             }
             CaState::Disorder => {}
             CaState::Cwr | CaState::Recovery | CaState::Loss => {
                 self.undo = Some((self.last_cong, self.max_rtt, self.old_max_b));
-                self.last_cong = jiffies(now_ns);
+                self.last_cong = c.clock.jiffies(now_ns);
             }
         }
     }

@@ -11,19 +11,71 @@ mod control;
 pub use bbr::Mode as BbrMode;
 pub use control::{Control, Info, Linux};
 
-/// Ticks of Linux's coarse clock a second (`CONFIG_HZ` of Debian's kernels).
+/// Ticks of Linux's coarse clock a second (`CONFIG_HZ` of Debian's kernels), if not set otherwise.
 pub const HZ: u64 = 250;
 
-/// `tcp_jiffies32`: the coarse clock at `now_ns`.
+/// `tcp_jiffies32`: that clock at `now_ns`.
 #[inline]
 pub fn jiffies(now_ns: u64) -> u32 {
-    (now_ns / (1_000_000_000 / HZ)) as u32
+    Clock::default().jiffies(now_ns)
 }
 
-/// A time in ticks of the coarse clock, rounded up.
-#[inline]
-fn usecs_to_jiffies(us: u32) -> u64 {
-    u64::from(us).div_ceil(1_000_000 / HZ)
+/// Linux's coarse clock, of so many ticks a second (`CONFIG_HZ`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clock {
+    hz: u32,
+    tick_ns: u32,
+}
+
+impl Default for Clock {
+    fn default() -> Clock {
+        Clock::new(HZ as u32)
+    }
+}
+
+impl Clock {
+    /// One of so many ticks a second, 1 to 1,000,000.
+    #[inline]
+    pub const fn new(hz: u32) -> Clock {
+        let hz = if hz == 0 { 1 } else { hz };
+        // `TICK_NSEC`
+        Clock { hz, tick_ns: (1_000_000_000 + hz / 2) / hz }
+    }
+
+    /// Ticks a second.
+    #[inline]
+    pub const fn hz(self) -> u32 {
+        self.hz
+    }
+
+    /// A tick (ns).
+    #[inline]
+    pub const fn tick_ns(self) -> u64 {
+        self.tick_ns as u64
+    }
+
+    /// `tcp_jiffies32`: the ticks that have begun by `now_ns`.
+    #[inline]
+    pub const fn jiffies(self, now_ns: u64) -> u32 {
+        // Most often it is Debian's, and then no division.
+        const USUAL: u64 = 1_000_000_000 / HZ;
+        match self.tick_ns() {
+            USUAL => (now_ns / USUAL) as u32,
+            tick => (now_ns / tick) as u32,
+        }
+    }
+
+    /// A time in ticks, rounded up (`usecs_to_jiffies`).
+    #[inline]
+    pub const fn ticks(self, us: u64) -> u64 {
+        us.saturating_mul(self.hz as u64).div_ceil(1_000_000)
+    }
+
+    /// So many ticks as a time, us (`jiffies_to_usecs`).
+    #[inline]
+    pub const fn us(self, ticks: u64) -> u64 {
+        ticks.saturating_mul(1_000_000) / self.hz as u64
+    }
 }
 
 /// Does sequence number or tick `a` come after `b`, both counted modulo 2^32?
@@ -121,6 +173,8 @@ pub struct Conn {
     pub edt_ns: u64,
     /// Congestion state.
     pub ca_state: CaState,
+    /// The coarse clock of its host.
+    pub clock: Clock,
 }
 
 impl Default for Conn {
@@ -150,6 +204,7 @@ impl Default for Conn {
             pacing: false,
             edt_ns: 0,
             ca_state: CaState::Open,
+            clock: Clock::default(),
         }
     }
 }

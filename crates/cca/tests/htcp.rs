@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use pipe::{MS, Pipe, SEC};
-use queuewright_cca::{CaState, Conn, Control, Htcp, Kind};
+use queuewright_cca::{CaState, Clock, Conn, Control, Htcp, Kind};
 
 mod pipe;
 
@@ -18,7 +18,7 @@ struct Clocked {
 impl Clocked {
     fn new(cwnd: u32, rtt_ns: u64) -> Clocked {
         let c = Conn { cwnd, ssthresh: 2, is_cwnd_limited: true, ..Conn::default() };
-        Clocked { c, htcp: Htcp::new(SEC), now: SEC, rtt_ns }
+        Clocked { c, htcp: Htcp::new(Clock::default(), SEC), now: SEC, rtt_ns }
     }
     fn ack(&mut self) {
         self.now += 2 * self.rtt_ns / u64::from(self.c.cwnd);

@@ -5,7 +5,7 @@
 //! a receiver's can count bytes.
 
 pub use crate::info::{Info, Inner};
-pub use crate::jiffies::{TICK_NS, timestamp};
+pub use crate::jiffies::timestamp;
 use crate::packet::{MAX_SACKS, flag};
 pub use crate::room::{Device, Room};
 pub use crate::segment::{Ack, Segment};
@@ -14,6 +14,7 @@ use crate::sender::{AckView, Burst, SenderSetup, StackRules};
 use crate::socket::Socket;
 use crate::{receiver, sender};
 use queuewright_cca::{Cca, Kind};
+pub use queuewright_cca::{Clock, HZ};
 use queuewright_scenario::packet::MSS;
 use queuewright_scenario::spec::SendBuffer;
 
@@ -53,6 +54,8 @@ pub struct Tuned {
     pub sack: bool,
     /// What is sent is spaced out whatever the congestion control, as a host with the fq qdisc does.
     pub paced: bool,
+    /// Ticks of the kernel's clock a second (`CONFIG_HZ`).
+    pub hz: u32,
 }
 
 impl Default for Tuned {
@@ -64,6 +67,7 @@ impl Default for Tuned {
             probes: true,
             sack: true,
             paced: false,
+            hz: HZ as u32,
         }
     }
 }
@@ -79,6 +83,7 @@ impl Tuned {
             probes: self.probes && self.sack,
             sack: self.sack,
             joins: false,
+            clock: Clock::new(self.hz),
             ..StackRules::LINUX
         };
         rules.kept()
@@ -413,6 +418,13 @@ impl Receiver {
         match &self.end {
             End::Segments(_) => 0,
             End::Bytes(socket) => socket.window_clamp(),
+        }
+    }
+
+    /// Its host's clock has so many ticks a second (`CONFIG_HZ`); before anything comes. Only where bytes are counted.
+    pub fn set_ticks(&mut self, hz: u32) {
+        if let End::Bytes(socket) = &mut self.end {
+            socket.set_clock(Clock::new(hz));
         }
     }
 

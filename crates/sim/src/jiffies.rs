@@ -1,9 +1,9 @@
-//! Linux's timer wheel (`calc_wheel_index()` in kernel/time/timer.c of Linux 7.2), at 250 jiffies a second as Debian's kernels have it:
+//! Linux's timer wheel (`calc_wheel_index()` in kernel/time/timer.c of Linux 7.2), at 250 jiffies a second as Debian's kernels have it, if not told otherwise:
 //! whole jiffies, rounded up, in a bucket of the wheel that is the later the coarser (one jiffy each for the first 63, 8
 //! each for 8 times as many, and so on), and always the bucket after the one that a timer is due in.
 
 use queuewright_aqm::{Discipline, Spec, Value};
-use queuewright_cca::HZ;
+use queuewright_cca::{Clock, HZ};
 use queuewright_scenario::spec::Timers;
 
 /// A jiffy, ns.
@@ -20,9 +20,9 @@ pub fn timestamp(now_ns: u64) -> u32 {
 }
 
 /// When a timer that is set at `now` (ns) for so many us fires (ns).
-pub fn fires_at(now: u64, us: u64) -> u64 {
-    let ticks = us.div_ceil(TICK_US);
-    bucket_end(now / TICK_NS + ticks, ticks) * TICK_NS
+pub fn fires_at(clock: Clock, now: u64, us: u64) -> u64 {
+    let ticks = clock.ticks(us);
+    bucket_end(now / clock.tick_ns() + ticks, ticks) * clock.tick_ns()
 }
 
 /// How far apart a timer fires that is set anew each time it does (ns). While timers run the wheel is a jiffy ahead.
@@ -90,5 +90,13 @@ mod tests {
         for (told, fires) in known {
             assert_eq!(period_ns(ms(told)), ms(fires), "{told} ms");
         }
+    }
+
+    /// At 1000 jiffies a second 27 ms are 27 and one more, at 100 three and one; 200 ms are 25 eighths and one.
+    #[test]
+    fn a_finer_clock_fires_sooner() {
+        let fires = |hz, us| fires_at(Clock::new(hz), 0, us) / 100_000;
+        assert_eq!([100, 250, 1000].map(|hz| fires(hz, 27_000)), [400, 320, 280]);
+        assert_eq!((fires(1000, 200_000), fires(300, 27_000)), (2080, 333));
     }
 }

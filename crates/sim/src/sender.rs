@@ -15,7 +15,7 @@ mod transmit;
 use crate::info::{Info, Inner};
 use crate::packet::{MAX_SACKS, flag};
 use crate::scoreboard::{EVER_RETRANS, Scoreboard};
-use queuewright_cca::{Cca, Conn, Flavour, GSO_MAX_SIZE, Kind, RateSample};
+use queuewright_cca::{Cca, Clock, Conn, Flavour, GSO_MAX_SIZE, HZ, Kind, RateSample};
 use queuewright_scenario::spec::{SendBuffer, Stack};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -62,8 +62,10 @@ pub struct StackRules {
     pub idle_restart: bool,
     /// Smallest retransmission timeout (us).
     pub rto_min_us: u32,
-    /// Timers count in ticks of the kernel's clock (`CONFIG_HZ`, 250 a second).
+    /// Timers count in ticks of the kernel's clock, and how many of these a second has (`CONFIG_HZ`).
     pub ticks: bool,
+    /// See `ticks`.
+    pub clock: Clock,
     /// So many tries to open a connection come after the first timeout's time each; then it doubles.
     pub syn_linear: u32,
     /// Timeouts double the next one.
@@ -108,6 +110,7 @@ impl StackRules {
         idle_restart: true,  // tcp_slow_start_after_idle
         rto_min_us: 200_000, // TCP_RTO_MIN
         ticks: true,
+        clock: Clock::new(HZ as u32),
         syn_linear: 4, // tcp_syn_linear_timeouts
         back_off: true,
         ack_every: 2,
@@ -134,6 +137,7 @@ impl StackRules {
         idle_restart: false,
         rto_min_us: 1_000_000,
         ticks: false,
+        clock: Clock::new(HZ as u32),
         syn_linear: 0,
         back_off: false,
         ack_every: 1,
@@ -408,7 +412,7 @@ pub struct SenderSetup {
 impl Sender {
     /// A sender that has not yet sent its SYN.
     pub fn new(s: SenderSetup) -> Sender {
-        let mut conn = Conn { mss: s.mss, ..Conn::default() };
+        let mut conn = Conn { mss: s.mss, clock: s.rules.clock, ..Conn::default() };
         conn.cwnd = s.initial_window.unwrap_or(conn.cwnd);
         let cca = Cca::new(s.cca, s.rules.flavour, &mut conn, 0);
         let samples_rate = cca.has_cong_control();

@@ -6,14 +6,14 @@
 //! need; a test here has both say the same. Left out: the copying together of what is queued when memory has run out (`tcp_collapse`).
 
 use crate::blocks::Blocks;
-use crate::jiffies::{TICK_NS, TICK_US, timestamp};
+use crate::jiffies::timestamp;
 use crate::receiver::{
-    ATO_MAX, ATO_MIN, COMPRESS_LIMIT, COMPRESS_NS, COMPRESS_RTT_PERCENT, COMPRESS_SLACK_NS, DELAY_MAX,
-    DUP_ACKS_AT_ONCE, PIECES, QUICK,
+    COMPRESS_LIMIT, COMPRESS_NS, COMPRESS_RTT_PERCENT, COMPRESS_SLACK_NS, DUP_ACKS_AT_ONCE, PIECES, QUICK,
 };
 use crate::room::{Device, LEAST_CLAMP, Room};
 use crate::segment::{Ack, Segment};
 use crate::sender::StackRules;
+use queuewright_cca::Clock;
 use std::collections::VecDeque;
 
 /// What a full segment has, as long as none was seen (`TCP_MSS_DEFAULT`).
@@ -58,6 +58,7 @@ pub struct Socket {
     most: u32,
     locked: bool,
     srtt_us: u32,
+    clock: Clock,
     now: u64,
 
     pub(crate) rcv_nxt: u32,
@@ -141,6 +142,7 @@ impl Socket {
             most: room.most,
             locked: room.locked,
             srtt_us: (rtt_ns / 1000) as u32,
+            clock: Clock::default(),
             now: at,
             rcv_nxt: 0,
             rcv_wup: 0,
@@ -165,7 +167,7 @@ impl Socket {
             quick: 0,
             pingpong: false,
             ato: 0,
-            lrcvtime: (at / TICK_NS) as u32,
+            lrcvtime: Clock::default().jiffies(at),
             scheduled: false,
             timer: false,
             pushed: 0,
@@ -188,6 +190,21 @@ impl Socket {
             beyond: Vec::new(),
             out: Vec::new(),
         }
+    }
+
+    /// Its host's clock is another.
+    pub fn set_clock(&mut self, clock: Clock) {
+        self.clock = clock;
+        self.lrcvtime = self.clock.jiffies(self.now);
+    }
+
+    /// `TCP_ATO_MIN`, `TCP_DELACK_MAX` (ticks).
+    fn least_delay(&self) -> u32 {
+        self.clock.hz() / 25
+    }
+
+    fn most_delay(&self) -> u32 {
+        self.clock.hz() / 5
     }
 
     /// The last timestamp of the handshake.
@@ -231,9 +248,9 @@ impl Socket {
         if self.scheduled {
             if self.pingpong {
                 self.pingpong = false;
-                self.ato = ATO_MIN;
+                self.ato = self.least_delay();
             } else {
-                self.ato = (self.ato << 1).min(self.rto_ticks()).min(ATO_MAX);
+                self.ato = (self.ato << 1).min(self.rto_ticks()).min(self.most_delay());
             }
             self.send_ack();
         }
@@ -376,15 +393,16 @@ impl Socket {
         self.scheduled = true;
         self.measure_mss(s, of);
         self.measure_rtt();
-        let now = (self.now / TICK_NS) as u32;
+        let now = self.clock.jiffies(self.now);
+        let least = self.least_delay();
         let gap = now.wrapping_sub(self.lrcvtime);
         if self.ato == 0 {
             self.more_quick(QUICK);
-            self.ato = ATO_MIN;
-        } else if gap <= ATO_MIN / 2 {
-            self.ato = (self.ato >> 1) + ATO_MIN / 2;
+            self.ato = least;
+        } else if gap <= least / 2 {
+            self.ato = (self.ato >> 1) + least / 2;
         } else if gap < self.ato {
-            self.ato = ((self.ato >> 1) + gap).min(self.rto_ticks()).min(ATO_MAX);
+            self.ato = ((self.ato >> 1) + gap).min(self.rto_ticks()).min(self.most_delay());
         } else if gap > self.rto_ticks() {
             self.more_quick(QUICK);
         }
@@ -821,13 +839,15 @@ impl Socket {
     /// `tcp_send_delayed_ack`
     fn send_delayed(&mut self) {
         let mut ato = self.ato;
-        if ato > ATO_MIN {
-            let rtt = u64::from(self.srtt_us).div_ceil(TICK_US) as u32;
-            let most = if self.pingpong || self.pushed > 0 { ATO_MAX } else { 125 };
-            ato = ato.min(if self.srtt_us > 0 { most.min(rtt.max(ATO_MIN)) } else { most });
+        let (least, tick_ns) = (self.least_delay(), self.clock.tick_ns());
+        if ato > least {
+            let rtt = self.clock.ticks(self.srtt_us.into()) as u32;
+            let most = if self.pingpong || self.pushed > 0 { self.most_delay() } else { self.clock.hz() / 2 };
+            ato = ato.min(if self.srtt_us > 0 { most.min(rtt.max(least)) } else { most });
         }
-        let ato = ato.min(DELAY_MAX);
-        let now = self.now / TICK_NS;
+        // `tcp_delack_max`
+        let ato = ato.min(self.most_delay() - 1);
+        let now = self.now / tick_ns;
         let mut timeout = now + u64::from(ato);
         if self.timer {
             if self.timeout <= now + u64::from(ato >> 2) {
@@ -837,14 +857,14 @@ impl Socket {
         }
         self.timer = true;
         self.timeout = timeout;
-        self.timer_at = (timeout + 1) * TICK_NS;
+        self.timer_at = (timeout + 1) * tick_ns;
     }
 
     /// Data of this end's go, and say what this acknowledgement says (`tcp_event_ack_sent`, `tcp_event_data_sent`).
     pub fn answer(&mut self, at: u64) -> Ack {
         self.now = self.now.max(at);
         let ack = self.make_ack(self.rcv_nxt);
-        if ((self.now / TICK_NS) as u32).wrapping_sub(self.lrcvtime) < self.ato {
+        if self.clock.jiffies(self.now).wrapping_sub(self.lrcvtime) < self.ato {
             self.pingpong = true;
         }
         ack
@@ -884,7 +904,7 @@ impl Socket {
             if self.quick > 0 {
                 self.quick = self.quick.saturating_sub(sent);
                 if self.quick == 0 {
-                    self.ato = ATO_MIN;
+                    self.ato = self.least_delay();
                 }
             }
             (self.scheduled, self.timer, self.pushed) = (false, false, 0);
@@ -960,14 +980,14 @@ impl Socket {
     fn enter_quickack(&mut self, most: u32) {
         self.more_quick(most);
         self.pingpong = false;
-        self.ato = ATO_MIN;
+        self.ato = self.least_delay();
     }
 
     /// `tcp_set_rto`, of the handshake alone.
     fn rto_ticks(&self) -> u32 {
         let rtt = u64::from(self.srtt_us);
         let rto = rtt + (2 * rtt).max(u64::from(StackRules::LINUX.rto_min_us));
-        rto.div_ceil(TICK_US) as u32
+        self.clock.ticks(rto) as u32
     }
 }
 
@@ -1208,6 +1228,22 @@ mod tests {
         assert_eq!(s.next_at(), 1244 * MS);
         s.segment(1236 * MS, short(2), None);
         assert_eq!(acks(&mut s), [(next + 300, vec![])]);
+    }
+
+    /// `TCP_ATO_MIN` is 40 ms whatever the clock, and the timer a tick late.
+    #[test]
+    fn a_finer_clock_delays_no_longer() {
+        for (hz, due) in [(100, 1250), (250, 1244), (1000, 1241)] {
+            let mut s = socket();
+            s.set_clock(Clock::new(hz));
+            s.segment(1100 * MS, bytes(0, MSS), None);
+            s.read(1100 * MS, MSS);
+            s.tell(1100 * MS);
+            s.quick = 0;
+            s.window_clamp = 0;
+            s.segment(1200 * MS, bytes(MSS, 100), None);
+            assert_eq!(s.next_at(), due * MS, "{hz}");
+        }
     }
 
     /// `tcp_measure_rcv_mss`: the length with TCP's header is what counts, and two of a length are the peer's.

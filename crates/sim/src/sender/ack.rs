@@ -4,7 +4,7 @@ use super::{AckFlags, AckView, Burst, RateDraft, Resend, Sender, Timer};
 use crate::jiffies::timestamp;
 use crate::packet::{MAX_SACKS, flag};
 use crate::scoreboard::{ENDS_BUFFER, EVER_RETRANS, LOST, RETRANS, SACKED};
-use queuewright_cca::{CaState, Cca, Kind, RateSample, jiffies};
+use queuewright_cca::{CaState, Cca, Kind, RateSample};
 
 /// What tells buffers that may be joined from others.
 const TAGS: u64 = SACKED | LOST | RETRANS;
@@ -56,7 +56,7 @@ impl Sender {
         self.established = true;
         self.first_rtt(now, rtt_ns);
         self.start_control(now);
-        self.cca.opened_before(open_for_ns);
+        self.cca.opened_before(self.conn.clock, open_for_ns);
         self.write(now, 0, out);
     }
 
@@ -74,7 +74,7 @@ impl Sender {
         if self.rules.autotunes {
             self.expand_buffer();
         }
-        self.cwnd_stamp = jiffies(now);
+        self.cwnd_stamp = self.tick(now);
         self.conn.delivered_ns = now;
         if self.rules.undo {
             // The SYN counts (`tcp_clean_rtx_queue`): what is written first is app-limited until that much more is delivered.

@@ -3,7 +3,7 @@
 use super::REORDERING;
 use super::{AckFlags, AckView, Resend, Sender, Timer};
 use crate::scoreboard::{EVER_RETRANS, JUDGED, LOST, RETRANS, SACKED};
-use queuewright_cca::{CaState, Event, INFINITE_SSTHRESH, jiffies};
+use queuewright_cca::{CaState, Event, INFINITE_SSTHRESH};
 
 /// Recoveries for which RACK stays patient after a duplicate (`TCP_RACK_RECOVERY_THRESH`).
 const REO_WND_PERSIST: u8 = 16;
@@ -414,7 +414,7 @@ impl Sender {
         let c = &mut self.conn;
         if c.ssthresh < INFINITE_SSTHRESH && (c.ca_state == CaState::Cwr || self.undo_marker.is_some()) {
             c.cwnd = c.ssthresh;
-            self.cwnd_stamp = jiffies(now);
+            self.cwnd_stamp = self.tick(now);
         }
         self.cca.event(&mut self.conn, Event::CompleteCwr, now);
     }
@@ -486,7 +486,7 @@ impl Sender {
                 self.queue_cwr = false;
             }
         }
-        self.cwnd_stamp = jiffies(now);
+        self.cwnd_stamp = self.tick(now);
         self.undo_marker = None;
         self.rack_advanced = true; // judge anew
     }
@@ -586,7 +586,7 @@ impl Sender {
         }
         self.conn.cwnd = self.conn.in_flight() + 1;
         self.conn.cwnd_cnt = 0;
-        self.cwnd_stamp = jiffies(now);
+        self.cwnd_stamp = self.tick(now);
         // So many duplicates and still a timeout: less reordering than was thought.
         if self.conn.ca_state <= CaState::Disorder && self.conn.sacked_out >= REORDERING {
             self.reordering = self.reordering.min(REORDERING);

@@ -3,12 +3,15 @@
 use super::buffer::BUFFER_BYTES;
 use super::*;
 use crate::alone::{self, Sender as Bench};
-use crate::jiffies::fires_at;
 use crate::scoreboard::{ENDS_BUFFER, LOST, RETRANS, SACKED};
 use queuewright_cca::CaState;
 
 const MS: u64 = 1_000_000;
 const TICK: u64 = 4 * MS;
+
+fn fires_at(now: u64, us: u64) -> u64 {
+    crate::jiffies::fires_at(Clock::default(), now, us)
+}
 
 /// A sender that has not begun.
 fn closed(cca: Kind, segments: Option<u32>, initial_window: Option<u32>) -> Bench {
@@ -92,6 +95,18 @@ fn timers_fire_when_the_kernels_wheel_turns() {
         let (now, late) = (777_777_777, fires_at(777_777_777, us) - 777_777_777);
         assert!(late >= us * 1000, "{us} us at {now}: {late} ns, too early");
         assert!(late <= us * 1000 + us * 1000 / 7 + 2 * TICK, "{us} us: {late} ns");
+    }
+}
+
+/// A probe is sent after two round trips and 2 ms (`tcp_schedule_loss_probe`), in ticks and one more, and the timeout is kept in ticks.
+#[test]
+fn the_kernels_clock_can_be_finer() {
+    for (hz, probe, rto) in [(1000, 1024, 201_000), (250, 1028, 204_000), (300, 1026, 203_333)] {
+        let tuned = alone::Tuned { hz, ..alone::Tuned::default() };
+        let mut b = Bench::new(alone::Setup { segments: Some(10), tuned, ..Default::default() });
+        b.open(1000 * MS, 10 * MS + 300_000, 0);
+        assert_eq!((b.sender.timer, b.sender.timer_at / MS), (Timer::Probe, probe), "{hz}");
+        assert_eq!(b.sender.whole_ticks(200_100), rto, "{hz}");
     }
 }
 

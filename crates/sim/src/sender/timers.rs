@@ -1,8 +1,8 @@
 //! The retransmission timer and what else shares it (`tcp_timer.c`, `tcp_send_loss_probe`).
 
 use super::{AckFlags, Burst, Sender, Timer};
-use crate::jiffies::{FINE_TICKS, TICK_NS, TICK_US, fires_at};
-use queuewright_cca::{CaState, jiffies};
+use crate::jiffies::{FINE_TICKS, fires_at};
+use queuewright_cca::CaState;
 
 /// `TCP_RTO_MAX`: 120 s.
 const RTO_MAX_US: u32 = 120_000_000;
@@ -17,8 +17,9 @@ impl Sender {
     #[inline]
     pub(super) fn tick(&mut self, now: u64) -> u32 {
         if now >= self.tick_end_ns {
-            self.tick = jiffies(now);
-            self.tick_end_ns = (now / TICK_NS + 1) * TICK_NS;
+            self.tick = self.conn.clock.jiffies(now);
+            let tick_ns = self.conn.clock.tick_ns();
+            self.tick_end_ns = (now / tick_ns + 1) * tick_ns;
         }
         self.tick
     }
@@ -29,9 +30,13 @@ impl Sender {
             false => now + us * 1000,
             true => {
                 self.tick(now);
-                let ticks = us.div_ceil(TICK_US);
+                let clock = self.conn.clock;
+                let ticks = clock.ticks(us);
                 // As `fires_at`, without a division.
-                if ticks < FINE_TICKS { self.tick_end_ns + ticks * TICK_NS } else { fires_at(now, us) }
+                match ticks < FINE_TICKS {
+                    true => self.tick_end_ns + ticks * clock.tick_ns(),
+                    false => fires_at(clock, now, us),
+                }
             }
         };
         self.set_timer(timer, at);
@@ -40,8 +45,9 @@ impl Sender {
     /// `tcp_reset_xmit_timer`: what pacing still holds back does not count.
     fn set_timer_paced(&mut self, timer: Timer, now: u64, us: u64) {
         let mut us = us;
-        if self.conn.pacing && self.wstamp_ns > now + TICK_NS && self.rules.ticks {
-            us += (self.wstamp_ns - now) / TICK_NS * TICK_US;
+        let clock = self.conn.clock;
+        if self.conn.pacing && self.wstamp_ns > now + clock.tick_ns() && self.rules.ticks {
+            us += clock.us((self.wstamp_ns - now) / clock.tick_ns());
         }
         self.set_timer_in(timer, now, us);
     }
@@ -49,7 +55,8 @@ impl Sender {
     /// A time of so many us as the timeout is kept: in whole ticks.
     #[inline]
     pub(super) fn whole_ticks(&self, us: u32) -> u32 {
-        if self.rules.ticks { us.next_multiple_of(TICK_US as u32) } else { us }
+        let clock = self.conn.clock;
+        if self.rules.ticks { clock.us(clock.ticks(us.into())) as u32 } else { us }
     }
 
     /// How long (ns) until the oldest segment has been on its way for a timeout (`tcp_rto_delta_us`).

@@ -1,10 +1,10 @@
 //! Sending (`tcp_write_xmit`, `tcp_xmit_retransmit_queue`).
 
 use super::{Burst, Sender, Timer};
-use crate::jiffies::{TICK_US, timestamp};
+use crate::jiffies::timestamp;
 use crate::packet::flag;
 use crate::scoreboard::{ENDS_BUFFER, EVER_RETRANS, JUDGED, LOST, RETRANS, RateTag, SACKED};
-use queuewright_cca::{CaState, Event, GSO_MAX_SIZE, jiffies};
+use queuewright_cca::{CaState, Event, GSO_MAX_SIZE};
 
 impl Sender {
     /// Opens the connection, or tries again.
@@ -46,7 +46,9 @@ impl Sender {
             return;
         }
         // Both times are kept in jiffies (`lsndtime`).
-        let mut idle_us = u64::from(jiffies(now).wrapping_sub(jiffies(self.last_send_ns))) * TICK_US;
+        let clock = self.conn.clock;
+        let idle = clock.jiffies(now).wrapping_sub(clock.jiffies(self.last_send_ns));
+        let mut idle_us = clock.us(idle.into());
         if idle_us <= u64::from(self.rto_us) {
             return;
         }
@@ -318,9 +320,7 @@ impl Sender {
         // RFC 2861: a window that was not filled for a timeout shrinks (`tcp_cwnd_application_limited`).
         let tick = self.tick(now);
         let ticks = tick.wrapping_sub(self.cwnd_stamp);
-        if !self.rules.idle_restart
-            || self.samples_rate
-            || u64::from(ticks) * TICK_US < u64::from(self.rto_us)
+        if !self.rules.idle_restart || self.samples_rate || self.conn.clock.us(ticks.into()) < u64::from(self.rto_us)
         {
             return;
         }
