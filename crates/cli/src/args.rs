@@ -372,12 +372,26 @@ pub struct Packetdrill {
     /// A congestion control, whatever scripts set: cubic, reno, bbr, dctcp (`queuewright list`)
     #[arg(long, value_name = "NAME")]
     pub cca: Option<String>,
+    /// Ticks a second of the kernel's clock, which timers count in (CONFIG_HZ): 100, 250, 300, 1000
+    #[arg(long, value_name = "N", default_value = "250", value_parser = ticks)]
+    pub hz: u32,
     /// How far off times may be, whatever scripts say [default: 4000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=1_000_000_000))]
     pub tolerance_usecs: Option<i64>,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+/// One of the rates that Linux's clock can have.
+fn ticks(text: &str) -> Result<u32, String> {
+    match text {
+        "100" => Ok(100),
+        "250" => Ok(250),
+        "300" => Ok(300),
+        "1000" => Ok(1000),
+        _ => Err("Linux has 100, 250, 300 or 1000".into()),
+    }
 }
 
 /// `2/3`: the second of three parts.

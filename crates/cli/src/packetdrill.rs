@@ -14,7 +14,7 @@ pub fn packetdrill(asked: &Packetdrill) -> Result<(), Failure> {
             Failure::Input(format!("--cca {name}: no such congestion control; see queuewright list"))
         })?),
     };
-    let options = Options { cca, tolerance_us: asked.tolerance_usecs };
+    let options = Options { cca, tolerance_us: asked.tolerance_usecs, hz: Some(asked.hz) };
     let paths = scripts(&asked.paths).map_err(Failure::Input)?;
     let mut ran = Vec::new();
     for path in paths {

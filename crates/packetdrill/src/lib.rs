@@ -58,6 +58,8 @@ pub struct Options {
     pub cca: Option<Kind>,
     /// How far off times may be (microseconds), whatever the script says.
     pub tolerance_us: Option<i64>,
+    /// Ticks of the kernel's clock a second (`CONFIG_HZ`), if not 250.
+    pub hz: Option<u32>,
 }
 
 /// What became of a script.

@@ -294,6 +294,7 @@ impl<'a> Run<'a> {
         if let Some(cca) = options.cca {
             settings.cca = cca;
         }
+        settings.tuned.hz = options.hz.unwrap_or(settings.tuned.hz);
         Ok(Run {
             dir,
             config: Config { tolerance_us: options.tolerance_us.unwrap_or(config.tolerance_us), ..config },
@@ -1063,12 +1064,12 @@ impl<'a> Run<'a> {
                 }
             }
             ("TCP_NOTSENT_LOWAT", Some(n)) => self.tcp.notsent_lowat = n as u32,
-            ("TCP_MAXSEG", Some(n)) => {
             ("TCP_WINDOW_CLAMP", Some(n)) => {
                 if !self.tcp.set_window_clamp(n.clamp(0, 1 << 30) as u32) {
                     return Ok((Some(-1), Some("EINVAL")));
                 }
             }
+            ("TCP_MAXSEG", Some(n)) => {
                 // `TCP_MIN_MSS`, `MAX_TCP_WINDOW`
                 if n != 0 && !(88..=32_767).contains(&n) {
                     return Ok((Some(-1), Some("EINVAL")));
@@ -1091,8 +1092,8 @@ impl<'a> Run<'a> {
             "SO_RCVBUF" => i64::from(self.tcp.receive_bytes()),
             "SO_SNDBUF" => i64::from(self.tcp.send_room()),
             "TCP_NOTSENT_LOWAT" => i64::from(self.tcp.notsent_lowat),
-            "TCP_MAXSEG" => match self.tcp.user_mss.filter(|_| !self.tcp.begun()) {
             "TCP_WINDOW_CLAMP" => i64::from(self.tcp.window_clamp()),
+            "TCP_MAXSEG" => match self.tcp.user_mss.filter(|_| !self.tcp.begun()) {
                 Some(mss) => mss.into(),
                 None => self.tcp.mss().into(),
             },

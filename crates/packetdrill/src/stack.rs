@@ -6,7 +6,7 @@
 
 use crate::packet::{Ecn, Flags, Packet, TcpOption};
 use crate::settings::Settings;
-use queuewright_sim::alone::{self, Ack, Device, Room, Segment, Sent, Setup, TICK_NS, Tuned, timestamp};
+use queuewright_sim::alone::{self, Ack, Clock, Device, Room, Segment, Sent, Setup, Tuned, timestamp};
 use queuewright_sim::{CaState, Kind};
 use std::collections::VecDeque;
 
@@ -263,6 +263,15 @@ impl Tcp {
         self.mss
     }
 
+    /// The kernel's coarse clock.
+    fn clock(&self) -> Clock {
+        Clock::new(self.settings.tuned.hz)
+    }
+
+    fn tick_ns(&self) -> u64 {
+        self.clock().tick_ns()
+    }
+
     // What goes out.
 
     /// The room for what comes in. Before the peer has answered it is as this end offers it.
@@ -274,6 +283,7 @@ impl Tcp {
             first: self.receive_buffer.unwrap_or(bytes(self.settings.rmem.0)),
             most: bytes(self.settings.rmem.1),
             locked: self.receive_buffer.is_some(),
+            clamp: self.window_clamp,
             scaled: if asked { self.settings.window_scaling } else { self.peer.shift != NO_SHIFT },
             mss,
             first_mss: mss,
@@ -283,7 +293,6 @@ impl Tcp {
     fn shift(&self) -> u8 {
         self.receive_room().scale() as u8
     }
-            clamp: self.window_clamp,
 
     fn syn_options(&self, sack: bool, timestamps: bool, scaling: bool) -> Vec<TcpOption> {
         // In the order of `tcp_options_write`.
@@ -535,6 +544,7 @@ impl Tcp {
         let (echoes_each, mut room) = (self.settings.cca.needs_ecn(), self.receive_room());
         room.first_mss = first_mss.unwrap_or(room.first_mss);
         let mut receiver = alone::Receiver::in_room(self.now, rtt_ns, echoes_each, Device::Tun, room);
+        receiver.set_ticks(self.settings.tuned.hz);
         if !self.sack {
             receiver.without_sack();
         }
@@ -872,9 +882,9 @@ impl Tcp {
 
     /// Was such an answer given a moment ago (`__tcp_oow_rate_limited`)? If not, this is one.
     fn is_too_soon(&mut self) -> bool {
-        let tick = self.now / TICK_NS;
+        let tick = self.now / self.tick_ns();
         let limit = self.settings.invalid_ratelimit_ms * 1_000_000;
-        let soon = self.out_of_window_at.is_some_and(|at| tick - at < limit.div_ceil(TICK_NS));
+        let soon = self.out_of_window_at.is_some_and(|at| tick - at < limit.div_ceil(self.tick_ns()));
         if !soon {
             self.out_of_window_at = Some(tick);
         }
@@ -1161,22 +1171,23 @@ impl Tcp {
             (_, true) => Limit::Window,
             (_, false) => Limit::Busy,
         };
-        let tick = self.now / TICK_NS;
+        let tick = self.now / self.tick_ns();
         self.limited[self.limit as usize] += tick - self.limit_since;
         (self.limit, self.limit_since) = (limit, tick);
     }
 
     /// For how long it was limited so (us).
     fn limited_us(&self, limit: Limit) -> i64 {
-        let now = if self.limit == limit { self.now / TICK_NS - self.limit_since } else { 0 };
-        ((self.limited[limit as usize] + now) * TICK_NS / 1000) as i64
+        let now = if self.limit == limit { self.now / self.tick_ns() - self.limit_since } else { 0 };
+        ((self.limited[limit as usize] + now) * self.tick_ns() / 1000) as i64
     }
 
     /// `tcp_probe0_when`, in ticks as timers go.
     fn set_probe_timer(&mut self, rto_us: u32) {
         let base = u64::from(rto_us.max(LEAST_RTO_US));
         let us = (base << self.probe_backoff.min(20)).min(LONGEST_RTO_US);
-        self.probe_at = Some((self.now / TICK_NS + 1 + (us * 1000).div_ceil(TICK_NS)) * TICK_NS);
+        let tick_ns = self.tick_ns();
+        self.probe_at = Some((self.now / tick_ns + 1 + self.clock().ticks(us)) * tick_ns);
     }
 
     /// `tcp_send_probe0`, `tcp_write_wakeup`
@@ -1352,17 +1363,6 @@ impl Tcp {
         }
     }
 
-    /// The size of the receive buffer as it is told (`SO_RCVBUF`).
-    pub fn receive_bytes(&self) -> u32 {
-        match &self.receiver {
-            Some(receiver) => receiver.buffer(),
-            None => self.receive_room().first,
-        }
-    }
-
-    /// The size of the send buffer as it is told (`SO_SNDBUF`).
-    pub fn send_room(&self) -> u32 {
-        match self.sender {
     /// The greatest window is set (`TCP_WINDOW_CLAMP`, `tcp_set_window_clamp`). May it be?
     pub fn set_window_clamp(&mut self, bytes: u32) -> bool {
         match &mut self.receiver {
@@ -1379,6 +1379,17 @@ impl Tcp {
         self.receiver.as_ref().map_or(self.window_clamp, alone::Receiver::window_clamp)
     }
 
+    /// The size of the receive buffer as it is told (`SO_RCVBUF`).
+    pub fn receive_bytes(&self) -> u32 {
+        match &self.receiver {
+            Some(receiver) => receiver.buffer(),
+            None => self.receive_room().first,
+        }
+    }
+
+    /// The size of the send buffer as it is told (`SO_SNDBUF`).
+    pub fn send_room(&self) -> u32 {
+        match self.sender {
             Some(_) => self.room,
             None => self.send_buffer.unwrap_or(self.settings.wmem.0.clamp(0, 1 << 30) as u32),
         }

@@ -171,6 +171,20 @@ fn a_failure_says_what_came() {
     assert!(failure.actual.unwrap().ends_with("> P. 1:1001(1000) ack 1"));
 }
 
+/// `tcp_schedule_loss_probe`: after two round trips of a millisecond and two more a probe waits for the tick's end: one of four milliseconds, or
+/// of one.
+#[test]
+fn the_kernels_clock_can_be_finer() {
+    let quick = OPEN.replace("+.1 <", "+.001 <");
+    let script = parse(&format!(
+        "--tolerance_usecs=1000\n--tolerance_percent=0\n{quick}+0 write(4, ..., 2000) = 2000\n+0 > P. 1:2001(2000) ack 1\n+.0055 > P. 1001:2001(1000) ack 1\n"
+    ))
+    .unwrap();
+    let with = |hz| run(&script, &folder(), &Options { hz, ..Options::default() });
+    assert_eq!(with(Some(1000)), Outcome::Passed);
+    assert!(matches!(with(None), Outcome::Failed(_)));
+}
+
 /// Whatever congestion control a script has, another can take its place.
 #[test]
 fn another_congestion_control_takes_its_place() {
