@@ -4,9 +4,10 @@ use crate::epoll::{self, Epoll};
 use crate::packet::{Ecn, Packet, TcpOption};
 use crate::python::{self, Stop, Value};
 use crate::script::{Action, Call, Event, Expr, Script, When};
-use crate::settings::{Settings, control};
-use crate::stack::{BEGIN_NS, KNOWN, State, Tcp, Wakes, Write};
+use crate::settings::{Counter, Settings, control};
+use crate::stack::{BEGIN_NS, KNOWN, RECEIVE_BUFFER, State, Tcp, Wakes, Write};
 use crate::{Failure, Options, Outcome};
+use queuewright_sim::alone::Dropped;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -157,12 +158,13 @@ fn foreign(script: &Script, dir: &Path) -> Vec<String> {
         match &event.action {
             Action::Packet(packet) => packet.foreign.iter().for_each(|f| add(f.to_string())),
             Action::Foreign(what) => add(what.to_string()),
+            Action::Command(command) if Counter::asked(command).is_some() => {}
             Action::Command(command) => settings.command(command, dir).err().into_iter().for_each(&mut add),
             Action::Call(call) => call_foreign(call).into_iter().for_each(&mut add),
             Action::Code(code) => {
                 let known = |name: &str| {
                     let told = name.strip_prefix("tcpi_").is_some_and(|n| KNOWN.contains(&n));
-                    (told || constant(name).is_some()).then_some(Value::Int(1))
+                    (told || name == RECEIVE_BUFFER || constant(name).is_some()).then_some(Value::Int(1))
                 };
                 // That it is Python has been seen when the script was read.
                 python::read(code, &mut set, &known).into_iter().flatten().for_each(&mut add);
@@ -285,6 +287,8 @@ struct Run<'a> {
     stamps: HashMap<u32, u32>,
     first_stamp: Option<(u32, u32)>,
     forced: Option<queuewright_sim::Kind>,
+    /// What the kernel's counters were when they were last looked at.
+    counted: Dropped,
 }
 
 impl<'a> Run<'a> {
@@ -314,6 +318,7 @@ impl<'a> Run<'a> {
             stamps: HashMap::new(),
             first_stamp: None,
             forced: options.cca,
+            counted: Dropped::default(),
         })
     }
 
@@ -370,7 +375,13 @@ impl<'a> Run<'a> {
                         self.inbound(event.line, packet)?;
                     }
                     Action::Call(call) => self.call(event.line, call, offset)?,
+                    Action::Command(command) if Counter::asked(command).is_some() => {
+                        self.count(event.line, command)?;
+                    }
                     Action::Command(command) => {
+                        if command.trim_start().starts_with("nstat") {
+                            self.counted = self.tcp.dropped();
+                        }
                         let takes = self.settings.command(command, self.dir).map_err(End::Foreign)?;
                         if let Some(cca) = self.forced {
                             self.settings.cca = cca;
@@ -390,6 +401,26 @@ impl<'a> Run<'a> {
         };
         (self.last_inbound, self.last_absolute) = (inbound, absolute);
         Ok(())
+    }
+
+    /// Is a counter what a command says?
+    fn count(&mut self, line: u32, command: &str) -> Step<()> {
+        let Some(asked) = Counter::asked(command) else { return Ok(()) };
+        let (now, before) = (self.tcp.dropped(), self.counted);
+        let told = asked.of(&now) - asked.of(&before);
+        if asked.begins_anew {
+            self.counted = now;
+        }
+        if told == asked.value {
+            return Ok(());
+        }
+        let says = |n: u32| Some(format!("{} {n}", asked.name));
+        Err(End::Failed(Failure {
+            line,
+            says: "a counter has another value".into(),
+            expected: says(asked.value),
+            actual: says(told),
+        }))
     }
 
     // Packets.
@@ -422,6 +453,9 @@ impl<'a> Run<'a> {
         let was = self.tcp.state;
         self.tcp.gso_mss = self.config.gso_mss;
         self.tcp.inbound(&packet, echo).map_err(End::Foreign)?;
+        if self.tcp.broken && (self.waiting.is_some() || !self.epolls.is_empty()) {
+            return Err(End::Foreign("a reset (RST) that somebody waits for".into()));
+        }
         if was == State::SynReceived && self.tcp.established() {
             self.backlog = true;
         }
@@ -793,6 +827,7 @@ impl<'a> Run<'a> {
     /// The connection that waits is taken. The script says by which number it knows it.
     fn accepted(&mut self, wanted: &Expr) -> i64 {
         self.backlog = false;
+        self.tcp.accepted();
         let free = wanted.int().filter(|n| *n > 2 && !self.descriptors.contains_key(n));
         let new = free.unwrap_or(self.next_descriptor);
         self.next_descriptor = self.next_descriptor.max(new + 1);
@@ -822,11 +857,20 @@ impl<'a> Run<'a> {
             return no("EBADF");
         }
         let connection = descriptor == Some(Descriptor::Connection) && self.tcp.begun();
+        if self.tcp.broken && !matches!(call.name.as_str(), "socket" | "close" | "fcntl") {
+            return Err(End::Foreign("a call on a connection that a reset (RST) has ended".into()));
+        }
         self.pass_wakes();
         match call.name.as_str() {
             "socket" => {
                 if self.descriptors.values().any(|d| *d != Descriptor::Epoll) {
                     return Err(End::Foreign("several connections".into()));
+                }
+                if self.tcp.state != State::Closed || self.tcp.broken {
+                    // What the one before still sends is not looked at any more.
+                    self.tcp = self.tcp.again();
+                    self.stamps.clear();
+                    (self.first_stamp, self.backlog, self.local_isn) = (None, false, 0);
                 }
                 // The script says from which number its descriptors count.
                 let first = call.result.int().unwrap_or(3);

@@ -2,7 +2,7 @@
 
 use queuewright_scenario::{LARGEST_FILE, read_text};
 use queuewright_sim::Kind;
-use queuewright_sim::alone::Tuned;
+use queuewright_sim::alone::{Dropped, Tuned};
 use std::path::Path;
 
 /// How deep scripts may call one another.
@@ -51,6 +51,49 @@ impl Default for Settings {
             tuned: Tuned::default(),
             gso: true,
         }
+    }
+}
+
+/// A counter of the kernel's that a command looks at: `nstat | grep NAME | grep -q " VALUE "`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counter {
+    /// Its name.
+    pub name: String,
+    /// What it is to be.
+    pub value: u32,
+    /// Counting begins anew (without `-s`).
+    pub begins_anew: bool,
+}
+
+impl Counter {
+    /// What a command looks at, if at one that is known here.
+    pub fn asked(command: &str) -> Option<Counter> {
+        let mut parts = command.split('|');
+        let words: Vec<&str> = parts.next()?.split_whitespace().collect();
+        let begins_anew = match words[..] {
+            ["nstat"] => true,
+            ["nstat", "-s"] => false,
+            _ => return None,
+        };
+        let name = parts.next()?.trim().strip_prefix("grep ")?.trim().to_string();
+        let value = parts.next()?.trim().strip_prefix("grep -q \" ")?.strip_suffix(" \"")?.parse().ok()?;
+        let counter = Counter { name, value, begins_anew };
+        (parts.next().is_none() && counter.value > 0 && counter.field(&Dropped::default()).is_some())
+            .then_some(counter)
+    }
+
+    fn field(&self, all: &Dropped) -> Option<u32> {
+        match self.name.as_str() {
+            "TcpExtBeyondWindow" => Some(all.beyond_window),
+            "TcpExtTCPZeroWindowDrop" => Some(all.zero_window),
+            "TcpExtTCPRcvQDrop" => Some(all.no_memory),
+            _ => None,
+        }
+    }
+
+    /// Its value among all.
+    pub fn of(&self, all: &Dropped) -> u32 {
+        self.field(all).unwrap_or(0)
     }
 }
 

@@ -6,7 +6,9 @@
 
 use crate::packet::{Ecn, Flags, Packet, TcpOption};
 use crate::settings::Settings;
-use queuewright_sim::alone::{self, Ack, Clock, Device, Room, Segment, Sent, Setup, Tuned, timestamp};
+use queuewright_sim::alone::{
+    self, Ack, Clock, Device, Dropped, Room, Segment, Sent, Setup, Tuned, timestamp,
+};
 use queuewright_sim::{CaState, Kind};
 use std::collections::VecDeque;
 
@@ -173,6 +175,10 @@ pub struct Tcp {
     fin_given: bool,
     /// It was closed before it was open.
     given_up: bool,
+    /// A reset has ended it.
+    pub broken: bool,
+    /// The timestamp of the peer's SYN.
+    peer_stamp: u32,
     /// One past what is acknowledged, if that lies within a segment.
     acked_to: u32,
     /// What came up that is not known here, where nobody could be told.
@@ -187,11 +193,39 @@ pub struct Tcp {
     /// What went out and nobody has looked at.
     pub out: VecDeque<Out>,
     last_data_in: u64,
+    /// What connections before it did not take.
+    dropped_before: Dropped,
     /// When it last answered what is out of the window (ticks; `last_oow_ack_time`).
     out_of_window_at: Option<u64>,
 }
 
 impl Tcp {
+    /// Another connection, once all descriptors of this one are closed.
+    pub fn again(&self) -> Tcp {
+        Tcp {
+            now: self.now,
+            last_data_in: self.now,
+            dropped_before: self.dropped(),
+            ..Tcp::new(&self.settings)
+        }
+    }
+
+    /// The application has accepted it.
+    pub fn accepted(&mut self) {
+        self.receiver.iter_mut().for_each(|r| r.set_accepted(true));
+    }
+
+    /// How many packets its receivers did not take.
+    pub fn dropped(&self) -> Dropped {
+        let (before, now) = (self.dropped_before, self.receiver.as_ref().map(alone::Receiver::dropped));
+        let now = now.unwrap_or_default();
+        Dropped {
+            beyond_window: before.beyond_window + now.beyond_window,
+            zero_window: before.zero_window + now.zero_window,
+            no_memory: before.no_memory + now.no_memory,
+        }
+    }
+
     /// A closed one.
     pub fn new(settings: &Settings) -> Tcp {
         Tcp {
@@ -230,6 +264,8 @@ impl Tcp {
             gso_mss: None,
             fin_given: false,
             given_up: false,
+            broken: false,
+            peer_stamp: 0,
             acked_to: 1,
             trouble: None,
             limit: Limit::Nothing,
@@ -239,6 +275,7 @@ impl Tcp {
             buffer_from: 1,
             out: VecDeque::new(),
             last_data_in: BEGIN_NS,
+            dropped_before: Dropped::default(),
             out_of_window_at: None,
         }
     }
@@ -524,6 +561,7 @@ impl Tcp {
         let options = if self.peer.timestamps { TIMESTAMP_BYTES } else { 0 };
         self.mss = offered.unwrap_or(536).min(self.advertised()).max(48) - options;
         self.remote_isn = packet.seq;
+        self.peer_stamp = packet.timestamp().map_or(0, |t| t.0);
         self.peer.window_at = packet.seq;
         self.see_window(packet.win.unwrap_or(0).into());
         Ok(())
@@ -545,6 +583,7 @@ impl Tcp {
         room.first_mss = first_mss.unwrap_or(room.first_mss);
         let mut receiver = alone::Receiver::in_room(self.now, rtt_ns, echoes_each, Device::Tun, room);
         receiver.set_ticks(self.settings.tuned.hz);
+        receiver.set_accepted(self.state == State::SynSent);
         if !self.sack {
             receiver.without_sack();
         }
@@ -664,7 +703,11 @@ impl Tcp {
                 self.refuse(packet);
                 Ok(())
             }
-            _ if flags.rst => Err("a reset (RST)".into()),
+            _ if flags.rst => self.reset_comes(packet),
+            State::Listen if flags.ack && !flags.syn => {
+                self.refuse(packet);
+                Ok(())
+            }
             State::Listen => {
                 if !flags.syn || flags.ack || packet.len > 0 {
                     return Err("a listener that is sent no SYN, or data with it".into());
@@ -735,6 +778,61 @@ impl Tcp {
         let ecn = Some(Ecn::None);
         let foreign = Vec::new();
         self.emit(Packet { inbound: false, ecn, flags, seq, len: 0, ack, win: Some(0), options, foreign });
+    }
+
+    /// A reset comes (`tcp_validate_incoming`, `tcp_check_req`): only one at the next byte counts, one elsewhere in the window is asked again,
+    /// and others are nothing.
+    fn reset_comes(&mut self, packet: &Packet) -> Result<(), Foreign> {
+        let unit = packet.seq.wrapping_sub(self.remote_isn).wrapping_sub(1);
+        let ahead = unit.wrapping_sub(self.receiver.as_ref().map_or(0, alone::Receiver::next)) as i32;
+        match (self.state, &self.receiver) {
+            (State::Listen, _) => {}
+            (State::SynReceived, _) => match unit {
+                0 => self.state = State::Listen,
+                _ if unit <= self.receive_room().first_window() => {
+                    if !self.is_too_soon() {
+                        self.answer_before_open();
+                    }
+                }
+                _ => {}
+            },
+            (_, None) => return Err("a reset (RST) that answers a SYN".into()),
+            (state, Some(receiver)) => {
+                // What a FIN ended counts as far as before it, too.
+                let closes = matches!(state, State::CloseWait | State::LastAck | State::Closing);
+                let exact = ahead == 0 || (ahead == -1 && closes);
+                let within = unit >= receiver.acked() && unit <= receiver.room_to();
+                let behind_sacks = self.sack && receiver.sacked_to() == Some(unit);
+                if exact || (within && behind_sacks) {
+                    self.give_up();
+                    (self.receiver, self.probe_at, self.broken) = (None, None, true);
+                } else if within {
+                    self.answer_sometimes();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An acknowledgement of a connection that is not yet open (`tcp_v4_reqsk_send_ack`).
+    fn answer_before_open(&mut self) {
+        let mut options = Vec::new();
+        if self.peer.timestamps {
+            let stamp = TcpOption::Timestamp(timestamp(self.now), self.peer_stamp);
+            options.extend([TcpOption::Nop, TcpOption::Nop, stamp]);
+        }
+        let room = self.receive_room();
+        self.emit(Packet {
+            inbound: false,
+            ecn: Some(Ecn::None),
+            flags: Flags { ack: true, ..Flags::default() },
+            seq: 1,
+            len: 0,
+            ack: 1,
+            win: Some((room.first_window() >> room.scale()).min(65_535) as u16),
+            options: Some(options),
+            foreign: Vec::new(),
+        });
     }
 
     /// It is closed although not all was read (`tcp_send_active_reset`).
@@ -1253,6 +1351,9 @@ impl Tcp {
 
     /// A value of `tcp_info`; none: it is not known here.
     pub fn info(&self, name: &str) -> Option<i64> {
+        if name == RECEIVE_BUFFER {
+            return self.receiver.as_ref().map(|r| r.buffer().into());
+        }
         let state = match self.state {
             State::Established => 1,
             State::SynSent => 2,
@@ -1398,6 +1499,9 @@ impl Tcp {
 
 /// No window scaling.
 const NO_SHIFT: u8 = u8::MAX;
+
+/// The receive buffer's size as `SO_MEMINFO` tells it.
+pub const RECEIVE_BUFFER: &str = "SK_MEMINFO_RCVBUF";
 
 /// What of `tcp_info` is known here, without `tcpi_`.
 pub const KNOWN: [&str; 38] = [

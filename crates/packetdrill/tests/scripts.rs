@@ -74,6 +74,12 @@ fn wrong_lines(line: &str) -> Vec<String> {
             }
         }
     }
+    // A counter.
+    if let Some((before, value)) = line.split_once("grep -q \" ")
+        && let Some(more) = one_more(value)
+    {
+        all.push(format!("{before}grep -q \" {more}"));
+    }
     // Each comparison with a number.
     for op in [" == ", " >= ", " <= ", " > "] {
         let mut from = 0;
@@ -150,7 +156,10 @@ fn what_is_not_there_is_named() {
         ("+0 `rm -rf /`", &["the command rm"]),
         ("+0 frobnicate(4) = 0", &["frobnicate()"]),
         ("+0 write(4, ..., 1000000) = 1000000", &["a write() that would wait"]),
-        ("+0 < R. 1:1(0) ack 1 win 5", &["a reset (RST)"]),
+        (
+            "+0 < R. 1:1(0) ack 1 win 5\n+0 read(4, ..., 9) = 0",
+            &["a call on a connection that a reset (RST) has ended"],
+        ),
     ] {
         let text = format!("`sysctl net.ipv4.tcp_timestamps=1`\n{OPEN}{line}");
         assert_eq!(

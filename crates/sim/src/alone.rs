@@ -8,7 +8,7 @@ pub use crate::info::{Info, Inner};
 pub use crate::jiffies::timestamp;
 use crate::packet::{MAX_SACKS, flag};
 pub use crate::room::{Device, Room};
-pub use crate::segment::{Ack, Segment};
+pub use crate::segment::{Ack, Dropped, Segment};
 use crate::sender::buffer::{self, BUFFER_BYTES};
 use crate::sender::{AckView, Burst, SenderSetup, StackRules};
 use crate::socket::Socket;
@@ -425,6 +425,37 @@ impl Receiver {
     pub fn set_ticks(&mut self, hz: u32) {
         if let End::Bytes(socket) = &mut self.end {
             socket.set_clock(Clock::new(hz));
+        }
+    }
+
+    /// Has its application accepted the connection? It has, if not told otherwise. Only where bytes are counted.
+    pub fn set_accepted(&mut self, accepted: bool) {
+        if let End::Bytes(socket) = &mut self.end {
+            socket.accepted = accepted;
+        }
+    }
+
+    /// How many segments it did not take; none where segments are counted.
+    pub fn dropped(&self) -> Dropped {
+        match &self.end {
+            End::Segments(_) => Dropped::default(),
+            End::Bytes(socket) => socket.dropped,
+        }
+    }
+
+    /// One past the furthest unit that it ever offered room for, or that came.
+    pub fn room_to(&self) -> u32 {
+        match &self.end {
+            End::Segments(receiver) => receiver.rcv_nxt,
+            End::Bytes(socket) => socket.room_to(),
+        }
+    }
+
+    /// One past the furthest unit that its SACK blocks tell of.
+    pub fn sacked_to(&self) -> Option<u32> {
+        match &self.end {
+            End::Segments(receiver) => receiver.blocks().iter().map(|b| b.1).max(),
+            End::Bytes(socket) => socket.sacked_to(),
         }
     }
 

@@ -49,6 +49,17 @@ impl Ack {
     }
 }
 
+/// How many segments a receiver did not take, by the reasons that Linux counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// They lie beyond the window (`TcpExtBeyondWindow`).
+    pub beyond_window: u32,
+    /// The window is closed (`TcpExtTCPZeroWindowDrop`).
+    pub zero_window: u32,
+    /// There is no memory for what is in order (`TcpExtTCPRcvQDrop`).
+    pub no_memory: u32,
+}
+
 /// What reaches a receiver at once, in units: segments, or bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Segment {

@@ -11,7 +11,7 @@ use crate::receiver::{
     COMPRESS_LIMIT, COMPRESS_NS, COMPRESS_RTT_PERCENT, COMPRESS_SLACK_NS, DUP_ACKS_AT_ONCE, PIECES, QUICK,
 };
 use crate::room::{Device, LEAST_CLAMP, Room};
-use crate::segment::{Ack, Segment};
+use crate::segment::{Ack, Dropped, Segment};
 use crate::sender::StackRules;
 use queuewright_cca::Clock;
 use std::collections::VecDeque;
@@ -114,6 +114,11 @@ pub struct Socket {
     marked: bool,
     prior_nxt: u32,
 
+    /// A reader has it (`sk_socket`): else its buffer grows for nothing that is out of order.
+    pub(crate) accepted: bool,
+    /// What was not taken, and why.
+    pub(crate) dropped: Dropped,
+
     /// `sk_receive_queue`, `out_of_order_queue`
     queue: VecDeque<Buffer>,
     beyond: Vec<Buffer>,
@@ -186,6 +191,8 @@ impl Socket {
             demand_cwr: false,
             marked: false,
             prior_nxt: 0,
+            accepted: true,
+            dropped: Dropped::default(),
             queue: VecDeque::new(),
             beyond: Vec::new(),
             out: Vec::new(),
@@ -273,10 +280,14 @@ impl Socket {
         if s.ts != 0 && s.ts.saturating_add(1) < self.ts_recent {
             return self.send_dupack(seq, end);
         }
-        let room_to = self.offered.max(self.rcv_nxt);
+        let room_to = self.room_to();
         // A FIN may lie beyond the window as long as no data do.
         let beyond = end - u32::from(s.fin) > room_to && !self.queue.is_empty();
-        if end < self.rcv_wup || (end > room_to && (seq > room_to || beyond)) {
+        if end < self.rcv_wup {
+            return self.send_dupack(seq, end);
+        }
+        if end > room_to && (seq > room_to || beyond) {
+            self.dropped.beyond_window += 1;
             return self.send_dupack(seq, end);
         }
         // `tcp_ack`: `tcp_replace_ts_recent`, `tcp_ecn_accept_cwr`
@@ -292,6 +303,16 @@ impl Socket {
         if self.scheduled {
             self.ack_snd_check();
         }
+    }
+
+    /// One past the furthest byte that was ever offered, or came (`tcp_max_receive_window`).
+    pub fn room_to(&self) -> u32 {
+        self.offered.max(self.rcv_nxt)
+    }
+
+    /// The furthest byte that its SACK blocks tell of.
+    pub fn sacked_to(&self) -> Option<u32> {
+        self.blocks.get().iter().map(|b| b.1).max()
     }
 
     /// `tcp_send_dupack`
@@ -313,11 +334,13 @@ impl Socket {
             }
             let bare_fin = s.fin && s.len == 1;
             if window == 0 && !(bare_fin && seq == self.rcv_nxt) {
+                self.dropped.zero_window += 1;
                 return self.out_of_window();
             }
             if !self.has_memory(seq) {
                 (self.no_memory, self.at_once, self.scheduled) = (true, true, true);
                 if !self.queue.is_empty() && !bare_fin {
+                    self.dropped.no_memory += 1;
                     return;
                 }
             }
@@ -340,6 +363,7 @@ impl Socket {
             self.dsack = Some((seq, end));
             self.out_of_window();
         } else if seq >= self.rcv_nxt + window {
+            self.dropped.beyond_window += 1;
             self.out_of_window();
         } else {
             self.data_queue_ofo(s, (seq, end), of);
@@ -530,7 +554,9 @@ impl Socket {
         } else {
             self.insert(new, payload);
         }
-        self.grow_buffer(self.space);
+        if self.accepted {
+            self.grow_buffer(self.space);
+        }
     }
 
     fn insert(&mut self, new: Buffer, payload: u32) {
@@ -1132,6 +1158,19 @@ mod tests {
         s.set_buffer(18 * takes - 1);
         s.segment(1110 * MS, bytes(next + 60 * MSS, MSS), None);
         assert_eq!((s.beyond.len(), s.rmem_alloc), (18, 18 * takes));
+    }
+
+    /// `tcp_data_queue_ofo`: as long as nobody has accepted the connection the buffer stays as it is, whatever is out of order.
+    #[test]
+    fn the_buffer_grows_only_for_a_reader() {
+        for accepted in [false, true] {
+            let mut s = socket();
+            s.accepted = accepted;
+            for n in 1..60 {
+                s.segment(1100 * MS, bytes(n * MSS, MSS), None);
+            }
+            assert_eq!(s.rcvbuf > Room::default().first, accepted, "{}", s.rcvbuf);
+        }
     }
 
     /// `tcp_set_window_clamp`: a lower limit holds at once, a higher one lets the window be what it was told last, and none is below half

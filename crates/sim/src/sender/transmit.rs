@@ -320,7 +320,9 @@ impl Sender {
         // RFC 2861: a window that was not filled for a timeout shrinks (`tcp_cwnd_application_limited`).
         let tick = self.tick(now);
         let ticks = tick.wrapping_sub(self.cwnd_stamp);
-        if !self.rules.idle_restart || self.samples_rate || self.conn.clock.us(ticks.into()) < u64::from(self.rto_us)
+        if !self.rules.idle_restart
+            || self.samples_rate
+            || self.conn.clock.us(ticks.into()) < u64::from(self.rto_us)
         {
             return;
         }
