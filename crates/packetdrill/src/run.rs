@@ -866,7 +866,7 @@ impl<'a> Run<'a> {
                 if self.descriptors.values().any(|d| *d != Descriptor::Epoll) {
                     return Err(End::Foreign("several connections".into()));
                 }
-                if self.tcp.state != State::Closed || self.tcp.broken {
+                if !self.tcp.is_fresh() {
                     // What the one before still sends is not looked at any more.
                     self.tcp = self.tcp.again();
                     self.stamps.clear();

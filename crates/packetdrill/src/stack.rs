@@ -7,7 +7,7 @@
 use crate::packet::{Ecn, Flags, Packet, TcpOption};
 use crate::settings::Settings;
 use queuewright_sim::alone::{
-    self, Ack, Clock, Device, Dropped, Room, Segment, Sent, Setup, Tuned, timestamp,
+    self, Ack, Clock, Device, Dropped, RMEM_MAX, Room, Segment, Sent, Setup, Tuned, timestamp,
 };
 use queuewright_sim::{CaState, Kind};
 use std::collections::VecDeque;
@@ -283,6 +283,11 @@ impl Tcp {
     /// Is there one: has a SYN come or gone?
     pub fn begun(&self) -> bool {
         !matches!(self.state, State::Closed | State::Listen)
+    }
+
+    /// Has there never been one?
+    pub fn is_fresh(&self) -> bool {
+        self.state == State::Closed && !self.given_up && self.sender.is_none()
     }
 
     /// May its application send and receive?
@@ -1448,16 +1453,16 @@ impl Tcp {
 
     /// The send buffer is set (`SO_SNDBUF`): twice what is asked.
     pub fn set_send_buffer(&mut self, bytes: u32) {
-        // `SOCK_MIN_SNDBUF` is 4608; `net.core.wmem_max`, 212992 by default, limits what is asked.
-        self.room = (bytes.min(212_992) * 2).max(4_608);
+        // `SOCK_MIN_SNDBUF` is 4608; `net.core.wmem_max` limits what is asked, by default as `rmem_max` does.
+        self.room = (bytes.min(RMEM_MAX) * 2).max(4_608);
         self.send_buffer = Some(self.room);
         self.check_space(0);
     }
 
     /// The receive buffer is set (`SO_RCVBUF`): twice what is asked.
     pub fn set_receive_buffer(&mut self, bytes: u32) {
-        // `SOCK_MIN_RCVBUF`; `net.core.rmem_max`, 212992 by default, limits what is asked.
-        let bytes = (bytes.min(212_992) * 2).max(2_304);
+        // `SOCK_MIN_RCVBUF`; `net.core.rmem_max` limits what is asked.
+        let bytes = (bytes.min(RMEM_MAX) * 2).max(2_304);
         match &mut self.receiver {
             Some(receiver) => receiver.set_buffer(bytes),
             None => self.receive_buffer = Some(bytes),

@@ -7,7 +7,7 @@
 pub use crate::info::{Info, Inner};
 pub use crate::jiffies::timestamp;
 use crate::packet::{MAX_SACKS, flag};
-pub use crate::room::{Device, Room};
+pub use crate::room::{Device, RMEM_MAX, Room};
 pub use crate::segment::{Ack, Dropped, Segment};
 use crate::sender::buffer::{self, BUFFER_BYTES};
 use crate::sender::{AckView, Burst, SenderSetup, StackRules};
