@@ -23,23 +23,32 @@ pub fn jiffies(now_ns: u64) -> u32 {
 /// Linux's coarse clock, of so many ticks a second (`CONFIG_HZ`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock {
+    /// 2^(64 + shift) by the length of a tick, rounded up: a product instead of a division, exact below 2^63 ns.
+    parts: u64,
+    shift: u32,
     hz: u32,
     tick_ns: u32,
+    /// 0: a tick is no number of microseconds.
+    tick_us: u32,
 }
 
 impl Default for Clock {
     fn default() -> Clock {
-        Clock::new(HZ as u32)
+        const USUAL: Clock = Clock::new(HZ as u32);
+        USUAL
     }
 }
 
 impl Clock {
     /// One of so many ticks a second, 1 to 1,000,000.
-    #[inline]
     pub const fn new(hz: u32) -> Clock {
         let hz = if hz == 0 { 1 } else { hz };
         // `TICK_NSEC`
-        Clock { hz, tick_ns: (1_000_000_000 + hz / 2) / hz }
+        let tick_ns = (1_000_000_000 + hz / 2) / hz;
+        let shift = (tick_ns - 1).ilog2();
+        let parts = (1u128 << (64 + shift)).div_ceil(tick_ns as u128) as u64;
+        let tick_us = if 1_000_000 % hz == 0 { 1_000_000 / hz } else { 0 };
+        Clock { parts, shift, hz, tick_ns, tick_us }
     }
 
     /// Ticks a second.
@@ -57,24 +66,22 @@ impl Clock {
     /// `tcp_jiffies32`: the ticks that have begun by `now_ns`.
     #[inline]
     pub const fn jiffies(self, now_ns: u64) -> u32 {
-        // Most often it is Debian's, and then no division.
-        const USUAL: u64 = 1_000_000_000 / HZ;
-        match self.tick_ns() {
-            USUAL => (now_ns / USUAL) as u32,
-            tick => (now_ns / tick) as u32,
-        }
+        (((now_ns as u128 * self.parts as u128) >> 64) as u64 >> self.shift) as u32
     }
 
     /// A time in ticks, rounded up (`usecs_to_jiffies`).
     #[inline]
     pub const fn ticks(self, us: u64) -> u64 {
-        us.saturating_mul(self.hz as u64).div_ceil(1_000_000)
+        (us.wrapping_mul(self.hz as u64).wrapping_add(999_999)) / 1_000_000
     }
 
     /// So many ticks as a time, us (`jiffies_to_usecs`).
     #[inline]
     pub const fn us(self, ticks: u64) -> u64 {
-        ticks.saturating_mul(1_000_000) / self.hz as u64
+        match self.tick_us {
+            0 => ticks.wrapping_mul(1_000_000) / self.hz as u64,
+            us => ticks.wrapping_mul(us as u64),
+        }
     }
 }
 
