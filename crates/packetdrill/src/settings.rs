@@ -27,6 +27,8 @@ pub struct Settings {
     pub wmem: (i64, i64),
     /// `tcp_notsent_lowat`
     pub notsent_lowat: u32,
+    /// `tcp_shrink_window`
+    pub shrink_window: bool,
     /// `tcp_invalid_ratelimit` (ms)
     pub invalid_ratelimit_ms: u64,
     /// What the sender's rules are tuned by.
@@ -47,6 +49,7 @@ impl Default for Settings {
             rmem: (131_072, 6 << 20),
             wmem: (16_384, 4 << 20),
             notsent_lowat: u32::MAX,
+            shrink_window: false,
             invalid_ratelimit_ms: 500,
             tuned: Tuned::default(),
             gso: true,
@@ -212,6 +215,7 @@ impl Settings {
                 self.cca = control(value.trim()).ok_or_else(|| format!("congestion control {value}"))?;
             }
             ("slow_start_after_idle", Some(n)) => self.tuned.idle_restart = n != 0,
+            ("shrink_window", Some(n)) => self.shrink_window = n != 0,
             ("min_tso_segs", Some(n @ 1..=255)) => self.tuned.min_tso_segs = n as u32,
             ("tso_win_divisor", Some(n @ 1..=10_000)) => self.tuned.tso_win_divisor = n as u32,
             ("early_retrans", Some(n)) => self.tuned.probes = n == 3 || n == 4,

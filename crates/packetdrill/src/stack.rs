@@ -92,6 +92,8 @@ enum Limit {
     Busy,
     /// The peer's window.
     Window,
+    /// The send buffer.
+    SendBuffer,
 }
 
 /// What wakes those who wait for a socket.
@@ -186,7 +188,9 @@ pub struct Tcp {
     /// What limits it, since when (ticks), and for how many ticks each has (`tcp_chrono_set`).
     limit: Limit,
     limit_since: u64,
-    limited: [u64; 3],
+    limited: [u64; 4],
+    /// The send buffer limits it, since it sent all that there was and somebody found no room (`tcp_cwnd_validate`).
+    buffer_limits: bool,
     /// One past the last byte that was to be pushed (`pushed_seq`), and where the last buffer of the send queue begins.
     pushed_to: u32,
     buffer_from: u32,
@@ -270,7 +274,8 @@ impl Tcp {
             trouble: None,
             limit: Limit::Nothing,
             limit_since: 0,
-            limited: [0; 3],
+            limited: [0; 4],
+            buffer_limits: false,
             pushed_to: 1,
             buffer_from: 1,
             out: VecDeque::new(),
@@ -467,6 +472,7 @@ impl Tcp {
             }
         }
         if new > 0 {
+            self.see_buffer();
             self.check_space(new);
         }
         !sent.is_empty()
@@ -589,6 +595,9 @@ impl Tcp {
         let mut receiver = alone::Receiver::in_room(self.now, rtt_ns, echoes_each, Device::Tun, room);
         receiver.set_ticks(self.settings.tuned.hz);
         receiver.set_accepted(self.state == State::SynSent);
+        if self.settings.shrink_window {
+            receiver.may_shrink();
+        }
         if !self.sack {
             receiver.without_sack();
         }
@@ -674,7 +683,7 @@ impl Tcp {
             self.expand_room();
         }
         if self.is_writeable() {
-            self.no_space = false;
+            (self.no_space, self.buffer_limits) = (false, false);
             self.wakes.output = true;
         }
     }
@@ -1263,6 +1272,16 @@ impl Tcp {
         }
     }
 
+    /// `tcp_cwnd_validate`: all that there was is sent, not for want of a larger window (`tcp_is_cwnd_limited`), and somebody waits for room.
+    fn see_buffer(&mut self) {
+        let Some(sender) = &self.sender else { return };
+        let (info, inner) = (sender.info(), sender.inner());
+        let slow_start = info.snd_cwnd < info.snd_ssthresh;
+        let by_window =
+            inner.is_cwnd_limited || (slow_start && info.snd_cwnd < inner.max_packets_out.saturating_mul(2));
+        self.buffer_limits |= self.no_space && !by_window && info.snd_nxt as usize == self.segments.len();
+    }
+
     /// What limits it now (`tcp_chrono_start`, `tcp_chrono_stop`).
     fn watch_limits(&mut self) {
         let Some(info) = self.sender.as_ref().map(alone::Sender::info) else { return };
@@ -1271,6 +1290,7 @@ impl Tcp {
         let closed = in_flight < info.snd_cwnd && self.window_end(info.snd_una as usize) <= info.snd_nxt;
         let limit = match (info.unacked as usize + left, left > 0 && closed) {
             (0, _) => Limit::Nothing,
+            _ if self.buffer_limits => Limit::SendBuffer,
             (_, true) => Limit::Window,
             (_, false) => Limit::Busy,
         };
@@ -1403,7 +1423,10 @@ impl Tcp {
             "fackets" => 0,
             "retransmits" => i.retransmits.into(),
             "probes" => self.probes.into(),
-            "busy_time" => self.limited_us(Limit::Busy) + self.limited_us(Limit::Window),
+            "busy_time" => {
+                [Limit::Busy, Limit::Window, Limit::SendBuffer].map(|l| self.limited_us(l)).iter().sum()
+            }
+            "sndbuf_limited" => self.limited_us(Limit::SendBuffer),
             "rwnd_limited" => self.limited_us(Limit::Window),
             "backoff" => (i.backoff + self.probe_backoff).into(),
             "total_retrans" => i.total_retrans as i64,
@@ -1509,7 +1532,8 @@ const NO_SHIFT: u8 = u8::MAX;
 pub const RECEIVE_BUFFER: &str = "SK_MEMINFO_RCVBUF";
 
 /// What of `tcp_info` is known here, without `tcpi_`.
-pub const KNOWN: [&str; 38] = [
+pub const KNOWN: [&str; 39] = [
+    "sndbuf_limited",
     "busy_time",
     "rwnd_limited",
     "probes",

@@ -152,7 +152,7 @@ fn what_is_not_there_is_named() {
         ("+0 < S 0:0(0) win 5 <mss MSS>", &["a value that packetdrill's command line defines (-D)"]),
         ("+0 < [flowlabel 0x1] . 1:1(0) ack 1 win 5", &["IPv6"]),
         ("+0 < . 1:1(0) ack 1 win 5 urg 2", &["urgent data"]),
-        ("+0 %{ assert tcpi_sndbuf_limited == 0 }%", &["tcpi_sndbuf_limited"]),
+        ("+0 %{ assert tcpi_delivered_e0_bytes == 0 }%", &["tcpi_delivered_e0_bytes"]),
         ("+0 `rm -rf /`", &["the command rm"]),
         ("+0 frobnicate(4) = 0", &["frobnicate()"]),
         ("+0 write(4, ..., 1000000) = 1000000", &["a write() that would wait"]),

@@ -435,6 +435,13 @@ impl Receiver {
         }
     }
 
+    /// Its window may become smaller (`tcp_shrink_window`). Only where bytes are counted.
+    pub fn may_shrink(&mut self) {
+        if let End::Bytes(socket) = &mut self.end {
+            socket.shrinks = true;
+        }
+    }
+
     /// How many segments it did not take; none where segments are counted.
     pub fn dropped(&self) -> Dropped {
         match &self.end {

@@ -81,8 +81,9 @@ impl Default for Room {
     }
 }
 
-/// The greatest window that scaling allows (`U16_MAX << TCP_MAX_WSCALE`), and `net.core.rmem_max`.
+/// The greatest window that scaling allows (`U16_MAX << TCP_MAX_WSCALE`).
 const WIDEST: u32 = 65_535 << 14;
+/// The greatest buffer that an application may ask for (`net.core.rmem_max`), bytes.
 pub const RMEM_MAX: u32 = 4 << 20;
 /// The least `TCP_WINDOW_CLAMP`: half of `SOCK_MIN_RCVBUF`.
 pub(crate) const LEAST_CLAMP: u32 = 1_152;

@@ -116,6 +116,8 @@ pub struct Socket {
 
     /// A reader has it (`sk_socket`): else its buffer grows for nothing that is out of order.
     pub(crate) accepted: bool,
+    /// `tcp_shrink_window`
+    pub(crate) shrinks: bool,
     /// What was not taken, and why.
     pub(crate) dropped: Dropped,
 
@@ -192,6 +194,7 @@ impl Socket {
             marked: false,
             prior_nxt: 0,
             accepted: true,
+            shrinks: false,
             dropped: Dropped::default(),
             queue: VecDeque::new(),
             beyond: Vec::new(),
@@ -945,7 +948,7 @@ impl Socket {
             true => 0,
             false => {
                 let (now, new) = (self.receive_window(), self.select_window());
-                if new < now { now.next_multiple_of(1 << self.scale) } else { new }
+                if new < now && !self.may_shrink() { now.next_multiple_of(1 << self.scale) } else { new }
             }
         };
         self.rcv_wup = self.rcv_nxt;
@@ -955,6 +958,9 @@ impl Socket {
 
     /// `__tcp_select_window`
     fn select_window(&mut self) -> u32 {
+        if self.may_shrink() {
+            return self.select_any_window();
+        }
         let mut free = self.space_left();
         let allowed = self.window_of(self.rcvbuf.into());
         let full = allowed.min(self.window_clamp.into());
@@ -979,6 +985,32 @@ impl Socket {
             return (free / mss * mss) as u32;
         }
         if mss == full && free > window + (full >> 1) { free as u32 } else { self.rcv_wnd }
+    }
+
+    /// The window may become smaller (`tcp_shrink_window`), if windows are scaled.
+    fn may_shrink(&self) -> bool {
+        self.shrinks && self.scale > 0
+    }
+
+    /// `__tcp_select_window`, `shrink_window_allowed`
+    fn select_any_window(&mut self) -> u32 {
+        let allowed = self.window_of(self.rcvbuf.into());
+        let full = allowed.min(self.window_clamp.into());
+        let mss = full.min(self.rcv_mss.into());
+        let free = self.space_left() >> self.scale << self.scale;
+        if mss <= 0 {
+            return 0;
+        }
+        if free < full >> 1 {
+            self.quick = 0;
+            if free < allowed >> 4 || free < mss || free < 1 << self.scale {
+                return 0;
+            }
+        }
+        match free > i64::from(self.rcv_ssthresh) {
+            true => self.rcv_ssthresh.next_multiple_of(1 << self.scale),
+            false => free as u32,
+        }
     }
 
     /// `tcp_receive_window`
