@@ -91,7 +91,7 @@ pub(crate) const LEAST_CLAMP: u32 = 1_152;
 impl Room {
     /// `window_clamp` before it is scaled (`tcp_openreq_init_rwin`).
     fn wanted(&self) -> u32 {
-        let wanted = if self.clamp == 0 { WIDEST } else { self.clamp.max(LEAST_CLAMP).min(WIDEST) };
+        let wanted = if self.clamp == 0 { WIDEST } else { self.clamp.clamp(LEAST_CLAMP, WIDEST) };
         if self.locked { wanted.min(self.first / 2) } else { wanted }
     }
 
