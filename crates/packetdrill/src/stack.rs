@@ -803,12 +803,8 @@ impl Tcp {
             (State::Listen, _) => {}
             (State::SynReceived, _) => match unit {
                 0 => self.state = State::Listen,
-                _ if unit <= self.receive_room().first_window() => {
-                    if !self.is_too_soon() {
-                        self.answer_before_open();
-                    }
-                }
-                _ => {}
+                _ if unit > self.receive_room().first_window() || self.is_too_soon() => {}
+                _ => self.answer_before_open(),
             },
             (_, None) => return Err("a reset (RST) that answers a SYN".into()),
             (state, Some(receiver)) => {
