@@ -51,10 +51,15 @@ struct sockaddr_in flows_address(const char *ip, uint16_t port)
 	return a;
 }
 
+/* At once, with what it has not sent: else it would go on during the next run, and keep its memory. */
 static void forget(int *fd)
 {
-	if (*fd >= 0)
+	struct linger gone = { .l_onoff = 1 };
+
+	if (*fd >= 0) {
+		setsockopt(*fd, SOL_SOCKET, SO_LINGER, &gone, sizeof(gone));
 		close(*fd);
+	}
 	*fd = -1;
 }
 

@@ -10,7 +10,7 @@
  *   note WORDS ...                 a line of the next batch
  *   batch NS PROGRAM               ip or tc with all lines noted, in a namespace
  *   plain NS DEVICE                no segmentation, no merging: a packet is what the wire has
- *   set NS PATH VALUE              a value below /proc/sys in a namespace
+ *   set NS PATH VALUE              a value below /proc/sys in a namespace (-: the machine's)
  *   hello NS                       let the namespace's neighbours meet
  *   listen PORT CCA                the server's socket of a congestion control
  *   watch NS                       the namespace of the bottleneck
@@ -164,7 +164,7 @@ static bool set(const char *ns, const char *name, char *value)
 	for (char *comma = value; (comma = strchr(comma, ','));)
 		*comma = ' ';
 	snprintf(path, sizeof(path), "/proc/sys/%s", name);
-	fd = enter(ns) ? open(path, O_WRONLY | O_CLOEXEC) : -1;
+	fd = enter(strcmp(ns, "-") ? ns : NULL) ? open(path, O_WRONLY | O_CLOEXEC) : -1;
 	done = fd >= 0 && write(fd, value, strlen(value)) > 0;
 	if (!done)
 		fail("%s in %s: %s", name, ns, strerror(errno));

@@ -47,6 +47,12 @@ const START_SHIFT_NS: u64 = 5_000_000;
 /// (`codel_time_before()` of a clock of 32 bits and a `drop_next` of 0), and drops all that waits but a packet.
 const LEAST_UPTIME_NS: u64 = 970_000_000_000;
 
+/// Most that all connections together may hold (bytes): three quarters of the machine's memory. By itself Linux lets them hold 5 % of it, and
+/// keeps send buffers short from there on, as it would on a machine of 16 GiB with more than all flows here can fill.
+const TCP_MEMORY: u64 = (MEMORY_MIB << 20) / 4 * 3;
+/// The virtual machine's memory.
+pub const MEMORY_MIB: u64 = 1024;
+
 /// Connections are opened so far apart, and so long before the run begins (`guest/flows.c`).
 const OPEN_APART_NS: u64 = 2_000_000;
 const OPEN_MORE_NS: u64 = 14_500_000;
@@ -90,7 +96,12 @@ impl Job {
             job.run(&mut body, i, run, whose)
                 .map_err(|why| Error::Machine(format!("{}: {why}", run.discipline.label)))?;
         }
-        job.text = Job::boot(true) + &body.0;
+        job.text = Job::boot(true);
+        if !native {
+            let pages = [TCP_MEMORY / 8 * 6, TCP_MEMORY / 8 * 7, TCP_MEMORY].map(|bytes| bytes / 4096);
+            job.text += &format!("set - net/ipv4/tcp_mem {},{},{}\n", pages[0], pages[1], pages[2]);
+        }
+        job.text += &body.0;
         Ok(job)
     }
 

@@ -1,7 +1,7 @@
 //! The machine until it has done its job: QEMU with virtual time, or, asked for, this one in namespaces of its own.
 
 use crate::archive::{Archive, Files, Folder, module, modules};
-use crate::job::{Job, PROGRAM};
+use crate::job::{Job, MEMORY_MIB, PROGRAM};
 use crate::program::Program;
 use crate::stream::{Raw, Stream};
 use crate::{Error, Lab};
@@ -31,8 +31,6 @@ const LOOK: Duration = Duration::from_millis(100);
 /// A guest that says nothing for so long hangs, however busy the host is: it tells of every program that it starts and of
 /// every second of its own time.
 const SILENCE: Duration = Duration::from_secs(600);
-/// Guest memory, MiB.
-const MEMORY: u32 = 1024;
 
 /// Boots, hears, and waits for the end.
 pub fn work(
@@ -214,7 +212,7 @@ fn start(lab: &Lab, seed: u64, initrd: &Path, console: &Path, output: &Path) -> 
     // QEMU of another distribution's release, with that release's own libraries.
     qemu.arg("--library-path").arg(libraries).arg(root.join("bin/qemu-system-x86_64"));
     qemu.arg("-L").arg(root.join("share/qemu")).arg("-L").arg(root.join("share/seabios"));
-    qemu.args(["-machine", "pc,accel=tcg,hpet=off", "-smp", "1", "-m", &MEMORY.to_string()]);
+    qemu.args(["-machine", "pc,accel=tcg,hpet=off", "-smp", "1", "-m", &MEMORY_MIB.to_string()]);
     // String instructions are slow in emulation, page tables of five levels and SMAP cost for nothing.
     qemu.args(["-cpu", "max,-erms,-fsrm,-fzrm,-fsrs,-fsrc,-la57,-smap"]);
     qemu.args([
