@@ -3,9 +3,7 @@
 //! The curve is W(t) = C (t - K)^3 + Wmax. Its clock ticks 1024 times a second
 //! ([`BICTCP_HZ`]), C is 0.4 as 410/1024, and the multiplicative decrease 0.7 is 717/1024.
 
-use crate::{
-    CaState, Clock, Conn, Control, Event, Flavour, GSO_MAX_SIZE, Info, Linux, after,
-};
+use crate::{CaState, Clock, Conn, Control, Event, Flavour, GSO_MAX_SIZE, Info, Linux, after};
 
 /// The curve's clock ticks 2^10 times a second.
 const BICTCP_HZ: u32 = 10;

@@ -164,7 +164,9 @@ static bool set(const char *ns, const char *name, char *value)
 	for (char *comma = value; (comma = strchr(comma, ','));)
 		*comma = ' ';
 	snprintf(path, sizeof(path), "/proc/sys/%s", name);
-	fd = enter(strcmp(ns, "-") ? ns : NULL) ? open(path, O_WRONLY | O_CLOEXEC) : -1;
+	fd = enter(strcmp(ns, "-") ? ns : NULL) ?
+		     open(path, O_WRONLY | O_CLOEXEC) :
+		     -1;
 	done = fd >= 0 && write(fd, value, strlen(value)) > 0;
 	if (!done)
 		fail("%s in %s: %s", name, ns, strerror(errno));
