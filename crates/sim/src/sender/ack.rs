@@ -61,7 +61,7 @@ impl Sender {
     }
 
     /// The handshake's round trip is the first sample.
-    fn first_rtt(&mut self, now: u64, rtt_ns: u64) {
+    pub(super) fn first_rtt(&mut self, now: u64, rtt_ns: u64) {
         let us = u32::try_from(rtt_ns / 1000).unwrap_or(u32::MAX).max(1);
         self.min_rtt = [(now, us); 3];
         self.conn.min_rtt_us = us;
@@ -921,7 +921,7 @@ impl Sender {
 
     /// `tcp_update_rtt_min`: the minimum of the last 300 s, kept as the best of three spans.
     #[inline]
-    fn update_min_rtt(&mut self, now: u64, rtt: u32) {
+    pub(super) fn update_min_rtt(&mut self, now: u64, rtt: u32) {
         const WINDOW_NS: u64 = 300_000_000_000;
         let m = &mut self.min_rtt;
         // Most often no less than the largest of the three, which all are young: nothing changes.
@@ -938,7 +938,11 @@ impl Sender {
             }
             let age = now - m[0].0;
             if age > WINDOW_NS {
+                // The others move up, twice if the second is too old as well.
                 *m = [m[1], m[2], (now, rtt)];
+                if now - m[0].0 > WINDOW_NS {
+                    *m = [m[1], m[2], (now, rtt)];
+                }
             } else if m[1].0 == m[0].0 && age > WINDOW_NS / 4 {
                 (m[1], m[2]) = ((now, rtt), (now, rtt));
             } else if m[2].0 == m[1].0 && age > WINDOW_NS / 2 {

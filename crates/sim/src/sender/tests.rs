@@ -812,3 +812,402 @@ fn without_sack_reordering_ends_at_what_is_acknowledged() {
     b.ack(b.now + MS, &ack);
     assert_eq!((b.sender.reordering, b.sender.reordering_seen), (5, 1));
 }
+
+/// A few numbers without order, the same each time.
+struct Draws(u64);
+
+impl Draws {
+    /// One from 0 to below `end`.
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+}
+
+/// RFC 6298 section 2 as `tcp_rtt_estimator` and `tcp_set_rto` have it: alpha 1/8, beta 1/4, K 4 (`mdev` is kept times 4); where the time falls
+/// by more than the deviation, that rises by an eighth of what it would; the greatest deviation of a round trip holds at once, and a round
+/// trip with a lesser one takes off a quarter of the difference; no less than 200 ms are added, and ticks of 4 ms are rounded up.
+#[test]
+fn each_round_trip_time_moves_the_timeout_as_linuxs() {
+    let mut draws = Draws(7);
+    for _ in 0..40 {
+        let mut s = closed(Kind::NewReno, None, None).sender;
+        let (mut srtt8, mut mdev4, mut greatest, mut var, mut round_ends) = (0i64, 0i64, 0i64, 0i64, 0);
+        let base = 1 + draws.below(400_000) as i64;
+        for n in 0..400 {
+            s.conn.snd_una += draws.below(4) as u32;
+            s.conn.snd_nxt = s.conn.snd_una + 1 + draws.below(12) as u32;
+            // Still for a while, then with jitter, then somewhere else.
+            let rtt = match n / 40 % 3 {
+                0 => base,
+                1 => base + draws.below(base as u64 * 3) as i64,
+                _ => 1 + draws.below(2_000_000) as i64,
+            };
+            if n == 0 {
+                (srtt8, mdev4) = (rtt * 8, rtt * 2);
+                var = mdev4.max(200_000);
+                greatest = var;
+                round_ends = s.conn.snd_nxt;
+            } else {
+                let error = rtt - srtt8 / 8;
+                srtt8 = (srtt8 + error).max(1);
+                let beyond = error.abs() - mdev4 / 4;
+                mdev4 += if error < 0 && beyond > 0 { beyond / 8 } else { beyond };
+                if mdev4 > greatest {
+                    greatest = mdev4;
+                    var = var.max(greatest);
+                }
+                if s.conn.snd_una > round_ends {
+                    if greatest < var {
+                        var -= (var - greatest) / 4;
+                    }
+                    (round_ends, greatest) = (s.conn.snd_nxt, 200_000);
+                }
+            }
+            s.update_rtt(rtt as u32);
+            let got = [s.conn.srtt_us, s.mdev_us, s.mdev_max_us, s.rttvar_us].map(i64::from);
+            assert_eq!(got, [srtt8, mdev4, greatest, var], "sample {n}: {rtt} us");
+            assert_eq!(i64::from(s.rto_us), (srtt8 / 8 + var + 3_999) / 4_000 * 4_000);
+        }
+    }
+}
+
+/// `tcp_update_rtt_min` and lib/win_minmax.c, 300 s: the least, the second of a later time and the third of a still later one. One that is no
+/// more than a choice takes its place and the places behind it. A choice older than the window goes, and so does the next if that is
+/// too old as well. Before that, none less having come for a quarter of the window, the second is of the next quarter, and the third of
+/// the last half.
+#[test]
+fn the_least_round_trip_time_is_that_of_five_minutes() {
+    const WINDOW: u64 = 300_000 * MS;
+    let mut draws = Draws(11);
+    for longest_s in [2, 30, 80, 170, 400] {
+        let mut s = closed(Kind::NewReno, None, None).sender;
+        let mut now = 1000 * MS;
+        s.first_rtt(now, 50 * MS);
+        let mut choices = vec![(now, 50_000u32); 3];
+        for n in 0..3_000 {
+            now += TICK * (1 + draws.below(longest_s * 1000 / 4));
+            // Now and then a fall, else a slow rise.
+            let rtt = if draws.below(40) == 0 {
+                1 + draws.below(60_000)
+            } else {
+                30_000 + n * 10 + draws.below(9_000)
+            };
+            let sample = (now, rtt as u32);
+            let too_old = |c: (u64, u32)| now - c.0 > WINDOW;
+            let place = choices.iter().position(|c| sample.1 <= c.1).unwrap_or(3);
+            if place == 0 || too_old(choices[2]) {
+                choices = vec![sample; 3];
+            } else {
+                choices[place..].fill(sample);
+                let age = now - choices[0].0;
+                if too_old(choices[0]) {
+                    while too_old(choices[0]) {
+                        choices.remove(0);
+                        choices.push(sample);
+                    }
+                } else if choices[1].0 == choices[0].0 && age > WINDOW / 4 {
+                    choices[1..].fill(sample);
+                } else if choices[2].0 == choices[1].0 && age > WINDOW / 2 {
+                    choices[2] = sample;
+                }
+            }
+            s.update_min_rtt(now, rtt as u32);
+            assert_eq!(
+                (s.min_rtt.to_vec(), s.conn.min_rtt_us),
+                (choices.clone(), choices[0].1),
+                "sample {n} of {longest_s} s"
+            );
+        }
+    }
+}
+
+/// `tcp_enter_loss`: the window's threshold is set where none was set for this window yet: in the open state or disorder, where all that a
+/// reduction was for is acknowledged, or at the first timeout since something new was. RFC 5682 is tried in a new recovery, or at a timeout
+/// that follows another.
+#[test]
+fn a_timeout_reduces_a_window_once() {
+    use CaState::{Cwr, Disorder, Loss, Open, Recovery};
+    let after = |state, high_seq, in_a_row| {
+        let mut b = open(Kind::NewReno, Some(40), 20, 40);
+        b.acked(40.0, 10, &[], 0);
+        let s = &mut b.sender;
+        (s.conn.ca_state, s.high_seq, s.timeouts_in_a_row) = (state, high_seq, in_a_row);
+        s.conn.ssthresh = 1000;
+        s.enter_loss(b.now);
+        (s.conn.ssthresh < 1000, s.frto)
+    };
+    for state in [Open, Disorder] {
+        assert_eq!(after(state, 15, 0), (true, true));
+    }
+    assert_eq!([after(Cwr, 15, 0), after(Cwr, 10, 0)], [(false, true), (true, true)]);
+    assert_eq!([after(Recovery, 15, 0), after(Recovery, 10, 0)], [(false, false), (true, false)]);
+    assert_eq!(
+        [after(Loss, 15, 0), after(Loss, 15, 1), after(Loss, 10, 1)],
+        [(true, false), (false, true), (true, true)]
+    );
+}
+
+/// `tcp_tso_should_defer` (`skb->len`): a buffer behind which there is another gets no more, and goes if cwnd has room for all of it. And a
+/// write of more than a millisecond ago (`tcp_wstamp_ns`) is not waited for.
+#[test]
+fn what_gets_no_more_does_not_wait() {
+    let mut b = open(Kind::NewReno, None, 30, 1);
+    let s = &mut b.sender;
+    s.written = s.conn.snd_nxt + 20;
+    let now = b.now + 600_000;
+    let waits = |s: &Sender, room, head| s.should_defer(now, room, 40, head);
+    assert_eq!([4, 5].map(|room| waits(s, room, 5)), [true, false]);
+    assert_eq!([19, 20].map(|head| waits(s, 4, head)), [true, true]);
+    s.wstamp_ns = now - MS;
+    assert!(waits(s, 4, 5));
+    s.wstamp_ns = now - MS - 1;
+    assert!(!waits(s, 4, 5));
+}
+
+/// `tcp_reset_xmit_timer`, `tcp_pacing_delay`: so many whole ticks as pacing holds the next packet back the timeout comes later.
+#[test]
+fn what_pacing_holds_back_does_not_time_out() {
+    let mut b = open(Kind::NewReno, Some(10), 10, 40);
+    let now = b.now;
+    let s = &mut b.sender;
+    s.conn.pacing = true;
+    for (held, ticks) in [(0, 0), (TICK - 1, 0), (TICK + 1, 1), (10 * MS, 2), (27 * MS, 6)] {
+        s.wstamp_ns = now + held;
+        s.restart_rto(now);
+        assert_eq!(s.timer_at, fires_at(now, u64::from(s.rto_us) + ticks * 4_000), "{held} ns");
+    }
+}
+
+/// `tcp_rearm_rto`, `tcp_schedule_loss_probe` (`packets_out`): with nothing on its way no timer runs.
+#[test]
+fn nothing_is_waited_for_where_nothing_is_on_its_way() {
+    let mut b = open(Kind::NewReno, Some(10), 10, 40);
+    b.acked(40.0, 10, &[], 0);
+    assert_eq!((b.sender.timer, b.sender.timer_at), (Timer::Off, u64::MAX));
+}
+
+/// `tcp_packet_delayed`, `retrans_stamp` 0 with SACK: nor was it lost where the acknowledgement is of all that the recovery was for.
+#[test]
+fn all_may_arrive_before_anything_was_sent_again() {
+    for held in [true, false] {
+        let mut b = open(Kind::NewReno, Some(20), 20, 40);
+        b.sender.conn.cwnd = 20;
+        if held {
+            (b.sender.access_bps, b.sender.access_segment_ns) = (100_000_000, 121_120);
+            b.sender.access_free_ns = b.now + 1000 * MS;
+        }
+        b.acked(40.0, 0, &[(1, 5)], 0);
+        assert_eq!((b.sender.conn.ca_state, b.sender.high_seq), (CaState::Recovery, 20));
+        b.acked(1.0, 20, &[], 0);
+        assert_eq!((b.sender.conn.ca_state, b.sender.conn.cwnd >= 20), (CaState::Open, held));
+    }
+}
+
+/// `tcp_tsopt_ecr_before`: only an echo from before the first retransmission says that this was needless (RFC 3522 section 3.2), one of its
+/// very millisecond does not.
+#[test]
+fn an_echo_of_the_same_millisecond_proves_nothing() {
+    for (older, undone) in [(0, false), (1, true), (2, true)] {
+        let mut b = open(Kind::NewReno, Some(20), 20, 40);
+        b.acked(40.0, 0, &[(1, 5)], 0);
+        assert_eq!(b.sender.conn.ca_state, CaState::Recovery);
+        let sent_ms = (b.now / MS) as u32;
+        b.wait(20.0);
+        let ack = alone::Ack { ts: sent_ms - older, ..alone::Ack::new(20, &[]) };
+        b.ack(b.now, &ack);
+        assert_eq!(b.sender.conn.cwnd >= 20, undone, "{older} ms older: {}", b.sender.conn.cwnd);
+    }
+}
+
+/// `tcp_fastretrans_alert`, `FLAG_LOST_RETRANS`: what was sent again after a timeout and is lost once more begins a recovery.
+#[test]
+fn a_copy_lost_after_a_timeout_begins_a_recovery() {
+    for lost in [true, false] {
+        let mut b = open(Kind::NewReno, Some(10), 10, 40);
+        b.sender.timer = Timer::Rto;
+        b.timer();
+        b.sender.conn.cwnd = 10;
+        b.sender.resend_lost(b.now, &mut b.out);
+        assert_eq!(b.sender.conn.retrans_out, 10);
+        // Copies arrive that were sent after the first one, or the first one.
+        if lost {
+            b.acked(40.0, 0, &[(1, 4)], 0);
+        } else {
+            b.acked(40.0, 1, &[], 0);
+        }
+        assert_eq!(b.sender.conn.ca_state, if lost { CaState::Recovery } else { CaState::Loss });
+    }
+}
+
+/// `tcp_clean_rtx_queue`, `tcp_rack_advance`: a copy that the echo says has arrived is what RACK goes by; of one whose first copy arrived
+/// (`tcp_skb_spurious_retrans`) it learns nothing.
+#[test]
+fn rack_goes_by_a_copy_that_arrived() {
+    for arrived in [true, false] {
+        let mut b = open(Kind::NewReno, Some(20), 20, 40);
+        b.acked(40.0, 0, &[(1, 5)], 0);
+        let (resent_at, before) = (b.now, b.sender.rack_tx_ns);
+        assert!(b.sent().contains(&0) && before < resent_at);
+        b.wait(45.0);
+        let sent_ms = (resent_at / MS) as u32;
+        let ack =
+            alone::Ack { ts: if arrived { sent_ms } else { sent_ms - 5 }, ..alone::Ack::new(1, &[(1, 5)]) };
+        b.ack(b.now, &ack);
+        assert_eq!(b.sender.rack_tx_ns, if arrived { resent_at } else { before });
+    }
+}
+
+/// `tcp_stream_memory_free`: a writer that waits is woken where twice what is unsent is less than `TCP_NOTSENT_LOWAT`, not where it is as much.
+#[test]
+fn a_writer_is_woken_below_half_of_lowat() {
+    let mut b =
+        with_buffer(None, 20, SendBuffer { notsent_lowat_bytes: Some(20 * 1448), ..Default::default() });
+    let now = b.now;
+    let s = &mut b.sender;
+    s.wake_una = 0;
+    let mut woken = |unsent| {
+        (s.full, s.woken) = (true, false);
+        s.written = s.conn.snd_nxt + unsent;
+        s.check_space(now, false)
+    };
+    assert_eq!([9, 10, 11].map(&mut woken), [true, false, false]);
+}
+
+/// `tcp_small_queue_check`: at 250 MB/s what is sent in 1/1024 s, 244,140 bytes, are 3.7 of the longest bursts: a fourth begins
+/// while three wait.
+#[test]
+fn a_millisecond_waits_below_tcp_on_fast_paths() {
+    let mut b = open(Kind::Cubic, None, 10, 40);
+    let s = &mut b.sender;
+    (s.conn.pacing_rate, s.access_bps, s.access_segment_ns) = (250_000_000, 1_000_000_000, 12_112);
+    let (now, burst) = (5000 * MS, u64::from(s.burst_segments()));
+    assert_eq!(burst, (65_536 - 1 - 320) / 1448);
+    let mut held = |waiting: u64| {
+        s.access_free_ns = now + waiting * 12_112;
+        s.held_back(now, &[])
+    };
+    assert_eq!([2 * burst + 1, 3 * burst, 3 * burst + 1].map(&mut held), [false, false, true]);
+}
+
+/// `tcp_slow_start_after_idle_check`: not with something on its way, nor where the control has a window of its own (`cong_control`), nor
+/// where it is switched off.
+#[test]
+fn an_idle_window_stays_where_the_rule_does_not_hold() {
+    let idle = |cca, acked, idle_restart| {
+        let tuned = alone::Tuned { idle_restart, ..alone::Tuned::default() };
+        let setup =
+            alone::Setup { cca, segments: Some(10), initial_window: Some(10), tuned, ..Default::default() };
+        let mut b = Bench::new(setup);
+        b.open(1000 * MS, 40 * MS, 0);
+        b.acked(40.0, acked, &[], 0);
+        b.sender.conn.cwnd = 80;
+        b.sender.restart_after_idle(b.now + 10_000 * MS);
+        b.sender.conn.cwnd
+    };
+    assert_eq!(idle(Kind::NewReno, 10, true), 10);
+    assert_eq!(
+        [idle(Kind::NewReno, 9, true), idle(Kind::Bbr, 10, true), idle(Kind::NewReno, 10, false)],
+        [80; 3]
+    );
+}
+
+/// RFC 9438 section 5.8, `bictcp_cwnd_event_tx_start`: CUBIC's clock stands still while nothing is sent.
+#[test]
+fn cubics_curve_waits_while_nothing_is_sent() {
+    let tuned = alone::Tuned { idle_restart: false, ..alone::Tuned::default() };
+    let setup = alone::Setup {
+        cca: Kind::Cubic,
+        segments: Some(100),
+        initial_window: Some(100),
+        tuned,
+        ..Default::default()
+    };
+    let mut b = Bench::new(setup);
+    b.open(1000 * MS, 40 * MS, 0);
+    // The last loss was at this window.
+    let (now, s) = (b.now, &mut b.sender);
+    s.conn.ssthresh = s.cca.ssthresh(&mut s.conn, now);
+    let all = b.sender.conn.snd_nxt;
+    b.acked(40.0, all, &[], 0);
+    let before = b.sender.conn.cwnd;
+    b.wait(100_000.0);
+    for _ in 0..3 {
+        b.write(b.now, 100);
+        let all = b.sender.conn.snd_nxt;
+        b.acked(40.0, all, &[], 0);
+    }
+    // In 140 ms the curve rises by 0.4 x 0.14^3 packets, and Reno's line by less than one a round trip; in 100 s by 400,000.
+    assert!(b.sender.conn.cwnd <= before + 4, "{before} to {}", b.sender.conn.cwnd);
+}
+
+/// `tcp_mark_skb_lost`, `tcp_retransmit_skb`: what is sent again at a timeout is on its way again, whether an earlier copy was or not.
+#[test]
+fn what_a_timeout_sends_again_is_on_its_way() {
+    let mut b = with_a_needless_copy();
+    b.sender.timer = Timer::Rto;
+    b.timer();
+    assert!(b.sent().contains(&0));
+    assert_eq!(b.sender.board.flags(0) & (LOST | RETRANS), LOST | RETRANS);
+    assert_eq!(b.sender.conn.retrans_out, 1);
+}
+
+/// `tcp_send_loss_probe`, `tcp_fragment`: the last segment of a buffer of two goes out again as one of its own.
+#[test]
+fn a_probe_splits_the_buffer_that_it_is_of() {
+    let mut b = open(Kind::NewReno, Some(10), 10, 40);
+    b.acked(40.0, 6, &[], 0);
+    let ends = |b: &Bench| [7, 8, 9].map(|seq| b.sender.board.flags(seq) & ENDS_BUFFER != 0);
+    let before = b.sender.buffers;
+    assert_eq!(ends(&b), [true, false, true]);
+    b.timer();
+    assert_eq!((b.sent().last(), ends(&b), b.sender.buffers), (Some(&9), [true, true, true], before + 1));
+}
+
+/// `tcp_clean_rtx_queue` after as many were SACKed as are lost: an acknowledgement without blocks takes both off.
+#[test]
+fn as_many_lost_as_sacked_are_still_both() {
+    let mut b = open(Kind::NewReno, Some(20), 20, 40);
+    b.sender.conn.cwnd = 0;
+    b.acked(40.0, 0, &[(3, 6)], 0);
+    assert_eq!((b.sender.conn.sacked_out, b.sender.conn.lost_out), (3, 3));
+    b.sender.board.change(0, 0, RETRANS);
+    b.sender.conn.retrans_out = 0;
+    b.acked(1.0, 6, &[], 0);
+    let c = &b.sender.conn;
+    assert_eq!((c.sacked_out, c.lost_out, c.packets_out), (0, 0, 14));
+}
+
+/// RFC 3168 section 6.1.2: the first segment of new data after a reduction carries CWR, and no other; all of them go.
+#[test]
+fn the_first_new_segment_alone_says_that_the_window_is_reduced() {
+    let setup = SenderSetup {
+        cca: Kind::NewReno,
+        rules: StackRules::LINUX.kept(),
+        segments: Some(40),
+        initial_window: Some(10),
+        send_buffer: SendBuffer::default(),
+        mss: 1448,
+        rate: 0,
+        closes: true,
+        ecn: true,
+        l4s: false,
+        stop_ns: u64::MAX,
+        access_bps: 0,
+        warmup_ns: 0,
+    };
+    let mut s = Sender::new(setup);
+    let mut out = Vec::new();
+    s.start_open(1000 * MS, 40 * MS, 0, &mut out);
+    out.clear();
+    let ack = |cum, flags, ts| AckView { cum, window_end: u32::MAX, ts, flags, sacks: &[] };
+    s.on_ack(1040 * MS, ack(4, flag::ECE, 1000), 0, &mut out);
+    s.on_ack(1041 * MS, ack(10, flag::ECE, 1000), 0, &mut out);
+    s.on_ack(1080 * MS, ack(s.conn.snd_nxt, 0, 1041), 0, &mut out);
+    let sent: Vec<u32> = out.iter().flat_map(|b| b.seq..b.seq + u32::from(b.count)).collect();
+    assert_eq!(sent, (10..s.conn.snd_nxt).collect::<Vec<_>>());
+    assert!(sent.len() > 5);
+    let marked: Vec<_> = out.iter().filter(|b| b.flags & flag::CWR != 0).map(|b| (b.seq, b.count)).collect();
+    assert_eq!(marked, [(10, 1)]);
+    assert!(out.iter().all(|b| b.flags & flag::ECT != 0));
+}
