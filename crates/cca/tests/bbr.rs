@@ -338,3 +338,31 @@ fn golden_trace() {
     }
     insta::assert_snapshot!(out);
 }
+
+/// `bbr_save_cwnd`: a window that nothing has cut yet is the one to come back to, even if an earlier one was larger; one that recovery has
+/// cut is not.
+#[test]
+fn the_window_to_come_back_to_is_that_from_before_the_cut() {
+    for (cut_by_recovery, want) in [(false, 150), (true, 300)] {
+        let mut p = steady();
+        let Cca::Bbr(b) = &mut p.cca else { unreachable!() };
+        let (c, now) = (&mut p.c, p.now);
+        let ack = RateSample { acked_sacked: 1, ..rs() };
+        c.cwnd = 300;
+        b.ssthresh(c, now);
+        if cut_by_recovery {
+            b.set_state(c, CaState::Recovery, now);
+            c.ca_state = CaState::Recovery;
+            b.cong_control(c, &ack, now, 0);
+        }
+        c.cwnd = 150;
+        b.ssthresh(c, now);
+        for state in [CaState::Recovery, CaState::Open] {
+            b.set_state(c, state, now);
+            c.ca_state = state;
+            c.packets_out = 100;
+            b.cong_control(c, &ack, now, 0);
+        }
+        assert!((want..=want + 2).contains(&c.cwnd), "{} for {want}", c.cwnd);
+    }
+}

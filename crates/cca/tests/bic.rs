@@ -160,3 +160,20 @@ fn keeps_the_link_busy() {
     let utilization = (p.delivered - before) as f64 / 40.0 / p.rate_pps();
     assert!(utilization > 0.98, "{utilization}");
 }
+
+/// `bictcp_update`: for the same window the step is reckoned anew after HZ/32 ticks, which are seven, and not before: 28 ms of 4 ms each.
+#[test]
+fn the_same_window_keeps_its_step_for_seven_ticks() {
+    for (ticks, grows) in [(1, true), (7, true), (8, false), (20, false)] {
+        let mut x = Clocked::new(1000, 2);
+        // Nothing is known of the path: a packet for every 20 acknowledged, and twice that for ACKs of two. It leaves no credit.
+        x.bic.cong_avoid(&mut x.c, 10, x.now);
+        assert_eq!((x.c.cwnd, x.c.cwnd_cnt), (1001, 0));
+        x.bic.cong_avoid(&mut x.c, 1, x.now);
+        // Now the window is that of the last loss: there 2,500 make a packet.
+        x.lose();
+        (x.c.cwnd, x.c.cwnd_cnt) = (1001, 0);
+        x.bic.cong_avoid(&mut x.c, 10, x.now + ticks * 4 * MS);
+        assert_eq!(x.c.cwnd > 1001, grows, "after {ticks} ticks");
+    }
+}

@@ -195,3 +195,178 @@ fn keeps_the_link_busy() {
     let utilization = (p.delivered - before) as f64 / 40.0 / p.rate_pps();
     assert!(utilization > 0.98, "{utilization}");
 }
+
+/// tcp_htcp.c beside ours, in ticks of 4 ms: what is kept of the throughput (`measure_achieved_throughput`), both factors, what a
+/// spurious event takes back, and what each of them makes of the window.
+#[derive(Default)]
+struct Kernel {
+    alpha: u64,
+    beta: u64,
+    by_ratio: bool,
+    acked: u64,
+    count: u64,
+    least: u64,
+    most: u64,
+    event: u64,
+    before: Option<(u64, u64, u64)>,
+    rate: u64,
+    best: u64,
+    last_best: u64,
+    since: u64,
+    cwnd: u64,
+    credit: u64,
+}
+
+impl Kernel {
+    fn new(now: u64, cwnd: u64) -> Kernel {
+        Kernel { alpha: 128, beta: 64, acked: 1, event: now, cwnd, ..Kernel::default() }
+    }
+    fn sample(&mut self, state: CaState, acked: u64, rtt_us: u64, now: u64) {
+        let open = state == CaState::Open;
+        if open {
+            self.acked = acked;
+        }
+        if rtt_us > 0 {
+            let rtt = rtt_us.div_ceil(4_000);
+            self.least = if self.least == 0 { rtt } else { self.least.min(rtt) };
+            if open {
+                self.most = self.most.max(self.least);
+                // 20 ms are five ticks.
+                if (self.most + 1..=self.most + 5).contains(&rtt) {
+                    self.most = rtt;
+                }
+            }
+        }
+        if !(open || state == CaState::Disorder) {
+            (self.count, self.since) = (0, now);
+            return;
+        }
+        self.count += acked;
+        let step = (self.alpha / 128).max(1);
+        // Unsigned in the kernel: a step beyond the window makes it endless.
+        if step > self.cwnd
+            || self.count < self.cwnd - step
+            || self.least == 0
+            || now - self.since < self.least
+        {
+            return;
+        }
+        let rate = self.count * 250 / (now - self.since);
+        if (now - self.event) / self.least <= 3 {
+            (self.rate, self.best) = (rate, rate);
+        } else {
+            self.rate = (3 * self.rate + rate) / 4;
+            self.best = self.best.max(self.rate);
+        }
+        (self.count, self.since) = (0, now);
+    }
+    fn set_alpha(&mut self, now: u64) {
+        let late = (now - self.event).saturating_sub(250);
+        let mut factor = if late > 0 { 1 + (10 * late + (late / 2) * (late / 2) / 250) / 250 } else { 1 };
+        if self.least > 0 {
+            let scale = (2_000 / (10 * self.least)).clamp(4, 80);
+            factor = (factor * 8 / scale).max(1);
+        }
+        self.alpha = 2 * factor * (128 - self.beta);
+    }
+    fn avoid(&mut self, now: u64) {
+        if self.credit * self.alpha / 128 >= self.cwnd {
+            self.cwnd += 1;
+            self.credit = 0;
+            self.set_alpha(now);
+        } else {
+            self.credit += self.acked;
+        }
+        self.acked = 1;
+    }
+    fn threshold(&mut self, now: u64) -> u64 {
+        let steady = (4 * self.last_best..=6 * self.last_best).contains(&(5 * self.best));
+        self.last_best = self.best;
+        // 10 ms are three ticks.
+        self.beta = match steady && self.by_ratio && self.least > 3 && self.most > 0 {
+            true => (self.least * 128 / self.most).clamp(64, 102),
+            false => 64,
+        };
+        self.by_ratio = steady;
+        self.set_alpha(now);
+        if self.most > self.least {
+            self.most = self.least + (self.most - self.least) * 95 / 100;
+        }
+        (self.cwnd * self.beta / 128).max(2)
+    }
+    fn state(&mut self, new: CaState, now: u64) {
+        match new {
+            CaState::Open if self.before.take().is_some() => self.event = now,
+            CaState::Open | CaState::Disorder => {}
+            _ => {
+                self.before = Some((self.event, self.most, self.last_best));
+                self.event = now;
+            }
+        }
+    }
+    fn undo(&mut self) {
+        if let Some(before) = self.before.take() {
+            (self.event, self.most, self.last_best) = before;
+        }
+    }
+}
+
+/// Lives without order: whatever happens, window and factors are the kernel's.
+#[test]
+fn every_step_is_the_kernels() {
+    for seed in 1..=60u64 {
+        let mut state = seed;
+        let mut below = |end: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % end
+        };
+        let mut now = 500 + below(1_000);
+        let cwnd = 2 + below(300) as u32;
+        let mut c = Conn { cwnd, ssthresh: 2, is_cwnd_limited: true, ..Conn::default() };
+        let mut ours = Htcp::new(now * 4 * MS);
+        let mut kernel = Kernel::new(now, cwnd.into());
+        let base_us = 1 + below(120_000);
+        let most_us = 1 + below(60_000);
+        for n in 0..4_000 {
+            let most = if below(200) == 0 { 700 } else { 5 };
+            now += below(most);
+            let ns = now * 4 * MS;
+            match below(600) {
+                0..2 => {
+                    c.prior_cwnd = c.cwnd;
+                    c.ssthresh = ours.ssthresh(&mut c, ns);
+                    assert_eq!(u64::from(c.ssthresh), kernel.threshold(now), "seed {seed}, step {n}");
+                    let new = [CaState::Cwr, CaState::Recovery, CaState::Loss][below(3) as usize];
+                    ours.set_state(&mut c, new, ns);
+                    kernel.state(new, now);
+                    (c.ca_state, c.cwnd) = (new, c.ssthresh);
+                    kernel.cwnd = c.ssthresh.into();
+                }
+                2..5 if c.ca_state > CaState::Disorder => {
+                    c.cwnd = ours.undo_cwnd(&mut c);
+                    kernel.undo();
+                    kernel.cwnd = c.cwnd.into();
+                }
+                5..20 => {
+                    let new = if c.ca_state == CaState::Open { CaState::Disorder } else { CaState::Open };
+                    ours.set_state(&mut c, new, ns);
+                    kernel.state(new, now);
+                    c.ca_state = new;
+                }
+                _ => {
+                    let acked = 1 + below(4);
+                    let rtt_us = if below(10) == 0 { 0 } else { base_us + below(most_us) };
+                    // Until then there was no sample at all.
+                    let rtt_us = if n < 100 && seed % 2 == 0 { 0 } else { rtt_us };
+                    ours.pkts_acked(&mut c, acked as u32, rtt_us as u32, ns);
+                    kernel.sample(c.ca_state, acked, rtt_us, now);
+                    ours.cong_avoid(&mut c, acked as u32, ns);
+                    kernel.avoid(now);
+                }
+            }
+            let got = (ours.alpha() * 128.0, ours.beta() * 128.0, u64::from(c.cwnd));
+            let want = (kernel.alpha as f64, kernel.beta as f64, kernel.cwnd);
+            assert_eq!(got, want, "seed {seed}, step {n}");
+        }
+    }
+}

@@ -157,3 +157,13 @@ fn golden_trace() {
         ]
     ));
 }
+
+/// `update_params` (`cnt_rtt > 0`): a round trip that gave no sample, as where all of it was sent again, tells nothing new of the delay.
+#[test]
+fn a_round_trip_without_a_sample_changes_nothing() {
+    let mut r = delayed(20_000, 10_000);
+    let before = alpha_beta(&r);
+    assert!(before.0 < 1.0 && before.1 > 0.2);
+    r.rounds(3, 0);
+    assert_eq!(alpha_beta(&r), before);
+}

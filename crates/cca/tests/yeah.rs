@@ -160,3 +160,33 @@ fn golden_trace() {
         ]
     ));
 }
+
+/// `tcp_yeah_ssthresh` (`TCP_YEAH_RHO`): with 15 round trips in slow mode a loss still takes the queue, with 16 half.
+#[test]
+fn other_flows_are_greedy_from_the_sixteenth_round_trip_on() {
+    for (rounds, half) in [(15, false), (16, true)] {
+        let mut r = judged(400, 50_000, 60_000);
+        while yeah(&r.cca).slow_rounds() < rounds {
+            r.round(60_000);
+        }
+        let before = r.c.cwnd;
+        r.lose();
+        // A sixth of the round trip is in the queue.
+        let want = if half { before / 2 } else { before / 6 };
+        assert!((before - r.c.cwnd).abs_diff(want) <= 1, "{rounds}: {before} to {}", r.c.cwnd);
+    }
+}
+
+/// `tcp_yeah_cong_avoid` (`fast_count > TCP_YEAH_ZETA`): the 51st round trip in fast mode since the last loss takes the others for gone.
+#[test]
+fn other_flows_are_gone_after_more_than_fifty_round_trips() {
+    let mut r = judged(400, 50_000, 60_000);
+    r.lose();
+    assert_eq!(yeah(&r.cca).reno_window(), 100);
+    let mut fast = 0;
+    while yeah(&r.cca).reno_window() > 2 {
+        r.round(50_000);
+        fast += u32::from(yeah(&r.cca).slow_rounds() == 0);
+    }
+    assert_eq!(fast, 51);
+}
