@@ -366,3 +366,60 @@ fn the_window_to_come_back_to_is_that_from_before_the_cut() {
         assert!((want..=want + 2).contains(&c.cwnd), "{} for {want}", c.cwnd);
     }
 }
+
+/// `bbr_cwnd_event`: only the start of sending, and only where the application had nothing, sets the pace anew.
+#[test]
+fn nothing_but_a_restart_sets_the_pace_anew() {
+    for (event, app_limited, anew) in [
+        (Event::TxStart { last_send_ns: None }, 1, true),
+        (Event::TxStart { last_send_ns: None }, 0, false),
+        (Event::CompleteCwr, 1, false),
+        (Event::Loss, 1, false),
+    ] {
+        let mut p = steady();
+        let Cca::Bbr(b) = &mut p.cca else { unreachable!() };
+        (p.c.app_limited, p.c.pacing_rate) = (app_limited, 1000);
+        b.event(&mut p.c, event, p.now);
+        assert_eq!(p.c.pacing_rate > 1000, anew, "{event:?}, {app_limited}");
+    }
+}
+
+/// `bbr_lt_bw_sampling`, `bbr_lt_bw_interval_done`: an interval is of four rounds at least, ends with a loss, and counts if 50/256 of what was
+/// delivered was lost; two in a row are a policer's where the second's rate is within an eighth of the first's.
+#[test]
+fn a_policer_is_two_intervals_of_much_loss_and_one_rate() {
+    // Rounds of 40 ms until it is taken for one, with so many delivered in each: in the first interval and in what follows.
+    let rounds = |first: u32, then: u32, lost_in_256: u32| {
+        let mut p = steady();
+        let Cca::Bbr(b) = &mut p.cca else { unreachable!() };
+        let c = &mut p.c;
+        (c.app_limited, c.delivered_ns) = (0, p.now);
+        (1..40).find(|&n| {
+            let delivered = if n <= 4 { first } else { then };
+            let prior = c.delivered;
+            c.delivered += delivered;
+            // The round that begins an interval is not in it.
+            let losses = delivered * lost_in_256 / 256;
+            c.lost += losses;
+            c.delivered_ns += 40 * MS;
+            let rs = RateSample {
+                delivered: delivered as i32,
+                interval_us: 40_000,
+                rtt_us: 40_000,
+                prior_delivered: prior,
+                acked_sacked: delivered,
+                losses,
+                ..rs()
+            };
+            b.cong_control(c, &rs, c.delivered_ns, 0);
+            b.is_policed()
+        })
+    };
+    assert_eq!(rounds(256, 256, 50), Some(8));
+    assert_eq!(rounds(256, 256, 49), None);
+    assert_eq!(rounds(256, 288, 64), Some(8));
+    assert_eq!(rounds(256, 256 - 31, 64), Some(8));
+    // More than an eighth: the second is the first of the next two.
+    assert_eq!(rounds(256, 291, 64), Some(12));
+    assert_eq!(rounds(256, 220, 64), Some(12));
+}

@@ -238,3 +238,15 @@ fn golden_trace_over_a_tail_drop_queue() {
     assert!(matches!(p.cca, Cca::Cubic(_)));
     insta::assert_snapshot!(out);
 }
+
+/// RFC 9438 section 4.3, `bictcp_update`: Reno's window with CUBIC's decrease grows by 3 x 0.3 / 1.7 packets for each window acknowledged, by 5
+/// for 1,000 packets at a window of 100. It is five ahead then, and the curve stands still: a packet for every 100 / 5.
+#[test]
+fn reno_ahead_by_several_packets_is_caught_up_with() {
+    let mut x = Clocked::new(Flavour::LINUX, 100, 20 * MS);
+    x.lose();
+    (x.c.cwnd, x.c.cwnd_cnt) = (100, 0);
+    x.cubic.cong_avoid(&mut x.c, 1000, x.now);
+    assert_eq!((1000.0 / 100.0 * 0.9 / 1.7) as u32, 5);
+    assert_eq!(x.c.cwnd, 100 + 1000 / (100 / 5));
+}

@@ -167,3 +167,13 @@ fn a_round_trip_without_a_sample_changes_nothing() {
     r.rounds(3, 0);
     assert_eq!(alpha_beta(&r), before);
 }
+
+/// `tcp_reno_undo_cwnd`: the window of before, or the present one if that is larger.
+#[test]
+fn undo_restores_the_window() {
+    let mut r = Rounds::beyond_slow_start(Kind::Illinois, 100);
+    (r.c.cwnd, r.c.prior_cwnd) = (60, 100);
+    assert_eq!(r.cca.undo_cwnd(&mut r.c), 100);
+    r.c.cwnd = 130;
+    assert_eq!(r.cca.undo_cwnd(&mut r.c), 130);
+}

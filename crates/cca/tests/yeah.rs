@@ -190,3 +190,17 @@ fn other_flows_are_gone_after_more_than_fifty_round_trips() {
     }
     assert_eq!(fast, 51);
 }
+
+/// `tcp_vegas_cwnd_event`: after an idle time the path may be another, and its longer round trip is no queue.
+#[test]
+fn an_idle_time_begins_anew_with_the_round_trip_time() {
+    for (idle, slow) in [(true, false), (false, true)] {
+        let mut r = Rounds::beyond_slow_start(Kind::Yeah, 400);
+        r.rounds(3, 50_000);
+        if idle {
+            r.idle();
+        }
+        r.rounds(3, 80_000);
+        assert_eq!(yeah(&r.cca).slow_rounds() > 0, slow);
+    }
+}

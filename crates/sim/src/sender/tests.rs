@@ -1133,7 +1133,7 @@ fn cubics_curve_waits_while_nothing_is_sent() {
     let before = b.sender.conn.cwnd;
     b.wait(100_000.0);
     for _ in 0..3 {
-        b.write(b.now, 100);
+        b.write(b.now, 300);
         let all = b.sender.conn.snd_nxt;
         b.acked(40.0, all, &[], 0);
     }
@@ -1210,4 +1210,169 @@ fn the_first_new_segment_alone_says_that_the_window_is_reduced() {
     let marked: Vec<_> = out.iter().filter(|b| b.flags & flag::CWR != 0).map(|b| (b.seq, b.count)).collect();
     assert_eq!(marked, [(10, 1)]);
     assert!(out.iter().all(|b| b.flags & flag::ECT != 0));
+}
+
+/// `tcp_tso_should_defer`: it waits for an acknowledgement that is at most half a round trip and at most a millisecond away.
+#[test]
+fn only_a_near_acknowledgement_is_waited_for() {
+    for (rtt_ms, near) in [(1, MS / 2), (10, MS), (40, MS)] {
+        let mut b = open(Kind::NewReno, None, 30, rtt_ms);
+        let comes = b.now + rtt_ms * MS;
+        let mut waits = |before| {
+            b.sender.wstamp_ns = comes - before;
+            b.sender.should_defer(comes - before, 4, 40, 40)
+        };
+        assert_eq!([near + 1, near, 1].map(&mut waits), [false, true, true], "{rtt_ms} ms");
+    }
+}
+
+/// `tcp_write_xmit` (`prr_out`): what a probe sends while the window is being reduced counts as sent.
+#[test]
+fn a_probe_counts_in_a_reduction() {
+    for (state, counts) in [(CaState::Cwr, 1), (CaState::Open, 0)] {
+        let mut b = open(Kind::NewReno, Some(10), 10, 40);
+        b.sender.written += 1;
+        b.sender.snd_end += 1;
+        b.sender.conn.ca_state = state;
+        assert!(b.sender.probe_new_data(b.now, &mut b.out));
+        assert_eq!((b.sender.prr_out, b.sender.conn.snd_nxt), (counts, 11));
+    }
+}
+
+/// `tcp_timeout_mark_lost`: the oldest segment is lost at a timeout however lately it was sent; of the others only what is older than RACK's
+/// round trip.
+#[test]
+fn the_oldest_segment_is_lost_at_a_timeout_whatever_its_age() {
+    let mut b = open(Kind::NewReno, Some(10), 10, 40);
+    b.sender.rack_rtt_us = 1_000_000;
+    b.sender.enter_loss(b.now + 300 * MS);
+    let lost: Vec<u32> = (0..10).filter(|&seq| b.sender.board.flags(seq) & LOST != 0).collect();
+    assert_eq!((lost, b.sender.conn.lost_out), (vec![0], 1));
+}
+
+/// One without SACK.
+fn without_sack(segments: u32) -> Bench {
+    let tuned = alone::Tuned { sack: false, ..alone::Tuned::default() };
+    let setup = alone::Setup {
+        cca: Kind::NewReno,
+        segments: Some(segments),
+        initial_window: Some(20),
+        tuned,
+        ..Default::default()
+    };
+    let mut b = Bench::new(setup);
+    b.open(1000 * MS, 40 * MS, 0);
+    b.wait(40.0);
+    b
+}
+
+/// `tcp_limit_reno_sacked`, `tcp_check_reno_reordering`: of five on their way one at least has not arrived; a fifth duplicate says that the
+/// network reorders, by as much as was on its way.
+#[test]
+fn more_duplicates_than_can_be_are_reordering() {
+    let mut b = without_sack(5);
+    for n in 1..=7 {
+        b.acked(1.0, 0, &[], 0);
+        let seen = (b.sender.conn.sacked_out, b.sender.reordering, b.sender.reordering_seen > 0);
+        assert_eq!(seen, if n < 5 { (n, 3, false) } else { (4, 5, true) }, "duplicate {n}");
+    }
+}
+
+/// `tcp_remove_reno_sacks`: of what an acknowledgement covers one filled the hole, and the rest had been counted as duplicates.
+#[test]
+fn without_sack_what_was_counted_is_not_delivered_twice() {
+    let mut b = without_sack(12);
+    b.acked(1.0, 2, &[], 0);
+    for _ in 0..3 {
+        b.acked(1.0, 2, &[], 0);
+    }
+    // The SYN, two, and three duplicates.
+    assert_eq!((b.sender.conn.sacked_out, b.sender.conn.delivered), (3, 6));
+    b.acked(1.0, 4, &[], 0);
+    assert_eq!((b.sender.conn.sacked_out, b.sender.conn.delivered), (2, 7));
+    b.acked(1.0, 12, &[], 0);
+    // Eight more, of which two had been counted.
+    assert_eq!((b.sender.conn.sacked_out, b.sender.conn.delivered), (0, 13));
+}
+
+/// RFC 5682 with SACK, step 3.b: a SACK of what was sent once and before the timeout proves it needless as well; one of what was sent after it
+/// does not.
+#[test]
+fn a_sack_proves_a_timeout_spurious() {
+    for (old, undone) in [(true, true), (false, false)] {
+        let mut b = open(Kind::NewReno, None, 10, 100);
+        b.sender.conn.cwnd = 20;
+        b.sender.rack_rtt_us = 100_000;
+        b.now += 290 * MS;
+        for seq in 1..10 {
+            b.sender.board.sent(seq, b.now, 0);
+        }
+        (b.sender.timer, b.sender.timer_at) = (Timer::Rto, b.now + 10 * MS);
+        b.timer();
+        let sent_ms = (b.now / MS) as u32;
+        b.wait(100.0);
+        b.ack(b.now, &alone::Ack { ts: sent_ms, ..alone::Ack::new(1, &[]) });
+        assert!(b.sender.frto && b.sender.high_seq == 10 && b.sender.conn.snd_nxt > 11);
+        b.wait(5.0);
+        let block = if old { (3, 5) } else { (10, 11) };
+        b.ack(b.now, &alone::Ack { ts: sent_ms, ..alone::Ack::new(1, &[block]) });
+        assert_eq!(b.sender.conn.cwnd >= 20, undone, "{}", b.sender.conn.cwnd);
+    }
+}
+
+/// `tcp_rate_gen`: application-limited until more is delivered than was then on its way; and only what delivers moves the time of the latest
+/// delivery.
+#[test]
+fn a_bubble_lasts_until_it_is_delivered() {
+    let mut b = open(Kind::Bbr, Some(10), 20, 40);
+    b.acked(40.0, 5, &[], 0);
+    b.sender.write(b.now, 10, &mut b.out);
+    assert_eq!((b.sender.conn.delivered, b.sender.conn.app_limited), (6, 11));
+    b.acked(1.0, 8, &[], 0);
+    assert_eq!((b.sender.conn.delivered, b.sender.conn.app_limited), (9, 11));
+    let at = b.sender.conn.delivered_ns;
+    assert_eq!(at, b.now);
+    b.acked(1.0, 8, &[], 0);
+    assert_eq!(b.sender.conn.delivered_ns, at);
+    b.acked(1.0, 10, &[], 0);
+    assert_eq!((b.sender.conn.delivered, b.sender.conn.app_limited), (11, 11));
+    b.acked(1.0, 11, &[], 0);
+    assert_eq!(b.sender.conn.app_limited, 0);
+}
+
+/// `tcp_tsval_replay`: `icsk_rto * 1200 / HZ` milliseconds; 200 ms are 50 ticks.
+#[test]
+fn an_acknowledgement_may_be_older_by_a_timeout_of_1200_ticks() {
+    let mut s = closed(Kind::NewReno, None, None).sender;
+    for (rto_us, ms) in [(200_000, 50 * 1200 / 250), (1_000_000, 1200), (120_000_000, 144_000)] {
+        s.rto_us = rto_us;
+        assert_eq!(s.replay_ms(), ms);
+    }
+}
+
+/// A burst is no longer than a buffer, and none than 64 KiB (`GSO_LEGACY_MAX_SIZE`): 45 segments of 1,448 bytes.
+#[test]
+fn limits_that_are_set_hold() {
+    let mut s = closed(Kind::NewReno, None, None).sender;
+    for (buffer, burst) in [(0, 1), (7, 7), (45, 45), (100, 45)] {
+        s.conn.snd_una = 3;
+        s.set_limits(20, buffer, 100_000);
+        assert_eq!((s.window_end, s.max_burst, s.buffer_segments, s.sndbuf), (23, burst, burst, 100_000));
+    }
+}
+
+/// `__tcp_transmit_skb`: of what goes out again, too, a packet of several segments ends with PSH.
+#[test]
+fn what_goes_again_ends_with_push() {
+    let mut b = open(Kind::NewReno, Some(10), 10, 40);
+    b.sender.timer = Timer::Rto;
+    b.timer();
+    b.take_sent().for_each(drop);
+    b.sender.conn.cwnd = 10;
+    b.sender.resend_lost(b.now, &mut b.out);
+    let sent: Vec<_> = b.take_sent().collect();
+    assert!(sent.iter().any(|s| s.count > 1));
+    for s in sent {
+        assert_eq!((s.again, s.push), (true, s.count > 1 || s.seq == 9), "{s:?}");
+    }
 }
