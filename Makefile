@@ -11,7 +11,7 @@ DEMO := examples/home.toml
 QW := $(or $(CARGO_TARGET_DIR),target)/release/queuewright
 
 # Modules that a macro names, which `cargo fmt` does not see.
-IN_A_LIST := --edition 2024 crates/cca/src/*.rs crates/scenario/src/datagrams/*.rs
+IN_A_LIST := --edition 2024 crates/scenario/src/datagrams/*.rs
 
 .PHONY: demo test wheel lint fuzz bench bench-peers module-matrix man install install-tc install-module uninstall fmt help
 

@@ -104,10 +104,9 @@ pub trait Control: Sized {
     fn opened_before(&mut self, _clock: Clock, _ns: u64) {}
 }
 
-/// The list of congestion controls: their modules, [`Kind`](crate::Kind), and [`Cca`](crate::Cca), which passes each call on.
+/// The list of congestion controls: [`Kind`](crate::Kind), and [`Cca`](crate::Cca), which passes each call on.
 macro_rules! controls {
     ($($file:ident $name:ident($held:ty)),+ $(,)?) => {
-        $(mod $file;)+
         $(pub use $file::$name;)+
 
         /// A congestion control by name.

@@ -6,7 +6,19 @@
 //! methods of [`Cca`], and has no clock: the time is an argument (ns).
 //! Sequence numbers count segments, windows count packets (segments), as Linux's do.
 
+mod bbr;
+mod bic;
+mod brutal;
 mod control;
+mod cubic;
+mod dctcp;
+mod htcp;
+mod illinois;
+mod newreno;
+mod scalable;
+mod vegas;
+mod veno;
+mod yeah;
 
 pub use bbr::Mode as BbrMode;
 pub use control::{Control, Info, Linux};
