@@ -1,7 +1,8 @@
 //! The registry: complete, consistent with the C side, and strict.
 
 use queuewright_aqm::{
-    Discipline, Packet, ParamError, ParamKind, Queue, Spec, Value, Weights, find, registry,
+    Discipline, Packet, ParamError, ParamKind, Queue, Spec, Value, Weights, counters, find, registry,
+    weights_in,
 };
 
 #[test]
@@ -126,4 +127,95 @@ fn networks_are_the_headers() {
         assert_eq!(size("inputs"), network.observations.len() + network.actions_percent.len() + 1);
         assert_eq!(size("actions"), network.actions_percent.len());
     }
+}
+
+/// tc's units: a rate's are powers of 1,000, a size's of 1,024; in the largest that needs no fraction, sizes only where that is much shorter.
+#[test]
+fn rates_and_sizes_are_shown_in_tcs_units() {
+    let shown = |discipline: &str, kind, value| {
+        let params = find(discipline).unwrap().params;
+        params.iter().find(|p| p.kind == kind).unwrap().display(Value::Int(value))
+    };
+    for (bits, text) in [
+        (999, "999bit"),
+        (1_000, "1kbit"),
+        (1_500, "1500bit"),
+        (64_000, "64kbit"),
+        (1_000_000, "1mbit"),
+        (2_500_000, "2500kbit"),
+        (1_000_000_000, "1gbit"),
+        (2_500_000_000, "2500mbit"),
+    ] {
+        assert_eq!(shown("ared", ParamKind::Rate, bits), text);
+    }
+    for (bytes, text) in [
+        (1_514, "1514b"),
+        (9_216, "9216b"),
+        (10_240, "10kb"),
+        (10_241, "10241b"),
+        (3 << 20, "3mb"),
+        ((3 << 20) + 1024, "3073kb"),
+        (5 << 30, "5gb"),
+    ] {
+        assert_eq!(shown("codel", ParamKind::Size, bytes), text);
+    }
+}
+
+/// A whole number is a real one, too; a real one is no count.
+#[test]
+fn whole_numbers_are_taken_for_real_ones() {
+    let mut pie = Spec::new(find("pie").unwrap());
+    pie.set("ecn_threshold", Value::Int(1)).unwrap();
+    assert_eq!(pie.get("ecn_threshold"), Some(Value::Real(1.0)));
+    assert!(pie.set("ecn_threshold", Value::Int(2)).is_err());
+}
+
+#[test]
+fn what_differs_in_anything_is_not_equal() {
+    let codel = Spec::new(find("codel").unwrap());
+    assert_eq!(codel, codel.clone());
+    assert_ne!(codel, Spec::new(find("pie").unwrap()));
+    let mut other = codel.clone();
+    other.set("target", Value::Int(6_000_000)).unwrap();
+    assert_ne!(codel, other);
+}
+
+/// What a discipline does not have: a policy to observe, queues with names, a threshold, dice.
+#[test]
+fn tail_drop_has_none_of_what_others_have() {
+    let info = find("droptail").unwrap();
+    let spec = Spec::new(info);
+    let mut d = Discipline::new(&spec);
+    assert_eq!((d.observe(0), d.threshold(), d.claim(0), d.needs_random()), (None, 0, 0, false));
+    assert!((info.queue_names)(&spec).is_empty());
+    assert!(Discipline::new(&Spec::new(find("red").unwrap())).needs_random());
+    assert!(weights_in(info, &d.params_bytes()).is_none());
+}
+
+/// The weights that parameters have are those that were put into them, wherever they are; other parameters are not taken for weights.
+#[test]
+fn weights_are_found_again() {
+    for info in registry() {
+        let Some(network) = info.network else { continue };
+        let count: usize = network.tensors.iter().map(|t| t.count()).sum();
+        let values: Vec<i16> = (0..count).map(|i| (i as i16).wrapping_mul(40_503_u16 as i16)).collect();
+        let mut spec = Spec::new(info);
+        spec.set_weights(Weights { values: values.clone().into(), id: "any".into() }).unwrap();
+        let params = Discipline::new(&spec).params_bytes();
+        assert_eq!(weights_in(info, &params), Some(values), "{}", info.name);
+        assert_eq!(weights_in(info, &params[1..]), None);
+    }
+}
+
+/// Counts in words, and the octave below which a share of the packets waited: 2^i to 2^(i+1) ns in place i.
+#[test]
+fn counters_are_said_in_words() {
+    assert_eq!(counters::reasons(&[0, 3, 0, 7, 0], ", "), "3 limit, 7 sojourn");
+    assert_eq!(counters::reasons(&[0; 5], ", "), "none");
+    let mut octaves = [0; counters::SOJOURNS];
+    assert_eq!(counters::sojourn_below_ns(&octaves, 0.5), 0);
+    (octaves[10], octaves[20], octaves[30]) = (50, 49, 1);
+    let below = |share| counters::sojourn_below_ns(&octaves, share);
+    assert_eq!([0.5, 0.51, 0.99, 1.0].map(below), [2 << 10, 2 << 20, 2 << 20, 2 << 30]);
+    assert_eq!(counters::sum(&[u64::MAX, 2]), u64::MAX);
 }

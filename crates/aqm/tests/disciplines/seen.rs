@@ -27,6 +27,7 @@ fn what_it_shows_is_what_the_other_shows() {
             other.enqueue_to(i * 1_000_000, &queue, &packet, 1 << 31);
         }
         let seen = Seen::of(info, &other.params_bytes(), &other.state_bytes()).expect("its sizes");
+        assert_eq!(seen.variables().count(), other.probes().len());
         for (i, (probe, value)) in seen.variables().enumerate() {
             assert_eq!(value.to_bits(), other.probe(i).to_bits(), "{} {}", info.name, probe.name);
         }
