@@ -27,7 +27,7 @@ fn every_entry_builds_and_is_documented() {
         }
         assert_eq!(d.probe(d.probes().len()), 0.0);
         assert!(!info.about.contains('\n') && !info.about.ends_with('.'));
-        for text in [info.title, info.source] {
+        for text in [info.title, info.about, info.source] {
             assert!(!text.is_empty());
         }
         for p in info.params {

@@ -1380,3 +1380,40 @@ fn what_goes_again_ends_with_push() {
         assert_eq!((s.again, s.push), (true, s.count > 1 || s.seq == 9), "{s:?}");
     }
 }
+
+/// `tcp_ecn_clear_syn`: a SYN that is sent again asks for no ECN; where the first was answered after all, ECN was agreed on.
+#[test]
+fn a_late_answer_to_the_first_syn_agrees_on_ecn() {
+    for first in [true, false] {
+        let mut b = Bench::new(alone::Setup { cca: Kind::NewReno, ecn: true, ..alone::Setup::default() });
+        b.connect(100 * MS);
+        b.timer();
+        let ts = if first { 100 } else { (b.now / MS) as u32 };
+        b.wait(10.0);
+        b.connected(b.now, ts);
+        assert_eq!(b.sender.ecn, first);
+    }
+}
+
+/// `tcp_rack_update_reo_wnd`: 16 recoveries after the last duplicate the window is as wide as at first.
+#[test]
+fn racks_window_narrows_when_it_was_not_needed() {
+    for (persist, steps) in [(1, 3), (0, 1)] {
+        let mut b = open(Kind::NewReno, None, 20, 40);
+        (b.sender.reo_wnd_steps, b.sender.reo_wnd_persist) = (3, persist);
+        b.acked(40.0, 4, &[], 0);
+        assert_eq!(b.sender.reo_wnd_steps, steps);
+    }
+}
+
+/// The mean is of the smoothed round-trip time at each acknowledgement since the warm-up.
+#[test]
+fn round_trip_times_are_averaged_after_the_warm_up() {
+    let mut b = open(Kind::NewReno, None, 20, 40);
+    b.sender.measure_from_ns = b.now + 41 * MS;
+    b.acked(40.0, 4, &[], 0);
+    assert_eq!(b.sender.stats().mean_srtt_us, None);
+    b.acked(1.0, 8, &[], 0);
+    // 7/8 of 40 ms and 1/8 of 41 ms.
+    assert_eq!(b.sender.stats().mean_srtt_us, Some(40_125.0));
+}
