@@ -323,7 +323,7 @@ fn every_step_is_the_kernels() {
         let mut now = 500 + below(1_000);
         let cwnd = 2 + below(300) as u32;
         let mut c = Conn { cwnd, ssthresh: 2, is_cwnd_limited: true, ..Conn::default() };
-        let mut ours = Htcp::new(now * 4 * MS);
+        let mut ours = Htcp::new(Clock::default(), now * 4 * MS);
         let mut kernel = Kernel::new(now, cwnd.into());
         let base_us = 1 + below(120_000);
         let most_us = 1 + below(60_000);
