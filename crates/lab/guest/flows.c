@@ -51,23 +51,29 @@ struct sockaddr_in flows_address(const char *ip, uint16_t port)
 	return a;
 }
 
-/* At once, with what it has not sent: else it would go on during the next run, and keep its memory. */
 static void forget(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* With what it has not sent: else it would go on during the next run, and keep
+ * its memory. */
+static void drop(int *fd)
 {
 	struct linger gone = { .l_onoff = 1 };
 
-	if (*fd >= 0) {
+	if (*fd >= 0)
 		setsockopt(*fd, SOL_SOCKET, SO_LINGER, &gone, sizeof(gone));
-		close(*fd);
-	}
-	*fd = -1;
+	forget(fd);
 }
 
 void flows_close(void)
 {
 	for (uint32_t i = 0; i < flow_count; i++) {
-		forget(&flows[i].fd);
-		forget(&flows[i].peer);
+		drop(&flows[i].fd);
+		drop(&flows[i].peer);
 	}
 	for (uint32_t i = 0; i < listener_count; i++)
 		forget(&listeners[i].fd);

@@ -585,16 +585,15 @@ impl Tcp {
 
     /// The connection is open; the handshake took `rtt_ns`.
     fn establish(&mut self, rtt_ns: u64) {
-        let first_mss = match self.state {
-            State::SynSent => Some(self.advertised()),
-            _ => None,
-        };
+        let asked = self.state == State::SynSent;
         self.state = State::Established;
         let (echoes_each, mut room) = (self.settings.cca.needs_ecn(), self.receive_room());
-        room.first_mss = first_mss.unwrap_or(room.first_mss);
+        if asked {
+            room.first_mss = self.advertised();
+        }
         let mut receiver = alone::Receiver::in_room(self.now, rtt_ns, echoes_each, Device::Tun, room);
         receiver.set_ticks(self.settings.tuned.hz);
-        receiver.set_accepted(self.state == State::SynSent);
+        receiver.set_accepted(asked);
         if self.settings.shrink_window {
             receiver.may_shrink();
         }

@@ -45,9 +45,8 @@ impl LateMarks {
     /// which nobody sends, stands for that until [`leave`].
     pub fn come(&mut self, p: &mut Packet) {
         let Some(owed) = self.0.get_mut(p.flow as usize).filter(|owed| owed.marks > 0) else { return };
-        let age = p.enqueue_ns - owed.last_ns;
-        if age >= LAPSES_NS {
-            owed.marks = u32::from(age < LAST_LAPSES_NS);
+        if p.enqueue_ns >= owed.last_ns + LAPSES_NS {
+            owed.marks = u32::from(p.enqueue_ns < owed.last_ns + LAST_LAPSES_NS);
         }
         if owed.marks == 0 || p.flags & flag::ECT == 0 {
             return;
