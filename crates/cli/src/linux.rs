@@ -156,8 +156,8 @@ fn leave_keeper(dev: &str, lock: File) -> Result<(), Error> {
     let mut again = Command::new("/proc/self/exe");
     again.arg0(words.next().unwrap_or_default());
     again.args(words.take_while(|word| word != "attach" && word != "doctor"));
-    let begun = again
-        .args(["keep", dev])
+    let begun = linux::apart(&mut again)
+        .args(["keep", "--", dev])
         .stdin(lock)
         .stdout(Stdio::null())
         .stderr(Stdio::null())

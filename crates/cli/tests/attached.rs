@@ -35,7 +35,7 @@ fn main() {
         return left_out("attached queue managers", Lack::Setup, &why);
     }
     let before = held();
-    let tests: [(&str, fn()); 23] = [
+    let tests: [(&str, fn()); 25] = [
         ("planted", planted),
         ("mounted_anew", mounted_anew),
         ("held_by_a_stranger", held_by_a_stranger),
@@ -59,6 +59,8 @@ fn main() {
         ("exported", exported),
         ("short_of_files", short_of_files),
         ("puts_back", puts_back),
+        ("refused", refused),
+        ("its_name_is_anothers", its_name_is_anothers),
     ];
     for (name, test) in
         tests.into_iter().filter(|(name, _)| only.is_empty() || only.iter().any(|o| o == name))
@@ -385,7 +387,7 @@ fn set_beside_another_kind() {
 
 /// The process that tells htb the shares is killed.
 fn loses_its_keeper() {
-    let keepers = || processes(b"keep\0v0\0");
+    let keepers = || processes(b"keep\0--\0v0\0");
     works(&["attach", "v0", "santa", "--rate", "20mbit", "--front"]);
     wait_for("the keeper", || keepers().len() == 1);
     assert!(!works(&["status", "v0"]).contains("missing"));
@@ -524,7 +526,7 @@ fn stolen_tools() {
     let mut command = Command::new(&program);
     command.arg0("qw").args(["attach", "v0", "santa", "--rate", "20mbit", "--front"]).env("PATH", path);
     assert_eq!(said(command.stdin(Stdio::null())).0, 0);
-    let keepers = || processes(b"keep\0v0\0").len();
+    let keepers = || processes(b"keep\0--\0v0\0").len();
     wait_for("the keeper", || keepers() == 1 || mark.exists());
     works(&["detach", "v0"]);
     wait_for("the keeper's end", || keepers() == 0);
@@ -550,19 +552,91 @@ fn short_of_files() {
 
 /// What tc shows of a qdisc is not always what it reads.
 fn puts_back() {
-    for before in ["pfifo_fast", "pfifo limit 77", "bfifo limit 30000", "prio bands 4"] {
-        let words = format!("qdisc replace dev v0 root handle 8001: {before}");
-        if Command::new("/usr/sbin/tc")
-            .args(words.split(' '))
-            .output()
-            .is_ok_and(|done| done.status.success())
-        {
+    // Those that this kernel has.
+    let has = |qdisc: &str| {
+        let words = format!("qdisc replace dev v0 root handle 8001: {qdisc}");
+        let done = Command::new("/usr/sbin/tc").args(words.split(' ')).output();
+        done.is_ok_and(|done| done.status.success())
+    };
+    for before in [
+        "pfifo_fast",
+        "pfifo limit 77",
+        "bfifo limit 30000",
+        "prio bands 4",
+        "codel target 7ms ecn",
+        "fq_codel limit 700 flows 256 quantum 300 ce_threshold 1ms",
+        "fq limit 77 flow_limit 9 maxrate 5mbit",
+        "pie limit 77 target 9ms ecn bytemode",
+        "sfq perturb 10 depth 50",
+        "tbf rate 3mbit burst 5kb latency 50ms",
+        "cake bandwidth 7mbit besteffort flowblind rtt 50ms",
+        "hhf limit 77",
+        "ets bands 3 strict 1 quanta 3000 2000",
+        "htb default 10 r2q 20",
+        "drr",
+    ] {
+        if has(before) {
             let shown = root("v0");
             attach("v0");
             works(&["detach", "v0"]);
             assert_eq!(root("v0"), shown);
         }
     }
+    // Of these tc shows less than it needs.
+    for before in ["red limit 60kb avpkt 1000", "netem delay 3ms", "choke limit 50 bandwidth 1mbit", "sfb"] {
+        if has(before) {
+            let shown = root("v0");
+            let kind = before.split(' ').next().unwrap_or_default();
+            let words = ["attach", "v0", "codel", "--rate", "20mbit", "--front"];
+            fails(&words, 2, &[kind, "tc qdisc del dev v0 root"]);
+            assert_eq!(root("v0"), shown);
+        }
+    }
+}
+
+/// A `set` that tc refuses is not done, and not done later either.
+fn refused() {
+    attach("v0");
+    // A tc that does not know how to change a class.
+    let dir = tempfile::tempdir().expect("a folder");
+    let script = "#!/bin/sh\ncase \"$*\" in *'class replace'*) exit 1;; esac\nexec /run/tc.real \"$@\"\n";
+    let tc = fs::canonicalize("/usr/sbin/tc").expect("it is there");
+    let stand_in = dir.path().join("tc");
+    fs::write(&stand_in, script).expect("written");
+    fs::set_permissions(&stand_in, fs::Permissions::from_mode(0o755)).expect("ours");
+    fs::write("/run/tc.real", "").expect("root may");
+    let at = tc.to_str().expect("UTF-8");
+    tool("mount", &["--bind", at, "/run/tc.real"]);
+    tool("mount", &["--bind", stand_in.to_str().expect("UTF-8"), at]);
+    fails(&["set", "v0", "rate=9mbit"], 1, &["class replace"]);
+    tool("umount", &[at]);
+    let text = works(&["status", "v0"]);
+    assert!(text.contains("20mbit") && !text.contains("missing"), "{text}");
+    works(&["set", "v0", "limit=50p"]);
+    let text = works(&["status", "v0"]);
+    assert!(text.contains("20mbit") && text.contains("limit 50p"), "{text}");
+    assert!(tool("tc", &["class", "show", "dev", "v0"]).contains("rate 20Mbit"));
+    works(&["detach", "v0"]);
+    tool("umount", &["/run/tc.real"]);
+    fs::remove_file("/run/tc.real").expect("ours");
+}
+
+/// A device that is gone had the name that another has now.
+fn its_name_is_anothers() {
+    attach("v0");
+    tool("ip", &["link", "set", "v0", "name", "w0"]);
+    tool("ip", &["link", "add", "v0", "type", "veth", "peer", "name", "x1"]);
+    attach("v0");
+    tool("ip", &["link", "del", "v1"]);
+    let text = works(&["status"]);
+    let advice = |line: &str| line.contains("missing").then(|| line.to_string());
+    let advice: Vec<String> = text.lines().filter_map(advice).collect();
+    assert!(advice.len() == 1 && advice[0].ends_with(": queuewright doctor --repair"), "{text}");
+    works(&["doctor", "--repair", "--yes"]);
+    assert!(root("v0").contains("htb 7177:"), "the one that lives was taken off");
+    assert!(!works(&["status"]).contains("missing"));
+    works(&["detach", "v0"]);
+    tool("ip", &["link", "del", "x1"]);
 }
 
 /// A device is what it is, however it is called.
@@ -594,6 +668,9 @@ fn renamed() {
     tool("ip", &["link", "set", "w0", "name", "v0"]);
 }
 
+/// A place that a terminal would obey.
+const ODD: &str = "/run/\u{1b}]0;x\u{7}\n\u{1b}[31m";
+
 /// A device is moved to another namespace, which takes its qdisc off.
 fn moved() {
     tool("ip", &["netns", "add", "other"]);
@@ -614,6 +691,22 @@ fn moved() {
     assert!(works(&["detach", "v0"]).contains("moved to another network namespace"));
     fails(&["status", "v0"], 2, &["is no device here"]);
     tool("ip", &["netns", "del", "other"]);
+    // Who mounts a namespace chooses its name, which a terminal is not to obey (all that is said is looked at for that).
+    tool("ip", &["link", "add", "v0", "type", "veth", "peer", "name", "x1"]);
+    attach("v0");
+    fs::write(ODD, "").expect("root may");
+    tool("unshare", &[&format!("--net={ODD}"), "true"]);
+    let at = format!("--net={ODD}");
+    let mut there = Command::new("nsenter").args([&at, "sleep", "600"]).spawn().expect("it runs");
+    wait_for("a process there", || {
+        fs::read_link(format!("/proc/{}/ns/net", there.id())).ok() != fs::read_link("/proc/self/ns/net").ok()
+    });
+    tool("ip", &["link", "set", "v0", "netns", &there.id().to_string()]);
+    there.kill().and_then(|()| there.wait()).expect("ours");
+    assert!(works(&["status", "v0"]).contains("moved to another network namespace (\"/run/\\u{1b}]0;x"));
+    works(&["detach", "v0"]);
+    tool("umount", &[ODD]);
+    fs::remove_file(ODD).expect("ours");
 }
 
 /// What was attached in a namespace that is gone is found, and freed when that is said.
@@ -715,6 +808,14 @@ fn lacks_a_part() {
         assert!(works(&["doctor", "--repair", "--yes"]).contains("repaired"));
         let text = works(&["status", "v0"]);
         assert!(!text.contains("missing"), "{text}");
+    }
+    // Another filter goes before ours, of a classifier that has no handle but a list of its own.
+    let other = "filter add dev v0 parent 7177: protocol all prio 9 u32 match u32 0 0 flowid 7177:1";
+    if Command::new("/usr/sbin/tc").args(other.split(' ')).output().is_ok_and(|done| done.status.success()) {
+        let text = works(&["status", "v0"]);
+        assert!(text.contains("another filter is at the root too"), "{text}");
+        works(&["doctor", "--repair", "--yes"]);
+        assert!(!works(&["status", "v0"]).contains("missing"));
     }
     // All three at once, as a kill between tc's steps left it.
     tool("tc", &["filter", "del", "dev", "v0", "parent", "7177:"]);

@@ -11,12 +11,12 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use queuewright_aqm::{Discipline, POLICY_INPUTS, Spec, Value};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
+use rustix::io::{Errno, ioctl_fionbio};
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use serde::Serialize;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -169,6 +169,10 @@ impl<'a> Place<'a> {
             changes: None,
             action: None,
         };
+        // What was read before this had the lock.
+        if again(record).is_none_or(|now| now != *record) {
+            return Err(Error::Input(format!("{dev}: it was changed meanwhile; begin the agent again")));
+        }
         let port = place.port()?;
         place.changes = Some((port.retunes, port.restarts));
         // So that who comes after its death puts them back.
@@ -182,7 +186,7 @@ impl<'a> Place<'a> {
 
     /// Writes into the record what is to be put back, if it is still what is attached. The lock is held.
     fn remember(&self, params: Option<Vec<u8>>) -> Result<bool, Error> {
-        match again(self.record).filter(|now| now.ids == self.record.ids) {
+        match again(self.record).filter(|now| now.id("state") == self.record.id("state")) {
             Some(now) => Record { agent: params, ..now }.write().map(|()| true),
             None => Ok(false),
         }
@@ -373,7 +377,12 @@ impl Program {
         let wrong = |e: std::io::Error| Error::Input(format!("the agent {name:?} does not begin: {e}"));
         let mut child = command.spawn().map_err(wrong)?;
         match (child.stdin.take(), child.stdout.take()) {
-            (to, Some(from)) => Ok(Program { child, to, from, said: Vec::new() }),
+            (to, Some(from)) => {
+                if let Some(to) = &to {
+                    ioctl_fionbio(to, true).map_err(|e| wrong(e.into()))?;
+                }
+                Ok(Program { child, to, from, said: Vec::new() })
+            }
             _ => Err(Error::System(format!("the agent {name:?} has no output"))),
         }
     }
@@ -388,8 +397,29 @@ impl Program {
         let mut line = serde_json::to_vec(step).unwrap_or_default();
         line.push(b'\n');
         let until = Instant::now() + patience;
-        if self.to.as_mut().is_none_or(|to| to.write_all(&line).is_err()) {
-            return Err(wrong(format!("ended ({}) before step {number}", self.end())));
+        let mut rest = &line[..];
+        while !rest.is_empty() {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(wrong(format!("not read step {number} within {} s", patience.as_secs())));
+            }
+            match self.to.as_mut().map(|to| to.write(rest)) {
+                Some(Ok(n)) => rest = &rest[n..],
+                // It reads nothing, and the pipe is full.
+                Some(Err(e)) if e.kind() == ErrorKind::WouldBlock => {
+                    let wait = timespec(left.min(GLANCE));
+                    if let Some(to) = &self.to {
+                        let _ = poll(&mut [PollFd::new(to, PollFlags::OUT)], Some(&wait));
+                    }
+                }
+                Some(Err(e)) if e.kind() == ErrorKind::Interrupted => {}
+                Some(Err(_)) | None => {
+                    return Err(wrong(format!("ended ({}) before step {number}", self.end())));
+                }
+            }
         }
         let end = loop {
             if let Some(end) = self.said.iter().position(|b| *b == b'\n') {
@@ -450,5 +480,30 @@ impl Program {
 impl Drop for Program {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One that reads nothing: its pipe is full after some hundred steps.
+    #[test]
+    fn a_program_that_does_not_read_is_not_waited_for() {
+        let begin = || {
+            let mut command = Command::new("sleep");
+            command.arg("600");
+            let mut program = Program::begin(command).expect("it begins");
+            let to = program.to.as_mut().expect("a pipe");
+            // Until there is no room.
+            while to.write(&[b' '; 4096]).is_ok() {}
+            program
+        };
+        let step = Step { step: 7, observation: [0.0; 6], action: 0, reward: 0.0 };
+        let said = begin().ask(&step, Duration::from_millis(200), &AtomicBool::new(false));
+        let said = said.expect_err("its patience is over").to_string();
+        assert!(said.contains("not read step 7"), "{said}");
+        let stopped = begin().ask(&step, Duration::from_secs(600), &AtomicBool::new(true));
+        assert_eq!(stopped.expect("no fault"), None);
     }
 }

@@ -4,16 +4,15 @@ use crate::maps::{PortMap, Settings, of_value};
 use crate::objects::{self, Host};
 use crate::port::{FIRST, FULL_FRAME, LEAST_RATE, Port, out_of_range, port_map};
 use crate::record::{
-    self, COMPANION, COMPANION_LINK, Change, Learned, Record, Stage, alone, attached, attached_as,
-    everywhere, record, records,
+    self, COMPANION, Change, Learned, Record, Stage, alone, attached, attached_as, everywhere, record,
+    records,
 };
 use crate::{Error, chain, front, shares, system};
-use libbpf_rs::{MapCore, MapFlags, MapHandle, Program};
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use queuewright_aqm::{Discipline, Spec, Weights};
 use std::ffi::OsStr;
 use std::fmt::Display;
 use std::fs::File;
-use std::os::fd::AsFd;
 
 /// What cannot be.
 fn check(port: &Port) -> Result<(), Error> {
@@ -76,14 +75,14 @@ pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, E
             there.text
         )));
     }
-    if front::is_there(name) {
+    if front::is_there(index)? {
         // Whoever may not look does not know what is attached.
         records()?;
     }
     // Of what a command that was killed has left it is known what was there before.
     let before = match known.filter(|r| there && r.index == index) {
         Some(left) => left.before,
-        None => system::before(name)?,
+        None => system::before(name, index)?,
     };
     let queues = system::queues(name);
     let address = system::links().into_iter().find(|(number, ..)| *number == index).map(|(.., at)| at);
@@ -198,6 +197,13 @@ pub fn attach(plan: &Plan) -> Result<Option<File>, Error> {
     let (alone, mut record) = begin(plan)?;
     // By its number each time: it may be renamed meanwhile.
     let put = || {
+        // Loading takes seconds, in which somebody else's tc may have made what could not be put back.
+        if system::before(&record.device()?, record.index)? != record.before {
+            return Err(Error::System(format!(
+                "{}: its root has changed meanwhile: try again",
+                system::quoted(&record.dev)
+            )));
+        }
         plan.tc().iter().try_for_each(|words| system::tc_change(&alone, &record.device()?, words))?;
         match is_there(&record)? {
             true => Ok(()),
@@ -213,7 +219,7 @@ pub fn attach(plan: &Plan) -> Result<Option<File>, Error> {
     // What is there by half, and what was there before, is seen by who looks.
     let keeper = done.inspect_err(|_| drop(undo(&alone, &record)))?;
     record.stage = Stage::Attached;
-    record.write()?;
+    record.write().inspect_err(|_| drop(undo(&alone, &record)))?;
     Ok(keeper)
 }
 
@@ -336,7 +342,7 @@ fn load(plan: &Plan) -> Result<Record, Error> {
         let mut companion = objects::companion(&object)?;
         companion.pin(record.pin(COMPANION)).map_err(wrong)?;
         if spec.may_mark() {
-            attach_companion(&record)?;
+            chain::attach_companion(&mut record)?;
         }
     }
     if record.front {
@@ -346,18 +352,6 @@ fn load(plan: &Plan) -> Result<Record, Error> {
         record.ids.push(("front".into(), id));
     }
     Ok(record)
-}
-
-/// Puts the program that sets CE before the device's qdisc, if one is needed and it is not there.
-fn attach_companion(record: &Record) -> Result<(), Error> {
-    let (program, link) = (record.pin(COMPANION), record.pin(COMPANION_LINK));
-    if !program.exists() || link.exists() {
-        return Ok(());
-    }
-    let wrong =
-        |e: &dyn Display| Error::System(format!("{}: no program at its tcx egress hook: {e}", record.dev));
-    let program = Program::fd_from_pinned_path(program).map_err(|e| wrong(&e))?;
-    objects::attach_tcx(program.as_fd(), record.index as i32, &link).map_err(|e| wrong(&e))
 }
 
 /// A qdisc that is in use goes on until it is deleted.
@@ -380,7 +374,8 @@ pub fn detach(dev: &str) -> Result<String, Error> {
     let there = is_there(&record)?;
     // Of the others; this one is taken off whatever was done to it.
     record.stage = Stage::Detaching;
-    record.write()?;
+    // Without room for that it is taken off all the same: after a kill it is then one that somebody else has taken off.
+    drop(record.write());
     let mut back = "the kernel's own choice".to_string();
     // The device may be gone, or somebody may have put another qdisc there: then that stays.
     if there {
@@ -408,7 +403,7 @@ pub fn detach(dev: &str) -> Result<String, Error> {
 /// Is its root qdisc there?
 ///
 /// # Errors
-/// If tc does not say.
+/// If the kernel does not say.
 pub(crate) fn is_there(record: &Record) -> Result<bool, Error> {
     Ok(chain::root_among(record, &chain::shown(record)?))
 }
@@ -459,7 +454,7 @@ pub fn hold(dev: &str) -> Result<Held, Error> {
             record.text
         )));
     }
-    let mut missing = chain::missing_of(&record, &shown);
+    let mut missing = chain::missing_of(&record, &shown)?;
     missing.extend(record.unserved());
     if !missing.is_empty() {
         return Err(chain::by_half(&record, &missing));
@@ -507,8 +502,9 @@ impl Held {
                 &format!("1p to {}p, with which it was attached", record.slots),
             ));
         }
+        let before = record.clone();
         if spec.may_mark() {
-            attach_companion(&record)?;
+            chain::attach_companion(&mut record)?;
         }
         record.learned = learned(spec);
         let change = Change {
@@ -526,7 +522,15 @@ impl Held {
         record.agent = record.agent.map(|_| change.params.clone());
         record.stage = Stage::Changing(change.clone());
         record.write()?;
-        apply(&alone, &record, &change)
+        apply(&alone, &record, &change).inspect_err(|_| {
+            // It has not been killed: what could not be done is not done later either. Of the maps none is written then, as tc comes
+            // first; what it has taken goes back.
+            drop(Record { ids: record.ids.clone(), ..before }.write());
+            if record.front {
+                let old = Port::from_map(&old, &record);
+                drop(record.device().and_then(|dev| shares::restore(&alone, &dev, &record, &old)));
+            }
+        })
     }
 }
 

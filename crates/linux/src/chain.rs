@@ -1,74 +1,84 @@
 //! Is all of an attached qdisc there: its device, what tc has put at it, its programs and maps.
 
+use crate::dump::{self, Entry, number};
 use crate::port::{Port, port_map};
-use crate::record::{MQ, Record};
+use crate::record::{COMPANION, COMPANION_LINK, MQ, Record};
 use crate::{Error, front, namespaces, objects, shares, system};
 use libbpf_rs::query::{LinkTypeInfo, MapInfoIter};
-use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
-use std::ffi::OsStr;
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, Program};
+use std::fmt::Display;
 use std::fs::File;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 
 /// `BPF_STRUCT_OPS_STATE_INUSE` of the kernel, in the second word of a struct_ops map's value.
 const IN_USE: [u8; 4] = 1u32.to_ne_bytes();
 
-/// Is its root qdisc among those that tc has shown of its device?
-pub(crate) fn root_among(record: &Record, shown: &[String]) -> bool {
-    let begins = |text: String| shown.iter().any(|l| l.starts_with(&text));
+/// Is its root qdisc among those of its device?
+pub(crate) fn root_among(record: &Record, shown: &[Entry]) -> bool {
     match record {
         Record { front: true, .. } => front::is_among(shown),
         // Before the others are below it, too.
-        Record { instances: 2.., .. } => begins(format!("qdisc mq {MQ} root")),
+        Record { instances: 2.., .. } => {
+            shown.iter().any(|q| q.is_root() && q.kind == "mq" && q.handle == number(MQ))
+        }
         // tc chooses the handle where it is told to put it there.
-        _ => begins(format!("qdisc {} ", record.kind)),
+        _ => shown.iter().any(|q| q.is_root() && q.kind == record.kind),
     }
 }
 
 /// What of an attached qdisc is not there, in words; none: it is whole.
 ///
 /// # Errors
-/// If tc does not say.
+/// If the kernel does not say.
 pub(crate) fn missing(record: &Record) -> Result<Vec<String>, Error> {
-    Ok(missing_of(record, &shown(record)?))
+    missing_of(record, &shown(record)?)
 }
 
-/// What tc shows of the device of a record; nothing, if that is not here.
+/// The qdiscs of the device of a record; none, if that is not here.
 ///
 /// # Errors
-/// If tc does not say: then nobody knows whether all is gone.
-pub(crate) fn shown(record: &Record) -> Result<Vec<String>, Error> {
-    record.name().map_or(Ok(Vec::new()), |dev| system::qdiscs(&dev))
+/// If the kernel does not say: then nobody knows whether all is gone.
+pub(crate) fn shown(record: &Record) -> Result<Vec<Entry>, Error> {
+    record.name().map_or(Ok(Vec::new()), |_| dump::qdiscs(record.index))
 }
 
-/// The same, with what tc shows of its device.
-pub(crate) fn missing_of(record: &Record, shown: &[String]) -> Vec<String> {
+/// The same, with the qdiscs of its device.
+///
+/// # Errors
+/// If the kernel does not say.
+pub(crate) fn missing_of(record: &Record, shown: &[Entry]) -> Result<Vec<String>, Error> {
     let mut out = Vec::new();
     if let Some(command) = record.unfinished() {
         out.push(format!("the end of {command}, which was killed"));
     }
-    let Some(dev) = record.name() else {
+    if record.name().is_none() {
         out.push(format!("its device: {}", where_is(record)));
-        return out;
-    };
+        return Ok(out);
+    }
     if !root_among(record, shown) {
         let kind = if record.instances > 1 { "mq" } else { &record.kind };
         out.push(format!("the root qdisc {kind}"));
-        return out;
+        return Ok(out);
     }
     for (name, id) in &record.ids {
         let pin = record.pin(name);
         let found = match name.as_str() {
             "front" => objects::program_id(&pin),
+            COMPANION_LINK => companion_of(record),
             _ => MapHandle::from_pinned_path(&pin).and_then(|m| m.info()).ok().map(|m| m.info.id),
         };
         if found != Some(*id) {
-            out.push(format!("the pin {} of what was loaded", pin.display()));
+            out.push(match name.as_str() {
+                COMPANION_LINK => "the program in front of it, which sets CE".into(),
+                _ => format!("the pin {} of what was loaded", pin.display()),
+            });
         }
     }
     match record.front {
-        true => missing_front(record, &dev, shown, &mut out),
+        true => missing_front(record, shown, &mut out)?,
         false if record.instances > 1 => {
-            let ours = shown.iter().filter(|l| l.starts_with(&format!("qdisc {} ", record.kind))).count();
+            let ours = shown.iter().filter(|q| q.kind == record.kind).count();
             if ours != record.instances as usize {
                 let (kind, of) = (&record.kind, record.instances);
                 out.push(format!(
@@ -79,7 +89,7 @@ pub(crate) fn missing_of(record: &Record, shown: &[String]) -> Vec<String> {
         }
         false => {}
     }
-    out
+    Ok(out)
 }
 
 /// Of what is not whole: what mends it.
@@ -92,78 +102,82 @@ pub(crate) fn by_half(record: &Record, missing: &[String]) -> Error {
     ))
 }
 
-fn missing_front(record: &Record, dev: &OsStr, shown: &[String], out: &mut Vec<String>) {
-    let classes = system::tc(dev, "class show dev {dev}").unwrap_or_default();
-    let line = |class: &str| classes.lines().find(|l| l.starts_with(&format!("class htb {class} ")));
+fn missing_front(record: &Record, shown: &[Entry], out: &mut Vec<String>) -> Result<(), Error> {
+    let classes = dump::classes(record.index)?;
+    let found = |class: &str| classes.iter().find(|c| c.kind == front::KIND && c.handle == number(class));
     let first = format!("{}:1", front::HANDLE);
-    match line(&first) {
+    match found(&first) {
         None => out.push(format!("the class {first}")),
-        Some(shown) => match port_map(record) {
+        Some(class) => match port_map(record) {
             Err(e) if out.is_empty() => out.push(format!("settings of its port that can be read: {e}")),
             // Its pin is gone, which has been said.
             Err(_) => {}
             Ok(port) => {
                 let rate = port.rate_bits();
-                // tc shows rates cut, by a thousandth at most.
-                let other = ["rate", "ceil"].map(|word| rate_of(shown, word));
-                let other = other.into_iter().find(|found| found.abs_diff(rate) > rate / 500);
+                // htb has whole bytes a second.
+                let other = class.rates().unwrap_or_default().into_iter().find(|found| *found != rate / 8);
                 if let Some(found) = other {
+                    let found = found.saturating_mul(8);
                     out.push(format!("the class {first} at {rate}bit (it has {found}bit)"));
                 }
             }
         },
     }
-    for class in (0..record.classes.len()).map(front::classid).filter(|class| line(class).is_none()) {
+    for class in (0..record.classes.len()).map(front::classid).filter(|class| found(class).is_none()) {
         out.push(format!("the class {class}"));
     }
     for leaf in front::leaf_handles(record) {
-        let whole = |l: &&String| {
-            l.starts_with(&format!("qdisc pfifo {leaf} parent "))
-                && l.split(' ').any(|word| word == format!("{}p", record.slots))
-        };
-        if !shown.iter().any(|l| whole(&l)) {
+        let whole =
+            |q: &&Entry| q.kind == "pfifo" && q.handle == number(&leaf) && q.packets() == Some(record.slots);
+        if !shown.iter().any(|q| whole(&q)) {
             out.push(format!("the qdisc pfifo {leaf}"));
         }
     }
-    let filters =
-        system::tc(dev, &format!("filter show dev {{dev}} parent {}:", front::HANDLE)).unwrap_or_default();
-    let id = record.ids.iter().find(|(name, _)| name == "front").map_or(0, |(_, id)| *id);
-    let ours = |l: &str| {
-        let words: Vec<&str> = l.split_ascii_whitespace().collect();
-        words.contains(&"direct-action") && words.windows(2).any(|w| w[0] == "id" && w[1] == id.to_string())
-    };
-    if !filters.lines().any(ours) {
+    let filters = dump::filters(record.index, number(front::HANDLE))?;
+    let id = record.id("front");
+    let ours = |filter: &Entry| filter.kind == "bpf" && id.is_some() && filter.program() == id;
+    if !filters.iter().any(ours) {
         out.push("the filter, htb's way to ask the queue manager".into());
     }
-    if filters.lines().filter(|l| l.contains(" handle ")).count() > 1 {
+    if filters.iter().filter(|f| f.handle != 0).count() > 1 {
         out.push("nothing, but another filter is at the root too".into());
     }
     if link_of(record).is_none() {
         out.push("the program at the tracepoint qdisc_dequeue".into());
     }
+    Ok(())
+}
+
+/// Puts the program that sets CE before the device's qdisc, if one is needed and it is not there. The record has its number then.
+pub(crate) fn attach_companion(record: &mut Record) -> Result<(), Error> {
+    let (program, pin) = (record.pin(COMPANION), record.pin(COMPANION_LINK));
+    if !program.exists() {
+        return Ok(());
+    }
+    let dev = record.dev.clone();
+    let wrong = |e: &dyn Display| Error::System(format!("{dev}: no program at its tcx egress hook: {e}"));
+    if !pin.exists() {
+        let program = Program::fd_from_pinned_path(program).map_err(|e| wrong(&e))?;
+        objects::attach_tcx(program.as_fd(), record.index as i32, &pin).map_err(|e| wrong(&e))?;
+    }
+    let link = Link::open(&pin).and_then(|link| link.info()).map_err(|e| wrong(&e))?;
+    record.ids.retain(|(name, _)| name != COMPANION_LINK);
+    record.ids.push((COMPANION_LINK.into(), link.id));
+    Ok(())
+}
+
+/// The place of the program that sets CE, if it is at the record's device; without its pin it is at none.
+fn companion_of(record: &Record) -> Option<u32> {
+    let link = Link::open(record.pin(COMPANION_LINK)).ok()?.info().ok()?;
+    matches!(&link.info, LinkTypeInfo::Tcx(tcx) if tcx.ifindex == record.index).then_some(link.id)
 }
 
 /// The program's place at the tracepoint.
 fn link_of(record: &Record) -> Option<u32> {
     // Of the pin itself: to look through all links takes CAP_SYS_ADMIN.
-    let link = libbpf_rs::Link::open(record.pin("left")).ok()?.info().ok()?;
+    let link = Link::open(record.pin("left")).ok()?.info().ok()?;
     let at = matches!(&link.info, LinkTypeInfo::RawTracepoint(t) if t.name.contains("qdisc_dequeue"));
     at.then_some(link.id)
-}
-
-/// The rate, or ceiling, of a class, bits a second, in the line that tc has for it.
-fn rate_of(line: &str, name: &str) -> u64 {
-    let word = line.split_ascii_whitespace().skip_while(|w| *w != name).nth(1).unwrap_or_default();
-    let digits = word.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.len());
-    let (number, unit) = word.split_at(digits);
-    let times = match unit {
-        "Kbit" => 1_000,
-        "Mbit" => 1_000_000,
-        "Gbit" => 1_000_000_000,
-        "Tbit" => 1_000_000_000_000,
-        _ => 1,
-    };
-    number.parse::<u64>().unwrap_or(0).saturating_mul(times)
 }
 
 /// Puts back what is missing below a root that is there.
@@ -172,13 +186,22 @@ fn rate_of(line: &str, name: &str) -> u64 {
 /// If that is not all: what was loaded is gone, or tc refuses.
 pub(crate) fn mend(alone: &File, record: &Record) -> Result<(), Error> {
     let dev = record.device()?;
+    let mut record = record.clone();
+    let needed = record.id(COMPANION_LINK);
+    if needed.is_some() && companion_of(&record) != needed {
+        record.remove_pin(COMPANION_LINK);
+        attach_companion(&mut record)?;
+        record.write()?;
+    }
+    let record = &record;
     let shown = shown(record)?;
     if !root_among(record, &shown) {
-        return Err(again(record, &missing_of(record, &shown)));
+        return Err(again(record, &missing_of(record, &shown)?));
     }
     if record.front {
         let port = Port::from_map(&port_map(record)?, record);
-        shares::restore(alone, &dev, record, &port)?;
+        // Without its map the queues have like shares, and what is missing is said below.
+        shares::restore_to(alone, &dev, record, &port, &shares::read(record).unwrap_or_default())?;
         // None, another program's, or ours and others.
         let all = format!("filter del dev {{dev}} parent {}:", front::HANDLE);
         let _ = system::tc_change(alone, &dev, &all);
@@ -223,23 +246,4 @@ pub(crate) fn registered() -> Vec<(u32, String)> {
         Some((m.id, String::from_utf8(name).ok()?))
     })
     .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::rate_of;
-
-    #[test]
-    fn the_rate_of_a_class_is_read_from_tcs_words() {
-        let line = |rate: &str| {
-            format!("class htb 7177:1 root leaf 7178: prio 0 rate {rate} ceil 1Gbit burst 3025b")
-        };
-        for (shown, rate) in
-            [("20Mbit", 20_000_000), ("8Kbit", 8000), ("1200bit", 1200), ("3Gbit", 3_000_000_000)]
-        {
-            assert_eq!(rate_of(&line(shown), "rate"), rate);
-            assert_eq!(rate_of(&line(shown), "ceil"), 1_000_000_000);
-        }
-        assert_eq!(rate_of("class htb 7177:1 root", "rate"), 0);
-    }
 }

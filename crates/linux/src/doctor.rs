@@ -171,10 +171,14 @@ fn qdisc(dev: &str) -> Finding {
         return finding("qdisc", true, format!("{} ({}), attached by this program", there.kind, there.text));
     }
     // Whoever may not look does not know what ours would put back.
-    if front::is_there(OsStr::new(dev)) && records().is_err() {
+    let index = match system::device(dev) {
+        Ok(index) => index,
+        Err(e) => return finding("qdisc", false, e.to_string()),
+    };
+    if front::is_there(index).unwrap_or(false) && records().is_err() {
         return finding("qdisc", true, "a queue manager in front of htb, attached by this program");
     }
-    match system::before(OsStr::new(dev)) {
+    match system::before(OsStr::new(dev), index) {
         Ok(Some(words)) => finding("qdisc", true, format!("{words}: detach puts it back")),
         Ok(None) => finding("qdisc", true, "the kernel's own choice: detach puts it back"),
         Err(e) => finding("qdisc", false, e.to_string()),
@@ -182,11 +186,10 @@ fn qdisc(dev: &str) -> Finding {
 }
 
 fn offloads(dev: &str) -> Finding {
-    let Ok(shown) = system::tool("ethtool", &["-k", dev].map(OsStr::new), None) else {
-        return finding("offloads", true, "not known: install ethtool to see them");
+    let Some(on) = system::segments(dev) else {
+        return finding("offloads", true, "not known: the device does not say");
     };
-    let on = |name: &str| shown.lines().any(|l| l.trim_start().starts_with(&format!("{name}: on")));
-    match on("tcp-segmentation-offload") || on("generic-segmentation-offload") {
+    match on {
         true => finding(
             "offloads",
             true,

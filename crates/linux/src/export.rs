@@ -1,6 +1,6 @@
 //! Metrics of what is attached, in OpenMetrics' text form, over HTTP.
 
-use crate::{Class, Error, Status, broken, records, status, system};
+use crate::{Class, Error, Record, Status, broken, records, status, system};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
@@ -49,7 +49,11 @@ pub type All = Vec<(String, Result<Status, Error>)>;
 /// # Errors
 /// Without the right to look.
 pub fn read_each() -> Result<All, Error> {
-    let mut all: All = records()?.iter().map(|record| (record.dev.clone(), status(record))).collect();
+    let records = records()?;
+    // Of two under one name, one of which has gone, that one would be told of in the other's place.
+    let named = |r: &&Record| r.name().is_some() || system::index(&r.dev).is_none();
+    let mut all: All =
+        records.iter().filter(named).map(|record| (record.dev.clone(), status(record))).collect();
     // Which device a file that is no record was about nobody knows.
     all.extend(broken()?.into_iter().map(|(file, why)| (file, Err(why))));
     Ok(all)
@@ -177,6 +181,12 @@ impl Collector for Qdiscs {
             "queuewright_attached",
             "0: somebody else's tc has taken it off; the rest is old",
             |s| one(s, f64::from(u8::from(s.there))),
+        )?;
+        self.gauges(
+            to,
+            "queuewright_missing_parts",
+            "Parts of it that are not there, which queuewright status names: packets may pass it by",
+            |s| one(s, s.missing.len() as f64),
         )?;
         self.gauges(to, "queuewright_variable", "A variable of the queue manager, in its unit", |s| {
             let variables = s.variables.iter();

@@ -3,12 +3,12 @@
 //! htb has one class with the rate, and a `pfifo` in it that holds the packets. The program `front` is htb's only filter: what
 //! it says is asked before a packet is queued, under the qdisc's lock.
 
+use crate::dump::{self, Entry, number};
 use crate::objects;
 use crate::port::{FULL_FRAME, Port, out_of_range};
 use crate::record::Record;
 use crate::{Error, system};
 use libbpf_rs::Object;
-use std::ffi::OsStr;
 
 /// What tc shows at the root.
 pub(crate) const KIND: &str = "htb";
@@ -134,13 +134,16 @@ pub(crate) fn install(object: &mut Object, record: &Record) -> Result<(), Error>
 }
 
 /// Is our htb the root of a device?
-pub(crate) fn is_there(dev: &OsStr) -> bool {
-    is_among(&system::qdiscs(dev).unwrap_or_default())
+///
+/// # Errors
+/// If the kernel does not say.
+pub(crate) fn is_there(index: u32) -> Result<bool, Error> {
+    Ok(is_among(&dump::qdiscs(index)?))
 }
 
-/// The same, by what tc has shown of it.
-pub(crate) fn is_among(shown: &[String]) -> bool {
-    shown.iter().any(|l| l.starts_with(&format!("qdisc {KIND} {HANDLE}: root")))
+/// The same, by the qdiscs that it has.
+pub(crate) fn is_among(shown: &[Entry]) -> bool {
+    shown.iter().any(|q| q.is_root() && q.kind == KIND && q.handle == number(HANDLE))
 }
 
 #[cfg(test)]

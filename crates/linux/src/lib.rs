@@ -10,6 +10,7 @@ mod attach;
 mod chain;
 mod confine;
 mod doctor;
+mod dump;
 mod export;
 mod folder;
 mod front;
@@ -35,7 +36,7 @@ pub use record::{Change, Learned, Record, Stage, attached, broken, record, recor
 pub use repair::{Fault, faults, repair};
 pub use shares::keep;
 pub use status::{Class, Queue, Status, Variable, status, variables};
-pub use system::{capable, command, has_bpf_qdiscs, quoted, safe, with_sudo};
+pub use system::{apart, capable, command, has_bpf_qdiscs, quoted, safe, with_sudo};
 
 /// Why something could not be done.
 #[derive(Debug)]

@@ -196,7 +196,8 @@ pub(crate) fn of_device(record: &Record) -> Option<String> {
     let has = || system::links().iter().any(is_it);
     let here = system::namespace();
     let there = everywhere(|| system::namespace() != here && has()).ok()?;
-    there.inside.into_values().find(|(_, has)| *has).map(|(way, _)| way.display().to_string())
+    // Who has mounted it has chosen the name.
+    there.inside.into_values().find(|(_, has)| *has).map(|(way, _)| system::shown(way.as_os_str()))
 }
 
 #[cfg(test)]

@@ -199,6 +199,18 @@ impl Record {
         (self.stage == Stage::Attached && !self.is_served() && self.is_as_written()).then(|| what.into())
     }
 
+    /// The kernel's number of what is pinned under a name.
+    pub(crate) fn id(&self, name: &str) -> Option<u32> {
+        self.ids.iter().find(|(known, _)| known == name).map(|(_, id)| *id)
+    }
+
+    /// Removes one of its pins.
+    pub(crate) fn remove_pin(&self, name: &str) {
+        if let Ok(Some(folder)) = Folder::open(&self.pins()) {
+            folder.remove(name);
+        }
+    }
+
     /// The command that was killed and has left it as it is.
     pub(crate) fn unfinished(&self) -> Option<&'static str> {
         let command = match self.stage {

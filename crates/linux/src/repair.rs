@@ -76,7 +76,7 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
             continue;
         }
         let shown = chain::shown(record)?;
-        let missing = chain::missing_of(record, &shown);
+        let missing = chain::missing_of(record, &shown)?;
         let there = chain::root_among(record, &shown);
         if let Some(unserved) = there.then(|| record.unserved()).flatten() {
             let what = format!("{of} lacks {unserved}");

@@ -2,9 +2,9 @@
 
 use crate::maps::{QueueMap, of_value};
 use crate::port::{Port, port_map};
-use crate::record::{Record, again, alone, attached};
+use crate::record::{Record, alone, attached, records};
 use crate::{Error, front, system};
-use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use libbpf_rs::{ErrorKind, MapCore, MapFlags, MapHandle};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::thread::sleep;
@@ -12,14 +12,22 @@ use std::time::Duration;
 
 /// How often the queue manager's shares are looked at: rounds are seconds.
 const EVERY: Duration = Duration::from_millis(250);
-/// How often in a row tc may refuse.
+/// How often in a row it may fail.
 const TRIES: u32 = 20;
 
-/// The queues that are classes, as many as the record has.
+/// The shares of the queues that are classes, as many as the record has.
 ///
 /// # Errors
 /// If there are not so many in the map, or it is of another version.
-pub(crate) fn read(record: &Record) -> Result<Vec<QueueMap>, Error> {
+pub(crate) fn read(record: &Record) -> Result<Vec<u32>, Error> {
+    Ok(queues(record)?.iter().map(|q| q.share).collect())
+}
+
+/// The queues that are classes.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn queues(record: &Record) -> Result<Vec<QueueMap>, Error> {
     if record.classes.is_empty() {
         return Ok(Vec::new());
     }
@@ -50,40 +58,56 @@ pub fn keep(dev: &str) -> Result<(), Error> {
         let dev = system::quoted(dev);
         return Err(Error::Input(format!("{dev} has a keeper already, another queuewright keep")));
     };
-    let wrong = |e: libbpf_rs::Error| Error::System(format!("{dev}: {e}"));
-    let pinned = || MapHandle::from_pinned_path(attached.pin("queues"))?.info().map(|map| map.info.id);
-    let first = pinned().map_err(wrong)?;
-    // What is attached anew has maps of its own.
-    let still_there = || pinned().is_ok_and(|id| id == first);
+    let first = id_of(&attached)?;
     let (mut told, mut tries) = (Vec::new(), TRIES);
-    while let Some(record) = again(&attached).filter(|_| still_there()) {
-        let read = read(&record).and_then(|queues| Ok((queues, port_map(&record)?)));
-        let (queues, port) = match read {
-            Ok(read) => read,
-            Err(_) if !still_there() => break,
-            Err(e) => return Err(e),
-        };
-        let port = Port::from_map(&port, &record);
-        let shares = queues.iter().map(|q| q.share).collect::<Vec<_>>();
-        let words = front::classes("change", &record, &port, &shares);
-        if words != told {
-            let alone = alone()?;
-            // While this waited for the others.
-            if again(&attached).is_some_and(|now| now != record) {
-                continue;
-            }
-            let Some(dev) = record.name() else { break };
-            match words.iter().try_for_each(|words| system::tc_change(&alone, &dev, words)) {
-                Ok(()) => (told, tries) = (words, TRIES),
-                Err(_) if !front::is_there(&dev) => break,
-                // Somebody may be at work on the classes.
-                Err(e) if tries == 0 => return Err(e),
-                Err(_) => tries -= 1,
-            }
+    loop {
+        match round(&attached, first, &mut told) {
+            Ok(true) => tries = TRIES,
+            Ok(false) => return Ok(()),
+            // Somebody may be at work on it, or the machine short of something.
+            Err(e) if tries == 0 => return Err(e),
+            Err(_) => tries -= 1,
         }
         sleep(EVERY);
     }
-    Ok(())
+}
+
+/// Number of the map of the queues; None: it is gone.
+fn id_of(attached: &Record) -> Result<Option<u32>, Error> {
+    let pin = attached.pin("queues");
+    match MapHandle::from_pinned_path(&pin).and_then(|map| map.info()) {
+        Ok(map) => Ok(Some(map.info.id)),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(Error::System(format!("{}: {e}", pin.display()))),
+    }
+}
+
+/// Tells htb what has changed since it was `told`. False: what was attached, with the map of this number, is no longer there.
+fn round(attached: &Record, first: Option<u32>, told: &mut Vec<String>) -> Result<bool, Error> {
+    let now = || Ok(records()?.into_iter().find(|r| r.is_of(attached)));
+    let Some(record) = now()? else { return Ok(false) };
+    // What is attached anew has maps of its own.
+    if first.is_none() || id_of(attached)? != first {
+        return Ok(false);
+    }
+    let shares = read(&record)?;
+    let port = Port::from_map(&port_map(&record)?, &record);
+    let words = front::classes("change", &record, &port, &shares);
+    if words == *told {
+        return Ok(true);
+    }
+    let alone = alone()?;
+    // While this waited for the others.
+    if now()?.is_some_and(|now| now != record) {
+        return Ok(true);
+    }
+    let Some(dev) = record.name() else { return Ok(false) };
+    match words.iter().try_for_each(|words| system::tc_change(&alone, &dev, words)) {
+        Ok(()) => *told = words,
+        Err(_) if !front::is_there(record.index)? => return Ok(false),
+        Err(e) => return Err(e),
+    }
+    Ok(true)
 }
 
 /// Has htb's classes and their queues be what they are to be.
@@ -91,8 +115,21 @@ pub fn keep(dev: &str) -> Result<(), Error> {
 /// # Errors
 /// If the shares cannot be read, or tc refuses.
 pub(crate) fn restore(alone: &File, dev: &OsStr, record: &Record, port: &Port) -> Result<(), Error> {
-    let shares: Vec<u32> = read(record)?.iter().map(|q| q.share).collect();
-    let words = front::classes("replace", record, port, &shares);
+    restore_to(alone, dev, record, port, &read(record)?)
+}
+
+/// The same, with these shares; none: all alike.
+///
+/// # Errors
+/// If tc refuses.
+pub(crate) fn restore_to(
+    alone: &File,
+    dev: &OsStr,
+    record: &Record,
+    port: &Port,
+    shares: &[u32],
+) -> Result<(), Error> {
+    let words = front::classes("replace", record, port, shares);
     words
         .iter()
         .chain(&front::leaves("replace", record))

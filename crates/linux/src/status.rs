@@ -92,7 +92,7 @@ pub struct Queue {
 pub fn status(record: &Record) -> Result<Status, Error> {
     record::pins(false)?;
     let shown = chain::shown(record)?;
-    let mut missing = chain::missing_of(record, &shown);
+    let mut missing = chain::missing_of(record, &shown)?;
     let there = chain::root_among(record, &shown);
     missing.extend(there.then(|| record.unserved()).flatten());
     let (mut status, missing) = match (counted(record), missing.is_empty()) {
@@ -102,6 +102,10 @@ pub fn status(record: &Record) -> Result<Status, Error> {
     status.mend = match there {
         _ if missing.is_empty() => None,
         true => Some("queuewright doctor --repair".into()),
+        // Its name may be another's by now.
+        false if record.name().is_none() && system::index(&record.dev).is_some() => {
+            Some("queuewright doctor --repair".into())
+        }
         false => Some(format!("queuewright detach {}", system::quoted(&record.dev))),
     };
     Ok(Status { there, missing, ..status })
@@ -155,7 +159,7 @@ fn counted(record: &Record) -> Result<Status, Error> {
 
 /// The queues that are classes.
 fn classes(record: &Record) -> Result<Vec<Class>, Error> {
-    let all = shares::read(record)?;
+    let all = shares::queues(record)?;
     let total: u64 = all.iter().map(|q| u64::from(q.share)).sum();
     let class = |(number, (name, q)): (usize, (&String, QueueMap))| Class {
         name: name.clone(),

@@ -1,11 +1,13 @@
-//! What is asked of the system: rights, devices, tc.
+//! What is asked of the system: rights, devices, `tc`.
 
 use crate::Error;
+use crate::dump::{self, Entry};
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::net::UnixDatagram;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -243,6 +245,18 @@ pub fn command(program: &str) -> Command {
     command
 }
 
+/// Has a process that outlives this one begin in `/`, with no file of this one's but its three standard ones: what it would inherit
+/// (a lock of the caller's, a folder to be unmounted) it would hold for as long as it lives.
+pub fn apart(command: &mut Command) -> &mut Command {
+    let close = || {
+        // SAFETY: it is called between fork and exec; files are marked, none is closed or used.
+        unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+        Ok(())
+    };
+    // SAFETY: one system call, and no memory is touched.
+    unsafe { command.current_dir("/").pre_exec(close) }
+}
+
 /// Runs a program of the system's; what it printed. `alone` is held until it has ended, also if this process dies before.
 pub(crate) fn tool(program: &str, words: &[&OsStr], alone: Option<&File>) -> Result<String, Error> {
     let said: Vec<_> = words.iter().map(|w| quoted(&w.to_string_lossy())).collect();
@@ -274,33 +288,35 @@ fn with_device<'a>(dev: &'a OsStr, words: &'a str) -> Vec<&'a OsStr> {
     words.split_ascii_whitespace().map(|w| if w == "{dev}" { dev } else { OsStr::new(w) }).collect()
 }
 
-/// Lines of `tc qdisc show` about a device.
-pub(crate) fn qdiscs(dev: &OsStr) -> Result<Vec<String>, Error> {
-    Ok(tc(dev, "qdisc show dev {dev}")?.lines().map(str::to_string).collect())
-}
-
-/// The root qdisc of a device as `tc qdisc show` has it, and whether it has others below it.
-pub(crate) fn root(dev: &OsStr) -> Result<(String, bool), Error> {
-    let shown = qdiscs(dev)?;
-    let others = shown
-        .iter()
-        .any(|l| l.contains(" parent ") && !l.contains("qdisc ingress") && !l.contains("qdisc clsact"));
-    let line = shown.into_iter().find(|l| l.contains(" root ")).unwrap_or_default();
-    Ok((line, others))
-}
+/// Kinds of which tc shows less, or something else, than it reads: no `avpkt` and `bandwidth` of the RED family, no table of netem's
+/// `distribution`, no `num_tc` (iproute2's q_*.c).
+const UNREADABLE: [&str; 8] = ["red", "gred", "choke", "sfb", "netem", "multiq", "mqprio", "taprio"];
 
 /// The root qdisc of a device in the words that make it again; None: the kernel put it there itself.
 ///
 /// # Errors
 /// If there is more than these words can bring back.
-pub(crate) fn before(dev: &OsStr) -> Result<Option<String>, Error> {
-    let (line, others) = root(dev)?;
-    let Some(words) = words_of(&line) else { return Ok(None) };
-    let below = if others {
+pub(crate) fn before(dev: &OsStr, index: u32) -> Result<Option<String>, Error> {
+    let all = dump::qdiscs(index)?;
+    // The kernel's own has no number, 0.
+    if all.iter().any(|q| q.is_root() && q.handle == 0) {
+        return Ok(None);
+    }
+    // What tc prints of a qdisc is what it reads of it, but for a few words; so this one answer of its is read.
+    let shown = tc(dev, "qdisc show dev {dev}")?;
+    let line = shown.lines().find(|l| l.contains(" root ")).unwrap_or_default();
+    let Some(words) = words_of(line) else { return Ok(None) };
+    if let Some(kind) = UNREADABLE.iter().find(|kind| all.iter().any(|q| q.is_root() && q.kind == **kind)) {
+        let dev = quoted(&dev.to_string_lossy());
+        return Err(Error::Input(format!(
+            "{dev} has {kind} at its root, of which tc does not show all that it needs to make it again, so that detach could not put it back: remove it first (tc qdisc del dev {dev} root)"
+        )));
+    }
+    let below = if all.iter().any(|q| !q.is_root() && !q.is_ingress()) {
         "qdiscs"
-    } else if has_own_classes(&tc(dev, "class show dev {dev}")?) {
+    } else if has_own_classes(&dump::classes(index)?) {
         "classes"
-    } else if !tc(dev, "filter show dev {dev}")?.trim().is_empty() {
+    } else if !dump::filters(index, 0)?.is_empty() {
         "filters"
     } else {
         return Ok(Some(words));
@@ -312,11 +328,42 @@ pub(crate) fn before(dev: &OsStr) -> Result<Option<String>, Error> {
     )))
 }
 
-/// Has somebody made classes, by what `tc class show` says? The flows of fq_codel and the bands of prio are classes too, and come
+/// Has somebody made classes? The flows of fq_codel and the bands of prio are classes too, and come
 /// with their qdisc; so do the leaves that the kernel itself gives to classes, which no list of qdiscs has.
-fn has_own_classes(shown: &str) -> bool {
+fn has_own_classes(all: &[Entry]) -> bool {
     let own = ["htb", "hfsc", "drr", "qfq", "cbq"];
-    shown.lines().any(|l| l.split_whitespace().nth(1).is_some_and(|kind| own.contains(&kind)))
+    all.iter().any(|class| own.contains(&class.kind.as_str()))
+}
+
+/// Does a device take segments put together, which its own hardware (TSO) or the kernel (GSO) takes apart behind the qdisc? None: it
+/// does not say (ioctl `SIOCETHTOOL` of linux/sockios.h and linux/ethtool.h).
+pub(crate) fn segments(dev: &str) -> Option<bool> {
+    const SIOCETHTOOL: libc::Ioctl = 0x8946;
+    const ETHTOOL_GTSO: u32 = 0x1e;
+    const ETHTOOL_GGSO: u32 = 0x23;
+    if dev.len() >= libc::IFNAMSIZ {
+        return None;
+    }
+    let socket =
+        rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None).ok()?;
+    let one = |what: u32| {
+        let mut value = [what, 0];
+        // SAFETY: all zeros are one, and its name then ends in the zeros behind it; `value` is a `struct ethtool_value`, which
+        // these commands fill in, and outlives the call.
+        let done = unsafe {
+            let mut asked: libc::ifreq = std::mem::zeroed();
+            for (to, from) in asked.ifr_name.iter_mut().zip(dev.bytes()) {
+                *to = from.cast_signed() as libc::c_char;
+            }
+            asked.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
+            libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &mut asked)
+        };
+        (done == 0).then_some(value[1] != 0)
+    };
+    match (one(ETHTOOL_GTSO), one(ETHTOOL_GGSO)) {
+        (None, None) => None,
+        (tso, gso) => Some(tso.unwrap_or(false) || gso.unwrap_or(false)),
+    }
 }
 
 /// A line of `tc qdisc show` in the words that make that qdisc again; None: the kernel put it there itself.
@@ -352,18 +399,13 @@ fn words_of(line: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{has_own_classes, words_of};
+    use super::{Entry, has_own_classes, words_of};
 
     #[test]
     fn classes_that_come_with_their_qdisc_are_nobodys() {
-        assert!(has_own_classes(
-            "class htb 1:10 root prio 0 rate 5Mbit ceil 5Mbit burst 1600b cburst 1600b "
-        ));
-        for own in
-            ["", "class fq_codel 8001:3ab parent 8001: ", "class mq :1 root ", "class prio 1:1 parent 1: "]
-        {
-            assert!(!has_own_classes(own), "{own}");
-        }
+        let class = |kind: &str| Entry { kind: kind.into(), ..Entry::default() };
+        assert!(has_own_classes(&[class("fq_codel"), class("htb")]));
+        assert!(!has_own_classes(&["fq_codel", "mq", "prio"].map(class)));
     }
 
     #[test]

@@ -1,0 +1,304 @@
+//! Qdiscs, classes and filters of a device, as the kernel tells of them over netlink (rtnetlink(7)). What tc prints of them is for
+//! eyes: it cuts rates, has no JSON for classes, and none that can be read where a qdisc is unknown to it.
+
+use crate::Error;
+use netlink_packet_core::{
+    DecodeError, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkBuffer, NetlinkDeserializable,
+    NetlinkHeader, NetlinkMessage, NetlinkPayload, NetlinkSerializable, NlasIterator,
+};
+use rustix::io::retry_on_intr;
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recvfrom, sendto, socket_with,
+};
+use std::time::Duration;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// `TC_H_ROOT`: the parent of a device's root qdisc.
+const ROOT: u32 = 0xffff_ffff;
+/// `TC_H_INGRESS`, which is `TC_H_CLSACT`: the parent of what looks at packets that come in.
+const INGRESS: u32 = 0xffff_fff1;
+
+// Attributes of linux/rtnetlink.h and linux/pkt_sched.h, and of a classifier's in linux/pkt_cls.h.
+const TCA_KIND: u16 = 1;
+const TCA_OPTIONS: u16 = 2;
+const TCA_HTB_PARMS: u16 = 1;
+const TCA_HTB_RATE64: u16 = 6;
+const TCA_HTB_CEIL64: u16 = 7;
+const TCA_BPF_FLAGS: u16 = 8;
+const TCA_BPF_ID: u16 = 11;
+const TCA_BPF_FLAG_ACT_DIRECT: u32 = 1;
+
+/// The kernel sends up to 32 KiB at a time.
+const LONGEST: usize = 1 << 16;
+/// The kernel answers at once.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often an answer is asked for again that changed while it was given.
+const TRIES: usize = 10;
+
+/// `struct tcmsg`.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct Head {
+    family: u8,
+    pad: [u8; 3],
+    index: i32,
+    handle: u32,
+    parent: u32,
+    info: u32,
+}
+
+/// A qdisc, a class or a filter.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Entry {
+    /// What tc calls it: `htb`, `bpf_codel`.
+    pub kind: String,
+    /// Its own number, `major:minor` in 16 bits each; of a filter its handle, 0 for the classifier that has it.
+    pub handle: u32,
+    /// What it is in.
+    pub parent: u32,
+    /// Attributes of the kind's own, or a structure.
+    pub options: Vec<u8>,
+}
+
+/// The number that tc writes as `7177:10`, both in hexadecimal.
+pub(crate) fn number(text: &str) -> u32 {
+    let (major, minor) = text.split_once(':').unwrap_or((text, ""));
+    let part = |digits| u32::from_str_radix(digits, 16).unwrap_or(0);
+    part(major) << 16 | part(minor)
+}
+
+impl Entry {
+    /// Is it the device's root qdisc?
+    pub(crate) fn is_root(&self) -> bool {
+        self.parent == ROOT
+    }
+
+    /// Does it look at what comes in?
+    pub(crate) fn is_ingress(&self) -> bool {
+        self.parent == INGRESS
+    }
+
+    /// Most packets of a `pfifo` (`struct tc_fifo_qopt`).
+    pub(crate) fn packets(&self) -> Option<u32> {
+        u32::read_from_prefix(&self.options).ok().map(|(limit, _)| limit)
+    }
+
+    /// Rate and ceiling of a class of htb, bytes a second (`struct tc_htb_opt`: two `tc_ratespec`, whose rates have 32 bits; longer
+    /// ones stand by themselves).
+    pub(crate) fn rates(&self) -> Option<[u64; 2]> {
+        let parms = self.option(TCA_HTB_PARMS)?;
+        let long = |kind| Some(u64::read_from_prefix(self.option(kind)?).ok()?.0);
+        let rate = |at: usize| Some(u64::from(u32::read_from_prefix(parms.get(at..)?).ok()?.0));
+        Some([long(TCA_HTB_RATE64).or_else(|| rate(8))?, long(TCA_HTB_CEIL64).or_else(|| rate(20))?])
+    }
+
+    /// Number of a filter's program, if its answer is the verdict.
+    pub(crate) fn program(&self) -> Option<u32> {
+        let word = |kind| Some(u32::read_from_prefix(self.option(kind)?).ok()?.0);
+        word(TCA_BPF_FLAGS).filter(|flags| flags & TCA_BPF_FLAG_ACT_DIRECT != 0)?;
+        word(TCA_BPF_ID)
+    }
+
+    fn option(&self, kind: u16) -> Option<&[u8]> {
+        attribute(&self.options, kind)
+    }
+}
+
+fn attribute(of: &[u8], kind: u16) -> Option<&[u8]> {
+    let found = NlasIterator::new(of).map_while(Result::ok).find(|nla| nla.kind() == kind)?;
+    let length = found.value_length();
+    // Behind its length and its kind.
+    found.into_inner().get(4..4 + length)
+}
+
+/// What is said of one of them, and what is asked for all: without attributes.
+struct Tc {
+    asked: u16,
+    head: Head,
+    attributes: Vec<u8>,
+}
+
+impl NetlinkSerializable for Tc {
+    fn message_type(&self) -> u16 {
+        self.asked
+    }
+
+    fn buffer_len(&self) -> usize {
+        size_of::<Head>()
+    }
+
+    fn serialize(&self, buffer: &mut [u8]) {
+        buffer.copy_from_slice(self.head.as_bytes());
+    }
+}
+
+impl NetlinkDeserializable for Tc {
+    type Error = DecodeError;
+
+    fn deserialize(header: &NetlinkHeader, payload: &[u8]) -> Result<Self, DecodeError> {
+        let (head, attributes) = Head::read_from_prefix(payload)
+            .map_err(|_| DecodeError::buffer_too_small(payload.len(), size_of::<Head>()))?;
+        Ok(Self { asked: header.message_type, head, attributes: attributes.to_vec() })
+    }
+}
+
+impl From<&Tc> for Entry {
+    fn from(Tc { head: Head { handle, parent, .. }, attributes, .. }: &Tc) -> Self {
+        let kind = attribute(attributes, TCA_KIND).unwrap_or_default();
+        let kind = kind.split(|b| *b == 0).next().unwrap_or_default();
+        let options = attribute(attributes, TCA_OPTIONS).unwrap_or_default();
+        Self {
+            kind: String::from_utf8_lossy(kind).into_owned(),
+            handle: *handle,
+            parent: *parent,
+            options: options.to_vec(),
+        }
+    }
+}
+
+/// The qdiscs of a device.
+///
+/// # Errors
+/// If the kernel does not say.
+pub(crate) fn qdiscs(index: u32) -> Result<Vec<Entry>, Error> {
+    ask(libc::RTM_GETQDISC, index, 0)
+}
+
+/// The classes of a device.
+///
+/// # Errors
+/// If the kernel does not say.
+pub(crate) fn classes(index: u32) -> Result<Vec<Entry>, Error> {
+    ask(libc::RTM_GETTCLASS, index, 0)
+}
+
+/// The filters at a qdisc, and the classifiers that have them, which have the handle 0; 0: at the root, whatever it is.
+///
+/// # Errors
+/// If the kernel does not say.
+pub(crate) fn filters(index: u32, qdisc: u32) -> Result<Vec<Entry>, Error> {
+    ask(libc::RTM_GETTFILTER, index, qdisc)
+}
+
+fn ask(what: u16, index: u32, parent: u32) -> Result<Vec<Entry>, Error> {
+    for _ in 0..TRIES {
+        if let Some(all) = once(what, index, parent).map_err(|e| {
+            Error::System(format!("what the kernel has at device {index}, asked over netlink ({what}): {e}"))
+        })? {
+            return Ok(all);
+        }
+    }
+    Err(Error::System(format!("the qdiscs of device {index} change while they are read: try again")))
+}
+
+/// None: it changed meanwhile.
+fn once(what: u16, index: u32, parent: u32) -> Result<Option<Vec<Entry>>, std::io::Error> {
+    let bad = |e: DecodeError| std::io::Error::other(e.to_string());
+    let kernel = SocketAddrNetlink::new(0, 0);
+    let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+    bind(&socket, &kernel)?;
+    set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
+    let mut header = NetlinkHeader::default();
+    header.flags = NLM_F_REQUEST | NLM_F_DUMP;
+    header.sequence_number = 1;
+    let index = i32::try_from(index).unwrap_or(0);
+    let head = Head { family: 0, pad: [0; 3], index, handle: 0, parent, info: 0 };
+    let asked = Tc { asked: what, head, attributes: Vec::new() };
+    let mut message = NetlinkMessage::new(header, NetlinkPayload::InnerMessage(asked));
+    message.finalize();
+    let mut buffer = vec![0; message.buffer_len()];
+    message.serialize(&mut buffer);
+    retry_on_intr(|| sendto(&socket, &buffer, SendFlags::empty(), &kernel))?;
+    let mut all = Vec::new();
+    let mut changed = false;
+    let mut buffer = vec![0; LONGEST];
+    loop {
+        let (_, length, from) = retry_on_intr(|| recvfrom(&socket, &mut *buffer, RecvFlags::TRUNC))?;
+        let mut rest =
+            buffer.get(..length).ok_or_else(|| std::io::Error::other("an answer of over 64 KiB"))?;
+        let from = from.and_then(|a| SocketAddrNetlink::try_from(a).ok());
+        if from.is_none_or(|a| a.pid() != 0) {
+            // Not the kernel's.
+            continue;
+        }
+        while !rest.is_empty() {
+            let message = NetlinkMessage::<Tc>::deserialize(rest).map_err(bad)?;
+            let length = NetlinkBuffer::new_checked(rest).map_err(bad)?.length() as usize;
+            rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+            changed |= message.header.flags & NLM_F_DUMP_INTR != 0;
+            match message.payload {
+                NetlinkPayload::Done(_) => return Ok((!changed).then_some(all)),
+                NetlinkPayload::Error(e) => return Err(e.to_io()),
+                // All devices' qdiscs are told of.
+                NetlinkPayload::InnerMessage(tc) if tc.head.index == index => all.push(Entry::from(&tc)),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_as_tc_writes_them() {
+        assert_eq!(number("7177:10"), 0x7177_0010);
+        assert_eq!(number("7178:"), 0x7178_0000);
+        assert_eq!(number("8001"), 0x8001_0000);
+    }
+
+    fn nla(kind: u16, value: &[u8]) -> Vec<u8> {
+        let mut out = (value.len() as u16 + 4).to_ne_bytes().to_vec();
+        out.extend(kind.to_ne_bytes());
+        out.extend(value);
+        out.resize(out.len().next_multiple_of(4), 0);
+        out
+    }
+
+    #[test]
+    fn rates_of_a_class_of_htb() {
+        let mut parms = [0; 44];
+        parms[8..12].copy_from_slice(&625_000_u32.to_ne_bytes());
+        parms[20..24].copy_from_slice(&u32::MAX.to_ne_bytes());
+        let options =
+            [nla(TCA_HTB_PARMS, &parms), nla(TCA_HTB_CEIL64, &5_000_000_000_u64.to_ne_bytes())].concat();
+        let class = Entry { options, ..Entry::default() };
+        assert_eq!(class.rates(), Some([625_000, 5_000_000_000]));
+    }
+
+    #[test]
+    fn programs_that_give_the_verdict() {
+        let with = |flags: u32| Entry {
+            options: [
+                nla(TCA_BPF_FLAGS, &flags.to_ne_bytes()),
+                nla(7, b"odd"),
+                nla(TCA_BPF_ID, &9_u32.to_ne_bytes()),
+            ]
+            .concat(),
+            ..Entry::default()
+        };
+        assert_eq!((with(1).program(), with(0).program()), (Some(9), None));
+    }
+
+    #[test]
+    fn what_is_cut_short_is_none() {
+        let whole = nla(TCA_HTB_PARMS, &[1; 44]);
+        for length in 0..whole.len() {
+            let class = Entry { options: whole[..length].to_vec(), ..Entry::default() };
+            assert_eq!(class.rates(), None, "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn the_loopback_has_a_root() {
+        // The kernel tells anybody.
+        let lo = crate::system::index("lo").expect("a loopback");
+        let all = qdiscs(lo).expect("answered");
+        assert_eq!(all.iter().filter(|q| q.is_root()).count(), 1, "{all:?}");
+        assert!(!all[0].kind.is_empty());
+        assert_eq!(qdiscs(u32::MAX).expect("answered"), []);
+    }
+}
