@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// Samples of a time series that stay in memory for the pictures; the CSV has all.
@@ -54,6 +54,8 @@ impl std::error::Error for Error {
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
+    /// The folder itself: whoever may change the one above it may put another in its place.
+    held: Held,
     name: String,
     created: String,
     scenario_toml: String,
@@ -83,8 +85,8 @@ impl Folder {
     ) -> Result<Folder, Error> {
         let now = jiff::Zoned::now();
         let path = dated(base, name, &now)?;
-        let series = path.join("series");
-        fs::create_dir(&series).map_err(error("create", &series))?;
+        let held = Held::new(&path).map_err(error("open", &path))?;
+        fs::create_dir(held.at("series")).map_err(error("create", &path.join("series")))?;
         let mut folder = Folder {
             name: name.into(),
             created: now.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
@@ -95,6 +97,7 @@ impl Folder {
             files: BTreeMap::new(),
             pending: 0,
             path,
+            held,
         };
         folder.write("scenario.toml", scenario_toml.as_bytes())?;
         folder.write_sheets()?;
@@ -149,8 +152,8 @@ impl Folder {
             self.write_of_run("series", &label, seed, &series)?;
         }
         if let Some(transfers) = transfers {
-            let folder = self.path.join("transfers");
-            fs::create_dir_all(&folder).map_err(error("create", &folder))?;
+            let made = fs::create_dir_all(self.held.at("transfers"));
+            made.map_err(error("create", &self.path.join("transfers")))?;
             self.write_of_run("transfers", &label, seed, &transfers)?;
         }
         // Every run at first; of many, when a sixteenth is new: each writing holds them all.
@@ -221,16 +224,59 @@ impl Folder {
             "runs": runs,
             "files": files,
         });
-        let path = self.path.join("manifest.json");
-        replace(&path, format!("{manifest:#}\n").as_bytes())
+        self.replace("manifest.json", format!("{manifest:#}\n").as_bytes())
     }
 
     fn write(&mut self, file: &str, content: &[u8]) -> Result<(), Error> {
-        replace(&self.path.join(file), content)?;
+        self.replace(file, content)?;
         let hash = Sha256::digest(content);
         let hash = hash.iter().map(|byte| format!("{byte:02x}")).collect();
         self.files.insert(file.into(), (content.len(), hash));
         Ok(())
+    }
+
+    fn replace(&self, file: &str, content: &[u8]) -> Result<(), Error> {
+        whole(&self.held.at(file), content).map_err(error("write", &self.path.join(file)))
+    }
+}
+
+/// An open folder, whatever becomes of its name.
+#[derive(Debug)]
+struct Held {
+    #[cfg(target_os = "linux")]
+    file: fs::File,
+    #[cfg(not(target_os = "linux"))]
+    path: PathBuf,
+}
+
+impl Held {
+    /// Opens one that this process has made.
+    #[cfg(target_os = "linux")]
+    fn new(path: &Path) -> io::Result<Held> {
+        use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+        let flags = rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::NOFOLLOW;
+        let file = fs::OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+        match file.metadata()?.uid() == rustix::process::geteuid().as_raw() {
+            true => Ok(Held { file }),
+            false => Err(io::Error::other("somebody else has put another folder in its place")),
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn new(path: &Path) -> io::Result<Held> {
+        Ok(Held { path: path.into() })
+    }
+
+    /// The path of something in it, for this process alone.
+    #[cfg(target_os = "linux")]
+    fn at(&self, name: &str) -> PathBuf {
+        use std::os::fd::AsRawFd;
+        Path::new("/proc/self/fd").join(self.file.as_raw_fd().to_string()).join(name)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn at(&self, name: &str) -> PathBuf {
+        self.path.join(name)
     }
 }
 
@@ -294,11 +340,20 @@ fn create_new(base: &Path, stem: &str) -> Result<PathBuf, Error> {
 /// # Errors
 /// When it cannot be written.
 pub fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
+    whole(path, content).map_err(error("write", path))
+}
+
+fn whole(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut fresh = path.as_os_str().to_owned();
     fresh.push(".part");
     let fresh = PathBuf::from(fresh);
-    fs::write(&fresh, content).map_err(error("write", path))?;
-    fs::rename(&fresh, path).map_err(error("write", path))
+    // What a kill has left; a link of that name is not followed.
+    match fs::remove_file(&fresh) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    fs::File::create_new(&fresh)?.write_all(content)?;
+    fs::rename(&fresh, path)
 }
 
 /// A name as part of a file name: letters, digits, `.`, `_`, `-`; at most 60.

@@ -157,3 +157,28 @@ fn errors_name_the_path() {
     let error = folder.add_run(0, runs.into_iter().next().unwrap()).unwrap_err();
     assert!(error.to_string().contains("series/droptail-seed1.csv"), "{error}");
 }
+
+/// Who may write where root makes its folder can put another in its place, with links to what root alone may change.
+#[test]
+#[cfg(target_os = "linux")]
+fn another_folder_in_its_place_is_not_written_into() {
+    let base = tempfile::tempdir().unwrap();
+    let (header, runs) = made();
+    let mut folder = Folder::create(base.path(), "home", "", &header, runs.len()).unwrap();
+    let victim = base.path().join("victim");
+    fs::write(&victim, "precious").unwrap();
+    let kept = base.path().join("kept");
+    fs::rename(folder.path(), &kept).unwrap();
+    fs::create_dir(folder.path()).unwrap();
+    for name in ["results.json", "runs.csv", "report.html", "manifest.json"] {
+        std::os::unix::fs::symlink(&victim, folder.path().join(format!("{name}.part"))).unwrap();
+        std::os::unix::fs::symlink(&victim, kept.join(format!("{name}.part"))).unwrap();
+    }
+    for (place, run) in runs.into_iter().enumerate() {
+        folder.add_run(place, run).unwrap();
+    }
+    folder.finish().unwrap();
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+    assert_eq!(files_under(folder.path()).len(), 4, "nothing new");
+    assert!(kept.join("report.html").exists() && manifest(&kept)["complete"] == true);
+}
