@@ -496,7 +496,7 @@ impl Receiver {
             | bit(segment.cwr, flag::CWR)
             | bit(segment.push, flag::PUSH);
         let range = (segment.seq, segment.seq.saturating_add(segment.len));
-        if receiver.goes_first(at, range, flags) {
+        if receiver.goes_first(at, range, segment.ts, flags) {
             let ack = receiver.flush(at);
             self.out.push(told(receiver, ack));
         }

@@ -124,7 +124,7 @@ impl Flow {
             return false;
         }
         let segment = (packet.seq, packet.seq + 1);
-        if receiver.goes_first(at, segment, flags) {
+        if receiver.goes_first(at, segment, ts, flags) {
             let ack = receiver.flush(at);
             acks.push(Ack::new(self.back.ack_arrival(ack.at), ack, receiver));
         }

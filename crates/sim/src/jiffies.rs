@@ -32,7 +32,7 @@ fn period_ns(ns: u64) -> u64 {
 }
 
 /// The end of the bucket of a timer that is due at a jiffy, so many after the wheel's own.
-fn bucket_end(due: u64, ahead: u64) -> u64 {
+pub fn bucket_end(due: u64, ahead: u64) -> u64 {
     let mut shift = 0;
     while ahead >= FINE_TICKS << shift && shift < 21 {
         shift += 3;

@@ -207,16 +207,26 @@ impl Receiver {
     /// that of those it answers (`dctcp_ece_ack_update`); or if it tells of a block that the segment would push out of sight
     /// (`tcp_sack_new_ofo_skb`).
     #[inline]
-    pub fn goes_first(&mut self, at: u64, (seq, end): (u32, u32), flags: u8) -> bool {
+    pub fn goes_first(&mut self, at: u64, (seq, end): (u32, u32), ts: u32, flags: u8) -> bool {
         // Most often none waits.
         self.ack_at != u64::MAX
             && (self.ack_at <= at
-                || (self.compressed > 0 && seq > self.rcv_nxt && self.hides_a_block(seq, end, flags))
+                || (self.compressed > 0
+                    && seq > self.rcv_nxt
+                    && !self.is_old(ts, end)
+                    && self.hides_a_block(seq, end, flags))
                 || (self.echoes_each
                     && end > self.rcv_nxt
                     && self.compressed == 0
                     && flags & flag::ECT != 0
-                    && (flags & flag::CE != 0) != self.marked))
+                    && (flags & flag::CE != 0) != self.marked
+                    && !self.is_old(ts, end)))
+    }
+
+    /// `tcp_paws_check` (`TCP_PAWS_WINDOW`), `tcp_sequence`: is it refused before anything of it is looked at?
+    #[inline]
+    fn is_old(&self, ts: u32, end: u32) -> bool {
+        self.rules.autotunes && ((ts + 1 < self.ts_recent && ts != 0) || end < self.acked_to)
     }
 
     /// The ACK that waits goes out, when it is due or at `at`, whatever is first.
@@ -250,8 +260,7 @@ impl Receiver {
         flags: u8,
     ) -> Option<AckOut> {
         if self.rules.autotunes {
-            // `tcp_paws_check` (`TCP_PAWS_WINDOW`), `tcp_sequence`
-            if (ts + 1 < self.ts_recent && ts != 0) || end < self.acked_to {
+            if self.is_old(ts, end) {
                 return Some(self.refuse(at, seq, end));
             }
             self.window.measure(at, echo);
@@ -891,13 +900,29 @@ mod tests {
         assert!(r.blocks().is_empty());
     }
 
+    /// `tcp_validate_incoming` comes first: a copy that is too old lets no acknowledgement go and says nothing of marks.
+    #[test]
+    fn what_is_refused_says_nothing_of_marks() {
+        let mut r = settled(20);
+        for seq in [22, 25, 26] {
+            r.came(1000, one(seq), 50, 0);
+        }
+        r.ts_recent = 50;
+        r.compressed = 1;
+        r.ack_at = 5000;
+        let marked = flag::ECT | flag::CE;
+        assert!(!r.goes_first(2000, one(28), 45, marked));
+        assert_eq!(r.came(2000, one(28), 45, marked).map(|ack| ack.flags & flag::ECE), Some(0));
+        assert!(r.due(u64::MAX - 1).is_none());
+    }
+
     #[test]
     fn a_third_block_is_told_before_a_fourth_comes() {
         let mut r = settled(20);
         let mut told = Vec::new();
         // Every other one is lost.
         for seq in (21..35).step_by(2) {
-            if r.goes_first(1000, one(seq), 0) {
+            if r.goes_first(1000, one(seq), 0, 0) {
                 told.push(r.flush(1000));
             }
             told.extend(r.came(1000, one(seq), 0, 0));
@@ -986,7 +1011,7 @@ mod tests {
         let mut r = Receiver::new(LINUX, 40_000_000, true, OVERHEAD);
         (r.ato, r.window.clamp) = (ATO_MIN, 0);
         assert!(r.came(1, one(0), 7, flag::ECT).is_none());
-        assert!(r.goes_first(2, one(1), flag::ECT | flag::CE));
+        assert!(r.goes_first(2, one(1), 9, flag::ECT | flag::CE));
         let first = r.flush(2);
         let then = r.came(2, one(1), 9, flag::ECT | flag::CE).unwrap();
         assert_eq!((first.cum, first.ts, first.flags), (1, 7, 0));
@@ -994,7 +1019,7 @@ mod tests {
         assert_eq!(r.came(3, one(1), 9, flag::ECT | flag::CWR).map(|a| a.flags), Some(0));
         (r.quick_acks, r.ect_seen) = (0, false);
         assert!(r.came(4, one(2), 9, 0).is_none() && r.marked);
-        assert!(!r.goes_first(4, one(3), 0));
+        assert!(!r.goes_first(4, one(3), 9, 0));
     }
 
     /// "Ping-pong" mode: the ACK waits for the answer (`tcp_in_quickack_mode`), and leaves with it.
@@ -1034,7 +1059,7 @@ mod tests {
         let marks = [0, 0, 0, 1, 1, 1, 1, 0, 1, 0, 0, 0, 0, 1, 1];
         for (i, ce) in marks.into_iter().enumerate() {
             let flags = flag::ECT | (ce * flag::CE);
-            if r.goes_first(i as u64, one(i as u32), flags) {
+            if r.goes_first(i as u64, one(i as u32), 0, flags) {
                 told.push(r.flush(i as u64));
             }
             told.extend(r.came(i as u64, one(i as u32), 0, flags));
@@ -1086,7 +1111,7 @@ mod tests {
             };
             for (i, seq) in order.into_iter().enumerate() {
                 let at = 1000 + i as u64;
-                if r.goes_first(at, one(seq), 0) {
+                if r.goes_first(at, one(seq), 0, 0) {
                     let ack = r.flush(at);
                     tell(&r, ack, &mut told);
                     at_last = have;

@@ -886,7 +886,7 @@ impl Socket {
         }
         self.timer = true;
         self.timeout = timeout;
-        self.timer_at = (timeout + 1) * tick_ns;
+        self.timer_at = crate::jiffies::bucket_end(timeout, timeout - now) * tick_ns;
     }
 
     /// Data of this end's go, and say what this acknowledgement says (`tcp_event_ack_sent`, `tcp_event_data_sent`).
@@ -1315,6 +1315,16 @@ mod tests {
             s.segment(1200 * MS, bytes(MSS, 100), None);
             assert_eq!(s.next_at(), due * MS, "{hz}");
         }
+    }
+
+    /// `sk_reset_timer`: the wheel has buckets of eight ticks from 63 on.
+    #[test]
+    fn a_long_delay_ends_with_its_bucket() {
+        let mut s = settled(1);
+        s.set_clock(Clock::new(1000));
+        (s.now, s.ato, s.srtt_us, s.pingpong, s.pushed, s.timer) = (2000 * MS, 80, 100_000, false, 0, false);
+        s.send_delayed();
+        assert_eq!((s.timeout, s.timer_at), (2080, 2088 * MS));
     }
 
     /// `tcp_measure_rcv_mss`: the length with TCP's header is what counts, and two of a length are the peer's.

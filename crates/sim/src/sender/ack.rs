@@ -122,7 +122,7 @@ impl Sender {
             && ack.cum > self.conn.snd_una
             && self.conn.ca_state == CaState::Open
             && (ack.flags & (flag::ECE | flag::DSACK) == 0)
-            && !(self.tlp_outstanding | self.rules.ns3_recovery)
+            && !(self.tlp_outstanding | self.rules.ns3_recovery | self.reneged)
         {
             self.work_in::<true>(now, then, ack, plain, random, out);
         } else {
@@ -478,9 +478,10 @@ impl Sender {
         flags: &mut AckFlags,
         draft: &mut RateDraft,
     ) -> u32 {
-        let (lo, hi) = (lo.max(cum).max(self.conn.snd_una), hi.min(self.conn.snd_nxt));
         let mut reordered_at = u32::MAX;
-        if lo >= hi {
+        // One that does not begin behind what is acknowledged says nothing (`tcp_is_sackblock_valid`).
+        let hi = hi.min(self.conn.snd_nxt);
+        if lo <= cum.max(self.conn.snd_una) || lo >= hi {
             return reordered_at;
         }
         // What earlier ACKs reported inside this block needs no second look. Most often that is one block.
@@ -577,8 +578,10 @@ impl Sender {
                 due = false;
                 reordered_at = reordered_at.min(self.tag_duplicate(now, (lo, hi), cum, flags, draft));
                 reordered_at = reordered_at.min(self.tag_block(now, (hi, to), cum, flags, draft));
-                if to >= self.conn.snd_nxt {
-                    // Behind the last segment Linux has lost its place, and comes to the duplicate once more (`tcp_sacktag_skip`).
+                // Behind the last segment Linux has lost its place, and comes to the duplicate once more (`tcp_sacktag_skip`), unless the last
+                // ACK had told of the end already, which then is not walked.
+                let told = self.sack_cache.iter().any(|c| c.0 < to && c.1 >= to);
+                if to >= self.conn.snd_nxt && !told {
                     reordered_at = reordered_at.min(self.tag_duplicate(now, (lo, hi), cum, flags, draft));
                 }
             }
@@ -661,7 +664,10 @@ impl Sender {
             flags.dsack = true;
             return false;
         }
-        let n = hi - lo;
+        let n = hi.saturating_sub(lo);
+        if n == 0 {
+            return false;
+        }
         flags.dsack_tlp = n == 1 && self.tlp_outstanding && self.tlp_high_seq == hi;
         // What was not sent twice was duplicated by the network.
         self.dsack_dups += u64::from(n);
@@ -698,11 +704,13 @@ impl Sender {
         let mut reordered_at = u32::MAX;
         // `tcp_is_sackblock_valid`, whose `snd_una` is what this ACK acknowledges already.
         let (before, una) = (self.conn.snd_una, cum.max(self.conn.snd_una));
-        let below = hi <= una && hi > before && self.undo_marker.is_some_and(|marker| hi > marker);
+        // In the queue, which still begins where it did before, it is looked for by its first segment.
+        let below =
+            hi <= una && lo >= before && hi > before && self.undo_marker.is_some_and(|marker| hi > marker);
         if hi > self.conn.snd_nxt || (lo <= una && !below) {
             return reordered_at;
         }
-        for seq in lo.max(before)..hi {
+        for seq in lo..hi {
             let f = self.board.flags(seq);
             if f & EVER_RETRANS != 0 {
                 if self.undo_marker.is_some_and(|marker| seq >= marker) && self.undo_retrans > 0 {

@@ -685,6 +685,40 @@ fn a_duplicate_within_its_block_is_no_reordering() {
     }
 }
 
+/// `tcp_sacktag_write_queue`: of a block whose end the last ACK told of only what is before it is walked, and the duplicate within it
+/// counts once.
+#[test]
+fn a_duplicate_in_what_is_known_counts_once() {
+    let mut b = open(Kind::NewReno, Some(10), 20, 40);
+    b.sent();
+    b.acked(40.0, 1, &[(6, 10)], 0);
+    (b.sender.undo_marker, b.sender.undo_retrans) = (Some(1), 3);
+    b.sender.board.change(7, EVER_RETRANS, 0);
+    b.sender.resent = 3;
+    b.acked(1.0, 1, &[(7, 8), (2, 10)], flag::DSACK);
+    assert_eq!(b.sender.undo_retrans, 2);
+}
+
+/// `tcp_is_sackblock_valid`: a block begins behind what is acknowledged, or says nothing at all; a duplicate that is looked for from before
+/// what is in the queue is not found in it.
+#[test]
+fn a_block_begins_behind_what_is_acknowledged() {
+    for from in [3, 5] {
+        let mut b = open(Kind::NewReno, Some(10), 20, 40);
+        b.acked(40.0, 5, &[], 0);
+        b.acked(1.0, 5, &[(from, 8)], 0);
+        assert_eq!(b.sender.conn.sacked_out, 0, "{from}");
+    }
+    let mut b = open(Kind::NewReno, Some(20), 20, 40);
+    b.acked(40.0, 10, &[], 0);
+    (b.sender.undo_marker, b.sender.undo_retrans) = (Some(8), 2);
+    for seq in [10, 11] {
+        b.sender.board.change(seq, EVER_RETRANS, 0);
+    }
+    b.acked(1.0, 12, &[(9, 12)], flag::DSACK);
+    assert_eq!(b.sender.undo_retrans, 2);
+}
+
 /// A segment that was sent again and, after an undo, is lost no more (`tcp_undo_cwnd_reduction`).
 fn with_a_needless_copy() -> Bench {
     let mut b = open(Kind::NewReno, Some(20), 20, 40);
@@ -781,13 +815,16 @@ fn a_receiver_that_drops_what_it_had_is_given_half_a_round_trip() {
 /// `tcp_rate_gen` (`is_sack_reneg`)
 #[test]
 fn what_was_dropped_gives_no_sample_of_the_rate() {
-    for reneged in [false, true] {
-        // Ten in 40 ms are more than ten in a handshake's 400.
-        let mut b = open(Kind::Bbr, None, 10, 400);
-        b.sender.reneged = reneged;
-        let before = b.sender.conn.pacing_rate;
-        b.acked(40.0, 0, &[(1, 10)], 0);
-        assert_eq!(b.sender.conn.pacing_rate > before, !reneged);
+    let tells: [(u32, &[(u32, u32)]); 2] = [(0, &[(1, 10)]), (10, &[])];
+    for (cum, blocks) in tells {
+        for reneged in [false, true] {
+            // Ten in 40 ms are more than ten in a handshake's 400.
+            let mut b = open(Kind::Bbr, None, 10, 400);
+            b.sender.reneged = reneged;
+            let before = b.sender.conn.pacing_rate;
+            b.acked(40.0, cum, blocks, 0);
+            assert_eq!(b.sender.conn.pacing_rate > before, !reneged, "{cum}");
+        }
     }
 }
 
