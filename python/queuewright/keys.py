@@ -64,8 +64,9 @@ class Link(TypedDict, total=False):
         late_marks: `true`, `false` (without it: `false`): a mark is set on the flow's next packet that comes,
             instead of the one that the queue manager names: late by what the flow has waiting. A BPF qdisc
             sets its marks so, unless the kernel module is there ([Linux](linux.md)). A flow is owed at most
-            64 marks, of which all but one lapse 250 ms after the last, and that one after 10 s. With --engine
-            linux not all of it: a BPF qdisc does it, and nothing else; the kernel's own mark the packet
+            64 marks, of which all but one lapse 250 ms after the last, and that one after 10 s. (There two
+            flows of the same hash, one of 4,096, wipe out each other's; here none do). With --engine linux
+            not all of it: a BPF qdisc does it, and nothing else; the kernel's own mark the packet
         delay: time, to 30s (without it: `"0s"`): propagation delay from the bottleneck to the receivers
         loss: share: `"0.1%"` or `0.001` (without it: none): this share of the packets, less than all, is lost
             on the link, each by itself; they have taken their time on it. Not with --engine linux: its link
@@ -125,8 +126,9 @@ class Ports(TypedDict, total=False):
         late_marks: `true`, `false` (without it: `false`): a mark is set on the flow's next packet that comes,
             instead of the one that the queue manager names: late by what the flow has waiting. A BPF qdisc
             sets its marks so, unless the kernel module is there ([Linux](linux.md)). A flow is owed at most
-            64 marks, of which all but one lapse 250 ms after the last, and that one after 10 s. With --engine
-            linux not all of it: a BPF qdisc does it, and nothing else; the kernel's own mark the packet
+            64 marks, of which all but one lapse 250 ms after the last, and that one after 10 s. (There two
+            flows of the same hash, one of 4,096, wipe out each other's; here none do). With --engine linux
+            not all of it: a BPF qdisc does it, and nothing else; the kernel's own mark the packet
         delay: time, to 30s (without it: `"0s"`): propagation delay from the bottleneck to the receivers
         loss: share: `"0.1%"` or `0.001` (without it: none): this share of the packets, less than all, is lost
             on the link, each by itself; they have taken their time on it. Not with --engine linux: its link

@@ -22,6 +22,7 @@ pub mod counters;
 mod disciplines;
 mod params;
 mod plain;
+pub mod shared;
 
 pub use params::{
     Beside, Info, Network, Param, ParamError, ParamKind, Probe, Rule, Spec, Tensor, Value, Weights,

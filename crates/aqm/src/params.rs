@@ -622,6 +622,7 @@ fn name<S: Serializer>(info: &Info, serializer: S) -> Result<S::Ok, S::Error> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Weights {
     /// Tensor after tensor of [`Network::tensors`], rows by output.
+    #[serde(with = "crate::shared")]
     pub values: Arc<[i16]>,
     /// What results call them, such as `sha256:` and the hash of their file.
     pub id: String,

@@ -20,7 +20,8 @@ enum Place<T> {
 #[derive(Default)]
 struct Known {
     written: HashMap<*const (), u32>,
-    read: Vec<Arc<dyn Any + Send + Sync>>,
+    /// Each an `Arc`.
+    read: Vec<Box<dyn Any>>,
 }
 
 thread_local! {
@@ -41,7 +42,13 @@ pub fn once<R>(job: impl FnOnce() -> R) -> R {
 }
 
 /// For `serde(with)`.
-pub(crate) fn serialize<T: Serialize, S: Serializer>(all: &Arc<T>, serializer: S) -> Result<S::Ok, S::Error> {
+///
+/// # Errors
+/// What the serializer says.
+pub fn serialize<T: Serialize + ?Sized, S: Serializer>(
+    all: &Arc<T>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     let at = Arc::as_ptr(all).cast();
     let before = KNOWN.with_borrow(|known| known.as_ref().and_then(|k| k.written.get(&at).copied()));
     if let Some(before) = before {
@@ -57,24 +64,29 @@ pub(crate) fn serialize<T: Serialize, S: Serializer>(all: &Arc<T>, serializer: S
     Ok(done)
 }
 
-pub(crate) fn deserialize<'de, T, D>(deserializer: D) -> Result<Arc<T>, D::Error>
+/// For `serde(with)`.
+///
+/// # Errors
+/// What the deserializer says, and where it names one that has not come before.
+pub fn deserialize<'de, T, D>(deserializer: D) -> Result<Arc<T>, D::Error>
 where
-    T: Deserialize<'de> + Any + Send + Sync,
+    T: ?Sized + 'static,
+    Box<T>: Deserialize<'de>,
     D: Deserializer<'de>,
 {
-    match Place::deserialize(deserializer)? {
+    match Place::<Box<T>>::deserialize(deserializer)? {
         Place::Here(one) => {
-            let one: Arc<T> = Arc::new(one);
+            let one: Arc<T> = one.into();
             KNOWN.with_borrow_mut(|known| {
                 if let Some(known) = known {
-                    known.read.push(one.clone());
+                    known.read.push(Box::new(one.clone()));
                 }
             });
             Ok(one)
         }
         Place::Before(nth) => {
-            let found = KNOWN.with_borrow(|known| known.as_ref()?.read.get(nth as usize).cloned());
-            let found = found.and_then(|one| one.downcast().ok());
+            let found =
+                KNOWN.with_borrow(|known| known.as_ref()?.read.get(nth as usize)?.downcast_ref().cloned());
             found.ok_or_else(|| D::Error::custom(format!("number {nth} of what is shared is not there")))
         }
     }
@@ -89,12 +101,12 @@ mod tests {
         #[serde(with = "super")]
         list: Arc<Vec<u64>>,
         #[serde(with = "super")]
-        text: Arc<String>,
+        text: Arc<str>,
     }
 
     #[test]
     fn what_is_shared_is_written_once_and_shared_again() {
-        let (list, text) = (Arc::new(vec![7; 100]), Arc::new(String::from("words")));
+        let (list, text) = (Arc::new(vec![7; 100]), Arc::<str>::from("words"));
         let all: Vec<Two> = (0..50).map(|_| Two { list: list.clone(), text: text.clone() }).collect();
         let plain = serde_json::to_string(&all).expect("plain data");
         assert!(plain.len() > 50 * 200);

@@ -16,7 +16,7 @@ impl Runs {
         self.0.len()
     }
 
-    /// Those from `begin` to before `end`, for `unpack`. What several have of a file is there once.
+    /// Those from `begin` to before `end`, for `unpack`. What several have of a file, or of a schedule, is there once.
     fn pack<'p>(&self, py: Python<'p>, begin: usize, end: usize) -> PyResult<Bound<'p, PyBytes>> {
         let some = self.0.get(begin..end);
         let some = some.ok_or_else(|| input(format!("runs {begin} to {end}: not there")))?;
@@ -27,8 +27,12 @@ impl Runs {
     /// What `pack` gave.
     #[staticmethod]
     fn unpack(packed: &[u8]) -> PyResult<Runs> {
+        let mut rest = packed;
         let all =
-            once(|| rmp_serde::from_slice(packed)).map_err(|e| input(format!("not packed runs: {e}")))?;
-        Ok(Runs(all))
+            once(|| rmp_serde::from_read(&mut rest)).map_err(|e| input(format!("not packed runs: {e}")))?;
+        match rest.len() {
+            0 => Ok(Runs(all)),
+            n => Err(input(format!("not packed runs: {n} bytes behind them"))),
+        }
     }
 }

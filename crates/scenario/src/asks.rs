@@ -57,7 +57,7 @@ pub enum Asks {
     /// Responses after the first, which is the flow's size.
     Requests(Box<RequestsSpec>),
     /// Chunks of a video.
-    Video(#[serde(with = "crate::shared")] Arc<Video>),
+    Video(#[serde(with = "queuewright_aqm::shared")] Arc<Video>),
 }
 
 impl Asks {

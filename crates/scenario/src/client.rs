@@ -16,7 +16,7 @@ pub enum Client {
     /// Responses of the entry's sizes, each asked for after a pause from the last byte of the one before.
     Requests(Pause),
     /// A video, with an adaptive player.
-    Video(#[serde(with = "crate::shared")] Arc<Video>),
+    Video(#[serde(with = "queuewright_aqm::shared")] Arc<Video>),
 }
 
 /// A video and the buffer of its player.

@@ -86,7 +86,7 @@ pub enum Pages {
         /// Drawn at random, not taken in turn.
         random: bool,
         /// The packets of each flow of each.
-        #[serde(with = "crate::shared")]
+        #[serde(with = "queuewright_aqm::shared")]
         pages: Arc<Vec<Vec<u32>>>,
     },
 }

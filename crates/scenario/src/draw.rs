@@ -85,7 +85,7 @@ impl Scenario {
                 changes,
                 rate: match &port.rate {
                     LinkRate::Constant(bps) => Rate::Constant(*bps),
-                    LinkRate::Schedule(schedule) => Rate::Schedule(schedule.clone().into()),
+                    LinkRate::Schedule(schedule) => Rate::Schedule(schedule.clone()),
                     LinkRate::Trace(file) => Rate::Trace(file.trace.clone()),
                 },
                 burst_bytes: port.burst_bytes,

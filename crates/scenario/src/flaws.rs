@@ -71,6 +71,13 @@ impl Flaws {
         })
     }
 
+    /// The keys that say which there are.
+    pub fn keys(&self) -> Vec<String> {
+        let mut shown = Map::new();
+        self.show(&mut shown);
+        shown.into_iter().map(|(key, _)| key).collect()
+    }
+
     pub(crate) fn show(&self, o: &mut Map<String, Json>) {
         if self.loss > 0 {
             o.insert("loss".into(), json!(percent(self.loss)));

@@ -149,7 +149,7 @@ const EVERY_LINK: &[Key] = &[
         Is("false"),
         "a mark is set on the flow's next packet that comes, instead of the one that the queue manager names: late by \
          what the flow has waiting. A BPF qdisc sets its marks so, unless the kernel module is there ([Linux](linux.md)). \
-         A flow is owed at most 64 marks, of which all but one lapse 250 ms after the last, and that one after 10 s",
+         A flow is owed at most 64 marks, of which all but one lapse 250 ms after the last, and that one after 10 s. (There two flows of the same hash, one of 4,096, wipe out each other's; here none do)",
     )
     .partly("a BPF qdisc does it, and nothing else; the kernel's own mark the packet"),
     key(

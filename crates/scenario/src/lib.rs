@@ -52,7 +52,6 @@ mod read;
 mod rows;
 mod schema;
 mod setting;
-mod shared;
 mod sizes;
 mod source;
 pub mod spec;
@@ -77,9 +76,9 @@ pub use model::{
 pub use policy::{Policy, PolicyFile};
 pub use preset::{PRESETS, Preset};
 pub use python::python_types;
+pub use queuewright_aqm::shared::once;
 pub use schema::json_schema;
 pub use setting::Setting;
-pub use shared::once;
 pub use sizes::{SizeTable, Sizes};
 pub use source::Source;
 pub use spec::RunSpec;

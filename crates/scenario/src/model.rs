@@ -72,7 +72,7 @@ pub enum LinkRate {
     /// Bits a second.
     Constant(u64),
     /// By steps.
-    Schedule(Schedule),
+    Schedule(Arc<Schedule>),
     /// Delivery opportunities from a file.
     Trace(TraceFile),
 }

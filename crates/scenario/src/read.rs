@@ -247,7 +247,7 @@ fn port(node: &Node, shares: bool, stack: Stack, around: Around<'_>) -> Result<L
             )));
         }
         [_] if t.get("rate").is_some() => LinkRate::Constant(t.one("rate")?),
-        [one] if t.get("schedule").is_some() => LinkRate::Schedule(schedule(one, &t)?),
+        [one] if t.get("schedule").is_some() => LinkRate::Schedule(schedule(one, &t)?.into()),
         [one] => LinkRate::Trace(trace_file(one, around.files)?),
     };
     if let (Some(n), LinkRate::Constant(_) | LinkRate::Trace(_)) = (t.get("period"), &rate) {

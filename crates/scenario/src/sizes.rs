@@ -38,7 +38,7 @@ pub enum Sizes {
         max: u64,
     },
     /// Each of a list, or of the flows of a capture, as likely as the others, or with their cumulative probabilities.
-    Table(#[serde(with = "crate::shared")] Arc<SizeTable>),
+    Table(#[serde(with = "queuewright_aqm::shared")] Arc<SizeTable>),
 }
 
 /// What a file of sizes says.

@@ -112,9 +112,9 @@ pub enum Rate {
     /// Bits per second.
     Constant(u64),
     /// By steps.
-    Schedule(#[serde(with = "crate::shared")] Arc<Schedule>),
+    Schedule(#[serde(with = "queuewright_aqm::shared")] Arc<Schedule>),
     /// Delivery opportunities.
-    Trace(#[serde(with = "crate::shared")] Arc<Trace>),
+    Trace(#[serde(with = "queuewright_aqm::shared")] Arc<Trace>),
 }
 
 /// A group of flows.

@@ -1,5 +1,6 @@
 //! Marks that are set on a flow's next packet that comes, not on the one that the queue manager names: `crates/linux/bpf/marks.h`, a BPF
-//! qdisc where no kernel module sets them.
+//! qdisc where no kernel module sets them. There flows have 4,096 places by their hash, and two in one place wipe out what the other is owed;
+//! here each has its own.
 
 use crate::packet::{Packet, flag};
 
