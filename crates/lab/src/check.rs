@@ -43,12 +43,12 @@ pub fn check(scenario: &Scenario, runs: &[RunSpec], whose: Whose) -> Result<(), 
             ("schedule", matches!(port.rate, LinkRate::Schedule(_))),
             ("trace", matches!(port.rate, LinkRate::Trace(_))),
             ("police", port.police),
-            ("loss", port.flaws.loss > 0),
-            ("jitter", port.flaws.jitter.is_some()),
-            ("reorder", port.flaws.reorder.is_some()),
             ("overhead", port.overhead_bytes != Stack::Linux.overhead_bytes()),
         ],
     )?;
+    for key in port.flaws.keys() {
+        refuse_first(&LINK, "ports[0].", &[(key.as_str(), true)])?;
+    }
     refuse_first(&TOP, "", &[("shared", scenario.shared.is_some() || port.buffer.is_none())])?;
     refuse_first(&PORTS, "ports[0].", &[("discipline", port.discipline.is_some())])?;
     for (i, flows) in scenario.flows.iter().enumerate() {

@@ -1,0 +1,103 @@
+//! The examples of CONTRIBUTING.md: applied to a copy of the sources, built, and run.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What has no part in building crates.
+const WITHOUT: [&str; 5] = [".git", "build", "target", "node_modules", "__pycache__"];
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the sources")
+}
+
+/// The files below a folder, as paths in it.
+fn files(root: &Path, below: &Path, out: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(root.join(below)).expect("a folder") {
+        let entry = entry.expect("an entry");
+        if WITHOUT.iter().any(|name| entry.file_name() == *name) {
+            continue;
+        }
+        let path = below.join(entry.file_name());
+        match entry.file_type().expect("a type") {
+            kind if kind.is_dir() => files(root, &path, out),
+            kind if kind.is_file() => out.push(path),
+            _ => {}
+        }
+    }
+}
+
+/// Has `to` be what `from` is: what is the same stays as it is, so that it is not built again.
+fn sync(from: &Path, to: &Path) {
+    let (mut all, mut old) = (Vec::new(), Vec::new());
+    files(from, Path::new(""), &mut all);
+    fs::create_dir_all(to).expect("made");
+    files(to, Path::new(""), &mut old);
+    for gone in old.iter().filter(|path| !all.contains(path)) {
+        fs::remove_file(to.join(gone)).expect("ours");
+    }
+    for path in &all {
+        let content = fs::read(from.join(path)).expect("a file");
+        let to = to.join(path);
+        if fs::read(&to).is_ok_and(|has| has == content) {
+            continue;
+        }
+        fs::create_dir_all(to.parent().expect("a folder")).expect("made");
+        fs::copy(from.join(path), to).expect("copied");
+    }
+}
+
+#[track_caller]
+fn run(program: impl AsRef<OsStr>, words: &[&str], at: &Path) {
+    let mut command = Command::new(program.as_ref());
+    // Not the repository that this lies in.
+    command.args(words).current_dir(at).env("GIT_CEILING_DIRECTORIES", at.parent().expect("a folder"));
+    let done = command.output().unwrap_or_else(|e| panic!("{:?}: {e}", program.as_ref()));
+    let said = [done.stdout, done.stderr].concat();
+    assert!(done.status.success(), "{:?} {words:?}: {}", program.as_ref(), String::from_utf8_lossy(&said));
+}
+
+#[test]
+fn the_examples_work() {
+    let page = fs::read_to_string(repository().join("CONTRIBUTING.md")).expect("the page");
+    let examples: Vec<&str> =
+        page.split("\n```diff\n").skip(1).filter_map(|rest| rest.split("\n```\n").next()).collect();
+    // A key, a measure, a congestion control, a kind of traffic.
+    assert_eq!(examples.len(), 4);
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (stage, copy) = (place.join("contributing.new"), place.join("contributing"));
+    let _ = fs::remove_dir_all(&stage);
+    for part in [
+        "crates",
+        "aqm",
+        "module",
+        "docs",
+        "fuzz",
+        "policies",
+        "Cargo.toml",
+        "Cargo.lock",
+        ".cargo",
+        "rust-toolchain.toml",
+    ] {
+        let from = repository().join(part);
+        match from.is_dir() {
+            true => sync(&from, &stage.join(part)),
+            false if from.is_file() => drop(fs::copy(&from, stage.join(part)).expect("copied")),
+            false => {}
+        }
+    }
+    for example in examples {
+        fs::write(place.join("example.diff"), format!("{example}\n")).expect("written");
+        run("git", &["apply", "--whitespace=nowarn", "../example.diff"], &stage);
+    }
+    fs::write(stage.join("crates/sim/tests/contributing.rs"), include_str!("contributing/check.rs"))
+        .expect("written");
+    sync(&stage, &copy);
+    // Not where this workspace is built: cargo takes a crate of the same place in another for the same.
+    let target = "../contributing.built";
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let words =
+        ["test", "--offline", "--target-dir", target, "-p", "queuewright-sim", "--test", "contributing"];
+    run(cargo, &words, &copy);
+}
