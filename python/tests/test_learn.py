@@ -1,6 +1,7 @@
 """Learned policies: what trainings are told, that they learn, what they leave, and the arithmetic."""
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -130,9 +131,20 @@ def test_presets_are_whole():
         ({"learning": {"steps": 1.5}}, "learning.steps = 1.5: not a whole number from 1000 to"),
         ({"learning": {"bootstrap": 1}}, "learning.bootstrap = 1: not true or false"),
         ({"learning": {"first_bias": [1]}}, r"learning.first_bias = \[1\]: not a list of six numbers"),
-        ({"learning": {"entropy": [[5, 1], [5, 0]]}}, "learning.entropy = .*: the steps of points rise"),
-        ({"learning": []}, r"learning: not a table; write \[learning\]"),
-        ({"networks": []}, r"networks: not a list of tables; write \[\[networks\]\]"),
+        (
+            {"learning": {"entropy": [[5, 1], [5, 0]]}},
+            "learning.entropy = .*: a number, or points .* whose steps rise",
+        ),
+        ({"learning": []}, r"learning = \[\]: not a table; write \[learning\]"),
+        ({"networks": []}, r"networks = \[\]: not a list of tables; write \[\[networks\]\]"),
+        ({"networks": [{"rated": "1mbit"}]}, r"networks\[0\].rated: unknown key. Allowed: rate, rtt, flows"),
+        ({"networks": [{"rtt": ["1ms", 20]}]}, r"networks\[0\].rtt\[1\] = 20: not a text in quotes"),
+        ({"learning": {"gamma": math.nan}}, "learning.gamma = nan: not a number from 0 to 0.99999"),
+        (
+            {"learning": {"entropy": [[1, 2, 3]]}},
+            r"learning.entropy = \[\[1, 2, 3\]\]: not a number from 0 to 1, nor",
+        ),
+        ({"evaluation": {"every": 0}}, "evaluation.every = 0: not a whole number from 1 to"),
         ({"networks": [{"rtt": 20}]}, r"networks\[0\].rtt = 20: not a text in quotes"),
         ({"networks": [{"rate": "1Gbps"}]}, r'networks\[0\]: rate = "1Gbps"'),
         ({"networks": [{"scenario": "none.toml"}]}, r"networks\[0\]: .*none.toml.*: no such file"),

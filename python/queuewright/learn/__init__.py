@@ -14,6 +14,14 @@ from collections.abc import Callable
 from typing import Literal
 
 from queuewright._native import Error
+
+try:
+    import msgspec  # noqa: F401
+except ImportError:
+    raise Error(
+        "what is learned from is read by msgspec, which is not there: pip install '.[train]'"
+    ) from None
+
 from queuewright.learn._config import Config, Evaluation, Learning, changed, config, preset, read
 from queuewright.learn._evaluate import evaluate, paper_tests, rival, table
 from queuewright.learn._policy import Inference, Policy

@@ -1,12 +1,19 @@
 """What is learned from, and how: TOML files, with one of the presets underneath."""
 
 import copy
+import itertools
 import os
+import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
-from typing import Any
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec import inspect as kinds
+from msgspec.structs import force_setattr
 
 from queuewright._native import Error
 from queuewright._networks import Domain, domain
@@ -19,40 +26,87 @@ else:
     import tomli as tomllib
 
 PRESETS = ("default", "paper")
-# A number, or a line through points (step, number).
+# A line through points (step, number).
 Schedule = tuple[tuple[float, float], ...]
 
+_Share = Annotated[float, Meta(ge=0, le=1)]
+# As it is written: a number, or points. `Learning` makes it a Schedule.
+Line = _Share | list[tuple[Annotated[float, Meta(ge=0, le=1e12)], _Share]]
+_Bias = Annotated[float, Meta(ge=-20, le=20)]
+_Text = Annotated[str, Meta(min_length=1, max_length=200)]
+_Count = Annotated[int, Meta(ge=1, le=100_000)]
 
-@dataclass(frozen=True)
-class Learning:
+
+class Learning(Struct, frozen=True, forbid_unknown_fields=True):
     """How it learns: docs/training.md says what each is, presets/ have the values and their sources."""
 
-    steps: int
-    episodes: int
-    chunk: int
-    epochs: int
-    minibatches: int
-    learning_rate: Schedule
-    entropy: Schedule
-    gamma: float
-    gae_lambda: float
-    clip: float
-    kl_target: float
-    value_coefficient: float
-    gradient_norm: float
+    steps: Annotated[int, Meta(ge=1000, le=10**11)]
+    episodes: Annotated[int, Meta(ge=1, le=4096)]
+    chunk: Annotated[int, Meta(ge=2, le=100_000)]
+    epochs: Annotated[int, Meta(ge=1, le=1000)]
+    minibatches: Annotated[int, Meta(ge=1, le=4096)]
+    learning_rate: Line
+    entropy: Line
+    gamma: Annotated[float, Meta(ge=0, le=0.99999)]
+    gae_lambda: Annotated[float, Meta(ge=0, le=1)]
+    clip: Annotated[float, Meta(ge=0.001, le=10)]
+    kl_target: Annotated[float, Meta(ge=0, le=10)]
+    value_coefficient: Annotated[float, Meta(ge=0, le=100)]
+    gradient_norm: Annotated[float, Meta(ge=0, le=1e6)]
     scale_rewards: bool
     bootstrap: bool
-    task_embedding: int
-    first_bias: tuple[float, ...]
-    seed: int
+    task_embedding: Annotated[int, Meta(ge=0, le=64)]
+    # One for each action.
+    first_bias: tuple[_Bias, _Bias, _Bias, _Bias, _Bias, _Bias]
+    seed: Annotated[int, Meta(ge=0, le=2**32 - 1)]
+
+    def __post_init__(self) -> None:
+        for key in ("learning_rate", "entropy"):
+            given = getattr(self, key)
+            line = [(0.0, given)] if isinstance(given, float) else given
+            steps = [step for step, _ in line]
+            if not line or any(a >= b for a, b in itertools.pairwise(steps)):
+                raise ValueError(f"{key} = {given!r}: a number, or points [step, number] whose steps rise")
+            force_setattr(self, key, tuple((float(step), float(x)) for step, x in line))
 
 
-@dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Struct, frozen=True, forbid_unknown_fields=True):
     """How often it is looked at while it learns (steps), and by how many episodes."""
 
-    every: int
-    episodes: int
+    every: Annotated[int, Meta(ge=1, le=10**11)]
+    episodes: Annotated[int, Meta(ge=1, le=4096)]
+
+
+class _Preset(Struct, frozen=True):
+    preset: _Text
+
+
+class _File(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    name: _Text
+    preset: _Text = "default"
+    actions: _Text
+    start: _Text | None = None
+    networks: Annotated[list[dict[str, Any]], Meta(min_length=1)]
+    learning: Learning
+    evaluation: Evaluation
+
+
+class _Of(Struct, frozen=True, forbid_unknown_fields=True):
+    """Networks of a scenario, one for each combination."""
+
+    scenario: _Text
+    over: dict[str, Annotated[list[Any], Meta(min_length=1)]] = msgspec.field(default_factory=dict)
+
+
+class _Recipe(Struct, frozen=True, forbid_unknown_fields=True):
+    """Networks as the paper draws them, one for each combination."""
+
+    rate: _Text = "1gbit"
+    rtt: _Text | list[_Text] = msgspec.field(default_factory=lambda: ["20ms", "40ms", "60ms", "80ms"])
+    flows: _Count | list[_Count] = msgspec.field(default_factory=lambda: [100, 200, 250])
+    udp: _Text | list[_Text] | None = None
+    buffer: _Text | list[_Text] = msgspec.field(default_factory=lambda: ["small"])
+    episode: _Text = "5s"
 
 
 @dataclass(frozen=True)
@@ -68,33 +122,6 @@ class Config:
     evaluation: Evaluation
     # As written, with what the preset adds: it goes into checkpoints.
     tables: Mapping[str, Any] = field(compare=False, repr=False)
-
-
-# Smallest and largest value of each key of [learning] and [evaluation].
-_WHOLE = {
-    "steps": (1000, 10**11),
-    "episodes": (1, 4096),
-    "chunk": (2, 100_000),
-    "epochs": (1, 1000),
-    "minibatches": (1, 4096),
-    "task_embedding": (0, 64),
-    "seed": (0, 2**32 - 1),
-    "every": (1, 10**11),
-}
-_REAL = {
-    "gamma": (0.0, 0.99999),
-    "gae_lambda": (0.0, 1.0),
-    "clip": (0.001, 10.0),
-    "kl_target": (0.0, 10.0),
-    "value_coefficient": (0.0, 100.0),
-    "gradient_norm": (0.0, 1e6),
-    "learning_rate": (0.0, 1.0),
-    "entropy": (0.0, 1.0),
-    "first_bias": (-20.0, 20.0),
-}
-_FLAGS = ("scale_rewards", "bootstrap")
-_SCHEDULES = ("learning_rate", "entropy")
-_NETWORK = ("rate", "rtt", "flows", "udp", "buffer", "episode")
 
 
 def read(path: str | os.PathLike[str]) -> Config:
@@ -130,28 +157,21 @@ def config(given: Mapping[str, Any], base_dir: str = "") -> Config:
     Raises:
         Error: The first thing wrong.
     """
-    _only("", given, ("name", "preset", "actions", "start", "networks", "learning", "evaluation"))
-    tables = preset(_text("preset", given.get("preset", "default")))
-    for key in ("name", "actions", "start", "networks"):
-        if key in given:
-            tables[key] = copy.deepcopy(given[key])
-    for key, known in (("learning", Learning), ("evaluation", Evaluation)):
-        table = given.get(key, {})
-        if not isinstance(table, Mapping):
-            raise Error(f"{key}: not a table; write [{key}]")
-        _only(f"{key}.", table, [f.name for f in fields(known)])
-        tables[key] |= table
-    actions = _text("actions", tables["actions"])
-    learning = Learning(**{k: _value(f"learning.{k}", k, v) for k, v in tables["learning"].items()})
+    if not isinstance(given, Mapping):
+        raise Error(f"{given!r}: not a table")
+    tables: dict[str, Any] = preset(_read(_Preset, {"preset": given.get("preset", "default")}).preset)
+    for key, value in given.items():
+        both = isinstance(value, Mapping) and isinstance(tables.get(key), Mapping)
+        tables[key] = {**tables[key], **value} if both else copy.deepcopy(value)
+    file = _read(_File, tables)
+    tables.pop("preset", None)
     return Config(
-        name=_text("name", tables["name"]),
-        actions=actions,
-        start=_start(tables, actions, base_dir) if "start" in tables else None,
-        networks=_networks(tables["networks"], base_dir).acting(actions),
-        learning=learning,
-        evaluation=Evaluation(
-            **{k: _value(f"evaluation.{k}", k, v) for k, v in tables["evaluation"].items()}
-        ),
+        name=file.name,
+        actions=file.actions,
+        start=_start(tables, file, base_dir),
+        networks=_networks(tables["networks"], base_dir).acting(file.actions),
+        learning=file.learning,
+        evaluation=file.evaluation,
         tables=tables,
     )
 
@@ -162,14 +182,15 @@ def changed(training: Config, learning: Mapping[str, Any]) -> Config:
     Raises:
         Error: The first thing wrong.
     """
-    table = training.tables["learning"] | dict(learning)
-    values = {key: _value(f"learning.{key}", key, value) for key, value in table.items()}
+    table = {**training.tables["learning"], **learning}
     tables = {**training.tables, "learning": table}
-    return replace(training, learning=Learning(**values), tables=tables)
+    return replace(training, learning=_read(_File, tables).learning, tables=tables)
 
 
-def _start(tables: dict[str, Any], actions: str, base_dir: str) -> Policy:
-    source = _text("start", tables["start"])
+def _start(tables: dict[str, Any], file: _File, base_dir: str) -> Policy | None:
+    source = file.start
+    if source is None:
+        return None
     path = os.path.abspath(os.path.join(base_dir, source))
     if os.path.exists(path):
         # Checkpoints are read elsewhere.
@@ -178,32 +199,27 @@ def _start(tables: dict[str, Any], actions: str, base_dir: str) -> Policy:
         policy = Policy.read(source)
     except Error as e:
         raise Error(f"start: {e}") from None
-    if policy.actions != actions:
+    if policy.actions != file.actions:
         raise Error(
-            f'start = "{source}": its actions are "{policy.actions}", those of the training "{actions}"'
+            f'start = "{source}": its actions are "{policy.actions}", those of the training "{file.actions}"'
         )
     return policy
 
 
-def _networks(given: Any, base_dir: str) -> Domain:
-    if not isinstance(given, list) or not given:
-        raise Error("networks: not a list of tables; write [[networks]]")
+def _networks(given: list[dict[str, Any]], base_dir: str) -> Domain:
     whole: Domain | None = None
     for i, table in enumerate(given):
         where = f"networks[{i}]"
-        if not isinstance(table, Mapping):
-            raise Error(f"{where}: not a table; write [[networks]]")
         try:
             if "scenario" in table:
-                _only(f"{where}.", table, ("scenario", "over"))
-                path = os.path.abspath(os.path.join(base_dir, _text("scenario", table["scenario"])))
+                asked = _read(_Of, table, where)
+                path = os.path.abspath(os.path.join(base_dir, asked.scenario))
                 # Checkpoints are read elsewhere.
                 given[i] = {**table, "scenario": path}
                 base = load(path)
-                part = domain([base.changed(point) for point in points(_over(table))])
+                part = domain([base.changed(point) for point in points(asked.over)])
             else:
-                _only(f"{where}.", table, (*_NETWORK, "scenario"))
-                part = Domain(papers=(_recipe(where, table),))
+                part = Domain(papers=(_several(_read(_Recipe, table, where)),))
                 part._native()
         except Error as e:
             said = str(e)
@@ -213,88 +229,91 @@ def _networks(given: Any, base_dir: str) -> Domain:
     return whole
 
 
-def _over(table: Mapping[str, Any]) -> Mapping[str, list[Any]]:
-    given = table.get("over", {})
-    if not isinstance(given, Mapping):
-        raise Error(f'over = {given!r}: not a table; write over = {{ "link.rate" = ["1mbit", "9mbit"] }}')
-    for path, values in given.items():
-        if not isinstance(values, list) or not values:
-            raise Error(f"over: {path} = {values!r}: not a list of values")
-    return given
+def _several(recipe: _Recipe) -> dict[str, Any]:
+    """Lists, where there may be several."""
+    table = msgspec.structs.asdict(recipe)
+    for key in ("rtt", "flows", "udp", "buffer"):
+        value = table[key]
+        table[key] = value if value is None or isinstance(value, list) else [value]
+    return table
 
 
-def _recipe(where: str, table: Mapping[str, Any]) -> dict[str, Any]:
-    recipe = {
-        "rate": "1gbit",
-        "rtt": ["20ms", "40ms", "60ms", "80ms"],
-        "flows": [100, 200, 250],
-        "udp": None,
-        "buffer": ["small"],
-        "episode": "5s",
-    }
-    for key, value in table.items():
-        several = key in ("rtt", "flows", "udp", "buffer")
-        items = value if isinstance(value, list) and several else [value]
-        for item in items:
-            if key != "flows":
-                _text(f"{where}.{key}", item)
-            elif not isinstance(item, int) or isinstance(item, bool) or not 1 <= item <= 100_000:
-                raise Error(f"{where}.{key} = {item!r}: not a whole number from 1 to 100000")
-        recipe[key] = items if several else items[0]
-    return recipe
+_T = TypeVar("_T")
 
 
-def _only(where: str, table: Mapping[str, Any], known: Any) -> None:
-    for key in table:
-        if key not in known:
-            raise Error(f"{where}{key}: unknown key. Allowed: {', '.join(known)}")
+def _read(kind: type[_T], table: Any, where: str = "") -> _T:
+    """A table as what it is to be, or the first thing wrong with it."""
+    try:
+        return msgspec.convert(table, kind)
+    except msgspec.ValidationError as e:
+        raise Error(_said(str(e), kind, table, where)) from None
 
 
-def _text(key: str, value: Any) -> str:
-    if not isinstance(value, str) or not value or len(value) > 200:
-        raise Error(f"{key} = {value!r}: not a text in quotes")
-    return value
+def _said(wrong: str, kind: Any, table: Any, where: str) -> str:
+    """What msgspec says, by the names that the file has, with what was found and all that is allowed."""
+    # "Expected `int` >= 1 - at `$.learning.steps`"; `[...]` is a value of a table, whose key is not said.
+    what, _, path = wrong.partition(" - at `$")
+    found, at = table, where
+    declared: Any = kinds.type_info(kind)
+    for name, place in re.findall(r"\.([^.\[`]+)|\[(\d+|\.{3})\]", path):
+        inner = _inside(declared, name, place)
+        if inner is None:
+            break
+        declared = inner
+        at += f"[{place}]" if place else f".{name}" if at else name
+        found = found[int(place)] if place else found[name]
+    inside = f"{at}." if at else ""
+    if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", what):
+        known = ", ".join(f.encode_name for f in declared.fields)
+        return f"{inside}{unknown[1]}: unknown key. Allowed: {known}"
+    if missing := re.fullmatch(r"Object missing required field `(.*)`", what):
+        return f"{inside}{missing[1]}: missing"
+    if not what.startswith("Expected"):
+        # Our own words, of a field in it.
+        return f"{inside}{what}"
+    return f"{at} = {found!r}: not {_allowed(declared)}"
 
 
-def _value(where: str, key: str, value: Any) -> Any:
-    if key in _FLAGS:
-        if not isinstance(value, bool):
-            raise Error(f"{where} = {value!r}: not true or false")
-        return value
-    if key in _SCHEDULES:
-        return _schedule(where, key, value)
-    if key == "first_bias":
-        if not isinstance(value, list | tuple) or len(value) != 6:
-            raise Error(f"{where} = {value!r}: not a list of six numbers, one for each action")
-        return tuple(_number(where, x, *_REAL[key]) for x in value)
-    if key in _WHOLE:
-        low, high = _WHOLE[key]
-        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            raise Error(f"{where} = {value!r}: not a whole number from {low} to {high}")
-        return value
-    return _number(where, value, *_REAL[key])
+def _inside(declared: Any, name: str, place: str) -> Any:
+    """What a field is, or an item; None: it is said of the whole."""
+    if isinstance(declared, kinds.UnionType):
+        declared = next((t for t in declared.types if isinstance(t, kinds.ListType)), None)
+    match declared:
+        case kinds.StructType() if name:
+            return next(f.type for f in declared.fields if f.encode_name == name)
+        case kinds.ListType() if place and not isinstance(declared.item_type, kinds.TupleType):
+            return declared.item_type
+    return None
 
 
-def _number(where: str, value: Any, low: float, high: float) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high:
-        raise Error(f"{where} = {value!r}: not a number from {low:g} to {high:g}")
-    return float(value)
-
-
-def _schedule(where: str, key: str, value: Any) -> Schedule:
-    if not isinstance(value, list):
-        return ((0.0, _number(where, value, *_REAL[key])),)
-    points: list[tuple[float, float]] = []
-    for point in value:
-        if not isinstance(point, list) or len(point) != 2:
-            raise Error(f"{where} = {value!r}: not a number, nor points [step, number]")
-        step = _number(where, point[0], 0, 1e12)
-        if points and step <= points[-1][0]:
-            raise Error(f"{where} = {value!r}: the steps of points rise")
-        points.append((step, _number(where, point[1], *_REAL[key])))
-    if not points:
-        raise Error(f"{where} = []: a number, or points [step, number], are needed")
-    return tuple(points)
+def _allowed(declared: Any) -> str:
+    match declared:
+        case kinds.IntType():
+            return f"a whole number from {declared.ge} to {declared.le}"
+        case kinds.FloatType():
+            return f"a number from {declared.ge:g} to {declared.le:g}"
+        case kinds.BoolType():
+            return "true or false"
+        case kinds.StrType():
+            return "a text in quotes"
+        case kinds.ListType(item_type=kinds.DictType()):
+            return "a list of tables; write [[networks]]"
+        case kinds.ListType(item_type=kinds.TupleType()):
+            return "points [step, number]"
+        case kinds.ListType():
+            return "a list of such"
+        case kinds.TupleType():
+            return "a list of six numbers, one for each action, each " + _allowed(declared.item_types[0])
+        case kinds.UnionType():
+            kept = [t for t in declared.types if not isinstance(t, kinds.NoneType)]
+            return ", nor ".join(
+                _allowed(t) for t in sorted(kept, key=lambda t: isinstance(t, kinds.ListType))
+            )
+        case kinds.DictType(value_type=kinds.ListType()):
+            return 'a table of lists; write over = { "link.rate" = ["1mbit", "9mbit"] }'
+        case kinds.StructType():
+            return f"a table; write [{declared.cls.__name__.lower()}]"
+    return "a table"
 
 
 def _why(e: OSError) -> str:

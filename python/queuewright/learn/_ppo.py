@@ -6,13 +6,13 @@ cell, output.
 """
 
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import optax
 
-from queuewright.learn._config import Learning, Schedule
+from queuewright.learn._config import Learning, Line, Schedule
 from queuewright.learn._policy import ACTIONS, INPUTS, UNITS, WIDTH
 
 Params = dict[str, jax.Array]
@@ -161,9 +161,10 @@ def _loss(
     }
 
 
-def along(schedule: Schedule, step: jax.Array | float) -> jax.Array:
+def along(line: Line, step: jax.Array | float) -> jax.Array:
     """A schedule's number at a step."""
-    steps, values = zip(*schedule, strict=True)
+    # As `Learning` has it, once it is read.
+    steps, values = zip(*cast(Schedule, line), strict=True)
     return jnp.interp(jnp.float32(step), jnp.array(steps), jnp.array(values))
 
 
