@@ -47,8 +47,9 @@ const START_SHIFT_NS: u64 = 5_000_000;
 /// (`codel_time_before()` of a clock of 32 bits and a `drop_next` of 0), and drops all that waits but a packet.
 const LEAST_UPTIME_NS: u64 = 970_000_000_000;
 
-/// Most that all connections together may hold (bytes): three quarters of the machine's memory. By itself Linux lets them hold 5 % of it, and
-/// keeps send buffers short from there on, as it would on a machine of 16 GiB with more than all flows here can fill.
+/// Most that all connections together may hold (bytes; `tcp_mem[2]`): three quarters of the machine's memory. From three quarters of that
+/// on (`tcp_mem[0]`), 576 MiB or 144 full send buffers of 4 MiB, buffers stay short. By itself Linux keeps them short from 5 % of the memory on,
+/// which on a machine of 16 GiB is 800 MiB.
 const TCP_MEMORY: u64 = (MEMORY_MIB << 20) / 4 * 3;
 /// The virtual machine's memory.
 pub const MEMORY_MIB: u64 = 1024;
@@ -368,6 +369,8 @@ mod tests {
                 .filter_map(|l| l.split(' ').nth(5))
                 .collect();
             assert_eq!(waits, BTreeSet::from([least.to_string().as_str()]), "native: {native}");
+            // What is set for a whole machine is set for the virtual one alone.
+            assert_eq!(job.text.lines().any(|l| l.starts_with("set - ")), !native);
         }
     }
 

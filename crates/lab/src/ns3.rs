@@ -1,7 +1,7 @@
 //! The same scenario in ns-3, for a program that `scripts/peers/ns3-row.cc` is the source of: what it is told.
 
 use queuewright_aqm::Value;
-use queuewright_scenario::spec::{FlowSpec, PortSpec, Rate, RunSpec, SendBuffer, Traffic};
+use queuewright_scenario::spec::{Flaws, FlowSpec, PortSpec, Rate, RunSpec, SendBuffer, Traffic};
 
 /// Parameters that the program can set; another one must have its default.
 const SET: [&str; 2] = ["ecn", "ce_threshold"];
@@ -45,13 +45,31 @@ fn flow(f: &FlowSpec) -> Option<(String, bool)> {
 }
 
 fn queue(port: &PortSpec) -> Option<Vec<String>> {
-    let spec = &port.discipline;
+    // Every field by name: one that is new has to be said here or refused.
+    let PortSpec {
+        name: _,
+        discipline: spec,
+        own: _,
+        timers: _,
+        changes,
+        rate: _,
+        // The lab's bucket, which stands for a wire.
+        burst_bytes: _,
+        police,
+        late_marks,
+        delay_ns,
+        flaws,
+        limit_bytes,
+        limit_packets,
+        shared,
+    } = port;
     let name = Some(spec.info.name).filter(|_| spec.info.ns3)?;
-    let fixed = spec.iter().filter(|(p, _)| !SET.contains(&p.name));
-    if fixed.into_iter().any(|(p, value)| value != p.default) || port.police || port.delay_ns > 0 {
+    let own = spec.iter().any(|(p, value)| !SET.contains(&p.name) && value != p.default);
+    let plain = *delay_ns == 0 && *flaws == Flaws::default();
+    if own || !plain || *police || *late_marks || *shared || !changes.is_empty() {
         return None;
     }
-    let limit = match (name, spec.get("limit"), port.limit_packets, port.limit_bytes) {
+    let limit = match (name, spec.get("limit"), limit_packets, limit_bytes) {
         ("fq-codel", Some(Value::Int(own)), _, _) => format!("{own}p"),
         (_, _, 0, 0) => return None,
         (_, _, 0, bytes) => format!("{bytes}B"),
@@ -103,5 +121,8 @@ mod tests {
         assert_eq!(words(&sized, "\"pie\""), None);
         let mixed = format!("{one}ecn = true\n{one}");
         assert_eq!(words(&mixed, "\"pie\""), None);
+        for link in ["late_marks = true", "loss = \"1%\"", "jitter = \"2ms\""] {
+            assert_eq!(words(&format!("{link}\n{one}"), "\"pie\""), None, "{link}");
+        }
     }
 }

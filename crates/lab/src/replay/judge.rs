@@ -568,6 +568,12 @@ fn parts_after(mut replay: Replay<'_>) -> Parted {
     parted
 }
 
+/// Is a piece of work with one more nudge off by 20 us at most, with all that it has?
+fn at_most_late(nudges: &[Nudge], one: &Nudge) -> bool {
+    let same = nudges.iter().filter(|n| n.acks == one.acks && n.work == one.work);
+    (one.ns + same.map(|n| n.ns).sum::<i64>()).unsigned_abs() <= LATE_NS
+}
+
 /// Other times of the host, each off by 20 us at most, with which a replay is the same to the last acknowledgement: from one divergence to
 /// the next the shortest that goes further. None: they do not explain it.
 pub fn rounding<'a>(replay: impl Fn() -> Option<Replay<'a>>) -> Option<Vec<Nudge>> {
@@ -587,7 +593,7 @@ pub fn rounding<'a>(replay: impl Fn() -> Option<Replay<'a>>) -> Option<Vec<Nudge
                     .into_iter()
                     .flat_map(move |work| [*ns, -ns].map(|ns| Nudge { acks, work, ns }))
             });
-            let tried = each.filter_map(|nudge| {
+            let tried = each.filter(|nudge| at_most_late(&nudges, nudge)).filter_map(|nudge| {
                 let then = parts_after(replay()?.nudged(&[&nudges[..], &[nudge]].concat()));
                 then.judged.is_none_or(|then| then > judged).then_some((then, nudge))
             });
