@@ -256,6 +256,11 @@ def _said(wrong: str, kind: Any, table: Any, where: str) -> str:
     found, at = table, where
     declared: Any = kinds.type_info(kind)
     for name, place in re.findall(r"\.([^.\[`]+)|\[(\d+|\.{3})\]", path):
+        if isinstance(declared, kinds.DictType):
+            # Which one is not said: the first that is none.
+            name = next(key for key, value in found.items() if not (isinstance(value, list) and value))
+            at, found, declared = f"{at}.{name}", found[name], declared.value_type
+            break
         inner = _inside(declared, name, place)
         if inner is None:
             break
@@ -300,6 +305,8 @@ def _allowed(declared: Any) -> str:
             return "a list of tables; write [[networks]]"
         case kinds.ListType(item_type=kinds.TupleType()):
             return "points [step, number]"
+        case kinds.ListType(item_type=kinds.AnyType()):
+            return "a list of values"
         case kinds.ListType():
             return "a list of such"
         case kinds.TupleType():
