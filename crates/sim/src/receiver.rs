@@ -914,6 +914,11 @@ mod tests {
         assert!(!r.goes_first(2000, one(28), 45, marked));
         assert_eq!(r.came(2000, one(28), 45, marked).map(|ack| ack.flags & flag::ECE), Some(0));
         assert!(r.due(u64::MAX - 1).is_none());
+        // Nor where each mark is echoed (`dctcp_ece_ack_update`): the acknowledgement that waits goes by no change of marks.
+        let mut r = Receiver::new(LINUX, 40_000_000, true, OVERHEAD);
+        (r.ato, r.window.clamp) = (ATO_MIN, 0);
+        assert!(r.came(1, one(0), 50, flag::ECT).is_none());
+        assert!(!r.goes_first(2, one(1), 45, marked) && r.goes_first(2, one(1), 50, marked));
     }
 
     #[test]

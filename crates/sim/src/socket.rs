@@ -884,9 +884,13 @@ impl Socket {
             }
             timeout = timeout.min(self.timeout);
         }
+        // One that runs for the same jiffy stays in its bucket (`__mod_timer`), also where an acknowledgement has gone meanwhile.
+        let runs = self.timer_at != u64::MAX && self.timer_at > self.now && self.timeout == timeout;
         self.timer = true;
         self.timeout = timeout;
-        self.timer_at = crate::jiffies::bucket_end(timeout, timeout - now) * tick_ns;
+        if !runs {
+            self.timer_at = crate::jiffies::bucket_end(timeout, timeout - now) * tick_ns;
+        }
     }
 
     /// Data of this end's go, and say what this acknowledgement says (`tcp_event_ack_sent`, `tcp_event_data_sent`).
@@ -1325,6 +1329,12 @@ mod tests {
         (s.now, s.ato, s.srtt_us, s.pingpong, s.pushed, s.timer) = (2000 * MS, 80, 100_000, false, 0, false);
         s.send_delayed();
         assert_eq!((s.timeout, s.timer_at), (2080, 2088 * MS));
+        // A second segment is due no later, and an acknowledgement that went does not stop the timer.
+        for (at, timer, ato) in [(2030, true, 80), (2040, false, 40)] {
+            (s.now, s.timer, s.ato) = (at * MS, timer, ato);
+            s.send_delayed();
+            assert_eq!((s.timeout, s.timer_at), (2080, 2088 * MS), "{at}");
+        }
     }
 
     /// `tcp_measure_rcv_mss`: the length with TCP's header is what counts, and two of a length are the peer's.

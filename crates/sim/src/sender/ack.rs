@@ -457,8 +457,11 @@ impl Sender {
                 reordered_at = self.tag_around(now, duplicate, &fresh[..n], ack.cum, flags, draft);
             }
         }
-        for (i, slot) in self.sack_cache.iter_mut().enumerate() {
-            *slot = blocks.get(i).copied().unwrap_or((0, 0));
+        // An ACK without the option leaves what the last one with it told of.
+        if !ack.sacks.is_empty() {
+            for (i, slot) in self.sack_cache.iter_mut().enumerate() {
+                *slot = blocks.get(i).copied().unwrap_or((0, 0));
+            }
         }
         // After a timeout that is not to be undone it says nothing.
         if reordered_at != u32::MAX
@@ -705,9 +708,8 @@ impl Sender {
         // `tcp_is_sackblock_valid`, whose `snd_una` is what this ACK acknowledges already.
         let (before, una) = (self.conn.snd_una, cum.max(self.conn.snd_una));
         // In the queue, which still begins where it did before, it is looked for by its first segment.
-        let below =
-            hi <= una && lo >= before && hi > before && self.undo_marker.is_some_and(|marker| hi > marker);
-        if hi > self.conn.snd_nxt || (lo <= una && !below) {
+        let below = hi <= una && lo >= before && self.undo_marker.is_some_and(|marker| hi > marker);
+        if lo >= hi || hi > self.conn.snd_nxt || (lo <= una && !below) {
             return reordered_at;
         }
         for seq in lo..hi {

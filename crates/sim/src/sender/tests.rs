@@ -356,6 +356,9 @@ fn the_last_blocks_are_remembered() {
     assert_eq!(b.sender.sack_cache, [(8, 9), (4, 5), (1, 2)]);
     b.acked(1.0, 2, &[(8, 9), (4, 5)], 0);
     assert_eq!(b.sender.sack_cache, [(8, 9), (4, 5), (0, 0)]);
+    // One without the option leaves them.
+    b.acked(1.0, 2, &[], 0);
+    assert_eq!(b.sender.sack_cache, [(8, 9), (4, 5), (0, 0)]);
 }
 
 /// `tcp_rack_update_reo_wnd`: once the window is wider, a duplicate counts only where what is delivered was sent after that; and it
@@ -699,6 +702,19 @@ fn a_duplicate_in_what_is_known_counts_once() {
     assert_eq!(b.sender.undo_retrans, 2);
 }
 
+/// `tcp_dsack_seen`: a duplicate that is empty, or reversed, was none.
+#[test]
+fn a_duplicate_of_nothing_is_none() {
+    for block in [(5, 5), (7, 5)] {
+        let mut b = open(Kind::NewReno, Some(10), 20, 40);
+        b.acked(40.0, 8, &[], 0);
+        b.sender.resent = 3;
+        let before = b.sender.conn.delivered;
+        b.acked(1.0, 8, &[block], flag::DSACK);
+        assert_eq!((b.sender.conn.delivered, b.sender.dsack_dups), (before, 0), "{block:?}");
+    }
+}
+
 /// `tcp_is_sackblock_valid`: a block begins behind what is acknowledged, or says nothing at all; a duplicate that is looked for from before
 /// what is in the queue is not found in it.
 #[test]
@@ -711,7 +727,7 @@ fn a_block_begins_behind_what_is_acknowledged() {
     }
     let mut b = open(Kind::NewReno, Some(20), 20, 40);
     b.acked(40.0, 10, &[], 0);
-    (b.sender.undo_marker, b.sender.undo_retrans) = (Some(8), 2);
+    (b.sender.undo_marker, b.sender.undo_retrans, b.sender.resent) = (Some(8), 2, 3);
     for seq in [10, 11] {
         b.sender.board.change(seq, EVER_RETRANS, 0);
     }
