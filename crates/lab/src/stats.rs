@@ -4,6 +4,7 @@
 use crate::stream::{Fields, Maps};
 use queuewright_aqm::{Discipline, Info, REASON_NAMES, Spec};
 use queuewright_linux as linux;
+use queuewright_linux::netlink::{self, Entry};
 use std::collections::BTreeMap;
 
 /// Counters of the qdisc under test since it was made.
@@ -21,9 +22,6 @@ pub struct Stats {
     pub probes: Vec<(&'static str, f64)>,
 }
 
-const NLMSG_HEAD: usize = 16;
-const TCMSG: usize = 20;
-const TCA_KIND: u16 = 1;
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_QUEUE: u16 = 3;
 const TCA_STATS_APP: u16 = 4;
@@ -35,18 +33,9 @@ const FRONT: usize = 64 << 10;
 
 /// Of the qdisc under test among the messages of its device.
 pub fn parse(messages: &[u8]) -> Stats {
-    let mut rest = Fields(messages);
-    while rest.0.len() >= NLMSG_HEAD {
-        let length = Fields(rest.0).u32() as usize;
-        let mut message = Fields(rest.take((length.max(NLMSG_HEAD) + 3) & !3));
-        message.take(NLMSG_HEAD);
-        let mut tc = Fields(message.take(TCMSG));
-        tc.take(8);
-        if tc.u32() == LEAF {
-            return leaf(message.0);
-        }
-    }
-    Stats::default()
+    netlink::entries(messages)
+        .find(|qdisc| qdisc.handle == LEAF)
+        .map_or_else(Stats::default, |qdisc| leaf(&qdisc))
 }
 
 /// Of a qdisc of ours.
@@ -71,38 +60,11 @@ pub fn of_maps(maps: &Maps, info: &'static Info) -> Stats {
     }
 }
 
-/// Attributes: (type, content).
-fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
-    let mut rest = Fields(bytes);
-    std::iter::from_fn(move || {
-        if rest.0.len() < 4 {
-            return None;
-        }
-        let (length, kind) = (usize::from(rest.u16()), rest.u16());
-        let content = rest.take(length.saturating_sub(4));
-        rest.take(length.wrapping_neg() & 3);
-        // Two flags share the type's field.
-        Some((kind & 0x3fff, content))
-    })
-}
-
-fn leaf(bytes: &[u8]) -> Stats {
-    let (mut kind, mut queue, mut app) = ("", &[][..], &[][..]);
-    for (id, content) in attributes(bytes) {
-        match id {
-            TCA_KIND => kind = std::str::from_utf8(content).unwrap_or("").trim_end_matches('\0'),
-            TCA_STATS2 => {
-                for (id, content) in attributes(content) {
-                    match id {
-                        TCA_STATS_QUEUE => queue = content,
-                        TCA_STATS_APP => app = content,
-                        _ => {}
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
+fn leaf(qdisc: &Entry) -> Stats {
+    let kind = qdisc.kind.as_str();
+    let stats = qdisc.attribute(TCA_STATS2).unwrap_or_default();
+    let part = |id| netlink::attribute(stats, id).unwrap_or_default();
+    let (queue, app) = (part(TCA_STATS_QUEUE), part(TCA_STATS_APP));
     // struct gnet_stats_queue: qlen, backlog, drops, requeues, overlimits
     let mut q = Fields(queue);
     let (packets, bytes, drops) = (q.u32(), q.u32(), u64::from(q.u32()));
@@ -165,11 +127,11 @@ mod tests {
             [attribute(TCA_STATS_QUEUE, &words(queue)), attribute(TCA_STATS_APP, &words(app))].concat();
         let body = [
             words(&[0, 7777, handle, 0, 0]),
-            attribute(TCA_KIND, format!("{kind}\0").as_bytes()),
+            attribute(1, format!("{kind}\0").as_bytes()),
             attribute(TCA_STATS2, &stats),
         ]
         .concat();
-        let mut out = words(&[(NLMSG_HEAD + body.len()) as u32, 36, 1, 1]);
+        let mut out = words(&[(16 + body.len()) as u32, 36, 1, 1]);
         out.extend(body);
         out
     }

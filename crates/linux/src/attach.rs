@@ -1,6 +1,6 @@
 //! A queue manager to a device, and off it again.
 
-use crate::maps::{PortMap, Settings, of_value};
+use crate::maps::{PortMap, Settings, nth, of_value};
 use crate::objects::{self, Host};
 use crate::port::{FIRST, FULL_FRAME, LEAST_RATE, Port, out_of_range, port_map};
 use crate::record::{
@@ -11,7 +11,6 @@ use crate::{Error, chain, front, shares, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use queuewright_aqm::{Discipline, Spec, Weights};
 use std::ffi::OsStr;
-use std::fmt::Display;
 use std::fs::File;
 
 /// What cannot be.
@@ -199,10 +198,7 @@ pub fn attach(plan: &Plan) -> Result<Option<File>, Error> {
     let put = || {
         // Loading takes seconds, in which somebody else's tc may have made what could not be put back.
         if system::before(&record.device()?, record.index)? != record.before {
-            return Err(Error::System(format!(
-                "{}: its root has changed meanwhile: try again",
-                system::quoted(&record.dev)
-            )));
+            return Err(changed(&record.dev));
         }
         plan.tc().iter().try_for_each(|words| system::tc_change(&alone, &record.device()?, words))?;
         match is_there(&record)? {
@@ -221,6 +217,10 @@ pub fn attach(plan: &Plan) -> Result<Option<File>, Error> {
     record.stage = Stage::Attached;
     record.write().inspect_err(|_| drop(undo(&alone, &record)))?;
     Ok(keeper)
+}
+
+fn changed(dev: &str) -> Error {
+    Error::System(format!("{}: its root has changed meanwhile: try again", system::quoted(dev)))
 }
 
 /// Does all of [`attach`] but for the last step: it is left to tc to put the qdisc of the plan's kind there.
@@ -242,10 +242,7 @@ fn begin(plan: &Plan) -> Result<(File, Record), Error> {
     settle(&alone, Some(&meant.dev))?;
     let now = self::plan(&meant.dev, &meant.text, spec.clone(), *port)?;
     if now.record != *meant {
-        return Err(Error::System(format!(
-            "{}: its root has changed meanwhile: try again",
-            system::quoted(&meant.dev)
-        )));
+        return Err(changed(&meant.dev));
     }
     // One that tc has taken off since, or of a device that is gone and had this name.
     for old in records()?.iter().filter(|r| r.is_of(meant) || r.dev == meant.dev && r.name().is_none()) {
@@ -470,12 +467,12 @@ impl Held {
     /// If its map cannot be read.
     pub fn weights(&self) -> Result<Option<Weights>, Error> {
         let Some(learned) = &self.record.learned else { return Ok(None) };
-        let wrong = |e: &dyn Display| Error::System(format!("{}: {e}", self.record.pin("params").display()));
-        let map = MapHandle::from_pinned_path(self.record.pin("params")).map_err(|e| wrong(&e))?;
-        let params = map.lookup(&FIRST, MapFlags::ANY).map_err(|e| wrong(&e))?.unwrap_or_default();
+        let params = params_of(&self.record)?;
         let values = queuewright_aqm::find(&self.record.discipline)
             .and_then(|info| queuewright_aqm::weights_in(info, &params));
-        let values = values.ok_or_else(|| wrong(&"of another version of this program"))?;
+        let pin = self.record.pin("params");
+        let other = || Error::System(format!("{}: of another version of this program", pin.display()));
+        let values = values.ok_or_else(other)?;
         Ok(Some(Weights { values: values.into(), id: learned.id.clone() }))
     }
 
@@ -503,6 +500,12 @@ impl Held {
             ));
         }
         let before = record.clone();
+        let was = Change {
+            text: before.text.clone(),
+            classes: before.classes.clone(),
+            params: params_of(&before)?,
+            port: PortMap { retunes: old.retunes.wrapping_add(2), ..old }.to_bytes(),
+        };
         if spec.may_mark() {
             chain::attach_companion(&mut record)?;
         }
@@ -523,15 +526,21 @@ impl Held {
         record.stage = Stage::Changing(change.clone());
         record.write()?;
         apply(&alone, &record, &change).inspect_err(|_| {
-            // It has not been killed: what could not be done is not done later either. Of the maps none is written then, as tc comes
-            // first; what it has taken goes back.
-            drop(Record { ids: record.ids.clone(), ..before }.write());
-            if record.front {
-                let old = Port::from_map(&old, &record);
-                drop(record.device().and_then(|dev| shares::restore(&alone, &dev, &record, &old)));
+            // It has not been killed: what could not be done is not done later either, and what was done goes back.
+            let before = Record { ids: record.ids.clone(), ..before };
+            if apply(&alone, &before, &was).is_err() {
+                drop(before.write());
             }
         })
     }
+}
+
+/// The parameters that its map has, of one instance.
+fn params_of(record: &Record) -> Result<Vec<u8>, Error> {
+    let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", record.pin("params").display()));
+    let map = MapHandle::from_pinned_path(record.pin("params")).map_err(wrong)?;
+    let all = map.lookup(&FIRST, MapFlags::ANY).map_err(wrong)?.unwrap_or_default();
+    Ok(nth(&all, 0, record.instances).to_vec())
 }
 
 /// Writes all that a change has, from its beginning, however often.

@@ -1,6 +1,6 @@
 //! Is all of an attached qdisc there: its device, what tc has put at it, its programs and maps.
 
-use crate::dump::{self, Entry, number};
+use crate::netlink::{self, Entry, number};
 use crate::port::{Port, port_map};
 use crate::record::{COMPANION, COMPANION_LINK, MQ, Record};
 use crate::{Error, front, namespaces, objects, shares, system};
@@ -40,7 +40,7 @@ pub(crate) fn missing(record: &Record) -> Result<Vec<String>, Error> {
 /// # Errors
 /// If the kernel does not say: then nobody knows whether all is gone.
 pub(crate) fn shown(record: &Record) -> Result<Vec<Entry>, Error> {
-    record.name().map_or(Ok(Vec::new()), |_| dump::qdiscs(record.index))
+    record.name().map_or(Ok(Vec::new()), |_| netlink::qdiscs(record.index))
 }
 
 /// The same, with the qdiscs of its device.
@@ -103,7 +103,7 @@ pub(crate) fn by_half(record: &Record, missing: &[String]) -> Error {
 }
 
 fn missing_front(record: &Record, shown: &[Entry], out: &mut Vec<String>) -> Result<(), Error> {
-    let classes = dump::classes(record.index)?;
+    let classes = netlink::classes(record.index)?;
     let found = |class: &str| classes.iter().find(|c| c.kind == front::KIND && c.handle == number(class));
     let first = format!("{}:1", front::HANDLE);
     match found(&first) {
@@ -133,7 +133,7 @@ fn missing_front(record: &Record, shown: &[Entry], out: &mut Vec<String>) -> Res
             out.push(format!("the qdisc pfifo {leaf}"));
         }
     }
-    let filters = dump::filters(record.index, number(front::HANDLE))?;
+    let filters = netlink::filters(record.index, number(front::HANDLE))?;
     let id = record.id("front");
     let ours = |filter: &Entry| filter.kind == "bpf" && id.is_some() && filter.program() == id;
     if !filters.iter().any(ours) {

@@ -3,7 +3,7 @@
 //! htb has one class with the rate, and a `pfifo` in it that holds the packets. The program `front` is htb's only filter: what
 //! it says is asked before a packet is queued, under the qdisc's lock.
 
-use crate::dump::{self, Entry, number};
+use crate::netlink::{self, Entry, number};
 use crate::objects;
 use crate::port::{FULL_FRAME, Port, out_of_range};
 use crate::record::Record;
@@ -138,7 +138,7 @@ pub(crate) fn install(object: &mut Object, record: &Record) -> Result<(), Error>
 /// # Errors
 /// If the kernel does not say.
 pub(crate) fn is_there(index: u32) -> Result<bool, Error> {
-    Ok(is_among(&dump::qdiscs(index)?))
+    Ok(is_among(&netlink::qdiscs(index)?))
 }
 
 /// The same, by the qdiscs that it has.

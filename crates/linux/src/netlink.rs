@@ -3,8 +3,8 @@
 
 use crate::Error;
 use netlink_packet_core::{
-    DecodeError, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkBuffer, NetlinkDeserializable,
-    NetlinkHeader, NetlinkMessage, NetlinkPayload, NetlinkSerializable, NlasIterator,
+    DecodeError, NLM_F_ACK, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_ECHO, NLM_F_REQUEST, NetlinkBuffer,
+    NetlinkDeserializable, NetlinkHeader, NetlinkMessage, NetlinkPayload, NetlinkSerializable, NlasIterator,
 };
 use rustix::io::retry_on_intr;
 use rustix::net::netlink::SocketAddrNetlink;
@@ -23,6 +23,8 @@ const INGRESS: u32 = 0xffff_fff1;
 // Attributes of linux/rtnetlink.h and linux/pkt_sched.h, and of a classifier's in linux/pkt_cls.h.
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
+const TCA_STAB: u16 = 8;
+const TCA_CHAIN: u16 = 11;
 const TCA_HTB_PARMS: u16 = 1;
 const TCA_HTB_RATE64: u16 = 6;
 const TCA_HTB_CEIL64: u16 = 7;
@@ -51,15 +53,16 @@ struct Head {
 
 /// A qdisc, a class or a filter.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Entry {
+pub struct Entry {
     /// What tc calls it: `htb`, `bpf_codel`.
     pub kind: String,
     /// Its own number, `major:minor` in 16 bits each; of a filter its handle, 0 for the classifier that has it.
     pub handle: u32,
     /// What it is in.
     pub parent: u32,
-    /// Attributes of the kind's own, or a structure.
-    pub options: Vec<u8>,
+    /// Number of its device.
+    index: i32,
+    attributes: Vec<u8>,
 }
 
 /// The number that tc writes as `7177:10`, both in hexadecimal.
@@ -80,9 +83,14 @@ impl Entry {
         self.parent == INGRESS
     }
 
+    /// Are lengths counted by a table of sizes (tc-stab(8))?
+    pub(crate) fn has_sizes(&self) -> bool {
+        self.attribute(TCA_STAB).is_some()
+    }
+
     /// Most packets of a `pfifo` (`struct tc_fifo_qopt`).
     pub(crate) fn packets(&self) -> Option<u32> {
-        u32::read_from_prefix(&self.options).ok().map(|(limit, _)| limit)
+        u32::read_from_prefix(self.options()).ok().map(|(limit, _)| limit)
     }
 
     /// Rate and ceiling of a class of htb, bytes a second (`struct tc_htb_opt`: two `tc_ratespec`, whose rates have 32 bits; longer
@@ -101,28 +109,76 @@ impl Entry {
         word(TCA_BPF_ID)
     }
 
+    fn options(&self) -> &[u8] {
+        self.attribute(TCA_OPTIONS).unwrap_or_default()
+    }
+
     fn option(&self, kind: u16) -> Option<&[u8]> {
-        attribute(&self.options, kind)
+        attribute(self.options(), kind)
+    }
+
+    /// What is said of it under a number of linux/rtnetlink.h (`TCA_STATS2`, 7).
+    pub fn attribute(&self, kind: u16) -> Option<&[u8]> {
+        attribute(&self.attributes, kind)
     }
 }
 
-fn attribute(of: &[u8], kind: u16) -> Option<&[u8]> {
+/// The content of the first attribute of a kind among those that stand one after another.
+pub fn attribute(of: &[u8], kind: u16) -> Option<&[u8]> {
     let found = NlasIterator::new(of).map_while(Result::ok).find(|nla| nla.kind() == kind)?;
     let length = found.value_length();
     // Behind its length and its kind.
     found.into_inner().get(4..4 + length)
 }
 
-/// What is said of one of them, and what is asked for all: without attributes.
-struct Tc {
-    asked: u16,
-    head: Head,
-    attributes: Vec<u8>,
+impl NetlinkDeserializable for Entry {
+    type Error = DecodeError;
+
+    fn deserialize(_: &NetlinkHeader, payload: &[u8]) -> Result<Self, DecodeError> {
+        let (head, attributes) = Head::read_from_prefix(payload)
+            .map_err(|_| DecodeError::buffer_too_small(payload.len(), size_of::<Head>()))?;
+        let kind = attribute(attributes, TCA_KIND).unwrap_or_default();
+        let kind = kind.split(|b| *b == 0).next().unwrap_or_default();
+        Ok(Self {
+            kind: String::from_utf8_lossy(kind).into_owned(),
+            handle: head.handle,
+            parent: head.parent,
+            index: head.index,
+            attributes: attributes.to_vec(),
+        })
+    }
 }
 
-impl NetlinkSerializable for Tc {
+/// Messages one after another, to the first that is none.
+fn messages(mut rest: &[u8]) -> impl Iterator<Item = Result<NetlinkMessage<Entry>, DecodeError>> {
+    std::iter::from_fn(move || {
+        let all = std::mem::take(&mut rest);
+        (!all.is_empty()).then(|| {
+            let length = NetlinkBuffer::new_checked(all)?.length() as usize;
+            let message = NetlinkMessage::deserialize(all)?;
+            rest = all.get(length.next_multiple_of(4)..).unwrap_or_default();
+            Ok(message)
+        })
+    })
+}
+
+/// What the kernel tells of in messages that somebody has kept, to the first that is none.
+pub fn entries(kept: &[u8]) -> impl Iterator<Item = Entry> {
+    messages(kept).map_while(Result::ok).filter_map(|message| match message.payload {
+        NetlinkPayload::InnerMessage(entry) => Some(entry),
+        _ => None,
+    })
+}
+
+/// What is asked: for all of them.
+struct Ask {
+    what: u16,
+    head: Head,
+}
+
+impl NetlinkSerializable for Ask {
     fn message_type(&self) -> u16 {
-        self.asked
+        self.what
     }
 
     fn buffer_len(&self) -> usize {
@@ -134,36 +190,20 @@ impl NetlinkSerializable for Tc {
     }
 }
 
-impl NetlinkDeserializable for Tc {
-    type Error = DecodeError;
-
-    fn deserialize(header: &NetlinkHeader, payload: &[u8]) -> Result<Self, DecodeError> {
-        let (head, attributes) = Head::read_from_prefix(payload)
-            .map_err(|_| DecodeError::buffer_too_small(payload.len(), size_of::<Head>()))?;
-        Ok(Self { asked: header.message_type, head, attributes: attributes.to_vec() })
-    }
-}
-
-impl From<&Tc> for Entry {
-    fn from(Tc { head: Head { handle, parent, .. }, attributes, .. }: &Tc) -> Self {
-        let kind = attribute(attributes, TCA_KIND).unwrap_or_default();
-        let kind = kind.split(|b| *b == 0).next().unwrap_or_default();
-        let options = attribute(attributes, TCA_OPTIONS).unwrap_or_default();
-        Self {
-            kind: String::from_utf8_lossy(kind).into_owned(),
-            handle: *handle,
-            parent: *parent,
-            options: options.to_vec(),
-        }
-    }
-}
-
 /// The qdiscs of a device.
 ///
 /// # Errors
 /// If the kernel does not say.
 pub(crate) fn qdiscs(index: u32) -> Result<Vec<Entry>, Error> {
-    ask(libc::RTM_GETQDISC, index, 0)
+    ask(index, || {
+        let all = once(libc::RTM_GETQDISC, NLM_F_DUMP, index, 0)?;
+        // Where another device goes while it is told of all, Linux before 7 leaves one out and does not say so. The root is asked for
+        // by itself, too; the kernel's own, which have no number, are then not told of.
+        let root = once(libc::RTM_GETQDISC, NLM_F_ACK | NLM_F_ECHO, index, ROOT)?;
+        let same = |all: &[Entry]| all.iter().find(|q| q.is_root() && q.handle != 0).map(|q| q.handle);
+        let (told, asked) = (all.as_deref().and_then(same), root.as_deref().and_then(same));
+        Ok(all.filter(|_| told == asked))
+    })
 }
 
 /// The classes of a device.
@@ -171,21 +211,27 @@ pub(crate) fn qdiscs(index: u32) -> Result<Vec<Entry>, Error> {
 /// # Errors
 /// If the kernel does not say.
 pub(crate) fn classes(index: u32) -> Result<Vec<Entry>, Error> {
-    ask(libc::RTM_GETTCLASS, index, 0)
+    ask(index, || once(libc::RTM_GETTCLASS, NLM_F_DUMP, index, 0))
 }
 
-/// The filters at a qdisc, and the classifiers that have them, which have the handle 0; 0: at the root, whatever it is.
+/// The filters at a qdisc that packets come to (those of chain 0), and the classifiers that have them, which have the handle 0; 0: at
+/// the root, whatever it is.
 ///
 /// # Errors
 /// If the kernel does not say.
 pub(crate) fn filters(index: u32, qdisc: u32) -> Result<Vec<Entry>, Error> {
-    ask(libc::RTM_GETTFILTER, index, qdisc)
+    let mut all = ask(index, || once(libc::RTM_GETTFILTER, NLM_F_DUMP, index, qdisc))?;
+    all.retain(|filter| filter.attribute(TCA_CHAIN).is_none_or(|chain| chain == 0u32.to_ne_bytes()));
+    Ok(all)
 }
 
-fn ask(what: u16, index: u32, parent: u32) -> Result<Vec<Entry>, Error> {
+fn ask(
+    index: u32,
+    once: impl Fn() -> Result<Option<Vec<Entry>>, std::io::Error>,
+) -> Result<Vec<Entry>, Error> {
     for _ in 0..TRIES {
-        if let Some(all) = once(what, index, parent).map_err(|e| {
-            Error::System(format!("what the kernel has at device {index}, asked over netlink ({what}): {e}"))
+        if let Some(all) = once().map_err(|e| {
+            Error::System(format!("what the kernel has at device {index}, asked over netlink: {e}"))
         })? {
             return Ok(all);
         }
@@ -193,20 +239,18 @@ fn ask(what: u16, index: u32, parent: u32) -> Result<Vec<Entry>, Error> {
     Err(Error::System(format!("the qdiscs of device {index} change while they are read: try again")))
 }
 
-/// None: it changed meanwhile.
-fn once(what: u16, index: u32, parent: u32) -> Result<Option<Vec<Entry>>, std::io::Error> {
-    let bad = |e: DecodeError| std::io::Error::other(e.to_string());
+/// What is told of all (`how` is `NLM_F_DUMP`), or of the one at a place (`NLM_F_ACK | NLM_F_ECHO`: else others alone hear of it). None: it changed meanwhile.
+fn once(what: u16, how: u16, index: u32, parent: u32) -> Result<Option<Vec<Entry>>, std::io::Error> {
     let kernel = SocketAddrNetlink::new(0, 0);
     let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
     bind(&socket, &kernel)?;
     set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
     let mut header = NetlinkHeader::default();
-    header.flags = NLM_F_REQUEST | NLM_F_DUMP;
+    header.flags = NLM_F_REQUEST | how;
     header.sequence_number = 1;
     let index = i32::try_from(index).unwrap_or(0);
     let head = Head { family: 0, pad: [0; 3], index, handle: 0, parent, info: 0 };
-    let asked = Tc { asked: what, head, attributes: Vec::new() };
-    let mut message = NetlinkMessage::new(header, NetlinkPayload::InnerMessage(asked));
+    let mut message = NetlinkMessage::new(header, NetlinkPayload::InnerMessage(Ask { what, head }));
     message.finalize();
     let mut buffer = vec![0; message.buffer_len()];
     message.serialize(&mut buffer);
@@ -216,23 +260,29 @@ fn once(what: u16, index: u32, parent: u32) -> Result<Option<Vec<Entry>>, std::i
     let mut buffer = vec![0; LONGEST];
     loop {
         let (_, length, from) = retry_on_intr(|| recvfrom(&socket, &mut *buffer, RecvFlags::TRUNC))?;
-        let mut rest =
-            buffer.get(..length).ok_or_else(|| std::io::Error::other("an answer of over 64 KiB"))?;
+        let said = buffer.get(..length).ok_or_else(|| std::io::Error::other("an answer of over 64 KiB"))?;
         let from = from.and_then(|a| SocketAddrNetlink::try_from(a).ok());
         if from.is_none_or(|a| a.pid() != 0) {
             // Not the kernel's.
             continue;
         }
-        while !rest.is_empty() {
-            let message = NetlinkMessage::<Tc>::deserialize(rest).map_err(bad)?;
-            let length = NetlinkBuffer::new_checked(rest).map_err(bad)?.length() as usize;
-            rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        for message in messages(said) {
+            let message = message.map_err(|e| std::io::Error::other(e.to_string()))?;
             changed |= message.header.flags & NLM_F_DUMP_INTR != 0;
             match message.payload {
+                // What it could not tell of to the end is not all.
+                NetlinkPayload::Done(end) if end.code < 0 => {
+                    return Err(std::io::Error::from_raw_os_error(-end.code));
+                }
                 NetlinkPayload::Done(_) => return Ok((!changed).then_some(all)),
+                NetlinkPayload::Error(e) if e.code.is_none() => return Ok(Some(all)),
+                // There is none at that place, or no such device.
+                NetlinkPayload::Error(e) if [-libc::ENOENT, -libc::ENODEV].contains(&e.raw_code()) => {
+                    return Ok(Some(all));
+                }
                 NetlinkPayload::Error(e) => return Err(e.to_io()),
                 // All devices' qdiscs are told of.
-                NetlinkPayload::InnerMessage(tc) if tc.head.index == index => all.push(Entry::from(&tc)),
+                NetlinkPayload::InnerMessage(entry) if entry.index == index => all.push(entry),
                 _ => {}
             }
         }
@@ -258,6 +308,11 @@ mod tests {
         out
     }
 
+    /// One with these options.
+    fn with(options: &[u8]) -> Entry {
+        Entry { attributes: nla(TCA_OPTIONS, options), ..Entry::default() }
+    }
+
     #[test]
     fn rates_of_a_class_of_htb() {
         let mut parms = [0; 44];
@@ -265,30 +320,24 @@ mod tests {
         parms[20..24].copy_from_slice(&u32::MAX.to_ne_bytes());
         let options =
             [nla(TCA_HTB_PARMS, &parms), nla(TCA_HTB_CEIL64, &5_000_000_000_u64.to_ne_bytes())].concat();
-        let class = Entry { options, ..Entry::default() };
-        assert_eq!(class.rates(), Some([625_000, 5_000_000_000]));
+        assert_eq!(with(&options).rates(), Some([625_000, 5_000_000_000]));
     }
 
     #[test]
     fn programs_that_give_the_verdict() {
-        let with = |flags: u32| Entry {
-            options: [
-                nla(TCA_BPF_FLAGS, &flags.to_ne_bytes()),
-                nla(7, b"odd"),
-                nla(TCA_BPF_ID, &9_u32.to_ne_bytes()),
-            ]
-            .concat(),
-            ..Entry::default()
+        let filter = |flags: u32| {
+            let parts =
+                [(TCA_BPF_FLAGS, &flags.to_ne_bytes()[..]), (7, b"odd"), (TCA_BPF_ID, &9_u32.to_ne_bytes())];
+            with(&parts.map(|(kind, value)| nla(kind, value)).concat())
         };
-        assert_eq!((with(1).program(), with(0).program()), (Some(9), None));
+        assert_eq!((filter(1).program(), filter(0).program()), (Some(9), None));
     }
 
     #[test]
     fn what_is_cut_short_is_none() {
         let whole = nla(TCA_HTB_PARMS, &[1; 44]);
         for length in 0..whole.len() {
-            let class = Entry { options: whole[..length].to_vec(), ..Entry::default() };
-            assert_eq!(class.rates(), None, "{length} bytes");
+            assert_eq!(with(&whole[..length]).rates(), None, "{length} bytes");
         }
     }
 

@@ -58,7 +58,8 @@ pub fn keep(dev: &str) -> Result<(), Error> {
         let dev = system::quoted(dev);
         return Err(Error::Input(format!("{dev} has a keeper already, another queuewright keep")));
     };
-    let first = id_of(&attached)?;
+    let first = id_of(&attached)?
+        .ok_or_else(|| Error::System(format!("{}: it is gone", attached.pin("queues").display())))?;
     let (mut told, mut tries) = (Vec::new(), TRIES);
     loop {
         match round(&attached, first, &mut told) {
@@ -83,11 +84,11 @@ fn id_of(attached: &Record) -> Result<Option<u32>, Error> {
 }
 
 /// Tells htb what has changed since it was `told`. False: what was attached, with the map of this number, is no longer there.
-fn round(attached: &Record, first: Option<u32>, told: &mut Vec<String>) -> Result<bool, Error> {
+fn round(attached: &Record, first: u32, told: &mut Vec<String>) -> Result<bool, Error> {
     let now = || Ok(records()?.into_iter().find(|r| r.is_of(attached)));
     let Some(record) = now()? else { return Ok(false) };
     // What is attached anew has maps of its own.
-    if first.is_none() || id_of(attached)? != first {
+    if id_of(attached)? != Some(first) {
         return Ok(false);
     }
     let shares = read(&record)?;

@@ -1,7 +1,7 @@
 //! What is asked of the system: rights, devices, `tc`.
 
 use crate::Error;
-use crate::dump::{self, Entry};
+use crate::netlink::{self, Entry};
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
@@ -289,15 +289,16 @@ fn with_device<'a>(dev: &'a OsStr, words: &'a str) -> Vec<&'a OsStr> {
 }
 
 /// Kinds of which tc shows less, or something else, than it reads: no `avpkt` and `bandwidth` of the RED family, no table of netem's
-/// `distribution`, no `num_tc` (iproute2's q_*.c).
-const UNREADABLE: [&str; 8] = ["red", "gred", "choke", "sfb", "netem", "multiq", "mqprio", "taprio"];
+/// `distribution`, no `num_tc`, `offload on` of etf, no limit of plug (iproute2's q_*.c).
+const UNREADABLE: [&str; 10] =
+    ["red", "gred", "choke", "sfb", "netem", "multiq", "mqprio", "taprio", "etf", "plug"];
 
 /// The root qdisc of a device in the words that make it again; None: the kernel put it there itself.
 ///
 /// # Errors
 /// If there is more than these words can bring back.
 pub(crate) fn before(dev: &OsStr, index: u32) -> Result<Option<String>, Error> {
-    let all = dump::qdiscs(index)?;
+    let all = netlink::qdiscs(index)?;
     // The kernel's own has no number, 0.
     if all.iter().any(|q| q.is_root() && q.handle == 0) {
         return Ok(None);
@@ -306,17 +307,22 @@ pub(crate) fn before(dev: &OsStr, index: u32) -> Result<Option<String>, Error> {
     let shown = tc(dev, "qdisc show dev {dev}")?;
     let line = shown.lines().find(|l| l.contains(" root ")).unwrap_or_default();
     let Some(words) = words_of(line) else { return Ok(None) };
-    if let Some(kind) = UNREADABLE.iter().find(|kind| all.iter().any(|q| q.is_root() && q.kind == **kind)) {
+    // Also a table of sizes, RED within sfq, and options of a kind that tc does not know.
+    let unread = |q: &&Entry| {
+        let word = |word: &str| word == "ewma" || word.starts_with('[');
+        UNREADABLE.contains(&q.kind.as_str()) || q.has_sizes() || words.split(' ').any(word)
+    };
+    if let Some(Entry { kind, .. }) = all.iter().filter(|q| q.is_root()).find(unread) {
         let dev = quoted(&dev.to_string_lossy());
         return Err(Error::Input(format!(
             "{dev} has {kind} at its root, of which tc does not show all that it needs to make it again, so that detach could not put it back: remove it first (tc qdisc del dev {dev} root)"
         )));
     }
-    let below = if all.iter().any(|q| !q.is_root() && !q.is_ingress()) {
+    let below = if all.iter().any(|q| !q.is_root() && !q.is_ingress() && q.handle != 0) {
         "qdiscs"
-    } else if has_own_classes(&dump::classes(index)?) {
+    } else if has_own_classes(&netlink::classes(index)?) {
         "classes"
-    } else if !dump::filters(index, 0)?.is_empty() {
+    } else if !netlink::filters(index, 0)?.is_empty() {
         "filters"
     } else {
         return Ok(Some(words));
@@ -385,14 +391,23 @@ fn words_of(line: &str) -> Option<String> {
             "refcnt" | "direct_packets_stat" => {
                 rest.next();
             }
-            // tc prints 1000p and 10sec, and reads them only without their unit.
+            // It says so of hardware.
+            "offloaded" => {}
+            // cake's, by itself.
+            "bandwidth" if rest.peek() == Some(&"unlimited") => {}
+            // tc prints 1000p and 10sec, and 3028b of fq and hhf, and reads them only without their unit.
             _ => {
-                let count = word.strip_suffix('p').or_else(|| word.strip_suffix("sec"));
+                let bytes = word.strip_suffix('b').filter(|_| ["fq", "hhf"].contains(&kind));
+                let count = word.strip_suffix('p').or_else(|| word.strip_suffix("sec")).or(bytes);
                 let count = count.filter(|n| n.parse::<u64>().is_ok());
                 out += " ";
                 out += count.unwrap_or(word);
             }
         }
+    }
+    // It is on unless that is said, and off is not shown.
+    if kind == "fq_codel" && !out.split(' ').any(|w| w == "ecn") {
+        out += " noecn";
     }
     Some(out)
 }
@@ -403,7 +418,11 @@ mod tests {
 
     #[test]
     fn classes_that_come_with_their_qdisc_are_nobodys() {
-        let class = |kind: &str| Entry { kind: kind.into(), ..Entry::default() };
+        let class = |kind: &str| {
+            let mut entry = Entry::default();
+            entry.kind = kind.into();
+            entry
+        };
         assert!(has_own_classes(&[class("fq_codel"), class("htb")]));
         assert!(!has_own_classes(&["fq_codel", "mq", "prio"].map(class)));
     }
@@ -428,6 +447,22 @@ mod tests {
             words_of(shown).as_deref(),
             Some("handle 8002: sfq limit 127 quantum 1514b depth 127 divisor 1024 perturb 10")
         );
+        for (shown, words) in [
+            (
+                "qdisc fq 8003: root refcnt 2 limit 77p flow_limit 9p buckets 1024 quantum 3028b initial_quantum 15140b ",
+                "handle 8003: fq limit 77 flow_limit 9 buckets 1024 quantum 3028 initial_quantum 15140",
+            ),
+            (
+                "qdisc cake 8004: root refcnt 2 bandwidth unlimited besteffort flowblind rtt 50ms raw overhead 0 ",
+                "handle 8004: cake unlimited besteffort flowblind rtt 50ms raw overhead 0",
+            ),
+            (
+                "qdisc fq_codel 8005: root refcnt 2 offloaded limit 700p flows 256 quantum 300 target 5ms interval 100ms ",
+                "handle 8005: fq_codel limit 700 flows 256 quantum 300 target 5ms interval 100ms noecn",
+            ),
+        ] {
+            assert_eq!(words_of(shown).as_deref(), Some(words));
+        }
         let shown = "qdisc htb 5: root refcnt 3 r2q 10 default 0x10 direct_packets_stat 7 direct_qlen 1000";
         assert_eq!(words_of(shown).as_deref(), Some("handle 5: htb r2q 10 default 0x10 direct_qlen 1000"));
     }
