@@ -5,7 +5,9 @@
 //! not have makes it not applicable, and is named: no part of a script is passed over.
 
 mod epoll;
+mod foreign;
 mod lex;
+mod machine;
 mod packet;
 mod parse;
 mod python;
@@ -13,7 +15,9 @@ pub mod report;
 mod run;
 mod script;
 mod settings;
+mod simulated;
 mod stack;
+mod words;
 
 use queuewright_scenario::{LARGEST_FILE, read_text};
 use queuewright_sim::Kind;
