@@ -30,6 +30,8 @@
  *   tap NS                         the same for a connection that receives
  *   receive NS CCA RTT RATE WINDOW ON IDLE LOSS TWICE LATE LATENESS MARK ODD READ EVERY ECN SEED END
  *                                  a connection over that (receive.c); bytes, ns, chances of a million; ON, READ: 0 for without end
+ *   device NS                      a device of the namespace for a script, the far end of which is this program
+ *   script NS FILE                 a script of packetdrill's, as a list of what happens (script.c)
  *   end
  */
 #define _GNU_SOURCE
@@ -123,7 +125,7 @@ static void failed(char **words, int status)
 	     text);
 }
 
-static bool command(const char *ns, char **words)
+bool command(const char *ns, char **words)
 {
 	/* For the host, which would else hear nothing while a slow machine is
 	 * laid out. */
@@ -358,6 +360,10 @@ static bool line(char **w, int n)
 		return replay_tap(w[1]);
 	if (!strcmp(verb, "receive") && n == 19)
 		return replay(w + 1, 16, replay_receive);
+	if (!strcmp(verb, "device") && n == 2)
+		return script_tun(w[1]);
+	if (!strcmp(verb, "script") && n == 3)
+		return script_run(w[1], w[2]);
 	fail("not a command of a job: %s", verb);
 	return false;
 }

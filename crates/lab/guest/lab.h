@@ -186,6 +186,14 @@ bool replay_happens(uint64_t of_a_million);
 struct event *replay_add(uint32_t kind);
 void replay_take(void);
 
+/* script.c */
+bool script_tun(const char *ns);
+/* Runs the list of what happens in a file, and writes what came of it. */
+bool script_run(const char *ns, const char *path);
+
+/* job.c: a program and its arguments, in a namespace. */
+bool command(const char *ns, char **words);
+
 /* receive.c */
 bool replay_tap(const char *ns);
 bool replay_receive(const char *ns, const char *cca, const uint64_t *numbers);

@@ -20,6 +20,7 @@ mod qdisc;
 pub mod queues;
 pub mod random;
 pub mod replay;
+pub mod scripts;
 mod series;
 mod stats;
 mod stream;

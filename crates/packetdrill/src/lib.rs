@@ -10,6 +10,8 @@ mod lex;
 mod machine;
 mod packet;
 mod parse;
+mod plan;
+mod played;
 mod python;
 pub mod report;
 mod run;
@@ -19,6 +21,7 @@ mod simulated;
 mod stack;
 mod words;
 
+use played::Played;
 use queuewright_scenario::{LARGEST_FILE, read_text};
 use queuewright_sim::Kind;
 use serde::Serialize;
@@ -26,6 +29,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 pub use parse::parse;
+pub use plan::Plan;
 pub use script::Script;
 pub use settings::control;
 
@@ -97,14 +101,42 @@ pub fn run(script: &Script, dir: &Path, options: &Options) -> Outcome {
     run::run(script, dir, options)
 }
 
+/// How a real kernel runs a script that lies in `dir`: what the lab's guest is to do.
+///
+/// # Errors
+/// All that the script asks for and the guest does not do.
+pub fn plan(script: &Script, dir: &Path, options: &Options) -> Result<Plan, Vec<String>> {
+    run::known(script).and_then(|()| plan::plan(script, dir, options.cca))
+}
+
+/// Was all that a kernel did with a script's plan, as the guest wrote it down, as the script says?
+///
+/// # Errors
+/// What the guest wrote cannot be read.
+pub fn check(script: &Script, dir: &Path, options: &Options, log: &[u8]) -> Result<Outcome, String> {
+    Ok(run::run_on(Played::read(log, run::remote_isn(script))?, script, dir, options))
+}
+
+/// Reads a file: the script.
+///
+/// # Errors
+/// It cannot be read, or is no script: file, line, and what was expected.
+pub fn read_file(path: &Path) -> Result<Script, String> {
+    let text = read_text(path, LARGEST_FILE).map_err(|e| format!("{}: {e}", path.display()))?;
+    parse(&text).map_err(|e| format!("{}:{}: {e}", path.display(), e.line()))
+}
+
+/// The folder that a file lies in.
+pub fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("."))
+}
+
 /// Reads and runs a file.
 ///
 /// # Errors
 /// It cannot be read, or is no script: file, line, and what was expected.
 pub fn run_file(path: &Path, options: &Options) -> Result<Outcome, String> {
-    let text = read_text(path, LARGEST_FILE).map_err(|e| format!("{}: {e}", path.display()))?;
-    let script = parse(&text).map_err(|e| format!("{}:{}: {e}", path.display(), e.line()))?;
-    Ok(run(&script, path.parent().unwrap_or(Path::new(".")), options))
+    Ok(run(&read_file(path)?, folder_of(path), options))
 }
 
 /// All scripts (`*.pkt`) that are meant: files as they are, and what lies below folders, by name.

@@ -31,6 +31,20 @@ struct Config {
     gso_mss: Option<u32>,
 }
 
+/// Are all of a script's options known?
+pub fn known(script: &Script) -> Result<(), Vec<String>> {
+    config(script).map(|_| ()).map_err(|what| vec![what])
+}
+
+/// The sequence number with which a script's peer begins.
+pub fn remote_isn(script: &Script) -> u32 {
+    let syn = |event: &Event| match &event.action {
+        Action::Packet(p) if p.inbound && p.flags.syn => Some(p.seq),
+        _ => None,
+    };
+    script.events.iter().find_map(syn).unwrap_or(0)
+}
+
 /// Runs a script that lies in `dir` on the simulated stack.
 pub fn run(script: &Script, dir: &Path, options: &Options) -> Outcome {
     let mut foreign = foreign(script, dir);

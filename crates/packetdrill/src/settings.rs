@@ -109,84 +109,106 @@ pub fn control(name: &str) -> Option<Kind> {
     }
 }
 
+/// What a command line does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Order {
+    /// A sysctl, with dots in its name, has this value.
+    Sysctl(String, String),
+    /// The device has the fq qdisc, or one that sends as it comes.
+    Paced(bool),
+    /// The device takes packets of several segments, or not.
+    Gso(bool),
+    /// So long (microseconds) nothing happens.
+    Sleep(i64),
+    /// It is not known here.
+    Unknown(String),
+}
+
+/// What a command line of a script in `dir` does, as far as it is known.
+pub fn orders(text: &str, dir: &Path) -> Vec<Order> {
+    let mut all = Vec::new();
+    if let Err(what) = lines(text, dir, 0, &mut all) {
+        all.push(Order::Unknown(what));
+    }
+    all
+}
+
+fn lines(text: &str, dir: &Path, depth: u32, all: &mut Vec<Order>) -> Result<(), String> {
+    for line in text.replace("\\\n", " ").lines() {
+        for part in words(line)? {
+            one(&part, dir, depth, all)?;
+        }
+    }
+    Ok(())
+}
+
+fn one(words: &[String], dir: &Path, depth: u32, all: &mut Vec<Order>) -> Result<(), String> {
+    let Some((program, arguments)) = words.split_first() else { return Ok(()) };
+    let has = |word: &str| arguments.iter().any(|a| a == word);
+    match program.rsplit('/').next().unwrap_or_default() {
+        _ if program.starts_with("/tmp/sysctl_restore_") => {}
+        name @ ("sysctl" | "set_sysctls.py") => {
+            let settings = arguments
+                .iter()
+                .filter(|a| name == "set_sysctls.py" || !a.starts_with('-') && !is_redirection(a));
+            for setting in settings {
+                let Some((name, value)) = setting.split_once('=') else {
+                    return Err(format!("the sysctl '{setting}'"));
+                };
+                let name = name.trim_start_matches("/proc/sys/").replace('/', ".");
+                all.push(Order::Sysctl(name, value.into()));
+            }
+        }
+        "ip" if arguments.first().is_some_and(|a| a == "tcp_metrics") => {}
+        "ip" => return Err(format!("routes and devices (ip {})", arguments.first().map_or("", |a| a))),
+        "tc" if arguments.last().is_some_and(|a| a == "fq") => all.push(Order::Paced(true)),
+        "tc" if has("fq") => return Err("the fq qdisc with parameters".into()),
+        "tc" if has("limit") => return Err("a qdisc that drops what is sent".into()),
+        "tc" if has("pfifo") => all.push(Order::Paced(false)),
+        "ethtool" if has("gso") || has("tso") => {
+            let off = arguments.windows(2).any(|w| (w[0] == "gso" || w[0] == "tso") && w[1] == "off");
+            all.push(Order::Gso(!off));
+        }
+        "echo" if arguments.last().is_some_and(|a| a.ends_with("hystart_detect")) && has("3") => {}
+        "nstat" if arguments.iter().all(|a| a == "-n" || is_redirection(a)) => {}
+        "nstat" => return Err("the kernel's counters (nstat)".into()),
+        "sleep" => match arguments.first().and_then(|s| s.parse::<f64>().ok()) {
+            Some(seconds) if (0.0..1e6).contains(&seconds) => all.push(Order::Sleep((seconds * 1e6) as i64)),
+            _ => return Err("a sleep of no known length".into()),
+        },
+        "true" | ":" => {}
+        name if name.ends_with(".sh") => {
+            if depth >= DEEPEST {
+                return Err(format!("the command {name}, which calls others so deep"));
+            }
+            let path = dir.join(program);
+            let Ok(text) = read_text(&path, LARGEST_FILE) else {
+                return Err(format!("the command {program}: it cannot be read"));
+            };
+            lines(&text, path.parent().unwrap_or(dir), depth + 1, all)?;
+        }
+        name => return Err(format!("the command {name}")),
+    }
+    Ok(())
+}
+
 impl Settings {
     /// Works a command line of a script in `dir` in. What it takes (microseconds).
     ///
     /// # Errors
     /// What of it is not known here.
     pub fn command(&mut self, text: &str, dir: &Path) -> Result<i64, String> {
-        self.lines(text, dir, 0)
-    }
-
-    fn lines(&mut self, text: &str, dir: &Path, depth: u32) -> Result<i64, String> {
         let mut takes = 0;
-        for line in text.replace("\\\n", " ").lines() {
-            for part in words(line)? {
-                takes += self.one(&part, dir, depth)?;
+        for order in orders(text, dir) {
+            match order {
+                Order::Sysctl(name, value) => self.sysctl(&name, &value)?,
+                Order::Paced(paced) => self.tuned.paced = paced,
+                Order::Gso(gso) => self.gso = gso,
+                Order::Sleep(us) => takes += us,
+                Order::Unknown(what) => return Err(what),
             }
         }
         Ok(takes)
-    }
-
-    fn one(&mut self, words: &[String], dir: &Path, depth: u32) -> Result<i64, String> {
-        let Some((program, arguments)) = words.split_first() else { return Ok(0) };
-        let has = |word: &str| arguments.iter().any(|a| a == word);
-        match program.rsplit('/').next().unwrap_or_default() {
-            _ if program.starts_with("/tmp/sysctl_restore_") => Ok(0),
-            "sysctl" => {
-                for setting in arguments.iter().filter(|a| !a.starts_with('-') && !is_redirection(a)) {
-                    let Some((name, value)) = setting.split_once('=') else {
-                        return Err(format!("the sysctl '{setting}'"));
-                    };
-                    self.sysctl(&name.replace('/', "."), value)?;
-                }
-                Ok(0)
-            }
-            "set_sysctls.py" => {
-                for setting in arguments {
-                    let Some((path, value)) = setting.split_once('=') else {
-                        return Err(format!("the sysctl '{setting}'"));
-                    };
-                    self.sysctl(&path.trim_start_matches("/proc/sys/").replace('/', "."), value)?;
-                }
-                Ok(0)
-            }
-            "ip" if arguments.first().is_some_and(|a| a == "tcp_metrics") => Ok(0),
-            "ip" => Err(format!("routes and devices (ip {})", arguments.first().map_or("", |a| a))),
-            "tc" if arguments.last().is_some_and(|a| a == "fq") => {
-                self.tuned.paced = true;
-                Ok(0)
-            }
-            "tc" if has("fq") => Err("the fq qdisc with parameters".into()),
-            "tc" if has("limit") => Err("a qdisc that drops what is sent".into()),
-            "tc" if has("pfifo") => {
-                self.tuned.paced = false;
-                Ok(0)
-            }
-            "ethtool" if has("gso") || has("tso") => {
-                self.gso = !arguments.windows(2).any(|w| (w[0] == "gso" || w[0] == "tso") && w[1] == "off");
-                Ok(0)
-            }
-            "echo" if arguments.last().is_some_and(|a| a.ends_with("hystart_detect")) && has("3") => Ok(0),
-            "nstat" if arguments.iter().all(|a| a == "-n" || is_redirection(a)) => Ok(0),
-            "nstat" => Err("the kernel's counters (nstat)".into()),
-            "sleep" => match arguments.first().and_then(|s| s.parse::<f64>().ok()) {
-                Some(seconds) if (0.0..1e6).contains(&seconds) => Ok((seconds * 1e6) as i64),
-                _ => Err("a sleep of no known length".into()),
-            },
-            "true" | ":" => Ok(0),
-            name if name.ends_with(".sh") => {
-                if depth >= DEEPEST {
-                    return Err(format!("the command {name}, which calls others so deep"));
-                }
-                let path = dir.join(program);
-                let Ok(text) = read_text(&path, LARGEST_FILE) else {
-                    return Err(format!("the command {program}: it cannot be read"));
-                };
-                self.lines(&text, path.parent().unwrap_or(dir), depth + 1)
-            }
-            name => Err(format!("the command {name}")),
-        }
     }
 
     fn sysctl(&mut self, name: &str, value: &str) -> Result<(), String> {
@@ -242,6 +264,13 @@ impl Settings {
 
 fn is_redirection(word: &str) -> bool {
     word.contains('>') || word == "/dev/null" || word == "2&1" || word == "||"
+}
+
+/// A sysctl's value as the kernel takes it, with the products in it made.
+pub fn plain(value: &str) -> String {
+    let made: Vec<String> =
+        value.split_whitespace().map(|w| number(w).map_or_else(|| w.into(), |n| n.to_string())).collect();
+    made.join(" ")
 }
 
 /// A number, or a product in `$(( ))`.

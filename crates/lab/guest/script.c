@@ -1,0 +1,828 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/*
+ * A script of packetdrill's on the kernel's own TCP: a tun device whose far end this program is, an application that makes
+ * system calls, and a list of what happens when (crates/packetdrill/src/plan.rs writes it, played.rs reads what came of it).
+ *
+ * A line is an event: NUMBER WHEN FROM TO EXACT WHAT ..., times in us. An event of several lines happens once. `at` counts from
+ * the script's begin, `after` from when the event before was over: what comes out when, and when a call ends, is known here alone.
+ * Whatever is waited for has an end.
+ */
+#define _GNU_SOURCE
+#include "lab.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <linux/if.h>
+#include <linux/if_tun.h>
+#include <linux/tcp.h>
+#include <linux/virtio_net.h>
+
+#include "packet.h"
+
+#define PORT 8080
+#define PEER_PORT 40000
+#define MAX_WORDS 32
+#define MAX_FDS 64
+#define MAX_STAMPS 512
+#define MAX_OPTIONS 40
+#define HEADERS 120 /* of IP and TCP, with options */
+#define NS_PER_US 1000ull
+#define TICK_NS 4000000ull /* 250 Hz */
+/* How long a packet is waited for behind its time, and a call. run.rs waits as long. */
+#define PATIENCE_NS (2 * NS_PER_SEC)
+#define LONGEST_NS (3600 * NS_PER_SEC)
+#define CALL_NS (60 * NS_PER_SEC)
+
+enum entry_kind {
+	ENTRY_ZERO = 1, /* the script begins */
+	ENTRY_PACKET = 2, /* one went out: IP and TCP headers */
+	ENTRY_CALL = 3, /* a call returned: what it told */
+	ENTRY_INFO = 4, /* TCP_INFO */
+	ENTRY_DONE = 5, /* an event is over */
+	ENTRY_STOP = 6, /* text: why the rest did not happen */
+	ENTRY_REFUSED = 7, /* the same, because the kernel has not what was asked */
+};
+
+struct entry {
+	uint64_t at_ns, begin_ns;
+	uint32_t kind, number;
+	int32_t error;
+	uint32_t length;
+	int64_t result;
+};
+
+/* A TCP packet that went out. */
+struct out {
+	uint64_t at_ns;
+	uint32_t seq, length, stamp;
+	uint8_t flags;
+};
+
+static int tun = -1;
+static struct buffer entries;
+static struct out *outs;
+static uint32_t out_count, out_taken, out_room;
+static uint64_t zero;
+static bool stopped;
+
+static struct {
+	bool strict, scaled;
+	bool client; /* it connects */
+	uint16_t port; /* the kernel's */
+	uint32_t seq_delta; /* of the kernel's numbers to the script's */
+	int fds[MAX_FDS], subject; /* by the script's numbers; the connection */
+	bool has_info;
+	struct {
+		uint32_t script, live;
+	} stamps[MAX_STAMPS]; /* that belong to each other */
+	uint32_t stamp_count;
+	char control[16];
+} state;
+
+/* The thread that makes the calls, and what it is asked. */
+static struct {
+	int ask, told; /* event counters */
+	char *words[MAX_WORDS + 1], text[256];
+	uint32_t number, length;
+	bool busy;
+	uint64_t begin_ns, at_ns;
+	int64_t result;
+	int error;
+	uint32_t bytes[3 * 64];
+} call;
+
+static int64_t number_of(const char *word)
+{
+	return word ? strtoll(word, NULL, 10) : 0;
+}
+
+static void enter_log(struct entry e, const void *bytes)
+{
+	put(&entries, &e, sizeof(e));
+	if (e.length)
+		put(&entries, bytes, e.length);
+}
+
+static void stop(enum entry_kind kind, uint32_t number, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void stop(enum entry_kind kind, uint32_t number, const char *format, ...)
+{
+	char text[256];
+	va_list args;
+
+	if (stopped)
+		return;
+	stopped = true;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	enter_log((struct entry){ .at_ns = now_ns(),
+				  .kind = kind,
+				  .number = number,
+				  .length = (uint32_t)strlen(text) },
+		  text);
+}
+
+/* What TCP has sent. */
+static void read_all(void)
+{
+	static uint8_t p[2048];
+	ssize_t n;
+
+	while ((n = read(tun, p, sizeof(p))) > 0) {
+		struct virtio_net_hdr *v = (struct virtio_net_hdr *)p;
+		uint8_t *ip = p + sizeof(*v), *tcp = ip + 20;
+		uint32_t total = (uint32_t)ip[2] << 8 | ip[3], head;
+		struct out *o;
+
+		if (n < (ssize_t)sizeof(*v) + 40 || ip[0] != 0x45 || ip[9] != 6)
+			continue;
+		head = (tcp[12] >> 4) * 4u;
+		if (out_count == out_room) {
+			out_room = 2 * out_room + 256;
+			outs = realloc(outs, out_room * sizeof(*outs));
+			if (!outs)
+				abort();
+		}
+		o = &outs[out_count++];
+		*o = (struct out){ .at_ns = now_ns(),
+				   .seq = get32(tcp + 4),
+				   .length = total - 20 - head,
+				   .stamp = stamp_of(tcp),
+				   .flags = tcp[13] };
+		if (state.client && (o->flags & FLAG_SYN))
+			state.port = (uint16_t)(tcp[0] << 8 | tcp[1]);
+		enter_log((struct entry){ .at_ns = o->at_ns,
+					  .kind = ENTRY_PACKET,
+					  .length = 20 + head,
+					  .result = v->gso_size },
+			  ip);
+	}
+}
+
+/* The call has returned. */
+static void hear_call(void)
+{
+	uint64_t count;
+
+	if (!call.busy || read(call.told, &count, sizeof(count)) < 0)
+		return;
+	call.busy = false;
+	enter_log((struct entry){ .at_ns = call.at_ns,
+				  .begin_ns = call.begin_ns,
+				  .kind = ENTRY_CALL,
+				  .number = call.number,
+				  .error = call.error,
+				  .length = call.length,
+				  .result = call.result },
+		  call.bytes);
+}
+
+/* Until that time, or until something goes out or a call returns. */
+static void wait_some(uint64_t until)
+{
+	struct pollfd p[2] = { { .fd = tun, .events = POLLIN },
+			       { .fd = call.told, .events = POLLIN } };
+	uint64_t now = now_ns();
+	struct timespec t = { 0, 0 };
+
+	if (until > now) {
+		t.tv_sec = (time_t)((until - now) / NS_PER_SEC);
+		t.tv_nsec = (long)((until - now) % NS_PER_SEC);
+	}
+	ppoll(p, 2, &t, NULL);
+	read_all();
+	hear_call();
+}
+
+static void wait_until(uint64_t until)
+{
+	do
+		wait_some(until);
+	while (now_ns() < until);
+}
+
+/* The calls. */
+
+static int live(const char *word)
+{
+	int64_t n = number_of(word);
+
+	return n >= 0 && n < MAX_FDS ? state.fds[n] : -1;
+}
+
+/* A new descriptor has the number that the script gives it. */
+static int64_t known_as(const char *word, int fd)
+{
+	int64_t n = number_of(word);
+
+	if (fd < 0)
+		return fd;
+	if (n < 0 || n >= MAX_FDS) {
+		close(fd);
+		errno = EMFILE;
+		return -1;
+	}
+	state.fds[n] = fd;
+	return n;
+}
+
+static void *room_of(uint64_t bytes)
+{
+	static char *room;
+	static uint64_t size;
+
+	if (bytes > size) {
+		free(room);
+		room = calloc(1, bytes);
+		size = bytes;
+		if (!room)
+			abort();
+	}
+	return room ? room : (void *)&size;
+}
+
+static int64_t receive(char **w)
+{
+	char control[256];
+	uint64_t most = (uint64_t)number_of(w[2]);
+	struct iovec part = { number_of(w[4]) ? NULL : room_of(most), most };
+	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
+	ssize_t n;
+
+	if (number_of(w[5])) {
+		m.msg_control = control;
+		m.msg_controllen = sizeof(control);
+	}
+	n = recvmsg(live(w[1]), &m, (int)number_of(w[3]));
+	for (struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&m); c;
+	     c = CMSG_NXTHDR(&m, c))
+		/* TCP_CM_INQ */
+		if (c->cmsg_level == IPPROTO_TCP && c->cmsg_type == TCP_INQ) {
+			memcpy(call.bytes, CMSG_DATA(c), 4);
+			call.length = 4;
+		}
+	return n;
+}
+
+static int64_t send_bytes(char **w)
+{
+	uint64_t bytes = (uint64_t)number_of(w[2]);
+	struct iovec part = { number_of(w[4]) ? NULL : room_of(bytes), bytes };
+	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
+
+	return sendmsg(live(w[1]), &m, (int)number_of(w[3]) | MSG_NOSIGNAL);
+}
+
+static int64_t poll_one(char **w)
+{
+	struct pollfd p = { .fd = live(w[1]), .events = (short)number_of(w[2]) };
+	int n = poll(&p, 1, (int)number_of(w[3]));
+
+	call.bytes[0] = (uint16_t)p.revents;
+	call.length = 4;
+	return n;
+}
+
+static int64_t epoll_some(char **w)
+{
+	struct epoll_event e[64];
+	int most = (int)number_of(w[2]);
+	int n = epoll_wait(live(w[1]), e, most > 64 ? 64 : most,
+			   (int)number_of(w[3]));
+
+	for (int i = 0; i < n; i++) {
+		call.bytes[3 * i] = e[i].events;
+		call.bytes[3 * i + 1] = (uint32_t)e[i].data.u64;
+		call.bytes[3 * i + 2] = (uint32_t)(e[i].data.u64 >> 32);
+	}
+	call.length = n > 0 ? 12 * (uint32_t)n : 0;
+	return n;
+}
+
+static int64_t option(char **w, bool set)
+{
+	int value = (int)number_of(w[4]);
+	socklen_t length = sizeof(value);
+	int fd = live(w[1]), level = (int)number_of(w[2]),
+	    name = (int)number_of(w[3]), rc;
+
+	if (set)
+		return setsockopt(fd, level, name, &value, length);
+	value = 0;
+	rc = getsockopt(fd, level, name, &value, &length);
+	memcpy(call.bytes, &value, 4);
+	call.length = 4;
+	return rc;
+}
+
+static int64_t accept_one(char **w)
+{
+	int64_t n = known_as(w[2], accept(live(w[1]), NULL, NULL));
+
+	if (n >= 0)
+		state.subject = (int)n;
+	return n;
+}
+
+static int64_t close_one(char **w)
+{
+	int64_t n = number_of(w[1]);
+	int fd = live(w[1]);
+
+	if (fd >= 0)
+		state.fds[n] = -1;
+	if (n == state.subject)
+		state.subject = -1;
+	return close(fd);
+}
+
+static int64_t make_call(char **w)
+{
+	struct sockaddr_in here = flows_address(HERE, PORT);
+	struct sockaddr_in peer = flows_address(PEER, PORT);
+	struct epoll_event e = { 0 };
+	const char *verb = w[0];
+	int fd, left = 0;
+	int64_t n;
+
+	if (!strcmp(verb, "socket")) {
+		fd = socket(AF_INET, (int)number_of(w[2]) | SOCK_CLOEXEC, 0);
+		if (fd >= 0 && state.control[0])
+			setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, state.control,
+				   (socklen_t)strlen(state.control));
+		return known_as(w[1], fd);
+	}
+	if (!strcmp(verb, "bind"))
+		return bind(live(w[1]), (struct sockaddr *)&here,
+			    sizeof(here));
+	if (!strcmp(verb, "listen"))
+		return listen(live(w[1]), (int)number_of(w[2]));
+	if (!strcmp(verb, "accept"))
+		return accept_one(w);
+	if (!strcmp(verb, "connect")) {
+		state.client = true;
+		state.subject = (int)number_of(w[1]);
+		return connect(live(w[1]), (struct sockaddr *)&peer,
+			       sizeof(peer));
+	}
+	if (!strcmp(verb, "send"))
+		return send_bytes(w);
+	if (!strcmp(verb, "recv"))
+		return receive(w);
+	if (!strcmp(verb, "fcntl"))
+		return fcntl(live(w[1]), (int)number_of(w[2]),
+			     (int)number_of(w[3]));
+	if (!strcmp(verb, "ioctl")) {
+		n = ioctl(live(w[1]), (unsigned long)number_of(w[2]), &left);
+		memcpy(call.bytes, &left, 4);
+		call.length = 4;
+		return n;
+	}
+	if (!strcmp(verb, "set") || !strcmp(verb, "get"))
+		return option(w, *verb == 's');
+	if (!strcmp(verb, "control"))
+		return setsockopt(live(w[1]), IPPROTO_TCP, TCP_CONGESTION, w[2],
+				  (socklen_t)strlen(w[2]));
+	if (!strcmp(verb, "close"))
+		return close_one(w);
+	if (!strcmp(verb, "shutdown"))
+		return shutdown(live(w[1]), (int)number_of(w[2]));
+	if (!strcmp(verb, "poll"))
+		return poll_one(w);
+	if (!strcmp(verb, "epoll_create"))
+		return known_as(w[1], epoll_create((int)number_of(w[2])));
+	if (!strcmp(verb, "epoll_ctl")) {
+		e.events = (uint32_t)number_of(w[4]);
+		e.data.u64 = (uint64_t)number_of(w[5]);
+		return epoll_ctl(live(w[1]), (int)number_of(w[2]), live(w[3]),
+				 &e);
+	}
+	if (!strcmp(verb, "epoll_wait"))
+		return epoll_some(w);
+	if (!strcmp(verb, "nothing"))
+		return 0;
+	errno = ENOSYS;
+	return -1;
+}
+
+static void *caller(void *none)
+{
+	uint64_t one = 1, count;
+
+	(void)none;
+	prctl(PR_SET_TIMERSLACK, 1);
+	while (read(call.ask, &count, sizeof(count)) > 0) {
+		call.length = 0;
+		call.begin_ns = now_ns();
+		call.result = make_call(call.words);
+		call.error = call.result < 0 ? errno : 0;
+		call.at_ns = now_ns();
+		if (write(call.told, &one, sizeof(one)) < 0)
+			break;
+	}
+	return NULL;
+}
+
+/* Until no call waits, or so long. */
+static bool idle_by(uint64_t until)
+{
+	while (call.busy && now_ns() < until)
+		wait_some(until);
+	return !call.busy;
+}
+
+static void ask_call(uint32_t number, bool waits, char **w, int n)
+{
+	uint64_t one = 1;
+	char *at = call.text;
+
+	/* As packetdrill: one call after the other. */
+	if (!idle_by(now_ns() + CALL_NS)) {
+		stop(ENTRY_STOP, number,
+		     "the call of event %u still waits after %llu s",
+		     call.number, CALL_NS / NS_PER_SEC);
+		return;
+	}
+	for (int i = 0; i < n; i++) {
+		size_t length = strlen(w[i]) + 1;
+
+		if (at + length > call.text + sizeof(call.text)) {
+			stop(ENTRY_REFUSED, number, "a call of many words");
+			return;
+		}
+		call.words[i] = memcpy(at, w[i], length);
+		at += length;
+	}
+	call.words[n] = NULL;
+	call.number = number;
+	call.busy = true;
+	if (write(call.ask, &one, sizeof(one)) < 0)
+		stop(ENTRY_STOP, number, "a call: %s", strerror(errno));
+	/* One that may wait begins at once. */
+	if (waits)
+		idle_by(now_ns() + NS_PER_US);
+	else if (!idle_by(now_ns() + CALL_NS))
+		stop(ENTRY_STOP, number, "it waits for more than %llu s",
+		     CALL_NS / NS_PER_SEC);
+}
+
+/* Packets. */
+
+static uint32_t live_stamp(uint32_t script)
+{
+	for (uint32_t i = state.stamp_count; i-- > 0;)
+		if (state.stamps[i].script == script)
+			return state.stamps[i].live;
+	if (state.scaled && state.stamp_count)
+		return script - state.stamps[0].script + state.stamps[0].live;
+	return script;
+}
+
+/* What the script's numbers of a header are for the kernel. */
+static void make_live(uint8_t *tcp, uint32_t head)
+{
+	bool ack = tcp[13] & FLAG_ACK;
+
+	set16(tcp, state.client ? PORT : PEER_PORT);
+	set16(tcp + 2, state.client ? state.port : PORT);
+	if (ack)
+		set32(tcp + 8, get32(tcp + 8) + state.seq_delta);
+	for (uint32_t at = 20; at + 1 < head;) {
+		uint8_t kind = tcp[at], length = tcp[at + 1];
+
+		if (kind == 1) {
+			at++;
+			continue;
+		}
+		if (kind == 0 || length < 2 || at + length > head)
+			break;
+		for (uint32_t i = at + 2; kind == 5 && i < at + length; i += 4)
+			set32(tcp + i, get32(tcp + i) + state.seq_delta);
+		if (kind == 8 && ack)
+			set32(tcp + at + 6, live_stamp(get32(tcp + at + 6)));
+		at += length;
+	}
+}
+
+static void inject(uint32_t number, char **w)
+{
+	static const uint8_t data[65536];
+	uint8_t p[HEADERS] = { 0 }, *tcp = p + 20;
+	uint32_t length = (uint32_t)number_of(w[1]),
+		 of = (uint32_t)number_of(w[2]);
+	uint32_t head = (uint32_t)strlen(w[3]) / 2;
+	struct virtio_net_hdr v = { .flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
+				    .csum_start = 20,
+				    .csum_offset = 16 };
+	struct iovec parts[3] = { { &v, sizeof(v) },
+				  { p, 20 + head },
+				  { (void *)data, length } };
+	struct tcp_says none = { 0 };
+
+	if (head < 20 || head > 60 || length >= sizeof(data))
+		return;
+	write_headers(p, (uint8_t)number_of(w[0]), none, p, 0,
+		      head - 20 + length);
+	for (uint32_t i = 0; i < head; i++) {
+		char two[3] = { w[3][2 * i], w[3][2 * i + 1], 0 };
+
+		tcp[i] = (uint8_t)strtoul(two, NULL, 16);
+	}
+	make_live(tcp, head);
+	if (of) {
+		v.gso_type = VIRTIO_NET_HDR_GSO_TCPV4;
+		v.gso_size = (uint16_t)of;
+		v.hdr_len = (uint16_t)(20 + head);
+	}
+	if (writev(tun, parts, length ? 3 : 2) < 0)
+		stop(ENTRY_STOP, number, "a packet: %s", strerror(errno));
+}
+
+/* The next packet that goes out by then. */
+static const struct out *sniff(uint64_t by)
+{
+	while (out_taken == out_count && now_ns() < by)
+		wait_some(by);
+	return out_taken < out_count ? &outs[out_taken++] : NULL;
+}
+
+/* Packets as run.rs takes them (`outbound`). */
+static void expect(uint32_t number, char **w, uint64_t by)
+{
+	uint32_t length = (uint32_t)number_of(w[0]), got, size, last;
+	int64_t stamp = number_of(w[3]);
+	const struct out *o = sniff(by);
+
+	if (!o) {
+		stop(ENTRY_STOP, number, "no packet went out");
+		return;
+	}
+	if (number_of(w[1]) && (o->flags & FLAG_SYN))
+		state.seq_delta = o->seq - (uint32_t)number_of(w[2]);
+	if (stamp >= 0 && o->stamp && state.stamp_count < MAX_STAMPS) {
+		state.stamps[state.stamp_count].script = (uint32_t)stamp;
+		state.stamps[state.stamp_count++].live = o->stamp;
+	}
+	got = size = last = o->length;
+	while (got < length && !state.strict && last == size && size > 0) {
+		o = sniff(by);
+		if (!o)
+			break;
+		last = o->length;
+		got += last;
+	}
+}
+
+static void tell_info(uint32_t number)
+{
+	uint8_t info[512];
+	socklen_t length = sizeof(info);
+	int fd = state.subject < 0 ? -1 : state.fds[state.subject];
+
+	if (fd >= 0 &&
+	    getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &length) == 0)
+		enter_log((struct entry){ .at_ns = now_ns(),
+					  .kind = ENTRY_INFO,
+					  .number = number,
+					  .length = length },
+			  info);
+}
+
+/* Commands. */
+
+static void set_sysctl(uint32_t number, char **w, int n)
+{
+	char path[256], value[256] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/sys/%s", w[0]);
+	for (int i = 1; i < n; i++) {
+		size_t at = strlen(value);
+
+		snprintf(value + at, sizeof(value) - at, "%s%s",
+			 i > 1 ? " " : "", w[i]);
+	}
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, value, strlen(value)) < 0)
+		stop(ENTRY_REFUSED, number, "%s=%s: %s", w[0], value,
+		     strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
+static void set_qdisc(uint32_t number, char *kind)
+{
+	char *words[] = { "tc",	  "qdisc", "replace", "dev",
+			  "tun0", "root",  kind,      NULL };
+
+	if (!command(NULL, words))
+		stop(ENTRY_REFUSED, number, "the qdisc %s", kind);
+}
+
+static void event(uint32_t number, const char *when, uint64_t by, char **w,
+		  int n)
+{
+	if (!strcmp(w[0], "in") && n == 5)
+		inject(number, w + 1);
+	else if (!strcmp(w[0], "out") && n == 5)
+		expect(number, w + 1,
+		       *when == 'a' && when[1] == 'n' ? now_ns() + LONGEST_NS :
+							by + PATIENCE_NS);
+	else if (!strcmp(w[0], "call") && n > 2)
+		ask_call(number, number_of(w[1]), w + 2, n - 2);
+	else if (!strcmp(w[0], "info"))
+		tell_info(number);
+	else if (!strcmp(w[0], "sysctl") && n > 2)
+		set_sysctl(number, w + 1, n - 1);
+	else if (!strcmp(w[0], "qdisc") && n == 2)
+		set_qdisc(number, w[1]);
+	else if (!strcmp(w[0], "gso") && n == 2)
+		ioctl(tun, TUNSETOFFLOAD,
+		      TUN_F_CSUM | (number_of(w[1]) ? TUN_F_TSO4 : 0));
+	else if (!strcmp(w[0], "sleep") && n == 2)
+		wait_until(now_ns() + (uint64_t)number_of(w[1]) * NS_PER_US);
+	else if (strcmp(w[0], "nothing"))
+		stop(ENTRY_REFUSED, number, "the guest's program does no %s",
+		     w[0]);
+}
+
+/* In the middle of a tick, so that timers are as late as they are on the mean. */
+static void begin(void)
+{
+	uint64_t at = now_ns() + 2 * TICK_NS;
+
+	wait_until(at - at % TICK_NS + TICK_NS + TICK_NS / 2);
+	zero = now_ns();
+	enter_log((struct entry){ .at_ns = zero, .kind = ENTRY_ZERO }, NULL);
+}
+
+static bool sets_up(char **w)
+{
+	return !strcmp(w[0], "sysctl") || !strcmp(w[0], "qdisc") ||
+	       !strcmp(w[0], "gso") || !strcmp(w[0], "sleep") ||
+	       !strcmp(w[0], "nothing");
+}
+
+static void over(uint32_t number)
+{
+	read_all();
+	hear_call();
+	if (!stopped)
+		enter_log((struct entry){ .at_ns = now_ns(),
+					  .kind = ENTRY_DONE,
+					  .number = number },
+			  NULL);
+}
+
+/* What all connections begin with (`control`), whatever the script sets. */
+static bool header(char **w, int n)
+{
+	if (!strcmp(w[0], "strict"))
+		state.strict = true;
+	else if (!strcmp(w[0], "scaled"))
+		state.scaled = true;
+	else if (!strcmp(w[0], "control") && n == 2)
+		snprintf(state.control, sizeof(state.control), "%s", w[1]);
+	else
+		return false;
+	return true;
+}
+
+static void follow(FILE *file)
+{
+	char *text = NULL;
+	size_t room = 0;
+	uint32_t number = UINT32_MAX;
+	uint64_t last = 0;
+	bool last_inbound = false, exact = true;
+	uint64_t from = 0, to = 0;
+
+	while (!stopped && getline(&text, &room, file) > 0) {
+		char *w[MAX_WORDS + 1], *more;
+		int n = 0;
+
+		for (more = strtok(text, " \n"); more && n < MAX_WORDS;
+		     more = strtok(NULL, " \n"))
+			w[n++] = more;
+		w[n] = NULL;
+		if (n == 0 || header(w, n))
+			continue;
+		if (n < 6 || more) {
+			stop(ENTRY_REFUSED, 0, "a line of %d words", n);
+			break;
+		}
+		if ((uint32_t)number_of(w[0]) != number) {
+			bool inbound = !strcmp(w[5], "in");
+			uint64_t offset;
+
+			if (number != UINT32_MAX) {
+				over(number);
+				last = zero && exact ? from : now_ns();
+			}
+			number = (uint32_t)number_of(w[0]);
+			/* What is set before anything happens takes no time of the script's. */
+			if (!zero && !sets_up(w + 5)) {
+				begin();
+				last = zero;
+			}
+			offset = last_inbound && inbound ? last : now_ns();
+			last_inbound = inbound;
+			exact = number_of(w[4]);
+			if (!strcmp(w[1], "at"))
+				offset = zero;
+			from = offset + (uint64_t)number_of(w[2]) * NS_PER_US;
+			to = offset + (uint64_t)number_of(w[3]) * NS_PER_US;
+			if (zero && strcmp(w[5], "out"))
+				wait_until(from);
+		}
+		event(number, w[1], to, w + 5, n - 5);
+	}
+	if (number != UINT32_MAX)
+		over(number);
+	/* What still waits may end in its time. */
+	idle_by(now_ns() + CALL_NS);
+	free(text);
+}
+
+/* Other namespaces than the first may set those congestion controls only that all may have. */
+static void allow_controls(void)
+{
+	char names[512];
+	int from = open("/proc/sys/net/ipv4/tcp_available_congestion_control",
+			O_RDONLY | O_CLOEXEC);
+	int to = open("/proc/sys/net/ipv4/tcp_allowed_congestion_control",
+		      O_WRONLY | O_CLOEXEC);
+	ssize_t n = from < 0 ? -1 : read(from, names, sizeof(names));
+
+	if (n <= 0 || to < 0 || write(to, names, (size_t)n) < 0)
+		fail("congestion controls: %s", strerror(errno));
+	close(from);
+	close(to);
+}
+
+static void run(const char *ns, const char *path)
+{
+	pthread_t thread;
+	FILE *file = fopen(path, "r");
+
+	for (int i = 0; i < MAX_FDS; i++)
+		state.fds[i] = -1;
+	state.subject = -1;
+	call.ask = eventfd(0, EFD_CLOEXEC);
+	call.told = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	prctl(PR_SET_TIMERSLACK, 1);
+	allow_controls();
+	if (!file || call.ask < 0 || call.told < 0 || !enter(ns) ||
+	    pthread_create(&thread, NULL, caller, NULL)) {
+		fail("the script %s: %s", path, strerror(errno));
+		return;
+	}
+	follow(file);
+	write_block(BLOCK_REPLAY, entries.at, entries.length);
+	write_block(BLOCK_END, "", 0);
+}
+
+bool script_tun(const char *ns)
+{
+	return replay_device(&tun, ns, IFF_TUN, TUN_F_CSUM | TUN_F_TSO4);
+}
+
+/* A process of its own: whatever still waits, and all descriptors, end with it. */
+bool script_run(const char *ns, const char *path)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child < 0) {
+		fail("the script %s: %s", path, strerror(errno));
+		return false;
+	}
+	if (child == 0) {
+		run(ns, path);
+		_exit(0);
+	}
+	close(tun);
+	tun = -1;
+	if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) {
+		fail("the script %s: its program ended (%d)", path, status);
+		return false;
+	}
+	return true;
+}
