@@ -1146,9 +1146,12 @@ impl Tcp {
             left -= take;
             if left > 0 {
                 if end + take > self.pushed_to + self.peer.max_window / 2 {
+                    // `forced_push`
                     self.mark_push();
+                    self.release();
+                } else {
+                    self.release_on();
                 }
-                self.release();
                 self.flush_data();
             }
         }
@@ -1166,6 +1169,10 @@ impl Tcp {
             tail.ends_record |= how.ends_record;
         }
         self.release_as(self.cork || more);
+        if left > 0 && self.segments.len() == self.given {
+            let now = self.now;
+            self.sender.iter_mut().for_each(|s| s.push(now));
+        }
         self.flush_data();
         self.watch_unsent();
         self.within_window(info.snd_nxt)?;
@@ -1233,6 +1240,17 @@ impl Tcp {
     fn release_as(&mut self, cork: bool) {
         let all = if self.may_go(cork) { self.segments.len() } else { self.segments.len().saturating_sub(1) };
         self.hand_over(all);
+    }
+
+    /// The same, where the write goes on.
+    fn release_on(&mut self) {
+        let all = self.segments.len() - usize::from(!self.may_go(self.cork));
+        if all > self.given
+            && let Some(sender) = &mut self.sender
+        {
+            sender.write_on(self.now, (all - self.given) as u32);
+            self.given = all;
+        }
     }
 
     fn hand_over(&mut self, all: usize) {

@@ -262,6 +262,20 @@ impl Sender {
         self.sender.write(self.now, segments, &mut self.out);
     }
 
+    /// So many segments more, and what the application writes goes on: of a full buffer that is the first to be sent a burst goes,
+    /// which waits for no other (`tcp_push_one`).
+    pub fn write_on(&mut self, at: u64, segments: u32) {
+        self.sender.goes_on = true;
+        self.write(at, segments);
+        self.sender.goes_on = false;
+    }
+
+    /// What was written is to go (`tcp_push`).
+    pub fn push(&mut self, at: u64) {
+        self.now = self.now.max(at);
+        self.sender.push(self.now, &mut self.out);
+    }
+
     /// An acknowledgement comes.
     pub fn ack(&mut self, at: u64, ack: &Ack) {
         self.ack_slowly(at, at, ack);

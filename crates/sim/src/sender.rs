@@ -291,6 +291,8 @@ pub struct Sender {
     woken: bool,
     /// It is told when it writes ([`Sender::write_late`]).
     pub slow_writer: bool,
+    /// What is written now is a part of a write: more of it follows at once.
+    pub goes_on: bool,
     frto: bool,
     /// A partial ACK has restarted the timer in this episode; only with `ns3_recovery`.
     partial_acked: bool,
@@ -439,6 +441,7 @@ impl Sender {
             head_end: 0,
             woken: false,
             slow_writer: false,
+            goes_on: false,
             full: false,
             closes: s.closes,
             buffer_segments: GSO_MAX_SIZE / s.mss,

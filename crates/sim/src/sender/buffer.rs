@@ -90,7 +90,7 @@ impl Sender {
                     self.rest = if self.full { started } else { 0 };
                     break;
                 }
-                if self.written == end || tail < self.size_goal() {
+                if (self.written == end && !self.goes_on) || tail < self.size_goal() {
                     continue;
                 }
                 // A buffer is full and more is to come: what is the first to be sent does not wait for it.
@@ -102,7 +102,7 @@ impl Sender {
                 }
             }
             let next = self.conn.snd_nxt;
-            if self.written > before {
+            if self.written > before && !self.goes_on {
                 self.pushed = self.written;
                 uncrowded |= self.transmit(now, false, out);
                 if self.rest > 0 && self.conn.snd_nxt == self.written && self.small_end <= self.conn.snd_una {

@@ -177,7 +177,7 @@ impl Sender {
     }
 
     /// Sends what the windows allow; an application that finds room for more in the send buffer writes, and that goes, too.
-    pub(super) fn push(&mut self, now: u64, out: &mut Vec<Burst>) {
+    pub fn push(&mut self, now: u64, out: &mut Vec<Burst>) {
         if !self.rules.autotunes {
             self.fill_buffer(now);
             self.transmit(now, false, out);
