@@ -37,7 +37,7 @@ pub enum Command {
     Reproduce(Reproduce),
     /// Run scenarios on the simulator and on a real kernel, and print the gap
     Validate(Validate),
-    /// Run packetdrill's scripts on the simulator's TCP
+    /// Run packetdrill's scripts on the simulator's TCP, or on a real kernel's
     Packetdrill(Packetdrill),
     /// List disciplines, congestion controls and their parameters
     List(List),
@@ -358,17 +358,28 @@ with all that it asks for and the simulated TCP does not have (docs/fidelity.md)
 there are of each. What scripts set with command lines (sysctls, ../common/defaults.sh) is read,
 and none of it is run.
 
+With --engine linux the scripts are run on the TCP of a real kernel, in a virtual machine and in
+virtual time (`scripts/setup lab`): the same checks, and not applicable is what the guest's
+program does not do. What scripts set is set in the virtual machine.
+
 Exit codes: 0 none failed, 1 a script failed, 2 a script cannot be read.
 
 Examples:
   queuewright packetdrill my-script.pkt
   queuewright packetdrill packetdrill/gtests/net/tcp linux/tools/testing/selftests/net/packetdrill
   queuewright packetdrill my-script.pkt --cca bbr
+  queuewright packetdrill my-script.pkt --engine linux
   queuewright packetdrill scripts --json | jq '.scripts[] | select(.verdict == \"failed\")'")]
 pub struct Packetdrill {
     /// Scripts, or folders: all *.pkt below them
     #[arg(value_name = "FILE|DIR", required = true)]
     pub paths: Vec<PathBuf>,
+    /// sim: the simulator; linux: a real kernel in a virtual machine (`scripts/setup lab`)
+    #[arg(long, value_enum, value_name = "ENGINE", default_value_t)]
+    pub engine: EngineName,
+    /// With --engine linux: a kernel, instead of the lab's: an unpacked package, or packages (.deb) with image and modules
+    #[arg(long, value_name = "DIR|DEB", value_delimiter = ',')]
+    pub kernel: Vec<PathBuf>,
     /// A congestion control, whatever scripts set: cubic, reno, bbr, dctcp (`queuewright list`)
     #[arg(long, value_name = "NAME")]
     pub cca: Option<String>,

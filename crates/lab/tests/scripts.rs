@@ -1,39 +1,87 @@
-//! Our own packetdrill scripts on the kernel's TCP: what the simulated stack does to the letter, the kernel does.
+//! packetdrill's scripts on the kernel's TCP: what our own scripts say of the simulated stack, the kernel does.
 
 use queuewright_lab::Lab;
 use queuewright_lab::scripts::Placed;
-use queuewright_packetdrill::{Options, Outcome, folder_of, read_file, scripts};
+use queuewright_packetdrill::{Failure, Options, Outcome, folder_of, parse, read_file, scripts};
 use queuewright_testing::{Lack, left_out};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-/// Those that do not pass on the kernel, and why.
+/// Those of our scripts that do not pass on the kernel, and why.
 const OTHERWISE: [(&str, &str); 0] = [];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../packetdrill/tests/scripts")
+}
+
+/// What became of each; none: there is no lab, which is said.
+fn on_the_kernel(test: &str, all: &[Placed]) -> Option<Vec<Outcome>> {
+    let lab = Lab::open(&[]).map_err(|e| left_out(test, Lack::Setup, &e)).ok()?;
+    let mut outcomes = vec![None; all.len()];
+    let stop = AtomicBool::new(false);
+    lab.scripts(all, &Options::default(), &stop, |i, outcome| {
+        outcomes[i] = Some(outcome.unwrap_or_else(|e| panic!("script {i}: {e}")));
+    })
+    .expect("the machine");
+    Some(outcomes.into_iter().map(|o| o.expect("heard of every script")).collect())
+}
 
 #[test]
 fn our_scripts_pass_on_the_kernel() {
-    let lab = match Lab::open(&[]) {
-        Ok(lab) => lab,
-        Err(e) => return left_out("our_scripts_pass_on_the_kernel", Lack::Setup, &e),
-    };
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packetdrill/tests/scripts");
-    let only = std::env::var("ONLY").ok();
-    let mut paths = scripts(&[folder]).expect("the scripts");
-    if let Some(only) = only {
-        paths.retain(|p| only.split(',').any(|o| p.to_string_lossy().contains(o)));
-    }
-    let all: Vec<Placed> =
-        paths.iter().map(|p| (read_file(p).expect("a script"), folder_of(p).to_path_buf())).collect();
-    let mut outcomes = vec![None; all.len()];
-    lab.scripts(&all, &Options::default(), &AtomicBool::new(false), |i, outcome| outcomes[i] = Some(outcome))
-        .expect("the machine");
+    let paths = scripts(&[folder()]).expect("the scripts");
+    let placed = |path: &PathBuf| (read_file(path).expect("a script"), folder_of(path).to_path_buf());
+    let all: Vec<Placed> = paths.iter().map(placed).collect();
+    let Some(outcomes) = on_the_kernel("our_scripts_pass_on_the_kernel", &all) else { return };
     let mut wrong = Vec::new();
-    for (path, outcome) in paths.iter().zip(outcomes) {
+    for (path, outcome) in paths.iter().zip(&outcomes) {
         let name = path.file_name().and_then(|n| n.to_str()).expect("a name");
-        let passed = outcome == Some(Ok(Outcome::Passed));
-        if passed == OTHERWISE.iter().any(|o| o.0 == name) {
+        let otherwise = OTHERWISE.iter().any(|o| o.0 == name);
+        if (*outcome == Outcome::Passed) == otherwise {
             wrong.push((name, outcome));
         }
     }
+    assert!(paths.len() > 40, "{} scripts", paths.len());
     assert!(wrong.is_empty(), "{} of {}: {wrong:#?}", wrong.len(), paths.len());
+}
+
+const OPEN: &str = "\
+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 bind(3, ..., ...) = 0
++0 listen(3, 1) = 0
++0 < S 0:0(0) win 65535 <mss 1000,sackOK,nop,nop,nop,wscale 7>
++0 > S. 0:0(0) ack 1 <mss 1460,nop,nop,sackOK,nop,wscale 7>
++.1 < . 1:1(0) ack 1 win 1024
++0 accept(3, ..., ...) = 4
+";
+
+/// What the kernel does not do fails, of each kind of expectation; what the guest does not do is named; and nothing is waited for without
+/// an end.
+#[test]
+fn what_is_otherwise_on_the_kernel_is_told() {
+    let cases = [
+        ("+0 write(4, ..., 1000) = 999", "write() gives something else"),
+        ("+0 write(4, ..., 1000) = 1000\n+0 > P. 1:1001(1000) ack 2", "what is acknowledged is another"),
+        ("+0 write(4, ..., 1000) = 1000\n+1 > P. 1:1001(1000) ack 1", "it went out at"),
+        ("+0 > P. 1:1001(1000) ack 1", "no packet went out"),
+        ("+0 %{ assert tcpi_snd_cwnd == 11, tcpi_snd_cwnd }%", "assert tcpi_snd_cwnd == 11: 10"),
+        ("+0 getsockopt(4, SOL_TCP, TCP_NODELAY, [1], [4]) = 0", "a socket option has another value"),
+        ("+0...0.1 read(4, ..., 100) = 100\n+1 write(4, ..., 1) = 1", "the call still waits"),
+        ("+0 read(4, ..., 100) = 100", "read() has not returned: it waits for more than 60 s"),
+        ("+0 poll([{fd=4, events=POLLIN, revents=POLLIN}], 1, 0) = 1", "poll() tells other events"),
+    ];
+    let mut all: Vec<Placed> = cases
+        .iter()
+        .map(|(line, _)| (parse(&format!("{OPEN}{line}\n")).expect("a script"), folder()))
+        .collect();
+    for line in ["+0 < udp (10)", "+0 `sysctl net.ipv4.tcp_nonsense=1`", "+0 sendfile(4, 5, ..., 1) = 1"] {
+        all.push((parse(&format!("{OPEN}{line}\n")).expect("a script"), folder()));
+    }
+    let Some(outcomes) = on_the_kernel("what_is_otherwise_on_the_kernel_is_told", &all) else { return };
+    for ((line, wanted), outcome) in cases.iter().zip(&outcomes) {
+        let Outcome::Failed(Failure { says, .. }) = outcome else { panic!("{line}: {outcome:?}") };
+        assert!(says.contains(wanted), "{line}: {says}");
+    }
+    let named = |what: &str| Outcome::NotApplicable(vec![what.into()]);
+    let sysctl = "net/ipv4/tcp_nonsense=1: No such file or directory";
+    assert_eq!(outcomes[cases.len()..], [named("UDP"), named(sysctl), named("sendfile()")]);
 }

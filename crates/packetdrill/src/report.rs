@@ -24,7 +24,7 @@ pub enum Verdict {
     Passed,
     /// Something was not.
     Failed(Failure),
-    /// It asks for what the simulated stack does not have.
+    /// It asks for what is not there to run it on.
     NotApplicable {
         /// What.
         features: Vec<String>,
@@ -45,7 +45,7 @@ pub struct Report {
     pub passed: usize,
     /// How many failed.
     pub failed: usize,
-    /// How many ask for what the simulated stack does not have.
+    /// How many ask for what is not there to run them on.
     pub not_applicable: usize,
     /// How many could not be read.
     pub unreadable: usize,
@@ -55,13 +55,22 @@ pub struct Report {
 
 /// Runs a script.
 pub fn try_script(path: PathBuf, options: &Options) -> Ran {
-    let verdict = match run_file(&path, options) {
-        Err(error) => Verdict::Unreadable { error },
-        Ok(Outcome::Passed) => Verdict::Passed,
-        Ok(Outcome::Failed(failure)) => Verdict::Failed(failure),
-        Ok(Outcome::NotApplicable(features)) => Verdict::NotApplicable { features },
-    };
-    Ran { script: path, verdict }
+    match run_file(&path, options) {
+        Err(error) => Ran { script: path, verdict: Verdict::Unreadable { error } },
+        Ok(outcome) => Ran::new(path, outcome),
+    }
+}
+
+impl Ran {
+    /// A script that was run.
+    pub fn new(script: PathBuf, outcome: Outcome) -> Ran {
+        let verdict = match outcome {
+            Outcome::Passed => Verdict::Passed,
+            Outcome::Failed(failure) => Verdict::Failed(failure),
+            Outcome::NotApplicable(features) => Verdict::NotApplicable { features },
+        };
+        Ran { script, verdict }
+    }
 }
 
 impl Report {
@@ -86,7 +95,7 @@ impl Report {
         }
     }
 
-    /// How many there are of each, and what the stack does not have, the most asked for first.
+    /// How many there are of each, and what is not there to run them on, the most asked for first.
     pub fn summary(&self) -> String {
         let mut out = format!(
             "{} scripts: {} passed, {} failed, {} not applicable",
