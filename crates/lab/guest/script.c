@@ -84,7 +84,8 @@ static struct {
 	bool strict, scaled;
 	bool client; /* it connects */
 	uint16_t port; /* the kernel's */
-	uint32_t seq_delta; /* of the kernel's numbers to the script's */
+	uint32_t isn, script_isn; /* that the kernel begins with, and of it the script's */
+	uint32_t peer_isn;
 	int fds[MAX_FDS], subject; /* by the script's numbers; the connection */
 	bool has_info;
 	struct {
@@ -495,15 +496,18 @@ static uint32_t live_stamp(uint32_t script)
 	return script;
 }
 
-/* What the script's numbers of a header are for the kernel. */
+/* What the script's numbers of a header are for the kernel. A SYN has those that the ends begin with, all others count from there. */
 static void make_live(uint8_t *tcp, uint32_t head)
 {
-	bool ack = tcp[13] & FLAG_ACK;
+	bool ack = tcp[13] & FLAG_ACK, syn = tcp[13] & FLAG_SYN;
+	uint32_t delta = syn ? state.isn - state.script_isn : state.isn;
 
 	set16(tcp, state.client ? PORT : PEER_PORT);
 	set16(tcp + 2, state.client ? state.port : PORT);
+	if (!syn)
+		set32(tcp + 4, get32(tcp + 4) + state.peer_isn);
 	if (ack)
-		set32(tcp + 8, get32(tcp + 8) + state.seq_delta);
+		set32(tcp + 8, get32(tcp + 8) + delta);
 	for (uint32_t at = 20; at + 1 < head;) {
 		uint8_t kind = tcp[at], length = tcp[at + 1];
 
@@ -514,7 +518,7 @@ static void make_live(uint8_t *tcp, uint32_t head)
 		if (kind == 0 || length < 2 || at + length > head)
 			break;
 		for (uint32_t i = at + 2; kind == 5 && i < at + length; i += 4)
-			set32(tcp + i, get32(tcp + i) + state.seq_delta);
+			set32(tcp + i, get32(tcp + i) + delta);
 		if (kind == 8 && ack)
 			set32(tcp + at + 6, live_stamp(get32(tcp + at + 6)));
 		at += length;
@@ -586,8 +590,10 @@ static void expect(uint32_t number, char **w, uint64_t by)
 		stop(ENTRY_STOP, number, "no packet went out");
 		return;
 	}
-	if (number_of(w[1]) && (o->flags & FLAG_SYN))
-		state.seq_delta = o->seq - (uint32_t)number_of(w[2]);
+	if (number_of(w[1]) && (o->flags & FLAG_SYN)) {
+		state.script_isn = (uint32_t)number_of(w[2]);
+		state.isn = o->seq;
+	}
 	if (stamp >= 0 && o->stamp && state.stamp_count < MAX_STAMPS) {
 		state.stamps[state.stamp_count].script = (uint32_t)stamp;
 		state.stamps[state.stamp_count++].live = o->stamp;
@@ -710,6 +716,8 @@ static bool header(char **w, int n)
 		state.strict = true;
 	else if (!strcmp(w[0], "scaled"))
 		state.scaled = true;
+	else if (!strcmp(w[0], "peer") && n == 2)
+		state.peer_isn = (uint32_t)number_of(w[1]);
 	else if (!strcmp(w[0], "control") && n == 2)
 		snprintf(state.control, sizeof(state.control), "%s", w[1]);
 	else
@@ -789,6 +797,20 @@ static void allow_controls(void)
 	close(to);
 }
 
+/* A connection is begun and given up: the kernel's first takes it 18 ms to make keys and such (net_get_random_once()). */
+static void warm_up(void)
+{
+	struct sockaddr_in peer = flows_address(PEER, PORT);
+	int fd = socket(AF_INET,
+			SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	char away[256];
+
+	connect(fd, (struct sockaddr *)&peer, sizeof(peer));
+	close(fd);
+	while (read(tun, away, sizeof(away)) > 0)
+		;
+}
+
 static void run(const char *ns, const char *path)
 {
 	pthread_t thread;
@@ -806,6 +828,7 @@ static void run(const char *ns, const char *path)
 		fail("the script %s: %s", path, strerror(errno));
 		return;
 	}
+	warm_up();
 	follow(file);
 	write_block(BLOCK_REPLAY, entries.at, entries.length);
 	write_block(BLOCK_END, "", 0);

@@ -106,7 +106,7 @@ pub fn run(script: &Script, dir: &Path, options: &Options) -> Outcome {
 /// # Errors
 /// All that the script asks for and the guest does not do.
 pub fn plan(script: &Script, dir: &Path, options: &Options) -> Result<Plan, Vec<String>> {
-    run::known(script).and_then(|()| plan::plan(script, dir, options.cca))
+    run::known(script).and_then(|()| plan::plan(script, dir, options.cca, run::remote_isn(script)))
 }
 
 /// Was all that a kernel did with a script's plan, as the guest wrote it down, as the script says?

@@ -28,7 +28,7 @@ pub struct Plan {
 ///
 /// # Errors
 /// All that it asks for and the guest's program does not do.
-pub fn plan(script: &Script, dir: &Path, cca: Option<Kind>) -> Result<Plan, Vec<String>> {
+pub fn plan(script: &Script, dir: &Path, cca: Option<Kind>, remote_isn: u32) -> Result<Plan, Vec<String>> {
     let mut planner = Planner {
         text: String::new(),
         modules: Vec::new(),
@@ -55,6 +55,7 @@ pub fn plan(script: &Script, dir: &Path, cca: Option<Kind>) -> Result<Plan, Vec<
             None => planner.lacks("a congestion control that Linux does not have"),
         }
     }
+    planner.text += &format!("peer {remote_isn}\n");
     for (i, event) in script.events.iter().enumerate() {
         planner.event(i, event, dir);
     }

@@ -146,7 +146,11 @@ impl Played {
             b.map_or(0, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
         };
         match call.name.as_str() {
-            "getsockopt" => compare_option(call, i64::from(word(0) as i32))?,
+            // What is greater than an `int` is meant without a sign.
+            "getsockopt" => match call.arguments.get(3).and_then(Expr::single) {
+                Some(n) if n > i64::from(i32::MAX) => compare_option(call, i64::from(word(0)))?,
+                _ => compare_option(call, i64::from(word(0) as i32))?,
+            },
             "ioctl" => return Ok(compare_ioctl(call, i64::from(word(0) as i32))),
             "poll" => {
                 let wanted = call.arguments.first().and_then(|e| match e {

@@ -227,15 +227,11 @@ impl<M: Machine> Run<'_, M> {
             }),
             _ => None,
         };
-        if packet.flags.ack {
+        // Only SYNs have the numbers that the ends begin with: all others count from there (`remote_seq_script_to_live_offset`).
+        if !packet.flags.syn {
+            packet.seq = packet.seq.wrapping_add(self.machine.remote_isn());
+        } else if packet.flags.ack {
             packet.ack = packet.ack.wrapping_sub(self.local_isn);
-        }
-        for option in packet.options.iter_mut().flatten() {
-            if let TcpOption::Sack(blocks) = option {
-                for block in blocks {
-                    *block = (block.0.wrapping_sub(self.local_isn), block.1.wrapping_sub(self.local_isn));
-                }
-            }
         }
         self.machine.inbound(&packet, echo, self.config.gso_mss)
     }
@@ -301,22 +297,15 @@ impl<M: Machine> Run<'_, M> {
     /// A packet as the script would have it.
     fn mapped(&self, actual: &Packet, expected: Option<&Packet>) -> Packet {
         let mut packet = actual.clone();
-        packet.seq = packet.seq.wrapping_add(self.local_isn);
-        let remote = self.machine.remote_isn();
-        if packet.flags.ack {
-            packet.ack = packet.ack.wrapping_add(remote);
+        if packet.flags.syn {
+            packet.seq = packet.seq.wrapping_add(self.local_isn);
+            if packet.flags.ack {
+                packet.ack = packet.ack.wrapping_add(self.machine.remote_isn());
+            }
         }
         for option in packet.options.iter_mut().flatten() {
-            match option {
-                TcpOption::Sack(blocks) => {
-                    blocks.iter_mut().for_each(|b| *b = (b.0.wrapping_add(remote), b.1.wrapping_add(remote)));
-                }
-                TcpOption::Timestamp(val, _) => {
-                    if let Some((script, live)) = self.first_stamp {
-                        *val = val.wrapping_sub(live).wrapping_add(script);
-                    }
-                }
-                _ => {}
+            if let (TcpOption::Timestamp(val, _), Some((script, live))) = (option, self.first_stamp) {
+                *val = val.wrapping_sub(live).wrapping_add(script);
             }
         }
         if expected.is_none_or(|e| e.ecn.is_none()) {

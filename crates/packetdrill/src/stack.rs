@@ -1142,7 +1142,13 @@ impl Tcp {
             }
             let from = self.buffer_from.max(next);
             let take = left.min(goal - (end - from));
+            // What a buffer has of a push is at its end, wherever that comes to be; a write's first bytes take it away (`TCPHDR_PSH`).
+            let marked =
+                end > next && self.buffer_from < end && self.pushes.pop_if(|at| *at == end).is_some();
             self.append(take);
+            if marked && left < bytes {
+                self.pushes.push(end + take);
+            }
             left -= take;
             if left > 0 {
                 if end + take > self.pushed_to + self.peer.max_window / 2 {
