@@ -55,7 +55,8 @@ enum entry_kind {
 	ENTRY_INFO = 4, /* TCP_INFO */
 	ENTRY_DONE = 5, /* an event is over */
 	ENTRY_STOP = 6, /* text: why the rest did not happen */
-	ENTRY_REFUSED = 7, /* the same, because the kernel has not what was asked */
+	ENTRY_REFUSED =
+		7, /* the same, because the kernel has not what was asked */
 };
 
 struct entry {
@@ -84,7 +85,8 @@ static struct {
 	bool strict, scaled;
 	bool client; /* it connects */
 	uint16_t port; /* the kernel's */
-	uint32_t isn, script_isn; /* that the kernel begins with, and of it the script's */
+	uint32_t isn,
+		script_isn; /* that the kernel begins with, and of it the script's */
 	uint32_t peer_isn;
 	int fds[MAX_FDS], subject; /* by the script's numbers; the connection */
 	bool has_info;
@@ -293,7 +295,8 @@ static int64_t send_bytes(char **w)
 
 static int64_t poll_one(char **w)
 {
-	struct pollfd p = { .fd = live(w[1]), .events = (short)number_of(w[2]) };
+	struct pollfd p = { .fd = live(w[1]),
+			    .events = (short)number_of(w[2]) };
 	int n = poll(&p, 1, (int)number_of(w[3]));
 
 	call.bytes[0] = (uint16_t)p.revents;
@@ -366,13 +369,13 @@ static int64_t make_call(char **w)
 	if (!strcmp(verb, "socket")) {
 		fd = socket(AF_INET, (int)number_of(w[2]) | SOCK_CLOEXEC, 0);
 		if (fd >= 0 && state.control[0])
-			setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, state.control,
+			setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION,
+				   state.control,
 				   (socklen_t)strlen(state.control));
 		return known_as(w[1], fd);
 	}
 	if (!strcmp(verb, "bind"))
-		return bind(live(w[1]), (struct sockaddr *)&here,
-			    sizeof(here));
+		return bind(live(w[1]), (struct sockaddr *)&here, sizeof(here));
 	if (!strcmp(verb, "listen"))
 		return listen(live(w[1]), (int)number_of(w[2]));
 	if (!strcmp(verb, "accept"))
@@ -801,8 +804,7 @@ static void allow_controls(void)
 static void warm_up(void)
 {
 	struct sockaddr_in peer = flows_address(PEER, PORT);
-	int fd = socket(AF_INET,
-			SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	char away[256];
 
 	connect(fd, (struct sockaddr *)&peer, sizeof(peer));

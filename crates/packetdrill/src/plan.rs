@@ -37,6 +37,7 @@ pub fn plan(script: &Script, dir: &Path, cca: Option<Kind>, remote_isn: u32) -> 
         mss: 0,
         cca,
         variables: HashMap::new(),
+        begun: false,
     };
     for (name, value, _) in &script.options {
         match (name.as_str(), value.as_deref()) {
@@ -75,6 +76,8 @@ struct Planner {
     mss: u32,
     cca: Option<Kind>,
     variables: HashMap<String, Value>,
+    /// There has been a socket.
+    begun: bool,
 }
 
 impl Planner {
@@ -208,6 +211,10 @@ impl Planner {
             number(place)
         };
         Ok(match name {
+            // The guest's program knows one peer's port, and one connection's numbers.
+            "socket" if std::mem::replace(&mut self.begun, true) => {
+                return Err("several connections".into());
+            }
             "socket" => format!("socket {} {}", self.new_descriptor(call), number(1)?),
             "bind" | "connect" | "close" => format!("{name} {fd}"),
             "listen" | "shutdown" => format!("{name} {fd} {}", number(1)?),
