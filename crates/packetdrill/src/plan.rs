@@ -338,13 +338,13 @@ fn inbound(packet: &Packet, mss: u32) -> Result<String, Vec<String>> {
             TcpOption::Other(name) => return Err(vec![format!("the TCP option {name}")]),
         }
     }
-    while tcp.len() % 4 != 0 {
+    while !tcp.len().is_multiple_of(4) {
         tcp.push(0);
     }
     if tcp.len() > 60 {
         return Err(vec!["more options than TCP has room for".into()]);
     }
-    tcp[12] = (tcp.len() / 4 << 4) as u8;
+    tcp[12] = ((tcp.len() / 4) << 4) as u8;
     let ecn = match packet.ecn {
         None | Some(Ecn::None) => 0,
         Some(Ecn::Ect1) => 1,
