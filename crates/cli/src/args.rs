@@ -383,9 +383,9 @@ pub struct Packetdrill {
     /// A congestion control, whatever scripts set: cubic, reno, bbr, dctcp (`queuewright list`)
     #[arg(long, value_name = "NAME")]
     pub cca: Option<String>,
-    /// Ticks a second of the kernel's clock, which timers count in (CONFIG_HZ): 100, 250, 300, 1000
-    #[arg(long, value_name = "N", default_value = "250", value_parser = ticks)]
-    pub hz: u32,
+    /// Ticks a second of the simulated kernel's clock, which timers count in (CONFIG_HZ): 100, 250, 300, 1000 [default: 250]
+    #[arg(long, value_name = "N", value_parser = ticks)]
+    pub hz: Option<u32>,
     /// How far off times may be, whatever scripts say [default: 4000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=1_000_000_000))]
     pub tolerance_usecs: Option<i64>,

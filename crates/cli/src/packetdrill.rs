@@ -18,9 +18,12 @@ pub fn packetdrill(asked: &Packetdrill) -> Result<(), Failure> {
             Failure::Input(format!("--cca {name}: no such congestion control; see queuewright list"))
         })?),
     };
-    let options = Options { cca, tolerance_us: asked.tolerance_usecs, hz: Some(asked.hz) };
+    let options = Options { cca, tolerance_us: asked.tolerance_usecs, hz: asked.hz };
     if let (EngineName::Sim, [_, ..]) = (asked.engine, asked.kernel.as_slice()) {
         return Err(Failure::Input("--kernel: the simulator has none; add --engine linux".into()));
+    }
+    if let (EngineName::Linux, Some(_)) = (asked.engine, asked.hz) {
+        return Err(Failure::Input("--hz: a real kernel's clock ticks as it was built".into()));
     }
     let paths = scripts(&asked.paths).map_err(Failure::Input)?;
     let mut ran = Vec::new();

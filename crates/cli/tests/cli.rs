@@ -174,6 +174,7 @@ fn wrong_uses() {
         ("", &["reproduce", "--seeds", "0"]),
         ("", &["run", "small.toml", "--engine", "qemu"]),
         ("", &["run", "small.toml", "--kernel", "nowhere"]),
+        ("", &["packetdrill", "small.toml", "--engine", "linux", "--hz", "1000"]),
         ("", &["run", "lossy.toml", "--engine", "linux"]),
         ("", &["validate", "--only", "carrier pigeon"]),
         ("", &["validate", "--random", "0"]),

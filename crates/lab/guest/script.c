@@ -5,7 +5,8 @@
  *
  * A line is an event: NUMBER WHEN FROM TO EXACT WHAT ..., times in us. An event of several lines happens once. `at` counts from
  * the script's begin, `after` from when the event before was over: what comes out when, and when a call ends, is known here alone.
- * Whatever is waited for has an end.
+ * Whatever is waited for has an end in the machine's time, which says what it waited for. Should that time stand still, the host knows
+ * what is done from a port of the machine's that costs an instruction a byte (DOING).
  */
 #define _GNU_SOURCE
 #include "lab.h"
@@ -20,9 +21,11 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/io.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/times.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,7 +38,9 @@
 #include "packet.h"
 
 #define PORT 8080
-#define PEER_PORT 40000
+#define PEER_PORT 40000 /* of the first connection; the next has the next */
+/* QEMU's isa-debugcon. */
+#define DOING 0xe9
 #define MAX_WORDS 32
 #define MAX_FDS 64
 #define MAX_STAMPS 512
@@ -43,6 +48,9 @@
 #define HEADERS 120 /* of IP and TCP, with options */
 #define NS_PER_US 1000ull
 #define TICK_NS 4000000ull /* 250 Hz */
+#define LOOK_NS 100000ull
+#define WHEEL 512
+#define BEGIN_TICKS (25000 % WHEEL) /* BEGIN_NS in stack.rs */
 /* How long a packet is waited for behind its time, and a call. run.rs waits as long. */
 #define PATIENCE_NS (2 * NS_PER_SEC)
 #define LONGEST_NS (3600 * NS_PER_SEC)
@@ -57,6 +65,9 @@ enum entry_kind {
 	ENTRY_STOP = 6, /* text: why the rest did not happen */
 	ENTRY_REFUSED =
 		7, /* the same, because the kernel has not what was asked */
+	ENTRY_COUNTERS = 8, /* /proc/net/netstat */
+	ENTRY_MEMORY = 9, /* SO_MEMINFO */
+	ENTRY_AGAIN = 10, /* another connection begins */
 };
 
 struct entry {
@@ -84,7 +95,10 @@ static bool stopped;
 static struct {
 	bool strict, scaled;
 	bool client; /* it connects */
-	uint16_t port; /* the kernel's */
+	uint16_t port,
+		peer_port; /* the kernel's, of a client; the peer's, of a server */
+	uint16_t old[MAX_FDS]; /* ports of clients before */
+	uint32_t old_count;
 	uint32_t isn,
 		script_isn; /* that the kernel begins with, and of it the script's */
 	uint32_t peer_isn;
@@ -142,6 +156,28 @@ static void stop(enum entry_kind kind, uint32_t number, const char *format, ...)
 		  text);
 }
 
+/* For the host: what is done now. */
+static void doing(uint32_t number, const char *what)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%u %s\n", number, what);
+	for (const char *at = text; *at; at++)
+		outb((unsigned char)*at, DOING);
+}
+
+/* Is a packet of the connection that is looked at? */
+static bool is_ours(const uint8_t *tcp)
+{
+	uint16_t from = (uint16_t)(tcp[0] << 8 | tcp[1]);
+	uint16_t to = (uint16_t)(tcp[2] << 8 | tcp[3]);
+	bool before = false;
+
+	for (uint32_t i = 0; i < state.old_count; i++)
+		before |= from == state.old[i];
+	return to == state.peer_port || (to == PORT && !before);
+}
+
 /* What TCP has sent. */
 static void read_all(void)
 {
@@ -154,7 +190,8 @@ static void read_all(void)
 		uint32_t total = (uint32_t)ip[2] << 8 | ip[3], head;
 		struct out *o;
 
-		if (n < (ssize_t)sizeof(*v) + 40 || ip[0] != 0x45 || ip[9] != 6)
+		if (n < (ssize_t)sizeof(*v) + 40 || ip[0] != 0x45 ||
+		    ip[9] != 6 || !is_ours(tcp))
 			continue;
 		head = (tcp[12] >> 4) * 4u;
 		if (out_count == out_room) {
@@ -505,7 +542,7 @@ static void make_live(uint8_t *tcp, uint32_t head)
 	bool ack = tcp[13] & FLAG_ACK, syn = tcp[13] & FLAG_SYN;
 	uint32_t delta = syn ? state.isn - state.script_isn : state.isn;
 
-	set16(tcp, state.client ? PORT : PEER_PORT);
+	set16(tcp, state.client ? PORT : state.peer_port);
 	set16(tcp + 2, state.client ? state.port : PORT);
 	if (!syn)
 		set32(tcp + 4, get32(tcp + 4) + state.peer_isn);
@@ -614,7 +651,7 @@ static void expect(uint32_t number, char **w, uint64_t by)
 static void tell_info(uint32_t number)
 {
 	uint8_t info[512];
-	socklen_t length = sizeof(info);
+	socklen_t length = sizeof(info), room = sizeof(info);
 	int fd = state.subject < 0 ? -1 : state.fds[state.subject];
 
 	if (fd >= 0 &&
@@ -624,6 +661,51 @@ static void tell_info(uint32_t number)
 					  .number = number,
 					  .length = length },
 			  info);
+	if (fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &room) == 0)
+		enter_log((struct entry){ .at_ns = now_ns(),
+					  .kind = ENTRY_MEMORY,
+					  .number = number,
+					  .length = room },
+			  info);
+}
+
+static void tell_counters(uint32_t number)
+{
+	static char text[16384];
+	int fd = open("/proc/net/netstat", O_RDONLY | O_CLOEXEC);
+	uint32_t length = 0;
+	ssize_t n = 0;
+
+	while (fd >= 0 && length < sizeof(text) &&
+	       (n = read(fd, text + length, sizeof(text) - length)) > 0)
+		length += (uint32_t)n;
+	if (fd < 0 || n < 0)
+		stop(ENTRY_REFUSED, number, "counters: %s", strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	enter_log((struct entry){ .at_ns = now_ns(),
+				  .kind = ENTRY_COUNTERS,
+				  .number = number,
+				  .length = length },
+		  text);
+}
+
+/* Another connection, of other ports and numbers: what the one before still sends is not looked at. */
+static void again(uint32_t peer_isn)
+{
+	read_all();
+	out_taken = out_count;
+	if (state.client && state.old_count < MAX_FDS)
+		state.old[state.old_count++] = state.port;
+	state.client = false;
+	state.port = 0;
+	state.peer_port++;
+	state.peer_isn = peer_isn;
+	state.isn = state.script_isn = 0;
+	state.subject = -1;
+	state.stamp_count = 0;
+	enter_log((struct entry){ .at_ns = now_ns(), .kind = ENTRY_AGAIN },
+		  NULL);
 }
 
 /* Commands. */
@@ -670,6 +752,10 @@ static void event(uint32_t number, const char *when, uint64_t by, char **w,
 		ask_call(number, number_of(w[1]), w + 2, n - 2);
 	else if (!strcmp(w[0], "info"))
 		tell_info(number);
+	else if (!strcmp(w[0], "counters"))
+		tell_counters(number);
+	else if (!strcmp(w[0], "again") && n == 2)
+		again((uint32_t)number_of(w[1]));
 	else if (!strcmp(w[0], "sysctl") && n > 2)
 		set_sysctl(number, w + 1, n - 1);
 	else if (!strcmp(w[0], "qdisc") && n == 2)
@@ -684,12 +770,28 @@ static void event(uint32_t number, const char *when, uint64_t by, char **w,
 		     w[0]);
 }
 
-/* In the middle of a tick, so that timers are as late as they are on the mean. */
+/* In the middle of a tick, so that timers are as late as they are on the mean, and where the wheel of timers, whose buckets have up to
+ * 512 ticks for what is due in 16 s, stands as it does for the simulated stack: how late one is hangs on that. When ticks begin is
+ * another time in each boot. */
 static void begin(void)
 {
-	uint64_t at = now_ns() + 2 * TICK_NS;
+	uint64_t at = now_ns() + 2 * TICK_NS, before = 0, ticks = 0;
 
-	wait_until(at - at % TICK_NS + TICK_NS + TICK_NS / 2);
+	/* times(2) counts in hundredths of a second: every fifth tick begins an even one. */
+	for (uint64_t i = 0; i <= 6 * TICK_NS / LOOK_NS; i++, at += LOOK_NS) {
+		uint64_t hundredths;
+
+		wait_until(at);
+		hundredths = (uint64_t)times(NULL);
+		if (i > 0 && hundredths != before && hundredths % 2 == 0) {
+			ticks = hundredths / 2 * 5;
+			break;
+		}
+		before = hundredths;
+	}
+	at += TICK_NS / 2 - LOOK_NS / 2;
+	wait_until(at +
+		   (WHEEL + BEGIN_TICKS - ticks % WHEEL) % WHEEL * TICK_NS);
 	zero = now_ns();
 	enter_log((struct entry){ .at_ns = zero, .kind = ENTRY_ZERO }, NULL);
 }
@@ -698,7 +800,7 @@ static bool sets_up(char **w)
 {
 	return !strcmp(w[0], "sysctl") || !strcmp(w[0], "qdisc") ||
 	       !strcmp(w[0], "gso") || !strcmp(w[0], "sleep") ||
-	       !strcmp(w[0], "nothing");
+	       !strcmp(w[0], "nothing") || !strcmp(w[0], "counters");
 }
 
 static void over(uint32_t number)
@@ -772,15 +874,20 @@ static void follow(FILE *file)
 				offset = zero;
 			from = offset + (uint64_t)number_of(w[2]) * NS_PER_US;
 			to = offset + (uint64_t)number_of(w[3]) * NS_PER_US;
-			if (zero && strcmp(w[5], "out"))
+			if (zero && strcmp(w[5], "out")) {
+				doing(number, "time");
 				wait_until(from);
+			}
 		}
+		doing(number, w[5]);
 		event(number, w[1], to, w + 5, n - 5);
 	}
 	if (number != UINT32_MAX)
 		over(number);
 	/* What still waits may end in its time. */
+	doing(call.number, "call");
 	idle_by(now_ns() + CALL_NS);
+	doing(number, "end");
 	free(text);
 }
 
@@ -821,11 +928,13 @@ static void run(const char *ns, const char *path)
 	for (int i = 0; i < MAX_FDS; i++)
 		state.fds[i] = -1;
 	state.subject = -1;
+	state.peer_port = PEER_PORT;
 	call.ask = eventfd(0, EFD_CLOEXEC);
 	call.told = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	prctl(PR_SET_TIMERSLACK, 1);
 	allow_controls();
 	if (!file || call.ask < 0 || call.told < 0 || !enter(ns) ||
+	    ioperm(DOING, 1, 1) ||
 	    pthread_create(&thread, NULL, caller, NULL)) {
 		fail("the script %s: %s", path, strerror(errno));
 		return;

@@ -10,6 +10,7 @@ use queuewright_scenario::Gaps;
 use queuewright_scenario::packet::UDP_HEADER_BYTES;
 use queuewright_scenario::spec::{FlowSpec, Rate, RunSpec, SendBuffer, Traffic};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// Index of the bottleneck's device (`guest/ring.h`).
 const DEVICE: u32 = 7777;
@@ -68,6 +69,8 @@ pub struct Job {
     pub attaches: bool,
     /// On this machine's kernel, in real time.
     native: bool,
+    /// The longest that a run may take by the host's clock, in a virtual machine. Its program says on a port what it does.
+    pub longest: Option<Duration>,
     /// The text.
     pub text: String,
 }
@@ -107,7 +110,14 @@ impl Job {
     }
 
     pub fn empty(modules: Vec<&'static str>) -> Job {
-        Job { modules, files: BTreeMap::new(), attaches: false, native: false, text: String::new() }
+        Job {
+            modules,
+            files: BTreeMap::new(),
+            attaches: false,
+            native: false,
+            longest: None,
+            text: String::new(),
+        }
     }
 
     /// What comes before the first run, once modules are loaded; traced: every packet's time is to be seen.

@@ -46,6 +46,8 @@ pub enum Error {
     Missing(String),
     /// The machine did not do what it should.
     Machine(String),
+    /// A run took longer than it may: what its program said last of what it does, if anything.
+    Late(String),
 }
 
 impl std::fmt::Display for Error {
@@ -53,6 +55,7 @@ impl std::fmt::Display for Error {
         match self {
             Error::Stopped => f.write_str("stopped"),
             Error::Missing(what) | Error::Machine(what) => f.write_str(what),
+            Error::Late(doing) => write!(f, "a run takes too long: {doing}"),
         }
     }
 }

@@ -44,6 +44,7 @@ pub fn work(
     let dir = tempfile::Builder::new().prefix("queuewright-lab").tempdir().map_err(wrong)?;
     let (root, initrd, console) =
         (dir.path().join("root"), dir.path().join("initrd"), dir.path().join("console"));
+    let (complaints, doing) = (dir.path().join("complaints"), dir.path().join("doing"));
     let output = if lab.native { root.join(OUTPUT) } else { dir.path().join(OUTPUT) };
     if lab.native {
         load_modules(job);
@@ -57,12 +58,17 @@ pub fn work(
     }
     let mut machine = Machine(match lab.native {
         true => start_native(&root, &console)?,
-        false => start(lab, seed, &initrd, &console, &output)?,
+        false => {
+            let doing = job.longest.is_some().then_some(&*doing);
+            start(lab, seed, &initrd, &console, &output, doing, File::create(&complaints).map_err(wrong)?)?
+        }
     });
     let (mut said, mut wrote) = (Tail::open(&console).map_err(wrong)?, Tail::open(&output).map_err(wrong)?);
     let mut stream = Stream::default();
     let (mut run, mut line) = (0, String::new());
     let mut heard_at = Instant::now();
+    // When the run began, and how long the text of what it does was.
+    let mut began = None;
     loop {
         if stop.load(Ordering::Relaxed) {
             return Err(Error::Stopped);
@@ -80,6 +86,7 @@ pub fn work(
             }
             if let Some(number) = line.trim().strip_prefix("lab: run ") {
                 run = number.parse().unwrap_or(run);
+                began = Some((Instant::now(), fs::metadata(&doing).map_or(0, |m| m.len() as usize)));
             } else if let Some(at) = line.trim().strip_prefix("lab: at ") {
                 hear(run, Heard::At(at.parse().unwrap_or(0.0)));
             }
@@ -95,10 +102,7 @@ pub fn work(
             // What was written between the last look and the end has been read: it ended before this look.
             let tail = fs::read(&console).unwrap_or_default();
             let last = String::from_utf8_lossy(&tail[tail.len().saturating_sub(600)..]).into_owned();
-            let mut stderr = String::new();
-            if let Some(mut e) = machine.0.stderr.take() {
-                let _ = e.read_to_string(&mut stderr);
-            }
+            let stderr = fs::read_to_string(&complaints).unwrap_or_default();
             if status.success() && stream.complete() > 0 {
                 return Ok(());
             }
@@ -107,6 +111,14 @@ pub fn work(
         }
         if heard_at.elapsed() > SILENCE {
             return Err(Error::Machine("the guest has said nothing for ten minutes".into()));
+        }
+        if let (Some(longest), Some((began_at, from))) = (job.longest, began)
+            && began_at.elapsed() > longest
+        {
+            let said = fs::read(&doing).unwrap_or_default();
+            let said = String::from_utf8_lossy(said.get(from..).unwrap_or_default()).into_owned();
+            // The last line that is whole.
+            return Err(Error::Late(said.rsplit('\n').nth(1).unwrap_or_default().into()));
         }
         thread::sleep(LOOK);
     }
@@ -203,8 +215,17 @@ fn start_native(root: &Path, console: &Path) -> Result<Child, Error> {
 }
 
 /// Virtual time: `-icount` counts an instruction as 1 ns whatever the host does, and sleeps cost nothing. One
-/// processor, a fixed date and seed: the same bytes again, on a quiet host.
-fn start(lab: &Lab, seed: u64, initrd: &Path, console: &Path, output: &Path) -> Result<Child, Error> {
+/// processor, a fixed date and seed: the same bytes again, on a quiet host. `doing`: where the guest says on a port what it does;
+/// `complaints`: QEMU's own, in a file, as a full pipe would hold it up.
+fn start(
+    lab: &Lab,
+    seed: u64,
+    initrd: &Path,
+    console: &Path,
+    output: &Path,
+    doing: Option<&Path>,
+    complaints: File,
+) -> Result<Child, Error> {
     let root = lab.root.join("root/usr");
     let libraries = root.join("lib/x86_64-linux-gnu");
     let libraries = format!("{0}:{0}/systemd", libraries.display());
@@ -235,7 +256,11 @@ fn start(lab: &Lab, seed: u64, initrd: &Path, console: &Path, output: &Path) -> 
     qemu.args(["-device", "virtio-serial-pci", "-chardev"]);
     qemu.arg(file_of("file,id=out,path=", output));
     qemu.args(["-device", "virtserialport,chardev=out,name=out"]);
-    qemu.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    if let Some(doing) = doing {
+        qemu.arg("-chardev").arg(file_of("file,id=doing,path=", doing));
+        qemu.args(["-device", "isa-debugcon,iobase=0xe9,chardev=doing"]);
+    }
+    qemu.stdin(Stdio::null()).stdout(Stdio::null()).stderr(complaints);
     qemu.spawn().map_err(|e| Error::Machine(format!("QEMU cannot be started: {e}")))
 }
 

@@ -6,6 +6,7 @@ use queuewright_packetdrill::{Failure, Options, Outcome, folder_of, parse, read_
 use queuewright_testing::{Lack, left_out};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// Those of our scripts that do not pass on the kernel, and why.
 const OTHERWISE: [(&str, &str); 0] = [];
@@ -84,4 +85,20 @@ fn what_is_otherwise_on_the_kernel_is_told() {
     let named = |what: &str| Outcome::NotApplicable(vec![what.into()]);
     let sysctl = "net/ipv4/tcp_nonsense=1: No such file or directory";
     assert_eq!(outcomes[cases.len()..], [named("UDP"), named(sysctl), named("sendfile()")]);
+}
+
+/// A script that has no end by the host's clock has failed with what it waited for, its machine is ended, and the next one has another.
+#[test]
+fn what_has_no_end_is_ended() {
+    let test = "what_has_no_end_is_ended";
+    let Some(lab) = Lab::open(&[]).map_err(|e| left_out(test, Lack::Setup, &e)).ok() else { return };
+    let scripts = ["0 `sleep 1`\n\n+0 `sleep 999999`\n", "0 `sleep 1`\n"];
+    let all: Vec<Placed> = scripts.iter().map(|t| (parse(t).expect("a script"), folder())).collect();
+    let mut outcomes = vec![None; all.len()];
+    let (longest, options, stop) = (Duration::from_secs(20), Options::default(), AtomicBool::new(false));
+    let ended = lab.scripts_within(longest, &all, &options, &stop, |i, outcome| outcomes[i] = Some(outcome));
+    ended.expect("the machine");
+    let says = "it still waits for the end of 'sleep' after 20 s of the host's".into();
+    let late = Outcome::Failed(Failure { line: 3, says, expected: None, actual: None });
+    assert_eq!(outcomes, [Some(Ok(late)), Some(Ok(Outcome::Passed))]);
 }

@@ -106,7 +106,7 @@ pub fn run(script: &Script, dir: &Path, options: &Options) -> Outcome {
 /// # Errors
 /// All that the script asks for and the guest does not do.
 pub fn plan(script: &Script, dir: &Path, options: &Options) -> Result<Plan, Vec<String>> {
-    run::known(script).and_then(|()| plan::plan(script, dir, options.cca, run::remote_isn(script)))
+    run::known(script).and_then(|()| plan::plan(script, dir, options.cca, &run::remote_isns(script)))
 }
 
 /// Was all that a kernel did with a script's plan, as the guest wrote it down, as the script says?
@@ -114,7 +114,7 @@ pub fn plan(script: &Script, dir: &Path, options: &Options) -> Result<Plan, Vec<
 /// # Errors
 /// What the guest wrote cannot be read.
 pub fn check(script: &Script, dir: &Path, options: &Options, log: &[u8]) -> Result<Outcome, String> {
-    Ok(run::run_on(Played::read(log, run::remote_isn(script))?, script, dir, options))
+    Ok(run::run_on(Played::read(log, run::remote_isns(script))?, script, dir, options))
 }
 
 /// Reads a file: the script.

@@ -4,10 +4,10 @@ use crate::packet::{Ecn, Packet, TcpOption};
 use crate::played::knows;
 use crate::python::{self, Value};
 use crate::script::{Action, Call, Event, Expr, Script, When};
-use crate::settings::{Order, orders, plain};
+use crate::settings::{Counter, Order, orders, plain};
 use crate::words::{constant, field, field_data, field_mask, inq, number_of, vector_bytes};
 use queuewright_sim::Kind;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -28,7 +28,12 @@ pub struct Plan {
 ///
 /// # Errors
 /// All that it asks for and the guest's program does not do.
-pub fn plan(script: &Script, dir: &Path, cca: Option<Kind>, remote_isn: u32) -> Result<Plan, Vec<String>> {
+pub fn plan(
+    script: &Script,
+    dir: &Path,
+    cca: Option<Kind>,
+    remote_isns: &[u32],
+) -> Result<Plan, Vec<String>> {
     let mut planner = Planner {
         text: String::new(),
         modules: Vec::new(),
@@ -37,7 +42,9 @@ pub fn plan(script: &Script, dir: &Path, cca: Option<Kind>, remote_isn: u32) -> 
         mss: 0,
         cca,
         variables: HashMap::new(),
-        begun: false,
+        remote_isns,
+        sockets: 0,
+        open: HashSet::new(),
     };
     for (name, value, _) in &script.options {
         match (name.as_str(), value.as_deref()) {
@@ -56,7 +63,7 @@ pub fn plan(script: &Script, dir: &Path, cca: Option<Kind>, remote_isn: u32) -> 
             None => planner.lacks("a congestion control that Linux does not have"),
         }
     }
-    planner.text += &format!("peer {remote_isn}\n");
+    planner.text += &format!("peer {}\n", remote_isns.first().unwrap_or(&0));
     for (i, event) in script.events.iter().enumerate() {
         planner.event(i, event, dir);
     }
@@ -67,7 +74,7 @@ pub fn plan(script: &Script, dir: &Path, cca: Option<Kind>, remote_isn: u32) -> 
     }
 }
 
-struct Planner {
+struct Planner<'a> {
     text: String,
     modules: Vec<&'static str>,
     foreign: Vec<String>,
@@ -76,11 +83,14 @@ struct Planner {
     mss: u32,
     cca: Option<Kind>,
     variables: HashMap<String, Value>,
-    /// There has been a socket.
-    begun: bool,
+    /// The numbers that the peer of each connection begins with.
+    remote_isns: &'a [u32],
+    /// How many sockets there have been, and the descriptors of those that are open.
+    sockets: usize,
+    open: HashSet<i64>,
 }
 
-impl Planner {
+impl Planner<'_> {
     fn lacks(&mut self, what: impl Into<String>) {
         let what = what.into();
         if !self.foreign.contains(&what) {
@@ -120,8 +130,9 @@ impl Planner {
                 let unknown = python::read(code, &mut self.variables, &known);
                 unknown.into_iter().flatten().for_each(|what| self.lacks(what));
             }
+            Action::Command(command) if Counter::asked(command).is_some() => add("counters".into()),
             Action::Command(command) => {
-                add("nothing".into());
+                add(if command.trim_start().starts_with("nstat") { "counters" } else { "nothing" }.into());
                 for order in orders(command, dir) {
                     match self.order(order) {
                         Ok(what) => {
@@ -133,6 +144,10 @@ impl Planner {
             }
             Action::Call(call) => match self.call(call) {
                 Ok(what) => {
+                    if call.name == "socket" && self.sockets > 1 {
+                        let isn = self.remote_isns.get(self.sockets - 1).unwrap_or(&0);
+                        let _ = writeln!(self.text, "{when} again {isn}");
+                    }
                     let waits = u8::from(call.end.is_some());
                     let _ = writeln!(self.text, "{when} call {waits} {what}");
                 }
@@ -211,14 +226,28 @@ impl Planner {
             number(place)
         };
         Ok(match name {
-            // The guest's program knows one peer's port, and one connection's numbers.
-            "socket" if std::mem::replace(&mut self.begun, true) => {
-                return Err("several connections".into());
+            // The guest's program knows one connection's numbers at a time.
+            "socket" if !self.open.is_empty() => return Err("several connections".into()),
+            "socket" => {
+                let kind = number(1)?;
+                let new = self.new_descriptor(call);
+                self.sockets += 1;
+                self.open.insert(new);
+                format!("socket {new} {kind}")
             }
-            "socket" => format!("socket {} {}", self.new_descriptor(call), number(1)?),
-            "bind" | "connect" | "close" => format!("{name} {fd}"),
+            "bind" | "connect" => format!("{name} {fd}"),
+            "close" => {
+                self.open.remove(&fd);
+                format!("close {fd}")
+            }
             "listen" | "shutdown" => format!("{name} {fd} {}", number(1)?),
-            "accept" => format!("accept {fd} {}", self.new_descriptor(call)),
+            "accept" => {
+                let new = self.new_descriptor(call);
+                if call.result.int().is_none_or(|n| n >= 0) {
+                    self.open.insert(new);
+                }
+                format!("accept {fd} {new}")
+            }
             "write" | "send" | "sendto" | "sendmsg" | "writev" => {
                 format!("send {fd} {} {} {null}", bytes()?, flags()?)
             }

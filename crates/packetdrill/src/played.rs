@@ -7,8 +7,8 @@ use crate::machine::{
 };
 use crate::packet::{Ecn, Flags, Packet, TcpOption};
 use crate::script::{Call, Expr};
-use crate::settings::{Order, orders};
-use crate::stack::{BEGIN_NS, Out};
+use crate::settings::{Counter, Order, orders};
+use crate::stack::{BEGIN_NS, Out, RECEIVE_BUFFER};
 use crate::words::{errno, field, field_mask, inq};
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
@@ -31,15 +31,23 @@ struct Returned {
 pub struct Played {
     now: i64,
     number: usize,
-    packets: VecDeque<Out>,
+    /// What went out, with the number of its connection.
+    packets: VecDeque<(usize, Out)>,
     calls: HashMap<usize, Returned>,
     infos: HashMap<usize, Vec<u8>>,
+    /// `SK_MEMINFO`, and `/proc/net/netstat`.
+    memories: HashMap<usize, Vec<u8>>,
+    counters: HashMap<usize, String>,
+    /// What they were when counting began.
+    counted: String,
     /// When each event was over.
     done: HashMap<usize, i64>,
     /// The event at which the guest gave up, why, and whether it is one of those that it cannot do.
     stopped: Option<(usize, String, bool)>,
     waiting: Option<(usize, Call)>,
-    remote_isn: u32,
+    /// The connection that is looked at, none before there is a socket, and the numbers that the peers of all begin with.
+    connection: Option<usize>,
+    remote_isns: Vec<u32>,
 }
 
 /// An entry's fields.
@@ -73,16 +81,17 @@ fn entries(mut log: &[u8]) -> Result<Vec<Entry<'_>>, String> {
 }
 
 impl Played {
-    /// Of what the guest wrote; `remote_isn`: the number with which the peer begins.
+    /// Of what the guest wrote; `remote_isns`: the numbers with which the peers of its connections begin.
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn read(log: &[u8], remote_isn: u32) -> Result<Played, String> {
+    pub fn read(log: &[u8], remote_isns: Vec<u32>) -> Result<Played, String> {
         let all = entries(log)?;
         let zero = all.iter().find(|e| e.kind == 1).map_or(0, |e| e.at_ns);
         let us = |ns: u64| (ns as i64).wrapping_sub(zero as i64) / 1000;
-        let mut played = Played { remote_isn, ..Played::default() };
-        let mut local_isn = None;
+        let mut played = Played { remote_isns, ..Played::default() };
+        let (mut connection, mut local_isn) = (0, None);
+        let mut remote_isn = played.remote_isn_of(0);
         for e in all {
             let bytes = e.bytes.to_vec();
             match e.kind {
@@ -104,7 +113,7 @@ impl Played {
                         }
                     }
                     let at = BEGIN_NS.wrapping_add(e.at_ns.wrapping_sub(zero));
-                    played.packets.push_back(Out { at, packet });
+                    played.packets.push_back((connection, Out { at, packet }));
                 }
                 3 => {
                     let call = Returned { at: us(e.at_ns), result: e.result, errno: e.errno, told: bytes };
@@ -120,10 +129,24 @@ impl Played {
                     let why = String::from_utf8_lossy(e.bytes).into_owned();
                     played.stopped = Some((e.number, why, e.kind == 7));
                 }
+                8 => {
+                    played.counters.insert(e.number, String::from_utf8_lossy(e.bytes).into_owned());
+                }
+                9 => {
+                    played.memories.insert(e.number, bytes);
+                }
+                10 => {
+                    connection += 1;
+                    (local_isn, remote_isn) = (None, played.remote_isn_of(connection));
+                }
                 _ => return Err(MALFORMED.into()),
             }
         }
         Ok(played)
+    }
+
+    fn remote_isn_of(&self, connection: usize) -> u32 {
+        self.remote_isns.get(connection).copied().unwrap_or_default()
     }
 
     fn fail<T>(says: String) -> Step<T> {
@@ -214,8 +237,8 @@ impl Machine for Played {
 
     fn sniff(&mut self, by: i64) -> Step<Option<Out>> {
         let at = |out: &Out| out.at.wrapping_sub(BEGIN_NS) as i64 / 1000;
-        if self.packets.front().is_some_and(|out| at(out) <= by) {
-            let out = self.packets.pop_front();
+        if self.packets.front().is_some_and(|(_, out)| at(out) <= by) {
+            let out = self.packets.pop_front().map(|(_, out)| out);
             self.now = self.now.max(out.as_ref().map_or(0, at));
             return Ok(out);
         }
@@ -228,16 +251,38 @@ impl Machine for Played {
     }
 
     fn command(&mut self, command: &str, dir: &Path) -> Step<()> {
+        let counters = self.counters.get(&self.number).cloned().unwrap_or_default();
+        if let Some(asked) = Counter::asked(command) {
+            let now = counter(&counters, &asked.name);
+            let told = now.saturating_sub(counter(&self.counted, &asked.name));
+            if asked.begins_anew {
+                self.counted = counters;
+            }
+            return asked.compare(told);
+        }
+        if command.trim_start().starts_with("nstat") {
+            self.counted = counters;
+        }
         let takes =
             orders(command, dir).iter().map(|o| if let Order::Sleep(us) = o { *us } else { 0 }).sum::<i64>();
         self.wait_until(self.now + takes)
     }
 
     fn info(&self, name: &str) -> Option<i64> {
+        if name == RECEIVE_BUFFER {
+            // The second of its numbers (include/uapi/linux/sock_diag.h).
+            return self.memories.get(&self.number)?.get(4..8).map(|b| i64::from(le(b) as u32));
+        }
         info(self.infos.get(&self.number)?, name.strip_prefix("tcpi_")?)
     }
 
     fn answer(&mut self, call: &Call) -> Step<Answer> {
+        if call.name == "socket" {
+            // What the connection before has sent is not looked at any more.
+            let connection = self.connection.map_or(0, |before| before + 1);
+            self.connection = Some(connection);
+            self.packets.retain(|of| of.0 >= connection);
+        }
         self.returned(self.number, call)
     }
 
@@ -261,7 +306,7 @@ impl Machine for Played {
     }
 
     fn remote_isn(&self) -> u32 {
-        self.remote_isn
+        self.remote_isn_of(self.connection.unwrap_or_default())
     }
 }
 
@@ -313,6 +358,22 @@ fn packet(ip: &[u8]) -> Option<(Packet, u32)> {
     Some((packet, u32_at(tcp, 4)?))
 }
 
+/// A number of at most eight bytes, the least first.
+fn le(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |all, b| all << 8 | u64::from(*b))
+}
+
+/// A counter of `/proc/net/netstat` by nstat's name: the first line of a kind has the names, the second the values.
+fn counter(text: &str, name: &str) -> u32 {
+    let lines: Vec<Vec<&str>> = text.lines().map(|l| l.split_whitespace().collect()).collect();
+    let value = lines.chunks(2).find_map(|pair| {
+        let [names, values] = pair else { return None };
+        let name = name.strip_prefix(names.first()?.trim_end_matches(':'))?;
+        values.get(names.iter().position(|n| *n == name)?)?.parse().ok()
+    });
+    value.unwrap_or_default()
+}
+
 /// A value of the kernel's `struct tcp_info`, which may be longer or shorter than the one known here.
 fn info(bytes: &[u8], name: &str) -> Option<i64> {
     let byte = |at: usize| bytes.get(at).map(|b| i64::from(*b));
@@ -324,13 +385,12 @@ fn info(bytes: &[u8], name: &str) -> Option<i64> {
         _ => {}
     }
     let &(_, at, size) = INFO.iter().find(|field| field.0 == name)?;
-    let value = bytes.get(at..at + size)?.iter().rev().fold(0u64, |all, b| all << 8 | u64::from(*b));
-    i64::try_from(value).ok()
+    i64::try_from(le(bytes.get(at..at + size)?)).ok()
 }
 
 /// Is there such a value?
 pub fn knows(name: &str) -> bool {
-    name.strip_prefix("tcpi_").is_some_and(|name| info(&[0; 256], name).is_some())
+    name == RECEIVE_BUFFER || name.strip_prefix("tcpi_").is_some_and(|name| info(&[0; 256], name).is_some())
 }
 
 /// Place and size of the fields of `struct tcp_info` (include/uapi/linux/tcp.h).

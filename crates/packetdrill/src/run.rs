@@ -36,13 +36,21 @@ pub fn known(script: &Script) -> Result<(), Vec<String>> {
     config(script).map(|_| ()).map_err(|what| vec![what])
 }
 
-/// The sequence number with which a script's peer begins.
-pub fn remote_isn(script: &Script) -> u32 {
-    let syn = |event: &Event| match &event.action {
-        Action::Packet(p) if p.inbound && p.flags.syn => Some(p.seq),
-        _ => None,
-    };
-    script.events.iter().find_map(syn).unwrap_or(0)
+/// The sequence numbers with which the peers of a script's connections begin, one after the other.
+pub fn remote_isns(script: &Script) -> Vec<u32> {
+    let mut all = Vec::new();
+    for event in &script.events {
+        match &event.action {
+            Action::Call(call) if call.name == "socket" => all.push(None),
+            Action::Packet(p) if p.inbound && p.flags.syn => {
+                if let Some(last) = all.last_mut() {
+                    last.get_or_insert(p.seq);
+                }
+            }
+            _ => {}
+        }
+    }
+    all.into_iter().map(Option::unwrap_or_default).collect()
 }
 
 /// Runs a script that lies in `dir` on the simulated stack.

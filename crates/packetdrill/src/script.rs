@@ -11,6 +11,13 @@ pub struct Script {
     pub events: Vec<Event>,
 }
 
+impl Script {
+    /// The line of an event, by its number.
+    pub fn line_of(&self, number: usize) -> Option<u32> {
+        self.events.get(number).map(|e| e.line)
+    }
+}
+
 /// Something that happens.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {

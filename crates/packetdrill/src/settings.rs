@@ -1,5 +1,7 @@
 //! What a script's command lines set: sysctls, qdiscs, offloads.
 
+use crate::Failure;
+use crate::machine::{End, Step};
 use queuewright_scenario::{LARGEST_FILE, read_text};
 use queuewright_sim::Kind;
 use queuewright_sim::alone::{Dropped, Tuned};
@@ -92,6 +94,20 @@ impl Counter {
             "TcpExtTCPRcvQDrop" => Some(all.no_memory),
             _ => None,
         }
+    }
+
+    /// Is this what it is to be?
+    pub fn compare(&self, told: u32) -> Step<()> {
+        if told == self.value {
+            return Ok(());
+        }
+        let says = |n: u32| Some(format!("{} {n}", self.name));
+        Err(End::Failed(Failure {
+            line: 0,
+            says: "a counter has another value".into(),
+            expected: says(self.value),
+            actual: says(told),
+        }))
     }
 
     /// Its value among all.

@@ -1,5 +1,6 @@
 //! A script's system calls on the simulated stack: descriptors, what waits, and epoll.
 
+use crate::Options;
 use crate::epoll::{self, Epoll};
 use crate::machine::{
     Answer, End, Machine, Step, Told, compare_inq, compare_ioctl, compare_option, compare_told, epoll_wanted,
@@ -10,7 +11,6 @@ use crate::script::{Call, Expr};
 use crate::settings::{Counter, Settings, control};
 use crate::stack::{BEGIN_NS, Out, State, Tcp, Wakes, Write};
 use crate::words::{field, field_data, field_mask, vector_bytes};
-use crate::{Failure, Options};
 use queuewright_sim::alone::Dropped;
 use std::collections::HashMap;
 use std::path::Path;
@@ -124,16 +124,7 @@ impl Simulated {
         if asked.begins_anew {
             self.counted = now;
         }
-        if told == asked.value {
-            return Ok(());
-        }
-        let says = |n: u32| Some(format!("{} {n}", asked.name));
-        Err(End::Failed(Failure {
-            line: 0,
-            says: "a counter has another value".into(),
-            expected: says(asked.value),
-            actual: says(told),
-        }))
+        asked.compare(told)
     }
 
     fn look_as_woken(&mut self, woken: bool) {

@@ -13,7 +13,7 @@ use queuewright_sim::{CaState, Kind};
 use std::collections::VecDeque;
 
 /// When a script begins: late enough for every clock to be above 0, and in the middle of a tick of 4 ms, so that timers are as late
-/// as they are on the mean.
+/// as they are on the mean. The lab's guest begins where the kernel's wheel of timers stands as here (`BEGIN_TICKS` in script.c).
 pub const BEGIN_NS: u64 = 100_002_000_000;
 /// The first wait for an answer to a SYN-ACK (`TCP_TIMEOUT_INIT`).
 const SYN_ACK_NS: u64 = 1_000_000_000;
@@ -1151,12 +1151,13 @@ impl Tcp {
             }
             left -= take;
             if left > 0 {
+                // A buffer is full, and more is to come (`forced_push`, `tcp_push_one`).
                 if end + take > self.pushed_to + self.peer.max_window / 2 {
-                    // `forced_push`
                     self.mark_push();
-                    self.release();
-                } else {
-                    self.release_on();
+                    self.push(false);
+                } else if let Some(sender) = &mut self.sender {
+                    sender.write_on(self.now, (self.segments.len() - self.given) as u32);
+                    self.given = self.segments.len();
                 }
                 self.flush_data();
             }
@@ -1174,11 +1175,8 @@ impl Tcp {
         if let Some(tail) = self.segments.last_mut().filter(|_| left == 0) {
             tail.ends_record |= how.ends_record;
         }
-        self.release_as(self.cork || more);
-        if left > 0 && self.segments.len() == self.given {
-            let now = self.now;
-            self.sender.iter_mut().for_each(|s| s.push(now));
-        }
+        // What is short of room does not wait for more (`TCP_NAGLE_PUSH`).
+        self.push((self.cork && left == 0) || more);
         self.flush_data();
         self.watch_unsent();
         self.within_window(info.snd_nxt)?;
@@ -1248,14 +1246,14 @@ impl Tcp {
         self.hand_over(all);
     }
 
-    /// The same, where the write goes on.
-    fn release_on(&mut self) {
-        let all = self.segments.len() - usize::from(!self.may_go(self.cork));
-        if all > self.given
+    /// The same, and all that the sender knows of is tried (`__tcp_push_pending_frames`).
+    fn push(&mut self, cork: bool) {
+        let before = self.given;
+        self.release_as(cork);
+        if self.given == before
             && let Some(sender) = &mut self.sender
         {
-            sender.write_on(self.now, (all - self.given) as u32);
-            self.given = all;
+            sender.push(self.now);
         }
     }
 

@@ -262,15 +262,13 @@ impl Sender {
         self.sender.write(self.now, segments, &mut self.out);
     }
 
-    /// So many segments more, and what the application writes goes on: of a full buffer that is the first to be sent a burst goes,
-    /// which waits for no other (`tcp_push_one`).
+    /// So many segments more fill a buffer of a write that goes on (`tcp_push_one`).
     pub fn write_on(&mut self, at: u64, segments: u32) {
-        self.sender.goes_on = true;
-        self.write(at, segments);
-        self.sender.goes_on = false;
+        self.now = self.now.max(at);
+        self.sender.write_on(self.now, segments, &mut self.out);
     }
 
-    /// What was written is to go (`tcp_push`).
+    /// What was written is to go (`__tcp_push_pending_frames`).
     pub fn push(&mut self, at: u64) {
         self.now = self.now.max(at);
         self.sender.push(self.now, &mut self.out);

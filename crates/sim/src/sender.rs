@@ -291,8 +291,6 @@ pub struct Sender {
     woken: bool,
     /// It is told when it writes ([`Sender::write_late`]).
     pub slow_writer: bool,
-    /// What is written now is a part of a write: more of it follows at once.
-    pub goes_on: bool,
     frto: bool,
     /// A partial ACK has restarted the timer in this episode; only with `ns3_recovery`.
     partial_acked: bool,
@@ -343,6 +341,8 @@ pub struct Sender {
     tlp_high_seq: u32,
     /// Segments that a buffer of the send queue holds: as many as are sent at once, if not set otherwise by hand.
     buffer_segments: u32,
+    /// Half of the peer's first window (bytes), which limits buffers and pushes until the first acknowledgement.
+    half_window: u32,
     /// Rate that the application asks of its congestion control (bytes a second), for those that need one.
     rate: u64,
     measure_from_ns: u64,
@@ -441,10 +441,10 @@ impl Sender {
             head_end: 0,
             woken: false,
             slow_writer: false,
-            goes_on: false,
             full: false,
             closes: s.closes,
             buffer_segments: GSO_MAX_SIZE / s.mss,
+            half_window: buffer::HALF_FIRST_WINDOW,
             max_burst: GSO_MAX_SIZE / s.mss,
             rules: s.rules,
             cwnd_usage_seq: 0,
@@ -629,8 +629,9 @@ impl Sender {
         self.conn.pacing = true;
     }
 
-    /// Buffers that are begun from now on hold so many segments.
+    /// Buffers that are begun from now on hold so many segments, whatever the peer's first window; pushes are forced by who writes.
     pub fn set_buffer(&mut self, segments: u32) {
+        self.half_window = u32::MAX;
         self.buffer_segments = segments.clamp(1, self.max_burst);
     }
 

@@ -16,9 +16,9 @@ pub(crate) const fn segment_bytes(mss: u32) -> u32 {
     (mss + 256 + 320).next_power_of_two() + 256
 }
 const SEGMENT_BYTES: u32 = segment_bytes(1460);
-/// Half the window of the peer's SYN, segments: before the first acknowledgement no buffer is longer (`tcp_bound_to_half_wnd`), and
+/// Half the window of the peer's SYN, bytes: before the first acknowledgement no buffer is longer (`tcp_bound_to_half_wnd`), and
 /// what is written beyond it since the last push goes out at once (`forced_push`).
-const HALF_FIRST_WINDOW: u32 = 65_535 / 2;
+pub(super) const HALF_FIRST_WINDOW: u32 = 65_535 / 2;
 
 impl Sender {
     /// Bytes in the send buffer (`sk_wmem_queued`).
@@ -90,10 +90,10 @@ impl Sender {
                     self.rest = if self.full { started } else { 0 };
                     break;
                 }
-                if (self.written == end && !self.goes_on) || tail < self.size_goal() {
+                if (self.written == end && self.rest == 0) || tail < self.size_goal() {
                     continue;
                 }
-                // A buffer is full and more is to come: what is the first to be sent does not wait for it.
+                // A buffer is full and more is to come (`msg_data_left`): what is the first to be sent does not wait for it.
                 if self.forces_push() {
                     self.pushed = self.written;
                     uncrowded |= self.transmit(now, false, out);
@@ -102,7 +102,7 @@ impl Sender {
                 }
             }
             let next = self.conn.snd_nxt;
-            if self.written > before && !self.goes_on {
+            if self.written > before {
                 self.pushed = self.written;
                 uncrowded |= self.transmit(now, false, out);
                 if self.rest > 0 && self.conn.snd_nxt == self.written && self.small_end <= self.conn.snd_una {
@@ -117,6 +117,19 @@ impl Sender {
         }
         self.set_wake();
         sent.then_some(uncrowded)
+    }
+
+    /// A write that goes on has filled a buffer with so many segments more, by which no push is forced: if it is the first to be sent, a
+    /// burst of it goes, which waits for no other (`tcp_push_one`). What is left of it goes when an ACK comes, or the write ends (`tcp_push`).
+    pub fn write_on(&mut self, now: u64, segments: u32, out: &mut Vec<Burst>) {
+        self.restart_after_idle(now);
+        self.check_app_limited(now);
+        self.snd_end = self.snd_end.saturating_add(segments).min(u32::MAX - 1);
+        while self.written < self.snd_end && self.fill_tail(self.snd_end, false) > 0 {}
+        if self.written <= self.head_end {
+            self.transmit(now, true, out);
+        }
+        self.set_wake();
     }
 
     /// Writes to the last buffer, or to a new one behind it: how many segments that holds then. 0: there is no room for it. `part`: the
@@ -161,14 +174,14 @@ impl Sender {
     /// Segments that a buffer holds (`tcp_xmit_size_goal`).
     fn size_goal(&self) -> u32 {
         match self.conn.snd_una {
-            0 => self.buffer_segments.min(HALF_FIRST_WINDOW / self.conn.mss).max(1),
+            0 => self.buffer_segments.min(self.half_window / self.conn.mss).max(1),
             _ => self.buffer_segments,
         }
     }
 
     /// `forced_push`: more than half a window has been written since the last push. Windows are wide after the first one.
     fn forces_push(&self) -> bool {
-        self.conn.snd_una == 0 && (self.written - self.pushed) * self.conn.mss > HALF_FIRST_WINDOW
+        self.conn.snd_una == 0 && (self.written - self.pushed) * self.conn.mss > self.half_window
     }
 
     /// Not before all payload that waits is less than two thirds of the buffer.

@@ -236,6 +236,47 @@ fn a_writer_waits_until_a_third_of_the_buffer_is_free() {
     assert!((1_600..=1_931).contains(&least), "{least} segments when it was woken");
 }
 
+/// `tcp_push_one`: a write that goes on sends a burst of a full buffer that is the first to be sent, which waits for no other; the end of a write
+/// (`tcp_push`) waits for a larger one (`tcp_tso_should_defer`).
+#[test]
+fn a_write_that_goes_on_pushes_one_burst() {
+    let sent = |goes_on: bool| {
+        let mut b = open(Kind::NewReno, Some(10), 30, 40);
+        b.wait(39.5);
+        b.sender.write(b.now, 19, &mut b.out);
+        assert_eq!(b.sender.conn.in_flight(), 29);
+        if goes_on {
+            b.sender.write_on(b.now, 5, &mut b.out);
+        } else {
+            b.sender.write(b.now, 5, &mut b.out);
+        }
+        b
+    };
+    assert_eq!(sent(false).sender.conn.snd_nxt, 29);
+    let mut b = sent(true);
+    assert_eq!(b.sender.conn.snd_nxt, 30);
+    // Another burst, although there is room for more; and none of a buffer behind the first.
+    b.sender.conn.cwnd = 60;
+    b.sender.write_on(b.now, 6, &mut b.out);
+    assert_eq!((b.sender.conn.snd_nxt, b.sender.written), (32, 40));
+    b.sender.write_on(b.now, 82, &mut b.out);
+    assert_eq!(b.sender.conn.snd_nxt, 32);
+}
+
+/// `msg_data_left`: the last buffer of a write that is full waits for no larger burst where a part of a segment is left to be written.
+#[test]
+fn a_part_of_a_segment_makes_a_write_go_on() {
+    let sent = |bytes: u32| {
+        let mut b = open(Kind::NewReno, Some(21), 90, 40);
+        b.acked(40.0, 1, &[], 0);
+        b.sender.conn.pacing_rate = 200_000_000;
+        b.sender.write_bytes = 90 * 1448 + bytes;
+        b.sender.write(b.now, 200, &mut b.out);
+        (b.sender.conn.cwnd, b.sender.conn.snd_nxt)
+    };
+    assert_eq!([sent(0), sent(700)], [(90, 66), (90, 91)]);
+}
+
 /// `tcp_rate_check_app_limited`: only a write that finds nothing left of the one before is late.
 #[test]
 fn a_late_write_is_application_limited() {
