@@ -287,9 +287,11 @@ class Flows(TypedDict, total=False):
             transfer; the flow then ends
         initial_window: `"1p"` to `"65535p"`, or `"all"` (without it: `"10p"`): TCP: packets that may be sent
             before the first acknowledgement; all: as many as the flow has. No more than 45 go before the
-            first acknowledgement in any case: the window of a SYN is at most 64 kB (RFC 7323)
+            first acknowledgement in any case: the window of a SYN is at most 64 kB (RFC 7323). A receiver of
+            Linux then allows twice what it read in a round trip, and more while that grows
         wmem: size, 16kb to 1gb (without it: `"4mb"`): TCP of Linux: most bytes of a flow's send buffer, with
-            what its segments lie in (`tcp_wmem[2]`). It bounds what is in flight
+            what its segments lie in (`tcp_wmem[2]`). It bounds what is in flight. The receiver's buffer
+            (`tcp_rmem[2]`) is 7.2 MB, or twice this where that is more
         notsent_lowat: size, 1b to 1gb (without it: none): TCP of Linux: the application writes while less
             than this waits to be sent, and is woken when less than half of it does (`TCP_NOTSENT_LOWAT`)
         repeat: time, range, to 1000000s, or `{ exponential = "2s" }` (without it: none): TCP with `size`: a

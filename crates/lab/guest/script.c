@@ -775,19 +775,22 @@ static void event(uint32_t number, const char *when, uint64_t by, char **w,
  * another time in each boot. */
 static void begin(void)
 {
-	uint64_t at = now_ns() + 2 * TICK_NS, before = 0, ticks = 0;
+	uint64_t at = now_ns() + 2 * TICK_NS, before = 0, looked = 0, ticks = 0;
 
-	/* times(2) counts in hundredths of a second: every fifth tick begins an even one. */
-	for (uint64_t i = 0; i <= 6 * TICK_NS / LOOK_NS; i++, at += LOOK_NS) {
-		uint64_t hundredths;
+	/* times(2) counts in hundredths of a second: every fifth tick begins an even one. A look that came late says not when. */
+	for (uint64_t i = 0; i <= 100 * TICK_NS / LOOK_NS; i++, at += LOOK_NS) {
+		uint64_t hundredths, now;
 
 		wait_until(at);
 		hundredths = (uint64_t)times(NULL);
-		if (i > 0 && hundredths != before && hundredths % 2 == 0) {
+		now = now_ns();
+		if (i > 0 && hundredths != before && hundredths % 2 == 0 &&
+		    now - looked < 2 * LOOK_NS) {
 			ticks = hundredths / 2 * 5;
 			break;
 		}
 		before = hundredths;
+		looked = now;
 	}
 	at += TICK_NS / 2 - LOOK_NS / 2;
 	wait_until(at +

@@ -8,7 +8,7 @@ use crate::Error;
 use crate::qdisc::{Qdisc, Whose, qdisc};
 use queuewright_scenario::Gaps;
 use queuewright_scenario::packet::UDP_HEADER_BYTES;
-use queuewright_scenario::spec::{FlowSpec, Rate, RunSpec, SendBuffer, Traffic};
+use queuewright_scenario::spec::{FlowSpec, RMEM_BYTES, Rate, RunSpec, SendBuffer, Traffic};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -208,6 +208,8 @@ impl Lines {
         self.add("batch s ip");
         self.add("plain s sr");
         self.add("set s net/ipv4/tcp_no_metrics_save 1");
+        let most = clients.iter().map(|(_, _, _, buffer)| buffer.rmem_bytes()).max().unwrap_or(RMEM_BYTES);
+        self.add(format!("set s net/ipv4/tcp_rmem 4096,131072,{most}"));
         for (i, (_, ecn, window, buffer)) in clients.iter().enumerate() {
             self.add(format!("do ip netns add c{i}"));
             self.add(format!("do ip -n c{i} link add cr type veth peer name rc{i} netns r"));

@@ -96,6 +96,16 @@ pub struct Failure {
     pub actual: Option<String>,
 }
 
+/// Why a script ended.
+pub(crate) enum End {
+    /// Something was not as it said.
+    Failed(Failure),
+    /// It asks for what is not known here.
+    Foreign(String),
+}
+
+pub(crate) type Step<T> = Result<T, End>;
+
 /// Runs a script that lies in `dir`.
 pub fn run(script: &Script, dir: &Path, options: &Options) -> Outcome {
     run::run(script, dir, options)

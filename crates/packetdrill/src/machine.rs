@@ -1,22 +1,12 @@
 //! What a script is run on: the simulated stack, or what a real kernel did.
 
-use crate::Failure;
 use crate::epoll;
 use crate::packet::Packet;
 use crate::script::{Call, Expr};
 use crate::stack::Out;
 use crate::words::{field_data, field_mask, inq};
+use crate::{End, Failure, Step};
 use std::path::Path;
-
-/// Why a script ended.
-pub enum End {
-    /// Something was not as it said.
-    Failed(Failure),
-    /// It asks for what is not known here.
-    Foreign(String),
-}
-
-pub type Step<T> = Result<T, End>;
 
 /// What a call gives: its result, none if whatever is told is right, and its error.
 pub type Answer = (Option<i64>, Option<&'static str>);

@@ -1,15 +1,14 @@
 //! What a real kernel did with a script, as the lab's guest wrote it down (`crates/lab/guest/script.c`), played back to the checks.
 
-use crate::Failure;
 use crate::machine::{
-    Answer, End, Machine, Step, compare_inq, compare_ioctl, compare_option, compare_told, epoll_wanted,
-    other_events,
+    Answer, Machine, compare_inq, compare_ioctl, compare_option, compare_told, epoll_wanted, other_events,
 };
 use crate::packet::{Ecn, Flags, Packet, TcpOption};
 use crate::script::{Call, Expr};
 use crate::settings::{Counter, Order, orders};
 use crate::stack::{BEGIN_NS, Out, RECEIVE_BUFFER};
 use crate::words::{errno, field, field_mask, inq};
+use crate::{End, Failure, Step};
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 

@@ -1,14 +1,14 @@
 //! Running a script: its events in order, in virtual time.
 
 use crate::foreign::foreign;
-use crate::machine::{Answer, End, Machine, Step};
+use crate::machine::{Answer, Machine};
 use crate::packet::{Ecn, Packet, TcpOption};
 use crate::python::{self, Stop, Value};
 use crate::script::{Action, Call, Event, Expr, Script, When};
 use crate::simulated::Simulated;
 use crate::stack::BEGIN_NS;
 use crate::words::constant;
-use crate::{Failure, Options, Outcome};
+use crate::{End, Failure, Options, Outcome, Step};
 use std::collections::HashMap;
 use std::path::Path;
 

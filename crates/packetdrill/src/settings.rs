@@ -1,7 +1,6 @@
 //! What a script's command lines set: sysctls, qdiscs, offloads.
 
-use crate::Failure;
-use crate::machine::{End, Step};
+use crate::{End, Failure, Step};
 use queuewright_scenario::{LARGEST_FILE, read_text};
 use queuewright_sim::Kind;
 use queuewright_sim::alone::{Dropped, Tuned};

@@ -1,9 +1,8 @@
 //! A script's system calls on the simulated stack: descriptors, what waits, and epoll.
 
-use crate::Options;
 use crate::epoll::{self, Epoll};
 use crate::machine::{
-    Answer, End, Machine, Step, Told, compare_inq, compare_ioctl, compare_option, compare_told, epoll_wanted,
+    Answer, Machine, Told, compare_inq, compare_ioctl, compare_option, compare_told, epoll_wanted,
     other_events,
 };
 use crate::packet::Packet;
@@ -11,6 +10,7 @@ use crate::script::{Call, Expr};
 use crate::settings::{Counter, Settings, control};
 use crate::stack::{BEGIN_NS, Out, State, Tcp, Wakes, Write};
 use crate::words::{field, field_data, field_mask, vector_bytes};
+use crate::{End, Options, Step};
 use queuewright_sim::alone::Dropped;
 use std::collections::HashMap;
 use std::path::Path;

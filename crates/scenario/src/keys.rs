@@ -305,14 +305,15 @@ pub static FLOWS: Keys = Keys {
             Window,
             Says("`\"10p\"`"),
             "TCP: packets that may be sent before the first acknowledgement; all: as many as the flow has. No more \
-             than 45 go before the first acknowledgement in any case: the window of a SYN is at most 64 kB (RFC 7323)",
+             than 45 go before the first acknowledgement in any case: the window of a SYN is at most 64 kB (RFC 7323). \
+             A receiver of Linux then allows twice what it read in a round trip, and more while that grows",
         ),
         key(
             "wmem",
             size(16_384, 1 << 30),
             Says("`\"4mb\"`"),
             "TCP of Linux: most bytes of a flow's send buffer, with what its segments lie in (`tcp_wmem[2]`). It \
-             bounds what is in flight",
+             bounds what is in flight. The receiver's buffer (`tcp_rmem[2]`) is 7.2 MB, or twice this where that is more",
         ),
         key(
             "notsent_lowat",

@@ -15,7 +15,7 @@ pub use crate::model::{InitialWindow, Sends};
 pub use crate::rate::{Schedule, Trace};
 pub use crate::sizes::{SizeTable, Sizes};
 pub use crate::source::{Coming, Loads, Poisson, SourceSpec, Transfer};
-pub use crate::stack::{SendBuffer, Stack};
+pub use crate::stack::{RMEM_BYTES, SendBuffer, Stack};
 pub use crate::streams::Each;
 pub use crate::units::Range;
 

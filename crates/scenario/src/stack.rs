@@ -30,3 +30,14 @@ pub struct SendBuffer {
     /// It writes while less than this waits to be sent, and is woken when less than half of it does: `TCP_NOTSENT_LOWAT`, bytes.
     pub notsent_lowat_bytes: Option<u32>,
 }
+
+/// Most bytes of a receiver's buffer, what its segments lie in included: `tcp_rmem[2]` as Linux sets it by itself on a machine of 1 GiB,
+/// a 128th of what is free of that (`tcp_init`).
+pub const RMEM_BYTES: u32 = 7_156_256;
+
+impl SendBuffer {
+    /// Most bytes of the receiver's buffer: [`RMEM_BYTES`], or twice `wmem` where that is more.
+    pub fn rmem_bytes(&self) -> u32 {
+        self.wmem_bytes.map_or(RMEM_BYTES, |wmem| wmem.saturating_mul(2).max(RMEM_BYTES))
+    }
+}

@@ -17,6 +17,8 @@ pub struct Ack {
     pub cum: u32,
     /// Echoed timestamp (ms).
     pub ts: u32,
+    /// One past the last segment that the window has room for; `u32::MAX`: it has no end.
+    pub window_end: u32,
     /// SACK blocks, of which so many.
     pub sacks: [(u32, u32); MAX_SACKS],
     /// See `sacks`.
@@ -53,6 +55,7 @@ impl Ack {
             sent: timestamp(ack.at),
             cum: ack.cum,
             ts: ack.ts,
+            window_end: ack.window_end,
             flags: ack.flags | flag::DUPLICATE,
             sacks: blocks,
             count,
@@ -70,7 +73,7 @@ impl Ack {
     pub fn view(&self) -> AckView<'_> {
         AckView {
             cum: self.cum,
-            window_end: u32::MAX,
+            window_end: self.window_end,
             ts: self.ts,
             flags: self.flags,
             sacks: &self.sacks[..usize::from(self.count)],

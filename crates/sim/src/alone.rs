@@ -16,7 +16,7 @@ use crate::{receiver, sender};
 use queuewright_cca::{Cca, Kind};
 pub use queuewright_cca::{Clock, HZ};
 use queuewright_scenario::packet::MSS;
-use queuewright_scenario::spec::SendBuffer;
+use queuewright_scenario::spec::{RMEM_BYTES, SendBuffer};
 
 /// How a sender is set up.
 #[derive(Debug, Clone, Copy)]
@@ -373,7 +373,7 @@ impl Receiver {
     /// A receiver of a path with that round-trip time (ns), which counts segments; `echoes_each`: its congestion control is
     /// DCTCP; a segment's buffer takes so many bytes beside the payload.
     pub fn new(rtt_ns: u64, echoes_each: bool, overhead: u32) -> Receiver {
-        let receiver = receiver::Receiver::new(&StackRules::LINUX, rtt_ns, echoes_each, overhead);
+        let receiver = receiver::Receiver::new(&StackRules::LINUX, rtt_ns, echoes_each, overhead, RMEM_BYTES);
         Receiver { end: End::Segments(Box::new(receiver)), out: Vec::new() }
     }
 
@@ -565,7 +565,7 @@ impl Receiver {
     /// Bytes that its buffer may hold.
     pub fn buffer(&self) -> u32 {
         match &self.end {
-            End::Segments(_) => receiver::LAST_BUFFER,
+            End::Segments(_) => RMEM_BYTES,
             End::Bytes(socket) => socket.rcvbuf,
         }
     }
@@ -605,7 +605,12 @@ impl Receiver {
 }
 
 fn told(receiver: &receiver::Receiver, out: receiver::AckOut) -> (u64, Ack) {
-    let mut ack = Ack { ts: out.ts, ece: out.flags & flag::ECE != 0, ..Ack::new(out.cum, &[]) };
+    let mut ack = Ack {
+        ts: out.ts,
+        ece: out.flags & flag::ECE != 0,
+        window_end: out.window_end,
+        ..Ack::new(out.cum, &[])
+    };
     ack.dsack = out.dsack.is_some();
     for &block in out.dsack.iter().chain(receiver.blocks()).take(MAX_SACKS + 1) {
         ack.blocks[ack.count] = block;

@@ -177,7 +177,13 @@ impl Flow {
                 };
                 let ends = Ends::Tcp {
                     sender: Sender::new(setup),
-                    receiver: Receiver::new(rules, spec.base_rtt_ns, cca.needs_ecn(), OVERHEAD),
+                    receiver: Receiver::new(
+                        rules,
+                        spec.base_rtt_ns,
+                        cca.needs_ecn(),
+                        OVERHEAD,
+                        spec.send_buffer.rmem_bytes(),
+                    ),
                     segments: segments.unwrap_or(u32::MAX),
                     last_bytes: last_bytes.unwrap_or(MSS),
                 };

@@ -1,7 +1,8 @@
 //! The room that a receiver has for what comes: its buffer, its window, and what a segment takes of it.
 
-use crate::receiver;
+use crate::receiver::FIRST_BUFFER;
 use queuewright_scenario::packet::MSS;
+use queuewright_scenario::spec::RMEM_BYTES;
 
 /// The device that segments come through: it says what memory they take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,8 +71,8 @@ impl Default for Room {
     /// As on the machines of the lab.
     fn default() -> Room {
         Room {
-            first: receiver::FIRST_BUFFER,
-            most: receiver::LAST_BUFFER,
+            first: FIRST_BUFFER,
+            most: RMEM_BYTES,
             locked: false,
             clamp: 0,
             scaled: true,

@@ -20,6 +20,9 @@ use queuewright_scenario::spec::{SendBuffer, Stack};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
+/// Half the window of the peer's SYN, bytes: before the first acknowledgement no buffer is longer (`tcp_bound_to_half_wnd`), and
+/// what is written beyond it since the last push goes out at once (`forced_push`).
+const HALF_FIRST_WINDOW: u32 = 65_535 / 2;
 /// What the application writes at a time, bytes: 128 KiB, as iperf3 and the lab's do.
 const WRITE_BYTES: u32 = 128 << 10;
 
@@ -444,7 +447,7 @@ impl Sender {
             full: false,
             closes: s.closes,
             buffer_segments: GSO_MAX_SIZE / s.mss,
-            half_window: buffer::HALF_FIRST_WINDOW,
+            half_window: HALF_FIRST_WINDOW,
             max_burst: GSO_MAX_SIZE / s.mss,
             rules: s.rules,
             cwnd_usage_seq: 0,

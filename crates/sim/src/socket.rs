@@ -1459,7 +1459,7 @@ mod tests {
             })?;
             let of = |(at, a): &(u64, Ack), unit: u32| {
                 let blocks: Vec<_> = a.blocks().iter().map(|b| (b.0 * unit, b.1 * unit)).collect();
-                (*at, a.cum * unit, a.ts, a.ece, a.dsack, blocks)
+                (*at, a.cum * unit, a.window_end / (MSS / unit), a.ts, a.ece, a.dsack, blocks)
             };
             let told: Vec<_> = told.iter().map(|a| of(a, 1)).collect();
             let fast_told: Vec<_> = fast_told.iter().map(|a| of(a, MSS)).collect();

@@ -186,8 +186,11 @@ fn chooses(port: linux::Port) {
         done.processor.as_secs_f64() * 1e6 / done.steps as f64,
         marks() - before
     );
+    // The kernel begins its steps with its first packet, which may come after the agent: so one may be shorter.
     let steps = done.lasted.as_nanos() as u64 / 5_000_000;
-    assert_eq!((done.steps + done.missed, params() == attached), (steps, true));
+    let counted = done.steps + done.missed;
+    assert!((steps..=steps + 1).contains(&counted), "{counted} steps of 5 ms in {:?}", done.lasted);
+    assert!(params() == attached);
 
     let lines = tempfile::NamedTempFile::new().expect("a file");
     let script = format!("while read -r line; do echo \"$line\" >>{}; echo 4; done", lines.path().display());

@@ -112,8 +112,10 @@ impl Sender {
         if ack.cum < self.conn.snd_una {
             return self.on_old_ack(now, then, ack, out);
         }
-        // `tcp_ack_update_window`
-        self.window_end = ack.window_end;
+        // `tcp_ack_update_window`: of two that acknowledge the same the wider one counts (`tcp_may_update_window`).
+        if ack.cum > self.conn.snd_una || ack.window_end > self.window_end {
+            self.window_end = ack.window_end;
+        }
         let (buffers, resent) = self.board.passed(self.conn.snd_una, ack.cum);
         self.buffers -= buffers;
         let plain = ack.sacks.is_empty() && self.plain() && (!resent || self.rules.ns3_recovery);

@@ -16,9 +16,6 @@ pub(crate) const fn segment_bytes(mss: u32) -> u32 {
     (mss + 256 + 320).next_power_of_two() + 256
 }
 const SEGMENT_BYTES: u32 = segment_bytes(1460);
-/// Half the window of the peer's SYN, bytes: before the first acknowledgement no buffer is longer (`tcp_bound_to_half_wnd`), and
-/// what is written beyond it since the last push goes out at once (`forced_push`).
-pub(super) const HALF_FIRST_WINDOW: u32 = 65_535 / 2;
 
 impl Sender {
     /// Bytes in the send buffer (`sk_wmem_queued`).
@@ -30,9 +27,14 @@ impl Sender {
     pub fn all_buffers(&self) -> u32 {
         let unsent = match (self.written - self.conn.snd_nxt, self.written.saturating_sub(self.buffer_end)) {
             (0, _) => 0,
-            (_, behind) => 1 + behind.div_ceil(self.buffer_segments),
+            (_, behind) => 1 + behind.div_ceil(self.buffer_segments) + u32::from(self.splits_second()),
         };
         self.buffers + unsent
+    }
+
+    /// Does the first of the unsent buffers end within what was the second, and has that more?
+    fn splits_second(&self) -> bool {
+        self.head_end < self.buffer_end.min(self.written)
     }
 
     /// `tcp_sndbuf_expand`: the buffer holds two windows, of BBR three, of the dearest segments.
@@ -139,6 +141,8 @@ impl Sender {
         let unsent = self.written - self.conn.snd_nxt;
         let mut tail = match self.written.checked_sub(self.head_end) {
             Some(0) | None => unsent,
+            // Where the first one took of the second, a window cut it, and so many went that it ends within the second.
+            Some(behind) if self.written <= self.buffer_end => behind,
             Some(behind) => ((self.written - self.buffer_end - 1) % self.buffer_segments + 1).min(behind),
         };
         if tail == 0 || tail >= goal {

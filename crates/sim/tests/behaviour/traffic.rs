@@ -136,8 +136,8 @@ fn pages_are_measured_as_a_whole() {
     let page: Vec<_> = run.detail.transfers.iter().filter(|t| t.burst == Some(2)).collect();
     let longest = page.iter().filter_map(|t| t.fct_s).fold(0.0, f64::max);
     assert!(bursts.bct_s.max >= longest && longest > 400.0 * 1500.0 * 8.0 / 20e6);
-    // All 412 packets at once into 50 places: most are lost the first time.
-    assert!(bursts.drops.max > 250.0, "{bursts:?}");
+    // 402 packets in flights of 45, 54 and more into 50 places: many are lost the first time.
+    assert!(bursts.drops.max > 150.0, "{bursts:?}");
     assert_eq!(t.drops as f64, bursts.drops.mean * 3.0);
 }
 
@@ -184,9 +184,9 @@ fn sizes_have_their_means() {
     }
 }
 
-/// A larger initial window saves round trips.
-/// The window of a SYN is not scaled (RFC 7323 section 2.2): of 200 segments sent at once 45 go first, the others a round
-/// trip later, when the first ACK has told the receiver's true window. On 100 Mbit/s and 100 ms: 2.5 round trips and 155 segments.
+/// The window of a SYN is not scaled (RFC 7323 section 2.2): of 200 segments sent at once 45 go first. What they tell a receiver of Linux
+/// is a window of 54 more, and the last 101 go another round trip later. On 100 Mbit/s and 100 ms: 3.5 round trips and 101 segments, 0.36223 s;
+/// Linux 7.2 took 0.36223 s.
 #[test]
 fn the_first_flight_is_64_kb_at_most() {
     let run = one(
@@ -194,9 +194,10 @@ fn the_first_flight_is_64_kb_at_most() {
          [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"2s\"\nwarmup = \"0s\"\n",
     );
     let fct = transfers(&run, 0).fct_s["all"].max;
-    close("completion", fct, 0.25 + 155.0 * 1514.0 * 8.0 / 1e8, 0.02, 0.0);
+    close("completion", fct, 0.35 + 101.0 * 1514.0 * 8.0 / 1e8, 0.005, 0.0);
 }
 
+/// A larger initial window saves round trips.
 #[test]
 fn initial_windows_are_kept() {
     let fct = |window: &str| {
@@ -204,10 +205,10 @@ fn initial_windows_are_kept() {
         let run = on_a_fast_link(&flows, "duration = \"5s\"\n");
         transfers(&run, 0).fct_s["all"].max
     };
-    // 100 packets: 10 + 20 + 40 + 80 at first; 2 + 4 + ... + 64; or all at once, as far as the window of a SYN goes.
+    // 100 packets: 10 + 20 + 40 + 80 at first; 2 + 4 + ... + 64; or as the receiver's window goes, 45 + 54 + 1 (Linux 7.2: 0.3502 s).
     close("of ten", fct(""), 0.45, 0.05, 0.0);
     close("of two", fct("initial_window = \"2p\"\n"), 0.65, 0.05, 0.0);
-    close("at once", fct("initial_window = \"all\"\n"), 0.25, 0.05, 0.0);
+    close("at once", fct("initial_window = \"all\"\n"), 0.35, 0.01, 0.0);
 }
 
 /// Flows without an end are measured in the plane of throughput and delay.
