@@ -17,10 +17,10 @@ pub struct Ack {
     pub cum: u32,
     /// Echoed timestamp (ms).
     pub ts: u32,
-    /// One past the last segment that the window has room for; `u32::MAX`: it has no end.
-    pub window_end: u32,
     /// SACK blocks, of which so many.
     pub sacks: [(u32, u32); MAX_SACKS],
+    /// For how many segments behind `cum` the window has room; `u16::MAX`: for so many or more, which is taken for no end.
+    pub window: u16,
     /// See `sacks`.
     pub count: u8,
     /// `flag`s.
@@ -55,7 +55,7 @@ impl Ack {
             sent: timestamp(ack.at),
             cum: ack.cum,
             ts: ack.ts,
-            window_end: ack.window_end,
+            window: (ack.window_end - ack.cum).min(u16::MAX.into()) as u16,
             flags: ack.flags | flag::DUPLICATE,
             sacks: blocks,
             count,
@@ -73,7 +73,7 @@ impl Ack {
     pub fn view(&self) -> AckView<'_> {
         AckView {
             cum: self.cum,
-            window_end: self.window_end,
+            window_end: if self.window == u16::MAX { u32::MAX } else { self.cum + u32::from(self.window) },
             ts: self.ts,
             flags: self.flags,
             sacks: &self.sacks[..usize::from(self.count)],

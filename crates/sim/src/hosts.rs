@@ -118,7 +118,7 @@ impl Flow {
                 at: self.back.arrival(at, 0),
                 sent: timestamp(at),
                 ts,
-                window_end: u32::MAX,
+                window: u16::MAX,
                 flags: flag::SYN,
                 ..Ack::default()
             });

@@ -637,27 +637,30 @@ impl Receiver {
         AckOut { at, cum: self.rcv_nxt, ts: self.ts_recent, window_end, flags, dsack: self.dsack.take() }
     }
 
-    /// `tcp_select_window`, `__tcp_select_window`: the window's end, which never goes back. What came in order has been read.
+    /// `tcp_select_window`: the window's end, which never goes back. What came in order has been read.
     #[inline]
     fn tell_window(&mut self) -> u32 {
-        let w = &self.window;
-        let mut new = w.told;
-        if self.held > 0 {
-            let free = w.room(self.held, self.buffers());
-            // Half of the buffer is taken.
-            if free < w.clamp / 2 {
-                self.quick_acks = 0;
-                let free = free >> w.scale << w.scale;
-                new = if free < w.clamp >> 4 || free < MSS { 0 } else { free.min(new) };
-            } else {
-                new = free.min(new);
-            }
-        }
+        let new = if self.held > 0 { self.room_beside_held() } else { self.window.told };
         let next = u64::from(self.rcv_nxt) * u64::from(MSS);
-        let end = (next + u64::from(new)).max(w.end);
-        let window = (end - next).next_multiple_of(1 << w.scale);
-        self.window.end = next + window;
+        let end = (next + u64::from(new)).max(self.window.end);
+        // Whole units of what windows are scaled by (no division).
+        let below = (1u64 << self.window.scale) - 1;
+        self.window.end = next + ((end - next + below) & !below);
         (self.window.end / u64::from(MSS)) as u32
+    }
+
+    /// `__tcp_select_window`, where segments wait behind a gap.
+    #[inline(never)]
+    fn room_beside_held(&mut self) -> u32 {
+        let w = &self.window;
+        let free = w.room(self.held, self.buffers());
+        // Half of the buffer is taken.
+        if free >= w.clamp / 2 {
+            return free.min(w.told);
+        }
+        self.quick_acks = 0;
+        let free = free >> w.scale << w.scale;
+        if free < w.clamp >> 4 || free < MSS { 0 } else { free.min(w.told) }
     }
 }
 
