@@ -375,6 +375,18 @@ static bool too_long(char **words)
 	return false;
 }
 
+int split_line(char *text, char **words, int most, bool *more)
+{
+	char *word = strtok(text, " \n");
+	int n = 0;
+
+	for (; word && n < most; word = strtok(NULL, " \n"))
+		words[n++] = word;
+	words[n] = NULL;
+	*more = word;
+	return n;
+}
+
 void job_run(const char *path, uint32_t *run)
 {
 	FILE *file = fopen(path, "r");
@@ -387,13 +399,10 @@ void job_run(const char *path, uint32_t *run)
 		return;
 	}
 	while (getline(&text, &room, file) > 0) {
-		char *words[MAX_WORDS + 1], *more;
-		int n = 0;
+		char *words[MAX_WORDS + 1];
+		bool more;
+		int n = split_line(text, words, MAX_WORDS, &more);
 
-		for (more = strtok(text, " \n"); more && n < MAX_WORDS;
-		     more = strtok(NULL, " \n"))
-			words[n++] = more;
-		words[n] = NULL;
 		if (n == 0)
 			continue;
 		if (!strcmp(words[0], "run") && n == 2) {

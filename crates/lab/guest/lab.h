@@ -193,6 +193,8 @@ bool script_run(const char *ns, const char *path);
 
 /* job.c: a program and its arguments, in a namespace. */
 bool command(const char *ns, char **words);
+/* A line's words, `most` at most and a NULL behind them; are there more? Returns how many. */
+int split_line(char *text, char **words, int most, bool *more);
 
 /* receive.c */
 bool replay_tap(const char *ns);

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Packets of the far end of a connection of the kernel's, as replay.c and receive.c make and read them. */
+/* Packets of the far end of a connection of the kernel's, as replay.c, receive.c and script.c make and read them. */
 #ifndef QW_LAB_PACKET_H
 #define QW_LAB_PACKET_H
 
 #include <arpa/inet.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/types.h>
+
+#include <linux/virtio_net.h>
 
 #define HERE "10.255.0.2"
 #define PEER "10.255.0.1"
@@ -63,6 +67,27 @@ static inline uint32_t stamp_of(const uint8_t *tcp)
 		at += tcp[at + 1];
 	}
 	return 0;
+}
+
+/* A packet of TCP that a tun device gave: where its headers are, the length that IP's says (0: more than it can say), TCP's header's. */
+struct tcp_packet {
+	const struct virtio_net_hdr *v;
+	const uint8_t *ip, *tcp;
+	uint32_t total, head;
+};
+
+/* Is it one? */
+static inline bool read_headers(const uint8_t *p, ssize_t n,
+				struct tcp_packet *t)
+{
+	const uint8_t *ip = p + sizeof(*t->v), *tcp = ip + 20;
+
+	if (n < (ssize_t)sizeof(*t->v) + 40 || ip[0] != 0x45 || ip[9] != 6)
+		return false;
+	*t = (struct tcp_packet){ (const struct virtio_net_hdr *)p, ip, tcp,
+				  (uint32_t)ip[2] << 8 | ip[3],
+				  (tcp[12] >> 4) * 4u };
+	return true;
 }
 
 /* Headers from the peer to the kernel in a packet of zeros, with so many bytes of options, before so many of data. Of TCP's checksum

@@ -402,16 +402,16 @@ static void read_all(void)
 	ssize_t n;
 
 	while ((n = read(tun, p, sizeof(p))) > 0) {
-		struct virtio_net_hdr *v = (struct virtio_net_hdr *)p;
-		uint8_t *ip = p + sizeof(*v), *tcp = ip + 20;
-		uint32_t total = (uint32_t)ip[2] << 8 | ip[3];
-		uint32_t head = (tcp[12] >> 4) * 4u, seq = get32(tcp + 4);
+		struct tcp_packet t;
 		uint64_t now = now_ns();
 
-		if (n < (ssize_t)sizeof(*v) + 40 || ip[0] != 0x45 || ip[9] != 6)
+		if (!read_headers(p, n, &t))
 			continue;
-		if (total == 0)
-			total = 65536;
+
+		const uint8_t *tcp = t.tcp;
+		uint32_t total = t.total ? t.total : 65536;
+		uint32_t head = t.head, seq = get32(tcp + 4);
+
 		if (tcp[13] & FLAG_SYN) {
 			peer.port = (uint16_t)(tcp[0] << 8 | tcp[1]);
 			peer.isn = seq;
@@ -423,8 +423,8 @@ static void read_all(void)
 			continue;
 		}
 		uint32_t left = total - 20 - head;
-		uint32_t each = v->gso_type ? v->gso_size : left;
-		bool ect = (ip[1] & 3) == IP_ECT0;
+		uint32_t each = t.v->gso_type ? t.v->gso_size : left;
+		bool ect = (t.ip[1] & 3) == IP_ECT0;
 
 		for (bool cwr = tcp[13] & FLAG_CWR; left > 0; cwr = false) {
 			uint32_t length = left < each ? left : each;

@@ -50,10 +50,7 @@
 #define TICK_NS 4000000ull /* 250 Hz */
 #define LOOK_NS 100000ull
 #define WHEEL 512
-#define BEGIN_TICKS (25000 % WHEEL) /* BEGIN_NS in stack.rs */
-/* How long a packet is waited for behind its time, and a call. run.rs waits as long. */
-#define PATIENCE_NS (2 * NS_PER_SEC)
-#define LONGEST_NS (3600 * NS_PER_SEC)
+/* How long a call is waited for. */
 #define CALL_NS (60 * NS_PER_SEC)
 
 enum entry_kind {
@@ -77,6 +74,8 @@ struct entry {
 	uint32_t length;
 	int64_t result;
 };
+
+_Static_assert(sizeof(struct entry) == 40, "HEAD in played.rs");
 
 /* A TCP packet that went out. */
 struct out {
@@ -109,6 +108,9 @@ static struct {
 	} stamps[MAX_STAMPS]; /* that belong to each other */
 	uint32_t stamp_count;
 	char control[16];
+	uint64_t ticks; /* of the clock at which the script begins */
+	/* How long a packet is waited for behind its time, and one that may come at any. */
+	uint64_t patience_ns, longest_ns;
 } state;
 
 /* The thread that makes the calls, and what it is asked. */
@@ -135,6 +137,17 @@ static void enter_log(struct entry e, const void *bytes)
 		put(&entries, bytes, e.length);
 }
 
+/* What there is now of an event. */
+static void log_now(enum entry_kind kind, uint32_t number, const void *bytes,
+		    uint32_t length)
+{
+	enter_log((struct entry){ .at_ns = now_ns(),
+				  .kind = kind,
+				  .number = number,
+				  .length = length },
+		  bytes);
+}
+
 static void stop(enum entry_kind kind, uint32_t number, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -149,11 +162,7 @@ static void stop(enum entry_kind kind, uint32_t number, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	enter_log((struct entry){ .at_ns = now_ns(),
-				  .kind = kind,
-				  .number = number,
-				  .length = (uint32_t)strlen(text) },
-		  text);
+	log_now(kind, number, text, (uint32_t)strlen(text));
 }
 
 /* For the host: what is done now. */
@@ -185,15 +194,11 @@ static void read_all(void)
 	ssize_t n;
 
 	while ((n = read(tun, p, sizeof(p))) > 0) {
-		struct virtio_net_hdr *v = (struct virtio_net_hdr *)p;
-		uint8_t *ip = p + sizeof(*v), *tcp = ip + 20;
-		uint32_t total = (uint32_t)ip[2] << 8 | ip[3], head;
+		struct tcp_packet t;
 		struct out *o;
 
-		if (n < (ssize_t)sizeof(*v) + 40 || ip[0] != 0x45 ||
-		    ip[9] != 6 || !is_ours(tcp))
+		if (!read_headers(p, n, &t) || !is_ours(t.tcp))
 			continue;
-		head = (tcp[12] >> 4) * 4u;
 		if (out_count == out_room) {
 			out_room = 2 * out_room + 256;
 			outs = realloc(outs, out_room * sizeof(*outs));
@@ -202,17 +207,17 @@ static void read_all(void)
 		}
 		o = &outs[out_count++];
 		*o = (struct out){ .at_ns = now_ns(),
-				   .seq = get32(tcp + 4),
-				   .length = total - 20 - head,
-				   .stamp = stamp_of(tcp),
-				   .flags = tcp[13] };
+				   .seq = get32(t.tcp + 4),
+				   .length = t.total - 20 - t.head,
+				   .stamp = stamp_of(t.tcp),
+				   .flags = t.tcp[13] };
 		if (state.client && (o->flags & FLAG_SYN))
-			state.port = (uint16_t)(tcp[0] << 8 | tcp[1]);
+			state.port = (uint16_t)(t.tcp[0] << 8 | t.tcp[1]);
 		enter_log((struct entry){ .at_ns = o->at_ns,
 					  .kind = ENTRY_PACKET,
-					  .length = 20 + head,
-					  .result = v->gso_size },
-			  ip);
+					  .length = 20 + t.head,
+					  .result = t.v->gso_size },
+			  t.ip);
 	}
 }
 
@@ -234,18 +239,18 @@ static void hear_call(void)
 		  call.bytes);
 }
 
-/* Until that time, or until something goes out or a call returns. */
+/* Until shortly before that time, or until something goes out or a call returns. */
 static void wait_some(uint64_t until)
 {
 	struct pollfd p[2] = { { .fd = tun, .events = POLLIN },
 			       { .fd = call.told, .events = POLLIN } };
-	uint64_t now = now_ns();
-	struct timespec t = { 0, 0 };
+	uint64_t now = now_ns(), left = until > now ? until - now : 0;
+	struct timespec t;
 
-	if (until > now) {
-		t.tv_sec = (time_t)((until - now) / NS_PER_SEC);
-		t.tv_nsec = (long)((until - now) % NS_PER_SEC);
-	}
+	/* ppoll(2) may be late by a thousandth (__estimate_accuracy()): so it ends a little before, and the rest is waited for anew. */
+	left -= left / 256;
+	t = (struct timespec){ (time_t)(left / NS_PER_SEC),
+			       (long)(left % NS_PER_SEC) };
 	ppoll(p, 2, &t, NULL);
 	read_all();
 	hear_call();
@@ -600,7 +605,7 @@ static void inject(uint32_t number, char **w)
 		tcp[i] = (uint8_t)strtoul(two, NULL, 16);
 	}
 	make_live(tcp, head);
-	/* As packetdrill, with a checksum and without the headers' length: on these hangs in how much memory the device puts the packet
+	/* As packetdrill, with a checksum and without the headers' length: how much memory the device puts the packet in depends on these
 	 * (tun_vnet_hdr_get(), tun_alloc_skb()). */
 	set16(tcp + 16, checksum(p, head, length));
 	if (of) {
@@ -656,17 +661,9 @@ static void tell_info(uint32_t number)
 
 	if (fd >= 0 &&
 	    getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &length) == 0)
-		enter_log((struct entry){ .at_ns = now_ns(),
-					  .kind = ENTRY_INFO,
-					  .number = number,
-					  .length = length },
-			  info);
+		log_now(ENTRY_INFO, number, info, length);
 	if (fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &room) == 0)
-		enter_log((struct entry){ .at_ns = now_ns(),
-					  .kind = ENTRY_MEMORY,
-					  .number = number,
-					  .length = room },
-			  info);
+		log_now(ENTRY_MEMORY, number, info, room);
 }
 
 static void tell_counters(uint32_t number)
@@ -683,11 +680,7 @@ static void tell_counters(uint32_t number)
 		stop(ENTRY_REFUSED, number, "counters: %s", strerror(errno));
 	if (fd >= 0)
 		close(fd);
-	enter_log((struct entry){ .at_ns = now_ns(),
-				  .kind = ENTRY_COUNTERS,
-				  .number = number,
-				  .length = length },
-		  text);
+	log_now(ENTRY_COUNTERS, number, text, length);
 }
 
 /* Another connection, of other ports and numbers: what the one before still sends is not looked at. */
@@ -704,8 +697,7 @@ static void again(uint32_t peer_isn)
 	state.isn = state.script_isn = 0;
 	state.subject = -1;
 	state.stamp_count = 0;
-	enter_log((struct entry){ .at_ns = now_ns(), .kind = ENTRY_AGAIN },
-		  NULL);
+	log_now(ENTRY_AGAIN, 0, NULL, 0);
 }
 
 /* Commands. */
@@ -746,8 +738,8 @@ static void event(uint32_t number, const char *when, uint64_t by, char **w,
 		inject(number, w + 1);
 	else if (!strcmp(w[0], "out") && n == 5)
 		expect(number, w + 1,
-		       *when == 'a' && when[1] == 'n' ? now_ns() + LONGEST_NS :
-							by + PATIENCE_NS);
+		       !strcmp(when, "any") ? now_ns() + state.longest_ns :
+					      by + state.patience_ns);
 	else if (!strcmp(w[0], "call") && n > 2)
 		ask_call(number, number_of(w[1]), w + 2, n - 2);
 	else if (!strcmp(w[0], "info"))
@@ -771,30 +763,30 @@ static void event(uint32_t number, const char *when, uint64_t by, char **w,
 }
 
 /* In the middle of a tick, so that timers are as late as they are on the mean, and where the wheel of timers, whose buckets have up to
- * 512 ticks for what is due in 16 s, stands as it does for the simulated stack: how late one is hangs on that. When ticks begin is
+ * 512 ticks for what is due in 16 s, stands as it does for the simulated stack: how late one is depends on that. When ticks begin is
  * another time in each boot. */
 static void begin(void)
 {
-	uint64_t at = now_ns() + 2 * TICK_NS, before = 0, looked = 0, ticks = 0;
+	uint64_t end = now_ns() + 100 * TICK_NS, looked, now = 0;
+	uint64_t hundredths = 0, before;
 
 	/* times(2) counts in hundredths of a second: every fifth tick begins an even one. A look that came late says not when. */
-	for (uint64_t i = 0; i <= 100 * TICK_NS / LOOK_NS; i++, at += LOOK_NS) {
-		uint64_t hundredths, now;
-
-		wait_until(at);
+	do {
+		looked = now;
+		before = hundredths;
+		wait_until(now_ns() + LOOK_NS);
 		hundredths = (uint64_t)times(NULL);
 		now = now_ns();
-		if (i > 0 && hundredths != before && hundredths % 2 == 0 &&
-		    now - looked < 2 * LOOK_NS) {
-			ticks = hundredths / 2 * 5;
-			break;
+		if (now > end) {
+			stop(ENTRY_STOP, 0, "no tick began within %llu ms",
+			     100 * TICK_NS / 1000000);
+			return;
 		}
-		before = hundredths;
-		looked = now;
-	}
-	at += TICK_NS / 2 - LOOK_NS / 2;
-	wait_until(at +
-		   (WHEEL + BEGIN_TICKS - ticks % WHEEL) % WHEEL * TICK_NS);
+	} while (hundredths == before || hundredths % 2 ||
+		 now - looked > 2 * LOOK_NS);
+	wait_until(now - (now - looked) / 2 + TICK_NS / 2 +
+		   (WHEEL + state.ticks % WHEEL - hundredths / 2 * 5 % WHEEL) %
+			   WHEEL * TICK_NS);
 	zero = now_ns();
 	enter_log((struct entry){ .at_ns = zero, .kind = ENTRY_ZERO }, NULL);
 }
@@ -811,13 +803,10 @@ static void over(uint32_t number)
 	read_all();
 	hear_call();
 	if (!stopped)
-		enter_log((struct entry){ .at_ns = now_ns(),
-					  .kind = ENTRY_DONE,
-					  .number = number },
-			  NULL);
+		log_now(ENTRY_DONE, number, NULL, 0);
 }
 
-/* What all connections begin with (`control`), whatever the script sets. */
+/* Of the whole script: also what all connections begin with (`control`), whatever it sets. */
 static bool header(char **w, int n)
 {
 	if (!strcmp(w[0], "strict"))
@@ -826,7 +815,12 @@ static bool header(char **w, int n)
 		state.scaled = true;
 	else if (!strcmp(w[0], "peer") && n == 2)
 		state.peer_isn = (uint32_t)number_of(w[1]);
-	else if (!strcmp(w[0], "control") && n == 2)
+	else if (!strcmp(w[0], "ticks") && n == 2)
+		state.ticks = (uint64_t)number_of(w[1]);
+	else if (!strcmp(w[0], "patience") && n == 3) {
+		state.patience_ns = (uint64_t)number_of(w[1]) * NS_PER_US;
+		state.longest_ns = (uint64_t)number_of(w[2]) * NS_PER_US;
+	} else if (!strcmp(w[0], "control") && n == 2)
 		snprintf(state.control, sizeof(state.control), "%s", w[1]);
 	else
 		return false;
@@ -843,13 +837,10 @@ static void follow(FILE *file)
 	uint64_t from = 0, to = 0;
 
 	while (!stopped && getline(&text, &room, file) > 0) {
-		char *w[MAX_WORDS + 1], *more;
-		int n = 0;
+		char *w[MAX_WORDS + 1];
+		bool more;
+		int n = split_line(text, w, MAX_WORDS, &more);
 
-		for (more = strtok(text, " \n"); more && n < MAX_WORDS;
-		     more = strtok(NULL, " \n"))
-			w[n++] = more;
-		w[n] = NULL;
 		if (n == 0 || header(w, n))
 			continue;
 		if (n < 6 || more) {

@@ -191,6 +191,22 @@ impl Job {
 pub struct Lines(pub String);
 
 impl Lines {
+    /// A run of one connection: in a namespace, over a device whose far end is the guest's program. `verb` makes the device, `first` is
+    /// set of it before it has an address, `last` as it comes up.
+    pub fn with_device(number: usize, verb: &str, first: Option<&str>, last: &str) -> Lines {
+        let mut l = Lines::default();
+        l.add(format!("run {number}"));
+        l.add("do ip netns add k");
+        l.add(format!("{verb} k"));
+        if let Some(first) = first {
+            l.add(format!("note link set tun0 {first}"));
+        }
+        l.add("note addr add 10.255.0.2/24 dev tun0");
+        l.add(format!("note link set tun0 {last} up"));
+        l.add("batch k ip");
+        l
+    }
+
     pub fn add(&mut self, line: impl AsRef<str>) {
         self.0.push_str(line.as_ref());
         self.0.push('\n');

@@ -123,13 +123,7 @@ fn job(batch: &[(usize, Plan)], longest: Duration) -> Job {
 
 /// What the guest is to do for a script.
 fn commands(number: usize) -> String {
-    let mut l = Lines::default();
-    l.add(format!("run {number}"));
-    l.add("do ip netns add k");
-    l.add("device k");
-    l.add("note addr add 10.255.0.2/24 dev tun0");
-    l.add("note link set tun0 txqueuelen 10000 up");
-    l.add("batch k ip");
+    let mut l = Lines::with_device(number, "device", None, "txqueuelen 10000");
     l.add(format!("script k /script-{number}"));
     l.add("end");
     l.0

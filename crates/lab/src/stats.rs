@@ -107,15 +107,7 @@ fn leaf(qdisc: &Entry) -> Stats {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// An attribute, padded.
-    fn attribute(kind: u16, content: &[u8]) -> Vec<u8> {
-        let mut out = (content.len() as u16 + 4).to_le_bytes().to_vec();
-        out.extend(kind.to_le_bytes());
-        out.extend(content);
-        out.resize(out.len().next_multiple_of(4), 0);
-        out
-    }
+    use queuewright_testing::attribute;
 
     fn words(all: &[u32]) -> Vec<u8> {
         all.iter().flat_map(|w| w.to_le_bytes()).collect()

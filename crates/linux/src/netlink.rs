@@ -292,6 +292,7 @@ fn once(what: u16, how: u16, index: u32, parent: u32) -> Result<Option<Vec<Entry
 #[cfg(test)]
 mod tests {
     use super::*;
+    use queuewright_testing::attribute as attribute_of;
 
     #[test]
     fn numbers_as_tc_writes_them() {
@@ -300,17 +301,9 @@ mod tests {
         assert_eq!(number("8001"), 0x8001_0000);
     }
 
-    fn nla(kind: u16, value: &[u8]) -> Vec<u8> {
-        let mut out = (value.len() as u16 + 4).to_ne_bytes().to_vec();
-        out.extend(kind.to_ne_bytes());
-        out.extend(value);
-        out.resize(out.len().next_multiple_of(4), 0);
-        out
-    }
-
     /// One with these options.
     fn with(options: &[u8]) -> Entry {
-        Entry { attributes: nla(TCA_OPTIONS, options), ..Entry::default() }
+        Entry { attributes: attribute_of(TCA_OPTIONS, options), ..Entry::default() }
     }
 
     #[test]
@@ -318,8 +311,11 @@ mod tests {
         let mut parms = [0; 44];
         parms[8..12].copy_from_slice(&625_000_u32.to_ne_bytes());
         parms[20..24].copy_from_slice(&u32::MAX.to_ne_bytes());
-        let options =
-            [nla(TCA_HTB_PARMS, &parms), nla(TCA_HTB_CEIL64, &5_000_000_000_u64.to_ne_bytes())].concat();
+        let options = [
+            attribute_of(TCA_HTB_PARMS, &parms),
+            attribute_of(TCA_HTB_CEIL64, &5_000_000_000_u64.to_ne_bytes()),
+        ]
+        .concat();
         assert_eq!(with(&options).rates(), Some([625_000, 5_000_000_000]));
     }
 
@@ -328,14 +324,14 @@ mod tests {
         let filter = |flags: u32| {
             let parts =
                 [(TCA_BPF_FLAGS, &flags.to_ne_bytes()[..]), (7, b"odd"), (TCA_BPF_ID, &9_u32.to_ne_bytes())];
-            with(&parts.map(|(kind, value)| nla(kind, value)).concat())
+            with(&parts.map(|(kind, value)| attribute_of(kind, value)).concat())
         };
         assert_eq!((filter(1).program(), filter(0).program()), (Some(9), None));
     }
 
     #[test]
     fn what_is_cut_short_is_none() {
-        let whole = nla(TCA_HTB_PARMS, &[1; 44]);
+        let whole = attribute_of(TCA_HTB_PARMS, &[1; 44]);
         for length in 0..whole.len() {
             assert_eq!(with(&whole[..length]).rates(), None, "{length} bytes");
         }

@@ -3,8 +3,10 @@
 use crate::packet::{Ecn, Packet, TcpOption};
 use crate::played::knows;
 use crate::python::{self, Value};
+use crate::run::{LONGEST_US, PATIENCE_US};
 use crate::script::{Action, Call, Event, Expr, Script, When};
 use crate::settings::{Counter, Order, orders, plain};
+use crate::stack::BEGIN_TICKS;
 use crate::words::{constant, field, field_data, field_mask, inq, number_of, vector_bytes};
 use queuewright_sim::Kind;
 use std::collections::{HashMap, HashSet};
@@ -64,6 +66,7 @@ pub fn plan(
         }
     }
     planner.text += &format!("peer {}\n", remote_isns.first().unwrap_or(&0));
+    planner.text += &format!("ticks {}\npatience {PATIENCE_US} {LONGEST_US}\n", BEGIN_TICKS);
     for (i, event) in script.events.iter().enumerate() {
         planner.event(i, event, dir);
     }

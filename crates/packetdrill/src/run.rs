@@ -13,9 +13,9 @@ use std::collections::HashMap;
 use std::path::Path;
 
 /// How long a packet is waited for behind its time (`sniff_outbound_live_packet`).
-const PATIENCE_US: i64 = 2_000_000;
+pub const PATIENCE_US: i64 = 2_000_000;
 /// The longest that a packet of any time is waited for.
-const LONGEST_US: i64 = 3_600_000_000;
+pub const LONGEST_US: i64 = 3_600_000_000;
 /// What comes in is at TCP so much after its time: on a real machine it has to be made and to go through the device. Without it, times
 /// that the kernel compares would be alike that never are.
 const DELIVERY_US: i64 = 20;

@@ -13,8 +13,9 @@ use queuewright_sim::{CaState, Kind};
 use std::collections::VecDeque;
 
 /// When a script begins: late enough for every clock to be above 0, and in the middle of a tick of 4 ms, so that timers are as late
-/// as they are on the mean. The lab's guest begins where the kernel's wheel of timers stands as here (`BEGIN_TICKS` in script.c).
-pub const BEGIN_NS: u64 = 100_002_000_000;
+/// as they are on the mean. The lab's guest begins where the kernel's wheel of timers stands as at this tick.
+pub const BEGIN_TICKS: u64 = 25_000;
+pub const BEGIN_NS: u64 = BEGIN_TICKS * 4_000_000 + 2_000_000;
 /// The first wait for an answer to a SYN-ACK (`TCP_TIMEOUT_INIT`).
 const SYN_ACK_NS: u64 = 1_000_000_000;
 /// The device's MTU, less the headers of IPv4 and TCP.

@@ -128,15 +128,8 @@ fn outcome(text: &str) -> Outcome {
     run(&parse(text).unwrap(), &folder(), &Options::default())
 }
 
-const OPEN: &str = "\
-0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
-+0 bind(3, ..., ...) = 0
-+0 listen(3, 1) = 0
-+0 < S 0:0(0) win 65535 <mss 1000,sackOK,nop,nop,nop,wscale 7>
-+0 > S. 0:0(0) ack 1 <mss 1460,nop,nop,sackOK,nop,wscale 7>
-+.1 < . 1:1(0) ack 1 win 1024
-+0 accept(3, ..., ...) = 4
-";
+/// What opens a connection.
+const OPEN: &str = include_str!("open.txt");
 
 /// All that a script asks for and the stack does not have is named, and nothing of it run.
 #[test]

@@ -36,8 +36,20 @@ pub struct SendBuffer {
 pub const RMEM_BYTES: u32 = 7_156_256;
 
 impl SendBuffer {
-    /// Most bytes of the receiver's buffer: [`RMEM_BYTES`], or twice `wmem` where that is more.
+    /// Most bytes of the receiver's buffer: [`RMEM_BYTES`], or twice `wmem` where that is more, but no more than a sysctl may say.
     pub fn rmem_bytes(&self) -> u32 {
-        self.wmem_bytes.map_or(RMEM_BYTES, |wmem| wmem.saturating_mul(2).max(RMEM_BYTES))
+        self.wmem_bytes.map_or(RMEM_BYTES, |wmem| wmem.saturating_mul(2).clamp(RMEM_BYTES, i32::MAX as u32))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receiver_has_room_for_what_its_sender_may_hold() {
+        let room = |wmem| SendBuffer { wmem_bytes: wmem, ..SendBuffer::default() }.rmem_bytes();
+        assert_eq!([None, Some(1 << 20), Some(8 << 20)].map(room), [RMEM_BYTES, RMEM_BYTES, 16 << 20]);
+        assert_eq!(room(Some(1 << 30)), (1 << 31) - 1);
     }
 }

@@ -46,6 +46,15 @@ fn line(what: &str, lack: Lack, why: &dyn Display) -> String {
     format!("{lack}\t{what}\t{why}\n")
 }
 
+/// An attribute of netlink, padded.
+pub fn attribute(kind: u16, content: &[u8]) -> Vec<u8> {
+    let mut out = (content.len() as u16 + 4).to_ne_bytes().to_vec();
+    out.extend(kind.to_ne_bytes());
+    out.extend(content);
+    out.resize(out.len().next_multiple_of(4), 0);
+    out
+}
+
 /// Waits until `is`: for a state, never for a time.
 ///
 /// # Panics

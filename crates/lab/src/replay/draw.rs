@@ -157,13 +157,7 @@ impl Draw {
 
     /// What the guest is to do.
     pub(crate) fn commands(&self, number: usize, name: &str) -> String {
-        let mut l = Lines::default();
-        l.add(format!("run {number}"));
-        l.add("do ip netns add k");
-        l.add("tun k");
-        l.add("note addr add 10.255.0.2/24 dev tun0");
-        l.add("note link set tun0 txqueuelen 10000 up");
-        l.add("batch k ip");
+        let mut l = Lines::with_device(number, "tun", None, "txqueuelen 10000");
         l.add("set k net/ipv4/tcp_no_metrics_save 1");
         // Timestamps without an offset of chance: they are the clock's milliseconds.
         l.add("set k net/ipv4/tcp_timestamps 2");

@@ -106,14 +106,8 @@ pub fn draw(seed: u64, number: u64, of_ms: u64) -> Path {
 impl Path {
     /// What the guest is to do.
     pub(super) fn commands(&self, number: usize) -> String {
-        let mut l = Lines::default();
-        l.add(format!("run {number}"));
-        l.add("do ip netns add k");
-        l.add("tap k");
-        l.add("note link set tun0 address 02:00:00:00:00:02");
-        l.add("note addr add 10.255.0.2/24 dev tun0");
-        l.add("note link set tun0 arp off txqueuelen 10000 up");
-        l.add("batch k ip");
+        let address = Some("address 02:00:00:00:00:02");
+        let mut l = Lines::with_device(number, "tap", address, "arp off txqueuelen 10000");
         l.add("set k net/ipv4/tcp_no_metrics_save 1");
         l.add("set k net/ipv4/tcp_timestamps 2");
         l.add(format!("set k net/ipv4/tcp_ecn {}", u8::from(self.ecn)));

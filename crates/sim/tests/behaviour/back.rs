@@ -59,7 +59,8 @@ fn an_upload_slows_a_download_down() {
     };
     let (bloated, apart) = (goodput("droptail"), goodput("fq-codel"));
     println!("download beside an upload: {bloated:.2} Mbit/s behind it, {apart:.2} apart from it");
-    assert!(apart > 1.5 * bloated && apart > 9.0, "{bloated} {apart}");
+    // Of ten seeds the least and most: 4.4 to 5.4 behind it, 9.5 apart.
+    assert!(apart > 1.7 * bloated && apart > 9.0, "{bloated} {apart}");
 }
 
 /// Acknowledgements stand for one another: that some are lost costs little.

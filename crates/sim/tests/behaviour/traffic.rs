@@ -136,8 +136,8 @@ fn pages_are_measured_as_a_whole() {
     let page: Vec<_> = run.detail.transfers.iter().filter(|t| t.burst == Some(2)).collect();
     let longest = page.iter().filter_map(|t| t.fct_s).fold(0.0, f64::max);
     assert!(bursts.bct_s.max >= longest && longest > 400.0 * 1500.0 * 8.0 / 20e6);
-    // 402 packets in flights of 45, 54 and more into 50 places: many are lost the first time.
-    assert!(bursts.drops.max > 150.0, "{bursts:?}");
+    // 402 packets in flights of 45, 54 and more into 50 places: more than half are lost the first time.
+    assert!(bursts.drops.max > 402.0 / 2.0, "{bursts:?}");
     assert_eq!(t.drops as f64, bursts.drops.mean * 3.0);
 }
 
