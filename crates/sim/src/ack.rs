@@ -31,6 +31,33 @@ pub struct Ack {
 /// many segments.
 pub const REQUEST: u8 = flag::RETRANSMIT;
 
+/// Above so many segments a window is told in whole 32, as Linux scales it by more bits the wider it may be.
+const FINE: u32 = 1 << 15;
+/// Segments of a window that has no end.
+const ENDLESS: u16 = u16::MAX;
+
+/// A window as it travels: all that `tcp_rmem` allows, a little less than 1.1 million segments, in 16 bits.
+#[inline]
+fn pack(segments: u32) -> u16 {
+    match segments {
+        ..FINE => segments as u16,
+        FINE..=WIDEST => (FINE + ((segments - FINE) >> 5)) as u16,
+        _ => ENDLESS,
+    }
+}
+
+/// The widest window that has an end, segments.
+const WIDEST: u32 = FINE + (((ENDLESS as u32 - FINE) << 5) - 1);
+
+#[inline]
+fn unpack(window: u16) -> Option<u32> {
+    match u32::from(window) {
+        _ if window == ENDLESS => None,
+        fine @ ..FINE => Some(fine),
+        rest => Some(FINE + ((rest - FINE) << 5)),
+    }
+}
+
 impl Ack {
     /// Length of its packet (IP): headers with timestamps, and the option with its SACK blocks (RFC 2018).
     pub fn ip_bytes(&self) -> u32 {
@@ -55,7 +82,7 @@ impl Ack {
             sent: timestamp(ack.at),
             cum: ack.cum,
             ts: ack.ts,
-            window: (ack.window_end - ack.cum).min(u16::MAX.into()) as u16,
+            window: pack(ack.window_end - ack.cum),
             flags: ack.flags | flag::DUPLICATE,
             sacks: blocks,
             count,
@@ -73,10 +100,28 @@ impl Ack {
     pub fn view(&self) -> AckView<'_> {
         AckView {
             cum: self.cum,
-            window_end: if self.window == u16::MAX { u32::MAX } else { self.cum + u32::from(self.window) },
+            window_end: unpack(self.window).map_or(u32::MAX, |window| self.cum + window),
             ts: self.ts,
             flags: self.flags,
             sacks: &self.sacks[..usize::from(self.count)],
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No window comes wider than it was told, or by 32 segments narrower.
+    #[test]
+    fn a_window_of_any_width_arrives() {
+        for told in (0..40_000).chain((40_000..=WIDEST).step_by(1_234)).chain([WIDEST]) {
+            let came = unpack(pack(told)).unwrap_or(u32::MAX);
+            assert!(came <= told && told - came < 32, "{came} of {told}");
+            assert!(told >= FINE || came == told);
+        }
+        assert_eq!([WIDEST + 1, u32::MAX].map(|n| unpack(pack(n))), [None; 2]);
+        // `tcp_rmem[2]` is i32::MAX at most.
+        assert!(WIDEST > i32::MAX as u32 / 1448 * 2 / 3);
     }
 }

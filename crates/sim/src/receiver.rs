@@ -52,9 +52,10 @@ pub struct Receiver {
     /// When its client asks for more (ns); `u64::MAX`: it does not.
     asks_at: u64,
     rules: &'static StackRules,
-    /// Out-of-order ranges, rising, apart, and how many segments they hold.
+    /// Out-of-order ranges, rising, apart, how many segments they hold, and in how many buffers these lie.
     ranges: Vec<(u32, u32)>,
     held: u32,
+    buffers: u32,
     /// Next segment expected.
     pub rcv_nxt: u32,
     /// `rcv_nxt` at the last ACK (`rcv_wup`).
@@ -84,6 +85,8 @@ pub struct Receiver {
     ect_seen: bool,
     /// An ACK has just gone, as the segment at work changes a block.
     went_first: bool,
+    /// The ACK at `ack_at` tells that there is room again (`tcp_cleanup_rbuf`).
+    reopens: bool,
     /// Round-trip time of the empty path (ns).
     base_rtt_ns: u64,
     /// For how many segments the client asks.
@@ -113,6 +116,7 @@ impl Receiver {
             acked_to: 0,
             ranges: Vec::new(),
             held: 0,
+            buffers: 0,
             blocks: Blocks::default(),
             ts_recent: 0,
             echoes_each,
@@ -124,6 +128,7 @@ impl Receiver {
             compressed: 0,
             ect_seen: false,
             went_first: false,
+            reopens: false,
             base_rtt_ns,
             ack_at: u64::MAX,
             asks_at: u64::MAX,
@@ -194,7 +199,7 @@ impl Receiver {
         if self.ack_at > now {
             return None;
         }
-        if self.compressed == 0 {
+        if self.compressed == 0 && !self.reopens {
             // Nothing came in time: wait longer, or expect no more answers (`tcp_delack_timer_handler`).
             self.ato = match self.pingpong {
                 false => (self.ato * 2).min(self.rto_ticks()).min(ATO_MAX),
@@ -304,19 +309,19 @@ impl Receiver {
         if self.rules.autotunes && !self.went_first {
             self.see_ect(flags);
         }
-        let (held, buffers) = (self.held, self.buffers());
+        let (held, buffers) = (self.held, self.buffers);
         self.store(seq, end);
         if self.held > held {
             if self.rules.autotunes {
                 // What a new buffer takes counts only later (`tcp_data_queue_ofo`).
-                let more = self.buffers() <= buffers;
+                let more = self.buffers <= buffers;
                 self.grow_window(held + u32::from(more), buffers);
                 self.window.grow_buffer(self.window.space, self.beyond());
             }
         } else {
             self.dsack = Some((seq, end));
         }
-        self.out_of_order_ack(at, now)
+        self.out_of_order_ack(at, now, (self.held, self.buffers))
     }
 
     /// `tcp_validate_incoming`: what was sent before what is acknowledged is taken for an old duplicate, even if it is none (PAWS, RFC
@@ -336,12 +341,19 @@ impl Receiver {
     #[inline]
     fn acknowledge(&mut self, at: u64, flags: u8, now: bool) -> Option<AckOut> {
         if !self.ranges.is_empty() {
+            // What lay behind the gap is read only once this is told.
+            let first = self.ranges.first().map_or(0, |r| r.1 - r.0);
+            let unread = (self.held + 1, self.buffers + u32::from(first >= PIECES));
             self.fill();
             // RFC 5681 section 4.2: a filled gap is told at once.
-            if self.ranges.is_empty() {
-                return Some(self.make_ack(at));
+            let ack = match self.ranges.is_empty() {
+                true => Some(self.make_ack_beside(at, unread)),
+                false => self.out_of_order_ack(at, now, unread),
+            };
+            if self.rules.autotunes {
+                self.reopen(at);
             }
-            return self.out_of_order_ack(at, now);
+            return ack;
         }
         // The reader takes what there is at once; the end of a burst, or of all, is then told (`tcp_cleanup_rbuf`).
         if self.calls_for_ack() || self.is_quick() || now || (flags & flag::PUSH != 0 && !self.pingpong) {
@@ -434,7 +446,7 @@ impl Receiver {
         }
         self.data_ns = at;
         self.see_ect(flags);
-        self.grow_window(self.held + 1, self.buffers() + 1);
+        self.grow_window(self.held + 1, self.buffers + 1);
     }
 
     /// `tcp_data_ecn_check`: what says that it is not ECN-capable among others that are was most likely sent again; losses go on.
@@ -445,13 +457,6 @@ impl Receiver {
         } else if self.ect_seen {
             self.enter_quick(2);
         }
-    }
-
-    /// In how many buffers lies what is out of order? What goes on where another one ends is put to it, up to so many
-    /// (`tcp_try_coalesce`).
-    #[inline]
-    fn buffers(&self) -> u32 {
-        self.ranges.len() as u32 + self.held / PIECES
     }
 
     /// Segments from the next expected to the end of what is out of order.
@@ -531,8 +536,10 @@ impl Receiver {
         // Most often it lies above all others, next to the last one or after a loss.
         match self.ranges.last_mut() {
             Some(last) if last.1 == seq => {
+                let before = buffers_of(*last);
                 last.1 = end;
                 self.held += end - seq;
+                self.buffers += buffers_of(*last) - before;
                 if self.blocks.goes_on((seq, end)) {
                     return;
                 }
@@ -541,6 +548,7 @@ impl Receiver {
             _ => {
                 self.ranges.push((seq, end));
                 self.held += end - seq;
+                self.buffers += buffers_of((seq, end));
             }
         }
         self.blocks.add((seq, end));
@@ -551,15 +559,17 @@ impl Receiver {
         // The first that ends at or after `seq`, and one past the last that it reaches.
         let first = self.ranges.partition_point(|r| r.1 < seq);
         let past = first + self.ranges[first..].partition_point(|r| r.0 <= end);
-        let (mut from, mut to, mut had) = (seq, end, 0);
+        let (mut from, mut to, mut had, mut buffers) = (seq, end, 0, 0);
         for &(lo, hi) in &self.ranges[first..past] {
             if lo <= seq && end <= hi {
                 return;
             }
             (from, to) = (from.min(lo), to.max(hi));
             had += hi - lo;
+            buffers += buffers_of((lo, hi));
         }
         self.held += to - from - had;
+        self.buffers = self.buffers + buffers_of((from, to)) - buffers;
         if past == first {
             self.ranges.insert(first, (from, to));
         } else {
@@ -575,6 +585,7 @@ impl Receiver {
         {
             self.rcv_nxt = hi;
             self.held -= hi - lo;
+            self.buffers -= buffers_of((lo, hi));
             self.ranges.remove(0);
         }
         match self.ranges.is_empty() {
@@ -583,8 +594,8 @@ impl Receiver {
         }
     }
 
-    /// `__tcp_ack_snd_check` with data out of order: at once, or compressed.
-    fn out_of_order_ack(&mut self, at: u64, now: bool) -> Option<AckOut> {
+    /// `__tcp_ack_snd_check` with data out of order: at once, or compressed. `queued`: segments not yet read, and their buffers.
+    fn out_of_order_ack(&mut self, at: u64, now: bool, queued: (u32, u32)) -> Option<AckOut> {
         if std::mem::take(&mut self.went_first) {
             return None;
         }
@@ -594,7 +605,7 @@ impl Receiver {
             || self.is_quick()
             || self.compressed >= COMPRESS_LIMIT
         {
-            return Some(self.make_ack(at));
+            return Some(self.make_ack_beside(at, queued));
         }
         if self.dup_acks_at != self.rcv_nxt {
             self.dup_acks_at = self.rcv_nxt;
@@ -602,7 +613,7 @@ impl Receiver {
         }
         if self.dup_acks < DUP_ACKS_AT_ONCE {
             self.dup_acks += 1;
-            return Some(self.make_ack(at));
+            return Some(self.make_ack_beside(at, queued));
         }
         self.compressed += 1;
         if self.compressed == 1 {
@@ -623,8 +634,14 @@ impl Receiver {
     }
 
     fn make_ack(&mut self, at: u64) -> AckOut {
+        self.make_ack_beside(at, (self.held, self.buffers))
+    }
+
+    /// The same where so many segments in so many buffers are not yet read.
+    #[inline]
+    fn make_ack_beside(&mut self, at: u64, queued: (u32, u32)) -> AckOut {
         self.acked_to = self.rcv_nxt;
-        let window_end = if self.rules.autotunes { self.tell_window() } else { u32::MAX };
+        let window_end = if self.rules.autotunes { self.tell_window(queued) } else { u32::MAX };
         if self.quick_acks > 0 {
             self.quick_acks -= 1;
             if self.quick_acks == 0 {
@@ -633,14 +650,15 @@ impl Receiver {
         }
         self.ack_at = u64::MAX;
         self.compressed = 0;
+        self.reopens = false;
         let flags = if self.ece { flag::ECE } else { 0 };
         AckOut { at, cum: self.rcv_nxt, ts: self.ts_recent, window_end, flags, dsack: self.dsack.take() }
     }
 
-    /// `tcp_select_window`: the window's end, which never goes back. What came in order has been read.
+    /// `tcp_select_window`: the window's end, which never goes back.
     #[inline]
-    fn tell_window(&mut self) -> u32 {
-        let new = if self.held > 0 { self.room_beside_held() } else { self.window.told };
+    fn tell_window(&mut self, queued: (u32, u32)) -> u32 {
+        let new = self.select_window(queued);
         let next = u64::from(self.rcv_nxt) * u64::from(MSS);
         let end = (next + u64::from(new)).max(self.window.end);
         // Whole units of what windows are scaled by (no division).
@@ -649,11 +667,32 @@ impl Receiver {
         (self.window.end / u64::from(MSS)) as u32
     }
 
-    /// `__tcp_select_window`, where segments wait behind a gap.
+    /// `tcp_cleanup_rbuf`: what lay behind a gap has been read. If that leaves twice the window it is told at once.
     #[inline(never)]
-    fn room_beside_held(&mut self) -> u32 {
+    fn reopen(&mut self, at: u64) {
+        let told = self.window.end.saturating_sub(u64::from(self.rcv_nxt) * u64::from(MSS));
+        if 2 * told > self.window.clamp.into() {
+            return;
+        }
+        let new = self.select_window((self.held, self.buffers));
+        if new > 0 && u64::from(new) >= 2 * told {
+            // If none was due this is none of the quick ones (`tcp_dec_quickack_mode`).
+            self.quick_acks += u32::from(self.ack_at == u64::MAX && self.quick_acks > 0);
+            (self.reopens, self.ack_at) = (true, at);
+        }
+    }
+
+    /// `__tcp_select_window`
+    #[inline]
+    fn select_window(&mut self, (segments, buffers): (u32, u32)) -> u32 {
+        if segments > 0 { self.room_beside(segments, buffers) } else { self.window.told }
+    }
+
+    /// The same where something is not yet read.
+    #[inline(never)]
+    fn room_beside(&mut self, segments: u32, buffers: u32) -> u32 {
         let w = &self.window;
-        let free = w.room(self.held, self.buffers());
+        let free = w.room(segments, buffers);
         // Half of the buffer is taken.
         if free >= w.clamp / 2 {
             return free.min(w.told);
@@ -662,6 +701,13 @@ impl Receiver {
         let free = free >> w.scale << w.scale;
         if free < w.clamp >> 4 || free < MSS { 0 } else { free.min(w.told) }
     }
+}
+
+/// In how many buffers a range lies that came in order: what goes on where another one ends is put to it, up to so many pieces
+/// (`tcp_try_coalesce`).
+#[inline]
+fn buffers_of((lo, hi): (u32, u32)) -> u32 {
+    (hi - lo).div_ceil(PIECES)
 }
 
 /// The receive window's room and how it follows the flow (`tcp_rcv_space_adjust`, "dynamic right-sizing").

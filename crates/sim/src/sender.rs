@@ -20,9 +20,6 @@ use queuewright_scenario::spec::{SendBuffer, Stack};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-/// Half the window of the peer's SYN, bytes: before the first acknowledgement no buffer is longer (`tcp_bound_to_half_wnd`), and
-/// what is written beyond it since the last push goes out at once (`forced_push`).
-const HALF_FIRST_WINDOW: u32 = 65_535 / 2;
 /// What the application writes at a time, bytes: 128 KiB, as iperf3 and the lab's do.
 const WRITE_BYTES: u32 = 128 << 10;
 
@@ -253,13 +250,11 @@ pub struct Sender {
     pub write_bytes: u32,
     rest: u32,
     small_end: u32,
-    /// One past the last segment of the first of the buffers that are not yet sent.
-    buffer_end: u32,
     /// Before so much is acknowledged the writer is not woken.
     wake_una: u32,
     /// One past the last segment that the receiver's window has room for.
     window_end: u32,
-    /// The same of the buffer that is sent next, which has grown by the front of the one behind it.
+    /// One past the last segment of the first of the buffers that are not yet sent.
     head_end: u32,
     /// One past what has been pushed (`pushed_seq`).
     pushed: u32,
@@ -302,6 +297,8 @@ pub struct Sender {
 
     /// Segments marked lost and not yet sent again, rising; some may since have arrived.
     to_resend: VecDeque<u32>,
+    /// One past the last segment of each of the buffers behind the first that is not yet sent.
+    behind: VecDeque<u32>,
     /// (segment, time) of retransmissions, in order of time.
     retransmitted: VecDeque<(u32, u64)>,
 
@@ -344,8 +341,8 @@ pub struct Sender {
     tlp_high_seq: u32,
     /// Segments that a buffer of the send queue holds: as many as are sent at once, if not set otherwise by hand.
     buffer_segments: u32,
-    /// Half of the peer's first window (bytes), which limits buffers and pushes until the first acknowledgement.
-    half_window: u32,
+    /// The widest window that the peer has told (`max_window`), segments.
+    max_window: u32,
     /// Rate that the application asks of its congestion control (bytes a second), for those that need one.
     rate: u64,
     measure_from_ns: u64,
@@ -436,7 +433,6 @@ impl Sender {
             rest: 0,
             small_end: 0,
             notsent_lowat: s.send_buffer.notsent_lowat_bytes.unwrap_or(u32::MAX),
-            buffer_end: 0,
             wake_una: 0,
             // Until the first ACK it is that of the receiver's SYN, which is not scaled (RFC 7323 section 2.2).
             window_end: 65_535 / s.mss,
@@ -447,7 +443,8 @@ impl Sender {
             full: false,
             closes: s.closes,
             buffer_segments: GSO_MAX_SIZE / s.mss,
-            half_window: HALF_FIRST_WINDOW,
+            max_window: 65_535 / s.mss,
+            behind: VecDeque::new(),
             max_burst: GSO_MAX_SIZE / s.mss,
             rules: s.rules,
             cwnd_usage_seq: 0,
@@ -622,6 +619,7 @@ impl Sender {
     /// buffer holds, and how many bytes the send buffer.
     pub fn set_limits(&mut self, window: u32, buffer: u32, send_buffer: u32) {
         self.window_end = self.conn.snd_una.saturating_add(window);
+        self.max_window = window;
         self.max_burst = buffer.clamp(1, GSO_MAX_SIZE / self.conn.mss.max(1));
         self.buffer_segments = self.max_burst;
         (self.sndbuf, self.expanded_for) = (send_buffer, 0);
@@ -634,7 +632,7 @@ impl Sender {
 
     /// Buffers that are begun from now on hold so many segments, whatever the peer's first window; pushes are forced by who writes.
     pub fn set_buffer(&mut self, segments: u32) {
-        self.half_window = u32::MAX;
+        self.max_window = u32::MAX;
         self.buffer_segments = segments.clamp(1, self.max_burst);
     }
 

@@ -1373,6 +1373,53 @@ mod tests {
         assert_eq!(s.rtt >> 3, 30_000 - 3_750 + 6_250);
     }
 
+    /// What fills a gap is told of before the application has read what lay behind it (`tcp_data_queue`, `__tcp_ack_snd_check`), and again
+    /// once it has, if that leaves twice the window (`tcp_cleanup_rbuf`): on a first buffer, and on one that has grown.
+    #[test]
+    fn what_fills_a_gap_is_told_before_it_is_read() {
+        let rtt = u64::from(RTT_MS) * MS;
+        let mut again = 0;
+        for (grown, behind) in (1..52).map(|n| (0, n)).chain((1..80).map(|n| (20, 17 * n))) {
+            let mut at = 1060 * MS;
+            let mut all = Receiver::of_bytes(at, rtt, false, OVERHEAD);
+            let mut fast = Receiver::new(rtt, false, OVERHEAD);
+            let (mut told, mut fast_told) = (Vec::new(), Vec::new());
+            let mut came = |at: u64, number: u32, told: &mut Vec<_>, fast_told: &mut Vec<_>| {
+                let mut s = whole(at, number);
+                s.echo = Some((at / MS) as u32 - RTT_MS);
+                all.run_to(at);
+                fast.run_to(at);
+                all.segment(at, in_bytes(s), None);
+                fast.segment(at, s, None);
+                let read = all.next();
+                all.read(at, read);
+                all.run_to(at);
+                fast.run_to(at);
+                told.extend(all.take_acks().map(|(at, a)| (at, a.cum / MSS, a.window_end / MSS)));
+                fast_told.extend(fast.take_acks().map(|(at, a)| (at, a.cum, a.window_end)));
+            };
+            for n in 0..60 * grown {
+                at += if n % 60 == 0 && n > 0 { rtt + 5 * MS } else { 0 };
+                came(at, n, &mut told, &mut fast_told);
+            }
+            let next = 60 * grown;
+            at += rtt;
+            (told, fast_told) = (Vec::new(), Vec::new());
+            for n in (1..=behind).chain([0]) {
+                came(at, next + n, &mut told, &mut fast_told);
+            }
+            // While a buffer grows the two reckon what is queued a little differently.
+            let differs = told
+                .iter()
+                .zip(&fast_told)
+                .find(|(a, b)| (a.0, a.1) != (b.0, b.1) || a.2.abs_diff(b.2) > u32::from(grown > 0));
+            assert_eq!(differs, None, "{behind} behind a gap, after {grown} bursts");
+            assert_eq!(told.len(), fast_told.len());
+            again += u32::from(told.iter().filter(|a| a.1 == next + behind + 1).count() > 1);
+        }
+        assert!(again > 10, "told again {again} times");
+    }
+
     /// What comes, in order of time: `jump` and `gap` say which and when, `back` ms before that its echo was this end's clock.
     type Step = (u32, u64, u8, u32);
 

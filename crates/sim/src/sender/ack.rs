@@ -115,6 +115,7 @@ impl Sender {
         // `tcp_ack_update_window`: of two that acknowledge the same the wider one counts (`tcp_may_update_window`).
         if ack.cum > self.conn.snd_una || ack.window_end > self.window_end {
             self.window_end = ack.window_end;
+            self.max_window = self.max_window.max(ack.window_end.saturating_sub(ack.cum));
         }
         let (buffers, resent) = self.board.passed(self.conn.snd_una, ack.cum);
         self.buffers -= buffers;

@@ -25,16 +25,8 @@ impl Sender {
 
     /// Buffers in the send buffer.
     pub fn all_buffers(&self) -> u32 {
-        let unsent = match (self.written - self.conn.snd_nxt, self.written.saturating_sub(self.buffer_end)) {
-            (0, _) => 0,
-            (_, behind) => 1 + behind.div_ceil(self.buffer_segments) + u32::from(self.splits_second()),
-        };
+        let unsent = if self.written > self.conn.snd_nxt { 1 + self.behind.len() as u32 } else { 0 };
         self.buffers + unsent
-    }
-
-    /// Does the first of the unsent buffers end within what was the second, and has that more?
-    fn splits_second(&self) -> bool {
-        self.head_end < self.buffer_end.min(self.written)
     }
 
     /// `tcp_sndbuf_expand`: the buffer holds two windows, of BBR three, of the dearest segments.
@@ -99,7 +91,7 @@ impl Sender {
                 if self.forces_push() {
                     self.pushed = self.written;
                     uncrowded |= self.transmit(now, false, out);
-                } else if self.written <= self.head_end {
+                } else if self.behind.is_empty() {
                     uncrowded |= self.transmit(now, true, out);
                 }
             }
@@ -110,6 +102,7 @@ impl Sender {
                 if self.rest > 0 && self.conn.snd_nxt == self.written && self.small_end <= self.conn.snd_una {
                     // A part of a segment goes, too, if no other is on its way (`tcp_nagle_check`, `tcp_minshall_check`).
                     self.written += 1;
+                    self.head_end = self.written;
                     self.small_end = self.written;
                     self.rest = 0;
                     uncrowded |= self.transmit(now, false, out);
@@ -128,7 +121,7 @@ impl Sender {
         self.check_app_limited(now);
         self.snd_end = self.snd_end.saturating_add(segments).min(u32::MAX - 1);
         while self.written < self.snd_end && self.fill_tail(self.snd_end, false) > 0 {}
-        if self.written <= self.head_end {
+        if self.behind.is_empty() {
             self.transmit(now, true, out);
         }
         self.set_wake();
@@ -138,13 +131,13 @@ impl Sender {
     /// last one has a part of a segment.
     fn fill_tail(&mut self, end: u32, part: bool) -> u32 {
         let goal = self.size_goal();
-        let unsent = self.written - self.conn.snd_nxt;
-        let mut tail = match self.written.checked_sub(self.head_end) {
-            Some(0) | None => unsent,
-            // Where the first one took of the second, a window cut it, and so many went that it ends within the second.
-            Some(behind) if self.written <= self.buffer_end => behind,
-            Some(behind) => ((self.written - self.buffer_end - 1) % self.buffer_segments + 1).min(behind),
+        let last = self.behind.len();
+        let begin = match last {
+            0 => self.conn.snd_nxt,
+            1 => self.head_end,
+            _ => self.behind[last - 2],
         };
+        let mut tail = self.written - begin;
         if tail == 0 || tail >= goal {
             // `tcp_stream_memory_free`, which is not asked where a part of a segment waits: that is filled up.
             let crowded =
@@ -155,19 +148,14 @@ impl Sender {
             tail = 0;
         }
         let n = (goal - tail).min(end - self.written);
+        if self.conn.snd_nxt == self.written || (tail > 0 && last == 0) {
+            self.head_end = self.written + n;
+        } else if tail > 0 {
+            self.behind[last - 1] += n;
+        } else {
+            self.behind.push_back(self.written + n);
+        }
         self.written += n;
-        if tail < unsent
-            && self.head_end > self.buffer_end
-            && self.written - n <= self.buffer_end + self.buffer_segments
-        {
-            // The last one's front is the first one's now: it is filled up from where it begins.
-            self.buffer_end = self.head_end;
-        }
-        if tail == unsent {
-            // The first that is not sent, or what is left of it.
-            self.buffer_end = self.conn.snd_nxt + goal;
-            self.head_end = self.buffer_end;
-        }
         tail + n
     }
 
@@ -175,17 +163,14 @@ impl Sender {
         u64::from(self.written - self.conn.snd_nxt) * u64::from(self.conn.mss)
     }
 
-    /// Segments that a buffer holds (`tcp_xmit_size_goal`).
+    /// Segments that a buffer holds: of half of the peer's widest window at most (`tcp_xmit_size_goal`, `tcp_bound_to_half_wnd`).
     fn size_goal(&self) -> u32 {
-        match self.conn.snd_una {
-            0 => self.buffer_segments.min(self.half_window / self.conn.mss).max(1),
-            _ => self.buffer_segments,
-        }
+        self.buffer_segments.min(self.max_window >> 1).max(1)
     }
 
-    /// `forced_push`: more than half a window has been written since the last push. Windows are wide after the first one.
-    fn forces_push(&self) -> bool {
-        self.conn.snd_una == 0 && (self.written - self.pushed) * self.conn.mss > self.half_window
+    /// `forced_push`: more than half of that has been written since the last push.
+    pub(super) fn forces_push(&self) -> bool {
+        u64::from(self.written - self.pushed) * 2 > self.max_window.into()
     }
 
     /// Not before all payload that waits is less than two thirds of the buffer.
@@ -231,18 +216,31 @@ impl Sender {
         }
     }
 
-    /// Segments left in the first of the buffers that are not yet sent.
-    pub(super) fn first_buffer(&self) -> u32 {
-        self.head_end - self.conn.snd_nxt
+    /// Segments in the first of the buffers that are not yet sent. If it has fewer than may go it grows by the front of the next one
+    /// (`tcp_grow_skb`).
+    #[inline(always)]
+    pub(super) fn first_buffer(&mut self, quota: u32) -> u32 {
+        let head = self.head_end - self.conn.snd_nxt;
+        if head >= quota { head } else { head + self.grow_first(quota - head) }
     }
 
-    /// All below `next` has been sent.
-    pub(super) fn passes_buffers(&mut self, next: u32) {
-        while self.buffer_end <= next {
-            self.buffer_end += self.buffer_segments;
+    #[inline(never)]
+    fn grow_first(&mut self, missing: u32) -> u32 {
+        let Some(&next) = self.behind.front() else { return 0 };
+        let taken = missing.min(next - self.head_end);
+        self.head_end += taken;
+        if self.head_end == next {
+            self.behind.pop_front();
         }
-        if self.head_end <= next {
-            self.head_end = self.buffer_end;
+        taken
+    }
+
+    /// All below `next` has been sent, of the first buffer all or a part.
+    pub(super) fn passes_buffers(&mut self, next: u32) {
+        if self.head_end == next
+            && let Some(end) = self.behind.pop_front()
+        {
+            self.head_end = end;
         }
     }
 }

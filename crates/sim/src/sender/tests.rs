@@ -1329,8 +1329,7 @@ fn only_a_near_acknowledgement_is_waited_for() {
 fn a_probe_counts_in_a_reduction() {
     for (state, counts) in [(CaState::Cwr, 1), (CaState::Open, 0)] {
         let mut b = open(Kind::NewReno, Some(10), 10, 40);
-        b.sender.written += 1;
-        b.sender.snd_end += 1;
+        (b.sender.written, b.sender.head_end, b.sender.snd_end) = (11, 11, 11);
         b.sender.conn.ca_state = state;
         assert!(b.sender.probe_new_data(b.now, &mut b.out));
         assert_eq!((b.sender.prr_out, b.sender.conn.snd_nxt), (counts, 11));
@@ -1510,4 +1509,83 @@ fn round_trip_times_are_averaged_after_the_warm_up() {
     b.acked(1.0, 8, &[], 0);
     // 7/8 of 40 ms and 1/8 of 41 ms.
     assert_eq!(b.sender.stats().mean_srtt_us, Some(40_125.0));
+}
+
+/// A sender of whole connections to whose send queue nothing was written yet.
+fn unwritten(buffer: u32) -> Bench {
+    let mut b = Bench::new(alone::Setup { segments: Some(0), closes: false, ..alone::Setup::default() });
+    b.open(1000 * MS, 40 * MS, 0);
+    b.sender.set_limits(1000, 45, 1 << 20);
+    b.sender.set_buffer(buffer);
+    (b.sender.conn.cwnd, b.sender.conn.pacing_rate) = (20, u64::MAX);
+    b
+}
+
+/// `tcp_grow_skb`: a buffer that is shorter than what may go takes from the one behind it, and from no other.
+#[test]
+fn a_buffer_grows_by_the_next_alone() {
+    let mut b = unwritten(2);
+    (b.sender.window_end, b.sender.max_burst) = (0, 10);
+    b.sender.write(b.now, 8, &mut b.out);
+    assert_eq!((b.sender.all_buffers(), b.sender.written), (4, 8));
+    b.sender.window_end = 1000;
+    b.sender.push(b.now, &mut b.out);
+    // Two of two each, put together, are a burst; nothing else is.
+    let ends: Vec<u32> = (0..8).filter(|s| b.sender.board.flags(*s) & ENDS_BUFFER != 0).collect();
+    assert_eq!((ends, b.sender.all_buffers()), (vec![3, 7], 2));
+}
+
+/// `tso_fragment`, `tcp_sendmsg_locked`: where a window cuts the first buffer, what is left of it is one of its own, and as the last one is
+/// filled up.
+#[test]
+fn a_buffer_that_a_window_cuts_is_filled_up() {
+    let mut b = unwritten(10);
+    b.sender.window_end = 4;
+    b.sender.write(b.now, 15, &mut b.out);
+    // 4 gone, 10 behind them, of which 6 were left, and 1.
+    assert_eq!((b.sender.conn.snd_nxt, b.sender.head_end, b.sender.all_buffers()), (4, 14, 3));
+    b.sender.write(b.now, 9, &mut b.out);
+    assert_eq!((b.sender.written, b.sender.all_buffers()), (24, 3), "the last one is filled up");
+    b.sender.write(b.now, 1, &mut b.out);
+    assert_eq!(b.sender.all_buffers(), 4);
+    // A window cuts it once a short one lies behind it.
+    let mut b = unwritten(10);
+    b.sender.window_end = 0;
+    b.sender.write(b.now, 15, &mut b.out);
+    b.sender.window_end = 4;
+    b.sender.push(b.now, &mut b.out);
+    assert_eq!((b.sender.conn.snd_nxt, b.sender.head_end, b.sender.all_buffers()), (4, 10, 3));
+    b.sender.write(b.now, 5, &mut b.out);
+    assert_eq!((b.sender.written, b.sender.all_buffers()), (20, 3), "the last one is filled up");
+    // Of a single one the rest is the last one.
+    let mut b = unwritten(10);
+    b.sender.window_end = 4;
+    b.sender.write(b.now, 10, &mut b.out);
+    b.sender.write(b.now, 4, &mut b.out);
+    assert_eq!((b.sender.conn.snd_nxt, b.sender.all_buffers()), (4, 2));
+    b.sender.write(b.now, 1, &mut b.out);
+    assert_eq!(b.sender.all_buffers(), 3);
+}
+
+/// `tcp_bound_to_half_wnd`, `forced_push`: a buffer holds half of the widest window that was told, whatever was acknowledged.
+#[test]
+fn a_buffer_holds_half_of_the_widest_window() {
+    for (told, held) in [(46, 23), (45, 22), (47, 23), (90, 45), (400, 45)] {
+        let mut b = open(Kind::NewReno, Some(10), 10, 40);
+        b.sender.max_window = 0;
+        let ack = |cum, end| AckView { cum, window_end: end, ts: b.now as u32, flags: 0, sacks: &[] };
+        b.sender.on_ack(b.now, ack(4, 4 + told), 0, &mut b.out);
+        b.sender.on_ack(b.now, ack(10, 10 + told / 2), 0, &mut b.out);
+        assert_eq!(b.sender.max_window, told);
+        (b.sender.window_end, b.sender.sndbuf) = (10, 1 << 20);
+        b.sender.write(b.now, held, &mut b.out);
+        assert_eq!(b.sender.all_buffers(), 1, "{told}");
+        b.sender.write(b.now, 1, &mut b.out);
+        assert_eq!(b.sender.all_buffers(), 2, "{told}");
+        // More than half of it since the last push (bytes, doubled).
+        for n in 0..told.min(b.sender.written) {
+            b.sender.pushed = b.sender.written - n;
+            assert_eq!(b.sender.forces_push(), n * 1448 > told * 1448 / 2, "{n} of {told}");
+        }
+    }
 }

@@ -245,17 +245,12 @@ impl Sender {
             if window == 0 {
                 break;
             }
-            // A buffer that is too short for what may go grows by the next one's (`tcp_grow_skb`).
-            let mut head = unsent;
-            if self.rules.autotunes {
-                head = self.first_buffer().max(quota).min(unsent);
-                self.head_end = self.head_end.max(self.conn.snd_nxt + head);
-            }
+            let head = if self.rules.autotunes { self.first_buffer(quota) } else { unsent };
             if self.rules.tso && head > 1 && !one && self.should_defer(now, room.min(window), burst, head) {
                 cwnd_limited = room < window && room <= head;
                 break;
             }
-            let n = quota.min(unsent).min(window);
+            let n = quota.min(head).min(window);
             self.send_new(now, n, out);
             sent += n;
             in_flight = self.conn.in_flight();
@@ -290,7 +285,10 @@ impl Sender {
         let c = &self.conn;
         let quota = c.cwnd.saturating_sub(c.in_flight()).min(c.cwnd >> 1).max(1);
         let window = self.window_end.saturating_sub(c.snd_nxt);
-        let n = quota.min(self.burst_segments()).min(self.written - c.snd_nxt).min(window);
+        let quota = quota.min(self.burst_segments());
+        let unsent = self.written - self.conn.snd_nxt;
+        let head = if self.rules.autotunes { self.first_buffer(quota) } else { unsent };
+        let n = quota.min(head).min(window);
         self.send_new(now, n, out);
         if matches!(self.conn.ca_state, CaState::Cwr | CaState::Recovery) {
             self.prr_out += n;
