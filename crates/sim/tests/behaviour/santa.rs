@@ -72,27 +72,27 @@ fn santa_of_one_queue_is_its_inner_queue_manager() {
 }
 
 /// Section 8: a sender at a fixed rate is in the hell queue after three rounds and has one flow's share
-/// there; CUBIC and BBR, which lose packets too, are not. Without it, and with one queue, it takes what it sends.
+/// there; CUBIC and BBR, which lose packets too, are not. Without it, and with one queue, it takes what it sends. It sends as much as the
+/// link does, so that it loses a fifth and more whatever the draws (forty of forty seeds; at 40 Mbit/s nine).
 #[test]
 fn hell_holds_the_fixed_rate_sender_and_nobody_else() {
-    // When it is caught, and whether it slips out for one of the ten rounds, depends on the draws: it does with about half of the seeds
-    // (19 to 20 of 40), so that the median of fifteen is chance, and the fifth is one of those in which it stays.
     let run = |hell: bool| {
-        let mut all = runs(&format!(
+        runs(&format!(
             "[link]\nrate = \"50mbit\"\nbuffer = \"1bdp\"\n\
              [[flows]]\ncca = \"cubic\"\ncount = 2\nrtt = \"20ms\"\n[[flows]]\ncca = \"bbr\"\nrtt = \"20ms\"\n\
-             [[flows]]\ncca = \"brutal\"\nrate = \"40mbit\"\nrtt = \"20ms\"\n\
+             [[flows]]\ncca = \"brutal\"\nrate = \"50mbit\"\nrtt = \"20ms\"\n\
              [queue]\ndisciplines = [{{ name = \"santa\", queues = 1, round = \"2s\", hell = {hell} }}]\n\
-             [run]\nduration = \"30s\"\nwarmup = \"10s\"\nseeds = \"1..15\"\n"
-        ));
-        all.sort_by(|a, b| a.flows[3].goodput_bps.total_cmp(&b.flows[3].goodput_bps));
-        all.swap_remove(4)
+             [run]\nduration = \"30s\"\nwarmup = \"10s\"\nseeds = \"1..5\"\n"
+        ))
     };
-    let (without, with) = (run(false), run(true));
-    let brutal = |run: &Run| run.flows[3].goodput_bps;
-    assert!(brutal(&without) > 30e6, "{}", brutal(&without));
-    close("in hell", brutal(&with), 50e6 / 4.0 * 1448.0 / 1514.0, 0.15, 0.0);
-    let hell = with.ports[0].queues.last().expect("there is a hell queue");
-    assert_eq!(hell.name, "hell");
-    close("hell's rate", hell.rate_bps, 50e6 / 4.0, 0.15, 0.0);
+    let share = 50e6 / 4.0;
+    for without in run(false) {
+        assert!(without.flows[3].goodput_bps > 30e6, "{}", without.flows[3].goodput_bps);
+    }
+    for with in run(true) {
+        close("in hell", with.flows[3].goodput_bps, share * 1448.0 / 1514.0, 0.15, 0.0);
+        let hell = with.ports[0].queues.last().expect("there is a hell queue");
+        assert_eq!(hell.name, "hell");
+        close("hell's rate", hell.rate_bps, share, 0.15, 0.0);
+    }
 }
