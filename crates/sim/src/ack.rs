@@ -35,8 +35,10 @@ pub const REQUEST: u8 = flag::RETRANSMIT;
 const FINE: u32 = 1 << 15;
 /// Segments of a window that has no end.
 const ENDLESS: u16 = u16::MAX;
+/// The widest window that has an end, segments.
+const WIDEST: u32 = FINE + (((ENDLESS as u32 - FINE) << 5) - 1);
 
-/// A window as it travels: all that `tcp_rmem` allows, a little less than 1.1 million segments, in 16 bits.
+/// A window (segments) as it travels: all that `tcp_rmem` allows, a little less than 1.1 million segments, in 16 bits.
 #[inline]
 fn pack(segments: u32) -> u16 {
     match segments {
@@ -46,9 +48,7 @@ fn pack(segments: u32) -> u16 {
     }
 }
 
-/// The widest window that has an end, segments.
-const WIDEST: u32 = FINE + (((ENDLESS as u32 - FINE) << 5) - 1);
-
+/// The window that [`pack`] was given (segments), cut to what travels; none: it has no end.
 #[inline]
 fn unpack(window: u16) -> Option<u32> {
     match u32::from(window) {

@@ -1373,6 +1373,16 @@ mod tests {
         assert_eq!(s.rtt >> 3, 30_000 - 3_750 + 6_250);
     }
 
+    /// The same segment comes to the receiver of bytes, whose application reads at once, and to that of segments.
+    fn both_hear(all: &mut Receiver, fast: &mut Receiver, at: u64, s: Segment) {
+        all.run_to(at);
+        fast.run_to(at);
+        all.segment(at, in_bytes(s), None);
+        fast.segment(at, s, None);
+        let read = all.next();
+        all.read(at, read);
+    }
+
     /// What fills a gap is told of before the application has read what lay behind it (`tcp_data_queue`, `__tcp_ack_snd_check`), and again
     /// once it has, if that leaves twice the window (`tcp_cleanup_rbuf`): on a first buffer, and on one that has grown.
     #[test]
@@ -1385,14 +1395,12 @@ mod tests {
             let mut fast = Receiver::new(rtt, false, OVERHEAD);
             let (mut told, mut fast_told) = (Vec::new(), Vec::new());
             let mut came = |at: u64, number: u32, told: &mut Vec<_>, fast_told: &mut Vec<_>| {
-                let mut s = whole(at, number);
-                s.echo = Some((at / MS) as u32 - RTT_MS);
-                all.run_to(at);
-                fast.run_to(at);
-                all.segment(at, in_bytes(s), None);
-                fast.segment(at, s, None);
-                let read = all.next();
-                all.read(at, read);
+                both_hear(
+                    &mut all,
+                    &mut fast,
+                    at,
+                    Segment { echo: Some((at / MS) as u32 - RTT_MS), ..whole(at, number) },
+                );
                 all.run_to(at);
                 fast.run_to(at);
                 told.extend(all.take_acks().map(|(at, a)| (at, a.cum / MSS, a.window_end / MSS)));
@@ -1477,12 +1485,7 @@ mod tests {
             s.echo = Some((at / MS) as u32 - back);
             (s.push, s.ect) = (kind == 0, marks && kind != 4);
             (s.ce, s.cwr) = (marks && kind == 1, marks && kind == 2);
-            all.run_to(at);
-            fast.run_to(at);
-            all.segment(at, in_bytes(s), None);
-            fast.segment(at, s, None);
-            let read = all.next();
-            all.read(at, read);
+            both_hear(&mut all, &mut fast, at, s);
             told.extend(all.take_acks());
             fast_told.extend(fast.take_acks());
             prop_assert_eq!(all.next(), fast.next() * MSS);

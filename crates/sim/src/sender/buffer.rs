@@ -217,9 +217,12 @@ impl Sender {
     }
 
     /// Segments in the first of the buffers that are not yet sent. If it has fewer than may go it grows by the front of the next one
-    /// (`tcp_grow_skb`).
+    /// (`tcp_grow_skb`). Without `autotunes` all lie in one.
     #[inline(always)]
     pub(super) fn first_buffer(&mut self, quota: u32) -> u32 {
+        if !self.rules.autotunes {
+            return self.written - self.conn.snd_nxt;
+        }
         let head = self.head_end - self.conn.snd_nxt;
         if head >= quota { head } else { head + self.grow_first(quota - head) }
     }

@@ -1511,7 +1511,7 @@ fn round_trip_times_are_averaged_after_the_warm_up() {
     assert_eq!(b.sender.stats().mean_srtt_us, Some(40_125.0));
 }
 
-/// A sender of whole connections to whose send queue nothing was written yet.
+/// An open connection whose application has not yet written; a buffer holds so many segments.
 fn unwritten(buffer: u32) -> Bench {
     let mut b = Bench::new(alone::Setup { segments: Some(0), closes: false, ..alone::Setup::default() });
     b.open(1000 * MS, 40 * MS, 0);
@@ -1582,7 +1582,7 @@ fn a_buffer_holds_half_of_the_widest_window() {
         assert_eq!(b.sender.all_buffers(), 1, "{told}");
         b.sender.write(b.now, 1, &mut b.out);
         assert_eq!(b.sender.all_buffers(), 2, "{told}");
-        // More than half of it since the last push (bytes, doubled).
+        // More than half of it, in bytes, since the last push.
         for n in 0..told.min(b.sender.written) {
             b.sender.pushed = b.sender.written - n;
             assert_eq!(b.sender.forces_push(), n * 1448 > told * 1448 / 2, "{n} of {told}");

@@ -239,13 +239,12 @@ impl Sender {
             }
             let room = self.conn.cwnd - in_flight;
             let quota = room.min((self.conn.cwnd >> 1).max(1)).min(burst);
-            let unsent = self.written - self.conn.snd_nxt;
             // `tcp_snd_wnd_test`, `tcp_mss_split_point`
             let window = self.window_end.saturating_sub(self.conn.snd_nxt);
             if window == 0 {
                 break;
             }
-            let head = if self.rules.autotunes { self.first_buffer(quota) } else { unsent };
+            let head = self.first_buffer(quota);
             if self.rules.tso && head > 1 && !one && self.should_defer(now, room.min(window), burst, head) {
                 cwnd_limited = room < window && room <= head;
                 break;
@@ -286,9 +285,7 @@ impl Sender {
         let quota = c.cwnd.saturating_sub(c.in_flight()).min(c.cwnd >> 1).max(1);
         let window = self.window_end.saturating_sub(c.snd_nxt);
         let quota = quota.min(self.burst_segments());
-        let unsent = self.written - self.conn.snd_nxt;
-        let head = if self.rules.autotunes { self.first_buffer(quota) } else { unsent };
-        let n = quota.min(head).min(window);
+        let n = quota.min(self.first_buffer(quota)).min(window);
         self.send_new(now, n, out);
         if matches!(self.conn.ca_state, CaState::Cwr | CaState::Recovery) {
             self.prr_out += n;
