@@ -95,6 +95,12 @@ impl Sender {
                     uncrowded |= self.transmit(now, true, out);
                 }
             }
+            let waits = started > 0 && self.written == before;
+            if self.rest > 0 && !waits && self.begins_buffer() && self.is_crowded() {
+                // A part of a segment begins no buffer, either.
+                self.full = self.written == before;
+                self.rest = 0;
+            }
             let next = self.conn.snd_nxt;
             if self.written > before {
                 self.pushed = self.written;
@@ -132,17 +138,10 @@ impl Sender {
     fn fill_tail(&mut self, end: u32, part: bool) -> u32 {
         let goal = self.size_goal();
         let last = self.behind.len();
-        let begin = match last {
-            0 => self.conn.snd_nxt,
-            1 => self.head_end,
-            _ => self.behind[last - 2],
-        };
-        let mut tail = self.written - begin;
-        if tail == 0 || tail >= goal {
-            // `tcp_stream_memory_free`, which is not asked where a part of a segment waits: that is filled up.
-            let crowded =
-                self.queued() >= self.sndbuf || self.unsent_bytes() >= u64::from(self.notsent_lowat);
-            if crowded && (tail > 0 || !part) {
+        let mut tail = self.tail();
+        if self.begins_buffer() {
+            // Which is not asked where a part of a segment waits: that is filled up.
+            if (tail > 0 || !part) && self.is_crowded() {
                 return 0;
             }
             tail = 0;
@@ -157,6 +156,27 @@ impl Sender {
         }
         self.written += n;
         tail + n
+    }
+
+    /// Segments in the last buffer of those that are not yet sent; 0: there is none.
+    fn tail(&self) -> u32 {
+        let begin = match self.behind.len() {
+            0 => self.conn.snd_nxt,
+            1 => self.head_end,
+            n => self.behind[n - 2],
+        };
+        self.written - begin
+    }
+
+    /// Does what is written next begin a buffer?
+    fn begins_buffer(&self) -> bool {
+        let tail = self.tail();
+        tail == 0 || tail >= self.size_goal()
+    }
+
+    /// Is there no room for a buffer more (`tcp_stream_memory_free`)?
+    fn is_crowded(&self) -> bool {
+        self.queued() >= self.sndbuf || self.unsent_bytes() >= u64::from(self.notsent_lowat)
     }
 
     fn unsent_bytes(&self) -> u64 {

@@ -277,6 +277,22 @@ fn a_part_of_a_segment_makes_a_write_go_on() {
     assert_eq!([sent(0), sent(700)], [(90, 66), (90, 91)]);
 }
 
+/// Nor does a part of a segment begin a buffer that there is no room for: the write ends short (`tcp_sendmsg_locked`). 90 segments are
+/// 130,320 bytes, and with what they lie in more than 128 KiB.
+#[test]
+fn a_part_of_a_segment_begins_no_buffer_without_room() {
+    let written = |sndbuf: u32| {
+        let mut b = unwritten(45);
+        (b.sender.conn.cwnd, b.sender.window_end, b.sender.max_window) = (200, 1000, 1000);
+        (b.sender.write_bytes, b.sender.sndbuf, b.sender.wmem) = (128 << 10, sndbuf, sndbuf);
+        b.sender.write(b.now, 400, &mut b.out);
+        (b.sender.written, b.sender.rest, b.sender.full)
+    };
+    assert_eq!(written(90 * 1448 + 2 * BUFFER_BYTES), (90, 0, true));
+    // A byte more, and the part begins one, and goes.
+    assert_eq!(written(90 * 1448 + 2 * BUFFER_BYTES + 1), (91, 0, true));
+}
+
 /// `tcp_rate_check_app_limited`: only a write that finds nothing left of the one before is late.
 #[test]
 fn a_late_write_is_application_limited() {
