@@ -321,7 +321,7 @@ impl Receiver {
         } else {
             self.dsack = Some((seq, end));
         }
-        self.out_of_order_ack(at, now, (self.held, self.buffers))
+        self.out_of_order_ack(at, now, None)
     }
 
     /// `tcp_validate_incoming`: what was sent before what is acknowledged is taken for an old duplicate, even if it is none (PAWS, RFC
@@ -348,7 +348,7 @@ impl Receiver {
             // RFC 5681 section 4.2: a filled gap is told at once.
             let ack = match self.ranges.is_empty() {
                 true => Some(self.make_ack_beside(at, unread)),
-                false => self.out_of_order_ack(at, now, unread),
+                false => self.out_of_order_ack(at, now, Some(unread)),
             };
             if self.rules.autotunes {
                 self.reopen(at);
@@ -594,14 +594,16 @@ impl Receiver {
         }
     }
 
-    /// `__tcp_ack_snd_check` with data out of order: at once, or compressed. `queued`: segments not yet read, and their buffers.
-    fn out_of_order_ack(&mut self, at: u64, now: bool, queued: (u32, u32)) -> Option<AckOut> {
+    /// `__tcp_ack_snd_check` with data out of order: at once, or compressed. `unread`: segments that came in order and are not yet read,
+    /// with those beyond, and their buffers.
+    fn out_of_order_ack(&mut self, at: u64, now: bool, unread: Option<(u32, u32)>) -> Option<AckOut> {
+        let queued = unread.unwrap_or((self.held, self.buffers));
         if std::mem::take(&mut self.went_first) {
             return None;
         }
         if now
             || !self.rules.compress_sacks
-            || self.calls_for_ack()
+            || (self.calls_for_ack() && (unread.is_none() || self.window_goes_on(queued)))
             || self.is_quick()
             || self.compressed >= COMPRESS_LIMIT
         {
@@ -680,6 +682,14 @@ impl Receiver {
             self.quick_acks += u32::from(self.ack_at == u64::MAX && self.quick_acks > 0);
             (self.reopens, self.ack_at) = (true, at);
         }
+    }
+
+    /// Is the window that would be told beside what is not yet read as wide as the last one? Else the reader tells
+    /// (`__tcp_ack_snd_check`).
+    fn window_goes_on(&mut self, queued: (u32, u32)) -> bool {
+        let told = self.window.end.saturating_sub(u64::from(self.acked_to) * u64::from(MSS));
+        let unit = 1u64 << self.window.scale;
+        u64::from(self.select_window(queued)).next_multiple_of(unit) >= told
     }
 
     /// `__tcp_select_window`
@@ -983,6 +993,26 @@ mod tests {
         // The hole filled is told at once, with everything.
         assert_eq!(r.came(2_000_000, one(20), 0, 0).unwrap().cum, 30);
         assert!(r.blocks().is_empty());
+    }
+
+    /// `__tcp_ack_snd_check`: what fills a part of a gap is told at once. While what lies there leaves a narrower window than was told, that is
+    /// the first of three that tell of what comes beyond; else all three are still to come.
+    #[test]
+    fn a_part_of_a_gap_is_one_of_three_while_the_window_shrinks() {
+        let at_once = |part: u32| {
+            let mut r = settled(20);
+            r.window.clamp = r.window.room(0, 0) / part;
+            r.window.told = r.window.clamp;
+            r.window.end = 0;
+            r.make_ack(1000);
+            for seq in [21, 24, 25, 26, 27] {
+                r.came(1000, one(seq), 0, 0);
+            }
+            assert_eq!(r.came(2000, one(20), 0, 0).map(|ack| ack.cum), Some(22));
+            (0..5).filter(|i| r.came(3000, one(28 + i), 0, 0).is_some()).count()
+        };
+        // All that there is room for was told, or a fifth: no whole units of what windows are scaled by.
+        assert_eq!([at_once(1), at_once(5)], [2, 3]);
     }
 
     /// `tcp_validate_incoming` comes first: a copy that is too old lets no acknowledgement go and says nothing of marks.

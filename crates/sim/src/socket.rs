@@ -1428,6 +1428,46 @@ mod tests {
         assert!(again > 10, "told again {again} times");
     }
 
+    /// `__tcp_ack_snd_check`: what fills a part of a gap is the first of three acknowledgements that are sent at once, where what lies beyond
+    /// leaves less than the window that was told.
+    #[test]
+    fn what_fills_a_part_of_a_gap_is_one_of_three() {
+        let rtt = u64::from(RTT_MS) * MS;
+        for (grown, behind) in [(0, 1), (0, 12), (20, 1), (20, 40), (20, 300), (40, 40)] {
+            let mut at = 1060 * MS;
+            let mut all = Receiver::of_bytes(at, rtt, false, OVERHEAD);
+            let mut fast = Receiver::new(rtt, false, OVERHEAD);
+            let came = |all: &mut Receiver, fast: &mut Receiver, at: u64, number: u32| {
+                both_hear(
+                    all,
+                    fast,
+                    at,
+                    Segment { echo: Some((at / MS) as u32 - RTT_MS), ..whole(at, number) },
+                );
+            };
+            for n in 0..60 * grown {
+                at += if n % 60 == 0 && n > 0 { rtt + 5 * MS } else { 0 };
+                came(&mut all, &mut fast, at, n);
+            }
+            let next = 60 * grown;
+            at += rtt;
+            for n in (1..=behind).chain(behind + 2..behind + 8) {
+                came(&mut all, &mut fast, at, next + n);
+            }
+            all.take_acks().count();
+            fast.take_acks().count();
+            for n in [0].into_iter().chain(behind + 8..behind + 16) {
+                came(&mut all, &mut fast, at, next + n);
+            }
+            // That, two more, and then none before the timer.
+            assert_eq!(
+                [all.take_acks().count(), fast.take_acks().count()],
+                [3, 3],
+                "{behind} behind a gap, after {grown} bursts"
+            );
+        }
+    }
+
     /// What comes, in order of time: `jump` and `gap` say which and when, `back` ms before that its echo was this end's clock.
     type Step = (u32, u64, u8, u32);
 
