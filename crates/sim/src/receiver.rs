@@ -594,8 +594,8 @@ impl Receiver {
         }
     }
 
-    /// `__tcp_ack_snd_check` with data out of order: at once, or compressed. `unread`: segments that came in order and are not yet read,
-    /// with those beyond, and their buffers.
+    /// `__tcp_ack_snd_check` with data out of order: at once, or compressed. `unread`: segments in the receive buffer and their buffers, if
+    /// some of them came in order and are not yet read.
     fn out_of_order_ack(&mut self, at: u64, now: bool, unread: Option<(u32, u32)>) -> Option<AckOut> {
         let queued = unread.unwrap_or((self.held, self.buffers));
         if std::mem::take(&mut self.went_first) {
@@ -684,8 +684,8 @@ impl Receiver {
         }
     }
 
-    /// Is the window that would be told beside what is not yet read as wide as the last one? Else the reader tells
-    /// (`__tcp_ack_snd_check`).
+    /// Would the window that is told now, beside what is not yet read, be as wide as the last one that was told (`rcv_wnd`)? If not, two
+    /// segments that wait are no reason for an ACK (`__tcp_ack_snd_check`).
     fn window_goes_on(&mut self, queued: (u32, u32)) -> bool {
         let told = self.window.end.saturating_sub(u64::from(self.acked_to) * u64::from(MSS));
         let unit = 1u64 << self.window.scale;
@@ -995,8 +995,8 @@ mod tests {
         assert!(r.blocks().is_empty());
     }
 
-    /// `__tcp_ack_snd_check`: what fills a part of a gap is told at once. While what lies there leaves a narrower window than was told, that is
-    /// the first of three that tell of what comes beyond; else all three are still to come.
+    /// `__tcp_ack_snd_check`: what fills a part of a gap is told at once. Three ACKs go at once before the rest are compressed. That one is the
+    /// first of them if the window has become narrower than it was told; if not, three more follow it.
     #[test]
     fn a_part_of_a_gap_is_one_of_three_while_the_window_shrinks() {
         let at_once = |part: u32| {

@@ -1428,8 +1428,8 @@ mod tests {
         assert!(again > 10, "told again {again} times");
     }
 
-    /// `__tcp_ack_snd_check`: what fills a part of a gap is the first of three acknowledgements that are sent at once, where what lies beyond
-    /// leaves less than the window that was told.
+    /// `__tcp_ack_snd_check`: three ACKs go at once before the rest are compressed. The one for what fills a part of a gap is the first of
+    /// them, if the window has become narrower than it was told.
     #[test]
     fn what_fills_a_part_of_a_gap_is_one_of_three() {
         let rtt = u64::from(RTT_MS) * MS;

@@ -277,8 +277,8 @@ fn a_part_of_a_segment_makes_a_write_go_on() {
     assert_eq!([sent(0), sent(700)], [(90, 66), (90, 91)]);
 }
 
-/// Nor does a part of a segment begin a buffer that there is no room for: the write ends short (`tcp_sendmsg_locked`). 90 segments are
-/// 130,320 bytes, and with what they lie in more than 128 KiB.
+/// A part of a segment does not begin a buffer that there is no room for: the write ends short (`tcp_sendmsg_locked`). Here 90 segments
+/// and the two buffers that they lie in fill the send buffer exactly.
 #[test]
 fn a_part_of_a_segment_begins_no_buffer_without_room() {
     let written = |sndbuf: u32| {
