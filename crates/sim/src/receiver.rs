@@ -341,9 +341,10 @@ impl Receiver {
     #[inline]
     fn acknowledge(&mut self, at: u64, flags: u8, now: bool) -> Option<AckOut> {
         if !self.ranges.is_empty() {
-            // What lay behind the gap is read only once this is told.
-            let first = self.ranges.first().map_or(0, |r| r.1 - r.0);
-            let unread = (self.held + 1, self.buffers + u32::from(first >= PIECES));
+            // What lay behind the gap is read only once this is told. The first buffer there is put to the segment, if it reaches that
+            // (`tcp_ofo_queue`), and has room for it.
+            let joins = self.ranges.first().is_some_and(|r| r.0 <= self.rcv_nxt && r.1 - r.0 < PIECES);
+            let unread = (self.held + 1, self.buffers + u32::from(!joins));
             self.fill();
             // RFC 5681 section 4.2: a filled gap is told at once.
             let ack = match self.ranges.is_empty() {
@@ -380,9 +381,16 @@ impl Receiver {
         self.quick_acks > 0 && !self.pingpong
     }
 
+    /// `tcp_incr_quickack`: as many as pairs of segments have room in the window that was told, two if none.
+    fn more_quick(&mut self, most: u32) {
+        let told = self.window.end.saturating_sub(u64::from(self.acked_to) * u64::from(MSS));
+        let pairs = (told / u64::from(2 * MSS)) as u32;
+        self.quick_acks = self.quick_acks.max(if pairs == 0 { 2 } else { pairs.min(most) });
+    }
+
     /// `tcp_enter_quickack_mode`
     fn enter_quick(&mut self, acks: u32) {
-        self.quick_acks = self.quick_acks.max(acks);
+        self.more_quick(acks);
         self.pingpong = false;
         self.ato = ATO_MIN;
     }
@@ -469,7 +477,7 @@ impl Receiver {
     fn set_rhythm(&mut self, at: u64) {
         let gap = jiffies(at).wrapping_sub(jiffies(self.data_ns));
         if self.ato == 0 {
-            self.quick_acks = self.quick_acks.max(QUICK);
+            self.more_quick(QUICK);
             self.ato = ATO_MIN;
         } else if gap <= ATO_MIN / 2 {
             self.ato = self.ato / 2 + ATO_MIN / 2;
@@ -477,7 +485,7 @@ impl Receiver {
             self.ato = (self.ato / 2 + gap).min(self.rto_ticks()).min(ATO_MAX);
         } else if gap > self.rto_ticks() && self.data_ns > 0 {
             // After a pause a sender begins with a small window.
-            self.quick_acks = self.quick_acks.max(QUICK);
+            self.more_quick(QUICK);
         }
     }
 
@@ -619,7 +627,11 @@ impl Receiver {
         }
         self.compressed += 1;
         if self.compressed == 1 {
-            let rtt_ns = self.window.rtt_ns.min(self.base_rtt_ns);
+            // No time at all before the first sample (`rcv_rtt_est.rtt_us`).
+            let rtt_ns = match self.window.rtt_ns {
+                u64::MAX => 0,
+                rtt_ns => rtt_ns.min(self.base_rtt_ns),
+            };
             self.ack_at = self
                 .ack_at
                 .min(at + (rtt_ns * COMPRESS_RTT_PERCENT / 100).min(COMPRESS_NS) + COMPRESS_SLACK_NS);
@@ -688,14 +700,15 @@ impl Receiver {
     /// segments that wait are no reason for an ACK (`__tcp_ack_snd_check`).
     fn window_goes_on(&mut self, queued: (u32, u32)) -> bool {
         let told = self.window.end.saturating_sub(u64::from(self.acked_to) * u64::from(MSS));
-        let unit = 1u64 << self.window.scale;
-        u64::from(self.select_window(queued)).next_multiple_of(unit) >= told
+        u64::from(self.select_window(queued)) >= told
     }
 
-    /// `__tcp_select_window`
+    /// `__tcp_select_window`: whole units of what windows are scaled by (no division).
     #[inline]
     fn select_window(&mut self, (segments, buffers): (u32, u32)) -> u32 {
-        if segments > 0 { self.room_beside(segments, buffers) } else { self.window.told }
+        let bytes = if segments > 0 { self.room_beside(segments, buffers) } else { self.window.told };
+        let below = (1u32 << self.window.scale) - 1;
+        bytes.saturating_add(below) & !below
     }
 
     /// The same where something is not yet read.
@@ -1013,6 +1026,65 @@ mod tests {
         };
         // All that there is room for was told, or a fifth: no whole units of what windows are scaled by.
         assert_eq!([at_once(1), at_once(5)], [2, 3]);
+    }
+
+    /// `tcp_rcv_rtt_measure`: before the first sample of the round trip acknowledgements are not held to be put together, but for the
+    /// timer's slack.
+    #[test]
+    fn nothing_is_compressed_before_a_round_trip_is_known() {
+        let mut r = settled(20);
+        for seq in 21..24 {
+            r.came(1000, one(seq), 0, 0);
+        }
+        r.window.rtt_ns = u64::MAX;
+        assert!(r.on_data(1000, one(24), 0, 0, 0).is_none());
+        assert_eq!(r.ack_at(), 1000 + COMPRESS_SLACK_NS);
+    }
+
+    /// `tcp_incr_quickack`: as many as pairs of segments have room in 40,000 bytes.
+    #[test]
+    fn a_narrow_window_makes_fewer_quick() {
+        let quick = |bytes: u64| {
+            let mut r = settled(20);
+            r.window.end = u64::from(r.acked_to * MSS) + bytes;
+            r.enter_quick(QUICK);
+            r.quick_acks
+        };
+        assert_eq!([2000, 40_000, 64_000].map(quick), [2, 13, 16]);
+    }
+
+    /// `tcp_ofo_queue`: what lies behind a gap joins what came in order only if that reaches it. 20 before (22, 30) are ten segments: two
+    /// buffers are not yet read, and one where it reaches them.
+    #[test]
+    fn a_segment_that_does_not_reach_the_first_range_is_a_buffer_more() {
+        let told = |from: u32, to: u32| {
+            let mut r = Receiver::new(LINUX, 40_000_000, false, OVERHEAD, RMEM_BYTES);
+            (r.window.told, r.window.end) = (u32::MAX >> 1, 0);
+            (r.rcv_nxt, r.acked_to) = (20, 20);
+            r.came(1000, (from, to), 0, 0);
+            (r.window.end, r.quick_acks) = (0, 1);
+            let ack = r.came(1000, one(20), 0, 0);
+            assert_eq!(ack.map(|a| a.cum), Some(if from == 21 { to } else { 21 }));
+            r.window.end - u64::from(r.rcv_nxt) * u64::from(MSS)
+        };
+        let apart = told(22, 30);
+        // Nine segments and as many bytes in one buffer: the pages are told when they have been read.
+        assert_eq!(apart, {
+            let w = Window::new(OVERHEAD, RMEM_BYTES);
+            let unit = 1u64 << w.scale;
+            u64::from(w.room(9, 2)).next_multiple_of(unit)
+        });
+        assert!(apart < told(21, 29));
+    }
+
+    /// `__tcp_select_window` ends on whole units of what windows are scaled by: that much is told twice 32,768 bytes again.
+    #[test]
+    fn twice_the_window_is_reckoned_in_whole_units() {
+        let mut r = settled(20);
+        (r.held, r.window.told, r.window.clamp) = (0, 65_500, 200_000);
+        r.window.end = u64::from(r.rcv_nxt * MSS) + 32_768;
+        r.reopen(5000);
+        assert_eq!((r.reopens, r.ack_at), (true, 5000));
     }
 
     /// `tcp_validate_incoming` comes first: a copy that is too old lets no acknowledgement go and says nothing of marks.

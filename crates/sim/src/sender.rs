@@ -256,8 +256,9 @@ pub struct Sender {
     window_end: u32,
     /// One past the last segment of the first of the buffers that are not yet sent.
     head_end: u32,
-    /// One past what has been pushed (`pushed_seq`).
+    /// One past what has been pushed (`pushed_seq`), and one past the last buffer that ends with PSH for it (`tcp_mark_push`); 0: none does.
     pushed: u32,
+    push_end: u32,
     /// Segments that are sent at once: GSO's most.
     max_burst: u32,
     cwnd_usage_seq: u32,
@@ -437,6 +438,7 @@ impl Sender {
             // Until the first ACK it is that of the receiver's SYN, which is not scaled (RFC 7323 section 2.2).
             window_end: 65_535 / s.mss,
             pushed: 0,
+            push_end: 0,
             head_end: 0,
             woken: false,
             slow_writer: false,

@@ -89,7 +89,7 @@ impl Sender {
                 }
                 // A buffer is full and more is to come (`msg_data_left`): what is the first to be sent does not wait for it.
                 if self.forces_push() {
-                    self.pushed = self.written;
+                    self.mark_push();
                     uncrowded |= self.transmit(now, false, out);
                 } else if self.behind.is_empty() {
                     uncrowded |= self.transmit(now, true, out);
@@ -103,7 +103,7 @@ impl Sender {
             }
             let next = self.conn.snd_nxt;
             if self.written > before {
-                self.pushed = self.written;
+                self.mark_push();
                 uncrowded |= self.transmit(now, false, out);
                 if self.rest > 0 && self.conn.snd_nxt == self.written && self.small_end <= self.conn.snd_una {
                     // A part of a segment goes, too, if no other is on its way (`tcp_nagle_check`, `tcp_minshall_check`).
@@ -111,6 +111,7 @@ impl Sender {
                     self.head_end = self.written;
                     self.small_end = self.written;
                     self.rest = 0;
+                    self.mark_push();
                     uncrowded |= self.transmit(now, false, out);
                 }
             }
@@ -133,6 +134,11 @@ impl Sender {
         self.set_wake();
     }
 
+    /// `tcp_mark_push`: what is last now goes with PSH.
+    fn mark_push(&mut self) {
+        (self.pushed, self.push_end) = (self.written, self.written);
+    }
+
     /// Writes to the last buffer, or to a new one behind it: how many segments that holds then. 0: there is no room for it. `part`: the
     /// last one has a part of a segment.
     fn fill_tail(&mut self, end: u32, part: bool) -> u32 {
@@ -140,11 +146,14 @@ impl Sender {
         let last = self.behind.len();
         let mut tail = self.tail();
         if self.begins_buffer() {
-            // Which is not asked where a part of a segment waits: that is filled up.
-            if (tail > 0 || !part) && self.is_crowded() {
+            // A part of a segment that waits behind a full buffer has begun another: that is filled up, and nothing is asked.
+            if !part && self.is_crowded() {
                 return 0;
             }
             tail = 0;
+        } else if self.push_end == self.written {
+            // What goes on does not end here.
+            self.push_end = 0;
         }
         let n = (goal - tail).min(end - self.written);
         if self.conn.snd_nxt == self.written || (tail > 0 && last == 0) {

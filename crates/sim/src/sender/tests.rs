@@ -277,6 +277,51 @@ fn a_part_of_a_segment_makes_a_write_go_on() {
     assert_eq!([sent(0), sent(700)], [(90, 66), (90, 91)]);
 }
 
+/// `tcp_push`: the end of a write goes with PSH, also alone, so that its receiver acknowledges it at once; where the next write goes on in
+/// its buffer the end is there (`tcp_sendmsg_locked`).
+#[test]
+fn a_write_ends_with_push() {
+    let mut b = unwritten(45);
+    (b.sender.conn.cwnd, b.sender.window_end, b.sender.max_window) = (200, 1000, 1000);
+    b.sender.write_bytes = 90 * 1448 + 752;
+    b.sender.write(b.now, 91, &mut b.out);
+    b.sender.snd_end = 400;
+    let last = b.take_sent().last().map(|s| (s.seq, s.count, s.push));
+    assert_eq!(last, Some((90, 1, true)));
+    // One segment waits for room, and two more are written to its buffer: it goes alone, and does not end it.
+    b.sender.conn.cwnd = 91;
+    for (end, bytes) in [(92, 1448), (94, 2 * 1448)] {
+        (b.sender.snd_end, b.sender.write_bytes) = (end, bytes);
+        b.sender.write_all(b.now, &mut b.out);
+    }
+    assert_eq!((b.sender.conn.snd_nxt, b.sender.written, b.sender.push_end), (91, 94, 94));
+    b.sender.snd_end = 400;
+    for (cwnd, push) in [(92, false), (93, false), (94, true)] {
+        b.sender.conn.cwnd = cwnd;
+        b.sender.transmit(b.now, true, &mut b.out);
+        let last = b.take_sent().last().map(|s| (s.seq, s.count, s.push));
+        assert_eq!(last, Some((cwnd - 1, 1, push)));
+    }
+}
+
+/// A part of a segment behind a full buffer lies in one of its own, which the next write fills up whatever room there is
+/// (`tcp_sendmsg_locked`).
+#[test]
+fn what_waits_behind_a_full_buffer_is_filled_up() {
+    let mut b = unwritten(45);
+    // Nothing may go.
+    (b.sender.window_end, b.sender.max_window) = (0, 1000);
+    b.sender.write_bytes = 90 * 1448;
+    b.sender.snd_end = 90;
+    b.sender.write_all(b.now, &mut b.out);
+    assert_eq!((b.sender.written, b.sender.all_buffers()), (90, 2));
+    // Two buffers are full, and so is the memory by now.
+    b.sender.rest = 752;
+    (b.sender.snd_end, b.sender.sndbuf) = (400, b.sender.queued());
+    b.sender.write_all(b.now, &mut b.out);
+    assert_eq!((b.sender.written, b.sender.all_buffers()), (135, 3));
+}
+
 /// A part of a segment does not begin a buffer that there is no room for: the write ends short (`tcp_sendmsg_locked`). Here 90 segments
 /// and the two buffers that they lie in fill the send buffer exactly.
 #[test]

@@ -384,10 +384,10 @@ impl Sender {
         }
     }
 
-    /// A buffer of several segments ends with PSH (`__tcp_transmit_skb`), and so does what is written last.
+    /// A buffer of several segments ends with PSH (`__tcp_transmit_skb`), and so do the end of a write and what is written last.
     #[inline]
     fn ends_with_push(&self, first: u32, n: u32) -> bool {
-        self.rules.autotunes && (n > 1 || first + n == self.snd_end)
+        self.rules.autotunes && (n > 1 || first + n == self.snd_end || first + n == self.push_end)
     }
 
     /// The same of what was sent again, the last in `out`.
