@@ -1,9 +1,15 @@
 //! The command line: what can be asked, and the help that says so.
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use queuewright_engine::Asked;
 use std::ffi::OsString;
 use std::path::PathBuf;
+
+/// A device by its name, whatever bytes it has, or by its number (`if:7`).
+fn device() -> impl TypedValueParser<Value = String> {
+    OsStringValueParser::new().map(|name| queuewright_linux::called(&name))
+}
 
 /// Compare queue managers (AQM) on a link, in a simulator that behaves as Linux's TCP does.
 #[derive(Debug, Parser)]
@@ -455,7 +461,7 @@ Examples:
   queuewright doctor --repair")]
 pub struct Doctor {
     /// Device to look at too
-    #[arg(value_name = "DEV")]
+    #[arg(value_name = "DEV", value_parser = device())]
     pub dev: Option<String>,
     /// Say what killed commands, lost filters and namespaces that are gone have left, and mend it
     #[arg(long, conflicts_with = "dev")]
@@ -479,7 +485,7 @@ Examples:
   queuewright attach eth0 pie --dry-run")]
 pub struct Attach {
     /// Device, such as eth0
-    #[arg(value_name = "DEV")]
+    #[arg(value_name = "DEV", value_parser = device())]
     pub dev: String,
     /// Queue manager, with parameters if you like: titrate, codel:target=10ms
     #[arg(value_name = "NAME")]
@@ -519,7 +525,7 @@ Examples:
   sudo queuewright status eth0 --json | jq '.[0].stats.sojourn_ns'")]
 pub struct Status {
     /// Device [default: all]
-    #[arg(value_name = "DEV")]
+    #[arg(value_name = "DEV", value_parser = device())]
     pub dev: Option<String>,
     /// Print one JSON array
     #[arg(long)]
@@ -536,7 +542,7 @@ Examples:
   sudo queuewright watch eth0 --every 200ms")]
 pub struct Watch {
     /// Device [default: all]
-    #[arg(value_name = "DEV")]
+    #[arg(value_name = "DEV", value_parser = device())]
     pub dev: Option<String>,
     /// How often to look, 10ms to 1h
     #[arg(long, value_name = "TIME", default_value = "1s")]
@@ -573,7 +579,7 @@ Examples:
   sudo queuewright set eth0 target=10ms interval=200ms")]
 pub struct Set {
     /// Device
-    #[arg(value_name = "DEV")]
+    #[arg(value_name = "DEV", value_parser = device())]
     pub dev: String,
     /// What to change
     #[arg(value_name = "NAME=VALUE", required = true)]
@@ -599,7 +605,7 @@ Examples:
   sudo queuewright agent eth0 -- python3 agent.py")]
 pub struct Agent {
     /// Device
-    #[arg(value_name = "DEV")]
+    #[arg(value_name = "DEV", value_parser = device())]
     pub dev: String,
     /// Learned policy: a name that comes with the program, or a file
     #[arg(value_name = "POLICY", required_unless_present = "command", conflicts_with = "command")]
@@ -619,7 +625,7 @@ Examples:
   sudo queuewright keep eth0")]
 pub struct Keep {
     /// Device
-    #[arg(value_name = "DEV")]
+    #[arg(value_name = "DEV", value_parser = device())]
     pub dev: String,
 }
 
@@ -630,7 +636,7 @@ Examples:
   sudo queuewright detach eth0")]
 pub struct Detach {
     /// Device
-    #[arg(value_name = "DEV")]
+    #[arg(value_name = "DEV", value_parser = device())]
     pub dev: String,
 }
 

@@ -202,7 +202,7 @@ pub fn agent(a: &Agent) -> Result<(), Failure> {
     let us = |time: Duration| time.as_secs_f64() * 1e6 / done.steps.max(1) as f64;
     crate::print(&format!(
         "{}: {} steps in {:.1} s, {} missed; a step took {:.1} us from its end to the action, {:.1} us of a processor\n",
-        a.dev,
+        linux::with_name(&a.dev),
         done.steps,
         done.lasted.as_secs_f64(),
         done.missed,
@@ -224,7 +224,7 @@ fn learned(record: &Record, attached: &Spec, policy: &str, rate: u64) -> Result<
     match (has, needs) {
         (Some((_, has)), Some((_, needs))) if has != needs => Err(Failure::Input(format!(
             "{policy}: its actions are {needs:?}, and {} has {} with actions = {has:?}: queuewright set {} actions={needs}",
-            record.dev, record.text, record.dev
+            linux::quoted(&record.dev), record.text, linux::quoted(&record.dev)
         ))),
         _ => Ok(learned),
     }
@@ -236,7 +236,7 @@ pub fn keep(dev: &str) -> Result<(), Failure> {
 
 pub fn detach(dev: &str) -> Result<(), Failure> {
     let back = linux::detach(dev)?;
-    crate::print(&format!("{}: {back}\n", linux::quoted(dev)))
+    crate::print(&format!("{}: {back}\n", linux::with_name(dev)))
 }
 
 pub fn set(s: &Set) -> Result<(), Failure> {
@@ -388,7 +388,7 @@ fn shown(s: &linux::Status) -> String {
     if s.overhead != 0 {
         let _ = write!(limit, ", overhead {}b", s.overhead);
     }
-    let dev = linux::quoted(&s.dev);
+    let dev = linux::with_name(&s.dev);
     let mut out = format!("{dev}: {} ({}), {rate}, {limit}{gone}\n", s.kind, s.discipline);
     if let Some(mend) = &s.mend {
         let _ = writeln!(out, "  missing  {}: {mend}", s.missing.join("; "));

@@ -35,7 +35,7 @@ fn main() {
         return left_out("attached queue managers", Lack::Setup, &why);
     }
     let before = held();
-    let tests: [(&str, fn()); 25] = [
+    let tests: [(&str, fn()); 26] = [
         ("planted", planted),
         ("mounted_anew", mounted_anew),
         ("held_by_a_stranger", held_by_a_stranger),
@@ -52,6 +52,7 @@ fn main() {
         ("lacks_a_part", lacks_a_part),
         ("taken_off", taken_off),
         ("odd_names", odd_names),
+        ("not_utf8", not_utf8),
         ("bounds", bounds),
         ("weights_stay", weights_stay),
         ("counts_its_own_queues", counts_its_own_queues),
@@ -469,7 +470,7 @@ fn left_behind() {
 
     let (code, text) = said(&mut queuewright(&["doctor", "--repair"]));
     assert!(code == 1 && text.contains("nothing was changed"), "{text}");
-    for what in [&*lost, "\\xFF", "1:2.new", "9\\xFF", "not of this program"] {
+    for what in [&*lost, "\\xff", "1:2.new", "9\\xff", "not of this program"] {
         assert!(text.contains(what), "{what}: {text}");
     }
     assert!(!text.contains("codel"), "{text}");
@@ -708,7 +709,7 @@ fn moved() {
     });
     tool("ip", &["link", "set", "v0", "netns", &there.id().to_string()]);
     there.kill().and_then(|()| there.wait()).expect("ours");
-    assert!(works(&["status", "v0"]).contains("moved to another network namespace (\"/run/\\u{1b}]0;x"));
+    assert!(works(&["status", "v0"]).contains("moved to another network namespace ($'/run/\\x1b]0;x"));
     works(&["detach", "v0"]);
     tool("umount", &[ODD]);
     fs::remove_file(ODD).expect("ours");
@@ -894,7 +895,11 @@ fn odd_names() {
         assert!(!root(name).contains("htb"), "{name:?}: {}", root(name));
     }
     assert_eq!(now, "v0");
-    fails(&["attach", "no\u{1b}[31m", "codel", "--rate", "20mbit"], 2, &["\\u{1b}", "is no device here"]);
+    fails(
+        &["attach", "no\u{1b}[31m", "codel", "--rate", "20mbit"],
+        2,
+        &["$'no\\x1b[31m'", "is no device here"],
+    );
     let long = "x".repeat(100_000);
     fails(&["attach", &long, "codel", "--rate", "20mbit"], 2, &["is no device here"]);
     fails(&["status", &long], 2, &["is no device here"]);
@@ -911,6 +916,87 @@ fn odd_names() {
             .chain([OsStr::from_bytes(b"\xff\xfe\x1b"), OsStr::new("name"), OsStr::new("v1")])
             .collect::<Vec<_>>(),
     );
+}
+
+/// A device whose name is no UTF-8: by its bytes and by its number all can be done that is done to others, which it does not hide.
+fn not_utf8() {
+    let odd = OsStr::from_bytes(b"\xff'\x1b");
+    let rename = |from: &OsStr, to: &OsStr| {
+        tool_os("ip", &["link".as_ref(), "set".as_ref(), from, "name".as_ref(), to]);
+    };
+    let with = |words: &[&str], name: &OsStr| {
+        let (code, text) = said(queuewright(words).arg(name));
+        assert_eq!(code, 0, "{words:?} {name:?}: {text}");
+        text
+    };
+    for before in [true, false] {
+        if before {
+            attach("v1");
+        }
+        rename("v1".as_ref(), odd);
+        let number = format!(
+            "if:{}",
+            tool_os("ip", &["-o".as_ref(), "link".as_ref(), "show".as_ref(), odd])
+                .split(':')
+                .next()
+                .expect("a number")
+        );
+        if !before {
+            let words = ["attach", "--front", "--rate", "20mbit", "--limit", "100p"];
+            let (code, text) = said(queuewright(&words).args([odd, "codel".as_ref()]));
+            assert_eq!(code, 0, "{text}");
+            let words = ["attach", "--front", "--rate", "20mbit"];
+            let (code, text) = said(queuewright(&words).args([odd, "pie".as_ref()]));
+            assert!(code == 2 && text.contains(&format!("{number} has codel already")), "{text}");
+        }
+        // One whose name is what the bytes would be as text is another.
+        tool("ip", &["link", "set", "v0", "name", "\u{fffd}'"]);
+        attach("\u{fffd}'");
+        for text in [works(&["status"]), with(&["status"], odd), works(&["status", &number])] {
+            assert!(text.contains(&format!("{number} ($'\\xff\\'\\x1b'): htb")), "{text}");
+            assert!(!text.contains("missing"), "{text}");
+        }
+        assert!(works(&["status"]).contains("$'\\xef\\xbf\\xbd\\'': htb"), "{}", works(&["status"]));
+        let (code, text) = said(queuewright(&["set"]).args([odd, "rate=9mbit".as_ref()]));
+        assert_eq!(code, 0, "{text}");
+        works(&["set", &number, "limit=50p"]);
+        let json: serde_json::Value = serde_json::from_str(&works(&["status", "--json"])).expect("JSON");
+        let devices: Vec<_> = json.as_array().expect("all").iter().map(|d| d["dev"].as_str()).collect();
+        assert!(devices.contains(&Some(&number)) && devices.len() == 2, "{devices:?}");
+        assert!(with(&["doctor"], odd).contains("attached by this program"));
+        tool_os(
+            "tc",
+            &["qdisc", "del", "parent", "7177:1", "dev"]
+                .map(OsStr::new)
+                .iter()
+                .copied()
+                .chain([odd])
+                .collect::<Vec<_>>(),
+        );
+        assert!(works(&["status"]).contains("queuewright doctor --repair"));
+        assert!(works(&["doctor", "--repair", "--yes"]).contains("repaired"));
+        tool_os(
+            "tc",
+            &["qdisc", "del", "root", "dev"].map(OsStr::new).iter().copied().chain([odd]).collect::<Vec<_>>(),
+        );
+        // What is said can be pasted.
+        let text = works(&["status"]);
+        let advice = text.lines().find_map(|l| l.split_once("htb: queuewright ")).expect(&text).1;
+        let line = format!("exec {} {advice}", env!("CARGO_BIN_EXE_queuewright"));
+        let (code, text) = said(Command::new("bash").args(["-c", &line]).stdin(Stdio::null()));
+        assert!(code == 0 && text.contains("gone already"), "{line}: {text}");
+        works(&["detach", "\u{fffd}'"]);
+        assert!(works(&["status"]).contains("nothing is attached"));
+        let (code, text) = said(queuewright(&["status"]).arg(OsStr::from_bytes(b"\xfe")));
+        assert!(code == 2 && text.contains("is no device here"), "{text}");
+        tool("ip", &["link", "set", "\u{fffd}'", "name", "v0"]);
+        rename(odd, "v1".as_ref());
+    }
+    // By the name that a unit has, which a rename takes away.
+    attach("v1");
+    rename("v1".as_ref(), odd);
+    assert!(works(&["detach", "v1"]).contains("now; the kernel's own choice"));
+    rename(odd, "v1".as_ref());
 }
 
 /// Limits and rates that can be.

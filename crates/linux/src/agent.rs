@@ -6,7 +6,7 @@
 use crate::maps::{PortMap, of_value};
 use crate::port::FIRST;
 use crate::record::{Record, again, alone, wait_alone};
-use crate::{Error, attach, system};
+use crate::{Error, attach, names, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use queuewright_aqm::{Discipline, POLICY_INPUTS, Spec, Value};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -124,7 +124,7 @@ struct Place<'a> {
 
 impl<'a> Place<'a> {
     fn take(record: &'a Record, spec: &Spec) -> Result<Self, Error> {
-        let Record { dev, text, .. } = record;
+        let (dev, text) = (names::quoted(&record.dev), &record.text);
         let refuse = |why: &str| {
             Err(Error::Input(format!(
                 "{dev} has {text}{why}: queuewright detach {dev}, then queuewright attach {dev} queuepilot"
@@ -283,7 +283,7 @@ impl<'a> Place<'a> {
             // `set` writes all parameters, also for a rate.
             if read(&self.params)? != self.attached {
                 self.changes = None;
-                let Record { dev, text, .. } = self.record;
+                let (dev, text) = (names::quoted(&self.record.dev), &self.record.text);
                 return Err(Error::Input(format!(
                     "{dev}: the parameters of {text} were set anew, and hold now; begin the agent again"
                 )));
@@ -295,7 +295,7 @@ impl<'a> Place<'a> {
             Some(action) => self.passive.get(action as usize).unwrap_or(&self.attached),
             None => &self.attached,
         };
-        let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", self.record.dev));
+        let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", names::quoted(&self.record.dev)));
         self.params.update(&FIRST, params, MapFlags::ANY).map_err(wrong)?;
         // The kernel looks at this for whether something is new: it comes last.
         let port = PortMap { retunes: port.retunes.wrapping_add(1), ..port };
@@ -318,14 +318,14 @@ impl<'a> Place<'a> {
     }
 
     fn other_version(&self) -> Error {
-        Error::System(format!("{}: its maps are of another version of this program", self.record.dev))
+        Error::System(format!("{}: its maps are of another version of this program", names::quoted(&self.record.dev)))
     }
 }
 
 fn gone(record: &Record) -> Error {
     Error::System(format!(
         "{}: {} is no longer there, as somebody else has taken it off or the device has gone",
-        record.dev, record.text
+        names::quoted(&record.dev), record.text
     ))
 }
 

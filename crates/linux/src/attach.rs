@@ -7,10 +7,9 @@ use crate::record::{
     self, COMPANION, Change, Learned, Record, Stage, alone, attached, attached_as, everywhere, record,
     records,
 };
-use crate::{Error, chain, front, shares, system};
+use crate::{Error, chain, front, names, shares, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use queuewright_aqm::{Discipline, Spec, Weights};
-use std::ffi::OsStr;
 use std::fs::File;
 
 /// What cannot be.
@@ -62,15 +61,17 @@ pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, E
         // Says why.
         objects::open(spec.info, host, "", &Settings::of(1, 1, false))?;
     }
-    let index = system::device(dev)?;
-    let name = OsStr::new(dev);
+    let index = names::device(dev)?;
+    let gone = || names::device(dev).err().unwrap_or_else(|| changed(dev));
+    let name = names::name_of(index).ok_or_else(gone)?;
+    let dev = &*names::text_of(&name, index);
     // Where tc has put another in its place there is nothing of ours but what is remembered.
     let known = record(dev);
     let there = known.as_ref().map_or(Ok(false), is_there)?;
     if let Some(there) = known.as_ref().filter(|r| there && r.stage == Stage::Attached) {
         return Err(Error::Input(format!(
             "{} has {} already: set changes it, detach takes it off",
-            system::quoted(dev),
+            names::quoted(dev),
             there.text
         )));
     }
@@ -81,14 +82,14 @@ pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, E
     // Of what a command that was killed has left it is known what was there before.
     let before = match known.filter(|r| there && r.index == index) {
         Some(left) => left.before,
-        None => system::before(name, index)?,
+        None => system::before(&name, index)?,
     };
-    let queues = system::queues(name);
+    let queues = system::queues(&name);
     let address = system::links().into_iter().find(|(number, ..)| *number == index).map(|(.., at)| at);
     if port.mq && queues < 2 {
         return Err(Error::Input(format!(
             "{} has one transmit queue: mq needs several",
-            system::quoted(dev)
+            names::quoted(dev)
         )));
     }
     let discipline = spec.info.name.to_string();
@@ -156,7 +157,8 @@ impl Plan {
     /// What would be done, a line each.
     pub fn steps(&self) -> Vec<String> {
         let Record { dev, kind, before, text, .. } = &self.record;
-        let dev = system::quoted(dev);
+        // As tc is told it.
+        let dev = self.record.name().map_or_else(|| names::quoted(dev), |name| names::shown(&name));
         let mut steps = vec![
             if self.port.front { format!("load {text}") } else { format!("load {kind}: {text}") },
             format!("pin its maps in {}", self.record.pins().display()),
@@ -169,7 +171,8 @@ impl Plan {
         steps.extend(self.tc().iter().map(|words| format!("tc {}", words.replace("{dev}", &dev))));
         if !self.record.classes.is_empty() {
             steps.push(format!(
-                "leave a process that tells htb the classes' shares as they change: queuewright keep {dev}"
+                "leave a process that tells htb the classes' shares as they change: queuewright keep {}",
+                names::quoted(&self.record.dev)
             ));
         }
         if let Some(before) = before {
@@ -205,7 +208,7 @@ pub fn attach(plan: &Plan) -> Result<Option<File>, Error> {
             true => Ok(()),
             false => Err(Error::System(format!(
                 "{}: renamed meanwhile: look where 'tc qdisc show' has {} now, and try again",
-                system::quoted(&record.dev),
+                names::quoted(&record.dev),
                 record.kind
             ))),
         }
@@ -220,7 +223,7 @@ pub fn attach(plan: &Plan) -> Result<Option<File>, Error> {
 }
 
 fn changed(dev: &str) -> Error {
-    Error::System(format!("{}: its root has changed meanwhile: try again", system::quoted(dev)))
+    Error::System(format!("{}: its root has changed meanwhile: try again", names::quoted(dev)))
 }
 
 /// Does all of [`attach`] but for the last step: it is left to tc to put the qdisc of the plan's kind there.
@@ -367,7 +370,7 @@ pub fn detach(dev: &str) -> Result<String, Error> {
     system::rights()?;
     let alone = alone()?;
     let mut record = attached_as(dev)?;
-    let renamed = (record.dev != dev && record.name().is_some()).then(|| system::quoted(&record.dev));
+    let renamed = (record.dev != dev && record.name().is_some()).then(|| names::quoted(&record.dev));
     let there = is_there(&record)?;
     // Of the others; this one is taken off whatever was done to it.
     record.stage = Stage::Detaching;
@@ -413,7 +416,7 @@ fn put_back(alone: &File, record: &Record) -> Result<(), Error> {
         None => "qdisc del dev {dev} root".into(),
     };
     system::tc_change(alone, &dev, &words).map_err(|e| {
-        let dev = system::quoted(&record.dev);
+        let dev = names::shown(&dev);
         Error::System(format!("{e}; tc qdisc del dev {dev} root takes ours off, and detach then forgets it"))
     })
 }
@@ -447,7 +450,7 @@ pub fn hold(dev: &str) -> Result<Held, Error> {
         };
         return Err(Error::Input(format!(
             "{}: {} is no longer there, {why}: detach forgets it",
-            system::quoted(&record.dev),
+            names::quoted(&record.dev),
             record.text
         )));
     }
@@ -555,7 +558,7 @@ fn apply(alone: &File, record: &Record, change: &Change) -> Result<(), Error> {
     if record.front {
         let dev = record.device()?;
         let port = of_value(&change.port).ok_or_else(|| {
-            Error::System(format!("{}: what is to be set is of another version of this program", record.dev))
+            Error::System(format!("{}: what is to be set is of another version of this program", names::quoted(&record.dev)))
         })?;
         shares::restore(alone, &dev, &new, &Port::from_map(&port, record))?;
     }
@@ -583,7 +586,7 @@ pub fn set(
     if !held.record.is_of(record) || held.record.ids != record.ids || spec.info.name != record.discipline {
         return Err(Error::Input(format!(
             "{}: what is attached is {} now: try again",
-            system::quoted(&record.dev),
+            names::quoted(&record.dev),
             held.record.text
         )));
     }

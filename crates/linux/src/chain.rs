@@ -3,7 +3,7 @@
 use crate::netlink::{self, Entry, number};
 use crate::port::{Port, port_map};
 use crate::record::{COMPANION, COMPANION_LINK, MQ, Record};
-use crate::{Error, front, namespaces, objects, shares, system};
+use crate::{Error, front, names, namespaces, objects, shares, system};
 use libbpf_rs::query::{LinkTypeInfo, MapInfoIter};
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, Program};
 use std::fmt::Display;
@@ -96,7 +96,7 @@ pub(crate) fn missing_of(record: &Record, shown: &[Entry]) -> Result<Vec<String>
 pub(crate) fn by_half(record: &Record, missing: &[String]) -> Error {
     Error::System(format!(
         "{}: {} is there by half, and lacks {}; queuewright doctor --repair puts that right",
-        system::quoted(&record.dev),
+        names::quoted(&record.dev),
         record.text,
         missing.join("; ")
     ))
@@ -216,7 +216,7 @@ pub(crate) fn mend(alone: &File, record: &Record) -> Result<(), Error> {
 }
 
 fn again(record: &Record, missing: &[String]) -> Error {
-    let dev = system::quoted(&record.dev);
+    let dev = names::quoted(&record.dev);
     Error::System(format!(
         "{dev}: {} cannot be put back: queuewright detach {dev}, then queuewright attach {dev} {}",
         missing.join("; "),

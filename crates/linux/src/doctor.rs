@@ -1,7 +1,7 @@
 //! What will work on this machine, and what to do about the rest.
 
 use crate::system::{self, read};
-use crate::{Error, front, objects, record, records, repair};
+use crate::{Error, front, names, objects, record, records, repair};
 use std::ffi::OsStr;
 
 /// One thing that was looked at.
@@ -25,8 +25,9 @@ pub fn doctor(dev: Option<&str>) -> Result<Vec<Finding>, Error> {
         all.insert(1, htb());
     }
     if let Some(dev) = dev {
-        system::device(dev)?;
-        all.extend([queues(dev), qdisc(dev), offloads(dev)]);
+        let index = names::device(dev)?;
+        let name = names::name_of(index).unwrap_or_default();
+        all.extend([queues(&name), qdisc(dev, index, &name), offloads(&name)]);
     }
     // Whoever may not look sees what stands in the way above.
     for fault in repair::faults().unwrap_or_default() {
@@ -152,40 +153,36 @@ fn ecn() -> Finding {
     finding("ECN", true, format!("{asks}; {how}"))
 }
 
-fn queues(dev: &str) -> Finding {
+fn queues(dev: &OsStr) -> Finding {
     finding(
         "queues",
         true,
-        match system::queues(OsStr::new(dev)) {
-            0 | 1 => format!("{} has one: nothing is lost", system::quoted(dev)),
+        match system::queues(dev) {
+            0 | 1 => format!("{} has one: nothing is lost", names::shown(dev)),
             n => format!(
                 "{} has {n}: one root qdisc serves them all under one lock, --mq gives each its own",
-                system::quoted(dev)
+                names::shown(dev)
             ),
         },
     )
 }
 
-fn qdisc(dev: &str) -> Finding {
+fn qdisc(dev: &str, index: u32, name: &OsStr) -> Finding {
     if let Some(there) = record(dev) {
         return finding("qdisc", true, format!("{} ({}), attached by this program", there.kind, there.text));
     }
     // Whoever may not look does not know what ours would put back.
-    let index = match system::device(dev) {
-        Ok(index) => index,
-        Err(e) => return finding("qdisc", false, e.to_string()),
-    };
     if front::is_there(index).unwrap_or(false) && records().is_err() {
         return finding("qdisc", true, "a queue manager in front of htb, attached by this program");
     }
-    match system::before(OsStr::new(dev), index) {
+    match system::before(name, index) {
         Ok(Some(words)) => finding("qdisc", true, format!("{words}: detach puts it back")),
         Ok(None) => finding("qdisc", true, "the kernel's own choice: detach puts it back"),
         Err(e) => finding("qdisc", false, e.to_string()),
     }
 }
 
-fn offloads(dev: &str) -> Finding {
+fn offloads(dev: &OsStr) -> Finding {
     let Some(on) = system::segments(dev) else {
         return finding("offloads", true, "not known: the device does not say");
     };
@@ -195,7 +192,7 @@ fn offloads(dev: &str) -> Finding {
             true,
             format!(
                 "segmentation is on: up to 64 KB count as one packet; below 100mbit turn it off (ethtool -K {} tso off gso off)",
-                system::quoted(dev)
+                names::shown(dev)
             ),
         ),
         false => finding("offloads", true, "segmentation is off: each packet counts for itself"),

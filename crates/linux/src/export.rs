@@ -1,6 +1,6 @@
 //! Metrics of what is attached, in OpenMetrics' text form, over HTTP.
 
-use crate::{Class, Error, Record, Status, broken, records, status, system};
+use crate::{Class, Error, Record, Status, broken, names, records, status};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
@@ -51,7 +51,7 @@ pub type All = Vec<(String, Result<Status, Error>)>;
 pub fn read_each() -> Result<All, Error> {
     let records = records()?;
     // Of two under one name, one of which has gone, that one would be told of in the other's place.
-    let named = |r: &&Record| r.name().is_some() || system::index(&r.dev).is_none();
+    let named = |r: &&Record| r.name().is_some() || names::index(&r.dev).is_none();
     let mut all: All =
         records.iter().filter(named).map(|record| (record.dev.clone(), status(record))).collect();
     // Which device a file that is no record was about nobody knows.
@@ -262,7 +262,7 @@ impl<F: Fn() -> Result<All, Error>> Offer<F> {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         for (dev, why) in wrong.iter().filter(|(dev, why)| said.get(*dev) != Some(why)) {
             // Names are anybody's: no escapes reach the terminal.
-            eprintln!("queuewright: {}", system::safe(&format!("{dev} cannot be read: {why}")));
+            eprintln!("queuewright: {}", names::safe(&format!("{dev} cannot be read: {why}")));
         }
         *said = wrong;
         Ok(openmetrics(all))

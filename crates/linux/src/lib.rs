@@ -14,6 +14,7 @@ mod export;
 mod folder;
 mod front;
 mod maps;
+mod names;
 mod namespaces;
 pub mod netlink;
 mod objects;
@@ -30,13 +31,14 @@ pub use confine::confine;
 pub use doctor::{Finding, doctor};
 pub use export::{All, openmetrics, read_each, serve};
 pub use maps::Stats;
+pub use names::{called, quoted, safe, with_name};
 pub use objects::{Host, names, verify};
 pub use port::{FULL_FRAME, LEAST_RATE, Port};
 pub use record::{Change, Learned, Record, Stage, attached, broken, record, records};
 pub use repair::{Fault, faults, repair};
 pub use shares::keep;
 pub use status::{Class, Queue, Status, Variable, status, variables};
-pub use system::{apart, capable, command, has_bpf_qdiscs, quoted, safe, with_sudo};
+pub use system::{apart, capable, command, has_bpf_qdiscs, with_sudo};
 
 /// Why something could not be done.
 #[derive(Debug)]

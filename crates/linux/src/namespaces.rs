@@ -1,7 +1,7 @@
 //! The network namespaces of this machine: which of them are there still, and which has a device.
 
 use crate::record::Record;
-use crate::system;
+use crate::{names, system};
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, makedev, open, statx};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::collections::HashMap;
@@ -197,7 +197,7 @@ pub(crate) fn of_device(record: &Record) -> Option<String> {
     let here = system::namespace();
     let there = everywhere(|| system::namespace() != here && has()).ok()?;
     // Who has mounted it has chosen the name.
-    there.inside.into_values().find(|(_, has)| *has).map(|(way, _)| system::shown(way.as_os_str()))
+    there.inside.into_values().find(|(_, has)| *has).map(|(way, _)| names::shown(way.as_os_str()))
 }
 
 #[cfg(test)]

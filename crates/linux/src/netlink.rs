@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn the_loopback_has_a_root() {
         // The kernel tells anybody.
-        let lo = crate::system::index("lo").expect("a loopback");
+        let lo = crate::names::index("lo").expect("a loopback");
         let all = qdiscs(lo).expect("answered");
         assert_eq!(all.iter().filter(|q| q.is_root()).count(), 1, "{all:?}");
         assert!(!all[0].kind.is_empty());

@@ -5,7 +5,7 @@
 //! finishes it or takes it back.
 
 use crate::folder::{Folder, LOCK, UNFINISHED};
-use crate::{Error, system};
+use crate::{Error, names, system};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -113,7 +113,7 @@ impl Record {
 
     /// The device's name now; None: it is not in this namespace.
     pub(crate) fn name(&self) -> Option<OsString> {
-        (self.namespace == system::namespace()).then(|| system::name_of(self.index))?
+        (self.namespace == system::namespace()).then(|| names::name_of(self.index))?
     }
 
     /// The same, or why there is none.
@@ -121,7 +121,7 @@ impl Record {
         self.name().ok_or_else(|| {
             Error::Input(format!(
                 "{0} (device {1}) is not in this network namespace any more: queuewright detach {0} forgets it",
-                system::quoted(&self.dev),
+                names::quoted(&self.dev),
                 self.index
             ))
         })
@@ -339,7 +339,7 @@ fn holder(file: &File) -> String {
         return "another command".into();
     };
     match system::read(format!("/proc/{pid}/comm")) {
-        Some(name) => format!("process {pid} ({})", system::safe(&name)),
+        Some(name) => format!("process {pid} ({})", names::safe(&name)),
         None => format!("what process {pid} has started"),
     }
 }
@@ -375,7 +375,7 @@ pub fn record(dev: &str) -> Option<Record> {
 
 fn record_of(dev: &str) -> Result<Option<Record>, Error> {
     let all = records()?;
-    let found = match system::index(dev) {
+    let found = match names::index(dev) {
         Some(index) => all.iter().find(|r| r.index == index),
         None => None,
     };
@@ -389,14 +389,15 @@ fn record_of(dev: &str) -> Result<Option<Record>, Error> {
 pub fn attached(dev: &str) -> Result<Record, Error> {
     let Some(found) = record_of(dev)? else {
         if let Some(now) = renamed(dev)? {
-            let now = system::quoted(&now.dev);
+            let now = names::quoted(&now.dev);
             return Err(Error::Input(format!(
                 "{} is called {now} now, and what is attached to it is under that name",
-                system::quoted(dev)
+                names::quoted(dev)
             )));
         }
-        system::device(dev)?;
-        let why = format!("nothing of ours is attached to {dev:?}; queuewright attach does that");
+        names::device(dev)?;
+        let dev = names::with_name(dev);
+        let why = format!("nothing of ours is attached to {dev}; queuewright attach does that");
         return Err(Error::Input(why));
     };
     // Else it would be read, changed or taken off by half.
@@ -411,7 +412,7 @@ pub fn attached(dev: &str) -> Result<Record, Error> {
 /// As [`attached`].
 pub(crate) fn attached_as(dev: &str) -> Result<Record, Error> {
     match renamed(dev)? {
-        Some(renamed) if system::index(dev).is_none() => Ok(renamed),
+        Some(renamed) if names::index(dev).is_none() => Ok(renamed),
         _ => attached(dev),
     }
 }
@@ -438,7 +439,7 @@ fn here() -> Result<Vec<(String, Record)>, Error> {
     let all = everywhere()?.0.into_iter().filter(|r| r.namespace == namespace);
     let mut found: Vec<(String, Record)> = all
         .map(|mut record| {
-            let now = system::name_of(record.index).map(|name| name.to_string_lossy().into_owned());
+            let now = names::name_of(record.index).map(|name| names::text_of(&name, record.index));
             let had = record.dev.clone();
             record.dev = now.unwrap_or(record.dev);
             (had, record)
@@ -490,7 +491,7 @@ pub fn broken() -> Result<Vec<(String, Error)>, Error> {
         Error::System(format!("{}; {mend}", file_that(name, why)))
     };
     let all = everywhere()?.1.into_iter();
-    Ok(all.map(|(name, why)| (system::shown(&name), said(&name, &why))).collect())
+    Ok(all.map(|(name, why)| (names::shown(&name), said(&name, &why))).collect())
 }
 
 /// What to do about a file or folder whose name this program gives to none.
@@ -506,7 +507,7 @@ pub(crate) fn is_given(name: &OsStr) -> bool {
 
 /// A file that is no record, and what it is.
 pub(crate) fn file_that(name: &OsStr, why: &str) -> String {
-    format!("{RUN}/{}: {}", system::shown(name), system::safe(why))
+    format!("{RUN}/{}: {}", names::shown(name), names::safe(why))
 }
 
 /// Removes a file that is no record.

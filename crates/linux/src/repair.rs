@@ -3,7 +3,7 @@
 
 use crate::attach;
 use crate::record::{self, PINS, Record, Stage, alone, everywhere};
-use crate::{Error, chain, namespaces, system};
+use crate::{Error, chain, names, namespaces, system};
 use libbpf_rs::{MapCore, MapHandle};
 use std::ffi::OsString;
 use std::fs::File;
@@ -67,7 +67,7 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
     let here = system::namespace();
     let living = namespaces::living();
     for record in &all {
-        let of = format!("{} on {}", record.text, system::quoted(&record.dev));
+        let of = format!("{} on {}", record.text, names::quoted(&record.dev));
         if record.namespace != here {
             if living.as_ref().is_some_and(|all| !all.contains(&record.namespace)) {
                 let what = format!("{of}, whose network namespace is gone");
@@ -99,7 +99,7 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
         }
     }
     for name in record::strays(&all) {
-        let what = format!("pins in {PINS}/{}, of nothing attached", system::shown(&name));
+        let what = format!("pins in {PINS}/{}, of nothing attached", names::shown(&name));
         add(what, "removes them", Way::Stray(name));
     }
     for (id, kind) in chain::registered() {
@@ -152,7 +152,7 @@ pub fn repair(keep: impl Fn(&str, File) -> Result<(), Error>) -> Result<Vec<Stri
 fn begin(record: &Record, keep: impl Fn(&str, File) -> Result<(), Error>) -> Result<(), Error> {
     let dev = record.device()?;
     match record.serve()? {
-        Some(lock) => keep(&dev.to_string_lossy(), lock),
+        Some(lock) => keep(&names::text_of(&dev, record.index), lock),
         None => Ok(()),
     }
 }

@@ -3,7 +3,7 @@
 use crate::maps::{QueueMap, of_value};
 use crate::port::{Port, port_map};
 use crate::record::{Record, alone, attached, records};
-use crate::{Error, front, system};
+use crate::{Error, front, names, system};
 use libbpf_rs::{ErrorKind, MapCore, MapFlags, MapHandle};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -55,7 +55,7 @@ pub fn keep(dev: &str) -> Result<(), Error> {
     }
     system::rights()?;
     let Some(_served) = attached.serve()? else {
-        let dev = system::quoted(dev);
+        let dev = names::quoted(dev);
         return Err(Error::Input(format!("{dev} has a keeper already, another queuewright keep")));
     };
     let first = id_of(&attached)?

@@ -4,7 +4,7 @@ use crate::Error;
 use crate::maps::{PortMap, QueueMap, Stats, nth, of_value};
 use crate::port::FIRST;
 use crate::record::{self, Record};
-use crate::{chain, front, shares, system};
+use crate::{chain, front, names, shares};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use queuewright_aqm::{Info, Probe, Seen};
 use serde::Serialize;
@@ -103,10 +103,10 @@ pub fn status(record: &Record) -> Result<Status, Error> {
         _ if missing.is_empty() => None,
         true => Some("queuewright doctor --repair".into()),
         // Its name may be another's by now.
-        false if record.name().is_none() && system::index(&record.dev).is_some() => {
+        false if record.name().is_none() && names::index(&record.dev).is_some() => {
             Some("queuewright doctor --repair".into())
         }
-        false => Some(format!("queuewright detach {}", system::quoted(&record.dev))),
+        false => Some(format!("queuewright detach {}", names::quoted(&record.dev))),
     };
     Ok(Status { there, missing, ..status })
 }

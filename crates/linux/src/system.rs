@@ -1,11 +1,12 @@
 //! What is asked of the system: rights, devices, `tc`.
 
 use crate::Error;
+use crate::names::{self, safe};
 use crate::netlink::{self, Entry};
-use std::ffi::{CStr, CString, OsStr, OsString};
+use std::ffi::{CStr, OsStr, OsString};
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -48,72 +49,6 @@ pub fn has_bpf_qdiscs() -> Option<bool> {
         let name = b"\0bpf_struct_ops_Qdisc_ops\0";
         Some(types.windows(name.len()).any(|w| w == name))
     })
-}
-
-/// Names of this network namespace's devices, whatever bytes they have.
-fn devices() -> Vec<OsString> {
-    let mut all = Vec::new();
-    // SAFETY: the list ends with a name that is null, its names are C strings, and it is given back.
-    unsafe {
-        let list = libc::if_nameindex();
-        let mut at = list;
-        while !at.is_null() && !(*at).if_name.is_null() {
-            let name = CStr::from_ptr((*at).if_name).to_bytes().to_vec();
-            all.push(OsString::from_vec(name));
-            at = at.add(1);
-        }
-        if !list.is_null() {
-            libc::if_freenameindex(list);
-        }
-    }
-    all.sort();
-    all
-}
-
-/// Number of a device of this network namespace.
-pub(crate) fn index(dev: &str) -> Option<u32> {
-    let name = CString::new(dev).ok()?;
-    // SAFETY: a C string.
-    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-    (index > 0).then_some(index)
-}
-
-/// Name of the device with this number.
-pub(crate) fn name_of(index: u32) -> Option<OsString> {
-    let mut name = [0; libc::IF_NAMESIZE];
-    // SAFETY: a place of the size that it asks for, in which it leaves a C string.
-    unsafe {
-        let found = libc::if_indextoname(index, name.as_mut_ptr());
-        (!found.is_null()).then(|| OsString::from_vec(CStr::from_ptr(found).to_bytes().to_vec()))
-    }
-}
-
-/// The number of a device, or which there are.
-pub(crate) fn device(dev: &str) -> Result<u32, Error> {
-    index(dev).ok_or_else(|| {
-        let known: Vec<String> = devices().iter().map(|d| quoted(&d.to_string_lossy())).collect();
-        Error::Input(format!("{dev:?} is no device here; there are: {}", known.join(", ")))
-    })
-}
-
-/// A name as a terminal and a shell may have it: devices' names hold any bytes but spaces and slashes.
-pub fn quoted(name: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@:+%,=/".contains(c);
-    match !name.is_empty() && name.chars().all(plain) {
-        true => name.into(),
-        false => format!("{name:?}"),
-    }
-}
-
-/// The same of one that may be no text.
-pub(crate) fn shown(name: &OsStr) -> String {
-    name.to_str().map_or_else(|| format!("{name:?}"), quoted)
-}
-
-/// Text of others' with nothing in it that a terminal would obey.
-pub fn safe(text: &str) -> String {
-    let one = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
-    text.chars().map(one).collect()
 }
 
 /// Is there a function in the kernel with which a BPF qdisc can set CE? Our module brings it, if it was
@@ -259,7 +194,7 @@ pub fn apart(command: &mut Command) -> &mut Command {
 
 /// Runs a program of the system's; what it printed. `alone` is held until it has ended, also if this process dies before.
 pub(crate) fn tool(program: &str, words: &[&OsStr], alone: Option<&File>) -> Result<String, Error> {
-    let said: Vec<_> = words.iter().map(|w| quoted(&w.to_string_lossy())).collect();
+    let said: Vec<_> = words.iter().map(|w| names::shown(w)).collect();
     let asked = format!("{program} {}", said.join(" "));
     // Its standard input is not read: it is a way to have the lock.
     let held = alone.and_then(|f| f.try_clone().ok()).map_or(Stdio::null(), Stdio::from);
@@ -313,7 +248,7 @@ pub(crate) fn before(dev: &OsStr, index: u32) -> Result<Option<String>, Error> {
         UNREADABLE.contains(&q.kind.as_str()) || q.has_sizes() || words.split(' ').any(word)
     };
     if let Some(Entry { kind, .. }) = all.iter().filter(|q| q.is_root()).find(unread) {
-        let dev = quoted(&dev.to_string_lossy());
+        let dev = names::shown(dev);
         return Err(Error::Input(format!(
             "{dev} has {kind} at its root, of which tc does not show all that it needs to make it again, so that detach could not put it back: remove it first (tc qdisc del dev {dev} root)"
         )));
@@ -327,7 +262,7 @@ pub(crate) fn before(dev: &OsStr, index: u32) -> Result<Option<String>, Error> {
     } else {
         return Ok(Some(words));
     };
-    let dev = quoted(&dev.to_string_lossy());
+    let dev = names::shown(dev);
     Err(Error::Input(format!(
         "{dev} has {below} below its root ({}), which detach could not put back: remove them first (tc qdisc del dev {dev} root)",
         line.trim()
@@ -343,7 +278,7 @@ fn has_own_classes(all: &[Entry]) -> bool {
 
 /// Does a device take segments put together, which its own hardware (TSO) or the kernel (GSO) takes apart behind the qdisc? None: it
 /// does not say (ioctl `SIOCETHTOOL` of linux/sockios.h and linux/ethtool.h).
-pub(crate) fn segments(dev: &str) -> Option<bool> {
+pub(crate) fn segments(dev: &OsStr) -> Option<bool> {
     const SIOCETHTOOL: libc::Ioctl = 0x8946;
     const ETHTOOL_GTSO: u32 = 0x1e;
     const ETHTOOL_GGSO: u32 = 0x23;
@@ -358,7 +293,7 @@ pub(crate) fn segments(dev: &str) -> Option<bool> {
         // these commands fill in, and outlives the call.
         let done = unsafe {
             let mut asked: libc::ifreq = std::mem::zeroed();
-            for (to, from) in asked.ifr_name.iter_mut().zip(dev.bytes()) {
+            for (to, from) in asked.ifr_name.iter_mut().zip(dev.as_bytes()) {
                 *to = from.cast_signed() as libc::c_char;
             }
             asked.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
