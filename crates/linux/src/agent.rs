@@ -318,14 +318,18 @@ impl<'a> Place<'a> {
     }
 
     fn other_version(&self) -> Error {
-        Error::System(format!("{}: its maps are of another version of this program", names::quoted(&self.record.dev)))
+        Error::System(format!(
+            "{}: its maps are of another version of this program",
+            names::quoted(&self.record.dev)
+        ))
     }
 }
 
 fn gone(record: &Record) -> Error {
     Error::System(format!(
         "{}: {} is no longer there, as somebody else has taken it off or the device has gone",
-        names::quoted(&record.dev), record.text
+        names::quoted(&record.dev),
+        record.text
     ))
 }
 

@@ -7,7 +7,7 @@ use crate::record::{
     self, COMPANION, Change, Learned, Record, Stage, alone, attached, attached_as, everywhere, record,
     records,
 };
-use crate::{Error, chain, front, names, shares, system};
+use crate::{Error, before, chain, front, names, shares, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use queuewright_aqm::{Discipline, Spec, Weights};
 use std::fs::File;
@@ -82,15 +82,12 @@ pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, E
     // Of what a command that was killed has left it is known what was there before.
     let before = match known.filter(|r| there && r.index == index) {
         Some(left) => left.before,
-        None => system::before(&name, index)?,
+        None => before::before(&name, index)?,
     };
     let queues = system::queues(&name);
     let address = system::links().into_iter().find(|(number, ..)| *number == index).map(|(.., at)| at);
     if port.mq && queues < 2 {
-        return Err(Error::Input(format!(
-            "{} has one transmit queue: mq needs several",
-            names::quoted(dev)
-        )));
+        return Err(Error::Input(format!("{} has one transmit queue: mq needs several", names::quoted(dev))));
     }
     let discipline = spec.info.name.to_string();
     let kind = if port.front { front::KIND.into() } else { kind_of(index, &discipline) };
@@ -200,7 +197,7 @@ pub fn attach(plan: &Plan) -> Result<Option<File>, Error> {
     // By its number each time: it may be renamed meanwhile.
     let put = || {
         // Loading takes seconds, in which somebody else's tc may have made what could not be put back.
-        if system::before(&record.device()?, record.index)? != record.before {
+        if before::before(&record.device()?, record.index)? != record.before {
             return Err(changed(&record.dev));
         }
         plan.tc().iter().try_for_each(|words| system::tc_change(&alone, &record.device()?, words))?;
@@ -385,7 +382,7 @@ pub fn detach(dev: &str) -> Result<String, Error> {
             drop(record.write());
         })?;
         if let Some(before) = &record.before {
-            back.clone_from(before);
+            back = before.to_string();
         }
     } else if record.name().is_none() {
         back = format!("forgotten, as its device is not here: {}", chain::where_is(&record));
@@ -411,11 +408,11 @@ pub(crate) fn is_there(record: &Record) -> Result<bool, Error> {
 /// Makes the root qdisc what it was.
 fn put_back(alone: &File, record: &Record) -> Result<(), Error> {
     let dev = record.device()?;
-    let words = match &record.before {
-        Some(before) => format!("qdisc replace dev {{dev}} root {before}"),
-        None => "qdisc del dev {dev} root".into(),
+    let done = match &record.before {
+        Some(before) => before.put_back(record.index),
+        None => system::tc_change(alone, &dev, "qdisc del dev {dev} root"),
     };
-    system::tc_change(alone, &dev, &words).map_err(|e| {
+    done.map_err(|e| {
         let dev = names::shown(&dev);
         Error::System(format!("{e}; tc qdisc del dev {dev} root takes ours off, and detach then forgets it"))
     })
@@ -558,7 +555,10 @@ fn apply(alone: &File, record: &Record, change: &Change) -> Result<(), Error> {
     if record.front {
         let dev = record.device()?;
         let port = of_value(&change.port).ok_or_else(|| {
-            Error::System(format!("{}: what is to be set is of another version of this program", names::quoted(&record.dev)))
+            Error::System(format!(
+                "{}: what is to be set is of another version of this program",
+                names::quoted(&record.dev)
+            ))
         })?;
         shares::restore(alone, &dev, &new, &Port::from_map(&port, record))?;
     }

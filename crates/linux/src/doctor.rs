@@ -1,7 +1,7 @@
 //! What will work on this machine, and what to do about the rest.
 
 use crate::system::{self, read};
-use crate::{Error, front, names, objects, record, records, repair};
+use crate::{Error, before, front, names, objects, record, records, repair};
 use std::ffi::OsStr;
 
 /// One thing that was looked at.
@@ -175,7 +175,7 @@ fn qdisc(dev: &str, index: u32, name: &OsStr) -> Finding {
     if front::is_there(index).unwrap_or(false) && records().is_err() {
         return finding("qdisc", true, "a queue manager in front of htb, attached by this program");
     }
-    match system::before(name, index) {
+    match before::before(name, index) {
         Ok(Some(words)) => finding("qdisc", true, format!("{words}: detach puts it back")),
         Ok(None) => finding("qdisc", true, "the kernel's own choice: detach puts it back"),
         Err(e) => finding("qdisc", false, e.to_string()),

@@ -7,6 +7,7 @@
 
 mod agent;
 mod attach;
+mod before;
 mod chain;
 mod confine;
 mod doctor;
@@ -27,6 +28,7 @@ mod system;
 
 pub use agent::{Chooser, Done, Step, agent};
 pub use attach::{Held, Plan, attach, detach, hold, plan, prepare, set};
+pub use before::Before;
 pub use confine::confine;
 pub use doctor::{Finding, doctor};
 pub use export::{All, openmetrics, read_each, serve};

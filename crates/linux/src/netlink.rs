@@ -3,8 +3,9 @@
 
 use crate::Error;
 use netlink_packet_core::{
-    DecodeError, NLM_F_ACK, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_ECHO, NLM_F_REQUEST, NetlinkBuffer,
-    NetlinkDeserializable, NetlinkHeader, NetlinkMessage, NetlinkPayload, NetlinkSerializable, NlasIterator,
+    DecodeError, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_ECHO, NLM_F_REPLACE,
+    NLM_F_REQUEST, NetlinkBuffer, NetlinkDeserializable, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+    NetlinkSerializable, NlasIterator,
 };
 use rustix::io::retry_on_intr;
 use rustix::net::netlink::SocketAddrNetlink;
@@ -62,6 +63,8 @@ pub struct Entry {
     pub parent: u32,
     /// Number of its device.
     index: i32,
+    /// Of a filter its priority, and the protocol of the packets that it sees.
+    info: u32,
     attributes: Vec<u8>,
 }
 
@@ -73,8 +76,13 @@ pub(crate) fn number(text: &str) -> u32 {
 }
 
 impl Entry {
+    /// Number of its device.
+    pub(crate) fn device(&self) -> u32 {
+        self.index.cast_unsigned()
+    }
+
     /// Is it the device's root qdisc?
-    pub(crate) fn is_root(&self) -> bool {
+    pub fn is_root(&self) -> bool {
         self.parent == ROOT
     }
 
@@ -102,6 +110,11 @@ impl Entry {
         Some([long(TCA_HTB_RATE64).or_else(|| rate(8))?, long(TCA_HTB_CEIL64).or_else(|| rate(20))?])
     }
 
+    /// Priority of a filter, and the protocol (`ETH_P_*`) of the packets that it sees.
+    pub(crate) fn sees(&self) -> (u16, u16) {
+        ((self.info >> 16) as u16, u16::from_be(self.info as u16))
+    }
+
     /// Number of a filter's program, if its answer is the verdict.
     pub(crate) fn program(&self) -> Option<u32> {
         let word = |kind| Some(u32::read_from_prefix(self.option(kind)?).ok()?.0);
@@ -109,7 +122,27 @@ impl Entry {
         word(TCA_BPF_ID)
     }
 
-    fn options(&self) -> &[u8] {
+    /// A filter, with the number of its program if it has one.
+    #[cfg(test)]
+    pub(crate) fn filter(
+        kind: &str,
+        handle: u32,
+        program: Option<u32>,
+        priority: u16,
+        protocol: u16,
+    ) -> Self {
+        let mut options = Vec::new();
+        for program in program {
+            put(&mut options, TCA_BPF_FLAGS, &TCA_BPF_FLAG_ACT_DIRECT.to_ne_bytes());
+            put(&mut options, TCA_BPF_ID, &program.to_ne_bytes());
+        }
+        let mut attributes = Vec::new();
+        put(&mut attributes, TCA_OPTIONS, &options);
+        let info = u32::from(priority) << 16 | u32::from(protocol.to_be());
+        Entry { kind: kind.into(), handle, info, attributes, ..Entry::default() }
+    }
+
+    pub(crate) fn options(&self) -> &[u8] {
         self.attribute(TCA_OPTIONS).unwrap_or_default()
     }
 
@@ -144,6 +177,7 @@ impl NetlinkDeserializable for Entry {
             handle: head.handle,
             parent: head.parent,
             index: head.index,
+            info: head.info,
             attributes: attributes.to_vec(),
         })
     }
@@ -170,10 +204,29 @@ pub fn entries(kept: &[u8]) -> impl Iterator<Item = Entry> {
     })
 }
 
-/// What is asked: for all of them.
+/// The attributes that stand one after another.
+pub fn attributes(of: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    NlasIterator::new(of).map_while(Result::ok).filter_map(|nla| {
+        let (kind, length) = (nla.kind(), nla.value_length());
+        Some((kind, nla.into_inner().get(4..4 + length)?))
+    })
+}
+
+/// Adds an attribute.
+pub(crate) fn put(to: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    // None that a qdisc has is as long as that.
+    let length = u16::try_from(4 + value.len()).unwrap_or(u16::MAX);
+    to.extend(length.to_ne_bytes());
+    to.extend(kind.to_ne_bytes());
+    to.extend(value);
+    to.resize(to.len().next_multiple_of(4), 0);
+}
+
+/// What is asked.
 struct Ask {
     what: u16,
     head: Head,
+    attributes: Vec<u8>,
 }
 
 impl NetlinkSerializable for Ask {
@@ -182,11 +235,13 @@ impl NetlinkSerializable for Ask {
     }
 
     fn buffer_len(&self) -> usize {
-        size_of::<Head>()
+        size_of::<Head>() + self.attributes.len()
     }
 
     fn serialize(&self, buffer: &mut [u8]) {
-        buffer.copy_from_slice(self.head.as_bytes());
+        let (head, attributes) = buffer.split_at_mut(size_of::<Head>());
+        head.copy_from_slice(self.head.as_bytes());
+        attributes.copy_from_slice(&self.attributes);
     }
 }
 
@@ -194,7 +249,7 @@ impl NetlinkSerializable for Ask {
 ///
 /// # Errors
 /// If the kernel does not say.
-pub(crate) fn qdiscs(index: u32) -> Result<Vec<Entry>, Error> {
+pub fn qdiscs(index: u32) -> Result<Vec<Entry>, Error> {
     ask(index, || {
         let all = once(libc::RTM_GETQDISC, NLM_F_DUMP, index, 0)?;
         // Where another device goes while it is told of all, Linux before 7 leaves one out and does not say so. The root is asked for
@@ -204,6 +259,14 @@ pub(crate) fn qdiscs(index: u32) -> Result<Vec<Entry>, Error> {
         let (told, asked) = (all.as_deref().and_then(same), root.as_deref().and_then(same));
         Ok(all.filter(|_| told == asked))
     })
+}
+
+/// The qdiscs of all devices of this network namespace, but for some of devices that go meanwhile.
+///
+/// # Errors
+/// If the kernel does not say.
+pub(crate) fn all_qdiscs() -> Result<Vec<Entry>, Error> {
+    ask(0, || once(libc::RTM_GETQDISC, NLM_F_DUMP, 0, 0))
 }
 
 /// The classes of a device.
@@ -239,8 +302,39 @@ fn ask(
     Err(Error::System(format!("the qdiscs of device {index} change while they are read: try again")))
 }
 
-/// What is told of all (`how` is `NLM_F_DUMP`), or of the one at a place (`NLM_F_ACK | NLM_F_ECHO`: else others alone hear of it). None: it changed meanwhile.
+/// What is told of all devices (0) or one; of all at it (`how` is `NLM_F_DUMP`), or of the one at a place (`NLM_F_ACK | NLM_F_ECHO`: else others alone hear of it). None: it changed meanwhile.
 fn once(what: u16, how: u16, index: u32, parent: u32) -> Result<Option<Vec<Entry>>, std::io::Error> {
+    match talk(what, how, index, (0, parent), Vec::new()) {
+        // There is none at that place, or no such device.
+        Err(e) if matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ENODEV)) => Ok(Some(Vec::new())),
+        other => other,
+    }
+}
+
+/// Makes a qdisc the root of a device, as `tc qdisc replace` does.
+///
+/// # Errors
+/// If the kernel refuses.
+pub(crate) fn replace_root(index: u32, handle: u32, kind: &str, options: &[u8]) -> Result<(), Error> {
+    let mut attributes = Vec::new();
+    put(&mut attributes, TCA_KIND, &[kind.as_bytes(), &[0]].concat());
+    if !options.is_empty() {
+        put(&mut attributes, TCA_OPTIONS, options);
+    }
+    let how = NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE;
+    talk(libc::RTM_NEWQDISC, how, index, (handle, ROOT), attributes).map(drop).map_err(|e| {
+        Error::System(format!("{kind} as the root of device {index}, asked for over netlink: {e}"))
+    })
+}
+
+/// Asks the kernel; what it tells of. None: it changed meanwhile.
+fn talk(
+    what: u16,
+    how: u16,
+    index: u32,
+    (handle, parent): (u32, u32),
+    attributes: Vec<u8>,
+) -> Result<Option<Vec<Entry>>, std::io::Error> {
     let kernel = SocketAddrNetlink::new(0, 0);
     let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
     bind(&socket, &kernel)?;
@@ -249,8 +343,9 @@ fn once(what: u16, how: u16, index: u32, parent: u32) -> Result<Option<Vec<Entry
     header.flags = NLM_F_REQUEST | how;
     header.sequence_number = 1;
     let index = i32::try_from(index).unwrap_or(0);
-    let head = Head { family: 0, pad: [0; 3], index, handle: 0, parent, info: 0 };
-    let mut message = NetlinkMessage::new(header, NetlinkPayload::InnerMessage(Ask { what, head }));
+    let head = Head { family: 0, pad: [0; 3], index, handle, parent, info: 0 };
+    let mut message =
+        NetlinkMessage::new(header, NetlinkPayload::InnerMessage(Ask { what, head, attributes }));
     message.finalize();
     let mut buffer = vec![0; message.buffer_len()];
     message.serialize(&mut buffer);
@@ -276,13 +371,9 @@ fn once(what: u16, how: u16, index: u32, parent: u32) -> Result<Option<Vec<Entry
                 }
                 NetlinkPayload::Done(_) => return Ok((!changed).then_some(all)),
                 NetlinkPayload::Error(e) if e.code.is_none() => return Ok(Some(all)),
-                // There is none at that place, or no such device.
-                NetlinkPayload::Error(e) if [-libc::ENOENT, -libc::ENODEV].contains(&e.raw_code()) => {
-                    return Ok(Some(all));
-                }
                 NetlinkPayload::Error(e) => return Err(e.to_io()),
                 // All devices' qdiscs are told of.
-                NetlinkPayload::InnerMessage(entry) if entry.index == index => all.push(entry),
+                NetlinkPayload::InnerMessage(entry) if [0, entry.index].contains(&index) => all.push(entry),
                 _ => {}
             }
         }

@@ -4,14 +4,16 @@
 //! namespaces come again. What is to be done is written before it is begun, so that the next command after any death
 //! finishes it or takes it back.
 
+use crate::before::Before;
 use crate::folder::{Folder, LOCK, UNFINISHED};
 use crate::{Error, names, system};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{self, File};
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -19,7 +21,7 @@ use std::time::{Duration, Instant};
 
 const RUN: &str = "/run/queuewright";
 pub(crate) const PINS: &str = "/sys/fs/bpf/queuewright";
-const BPF_FILE_SYSTEM: &str = "/sys/fs/bpf";
+pub(crate) const BPF_FILE_SYSTEM: &str = "/sys/fs/bpf";
 /// `BPF_FS_MAGIC` of linux/magic.h.
 const BPF_FS: u64 = 0xcafe_4a11;
 /// Pins of the program that sets CE in front of the qdisc, and of its place at the device.
@@ -58,8 +60,8 @@ pub struct Record {
     pub classes: Vec<String>,
     /// Of a learned policy's weights, what is remembered beside them.
     pub learned: Option<Learned>,
-    /// What was the root before, in tc's words; None: the kernel's own choice.
-    pub before: Option<String>,
+    /// What was the root before; None: the kernel's own choice.
+    pub before: Option<Before>,
     /// The kernel's numbers of what is pinned, by name.
     pub ids: Vec<(String, u32)>,
     /// While an agent has it: the parameters that hold when it has gone.
@@ -286,6 +288,8 @@ const SAID_AFTER: Duration = Duration::from_secs(1);
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(300);
 /// How long who only looks may have a lock.
 const A_LOOK: Duration = Duration::from_secs(1);
+/// Characters of another's command that are shown.
+const LONGEST_LINE: usize = 200;
 /// How often to try again.
 const EVERY: Duration = Duration::from_millis(5);
 
@@ -338,9 +342,20 @@ fn holder(file: &File) -> String {
     let Some(pid) = file.metadata().ok().and_then(|meta| locker(&locks, meta.dev(), meta.ino())) else {
         return "another command".into();
     };
-    match system::read(format!("/proc/{pid}/comm")) {
-        Some(name) => format!("process {pid} ({})", names::safe(&name)),
-        None => format!("what process {pid} has started"),
+    match fs::read(format!("/proc/{pid}/cmdline")) {
+        Ok(words) if !words.is_empty() => format!("process {pid} ({})", command(&words)),
+        _ => format!("what process {pid} has started"),
+    }
+}
+
+/// A command by its words, each with a 0 behind it, of which a line holds the first.
+fn command(words: &[u8]) -> String {
+    let words = words.strip_suffix(&[0]).unwrap_or(words).split(|byte| *byte == 0);
+    let shown: Vec<String> = words.map(|word| names::shown(OsStr::from_bytes(word))).collect();
+    let line = shown.join(" ");
+    match line.char_indices().nth(LONGEST_LINE) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line,
     }
 }
 
@@ -560,6 +575,13 @@ mod tests {
         let others =
             ["", ":", "1:", ":2", "1:2:3", "1:2x", "-1:2", "1:2.json.json", "1:2.txt", "theirs", "lock"];
         assert!(!others.map(given).iter().any(|is| *is));
+    }
+
+    #[test]
+    fn a_command_is_shown_as_a_shell_reads_it() {
+        assert_eq!(command(b"queuewright\0set\0v0\0"), "queuewright set v0");
+        assert_eq!(command(b"sh\0-c\0a b\x1b\xff\0\0"), "sh -c $'a b\\x1b\\xff' $''");
+        assert_eq!(command(&[b'x'; 1000]).len(), LONGEST_LINE + 3);
     }
 
     #[test]

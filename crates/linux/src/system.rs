@@ -2,7 +2,6 @@
 
 use crate::Error;
 use crate::names::{self, safe};
-use crate::netlink::{self, Entry};
 use std::ffi::{CStr, OsStr, OsString};
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
@@ -223,59 +222,6 @@ fn with_device<'a>(dev: &'a OsStr, words: &'a str) -> Vec<&'a OsStr> {
     words.split_ascii_whitespace().map(|w| if w == "{dev}" { dev } else { OsStr::new(w) }).collect()
 }
 
-/// Kinds of which tc shows less, or something else, than it reads: no `avpkt` and `bandwidth` of the RED family, no table of netem's
-/// `distribution`, no `num_tc`, `offload on` of etf, no limit of plug (iproute2's q_*.c).
-const UNREADABLE: [&str; 10] =
-    ["red", "gred", "choke", "sfb", "netem", "multiq", "mqprio", "taprio", "etf", "plug"];
-
-/// The root qdisc of a device in the words that make it again; None: the kernel put it there itself.
-///
-/// # Errors
-/// If there is more than these words can bring back.
-pub(crate) fn before(dev: &OsStr, index: u32) -> Result<Option<String>, Error> {
-    let all = netlink::qdiscs(index)?;
-    // The kernel's own has no number, 0.
-    if all.iter().any(|q| q.is_root() && q.handle == 0) {
-        return Ok(None);
-    }
-    // What tc prints of a qdisc is what it reads of it, but for a few words; so this one answer of its is read.
-    let shown = tc(dev, "qdisc show dev {dev}")?;
-    let line = shown.lines().find(|l| l.contains(" root ")).unwrap_or_default();
-    let Some(words) = words_of(line) else { return Ok(None) };
-    // Also a table of sizes, RED within sfq, and options of a kind that tc does not know.
-    let unread = |q: &&Entry| {
-        let word = |word: &str| word == "ewma" || word.starts_with('[');
-        UNREADABLE.contains(&q.kind.as_str()) || q.has_sizes() || words.split(' ').any(word)
-    };
-    if let Some(Entry { kind, .. }) = all.iter().filter(|q| q.is_root()).find(unread) {
-        let dev = names::shown(dev);
-        return Err(Error::Input(format!(
-            "{dev} has {kind} at its root, of which tc does not show all that it needs to make it again, so that detach could not put it back: remove it first (tc qdisc del dev {dev} root)"
-        )));
-    }
-    let below = if all.iter().any(|q| !q.is_root() && !q.is_ingress() && q.handle != 0) {
-        "qdiscs"
-    } else if has_own_classes(&netlink::classes(index)?) {
-        "classes"
-    } else if !netlink::filters(index, 0)?.is_empty() {
-        "filters"
-    } else {
-        return Ok(Some(words));
-    };
-    let dev = names::shown(dev);
-    Err(Error::Input(format!(
-        "{dev} has {below} below its root ({}), which detach could not put back: remove them first (tc qdisc del dev {dev} root)",
-        line.trim()
-    )))
-}
-
-/// Has somebody made classes? The flows of fq_codel and the bands of prio are classes too, and come
-/// with their qdisc; so do the leaves that the kernel itself gives to classes, which no list of qdiscs has.
-fn has_own_classes(all: &[Entry]) -> bool {
-    let own = ["htb", "hfsc", "drr", "qfq", "cbq"];
-    all.iter().any(|class| own.contains(&class.kind.as_str()))
-}
-
 /// Does a device take segments put together, which its own hardware (TSO) or the kernel (GSO) takes apart behind the qdisc? None: it
 /// does not say (ioctl `SIOCETHTOOL` of linux/sockios.h and linux/ethtool.h).
 pub(crate) fn segments(dev: &OsStr) -> Option<bool> {
@@ -304,101 +250,5 @@ pub(crate) fn segments(dev: &OsStr) -> Option<bool> {
     match (one(ETHTOOL_GTSO), one(ETHTOOL_GGSO)) {
         (None, None) => None,
         (tso, gso) => Some(tso.unwrap_or(false) || gso.unwrap_or(false)),
-    }
-}
-
-/// A line of `tc qdisc show` in the words that make that qdisc again; None: the kernel put it there itself.
-fn words_of(line: &str) -> Option<String> {
-    let mut words = line.split_whitespace().skip(1);
-    let (kind, handle) = (words.next()?, words.next()?);
-    if handle == "0:" {
-        return None;
-    }
-    let mut out = format!("handle {handle} {kind}");
-    // It shows its bands, and reads none.
-    if kind == "pfifo_fast" {
-        return Some(out);
-    }
-    let mut rest = words.skip_while(|w| *w == "root").peekable();
-    while let Some(word) = rest.next() {
-        match word {
-            // A counter, among htb's options.
-            "refcnt" | "direct_packets_stat" => {
-                rest.next();
-            }
-            // It says so of hardware.
-            "offloaded" => {}
-            // cake's, by itself.
-            "bandwidth" if rest.peek() == Some(&"unlimited") => {}
-            // tc prints 1000p and 10sec, and 3028b of fq and hhf, and reads them only without their unit.
-            _ => {
-                let bytes = word.strip_suffix('b').filter(|_| ["fq", "hhf"].contains(&kind));
-                let count = word.strip_suffix('p').or_else(|| word.strip_suffix("sec")).or(bytes);
-                let count = count.filter(|n| n.parse::<u64>().is_ok());
-                out += " ";
-                out += count.unwrap_or(word);
-            }
-        }
-    }
-    // It is on unless that is said, and off is not shown.
-    if kind == "fq_codel" && !out.split(' ').any(|w| w == "ecn") {
-        out += " noecn";
-    }
-    Some(out)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Entry, has_own_classes, words_of};
-
-    #[test]
-    fn classes_that_come_with_their_qdisc_are_nobodys() {
-        let class = |kind: &str| {
-            let mut entry = Entry::default();
-            entry.kind = kind.into();
-            entry
-        };
-        assert!(has_own_classes(&[class("fq_codel"), class("htb")]));
-        assert!(!has_own_classes(&["fq_codel", "mq", "prio"].map(class)));
-    }
-
-    #[test]
-    fn what_tc_shows_becomes_what_tc_reads() {
-        assert_eq!(words_of("qdisc noqueue 0: root refcnt 2 "), None);
-        assert_eq!(words_of(""), None);
-        let shown = "qdisc codel 8001: root refcnt 2 limit 1000p target 5ms interval 100ms ecn ";
-        assert_eq!(
-            words_of(shown).as_deref(),
-            Some("handle 8001: codel limit 1000 target 5ms interval 100ms ecn")
-        );
-        assert_eq!(
-            words_of("qdisc pfifo_fast 8001: root refcnt 2 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1")
-                .as_deref(),
-            Some("handle 8001: pfifo_fast")
-        );
-        let shown =
-            "qdisc sfq 8002: root refcnt 2 limit 127p quantum 1514b depth 127 divisor 1024 perturb 10sec ";
-        assert_eq!(
-            words_of(shown).as_deref(),
-            Some("handle 8002: sfq limit 127 quantum 1514b depth 127 divisor 1024 perturb 10")
-        );
-        for (shown, words) in [
-            (
-                "qdisc fq 8003: root refcnt 2 limit 77p flow_limit 9p buckets 1024 quantum 3028b initial_quantum 15140b ",
-                "handle 8003: fq limit 77 flow_limit 9 buckets 1024 quantum 3028 initial_quantum 15140",
-            ),
-            (
-                "qdisc cake 8004: root refcnt 2 bandwidth unlimited besteffort flowblind rtt 50ms raw overhead 0 ",
-                "handle 8004: cake unlimited besteffort flowblind rtt 50ms raw overhead 0",
-            ),
-            (
-                "qdisc fq_codel 8005: root refcnt 2 offloaded limit 700p flows 256 quantum 300 target 5ms interval 100ms ",
-                "handle 8005: fq_codel limit 700 flows 256 quantum 300 target 5ms interval 100ms noecn",
-            ),
-        ] {
-            assert_eq!(words_of(shown).as_deref(), Some(words));
-        }
-        let shown = "qdisc htb 5: root refcnt 3 r2q 10 default 0x10 direct_packets_stat 7 direct_qlen 1000";
-        assert_eq!(words_of(shown).as_deref(), Some("handle 5: htb r2q 10 default 0x10 direct_qlen 1000"));
     }
 }

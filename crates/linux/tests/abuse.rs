@@ -29,16 +29,22 @@ fn main() {
     let Some(words) = only_test("abuse") else { return };
     let files = |lab: &Path| {
         vm::built_with_clang()?;
-        Ok(vec![vm::module_of(lab, "drivers/net/veth")?])
+        let paths = SCHEDULERS.map(|name| format!("net/sched/sch_{name}"));
+        // What is built in is no file.
+        let mut files: Vec<_> = paths.iter().filter_map(|path| vm::module_of(lab, path).ok()).collect();
+        files.push(vm::module_of(lab, "drivers/net/veth")?);
+        Ok(files)
     };
     vm::test("BPF qdiscs under abuse", &words, files, || {
         vm::loads("/veth.ko");
+        let times = words.iter().find_map(|a| a.parse().ok());
+        puts_back(times.unwrap_or(4));
         keeps_time();
         changes();
         loses_its_device();
         takes_any_frame();
         serves_each_queue();
-        comes_and_goes(words.iter().find_map(|a| a.parse().ok()).unwrap_or(20));
+        comes_and_goes(times.unwrap_or(20));
         keeps_to_its_rights();
         is_quiet();
     });
@@ -287,6 +293,247 @@ fn loses_its_device() {
         assert!(linux::record("v0").is_none());
     }
     settles("the device was deleted");
+}
+
+/// The kinds that are tried as what was there before, where they are modules.
+const SCHEDULERS: [&str; 12] =
+    ["tbf", "codel", "fq_codel", "fq", "pie", "red", "sfq", "cake", "dualpi2", "netem", "hhf", "ets"];
+
+/// Each kind that can be put back, with parameters from all of their ranges, is after `detach` what it was before `attach`, by all that
+/// the kernel tells of it; or it was refused, with the parameter for which that is so, and nothing was changed.
+fn puts_back(times: usize) {
+    for name in SCHEDULERS {
+        let path = format!("/sch_{name}.ko");
+        if Path::new(&path).exists() {
+            vm::loads(&path);
+        }
+    }
+    ip("link add v0 type veth peer name v1");
+    let tc = |words: &str| {
+        let done = Command::new("/usr/sbin/tc").args(words.split_whitespace()).output().expect("tc runs");
+        (done.status.success(), String::from_utf8_lossy(&done.stderr).into_owned())
+    };
+    // Of the root: its handle, its kind and its options, which are attributes of the number 2.
+    let root = || {
+        let index = fs::read_to_string("/sys/class/net/v0/ifindex").expect("it is there");
+        let all =
+            linux::netlink::qdiscs(index.trim().parse().expect("a number")).unwrap_or_else(|e| panic!("{e}"));
+        let root = all.into_iter().find(|q| q.is_root()).expect("there is one");
+        let options = root.attribute(2).unwrap_or_default().to_vec();
+        (root.handle, root.kind, options)
+    };
+    let mut random = 0x2545_f491_4f6c_dd1d_u64;
+    let mut next = move |most: u64| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        // Of all magnitudes.
+        let bits = 64 - most.leading_zeros() as u64;
+        (random >> 8) % (most >> ((random & 0xff) % bits)).max(1)
+    };
+    let kinds = [
+        "pfifo",
+        "bfifo",
+        "pfifo_head_drop",
+        "pfifo_fast",
+        "prio",
+        "ets",
+        "hhf",
+        "tbf",
+        "tbf peak",
+        "codel",
+        "fq_codel",
+        "fq",
+        "pie",
+        "sfq",
+        "cake",
+        "cake autorate",
+        "htb",
+        "drr",
+    ];
+    let refused = ["red", "netem", "dualpi2", "pie us", "sfq red", "pfifo stab"];
+    for what in kinds.iter().chain(&refused) {
+        let (mut tried, mut back) = (0, 0);
+        for _ in 0..times * 30 {
+            if tried == times {
+                break;
+            }
+            // Each from nothing: what a change leaves as it was is not of this round.
+            let _ = tc("qdisc del dev v0 root");
+            let us = |n: u64| format!("{}us", n.max(1));
+            let words = match *what {
+                "pfifo" | "bfifo" | "pfifo_head_drop" => format!("{what} limit {}", next(u32::MAX.into())),
+                "pfifo_fast" | "drr" => (*what).into(),
+                "prio" => format!("prio bands {}", 2 + next(14)),
+                "ets" => format!("ets strict {} quanta {} {}", next(5), 1 + next(1 << 31), 1 + next(1 << 31)),
+                "hhf" => format!(
+                    "hhf limit {} quantum {} reset_timeout {} evict_timeout {}",
+                    1 + next(1 << 30),
+                    1 + next(1 << 30),
+                    us(next(1 << 31)),
+                    us(next(1 << 31))
+                ),
+                "tbf" => format!(
+                    "tbf rate {}bit burst {} limit {}",
+                    8000 + next(400_000_000_000),
+                    2000 + next(1 << 24),
+                    2000 + next(1 << 31)
+                ),
+                "tbf peak" => {
+                    let rate = 8000 + next(100_000_000_000);
+                    let peak = rate * 2 + next(1_000_000_000);
+                    format!(
+                        "tbf rate {rate}bit burst {} limit {} peakrate {peak}bit mtu {}",
+                        2000 + next(1 << 20),
+                        2000 + next(1 << 31),
+                        1600 + next(60_000)
+                    )
+                }
+                "codel" | "fq_codel" => {
+                    let more = if *what == "fq_codel" {
+                        format!(
+                            "flows {} quantum {} memory_limit {} drop_batch {}",
+                            1 + next(65_535),
+                            256 + next(1 << 19),
+                            1 + next(1 << 31),
+                            1 + next(1 << 20)
+                        )
+                    } else {
+                        String::new()
+                    };
+                    format!(
+                        "{what} limit {} target {} interval {} ce_threshold {} {} {more}",
+                        1 + next(1 << 31),
+                        us(next(4_000_000_000)),
+                        us(next(4_000_000_000)),
+                        us(next(2_000_000_000)),
+                        ["ecn", "noecn"][next(2) as usize]
+                    )
+                }
+                "fq" => {
+                    format!(
+                        "fq limit {} flow_limit {} quantum {} initial_quantum {} {} maxrate {}bit refill_delay {} orphan_mask {} \
+                     low_rate_threshold {}bit timer_slack {} horizon {} {} buckets {}",
+                        1 + next(1 << 31),
+                        1 + next(1 << 31),
+                        1 + next(1 << 20),
+                        1 + next(1 << 31),
+                        ["pacing", "nopacing"][next(2) as usize],
+                        8 * (1 + next(1 << 31)),
+                        us(next(4_000_000_000)),
+                        next(1 << 31),
+                        8 * (1 + next(1 << 31)),
+                        next(1 << 31),
+                        us(next(4_000_000_000)),
+                        ["horizon_cap", "horizon_drop"][next(2) as usize],
+                        1u64 << next(18)
+                    ) + &if next(2) == 1 {
+                        format!(" ce_threshold {}", us(next(1_200_000_000)))
+                    } else {
+                        String::new()
+                    }
+                }
+                "pie" => format!(
+                    "pie limit {} target {}ms tupdate {} alpha {} beta {} {} {}",
+                    1 + next(1 << 31),
+                    1 + next(4294),
+                    us(next(4_000_000_000)),
+                    next(33),
+                    next(33),
+                    ["ecn", "noecn"][next(2) as usize],
+                    ["bytemode", "nobytemode"][next(2) as usize]
+                ),
+                "sfq" => format!(
+                    "sfq limit {} depth {} perturb {} quantum {} divisor {} flows {} {}",
+                    1 + next(100_000),
+                    1 + next(126),
+                    next(100),
+                    2000 + next(60_000),
+                    1u64 << (8 + next(8)),
+                    1 + next(65_535),
+                    ["headdrop", ""][next(2) as usize]
+                ),
+                "cake" | "cake autorate" => format!(
+                    "cake bandwidth {}bit rtt {} overhead {} mpu {} {} {} {} {} {} {} memlimit {} fwmark {} {}",
+                    8000 + next(100_000_000_000),
+                    us(next(4_000_000_000)),
+                    next(256),
+                    next(256),
+                    ["noatm", "atm", "ptm"][next(3) as usize],
+                    ["diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence"][next(5) as usize],
+                    ["triple-isolate", "dual-srchost", "dual-dsthost", "flowblind", "hosts", "flows"]
+                        [next(6) as usize],
+                    ["nat", "nonat"][next(2) as usize],
+                    ["wash", "nowash"][next(2) as usize],
+                    ["ack-filter", "no-ack-filter", "ack-filter-aggressive"][next(3) as usize],
+                    next(1 << 31),
+                    next(1 << 31),
+                    if *what == "cake autorate" {
+                        "ingress autorate-ingress"
+                    } else {
+                        ["raw", "split-gso", "no-split-gso"][next(3) as usize]
+                    }
+                ),
+                "htb" => format!(
+                    "htb r2q {} default {:x} direct_qlen {}",
+                    1 + next(1000),
+                    next(0xffff),
+                    next(1 << 31)
+                ),
+                "red" => "red limit 60kb avpkt 1000 min 5000 max 20000 burst 20".into(),
+                "netem" => format!("netem delay {}", us(next(4_000_000))),
+                "dualpi2" => "dualpi2".into(),
+                "pie us" => format!("pie target {}us", 1000 * next(5000) + 1 + 8 * next(100)),
+                "sfq red" => {
+                    "sfq limit 3000 redflowlimit 100000 min 8000 max 60000 probability 0.20 ecn".into()
+                }
+                _ => "stab linklayer atm overhead 40 pfifo limit 99".into(),
+            };
+            let handle = 1 + next(0x7000);
+            let line = match words.split_once(" pfifo limit 99") {
+                Some((stab, _)) => format!("qdisc add dev v0 root handle {handle:x}: {stab} pfifo limit 99"),
+                None => format!("qdisc add dev v0 root handle {handle:x}: {words}"),
+            };
+            // Of random parameters not all go together.
+            if !tc(&line).0 {
+                continue;
+            }
+            let before = root();
+            assert!(before.0 != 0 && words.contains(&before.1), "{words}: {before:?}");
+            tried += 1;
+            match attach("v0", "droptail", linux::Port::default()) {
+                Ok(()) => {
+                    assert!(!refused.contains(what), "{words} was to be refused");
+                    assert!(root().1.starts_with("bpf_"));
+                    linux::detach("v0").unwrap_or_else(|e| panic!("{words}: {e}"));
+                    back += 1;
+                }
+                Err(e) => {
+                    let said = e.to_string();
+                    let parameter = ["target", "burst", "RED", "stab", "of which it is not known"];
+                    assert!(
+                        said.contains(&before.1) && parameter.iter().any(|p| said.contains(p)),
+                        "{words}: {said}"
+                    );
+                }
+            }
+            assert_eq!(root(), before, "{words}");
+        }
+        println!("machine: {what}: {tried} tried, {back} put back");
+        if *what == "dualpi2" && tried == 0 {
+            continue;
+        }
+        // tc before 6.2 knows no such kind.
+        assert_eq!(
+            tried,
+            times,
+            "{what} was not tried as often: {}",
+            tc(&format!("qdisc add dev v0 root {what}")).1
+        );
+        assert_eq!(back, if refused.contains(what) { 0 } else { times }, "{what}");
+    }
+    ip("link del v0");
+    settles("what was there before");
 }
 
 /// Frames of all kinds, most of them nonsense: each is sent or dropped, and ECN is found where it is.

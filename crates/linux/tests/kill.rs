@@ -374,6 +374,8 @@ fn changes(number: i64, args: [u64; 6]) -> Option<&'static str> {
         libc::SYS_unlinkat => Some("unlinkat"),
         libc::SYS_clone | libc::SYS_clone3 => Some("clone"),
         libc::SYS_wait4 | libc::SYS_waitid => Some("wait"),
+        // To netlink, with more than what is asked for a list.
+        libc::SYS_sendto if args[2] > 36 => Some("sendto"),
         #[cfg(target_arch = "x86_64")]
         libc::SYS_rename => Some("rename"),
         #[cfg(target_arch = "x86_64")]
