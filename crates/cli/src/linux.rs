@@ -224,7 +224,9 @@ fn learned(record: &Record, attached: &Spec, policy: &str, rate: u64) -> Result<
     match (has, needs) {
         (Some((_, has)), Some((_, needs))) if has != needs => Err(Failure::Input(format!(
             "{policy}: its actions are {needs:?}, and {} has {} with actions = {has:?}: queuewright set {} actions={needs}",
-            linux::quoted(&record.dev), record.text, linux::quoted(&record.dev)
+            linux::quoted(&record.dev),
+            record.text,
+            linux::quoted(&record.dev)
         ))),
         _ => Ok(learned),
     }
@@ -466,7 +468,7 @@ pub fn doctor(dev: Option<&str>) -> Result<(), Failure> {
 pub fn repair(yes: bool) -> Result<(), Failure> {
     let faults = linux::faults()?;
     let out: String = faults.iter().map(|fault| fault.line("repair") + "\n").collect();
-    if faults.iter().all(|fault| fault.mend.is_none()) {
+    if faults.iter().all(|fault| fault.mend.is_err()) {
         return crate::print(&(out + "nothing is left behind\n"));
     }
     crate::print(&out)?;

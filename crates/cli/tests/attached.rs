@@ -35,7 +35,7 @@ fn main() {
         return left_out("attached queue managers", Lack::Setup, &why);
     }
     let before = held();
-    let tests: [(&str, fn()); 26] = [
+    let tests: [(&str, fn()); 28] = [
         ("planted", planted),
         ("mounted_anew", mounted_anew),
         ("held_by_a_stranger", held_by_a_stranger),
@@ -48,6 +48,8 @@ fn main() {
         ("renamed", renamed),
         ("moved", moved),
         ("a_namespace_goes", a_namespace_goes),
+        ("a_file_server_is_silent", a_file_server_is_silent),
+        ("anothers_record", anothers_record),
         ("broken_records", broken_records),
         ("lacks_a_part", lacks_a_part),
         ("taken_off", taken_off),
@@ -345,7 +347,7 @@ fn says_who_is_at_work() {
     attach("v0");
     let other = holder("/run/queuewright/lock", 0);
     let (mut set, said) = waits(&["set", "v0", "rate=9mbit"]);
-    assert!(said.contains(&format!("process {} (sleep)", other.0.id())), "{said}");
+    assert!(said.contains(&format!("process {} (sleep infinity)", other.0.id())), "{said}");
     // Who only looks does not wait.
     assert!(works(&["status", "v0"]).contains("20mbit"));
     drop(other);
@@ -765,6 +767,113 @@ fn a_namespace_goes() {
     wait_for("the kernel to let go", || held().new_since(&before).is_none());
 }
 
+/// A file system whose server never answers: none is asked, and what only it could say nobody knows.
+fn a_file_server_is_silent() {
+    if let Err(why) = native::sees_all() {
+        return left_out("a silent file server", Lack::Kernel, &why);
+    }
+    let Ok(server) = fs::File::options().read(true).write(true).open("/dev/fuse") else {
+        return left_out("a silent file server", Lack::Kernel, &"no /dev/fuse");
+    };
+    let at = Path::new("/run/below");
+    fs::create_dir(at).expect("root may");
+    fs::write(at.join("gone"), "").expect("root may");
+    tool("ip", &["netns", "add", "gone"]);
+    tool("ip", &["-n", "gone", "link", "set", "lo", "up"]);
+    let bin = env!("CARGO_BIN_EXE_queuewright");
+    let words = [bin, "attach", "lo", "codel", "--rate", "20mbit", "--front"];
+    tool("nsenter", &[&["--net=/run/netns/gone"], &words[..]].concat());
+    tool("mount", &["--bind", "/run/netns/gone", "/run/below/gone"]);
+    tool("ip", &["netns", "del", "gone"]);
+    let mount = || {
+        let data = format!("fd={},rootmode=40000,user_id=0,group_id=0", server.as_raw_fd());
+        let data = std::ffi::CString::new(data).expect("no NUL");
+        let (kind, at) = (c"fuse".as_ptr(), c"/run/below".as_ptr());
+        // SAFETY: C strings.
+        unsafe { libc::mount(kind, at, kind, 0, data.as_ptr().cast()) }
+    };
+    assert_eq!(mount(), 0, "{}", io::Error::last_os_error());
+    // Below it is what keeps the namespace.
+    let mut asked = Running::begin(queuewright(&["doctor", "--repair", "--yes"]).stdout(Stdio::null()));
+    assert_eq!(asked.ends("doctor beside a silent file server"), 0);
+    assert!(works(&["doctor", "--repair"]).contains("nothing is left behind"));
+    drop(server);
+    tool("umount", &["-l", "/run/below"]);
+    assert!(works(&["doctor", "--repair"]).contains("nothing is left behind"));
+    tool("umount", &["/run/below/gone"]);
+    assert!(works(&["doctor", "--repair", "--yes"]).contains("repaired"));
+    fs::remove_dir_all(at).expect("root may");
+}
+
+/// The record is in the `/run` of a container, and the pins are where all see them: what is in use stays.
+fn anothers_record() {
+    if let Err(why) = native::sees_all() {
+        return left_out("another's record", Lack::Kernel, &why);
+    }
+    let freed = || {
+        let (code, text) = said(&mut queuewright(&["doctor", "--repair", "--yes"]));
+        assert_eq!(code, 0, "{text}");
+        (text.contains("repaired"), text)
+    };
+    let stays = |who: &str| {
+        let (freed, text) = freed();
+        assert!(!freed && text.contains(&format!("{who} has it still, so that it stays")), "{text}");
+        assert!(text.ends_with("nothing is left behind\n"), "{text}");
+    };
+    tool("ip", &["netns", "add", "other"]);
+    tool("ip", &["-n", "other", "link", "set", "lo", "up"]);
+    let bin = env!("CARGO_BIN_EXE_queuewright");
+    // Its `/run` goes with the process, as of a container that is not running; its network does not.
+    let script = format!(
+        "mount --make-rprivate / && mount -t tmpfs none /run && \
+         exec nsenter --net=/proc/self/fd/3 {bin} attach lo codel --rate 20mbit --front"
+    );
+    let attach = format!("exec 3</run/netns/other; exec unshare --mount sh -c '{script}'");
+    tool("sh", &["-c", &attach]);
+    let pins = left_in("/sys/fs/bpf/queuewright");
+    let pins = Path::new("/sys/fs/bpf/queuewright").join(&pins[0]);
+    stays("its device");
+    assert!(pins.join("left").exists());
+    // Who does not see all processes does not know.
+    let text = tool("unshare", &["--pid", "--fork", "--mount-proc", bin, "doctor", "--repair", "--yes"]);
+    assert!(text.contains("not all of this machine can be looked at"), "{text}");
+    assert!(pins.join("left").exists());
+    tool("tc", &["-n", "other", "qdisc", "del", "dev", "lo", "root"]);
+    // A pin of somebody else's, in a BPF file system of his own that nobody else has mounted.
+    let mut other = Running::begin(Command::new("unshare").args(["--mount", "sleep", "600"]));
+    let at = format!("/proc/{}/root/run/other", other.0.id());
+    fs::create_dir("/run/other").expect("root may");
+    let enter = format!("--mount=/proc/{}/ns/mnt", other.0.id());
+    wait_for("a mount namespace", || {
+        fs::read_link(format!("/proc/{}/ns/mnt", other.0.id())).ok()
+            != fs::read_link("/proc/self/ns/mnt").ok()
+    });
+    tool("nsenter", &[&enter, "mount", "-t", "bpf", "bpf", "/run/other"]);
+    let mut map = libbpf_rs::MapHandle::from_pinned_path(pins.join("params")).expect("pinned");
+    stays("an open file or another pin");
+    map.pin(format!("{at}/theirs")).expect("root may");
+    drop(map);
+    stays("an open file or another pin");
+    let _ = other.0.kill();
+    other.ends("its end");
+    assert!(freed().0);
+    assert!(!pins.exists());
+    fs::remove_dir("/run/other").expect("root may");
+    // Of a namespace that is gone, too: who reads its maps may go on.
+    tool("ip", &["netns", "del", "other"]);
+    tool("ip", &["netns", "add", "other"]);
+    tool("ip", &["-n", "other", "link", "set", "lo", "up"]);
+    let words = [bin, "attach", "lo", "codel", "--rate", "20mbit", "--front"];
+    tool("nsenter", &[&["--net=/run/netns/other"], &words[..]].concat());
+    tool("ip", &["netns", "del", "other"]);
+    let pins = left_in("/sys/fs/bpf/queuewright");
+    let pins = Path::new("/sys/fs/bpf/queuewright").join(&pins[0]);
+    let map = libbpf_rs::MapHandle::from_pinned_path(pins.join("params")).expect("pinned");
+    stays("an open file or another pin");
+    drop(map);
+    assert!(freed().0);
+}
+
 /// Files that are no records, whatever else they are, hide no others.
 fn broken_records() {
     attach("v0");
@@ -818,11 +927,29 @@ fn lacks_a_part() {
     // Another filter goes before ours, of a classifier that has no handle but a list of its own.
     let other = "filter add dev v0 parent 7177: protocol all prio 9 u32 match u32 0 0 flowid 7177:1";
     if Command::new("/usr/sbin/tc").args(other.split(' ')).output().is_ok_and(|done| done.status.success()) {
-        let text = works(&["status", "v0"]);
-        assert!(text.contains("another filter is at the root too"), "{text}");
+        for text in [works(&["status", "v0"]), fails(&["set", "v0", "limit=50p"], 1, &["by half"])] {
+            assert!(text.contains("another filter is at the root too (u32)"), "{text}");
+        }
+        // In the place of ours.
+        tool("tc", &["filter", "del", "dev", "v0", "parent", "7177:"]);
+        tool("tc", &other.split(' ').collect::<Vec<_>>());
+        for text in [works(&["status", "v0"]), fails(&["set", "v0", "limit=50p"], 1, &["by half"])] {
+            assert!(text.contains("the filter, htb") && text.contains("at the root too (u32)"), "{text}");
+        }
         works(&["doctor", "--repair", "--yes"]);
         assert!(!works(&["status", "v0"]).contains("missing"));
     }
+    // Ours, for some of the packets.
+    let pins = left_in("/sys/fs/bpf/queuewright");
+    let program = format!("/sys/fs/bpf/queuewright/{}/front", pins[0].display());
+    tool("tc", &["filter", "del", "dev", "v0", "parent", "7177:"]);
+    let some = format!(
+        "filter add dev v0 parent 7177: protocol ip prio 1 bpf object-pinned {program} direct-action"
+    );
+    tool("tc", &some.split(' ').collect::<Vec<_>>());
+    assert!(works(&["status", "v0"]).contains("the filter, htb"));
+    works(&["doctor", "--repair", "--yes"]);
+    assert!(!works(&["status", "v0"]).contains("missing"));
     // All three at once, as a kill between tc's steps left it.
     tool("tc", &["filter", "del", "dev", "v0", "parent", "7177:"]);
     tool("tc", &["class", "del", "dev", "v0", "classid", "7177:1"]);

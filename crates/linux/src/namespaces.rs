@@ -1,17 +1,28 @@
-//! The network namespaces of this machine: which of them are there still, and which has a device.
+//! The network namespaces of this machine: which of them are there still, which has a device, and who holds what BPF has.
+//!
+//! Anybody may have processes, mounts and file systems, and a file system may be served by a process of his that never answers. So
+//! what is asked is the kernel: links in `/proc`, lists of mounts, and paths as far as the kernel has them in its cache.
 
-use crate::record::Record;
+use crate::netlink::{self, Entry};
+use crate::record::{BPF_FILE_SYSTEM, Record};
 use crate::{names, system};
-use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, makedev, open, statx};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, StatxFlags, makedev, open, openat, openat2,
+    readlinkat, statx,
+};
+use rustix::io::Errno;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
-use std::collections::HashMap;
-use std::ffi::OsString;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::{CString, OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{Error, ErrorKind};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
+use std::io::{Error, ErrorKind, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 /// CAP_SYS_PTRACE of linux/capability.h.
 const PTRACE: u32 = 19;
@@ -22,30 +33,73 @@ const FIRST_PIDS: u64 = 0xefff_fffc;
 /// What setns(2) says of a namespace of another kind.
 const NO_NETWORK: i32 = libc::EINVAL;
 
+/// How long is looked for at most, whoever has made how much there is to be looked at: the lock is held meanwhile.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Most of all lists of mounts together, bytes: one of 100 000, the most that a namespace may have, takes about 15 MB.
+const MOST_MOUNTS: u64 = 64 << 20;
+/// Most pins and folders of all BPF file systems together.
+const MOST_PINS: usize = 100_000;
+/// What is in the kernel's cache may be in motion.
+const TRIES: usize = 5;
+
 /// Device and inode of a namespace.
 type Number = (u64, u64);
+
+/// A kind of what BPF has, as `/proc/PID/fdinfo` calls its number, and that.
+pub(crate) type Object = (&'static str, u32);
+
+/// A pin: the device of its file system, and where it is in that.
+type Pin = (u64, PathBuf);
 
 /// What was found out inside each namespace, with a way to it, and whether that is of all of them.
 struct Seen<T> {
     /// Device of the file system that all namespaces are in.
     nsfs: u64,
     inside: HashMap<Number, (PathBuf, T)>,
+    /// What processes have open.
+    open: BTreeSet<Object>,
+    pins: BTreeMap<Pin, Object>,
+    /// Pins and folders that were looked at.
+    places: usize,
     /// Some are known of, or may be, into which this process may not or cannot go.
     unknown: bool,
+    until: Instant,
+    what: Looked,
+}
+
+/// For what is looked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Looked {
+    /// All namespaces, and all that holds what BPF has: to the end, or to the first that is not known.
+    All,
+    /// Those namespaces that can be entered.
+    Namespaces,
 }
 
 impl<T: Send> Seen<T> {
-    fn none() -> Result<Self, Error> {
+    fn none(what: Looked) -> Result<Self, Error> {
         let (nsfs, _) = number_of(&hold(Path::new("/proc/self/ns/net"))?)?;
-        Ok(Seen { nsfs, inside: HashMap::new(), unknown: false })
+        let until = Instant::now() + PATIENCE;
+        let (open, pins) = (BTreeSet::new(), BTreeMap::new());
+        Ok(Seen { nsfs, inside: HashMap::new(), open, pins, places: 0, unknown: false, until, what })
     }
 
-    /// Asks once inside the namespace at a path, if it has not been.
+    /// Asks once inside the namespace at a path of `/proc`, if it has not been.
     fn ask(&mut self, path: PathBuf, job: &(impl Fn() -> T + Sync)) {
-        let asked = || -> Result<Option<(Number, T)>, Error> {
-            // What a path names is the choice of the process whose it is: it is opened only when it is known to be a
-            // namespace, and as that very thing, as the path may be another's by then.
-            let place = hold(&path)?;
+        // What a path names is the choice of the process whose it is: it is held only when the kernel calls it a namespace, and opened
+        // as that very thing, as the path may be another's by then.
+        let named = fs::read_link(&path).map(|name| namespace_of(name.as_os_str()));
+        if let Some(Some(inode)) = self.noted(named)
+            && !self.inside.contains_key(&(self.nsfs, inode))
+        {
+            let place = hold(&path);
+            self.ask_at(place, path, job);
+        }
+    }
+
+    /// The same, of what is held.
+    fn ask_at(&mut self, place: Result<OwnedFd, Error>, path: PathBuf, job: &(impl Fn() -> T + Sync)) {
+        let asked = place.and_then(|place| {
             let number = number_of(&place)?;
             if number.0 != self.nsfs || self.inside.contains_key(&number) {
                 return Ok(None);
@@ -53,8 +107,7 @@ impl<T: Send> Seen<T> {
             // Open as long as it is asked, so that it is there.
             let file = File::open(format!("/proc/self/fd/{}", place.as_raw_fd()))?;
             Ok(Some((number, inside(&file, job)?)))
-        };
-        let asked = asked();
+        });
         if let Some(Some((key, found))) = self.noted(asked) {
             self.inside.insert(key, (path, found));
         }
@@ -76,11 +129,122 @@ impl<T: Send> Seen<T> {
             }
         }
     }
+
+    /// Is there no sense in looking on? What is too much is unknown, too.
+    fn ends(&mut self) -> bool {
+        let late = Instant::now() > self.until;
+        self.unknown |= late;
+        late || self.unknown && self.what == Looked::All
+    }
+
+    /// Notes what is pinned in and below a folder of a BPF file system.
+    fn note_pins(&mut self, folder: OwnedFd, at: PathBuf) -> Result<(), Error> {
+        let (dev, _) = number_of(&folder)?;
+        let mut folders = vec![(folder, at)];
+        while let Some((folder, at)) = folders.pop() {
+            let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let mut buffer = [MaybeUninit::uninit(); 4096];
+            let mut all = RawDir::new(openat(&folder, ".", flags, Mode::empty())?, &mut buffer);
+            while let Some(entry) = all.next() {
+                let entry = entry?;
+                let name = OsStr::from_bytes(entry.file_name().to_bytes());
+                let kind = entry.file_type();
+                if name == "."
+                    || name == ".."
+                    || ![FileType::Directory, FileType::RegularFile].contains(&kind)
+                {
+                    continue;
+                }
+                self.places += 1;
+                if self.places > MOST_PINS || Instant::now() > self.until {
+                    return Err(Error::other("too many pins"));
+                }
+                // No link is followed, and what is mounted there is another's.
+                let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let how = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS | ResolveFlags::CACHED;
+                let held = match openat2(&folder, name, flags, Mode::empty(), how) {
+                    Err(Errno::NOENT | Errno::XDEV) => continue,
+                    other => other?,
+                };
+                match kind {
+                    FileType::Directory => folders.push((held, at.join(name))),
+                    _ => {
+                        if let Some(object) = pinned(&held)? {
+                            self.pins.insert((dev, at.join(name)), object);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
-/// Holds what is at a path without opening it: nothing happens to it, whatever it is.
+/// What is pinned at a place that is held.
+fn pinned(held: &OwnedFd) -> Result<Option<Object>, Error> {
+    let path = CString::new(format!("/proc/self/fd/{}", held.as_raw_fd()))?;
+    // SAFETY: a C string; a new descriptor comes back, or the error's number below 0.
+    let fd = unsafe { libbpf_sys::bpf_obj_get(path.as_ptr()) };
+    match fd {
+        // What the kernel itself has there (maps.debug, progs.debug) is nobody's.
+        fd if fd == -libc::ENOENT => return Ok(None),
+        fd if fd < 0 => return Err(Error::from_raw_os_error(-fd)),
+        _ => {}
+    }
+    // SAFETY: nobody else has it.
+    let _open = unsafe { OwnedFd::from_raw_fd(fd) };
+    let of = Path::new("/proc/self/fd").join(fd.to_string());
+    let name = fs::read_link(&of)?;
+    object_of(Path::new("/proc/self"), name.as_os_str(), &fd.to_string())
+}
+
+/// What of BPF an open file is, by what the kernel calls it, and its number.
+fn object_of(process: &Path, name: &OsStr, fd: &str) -> Result<Option<Object>, Error> {
+    let kinds = [("bpf-map", "map_id"), ("bpf-prog", "prog_id"), ("bpf_link", "link_id")];
+    let name = name.to_str().and_then(|name| name.strip_prefix("anon_inode:"));
+    let Some((_, kind)) = kinds.into_iter().find(|(called, _)| name == Some(*called)) else {
+        return Ok(None);
+    };
+    let info = fs::read_to_string(process.join("fdinfo").join(fd))?;
+    let number =
+        info.lines().find_map(|line| line.strip_prefix(kind)?.strip_prefix(':')?.trim().parse().ok());
+    // It may be another's by now.
+    Ok(number.map(|number| (kind, number)))
+}
+
+/// Inode of the network namespace that the kernel calls so.
+fn namespace_of(name: &OsStr) -> Option<u64> {
+    name.to_str()?.strip_prefix("net:[")?.strip_suffix(']')?.parse().ok()
+}
+
+/// Holds what is at a path of the kernel's without opening it: nothing happens to it, whatever it is.
 fn hold(path: &Path) -> Result<OwnedFd, Error> {
     Ok(open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+/// Holds what is mounted at a path below a root, if the kernel knows the way by itself: it asks no file system for a name. The places of
+/// mounts, and the folders above them, are in its cache as long as they are mounted. For sysfs, which
+/// is on these devices, it does not use its cache, and asks nobody either.
+fn hold_cached(root: &OwnedFd, place: &Path, sysfs: &BTreeSet<u64>) -> Result<OwnedFd, Error> {
+    let mut here = root.try_clone()?;
+    for name in place.strip_prefix("/").unwrap_or(place).components() {
+        let step = |how| {
+            let how = how | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+            openat2(&here, name.as_os_str(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), how)
+        };
+        let mut tries = 1..TRIES;
+        let found = loop {
+            let found = step(ResolveFlags::CACHED);
+            if !matches!(found, Err(Errno::AGAIN)) || tries.next().is_none() {
+                break found;
+            }
+        };
+        here = match found {
+            Err(Errno::AGAIN) if sysfs.contains(&number_of(&here)?.0) => step(ResolveFlags::empty())?,
+            other => other?,
+        };
+    }
+    Ok(here)
 }
 
 /// Its number, without asking a server for news of it.
@@ -102,43 +266,149 @@ fn inside<T: Send>(file: &File, job: &(impl Fn() -> T + Sync)) -> Result<T, Erro
 }
 
 /// Goes into all namespaces that some process is in, has mounted or has open.
-fn everywhere<T: Send>(job: impl Fn() -> T + Sync) -> Result<Seen<T>, Error> {
-    let mut seen = Seen::none()?;
+fn everywhere<T: Send>(what: Looked, job: impl Fn() -> T + Sync) -> Result<Seen<T>, Error> {
+    let mut seen = Seen::none(what)?;
     // Elsewhere /proc has not all processes, or not under the numbers that this one knows.
     seen.unknown = fs::metadata("/proc/self/ns/pid")?.ino() != FIRST_PIDS;
-    // By the names that whoever asks knows, first.
-    for (_, place) in mounted(Path::new("/proc/self"))? {
-        seen.ask(place, &job);
+    if seen.ends() {
+        return Ok(seen);
     }
-    let mut all = Vec::new();
+    let mut mounts = Mounts::default();
+    // By the names that whoever asks knows, first.
+    mounts.look(&mut seen, Path::new("/proc/self"), true, &job);
     for process in entries("/proc".into())? {
         if process.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok()).is_none() {
             continue;
         }
         for task in seen.noted(entries(process.join("task"))).unwrap_or_default() {
             seen.ask(task.join("ns/net"), &job);
+            mounts.look(&mut seen, &task, false, &job);
+            if seen.ends() {
+                return Ok(seen);
+            }
         }
         for file in seen.noted(entries(process.join("fd"))).unwrap_or_default() {
-            seen.ask(file, &job);
-        }
-        // Where this process may go at all.
-        let root = process.join("root");
-        if seen.noted(hold(&root)).is_none() {
-            continue;
-        }
-        for (number, place) in seen.noted(mounted(&process)).unwrap_or_default() {
-            seen.ask(root.join(place.strip_prefix("/").unwrap_or(&place)), &job);
-            all.push((process.clone(), number));
-        }
-    }
-    // What is mounted is there also where no path leads to it, as another mount is over it; unless it has gone meanwhile.
-    for (process, number) in all {
-        if !seen.inside.contains_key(&(seen.nsfs, number)) {
-            let now = seen.noted(mounted(&process)).unwrap_or_default();
-            seen.unknown |= now.iter().any(|(still, _)| *still == number);
+            let Some(name) = seen.noted(fs::read_link(&file)) else { continue };
+            if namespace_of(name.as_os_str()).is_some() {
+                seen.ask(file, &job);
+            } else if what == Looked::All
+                && let Some(fd) = file.file_name().and_then(OsStr::to_str)
+            {
+                let found = object_of(&process, name.as_os_str(), fd);
+                let found = seen.noted(found).flatten();
+                seen.open.extend(found);
+            }
+            if seen.ends() {
+                return Ok(seen);
+            }
         }
     }
+    mounts.end(&mut seen);
     Ok(seen)
+}
+
+/// The lists of mounts, each read once.
+#[derive(Default)]
+struct Mounts {
+    /// Mount namespace and root of those that were read.
+    read: BTreeSet<(OsString, OsString)>,
+    bytes: u64,
+    /// Namespaces and BPF file systems that are mounted, with a process to ask for whether they are still.
+    all: BTreeMap<Mounted, PathBuf>,
+    /// BPF file systems, and folders of such, that were looked at.
+    pins: BTreeSet<Mounted>,
+}
+
+impl Mounts {
+    /// Looks at what a task has mounted. `own`: the paths are those that this process has.
+    fn look<T: Send>(&mut self, seen: &mut Seen<T>, task: &Path, own: bool, job: &(impl Fn() -> T + Sync)) {
+        let link = |name: &str| Ok(readlinkat(CWD, task.join(name), Vec::new())?.into_bytes());
+        let key = link("ns/mnt")
+            .and_then(|space| Ok((OsString::from_vec(space), OsString::from_vec(link("root")?))));
+        let Some(key) = seen.noted(key) else { return };
+        if !self.read.insert(key) {
+            return;
+        }
+        let list = self.list(task);
+        let Some(list) = seen.noted(list) else { return };
+        let root = if own { Path::new("/").into() } else { task.join("root") };
+        let mut open = None;
+        let all = mounts_among(&list);
+        let sysfs = all.iter().filter_map(|(what, _)| match what {
+            Mounted::Sysfs(dev) => Some(*dev),
+            _ => None,
+        });
+        let sysfs: BTreeSet<u64> = sysfs.collect();
+        for (what, place) in all {
+            if self.knows(seen, &what) {
+                continue;
+            }
+            self.all.entry(what.clone()).or_insert_with(|| task.into());
+            if open.is_none() {
+                open = seen.noted(hold(&root));
+            }
+            let Some(from) = &open else { return };
+            // What nobody can reach is looked at in the end.
+            let Ok(held) = hold_cached(from, &place, &sysfs) else { continue };
+            match &what {
+                Mounted::Namespace(_) => {
+                    let path = root.join(place.strip_prefix("/").unwrap_or(&place));
+                    seen.ask_at(Ok(held), path, job);
+                }
+                // Another is mounted over it.
+                Mounted::Pins(dev, _) if !number_of(&held).is_ok_and(|(found, _)| found == *dev) => {}
+                Mounted::Pins(_, inside) => {
+                    let at = Path::new(inside).strip_prefix("/").unwrap_or(Path::new("")).into();
+                    let done = seen.note_pins(held, at);
+                    if seen.noted(done).is_some() {
+                        self.pins.insert(what);
+                    }
+                }
+                Mounted::Sysfs(_) => {}
+            }
+            if seen.ends() {
+                return;
+            }
+        }
+    }
+
+    /// Is it no more to be looked at?
+    fn knows<T>(&self, seen: &Seen<T>, what: &Mounted) -> bool {
+        match what {
+            Mounted::Namespace(inode) => seen.inside.contains_key(&(seen.nsfs, *inode)),
+            Mounted::Pins(dev, _) => {
+                let whole = Mounted::Pins(*dev, "/".into());
+                seen.what == Looked::Namespaces || self.pins.contains(what) || self.pins.contains(&whole)
+            }
+            Mounted::Sysfs(_) => true,
+        }
+    }
+
+    /// A task's list of mounts.
+    fn list(&mut self, task: &Path) -> Result<Vec<u8>, Error> {
+        let most = MOST_MOUNTS - self.bytes;
+        let mut list = Vec::new();
+        let read = File::open(task.join("mountinfo"))?.take(most + 1).read_to_end(&mut list)? as u64;
+        self.bytes = MOST_MOUNTS.min(self.bytes + read);
+        match read > most {
+            true => Err(Error::other("too many mounts")),
+            false => Ok(list),
+        }
+    }
+
+    /// What is mounted is there also where no path leads to it, as another mount is over it; unless it has gone meanwhile.
+    fn end<T: Send>(&mut self, seen: &mut Seen<T>) {
+        for (what, task) in std::mem::take(&mut self.all) {
+            if !self.knows(seen, &what) {
+                let list = self.list(&task);
+                let now = seen.noted(list).unwrap_or_default();
+                seen.unknown |= mounts_among(&now).iter().any(|(still, _)| *still == what);
+            }
+            if seen.ends() {
+                return;
+            }
+        }
+    }
 }
 
 /// What is in a folder of the kernel's.
@@ -146,19 +416,35 @@ fn entries(path: PathBuf) -> Result<Vec<PathBuf>, Error> {
     fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect()
 }
 
-/// Inodes of the namespaces that are mounted, and where, as a process sees it.
-fn mounted(process: &Path) -> Result<Vec<(u64, PathBuf)>, Error> {
-    Ok(namespaces_among(&fs::read(process.join("mountinfo"))?))
+/// Of what is mounted, what is looked at.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Mounted {
+    /// A network namespace, by its inode.
+    Namespace(u64),
+    /// A BPF file system, by its device, or a folder of it.
+    Pins(u64, OsString),
+    /// sysfs, by its device, in which BPF file systems are mounted.
+    Sysfs(u64),
 }
 
-/// Those in a list of mounts.
-fn namespaces_among(mounts: &[u8]) -> Vec<(u64, PathBuf)> {
+/// Those in a list of mounts, and where they are, as the process sees it.
+fn mounts_among(mounts: &[u8]) -> Vec<(Mounted, PathBuf)> {
     let of = |line: &[u8]| {
-        // Number, parent, device, place in the file system, where it is mounted.
-        let mut words = line.split(|byte| *byte == b' ').skip(3);
-        let inside = std::str::from_utf8(words.next()?).ok()?;
-        let number = inside.strip_prefix("net:[")?.strip_suffix(']')?.parse().ok()?;
-        Some((number, OsString::from_vec(plain(words.next()?)).into()))
+        // Number, parent, device, place in the file system, where it is mounted, options; behind a dash the kind.
+        let mut words = line.split(|byte| *byte == b' ').skip(2);
+        let (device, inside, place) = (words.next()?, words.next()?, words.next()?);
+        let kind = words.skip_while(|word| *word != b"-").nth(1)?;
+        let device = || {
+            let (major, minor) = std::str::from_utf8(device).ok()?.split_once(':')?;
+            Some(makedev(major.parse().ok()?, minor.parse().ok()?))
+        };
+        let what = match kind {
+            b"nsfs" => Mounted::Namespace(namespace_of(OsStr::from_bytes(inside))?),
+            b"bpf" => Mounted::Pins(device()?, OsString::from_vec(plain(inside))),
+            b"sysfs" => Mounted::Sysfs(device()?),
+            _ => return None,
+        };
+        Some((what, OsString::from_vec(plain(place)).into()))
     };
     mounts.split(|byte| *byte == b'\n').filter_map(of).collect()
 }
@@ -179,32 +465,92 @@ fn plain(word: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Cookies of all that are there; None: there are, or may be, some into which this process may not go.
-pub(crate) fn living() -> Option<Vec<u64>> {
-    let seen = everywhere(system::namespace).ok()?;
-    let all: Vec<u64> = seen.inside.into_values().map(|(_, cookie)| cookie).collect();
-    // 0 is none's.
-    (!seen.unknown && all.iter().all(|cookie| *cookie > 0)).then_some(all)
+/// Does it beside this thread, which waits no longer than that for it: a root that a server has may have to be asked for.
+fn within<T: Send + 'static>(job: impl FnOnce() -> Option<T> + Send + 'static) -> Option<T> {
+    let (done, found) = mpsc::channel();
+    std::thread::Builder::new().spawn(move || drop(done.send(job()))).ok()?;
+    found.recv_timeout(PATIENCE + Duration::from_secs(5)).ok()?
+}
+
+/// All that is there.
+pub(crate) struct Living {
+    /// Cookie of each network namespace, with the qdiscs in it.
+    spaces: Vec<(u64, Vec<Entry>)>,
+    open: BTreeSet<Object>,
+    pins: BTreeMap<Pin, Object>,
+}
+
+impl Living {
+    /// Is a namespace there?
+    pub(crate) fn has(&self, cookie: u64) -> bool {
+        self.spaces.iter().any(|(space, _)| *space == cookie)
+    }
+
+    /// The qdiscs of a device.
+    pub(crate) fn qdiscs(&self, cookie: u64, index: u32) -> Vec<&Entry> {
+        let here = self.spaces.iter().filter(|(space, _)| *space == cookie).flat_map(|(_, all)| all);
+        here.filter(|qdisc| qdisc.device() == index).collect()
+    }
+
+    /// Has any device a qdisc of this kind?
+    pub(crate) fn has_kind(&self, kind: &str) -> bool {
+        self.spaces.iter().flat_map(|(_, all)| all).any(|qdisc| qdisc.kind == kind)
+    }
+
+    /// What is pinned in a folder.
+    pub(crate) fn pinned_in(&self, folder: &Path) -> Vec<Object> {
+        let Some((dev, at)) = place_of(folder) else { return Vec::new() };
+        let of = |((on, pin), _): &(&Pin, &Object)| *on == dev && pin.parent() == Some(&at);
+        self.pins.iter().filter(of).map(|(_, object)| *object).collect()
+    }
+
+    /// Does an open file hold it, or a pin anywhere but in this folder?
+    pub(crate) fn holds(&self, object: &Object, but: Option<&Path>) -> bool {
+        let but = but.and_then(place_of);
+        let elsewhere =
+            |(dev, pin): &Pin| but.as_ref().is_none_or(|(on, at)| dev != on || pin.parent() != Some(at));
+        self.open.contains(object) || self.pins.iter().any(|(pin, held)| held == object && elsewhere(pin))
+    }
+}
+
+/// The device of a BPF file system in which a folder is, and where it is in that.
+fn place_of(folder: &Path) -> Option<(u64, PathBuf)> {
+    let place = open(folder, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let at = folder.strip_prefix(BPF_FILE_SYSTEM).ok()?;
+    Some((number_of(&place).ok()?.0, at.into()))
+}
+
+/// All that is there; None: there is, or may be, what this process may not see.
+pub(crate) fn living() -> Option<Living> {
+    within(|| {
+        let seen =
+            everywhere(Looked::All, || Some((system::namespace(), netlink::all_qdiscs().ok()?))).ok()?;
+        let spaces: Option<Vec<_>> = seen.inside.into_values().map(|(_, found)| found).collect();
+        // The cookie 0 is none's.
+        let spaces = spaces.filter(|all| !seen.unknown && all.iter().all(|(cookie, _)| *cookie > 0))?;
+        Some(Living { spaces, open: seen.open, pins: seen.pins })
+    })
 }
 
 /// Where the device of a record is, if it is in another namespace.
 pub(crate) fn of_device(record: &Record) -> Option<String> {
-    let address = record.address.as_deref()?;
-    let is_it = |(index, name, at): &system::Link| {
-        (*index == record.index || name == record.dev.as_str()) && at == address
-    };
-    let has = || system::links().iter().any(is_it);
+    let address = record.address.clone()?;
+    let (index, dev) = (record.index, record.dev.clone());
+    let is_it =
+        move |(number, name, at): &system::Link| (*number == index || name == dev.as_str()) && *at == address;
+    let has = move || system::links().iter().any(&is_it);
     let here = system::namespace();
-    let there = everywhere(|| system::namespace() != here && has()).ok()?;
-    // Who has mounted it has chosen the name.
-    there.inside.into_values().find(|(_, has)| *has).map(|(way, _)| names::shown(way.as_os_str()))
+    within(move || {
+        let there = everywhere(Looked::Namespaces, || system::namespace() != here && has()).ok()?;
+        // Who has mounted it has chosen the name.
+        there.inside.into_values().find(|(_, has)| *has).map(|(way, _)| names::shown(way.as_os_str()))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use rustix::fs::inotify;
-    use std::mem::MaybeUninit;
 
     /// Another process's file may be exchanged for any other at any moment, which root would open for it.
     #[test]
@@ -212,8 +558,9 @@ mod tests {
         let file = tempfile::NamedTempFile::new().expect("a file");
         let watch = inotify::init(inotify::CreateFlags::NONBLOCK).expect("a watch");
         inotify::add_watch(&watch, file.path(), inotify::WatchFlags::OPEN).expect("it is there");
-        let mut seen = Seen::none().expect("this process has a namespace");
+        let mut seen = Seen::none(Looked::All).expect("this process has a namespace");
         seen.ask(file.path().into(), &|| ());
+        seen.ask_at(hold(file.path()), file.path().into(), &|| ());
         assert!(seen.inside.is_empty() && !seen.unknown);
         let mut buffer = [MaybeUninit::uninit(); 512];
         assert!(inotify::Reader::new(&watch, &mut buffer).next().is_err(), "it was opened");
@@ -226,9 +573,16 @@ mod tests {
         let mounts = b"22 27 0:21 / /proc rw,relatime - proc proc rw\n\
             90 27 0:4 net:[4026532001] /run/a\\040\\011\\134040\\012\\043\xff rw shared:9 - nsfs nsfs rw\n\
             91 27 0:4 mnt:[4026532002] /run/b rw - nsfs nsfs rw\n\
-            92 27 0:4 net:[4026532003] /run/c\\0 rw - nsfs nsfs rw\n";
+            92 27 0:4 net:[4026532003] /run/c\\0 rw - nsfs nsfs rw\n\
+            93 27 0:30 net:[4026532003] /run/d rw - tmpfs none rw\n\
+            94 27 0:31 / /run/e\\040f rw master:1 - bpf bpf rw,mode=700\n\
+            95 27 0:32 / /run/g rw - fuse.bpf bpf rw\n";
         let place = |name: &[u8]| PathBuf::from(OsString::from_vec(name.to_vec()));
-        let found = [(4026532001, place(b"/run/a \t\\040\n#\xff")), (4026532003, place(b"/run/c\\0"))];
-        assert_eq!(namespaces_among(mounts), found);
+        let found = [
+            (Mounted::Namespace(4026532001), place(b"/run/a \t\\040\n#\xff")),
+            (Mounted::Namespace(4026532003), place(b"/run/c\\0")),
+            (Mounted::Pins(makedev(0, 31), "/".into()), place(b"/run/e f")),
+        ];
+        assert_eq!(mounts_among(mounts), found);
     }
 }

@@ -2,28 +2,32 @@
 //! then it is freed.
 
 use crate::attach;
+use crate::namespaces::Living;
+use crate::netlink::{Entry, number};
 use crate::record::{self, PINS, Record, Stage, alone, everywhere};
-use crate::{Error, chain, names, namespaces, system};
+use crate::{Error, chain, front, names, namespaces, system};
 use libbpf_rs::{MapCore, MapHandle};
-use std::ffi::OsString;
+use std::cell::LazyCell;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::path::Path;
 
 /// Something that is not as it should be.
 #[derive(Debug)]
 pub struct Fault {
     /// What it is, and of what.
     pub what: String,
-    /// What [`repair`] does about it; None: nothing, as it is not this program's.
-    pub mend: Option<&'static str>,
+    /// What [`repair`] does about it; else why it does nothing.
+    pub mend: Result<&'static str, String>,
     way: Way,
 }
 
 impl Fault {
     /// It in a line, and what a command of this name does about it.
     pub fn line(&self, command: &str) -> String {
-        match self.mend {
-            Some(mend) => format!("{}; {command} {mend}", self.what),
-            None => format!("{}; {}", self.what, record::FOREIGN),
+        match &self.mend {
+            Ok(mend) => format!("{}; {command} {mend}", self.what),
+            Err(why) => format!("{}; {why}", self.what),
         }
     }
 }
@@ -31,6 +35,9 @@ impl Fault {
 /// The kernel lists no sockets of all namespaces, so that whoever decides has to know of them.
 const FREES: &str =
     "frees its programs and maps (what a socket alone keeps is not seen: end such programs before)";
+
+/// What else there is on this machine, of which this is not.
+const UNKNOWN: &str = "not all of this machine can be looked at for who has it still, so that it stays";
 
 #[derive(Debug)]
 enum Way {
@@ -52,12 +59,14 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
     // Where they are another's, what is attached would be judged by what he has put there.
     record::pins(false)?;
     let (all, broken) = everywhere()?;
-    let mut found = Vec::new();
+    let (mut found, mut held) = (Vec::new(), Vec::new());
     let mut add = |what: String, mend, way| {
         // Whose name this program gives to none, another has put there.
         let (mend, way) = match way {
-            Way::Broken(name) | Way::Stray(name) if !record::is_given(&name) => (None, Way::Leave),
-            way => (Some(mend), way),
+            Way::Broken(name) | Way::Stray(name) if !record::is_given(&name) => {
+                (Err(record::FOREIGN.into()), Way::Leave)
+            }
+            way => (Ok(mend), way),
         };
         found.push(Fault { what, mend, way });
     };
@@ -65,13 +74,14 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
         add(record::file_that(&name, &why), "removes it", Way::Broken(name));
     }
     let here = system::namespace();
-    let living = namespaces::living();
+    // It is much to look at, and not always needed.
+    let living = LazyCell::new(namespaces::living);
     for record in &all {
         let of = format!("{} on {}", record.text, names::quoted(&record.dev));
         if record.namespace != here {
-            if living.as_ref().is_some_and(|all| !all.contains(&record.namespace)) {
+            if living.as_ref().is_some_and(|all| !all.has(record.namespace)) {
                 let what = format!("{of}, whose network namespace is gone");
-                add(what, FREES, Way::Forget(record.clone()));
+                held.push((what, FREES, Way::Forget(record.clone()), record.pins()));
             }
             continue;
         }
@@ -100,14 +110,49 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
     }
     for name in record::strays(&all) {
         let what = format!("pins in {PINS}/{}, of nothing attached", names::shown(&name));
-        add(what, "removes them", Way::Stray(name));
-    }
-    for (id, kind) in chain::registered() {
-        if !all.iter().any(|r| r.kind == kind) {
-            add(format!("the name {kind}, of nothing attached"), "gives it back", Way::Unregister(id));
+        match record::is_given(&name) {
+            true => held.push((what, "removes them", Way::Stray(name.clone()), Path::new(PINS).join(name))),
+            false => add(what, "", Way::Stray(name)),
         }
     }
+    for (what, mend, way, pins) in held {
+        let (mend, way) = match living.as_ref().map(|living| user(living, &pins)) {
+            Some(None) => (Ok(mend), way),
+            Some(Some(user)) => (Err(format!("{user} has it still, so that it stays")), Way::Leave),
+            None => (Err(UNKNOWN.into()), Way::Leave),
+        };
+        found.push(Fault { what, mend, way });
+    }
+    for (id, kind) in chain::registered() {
+        if all.iter().any(|r| r.kind == kind) {
+            continue;
+        }
+        let what = format!("the name {kind}, of nothing attached");
+        let (mend, way) = match living.as_ref() {
+            // Another's, who has a /run of his own.
+            Some(all) if all.has_kind(&kind) || all.holds(&("map_id", id), None) => continue,
+            Some(_) => (Ok("gives it back"), Way::Unregister(id)),
+            None => (Err(UNKNOWN.into()), Way::Leave),
+        };
+        found.push(Fault { what, mend, way });
+    }
     Ok(found)
+}
+
+/// Who has what is pinned in one of our folders, in words: a container with a `/run` of its own may have the record.
+fn user(living: &Living, pins: &Path) -> Option<&'static str> {
+    let name = pins.file_name().and_then(OsStr::to_str);
+    let place = name.and_then(|name| name.split_once(':'));
+    let shown =
+        place.and_then(|(cookie, index)| Some(living.qdiscs(cookie.parse().ok()?, index.parse().ok()?)));
+    let is_ours =
+        |q: &&Entry| q.is_root() && (q.handle == number(front::HANDLE) || q.kind.starts_with("bpf_"));
+    if shown.is_some_and(|all| all.iter().any(is_ours)) {
+        return Some("its device");
+    }
+    let objects = living.pinned_in(pins);
+    let elsewhere = objects.iter().any(|object| living.holds(object, Some(pins)));
+    elsewhere.then_some("an open file or another pin")
 }
 
 /// Mends it all; what could not be is said, a line each. `keep` begins a process that is [`keep`](crate::keep) for a device, with
