@@ -6,6 +6,7 @@ use crate::record::{COMPANION, COMPANION_LINK, MQ, Record};
 use crate::{Error, front, names, namespaces, objects, shares, system};
 use libbpf_rs::query::{LinkTypeInfo, MapInfoIter};
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, Program};
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -13,6 +14,9 @@ use std::os::unix::ffi::OsStrExt;
 
 /// `BPF_STRUCT_OPS_STATE_INUSE` of the kernel, in the second word of a struct_ops map's value.
 const IN_USE: [u8; 4] = 1u32.to_ne_bytes();
+
+/// `ETH_P_ALL` of linux/if_ether.h.
+const ETH_P_ALL: u16 = 3;
 
 /// Is its root qdisc among those of its device?
 pub(crate) fn root_among(record: &Record, shown: &[Entry]) -> bool {
@@ -134,18 +138,35 @@ fn missing_front(record: &Record, shown: &[Entry], out: &mut Vec<String>) -> Res
         }
     }
     let filters = netlink::filters(record.index, number(front::HANDLE))?;
-    let id = record.id("front");
-    let ours = |filter: &Entry| filter.kind == "bpf" && id.is_some() && filter.program() == id;
-    if !filters.iter().any(ours) {
-        out.push("the filter, htb's way to ask the queue manager".into());
-    }
-    if filters.iter().filter(|f| f.handle != 0).count() > 1 {
-        out.push("nothing, but another filter is at the root too".into());
-    }
+    out.extend(filters_are_wrong(&filters, record.id("front")));
     if link_of(record).is_none() {
         out.push("the program at the tracepoint qdisc_dequeue".into());
     }
     Ok(())
+}
+
+/// Of the filters at htb's root there is to be one, which asks the program with this number about all packets.
+fn filters_are_wrong(all: &[Entry], program: Option<u32>) -> Vec<String> {
+    let asks = |f: &Entry| f.kind == "bpf" && program.is_some() && f.program() == program;
+    let ours = |f: &&Entry| asks(f) && f.sees() == (front::PRIORITY, ETH_P_ALL);
+    let mut out = Vec::new();
+    if !all.iter().any(|f| ours(&f)) {
+        out.push("the filter, htb's way to ask the queue manager".into());
+    }
+    // A classifier, which has the handle 0, is told of with its filters; fw works without any, and is then told of alone.
+    let mut others: BTreeSet<String> = all
+        .iter()
+        .filter(|f| f.kind != "bpf" || f.handle != 0 && !asks(f))
+        .map(|f| names::quoted(&f.kind))
+        .collect();
+    if all.iter().filter(|f| f.handle != 0 && asks(f)).count() > usize::from(all.iter().any(|f| ours(&f))) {
+        others.insert("bpf".into());
+    }
+    if !others.is_empty() {
+        let others: Vec<String> = others.into_iter().collect();
+        out.push(format!("nothing, but another filter is at the root too ({})", others.join(", ")));
+    }
+    out
 }
 
 /// Puts the program that sets CE before the device's qdisc, if one is needed and it is not there. The record has its number then.
@@ -246,4 +267,44 @@ pub(crate) fn registered() -> Vec<(u32, String)> {
         Some((m.id, String::from_utf8(name).ok()?))
     })
     .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_filter_but_ours_is_named() {
+        let filter = |kind: &str, handle, program, (priority, protocol): (u16, u16)| {
+            Entry::filter(kind, handle, program, priority, protocol)
+        };
+        let all = (front::PRIORITY, ETH_P_ALL);
+        let bpf = |handle, program| filter("bpf", handle, Some(program), all);
+        let ours = [filter("bpf", 0, None, all), bpf(1, 7)];
+        let said = |more: &[Entry]| filters_are_wrong(&[&ours, more].concat(), Some(7)).join("; ");
+        assert_eq!(said(&[]), "");
+        // fw by its handles, or with none, by marks alone.
+        let one = (9, ETH_P_ALL);
+        assert!(said(&[filter("fw", 0, None, one)]).ends_with("at the root too (fw)"));
+        assert!(said(&[filter("fw", 0, None, one), filter("fw", 6, None, one)]).ends_with("too (fw)"));
+        // u32 with its table, and a rule in it.
+        let u32s = [0, 0x8000_0000, 0x8000_0800].map(|handle| filter("u32", handle, None, one));
+        for n in 1..=3 {
+            assert!(said(&u32s[..n]).ends_with("at the root too (u32)"), "{n}");
+        }
+        let both = [&u32s[..], &[filter("fw", 0, None, one)]].concat();
+        assert!(said(&both).ends_with("at the root too (fw, u32)"));
+        assert!(said(&[bpf(2, 8)]).ends_with("too (bpf)"));
+        assert!(said(&[bpf(2, 7)]).ends_with("too (bpf)"));
+        // Ours is lost.
+        let lacks = |all: &[Entry]| filters_are_wrong(all, Some(7)).join("; ");
+        assert_eq!(lacks(&[]), "the filter, htb's way to ask the queue manager");
+        for other in [&both[..], &[bpf(1, 8)]] {
+            let said = lacks(other);
+            assert!(said.starts_with("the filter") && said.contains("another filter"), "{said}");
+        }
+        // It sees some of the packets alone.
+        let some = filter("bpf", 1, Some(7), (front::PRIORITY, 0x800));
+        assert!(lacks(&[some]).starts_with("the filter"));
+    }
 }

@@ -15,6 +15,8 @@ pub(crate) const KIND: &str = "htb";
 /// Handle of htb, by which we know it again. A packet whose priority names a class passes the filter by; nobody
 /// names this one by chance.
 pub(crate) const HANDLE: &str = "7177";
+/// The filter's; nothing goes before it.
+pub(crate) const PRIORITY: u16 = 1;
 /// The first pfifo's.
 const LEAF: usize = 0x7178;
 /// The first of several queues' class; `CLASS_OF` in bpf/front.bpf.c.
@@ -61,7 +63,7 @@ pub(crate) fn tc(record: &Record, port: &Port) -> Vec<String> {
 /// What has htb ask the queue manager.
 pub(crate) fn filter(record: &Record) -> String {
     format!(
-        "filter add dev {{dev}} parent {HANDLE}: protocol all prio 1 bpf object-pinned {} direct-action classid {HANDLE}:1",
+        "filter add dev {{dev}} parent {HANDLE}: protocol all prio {PRIORITY} bpf object-pinned {} direct-action classid {HANDLE}:1",
         record.pin("front").display()
     )
 }
