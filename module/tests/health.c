@@ -288,7 +288,9 @@ void leaks_look(const char *when)
 			fail("kmemleak: %s", strerror(errno));
 	}
 	found = get_file(KMEMLEAK);
-	if (found && *found) {
+	if (!found)
+		fail("kmemleak does not say what it has found");
+	if (*found) {
 		char *text = strdup(found), *line;
 		int lines = 0;
 

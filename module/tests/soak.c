@@ -1174,11 +1174,11 @@ int main(int argc, char **argv)
 		fail("no operation met it");
 
 	link_gone();
-	leaks_look("with the module");
+	leaks_look("while the module is loaded");
 	clear_all();
 	after = memory_now();
 	memory_compare(&before, &after, count - warm);
-	leaks_look("without it");
+	leaks_look("after the module was unloaded");
 	health_look();
 
 	if ((rc = insert(MODULE)))
