@@ -149,7 +149,11 @@ impl Device {
     fn draw(&self, frame: &mut Frame<'_>, area: Rect) {
         let s = &self.last;
         let gone = if s.there { "" } else { crate::linux::GONE };
-        let block = Block::bordered().title(format!(" {}: {}{gone} ", s.dev, s.discipline));
+        let block = Block::bordered().title(format!(
+            " {}: {}{gone} ",
+            queuewright_linux::with_name(&s.dev),
+            s.discipline
+        ));
         let inner = block.inner(area);
         frame.render_widget(block, area);
         let [words, rates, waits] =

@@ -161,7 +161,7 @@ impl<T: Send> Seen<T> {
                 }
                 // No link is followed, and what is mounted there is another's.
                 let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let how = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS | ResolveFlags::CACHED;
+                let how = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS;
                 let held = match openat2(&folder, name, flags, Mode::empty(), how) {
                     Err(Errno::NOENT | Errno::XDEV) => continue,
                     other => other?,

@@ -3,9 +3,9 @@
 
 use crate::Error;
 use netlink_packet_core::{
-    DecodeError, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_ECHO, NLM_F_REPLACE,
-    NLM_F_REQUEST, NetlinkBuffer, NetlinkDeserializable, NetlinkHeader, NetlinkMessage, NetlinkPayload,
-    NetlinkSerializable, NlasIterator,
+    DecodeError, NLA_F_NESTED, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_ECHO,
+    NLM_F_REPLACE, NLM_F_REQUEST, NetlinkBuffer, NetlinkDeserializable, NetlinkHeader, NetlinkMessage,
+    NetlinkPayload, NetlinkSerializable, NlasIterator,
 };
 use rustix::io::retry_on_intr;
 use rustix::net::netlink::SocketAddrNetlink;
@@ -319,7 +319,8 @@ pub(crate) fn replace_root(index: u32, handle: u32, kind: &str, options: &[u8]) 
     let mut attributes = Vec::new();
     put(&mut attributes, TCA_KIND, &[kind.as_bytes(), &[0]].concat());
     if !options.is_empty() {
-        put(&mut attributes, TCA_OPTIONS, options);
+        // Younger kinds (ets) want to be told that there are attributes in it; of older ones it is a structure.
+        put(&mut attributes, TCA_OPTIONS | NLA_F_NESTED, options);
     }
     let how = NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE;
     talk(libc::RTM_NEWQDISC, how, index, (handle, ROOT), attributes).map(drop).map_err(|e| {

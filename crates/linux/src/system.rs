@@ -123,7 +123,7 @@ pub fn with_sudo() -> String {
     let program = std::env::current_exe().ok();
     // Python's is not all of the command.
     match program.filter(|path| path.file_stem().is_some_and(|name| name == "queuewright")) {
-        Some(path) => format!("sudo {}", path.display()),
+        Some(path) => format!("sudo {}", names::shown(path.as_os_str())),
         None => "sudo".into(),
     }
 }
