@@ -247,7 +247,7 @@ impl RateSpec {
         }
         let length = (length + u64::from(self.overhead)).max(u64::from(self.mpu));
         let length = if self.linklayer & 0xf == ATM { length.div_ceil(48) * 53 } else { length };
-        (u128::from(length) * u128::from(mult as u32) >> shift) as u64
+        ((u128::from(length) * u128::from(mult as u32)) >> shift) as u64
     }
 
     /// The burst that takes so long: the roundest, where the kernel's units do not tell it from others.
@@ -265,12 +265,12 @@ impl RateSpec {
             }
             low
         };
-        let (from, to) = (first(ticks.into()), first(u64::from(ticks) + 1));
+        let (from, to) = (first(ticks.into()).max(1), first(u64::from(ticks) + 1));
         // A multiple of the largest power of ten or two that there is.
         let round = |step: u64| Some(from.next_multiple_of(step)).filter(|round| *round < to);
         let powers = (0..32).rev().map(|n| 1 << n).chain((0..10).rev().map(|n| 10u64.pow(n)));
         let most = powers.filter(|step| round(*step).is_some()).max()?;
-        u32::try_from(round(most)?).ok().filter(|burst| *burst > 0)
+        u32::try_from(round(most)?).ok()
     }
 }
 
@@ -363,7 +363,7 @@ mod tests {
     #[test]
     fn codels_times_are_those_of_which_it_makes_what_it_shows() {
         // As net/sched/sch_codel.c has them.
-        let stored = |given: u32| (u64::from(given) * 1000 >> 10) as u32;
+        let stored = |given: u32| ((u64::from(given) * 1000) >> 10) as u32;
         let shows = |stored: u32| ((u64::from(stored) << 10) / 1000) as u32;
         for given in numbers() {
             let again = codel_time(shows(stored(given))).expect("it was shown");
@@ -374,7 +374,7 @@ mod tests {
 
     #[test]
     fn pies_target_is_known_or_refused() {
-        let stored = |given: u32| u64::from(given) * 1000 >> 6;
+        let stored = |given: u32| (u64::from(given) * 1000) >> 6;
         let shows = |stored: u64| ((stored as u32) << 6) / 1000;
         let told = |target: u32| {
             let mut out = Vec::new();
@@ -405,7 +405,7 @@ mod tests {
             for (spec, given) in [(spec, 5120), (spec, 1540), (RateSpec { overhead: 22, ..spec }, 64_000)] {
                 let ticks = (spec.time(rate, given) >> 6) as u32;
                 let found = spec.burst(rate, ticks).expect("it is there");
-                assert_eq!(spec.time(rate, found.into()) >> 6, ticks.into(), "{rate}: {given} {found}");
+                assert_eq!((spec.time(rate, found.into()) >> 6) as u32, ticks, "{rate}: {given} {found}");
                 // What a unit tells apart is exact.
                 assert!(rate > 15_000_000 || u64::from(found) == given, "{rate}: {given} {found}");
             }

@@ -132,7 +132,7 @@ impl Entry {
         protocol: u16,
     ) -> Self {
         let mut options = Vec::new();
-        for program in program {
+        if let Some(program) = program {
             put(&mut options, TCA_BPF_FLAGS, &TCA_BPF_FLAG_ACT_DIRECT.to_ne_bytes());
             put(&mut options, TCA_BPF_ID, &program.to_ne_bytes());
         }
@@ -343,7 +343,8 @@ fn talk(
     let mut header = NetlinkHeader::default();
     header.flags = NLM_F_REQUEST | how;
     header.sequence_number = 1;
-    let index = i32::try_from(index).unwrap_or(0);
+    // No device has such a number, and 0 is all of them.
+    let index = i32::try_from(index).unwrap_or(-1);
     let head = Head { family: 0, pad: [0; 3], index, handle, parent, info: 0 };
     let mut message =
         NetlinkMessage::new(header, NetlinkPayload::InnerMessage(Ask { what, head, attributes }));
