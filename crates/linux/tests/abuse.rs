@@ -38,6 +38,7 @@ fn main() {
     vm::test("BPF qdiscs under abuse", &words, files, || {
         vm::loads("/veth.ko");
         let times = words.iter().find_map(|a| a.parse().ok());
+        leaves_anothers();
         puts_back(times.unwrap_or(4));
         keeps_time();
         changes();
@@ -293,6 +294,60 @@ fn loses_its_device() {
         assert!(linux::record("v0").is_none());
     }
     settles("the device was deleted");
+}
+
+/// A qdisc and its name whose record is in another's `/run` stay, as long as a device or a pin has them.
+fn leaves_anothers() {
+    let run = |mounted: bool| {
+        // SAFETY: C strings.
+        let rc = unsafe {
+            match mounted {
+                true => {
+                    libc::mount(c"none".as_ptr(), c"/run".as_ptr(), c"tmpfs".as_ptr(), 0, std::ptr::null())
+                }
+                false => libc::umount2(c"/run".as_ptr(), 0),
+            }
+        };
+        assert_eq!(rc, 0, "/run: {}", io::Error::last_os_error());
+    };
+    // What would be mended, and all that is left after it.
+    let repaired = || {
+        let faults = linux::faults().unwrap_or_else(|e| panic!("{e}"));
+        let mended =
+            faults.iter().filter(|fault| fault.mend.is_ok()).map(|fault| fault.what.clone()).collect();
+        let left = linux::repair(|_, _| Ok(())).unwrap_or_else(|e| panic!("{e}"));
+        assert!(left.is_empty(), "{left:?}");
+        let mended: Vec<String> = mended;
+        mended
+    };
+    let pins = || {
+        let record = linux::record("lo").expect("attached");
+        Path::new("/sys/fs/bpf/queuewright").join(format!("{}:{}", record.namespace, record.index))
+    };
+    attach("lo", "codel", linux::Port::default()).unwrap_or_else(|e| panic!("{e}"));
+    let ours = pins();
+    run(true);
+    assert_eq!(repaired(), [""; 0]);
+    run(false);
+    assert!(linux::status(&linux::record("lo").expect("attached")).is_ok_and(|s| s.missing.is_empty()));
+    // No device has it any more, and its pins are gone but for one that somebody else has made.
+    let theirs = Path::new("/sys/fs/bpf/theirs");
+    let mut map = MapHandle::from_pinned_path(ours.join("qdisc")).expect("pinned");
+    map.pin(theirs).expect("root may");
+    drop(map);
+    let _ = Command::new("/usr/sbin/tc").args(["qdisc", "del", "dev", "lo", "root"]).status();
+    for pin in fs::read_dir(&ours).expect("there").flatten() {
+        fs::remove_file(pin.path()).expect("root may");
+    }
+    fs::remove_dir(&ours).expect("root may");
+    for record in fs::read_dir("/run/queuewright").expect("there").flatten() {
+        let _ = fs::remove_file(record.path());
+    }
+    assert_eq!(repaired(), [""; 0]);
+    fs::remove_file(theirs).expect("root may");
+    assert_eq!(repaired(), ["the name bpf_codel, of nothing attached"]);
+    println!("machine: what another has stays, and what nobody has goes");
+    settles("what nobody has");
 }
 
 /// The kinds that are tried as what was there before, where they are modules.
