@@ -508,10 +508,10 @@ fn refuses() {
         let Err(linux::Error::Input(said)) = done else { panic!("{what:?} was to be said, not {done:?}") };
         assert!(said.contains(what), "{said}");
     };
-    input(linux::attached("carrier").map(drop), "\"carrier\" is no device here");
-    input(linux::attached("lo").map(drop), "nothing of ours is attached to \"lo\"");
-    input(linux::detach("lo").map(drop), "nothing of ours is attached to \"lo\"");
-    input(linux::keep("lo"), "nothing of ours is attached to \"lo\"");
+    input(linux::attached("carrier").map(drop), "carrier is no device here");
+    input(linux::attached("lo").map(drop), "nothing of ours is attached to lo;");
+    input(linux::detach("lo").map(drop), "nothing of ours is attached to lo;");
+    input(linux::keep("lo"), "nothing of ours is attached to lo;");
 
     attach("lo", "codel", port(8_000_000, 100)).unwrap_or_else(|e| panic!("{e}"));
     let record = linux::attached("lo").unwrap_or_else(|e| panic!("{e}"));
