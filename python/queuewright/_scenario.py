@@ -4,6 +4,7 @@ import inspect
 import itertools
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
@@ -57,7 +58,7 @@ class Scenario:
 
     @keywords(Tables)
     def __init__(self, **tables: "Unpack[Tables]") -> None:
-        self._draft = _draft(tables)
+        self._draft = _warned(_draft(tables))
 
     @classmethod
     @keywords(Flags)
@@ -78,7 +79,7 @@ class Scenario:
     @classmethod
     def _of(cls, draft: _native.Draft) -> "Scenario":
         made = cls.__new__(cls)
-        made._draft = draft
+        made._draft = _warned(draft)
         return made
 
     @keywords(Flags)
@@ -139,6 +140,19 @@ def of_tables(tables: Mapping[str, Any]) -> Scenario:
         Error: The first thing that is wrong.
     """
     return Scenario._of(_draft(tables))
+
+
+def _warned(draft: _native.Draft) -> _native.Draft:
+    """A draft, after what it should say otherwise was said to who called the package."""
+    lines = draft.warnings()
+    if lines:
+        package = os.path.dirname(__file__) + os.sep
+        frame, level = inspect.currentframe(), 1
+        while frame is not None and frame.f_code.co_filename.startswith(package):
+            frame, level = frame.f_back, level + 1
+        for line in lines:
+            warnings.warn(line, FutureWarning, stacklevel=level)
+    return draft
 
 
 def _draft(tables: Mapping[str, Any]) -> _native.Draft:

@@ -8,6 +8,7 @@ use crate::error::Place;
 use crate::flaws::Flaws;
 use crate::packet::FULL_BYTES;
 use crate::rate::{Schedule, Trace};
+use crate::renamed::{Warning, Warnings};
 use crate::setting::Setting;
 use crate::sizes::Sizes;
 use crate::stack::{SendBuffer, Stack};
@@ -39,6 +40,14 @@ pub struct Scenario {
     /// Length, seeds and flavour of the runs.
     pub run: Run,
     pub(crate) places: Places,
+    pub(crate) warnings: Warnings,
+}
+
+impl Scenario {
+    /// What it should say otherwise: keys by their old names.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings.0
+    }
 }
 
 /// An output port: a link and its buffer.

@@ -12,6 +12,7 @@ use crate::model::{
 use crate::node::{Node, Table, Value};
 use crate::packet::SEGMENT_BYTES;
 use crate::rate::Schedule;
+use crate::renamed::Warnings;
 use crate::stack::Stack;
 use crate::trace;
 use crate::traffic::all_flows;
@@ -97,6 +98,7 @@ pub(crate) fn scenario(root: &Node, files: &Files) -> Result<Scenario, Error> {
         disciplines,
         run,
         places: Places(places),
+        warnings: Warnings::default(),
     })
 }
 
