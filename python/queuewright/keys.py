@@ -277,8 +277,8 @@ class Flows(TypedDict, total=False):
         start: time, range, to 1000000s (without it: `"0s"`): first packet; before the run ends
         stop: time, range, to 1000000s (without it: never): the application writes no more (what is in the
             send buffer is still sent); after `start`
-        length: time, range, 1ns to 1000000s, or `{ exponential = "2s" }` (without it: until `stop`): UDP: how
-            long each flow lasts, if `stop` does not end it before
+        duration: time, range, 1ns to 1000000s, or `{ exponential = "2s" }` (without it: until `stop`): UDP:
+            how long each flow lasts, if `stop` does not end it before
         access: rate, range, 1kbit to 1000gbit (without it: unlimited): rate of each flow's own access link.
             Not with --engine linux: access links have no limit
         jitter: time, range, to 10s (without it: `"0s"`): each packet is delayed by a uniform time up to this
@@ -298,7 +298,7 @@ class Flows(TypedDict, total=False):
             flow that has ended is [followed by another](#flows-that-come-and-go) after this pause. Not with
             --engine linux: flows that come and go
         arrivals: `"50/s"`, `"40%"` or `"20mbit"` (without it: none): TCP with `size` or `burst`, UDP with
-            `length`: flows [arrive](#flows-that-come-and-go) at random. Not with --engine linux: flows that
+            `duration`: flows [arrive](#flows-that-come-and-go) at random. Not with --engine linux: flows that
             come and go
         file: path (without it: none): TCP: a flow for [each line](#flows-from-a-file) of a table
         burst: table (without it: none): TCP: [web pages](#web-pages), flows that start together. Not with
@@ -331,7 +331,7 @@ class Flows(TypedDict, total=False):
     rtt: str
     start: str
     stop: str
-    length: str | Exponential
+    duration: str | Exponential
     access: str
     jitter: str
     size: str | Lognormal | Pareto | Sizes

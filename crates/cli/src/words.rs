@@ -204,8 +204,8 @@ fn group(f: &queuewright_scenario::Flows) -> String {
             let _ = write!(out, " {}", datagrams.words());
         }
     }
-    if let Some(length) = f.length {
-        let _ = match length {
+    if let Some(duration) = f.duration {
+        let _ = match duration {
             Pause::Uniform(range) => write!(out, ", each {} long", Unit::Time.show_range(range)),
             Pause::Exponential(mean) => write!(out, ", {} long on average", Unit::Time.show(mean)),
         };

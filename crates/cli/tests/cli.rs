@@ -317,6 +317,57 @@ fn check_says_what_a_link_does() {
     assert!(!stdout(dir.path(), &["check", "ns3.toml"]).contains("overhead"));
 }
 
+/// A key by its old name: the same output, and a line on standard error that names the new one.
+#[test]
+fn old_names_of_keys_are_read_with_a_warning() {
+    let dir = folder();
+    let small = std::fs::read_to_string(dir.path().join("small.toml")).expect("a file");
+    let warning = |place: &str| {
+        format!("warning: {place}: the old name of duration; the next version reads only that\n")
+    };
+    let said = |args: &[&str]| {
+        let out = output(dir.path(), args);
+        let err = String::from_utf8(out.stderr).expect("text");
+        assert!(out.status.success(), "{args:?}: {err}");
+        (String::from_utf8(out.stdout).expect("text"), err)
+    };
+    for (name, key) in [("new", "duration"), ("old", "length")] {
+        let text = format!("[[flows]]\ncbr = \"1mbit\"\n{key} = \"500ms\"\n{small}");
+        std::fs::write(dir.path().join(format!("{name}.toml")), text).expect("a file");
+    }
+    for command in [&["check"][..], &["run", "--json", "--seeds", "1"]] {
+        let (new, nothing) = said(&[command, &["new.toml"]].concat());
+        let (old, warned) = said(&[command, &["old.toml"]].concat());
+        assert!(!nothing.contains("warning"), "{nothing}");
+        assert!(warned.contains(&warning("old.toml:3: flows[0].length")), "{warned}");
+        if command[0] == "run" {
+            assert_eq!(without_clocks(json(&old)), without_clocks(json(&new)));
+        } else {
+            assert_eq!(old.replace("old\n", "new\n"), new);
+        }
+    }
+    let compare = |key: &str| {
+        let flows = format!("1xcubic,1xcbr:1mbit:{key}=500ms");
+        said(&[
+            "compare",
+            "--rate",
+            "10mbit",
+            "--rtt",
+            "20ms",
+            "--duration",
+            "2s",
+            "--aqm",
+            "codel",
+            "--json",
+            "--flows",
+            &flows,
+        ])
+    };
+    let ((new, _), (old, warned)) = (compare("duration"), compare("length"));
+    assert!(warned.contains(&warning("--flows[1].length")), "{warned}");
+    assert_eq!(without_clocks(json(&old)), without_clocks(json(&new)));
+}
+
 /// The names in the registry.
 fn disciplines() -> Vec<&'static str> {
     queuewright_aqm::registry().iter().map(|info| info.name).collect()

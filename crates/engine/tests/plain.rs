@@ -79,7 +79,7 @@ fn flows() -> impl Strategy<Value = String> {
         "cbr = \"100kbit..2mbit\"\ncount = \"1..3\"\n",
         "poisson = \"1mbit..3mbit\"\npacket = \"400b\"\nstop = \"1s..2s\"\n",
         "voip = \"g729\"\ncount = 3\n",
-        "voip = \"g711\"\narrivals = \"9/s\"\nlength = { exponential = \"400ms\" }\n",
+        "voip = \"g711\"\narrivals = \"9/s\"\nduration = { exponential = \"400ms\" }\n",
     ]);
     prop_oneof![3 => tcp, 1 => udp.prop_map(String::from)].prop_map(|keys| format!("[[flows]]\n{keys}"))
 }

@@ -280,11 +280,12 @@ pub static FLOWS: Keys = Keys {
             "the application writes no more (what is in the send buffer is still sent); after `start`",
         ),
         key(
-            "length",
+            "duration",
             Or(&[times(1, MAX_TIME), Table(&EXPONENTIAL)]),
             Says("until `stop`"),
             "UDP: how long each flow lasts, if `stop` does not end it before",
-        ),
+        )
+        .was(&["length"]),
         key("access", RATES, Says("unlimited"), "rate of each flow's own access link")
             .never("access links have no limit"),
         key(
@@ -333,7 +334,7 @@ pub static FLOWS: Keys = Keys {
             "arrivals",
             Arrivals,
             Says("none"),
-            "TCP with `size` or `burst`, UDP with `length`: flows [arrive](#flows-that-come-and-go) at random",
+            "TCP with `size` or `burst`, UDP with `duration`: flows [arrive](#flows-that-come-and-go) at random",
         )
         .never(COMING),
         key("file", Path, Says("none"), "TCP: a flow for [each line](#flows-from-a-file) of a table"),

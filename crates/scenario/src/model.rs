@@ -122,7 +122,7 @@ pub struct Flows {
     /// End of the application's writing, ns, drawn per flow.
     pub stop_ns: Option<Range>,
     /// How long a UDP flow sends, drawn per flow; none: until `stop_ns`.
-    pub length: Option<Pause>,
+    pub duration: Option<Pause>,
     /// Access link, bits a second, drawn per flow; none: unlimited.
     pub access_bps: Option<Range>,
     /// Most extra delay of a packet on the access link, ns, drawn per flow.

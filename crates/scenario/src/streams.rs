@@ -19,7 +19,7 @@ pub struct Each {
     /// Round-trip time without queues, ns.
     pub rtt_ns: Range,
     /// How long a UDP flow sends; none: until it is stopped.
-    pub length: Option<Pause>,
+    pub duration: Option<Pause>,
     /// Access link, bits a second; none: unlimited.
     pub access_bps: Option<Range>,
     /// Most extra delay of a packet on the access link, ns.
@@ -36,7 +36,7 @@ impl Each {
             first_group,
             sends: entry.sends.clone(),
             rtt_ns: entry.rtt_ns,
-            length: entry.length,
+            duration: entry.duration,
             access_bps: entry.access_bps,
             jitter_ns: entry.jitter_ns,
             path: entry.path.clone(),
@@ -56,7 +56,7 @@ pub(crate) struct Streams {
     jitter: Draws,
     amount: Draws,
     rate: Draws,
-    length: Draws,
+    duration: Draws,
 }
 
 impl Streams {
@@ -71,7 +71,8 @@ impl Streams {
             jitter: open("jitter"),
             amount: open("amount"),
             rate: open("rate"),
-            length: open("length"),
+            // Named when the key was: another name is other draws.
+            duration: open("length"),
         }
     }
 
@@ -90,7 +91,7 @@ impl Streams {
         self.flow_at(each, start_ns, stop_ns)
     }
 
-    /// The next flow of the entry, to start and stop at given times; a length of its own may end it before.
+    /// The next flow of the entry, to start and stop at given times; a duration of its own may end it before.
     pub fn flow_at(&mut self, each: &Each, start_ns: u64, stop_ns: Option<u64>) -> FlowSpec {
         let mut group = each.first_group;
         let traffic = match &each.sends {
@@ -116,7 +117,7 @@ impl Streams {
                 packet_bytes: datagrams.packet_bytes(),
             },
         };
-        let ends = each.length.map(|l| start_ns.saturating_add(l.draw(&mut self.length)));
+        let ends = each.duration.map(|d| start_ns.saturating_add(d.draw(&mut self.duration)));
         let stop_ns = stop_ns.into_iter().chain(ends).min();
         FlowSpec {
             group,

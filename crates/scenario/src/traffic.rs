@@ -107,7 +107,7 @@ fn flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows,
     }
     let jitter_ns = t.span("jitter")?;
     let comes = comes(&t, &mut sends, &ports[path[0] as usize], run, files)?;
-    let length = Pause::read_if(&t, "length")?;
+    let duration = Pause::read_if(&t, "duration")?;
     Ok(Flows {
         name: t.get("name").map(Node::name).transpose()?,
         count: t.span("count")?,
@@ -120,7 +120,7 @@ fn flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows,
         rtt_ns,
         start_ns,
         stop_ns,
-        length,
+        duration,
         access_bps: t.span_if("access")?,
         jitter_ns,
     })
@@ -191,7 +191,7 @@ fn sends(t: &Table<'_>, run: &Run, files: &Files) -> Result<(Sends, Option<DataF
         let rated = listed(Datagrams::with_rate(), "or");
         let full = format!("belongs to UDP flows ({rated}); TCP's full packets are {FULL_BYTES}b");
         t.not_with(&["packet"], &full)?;
-        t.not_with(&["length"], "belongs to UDP flows; a TCP flow has a size, or goes on until stop")?;
+        t.not_with(&["duration"], "belongs to UDP flows; a TCP flow has a size, or goes on until stop")?;
         let ccas = ccas(one)?;
         let bps = t.span_if("rate")?;
         match (ccas.iter().find(|(kind, _)| kind.needs_rate()), t.get("rate")) {
@@ -222,7 +222,7 @@ fn sends(t: &Table<'_>, run: &Run, files: &Files) -> Result<(Sends, Option<DataF
     }
     t.not_with(
         &["size", "ecn", "initial_window", "wmem", "notsent_lowat", "repeat", "burst", "requests", "video"],
-        "belongs to TCP flows (cca); a UDP flow sends from start to stop, or for its length",
+        "belongs to TCP flows (cca); a UDP flow sends from start to stop, or for its duration",
     )?;
     match Datagrams::read(key, t)? {
         Some(datagrams) => Ok((Sends::Datagrams(datagrams), None)),
@@ -343,15 +343,15 @@ fn arrive(n: &Node, bytes: f64, port: &Link, run: &Run) -> Result<Arrivals, Erro
     Ok(Arrivals { rate, gap_ns })
 }
 
-/// How UDP flows come: those that arrive last for a drawn length.
+/// How UDP flows come: those that arrive last for a drawn duration.
 fn udp_comes(t: &Table<'_>, sends: &Sends, port: &Link, run: &Run) -> Result<Comes, Error> {
     let Some(n) = t.get("arrivals") else { return Ok(Comes::Once) };
     if let Some(n) = t.get("count") {
         return Err(n.key_error("does not belong to flows that arrive: arrivals say how many come"));
     }
-    let length = Pause::read_if(t, "length")?.ok_or_else(|| {
+    let duration = Pause::read_if(t, "duration")?.ok_or_else(|| {
         t.missing(
-            "length",
+            "duration",
             "how long each lasts, such as { exponential = \"180s\" }: flows that come have to end",
         )
     })?;
@@ -359,7 +359,7 @@ fn udp_comes(t: &Table<'_>, sends: &Sends, port: &Link, run: &Run) -> Result<Com
     let (bps, packet_bytes) = (datagrams.bps(), datagrams.packet_bytes());
     let bps = bps.min.midpoint(bps.max);
     let wire = f64::from(packet_bytes + port.overhead_bytes) / f64::from(packet_bytes);
-    let seconds = length.mean() / S as f64;
+    let seconds = duration.mean() / S as f64;
     Ok(Comes::Arrive(arrive(n, bps as f64 / 8.0 * seconds * wire, port, run)?))
 }
 

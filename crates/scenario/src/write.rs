@@ -317,8 +317,8 @@ fn flows(entry: &Flows) -> Value {
     if let Some(stop) = entry.stop_ns {
         put("stop", range(Unit::Time, stop));
     }
-    if let Some(length) = entry.length {
-        put("length", length.show());
+    if let Some(duration) = entry.duration {
+        put("duration", duration.show());
     }
     if let Some(access) = entry.access_bps {
         put("access", range(Unit::Rate, access));

@@ -65,15 +65,15 @@ fn flows() -> impl Strategy<Value = String> {
         maybe((29u64..=1500).prop_map(|n| format!("packet = \"{n}b\""))),
     )
         .prop_map(|(a, b)| a + "\n" + &b);
-    let length = prop_oneof![
-        range_of(1, 99_000_000_000).prop_map(|r| format!("length = \"{}\"", Unit::Time.show_range(r))),
+    let duration = prop_oneof![
+        range_of(1, 99_000_000_000).prop_map(|r| format!("duration = \"{}\"", Unit::Time.show_range(r))),
         (1000u64..99_000_000_000)
-            .prop_map(|ns| format!("length = {{ exponential = \"{}\" }}", Unit::Time.show(ns))),
+            .prop_map(|ns| format!("duration = {{ exponential = \"{}\" }}", Unit::Time.show(ns))),
     ];
-    let voip = (prop::sample::select(vec!["g711", "g729"]), maybe(length.clone()))
-        .prop_map(|(codec, length)| format!("voip = \"{codec}\"\n{length}"));
-    let calls = (1u64..1_000_000_000, length).prop_map(|(m, length)| {
-        format!("voip = \"g711\"\narrivals = \"{}/s\"\n{length}\n", show_millionths(m))
+    let voip = (prop::sample::select(vec!["g711", "g729"]), maybe(duration.clone()))
+        .prop_map(|(codec, duration)| format!("voip = \"{codec}\"\n{duration}"));
+    let calls = (1u64..1_000_000_000, duration).prop_map(|(m, duration)| {
+        format!("voip = \"g711\"\narrivals = \"{}/s\"\n{duration}\n", show_millionths(m))
     });
     let asking = prop_oneof![
         (0u64..9_999_999_999)

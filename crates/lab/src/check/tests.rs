@@ -338,7 +338,7 @@ fn samples() -> Vec<(&'static str, &'static str, Parts, Parts, Fate)> {
             BASE,
             Done,
         ),
-        ("[[flows]]", "length", flows("[[flows]]\ncbr = \"1mbit\"\nlength = \"2s\"\n"), udp, Done),
+        ("[[flows]]", "duration", flows("[[flows]]\ncbr = \"1mbit\"\nduration = \"2s\"\n"), udp, Done),
         (
             "[[flows]]",
             "access",

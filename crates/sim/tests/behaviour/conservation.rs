@@ -88,7 +88,7 @@ fn flows() -> impl Strategy<Value = String> {
     );
     let calls = (1u32..300, 10u32..900, prop::option::of(1u32..1999)).prop_map(|(n, ms, stop)| {
         let stop = stop.map_or(String::new(), |ms| format!("stop = \"{ms}ms\"\n"));
-        format!("[[flows]]\nvoip = \"g711\"\narrivals = \"{n}/s\"\nlength = {{ exponential = \"{ms}ms\" }}\nrtt = \"9ms\"\n{stop}")
+        format!("[[flows]]\nvoip = \"g711\"\narrivals = \"{n}/s\"\nduration = {{ exponential = \"{ms}ms\" }}\nrtt = \"9ms\"\n{stop}")
     });
     // Flows that come and go.
     let comes = prop_oneof![

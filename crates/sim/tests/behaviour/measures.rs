@@ -18,7 +18,8 @@ fn datagrams(r: &Run, group: usize) -> &Datagrams {
 /// Calls that come and go in the warm-up have lost nothing within the window.
 #[test]
 fn losses_of_the_warm_up_do_not_count() {
-    let calls = "[[flows]]\ncbr = \"1mbit\"\narrivals = \"50/s\"\nlength = \"100ms..300ms\"\nrtt = \"10ms\"";
+    let calls =
+        "[[flows]]\ncbr = \"1mbit\"\narrivals = \"50/s\"\nduration = \"100ms..300ms\"\nrtt = \"10ms\"";
     // 10 flows at once, 83 packets a second each, for 10 s: four standard deviations of a share of 0.1.
     let lossy = on("rate = \"100mbit\"\nloss = \"10%\"", calls, "20s", "10s");
     let n = 10.0 * 1e6 / 12_000.0 * 10.0;

@@ -55,7 +55,7 @@ fn what_was_sent_was_received_or_lost() {
             );
             if *calls {
                 text += &format!(
-                    "[[flows]]\nvoip = \"g729\"\narrivals = \"40/s\"\nlength = \"1ms..300ms\"\nstop = \"{stop_ms}ms\"\nrtt = \"20ms\"\nports = [{way}]\n"
+                    "[[flows]]\nvoip = \"g729\"\narrivals = \"40/s\"\nduration = \"1ms..300ms\"\nstop = \"{stop_ms}ms\"\nrtt = \"20ms\"\nports = [{way}]\n"
                 );
             }
         }
@@ -116,7 +116,7 @@ fn windows_add_up() {
             "cbr = \"{k}kbit\"\nrtt = \"30ms\"\naccess = \"10mbit\"\njitter = \"{ms}ms\"\n"
         )),
         (5u32..80, 1u32..900).prop_map(|(n, ms)| format!(
-            "voip = \"g711\"\narrivals = \"{n}/s\"\nlength = {{ exponential = \"{ms}ms\" }}\nrtt = \"30ms\"\n"
+            "voip = \"g711\"\narrivals = \"{n}/s\"\nduration = {{ exponential = \"{ms}ms\" }}\nrtt = \"30ms\"\n"
         )),
         (prop::sample::select(crate::bed::every_cca()), 1u32..4, prop::option::of(500u32..5000)).prop_map(
             |(cca, n, stop)| {
