@@ -316,8 +316,9 @@ class Flows(TypedDict, total=False):
             sends at. Not with --engine linux: Linux has no such congestion control
         ports: names of `[[ports]]`, in order (without it: the only port): what the flows cross; needed where
             there are several ports
-        back: names of `[[ports]]`, in order (without it: none): TCP: what its
-            [acknowledgements](#the-way-back) cross. Not with --engine linux: acknowledgements meet no queue
+        reverse_ports: names of `[[ports]]`, in order (without it: none): TCP: what its
+            [acknowledgements](#the-reverse-path) cross. Not with --engine linux: acknowledgements meet no
+            queue
         packet: size, 29b to 1500b (without it: `"1500b"`): UDP: IP length of each packet. With --engine linux
             not all of it: its datagrams carry a stamp: at least 44b
     """
@@ -347,7 +348,7 @@ class Flows(TypedDict, total=False):
     ecn: bool | Literal["l4s"]
     rate: str
     ports: str | Iterable[str]
-    back: str | Iterable[str]
+    reverse_ports: str | Iterable[str]
     packet: str
 
 

@@ -85,7 +85,7 @@ impl Client {
                 given.key
             )));
         }
-        if let Some(n) = t.get("back") {
+        if let Some(n) = t.get("reverse_ports") {
             return Err(n.key_error(format!(
                 "does not go with {}: requests take the way of the ACKs, and are not sent again if a queue drops them",
                 given.key

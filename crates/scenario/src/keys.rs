@@ -366,11 +366,12 @@ pub static FLOWS: Keys = Keys {
             "what the flows cross; needed where there are several ports",
         ),
         key(
-            "back",
+            "reverse_ports",
             OneOrMore(&Name, "names of `[[ports]]`, in order"),
             Says("none"),
-            "TCP: what its [acknowledgements](#the-way-back) cross",
+            "TCP: what its [acknowledgements](#the-reverse-path) cross",
         )
+        .was(&["back"])
         .never("acknowledgements meet no queue"),
         // IP and UDP headers, and a byte.
         key("packet", size(29, 1500), Is("1500b"), "UDP: IP length of each packet")

@@ -64,7 +64,7 @@ fn flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows,
     let path = path(&t, ports)?;
     let back = back(&t, ports, &path)?;
     if path.len() + back.len() > MAX_WAY {
-        let key = if back.is_empty() { "ports" } else { "back" };
+        let key = if back.is_empty() { "ports" } else { "reverse_ports" };
         return Err(t.node.entry(key).error(format!(
             "{} ports on this flow's way there and back; at most {MAX_WAY}",
             path.len() + back.len()
@@ -144,7 +144,7 @@ fn path(t: &Table<'_>, ports: &[Link]) -> Result<Vec<u32>, Error> {
 
 /// The ports that a flow's acknowledgements cross, none of them on its way there.
 fn back(t: &Table<'_>, ports: &[Link], there: &[u32]) -> Result<Vec<u32>, Error> {
-    let Some(node) = t.get("back") else { return Ok(Vec::new()) };
+    let Some(node) = t.get("reverse_ports") else { return Ok(Vec::new()) };
     if t.get("cca").is_none() {
         return Err(node.key_error("belongs to TCP flows (cca); nothing comes back to a UDP sender"));
     }

@@ -68,7 +68,7 @@ impl Scenario {
                 };
                 o["ports"] = names(&entry.path);
                 if !entry.back.is_empty() {
-                    o["back"] = names(&entry.back);
+                    o["reverse_ports"] = names(&entry.back);
                 }
             }
             o

@@ -110,7 +110,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("start = \"0s..1s\"", "video = { chunk = \"0s\" }"),
     ("start = \"0s..1s\"", "video = { chunk = \"4s\", buffer = \"2s\" }"),
     ("start = \"0s..1s\"", "video = { segment = \"4s\" }"),
-    ("start = \"0s..1s\"", "video = {}\nback = \"bottleneck\""),
+    ("start = \"0s..1s\"", "video = {}\nreverse_ports = \"bottleneck\""),
     ("cbr = \"2mbit\"", "cbr = \"2mbit\"\nvideo = {}"),
     // Links that are not perfect.
     ("delay = \"1ms\"", "loss = 1"),
@@ -323,15 +323,15 @@ duration = "60s"
 /// The same for [`OWN`].
 const MISTAKES_IN_OWN: &[(&str, &str)] = &[
     ("rate = \"50mbit\"", "rate = \"50mbit\"\ndiscipline = \"pie\""),
-    ("ports = [\"left\", \"right\"]", "ports = [\"left\"]\nback = [\"left\"]"),
-    ("ports = [\"left\", \"right\"]", "ports = [\"left\"]\nback = [\"up\"]"),
+    ("ports = [\"left\", \"right\"]", "ports = [\"left\"]\nreverse_ports = [\"left\"]"),
+    ("ports = [\"left\", \"right\"]", "ports = [\"left\"]\nreverse_ports = [\"up\"]"),
     (
         "cca = \"cubic\"\nrtt = \"20ms\"\nports = [\"left\", \"right\"]",
-        "cbr = \"1mbit\"\nports = [\"left\"]\nback = [\"right\"]",
+        "cbr = \"1mbit\"\nports = [\"left\"]\nreverse_ports = [\"right\"]",
     ),
     (
         "rate = \"50mbit\"\n[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nports = [\"left\", \"right\"]",
-        "rate = \"50mbit\"\ndelay = \"11ms\"\n[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nports = [\"left\"]\nback = [\"right\"]",
+        "rate = \"50mbit\"\ndelay = \"11ms\"\n[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nports = [\"left\"]\nreverse_ports = [\"right\"]",
     ),
     ("\"codel\"", "\"codel\", \"dt\""),
     ("\"codel\"", "\"abm\""),
@@ -385,7 +385,7 @@ fn a_way_has_an_end() {
             names.join(", ")
         };
         format!(
-            "{ports}[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nports = [{}]\nback = [{}]\n\
+            "{ports}[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nports = [{}]\nreverse_ports = [{}]\n\
              [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"1s\"\n",
             names(0, there),
             names(there, back)

@@ -196,7 +196,7 @@ fn file(of: &Keys, key: &str, value: &str) -> String {
                 "duration" | "packet" => flows = flows.replace("cca = \"cubic\"", "cbr = \"1kbit\""),
                 "repeat" | "requests" | "arrivals" => put(&mut flows, "size = \"1kb\""),
                 "rate" => flows = flows.replace("cubic", "brutal"),
-                "ports" | "back" => {
+                "ports" | "reverse_ports" => {
                     link = ports.into();
                     put(&mut flows, "ports = [\"a\"]");
                 }
@@ -466,6 +466,7 @@ fn renamed() -> Vec<(&'static Keys, &'static Key, &'static str, &'static str)> {
     let with_value = |(table, key, was): (&'static Keys, &'static Key, &'static str)| {
         let value = match (table.name, key.name) {
             ("[[flows]]", "duration") => "\"2s\"",
+            ("[[flows]]", "reverse_ports") => "\"b\"",
             (table, key) => panic!("no value for {table} {key}"),
         };
         (table, key, was, value)

@@ -386,10 +386,10 @@ fn samples() -> Vec<(&'static str, &'static str, Parts, Parts, Fate)> {
         ),
         (
             "[[flows]]",
-            "back",
+            "reverse_ports",
             Parts {
                 link: "[[ports]]\nname = \"a\"\nrate = \"10mbit\"\n[[ports]]\nname = \"b\"\nrate = \"10mbit\"\n",
-                flows: "[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nports = [\"a\"]\nback = [\"b\"]\n",
+                flows: "[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nports = [\"a\"]\nreverse_ports = [\"b\"]\n",
                 ..BASE
             },
             port,

@@ -243,7 +243,7 @@ fn a_long_way_there_and_back_is_walked() {
             .collect();
         let names: Vec<String> = (0..254).map(|i| format!("\"p{i}\"")).collect();
         let r = one(&format!(
-            "{ports}[[flows]]\ncca = \"cubic\"\nrtt = \"10ms\"\nsize = \"100kb\"\nports = [{}]\nback = [{}]\n\
+            "{ports}[[flows]]\ncca = \"cubic\"\nrtt = \"10ms\"\nsize = \"100kb\"\nports = [{}]\nreverse_ports = [{}]\n\
              [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"5s\"\nwarmup = \"0s\"\n",
             names[..there].join(", "),
             names[254 - back..].join(", "),
