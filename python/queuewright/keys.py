@@ -224,8 +224,8 @@ class Sizes(TypedDict, total=False):
     file: str | os.PathLike[str]
 
 
-class Burst(TypedDict, total=False):
-    """`burst`.
+class Pages(TypedDict, total=False):
+    """`pages`.
 
     Attributes:
         file: path (without it: the generator): pages: `trace,flow,packets` in each line, a line for each
@@ -297,11 +297,11 @@ class Flows(TypedDict, total=False):
         repeat: time, range, to 1000000s, or `{ exponential = "2s" }` (without it: none): TCP with `size`: a
             flow that has ended is [followed by another](#flows-that-come-and-go) after this pause. Not with
             --engine linux: flows that come and go
-        arrivals: `"50/s"`, `"40%"` or `"20mbit"` (without it: none): TCP with `size` or `burst`, UDP with
+        arrivals: `"50/s"`, `"40%"` or `"20mbit"` (without it: none): TCP with `size` or `pages`, UDP with
             `duration`: flows [arrive](#flows-that-come-and-go) at random. Not with --engine linux: flows that
             come and go
         file: path (without it: none): TCP: a flow for [each line](#flows-from-a-file) of a table
-        burst: table (without it: none): TCP: [web pages](#web-pages), flows that start together. Not with
+        pages: table (without it: none): TCP: [web pages](#web-pages), flows that start together. Not with
             --engine linux: flows that come and go
         requests: time, range, to 1000000s, or `{ exponential = "2s" }` (without it: none): TCP with `size`: a
             client [asks](#clients-that-ask) for one response after another on one connection, after this
@@ -342,7 +342,7 @@ class Flows(TypedDict, total=False):
     repeat: str | Exponential
     arrivals: str
     file: str | os.PathLike[str]
-    burst: Burst
+    pages: Pages
     requests: str | Exponential
     video: Video
     ecn: bool | Literal["l4s"]

@@ -4,7 +4,7 @@ use queuewright_scenario::packet::FULL_BYTES;
 use queuewright_scenario::spec::{PortSpec, Rate, RunSpec, Stack};
 use queuewright_scenario::units::{Range, Unit};
 use queuewright_scenario::{
-    Burst, Client, Comes, Discipline, InitialWindow, Link, LinkRate, Pause, Scenario, Sends,
+    Client, Comes, Discipline, InitialWindow, Link, LinkRate, PageLoads, Pause, Scenario, Sends,
 };
 use std::fmt::Write;
 
@@ -143,10 +143,10 @@ fn group(f: &queuewright_scenario::Flows) -> String {
     let mut out = match &f.comes {
         Comes::Once | Comes::Repeat(_) => count(f.count),
         Comes::Arrive(a) => format!("arriving every {} on average:", Unit::Time.show(a.gap_ns)),
-        Comes::Pages(Burst { at_ns, arrivals: None, .. }) => {
+        Comes::Pages(PageLoads { at_ns, arrivals: None, .. }) => {
             format!("{} of", plural(at_ns.len(), "web page"))
         }
-        Comes::Pages(Burst { arrivals: Some(a), .. }) => {
+        Comes::Pages(PageLoads { arrivals: Some(a), .. }) => {
             format!("web pages every {} on average, of", Unit::Time.show(a.gap_ns))
         }
     };

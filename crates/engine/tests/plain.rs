@@ -66,8 +66,8 @@ fn flows() -> impl Strategy<Value = String> {
         "count = 2\nsize = { distribution = \"lognormal\", median = \"9kb\", sigma = 2 }\nrepeat = { exponential = \"50ms\" }",
         "size = { distribution = \"pareto\", min = \"1kb\", shape = 1.1, max = \"1mb\" }\narrivals = \"30/s\"\ninitial_window = \"all\"",
         "size = { file = \"sizes.csv\" }\narrivals = \"5mbit\"",
-        "burst = { at = [\"100ms\", \"900ms\"] }",
-        "burst = { file = \"pages.csv\", pick = \"random\" }\narrivals = \"4/s\"",
+        "pages = { at = [\"100ms\", \"900ms\"] }",
+        "pages = { file = \"pages.csv\", pick = \"random\" }\narrivals = \"4/s\"",
         "size = \"1kb..50kb\"\nrequests = { exponential = \"20ms\" }",
         "video = { chunk = \"500ms\" }",
     ]);

@@ -70,7 +70,7 @@ pub fn check(scenario: &Scenario, runs: &[RunSpec], whose: Whose) -> Result<(), 
             &[
                 ("repeat", matches!(flows.comes, Comes::Repeat(_))),
                 ("arrivals", matches!(flows.comes, Comes::Arrive(_))),
-                ("burst", matches!(flows.comes, Comes::Pages(_))),
+                ("pages", matches!(flows.comes, Comes::Pages(_))),
                 ("reverse_ports", !flows.back.is_empty()),
                 ("access", flows.access_bps.is_some()),
                 ("jitter", flows.jitter_ns.max > 0),

@@ -78,7 +78,7 @@ impl Client {
     pub(crate) fn read(t: &Table<'_>) -> Result<Option<Client>, Error> {
         let (requests, video) = (t.get("requests"), t.get("video"));
         let Some(given) = requests.or(video) else { return Ok(None) };
-        let other = ["repeat", "arrivals", "burst"].iter().find_map(|k| t.get(k));
+        let other = ["repeat", "arrivals", "pages"].iter().find_map(|k| t.get(k));
         if let Some(n) = requests.and(video).or(other) {
             return Err(n.key_error(format!(
                 "does not go with {}: the flow is one connection, on which a client asks for what it wants",

@@ -334,11 +334,12 @@ pub static FLOWS: Keys = Keys {
             "arrivals",
             Arrivals,
             Says("none"),
-            "TCP with `size` or `burst`, UDP with `duration`: flows [arrive](#flows-that-come-and-go) at random",
+            "TCP with `size` or `pages`, UDP with `duration`: flows [arrive](#flows-that-come-and-go) at random",
         )
         .never(COMING),
         key("file", Path, Says("none"), "TCP: a flow for [each line](#flows-from-a-file) of a table"),
-        key("burst", Table(&BURST), Says("none"), "TCP: [web pages](#web-pages), flows that start together")
+        key("pages", Table(&PAGES), Says("none"), "TCP: [web pages](#web-pages), flows that start together")
+            .was(&["burst"])
             .never(COMING),
         key(
             "requests",
@@ -459,10 +460,10 @@ pub static VIDEO: Keys = Keys {
     ]],
 };
 
-/// `burst`.
-pub static BURST: Keys = Keys {
-    name: "burst",
-    class: "Burst",
+/// `pages`.
+pub static PAGES: Keys = Keys {
+    name: "pages",
+    class: "Pages",
     words: "table",
     parts: &[&[
         key(

@@ -65,7 +65,7 @@ mod write;
 
 pub use asks::Requests;
 pub use client::{Client, Video};
-pub use comes::{ArrivalRate, Arrivals, Burst, Comes, Pages, PagesFile, Pause};
+pub use comes::{ArrivalRate, Arrivals, Comes, PageLoads, Pages, PagesFile, Pause};
 pub use data::{DataFile, LARGEST_FILE, read_file, read_text};
 pub use datagrams::{Datagrams, Gaps};
 pub use draft::Draft;

@@ -24,7 +24,7 @@ pub(crate) fn entry(
     line: &impl Fn(&Node) -> Result<Flows, Error>,
 ) -> Result<Flows, Error> {
     let alone: Vec<&str> =
-        ["count", "repeat", "arrivals", "burst"].into_iter().chain(Datagrams::names()).collect();
+        ["count", "repeat", "arrivals", "pages"].into_iter().chain(Datagrams::names()).collect();
     t.not_with(&alone, "does not go with a file of flows: each of its lines is a TCP flow, once")?;
     let sheet = Sheet::read(named, files, "a file of flows")?;
     let none = || {

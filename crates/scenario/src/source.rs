@@ -83,7 +83,7 @@ pub struct Transfer {
     /// Which of the flows that follow one another it belongs to; none: it arrives by itself.
     pub lane: Option<u32>,
     /// Number of its page, from 0.
-    pub burst: Option<u32>,
+    pub page: Option<u32>,
 }
 
 impl SourceSpec {
@@ -104,12 +104,12 @@ impl SourceSpec {
                 Coming::Lanes { pause: *pause, sizes: sizes.clone(), window: *initial_window, first }
             }
             Comes::Arrive(a) => Coming::Arrivals { at: poisson(a.gap_ns, &mut streams), each },
-            Comes::Pages(burst) => Coming::Pages {
-                at: match burst.arrivals {
+            Comes::Pages(loads) => Coming::Pages {
+                at: match loads.arrivals {
                     Some(a) => Loads::Arrive(poisson(a.gap_ns, &mut streams)),
-                    None => Loads::At(burst.at_ns.clone()),
+                    None => Loads::At(loads.at_ns.clone()),
                 },
-                pages: burst.pages.clone(),
+                pages: loads.pages.clone(),
                 each,
             },
         };
@@ -125,7 +125,7 @@ impl SourceSpec {
         let first = |(i, flow): (usize, &FlowSpec)| Transfer {
             flow: FlowSpec { stop_ns: None, ..flow.clone() },
             lane: Some(i as u32),
-            burst: None,
+            page: None,
         };
         lanes.iter().enumerate().map(first)
     }
@@ -165,6 +165,7 @@ impl Source {
             streams: Streams::new(*seed, *entry),
             lanes,
             arrivals: open("arrivals"),
+            // Named when the key was: another name is other draws.
             picks: open("burst"),
             at_ns,
             begun: 0,
@@ -184,7 +185,7 @@ impl Source {
         }
         let mut flow = FlowSpec { start_ns: at_ns, stop_ns: None, ..first.clone() };
         resize(&mut flow, *window, sizes.draw(size_draws));
-        Some(Transfer { flow, lane: Some(lane), burst: None })
+        Some(Transfer { flow, lane: Some(lane), page: None })
     }
 
     /// The next flow that arrives by itself, in order of time; none: no more do.
@@ -194,7 +195,7 @@ impl Source {
             Coming::Arrivals { at, each } => {
                 self.at_ns = at.next(self.at_ns, &mut self.arrivals)?;
                 let flow = self.streams.flow_at(each, self.at_ns, None);
-                Some(Transfer { flow, lane: None, burst: None })
+                Some(Transfer { flow, lane: None, page: None })
             }
             Coming::Pages { at, pages, each } => {
                 while self.left.is_empty() {
@@ -210,7 +211,7 @@ impl Source {
                 let mut flow = self.streams.flow_at(each, self.at_ns, None);
                 let Sends::Tcp { initial_window, .. } = &each.sends else { return None };
                 resize(&mut flow, *initial_window, page_bytes(packets));
-                Some(Transfer { flow, lane: None, burst: Some(self.begun - 1) })
+                Some(Transfer { flow, lane: None, page: Some(self.begun - 1) })
             }
         }
     }

@@ -1,7 +1,7 @@
 //! `[[flows]]`: from values to checked entries of traffic.
 
 use crate::client::Client;
-use crate::comes::{ArrivalRate, Arrivals, Burst, Comes, Pause, mean_of};
+use crate::comes::{ArrivalRate, Arrivals, Comes, PageLoads, Pause, mean_of};
 use crate::data::{DataFile, Files};
 use crate::datagrams::{Datagrams, Given};
 use crate::error::{Error, listed, suggest};
@@ -221,7 +221,7 @@ fn sends(t: &Table<'_>, run: &Run, files: &Files) -> Result<(Sends, Option<DataF
         return Ok((sends, file));
     }
     t.not_with(
-        &["size", "ecn", "initial_window", "wmem", "notsent_lowat", "repeat", "burst", "requests", "video"],
+        &["size", "ecn", "initial_window", "wmem", "notsent_lowat", "repeat", "pages", "requests", "video"],
         "belongs to TCP flows (cca); a UDP flow sends from start to stop, or for its duration",
     )?;
     match Datagrams::read(key, t)? {
@@ -274,20 +274,20 @@ fn initial_window(node: &Node) -> Result<InitialWindow, Error> {
 /// How the flows of an entry come. Those of pages get their sizes from there.
 fn comes(t: &Table<'_>, sends: &mut Sends, port: &Link, run: &Run, files: &Files) -> Result<Comes, Error> {
     let Sends::Tcp { size, .. } = sends else { return udp_comes(t, sends, port, run) };
-    let (repeat, arrivals, burst) = (t.get("repeat"), t.get("arrivals"), t.get("burst"));
-    if repeat.is_none() && arrivals.is_none() && burst.is_none() {
+    let (repeat, arrivals, pages) = (t.get("repeat"), t.get("arrivals"), t.get("pages"));
+    if repeat.is_none() && arrivals.is_none() && pages.is_none() {
         return Ok(Comes::Once);
     }
-    if let (Some(_), Some(other)) = (repeat, arrivals.or(burst)) {
+    if let (Some(_), Some(other)) = (repeat, arrivals.or(pages)) {
         return Err(
             other.key_error("flows follow one another (repeat), or come by themselves; write one of the two")
         );
     }
     if let (None, Some(n)) = (repeat, t.get("count")) {
-        return Err(n.key_error("does not belong to flows that arrive: arrivals or burst say how many come"));
+        return Err(n.key_error("does not belong to flows that arrive: arrivals or pages say how many come"));
     }
-    let burst = burst.map(|n| Burst::read(n, files, run.duration_ns)).transpose()?;
-    match (&burst, &size) {
+    let pages = pages.map(|n| PageLoads::read(n, files, run.duration_ns)).transpose()?;
+    match (&pages, &size) {
         (Some(_), Some(_)) => {
             let n = t.get("size").unwrap_or(t.node);
             return Err(n.key_error("the flows of a page have the sizes that the page gives them"));
@@ -306,25 +306,25 @@ fn comes(t: &Table<'_>, sends: &mut Sends, port: &Link, run: &Run, files: &Files
     let arrivals = match arrivals {
         None => None,
         Some(n) => {
-            if let Some(at) = burst.as_ref().filter(|b| !b.at_ns.is_empty()).and(t.get("burst")) {
+            if let Some(at) = pages.as_ref().filter(|b| !b.at_ns.is_empty()).and(t.get("pages")) {
                 return Err(
                     at.error("pages are loaded at set times (at) or arrive (arrivals); write one of the two")
                 );
             }
-            let mean = mean_of(size.as_ref(), burst.as_ref().map(|b| &b.pages));
+            let mean = mean_of(size.as_ref(), pages.as_ref().map(|b| &b.pages));
             // What the link counts: the payload, the headers of each segment, and the SYNs.
             let header = f64::from(FULL_BYTES + port.overhead_bytes) - SEGMENT_BYTES as f64;
             let syn = f64::from(SYN_BYTES + port.overhead_bytes);
             Some(arrive(n, mean.bytes + mean.segments * header + mean.flows * syn, port, run)?)
         }
     };
-    match (burst, arrivals) {
+    match (pages, arrivals) {
         (Some(b), arrivals) if arrivals.is_some() || !b.at_ns.is_empty() => {
-            Ok(Comes::Pages(Burst { arrivals, ..b }))
+            Ok(Comes::Pages(PageLoads { arrivals, ..b }))
         }
         (None, Some(a)) => Ok(Comes::Arrive(a)),
         _ => {
-            let n = t.get("burst").unwrap_or(t.node);
+            let n = t.get("pages").unwrap_or(t.node);
             Err(n.error("when? write at = [\"10s\", \"20s\"] in it, or arrivals = \"0.1/s\" beside it"))
         }
     }

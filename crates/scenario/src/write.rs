@@ -183,8 +183,8 @@ impl Scenario {
             if let Some(rows) = &mut entry.rows {
                 see("flows", "csv", &mut rows.file);
             }
-            if let Comes::Pages(burst) = &mut entry.comes
-                && let Some(PagesFile { file, .. }) = &mut burst.file
+            if let Comes::Pages(loads) = &mut entry.comes
+                && let Some(PagesFile { file, .. }) = &mut loads.file
             {
                 see("pages", "csv", file);
             }
@@ -265,9 +265,9 @@ fn flows(entry: &Flows) -> Value {
             put("repeat", pause.show());
         }
         Comes::Arrive(a) => drop(put("arrivals", arrivals(a))),
-        Comes::Pages(burst) => {
-            put("burst", burst.show());
-            if let Some(a) = &burst.arrivals {
+        Comes::Pages(loads) => {
+            put("pages", loads.show());
+            if let Some(a) = &loads.arrivals {
                 put("arrivals", arrivals(a));
             }
         }

@@ -412,7 +412,7 @@ arrivals = "50/s"
 name = "web"
 cca = "cubic"
 rtt = "20ms"
-burst = { at = ["1s", "2s"] }
+pages = { at = ["1s", "2s"] }
 initial_window = "all"
 [[flows]]
 name = "crowd"
@@ -495,13 +495,13 @@ fn mistakes_in_files_of_traffic() {
         "5tb\n",
     ];
     let pages = ["", "trace,flow,packets\n", "1,2\n", "1,0,0\n", "1,0,-5\n", "1,0,9\nx\n"];
-    for (key, files) in [("size = { file", &sizes[..]), ("burst = { at = \"1s\", file", &pages[..])] {
+    for (key, files) in [("size = { file", &sizes[..]), ("pages = { at = \"1s\", file", &pages[..])] {
         for content in files {
             std::fs::write(folder.join("a.csv"), content).unwrap();
             let old = if key.starts_with("size") {
                 "size = \"10kb..1mb\""
             } else {
-                "burst = { at = [\"1s\", \"2s\"] }"
+                "pages = { at = [\"1s\", \"2s\"] }"
             };
             let text = TRAFFIC.replace(old, &format!("{key} = \"a.csv\" }}"));
             let error = Scenario::parse(&text, "s.toml", &folder).unwrap_err();

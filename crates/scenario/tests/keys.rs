@@ -5,7 +5,7 @@ mod common;
 use common::{complaints, schema};
 use proptest::prelude::*;
 use queuewright_scenario::keys::{
-    BURST, EXPONENTIAL, FLOWS, Form, JITTER, Key, Keys, LINK, LOGNORMAL, PARETO, QUEUE, REORDER, RUN, SHARED,
+    EXPONENTIAL, FLOWS, Form, JITTER, Key, Keys, LINK, LOGNORMAL, PAGES, PARETO, QUEUE, REORDER, RUN, SHARED,
     SIZES, TABLES, TOP, VIDEO,
 };
 use queuewright_scenario::units::show_millionths;
@@ -36,7 +36,7 @@ fn the_page_is_in_step() {
         ("[link]", &LINK),
         ("[[flows]]", &FLOWS),
         ("video", &VIDEO),
-        ("burst", &BURST),
+        ("pages", &PAGES),
         ("[queue]", &QUEUE),
         ("[run]", &RUN),
     ];
@@ -95,6 +95,7 @@ fn the_schema_accepts_what_is_shipped() {
         assert_eq!(complaints(&schema, &text), Vec::<String>::new(), "{}", path.display());
         // With every default written out, too.
         let scenario = Scenario::read(&path).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(scenario.warnings(), []);
         assert_eq!(complaints(&schema, &scenario.to_toml()), Vec::<String>::new(), "{}", path.display());
     }
 }
@@ -132,7 +133,7 @@ fn the_schema_refuses_what_is_wrong() {
 }
 
 /// The tables inside others.
-static INNER: [&Keys; 8] = [&JITTER, &REORDER, &EXPONENTIAL, &LOGNORMAL, &PARETO, &SIZES, &VIDEO, &BURST];
+static INNER: [&Keys; 8] = [&JITTER, &REORDER, &EXPONENTIAL, &LOGNORMAL, &PARETO, &SIZES, &VIDEO, &PAGES];
 
 /// A small file in which a key may stand, with that value.
 fn file(of: &Keys, key: &str, value: &str) -> String {
@@ -224,11 +225,11 @@ fn file(of: &Keys, key: &str, value: &str) -> String {
         }
         ("video", "buffer") => put(&mut flows, &format!("video = {{ chunk = \"100ms\", {line} }}")),
         ("video", _) => put(&mut flows, &format!("video = {{ {line} }}")),
-        ("burst", "traces" | "pick") => {
-            put(&mut flows, &format!("burst = {{ at = \"1s\", file = \"pages.csv\", {line} }}"));
+        ("pages", "traces" | "pick") => {
+            put(&mut flows, &format!("pages = {{ at = \"1s\", file = \"pages.csv\", {line} }}"));
         }
-        ("burst", "file") => put(&mut flows, &format!("burst = {{ at = \"1s\", {line} }}")),
-        ("burst", _) => put(&mut flows, &format!("burst = {{ {line} }}")),
+        ("pages", "file") => put(&mut flows, &format!("pages = {{ at = \"1s\", {line} }}")),
+        ("pages", _) => put(&mut flows, &format!("pages = {{ {line} }}")),
         ("[queue]", _) => put(&mut queue, &line),
         ("[run]", _) => {
             // A short run has no more samples than it may.
@@ -303,8 +304,8 @@ const NOT_ALONE: &[(&str, &str, &str, &str)] = &[
     ("[[flows]]", "start", "1000000s", "before the run ends"),
     ("[[flows]]", "stop", "0s", "after they start"),
     ("[run]", "warmup", "1000000s", "shorter than run.duration"),
-    ("burst", "at", "1000000s", "before the run's end"),
-    ("burst", "traces", "18446744073709551615", "not a trace of this file"),
+    ("pages", "at", "1000000s", "before the run's end"),
+    ("pages", "traces", "18446744073709551615", "not a trace of this file"),
 ];
 /// Ranges that something else than the bounds decides on.
 const RANGES_NOT_ALONE: &[(&str, &str)] =
@@ -466,6 +467,7 @@ fn renamed() -> Vec<(&'static Keys, &'static Key, &'static str, &'static str)> {
     let with_value = |(table, key, was): (&'static Keys, &'static Key, &'static str)| {
         let value = match (table.name, key.name) {
             ("[[flows]]", "duration") => "\"2s\"",
+            ("[[flows]]", "pages") => "{ at = [\"1s\"] }",
             ("[[flows]]", "reverse_ports") => "\"b\"",
             (table, key) => panic!("no value for {table} {key}"),
         };

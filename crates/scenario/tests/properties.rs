@@ -115,11 +115,11 @@ fn flows() -> impl Strategy<Value = String> {
         )),
         (size, 1u64..1_000_000_000)
             .prop_map(|(s, m)| format!("size = {s}\narrivals = \"{}/s\"\n", show_millionths(m))),
-        (1u64..1_000_000).prop_map(|m| format!("burst = {{}}\narrivals = \"{}/s\"\n", show_millionths(m))),
+        (1u64..1_000_000).prop_map(|m| format!("pages = {{}}\narrivals = \"{}/s\"\n", show_millionths(m))),
         proptest::collection::vec(0u64..99_000_000_000, 1..5).prop_map(|mut at| {
             at.sort_unstable();
             let at: Vec<_> = at.into_iter().map(|ns| Unit::Time.show(ns)).collect();
-            format!("burst = {{ at = {at:?} }}\n")
+            format!("pages = {{ at = {at:?} }}\n")
         }),
     ];
     let coming = (

@@ -154,7 +154,7 @@ impl Client {
 fn transfer(group: u32, bytes: u64, asked_ns: u64, at: Option<u64>) -> results::Transfer {
     results::Transfer {
         group,
-        burst: None,
+        page: None,
         bytes,
         start_s: asked_ns as f64 / 1e9,
         fct_s: at.map(|at| (at - asked_ns) as f64 / 1e9),

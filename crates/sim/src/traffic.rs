@@ -62,7 +62,7 @@ struct Slot {
 
 impl Slot {
     fn record(&self, spec: &RunSpec, flow: &Flow, drops: u64) -> results::Transfer {
-        transfer(spec, self.transfer.flow.group, self.transfer.burst, flow, drops)
+        transfer(spec, self.transfer.flow.group, self.transfer.page, flow, drops)
     }
 }
 

@@ -432,10 +432,10 @@ fn samples() -> Vec<(&'static str, &'static str, Parts, Parts, Fate)> {
         ),
         (
             "[[flows]]",
-            "burst",
-            flows("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nburst = { at = \"1s\" }\n"),
+            "pages",
+            flows("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\npages = { at = \"1s\" }\n"),
             BASE,
-            Refused("flows[0].burst"),
+            Refused("flows[0].pages"),
         ),
         (
             "[[flows]]",

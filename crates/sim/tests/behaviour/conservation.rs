@@ -99,7 +99,7 @@ fn flows() -> impl Strategy<Value = String> {
         (1u32..1000).prop_map(|n| {
             format!("arrivals = \"{n}/s\"\nsize = {{ distribution = \"pareto\", min = \"1b\", shape = 0.8, max = \"1mb\" }}\n")
         }),
-        (0u32..500).prop_map(|ms| format!("burst = {{ at = [\"{ms}ms\", \"900ms\"] }}\n")),
+        (0u32..500).prop_map(|ms| format!("pages = {{ at = [\"{ms}ms\", \"900ms\"] }}\n")),
     ];
     let coming = (
         comes,

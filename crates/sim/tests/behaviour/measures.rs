@@ -170,7 +170,7 @@ fn a_packet_of_a_page_is_one() {
     let file = folder.join("pages.csv");
     std::fs::write(&file, "1,0,1\n1,1,3\n").expect("a file");
     let flows = format!(
-        "[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nburst = {{ file = \"{}\", at = \"0s\" }}",
+        "[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\npages = {{ file = \"{}\", at = \"0s\" }}",
         file.display()
     );
     let r = on("rate = \"20mbit\"", &flows, "2s", "0s");

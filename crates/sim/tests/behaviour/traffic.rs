@@ -97,7 +97,7 @@ fn disciplines_meet_the_same_flows() {
     let toml = "[link]\nrate = \"10mbit\"\nbuffer = \"30p\"\n\
          [[flows]]\ncca = { cubic = 1, bbr = 1 }\nrtt = \"5ms..50ms\"\narrivals = \"60%\"\n\
          size = { distribution = \"pareto\", min = \"1kb\", shape = 1.2, max = \"1mb\" }\n\
-         [[flows]]\ncca = \"cubic\"\nrtt = \"10ms\"\nburst = { at = [\"1s\", \"4s\"] }\n\
+         [[flows]]\ncca = \"cubic\"\nrtt = \"10ms\"\npages = { at = [\"1s\", \"4s\"] }\n\
          [queue]\ndisciplines = [\"droptail\", \"codel\", \"fq-codel\"]\n[run]\nduration = \"10s\"\nwarmup = \"0s\"\n";
     let runs = runs(toml);
     let seen = |r: &Run| {
@@ -119,7 +119,7 @@ fn pages_are_measured_as_a_whole() {
     let toml = format!(
         "[link]\nrate = \"20mbit\"\nbuffer = \"50p\"\n\
          [[flows]]\nname = \"web\"\ncca = \"cubic\"\nrtt = \"20ms\"\ninitial_window = \"all\"\n\
-         burst = {{ file = \"{}\", traces = [9, 8, 9], at = [\"1s\", \"3s\", \"5s\", \"7s\"] }}\n\
+         pages = {{ file = \"{}\", traces = [9, 8, 9], at = [\"1s\", \"3s\", \"5s\", \"7s\"] }}\n\
          [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"10s\"\nwarmup = \"2s\"\n",
         file.display()
     );
