@@ -60,7 +60,7 @@ def test_others_read_the_tables(sheet: str, results: qw.Results) -> None:
 def test_the_values_are_not_copied(results: qw.Results) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     first, second = (pyarrow.table(results.series) for _ in range(2))
-    for name in ("time_s", "bottleneck.queue_bytes"):
+    for name in ("time_s", "bottleneck.backlog_bytes"):
         addresses = [t[name].chunk(0).buffers()[1].address for t in (first, second)]
         assert addresses[0] == addresses[1], name
     # They outlive what they came from.

@@ -95,7 +95,7 @@ fn ours_does_on_linux_what_the_kernels_and_the_simulators_do() {
             let column = run.detail.series.columns.iter().find(|c| c.name.ends_with(name));
             column.unwrap_or_else(|| panic!("{} has no {name}", run.discipline)).values.clone()
         };
-        assert!(shown(".queue_bytes").iter().any(|b| *b > 0.0));
+        assert!(shown(".backlog_bytes").iter().any(|b| *b > 0.0));
         // The program counts what the kernel's trace events show to have left.
         let (first, last) = (shown(".drops")[0], shown(".drops").last().copied());
         assert!(last > Some(first), "{}", run.discipline);

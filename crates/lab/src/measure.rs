@@ -235,7 +235,7 @@ impl Seen<'_> {
             let end = self.raw.ends.iter().find(|e| e.flow as usize == i && e.start_ns > 0)?;
             Some(Transfer {
                 group: f.group,
-                burst: None,
+                page: None,
                 bytes,
                 start_s: end.start_ns.saturating_sub(self.raw.zero_ns + there_ns(f)) as f64 / 1e9,
                 fct_s: self.fct_s(i, f),

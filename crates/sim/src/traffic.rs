@@ -288,14 +288,14 @@ fn event(at: u64, what: u16, flow: u32) -> Event {
     e
 }
 
-fn transfer(spec: &RunSpec, group: u32, burst: Option<u32>, flow: &Flow, drops: u64) -> results::Transfer {
+fn transfer(spec: &RunSpec, group: u32, page: Option<u32>, flow: &Flow, drops: u64) -> results::Transfer {
     let retransmits = match &flow.ends {
         Ends::Tcp { sender, .. } => sender.stats().resent,
         Ends::Udp { .. } => 0,
     };
     results::Transfer {
         group,
-        burst,
+        page,
         bytes: flow.size_bytes(),
         start_s: flow.start_ns as f64 / 1e9,
         // What arrives after the end has not arrived.

@@ -639,11 +639,11 @@ fn new_series(spec: &RunSpec, ports: &[Port]) -> results::Series {
     let column = |name: String, unit: &str| results::Column { name, unit: unit.into(), values: Vec::new() };
     let mut columns = Vec::new();
     for (port, p) in ports.iter().zip(&spec.ports) {
-        columns.push(column(format!("{}.queue_bytes", p.name), "bytes"));
+        columns.push(column(format!("{}.backlog_bytes", p.name), "bytes"));
         columns.push(column(format!("{}.rate_bps", p.name), "bit/s"));
         columns.push(column(format!("{}.drops", p.name), "packets"));
         for queue in port.named_queues() {
-            columns.push(column(format!("{}.{}.queue_bytes", p.name, queue.name), "bytes"));
+            columns.push(column(format!("{}.{}.backlog_bytes", p.name, queue.name), "bytes"));
         }
         for probe in port.discipline().probes() {
             columns.push(column(format!("{}.{}", p.name, probe.name), probe.unit));

@@ -17,7 +17,7 @@ pub(super) fn queue(results: &Comparison, pool: &mut Pool, i: usize, port: &str,
                  drops. A queue that never empties only adds delay; one that is empty for long leaves the \
                  link idle. Grey: the warm-up, which no number counts; the scales fit what comes after \
                  it.</p>";
-    let quantities = ["queue_bytes", "threshold_bytes", "drop_probability"];
+    let quantities = ["backlog_bytes", "threshold_bytes", "drop_probability"];
     Picture {
         id: format!("queue{i}"),
         title: format!("Queue over time{of}"),
@@ -307,7 +307,7 @@ fn range(top: Option<f64>) -> Value {
 /// A sampled quantity in words.
 fn words_of(quantity: &str) -> String {
     match quantity {
-        "queue_bytes" => "queue".into(),
+        "backlog_bytes" => "queue".into(),
         "rate_bps" => "rate".into(),
         "capacity_bps" => "capacity".into(),
         other => other.trim_end_matches("_bytes").replace('_', " "),

@@ -126,19 +126,19 @@ fn pages_are_measured_as_a_whole() {
     let run = one(&toml);
     std::fs::remove_dir_all(&folder).expect("the folder goes");
     let bytes: Vec<(Option<u32>, u64)> =
-        run.detail.transfers.iter().map(|t| (t.burst, t.bytes / 1448)).collect();
+        run.detail.transfers.iter().map(|t| (t.page, t.bytes / 1448)).collect();
     let want = [(0, 400), (0, 2), (1, 1), (1, 40), (2, 400), (2, 2), (3, 400), (3, 2)];
     assert_eq!(bytes, want.map(|(burst, packets)| (Some(burst), packets)));
     let t = transfers(&run, 0);
-    let bursts = t.bursts.as_ref().expect("they are pages");
+    let pages = t.pages.as_ref().expect("they are pages");
     // The first began in the warm-up.
-    assert_eq!((bursts.started, bursts.completed, t.started), (3, 3, 6));
-    let page: Vec<_> = run.detail.transfers.iter().filter(|t| t.burst == Some(2)).collect();
+    assert_eq!((pages.started, pages.completed, t.started), (3, 3, 6));
+    let page: Vec<_> = run.detail.transfers.iter().filter(|t| t.page == Some(2)).collect();
     let longest = page.iter().filter_map(|t| t.fct_s).fold(0.0, f64::max);
-    assert!(bursts.bct_s.max >= longest && longest > 400.0 * 1500.0 * 8.0 / 20e6);
+    assert!(pages.plt_s.max >= longest && longest > 400.0 * 1500.0 * 8.0 / 20e6);
     // 402 packets in flights of 45, 54 and more into 50 places: more than half are lost the first time.
-    assert!(bursts.drops.max > 402.0 / 2.0, "{bursts:?}");
-    assert_eq!(t.drops as f64, bursts.drops.mean * 3.0);
+    assert!(pages.drops.max > 402.0 / 2.0, "{pages:?}");
+    assert_eq!(t.drops as f64, pages.drops.mean * 3.0);
 }
 
 /// Slots are as many as flows at once: a run with a hundred times the arrivals needs no more memory for it,
