@@ -39,7 +39,7 @@ struct qw_statistics {
 	qw_u64 sojourn_ns; /* of the last packet */
 	qw_u64 sojourn_sum_ns; /* of what was sent */
 	qw_u64 sojourns[QW_SOJOURNS];
-	/* The queue manager's variables in the order of its QW_X_PROBES. */
+	/* The discipline's variables in the order of its QW_X_PROBES. */
 	qw_u64 variables;
 	struct {
 		qw_s64 value;

@@ -62,7 +62,7 @@ class Link(TypedDict, total=False):
             it at one instant, so give flows their access rate. Measures of the port's queue are those of the
             counted one; flows have not waited. Not with --engine linux: its packets wait
         late_marks: `true`, `false` (without it: `false`): a mark is set on the flow's next packet that comes,
-            instead of the one that the queue manager names: late by what the flow has waiting. A BPF qdisc
+            instead of the one that the discipline names: late by what the flow has waiting. A BPF qdisc
             sets its marks so, unless the kernel module is there ([Linux](linux.md)). A flow is owed at most
             64 marks, of which all but one lapse 250 ms after the last, and that one after 10 s. (There two
             flows of the same hash, one of 4,096, wipe out each other's; here none do). With --engine linux
@@ -124,7 +124,7 @@ class Ports(TypedDict, total=False):
             it at one instant, so give flows their access rate. Measures of the port's queue are those of the
             counted one; flows have not waited. Not with --engine linux: its packets wait
         late_marks: `true`, `false` (without it: `false`): a mark is set on the flow's next packet that comes,
-            instead of the one that the queue manager names: late by what the flow has waiting. A BPF qdisc
+            instead of the one that the discipline names: late by what the flow has waiting. A BPF qdisc
             sets its marks so, unless the kernel module is there ([Linux](linux.md)). A flow is owed at most
             64 marks, of which all but one lapse 250 ms after the last, and that one after 10 s. (There two
             flows of the same hash, one of 4,096, wipe out each other's; here none do). With --engine linux
@@ -140,7 +140,7 @@ class Ports(TypedDict, total=False):
             nothing
         buffer: size, packets or bdp, to 1024gb, 100000000p, 100000bdp (without it: `"2bdp"`): what may wait,
             the packet in transmission not counted; at least one full packet
-        discipline: name or table (without it: those that are compared): its own queue manager, whatever is
+        discipline: name or table (without it: those that are compared): its own discipline, whatever is
             compared. Not with --engine linux: its one port has the disciplines that are compared
     """
 
@@ -401,7 +401,7 @@ class Tables(TypedDict, total=False):
         shared: table (without it: none): a buffer that ports share. Not with --engine linux: its buffer is
             the bottleneck's own
         flows: tables (needed): traffic
-        queue: table (needed): queue managers to compare
+        queue: table (needed): disciplines to compare
         run: table (needed): the runs to make
     """
 
@@ -446,10 +446,10 @@ class Changes(TypedDict, total=False):
 
 
 class Flags(Changes, total=False):
-    """Those, and the queue managers.
+    """Those, and the disciplines.
 
     Attributes:
-        aqm: Queue managers: `NAME[:PARAMETER=VALUE...],...` (`queue.disciplines`)
+        aqm: Disciplines: `NAME[:PARAMETER=VALUE...],...` (`queue.disciplines`)
     """
 
     aqm: str | Mapping[str, Any] | Iterable[str | Mapping[str, Any]]

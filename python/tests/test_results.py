@@ -88,7 +88,7 @@ def test_tables_hold_what_the_results_hold(results: qw.Results) -> None:
         results.runs["speed"]
 
 
-def test_a_queue_manager_s_own_queues() -> None:
+def test_a_discipline_s_own_queues() -> None:
     results = qw.run(
         qw.Scenario.simple(rate="10mbit", rtt="20ms", flows="2xcubic"), aqm="dualpi2", duration="1s"
     )

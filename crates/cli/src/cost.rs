@@ -13,7 +13,7 @@ const LOOKED_AT: usize = 2000;
 const FLOW_NS: f64 = 8e3;
 const RUN_NS: f64 = 5e5;
 
-/// Nanoseconds more for a packet of a queue manager that tells flows apart: Santa, FQ-CoDel and SFQ took 80 to 140
+/// Nanoseconds more for a packet of a discipline that tells flows apart: Santa, FQ-CoDel and SFQ took 80 to 140
 /// more than CoDel with 90 flows on 1.8 Gbit/s.
 const BY_FLOW_NS: f64 = 80.0;
 

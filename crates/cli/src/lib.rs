@@ -1,4 +1,4 @@
-//! `queuewright`: compares queue managers on a link. A thin shell over the crates:
+//! `queuewright`: compares disciplines on a link. A thin shell over the crates:
 //! what is asked is in [`args`], what is done is theirs. A library, so that Python's command is the same.
 
 mod args;

@@ -58,7 +58,7 @@ pub fn validate(asked: &Validate) -> Result<(), Failure> {
         Compared { row, linux, sim: Vec::new(), ns3 }
     };
     let (known, open): (Vec<_>, Vec<_>) = rows.into_iter().map(begin).partition(|c| !c.linux.is_empty());
-    // A machine has the kernel's queue managers, or ours.
+    // A machine has the kernel's disciplines, or ours.
     let (kernels, ours): (Vec<_>, Vec<_>) = open.into_iter().partition(|c| c.row.whose == Whose::Kernels);
     let mut machines = Vec::new();
     for (whose, rows) in [(Whose::Kernels, kernels), (Whose::Ours, ours)] {
@@ -339,7 +339,7 @@ fn in_order(mut points: Vec<(usize, Point)>) -> Vec<Point> {
     points.into_iter().map(|(_, point)| point).collect()
 }
 
-/// What queue managers cost; how much more ours than the kernel's of the same name.
+/// What disciplines cost; how much more ours than the kernel's of the same name.
 fn costs(asked: &Validate) -> Result<(), Failure> {
     let wrong = |e: queuewright_lab::Error| Failure::Run(e.to_string());
     let lab = open_lab(&asked.kernel, Whose::Kernels).map_err(|e| Failure::Input(e.to_string()))?;
@@ -386,7 +386,7 @@ fn queues(asked: &Validate, rows: Vec<Row>) -> Result<(), Failure> {
     let mut runs: Vec<RunSpec> = Vec::new();
     for row in rows {
         let why = match row.whose {
-            Whose::Ours => Err("it asks for a queue manager of ours".to_string()),
+            Whose::Ours => Err("it asks for a discipline of ours".to_string()),
             Whose::Kernels => playable(&row.linux[0]),
         };
         match why {

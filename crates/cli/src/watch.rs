@@ -1,4 +1,4 @@
-//! `watch`: attached queue managers over time, on a terminal.
+//! `watch`: attached disciplines over time, on a terminal.
 
 use crate::Failure;
 use crate::args::Watch;

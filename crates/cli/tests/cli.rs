@@ -916,7 +916,7 @@ fn the_simulator_stays_as_near_to_linux_as_it_was_measured() {
     let chance = 3.0 * (number("rows") / 78.0).sqrt();
     assert!(number("rows") >= 80.0 && number("within") >= number("linux_again") - 2.0 * chance, "{judged}");
     let rows = json(&text)["rows"].as_array().expect("rows").clone();
-    // ns-3 has no other queue managers than the kernel's.
+    // ns-3 has no other disciplines than the kernel's.
     let of = |key: &str| -> Vec<bool> {
         let beside = rows.iter().filter(|r| r["ns3"].is_array());
         beside.map(|r| r[key].as_array().is_some_and(Vec::is_empty)).collect()

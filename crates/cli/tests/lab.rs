@@ -1,4 +1,4 @@
-//! Queue managers of ours on the lab's kernel: this program attaches them inside the virtual machine.
+//! Disciplines of ours on the lab's kernel: this program attaches them inside the virtual machine.
 
 use queuewright_lab::{Heard, Lab, Whose, check};
 use queuewright_results::Run;
@@ -19,7 +19,7 @@ const SCENARIO: &str = "[link]\nrate = \"10mbit\"\nbuffer = \"200p\"\n\
 const ON_LINUX: u64 = 2;
 /// How many the simulator gets, so that its range is known: CoDel 8.4 to 9.1 ms, Titrate 5.7 to 7.2.
 const SIMULATED: u64 = 200;
-/// By so much both queue managers wait longer on Linux than in the simulator (CoDel 0.3 ms, Titrate 0.2).
+/// By so much both disciplines wait longer on Linux than in the simulator (CoDel 0.3 ms, Titrate 0.2).
 const LONGER_MS: f64 = 0.3;
 
 fn runs(whose: Whose, seeds: u64) -> Vec<RunSpec> {
@@ -68,7 +68,7 @@ fn ours_does_on_linux_what_the_kernels_and_the_simulators_do() {
         runs(Whose::Kernels, ON_LINUX).into_iter().filter(|s| s.discipline.info.name == "codel").collect();
     let kernels = made(&lab.clone(), &codel);
     let program = env!("CARGO_BIN_EXE_queuewright").into();
-    let ours = made(&lab.with_program(program).with_queue_managers(Whose::Ours), &specs);
+    let ours = made(&lab.with_program(program).with_disciplines(Whose::Ours), &specs);
     let stop = AtomicBool::new(false);
     let many = runs(Whose::Ours, SIMULATED);
     let sim: Vec<Run> =

@@ -32,7 +32,7 @@ pub struct Asked {
     pub linux: bool,
     /// Of it: a kernel instead of the lab's, see [`Lab::open`].
     pub kernel: Vec<PathBuf>,
-    /// Of it: our BPF program also for a queue manager that the kernel has itself.
+    /// Of it: our BPF program also for a discipline that the kernel has itself.
     pub bpf: bool,
     /// Of it: this machine's own kernel.
     pub native: bool,
@@ -56,16 +56,16 @@ impl From<queuewright_scenario::Error> for Error {
     }
 }
 
-/// The `queuewright` that is to attach queue managers in the guest, where this program is none (Python is).
+/// The `queuewright` that is to attach disciplines in the guest, where this program is none (Python is).
 const VARIABLE: &str = "QUEUEWRIGHT_PROGRAM";
 
-/// The lab, whose guest attaches queue managers with this very program, or else with the one that
+/// The lab, whose guest attaches disciplines with this very program, or else with the one that
 /// `QUEUEWRIGHT_PROGRAM` names or that was built in the lab's sources.
 ///
 /// # Errors
 /// As [`Lab::open`].
 pub fn open(kernel: &[PathBuf], whose: Whose) -> Result<Lab, queuewright_lab::Error> {
-    let lab = Lab::open(kernel)?.with_queue_managers(whose);
+    let lab = Lab::open(kernel)?.with_disciplines(whose);
     let is_ours = |path: &PathBuf| path.file_stem().is_some_and(|name| name == "queuewright");
     let this = env::current_exe().ok().filter(is_ours);
     let built = || lab.root().ancestors().nth(2).map(|sources| sources.join("target/release/queuewright"));
@@ -85,7 +85,7 @@ pub fn open(kernel: &[PathBuf], whose: Whose) -> Result<Lab, queuewright_lab::Er
 /// Machines for queues: a boot costs as much as some thousand packets.
 const PLAYED_IN_A_BOOT: usize = 6;
 
-/// Plays the runs' arrivals into the kernel's queue managers ([`Lab::play`]), in so many machines at a time. `hear` is told of
+/// Plays the runs' arrivals into the kernel's disciplines ([`Lab::play`]), in so many machines at a time. `hear` is told of
 /// each, by its place in `runs`, as soon as it is done.
 pub fn play_all(
     lab: &Lab,

@@ -158,7 +158,7 @@ fn what_cannot_be_is_said() {
     let none = Tasks::new(Vec::new()).expect_err("nothing");
     assert_eq!(none.to_string(), "no scenario: an environment needs one at least");
     let codel = Tasks::new(vec![scenario("codel")]).expect_err("no policy");
-    let text = "its queue manager is codel, which nobody can drive; write disciplines = [\"queuepilot\"]";
+    let text = "its discipline is codel, which nobody can drive; write disciplines = [\"queuepilot\"]";
     assert!(codel.to_string().ends_with(text), "{codel}");
     for (paper, text) in [
         (Paper { rtt: Vec::new(), ..Paper::default() }, "rtt = []: one at least is needed"),

@@ -26,7 +26,7 @@ pub struct Cost {
     pub shaped: f64,
 }
 
-/// Instructions of a step that a queue manager's timer makes, from the timer's interrupt to its end.
+/// Instructions of a step that a discipline's timer makes, from the timer's interrupt to its end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepCost {
     /// Which of QueuePilot's policies.
@@ -179,7 +179,7 @@ fn jobs() -> Jobs {
 }
 
 impl Lab {
-    /// Measures the kernel's queue managers and ours; a tail-drop queue of the kernel's stands first.
+    /// Measures the kernel's disciplines and ours; a tail-drop queue of the kernel's stands first.
     ///
     /// # Errors
     /// If the machine cannot do it.

@@ -65,7 +65,7 @@ pub struct Job {
     pub modules: Vec<&'static str>,
     /// Files that the runs' qdiscs bring: name from the guest's root, content.
     pub files: BTreeMap<String, Vec<u8>>,
-    /// The guest needs this program, to attach queue managers.
+    /// The guest needs this program, to attach disciplines.
     pub attaches: bool,
     /// On this machine's kernel, in real time.
     native: bool,

@@ -172,7 +172,7 @@ fn fill(lab: &Lab, job: &Job, modules: &[(String, Vec<u8>)], a: &mut impl Files)
     if job.attaches {
         let Some(path) = &lab.program else {
             return Err(std::io::Error::other(
-                "there is no program that attaches queue managers; set QUEUEWRIGHT_PROGRAM to a queuewright",
+                "there is no program that attaches disciplines; set QUEUEWRIGHT_PROGRAM to a queuewright",
             ));
         };
         let program = Program::read(path).map_err(|e| std::io::Error::other(e.to_string()))?;

@@ -20,7 +20,7 @@ pub struct Lab {
     pub(crate) kernel: PathBuf,
     /// The folder of its modules, `usr/lib/modules/VERSION`.
     pub(crate) modules: PathBuf,
-    /// Whose queue managers run.
+    /// Whose disciplines run.
     pub(crate) whose: Whose,
     /// The program that has the command `attach`.
     pub(crate) program: Option<PathBuf>,
@@ -85,8 +85,8 @@ impl Lab {
         })
     }
 
-    /// With the kernel's queue managers where it has them, or with ours.
-    pub fn with_queue_managers(self, whose: Whose) -> Lab {
+    /// With the kernel's disciplines where it has them, or with ours.
+    pub fn with_disciplines(self, whose: Whose) -> Lab {
         Lab { whose, ..self }
     }
 

@@ -20,7 +20,7 @@ pub enum Whose {
 pub struct Qdisc {
     /// Module to load first.
     pub module: Option<&'static str>,
-    /// Kind and options, for tc; of ours, the queue manager and its options for `queuewright attach`.
+    /// Kind and options, for tc; of ours, the discipline and its options for `queuewright attach`.
     pub words: String,
     /// It shapes by itself, at the device's root; else it is the leaf below htb, which shapes.
     pub root: bool,
@@ -61,7 +61,7 @@ pub fn is_ours(name: &str, whose: Whose) -> bool {
 /// Without a limit this many packets may wait.
 const MANY: u64 = 100_000;
 
-/// A queue manager for `queuewright attach`, with every parameter in words: what depends on the link has been decided.
+/// A discipline for `queuewright attach`, with every parameter in words: what depends on the link has been decided.
 pub fn attach_words(spec: &Spec) -> String {
     let mut words = spec.info.name.to_string();
     for (param, value) in spec.iter().filter(|(p, _)| p.kind != ParamKind::File) {
@@ -116,7 +116,7 @@ fn weights(spec: &Spec) -> Option<(&'static str, String, Vec<u8>)> {
     Some((param.name, format!("{id}.json"), policy.to_json().into_bytes()))
 }
 
-/// The kernel's. Its queue managers count packets, so that a buffer in bytes is as many full packets. Those with a limit of
+/// The kernel's. Its disciplines count packets, so that a buffer in bytes is as many full packets. Those with a limit of
 /// their own among their parameters have the smaller of the two, as in the simulator.
 fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
     let spec = &port.discipline;

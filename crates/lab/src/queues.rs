@@ -1,4 +1,4 @@
-//! A queue manager of the kernel and ours, packet by packet: what comes to a simulated port is sent through the kernel's own
+//! A discipline of the kernel and ours, packet by packet: what comes to a simulated port is sent through the kernel's own
 //! qdisc, and ours is asked the same at the same times, with the same random numbers. Which packet leaves at each turn of the link,
 //! and whether it is marked, must be the same. When htb lets a packet go is held against the simulator's bucket, which is told of each
 //! packet when it went.
@@ -74,11 +74,11 @@ pub struct Sent {
     pub flow: u32,
     /// How long it waited, ns.
     pub waited_ns: u64,
-    /// With a mark of the queue manager's.
+    /// With a mark of the discipline's.
     pub marked: bool,
 }
 
-/// Can a run's queue manager be played?
+/// Can a run's discipline be played?
 ///
 /// # Errors
 /// Why not.
@@ -329,7 +329,7 @@ fn begin_of_jiffies(events: &[Event]) -> u64 {
 }
 
 impl Lab {
-    /// Plays these runs' arrivals into the kernel's queue managers, in one machine. `hear` is told of each, by its place.
+    /// Plays these runs' arrivals into the kernel's disciplines, in one machine. `hear` is told of each, by its place.
     pub fn play(
         &self,
         runs: &[RunSpec],

@@ -19,7 +19,7 @@ pub struct Draw {
     pub name: String,
     /// The scenario file.
     pub text: String,
-    /// Whose queue manager Linux has.
+    /// Whose discipline Linux has.
     pub whose: Whose,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn controls() -> Vec<Kind> {
     all.sort_by_key(|k| (k.needs_ecn(), first(k), k.name()));
     all
 }
-/// Queue managers of the kernel; some are there more than once, to be drawn as often.
+/// Disciplines of the kernel; some are there more than once, to be drawn as often.
 const KERNELS: [&str; 9] =
     ["droptail", "droptail", "codel", "pie", "red", "fq", "fq-codel", "fq-codel", "sfq"];
 /// Ours, as BPF programs.

@@ -24,11 +24,11 @@ pub struct Row {
     pub linux: Vec<RunSpec>,
     /// Runs of the simulator.
     pub sim: Vec<RunSpec>,
-    /// Whose queue manager Linux has.
+    /// Whose discipline Linux has.
     pub whose: Whose,
 }
 
-/// Before a queue manager in the list of rows: ours, though the kernel has one.
+/// Before a discipline in the list of rows: ours, though the kernel has one.
 const OURS: &str = "ours:";
 
 impl Row {
@@ -159,7 +159,7 @@ fn alike(runs: &[RunSpec]) -> bool {
 }
 
 /// What of a run is the lab's, for the simulator: when flows open their connections and start, the link, and that the timers of
-/// our queue managers are exact.
+/// our disciplines are exact.
 fn as_in_the_lab(mut runs: Vec<RunSpec>, whose: Whose) -> Vec<RunSpec> {
     for run in &mut runs {
         for (i, flow) in run.flows.iter_mut().enumerate() {
@@ -183,7 +183,7 @@ fn as_in_the_lab(mut runs: Vec<RunSpec>, whose: Whose) -> Vec<RunSpec> {
     runs
 }
 
-/// Is a row's queue manager a BPF program of ours?
+/// Is a row's discipline a BPF program of ours?
 fn needs_ours(line: &str) -> bool {
     let queue = line.split_whitespace().nth(3).unwrap_or_default();
     queue.starts_with(OURS) || is_ours(queue.split(':').next().unwrap_or_default(), Whose::Kernels)

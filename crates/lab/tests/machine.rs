@@ -1,4 +1,4 @@
-//! Boots the machine: the kernel's own queue managers against the simulator's, in virtual time.
+//! Boots the machine: the kernel's own disciplines against the simulator's, in virtual time.
 
 use queuewright_aqm::{ParamKind, Value};
 use queuewright_lab::{Heard, Lab, Whose, check};
@@ -129,8 +129,8 @@ fn a_run_that_fails_says_why() {
 
 /// The kernel's own qdiscs decide as ours do, on the packets of one simulated run, from the first to the last.
 #[test]
-fn the_kernels_queue_managers_send_the_same_packets_as_ours() {
-    let Some(lab) = lab("the_kernels_queue_managers_send_the_same_packets_as_ours") else { return };
+fn the_kernels_disciplines_send_the_same_packets_as_ours() {
+    let Some(lab) = lab("the_kernels_disciplines_send_the_same_packets_as_ours") else { return };
     let text = "[link]\nrate = \"20mbit\"\nbuffer = \"60p\"\n\
                 [[flows]]\ncount = 3\ncca = \"cubic\"\nrtt = \"30ms\"\necn = true\n\
                 [[flows]]\ncount = 2\ncca = \"bbr\"\nrtt = \"20ms\"\n\
@@ -154,7 +154,7 @@ fn the_kernels_queue_managers_send_the_same_packets_as_ours() {
     assert_eq!(done, 9);
 }
 
-/// What `check` lets pass the kernel takes: every parameter of its queue managers, at the ends of its range and in between.
+/// What `check` lets pass the kernel takes: every parameter of its disciplines, at the ends of its range and in between.
 #[test]
 fn the_kernel_takes_what_is_not_refused() {
     let Some(lab) = lab("the_kernel_takes_what_is_not_refused") else { return };

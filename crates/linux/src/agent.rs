@@ -102,7 +102,7 @@ pub fn agent(record: &Record, spec: &Spec, chooser: Chooser<'_>, stop: &AtomicBo
     done.and_then(|done| back.map(|()| done))
 }
 
-/// The attached queue manager, as an agent has it for itself.
+/// The attached discipline, as an agent has it for itself.
 struct Place<'a> {
     record: &'a Record,
     state: MapHandle,

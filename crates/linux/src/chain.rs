@@ -137,7 +137,7 @@ fn missing_front(record: &Record, shown: &[Entry], out: &mut Vec<String>) -> Res
     let id = record.id("front");
     let ours = |filter: &Entry| filter.kind == "bpf" && id.is_some() && filter.program() == id;
     if !filters.iter().any(ours) {
-        out.push("the filter, htb's way to ask the queue manager".into());
+        out.push("the filter, htb's way to ask the discipline".into());
     }
     if filters.iter().filter(|f| f.handle != 0).count() > 1 {
         out.push("nothing, but another filter is at the root too".into());

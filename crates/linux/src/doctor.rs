@@ -131,7 +131,7 @@ fn module() -> Finding {
         _ => finding(
             "module",
             true,
-            "sch_queuewright is not here; it brings every queue manager as a qdisc for tc, below htb too: make install-module SUDO=sudo",
+            "sch_queuewright is not here; it brings every discipline as a qdisc for tc, below htb too: make install-module SUDO=sudo",
         ),
     }
 }
@@ -176,7 +176,7 @@ fn qdisc(dev: &str) -> Finding {
         Err(e) => return finding("qdisc", false, e.to_string()),
     };
     if front::is_there(index).unwrap_or(false) && records().is_err() {
-        return finding("qdisc", true, "a queue manager in front of htb, attached by this program");
+        return finding("qdisc", true, "a discipline in front of htb, attached by this program");
     }
     match system::before(OsStr::new(dev), index) {
         Ok(Some(words)) => finding("qdisc", true, format!("{words}: detach puts it back")),

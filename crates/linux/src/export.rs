@@ -188,7 +188,7 @@ impl Collector for Qdiscs {
             "Parts of it that are not there, which queuewright status names: packets may pass it by",
             |s| one(s, s.missing.len() as f64),
         )?;
-        self.gauges(to, "queuewright_variable", "A variable of the queue manager, in its unit", |s| {
+        self.gauges(to, "queuewright_variable", "A variable of the discipline, in its unit", |s| {
             let variables = s.variables.iter();
             variables
                 .map(|(name, unit, value)| {

@@ -1,4 +1,4 @@
-//! The same header, compiled for this machine and for BPF: a scenario runs in the simulator, every call of its queue manager
+//! The same header, compiled for this machine and for BPF: a scenario runs in the simulator, every call of its discipline
 //! recorded, and the calls are made again inside the kernel, with ticks in between as a timer makes them. The verdicts must be
 //! the same, bit for bit. Any kernel with BPF will do, as no qdisc is involved: this machine's where the test may load programs, else
 //! the lab's.
@@ -52,7 +52,7 @@ fn bytes(call: Option<&Call>) -> Vec<u8> {
     out
 }
 
-/// The queue manager as it ran in the simulator, and its calls.
+/// The discipline as it ran in the simulator, and its calls.
 fn recorded(name: &str) -> (Spec, Vec<Call>) {
     let has = |param: &str| find(name).is_some_and(|info| info.param(param).is_some());
     let discipline = match (has("ecn"), has("weights")) {

@@ -1,4 +1,4 @@
-//! Reads a queue manager: a name, or a table with its parameters and with what changes of
+//! Reads a discipline: a name, or a table with its parameters and with what changes of
 //! them while it runs; refuses what does not go together.
 
 use crate::data::Files;

@@ -95,7 +95,7 @@ pub enum Form {
     Control,
     /// A table of congestion controls with their weights.
     Weights,
-    /// A queue manager's name, or a table with its parameters.
+    /// A discipline's name, or a table with its parameters.
     Discipline,
     /// A list of two.
     Pair(&'static Form, &'static Form),

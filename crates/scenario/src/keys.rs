@@ -68,7 +68,7 @@ pub static TOP: Keys = Keys {
             "queue",
             Table(&QUEUE),
             Needed("a table [queue] with disciplines = [\"codel\"]"),
-            "queue managers to compare",
+            "disciplines to compare",
         ),
         key("run", Table(&RUN), Needed("a table [run] with duration, warmup and seeds"), "the runs to make"),
     ]],
@@ -95,7 +95,7 @@ pub static PORTS: Keys = Keys {
             "discipline",
             Discipline,
             Says("those that are compared"),
-            "its own queue manager, whatever is compared",
+            "its own discipline, whatever is compared",
         )
         .never("its one port has the disciplines that are compared")],
     ],
@@ -147,7 +147,7 @@ const EVERY_LINK: &[Key] = &[
         "late_marks",
         Bool,
         Is("false"),
-        "a mark is set on the flow's next packet that comes, instead of the one that the queue manager names: late by \
+        "a mark is set on the flow's next packet that comes, instead of the one that the discipline names: late by \
          what the flow has waiting. A BPF qdisc sets its marks so, unless the kernel module is there ([Linux](linux.md)). \
          A flow is owed at most 64 marks, of which all but one lapse 250 ms after the last, and that one after 10 s. (There two flows of the same hash, one of 4,096, wipe out each other's; here none do)",
     )

@@ -71,7 +71,7 @@ pub struct Link {
     pub buffer: Option<Size>,
     /// Bytes that the link counts for a packet beyond its IP length.
     pub overhead_bytes: u32,
-    /// Its own queue manager; none: the ones that are compared.
+    /// Its own discipline; none: the ones that are compared.
     pub discipline: Option<Discipline>,
 }
 

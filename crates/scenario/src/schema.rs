@@ -1,4 +1,4 @@
-//! A JSON Schema of the scenario file, for editors: made of [`crate::keys`] and of the registry of queue managers.
+//! A JSON Schema of the scenario file, for editors: made of [`crate::keys`] and of the registry of disciplines.
 
 use crate::form::{Form, Key, Keys, MAX_TEXT, Without};
 use crate::keys::{TOP, WEIGHT};
@@ -127,7 +127,7 @@ fn whole(number: Value) -> Value {
     any(vec![number, pattern(r"[0-9]+(\.\.[0-9]+)?")])
 }
 
-/// A queue manager's table.
+/// A discipline's table.
 fn discipline(info: &Info) -> Value {
     let mut properties = Map::new();
     properties.insert("name".into(), json!({ "const": info.name, "description": info.about }));

@@ -22,7 +22,7 @@ pub use crate::units::Range;
 /// One run: one discipline, one seed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSpec {
-    /// Queue manager that is compared, its label in results and its parameters, sizes in them resolved for
+    /// Discipline that is compared, its label in results and its parameters, sizes in them resolved for
     /// the first port that has it.
     pub discipline: DisciplineSpec,
     /// Seed of every random stream of the run.
@@ -56,11 +56,11 @@ pub struct RunSpec {
 pub struct PortSpec {
     /// Name in results.
     pub name: String,
-    /// The queue manager here: [`RunSpec::discipline`] with sizes for this port, or one of its own.
+    /// The discipline here: [`RunSpec::discipline`] with sizes for this port, or one of its own.
     pub discipline: DisciplineSpec,
     /// It is one of its own.
     pub own: bool,
-    /// What the timers of the queue manager go by.
+    /// What the timers of the discipline go by.
     pub timers: Timers,
     /// What is to change of it during the run, times not falling.
     pub changes: Vec<Change>,
@@ -86,7 +86,7 @@ pub struct PortSpec {
     pub shared: bool,
 }
 
-/// What the timers of a queue manager go by.
+/// What the timers of a discipline go by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Timers {
     /// Time: every discipline of ours does, in the simulator as in BPF.

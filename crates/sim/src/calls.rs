@@ -1,4 +1,4 @@
-//! What a queue manager was asked, and what came to it, as it is kept.
+//! What a discipline was asked, and what came to it, as it is kept.
 
 use queuewright_aqm::{Packet, Queue};
 
@@ -13,7 +13,7 @@ pub enum Asked {
     Idle,
 }
 
-/// A call of a queue manager with one queue, and all that it was given.
+/// A call of a discipline with one queue, and all that it was given.
 #[derive(Debug, Clone, Copy)]
 pub struct Call {
     /// When, ns since the run began.

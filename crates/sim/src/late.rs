@@ -1,4 +1,4 @@
-//! Marks that are set on a flow's next packet that comes, not on the one that the queue manager names: `crates/linux/bpf/marks.h`, a BPF
+//! Marks that are set on a flow's next packet that comes, not on the one that the discipline names: `crates/linux/bpf/marks.h`, a BPF
 //! qdisc where no kernel module sets them. There flows have 4,096 places by their hash, and two in one place wipe out what the other is owed;
 //! here each has its own.
 
@@ -42,7 +42,7 @@ impl LateMarks {
         }
     }
 
-    /// A packet comes: it takes a mark that its flow is owed. The queue manager is told of what it said before: CE without [`flag::ECT`],
+    /// A packet comes: it takes a mark that its flow is owed. The discipline is told of what it said before: CE without [`flag::ECT`],
     /// which nobody sends, stands for that until [`leave`].
     pub fn come(&mut self, p: &mut Packet) {
         let Some(owed) = self.0.get_mut(p.flow as usize).filter(|owed| owed.marks > 0) else { return };

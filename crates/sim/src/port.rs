@@ -630,7 +630,7 @@ mod tests {
     }
 
     /// `crates/linux/bpf/marks.h`: the first packet is marked when it leaves, after 10 ms; the flow's next one that comes then has CE, of
-    /// which the queue manager is told what it said before.
+    /// which the discipline is told what it said before.
     #[test]
     fn a_late_mark_is_on_the_flows_next_packet() {
         const MS: u64 = 1_000_000;

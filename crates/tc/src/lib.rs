@@ -62,7 +62,7 @@ mod symbols {
 }
 pub use symbols::*;
 
-/// A kind of qdisc, and the queue manager that it is: `fq-codel` of `qw_fq_codel`.
+/// A kind of qdisc, and the discipline that it is: `fq-codel` of `qw_fq_codel`.
 ///
 /// # Safety
 /// `util` is one of ours.
@@ -97,7 +97,7 @@ fn load(wish: Wish, request: &mut options::Request, device: &str) -> Result<(), 
         limit_bytes: limit_bytes.unwrap_or(plain.limit_bytes),
         ..plain
     };
-    let spec = spec.ok_or("it is no queue manager")?;
+    let spec = spec.ok_or("it is no discipline")?;
     let plan = queuewright_linux::plan(device, &text, spec, port).map_err(|e| e.to_string())?;
     if plan.record.front {
         return Err(format!(

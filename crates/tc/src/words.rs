@@ -38,7 +38,7 @@ pub(crate) fn read(
     while let Some(word) = rest.next() {
         let mut value = || rest.next().ok_or_else(|| format!("{word} needs a value"));
         match word {
-            // Some queue managers have a limit of their own, by which they choose what to drop.
+            // Some disciplines have a limit of their own, by which they choose what to drop.
             "limit" if info.param("limit").is_none() => wish.limit = Some(packets(value()?)?),
             "rate" if shapes => {
                 let text = value()?;
@@ -100,7 +100,7 @@ fn spec(text: &str, rate: u64) -> Result<Spec, String> {
     // It was no flag here.
     let mut runs = run.map_err(|e| e.to_string().replace("--aqm[0].", "").replace("--aqm[0] = ", ""))?;
     let port = runs.pop().and_then(|mut run| run.ports.pop());
-    port.map(|port| port.discipline).ok_or_else(|| format!("{text:?} is no queue manager"))
+    port.map(|port| port.discipline).ok_or_else(|| format!("{text:?} is no discipline"))
 }
 
 fn packets(text: &str) -> Result<u32, String> {
