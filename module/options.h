@@ -27,7 +27,7 @@ enum {
 #define QW_LIMIT_PACKETS 10000u /* unless it is said */
 #define QW_LIMIT_MOST 1000000u
 
-/* Waiting times of 2^i to 2^(i+1) ns are counted in slot i. */
+/* Sojourn times of 2^i to 2^(i+1) ns are counted in slot i. */
 #define QW_SOJOURNS 40u
 #define QW_VARIABLES 16u
 

@@ -529,7 +529,7 @@ pub struct Status {
 /// `watch`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Rate, waiting time, drops, marks and the discipline's own variables. q quits.
+Rate, sojourn time, drops, marks and the discipline's own variables. q quits.
 
 Examples:
   sudo queuewright watch
@@ -547,7 +547,7 @@ pub struct Watch {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 OpenMetrics at /metrics: the names of node_exporter's qdisc collector, and
-queuewright_* for waiting times, drops and marks by reason, and the
+queuewright_* for sojourn times, drops and marks by reason, and the
 discipline's variables. dist/grafana.json is a dashboard of them.
 
 Examples:

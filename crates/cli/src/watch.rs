@@ -25,7 +25,7 @@ struct Device {
     at: Instant,
     /// Sent since the moment before, bits a second.
     rate: VecDeque<u64>,
-    /// Mean waiting time of what was sent since, us.
+    /// Mean sojourn time of what was sent since, us.
     sojourn: VecDeque<u64>,
     dropped: f64,
     marked: f64,

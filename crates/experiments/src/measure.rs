@@ -58,7 +58,7 @@ fn settled_one(series: &Series, column: &str) -> Option<f64> {
 }
 
 /// QueuePilot's reward (INFOCOM 2023, section II), mean over the steps after the warm-up: -1 for a step with a drop, else
-/// U^2 / sqrt(1 + D), with U the link's use and D the queueing delay in steps. A step is a sample of the time series. `None`: the
+/// U^2 / sqrt(1 + D), with U the link's use and D the sojourn time in steps. A step is a sample of the time series. `None`: the
 /// network has several ports.
 pub fn reward(spec: &RunSpec, run: &Run) -> Option<f64> {
     let [port] = spec.ports.as_slice() else { return None };

@@ -32,7 +32,7 @@ struct qw_bpf_port {
 	qw_u32 restarts;
 };
 
-/* Waiting times of 2^i to 2^(i+1) ns are counted in slot i. */
+/* Sojourn times of 2^i to 2^(i+1) ns are counted in slot i. */
 #define QW_BPF_SOJOURNS 40u
 
 struct qw_bpf_stats {

@@ -89,7 +89,7 @@ shared! {
         /// Before htb: how often the discipline would have dropped or marked a packet that had left already; the flow's
         /// next packet is in its place.
         pub asked: u64,
-        /// Waiting time of the last packet sent, ns; of several queues the longest.
+        /// Sojourn time of the last packet sent, ns; of several queues the longest.
         pub sojourn_ns: u64,
         /// Sum over all that were sent, ns.
         pub sojourn_sum_ns: u64,
@@ -204,7 +204,7 @@ impl Stats {
         sum
     }
 
-    /// Mean waiting time of what was sent, ns.
+    /// Mean sojourn time of what was sent, ns.
     pub fn mean_sojourn_ns(&self) -> u64 {
         self.sojourn_sum_ns.checked_div(self.sent_packets).unwrap_or(0)
     }

@@ -55,7 +55,7 @@ pub struct Class {
     pub sent_bytes: u64,
     /// Packets that were to join it and were dropped.
     pub dropped: u64,
-    /// Sum of the waiting times of what was sent, ns.
+    /// Sum of the sojourn times of what was sent, ns.
     pub sojourn_sum_ns: u64,
     /// Packets that wait now.
     pub backlog_packets: u32,
@@ -67,7 +67,7 @@ pub struct Class {
 }
 
 impl Class {
-    /// Mean waiting time of what was sent, ns.
+    /// Mean sojourn time of what was sent, ns.
     pub fn mean_sojourn_ns(&self) -> u64 {
         self.sojourn_sum_ns.checked_div(self.sent_packets).unwrap_or(0)
     }

@@ -178,7 +178,7 @@ impl PortMeasure {
     }
 }
 
-/// Counts of waiting times in the slots of an HDR histogram with three digits, which they become to be read:
+/// Counts of sojourn times in the slots of an HDR histogram with three digits, which they become to be read:
 /// counting a packet is then a shift and an increment.
 #[derive(Debug)]
 pub struct Waits {

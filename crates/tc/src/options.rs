@@ -208,7 +208,7 @@ impl Statistics {
         Some(statistics)
     }
 
-    /// Mean waiting time of what was sent, ns.
+    /// Mean sojourn time of what was sent, ns.
     pub fn mean_ns(&self) -> u64 {
         self.sojourn_sum_ns.checked_div(self.sent[0]).unwrap_or(0)
     }
