@@ -117,9 +117,9 @@ fn link(port: &Link, index: usize, stack: Stack, runs: &[RunSpec]) -> String {
     if port.delay_ns > 0 {
         let _ = write!(out, ", {} to the receivers", Unit::Time.show(port.delay_ns));
     }
-    let flaws = port.flaws.describe();
-    if !flaws.is_empty() {
-        let _ = write!(out, ", {flaws}");
+    let impairments = port.impairments.describe();
+    if !impairments.is_empty() {
+        let _ = write!(out, ", {impairments}");
     }
     let Some(buffer) = port.buffer else {
         return out + ", in the shared buffer";

@@ -46,7 +46,7 @@ pub fn check(scenario: &Scenario, runs: &[RunSpec], whose: Whose) -> Result<(), 
             ("overhead", port.overhead_bytes != Stack::Linux.overhead_bytes()),
         ],
     )?;
-    for key in port.flaws.keys() {
+    for key in port.impairments.keys() {
         refuse_first(&LINK, "ports[0].", &[(key.as_str(), true)])?;
     }
     refuse_first(&TOP, "", &[("shared", scenario.shared.is_some() || port.buffer.is_none())])?;

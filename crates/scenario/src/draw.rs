@@ -92,7 +92,7 @@ impl Scenario {
                 police: port.police,
                 late_marks: port.late_marks,
                 delay_ns: port.delay_ns,
-                flaws: port.flaws,
+                impairments: port.impairments,
                 limit_bytes,
                 limit_packets,
                 shared: port.buffer.is_none(),

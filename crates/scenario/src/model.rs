@@ -5,7 +5,7 @@ use crate::comes::{Comes, Pause};
 use crate::data::DataFile;
 use crate::datagrams::Datagrams;
 use crate::error::Place;
-use crate::flaws::Flaws;
+use crate::impairments::Impairments;
 use crate::packet::FULL_BYTES;
 use crate::rate::{Schedule, Trace};
 use crate::renamed::{Warning, Warnings};
@@ -66,7 +66,7 @@ pub struct Link {
     /// From the port to the next, or to the receivers, ns.
     pub delay_ns: u64,
     /// Losses on the link, and packets delayed otherwise.
-    pub flaws: Flaws,
+    pub impairments: Impairments,
     /// What the queue can hold; none: its packets wait in the shared buffer.
     pub buffer: Option<Size>,
     /// Bytes that the link counts for a packet beyond its IP length.

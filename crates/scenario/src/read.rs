@@ -3,8 +3,8 @@
 use crate::data::{DataFile, Files};
 use crate::discipline::{self, Around};
 use crate::error::{Error, Place};
-use crate::flaws::Flaws;
 use crate::form::{MAX_BUFFER, MAX_TEXT};
+use crate::impairments::Impairments;
 use crate::keys::{LINK, PORTS, QUEUE, RUN, SEED, SHARED, STEP, TOP};
 use crate::model::{
     Discipline, Flows, Link, LinkRate, Places, Run, Scenario, Sends, TraceFile, largest_packet,
@@ -279,12 +279,12 @@ fn port(node: &Node, shares: bool, stack: Stack, around: Around<'_>) -> Result<L
     let overhead_bytes = overhead.map_or(stack.overhead_bytes(), |bytes| bytes as u32);
     let own = if listed { t.get("discipline") } else { None };
     let discipline = own.map(|n| discipline::read(n, around)).transpose()?.map(|(own, _)| own);
-    let flaws = Flaws::read(&t)?;
+    let impairments = Impairments::read(&t)?;
     Ok(Link {
         name,
         rate,
         delay_ns,
-        flaws,
+        impairments,
         buffer,
         overhead_bytes,
         burst_bytes,

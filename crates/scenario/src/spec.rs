@@ -9,8 +9,8 @@ use std::sync::Arc;
 pub use crate::asks::{Asks, RequestsSpec};
 pub use crate::comes::{Pages, Pause};
 pub use crate::datagrams::Gaps;
-pub use crate::flaws::{Flaws, Jitter, JitterLaw, Reorder};
 pub use crate::flow::{FlowSpec, Traffic};
+pub use crate::impairments::{Impairments, Jitter, JitterLaw, Reorder};
 pub use crate::model::{InitialWindow, Sends};
 pub use crate::rate::{Schedule, Trace};
 pub use crate::sizes::{SizeTable, Sizes};
@@ -77,7 +77,7 @@ pub struct PortSpec {
     /// Propagation delay of the link, ns.
     pub delay_ns: u64,
     /// Losses on the link, and packets delayed otherwise.
-    pub flaws: Flaws,
+    pub impairments: Impairments,
     /// Buffer, bytes as the link counts them; 0: no byte limit.
     pub limit_bytes: u64,
     /// Buffer, packets; 0: no packet limit.

@@ -397,7 +397,7 @@ fn link(link: &Link) -> Map<String, Value> {
         o.insert("late_marks".into(), json!(true));
     }
     o.insert("delay".into(), json!(Unit::Time.show(link.delay_ns)));
-    link.flaws.show(&mut o);
+    link.impairments.show(&mut o);
     if let Some(buffer) = link.buffer {
         o.insert("buffer".into(), json!(buffer.show()));
     }

@@ -179,7 +179,7 @@ fn valid() -> impl Strategy<Value = String> {
     let buffer =
         prop_oneof![(1u32..100_000).prop_map(Size::Packets), (2000u64..1 << 40).prop_map(Size::Bytes),]
             .prop_map(|s| format!("buffer = \"{}\"", s.show()));
-    let flaws = (
+    let impairments = (
         maybe((0u64..1_000_000).prop_map(|m| format!("loss = {}", show_millionths(m)))),
         maybe((0u64..9_999_999_999, any::<bool>()).prop_map(|(ns, normal)| {
             let law = if normal { "normal" } else { "uniform" };
@@ -195,7 +195,7 @@ fn valid() -> impl Strategy<Value = String> {
         maybe("[a-zA-Z \"\\\\éß]{1,20}x".prop_map(|n| format!("name = {}", serde_json::json!(n)))),
         link,
         maybe((0u64..10_000_000).prop_map(|ns| format!("delay = \"{}\"", Unit::Time.show(ns)))),
-        (buffer, flaws).prop_map(|(buffer, flaws)| buffer + "\n" + &flaws),
+        (buffer, impairments).prop_map(|(buffer, impairments)| buffer + "\n" + &impairments),
         proptest::collection::vec(flows(), 1..4),
         disciplines,
         maybe(Just("stack = \"ns3\"".to_string())),

@@ -1,8 +1,8 @@
 //! A flow: its two ends, the way between them, what it is measured by.
 
 use crate::ack::Ack;
+use crate::channel::Channel;
 use crate::client::Client;
-use crate::flaws::Wire;
 use crate::jiffies::timestamp;
 use crate::lane::{Lane, times};
 use crate::packet::flag;
@@ -273,7 +273,7 @@ impl Flow {
     }
 
     /// What the ports need to know of it.
-    pub fn lane(&self, wires: &[Wire]) -> Lane {
+    pub fn lane(&self, channels: &[Channel]) -> Lane {
         let (last_segment, last_bytes) = self.last_on_wire();
         let mut lane = Lane::default();
         lane.access_ns = self.up.access_ns;
@@ -284,8 +284,8 @@ impl Flow {
         lane.wire_bytes = self.wire_bytes;
         lane.last_bytes = last_bytes;
         lane.syn_bytes = (SYN_BYTES + self.overhead) as u16;
-        let flawed = |&p: &u32| wires.get(p as usize).is_some_and(Wire::flawed);
-        let long = self.returning.is_some() || self.path.iter().any(flawed);
+        let impaired = |&p: &u32| channels.get(p as usize).is_some_and(Channel::impaired);
+        let long = self.returning.is_some() || self.path.iter().any(impaired);
         lane.hops = if long { Lane::LONG } else { self.path.len() as u8 };
         lane
     }

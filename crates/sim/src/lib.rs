@@ -11,9 +11,9 @@ pub mod alone;
 mod blocks;
 
 mod calls;
+mod channel;
 mod client;
 mod datagrams;
-mod flaws;
 mod flow;
 mod hosts;
 mod info;

@@ -1,7 +1,7 @@
 //! Between the ports: where a packet goes that leaves one, and when a flow's hosts get to work.
 
+use crate::channel::Channel;
 use crate::datagrams::Datagrams;
-use crate::flaws::Wire;
 use crate::flow::Flow;
 use crate::hosts::Bench;
 use crate::lane::Lane;
@@ -25,7 +25,7 @@ pub struct Net {
     /// Room for the hosts at work.
     pub bench: Bench,
     /// The links behind the ports, if any of them is not perfect.
-    pub wires: Vec<Wire>,
+    pub channels: Vec<Channel>,
     /// Of each group; none: TCP.
     pub datagrams: Vec<Option<Datagrams>>,
     /// Flows from this on come and go.
@@ -54,9 +54,9 @@ impl Net {
         let hop = usize::from(packet.hop);
         let returns = hop > flow.there as usize;
         let (mut at, mut overtakes) = (Some(at), false);
-        if let Some(wire) = self.wires.get_mut(flow.path[hop] as usize) {
-            at = at.and_then(|at| wire.carry(at));
-            overtakes = wire.overtakes();
+        if let Some(channel) = self.channels.get_mut(flow.path[hop] as usize) {
+            at = at.and_then(|at| channel.carry(at));
+            overtakes = channel.overtakes();
         }
         let Some(at) = at else {
             *if returns { &mut flow.acks_lost } else { &mut flow.lost } += 1;

@@ -622,7 +622,7 @@ mod tests {
             police: false,
             late_marks: false,
             delay_ns: 0,
-            flaws: Default::default(),
+            impairments: Default::default(),
             limit_bytes: 0,
             limit_packets: 0,
             shared: false,

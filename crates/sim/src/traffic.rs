@@ -4,9 +4,9 @@
 //! at once, those on their way out included. A slot is free again when nothing in the network can name
 //! it: its packets have arrived or were dropped, its last acknowledgement has reached its sender.
 
+use crate::channel::Channel;
 use crate::client::Losses;
 use crate::datagrams::Datagrams;
-use crate::flaws::Wire;
 use crate::flow::{Ends, Flow};
 use crate::lane::Lane;
 use crate::measure::FlowWaits;
@@ -110,7 +110,7 @@ pub struct Network<'a> {
     /// What is to happen.
     pub wheel: &'a mut Wheel,
     /// The links behind the ports, if any of them is not perfect.
-    pub wires: &'a [Wire],
+    pub channels: &'a [Channel],
     /// Of each group.
     pub datagrams: &'a mut [Option<Datagrams>],
 }
@@ -182,7 +182,7 @@ impl Traffic {
         self.flows[transfer.flow.group as usize] += 1;
         let flow = Flow::new(identity, &transfer.flow, net.spec);
         let slot = Slot { source, transfer, name, done: false, gone: false };
-        let lane = flow.lane(net.wires);
+        let lane = flow.lane(net.channels);
         let index = match self.free.pop() {
             Some(index) => {
                 self.slots[(index - self.first) as usize] = slot;

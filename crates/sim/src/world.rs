@@ -1,8 +1,8 @@
 //! The run: what happens next at which port, and what is made of it in the end.
 
 use crate::Error;
+use crate::channel::Channel;
 use crate::client::Losses;
-use crate::flaws::Wire;
 use crate::flow::{Ends, Flow, NOWHERE};
 use crate::hosts::Bench;
 use crate::link::capacity_bytes;
@@ -67,10 +67,10 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             flow.schedule_start(i as u32, &mut wheel);
         }
         let series = new_series(spec, &ports);
-        let mut wires: Vec<Wire> = Vec::new();
-        if spec.ports.iter().any(|p| p.flaws.any()) {
+        let mut channels: Vec<Channel> = Vec::new();
+        if spec.ports.iter().any(|p| p.impairments.any()) {
             let numbered = spec.ports.iter().enumerate();
-            wires.extend(numbered.map(|(i, p)| Wire::new(p, link_stream(spec.seed, i))));
+            channels.extend(numbered.map(|(i, p)| Channel::new(p, link_stream(spec.seed, i))));
         }
         let mut world = World {
             sampled: vec![0; spec.ports.len() + spec.series_flows.len()],
@@ -78,11 +78,11 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             ports,
             net: Net {
                 wheel,
-                lanes: flows.iter().map(|f| f.lane(&wires)).collect(),
+                lanes: flows.iter().map(|f| f.lane(&channels)).collect(),
                 flows,
                 waits: vec![FlowWaits::default(); spec.flows.len()],
                 bench: Bench::default(),
-                wires,
+                channels,
                 datagrams: groups_of_datagrams(spec),
                 first_slot: spec.flows.len() as u32,
             },
@@ -115,7 +115,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             lanes: &mut net.lanes,
             waits: &mut net.waits,
             wheel: &mut net.wheel,
-            wires: &net.wires,
+            channels: &net.channels,
             datagrams: &mut net.datagrams,
         };
         (&mut self.traffic, network)
@@ -140,7 +140,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             self.net.waits.iter_mut().for_each(FlowWaits::window_begins);
             self.net.flows.iter_mut().for_each(Flow::window_begins);
             self.ports.iter_mut().for_each(Port::window_begins);
-            self.net.wires.iter_mut().for_each(Wire::window_begins);
+            self.net.channels.iter_mut().for_each(Channel::window_begins);
         }
         self.run_to(self.spec.duration_ns, &mut each_sample)
     }
@@ -450,8 +450,8 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
                 port.finish(end, capacity, p)
             })
             .collect();
-        for ((port, wire), p) in ports.iter_mut().zip(&self.net.wires).zip(&spec.ports) {
-            port.lost = (p.flaws.loss > 0).then(|| wire.lost_in_window());
+        for ((port, channel), p) in ports.iter_mut().zip(&self.net.channels).zip(&spec.ports) {
+            port.lost = (p.impairments.loss > 0).then(|| channel.lost_in_window());
         }
         let play = |f: &mut Flow| f.client.as_mut().and_then(|c| c.video());
         let videos: Vec<Option<results::Video>> = self.net.flows.iter_mut().map(play).collect();
@@ -578,7 +578,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         let received = gone_received + there().map(came).sum::<u64>();
         let dropped: u64 = self.ports.iter().map(|p| p.measure.total.dropped).sum();
         let here: u64 = self.ports.iter().map(Port::here).sum();
-        let lost: u64 = self.net.wires.iter().map(|w| w.lost).sum();
+        let lost: u64 = self.net.channels.iter().map(|c| c.lost).sum();
         if emitted != received + dropped + here + under_way + lost {
             return Err(Error::NotConserved(format!(
                 "{emitted} packets emitted; {received} received, {dropped} dropped, {here} at ports, {under_way} under way, {lost} lost",

@@ -78,13 +78,13 @@ fn lost_acknowledgements_cost_little() {
 /// Packets and acknowledgements add up (a run in which they do not is an error), whatever happens to them.
 #[test]
 fn nothing_is_lost_or_made_up_on_the_way_back() {
-    let flaws = [
+    let impairments = [
         "",
         "loss = \"5%\"",
         "jitter = { uniform = \"30ms\", overtaking = true }\nreorder = { share = \"10%\", by = \"50ms\" }",
         "loss = \"60%\"\njitter = \"9ms\"",
     ];
-    for (i, flaw) in flaws.iter().enumerate() {
+    for (i, flaw) in impairments.iter().enumerate() {
         for stack in ["linux", "ns3"] {
             let r = runs(&format!(
                 "[[ports]]\nname = \"down\"\nrate = \"20mbit\"\nbuffer = \"30p\"\ndelay = \"1ms\"\n\

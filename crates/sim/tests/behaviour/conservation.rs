@@ -123,7 +123,7 @@ fn flows() -> impl Strategy<Value = String> {
 }
 
 /// Half of the links are perfect.
-fn flaws() -> impl Strategy<Value = String> {
+fn impairments() -> impl Strategy<Value = String> {
     let some =
         (0u32..200, 0u32..9000, prop::sample::select(vec!["uniform", "normal"]), any::<bool>(), 0u32..500)
             .prop_map(|(loss, jitter_us, law, overtaking, share)| {
@@ -228,7 +228,7 @@ proptest! {
     fn nothing_is_lost_or_made_up(
         rate in rate(),
         buffer in buffer(),
-        flaws in flaws(),
+        impairments in impairments(),
         flows in flows(),
         stack in prop_oneof![3 => Just("linux"), 1 => Just("ns3")],
         warmup in prop_oneof![Just(0u32), 1u32..1900],
@@ -236,7 +236,7 @@ proptest! {
         some in prop::sample::subsequence(disciplines(), 5),
     ) {
         let toml = format!(
-            "[link]\n{rate}{buffer}{flaws}delay = \"0.2ms\"\n{flows}\
+            "[link]\n{rate}{buffer}{impairments}delay = \"0.2ms\"\n{flows}\
              [queue]\ndisciplines = [{}]\n\
              [run]\nduration = \"2s\"\nwarmup = \"{warmup}ms\"\nseeds = {seed}\nstack = \"{stack}\"\n",
             some.join(", ")

@@ -11,16 +11,16 @@ fn disciplines() -> Vec<&'static str> {
     registry().iter().map(|info| info.name).filter(|name| !["dt", "abm"].contains(name)).collect()
 }
 
-/// A row of ports, with and without flaws.
+/// A row of ports, with and without impairments.
 fn ports() -> impl Strategy<Value = String> {
     let port = (2u32..60, 3u32..80, 0u32..3, prop::option::of((1u32..30, 0u32..4, any::<bool>())));
     prop::collection::vec(port, 1..4).prop_map(|ports| {
         let mut text = String::new();
-        for (i, (mbit, buffer, ms, flaws)) in ports.into_iter().enumerate() {
+        for (i, (mbit, buffer, ms, impairments)) in ports.into_iter().enumerate() {
             text += &format!(
                 "[[ports]]\nname = \"p{i}\"\nrate = \"{mbit}mbit\"\nbuffer = \"{buffer}p\"\ndelay = \"{ms}ms\"\n"
             );
-            if let Some((loss, jitter, overtaking)) = flaws {
+            if let Some((loss, jitter, overtaking)) = impairments {
                 text += &format!("loss = 0.{loss:03}\njitter = {{ uniform = \"{jitter}ms\", overtaking = {overtaking} }}\n");
             }
         }
