@@ -41,9 +41,9 @@ pub fn work(spec: &RunSpec) -> f64 {
     spec.flows.iter().for_each(|flow| add(flow, 1.0));
     for source in &spec.sources {
         // One after another they take what they can get.
-        for first in source.lanes() {
-            let lane = FlowSpec { stop_ns: None, ..first.flow };
-            add(&without_end(lane), 1.0);
+        for first in source.sessions() {
+            let first_flow = FlowSpec { stop_ns: None, ..first.flow };
+            add(&without_end(first_flow), 1.0);
         }
         let mut source = Source::new(source);
         let mut flows = Vec::new();

@@ -4,7 +4,7 @@ use queuewright_scenario::packet::FULL_BYTES;
 use queuewright_scenario::spec::{PortSpec, Rate, RunSpec, Stack};
 use queuewright_scenario::units::{Range, Unit};
 use queuewright_scenario::{
-    Client, Comes, Discipline, InitialWindow, Link, LinkRate, PageLoads, Pause, Scenario, Sends,
+    ArrivalPattern, Client, Discipline, InitialWindow, Link, LinkRate, PageLoads, Pause, Scenario, Sends,
 };
 use std::fmt::Write;
 
@@ -140,13 +140,13 @@ fn link(port: &Link, index: usize, stack: Stack, runs: &[RunSpec]) -> String {
 }
 
 fn group(f: &queuewright_scenario::Flows) -> String {
-    let mut out = match &f.comes {
-        Comes::Once | Comes::Repeat(_) => count(f.count),
-        Comes::Arrive(a) => format!("arriving every {} on average:", Unit::Time.show(a.gap_ns)),
-        Comes::Pages(PageLoads { at_ns, arrivals: None, .. }) => {
+    let mut out = match &f.arrival {
+        ArrivalPattern::Once | ArrivalPattern::Repeat(_) => count(f.count),
+        ArrivalPattern::Arrive(a) => format!("arriving every {} on average:", Unit::Time.show(a.gap_ns)),
+        ArrivalPattern::Pages(PageLoads { at_ns, arrivals: None, .. }) => {
             format!("{} of", plural(at_ns.len(), "web page"))
         }
-        Comes::Pages(PageLoads { arrivals: Some(a), .. }) => {
+        ArrivalPattern::Pages(PageLoads { arrivals: Some(a), .. }) => {
             format!("web pages every {} on average, of", Unit::Time.show(a.gap_ns))
         }
     };
@@ -164,7 +164,7 @@ fn group(f: &queuewright_scenario::Flows) -> String {
             if let Some(size) = size {
                 let _ = write!(out, " of {}", size.describe(f.size_file.as_ref()));
             }
-            if let Comes::Repeat(_) = f.comes {
+            if let ArrivalPattern::Repeat(_) = f.arrival {
                 out.push_str(", one after another");
             }
             match client {

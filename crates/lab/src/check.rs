@@ -5,7 +5,7 @@ use crate::qdisc::{self, Whose};
 use queuewright_scenario::keys::{FLOWS, Keys, LINK, Linux, PORTS, RUN, TOP};
 use queuewright_scenario::packet::FULL_BYTES;
 use queuewright_scenario::spec::{RunSpec, Stack, Traffic};
-use queuewright_scenario::{Client, Comes, Error, LinkRate, Scenario, Sends};
+use queuewright_scenario::{ArrivalPattern, Client, Error, LinkRate, Scenario, Sends};
 
 /// Different round-trip times that a run may have: each is a network namespace.
 pub const MOST_CLIENTS: usize = 200;
@@ -68,9 +68,9 @@ pub fn check(scenario: &Scenario, runs: &[RunSpec], whose: Whose) -> Result<(), 
             &FLOWS,
             &format!("flows[{i}]."),
             &[
-                ("repeat", matches!(flows.comes, Comes::Repeat(_))),
-                ("arrivals", matches!(flows.comes, Comes::Arrive(_))),
-                ("pages", matches!(flows.comes, Comes::Pages(_))),
+                ("repeat", matches!(flows.arrival, ArrivalPattern::Repeat(_))),
+                ("arrivals", matches!(flows.arrival, ArrivalPattern::Arrive(_))),
+                ("pages", matches!(flows.arrival, ArrivalPattern::Pages(_))),
                 ("reverse_ports", !flows.back.is_empty()),
                 ("access", flows.access_bps.is_some()),
                 ("jitter", flows.jitter_ns.max > 0),

@@ -1,7 +1,7 @@
 //! What the client of a connection asks for while a run goes on.
 
+use crate::arrivals::Pause;
 use crate::client::{Client, Video};
-use crate::comes::Pause;
 use crate::model::{Flows, Sends};
 use crate::random::{Draws, stream};
 use crate::sizes::Sizes;

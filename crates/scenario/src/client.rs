@@ -1,6 +1,6 @@
 //! What a client asks for over one connection: one response after another, or the chunks of a video.
 
-use crate::comes::Pause;
+use crate::arrivals::Pause;
 use crate::error::Error;
 use crate::keys::{RATE, VIDEO};
 use crate::node::{Node, Table};

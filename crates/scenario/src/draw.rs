@@ -5,8 +5,8 @@
 //! name. So all disciplines of a seed see the same flows, and changing one key
 //! leaves the draws of the others as they were.
 
+use crate::arrivals::ArrivalPattern;
 use crate::asks::Asks;
-use crate::comes::Comes;
 use crate::error::Error;
 use crate::model::{Flows, LinkRate, Scenario, Sends, largest_packet, rate_of};
 use crate::params;
@@ -48,7 +48,7 @@ impl Scenario {
             false => Err(self.error_at(
                 &what,
                 format!(
-                    "with seed {} it comes to {bytes}b (1bdp = {bdp}b), less than one packet on \
+                    "with seed {} it arrival to {bytes}b (1bdp = {bdp}b), less than one packet on \
                      this link ({packet}b); write a larger buffer, or packets, such as \"1p\"",
                     d.seed
                 ),
@@ -201,13 +201,13 @@ impl Scenario {
         let bps = rate_of(&self.ports[port].rate);
         let tcp = |f: &FlowSpec| matches!(f.traffic, Traffic::Tcp { .. });
         // (is it TCP, its RTT)
-        let lasting = flows.iter().cloned().chain(sources.iter().flat_map(|s| s.lanes().map(|t| t.flow)));
+        let lasting = flows.iter().cloned().chain(sources.iter().flat_map(|s| s.sessions().map(|t| t.flow)));
         let mut rtts: Vec<(bool, u64)> = lasting
             .filter(|f| f.path.iter().chain(&f.back).any(|p| *p as usize == port))
             .map(|f| (tcp(&f), f.base_rtt_ns))
             .collect();
         // Entries that have a flow there now were counted; what arrives is the rest.
-        let arriving = |f: &&Flows| matches!(f.comes, Comes::Arrive(_) | Comes::Pages(_));
+        let arriving = |f: &&Flows| matches!(f.arrival, ArrivalPattern::Arrive(_) | ArrivalPattern::Pages(_));
         let passing = self.flows.iter().filter(arriving);
         let passing = passing.filter(|f| f.path.iter().chain(&f.back).any(|p| *p as usize == port));
         let middle = |f: &Flows| f.rtt_ns.min.midpoint(f.rtt_ns.max);

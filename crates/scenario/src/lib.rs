@@ -22,10 +22,10 @@
 //! # Ok::<(), queuewright_scenario::Error>(())
 //! ```
 
+mod arrivals;
 mod asks;
 pub mod capture;
 mod client;
-mod comes;
 mod data;
 mod datagrams;
 mod discipline;
@@ -63,9 +63,9 @@ mod traffic;
 pub mod units;
 mod write;
 
+pub use arrivals::{ArrivalPattern, ArrivalRate, Arrivals, PageLoads, Pages, PagesFile, Pause};
 pub use asks::Requests;
 pub use client::{Client, Video};
-pub use comes::{ArrivalRate, Arrivals, Comes, PageLoads, Pages, PagesFile, Pause};
 pub use data::{DataFile, LARGEST_FILE, read_file, read_text};
 pub use datagrams::{Datagrams, Gaps};
 pub use draft::Draft;

@@ -1,7 +1,7 @@
 //! A scenario: what a file says, read and checked.
 
+use crate::arrivals::{ArrivalPattern, Pause};
 use crate::client::Client;
-use crate::comes::{Comes, Pause};
 use crate::data::DataFile;
 use crate::datagrams::Datagrams;
 use crate::error::Place;
@@ -110,7 +110,7 @@ pub struct Flows {
     /// The file that its sizes are out of.
     pub size_file: Option<DataFile>,
     /// How they come.
-    pub comes: Comes,
+    pub arrival: ArrivalPattern,
     /// Ports that it crosses, in order: indices into [`Scenario::ports`].
     pub path: Vec<u32>,
     /// Ports that its acknowledgements cross on their way back, in order.

@@ -1,6 +1,6 @@
 //! Flows of a file: a flow for each line of a table.
 
-use crate::comes::Comes;
+use crate::arrivals::ArrivalPattern;
 use crate::data::{Files, Sheet};
 use crate::datagrams::Datagrams;
 use crate::error::{Error, Place, suggest};
@@ -59,7 +59,7 @@ pub(crate) fn entry(
     }
     let mut all = flows.first().ok_or_else(none)?.clone();
     all.count = Range::one(flows.len() as u64);
-    all.comes = Comes::Once;
+    all.arrival = ArrivalPattern::Once;
     all.rtt_ns = hull(&flows, |f| f.rtt_ns);
     all.start_ns = hull(&flows, |f| f.start_ns);
     if let Sends::Tcp { ccas, .. } = &mut all.sends {

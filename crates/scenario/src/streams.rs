@@ -1,6 +1,6 @@
 //! The flows of an entry, drawn one after the other.
 
-use crate::comes::Pause;
+use crate::arrivals::Pause;
 use crate::flow::{FlowSpec, Traffic};
 use crate::model::{Flows, InitialWindow, Sends};
 use crate::packet::SEGMENT_BYTES;

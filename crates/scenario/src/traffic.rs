@@ -1,7 +1,7 @@
 //! `[[flows]]`: from values to checked entries of traffic.
 
+use crate::arrivals::{ArrivalPattern, ArrivalRate, Arrivals, PageLoads, Pause, mean_of};
 use crate::client::Client;
-use crate::comes::{ArrivalRate, Arrivals, Comes, PageLoads, Pause, mean_of};
 use crate::data::{DataFile, Files};
 use crate::datagrams::{Datagrams, Given};
 use crate::error::{Error, listed, suggest};
@@ -106,7 +106,7 @@ fn flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows,
         )));
     }
     let jitter_ns = t.span("jitter")?;
-    let comes = comes(&t, &mut sends, &ports[path[0] as usize], run, files)?;
+    let arrival = arrival_pattern(&t, &mut sends, &ports[path[0] as usize], run, files)?;
     let duration = Pause::read_if(&t, "duration")?;
     Ok(Flows {
         name: t.get("name").map(Node::name).transpose()?,
@@ -114,7 +114,7 @@ fn flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows,
         rows: None,
         sends,
         size_file,
-        comes,
+        arrival,
         path,
         back,
         rtt_ns,
@@ -146,7 +146,7 @@ fn path(t: &Table<'_>, ports: &[Link]) -> Result<Vec<u32>, Error> {
 fn back(t: &Table<'_>, ports: &[Link], there: &[u32]) -> Result<Vec<u32>, Error> {
     let Some(node) = t.get("reverse_ports") else { return Ok(Vec::new()) };
     if t.get("cca").is_none() {
-        return Err(node.key_error("belongs to TCP flows (cca); nothing comes back to a UDP sender"));
+        return Err(node.key_error("belongs to TCP flows (cca); nothing arrival back to a UDP sender"));
     }
     let names: Vec<&str> = ports.iter().map(|p| p.name.as_str()).collect();
     named(node.items(), &names, there)
@@ -272,11 +272,17 @@ fn initial_window(node: &Node) -> Result<InitialWindow, Error> {
 }
 
 /// How the flows of an entry come. Those of pages get their sizes from there.
-fn comes(t: &Table<'_>, sends: &mut Sends, port: &Link, run: &Run, files: &Files) -> Result<Comes, Error> {
-    let Sends::Tcp { size, .. } = sends else { return udp_comes(t, sends, port, run) };
+fn arrival_pattern(
+    t: &Table<'_>,
+    sends: &mut Sends,
+    port: &Link,
+    run: &Run,
+    files: &Files,
+) -> Result<ArrivalPattern, Error> {
+    let Sends::Tcp { size, .. } = sends else { return udp_arrival_pattern(t, sends, port, run) };
     let (repeat, arrivals, pages) = (t.get("repeat"), t.get("arrivals"), t.get("pages"));
     if repeat.is_none() && arrivals.is_none() && pages.is_none() {
-        return Ok(Comes::Once);
+        return Ok(ArrivalPattern::Once);
     }
     if let (Some(_), Some(other)) = (repeat, arrivals.or(pages)) {
         return Err(
@@ -301,7 +307,7 @@ fn comes(t: &Table<'_>, sends: &mut Sends, port: &Link, run: &Run, files: &Files
         _ => {}
     }
     if let Some(pause) = Pause::read_if(t, "repeat")? {
-        return Ok(Comes::Repeat(pause));
+        return Ok(ArrivalPattern::Repeat(pause));
     }
     let arrivals = match arrivals {
         None => None,
@@ -320,9 +326,9 @@ fn comes(t: &Table<'_>, sends: &mut Sends, port: &Link, run: &Run, files: &Files
     };
     match (pages, arrivals) {
         (Some(b), arrivals) if arrivals.is_some() || !b.at_ns.is_empty() => {
-            Ok(Comes::Pages(PageLoads { arrivals, ..b }))
+            Ok(ArrivalPattern::Pages(PageLoads { arrivals, ..b }))
         }
-        (None, Some(a)) => Ok(Comes::Arrive(a)),
+        (None, Some(a)) => Ok(ArrivalPattern::Arrive(a)),
         _ => {
             let n = t.get("pages").unwrap_or(t.node);
             Err(n.error("when? write at = [\"10s\", \"20s\"] in it, or arrivals = \"0.1/s\" beside it"))
@@ -344,8 +350,13 @@ fn arrive(n: &Node, bytes: f64, port: &Link, run: &Run) -> Result<Arrivals, Erro
 }
 
 /// How UDP flows come: those that arrive last for a drawn duration.
-fn udp_comes(t: &Table<'_>, sends: &Sends, port: &Link, run: &Run) -> Result<Comes, Error> {
-    let Some(n) = t.get("arrivals") else { return Ok(Comes::Once) };
+fn udp_arrival_pattern(
+    t: &Table<'_>,
+    sends: &Sends,
+    port: &Link,
+    run: &Run,
+) -> Result<ArrivalPattern, Error> {
+    let Some(n) = t.get("arrivals") else { return Ok(ArrivalPattern::Once) };
     if let Some(n) = t.get("count") {
         return Err(n.key_error("does not belong to flows that arrive: arrivals say how many come"));
     }
@@ -355,12 +366,12 @@ fn udp_comes(t: &Table<'_>, sends: &Sends, port: &Link, run: &Run) -> Result<Com
             "how long each lasts, such as { exponential = \"180s\" }: flows that come have to end",
         )
     })?;
-    let Sends::Datagrams(datagrams) = sends else { return Ok(Comes::Once) };
+    let Sends::Datagrams(datagrams) = sends else { return Ok(ArrivalPattern::Once) };
     let (bps, packet_bytes) = (datagrams.bps(), datagrams.packet_bytes());
     let bps = bps.min.midpoint(bps.max);
     let wire = f64::from(packet_bytes + port.overhead_bytes) / f64::from(packet_bytes);
     let seconds = duration.mean() / S as f64;
-    Ok(Comes::Arrive(arrive(n, bps as f64 / 8.0 * seconds * wire, port, run)?))
+    Ok(ArrivalPattern::Arrive(arrive(n, bps as f64 / 8.0 * seconds * wire, port, run)?))
 }
 
 /// One congestion control, or a table of whole-number weights.

@@ -1,6 +1,6 @@
 //! A scenario as JSON and as TOML, every default filled in.
 
-use crate::comes::{Arrivals, Comes, PagesFile};
+use crate::arrivals::{ArrivalPattern, Arrivals, PagesFile};
 use crate::data::{DataFile, hex};
 use crate::datagrams::Datagrams;
 use crate::model::{Change, Discipline, Flows, InitialWindow, Link, LinkRate, Scenario, Sends};
@@ -183,7 +183,7 @@ impl Scenario {
             if let Some(rows) = &mut entry.rows {
                 see("flows", "csv", &mut rows.file);
             }
-            if let Comes::Pages(loads) = &mut entry.comes
+            if let ArrivalPattern::Pages(loads) = &mut entry.arrival
                 && let Some(PagesFile { file, .. }) = &mut loads.file
             {
                 see("pages", "csv", file);
@@ -258,14 +258,14 @@ fn flows(entry: &Flows) -> Value {
         put("name", json!(name));
     }
     let arrivals = |a: &Arrivals| json!(a.rate.show());
-    match &entry.comes {
-        Comes::Once => drop(put("count", whole(entry.count))),
-        Comes::Repeat(pause) => {
+    match &entry.arrival {
+        ArrivalPattern::Once => drop(put("count", whole(entry.count))),
+        ArrivalPattern::Repeat(pause) => {
             put("count", whole(entry.count));
             put("repeat", pause.show());
         }
-        Comes::Arrive(a) => drop(put("arrivals", arrivals(a))),
-        Comes::Pages(loads) => {
+        ArrivalPattern::Arrive(a) => drop(put("arrivals", arrivals(a))),
+        ArrivalPattern::Pages(loads) => {
             put("pages", loads.show());
             if let Some(a) = &loads.arrivals {
                 put("arrivals", arrivals(a));

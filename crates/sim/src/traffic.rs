@@ -119,7 +119,7 @@ impl Traffic {
     /// Schedules the first flows.
     pub fn begin(&mut self, net: &mut Network<'_>) {
         for (source, spec) in net.spec.sources.iter().enumerate() {
-            for transfer in spec.lanes() {
+            for transfer in spec.sessions() {
                 self.start_at(0, source as u32, transfer, net);
             }
             self.await_arrival(source, net.wheel);
@@ -149,10 +149,11 @@ impl Traffic {
                 if early || std::mem::replace(&mut slot.done, true) {
                     return;
                 }
-                let (source, lane) = (slot.source, slot.transfer.lane);
+                let (source, session) = (slot.source, slot.transfer.session);
                 // A sender goes on when it has been told. The hosts are asked in time for what that sends.
                 let told_ns = flow.finished_ns.unwrap_or(e.at) + flow.back.reverse_ns;
-                if let Some(next) = lane.and_then(|lane| self.sources[source as usize].follow(lane, told_ns))
+                if let Some(next) =
+                    session.and_then(|session| self.sources[source as usize].follow(session, told_ns))
                 {
                     self.start_at(e.at, source, next, net);
                 }

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 use std::sync::Arc;
 
-/// How the flows of an entry come.
+/// The arrival pattern of an entry: how its flows come.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Comes {
+pub enum ArrivalPattern {
     /// `count` flows, each once.
     Once,
     /// `count` flows at a time: one that has ended is followed by another, after a pause.
