@@ -18,7 +18,7 @@ pub struct Info {
     /// Works only where queues mark (`TCP_CONG_NEEDS_ECN`): its connections negotiate ECN, its receivers
     /// echo every segment's mark, and all it sends is ECN-capable, retransmissions too.
     pub needs_ecn: bool,
-    /// Sends at a rate that its user sets ([`Control::set_rate`]).
+    /// TrafficModel at a rate that its user sets ([`Control::set_rate`]).
     pub needs_rate: bool,
     /// Controls cwnd and pacing itself ([`Control::cong_control`]), in place of PRR and congestion avoidance.
     pub own_control: bool,

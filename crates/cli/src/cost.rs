@@ -99,7 +99,7 @@ fn asks(flow: &FlowSpec, end_ns: u64) -> (f64, f64) {
         Traffic::Datagrams { bps, packet_bytes, .. } => {
             (*bps as f64 * there_s / 8.0 / f64::from(*packet_bytes).max(1.0), there_s)
         }
-        Traffic::Tcp { size_bytes: Some(bytes), asks: None, .. } => {
+        Traffic::Tcp { size_bytes: Some(bytes), client: None, .. } => {
             let packets = (*bytes as f64 / f64::from(MSS)).ceil();
             // Slow start from ten packets.
             let rounds: f64 = 1.0 + (packets / 10.0 + 1.0).log2().ceil();

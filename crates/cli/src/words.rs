@@ -4,7 +4,8 @@ use queuewright_scenario::packet::FULL_BYTES;
 use queuewright_scenario::spec::{PortSpec, Rate, RunSpec, Stack};
 use queuewright_scenario::units::{Range, Unit};
 use queuewright_scenario::{
-    ArrivalPattern, Client, Discipline, InitialWindow, Link, LinkRate, PageLoads, Pause, Scenario, Sends,
+    ArrivalPattern, Client, Discipline, InitialWindow, Link, LinkRate, PageLoads, Pause, Scenario,
+    TrafficModel,
 };
 use std::fmt::Write;
 
@@ -150,8 +151,8 @@ fn group(f: &queuewright_scenario::Flows) -> String {
             format!("web pages every {} on average, of", Unit::Time.show(a.gap_ns))
         }
     };
-    match &f.sends {
-        Sends::Tcp { ccas, size, initial_window, ecn, l4s, bps, send_buffer, client } => {
+    match &f.traffic {
+        TrafficModel::Tcp { ccas, size, initial_window, ecn, l4s, bps, send_buffer, client } => {
             let total: u32 = ccas.iter().map(|(_, w)| w).sum();
             let names: Vec<String> = match ccas.as_slice() {
                 [(one, _)] => vec![one.name().into()],
@@ -200,7 +201,7 @@ fn group(f: &queuewright_scenario::Flows) -> String {
                 out.push_str(if *l4s { ", ECN with ECT(1)" } else { ", ECN" });
             }
         }
-        Sends::Datagrams(datagrams) => {
+        TrafficModel::Datagrams(datagrams) => {
             let _ = write!(out, " {}", datagrams.words());
         }
     }

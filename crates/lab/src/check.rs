@@ -5,7 +5,7 @@ use crate::qdisc::{self, Whose};
 use queuewright_scenario::keys::{FLOWS, Keys, LINK, Linux, PORTS, RUN, TOP};
 use queuewright_scenario::packet::FULL_BYTES;
 use queuewright_scenario::spec::{RunSpec, Stack, Traffic};
-use queuewright_scenario::{ArrivalPattern, Client, Error, LinkRate, Scenario, Sends};
+use queuewright_scenario::{ArrivalPattern, Client, Error, LinkRate, Scenario, TrafficModel};
 
 /// Different round-trip times that a run may have: each is a network namespace.
 pub const MOST_CLIENTS: usize = 200;
@@ -53,15 +53,15 @@ pub fn check(scenario: &Scenario, runs: &[RunSpec], whose: Whose) -> Result<(), 
     refuse_first(&PORTS, "ports[0].", &[("discipline", port.discipline.is_some())])?;
     for (i, flows) in scenario.flows.iter().enumerate() {
         let (mut cca, mut ecn, mut requests, mut video) = (false, false, false, false);
-        if let Sends::Tcp { ccas, l4s, client, .. } = &flows.sends {
+        if let TrafficModel::Tcp { ccas, l4s, client, .. } = &flows.traffic {
             cca = ccas.iter().any(|(kind, _)| kind.info().linux.is_none());
             ecn = *l4s;
             requests = matches!(client, Some(Client::Requests(_)));
             video = matches!(client, Some(Client::Video(_)));
         }
-        let (kind, short) = match &flows.sends {
-            Sends::Datagrams(d) => (Some(d.key()), d.packet_bytes() < LEAST_PACKET),
-            Sends::Tcp { .. } => (None, false),
+        let (kind, short) = match &flows.traffic {
+            TrafficModel::Datagrams(d) => (Some(d.key()), d.packet_bytes() < LEAST_PACKET),
+            TrafficModel::Tcp { .. } => (None, false),
         };
         let never = kind.filter(|key| matches!(key.linux, Linux::Never(_)));
         refuse_first(

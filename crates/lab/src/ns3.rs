@@ -30,7 +30,7 @@ pub fn arguments(run: &RunSpec) -> Option<Vec<String>> {
 }
 
 fn flow(f: &FlowSpec) -> Option<(String, bool)> {
-    let Traffic::Tcp { cca, size_bytes: None, initial_window: None, ecn, l4s: false, asks: None, .. } =
+    let Traffic::Tcp { cca, size_bytes: None, initial_window: None, ecn, l4s: false, client: None, .. } =
         f.traffic
     else {
         return None;

@@ -40,7 +40,7 @@ impl<T: Send> Seen<T> {
         Ok(Seen { nsfs, inside: HashMap::new(), unknown: false })
     }
 
-    /// Asks once inside the namespace at a path, if it has not been.
+    /// ClientSpec once inside the namespace at a path, if it has not been.
     fn ask(&mut self, path: PathBuf, job: &(impl Fn() -> T + Sync)) {
         let asked = || -> Result<Option<(Number, T)>, Error> {
             // What a path names is the choice of the process whose it is: it is opened only when it is known to be a

@@ -274,7 +274,7 @@ pub(crate) fn tool(program: &str, words: &[&OsStr], alone: Option<&File>) -> Res
     Err(Error::System(format!("{asked}: {}", why.join("; "))))
 }
 
-/// Asks tc, with a device in the place of `{dev}`, as one word whatever its name is.
+/// ClientSpec tc, with a device in the place of `{dev}`, as one word whatever its name is.
 pub(crate) fn tc(dev: &OsStr, words: &str) -> Result<String, Error> {
     tool("tc", &with_device(dev, words), None)
 }

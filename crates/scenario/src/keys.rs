@@ -358,7 +358,7 @@ pub static FLOWS: Keys = Keys {
              proportion to marks (RFC 9331). `dctcp` does so in any case, and its receivers echo each segment's mark",
         )
         .partly("Linux has no sender of ECT(1)"),
-        key("rate", RATES, Says("needed for `brutal`"), "`brutal` only: the rate it sends at")
+        key("rate", RATES, Says("needed for `brutal`"), "`brutal` only: the rate it traffic at")
             .never("Linux has no such congestion control"),
         key(
             "ports",

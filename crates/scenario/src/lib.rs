@@ -23,7 +23,6 @@
 //! ```
 
 mod arrivals;
-mod asks;
 pub mod capture;
 mod client;
 mod data;
@@ -50,6 +49,7 @@ mod random;
 mod rate;
 mod read;
 mod renamed;
+mod requests;
 mod rows;
 mod schema;
 mod setting;
@@ -64,7 +64,6 @@ pub mod units;
 mod write;
 
 pub use arrivals::{ArrivalPattern, ArrivalRate, Arrivals, PageLoads, Pages, PagesFile, Pause};
-pub use asks::Requests;
 pub use client::{Client, Video};
 pub use data::{DataFile, LARGEST_FILE, read_file, read_text};
 pub use datagrams::{Datagrams, Gaps};
@@ -72,13 +71,14 @@ pub use draft::Draft;
 pub use error::{Error, Place};
 pub use flags::{DEFAULT_AQM, Flag, Flags};
 pub use model::{
-    Change, Discipline, Flows, InitialWindow, Link, LinkRate, Rows, Run, Scenario, Sends, TraceFile,
+    Change, Discipline, Flows, InitialWindow, Link, LinkRate, Rows, Run, Scenario, TraceFile, TrafficModel,
 };
 pub use policy::{Policy, PolicyFile};
 pub use preset::{PRESETS, Preset};
 pub use python::python_types;
 pub use queuewright_aqm::shared::once;
 pub use renamed::Warning;
+pub use requests::Requests;
 pub use schema::json_schema;
 pub use setting::Setting;
 pub use sizes::{SizeTable, Sizes};

@@ -106,7 +106,7 @@ pub struct Flows {
     /// ends of RTT and start and the congestion controls that occur.
     pub rows: Option<Rows>,
     /// What each sends.
-    pub sends: Sends,
+    pub traffic: TrafficModel,
     /// The file that its sizes are out of.
     pub size_file: Option<DataFile>,
     /// How they come.
@@ -138,9 +138,9 @@ pub enum InitialWindow {
     All,
 }
 
-/// What the flows of an entry send.
+/// The traffic model of an entry: what its flows send.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Sends {
+pub enum TrafficModel {
     /// TCP.
     Tcp {
         /// Congestion controls with weights above 0, by name; one: every flow has it.
@@ -158,7 +158,7 @@ pub enum Sends {
         bps: Option<Range>,
         /// What its application may write ahead.
         send_buffer: SendBuffer,
-        /// Asks for what the flow sends; none: it sends by itself.
+        /// ClientSpec for what the flow sends; none: it sends by itself.
         client: Option<Client>,
     },
     /// UDP.
@@ -235,9 +235,9 @@ impl PartialEq for Rows {
 
 /// Length of the largest packet on the link, as the link counts it.
 pub(crate) fn largest_packet(flows: &[Flows], overhead: u32) -> u64 {
-    let ip = flows.iter().map(|f| match &f.sends {
-        Sends::Tcp { .. } => FULL_BYTES,
-        Sends::Datagrams(datagrams) => datagrams.packet_bytes(),
+    let ip = flows.iter().map(|f| match &f.traffic {
+        TrafficModel::Tcp { .. } => FULL_BYTES,
+        TrafficModel::Datagrams(datagrams) => datagrams.packet_bytes(),
     });
     u64::from(ip.max().unwrap_or(FULL_BYTES) + overhead)
 }

@@ -7,7 +7,7 @@ use crate::form::{MAX_BUFFER, MAX_TEXT};
 use crate::impairments::Impairments;
 use crate::keys::{LINK, PORTS, QUEUE, RUN, SEED, SHARED, STEP, TOP};
 use crate::model::{
-    Discipline, Flows, Link, LinkRate, Places, Run, Scenario, Sends, TraceFile, largest_packet,
+    Discipline, Flows, Link, LinkRate, Places, Run, Scenario, TraceFile, TrafficModel, largest_packet,
 };
 use crate::node::{Node, Table, Value};
 use crate::packet::SEGMENT_BYTES;
@@ -479,7 +479,7 @@ fn check_length(top: &Table<'_>, link: &Link, flows: &[Flows], run: &Run) -> Res
         ));
     }
     for (i, f) in flows.iter().enumerate() {
-        if let Sends::Datagrams(datagrams) = &f.sends {
+        if let TrafficModel::Datagrams(datagrams) = &f.traffic {
             let bits = u128::from(datagrams.bps().max) * duration_ns / u128::from(S);
             if bits / 8 / u128::from(datagrams.packet_bytes()) >= MAX_SEGMENTS {
                 return Err(duration.error(format!(

@@ -5,7 +5,7 @@ use crate::data::{Files, Sheet};
 use crate::datagrams::Datagrams;
 use crate::error::{Error, Place, suggest};
 use crate::keys::MAX_FLOWS;
-use crate::model::{Flows, Rows, Sends};
+use crate::model::{Flows, Rows, TrafficModel};
 use crate::node::{Node, Table, Value};
 use crate::preset::in_order;
 use crate::units::Range;
@@ -62,7 +62,7 @@ pub(crate) fn entry(
     all.arrival = ArrivalPattern::Once;
     all.rtt_ns = hull(&flows, |f| f.rtt_ns);
     all.start_ns = hull(&flows, |f| f.start_ns);
-    if let Sends::Tcp { ccas, .. } = &mut all.sends {
+    if let TrafficModel::Tcp { ccas, .. } = &mut all.traffic {
         *ccas = controls(&flows);
     }
     all.rows = Some(Rows { file: sheet.file.clone(), columns, flows: Arc::new(flows) });
@@ -100,7 +100,7 @@ fn hull(flows: &[Flows], of: impl Fn(&Flows) -> Range) -> Range {
 fn controls(flows: &[Flows]) -> Vec<(Kind, u32)> {
     let mut all: Vec<(Kind, u32)> = Vec::new();
     for flow in flows {
-        let Sends::Tcp { ccas, .. } = &flow.sends else { continue };
+        let TrafficModel::Tcp { ccas, .. } = &flow.traffic else { continue };
         for (kind, weight) in ccas {
             match all.iter_mut().find(|(k, _)| k == kind) {
                 Some((_, sum)) => *sum = sum.saturating_add(*weight),

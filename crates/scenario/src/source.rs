@@ -6,7 +6,7 @@
 
 use crate::arrivals::{ArrivalPattern, Pages, Pause, page_bytes};
 use crate::flow::{FlowSpec, Traffic};
-use crate::model::{Flows, InitialWindow, Sends};
+use crate::model::{Flows, InitialWindow, TrafficModel};
 use crate::random::{Draws, draw, exponential, stream};
 use crate::sizes::Sizes;
 use crate::streams::{Each, Streams, first_window};
@@ -98,7 +98,9 @@ impl SourceSpec {
         let arrival = match &flows.arrival {
             ArrivalPattern::Once => return None,
             ArrivalPattern::Repeat(pause) => {
-                let Sends::Tcp { size: Some(sizes), initial_window, .. } = &flows.sends else { return None };
+                let TrafficModel::Tcp { size: Some(sizes), initial_window, .. } = &flows.traffic else {
+                    return None;
+                };
                 let count = draw(&mut stream(seed, &format!("flows[{entry}].count")), flows.count);
                 let first = (0..count).map(|_| streams.flow(flows, &each)).collect();
                 ArrivalProcess::Sessions {
@@ -218,7 +220,7 @@ impl Source {
                 }
                 let packets = self.left.pop()?;
                 let mut flow = self.streams.flow_at(each, self.at_ns, None);
-                let Sends::Tcp { initial_window, .. } = &each.sends else { return None };
+                let TrafficModel::Tcp { initial_window, .. } = &each.traffic else { return None };
                 resize(&mut flow, *initial_window, page_bytes(packets));
                 Some(Transfer { flow, session: None, page: Some(self.begun - 1) })
             }

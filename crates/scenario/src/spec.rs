@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 pub use crate::arrivals::{Pages, Pause};
-pub use crate::asks::{Asks, RequestsSpec};
 pub use crate::datagrams::Gaps;
 pub use crate::flow::{FlowSpec, Traffic};
 pub use crate::impairments::{Impairments, Jitter, JitterLaw, Reorder};
-pub use crate::model::{InitialWindow, Sends};
+pub use crate::model::{InitialWindow, TrafficModel};
 pub use crate::rate::{Schedule, Trace};
+pub use crate::requests::{ClientSpec, RequestsSpec};
 pub use crate::sizes::{SizeTable, Sizes};
 pub use crate::source::{ArrivalProcess, Loads, Poisson, SourceSpec, Transfer};
 pub use crate::stack::{RMEM_BYTES, SendBuffer, Stack};

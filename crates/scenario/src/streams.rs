@@ -2,7 +2,7 @@
 
 use crate::arrivals::Pause;
 use crate::flow::{FlowSpec, Traffic};
-use crate::model::{Flows, InitialWindow, Sends};
+use crate::model::{Flows, InitialWindow, TrafficModel};
 use crate::packet::SEGMENT_BYTES;
 use crate::random::{Draws, draw, stream};
 use crate::stack::SendBuffer;
@@ -15,7 +15,7 @@ pub struct Each {
     /// Index into [`crate::RunSpec::groups`] of the entry's first group.
     pub first_group: u32,
     /// What it sends.
-    pub sends: Sends,
+    pub traffic: TrafficModel,
     /// Round-trip time without queues, ns.
     pub rtt_ns: Range,
     /// How long a UDP flow sends; none: until it is stopped.
@@ -34,7 +34,7 @@ impl Each {
     pub(crate) fn of(entry: &Flows, first_group: u32) -> Each {
         Each {
             first_group,
-            sends: entry.sends.clone(),
+            traffic: entry.traffic.clone(),
             rtt_ns: entry.rtt_ns,
             duration: entry.duration,
             access_bps: entry.access_bps,
@@ -84,7 +84,7 @@ impl Streams {
     /// The next flow of the entry.
     pub fn flow(&mut self, entry: &Flows, each: &Each) -> FlowSpec {
         let (mut start_ns, stop_ns) = self.times(entry);
-        if let Sends::Datagrams(datagrams) = &entry.sends {
+        if let TrafficModel::Datagrams(datagrams) = &entry.traffic {
             let most = datagrams.late_ns().saturating_sub(1);
             start_ns += draw(&mut self.amount, Range { min: 0, max: most });
         }
@@ -94,8 +94,8 @@ impl Streams {
     /// The next flow of the entry, to start and stop at given times; a duration of its own may end it before.
     pub fn flow_at(&mut self, each: &Each, start_ns: u64, stop_ns: Option<u64>) -> FlowSpec {
         let mut group = each.first_group;
-        let traffic = match &each.sends {
-            Sends::Tcp { ccas, size, initial_window, ecn, l4s, bps, .. } => {
+        let traffic = match &each.traffic {
+            TrafficModel::Tcp { ccas, size, initial_window, ecn, l4s, bps, .. } => {
                 let nth = draw_weighted(&mut self.cca, ccas);
                 group += nth as u32;
                 let kind = ccas[nth].0;
@@ -108,10 +108,10 @@ impl Streams {
                     ecn: *ecn || kind.needs_ecn(),
                     l4s: *l4s,
                     rate_bps: bps.map_or(0, |r| draw(&mut self.rate, r)),
-                    asks: None,
+                    client: None,
                 }
             }
-            Sends::Datagrams(datagrams) => Traffic::Datagrams {
+            TrafficModel::Datagrams(datagrams) => Traffic::Datagrams {
                 gaps: datagrams.gaps(),
                 bps: draw(&mut self.amount, datagrams.bps()),
                 packet_bytes: datagrams.packet_bytes(),
@@ -128,8 +128,8 @@ impl Streams {
             stop_ns,
             access_bps: each.access_bps.map(|r| draw(&mut self.access, r)),
             jitter_ns: draw(&mut self.jitter, each.jitter_ns),
-            send_buffer: match each.sends {
-                Sends::Tcp { send_buffer, .. } => send_buffer,
+            send_buffer: match each.traffic {
+                TrafficModel::Tcp { send_buffer, .. } => send_buffer,
                 _ => SendBuffer::default(),
             },
             path: each.path.clone(),

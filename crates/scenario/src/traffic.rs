@@ -7,7 +7,7 @@ use crate::datagrams::{Datagrams, Given};
 use crate::error::{Error, listed, suggest};
 use crate::form::MAX_WINDOW;
 use crate::keys::{FLOWS, MAX_FLOWS, WEIGHT};
-use crate::model::{Flows, InitialWindow, Link, Run, Sends, rate_of};
+use crate::model::{Flows, InitialWindow, Link, Run, TrafficModel, rate_of};
 use crate::node::{Node, Table, Value};
 use crate::packet::{FULL_BYTES, SEGMENT_BYTES, SYN_BYTES};
 use crate::preset::{self, Preset, in_order};
@@ -72,9 +72,9 @@ fn flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows,
     }
     let delay = |path: &[u32]| path.iter().map(|&p| ports[p as usize].delay_ns).sum::<u64>();
     let delay_ns = delay(&path).max(delay(&back));
-    let (mut sends, size_file) = sends(&t, run, files)?;
+    let (mut traffic, size_file) = traffic_model(&t, run, files)?;
     let rtt_ns = match t.span_if("rtt")? {
-        None if matches!(sends, Sends::Tcp { .. }) => {
+        None if matches!(traffic, TrafficModel::Tcp { .. }) => {
             return Err(
                 t.missing("rtt", "the round-trip time without queues, such as \"20ms\" or \"20ms..80ms\"")
             );
@@ -106,13 +106,13 @@ fn flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows,
         )));
     }
     let jitter_ns = t.span("jitter")?;
-    let arrival = arrival_pattern(&t, &mut sends, &ports[path[0] as usize], run, files)?;
+    let arrival = arrival_pattern(&t, &mut traffic, &ports[path[0] as usize], run, files)?;
     let duration = Pause::read_if(&t, "duration")?;
     Ok(Flows {
         name: t.get("name").map(Node::name).transpose()?,
         count: t.span("count")?,
         rows: None,
-        sends,
+        traffic,
         size_file,
         arrival,
         path,
@@ -167,7 +167,7 @@ fn named(items: &[Node], names: &[&str], crossed: &[u32]) -> Result<Vec<u32>, Er
 }
 
 /// What each flow sends, and the file that sizes are out of.
-fn sends(t: &Table<'_>, run: &Run, files: &Files) -> Result<(Sends, Option<DataFile>), Error> {
+fn traffic_model(t: &Table<'_>, run: &Run, files: &Files) -> Result<(TrafficModel, Option<DataFile>), Error> {
     let kinds = || std::iter::once("cca").chain(Datagrams::names());
     let given: Vec<(&str, &Node)> = kinds().filter_map(|k| Some((k, t.get(k)?))).collect();
     let (key, one) = match given.as_slice() {
@@ -196,7 +196,7 @@ fn sends(t: &Table<'_>, run: &Run, files: &Files) -> Result<(Sends, Option<DataF
         let bps = t.span_if("rate")?;
         match (ccas.iter().find(|(kind, _)| kind.needs_rate()), t.get("rate")) {
             (Some((kind, _)), None) => {
-                let what = format!("the rate that {} sends at, such as \"20mbit\"", kind.name());
+                let what = format!("the rate that {} traffic at, such as \"20mbit\"", kind.name());
                 return Err(t.missing("rate", &what));
             }
             (None, Some(n)) => {
@@ -208,7 +208,7 @@ fn sends(t: &Table<'_>, run: &Run, files: &Files) -> Result<(Sends, Option<DataF
         }
         let (ecn, l4s) = t.get("ecn").map_or(Ok((false, false)), Node::ecn)?;
         let (size, file) = Sizes::read_if(t, files)?;
-        let sends = Sends::Tcp {
+        let traffic = TrafficModel::Tcp {
             ccas,
             bps,
             size,
@@ -218,14 +218,14 @@ fn sends(t: &Table<'_>, run: &Run, files: &Files) -> Result<(Sends, Option<DataF
             send_buffer: send_buffer(t, run)?,
             client: Client::read(t)?,
         };
-        return Ok((sends, file));
+        return Ok((traffic, file));
     }
     t.not_with(
         &["size", "ecn", "initial_window", "wmem", "notsent_lowat", "repeat", "pages", "requests", "video"],
         "belongs to TCP flows (cca); a UDP flow sends from start to stop, or for its duration",
     )?;
     match Datagrams::read(key, t)? {
-        Some(datagrams) => Ok((Sends::Datagrams(datagrams), None)),
+        Some(datagrams) => Ok((TrafficModel::Datagrams(datagrams), None)),
         None => Err(one.key_error("not a kind of traffic")),
     }
 }
@@ -274,12 +274,12 @@ fn initial_window(node: &Node) -> Result<InitialWindow, Error> {
 /// How the flows of an entry come. Those of pages get their sizes from there.
 fn arrival_pattern(
     t: &Table<'_>,
-    sends: &mut Sends,
+    traffic: &mut TrafficModel,
     port: &Link,
     run: &Run,
     files: &Files,
 ) -> Result<ArrivalPattern, Error> {
-    let Sends::Tcp { size, .. } = sends else { return udp_arrival_pattern(t, sends, port, run) };
+    let TrafficModel::Tcp { size, .. } = traffic else { return udp_arrival_pattern(t, traffic, port, run) };
     let (repeat, arrivals, pages) = (t.get("repeat"), t.get("arrivals"), t.get("pages"));
     if repeat.is_none() && arrivals.is_none() && pages.is_none() {
         return Ok(ArrivalPattern::Once);
@@ -301,7 +301,7 @@ fn arrival_pattern(
         (None, None) => {
             return Err(t.missing(
                 "size",
-                "what each flow sends, such as \"10kb..1mb\": flows that come have to end",
+                "what each flow traffic, such as \"10kb..1mb\": flows that come have to end",
             ));
         }
         _ => {}
@@ -352,7 +352,7 @@ fn arrive(n: &Node, bytes: f64, port: &Link, run: &Run) -> Result<Arrivals, Erro
 /// How UDP flows come: those that arrive last for a drawn duration.
 fn udp_arrival_pattern(
     t: &Table<'_>,
-    sends: &Sends,
+    traffic: &TrafficModel,
     port: &Link,
     run: &Run,
 ) -> Result<ArrivalPattern, Error> {
@@ -366,7 +366,7 @@ fn udp_arrival_pattern(
             "how long each lasts, such as { exponential = \"180s\" }: flows that come have to end",
         )
     })?;
-    let Sends::Datagrams(datagrams) = sends else { return Ok(ArrivalPattern::Once) };
+    let TrafficModel::Datagrams(datagrams) = traffic else { return Ok(ArrivalPattern::Once) };
     let (bps, packet_bytes) = (datagrams.bps(), datagrams.packet_bytes());
     let bps = bps.min.midpoint(bps.max);
     let wire = f64::from(packet_bytes + port.overhead_bytes) / f64::from(packet_bytes);

@@ -3,7 +3,7 @@
 use crate::arrivals::{ArrivalPattern, Arrivals, PagesFile};
 use crate::data::{DataFile, hex};
 use crate::datagrams::Datagrams;
-use crate::model::{Change, Discipline, Flows, InitialWindow, Link, LinkRate, Scenario, Sends};
+use crate::model::{Change, Discipline, Flows, InitialWindow, Link, LinkRate, Scenario, TrafficModel};
 use crate::setting::Setting;
 use crate::stack::Stack;
 use crate::units::{Range, Unit};
@@ -272,8 +272,8 @@ fn flows(entry: &Flows) -> Value {
             }
         }
     }
-    match &entry.sends {
-        Sends::Tcp { ccas, size, initial_window, ecn, l4s, bps, send_buffer, client } => {
+    match &entry.traffic {
+        TrafficModel::Tcp { ccas, size, initial_window, ecn, l4s, bps, send_buffer, client } => {
             let cca = match ccas.as_slice() {
                 [(kind, _)] => json!(kind.name()),
                 many => many.iter().map(|(kind, w)| (kind.name(), json!(w))).collect(),
@@ -303,7 +303,7 @@ fn flows(entry: &Flows) -> Value {
                 put(key, value);
             }
         }
-        Sends::Datagrams(datagrams) => {
+        TrafficModel::Datagrams(datagrams) => {
             for (key, value) in datagrams.show() {
                 put(key, value);
             }

@@ -125,7 +125,7 @@ pub struct Flow {
     pub arriving: Option<VecDeque<u64>>,
     /// Its group.
     pub group: u32,
-    /// Asks for what it sends; none: it sends by itself.
+    /// ClientSpec for what it sends; none: it sends by itself.
     pub client: Option<Box<Client>>,
     /// Packets lost on links, without its acknowledgements.
     pub lost: u64,
@@ -155,7 +155,7 @@ impl Flow {
         let stop_ns = spec.stop_ns.unwrap_or(u64::MAX);
         let client = Client::new(spec, run).map(Box::new);
         let (ends, ip_bytes) = match spec.traffic {
-            Traffic::Tcp { cca, size_bytes, initial_window, ecn, l4s, rate_bps, asks: _ } => {
+            Traffic::Tcp { cca, size_bytes, initial_window, ecn, l4s, rate_bps, client: _ } => {
                 // What a client asks for at a time is what there is to send for the time being.
                 let size_bytes = client.as_ref().map_or(size_bytes, |c| Some(c.bytes()));
                 let (segments, last_bytes) = size_bytes.map(segments_of).unzip();

@@ -20,7 +20,7 @@ fn paper(rate: Value, threshold: u64, cmax: f64) -> [(&'static str, Value); 4] {
     ]
 }
 
-/// Sends arrivals at `gap()` to a link of `ns_per_byte(now)`, and calls `look` at each.
+/// TrafficModel arrivals at `gap()` to a link of `ns_per_byte(now)`, and calls `look` at each.
 fn drive(
     host: &mut Host,
     until: u64,

@@ -35,7 +35,7 @@ impl Link {
         Link { host: Host::new(&spec("duk", set), 0, 0), ns_per_byte, free_at: 0, idle: false, early: false }
     }
 
-    /// Sends whatever can be sent before `until`.
+    /// TrafficModel whatever can be sent before `until`.
     fn run(&mut self, until: u64, seen: &mut Seen) {
         while !self.idle && self.free_at < until {
             let now = self.free_at;

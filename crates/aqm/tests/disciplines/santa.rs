@@ -691,7 +691,7 @@ fn the_eleventh_packet_is_no_mouse() {
     assert_eq!(sizes, [[1500; 10], [100; 10]].concat());
 }
 
-/// Sends all but a few packets, so that the next one is let in.
+/// TrafficModel all but a few packets, so that the next one is let in.
 fn drain(host: &mut Host, now: u64) {
     while host.queue.packets > 5 {
         host.transmit(now, |_| {});

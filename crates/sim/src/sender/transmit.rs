@@ -176,7 +176,7 @@ impl Sender {
         false
     }
 
-    /// Sends what the windows allow; an application that finds room for more in the send buffer writes, and that goes, too.
+    /// TrafficModel what the windows allow; an application that finds room for more in the send buffer writes, and that goes, too.
     pub fn push(&mut self, now: u64, out: &mut Vec<Burst>) {
         if !self.rules.autotunes {
             self.fill_buffer(now);
@@ -333,7 +333,7 @@ impl Sender {
         self.cwnd_stamp = tick;
     }
 
-    /// Sends `n` new segments as one burst.
+    /// TrafficModel `n` new segments as one burst.
     fn send_new(&mut self, now: u64, n: u32, out: &mut Vec<Burst>) {
         self.start_if_idle(now);
         let first = self.conn.snd_nxt;
