@@ -10,7 +10,7 @@ use queuewright_lab::replay::draw::{Draw, draw};
 use queuewright_lab::replay::judge::{Class, Divergence, Nudge, Outcome, judge};
 use queuewright_lab::replay::reception::{self, Heard, Reception};
 use queuewright_lab::replay::record::Recording;
-use queuewright_lab::{Error, Lab, Whose};
+use queuewright_lab::{Error, Lab, QdiscOrigin};
 use queuewright_scenario::{LARGEST_FILE, read_file};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -103,7 +103,7 @@ fn compare<K: Kept>(asked: &Validate) -> Result<(), Failure> {
 
 /// Boots machines, each of which records some draws.
 fn in_the_lab<K: Kept>(asked: &Validate, count: u64, report: &mut Report<K>) -> Result<(), Failure> {
-    let lab = open_lab(&asked.kernel, Whose::Kernels).map_err(|e| Failure::Input(e.to_string()))?;
+    let lab = open_lab(&asked.kernel, QdiscOrigin::Kernel).map_err(|e| Failure::Input(e.to_string()))?;
     if let Some(dir) = &asked.out {
         fs::create_dir_all(dir).map_err(|e| Failure::Input(format!("--out: {}: {e}", dir.display())))?;
     }

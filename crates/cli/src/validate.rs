@@ -12,7 +12,7 @@ use queuewright_lab::judge::{
 use queuewright_lab::queues::{Played, Sent, playable};
 use queuewright_lab::random::{Draw, draw};
 use queuewright_lab::validate::Row;
-use queuewright_lab::{Cost, Costs, StepCost, Whose, ns3};
+use queuewright_lab::{Cost, Costs, QdiscOrigin, StepCost, ns3};
 use queuewright_scenario::{LARGEST_FILE, RunSpec, read_text};
 use serde::Deserialize;
 use serde_json::json;
@@ -59,11 +59,12 @@ pub fn validate(asked: &Validate) -> Result<(), Failure> {
     };
     let (known, open): (Vec<_>, Vec<_>) = rows.into_iter().map(begin).partition(|c| !c.linux.is_empty());
     // A machine has the kernel's disciplines, or ours.
-    let (kernels, ours): (Vec<_>, Vec<_>) = open.into_iter().partition(|c| c.row.whose == Whose::Kernels);
+    let (kernels, ours): (Vec<_>, Vec<_>) =
+        open.into_iter().partition(|c| c.row.origin == QdiscOrigin::Kernel);
     let mut machines = Vec::new();
-    for (whose, rows) in [(Whose::Kernels, kernels), (Whose::Ours, ours)] {
+    for (origin, rows) in [(QdiscOrigin::Kernel, kernels), (QdiscOrigin::Bpf, ours)] {
         if !rows.is_empty() {
-            let lab = open_lab(&asked.kernel, whose).map_err(|e| Failure::Input(e.to_string()))?;
+            let lab = open_lab(&asked.kernel, origin).map_err(|e| Failure::Input(e.to_string()))?;
             machines.push((Engine::Linux(lab), rows));
         }
     }
@@ -142,7 +143,7 @@ impl Report<'_> {
             Err(e) => return self.fail(e),
         }
         // ns-3's are held against the kernel's: ours have a host of their own.
-        let open = c.ns3.is_empty() && c.row.whose == Whose::Kernels;
+        let open = c.ns3.is_empty() && c.row.origin == QdiscOrigin::Kernel;
         if let (Some(program), true) = (&self.asked.ns3, open) {
             match on_ns3(program, &c.row, self.jobs, self.stop) {
                 Ok(ns3) => c.ns3 = ns3,
@@ -342,7 +343,7 @@ fn in_order(mut points: Vec<(usize, Point)>) -> Vec<Point> {
 /// What disciplines cost; how much more ours than the kernel's of the same name.
 fn costs(asked: &Validate) -> Result<(), Failure> {
     let wrong = |e: queuewright_lab::Error| Failure::Run(e.to_string());
-    let lab = open_lab(&asked.kernel, Whose::Kernels).map_err(|e| Failure::Input(e.to_string()))?;
+    let lab = open_lab(&asked.kernel, QdiscOrigin::Kernel).map_err(|e| Failure::Input(e.to_string()))?;
     let stop = on_interrupt()?;
     let Costs { packets: costs, steps } = lab.costs(&stop).map_err(wrong)?;
     if asked.json {
@@ -361,9 +362,9 @@ fn costs(asked: &Validate) -> Result<(), Failure> {
             let ratio = kernels.map(|k| of(c) / of(k)).filter(|r| r.is_finite());
             format!("{:.0} | {}", of(c), ratio.map_or(String::new(), |r| format!("{r:.2}")))
         };
-        let whose = if c.ours { "ours" } else { "the kernel's" };
+        let origin = if c.ours { "ours" } else { "the kernel's" };
         out += &format!(
-            "| {}, {whose} | {} | {} | {} |\n",
+            "| {}, {origin} | {} | {} | {} |\n",
             c.name,
             cell(|c| c.alone),
             cell(|c| c.way),
@@ -385,9 +386,9 @@ fn queues(asked: &Validate, rows: Vec<Row>) -> Result<(), Failure> {
     let mut names = Vec::new();
     let mut runs: Vec<RunSpec> = Vec::new();
     for row in rows {
-        let why = match row.whose {
-            Whose::Ours => Err("it asks for a discipline of ours".to_string()),
-            Whose::Kernels => playable(&row.linux[0]),
+        let why = match row.origin {
+            QdiscOrigin::Bpf => Err("it asks for a discipline of ours".to_string()),
+            QdiscOrigin::Kernel => playable(&row.linux[0]),
         };
         match why {
             Ok(()) => {
@@ -397,7 +398,7 @@ fn queues(asked: &Validate, rows: Vec<Row>) -> Result<(), Failure> {
             Err(why) => *left_out.entry(why).or_default() += 1,
         }
     }
-    let lab = open_lab(&asked.kernel, Whose::Kernels).map_err(|e| Failure::Input(e.to_string()))?;
+    let lab = open_lab(&asked.kernel, QdiscOrigin::Kernel).map_err(|e| Failure::Input(e.to_string()))?;
     let stop = on_interrupt()?;
     let mut all: Vec<(usize, Played)> = Vec::new();
     let mut lost = Vec::new();
@@ -462,8 +463,8 @@ fn rows(asked: &Validate, draws: &[Draw]) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     let seeds = asked.seeds.as_deref();
     for file in &asked.files {
-        let whose = if asked.bpf { Whose::Ours } else { Whose::Kernels };
-        rows.extend(Row::of_file(file, seeds, whose)?);
+        let origin = if asked.bpf { QdiscOrigin::Bpf } else { QdiscOrigin::Kernel };
+        rows.extend(Row::of_file(file, seeds, origin)?);
     }
     for draw in draws {
         rows.extend(Row::of_draw(draw, seeds)?);

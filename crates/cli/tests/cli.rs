@@ -1,7 +1,7 @@
 //! The program as users meet it: what it prints, where, and how it exits.
 
 use queuewright_cca::Kind;
-use queuewright_lab::Whose;
+use queuewright_lab::QdiscOrigin;
 use queuewright_lab::random::{Draw, draw};
 use queuewright_lab::validate::Row;
 use queuewright_testing::wait_for;
@@ -856,7 +856,7 @@ fn validate_loses_no_row_that_it_has_measured() {
 fn validate_judges_drawn_scenarios() {
     let dir = folder();
     // With what every build has: tail drop of the kernel's.
-    let kernels = |d: &Draw| d.whose == Whose::Kernels;
+    let kernels = |d: &Draw| d.origin == QdiscOrigin::Kernel;
     let seed = (1..).find(|s| (0..2).all(|i| kernels(&draw(*s, i)))).expect("a seed").to_string();
     let rows: Vec<Row> = (0..2)
         .map(|i| {

@@ -9,7 +9,7 @@ pub use matrix::{Step, run_all};
 
 use matrix::share_out;
 use queuewright_lab::queues::Played;
-use queuewright_lab::{Heard, Lab, Whose, batches, check, trusted};
+use queuewright_lab::{Heard, Lab, QdiscOrigin, batches, check, trusted};
 use queuewright_results::{Results, Run, SCHEMA};
 use queuewright_scenario::{RunSpec, Scenario};
 use std::env;
@@ -64,8 +64,8 @@ const VARIABLE: &str = "QUEUEWRIGHT_PROGRAM";
 ///
 /// # Errors
 /// As [`Lab::open`].
-pub fn open(kernel: &[PathBuf], whose: Whose) -> Result<Lab, queuewright_lab::Error> {
-    let lab = Lab::open(kernel)?.with_disciplines(whose);
+pub fn open(kernel: &[PathBuf], origin: QdiscOrigin) -> Result<Lab, queuewright_lab::Error> {
+    let lab = Lab::open(kernel)?.with_disciplines(origin);
     let is_ours = |path: &PathBuf| path.file_stem().is_some_and(|name| name == "queuewright");
     let this = env::current_exe().ok().filter(is_ours);
     let built = || lab.root().ancestors().nth(2).map(|sources| sources.join("target/release/queuewright"));
@@ -152,9 +152,9 @@ impl Engine {
                 _ => wrong("--kernel: the simulator has none; add --engine linux".into()),
             };
         }
-        let whose = if asked.bpf { Whose::Ours } else { Whose::Kernels };
-        check(scenario, specs, whose)?;
-        let lab = open(&asked.kernel, whose).map_err(|e| Error(format!("--engine linux: {e}")))?;
+        let origin = if asked.bpf { QdiscOrigin::Bpf } else { QdiscOrigin::Kernel };
+        check(scenario, specs, origin)?;
+        let lab = open(&asked.kernel, origin).map_err(|e| Error(format!("--engine linux: {e}")))?;
         Ok(Engine::Linux(match asked.native {
             true => lab.native().map_err(|e| Error(format!("--native: {e}")))?,
             false => lab,

@@ -1,7 +1,7 @@
 //! What of a scenario the Linux engine cannot do, with the place where the file asks for it.
 
 use crate::job::{LEAST_PACKET, LEAST_SAMPLE_NS};
-use crate::qdisc::{self, Whose};
+use crate::qdisc::{self, QdiscOrigin};
 use queuewright_scenario::keys::{FLOWS, Keys, LINK, Linux, PORTS, RUN, TOP};
 use queuewright_scenario::packet::FULL_BYTES;
 use queuewright_scenario::spec::{RunSpec, Stack, Traffic};
@@ -16,7 +16,7 @@ const MOST_FLOWS: usize = 2000;
 ///
 /// # Errors
 /// The first thing that cannot run on Linux, with file, line and key.
-pub fn check(scenario: &Scenario, runs: &[RunSpec], whose: Whose) -> Result<(), Error> {
+pub fn check(scenario: &Scenario, runs: &[RunSpec], origin: QdiscOrigin) -> Result<(), Error> {
     let refuse = |what: &str, why: &str| {
         Err(scenario.refuse(what, format!("--engine linux cannot do this: {why}; the simulator can")))
     };
@@ -89,7 +89,7 @@ pub fn check(scenario: &Scenario, runs: &[RunSpec], whose: Whose) -> Result<(), 
         }
         let Some(run) = runs.iter().find(|r| r.discipline.label == discipline.label) else { continue };
         let refused = |key: String, why| Err(scenario.refuse(&format!("disciplines[{i}]{key}"), why));
-        match qdisc::qdisc(&run.ports[0], whose) {
+        match qdisc::qdisc(&run.ports[0], origin) {
             Err((Some(param), why)) => return refused(format!(".{param}"), why),
             Err((None, why)) => return refused(String::new(), why),
             Ok(qdisc) if qdisc.ours && run.ports[0].burst_bytes.is_some() => {

@@ -29,7 +29,7 @@ pub mod validate;
 pub use check::check;
 pub use costs::{Cost, Costs, StepCost};
 pub use place::{Lab, trusted};
-pub use qdisc::{Whose, attach_words};
+pub use qdisc::{QdiscOrigin, attach_words};
 
 use queuewright_results::Run;
 use queuewright_scenario::RunSpec;
@@ -135,7 +135,7 @@ impl Lab {
         stop: &AtomicBool,
         hear: impl FnMut(usize, machine::Heard),
     ) -> Result<(), Error> {
-        let job = job::Job::new(runs, self.whose, self.native)?;
+        let job = job::Job::new(runs, self.origin, self.native)?;
         let chance = runs.first().map_or(1, |r| r.seed);
         machine::work(self, &job, chance, stop, hear)
     }

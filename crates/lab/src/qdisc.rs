@@ -5,14 +5,14 @@ use queuewright_scenario::Policy;
 use queuewright_scenario::packet::FULL_BYTES;
 use queuewright_scenario::spec::PortSpec;
 
-/// Whose qdisc runs a discipline that the kernel has, too.
+/// Where the qdisc comes from that runs a discipline which the kernel has, too.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Whose {
-    /// The kernel's; ours for what it has not.
+pub enum QdiscOrigin {
+    /// The kernel's own; a BPF program of ours for what it has not.
     #[default]
-    Kernels,
-    /// Ours, as a BPF program, for all.
-    Ours,
+    Kernel,
+    /// A BPF program of ours, for all.
+    Bpf,
 }
 
 /// How a discipline runs in the kernel.
@@ -45,17 +45,17 @@ const FULL: u64 = MTU + 14;
 const MTU: u64 = FULL_BYTES as u64;
 
 /// The qdisc of a port.
-pub fn qdisc(port: &PortSpec, whose: Whose) -> Result<Qdisc, Refused> {
+pub fn qdisc(port: &PortSpec, origin: QdiscOrigin) -> Result<Qdisc, Refused> {
     let name = port.discipline.info.name;
-    match is_ours(name, whose) {
+    match is_ours(name, origin) {
         true => ours(port),
         false => kernels(port),
     }
 }
 
 /// Would it be a BPF program of ours?
-pub fn is_ours(name: &str, whose: Whose) -> bool {
-    whose == Whose::Ours || !KNOWN.contains(&name)
+pub fn is_ours(name: &str, origin: QdiscOrigin) -> bool {
+    origin == QdiscOrigin::Bpf || !KNOWN.contains(&name)
 }
 
 /// Without a limit this many packets may wait.

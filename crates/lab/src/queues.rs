@@ -7,7 +7,7 @@
 
 use crate::job::{Job, Lines, wire_burst};
 use crate::machine::{self, Heard};
-use crate::qdisc::{Qdisc, Whose, is_ours, qdisc};
+use crate::qdisc::{Qdisc, QdiscOrigin, is_ours, qdisc};
 use crate::stream::{Event, Seen};
 use crate::{Error, Lab};
 use queuewright_aqm::Value;
@@ -95,8 +95,8 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, String> {
     let spec = &port.discipline;
     match spec.info.name {
         "cobalt" => {}
-        name if is_ours(name, Whose::Kernels) => return Err(format!("Linux has no {name} of its own")),
-        _ => return qdisc(port, Whose::Kernels).map_err(|(_, why)| why),
+        name if is_ours(name, QdiscOrigin::Kernel) => return Err(format!("Linux has no {name} of its own")),
+        _ => return qdisc(port, QdiscOrigin::Kernel).map_err(|(_, why)| why),
     }
     for param in spec.info.params.iter().filter(|p| !["target", "interval"].contains(&p.name)) {
         if spec.get(param.name) != Some(param.default) {

@@ -1,7 +1,7 @@
 //! Boots the machine: the kernel's own disciplines against the simulator's, in virtual time.
 
 use queuewright_aqm::{ParamKind, Value};
-use queuewright_lab::{Heard, Lab, Whose, check};
+use queuewright_lab::{Heard, Lab, QdiscOrigin, check};
 use queuewright_results::Run;
 use queuewright_scenario::Scenario;
 use queuewright_testing::{Lack, left_out};
@@ -15,7 +15,7 @@ fn lab(test: &str) -> Option<Lab> {
 fn both(lab: &Lab, text: &str) -> Vec<(Run, Run)> {
     let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
     let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
-    check(&scenario, &specs, Whose::Kernels).unwrap_or_else(|e| panic!("{e}"));
+    check(&scenario, &specs, QdiscOrigin::Kernel).unwrap_or_else(|e| panic!("{e}"));
     let stop = AtomicBool::new(false);
     let mut linux: Vec<Option<Run>> = vec![None; specs.len()];
     lab.run(&specs, &stop, |i, heard| {
@@ -167,7 +167,7 @@ fn the_kernel_takes_what_is_not_refused() {
     let passes = |discipline: &str| {
         let scenario = Scenario::parse(&around(discipline), "s.toml", "".as_ref()).ok()?;
         let runs = scenario.runs().ok()?;
-        check(&scenario, &runs, Whose::Kernels).ok()
+        check(&scenario, &runs, QdiscOrigin::Kernel).ok()
     };
     let mut disciplines = Vec::new();
     for name in ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq"] {
