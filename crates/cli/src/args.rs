@@ -1,7 +1,7 @@
 //! The command line: what can be asked, and the help that says so.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use queuewright_engine::Asked;
+use queuewright_engine::EngineChoice;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -187,9 +187,9 @@ pub struct EngineArgs {
 
 impl EngineArgs {
     /// The same, without the command line.
-    pub fn asked(&self) -> Asked {
+    pub fn asked(&self) -> EngineChoice {
         let linux = self.engine == EngineName::Linux;
-        Asked { linux, kernel: self.kernel.clone(), bpf: self.bpf, native: self.native }
+        EngineChoice { linux, kernel: self.kernel.clone(), bpf: self.bpf, native: self.native }
     }
 }
 

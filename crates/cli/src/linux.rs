@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::args::{Agent, Attach, Export, Set, Settings, Status};
 use queuewright_aqm::Spec;
-use queuewright_linux::{self as linux, Chooser, Error, Port, Record};
+use queuewright_linux::{self as linux, ActionSource, Error, Port, Record};
 use queuewright_scenario::units::Unit;
 use queuewright_scenario::{Flags, Policy, Scenario, read_text};
 use std::fmt::Write;
@@ -184,12 +184,12 @@ pub fn agent(a: &Agent) -> Result<(), Failure> {
         Some(policy) => Some(learned(&record, &attached, policy, rate)?),
         None => None,
     };
-    let chooser = match (&learned, a.command.split_first()) {
-        (Some(learned), _) => Chooser::Policy(learned),
+    let agent = match (&learned, a.command.split_first()) {
+        (Some(learned), _) => ActionSource::Policy(learned),
         (None, Some((name, args))) => {
             let mut command = Command::new(name);
             command.args(args);
-            Chooser::Program { command, patience: PATIENCE }
+            ActionSource::Program { command, patience: PATIENCE }
         }
         (None, None) => return Err(Failure::Input("an agent is a POLICY, or -- COMMAND".into())),
     };
@@ -198,7 +198,7 @@ pub fn agent(a: &Agent) -> Result<(), Failure> {
     let set = Arc::clone(&stop);
     ctrlc::set_handler(move || set.store(true, Ordering::Relaxed))
         .map_err(|e| Failure::Run(format!("Ctrl-C cannot be caught: {e}")))?;
-    let done = linux::agent(&record, &attached, chooser, &stop)?;
+    let done = linux::agent(&record, &attached, agent, &stop)?;
     let us = |time: Duration| time.as_secs_f64() * 1e6 / done.steps.max(1) as f64;
     crate::print(&format!(
         "{}: {} steps in {:.1} s, {} missed; a step took {:.1} us from its end to the action, {:.1} us of a processor\n",

@@ -4,11 +4,11 @@ use crate::args::Validate;
 use crate::compare::on_interrupt;
 use crate::words::plural;
 use crate::{Failure, print};
-use queuewright_engine::{Step, jobs, open as open_lab, run_all};
+use queuewright_engine::{ItemEvent, jobs, open as open_lab, run_all};
 use queuewright_lab::replay::IN_A_BOOT;
 use queuewright_lab::replay::draw::{Draw, draw};
 use queuewright_lab::replay::judge::{Class, Divergence, Nudge, Outcome, judge};
-use queuewright_lab::replay::reception::{self, Heard, Reception};
+use queuewright_lab::replay::reception::{self, Reception, ReceptionMatch};
 use queuewright_lab::replay::record::Recording;
 use queuewright_lab::{Error, Lab, QdiscOrigin};
 use queuewright_scenario::{LARGEST_FILE, read_file};
@@ -119,7 +119,7 @@ fn in_the_lab<K: Kept>(asked: &Validate, count: u64, report: &mut Report<K>) -> 
     };
     let mut failed = None;
     run_all(boots.len(), jobs(asked.jobs), &stop, work, |i, step| {
-        let Step::Done((made, ended)) = step else { return };
+        let ItemEvent::Done((made, ended)) = step else { return };
         report.lost += boots[i].len().saturating_sub(made.len());
         if let Err(e) = ended {
             eprintln!("{e}");
@@ -331,7 +331,7 @@ fn ranges(segments: &[u32]) -> String {
 
 impl Kept for Reception {
     type Draw = reception::Path;
-    type Judged = Heard;
+    type Judged = ReceptionMatch;
     const LIST: &'static str = "receptions";
     const HEAD: &'static str = "| draw | segments | ACKs | the same % | ACKs, ratio | first other (Linux / simulator) | but for windows |\n\
          |---|---|---|---|---|---|---|\n";
@@ -361,11 +361,11 @@ impl Kept for Reception {
         &self.path.name
     }
 
-    fn judge(&self) -> Result<Heard, String> {
+    fn judge(&self) -> Result<ReceptionMatch, String> {
         Ok(reception::judge(self))
     }
 
-    fn row(h: &Heard) -> String {
+    fn row(h: &ReceptionMatch) -> String {
         format!(
             "| {} | {} | {} | {:.1} | {:.3} | {} | {} |\n",
             h.name,
@@ -378,8 +378,8 @@ impl Kept for Reception {
         )
     }
 
-    fn in_all(all: &[Heard]) -> (Value, String) {
-        let count = |of: fn(&Heard) -> bool| all.iter().filter(|h| of(h)).count();
+    fn in_all(all: &[ReceptionMatch]) -> (Value, String) {
+        let count = |of: fn(&ReceptionMatch) -> bool| all.iter().filter(|h| of(h)).count();
         let (same, but) = (count(|h| h.first.is_none()), count(|h| h.but_window.is_none()));
         let acks: usize = all.iter().map(|h| h.acks).sum();
         let alike: f64 = all.iter().map(|h| h.same * h.acks as f64).sum();

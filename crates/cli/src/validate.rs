@@ -4,7 +4,7 @@ use crate::args::Validate;
 use crate::compare::{Progress, on_interrupt};
 use crate::words::plural;
 use crate::{Failure, print};
-use queuewright_engine::{Engine, Made, Step, jobs, open as open_lab, play_all, run_all};
+use queuewright_engine::{Engine, ItemEvent, Made, jobs, open as open_lab, play_all, run_all};
 use queuewright_lab::judge::{
     COUNT_OF_OFFERED, COUNT_SHARE, Miss, Point, SHARE_POINTS, SOJOURN_MS, SOJOURN_SHARE, Spread,
     UTILIZATION_POINTS, linux_again, misses, worst,
@@ -109,10 +109,10 @@ impl Report<'_> {
         let specs: Vec<RunSpec> = rows.iter().flat_map(|c| c.row.linux.iter().cloned()).collect();
         let mut rows: Vec<Option<Compared>> = rows.into_iter().map(Some).collect();
         let mut progress = Progress::new(&specs);
-        engine.run_all(&specs, self.jobs, self.stop, |i, step: Step<Made>| match step {
-            Step::At(at) => progress.at(i, at),
-            Step::Done(Ok(None)) => {}
-            Step::Done(Ok(Some(run))) => {
+        engine.run_all(&specs, self.jobs, self.stop, |i, step: ItemEvent<Made>| match step {
+            ItemEvent::At(at) => progress.at(i, at),
+            ItemEvent::Done(Ok(None)) => {}
+            ItemEvent::Done(Ok(Some(run))) => {
                 progress.done(i);
                 // Its version alone.
                 self.kernel = run.kernel.split(' ').next().unwrap_or_default().into();
@@ -124,7 +124,7 @@ impl Report<'_> {
                     progress.aside(|| self.finish(made));
                 }
             }
-            Step::Done(Err(e)) => {
+            ItemEvent::Done(Err(e)) => {
                 // The others are measured none the less.
                 let name = rows[owner[i]].as_ref().map_or("", |c| &c.row.name);
                 let why = format!("{name}: {e}");
@@ -279,10 +279,10 @@ fn closed(text: &str) -> String {
 
 fn on_simulator(row: &Row, jobs: usize) -> Result<Vec<Point>, Failure> {
     let (mut points, mut failed) = (Vec::new(), None);
-    Engine::Sim.run_all(&row.sim, jobs, &AtomicBool::new(false), |i, step: Step<Made>| match step {
-        Step::At(_) | Step::Done(Ok(None)) => {}
-        Step::Done(Ok(Some(run))) => points.push((i, Point::of(&run))),
-        Step::Done(Err(e)) => failed = Some(Failure::Run(format!("{}: {e}", row.name))),
+    Engine::Sim.run_all(&row.sim, jobs, &AtomicBool::new(false), |i, step: ItemEvent<Made>| match step {
+        ItemEvent::At(_) | ItemEvent::Done(Ok(None)) => {}
+        ItemEvent::Done(Ok(Some(run))) => points.push((i, Point::of(&run))),
+        ItemEvent::Done(Err(e)) => failed = Some(Failure::Run(format!("{}: {e}", row.name))),
     });
     failed.map_or_else(|| Ok(in_order(points)), Err)
 }
@@ -300,9 +300,9 @@ fn on_ns3(program: &Path, row: &Row, jobs: usize, stop: &AtomicBool) -> Result<V
     };
     let (mut points, mut failed) = (Vec::new(), None);
     run_all(asked.len(), jobs, stop, work, |i, step| match step {
-        Step::At(_) => {}
-        Step::Done(Ok(point)) => points.push((i, point)),
-        Step::Done(Err(e)) => failed = Some(format!("{}: {}: {e}", program.display(), row.name)),
+        ItemEvent::At(_) => {}
+        ItemEvent::Done(Ok(point)) => points.push((i, point)),
+        ItemEvent::Done(Err(e)) => failed = Some(format!("{}: {}: {e}", program.display(), row.name)),
     });
     match failed {
         Some(e) if !stop.load(Ordering::Relaxed) => Err(Failure::Run(e)),

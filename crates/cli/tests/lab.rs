@@ -1,6 +1,6 @@
 //! Disciplines of ours on the lab's kernel: this program attaches them inside the virtual machine.
 
-use queuewright_lab::{Heard, Lab, QdiscOrigin, check};
+use queuewright_lab::{Lab, QdiscOrigin, RunEvent, check};
 use queuewright_results::Run;
 use queuewright_scenario::{RunSpec, Scenario};
 use queuewright_testing::{Lack, left_out};
@@ -44,7 +44,7 @@ fn lab(test: &str) -> Option<Lab> {
 fn made(lab: &Lab, specs: &[RunSpec]) -> Vec<Run> {
     let mut made: Vec<Option<Run>> = vec![None; specs.len()];
     lab.run(specs, &AtomicBool::new(false), |i, heard| {
-        if let Heard::Done(done) = heard {
+        if let RunEvent::Done(done) = heard {
             made[i] = Some(*done.unwrap_or_else(|e| panic!("run {i}: {e}")));
         }
     });
@@ -124,7 +124,7 @@ fn native_runs_are_on_this_kernel() {
     let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
     let mut done = Vec::new();
     lab.run(&specs, &AtomicBool::new(false), |_, heard| {
-        if let Heard::Done(run) = heard {
+        if let RunEvent::Done(run) = heard {
             done.push(run);
         }
     });

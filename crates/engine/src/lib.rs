@@ -5,11 +5,11 @@
 
 mod matrix;
 
-pub use matrix::{Step, run_all};
+pub use matrix::{ItemEvent, run_all};
 
 use matrix::share_out;
 use queuewright_lab::queues::Played;
-use queuewright_lab::{Heard, Lab, QdiscOrigin, batches, check, trusted};
+use queuewright_lab::{Lab, QdiscOrigin, RunEvent, batches, check, trusted};
 use queuewright_results::{Results, Run, SCHEMA};
 use queuewright_scenario::{RunSpec, Scenario};
 use std::env;
@@ -27,7 +27,7 @@ pub enum Engine {
 
 /// Which engine is asked for.
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub struct EngineChoice {
     /// A real kernel instead of the simulator.
     pub linux: bool,
     /// Of it: a kernel instead of the lab's, see [`Lab::open`].
@@ -140,7 +140,7 @@ impl Engine {
     ///
     /// # Errors
     /// What it cannot do; what of it is not there.
-    pub fn new(asked: &Asked, scenario: &Scenario, specs: &[RunSpec]) -> Result<Engine, Error> {
+    pub fn new(asked: &EngineChoice, scenario: &Scenario, specs: &[RunSpec]) -> Result<Engine, Error> {
         let wrong = |text: String| Err(Error(text));
         if !asked.linux {
             return match asked.kernel.as_slice() {
@@ -167,7 +167,7 @@ impl Engine {
         specs: &[RunSpec],
         jobs: usize,
         stop: &AtomicBool,
-        mut hear: impl FnMut(usize, Step<Made>),
+        mut hear: impl FnMut(usize, ItemEvent<Made>),
     ) {
         match self {
             Engine::Sim => {
@@ -180,14 +180,14 @@ impl Engine {
             }
             Engine::Linux(lab) => {
                 let batches = batches(specs);
-                let work = |i: usize, tell: &dyn Fn((usize, Step<Made>))| {
+                let work = |i: usize, tell: &dyn Fn((usize, ItemEvent<Made>))| {
                     let batch = batches[i].clone();
                     lab.run(&specs[batch.clone()], stop, |nth, heard| {
                         let step = match heard {
-                            Heard::At(share) => Step::At(share),
-                            Heard::Done(Ok(run)) => Step::Done(Ok(Some(run))),
-                            Heard::Done(Err(queuewright_lab::Error::Stopped)) => Step::Done(Ok(None)),
-                            Heard::Done(Err(e)) => Step::Done(Err(e.to_string())),
+                            RunEvent::At(share) => ItemEvent::At(share),
+                            RunEvent::Done(Ok(run)) => ItemEvent::Done(Ok(Some(run))),
+                            RunEvent::Done(Err(queuewright_lab::Error::Stopped)) => ItemEvent::Done(Ok(None)),
+                            RunEvent::Done(Err(e)) => ItemEvent::Done(Err(e.to_string())),
                         };
                         tell((batch.start + nth, step));
                     });

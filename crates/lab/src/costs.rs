@@ -5,7 +5,7 @@
 //! makes, are what it takes more with many of them between two bursts than with none.
 
 use crate::job::{Job, Lines, PROGRAM, wire_burst};
-use crate::machine::{self, Heard};
+use crate::machine::{self, GuestEvent};
 use crate::qdisc::Qdisc;
 use crate::{Error, Lab};
 use std::collections::BTreeMap;
@@ -188,16 +188,16 @@ impl Lab {
         job.text = Job::boot(false) + &body.0;
         let (mut found, mut wrong) = (BTreeMap::new(), None);
         machine::work(self, &job, 1, stop, |i, heard| match heard {
-            Heard::Measured(raw) => {
+            GuestEvent::Measured(raw) => {
                 if let (Some(name), Some((packets, busy_ns))) = (names.get(i), raw.cost) {
                     found.insert(name.clone(), busy_ns as f64 / packets.max(1) as f64);
                 }
             }
-            Heard::Failed(why) => {
+            GuestEvent::Failed(why) => {
                 let name = names.get(i).cloned().unwrap_or_default();
                 wrong.get_or_insert(Error::Machine(format!("{name}: {why}")));
             }
-            Heard::At(_) => {}
+            GuestEvent::At(_) => {}
         })?;
         if let Some(wrong) = wrong {
             return Err(wrong);

@@ -6,7 +6,7 @@
 //! The kernel's clock cannot be told what to say, but it can be watched: the guest's `queue.bpf.c` keeps what the qdisc read of it.
 
 use crate::job::{Job, Lines, wire_burst};
-use crate::machine::{self, Heard};
+use crate::machine::{self, GuestEvent};
 use crate::qdisc::{Qdisc, QdiscOrigin, is_ours, qdisc};
 use crate::stream::{Event, Seen};
 use crate::{Error, Lab};
@@ -348,9 +348,11 @@ impl Lab {
         let mut open: BTreeSet<usize> = (0..runs.len()).collect();
         machine::work(self, &job, 1, stop, |i, heard| {
             let done = match heard {
-                Heard::At(_) => return,
-                Heard::Failed(why) => Err(Error::Machine(why)),
-                Heard::Measured(raw) => plays[i].compare(&raw.kernel, &raw.events).map_err(Error::Machine),
+                GuestEvent::At(_) => return,
+                GuestEvent::Failed(why) => Err(Error::Machine(why)),
+                GuestEvent::Measured(raw) => {
+                    plays[i].compare(&raw.kernel, &raw.events).map_err(Error::Machine)
+                }
             };
             if open.remove(&i) {
                 hear(i, done);

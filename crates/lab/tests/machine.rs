@@ -1,7 +1,7 @@
 //! Boots the machine: the kernel's own disciplines against the simulator's, in virtual time.
 
 use queuewright_aqm::{ParamKind, Value};
-use queuewright_lab::{Heard, Lab, QdiscOrigin, check};
+use queuewright_lab::{Lab, QdiscOrigin, RunEvent, check};
 use queuewright_results::Run;
 use queuewright_scenario::Scenario;
 use queuewright_testing::{Lack, left_out};
@@ -19,7 +19,7 @@ fn both(lab: &Lab, text: &str) -> Vec<(Run, Run)> {
     let stop = AtomicBool::new(false);
     let mut linux: Vec<Option<Run>> = vec![None; specs.len()];
     lab.run(&specs, &stop, |i, heard| {
-        if let Heard::Done(done) = heard {
+        if let RunEvent::Done(done) = heard {
             linux[i] = Some(*done.unwrap_or_else(|e| panic!("run {i}: {e}")));
         }
     });
@@ -117,7 +117,7 @@ fn a_run_that_fails_says_why() {
     let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
     let mut done = Vec::new();
     lab.run(&specs, &AtomicBool::new(false), |i, heard| {
-        if let Heard::Done(result) = heard {
+        if let RunEvent::Done(result) = heard {
             done.push((i, result.map(|r| r.ports[0].packets).map_err(|e| e.to_string())));
         }
     });
@@ -207,7 +207,7 @@ fn the_kernel_takes_what_is_not_refused() {
     let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
     let mut wrong = Vec::new();
     lab.run(&specs, &AtomicBool::new(false), |i, heard| {
-        if let Heard::Done(Err(e)) = heard {
+        if let RunEvent::Done(Err(e)) = heard {
             wrong.push(format!("{}: {e}", disciplines[i]));
         }
     });

@@ -24,7 +24,7 @@ mod shares;
 mod status;
 mod system;
 
-pub use agent::{Chooser, Done, Step, agent};
+pub use agent::{ActionSource, AgentStep, Done, agent};
 pub use attach::{Held, Plan, attach, detach, hold, plan, prepare, set};
 pub use confine::confine;
 pub use doctor::{Finding, doctor};

@@ -2,9 +2,9 @@
 
 use queuewright_aqm::{Packet, Queue};
 
-/// Which of its functions was called.
+/// What was to be done with the queue: which of the discipline's functions was called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum QueueOperation {
     /// A packet arrived.
     Enqueue,
     /// One is to leave.
@@ -19,7 +19,7 @@ pub struct Call {
     /// When, ns since the run began.
     pub now_ns: u64,
     /// What was asked.
-    pub asked: Asked,
+    pub operation: QueueOperation,
     /// The random number that an arrival comes with.
     pub random: u32,
     /// The queue as it was shown.

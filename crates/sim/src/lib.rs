@@ -47,7 +47,7 @@ use std::time::Instant;
 
 pub use queuewright_cca::{Bbr, BbrMode, CaState, Cca, Kind};
 pub use queuewright_results::jain;
-pub use record::{Arrival, Asked, Call, LoneQueue, arrivals, record};
+pub use record::{Arrival, Call, LoneQueue, QueueOperation, arrivals, record};
 pub use step::Stepper;
 
 /// Why a run has no result.

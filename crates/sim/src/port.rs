@@ -1,6 +1,6 @@
 //! An output port: a queue (or a scheduler's queues), its discipline, its link.
 
-use crate::calls::{Arrival, Arrivals, Asked, Call, Calls};
+use crate::calls::{Arrival, Arrivals, Call, Calls, QueueOperation};
 use crate::jiffies;
 use crate::late::{self, LateMarks};
 use crate::link::{Link, OPPORTUNITY_BYTES};
@@ -335,7 +335,7 @@ impl Port {
                 late.come(&mut p);
             }
             if !MANY {
-                self.look(now, Asked::Enqueue, random, &view);
+                self.look(now, QueueOperation::Enqueue, random, &view);
             }
             if let Some(arrivals) = &mut self.arrivals {
                 arrivals.add(Arrival { at_ns: now, flow: p.flow, bytes: p.bytes, ecn: view.ecn as u8 });
@@ -411,12 +411,12 @@ impl Port {
 
     /// What few disciplines ask for and few runs record, before a call.
     #[inline(never)]
-    fn look(&mut self, now: u64, asked: Asked, random: u32, view: &PacketView) {
+    fn look(&mut self, now: u64, operation: QueueOperation, random: u32, view: &PacketView) {
         if self.discipline.info().needs_head {
             self.queue.head_ns = if self.queue.packets == 0 { 0 } else { self.ring[self.head].enqueue_ns };
         }
         if let Some(calls) = &mut self.calls {
-            calls.add(Call { now_ns: now, asked, random, queue: self.queue, packet: *view });
+            calls.add(Call { now_ns: now, operation, random, queue: self.queue, packet: *view });
         }
     }
 
@@ -477,7 +477,7 @@ impl Port {
                 if let Some(calls) = &mut self.calls {
                     calls.add(Call {
                         now_ns: now,
-                        asked: Asked::Idle,
+                        operation: QueueOperation::Idle,
                         random: 0,
                         queue: self.queue,
                         packet: PacketView::default(),
@@ -502,7 +502,7 @@ impl Port {
                 late::leave(&mut p);
                 match &self.queues {
                     Some(queues) => self.queue.head_ns = queues.head_ns(index),
-                    None => self.look(now, Asked::Dequeue, 0, &view),
+                    None => self.look(now, QueueOperation::Dequeue, 0, &view),
                 }
             }
             let verdict = self.discipline.dequeue_from(now, &self.queue, &view, index);
@@ -654,7 +654,11 @@ mod tests {
             left.extend(std::iter::from_fn(|| port.dequeue(11 * MS)));
             assert!(left.len() == 5 && left.iter().all(|p| p.flags & flag::ECT != 0));
             let told = port.recorded();
-            assert!(told.iter().filter(|call| call.asked != Asked::Idle).all(|call| call.packet.ecn == 2));
+            assert!(
+                told.iter()
+                    .filter(|call| call.operation != QueueOperation::Idle)
+                    .all(|call| call.packet.ecn == 2)
+            );
             left.iter().filter(|p| p.flags & flag::CE != 0).map(|p| p.seq).collect::<Vec<_>>()
         };
         assert_eq!((marked(false), marked(true)), (vec![0], vec![3]));

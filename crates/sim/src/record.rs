@@ -9,7 +9,7 @@ use queuewright_scenario::spec::RunSpec;
 use rand_pcg::Pcg32;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use crate::calls::{Arrival, Asked, Call};
+pub use crate::calls::{Arrival, Call, QueueOperation};
 
 /// The first `most` packets that come to the first port of a run.
 ///

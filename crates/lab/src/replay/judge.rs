@@ -44,7 +44,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    fn of(step: &Step<'_>) -> Moment {
+    fn of(step: &AckComparison<'_>) -> Moment {
         let numbers = (0..WORDS).filter_map(|i| Some((name(i), step.linux[i], step.sim[i]?))).collect();
         let (acks, at_ns) = (step.acks, step.at_ns);
         Moment { acks, at_ns, numbers, linux_sent: step.linux_sent.into(), sim_sent: step.sim_sent.into() }
@@ -162,8 +162,8 @@ pub struct Replay<'a> {
     worked_at: u64,
 }
 
-/// What is compared before an acknowledgement.
-pub struct Step<'a> {
+/// Both sides before an acknowledgement, to be compared.
+pub struct AckComparison<'a> {
     /// Its number.
     pub acks: usize,
     /// Since the begin, ns.
@@ -229,7 +229,7 @@ impl<'a> Replay<'a> {
     }
 
     /// All of it; `hear` is told of each acknowledgement's moment, and ends it by saying no.
-    pub fn run(&mut self, mut hear: impl FnMut(Step<'_>) -> bool) {
+    pub fn run(&mut self, mut hear: impl FnMut(AckComparison<'_>) -> bool) {
         let mut acks = 0;
         let events = &self.recording.events;
         for (i, event) in events.iter().enumerate() {
@@ -270,7 +270,7 @@ impl<'a> Replay<'a> {
                 }
                 Event::Ack { at, ack, before } => {
                     self.until(self.moved(acks, Work::Timer, *at));
-                    let on = hear(Step {
+                    let on = hear(AckComparison {
                         acks,
                         at_ns: at - self.began,
                         linux: before,
@@ -491,7 +491,7 @@ const BESIDE: [&str; 2] = ["in_flight", "sent"];
 const JUDGED_IN_ALL: usize = JUDGED + BESIDE.len();
 
 /// What the kernel and the simulator have of what is judged. What the simulator does not know differs.
-fn judged(step: &Step<'_>, i: usize) -> (u64, u64) {
+fn judged(step: &AckComparison<'_>, i: usize) -> (u64, u64) {
     let both = |i: usize| (step.linux[i], step.sim[i].unwrap_or(!step.linux[i]));
     if i < JUDGED {
         return both(i);

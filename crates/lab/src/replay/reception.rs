@@ -260,9 +260,9 @@ pub struct Told {
     pub blocks: Vec<(u32, u32)>,
 }
 
-/// How a draw went.
+/// How far the simulator's receiver did what the kernel's did in a draw.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Heard {
+pub struct ReceptionMatch {
     /// Draw.
     pub name: String,
     /// Segments that came.
@@ -404,12 +404,12 @@ fn differs(a: &Told, b: &Told) -> Option<(&'static str, u64, u64)> {
 }
 
 /// Gives the simulator's receiver what the kernel's got, and compares.
-pub fn judge(r: &Reception) -> Heard {
+pub fn judge(r: &Reception) -> ReceptionMatch {
     compare(r, &Listener::new(r, true).run(r, |_, _| {}))
 }
 
 /// What the simulator has said beside what the kernel has.
-pub fn compare(r: &Reception, sim: &[Told]) -> Heard {
+pub fn compare(r: &Reception, sim: &[Told]) -> ReceptionMatch {
     let kernel = linux(r);
     let began = match r.events.first() {
         Some(Event::Segment(at, ..) | Event::Read(at, ..) | Event::Ack(at, ..)) => *at,
@@ -442,7 +442,7 @@ pub fn compare(r: &Reception, sim: &[Told]) -> Heard {
         let near = sim[from..].iter().take_while(|s| s.at <= t.at + APART_NS);
         alike += usize::from(near.clone().any(|s| differs(t, s).is_none_or(|d| d.0 == "window")));
     }
-    Heard {
+    ReceptionMatch {
         name: r.path.name.clone(),
         segments,
         acks: kernel.len(),
