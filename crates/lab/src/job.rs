@@ -2,7 +2,7 @@
 //!
 //! A run is a line of namespaces: clients (one for each round-trip time), the router `r`, the server `s`. The
 //! router's device towards the server is the bottleneck: htb and the qdisc below it, or one that shapes by itself. The round-trip time is netem's, on
-//! the way back from the router to the client, so that nothing but the queue under test holds data up.
+//! the reverse path from the router to the client, so that nothing but the queue under test holds data up.
 
 use crate::Error;
 use crate::qdisc::{Qdisc, QdiscOrigin, qdisc};
@@ -340,7 +340,7 @@ fn gap_ns(bps: u64, packet_bytes: u32) -> u64 {
     u64::try_from(ns).unwrap_or(u64::MAX).max(1)
 }
 
-/// How much later than in the scenario a flow sends, ns. The path's delay is netem's, on the way back: what is sent is at the bottleneck
+/// How much later than in the scenario a flow sends, ns. The path's delay is netem's, on the reverse path: what is sent is at the bottleneck
 /// at once, and so at the time at which the scenario has it there, half a round trip after it was sent.
 pub fn there_ns(flow: &FlowSpec) -> u64 {
     flow.base_rtt_ns / 2

@@ -102,7 +102,7 @@ pub fn agent(
     stop: &AtomicBool,
 ) -> Result<Done, Error> {
     let mut place = Place::take(record, spec)?;
-    let done = place.fly(spec, agent, stop);
+    let done = place.drive(spec, agent, stop);
     let back = place.put(None).and_then(|()| place.leave());
     done.and_then(|done| back.map(|()| done))
 }
@@ -205,7 +205,7 @@ impl<'a> Place<'a> {
         done
     }
 
-    fn fly(&mut self, spec: &Spec, agent: ActionSource<'_>, stop: &AtomicBool) -> Result<Done, Error> {
+    fn drive(&mut self, spec: &Spec, agent: ActionSource<'_>, stop: &AtomicBool) -> Result<Done, Error> {
         let (mut pilot, mut program, patience) = match agent {
             ActionSource::Policy(learned) => (Discipline::new(learned), None, Duration::ZERO),
             ActionSource::Program { command, patience } => {

@@ -133,7 +133,7 @@ pub struct Flow {
     pub acks_lost: u64,
     /// The same when the window began.
     lost_before: u64,
-    /// Ports crossed, in order: by packets; then, if anything crosses ports on its way back, [`NOWHERE`] and those.
+    /// Ports crossed, in order: by packets; then, if anything crosses ports on its reverse path, [`NOWHERE`] and those.
     pub path: Box<[u32]>,
     /// How many of them packets cross.
     pub there: u32,
@@ -277,7 +277,7 @@ impl Flow {
         let (last_segment, last_bytes) = self.last_on_wire();
         let mut lane = Lane::default();
         lane.access_ns = self.up.access_ns;
-        // What answers is an arrival at a port: the first on the way back, or the one that the sender's answer reaches.
+        // What answers is an arrival at a port: the first on the reverse path, or the one that the sender's answer reaches.
         lane.loop_ns = self.back.reverse_ns + if self.returning.is_none() { self.up.forward_ns } else { 0 };
         lane.port = self.path[0];
         lane.last_segment = last_segment;

@@ -61,7 +61,7 @@ pub struct Port {
     /// or whose flows end. A flow that is not there stands for itself.
     numbers: Vec<u32>,
     drops: Vec<u32>,
-    /// Acknowledgements dropped, and ports crossed before those on the way back, by flow, as `drops`.
+    /// Acknowledgements dropped, and ports crossed before those on the reverse path, by flow, as `drops`.
     ack_drops: Vec<u32>,
     there: Vec<u32>,
     /// The drops when the window began.
@@ -181,7 +181,7 @@ impl Port {
         self.queue.pool = pool;
     }
 
-    /// Counts drops by flow, of flows so far that cross so many ports each before those on the way back.
+    /// Counts drops by flow, of flows so far that cross so many ports each before those on the reverse path.
     pub fn count_drops(&mut self, there: &[u32]) {
         self.there = there.to_vec();
         self.drops = vec![0; there.len()];

@@ -1,4 +1,4 @@
-//! Acknowledgements that cross ports on their way back.
+//! Acknowledgements that cross ports on their reverse path.
 //!
 //! In a queue such an acknowledgement is a packet with a number in the place of a segment's; what it says waits here. Links keep
 //! a flow's packets in order, so what is older than one that has come back was dropped on the way, and goes.

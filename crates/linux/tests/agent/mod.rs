@@ -81,7 +81,7 @@ impl Drop for Stop<'_> {
 }
 
 /// An agent until `meanwhile` is over.
-fn fly(agent: linux::ActionSource<'_>, meanwhile: impl FnOnce()) -> Result<linux::Done, linux::Error> {
+fn drive(agent: linux::ActionSource<'_>, meanwhile: impl FnOnce()) -> Result<linux::Done, linux::Error> {
     let stop = AtomicBool::new(false);
     thread::scope(|s| {
         let stops = Stop(&stop);
@@ -166,12 +166,12 @@ fn chooses(port: linux::Port) {
     let learned = learned();
     let mut seen = [0u32; 101];
     let before = marks();
-    let done = fly(linux::ActionSource::Policy(&learned), || {
+    let done = drive(linux::ActionSource::Policy(&learned), || {
         wait_for("marks, and three actions of the learned policy", || {
             seen[marking() as usize] += 1;
             seen.iter().filter(|times| **times > 0).count() > 2 && marks() > before
         });
-        refused(fly(linux::ActionSource::Policy(&learned), || ()), "lo has an agent already");
+        refused(drive(linux::ActionSource::Policy(&learned), || ()), "lo has an agent already");
         // A rate beside it is no matter.
         linux::set(&record(), &spec("queuepilot"), "queuepilot", false, |p| p.rate *= 2)
             .unwrap_or_else(|e| panic!("{e}"));
@@ -195,7 +195,7 @@ fn chooses(port: linux::Port) {
     let lines = tempfile::NamedTempFile::new().expect("a file");
     let script = format!("while read -r line; do echo \"$line\" >>{}; echo 4; done", lines.path().display());
     let told = || fs::read_to_string(lines.path()).expect("the program's file");
-    let done = fly(program(&script), || {
+    let done = drive(program(&script), || {
         wait_for("two steps told, and half of all marked", || {
             told().matches('\n').count() > 1 && marking() == 50
         });
