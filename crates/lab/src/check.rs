@@ -71,7 +71,7 @@ pub fn check(scenario: &Scenario, runs: &[RunSpec], origin: QdiscOrigin) -> Resu
                 ("repeat", matches!(flows.arrival, ArrivalPattern::Repeat(_))),
                 ("arrivals", matches!(flows.arrival, ArrivalPattern::Arrive(_))),
                 ("pages", matches!(flows.arrival, ArrivalPattern::Pages(_))),
-                ("reverse_ports", !flows.back.is_empty()),
+                ("reverse_ports", !flows.reverse_path.is_empty()),
                 ("access", flows.access_bps.is_some()),
                 ("jitter", flows.jitter_ns.max > 0),
                 ("requests", requests),

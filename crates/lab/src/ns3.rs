@@ -39,7 +39,7 @@ fn flow(f: &FlowSpec) -> Option<(String, bool)> {
         && f.access_bps.is_none()
         && f.jitter_ns == 0
         && f.stop_ns.is_none()
-        && f.back.is_empty();
+        && f.reverse_path.is_empty();
     let name = Some(cca.name()).filter(|_| plain && cca.info().ns3)?;
     Some((format!("{name},{},{},{}", f.base_rtt_ns, f.start_ns, f.group), ecn))
 }

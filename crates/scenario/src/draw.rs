@@ -203,13 +203,13 @@ impl Scenario {
         // (is it TCP, its RTT)
         let lasting = flows.iter().cloned().chain(sources.iter().flat_map(|s| s.sessions().map(|t| t.flow)));
         let mut rtts: Vec<(bool, u64)> = lasting
-            .filter(|f| f.path.iter().chain(&f.back).any(|p| *p as usize == port))
+            .filter(|f| f.path.iter().chain(&f.reverse_path).any(|p| *p as usize == port))
             .map(|f| (tcp(&f), f.base_rtt_ns))
             .collect();
         // Entries that have a flow there now were counted; what arrives is the rest.
         let arriving = |f: &&Flows| matches!(f.arrival, ArrivalPattern::Arrive(_) | ArrivalPattern::Pages(_));
         let passing = self.flows.iter().filter(arriving);
-        let passing = passing.filter(|f| f.path.iter().chain(&f.back).any(|p| *p as usize == port));
+        let passing = passing.filter(|f| f.path.iter().chain(&f.reverse_path).any(|p| *p as usize == port));
         let middle = |f: &Flows| f.rtt_ns.min.midpoint(f.rtt_ns.max);
         let mut arriving: Vec<(bool, u64)> =
             passing.map(|f| (matches!(f.traffic, TrafficModel::Tcp { .. }), middle(f))).collect();

@@ -31,7 +31,7 @@ pub struct FlowSpec {
     /// Ports it crosses, in order.
     pub path: Vec<u32>,
     /// Ports that its acknowledgements cross, in order; none: nothing holds them up.
-    pub back: Vec<u32>,
+    pub reverse_path: Vec<u32>,
 }
 
 /// What a flow sends.

@@ -114,7 +114,7 @@ pub struct Flows {
     /// Ports that it crosses, in order: indices into [`Scenario::ports`].
     pub path: Vec<u32>,
     /// Ports that its acknowledgements cross on their reverse path, in order.
-    pub back: Vec<u32>,
+    pub reverse_path: Vec<u32>,
     /// Round-trip time without queues, ns, drawn per flow.
     pub rtt_ns: Range,
     /// Start, ns, drawn per flow.

@@ -27,7 +27,7 @@ pub struct Each {
     /// Ports that it crosses, in order.
     pub path: Vec<u32>,
     /// Ports that its acknowledgements cross, in order.
-    pub back: Vec<u32>,
+    pub reverse_path: Vec<u32>,
 }
 
 impl Each {
@@ -40,7 +40,7 @@ impl Each {
             access_bps: entry.access_bps,
             jitter_ns: entry.jitter_ns,
             path: entry.path.clone(),
-            back: entry.back.clone(),
+            reverse_path: entry.reverse_path.clone(),
         }
     }
 }
@@ -133,7 +133,7 @@ impl Streams {
                 _ => SendBuffer::default(),
             },
             path: each.path.clone(),
-            back: each.back.clone(),
+            reverse_path: each.reverse_path.clone(),
         }
     }
 }

@@ -62,16 +62,16 @@ fn entry(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows,
 fn flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows, Error> {
     let t = node.table(&FLOWS)?;
     let path = path(&t, ports)?;
-    let back = back(&t, ports, &path)?;
-    if path.len() + back.len() > MAX_WAY {
-        let key = if back.is_empty() { "ports" } else { "reverse_ports" };
+    let reverse_path = reverse_path(&t, ports, &path)?;
+    if path.len() + reverse_path.len() > MAX_WAY {
+        let key = if reverse_path.is_empty() { "ports" } else { "reverse_ports" };
         return Err(t.node.entry(key).error(format!(
-            "{} ports on this flow's way there and back; at most {MAX_WAY}",
-            path.len() + back.len()
+            "{} ports on this flow's forward and reverse paths; at most {MAX_WAY}",
+            path.len() + reverse_path.len()
         )));
     }
     let delay = |path: &[u32]| path.iter().map(|&p| ports[p as usize].delay_ns).sum::<u64>();
-    let delay_ns = delay(&path).max(delay(&back));
+    let delay_ns = delay(&path).max(delay(&reverse_path));
     let (mut traffic, size_file) = traffic_model(&t, run, files)?;
     let rtt_ns = match t.span_if("rtt")? {
         None if matches!(traffic, TrafficModel::Tcp { .. }) => {
@@ -116,7 +116,7 @@ fn flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows,
         size_file,
         arrival,
         path,
-        back,
+        reverse_path,
         rtt_ns,
         start_ns,
         stop_ns,
@@ -143,13 +143,13 @@ fn path(t: &Table<'_>, ports: &[Link]) -> Result<Vec<u32>, Error> {
 }
 
 /// The ports that a flow's acknowledgements cross, none of them on its way there.
-fn back(t: &Table<'_>, ports: &[Link], there: &[u32]) -> Result<Vec<u32>, Error> {
+fn reverse_path(t: &Table<'_>, ports: &[Link], forward_path: &[u32]) -> Result<Vec<u32>, Error> {
     let Some(node) = t.get("reverse_ports") else { return Ok(Vec::new()) };
     if t.get("cca").is_none() {
         return Err(node.key_error("belongs to TCP flows (cca); nothing arrival back to a UDP sender"));
     }
     let names: Vec<&str> = ports.iter().map(|p| p.name.as_str()).collect();
-    named(node.items(), &names, there)
+    named(node.items(), &names, forward_path)
 }
 
 /// Ports by their names, each once and not among those already crossed.

@@ -67,8 +67,8 @@ impl Scenario {
                     path.iter().map(|&p| json!(self.ports[p as usize].name)).collect()
                 };
                 o["ports"] = names(&entry.path);
-                if !entry.back.is_empty() {
-                    o["reverse_ports"] = names(&entry.back);
+                if !entry.reverse_path.is_empty() {
+                    o["reverse_ports"] = names(&entry.reverse_path);
                 }
             }
             o

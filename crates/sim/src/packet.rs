@@ -40,7 +40,7 @@ pub struct Packet {
     pub flow: u32,
     /// Segment.
     pub seq: u32,
-    /// Timestamps ([`crate::lane::times`]); of a datagram, the upper half of its number.
+    /// Timestamps ([`crate::forward_path::times`]); of a datagram, the upper half of its number.
     pub ts: u32,
     /// Length as the link counts it.
     pub bytes: u16,

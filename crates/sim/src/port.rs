@@ -63,7 +63,7 @@ pub struct Port {
     drops: Vec<u32>,
     /// Acknowledgements dropped, and ports crossed before those on the reverse path, by flow, as `drops`.
     ack_drops: Vec<u32>,
-    there: Vec<u32>,
+    forward_hops: Vec<u32>,
     /// The drops when the window began.
     drops_before: Vec<u32>,
     /// A packet that opportunities have partly sent, and the bytes still to go.
@@ -111,7 +111,7 @@ impl Port {
             numbers: Vec::new(),
             drops: Vec::new(),
             ack_drops: Vec::new(),
-            there: Vec::new(),
+            forward_hops: Vec::new(),
             drops_before: Vec::new(),
             begun: None,
             end_ns,
@@ -182,15 +182,15 @@ impl Port {
     }
 
     /// Counts drops by flow, of flows so far that cross so many ports each before those on the reverse path.
-    pub fn count_drops(&mut self, there: &[u32]) {
-        self.there = there.to_vec();
-        self.drops = vec![0; there.len()];
-        self.ack_drops = vec![0; there.len()];
+    pub fn count_drops(&mut self, forward_hops: &[u32]) {
+        self.forward_hops = forward_hops.to_vec();
+        self.drops = vec![0; forward_hops.len()];
+        self.ack_drops = vec![0; forward_hops.len()];
     }
 
     /// The flow at an index is from now on another, with a number that none has had; for `there` see
     /// [`Port::count_drops`].
-    pub fn flow_begins(&mut self, index: u32, number: u32, there: u32) {
+    pub fn flow_begins(&mut self, index: u32, number: u32, forward_hops: u32) {
         let at = index as usize;
         if self.numbers.len() <= at {
             self.numbers.extend(self.numbers.len() as u32..=index);
@@ -199,14 +199,14 @@ impl Port {
         if self.drops.len() <= at {
             self.drops.resize(at + 1, 0);
             self.ack_drops.resize(at + 1, 0);
-            self.there.resize(at + 1, 0);
+            self.forward_hops.resize(at + 1, 0);
         }
         if let Some(late) = &mut self.late_marks {
             late.forget(index);
         }
         self.drops[at] = 0;
         self.ack_drops[at] = 0;
-        self.there[at] = there;
+        self.forward_hops[at] = forward_hops;
         if let Some(before) = self.drops_before.get_mut(at) {
             *before = 0;
         }
@@ -243,7 +243,8 @@ impl Port {
     fn dropped(&mut self, now: u64, p: &Packet, reason: Reason) {
         self.measure.drop(now, u32::from(p.bytes), reason);
         let flow = p.flow as usize;
-        let comes_back = self.there.get(flow).is_some_and(|there| u32::from(p.hop) > *there);
+        let comes_back =
+            self.forward_hops.get(flow).is_some_and(|forward_hops| u32::from(p.hop) > *forward_hops);
         let drops = if comes_back { &mut self.ack_drops } else { &mut self.drops };
         if let Some(n) = drops.get_mut(flow) {
             *n += 1;

@@ -8,7 +8,7 @@ use crate::channel::Channel;
 use crate::client::Losses;
 use crate::datagrams::Datagrams;
 use crate::flow::{Ends, Flow};
-use crate::lane::Lane;
+use crate::forward_path::ForwardPath;
 use crate::measure::FlowWaits;
 use crate::port::{Port, dropped_of};
 use crate::random::Identity;
@@ -104,7 +104,7 @@ pub struct Network<'a> {
     /// Flows, the slots after the run's own.
     pub flows: &'a mut Vec<Flow>,
     /// Of each flow.
-    pub lanes: &'a mut Vec<Lane>,
+    pub forward_paths: &'a mut Vec<ForwardPath>,
     /// Of each flow.
     pub waits: &'a mut Vec<FlowWaits>,
     /// What is to happen.
@@ -151,7 +151,7 @@ impl Traffic {
                 }
                 let (source, session) = (slot.source, slot.transfer.session);
                 // A sender goes on when it has been told. The hosts are asked in time for what that sends.
-                let told_ns = flow.finished_ns.unwrap_or(e.at) + flow.back.reverse_ns;
+                let told_ns = flow.finished_ns.unwrap_or(e.at) + flow.reverse.reverse_ns;
                 if let Some(next) =
                     session.and_then(|session| self.sources[source as usize].follow(session, told_ns))
                 {
@@ -183,26 +183,26 @@ impl Traffic {
         self.flows[transfer.flow.group as usize] += 1;
         let flow = Flow::new(identity, &transfer.flow, net.spec);
         let slot = Slot { source, transfer, name, done: false, gone: false };
-        let lane = flow.lane(net.channels);
+        let forward = flow.forward(net.channels);
         let index = match self.free.pop() {
             Some(index) => {
                 self.slots[(index - self.first) as usize] = slot;
                 net.flows[index as usize] = flow;
-                net.lanes[index as usize] = lane;
+                net.forward_paths[index as usize] = forward;
                 net.waits[index as usize] = FlowWaits::default();
                 index
             }
             None => {
                 self.slots.push(slot);
                 net.flows.push(flow);
-                net.lanes.push(lane);
+                net.forward_paths.push(forward);
                 net.waits.push(FlowWaits::default());
                 (net.flows.len() - 1) as u32
             }
         };
-        let there = net.flows[index as usize].there;
+        let forward_hops = net.flows[index as usize].forward_hops;
         for port in net.ports.iter_mut() {
-            port.flow_begins(index, name, there);
+            port.flow_begins(index, name, forward_hops);
         }
         let flow = &mut net.flows[index as usize];
         if let Ends::Udp { .. } = flow.ends {
@@ -224,17 +224,17 @@ impl Traffic {
         let (emitted, received) = (flow.up.emitted + acks_sent, waits.received + acks_came);
         let acks_dropped: u64 = net.ports.iter().map(|p| u64::from(p.acks_dropped_of(index))).sum();
         let gone = dropped + flow.lost + acks_dropped + flow.acks_lost;
-        if emitted > received + gone || !flow.is_quiet(&net.lanes[index as usize]) {
+        if emitted > received + gone || !flow.is_quiet(&net.forward_paths[index as usize]) {
             // Each look waits as long as the flow has been over: few looks, and soon enough.
             let over_ns = e.at.saturating_sub(flow.finished_ns.unwrap_or(e.at));
-            let wait_ns = over_ns.max(flow.back.reverse_ns).max(1_000_000);
+            let wait_ns = over_ns.max(flow.reverse.reverse_ns).max(1_000_000);
             return net.wheel.push(event(e.at + wait_ns, what::RETIRE, index));
         }
         self.emitted += emitted;
         self.received += received;
         let slot = &mut self.slots[(index - self.first) as usize];
         slot.gone = true;
-        self.delivered[slot.transfer.flow.group as usize] += flow.back.delivered_bytes;
+        self.delivered[slot.transfer.flow.group as usize] += flow.reverse.delivered_bytes;
         match &mut net.datagrams[flow.group as usize] {
             None => self.done.push((slot.name, slot.record(net.spec, flow, dropped))),
             // Before the window has begun nothing was lost within it.

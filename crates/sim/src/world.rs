@@ -78,7 +78,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             ports,
             net: Net {
                 wheel,
-                lanes: flows.iter().map(|f| f.lane(&channels)).collect(),
+                forward_paths: flows.iter().map(|f| f.forward(&channels)).collect(),
                 flows,
                 waits: vec![FlowWaits::default(); spec.flows.len()],
                 bench: Bench::default(),
@@ -95,9 +95,9 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         };
         let counts = |f: &Flow| f.is_finite() || f.client.is_some() || matches!(f.ends, Ends::Udp { .. });
         if !spec.sources.is_empty() || world.net.flows.iter().any(counts) {
-            let there: Vec<u32> = world.net.flows.iter().map(|f| f.there).collect();
+            let forward_hops: Vec<u32> = world.net.flows.iter().map(|f| f.forward_hops).collect();
             for port in &mut world.ports {
-                port.count_drops(&there);
+                port.count_drops(&forward_hops);
             }
         }
         let (traffic, mut network) = world.coming_and_going();
@@ -112,7 +112,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             spec: &self.spec,
             ports: &mut self.ports,
             flows: &mut net.flows,
-            lanes: &mut net.lanes,
+            forward_paths: &mut net.forward_paths,
             waits: &mut net.waits,
             wheel: &mut net.wheel,
             channels: &net.channels,
@@ -328,9 +328,9 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         let waited_ns = if hop == 0 { 0 } else { event.waited_ns() };
         let end = self.spec.duration_ns;
         loop {
-            let lane = &self.net.lanes[event.flow as usize];
+            let forward = &self.net.forward_paths[event.flow as usize];
             let (port, spacing) = if hop == 0 {
-                (lane.port as usize, lane.access_ns)
+                (forward.port as usize, forward.access_ns)
             } else {
                 match self.net.flows[event.flow as usize].path.get(hop) {
                     Some(&port) if port != NOWHERE => (port as usize, 0),
@@ -338,10 +338,10 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
                     _ => return self.net.land(event),
                 }
             };
-            let mut bytes = lane.bytes_of(event.seq, event.flags & flag::SYN != 0);
+            let mut bytes = forward.bytes_of(event.seq, event.flags & flag::SYN != 0);
             if hop != 0 {
                 let flow = &self.net.flows[event.flow as usize];
-                if hop > flow.there as usize {
+                if hop > flow.forward_hops as usize {
                     bytes = flow.ack_bytes(event.seq);
                 }
             }
@@ -473,7 +473,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
                     cca: spec.groups[f.group as usize].cca.clone(),
                     base_rtt_ms: f.base_rtt_ns as f64 / 1e6,
                     goodput_bps: if active > 0.0 {
-                        flow.back.delivered_bytes as f64 * 8.0 / active
+                        flow.reverse.delivered_bytes as f64 * 8.0 / active
                     } else {
                         f64::NAN
                     },
@@ -496,10 +496,10 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             .map(|(g, group)| {
                 let of_group = |i: usize| spec.flows[i].group as usize == g;
                 let members = (0..spec.flows.len()).filter(|&i| of_group(i));
-                let delivered: u64 = members.clone().map(|i| self.net.flows[i].back.delivered_bytes).sum();
+                let delivered: u64 = members.clone().map(|i| self.net.flows[i].reverse.delivered_bytes).sum();
                 let (came_and_went, came) = self.traffic.of_group(g);
                 let there =
-                    self.traffic.there(g as u32).map(|i| self.net.flows[i as usize].back.delivered_bytes);
+                    self.traffic.there(g as u32).map(|i| self.net.flows[i as usize].reverse.delivered_bytes);
                 let delivered = delivered + came_and_went + there.sum::<u64>();
                 results::Group {
                     name: group.name.clone(),
