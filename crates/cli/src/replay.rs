@@ -7,7 +7,7 @@ use crate::{Failure, print};
 use queuewright_engine::{ItemEvent, jobs, open as open_lab, run_all};
 use queuewright_lab::replay::IN_A_BOOT;
 use queuewright_lab::replay::draw::{Draw, draw};
-use queuewright_lab::replay::judge::{Class, Divergence, Nudge, Outcome, judge};
+use queuewright_lab::replay::judge::{Class, Divergence, Outcome, TimingShift, judge};
 use queuewright_lab::replay::reception::{self, Reception, ReceptionMatch};
 use queuewright_lab::replay::record::Recording;
 use queuewright_lab::{Error, Lab, QdiscOrigin};
@@ -293,7 +293,7 @@ impl Kept for Recording {
 const SHARES: [&str; 5] = ["cwnd", "ssthresh", "ca_state", "pacing_rate", "in_flight"];
 
 /// How much later or earlier the host has to be for both to be the same.
-fn rounded(nudges: &[Nudge]) -> String {
+fn rounded(nudges: &[TimingShift]) -> String {
     let most = nudges.iter().map(|n| n.ns.unsigned_abs()).max().unwrap_or(0);
     format!("rounding: {} of at most {} us", plural(nudges.len(), "time"), most / 1000)
 }

@@ -6,7 +6,7 @@ use crate::words::plural;
 use crate::{Failure, print};
 use queuewright_engine::{Engine, ItemEvent, Made, jobs, open as open_lab, play_all, run_all};
 use queuewright_lab::judge::{
-    COUNT_OF_OFFERED, COUNT_SHARE, Miss, Point, SHARE_POINTS, SOJOURN_MS, SOJOURN_SHARE, Spread,
+    COUNT_OF_OFFERED, COUNT_SHARE, MissedTarget, Point, SHARE_POINTS, SOJOURN_MS, SOJOURN_SHARE, Spread,
     UTILIZATION_POINTS, linux_again, misses, worst,
 };
 use queuewright_lab::queues::{Played, Sent, playable};
@@ -580,15 +580,16 @@ fn worst_first<'a>(
     compared: &[&'a Compared],
     of: fn(&Compared) -> &[Point],
     spread: &Spread,
-) -> Vec<(&'a str, Vec<Miss>)> {
+) -> Vec<(&'a str, Vec<MissedTarget>)> {
     let all = compared.iter().map(|c| (c.row.name.as_str(), misses(&c.linux, of(c), spread)));
-    let mut off: Vec<(&str, Vec<Miss>)> = all.filter(|(_, misses)| !misses.is_empty()).collect();
+    let mut off: Vec<(&str, Vec<MissedTarget>)> = all.filter(|(_, misses)| !misses.is_empty()).collect();
     off.sort_by(|(_, a), (_, b)| worst(b).total_cmp(&worst(a)));
     off
 }
 
-fn off(misses: &[Miss]) -> String {
-    let word = |m: &Miss| format!("{} {:.1}{}", m.measure, m.times, if m.chance { " (chance)" } else { "" });
+fn off(misses: &[MissedTarget]) -> String {
+    let word =
+        |m: &MissedTarget| format!("{} {:.1}{}", m.measure, m.times, if m.chance { " (chance)" } else { "" });
     misses.iter().map(word).collect::<Vec<_>>().join(", ")
 }
 
@@ -609,7 +610,7 @@ fn within(compared: &[&Compared], of: fn(&Compared) -> &[Point], spread: &Spread
     format!("{within} of {} ({:.0} %){others}", plural(all, "row"), share(within))
 }
 
-fn beyond_chance(off: &[(&str, Vec<Miss>)]) -> usize {
+fn beyond_chance(off: &[(&str, Vec<MissedTarget>)]) -> usize {
     off.iter().filter(|(_, misses)| misses.iter().any(|m| !m.chance)).count()
 }
 

@@ -14,7 +14,7 @@ use crate::requests::ClientSpec;
 use crate::setting::bdp_times;
 use crate::source::SourceSpec;
 use crate::spec::{FlowSpec, GroupSpec, PortSpec, Rate, RunSpec, Stack, Timers, Traffic};
-use crate::streams::{Each, Streams};
+use crate::streams::{FlowTemplate, Streams};
 use crate::units::Size;
 
 impl Scenario {
@@ -277,13 +277,13 @@ fn draw_entry(entry: &Flows, seed: u64, index: u32, first_group: u32) -> Vec<Flo
     let count = draw(&mut stream(seed, &format!("flows[{index}].count")), entry.count);
     let mut streams = Streams::new(seed, index);
     let Some(rows) = &entry.rows else {
-        let each = Each::of(entry, first_group);
+        let each = FlowTemplate::of(entry, first_group);
         let nth = |i: u64| with_client(streams.flow(entry, &each), ClientSpec::new(entry, seed, index, i));
         return (0..count).map(nth).collect();
     };
     let TrafficModel::Tcp { ccas, .. } = &entry.traffic else { return Vec::new() };
     let of_line = |(i, line): (u64, &Flows)| {
-        let each = Each::of(line, first_group);
+        let each = FlowTemplate::of(line, first_group);
         let mut flow = with_client(streams.flow(line, &each), ClientSpec::new(line, seed, index, i));
         if let Traffic::Tcp { cca, .. } = &flow.traffic {
             let group = ccas.iter().position(|(kind, _)| kind == cca).unwrap_or(0);

@@ -1,7 +1,7 @@
 //! From a tree of values to a checked scenario.
 
 use crate::data::{DataFile, Files};
-use crate::discipline::{self, Around};
+use crate::discipline::{self, ScenarioContext};
 use crate::error::{Error, Place};
 use crate::form::{MAX_BUFFER, MAX_TEXT};
 use crate::impairments::Impairments;
@@ -36,7 +36,7 @@ pub(crate) fn scenario(root: &Node, files: &Files) -> Result<Scenario, Error> {
     let top = root.table(&TOP)?;
     let run_node = top.need("run")?;
     let run = run(run_node)?;
-    let around = Around { files, duration_ns: run.duration_ns };
+    let around = ScenarioContext { files, duration_ns: run.duration_ns };
     let flows_node = top.need("flows")?;
     let port_nodes = port_nodes(&top)?;
     let ports = all_ports(&port_nodes, top.get("shared").is_some(), run.stack, around)?;
@@ -191,7 +191,12 @@ fn port_nodes<'a>(top: &Table<'a>) -> Result<Vec<&'a Node>, Error> {
     }
 }
 
-fn all_ports(nodes: &[&Node], shares: bool, stack: Stack, around: Around<'_>) -> Result<Vec<Link>, Error> {
+fn all_ports(
+    nodes: &[&Node],
+    shares: bool,
+    stack: Stack,
+    around: ScenarioContext<'_>,
+) -> Result<Vec<Link>, Error> {
     let mut ports: Vec<Link> = Vec::with_capacity(nodes.len());
     for node in nodes {
         let port = port(node, shares, stack, around)?;
@@ -233,7 +238,7 @@ fn too_large(n: &Node, size: Size) -> Option<Error> {
     Some(n.error(format!("too large; at most {}", most.show())))
 }
 
-fn port(node: &Node, shares: bool, stack: Stack, around: Around<'_>) -> Result<Link, Error> {
+fn port(node: &Node, shares: bool, stack: Stack, around: ScenarioContext<'_>) -> Result<Link, Error> {
     let listed = node.key.starts_with("ports");
     let t = node.table(if listed { &PORTS } else { &LINK })?;
     let name = if listed { t.need("name")?.name()? } else { "bottleneck".into() };
@@ -343,7 +348,7 @@ fn trace_file(node: &Node, files: &Files) -> Result<TraceFile, Error> {
     Ok(TraceFile { file, trace: Arc::new(trace) })
 }
 
-fn all_disciplines(node: &Node, around: Around<'_>) -> Result<Vec<Discipline>, Error> {
+fn all_disciplines(node: &Node, around: ScenarioContext<'_>) -> Result<Vec<Discipline>, Error> {
     let items =
         node.list("names or tables, such as [\"codel\", { name = \"static\", threshold = \"1bdp\" }]")?;
     if items.is_empty() {

@@ -9,7 +9,7 @@ use crate::flow::{FlowSpec, Traffic};
 use crate::model::{Flows, InitialWindow, TrafficModel};
 use crate::random::{Draws, draw, exponential, stream};
 use crate::sizes::Sizes;
-use crate::streams::{Each, Streams, first_window};
+use crate::streams::{FlowTemplate, Streams, first_window};
 use serde::{Deserialize, Serialize};
 
 /// A `[[flows]]` entry whose flows come and go: what they are drawn from.
@@ -42,7 +42,7 @@ pub enum ArrivalProcess {
         /// When.
         at: Poisson,
         /// What each is.
-        each: Each,
+        each: FlowTemplate,
     },
     /// A page at a time.
     Pages {
@@ -51,7 +51,7 @@ pub enum ArrivalProcess {
         /// Which.
         pages: Pages,
         /// What the flows of a page are, but for their sizes.
-        each: Each,
+        each: FlowTemplate,
     },
 }
 
@@ -90,7 +90,7 @@ impl SourceSpec {
     /// The source of an entry; none if its flows come once.
     pub(crate) fn new(flows: &Flows, seed: u64, entry: u32, first_group: u32) -> Option<SourceSpec> {
         let mut streams = Streams::new(seed, entry);
-        let each = Each::of(flows, first_group);
+        let each = FlowTemplate::of(flows, first_group);
         let poisson = |gap_ns: u64, streams: &mut Streams| {
             let (from_ns, until_ns) = streams.times(flows);
             Poisson { gap_ns, from_ns, until_ns }

@@ -16,7 +16,7 @@ pub use crate::requests::{ClientSpec, RequestsSpec};
 pub use crate::sizes::{SizeTable, Sizes};
 pub use crate::source::{ArrivalProcess, Loads, Poisson, SourceSpec, Transfer};
 pub use crate::stack::{RMEM_BYTES, SendBuffer, Stack};
-pub use crate::streams::Each;
+pub use crate::streams::FlowTemplate;
 pub use crate::units::Range;
 
 /// One run: one discipline, one seed.

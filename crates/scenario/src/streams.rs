@@ -9,9 +9,9 @@ use crate::stack::SendBuffer;
 use crate::units::Range;
 use serde::{Deserialize, Serialize};
 
-/// What a flow of an entry is drawn from, but for when it comes.
+/// A template: what a flow of an entry is drawn from, but for when it comes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Each {
+pub struct FlowTemplate {
     /// Index into [`crate::RunSpec::groups`] of the entry's first group.
     pub first_group: u32,
     /// What it sends.
@@ -30,9 +30,9 @@ pub struct Each {
     pub reverse_path: Vec<u32>,
 }
 
-impl Each {
-    pub(crate) fn of(entry: &Flows, first_group: u32) -> Each {
-        Each {
+impl FlowTemplate {
+    pub(crate) fn of(entry: &Flows, first_group: u32) -> FlowTemplate {
+        FlowTemplate {
             first_group,
             traffic: entry.traffic.clone(),
             rtt_ns: entry.rtt_ns,
@@ -82,7 +82,7 @@ impl Streams {
     }
 
     /// The next flow of the entry.
-    pub fn flow(&mut self, entry: &Flows, each: &Each) -> FlowSpec {
+    pub fn flow(&mut self, entry: &Flows, each: &FlowTemplate) -> FlowSpec {
         let (mut start_ns, stop_ns) = self.times(entry);
         if let TrafficModel::Datagrams(datagrams) = &entry.traffic {
             let most = datagrams.late_ns().saturating_sub(1);
@@ -92,7 +92,7 @@ impl Streams {
     }
 
     /// The next flow of the entry, to start and stop at given times; a duration of its own may end it before.
-    pub fn flow_at(&mut self, each: &Each, start_ns: u64, stop_ns: Option<u64>) -> FlowSpec {
+    pub fn flow_at(&mut self, each: &FlowTemplate, start_ns: u64, stop_ns: Option<u64>) -> FlowSpec {
         let mut group = each.first_group;
         let traffic = match &each.traffic {
             TrafficModel::Tcp { ccas, size, initial_window, ecn, l4s, bps, .. } => {

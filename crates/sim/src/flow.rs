@@ -7,7 +7,7 @@ use crate::client::Client;
 use crate::forward_path::{ForwardPath, times};
 use crate::jiffies::timestamp;
 use crate::packet::flag;
-use crate::random::{Identity, below, exponential, receiver_stream, sender_stream};
+use crate::random::{FlowIdentity, below, exponential, receiver_stream, sender_stream};
 use crate::receiver::{OVERHEAD, Receiver};
 use crate::sender::{Burst, Sender, SenderSetup, StackRules};
 use crate::wheel::{Event, EventKind, Wheel};
@@ -38,7 +38,7 @@ pub fn segments_of(bytes: u64) -> (u32, u32) {
     clippy::large_enum_variant,
     reason = "most flows are TCP; a pointer would cost each of their packets"
 )]
-pub enum Ends {
+pub enum Endpoints {
     /// TCP.
     Tcp {
         /// Sender.
@@ -106,7 +106,7 @@ pub struct ReversePath {
 #[repr(C, align(64))]
 pub struct Flow {
     /// The ends.
-    pub ends: Ends,
+    pub ends: Endpoints,
     /// The way to the first port.
     pub up: Uplink,
     /// The way of the ACKs.
@@ -150,7 +150,7 @@ pub struct Flow {
 
 impl Flow {
     /// A flow of a run.
-    pub fn new(flow: Identity, spec: &FlowSpec, run: &RunSpec) -> Flow {
+    pub fn new(flow: FlowIdentity, spec: &FlowSpec, run: &RunSpec) -> Flow {
         let rules = StackRules::of(run.stack);
         let stop_ns = spec.stop_ns.unwrap_or(u64::MAX);
         let client = Client::new(spec, run).map(Box::new);
@@ -175,7 +175,7 @@ impl Flow {
                     access_bps: spec.access_bps.unwrap_or(0),
                     warmup_ns: run.warmup_ns,
                 };
-                let ends = Ends::Tcp {
+                let ends = Endpoints::Tcp {
                     sender: Sender::new(setup),
                     receiver: Receiver::new(
                         rules,
@@ -190,7 +190,7 @@ impl Flow {
                 (ends, FULL_BYTES)
             }
             Traffic::Datagrams { gaps, bps, packet_bytes } => {
-                (Ends::Udp { bps, gaps, sent: 0, access_free_ns: 0, carry_q32: 0 }, packet_bytes)
+                (Endpoints::Udp { bps, gaps, sent: 0, access_free_ns: 0, carry_q32: 0 }, packet_bytes)
             }
         };
         let ports_ns: u64 = spec.path.iter().map(|&p| run.ports[p as usize].delay_ns).sum();
@@ -204,7 +204,7 @@ impl Flow {
         let host_jitter_ns = rules.host_jitter_ns.min(spec.base_rtt_ns / 20);
         let wire_bytes = u16::try_from(ip_bytes + run.overhead_bytes).unwrap_or(u16::MAX);
         let access_bps = spec.access_bps.unwrap_or(0);
-        let is_udp = matches!(ends, Ends::Udp { .. });
+        let is_udp = matches!(ends, Endpoints::Udp { .. });
         Flow {
             ends,
             up: Uplink {
@@ -250,13 +250,13 @@ impl Flow {
 
     /// Does it send so much and no more?
     pub fn is_finite(&self) -> bool {
-        self.client.is_none() && matches!(self.ends, Ends::Tcp { segments, .. } if segments != u32::MAX)
+        self.client.is_none() && matches!(self.ends, Endpoints::Tcp { segments, .. } if segments != u32::MAX)
     }
 
     /// Payload of a finite flow (bytes); 0 for others.
     pub fn size_bytes(&self) -> u64 {
         match self.ends {
-            Ends::Tcp { segments, last_bytes, .. } if segments != u32::MAX => {
+            Endpoints::Tcp { segments, last_bytes, .. } if segments != u32::MAX => {
                 u64::from(segments.saturating_sub(1)) * u64::from(MSS) + u64::from(last_bytes)
             }
             _ => 0,
@@ -265,7 +265,7 @@ impl Flow {
 
     /// Has its sender all that it waits for, and its receiver nothing more to say?
     pub fn is_quiet(&self, forward: &ForwardPath) -> bool {
-        let Ends::Tcp { sender, receiver, segments, .. } = &self.ends else { return true };
+        let Endpoints::Tcp { sender, receiver, segments, .. } = &self.ends else { return true };
         sender.conn().snd_una >= *segments
             && receiver.ack_at() == u64::MAX
             && self.held.is_empty()
@@ -294,10 +294,10 @@ impl Flow {
     /// The last segment of a finite flow, or of what its client has asked for, and its bytes on the link.
     pub fn last_on_wire(&self) -> (u32, u16) {
         match &self.ends {
-            Ends::Tcp { segments, last_bytes, .. } => {
+            Endpoints::Tcp { segments, last_bytes, .. } => {
                 (segments.wrapping_sub(1), (last_bytes + TCP_HEADER_BYTES + self.overhead) as u16)
             }
-            Ends::Udp { .. } => (u32::MAX, self.wire_bytes),
+            Endpoints::Udp { .. } => (u32::MAX, self.wire_bytes),
         }
     }
 
@@ -340,11 +340,11 @@ impl Flow {
     pub fn schedule_start(&mut self, index: u32, wheel: &mut Wheel) {
         match &self.ends {
             // Its host gets to it when it can: flows of one start time do not march in step.
-            Ends::Tcp { .. } => {
+            Endpoints::Tcp { .. } => {
                 let late = (u64::from(self.reverse.random.next_u32()) * self.start_jitter_ns) >> 32;
                 wheel.push(Event::plain(self.start_ns + late, EventKind::Start, index));
             }
-            Ends::Udp { .. } => drop(self.schedule_udp(index, self.start_ns, wheel)),
+            Endpoints::Udp { .. } => drop(self.schedule_udp(index, self.start_ns, wheel)),
         }
     }
 
@@ -352,7 +352,7 @@ impl Flow {
     /// `previous`: when the last one was sent; for the first, the start.
     pub fn schedule_udp(&mut self, index: u32, previous: u64, wheel: &mut Wheel) -> bool {
         let ip_bytes = u64::from(u32::from(self.wire_bytes) - self.overhead);
-        let Ends::Udp { bps, gaps, sent, access_free_ns, carry_q32 } = &mut self.ends else {
+        let Endpoints::Udp { bps, gaps, sent, access_free_ns, carry_q32 } = &mut self.ends else {
             return false;
         };
         let up = &mut self.up;
@@ -393,7 +393,7 @@ impl Flow {
 
     /// The time series will have it.
     pub fn watch(&mut self) {
-        if let Ends::Udp { .. } = self.ends {
+        if let Endpoints::Udp { .. } = self.ends {
             self.arriving = Some(VecDeque::new());
         }
     }

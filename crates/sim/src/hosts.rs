@@ -9,7 +9,7 @@
 //! events need no place in the calendar. The results are those of working each event at its time.
 
 use crate::ack::{Ack, REQUEST};
-use crate::flow::{Ends, Flow, segments_of};
+use crate::flow::{Endpoints, Flow, segments_of};
 use crate::forward_path::{Delivery, ForwardPath};
 use crate::jiffies::timestamp;
 use crate::packet::{MAX_SACKS, flag};
@@ -17,9 +17,9 @@ use crate::sender::Burst;
 use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_scenario::packet::MSS;
 
-/// What the flow at work needs room for; reused.
+/// Scratch space of the flow at work; reused.
 #[derive(Debug, Default)]
-pub struct Bench {
+pub struct Scratch {
     /// ACKs that reach the sender.
     acks: Vec<Ack>,
     /// What the sender lets out.
@@ -35,7 +35,7 @@ impl Flow {
         received_by: u64,
         now: u64,
         forward: &mut ForwardPath,
-        bench: &mut Bench,
+        bench: &mut Scratch,
         wheel: &mut Wheel,
     ) -> bool {
         bench.acks.append(&mut self.held);
@@ -64,7 +64,7 @@ impl Flow {
 
     /// Until when all of this flow's packets that may reach a port are in the wheel (ns).
     pub fn deadline(&self, forward: &ForwardPath) -> u64 {
-        let Ends::Tcp { sender, receiver, .. } = &self.ends else { return u64::MAX };
+        let Endpoints::Tcp { sender, receiver, .. } = &self.ends else { return u64::MAX };
         let received = forward.first_at().min(receiver.next_at()).saturating_add(forward.loop_ns);
         let sent = self.held.first().map_or(u64::MAX, |ack| ack.at);
         let sent = sent.min(sender.timer_at()).min(sender.resume_at());
@@ -78,13 +78,13 @@ impl Flow {
         now: u64,
         rtt_ns: u64,
         open_for_ns: u64,
-        bench: &mut Bench,
+        bench: &mut Scratch,
         wheel: &mut Wheel,
     ) {
         // A bulk flow's connection is open before it starts, as a measurement tool's is. Were it not,
         // flows that start together would lose their SYNs to one another in a small buffer.
         let opens = self.is_finite() || self.client.is_some();
-        if let Ends::Tcp { receiver, .. } = &mut self.ends
+        if let Endpoints::Tcp { receiver, .. } = &mut self.ends
             && (!opens || self.client.is_some())
         {
             receiver.begins(self.start_ns);
@@ -94,7 +94,7 @@ impl Flow {
         if let Some(client) = &mut self.client {
             client.opens(now);
         }
-        let Ends::Tcp { sender, .. } = &mut self.ends else { return };
+        let Endpoints::Tcp { sender, .. } = &mut self.ends else { return };
         if opens {
             sender.send_syn(now, &mut bench.out);
         } else {
@@ -110,7 +110,7 @@ impl Flow {
     /// A packet arrives at the receiver. Is what its client asked for complete?
     #[inline]
     fn receive(&mut self, packet: Delivery, acks: &mut Vec<Ack>) -> bool {
-        let Ends::Tcp { receiver, segments, last_bytes, .. } = &mut self.ends else { return false };
+        let Endpoints::Tcp { receiver, segments, last_bytes, .. } = &mut self.ends else { return false };
         let (at, flags) = (packet.at(), packet.flags());
         let (ts, echo) = packet.times();
         if flags & flag::SYN != 0 {
@@ -153,7 +153,7 @@ impl Flow {
             self.finished_ns = Some(at);
             return false;
         };
-        if let (Some(asks_at), Ends::Tcp { receiver, segments, last_bytes, .. }) =
+        if let (Some(asks_at), Endpoints::Tcp { receiver, segments, last_bytes, .. }) =
             (client.complete(at), &mut self.ends)
         {
             let more;
@@ -167,7 +167,7 @@ impl Flow {
     /// The delayed or compressed ACK goes out, and the client's request, if they can reach the sender by `now`.
     #[inline]
     fn answer(&mut self, now: u64, acks: &mut Vec<Ack>) {
-        let Ends::Tcp { receiver, .. } = &mut self.ends else { return };
+        let Endpoints::Tcp { receiver, .. } = &mut self.ends else { return };
         let by = now.saturating_sub(self.reverse.reverse_ns);
         if receiver.next_at() > by {
             return;
@@ -192,8 +192,8 @@ impl Flow {
 
     /// The sender works in its ACKs, timers and pacing gaps up to `now`. How many ACKs that were.
     #[inline]
-    fn send(&mut self, index: u32, now: u64, bench: &mut Bench, wheel: &mut Wheel) -> usize {
-        let Ends::Tcp { sender, .. } = &mut self.ends else { return 0 };
+    fn send(&mut self, index: u32, now: u64, bench: &mut Scratch, wheel: &mut Wheel) -> usize {
+        let Endpoints::Tcp { sender, .. } = &mut self.ends else { return 0 };
         let (up, out) = (&mut self.up, &mut bench.out);
         let mut done = 0;
         let mut clock = 0;

@@ -4,8 +4,8 @@ use crate::channel::Channel;
 use crate::datagrams::Datagrams;
 use crate::flow::Flow;
 use crate::forward_path::ForwardPath;
-use crate::hosts::Bench;
-use crate::measure::FlowWaits;
+use crate::hosts::Scratch;
+use crate::measure::FlowSojourn;
 use crate::packet::{Packet, flag};
 use crate::traffic::Traffic;
 use crate::wheel::{Event, EventKind, Wheel};
@@ -21,9 +21,9 @@ pub struct Net {
     /// Of each flow.
     pub forward_paths: Vec<ForwardPath>,
     /// Of each flow.
-    pub waits: Vec<FlowWaits>,
+    pub waits: Vec<FlowSojourn>,
     /// Room for the hosts at work.
-    pub bench: Bench,
+    pub bench: Scratch,
     /// The links behind the ports, if any of them is not perfect.
     pub channels: Vec<Channel>,
     /// Of each group; none: TCP.

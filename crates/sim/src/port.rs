@@ -6,7 +6,7 @@ use crate::late::{self, LateMarks};
 use crate::link::{Link, OPPORTUNITY_BYTES};
 use crate::measure::PortMeasure;
 use crate::packet::{Packet, flag};
-use crate::queues::{Named, Queues};
+use crate::queues::{NamedQueue, Queues};
 use queuewright_aqm::{Action, Discipline, Packet as PacketView, Pool, Queue, Reason, Spec, TCP, UDP};
 use queuewright_results as results;
 use queuewright_scenario::spec::{Change, PortSpec};
@@ -148,7 +148,7 @@ impl Port {
     }
 
     /// A scheduler's queues that are measured apart.
-    pub fn named_queues(&self) -> &[Named] {
+    pub fn named_queues(&self) -> &[NamedQueue] {
         self.queues.as_ref().map_or(&[], |q| &q.named)
     }
 

@@ -7,11 +7,11 @@
 use crate::channel::Channel;
 use crate::client::Losses;
 use crate::datagrams::Datagrams;
-use crate::flow::{Ends, Flow};
+use crate::flow::{Endpoints, Flow};
 use crate::forward_path::ForwardPath;
-use crate::measure::FlowWaits;
+use crate::measure::FlowSojourn;
 use crate::port::{Port, dropped_of};
-use crate::random::Identity;
+use crate::random::FlowIdentity;
 use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_results as results;
 use queuewright_scenario::Source;
@@ -106,7 +106,7 @@ pub struct Network<'a> {
     /// Of each flow.
     pub forward_paths: &'a mut Vec<ForwardPath>,
     /// Of each flow.
-    pub waits: &'a mut Vec<FlowWaits>,
+    pub waits: &'a mut Vec<FlowSojourn>,
     /// What is to happen.
     pub wheel: &'a mut Wheel,
     /// The links behind the ports, if any of them is not perfect.
@@ -177,7 +177,7 @@ impl Traffic {
             return;
         }
         let begun = &mut self.begun[source as usize];
-        let identity = Identity { source: Some(source), number: *begun };
+        let identity = FlowIdentity { source: Some(source), number: *begun };
         *begun += 1;
         let name = identity.hashed();
         self.flows[transfer.flow.group as usize] += 1;
@@ -189,14 +189,14 @@ impl Traffic {
                 self.slots[(index - self.first) as usize] = slot;
                 net.flows[index as usize] = flow;
                 net.forward_paths[index as usize] = forward;
-                net.waits[index as usize] = FlowWaits::default();
+                net.waits[index as usize] = FlowSojourn::default();
                 index
             }
             None => {
                 self.slots.push(slot);
                 net.flows.push(flow);
                 net.forward_paths.push(forward);
-                net.waits.push(FlowWaits::default());
+                net.waits.push(FlowSojourn::default());
                 (net.flows.len() - 1) as u32
             }
         };
@@ -205,7 +205,7 @@ impl Traffic {
             port.flow_begins(index, name, forward_hops);
         }
         let flow = &mut net.flows[index as usize];
-        if let Ends::Udp { .. } = flow.ends {
+        if let Endpoints::Udp { .. } = flow.ends {
             if !flow.schedule_udp(index, flow.start_ns, net.wheel) {
                 net.wheel.push(Traffic::done_event(flow.start_ns, index));
             }
@@ -271,7 +271,7 @@ impl Traffic {
             all.push((i as u32, transfer(spec, f.group, None, &flows[i], drops(i as u32))));
         }
         for (i, flow) in flows.iter().enumerate() {
-            if let (Some(client), Ends::Tcp { sender, .. }) = (&flow.client, &flow.ends) {
+            if let (Some(client), Endpoints::Tcp { sender, .. }) = (&flow.client, &flow.ends) {
                 let losses =
                     Losses { drops: drops(i as u32), lost: flow.lost, resent: sender.stats().resent };
                 let asked = client.responses(spec.duration_ns, losses);
@@ -291,8 +291,8 @@ fn event(at: u64, what: u16, flow: u32) -> Event {
 
 fn transfer(spec: &RunSpec, group: u32, page: Option<u32>, flow: &Flow, drops: u64) -> results::Transfer {
     let retransmits = match &flow.ends {
-        Ends::Tcp { sender, .. } => sender.stats().resent,
-        Ends::Udp { .. } => 0,
+        Endpoints::Tcp { sender, .. } => sender.stats().resent,
+        Endpoints::Udp { .. } => 0,
     };
     results::Transfer {
         group,

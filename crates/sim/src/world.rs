@@ -3,14 +3,14 @@
 use crate::Error;
 use crate::channel::Channel;
 use crate::client::Losses;
-use crate::flow::{Ends, Flow, NOWHERE};
-use crate::hosts::Bench;
+use crate::flow::{Endpoints, Flow, NOWHERE};
+use crate::hosts::Scratch;
 use crate::link::capacity_bytes;
-use crate::measure::FlowWaits;
+use crate::measure::FlowSojourn;
 use crate::net::{Net, groups_of_datagrams};
 use crate::packet::{Packet, flag};
 use crate::port::{Port, dropped_of, parameters};
-use crate::random::{Identity, link_stream, port_stream};
+use crate::random::{FlowIdentity, link_stream, port_stream};
 use crate::traffic::{Network, Traffic};
 use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_aqm::Pool;
@@ -52,7 +52,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
                 Port::new(p, spec.overhead_bytes, spec.warmup_ns, spec.duration_ns, random)
             })
             .collect();
-        let own = |i: usize| Identity { source: None, number: i as u32 };
+        let own = |i: usize| FlowIdentity { source: None, number: i as u32 };
         let mut flows: Vec<Flow> =
             spec.flows.iter().enumerate().map(|(i, f)| Flow::new(own(i), f, spec)).collect();
         for &f in &spec.series_flows {
@@ -80,8 +80,8 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
                 wheel,
                 forward_paths: flows.iter().map(|f| f.forward(&channels)).collect(),
                 flows,
-                waits: vec![FlowWaits::default(); spec.flows.len()],
-                bench: Bench::default(),
+                waits: vec![FlowSojourn::default(); spec.flows.len()],
+                bench: Scratch::default(),
                 channels,
                 datagrams: groups_of_datagrams(spec),
                 first_slot: spec.flows.len() as u32,
@@ -93,7 +93,8 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             traffic: Traffic::new(spec),
             spec: shared.clone(),
         };
-        let counts = |f: &Flow| f.is_finite() || f.client.is_some() || matches!(f.ends, Ends::Udp { .. });
+        let counts =
+            |f: &Flow| f.is_finite() || f.client.is_some() || matches!(f.ends, Endpoints::Udp { .. });
         if !spec.sources.is_empty() || world.net.flows.iter().any(counts) {
             let forward_hops: Vec<u32> = world.net.flows.iter().map(|f| f.forward_hops).collect();
             for port in &mut world.ports {
@@ -137,7 +138,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             if !self.run_to(self.spec.warmup_ns - 1, &mut each_sample) {
                 return false;
             }
-            self.net.waits.iter_mut().for_each(FlowWaits::window_begins);
+            self.net.waits.iter_mut().for_each(FlowSojourn::window_begins);
             self.net.flows.iter_mut().for_each(Flow::window_begins);
             self.ports.iter_mut().for_each(Port::window_begins);
             self.net.channels.iter_mut().for_each(Channel::window_begins);
@@ -261,7 +262,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
     fn complete(&mut self, flow: u32) {
         let drops = dropped_of(&self.ports, flow);
         let Flow { client, ends, lost, .. } = &mut self.net.flows[flow as usize];
-        if let (Some(client), Ends::Tcp { sender, .. }) = (client, ends) {
+        if let (Some(client), Endpoints::Tcp { sender, .. }) = (client, ends) {
             client.book(Losses { drops, lost: *lost, resent: sender.stats().resent });
         }
     }
@@ -288,7 +289,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             flags: flag::UDP,
             hop: 0,
         };
-        if let Ends::Udp { sent, .. } = &mut flow.ends {
+        if let Endpoints::Udp { sent, .. } = &mut flow.ends {
             *sent += 1;
         }
         let sent_at = u64::from(event.aux) << 32 | u64::from(event.seq);
@@ -422,7 +423,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         }
         for (&f, last) in self.spec.series_flows.iter().zip(flow_totals) {
             let flow = &mut self.net.flows[f as usize];
-            if let Ends::Tcp { sender, .. } = &flow.ends {
+            if let Endpoints::Tcp { sender, .. } = &flow.ends {
                 put(f64::from(sender.conn().cwnd));
                 put(f64::from(sender.conn().srtt_us) / 8000.0);
             }
@@ -464,8 +465,8 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             .map(|(i, (flow, f))| {
                 let active = flow.active_s(end);
                 let stats = match &flow.ends {
-                    Ends::Tcp { sender, .. } => Some(sender.stats()),
-                    Ends::Udp { .. } => None,
+                    Endpoints::Tcp { sender, .. } => Some(sender.stats()),
+                    Endpoints::Udp { .. } => None,
                 };
                 results::Flow {
                     id: i as u32,

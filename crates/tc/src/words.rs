@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 /// What is asked of the qdisc.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Wish {
+pub(crate) struct QdiscRequest {
     /// Packets that may wait.
     pub limit: Option<u32>,
     /// Bytes that may wait.
@@ -31,8 +31,8 @@ pub(crate) fn read(
     words: &[String],
     creates: bool,
     shapes: bool,
-) -> Result<Wish, String> {
-    let mut wish = Wish::default();
+) -> Result<QdiscRequest, String> {
+    let mut wish = QdiscRequest::default();
     let (mut text, mut named) = (info.name.to_string(), Vec::new());
     let mut rest = words.iter().map(String::as_str).peekable();
     while let Some(word) = rest.next() {
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use queuewright_aqm::find;
 
-    fn wish(name: &str, words: &str, creates: bool) -> Result<Wish, String> {
+    fn wish(name: &str, words: &str, creates: bool) -> Result<QdiscRequest, String> {
         let words: Vec<String> = words.split_whitespace().map(String::from).collect();
         read(find(name).expect("in the registry"), &words, creates, false)
     }
