@@ -61,12 +61,12 @@ class Link(TypedDict, total=False):
             do it. Nothing spreads a window that flows send at once: with unlimited `access` the bucket meets
             it at one instant, so give flows their access rate. Measures of the port's queue are those of the
             counted one; flows have not waited. Not with --engine linux: its packets wait
-        late_marks: `true`, `false` (without it: `false`): a mark is set on the flow's next packet that comes,
-            instead of the one that the discipline names: late by what the flow has waiting. A BPF qdisc
-            sets its marks so, unless the kernel module is there ([Linux](linux.md)). A flow is owed at most
-            64 marks, of which all but one lapse 250 ms after the last, and that one after 10 s. (There two
-            flows of the same hash, one of 4,096, wipe out each other's; here none do). With --engine linux
-            not all of it: a BPF qdisc does it, and nothing else; the kernel's own mark the packet
+        late_marks: `true`, `false` (without it: `false`): a mark is set on the flow's next packet that
+            arrival, instead of the one that the discipline names: late by what the flow has waiting. A BPF
+            qdisc sets its marks so, unless the kernel module is there ([Linux](linux.md)). A flow is owed at
+            most 64 marks, of which all but one lapse 250 ms after the last, and that one after 10 s. (There
+            two flows of the same hash, one of 4,096, wipe out each other's; here none do). With --engine
+            linux not all of it: a BPF qdisc does it, and nothing else; the kernel's own mark the packet
         delay: time, to 30s (without it: `"0s"`): propagation delay from the bottleneck to the receivers
         loss: share: `"0.1%"` or `0.001` (without it: none): this share of the packets, less than all, is lost
             on the link, each by itself; they have taken their time on it. Not with --engine linux: its link
@@ -123,12 +123,12 @@ class Ports(TypedDict, total=False):
             do it. Nothing spreads a window that flows send at once: with unlimited `access` the bucket meets
             it at one instant, so give flows their access rate. Measures of the port's queue are those of the
             counted one; flows have not waited. Not with --engine linux: its packets wait
-        late_marks: `true`, `false` (without it: `false`): a mark is set on the flow's next packet that comes,
-            instead of the one that the discipline names: late by what the flow has waiting. A BPF qdisc
-            sets its marks so, unless the kernel module is there ([Linux](linux.md)). A flow is owed at most
-            64 marks, of which all but one lapse 250 ms after the last, and that one after 10 s. (There two
-            flows of the same hash, one of 4,096, wipe out each other's; here none do). With --engine linux
-            not all of it: a BPF qdisc does it, and nothing else; the kernel's own mark the packet
+        late_marks: `true`, `false` (without it: `false`): a mark is set on the flow's next packet that
+            arrival, instead of the one that the discipline names: late by what the flow has waiting. A BPF
+            qdisc sets its marks so, unless the kernel module is there ([Linux](linux.md)). A flow is owed at
+            most 64 marks, of which all but one lapse 250 ms after the last, and that one after 10 s. (There
+            two flows of the same hash, one of 4,096, wipe out each other's; here none do). With --engine
+            linux not all of it: a BPF qdisc does it, and nothing else; the kernel's own mark the packet
         delay: time, to 30s (without it: `"0s"`): propagation delay from the bottleneck to the receivers
         loss: share: `"0.1%"` or `0.001` (without it: none): this share of the packets, less than all, is lost
             on the link, each by itself; they have taken their time on it. Not with --engine linux: its link
@@ -313,7 +313,7 @@ class Flows(TypedDict, total=False):
             in any case, and its receivers echo each segment's mark. With --engine linux not all of it: Linux
             has no sender of ECT(1)
         rate: rate, range, 1kbit to 1000gbit (without it: needed for `brutal`): `brutal` only: the rate it
-            sends at. Not with --engine linux: Linux has no such congestion control
+            traffic at. Not with --engine linux: Linux has no such congestion control
         ports: names of `[[ports]]`, in order (without it: the only port): what the flows cross; needed where
             there are several ports
         reverse_ports: names of `[[ports]]`, in order (without it: none): TCP: what its

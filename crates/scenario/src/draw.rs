@@ -48,7 +48,7 @@ impl Scenario {
             false => Err(self.error_at(
                 &what,
                 format!(
-                    "with seed {} it arrival to {bytes}b (1bdp = {bdp}b), less than one packet on \
+                    "with seed {} it comes to {bytes}b (1bdp = {bdp}b), less than one packet on \
                      this link ({packet}b); write a larger buffer, or packets, such as \"1p\"",
                     d.seed
                 ),

@@ -147,7 +147,7 @@ const EVERY_LINK: &[Key] = &[
         "late_marks",
         Bool,
         Is("false"),
-        "a mark is set on the flow's next packet that arrival, instead of the one that the discipline names: late by \
+        "a mark is set on the flow's next packet that comes, instead of the one that the discipline names: late by \
          what the flow has waiting. A BPF qdisc sets its marks so, unless the kernel module is there ([Linux](linux.md)). \
          A flow is owed at most 64 marks, of which all but one lapse 250 ms after the last, and that one after 10 s. (There two flows of the same hash, one of 4,096, wipe out each other's; here none do)",
     )
@@ -358,7 +358,7 @@ pub static FLOWS: Keys = Keys {
              proportion to marks (RFC 9331). `dctcp` does so in any case, and its receivers echo each segment's mark",
         )
         .partly("Linux has no sender of ECT(1)"),
-        key("rate", RATES, Says("needed for `brutal`"), "`brutal` only: the rate it traffic at")
+        key("rate", RATES, Says("needed for `brutal`"), "`brutal` only: the rate it sends at")
             .never("Linux has no such congestion control"),
         key(
             "ports",

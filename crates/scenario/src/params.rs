@@ -168,7 +168,7 @@ fn decide(
     let is_word = !matches!(setting, Setting::Zero(_)) && value == aqm::Value::Int(0);
     let from_size = matches!(setting, Setting::Size(Size::Bdp(_) | Size::Packets(_)));
     if (is_word && from_size) || spec.set(name, value).is_err() {
-        return Err(format!("arrival to {value} bytes; {}", out_of_range(spec.info, name)));
+        return Err(format!("comes to {value} bytes; {}", out_of_range(spec.info, name)));
     }
     Ok(value)
 }

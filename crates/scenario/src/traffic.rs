@@ -146,7 +146,7 @@ fn path(t: &Table<'_>, ports: &[Link]) -> Result<Vec<u32>, Error> {
 fn reverse_path(t: &Table<'_>, ports: &[Link], forward_path: &[u32]) -> Result<Vec<u32>, Error> {
     let Some(node) = t.get("reverse_ports") else { return Ok(Vec::new()) };
     if t.get("cca").is_none() {
-        return Err(node.key_error("belongs to TCP flows (cca); nothing arrival back to a UDP sender"));
+        return Err(node.key_error("belongs to TCP flows (cca); nothing comes back to a UDP sender"));
     }
     let names: Vec<&str> = ports.iter().map(|p| p.name.as_str()).collect();
     named(node.items(), &names, forward_path)
@@ -196,7 +196,7 @@ fn traffic_model(t: &Table<'_>, run: &Run, files: &Files) -> Result<(TrafficMode
         let bps = t.span_if("rate")?;
         match (ccas.iter().find(|(kind, _)| kind.needs_rate()), t.get("rate")) {
             (Some((kind, _)), None) => {
-                let what = format!("the rate that {} traffic at, such as \"20mbit\"", kind.name());
+                let what = format!("the rate that {} sends at, such as \"20mbit\"", kind.name());
                 return Err(t.missing("rate", &what));
             }
             (None, Some(n)) => {
@@ -301,7 +301,7 @@ fn arrival_pattern(
         (None, None) => {
             return Err(t.missing(
                 "size",
-                "what each flow traffic, such as \"10kb..1mb\": flows that come have to end",
+                "what each flow sends, such as \"10kb..1mb\": flows that come have to end",
             ));
         }
         _ => {}
