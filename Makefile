@@ -15,7 +15,7 @@ IN_A_LIST := --edition 2024 crates/scenario/src/datagrams/*.rs
 
 .PHONY: demo test wheel lint fuzz bench bench-peers module-matrix man install install-tc install-module uninstall fmt help
 
-demo: ## Compare queue managers on the example link (TRACE=FILE: and on that cellular trace)
+demo: ## Compare disciplines on the example link (TRACE=FILE: and on that cellular trace)
 	@scripts/setup build
 	$(CARGO) build --release --locked -p queuewright
 	$(QW) run $(DEMO)

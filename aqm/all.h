@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Every queue manager, for hosts that offer them all: X(name, NAME). One line
+ * Every discipline, for hosts that offer them all: X(name, NAME). One line
  * each here, and the tests and the Rust face know of it.
  */
 #ifndef QW_ALL_H

@@ -2,7 +2,7 @@
 /*
  * Deficit round robin (Shreedhar and Varghese, SIGCOMM 1995) over many queues,
  * with the lists of new and old ones of RFC 8290 section 4: what the fair
- * queueing schedulers share. Not a queue manager of its own.
+ * queueing schedulers share. Not a discipline of its own.
  *
  * All zero is a queue that is empty and in no list, and a round without queues.
  */

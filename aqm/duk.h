@@ -7,7 +7,7 @@
  *   p = 1 - C/A [ dU (1 + dt) / ((1 - dD/dU + (1 + dt)) dt) + U ]   (eq. 9)
  *
  * A is the arrival rate, drops included, C the capacity of the link, U the
- * utilisation, D the queueing delay, dU and dD their changes since the
+ * utilisation, D the sojourn time, dU and dD their changes since the
  * evaluation before, dt the interval, both times in ticks of a clock. The
  * bracket is the utilisation that leads to the knee of delay over utilisation,
  * where dD = dU. An empty queue, or nothing arriving: p = 0 (Algorithm 1).

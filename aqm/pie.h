@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * PIE, "proportional integral controller enhanced" (RFC 8033): every
- * `tupdate` a drop probability moves with the queueing delay's distance from
+ * `tupdate` a drop probability moves with the sojourn time's distance from
  * `target` (alpha) and with its trend (beta); arriving packets are dropped, or
  * marked, with that probability.
  *

@@ -363,7 +363,7 @@ QW_PART qw_u32 qw_queuepilot_root(qw_u64 x)
 
 /* What the step showed (section II-B, in the order and scale of the authors'
  * program), and what it was worth: -1 if anything was dropped, else
- * U^2 / sqrt(1 + D), D the queueing delay in steps. */
+ * U^2 / sqrt(1 + D), D the sojourn time in steps. */
 static inline void qw_queuepilot_observe(struct qw_queuepilot *s,
 					 const struct qw_queuepilot_params *p)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What every queue manager of Queuewright shares: the view a host gives of its
- * queue and of a packet, and the verdict a queue manager gives back.
+ * What every discipline of Queuewright shares: the view a host gives of its
+ * queue and of a packet, and the verdict a discipline gives back.
  *
  * The headers in this folder are freestanding C11: integers only, no libc, no
  * allocation, no clock and no dice of their own. Time is u64 nanoseconds on any
@@ -16,7 +16,7 @@
  *    packet and goes on with the next head; on an empty queue it calls
  *    X_idle() instead;
  *  - `now` never runs backwards between calls on one state;
- *  - timers are the queue manager's own affair: each call first catches up
+ *  - timers are the discipline's own affair: each call first catches up
  *    with every tick that is due by `now`, so results do not depend on who
  *    would have fired the timer.
  *
@@ -69,7 +69,7 @@
  *	the host serves `queue`: said before each qw_X_dequeue()
  * and says qw_X_evicted() of what was thrown away.
  *
- * A queue manager whose ticks are work (QW_TIMED in all.h) need not leave them to
+ * A discipline whose ticks are work (QW_TIMED in all.h) need not leave them to
  * the next packet, if the host has a timer:
  *   qw_u64 qw_X_alarm(s, p)
  *	when the next tick is due; QW_NEVER: none before the next packet
@@ -77,7 +77,7 @@
  *	makes the ticks that are due, and no others
  * Both whenever the host likes: the results are those of one that never does.
  *
- * A queue manager that divides a shared buffer by thresholds (QW_CLAIMS in all.h)
+ * A discipline that divides a shared buffer by thresholds (QW_CLAIMS in all.h)
  * tells what others are to leave it, which the host sums up for them (qw_pool):
  *   qw_u64 qw_X_claim(s, p, now)
  *

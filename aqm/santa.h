@@ -74,13 +74,13 @@ struct qw_santa_params {
 	qw_u32 queues; /* K, 3; 1 .. QW_SANTA_MOST */
 	qw_u32 rule; /* QW_SANTA_PAPER */
 	qw_u32 assign; /* QW_SANTA_EMPTY_FIRST */
-	qw_u32 inner; /* queue manager in each queue, QW_SANTA_DROPTAIL */
+	qw_u32 inner; /* discipline in each queue, QW_SANTA_DROPTAIL */
 	qw_u32 r_q16; /* how much more or less is too much, 2; 1 .. 16 */
 	qw_u32 mice_packets; /* of a flow through the mice queue, 10; < 255 */
 	qw_u32 skip_inactive; /* flows without a packet in a round, on */
 	qw_u32 quantum_bytes; /* mean turn of a queue, 1514 */
-	qw_u32 ecn; /* of the inner queue manager, off */
-	qw_u32 mtu_bytes; /* of the inner queue manager, 1514 */
+	qw_u32 ecn; /* of the inner discipline, off */
+	qw_u32 mtu_bytes; /* of the inner discipline, 1514 */
 	qw_u32 hell; /* off */
 	qw_u32 hell_loss_q16; /* of what a flow offers, 0.2 */
 	qw_u32 hell_rounds; /* in a row, 3 */
@@ -614,7 +614,7 @@ QW_PART int qw_santa_catch_up(struct qw_santa *s QW_GIVEN,
 
 /* ------------------------------------------------------ packets -------- */
 
-/* A Santa queue as its queue manager is to see it. The buffer is split evenly
+/* A Santa queue as its discipline is to see it. The buffer is split evenly
  * (section 6.3), of a shared one the port's even part, and an empty queue takes
  * any packet that the buffer takes. */
 QW_SHARED struct qw_queue qw_santa_view(const struct qw_santa *s,
@@ -805,7 +805,7 @@ static inline void qw_santa_evicted(struct qw_santa *s,
 	}
 }
 
-/* The link can send: if a queue ran dry with its last packet, its manager is
+/* The link can send: if a queue ran dry with its last packet, its discipline is
  * to know. */
 static inline void qw_santa_tell(struct qw_santa *s,
 				 const struct qw_santa_params *p, qw_u64 now)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The rate of the link behind a queue, for queue managers that must know it
+ * The rate of the link behind a queue, for disciplines that must know it
  * and were not told: while packets wait the link is busy, so the time between
  * two departures is what it took for the first. Nothing is known until the
  * link was busy for a window, and idle time does not count.

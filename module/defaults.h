@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Defaults of the parameters, D(name, value as in options.h, may it change while
- * the queue manager runs?). Made from the registry in crates/aqm by
+ * the discipline runs?). Made from the registry in crates/aqm by
  *	INSTA_UPDATE=always cargo test -p queuewright-aqm --test module
  */
 #ifndef QW_DEFAULTS_H

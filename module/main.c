@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The queue managers of Queuewright as qdiscs: qw_codel, qw_titrate, ... qdisc.c
+ * The disciplines of Queuewright as qdiscs: qw_codel, qw_titrate, ... qdisc.c
  * is what each of them is made from. Beside them stands a function for BPF
  * qdiscs, which cannot set CE by themselves.
  */
@@ -95,7 +95,7 @@ static void __exit unload(void)
 
 module_init(load);
 module_exit(unload);
-MODULE_DESCRIPTION("Queue managers of Queuewright as qdiscs");
+MODULE_DESCRIPTION("Disciplines of Queuewright as qdiscs");
 MODULE_LICENSE("GPL");
 MODULE_VERSION(QW_VERSION);
 /* What the kernel asks for when tc names a qdisc: since Linux 6.9, and before. */

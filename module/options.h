@@ -27,7 +27,7 @@ enum {
 #define QW_LIMIT_PACKETS 10000u /* unless it is said */
 #define QW_LIMIT_MOST 1000000u
 
-/* Waiting times of 2^i to 2^(i+1) ns are counted in slot i. */
+/* Sojourn times of 2^i to 2^(i+1) ns are counted in slot i. */
 #define QW_SOJOURNS 40u
 #define QW_VARIABLES 16u
 
@@ -39,7 +39,7 @@ struct qw_statistics {
 	qw_u64 sojourn_ns; /* of the last packet */
 	qw_u64 sojourn_sum_ns; /* of what was sent */
 	qw_u64 sojourns[QW_SOJOURNS];
-	/* The queue manager's variables in the order of its QW_X_PROBES. */
+	/* The discipline's variables in the order of its QW_X_PROBES. */
 	qw_u64 variables;
 	struct {
 		qw_s64 value;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A queue manager of aqm/ as a qdisc: one host for all of them, compiled once
+ * A discipline of aqm/ as a qdisc: one host for all of them, compiled once
  * for each with
  *	-DQW_NAME=codel -DQW_UPPER=CODEL -DQW_HEADER='"codel.h"'
  * and -DQW_SCHEDULER, -DQW_RETUNE, -DQW_ALARM, -DQW_LEARNED where they apply.
@@ -8,7 +8,7 @@
  *
  * It holds packets and has no pace of its own: that is the parent's (htb, tbf,
  * mq) or the device's. Each call comes with the qdisc's lock held, those of the
- * queue manager's timer too.
+ * discipline's timer too.
  */
 #include <linux/hrtimer.h>
 #include <linux/if_ether.h>
@@ -61,14 +61,14 @@ struct data {
 	/* What waits; sch->q.qlen counts a packet that a parent peeked at too. */
 	u64 bytes;
 	u32 packets;
-	bool idle; /* the queue manager knows that the link found nothing */
+	bool idle; /* the discipline knows that the link found nothing */
 	u64 left_ns; /* when the last packet was taken off */
 	/* Dropped at dequeue, and not yet known to the parents. */
 	u32 untold_packets, untold_bytes;
 	struct qw_statistics stats;
 #ifdef QW_ALARM
 	struct Qdisc *sch;
-	struct hrtimer timer; /* of the queue manager's ticks */
+	struct hrtimer timer; /* of the discipline's ticks */
 #endif
 };
 
@@ -178,7 +178,7 @@ static struct sk_buff *pull(struct Qdisc *sch, u32 index, bool last)
 	return skb;
 }
 
-/* The buffer as a queue manager sees it, with the head of one of the queues. */
+/* The buffer as a discipline sees it, with the head of one of the queues. */
 static struct qw_queue see(struct Qdisc *sch, const struct sk_buff *head)
 {
 	const struct data *d = qdisc_priv(sch);
@@ -245,7 +245,7 @@ static struct qw_verdict taken(struct Qdisc *sch, u64 now,
 #endif
 }
 
-/* A packet that the buffer has no room for; NULL: there is none. Queue managers
+/* A packet that the buffer has no room for; NULL: there is none. Disciplines
  * with one queue let none in, and so only where the limits have shrunk. */
 static struct sk_buff *evict(struct Qdisc *sch, u64 now)
 {
@@ -291,7 +291,7 @@ static void set_ce(struct Qdisc *sch, struct sk_buff *skb, u32 reason)
 }
 
 /* The link found nothing to send. A parent that has classes does not ask an
- * empty one, so that the queue manager may hear of it only with the next packet. */
+ * empty one, so that the discipline may hear of it only with the next packet. */
 static void nothing(struct data *d, u64 now)
 {
 	if (!d->idle)
@@ -299,7 +299,7 @@ static void nothing(struct data *d, u64 now)
 	d->idle = true;
 }
 
-/* Ticks of the queue manager are made when they are due; a parent would not ask
+/* Ticks of the discipline are made when they are due; a parent would not ask
  * an empty qdisc for them. */
 #ifdef QW_ALARM
 static void set_timer(struct data *d)
@@ -362,7 +362,7 @@ static void end_timer(struct data *d)
 }
 #endif
 
-/* Into the queue that the queue manager says, or not at all: false. */
+/* Into the queue that the discipline says, or not at all: false. */
 static bool join(struct Qdisc *sch, u64 now, struct sk_buff *skb)
 {
 	struct data *d = qdisc_priv(sch);
@@ -532,7 +532,7 @@ static int set_param(PARAMS *p, const char *name, u64 value,
 	return -EINVAL;
 }
 
-/* May it change while the queue manager runs? */
+/* May it change while the discipline runs? */
 static bool tunable(const char *name)
 {
 #define DEFAULT(key, value, may_change) \
@@ -567,7 +567,7 @@ struct wish {
 	u32 limit;
 	u64 limit_bytes;
 	PARAMS *p;
-	bool fresh; /* the queue manager is to begin anew */
+	bool fresh; /* the discipline is to begin anew */
 };
 
 static int read_param(struct wish *w, const struct nlattr *attr,
@@ -693,7 +693,7 @@ static int init(struct Qdisc *sch, struct nlattr *options,
 	return 0;
 }
 
-/* All that wait leave their queues, and are offered to the queue manager that
+/* All that wait leave their queues, and are offered to the discipline that
  * begins: what it refuses is in `out`. */
 static void offer_again(struct Qdisc *sch, u64 now, struct sk_buff_head *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Every call of every queue manager as a BPF function, for check.sh to compile
+ * Every call of every discipline as a BPF function, for check.sh to compile
  * and look at: clang refuses what the target cannot do, and an undefined
  * symbol in the object is a call to a helper that does not exist there.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Random operation sequences over every queue manager, with a model of a host
+ * Random operation sequences over every discipline, with a model of a host
  * that checks what each verdict may be. Build with -fsanitize=address,
  * undefined, as a libFuzzer target or, with -DQW_STANDALONE, as a program that
  * makes up its own sequences: fuzz [sequences] [seed].
@@ -404,7 +404,7 @@ static struct qw_packet take(struct host *h, unsigned queue, int from_tail)
 	return h->slot[i];
 }
 
-/* Only a queue manager of one queue knows its head at an arrival. */
+/* Only a discipline of one queue knows its head at an arrival. */
 static void see_head(struct host *h)
 {
 	h->q.head_ns = h->d.queues || !h->q.packets ?
@@ -611,7 +611,7 @@ int main(int argc, char **argv)
 		data[2] = (unsigned char)i; /* each discipline in turn */
 		LLVMFuzzerTestOneInput(data + 2, size - 2);
 	}
-	printf("%lu random sequences, %u queue managers: ok\n", sequences,
+	printf("%lu random sequences, %u disciplines: ok\n", sequences,
 	       (unsigned)KINDS);
 	return 0;
 }

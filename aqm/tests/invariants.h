@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What always holds of each queue manager's state, whatever was done to it:
+ * What always holds of each discipline's state, whatever was done to it:
  * fuzz.c asks after every operation.
  */
 #ifndef QW_TESTS_INVARIANTS_H

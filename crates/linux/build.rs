@@ -1,4 +1,4 @@
-//! Compiles `bpf/qdisc.bpf.c` once for each queue manager, `bpf/front.bpf.c` for each that can stand before htb. Without a clang that has BPF the program is
+//! Compiles `bpf/qdisc.bpf.c` once for each discipline, `bpf/front.bpf.c` for each that can stand before htb. Without a clang that has BPF the program is
 //! built all the same, holds no objects, and says so when one is asked for.
 
 mod clang;

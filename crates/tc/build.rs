@@ -1,4 +1,4 @@
-//! Two symbols for each queue manager, module's and BPF's, as tc looks for `qw_codel_qdisc_util` in `q_qw_codel.so`.
+//! Two symbols for each discipline, module's and BPF's, as tc looks for `qw_codel_qdisc_util` in `q_qw_codel.so`.
 
 use std::path::PathBuf;
 use std::{env, fs};

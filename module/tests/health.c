@@ -245,7 +245,7 @@ void memory_compare(const struct memory *before, const struct memory *after,
 	    operations, (long long)slab / 1024, (long long)vmalloc / 1024,
 	    (long long)-gone / 1024);
 	caches_print(before, after);
-	/* A queue manager's parts are a few at least when they are lost. */
+	/* A discipline's parts are a few at least when they are lost. */
 	if (own > 640)
 		fail("memory was lost: %lld bytes on the cgroup's account",
 		     (long long)own);

@@ -1,4 +1,4 @@
-"""Queuewright: compare queue managers on a link.
+"""Queuewright: compare queueing disciplines (AQM) on a link.
 
     import queuewright as qw
 

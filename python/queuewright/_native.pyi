@@ -97,6 +97,9 @@ class Draft:
     ) -> Draft:
         """With values (JSON) at paths, disciplines (a JSON list), and as if it said what these flags say."""
 
+    def warnings(self) -> list[str]:
+        """What it should say otherwise that was not said of the one that it was made from, a line each."""
+
     def pack(self) -> tuple[str, list[tuple[os.PathLike[str], bytes]]]:
         """For `unpack`: itself, and the files that it names, by path, with what is in them."""
 

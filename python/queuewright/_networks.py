@@ -85,11 +85,11 @@ def _word(value: int | str, unit: str) -> str:
 def domain(scenarios: Scenario | Iterable[Scenario]) -> Domain:
     """Networks of one's own: each episode is one of these scenarios, what it leaves to chance drawn anew.
 
-    The first queue manager of each, or one port's, is the one to drive: `queuepilot`. Its parameters hold; an
+    The first discipline of each, or one port's, is the one to drive: `queuepilot`. Its parameters hold; an
     episode is as long as the scenario's run, its warm-up included.
 
     Raises:
-        Error: A scenario without such a queue manager.
+        Error: A scenario without such a discipline.
     """
     several = [scenarios] if isinstance(scenarios, Scenario) else list(scenarios)
     return _checked(Domain(scenarios=tuple(several)))

@@ -31,7 +31,7 @@ class Results:
 
     @property
     def queues(self) -> Table:
-        """A row for each run and queue, of queue managers with several queues."""
+        """A row for each run and queue, of disciplines with several queues."""
         return self._native.queues
 
     @property

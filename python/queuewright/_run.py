@@ -29,7 +29,7 @@ def run(
     progress: Progress = None,
     **flags: "Unpack[Flags]",
 ) -> Results:
-    """Makes every run of a scenario: each queue manager with each seed.
+    """Makes every run of a scenario: each discipline with each seed.
 
     Other threads of Python go on meanwhile. Ctrl-C ends the runs.
 
@@ -61,7 +61,7 @@ def compare(
     progress: Progress = None,
     **flags: "Unpack[Changes]",
 ) -> Results:
-    """`run` with these queue managers, whatever the scenario has."""
+    """`run` with these disciplines, whatever the scenario has."""
     return run(scenario, aqm=aqm, engine=engine, jobs=jobs, progress=progress, **flags)
 
 

@@ -1,9 +1,10 @@
-"""Scenarios: a link, its traffic, and the queue managers to compare."""
+"""Scenarios: a link, its traffic, and the disciplines to compare."""
 
 import inspect
 import itertools
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
@@ -14,7 +15,7 @@ from queuewright.keys import Flags, Tables
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-# A queue manager: as `--aqm` has it ("codel:target=10ms"), or the table that the file has.
+# A discipline: as `--aqm` has it ("codel:target=10ms"), or the table that the file has.
 Discipline = str | Mapping[str, Any]
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -36,7 +37,7 @@ def keywords(of: type) -> Callable[[_Function], _Function]:
 
 
 class Scenario:
-    """A link, its traffic and the queue managers to compare: a scenario file's tables as keyword arguments.
+    """A link, its traffic and the disciplines to compare: a scenario file's tables as keyword arguments.
 
     Keys, units and defaults are the file's (docs/scenario.md). Left out, `queue` compares droptail, codel,
     pie and titrate, and a run takes 60 s. Paths start from the working folder.
@@ -57,7 +58,7 @@ class Scenario:
 
     @keywords(Tables)
     def __init__(self, **tables: "Unpack[Tables]") -> None:
-        self._draft = _draft(tables)
+        self._draft = _warned(_draft(tables))
 
     @classmethod
     @keywords(Flags)
@@ -78,7 +79,7 @@ class Scenario:
     @classmethod
     def _of(cls, draft: _native.Draft) -> "Scenario":
         made = cls.__new__(cls)
-        made._draft = draft
+        made._draft = _warned(draft)
         return made
 
     @keywords(Flags)
@@ -88,7 +89,7 @@ class Scenario:
         Args:
             values: By path: `{"link.rate": "50mbit", "flows[0].count": 4, "flows.rtt": "20ms"}`; without a
                 number a path is that of all flows.
-            flags: As if the scenario said what these do (`queuewright.keys.Flags`): queue managers,
+            flags: As if the scenario said what these do (`queuewright.keys.Flags`): disciplines,
                 `aqm=["codel", "pie:target=10ms", {"name": "static", "threshold": "1bdp"}]`; seeds, `3`,
                 `range(1, 4)`, `[1, 2, 5]` or `"1..3"`; `duration="60s"`; `rate="50mbit"`.
 
@@ -139,6 +140,19 @@ def of_tables(tables: Mapping[str, Any]) -> Scenario:
         Error: The first thing that is wrong.
     """
     return Scenario._of(_draft(tables))
+
+
+def _warned(draft: _native.Draft) -> _native.Draft:
+    """A draft, after what it should say otherwise was said to who called the package."""
+    lines = draft.warnings()
+    if lines:
+        package = os.path.dirname(__file__) + os.sep
+        frame, level = inspect.currentframe(), 1
+        while frame is not None and frame.f_code.co_filename.startswith(package):
+            frame, level = frame.f_back, level + 1
+        for line in lines:
+            warnings.warn(line, FutureWarning, stacklevel=level)
+    return draft
 
 
 def _draft(tables: Mapping[str, Any]) -> _native.Draft:
@@ -205,7 +219,7 @@ def _plain(value: object) -> object:
 
 
 def flag_texts(flags: Mapping[str, Any]) -> tuple[list[tuple[str, str]], str | None]:
-    """Flags as the command has them, and the queue managers among them, as JSON."""
+    """Flags as the command has them, and the disciplines among them, as JSON."""
     given = {name: value for name, value in flags.items() if value is not None}
     aqm = given.pop("aqm", None)
     texts = [(name, _flag_text(value)) for name, value in given.items()]
@@ -223,7 +237,7 @@ def _flag_text(value: object) -> str:
 
 
 def disciplines_list(aqm: Discipline | Iterable[Discipline]) -> list[Discipline]:
-    """Queue managers, one by one."""
+    """Disciplines, one by one."""
     if isinstance(aqm, str):
         return list(aqm.split(","))
     if isinstance(aqm, Mapping):

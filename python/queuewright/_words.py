@@ -7,13 +7,13 @@ from queuewright import _native
 
 
 def disciplines() -> list[dict[str, Any]]:
-    """All queue managers: name, title, about, source, and parameters with unit, default, range and source."""
+    """All disciplines: name, title, about, source, and parameters with unit, default, range and source."""
     found: list[dict[str, Any]] = json.loads(_native.catalog())["disciplines"]
     return found
 
 
 def explain(name: str) -> str:
-    """The page on a queue manager or a congestion control, as Markdown.
+    """The page on a discipline or a congestion control, as Markdown.
 
     Raises:
         Error: If nothing is called so; it names what is.

@@ -55,7 +55,7 @@ THRESHOLDS = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 # Of `RedTuning`: the bytes of the queue from which on RED marks; from three times that on it marks all.
 RED_MIN_BYTES = (20_000, 40_000, 80_000, 160_000, 320_000, 640_000)
 # What an observation is, in the order and scale of the authors' program, and the largest value of each:
-# packets sent, of what the link can; the mean queue, of the buffer; the mean queueing delay in steps of 5 ms;
+# packets sent, of what the link can; the mean queue, of the buffer; the mean sojourn time in steps of 5 ms;
 # packets arrived and packets dropped, of what the link can send; packets marked, of those that arrived.
 OBSERVATIONS: dict[str, float] = {name: float(most) for name, most in _NETWORK["observations"]}
 
@@ -120,7 +120,7 @@ class Marking(gymnasium.Env[Array, np.int64]):
 
     An observation is six numbers (`OBSERVATIONS`), an action one of six probabilities (`ACTIONS`), the reward
     -1 if any packet was dropped in the step, else U^2 / sqrt(1 + D): U the share of the link in use, D the
-    queueing delay in steps. An episode is cut off (truncated) after its time; nothing ends it sooner.
+    sojourn time in steps. An episode is cut off (truncated) after its time; nothing ends it sooner.
 
     Args:
         networks: A scenario or several, or what `paper()` and `domain()` give; default: the paper's training.

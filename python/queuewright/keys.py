@@ -62,11 +62,11 @@ class Link(TypedDict, total=False):
             it at one instant, so give flows their access rate. Measures of the port's queue are those of the
             counted one; flows have not waited. Not with --engine linux: its packets wait
         late_marks: `true`, `false` (without it: `false`): a mark is set on the flow's next packet that comes,
-            instead of the one that the queue manager names: late by what the flow has waiting. A BPF qdisc
-            sets its marks so, unless the kernel module is there ([Linux](linux.md)). A flow is owed at most
-            64 marks, of which all but one lapse 250 ms after the last, and that one after 10 s. (There two
-            flows of the same hash, one of 4,096, wipe out each other's; here none do). With --engine linux
-            not all of it: a BPF qdisc does it, and nothing else; the kernel's own mark the packet
+            instead of the one that the discipline names: late by what the flow has waiting. A BPF qdisc sets
+            its marks so, unless the kernel module is there ([Linux](linux.md)). A flow is owed at most 64
+            marks, of which all but one lapse 250 ms after the last, and that one after 10 s. (There two flows
+            of the same hash, one of 4,096, wipe out each other's; here none do). With --engine linux not all
+            of it: a BPF qdisc does it, and nothing else; the kernel's own mark the packet
         delay: time, to 30s (without it: `"0s"`): propagation delay from the bottleneck to the receivers
         loss: share: `"0.1%"` or `0.001` (without it: none): this share of the packets, less than all, is lost
             on the link, each by itself; they have taken their time on it. Not with --engine linux: its link
@@ -124,11 +124,11 @@ class Ports(TypedDict, total=False):
             it at one instant, so give flows their access rate. Measures of the port's queue are those of the
             counted one; flows have not waited. Not with --engine linux: its packets wait
         late_marks: `true`, `false` (without it: `false`): a mark is set on the flow's next packet that comes,
-            instead of the one that the queue manager names: late by what the flow has waiting. A BPF qdisc
-            sets its marks so, unless the kernel module is there ([Linux](linux.md)). A flow is owed at most
-            64 marks, of which all but one lapse 250 ms after the last, and that one after 10 s. (There two
-            flows of the same hash, one of 4,096, wipe out each other's; here none do). With --engine linux
-            not all of it: a BPF qdisc does it, and nothing else; the kernel's own mark the packet
+            instead of the one that the discipline names: late by what the flow has waiting. A BPF qdisc sets
+            its marks so, unless the kernel module is there ([Linux](linux.md)). A flow is owed at most 64
+            marks, of which all but one lapse 250 ms after the last, and that one after 10 s. (There two flows
+            of the same hash, one of 4,096, wipe out each other's; here none do). With --engine linux not all
+            of it: a BPF qdisc does it, and nothing else; the kernel's own mark the packet
         delay: time, to 30s (without it: `"0s"`): propagation delay from the bottleneck to the receivers
         loss: share: `"0.1%"` or `0.001` (without it: none): this share of the packets, less than all, is lost
             on the link, each by itself; they have taken their time on it. Not with --engine linux: its link
@@ -140,7 +140,7 @@ class Ports(TypedDict, total=False):
             nothing
         buffer: size, packets or bdp, to 1024gb, 100000000p, 100000bdp (without it: `"2bdp"`): what may wait,
             the packet in transmission not counted; at least one full packet
-        discipline: name or table (without it: those that are compared): its own queue manager, whatever is
+        discipline: name or table (without it: those that are compared): its own discipline, whatever is
             compared. Not with --engine linux: its one port has the disciplines that are compared
     """
 
@@ -224,8 +224,8 @@ class Sizes(TypedDict, total=False):
     file: str | os.PathLike[str]
 
 
-class Burst(TypedDict, total=False):
-    """`burst`.
+class Pages(TypedDict, total=False):
+    """`pages`.
 
     Attributes:
         file: path (without it: the generator): pages: `trace,flow,packets` in each line, a line for each
@@ -277,8 +277,8 @@ class Flows(TypedDict, total=False):
         start: time, range, to 1000000s (without it: `"0s"`): first packet; before the run ends
         stop: time, range, to 1000000s (without it: never): the application writes no more (what is in the
             send buffer is still sent); after `start`
-        length: time, range, 1ns to 1000000s, or `{ exponential = "2s" }` (without it: until `stop`): UDP: how
-            long each flow lasts, if `stop` does not end it before
+        duration: time, range, 1ns to 1000000s, or `{ exponential = "2s" }` (without it: until `stop`): UDP:
+            how long each flow lasts, if `stop` does not end it before
         access: rate, range, 1kbit to 1000gbit (without it: unlimited): rate of each flow's own access link.
             Not with --engine linux: access links have no limit
         jitter: time, range, to 10s (without it: `"0s"`): each packet is delayed by a uniform time up to this
@@ -297,11 +297,11 @@ class Flows(TypedDict, total=False):
         repeat: time, range, to 1000000s, or `{ exponential = "2s" }` (without it: none): TCP with `size`: a
             flow that has ended is [followed by another](#flows-that-come-and-go) after this pause. Not with
             --engine linux: flows that come and go
-        arrivals: `"50/s"`, `"40%"` or `"20mbit"` (without it: none): TCP with `size` or `burst`, UDP with
-            `length`: flows [arrive](#flows-that-come-and-go) at random. Not with --engine linux: flows that
+        arrivals: `"50/s"`, `"40%"` or `"20mbit"` (without it: none): TCP with `size` or `pages`, UDP with
+            `duration`: flows [arrive](#flows-that-come-and-go) at random. Not with --engine linux: flows that
             come and go
         file: path (without it: none): TCP: a flow for [each line](#flows-from-a-file) of a table
-        burst: table (without it: none): TCP: [web pages](#web-pages), flows that start together. Not with
+        pages: table (without it: none): TCP: [web pages](#web-pages), flows that start together. Not with
             --engine linux: flows that come and go
         requests: time, range, to 1000000s, or `{ exponential = "2s" }` (without it: none): TCP with `size`: a
             client [asks](#clients-that-ask) for one response after another on one connection, after this
@@ -316,8 +316,9 @@ class Flows(TypedDict, total=False):
             sends at. Not with --engine linux: Linux has no such congestion control
         ports: names of `[[ports]]`, in order (without it: the only port): what the flows cross; needed where
             there are several ports
-        back: names of `[[ports]]`, in order (without it: none): TCP: what its
-            [acknowledgements](#the-way-back) cross. Not with --engine linux: acknowledgements meet no queue
+        reverse_ports: names of `[[ports]]`, in order (without it: none): TCP: what its
+            [acknowledgements](#the-reverse-path) cross. Not with --engine linux: acknowledgements meet no
+            queue
         packet: size, 29b to 1500b (without it: `"1500b"`): UDP: IP length of each packet. With --engine linux
             not all of it: its datagrams carry a stamp: at least 44b
     """
@@ -331,7 +332,7 @@ class Flows(TypedDict, total=False):
     rtt: str
     start: str
     stop: str
-    length: str | Exponential
+    duration: str | Exponential
     access: str
     jitter: str
     size: str | Lognormal | Pareto | Sizes
@@ -341,13 +342,13 @@ class Flows(TypedDict, total=False):
     repeat: str | Exponential
     arrivals: str
     file: str | os.PathLike[str]
-    burst: Burst
+    pages: Pages
     requests: str | Exponential
     video: Video
     ecn: bool | Literal["l4s"]
     rate: str
     ports: str | Iterable[str]
-    back: str | Iterable[str]
+    reverse_ports: str | Iterable[str]
     packet: str
 
 
@@ -400,7 +401,7 @@ class Tables(TypedDict, total=False):
         shared: table (without it: none): a buffer that ports share. Not with --engine linux: its buffer is
             the bottleneck's own
         flows: tables (needed): traffic
-        queue: table (needed): queue managers to compare
+        queue: table (needed): disciplines to compare
         run: table (needed): the runs to make
     """
 
@@ -445,10 +446,10 @@ class Changes(TypedDict, total=False):
 
 
 class Flags(Changes, total=False):
-    """Those, and the queue managers.
+    """Those, and the disciplines.
 
     Attributes:
-        aqm: Queue managers: `NAME[:PARAMETER=VALUE...],...` (`queue.disciplines`)
+        aqm: Disciplines: `NAME[:PARAMETER=VALUE...],...` (`queue.disciplines`)
     """
 
     aqm: str | Mapping[str, Any] | Iterable[str | Mapping[str, Any]]

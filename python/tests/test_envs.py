@@ -119,7 +119,7 @@ def test_actions_that_are_none(action: object):
 
 
 def test_what_cannot_be_is_said():
-    with pytest.raises(qw.Error, match="queue manager is codel, which nobody can drive"):
+    with pytest.raises(qw.Error, match="discipline is codel, which nobody can drive"):
         envs.Marking(scenario("codel"))
     with pytest.raises(qw.Error, match="call reset"):
         envs.Marking(small()).step(0)

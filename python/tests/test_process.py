@@ -146,7 +146,7 @@ def test_the_types_are_right(tmp_path: Path) -> None:
         'names: list[str] = [d["name"] for d in qw.disciplines()]\n'
         's2: qw.Sweep = qw.sweep("a.toml", over={"link.rate": ["1mbit"]}, engine="ray")\n'
         'link = {"rate": "1mbit", "buffer": "2bdp"}\n'
-        'flows: list[qw.keys.Flows] = [{"cbr": "1mbit", "length": {"exponential": "2s"}, "ports": "a"}]\n'
+        'flows: list[qw.keys.Flows] = [{"cbr": "1mbit", "duration": {"exponential": "2s"}, "ports": "a"}]\n'
         's3 = qw.Scenario(link=link, flows=flows, run={"seeds": range(3)})\n'
         's4 = s3.changed(rate="2mbit", aqm=["codel"], seeds=[1, 2])\n'
     )

@@ -60,7 +60,7 @@ def test_others_read_the_tables(sheet: str, results: qw.Results) -> None:
 def test_the_values_are_not_copied(results: qw.Results) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     first, second = (pyarrow.table(results.series) for _ in range(2))
-    for name in ("time_s", "bottleneck.queue_bytes"):
+    for name in ("time_s", "bottleneck.backlog_bytes"):
         addresses = [t[name].chunk(0).buffers()[1].address for t in (first, second)]
         assert addresses[0] == addresses[1], name
     # They outlive what they came from.
@@ -88,7 +88,7 @@ def test_tables_hold_what_the_results_hold(results: qw.Results) -> None:
         results.runs["speed"]
 
 
-def test_a_queue_manager_s_own_queues() -> None:
+def test_a_discipline_s_own_queues() -> None:
     results = qw.run(
         qw.Scenario.simple(rate="10mbit", rtt="20ms", flows="2xcubic"), aqm="dualpi2", duration="1s"
     )

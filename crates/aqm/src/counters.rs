@@ -2,7 +2,7 @@
 
 use crate::REASON_NAMES;
 
-/// Octaves of waiting times that are counted: 2^i to 2^(i+1) ns in place i.
+/// Octaves of sojourn times that are counted: 2^i to 2^(i+1) ns in place i.
 pub const SOJOURNS: usize = 40;
 
 /// All of them together; what is too much to be counted is as much as can be, as whoever wrote them may have written any.

@@ -1,4 +1,4 @@
-//! The queue managers of Queuewright: a safe face over the C headers in `aqm/`.
+//! The disciplines of Queuewright: a safe face over the C headers in `aqm/`.
 //!
 //! [`registry`] lists every discipline with its parameters (unit, range,
 //! default, source); [`Spec`] is one discipline with its parameters decided;

@@ -9,7 +9,7 @@ fn header() -> String {
         "/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */\n\
          /*\n\
          \x20* Defaults of the parameters, D(name, value as in options.h, may it change while\n\
-         \x20* the queue manager runs?). Made from the registry in crates/aqm by\n\
+         \x20* the discipline runs?). Made from the registry in crates/aqm by\n\
          \x20*\tINSTA_UPDATE=always cargo test -p queuewright-aqm --test module\n\
          \x20*/\n\
          #ifndef QW_DEFAULTS_H\n\

@@ -996,7 +996,7 @@ fn without_a_hint_the_threshold_is_bound_by_what_the_link_sends_in_the_initial_d
     }
 }
 
-/// A queue manager that begins over a backlog knows no buffer before the first arrival.
+/// A discipline that begins over a backlog knows no buffer before the first arrival.
 #[test]
 fn what_waits_from_before_does_not_end_the_initial_bound() {
     let mut h = Host::new(1_000_000, &[("initial_delay", Value::Int(50 * MS))]);

@@ -2,7 +2,7 @@
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use queuewright_engine::Asked;
+use queuewright_engine::EngineChoice;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ fn device() -> impl TypedValueParser<Value = String> {
     OsStringValueParser::new().map(|name| queuewright_linux::called(&name))
 }
 
-/// Compare queue managers (AQM) on a link, in a simulator that behaves as Linux's TCP does.
+/// Compare queueing disciplines (AQM) on a link, in a simulator that behaves as Linux's TCP does.
 #[derive(Debug, Parser)]
 #[command(
     name = "queuewright",
@@ -35,7 +35,7 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Compare queue managers on a link that is described by flags
+    /// Compare disciplines on a link that is described by flags
     Compare(Compare),
     /// Run a scenario file
     Run(Run),
@@ -47,27 +47,27 @@ pub enum Command {
     Packetdrill(Packetdrill),
     /// List disciplines, congestion controls and their parameters
     List(List),
-    /// Explain a queue manager or a congestion control
+    /// Explain a discipline or a congestion control
     Explain(Explain),
     /// Check a scenario file and say in words what would run
     Check(Check),
     /// Say what will work on this machine: kernel, rights, a device
     Doctor(Doctor),
-    /// Make a queue manager the root qdisc of a device
+    /// Make a discipline the root qdisc of a device
     Attach(Attach),
-    /// Show what attached queue managers have done
+    /// Show what attached disciplines have done
     Status(Status),
-    /// Show attached queue managers over time, on the terminal
+    /// Show attached disciplines over time, on the terminal
     Watch(Watch),
-    /// Offer what attached queue managers have done to Prometheus
+    /// Offer what attached disciplines have done to Prometheus
     Export(Export),
-    /// Change an attached queue manager
+    /// Change an attached discipline
     Set(Set),
     /// Choose the actions of an attached queuepilot, every step, by a policy or a program of yours
     Agent(Agent),
-    /// Tell htb the shares of an attached queue manager's classes as they change
+    /// Tell htb the shares of an attached discipline's classes as they change
     Keep(Keep),
-    /// Take an attached queue manager off, and put back what was there
+    /// Take an attached discipline off, and put back what was there
     Detach(Detach),
     /// Learn a policy (in the Python package)
     #[command(disable_help_flag = true)]
@@ -94,7 +94,7 @@ A range is drawn per flow: 20ms..80ms. Options follow a colon: 4xbbr:rtt=5ms,
 folder holds the same as a scenario file, to run and change with `queuewright run`.
 
 Examples:
-  Ten CUBIC and four BBR flows and a 2 Mbit/s stream, four queue managers, three seeds:
+  Ten CUBIC and four BBR flows and a 2 Mbit/s stream, four disciplines, three seeds:
     queuewright compare --rate 100mbit --rtt 20ms..80ms --flows 10xcubic,4xbbr,1xcbr:2mbit \\
         --aqm droptail,codel,pie,titrate --buffer 2bdp --duration 60s --warmup 10s --seeds 1..3
   A cellular link, from a file with one delivery opportunity (ms) a line:
@@ -115,7 +115,7 @@ pub struct Compare {
     /// Flows: COUNTxCONTROL for TCP, COUNTxcbr:RATE and COUNTxpoisson:RATE for UDP
     #[arg(long, value_name = "LIST")]
     pub flows: Option<String>,
-    /// Queue managers to compare [default: droptail,codel,pie,titrate]
+    /// Disciplines to compare [default: droptail,codel,pie,titrate]
     #[arg(long, value_name = "LIST")]
     pub aqm: Option<String>,
     /// Buffer: bytes (45kb), packets (1000p) or rate times mean RTT (2bdp) [default: 2bdp]
@@ -151,7 +151,7 @@ pub struct Run {
     /// Scenario file (docs/scenario.md), or - for standard input
     #[arg(value_name = "FILE")]
     pub scenario: PathBuf,
-    /// Queue managers, instead of the file's
+    /// Disciplines, instead of the file's
     #[arg(long, value_name = "LIST")]
     pub aqm: Option<String>,
     /// Seeds, instead of the file's: 1..3, or 1,2,3
@@ -183,7 +183,7 @@ pub struct EngineArgs {
     /// With --engine linux: a kernel, instead of the lab's: an unpacked package, or packages (.deb) with image and modules
     #[arg(long, value_name = "DIR|DEB", value_delimiter = ',')]
     pub kernel: Vec<PathBuf>,
-    /// With --engine linux: our BPF program also for a queue manager that the kernel has itself
+    /// With --engine linux: our BPF program also for a discipline that the kernel has itself
     #[arg(long)]
     pub bpf: bool,
     /// With --engine linux: on this machine's own kernel, in network namespaces and real time; as root
@@ -193,9 +193,9 @@ pub struct EngineArgs {
 
 impl EngineArgs {
     /// The same, without the command line.
-    pub fn asked(&self) -> Asked {
+    pub fn asked(&self) -> EngineChoice {
         let linux = self.engine == EngineName::Linux;
-        Asked { linux, kernel: self.kernel.clone(), bpf: self.bpf, native: self.native }
+        EngineChoice { linux, kernel: self.kernel.clone(), bpf: self.bpf, native: self.native }
     }
 }
 
@@ -266,7 +266,7 @@ pub struct Reproduce {
 #[command(after_help = "\
 Without files it runs the shipped rows: congestion controls alone and mixed, at 20 and
 50 Mbit/s, with 20 to 100 ms, through tail drop, CoDel, PIE, RED, SFQ, FQ and FQ-CoDel of the
-kernel, and through queue managers of ours as BPF programs. --random draws scenarios over all that both engines
+kernel, and through disciplines of ours as BPF programs. --random draws scenarios over all that both engines
 can do; draw 5 of a seed is the same however many there are. The simulator has ten seeds of
 each row, Linux those of --seeds [default: 1, of a draw 1..2, of a file its own]; a file whose
 seeds decide more than when flows start has its own on both. Each row is printed as soon as it
@@ -338,14 +338,14 @@ pub struct Validate {
     /// A kernel, instead of the lab's: an unpacked package, or packages (.deb) with image and modules
     #[arg(long, value_name = "DIR|DEB", value_delimiter = ',')]
     pub kernel: Vec<PathBuf>,
-    /// With files: our BPF program also for a queue manager that the kernel has itself
+    /// With files: our BPF program also for a discipline that the kernel has itself
     #[arg(long, requires = "files")]
     pub bpf: bool,
-    /// Instead of rows: what queue managers of the kernel and ours cost, in instructions a packet
+    /// Instead of rows: what disciplines of the kernel and ours cost, in instructions a packet
     #[arg(long, conflicts_with_all = ["files", "random", "shard", "only", "seeds", "jobs", "measured", "out", "ns3"])]
     pub costs: bool,
     /// Instead of whole runs: what comes to each row's queue in the simulator is sent through the
-    /// kernel's own queue manager, and must leave it as it leaves ours, packet by packet
+    /// kernel's own discipline, and must leave it as it leaves ours, packet by packet
     #[arg(long, conflicts_with_all = ["measured", "out", "ns3", "bpf", "costs"])]
     pub queues: bool,
     /// Print one JSON object
@@ -474,7 +474,7 @@ pub struct Doctor {
 /// `attach`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every parameter of the queue manager is an option too (`queuewright explain titrate`
+Every parameter of the discipline is an option too (`queuewright explain titrate`
 lists them). Without --rate the device sets the pace; with it, set it a little below the
 link's own rate, so that packets wait here.
 
@@ -487,7 +487,7 @@ pub struct Attach {
     /// Device, such as eth0
     #[arg(value_name = "DEV", value_parser = device())]
     pub dev: String,
-    /// Queue manager, with parameters if you like: titrate, codel:target=10ms
+    /// Discipline, with parameters if you like: titrate, codel:target=10ms
     #[arg(value_name = "NAME")]
     pub discipline: String,
     /// Send no faster than this, such as 95mbit
@@ -508,12 +508,12 @@ pub struct Attach {
     /// Print what would be done, and do nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// The queue manager's parameters.
+    /// The discipline's parameters.
     #[command(flatten)]
     pub settings: Settings,
 }
 
-/// Parameters of a queue manager, names and values as given.
+/// Parameters of a discipline, names and values as given.
 #[derive(Debug, Default)]
 pub struct Settings(pub Vec<(String, String)>);
 
@@ -535,7 +535,7 @@ pub struct Status {
 /// `watch`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Rate, waiting time, drops, marks and the queue manager's own variables. q quits.
+Rate, sojourn time, drops, marks and the discipline's own variables. q quits.
 
 Examples:
   sudo queuewright watch
@@ -553,8 +553,8 @@ pub struct Watch {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 OpenMetrics at /metrics: the names of node_exporter's qdisc collector, and
-queuewright_* for waiting times, drops and marks by reason, and the queue
-manager's variables. dist/grafana.json is a dashboard of them.
+queuewright_* for sojourn times, drops and marks by reason, and the
+discipline's variables. dist/grafana.json is a dashboard of them.
 
 Examples:
   sudo queuewright export
@@ -571,7 +571,7 @@ pub struct Export {
 /// `set`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-rate, limit and overhead change while packets flow. So do the queue manager's own
+rate, limit and overhead change while packets flow. So do the discipline's own
 parameters; its state begins anew for those that it takes only at its start.
 
 Examples:
@@ -618,7 +618,7 @@ pub struct Agent {
 /// `keep`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-`attach` leaves this running where a queue manager's queues are classes of htb. It ends
+`attach` leaves this running where a discipline's queues are classes of htb. It ends
 with what is attached; begin it again should it have been killed.
 
 Examples:

@@ -4,7 +4,7 @@ use crate::args::{EngineArgs, Output};
 use crate::words::plural;
 use crate::{Failure, print};
 use indicatif::{ProgressBar, ProgressStyle};
-use queuewright_engine::{Engine, Step, header, jobs};
+use queuewright_engine::{Engine, ItemEvent, header, jobs};
 use queuewright_report::{Folder, TableStyle, table};
 use queuewright_results::{Results, Run};
 use queuewright_scenario::{RunSpec, Scenario};
@@ -40,13 +40,13 @@ pub fn compare(
     let mut failed = None;
     engine.run_all(&specs, jobs, &stop, |i, step| {
         let error = match step {
-            Step::At(at) => return progress.at(i, at),
-            Step::Done(Ok(None)) => return,
-            Step::Done(Err(e)) => {
+            ItemEvent::At(at) => return progress.at(i, at),
+            ItemEvent::Done(Ok(None)) => return,
+            ItemEvent::Done(Err(e)) => {
                 let spec = &specs[i];
                 format!("{} with seed {}: {e}", spec.discipline.label, spec.seed)
             }
-            Step::Done(Ok(Some(run))) => {
+            ItemEvent::Done(Ok(Some(run))) => {
                 progress.done(i);
                 match kept.add(i, *run) {
                     Ok(()) => return,

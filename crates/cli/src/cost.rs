@@ -13,7 +13,7 @@ const LOOKED_AT: usize = 2000;
 const FLOW_NS: f64 = 8e3;
 const RUN_NS: f64 = 5e5;
 
-/// Nanoseconds more for a packet of a queue manager that tells flows apart: Santa, FQ-CoDel and SFQ took 80 to 140
+/// Nanoseconds more for a packet of a discipline that tells flows apart: Santa, FQ-CoDel and SFQ took 80 to 140
 /// more than CoDel with 90 flows on 1.8 Gbit/s.
 const BY_FLOW_NS: f64 = 80.0;
 
@@ -41,9 +41,9 @@ pub fn work(spec: &RunSpec) -> f64 {
     spec.flows.iter().for_each(|flow| add(flow, 1.0));
     for source in &spec.sources {
         // One after another they take what they can get.
-        for first in source.lanes() {
-            let lane = FlowSpec { stop_ns: None, ..first.flow };
-            add(&without_end(lane), 1.0);
+        for first in source.sessions() {
+            let first_flow = FlowSpec { stop_ns: None, ..first.flow };
+            add(&without_end(first_flow), 1.0);
         }
         let mut source = Source::new(source);
         let mut flows = Vec::new();
@@ -99,7 +99,7 @@ fn asks(flow: &FlowSpec, end_ns: u64) -> (f64, f64) {
         Traffic::Datagrams { bps, packet_bytes, .. } => {
             (*bps as f64 * there_s / 8.0 / f64::from(*packet_bytes).max(1.0), there_s)
         }
-        Traffic::Tcp { size_bytes: Some(bytes), asks: None, .. } => {
+        Traffic::Tcp { size_bytes: Some(bytes), client: None, .. } => {
             let packets = (*bytes as f64 / f64::from(MSS)).ceil();
             // Slow start from ten packets.
             let rounds: f64 = 1.0 + (packets / 10.0 + 1.0).log2().ceil();

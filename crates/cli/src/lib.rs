@@ -1,4 +1,4 @@
-//! `queuewright`: compares queue managers on a link. A thin shell over the crates:
+//! `queuewright`: compares disciplines on a link. A thin shell over the crates:
 //! what is asked is in [`args`], what is done is theirs. A library, so that Python's command is the same.
 
 mod args;
@@ -94,7 +94,12 @@ fn execute(command: Command) -> Result<(), Failure> {
                 stack: c.stack,
                 ..Flags::default()
             };
-            compare::compare(&Scenario::from_flags(&flags)?, "compare", &EngineArgs::default(), &c.output)
+            compare::compare(
+                &heard(Scenario::from_flags(&flags)?),
+                "compare",
+                &EngineArgs::default(),
+                &c.output,
+            )
         }
         Command::Run(r) => {
             let flags = Flags {
@@ -111,7 +116,7 @@ fn execute(command: Command) -> Result<(), Failure> {
                 true => "scenario".into(),
                 false => r.scenario.file_stem().unwrap_or_default().to_string_lossy(),
             };
-            compare::compare(&Scenario::read_with(&r.scenario, &flags)?, &stem, &r.engine, &r.output)
+            compare::compare(&heard(Scenario::read_with(&r.scenario, &flags)?), &stem, &r.engine, &r.output)
         }
         Command::Reproduce(r) => reproduce::reproduce(&r),
         Command::Validate(v) if replay::is_asked(&v) => replay::replay(&v),
@@ -120,7 +125,7 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::List(l) => print(&if l.json { catalog::list_json() } else { catalog::list() }),
         Command::Explain(e) => print(&catalog::explain(&e.name).map_err(Failure::Input)?),
         Command::Check(c) => {
-            let scenario = Scenario::read(&c.scenario)?;
+            let scenario = heard(Scenario::read(&c.scenario)?);
             let runs = scenario.runs()?;
             print(&words::scenario(&scenario, &runs))
         }
@@ -145,6 +150,14 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Man(m) => man(&m.dir)
             .map_err(|e| Failure::Input(format!("man pages cannot be written to {:?}: {e}", m.dir))),
     }
+}
+
+/// A scenario, after what it should say otherwise was said on standard error.
+fn heard(scenario: Scenario) -> Scenario {
+    for warning in scenario.warnings() {
+        let _ = writeln!(io::stderr(), "warning: {}", queuewright_linux::safe(&warning.to_string()));
+    }
+    scenario
 }
 
 /// What only the Python package can: there it does not come here.

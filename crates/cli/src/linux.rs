@@ -1,9 +1,9 @@
-//! `attach`, `set`, `status`, `detach`, `doctor`: a queue manager on a device of this machine.
+//! `attach`, `set`, `status`, `detach`, `doctor`: a discipline on a device of this machine.
 
 use crate::Failure;
 use crate::args::{Agent, Attach, Export, Set, Settings, Status};
 use queuewright_aqm::Spec;
-use queuewright_linux::{self as linux, Chooser, Error, Port, Record};
+use queuewright_linux::{self as linux, ActionSource, Error, Port, Record};
 use queuewright_scenario::units::Unit;
 use queuewright_scenario::{Flags, Policy, Scenario, read_text};
 use std::fmt::Write;
@@ -28,12 +28,12 @@ impl From<Error> for Failure {
 /// Bits a second of which 200 ms are less than a full frame.
 const BELOW_A_PACKET: u64 = linux::FULL_FRAME * 8 * 5;
 
-/// A queue manager with its parameters, as everywhere on this command line: `titrate:interval=500ms`. What depends on
+/// A discipline with its parameters, as everywhere on this command line: `titrate:interval=500ms`. What depends on
 /// the link's rate, bits a second, is for 100 Mbit/s where that is not known (0); what depends on the round-trip time
 /// is for 100 ms.
 fn spec(text: &str, rate: u64) -> Result<Spec, Failure> {
     if text.contains(',') {
-        return Err(Failure::Input(format!("{text:?}: one queue manager is needed here, not a list")));
+        return Err(Failure::Input(format!("{text:?}: one discipline is needed here, not a list")));
     }
     let flags = Flags {
         rate: Some(if rate > 0 { format!("{rate}bit") } else { "100mbit".into() }),
@@ -48,7 +48,7 @@ fn spec(text: &str, rate: u64) -> Result<Spec, Failure> {
     let beside = ["name", "label", "set"];
     let keys = text.split(':').skip(1).filter_map(|part| part.split_once('=')).map(|(key, _)| key);
     if let Some(key) = keys.into_iter().find(|key| beside.contains(key)) {
-        return Err(Failure::Input(format!("{key}: no parameter of a queue manager on a device")));
+        return Err(Failure::Input(format!("{key}: no parameter of a discipline on a device")));
     }
     let plain = |e: queuewright_scenario::Error| {
         let text = e.to_string();
@@ -59,18 +59,18 @@ fn spec(text: &str, rate: u64) -> Result<Spec, Failure> {
     let mut runs = Scenario::from_flags(&flags).map_err(plain)?.runs().map_err(plain)?;
     match runs.pop().and_then(|mut run| run.ports.pop()) {
         Some(port) => Ok(port.discipline),
-        None => Err(Failure::Input(format!("{text:?} is no queue manager"))),
+        None => Err(Failure::Input(format!("{text:?} is no discipline"))),
     }
 }
 
-/// One of the port's own settings; false: it is a parameter of the queue manager.
+/// One of the port's own settings; false: it is a parameter of the discipline.
 fn port_setting(port: &mut Port, name: &str, value: &str) -> Result<bool, Failure> {
     let wrong = |what: &str| Failure::Input(format!("{name} = {value:?}: {what}"));
     match name {
         "rate" if value == "none" => port.rate = 0,
         "rate" => {
             port.rate = Unit::Rate.parse(value).map_err(|e| wrong(&e.0))?;
-            // Before the queue manager's parameters are looked at, which may depend on it.
+            // Before the discipline's parameters are looked at, which may depend on it.
             if (1..linux::LEAST_RATE).contains(&port.rate) {
                 return Err(wrong("out of range; allowed: 8kbit or more"));
             }
@@ -91,7 +91,7 @@ fn port_setting(port: &mut Port, name: &str, value: &str) -> Result<bool, Failur
     Ok(true)
 }
 
-/// A variable of a queue manager: a millionth is enough of a probability, and of bytes there are whole ones.
+/// A variable of a discipline: a millionth is enough of a probability, and of bytes there are whole ones.
 pub fn number(value: f64) -> String {
     let text = format!("{value:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_string()
@@ -147,7 +147,7 @@ fn from_anywhere(text: &str) -> Result<String, Failure> {
     Ok(text.split(':').map(part).collect::<Result<Vec<_>, _>>()?.join(":"))
 }
 
-/// Leaves a process that tells htb what is each class's share. It ends when the queue manager is taken off; until then the lock
+/// Leaves a process that tells htb what is each class's share. It ends when the discipline is taken off; until then the lock
 /// is its own, by which it is known to be there.
 fn leave_keeper(dev: &str, lock: File) -> Result<(), Error> {
     // This very file, whatever has its name now; of Python, whose arguments before the command say how it came to be this
@@ -184,12 +184,12 @@ pub fn agent(a: &Agent) -> Result<(), Failure> {
         Some(policy) => Some(learned(&record, &attached, policy, rate)?),
         None => None,
     };
-    let chooser = match (&learned, a.command.split_first()) {
-        (Some(learned), _) => Chooser::Policy(learned),
+    let agent = match (&learned, a.command.split_first()) {
+        (Some(learned), _) => ActionSource::Policy(learned),
         (None, Some((name, args))) => {
             let mut command = Command::new(name);
             command.args(args);
-            Chooser::Program { command, patience: PATIENCE }
+            ActionSource::Program { command, patience: PATIENCE }
         }
         (None, None) => return Err(Failure::Input("an agent is a POLICY, or -- COMMAND".into())),
     };
@@ -198,7 +198,7 @@ pub fn agent(a: &Agent) -> Result<(), Failure> {
     let set = Arc::clone(&stop);
     ctrlc::set_handler(move || set.store(true, Ordering::Relaxed))
         .map_err(|e| Failure::Run(format!("Ctrl-C cannot be caught: {e}")))?;
-    let done = linux::agent(&record, &attached, chooser, &stop)?;
+    let done = linux::agent(&record, &attached, agent, &stop)?;
     let us = |time: Duration| time.as_secs_f64() * 1e6 / done.steps.max(1) as f64;
     crate::print(&format!(
         "{}: {} steps in {:.1} s, {} missed; a step took {:.1} us from its end to the action, {:.1} us of a processor\n",
@@ -285,7 +285,7 @@ fn without(text: &str, name: &str) -> String {
     kept.collect::<Vec<_>>().join(":")
 }
 
-/// The queue manager that `text` is. Its weights, where none are named, are those that it has: their file may be another by now.
+/// The discipline that `text` is. Its weights, where none are named, are those that it has: their file may be another by now.
 fn changed(held: &linux::Held, text: &str, named: &[&str], rate: u64) -> Result<Spec, Failure> {
     let learned = held.record.learned.as_ref().filter(|_| !named.contains(&"weights"));
     let (Some(learned), Some(weights)) = (learned, held.weights()?) else { return spec(text, rate) };
@@ -375,7 +375,7 @@ pub fn reasons(counts: &[u64]) -> String {
     queuewright_aqm::counters::reasons(counts, ", ")
 }
 
-/// Of a queue manager that somebody else has taken off.
+/// Of a discipline that somebody else has taken off.
 pub const GONE: &str = ", no longer there: what follows is from before";
 
 fn shown(s: &linux::Status) -> String {

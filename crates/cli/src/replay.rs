@@ -4,13 +4,13 @@ use crate::args::Validate;
 use crate::compare::on_interrupt;
 use crate::words::plural;
 use crate::{Failure, print};
-use queuewright_engine::{Step, jobs, open as open_lab, run_all};
+use queuewright_engine::{ItemEvent, jobs, open as open_lab, run_all};
 use queuewright_lab::replay::IN_A_BOOT;
 use queuewright_lab::replay::draw::{Draw, draw};
-use queuewright_lab::replay::judge::{Class, Divergence, Nudge, Outcome, judge};
-use queuewright_lab::replay::reception::{self, Heard, Reception};
+use queuewright_lab::replay::judge::{Class, Divergence, Outcome, TimingShift, judge};
+use queuewright_lab::replay::reception::{self, Reception, ReceptionMatch};
 use queuewright_lab::replay::record::Recording;
-use queuewright_lab::{Error, Lab, Whose};
+use queuewright_lab::{Error, Lab, QdiscOrigin};
 use queuewright_scenario::{LARGEST_FILE, read_file};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -103,7 +103,7 @@ fn compare<K: Kept>(asked: &Validate) -> Result<(), Failure> {
 
 /// Boots machines, each of which records some draws.
 fn in_the_lab<K: Kept>(asked: &Validate, count: u64, report: &mut Report<K>) -> Result<(), Failure> {
-    let lab = open_lab(&asked.kernel, Whose::Kernels).map_err(|e| Failure::Input(e.to_string()))?;
+    let lab = open_lab(&asked.kernel, QdiscOrigin::Kernel).map_err(|e| Failure::Input(e.to_string()))?;
     if let Some(dir) = &asked.out {
         fs::create_dir_all(dir).map_err(|e| Failure::Input(format!("--out: {}: {e}", dir.display())))?;
     }
@@ -119,7 +119,7 @@ fn in_the_lab<K: Kept>(asked: &Validate, count: u64, report: &mut Report<K>) -> 
     };
     let mut failed = None;
     run_all(boots.len(), jobs(asked.jobs), &stop, work, |i, step| {
-        let Step::Done((made, ended)) = step else { return };
+        let ItemEvent::Done((made, ended)) = step else { return };
         report.lost += boots[i].len().saturating_sub(made.len());
         if let Err(e) = ended {
             eprintln!("{e}");
@@ -293,7 +293,7 @@ impl Kept for Recording {
 const SHARES: [&str; 5] = ["cwnd", "ssthresh", "ca_state", "pacing_rate", "in_flight"];
 
 /// How much later or earlier the host has to be for both to be the same.
-fn rounded(nudges: &[Nudge]) -> String {
+fn rounded(nudges: &[TimingShift]) -> String {
     let most = nudges.iter().map(|n| n.ns.unsigned_abs()).max().unwrap_or(0);
     format!("rounding: {} of at most {} us", plural(nudges.len(), "time"), most / 1000)
 }
@@ -331,7 +331,7 @@ fn ranges(segments: &[u32]) -> String {
 
 impl Kept for Reception {
     type Draw = reception::Path;
-    type Judged = Heard;
+    type Judged = ReceptionMatch;
     const LIST: &'static str = "receptions";
     const HEAD: &'static str = "| draw | segments | ACKs | the same % | ACKs, ratio | first other (Linux / simulator) | but for windows |\n\
          |---|---|---|---|---|---|---|\n";
@@ -361,11 +361,11 @@ impl Kept for Reception {
         &self.path.name
     }
 
-    fn judge(&self) -> Result<Heard, String> {
+    fn judge(&self) -> Result<ReceptionMatch, String> {
         Ok(reception::judge(self))
     }
 
-    fn row(h: &Heard) -> String {
+    fn row(h: &ReceptionMatch) -> String {
         format!(
             "| {} | {} | {} | {:.1} | {:.3} | {} | {} |\n",
             h.name,
@@ -378,8 +378,8 @@ impl Kept for Reception {
         )
     }
 
-    fn in_all(all: &[Heard]) -> (Value, String) {
-        let count = |of: fn(&Heard) -> bool| all.iter().filter(|h| of(h)).count();
+    fn in_all(all: &[ReceptionMatch]) -> (Value, String) {
+        let count = |of: fn(&ReceptionMatch) -> bool| all.iter().filter(|h| of(h)).count();
         let (same, but) = (count(|h| h.first.is_none()), count(|h| h.but_window.is_none()));
         let acks: usize = all.iter().map(|h| h.acks).sum();
         let alike: f64 = all.iter().map(|h| h.same * h.acks as f64).sum();

@@ -5,7 +5,7 @@ use crate::compare::on_interrupt;
 use crate::words::plural;
 use crate::{Failure, cost, print};
 use indicatif::{ProgressBar, ProgressStyle};
-use queuewright_engine::{Step, jobs, run_all};
+use queuewright_engine::{ItemEvent, jobs, run_all};
 use queuewright_experiments::{
     Catalogue, Error, Experiment, Options, Outcome, Plan, Record, Store, Unit, Verdict, finish, summary,
 };
@@ -178,10 +178,10 @@ fn make(folder: &Path, experiments: Vec<Experiment>, options: Options, jobs: usi
         };
         run_all(units.len(), jobs, &stop, work, |i, step| {
             let error = match step {
-                Step::At(at) => return progress.at(i, at),
-                Step::Done(Ok(None)) => return,
-                Step::Done(Err(e)) => e,
-                Step::Done(Ok(Some(record))) => {
+                ItemEvent::At(at) => return progress.at(i, at),
+                ItemEvent::Done(Ok(None)) => return,
+                ItemEvent::Done(Err(e)) => e,
+                ItemEvent::Done(Ok(Some(record))) => {
                     progress.done(i);
                     match stores[units[i].0].add(record) {
                         Ok(()) => return,

@@ -4,15 +4,15 @@ use crate::args::Validate;
 use crate::compare::{Progress, on_interrupt};
 use crate::words::plural;
 use crate::{Failure, print};
-use queuewright_engine::{Engine, Made, Step, jobs, open as open_lab, play_all, run_all};
+use queuewright_engine::{Engine, ItemEvent, Made, jobs, open as open_lab, play_all, run_all};
 use queuewright_lab::judge::{
-    COUNT_OF_OFFERED, COUNT_SHARE, Miss, Point, SHARE_POINTS, SOJOURN_MS, SOJOURN_SHARE, Spread,
+    COUNT_OF_OFFERED, COUNT_SHARE, MissedTarget, Point, SHARE_POINTS, SOJOURN_MS, SOJOURN_SHARE, Spread,
     UTILIZATION_POINTS, linux_again, misses, worst,
 };
 use queuewright_lab::queues::{Played, Sent, playable};
 use queuewright_lab::random::{Draw, draw};
 use queuewright_lab::validate::Row;
-use queuewright_lab::{Cost, Costs, StepCost, Whose, ns3};
+use queuewright_lab::{Cost, Costs, QdiscOrigin, StepCost, ns3};
 use queuewright_scenario::{LARGEST_FILE, RunSpec, read_text};
 use serde::Deserialize;
 use serde_json::json;
@@ -58,12 +58,13 @@ pub fn validate(asked: &Validate) -> Result<(), Failure> {
         Compared { row, linux, sim: Vec::new(), ns3 }
     };
     let (known, open): (Vec<_>, Vec<_>) = rows.into_iter().map(begin).partition(|c| !c.linux.is_empty());
-    // A machine has the kernel's queue managers, or ours.
-    let (kernels, ours): (Vec<_>, Vec<_>) = open.into_iter().partition(|c| c.row.whose == Whose::Kernels);
+    // A machine has the kernel's disciplines, or ours.
+    let (kernels, ours): (Vec<_>, Vec<_>) =
+        open.into_iter().partition(|c| c.row.origin == QdiscOrigin::Kernel);
     let mut machines = Vec::new();
-    for (whose, rows) in [(Whose::Kernels, kernels), (Whose::Ours, ours)] {
+    for (origin, rows) in [(QdiscOrigin::Kernel, kernels), (QdiscOrigin::Bpf, ours)] {
         if !rows.is_empty() {
-            let lab = open_lab(&asked.kernel, whose).map_err(|e| Failure::Input(e.to_string()))?;
+            let lab = open_lab(&asked.kernel, origin).map_err(|e| Failure::Input(e.to_string()))?;
             machines.push((Engine::Linux(lab), rows));
         }
     }
@@ -108,10 +109,10 @@ impl Report<'_> {
         let specs: Vec<RunSpec> = rows.iter().flat_map(|c| c.row.linux.iter().cloned()).collect();
         let mut rows: Vec<Option<Compared>> = rows.into_iter().map(Some).collect();
         let mut progress = Progress::new(&specs);
-        engine.run_all(&specs, self.jobs, self.stop, |i, step: Step<Made>| match step {
-            Step::At(at) => progress.at(i, at),
-            Step::Done(Ok(None)) => {}
-            Step::Done(Ok(Some(run))) => {
+        engine.run_all(&specs, self.jobs, self.stop, |i, step: ItemEvent<Made>| match step {
+            ItemEvent::At(at) => progress.at(i, at),
+            ItemEvent::Done(Ok(None)) => {}
+            ItemEvent::Done(Ok(Some(run))) => {
                 progress.done(i);
                 // Its version alone.
                 self.kernel = run.kernel.split(' ').next().unwrap_or_default().into();
@@ -123,7 +124,7 @@ impl Report<'_> {
                     progress.aside(|| self.finish(made));
                 }
             }
-            Step::Done(Err(e)) => {
+            ItemEvent::Done(Err(e)) => {
                 // The others are measured none the less.
                 let name = rows[owner[i]].as_ref().map_or("", |c| &c.row.name);
                 let why = format!("{name}: {e}");
@@ -142,7 +143,7 @@ impl Report<'_> {
             Err(e) => return self.fail(e),
         }
         // ns-3's are held against the kernel's: ours have a host of their own.
-        let open = c.ns3.is_empty() && c.row.whose == Whose::Kernels;
+        let open = c.ns3.is_empty() && c.row.origin == QdiscOrigin::Kernel;
         if let (Some(program), true) = (&self.asked.ns3, open) {
             match on_ns3(program, &c.row, self.jobs, self.stop) {
                 Ok(ns3) => c.ns3 = ns3,
@@ -278,10 +279,10 @@ fn closed(text: &str) -> String {
 
 fn on_simulator(row: &Row, jobs: usize) -> Result<Vec<Point>, Failure> {
     let (mut points, mut failed) = (Vec::new(), None);
-    Engine::Sim.run_all(&row.sim, jobs, &AtomicBool::new(false), |i, step: Step<Made>| match step {
-        Step::At(_) | Step::Done(Ok(None)) => {}
-        Step::Done(Ok(Some(run))) => points.push((i, Point::of(&run))),
-        Step::Done(Err(e)) => failed = Some(Failure::Run(format!("{}: {e}", row.name))),
+    Engine::Sim.run_all(&row.sim, jobs, &AtomicBool::new(false), |i, step: ItemEvent<Made>| match step {
+        ItemEvent::At(_) | ItemEvent::Done(Ok(None)) => {}
+        ItemEvent::Done(Ok(Some(run))) => points.push((i, Point::of(&run))),
+        ItemEvent::Done(Err(e)) => failed = Some(Failure::Run(format!("{}: {e}", row.name))),
     });
     failed.map_or_else(|| Ok(in_order(points)), Err)
 }
@@ -299,9 +300,9 @@ fn on_ns3(program: &Path, row: &Row, jobs: usize, stop: &AtomicBool) -> Result<V
     };
     let (mut points, mut failed) = (Vec::new(), None);
     run_all(asked.len(), jobs, stop, work, |i, step| match step {
-        Step::At(_) => {}
-        Step::Done(Ok(point)) => points.push((i, point)),
-        Step::Done(Err(e)) => failed = Some(format!("{}: {}: {e}", program.display(), row.name)),
+        ItemEvent::At(_) => {}
+        ItemEvent::Done(Ok(point)) => points.push((i, point)),
+        ItemEvent::Done(Err(e)) => failed = Some(format!("{}: {}: {e}", program.display(), row.name)),
     });
     match failed {
         Some(e) if !stop.load(Ordering::Relaxed) => Err(Failure::Run(e)),
@@ -339,10 +340,10 @@ fn in_order(mut points: Vec<(usize, Point)>) -> Vec<Point> {
     points.into_iter().map(|(_, point)| point).collect()
 }
 
-/// What queue managers cost; how much more ours than the kernel's of the same name.
+/// What disciplines cost; how much more ours than the kernel's of the same name.
 fn costs(asked: &Validate) -> Result<(), Failure> {
     let wrong = |e: queuewright_lab::Error| Failure::Run(e.to_string());
-    let lab = open_lab(&asked.kernel, Whose::Kernels).map_err(|e| Failure::Input(e.to_string()))?;
+    let lab = open_lab(&asked.kernel, QdiscOrigin::Kernel).map_err(|e| Failure::Input(e.to_string()))?;
     let stop = on_interrupt()?;
     let Costs { packets: costs, steps } = lab.costs(&stop).map_err(wrong)?;
     if asked.json {
@@ -361,9 +362,9 @@ fn costs(asked: &Validate) -> Result<(), Failure> {
             let ratio = kernels.map(|k| of(c) / of(k)).filter(|r| r.is_finite());
             format!("{:.0} | {}", of(c), ratio.map_or(String::new(), |r| format!("{r:.2}")))
         };
-        let whose = if c.ours { "ours" } else { "the kernel's" };
+        let origin = if c.ours { "ours" } else { "the kernel's" };
         out += &format!(
-            "| {}, {whose} | {} | {} | {} |\n",
+            "| {}, {origin} | {} | {} | {} |\n",
             c.name,
             cell(|c| c.alone),
             cell(|c| c.way),
@@ -385,9 +386,9 @@ fn queues(asked: &Validate, rows: Vec<Row>) -> Result<(), Failure> {
     let mut names = Vec::new();
     let mut runs: Vec<RunSpec> = Vec::new();
     for row in rows {
-        let why = match row.whose {
-            Whose::Ours => Err("it asks for a queue manager of ours".to_string()),
-            Whose::Kernels => playable(&row.linux[0]),
+        let why = match row.origin {
+            QdiscOrigin::Bpf => Err("it asks for a discipline of ours".to_string()),
+            QdiscOrigin::Kernel => playable(&row.linux[0]),
         };
         match why {
             Ok(()) => {
@@ -397,7 +398,7 @@ fn queues(asked: &Validate, rows: Vec<Row>) -> Result<(), Failure> {
             Err(why) => *left_out.entry(why).or_default() += 1,
         }
     }
-    let lab = open_lab(&asked.kernel, Whose::Kernels).map_err(|e| Failure::Input(e.to_string()))?;
+    let lab = open_lab(&asked.kernel, QdiscOrigin::Kernel).map_err(|e| Failure::Input(e.to_string()))?;
     let stop = on_interrupt()?;
     let mut all: Vec<(usize, Played)> = Vec::new();
     let mut lost = Vec::new();
@@ -462,8 +463,8 @@ fn rows(asked: &Validate, draws: &[Draw]) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     let seeds = asked.seeds.as_deref();
     for file in &asked.files {
-        let whose = if asked.bpf { Whose::Ours } else { Whose::Kernels };
-        rows.extend(Row::of_file(file, seeds, whose)?);
+        let origin = if asked.bpf { QdiscOrigin::Bpf } else { QdiscOrigin::Kernel };
+        rows.extend(Row::of_file(file, seeds, origin)?);
     }
     for draw in draws {
         rows.extend(Row::of_draw(draw, seeds)?);
@@ -579,15 +580,16 @@ fn worst_first<'a>(
     compared: &[&'a Compared],
     of: fn(&Compared) -> &[Point],
     spread: &Spread,
-) -> Vec<(&'a str, Vec<Miss>)> {
+) -> Vec<(&'a str, Vec<MissedTarget>)> {
     let all = compared.iter().map(|c| (c.row.name.as_str(), misses(&c.linux, of(c), spread)));
-    let mut off: Vec<(&str, Vec<Miss>)> = all.filter(|(_, misses)| !misses.is_empty()).collect();
+    let mut off: Vec<(&str, Vec<MissedTarget>)> = all.filter(|(_, misses)| !misses.is_empty()).collect();
     off.sort_by(|(_, a), (_, b)| worst(b).total_cmp(&worst(a)));
     off
 }
 
-fn off(misses: &[Miss]) -> String {
-    let word = |m: &Miss| format!("{} {:.1}{}", m.measure, m.times, if m.chance { " (chance)" } else { "" });
+fn off(misses: &[MissedTarget]) -> String {
+    let word =
+        |m: &MissedTarget| format!("{} {:.1}{}", m.measure, m.times, if m.chance { " (chance)" } else { "" });
     misses.iter().map(word).collect::<Vec<_>>().join(", ")
 }
 
@@ -608,7 +610,7 @@ fn within(compared: &[&Compared], of: fn(&Compared) -> &[Point], spread: &Spread
     format!("{within} of {} ({:.0} %){others}", plural(all, "row"), share(within))
 }
 
-fn beyond_chance(off: &[(&str, Vec<Miss>)]) -> usize {
+fn beyond_chance(off: &[(&str, Vec<MissedTarget>)]) -> usize {
     off.iter().filter(|(_, misses)| misses.iter().any(|m| !m.chance)).count()
 }
 

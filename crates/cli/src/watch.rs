@@ -1,4 +1,4 @@
-//! `watch`: attached queue managers over time, on a terminal.
+//! `watch`: attached disciplines over time, on a terminal.
 
 use crate::Failure;
 use crate::args::Watch;
@@ -25,7 +25,7 @@ struct Device {
     at: Instant,
     /// Sent since the moment before, bits a second.
     rate: VecDeque<u64>,
-    /// Mean waiting time of what was sent since, us.
+    /// Mean sojourn time of what was sent since, us.
     sojourn: VecDeque<u64>,
     dropped: f64,
     marked: f64,

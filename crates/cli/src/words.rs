@@ -4,7 +4,8 @@ use queuewright_scenario::packet::FULL_BYTES;
 use queuewright_scenario::spec::{PortSpec, Rate, RunSpec, Stack};
 use queuewright_scenario::units::{Range, Unit};
 use queuewright_scenario::{
-    Burst, Client, Comes, Discipline, InitialWindow, Link, LinkRate, Pause, Scenario, Sends,
+    ArrivalPattern, Client, Discipline, InitialWindow, Link, LinkRate, PageLoads, Pause, Scenario,
+    TrafficModel,
 };
 use std::fmt::Write;
 
@@ -117,9 +118,9 @@ fn link(port: &Link, index: usize, stack: Stack, runs: &[RunSpec]) -> String {
     if port.delay_ns > 0 {
         let _ = write!(out, ", {} to the receivers", Unit::Time.show(port.delay_ns));
     }
-    let flaws = port.flaws.describe();
-    if !flaws.is_empty() {
-        let _ = write!(out, ", {flaws}");
+    let impairments = port.impairments.describe();
+    if !impairments.is_empty() {
+        let _ = write!(out, ", {impairments}");
     }
     let Some(buffer) = port.buffer else {
         return out + ", in the shared buffer";
@@ -140,18 +141,18 @@ fn link(port: &Link, index: usize, stack: Stack, runs: &[RunSpec]) -> String {
 }
 
 fn group(f: &queuewright_scenario::Flows) -> String {
-    let mut out = match &f.comes {
-        Comes::Once | Comes::Repeat(_) => count(f.count),
-        Comes::Arrive(a) => format!("arriving every {} on average:", Unit::Time.show(a.gap_ns)),
-        Comes::Pages(Burst { at_ns, arrivals: None, .. }) => {
+    let mut out = match &f.arrival {
+        ArrivalPattern::Once | ArrivalPattern::Repeat(_) => count(f.count),
+        ArrivalPattern::Arrive(a) => format!("arriving every {} on average:", Unit::Time.show(a.gap_ns)),
+        ArrivalPattern::Pages(PageLoads { at_ns, arrivals: None, .. }) => {
             format!("{} of", plural(at_ns.len(), "web page"))
         }
-        Comes::Pages(Burst { arrivals: Some(a), .. }) => {
+        ArrivalPattern::Pages(PageLoads { arrivals: Some(a), .. }) => {
             format!("web pages every {} on average, of", Unit::Time.show(a.gap_ns))
         }
     };
-    match &f.sends {
-        Sends::Tcp { ccas, size, initial_window, ecn, l4s, bps, send_buffer, client } => {
+    match &f.traffic {
+        TrafficModel::Tcp { ccas, size, initial_window, ecn, l4s, bps, send_buffer, client } => {
             let total: u32 = ccas.iter().map(|(_, w)| w).sum();
             let names: Vec<String> = match ccas.as_slice() {
                 [(one, _)] => vec![one.name().into()],
@@ -164,7 +165,7 @@ fn group(f: &queuewright_scenario::Flows) -> String {
             if let Some(size) = size {
                 let _ = write!(out, " of {}", size.describe(f.size_file.as_ref()));
             }
-            if let Comes::Repeat(_) = f.comes {
+            if let ArrivalPattern::Repeat(_) = f.arrival {
                 out.push_str(", one after another");
             }
             match client {
@@ -200,12 +201,12 @@ fn group(f: &queuewright_scenario::Flows) -> String {
                 out.push_str(if *l4s { ", ECN with ECT(1)" } else { ", ECN" });
             }
         }
-        Sends::Datagrams(datagrams) => {
+        TrafficModel::Datagrams(datagrams) => {
             let _ = write!(out, " {}", datagrams.words());
         }
     }
-    if let Some(length) = f.length {
-        let _ = match length {
+    if let Some(duration) = f.duration {
+        let _ = match duration {
             Pause::Uniform(range) => write!(out, ", each {} long", Unit::Time.show_range(range)),
             Pause::Exponential(mean) => write!(out, ", {} long on average", Unit::Time.show(mean)),
         };

@@ -1,4 +1,4 @@
-//! The commands about attached queue managers on a machine that others use too: devices that are renamed, moved and oddly
+//! The commands about attached disciplines on a machine that others use too: devices that are renamed, moved and oddly
 //! named, namespaces that go, what somebody else takes away by half, and an unprivileged user who puts things in the way.
 //! On this machine itself, in a network namespace of its own with its own `/run` and `/sys/fs/bpf`; the latter is as
 //! `mount -t bpf` makes it, with a folder that everybody may write into. `-- NAME` does one of them.
@@ -29,10 +29,10 @@ const NOBODY: u32 = 65534;
 fn main() {
     let Some(only) = only_test("attached") else { return };
     if linux::names().is_empty() {
-        return left_out("attached queue managers", Lack::Setup, &"this program was built without clang");
+        return left_out("attached disciplines", Lack::Setup, &"this program was built without clang");
     }
     if let Err(why) = native::enter() {
-        return left_out("attached queue managers", Lack::Setup, &why);
+        return left_out("attached disciplines", Lack::Setup, &why);
     }
     let before = held();
     let tests: [(&str, fn()); 28] = [
@@ -356,7 +356,7 @@ fn says_who_is_at_work() {
     works(&["detach", "v0"]);
 }
 
-/// Another command puts another queue manager there while a `set` waits for it.
+/// Another command puts another discipline there while a `set` waits for it.
 fn set_beside_another_kind() {
     for (change, code) in [("interval=50ms", 2), ("rate=9mbit", 0)] {
         attach("v0");

@@ -1,7 +1,7 @@
 //! The program as users meet it: what it prints, where, and how it exits.
 
 use queuewright_cca::Kind;
-use queuewright_lab::Whose;
+use queuewright_lab::QdiscOrigin;
 use queuewright_lab::random::{Draw, draw};
 use queuewright_lab::validate::Row;
 use queuewright_testing::wait_for;
@@ -315,6 +315,57 @@ fn check_says_what_a_link_does() {
     let text = small.replace("[run]", "[run]\nstack = \"ns3\"");
     std::fs::write(dir.path().join("ns3.toml"), text).expect("a file");
     assert!(!stdout(dir.path(), &["check", "ns3.toml"]).contains("overhead"));
+}
+
+/// A key by its old name: the same output, and a line on standard error that names the new one.
+#[test]
+fn old_names_of_keys_are_read_with_a_warning() {
+    let dir = folder();
+    let small = std::fs::read_to_string(dir.path().join("small.toml")).expect("a file");
+    let warning = |place: &str| {
+        format!("warning: {place}: the old name of duration; the next version reads only that\n")
+    };
+    let said = |args: &[&str]| {
+        let out = output(dir.path(), args);
+        let err = String::from_utf8(out.stderr).expect("text");
+        assert!(out.status.success(), "{args:?}: {err}");
+        (String::from_utf8(out.stdout).expect("text"), err)
+    };
+    for (name, key) in [("new", "duration"), ("old", "length")] {
+        let text = format!("[[flows]]\ncbr = \"1mbit\"\n{key} = \"500ms\"\n{small}");
+        std::fs::write(dir.path().join(format!("{name}.toml")), text).expect("a file");
+    }
+    for command in [&["check"][..], &["run", "--json", "--seeds", "1"]] {
+        let (new, nothing) = said(&[command, &["new.toml"]].concat());
+        let (old, warned) = said(&[command, &["old.toml"]].concat());
+        assert!(!nothing.contains("warning"), "{nothing}");
+        assert!(warned.contains(&warning("old.toml:3: flows[0].length")), "{warned}");
+        if command[0] == "run" {
+            assert_eq!(without_clocks(json(&old)), without_clocks(json(&new)));
+        } else {
+            assert_eq!(old.replace("old\n", "new\n"), new);
+        }
+    }
+    let compare = |key: &str| {
+        let flows = format!("1xcubic,1xcbr:1mbit:{key}=500ms");
+        said(&[
+            "compare",
+            "--rate",
+            "10mbit",
+            "--rtt",
+            "20ms",
+            "--duration",
+            "2s",
+            "--aqm",
+            "codel",
+            "--json",
+            "--flows",
+            &flows,
+        ])
+    };
+    let ((new, _), (old, warned)) = (compare("duration"), compare("length"));
+    assert!(warned.contains(&warning("--flows[1].length")), "{warned}");
+    assert_eq!(without_clocks(json(&old)), without_clocks(json(&new)));
 }
 
 /// The names in the registry.
@@ -805,7 +856,7 @@ fn validate_loses_no_row_that_it_has_measured() {
 fn validate_judges_drawn_scenarios() {
     let dir = folder();
     // With what every build has: tail drop of the kernel's.
-    let kernels = |d: &Draw| d.whose == Whose::Kernels;
+    let kernels = |d: &Draw| d.origin == QdiscOrigin::Kernel;
     let seed = (1..).find(|s| (0..2).all(|i| kernels(&draw(*s, i)))).expect("a seed").to_string();
     let rows: Vec<Row> = (0..2)
         .map(|i| {
@@ -865,7 +916,7 @@ fn the_simulator_stays_as_near_to_linux_as_it_was_measured() {
     let chance = 3.0 * (number("rows") / 78.0).sqrt();
     assert!(number("rows") >= 80.0 && number("within") >= number("linux_again") - 2.0 * chance, "{judged}");
     let rows = json(&text)["rows"].as_array().expect("rows").clone();
-    // ns-3 has no other queue managers than the kernel's.
+    // ns-3 has no other disciplines than the kernel's.
     let of = |key: &str| -> Vec<bool> {
         let beside = rows.iter().filter(|r| r["ns3"].is_array());
         beside.map(|r| r[key].as_array().is_some_and(Vec::is_empty)).collect()

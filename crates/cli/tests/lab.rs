@@ -1,6 +1,6 @@
-//! Queue managers of ours on the lab's kernel: this program attaches them inside the virtual machine.
+//! Disciplines of ours on the lab's kernel: this program attaches them inside the virtual machine.
 
-use queuewright_lab::{Heard, Lab, Whose, check};
+use queuewright_lab::{Lab, QdiscOrigin, RunEvent, check};
 use queuewright_results::Run;
 use queuewright_scenario::{RunSpec, Scenario};
 use queuewright_testing::{Lack, left_out};
@@ -19,15 +19,15 @@ const SCENARIO: &str = "[link]\nrate = \"10mbit\"\nbuffer = \"200p\"\n\
 const ON_LINUX: u64 = 2;
 /// How many the simulator gets, so that its range is known: CoDel 8.4 to 9.1 ms, Titrate 5.7 to 7.2.
 const SIMULATED: u64 = 200;
-/// By so much both queue managers wait longer on Linux than in the simulator (CoDel 0.3 ms, Titrate 0.2).
+/// By so much both disciplines wait longer on Linux than in the simulator (CoDel 0.3 ms, Titrate 0.2).
 const LONGER_MS: f64 = 0.3;
 
-fn runs(whose: Whose, seeds: u64) -> Vec<RunSpec> {
+fn runs(origin: QdiscOrigin, seeds: u64) -> Vec<RunSpec> {
     let seeds: Vec<u64> = (1..=seeds).collect();
     let text = format!("{SCENARIO}seeds = {seeds:?}\n");
     let scenario = Scenario::parse(&text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
     let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
-    check(&scenario, &specs, whose).unwrap_or_else(|e| panic!("{e}"));
+    check(&scenario, &specs, origin).unwrap_or_else(|e| panic!("{e}"));
     specs
 }
 
@@ -44,7 +44,7 @@ fn lab(test: &str) -> Option<Lab> {
 fn made(lab: &Lab, specs: &[RunSpec]) -> Vec<Run> {
     let mut made: Vec<Option<Run>> = vec![None; specs.len()];
     lab.run(specs, &AtomicBool::new(false), |i, heard| {
-        if let Heard::Done(done) = heard {
+        if let RunEvent::Done(done) = heard {
             made[i] = Some(*done.unwrap_or_else(|e| panic!("run {i}: {e}")));
         }
     });
@@ -63,25 +63,27 @@ fn seen<'a>(runs: &'a [Run], discipline: &str) -> (Vec<(f64, f64)>, BTreeSet<&'a
 #[test]
 fn ours_does_on_linux_what_the_kernels_and_the_simulators_do() {
     let Some(lab) = lab("ours_does_on_linux_what_the_kernels_and_the_simulators_do") else { return };
-    let specs = runs(Whose::Ours, ON_LINUX);
-    let codel: Vec<RunSpec> =
-        runs(Whose::Kernels, ON_LINUX).into_iter().filter(|s| s.discipline.info.name == "codel").collect();
+    let specs = runs(QdiscOrigin::Bpf, ON_LINUX);
+    let codel: Vec<RunSpec> = runs(QdiscOrigin::Kernel, ON_LINUX)
+        .into_iter()
+        .filter(|s| s.discipline.info.name == "codel")
+        .collect();
     let kernels = made(&lab.clone(), &codel);
     let program = env!("CARGO_BIN_EXE_queuewright").into();
-    let ours = made(&lab.with_program(program).with_queue_managers(Whose::Ours), &specs);
+    let ours = made(&lab.with_program(program).with_disciplines(QdiscOrigin::Bpf), &specs);
     let stop = AtomicBool::new(false);
-    let many = runs(Whose::Ours, SIMULATED);
+    let many = runs(QdiscOrigin::Bpf, SIMULATED);
     let sim: Vec<Run> =
         many.iter().map(|s| queuewright_sim::run(s, &stop, &|_| ()).expect("the run ends")).collect();
     assert!(!kernels[0].kernel.contains("BPF") && ours.iter().all(|r| r.kernel.contains("BPF qdisc")));
-    for (name, whose, linux) in
+    for (name, origin, linux) in
         [("codel", "the kernel's", &kernels), ("codel", "ours", &ours), ("titrate", "ours", &ours)]
     {
         let ((there, why), (here, why_here)) = (seen(linux, name), seen(&sim, name));
         let least = here.iter().map(|run| run.1).fold(f64::INFINITY, f64::min);
         let most = here.iter().map(|run| run.1).fold(0.0, f64::max);
         let said = format!(
-            "{name}, {whose} on Linux: {there:?}, {why:?}; simulator {least} to {most} ms, {why_here:?}"
+            "{name}, {origin} on Linux: {there:?}, {why:?}; simulator {least} to {most} ms, {why_here:?}"
         );
         assert_eq!(there.len() as u64, ON_LINUX, "{said}");
         for (utilization, sojourn) in there {
@@ -95,7 +97,7 @@ fn ours_does_on_linux_what_the_kernels_and_the_simulators_do() {
             let column = run.detail.series.columns.iter().find(|c| c.name.ends_with(name));
             column.unwrap_or_else(|| panic!("{} has no {name}", run.discipline)).values.clone()
         };
-        assert!(shown(".queue_bytes").iter().any(|b| *b > 0.0));
+        assert!(shown(".backlog_bytes").iter().any(|b| *b > 0.0));
         // The program counts what the kernel's trace events show to have left.
         let (first, last) = (shown(".drops")[0], shown(".drops").last().copied());
         assert!(last > Some(first), "{}", run.discipline);
@@ -122,7 +124,7 @@ fn native_runs_are_on_this_kernel() {
     let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
     let mut done = Vec::new();
     lab.run(&specs, &AtomicBool::new(false), |_, heard| {
-        if let Heard::Done(run) = heard {
+        if let RunEvent::Done(run) = heard {
             done.push(run);
         }
     });

@@ -52,7 +52,7 @@ series = ["discipline", "rtt"]
 [[panel]]
 title = "(d) Queue"
 kind = "time"
-y = "bottleneck.queue_bytes"
+y = "bottleneck.backlog_bytes"
 series = ["discipline"]
 [[published]]
 measure = "sojourn_ms.mean"

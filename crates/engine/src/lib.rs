@@ -5,11 +5,11 @@
 
 mod matrix;
 
-pub use matrix::{Step, run_all};
+pub use matrix::{ItemEvent, run_all};
 
 use matrix::share_out;
 use queuewright_lab::queues::Played;
-use queuewright_lab::{Heard, Lab, Whose, batches, check, trusted};
+use queuewright_lab::{Lab, QdiscOrigin, RunEvent, batches, check, trusted};
 use queuewright_results::{Results, Run, SCHEMA};
 use queuewright_scenario::{RunSpec, Scenario};
 use std::env;
@@ -27,12 +27,12 @@ pub enum Engine {
 
 /// Which engine is asked for.
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub struct EngineChoice {
     /// A real kernel instead of the simulator.
     pub linux: bool,
     /// Of it: a kernel instead of the lab's, see [`Lab::open`].
     pub kernel: Vec<PathBuf>,
-    /// Of it: our BPF program also for a queue manager that the kernel has itself.
+    /// Of it: our BPF program also for a discipline that the kernel has itself.
     pub bpf: bool,
     /// Of it: this machine's own kernel.
     pub native: bool,
@@ -56,16 +56,16 @@ impl From<queuewright_scenario::Error> for Error {
     }
 }
 
-/// The `queuewright` that is to attach queue managers in the guest, where this program is none (Python is).
+/// The `queuewright` that is to attach disciplines in the guest, where this program is none (Python is).
 const VARIABLE: &str = "QUEUEWRIGHT_PROGRAM";
 
-/// The lab, whose guest attaches queue managers with this very program, or else with the one that
+/// The lab, whose guest attaches disciplines with this very program, or else with the one that
 /// `QUEUEWRIGHT_PROGRAM` names or that was built in the lab's sources.
 ///
 /// # Errors
 /// As [`Lab::open`].
-pub fn open(kernel: &[PathBuf], whose: Whose) -> Result<Lab, queuewright_lab::Error> {
-    let lab = Lab::open(kernel)?.with_queue_managers(whose);
+pub fn open(kernel: &[PathBuf], origin: QdiscOrigin) -> Result<Lab, queuewright_lab::Error> {
+    let lab = Lab::open(kernel)?.with_disciplines(origin);
     let is_ours = |path: &PathBuf| path.file_stem().is_some_and(|name| name == "queuewright");
     let this = env::current_exe().ok().filter(is_ours);
     let built = || lab.root().ancestors().nth(2).map(|sources| sources.join("target/release/queuewright"));
@@ -85,7 +85,7 @@ pub fn open(kernel: &[PathBuf], whose: Whose) -> Result<Lab, queuewright_lab::Er
 /// Machines for queues: a boot costs as much as some thousand packets.
 const PLAYED_IN_A_BOOT: usize = 6;
 
-/// Plays the runs' arrivals into the kernel's queue managers ([`Lab::play`]), in so many machines at a time. `hear` is told of
+/// Plays the runs' arrivals into the kernel's disciplines ([`Lab::play`]), in so many machines at a time. `hear` is told of
 /// each, by its place in `runs`, as soon as it is done.
 pub fn play_all(
     lab: &Lab,
@@ -140,7 +140,7 @@ impl Engine {
     ///
     /// # Errors
     /// What it cannot do; what of it is not there.
-    pub fn new(asked: &Asked, scenario: &Scenario, specs: &[RunSpec]) -> Result<Engine, Error> {
+    pub fn new(asked: &EngineChoice, scenario: &Scenario, specs: &[RunSpec]) -> Result<Engine, Error> {
         let wrong = |text: String| Err(Error(text));
         if !asked.linux {
             return match asked.kernel.as_slice() {
@@ -152,9 +152,9 @@ impl Engine {
                 _ => wrong("--kernel: the simulator has none; add --engine linux".into()),
             };
         }
-        let whose = if asked.bpf { Whose::Ours } else { Whose::Kernels };
-        check(scenario, specs, whose)?;
-        let lab = open(&asked.kernel, whose).map_err(|e| Error(format!("--engine linux: {e}")))?;
+        let origin = if asked.bpf { QdiscOrigin::Bpf } else { QdiscOrigin::Kernel };
+        check(scenario, specs, origin)?;
+        let lab = open(&asked.kernel, origin).map_err(|e| Error(format!("--engine linux: {e}")))?;
         Ok(Engine::Linux(match asked.native {
             true => lab.native().map_err(|e| Error(format!("--native: {e}")))?,
             false => lab,
@@ -167,7 +167,7 @@ impl Engine {
         specs: &[RunSpec],
         jobs: usize,
         stop: &AtomicBool,
-        mut hear: impl FnMut(usize, Step<Made>),
+        mut hear: impl FnMut(usize, ItemEvent<Made>),
     ) {
         match self {
             Engine::Sim => {
@@ -180,14 +180,14 @@ impl Engine {
             }
             Engine::Linux(lab) => {
                 let batches = batches(specs);
-                let work = |i: usize, tell: &dyn Fn((usize, Step<Made>))| {
+                let work = |i: usize, tell: &dyn Fn((usize, ItemEvent<Made>))| {
                     let batch = batches[i].clone();
                     lab.run(&specs[batch.clone()], stop, |nth, heard| {
                         let step = match heard {
-                            Heard::At(share) => Step::At(share),
-                            Heard::Done(Ok(run)) => Step::Done(Ok(Some(run))),
-                            Heard::Done(Err(queuewright_lab::Error::Stopped)) => Step::Done(Ok(None)),
-                            Heard::Done(Err(e)) => Step::Done(Err(e.to_string())),
+                            RunEvent::At(share) => ItemEvent::At(share),
+                            RunEvent::Done(Ok(run)) => ItemEvent::Done(Ok(Some(run))),
+                            RunEvent::Done(Err(queuewright_lab::Error::Stopped)) => ItemEvent::Done(Ok(None)),
+                            RunEvent::Done(Err(e)) => ItemEvent::Done(Err(e.to_string())),
                         };
                         tell((batch.start + nth, step));
                     });

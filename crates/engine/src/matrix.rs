@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-/// What the listener of [`run_all`] hears of an item.
+/// How far an item of [`run_all`] is.
 #[derive(Debug, PartialEq)]
-pub enum Step<R> {
+pub enum ItemEvent<R> {
     /// It has got so far, 0..=1.
     At(f64),
     /// It is done.
@@ -22,11 +22,11 @@ pub fn run_all<R: Send>(
     jobs: usize,
     stop: &AtomicBool,
     work: impl Fn(usize, &dyn Fn(f64)) -> R + Sync,
-    mut hear: impl FnMut(usize, Step<R>),
+    mut hear: impl FnMut(usize, ItemEvent<R>),
 ) {
-    let item = |item: usize, tell: &dyn Fn((usize, Step<R>))| {
-        let result = work(item, &|at| tell((item, Step::At(at))));
-        tell((item, Step::Done(result)));
+    let item = |item: usize, tell: &dyn Fn((usize, ItemEvent<R>))| {
+        let result = work(item, &|at| tell((item, ItemEvent::At(at))));
+        tell((item, ItemEvent::Done(result)));
     };
     share_out(count, jobs, stop, item, |(item, step)| hear(item, step));
 }
@@ -81,8 +81,8 @@ mod tests {
                 i * i
             };
             run_all(20, jobs, &stop, work, |i, step| match step {
-                Step::At(_) => steps += 1,
-                Step::Done(r) => assert_eq!(done.insert(i, r), None),
+                ItemEvent::At(_) => steps += 1,
+                ItemEvent::Done(r) => assert_eq!(done.insert(i, r), None),
             });
             let expected: BTreeMap<_, _> = (0..20).map(|i| (i, i * i)).collect();
             assert_eq!(done, expected, "jobs {jobs}");

@@ -66,8 +66,8 @@ fn flows() -> impl Strategy<Value = String> {
         "count = 2\nsize = { distribution = \"lognormal\", median = \"9kb\", sigma = 2 }\nrepeat = { exponential = \"50ms\" }",
         "size = { distribution = \"pareto\", min = \"1kb\", shape = 1.1, max = \"1mb\" }\narrivals = \"30/s\"\ninitial_window = \"all\"",
         "size = { file = \"sizes.csv\" }\narrivals = \"5mbit\"",
-        "burst = { at = [\"100ms\", \"900ms\"] }",
-        "burst = { file = \"pages.csv\", pick = \"random\" }\narrivals = \"4/s\"",
+        "pages = { at = [\"100ms\", \"900ms\"] }",
+        "pages = { file = \"pages.csv\", pick = \"random\" }\narrivals = \"4/s\"",
         "size = \"1kb..50kb\"\nrequests = { exponential = \"20ms\" }",
         "video = { chunk = \"500ms\" }",
     ]);
@@ -79,7 +79,7 @@ fn flows() -> impl Strategy<Value = String> {
         "cbr = \"100kbit..2mbit\"\ncount = \"1..3\"\n",
         "poisson = \"1mbit..3mbit\"\npacket = \"400b\"\nstop = \"1s..2s\"\n",
         "voip = \"g729\"\ncount = 3\n",
-        "voip = \"g711\"\narrivals = \"9/s\"\nlength = { exponential = \"400ms\" }\n",
+        "voip = \"g711\"\narrivals = \"9/s\"\nduration = { exponential = \"400ms\" }\n",
     ]);
     prop_oneof![3 => tcp, 1 => udp.prop_map(String::from)].prop_map(|keys| format!("[[flows]]\n{keys}"))
 }

@@ -587,10 +587,10 @@ impl Figure {
 fn plain(name: &str) -> Measure {
     let common = [
         ("utilization", 100.0, "utilisation", "%"),
-        ("sojourn_ms.mean", 1.0, "mean queueing delay", "ms"),
-        ("sojourn_ms.p95", 1.0, "95th percentile of the queueing delay", "ms"),
-        ("sojourn_ms.p99", 1.0, "99th percentile of the queueing delay", "ms"),
-        ("sojourn_ms.std", 1.0, "standard deviation of the queueing delay", "ms"),
+        ("sojourn_ms.mean", 1.0, "mean sojourn time", "ms"),
+        ("sojourn_ms.p95", 1.0, "95th percentile of the sojourn time", "ms"),
+        ("sojourn_ms.p99", 1.0, "99th percentile of the sojourn time", "ms"),
+        ("sojourn_ms.std", 1.0, "standard deviation of the sojourn time", "ms"),
         ("backlog_packets.mean", 1.0, "average queue length", "packets"),
         ("backlog_bytes.mean", 1e-3, "average queue length", "kB"),
         ("drop_fraction", 100.0, "dropped", "%"),
@@ -604,7 +604,7 @@ fn plain(name: &str) -> Measure {
     let (scale, title, unit) = match common.iter().find(|c| c.0 == name) {
         Some((_, scale, title, unit)) => (*scale, (*title).to_string(), *unit),
         None => match name.strip_prefix("group.").and_then(|n| n.rsplit_once('.')) {
-            Some((group, "delay_ms")) => (1.0, format!("{group}: RTT with queueing delay"), "ms"),
+            Some((group, "delay_ms")) => (1.0, format!("{group}: RTT with sojourn time"), "ms"),
             Some((group, "flow_mbps")) => (1.0, format!("{group}: goodput of a flow"), "Mbit/s"),
             Some((group, "displacement")) => (1.0, format!("{group}: displacement"), ""),
             _ => (1.0, name.to_string(), ""),

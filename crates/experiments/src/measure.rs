@@ -1,5 +1,5 @@
 //! The measures of a run, by name, out of its result object: `utilization`, `sojourn_ms.p99`,
-//! `drops.full`, `group.cubic.goodput_bps`, `jain`.
+//! `drops.limit`, `group.cubic.goodput_bps`, `jain`.
 //!
 //! A name is the path in the result object. The one port's measures stand without the port's name, those
 //! of several after `port.NAME.`, and flows come as groups: `group.NAME.fct_s.p75`.
@@ -58,13 +58,13 @@ fn settled_one(series: &Series, column: &str) -> Option<f64> {
 }
 
 /// QueuePilot's reward (INFOCOM 2023, section II), mean over the steps after the warm-up: -1 for a step with a drop, else
-/// U^2 / sqrt(1 + D), with U the link's use and D the queueing delay in steps. A step is a sample of the time series. `None`: the
+/// U^2 / sqrt(1 + D), with U the link's use and D the sojourn time in steps. A step is a sample of the time series. `None`: the
 /// network has several ports.
 pub fn reward(spec: &RunSpec, run: &Run) -> Option<f64> {
     let [port] = spec.ports.as_slice() else { return None };
     let series = &run.detail.series;
     let column = |name: &str| values(series, &format!("{}.{name}", port.name));
-    let (rate, queue, drops) = (column("rate_bps")?, column("queue_bytes")?, column("drops")?);
+    let (rate, queue, drops) = (column("rate_bps")?, column("backlog_bytes")?, column("drops")?);
     let step_s = spec.series_interval_ns as f64 * 1e-9;
     let (mut sum, mut count) = (0.0, 0.0);
     for i in (1..series.time_s.len()).filter(|i| series.time_s[*i] > run.warmup_s + step_s / 2.0) {

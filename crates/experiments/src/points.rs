@@ -14,11 +14,11 @@ pub struct FlowPoint {
     pub group: String,
     /// Its congestion control.
     pub cca: String,
-    /// Base RTT and mean queueing delay, ms.
+    /// Base RTT and mean sojourn time, ms.
     pub delay_ms: f64,
     /// Goodput, Mbit/s.
     pub mbps: f64,
-    /// Mean queueing delay over that of the full buffers on its path: 1 is the most that tail drop makes.
+    /// Mean sojourn time over that of the full buffers on its path: 1 is the most that tail drop makes.
     pub waited: f64,
     /// Goodput over an even share of the slowest link on its path.
     pub share: f64,

@@ -1,7 +1,7 @@
 //! Steps a second of environments side by side, by wall clock and by processor time, the second being what the machine takes
 //! when nobody else is there: `cargo run --release -p queuewright-gym --example speed`.
 
-use queuewright_gym::{Envs, Paper, Step, play};
+use queuewright_gym::{Envs, Paper, Transition, play};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -33,7 +33,7 @@ fn main() {
             1,
         );
         envs.reset(&[]).expect("it begins");
-        let mut out = vec![Step::default(); envs.len()];
+        let mut out = vec![Transition::default(); envs.len()];
         let mut step = |n: usize| {
             for i in 0..n {
                 let actions: Vec<u32> = (0..out.len()).map(|e| [0, 0, 1, 2][(i / 8 + e) % 4]).collect();

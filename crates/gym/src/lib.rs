@@ -20,7 +20,7 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// How many numbers of [`Step::inputs`] are the observation; behind them stand the last action, one of six, and the last reward.
+/// How many numbers of [`Transition::inputs`] are the observation; behind them stand the last action, one of six, and the last reward.
 pub const OBSERVATIONS: usize = 6;
 /// Actions to choose from.
 pub const ACTIONS: u32 = 6;
@@ -55,9 +55,9 @@ impl std::fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What a step gave.
+/// A transition: what a step gave.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Step {
+pub struct Transition {
     /// What the policy's network is shown: [`OBSERVATIONS`] numbers, the action that was in force as one of six, the reward.
     pub inputs: [f32; POLICY_INPUTS],
     /// -1 if a packet was dropped, else U^2 / sqrt(1 + D).
@@ -76,12 +76,12 @@ struct Episode {
 }
 
 impl Episode {
-    fn step(&mut self, action: u32) -> Option<Step> {
+    fn step(&mut self, action: u32) -> Option<Transition> {
         let to = self.run.now_ns() + self.step_ns;
         self.run.discipline(self.port)?.act(action);
         self.run.run_before(to);
         let inputs = self.run.discipline(self.port)?.observe(to)?.map(|x| x as f32 / ONE);
-        Some(Step { inputs, reward: inputs[POLICY_INPUTS - 1], last: to + self.step_ns > self.end_ns })
+        Some(Transition { inputs, reward: inputs[POLICY_INPUTS - 1], last: to + self.step_ns > self.end_ns })
     }
 }
 
@@ -126,7 +126,7 @@ impl Env {
     ///
     /// # Errors
     /// [`Error::Action`]; [`Error::Over`] after an episode's last step.
-    pub fn step(&mut self, action: u32) -> Result<Step, Error> {
+    pub fn step(&mut self, action: u32) -> Result<Transition, Error> {
         if action >= ACTIONS {
             return Err(Error::Action(action));
         }
@@ -186,7 +186,7 @@ impl Envs {
     ///
     /// # Errors
     /// As [`Env::step`], of the first; [`Error::Task`] if there are not as many actions as environments.
-    pub fn step(&mut self, actions: &[u32], steps: &mut [Step]) -> Result<(), Error> {
+    pub fn step(&mut self, actions: &[u32], steps: &mut [Transition]) -> Result<(), Error> {
         if actions.len() != self.envs.len() || steps.len() != self.envs.len() {
             let (n, of) = (actions.len(), self.envs.len());
             return Err(Error::Task(format!("{n} actions for {of} environments: one each is needed")));
@@ -201,7 +201,7 @@ impl Envs {
                 Some(_) => env.step(*action)?,
                 None => {
                     env.reset(None)?;
-                    Step::default()
+                    Transition::default()
                 }
             };
             Ok(())

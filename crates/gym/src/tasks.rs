@@ -9,14 +9,14 @@ use queuewright_scenario::spec::RunSpec;
 #[derive(Debug, Clone)]
 pub struct Tasks {
     scenarios: Vec<Scenario>,
-    /// The port of each whose queue manager the agent drives.
+    /// The port of each whose discipline the agent drives.
     ports: Vec<usize>,
     /// What an action is, if it is not for the scenarios to say.
     actions: Option<&'static str>,
 }
 
 impl Tasks {
-    /// At least one scenario, each with a queue manager that has a learned policy: the first of its
+    /// At least one scenario, each with a discipline that has a learned policy: the first of its
     /// disciplines, or that of a port.
     ///
     /// # Errors
@@ -36,7 +36,7 @@ impl Tasks {
             let learned = spec.ports.iter().position(|p| p.discipline.info.network.is_some());
             ports.push(learned.ok_or_else(|| {
                 Error::Task(format!(
-                    "{name}: its queue manager is {}, which nobody can drive; write disciplines = [\"queuepilot\"]",
+                    "{name}: its discipline is {}, which nobody can drive; write disciplines = [\"queuepilot\"]",
                     spec.discipline.label
                 ))
             })?);

@@ -2,7 +2,7 @@
 
 use queuewright_aqm::Value;
 use queuewright_gym::{
-    Env, Envs, Error, OBSERVATION_MOST, OBSERVATIONS, Paper, Step, Tasks, play, small_buffer_packets,
+    Env, Envs, Error, OBSERVATION_MOST, OBSERVATIONS, Paper, Tasks, Transition, play, small_buffer_packets,
 };
 use queuewright_scenario::{Flags, Scenario};
 use queuewright_sim::Stepper;
@@ -46,7 +46,7 @@ fn rewards_are_the_papers_and_observations_in_bounds() {
         env.reset(None).expect("it begins");
         for i in 0..400 {
             let action = (i / 40 + episode) % 6;
-            let Step { inputs, reward, last } = env.step(action).expect("a step");
+            let Transition { inputs, reward, last } = env.step(action).expect("a step");
             assert_eq!(last, i == 399);
             let o = &inputs[..OBSERVATIONS];
             assert!(o.iter().zip(OBSERVATION_MOST).all(|(x, most)| (0.0..=most).contains(x)), "{o:?}");
@@ -82,7 +82,7 @@ fn a_run_in_steps_is_the_run() {
 #[test]
 fn the_same_seed_is_the_same_episode_alone_or_in_company() {
     let tasks = small();
-    let play = |env: &mut Env| -> Vec<Step> {
+    let play = |env: &mut Env| -> Vec<Transition> {
         (0..400).map(|i| env.step([0, 2, 3][i % 3]).expect("a step")).collect()
     };
     let mut alone = Env::new(tasks.clone(), 1);
@@ -94,7 +94,7 @@ fn the_same_seed_is_the_same_episode_alone_or_in_company() {
     assert_ne!(first, second);
     let mut envs = Envs::new(tasks, 5, 9);
     envs.reset(&[None, None, Some(42)]).expect("they begin");
-    let mut out = vec![Step::default(); 5];
+    let mut out = vec![Transition::default(); 5];
     for i in 0..400 {
         envs.step(&[[0, 2, 3][i % 3]; 5], &mut out).expect("a step");
         assert_eq!(out[2], first[i]);
@@ -103,7 +103,7 @@ fn the_same_seed_is_the_same_episode_alone_or_in_company() {
     }
     // Those that have ended begin another.
     envs.step(&[5; 5], &mut out).expect("a step");
-    assert_eq!(out, [Step::default(); 5]);
+    assert_eq!(out, [Transition::default(); 5]);
     for want in &second {
         let i = second.iter().position(|s| std::ptr::eq(s, want)).unwrap_or(0);
         envs.step(&[[0, 2, 3][i % 3]; 5], &mut out).expect("a step");
@@ -158,7 +158,7 @@ fn what_cannot_be_is_said() {
     let none = Tasks::new(Vec::new()).expect_err("nothing");
     assert_eq!(none.to_string(), "no scenario: an environment needs one at least");
     let codel = Tasks::new(vec![scenario("codel")]).expect_err("no policy");
-    let text = "its queue manager is codel, which nobody can drive; write disciplines = [\"queuepilot\"]";
+    let text = "its discipline is codel, which nobody can drive; write disciplines = [\"queuepilot\"]";
     assert!(codel.to_string().ends_with(text), "{codel}");
     for (paper, text) in [
         (Paper { rtt: Vec::new(), ..Paper::default() }, "rtt = []: one at least is needed"),
@@ -176,7 +176,7 @@ fn what_cannot_be_is_said() {
     assert_eq!(env.step(6).expect_err("six").to_string(), "action = 6: not an action. Allowed: 0 to 5");
     assert!(env.step(5).is_ok());
     let mut envs = Envs::new(small(), 2, 1);
-    let mut out = vec![Step::default(); 2];
+    let mut out = vec![Transition::default(); 2];
     assert!(matches!(envs.step(&[0], &mut out), Err(Error::Task(_))));
     assert_eq!(envs.step(&[0, 9], &mut out), Err(Error::Action(9)));
 }

@@ -44,13 +44,13 @@ static struct {
 } path;
 
 /* A segment on its way, or one that is to be sent again then; in order of time. */
-struct flying {
+struct in_flight {
 	uint64_t at_ns;
 	uint32_t seq, length, stamp, echo;
 	uint8_t flags;
 	bool ce, again;
 };
-static struct flying *air;
+static struct in_flight *air;
 static uint32_t air_first, air_end, air_room;
 
 static struct {
@@ -69,7 +69,7 @@ bool replay_tap(const char *ns)
 			     TUN_F_CSUM);
 }
 
-static void fly(struct flying f)
+static void schedule(struct in_flight f)
 {
 	uint32_t at;
 
@@ -92,7 +92,7 @@ static void fly(struct flying f)
 }
 
 /* A packet to the kernel: headers, and the data as a fragment. */
-static void arrive(const struct flying *f, const uint8_t *options,
+static void arrive(const struct in_flight *f, const uint8_t *options,
 		   uint32_t length)
 {
 	static const uint8_t data[MAX_SIZES * MSS];
@@ -117,7 +117,7 @@ static void arrive(const struct flying *f, const uint8_t *options,
 		fail("a segment: %s", strerror(errno));
 }
 
-static void arrive_data(const struct flying *f)
+static void arrive_data(const struct in_flight *f)
 {
 	uint8_t o[12] = { 1, 1, 8, 10 };
 
@@ -131,7 +131,7 @@ static uint32_t stamp(uint64_t now)
 	return (uint32_t)(now / 1000000) + 1;
 }
 
-static void send_one(struct flying f, uint64_t now)
+static void send_one(struct in_flight f, uint64_t now)
 {
 	uint64_t begin = far.free_ns > now ? far.free_ns : now;
 
@@ -148,19 +148,19 @@ static void send_one(struct flying f, uint64_t now)
 		f.again = f.ce = false;
 		f.flags = FLAG_ACK | (f.flags & FLAG_PSH);
 		f.stamp = 0;
-		fly(f);
+		schedule(f);
 		return;
 	}
 	if (replay_happens(path.late))
 		f.at_ns += path.late_ns;
-	fly(f);
+	schedule(f);
 	if (replay_happens(path.twice)) {
 		/* Sent again for nothing. */
 		f.at_ns += replay_draw() % path.rtt_ns + 1;
 		f.stamp = 0;
 		f.flags = FLAG_ACK | (f.flags & FLAG_PSH);
 		f.ce = false;
-		fly(f);
+		schedule(f);
 	}
 }
 
@@ -187,9 +187,9 @@ static void send_more(uint64_t now)
 		if (far.cwr)
 			flags |= FLAG_CWR;
 		far.cwr = false;
-		send_one((struct flying){ .seq = 1 + far.next,
-					  .length = length,
-					  .flags = flags },
+		send_one((struct in_flight){ .seq = 1 + far.next,
+					     .length = length,
+					     .flags = flags },
 			 now);
 		far.next += length;
 	}
@@ -206,9 +206,9 @@ static void hear(const uint8_t *tcp, uint64_t now)
 		far.echo = stamp;
 	if (tcp[13] & FLAG_SYN) {
 		far.seen_seq = get32(tcp + 4) + 1;
-		fly((struct flying){ .at_ns = now + path.rtt_ns,
-				     .seq = 1,
-				     .flags = FLAG_ACK });
+		schedule((struct in_flight){ .at_ns = now + path.rtt_ns,
+					     .seq = 1,
+					     .flags = FLAG_ACK });
 		return;
 	}
 	if (path.ecn && (tcp[13] & FLAG_ECE) &&
@@ -264,7 +264,7 @@ static void take_some(uint64_t most)
 
 static void happen(uint64_t now)
 {
-	struct flying f;
+	struct in_flight f;
 
 	if (air_first < air_end && air[air_first].at_ns <= now) {
 		f = air[air_first++];
@@ -328,9 +328,9 @@ static bool begin(const char *ns, const char *cca)
 	o[17] = 3;
 	o[18] = 3;
 	o[19] = WINDOW_SCALE;
-	arrive(&(struct flying){ .flags =
-					 FLAG_SYN |
-					 (path.ecn ? FLAG_ECE | FLAG_CWR : 0) },
+	arrive(&(struct in_flight){ .flags = FLAG_SYN |
+					     (path.ecn ? FLAG_ECE | FLAG_CWR :
+							 0) },
 	       o, 20);
 	return true;
 }

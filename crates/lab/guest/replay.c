@@ -59,12 +59,12 @@ static struct {
 static uint64_t rate_bps, free_ns, random_state;
 
 /* A segment on its way: it comes at a time to the peer. */
-struct flying {
+struct in_flight {
 	uint64_t at_ns;
 	uint32_t seq, length, stamp;
 	bool ce, cwr;
 };
-static struct flying *heap;
+static struct in_flight *heap;
 static uint32_t heap_count, heap_room;
 
 /* The peer. */
@@ -199,7 +199,7 @@ struct event *replay_add(uint32_t kind)
 	return e;
 }
 
-static void fly(struct flying f)
+static void schedule(struct in_flight f)
 {
 	uint32_t at = heap_count++;
 
@@ -216,9 +216,9 @@ static void fly(struct flying f)
 	heap[at] = f;
 }
 
-static struct flying land(void)
+static struct in_flight land(void)
 {
-	struct flying first = heap[0], last = heap[--heap_count];
+	struct in_flight first = heap[0], last = heap[--heap_count];
 	uint32_t at = 0;
 
 	for (;;) {
@@ -334,7 +334,7 @@ static void keep(uint32_t from, uint32_t to)
 	peer.block_count++;
 }
 
-static void receive(struct flying f, uint64_t now)
+static void receive(struct in_flight f, uint64_t now)
 {
 	uint32_t end = f.seq + f.length;
 	bool at_once = peer.block_count > 0;
@@ -377,7 +377,7 @@ static void receive(struct flying f, uint64_t now)
 }
 
 /* A full segment takes its time on the link, if there is room for it. */
-static void carry(struct flying f, bool ect, uint64_t now)
+static void carry(struct in_flight f, bool ect, uint64_t now)
 {
 	uint64_t bits = (f.length + 66ull) * 8;
 	uint64_t begin = free_ns > now ? free_ns : now;
@@ -392,7 +392,7 @@ static void carry(struct flying f, bool ect, uint64_t now)
 	f.at_ns = free_ns + path.rtt_ns;
 	if (replay_happens(path.reorder))
 		f.at_ns += path.late_ns;
-	fly(f);
+	schedule(f);
 }
 
 /* What TCP has sent. */
@@ -429,10 +429,10 @@ static void read_all(void)
 		for (bool cwr = tcp[13] & FLAG_CWR; left > 0; cwr = false) {
 			uint32_t length = left < each ? left : each;
 
-			carry((struct flying){ .seq = seq,
-					       .length = length,
-					       .stamp = stamp_of(tcp),
-					       .cwr = cwr },
+			carry((struct in_flight){ .seq = seq,
+						  .length = length,
+						  .stamp = stamp_of(tcp),
+						  .cwr = cwr },
 			      ect, now);
 			seq += length;
 			left -= length;

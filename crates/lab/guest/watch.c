@@ -30,7 +30,7 @@ static struct buffer packets, qdiscs, values;
 static int netlink = -1;
 /* Their place here is their number in the block; fd: -1 not sampled. */
 #define MAPS 3u
-/* Of a map no more than this is taken: what a state has to show stands at its front, and a queue manager with a queue for each
+/* Of a map no more than this is taken: what a state has to show stands at its front, and a discipline with a queue for each
  * flow has megabytes behind, whose copying would keep this one processor from its packets (crates/lab/src/stats.rs). */
 #define FRONT (64u * 1024)
 static const char *const map_names[MAPS] = { "stats", "params", "state" };

@@ -1,22 +1,22 @@
 //! What of a scenario the Linux engine cannot do, with the place where the file asks for it.
 
 use crate::job::{LEAST_PACKET, LEAST_SAMPLE_NS};
-use crate::qdisc::{self, Whose};
+use crate::qdisc::{self, QdiscOrigin};
 use queuewright_scenario::keys::{FLOWS, Keys, LINK, Linux, PORTS, RUN, TOP};
 use queuewright_scenario::packet::FULL_BYTES;
 use queuewright_scenario::spec::{RunSpec, Stack, Traffic};
-use queuewright_scenario::{Client, Comes, Error, LinkRate, Scenario, Sends};
+use queuewright_scenario::{ArrivalPattern, Client, Error, LinkRate, Scenario, TrafficModel};
 
 /// Different round-trip times that a run may have: each is a network namespace.
 pub const MOST_CLIENTS: usize = 200;
 /// As the guest's program has it.
 const MOST_FLOWS: usize = 2000;
 
-/// Accepts a scenario and the runs made of it, with the queue managers of `whose`.
+/// Accepts a scenario and the runs made of it, with the disciplines of `whose`.
 ///
 /// # Errors
 /// The first thing that cannot run on Linux, with file, line and key.
-pub fn check(scenario: &Scenario, runs: &[RunSpec], whose: Whose) -> Result<(), Error> {
+pub fn check(scenario: &Scenario, runs: &[RunSpec], origin: QdiscOrigin) -> Result<(), Error> {
     let refuse = |what: &str, why: &str| {
         Err(scenario.refuse(what, format!("--engine linux cannot do this: {why}; the simulator can")))
     };
@@ -46,32 +46,32 @@ pub fn check(scenario: &Scenario, runs: &[RunSpec], whose: Whose) -> Result<(), 
             ("overhead", port.overhead_bytes != Stack::Linux.overhead_bytes()),
         ],
     )?;
-    for key in port.flaws.keys() {
+    for key in port.impairments.keys() {
         refuse_first(&LINK, "ports[0].", &[(key.as_str(), true)])?;
     }
     refuse_first(&TOP, "", &[("shared", scenario.shared.is_some() || port.buffer.is_none())])?;
     refuse_first(&PORTS, "ports[0].", &[("discipline", port.discipline.is_some())])?;
     for (i, flows) in scenario.flows.iter().enumerate() {
         let (mut cca, mut ecn, mut requests, mut video) = (false, false, false, false);
-        if let Sends::Tcp { ccas, l4s, client, .. } = &flows.sends {
+        if let TrafficModel::Tcp { ccas, l4s, client, .. } = &flows.traffic {
             cca = ccas.iter().any(|(kind, _)| kind.info().linux.is_none());
             ecn = *l4s;
             requests = matches!(client, Some(Client::Requests(_)));
             video = matches!(client, Some(Client::Video(_)));
         }
-        let (kind, short) = match &flows.sends {
-            Sends::Datagrams(d) => (Some(d.key()), d.packet_bytes() < LEAST_PACKET),
-            Sends::Tcp { .. } => (None, false),
+        let (kind, short) = match &flows.traffic {
+            TrafficModel::Datagrams(d) => (Some(d.key()), d.packet_bytes() < LEAST_PACKET),
+            TrafficModel::Tcp { .. } => (None, false),
         };
         let never = kind.filter(|key| matches!(key.linux, Linux::Never(_)));
         refuse_first(
             &FLOWS,
             &format!("flows[{i}]."),
             &[
-                ("repeat", matches!(flows.comes, Comes::Repeat(_))),
-                ("arrivals", matches!(flows.comes, Comes::Arrive(_))),
-                ("burst", matches!(flows.comes, Comes::Pages(_))),
-                ("back", !flows.back.is_empty()),
+                ("repeat", matches!(flows.arrival, ArrivalPattern::Repeat(_))),
+                ("arrivals", matches!(flows.arrival, ArrivalPattern::Arrive(_))),
+                ("pages", matches!(flows.arrival, ArrivalPattern::Pages(_))),
+                ("reverse_ports", !flows.reverse_path.is_empty()),
                 ("access", flows.access_bps.is_some()),
                 ("jitter", flows.jitter_ns.max > 0),
                 ("requests", requests),
@@ -89,7 +89,7 @@ pub fn check(scenario: &Scenario, runs: &[RunSpec], whose: Whose) -> Result<(), 
         }
         let Some(run) = runs.iter().find(|r| r.discipline.label == discipline.label) else { continue };
         let refused = |key: String, why| Err(scenario.refuse(&format!("disciplines[{i}]{key}"), why));
-        match qdisc::qdisc(&run.ports[0], whose) {
+        match qdisc::qdisc(&run.ports[0], origin) {
             Err((Some(param), why)) => return refused(format!(".{param}"), why),
             Err((None, why)) => return refused(String::new(), why),
             Ok(qdisc) if qdisc.ours && run.ports[0].burst_bytes.is_some() => {

@@ -5,7 +5,7 @@
 //! makes, are what it takes more with many of them between two bursts than with none.
 
 use crate::job::{Job, Lines, PROGRAM, wire_burst};
-use crate::machine::{self, Heard};
+use crate::machine::{self, GuestEvent};
 use crate::qdisc::Qdisc;
 use crate::{Error, Lab};
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub struct Cost {
     pub shaped: f64,
 }
 
-/// Instructions of a step that a queue manager's timer makes, from the timer's interrupt to its end.
+/// Instructions of a step that a discipline's timer makes, from the timer's interrupt to its end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepCost {
     /// Which of QueuePilot's policies.
@@ -179,7 +179,7 @@ fn jobs() -> Jobs {
 }
 
 impl Lab {
-    /// Measures the kernel's queue managers and ours; a tail-drop queue of the kernel's stands first.
+    /// Measures the kernel's disciplines and ours; a tail-drop queue of the kernel's stands first.
     ///
     /// # Errors
     /// If the machine cannot do it.
@@ -188,16 +188,16 @@ impl Lab {
         job.text = Job::boot(false) + &body.0;
         let (mut found, mut wrong) = (BTreeMap::new(), None);
         machine::work(self, &job, 1, stop, |i, heard| match heard {
-            Heard::Measured(raw) => {
+            GuestEvent::Measured(raw) => {
                 if let (Some(name), Some((packets, busy_ns))) = (names.get(i), raw.cost) {
                     found.insert(name.clone(), busy_ns as f64 / packets.max(1) as f64);
                 }
             }
-            Heard::Failed(why) => {
+            GuestEvent::Failed(why) => {
                 let name = names.get(i).cloned().unwrap_or_default();
                 wrong.get_or_insert(Error::Machine(format!("{name}: {why}")));
             }
-            Heard::At(_) => {}
+            GuestEvent::At(_) => {}
         })?;
         if let Some(wrong) = wrong {
             return Err(wrong);

@@ -2,10 +2,10 @@
 //!
 //! A run is a line of namespaces: clients (one for each round-trip time), the router `r`, the server `s`. The
 //! router's device towards the server is the bottleneck: htb and the qdisc below it, or one that shapes by itself. The round-trip time is netem's, on
-//! the way back from the router to the client, so that nothing but the queue under test holds data up.
+//! the reverse path from the router to the client, so that nothing but the queue under test holds data up.
 
 use crate::Error;
-use crate::qdisc::{Qdisc, Whose, qdisc};
+use crate::qdisc::{Qdisc, QdiscOrigin, qdisc};
 use queuewright_scenario::Gaps;
 use queuewright_scenario::packet::UDP_HEADER_BYTES;
 use queuewright_scenario::spec::{FlowSpec, RMEM_BYTES, Rate, RunSpec, SendBuffer, Traffic};
@@ -65,7 +65,7 @@ pub struct Job {
     pub modules: Vec<&'static str>,
     /// Files that the runs' qdiscs bring: name from the guest's root, content.
     pub files: BTreeMap<String, Vec<u8>>,
-    /// The guest needs this program, to attach queue managers.
+    /// The guest needs this program, to attach disciplines.
     pub attaches: bool,
     /// On this machine's kernel, in real time.
     native: bool,
@@ -92,12 +92,12 @@ fn client(f: &FlowSpec) -> Client {
 
 impl Job {
     /// Of runs that `check` has accepted, on this machine's kernel or in the virtual machine.
-    pub fn new(runs: &[RunSpec], whose: Whose, native: bool) -> Result<Job, Error> {
+    pub fn new(runs: &[RunSpec], origin: QdiscOrigin, native: bool) -> Result<Job, Error> {
         let mut job = Job::empty(vec!["veth", "sch_htb", "sch_netem"]);
         job.native = native;
         let mut body = Lines::default();
         for (i, run) in runs.iter().enumerate() {
-            job.run(&mut body, i, run, whose)
+            job.run(&mut body, i, run, origin)
                 .map_err(|why| Error::Machine(format!("{}: {why}", run.discipline.label)))?;
         }
         job.text = Job::boot(true);
@@ -142,10 +142,16 @@ impl Job {
         }
     }
 
-    fn run(&mut self, out: &mut Lines, number: usize, run: &RunSpec, whose: Whose) -> Result<(), String> {
+    fn run(
+        &mut self,
+        out: &mut Lines,
+        number: usize,
+        run: &RunSpec,
+        origin: QdiscOrigin,
+    ) -> Result<(), String> {
         let port = &run.ports[0];
         let Rate::Constant(bps) = port.rate else { return Err("its rate changes".into()) };
-        let qdisc = qdisc(port, whose).map_err(|(_, why)| why)?;
+        let qdisc = qdisc(port, origin).map_err(|(_, why)| why)?;
         self.attaches |= qdisc.ours;
         self.need(qdisc.module);
         self.files.extend(qdisc.files.iter().cloned());
@@ -334,7 +340,7 @@ fn gap_ns(bps: u64, packet_bytes: u32) -> u64 {
     u64::try_from(ns).unwrap_or(u64::MAX).max(1)
 }
 
-/// How much later than in the scenario a flow sends, ns. The path's delay is netem's, on the way back: what is sent is at the bottleneck
+/// How much later than in the scenario a flow sends, ns. The path's delay is netem's, on the reverse path: what is sent is at the bottleneck
 /// at once, and so at the time at which the scenario has it there, half a round trip after it was sent.
 pub fn there_ns(flow: &FlowSpec) -> u64 {
     flow.base_rtt_ns / 2
@@ -389,7 +395,7 @@ mod tests {
     fn only_the_virtual_machine_waits_for_its_uptime() {
         let runs = runs("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\n");
         for (native, least) in [(false, LEAST_UPTIME_NS), (true, 0)] {
-            let job = Job::new(&runs, Whose::Kernels, native).unwrap_or_else(|e| panic!("{e}"));
+            let job = Job::new(&runs, QdiscOrigin::Kernel, native).unwrap_or_else(|e| panic!("{e}"));
             let waits: BTreeSet<&str> = job
                 .text
                 .lines()
@@ -407,7 +413,7 @@ mod tests {
         let tcp = |more: &str| format!("[[flows]]\ncount = 2\ncca = \"bbr\"\nrtt = \"20ms\"\n{more}\n");
         let runs = runs(&[tcp(""), tcp("ecn = true"), tcp("initial_window = \"4p\"")].concat());
         assert_eq!(clients(&runs[0]).len(), 3);
-        let job = Job::new(&runs, Whose::Kernels, false).unwrap_or_else(|e| panic!("{e}"));
+        let job = Job::new(&runs, QdiscOrigin::Kernel, false).unwrap_or_else(|e| panic!("{e}"));
         assert!(job.modules.ends_with(&["sch_codel", "tcp_bbr"]), "{:?}", job.modules);
         let count = |begins: &str| job.text.lines().filter(|l| l.starts_with(begins)).count();
         assert_eq!((count("run "), count("end"), count("tcp "), count("hello ")), (2, 2, 12, 6));
@@ -433,7 +439,7 @@ mod tests {
     #[test]
     fn ours_is_attached_and_its_maps_are_looked_at() {
         let runs = runs("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\n");
-        let job = Job::new(&runs, Whose::Ours, false).unwrap_or_else(|e| panic!("{e}"));
+        let job = Job::new(&runs, QdiscOrigin::Bpf, false).unwrap_or_else(|e| panic!("{e}"));
         assert!(job.attaches && !job.text.contains("htb default"));
         let attach = job.text.lines().find(|l| l.contains(" attach ")).expect("it is attached");
         assert!(
@@ -457,7 +463,7 @@ mod tests {
         if queuewright_linux::names().is_empty() {
             return;
         }
-        let job = Job::new(&runs, Whose::Ours, false).unwrap_or_else(|e| panic!("{e}"));
+        let job = Job::new(&runs, QdiscOrigin::Bpf, false).unwrap_or_else(|e| panic!("{e}"));
         let (name, content) = job.files.iter().next().expect("a file");
         let policy = queuewright_scenario::Policy::parse(content, name).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(Some(&policy.weights), runs[1].discipline.weights().map(|w| &w.values));

@@ -211,7 +211,7 @@ fn offered(linux: &[Point], other: &[Point]) -> f64 {
 
 /// A measure of an engine is further from Linux's than the target.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Miss {
+pub struct MissedTarget {
     /// Which.
     pub measure: &'static str,
     /// The gap, in units of what is allowed; not finite where the other engine has no such number.
@@ -224,10 +224,10 @@ pub struct Miss {
 /// is Linux's: the larger of what it is in this row and in the rows together (`spread`). An engine that is Linux has the same, so that
 /// it counts for the other's mean, too; how wide that one's own runs scatter excuses nothing. What one of them has not measured is not
 /// judged.
-pub fn misses(linux: &[Point], other: &[Point], spread: &Spread) -> Vec<Miss> {
+pub fn misses(linux: &[Point], other: &[Point], spread: &Spread) -> Vec<MissedTarget> {
     let (Some(a), Some(_)) = (Point::mean(linux), Point::mean(other)) else { return Vec::new() };
     let offered = offered(linux, other);
-    let mut found: Vec<Miss> = Vec::new();
+    let mut found: Vec<MissedTarget> = Vec::new();
     for measure in measures(a.shares.len()) {
         let (Some(here), Some(there)) = (all(linux, measure), all(other, measure)) else { continue };
         let limit = measure.limit(mean(&here), offered);
@@ -242,7 +242,7 @@ pub fn misses(linux: &[Point], other: &[Point], spread: &Spread) -> Vec<Miss> {
             let of_one = (of_all * limit).max(deviation(&here));
             of_one * (1.0 / here.len() as f64 + 1.0 / there.len() as f64).sqrt()
         });
-        let miss = Miss { measure: name, times: gap / limit, chance: gap < STANDARD_ERRORS * error };
+        let miss = MissedTarget { measure: name, times: gap / limit, chance: gap < STANDARD_ERRORS * error };
         match found.iter_mut().find(|m| m.measure == name) {
             None => found.push(miss),
             Some(share) => {
@@ -273,7 +273,7 @@ pub fn linux_again(linux: &[Point], seeds: usize) -> Option<bool> {
 }
 
 /// How far off the worst of them is, in units of what is allowed.
-pub fn worst(misses: &[Miss]) -> f64 {
+pub fn worst(misses: &[MissedTarget]) -> f64 {
     let times = misses.iter().map(|m| if m.times.is_nan() { f64::INFINITY } else { m.times });
     times.fold(0.0, f64::max)
 }

@@ -29,7 +29,7 @@ pub mod validate;
 pub use check::check;
 pub use costs::{Cost, Costs, StepCost};
 pub use place::{Lab, trusted};
-pub use qdisc::{Whose, attach_words};
+pub use qdisc::{QdiscOrigin, attach_words};
 
 use queuewright_results::Run;
 use queuewright_scenario::RunSpec;
@@ -62,9 +62,9 @@ impl std::fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What is heard of a run while a machine works.
+/// What happens to a run while a machine works.
 #[derive(Debug)]
-pub enum Heard {
+pub enum RunEvent {
     /// It has got so far, 0..=1.
     At(f64),
     /// It is done, or why it is not.
@@ -99,22 +99,22 @@ pub fn batches(runs: &[RunSpec]) -> Vec<Range<usize>> {
 impl Lab {
     /// Makes these runs, one after the other, in one machine. `hear` is told of each, by its place in `runs`; every
     /// run is heard of as done. Once `stop` is set the machine is ended.
-    pub fn run(&self, runs: &[RunSpec], stop: &AtomicBool, mut hear: impl FnMut(usize, Heard)) {
+    pub fn run(&self, runs: &[RunSpec], stop: &AtomicBool, mut hear: impl FnMut(usize, RunEvent)) {
         let mut waiting: Vec<bool> = vec![true; runs.len()];
         let mut since = Instant::now();
         let ended = self.work(runs, stop, |i, heard| {
             let heard = match heard {
-                machine::Heard::At(seconds) => {
-                    Heard::At((seconds * 1e9 / runs[i].duration_ns as f64).clamp(0.0, 1.0))
+                machine::GuestEvent::At(seconds) => {
+                    RunEvent::At((seconds * 1e9 / runs[i].duration_ns as f64).clamp(0.0, 1.0))
                 }
-                machine::Heard::Failed(why) => Heard::Done(Err(Error::Machine(why))),
-                machine::Heard::Measured(raw) => Heard::Done(Ok(Box::new({
+                machine::GuestEvent::Failed(why) => RunEvent::Done(Err(Error::Machine(why))),
+                machine::GuestEvent::Measured(raw) => RunEvent::Done(Ok(Box::new({
                     let wall_s = since.elapsed().as_secs_f64();
                     since = Instant::now();
                     measure::run(&runs[i], &raw, wall_s)
                 }))),
             };
-            if let Heard::Done(_) = heard {
+            if let RunEvent::Done(_) = heard {
                 if !waiting[i] {
                     return;
                 }
@@ -125,7 +125,7 @@ impl Lab {
         let why =
             ended.err().unwrap_or(Error::Machine("the machine ended before the run was complete".into()));
         for i in (0..runs.len()).filter(|i| waiting[*i]) {
-            hear(i, Heard::Done(Err(why.clone())));
+            hear(i, RunEvent::Done(Err(why.clone())));
         }
     }
 
@@ -133,9 +133,9 @@ impl Lab {
         &self,
         runs: &[RunSpec],
         stop: &AtomicBool,
-        hear: impl FnMut(usize, machine::Heard),
+        hear: impl FnMut(usize, machine::GuestEvent),
     ) -> Result<(), Error> {
-        let job = job::Job::new(runs, self.whose, self.native)?;
+        let job = job::Job::new(runs, self.origin, self.native)?;
         let chance = runs.first().map_or(1, |r| r.seed);
         machine::work(self, &job, chance, stop, hear)
     }

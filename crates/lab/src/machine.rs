@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What is heard of the run with this number.
-pub enum Heard {
+/// What the guest tells of a run.
+pub enum GuestEvent {
     /// So many seconds of it have passed.
     At(f64),
     /// It is complete.
@@ -38,7 +38,7 @@ pub fn work(
     job: &Job,
     seed: u64,
     stop: &AtomicBool,
-    mut hear: impl FnMut(usize, Heard),
+    mut hear: impl FnMut(usize, GuestEvent),
 ) -> Result<(), Error> {
     let wrong = |e: std::io::Error| Error::Machine(format!("the lab's files: {e}"));
     let dir = tempfile::Builder::new().prefix("queuewright-lab").tempdir().map_err(wrong)?;
@@ -88,14 +88,14 @@ pub fn work(
                 run = number.parse().unwrap_or(run);
                 began = Some((Instant::now(), fs::metadata(&doing).map_or(0, |m| m.len() as usize)));
             } else if let Some(at) = line.trim().strip_prefix("lab: at ") {
-                hear(run, Heard::At(at.parse().unwrap_or(0.0)));
+                hear(run, GuestEvent::At(at.parse().unwrap_or(0.0)));
             }
             line.clear();
         }
         for done in stream.push(&bytes).map_err(Error::Machine)? {
             match done {
-                (number, Ok(raw)) => hear(number, Heard::Measured(raw)),
-                (number, Err(why)) => hear(number, Heard::Failed(why)),
+                (number, Ok(raw)) => hear(number, GuestEvent::Measured(raw)),
+                (number, Err(why)) => hear(number, GuestEvent::Failed(why)),
             }
         }
         if let Some(status) = ended {
@@ -172,7 +172,7 @@ fn fill(lab: &Lab, job: &Job, modules: &[(String, Vec<u8>)], a: &mut impl Files)
     if job.attaches {
         let Some(path) = &lab.program else {
             return Err(std::io::Error::other(
-                "there is no program that attaches queue managers; set QUEUEWRIGHT_PROGRAM to a queuewright",
+                "there is no program that attaches disciplines; set QUEUEWRIGHT_PROGRAM to a queuewright",
             ));
         };
         let program = Program::read(path).map_err(|e| std::io::Error::other(e.to_string()))?;

@@ -223,7 +223,7 @@ impl Seen<'_> {
         self.window.1.min(stop).min(gone).saturating_sub(from) as f64 / 1e9
     }
 
-    /// From the SYN to the last byte, and the way there of the SYN, which netem has on the way back.
+    /// From the SYN to the last byte, and the forward path of the SYN, which netem has on the reverse path.
     fn fct_s(&self, i: usize, f: &FlowSpec) -> Option<f64> {
         let end = self.raw.ends.iter().find(|e| e.flow as usize == i)?;
         (finite(f) && end.end_ns > 0).then(|| (end.end_ns - end.start_ns + there_ns(f)) as f64 / 1e9)
@@ -235,7 +235,7 @@ impl Seen<'_> {
             let end = self.raw.ends.iter().find(|e| e.flow as usize == i && e.start_ns > 0)?;
             Some(Transfer {
                 group: f.group,
-                burst: None,
+                page: None,
                 bytes,
                 start_s: end.start_ns.saturating_sub(self.raw.zero_ns + there_ns(f)) as f64 / 1e9,
                 fct_s: self.fct_s(i, f),
@@ -266,7 +266,7 @@ impl Seen<'_> {
         }
     }
 
-    /// Delays are measured from sender to receiver; the way there, which netem has on the way back, is added.
+    /// Delays are measured from sender to receiver; the forward path, which netem has on the reverse path, is added.
     fn datagrams(&self, g: usize) -> Datagrams {
         let flow = |i: u32| self.spec.flows.get(i as usize).filter(|f| f.group as usize == g);
         let inside = |at: u64| (self.window.0..self.window.1).contains(&at);

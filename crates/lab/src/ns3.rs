@@ -1,7 +1,7 @@
 //! The same scenario in ns-3, for a program that `scripts/peers/ns3-row.cc` is the source of: what it is told.
 
 use queuewright_aqm::Value;
-use queuewright_scenario::spec::{Flaws, FlowSpec, PortSpec, Rate, RunSpec, SendBuffer, Traffic};
+use queuewright_scenario::spec::{FlowSpec, Impairments, PortSpec, Rate, RunSpec, SendBuffer, Traffic};
 
 /// Parameters that the program can set; another one must have its default.
 const SET: [&str; 2] = ["ecn", "ce_threshold"];
@@ -30,7 +30,7 @@ pub fn arguments(run: &RunSpec) -> Option<Vec<String>> {
 }
 
 fn flow(f: &FlowSpec) -> Option<(String, bool)> {
-    let Traffic::Tcp { cca, size_bytes: None, initial_window: None, ecn, l4s: false, asks: None, .. } =
+    let Traffic::Tcp { cca, size_bytes: None, initial_window: None, ecn, l4s: false, client: None, .. } =
         f.traffic
     else {
         return None;
@@ -39,7 +39,7 @@ fn flow(f: &FlowSpec) -> Option<(String, bool)> {
         && f.access_bps.is_none()
         && f.jitter_ns == 0
         && f.stop_ns.is_none()
-        && f.back.is_empty();
+        && f.reverse_path.is_empty();
     let name = Some(cca.name()).filter(|_| plain && cca.info().ns3)?;
     Some((format!("{name},{},{},{}", f.base_rtt_ns, f.start_ns, f.group), ecn))
 }
@@ -58,14 +58,14 @@ fn queue(port: &PortSpec) -> Option<Vec<String>> {
         police,
         late_marks,
         delay_ns,
-        flaws,
+        impairments,
         limit_bytes,
         limit_packets,
         shared,
     } = port;
     let name = Some(spec.info.name).filter(|_| spec.info.ns3)?;
     let own = spec.iter().any(|(p, value)| !SET.contains(&p.name) && value != p.default);
-    let plain = *delay_ns == 0 && *flaws == Flaws::default();
+    let plain = *delay_ns == 0 && *impairments == Impairments::default();
     if own || !plain || *police || *late_marks || *shared || !changes.is_empty() {
         return None;
     }

@@ -1,6 +1,6 @@
 //! Where the lab lies: kernel, QEMU, tools.
 
-use crate::{Error, Whose};
+use crate::{Error, QdiscOrigin};
 use queuewright_linux::command;
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -20,8 +20,8 @@ pub struct Lab {
     pub(crate) kernel: PathBuf,
     /// The folder of its modules, `usr/lib/modules/VERSION`.
     pub(crate) modules: PathBuf,
-    /// Whose queue managers run.
-    pub(crate) whose: Whose,
+    /// Whose disciplines run.
+    pub(crate) origin: QdiscOrigin,
     /// The program that has the command `attach`.
     pub(crate) program: Option<PathBuf>,
     /// No virtual machine: this one.
@@ -78,16 +78,16 @@ impl Lab {
             root,
             kernel,
             modules,
-            whose: Whose::default(),
+            origin: QdiscOrigin::default(),
             program: None,
             native: false,
             _unpacked: unpacked,
         })
     }
 
-    /// With the kernel's queue managers where it has them, or with ours.
-    pub fn with_queue_managers(self, whose: Whose) -> Lab {
-        Lab { whose, ..self }
+    /// With the kernel's disciplines where it has them, or with ours.
+    pub fn with_disciplines(self, origin: QdiscOrigin) -> Lab {
+        Lab { origin, ..self }
     }
 
     /// On this machine's own kernel, in real time and in namespaces of their own, instead of in a virtual machine.
@@ -229,9 +229,9 @@ impl Trust<'_> {
         let (path, mode) = (path.display(), meta.mode() & 0o7777);
         let instead = self.instead;
         if !self.owners.contains(&meta.uid()) {
-            let whose = format!("it belongs to user {}, neither to root nor to you", meta.uid());
+            let origin = format!("it belongs to user {}, neither to root nor to you", meta.uid());
             return Err(Error::Missing(format!(
-                "{path}: {whose}, and what is run could be anything: 'chown -R {} {path}' if you know what is in it, or {instead}",
+                "{path}: {origin}, and what is run could be anything: 'chown -R {} {path}' if you know what is in it, or {instead}",
                 self.owners[1]
             )));
         }

@@ -5,14 +5,14 @@ use queuewright_scenario::Policy;
 use queuewright_scenario::packet::FULL_BYTES;
 use queuewright_scenario::spec::PortSpec;
 
-/// Whose qdisc runs a discipline that the kernel has, too.
+/// Where the qdisc comes from that runs a discipline which the kernel has, too.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Whose {
-    /// The kernel's; ours for what it has not.
+pub enum QdiscOrigin {
+    /// The kernel's own; a BPF program of ours for what it has not.
     #[default]
-    Kernels,
-    /// Ours, as a BPF program, for all.
-    Ours,
+    Kernel,
+    /// A BPF program of ours, for all.
+    Bpf,
 }
 
 /// How a discipline runs in the kernel.
@@ -20,7 +20,7 @@ pub enum Whose {
 pub struct Qdisc {
     /// Module to load first.
     pub module: Option<&'static str>,
-    /// Kind and options, for tc; of ours, the queue manager and its options for `queuewright attach`.
+    /// Kind and options, for tc; of ours, the discipline and its options for `queuewright attach`.
     pub words: String,
     /// It shapes by itself, at the device's root; else it is the leaf below htb, which shapes.
     pub root: bool,
@@ -45,23 +45,23 @@ const FULL: u64 = MTU + 14;
 const MTU: u64 = FULL_BYTES as u64;
 
 /// The qdisc of a port.
-pub fn qdisc(port: &PortSpec, whose: Whose) -> Result<Qdisc, Refused> {
+pub fn qdisc(port: &PortSpec, origin: QdiscOrigin) -> Result<Qdisc, Refused> {
     let name = port.discipline.info.name;
-    match is_ours(name, whose) {
+    match is_ours(name, origin) {
         true => ours(port),
         false => kernels(port),
     }
 }
 
 /// Would it be a BPF program of ours?
-pub fn is_ours(name: &str, whose: Whose) -> bool {
-    whose == Whose::Ours || !KNOWN.contains(&name)
+pub fn is_ours(name: &str, origin: QdiscOrigin) -> bool {
+    origin == QdiscOrigin::Bpf || !KNOWN.contains(&name)
 }
 
 /// Without a limit this many packets may wait.
 const MANY: u64 = 100_000;
 
-/// A queue manager for `queuewright attach`, with every parameter in words: what depends on the link has been decided.
+/// A discipline for `queuewright attach`, with every parameter in words: what depends on the link has been decided.
 pub fn attach_words(spec: &Spec) -> String {
     let mut words = spec.info.name.to_string();
     for (param, value) in spec.iter().filter(|(p, _)| p.kind != ParamKind::File) {
@@ -116,7 +116,7 @@ fn weights(spec: &Spec) -> Option<(&'static str, String, Vec<u8>)> {
     Some((param.name, format!("{id}.json"), policy.to_json().into_bytes()))
 }
 
-/// The kernel's. Its queue managers count packets, so that a buffer in bytes is as many full packets. Those with a limit of
+/// The kernel's. Its disciplines count packets, so that a buffer in bytes is as many full packets. Those with a limit of
 /// their own among their parameters have the smaller of the two, as in the simulator.
 fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
     let spec = &port.discipline;

@@ -1,4 +1,4 @@
-//! A queue manager of the kernel and ours, packet by packet: what comes to a simulated port is sent through the kernel's own
+//! A discipline of the kernel and ours, packet by packet: what comes to a simulated port is sent through the kernel's own
 //! qdisc, and ours is asked the same at the same times, with the same random numbers. Which packet leaves at each turn of the link,
 //! and whether it is marked, must be the same. When htb lets a packet go is held against the simulator's bucket, which is told of each
 //! packet when it went.
@@ -6,8 +6,8 @@
 //! The kernel's clock cannot be told what to say, but it can be watched: the guest's `queue.bpf.c` keeps what the qdisc read of it.
 
 use crate::job::{Job, Lines, wire_burst};
-use crate::machine::{self, Heard};
-use crate::qdisc::{Qdisc, Whose, is_ours, qdisc};
+use crate::machine::{self, GuestEvent};
+use crate::qdisc::{Qdisc, QdiscOrigin, is_ours, qdisc};
 use crate::stream::{Event, Seen};
 use crate::{Error, Lab};
 use queuewright_aqm::Value;
@@ -74,11 +74,11 @@ pub struct Sent {
     pub flow: u32,
     /// How long it waited, ns.
     pub waited_ns: u64,
-    /// With a mark of the queue manager's.
+    /// With a mark of the discipline's.
     pub marked: bool,
 }
 
-/// Can a run's queue manager be played?
+/// Can a run's discipline be played?
 ///
 /// # Errors
 /// Why not.
@@ -95,8 +95,8 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, String> {
     let spec = &port.discipline;
     match spec.info.name {
         "cobalt" => {}
-        name if is_ours(name, Whose::Kernels) => return Err(format!("Linux has no {name} of its own")),
-        _ => return qdisc(port, Whose::Kernels).map_err(|(_, why)| why),
+        name if is_ours(name, QdiscOrigin::Kernel) => return Err(format!("Linux has no {name} of its own")),
+        _ => return qdisc(port, QdiscOrigin::Kernel).map_err(|(_, why)| why),
     }
     for param in spec.info.params.iter().filter(|p| !["target", "interval"].contains(&p.name)) {
         if spec.get(param.name) != Some(param.default) {
@@ -329,7 +329,7 @@ fn begin_of_jiffies(events: &[Event]) -> u64 {
 }
 
 impl Lab {
-    /// Plays these runs' arrivals into the kernel's queue managers, in one machine. `hear` is told of each, by its place.
+    /// Plays these runs' arrivals into the kernel's disciplines, in one machine. `hear` is told of each, by its place.
     pub fn play(
         &self,
         runs: &[RunSpec],
@@ -348,9 +348,11 @@ impl Lab {
         let mut open: BTreeSet<usize> = (0..runs.len()).collect();
         machine::work(self, &job, 1, stop, |i, heard| {
             let done = match heard {
-                Heard::At(_) => return,
-                Heard::Failed(why) => Err(Error::Machine(why)),
-                Heard::Measured(raw) => plays[i].compare(&raw.kernel, &raw.events).map_err(Error::Machine),
+                GuestEvent::At(_) => return,
+                GuestEvent::Failed(why) => Err(Error::Machine(why)),
+                GuestEvent::Measured(raw) => {
+                    plays[i].compare(&raw.kernel, &raw.events).map_err(Error::Machine)
+                }
             };
             if open.remove(&i) {
                 hear(i, done);

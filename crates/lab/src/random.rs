@@ -3,7 +3,7 @@
 //! A draw is a pure function of a seed and its own number, so that it stays the same however many there are. All that is
 //! drawn is something that [`check`](crate::check) accepts.
 
-use crate::qdisc::Whose;
+use crate::qdisc::QdiscOrigin;
 use queuewright_aqm::{Info, ParamKind};
 use queuewright_cca::Kind;
 use queuewright_scenario::Datagrams;
@@ -19,8 +19,8 @@ pub struct Draw {
     pub name: String,
     /// The scenario file.
     pub text: String,
-    /// Whose queue manager Linux has.
-    pub whose: Whose,
+    /// Whose discipline Linux has.
+    pub origin: QdiscOrigin,
 }
 
 /// Bits a second.
@@ -52,7 +52,7 @@ pub(crate) fn controls() -> Vec<Kind> {
     all.sort_by_key(|k| (k.needs_ecn(), first(k), k.name()));
     all
 }
-/// Queue managers of the kernel; some are there more than once, to be drawn as often.
+/// Disciplines of the kernel; some are there more than once, to be drawn as often.
 const KERNELS: [&str; 9] =
     ["droptail", "droptail", "codel", "pie", "red", "fq", "fq-codel", "fq-codel", "sfq"];
 /// Ours, as BPF programs.
@@ -86,9 +86,9 @@ pub(crate) const OURS: [&str; 23] = [
 pub fn draw(seed: u64, number: u64) -> Draw {
     let mut random = Random::new(seed, number);
     let name = format!("draw-{seed}-{number}");
-    let (whose, queue) = match random.percent(65) {
-        true => (Whose::Kernels, random.pick(&KERNELS)),
-        false => (Whose::Ours, random.pick(&OURS)),
+    let (origin, queue) = match random.percent(65) {
+        true => (QdiscOrigin::Kernel, random.pick(&KERNELS)),
+        false => (QdiscOrigin::Bpf, random.pick(&OURS)),
     };
     let bits = random.log(RATE) / 1e5;
     let bps = libm::round(bits) as u64 * 100_000;
@@ -116,15 +116,15 @@ pub fn draw(seed: u64, number: u64) -> Draw {
             format!("{}.{:02}bdp", hundredths / 100, hundredths % 100)
         }
         "red" => format!("{}b", packets * FULL),
-        _ if whose == Whose::Ours && in_bytes => format!("{}b", packets * FULL),
+        _ if origin == QdiscOrigin::Bpf && in_bytes => format!("{}b", packets * FULL),
         _ => format!("{packets}p"),
     };
-    let burst = whose == Whose::Kernels && random.percent(10);
+    let burst = origin == QdiscOrigin::Kernel && random.percent(10);
     let parameters = random.parameters(queue, ecn, bps, packets);
 
-    let command = match whose {
-        Whose::Kernels => format!("validate {name}.toml"),
-        Whose::Ours => format!("validate --bpf {name}.toml"),
+    let command = match origin {
+        QdiscOrigin::Kernel => format!("validate {name}.toml"),
+        QdiscOrigin::Bpf => format!("validate --bpf {name}.toml"),
     };
     let mut text = format!(
         "# Drawn by queuewright validate --random; again: queuewright {command}\nname = \"{name}\"\n\n\
@@ -141,7 +141,7 @@ pub fn draw(seed: u64, number: u64) -> Draw {
          [run]\nduration = \"{seconds}s\"\nwarmup = \"{}ms\"\nseeds = \"1..2\"\nsample = \"500ms\"\n",
         seconds * 250
     );
-    Draw { name, text, whose }
+    Draw { name, text, origin }
 }
 
 /// Can it be told to mark, or does it in any case?
@@ -390,7 +390,7 @@ mod tests {
             let scenario =
                 Scenario::parse(&d.text, &d.name, "".as_ref()).unwrap_or_else(|e| panic!("{e}\n{}", d.text));
             let runs = scenario.runs().unwrap_or_else(|e| panic!("{e}\n{}", d.text));
-            if d.whose == Whose::Kernels || bpf {
+            if d.origin == QdiscOrigin::Kernel || bpf {
                 let row = Row::of_draw(&d, None);
                 let row = row.unwrap_or_else(|e| panic!("{e}\n{}", d.text)).remove(0);
                 assert_eq!((row.linux.len(), row.sim.len()), (2, 10), "{}", d.text);
@@ -410,7 +410,7 @@ mod tests {
             assert!(bits <= 1.8e9, "{bits} {}", d.text);
             let marking = d.text.contains("ecn = true");
             assert!(marking || run.groups.iter().all(|g| g.cca != "dctcp"), "{}", d.text);
-            queues.insert((d.whose == Whose::Ours, run.discipline.info.name));
+            queues.insert((d.origin == QdiscOrigin::Bpf, run.discipline.info.name));
             ccas.extend(run.groups.iter().map(|g| g.cca.clone()));
         }
         let kernels: BTreeSet<&str> = KERNELS.into_iter().collect();

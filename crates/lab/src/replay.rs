@@ -76,9 +76,9 @@ impl Lab {
     ) -> Result<(), Error> {
         // An instruction takes 1 ns: what the kernel does in between should take little time.
         machine::work(self, job, chance & 0xffff_ffff, stop, |i, heard| match heard {
-            machine::Heard::At(_) => {}
-            machine::Heard::Failed(why) => hear(i, Err(why)),
-            machine::Heard::Measured(raw) => hear(i, Ok(raw.replay)),
+            machine::GuestEvent::At(_) => {}
+            machine::GuestEvent::Failed(why) => hear(i, Err(why)),
+            machine::GuestEvent::Measured(raw) => hear(i, Ok(raw.replay)),
         })
     }
 }

@@ -65,9 +65,9 @@ impl Lab {
                 };
                 let (script, dir) = &scripts[*i];
                 match heard {
-                    machine::Heard::At(_) => waiting[number] = true,
-                    machine::Heard::Failed(why) => hear(*i, Err(why)),
-                    machine::Heard::Measured(raw) => hear(*i, check(script, dir, options, &raw.replay)),
+                    machine::GuestEvent::At(_) => waiting[number] = true,
+                    machine::GuestEvent::Failed(why) => hear(*i, Err(why)),
+                    machine::GuestEvent::Measured(raw) => hear(*i, check(script, dir, options, &raw.replay)),
                 }
             });
             let first = waiting.iter().position(|w| *w);

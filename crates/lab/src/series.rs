@@ -28,7 +28,7 @@ impl Seen<'_> {
         let totals: Vec<u64> = totals.collect();
         let stats = |of: fn(&Stats) -> u64| self.stats.iter().map(|s| of(&s.1) as f64).collect();
         let mut columns = vec![
-            column(format!("{name}.queue_bytes"), "bytes", stats(|s| s.backlog_bytes)),
+            column(format!("{name}.backlog_bytes"), "bytes", stats(|s| s.backlog_bytes)),
             column(format!("{name}.rate_bps"), "bit/s", rates(totals)),
             column(format!("{name}.drops"), "packets", stats(|s| s.drops.values().sum())),
         ];

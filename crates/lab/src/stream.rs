@@ -79,7 +79,7 @@ pub struct FlowEnd {
 pub struct Maps {
     /// When.
     pub at_ns: u64,
-    /// Counters, the queue manager's parameters and its state (`guest/watch.c` has them in this order).
+    /// Counters, the discipline's parameters and its state (`guest/watch.c` has them in this order).
     pub values: [Vec<u8>; 3],
 }
 
@@ -113,7 +113,7 @@ pub enum Seen {
     Dropped,
     /// The upper 32 bits of a number drawn at random.
     Draws(u32),
-    /// The timer of the queue manager fires.
+    /// The timer of the discipline fires.
     Ticks,
 }
 

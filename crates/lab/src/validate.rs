@@ -1,7 +1,7 @@
 //! Rows of scenarios that both engines run; [`judge`](crate::judge) has the gap between them.
 
 use crate::job::{open_for_ns, start_ns, wire_burst};
-use crate::qdisc::{Whose, is_ours};
+use crate::qdisc::{QdiscOrigin, is_ours};
 use crate::random;
 use queuewright_scenario::spec::{Rate, Timers};
 use queuewright_scenario::units::Range;
@@ -24,11 +24,11 @@ pub struct Row {
     pub linux: Vec<RunSpec>,
     /// Runs of the simulator.
     pub sim: Vec<RunSpec>,
-    /// Whose queue manager Linux has.
-    pub whose: Whose,
+    /// Whose discipline Linux has.
+    pub origin: QdiscOrigin,
 }
 
-/// Before a queue manager in the list of rows: ours, though the kernel has one.
+/// Before a discipline in the list of rows: ours, though the kernel has one.
 const OURS: &str = "ours:";
 
 impl Row {
@@ -50,7 +50,7 @@ impl Row {
     fn of_line(line: &str, seeds: &str) -> Result<Row, Error> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let word = |i: usize| words.get(i).map(|w| w.strip_prefix(OURS).unwrap_or(w).to_string());
-        let whose = if line.contains(OURS) { Whose::Ours } else { Whose::Kernels };
+        let origin = if line.contains(OURS) { QdiscOrigin::Bpf } else { QdiscOrigin::Kernel };
         let with = |seeds: &str| -> Result<(Scenario, Vec<RunSpec>), Error> {
             let flags = Flags {
                 rate: word(0),
@@ -72,9 +72,9 @@ impl Row {
             Ok((scenario, runs))
         };
         let (scenario, linux) = with(seeds)?;
-        crate::check(&scenario, &linux, whose)?;
-        let sim = as_in_the_lab(with(SIM_SEEDS)?.1, whose);
-        Ok(Row { name: words.join(" "), hash: hash(&scenario), linux, sim, whose })
+        crate::check(&scenario, &linux, origin)?;
+        let sim = as_in_the_lab(with(SIM_SEEDS)?.1, origin);
+        Ok(Row { name: words.join(" "), hash: hash(&scenario), linux, sim, origin })
     }
 
     /// The rows of a scenario file: one a discipline. Linux has the file's seeds; the simulator has ten, unless these decide
@@ -82,9 +82,9 @@ impl Row {
     ///
     /// # Errors
     /// What the file has wrong, and what Linux cannot do.
-    pub fn of_file(path: &Path, seeds: Option<&str>, whose: Whose) -> Result<Vec<Row>, Error> {
+    pub fn of_file(path: &Path, seeds: Option<&str>, origin: QdiscOrigin) -> Result<Vec<Row>, Error> {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        Row::of(&stem, whose, seeds, |flags| Scenario::read_with(path, flags))
+        Row::of(&stem, origin, seeds, |flags| Scenario::read_with(path, flags))
     }
 
     /// The rows of what was drawn ([`random::draw`]), as if it were a file.
@@ -93,14 +93,14 @@ impl Row {
     /// What [`Row::of_file`] says.
     pub fn of_draw(draw: &random::Draw, seeds: Option<&str>) -> Result<Vec<Row>, Error> {
         let file = format!("{}.toml", draw.name);
-        Row::of(&draw.name, draw.whose, seeds, |flags| {
+        Row::of(&draw.name, draw.origin, seeds, |flags| {
             Scenario::parse_with(&draw.text, &file, Path::new(""), flags)
         })
     }
 
     fn of(
         name: &str,
-        whose: Whose,
+        origin: QdiscOrigin,
         seeds: Option<&str>,
         read: impl Fn(&Flags) -> Result<Scenario, Error>,
     ) -> Result<Vec<Row>, Error> {
@@ -110,9 +110,9 @@ impl Row {
             Ok((scenario, runs))
         };
         let (scenario, linux) = with(seeds)?;
-        crate::check(&scenario, &linux, whose)?;
+        crate::check(&scenario, &linux, origin)?;
         let many = with(Some(SIM_SEEDS))?.1;
-        let sim = as_in_the_lab(if alike(&many) { many } else { linux.clone() }, whose);
+        let sim = as_in_the_lab(if alike(&many) { many } else { linux.clone() }, origin);
         let row = |label: &str| {
             let of =
                 |runs: &[RunSpec]| runs.iter().filter(|r| r.discipline.label == label).cloned().collect();
@@ -123,7 +123,7 @@ impl Row {
                 hash: hash(&alone),
                 linux: of(&linux),
                 sim: of(&sim),
-                whose,
+                origin,
             }
         };
         Ok(scenario.disciplines.iter().map(|d| row(&d.label)).collect())
@@ -159,8 +159,8 @@ fn alike(runs: &[RunSpec]) -> bool {
 }
 
 /// What of a run is the lab's, for the simulator: when flows open their connections and start, the link, and that the timers of
-/// our queue managers are exact.
-fn as_in_the_lab(mut runs: Vec<RunSpec>, whose: Whose) -> Vec<RunSpec> {
+/// our disciplines are exact.
+fn as_in_the_lab(mut runs: Vec<RunSpec>, origin: QdiscOrigin) -> Vec<RunSpec> {
     for run in &mut runs {
         for (i, flow) in run.flows.iter_mut().enumerate() {
             flow.start_ns = start_ns(run.seed, i, flow);
@@ -168,7 +168,7 @@ fn as_in_the_lab(mut runs: Vec<RunSpec>, whose: Whose) -> Vec<RunSpec> {
         let open = open_for_ns(run);
         run.flows.iter_mut().zip(open).for_each(|(flow, open)| flow.open_for_ns = open);
         for port in &mut run.ports {
-            let ours = is_ours(port.discipline.info.name, whose);
+            let ours = is_ours(port.discipline.info.name, origin);
             if ours {
                 port.timers = Timers::Exact;
                 port.late_marks = true;
@@ -183,10 +183,10 @@ fn as_in_the_lab(mut runs: Vec<RunSpec>, whose: Whose) -> Vec<RunSpec> {
     runs
 }
 
-/// Is a row's queue manager a BPF program of ours?
+/// Is a row's discipline a BPF program of ours?
 fn needs_ours(line: &str) -> bool {
     let queue = line.split_whitespace().nth(3).unwrap_or_default();
-    queue.starts_with(OURS) || is_ours(queue.split(':').next().unwrap_or_default(), Whose::Kernels)
+    queue.starts_with(OURS) || is_ours(queue.split(':').next().unwrap_or_default(), QdiscOrigin::Kernel)
 }
 
 #[cfg(test)]
@@ -232,7 +232,7 @@ mod tests {
     fn flows_start_in_the_simulator_as_in_the_lab() {
         let row = Row::of_line("20mbit 40ms 2xcubic pie 1000p", "3").unwrap_or_else(|e| panic!("{e}"));
         let sim = row.sim.iter().find(|r| r.seed == 3).expect("the seed");
-        let job = crate::job::Job::new(&row.linux, row.whose, false).unwrap_or_else(|e| panic!("{e}"));
+        let job = crate::job::Job::new(&row.linux, row.origin, false).unwrap_or_else(|e| panic!("{e}"));
         for (i, flow) in sim.flows.iter().enumerate() {
             let line = job.text.lines().find(|l| l.starts_with(&format!("tcp {i} "))).expect("it is sent");
             assert_eq!(

@@ -1,7 +1,7 @@
-//! Boots the machine: the kernel's own queue managers against the simulator's, in virtual time.
+//! Boots the machine: the kernel's own disciplines against the simulator's, in virtual time.
 
 use queuewright_aqm::{ParamKind, Value};
-use queuewright_lab::{Heard, Lab, Whose, check};
+use queuewright_lab::{Lab, QdiscOrigin, RunEvent, check};
 use queuewright_results::Run;
 use queuewright_scenario::Scenario;
 use queuewright_testing::{Lack, left_out};
@@ -15,11 +15,11 @@ fn lab(test: &str) -> Option<Lab> {
 fn both(lab: &Lab, text: &str) -> Vec<(Run, Run)> {
     let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
     let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
-    check(&scenario, &specs, Whose::Kernels).unwrap_or_else(|e| panic!("{e}"));
+    check(&scenario, &specs, QdiscOrigin::Kernel).unwrap_or_else(|e| panic!("{e}"));
     let stop = AtomicBool::new(false);
     let mut linux: Vec<Option<Run>> = vec![None; specs.len()];
     lab.run(&specs, &stop, |i, heard| {
-        if let Heard::Done(done) = heard {
+        if let RunEvent::Done(done) = heard {
             linux[i] = Some(*done.unwrap_or_else(|e| panic!("run {i}: {e}")));
         }
     });
@@ -117,7 +117,7 @@ fn a_run_that_fails_says_why() {
     let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
     let mut done = Vec::new();
     lab.run(&specs, &AtomicBool::new(false), |i, heard| {
-        if let Heard::Done(result) = heard {
+        if let RunEvent::Done(result) = heard {
             done.push((i, result.map(|r| r.ports[0].packets).map_err(|e| e.to_string())));
         }
     });
@@ -129,8 +129,8 @@ fn a_run_that_fails_says_why() {
 
 /// The kernel's own qdiscs decide as ours do, on the packets of one simulated run, from the first to the last.
 #[test]
-fn the_kernels_queue_managers_send_the_same_packets_as_ours() {
-    let Some(lab) = lab("the_kernels_queue_managers_send_the_same_packets_as_ours") else { return };
+fn the_kernels_disciplines_send_the_same_packets_as_ours() {
+    let Some(lab) = lab("the_kernels_disciplines_send_the_same_packets_as_ours") else { return };
     let text = "[link]\nrate = \"20mbit\"\nbuffer = \"60p\"\n\
                 [[flows]]\ncount = 3\ncca = \"cubic\"\nrtt = \"30ms\"\necn = true\n\
                 [[flows]]\ncount = 2\ncca = \"bbr\"\nrtt = \"20ms\"\n\
@@ -155,7 +155,7 @@ fn the_kernels_queue_managers_send_the_same_packets_as_ours() {
     assert_eq!(done, 9);
 }
 
-/// What `check` lets pass the kernel takes: every parameter of its queue managers, at the ends of its range and in between.
+/// What `check` lets pass the kernel takes: every parameter of its disciplines, at the ends of its range and in between.
 #[test]
 fn the_kernel_takes_what_is_not_refused() {
     let Some(lab) = lab("the_kernel_takes_what_is_not_refused") else { return };
@@ -168,7 +168,7 @@ fn the_kernel_takes_what_is_not_refused() {
     let passes = |discipline: &str| {
         let scenario = Scenario::parse(&around(discipline), "s.toml", "".as_ref()).ok()?;
         let runs = scenario.runs().ok()?;
-        check(&scenario, &runs, Whose::Kernels).ok()
+        check(&scenario, &runs, QdiscOrigin::Kernel).ok()
     };
     let mut disciplines = Vec::new();
     for name in ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq"] {
@@ -208,7 +208,7 @@ fn the_kernel_takes_what_is_not_refused() {
     let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
     let mut wrong = Vec::new();
     lab.run(&specs, &AtomicBool::new(false), |i, heard| {
-        if let Heard::Done(Err(e)) = heard {
+        if let RunEvent::Done(Err(e)) = heard {
             wrong.push(format!("{}: {e}", disciplines[i]));
         }
     });

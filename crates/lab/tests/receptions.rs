@@ -1,7 +1,7 @@
 //! Connections of Linux 7.2 that received (crates/lab/tests/data/receptions), and the simulator's receiver to which the very same segments
 //! come.
 
-use queuewright_lab::replay::reception::{Event, Listener, Reception, compare, is_plain, judge};
+use queuewright_lab::replay::reception::{Event, Reception, ReplayedReceiver, compare, is_plain, judge};
 use std::path::PathBuf;
 
 /// Where segments are whole and the application reads at once, the receiver of the simulator's runs sends at least so many of the
@@ -34,7 +34,7 @@ fn acknowledgements_are_linuxs() {
 fn the_receiver_of_whole_segments_says_the_same() {
     let (mut acks, mut same) = (0, 0.0);
     for reception in kept().iter().filter(|r| is_plain(&r.path)) {
-        let heard = compare(reception, &Listener::new(reception, false).run(reception, |_, _| {}));
+        let heard = compare(reception, &ReplayedReceiver::new(reception, false).run(reception, |_, _| {}));
         println!("{} {:.3} of {}: {:?}", heard.name, heard.same, heard.acks, heard.but_window);
         acks += heard.acks;
         same += heard.same * heard.acks as f64;

@@ -1,6 +1,6 @@
 //! What the engine cannot do is one line with file, line and key; what it can is accepted.
 
-use queuewright_lab::{Whose, check};
+use queuewright_lab::{QdiscOrigin, check};
 use queuewright_scenario::Scenario;
 use queuewright_testing::{Lack, left_out};
 
@@ -9,14 +9,14 @@ const FLOWS: &str = "[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\n";
 const QUEUE: &str = "[queue]\ndisciplines = [\"codel\"]\n";
 const RUN: &str = "[run]\nduration = \"10s\"\nseeds = [1]\n";
 
-fn checked_of(text: &str, whose: Whose) -> Result<(), String> {
+fn checked_of(text: &str, origin: QdiscOrigin) -> Result<(), String> {
     let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let runs = scenario.runs().unwrap_or_else(|e| panic!("{e}\n{text}"));
-    check(&scenario, &runs, whose).map_err(|e| e.to_string())
+    check(&scenario, &runs, origin).map_err(|e| e.to_string())
 }
 
 fn checked(text: &str) -> Result<(), String> {
-    checked_of(text, Whose::Kernels)
+    checked_of(text, QdiscOrigin::Kernel)
 }
 
 fn refused(text: &str) -> String {
@@ -98,10 +98,10 @@ fn ours_has_limits_of_its_own() {
         format!("{LINK}{link}{FLOWS}{flows}[queue]\ndisciplines = [{d}]\n{RUN}")
     };
     let all = "\"codel\", \"titrate\", \"pi2\", { name = \"codel\", label = \"b\", mtu = \"300b\" }";
-    assert_eq!(checked_of(&with("", "", all), Whose::Ours), Ok(()));
-    assert_eq!(checked_of(&with("burst = \"10kb\"\n", "", "\"codel\""), Whose::Kernels), Ok(()));
+    assert_eq!(checked_of(&with("", "", all), QdiscOrigin::Bpf), Ok(()));
+    assert_eq!(checked_of(&with("burst = \"10kb\"\n", "", "\"codel\""), QdiscOrigin::Kernel), Ok(()));
     let text = with("burst = \"10kb\"\n", "ecn = true\n", "{ name = \"codel\", ecn = true }");
-    let line = checked_of(&text, Whose::Ours).expect_err(&text);
+    let line = checked_of(&text, QdiscOrigin::Bpf).expect_err(&text);
     let begins = "s.toml:4: link.burst = \"10kb\": --engine linux cannot do this: a BPF qdisc's";
     assert!(line.starts_with(begins), "{line}\nand not\n{begins}");
 }

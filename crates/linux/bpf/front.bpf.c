@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A queue manager of aqm/ in front of htb, for kernels without BPF qdiscs: one
+ * A discipline of aqm/ in front of htb, for kernels without BPF qdiscs: one
  * host for all of them, compiled once for each with -DQW_NAME=codel
  * -DQW_HEADER='"codel.h"'.
  *
  * htb holds the packets and shapes. `front` is its classifier: the kernel asks
  * it about each packet before htb queues it, and it can drop the packet or set
  * CE. `left` sees packets leave, at the kernel's tracepoint. Both run under the
- * root qdisc's lock, so that the queue manager is called as by any other host.
+ * root qdisc's lock, so that the discipline is called as by any other host.
  * Not every kernel runs a program at a tracepoint each time: what `left` misses
  * is known from htb's counters, and when it left from htb's rate.
  *
- * Only, what has left cannot be dropped or marked any more. A queue manager
+ * Only, what has left cannot be dropped or marked any more. A discipline
  * whose rule acts on the head packet (settings.acts_at_head) is owed that by the next
  * packet of the same flow that comes.
  *
@@ -159,7 +159,7 @@ static __always_inline struct debt *debt_of(__u32 flow)
 	return bpf_map_lookup_elem(&debts, &place);
 }
 
-/* The queue manager would have the packet that has just left marked or dropped. */
+/* The discipline would have the packet that has just left marked or dropped. */
 static __always_inline void owe(__u32 flow, struct qw_verdict v)
 {
 	struct debt *debt = debt_of(flow);

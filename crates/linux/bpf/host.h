@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What every host of a queue manager in the kernel does alike.
+ * What every host of a discipline in the kernel does alike.
  */
 #ifndef QW_BPF_HOST_H
 #define QW_BPF_HOST_H
@@ -8,7 +8,7 @@
 #include "kernel.h"
 #include "shared.h"
 
-/* The queue manager begins. A table in its state must come zeroed. */
+/* The discipline begins. A table in its state must come zeroed. */
 QW_PART int begin(STATE *s QW_GIVEN, const PARAMS *p QW_GIVEN, __u64 now)
 {
 	/* As much as clang writes word by word. */

@@ -47,7 +47,7 @@ struct instance {
 	struct queue queue; /* if it has but one */
 	__u32 unused; /* slots that were in use, a list */
 	__u32 fresh; /* slots that have never been */
-	__u32 idle; /* the queue manager knows that the link found nothing */
+	__u32 idle; /* the discipline knows that the link found nothing */
 	__u32 retunes, restarts; /* of the port, as last seen */
 };
 
@@ -132,7 +132,7 @@ static __always_inline struct slot *slot_of(const struct at *at, __u32 number)
 	return number == NONE ? 0 : bpf_map_lookup_elem(&slots, &index);
 }
 
-/* Of a queue manager with one queue, that one. */
+/* Of a discipline with one queue, that one. */
 static __always_inline struct queue *queue_of(const struct at *at, __u32 number)
 {
 #ifdef QW_QUEUES

@@ -140,7 +140,7 @@ extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym;
 /* Sets CE. No kernel has it: a small module of ours may bring it. */
 extern int bpf_qw_skb_set_ce(struct sk_buff *skb) __ksym __weak;
 
-/* What the queue manager's header, named by QW_NAME, calls its things. */
+/* What the discipline's header, named by QW_NAME, calls its things. */
 #define JOIN(a, b, c) a##b##c
 #define NAMED(a, b, c) JOIN(a, b, c)
 #define PARAMS struct NAMED(qw_, QW_NAME, _params)

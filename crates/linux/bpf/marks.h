@@ -5,7 +5,7 @@
  * the flow is to be marked, and a program in front of it, at the device's tcx
  * egress hook, marks the flow's next packet: late by what the flow has waiting,
  * but never that of another flow. That packet then comes to the qdisc with CE;
- * what it said before goes with it, so that the queue manager is not told of its
+ * what it said before goes with it, so that the discipline is not told of its
  * own marks: PI2 and DualPI2 would take them for those of a scalable sender.
  */
 #ifndef QW_BPF_MARKS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a queue manager is told of one of the kernel's packets.
+ * What a discipline is told of one of the kernel's packets.
  */
 #ifndef QW_BPF_PACKET_H
 #define QW_BPF_PACKET_H

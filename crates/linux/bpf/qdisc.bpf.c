@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A queue manager of aqm/ as a qdisc of Linux (6.16 or newer): one host for all
+ * A discipline of aqm/ as a qdisc of Linux (6.16 or newer): one host for all
  * of them, compiled once for each with -DQW_NAME=codel -DQW_HEADER='"codel.h"',
  * -DQW_QUEUES=QW_SANTA_QUEUES if it is a scheduler: its queues.
  *
@@ -8,7 +8,7 @@
  * up after a timer that came late for as long as packets wait, as cake does.
  *
  * The kernel has one timer for each qdisc, which has it asked for a packet: the
- * shaper's, and with -DQW_ALARM the queue manager's too, for its ticks.
+ * shaper's, and with -DQW_ALARM the discipline's too, for its ticks.
  */
 #include "kernel.h"
 
@@ -250,7 +250,7 @@ int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch,
 }
 
 /* Nothing is sent now. The kernel asks again when the link is free, if packets
- * wait for that, or when the queue manager has something to do. */
+ * wait for that, or when the discipline has something to do. */
 static __always_inline void ask_again(struct at *at, struct Qdisc *sch,
 				      __u64 now)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * For tests: a recorded sequence of calls of a queue manager, made again inside
+ * For tests: a recorded sequence of calls of a discipline, made again inside
  * the kernel. The verdicts must be those of the recording, bit for bit. Compiled
  * with -DQW_NAME and -DQW_HEADER, and -DQW_ALARM, as qdisc.bpf.c is: ticks are
  * made before the calls that find them due.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the qdisc and the program that attaches it tell each other through maps;
- * `Port` and `Stats` in src/maps.rs are the same. The queue manager's
+ * `Port` and `Stats` in src/maps.rs are the same. The discipline's
  * parameters and state are maps of their own, in its header's layout.
  */
 #ifndef QW_BPF_SHARED_H
@@ -13,11 +13,11 @@
 struct qw_bpf_settings {
 	qw_u32 instances; /* one a queue of the device, under mq */
 	qw_u32 slots; /* of each: packets that it can hold */
-	qw_u32 needs_random; /* the queue manager reads its random number */
+	qw_u32 needs_random; /* the discipline reads its random number */
 	qw_u32 needs_head; /* ... and when the head packet came */
 	qw_u32 needs_flow; /* ... and the packet's flow */
 	qw_u32 companion; /* is attached (marks.h) */
-	qw_u32 acts_at_head; /* the queue manager drops or marks at dequeue */
+	qw_u32 acts_at_head; /* the discipline drops or marks at dequeue */
 };
 
 /* What an operator sets of the port; read at each call. */
@@ -27,12 +27,12 @@ struct qw_bpf_port {
 	qw_u32 limit_packets; /* never above the slots */
 	qw_s32 overhead; /* bytes that the link adds to each packet */
 	/* Counted up when the parameters have changed: those that may change
-	 * while the queue manager runs, and those for which it begins anew. */
+	 * while the discipline runs, and those for which it begins anew. */
 	qw_u32 retunes;
 	qw_u32 restarts;
 };
 
-/* Waiting times of 2^i to 2^(i+1) ns are counted in slot i. */
+/* Sojourn times of 2^i to 2^(i+1) ns are counted in slot i. */
 #define QW_BPF_SOJOURNS 40u
 
 struct qw_bpf_stats {
@@ -61,7 +61,7 @@ struct qw_bpf_queue {
 	qw_u64 sojourn_ns; /* of the last packet */
 	qw_u64 backlog_bytes;
 	qw_u32 backlog_packets;
-	qw_u32 share; /* its share, as the queue manager has it; 0: it goes first */
+	qw_u32 share; /* its share, as the discipline has it; 0: it goes first */
 	qw_u32 head, tail; /* of the list of its packets */
 };
 

@@ -32,7 +32,7 @@ struct slot {
 	__u8 ecn;
 	__u8 protocol;
 	__u8 queue;
-	__u8 era; /* of the queue manager's state that knows it, the lower byte */
+	__u8 era; /* of the discipline's state that knows it, the lower byte */
 	__u32 waits;
 };
 
@@ -40,14 +40,14 @@ struct instance {
 	__u64 sch; /* the root qdisc, htb */
 	__u64 next_ns; /* the link is free again */
 	__u64 last_ns; /* a packet left */
-	__u64 now; /* as the queue manager was last told */
+	__u64 now; /* as the discipline was last told */
 	__u64 bytes; /* that wait */
 	__u64 kernel_sent; /* htb's count of bytes that were in packets we know of */
 	__u32 packets; /* that wait */
 	__u32 unused; /* slots that were in use, a list */
 	__u32 fresh; /* slots that have never been */
 	__u32 begun;
-	__u32 idle; /* the queue manager knows that the link found nothing */
+	__u32 idle; /* the discipline knows that the link found nothing */
 	__u32 retunes, restarts; /* of the port, as last seen */
 	/* Drops and marks that flows owe, in all; debts of an earlier round have
 	 * lapsed. */

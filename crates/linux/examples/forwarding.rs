@@ -1,4 +1,4 @@
-//! What a queue manager in front of htb costs a router: one TCP flow from a network namespace to another through a third, on
+//! What a discipline in front of htb costs a router: one TCP flow from a network namespace to another through a third, on
 //! this machine, as fast as it goes. `cargo run --release -p queuewright-linux --example forwarding` as root; `-- 9` for as many
 //! repetitions. Nothing outside its own namespaces is touched. The cases take turns, so that what else the machine does meets all of them.
 

@@ -36,13 +36,13 @@ const LOOK: Duration = Duration::from_secs(1);
 /// No answer is that long.
 const LONGEST_LINE: usize = 256;
 
-/// Who chooses.
+/// Where QueuePilot's actions come from.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "an agent has one of them")]
-pub enum Chooser<'a> {
+pub enum ActionSource<'a> {
     /// A learned policy: what is attached, with weights.
     Policy(&'a Spec),
-    /// A program: a line of JSON for each step ([`Step`]) to its standard input, a line with its action back.
+    /// A program: a line of JSON for each step ([`AgentStep`]) to its standard input, a line with its action back.
     Program {
         /// What is started.
         command: Command,
@@ -51,9 +51,9 @@ pub enum Chooser<'a> {
     },
 }
 
-/// What a step showed.
+/// A step of the agent: what it was shown, and what came of it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Step {
+pub struct AgentStep {
     /// Number of the step, from 0, in which nothing has been seen yet; those that were missed are counted.
     pub step: u64,
     /// Packets sent, mean queue of the buffer, mean queue in steps, packets arrived and dropped, marks of the arrived.
@@ -64,13 +64,13 @@ pub struct Step {
     pub reward: f64,
 }
 
-impl Step {
+impl AgentStep {
     fn new(step: u64, inputs: &[i32; POLICY_INPUTS]) -> Self {
         let [observation, action] =
             [0, 6].map(|from| std::array::from_fn(|i| f64::from(inputs[from + i]) / ONE));
         let action: [f64; ACTIONS as usize] = action;
         let action = action.iter().position(|x| *x > 0.0).unwrap_or(0) as u32;
-        Step { step, observation, action, reward: f64::from(inputs[POLICY_INPUTS - 1]) / ONE }
+        AgentStep { step, observation, action, reward: f64::from(inputs[POLICY_INPUTS - 1]) / ONE }
     }
 }
 
@@ -95,14 +95,19 @@ pub struct Done {
 /// # Errors
 /// If what is attached has no action to be chosen, or another agent already; if it is changed or taken off meanwhile; or what
 /// the program has done wrong.
-pub fn agent(record: &Record, spec: &Spec, chooser: Chooser<'_>, stop: &AtomicBool) -> Result<Done, Error> {
+pub fn agent(
+    record: &Record,
+    spec: &Spec,
+    agent: ActionSource<'_>,
+    stop: &AtomicBool,
+) -> Result<Done, Error> {
     let mut place = Place::take(record, spec)?;
-    let done = place.fly(spec, chooser, stop);
+    let done = place.drive(spec, agent, stop);
     let back = place.put(None).and_then(|()| place.leave());
     done.and_then(|done| back.map(|()| done))
 }
 
-/// The attached queue manager, as an agent has it for itself.
+/// The attached discipline, as an agent has it for itself.
 struct Place<'a> {
     record: &'a Record,
     state: MapHandle,
@@ -200,10 +205,10 @@ impl<'a> Place<'a> {
         done
     }
 
-    fn fly(&mut self, spec: &Spec, chooser: Chooser<'_>, stop: &AtomicBool) -> Result<Done, Error> {
-        let (mut pilot, mut program, patience) = match chooser {
-            Chooser::Policy(learned) => (Discipline::new(learned), None, Duration::ZERO),
-            Chooser::Program { command, patience } => {
+    fn drive(&mut self, spec: &Spec, agent: ActionSource<'_>, stop: &AtomicBool) -> Result<Done, Error> {
+        let (mut pilot, mut program, patience) = match agent {
+            ActionSource::Policy(learned) => (Discipline::new(learned), None, Duration::ZERO),
+            ActionSource::Program { command, patience } => {
                 (Discipline::new(spec), Some(Program::begin(command)?), patience)
             }
         };
@@ -211,7 +216,7 @@ impl<'a> Place<'a> {
         let mut number = 0;
         let first = match &mut program {
             Some(program) => {
-                let nothing = Step { step: 0, observation: [0.0; 6], action: 0, reward: 0.0 };
+                let nothing = AgentStep { step: 0, observation: [0.0; 6], action: 0, reward: 0.0 };
                 let Some(action) = program.ask(&nothing, START, stop)? else { return Ok(Done::default()) };
                 pilot.act(action)
             }
@@ -232,7 +237,7 @@ impl<'a> Place<'a> {
             let passed = ((end.saturating_sub(next)) / step).max(1);
             number += passed;
             let action = match &mut program {
-                Some(program) => match program.ask(&Step::new(number, &inputs), patience, stop)? {
+                Some(program) => match program.ask(&AgentStep::new(number, &inputs), patience, stop)? {
                     Some(action) => pilot.act(action),
                     None => break,
                 },
@@ -392,7 +397,7 @@ impl Program {
     }
 
     /// Its action; None: it is to stop.
-    fn ask(&mut self, step: &Step, patience: Duration, stop: &AtomicBool) -> Result<Option<u32>, Error> {
+    fn ask(&mut self, step: &AgentStep, patience: Duration, stop: &AtomicBool) -> Result<Option<u32>, Error> {
         let number = step.step;
         let wrong = |what: String| Error::System(format!("the agent has {what}"));
         if !self.said.is_empty() {
@@ -503,7 +508,7 @@ mod tests {
             while to.write(&[b' '; 4096]).is_ok() {}
             program
         };
-        let step = Step { step: 7, observation: [0.0; 6], action: 0, reward: 0.0 };
+        let step = AgentStep { step: 7, observation: [0.0; 6], action: 0, reward: 0.0 };
         let said = begin().ask(&step, Duration::from_millis(200), &AtomicBool::new(false));
         let said = said.expect_err("its patience is over").to_string();
         assert!(said.contains("not read step 7"), "{said}");

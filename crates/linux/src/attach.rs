@@ -1,4 +1,4 @@
-//! A queue manager to a device, and off it again.
+//! A discipline to a device, and off it again.
 
 use crate::maps::{PortMap, Settings, nth, of_value};
 use crate::objects::{self, Host};
@@ -25,7 +25,7 @@ fn check(port: &Port) -> Result<(), Error> {
     }
     if port.mq && port.rate > 0 {
         return Err(Error::Input(
-            "a rate cannot be shared by the queues of mq: one queue manager at the root can hold it".into(),
+            "a rate cannot be shared by the queues of mq: one discipline at the root can hold it".into(),
         ));
     }
     if port.rate > 0 && port.rate < LEAST_RATE {
@@ -476,7 +476,7 @@ impl Held {
         Ok(Some(Weights { values: values.into(), id: learned.id.clone() }))
     }
 
-    /// Changes what runs. `change` is given what the port has now; `spec` and `text` are the queue manager with all of
+    /// Changes what runs. `change` is given what the port has now; `spec` and `text` are the discipline with all of
     /// its parameters, the changed ones among them; `fresh` if it is to begin anew, as not all of them can change
     /// while it runs.
     ///

@@ -151,7 +151,7 @@ fn filters_are_wrong(all: &[Entry], program: Option<u32>) -> Vec<String> {
     let ours = |f: &&Entry| asks(f) && f.sees() == (front::PRIORITY, ETH_P_ALL);
     let mut out = Vec::new();
     if !all.iter().any(|f| ours(&f)) {
-        out.push("the filter, htb's way to ask the queue manager".into());
+        out.push("the filter, htb's way to ask the discipline".into());
     }
     // A classifier, which has the handle 0, is told of with its filters; fw works without any, and is then told of alone.
     let mut others: BTreeSet<String> = all
@@ -298,7 +298,7 @@ mod tests {
         assert!(said(&[bpf(2, 7)]).ends_with("too (bpf)"));
         // Ours is lost.
         let lacks = |all: &[Entry]| filters_are_wrong(all, Some(7)).join("; ");
-        assert_eq!(lacks(&[]), "the filter, htb's way to ask the queue manager");
+        assert_eq!(lacks(&[]), "the filter, htb's way to ask the discipline");
         for other in [&both[..], &[bpf(1, 8)]] {
             let said = lacks(other);
             assert!(said.starts_with("the filter") && said.contains("another filter"), "{said}");

@@ -132,7 +132,7 @@ fn module() -> Finding {
         _ => finding(
             "module",
             true,
-            "sch_queuewright is not here; it brings every queue manager as a qdisc for tc, below htb too: make install-module SUDO=sudo",
+            "sch_queuewright is not here; it brings every discipline as a qdisc for tc, below htb too: make install-module SUDO=sudo",
         ),
     }
 }
@@ -173,7 +173,7 @@ fn qdisc(dev: &str, index: u32, name: &OsStr) -> Finding {
     }
     // Whoever may not look does not know what ours would put back.
     if front::is_there(index).unwrap_or(false) && records().is_err() {
-        return finding("qdisc", true, "a queue manager in front of htb, attached by this program");
+        return finding("qdisc", true, "a discipline in front of htb, attached by this program");
     }
     match before::before(name, index) {
         Ok(Some(words)) => finding("qdisc", true, format!("{words}: detach puts it back")),

@@ -136,7 +136,7 @@ fn by_queue<T>(s: &Status, of: impl Fn(&Class) -> Option<T>) -> Vec<(Labels<'_>,
     with.map(|(c, value)| ([labels(s), vec![("queue", c.name.as_str())]].concat(), value)).collect()
 }
 
-/// Where octaves of the waiting time end, seconds, with how many fell in each: from 2 us to 8.6 s, which is where
+/// Where octaves of the sojourn time end, seconds, with how many fell in each: from 2 us to 8.6 s, which is where
 /// queues of the Internet are; the first also has what waited less, the last what waited longer.
 fn buckets(sojourns: &[u64]) -> Vec<(f64, u64)> {
     let mut out = Vec::new();
@@ -188,7 +188,7 @@ impl Collector for Qdiscs {
             "Parts of it that are not there, which queuewright status names: packets may pass it by",
             |s| one(s, s.missing.len() as f64),
         )?;
-        self.gauges(to, "queuewright_variable", "A variable of the queue manager, in its unit", |s| {
+        self.gauges(to, "queuewright_variable", "A variable of the discipline, in its unit", |s| {
             let variables = s.variables.iter();
             variables
                 .map(|(name, unit, value)| {
@@ -206,7 +206,7 @@ impl Collector for Qdiscs {
         self.counters(to, "queuewright_queue_drops", "Packets dropped that were to join a queue", |s| {
             by_queue(s, |c| Some(c.dropped))
         })?;
-        self.counters(to, "queuewright_queue_sojourn_seconds", "Sum of the waiting times in a queue", |s| {
+        self.counters(to, "queuewright_queue_sojourn_seconds", "Sum of the sojourn times in a queue", |s| {
             by_queue(s, |c| Some(c.sojourn_sum_ns as f64 / 1e9))
         })?;
         self.gauges(to, "queuewright_queue_length", "Packets that wait in a queue", |s| {

@@ -1,4 +1,4 @@
-//! A queue manager in front of htb, for kernels without BPF qdiscs: what tc is told, and the programs' places.
+//! A discipline in front of htb, for kernels without BPF qdiscs: what tc is told, and the programs' places.
 //!
 //! htb has one class with the rate, and a `pfifo` in it that holds the packets. The program `front` is htb's only filter: what
 //! it says is asked before a packet is queued, under the qdisc's lock.
@@ -32,7 +32,7 @@ const BURSTS_PER_SECOND: u64 = 1000;
 pub(crate) fn check(port: &Port) -> Result<(), Error> {
     if port.rate == 0 {
         return Err(Error::Input(format!(
-            "a rate is needed (--rate 95mbit): {} queue managers stand in front of htb, and without a rate nothing would wait there",
+            "a rate is needed (--rate 95mbit): {} disciplines stand in front of htb, and without a rate nothing would wait there",
             match system::has_bpf_qdiscs() {
                 Some(false) => format!("this kernel ({}) has no BPF qdiscs, so that", system::kernel()),
                 _ => "with --front".into(),
@@ -60,7 +60,7 @@ pub(crate) fn tc(record: &Record, port: &Port) -> Vec<String> {
     words
 }
 
-/// What has htb ask the queue manager.
+/// What has htb ask the discipline.
 pub(crate) fn filter(record: &Record) -> String {
     format!(
         "filter add dev {{dev}} parent {HANDLE}: protocol all prio {PRIORITY} bpf object-pinned {} direct-action classid {HANDLE}:1",
@@ -94,7 +94,7 @@ pub(crate) fn classid(queue: usize) -> String {
 /// The classes: `add`, `replace` or `change`. One with the rate; where there are several queues, one below it for each.
 ///
 /// These have next to no rate of their own, so that all they send is lent by the one above, which lends by priority and then
-/// in turns of `quantum` bytes (deficit round robin), which stand to each other as `shares`, the queue manager's own: 0 for a
+/// in turns of `quantum` bytes (deficit round robin), which stand to each other as `shares`, the discipline's own: 0 for a
 /// queue that goes before all others; where it has not said yet they are alike, and the first queue goes first.
 pub(crate) fn classes(verb: &str, record: &Record, port: &Port, shares: &[u32]) -> Vec<String> {
     let rate = port.rate;

@@ -1,6 +1,6 @@
-//! The queue managers of `aqm/` as qdiscs of Linux.
+//! The disciplines of `aqm/` as qdiscs of Linux.
 //!
-//! `bpf/qdisc.bpf.c` is the host of a header inside the kernel, compiled once for each queue manager and held by this
+//! `bpf/qdisc.bpf.c` is the host of a header inside the kernel, compiled once for each discipline and held by this
 //! crate as an object. [`attach`] loads one, gives it the parameters of the registry in the header's own layout and makes
 //! it the root qdisc of a device; for kernels without BPF qdiscs `bpf/front.bpf.c` is one in front of htb; [`status`] reads its counters and its controller's variables; [`set`] changes
 //! parameters while it runs, and [`agent`] chooses QueuePilot's actions; [`detach`] puts back what was there. [`doctor`] says beforehand what will work.
@@ -26,7 +26,7 @@ mod shares;
 mod status;
 mod system;
 
-pub use agent::{Chooser, Done, Step, agent};
+pub use agent::{ActionSource, AgentStep, Done, agent};
 pub use attach::{Held, Plan, attach, detach, hold, plan, prepare, set};
 pub use before::Before;
 pub use confine::confine;

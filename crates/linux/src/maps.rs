@@ -37,7 +37,7 @@ shared! {
         pub instances: u32,
         /// Packets that each can hold.
         pub slots: u32,
-        /// The queue manager reads its random number ...
+        /// The discipline reads its random number ...
         pub needs_random: u32,
         /// ... when the head packet came ...
         pub needs_head: u32,
@@ -86,10 +86,10 @@ shared! {
         pub no_slot: u64,
         /// Before htb: of the packets sent, those of which it is estimated when they left, by the rate.
         pub unseen: u64,
-        /// Before htb: how often the queue manager would have dropped or marked a packet that had left already; the flow's
+        /// Before htb: how often the discipline would have dropped or marked a packet that had left already; the flow's
         /// next packet is in its place.
         pub asked: u64,
-        /// Waiting time of the last packet sent, ns; of several queues the longest.
+        /// Sojourn time of the last packet sent, ns; of several queues the longest.
         pub sojourn_ns: u64,
         /// Sum over all that were sent, ns.
         pub sojourn_sum_ns: u64,
@@ -137,7 +137,7 @@ pub(crate) fn nth(all: &[u8], k: u32, instances: u32) -> &[u8] {
 }
 
 impl Settings {
-    /// Those that are not the queue manager's own.
+    /// Those that are not the discipline's own.
     pub fn of(instances: u32, slots: u32, companion: bool) -> Settings {
         Settings { instances, slots, companion: companion.into(), ..Settings::new_zeroed() }
     }
@@ -204,7 +204,7 @@ impl Stats {
         sum
     }
 
-    /// Mean waiting time of what was sent, ns.
+    /// Mean sojourn time of what was sent, ns.
     pub fn mean_sojourn_ns(&self) -> u64 {
         self.sojourn_sum_ns.checked_div(self.sent_packets).unwrap_or(0)
     }

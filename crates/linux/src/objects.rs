@@ -1,4 +1,4 @@
-//! The compiled programs, one object a queue manager, and how one is loaded.
+//! The compiled programs, one object a discipline, and how one is loaded.
 
 use crate::Error;
 use crate::maps::Settings;
@@ -35,7 +35,7 @@ pub(crate) fn by_classes(name: &str) -> bool {
     BY_CLASSES.contains(&name.replace('-', "_").as_str())
 }
 
-/// Which of the two programs of a queue manager.
+/// Which of the two programs of a discipline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Host {
     /// A qdisc of its own.

@@ -14,7 +14,7 @@ pub const LEAST_RATE: u64 = 8000;
 /// A full frame of Ethernet, bytes.
 pub const FULL_FRAME: u64 = 1514;
 
-/// What an operator decides besides the queue manager's own parameters.
+/// What an operator decides besides the discipline's own parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Port {
     /// Rate of the qdisc's own shaper, bits a second; 0: none, the device sets the pace.
@@ -25,7 +25,7 @@ pub struct Port {
     pub limit_bytes: u64,
     /// Bytes that the link adds to each packet, -64 to 256.
     pub overhead: i32,
-    /// A queue manager for each transmit queue of the device, below `mq`, instead of one for all; the limits are of each.
+    /// A discipline for each transmit queue of the device, below `mq`, instead of one for all; the limits are of each.
     /// Without a rate: they have no common shaper.
     pub mq: bool,
     /// In front of htb, also where the kernel has BPF qdiscs; on others there is no other way.

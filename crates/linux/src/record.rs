@@ -44,7 +44,7 @@ pub struct Record {
     pub address: Option<String>,
     /// What is done to it.
     pub stage: Stage,
-    /// The queue manager with its parameters, as given: `titrate:interval=500ms`.
+    /// The discipline with its parameters, as given: `titrate:interval=500ms`.
     pub text: String,
     /// Name of the discipline.
     pub discipline: String,
@@ -52,9 +52,9 @@ pub struct Record {
     pub kind: String,
     /// Packets that it has memory for.
     pub slots: u32,
-    /// Queue managers: 1, the root qdisc, or one for each transmit queue below mq.
+    /// Disciplines: 1, the root qdisc, or one for each transmit queue below mq.
     pub instances: u32,
-    /// The queue manager is htb's classifier, and no qdisc of its own.
+    /// The discipline is htb's classifier, and no qdisc of its own.
     pub front: bool,
     /// In front of htb with several queues, each a class: their names. None: there is one queue.
     pub classes: Vec<String>,
@@ -94,7 +94,7 @@ pub enum Stage {
 /// All that `set` is to write, so that it can be written again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// The queue manager as it will be called.
+    /// The discipline as it will be called.
     pub(crate) text: String,
     pub(crate) classes: Vec<String>,
     /// The maps' new values.

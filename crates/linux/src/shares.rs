@@ -1,4 +1,4 @@
-//! The shares of a queue manager's queues that are classes of htb: it works them out itself, from what flows do, and htb has to be told.
+//! The shares of a discipline's queues that are classes of htb: it works them out itself, from what flows do, and htb has to be told.
 
 use crate::maps::{QueueMap, of_value};
 use crate::port::{Port, port_map};
@@ -10,7 +10,7 @@ use std::fs::File;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// How often the queue manager's shares are looked at: rounds are seconds.
+/// How often the discipline's shares are looked at: rounds are seconds.
 const EVERY: Duration = Duration::from_millis(250);
 /// How often in a row it may fail.
 const TRIES: u32 = 20;

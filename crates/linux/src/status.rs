@@ -1,4 +1,4 @@
-//! What an attached qdisc has done, and its queue manager's own variables.
+//! What an attached qdisc has done, and its discipline's own variables.
 
 use crate::Error;
 use crate::maps::{PortMap, QueueMap, Stats, nth, of_value};
@@ -20,7 +20,7 @@ pub struct Status {
     pub missing: Vec<String>,
     /// What mends that.
     pub mend: Option<String>,
-    /// The queue manager with its parameters, as given.
+    /// The discipline with its parameters, as given.
     pub discipline: String,
     /// Kind of the qdisc in tc.
     pub kind: String,
@@ -34,18 +34,18 @@ pub struct Status {
     pub overhead: i32,
     /// Counters; of several below mq, all of them together.
     pub stats: Stats,
-    /// The queue manager's own variables: name, unit, value. Of several below mq, none.
+    /// The discipline's own variables: name, unit, value. Of several below mq, none.
     pub variables: Vec<Variable>,
-    /// The queue managers below mq, in the order of the device's transmit queues; none: there is but the root.
+    /// The disciplines below mq, in the order of the device's transmit queues; none: there is but the root.
     pub queues: Vec<Queue>,
     /// In front of htb with several queues: each, with its class.
     pub classes: Vec<Class>,
 }
 
-/// One of a queue manager's queues, which is a class of htb.
+/// One of a discipline's queues, which is a class of htb.
 #[derive(Debug, Serialize)]
 pub struct Class {
-    /// Name, as the queue manager's page has it.
+    /// Name, as the discipline's page has it.
     pub name: String,
     /// Name in tc.
     pub class: String,
@@ -55,19 +55,19 @@ pub struct Class {
     pub sent_bytes: u64,
     /// Packets that were to join it and were dropped.
     pub dropped: u64,
-    /// Sum of the waiting times of what was sent, ns.
+    /// Sum of the sojourn times of what was sent, ns.
     pub sojourn_sum_ns: u64,
     /// Packets that wait now.
     pub backlog_packets: u32,
     /// Their bytes.
     pub backlog_bytes: u64,
-    /// Its part of what is sent while all have something to send, as the queue manager has it, 0 to 1; htb is told by
+    /// Its part of what is sent while all have something to send, as the discipline has it, 0 to 1; htb is told by
     /// [`keep`](crate::keep). None: it goes before the others, or nothing has come to it yet.
     pub share: Option<f64>,
 }
 
 impl Class {
-    /// Mean waiting time of what was sent, ns.
+    /// Mean sojourn time of what was sent, ns.
     pub fn mean_sojourn_ns(&self) -> u64 {
         self.sojourn_sum_ns.checked_div(self.sent_packets).unwrap_or(0)
     }
@@ -76,12 +76,12 @@ impl Class {
 /// Name, unit and value.
 pub type Variable = (String, String, f64);
 
-/// One of several queue managers below mq.
+/// One of several disciplines below mq.
 #[derive(Debug, Serialize)]
 pub struct Queue {
     /// Counters.
     pub stats: Stats,
-    /// The queue manager's own variables.
+    /// The discipline's own variables.
     pub variables: Vec<Variable>,
 }
 
@@ -175,7 +175,7 @@ fn classes(record: &Record) -> Result<Vec<Class>, Error> {
     Ok(record.classes.iter().zip(all).enumerate().map(class).collect())
 }
 
-/// The queue manager's own variables, in maps of a qdisc; None if these are not of its sizes.
+/// The discipline's own variables, in maps of a qdisc; None if these are not of its sizes.
 pub fn variables(info: &'static Info, params: &[u8], state: &[u8]) -> Option<Vec<(&'static Probe, f64)>> {
     Seen::of(info, params, state).map(|seen| seen.variables().collect())
 }

@@ -145,7 +145,7 @@ pub(crate) fn is_file_system(path: &Path, kind: u64) -> bool {
     rustix::fs::statfs(path).is_ok_and(|s| s.f_type as u64 == kind)
 }
 
-/// What this kernel lacks to have a queue manager in front of htb.
+/// What this kernel lacks to have a discipline in front of htb.
 pub(crate) fn lacks_for_front() -> Vec<&'static str> {
     let types = fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default();
     let list = read(format!("/lib/modules/{}/modules.dep", kernel())).unwrap_or_default();

@@ -99,7 +99,7 @@ fn available() -> i64 {
     line.split_whitespace().next().and_then(|n| n.parse().ok()).expect("a number")
 }
 
-/// A queue manager's maps, to be read quickly.
+/// A discipline's maps, to be read quickly.
 struct Watched {
     state: MapHandle,
     stats: MapHandle,
@@ -664,7 +664,7 @@ fn finds_ecn_behind_tags() {
     println!("machine: ECN found in IPv4 and IPv6, with and without a VLAN's tag");
 }
 
-/// One queue manager for each transmit queue, below mq; a change reaches all of them.
+/// One discipline for each transmit queue, below mq; a change reaches all of them.
 fn serves_each_queue() {
     ip("link add v0 numtxqueues 4 type veth peer name v1 numrxqueues 4");
     ip("link set v0 up");

@@ -1,4 +1,4 @@
-//! Queue managers in front of htb: each before the verifier, then on devices with packets. On this machine where it is
+//! Disciplines in front of htb: each before the verifier, then on devices with packets. On this machine where it is
 //! root and the kernel has what is needed, in a network namespace of its own and with its own `/run` and
 //! `/sys/fs/bpf`; else in the lab's virtual machine, which `-- vm` asks for. `-- 200` attaches and detaches 200 times.
 
@@ -37,7 +37,7 @@ fn main() {
         let paths = ["drivers/net/veth", "net/sched/sch_htb", "net/sched/cls_bpf"];
         paths.iter().map(|path| vm::module_of(lab, path)).collect()
     };
-    vm::test("queue managers in front of htb", &words, files, || {
+    vm::test("disciplines in front of htb", &words, files, || {
         for module in ["/veth.ko", "/sch_htb.ko", "/cls_bpf.ko"] {
             vm::loads(module);
         }

@@ -110,7 +110,7 @@ fn carries(name: &str) {
     assert_eq!(left, 0, "pins are left");
 }
 
-/// With `param` set, the queue manager marks packets that say ECT(0), of IPv4 and of IPv6, and drops none; also if it is told to
+/// With `param` set, the discipline marks packets that say ECT(0), of IPv4 and of IPv6, and drops none; also if it is told to
 /// but when it runs. They come in the order in which they were sent.
 fn marks(name: &str, param: &str, value: bool, address: &str, later: bool) {
     let port = linux::Port { rate: 8_000_000, limit_packets: 1000, ..linux::Port::default() };

@@ -1,4 +1,4 @@
-//! The same header, compiled for this machine and for BPF: a scenario runs in the simulator, every call of its queue manager
+//! The same header, compiled for this machine and for BPF: a scenario runs in the simulator, every call of its discipline
 //! recorded, and the calls are made again inside the kernel, with ticks in between as a timer makes them. The verdicts must be
 //! the same, bit for bit. Any kernel with BPF will do, as no qdisc is involved: this machine's where the test may load programs, else
 //! the lab's.
@@ -8,7 +8,7 @@ mod vm;
 use libbpf_rs::{MapCore, MapFlags, ObjectBuilder, ProgramInput};
 use queuewright_aqm::{Action, Discipline, Spec, find};
 use queuewright_scenario::Scenario;
-use queuewright_sim::{Asked, Call, record};
+use queuewright_sim::{Call, QueueOperation, record};
 use queuewright_testing::only_test;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -30,10 +30,10 @@ const SCENARIO: &str = "[link]\nrate = \"20mbit\"\nbuffer = \"60p\"\n\
                         [run]\nduration = \"60s\"\nseeds = [1]\n";
 
 fn bytes(call: Option<&Call>) -> Vec<u8> {
-    let what = call.map_or(INIT, |call| match call.asked {
-        Asked::Enqueue => 1,
-        Asked::Dequeue => 2,
-        Asked::Idle => 3,
+    let what = call.map_or(INIT, |call| match call.operation {
+        QueueOperation::Enqueue => 1,
+        QueueOperation::Dequeue => 2,
+        QueueOperation::Idle => 3,
     });
     let (now, random) = call.map_or((0, 0), |call| (call.now_ns, call.random));
     let (q, k) = call.map(|call| (call.queue, call.packet)).unwrap_or_default();
@@ -52,7 +52,7 @@ fn bytes(call: Option<&Call>) -> Vec<u8> {
     out
 }
 
-/// The queue manager as it ran in the simulator, and its calls.
+/// The discipline as it ran in the simulator, and its calls.
 fn recorded(name: &str) -> (Spec, Vec<Call>) {
     let has = |param: &str| find(name).is_some_and(|info| info.param(param).is_some());
     let discipline = match (has("ecn"), has("weights")) {
@@ -134,10 +134,10 @@ fn the_kernel_decides_as_the_simulator() {
         let mut seen = [0u32; 3];
         let mut here = Discipline::new(&spec);
         for (i, (call, found)) in calls.iter().zip(verdicts).enumerate() {
-            let verdict = match call.asked {
-                Asked::Enqueue => here.enqueue(call.now_ns, &call.queue, &call.packet, call.random),
-                Asked::Dequeue => here.dequeue(call.now_ns, &call.queue, &call.packet),
-                Asked::Idle => {
+            let verdict = match call.operation {
+                QueueOperation::Enqueue => here.enqueue(call.now_ns, &call.queue, &call.packet, call.random),
+                QueueOperation::Dequeue => here.dequeue(call.now_ns, &call.queue, &call.packet),
+                QueueOperation::Idle => {
                     here.idle(call.now_ns);
                     continue;
                 }

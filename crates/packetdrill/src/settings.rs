@@ -3,7 +3,7 @@
 use crate::{End, Failure, Step};
 use queuewright_scenario::{LARGEST_FILE, read_text};
 use queuewright_sim::Kind;
-use queuewright_sim::alone::{Dropped, Tuned};
+use queuewright_sim::alone::{Dropped, Sysctls};
 use std::path::Path;
 
 /// How deep scripts may call one another.
@@ -33,7 +33,7 @@ pub struct Settings {
     /// `tcp_invalid_ratelimit` (ms)
     pub invalid_ratelimit_ms: u64,
     /// What the sender's rules are tuned by.
-    pub tuned: Tuned,
+    pub tuned: Sysctls,
     /// The device takes packets of several segments.
     pub gso: bool,
 }
@@ -52,7 +52,7 @@ impl Default for Settings {
             notsent_lowat: u32::MAX,
             shrink_window: false,
             invalid_ratelimit_ms: 500,
-            tuned: Tuned::default(),
+            tuned: Sysctls::default(),
             gso: true,
         }
     }

@@ -7,7 +7,7 @@
 use crate::packet::{Ecn, Flags, Packet, TcpOption};
 use crate::settings::Settings;
 use queuewright_sim::alone::{
-    self, Ack, Clock, Device, Dropped, RMEM_MAX, Room, Segment, Sent, Setup, Tuned, timestamp,
+    self, Ack, Clock, Device, Dropped, RMEM_MAX, ReceiveBuffer, Segment, Sent, Setup, Sysctls, timestamp,
 };
 use queuewright_sim::{CaState, Kind};
 use std::collections::VecDeque;
@@ -323,11 +323,11 @@ impl Tcp {
     // What goes out.
 
     /// The room for what comes in. Before the peer has answered it is as this end offers it.
-    fn receive_room(&self) -> Room {
+    fn receive_room(&self) -> ReceiveBuffer {
         let asked = matches!(self.state, State::Closed | State::Listen | State::SynSent);
         let mss = self.advertised() - if !asked && self.peer.timestamps { TIMESTAMP_BYTES } else { 0 };
         let bytes = |n: i64| n.clamp(2_304, 1 << 30) as u32;
-        Room {
+        ReceiveBuffer {
             first: self.receive_buffer.unwrap_or(bytes(self.settings.rmem.0)),
             most: bytes(self.settings.rmem.1),
             locked: self.receive_buffer.is_some(),
@@ -555,7 +555,7 @@ impl Tcp {
             mss: self.mss,
             closes: false,
             ecn: self.ecn,
-            tuned: Tuned { sack: self.sack, ..self.settings.tuned },
+            tuned: Sysctls { sack: self.sack, ..self.settings.tuned },
         }
     }
 

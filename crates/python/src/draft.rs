@@ -16,12 +16,14 @@ type File<'p> = (PathBuf, Bound<'p, PyBytes>);
 pub struct Draft {
     draft: queuewright_scenario::Draft,
     pub scenario: Scenario,
+    /// Of its warnings, those of the one that it was made from.
+    warned: usize,
 }
 
 impl Draft {
     fn checked(draft: queuewright_scenario::Draft) -> PyResult<Draft> {
         let scenario = draft.scenario().map_err(input)?;
-        Ok(Draft { draft, scenario })
+        Ok(Draft { draft, scenario, warned: 0 })
     }
 
     /// What says the same as a scenario.
@@ -82,7 +84,13 @@ impl Draft {
         for (path, value) in values {
             draft = draft.put(&path, &value).map_err(input)?;
         }
-        Draft::checked(comparing(draft, aqm)?.with(&named(flags)?).map_err(input)?)
+        let changed = Draft::checked(comparing(draft, aqm)?.with(&named(flags)?).map_err(input)?)?;
+        Ok(Draft { warned: self.draft.warnings().len(), ..changed })
+    }
+
+    /// What it should say otherwise, a line each, that was not said of the one that it was made from.
+    fn warnings(&self) -> Vec<String> {
+        self.draft.warnings()[self.warned..].iter().map(ToString::to_string).collect()
     }
 
     /// For `unpack`, in this process or another: itself, and the files that it names, by path, with what is in them.

@@ -5,7 +5,7 @@ use crate::input;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use queuewright_aqm::Tensor;
-use queuewright_gym::{self as gym, Paper, Step, Tasks};
+use queuewright_gym::{self as gym, Paper, Tasks, Transition};
 use queuewright_scenario::Policy;
 use serde_json::json;
 use std::sync::Arc;
@@ -126,7 +126,7 @@ pub fn network() -> String {
 #[pyclass(module = "queuewright._native")]
 pub struct Envs {
     envs: gym::Envs,
-    steps: Vec<Step>,
+    steps: Vec<Transition>,
     actions: Vec<u32>,
 }
 
@@ -135,7 +135,7 @@ impl Envs {
     #[new]
     fn new(domain: &Domain, count: usize, seed: u64) -> Envs {
         let envs = gym::Envs::new(domain.0.clone(), count, seed);
-        Envs { steps: vec![Step::default(); count], actions: vec![0; count], envs }
+        Envs { steps: vec![Transition::default(); count], actions: vec![0; count], envs }
     }
 
     /// An episode begins in each; a seed, or None, for each.

@@ -6,7 +6,7 @@ use crate::runs::Runs;
 use crate::{RunError, input};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use queuewright_engine::{Asked, Engine, Made, Step, jobs};
+use queuewright_engine::{Engine, EngineChoice, ItemEvent, Made, jobs};
 use queuewright_results::Run;
 use queuewright_scenario::RunSpec;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,7 +29,7 @@ pub fn run(
     at_a_time: Option<u16>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Vec<Results>> {
-    let asked = Asked { linux, ..Asked::default() };
+    let asked = EngineChoice { linux, ..EngineChoice::default() };
     let mut specs: Vec<RunSpec> = Vec::new();
     let mut ends = Vec::with_capacity(drafts.len());
     let mut engine = Engine::Sim;
@@ -72,7 +72,7 @@ fn make(
     let mut done = 0;
     py.detach(|| {
         thread::scope(|scope| {
-            let (tell, told) = channel::<(usize, Step<Made>)>();
+            let (tell, told) = channel::<(usize, ItemEvent<Made>)>();
             let stop = &stop;
             scope.spawn(move || {
                 engine.run_all(specs, jobs(at_a_time), stop, |i, step| {
@@ -84,13 +84,13 @@ fn make(
             loop {
                 let heard = told.recv_timeout(EVERY.saturating_sub(looked.elapsed()));
                 match heard {
-                    Ok((i, Step::At(share))) => shares[i] = share,
-                    Ok((_, Step::Done(Ok(None)))) | Err(RecvTimeoutError::Timeout) => {}
-                    Ok((i, Step::Done(Ok(Some(run))))) => {
+                    Ok((i, ItemEvent::At(share))) => shares[i] = share,
+                    Ok((_, ItemEvent::Done(Ok(None)))) | Err(RecvTimeoutError::Timeout) => {}
+                    Ok((i, ItemEvent::Done(Ok(Some(run))))) => {
                         (shares[i], runs[i]) = (1.0, Some(*run));
                         done += 1;
                     }
-                    Ok((i, Step::Done(Err(e)))) => {
+                    Ok((i, ItemEvent::Done(Err(e)))) => {
                         let spec = &specs[i];
                         let text = format!("{} with seed {}: {e}", spec.discipline.label, spec.seed);
                         failed.get_or_insert_with(|| RunError::new_err(text));

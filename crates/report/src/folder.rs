@@ -55,7 +55,7 @@ impl std::error::Error for Error {
 pub struct Folder {
     path: PathBuf,
     /// The folder itself: whoever may change the one above it may put another in its place.
-    held: Held,
+    held: OpenFolder,
     name: String,
     created: String,
     scenario_toml: String,
@@ -85,7 +85,7 @@ impl Folder {
     ) -> Result<Folder, Error> {
         let now = jiff::Zoned::now();
         let path = dated(base, name, &now)?;
-        let held = Held::new(&path).map_err(error("open", &path))?;
+        let held = OpenFolder::new(&path).map_err(error("open", &path))?;
         fs::create_dir(held.at("series")).map_err(error("create", &path.join("series")))?;
         let mut folder = Folder {
             name: name.into(),
@@ -242,29 +242,29 @@ impl Folder {
 
 /// An open folder, whatever becomes of its name.
 #[derive(Debug)]
-struct Held {
+struct OpenFolder {
     #[cfg(target_os = "linux")]
     file: fs::File,
     #[cfg(not(target_os = "linux"))]
     path: PathBuf,
 }
 
-impl Held {
+impl OpenFolder {
     /// Opens one that this process has made.
     #[cfg(target_os = "linux")]
-    fn new(path: &Path) -> io::Result<Held> {
+    fn new(path: &Path) -> io::Result<OpenFolder> {
         use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
         let flags = rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::NOFOLLOW;
         let file = fs::OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
         match file.metadata()?.uid() == rustix::process::geteuid().as_raw() {
-            true => Ok(Held { file }),
+            true => Ok(OpenFolder { file }),
             false => Err(io::Error::other("somebody else has put another folder in its place")),
         }
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn new(path: &Path) -> io::Result<Held> {
-        Ok(Held { path: path.into() })
+    fn new(path: &Path) -> io::Result<OpenFolder> {
+        Ok(OpenFolder { path: path.into() })
     }
 
     /// The path of something in it, for this process alone.

@@ -302,8 +302,8 @@ fn transfers(results: &Results) -> GroupTable<'_> {
                 Some(row(t.started, share(t.completed, t.started), d, share(t.drops, t.started)))
             }
             "pages" => {
-                let b = t.bursts.as_ref()?;
-                Some(row(b.started, share(b.completed, b.started), &b.bct_s, b.drops.mean))
+                let b = t.pages.as_ref()?;
+                Some(row(b.started, share(b.completed, b.started), &b.plt_s, b.drops.mean))
             }
             // A class that has them all says nothing new.
             _ => t

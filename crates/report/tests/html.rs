@@ -106,7 +106,7 @@ fn labels_are_inert() {
             flow.group = evil.into();
             flow.cca = evil.into();
         }
-        run.detail.series.columns[0].name = format!("{evil}.queue_bytes");
+        run.detail.series.columns[0].name = format!("{evil}.backlog_bytes");
         run.detail.series.columns[2].name = format!("flow{evil}.cwnd");
     }
     let (own, data) = parts(&html(&results, evil));

@@ -1,4 +1,4 @@
-//! The result format of Queuewright, schema 1: what `--json` prints and what
+//! The result format of Queuewright, schema 2: what `--json` prints and what
 //! every engine fills in. The JSON Schema in `docs/results.schema.json` is made
 //! from these types.
 //!
@@ -12,12 +12,14 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Version of the result format.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
+/// The one before, which is read, too: `pages` were called `bursts` there, and their `plt_s` `bct_s`.
+const BEFORE: u32 = 1;
 
 /// One comparison: a scenario and every run made of it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Results {
-    /// Version of this format: 1.
+    /// Version of this format: 2.
     #[schemars(extend("const" = SCHEMA))]
     pub schema: u32,
     /// Version of the queuewright that made it.
@@ -38,20 +40,21 @@ impl Results {
         text
     }
 
-    /// Reads a result object back. Time series and distributions are not part of
+    /// Reads a result object back, of this version or the one before. Time series and distributions are not part of
     /// the JSON and come back empty.
     ///
     /// # Errors
     /// When the text is not JSON, a field is missing or has another type, or the
-    /// format version is not [`SCHEMA`].
+    /// format version is neither [`SCHEMA`] nor the one before.
     pub fn from_json(text: &str) -> Result<Results, serde_json::Error> {
-        let results: Results = serde_json::from_str(text)?;
-        if results.schema != SCHEMA {
+        let mut results: Results = serde_json::from_str(text)?;
+        if ![SCHEMA, BEFORE].contains(&results.schema) {
             return Err(serde::de::Error::custom(format_args!(
-                "results are of schema {}, this version reads schema {SCHEMA}",
+                "results are of schema {}, this version reads schemas {BEFORE} and {SCHEMA}",
                 results.schema
             )));
         }
+        results.schema = SCHEMA;
         Ok(results)
     }
 }
@@ -366,19 +369,20 @@ pub struct Transfers {
     /// sizes that did not occur are left out.
     pub fct_s: BTreeMap<String, Distribution>,
     /// Of flows that came as pages: the pages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bursts: Option<Bursts>,
+    #[serde(default, alias = "bursts", skip_serializing_if = "Option::is_none")]
+    pub pages: Option<Pages>,
 }
 
 /// Pages: flows that started together.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Bursts {
+pub struct Pages {
     /// Pages started.
     pub started: u64,
     /// Pages of which every flow was complete when the run ended.
     pub completed: u64,
-    /// From the start of a page to the last byte of its last flow, seconds.
-    pub bct_s: Distribution,
+    /// Page load time: from the start of a page to the last byte of its last flow, seconds.
+    #[serde(alias = "bct_s")]
+    pub plt_s: Distribution,
     /// Packets of a page that queues dropped, without acknowledgements.
     pub drops: Distribution,
 }
@@ -444,7 +448,7 @@ pub struct Transfer {
     /// Its group: index into [`Run::groups`].
     pub group: u32,
     /// Number of its page, from 0; none: it came alone.
-    pub burst: Option<u32>,
+    pub page: Option<u32>,
     /// Payload, bytes.
     pub bytes: u64,
     /// Start, seconds.
@@ -476,18 +480,18 @@ impl Transfers {
         let fct_s = names.map(|name| (name.to_string(), times(name)));
         let mut pages: BTreeMap<u32, Vec<&Transfer>> = BTreeMap::new();
         for t in &all {
-            if let Some(burst) = t.burst {
-                pages.entry(burst).or_default().push(t);
+            if let Some(page) = t.page {
+                pages.entry(page).or_default().push(t);
             }
         }
         let complete = |page: &Vec<&Transfer>| {
             page.iter().map(|t| t.fct_s).try_fold(0.0, |last: f64, fct| fct.map(|s| last.max(s)))
         };
-        let bct_s = Distribution::of(pages.values().filter_map(complete));
-        let bursts = Bursts {
+        let plt_s = Distribution::of(pages.values().filter_map(complete));
+        let loads = Pages {
             started: pages.len() as u64,
-            completed: bct_s.count,
-            bct_s,
+            completed: plt_s.count,
+            plt_s,
             drops: Distribution::of(pages.values().map(|p| p.iter().map(|t| t.drops as f64).sum())),
         };
         Transfers {
@@ -497,7 +501,7 @@ impl Transfers {
             lost: all.iter().map(|t| t.lost).sum(),
             retransmits: all.iter().map(|t| t.retransmits).sum(),
             fct_s: fct_s.filter(|(_, d)| d.count > 0).collect(),
-            bursts: (!pages.is_empty()).then_some(bursts),
+            pages: (!pages.is_empty()).then_some(loads),
         }
     }
 }
@@ -560,7 +564,7 @@ pub struct Series {
 /// One sampled quantity.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Column {
-    /// Such as `bottleneck.queue_bytes`, `bottleneck.rate_bps`, `bottleneck.drops` (so far),
+    /// Such as `bottleneck.backlog_bytes`, `bottleneck.rate_bps`, `bottleneck.drops` (so far),
     /// `bottleneck.threshold_bytes`, `bottleneck.drop_probability`, `flow0.cwnd`, `flow0.goodput_bps`.
     pub name: String,
     /// `bytes`, `bit/s`, `packets`, `ms` or empty.

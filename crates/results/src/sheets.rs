@@ -2,7 +2,7 @@
 //! `docs/sheets.md` are made from these.
 
 use crate::{
-    Backlog, Bursts, Datagrams, Distribution, Flow, Group, Port, Queue, Results, Run, Sojourn, Transfer,
+    Backlog, Datagrams, Distribution, Flow, Group, Pages, Port, Queue, Results, Run, Sojourn, Transfer,
     Transfers,
 };
 use queuewright_aqm::REASON_NAMES;
@@ -299,19 +299,19 @@ pub fn groups(results: &Results) -> Sheet<'_> {
     c.count_if("retransmits", "segments", "that these sent again", |r| Some(transfers(r)?.retransmits));
     let fct = |r: &(&Run, &Group)| transfers(r)?.fct_s.get("all").copied();
     c.parts("fct_s", "s", "the time from a flow's SYN to its last byte's arrival", &DISTRIBUTION, fct);
-    fn pages<'a>(r: &(&'a Run, &'a Group)) -> Option<&'a Bursts> {
-        transfers(r)?.bursts.as_ref()
+    fn pages<'a>(r: &(&'a Run, &'a Group)) -> Option<&'a Pages> {
+        transfers(r)?.pages.as_ref()
     }
     c.count_if("pages_started", "pages", "started after the warm-up", |r| Some(pages(r)?.started));
     c.count_if("pages_completed", "pages", "of these, complete when the run ended", |r| {
         Some(pages(r)?.completed)
     });
     c.parts(
-        "bct_s",
+        "plt_s",
         "s",
-        "the time from a page's start to the last byte of its last flow",
+        "the page load time, from its start to the last byte of its last flow",
         &DISTRIBUTION,
-        |r| Some(pages(r)?.bct_s),
+        |r| Some(pages(r)?.plt_s),
     );
 
     c.parts("page_drops", "packets", "a page's packets that queues dropped", &DISTRIBUTION, |r| {
@@ -381,7 +381,7 @@ pub fn transfers(runs: &[Run]) -> Sheet<'_> {
     c.text("group", "name of its group", |(run, t)| {
         run.groups.get(t.group as usize).map_or("", |g| g.name.as_str()).into()
     });
-    c.count_if("burst", "", "number of its page, from 0", |r| r.1.burst.map(u64::from));
+    c.count_if("page", "", "number of its page, from 0", |r| r.1.page.map(u64::from));
     c.count("bytes", "bytes", "payload", |r| r.1.bytes);
     c.number("start_s", "s", "start", |r| r.1.start_s);
     c.number("fct_s", "s", "from the SYN to the last byte's arrival; unknown if it did not finish", |r| {

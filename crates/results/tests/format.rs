@@ -94,7 +94,7 @@ fn schema_refuses_wrong_objects() {
     let validator = validator();
     let good: serde_json::Value = serde_json::from_str(&sample().to_json()).unwrap();
     let wrong: [fn(&mut serde_json::Value); 5] = [
-        |v| v["schema"] = 2.into(),
+        |v| v["schema"] = 3.into(),
         |v| drop(v.as_object_mut().unwrap().remove("runs")),
         |v| v["runs"][0]["seed"] = (-1).into(),
         |v| v["runs"][0]["ports"][0]["sojourn_ms"]["p99_9"] = "17".into(),
@@ -150,9 +150,25 @@ fn names_are_the_published_ones() {
 
 #[test]
 fn other_versions_are_refused() {
-    let text = sample().to_json().replace("\"schema\": 1", "\"schema\": 2");
+    let text = sample().to_json().replace("\"schema\": 2", "\"schema\": 3");
     let error = Results::from_json(&text).unwrap_err().to_string();
-    assert!(error.contains("schema 2"), "{error}");
+    assert!(error.contains("schema 3"), "{error}");
+}
+
+/// Results of the version before, which called pages bursts and their load times bct_s.
+#[test]
+fn the_version_before_is_read() {
+    let mut new = sample();
+    let times = Distribution { count: 2, mean: 0.5, p50: 0.5, p75: 0.5, p95: 0.5, p99: 0.5, max: 0.75 };
+    let pages = Pages { started: 3, completed: 2, plt_s: times, drops: times };
+    new.runs[0].groups[0].transfers = Some(Transfers { pages: Some(pages), ..Transfers::default() });
+    let new = new.to_json();
+    let old = new
+        .replace("\"schema\": 2", "\"schema\": 1")
+        .replace("\"pages\"", "\"bursts\"")
+        .replace("\"plt_s\"", "\"bct_s\"");
+    assert_eq!(old.matches("bursts").count() + old.matches("bct_s").count(), 2);
+    assert_eq!(Results::from_json(&old).unwrap().to_json(), new);
 }
 
 proptest! {
@@ -180,9 +196,9 @@ proptest! {
 /// Completion times by class, and of pages as a whole.
 #[test]
 fn transfers_are_summed_up() {
-    let transfer = |burst, bytes, start_s, fct_s, drops| queuewright_results::Transfer {
+    let transfer = |page, bytes, start_s, fct_s, drops| queuewright_results::Transfer {
         group: 0,
-        burst,
+        page,
         bytes,
         start_s,
         fct_s,
@@ -203,9 +219,9 @@ fn transfers_are_summed_up() {
     assert_eq!(classes, [("100kb", 1), ("10kb", 3), ("all", 4)]);
     let d = t.fct_s["all"];
     assert_eq!((d.mean, d.p50, d.p75, d.p95, d.max), (0.8125, 0.5, 1.0, 1.5, 1.5));
-    let bursts = t.bursts.unwrap();
-    assert_eq!((bursts.started, bursts.completed), (2, 1));
-    assert_eq!((bursts.bct_s.mean, bursts.drops.mean, bursts.drops.max), (1.5, 5.0, 7.0));
+    let pages = t.pages.unwrap();
+    assert_eq!((pages.started, pages.completed), (2, 1));
+    assert_eq!((pages.plt_s.mean, pages.drops.mean, pages.drops.max), (1.5, 5.0, 7.0));
     assert!(queuewright_results::Distribution::of(std::iter::empty()).p50.is_nan());
 }
 
@@ -318,10 +334,10 @@ fn every_measure_is_in_a_sheet() {
             lost: one() as u64,
             retransmits: one() as u64,
             fct_s: BTreeMap::from([("all".to_string(), distribution(&mut one))]),
-            bursts: Some(Bursts {
+            pages: Some(Pages {
                 started: one() as u64,
                 completed: one() as u64,
-                bct_s: distribution(&mut one),
+                plt_s: distribution(&mut one),
                 drops: distribution(&mut one),
             }),
         }),

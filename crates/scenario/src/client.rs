@@ -1,6 +1,6 @@
 //! What a client asks for over one connection: one response after another, or the chunks of a video.
 
-use crate::comes::Pause;
+use crate::arrivals::Pause;
 use crate::error::Error;
 use crate::keys::{RATE, VIDEO};
 use crate::node::{Node, Table};
@@ -78,14 +78,14 @@ impl Client {
     pub(crate) fn read(t: &Table<'_>) -> Result<Option<Client>, Error> {
         let (requests, video) = (t.get("requests"), t.get("video"));
         let Some(given) = requests.or(video) else { return Ok(None) };
-        let other = ["repeat", "arrivals", "burst"].iter().find_map(|k| t.get(k));
+        let other = ["repeat", "arrivals", "pages"].iter().find_map(|k| t.get(k));
         if let Some(n) = requests.and(video).or(other) {
             return Err(n.key_error(format!(
                 "does not go with {}: the flow is one connection, on which a client asks for what it wants",
                 given.key
             )));
         }
-        if let Some(n) = t.get("back") {
+        if let Some(n) = t.get("reverse_ports") {
             return Err(n.key_error(format!(
                 "does not go with {}: requests take the way of the ACKs, and are not sent again if a queue drops them",
                 given.key

@@ -1,4 +1,4 @@
-//! Reads a queue manager: a name, or a table with its parameters and with what changes of
+//! Reads a discipline: a name, or a table with its parameters and with what changes of
 //! them while it runs; refuses what does not go together.
 
 use crate::data::Files;
@@ -10,9 +10,9 @@ use crate::setting::Setting;
 use crate::units::{Size, Unit};
 use queuewright_aqm::{self as aqm, Beside, Info, Spec};
 
-/// What a discipline's entry needs to know of the rest of the scenario.
+/// The context of a discipline's entry: what it needs to know of the rest of the scenario.
 #[derive(Clone, Copy)]
-pub(crate) struct Around<'a> {
+pub(crate) struct ScenarioContext<'a> {
     /// Paths in it start from here.
     pub files: &'a Files,
     /// Length of a run.
@@ -20,7 +20,7 @@ pub(crate) struct Around<'a> {
 }
 
 /// Reads one entry; also whether it has a label of its own.
-pub(crate) fn read(node: &Node, around: Around<'_>) -> Result<(Discipline, bool), Error> {
+pub(crate) fn read(node: &Node, around: ScenarioContext<'_>) -> Result<(Discipline, bool), Error> {
     let names = || aqm::registry().iter().map(|i| i.name);
     let (name_node, entries) = match &node.value {
         Value::Table(entries) => {
@@ -76,7 +76,7 @@ fn parameter(
     value: &Node,
     info: &'static Info,
     beside: &[&str],
-    around: Around<'_>,
+    around: ScenarioContext<'_>,
 ) -> Result<(&'static str, Setting), Error> {
     let param = info.param(key).ok_or_else(|| {
         let known = info.params.iter().map(|p| p.name);
@@ -97,7 +97,7 @@ fn parameter(
 }
 
 /// `set`: what changes while it runs.
-fn changes(node: &Node, info: &'static Info, around: Around<'_>) -> Result<Vec<Change>, Error> {
+fn changes(node: &Node, info: &'static Info, around: ScenarioContext<'_>) -> Result<Vec<Change>, Error> {
     let tunable: Vec<&str> = info.params.iter().filter(|p| p.tunable).map(|p| p.name).collect();
     let Some(first) = tunable.first() else {
         let others = aqm::registry().iter().filter(|i| i.params.iter().any(|p| p.tunable)).map(|i| i.name);

@@ -5,6 +5,7 @@ use crate::error::{Error, Place};
 use crate::flags::{DEFAULT_AQM, DEFAULT_DURATION, Flags, discipline};
 use crate::model::Scenario;
 use crate::node::{Node, Value, parse_toml};
+use crate::renamed::{Warning, Warnings, renew, renew_path};
 use crate::units::quote;
 use crate::{data, json, read};
 use std::io::ErrorKind;
@@ -17,14 +18,30 @@ const MAX_FILE: u64 = 16 << 20;
 /// When what comes by a pipe is to be there.
 const PIPE_ENDS_WITHIN: Duration = Duration::from_secs(60);
 
-/// What a scenario is to say. Nothing of it is checked but that it is TOML; [`Draft::scenario`] does.
+/// What a scenario is to say, by the present names of keys. Nothing else of it is checked but that it is TOML; [`Draft::scenario`] does.
 #[derive(Debug, Clone)]
 pub struct Draft {
     root: Node,
     files: Files,
+    warnings: Warnings,
 }
 
 impl Draft {
+    fn of(root: Node, files: Files) -> Result<Draft, Error> {
+        Draft { root, files, warnings: Warnings::default() }.renewed()
+    }
+
+    /// With none but present names of keys.
+    fn renewed(mut self) -> Result<Draft, Error> {
+        renew(&mut self.root, &mut self.warnings)?;
+        Ok(self)
+    }
+
+    /// What it should say otherwise: keys by their old names.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings.0
+    }
+
     /// A scenario file. Paths in it start from its folder. What comes by a pipe that this process was given (`/dev/fd/N` of a
     /// shell's `<(COMMAND)`, or `-`) starts them from the working folder.
     ///
@@ -58,12 +75,10 @@ impl Draft {
     /// The text of a scenario file. `file_name` is for errors; paths in the text start from `base_dir`.
     ///
     /// # Errors
-    /// What is no TOML, with its line.
+    /// What is no TOML, or a key by its old name and the new one, with its line.
     pub fn parse(text: &str, file_name: &str, base_dir: &Path) -> Result<Draft, Error> {
-        Ok(Draft {
-            root: parse_toml(text, file_name)?,
-            files: Files { base_dir: base_dir.into(), ..Files::default() },
-        })
+        let files = Files { base_dir: base_dir.into(), ..Files::default() };
+        Draft::of(parse_toml(text, file_name)?, files)
     }
 
     /// What the command line says alone, with its defaults.
@@ -71,7 +86,7 @@ impl Draft {
     /// # Errors
     /// The first thing wrong, with the flag's name.
     pub fn from_flags(flags: &Flags) -> Result<Draft, Error> {
-        Ok(Draft { root: flags.tree()?, files: Files::default() })
+        Draft::of(flags.tree()?, Files::default())
     }
 
     /// What a program says, as JSON: an object with the tables of a scenario file. Disciplines and a duration that
@@ -99,7 +114,7 @@ impl Draft {
         {
             root.put_in("run", "duration", text("run.duration", DEFAULT_DURATION));
         }
-        Ok(Draft { root, files: Files::default() })
+        Draft::of(root, Files::default())
     }
 
     /// As if it said what the flags say: see [`Scenario::read_with`].
@@ -108,7 +123,7 @@ impl Draft {
     /// A flag that is not written as it should be.
     pub fn with(mut self, flags: &Flags) -> Result<Draft, Error> {
         flags.lay_over(&mut self.root)?;
-        Ok(self)
+        self.renewed()
     }
 
     /// With these disciplines instead of its own, a JSON list: each as `--aqm` has it (`"codel:target=10ms"`), or the
@@ -127,7 +142,7 @@ impl Draft {
             }
         }
         self.root.put_in("queue", "disciplines", all);
-        Ok(self)
+        self.renewed()
     }
 
     /// With a value, JSON, at a path such as `link.rate`, `flows[0].rtt`, or `flows.rtt`, which is that of all flows. A table
@@ -136,8 +151,9 @@ impl Draft {
     /// # Errors
     /// A path that leads nowhere.
     pub fn put(mut self, path: &str, json: &str) -> Result<Draft, Error> {
-        put(&mut self.root, path, path, &node(path, json)?)?;
-        Ok(self)
+        let now = renew_path(path, &mut self.warnings);
+        put(&mut self.root, path, &now, &node(path, json)?)?;
+        self.renewed()
     }
 
     /// Checks all of it.
@@ -145,7 +161,8 @@ impl Draft {
     /// # Errors
     /// The first thing wrong, with its place.
     pub fn scenario(&self) -> Result<Scenario, Error> {
-        read::scenario(&self.root, &self.files)
+        let scenario = read::scenario(&self.root, &self.files)?;
+        Ok(Scenario { warnings: self.warnings.clone(), ..scenario })
     }
 
     /// As JSON for [`Draft::unpack`], on this machine or another: with each value's place, which errors name, and without what is
@@ -165,7 +182,7 @@ impl Draft {
     pub fn unpack(text: &str, files: impl IntoIterator<Item = (PathBuf, Arc<[u8]>)>) -> Result<Draft, Error> {
         let (root, base_dir) = serde_json::from_str(text)
             .map_err(|e| Error::new(Place::Value, "", format!("not a packed scenario: {e}")))?;
-        Ok(Draft { root, files: Files { base_dir, carried: files.into_iter().collect() } })
+        Draft::of(root, Files { base_dir, carried: files.into_iter().collect() })
     }
 }
 

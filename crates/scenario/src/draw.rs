@@ -5,16 +5,16 @@
 //! name. So all disciplines of a seed see the same flows, and changing one key
 //! leaves the draws of the others as they were.
 
-use crate::asks::Asks;
-use crate::comes::Comes;
+use crate::arrivals::ArrivalPattern;
 use crate::error::Error;
-use crate::model::{Flows, LinkRate, Scenario, Sends, largest_packet, rate_of};
+use crate::model::{Flows, LinkRate, Scenario, TrafficModel, largest_packet, rate_of};
 use crate::params;
 use crate::random::{draw, stream};
+use crate::requests::ClientSpec;
 use crate::setting::bdp_times;
 use crate::source::SourceSpec;
 use crate::spec::{FlowSpec, GroupSpec, PortSpec, Rate, RunSpec, Stack, Timers, Traffic};
-use crate::streams::{Each, Streams};
+use crate::streams::{FlowTemplate, Streams};
 use crate::units::Size;
 
 impl Scenario {
@@ -92,7 +92,7 @@ impl Scenario {
                 police: port.police,
                 late_marks: port.late_marks,
                 delay_ns: port.delay_ns,
-                flaws: port.flaws,
+                impairments: port.impairments,
                 limit_bytes,
                 limit_packets,
                 shared: port.buffer.is_none(),
@@ -134,7 +134,7 @@ impl Scenario {
         for (i, entry) in self.flows.iter().enumerate() {
             let kinds = kinds(entry);
             let first_group = groups.len();
-            let datagrams = matches!(entry.sends, Sends::Datagrams(_));
+            let datagrams = matches!(entry.traffic, TrafficModel::Datagrams(_));
             groups.extend(kinds.iter().map(|kind| GroupSpec {
                 name: kind.to_string(),
                 cca: kind.to_string(),
@@ -201,18 +201,18 @@ impl Scenario {
         let bps = rate_of(&self.ports[port].rate);
         let tcp = |f: &FlowSpec| matches!(f.traffic, Traffic::Tcp { .. });
         // (is it TCP, its RTT)
-        let lasting = flows.iter().cloned().chain(sources.iter().flat_map(|s| s.lanes().map(|t| t.flow)));
+        let lasting = flows.iter().cloned().chain(sources.iter().flat_map(|s| s.sessions().map(|t| t.flow)));
         let mut rtts: Vec<(bool, u64)> = lasting
-            .filter(|f| f.path.iter().chain(&f.back).any(|p| *p as usize == port))
+            .filter(|f| f.path.iter().chain(&f.reverse_path).any(|p| *p as usize == port))
             .map(|f| (tcp(&f), f.base_rtt_ns))
             .collect();
         // Entries that have a flow there now were counted; what arrives is the rest.
-        let arriving = |f: &&Flows| matches!(f.comes, Comes::Arrive(_) | Comes::Pages(_));
+        let arriving = |f: &&Flows| matches!(f.arrival, ArrivalPattern::Arrive(_) | ArrivalPattern::Pages(_));
         let passing = self.flows.iter().filter(arriving);
-        let passing = passing.filter(|f| f.path.iter().chain(&f.back).any(|p| *p as usize == port));
+        let passing = passing.filter(|f| f.path.iter().chain(&f.reverse_path).any(|p| *p as usize == port));
         let middle = |f: &Flows| f.rtt_ns.min.midpoint(f.rtt_ns.max);
         let mut arriving: Vec<(bool, u64)> =
-            passing.map(|f| (matches!(f.sends, Sends::Tcp { .. }), middle(f))).collect();
+            passing.map(|f| (matches!(f.traffic, TrafficModel::Tcp { .. }), middle(f))).collect();
         let lasting_tcp = rtts.iter().any(|r| r.0);
         arriving.retain(|r| !lasting_tcp && (r.0 || rtts.is_empty()));
         rtts.append(&mut arriving);
@@ -267,9 +267,9 @@ struct Drawn {
 
 /// What the groups of an entry are, in order.
 fn kinds(entry: &Flows) -> Vec<&'static str> {
-    match &entry.sends {
-        Sends::Tcp { ccas, .. } => ccas.iter().map(|(kind, _)| kind.name()).collect(),
-        Sends::Datagrams(datagrams) => vec![datagrams.name()],
+    match &entry.traffic {
+        TrafficModel::Tcp { ccas, .. } => ccas.iter().map(|(kind, _)| kind.name()).collect(),
+        TrafficModel::Datagrams(datagrams) => vec![datagrams.name()],
     }
 }
 
@@ -277,14 +277,14 @@ fn draw_entry(entry: &Flows, seed: u64, index: u32, first_group: u32) -> Vec<Flo
     let count = draw(&mut stream(seed, &format!("flows[{index}].count")), entry.count);
     let mut streams = Streams::new(seed, index);
     let Some(rows) = &entry.rows else {
-        let each = Each::of(entry, first_group);
-        let nth = |i: u64| asking(streams.flow(entry, &each), Asks::new(entry, seed, index, i));
+        let each = FlowTemplate::of(entry, first_group);
+        let nth = |i: u64| with_client(streams.flow(entry, &each), ClientSpec::new(entry, seed, index, i));
         return (0..count).map(nth).collect();
     };
-    let Sends::Tcp { ccas, .. } = &entry.sends else { return Vec::new() };
+    let TrafficModel::Tcp { ccas, .. } = &entry.traffic else { return Vec::new() };
     let of_line = |(i, line): (u64, &Flows)| {
-        let each = Each::of(line, first_group);
-        let mut flow = asking(streams.flow(line, &each), Asks::new(line, seed, index, i));
+        let each = FlowTemplate::of(line, first_group);
+        let mut flow = with_client(streams.flow(line, &each), ClientSpec::new(line, seed, index, i));
         if let Traffic::Tcp { cca, .. } = &flow.traffic {
             let group = ccas.iter().position(|(kind, _)| kind == cca).unwrap_or(0);
             flow.group = first_group + group as u32;
@@ -295,9 +295,9 @@ fn draw_entry(entry: &Flows, seed: u64, index: u32, first_group: u32) -> Vec<Flo
 }
 
 /// A flow with what its client asks for.
-fn asking(mut flow: FlowSpec, what: Option<Asks>) -> FlowSpec {
-    if let Traffic::Tcp { asks, .. } = &mut flow.traffic {
-        *asks = what;
+fn with_client(mut flow: FlowSpec, spec: Option<ClientSpec>) -> FlowSpec {
+    if let Traffic::Tcp { client, .. } = &mut flow.traffic {
+        *client = spec;
     }
     flow
 }

@@ -87,7 +87,7 @@ flags! {
     sample: RUN.sample,
     /// One run for each: `1..3`, `1,2,5`
     seeds: RUN.seeds,
-    /// Queue managers: `NAME[:PARAMETER=VALUE...],...`
+    /// Disciplines: `NAME[:PARAMETER=VALUE...],...`
     aqm: QUEUE.disciplines,
     /// What is sent: `[COUNTx]KIND[:OPTION...],...`
     flows: TOP.flows,

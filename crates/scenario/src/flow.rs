@@ -1,7 +1,7 @@
 //! A flow, decided.
 
-use crate::asks::Asks;
 use crate::datagrams::Gaps;
+use crate::requests::ClientSpec;
 use crate::stack::SendBuffer;
 use queuewright_cca::Kind as CcaKind;
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub struct FlowSpec {
     /// Ports it crosses, in order.
     pub path: Vec<u32>,
     /// Ports that its acknowledgements cross, in order; none: nothing holds them up.
-    pub back: Vec<u32>,
+    pub reverse_path: Vec<u32>,
 }
 
 /// What a flow sends.
@@ -53,7 +53,7 @@ pub enum Traffic {
         /// Bits per second of segments asked of a congestion control that needs a rate; 0 for others.
         rate_bps: u64,
         /// What its client asks for, after `size_bytes` if that is given; none: it sends by itself.
-        asks: Option<Asks>,
+        client: Option<ClientSpec>,
     },
     /// UDP.
     Datagrams {

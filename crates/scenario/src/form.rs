@@ -31,6 +31,8 @@ pub struct Keys {
 pub struct Key {
     /// As it is written.
     pub name: &'static str,
+    /// As it was written before: read for one more version, with a warning.
+    pub was: &'static [&'static str],
     /// How its value is written.
     pub form: Form,
     /// What holds without it.
@@ -93,7 +95,7 @@ pub enum Form {
     Control,
     /// A table of congestion controls with their weights.
     Weights,
-    /// A queue manager's name, or a table with its parameters.
+    /// A discipline's name, or a table with its parameters.
     Discipline,
     /// A list of two.
     Pair(&'static Form, &'static Form),
@@ -133,10 +135,16 @@ pub enum Linux {
 pub(crate) const RATES: Form = Quantity { unit: Unit::Rate, min: 1000, max: MAX_RATE, range: true };
 
 pub(crate) const fn key(name: &'static str, form: Form, default: Without, about: &'static str) -> Key {
-    Key { name, form, default, about, linux: Linux::Does }
+    Key { name, was: &[], form, default, about, linux: Linux::Does }
 }
 
 impl Key {
+    /// By these names until now.
+    pub(crate) const fn was(mut self, names: &'static [&'static str]) -> Key {
+        self.was = names;
+        self
+    }
+
     /// Of Linux some values only.
     pub(crate) const fn partly(mut self, why: &'static str) -> Key {
         self.linux = Linux::Some(why);
@@ -174,7 +182,7 @@ impl Keys {
         }
     }
 
-    /// The table of `docs/scenario.md`, and what of it the Linux engine does not do.
+    /// The table of `docs/scenario.md`, what of it the Linux engine does not do, and its old names.
     pub fn page(&self) -> String {
         let mut page = String::from("| key | value | default | |\n|---|---|---|---|\n");
         for key in self.iter() {
@@ -202,6 +210,17 @@ impl Keys {
         let said = [("Not with `--engine linux`", never), ("Not all of it with `--engine linux`", not_all)];
         for (what, keys) in said.iter().filter(|(_, keys)| !keys.is_empty()) {
             let _ = write!(page, "\n{what}: {keys}.\n");
+        }
+        let old: Vec<String> = self
+            .iter()
+            .flat_map(|key| key.was.iter().map(|was| format!("`{was}` (now `{}`)", key.name)))
+            .collect();
+        if !old.is_empty() {
+            let _ = write!(
+                page,
+                "\nOld names, which this version reads with a warning and the next does not: {}.\n",
+                old.join(", ")
+            );
         }
         page
     }

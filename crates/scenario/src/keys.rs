@@ -68,7 +68,7 @@ pub static TOP: Keys = Keys {
             "queue",
             Table(&QUEUE),
             Needed("a table [queue] with disciplines = [\"codel\"]"),
-            "queue managers to compare",
+            "disciplines to compare",
         ),
         key("run", Table(&RUN), Needed("a table [run] with duration, warmup and seeds"), "the runs to make"),
     ]],
@@ -95,7 +95,7 @@ pub static PORTS: Keys = Keys {
             "discipline",
             Discipline,
             Says("those that are compared"),
-            "its own queue manager, whatever is compared",
+            "its own discipline, whatever is compared",
         )
         .never("its one port has the disciplines that are compared")],
     ],
@@ -147,7 +147,7 @@ const EVERY_LINK: &[Key] = &[
         "late_marks",
         Bool,
         Is("false"),
-        "a mark is set on the flow's next packet that comes, instead of the one that the queue manager names: late by \
+        "a mark is set on the flow's next packet that comes, instead of the one that the discipline names: late by \
          what the flow has waiting. A BPF qdisc sets its marks so, unless the kernel module is there ([Linux](linux.md)). \
          A flow is owed at most 64 marks, of which all but one lapse 250 ms after the last, and that one after 10 s. (There two flows of the same hash, one of 4,096, wipe out each other's; here none do)",
     )
@@ -280,11 +280,12 @@ pub static FLOWS: Keys = Keys {
             "the application writes no more (what is in the send buffer is still sent); after `start`",
         ),
         key(
-            "length",
+            "duration",
             Or(&[times(1, MAX_TIME), Table(&EXPONENTIAL)]),
             Says("until `stop`"),
             "UDP: how long each flow lasts, if `stop` does not end it before",
-        ),
+        )
+        .was(&["length"]),
         key("access", RATES, Says("unlimited"), "rate of each flow's own access link")
             .never("access links have no limit"),
         key(
@@ -333,11 +334,12 @@ pub static FLOWS: Keys = Keys {
             "arrivals",
             Arrivals,
             Says("none"),
-            "TCP with `size` or `burst`, UDP with `length`: flows [arrive](#flows-that-come-and-go) at random",
+            "TCP with `size` or `pages`, UDP with `duration`: flows [arrive](#flows-that-come-and-go) at random",
         )
         .never(COMING),
         key("file", Path, Says("none"), "TCP: a flow for [each line](#flows-from-a-file) of a table"),
-        key("burst", Table(&BURST), Says("none"), "TCP: [web pages](#web-pages), flows that start together")
+        key("pages", Table(&PAGES), Says("none"), "TCP: [web pages](#web-pages), flows that start together")
+            .was(&["burst"])
             .never(COMING),
         key(
             "requests",
@@ -365,11 +367,12 @@ pub static FLOWS: Keys = Keys {
             "what the flows cross; needed where there are several ports",
         ),
         key(
-            "back",
+            "reverse_ports",
             OneOrMore(&Name, "names of `[[ports]]`, in order"),
             Says("none"),
-            "TCP: what its [acknowledgements](#the-way-back) cross",
+            "TCP: what its [acknowledgements](#the-reverse-path) cross",
         )
+        .was(&["back"])
         .never("acknowledgements meet no queue"),
         // IP and UDP headers, and a byte.
         key("packet", size(29, 1500), Is("1500b"), "UDP: IP length of each packet")
@@ -457,10 +460,10 @@ pub static VIDEO: Keys = Keys {
     ]],
 };
 
-/// `burst`.
-pub static BURST: Keys = Keys {
-    name: "burst",
-    class: "Burst",
+/// `pages`.
+pub static PAGES: Keys = Keys {
+    name: "pages",
+    class: "Pages",
     words: "table",
     parts: &[&[
         key(

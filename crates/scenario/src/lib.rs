@@ -22,10 +22,9 @@
 //! # Ok::<(), queuewright_scenario::Error>(())
 //! ```
 
-mod asks;
+mod arrivals;
 pub mod capture;
 mod client;
-mod comes;
 mod data;
 mod datagrams;
 mod discipline;
@@ -33,9 +32,9 @@ mod draft;
 mod draw;
 mod error;
 mod flags;
-mod flaws;
 mod flow;
 mod form;
+mod impairments;
 mod json;
 pub mod keys;
 mod model;
@@ -49,6 +48,8 @@ mod python;
 mod random;
 mod rate;
 mod read;
+mod renamed;
+mod requests;
 mod rows;
 mod schema;
 mod setting;
@@ -62,21 +63,22 @@ mod traffic;
 pub mod units;
 mod write;
 
-pub use asks::Requests;
+pub use arrivals::{ArrivalPattern, ArrivalRate, Arrivals, PageLoads, Pages, PagesFile, Pause};
 pub use client::{Client, Video};
-pub use comes::{ArrivalRate, Arrivals, Burst, Comes, Pages, PagesFile, Pause};
 pub use data::{DataFile, LARGEST_FILE, read_file, read_text};
 pub use datagrams::{Datagrams, Gaps};
 pub use draft::Draft;
 pub use error::{Error, Place};
 pub use flags::{DEFAULT_AQM, Flag, Flags};
 pub use model::{
-    Change, Discipline, Flows, InitialWindow, Link, LinkRate, Rows, Run, Scenario, Sends, TraceFile,
+    Change, Discipline, Flows, InitialWindow, Link, LinkRate, Rows, Run, Scenario, TraceFile, TrafficModel,
 };
 pub use policy::{Policy, PolicyFile};
 pub use preset::{PRESETS, Preset};
 pub use python::python_types;
 pub use queuewright_aqm::shared::once;
+pub use renamed::Warning;
+pub use requests::Requests;
 pub use schema::json_schema;
 pub use setting::Setting;
 pub use sizes::{SizeTable, Sizes};

@@ -1,13 +1,14 @@
 //! A scenario: what a file says, read and checked.
 
+use crate::arrivals::{ArrivalPattern, Pause};
 use crate::client::Client;
-use crate::comes::{Comes, Pause};
 use crate::data::DataFile;
 use crate::datagrams::Datagrams;
 use crate::error::Place;
-use crate::flaws::Flaws;
+use crate::impairments::Impairments;
 use crate::packet::FULL_BYTES;
 use crate::rate::{Schedule, Trace};
+use crate::renamed::{Warning, Warnings};
 use crate::setting::Setting;
 use crate::sizes::Sizes;
 use crate::stack::{SendBuffer, Stack};
@@ -39,6 +40,14 @@ pub struct Scenario {
     /// Length, seeds and flavour of the runs.
     pub run: Run,
     pub(crate) places: Places,
+    pub(crate) warnings: Warnings,
+}
+
+impl Scenario {
+    /// What it should say otherwise: keys by their old names.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings.0
+    }
 }
 
 /// An output port: a link and its buffer.
@@ -57,12 +66,12 @@ pub struct Link {
     /// From the port to the next, or to the receivers, ns.
     pub delay_ns: u64,
     /// Losses on the link, and packets delayed otherwise.
-    pub flaws: Flaws,
+    pub impairments: Impairments,
     /// What the queue can hold; none: its packets wait in the shared buffer.
     pub buffer: Option<Size>,
     /// Bytes that the link counts for a packet beyond its IP length.
     pub overhead_bytes: u32,
-    /// Its own queue manager; none: the ones that are compared.
+    /// Its own discipline; none: the ones that are compared.
     pub discipline: Option<Discipline>,
 }
 
@@ -97,15 +106,15 @@ pub struct Flows {
     /// ends of RTT and start and the congestion controls that occur.
     pub rows: Option<Rows>,
     /// What each sends.
-    pub sends: Sends,
+    pub traffic: TrafficModel,
     /// The file that its sizes are out of.
     pub size_file: Option<DataFile>,
     /// How they come.
-    pub comes: Comes,
+    pub arrival: ArrivalPattern,
     /// Ports that it crosses, in order: indices into [`Scenario::ports`].
     pub path: Vec<u32>,
-    /// Ports that its acknowledgements cross on their way back, in order.
-    pub back: Vec<u32>,
+    /// Ports that its acknowledgements cross on their reverse path, in order.
+    pub reverse_path: Vec<u32>,
     /// Round-trip time without queues, ns, drawn per flow.
     pub rtt_ns: Range,
     /// Start, ns, drawn per flow.
@@ -113,7 +122,7 @@ pub struct Flows {
     /// End of the application's writing, ns, drawn per flow.
     pub stop_ns: Option<Range>,
     /// How long a UDP flow sends, drawn per flow; none: until `stop_ns`.
-    pub length: Option<Pause>,
+    pub duration: Option<Pause>,
     /// Access link, bits a second, drawn per flow; none: unlimited.
     pub access_bps: Option<Range>,
     /// Most extra delay of a packet on the access link, ns, drawn per flow.
@@ -129,9 +138,9 @@ pub enum InitialWindow {
     All,
 }
 
-/// What the flows of an entry send.
+/// The traffic model of an entry: what its flows send.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Sends {
+pub enum TrafficModel {
     /// TCP.
     Tcp {
         /// Congestion controls with weights above 0, by name; one: every flow has it.
@@ -226,9 +235,9 @@ impl PartialEq for Rows {
 
 /// Length of the largest packet on the link, as the link counts it.
 pub(crate) fn largest_packet(flows: &[Flows], overhead: u32) -> u64 {
-    let ip = flows.iter().map(|f| match &f.sends {
-        Sends::Tcp { .. } => FULL_BYTES,
-        Sends::Datagrams(datagrams) => datagrams.packet_bytes(),
+    let ip = flows.iter().map(|f| match &f.traffic {
+        TrafficModel::Tcp { .. } => FULL_BYTES,
+        TrafficModel::Datagrams(datagrams) => datagrams.packet_bytes(),
     });
     u64::from(ip.max().unwrap_or(FULL_BYTES) + overhead)
 }

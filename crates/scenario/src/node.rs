@@ -1,7 +1,7 @@
 //! A tree of values that remember where they were written: the common form of a
 //! scenario file and of the command line's flags, so that one reader serves both.
 
-use crate::error::{Error, Place, suggest};
+use crate::error::{Error, Place, listed, suggest};
 use crate::form::{Form, Keys, Without};
 use crate::keys::TABLES;
 use crate::units::{Range, Size, Unit, Wrong, quote};
@@ -253,11 +253,13 @@ impl Node {
     }
 }
 
-/// The table that a key belongs in, if it is a key of one table alone.
-fn home(key: &str) -> Option<&'static str> {
+/// The tables that a key belongs in, in words; none: no table has such a key.
+fn home(key: &str) -> Option<String> {
     let tables =
         TABLES.iter().filter(|table| ["[link]", "[[flows]]", "[queue]", "[run]"].contains(&table.name));
-    tables.filter(|table| key != "name" && table.get(key).is_some()).map(|table| table.name).next()
+    let homes: Vec<_> =
+        tables.filter(|table| key != "name" && table.get(key).is_some()).map(|table| table.name).collect();
+    (!homes.is_empty()).then(|| listed(homes, "or"))
 }
 
 /// A table whose keys are known to be allowed. Its numbers are read within the bounds of [`Keys`].

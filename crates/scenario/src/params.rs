@@ -67,7 +67,7 @@ fn of_kind(node: &Node, info: &'static Info, param: &'static Param, files: &File
         }
         ParamKind::Flag => Setting::Flag(node.bool()?),
         ParamKind::Choice(words) => {
-            // A queue manager among the words: santa's `inner`.
+            // A discipline among the words: santa's `inner`.
             if let (Value::Text(text), true) = (&node.value, words.iter().any(|w| aqm::find(w).is_some()))
                 && let Some(other) = aqm::find(text).filter(|_| !words.contains(&text.as_str()))
             {

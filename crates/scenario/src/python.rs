@@ -33,7 +33,7 @@ pub fn python_types() -> String {
             "The flags of `queuewright compare` and `run`, without their dashes.",
             others,
         ),
-        ("Flags", "Changes", "Those, and the queue managers.", aqm),
+        ("Flags", "Changes", "Those, and the disciplines.", aqm),
     ] {
         let about_one = |flag: &&Flag| {
             let dotted = format!("{}.{}", flag.of.name.trim_matches(['[', ']']), flag.key);

@@ -1,17 +1,18 @@
 //! From a tree of values to a checked scenario.
 
 use crate::data::{DataFile, Files};
-use crate::discipline::{self, Around};
+use crate::discipline::{self, ScenarioContext};
 use crate::error::{Error, Place};
-use crate::flaws::Flaws;
 use crate::form::{MAX_BUFFER, MAX_TEXT};
+use crate::impairments::Impairments;
 use crate::keys::{LINK, PORTS, QUEUE, RUN, SEED, SHARED, STEP, TOP};
 use crate::model::{
-    Discipline, Flows, Link, LinkRate, Places, Run, Scenario, Sends, TraceFile, largest_packet,
+    Discipline, Flows, Link, LinkRate, Places, Run, Scenario, TraceFile, TrafficModel, largest_packet,
 };
 use crate::node::{Node, Table, Value};
 use crate::packet::SEGMENT_BYTES;
 use crate::rate::Schedule;
+use crate::renamed::Warnings;
 use crate::stack::Stack;
 use crate::trace;
 use crate::traffic::all_flows;
@@ -35,7 +36,7 @@ pub(crate) fn scenario(root: &Node, files: &Files) -> Result<Scenario, Error> {
     let top = root.table(&TOP)?;
     let run_node = top.need("run")?;
     let run = run(run_node)?;
-    let around = Around { files, duration_ns: run.duration_ns };
+    let around = ScenarioContext { files, duration_ns: run.duration_ns };
     let flows_node = top.need("flows")?;
     let port_nodes = port_nodes(&top)?;
     let ports = all_ports(&port_nodes, top.get("shared").is_some(), run.stack, around)?;
@@ -97,6 +98,7 @@ pub(crate) fn scenario(root: &Node, files: &Files) -> Result<Scenario, Error> {
         disciplines,
         run,
         places: Places(places),
+        warnings: Warnings::default(),
     })
 }
 
@@ -189,7 +191,12 @@ fn port_nodes<'a>(top: &Table<'a>) -> Result<Vec<&'a Node>, Error> {
     }
 }
 
-fn all_ports(nodes: &[&Node], shares: bool, stack: Stack, around: Around<'_>) -> Result<Vec<Link>, Error> {
+fn all_ports(
+    nodes: &[&Node],
+    shares: bool,
+    stack: Stack,
+    around: ScenarioContext<'_>,
+) -> Result<Vec<Link>, Error> {
     let mut ports: Vec<Link> = Vec::with_capacity(nodes.len());
     for node in nodes {
         let port = port(node, shares, stack, around)?;
@@ -231,7 +238,7 @@ fn too_large(n: &Node, size: Size) -> Option<Error> {
     Some(n.error(format!("too large; at most {}", most.show())))
 }
 
-fn port(node: &Node, shares: bool, stack: Stack, around: Around<'_>) -> Result<Link, Error> {
+fn port(node: &Node, shares: bool, stack: Stack, around: ScenarioContext<'_>) -> Result<Link, Error> {
     let listed = node.key.starts_with("ports");
     let t = node.table(if listed { &PORTS } else { &LINK })?;
     let name = if listed { t.need("name")?.name()? } else { "bottleneck".into() };
@@ -277,12 +284,12 @@ fn port(node: &Node, shares: bool, stack: Stack, around: Around<'_>) -> Result<L
     let overhead_bytes = overhead.map_or(stack.overhead_bytes(), |bytes| bytes as u32);
     let own = if listed { t.get("discipline") } else { None };
     let discipline = own.map(|n| discipline::read(n, around)).transpose()?.map(|(own, _)| own);
-    let flaws = Flaws::read(&t)?;
+    let impairments = Impairments::read(&t)?;
     Ok(Link {
         name,
         rate,
         delay_ns,
-        flaws,
+        impairments,
         buffer,
         overhead_bytes,
         burst_bytes,
@@ -341,7 +348,7 @@ fn trace_file(node: &Node, files: &Files) -> Result<TraceFile, Error> {
     Ok(TraceFile { file, trace: Arc::new(trace) })
 }
 
-fn all_disciplines(node: &Node, around: Around<'_>) -> Result<Vec<Discipline>, Error> {
+fn all_disciplines(node: &Node, around: ScenarioContext<'_>) -> Result<Vec<Discipline>, Error> {
     let items =
         node.list("names or tables, such as [\"codel\", { name = \"static\", threshold = \"1bdp\" }]")?;
     if items.is_empty() {
@@ -477,7 +484,7 @@ fn check_length(top: &Table<'_>, link: &Link, flows: &[Flows], run: &Run) -> Res
         ));
     }
     for (i, f) in flows.iter().enumerate() {
-        if let Sends::Datagrams(datagrams) = &f.sends {
+        if let TrafficModel::Datagrams(datagrams) = &f.traffic {
             let bits = u128::from(datagrams.bps().max) * duration_ns / u128::from(S);
             if bits / 8 / u128::from(datagrams.packet_bytes()) >= MAX_SEGMENTS {
                 return Err(duration.error(format!(

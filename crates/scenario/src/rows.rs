@@ -1,11 +1,11 @@
 //! Flows of a file: a flow for each line of a table.
 
-use crate::comes::Comes;
+use crate::arrivals::ArrivalPattern;
 use crate::data::{Files, Sheet};
 use crate::datagrams::Datagrams;
 use crate::error::{Error, Place, suggest};
 use crate::keys::MAX_FLOWS;
-use crate::model::{Flows, Rows, Sends};
+use crate::model::{Flows, Rows, TrafficModel};
 use crate::node::{Node, Table, Value};
 use crate::preset::in_order;
 use crate::units::Range;
@@ -24,7 +24,7 @@ pub(crate) fn entry(
     line: &impl Fn(&Node) -> Result<Flows, Error>,
 ) -> Result<Flows, Error> {
     let alone: Vec<&str> =
-        ["count", "repeat", "arrivals", "burst"].into_iter().chain(Datagrams::names()).collect();
+        ["count", "repeat", "arrivals", "pages"].into_iter().chain(Datagrams::names()).collect();
     t.not_with(&alone, "does not go with a file of flows: each of its lines is a TCP flow, once")?;
     let sheet = Sheet::read(named, files, "a file of flows")?;
     let none = || {
@@ -59,10 +59,10 @@ pub(crate) fn entry(
     }
     let mut all = flows.first().ok_or_else(none)?.clone();
     all.count = Range::one(flows.len() as u64);
-    all.comes = Comes::Once;
+    all.arrival = ArrivalPattern::Once;
     all.rtt_ns = hull(&flows, |f| f.rtt_ns);
     all.start_ns = hull(&flows, |f| f.start_ns);
-    if let Sends::Tcp { ccas, .. } = &mut all.sends {
+    if let TrafficModel::Tcp { ccas, .. } = &mut all.traffic {
         *ccas = controls(&flows);
     }
     all.rows = Some(Rows { file: sheet.file.clone(), columns, flows: Arc::new(flows) });
@@ -100,7 +100,7 @@ fn hull(flows: &[Flows], of: impl Fn(&Flows) -> Range) -> Range {
 fn controls(flows: &[Flows]) -> Vec<(Kind, u32)> {
     let mut all: Vec<(Kind, u32)> = Vec::new();
     for flow in flows {
-        let Sends::Tcp { ccas, .. } = &flow.sends else { continue };
+        let TrafficModel::Tcp { ccas, .. } = &flow.traffic else { continue };
         for (kind, weight) in ccas {
             match all.iter_mut().find(|(k, _)| k == kind) {
                 Some((_, sum)) => *sum = sum.saturating_add(*weight),

@@ -1,4 +1,4 @@
-//! A JSON Schema of the scenario file, for editors: made of [`crate::keys`] and of the registry of queue managers.
+//! A JSON Schema of the scenario file, for editors: made of [`crate::keys`] and of the registry of disciplines.
 
 use crate::form::{Form, Key, Keys, MAX_TEXT, Without};
 use crate::keys::{TOP, WEIGHT};
@@ -26,8 +26,13 @@ pub fn json_schema() -> String {
 }
 
 fn table(keys: &Keys) -> Value {
-    let properties: Map<String, Value> = keys.iter().map(|k| (k.name.into(), property(k))).collect();
-    let needed = keys.iter().filter(|key| matches!(key.default, Without::Needed(_)));
+    let present = keys.iter().map(|key| (key.name.into(), property(key)));
+    // An old name that is another key's now is that key's alone.
+    let old = keys.iter().flat_map(|key| key.was.iter().map(move |was| (*was, key)));
+    let old =
+        old.filter(|(was, _)| keys.get(was).is_none()).map(|(was, key)| (was.into(), old_property(key)));
+    let properties: Map<String, Value> = present.chain(old).collect();
+    let needed = keys.iter().filter(|key| matches!(key.default, Without::Needed(_)) && key.was.is_empty());
     object(properties, needed.map(|key| key.name).collect())
 }
 
@@ -46,6 +51,14 @@ fn property(key: &Key) -> Value {
         let bare = key.form.is_bare(text).then(|| serde_json::from_str(text).ok()).flatten();
         value["default"] = bare.unwrap_or_else(|| json!(text));
     }
+    value
+}
+
+/// A key by an old name.
+fn old_property(key: &Key) -> Value {
+    let mut value = form(&key.form);
+    value["description"] = json!(format!("The old name of `{}`.", key.name));
+    value["deprecated"] = json!(true);
     value
 }
 
@@ -114,7 +127,7 @@ fn whole(number: Value) -> Value {
     any(vec![number, pattern(r"[0-9]+(\.\.[0-9]+)?")])
 }
 
-/// A queue manager's table.
+/// A discipline's table.
 fn discipline(info: &Info) -> Value {
     let mut properties = Map::new();
     properties.insert("name".into(), json!({ "const": info.name, "description": info.about }));

@@ -4,12 +4,12 @@
 //! its place among them), so it does not depend on what else happens in a run: all disciplines of a seed
 //! meet the same sizes, paths and times of arrival.
 
-use crate::comes::{Comes, Pages, Pause, page_bytes};
+use crate::arrivals::{ArrivalPattern, Pages, Pause, page_bytes};
 use crate::flow::{FlowSpec, Traffic};
-use crate::model::{Flows, InitialWindow, Sends};
+use crate::model::{Flows, InitialWindow, TrafficModel};
 use crate::random::{Draws, draw, exponential, stream};
 use crate::sizes::Sizes;
-use crate::streams::{Each, Streams, first_window};
+use crate::streams::{FlowTemplate, Streams, first_window};
 use serde::{Deserialize, Serialize};
 
 /// A `[[flows]]` entry whose flows come and go: what they are drawn from.
@@ -20,21 +20,21 @@ pub struct SourceSpec {
     /// Index of the entry, which names its streams.
     pub entry: u32,
     /// How its flows come.
-    pub comes: Coming,
+    pub arrival: ArrivalProcess,
 }
 
-/// How flows come, and what they are.
+/// An arrival process: how flows come during a run, and what they are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Coming {
-    /// One after another.
-    Lanes {
+pub enum ArrivalProcess {
+    /// One after another: a closed loop of so many sessions.
+    Sessions {
         /// From the end of one to the start of the next.
         pause: Pause,
         /// Of each after the first.
         sizes: Sizes,
         /// That each begins with; none: the stack's.
         window: Option<InitialWindow>,
-        /// The first of each lane.
+        /// The first of each session.
         first: Vec<FlowSpec>,
     },
     /// By themselves.
@@ -42,7 +42,7 @@ pub enum Coming {
         /// When.
         at: Poisson,
         /// What each is.
-        each: Each,
+        each: FlowTemplate,
     },
     /// A page at a time.
     Pages {
@@ -51,7 +51,7 @@ pub enum Coming {
         /// Which.
         pages: Pages,
         /// What the flows of a page are, but for their sizes.
-        each: Each,
+        each: FlowTemplate,
     },
 }
 
@@ -80,54 +80,63 @@ pub enum Loads {
 pub struct Transfer {
     /// What it sends, how and when.
     pub flow: FlowSpec,
-    /// Which of the flows that follow one another it belongs to; none: it arrives by itself.
-    pub lane: Option<u32>,
+    /// The session of flows that follow one another that it belongs to; none: it arrives by itself.
+    pub session: Option<u32>,
     /// Number of its page, from 0.
-    pub burst: Option<u32>,
+    pub page: Option<u32>,
 }
 
 impl SourceSpec {
     /// The source of an entry; none if its flows come once.
     pub(crate) fn new(flows: &Flows, seed: u64, entry: u32, first_group: u32) -> Option<SourceSpec> {
         let mut streams = Streams::new(seed, entry);
-        let each = Each::of(flows, first_group);
+        let each = FlowTemplate::of(flows, first_group);
         let poisson = |gap_ns: u64, streams: &mut Streams| {
             let (from_ns, until_ns) = streams.times(flows);
             Poisson { gap_ns, from_ns, until_ns }
         };
-        let comes = match &flows.comes {
-            Comes::Once => return None,
-            Comes::Repeat(pause) => {
-                let Sends::Tcp { size: Some(sizes), initial_window, .. } = &flows.sends else { return None };
+        let arrival = match &flows.arrival {
+            ArrivalPattern::Once => return None,
+            ArrivalPattern::Repeat(pause) => {
+                let TrafficModel::Tcp { size: Some(sizes), initial_window, .. } = &flows.traffic else {
+                    return None;
+                };
                 let count = draw(&mut stream(seed, &format!("flows[{entry}].count")), flows.count);
                 let first = (0..count).map(|_| streams.flow(flows, &each)).collect();
-                Coming::Lanes { pause: *pause, sizes: sizes.clone(), window: *initial_window, first }
+                ArrivalProcess::Sessions {
+                    pause: *pause,
+                    sizes: sizes.clone(),
+                    window: *initial_window,
+                    first,
+                }
             }
-            Comes::Arrive(a) => Coming::Arrivals { at: poisson(a.gap_ns, &mut streams), each },
-            Comes::Pages(burst) => Coming::Pages {
-                at: match burst.arrivals {
+            ArrivalPattern::Arrive(a) => {
+                ArrivalProcess::Arrivals { at: poisson(a.gap_ns, &mut streams), each }
+            }
+            ArrivalPattern::Pages(loads) => ArrivalProcess::Pages {
+                at: match loads.arrivals {
                     Some(a) => Loads::Arrive(poisson(a.gap_ns, &mut streams)),
-                    None => Loads::At(burst.at_ns.clone()),
+                    None => Loads::At(loads.at_ns.clone()),
                 },
-                pages: burst.pages.clone(),
+                pages: loads.pages.clone(),
                 each,
             },
         };
-        Some(SourceSpec { seed, entry, comes })
+        Some(SourceSpec { seed, entry, arrival })
     }
 
     /// The flows that are there at a time: the first of those that follow one another.
-    pub fn lanes(&self) -> impl Iterator<Item = Transfer> {
-        let lanes = match &self.comes {
-            Coming::Lanes { first, .. } => first.as_slice(),
+    pub fn sessions(&self) -> impl Iterator<Item = Transfer> {
+        let sessions = match &self.arrival {
+            ArrivalProcess::Sessions { first, .. } => first.as_slice(),
             _ => &[],
         };
         let first = |(i, flow): (usize, &FlowSpec)| Transfer {
             flow: FlowSpec { stop_ns: None, ..flow.clone() },
-            lane: Some(i as u32),
-            burst: None,
+            session: Some(i as u32),
+            page: None,
         };
-        lanes.iter().enumerate().map(first)
+        sessions.iter().enumerate().map(first)
     }
 }
 
@@ -136,8 +145,8 @@ impl SourceSpec {
 pub struct Source {
     spec: SourceSpec,
     streams: Streams,
-    /// Of each lane: sizes and pauses.
-    lanes: Vec<(Draws, Draws)>,
+    /// Of each session: sizes and pauses.
+    sessions: Vec<(Draws, Draws)>,
     arrivals: Draws,
     picks: Draws,
     /// When the last flow arrived or the last page was loaded, ns.
@@ -151,20 +160,21 @@ pub struct Source {
 impl Source {
     /// One of which nothing has come yet.
     pub fn new(spec: &SourceSpec) -> Source {
-        let SourceSpec { seed, entry, comes } = spec;
+        let SourceSpec { seed, entry, arrival } = spec;
         let open = |key: &str| stream(*seed, &format!("flows[{entry}].{key}"));
-        let lane = |i: usize| (open(&format!("amount[{i}]")), open(&format!("repeat[{i}]")));
-        let (lanes, at_ns) = match comes {
-            Coming::Lanes { first, .. } => ((0..first.len()).map(lane).collect(), 0),
-            Coming::Arrivals { at, .. } | Coming::Pages { at: Loads::Arrive(at), .. } => {
+        let session = |i: usize| (open(&format!("amount[{i}]")), open(&format!("repeat[{i}]")));
+        let (sessions, at_ns) = match arrival {
+            ArrivalProcess::Sessions { first, .. } => ((0..first.len()).map(session).collect(), 0),
+            ArrivalProcess::Arrivals { at, .. } | ArrivalProcess::Pages { at: Loads::Arrive(at), .. } => {
                 (Vec::new(), at.from_ns)
             }
-            Coming::Pages { .. } => (Vec::new(), 0),
+            ArrivalProcess::Pages { .. } => (Vec::new(), 0),
         };
         Source {
             streams: Streams::new(*seed, *entry),
-            lanes,
+            sessions,
             arrivals: open("arrivals"),
+            // Named when the key was: another name is other draws.
             picks: open("burst"),
             at_ns,
             begun: 0,
@@ -174,29 +184,31 @@ impl Source {
     }
 
     /// The flow that follows one that ended at `ended_ns`; none: that was the last.
-    pub fn follow(&mut self, lane: u32, ended_ns: u64) -> Option<Transfer> {
-        let Coming::Lanes { pause, sizes, window, first } = &self.spec.comes else { return None };
-        let first = first.get(lane as usize)?;
-        let (size_draws, pause_draws) = self.lanes.get_mut(lane as usize)?;
+    pub fn follow(&mut self, session: u32, ended_ns: u64) -> Option<Transfer> {
+        let ArrivalProcess::Sessions { pause, sizes, window, first } = &self.spec.arrival else {
+            return None;
+        };
+        let first = first.get(session as usize)?;
+        let (size_draws, pause_draws) = self.sessions.get_mut(session as usize)?;
         let at_ns = ended_ns.saturating_add(pause.draw(pause_draws));
         if first.stop_ns.is_some_and(|stop| at_ns >= stop) {
             return None;
         }
         let mut flow = FlowSpec { start_ns: at_ns, stop_ns: None, ..first.clone() };
         resize(&mut flow, *window, sizes.draw(size_draws));
-        Some(Transfer { flow, lane: Some(lane), burst: None })
+        Some(Transfer { flow, session: Some(session), page: None })
     }
 
     /// The next flow that arrives by itself, in order of time; none: no more do.
     pub fn arrive(&mut self) -> Option<Transfer> {
-        match &self.spec.comes {
-            Coming::Lanes { .. } => None,
-            Coming::Arrivals { at, each } => {
+        match &self.spec.arrival {
+            ArrivalProcess::Sessions { .. } => None,
+            ArrivalProcess::Arrivals { at, each } => {
                 self.at_ns = at.next(self.at_ns, &mut self.arrivals)?;
                 let flow = self.streams.flow_at(each, self.at_ns, None);
-                Some(Transfer { flow, lane: None, burst: None })
+                Some(Transfer { flow, session: None, page: None })
             }
-            Coming::Pages { at, pages, each } => {
+            ArrivalProcess::Pages { at, pages, each } => {
                 while self.left.is_empty() {
                     self.at_ns = match at {
                         Loads::Arrive(at) => at.next(self.at_ns, &mut self.arrivals)?,
@@ -208,9 +220,9 @@ impl Source {
                 }
                 let packets = self.left.pop()?;
                 let mut flow = self.streams.flow_at(each, self.at_ns, None);
-                let Sends::Tcp { initial_window, .. } = &each.sends else { return None };
+                let TrafficModel::Tcp { initial_window, .. } = &each.traffic else { return None };
                 resize(&mut flow, *initial_window, page_bytes(packets));
-                Some(Transfer { flow, lane: None, burst: Some(self.begun - 1) })
+                Some(Transfer { flow, session: None, page: Some(self.begun - 1) })
             }
         }
     }

@@ -6,23 +6,23 @@ use queuewright_aqm::{Spec as DisciplineSpec, Value};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-pub use crate::asks::{Asks, RequestsSpec};
-pub use crate::comes::{Pages, Pause};
+pub use crate::arrivals::{Pages, Pause};
 pub use crate::datagrams::Gaps;
-pub use crate::flaws::{Flaws, Jitter, JitterLaw, Reorder};
 pub use crate::flow::{FlowSpec, Traffic};
-pub use crate::model::{InitialWindow, Sends};
+pub use crate::impairments::{Impairments, Jitter, JitterLaw, Reorder};
+pub use crate::model::{InitialWindow, TrafficModel};
 pub use crate::rate::{Schedule, Trace};
+pub use crate::requests::{ClientSpec, RequestsSpec};
 pub use crate::sizes::{SizeTable, Sizes};
-pub use crate::source::{Coming, Loads, Poisson, SourceSpec, Transfer};
+pub use crate::source::{ArrivalProcess, Loads, Poisson, SourceSpec, Transfer};
 pub use crate::stack::{RMEM_BYTES, SendBuffer, Stack};
-pub use crate::streams::Each;
+pub use crate::streams::FlowTemplate;
 pub use crate::units::Range;
 
 /// One run: one discipline, one seed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSpec {
-    /// Queue manager that is compared, its label in results and its parameters, sizes in them resolved for
+    /// Discipline that is compared, its label in results and its parameters, sizes in them resolved for
     /// the first port that has it.
     pub discipline: DisciplineSpec,
     /// Seed of every random stream of the run.
@@ -56,11 +56,11 @@ pub struct RunSpec {
 pub struct PortSpec {
     /// Name in results.
     pub name: String,
-    /// The queue manager here: [`RunSpec::discipline`] with sizes for this port, or one of its own.
+    /// The discipline here: [`RunSpec::discipline`] with sizes for this port, or one of its own.
     pub discipline: DisciplineSpec,
     /// It is one of its own.
     pub own: bool,
-    /// What the timers of the queue manager go by.
+    /// What the timers of the discipline go by.
     pub timers: Timers,
     /// What is to change of it during the run, times not falling.
     pub changes: Vec<Change>,
@@ -77,7 +77,7 @@ pub struct PortSpec {
     /// Propagation delay of the link, ns.
     pub delay_ns: u64,
     /// Losses on the link, and packets delayed otherwise.
-    pub flaws: Flaws,
+    pub impairments: Impairments,
     /// Buffer, bytes as the link counts them; 0: no byte limit.
     pub limit_bytes: u64,
     /// Buffer, packets; 0: no packet limit.
@@ -86,7 +86,7 @@ pub struct PortSpec {
     pub shared: bool,
 }
 
-/// What the timers of a queue manager go by.
+/// What the timers of a discipline go by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Timers {
     /// Time: every discipline of ours does, in the simulator as in BPF.

@@ -1,25 +1,25 @@
 //! The flows of an entry, drawn one after the other.
 
-use crate::comes::Pause;
+use crate::arrivals::Pause;
 use crate::flow::{FlowSpec, Traffic};
-use crate::model::{Flows, InitialWindow, Sends};
+use crate::model::{Flows, InitialWindow, TrafficModel};
 use crate::packet::SEGMENT_BYTES;
 use crate::random::{Draws, draw, stream};
 use crate::stack::SendBuffer;
 use crate::units::Range;
 use serde::{Deserialize, Serialize};
 
-/// What a flow of an entry is drawn from, but for when it comes.
+/// A template: what a flow of an entry is drawn from, but for when it comes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Each {
+pub struct FlowTemplate {
     /// Index into [`crate::RunSpec::groups`] of the entry's first group.
     pub first_group: u32,
     /// What it sends.
-    pub sends: Sends,
+    pub traffic: TrafficModel,
     /// Round-trip time without queues, ns.
     pub rtt_ns: Range,
     /// How long a UDP flow sends; none: until it is stopped.
-    pub length: Option<Pause>,
+    pub duration: Option<Pause>,
     /// Access link, bits a second; none: unlimited.
     pub access_bps: Option<Range>,
     /// Most extra delay of a packet on the access link, ns.
@@ -27,20 +27,20 @@ pub struct Each {
     /// Ports that it crosses, in order.
     pub path: Vec<u32>,
     /// Ports that its acknowledgements cross, in order.
-    pub back: Vec<u32>,
+    pub reverse_path: Vec<u32>,
 }
 
-impl Each {
-    pub(crate) fn of(entry: &Flows, first_group: u32) -> Each {
-        Each {
+impl FlowTemplate {
+    pub(crate) fn of(entry: &Flows, first_group: u32) -> FlowTemplate {
+        FlowTemplate {
             first_group,
-            sends: entry.sends.clone(),
+            traffic: entry.traffic.clone(),
             rtt_ns: entry.rtt_ns,
-            length: entry.length,
+            duration: entry.duration,
             access_bps: entry.access_bps,
             jitter_ns: entry.jitter_ns,
             path: entry.path.clone(),
-            back: entry.back.clone(),
+            reverse_path: entry.reverse_path.clone(),
         }
     }
 }
@@ -56,7 +56,7 @@ pub(crate) struct Streams {
     jitter: Draws,
     amount: Draws,
     rate: Draws,
-    length: Draws,
+    duration: Draws,
 }
 
 impl Streams {
@@ -71,7 +71,8 @@ impl Streams {
             jitter: open("jitter"),
             amount: open("amount"),
             rate: open("rate"),
-            length: open("length"),
+            // Named when the key was: another name is other draws.
+            duration: open("length"),
         }
     }
 
@@ -81,20 +82,20 @@ impl Streams {
     }
 
     /// The next flow of the entry.
-    pub fn flow(&mut self, entry: &Flows, each: &Each) -> FlowSpec {
+    pub fn flow(&mut self, entry: &Flows, each: &FlowTemplate) -> FlowSpec {
         let (mut start_ns, stop_ns) = self.times(entry);
-        if let Sends::Datagrams(datagrams) = &entry.sends {
+        if let TrafficModel::Datagrams(datagrams) = &entry.traffic {
             let most = datagrams.late_ns().saturating_sub(1);
             start_ns += draw(&mut self.amount, Range { min: 0, max: most });
         }
         self.flow_at(each, start_ns, stop_ns)
     }
 
-    /// The next flow of the entry, to start and stop at given times; a length of its own may end it before.
-    pub fn flow_at(&mut self, each: &Each, start_ns: u64, stop_ns: Option<u64>) -> FlowSpec {
+    /// The next flow of the entry, to start and stop at given times; a duration of its own may end it before.
+    pub fn flow_at(&mut self, each: &FlowTemplate, start_ns: u64, stop_ns: Option<u64>) -> FlowSpec {
         let mut group = each.first_group;
-        let traffic = match &each.sends {
-            Sends::Tcp { ccas, size, initial_window, ecn, l4s, bps, .. } => {
+        let traffic = match &each.traffic {
+            TrafficModel::Tcp { ccas, size, initial_window, ecn, l4s, bps, .. } => {
                 let nth = draw_weighted(&mut self.cca, ccas);
                 group += nth as u32;
                 let kind = ccas[nth].0;
@@ -107,16 +108,16 @@ impl Streams {
                     ecn: *ecn || kind.needs_ecn(),
                     l4s: *l4s,
                     rate_bps: bps.map_or(0, |r| draw(&mut self.rate, r)),
-                    asks: None,
+                    client: None,
                 }
             }
-            Sends::Datagrams(datagrams) => Traffic::Datagrams {
+            TrafficModel::Datagrams(datagrams) => Traffic::Datagrams {
                 gaps: datagrams.gaps(),
                 bps: draw(&mut self.amount, datagrams.bps()),
                 packet_bytes: datagrams.packet_bytes(),
             },
         };
-        let ends = each.length.map(|l| start_ns.saturating_add(l.draw(&mut self.length)));
+        let ends = each.duration.map(|d| start_ns.saturating_add(d.draw(&mut self.duration)));
         let stop_ns = stop_ns.into_iter().chain(ends).min();
         FlowSpec {
             group,
@@ -127,12 +128,12 @@ impl Streams {
             stop_ns,
             access_bps: each.access_bps.map(|r| draw(&mut self.access, r)),
             jitter_ns: draw(&mut self.jitter, each.jitter_ns),
-            send_buffer: match each.sends {
-                Sends::Tcp { send_buffer, .. } => send_buffer,
+            send_buffer: match each.traffic {
+                TrafficModel::Tcp { send_buffer, .. } => send_buffer,
                 _ => SendBuffer::default(),
             },
             path: each.path.clone(),
-            back: each.back.clone(),
+            reverse_path: each.reverse_path.clone(),
         }
     }
 }

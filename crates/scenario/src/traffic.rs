@@ -1,13 +1,13 @@
 //! `[[flows]]`: from values to checked entries of traffic.
 
+use crate::arrivals::{ArrivalPattern, ArrivalRate, Arrivals, PageLoads, Pause, mean_of};
 use crate::client::Client;
-use crate::comes::{ArrivalRate, Arrivals, Burst, Comes, Pause, mean_of};
 use crate::data::{DataFile, Files};
 use crate::datagrams::{Datagrams, Given};
 use crate::error::{Error, listed, suggest};
 use crate::form::MAX_WINDOW;
 use crate::keys::{FLOWS, MAX_FLOWS, WEIGHT};
-use crate::model::{Flows, InitialWindow, Link, Run, Sends, rate_of};
+use crate::model::{Flows, InitialWindow, Link, Run, TrafficModel, rate_of};
 use crate::node::{Node, Table, Value};
 use crate::packet::{FULL_BYTES, SEGMENT_BYTES, SYN_BYTES};
 use crate::preset::{self, Preset, in_order};
@@ -62,19 +62,19 @@ fn entry(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows,
 fn flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows, Error> {
     let t = node.table(&FLOWS)?;
     let path = path(&t, ports)?;
-    let back = back(&t, ports, &path)?;
-    if path.len() + back.len() > MAX_WAY {
-        let key = if back.is_empty() { "ports" } else { "back" };
+    let reverse_path = reverse_path(&t, ports, &path)?;
+    if path.len() + reverse_path.len() > MAX_WAY {
+        let key = if reverse_path.is_empty() { "ports" } else { "reverse_ports" };
         return Err(t.node.entry(key).error(format!(
-            "{} ports on this flow's way there and back; at most {MAX_WAY}",
-            path.len() + back.len()
+            "{} ports on this flow's forward and reverse paths; at most {MAX_WAY}",
+            path.len() + reverse_path.len()
         )));
     }
     let delay = |path: &[u32]| path.iter().map(|&p| ports[p as usize].delay_ns).sum::<u64>();
-    let delay_ns = delay(&path).max(delay(&back));
-    let (mut sends, size_file) = sends(&t, run, files)?;
+    let delay_ns = delay(&path).max(delay(&reverse_path));
+    let (mut traffic, size_file) = traffic_model(&t, run, files)?;
     let rtt_ns = match t.span_if("rtt")? {
-        None if matches!(sends, Sends::Tcp { .. }) => {
+        None if matches!(traffic, TrafficModel::Tcp { .. }) => {
             return Err(
                 t.missing("rtt", "the round-trip time without queues, such as \"20ms\" or \"20ms..80ms\"")
             );
@@ -106,21 +106,21 @@ fn flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows,
         )));
     }
     let jitter_ns = t.span("jitter")?;
-    let comes = comes(&t, &mut sends, &ports[path[0] as usize], run, files)?;
-    let length = Pause::read_if(&t, "length")?;
+    let arrival = arrival_pattern(&t, &mut traffic, &ports[path[0] as usize], run, files)?;
+    let duration = Pause::read_if(&t, "duration")?;
     Ok(Flows {
         name: t.get("name").map(Node::name).transpose()?,
         count: t.span("count")?,
         rows: None,
-        sends,
+        traffic,
         size_file,
-        comes,
+        arrival,
         path,
-        back,
+        reverse_path,
         rtt_ns,
         start_ns,
         stop_ns,
-        length,
+        duration,
         access_bps: t.span_if("access")?,
         jitter_ns,
     })
@@ -143,13 +143,13 @@ fn path(t: &Table<'_>, ports: &[Link]) -> Result<Vec<u32>, Error> {
 }
 
 /// The ports that a flow's acknowledgements cross, none of them on its way there.
-fn back(t: &Table<'_>, ports: &[Link], there: &[u32]) -> Result<Vec<u32>, Error> {
-    let Some(node) = t.get("back") else { return Ok(Vec::new()) };
+fn reverse_path(t: &Table<'_>, ports: &[Link], forward_path: &[u32]) -> Result<Vec<u32>, Error> {
+    let Some(node) = t.get("reverse_ports") else { return Ok(Vec::new()) };
     if t.get("cca").is_none() {
         return Err(node.key_error("belongs to TCP flows (cca); nothing comes back to a UDP sender"));
     }
     let names: Vec<&str> = ports.iter().map(|p| p.name.as_str()).collect();
-    named(node.items(), &names, there)
+    named(node.items(), &names, forward_path)
 }
 
 /// Ports by their names, each once and not among those already crossed.
@@ -167,7 +167,7 @@ fn named(items: &[Node], names: &[&str], crossed: &[u32]) -> Result<Vec<u32>, Er
 }
 
 /// What each flow sends, and the file that sizes are out of.
-fn sends(t: &Table<'_>, run: &Run, files: &Files) -> Result<(Sends, Option<DataFile>), Error> {
+fn traffic_model(t: &Table<'_>, run: &Run, files: &Files) -> Result<(TrafficModel, Option<DataFile>), Error> {
     let kinds = || std::iter::once("cca").chain(Datagrams::names());
     let given: Vec<(&str, &Node)> = kinds().filter_map(|k| Some((k, t.get(k)?))).collect();
     let (key, one) = match given.as_slice() {
@@ -191,7 +191,7 @@ fn sends(t: &Table<'_>, run: &Run, files: &Files) -> Result<(Sends, Option<DataF
         let rated = listed(Datagrams::with_rate(), "or");
         let full = format!("belongs to UDP flows ({rated}); TCP's full packets are {FULL_BYTES}b");
         t.not_with(&["packet"], &full)?;
-        t.not_with(&["length"], "belongs to UDP flows; a TCP flow has a size, or goes on until stop")?;
+        t.not_with(&["duration"], "belongs to UDP flows; a TCP flow has a size, or goes on until stop")?;
         let ccas = ccas(one)?;
         let bps = t.span_if("rate")?;
         match (ccas.iter().find(|(kind, _)| kind.needs_rate()), t.get("rate")) {
@@ -208,7 +208,7 @@ fn sends(t: &Table<'_>, run: &Run, files: &Files) -> Result<(Sends, Option<DataF
         }
         let (ecn, l4s) = t.get("ecn").map_or(Ok((false, false)), Node::ecn)?;
         let (size, file) = Sizes::read_if(t, files)?;
-        let sends = Sends::Tcp {
+        let traffic = TrafficModel::Tcp {
             ccas,
             bps,
             size,
@@ -218,14 +218,14 @@ fn sends(t: &Table<'_>, run: &Run, files: &Files) -> Result<(Sends, Option<DataF
             send_buffer: send_buffer(t, run)?,
             client: Client::read(t)?,
         };
-        return Ok((sends, file));
+        return Ok((traffic, file));
     }
     t.not_with(
-        &["size", "ecn", "initial_window", "wmem", "notsent_lowat", "repeat", "burst", "requests", "video"],
-        "belongs to TCP flows (cca); a UDP flow sends from start to stop, or for its length",
+        &["size", "ecn", "initial_window", "wmem", "notsent_lowat", "repeat", "pages", "requests", "video"],
+        "belongs to TCP flows (cca); a UDP flow sends from start to stop, or for its duration",
     )?;
     match Datagrams::read(key, t)? {
-        Some(datagrams) => Ok((Sends::Datagrams(datagrams), None)),
+        Some(datagrams) => Ok((TrafficModel::Datagrams(datagrams), None)),
         None => Err(one.key_error("not a kind of traffic")),
     }
 }
@@ -272,22 +272,28 @@ fn initial_window(node: &Node) -> Result<InitialWindow, Error> {
 }
 
 /// How the flows of an entry come. Those of pages get their sizes from there.
-fn comes(t: &Table<'_>, sends: &mut Sends, port: &Link, run: &Run, files: &Files) -> Result<Comes, Error> {
-    let Sends::Tcp { size, .. } = sends else { return udp_comes(t, sends, port, run) };
-    let (repeat, arrivals, burst) = (t.get("repeat"), t.get("arrivals"), t.get("burst"));
-    if repeat.is_none() && arrivals.is_none() && burst.is_none() {
-        return Ok(Comes::Once);
+fn arrival_pattern(
+    t: &Table<'_>,
+    traffic: &mut TrafficModel,
+    port: &Link,
+    run: &Run,
+    files: &Files,
+) -> Result<ArrivalPattern, Error> {
+    let TrafficModel::Tcp { size, .. } = traffic else { return udp_arrival_pattern(t, traffic, port, run) };
+    let (repeat, arrivals, pages) = (t.get("repeat"), t.get("arrivals"), t.get("pages"));
+    if repeat.is_none() && arrivals.is_none() && pages.is_none() {
+        return Ok(ArrivalPattern::Once);
     }
-    if let (Some(_), Some(other)) = (repeat, arrivals.or(burst)) {
+    if let (Some(_), Some(other)) = (repeat, arrivals.or(pages)) {
         return Err(
             other.key_error("flows follow one another (repeat), or come by themselves; write one of the two")
         );
     }
     if let (None, Some(n)) = (repeat, t.get("count")) {
-        return Err(n.key_error("does not belong to flows that arrive: arrivals or burst say how many come"));
+        return Err(n.key_error("does not belong to flows that arrive: arrivals or pages say how many come"));
     }
-    let burst = burst.map(|n| Burst::read(n, files, run.duration_ns)).transpose()?;
-    match (&burst, &size) {
+    let pages = pages.map(|n| PageLoads::read(n, files, run.duration_ns)).transpose()?;
+    match (&pages, &size) {
         (Some(_), Some(_)) => {
             let n = t.get("size").unwrap_or(t.node);
             return Err(n.key_error("the flows of a page have the sizes that the page gives them"));
@@ -301,30 +307,30 @@ fn comes(t: &Table<'_>, sends: &mut Sends, port: &Link, run: &Run, files: &Files
         _ => {}
     }
     if let Some(pause) = Pause::read_if(t, "repeat")? {
-        return Ok(Comes::Repeat(pause));
+        return Ok(ArrivalPattern::Repeat(pause));
     }
     let arrivals = match arrivals {
         None => None,
         Some(n) => {
-            if let Some(at) = burst.as_ref().filter(|b| !b.at_ns.is_empty()).and(t.get("burst")) {
+            if let Some(at) = pages.as_ref().filter(|b| !b.at_ns.is_empty()).and(t.get("pages")) {
                 return Err(
                     at.error("pages are loaded at set times (at) or arrive (arrivals); write one of the two")
                 );
             }
-            let mean = mean_of(size.as_ref(), burst.as_ref().map(|b| &b.pages));
+            let mean = mean_of(size.as_ref(), pages.as_ref().map(|b| &b.pages));
             // What the link counts: the payload, the headers of each segment, and the SYNs.
             let header = f64::from(FULL_BYTES + port.overhead_bytes) - SEGMENT_BYTES as f64;
             let syn = f64::from(SYN_BYTES + port.overhead_bytes);
             Some(arrive(n, mean.bytes + mean.segments * header + mean.flows * syn, port, run)?)
         }
     };
-    match (burst, arrivals) {
+    match (pages, arrivals) {
         (Some(b), arrivals) if arrivals.is_some() || !b.at_ns.is_empty() => {
-            Ok(Comes::Pages(Burst { arrivals, ..b }))
+            Ok(ArrivalPattern::Pages(PageLoads { arrivals, ..b }))
         }
-        (None, Some(a)) => Ok(Comes::Arrive(a)),
+        (None, Some(a)) => Ok(ArrivalPattern::Arrive(a)),
         _ => {
-            let n = t.get("burst").unwrap_or(t.node);
+            let n = t.get("pages").unwrap_or(t.node);
             Err(n.error("when? write at = [\"10s\", \"20s\"] in it, or arrivals = \"0.1/s\" beside it"))
         }
     }
@@ -343,24 +349,29 @@ fn arrive(n: &Node, bytes: f64, port: &Link, run: &Run) -> Result<Arrivals, Erro
     Ok(Arrivals { rate, gap_ns })
 }
 
-/// How UDP flows come: those that arrive last for a drawn length.
-fn udp_comes(t: &Table<'_>, sends: &Sends, port: &Link, run: &Run) -> Result<Comes, Error> {
-    let Some(n) = t.get("arrivals") else { return Ok(Comes::Once) };
+/// How UDP flows come: those that arrive last for a drawn duration.
+fn udp_arrival_pattern(
+    t: &Table<'_>,
+    traffic: &TrafficModel,
+    port: &Link,
+    run: &Run,
+) -> Result<ArrivalPattern, Error> {
+    let Some(n) = t.get("arrivals") else { return Ok(ArrivalPattern::Once) };
     if let Some(n) = t.get("count") {
         return Err(n.key_error("does not belong to flows that arrive: arrivals say how many come"));
     }
-    let length = Pause::read_if(t, "length")?.ok_or_else(|| {
+    let duration = Pause::read_if(t, "duration")?.ok_or_else(|| {
         t.missing(
-            "length",
+            "duration",
             "how long each lasts, such as { exponential = \"180s\" }: flows that come have to end",
         )
     })?;
-    let Sends::Datagrams(datagrams) = sends else { return Ok(Comes::Once) };
+    let TrafficModel::Datagrams(datagrams) = traffic else { return Ok(ArrivalPattern::Once) };
     let (bps, packet_bytes) = (datagrams.bps(), datagrams.packet_bytes());
     let bps = bps.min.midpoint(bps.max);
     let wire = f64::from(packet_bytes + port.overhead_bytes) / f64::from(packet_bytes);
-    let seconds = length.mean() / S as f64;
-    Ok(Comes::Arrive(arrive(n, bps as f64 / 8.0 * seconds * wire, port, run)?))
+    let seconds = duration.mean() / S as f64;
+    Ok(ArrivalPattern::Arrive(arrive(n, bps as f64 / 8.0 * seconds * wire, port, run)?))
 }
 
 /// One congestion control, or a table of whole-number weights.

@@ -1,9 +1,9 @@
 //! A scenario as JSON and as TOML, every default filled in.
 
-use crate::comes::{Arrivals, Comes, PagesFile};
+use crate::arrivals::{ArrivalPattern, Arrivals, PagesFile};
 use crate::data::{DataFile, hex};
 use crate::datagrams::Datagrams;
-use crate::model::{Change, Discipline, Flows, InitialWindow, Link, LinkRate, Scenario, Sends};
+use crate::model::{Change, Discipline, Flows, InitialWindow, Link, LinkRate, Scenario, TrafficModel};
 use crate::setting::Setting;
 use crate::stack::Stack;
 use crate::units::{Range, Unit};
@@ -67,8 +67,8 @@ impl Scenario {
                     path.iter().map(|&p| json!(self.ports[p as usize].name)).collect()
                 };
                 o["ports"] = names(&entry.path);
-                if !entry.back.is_empty() {
-                    o["back"] = names(&entry.back);
+                if !entry.reverse_path.is_empty() {
+                    o["reverse_ports"] = names(&entry.reverse_path);
                 }
             }
             o
@@ -183,8 +183,8 @@ impl Scenario {
             if let Some(rows) = &mut entry.rows {
                 see("flows", "csv", &mut rows.file);
             }
-            if let Comes::Pages(burst) = &mut entry.comes
-                && let Some(PagesFile { file, .. }) = &mut burst.file
+            if let ArrivalPattern::Pages(loads) = &mut entry.arrival
+                && let Some(PagesFile { file, .. }) = &mut loads.file
             {
                 see("pages", "csv", file);
             }
@@ -258,22 +258,22 @@ fn flows(entry: &Flows) -> Value {
         put("name", json!(name));
     }
     let arrivals = |a: &Arrivals| json!(a.rate.show());
-    match &entry.comes {
-        Comes::Once => drop(put("count", whole(entry.count))),
-        Comes::Repeat(pause) => {
+    match &entry.arrival {
+        ArrivalPattern::Once => drop(put("count", whole(entry.count))),
+        ArrivalPattern::Repeat(pause) => {
             put("count", whole(entry.count));
             put("repeat", pause.show());
         }
-        Comes::Arrive(a) => drop(put("arrivals", arrivals(a))),
-        Comes::Pages(burst) => {
-            put("burst", burst.show());
-            if let Some(a) = &burst.arrivals {
+        ArrivalPattern::Arrive(a) => drop(put("arrivals", arrivals(a))),
+        ArrivalPattern::Pages(loads) => {
+            put("pages", loads.show());
+            if let Some(a) = &loads.arrivals {
                 put("arrivals", arrivals(a));
             }
         }
     }
-    match &entry.sends {
-        Sends::Tcp { ccas, size, initial_window, ecn, l4s, bps, send_buffer, client } => {
+    match &entry.traffic {
+        TrafficModel::Tcp { ccas, size, initial_window, ecn, l4s, bps, send_buffer, client } => {
             let cca = match ccas.as_slice() {
                 [(kind, _)] => json!(kind.name()),
                 many => many.iter().map(|(kind, w)| (kind.name(), json!(w))).collect(),
@@ -303,7 +303,7 @@ fn flows(entry: &Flows) -> Value {
                 put(key, value);
             }
         }
-        Sends::Datagrams(datagrams) => {
+        TrafficModel::Datagrams(datagrams) => {
             for (key, value) in datagrams.show() {
                 put(key, value);
             }
@@ -317,8 +317,8 @@ fn flows(entry: &Flows) -> Value {
     if let Some(stop) = entry.stop_ns {
         put("stop", range(Unit::Time, stop));
     }
-    if let Some(length) = entry.length {
-        put("length", length.show());
+    if let Some(duration) = entry.duration {
+        put("duration", duration.show());
     }
     if let Some(access) = entry.access_bps {
         put("access", range(Unit::Rate, access));
@@ -397,7 +397,7 @@ fn link(link: &Link) -> Map<String, Value> {
         o.insert("late_marks".into(), json!(true));
     }
     o.insert("delay".into(), json!(Unit::Time.show(link.delay_ns)));
-    link.flaws.show(&mut o);
+    link.impairments.show(&mut o);
     if let Some(buffer) = link.buffer {
         o.insert("buffer".into(), json!(buffer.show()));
     }

@@ -92,10 +92,10 @@ const MISTAKES: &[(&str, &str)] = &[
     ("cbr = \"2mbit\"", "voip = \"g711\"\npacket = \"100b\""),
     ("cbr = \"2mbit\"", "voip = \"g711\"\nrepeat = \"1s\""),
     ("cbr = \"2mbit\"", "voip = \"g711\"\narrivals = \"2/s\""),
-    ("cbr = \"2mbit\"", "voip = \"g711\"\narrivals = \"2/s\"\nlength = \"60s\"\ncount = 3"),
-    ("cbr = \"2mbit\"", "voip = \"g711\"\narrivals = \"9mb\"\nlength = \"60s\""),
-    ("cbr = \"2mbit\"", "voip = \"g711\"\nlength = \"0s..5s\""),
-    ("start = \"0s..1s\"", "length = \"9s\""),
+    ("cbr = \"2mbit\"", "voip = \"g711\"\narrivals = \"2/s\"\nduration = \"60s\"\ncount = 3"),
+    ("cbr = \"2mbit\"", "voip = \"g711\"\narrivals = \"9mb\"\nduration = \"60s\""),
+    ("cbr = \"2mbit\"", "voip = \"g711\"\nduration = \"0s..5s\""),
+    ("start = \"0s..1s\"", "duration = \"9s\""),
     // Clients that ask.
     ("start = \"0s..1s\"", "requests = \"1s\""),
     ("start = \"0s..1s\"", "size = \"10kb\"\nrequests = 1"),
@@ -110,7 +110,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("start = \"0s..1s\"", "video = { chunk = \"0s\" }"),
     ("start = \"0s..1s\"", "video = { chunk = \"4s\", buffer = \"2s\" }"),
     ("start = \"0s..1s\"", "video = { segment = \"4s\" }"),
-    ("start = \"0s..1s\"", "video = {}\nback = \"bottleneck\""),
+    ("start = \"0s..1s\"", "video = {}\nreverse_ports = \"bottleneck\""),
     ("cbr = \"2mbit\"", "cbr = \"2mbit\"\nvideo = {}"),
     // Links that are not perfect.
     ("delay = \"1ms\"", "loss = 1"),
@@ -323,15 +323,15 @@ duration = "60s"
 /// The same for [`OWN`].
 const MISTAKES_IN_OWN: &[(&str, &str)] = &[
     ("rate = \"50mbit\"", "rate = \"50mbit\"\ndiscipline = \"pie\""),
-    ("ports = [\"left\", \"right\"]", "ports = [\"left\"]\nback = [\"left\"]"),
-    ("ports = [\"left\", \"right\"]", "ports = [\"left\"]\nback = [\"up\"]"),
+    ("ports = [\"left\", \"right\"]", "ports = [\"left\"]\nreverse_ports = [\"left\"]"),
+    ("ports = [\"left\", \"right\"]", "ports = [\"left\"]\nreverse_ports = [\"up\"]"),
     (
         "cca = \"cubic\"\nrtt = \"20ms\"\nports = [\"left\", \"right\"]",
-        "cbr = \"1mbit\"\nports = [\"left\"]\nback = [\"right\"]",
+        "cbr = \"1mbit\"\nports = [\"left\"]\nreverse_ports = [\"right\"]",
     ),
     (
         "rate = \"50mbit\"\n[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nports = [\"left\", \"right\"]",
-        "rate = \"50mbit\"\ndelay = \"11ms\"\n[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nports = [\"left\"]\nback = [\"right\"]",
+        "rate = \"50mbit\"\ndelay = \"11ms\"\n[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nports = [\"left\"]\nreverse_ports = [\"right\"]",
     ),
     ("\"codel\"", "\"codel\", \"dt\""),
     ("\"codel\"", "\"abm\""),
@@ -385,7 +385,7 @@ fn a_way_has_an_end() {
             names.join(", ")
         };
         format!(
-            "{ports}[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nports = [{}]\nback = [{}]\n\
+            "{ports}[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nports = [{}]\nreverse_ports = [{}]\n\
              [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"1s\"\n",
             names(0, there),
             names(there, back)
@@ -412,7 +412,7 @@ arrivals = "50/s"
 name = "web"
 cca = "cubic"
 rtt = "20ms"
-burst = { at = ["1s", "2s"] }
+pages = { at = ["1s", "2s"] }
 initial_window = "all"
 [[flows]]
 name = "crowd"
@@ -495,13 +495,13 @@ fn mistakes_in_files_of_traffic() {
         "5tb\n",
     ];
     let pages = ["", "trace,flow,packets\n", "1,2\n", "1,0,0\n", "1,0,-5\n", "1,0,9\nx\n"];
-    for (key, files) in [("size = { file", &sizes[..]), ("burst = { at = \"1s\", file", &pages[..])] {
+    for (key, files) in [("size = { file", &sizes[..]), ("pages = { at = \"1s\", file", &pages[..])] {
         for content in files {
             std::fs::write(folder.join("a.csv"), content).unwrap();
             let old = if key.starts_with("size") {
                 "size = \"10kb..1mb\""
             } else {
-                "burst = { at = [\"1s\", \"2s\"] }"
+                "pages = { at = [\"1s\", \"2s\"] }"
             };
             let text = TRAFFIC.replace(old, &format!("{key} = \"a.csv\" }}"));
             let error = Scenario::parse(&text, "s.toml", &folder).unwrap_err();

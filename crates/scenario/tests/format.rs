@@ -347,7 +347,7 @@ fn the_product_counts_tcp_flows_and_the_first_rate() {
     };
     assert_eq!(arriving(""), 40_000);
     assert_eq!(arriving(r#", { cbr = "1mbit", rtt = "4ms" }"#), 40_000);
-    assert_eq!(arriving(r#", { voip = "g711", arrivals = "1/s", length = "9s", rtt = "4ms" }"#), 40_000);
+    assert_eq!(arriving(r#", { voip = "g711", arrivals = "1/s", duration = "9s", rtt = "4ms" }"#), 40_000);
     assert_eq!(arriving(r#", { cbr = "1mbit", rtt = "4ms" }, { cca = "bbr", rtt = "10ms" }"#), 10_000);
     assert_eq!(text(r#"rate = "8mbit""#, "45kb")[0].ports[0].limit_bytes, 45 * 1024);
     assert_eq!(text(r#"rate = "8mbit""#, "1000p")[0].ports[0].limit_packets, 1000);

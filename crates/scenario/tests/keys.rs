@@ -5,11 +5,11 @@ mod common;
 use common::{complaints, schema};
 use proptest::prelude::*;
 use queuewright_scenario::keys::{
-    BURST, EXPONENTIAL, FLOWS, Form, JITTER, Key, Keys, LINK, LOGNORMAL, PARETO, QUEUE, REORDER, RUN, SHARED,
+    EXPONENTIAL, FLOWS, Form, JITTER, Key, Keys, LINK, LOGNORMAL, PAGES, PARETO, QUEUE, REORDER, RUN, SHARED,
     SIZES, TABLES, TOP, VIDEO,
 };
 use queuewright_scenario::units::show_millionths;
-use queuewright_scenario::{Scenario, json_schema, python_types};
+use queuewright_scenario::{Draft, Flags, Scenario, json_schema, python_types};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -36,7 +36,7 @@ fn the_page_is_in_step() {
         ("[link]", &LINK),
         ("[[flows]]", &FLOWS),
         ("video", &VIDEO),
-        ("burst", &BURST),
+        ("pages", &PAGES),
         ("[queue]", &QUEUE),
         ("[run]", &RUN),
     ];
@@ -95,6 +95,7 @@ fn the_schema_accepts_what_is_shipped() {
         assert_eq!(complaints(&schema, &text), Vec::<String>::new(), "{}", path.display());
         // With every default written out, too.
         let scenario = Scenario::read(&path).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(scenario.warnings(), []);
         assert_eq!(complaints(&schema, &scenario.to_toml()), Vec::<String>::new(), "{}", path.display());
     }
 }
@@ -132,7 +133,7 @@ fn the_schema_refuses_what_is_wrong() {
 }
 
 /// The tables inside others.
-static INNER: [&Keys; 8] = [&JITTER, &REORDER, &EXPONENTIAL, &LOGNORMAL, &PARETO, &SIZES, &VIDEO, &BURST];
+static INNER: [&Keys; 8] = [&JITTER, &REORDER, &EXPONENTIAL, &LOGNORMAL, &PARETO, &SIZES, &VIDEO, &PAGES];
 
 /// A small file in which a key may stand, with that value.
 fn file(of: &Keys, key: &str, value: &str) -> String {
@@ -193,10 +194,10 @@ fn file(of: &Keys, key: &str, value: &str) -> String {
                     flows = flows.replace("cca = \"cubic\"\n", "");
                     put(&mut run, "duration = \"10ms\"");
                 }
-                "length" | "packet" => flows = flows.replace("cca = \"cubic\"", "cbr = \"1kbit\""),
+                "duration" | "packet" => flows = flows.replace("cca = \"cubic\"", "cbr = \"1kbit\""),
                 "repeat" | "requests" | "arrivals" => put(&mut flows, "size = \"1kb\""),
                 "rate" => flows = flows.replace("cubic", "brutal"),
-                "ports" | "back" => {
+                "ports" | "reverse_ports" => {
                     link = ports.into();
                     put(&mut flows, "ports = [\"a\"]");
                 }
@@ -224,11 +225,11 @@ fn file(of: &Keys, key: &str, value: &str) -> String {
         }
         ("video", "buffer") => put(&mut flows, &format!("video = {{ chunk = \"100ms\", {line} }}")),
         ("video", _) => put(&mut flows, &format!("video = {{ {line} }}")),
-        ("burst", "traces" | "pick") => {
-            put(&mut flows, &format!("burst = {{ at = \"1s\", file = \"pages.csv\", {line} }}"));
+        ("pages", "traces" | "pick") => {
+            put(&mut flows, &format!("pages = {{ at = \"1s\", file = \"pages.csv\", {line} }}"));
         }
-        ("burst", "file") => put(&mut flows, &format!("burst = {{ at = \"1s\", {line} }}")),
-        ("burst", _) => put(&mut flows, &format!("burst = {{ {line} }}")),
+        ("pages", "file") => put(&mut flows, &format!("pages = {{ at = \"1s\", {line} }}")),
+        ("pages", _) => put(&mut flows, &format!("pages = {{ {line} }}")),
         ("[queue]", _) => put(&mut queue, &line),
         ("[run]", _) => {
             // A short run has no more samples than it may.
@@ -303,8 +304,8 @@ const NOT_ALONE: &[(&str, &str, &str, &str)] = &[
     ("[[flows]]", "start", "1000000s", "before the run ends"),
     ("[[flows]]", "stop", "0s", "after they start"),
     ("[run]", "warmup", "1000000s", "shorter than run.duration"),
-    ("burst", "at", "1000000s", "before the run's end"),
-    ("burst", "traces", "18446744073709551615", "not a trace of this file"),
+    ("pages", "at", "1000000s", "before the run's end"),
+    ("pages", "traces", "18446744073709551615", "not a trace of this file"),
 ];
 /// Ranges that something else than the bounds decides on.
 const RANGES_NOT_ALONE: &[(&str, &str)] =
@@ -457,5 +458,90 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+/// Keys that have old names, each with a value that passes, as TOML, JSON and an option of `--flows` have it.
+fn renamed() -> Vec<(&'static Keys, &'static Key, &'static str, &'static str)> {
+    let old = all_keys().flat_map(|(table, key)| key.was.iter().map(move |was| (table, key, *was)));
+    let with_value = |(table, key, was): (&'static Keys, &'static Key, &'static str)| {
+        let value = match (table.name, key.name) {
+            ("[[flows]]", "duration") => "\"2s\"",
+            ("[[flows]]", "pages") => "{ at = [\"1s\"] }",
+            ("[[flows]]", "reverse_ports") => "\"b\"",
+            (table, key) => panic!("no value for {table} {key}"),
+        };
+        (table, key, was, value)
+    };
+    old.map(with_value).collect()
+}
+
+/// A key by its old name means the same, and the warning says where it is and what to write.
+#[test]
+fn old_names_are_read_with_a_warning() {
+    let schema = schema();
+    for (table, key, was, value) in renamed() {
+        let name = key.name;
+        let new = file(table, name, value);
+        let old =
+            file(table, name, value).replace(&format!("\n{name} = {value}"), &format!("\n{was} = {value}"));
+        let line = old.lines().position(|l| l.starts_with(&format!("{was} = "))).unwrap() + 1;
+        let (new, old_text) = (read(&new).unwrap_or_else(|e| panic!("{e}\n{new}")), old);
+        let old = read(&old_text).unwrap_or_else(|e| panic!("{e}\n{old_text}"));
+        assert_eq!(new.warnings(), []);
+        let said: Vec<String> = old.warnings().iter().map(ToString::to_string).collect();
+        let want = format!(
+            "s.toml:{line}: flows[0].{was}: the old name of {name}; the next version reads only that"
+        );
+        assert_eq!(said, [want]);
+        // All that engines and results see of it.
+        assert_eq!(old, new);
+        assert_eq!(old.to_json(), new.to_json());
+        assert_eq!(format!("{:?}", old.runs().unwrap()), format!("{:?}", new.runs().unwrap()));
+        assert_eq!(complaints(&schema, &old_text), Vec::<String>::new(), "{old_text}");
+
+        let both = old_text.replace(&format!("\n{was} = "), &format!("\n{name} = {value}\n{was} = "));
+        let error = read(&both).expect_err(&both).to_string();
+        let want = format!(
+            "s.toml:{}: flows[0].{was}: the old name of {name}, which is there, too; leave this one out",
+            line + 1
+        );
+        assert_eq!(error, want);
+    }
+}
+
+/// So do paths of values and options of flags: what they say takes the place of what a file says by either name.
+#[test]
+fn old_names_of_paths_and_options_are_read_with_a_warning() {
+    for (table, key, was, value) in renamed() {
+        let name = key.name;
+        let text = file(table, name, value);
+        let json = value.replace(" = ", ": ").replace("{ ", "{ \"").replace(": ", "\": ");
+        let new = read(&text).unwrap();
+        for path in [format!("flows.{was}"), format!("flows[0].{was}")] {
+            let draft = Draft::parse(&text, "s.toml", "".as_ref()).and_then(|d| d.put(&path, &json));
+            let old = draft.and_then(|d| d.scenario()).unwrap_or_else(|e| panic!("{path}: {e}"));
+            assert_eq!(old, new);
+            let said: Vec<String> = old.warnings().iter().map(ToString::to_string).collect();
+            assert_eq!(said, [format!("{path}: the old name of {name}; the next version reads only that")]);
+        }
+        // A table is no option.
+        if value.starts_with('{') {
+            continue;
+        }
+        let with = |option: &str| {
+            let kind = if text.contains("cbr") { "cbr:1kbit" } else { "cubic:rtt=60s:ports=a" };
+            let flows = Some(format!("1x{kind}:{option}={}", value.trim_matches('"')));
+            let flags = Flags { flows, ..Flags::default() };
+            Scenario::parse_with(&text, "s.toml", "".as_ref(), &flags)
+                .unwrap_or_else(|e| panic!("{option}: {e}"))
+        };
+        let (old, new) = (with(was), with(name));
+        assert_eq!((&old, new.warnings()), (&new, &[][..]));
+        let said: Vec<String> = old.warnings().iter().map(ToString::to_string).collect();
+        assert_eq!(
+            said,
+            [format!("--flows[0].{was}: the old name of {name}; the next version reads only that")]
+        );
     }
 }

@@ -65,15 +65,15 @@ fn flows() -> impl Strategy<Value = String> {
         maybe((29u64..=1500).prop_map(|n| format!("packet = \"{n}b\""))),
     )
         .prop_map(|(a, b)| a + "\n" + &b);
-    let length = prop_oneof![
-        range_of(1, 99_000_000_000).prop_map(|r| format!("length = \"{}\"", Unit::Time.show_range(r))),
+    let duration = prop_oneof![
+        range_of(1, 99_000_000_000).prop_map(|r| format!("duration = \"{}\"", Unit::Time.show_range(r))),
         (1000u64..99_000_000_000)
-            .prop_map(|ns| format!("length = {{ exponential = \"{}\" }}", Unit::Time.show(ns))),
+            .prop_map(|ns| format!("duration = {{ exponential = \"{}\" }}", Unit::Time.show(ns))),
     ];
-    let voip = (prop::sample::select(vec!["g711", "g729"]), maybe(length.clone()))
-        .prop_map(|(codec, length)| format!("voip = \"{codec}\"\n{length}"));
-    let calls = (1u64..1_000_000_000, length).prop_map(|(m, length)| {
-        format!("voip = \"g711\"\narrivals = \"{}/s\"\n{length}\n", show_millionths(m))
+    let voip = (prop::sample::select(vec!["g711", "g729"]), maybe(duration.clone()))
+        .prop_map(|(codec, duration)| format!("voip = \"{codec}\"\n{duration}"));
+    let calls = (1u64..1_000_000_000, duration).prop_map(|(m, duration)| {
+        format!("voip = \"g711\"\narrivals = \"{}/s\"\n{duration}\n", show_millionths(m))
     });
     let asking = prop_oneof![
         (0u64..9_999_999_999)
@@ -115,11 +115,11 @@ fn flows() -> impl Strategy<Value = String> {
         )),
         (size, 1u64..1_000_000_000)
             .prop_map(|(s, m)| format!("size = {s}\narrivals = \"{}/s\"\n", show_millionths(m))),
-        (1u64..1_000_000).prop_map(|m| format!("burst = {{}}\narrivals = \"{}/s\"\n", show_millionths(m))),
+        (1u64..1_000_000).prop_map(|m| format!("pages = {{}}\narrivals = \"{}/s\"\n", show_millionths(m))),
         proptest::collection::vec(0u64..99_000_000_000, 1..5).prop_map(|mut at| {
             at.sort_unstable();
             let at: Vec<_> = at.into_iter().map(|ns| Unit::Time.show(ns)).collect();
-            format!("burst = {{ at = {at:?} }}\n")
+            format!("pages = {{ at = {at:?} }}\n")
         }),
     ];
     let coming = (
@@ -179,7 +179,7 @@ fn valid() -> impl Strategy<Value = String> {
     let buffer =
         prop_oneof![(1u32..100_000).prop_map(Size::Packets), (2000u64..1 << 40).prop_map(Size::Bytes),]
             .prop_map(|s| format!("buffer = \"{}\"", s.show()));
-    let flaws = (
+    let impairments = (
         maybe((0u64..1_000_000).prop_map(|m| format!("loss = {}", show_millionths(m)))),
         maybe((0u64..9_999_999_999, any::<bool>()).prop_map(|(ns, normal)| {
             let law = if normal { "normal" } else { "uniform" };
@@ -195,7 +195,7 @@ fn valid() -> impl Strategy<Value = String> {
         maybe("[a-zA-Z \"\\\\éß]{1,20}x".prop_map(|n| format!("name = {}", serde_json::json!(n)))),
         link,
         maybe((0u64..10_000_000).prop_map(|ns| format!("delay = \"{}\"", Unit::Time.show(ns)))),
-        (buffer, flaws).prop_map(|(buffer, flaws)| buffer + "\n" + &flaws),
+        (buffer, impairments).prop_map(|(buffer, impairments)| buffer + "\n" + &impairments),
         proptest::collection::vec(flows(), 1..4),
         disciplines,
         maybe(Just("stack = \"ns3\"".to_string())),

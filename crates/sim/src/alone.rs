@@ -7,7 +7,7 @@
 pub use crate::info::{Info, Inner};
 pub use crate::jiffies::timestamp;
 use crate::packet::{MAX_SACKS, flag};
-pub use crate::room::{Device, RMEM_MAX, Room};
+pub use crate::room::{Device, RMEM_MAX, ReceiveBuffer};
 pub use crate::segment::{Ack, Dropped, Segment};
 use crate::sender::buffer::{self, BUFFER_BYTES};
 use crate::sender::{AckView, Burst, SenderSetup, StackRules};
@@ -36,12 +36,12 @@ pub struct Setup {
     /// ECN is negotiated.
     pub ecn: bool,
     /// What of the stack is set otherwise than Linux has it by default.
-    pub tuned: Tuned,
+    pub tuned: Sysctls,
 }
 
-/// What can be set of a stack, as Linux's sysctls do.
+/// What can be set of a stack: Linux's sysctls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tuned {
+pub struct Sysctls {
     /// `tcp_slow_start_after_idle`
     pub idle_restart: bool,
     /// `tcp_min_tso_segs`
@@ -58,9 +58,9 @@ pub struct Tuned {
     pub hz: u32,
 }
 
-impl Default for Tuned {
-    fn default() -> Tuned {
-        Tuned {
+impl Default for Sysctls {
+    fn default() -> Sysctls {
+        Sysctls {
             idle_restart: true,
             min_tso_segs: 2,
             tso_win_divisor: 3,
@@ -72,7 +72,7 @@ impl Default for Tuned {
     }
 }
 
-impl Tuned {
+impl Sysctls {
     /// Linux's rules with these. Each packet is one burst.
     fn rules(self) -> &'static StackRules {
         let rules = StackRules {
@@ -100,7 +100,7 @@ impl Default for Setup {
             mss: MSS,
             closes: true,
             ecn: false,
-            tuned: Tuned::default(),
+            tuned: Sysctls::default(),
         }
     }
 }
@@ -381,11 +381,11 @@ impl Receiver {
     /// opens at `at`; a segment's buffer takes so many bytes beside the payload.
     pub fn of_bytes(at: u64, rtt_ns: u64, echoes_each: bool, overhead: u32) -> Receiver {
         let device = Device::Beside(overhead);
-        Receiver::in_room(at, rtt_ns, echoes_each, device, Room::default())
+        Receiver::in_room(at, rtt_ns, echoes_each, device, ReceiveBuffer::default())
     }
 
     /// The same with a device and a buffer of its own.
-    pub fn in_room(at: u64, rtt_ns: u64, echoes_each: bool, device: Device, room: Room) -> Receiver {
+    pub fn in_room(at: u64, rtt_ns: u64, echoes_each: bool, device: Device, room: ReceiveBuffer) -> Receiver {
         let socket = Socket::new(at, rtt_ns, echoes_each, device, room);
         Receiver { end: End::Bytes(Box::new(socket)), out: Vec::new() }
     }

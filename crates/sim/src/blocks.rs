@@ -7,14 +7,14 @@ const REMEMBERED: usize = 4;
 /// Blocks of which each acknowledgement is hoped to arrive: before another one changes, it is told of (`TCP_SACK_BLOCKS_EXPECTED`).
 const EXPECTED: usize = 2;
 
-/// The blocks.
+/// The SACK blocks that a receiver tells of.
 #[derive(Debug, Default)]
-pub struct Blocks {
+pub struct SackBlocks {
     blocks: [(u32, u32); REMEMBERED],
     count: u8,
 }
 
-impl Blocks {
+impl SackBlocks {
     /// All of them.
     #[inline]
     pub fn get(&self) -> &[(u32, u32)] {
@@ -48,7 +48,7 @@ impl Blocks {
     #[cold]
     pub fn hides(&mut self, range: (u32, u32)) -> bool {
         let touched =
-            self.blocks[..usize::from(self.count)].iter_mut().position(|b| Blocks::extend(b, range));
+            self.blocks[..usize::from(self.count)].iter_mut().position(|b| SackBlocks::extend(b, range));
         touched.unwrap_or(self.count.into()) >= EXPECTED
     }
 
@@ -57,7 +57,7 @@ impl Blocks {
     pub fn add(&mut self, range: (u32, u32)) {
         let count = usize::from(self.count);
         let mut first = range;
-        let touched = self.blocks[..count].iter().position(|&b| Blocks::extend(&mut first, b));
+        let touched = self.blocks[..count].iter().position(|&b| SackBlocks::extend(&mut first, b));
         // Those before it move down, into its place or a new one.
         let place = touched.unwrap_or(count.min(REMEMBERED - 1));
         self.blocks.copy_within(..place, 1);
@@ -69,7 +69,7 @@ impl Blocks {
         let mut n = 1;
         for i in 1..count {
             let block = self.blocks[i];
-            if !Blocks::extend(&mut self.blocks[0], block) {
+            if !SackBlocks::extend(&mut self.blocks[0], block) {
                 self.blocks[n] = block;
                 n += 1;
             }
@@ -77,7 +77,7 @@ impl Blocks {
         self.count = n as u8;
     }
 
-    /// What came goes on where the first block ends, and nothing came that lies above: the most frequent case of [`Blocks::add`].
+    /// What came goes on where the first block ends, and nothing came that lies above: the most frequent case of [`SackBlocks::add`].
     #[inline]
     pub fn goes_on(&mut self, (seq, end): (u32, u32)) -> bool {
         let goes_on = self.count > 0 && self.blocks[0].1 == seq;
@@ -104,8 +104,8 @@ impl Blocks {
 mod tests {
     use super::*;
 
-    fn of(ranges: &[(u32, u32)]) -> Blocks {
-        let mut blocks = Blocks::default();
+    fn of(ranges: &[(u32, u32)]) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
         ranges.iter().for_each(|&r| blocks.add(r));
         blocks
     }

@@ -1,10 +1,10 @@
-//! What a queue manager was asked, and what came to it, as it is kept.
+//! What a discipline was asked, and what came to it, as it is kept.
 
 use queuewright_aqm::{Packet, Queue};
 
-/// Which of its functions was called.
+/// What was to be done with the queue: which of the discipline's functions was called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum QueueOperation {
     /// A packet arrived.
     Enqueue,
     /// One is to leave.
@@ -13,13 +13,13 @@ pub enum Asked {
     Idle,
 }
 
-/// A call of a queue manager with one queue, and all that it was given.
+/// A call of a discipline with one queue, and all that it was given.
 #[derive(Debug, Clone, Copy)]
 pub struct Call {
     /// When, ns since the run began.
     pub now_ns: u64,
     /// What was asked.
-    pub asked: Asked,
+    pub operation: QueueOperation,
     /// The random number that an arrival comes with.
     pub random: u32,
     /// The queue as it was shown.

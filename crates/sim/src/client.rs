@@ -1,7 +1,7 @@
 //! A client at the receiving end of a connection: it asks for one response after another, or plays a video.
 
 use queuewright_results as results;
-use queuewright_scenario::spec::{Asks, FlowSpec, RunSpec, Traffic};
+use queuewright_scenario::spec::{ClientSpec, FlowSpec, RunSpec, Traffic};
 use queuewright_scenario::{Requests, Video};
 use std::sync::Arc;
 
@@ -62,11 +62,13 @@ enum Kind {
 impl Client {
     /// The client of a flow, if it has one.
     pub fn new(flow: &FlowSpec, run: &RunSpec) -> Option<Client> {
-        let Traffic::Tcp { asks: Some(asks), size_bytes, .. } = &flow.traffic else { return None };
+        let Traffic::Tcp { client: Some(client), size_bytes, .. } = &flow.traffic else { return None };
         let stop_ns = flow.stop_ns.unwrap_or(u64::MAX);
-        let (kind, bytes) = match asks {
-            Asks::Requests(spec) => (Kind::Requests(Box::new(Requests::new(spec))), size_bytes.unwrap_or(1)),
-            Asks::Video(video) => {
+        let (kind, bytes) = match client {
+            ClientSpec::Requests(spec) => {
+                (Kind::Requests(Box::new(Requests::new(spec))), size_bytes.unwrap_or(1))
+            }
+            ClientSpec::Video(video) => {
                 let window_ns = (run.warmup_ns, run.duration_ns);
                 let player = Player::new(video.clone(), flow.start_ns, stop_ns, window_ns);
                 let bytes = player.chunk_bytes();
@@ -154,7 +156,7 @@ impl Client {
 fn transfer(group: u32, bytes: u64, asked_ns: u64, at: Option<u64>) -> results::Transfer {
     results::Transfer {
         group,
-        burst: None,
+        page: None,
         bytes,
         start_s: asked_ns as f64 / 1e9,
         fct_s: at.map(|at| (at - asked_ns) as f64 / 1e9),

@@ -1,12 +1,12 @@
 //! What becomes of the datagrams of a group: one-way delay and loss.
 
-use crate::measure::Waits;
+use crate::measure::SojournHistogram;
 use queuewright_results as results;
 
 /// Datagrams of one group that arrived within the window.
 #[derive(Debug)]
 pub struct Datagrams {
-    delays: Waits,
+    delays: SojournHistogram,
     sum_ns: u128,
     received: u64,
     warmup_ns: u64,
@@ -18,7 +18,7 @@ pub struct Datagrams {
 impl Datagrams {
     /// None yet.
     pub fn new(warmup_ns: u64, end_ns: u64) -> Datagrams {
-        Datagrams { delays: Waits::new(), sum_ns: 0, received: 0, warmup_ns, end_ns, lost: 0 }
+        Datagrams { delays: SojournHistogram::new(), sum_ns: 0, received: 0, warmup_ns, end_ns, lost: 0 }
     }
 
     /// One arrives at `at` that was sent at `sent_at`.

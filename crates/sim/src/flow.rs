@@ -1,14 +1,14 @@
 //! A flow: its two ends, the way between them, what it is measured by.
 
 use crate::ack::Ack;
+use crate::acks_in_flight::AcksInFlight;
+use crate::channel::Channel;
 use crate::client::Client;
-use crate::flaws::Wire;
+use crate::forward_path::{ForwardPath, times};
 use crate::jiffies::timestamp;
-use crate::lane::{Lane, times};
 use crate::packet::flag;
-use crate::random::{Identity, below, exponential, receiver_stream, sender_stream};
+use crate::random::{FlowIdentity, below, exponential, receiver_stream, sender_stream};
 use crate::receiver::{OVERHEAD, Receiver};
-use crate::returning::Returning;
 use crate::sender::{Burst, Sender, SenderSetup, StackRules};
 use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_scenario::Gaps;
@@ -38,7 +38,7 @@ pub fn segments_of(bytes: u64) -> (u32, u32) {
     clippy::large_enum_variant,
     reason = "most flows are TCP; a pointer would cost each of their packets"
 )]
-pub enum Ends {
+pub enum Endpoints {
     /// TCP.
     Tcp {
         /// Sender.
@@ -85,7 +85,7 @@ pub struct Uplink {
 /// From the receiver to the sender, and what is received.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Back {
+pub struct ReversePath {
     random: Pcg32,
     /// Time on the way (ns).
     pub reverse_ns: u64,
@@ -106,11 +106,11 @@ pub struct Back {
 #[repr(C, align(64))]
 pub struct Flow {
     /// The ends.
-    pub ends: Ends,
+    pub ends: Endpoints,
     /// The way to the first port.
     pub up: Uplink,
     /// The way of the ACKs.
-    pub back: Back,
+    pub reverse: ReversePath,
     /// ACKs on their way that were made before they could be worked in: few, as hosts work in what they get
     /// as late as they may.
     pub held: Vec<Ack>,
@@ -133,12 +133,12 @@ pub struct Flow {
     pub acks_lost: u64,
     /// The same when the window began.
     lost_before: u64,
-    /// Ports crossed, in order: by packets; then, if anything crosses ports on its way back, [`NOWHERE`] and those.
+    /// Ports crossed, in order: by packets; then, if anything crosses ports on its reverse path, [`NOWHERE`] and those.
     pub path: Box<[u32]>,
     /// How many of them packets cross.
-    pub there: u32,
+    pub forward_hops: u32,
     /// What comes back over ports; none: it crosses none.
-    pub returning: Option<Box<Returning>>,
+    pub acks_in_flight: Option<Box<AcksInFlight>>,
     /// Most time that the sender's host takes over what came back (ns).
     pub landing_ns: u64,
     /// It begins up to so much after its start (ns).
@@ -150,12 +150,12 @@ pub struct Flow {
 
 impl Flow {
     /// A flow of a run.
-    pub fn new(flow: Identity, spec: &FlowSpec, run: &RunSpec) -> Flow {
+    pub fn new(flow: FlowIdentity, spec: &FlowSpec, run: &RunSpec) -> Flow {
         let rules = StackRules::of(run.stack);
         let stop_ns = spec.stop_ns.unwrap_or(u64::MAX);
         let client = Client::new(spec, run).map(Box::new);
         let (ends, ip_bytes) = match spec.traffic {
-            Traffic::Tcp { cca, size_bytes, initial_window, ecn, l4s, rate_bps, asks: _ } => {
+            Traffic::Tcp { cca, size_bytes, initial_window, ecn, l4s, rate_bps, client: _ } => {
                 // What a client asks for at a time is what there is to send for the time being.
                 let size_bytes = client.as_ref().map_or(size_bytes, |c| Some(c.bytes()));
                 let (segments, last_bytes) = size_bytes.map(segments_of).unzip();
@@ -175,7 +175,7 @@ impl Flow {
                     access_bps: spec.access_bps.unwrap_or(0),
                     warmup_ns: run.warmup_ns,
                 };
-                let ends = Ends::Tcp {
+                let ends = Endpoints::Tcp {
                     sender: Sender::new(setup),
                     receiver: Receiver::new(
                         rules,
@@ -190,21 +190,21 @@ impl Flow {
                 (ends, FULL_BYTES)
             }
             Traffic::Datagrams { gaps, bps, packet_bytes } => {
-                (Ends::Udp { bps, gaps, sent: 0, access_free_ns: 0, carry_q32: 0 }, packet_bytes)
+                (Endpoints::Udp { bps, gaps, sent: 0, access_free_ns: 0, carry_q32: 0 }, packet_bytes)
             }
         };
         let ports_ns: u64 = spec.path.iter().map(|&p| run.ports[p as usize].delay_ns).sum();
         let mut path = spec.path.clone();
-        if !spec.back.is_empty() {
+        if !spec.reverse_path.is_empty() {
             path.push(NOWHERE);
-            path.extend(&spec.back);
+            path.extend(&spec.reverse_path);
         }
         let reverse_ns = spec.base_rtt_ns / 2;
-        let back_ns: u64 = spec.back.iter().map(|&p| run.ports[p as usize].delay_ns).sum();
+        let reverse_ports_ns: u64 = spec.reverse_path.iter().map(|&p| run.ports[p as usize].delay_ns).sum();
         let host_jitter_ns = rules.host_jitter_ns.min(spec.base_rtt_ns / 20);
         let wire_bytes = u16::try_from(ip_bytes + run.overhead_bytes).unwrap_or(u16::MAX);
         let access_bps = spec.access_bps.unwrap_or(0);
-        let is_udp = matches!(ends, Ends::Udp { .. });
+        let is_udp = matches!(ends, Endpoints::Udp { .. });
         Flow {
             ends,
             up: Uplink {
@@ -216,12 +216,12 @@ impl Flow {
                 last_arrival_ns: 0,
                 random: if is_udp { receiver_stream(run.seed, flow) } else { sender_stream(run.seed, flow) },
             },
-            back: Back {
+            reverse: ReversePath {
                 random: receiver_stream(run.seed, flow),
                 // To the first port on the way, if there is one: the host is at its end.
-                reverse_ns: reverse_ns - back_ns,
+                reverse_ns: reverse_ns - reverse_ports_ns,
                 last_ack_ns: 0,
-                host_jitter_ns: if spec.back.is_empty() { host_jitter_ns } else { 0 },
+                host_jitter_ns: if spec.reverse_path.is_empty() { host_jitter_ns } else { 0 },
                 delivered_bytes: 0,
                 delivered_total: 0,
                 warmup_ns: run.warmup_ns,
@@ -231,8 +231,8 @@ impl Flow {
             held: Vec::new(),
             wire_bytes,
             path: path.into(),
-            there: spec.path.len() as u32,
-            returning: (!spec.back.is_empty()).then(Box::default),
+            forward_hops: spec.path.len() as u32,
+            acks_in_flight: (!spec.reverse_path.is_empty()).then(Box::default),
             landing_ns: host_jitter_ns,
             start_jitter_ns: rules.start_jitter_ns.min(spec.base_rtt_ns / 2),
             overhead: run.overhead_bytes,
@@ -250,13 +250,13 @@ impl Flow {
 
     /// Does it send so much and no more?
     pub fn is_finite(&self) -> bool {
-        self.client.is_none() && matches!(self.ends, Ends::Tcp { segments, .. } if segments != u32::MAX)
+        self.client.is_none() && matches!(self.ends, Endpoints::Tcp { segments, .. } if segments != u32::MAX)
     }
 
     /// Payload of a finite flow (bytes); 0 for others.
     pub fn size_bytes(&self) -> u64 {
         match self.ends {
-            Ends::Tcp { segments, last_bytes, .. } if segments != u32::MAX => {
+            Endpoints::Tcp { segments, last_bytes, .. } if segments != u32::MAX => {
                 u64::from(segments.saturating_sub(1)) * u64::from(MSS) + u64::from(last_bytes)
             }
             _ => 0,
@@ -264,39 +264,40 @@ impl Flow {
     }
 
     /// Has its sender all that it waits for, and its receiver nothing more to say?
-    pub fn is_quiet(&self, lane: &Lane) -> bool {
-        let Ends::Tcp { sender, receiver, segments, .. } = &self.ends else { return true };
+    pub fn is_quiet(&self, forward: &ForwardPath) -> bool {
+        let Endpoints::Tcp { sender, receiver, segments, .. } = &self.ends else { return true };
         sender.conn().snd_una >= *segments
             && receiver.ack_at() == u64::MAX
             && self.held.is_empty()
-            && lane.first_at() == u64::MAX
+            && forward.first_at() == u64::MAX
     }
 
     /// What the ports need to know of it.
-    pub fn lane(&self, wires: &[Wire]) -> Lane {
+    pub fn forward(&self, channels: &[Channel]) -> ForwardPath {
         let (last_segment, last_bytes) = self.last_on_wire();
-        let mut lane = Lane::default();
-        lane.access_ns = self.up.access_ns;
-        // What answers is an arrival at a port: the first on the way back, or the one that the sender's answer reaches.
-        lane.loop_ns = self.back.reverse_ns + if self.returning.is_none() { self.up.forward_ns } else { 0 };
-        lane.port = self.path[0];
-        lane.last_segment = last_segment;
-        lane.wire_bytes = self.wire_bytes;
-        lane.last_bytes = last_bytes;
-        lane.syn_bytes = (SYN_BYTES + self.overhead) as u16;
-        let flawed = |&p: &u32| wires.get(p as usize).is_some_and(Wire::flawed);
-        let long = self.returning.is_some() || self.path.iter().any(flawed);
-        lane.hops = if long { Lane::LONG } else { self.path.len() as u8 };
-        lane
+        let mut forward = ForwardPath::default();
+        forward.access_ns = self.up.access_ns;
+        // What answers is an arrival at a port: the first on the reverse path, or the one that the sender's answer reaches.
+        forward.loop_ns =
+            self.reverse.reverse_ns + if self.acks_in_flight.is_none() { self.up.forward_ns } else { 0 };
+        forward.port = self.path[0];
+        forward.last_segment = last_segment;
+        forward.wire_bytes = self.wire_bytes;
+        forward.last_bytes = last_bytes;
+        forward.syn_bytes = (SYN_BYTES + self.overhead) as u16;
+        let impaired = |&p: &u32| channels.get(p as usize).is_some_and(Channel::impaired);
+        let long = self.acks_in_flight.is_some() || self.path.iter().any(impaired);
+        forward.hops = if long { ForwardPath::LONG } else { self.path.len() as u8 };
+        forward
     }
 
     /// The last segment of a finite flow, or of what its client has asked for, and its bytes on the link.
     pub fn last_on_wire(&self) -> (u32, u16) {
         match &self.ends {
-            Ends::Tcp { segments, last_bytes, .. } => {
+            Endpoints::Tcp { segments, last_bytes, .. } => {
                 (segments.wrapping_sub(1), (last_bytes + TCP_HEADER_BYTES + self.overhead) as u16)
             }
-            Ends::Udp { .. } => (u32::MAX, self.wire_bytes),
+            Endpoints::Udp { .. } => (u32::MAX, self.wire_bytes),
         }
     }
 
@@ -312,21 +313,22 @@ impl Flow {
 
     /// Length on the link of the acknowledgement of a number.
     pub fn ack_bytes(&self, number: u32) -> u16 {
-        let ip = self.returning.as_ref().and_then(|r| r.get(number)).map_or(TCP_HEADER_BYTES, Ack::ip_bytes);
+        let ip =
+            self.acks_in_flight.as_ref().and_then(|r| r.get(number)).map_or(TCP_HEADER_BYTES, Ack::ip_bytes);
         (ip + self.overhead) as u16
     }
 
     /// An acknowledgement has come back over its ports at `at`.
     pub fn returned(&mut self, number: u32, at: u64) {
-        let Some(ack) = self.returning.as_mut().and_then(|r| r.take(number)) else { return };
-        let jitter = (u64::from(self.back.random.next_u32()) * self.landing_ns) >> 32;
+        let Some(ack) = self.acks_in_flight.as_mut().and_then(|r| r.take(number)) else { return };
+        let jitter = (u64::from(self.reverse.random.next_u32()) * self.landing_ns) >> 32;
         let at = self.held.last().map_or(0, |ack| ack.at).max(at + jitter);
         self.held.push(ack.landed(at));
     }
 
     /// Packets and acknowledgements sent and received, of which `received` packets, are under way if these differ.
     pub fn acks_under_way(&self) -> (u64, u64) {
-        self.returning.as_ref().map_or((0, 0), |r| (r.sent, r.came))
+        self.acks_in_flight.as_ref().map_or((0, 0), |r| (r.sent, r.came))
     }
 
     /// Payload of a UDP packet.
@@ -338,11 +340,11 @@ impl Flow {
     pub fn schedule_start(&mut self, index: u32, wheel: &mut Wheel) {
         match &self.ends {
             // Its host gets to it when it can: flows of one start time do not march in step.
-            Ends::Tcp { .. } => {
-                let late = (u64::from(self.back.random.next_u32()) * self.start_jitter_ns) >> 32;
+            Endpoints::Tcp { .. } => {
+                let late = (u64::from(self.reverse.random.next_u32()) * self.start_jitter_ns) >> 32;
                 wheel.push(Event::plain(self.start_ns + late, EventKind::Start, index));
             }
-            Ends::Udp { .. } => drop(self.schedule_udp(index, self.start_ns, wheel)),
+            Endpoints::Udp { .. } => drop(self.schedule_udp(index, self.start_ns, wheel)),
         }
     }
 
@@ -350,7 +352,7 @@ impl Flow {
     /// `previous`: when the last one was sent; for the first, the start.
     pub fn schedule_udp(&mut self, index: u32, previous: u64, wheel: &mut Wheel) -> bool {
         let ip_bytes = u64::from(u32::from(self.wire_bytes) - self.overhead);
-        let Ends::Udp { bps, gaps, sent, access_free_ns, carry_q32 } = &mut self.ends else {
+        let Endpoints::Udp { bps, gaps, sent, access_free_ns, carry_q32 } = &mut self.ends else {
             return false;
         };
         let up = &mut self.up;
@@ -367,7 +369,7 @@ impl Flow {
                 self.start_ns.saturating_add(u64::try_from(ns).unwrap_or(u64::MAX))
             }
         };
-        if send_at >= self.stop_ns.min(self.back.end_ns) {
+        if send_at >= self.stop_ns.min(self.reverse.end_ns) {
             return false;
         }
         let mut sent_at = send_at;
@@ -391,7 +393,7 @@ impl Flow {
 
     /// The time series will have it.
     pub fn watch(&mut self) {
-        if let Ends::Udp { .. } = self.ends {
+        if let Endpoints::Udp { .. } = self.ends {
             self.arriving = Some(VecDeque::new());
         }
     }
@@ -399,7 +401,7 @@ impl Flow {
     /// A datagram arrives at `at`.
     pub fn datagram(&mut self, at: u64) {
         let payload = self.udp_payload();
-        self.back.delivered(at, payload);
+        self.reverse.delivered(at, payload);
         if let Some(arriving) = &mut self.arriving {
             arriving.push_back(at);
         }
@@ -408,21 +410,21 @@ impl Flow {
     /// Payload that has arrived by `now` (bytes).
     pub fn delivered_by(&mut self, now: u64) -> u64 {
         let payload = self.udp_payload();
-        let Some(arriving) = &mut self.arriving else { return self.back.delivered_total };
+        let Some(arriving) = &mut self.arriving else { return self.reverse.delivered_total };
         while arriving.front().is_some_and(|at| *at <= now) {
             arriving.pop_front();
         }
-        self.back.delivered_total - arriving.len() as u64 * payload
+        self.reverse.delivered_total - arriving.len() as u64 * payload
     }
 
     /// Seconds within the window in which the flow could deliver: where it stops, until what it had written has arrived; none if
     /// it stops before the window.
     pub fn active_s(&self, end_ns: u64) -> f64 {
-        if self.stop_ns <= self.back.warmup_ns {
+        if self.stop_ns <= self.reverse.warmup_ns {
             return 0.0;
         }
-        let from = self.start_ns.max(self.back.warmup_ns);
-        let stopped = self.stop_ns.max(self.back.last_ns).max(from);
+        let from = self.start_ns.max(self.reverse.warmup_ns);
+        let stopped = self.stop_ns.max(self.reverse.last_ns).max(from);
         let to = self.finished_ns.unwrap_or(end_ns).min(end_ns).min(stopped);
         to.saturating_sub(from) as f64 / 1e9
     }
@@ -477,7 +479,7 @@ impl Uplink {
     }
 }
 
-impl Back {
+impl ReversePath {
     /// When the sender works in an ACK sent at `at`: its host takes up to `host_jitter_ns`.
     #[inline]
     pub fn ack_arrival(&mut self, at: u64) -> u64 {

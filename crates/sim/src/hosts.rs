@@ -9,17 +9,17 @@
 //! events need no place in the calendar. The results are those of working each event at its time.
 
 use crate::ack::{Ack, REQUEST};
-use crate::flow::{Ends, Flow, segments_of};
+use crate::flow::{Endpoints, Flow, segments_of};
+use crate::forward_path::{Delivery, ForwardPath};
 use crate::jiffies::timestamp;
-use crate::lane::{Delivery, Lane};
 use crate::packet::{MAX_SACKS, flag};
 use crate::sender::Burst;
 use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_scenario::packet::MSS;
 
-/// What the flow at work needs room for; reused.
+/// Scratch space of the flow at work; reused.
 #[derive(Debug, Default)]
-pub struct Bench {
+pub struct Scratch {
     /// ACKs that reach the sender.
     acks: Vec<Ack>,
     /// What the sender lets out.
@@ -34,25 +34,25 @@ impl Flow {
         index: u32,
         received_by: u64,
         now: u64,
-        lane: &mut Lane,
-        bench: &mut Bench,
+        forward: &mut ForwardPath,
+        bench: &mut Scratch,
         wheel: &mut Wheel,
     ) -> bool {
         bench.acks.append(&mut self.held);
         let held = bench.acks.len();
         let mut complete = false;
-        while let Some(packet) = lane.take(received_by) {
+        while let Some(packet) = forward.take(received_by) {
             complete |= self.receive(packet, &mut bench.acks);
         }
         if complete {
-            (lane.last_segment, lane.last_bytes) = self.last_on_wire();
+            (forward.last_segment, forward.last_bytes) = self.last_on_wire();
         }
         self.answer(now, &mut bench.acks);
-        if let Some(returning) = &mut self.returning {
+        if let Some(acks_in_flight) = &mut self.acks_in_flight {
             for ack in bench.acks.drain(held..) {
                 let mut event = Event::plain(ack.at, EventKind::Arrive, index);
-                event.seq = returning.send(ack);
-                event.go_on(self.there + 1, 0);
+                event.seq = acks_in_flight.send(ack);
+                event.go_on(self.forward_hops + 1, 0);
                 wheel.push(event);
             }
         }
@@ -63,9 +63,9 @@ impl Flow {
     }
 
     /// Until when all of this flow's packets that may reach a port are in the wheel (ns).
-    pub fn deadline(&self, lane: &Lane) -> u64 {
-        let Ends::Tcp { sender, receiver, .. } = &self.ends else { return u64::MAX };
-        let received = lane.first_at().min(receiver.next_at()).saturating_add(lane.loop_ns);
+    pub fn deadline(&self, forward: &ForwardPath) -> u64 {
+        let Endpoints::Tcp { sender, receiver, .. } = &self.ends else { return u64::MAX };
+        let received = forward.first_at().min(receiver.next_at()).saturating_add(forward.loop_ns);
         let sent = self.held.first().map_or(u64::MAX, |ack| ack.at);
         let sent = sent.min(sender.timer_at()).min(sender.resume_at());
         received.min(sent.saturating_add(self.up.forward_ns))
@@ -78,13 +78,13 @@ impl Flow {
         now: u64,
         rtt_ns: u64,
         open_for_ns: u64,
-        bench: &mut Bench,
+        bench: &mut Scratch,
         wheel: &mut Wheel,
     ) {
         // A bulk flow's connection is open before it starts, as a measurement tool's is. Were it not,
         // flows that start together would lose their SYNs to one another in a small buffer.
         let opens = self.is_finite() || self.client.is_some();
-        if let Ends::Tcp { receiver, .. } = &mut self.ends
+        if let Endpoints::Tcp { receiver, .. } = &mut self.ends
             && (!opens || self.client.is_some())
         {
             receiver.begins(self.start_ns);
@@ -94,11 +94,11 @@ impl Flow {
         if let Some(client) = &mut self.client {
             client.opens(now);
         }
-        let Ends::Tcp { sender, .. } = &mut self.ends else { return };
+        let Endpoints::Tcp { sender, .. } = &mut self.ends else { return };
         if opens {
             sender.send_syn(now, &mut bench.out);
         } else {
-            self.up.heard_ms = timestamp(now).wrapping_sub(timestamp(open_for_ns + self.back.reverse_ns));
+            self.up.heard_ms = timestamp(now).wrapping_sub(timestamp(open_for_ns + self.reverse.reverse_ns));
             // Both hosts worked on it: 40.05 ms on Linux where the path takes 40.00.
             sender.start_open(now, rtt_ns + self.landing_ns / 4, open_for_ns, &mut bench.out);
         }
@@ -110,12 +110,12 @@ impl Flow {
     /// A packet arrives at the receiver. Is what its client asked for complete?
     #[inline]
     fn receive(&mut self, packet: Delivery, acks: &mut Vec<Ack>) -> bool {
-        let Ends::Tcp { receiver, segments, last_bytes, .. } = &mut self.ends else { return false };
+        let Endpoints::Tcp { receiver, segments, last_bytes, .. } = &mut self.ends else { return false };
         let (at, flags) = (packet.at(), packet.flags());
         let (ts, echo) = packet.times();
         if flags & flag::SYN != 0 {
             acks.push(Ack {
-                at: self.back.arrival(at, 0),
+                at: self.reverse.arrival(at, 0),
                 sent: timestamp(at),
                 ts,
                 window: u16::MAX,
@@ -127,18 +127,18 @@ impl Flow {
         let segment = (packet.seq, packet.seq + 1);
         if receiver.goes_first(at, segment, ts, flags) {
             let ack = receiver.flush(at);
-            acks.push(Ack::new(self.back.ack_arrival(ack.at), ack, receiver));
+            acks.push(Ack::new(self.reverse.ack_arrival(ack.at), ack, receiver));
         }
         let before = receiver.rcv_nxt;
         let ack = receiver.on_data(at, segment, ts, echo, flags);
         let new = receiver.rcv_nxt - before;
         let finished = receiver.rcv_nxt == *segments;
         if let Some(ack) = ack {
-            acks.push(Ack::new(self.back.ack_arrival(ack.at), ack, receiver));
+            acks.push(Ack::new(self.reverse.ack_arrival(ack.at), ack, receiver));
         }
         if new > 0 {
             let short = if finished { MSS - *last_bytes } else { 0 };
-            self.back.delivered(at, u64::from(new) * u64::from(MSS) - u64::from(short));
+            self.reverse.delivered(at, u64::from(new) * u64::from(MSS) - u64::from(short));
             if finished {
                 return self.finish(at);
             }
@@ -153,7 +153,7 @@ impl Flow {
             self.finished_ns = Some(at);
             return false;
         };
-        if let (Some(asks_at), Ends::Tcp { receiver, segments, last_bytes, .. }) =
+        if let (Some(asks_at), Endpoints::Tcp { receiver, segments, last_bytes, .. }) =
             (client.complete(at), &mut self.ends)
         {
             let more;
@@ -167,33 +167,33 @@ impl Flow {
     /// The delayed or compressed ACK goes out, and the client's request, if they can reach the sender by `now`.
     #[inline]
     fn answer(&mut self, now: u64, acks: &mut Vec<Ack>) {
-        let Ends::Tcp { receiver, .. } = &mut self.ends else { return };
-        let by = now.saturating_sub(self.back.reverse_ns);
+        let Endpoints::Tcp { receiver, .. } = &mut self.ends else { return };
+        let by = now.saturating_sub(self.reverse.reverse_ns);
         if receiver.next_at() > by {
             return;
         }
         let asks_at = receiver.asks_at();
         if let Some(ack) = receiver.due(by.min(asks_at)) {
-            acks.push(Ack::new(self.back.ack_arrival(ack.at), ack, receiver));
+            acks.push(Ack::new(self.reverse.ack_arrival(ack.at), ack, receiver));
         }
         if let Some(segments) = receiver.asks(by) {
             // It acknowledges what came, and from then on its client is one that answers.
             let told = receiver.answers(asks_at);
-            let mut request = Ack::new(self.back.ack_arrival(asks_at), told, receiver);
+            let mut request = Ack::new(self.reverse.ack_arrival(asks_at), told, receiver);
             request.count = request.count.min(MAX_SACKS as u8 - 1);
             request.sacks[MAX_SACKS - 1] = (segments, 0);
             request.flags = request.flags & !flag::DUPLICATE | REQUEST;
             acks.push(request);
             if let Some(ack) = receiver.due(by) {
-                acks.push(Ack::new(self.back.ack_arrival(ack.at), ack, receiver));
+                acks.push(Ack::new(self.reverse.ack_arrival(ack.at), ack, receiver));
             }
         }
     }
 
     /// The sender works in its ACKs, timers and pacing gaps up to `now`. How many ACKs that were.
     #[inline]
-    fn send(&mut self, index: u32, now: u64, bench: &mut Bench, wheel: &mut Wheel) -> usize {
-        let Ends::Tcp { sender, .. } = &mut self.ends else { return 0 };
+    fn send(&mut self, index: u32, now: u64, bench: &mut Scratch, wheel: &mut Wheel) -> usize {
+        let Endpoints::Tcp { sender, .. } = &mut self.ends else { return 0 };
         let (up, out) = (&mut self.up, &mut bench.out);
         let mut done = 0;
         let mut clock = 0;

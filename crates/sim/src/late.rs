@@ -1,4 +1,4 @@
-//! Marks that are set on a flow's next packet that comes, not on the one that the queue manager names: `crates/linux/bpf/marks.h`, a BPF
+//! Marks that are set on a flow's next packet that comes, not on the one that the discipline names: `crates/linux/bpf/marks.h`, a BPF
 //! qdisc where no kernel module sets them. There flows have 4,096 places by their hash, and two in one place wipe out what the other is owed;
 //! here each has its own.
 
@@ -11,9 +11,9 @@ const LAPSES_NS: u64 = 250_000_000;
 /// The last one too (`LAST_LAPSES_NS`).
 const LAST_LAPSES_NS: u64 = 10_000_000_000;
 
-/// What one flow is owed.
+/// The marks that one flow is owed.
 #[derive(Debug, Clone, Copy, Default)]
-struct Owed {
+struct OwedMarks {
     /// When a mark was last asked for (ns).
     last_ns: u64,
     marks: u32,
@@ -21,14 +21,14 @@ struct Owed {
 
 /// Marks owed, by flow.
 #[derive(Debug, Default)]
-pub struct LateMarks(Vec<Owed>);
+pub struct LateMarks(Vec<OwedMarks>);
 
 impl LateMarks {
     /// A mark is asked for at `now`.
     pub fn ask(&mut self, now: u64, flow: u32) {
         let flow = flow as usize;
         if self.0.len() <= flow {
-            self.0.resize(flow + 1, Owed::default());
+            self.0.resize(flow + 1, OwedMarks::default());
         }
         let owed = &mut self.0[flow];
         owed.last_ns = now;
@@ -38,11 +38,11 @@ impl LateMarks {
     /// The flow at an index is another.
     pub fn forget(&mut self, flow: u32) {
         if let Some(owed) = self.0.get_mut(flow as usize) {
-            *owed = Owed::default();
+            *owed = OwedMarks::default();
         }
     }
 
-    /// A packet comes: it takes a mark that its flow is owed. The queue manager is told of what it said before: CE without [`flag::ECT`],
+    /// A packet comes: it takes a mark that its flow is owed. The discipline is told of what it said before: CE without [`flag::ECT`],
     /// which nobody sends, stands for that until [`leave`].
     pub fn come(&mut self, p: &mut Packet) {
         let Some(owed) = self.0.get_mut(p.flow as usize).filter(|owed| owed.marks > 0) else { return };

@@ -2,7 +2,7 @@
 //!
 //! [`run`] takes one concrete run and gives its results. The same run gives the
 //! same results on any machine. The way of a packet: `sender` → access link
-//! (`flow`) → `port` (`queues`, discipline, `link`) → `lane` → `receiver` → ACK → `sender`;
+//! (`flow`) → `port` (`queues`, discipline, `link`) → `forward_path` → `receiver` → ACK → `sender`;
 //! `world` serves the ports, `net` moves it on between them, `hosts` within a flow, `wheel` holds what is still to happen at
 //! ports, `measure` watches.
 
@@ -10,15 +10,16 @@ mod ack;
 pub mod alone;
 mod blocks;
 
+mod acks_in_flight;
 mod calls;
+mod channel;
 mod client;
 mod datagrams;
-mod flaws;
 mod flow;
+mod forward_path;
 mod hosts;
 mod info;
 mod jiffies;
-mod lane;
 mod late;
 mod link;
 mod measure;
@@ -29,7 +30,6 @@ mod queues;
 mod random;
 mod receiver;
 mod record;
-mod returning;
 mod room;
 mod scoreboard;
 mod segment;
@@ -47,7 +47,7 @@ use std::time::Instant;
 
 pub use queuewright_cca::{Bbr, BbrMode, CaState, Cca, Kind};
 pub use queuewright_results::jain;
-pub use record::{Arrival, Asked, Call, LoneQueue, arrivals, record};
+pub use record::{Arrival, Call, LoneQueue, QueueOperation, arrivals, record};
 pub use step::Stepper;
 
 /// Why a run has no result.

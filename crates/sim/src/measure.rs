@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub struct PortMeasure {
     warmup_ns: u64,
-    sojourn: Waits,
+    sojourn: SojournHistogram,
     sojourn_sum_ns: u128,
     /// Bytes whose transmission ended within the window.
     sent_bytes: u64,
@@ -51,7 +51,7 @@ impl PortMeasure {
     pub fn new(warmup_ns: u64) -> PortMeasure {
         PortMeasure {
             warmup_ns,
-            sojourn: Waits::new(),
+            sojourn: SojournHistogram::new(),
             sojourn_sum_ns: 0,
             sent_bytes: 0,
             sent_packets: 0,
@@ -178,10 +178,10 @@ impl PortMeasure {
     }
 }
 
-/// Counts of waiting times in the slots of an HDR histogram with three digits, which they become to be read:
+/// Counts of sojourn times in the slots of an HDR histogram with three digits, which they become to be read:
 /// counting a packet is then a shift and an increment.
 #[derive(Debug)]
-pub struct Waits {
+pub struct SojournHistogram {
     counts: Box<[u32]>,
 }
 
@@ -190,10 +190,10 @@ const EXACT_BITS: u32 = 11;
 /// What is longer (13 days; no run is) counts as this (ns).
 const LONGEST: u64 = 1 << 50;
 
-impl Waits {
+impl SojournHistogram {
     /// None yet.
-    pub fn new() -> Waits {
-        Waits { counts: vec![0; Waits::slot(LONGEST) + 1].into() }
+    pub fn new() -> SojournHistogram {
+        SojournHistogram { counts: vec![0; SojournHistogram::slot(LONGEST) + 1].into() }
     }
 
     #[inline]
@@ -211,7 +211,7 @@ impl Waits {
     /// Counts one.
     #[inline]
     pub fn record(&mut self, ns: u64) {
-        let count = &mut self.counts[Waits::slot(ns.min(LONGEST))];
+        let count = &mut self.counts[SojournHistogram::slot(ns.min(LONGEST))];
         *count = count.saturating_add(1);
     }
 
@@ -237,15 +237,15 @@ impl Waits {
     fn histogram(&self) -> Histogram<u64> {
         let mut all = Histogram::new_with_bounds(1, LONGEST, 3).expect("bounds are valid");
         for (slot, &count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            all.record_n(Waits::least(slot), u64::from(count)).expect("the slot is within bounds");
+            all.record_n(SojournHistogram::least(slot), u64::from(count)).expect("the slot is within bounds");
         }
         all
     }
 }
 
-/// What a flow's packets waited.
+/// Sojourn times of a flow's packets.
 #[derive(Debug, Default, Clone, Copy)]
-pub struct FlowWaits {
+pub struct FlowSojourn {
     /// Those that reached the receiver, in queues, together (ns).
     queued_ns: u64,
     /// How many these are.
@@ -254,7 +254,7 @@ pub struct FlowWaits {
     before: (u64, u64),
 }
 
-impl FlowWaits {
+impl FlowSojourn {
     /// A packet reaches the receiver that has waited so long in all queues together.
     #[inline]
     pub fn receive(&mut self, waited_ns: u64) {
@@ -281,7 +281,7 @@ mod tests {
     /// The slots are those of the histogram that they become.
     #[test]
     fn counts_as_the_histogram_would() {
-        let mut waits = Waits::new();
+        let mut waits = SojournHistogram::new();
         let mut all = Histogram::<u64>::new_with_bounds(1, LONGEST, 3).expect("bounds are valid");
         let mut x = 1u64;
         for i in 0..20_000u64 {

@@ -1,11 +1,11 @@
 //! Between the ports: where a packet goes that leaves one, and when a flow's hosts get to work.
 
+use crate::channel::Channel;
 use crate::datagrams::Datagrams;
-use crate::flaws::Wire;
 use crate::flow::Flow;
-use crate::hosts::Bench;
-use crate::lane::Lane;
-use crate::measure::FlowWaits;
+use crate::forward_path::ForwardPath;
+use crate::hosts::Scratch;
+use crate::measure::FlowSojourn;
 use crate::packet::{Packet, flag};
 use crate::traffic::Traffic;
 use crate::wheel::{Event, EventKind, Wheel};
@@ -19,13 +19,13 @@ pub struct Net {
     /// The flows, those that come and go last.
     pub flows: Vec<Flow>,
     /// Of each flow.
-    pub lanes: Vec<Lane>,
+    pub forward_paths: Vec<ForwardPath>,
     /// Of each flow.
-    pub waits: Vec<FlowWaits>,
+    pub waits: Vec<FlowSojourn>,
     /// Room for the hosts at work.
-    pub bench: Bench,
+    pub bench: Scratch,
     /// The links behind the ports, if any of them is not perfect.
-    pub wires: Vec<Wire>,
+    pub channels: Vec<Channel>,
     /// Of each group; none: TCP.
     pub datagrams: Vec<Option<Datagrams>>,
     /// Flows from this on come and go.
@@ -36,10 +36,10 @@ impl Net {
     /// A packet has left a port and is at the far end of its link at `at`: the next port, or its receiver.
     #[inline(always)]
     pub fn forward(&mut self, packet: Packet, at: u64) {
-        let lane = &mut self.lanes[packet.flow as usize];
+        let forward = &mut self.forward_paths[packet.flow as usize];
         // The longest way has as many ports as LONG says.
-        if packet.hop + 1 < lane.hops || lane.hops == Lane::LONG {
-            if lane.hops == Lane::LONG {
+        if packet.hop + 1 < forward.hops || forward.hops == ForwardPath::LONG {
+            if forward.hops == ForwardPath::LONG {
                 return self.cross(packet, at);
             }
             return self.wheel.push(onward(&packet, at));
@@ -52,18 +52,18 @@ impl Net {
     fn cross(&mut self, packet: Packet, at: u64) {
         let flow = &mut self.flows[packet.flow as usize];
         let hop = usize::from(packet.hop);
-        let returns = hop > flow.there as usize;
+        let returns = hop > flow.forward_hops as usize;
         let (mut at, mut overtakes) = (Some(at), false);
-        if let Some(wire) = self.wires.get_mut(flow.path[hop] as usize) {
-            at = at.and_then(|at| wire.carry(at));
-            overtakes = wire.overtakes();
+        if let Some(channel) = self.channels.get_mut(flow.path[hop] as usize) {
+            at = at.and_then(|at| channel.carry(at));
+            overtakes = channel.overtakes();
         }
         let Some(at) = at else {
             *if returns { &mut flow.acks_lost } else { &mut flow.lost } += 1;
             return;
         };
         // What may be overtaken is not at its receiver before its time.
-        if hop + 1 != flow.there as usize || overtakes {
+        if hop + 1 != flow.forward_hops as usize || overtakes {
             return self.wheel.push(onward(&packet, at));
         }
         self.receive(packet, at);
@@ -72,7 +72,7 @@ impl Net {
     /// A packet that may have been overtaken is at its receiver, or what has come back over ports at its sender.
     pub fn land(&mut self, event: Event) {
         let flow = &mut self.flows[event.flow as usize];
-        if event.hop() > flow.there {
+        if event.hop() > flow.forward_hops {
             flow.returned(event.seq, event.at);
             return self.set_deadline(event.flow);
         }
@@ -94,11 +94,11 @@ impl Net {
         if packet.flags & flag::UDP != 0 {
             return self.receive_datagram(packet, at);
         }
-        let lane = &mut self.lanes[packet.flow as usize];
+        let forward = &mut self.forward_paths[packet.flow as usize];
         // Behind another it can wait: the deadline is that one's.
-        if lane.deliver(at, &packet) && at + lane.loop_ns < lane.wake_at {
-            lane.wake_at = at + lane.loop_ns;
-            self.wheel.push(Event::plain(lane.wake_at, EventKind::Wake, packet.flow));
+        if forward.deliver(at, &packet) && at + forward.loop_ns < forward.wake_at {
+            forward.wake_at = at + forward.loop_ns;
+            self.wheel.push(Event::plain(forward.wake_at, EventKind::Wake, packet.flow));
         }
     }
 
@@ -116,15 +116,15 @@ impl Net {
     #[inline]
     pub fn wake(&mut self, event: Event) -> bool {
         let index = event.flow as usize;
-        let (flow, lane) = (&mut self.flows[index], &mut self.lanes[index]);
-        if lane.wake_at != event.at {
+        let (flow, forward) = (&mut self.flows[index], &mut self.forward_paths[index]);
+        if forward.wake_at != event.at {
             return false;
         }
-        lane.wake_at = u64::MAX;
+        forward.wake_at = u64::MAX;
         // What arrives later cannot be answered yet.
-        let received_by = event.at.saturating_sub(flow.back.reverse_ns);
+        let received_by = event.at.saturating_sub(flow.reverse.reverse_ns);
         let complete =
-            flow.catch_up(event.flow, received_by, event.at, lane, &mut self.bench, &mut self.wheel);
+            flow.catch_up(event.flow, received_by, event.at, forward, &mut self.bench, &mut self.wheel);
         self.set_deadline(event.flow);
         if event.flow >= self.first_slot && self.flows[index].finished_ns.is_some() {
             self.wheel.push(Traffic::done_event(event.at, event.flow));
@@ -135,8 +135,8 @@ impl Net {
     /// Brings a flow's hosts up to `now`, with all that was delivered.
     /// Is what its client asked for complete?
     pub fn settle(&mut self, index: u32, now: u64) -> bool {
-        let (flow, lane) = (&mut self.flows[index as usize], &mut self.lanes[index as usize]);
-        let complete = flow.catch_up(index, u64::MAX, now, lane, &mut self.bench, &mut self.wheel);
+        let (flow, forward) = (&mut self.flows[index as usize], &mut self.forward_paths[index as usize]);
+        let complete = flow.catch_up(index, u64::MAX, now, forward, &mut self.bench, &mut self.wheel);
         self.set_deadline(index);
         complete
     }
@@ -151,10 +151,10 @@ impl Net {
     /// Sees to it that an event is pending no later than a flow's deadline.
     #[inline]
     fn set_deadline(&mut self, index: u32) {
-        let lane = &mut self.lanes[index as usize];
-        let at = self.flows[index as usize].deadline(lane);
-        if at < lane.wake_at {
-            lane.wake_at = at;
+        let forward = &mut self.forward_paths[index as usize];
+        let at = self.flows[index as usize].deadline(forward);
+        if at < forward.wake_at {
+            forward.wake_at = at;
             self.wheel.push(Event::plain(at, EventKind::Wake, index));
         }
     }

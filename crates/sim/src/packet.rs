@@ -11,7 +11,7 @@ pub mod flag {
     pub const RETRANSMIT: u8 = 2;
     /// Sender has reduced its window (RFC 3168).
     pub const CWR: u8 = 4;
-    /// Congestion experienced, set by a queue manager.
+    /// Congestion experienced, set by a discipline.
     pub const CE: u8 = 8;
     /// The sender can be told by CE.
     pub const ECT: u8 = 16;
@@ -40,7 +40,7 @@ pub struct Packet {
     pub flow: u32,
     /// Segment.
     pub seq: u32,
-    /// Timestamps ([`crate::lane::times`]); of a datagram, the upper half of its number.
+    /// Timestamps ([`crate::forward_path::times`]); of a datagram, the upper half of its number.
     pub ts: u32,
     /// Length as the link counts it.
     pub bytes: u16,

@@ -1,12 +1,12 @@
 //! An output port: a queue (or a scheduler's queues), its discipline, its link.
 
-use crate::calls::{Arrival, Arrivals, Asked, Call, Calls};
+use crate::calls::{Arrival, Arrivals, Call, Calls, QueueOperation};
 use crate::jiffies;
 use crate::late::{self, LateMarks};
 use crate::link::{Link, OPPORTUNITY_BYTES};
 use crate::measure::PortMeasure;
 use crate::packet::{Packet, flag};
-use crate::queues::{Named, Queues};
+use crate::queues::{NamedQueue, Queues};
 use queuewright_aqm::{Action, Discipline, Packet as PacketView, Pool, Queue, Reason, Spec, TCP, UDP};
 use queuewright_results as results;
 use queuewright_scenario::spec::{Change, PortSpec};
@@ -61,9 +61,9 @@ pub struct Port {
     /// or whose flows end. A flow that is not there stands for itself.
     numbers: Vec<u32>,
     drops: Vec<u32>,
-    /// Acknowledgements dropped, and ports crossed before those on the way back, by flow, as `drops`.
+    /// Acknowledgements dropped, and ports crossed before those on the reverse path, by flow, as `drops`.
     ack_drops: Vec<u32>,
-    there: Vec<u32>,
+    forward_hops: Vec<u32>,
     /// The drops when the window began.
     drops_before: Vec<u32>,
     /// A packet that opportunities have partly sent, and the bytes still to go.
@@ -111,7 +111,7 @@ impl Port {
             numbers: Vec::new(),
             drops: Vec::new(),
             ack_drops: Vec::new(),
-            there: Vec::new(),
+            forward_hops: Vec::new(),
             drops_before: Vec::new(),
             begun: None,
             end_ns,
@@ -148,7 +148,7 @@ impl Port {
     }
 
     /// A scheduler's queues that are measured apart.
-    pub fn named_queues(&self) -> &[Named] {
+    pub fn named_queues(&self) -> &[NamedQueue] {
         self.queues.as_ref().map_or(&[], |q| &q.named)
     }
 
@@ -181,16 +181,16 @@ impl Port {
         self.queue.pool = pool;
     }
 
-    /// Counts drops by flow, of flows so far that cross so many ports each before those on the way back.
-    pub fn count_drops(&mut self, there: &[u32]) {
-        self.there = there.to_vec();
-        self.drops = vec![0; there.len()];
-        self.ack_drops = vec![0; there.len()];
+    /// Counts drops by flow, of flows so far that cross so many ports each before those on the reverse path.
+    pub fn count_drops(&mut self, forward_hops: &[u32]) {
+        self.forward_hops = forward_hops.to_vec();
+        self.drops = vec![0; forward_hops.len()];
+        self.ack_drops = vec![0; forward_hops.len()];
     }
 
     /// The flow at an index is from now on another, with a number that none has had; for `there` see
     /// [`Port::count_drops`].
-    pub fn flow_begins(&mut self, index: u32, number: u32, there: u32) {
+    pub fn flow_begins(&mut self, index: u32, number: u32, forward_hops: u32) {
         let at = index as usize;
         if self.numbers.len() <= at {
             self.numbers.extend(self.numbers.len() as u32..=index);
@@ -199,14 +199,14 @@ impl Port {
         if self.drops.len() <= at {
             self.drops.resize(at + 1, 0);
             self.ack_drops.resize(at + 1, 0);
-            self.there.resize(at + 1, 0);
+            self.forward_hops.resize(at + 1, 0);
         }
         if let Some(late) = &mut self.late_marks {
             late.forget(index);
         }
         self.drops[at] = 0;
         self.ack_drops[at] = 0;
-        self.there[at] = there;
+        self.forward_hops[at] = forward_hops;
         if let Some(before) = self.drops_before.get_mut(at) {
             *before = 0;
         }
@@ -243,7 +243,8 @@ impl Port {
     fn dropped(&mut self, now: u64, p: &Packet, reason: Reason) {
         self.measure.drop(now, u32::from(p.bytes), reason);
         let flow = p.flow as usize;
-        let comes_back = self.there.get(flow).is_some_and(|there| u32::from(p.hop) > *there);
+        let comes_back =
+            self.forward_hops.get(flow).is_some_and(|forward_hops| u32::from(p.hop) > *forward_hops);
         let drops = if comes_back { &mut self.ack_drops } else { &mut self.drops };
         if let Some(n) = drops.get_mut(flow) {
             *n += 1;
@@ -335,7 +336,7 @@ impl Port {
                 late.come(&mut p);
             }
             if !MANY {
-                self.look(now, Asked::Enqueue, random, &view);
+                self.look(now, QueueOperation::Enqueue, random, &view);
             }
             if let Some(arrivals) = &mut self.arrivals {
                 arrivals.add(Arrival { at_ns: now, flow: p.flow, bytes: p.bytes, ecn: view.ecn as u8 });
@@ -411,12 +412,12 @@ impl Port {
 
     /// What few disciplines ask for and few runs record, before a call.
     #[inline(never)]
-    fn look(&mut self, now: u64, asked: Asked, random: u32, view: &PacketView) {
+    fn look(&mut self, now: u64, operation: QueueOperation, random: u32, view: &PacketView) {
         if self.discipline.info().needs_head {
             self.queue.head_ns = if self.queue.packets == 0 { 0 } else { self.ring[self.head].enqueue_ns };
         }
         if let Some(calls) = &mut self.calls {
-            calls.add(Call { now_ns: now, asked, random, queue: self.queue, packet: *view });
+            calls.add(Call { now_ns: now, operation, random, queue: self.queue, packet: *view });
         }
     }
 
@@ -477,7 +478,7 @@ impl Port {
                 if let Some(calls) = &mut self.calls {
                     calls.add(Call {
                         now_ns: now,
-                        asked: Asked::Idle,
+                        operation: QueueOperation::Idle,
                         random: 0,
                         queue: self.queue,
                         packet: PacketView::default(),
@@ -502,7 +503,7 @@ impl Port {
                 late::leave(&mut p);
                 match &self.queues {
                     Some(queues) => self.queue.head_ns = queues.head_ns(index),
-                    None => self.look(now, Asked::Dequeue, 0, &view),
+                    None => self.look(now, QueueOperation::Dequeue, 0, &view),
                 }
             }
             let verdict = self.discipline.dequeue_from(now, &self.queue, &view, index);
@@ -622,7 +623,7 @@ mod tests {
             police: false,
             late_marks: false,
             delay_ns: 0,
-            flaws: Default::default(),
+            impairments: Default::default(),
             limit_bytes: 0,
             limit_packets: 0,
             shared: false,
@@ -630,7 +631,7 @@ mod tests {
     }
 
     /// `crates/linux/bpf/marks.h`: the first packet is marked when it leaves, after 10 ms; the flow's next one that comes then has CE, of
-    /// which the queue manager is told what it said before.
+    /// which the discipline is told what it said before.
     #[test]
     fn a_late_mark_is_on_the_flows_next_packet() {
         const MS: u64 = 1_000_000;
@@ -654,7 +655,11 @@ mod tests {
             left.extend(std::iter::from_fn(|| port.dequeue(11 * MS)));
             assert!(left.len() == 5 && left.iter().all(|p| p.flags & flag::ECT != 0));
             let told = port.recorded();
-            assert!(told.iter().filter(|call| call.asked != Asked::Idle).all(|call| call.packet.ecn == 2));
+            assert!(
+                told.iter()
+                    .filter(|call| call.operation != QueueOperation::Idle)
+                    .all(|call| call.packet.ecn == 2)
+            );
             left.iter().filter(|p| p.flags & flag::CE != 0).map(|p| p.seq).collect::<Vec<_>>()
         };
         assert_eq!((marked(false), marked(true)), (vec![0], vec![3]));

@@ -14,14 +14,14 @@ struct Slot {
 
 /// First and last packet of a queue, as index + 1; both 0: empty.
 #[derive(Debug, Clone, Copy, Default)]
-struct Ends {
+struct Endpoints {
     head: u32,
     tail: u32,
 }
 
 /// A queue that is measured apart.
 #[derive(Debug)]
-pub struct Named {
+pub struct NamedQueue {
     /// Name in results.
     pub name: String,
     /// What it is measured by.
@@ -37,9 +37,9 @@ pub struct Named {
 pub struct Queues {
     slots: Vec<Slot>,
     free: u32,
-    ends: Vec<Ends>,
+    ends: Vec<Endpoints>,
     /// The first queues, if the scheduler names them; hashed ones are not measured apart.
-    pub named: Vec<Named>,
+    pub named: Vec<NamedQueue>,
 }
 
 impl Queues {
@@ -49,16 +49,16 @@ impl Queues {
         (count > 0).then(|| Queues {
             slots: Vec::new(),
             free: 0,
-            ends: vec![Ends::default(); count as usize],
+            ends: vec![Endpoints::default(); count as usize],
             named: (spec.info.queue_names)(spec)
                 .into_iter()
-                .map(|name| Named { name, measure: PortMeasure::new(warmup_ns), packets: 0, bytes: 0 })
+                .map(|name| NamedQueue { name, measure: PortMeasure::new(warmup_ns), packets: 0, bytes: 0 })
                 .collect(),
         })
     }
 
     /// Books what changes a named queue, before it changes.
-    fn named(&mut self, now: u64, queue: u32) -> Option<&mut Named> {
+    fn named(&mut self, now: u64, queue: u32) -> Option<&mut NamedQueue> {
         let named = self.named.get_mut(queue as usize)?;
         named.measure.backlog(now, named.bytes, named.packets);
         Some(named)

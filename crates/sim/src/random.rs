@@ -12,14 +12,14 @@ const COMING_STREAMS: u64 = 1 << 40;
 
 /// Which flow it is: by itself, or how many its source had made before it. What others there are is no part of it.
 #[derive(Debug, Clone, Copy)]
-pub struct Identity {
+pub struct FlowIdentity {
     /// The source that made it; none: it is one of the run's own.
     pub source: Option<u32>,
     /// Its index, or its number at its source.
     pub number: u32,
 }
 
-impl Identity {
+impl FlowIdentity {
     fn first_stream(self) -> u64 {
         self.source.map_or(0, |source| COMING_STREAMS + (u64::from(source) << 34)) + u64::from(self.number)
     }
@@ -31,12 +31,12 @@ impl Identity {
 }
 
 /// The stream of a flow's receiver, or of a UDP source.
-pub fn receiver_stream(seed: u64, flow: Identity) -> Pcg32 {
+pub fn receiver_stream(seed: u64, flow: FlowIdentity) -> Pcg32 {
     Pcg32::new(seed, flow.first_stream())
 }
 
 /// The stream of a flow's TCP sender.
-pub fn sender_stream(seed: u64, flow: Identity) -> Pcg32 {
+pub fn sender_stream(seed: u64, flow: FlowIdentity) -> Pcg32 {
     Pcg32::new(seed, SENDER_STREAMS + flow.first_stream())
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Segments are whole, and the application reads at once all that there is. [`crate::socket`] is the receiver of all else.
 
-use crate::blocks::Blocks;
+use crate::blocks::SackBlocks;
 use crate::jiffies::{TICK_NS, TICK_US, timestamp};
 use crate::packet::{MAX_SACKS, flag};
 use crate::sender::StackRules;
@@ -73,7 +73,7 @@ pub struct Receiver {
     dup_acks: u32,
     dup_acks_at: u32,
     /// Blocks to report.
-    blocks: Blocks,
+    blocks: SackBlocks,
     dsack: Option<(u32, u32)>,
     compressed: u32,
     /// ECE echoes each segment's CE, not the first until CWR (RFC 8257 section 3.2).
@@ -117,7 +117,7 @@ impl Receiver {
             ranges: Vec::new(),
             held: 0,
             buffers: 0,
-            blocks: Blocks::default(),
+            blocks: SackBlocks::default(),
             ts_recent: 0,
             echoes_each,
             ece: false,

@@ -1,5 +1,5 @@
-//! Every call of a queue manager in a run, to be made again elsewhere, inside a kernel or on another processor: the verdicts
-//! follow from the calls. And every packet that comes to it, to be sent through a kernel's queue manager.
+//! Every call of a discipline in a run, to be made again elsewhere, inside a kernel or on another processor: the verdicts
+//! follow from the calls. And every packet that comes to it, to be sent through a kernel's discipline.
 
 use crate::packet::{self, flag};
 use crate::port::Port;
@@ -9,7 +9,7 @@ use queuewright_scenario::spec::RunSpec;
 use rand_pcg::Pcg32;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use crate::calls::{Arrival, Asked, Call};
+pub use crate::calls::{Arrival, Call, QueueOperation};
 
 /// The first `most` packets that come to the first port of a run.
 ///
@@ -47,7 +47,7 @@ impl LoneQueue {
         })
     }
 
-    /// With a queue manager whose timer, if it has one, fires when it is told to alone.
+    /// With a discipline whose timer, if it has one, fires when it is told to alone.
     pub fn with_timer(mut self) -> LoneQueue {
         if let Some(discipline) = jiffies::by_hand(&self.spec) {
             *self.port.discipline_mut() = discipline;
@@ -55,7 +55,7 @@ impl LoneQueue {
         self
     }
 
-    /// The queue manager's timer fires.
+    /// The discipline's timer fires.
     pub fn tick(&mut self, now_ns: u64) {
         let bytes = self.port.queue().bytes;
         self.port.discipline_mut().tick(now_ns, bytes);
@@ -66,7 +66,7 @@ impl LoneQueue {
         self.port.queue_of(flow, &self.spec)
     }
 
-    /// A packet comes, with a number of its own; the queue manager gets this random number, if it asks for one.
+    /// A packet comes, with a number of its own; the discipline gets this random number, if it asks for one.
     pub fn arrive(&mut self, number: u32, packet: &Arrival, random: u32) {
         let flags = match packet.ecn {
             0 => 0,
@@ -102,7 +102,7 @@ impl LoneQueue {
     }
 }
 
-/// The first `most` calls of the queue manager at the first port of a run; none of a scheduler, which has many queues.
+/// The first `most` calls of the discipline at the first port of a run; none of a scheduler, which has many queues.
 ///
 /// # Errors
 /// As [`crate::run`].

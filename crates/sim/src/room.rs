@@ -48,9 +48,9 @@ impl Device {
     }
 }
 
-/// The room that a receiver has for what comes, as it is when the connection opens.
+/// A receiver's buffer: its room for what comes, as it is when the connection opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
+pub struct ReceiveBuffer {
     /// Bytes of the buffer at first (`tcp_rmem[1]`, or twice `SO_RCVBUF`), and at most (`tcp_rmem[2]`).
     pub first: u32,
     /// See `first`.
@@ -67,10 +67,10 @@ pub struct Room {
     pub first_mss: u32,
 }
 
-impl Default for Room {
+impl Default for ReceiveBuffer {
     /// As on the machines of the lab.
-    fn default() -> Room {
-        Room {
+    fn default() -> ReceiveBuffer {
+        ReceiveBuffer {
             first: FIRST_BUFFER,
             most: RMEM_BYTES,
             locked: false,
@@ -89,7 +89,7 @@ pub const RMEM_MAX: u32 = 4 << 20;
 /// The least `TCP_WINDOW_CLAMP`: half of `SOCK_MIN_RCVBUF`.
 pub(crate) const LEAST_CLAMP: u32 = 1_152;
 
-impl Room {
+impl ReceiveBuffer {
     /// `window_clamp` before it is scaled (`tcp_openreq_init_rwin`).
     fn wanted(&self) -> u32 {
         let wanted = if self.clamp == 0 { WIDEST } else { self.clamp.clamp(LEAST_CLAMP, WIDEST) };

@@ -5,12 +5,12 @@
 //! [`crate::receiver`] is the same for whole segments and a reader that takes all at once, which is what the simulator's runs
 //! need; a test here has both say the same. Left out: the copying together of what is queued when memory has run out (`tcp_collapse`).
 
-use crate::blocks::Blocks;
+use crate::blocks::SackBlocks;
 use crate::jiffies::timestamp;
 use crate::receiver::{
     COMPRESS_LIMIT, COMPRESS_NS, COMPRESS_RTT_PERCENT, COMPRESS_SLACK_NS, DUP_ACKS_AT_ONCE, PIECES, QUICK,
 };
-use crate::room::{Device, LEAST_CLAMP, Room};
+use crate::room::{Device, LEAST_CLAMP, ReceiveBuffer};
 use crate::segment::{Ack, Dropped, Segment};
 use crate::sender::StackRules;
 use queuewright_cca::Clock;
@@ -107,7 +107,7 @@ pub struct Socket {
 
     ts_recent: u32,
     dsack: Option<(u32, u32)>,
-    blocks: Blocks,
+    blocks: SackBlocks,
     ect_seen: bool,
     demand_cwr: bool,
     /// DCTCP's: the last mark, and what was expected before it.
@@ -129,7 +129,7 @@ pub struct Socket {
 
 impl Socket {
     /// One whose connection opens at `at`, with a handshake that took so long.
-    pub fn new(at: u64, rtt_ns: u64, echoes_each: bool, device: Device, room: Room) -> Socket {
+    pub fn new(at: u64, rtt_ns: u64, echoes_each: bool, device: Device, room: ReceiveBuffer) -> Socket {
         let (overhead, mss) = (device.takes(0, 0).0, room.mss);
         // `tcp_init_buffer_space`: half of the buffer, and room for a segment.
         let rcv_wnd = room.first_window();
@@ -188,7 +188,7 @@ impl Socket {
             kick_at: u64::MAX,
             ts_recent: 0,
             dsack: None,
-            blocks: Blocks::default(),
+            blocks: SackBlocks::default(),
             ect_seen: false,
             demand_cwr: false,
             marked: false,
@@ -631,7 +631,7 @@ impl Socket {
         match &mut self.dsack {
             None => self.dsack = Some((from, to)),
             Some(told) => {
-                Blocks::extend(told, (from, to));
+                SackBlocks::extend(told, (from, to));
             }
         }
     }
@@ -1097,7 +1097,13 @@ mod tests {
     }
 
     fn socket() -> Socket {
-        Socket::new(1000 * MS, u64::from(RTT_MS) * MS, false, Device::Beside(OVERHEAD), Room::default())
+        Socket::new(
+            1000 * MS,
+            u64::from(RTT_MS) * MS,
+            false,
+            Device::Beside(OVERHEAD),
+            ReceiveBuffer::default(),
+        )
     }
 
     fn bytes(seq: u32, len: u32) -> Segment {
@@ -1205,7 +1211,7 @@ mod tests {
             for n in 1..60 {
                 s.segment(1100 * MS, bytes(n * MSS, MSS), None);
             }
-            assert_eq!(s.rcvbuf > Room::default().first, accepted, "{}", s.rcvbuf);
+            assert_eq!(s.rcvbuf > ReceiveBuffer::default().first, accepted, "{}", s.rcvbuf);
         }
     }
 

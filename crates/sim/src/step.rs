@@ -1,4 +1,4 @@
-//! A run that is driven from outside, a step at a time: somebody looks at a queue manager between two packets, and may
+//! A run that is driven from outside, a step at a time: somebody looks at a discipline between two packets, and may
 //! change what it does.
 
 use crate::Error;
@@ -40,7 +40,7 @@ impl Stepper {
         self.now_ns
     }
 
-    /// The queue manager of a port; `None` if there is no such port.
+    /// The discipline of a port; `None` if there is no such port.
     pub fn discipline(&mut self, port: usize) -> Option<&mut Discipline> {
         self.world.port(port).map(Port::discipline_mut)
     }

@@ -4,14 +4,14 @@
 //! at once, those on their way out included. A slot is free again when nothing in the network can name
 //! it: its packets have arrived or were dropped, its last acknowledgement has reached its sender.
 
+use crate::channel::Channel;
 use crate::client::Losses;
 use crate::datagrams::Datagrams;
-use crate::flaws::Wire;
-use crate::flow::{Ends, Flow};
-use crate::lane::Lane;
-use crate::measure::FlowWaits;
+use crate::flow::{Endpoints, Flow};
+use crate::forward_path::ForwardPath;
+use crate::measure::FlowSojourn;
 use crate::port::{Port, dropped_of};
-use crate::random::Identity;
+use crate::random::FlowIdentity;
 use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_results as results;
 use queuewright_scenario::Source;
@@ -62,7 +62,7 @@ struct Slot {
 
 impl Slot {
     fn record(&self, spec: &RunSpec, flow: &Flow, drops: u64) -> results::Transfer {
-        transfer(spec, self.transfer.flow.group, self.transfer.burst, flow, drops)
+        transfer(spec, self.transfer.flow.group, self.transfer.page, flow, drops)
     }
 }
 
@@ -104,13 +104,13 @@ pub struct Network<'a> {
     /// Flows, the slots after the run's own.
     pub flows: &'a mut Vec<Flow>,
     /// Of each flow.
-    pub lanes: &'a mut Vec<Lane>,
+    pub forward_paths: &'a mut Vec<ForwardPath>,
     /// Of each flow.
-    pub waits: &'a mut Vec<FlowWaits>,
+    pub waits: &'a mut Vec<FlowSojourn>,
     /// What is to happen.
     pub wheel: &'a mut Wheel,
     /// The links behind the ports, if any of them is not perfect.
-    pub wires: &'a [Wire],
+    pub channels: &'a [Channel],
     /// Of each group.
     pub datagrams: &'a mut [Option<Datagrams>],
 }
@@ -119,7 +119,7 @@ impl Traffic {
     /// Schedules the first flows.
     pub fn begin(&mut self, net: &mut Network<'_>) {
         for (source, spec) in net.spec.sources.iter().enumerate() {
-            for transfer in spec.lanes() {
+            for transfer in spec.sessions() {
                 self.start_at(0, source as u32, transfer, net);
             }
             self.await_arrival(source, net.wheel);
@@ -149,10 +149,11 @@ impl Traffic {
                 if early || std::mem::replace(&mut slot.done, true) {
                     return;
                 }
-                let (source, lane) = (slot.source, slot.transfer.lane);
+                let (source, session) = (slot.source, slot.transfer.session);
                 // A sender goes on when it has been told. The hosts are asked in time for what that sends.
-                let told_ns = flow.finished_ns.unwrap_or(e.at) + flow.back.reverse_ns;
-                if let Some(next) = lane.and_then(|lane| self.sources[source as usize].follow(lane, told_ns))
+                let told_ns = flow.finished_ns.unwrap_or(e.at) + flow.reverse.reverse_ns;
+                if let Some(next) =
+                    session.and_then(|session| self.sources[source as usize].follow(session, told_ns))
                 {
                     self.start_at(e.at, source, next, net);
                 }
@@ -176,35 +177,35 @@ impl Traffic {
             return;
         }
         let begun = &mut self.begun[source as usize];
-        let identity = Identity { source: Some(source), number: *begun };
+        let identity = FlowIdentity { source: Some(source), number: *begun };
         *begun += 1;
         let name = identity.hashed();
         self.flows[transfer.flow.group as usize] += 1;
         let flow = Flow::new(identity, &transfer.flow, net.spec);
         let slot = Slot { source, transfer, name, done: false, gone: false };
-        let lane = flow.lane(net.wires);
+        let forward = flow.forward(net.channels);
         let index = match self.free.pop() {
             Some(index) => {
                 self.slots[(index - self.first) as usize] = slot;
                 net.flows[index as usize] = flow;
-                net.lanes[index as usize] = lane;
-                net.waits[index as usize] = FlowWaits::default();
+                net.forward_paths[index as usize] = forward;
+                net.waits[index as usize] = FlowSojourn::default();
                 index
             }
             None => {
                 self.slots.push(slot);
                 net.flows.push(flow);
-                net.lanes.push(lane);
-                net.waits.push(FlowWaits::default());
+                net.forward_paths.push(forward);
+                net.waits.push(FlowSojourn::default());
                 (net.flows.len() - 1) as u32
             }
         };
-        let there = net.flows[index as usize].there;
+        let forward_hops = net.flows[index as usize].forward_hops;
         for port in net.ports.iter_mut() {
-            port.flow_begins(index, name, there);
+            port.flow_begins(index, name, forward_hops);
         }
         let flow = &mut net.flows[index as usize];
-        if let Ends::Udp { .. } = flow.ends {
+        if let Endpoints::Udp { .. } = flow.ends {
             if !flow.schedule_udp(index, flow.start_ns, net.wheel) {
                 net.wheel.push(Traffic::done_event(flow.start_ns, index));
             }
@@ -223,17 +224,17 @@ impl Traffic {
         let (emitted, received) = (flow.up.emitted + acks_sent, waits.received + acks_came);
         let acks_dropped: u64 = net.ports.iter().map(|p| u64::from(p.acks_dropped_of(index))).sum();
         let gone = dropped + flow.lost + acks_dropped + flow.acks_lost;
-        if emitted > received + gone || !flow.is_quiet(&net.lanes[index as usize]) {
+        if emitted > received + gone || !flow.is_quiet(&net.forward_paths[index as usize]) {
             // Each look waits as long as the flow has been over: few looks, and soon enough.
             let over_ns = e.at.saturating_sub(flow.finished_ns.unwrap_or(e.at));
-            let wait_ns = over_ns.max(flow.back.reverse_ns).max(1_000_000);
+            let wait_ns = over_ns.max(flow.reverse.reverse_ns).max(1_000_000);
             return net.wheel.push(event(e.at + wait_ns, what::RETIRE, index));
         }
         self.emitted += emitted;
         self.received += received;
         let slot = &mut self.slots[(index - self.first) as usize];
         slot.gone = true;
-        self.delivered[slot.transfer.flow.group as usize] += flow.back.delivered_bytes;
+        self.delivered[slot.transfer.flow.group as usize] += flow.reverse.delivered_bytes;
         match &mut net.datagrams[flow.group as usize] {
             None => self.done.push((slot.name, slot.record(net.spec, flow, dropped))),
             // Before the window has begun nothing was lost within it.
@@ -270,7 +271,7 @@ impl Traffic {
             all.push((i as u32, transfer(spec, f.group, None, &flows[i], drops(i as u32))));
         }
         for (i, flow) in flows.iter().enumerate() {
-            if let (Some(client), Ends::Tcp { sender, .. }) = (&flow.client, &flow.ends) {
+            if let (Some(client), Endpoints::Tcp { sender, .. }) = (&flow.client, &flow.ends) {
                 let losses =
                     Losses { drops: drops(i as u32), lost: flow.lost, resent: sender.stats().resent };
                 let asked = client.responses(spec.duration_ns, losses);
@@ -288,14 +289,14 @@ fn event(at: u64, what: u16, flow: u32) -> Event {
     e
 }
 
-fn transfer(spec: &RunSpec, group: u32, burst: Option<u32>, flow: &Flow, drops: u64) -> results::Transfer {
+fn transfer(spec: &RunSpec, group: u32, page: Option<u32>, flow: &Flow, drops: u64) -> results::Transfer {
     let retransmits = match &flow.ends {
-        Ends::Tcp { sender, .. } => sender.stats().resent,
-        Ends::Udp { .. } => 0,
+        Endpoints::Tcp { sender, .. } => sender.stats().resent,
+        Endpoints::Udp { .. } => 0,
     };
     results::Transfer {
         group,
-        burst,
+        page,
         bytes: flow.size_bytes(),
         start_s: flow.start_ns as f64 / 1e9,
         // What arrives after the end has not arrived.

@@ -1,16 +1,16 @@
 //! The run: what happens next at which port, and what is made of it in the end.
 
 use crate::Error;
+use crate::channel::Channel;
 use crate::client::Losses;
-use crate::flaws::Wire;
-use crate::flow::{Ends, Flow, NOWHERE};
-use crate::hosts::Bench;
+use crate::flow::{Endpoints, Flow, NOWHERE};
+use crate::hosts::Scratch;
 use crate::link::capacity_bytes;
-use crate::measure::FlowWaits;
+use crate::measure::FlowSojourn;
 use crate::net::{Net, groups_of_datagrams};
 use crate::packet::{Packet, flag};
 use crate::port::{Port, dropped_of, parameters};
-use crate::random::{Identity, link_stream, port_stream};
+use crate::random::{FlowIdentity, link_stream, port_stream};
 use crate::traffic::{Network, Traffic};
 use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_aqm::Pool;
@@ -52,7 +52,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
                 Port::new(p, spec.overhead_bytes, spec.warmup_ns, spec.duration_ns, random)
             })
             .collect();
-        let own = |i: usize| Identity { source: None, number: i as u32 };
+        let own = |i: usize| FlowIdentity { source: None, number: i as u32 };
         let mut flows: Vec<Flow> =
             spec.flows.iter().enumerate().map(|(i, f)| Flow::new(own(i), f, spec)).collect();
         for &f in &spec.series_flows {
@@ -67,10 +67,10 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             flow.schedule_start(i as u32, &mut wheel);
         }
         let series = new_series(spec, &ports);
-        let mut wires: Vec<Wire> = Vec::new();
-        if spec.ports.iter().any(|p| p.flaws.any()) {
+        let mut channels: Vec<Channel> = Vec::new();
+        if spec.ports.iter().any(|p| p.impairments.any()) {
             let numbered = spec.ports.iter().enumerate();
-            wires.extend(numbered.map(|(i, p)| Wire::new(p, link_stream(spec.seed, i))));
+            channels.extend(numbered.map(|(i, p)| Channel::new(p, link_stream(spec.seed, i))));
         }
         let mut world = World {
             sampled: vec![0; spec.ports.len() + spec.series_flows.len()],
@@ -78,11 +78,11 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             ports,
             net: Net {
                 wheel,
-                lanes: flows.iter().map(|f| f.lane(&wires)).collect(),
+                forward_paths: flows.iter().map(|f| f.forward(&channels)).collect(),
                 flows,
-                waits: vec![FlowWaits::default(); spec.flows.len()],
-                bench: Bench::default(),
-                wires,
+                waits: vec![FlowSojourn::default(); spec.flows.len()],
+                bench: Scratch::default(),
+                channels,
                 datagrams: groups_of_datagrams(spec),
                 first_slot: spec.flows.len() as u32,
             },
@@ -93,11 +93,12 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             traffic: Traffic::new(spec),
             spec: shared.clone(),
         };
-        let counts = |f: &Flow| f.is_finite() || f.client.is_some() || matches!(f.ends, Ends::Udp { .. });
+        let counts =
+            |f: &Flow| f.is_finite() || f.client.is_some() || matches!(f.ends, Endpoints::Udp { .. });
         if !spec.sources.is_empty() || world.net.flows.iter().any(counts) {
-            let there: Vec<u32> = world.net.flows.iter().map(|f| f.there).collect();
+            let forward_hops: Vec<u32> = world.net.flows.iter().map(|f| f.forward_hops).collect();
             for port in &mut world.ports {
-                port.count_drops(&there);
+                port.count_drops(&forward_hops);
             }
         }
         let (traffic, mut network) = world.coming_and_going();
@@ -112,10 +113,10 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             spec: &self.spec,
             ports: &mut self.ports,
             flows: &mut net.flows,
-            lanes: &mut net.lanes,
+            forward_paths: &mut net.forward_paths,
             waits: &mut net.waits,
             wheel: &mut net.wheel,
-            wires: &net.wires,
+            channels: &net.channels,
             datagrams: &mut net.datagrams,
         };
         (&mut self.traffic, network)
@@ -137,10 +138,10 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             if !self.run_to(self.spec.warmup_ns - 1, &mut each_sample) {
                 return false;
             }
-            self.net.waits.iter_mut().for_each(FlowWaits::window_begins);
+            self.net.waits.iter_mut().for_each(FlowSojourn::window_begins);
             self.net.flows.iter_mut().for_each(Flow::window_begins);
             self.ports.iter_mut().for_each(Port::window_begins);
-            self.net.wires.iter_mut().for_each(Wire::window_begins);
+            self.net.channels.iter_mut().for_each(Channel::window_begins);
         }
         self.run_to(self.spec.duration_ns, &mut each_sample)
     }
@@ -261,7 +262,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
     fn complete(&mut self, flow: u32) {
         let drops = dropped_of(&self.ports, flow);
         let Flow { client, ends, lost, .. } = &mut self.net.flows[flow as usize];
-        if let (Some(client), Ends::Tcp { sender, .. }) = (client, ends) {
+        if let (Some(client), Endpoints::Tcp { sender, .. }) = (client, ends) {
             client.book(Losses { drops, lost: *lost, resent: sender.stats().resent });
         }
     }
@@ -288,7 +289,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             flags: flag::UDP,
             hop: 0,
         };
-        if let Ends::Udp { sent, .. } = &mut flow.ends {
+        if let Endpoints::Udp { sent, .. } = &mut flow.ends {
             *sent += 1;
         }
         let sent_at = u64::from(event.aux) << 32 | u64::from(event.seq);
@@ -328,9 +329,9 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         let waited_ns = if hop == 0 { 0 } else { event.waited_ns() };
         let end = self.spec.duration_ns;
         loop {
-            let lane = &self.net.lanes[event.flow as usize];
+            let forward = &self.net.forward_paths[event.flow as usize];
             let (port, spacing) = if hop == 0 {
-                (lane.port as usize, lane.access_ns)
+                (forward.port as usize, forward.access_ns)
             } else {
                 match self.net.flows[event.flow as usize].path.get(hop) {
                     Some(&port) if port != NOWHERE => (port as usize, 0),
@@ -338,10 +339,10 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
                     _ => return self.net.land(event),
                 }
             };
-            let mut bytes = lane.bytes_of(event.seq, event.flags & flag::SYN != 0);
+            let mut bytes = forward.bytes_of(event.seq, event.flags & flag::SYN != 0);
             if hop != 0 {
                 let flow = &self.net.flows[event.flow as usize];
-                if hop > flow.there as usize {
+                if hop > flow.forward_hops as usize {
                     bytes = flow.ack_bytes(event.seq);
                 }
             }
@@ -422,7 +423,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         }
         for (&f, last) in self.spec.series_flows.iter().zip(flow_totals) {
             let flow = &mut self.net.flows[f as usize];
-            if let Ends::Tcp { sender, .. } = &flow.ends {
+            if let Endpoints::Tcp { sender, .. } = &flow.ends {
                 put(f64::from(sender.conn().cwnd));
                 put(f64::from(sender.conn().srtt_us) / 8000.0);
             }
@@ -450,8 +451,8 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
                 port.finish(end, capacity, p)
             })
             .collect();
-        for ((port, wire), p) in ports.iter_mut().zip(&self.net.wires).zip(&spec.ports) {
-            port.lost = (p.flaws.loss > 0).then(|| wire.lost_in_window());
+        for ((port, channel), p) in ports.iter_mut().zip(&self.net.channels).zip(&spec.ports) {
+            port.lost = (p.impairments.loss > 0).then(|| channel.lost_in_window());
         }
         let play = |f: &mut Flow| f.client.as_mut().and_then(|c| c.video());
         let videos: Vec<Option<results::Video>> = self.net.flows.iter_mut().map(play).collect();
@@ -464,8 +465,8 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             .map(|(i, (flow, f))| {
                 let active = flow.active_s(end);
                 let stats = match &flow.ends {
-                    Ends::Tcp { sender, .. } => Some(sender.stats()),
-                    Ends::Udp { .. } => None,
+                    Endpoints::Tcp { sender, .. } => Some(sender.stats()),
+                    Endpoints::Udp { .. } => None,
                 };
                 results::Flow {
                     id: i as u32,
@@ -473,7 +474,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
                     cca: spec.groups[f.group as usize].cca.clone(),
                     base_rtt_ms: f.base_rtt_ns as f64 / 1e6,
                     goodput_bps: if active > 0.0 {
-                        flow.back.delivered_bytes as f64 * 8.0 / active
+                        flow.reverse.delivered_bytes as f64 * 8.0 / active
                     } else {
                         f64::NAN
                     },
@@ -496,10 +497,10 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             .map(|(g, group)| {
                 let of_group = |i: usize| spec.flows[i].group as usize == g;
                 let members = (0..spec.flows.len()).filter(|&i| of_group(i));
-                let delivered: u64 = members.clone().map(|i| self.net.flows[i].back.delivered_bytes).sum();
+                let delivered: u64 = members.clone().map(|i| self.net.flows[i].reverse.delivered_bytes).sum();
                 let (came_and_went, came) = self.traffic.of_group(g);
                 let there =
-                    self.traffic.there(g as u32).map(|i| self.net.flows[i as usize].back.delivered_bytes);
+                    self.traffic.there(g as u32).map(|i| self.net.flows[i as usize].reverse.delivered_bytes);
                 let delivered = delivered + came_and_went + there.sum::<u64>();
                 results::Group {
                     name: group.name.clone(),
@@ -578,7 +579,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         let received = gone_received + there().map(came).sum::<u64>();
         let dropped: u64 = self.ports.iter().map(|p| p.measure.total.dropped).sum();
         let here: u64 = self.ports.iter().map(Port::here).sum();
-        let lost: u64 = self.net.wires.iter().map(|w| w.lost).sum();
+        let lost: u64 = self.net.channels.iter().map(|c| c.lost).sum();
         if emitted != received + dropped + here + under_way + lost {
             return Err(Error::NotConserved(format!(
                 "{emitted} packets emitted; {received} received, {dropped} dropped, {here} at ports, {under_way} under way, {lost} lost",
@@ -639,11 +640,11 @@ fn new_series(spec: &RunSpec, ports: &[Port]) -> results::Series {
     let column = |name: String, unit: &str| results::Column { name, unit: unit.into(), values: Vec::new() };
     let mut columns = Vec::new();
     for (port, p) in ports.iter().zip(&spec.ports) {
-        columns.push(column(format!("{}.queue_bytes", p.name), "bytes"));
+        columns.push(column(format!("{}.backlog_bytes", p.name), "bytes"));
         columns.push(column(format!("{}.rate_bps", p.name), "bit/s"));
         columns.push(column(format!("{}.drops", p.name), "packets"));
         for queue in port.named_queues() {
-            columns.push(column(format!("{}.{}.queue_bytes", p.name, queue.name), "bytes"));
+            columns.push(column(format!("{}.{}.backlog_bytes", p.name, queue.name), "bytes"));
         }
         for probe in port.discipline().probes() {
             columns.push(column(format!("{}.{}", p.name, probe.name), probe.unit));

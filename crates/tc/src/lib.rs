@@ -16,7 +16,7 @@ use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io::Write;
 use std::ptr;
-use words::Wish;
+use words::QdiscRequest;
 
 /// How tc knows a kind of qdisc: `struct qdisc_util` of its plugins' interface.
 #[repr(C)]
@@ -62,7 +62,7 @@ mod symbols {
 }
 pub use symbols::*;
 
-/// A kind of qdisc, and the queue manager that it is: `fq-codel` of `qw_fq_codel`.
+/// A kind of qdisc, and the discipline that it is: `fq-codel` of `qw_fq_codel`.
 ///
 /// # Safety
 /// `util` is one of ours.
@@ -78,7 +78,7 @@ unsafe fn info(util: *const Util) -> Option<(&'static str, &'static queuewright_
 const BPF: &str = "bpf_";
 
 /// Has the kernel know the BPF qdisc that tc is about to put at a device.
-fn load(wish: Wish, request: &mut options::Request, device: &str) -> Result<(), String> {
+fn load(wish: QdiscRequest, request: &mut options::Request, device: &str) -> Result<(), String> {
     if !request.creates() {
         return Err(format!("what runs is changed by: queuewright set {device} NAME=VALUE"));
     }
@@ -88,7 +88,7 @@ fn load(wish: Wish, request: &mut options::Request, device: &str) -> Result<(), 
             wish.text
         ));
     }
-    let Wish { limit, limit_bytes, rate, overhead, text, spec, .. } = wish;
+    let QdiscRequest { limit, limit_bytes, rate, overhead, text, spec, .. } = wish;
     let plain = Port::default();
     let port = Port {
         rate,
@@ -97,7 +97,7 @@ fn load(wish: Wish, request: &mut options::Request, device: &str) -> Result<(), 
         limit_bytes: limit_bytes.unwrap_or(plain.limit_bytes),
         ..plain
     };
-    let spec = spec.ok_or("it is no queue manager")?;
+    let spec = spec.ok_or("it is no discipline")?;
     let plan = queuewright_linux::plan(device, &text, spec, port).map_err(|e| e.to_string())?;
     if plan.record.front {
         return Err(format!(

@@ -1,6 +1,6 @@
 //! The bytes of tc's requests; and those between tc and the kernel module, `module/options.h` in Rust.
 
-use crate::words::Wish;
+use crate::words::QdiscRequest;
 use queuewright_aqm::REASONS;
 use queuewright_aqm::counters::{SOJOURNS, sojourn_below_ns};
 use std::{ptr, slice};
@@ -85,7 +85,7 @@ impl Request {
     }
 
     /// Appends `TCA_OPTIONS`.
-    pub fn put(&mut self, wish: &Wish) -> Result<(), String> {
+    pub fn put(&mut self, wish: &QdiscRequest) -> Result<(), String> {
         let mut inside = Vec::new();
         if let Some(limit) = wish.limit {
             attribute(&mut inside, LIMIT, &limit.to_ne_bytes());
@@ -208,7 +208,7 @@ impl Statistics {
         Some(statistics)
     }
 
-    /// Mean waiting time of what was sent, ns.
+    /// Mean sojourn time of what was sent, ns.
     pub fn mean_ns(&self) -> u64 {
         self.sojourn_sum_ns.checked_div(self.sent[0]).unwrap_or(0)
     }
@@ -228,11 +228,11 @@ mod tests {
         let mut message = vec![0u8; 70_000];
         message[..4].copy_from_slice(&36u32.to_ne_bytes());
         message[6..8].copy_from_slice(&CREATE.to_ne_bytes());
-        let wish = Wish {
+        let wish = QdiscRequest {
             limit: Some(9),
             limit_bytes: Some(1 << 40),
             params: vec![("ecn", 1), ("mtu", 1514)],
-            ..Wish::default()
+            ..QdiscRequest::default()
         };
         // SAFETY: a buffer of more than 64 KiB.
         let mut request = unsafe { Request::new(message.as_mut_ptr()) };
@@ -248,7 +248,7 @@ mod tests {
         assert!(!request.is_root());
         request.set_kind("bpf_codel_2").expect("it fits");
         assert_eq!(request.length(), length);
-        let huge = Wish { weights: Some(vec![0; 40_000]), ..Wish::default() };
+        let huge = QdiscRequest { weights: Some(vec![0; 40_000]), ..QdiscRequest::default() };
         // SAFETY: as above.
         assert!(unsafe { Request::new(message.as_mut_ptr()) }.put(&huge).is_err());
     }

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 /// What is asked of the qdisc.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Wish {
+pub(crate) struct QdiscRequest {
     /// Packets that may wait.
     pub limit: Option<u32>,
     /// Bytes that may wait.
@@ -31,14 +31,14 @@ pub(crate) fn read(
     words: &[String],
     creates: bool,
     shapes: bool,
-) -> Result<Wish, String> {
-    let mut wish = Wish::default();
+) -> Result<QdiscRequest, String> {
+    let mut wish = QdiscRequest::default();
     let (mut text, mut named) = (info.name.to_string(), Vec::new());
     let mut rest = words.iter().map(String::as_str).peekable();
     while let Some(word) = rest.next() {
         let mut value = || rest.next().ok_or_else(|| format!("{word} needs a value"));
         match word {
-            // Some queue managers have a limit of their own, by which they choose what to drop.
+            // Some disciplines have a limit of their own, by which they choose what to drop.
             "limit" if info.param("limit").is_none() => wish.limit = Some(packets(value()?)?),
             "rate" if shapes => {
                 let text = value()?;
@@ -100,7 +100,7 @@ fn spec(text: &str, rate: u64) -> Result<Spec, String> {
     // It was no flag here.
     let mut runs = run.map_err(|e| e.to_string().replace("--aqm[0].", "").replace("--aqm[0] = ", ""))?;
     let port = runs.pop().and_then(|mut run| run.ports.pop());
-    port.map(|port| port.discipline).ok_or_else(|| format!("{text:?} is no queue manager"))
+    port.map(|port| port.discipline).ok_or_else(|| format!("{text:?} is no discipline"))
 }
 
 fn packets(text: &str) -> Result<u32, String> {
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use queuewright_aqm::find;
 
-    fn wish(name: &str, words: &str, creates: bool) -> Result<Wish, String> {
+    fn wish(name: &str, words: &str, creates: bool) -> Result<QdiscRequest, String> {
         let words: Vec<String> = words.split_whitespace().map(String::from).collect();
         read(find(name).expect("in the registry"), &words, creates, false)
     }

@@ -27,7 +27,7 @@ def paper_tests() -> dict[str, Domain]:
 
 
 def rival(word: str, packets: int, rate: str) -> Mapping[str, Any] | str:
-    """A queue manager for a link and a buffer; `ared_1` to `ared_3` are the authors' adaptive RED."""
+    """A discipline for a link and a buffer; `ared_1` to `ared_3` are the authors' adaptive RED."""
     share = ARED.get(word)
     if share is None:
         return word
@@ -62,13 +62,13 @@ def evaluate(
 ) -> list[dict[str, Any]]:
     """Runs policies and others in each network, and says what each was worth.
 
-    A row for each network and queue manager: `reward` (mean of the paper's over the steps, of 5 ms, of the
+    A row for each network and discipline: `reward` (mean of the paper's over the steps, of 5 ms, of the
     second half of a run), `utilization`, `drop_fraction`, `queue_of_buffer`, and the network.
 
     Args:
         policies: Files, or names of policies that Queuewright brings.
         networks: What `envs.paper()` and `envs.domain()` give, or scenarios.
-        against: Queue managers in the words of `queuewright compare`, and the authors' `ared_1` to `ared_3`.
+        against: Disciplines in the words of `queuewright compare`, and the authors' `ared_1` to `ared_3`.
         seeds: As for `run`, as are the others.
 
     Raises:
@@ -136,7 +136,7 @@ def _network(base: Scenario) -> dict[str, Any]:
 
 
 def table(rows: Sequence[Mapping[str, Any]], measure: str = "reward") -> str:
-    """Means over seeds: a line for each network, a column for each queue manager."""
+    """Means over seeds: a line for each network, a column for each discipline."""
     columns = list(dict.fromkeys(row["aqm"] for row in rows))
     means: dict[tuple[int, str, int], dict[str, list[float]]] = {}
     for row in rows:

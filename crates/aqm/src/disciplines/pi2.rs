@@ -35,7 +35,7 @@ pub(super) const INFO: Info = Info {
 
 pub(super) const TARGET: Param = Param::time(
     "target",
-    "queueing delay to settle at",
+    "sojourn time to settle at",
     15 * MS,
     0,
     10 * SEC,

@@ -10,7 +10,7 @@ pub(super) const INFO: Info = Info {
     params: &[
         Param::time(
             "target",
-            "queueing delay to settle at",
+            "sojourn time to settle at",
             15 * MS,
             US,
             10 * SEC,

@@ -65,7 +65,7 @@ pub(super) const INFO: Info = Info {
         ),
         Param::choice(
             "inner",
-            "queue manager in each queue",
+            "discipline in each queue",
             &["droptail", "titrate", "codel"],
             "droptail",
             "as published; NSDI 2026 section 6.5 leaves others open",
@@ -155,7 +155,12 @@ const CODEL: Value = Value::Choice("codel");
 const TITRATE: Value = Value::Choice("titrate");
 
 const fn inner(param: &'static str, values: &'static [Value]) -> Rule {
-    Rule { param, other: "inner", beside: Beside::One(values), why: "it is a parameter of the inner manager" }
+    Rule {
+        param,
+        other: "inner",
+        beside: Beside::One(values),
+        why: "it is a parameter of the inner discipline",
+    }
 }
 
 const fn hell(param: &'static str) -> Rule {

@@ -97,7 +97,7 @@ impl Host {
         v
     }
 
-    /// Limits as of [`Host::new`] from now on: what is too much goes, of a queue manager with one queue from the head.
+    /// Limits as of [`Host::new`] from now on: what is too much goes, of a discipline with one queue from the head.
     pub fn limit(&mut self, now: u64, packets: u32, bytes: u64) {
         (self.queue.limit_packets, self.queue.limit_bytes) = (packets, bytes);
         if self.discipline.queues() > 0 {

@@ -352,7 +352,7 @@ fn every_choice_of_queue_is_the_artifacts() {
 
 /// With one queue and no mice it is what it has inside: tail drop, Titrate, CoDel.
 #[test]
-fn one_queue_is_its_inner_queue_manager() {
+fn one_queue_is_its_inner_discipline() {
     for inner in ["droptail", "titrate", "codel"] {
         let set = [
             ("queues", Value::Int(1)),

@@ -1,5 +1,5 @@
 //! Torture for every header: hosts, links and traffic anywhere in the ranges that `aqm/qw.h` promises to work in, against what must
-//! hold whatever the rule is. A scene that breaks a promise is shrunk to the smallest that does. A queue manager that is exempt
+//! hold whatever the rule is. A scene that breaks a promise is shrunk to the smallest that does. A discipline that is exempt
 //! from a promise is named here with its reason, and must break it: an exemption that nothing needs fails.
 
 mod scene;
@@ -20,7 +20,7 @@ fn runner(cases: u32, what: &str) -> TestRunner {
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed))
 }
 
-/// Holds a promise against drawn scenes, for each queue manager. `exempt`: names and why; these must break it.
+/// Holds a promise against drawn scenes, for each discipline. `exempt`: names and why; these must break it.
 fn hold(
     what: &str,
     cases: u32,

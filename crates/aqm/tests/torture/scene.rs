@@ -1,4 +1,4 @@
-//! A link, its traffic and its host, anywhere in the ranges that the headers are written for, and what a queue manager makes
+//! A link, its traffic and its host, anywhere in the ranges that the headers are written for, and what a discipline makes
 //! of it. Everything hangs on the scene alone: no clock, no dice but its seed.
 
 use proptest::prelude::*;
@@ -169,7 +169,7 @@ impl Outcome {
     }
 }
 
-/// A host of one queue manager and its link (the contract is in `aqm/qw.h`).
+/// A host of one discipline and its link (the contract is in `aqm/qw.h`).
 pub struct Host {
     pub c: Discipline,
     pub q: Queue,

@@ -187,7 +187,7 @@ fn across(panel: &Panel, curves: &[Curve], rows: &Rows<'_>) -> (Axis, String, Op
         Kind::Time => (Axis::new(panel.x_range, false, values, true), title("time (s)".into()), None),
         Kind::Flows => (
             Axis::new(panel.x_range, panel.x_log, values, true),
-            title("RTT with queueing delay (ms)".into()),
+            title("RTT with sojourn time (ms)".into()),
             None,
         ),
     }

@@ -3,7 +3,7 @@
 
 use super::check;
 use crate::job::{Job, LEAST_PACKET, LEAST_SAMPLE_NS};
-use crate::qdisc::{self, Whose};
+use crate::qdisc::{self, QdiscOrigin};
 use queuewright_aqm::{Param, ParamKind, Spec, Value};
 use queuewright_scenario::Scenario;
 use queuewright_scenario::keys::{FLOWS, Linux, RUN, TABLES};
@@ -58,8 +58,8 @@ impl Parts {
         }
         let scenario = Scenario::parse(&text, "s.toml", &folder).unwrap_or_else(|e| panic!("{e}\n{text}"));
         let runs = scenario.runs().unwrap_or_else(|e| panic!("{e}\n{text}"));
-        check(&scenario, &runs, Whose::Kernels).map_err(|e| e.to_string())?;
-        Ok(Job::new(&runs, Whose::Kernels, false).unwrap_or_else(|e| panic!("{e}\n{text}")).text)
+        check(&scenario, &runs, QdiscOrigin::Kernel).map_err(|e| e.to_string())?;
+        Ok(Job::new(&runs, QdiscOrigin::Kernel, false).unwrap_or_else(|e| panic!("{e}\n{text}")).text)
     }
 }
 
@@ -338,7 +338,7 @@ fn samples() -> Vec<(&'static str, &'static str, Parts, Parts, Fate)> {
             BASE,
             Done,
         ),
-        ("[[flows]]", "length", flows("[[flows]]\ncbr = \"1mbit\"\nlength = \"2s\"\n"), udp, Done),
+        ("[[flows]]", "duration", flows("[[flows]]\ncbr = \"1mbit\"\nduration = \"2s\"\n"), udp, Done),
         (
             "[[flows]]",
             "access",
@@ -386,10 +386,10 @@ fn samples() -> Vec<(&'static str, &'static str, Parts, Parts, Fate)> {
         ),
         (
             "[[flows]]",
-            "back",
+            "reverse_ports",
             Parts {
                 link: "[[ports]]\nname = \"a\"\nrate = \"10mbit\"\n[[ports]]\nname = \"b\"\nrate = \"10mbit\"\n",
-                flows: "[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nports = [\"a\"]\nback = [\"b\"]\n",
+                flows: "[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nports = [\"a\"]\nreverse_ports = [\"b\"]\n",
                 ..BASE
             },
             port,
@@ -432,10 +432,10 @@ fn samples() -> Vec<(&'static str, &'static str, Parts, Parts, Fate)> {
         ),
         (
             "[[flows]]",
-            "burst",
-            flows("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nburst = { at = \"1s\" }\n"),
+            "pages",
+            flows("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\npages = { at = \"1s\" }\n"),
             BASE,
-            Refused("flows[0].burst"),
+            Refused("flows[0].pages"),
         ),
         (
             "[[flows]]",
@@ -519,10 +519,14 @@ fn others(param: &Param) -> Vec<Value> {
 }
 
 /// What tells a spec of a discipline apart for Linux: the qdisc's words.
-fn words(run: &queuewright_scenario::RunSpec, spec: Spec, whose: Whose) -> Result<String, qdisc::Refused> {
+fn words(
+    run: &queuewright_scenario::RunSpec,
+    spec: Spec,
+    origin: QdiscOrigin,
+) -> Result<String, qdisc::Refused> {
     let mut port = run.ports[0].clone();
     port.discipline = spec;
-    qdisc::qdisc(&port, whose).map(|q| q.words)
+    qdisc::qdisc(&port, origin).map(|q| q.words)
 }
 
 #[test]
@@ -532,18 +536,18 @@ fn every_parameter_is_done_or_refused() {
     // Of a limit of its own and the buffer the smaller holds.
     let above = |param: &str, value: Value| param == "limit" && matches!(value, Value::Int(n) if n >= 100);
     let (mut done, mut refused, mut wrong) = (0, 0, Vec::<String>::new());
-    for whose in [Whose::Kernels, Whose::Ours] {
+    for origin in [QdiscOrigin::Kernel, QdiscOrigin::Bpf] {
         for info in queuewright_aqm::registry() {
             // RED's idle clock is the kernel's here; what is refused must be so for its own sake.
             let plain = || {
                 let mut spec = Spec::new(info);
-                if info.name == "red" && whose == Whose::Kernels {
+                if info.name == "red" && origin == QdiscOrigin::Kernel {
                     spec.set("idle_clock", Value::Choice("never")).unwrap_or_else(|e| panic!("{e}"));
                 }
                 spec
             };
             // What cannot run at all is refused by its name, whatever its parameters are.
-            let Ok(default) = words(&runs[0], plain(), whose) else { continue };
+            let Ok(default) = words(&runs[0], plain(), origin) else { continue };
             for param in info.params {
                 let before = plain().get(param.name);
                 for value in others(param).into_iter().filter(|v| Some(*v) != before) {
@@ -551,11 +555,11 @@ fn every_parameter_is_done_or_refused() {
                     if spec.set(param.name, value).is_err() {
                         continue;
                     }
-                    match words(&runs[0], spec, whose) {
+                    match words(&runs[0], spec, origin) {
                         Err((Some(key), _)) if key == param.name => refused += 1,
                         Ok(told) if told != default || above(param.name, value) => done += 1,
                         other => wrong
-                            .push(format!("{whose:?} {} {} = {value:?}: {other:?}", info.name, param.name)),
+                            .push(format!("{origin:?} {} {} = {value:?}: {other:?}", info.name, param.name)),
                     }
                 }
             }
@@ -579,7 +583,7 @@ fn the_smaller_limit_holds() {
         if let Some(own) = own {
             spec.set("limit", Value::Int(own)).unwrap_or_else(|e| panic!("{name}: {e}"));
         }
-        words(&runs[0], spec, Whose::Kernels).unwrap_or_else(|e| panic!("{name}: {e:?}"))
+        words(&runs[0], spec, QdiscOrigin::Kernel).unwrap_or_else(|e| panic!("{name}: {e:?}"))
     };
     let has = |told: String, limit: &str| {
         assert!(format!("{told} ").contains(&format!("limit {limit} ")), "{told} and not {limit}");

@@ -44,7 +44,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    fn of(step: &Step<'_>) -> Moment {
+    fn of(step: &AckComparison<'_>) -> Moment {
         let numbers = (0..WORDS).filter_map(|i| Some((name(i), step.linux[i], step.sim[i]?))).collect();
         let (acks, at_ns) = (step.acks, step.at_ns);
         Moment { acks, at_ns, numbers, linux_sent: step.linux_sent.into(), sim_sent: step.sim_sent.into() }
@@ -74,7 +74,7 @@ pub struct Outcome {
     /// Where anything judged first differs; none: the draw is the same.
     pub first: Option<Divergence>,
     /// It differs, and would not if the host had been so much later or earlier at these acknowledgements.
-    pub rounding: Option<Vec<Nudge>>,
+    pub rounding: Option<Vec<TimingShift>>,
 }
 
 /// How a draw went, in a word.
@@ -115,7 +115,7 @@ pub enum Work {
 
 /// A host's work is at another time than the recording makes it likely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Nudge {
+pub struct TimingShift {
     /// At the acknowledgement with this number.
     pub acks: usize,
     /// What.
@@ -157,13 +157,13 @@ pub struct Replay<'a> {
     exact: bool,
     /// When the kernel last sent each segment.
     linux_sent_at: Vec<u64>,
-    nudges: Vec<Nudge>,
+    nudges: Vec<TimingShift>,
     /// When the acknowledgement before was worked in: none is worked in sooner than that.
     worked_at: u64,
 }
 
-/// What is compared before an acknowledgement.
-pub struct Step<'a> {
+/// Both sides before an acknowledgement, to be compared.
+pub struct AckComparison<'a> {
     /// Its number.
     pub acks: usize,
     /// Since the begin, ns.
@@ -215,7 +215,7 @@ impl<'a> Replay<'a> {
     }
 
     /// The same, with these times moved.
-    pub fn nudged(self, nudges: &[Nudge]) -> Replay<'a> {
+    pub fn nudged(self, nudges: &[TimingShift]) -> Replay<'a> {
         Replay { nudges: nudges.into(), ..self }
     }
 
@@ -229,7 +229,7 @@ impl<'a> Replay<'a> {
     }
 
     /// All of it; `hear` is told of each acknowledgement's moment, and ends it by saying no.
-    pub fn run(&mut self, mut hear: impl FnMut(Step<'_>) -> bool) {
+    pub fn run(&mut self, mut hear: impl FnMut(AckComparison<'_>) -> bool) {
         let mut acks = 0;
         let events = &self.recording.events;
         for (i, event) in events.iter().enumerate() {
@@ -270,7 +270,7 @@ impl<'a> Replay<'a> {
                 }
                 Event::Ack { at, ack, before } => {
                     self.until(self.moved(acks, Work::Timer, *at));
-                    let on = hear(Step {
+                    let on = hear(AckComparison {
                         acks,
                         at_ns: at - self.began,
                         linux: before,
@@ -491,7 +491,7 @@ const BESIDE: [&str; 2] = ["in_flight", "sent"];
 const JUDGED_IN_ALL: usize = JUDGED + BESIDE.len();
 
 /// What the kernel and the simulator have of what is judged. What the simulator does not know differs.
-fn judged(step: &Step<'_>, i: usize) -> (u64, u64) {
+fn judged(step: &AckComparison<'_>, i: usize) -> (u64, u64) {
     let both = |i: usize| (step.linux[i], step.sim[i].unwrap_or(!step.linux[i]));
     if i < JUDGED {
         return both(i);
@@ -538,17 +538,17 @@ pub fn judge(recording: &Recording) -> Result<Outcome, String> {
 /// A timer's bucket is so many jiffies long at most where timers are of seconds.
 const BUCKET: u64 = 64;
 
-/// Where two states part.
+/// The first difference between two states.
 #[derive(Clone, Copy)]
-struct Parted {
+struct StateDifference {
     /// The acknowledgements after which something judged differs; none: nothing does.
     judged: Option<usize>,
     /// Those before which the timers are.
     timer: usize,
 }
 
-fn parts_after(mut replay: Replay<'_>) -> Parted {
-    let mut parted = Parted { judged: None, timer: usize::MAX };
+fn parts_after(mut replay: Replay<'_>) -> StateDifference {
+    let mut parted = StateDifference { judged: None, timer: usize::MAX };
     let (pending, timeout) = (place("pending"), place("timeout"));
     replay.run(|step| {
         let differs = |i: usize| {
@@ -569,14 +569,14 @@ fn parts_after(mut replay: Replay<'_>) -> Parted {
 }
 
 /// Is a piece of work with one more nudge off by 20 us at most, with all that it has?
-fn at_most_late(nudges: &[Nudge], one: &Nudge) -> bool {
+fn at_most_late(nudges: &[TimingShift], one: &TimingShift) -> bool {
     let same = nudges.iter().filter(|n| n.acks == one.acks && n.work == one.work);
     (one.ns + same.map(|n| n.ns).sum::<i64>()).unsigned_abs() <= LATE_NS
 }
 
 /// Other times of the host, each off by 20 us at most, with which a replay is the same to the last acknowledgement: from one divergence to
 /// the next the shortest that goes further. None: they do not explain it.
-pub fn rounding<'a>(replay: impl Fn() -> Option<Replay<'a>>) -> Option<Vec<Nudge>> {
+pub fn rounding<'a>(replay: impl Fn() -> Option<Replay<'a>>) -> Option<Vec<TimingShift>> {
     let mut nudges = Vec::new();
     let mut parted = parts_after(replay()?);
     while let Some(judged) = parted.judged {
@@ -591,7 +591,7 @@ pub fn rounding<'a>(replay: impl Fn() -> Option<Replay<'a>>) -> Option<Vec<Nudge
             let each = places.iter().flat_map(|&acks| {
                 [Work::Ack, Work::Send, Work::Timer, Work::Write]
                     .into_iter()
-                    .flat_map(move |work| [*ns, -ns].map(|ns| Nudge { acks, work, ns }))
+                    .flat_map(move |work| [*ns, -ns].map(|ns| TimingShift { acks, work, ns }))
             });
             let tried = each.filter(|nudge| at_most_late(&nudges, nudge)).filter_map(|nudge| {
                 let then = parts_after(replay()?.nudged(&[&nudges[..], &[nudge]].concat()));

@@ -245,7 +245,7 @@ impl Reception {
 
 /// An acknowledgement, of either: bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct ObservedAck {
     /// When.
     pub at: u64,
     /// Next byte.
@@ -260,9 +260,9 @@ pub struct Told {
     pub blocks: Vec<(u32, u32)>,
 }
 
-/// How a draw went.
+/// How far the simulator's receiver did what the kernel's did in a draw.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Heard {
+pub struct ReceptionMatch {
     /// Draw.
     pub name: String,
     /// Segments that came.
@@ -280,18 +280,18 @@ pub struct Heard {
 }
 
 /// The simulator's receiver under a recording.
-pub struct Listener {
+pub struct ReplayedReceiver {
     receiver: Receiver,
     /// Bytes of a unit.
     unit: u32,
     edge: u32,
-    told: Vec<Told>,
+    told: Vec<ObservedAck>,
 }
 
-impl Listener {
+impl ReplayedReceiver {
     /// Before anything has come: the receiver of bytes; or of whole segments, for a path that has no others and whose reader takes all at
     /// once ([`is_plain`]).
-    pub fn new(r: &Reception, of_bytes: bool) -> Listener {
+    pub fn new(r: &Reception, of_bytes: bool) -> ReplayedReceiver {
         let first = r.events.iter().find_map(|e| match e {
             Event::Segment(at, _, _, _, _, _, _, state) => Some((*at, state[19] >> 3)),
             _ => None,
@@ -310,11 +310,11 @@ impl Listener {
         if let Some(Event::Ack(_, 0, _, ts, ..)) = r.events.iter().find(|e| matches!(e, Event::Ack(..))) {
             receiver.heard(*ts);
         }
-        Listener { receiver, unit: if of_bytes { 1 } else { MSS }, edge: 0, told: Vec::new() }
+        ReplayedReceiver { receiver, unit: if of_bytes { 1 } else { MSS }, edge: 0, told: Vec::new() }
     }
 
     /// All of it: the simulator's acknowledgements. `hear` is told of each segment's moment, before it comes.
-    pub fn run(mut self, r: &Reception, mut hear: impl FnMut(&Event, &Receiver)) -> Vec<Told> {
+    pub fn run(mut self, r: &Reception, mut hear: impl FnMut(&Event, &Receiver)) -> Vec<ObservedAck> {
         for event in &r.events {
             match event {
                 Event::Segment(at, seq, length, ts, echo, flags, ecn, _) => {
@@ -369,25 +369,31 @@ pub fn is_plain(path: &Path) -> bool {
     path.odd == 0 && path.read_bytes == 0 && path.on_bytes == 0
 }
 
-fn told(at: u64, ack: &Ack, unit: u32, edge: u32) -> Told {
+fn told(at: u64, ack: &Ack, unit: u32, edge: u32) -> ObservedAck {
     let blocks = ack.blocks().iter().take(3).map(|b| (b.0 * unit, b.1 * unit)).collect();
-    Told { at, cum: ack.cum * unit, edge, ts: ack.ts, ece: ack.ece, blocks }
+    ObservedAck { at, cum: ack.cum * unit, edge, ts: ack.ts, ece: ack.ece, blocks }
 }
 
 /// The kernel's acknowledgements.
-pub fn linux(r: &Reception) -> Vec<Told> {
+pub fn linux(r: &Reception) -> Vec<ObservedAck> {
     let of = |e: &Event| match e {
-        Event::Ack(at, cum, window, ts, ece, blocks) => {
-            Some(Told { at: *at, cum: *cum, edge: cum + window, ts: *ts, ece: *ece, blocks: blocks.clone() })
-        }
+        Event::Ack(at, cum, window, ts, ece, blocks) => Some(ObservedAck {
+            at: *at,
+            cum: *cum,
+            edge: cum + window,
+            ts: *ts,
+            ece: *ece,
+            blocks: blocks.clone(),
+        }),
         _ => None,
     };
     r.events.iter().filter_map(of).collect()
 }
 
 /// What of the two differs, if anything: the kernel's and the simulator's.
-fn differs(a: &Told, b: &Told) -> Option<(&'static str, u64, u64)> {
-    let blocks = |t: &Told| t.blocks.iter().fold(0u64, |x, b| x * 31 + u64::from(b.0) * 7 + u64::from(b.1));
+fn differs(a: &ObservedAck, b: &ObservedAck) -> Option<(&'static str, u64, u64)> {
+    let blocks =
+        |t: &ObservedAck| t.blocks.iter().fold(0u64, |x, b| x * 31 + u64::from(b.0) * 7 + u64::from(b.1));
     let all = [
         ("ack", u64::from(a.cum), u64::from(b.cum)),
         ("time", a.at, if a.at.abs_diff(b.at) <= APART_NS { a.at } else { b.at }),
@@ -404,12 +410,12 @@ fn differs(a: &Told, b: &Told) -> Option<(&'static str, u64, u64)> {
 }
 
 /// Gives the simulator's receiver what the kernel's got, and compares.
-pub fn judge(r: &Reception) -> Heard {
-    compare(r, &Listener::new(r, true).run(r, |_, _| {}))
+pub fn judge(r: &Reception) -> ReceptionMatch {
+    compare(r, &ReplayedReceiver::new(r, true).run(r, |_, _| {}))
 }
 
 /// What the simulator has said beside what the kernel has.
-pub fn compare(r: &Reception, sim: &[Told]) -> Heard {
+pub fn compare(r: &Reception, sim: &[ObservedAck]) -> ReceptionMatch {
     let kernel = linux(r);
     let began = match r.events.first() {
         Some(Event::Segment(at, ..) | Event::Read(at, ..) | Event::Ack(at, ..)) => *at,
@@ -417,7 +423,7 @@ pub fn compare(r: &Reception, sim: &[Told]) -> Heard {
     };
     let segments = r.events.iter().filter(|e| matches!(e, Event::Segment(..))).count();
     // The handshake's acknowledgements tell of no data; the last of the kernel's may be still to come.
-    let kernel: Vec<&Told> = kernel.iter().filter(|t| t.cum > 0 || !t.blocks.is_empty()).collect();
+    let kernel: Vec<&ObservedAck> = kernel.iter().filter(|t| t.cum > 0 || !t.blocks.is_empty()).collect();
     let n = kernel.len().min(sim.len());
     let at = |i: usize, what: &str, a: u64, b: u64| Divergence {
         what: what.into(),
@@ -442,7 +448,7 @@ pub fn compare(r: &Reception, sim: &[Told]) -> Heard {
         let near = sim[from..].iter().take_while(|s| s.at <= t.at + APART_NS);
         alike += usize::from(near.clone().any(|s| differs(t, s).is_none_or(|d| d.0 == "window")));
     }
-    Heard {
+    ReceptionMatch {
         name: r.path.name.clone(),
         segments,
         acks: kernel.len(),

@@ -61,14 +61,14 @@ fn params() -> Vec<u8> {
 }
 
 /// A busy machine may let it wait for long.
-fn program(script: &str) -> linux::Chooser<'static> {
+fn program(script: &str) -> linux::ActionSource<'static> {
     hasty_program(script, Duration::from_secs(60))
 }
 
-fn hasty_program(script: &str, patience: Duration) -> linux::Chooser<'static> {
+fn hasty_program(script: &str, patience: Duration) -> linux::ActionSource<'static> {
     let mut command = Command::new("bash");
     command.args(["-c", script]).env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
-    linux::Chooser::Program { command, patience }
+    linux::ActionSource::Program { command, patience }
 }
 
 /// Has the agent end with the test, also with one that fails: its thread is waited for.
@@ -81,11 +81,11 @@ impl Drop for Stop<'_> {
 }
 
 /// An agent until `meanwhile` is over.
-fn fly(chooser: linux::Chooser<'_>, meanwhile: impl FnOnce()) -> Result<linux::Done, linux::Error> {
+fn drive(agent: linux::ActionSource<'_>, meanwhile: impl FnOnce()) -> Result<linux::Done, linux::Error> {
     let stop = AtomicBool::new(false);
     thread::scope(|s| {
         let stops = Stop(&stop);
-        let agent = s.spawn(|| linux::agent(&record(), &spec("queuepilot"), chooser, &stop));
+        let agent = s.spawn(|| linux::agent(&record(), &spec("queuepilot"), agent, &stop));
         meanwhile();
         drop(stops);
         agent.join().expect("no panic")
@@ -93,11 +93,11 @@ fn fly(chooser: linux::Chooser<'_>, meanwhile: impl FnOnce()) -> Result<linux::D
 }
 
 /// An agent that ends by itself, at least after `meanwhile`, and what it says then.
-fn falls(chooser: linux::Chooser<'_>, meanwhile: impl FnOnce(), what: &str) {
+fn falls(agent: linux::ActionSource<'_>, meanwhile: impl FnOnce(), what: &str) {
     let stop = AtomicBool::new(false);
     let done = thread::scope(|s| {
         let _stops = Stop(&stop);
-        let agent = s.spawn(|| linux::agent(&record(), &spec("queuepilot"), chooser, &stop));
+        let agent = s.spawn(|| linux::agent(&record(), &spec("queuepilot"), agent, &stop));
         meanwhile();
         wait_for(&format!("the agent's end: {what}"), || agent.is_finished());
         agent.join().expect("no panic")
@@ -166,12 +166,12 @@ fn chooses(port: linux::Port) {
     let learned = learned();
     let mut seen = [0u32; 101];
     let before = marks();
-    let done = fly(linux::Chooser::Policy(&learned), || {
+    let done = drive(linux::ActionSource::Policy(&learned), || {
         wait_for("marks, and three actions of the learned policy", || {
             seen[marking() as usize] += 1;
             seen.iter().filter(|times| **times > 0).count() > 2 && marks() > before
         });
-        refused(fly(linux::Chooser::Policy(&learned), || ()), "lo has an agent already");
+        refused(drive(linux::ActionSource::Policy(&learned), || ()), "lo has an agent already");
         // A rate beside it is no matter.
         linux::set(&record(), &spec("queuepilot"), "queuepilot", false, |p| p.rate *= 2)
             .unwrap_or_else(|e| panic!("{e}"));
@@ -195,7 +195,7 @@ fn chooses(port: linux::Port) {
     let lines = tempfile::NamedTempFile::new().expect("a file");
     let script = format!("while read -r line; do echo \"$line\" >>{}; echo 4; done", lines.path().display());
     let told = || fs::read_to_string(lines.path()).expect("the program's file");
-    let done = fly(program(&script), || {
+    let done = drive(program(&script), || {
         wait_for("two steps told, and half of all marked", || {
             told().matches('\n').count() > 1 && marking() == 50
         });
@@ -229,7 +229,7 @@ fn fails(port: linux::Port) {
     assert!(params() == attached, "{silent}");
     let mut nobody = Command::new("/nowhere/agent");
     nobody.arg("x");
-    let nobody = linux::Chooser::Program { command: nobody, patience: Duration::ZERO };
+    let nobody = linux::ActionSource::Program { command: nobody, patience: Duration::ZERO };
     falls(nobody, || (), "the agent \"/nowhere/agent\" does not begin");
 
     let mut other = spec("queuepilot");

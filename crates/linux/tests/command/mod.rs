@@ -79,10 +79,10 @@ pub fn run(words: &str) -> Result<(), linux::Error> {
             let mut learned = spec("queuepilot");
             let weights = Weights { values: policy.weights, id: "queuepilot".into() };
             learned.set_weights(weights).expect("as many as it has");
-            let chooser = linux::Chooser::Policy(&learned);
+            let agent = linux::ActionSource::Policy(&learned);
             // It is to stop before it has begun, and ends after its first action.
             let stop = AtomicBool::new(true);
-            linux::agent(&linux::attached(dev)?, &spec("queuepilot"), chooser, &stop).map(drop)
+            linux::agent(&linux::attached(dev)?, &spec("queuepilot"), agent, &stop).map(drop)
         }
         _ => panic!("{words:?}"),
     }

@@ -1,4 +1,4 @@
-//! Packets that do not end, for tests of what happens to a queue manager under them.
+//! Packets that do not end, for tests of what happens to a discipline under them.
 
 use queuewright_testing::wait_for;
 use std::sync::Arc;

@@ -84,8 +84,8 @@ fn tradeoff(results: &Comparison, port_index: usize, port: &str, of: &str) -> Fi
         }
     }
     let mut words = String::from(
-        "<p>Each mark is a queue manager: to the left packets wait less, higher up the link carries more. The \
-         best place is the upper left corner. No manager can be judged by one axis alone: an endless queue \
+        "<p>Each mark is a discipline: to the left packets wait less, higher up the link carries more. The \
+         best place is the upper left corner. No discipline can be judged by one axis alone: an endless queue \
          keeps any link busy, an empty one has no delay.</p>",
     );
     if results.seeds.len() > 1 {
@@ -285,9 +285,9 @@ fn flows(results: &Comparison, pool: &mut Pool) -> Option<Figure> {
         id: "flows".into(),
         title: "Goodput of each flow".into(),
         words: format!(
-            "<p>Each point is a flow, each box the middle half of a group under one manager. Points close \
+            "<p>Each point is a flow, each box the middle half of a group under one discipline. Points close \
              together share the link alike; a group far below another is crowded out. Against the base \
-             round-trip time: flows with a short way often win, a fair manager makes the picture flat; \
+             round-trip time: flows with a short way often win, a fair discipline makes the picture flat; \
              there the first group's marks are full, the second's hollow, the third's dotted, the fourth's \
              both.</p>{}",
             results.seeds_note()
@@ -339,7 +339,7 @@ fn shares(results: &Comparison) -> Option<Figure> {
         id: "shares".into(),
         title: "Share of each group".into(),
         words: "<p>How the groups of flows (here the colours are groups) divide the goodput, as a mean over \
-                the seeds. The last bar is the share that each group has of the number of flows: a manager \
+                the seeds. The last bar is the share that each group has of the number of flows: a discipline \
                 whose bar is like it lets no congestion control push others aside. A group that sends at a \
                 rate of its own, such as a call, takes only what it needs.</p>"
             .into(),

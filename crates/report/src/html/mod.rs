@@ -28,7 +28,7 @@ pub fn html(results: &Results, scenario_toml: &str) -> String {
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; ",
         "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:\">\n",
-        "<title>Queue managers compared</title>\n<style>\n",
+        "<title>Disciplines compared</title>\n<style>\n",
         include_str!("report.css"),
         "</style>\n</head>\n<body>\n"
     );
@@ -58,7 +58,7 @@ fn head(page: &mut String, results: &Results, figures: &[Figure]) {
     let text = |key: &str| results.scenario.get(key).and_then(|value| value.as_str()).map(escape);
     let _ = write!(
         page,
-        "<header>\n<h1>Queue managers compared{}</h1>\n<p>{}</p>\n<p class=\"muted\">{}. Queuewright {}.</p>\n\
+        "<header>\n<h1>Disciplines compared{}</h1>\n<p>{}</p>\n<p class=\"muted\">{}. Queuewright {}.</p>\n\
          <noscript><p>The pictures need JavaScript; the table below does not.</p></noscript>\n<nav>\
          <a href=\"#summary\">Summary</a>",
         text("name").map(|name| format!(": {name}")).unwrap_or_default(),
@@ -73,7 +73,7 @@ fn head(page: &mut String, results: &Results, figures: &[Figure]) {
 }
 
 fn summary_tables(page: &mut String, results: &Results) {
-    *page += "<section>\n<h2 id=\"summary\">Summary</h2>\n<p>One row for each queue manager. A good one \
+    *page += "<section>\n<h2 id=\"summary\">Summary</h2>\n<p>One row for each discipline. A good one \
               keeps the link busy (high utilisation) while packets wait little (low sojourn time). Each \
               value is the mean over the seeds";
     if summary::seeds(results).len() > 1 {
@@ -143,7 +143,7 @@ fn queue_table(page: &mut String, queues: &summary::QueueTable<'_>) {
     if queues.rows.is_empty() {
         return;
     }
-    *page += "<div class=\"scroll\"><table><caption>Queues of the managers that have several</caption>\
+    *page += "<div class=\"scroll\"><table><caption>Queues of the disciplines that have several</caption>\
               <thead><tr><th scope=\"col\">discipline</th><th scope=\"col\">queue</th>";
     for (m, unit) in summary::QUEUE_MEASURES.iter().zip(&queues.units) {
         let _ = write!(page, "<th scope=\"col\">{} {}<br><small>{unit}</small></th>", m.name, m.part);
@@ -202,7 +202,7 @@ fn scenario(page: &mut String, results: &Results, scenario_toml: &str) {
         "<details><summary>The same as JSON, with its hash</summary><pre>{}</pre></details>",
         escape(&format!("{:#}", results.scenario))
     );
-    *page += "<details><summary>Parameters of the queue managers</summary><div class=\"scroll\"><table>\n";
+    *page += "<details><summary>Parameters of the disciplines</summary><div class=\"scroll\"><table>\n";
     for label in summary::labels(results) {
         let Some(run) = summary::runs_of(results, label).next() else { continue };
         let parameters: Vec<String> =
@@ -219,7 +219,7 @@ fn scenario(page: &mut String, results: &Results, scenario_toml: &str) {
 
 /// What the words mean, for a first reader.
 const WORDS: &str = "<section>\n<h2 id=\"words\">Words</h2>\n<dl>\n\
-<dt>Discipline, queue manager</dt><dd>The rule by which a port decides which waiting packets to send, to mark \
+<dt>Discipline, discipline</dt><dd>The rule by which a port decides which waiting packets to send, to mark \
 or to drop.</dd>\n\
 <dt>Utilisation</dt><dd>The share of the link's capacity that carried packets.</dd>\n\
 <dt>Sojourn time</dt><dd>How long a packet waited in the queue, from its arrival to the start of its \

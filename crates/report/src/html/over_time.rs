@@ -12,12 +12,12 @@ const DASHES: [&str; 6] = ["solid", "dash", "dot", "dashdot", "longdash", "longd
 
 /// Queue with threshold or drop probability, at one port.
 pub(super) fn queue(results: &Comparison, pool: &mut Pool, i: usize, port: &str, of: &str) -> Option<Figure> {
-    let words = "<p>Solid: bytes waiting in the queue. For the managers that have one, dashed: the threshold \
+    let words = "<p>Solid: bytes waiting in the queue. For the disciplines that have one, dashed: the threshold \
                  above which it drops; dotted, with the scale on the right: the probability with which it \
                  drops. A queue that never empties only adds delay; one that is empty for long leaves the \
                  link idle. Grey: the warm-up, which no number counts; the scales fit what comes after \
                  it.</p>";
-    let quantities = ["queue_bytes", "threshold_bytes", "drop_probability"];
+    let quantities = ["backlog_bytes", "threshold_bytes", "drop_probability"];
     Picture {
         id: format!("queue{i}"),
         title: format!("Queue over time{of}"),
@@ -49,7 +49,7 @@ pub(super) fn rate(results: &Comparison, pool: &mut Pool, i: usize, port: &str, 
 /// Congestion windows of the sampled flows.
 pub(super) fn windows(results: &Comparison, pool: &mut Pool) -> Option<Figure> {
     let words = "<p>How many packets a flow dares to have under way at once. Most congestion controls let it \
-                 grow until the queue manager signals by a drop or a mark, then shrink it: the saw-teeth of \
+                 grow until the discipline signals by a drop or a mark, then shrink it: the saw-teeth of \
                  TCP. BBR follows its own measure of the link instead. The flows are those that the scenario \
                  samples; in rows, the colours are those of their groups.</p>";
     Picture {
@@ -67,7 +67,7 @@ pub(super) fn windows(results: &Comparison, pool: &mut Pool) -> Option<Figure> {
 /// Goodput of the sampled flows.
 pub(super) fn goodputs(results: &Comparison, pool: &mut Pool) -> Option<Figure> {
     let words = "<p>Data that arrived in order, per second, for the flows that the scenario samples. Flows of \
-                 one manager that stay at one height share the link alike; wide swings mean that they take \
+                 one discipline that stay at one height share the link alike; wide swings mean that they take \
                  turns. When a lost packet comes at last, all that waited behind it counts at once: a spike. \
                  A long run is averaged to 400 points.</p>";
     Picture {
@@ -307,7 +307,7 @@ fn range(top: Option<f64>) -> Value {
 /// A sampled quantity in words.
 fn words_of(quantity: &str) -> String {
     match quantity {
-        "queue_bytes" => "queue".into(),
+        "backlog_bytes" => "queue".into(),
         "rate_bps" => "rate".into(),
         "capacity_bps" => "capacity".into(),
         other => other.trim_end_matches("_bytes").replace('_', " "),

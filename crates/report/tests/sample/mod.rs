@@ -102,7 +102,7 @@ fn run(label: &str, d: usize, seed: u64, samples: usize) -> Run {
         values: (0..samples).map(value).collect(),
     };
     let mut columns = vec![
-        column("bottleneck.queue_bytes", "bytes", &queue),
+        column("bottleneck.backlog_bytes", "bytes", &queue),
         column("bottleneck.rate_bps", "bit/s", &|i| 9.6e7 + 3e6 * noise(i as u64 + key)),
         column("flow0.cwnd", "packets", &|i| 40.0 + 30.0 * (i as f64 / 300.0 + seed as f64).sin()),
         column("flow0.goodput_bps", "bit/s", &|i| 7e6 + 1e6 * noise(key + 3 * i as u64)),

@@ -2,7 +2,7 @@
 
 use super::buffer::BUFFER_BYTES;
 use super::*;
-use crate::alone::{self, Sender as Bench};
+use crate::alone::{self, Sender as Scratch};
 use crate::scoreboard::{ENDS_BUFFER, LOST, RETRANS, SACKED};
 use queuewright_cca::CaState;
 
@@ -14,12 +14,12 @@ fn fires_at(now: u64, us: u64) -> u64 {
 }
 
 /// A sender that has not begun.
-fn closed(cca: Kind, segments: Option<u32>, initial_window: Option<u32>) -> Bench {
-    Bench::new(alone::Setup { cca, segments, initial_window, ..alone::Setup::default() })
+fn closed(cca: Kind, segments: Option<u32>, initial_window: Option<u32>) -> Scratch {
+    Scratch::new(alone::Setup { cca, segments, initial_window, ..alone::Setup::default() })
 }
 
 /// An open connection with a first round-trip time, which has sent what it may.
-fn open(cca: Kind, segments: Option<u32>, window: u32, rtt_ms: u64) -> Bench {
+fn open(cca: Kind, segments: Option<u32>, window: u32, rtt_ms: u64) -> Scratch {
     let mut bench = closed(cca, segments, Some(window));
     bench.open(1000 * MS, rtt_ms * MS, 0);
     bench
@@ -33,7 +33,7 @@ trait ByHand {
     fn sent(&mut self) -> Vec<u32>;
 }
 
-impl ByHand for Bench {
+impl ByHand for Scratch {
     /// An ACK `ms` later; it echoes what was sent a round trip before.
     fn acked(&mut self, ms: f64, cum: u32, sacks: &[(u32, u32)], flags: u8) {
         self.wait(ms);
@@ -102,8 +102,8 @@ fn timers_fire_when_the_kernels_wheel_turns() {
 #[test]
 fn the_kernels_clock_can_be_finer() {
     for (hz, probe, rto) in [(1000, 1024, 201_000), (250, 1028, 204_000), (300, 1026, 203_333)] {
-        let tuned = alone::Tuned { hz, ..alone::Tuned::default() };
-        let mut b = Bench::new(alone::Setup { segments: Some(10), tuned, ..Default::default() });
+        let tuned = alone::Sysctls { hz, ..alone::Sysctls::default() };
+        let mut b = Scratch::new(alone::Setup { segments: Some(10), tuned, ..Default::default() });
         b.open(1000 * MS, 10 * MS + 300_000, 0);
         assert_eq!((b.sender.timer, b.sender.timer_at / MS), (Timer::Probe, probe), "{hz}");
         assert_eq!(b.sender.whole_ticks(200_100), rto, "{hz}");
@@ -123,7 +123,7 @@ fn the_application_writes_until_the_send_buffer_is_full() {
     assert_eq!(open(Kind::Bbr, None, 10, 40).sender.written, 2 * 22 + 10);
 }
 
-fn with_buffer(segments: Option<u32>, window: u32, send_buffer: SendBuffer) -> Bench {
+fn with_buffer(segments: Option<u32>, window: u32, send_buffer: SendBuffer) -> Scratch {
     let setup = alone::Setup {
         cca: Kind::Cubic,
         segments,
@@ -131,7 +131,7 @@ fn with_buffer(segments: Option<u32>, window: u32, send_buffer: SendBuffer) -> B
         send_buffer,
         ..Default::default()
     };
-    let mut bench = Bench::new(setup);
+    let mut bench = Scratch::new(setup);
     bench.open(1000 * MS, 40 * MS, 0);
     bench
 }
@@ -183,7 +183,7 @@ fn little_waits_to_be_sent() {
         let mut b =
             with_buffer(None, 20, SendBuffer { notsent_lowat_bytes: Some(lowat), ..Default::default() });
         let mut cum = 0;
-        let unsent = |b: &Bench| (b.sender.written - b.sender.conn.snd_nxt) * 1448;
+        let unsent = |b: &Scratch| (b.sender.written - b.sender.conn.snd_nxt) * 1448;
         let (mut woken, mut waited) = (0, 0);
         for _ in 0..2_000 {
             cum = (cum + 2).min(b.sender.conn.snd_nxt);
@@ -470,7 +470,7 @@ fn duplicates_of_one_round_widen_racks_window_once() {
     let mut b = open(Kind::NewReno, None, 20, 40);
     b.sender.reordering_seen = 1;
     b.sender.resent = 10;
-    let steps = |b: &Bench| (b.sender.reo_wnd_steps, b.sender.dsack_seen);
+    let steps = |b: &Scratch| (b.sender.reo_wnd_steps, b.sender.dsack_seen);
     b.acked(40.0, 4, &[], 0);
     b.acked(1.0, 4, &[(2, 3)], flag::DSACK);
     assert_eq!(steps(&b), (1, true));
@@ -657,7 +657,7 @@ fn the_end_of_an_answer_waits_for_more_where_nothing_ends() {
     for closes in [true, false] {
         let setup =
             alone::Setup { segments: Some(30), initial_window: Some(24), closes, ..alone::Setup::default() };
-        let mut b = Bench::new(setup);
+        let mut b = Scratch::new(setup);
         b.open(1000 * MS, MS, 0);
         assert_eq!(b.sent().len(), 24);
         b.sender.conn.is_cwnd_limited = false;
@@ -749,7 +749,7 @@ fn only_what_fills_a_hole_joins_what_is_behind_it() {
     let mut b = open(Kind::NewReno, Some(20), 20, 40);
     b.sender.reordering = 100;
     let ends =
-        |b: &Bench| (2..8).filter(|&seq| b.sender.board.flags(seq) & ENDS_BUFFER != 0).collect::<Vec<_>>();
+        |b: &Scratch| (2..8).filter(|&seq| b.sender.board.flags(seq) & ENDS_BUFFER != 0).collect::<Vec<_>>();
     b.acked(40.0, 0, &[(6, 8)], 0);
     b.acked(0.1, 0, &[(5, 8)], 0);
     let before = b.sender.buffers;
@@ -838,7 +838,7 @@ fn a_block_begins_behind_what_is_acknowledged() {
 }
 
 /// A segment that was sent again and, after an undo, is lost no more (`tcp_undo_cwnd_reduction`).
-fn with_a_needless_copy() -> Bench {
+fn with_a_needless_copy() -> Scratch {
     let mut b = open(Kind::NewReno, Some(20), 20, 40);
     b.acked(40.0, 0, &[(1, 5)], 0);
     assert!(b.sent().contains(&0));
@@ -852,7 +852,7 @@ fn with_a_needless_copy() -> Bench {
 #[test]
 fn no_more_are_sent_again_than_are_lost() {
     let mut b = with_a_needless_copy();
-    let resent = |b: &mut Bench, lost: u32| {
+    let resent = |b: &mut Scratch, lost: u32| {
         b.sender.mark_lost(lost);
         b.sender.resend_lost(b.now, &mut b.out);
         b.sent()
@@ -950,8 +950,8 @@ fn what_was_dropped_gives_no_sample_of_the_rate() {
 /// overtaken by no more than the acknowledgement covers.
 #[test]
 fn without_sack_reordering_ends_at_what_is_acknowledged() {
-    let tuned = alone::Tuned { sack: false, ..alone::Tuned::default() };
-    let mut b = Bench::new(alone::Setup {
+    let tuned = alone::Sysctls { sack: false, ..alone::Sysctls::default() };
+    let mut b = Scratch::new(alone::Setup {
         cca: Kind::NewReno,
         initial_window: Some(20),
         tuned,
@@ -1250,10 +1250,10 @@ fn a_millisecond_waits_below_tcp_on_fast_paths() {
 #[test]
 fn an_idle_window_stays_where_the_rule_does_not_hold() {
     let idle = |cca, acked, idle_restart| {
-        let tuned = alone::Tuned { idle_restart, ..alone::Tuned::default() };
+        let tuned = alone::Sysctls { idle_restart, ..alone::Sysctls::default() };
         let setup =
             alone::Setup { cca, segments: Some(10), initial_window: Some(10), tuned, ..Default::default() };
-        let mut b = Bench::new(setup);
+        let mut b = Scratch::new(setup);
         b.open(1000 * MS, 40 * MS, 0);
         b.acked(40.0, acked, &[], 0);
         b.sender.conn.cwnd = 80;
@@ -1270,7 +1270,7 @@ fn an_idle_window_stays_where_the_rule_does_not_hold() {
 /// RFC 9438 section 5.8, `bictcp_cwnd_event_tx_start`: CUBIC's clock stands still while nothing is sent.
 #[test]
 fn cubics_curve_waits_while_nothing_is_sent() {
-    let tuned = alone::Tuned { idle_restart: false, ..alone::Tuned::default() };
+    let tuned = alone::Sysctls { idle_restart: false, ..alone::Sysctls::default() };
     let setup = alone::Setup {
         cca: Kind::Cubic,
         segments: Some(100),
@@ -1278,7 +1278,7 @@ fn cubics_curve_waits_while_nothing_is_sent() {
         tuned,
         ..Default::default()
     };
-    let mut b = Bench::new(setup);
+    let mut b = Scratch::new(setup);
     b.open(1000 * MS, 40 * MS, 0);
     // The last loss was at this window.
     let (now, s) = (b.now, &mut b.sender);
@@ -1316,7 +1316,7 @@ fn what_a_timeout_sends_again_is_on_its_way() {
 fn a_probe_splits_the_buffer_that_it_is_of() {
     let mut b = open(Kind::NewReno, Some(10), 10, 40);
     b.acked(40.0, 6, &[], 0);
-    let ends = |b: &Bench| [7, 8, 9].map(|seq| b.sender.board.flags(seq) & ENDS_BUFFER != 0);
+    let ends = |b: &Scratch| [7, 8, 9].map(|seq| b.sender.board.flags(seq) & ENDS_BUFFER != 0);
     let before = b.sender.buffers;
     assert_eq!(ends(&b), [true, false, true]);
     b.timer();
@@ -1409,8 +1409,8 @@ fn the_oldest_segment_is_lost_at_a_timeout_whatever_its_age() {
 }
 
 /// One without SACK.
-fn without_sack(segments: u32) -> Bench {
-    let tuned = alone::Tuned { sack: false, ..alone::Tuned::default() };
+fn without_sack(segments: u32) -> Scratch {
+    let tuned = alone::Sysctls { sack: false, ..alone::Sysctls::default() };
     let setup = alone::Setup {
         cca: Kind::NewReno,
         segments: Some(segments),
@@ -1418,7 +1418,7 @@ fn without_sack(segments: u32) -> Bench {
         tuned,
         ..Default::default()
     };
-    let mut b = Bench::new(setup);
+    let mut b = Scratch::new(setup);
     b.open(1000 * MS, 40 * MS, 0);
     b.wait(40.0);
     b
@@ -1539,7 +1539,7 @@ fn what_goes_again_ends_with_push() {
 #[test]
 fn a_late_answer_to_the_first_syn_agrees_on_ecn() {
     for first in [true, false] {
-        let mut b = Bench::new(alone::Setup { cca: Kind::NewReno, ecn: true, ..alone::Setup::default() });
+        let mut b = Scratch::new(alone::Setup { cca: Kind::NewReno, ecn: true, ..alone::Setup::default() });
         b.connect(100 * MS);
         b.timer();
         let ts = if first { 100 } else { (b.now / MS) as u32 };
@@ -1573,8 +1573,8 @@ fn round_trip_times_are_averaged_after_the_warm_up() {
 }
 
 /// An open connection whose application has not yet written; a buffer holds so many segments.
-fn unwritten(buffer: u32) -> Bench {
-    let mut b = Bench::new(alone::Setup { segments: Some(0), closes: false, ..alone::Setup::default() });
+fn unwritten(buffer: u32) -> Scratch {
+    let mut b = Scratch::new(alone::Setup { segments: Some(0), closes: false, ..alone::Setup::default() });
     b.open(1000 * MS, 40 * MS, 0);
     b.sender.set_limits(1000, 45, 1 << 20);
     b.sender.set_buffer(buffer);

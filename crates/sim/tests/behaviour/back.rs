@@ -10,7 +10,8 @@ fn toml(up: &str, flows: &str, run: &str) -> String {
     )
 }
 
-const DOWN: &str = "[[flows]]\nname = \"download\"\nrtt = \"40ms\"\nports = [\"down\"]\nback = [\"up\"]\n";
+const DOWN: &str =
+    "[[flows]]\nname = \"download\"\nrtt = \"40ms\"\nports = [\"down\"]\nreverse_ports = [\"up\"]\n";
 
 /// A sender is clocked by its acknowledgements: with one for every segment (ns-3) it cannot send more segments than
 /// the way back carries acknowledgements, of 52 bytes and 2 of PPP.
@@ -44,14 +45,14 @@ fn an_idle_way_back_takes_its_transmission() {
         let r = one(&toml(up, &flows(back), "duration = \"60s\"\nwarmup = \"10s\""));
         r.flows[0].srtt_ms.expect("it has one")
     };
-    close("round trip", srtt("back = [\"up\"]") - srtt(""), 66.0 * 8.0 / 500.0, 0.0, 0.2);
+    close("round trip", srtt("reverse_ports = [\"up\"]") - srtt(""), 66.0 * 8.0 / 500.0, 0.0, 0.2);
 }
 
-/// An upload without a queue manager holds up the acknowledgements of a download, whose window then takes most of a minute to fill the
+/// An upload without a discipline holds up the acknowledgements of a download, whose window then takes most of a minute to fill the
 /// link; a queue for each flow does not.
 #[test]
 fn an_upload_slows_a_download_down() {
-    let upload = "[[flows]]\nname = \"upload\"\ncca = \"cubic\"\nrtt = \"40ms\"\nports = [\"up\"]\nback = [\"down\"]\n";
+    let upload = "[[flows]]\nname = \"upload\"\ncca = \"cubic\"\nrtt = \"40ms\"\nports = [\"up\"]\nreverse_ports = [\"down\"]\n";
     let goodput = |discipline: &str| {
         let up = format!("rate = \"500kbit\"\nbuffer = \"200p\"\ndiscipline = \"{discipline}\"");
         let flows = format!("{DOWN}cca = \"cubic\"\n{upload}");
@@ -77,22 +78,22 @@ fn lost_acknowledgements_cost_little() {
 /// Packets and acknowledgements add up (a run in which they do not is an error), whatever happens to them.
 #[test]
 fn nothing_is_lost_or_made_up_on_the_way_back() {
-    let flaws = [
+    let impairments = [
         "",
         "loss = \"5%\"",
         "jitter = { uniform = \"30ms\", overtaking = true }\nreorder = { share = \"10%\", by = \"50ms\" }",
         "loss = \"60%\"\njitter = \"9ms\"",
     ];
-    for (i, flaw) in flaws.iter().enumerate() {
+    for (i, flaw) in impairments.iter().enumerate() {
         for stack in ["linux", "ns3"] {
             let r = runs(&format!(
                 "[[ports]]\nname = \"down\"\nrate = \"20mbit\"\nbuffer = \"30p\"\ndelay = \"1ms\"\n\
                  [[ports]]\nname = \"far\"\nrate = \"9mbit\"\nbuffer = \"30p\"\ndelay = \"1ms\"\n{flaw}\n\
                  [[ports]]\nname = \"up\"\nrate = \"300kbit\"\nbuffer = \"20p\"\n{flaw}\n\
                  [[ports]]\nname = \"last\"\nrate = \"1mbit\"\nbuffer = \"5p\"\ndelay = \"2ms\"\n\
-                 [[flows]]\ncount = 3\ncca = {{ cubic = 1, bbr = 1, dctcp = 1 }}\nrtt = \"8ms..60ms\"\nports = [\"down\", \"far\"]\nback = [\"up\", \"last\"]\n\
-                 [[flows]]\ncount = 4\ncca = \"cubic\"\nsize = \"1b..50kb\"\nrepeat = \"0s..0.1s\"\nrtt = \"20ms\"\nports = [\"down\"]\nback = [\"last\"]\n\
-                 [[flows]]\ncca = \"newreno\"\nsize = \"9kb\"\narrivals = \"9/s\"\nrtt = \"20ms\"\nports = [\"last\"]\nback = [\"far\"]\n\
+                 [[flows]]\ncount = 3\ncca = {{ cubic = 1, bbr = 1, dctcp = 1 }}\nrtt = \"8ms..60ms\"\nports = [\"down\", \"far\"]\nreverse_ports = [\"up\", \"last\"]\n\
+                 [[flows]]\ncount = 4\ncca = \"cubic\"\nsize = \"1b..50kb\"\nrepeat = \"0s..0.1s\"\nrtt = \"20ms\"\nports = [\"down\"]\nreverse_ports = [\"last\"]\n\
+                 [[flows]]\ncca = \"newreno\"\nsize = \"9kb\"\narrivals = \"9/s\"\nrtt = \"20ms\"\nports = [\"last\"]\nreverse_ports = [\"far\"]\n\
                  [[flows]]\ncbr = \"100kbit\"\nports = [\"up\"]\n\
                  [queue]\ndisciplines = [\"droptail\", \"codel\", \"fq-codel\", \"santa\", \"duk\"]\n\
                  [run]\nduration = \"8s\"\nwarmup = \"1s\"\nstack = \"{stack}\"\nseeds = {i}\n"

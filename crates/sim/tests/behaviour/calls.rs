@@ -36,17 +36,20 @@ fn too_many_calls_lose_what_is_too_much() {
     close("delay", datagrams(&r).delay_ms.p95, 51.0 * 218.0 * 8.0 / 5000.0, 0.02, 0.0);
 }
 
-/// Calls arrive at random and last as drawn: as many at once as Erlang says (M/G/infinity), rate x mean length.
-/// Their number has that variance too, and forgets itself in about a mean length: over T the mean number has the
+/// Calls arrive at random and last as drawn: as many at once as Erlang says (M/G/infinity), rate x mean duration.
+/// Their number has that variance too, and forgets itself in about a mean duration: over T the mean number has the
 /// variance 2 a h / T for exponential lengths, three standard deviations of which are allowed.
 #[test]
 fn calls_come_and_go_as_erlang_says() {
-    for length in ["{ exponential = \"20s\" }", "\"10s..30s\""] {
-        let r =
-            run(&format!("[[flows]]\nvoip = \"g711\"\narrivals = \"1.5/s\"\nlength = {length}"), 2000, 100);
+    for duration in ["{ exponential = \"20s\" }", "\"10s..30s\""] {
+        let r = run(
+            &format!("[[flows]]\nvoip = \"g711\"\narrivals = \"1.5/s\"\nduration = {duration}"),
+            2000,
+            100,
+        );
         let calls = r.ports[0].utilization * 5000.0 / 87.2;
         let slack = 3.0 * f64::sqrt(2.0 * 30.0 * 20.0 / 1900.0);
-        println!("{length}: {calls:.1} calls at once, {} in all", r.groups[0].flows);
+        println!("{duration}: {calls:.1} calls at once, {} in all", r.groups[0].flows);
         close("calls at once", calls, 30.0, 0.0, slack);
         close("calls", f64::from(r.groups[0].flows), 3000.0, 0.0, 3.0 * f64::sqrt(3000.0));
         // Those that were there at the end as well as those that had gone.
@@ -58,11 +61,11 @@ fn calls_come_and_go_as_erlang_says() {
 /// A load in place of a number a second: so many calls at once as take that much.
 #[test]
 fn calls_offer_the_load_that_is_asked_for() {
-    let flows = "[[flows]]\nvoip = \"g711\"\narrivals = \"60%\"\nlength = { exponential = \"5s\" }";
+    let flows = "[[flows]]\nvoip = \"g711\"\narrivals = \"60%\"\nduration = { exponential = \"5s\" }";
     close("utilisation", run(flows, 1000, 50).ports[0].utilization, 0.6, 0.0, 0.04);
 }
 
-/// From start to stop, and no longer than their length.
+/// From start to stop, and no longer than their duration.
 #[test]
 fn calls_end_with_their_length_or_when_told() {
     let packets = |more: &str| {
@@ -71,8 +74,8 @@ fn calls_end_with_their_length_or_when_told() {
     };
     let starts = packets("stop = \"7s\"");
     assert!((249..=250).contains(&starts), "{starts}");
-    assert_eq!(packets("length = \"5s\""), 250);
-    assert_eq!(packets("length = \"15s\"\nstop = \"7s\""), starts);
+    assert_eq!(packets("duration = \"5s\""), 250);
+    assert_eq!(packets("duration = \"15s\"\nstop = \"7s\""), starts);
 }
 
 /// M/D/1: packets of one length at exponential gaps wait rho / (2 (1 - rho)) of their transmission on average.

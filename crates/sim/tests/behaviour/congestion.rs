@@ -85,7 +85,7 @@ fn bbr_goes_through_its_phases() {
          [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"45s\"\nwarmup = \"5s\"\nsample = \"5ms\"\n");
     let cwnd = series(&r, "flow0.cwnd");
     let goodput = series(&r, "flow0.goodput_bps");
-    let queue = series(&r, "bottleneck.queue_bytes");
+    let queue = series(&r, "bottleneck.backlog_bytes");
     let link = 50e6 * 1448.0 / 1514.0;
     let bdp = 50e6 * 0.040 / 8.0 / 1514.0;
 
@@ -139,7 +139,7 @@ fn bbr_goes_through_its_phases() {
 fn bbr_probes_for_bandwidth_every_eight_rounds() {
     let r = one("[link]\nrate = \"50mbit\"\nbuffer = \"4bdp\"\n[[flows]]\ncca = \"bbr\"\nrtt = \"40ms\"\n\
          [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"9s\"\nwarmup = \"0s\"\nsample = \"5ms\"\n");
-    let queue = series(&r, "bottleneck.queue_bytes");
+    let queue = series(&r, "bottleneck.backlog_bytes");
     // A quarter more than the link for an RTT leaves a quarter of a BDP.
     let left = 0.25 * 50e6 * 0.040 / 8.0;
     // (when it begins, how long the queue gets)

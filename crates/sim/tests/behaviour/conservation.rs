@@ -88,7 +88,7 @@ fn flows() -> impl Strategy<Value = String> {
     );
     let calls = (1u32..300, 10u32..900, prop::option::of(1u32..1999)).prop_map(|(n, ms, stop)| {
         let stop = stop.map_or(String::new(), |ms| format!("stop = \"{ms}ms\"\n"));
-        format!("[[flows]]\nvoip = \"g711\"\narrivals = \"{n}/s\"\nlength = {{ exponential = \"{ms}ms\" }}\nrtt = \"9ms\"\n{stop}")
+        format!("[[flows]]\nvoip = \"g711\"\narrivals = \"{n}/s\"\nduration = {{ exponential = \"{ms}ms\" }}\nrtt = \"9ms\"\n{stop}")
     });
     // Flows that come and go.
     let comes = prop_oneof![
@@ -99,7 +99,7 @@ fn flows() -> impl Strategy<Value = String> {
         (1u32..1000).prop_map(|n| {
             format!("arrivals = \"{n}/s\"\nsize = {{ distribution = \"pareto\", min = \"1b\", shape = 0.8, max = \"1mb\" }}\n")
         }),
-        (0u32..500).prop_map(|ms| format!("burst = {{ at = [\"{ms}ms\", \"900ms\"] }}\n")),
+        (0u32..500).prop_map(|ms| format!("pages = {{ at = [\"{ms}ms\", \"900ms\"] }}\n")),
     ];
     let coming = (
         comes,
@@ -123,7 +123,7 @@ fn flows() -> impl Strategy<Value = String> {
 }
 
 /// Half of the links are perfect.
-fn flaws() -> impl Strategy<Value = String> {
+fn impairments() -> impl Strategy<Value = String> {
     let some =
         (0u32..200, 0u32..9000, prop::sample::select(vec!["uniform", "normal"]), any::<bool>(), 0u32..500)
             .prop_map(|(loss, jitter_us, law, overtaking, share)| {
@@ -228,7 +228,7 @@ proptest! {
     fn nothing_is_lost_or_made_up(
         rate in rate(),
         buffer in buffer(),
-        flaws in flaws(),
+        impairments in impairments(),
         flows in flows(),
         stack in prop_oneof![3 => Just("linux"), 1 => Just("ns3")],
         warmup in prop_oneof![Just(0u32), 1u32..1900],
@@ -236,7 +236,7 @@ proptest! {
         some in prop::sample::subsequence(disciplines(), 5),
     ) {
         let toml = format!(
-            "[link]\n{rate}{buffer}{flaws}delay = \"0.2ms\"\n{flows}\
+            "[link]\n{rate}{buffer}{impairments}delay = \"0.2ms\"\n{flows}\
              [queue]\ndisciplines = [{}]\n\
              [run]\nduration = \"2s\"\nwarmup = \"{warmup}ms\"\nseeds = {seed}\nstack = \"{stack}\"\n",
             some.join(", ")

@@ -125,7 +125,7 @@ fn yeah_drains_the_queue_before_it_overflows() {
         one("[link]\nrate = \"100mbit\"\nbuffer = \"400p\"\n[[flows]]\ncca = \"yeah\"\nrtt = \"100ms\"\n\
          [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"90s\"\nwarmup = \"40s\"\n");
     let p = &r.ports[0];
-    let queue = series(&r, "bottleneck.queue_bytes");
+    let queue = series(&r, "bottleneck.backlog_bytes");
     let most = queue.iter().filter(|q| q.0 > 40.0).map(|q| q.1 / 1514.0).fold(0.0, f64::max);
     println!("{:.4}, at most {most:.0} packets, mean {:.1}", p.utilization, p.backlog_packets.mean);
     assert_eq!(drops(&r), 0);

@@ -1,4 +1,4 @@
-//! Senders that say ECT(1), and the queue managers that look at that.
+//! Senders that say ECT(1), and the disciplines that look at that.
 
 use crate::bed::{close, runs};
 use queuewright_results::Run;

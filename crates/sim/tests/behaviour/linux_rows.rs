@@ -63,7 +63,7 @@ pub fn list_of(numbers: &[f64]) -> String {
 }
 
 /// How far a run on Linux lies from the next of the same scenario, for rows that were measured once: standard deviations, pooled
-/// over the 44 rows of docs/fidelity-linux.json with the kernel's own queue managers, each run three times: points of
+/// over the 44 rows of docs/fidelity-linux.json with the kernel's own disciplines, each run three times: points of
 /// utilisation, of the sojourn, points of a share, of drops.
 const UTILIZATION_SD: f64 = 0.56;
 const SOJOURN_SD: f64 = 0.051;

@@ -18,7 +18,8 @@ fn datagrams(r: &Run, group: usize) -> &Datagrams {
 /// Calls that come and go in the warm-up have lost nothing within the window.
 #[test]
 fn losses_of_the_warm_up_do_not_count() {
-    let calls = "[[flows]]\ncbr = \"1mbit\"\narrivals = \"50/s\"\nlength = \"100ms..300ms\"\nrtt = \"10ms\"";
+    let calls =
+        "[[flows]]\ncbr = \"1mbit\"\narrivals = \"50/s\"\nduration = \"100ms..300ms\"\nrtt = \"10ms\"";
     // 10 flows at once, 83 packets a second each, for 10 s: four standard deviations of a share of 0.1.
     let lossy = on("rate = \"100mbit\"\nloss = \"10%\"", calls, "20s", "10s");
     let n = 10.0 * 1e6 / 12_000.0 * 10.0;
@@ -169,7 +170,7 @@ fn a_packet_of_a_page_is_one() {
     let file = folder.join("pages.csv");
     std::fs::write(&file, "1,0,1\n1,1,3\n").expect("a file");
     let flows = format!(
-        "[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nburst = {{ file = \"{}\", at = \"0s\" }}",
+        "[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\npages = {{ file = \"{}\", at = \"0s\" }}",
         file.display()
     );
     let r = on("rate = \"20mbit\"", &flows, "2s", "0s");
@@ -242,7 +243,7 @@ fn a_long_way_there_and_back_is_walked() {
             .collect();
         let names: Vec<String> = (0..254).map(|i| format!("\"p{i}\"")).collect();
         let r = one(&format!(
-            "{ports}[[flows]]\ncca = \"cubic\"\nrtt = \"10ms\"\nsize = \"100kb\"\nports = [{}]\nback = [{}]\n\
+            "{ports}[[flows]]\ncca = \"cubic\"\nrtt = \"10ms\"\nsize = \"100kb\"\nports = [{}]\nreverse_ports = [{}]\n\
              [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"5s\"\nwarmup = \"0s\"\n",
             names[..there].join(", "),
             names[254 - back..].join(", "),

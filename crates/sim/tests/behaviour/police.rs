@@ -60,7 +60,7 @@ fn other_ports_are_as_they_were() {
          discipline = \"droptail\"\nloss = \"0.1%\"\n\
          [[ports]]\nname = \"slow\"\nrate = \"10mbit\"\nbuffer = \"100p\"\n\
          [[flows]]\ncca = \"cubic\"\ncount = 2\nrtt = \"20ms\"\nports = [\"police\", \"slow\"]\n\
-         [[flows]]\ncca = \"newreno\"\nrtt = \"20ms\"\nports = [\"slow\"]\nback = [\"police\"]\n\
+         [[flows]]\ncca = \"newreno\"\nrtt = \"20ms\"\nports = [\"slow\"]\nreverse_ports = [\"police\"]\n\
          [[flows]]\nname = \"u\"\npoisson = \"1mbit\"\nports = [\"police\", \"slow\"]\n\
          [queue]\ndisciplines = [\"codel\"]\n[run]\nduration = \"20s\"\nwarmup = \"2s\"\n",
     );

@@ -52,7 +52,7 @@ fn a_shared_buffer_is_never_overfull() {
     for discipline in ["\"droptail\"", "\"codel\"", "\"pie\"", "\"titrate\"", "\"fq-codel\"", "\"dt\""] {
         let run = one(&overloaded(3, 300_000, discipline));
         let sum: Vec<f64> = (0..3)
-            .map(|i| series(&run, &format!("p{i}.queue_bytes")))
+            .map(|i| series(&run, &format!("p{i}.backlog_bytes")))
             .reduce(|a, b| a.iter().zip(&b).map(|(x, y)| (x.0, x.1 + y.1)).collect())
             .unwrap()
             .into_iter()
@@ -117,8 +117,8 @@ fn a_discipline_is_set_while_it_runs() {
     let set = ", set = [{ at = \"4s\", min = \"200kb\", max = \"200kb\" }, { at = \"8.0005s\", min = \"50kb\", \
                max = \"50kb\" }]";
     let (fixed, run) = (one(&text("")), one(&text(set)));
-    let queue = series(&run, "bottleneck.queue_bytes");
-    assert_eq!(queue[..400], series(&fixed, "bottleneck.queue_bytes")[..400]);
+    let queue = series(&run, "bottleneck.backlog_bytes");
+    assert_eq!(queue[..400], series(&fixed, "bottleneck.backlog_bytes")[..400]);
     for (from, to, kb) in [(3.0, 4.0, 100.0), (6.0, 8.0, 200.0), (11.0, 12.0, 50.0)] {
         close("queue", mean(&queue, from, to), kb * 1024.0, 0.05, 0.0);
         let max = series(&run, "bottleneck.max_bytes");

@@ -1,4 +1,4 @@
-//! What the papers of queue managers say of them: DUK (COMSNETS 2017), CP-AQM (MMB 2018).
+//! What the papers of disciplines say of them: DUK (COMSNETS 2017), CP-AQM (MMB 2018).
 
 use crate::bed::{close, mean, one, runs, series};
 use queuewright_results::Run;

@@ -55,7 +55,7 @@ fn flows_come_among_their_like_within_three_rounds() {
 
 /// With one queue and no mice it is what it has inside (Santa-1 of Figure 13 is FIFO).
 #[test]
-fn santa_of_one_queue_is_its_inner_queue_manager() {
+fn santa_of_one_queue_is_its_inner_discipline() {
     for inner in ["droptail", "titrate", "codel"] {
         let run = |discipline: &str| {
             one(&format!(

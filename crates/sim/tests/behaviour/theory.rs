@@ -110,7 +110,7 @@ fn littles_law_holds() {
     }
 }
 
-/// The law of the waiting time of M/D/1, P(W <= t), with service time 1 and load `rho`.
+/// The law of the sojourn time of M/D/1, P(W <= t), with service time 1 and load `rho`.
 ///
 /// Erlang's closed form (1909) alternates in sign and drowns in rounding at high load.
 /// This is Franx' (2001), of positive terms only: for k - 1 <= t < k,

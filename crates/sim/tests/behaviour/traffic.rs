@@ -97,7 +97,7 @@ fn disciplines_meet_the_same_flows() {
     let toml = "[link]\nrate = \"10mbit\"\nbuffer = \"30p\"\n\
          [[flows]]\ncca = { cubic = 1, bbr = 1 }\nrtt = \"5ms..50ms\"\narrivals = \"60%\"\n\
          size = { distribution = \"pareto\", min = \"1kb\", shape = 1.2, max = \"1mb\" }\n\
-         [[flows]]\ncca = \"cubic\"\nrtt = \"10ms\"\nburst = { at = [\"1s\", \"4s\"] }\n\
+         [[flows]]\ncca = \"cubic\"\nrtt = \"10ms\"\npages = { at = [\"1s\", \"4s\"] }\n\
          [queue]\ndisciplines = [\"droptail\", \"codel\", \"fq-codel\"]\n[run]\nduration = \"10s\"\nwarmup = \"0s\"\n";
     let runs = runs(toml);
     let seen = |r: &Run| {
@@ -119,26 +119,26 @@ fn pages_are_measured_as_a_whole() {
     let toml = format!(
         "[link]\nrate = \"20mbit\"\nbuffer = \"50p\"\n\
          [[flows]]\nname = \"web\"\ncca = \"cubic\"\nrtt = \"20ms\"\ninitial_window = \"all\"\n\
-         burst = {{ file = \"{}\", traces = [9, 8, 9], at = [\"1s\", \"3s\", \"5s\", \"7s\"] }}\n\
+         pages = {{ file = \"{}\", traces = [9, 8, 9], at = [\"1s\", \"3s\", \"5s\", \"7s\"] }}\n\
          [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"10s\"\nwarmup = \"2s\"\n",
         file.display()
     );
     let run = one(&toml);
     std::fs::remove_dir_all(&folder).expect("the folder goes");
     let bytes: Vec<(Option<u32>, u64)> =
-        run.detail.transfers.iter().map(|t| (t.burst, t.bytes / 1448)).collect();
+        run.detail.transfers.iter().map(|t| (t.page, t.bytes / 1448)).collect();
     let want = [(0, 400), (0, 2), (1, 1), (1, 40), (2, 400), (2, 2), (3, 400), (3, 2)];
     assert_eq!(bytes, want.map(|(burst, packets)| (Some(burst), packets)));
     let t = transfers(&run, 0);
-    let bursts = t.bursts.as_ref().expect("they are pages");
+    let pages = t.pages.as_ref().expect("they are pages");
     // The first began in the warm-up.
-    assert_eq!((bursts.started, bursts.completed, t.started), (3, 3, 6));
-    let page: Vec<_> = run.detail.transfers.iter().filter(|t| t.burst == Some(2)).collect();
+    assert_eq!((pages.started, pages.completed, t.started), (3, 3, 6));
+    let page: Vec<_> = run.detail.transfers.iter().filter(|t| t.page == Some(2)).collect();
     let longest = page.iter().filter_map(|t| t.fct_s).fold(0.0, f64::max);
-    assert!(bursts.bct_s.max >= longest && longest > 400.0 * 1500.0 * 8.0 / 20e6);
+    assert!(pages.plt_s.max >= longest && longest > 400.0 * 1500.0 * 8.0 / 20e6);
     // 402 packets in flights of 45, 54 and more into 50 places: more than half are lost the first time.
-    assert!(bursts.drops.max > 402.0 / 2.0, "{bursts:?}");
-    assert_eq!(t.drops as f64, bursts.drops.mean * 3.0);
+    assert!(pages.drops.max > 402.0 / 2.0, "{pages:?}");
+    assert_eq!(t.drops as f64, pages.drops.mean * 3.0);
 }
 
 /// Slots are as many as flows at once: a run with a hundred times the arrivals needs no more memory for it,

@@ -11,16 +11,16 @@ fn disciplines() -> Vec<&'static str> {
     registry().iter().map(|info| info.name).filter(|name| !["dt", "abm"].contains(name)).collect()
 }
 
-/// A row of ports, with and without flaws.
+/// A row of ports, with and without impairments.
 fn ports() -> impl Strategy<Value = String> {
     let port = (2u32..60, 3u32..80, 0u32..3, prop::option::of((1u32..30, 0u32..4, any::<bool>())));
     prop::collection::vec(port, 1..4).prop_map(|ports| {
         let mut text = String::new();
-        for (i, (mbit, buffer, ms, flaws)) in ports.into_iter().enumerate() {
+        for (i, (mbit, buffer, ms, impairments)) in ports.into_iter().enumerate() {
             text += &format!(
                 "[[ports]]\nname = \"p{i}\"\nrate = \"{mbit}mbit\"\nbuffer = \"{buffer}p\"\ndelay = \"{ms}ms\"\n"
             );
-            if let Some((loss, jitter, overtaking)) = flaws {
+            if let Some((loss, jitter, overtaking)) = impairments {
                 text += &format!("loss = 0.{loss:03}\njitter = {{ uniform = \"{jitter}ms\", overtaking = {overtaking} }}\n");
             }
         }
@@ -55,7 +55,7 @@ fn what_was_sent_was_received_or_lost() {
             );
             if *calls {
                 text += &format!(
-                    "[[flows]]\nvoip = \"g729\"\narrivals = \"40/s\"\nlength = \"1ms..300ms\"\nstop = \"{stop_ms}ms\"\nrtt = \"20ms\"\nports = [{way}]\n"
+                    "[[flows]]\nvoip = \"g729\"\narrivals = \"40/s\"\nduration = \"1ms..300ms\"\nstop = \"{stop_ms}ms\"\nrtt = \"20ms\"\nports = [{way}]\n"
                 );
             }
         }
@@ -116,7 +116,7 @@ fn windows_add_up() {
             "cbr = \"{k}kbit\"\nrtt = \"30ms\"\naccess = \"10mbit\"\njitter = \"{ms}ms\"\n"
         )),
         (5u32..80, 1u32..900).prop_map(|(n, ms)| format!(
-            "voip = \"g711\"\narrivals = \"{n}/s\"\nlength = {{ exponential = \"{ms}ms\" }}\nrtt = \"30ms\"\n"
+            "voip = \"g711\"\narrivals = \"{n}/s\"\nduration = {{ exponential = \"{ms}ms\" }}\nrtt = \"30ms\"\n"
         )),
         (prop::sample::select(crate::bed::every_cca()), 1u32..4, prop::option::of(500u32..5000)).prop_map(
             |(cca, n, stop)| {

@@ -12,7 +12,7 @@ const ALL: u64 = 1_000_000;
 
 /// Imperfections of a link. They come after the queue and the transmission.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Flaws {
+pub struct Impairments {
     /// Share of packets lost, each by itself, millionths.
     pub loss: u32,
     /// Variation of the delay.
@@ -48,10 +48,10 @@ pub struct Reorder {
     pub by_ns: u64,
 }
 
-impl Flaws {
+impl Impairments {
     /// Are there any?
     pub fn any(&self) -> bool {
-        *self != Flaws::default()
+        *self != Impairments::default()
     }
 
     /// May a packet arrive before one that left earlier?
@@ -59,12 +59,12 @@ impl Flaws {
         self.reorder.is_some() || self.jitter.is_some_and(|j| j.overtaking)
     }
 
-    pub(crate) fn read(t: &Table<'_>) -> Result<Flaws, Error> {
+    pub(crate) fn read(t: &Table<'_>) -> Result<Impairments, Error> {
         let loss = t.get("loss").map_or(Ok(0), share)?;
         if let Some(n) = t.get("loss").filter(|_| u64::from(loss) == ALL) {
             return Err(n.error("nothing would arrive; write less than 100%"));
         }
-        Ok(Flaws {
+        Ok(Impairments {
             loss,
             jitter: t.get("jitter").map(|n| jitter(n, t)).transpose()?.flatten(),
             reorder: t.get("reorder").map(reorder).transpose()?.flatten(),

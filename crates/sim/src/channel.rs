@@ -1,13 +1,13 @@
-//! Links that lose packets, or delay some more than others.
+//! Channels: links that lose packets, or delay some more than others.
 
 use crate::random::{below, normal};
-use queuewright_scenario::spec::{Flaws, Jitter, JitterLaw, PortSpec};
+use queuewright_scenario::spec::{Impairments, Jitter, JitterLaw, PortSpec};
 use rand_pcg::Pcg32;
 
-/// The far side of a port's link. Runs whose links are perfect have none.
+/// The channel of a port's link: what happens to packets on the way, after queue and transmission. Runs whose links are perfect have none.
 #[derive(Debug)]
-pub struct Wire {
-    flaws: Flaws,
+pub struct Channel {
+    impairments: Impairments,
     delay_ns: u64,
     random: Pcg32,
     /// When the latest packet arrived that nothing may overtake (ns).
@@ -18,13 +18,20 @@ pub struct Wire {
     lost_before: u64,
 }
 
-/// Of so many parts, as many as [`Flaws`] count in.
+/// Of so many parts, as many as [`Impairments`] count in.
 const MILLION: u64 = 1_000_000;
 
-impl Wire {
-    /// The far side of a port's link.
-    pub fn new(port: &PortSpec, random: Pcg32) -> Wire {
-        Wire { flaws: port.flaws, delay_ns: port.delay_ns, random, last_ns: 0, lost: 0, lost_before: 0 }
+impl Channel {
+    /// That of a port's link.
+    pub fn new(port: &PortSpec, random: Pcg32) -> Channel {
+        Channel {
+            impairments: port.impairments,
+            delay_ns: port.delay_ns,
+            random,
+            last_ns: 0,
+            lost: 0,
+            lost_before: 0,
+        }
     }
 
     /// The window begins: what was lost before does not count.
@@ -38,23 +45,23 @@ impl Wire {
     }
 
     /// Does it lose or delay anything?
-    pub fn flawed(&self) -> bool {
-        self.flaws.any()
+    pub fn impaired(&self) -> bool {
+        self.impairments.any()
     }
 
     /// May a packet arrive before one that left earlier?
     pub fn overtakes(&self) -> bool {
-        self.flaws.overtakes()
+        self.impairments.overtakes()
     }
 
     /// When a packet arrives that would do so at `at` if all were delayed alike; none: it is lost.
     pub fn carry(&mut self, at: u64) -> Option<u64> {
-        if self.flaws.loss > 0 && self.happens(self.flaws.loss) {
+        if self.impairments.loss > 0 && self.happens(self.impairments.loss) {
             self.lost += 1;
             return None;
         }
         let mut at = at;
-        if let Some(Jitter { law, overtaking }) = self.flaws.jitter {
+        if let Some(Jitter { law, overtaking }) = self.impairments.jitter {
             at = match law {
                 JitterLaw::Uniform(most) => at + below(&mut self.random, most + 1),
                 JitterLaw::Normal(deviation) => {
@@ -68,7 +75,7 @@ impl Wire {
                 at = self.last_ns;
             }
         }
-        if let Some(reorder) = self.flaws.reorder
+        if let Some(reorder) = self.impairments.reorder
             && self.happens(reorder.share)
         {
             at += reorder.by_ns;

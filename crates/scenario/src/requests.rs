@@ -1,8 +1,8 @@
 //! What the client of a connection asks for while a run goes on.
 
+use crate::arrivals::Pause;
 use crate::client::{Client, Video};
-use crate::comes::Pause;
-use crate::model::{Flows, Sends};
+use crate::model::{Flows, TrafficModel};
 use crate::random::{Draws, stream};
 use crate::sizes::Sizes;
 use serde::{Deserialize, Serialize};
@@ -51,24 +51,24 @@ impl Requests {
     }
 }
 
-/// What the client of a connection will ask for.
+/// The client of a connection: what it will ask for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Asks {
+pub enum ClientSpec {
     /// Responses after the first, which is the flow's size.
     Requests(Box<RequestsSpec>),
     /// Chunks of a video.
     Video(#[serde(with = "queuewright_aqm::shared")] Arc<Video>),
 }
 
-impl Asks {
+impl ClientSpec {
     /// What the `nth` flow of an entry asks for.
-    pub(crate) fn new(flows: &Flows, seed: u64, entry: u32, nth: u64) -> Option<Asks> {
-        let Sends::Tcp { client, size, .. } = &flows.sends else { return None };
+    pub(crate) fn new(flows: &Flows, seed: u64, entry: u32, nth: u64) -> Option<ClientSpec> {
+        let TrafficModel::Tcp { client, size, .. } = &flows.traffic else { return None };
         match (client.as_ref()?, size) {
-            (Client::Video(video), _) => Some(Asks::Video(video.clone())),
+            (Client::Video(video), _) => Some(ClientSpec::Video(video.clone())),
             (Client::Requests(pause), Some(sizes)) => {
                 let (sizes, pause) = (sizes.clone(), *pause);
-                Some(Asks::Requests(Box::new(RequestsSpec { sizes, pause, seed, entry, nth })))
+                Some(ClientSpec::Requests(Box::new(RequestsSpec { sizes, pause, seed, entry, nth })))
             }
             (Client::Requests(_), None) => None,
         }

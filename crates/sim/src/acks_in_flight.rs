@@ -1,4 +1,4 @@
-//! Acknowledgements that cross ports on their way back.
+//! Acknowledgements that cross ports on their reverse path.
 //!
 //! In a queue such an acknowledgement is a packet with a number in the place of a segment's; what it says waits here. Links keep
 //! a flow's packets in order, so what is older than one that has come back was dropped on the way, and goes.
@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 /// The acknowledgements of a flow that are under way.
 #[derive(Debug, Default)]
-pub struct Returning {
+pub struct AcksInFlight {
     acks: VecDeque<Ack>,
     /// Number of the first of them.
     first: u32,
@@ -18,7 +18,7 @@ pub struct Returning {
     pub came: u64,
 }
 
-impl Returning {
+impl AcksInFlight {
     /// One sets out: its number.
     pub fn send(&mut self, ack: Ack) -> u32 {
         self.acks.push_back(ack);
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn what_is_older_than_what_came_is_gone() {
-        let mut under_way = Returning::default();
+        let mut under_way = AcksInFlight::default();
         let numbers: Vec<u32> = (0..5).map(|_| under_way.send(Ack::default())).collect();
         assert_eq!(numbers, [0, 1, 2, 3, 4]);
         assert!(under_way.take(2).is_some() && under_way.take(1).is_none() && under_way.get(1).is_none());

@@ -1,4 +1,4 @@
-//! A flow as the ports see it: what they need to know of its packets, and where they leave them.
+//! The forward path of a flow as the ports see it: what they need to know of its packets, and where they leave them.
 
 use crate::jiffies::timestamp;
 use crate::packet::Packet;
@@ -46,10 +46,10 @@ impl Delivery {
     }
 }
 
-/// What the ports touch of a flow, for each of its packets: one cache line.
+/// The forward path of a flow: what the ports touch of it for each of its packets. One cache line.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub struct Lane {
+pub struct ForwardPath {
     /// Serialisation of a full packet on the access link (ns); 0: unlimited.
     pub access_ns: u64,
     /// Least time from a packet's arrival at its receiver to that of its answer's effect at the first port (ns).
@@ -70,13 +70,13 @@ pub struct Lane {
     pub last_bytes: u16,
     /// See `wire_bytes`.
     pub syn_bytes: u16,
-    /// Ports crossed; [`Lane::LONG`] if a link on the way needs more looking into.
+    /// Ports crossed; [`ForwardPath::LONG`] if a link on the way needs more looking into.
     pub hops: u8,
 }
 
-impl Default for Lane {
-    fn default() -> Lane {
-        Lane {
+impl Default for ForwardPath {
+    fn default() -> ForwardPath {
+        ForwardPath {
             access_ns: 0,
             loop_ns: 0,
             wake_at: u64::MAX,
@@ -93,7 +93,7 @@ impl Default for Lane {
     }
 }
 
-impl Lane {
+impl ForwardPath {
     /// More ports than a flow can cross.
     pub const LONG: u8 = u8::MAX;
 
@@ -161,19 +161,19 @@ mod tests {
 
     #[test]
     fn gives_back_in_order_what_arrives_by_then() {
-        let mut lane = Lane::default();
-        assert_eq!(lane.first_at(), u64::MAX);
+        let mut forward = ForwardPath::default();
+        assert_eq!(forward.first_at(), u64::MAX);
         let mut next = 0;
         for seq in 0..1000u32 {
-            let only = lane.deliver(u64::from(seq), &Packet { seq, flags: 3, ..Packet::default() });
+            let only = forward.deliver(u64::from(seq), &Packet { seq, flags: 3, ..Packet::default() });
             assert_eq!(only, next == seq);
             if seq % 3 == 0 {
-                while let Some(d) = lane.take(u64::from(seq / 2)) {
+                while let Some(d) = forward.take(u64::from(seq / 2)) {
                     assert_eq!((d.at(), d.seq, d.flags()), (u64::from(next), next, 3));
                     next += 1;
                 }
                 assert_eq!(next, seq / 2 + 1);
-                assert_eq!(lane.first_at(), if next > seq { u64::MAX } else { u64::from(next) });
+                assert_eq!(forward.first_at(), if next > seq { u64::MAX } else { u64::from(next) });
             }
         }
     }
@@ -185,11 +185,12 @@ mod tests {
             for way in [0u64, 1, 20, 60_000, 1_048_575] {
                 for age in [0, 1, 40, 4094, 4095, 4096, 70_000] {
                     let sent = u64::from(at) * 1_000_000 + 999_999;
-                    let mut lane = Lane::default();
+                    let mut forward = ForwardPath::default();
                     let echo = at.wrapping_sub(age);
                     let arrives = sent + way * 1_000_000;
-                    lane.deliver(arrives, &Packet { ts: times(timestamp(sent), echo), ..Packet::default() });
-                    let got = lane.take(arrives).unwrap().times();
+                    forward
+                        .deliver(arrives, &Packet { ts: times(timestamp(sent), echo), ..Packet::default() });
+                    let got = forward.take(arrives).unwrap().times();
                     assert_eq!(got, (at, at.wrapping_sub(age.min(4095))), "{at} {way} {age}");
                 }
             }

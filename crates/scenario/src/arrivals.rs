@@ -2,7 +2,7 @@
 
 use crate::data::{DataFile, Files, Sheet};
 use crate::error::Error;
-use crate::keys::{AT, BURST, EXPONENTIAL, RATE};
+use crate::keys::{AT, EXPONENTIAL, PAGES, RATE};
 use crate::node::{Node, Table, Value};
 use crate::packet::SEGMENT_BYTES;
 use crate::random::{Draws, draw, exponential, open};
@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 use std::sync::Arc;
 
-/// How the flows of an entry come.
+/// The arrival pattern of an entry: how its flows come.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Comes {
+pub enum ArrivalPattern {
     /// `count` flows, each once.
     Once,
     /// `count` flows at a time: one that has ended is followed by another, after a pause.
@@ -22,7 +22,7 @@ pub enum Comes {
     /// At random times.
     Arrive(Arrivals),
     /// Pages: flows that start together.
-    Pages(Burst),
+    Pages(PageLoads),
 }
 
 /// A time drawn for each flow: from its end to the start of the next, or from its start to its end.
@@ -56,7 +56,7 @@ pub enum ArrivalRate {
 
 /// Pages and when they are loaded.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Burst {
+pub struct PageLoads {
     /// What a page is.
     pub pages: Pages,
     /// The file that pages are out of.
@@ -179,17 +179,17 @@ impl ArrivalRate {
     }
 }
 
-impl Burst {
-    /// Keys of `burst`; when pages are loaded, where `at` is not among them, is the entry's `arrivals`.
-    pub(crate) fn read(node: &Node, files: &Files, duration_ns: u64) -> Result<Burst, Error> {
-        let t = node.table(&BURST)?;
+impl PageLoads {
+    /// Keys of `pages`; when pages are loaded, where `at` is not among them, is the entry's `arrivals`.
+    pub(crate) fn read(node: &Node, files: &Files, duration_ns: u64) -> Result<PageLoads, Error> {
+        let t = node.table(&PAGES)?;
         let mut at_ns = Vec::new();
         if let Some(n) = t.get("at") {
             for item in n.items() {
                 let at = item.one(&AT)?;
                 if at >= duration_ns || at_ns.last().is_some_and(|last| at < *last) {
                     return Err(item.error(format!(
-                        "times of bursts do not fall, and lie before the run's end (run.duration = \"{}\")",
+                        "times of pages do not fall, and lie before the run's end (run.duration = \"{}\")",
                         Unit::Time.show(duration_ns)
                     )));
                 }
@@ -203,7 +203,7 @@ impl Burst {
             if let Some(n) = t.get("traces").or(t.get("pick")) {
                 return Err(n.key_error("belongs to a file of pages; write file = \"pages.csv\" beside it"));
             }
-            return Ok(Burst { pages: Pages::Web, file: None, at_ns, arrivals: None });
+            return Ok(PageLoads { pages: Pages::Web, file: None, at_ns, arrivals: None });
         };
         let sheet = Sheet::read(n, files, "a file of pages")?;
         let known = pages(&sheet)?;
@@ -231,7 +231,7 @@ impl Burst {
             |trace: &u64| known.iter().find(|p| p.0 == *trace).map(|p| p.1.clone()).unwrap_or_default();
         let pages = Arc::new(traces.iter().map(pick).collect());
         let file = Some(PagesFile { file: sheet.file, traces });
-        Ok(Burst { pages: Pages::Of { random, pages }, file, at_ns, arrivals: None })
+        Ok(PageLoads { pages: Pages::Of { random, pages }, file, at_ns, arrivals: None })
     }
 
     pub(crate) fn show(&self) -> Json {
