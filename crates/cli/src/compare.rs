@@ -118,6 +118,19 @@ impl Kept {
     }
 }
 
+/// Results that cannot be written: another place may be named, or the disk is full, which no other words mend.
+pub fn unwritable(e: queuewright_report::Error) -> Failure {
+    use io::ErrorKind::{
+        AlreadyExists, IsADirectory, NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem,
+    };
+    let place = [NotFound, NotADirectory, IsADirectory, PermissionDenied, AlreadyExists, ReadOnlyFilesystem];
+    let message = format!("--out: {e}");
+    match place.contains(&e.source.kind()) {
+        true => Failure::Input(message),
+        false => Failure::Run(message),
+    }
+}
+
 /// A new dated folder under `base` that stands alone: traces and policies are copied into it.
 ///
 /// # Errors
@@ -130,9 +143,8 @@ pub fn folder(
     total: usize,
 ) -> Result<Folder, Failure> {
     let name = scenario.name.as_deref().unwrap_or(called);
-    let input = |e: queuewright_report::Error| Failure::Input(format!("--out: {e}"));
     let (copy, files) = scenario.standing_alone();
-    let mut folder = Folder::create(base, name, &copy.to_toml(), header, total).map_err(input)?;
+    let mut folder = Folder::create(base, name, &copy.to_toml(), header, total).map_err(unwritable)?;
     for (name, file) in files {
         let content = file.content().map_err(|e| Failure::Run(format!("{}: {e}", file.path.display())))?;
         folder.add_file(&name, &content).map_err(|e| Failure::Run(e.to_string()))?;

@@ -55,13 +55,19 @@ impl From<queuewright_engine::Error> for Failure {
 /// Does what the arguments ask for, of which the first is the program's name. Gives the program's exit code, which the
 /// help explains.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
+    let mut args: Vec<OsString> = args.into_iter().collect();
+    // `help` and `help COMMAND`, as git and cargo have it.
+    if args.get(1).is_some_and(|a| a == "help") {
+        args.remove(1);
+        args.truncate(2);
+        args.push("--help".into());
+    }
     let done = match Cli::try_parse_from(args) {
         Ok(cli) => execute(cli.command),
         Err(e) => match e.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                // Styled on a terminal; a reader that has gone away is no error.
-                let _ = e.print();
-                Ok(())
+                // Styled on a terminal.
+                print_by(|| e.print())
             }
             _ => Err(Failure::Input(usage(&e))),
         },
@@ -167,10 +173,14 @@ fn elsewhere(command: &str) -> Result<(), Failure> {
     )))
 }
 
-/// Writes to standard output. A reader that has seen enough (`| head`) is no error.
+/// Writes to standard output.
 fn print(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    print_by(|| io::stdout().lock().write_all(text.as_bytes()))
+}
+
+/// What is written to standard output arrives. A reader that has seen enough (`| head`) is no error.
+fn print_by(write: impl FnOnce() -> io::Result<()>) -> Result<(), Failure> {
+    match write().and_then(|()| io::stdout().flush()) {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Run(format!("standard output: {e}"))),
         _ => Ok(()),
     }
@@ -198,6 +208,7 @@ fn usage(e: &clap::Error) -> String {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
             "no command; try queuewright --help".into()
         }
+        ErrorKind::InvalidSubcommand if !out.contains(';') => out + "; try queuewright --help",
         // Those without a suggestion of their own.
         ErrorKind::UnknownArgument | ErrorKind::MissingRequiredArgument if !out.contains(';') => {
             out + "; try --help"

@@ -2,6 +2,7 @@
 
 use crate::args::Reproduce;
 use crate::compare::on_interrupt;
+use crate::compare::unwritable;
 use crate::words::plural;
 use crate::{Failure, cost, print};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -10,7 +11,7 @@ use queuewright_experiments::{
     Catalogue, Error, Experiment, Options, Outcome, Plan, Record, Store, Unit, Verdict, finish, summary,
 };
 use queuewright_report::{new_folder, replace};
-use queuewright_scenario::{LARGEST_FILE, read_text};
+use queuewright_scenario::read_text;
 use serde_json::json;
 use std::fmt::Write;
 use std::fs;
@@ -56,11 +57,10 @@ pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
         [..] => "several".into(),
     };
     let name = if args.quick { format!("{name}-quick") } else { name };
-    let input = |e: queuewright_report::Error| Failure::Input(format!("--out: {e}"));
-    let folder = new_folder(base, &name).map_err(input)?;
+    let folder = new_folder(base, &name).map_err(unwritable)?;
     let names: Vec<String> = args.names.iter().map(|n| absolute(n)).collect();
     let asked = json!({"names": names, "options": options, "version": env!("CARGO_PKG_VERSION")});
-    replace(&folder.join(ASKED), format!("{asked:#}\n").as_bytes()).map_err(input)?;
+    replace(&folder.join(ASKED), format!("{asked:#}\n").as_bytes()).map_err(unwritable)?;
     make(&folder, experiments, options, jobs)
 }
 
@@ -79,8 +79,10 @@ fn resumed(base: &Path, catalogue: &Catalogue) -> Result<(PathBuf, Vec<Experimen
         Failure::Input(format!("--resume: there is nothing to go on with: no folder {}", link.display()))
     })?;
     let path = folder.join(ASKED);
-    let broken = |why: String| Failure::Input(format!("--resume: {}: {why}", path.display()));
-    let text = read_text(&path, LARGEST_FILE).map_err(|e| broken(e.to_string()))?;
+    let broken = |why: String| {
+        Failure::Input(format!("--resume: {}: {why}; begin anew, without --resume", path.display()))
+    };
+    let text = read_text(&path, 1 << 20).map_err(|e| broken(e.to_string()))?;
     let asked: serde_json::Value = serde_json::from_str(&text).map_err(|e| broken(e.to_string()))?;
     let names: Vec<String> =
         serde_json::from_value(asked["names"].clone()).map_err(|e| broken(e.to_string()))?;
@@ -141,7 +143,8 @@ fn unpacked<T>(e: &Experiment, f: impl FnOnce(&Path) -> Result<T, Error>) -> Res
     if !e.needs_files() {
         return Ok(f(Path::new(""))?);
     }
-    let folder = tempfile::tempdir().map_err(|e| Failure::Run(format!("no temporary folder: {e}")))?;
+    let folder = tempfile::tempdir()
+        .map_err(|e| Failure::Run(format!("no temporary folder: {e}; TMPDIR names where one may be made")))?;
     e.unpack(folder.path())?;
     Ok(f(folder.path())?)
 }

@@ -1,7 +1,7 @@
 //! Which experiments there are: those in the program, and those in a folder of the user's.
 
 use crate::{Error, Figure};
-use queuewright_scenario::{LARGEST_FILE, read_file, read_text};
+use queuewright_scenario::{read_file, read_text};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -138,25 +138,30 @@ impl Catalogue {
     /// A folder without experiments, a file that cannot be read or is broken.
     pub fn folder(folder: &Path) -> Result<Catalogue, Error> {
         let fail = |e: std::io::Error, path: &Path| Error::Input(format!("{}: {e}", path.display()));
-        let mut names = Vec::new();
-        let mut files = Vec::new();
+        let (mut names, mut others) = (Vec::new(), Vec::new());
         for entry in fs::read_dir(folder).map_err(|e| fail(e, folder))? {
             let path = entry.map_err(|e| fail(e, folder))?.path();
             let Some(name) = path.file_name().and_then(|n| n.to_str()) else { continue };
             if let Some(name) = name.strip_suffix(".figure.toml") {
                 names.push(name.to_string());
             } else if !name.ends_with(".toml") {
-                data(&path, name, &mut files).map_err(|e| fail(e, &path))?;
+                others.push((name.to_string(), path));
             }
         }
+        // Only then is anything else of the folder read.
         if names.is_empty() {
             let message = "no experiment: a folder of experiments has files NAME.toml and NAME.figure.toml";
             return Err(Error::Input(format!("{}: {message}", folder.display())));
         }
+        let mut files = Files::default();
+        for (name, path) in others {
+            files.add(&path, &name, 0)?;
+        }
+        let mut files = files.all;
         files.sort();
         let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
         let paper = whole.file_name().map_or("own".into(), |n| n.to_string_lossy().into_owned());
-        let text = |path: PathBuf| read_text(&path, LARGEST_FILE).map_err(|e| fail(e, &path));
+        let text = |path: PathBuf| read_text(&path, 16 << 20).map_err(|e| fail(e, &path));
         let mut experiments = Vec::new();
         for name in names {
             let path = folder.join(format!("{name}.figure.toml"));
@@ -208,8 +213,9 @@ impl Catalogue {
         let lower = name.to_lowercase();
         let near = known
             .iter()
+            .filter(|_| name.len() <= 64)
             .map(|k| (strsim::damerau_levenshtein(&lower, k), k))
-            .filter(|(d, k)| name.len() <= 64 && *d <= 1 + k.len() / 3)
+            .filter(|(d, k)| *d <= 1 + k.len() / 3)
             .min();
         // `fig2` alone is a name that a paper has.
         let inside = known.iter().find(|k| k.split('/').nth(1) == Some(lower.as_str()));
@@ -229,21 +235,62 @@ fn order(paper: &str, name: &str) -> (String, String, u64, String) {
     (paper.into(), head.into(), rest[..end].parse().unwrap_or(0), rest[end..].into())
 }
 
-/// The data file, or all those of the folder, at `path`.
-fn data(path: &Path, name: &str, files: &mut Vec<(String, Vec<u8>)>) -> std::io::Result<()> {
+/// Data files of a folder of experiments, and how many bytes they have.
+#[derive(Debug, Default)]
+struct Files {
+    all: Vec<(String, Vec<u8>)>,
+    bytes: u64,
+}
+
+impl Files {
+    /// Bytes of one file, and of all; files; how deep folders lie in one another.
     const LARGEST: u64 = 64 << 20;
-    let meta = fs::metadata(path)?;
-    if meta.is_dir() {
-        for entry in fs::read_dir(path)? {
-            let path = entry?.path();
-            if let Some(part) = path.file_name().and_then(|n| n.to_str()) {
-                data(&path, &format!("{name}/{part}"), files)?;
+    const MOST_BYTES: u64 = 256 << 20;
+    const MOST_FILES: usize = 10_000;
+    const DEEPEST: usize = 8;
+
+    /// The data file, or all those of the folder, at `path`. A link to a folder is not followed: it may lead back. A file that is larger
+    /// than any that scenarios read is left out.
+    fn add(&mut self, path: &Path, name: &str, depth: usize) -> Result<(), Error> {
+        let fail = |e: std::io::Error| Error::Input(format!("{}: {e}", path.display()));
+        let much = |what: String| {
+            Error::Input(format!(
+                "{}: {what} in a folder of experiments; keep its data alone there",
+                path.display()
+            ))
+        };
+        let is_link = fs::symlink_metadata(path).map_err(fail)?.is_symlink();
+        let meta = match fs::metadata(path) {
+            Ok(meta) => meta,
+            // A link to nothing is no data.
+            Err(_) if is_link => return Ok(()),
+            Err(e) => return Err(fail(e)),
+        };
+        if meta.is_dir() {
+            if is_link {
+                return Ok(());
             }
+            if depth == Files::DEEPEST {
+                return Err(much(format!("folders more than {} deep", Files::DEEPEST)));
+            }
+            for entry in fs::read_dir(path).map_err(fail)? {
+                let path = entry.map_err(fail)?.path();
+                if let Some(part) = path.file_name().and_then(|n| n.to_str()) {
+                    self.add(&path, &format!("{name}/{part}"), depth + 1)?;
+                }
+            }
+        } else if meta.len() <= Files::LARGEST {
+            self.bytes += meta.len();
+            if self.bytes > Files::MOST_BYTES {
+                return Err(much(format!("more than {} MB of files", Files::MOST_BYTES >> 20)));
+            }
+            if self.all.len() == Files::MOST_FILES {
+                return Err(much(format!("more than {} files", Files::MOST_FILES)));
+            }
+            self.all.push((name.into(), read_file(path, Files::LARGEST).map_err(fail)?));
         }
-    } else if meta.len() <= LARGEST {
-        files.push((name.into(), read_file(path, LARGEST)?));
+        Ok(())
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -413,6 +413,11 @@ impl Figure {
     /// # Errors
     /// The first thing wrong, with its line.
     pub fn parse(text: &str, name: &str) -> Result<Figure, Error> {
+        if let Some(at) = queuewright_scenario::too_many_items(text) {
+            let line = 1 + text[..at].bytes().filter(|b| *b == b'\n').count();
+            let most = queuewright_scenario::MOST_ITEMS;
+            return Err(Error::Input(format!("{name}:{line}: more than {most} keys, values and brackets")));
+        }
         let figure: Figure = toml::from_str(text).map_err(|e| {
             let line = e.span().map_or(0, |s| 1 + text[..s.start].bytes().filter(|b| *b == b'\n').count());
             let message = e.message().split_whitespace().collect::<Vec<_>>().join(" ");

@@ -6,15 +6,17 @@ use crate::plan::Unit;
 use crate::points::{self, FlowPoint};
 use crate::{Error, measure};
 use queuewright_results::Run;
-use queuewright_scenario::RunSpec;
+use queuewright_scenario::{RunSpec, read_file};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Points of a curve over time that are kept.
 const POINTS: usize = 400;
+/// Largest file of kept runs that is read.
+const MOST_BYTES: u64 = 1 << 30;
 /// Steps of a distribution that are kept.
 const SHARES: usize = 200;
 
@@ -104,12 +106,16 @@ impl Store {
     /// When the file cannot be read or written.
     pub fn open(path: &Path, hash: &str) -> Result<Store, Error> {
         let fail = |e: std::io::Error| Error::Output(format!("{}: {e}", path.display()));
+        let unread = |e: std::io::Error| {
+            Error::Input(format!("{}: {e}; remove it, and its runs are made again", path.display()))
+        };
         let mut runs = BTreeMap::new();
         let header = format!("{{\"experiment\":\"{hash}\",\"version\":\"{}\"}}", env!("CARGO_PKG_VERSION"));
-        let text = match fs::read_to_string(path) {
-            Ok(text) => text,
+        // What is no UTF-8 spoils its line alone.
+        let text = match read_file(path, MOST_BYTES) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(e) => return Err(fail(e)),
+            Err(e) => return Err(unread(e)),
         };
         let mut lines = text.split_inclusive('\n');
         let own = lines.next() == Some(&format!("{header}\n"));
@@ -121,14 +127,12 @@ impl Store {
                 }
             }
         }
-        // Anew from what was read, so that it ends with a whole line.
-        let mut file = File::create(path).map_err(fail)?;
+        // Anew from what was read, so that it ends with a whole line; the old file is there until the new one is whole.
         let mut content = header + "\n";
         for record in runs.values() {
             content += &line(record);
         }
-        file.write_all(content.as_bytes()).map_err(fail)?;
-        drop(file);
+        queuewright_report::replace(path, content.as_bytes()).map_err(|e| Error::Output(e.to_string()))?;
         let file = OpenOptions::new().append(true).open(path).map_err(fail)?;
         Ok(Store { path: path.to_path_buf(), file, runs })
     }
@@ -182,6 +186,7 @@ fn line(record: &Record) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn what_was_cut_off_is_made_again() {

@@ -83,7 +83,7 @@ impl Folder {
         header: &Results,
         total: usize,
     ) -> Result<Folder, Error> {
-        let now = jiff::Zoned::now();
+        let now = local_now();
         let path = dated(base, name, &now)?;
         let held = OpenFolder::new(&path).map_err(error("open", &path))?;
         fs::create_dir(held.at("series")).map_err(error("create", &path.join("series")))?;
@@ -286,9 +286,25 @@ impl OpenFolder {
 /// # Errors
 /// When it cannot be made.
 pub fn new_folder(base: &Path, name: &str) -> Result<PathBuf, Error> {
-    let path = dated(base, name, &jiff::Zoned::now())?;
+    let path = dated(base, name, &local_now())?;
     link_latest(base, &path);
     Ok(path)
+}
+
+/// The local time; UTC where the zone would be read from what is no file of a zone. `TZ` may name any file, a device without an end too.
+fn local_now() -> jiff::Zoned {
+    let zone = std::env::var_os("TZ").unwrap_or_default();
+    let zone = zone.to_string_lossy();
+    let zone = Path::new(zone.strip_prefix(':').unwrap_or(&zone));
+    let places = [zone.to_path_buf(), Path::new("/usr/share/zoneinfo").join(zone), "/etc/localtime".into()];
+    let is_zone = |path: &PathBuf| match fs::metadata(path) {
+        Ok(meta) => meta.is_dir() || (meta.is_file() && meta.len() <= 1 << 20),
+        Err(_) => true,
+    };
+    match places.iter().all(is_zone) {
+        true => jiff::Zoned::now(),
+        false => jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC),
+    }
 }
 
 fn dated(base: &Path, name: &str, now: &jiff::Zoned) -> Result<PathBuf, Error> {
@@ -352,8 +368,11 @@ fn whole(path: &Path, content: &[u8]) -> io::Result<()> {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
         _ => {}
     }
-    fs::File::create_new(&fresh)?.write_all(content)?;
-    fs::rename(&fresh, path)
+    let written = fs::File::create_new(&fresh).and_then(|mut file| file.write_all(content));
+    written.and_then(|()| fs::rename(&fresh, path)).inspect_err(|_| {
+        // A full disk leaves no half of a file.
+        let _ = fs::remove_file(&fresh);
+    })
 }
 
 /// A name as part of a file name: letters, digits, `.`, `_`, `-`; at most 60.

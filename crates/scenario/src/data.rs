@@ -136,7 +136,11 @@ pub fn read_file(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
     regular(std::fs::metadata(path)?.file_type())?;
     // It may have become another meanwhile.
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
-    regular(file.metadata()?.file_type())?;
+    let meta = file.metadata()?;
+    regular(meta.file_type())?;
+    if meta.len() > most {
+        return Err(too_large(most));
+    }
     let mut bytes = Vec::new();
     File::take(file, most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
@@ -237,7 +241,10 @@ impl Sheet {
         if bytes.len() as u64 > MAX_BYTES {
             return Err(node.error(format!("larger than {} MB: not {what}", MAX_BYTES >> 20)));
         }
-        let text = String::from_utf8(bytes).map_err(|_| node.error("not UTF-8 text"))?;
+        let mut text = String::from_utf8(bytes).map_err(|_| node.error("not UTF-8 text"))?;
+        if text.starts_with('\u{feff}') {
+            text.drain(..'\u{feff}'.len_utf8());
+        }
         Ok(Sheet { file, text })
     }
 

@@ -45,14 +45,16 @@ impl Scenario {
         let packet = largest_packet(&self.flows, overhead_bytes);
         let fits = |what: String, bytes: u64, bdp: u64| match bytes >= packet {
             true => Ok(bytes),
-            false => Err(self.error_at(
-                &what,
-                format!(
-                    "with seed {} it comes to {bytes}b (1bdp = {bdp}b), less than one packet on \
+            false => {
+                // Who wrote none does not know of it.
+                let it = if self.says(&what) { "it" } else { "the buffer, 2bdp where none is named," };
+                let message = format!(
+                    "with seed {} {it} comes to {bytes}b (1bdp = {bdp}b), less than one packet on \
                      this link ({packet}b); write a larger buffer, or packets, such as \"1p\"",
                     d.seed
-                ),
-            )),
+                );
+                Err(self.error_at(&what, message))
+            }
         };
         let mut ports = Vec::with_capacity(self.ports.len());
         for (i, (port, &bdp)) in self.ports.iter().zip(&d.bdp_bytes).enumerate() {
@@ -241,6 +243,11 @@ impl Scenario {
             e.found = None;
         }
         e
+    }
+
+    /// Does the scenario itself say this, and not leave it to its default?
+    fn says(&self, what: &str) -> bool {
+        self.places.0.get(what).is_some_and(|(_, _, found)| !found.is_empty())
     }
 
     fn error_at(&self, what: &str, message: String) -> Error {

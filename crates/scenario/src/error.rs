@@ -86,15 +86,16 @@ pub(crate) fn listed(words: impl IntoIterator<Item = impl Into<String>>, last: &
 /// `; did you mean "x"?` for a word close to an allowed one, and the allowed ones.
 pub(crate) fn suggest<'a>(word: &str, allowed: impl IntoIterator<Item = &'a str>) -> String {
     let allowed: Vec<&str> = allowed.into_iter().collect();
-    let lower = word.to_lowercase();
+    // A long word is no typo of a short one, and costs time to compare.
+    let lower = if word.len() <= 64 { word.to_lowercase() } else { String::new() };
     let near = allowed
         .iter()
+        .filter(|_| !lower.is_empty())
         .map(|a| (strsim::damerau_levenshtein(&lower, a), *a))
         .filter(|(distance, a)| *distance <= 1 + a.len() / 3 && *distance < a.len())
         .min();
     let mut out = String::new();
-    // A long word is no typo of a short one, and costs time to compare.
-    if let (true, Some((_, near))) = (word.len() <= 64, near) {
+    if let Some((_, near)) = near {
         out.push_str(&format!("; did you mean \"{near}\"?"));
     } else {
         out.push('.');

@@ -5,6 +5,7 @@ use crate::node::{Lines, Node, Value};
 use crate::units::quote;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use std::collections::HashSet;
 use std::fmt;
 
 /// Deepest nesting that anything here has, and one more for its error to be a better one.
@@ -21,6 +22,8 @@ pub(crate) fn parse_value(text: &str, name: &str) -> Result<Node, Error> {
 }
 
 fn parse_named(text: &str, file: &str, name: &str) -> Result<Node, Error> {
+    // As TOML's parser has it: editors on Windows begin files so.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = Lines::new(text, file);
     let not_json = |e: serde_json::Error, first_line: usize| {
         let message = e.to_string();
@@ -95,8 +98,9 @@ impl<'de> Deserialize<'de> for Entries<'de> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries<'de>, A::Error> {
                 let mut entries: Vec<(String, &'de RawValue)> = Vec::new();
+                let mut names = HashSet::new();
                 while let Some((name, raw)) = map.next_entry::<String, &'de RawValue>()? {
-                    if entries.iter().any(|(n, _)| *n == name) {
+                    if !names.insert(name.clone()) {
                         return Err(A::Error::custom(format_args!("key {name:?} is there twice")));
                     }
                     entries.push((name, raw));

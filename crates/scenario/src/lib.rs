@@ -73,6 +73,7 @@ pub use flags::{DEFAULT_AQM, Flag, Flags};
 pub use model::{
     Change, Discipline, Flows, InitialWindow, Link, LinkRate, Rows, Run, Scenario, TraceFile, TrafficModel,
 };
+pub use node::{MOST_ITEMS, too_many_items};
 pub use policy::{Policy, PolicyFile};
 pub use preset::{PRESETS, Preset};
 pub use python::python_types;

@@ -26,6 +26,8 @@ const MS: u64 = 1_000_000;
 const MAX_PORTS: usize = 256;
 /// Most runs of a scenario.
 const MAX_RUNS: usize = 10_000;
+/// Most steps of a schedule.
+const MAX_STEPS: usize = 10_000;
 /// Most flows over all runs: what is kept in memory at once.
 const MAX_ALL_FLOWS: u64 = 20_000_000;
 /// Segments are numbered with 32 bits.
@@ -302,6 +304,9 @@ fn port(node: &Node, shares: bool, stack: Stack, around: ScenarioContext<'_>) ->
 fn schedule(node: &Node, t: &Table<'_>) -> Result<Schedule, Error> {
     const FORM: &str = "pairs of a time and a rate, such as [[\"0s\", \"100mbit\"], [\"15s\", \"50mbit\"]]";
     let items = node.list(FORM)?;
+    if items.len() > MAX_STEPS {
+        return Err(node.error(format!("at most {MAX_STEPS} steps; a trace may have more")));
+    }
     let mut steps: Vec<(u64, u64)> = Vec::with_capacity(items.len());
     for item in items {
         let [at, rate] = item.list(FORM)? else {
@@ -353,6 +358,9 @@ fn all_disciplines(node: &Node, around: ScenarioContext<'_>) -> Result<Vec<Disci
         node.list("names or tables, such as [\"codel\", { name = \"static\", threshold = \"1bdp\" }]")?;
     if items.is_empty() {
         return Err(node.error("no discipline; write at least one, such as [\"codel\"]"));
+    }
+    if items.len() > MAX_RUNS {
+        return Err(node.error(format!("at most {MAX_RUNS} disciplines")));
     }
     let mut all = Vec::with_capacity(items.len());
     for item in items {

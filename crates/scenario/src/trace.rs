@@ -25,7 +25,8 @@ pub fn parse(bytes: &[u8], name: &str) -> Result<Trace, Error> {
     };
     let mut opportunities_ns = Vec::new();
     let mut last = 0u64;
-    let body = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let body = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let body = body.strip_suffix(b"\n").unwrap_or(body);
     if body.is_empty() {
         return Err(fail(
             0,

@@ -214,6 +214,24 @@ impl Unit {
                     quote(bare)
                 ));
             }
+            // A capital B is a byte to all who write it.
+            let bytes = bare.strip_suffix("/s").unwrap_or(bare);
+            let bytes = bytes.strip_suffix("yte").or_else(|| bytes.strip_suffix("ytes")).unwrap_or(bytes);
+            let prefix = bytes
+                .strip_suffix('B')
+                .or_else(|| bytes.strip_suffix('b').filter(|_| bytes != bare && bare.contains("yte")));
+            let prefix = prefix.map(|p| p.strip_suffix('i').unwrap_or(p).to_lowercase());
+            if let Some(prefix) = prefix.filter(|p| ["", "k", "m", "g"].contains(&p.as_str())) {
+                let unit = format!("{prefix}bit");
+                let bits = self.scale(&unit).and_then(|scale| decimal(number).ok()?.times(scale * 8).ok());
+                let write =
+                    bits.map_or(format!("a number of {unit}"), |bits| format!("\"{}\"", self.show(bits)));
+                return Wrong(format!(
+                    "\"{}\" is bytes, and a rate is in bits a second; write {write} for {number} {}",
+                    quote(bare),
+                    quote(bare)
+                ));
+            }
             let stem = lower.strip_suffix("/s").or_else(|| lower.strip_suffix("ps")).unwrap_or(&lower);
             let stem = stem.strip_suffix('s').unwrap_or(stem);
             let unit = match stem {

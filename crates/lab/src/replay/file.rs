@@ -15,6 +15,9 @@ pub(super) fn write(out: &mut impl Write, magic: &str, draw: &impl Serialize, re
     Ok(())
 }
 
+/// Most bytes of a recording when it is unpacked.
+const MOST_BYTES: u64 = 256 << 20;
+
 /// What [`write`] wrote: the draw and the rest. `what`: what it should be, for who gave something else.
 pub(super) fn read<D: DeserializeOwned>(
     bytes: &[u8],
@@ -28,7 +31,11 @@ pub(super) fn read<D: DeserializeOwned>(
     }
     let draw = serde_json::from_slice(draw.unwrap_or_default()).map_err(|e| format!("line 2: {e}"))?;
     let mut plain = Vec::new();
-    let mut inflate = DeflateDecoder::new(rest.unwrap_or_default());
+    // A few bytes may stand for gigabytes.
+    let mut inflate = DeflateDecoder::new(rest.unwrap_or_default()).take(MOST_BYTES + 1);
     inflate.read_to_end(&mut plain).map_err(|e| format!("after line 2: {e}"))?;
+    if plain.len() as u64 > MOST_BYTES {
+        return Err(format!("after line 2: more than {} MB when unpacked", MOST_BYTES >> 20));
+    }
     Ok((draw, plain))
 }
