@@ -46,6 +46,7 @@ fn queuewright(dir: &Path, args: &[&str]) -> Command {
 }
 
 /// Runs it to its end.
+#[expect(clippy::zombie_processes, reason = "wait4 waits, and tells of memory as well")]
 fn end(command: &mut Command) -> Ended {
     let mut child = command.spawn().expect("the program starts");
     let read = |from: Option<Box<dyn Read + Send>>| {
