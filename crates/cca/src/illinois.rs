@@ -1,7 +1,7 @@
 //! TCP Illinois (Liu, Basar and Srikant, Performance Evaluation 65, 2008) in the integers of Linux's
 //! `tcp_illinois.c`.
 //!
-//! Loss decides whether the window grows or shrinks, queueing delay by how much: with the average delay `da`
+//! Loss decides whether the window grows or shrinks, the sojourn time by how much: with the average delay `da`
 //! and the largest ever seen `dm`, the increase falls from 10 packets a round trip to 0.3, and the decrease
 //! rises from 1/8 to 1/2 (the paper's f1 and f2).
 
@@ -114,7 +114,7 @@ impl Illinois {
 impl Control for Illinois {
     const INFO: Info = Info {
         name: "illinois",
-        about: "increase of 10 to 0.3 packets, decrease of 1/8 to 1/2, by queueing delay",
+        about: "increase of 10 to 0.3 packets, decrease of 1/8 to 1/2, by the sojourn time",
         source: "Liu, Basar and Srikant, Perform. Eval. 65, 2008; Linux tcp_illinois.c",
         linux: Some(Linux { name: "illinois", module: Some("tcp_illinois") }),
         ns3: true,

@@ -12,7 +12,7 @@ pub const MOST_CLIENTS: usize = 200;
 /// As the guest's program has it.
 const MOST_FLOWS: usize = 2000;
 
-/// Accepts a scenario and the runs made of it, with the disciplines of `whose`.
+/// Accepts a scenario and the runs made of it, with disciplines of this `origin`.
 ///
 /// # Errors
 /// The first thing that cannot run on Linux, with file, line and key.

@@ -20,7 +20,7 @@ pub struct Lab {
     pub(crate) kernel: PathBuf,
     /// The folder of its modules, `usr/lib/modules/VERSION`.
     pub(crate) modules: PathBuf,
-    /// Whose disciplines run.
+    /// Where the disciplines that run come from.
     pub(crate) origin: QdiscOrigin,
     /// The program that has the command `attach`.
     pub(crate) program: Option<PathBuf>,
@@ -229,9 +229,9 @@ impl Trust<'_> {
         let (path, mode) = (path.display(), meta.mode() & 0o7777);
         let instead = self.instead;
         if !self.owners.contains(&meta.uid()) {
-            let origin = format!("it belongs to user {}, neither to root nor to you", meta.uid());
+            let owner = format!("it belongs to user {}, neither to root nor to you", meta.uid());
             return Err(Error::Missing(format!(
-                "{path}: {origin}, and what is run could be anything: 'chown -R {} {path}' if you know what is in it, or {instead}",
+                "{path}: {owner}, and what is run could be anything: 'chown -R {} {path}' if you know what is in it, or {instead}",
                 self.owners[1]
             )));
         }

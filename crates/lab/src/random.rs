@@ -19,7 +19,7 @@ pub struct Draw {
     pub name: String,
     /// The scenario file.
     pub text: String,
-    /// Whose discipline Linux has.
+    /// Where Linux's discipline comes from.
     pub origin: QdiscOrigin,
 }
 

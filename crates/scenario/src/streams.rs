@@ -71,7 +71,7 @@ impl Streams {
             jitter: open("jitter"),
             amount: open("amount"),
             rate: open("rate"),
-            // Named when the key was: another name is other draws.
+            // The key was called so once. With another name a seed would draw other numbers.
             duration: open("length"),
         }
     }

@@ -4,7 +4,7 @@ pub(super) const INFO: Info = Info {
     name: "droptail",
     title: "Tail drop",
     about: "drop what does not fit the buffer",
-    source: "aqm/droptail.h; what a router does with no discipline",
+    source: "aqm/droptail.h; what a router does where nobody has chosen a discipline",
     explain: include_str!("../../../../docs/disciplines/droptail.md"),
     params: &[],
     probes: &[],

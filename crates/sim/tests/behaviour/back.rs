@@ -48,7 +48,7 @@ fn an_idle_way_back_takes_its_transmission() {
     close("round trip", srtt("reverse_ports = [\"up\"]") - srtt(""), 66.0 * 8.0 / 500.0, 0.0, 0.2);
 }
 
-/// An upload without a discipline holds up the acknowledgements of a download, whose window then takes most of a minute to fill the
+/// An upload through tail drop holds up the acknowledgements of a download, whose window then takes most of a minute to fill the
 /// link; a queue for each flow does not.
 #[test]
 fn an_upload_slows_a_download_down() {

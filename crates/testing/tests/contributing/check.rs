@@ -28,7 +28,7 @@ fn what_was_added_is_there() {
     let took = |run: &Run| run.detail.transfers[0].fct_s.expect("it is done");
     assert!(took(&plain) < 0.3 && took(&slots) >= 0.3, "{} {}", took(&plain), took(&slots));
     assert!(plain.least_share > 0.0 && plain.least_share <= 1.0);
-    let results = Results { schema: 1, version: String::new(), scenario: Default::default(), runs: vec![plain] };
+    let results = Results { schema: queuewright_results::SCHEMA, version: String::new(), scenario: Default::default(), runs: vec![plain] };
     let sheet = sheets::runs(&results);
     assert!(sheet.columns.iter().any(|c| c.name == "least_share"));
 }
