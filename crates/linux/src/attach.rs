@@ -127,6 +127,16 @@ fn classes_of(spec: &Spec, front: bool) -> Vec<String> {
     }
 }
 
+/// Is it a name that [`kind_of`] gives?
+pub(crate) fn is_kind(kind: &str) -> bool {
+    let names = queuewright_aqm::registry().iter().map(|info| format!("bpf_{}", info.name.replace('-', "_")));
+    names.into_iter().any(|plain| {
+        let numbered = kind.rsplit_once('_').filter(|(_, n)| n.parse::<u32>().is_ok_and(|n| n > 1));
+        kind == plain
+            || numbered.is_some_and(|(head, n)| format!("{plain:.0$}", 14 - n.len().min(14)) == head)
+    })
+}
+
 /// A name in tc that nobody on this machine has yet, in whatever namespace: `bpf_codel`, `bpf_codel_2`, ...; 15 characters
 /// at most.
 fn kind_of(index: u32, discipline: &str) -> String {
@@ -591,4 +601,21 @@ pub fn set(
         )));
     }
     held.set(spec, text, fresh, change)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_kind;
+
+    #[test]
+    fn kinds_of_other_programs_are_not_ours() {
+        for ours in ["bpf_codel", "bpf_fq_codel", "bpf_fq_codel_2", "bpf_queuepil_12", "bpf_cp_aqm_3"] {
+            assert!(is_kind(ours), "{ours}");
+        }
+        for other in
+            ["bpf_foo", "bpf_codel_1", "bpf_codel_x", "bpf_code", "codel", "bpf_", "bpf__2", "bpf_fifo"]
+        {
+            assert!(!is_kind(other), "{other}");
+        }
+    }
 }

@@ -11,9 +11,10 @@ use rustix::io::retry_on_intr;
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recvfrom, sendto, socket_with,
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, connect, recvfrom, sendto,
+    socket_with,
 };
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// `TC_H_ROOT`: the parent of a device's root qdisc.
@@ -339,6 +340,9 @@ fn talk(
     let kernel = SocketAddrNetlink::new(0, 0);
     let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
     bind(&socket, &kernel)?;
+    // Who has CAP_NET_ADMIN here could else send to this socket without end, and hold up what the kernel says.
+    connect(&socket, &kernel)?;
+    let until = Instant::now() + PATIENCE;
     set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
     let mut header = NetlinkHeader::default();
     header.flags = NLM_F_REQUEST | how;
@@ -356,6 +360,10 @@ fn talk(
     let mut changed = false;
     let mut buffer = vec![0; LONGEST];
     loop {
+        if Instant::now() > until {
+            let why = format!("no answer to its end within {} s", PATIENCE.as_secs());
+            return Err(std::io::Error::new(std::io::ErrorKind::TimedOut, why));
+        }
         let (_, length, from) = retry_on_intr(|| recvfrom(&socket, &mut *buffer, RecvFlags::TRUNC))?;
         let said = buffer.get(..length).ok_or_else(|| std::io::Error::other("an answer of over 64 KiB"))?;
         let from = from.and_then(|a| SocketAddrNetlink::try_from(a).ok());

@@ -74,6 +74,8 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
         add(record::file_that(&name, &why), "removes it", Way::Broken(name));
     }
     let here = system::namespace();
+    // What may be freed is listed first: what somebody attaches meanwhile is not in the list, and what has begun before is seen below.
+    let (strays, registered) = (record::strays(&all), chain::registered());
     // It is much to look at, and not always needed.
     let living = LazyCell::new(namespaces::living);
     for record in &all {
@@ -108,7 +110,7 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
             Some(_) => add(what, "puts that back", Way::Mend(record.clone())),
         }
     }
-    for name in record::strays(&all) {
+    for name in strays {
         let what = format!("pins in {PINS}/{}, of nothing attached", names::shown(&name));
         match record::is_given(&name) {
             true => held.push((what, "removes them", Way::Stray(name.clone()), Path::new(PINS).join(name))),
@@ -123,8 +125,9 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
         };
         found.push(Fault { what, mend, way });
     }
-    for (id, kind) in chain::registered() {
-        if all.iter().any(|r| r.kind == kind) {
+    for (id, kind) in registered {
+        // Other programs have BPF qdiscs, too.
+        if !attach::is_kind(&kind) || all.iter().any(|r| r.kind == kind) {
             continue;
         }
         let what = format!("the name {kind}, of nothing attached");
