@@ -15,7 +15,7 @@ PORTS = [{"name": "a", "rate": "10mbit"}, {"name": "b", "rate": "10mbit"}]
 CASES: dict[str, tuple[str, Any, dict[str, Any], dict[str, Any]]] = {
     "back": ("reverse_ports", ["b"], {"cca": "cubic", "rtt": "20ms", "ports": ["a"]}, {"ports": PORTS}),
     "burst": ("pages", {"at": ["1s"]}, {"cca": "cubic", "rtt": "20ms"}, {"link": {"rate": "10mbit"}}),
-    "length": ("duration", "1s", {"cbr": "1mbit"}, {"link": {"rate": "10mbit"}}),
+    "length": ("duration", "1s", {"cbr": "1mbit"}, {"link": {"rate": "10mbit", "buffer": "100p"}}),
 }
 
 
