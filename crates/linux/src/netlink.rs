@@ -11,8 +11,7 @@ use rustix::io::retry_on_intr;
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, connect, recvfrom, sendto,
-    socket_with,
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recvfrom, sendto, socket_with,
 };
 use std::time::{Duration, Instant};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -340,8 +339,8 @@ fn talk(
     let kernel = SocketAddrNetlink::new(0, 0);
     let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
     bind(&socket, &kernel)?;
-    // Who has CAP_NET_ADMIN here could else send to this socket without end, and hold up what the kernel says.
-    connect(&socket, &kernel)?;
+    // Who has CAP_NET_ADMIN here can send to this socket without end: that is not to hold up a command. (Connected it
+    // would not come at all; but a process that only reads is confined, and connects to nobody.)
     let until = Instant::now() + PATIENCE;
     set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
     let mut header = NetlinkHeader::default();
