@@ -25,7 +25,8 @@ mod plain;
 pub mod shared;
 
 pub use params::{
-    Beside, Info, Network, Param, ParamError, ParamKind, Probe, Rule, Spec, Tensor, Value, Weights,
+    Beside, ETHERNET_BYTES, FRAME_BYTES, Info, MTU_BYTES, Network, Param, ParamError, ParamKind, Probe, Rule,
+    Spec, Tensor, Value, WIRE_BYTES, Weights,
 };
 
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -146,7 +147,7 @@ pub const REASON_NAMES: [&str; REASONS] = ["none", "limit", "threshold", "sojour
 pub struct Verdict {
     /// What to do.
     pub action: Action,
-    /// Why.
+    /// Which of the rules let it be dropped or marked.
     pub reason: Reason,
 }
 
@@ -184,9 +185,14 @@ unsafe extern "C" {
     fn qw_shim_probe(block: *const u64, i: usize) -> f64;
 }
 
-/// Inputs of a learned policy's network (`QW_QUEUEPILOT_INPUTS`): [`Network::observations`], the last action as one of
-/// [`Network::actions_percent`], and the last reward.
-pub const POLICY_INPUTS: usize = 13;
+/// [`Network::observations`] of a learned policy (`QW_QUEUEPILOT_OBSERVATIONS`).
+pub const POLICY_OBSERVATIONS: usize = 6;
+/// Its actions, one of [`Network::actions_percent`] (`QW_QUEUEPILOT_ACTIONS`).
+pub const POLICY_ACTIONS: usize = 6;
+/// Inputs of its network (`QW_QUEUEPILOT_INPUTS`): the observations, the last action as one of so many, and the last reward.
+pub const POLICY_INPUTS: usize = POLICY_OBSERVATIONS + POLICY_ACTIONS + 1;
+/// What stands for an input of 1 (`QW_QUEUEPILOT_ONE`).
+pub const POLICY_ONE: u32 = 32_768;
 
 /// A running discipline: parameters and state.
 ///
@@ -555,7 +561,11 @@ mod tests {
             offset_of!(Verdict, action),
             offset_of!(Verdict, reason),
             REASONS,
+            POLICY_OBSERVATIONS,
+            POLICY_ACTIONS,
             POLICY_INPUTS,
+            POLICY_ONE as usize,
+            MTU_BYTES as usize,
         ];
         assert_eq!(theirs, ours);
     }

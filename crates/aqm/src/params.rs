@@ -9,6 +9,15 @@ pub(crate) const US: u64 = 1_000;
 pub(crate) const MS: u64 = 1_000 * US;
 pub(crate) const SEC: u64 = 1_000 * MS;
 
+/// The longest IP packet that Ethernet takes.
+pub const MTU_BYTES: u64 = 1500;
+/// Ethernet's header.
+pub const ETHERNET_BYTES: u64 = 14;
+/// A full packet as Linux counts it: with Ethernet's header.
+pub const FRAME_BYTES: u64 = MTU_BYTES + ETHERNET_BYTES;
+/// A full packet on the wire: with preamble, checksum and gap, too.
+pub const WIRE_BYTES: u64 = FRAME_BYTES + 8 + 4 + 12;
+
 /// A discipline: what it is, what it can be told, what it can be asked.
 #[derive(Debug)]
 pub struct Info {
@@ -158,7 +167,7 @@ pub struct Network {
 pub struct Tensor {
     /// Name, as in the header.
     pub name: &'static str,
-    /// Outputs.
+    /// How many outputs it has.
     pub rows: usize,
     /// Inputs of each output; none: one number each, its bias.
     pub columns: Option<usize>,
@@ -206,7 +215,7 @@ pub struct Param {
     pub unit: &'static str,
     /// One line.
     pub about: &'static str,
-    /// Default.
+    /// What it is if nobody says; 0 may stand for a word (`zero`).
     pub default: Value,
     /// Smallest value allowed (numbers only).
     pub min: Value,

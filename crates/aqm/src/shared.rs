@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// As it is written.
 #[derive(Serialize, Deserialize)]
 enum Place<T> {
-    /// Itself.
+    /// The value itself, where it stands for the first time.
     Here(T),
     /// The one that was written as so many-th, from 0.
     Before(u32),

@@ -51,7 +51,11 @@ const size_t qw_shim_layout[] = {
 	offsetof(struct qw_verdict, action),
 	offsetof(struct qw_verdict, reason),
 	QW_REASONS,
+	QW_QUEUEPILOT_OBSERVATIONS,
+	QW_QUEUEPILOT_ACTIONS,
 	QW_QUEUEPILOT_INPUTS,
+	QW_QUEUEPILOT_ONE,
+	QW_MTU,
 };
 const size_t qw_shim_layouts = sizeof(qw_shim_layout) / sizeof(size_t);
 

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::args::{Agent, Attach, Export, Set, Settings, Status};
-use queuewright_aqm::Spec;
+use queuewright_aqm::{FRAME_BYTES, Spec};
 use queuewright_linux::{self as linux, ActionSource, Error, Port, Record};
 use queuewright_scenario::units::Unit;
 use queuewright_scenario::{Flags, Policy, Scenario, read_text};
@@ -26,7 +26,7 @@ impl From<Error> for Failure {
 }
 
 /// Bits a second of which 200 ms are less than a full frame.
-const BELOW_A_PACKET: u64 = linux::FULL_FRAME * 8 * 5;
+const BELOW_A_PACKET: u64 = FRAME_BYTES * 8 * 5;
 
 /// A discipline with its parameters, as everywhere on this command line: `titrate:interval=500ms`. What depends on
 /// the link's rate, bits a second, is for 100 Mbit/s where that is not known (0); what depends on the round-trip time
@@ -286,7 +286,7 @@ fn without(text: &str, name: &str) -> String {
 }
 
 /// The discipline that `text` is. Its weights, where none are named, are those that it has: their file may be another by now.
-fn changed(held: &linux::Held, text: &str, named: &[&str], rate: u64) -> Result<Spec, Failure> {
+fn changed(held: &linux::LockedPort, text: &str, named: &[&str], rate: u64) -> Result<Spec, Failure> {
     let learned = held.record.learned.as_ref().filter(|_| !named.contains(&"weights"));
     let (Some(learned), Some(weights)) = (learned, held.weights()?) else { return spec(text, rate) };
     let mut plain = without(text, "weights");

@@ -14,20 +14,20 @@ pub use play::{Played, play};
 pub use queuewright_aqm::{POLICY_INPUTS, Weights};
 pub use tasks::Tasks;
 
+use queuewright_aqm::{POLICY_ACTIONS, POLICY_OBSERVATIONS, POLICY_ONE};
 use queuewright_sim::Stepper;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// How many numbers of [`Transition::inputs`] are the observation; behind them stand the last action, one of six, and the last reward.
-pub const OBSERVATIONS: usize = 6;
+/// How many numbers of [`Transition::inputs`] are the observation; behind them stand the last action, as one of so many, and the
+/// last reward.
+pub const OBSERVATIONS: usize = POLICY_OBSERVATIONS;
 /// Actions to choose from.
-pub const ACTIONS: u32 = 6;
-/// The largest value of each observation: sent, queue of buffer, queue in steps, arrived, dropped, marked of arrived.
-pub const OBSERVATION_MOST: [f32; OBSERVATIONS] = [1.0, 1.0, 30.0, 3.0, 1.0, 1.0];
-/// 1 in Q15.
-const ONE: f32 = 32768.0;
+pub const ACTIONS: u32 = POLICY_ACTIONS as u32;
+/// What stands for an input of 1.
+const ONE: f32 = POLICY_ONE as f32;
 
 /// Why there is no environment, or no step.
 #[derive(Debug, Clone, PartialEq)]

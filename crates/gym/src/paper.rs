@@ -1,12 +1,9 @@
 //! The networks of the paper's training and tests (INFOCOM 2023 section III-C, and the authors' program).
 
 use crate::{Error, Tasks};
-use queuewright_scenario::packet::FULL_BYTES;
+use queuewright_aqm::{MTU_BYTES, WIRE_BYTES};
 use queuewright_scenario::units::Unit;
 use queuewright_scenario::{Draft, Flags, Scenario};
-
-/// A full packet on the wire: 1500 bytes and Ethernet's 38 around them.
-const WIRE_BYTES: u64 = 1538;
 
 /// Networks as the paper's, of which every combination of the lists is one; in the words of scenario files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +36,7 @@ impl Default for Paper {
     }
 }
 
-/// Times the bandwidth-delay product over the square root of the number of flows, in packets of 1538 bytes on the wire:
+/// Times the bandwidth-delay product over the square root of the number of flows, in packets of [`WIRE_BYTES`]:
 /// ceil(C * RTT / sqrt(N)), C in whole packets a second.
 pub fn small_buffer_packets(bps: u64, rtt_ns: u64, flows: u32, times: f64) -> u32 {
     let per_s = bps / (WIRE_BYTES * 8);
@@ -113,7 +110,7 @@ impl Paper {
             seeds: Some("1".into()),
             ..Flags::default()
         };
-        let overhead = format!("\"{}b\"", WIRE_BYTES - u64::from(FULL_BYTES));
+        let overhead = format!("\"{}b\"", WIRE_BYTES - MTU_BYTES);
         let draft = Draft::from_flags(&flags).and_then(|d| d.put("link.overhead", &overhead));
         draft.and_then(|d| d.scenario()).map_err(Error::Scenario)
     }

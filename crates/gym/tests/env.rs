@@ -2,7 +2,7 @@
 
 use queuewright_aqm::Value;
 use queuewright_gym::{
-    Env, Envs, Error, OBSERVATION_MOST, OBSERVATIONS, Paper, Tasks, Transition, play, small_buffer_packets,
+    Env, Envs, Error, OBSERVATIONS, POLICY_INPUTS, Paper, Tasks, Transition, play, small_buffer_packets,
 };
 use queuewright_scenario::{Flags, Scenario};
 use queuewright_sim::Stepper;
@@ -41,6 +41,7 @@ fn the_papers_buffers() {
 #[test]
 fn rewards_are_the_papers_and_observations_in_bounds() {
     let mut env = Env::new(small(), 7);
+    let network = queuewright_aqm::find("queuepilot").and_then(|info| info.network).expect("it learns");
     let (mut drops, mut marks) = (0, 0);
     for episode in 0..4 {
         env.reset(None).expect("it begins");
@@ -49,13 +50,15 @@ fn rewards_are_the_papers_and_observations_in_bounds() {
             let Transition { inputs, reward, last } = env.step(action).expect("a step");
             assert_eq!(last, i == 399);
             let o = &inputs[..OBSERVATIONS];
-            assert!(o.iter().zip(OBSERVATION_MOST).all(|(x, most)| (0.0..=most).contains(x)), "{o:?}");
+            let within =
+                o.iter().zip(network.observations).all(|(x, (_, most))| (0.0..=*most as f32).contains(x));
+            assert!(within, "{o:?}");
             // Section III-D: -1 for a drop, else U^2 / sqrt(1 + D).
             let want = if o[4] > 0.0 { -1.0 } else { o[0] * o[0] / (1.0 + o[2]).sqrt() };
             assert!((reward - want).abs() < 1e-4, "{reward} {want} {o:?}");
             let chosen: Vec<f32> = (0..6).map(|a| f32::from(u8::from(a == action))).collect();
-            assert_eq!(inputs[OBSERVATIONS..12], chosen[..]);
-            assert_eq!(inputs[12], reward);
+            assert_eq!(inputs[OBSERVATIONS..POLICY_INPUTS - 1], chosen[..]);
+            assert_eq!(inputs[POLICY_INPUTS - 1], reward);
             assert!(action > 0 || o[5] == 0.0, "marked by nobody: {o:?}");
             drops += u32::from(o[4] > 0.0);
             marks += u32::from(o[5] > 0.5);

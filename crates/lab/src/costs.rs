@@ -31,7 +31,7 @@ pub struct Cost {
 pub struct StepCost {
     /// Which of QueuePilot's policies.
     pub policy: &'static str,
-    /// Instructions.
+    /// What a step takes, instructions of the emulated processor.
     pub instructions: f64,
 }
 
@@ -235,7 +235,20 @@ impl Lab {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::qdisc::KNOWN;
     use std::collections::BTreeSet;
+
+    #[test]
+    fn all_but_cake_are_disciplines_of_the_registry() {
+        let all = KERNELS
+            .iter()
+            .map(|k| k.0)
+            .chain(OURS)
+            .chain(STEPS.map(|s| s.1.split(':').next().unwrap_or_default()));
+        let unknown: Vec<&str> = all.filter(|name| queuewright_aqm::find(name).is_none()).collect();
+        assert_eq!(unknown, ["cake"]);
+        assert!(KERNELS.iter().all(|k| k.0 == "cake" || KNOWN.contains(&k.0)));
+    }
 
     #[test]
     fn each_is_measured_with_and_without_a_shaper_and_taken_off_again() {

@@ -1,8 +1,7 @@
 //! A discipline of the registry as a qdisc of Linux: the kernel's own in tc's words, or ours as a BPF program.
 
-use queuewright_aqm::{ParamKind, Spec, Value};
+use queuewright_aqm::{FRAME_BYTES, MTU_BYTES, ParamKind, Spec, Value};
 use queuewright_scenario::Policy;
-use queuewright_scenario::packet::FULL_BYTES;
 use queuewright_scenario::spec::PortSpec;
 
 /// Where the qdisc comes from that runs a discipline which the kernel has, too.
@@ -38,11 +37,6 @@ pub struct Qdisc {
 
 /// Why a discipline cannot run: the parameter that is in the way, if it is one.
 pub type Refused = (Option<&'static str>, String);
-
-/// Bytes of a full packet with its Ethernet header.
-const FULL: u64 = MTU + 14;
-/// Of one without: what the header of RED counts for a packet of a limit in packets (`QW_MTU`).
-const MTU: u64 = FULL_BYTES as u64;
 
 /// The qdisc of a port.
 pub fn qdisc(port: &PortSpec, origin: QdiscOrigin) -> Result<Qdisc, Refused> {
@@ -122,7 +116,7 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
     let spec = &port.discipline;
     let limit = match (port.limit_packets, port.limit_bytes) {
         (0, 0) => MANY,
-        (0, bytes) => (bytes / FULL).max(1),
+        (0, bytes) => (bytes / FRAME_BYTES).max(1),
         (packets, _) => u64::from(packets),
     };
     let of = Words(spec);
@@ -133,12 +127,12 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
         }
         "droptail" => (None, format!("pfifo limit {limit}")),
         "codel" => {
-            of.only("mtu", Value::Int(FULL))?;
+            of.only("mtu", Value::Int(FRAME_BYTES))?;
             let words = format!("codel limit {limit}{}{}", of.codel()?, of.flag("ecn", "ecn", "noecn"));
             (Some("sch_codel"), words)
         }
         "fq-codel" => {
-            of.only("mtu", Value::Int(FULL))?;
+            of.only("mtu", Value::Int(FRAME_BYTES))?;
             let words = format!(
                 "fq_codel limit {} flows {} quantum {} memory_limit {} drop_batch {}{}{}",
                 of.int("limit").min(limit),
@@ -154,7 +148,7 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
         "pie" => {
             of.only("max_burst", Value::Int(150_000_000))?;
             of.only("ecn_threshold", Value::Real(0.1))?;
-            of.only("mtu", Value::Int(FULL))?;
+            of.only("mtu", Value::Int(FRAME_BYTES))?;
             let words = format!(
                 "pie limit {limit} target {}us tupdate {}us alpha {} beta {}{}{}{}",
                 of.whole("target", 1000, "microseconds")?,
@@ -174,7 +168,7 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
             of.only("gentle", Value::Flag(false))?;
             of.only("idle_clock", Value::Choice("never"))?;
             let (bytes, counted) = match port.limit_bytes {
-                0 => (limit * FULL, limit * MTU),
+                0 => (limit * FRAME_BYTES, limit * MTU_BYTES),
                 bytes => (bytes, bytes),
             };
             // What the header takes for thresholds that are not told, of the buffer as it counts packets; tc would take other
@@ -244,7 +238,7 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
 }
 
 /// What the kernel has.
-const KNOWN: [&str; 7] = ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq"];
+pub(crate) const KNOWN: [&str; 7] = ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq"];
 
 /// Reads a discipline's parameters.
 struct Words<'a>(&'a Spec);
@@ -314,5 +308,28 @@ impl Words<'_> {
             words += &format!(" ce_threshold {}us", micros("ce_threshold")?);
         }
         Ok(words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use queuewright_aqm::registry;
+    use queuewright_scenario::Scenario;
+
+    #[test]
+    fn what_the_kernel_is_known_to_have_is_the_kernels() {
+        for info in registry() {
+            let name = info.name;
+            let text = format!(
+                "[link]\nrate = \"10mbit\"\nbuffer = \"100p\"\n[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\n\
+                 [queue]\ndisciplines = [\"{name}\"]\n[run]\nduration = \"1s\"\n"
+            );
+            let runs = Scenario::parse(&text, name, "".as_ref()).and_then(|s| s.runs());
+            let port = &runs.unwrap_or_else(|e| panic!("{e}"))[0].ports[0];
+            let found = qdisc(port, QdiscOrigin::Kernel);
+            assert_eq!(found.is_ok_and(|q| !q.ours), KNOWN.contains(&name), "{name}");
+        }
+        assert!(KNOWN.iter().all(|name| queuewright_aqm::find(name).is_some()));
     }
 }

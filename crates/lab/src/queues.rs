@@ -10,7 +10,8 @@ use crate::machine::{self, GuestEvent};
 use crate::qdisc::{Qdisc, QdiscOrigin, is_ours, qdisc};
 use crate::stream::{Event, Seen};
 use crate::{Error, Lab};
-use queuewright_aqm::Value;
+use queuewright_aqm::{ETHERNET_BYTES, FRAME_BYTES, Value};
+use queuewright_scenario::packet::UDP_HEADER_BYTES;
 use queuewright_scenario::spec::{PortSpec, Rate, RunSpec};
 use queuewright_sim::{Arrival, LoneQueue, arrivals};
 use serde::Serialize;
@@ -20,8 +21,8 @@ use std::sync::atomic::AtomicBool;
 /// Packets of a run that are played.
 const MOST: usize = 30_000;
 /// A packet carries its number behind headers of Ethernet, IP and UDP.
-const LEAST_BYTES: u16 = 14 + 28 + 4;
-const ETHERNET: u16 = 14;
+const LEAST_BYTES: u16 = ETHERNET + UDP_HEADER_BYTES as u16 + 4;
+const ETHERNET: u16 = ETHERNET_BYTES as u16;
 /// The handle of the qdisc under test (`Lines::bottleneck`), as skb->priority has it.
 const HANDLE: u32 = 0x10 << 16;
 /// A jiffy of the lab's kernel.
@@ -43,7 +44,7 @@ pub struct Played {
     /// So many leave ours at the same turn with the same mark; after the first that does not, queues differ.
     pub same: usize,
     /// The first turn at which they part.
-    pub parted: Option<Parted>,
+    pub parted: Option<QueueMismatch>,
     /// How far the kernel's bucket lets packets go before ours would, and after, at most, ns; of a qdisc below htb, until they part.
     pub early_ns: u64,
     /// The second of them: what its timer is late by, and the kernel's work.
@@ -54,7 +55,7 @@ pub struct Played {
 
 /// A turn of the link at which the kernel and ours send different packets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Parted {
+pub struct QueueMismatch {
     /// Which turn, from 1.
     pub turn: usize,
     /// When, ns since the first packet.
@@ -70,7 +71,7 @@ pub struct Parted {
 pub struct Sent {
     /// Its number, from 0, in the order in which packets came.
     pub packet: u32,
-    /// Whose.
+    /// Number of its flow.
     pub flow: u32,
     /// How long it waited, ns.
     pub waited_ns: u64,
@@ -195,7 +196,7 @@ impl Play {
         let room = match (port.limit_packets, port.limit_bytes) {
             (0, 0) => self.arrivals.iter().map(|a| u64::from(a.bytes)).sum(),
             (0, bytes) => bytes,
-            (packets, _) => u64::from(packets) * 1514,
+            (packets, _) => u64::from(packets) * FRAME_BYTES,
         };
         let drain = 100_000_000 + room * 8 * 1_000_000_000 / bps;
         out.add(format!("play r /{list} {drain}"));
@@ -272,7 +273,7 @@ impl Play {
                         played.same += 1;
                     } else {
                         let (turn, at_ns) = (played.left, event.at_ns);
-                        played.parted = Some(Parted { turn, at_ns, kernel: Some(of_kernel), ours });
+                        played.parted = Some(QueueMismatch { turn, at_ns, kernel: Some(of_kernel), ours });
                     }
                 }
                 Seen::Dropped => played.dropped += 1,
@@ -291,7 +292,7 @@ impl Play {
         }
         if played.parted.is_none() && queue.packets() > 0 {
             let ours = self.depart(&mut queue, last_ns, &came);
-            played.parted = Some(Parted { turn: played.left + 1, at_ns: last_ns, kernel: None, ours });
+            played.parted = Some(QueueMismatch { turn: played.left + 1, at_ns: last_ns, kernel: None, ours });
         }
         Ok(played)
     }
@@ -424,7 +425,7 @@ mod tests {
     fn a_bucket_that_opens_too_early_or_late_is_seen() {
         let mut play = play("droptail", "9p");
         play.arrivals.truncate(2);
-        play.arrivals.iter_mut().for_each(|a| a.bytes = 1514);
+        play.arrivals.iter_mut().for_each(|a| a.bytes = FRAME_BYTES as _);
         let with = |second: u64| {
             let events = [
                 event(1_000, 0, COMES),

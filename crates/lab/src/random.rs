@@ -3,8 +3,8 @@
 //! A draw is a pure function of a seed and its own number, so that it stays the same however many there are. All that is
 //! drawn is something that [`check`](crate::check) accepts.
 
-use crate::qdisc::QdiscOrigin;
-use queuewright_aqm::{Info, ParamKind};
+use crate::qdisc::{KNOWN, QdiscOrigin};
+use queuewright_aqm::{FRAME_BYTES, Info, ParamKind, registry};
 use queuewright_cca::Kind;
 use queuewright_scenario::Datagrams;
 use queuewright_scenario::keys::FLOWS as FLOWS_KEYS;
@@ -40,8 +40,6 @@ const SECONDS: (f64, f64) = (8.0, 30.0);
 const LEAST_ROUNDS: f64 = 60.0;
 /// Within this the flows of a group begin, ns.
 const STARTS_MS: u64 = 100;
-/// A full packet with its Ethernet header.
-const FULL: u64 = 1514;
 
 /// Congestion controls that Linux has: those that need ECN last, the three that most have before the others by their names.
 /// (What a seed draws hangs on the order.)
@@ -52,43 +50,24 @@ pub(crate) fn controls() -> Vec<Kind> {
     all.sort_by_key(|k| (k.needs_ecn(), first(k), k.name()));
     all
 }
-/// Disciplines of the kernel; some are there more than once, to be drawn as often.
-const KERNELS: [&str; 9] =
-    ["droptail", "droptail", "codel", "pie", "red", "fq", "fq-codel", "fq-codel", "sfq"];
-/// Ours, as BPF programs.
-pub(crate) const OURS: [&str; 23] = [
-    "droptail",
-    "static",
-    "codel",
-    "pie",
-    "duk",
-    "cp-aqm",
-    "titrate",
-    "queuepilot",
-    "santa",
-    "red",
-    "ared",
-    "cobalt",
-    "pi2",
-    "dualpi2",
-    "fq",
-    "fq-codel",
-    "sfq",
-    "chen-sfq",
-    "ahab",
-    "cebinae",
-    "dt",
-    "abm",
-    "gsp",
-];
+/// Disciplines that the kernel has; some are there more than once, to be drawn as often.
+fn kernels() -> Vec<&'static str> {
+    let times = |name: &str| if ["droptail", "fq-codel"].contains(&name) { 2 } else { 1 };
+    KNOWN.into_iter().flat_map(|name| std::iter::repeat_n(name, times(name))).collect()
+}
+
+/// Ours, as BPF programs: all.
+pub(crate) fn ours() -> Vec<&'static str> {
+    registry().iter().map(|info| info.name).collect()
+}
 
 /// The draw of this number under a seed.
 pub fn draw(seed: u64, number: u64) -> Draw {
     let mut random = Random::new(seed, number);
     let name = format!("draw-{seed}-{number}");
     let (origin, queue) = match random.percent(65) {
-        true => (QdiscOrigin::Kernel, random.pick(&KERNELS)),
-        false => (QdiscOrigin::Bpf, random.pick(&OURS)),
+        true => (QdiscOrigin::Kernel, random.pick(&kernels())),
+        false => (QdiscOrigin::Bpf, random.pick(&ours())),
     };
     let bits = random.log(RATE) / 1e5;
     let bps = libm::round(bits) as u64 * 100_000;
@@ -109,14 +88,14 @@ pub fn draw(seed: u64, number: u64) -> Draw {
     let bytes = bdp_bytes * hundredths / 100;
     let in_bytes = random.percent(50);
     let least = if queue == "red" { LEAST_PACKETS_OF_RED } else { LEAST_PACKETS };
-    let packets = (bytes / FULL).max(least);
+    let packets = (bytes / FRAME_BYTES).max(least);
     // In packets where the kernel's count them: a buffer of bytes is as many full packets there.
     let buffer = match queue {
-        "droptail" if in_bytes && bytes >= least * FULL => {
+        "droptail" if in_bytes && bytes >= least * FRAME_BYTES => {
             format!("{}.{:02}bdp", hundredths / 100, hundredths % 100)
         }
-        "red" => format!("{}b", packets * FULL),
-        _ if origin == QdiscOrigin::Bpf && in_bytes => format!("{}b", packets * FULL),
+        "red" => format!("{}b", packets * FRAME_BYTES),
+        _ if origin == QdiscOrigin::Bpf && in_bytes => format!("{}b", packets * FRAME_BYTES),
         _ => format!("{packets}p"),
     };
     let burst = origin == QdiscOrigin::Kernel && random.percent(10);
@@ -333,7 +312,7 @@ impl Random {
             "red" => {
                 one("probability", &["0.01", "0.02", "0.05", "0.1"]);
                 // Parts of the buffer, above a few packets.
-                let min = FULL * (packets / self.pick(&[6, 10, 15])).max(3);
+                let min = FRAME_BYTES * (packets / self.pick(&[6, 10, 15])).max(3);
                 let max = min * self.pick(&[2, 3]);
                 put("min", &format!("\"{min}b\""));
                 put("max", &format!("\"{max}b\""));
@@ -413,8 +392,7 @@ mod tests {
             queues.insert((d.origin == QdiscOrigin::Bpf, run.discipline.info.name));
             ccas.extend(run.groups.iter().map(|g| g.cca.clone()));
         }
-        let kernels: BTreeSet<&str> = KERNELS.into_iter().collect();
-        assert_eq!(queues.len(), kernels.len() + OURS.len());
+        assert_eq!(queues.len(), KNOWN.len() + ours().len());
         // All of Linux's, and UDP.
         assert_eq!(ccas.len(), controls().len() + 2, "{ccas:?}");
     }
@@ -424,7 +402,7 @@ mod tests {
         let names = queuewright_linux::names();
         let all: BTreeSet<&str> = names.iter().map(String::as_str).collect();
         if !all.is_empty() {
-            assert_eq!(all, OURS.into_iter().collect());
+            assert_eq!(all, ours().into_iter().collect());
         }
     }
 }

@@ -8,7 +8,9 @@ use crate::port::FIRST;
 use crate::record::{Record, again, alone, wait_alone};
 use crate::{Error, attach, names, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use queuewright_aqm::{Discipline, POLICY_INPUTS, Spec, Value};
+use queuewright_aqm::{
+    Discipline, POLICY_ACTIONS, POLICY_INPUTS, POLICY_OBSERVATIONS, POLICY_ONE, Spec, Value,
+};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::{Errno, ioctl_fionbio};
@@ -22,10 +24,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// 1 in Q15.
-const ONE: f64 = 32768.0;
-/// Actions are 0 to 5.
-const ACTIONS: u32 = 6;
+const ONE: f64 = POLICY_ONE as f64;
+/// Actions are numbers below.
+const ACTIONS: u32 = POLICY_ACTIONS as u32;
 /// How long a program may take for its first answer.
 const START: Duration = Duration::from_secs(60);
 /// How long it may take to end when there is nothing more for it to do.
@@ -57,7 +58,7 @@ pub struct AgentStep {
     /// Number of the step, from 0, in which nothing has been seen yet; those that were missed are counted.
     pub step: u64,
     /// Packets sent, mean queue of the buffer, mean queue in steps, packets arrived and dropped, marks of the arrived.
-    pub observation: [f64; 6],
+    pub observation: [f64; POLICY_OBSERVATIONS],
     /// The action in force in it.
     pub action: u32,
     /// What it was worth, -1 to 1.
@@ -66,10 +67,9 @@ pub struct AgentStep {
 
 impl AgentStep {
     fn new(step: u64, inputs: &[i32; POLICY_INPUTS]) -> Self {
-        let [observation, action] =
-            [0, 6].map(|from| std::array::from_fn(|i| f64::from(inputs[from + i]) / ONE));
-        let action: [f64; ACTIONS as usize] = action;
-        let action = action.iter().position(|x| *x > 0.0).unwrap_or(0) as u32;
+        let observation = std::array::from_fn(|i| f64::from(inputs[i]) / ONE);
+        let action = &inputs[POLICY_OBSERVATIONS..][..POLICY_ACTIONS];
+        let action = action.iter().position(|x| *x > 0).unwrap_or(0) as u32;
         AgentStep { step, observation, action, reward: f64::from(inputs[POLICY_INPUTS - 1]) / ONE }
     }
 }

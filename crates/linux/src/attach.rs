@@ -2,14 +2,14 @@
 
 use crate::maps::{PortMap, Settings, nth, of_value};
 use crate::objects::{self, Host};
-use crate::port::{FIRST, FULL_FRAME, LEAST_RATE, Port, out_of_range, port_map};
+use crate::port::{FIRST, LEAST_RATE, Port, out_of_range, port_map};
 use crate::record::{
     self, COMPANION, Change, Learned, Record, Stage, alone, attached, attached_as, everywhere, record,
     records,
 };
 use crate::{Error, before, chain, front, names, shares, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use queuewright_aqm::{Discipline, Spec, Weights};
+use queuewright_aqm::{Discipline, FRAME_BYTES, Spec, Weights};
 use std::fs::File;
 
 /// What cannot be.
@@ -31,7 +31,7 @@ fn check(port: &Port) -> Result<(), Error> {
     if port.rate > 0 && port.rate < LEAST_RATE {
         return Err(out_of_range("rate", format!("{}bit", port.rate), "8kbit or more"));
     }
-    let least = FULL_FRAME.max(port.rate / 8 / 1000);
+    let least = FRAME_BYTES.max(port.rate / 8 / 1000);
     if (1..least).contains(&port.limit_bytes) {
         let why = format!("{least}b or more: a full frame, and what the rate sends in 1 ms");
         return Err(out_of_range("limit", format!("{}b", port.limit_bytes), &why));
@@ -430,7 +430,7 @@ fn put_back(alone: &File, record: &Record) -> Result<(), Error> {
 
 /// What is attached to a device, for one command alone until this is dropped: whatever is read, it is what is changed.
 #[derive(Debug)]
-pub struct Held {
+pub struct LockedPort {
     /// What is attached.
     pub record: Record,
     /// What the port has now.
@@ -443,7 +443,7 @@ pub struct Held {
 ///
 /// # Errors
 /// If nothing is, or not all of it is there any more.
-pub fn hold(dev: &str) -> Result<Held, Error> {
+pub fn hold(dev: &str) -> Result<LockedPort, Error> {
     attached(dev)?;
     system::rights()?;
     let alone = alone()?;
@@ -467,10 +467,10 @@ pub fn hold(dev: &str) -> Result<Held, Error> {
         return Err(chain::by_half(&record, &missing));
     }
     let old = port_map(&record)?;
-    Ok(Held { port: Port::from_map(&old, &record), old, record, alone })
+    Ok(LockedPort { port: Port::from_map(&old, &record), old, record, alone })
 }
 
-impl Held {
+impl LockedPort {
     /// The weights of the policy that it has, as the kernel holds them: whatever has become of their file.
     ///
     /// # Errors
@@ -499,7 +499,7 @@ impl Held {
         fresh: bool,
         change: impl FnOnce(&mut Port),
     ) -> Result<(), Error> {
-        let Held { mut record, mut port, old, alone } = self;
+        let LockedPort { mut record, mut port, old, alone } = self;
         change(&mut port);
         check(&port)?;
         if port.limit_packets > record.slots {
@@ -581,10 +581,10 @@ fn apply(alone: &File, record: &Record, change: &Change) -> Result<(), Error> {
     new.write()
 }
 
-/// [`Held::set`] of what was read before: refused if something else is attached by now.
+/// [`LockedPort::set`] of what was read before: refused if something else is attached by now.
 ///
 /// # Errors
-/// As [`hold`] and [`Held::set`].
+/// As [`hold`] and [`LockedPort::set`].
 pub fn set(
     record: &Record,
     spec: &Spec,

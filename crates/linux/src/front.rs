@@ -5,10 +5,11 @@
 
 use crate::netlink::{self, Entry, number};
 use crate::objects;
-use crate::port::{FULL_FRAME, Port, out_of_range};
+use crate::port::{Port, out_of_range};
 use crate::record::Record;
 use crate::{Error, system};
 use libbpf_rs::Object;
+use queuewright_aqm::FRAME_BYTES;
 
 /// What tc shows at the root.
 pub(crate) const KIND: &str = "htb";
@@ -24,7 +25,7 @@ const FIRST_QUEUE: usize = 0x10;
 /// A turn is no longer than what tc takes.
 const MOST_QUANTUM: u64 = i32::MAX as u64;
 /// Least burst of htb, bytes: two full frames.
-const LEAST_BURST: u64 = 2 * FULL_FRAME;
+const LEAST_BURST: u64 = 2 * FRAME_BYTES;
 /// What timers may be late by without a loss of rate: a burst of 1 ms.
 const BURSTS_PER_SECOND: u64 = 1000;
 
@@ -101,7 +102,7 @@ pub(crate) fn classes(verb: &str, record: &Record, port: &Port, shares: &[u32]) 
     let burst = (rate / 8 / BURSTS_PER_SECOND).max(LEAST_BURST);
     let overhead = if port.overhead != 0 { format!(" overhead {}", port.overhead) } else { String::new() };
     let mut words = vec![format!(
-        "class {verb} dev {{dev}} parent {HANDLE}: classid {HANDLE}:1 htb rate {rate}bit burst {burst}b cburst {burst}b quantum {FULL_FRAME}{overhead}"
+        "class {verb} dev {{dev}} parent {HANDLE}: classid {HANDLE}:1 htb rate {rate}bit burst {burst}b cburst {burst}b quantum {FRAME_BYTES}{overhead}"
     )];
     // htb lets each class send a packet in its turn, however short that is.
     let least = shares.iter().copied().filter(|s| *s > 0).min().map_or(1, u64::from);
@@ -121,7 +122,7 @@ pub(crate) fn classes(verb: &str, record: &Record, port: &Port, shares: &[u32]) 
 /// Bytes of a class's turn: as `share` to the least of all, which is not 0 and has a full frame at least. Shares and rate are out of maps, and
 /// may be any.
 fn quantum(share: u64, least: u64, rate: u64) -> u64 {
-    let of_least = least.max(FULL_FRAME).max(rate / 8 / BURSTS_PER_SECOND);
+    let of_least = least.max(FRAME_BYTES).max(rate / 8 / BURSTS_PER_SECOND);
     (share.saturating_mul(of_least) / least).min(MOST_QUANTUM)
 }
 
@@ -154,7 +155,7 @@ mod tests {
 
     #[test]
     fn turns_stand_to_each_other_as_the_shares_do() {
-        assert_eq!((quantum(1, 1, 0), quantum(3, 1, 0)), (FULL_FRAME, 3 * FULL_FRAME));
+        assert_eq!((quantum(1, 1, 0), quantum(3, 1, 0)), (FRAME_BYTES, 3 * FRAME_BYTES));
         assert_eq!((quantum(4000, 4000, 0), quantum(8000, 4000, 0)), (4000, 8000));
         assert_eq!(quantum(1, 1, 80_000_000), 10_000);
         assert_eq!(quantum(u32::MAX.into(), 1, u64::MAX), MOST_QUANTUM);

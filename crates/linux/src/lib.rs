@@ -27,7 +27,7 @@ mod status;
 mod system;
 
 pub use agent::{ActionSource, AgentStep, Done, agent};
-pub use attach::{Held, Plan, attach, detach, hold, plan, prepare, set};
+pub use attach::{LockedPort, Plan, attach, detach, hold, plan, prepare, set};
 pub use before::Before;
 pub use confine::confine;
 pub use doctor::{Finding, doctor};
@@ -35,7 +35,7 @@ pub use export::{All, openmetrics, read_each, serve};
 pub use maps::Stats;
 pub use names::{called, quoted, safe, with_name};
 pub use objects::{Host, names, verify};
-pub use port::{FULL_FRAME, LEAST_RATE, Port};
+pub use port::{LEAST_RATE, Port};
 pub use record::{Change, Learned, Record, Stage, attached, broken, record, records};
 pub use repair::{Fault, faults, repair};
 pub use shares::keep;

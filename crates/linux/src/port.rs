@@ -11,8 +11,6 @@ pub(crate) const FIRST: [u8; 4] = [0; 4];
 
 /// Least rate, bits a second.
 pub const LEAST_RATE: u64 = 8000;
-/// A full frame of Ethernet, bytes.
-pub const FULL_FRAME: u64 = 1514;
 
 /// What an operator decides besides the discipline's own parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

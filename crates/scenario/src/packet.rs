@@ -1,7 +1,9 @@
 //! Lengths of packets, bytes.
 
+use queuewright_aqm::MTU_BYTES;
+
 /// IP length of a full packet: Ethernet's MTU.
-pub const FULL_BYTES: u32 = 1500;
+pub const FULL_BYTES: u32 = MTU_BYTES as u32;
 /// IPv4 and TCP headers with timestamps.
 pub const TCP_HEADER_BYTES: u32 = 20 + 20 + 12;
 /// IPv4 and UDP headers.

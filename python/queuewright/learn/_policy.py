@@ -21,6 +21,9 @@ _NETWORK: dict[str, Any] = json.loads(_native.network())
 # Tensors in the order of `struct qw_queuepilot_net`.
 SHAPES: dict[str, tuple[int, ...]] = {name: tuple(shape) for name, shape in _NETWORK["tensors"]}
 (_, INPUTS), (_, UNITS), (ACTIONS, WIDTH) = SHAPES["input"], SHAPES["hidden"], SHAPES["last"]
+# An input: what is observed, by name, then the last action as one of so many, and the last reward.
+OBSERVATIONS: list[str] = [name for name, _ in _NETWORK["observations"]]
+REWARD = INPUTS - 1
 # 1 in weights (Q12) and activations (Q15).
 WEIGHT_ONE: int = _NETWORK["weight_one"]
 ONE: int = _NETWORK["activation_one"]

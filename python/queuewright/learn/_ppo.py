@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import optax
 
 from queuewright.learn._config import Learning, Line, Schedule
-from queuewright.learn._policy import ACTIONS, INPUTS, UNITS, WIDTH
+from queuewright.learn._policy import ACTIONS, INPUTS, REWARD, UNITS, WIDTH
 
 Params = dict[str, jax.Array]
 
@@ -213,7 +213,7 @@ def update(
     logits = jax.nn.log_softmax(actor(params, states.hidden[:-1]))
     logp = jnp.take_along_axis(logits, actions[:-1, :, None], axis=-1)[..., 0]
     scale = 1 - learning.gamma if learning.scale_rewards else 1.0
-    advantages, returns = _advantages(learning, inputs[1:, :, -1] * scale, values)
+    advantages, returns = _advantages(learning, inputs[1:, :, REWARD] * scale, values)
     explained = 1 - jnp.var(returns - values[:-1]) / jnp.var(returns)
     advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
 
@@ -273,6 +273,6 @@ def update(
     told = {name: value[-1] for name, value in info.items()} | {
         "explained": explained,
         "kl_coefficient": coefficient,
-        "reward": inputs[1:, :, -1].mean(),
+        "reward": inputs[1:, :, REWARD].mean(),
     }
     return Learner(params, moments, key, coefficient), told

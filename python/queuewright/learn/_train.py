@@ -22,7 +22,7 @@ from queuewright._native import Error
 from queuewright._ray import Players
 from queuewright.learn import _ppo
 from queuewright.learn._config import Config, config
-from queuewright.learn._policy import INPUTS, Policy, write
+from queuewright.learn._policy import INPUTS, OBSERVATIONS, REWARD, Policy, write
 
 # Of checkpoints; another version is refused.
 VERSION = 1
@@ -59,7 +59,7 @@ class Episodes:
     def play(
         self, weights: bytes | None, which: list[tuple[int, int]]
     ) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
-        """Inputs (time + 1, episodes, 13) and actions (time + 1, episodes) of episodes of equal length."""
+        """Inputs (time + 1, episodes, INPUTS) and actions (time + 1, episodes), of equal length."""
         began = time.perf_counter()
         inputs, actions, _ = self._networks.play(weights, which)
         self.seconds += time.perf_counter() - began
@@ -73,12 +73,13 @@ def look(networks: Plays, weights: bytes | None, episodes: int) -> dict[str, flo
     which = _by_turns(len(networks), episodes)
     inputs, _ = Episodes(networks, np.random.default_rng(0)).play(weights, which)
     late = inputs[1 + (len(inputs) - 1) * 3 // 5 :]
-    arrived = float(late[..., 3].sum())
+    seen = {name: late[..., i] for i, name in enumerate(OBSERVATIONS)}
+    arrived = float(seen["arrived"].sum())
     return {
-        "reward": float(late[..., 12].mean()),
-        "utilization": float(late[..., 0].mean()),
-        "drop_fraction": float(late[..., 4].sum()) / arrived if arrived else 0.0,
-        "queue_of_buffer": float(late[..., 1].mean()),
+        "reward": float(late[..., REWARD].mean()),
+        "utilization": float(seen["sent"].mean()),
+        "drop_fraction": float(seen["dropped"].sum()) / arrived if arrived else 0.0,
+        "queue_of_buffer": float(seen["queue_of_buffer"].mean()),
     }
 
 
@@ -363,7 +364,7 @@ def _look_in_floating_point(training: Training, episodes: int) -> float:
         envs[-1].reset([i])
     state, rng = _ppo.blank(episodes), np.random.default_rng(1)
     inputs = np.zeros((episodes, INPUTS), np.float32)
-    inputs[:, 6] = 1.0
+    inputs[:, len(OBSERVATIONS)] = 1.0
     rewards: list[list[float]] = []
     while True:
         state, logits = _actor()(training.learner.params, state, inputs)

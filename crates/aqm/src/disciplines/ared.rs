@@ -1,5 +1,5 @@
 use super::red::{ECN, HARDDROP, IDLE_CLOCK, MAX_BYTES, MAX_RATE, NODROP, WITH_ECN};
-use crate::params::{MS, SEC, US};
+use crate::params::{MS, MTU_BYTES, SEC, US};
 use crate::{Info, Param, Probe};
 
 pub(super) const INFO: Info = Info {
@@ -37,7 +37,7 @@ pub(super) const INFO: Info = Info {
         )
         .zero("auto"),
         Param::probability("probability", "to start with, at max", 0.02, "tc-red(8)"),
-        Param::size("avpkt", "average packet", 1500, 1, 65535, "a full packet; tc-red(8): 1000"),
+        Param::size("avpkt", "average packet", MTU_BYTES, 1, 65535, "a full packet; tc-red(8): 1000"),
         Param::count(
             "burst",
             "packets",

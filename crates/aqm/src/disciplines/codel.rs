@@ -1,4 +1,4 @@
-use crate::params::{MS, SEC, US};
+use crate::params::{FRAME_BYTES, MS, SEC, US};
 use crate::{Info, Param, Probe};
 
 pub(super) const INFO: Info = Info {
@@ -42,7 +42,7 @@ pub(super) const INFO: Info = Info {
         Param::size(
             "mtu",
             "never drop while no more than this waits",
-            1514,
+            FRAME_BYTES,
             0,
             65535,
             "Linux sch_codel: Ethernet's MTU and header",

@@ -1,4 +1,4 @@
-use crate::params::{MS, SEC};
+use crate::params::{FRAME_BYTES, MS, SEC};
 use crate::{Info, Param, Probe};
 
 pub(super) const INFO: Info = Info {
@@ -20,7 +20,7 @@ pub(super) const INFO: Info = Info {
         Param::size(
             "threshold",
             "Tc: a shorter queue is no congestion",
-            5 * 1514,
+            5 * FRAME_BYTES,
             0,
             1 << 32,
             "MMB 2018 section 4.5: 5 packets",
@@ -63,7 +63,7 @@ pub(super) const INFO: Info = Info {
         Param::size(
             "mtu",
             "a full packet, as the link counts it",
-            1514,
+            FRAME_BYTES,
             64,
             65536,
             "Ethernet's MTU and header",

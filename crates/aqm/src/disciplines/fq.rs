@@ -1,3 +1,4 @@
+use crate::params::FRAME_BYTES;
 use crate::{Info, Param, Probe};
 
 pub(super) const INFO: Info = Info {
@@ -18,7 +19,7 @@ pub(super) const INFO: Info = Info {
         Param::size(
             "quantum",
             "what a flow may send in a round",
-            2 * 1514,
+            2 * FRAME_BYTES,
             256,
             1 << 20,
             "Linux sch_fq: two full packets",
@@ -26,7 +27,7 @@ pub(super) const INFO: Info = Info {
         Param::size(
             "initial_quantum",
             "what a new flow may send in its first round",
-            10 * 1514,
+            10 * FRAME_BYTES,
             256,
             1 << 24,
             "Linux sch_fq: ten full packets, an initial window",

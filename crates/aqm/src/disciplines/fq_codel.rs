@@ -1,4 +1,4 @@
-use crate::params::{MS, SEC, US};
+use crate::params::{FRAME_BYTES, MS, MTU_BYTES, SEC, US};
 use crate::{Info, Param, Probe};
 
 pub(super) const INFO: Info = Info {
@@ -49,7 +49,7 @@ pub(super) const INFO: Info = Info {
         Param::size(
             "quantum",
             "what a queue may send in a round",
-            1514,
+            FRAME_BYTES,
             256,
             1 << 20,
             "RFC 8290 section 5.2.4",
@@ -65,7 +65,7 @@ pub(super) const INFO: Info = Info {
             "memory_limit",
             "bytes in all queues, likewise",
             32 << 20,
-            1500,
+            MTU_BYTES,
             1 << 40,
             "Linux sch_fq_codel",
         ),
@@ -79,7 +79,7 @@ pub(super) const INFO: Info = Info {
         Param::size(
             "mtu",
             "never drop while no more than this waits",
-            1514,
+            FRAME_BYTES,
             0,
             65535,
             "Linux sch_fq_codel: Ethernet's MTU and header",

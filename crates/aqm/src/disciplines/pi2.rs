@@ -1,4 +1,4 @@
-use crate::params::{MS, SEC, US};
+use crate::params::{FRAME_BYTES, MS, SEC, US};
 use crate::{Info, Param, Probe};
 
 pub(super) const INFO: Info = Info {
@@ -84,7 +84,7 @@ pub(super) const COUPLING: Param = Param::ratio(
 pub(super) const MTU: Param = Param::size(
     "mtu",
     "neither mark nor drop while less than two of these wait",
-    1514,
+    FRAME_BYTES,
     0,
     65535,
     "Linux sch_dualpi2: Ethernet's MTU and header",

@@ -1,5 +1,8 @@
-use crate::params::{MS, SEC, US};
-use crate::{Beside, Info, Network, Param, Probe, Rule, Tensor};
+use crate::params::{FRAME_BYTES, MS, SEC, US};
+use crate::{
+    Beside, Info, Network, POLICY_ACTIONS, POLICY_INPUTS, POLICY_OBSERVATIONS, POLICY_ONE, Param, Probe,
+    Rule, Tensor,
+};
 
 pub(super) const INFO: Info = Info {
     name: "queuepilot",
@@ -65,7 +68,14 @@ pub(super) const INFO: Info = Info {
             1000,
             "Ethernet's preamble, gap and checksum",
         ),
-        Param::size("mtu", "a full packet as the link counts it", 1514, 64, 65536, "the authors' program"),
+        Param::size(
+            "mtu",
+            "a full packet as the link counts it",
+            FRAME_BYTES,
+            64,
+            65536,
+            "the authors' program",
+        ),
     ],
     probes: &[
         Probe { name: "mark_probability", unit: "" },
@@ -96,30 +106,41 @@ const fn bias(name: &'static str, rows: usize) -> Tensor {
     Tensor { name, rows, columns: None }
 }
 
+const OBSERVATIONS: [(&str, u32); POLICY_OBSERVATIONS] = [
+    ("sent", 1),
+    ("queue_of_buffer", 1),
+    ("queue_in_steps", 30),
+    ("arrived", 3),
+    ("dropped", 1),
+    ("marked_of_arrived", 1),
+];
+const ACTIONS_PERCENT: [u32; POLICY_ACTIONS] = [0, 1, 5, 10, 50, 100];
+/// Of the LSTM, and of the layers behind it.
+const UNITS: usize = 32;
+const WIDTH: usize = 64;
+
 /// `struct qw_queuepilot_net`, and what stands around it.
 static NETWORK: Network = Network {
-    dimensions: &[("inputs", 13), ("units", 32), ("width", 64), ("actions", 6)],
-    observations: &[
-        ("sent", 1),
-        ("queue_of_buffer", 1),
-        ("queue_in_steps", 30),
-        ("arrived", 3),
-        ("dropped", 1),
-        ("marked_of_arrived", 1),
+    dimensions: &[
+        ("inputs", POLICY_INPUTS as u32),
+        ("units", UNITS as u32),
+        ("width", WIDTH as u32),
+        ("actions", POLICY_ACTIONS as u32),
     ],
-    actions_percent: &[0, 1, 5, 10, 50, 100],
+    observations: &OBSERVATIONS,
+    actions_percent: &ACTIONS_PERCENT,
     gates: &["input", "forget", "cell", "output"],
     weight_one: 4096,
-    activation_one: 32768,
+    activation_one: POLICY_ONE,
     tensors: &[
-        matrix("input", 4 * 32, 13),
-        matrix("hidden", 4 * 32, 32),
-        bias("gate_bias", 4 * 32),
-        matrix("first", 64, 32),
-        bias("first_bias", 64),
-        matrix("second", 64, 64),
-        bias("second_bias", 64),
-        matrix("last", 6, 64),
-        bias("last_bias", 6),
+        matrix("input", 4 * UNITS, POLICY_INPUTS),
+        matrix("hidden", 4 * UNITS, UNITS),
+        bias("gate_bias", 4 * UNITS),
+        matrix("first", WIDTH, UNITS),
+        bias("first_bias", WIDTH),
+        matrix("second", WIDTH, WIDTH),
+        bias("second_bias", WIDTH),
+        matrix("last", POLICY_ACTIONS, WIDTH),
+        bias("last_bias", POLICY_ACTIONS),
     ],
 };

@@ -1,4 +1,4 @@
-use crate::params::{MS, SEC, US};
+use crate::params::{FRAME_BYTES, MS, SEC, US};
 use crate::{Beside, Info, Param, Probe, Rule, Spec, Value};
 
 pub(super) const INFO: Info = Info {
@@ -58,7 +58,7 @@ pub(super) const INFO: Info = Info {
         Param::size(
             "quantum",
             "what a queue may send in a turn, on average over the queues",
-            1514,
+            FRAME_BYTES,
             256,
             1 << 20,
             "open in NSDI 2026: Ethernet's MTU and header",
@@ -103,7 +103,7 @@ pub(super) const INFO: Info = Info {
         Param::size(
             "mtu",
             "inner = titrate or codel: a full packet, as the link counts it",
-            1514,
+            FRAME_BYTES,
             64,
             65535,
             "Ethernet's MTU and header",

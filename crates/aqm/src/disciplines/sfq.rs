@@ -1,4 +1,4 @@
-use crate::params::{MS, SEC};
+use crate::params::{FRAME_BYTES, MS, SEC};
 use crate::{Info, Param, Probe};
 
 pub(super) const INFO: Info = Info {
@@ -27,7 +27,7 @@ pub(super) const INFO: Info = Info {
         Param::size(
             "quantum",
             "what a queue may send in a round",
-            1514,
+            FRAME_BYTES,
             256,
             1 << 20,
             "Linux sch_sfq: a full packet",

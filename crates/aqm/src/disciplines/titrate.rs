@@ -1,4 +1,4 @@
-use crate::params::{MS, SEC, US};
+use crate::params::{FRAME_BYTES, MS, SEC, US};
 use crate::{Info, Param, Probe};
 
 pub(super) const INFO: Info = Info {
@@ -155,7 +155,7 @@ pub(super) const INFO: Info = Info {
         Param::size(
             "mtu",
             "a full packet, as the link counts it",
-            1514,
+            FRAME_BYTES,
             64,
             65536,
             "Ethernet's MTU and header",

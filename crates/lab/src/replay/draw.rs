@@ -2,6 +2,7 @@
 
 use crate::job::Lines;
 use crate::random::{Random, controls};
+use queuewright_aqm::FRAME_BYTES;
 use queuewright_cca::Kind;
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,7 @@ const BUFFER: (f64, f64) = (0.3, 4.0);
 /// The smallest buffer, segments.
 const LEAST_BUFFER: f64 = 4.0;
 /// A full segment on the link.
-const FULL_BYTES: f64 = 1514.0;
+const SEGMENT_BYTES: f64 = FRAME_BYTES as f64;
 const MILLION: f64 = 1e6;
 const MS: u64 = 1_000_000;
 
@@ -73,13 +74,13 @@ pub fn draw(seed: u64, number: u64, of_ms: u64) -> Draw {
     // Rate and round-trip time whose product is within bounds.
     let (rate, rtt_ns, bdp) = loop {
         let (rate, rtt) = (r.log(RATE), r.log(RTT_NS));
-        let bdp = rate * rtt / 8e9 / FULL_BYTES;
+        let bdp = rate * rtt / 8e9 / SEGMENT_BYTES;
         if bdp >= BDP.0 && bdp <= BDP.1 {
             break (libm::round(rate), rtt as u64, bdp);
         }
     };
     let ecn = control.needs_ecn() || r.percent(25);
-    let buffer = f64::max(r.log(BUFFER) * bdp, LEAST_BUFFER) * FULL_BYTES;
+    let buffer = f64::max(r.log(BUFFER) * bdp, LEAST_BUFFER) * SEGMENT_BYTES;
     let some = |r: &mut Random, percent, range| if r.percent(percent) { r.log(range) as u64 } else { 0 };
     let loss = some(&mut r, 40, (0.0001 * MILLION, 0.03 * MILLION));
     let reorder = some(&mut r, 25, (0.0001 * MILLION, 0.03 * MILLION));
