@@ -5,6 +5,7 @@
 //! the reverse path from the router to the client, so that nothing but the queue under test holds data up.
 
 use crate::Error;
+use crate::layout::{self, DEVICE};
 use crate::qdisc::{Qdisc, QdiscOrigin, qdisc};
 use queuewright_scenario::Gaps;
 use queuewright_scenario::packet::UDP_HEADER_BYTES;
@@ -12,10 +13,8 @@ use queuewright_scenario::spec::{FlowSpec, RMEM_BYTES, Rate, RunSpec, SendBuffer
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Index of the bottleneck's device (`guest/ring.h`).
-const DEVICE: u32 = 7777;
-/// Source port of flow 0 (`guest/lab.h`).
-pub const FIRST_PORT: u16 = 10_000;
+/// Source port of flow 0.
+pub const FIRST_PORT: u16 = layout::FIRST_PORT as u16;
 /// The server's port of the first congestion control (`guest/flows.c`).
 const FIRST_LISTENER: usize = 5000;
 /// This program's name in the guest.

@@ -11,6 +11,7 @@ mod check;
 mod costs;
 mod job;
 pub mod judge;
+mod layout;
 mod machine;
 mod measure;
 pub mod ns3;

@@ -57,7 +57,7 @@ impl Lab {
     ) -> Result<(), Error> {
         let mut job = job();
         for (i, path) in paths.iter().enumerate() {
-            job.need((path.control() == "dctcp").then_some("tcp_dctcp"));
+            job.need(path.control().info().linux.and_then(|linux| linux.module));
             job.text += &path.commands(i);
         }
         self.follow(&job, paths.first().map_or(1, |p| p.chance), stop, |i, raw| {

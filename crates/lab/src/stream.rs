@@ -1,5 +1,6 @@
 //! What the guest writes: blocks of a run, as `guest/lab.h` lays them out, little-endian.
 
+use crate::layout::{self, *};
 use std::mem;
 
 /// A packet that left the bottleneck.
@@ -20,21 +21,21 @@ pub struct Packet {
 /// A packet that was dropped at the bottleneck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drop {
-    /// When.
+    /// When, ns of the guest's clock (`CLOCK_MONOTONIC`).
     pub at_ns: u64,
     /// Source port.
     pub port: u16,
 }
 
-/// In a packet's length: it was dropped (`guest/ring.h`).
-const DROPPED: u16 = 0x8000;
+/// In a packet's length: it was dropped.
+const DROPPED: u16 = layout::DROPPED as u16;
 /// And of one that left: it had CE.
-const MARKED: u16 = 0x4000;
+const MARKED: u16 = layout::MARKED as u16;
 
 /// A flow at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowSample {
-    /// When.
+    /// When, ns of the guest's clock (`CLOCK_MONOTONIC`).
     pub at_ns: u64,
     /// Application bytes that the receiver had read.
     pub received: u64,
@@ -53,7 +54,7 @@ pub struct FlowSample {
 /// A datagram that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Datagram {
-    /// When.
+    /// When, ns of the guest's clock (`CLOCK_MONOTONIC`).
     pub at_ns: u64,
     /// After how long.
     pub delay_ns: u32,
@@ -77,7 +78,7 @@ pub struct FlowEnd {
 /// What a qdisc of ours has in its maps at a time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Maps {
-    /// When.
+    /// When, ns of the guest's clock (`CLOCK_MONOTONIC`).
     pub at_ns: u64,
     /// Counters, the discipline's parameters and its state (`guest/watch.c` has them in this order).
     pub values: [Vec<u8>; 3],
@@ -118,16 +119,17 @@ pub enum Seen {
 }
 
 impl Event {
-    fn read(mut r: Fields) -> Option<Event> {
-        let (at_ns, number, kind, tos) = (r.u64(), r.u32(), r.u16(), r.u16());
-        let seen = match kind {
-            1 => Seen::Arrives { jiffies: tos },
-            2 => Seen::Admitted,
-            3 => Seen::Leaves { ecn: (tos & 3) as u8 },
-            4 => Seen::Dropped,
-            5 => Seen::Draws(number),
-            6 => Seen::Draws((at_ns >> 32) as u32),
-            7 => Seen::Ticks,
+    fn read(r: Record) -> Option<Event> {
+        use layout::record::{AT_NS, KIND, NUMBER, TOS};
+        let (at_ns, number, tos) = (r.u64(AT_NS), r.u32(NUMBER), r.u16(TOS));
+        let seen = match u32::from(r.u16(KIND)) {
+            EVENT_ARRIVES => Seen::Arrives { jiffies: tos },
+            EVENT_ADMITTED => Seen::Admitted,
+            EVENT_LEAVES => Seen::Leaves { ecn: (tos & 3) as u8 },
+            EVENT_DROPPED => Seen::Dropped,
+            EVENT_RANDOM => Seen::Draws(number),
+            EVENT_RANDOM_BYTES => Seen::Draws((at_ns >> 32) as u32),
+            EVENT_TICKS => Seen::Ticks,
             _ => return None,
         };
         Some(Event { at_ns, number, seen })
@@ -171,8 +173,8 @@ pub struct Stream {
     complete: usize,
 }
 
-const HEAD: usize = 24;
-const VERSION: u32 = 3;
+/// Before each block: `QWLB`, run, kind, version, and the block's length in 64 bits.
+const HEAD: usize = 4 * size_of::<u32>() + size_of::<u64>();
 
 /// A run's number, and what was seen of it or why it failed.
 pub type Done = (usize, Result<Box<Raw>, String>);
@@ -224,34 +226,39 @@ enum Block {
 
 impl Raw {
     fn block(&mut self, kind: u32, body: &[u8]) -> Block {
-        let records = |size: usize| body.chunks_exact(size).map(Fields);
+        let records = |size: usize| body.chunks_exact(size).map(Record);
         match kind {
-            1 => {
-                let mut r = Fields(body);
-                self.zero_ns = r.u64();
-                let name = r.0.split(|b| *b == 0).next().unwrap_or_default();
+            BLOCK_BEGIN => {
+                self.zero_ns = Record(body).u64(begin::ZERO_NS);
+                let name = body.get(begin::KERNEL..).unwrap_or_default();
+                let name = name.split(|b| *b == 0).next().unwrap_or_default();
                 self.kernel = String::from_utf8_lossy(name).into_owned();
             }
-            2 => {
-                for mut r in records(16) {
-                    let (at_ns, sojourn_ns, port, bytes) = (r.u64(), r.u32(), r.u16(), r.u16());
+            BLOCK_PACKETS => {
+                for r in records(packet::SIZE) {
+                    let (at_ns, port, bytes) =
+                        (r.u64(packet::DEQUEUE_NS), r.u16(packet::PORT), r.u16(packet::BYTES));
                     if bytes & DROPPED != 0 {
                         self.drops.push(Drop { at_ns, port });
                     } else {
-                        let marked = bytes & MARKED != 0;
-                        let bytes = bytes & !MARKED;
-                        self.packets.push(Packet { dequeue_ns: at_ns, sojourn_ns, port, bytes, marked });
+                        self.packets.push(Packet {
+                            dequeue_ns: at_ns,
+                            sojourn_ns: r.u32(packet::SOJOURN_NS),
+                            port,
+                            bytes: bytes & !MARKED,
+                            marked: bytes & MARKED != 0,
+                        });
                     }
                 }
             }
-            3 => {
+            BLOCK_QDISC => {
                 let mut r = Fields(body);
                 while r.0.len() >= 12 {
                     let (at, length) = (r.u64(), r.u32() as usize);
                     self.qdiscs.push((at, r.take(length).to_vec()));
                 }
             }
-            9 => {
+            BLOCK_MAPS => {
                 let mut r = Fields(body);
                 while r.0.len() >= 16 {
                     let (at_ns, which, length) = (r.u64(), r.u32() as usize, r.u32() as usize);
@@ -265,31 +272,59 @@ impl Raw {
                     }
                 }
             }
-            4 => self.flows.extend(records(40).map(|mut r| {
-                let (at_ns, received) = (r.u64(), r.u64());
-                let (flow, cwnd, srtt_us) = (r.u32(), r.u32(), r.u32());
-                FlowSample { at_ns, received, flow, cwnd, srtt_us, retransmits: r.u32(), timeouts: r.u32() }
+            BLOCK_FLOWS => self.flows.extend(records(flow_sample::SIZE).map(|r| FlowSample {
+                at_ns: r.u64(flow_sample::AT_NS),
+                received: r.u64(flow_sample::RECEIVED),
+                flow: r.u32(flow_sample::FLOW),
+                cwnd: r.u32(flow_sample::CWND),
+                srtt_us: r.u32(flow_sample::SRTT_US),
+                retransmits: r.u32(flow_sample::RETRANSMITS),
+                timeouts: r.u32(flow_sample::TIMEOUTS),
             })),
-            5 => self.datagrams.extend(records(16).map(|mut r| Datagram {
-                at_ns: r.u64(),
-                delay_ns: r.u32(),
-                flow: r.u32(),
+            BLOCK_DATAGRAMS => self.datagrams.extend(records(datagram::SIZE).map(|r| Datagram {
+                at_ns: r.u64(datagram::AT_NS),
+                delay_ns: r.u32(datagram::DELAY_NS),
+                flow: r.u32(datagram::FLOW),
             })),
-            6 => self.ends.extend(records(32).map(|mut r| {
-                let (start_ns, end_ns, _received) = (r.u64(), r.u64(), r.u64());
-                FlowEnd { start_ns, end_ns, flow: r.u32(), error: r.u32() }
+            BLOCK_ENDS => self.ends.extend(records(flow_end::SIZE).map(|r| FlowEnd {
+                start_ns: r.u64(flow_end::START_NS),
+                end_ns: r.u64(flow_end::END_NS),
+                flow: r.u32(flow_end::FLOW),
+                error: r.u32(flow_end::ERROR),
             })),
-            10 => {
-                let mut r = Fields(body);
-                self.cost = Some((r.u64(), r.u64()));
+            BLOCK_COST => {
+                let r = Record(body);
+                self.cost = Some((r.u64(cost::PACKETS), r.u64(cost::BUSY_NS)));
             }
-            12 => self.events.extend(records(16).filter_map(Event::read)),
-            11 => self.replay.extend_from_slice(body),
-            7 => return Block::Failed(String::from_utf8_lossy(body).trim().to_string()),
-            8 => return Block::End,
+            BLOCK_EVENTS => self.events.extend(records(record::SIZE).filter_map(Event::read)),
+            BLOCK_REPLAY => self.replay.extend_from_slice(body),
+            BLOCK_ERROR => return Block::Failed(String::from_utf8_lossy(body).trim().to_string()),
+            BLOCK_END => return Block::End,
             _ => {}
         }
         Block::More
+    }
+}
+
+/// A record: little-endian numbers at their places (`layout`); 0 past the end.
+#[derive(Clone, Copy)]
+pub(crate) struct Record<'a>(pub &'a [u8]);
+
+impl Record<'_> {
+    fn from(&self, at: usize) -> Fields<'_> {
+        Fields(self.0.get(at..).unwrap_or_default())
+    }
+
+    pub fn u16(&self, at: usize) -> u16 {
+        self.from(at).u16()
+    }
+
+    pub fn u32(&self, at: usize) -> u32 {
+        self.from(at).u32()
+    }
+
+    pub fn u64(&self, at: usize) -> u64 {
+        self.from(at).u64()
     }
 }
 
@@ -340,12 +375,12 @@ mod tests {
 
     #[test]
     fn runs_come_out_whole_however_the_bytes_come() {
-        let mut bytes = block(0, 1, &[&7u64.to_le_bytes()[..], b"7.2.13\0\0"].concat());
-        bytes.extend(block(0, 2, &[1, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0x10, 0x27, 0xea, 5]));
-        bytes.extend(block(0, 2, &[2, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0x10, 0x27, 0xea, 0x45]));
-        bytes.extend(block(0, 2, &[9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x27, 0xea, 0x85]));
-        bytes.extend(block(0, 8, b""));
-        bytes.extend(block(1, 7, b"tc: no such qdisc\n"));
+        let mut bytes = block(0, BLOCK_BEGIN, &[&7u64.to_le_bytes()[..], b"7.2.13\0\0"].concat());
+        bytes.extend(block(0, BLOCK_PACKETS, &[1, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0x10, 0x27, 0xea, 5]));
+        bytes.extend(block(0, BLOCK_PACKETS, &[2, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0x10, 0x27, 0xea, 0x45]));
+        bytes.extend(block(0, BLOCK_PACKETS, &[9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x27, 0xea, 0x85]));
+        bytes.extend(block(0, BLOCK_END, b""));
+        bytes.extend(block(1, BLOCK_ERROR, b"tc: no such qdisc\n"));
         for step in [1, 7, 1000] {
             let mut stream = Stream::default();
             let done: Vec<Done> =

@@ -222,6 +222,8 @@ impl Statistics {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
+    use std::process::{Command, Stdio};
 
     #[test]
     fn what_is_put_can_be_read() {
@@ -271,6 +273,42 @@ mod tests {
         attribute(&mut expected, 5, b"estimator");
         assert_eq!(request.length(), expected.len());
         assert_eq!(message[4..expected.len()], expected[4..]);
+    }
+
+    /// A C compiler lays `struct qw_statistics` out, with a number of its own in each place; `Statistics` finds them there.
+    #[test]
+    fn the_module_has_the_same_in_c() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = folder.path().join("statistics");
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let source = format!(
+            "#include <stdio.h>\n#include \"options.h\"\n\
+             _Static_assert(QW_OPTION_LIMIT == {LIMIT} && QW_OPTION_LIMIT_BYTES == {LIMIT_BYTES}, \"\");\n\
+             _Static_assert(QW_OPTION_PARAM == {PARAM} && QW_OPTION_WEIGHTS == {WEIGHTS}, \"\");\n\
+             _Static_assert(QW_REASONS == {REASONS} && QW_SOJOURNS == {SOJOURNS}, \"\");\n\
+             int main(void)\n{{\n\tstruct qw_statistics s = {{\n\
+             \t\t.arrived_packets = 1, .arrived_bytes = 2, .sent_packets = 3, .sent_bytes = 4,\n\
+             \t\t.drops = {{ 5, 6 }}, .marks = {{ 7, 8 }}, .sojourn_ns = 9, .sojourn_sum_ns = 10,\n\
+             \t\t.sojourns = {{ 11, [QW_SOJOURNS - 1] = 12 }}, .variables = QW_VARIABLES,\n\
+             \t\t.variable = {{ {{ -13, 2 }}, [QW_VARIABLES - 1] = {{ 14, 1 }} }},\n\
+             \t}};\n\treturn fwrite(&s, sizeof(s), 1, stdout) != 1;\n}}\n"
+        );
+        let mut cc = Command::new("cc");
+        cc.args(["-std=c11", "-xc", "-", "-o"]).arg(&program);
+        for part in ["module", "aqm"] {
+            cc.arg(format!("-I{root}/{part}"));
+        }
+        let mut cc = cc.stdin(Stdio::piped()).spawn().expect("a C compiler");
+        cc.stdin.take().expect("piped").write_all(source.as_bytes()).expect("it reads");
+        assert!(cc.wait().expect("it ends").success());
+        let bytes = Command::new(&program).output().expect("it runs").stdout;
+        let s = Statistics::read(&bytes).expect("whole");
+        assert_eq!((s.arrived, s.sent), ([1, 2], [3, 4]));
+        assert_eq!((&s.drops[..3], &s.marks[..3]), (&[5, 6, 0][..], &[7, 8, 0][..]));
+        assert_eq!((s.sojourn_ns, s.sojourn_sum_ns), (9, 10));
+        assert_eq!((s.sojourns[0], s.sojourns[1], s.sojourns[SOJOURNS - 1]), (11, 0, 12));
+        assert_eq!((s.variables[0], s.variables.last()), (-6.5, Some(&14.0)));
+        assert_eq!(bytes.len(), size_of::<u64>() * (7 + 2 * REASONS + SOJOURNS + 2 * s.variables.len()));
     }
 
     #[test]

@@ -3,18 +3,17 @@
 
 use super::file;
 use super::judge::Divergence;
-use super::record::{Raw, raw_events};
+use super::record::{ECE, Raw, SYN, raw_events};
 use crate::job::Lines;
+use crate::layout::{EVENT_IN, EVENT_OUT, EVENT_READ, event, reader};
 use crate::random::Random;
-use crate::stream::Fields;
+use crate::stream::Record;
+use queuewright_cca::Kind;
 use queuewright_scenario::packet::MSS;
 use queuewright_sim::alone::{Ack, Receiver, Segment};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
-/// Where the receiver's state begins in an event, and where IP's ECN bits are (`guest/replay.h`).
-const READER: usize = 464;
-const ECN: usize = 84;
 /// Sequence number of the far end's SYN, and scale of the windows (`guest/receive.c`).
 const FIRST_SEQ: u32 = 1000;
 /// Scale of the kernel's windows, which hangs on its memory: of 8 MiB.
@@ -117,41 +116,52 @@ impl Path {
         l.add(format!(
             "receive k {} {rtt_ns} {rate_bps} {window} {on_bytes} {idle_ns} {loss} {twice} {late} {late_ns} {mark} {odd} \
              {read_bytes} {read_ns} {ecn} {chance} {end_ns}",
-            self.control()
+            self.control().info().linux.map_or("", |linux| linux.name)
         ));
         l.add("end");
         l.0
     }
 
-    /// The listener's congestion control, by its name in the kernel.
-    pub(super) fn control(&self) -> &'static str {
-        if self.echoes_each { "dctcp" } else { "cubic" }
+    /// The listener's congestion control.
+    pub(super) fn control(&self) -> Kind {
+        if self.echoes_each { Kind::Dctcp } else { Kind::Cubic }
     }
 }
 
-/// What is kept of the kernel's state before a segment, by its names there.
-pub const NAMES: [&str; 20] = [
-    "rcv_nxt",
-    "copied_seq",
-    "rcv_wup",
-    "rcv_wnd",
-    "rcv_ssthresh",
-    "window_clamp",
-    "rcv_rtt_us",
-    "space",
-    "scaling_ratio",
-    "rmem_alloc",
-    "rcvbuf",
-    "quick",
-    "pingpong",
-    "ato",
-    "rcv_mss",
-    "pending",
-    "compressed_ack",
-    "num_sacks",
-    "rto_jiffies",
-    "srtt_us",
+/// What is kept of the kernel's state before a segment, by its names there, and where the guest has it.
+const FIELDS: [(&str, usize); 20] = [
+    ("rcv_nxt", reader::RCV_NXT),
+    ("copied_seq", reader::COPIED_SEQ),
+    ("rcv_wup", reader::RCV_WUP),
+    ("rcv_wnd", reader::RCV_WND),
+    ("rcv_ssthresh", reader::RCV_SSTHRESH),
+    ("window_clamp", reader::WINDOW_CLAMP),
+    ("rcv_rtt_us", reader::RTT_US),
+    ("space", reader::SPACE),
+    ("scaling_ratio", reader::SCALING_RATIO),
+    ("rmem_alloc", reader::RMEM_ALLOC),
+    ("rcvbuf", reader::RCVBUF),
+    ("quick", reader::QUICK),
+    ("pingpong", reader::PINGPONG),
+    ("ato", reader::ATO),
+    ("rcv_mss", reader::RCV_MSS),
+    ("pending", reader::PENDING),
+    ("compressed_ack", reader::COMPRESSED_ACK),
+    ("num_sacks", reader::NUM_SACKS),
+    ("rto_jiffies", reader::RTO_JIFFIES),
+    ("srtt_us", reader::SRTT_US),
 ];
+
+/// The names of what is kept.
+pub const NAMES: [&str; FIELDS.len()] = {
+    let mut names = [""; FIELDS.len()];
+    let mut i = 0;
+    while i < names.len() {
+        names[i] = FIELDS[i].0;
+        i += 1;
+    }
+    names
+};
 
 /// Something that happened to the kernel's TCP; times in ns of its clock, sequence numbers in bytes from the first on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -186,9 +196,9 @@ impl Reception {
         let mut events = Vec::new();
         for Raw { at, stamp, kind, length, tcp, bytes } in raw_events(bytes)? {
             match kind {
-                1 if length > 0 => {
-                    let mut r = Fields(&bytes[READER..]);
-                    let mut state: [u32; NAMES.len()] = std::array::from_fn(|_| r.u32());
+                EVENT_IN if length > 0 => {
+                    let reader = Record(&bytes[event::READER..]);
+                    let mut state = FIELDS.map(|(_, at)| reader.u32(at));
                     for seq in &mut state[..3] {
                         *seq = data(*seq);
                     }
@@ -201,17 +211,17 @@ impl Reception {
                         ts,
                         echo,
                         flags,
-                        bytes[ECN],
+                        bytes[event::ECN],
                         state,
                     ));
                 }
-                2 if tcp.flags() & 2 == 0 => {
+                EVENT_OUT if tcp.flags() & SYN == 0 => {
                     let blocks = tcp.blocks().into_iter().map(|(a, b)| (data(a), data(b))).collect();
-                    let ece = tcp.flags() & 64 != 0;
+                    let ece = tcp.flags() & ECE != 0;
                     let window = tcp.window() << SCALE;
                     events.push(Event::Ack(at, data(tcp.ack_number()), window, tcp.stamps().1, ece, blocks));
                 }
-                4 => events.push(Event::Read(at, length, stamp as u32)),
+                EVENT_READ => events.push(Event::Read(at, length, stamp as u32)),
                 _ => {}
             }
         }
@@ -246,7 +256,7 @@ impl Reception {
 /// An acknowledgement, of either: bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObservedAck {
-    /// When.
+    /// When it went, ns of the kernel's clock.
     pub at: u64,
     /// Next byte.
     pub cum: u32,
@@ -263,7 +273,7 @@ pub struct ObservedAck {
 /// How far the simulator's receiver did what the kernel's did in a draw.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ReceptionMatch {
-    /// Draw.
+    /// Name of the draw: `rSEED-NUMBER`.
     pub name: String,
     /// Segments that came.
     pub segments: usize,

@@ -2,21 +2,17 @@
 
 use super::draw::Draw;
 use super::file;
-use crate::stream::Fields;
+use crate::layout::{self, EVENT_IN, EVENT_OUT, EVENT_PLAN, EVENT_WRITE, HEADER, event};
+use crate::stream::{Fields, Record};
 use queuewright_scenario::packet::MSS;
 use queuewright_sim::alone::Ack;
 use std::io::{self, Write};
 
-/// Bytes of an event (`guest/replay.h`), and where the state begins in it: long words, words, the congestion control's memory.
-const EVENT: usize = 544;
-const STATE: usize = 88;
-const HEADER: std::ops::Range<usize> = 24..84;
-const LONGS: usize = 6;
-const SHORTS: usize = 56;
-const CONTROL: usize = 13;
+/// Numbers of the congestion control's memory.
+const CONTROL: usize = layout::CONTROL as usize;
 const JIFFY_US: u64 = 4000;
 
-/// Where a number stands in `struct state`, and what it is.
+/// Where a number stands in the guest's `struct state`, and what it is.
 enum Source {
     Long(usize),
     Plain(usize),
@@ -28,66 +24,67 @@ enum Source {
     Jiffies(usize),
 }
 use Source::{Jiffies, Long, Mark, Plain, Segment};
+use layout::state as at;
 
 /// What of a connection's state is kept, by its names in the kernel; the first are judged.
 const FIELDS: [(&str, Source); 57] = [
-    ("cwnd", Plain(1)),
-    ("ssthresh", Plain(2)),
-    ("ca_state", Plain(0)),
-    ("packets_out", Plain(5)),
-    ("sacked_out", Plain(6)),
-    ("lost_out", Plain(7)),
-    ("retrans_out", Plain(8)),
-    ("pacing_rate", Long(0)),
-    ("snd_una", Segment(9)),
-    ("snd_nxt", Segment(10)),
-    ("write_seq", Segment(11)),
-    ("high_seq", Segment(12)),
-    ("srtt_us", Plain(13)),
-    ("mdev_us", Plain(14)),
-    ("mdev_max_us", Plain(15)),
-    ("rttvar_us", Plain(16)),
-    ("rto", Jiffies(17)),
-    ("min_rtt", Plain(18)),
-    ("delivered", Plain(19)),
-    ("delivered_ce", Plain(20)),
-    ("lost", Plain(21)),
-    ("app_limited", Plain(22)),
-    ("reordering", Plain(23)),
-    ("reord_seen", Plain(24)),
-    ("rack.rtt_us", Plain(25)),
-    ("rack.end_seq", Segment(26)),
-    ("rack.reo_wnd_steps", Plain(27)),
-    ("rack.reo_wnd_persist", Plain(28)),
-    ("rack.dsack_seen", Plain(29)),
-    ("prr_delivered", Plain(30)),
-    ("prr_out", Plain(31)),
-    ("prior_cwnd", Plain(4)),
-    ("prior_ssthresh", Plain(32)),
-    ("undo_marker", Mark(33)),
-    ("undo_retrans", Plain(34)),
-    ("retrans_stamp", Plain(35)),
-    ("tlp_high_seq", Mark(36)),
-    ("tlp_retrans", Plain(37)),
-    ("frto", Plain(38)),
-    ("is_cwnd_limited", Plain(39)),
-    ("max_packets_out", Plain(40)),
-    ("cwnd_usage_seq", Segment(41)),
-    ("snd_cwnd_cnt", Plain(3)),
-    ("snd_cwnd_used", Plain(50)),
-    ("head_length", Plain(51)),
-    ("total_retrans", Plain(42)),
-    ("retransmits", Plain(43)),
-    ("backoff", Plain(44)),
-    ("pending", Plain(45)),
-    ("timeout", Plain(46)),
-    ("sndbuf", Plain(47)),
-    ("wmem_queued", Plain(48)),
-    ("dsack_dups", Plain(55)),
-    ("wstamp_ns", Long(2)),
-    ("clock_ns", Long(1)),
-    ("tail_length", Plain(54)),
-    ("delivered_mstamp", Long(5)),
+    ("cwnd", Plain(at::CWND)),
+    ("ssthresh", Plain(at::SSTHRESH)),
+    ("ca_state", Plain(at::CA_STATE)),
+    ("packets_out", Plain(at::PACKETS_OUT)),
+    ("sacked_out", Plain(at::SACKED_OUT)),
+    ("lost_out", Plain(at::LOST_OUT)),
+    ("retrans_out", Plain(at::RETRANS_OUT)),
+    ("pacing_rate", Long(at::PACING_RATE)),
+    ("snd_una", Segment(at::SND_UNA)),
+    ("snd_nxt", Segment(at::SND_NXT)),
+    ("write_seq", Segment(at::WRITE_SEQ)),
+    ("high_seq", Segment(at::HIGH_SEQ)),
+    ("srtt_us", Plain(at::SRTT_US)),
+    ("mdev_us", Plain(at::MDEV_US)),
+    ("mdev_max_us", Plain(at::MDEV_MAX_US)),
+    ("rttvar_us", Plain(at::RTTVAR_US)),
+    ("rto", Jiffies(at::RTO_JIFFIES)),
+    ("min_rtt", Plain(at::MIN_RTT_US)),
+    ("delivered", Plain(at::DELIVERED)),
+    ("delivered_ce", Plain(at::DELIVERED_CE)),
+    ("lost", Plain(at::LOST)),
+    ("app_limited", Plain(at::APP_LIMITED)),
+    ("reordering", Plain(at::REORDERING)),
+    ("reord_seen", Plain(at::REORD_SEEN)),
+    ("rack.rtt_us", Plain(at::RACK_RTT_US)),
+    ("rack.end_seq", Segment(at::RACK_END)),
+    ("rack.reo_wnd_steps", Plain(at::RACK_STEPS)),
+    ("rack.reo_wnd_persist", Plain(at::RACK_PERSIST)),
+    ("rack.dsack_seen", Plain(at::RACK_DSACK)),
+    ("prr_delivered", Plain(at::PRR_DELIVERED)),
+    ("prr_out", Plain(at::PRR_OUT)),
+    ("prior_cwnd", Plain(at::PRIOR_CWND)),
+    ("prior_ssthresh", Plain(at::PRIOR_SSTHRESH)),
+    ("undo_marker", Mark(at::UNDO_MARKER)),
+    ("undo_retrans", Plain(at::UNDO_RETRANS)),
+    ("retrans_stamp", Plain(at::RETRANS_STAMP)),
+    ("tlp_high_seq", Mark(at::TLP_HIGH_SEQ)),
+    ("tlp_retrans", Plain(at::TLP_RETRANS)),
+    ("frto", Plain(at::FRTO)),
+    ("is_cwnd_limited", Plain(at::IS_CWND_LIMITED)),
+    ("max_packets_out", Plain(at::MAX_PACKETS_OUT)),
+    ("cwnd_usage_seq", Segment(at::CWND_USAGE_SEQ)),
+    ("snd_cwnd_cnt", Plain(at::CWND_CNT)),
+    ("snd_cwnd_used", Plain(at::CWND_USED)),
+    ("head_length", Plain(at::HEAD_LENGTH)),
+    ("total_retrans", Plain(at::TOTAL_RETRANS)),
+    ("retransmits", Plain(at::RETRANSMITS)),
+    ("backoff", Plain(at::BACKOFF)),
+    ("pending", Plain(at::PENDING)),
+    ("timeout", Plain(at::TIMEOUT)),
+    ("sndbuf", Plain(at::SNDBUF)),
+    ("wmem_queued", Plain(at::QUEUED)),
+    ("dsack_dups", Plain(at::DSACK_DUPS)),
+    ("wstamp_ns", Long(at::WSTAMP_NS)),
+    ("clock_ns", Long(at::CLOCK_NS)),
+    ("tail_length", Plain(at::TAIL_LENGTH)),
+    ("delivered_mstamp", Long(at::DELIVERED_US)),
 ];
 /// Numbers of a state: these, and the congestion control's own memory.
 pub const WORDS: usize = FIELDS.len() + CONTROL;
@@ -112,26 +109,26 @@ pub type State = [u64; WORDS];
 pub enum Event {
     /// The SYN has been sent.
     Syn {
-        /// When.
+        /// When, ns of the kernel's clock.
         at: u64,
     },
     /// The application has so many segments more to write; 0: without end.
     Plan {
-        /// When.
+        /// When, ns of the kernel's clock.
         at: u64,
-        /// How many.
+        /// How many segments of full size.
         segments: u32,
     },
     /// The application has written so many segments.
     Write {
-        /// When.
+        /// When, ns of the kernel's clock.
         at: u64,
-        /// How many.
+        /// How many segments of full size.
         segments: u32,
     },
     /// An acknowledgement comes.
     Ack {
-        /// When.
+        /// When, ns of the kernel's clock.
         at: u64,
         /// What it says.
         ack: Ack,
@@ -142,11 +139,11 @@ pub enum Event {
     Sent {
         /// When, as TCP counts it.
         at: u64,
-        /// The first.
+        /// The first of them, in segments from the first on.
         seq: u32,
-        /// How many.
+        /// How many segments, of full size.
         count: u32,
-        /// TCP's flags.
+        /// The flags of TCP's header (`FLAG_*`).
         flags: u8,
     },
 }
@@ -173,18 +170,24 @@ pub(super) struct Raw<'a> {
 
 /// What the guest wrote, event by event.
 pub(super) fn raw_events(bytes: &[u8]) -> Result<impl Iterator<Item = Raw<'_>>, String> {
-    if !bytes.len().is_multiple_of(EVENT) {
+    if !bytes.len().is_multiple_of(event::SIZE) {
         return Err("the guest's program is not this version's: run 'scripts/setup lab'".into());
     }
-    Ok(bytes.chunks_exact(EVENT).map(|bytes| {
-        let mut r = Fields(bytes);
-        let (at, stamp, kind, length) = (r.u64(), r.u64(), r.u32(), r.u32());
-        Raw { at, stamp, kind, length, tcp: Tcp(&bytes[HEADER]), bytes }
+    Ok(bytes.chunks_exact(event::SIZE).map(|bytes| {
+        let r = Record(bytes);
+        Raw {
+            at: r.u64(event::AT_NS),
+            stamp: r.u64(event::STAMP_NS),
+            kind: r.u32(event::KIND),
+            length: r.u32(event::LENGTH),
+            tcp: Tcp(&bytes[event::HEADER..][..HEADER as usize]),
+            bytes,
+        }
     }))
 }
 
-const SYN: u8 = 2;
-const ECE: u8 = 64;
+pub(super) const SYN: u8 = layout::FLAG_SYN as u8;
+pub(super) const ECE: u8 = layout::FLAG_ECE as u8;
 
 impl Recording {
     /// Of what the guest wrote.
@@ -199,26 +202,26 @@ impl Recording {
             let isn = first.unwrap_or(0u32);
             let segment = |seq: u32| seq.wrapping_sub(isn).wrapping_sub(1) / MSS;
             match kind {
-                1 => {
-                    let before = Box::new(state(&bytes[STATE..], isn));
+                EVENT_IN => {
+                    let before = Box::new(state(&bytes[event::STATE..], isn));
                     events.push(Event::Ack { at, ack: tcp.ack(&segment), before });
                 }
-                2 if tcp.flags() & SYN != 0 => {
+                EVENT_OUT if tcp.flags() & SYN != 0 => {
                     if first.is_some() {
                         return Err("its SYN was lost".into());
                     }
                     first = Some(tcp.seq());
                     events.push(Event::Syn { at: stamp });
                 }
-                2 if length > 0 => {
+                EVENT_OUT if length > 0 => {
                     let seq = segment(tcp.seq());
                     if tcp.seq().wrapping_sub(isn).wrapping_sub(1) % MSS != 0 || length % MSS != 0 {
                         return Err(format!("it sent {length} bytes at {seq}: no whole segments"));
                     }
                     events.push(Event::Sent { at: stamp, seq, count: length / MSS, flags: tcp.flags() });
                 }
-                3 if length > 0 => events.push(Event::Write { at, segments: length / MSS }),
-                5 => events.push(Event::Plan { at, segments: length }),
+                EVENT_WRITE if length > 0 => events.push(Event::Write { at, segments: length / MSS }),
+                EVENT_PLAN => events.push(Event::Plan { at, segments: length }),
                 _ => {}
             }
         }
@@ -311,19 +314,17 @@ impl Tcp<'_> {
 
 /// Of the guest's `struct state`.
 fn state(raw: &[u8], isn: u32) -> State {
-    let mut r = Fields(raw);
-    let long: [u64; LONGS] = std::array::from_fn(|_| r.u64());
-    let short: [u32; SHORTS] = std::array::from_fn(|_| r.u32());
+    let (state, mut control) = (Record(raw), Fields(&raw[at::CONTROL..]));
     let segment = |seq: u32| u64::from(seq.wrapping_sub(isn).wrapping_sub(1) / MSS);
     std::array::from_fn(|i| match FIELDS.get(i) {
-        None => r.u64(),
+        None => control.u64(),
         Some((_, source)) => match *source {
-            Long(at) => long[at],
-            Plain(at) => short[at].into(),
-            Segment(at) => segment(short[at]),
-            Mark(at) if short[at] == 0 => 0,
-            Mark(at) => segment(short[at]) + 1,
-            Jiffies(at) => u64::from(short[at]) * JIFFY_US,
+            Long(at) => state.u64(at),
+            Plain(at) => state.u32(at).into(),
+            Segment(at) => segment(state.u32(at)),
+            Mark(at) if state.u32(at) == 0 => 0,
+            Mark(at) => segment(state.u32(at)) + 1,
+            Jiffies(at) => u64::from(state.u32(at)) * JIFFY_US,
         },
     })
 }
