@@ -2,11 +2,10 @@
 //! time (QEMU's `-icount`, one processor), without root and without KVM.
 //!
 //! [`check`] says what of a scenario the engine cannot do; [`batches`] shares runs out to machines;
-//! [`Lab::run`] boots one and measures. The way of a run: `job` writes what the guest is to do, `archive` packs it
+//! [`Lab::run`] boots one and measures. The way of a run: `job` writes what the guest is to do, `queuewright_machine` packs it
 //! into an initramfs, `machine` boots, the guest's program (`guest/`) sends and watches, `stream` reads what it wrote,
 //! `measure` makes results of it. `build/lab`, which `scripts/setup lab` fills, holds kernel, QEMU and tools.
 
-mod archive;
 mod check;
 mod costs;
 mod job;
@@ -14,6 +13,7 @@ pub mod judge;
 mod layout;
 mod machine;
 mod measure;
+mod modules;
 pub mod ns3;
 mod place;
 mod program;

@@ -1,15 +1,16 @@
 //! The machine until it has done its job: QEMU with virtual time, or, asked for, this one in namespaces of its own.
 
-use crate::archive::{Archive, Files, Folder, module, modules};
 use crate::job::{Job, MEMORY_MIB, PROGRAM};
+use crate::modules::{module, modules};
 use crate::program::Program;
 use crate::stream::{Raw, Stream};
 use crate::{Error, Lab};
 use queuewright_linux::command;
+use queuewright_machine::{Archive, Files, Folder, Machine, Owned};
 use std::fs::{self, File};
 use std::io::{BufWriter, Read};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -56,7 +57,7 @@ pub fn work(
     for file in [&console, &output] {
         File::create(file).map_err(wrong)?;
     }
-    let mut machine = Machine(match lab.native {
+    let mut machine = Owned(match lab.native {
         true => start_native(&root, &console)?,
         false => {
             let doing = job.longest.is_some().then_some(&*doing);
@@ -121,16 +122,6 @@ pub fn work(
             return Err(Error::Late(said.rsplit('\n').nth(1).unwrap_or_default().into()));
         }
         thread::sleep(LOOK);
-    }
-}
-
-/// Ends with its owner.
-struct Machine(Child);
-
-impl Drop for Machine {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 
@@ -214,9 +205,8 @@ fn start_native(root: &Path, console: &Path) -> Result<Child, Error> {
     unshare.spawn().map_err(wrong)
 }
 
-/// Virtual time: `-icount` counts an instruction as 1 ns whatever the host does, and sleeps cost nothing. One
-/// processor, a fixed date and seed: the same bytes again, on a quiet host. `doing`: where the guest says on a port what it does;
-/// `complaints`: QEMU's own, in a file, as a full pipe would hold it up.
+/// One processor, virtual time of 1 ns an instruction, a fixed date and seed: the same bytes again, on a quiet host. `doing`: where
+/// the guest says on a port what it does; `complaints`: QEMU's own, in a file, as a full pipe would hold it up.
 fn start(
     lab: &Lab,
     seed: u64,
@@ -226,31 +216,18 @@ fn start(
     doing: Option<&Path>,
     complaints: File,
 ) -> Result<Child, Error> {
-    let root = lab.root.join("root/usr");
-    let libraries = root.join("lib/x86_64-linux-gnu");
-    let libraries = format!("{0}:{0}/systemd", libraries.display());
-    let mut qemu = Command::new(root.join("lib64/ld-linux-x86-64.so.2"));
-    // QEMU of another distribution's release, with that release's own libraries.
-    qemu.arg("--library-path").arg(libraries).arg(root.join("bin/qemu-system-x86_64"));
-    qemu.arg("-L").arg(root.join("share/qemu")).arg("-L").arg(root.join("share/seabios"));
-    qemu.args(["-machine", "pc,accel=tcg,hpet=off", "-smp", "1", "-m", &MEMORY_MIB.to_string()]);
-    // String instructions are slow in emulation, page tables of five levels and SMAP cost for nothing.
-    qemu.args(["-cpu", "max,-erms,-fsrm,-fzrm,-fsrs,-fsrc,-la57,-smap"]);
-    qemu.args([
-        "-icount",
-        "shift=0,sleep=off",
-        "-seed",
-        &seed.to_string(),
-        "-rtc",
-        "clock=vm,base=2026-01-01",
-    ]);
-    qemu.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
-    qemu.arg("-kernel").arg(&lab.kernel).arg("-initrd").arg(initrd);
-    qemu.args([
-        "-append",
-        "console=ttyS0 nokaslr mitigations=off nowatchdog panic=-1 rdinit=/init quiet net.ifnames=0 \
-         init_on_alloc=0 audit=0 apparmor=0 selinux=0 fw_devlink=off ipv6.disable=1",
-    ]);
+    let machine = Machine {
+        lab: &lab.root,
+        kernel: &lab.kernel,
+        initrd,
+        line: "console=ttyS0 nokaslr mitigations=off nowatchdog panic=-1 rdinit=/init quiet net.ifnames=0 \
+               init_on_alloc=0 audit=0 apparmor=0 selinux=0 fw_devlink=off ipv6.disable=1",
+        processors: 1,
+        memory_mib: MEMORY_MIB,
+        instruction_shift: Some(0),
+        seed,
+    };
+    let mut qemu = machine.command();
     // Files, not pipes: a reader that is slow would be seen inside.
     qemu.arg("-serial").arg(file_of("file:", console));
     qemu.args(["-device", "virtio-serial-pci", "-chardev"]);
@@ -260,8 +237,7 @@ fn start(
         qemu.arg("-chardev").arg(file_of("file,id=doing,path=", doing));
         qemu.args(["-device", "isa-debugcon,iobase=0xe9,chardev=doing"]);
     }
-    qemu.stdin(Stdio::null()).stdout(Stdio::null()).stderr(complaints);
-    qemu.spawn().map_err(|e| Error::Machine(format!("QEMU cannot be started: {e}")))
+    qemu.stderr(complaints).spawn().map_err(|e| Error::Machine(format!("QEMU cannot be started: {e}")))
 }
 
 fn file_of(option: &str, path: &Path) -> std::ffi::OsString {

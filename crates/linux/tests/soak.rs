@@ -5,12 +5,13 @@
 #[allow(dead_code, reason = "it has an init of its own")]
 mod vm;
 
+use queuewright_machine::Files;
 use queuewright_testing::{Lack, left_out, only_test};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
-use vm::{Cpio, Machines, Outcome};
+use vm::{Machines, Outcome};
 
 /// Of `make test`: about 15 s of a core.
 const SHORT: &str = "1000";
@@ -70,12 +71,12 @@ fn soak(kernel: &str, words: &[String], processors: u32) -> Result<(), Outcome> 
     };
     let dir = tempfile::tempdir()?;
     let initrd = dir.path().join("initrd");
-    let mut archive = Cpio::begin(&initrd)?;
-    archive.entry("init", 0o100_755, &program)?;
+    let mut archive = vm::archive(&initrd)?;
+    archive.program("init", &program)?;
     // Whom the kernel asks for a module.
-    archive.entry("sbin", 0o040_755, &[])?;
+    archive.folder("sbin")?;
     archive.entry("sbin/modprobe", 0o120_777, b"/init")?;
-    archive.entry("sch_queuewright.ko", 0o100_644, &without_lines(&module, dir.path())?)?;
+    archive.file("sch_queuewright.ko", &without_lines(&module, dir.path())?)?;
     if on_lab {
         for path in NEEDED {
             let vm::File(name, mode, content) = vm::module_of(&lab, path)?;
@@ -84,10 +85,10 @@ fn soak(kernel: &str, words: &[String], processors: u32) -> Result<(), Outcome> 
     } else {
         for entry in fs::read_dir(other.join("modules"))?.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            archive.entry(&name, 0o100_644, &fs::read(entry.path())?)?;
+            archive.file(&name, &fs::read(entry.path())?)?;
         }
     }
-    archive.end()?;
+    archive.finish()?;
     let operations: u64 = words[0].parse().expect("a number of operations");
     // A kernel that looks for faults takes half a second an operation on a host that is busy.
     let patience = Duration::from_secs(1200 + operations / 2);

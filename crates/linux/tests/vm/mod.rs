@@ -1,15 +1,15 @@
 //! A virtual machine of the lab's (`scripts/setup lab`) in which the test program itself is the first process.
 
+use queuewright_machine::{Archive, Files, Machine, Owned};
 use queuewright_testing::{Lack, left_out};
 use std::collections::HashSet;
 use std::ffi::CString;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, BufWriter};
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio, exit};
+use std::process::{Command, exit};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -78,16 +78,6 @@ pub fn built_with_clang() -> Result<(), Outcome> {
     }
 }
 
-/// QEMU, which ends with what has started it.
-struct Machine(Child);
-
-impl Drop for Machine {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// The lab's kernel, with this program as init.
 fn host(words: &[String], files: impl FnOnce(&Path) -> Result<Vec<File>, Outcome>) -> Result<(), Outcome> {
     let lab = lab();
@@ -137,27 +127,21 @@ pub fn boot(
 ) -> Result<(), Outcome> {
     let dir = tempfile::tempdir()?;
     let console = dir.path().join("console");
-    let root = lab.join("root/usr");
-    let libraries = root.join("lib/x86_64-linux-gnu").display().to_string();
-    let mut qemu = Command::new(root.join("lib64/ld-linux-x86-64.so.2"));
-    qemu.args(["--library-path", &format!("{libraries}:{libraries}/systemd")])
-        .arg(root.join("bin/qemu-system-x86_64"));
-    qemu.arg("-L").arg(root.join("share/qemu")).arg("-L").arg(root.join("share/seabios"));
-    qemu.args(["-machine", "pc,accel=tcg,hpet=off", "-smp", &of.processors.to_string(), "-m", "1024"]);
-    // String instructions are slow in emulation, page tables of five levels and SMAP cost for nothing.
-    qemu.args(["-cpu", "max,-erms,-fsrm,-fzrm,-fsrs,-fsrc,-la57,-smap"]);
-    if of.processors == 1 {
-        qemu.args(["-icount", "shift=1,sleep=off"]);
-    }
-    qemu.args(["-seed", "1", "-rtc", "clock=vm,base=2026-01-01"]);
-    qemu.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
-    qemu.arg("-kernel").arg(kernel).arg("-initrd").arg(initrd);
-    // What follows `--` reaches init.
-    let kernel_line = "console=ttyS0 no_timer_check mitigations=off panic=-1 rdinit=/init quiet audit=0 \
-                       init_on_alloc=0 apparmor=0 selinux=0 fw_devlink=off";
-    qemu.args(["-append", &format!("{kernel_line} -- {}", words.join(" "))]);
+    let line = "console=ttyS0 no_timer_check mitigations=off panic=-1 rdinit=/init quiet audit=0 \
+                init_on_alloc=0 apparmor=0 selinux=0 fw_devlink=off";
+    let machine = Machine {
+        lab,
+        kernel,
+        initrd,
+        line: &format!("{line} -- {}", words.join(" ")),
+        processors: of.processors,
+        memory_mib: 1024,
+        instruction_shift: (of.processors == 1).then_some(1),
+        seed: 1,
+    };
+    let mut qemu = machine.command();
     qemu.arg("-serial").arg(format!("file:{}", console.display()));
-    let mut machine = Machine(qemu.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?);
+    let mut machine = Owned(qemu.spawn()?);
     let begun = Instant::now();
     let ended = loop {
         if let Some(status) = machine.0.try_wait()? {
@@ -185,10 +169,10 @@ pub fn passed(said: &str) -> bool {
 
 /// The lab's guest with this program as init.
 fn initramfs(lab: &Path, files: &[File], path: &Path) -> io::Result<()> {
-    let mut archive = Cpio::begin(path)?;
+    let mut archive = archive(path)?;
     archive.tree(&lab.join("guest"), "")?;
     let me = std::env::current_exe()?;
-    archive.entry("init", 0o100_755, &fs::read(&me)?)?;
+    archive.program("init", &fs::read(&me)?)?;
     // The libraries that it needs and the guest has not.
     let listed = Command::new("ldd").arg(&me).output()?;
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
@@ -197,57 +181,22 @@ fn initramfs(lab: &Path, files: &[File], path: &Path) -> io::Result<()> {
         let name = library.rsplit('/').next().unwrap_or_default().to_string();
         let there = lab.join("guest/lib").join(&name).exists() || name.starts_with("ld-linux");
         if !there && known.insert(name.clone()) {
-            archive.entry(&format!("lib/{name}"), 0o100_755, &fs::read(library)?)?;
+            archive.program(&format!("lib/{name}"), &fs::read(library)?)?;
         }
     }
     for File(name, mode, content) in files {
         archive.entry(name, *mode, content)?;
     }
-    archive.end()
+    archive.finish()
 }
 
-/// An archive in the "newc" format.
-pub struct Cpio(fs::File);
-
-impl Cpio {
-    /// With the folders that every guest mounts something at.
-    pub fn begin(path: &Path) -> io::Result<Self> {
-        let mut archive = Cpio(fs::File::create(path)?);
-        for folder in ["dev", "proc", "sys", "run", "tmp"] {
-            archive.entry(folder, 0o040_755, &[])?;
-        }
-        Ok(archive)
+/// An archive with the folders that every guest mounts something at.
+pub fn archive(path: &Path) -> io::Result<Archive<BufWriter<fs::File>>> {
+    let mut archive = Archive::new(BufWriter::new(fs::File::create(path)?));
+    for folder in ["dev", "proc", "sys", "run", "tmp"] {
+        archive.folder(folder)?;
     }
-
-    pub fn end(mut self) -> io::Result<()> {
-        self.entry("TRAILER!!!", 0, &[])
-    }
-
-    pub fn entry(&mut self, name: &str, mode: u32, content: &[u8]) -> io::Result<()> {
-        let fields = [1, mode, 0, 0, 1, 0, content.len() as u32, 0, 0, 0, 0, name.len() as u32 + 1, 0];
-        let mut out = b"070701".to_vec();
-        fields.iter().for_each(|f| out.extend(format!("{f:08x}").into_bytes()));
-        out.extend(name.as_bytes());
-        out.push(0);
-        out.resize(out.len().next_multiple_of(4), 0);
-        out.extend(content);
-        out.resize(out.len().next_multiple_of(4), 0);
-        self.0.write_all(&out)
-    }
-
-    fn tree(&mut self, dir: &Path, under: &str) -> io::Result<()> {
-        for entry in fs::read_dir(dir)?.flatten() {
-            let name = format!("{under}{}", entry.file_name().to_string_lossy());
-            let meta = fs::metadata(entry.path())?;
-            if meta.is_dir() {
-                self.entry(&name, 0o040_755, &[])?;
-                self.tree(&entry.path(), &format!("{name}/"))?;
-            } else {
-                self.entry(&name, 0o100_000 | (meta.permissions().mode() & 0o777), &fs::read(entry.path())?)?;
-            }
-        }
-        Ok(())
-    }
+    Ok(archive)
 }
 
 fn mounts() {
