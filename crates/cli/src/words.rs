@@ -4,8 +4,8 @@ use queuewright_scenario::packet::FULL_BYTES;
 use queuewright_scenario::spec::{PortSpec, Rate, RunSpec, Stack};
 use queuewright_scenario::units::{Range, Unit};
 use queuewright_scenario::{
-    ArrivalPattern, Client, Discipline, InitialWindow, Link, LinkRate, PageLoads, Pause, Scenario,
-    TrafficModel,
+    ArrivalPattern, Client, Discipline, Flows, InitialWindow, Link, LinkRate, PageLoads, Pages, Pause, Run,
+    Scenario, TrafficModel,
 };
 use std::fmt::Write;
 
@@ -14,6 +14,9 @@ pub fn scenario(s: &Scenario, runs: &[RunSpec]) -> String {
     let mut out = String::new();
     if let Some(name) = &s.name {
         let _ = writeln!(out, "{name}");
+    }
+    for line in s.description.iter().flat_map(|d| d.trim().lines()) {
+        let _ = writeln!(out, "  {line}");
     }
     for (i, port) in s.ports.iter().enumerate() {
         let name = if s.ports.len() > 1 { format!("{}: ", port.name) } else { String::new() };
@@ -32,7 +35,7 @@ pub fn scenario(s: &Scenario, runs: &[RunSpec]) -> String {
     }
     for (i, flows) in s.flows.iter().enumerate() {
         let label = if i == 0 { "flows" } else { "" };
-        let _ = writeln!(out, "  {label:5}  {}", group(flows));
+        let _ = writeln!(out, "  {label:5}  {}{}", group(flows), path(s, flows));
     }
     for (i, d) in s.disciplines.iter().enumerate() {
         let label = if i == 0 { "queue" } else { "" };
@@ -44,9 +47,10 @@ pub fn scenario(s: &Scenario, runs: &[RunSpec]) -> String {
     };
     let _ = writeln!(
         out,
-        "  run    {}, of which the first {} do not count; {stack}",
+        "  run    {}, of which the first {} do not count; {stack}{}",
         Unit::Time.show(s.run.duration_ns),
         Unit::Time.show(s.run.warmup_ns),
+        series(&s.run),
     );
     let _ = writeln!(
         out,
@@ -140,17 +144,48 @@ fn link(port: &Link, index: usize, stack: Stack, runs: &[RunSpec]) -> String {
     out
 }
 
-fn group(f: &queuewright_scenario::Flows) -> String {
-    let mut out = match &f.arrival {
-        ArrivalPattern::Once | ArrivalPattern::Repeat(_) => count(f.count),
-        ArrivalPattern::Arrive(a) => format!("arriving every {} on average:", Unit::Time.show(a.gap_ns)),
-        ArrivalPattern::Pages(PageLoads { at_ns, arrivals: None, .. }) => {
-            format!("{} of", plural(at_ns.len(), "web page"))
-        }
-        ArrivalPattern::Pages(PageLoads { arrivals: Some(a), .. }) => {
-            format!("web pages every {} on average, of", Unit::Time.show(a.gap_ns))
-        }
+/// What the time series has, where that is not what it always has.
+fn series(run: &Run) -> String {
+    let mut out = String::new();
+    if run.sample_ns != Run::usual_sample_ns(run.duration_ns) {
+        let _ = write!(out, "; sampled every {}", Unit::Time.show(run.sample_ns));
+    }
+    if run.series_flows != 1 {
+        let _ =
+            write!(out, "; {} of each group in the time series", plural(run.series_flows as usize, "flow"));
+    }
+    out
+}
+
+/// Which ports flows cross, where there are several.
+fn path(s: &Scenario, f: &Flows) -> String {
+    let names = |path: &[u32]| {
+        let names: Vec<&str> = path.iter().map(|i| s.ports[*i as usize].name.as_str()).collect();
+        names.join(", ")
     };
+    let mut out = String::new();
+    if s.ports.len() > 1 {
+        let _ = write!(out, ", through {}", names(&f.path));
+    }
+    if !f.reverse_path.is_empty() {
+        let _ = write!(out, ", acknowledgements through {}", names(&f.reverse_path));
+    }
+    out
+}
+
+fn group(f: &Flows) -> String {
+    let name = f.name.as_ref().map_or(String::new(), |name| format!("{name}: "));
+    let mut out = name
+        + &match &f.arrival {
+            ArrivalPattern::Once | ArrivalPattern::Repeat(_) => count(f.count),
+            ArrivalPattern::Arrive(a) => format!("arriving every {} on average:", Unit::Time.show(a.gap_ns)),
+            ArrivalPattern::Pages(PageLoads { at_ns, arrivals: None, .. }) => {
+                format!("{} of", plural(at_ns.len(), "web page"))
+            }
+            ArrivalPattern::Pages(PageLoads { arrivals: Some(a), .. }) => {
+                format!("web pages every {} on average, of", Unit::Time.show(a.gap_ns))
+            }
+        };
     match &f.traffic {
         TrafficModel::Tcp { ccas, size, initial_window, ecn, l4s, bps, send_buffer, client } => {
             let total: u32 = ccas.iter().map(|(_, w)| w).sum();
@@ -165,16 +200,27 @@ fn group(f: &queuewright_scenario::Flows) -> String {
             if let Some(size) = size {
                 let _ = write!(out, " of {}", size.describe(f.size_file.as_ref()));
             }
-            if let ArrivalPattern::Repeat(_) = f.arrival {
-                out.push_str(", one after another");
+            if let ArrivalPattern::Repeat(after) = &f.arrival {
+                let _ = write!(out, ", one after another{}", pause(*after));
+            }
+            if let ArrivalPattern::Pages(PageLoads { file: Some(of), pages, .. }) = &f.arrival {
+                let random = matches!(pages, Pages::Of { random: true, .. });
+                let order = if random { "at random" } else { "in turn" };
+                let _ = write!(out, ", {} of {} {order}", plural(of.traces.len(), "page"), of.file.given);
             }
             match client {
                 None => {}
-                Some(Client::Requests(_)) => out.push_str(", one after another on one connection"),
+                Some(Client::Requests(after)) => {
+                    let _ = write!(out, ", one after another on one connection{}", pause(*after));
+                }
                 Some(Client::Video(video)) => {
                     let rate = |at: Option<&u64>| at.map_or(String::new(), |bps| Unit::Rate.show(*bps));
                     let (least, most) = (rate(video.ladder_bps.first()), rate(video.ladder_bps.last()));
-                    let _ = write!(out, ", video of {least} to {most}");
+                    let (chunk, buffer) = (Unit::Time.show(video.chunk_ns), Unit::Time.show(video.buffer_ns));
+                    let _ = write!(
+                        out,
+                        ", video of {least} to {most} in chunks of {chunk}, {buffer} ahead at most"
+                    );
                 }
             }
             match initial_window {
@@ -226,6 +272,15 @@ fn group(f: &queuewright_scenario::Flows) -> String {
     out
 }
 
+/// How long after what came before; empty: at once.
+fn pause(pause: Pause) -> String {
+    match pause {
+        Pause::Uniform(range) if range == Range::one(0) => String::new(),
+        Pause::Uniform(range) => format!(" after {}", Unit::Time.show_range(range)),
+        Pause::Exponential(mean) => format!(" after {} on average", Unit::Time.show(mean)),
+    }
+}
+
 fn count(range: Range) -> String {
     match range.min == range.max {
         true => range.min.to_string(),
@@ -267,5 +322,177 @@ fn round(x: f64) -> String {
         x if x >= 1e6 => format!("{:.1} million", x / 1e6),
         x if x >= 1e4 => format!("{:.0} thousand", x / 1e3),
         x => format!("{x:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use queuewright_scenario::keys::{self, Keys};
+    use std::collections::BTreeSet;
+
+    const FILES: [(&str, &str); 4] =
+        [("trace", "1\n2\n"), ("sizes", "1000\n"), ("flows.csv", "rtt\n30ms\n"), ("pages", "0,0,3\n1,0,4\n")];
+
+    /// A file of some tables, and the plain ones of what else is needed, in words.
+    fn said(tables: &str) -> String {
+        let mut text = tables.to_string();
+        for (name, plain) in [
+            ("[link]", "rate = '10mbit'\nbuffer = '100p'"),
+            ("[[flows]]", TCP),
+            ("[queue]", "disciplines = ['static']"),
+            ("[run]", "duration = '10s'"),
+        ] {
+            let ports = name == "[link]" && tables.contains("[[ports]]");
+            if !tables.contains(name) && !ports {
+                let _ = write!(text, "\n{name}\n{plain}\n");
+            }
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, content) in FILES {
+            std::fs::write(folder.path().join(name), content).expect("written");
+        }
+        let s = Scenario::parse(&text, "s.toml", folder.path()).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        scenario(&s, &s.runs().unwrap_or_else(|e| panic!("{e}\n{text}")))
+    }
+
+    const TCP: &str = "cca = 'cubic'\nrtt = '20ms'";
+    const SIZED: &str = "cca = 'cubic'\nrtt = '20ms'\nsize = '1mb'";
+    const UDP: &str = "cbr = '1mbit'";
+    const LINK: &str = "rate = '10mbit'";
+
+    /// The table and the key, lines that it stands behind, its value, and another; `-`: it is not there.
+    #[rustfmt::skip]
+    const SAMPLES: &[(&Keys, &str, &str, &str, &str)] = &[
+        (&keys::TOP, "name", "", "'n'", "-"),
+        (&keys::TOP, "description", "", "'d'", "-"),
+        (&keys::LINK, "rate", "", "'10mbit'", "'11mbit'"),
+        (&keys::LINK, "schedule", "", "[['0s', '1mbit']]", "[['0s', '2mbit']]"),
+        (&keys::LINK, "period", "schedule = [['0s', '1mbit'], ['1s', '2mbit']]", "'2s'", "-"),
+        (&keys::LINK, "trace", "", "'trace'", "'./trace'"),
+        (&keys::LINK, "burst", LINK, "'3kb'", "-"),
+        (&keys::LINK, "police", LINK, "true", "-"),
+        (&keys::LINK, "late_marks", LINK, "true", "-"),
+        (&keys::LINK, "delay", LINK, "'1ms'", "-"),
+        (&keys::LINK, "loss", LINK, "0.1", "-"),
+        (&keys::LINK, "jitter", LINK, "'1ms'", "-"),
+        (&keys::LINK, "reorder", LINK, "{ share = '1%', by = '1ms' }", "-"),
+        (&keys::LINK, "buffer", LINK, "'100p'", "-"),
+        (&keys::LINK, "overhead", LINK, "'20b'", "-"),
+        (&keys::JITTER, "uniform", LINK, "{ uniform = '1ms' }", "{ uniform = '2ms' }"),
+        (&keys::JITTER, "normal", LINK, "{ normal = '1ms' }", "{ normal = '2ms' }"),
+        (&keys::JITTER, "overtaking", LINK, "{ uniform = '1ms', overtaking = true }", "{ uniform = '1ms' }"),
+        (&keys::REORDER, "share", LINK, "{ share = '1%', by = '1ms' }", "{ share = '2%', by = '1ms' }"),
+        (&keys::REORDER, "by", LINK, "{ share = '1%', by = '1ms' }", "{ share = '1%', by = '2ms' }"),
+        (&keys::FLOWS, "name", TCP, "'n'", "-"),
+        (&keys::FLOWS, "count", TCP, "2", "-"),
+        (&keys::FLOWS, "cca", "rtt = '20ms'", "'cubic'", "'bbr'"),
+        (&keys::FLOWS, "cbr", "", "'1mbit'", "'2mbit'"),
+        (&keys::FLOWS, "poisson", "", "'1mbit'", "'2mbit'"),
+        (&keys::FLOWS, "voip", "", "'g711'", "'g729'"),
+        (&keys::FLOWS, "rtt", "cca = 'cubic'", "'20ms'", "'21ms'"),
+        (&keys::FLOWS, "start", TCP, "'1s'", "-"),
+        (&keys::FLOWS, "stop", TCP, "'1s'", "-"),
+        (&keys::FLOWS, "duration", UDP, "'1s'", "-"),
+        (&keys::FLOWS, "access", TCP, "'1mbit'", "-"),
+        (&keys::FLOWS, "jitter", TCP, "'1ms'", "-"),
+        (&keys::FLOWS, "size", TCP, "'1mb'", "-"),
+        (&keys::FLOWS, "initial_window", TCP, "'4p'", "-"),
+        (&keys::FLOWS, "wmem", TCP, "'1mb'", "-"),
+        (&keys::FLOWS, "notsent_lowat", TCP, "'1kb'", "-"),
+        (&keys::FLOWS, "repeat", SIZED, "'1s'", "'2s'"),
+        (&keys::FLOWS, "arrivals", SIZED, "'1/s'", "-"),
+        (&keys::FLOWS, "file", "cca = 'cubic'", "'flows.csv'", "'./flows.csv'"),
+        (&keys::FLOWS, "pages", TCP, "{ at = '1s' }", "-"),
+        (&keys::FLOWS, "requests", SIZED, "'1s'", "'2s'"),
+        (&keys::FLOWS, "video", TCP, "{}", "-"),
+        (&keys::FLOWS, "ecn", TCP, "true", "-"),
+        (&keys::FLOWS, "rate", "cca = 'brutal'\nrtt = '20ms'", "'1mbit'", "'2mbit'"),
+        (&keys::FLOWS, "packet", UDP, "'200b'", "-"),
+        (&keys::EXPONENTIAL, "exponential", SIZED, "{ exponential = '1s' }", "{ exponential = '2s' }"),
+        (&keys::LOGNORMAL, "median", TCP, "{ distribution = 'lognormal', median = '1kb', sigma = 1 }", "{ distribution = 'lognormal', median = '2kb', sigma = 1 }"),
+        (&keys::LOGNORMAL, "sigma", TCP, "{ distribution = 'lognormal', median = '1kb', sigma = 1 }", "{ distribution = 'lognormal', median = '1kb', sigma = 2 }"),
+        (&keys::LOGNORMAL, "max", TCP, "{ distribution = 'lognormal', median = '1kb', sigma = 1, max = '1mb' }", "{ distribution = 'lognormal', median = '1kb', sigma = 1 }"),
+        (&keys::LOGNORMAL, "distribution", TCP, "{ distribution = 'lognormal', median = '1kb', sigma = 1 }", "{ distribution = 'pareto', min = '1kb', shape = 1 }"),
+        (&keys::PARETO, "distribution", TCP, "{ distribution = 'pareto', min = '1kb', shape = 1 }", "-"),
+        (&keys::PARETO, "min", TCP, "{ distribution = 'pareto', min = '1kb', shape = 1 }", "{ distribution = 'pareto', min = '2kb', shape = 1 }"),
+        (&keys::PARETO, "shape", TCP, "{ distribution = 'pareto', min = '1kb', shape = 1 }", "{ distribution = 'pareto', min = '1kb', shape = 2 }"),
+        (&keys::PARETO, "max", TCP, "{ distribution = 'pareto', min = '1kb', shape = 1, max = '1mb' }", "{ distribution = 'pareto', min = '1kb', shape = 1 }"),
+        (&keys::SIZES, "file", TCP, "{ file = 'sizes' }", "{ file = './sizes' }"),
+        (&keys::VIDEO, "ladder", TCP, "{ ladder = ['1mbit'] }", "{}"),
+        (&keys::VIDEO, "chunk", TCP, "{ chunk = '2s' }", "{}"),
+        (&keys::VIDEO, "buffer", TCP, "{ buffer = '20s' }", "{}"),
+        (&keys::PAGES, "file", TCP, "{ file = 'pages', at = '1s' }", "{ at = '1s' }"),
+        (&keys::PAGES, "traces", TCP, "{ file = 'pages', traces = [1], at = '1s' }", "{ file = 'pages', at = '1s' }"),
+        (&keys::PAGES, "pick", TCP, "{ file = 'pages', pick = 'random', at = '1s' }", "{ file = 'pages', at = '1s' }"),
+        (&keys::PAGES, "at", TCP, "{ at = ['1s', '2s'] }", "{ at = '1s' }"),
+        (&keys::QUEUE, "disciplines", "", "['codel']", "['pie']"),
+        (&keys::RUN, "duration", "", "'10s'", "'11s'"),
+        (&keys::RUN, "warmup", "duration = '10s'", "'1s'", "-"),
+        (&keys::RUN, "seeds", "duration = '10s'", "[1, 2]", "-"),
+        (&keys::RUN, "stack", "duration = '10s'", "'ns3'", "-"),
+        (&keys::RUN, "sample", "duration = '10s'", "'20ms'", "-"),
+        (&keys::RUN, "series_flows", "duration = '10s'", "2", "-"),
+    ];
+
+    /// Where the keys of a table within a table are: the key that has it, and the table of that.
+    fn home(table: &Keys, key: &'static str) -> (&'static str, &'static str) {
+        match table.class {
+            "Jitter" => ("[link]", "jitter"),
+            "Reorder" => ("[link]", "reorder"),
+            "Exponential" => ("[[flows]]", "repeat"),
+            "Lognormal" | "Pareto" | "Sizes" => ("[[flows]]", "size"),
+            "Video" => ("[[flows]]", "video"),
+            "Pages" => ("[[flows]]", "pages"),
+            "Link" => ("[link]", key),
+            "Flows" => ("[[flows]]", key),
+            "Queue" => ("[queue]", key),
+            "Run" => ("[run]", key),
+            _ => ("", key),
+        }
+    }
+
+    #[test]
+    fn every_key_is_said() {
+        let mut without: BTreeSet<(&str, &str)> = BTreeSet::new();
+        for table in keys::TABLES.into_iter().chain([
+            &keys::JITTER,
+            &keys::REORDER,
+            &keys::EXPONENTIAL,
+            &keys::LOGNORMAL,
+            &keys::PARETO,
+            &keys::SIZES,
+            &keys::VIDEO,
+            &keys::PAGES,
+        ]) {
+            without.extend(table.iter().map(|key| (table.class, key.name)));
+        }
+        for (table, key, before, value, other) in SAMPLES {
+            let (home, name) = home(table, key);
+            let with = |value: &str| match value {
+                "-" => said(&format!("{home}\n{before}\n")),
+                _ => said(&format!("{home}\n{before}\n{name} = {value}\n")),
+            };
+            assert_ne!(with(value), with(other), "{} {key}", table.class);
+            without.remove(&(table.class, *key));
+        }
+        // What is of several ports, and of tables that are in those.
+        let two = |ports: &str, flows: &str| said(&format!("{ports}\n[[flows]]\n{TCP}\n{flows}\n"));
+        let port = |name: &str, more: &str| format!("[[ports]]\nname = '{name}'\n{LINK}\n{more}\n");
+        let plain = two(&(port("a", "") + &port("b", "")), "ports = 'a'");
+        for (class, key, ports, flows) in [
+            ("Ports", "name", port("a", "") + &port("c", ""), "ports = 'a'"),
+            ("Ports", "discipline", port("a", "") + &port("b", "discipline = 'pie'"), "ports = 'a'"),
+            ("Flows", "ports", port("a", "") + &port("b", ""), "ports = ['a', 'b']"),
+            ("Flows", "reverse_ports", port("a", "") + &port("b", ""), "ports = 'a'\nreverse_ports = 'b'"),
+            ("Shared", "buffer", port("a", "") + &port("b", "") + "[shared]\nbuffer = '1mb'", "ports = 'a'"),
+        ] {
+            assert_ne!(two(&ports, flows), plain, "{class} {key}");
+            without.remove(&(class, key));
+        }
+        // A port has a link's keys; the tables at the top have been there.
+        without.retain(|(class, key)| *class != "Ports" || keys::LINK.get(key).is_none());
+        without.retain(|(class, key)| *class != "Tables" || ["name", "description"].contains(key));
+        assert_eq!(without, BTreeSet::new());
     }
 }

@@ -13,7 +13,7 @@ use crate::setting::Setting;
 use crate::sizes::Sizes;
 use crate::stack::{SendBuffer, Stack};
 use crate::trace::mean_rate;
-use crate::units::{Range, Size};
+use crate::units::{MILLION, Range, Size};
 use queuewright_cca::Kind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -132,7 +132,7 @@ pub struct Flows {
 /// Congestion window that a connection begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum InitialWindow {
-    /// Packets.
+    /// So many packets.
     Packets(u32),
     /// All that the flow has to send.
     All,
@@ -202,6 +202,13 @@ pub struct Run {
     pub sample_ns: u64,
     /// Flows of each group in the time series: its first so many.
     pub series_flows: u32,
+}
+
+impl Run {
+    /// The interval of the time series unless it is said: 10 ms, and a millionth of the run at least.
+    pub fn usual_sample_ns(duration_ns: u64) -> u64 {
+        (10 * MILLION).max(duration_ns / MILLION)
+    }
 }
 
 /// Where keys were written, for errors that show only when runs are drawn. Says

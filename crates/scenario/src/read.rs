@@ -131,7 +131,7 @@ fn run(node: &Node) -> Result<Run, Error> {
         _ => Stack::Linux,
     };
     let sample_ns = match t.one_if("sample")? {
-        None => (10 * MS).max(duration_ns / MILLION),
+        None => Run::usual_sample_ns(duration_ns),
         Some(ns) if duration_ns / ns > MILLION => {
             return Err(node.entry("sample").error(format!(
                 "more than a million samples in {}; write a longer interval",

@@ -126,11 +126,17 @@ impl Sizes {
     /// In words, for people; a table is named by its file.
     pub fn describe(&self, file: Option<&DataFile>) -> String {
         let size = |bytes: u64| Unit::Bytes.show(bytes);
+        let most =
+            |bytes: u64| if bytes < MAX_SIZE { format!(", at most {}", size(bytes)) } else { String::new() };
         match self {
             Sizes::Uniform(range) => Unit::Bytes.show_range(*range),
-            Sizes::Lognormal { median, .. } => format!("lognormal size, median {}", size(*median)),
-            Sizes::Pareto { min, shape, .. } => {
-                format!("Pareto size from {}, shape {}", size(*min), units::show_millionths(*shape))
+            Sizes::Lognormal { median, sigma, max } => {
+                let sigma = units::show_millionths(*sigma);
+                format!("lognormal size, median {}, sigma {sigma}{}", size(*median), most(*max))
+            }
+            Sizes::Pareto { min, shape, max } => {
+                let shape = units::show_millionths(*shape);
+                format!("Pareto size from {}, shape {shape}{}", size(*min), most(*max))
             }
             Sizes::Table(_) => format!("size from {}", file.map_or("a table", |f| &f.given)),
         }
