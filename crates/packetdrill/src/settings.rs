@@ -115,13 +115,10 @@ impl Counter {
     }
 }
 
-/// A congestion control by Linux's name or ours.
+/// A congestion control by Linux's name or ours; not one that needs a rate, which a script has no word for.
 pub fn control(name: &str) -> Option<Kind> {
-    match name {
-        "reno" => Some(Kind::NewReno),
-        "brutal" => None,
-        other => Kind::from_name(other),
-    }
+    let linux = Kind::ALL.into_iter().find(|k| k.info().linux.is_some_and(|l| l.name == name));
+    linux.or_else(|| Kind::from_name(name)).filter(|k| !k.info().needs_rate)
 }
 
 /// What a command line does.

@@ -36,7 +36,7 @@ impl Sender {
         // A SYN that is sent again asks for no ECN (`tcp_ecn_clear_syn`); the answer to the first may come late.
         if self.syn_retransmits > 0 && !first && self.rules.undo {
             self.ecn = false;
-            if self.kind == Kind::Dctcp {
+            if self.kind.needs_ecn() {
                 self.kind = Kind::NewReno;
             }
         }
