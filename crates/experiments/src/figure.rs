@@ -1,6 +1,7 @@
 //! The figure file: what is varied, what is drawn, what was published, what is claimed.
 
 use crate::Error;
+use queuewright_results::measures;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -234,10 +235,10 @@ pub struct Panel {
     pub x_range: Option<[f64; 2]>,
     /// Ends of the other axis.
     pub y_range: Option<[f64; 2]>,
-    /// Logarithmic.
+    /// The x axis is logarithmic.
     #[serde(default)]
     pub x_log: bool,
-    /// Logarithmic.
+    /// The y axis is logarithmic.
     #[serde(default)]
     pub y_log: bool,
     /// Title of the axis along, in the place of the dimension's or measure's.
@@ -276,7 +277,7 @@ pub type Filter = BTreeMap<String, OneOrMany>;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum OneOrMany {
-    /// One.
+    /// A single one, written without brackets.
     One(String),
     /// Any of these.
     Many(Vec<String>),
@@ -330,14 +331,14 @@ pub struct Published {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Aggregate {
-    /// Mean.
+    /// The mean over the seeds.
     #[default]
     Mean,
-    /// Smallest.
+    /// The smallest of the seeds'.
     Min,
-    /// Largest.
+    /// The largest of the seeds'.
     Max,
-    /// Median.
+    /// The median over the seeds.
     Median,
     /// Not at all: each must agree (cases only).
     Each,
@@ -370,7 +371,7 @@ pub struct Claim {
     pub text: String,
     /// Where in the paper.
     pub source: String,
-    /// Measure.
+    /// Name of the measure, as in `measures` or in the data.
     pub measure: String,
     /// Which cases; those not named are all taken.
     #[serde(default)]
@@ -590,24 +591,16 @@ impl Figure {
 
 /// A measure as the data have it, with title and unit if it is a common one.
 fn plain(name: &str) -> Measure {
-    let common = [
-        ("utilization", 100.0, "utilisation", "%"),
-        ("sojourn_ms.mean", 1.0, "mean sojourn time", "ms"),
-        ("sojourn_ms.p95", 1.0, "95th percentile of the sojourn time", "ms"),
-        ("sojourn_ms.p99", 1.0, "99th percentile of the sojourn time", "ms"),
-        ("sojourn_ms.std", 1.0, "standard deviation of the sojourn time", "ms"),
-        ("backlog_packets.mean", 1.0, "average queue length", "packets"),
-        ("backlog_bytes.mean", 1e-3, "average queue length", "kB"),
-        ("drop_fraction", 100.0, "dropped", "%"),
-        ("mark_fraction", 100.0, "marked", "%"),
-        ("goodput_bps", 1e-6, "goodput", "Mbit/s"),
-        ("jain", 1.0, "Jain's fairness index", ""),
+    // Those that are made here, of several runs or of what a run says of its flows.
+    let made = [
         ("displacement", 1.0, "displacement", ""),
         ("power", 1.0, "power: use of the link times RTT without over RTT with the queue", ""),
         ("least_share", 100.0, "goodput of the poorest flow, of the mean", "%"),
     ];
-    let (scale, title, unit) = match common.iter().find(|c| c.0 == name) {
-        Some((_, scale, title, unit)) => (*scale, (*title).to_string(), *unit),
+    let measured = measures::find(name).map(|m| (m.scale, m.title, m.unit));
+    let made = made.iter().find(|c| c.0 == name).map(|c| (c.1, c.2, c.3));
+    let (scale, title, unit) = match measured.or(made) {
+        Some((scale, title, unit)) => (scale, title.to_string(), unit),
         None => match name.strip_prefix("group.").and_then(|n| n.rsplit_once('.')) {
             Some((group, "delay_ms")) => (1.0, format!("{group}: RTT with sojourn time"), "ms"),
             Some((group, "flow_mbps")) => (1.0, format!("{group}: goodput of a flow"), "Mbit/s"),

@@ -160,6 +160,7 @@ pub(crate) fn quantile(rising: &[f64], share: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use queuewright_results::measures::MEASURES;
     use queuewright_results::{Flow, Group, Port};
 
     #[test]
@@ -187,6 +188,10 @@ mod tests {
         let m = plain_of(&run);
         assert_eq!((m["utilization"], m["group.web.fct_s.p50"], m["goodput_bps"]), (0.5, 2.0, 3e6));
         assert!(m.contains_key("sojourn_ms.p99_9") && !m.contains_key("jain"));
+        run.jain = 1.0;
+        let all = plain_of(&run);
+        let unknown = MEASURES.iter().map(|of| of.path).filter(|path| !all.contains_key(*path));
+        assert_eq!(unknown.collect::<Vec<_>>(), Vec::<&str>::new());
         run.ports.push(port);
         run.ports[1].name = "right".into();
         assert_eq!(plain_of(&run)["port.right.utilization"], 0.5);

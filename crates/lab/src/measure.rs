@@ -4,7 +4,7 @@
 use crate::job::{FIRST_PORT, there_ns};
 use crate::stats::{Stats, of_maps, parse};
 use crate::stream::{Drop, FlowSample, Packet, Raw};
-use queuewright_results::{self as results, Datagrams, Detail, Distribution, Transfer, Transfers, jain};
+use queuewright_results::{self as results, Datagrams, Detail, Distribution, Transfer, Transfers};
 use queuewright_scenario::spec::{FlowSpec, PortSpec, Rate, RunSpec, Traffic};
 use std::collections::BTreeMap;
 
@@ -48,13 +48,12 @@ pub fn run(spec: &RunSpec, raw: &Raw, wall_s: f64) -> results::Run {
         },
         duration_s: spec.duration_ns as f64 / 1e9,
         warmup_s: spec.warmup_ns as f64 / 1e9,
-        jain: jain(flows.iter().map(|f| f.goodput_bps).filter(|g| g.is_finite())),
         ports: vec![seen.port(&spec.ports[0])],
         groups: (0..spec.groups.len()).map(|g| seen.group(g, &transfers)).collect(),
-        flows,
         wall_s,
         packets_per_s: raw.packets.len() as f64 / wall_s.max(1e-9),
         detail: Detail { sojourn_cdf: vec![seen.cdf()], series: seen.series(), transfers },
+        ..results::Run::of(flows)
     }
 }
 

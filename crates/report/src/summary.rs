@@ -1,16 +1,8 @@
 //! What the table and the report say of each discipline: its measures, each a
 //! mean over the seeds with their range.
 
+use queuewright_results::measures::{self, Better};
 use queuewright_results::{Distribution, Group, Port, Queue, Results, Run, Transfers};
-
-/// Which end of a measure's scale is the better one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Better {
-    High,
-    Low,
-    /// Neither: a mark tells a sender to slow down and costs no packet.
-    Neither,
-}
 
 /// A column of the summary.
 pub(crate) struct Measure {
@@ -18,7 +10,8 @@ pub(crate) struct Measure {
     pub name: &'static str,
     /// Which part or statistic of it, may be empty.
     pub part: &'static str,
-    pub better: Better,
+    /// Where it stands in the result object.
+    path: &'static str,
     /// The value in the unit of `scale`; NaN where there is none.
     value: fn(&Run, &Port) -> f64,
     /// Units to choose from, rising: a factor on `value` and its name.
@@ -43,54 +36,60 @@ pub(crate) const MEASURES: [Measure; 8] = [
     Measure {
         name: "utilisation",
         part: "",
-        better: Better::High,
+        path: "utilization",
         value: |_, port| port.utilization,
         units: PERCENT,
     },
     Measure {
         name: "sojourn",
         part: "mean",
-        better: Better::Low,
+        path: "sojourn_ms.mean",
         value: |_, port| port.sojourn_ms.mean,
         units: MS,
     },
     Measure {
         name: "sojourn",
         part: "p95",
-        better: Better::Low,
+        path: "sojourn_ms.p95",
         value: |_, port| port.sojourn_ms.p95,
         units: MS,
     },
     Measure {
         name: "sojourn",
         part: "p99",
-        better: Better::Low,
+        path: "sojourn_ms.p99",
         value: |_, port| port.sojourn_ms.p99,
         units: MS,
     },
     Measure {
         name: "drops",
         part: "",
-        better: Better::Low,
+        path: "drop_fraction",
         value: |_, port| port.drop_fraction,
         units: PERCENT,
     },
     Measure {
         name: "marks",
         part: "",
-        better: Better::Neither,
+        path: "mark_fraction",
         value: |_, port| port.mark_fraction,
         units: PERCENT,
     },
-    Measure { name: "Jain", part: "", better: Better::High, value: |run, _| run.jain, units: &[(1.0, "")] },
+    Measure { name: "Jain", part: "", path: "jain", value: |run, _| run.jain, units: &[(1.0, "")] },
     Measure {
         name: "goodput",
         part: "",
-        better: Better::High,
+        path: "goodput_bps",
         value: |run, _| run.goodput_bps(),
         units: RATE,
     },
 ];
+
+impl Measure {
+    pub(crate) fn better(&self) -> Better {
+        measures::find(self.path).map_or(Better::Neither, |m| m.better)
+    }
+}
 
 /// The columns of the table of queues, in the order shown.
 pub(crate) const QUEUE_MEASURES: [QueueMeasure; 7] = [
@@ -442,7 +441,7 @@ fn column(measure: &'static Measure, spreads: &[Spread], with_range: bool) -> Co
     let decimals = decimals(largest * factor);
     let print = |value: f64| print(value * factor, decimals);
     let means: Vec<String> = spreads.iter().map(|s| print(s.mean)).collect();
-    let best = best(measure.better, spreads, &means);
+    let best = best(measure.better(), spreads, &means);
     let cells = spreads
         .iter()
         .zip(means)
@@ -504,4 +503,16 @@ pub(crate) fn conditions(results: &Results) -> String {
         "{} s, the first {} s not counted; {listed}; engine {}",
         first.duration_s, first.warmup_s, first.engine
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_column_is_a_measure_that_is_declared() {
+        for measure in &MEASURES {
+            assert!(measures::find(measure.path).is_some(), "{}", measure.path);
+        }
+    }
 }

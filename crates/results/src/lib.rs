@@ -5,6 +5,7 @@
 //! A measure that has no value (the sojourn time when no packet was sent, the
 //! drop fraction when none arrived) is NaN here and `null` in JSON.
 
+pub mod measures;
 pub mod sheets;
 
 use schemars::{JsonSchema, generate::SchemaSettings};
@@ -101,7 +102,7 @@ pub struct Run {
     pub discipline: String,
     /// Every parameter of the discipline, in words with unit (`"5ms"`), at the first port that has it.
     pub parameters: BTreeMap<String, String>,
-    /// Seed.
+    /// Seed that all that is random in the run follows from.
     pub seed: u64,
     /// `sim` or `linux`.
     #[schemars(extend("enum" = ["sim", "linux"]))]
@@ -117,7 +118,7 @@ pub struct Run {
     pub ports: Vec<Port>,
     /// Flow groups.
     pub groups: Vec<Group>,
-    /// Flows.
+    /// The flows of the scenario; those that come and go are in their groups alone.
     pub flows: Vec<Flow>,
     /// Jain's fairness index over the goodput of all flows that were active after the warm-up, 0..1.
     #[serde(with = "measure")]
@@ -138,6 +139,13 @@ pub struct Run {
 }
 
 impl Run {
+    /// A run of these flows, with every measure that follows from them: the same for each engine. All else is to be said.
+    pub fn of(flows: Vec<Flow>) -> Run {
+        let goodputs: Vec<f64> = flows.iter().map(|f| f.goodput_bps).filter(|g| g.is_finite()).collect();
+        let jain = jain(goodputs.iter().copied());
+        Run { jain, flows, ..Run::default() }
+    }
+
     /// Goodput of all groups together, bits per second.
     pub fn goodput_bps(&self) -> f64 {
         // `Sum` would give -0 for a run without groups.
@@ -192,7 +200,7 @@ pub struct Port {
 /// queue counts for the one that refused it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Queue {
-    /// Name.
+    /// Name of the queue, as its discipline calls it.
     pub name: String,
     /// Packets sent.
     pub packets: u64,

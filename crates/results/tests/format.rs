@@ -15,7 +15,6 @@ fn sample() -> Results {
             parameters: BTreeMap::from([("target".into(), "5ms".into())]),
             seed: 1,
             engine: "sim".into(),
-            kernel: String::new(),
             duration_s: 60.0,
             warmup_s: 10.0,
             ports: vec![Port {
@@ -56,7 +55,7 @@ fn sample() -> Results {
             jain: 1.0,
             wall_s: 0.5,
             packets_per_s: 8e5,
-            detail: Detail::default(),
+            ..Run::default()
         }],
     }
 }
@@ -254,124 +253,53 @@ fn every_measure_is_in_a_sheet() {
             _ => {}
         }
     }
-    // A number of its own for every measure.
-    let mut next = 1000.0;
-    let mut one = || {
-        next += 1.0;
-        next
-    };
-    let sojourn = |one: &mut dyn FnMut() -> f64| Sojourn {
-        mean: one(),
-        std: one(),
-        p25: one(),
-        p50: one(),
-        p75: one(),
-        p95: one(),
-        p99: one(),
-        p99_9: one(),
-        max: one(),
-    };
-    let distribution = |one: &mut dyn FnMut() -> f64| Distribution {
-        count: one() as u64,
-        mean: one(),
-        p50: one(),
-        p75: one(),
-        p95: one(),
-        p99: one(),
-        max: one(),
-    };
-    let reasons = |one: &mut dyn FnMut() -> f64| {
-        ["limit", "threshold", "sojourn", "early"]
-            .map(|r| (r.to_string(), one() as u64))
-            .into_iter()
-            .collect()
-    };
-    let backlog = |one: &mut dyn FnMut() -> f64| Backlog { mean: one(), max: one() };
-    let video = |one: &mut dyn FnMut() -> f64| Video {
-        chunks: one() as u64,
-        bitrate_bps: one(),
-        switches: one() as u64,
-        stalls: one() as u64,
-        stalled_s: one(),
-        startup_s: one(),
-    };
-    let queue = Queue {
-        name: "q".into(),
-        packets: one() as u64,
-        rate_bps: one(),
-        sojourn_ms: sojourn(&mut one),
-        backlog_packets: backlog(&mut one),
-        backlog_bytes: backlog(&mut one),
-        drop_fraction: one(),
-        mark_fraction: one(),
-        drops: BTreeMap::new(),
-        marks: BTreeMap::new(),
-    };
+    /// Gives each number another one.
+    fn renumber(value: &mut serde_json::Value, next: &mut u32) {
+        use serde_json::Value;
+        match value {
+            Value::Number(_) => {
+                *next += 1;
+                *value = (*next).into();
+            }
+            Value::Object(o) => o.values_mut().for_each(|v| renumber(v, next)),
+            Value::Array(a) => a.iter_mut().for_each(|v| renumber(v, next)),
+            _ => {}
+        }
+    }
+    let reasons: BTreeMap<String, u64> =
+        ["limit", "threshold", "sojourn", "early"].map(|r| (r.to_string(), 0)).into();
     let port = Port {
         name: "p".into(),
-        utilization: one(),
-        packets: one() as u64,
-        sojourn_ms: sojourn(&mut one),
-        backlog_packets: backlog(&mut one),
-        backlog_bytes: backlog(&mut one),
-        drop_fraction: one(),
-        mark_fraction: one(),
-        drops: reasons(&mut one),
-        marks: reasons(&mut one),
-        lost: Some(one() as u64),
-        queues: vec![queue],
+        drops: reasons.clone(),
+        marks: reasons,
+        lost: Some(0),
+        queues: vec![Queue { name: "q".into(), ..Queue::default() }],
         ..Port::default()
+    };
+    let transfers = Transfers {
+        fct_s: BTreeMap::from([("all".to_string(), Distribution::default())]),
+        pages: Some(Pages::default()),
+        ..Transfers::default()
     };
     let group = Group {
         name: "g".into(),
-        cca: "cubic".into(),
-        flows: one() as u32,
-        goodput_bps: one(),
-        transfers: Some(Transfers {
-            started: one() as u64,
-            completed: one() as u64,
-            drops: one() as u64,
-            lost: one() as u64,
-            retransmits: one() as u64,
-            fct_s: BTreeMap::from([("all".to_string(), distribution(&mut one))]),
-            pages: Some(Pages {
-                started: one() as u64,
-                completed: one() as u64,
-                plt_s: distribution(&mut one),
-                drops: distribution(&mut one),
-            }),
-        }),
-        datagrams: Some(Datagrams {
-            received: one() as u64,
-            lost: one() as u64,
-            loss: one(),
-            delay_ms: sojourn(&mut one),
-        }),
-        video: Some(video(&mut one)),
+        transfers: Some(transfers),
+        datagrams: Some(Datagrams::default()),
+        video: Some(Video::default()),
+        ..Group::default()
     };
-    let flow = Flow {
-        id: one() as u32,
-        base_rtt_ms: one(),
-        goodput_bps: one(),
-        sojourn_ms: one(),
-        srtt_ms: Some(one()),
-        retransmits: one() as u64,
-        timeouts: one() as u64,
-        fct_s: Some(one()),
-        ..Flow::default()
-    };
+    let flow = Flow { srtt_ms: Some(0.0), fct_s: Some(0.0), ..Flow::default() };
+    // What a machine's speed makes of it is in no sheet.
     let run = Run {
-        seed: one() as u64,
-        duration_s: one(),
-        warmup_s: one(),
         ports: vec![port],
         groups: vec![group],
         flows: vec![flow],
-        jain: one(),
-        wall_s: one(),
         packets_per_s: f64::NAN,
         ..Run::default()
     };
+    let mut run = serde_json::to_value(run).unwrap();
+    renumber(&mut run, &mut 1000);
+    let run: Run = serde_json::from_value(run).unwrap();
     let results = Results { runs: vec![run], ..sample() };
     let mut all = BTreeMap::new();
     numbers(&serde_json::to_value(&results.runs[0]).unwrap(), "", &mut all);

@@ -526,16 +526,14 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             engine: "sim".into(),
             duration_s: end as f64 / 1e9,
             warmup_s: spec.warmup_ns as f64 / 1e9,
-            jain: results::jain(flows.iter().map(|f| f.goodput_bps).filter(|g| g.is_finite())),
             groups,
-            flows,
             detail: results::Detail {
                 sojourn_cdf: self.ports.iter().map(|p| p.measure.cdf()).collect(),
                 series: self.series,
                 transfers,
             },
             ports,
-            ..results::Run::default()
+            ..results::Run::of(flows)
         })
     }
 

@@ -53,33 +53,44 @@ fn run(program: impl AsRef<OsStr>, words: &[&str], at: &Path) {
     let mut command = Command::new(program.as_ref());
     // Not the repository that this lies in.
     command.args(words).current_dir(at).env("GIT_CEILING_DIRECTORIES", at.parent().expect("a folder"));
+    // What is made of declarations is made anew, as the page says; it is compiled for once.
+    command.env("UPDATE_SCHEMA", "1").env("INSTA_UPDATE", "always").env("CARGO_PROFILE_DEV_OPT_LEVEL", "0");
     let done = command.output().unwrap_or_else(|e| panic!("{:?}: {e}", program.as_ref()));
     let said = [done.stdout, done.stderr].concat();
     assert!(done.status.success(), "{:?} {words:?}: {}", program.as_ref(), String::from_utf8_lossy(&said));
 }
+
+/// What of the sources crates are made of, their tests included.
+const PARTS: [&str; 16] = [
+    "crates",
+    "aqm",
+    "module",
+    "docs",
+    "fuzz",
+    "policies",
+    "dist",
+    "experiments",
+    "examples",
+    "python",
+    "Cargo.toml",
+    "Cargo.lock",
+    "pyproject.toml",
+    ".clang-format",
+    ".cargo",
+    "rust-toolchain.toml",
+];
 
 #[test]
 fn the_examples_work() {
     let page = fs::read_to_string(repository().join("CONTRIBUTING.md")).expect("the page");
     let examples: Vec<&str> =
         page.split("\n```diff\n").skip(1).filter_map(|rest| rest.split("\n```\n").next()).collect();
-    // A key, a measure, a congestion control, a kind of traffic.
-    assert_eq!(examples.len(), 4);
+    // A discipline in five steps, a congestion control, a kind of traffic, a key, a measure.
+    assert_eq!(examples.len(), 9);
     let place = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let (stage, copy) = (place.join("contributing.new"), place.join("contributing"));
     let _ = fs::remove_dir_all(&stage);
-    for part in [
-        "crates",
-        "aqm",
-        "module",
-        "docs",
-        "fuzz",
-        "policies",
-        "Cargo.toml",
-        "Cargo.lock",
-        ".cargo",
-        "rust-toolchain.toml",
-    ] {
+    for part in PARTS {
         let from = repository().join(part);
         match from.is_dir() {
             true => sync(&from, &stage.join(part)),
@@ -94,10 +105,16 @@ fn the_examples_work() {
     fs::write(stage.join("crates/sim/tests/contributing.rs"), include_str!("contributing/check.rs"))
         .expect("written");
     sync(&stage, &copy);
-    // Not where this workspace is built: cargo takes a crate of the same place in another for the same.
-    let target = "../contributing.built";
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let words =
-        ["test", "--offline", "--target-dir", target, "-p", "queuewright-sim", "--test", "contributing"];
-    run(cargo, &words, &copy);
+    let cargo = |words: &str| {
+        // Not where this workspace is built: cargo takes a crate of the same place in another for the same.
+        let words: Vec<&str> =
+            words.split(' ').chain(["--offline", "--target-dir", "../contributing.built"]).collect();
+        run(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), &words, &copy);
+    };
+    cargo("check --workspace --all-targets");
+    cargo(
+        "test -p queuewright-aqm -p queuewright-scenario -p queuewright-results -p queuewright-sim \
+         --test disciplines --test module --test keys --test format --test contributing",
+    );
+    run("aqm/tests/check.sh", &["lint"], &copy);
 }

@@ -8,10 +8,11 @@ mod figure;
 mod figures;
 mod over_time;
 
-use crate::summary::{self, Better};
+use crate::summary;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use figure::{COLORS, Figure, Pool, escape};
 use queuewright_results::Results;
+use queuewright_results::measures::Better;
 use std::fmt::Write;
 
 /// plotly.js, as `gzip -9n` packs it.
@@ -97,7 +98,7 @@ fn summary_tables(page: &mut String, results: &Results) {
                 "<th scope=\"col\">{} {}<br><small>{}</small></th>",
                 column.measure.name,
                 column.measure.part,
-                match (column.unit, column.measure.better) {
+                match (column.unit, column.measure.better()) {
                     ("", Better::High) => "of 1, high is good".into(),
                     (unit, Better::High) => format!("{unit}, high is good"),
                     (unit, Better::Low) => format!("{unit}, low is good"),

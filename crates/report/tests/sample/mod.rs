@@ -119,13 +119,10 @@ fn run(label: &str, d: usize, seed: u64, samples: usize) -> Run {
         parameters: BTreeMap::from([("limit".into(), "2bdp".into()), ("target".into(), "5ms".into())]),
         seed,
         engine: "sim".into(),
-        kernel: String::new(),
         duration_s: 60.0,
         warmup_s: 10.0,
         ports: vec![Port {
             name: "bottleneck".into(),
-            discipline: String::new(),
-            parameters: BTreeMap::new(),
             utilization: 0.999 - 0.02 * (d % 3) as f64 + 0.001 * noise(key + 1),
             packets: 400_000 + seed,
             sojourn_ms: Sojourn {
@@ -139,14 +136,12 @@ fn run(label: &str, d: usize, seed: u64, samples: usize) -> Run {
                 p99_9: mean * 2.5,
                 max: mean * 3.0,
             },
-            lost: None,
             backlog_packets: Backlog { mean: mean * 8.0, max: mean * 24.0 },
             backlog_bytes: Backlog { mean: mean * 12_500.0, max: mean * 37_500.0 },
             drop_fraction: 0.004 * (1.0 + d as f64) + 1e-4 * noise(key + 2),
             mark_fraction: 0.0,
             drops: BTreeMap::from([("overlimit".into(), 120), (label.to_string(), 7)]),
-            marks: BTreeMap::new(),
-            queues: Vec::new(),
+            ..Port::default()
         }],
         jain: 0.9 + 0.05 * noise(key + 5),
         groups: groups.to_vec(),
@@ -165,5 +160,6 @@ fn run(label: &str, d: usize, seed: u64, samples: usize) -> Run {
             ],
             series: Series { time_s, columns },
         },
+        ..Run::default()
     }
 }

@@ -4,11 +4,11 @@ use queuewright_results::{Results, Run, sheets};
 use queuewright_scenario::Scenario;
 use std::sync::atomic::AtomicBool;
 
-fn run(link: &str) -> Run {
+fn of(discipline: &str, link: &str) -> Run {
     let text = format!(
         "[link]\nrate = \"10mbit\"\nbuffer = \"50p\"\n{link}\n[[flows]]\ncount = 2\ncca = \"gentle\"\nrtt = \"20ms\"\n\
          [[flows]]\ncca = \"gentle\"\nname = \"short\"\nrtt = \"20ms\"\nstart = \"3s\"\nsize = \"1448b\"\n\
-         [[flows]]\nprobe = \"80kbit\"\nrtt = \"20ms\"\n[queue]\ndisciplines = [\"codel\"]\n\
+         [[flows]]\nprobe = \"80kbit\"\nrtt = \"20ms\"\n[queue]\ndisciplines = [\"{discipline}\"]\n\
          [run]\nduration = \"5s\"\nwarmup = \"1s\"\nseeds = [1]\n"
     );
     let specs = Scenario::parse(&text, "t.toml", "".as_ref()).and_then(|s| s.runs());
@@ -18,7 +18,7 @@ fn run(link: &str) -> Run {
 
 #[test]
 fn what_was_added_is_there() {
-    let (plain, slots) = (run(""), run("slot = \"300ms\""));
+    let (plain, slots) = (of("codel", ""), of("codel", "slot = \"300ms\""));
     let names: Vec<&str> = plain.groups.iter().map(|g| g.name.as_str()).collect();
     assert_eq!(names, ["gentle", "short", "probe"]);
     // 80 kbit/s are a hundred packets of 100 bytes a second.
@@ -27,8 +27,17 @@ fn what_was_added_is_there() {
     // Data and acknowledgement of a short transfer: each waits for its slot.
     let took = |run: &Run| run.detail.transfers[0].fct_s.expect("it is done");
     assert!(took(&plain) < 0.3 && took(&slots) >= 0.3, "{} {}", took(&plain), took(&slots));
-    assert!(plain.least_share > 0.0 && plain.least_share <= 1.0);
-    let results = Results { schema: queuewright_results::SCHEMA, version: String::new(), scenario: Default::default(), runs: vec![plain] };
+    assert!(plain.slowest_share > 0.0 && plain.slowest_share <= 1.0);
+    // Who waited longer than the deadline was dropped.
+    let late = of("late:deadline=15ms", "");
+    let port = &late.ports[0];
+    assert!(port.sojourn_ms.max <= 15.0 && port.drops["sojourn"] > 0, "{port:?}");
+    let results = Results {
+        schema: queuewright_results::SCHEMA,
+        version: String::new(),
+        scenario: Default::default(),
+        runs: vec![plain],
+    };
     let sheet = sheets::runs(&results);
-    assert!(sheet.columns.iter().any(|c| c.name == "least_share"));
+    assert!(sheet.columns.iter().any(|c| c.name == "slowest_share"));
 }
