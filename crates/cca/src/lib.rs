@@ -331,7 +331,7 @@ pub struct Flavour {
 }
 
 impl Flavour {
-    /// Linux.
+    /// As in Linux.
     pub const LINUX: Flavour = Flavour {
         cubic_tcp_friendly: true,
         cubic_table_root: true,

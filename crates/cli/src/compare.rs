@@ -28,10 +28,10 @@ pub fn compare(
     let engine = Engine::new(&engine.asked(), scenario, &specs)?;
     let header = header(scenario);
     let mut kept = match (&output.out, output.json) {
-        (None, true) => Kept::Memory(BTreeMap::new()),
+        (None, true) => RunStore::Memory(BTreeMap::new()),
         (out, _) => {
             let base = out.as_deref().unwrap_or(Path::new("queuewright-results"));
-            Kept::Folder(Box::new(folder(base, scenario, called, &header, specs.len())?))
+            RunStore::Folder(Box::new(folder(base, scenario, called, &header, specs.len())?))
         }
     };
     let stop = on_interrupt()?;
@@ -84,32 +84,32 @@ pub fn compare(
 }
 
 /// Where finished runs go.
-enum Kept {
+enum RunStore {
     /// By place in the scenario: for JSON alone.
     Memory(BTreeMap<usize, Run>),
     Folder(Box<Folder>),
 }
 
-impl Kept {
+impl RunStore {
     fn add(&mut self, place: usize, mut run: Run) -> Result<(), queuewright_report::Error> {
         match self {
-            Kept::Memory(runs) => {
+            RunStore::Memory(runs) => {
                 run.detail = Default::default();
                 runs.insert(place, run);
                 Ok(())
             }
-            Kept::Folder(folder) => folder.add_run(place, run),
+            RunStore::Folder(folder) => folder.add_run(place, run),
         }
     }
 
     /// All of them in the scenario's order, and the report's path.
     fn finish(self, header: Results) -> Result<(Results, Option<String>), Failure> {
         match self {
-            Kept::Memory(runs) => {
+            RunStore::Memory(runs) => {
                 let runs = runs.into_values().collect();
                 Ok((Results { runs, ..header }, None))
             }
-            Kept::Folder(mut folder) => {
+            RunStore::Folder(mut folder) => {
                 let report = folder.finish().map_err(|e| Failure::Run(e.to_string()))?;
                 let report = report.display().to_string();
                 Ok((folder.results().clone(), Some(report)))

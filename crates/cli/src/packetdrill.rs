@@ -6,7 +6,7 @@ use crate::words::plural;
 use crate::{Failure, print};
 use queuewright_lab::Lab;
 use queuewright_lab::scripts::Placed;
-use queuewright_packetdrill::report::{Ran, Report, Verdict, try_script};
+use queuewright_packetdrill::report::{Report, ScriptResult, Verdict, try_script};
 use queuewright_packetdrill::{Failure as Wrong, Options, Outcome, control, folder_of, read_file, scripts};
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub fn packetdrill(asked: &Packetdrill) -> Result<(), Failure> {
     }
     let paths = scripts(&asked.paths).map_err(Failure::Input)?;
     let mut ran = Vec::new();
-    let mut tell = |one: Ran| {
+    let mut tell = |one: ScriptResult| {
         if !asked.json {
             print(&format!("{one}\n"))?;
         }
@@ -61,11 +61,11 @@ fn on_linux(
     asked: &Packetdrill,
     paths: Vec<PathBuf>,
     options: &Options,
-    mut tell: impl FnMut(Ran) -> Result<(), Failure>,
+    mut tell: impl FnMut(ScriptResult) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let lab = Lab::open(&asked.kernel).map_err(|e| Failure::Input(format!("--engine linux: {e}")))?;
     let stop = on_interrupt()?;
-    let mut all: Vec<Option<Ran>> = Vec::new();
+    let mut all: Vec<Option<ScriptResult>> = Vec::new();
     let (mut placed, mut places): (Vec<Placed>, Vec<usize>) = (Vec::new(), Vec::new());
     for (i, path) in paths.iter().enumerate() {
         all.push(match read_file(path) {
@@ -74,7 +74,7 @@ fn on_linux(
                 places.push(i);
                 None
             }
-            Err(error) => Some(Ran { script: path.clone(), verdict: Verdict::Unreadable { error } }),
+            Err(error) => Some(ScriptResult { script: path.clone(), verdict: Verdict::Unreadable { error } }),
         });
     }
     let (mut next, mut told) = (0, Ok(()));
@@ -84,7 +84,7 @@ fn on_linux(
             Outcome::Failed(Wrong { line: 1, says, expected: None, actual: None })
         });
         let at = places[place];
-        all[at] = Some(Ran::new(paths[at].clone(), outcome));
+        all[at] = Some(ScriptResult::new(paths[at].clone(), outcome));
         while told.is_ok()
             && let Some(one) = all.get_mut(next).and_then(Option::take)
         {

@@ -28,7 +28,7 @@ const RATIO: f64 = 0.02;
 
 /// What the kernel did in a connection, beside which the simulator is judged: [`Recording`] where it sends, [`Reception`] where it
 /// receives.
-trait Kept: Sized + Send {
+trait KernelTrace: Sized + Send {
     type Draw: Sync;
     type Judged: Serialize + Send;
     /// What a list of them is called in JSON.
@@ -73,7 +73,7 @@ pub fn replay(asked: &Validate) -> Result<(), Failure> {
     }
 }
 
-fn compare<K: Kept>(asked: &Validate) -> Result<(), Failure> {
+fn compare<K: KernelTrace>(asked: &Validate) -> Result<(), Failure> {
     let mut report = Report::<K> { json: asked.json, all: Vec::new(), lines: String::new(), lost: 0 };
     report.head()?;
     match asked.replay {
@@ -102,7 +102,7 @@ fn compare<K: Kept>(asked: &Validate) -> Result<(), Failure> {
 }
 
 /// Boots machines, each of which records some draws.
-fn in_the_lab<K: Kept>(asked: &Validate, count: u64, report: &mut Report<K>) -> Result<(), Failure> {
+fn in_the_lab<K: KernelTrace>(asked: &Validate, count: u64, report: &mut Report<K>) -> Result<(), Failure> {
     let lab = open_lab(&asked.kernel, QdiscOrigin::Kernel).map_err(|e| Failure::Input(e.to_string()))?;
     if let Some(dir) = &asked.out {
         fs::create_dir_all(dir).map_err(|e| Failure::Input(format!("--out: {}: {e}", dir.display())))?;
@@ -141,7 +141,7 @@ fn in_the_lab<K: Kept>(asked: &Validate, count: u64, report: &mut Report<K>) -> 
     failed.map_or(Ok(()), Err)
 }
 
-fn keep<K: Kept>(asked: &Validate, kept: &K) -> Result<(), Failure> {
+fn keep<K: KernelTrace>(asked: &Validate, kept: &K) -> Result<(), Failure> {
     let Some(dir) = &asked.out else { return Ok(()) };
     let path = dir.join(format!("{}.{KEPT}", kept.name()));
     let write = || kept.write(&mut fs::File::create_new(&path)?);
@@ -149,7 +149,7 @@ fn keep<K: Kept>(asked: &Validate, kept: &K) -> Result<(), Failure> {
 }
 
 /// What is printed.
-struct Report<K: Kept> {
+struct Report<K: KernelTrace> {
     json: bool,
     all: Vec<K::Judged>,
     /// All of it.
@@ -158,7 +158,7 @@ struct Report<K: Kept> {
     lost: usize,
 }
 
-impl<K: Kept> Report<K> {
+impl<K: KernelTrace> Report<K> {
     fn put(&mut self, text: &str) -> Result<(), Failure> {
         self.lines += text;
         print(text)
@@ -189,7 +189,7 @@ impl<K: Kept> Report<K> {
     }
 }
 
-impl Kept for Recording {
+impl KernelTrace for Recording {
     type Draw = Draw;
     type Judged = Outcome;
     const LIST: &'static str = "replays";
@@ -329,7 +329,7 @@ fn ranges(segments: &[u32]) -> String {
     }
 }
 
-impl Kept for Reception {
+impl KernelTrace for Reception {
     type Draw = reception::Path;
     type Judged = ReceptionMatch;
     const LIST: &'static str = "receptions";

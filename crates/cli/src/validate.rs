@@ -4,7 +4,7 @@ use crate::args::Validate;
 use crate::compare::{Progress, on_interrupt};
 use crate::words::plural;
 use crate::{Failure, print};
-use queuewright_engine::{Engine, ItemEvent, Made, jobs, open as open_lab, play_all, run_all};
+use queuewright_engine::{Engine, ItemEvent, RunOutcome, jobs, open as open_lab, play_all, run_all};
 use queuewright_lab::judge::{
     COUNT_OF_OFFERED, COUNT_SHARE, MissedTarget, Point, SHARE_POINTS, SOJOURN_MS, SOJOURN_SHARE, Spread,
     UTILIZATION_POINTS, linux_again, misses, worst,
@@ -109,7 +109,7 @@ impl Report<'_> {
         let specs: Vec<RunSpec> = rows.iter().flat_map(|c| c.row.linux.iter().cloned()).collect();
         let mut rows: Vec<Option<Compared>> = rows.into_iter().map(Some).collect();
         let mut progress = Progress::new(&specs);
-        engine.run_all(&specs, self.jobs, self.stop, |i, step: ItemEvent<Made>| match step {
+        engine.run_all(&specs, self.jobs, self.stop, |i, step: ItemEvent<RunOutcome>| match step {
             ItemEvent::At(at) => progress.at(i, at),
             ItemEvent::Done(Ok(None)) => {}
             ItemEvent::Done(Ok(Some(run))) => {
@@ -279,11 +279,16 @@ fn closed(text: &str) -> String {
 
 fn on_simulator(row: &Row, jobs: usize) -> Result<Vec<Point>, Failure> {
     let (mut points, mut failed) = (Vec::new(), None);
-    Engine::Sim.run_all(&row.sim, jobs, &AtomicBool::new(false), |i, step: ItemEvent<Made>| match step {
-        ItemEvent::At(_) | ItemEvent::Done(Ok(None)) => {}
-        ItemEvent::Done(Ok(Some(run))) => points.push((i, Point::of(&run))),
-        ItemEvent::Done(Err(e)) => failed = Some(Failure::Run(format!("{}: {e}", row.name))),
-    });
+    Engine::Sim.run_all(
+        &row.sim,
+        jobs,
+        &AtomicBool::new(false),
+        |i, step: ItemEvent<RunOutcome>| match step {
+            ItemEvent::At(_) | ItemEvent::Done(Ok(None)) => {}
+            ItemEvent::Done(Ok(Some(run))) => points.push((i, Point::of(&run))),
+            ItemEvent::Done(Err(e)) => failed = Some(Failure::Run(format!("{}: {e}", row.name))),
+        },
+    );
     failed.map_or_else(|| Ok(in_order(points)), Err)
 }
 

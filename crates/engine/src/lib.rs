@@ -115,7 +115,7 @@ pub fn play_all(
 }
 
 /// A run, none if it was stopped, or why there is none.
-pub type Made = Result<Option<Box<Run>>, String>;
+pub type RunOutcome = Result<Option<Box<Run>>, String>;
 
 /// Results of a scenario, without any run yet.
 pub fn header(scenario: &Scenario) -> Results {
@@ -167,7 +167,7 @@ impl Engine {
         specs: &[RunSpec],
         jobs: usize,
         stop: &AtomicBool,
-        mut hear: impl FnMut(usize, ItemEvent<Made>),
+        mut hear: impl FnMut(usize, ItemEvent<RunOutcome>),
     ) {
         match self {
             Engine::Sim => {
@@ -180,7 +180,7 @@ impl Engine {
             }
             Engine::Linux(lab) => {
                 let batches = batches(specs);
-                let work = |i: usize, tell: &dyn Fn((usize, ItemEvent<Made>))| {
+                let work = |i: usize, tell: &dyn Fn((usize, ItemEvent<RunOutcome>))| {
                     let batch = batches[i].clone();
                     lab.run(&specs[batch.clone()], stop, |nth, heard| {
                         let step = match heard {

@@ -12,7 +12,7 @@ pub enum Verdict {
     Holds,
     /// The value is another, but it lies on the same side of what it is compared with.
     Direction,
-    /// Neither.
+    /// It does not hold.
     No,
     /// No run has the measure.
     Unknown,

@@ -55,7 +55,7 @@ pub struct Beside {
     pub at: String,
     /// Where in the paper.
     pub source: String,
-    /// Published.
+    /// The value that the paper has, as written there.
     pub published: String,
     /// Measured, with the half-width of the mean's 95 % confidence interval.
     pub measured: String,

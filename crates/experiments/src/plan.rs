@@ -13,7 +13,7 @@ pub struct Unit {
     pub case: usize,
     /// Label of the discipline.
     pub discipline: String,
-    /// Seed.
+    /// Seed of the run, one of the scenario's or one added for its confidence interval.
     pub seed: u64,
 }
 

@@ -27,7 +27,7 @@ pub struct Record {
     pub case: usize,
     /// Label of the discipline.
     pub discipline: String,
-    /// Seed.
+    /// Seed of the run.
     pub seed: u64,
     /// Measures by name.
     pub measures: BTreeMap<String, f64>,

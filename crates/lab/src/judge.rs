@@ -212,7 +212,7 @@ fn offered(linux: &[Point], other: &[Point]) -> f64 {
 /// A measure of an engine is further from Linux's than the target.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MissedTarget {
-    /// Which.
+    /// Name of the measure, as tables have it.
     pub measure: &'static str,
     /// The gap, in units of what is allowed; not finite where the other engine has no such number.
     pub times: f64,

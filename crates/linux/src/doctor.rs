@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 /// One thing that was looked at.
 #[derive(Debug)]
 pub struct Finding {
-    /// What.
+    /// What was looked at, such as the kernel's version.
     pub what: &'static str,
     /// False: it stands in the way.
     pub good: bool,

@@ -473,14 +473,14 @@ fn within<T: Send + 'static>(job: impl FnOnce() -> Option<T> + Send + 'static) -
 }
 
 /// All that is there.
-pub(crate) struct Living {
+pub(crate) struct Inventory {
     /// Cookie of each network namespace, with the qdiscs in it.
     spaces: Vec<(u64, Vec<Entry>)>,
     open: BTreeSet<Object>,
     pins: BTreeMap<Pin, Object>,
 }
 
-impl Living {
+impl Inventory {
     /// Is a namespace there?
     pub(crate) fn has(&self, cookie: u64) -> bool {
         self.spaces.iter().any(|(space, _)| *space == cookie)
@@ -521,14 +521,14 @@ fn place_of(folder: &Path) -> Option<(u64, PathBuf)> {
 }
 
 /// All that is there; None: there is, or may be, what this process may not see.
-pub(crate) fn living() -> Option<Living> {
+pub(crate) fn living() -> Option<Inventory> {
     within(|| {
         let seen =
             everywhere(Looked::All, || Some((system::namespace(), netlink::all_qdiscs().ok()?))).ok()?;
         let spaces: Option<Vec<_>> = seen.inside.into_values().map(|(_, found)| found).collect();
         // The cookie 0 is none's.
         let spaces = spaces.filter(|all| !seen.unknown && all.iter().all(|(cookie, _)| *cookie > 0))?;
-        Some(Living { spaces, open: seen.open, pins: seen.pins })
+        Some(Inventory { spaces, open: seen.open, pins: seen.pins })
     })
 }
 

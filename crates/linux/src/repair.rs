@@ -2,7 +2,7 @@
 //! then it is freed.
 
 use crate::attach;
-use crate::namespaces::Living;
+use crate::namespaces::Inventory;
 use crate::netlink::{Entry, number};
 use crate::record::{self, PINS, Record, Stage, alone, everywhere};
 use crate::{Error, chain, front, names, namespaces, system};
@@ -143,7 +143,7 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
 }
 
 /// Who has what is pinned in one of our folders, in words: a container with a `/run` of its own may have the record.
-fn user(living: &Living, pins: &Path) -> Option<&'static str> {
+fn user(living: &Inventory, pins: &Path) -> Option<&'static str> {
     let name = pins.file_name().and_then(OsStr::to_str);
     let place = name.and_then(|name| name.split_once(':'));
     let shown =

@@ -12,7 +12,7 @@ use serde::Serialize;
 /// An attached qdisc, now.
 #[derive(Debug, Serialize)]
 pub struct Status {
-    /// Device.
+    /// Name of the network device.
     pub dev: String,
     /// Is it there still? False: somebody else's tc has taken it off, or the device has gone, and the rest is as it was then.
     pub there: bool,
@@ -79,7 +79,7 @@ pub type Variable = (String, String, f64);
 /// One of several disciplines below mq.
 #[derive(Debug, Serialize)]
 pub struct Queue {
-    /// Counters.
+    /// What the qdisc has counted since it was attached.
     pub stats: Stats,
     /// The discipline's own variables.
     pub variables: Vec<Variable>,

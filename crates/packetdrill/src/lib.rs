@@ -45,7 +45,7 @@ impl Error {
         Error { line, says }
     }
 
-    /// Where.
+    /// The script's line that it is of, from 1.
     pub fn line(&self) -> u32 {
         self.line
     }

@@ -78,10 +78,10 @@ pub fn compare_told(wanted: &[(u32, i64)], told: &[(u32, i64)]) -> Step<()> {
 }
 
 /// Events and data that epoll_wait() tells.
-pub type Told = Vec<(u32, i64)>;
+pub type EpollEvents = Vec<(u32, i64)>;
 
 /// The descriptor of an epoll_wait(), the most that it may tell, and what it is to tell.
-pub fn epoll_wanted(call: &Call) -> Step<(i64, usize, Told)> {
+pub fn epoll_wanted(call: &Call) -> Step<(i64, usize, EpollEvents)> {
     let number = |i: usize| call.arguments.get(i).and_then(Expr::int);
     let none = call.result.int().is_none_or(|n| n <= 0);
     let events = match call.arguments.get(1) {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 /// A script and what became of it.
 #[derive(Debug, Clone, Serialize)]
-pub struct Ran {
+pub struct ScriptResult {
     /// Its file.
     pub script: PathBuf,
     /// What became of it.
@@ -39,8 +39,8 @@ pub enum Verdict {
 /// What became of all.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// Each.
-    pub scripts: Vec<Ran>,
+    /// What came of each script, in the order in which they were named.
+    pub scripts: Vec<ScriptResult>,
     /// How many passed.
     pub passed: usize,
     /// How many failed.
@@ -54,28 +54,28 @@ pub struct Report {
 }
 
 /// Runs a script.
-pub fn try_script(path: PathBuf, options: &Options) -> Ran {
+pub fn try_script(path: PathBuf, options: &Options) -> ScriptResult {
     match run_file(&path, options) {
-        Err(error) => Ran { script: path, verdict: Verdict::Unreadable { error } },
-        Ok(outcome) => Ran::new(path, outcome),
+        Err(error) => ScriptResult { script: path, verdict: Verdict::Unreadable { error } },
+        Ok(outcome) => ScriptResult::new(path, outcome),
     }
 }
 
-impl Ran {
+impl ScriptResult {
     /// A script that was run.
-    pub fn new(script: PathBuf, outcome: Outcome) -> Ran {
+    pub fn new(script: PathBuf, outcome: Outcome) -> ScriptResult {
         let verdict = match outcome {
             Outcome::Passed => Verdict::Passed,
             Outcome::Failed(failure) => Verdict::Failed(failure),
             Outcome::NotApplicable(features) => Verdict::NotApplicable { features },
         };
-        Ran { script, verdict }
+        ScriptResult { script, verdict }
     }
 }
 
 impl Report {
     /// Of these scripts.
-    pub fn new(scripts: Vec<Ran>) -> Report {
+    pub fn new(scripts: Vec<ScriptResult>) -> Report {
         let count = |is: fn(&Verdict) -> bool| scripts.iter().filter(|s| is(&s.verdict)).count();
         let mut features = BTreeMap::new();
         for ran in &scripts {
@@ -131,7 +131,7 @@ impl fmt::Display for Failure {
 }
 
 /// One line.
-impl fmt::Display for Ran {
+impl fmt::Display for ScriptResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let script = self.script.display();
         match &self.verdict {

@@ -23,9 +23,9 @@ impl Script {
 pub struct Event {
     /// Its line.
     pub line: u32,
-    /// When.
+    /// When it is to happen.
     pub when: When,
-    /// What.
+    /// What is to happen.
     pub action: Action,
 }
 
@@ -55,7 +55,7 @@ pub enum Action {
     Call(Call),
     /// A command line.
     Command(String),
-    /// Python.
+    /// Python's assertions about `tcp_info`, run at that time.
     Code(String),
 }
 

@@ -2,7 +2,7 @@
 
 use crate::epoll::{self, Epoll};
 use crate::machine::{
-    Answer, Machine, Told, compare_inq, compare_ioctl, compare_option, compare_told, epoll_wanted,
+    Answer, EpollEvents, Machine, compare_inq, compare_ioctl, compare_option, compare_told, epoll_wanted,
     other_events,
 };
 use crate::packet::Packet;
@@ -39,7 +39,7 @@ enum Pending {
     /// The descriptor, what is asked of it, and what is to be told.
     Poll(Descriptor, u32, u32),
     /// The descriptor, the most that is told, and what is to be.
-    Epoll(i64, usize, Told),
+    Epoll(i64, usize, EpollEvents),
 }
 
 /// The simulated stack, and who uses it.
@@ -406,7 +406,7 @@ impl Simulated {
     }
 
     /// What epoll_wait() tells now.
-    fn epoll_told(&mut self, descriptor: i64, most: usize) -> Told {
+    fn epoll_told(&mut self, descriptor: i64, most: usize) -> EpollEvents {
         self.pass_wakes();
         let Some(mut epoll) = self.epolls.remove(&descriptor) else { return Vec::new() };
         let told = epoll.tell(most, |watched| self.ready(self.descriptors.get(&watched).copied()));

@@ -54,7 +54,7 @@ pub type Foreign = String;
 pub struct Out {
     /// When (ns).
     pub at: u64,
-    /// Which.
+    /// The packet that was sent.
     pub packet: Packet,
 }
 

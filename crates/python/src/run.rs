@@ -6,7 +6,7 @@ use crate::runs::Runs;
 use crate::{RunError, input};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use queuewright_engine::{Engine, EngineChoice, ItemEvent, Made, jobs};
+use queuewright_engine::{Engine, EngineChoice, ItemEvent, RunOutcome, jobs};
 use queuewright_results::Run;
 use queuewright_scenario::RunSpec;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -72,7 +72,7 @@ fn make(
     let mut done = 0;
     py.detach(|| {
         thread::scope(|scope| {
-            let (tell, told) = channel::<(usize, ItemEvent<Made>)>();
+            let (tell, told) = channel::<(usize, ItemEvent<RunOutcome>)>();
             let stop = &stop;
             scope.spawn(move || {
                 engine.run_all(specs, jobs(at_a_time), stop, |i, step| {

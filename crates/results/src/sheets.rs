@@ -23,7 +23,7 @@ pub struct Sheet<'a> {
 /// A column.
 #[derive(Debug)]
 pub struct Column<'a> {
-    /// Name.
+    /// Name: with its unit where it has one, such as `sojourn_ms_p99`.
     pub name: Cow<'static, str>,
     /// `ms`, `s`, `bit/s`, `bytes`, `packets`, `share` (0 to 1), `index` (0 to 1), or empty.
     pub unit: &'static str,
@@ -96,15 +96,15 @@ const DISTRIBUTION: [Part<Distribution>; 6] = [
 ];
 
 /// A sheet as it grows.
-struct Growing<'a, R> {
+struct SheetBuilder<'a, R> {
     rows: Vec<R>,
     columns: Vec<Column<'a>>,
 }
 
-impl<'a, R> Growing<'a, R> {
+impl<'a, R> SheetBuilder<'a, R> {
     /// Each sheet begins with whose run a row is of.
     fn new(rows: Vec<R>, run: impl Fn(&R) -> &'a Run) -> Self {
-        let mut sheet = Growing { rows, columns: Vec::new() };
+        let mut sheet = SheetBuilder { rows, columns: Vec::new() };
         sheet.text("discipline", "label of the run's discipline", |r| run(r).discipline.as_str().into());
         sheet.count("seed", "", "seed of the run", |r| run(r).seed);
         sheet.columns.iter_mut().for_each(|c| c.kind = Kind::Run);
@@ -186,7 +186,7 @@ impl<'a, R> Growing<'a, R> {
 /// A row for each run and port.
 pub fn runs(results: &Results) -> Sheet<'_> {
     let rows = results.runs.iter().flat_map(|run| run.ports.iter().map(move |port| (run, port)));
-    let mut c = Growing::new(rows.collect(), |r: &(&Run, &Port)| r.0);
+    let mut c = SheetBuilder::new(rows.collect(), |r: &(&Run, &Port)| r.0);
     c.text("engine", "`sim` or `linux`", |r| r.0.engine.as_str().into());
     c.text("port", "name of the port", |r| r.1.name.as_str().into());
     c.text("port_discipline", "label of the discipline at the port: the run's, or its own", |(run, port)| {
@@ -243,7 +243,7 @@ pub fn queues(results: &Results) -> Sheet<'_> {
             rows.extend(port.queues.iter().map(|queue| (run, port, queue)));
         }
     }
-    let mut c = Growing::new(rows, |r| r.0);
+    let mut c = SheetBuilder::new(rows, |r| r.0);
     c.text("port", "name of the port", |r| r.1.name.as_str().into());
     c.text("queue", "name of the queue", |r| r.2.name.as_str().into());
     c.number("rate_bps", "bit/s", "sent, as the link counts", |r| r.2.rate_bps);
@@ -261,7 +261,7 @@ pub fn queues(results: &Results) -> Sheet<'_> {
 /// A row for each run and group of flows.
 pub fn groups(results: &Results) -> Sheet<'_> {
     let rows = results.runs.iter().flat_map(|run| run.groups.iter().map(move |g| (run, g)));
-    let mut c = Growing::new(rows.collect(), |r: &(&Run, &Group)| r.0);
+    let mut c = SheetBuilder::new(rows.collect(), |r: &(&Run, &Group)| r.0);
     c.text("group", "name of the group", |r| r.1.name.as_str().into());
     c.text("cca", "congestion control, or the key of its UDP traffic, such as `cbr`", |r| {
         r.1.cca.as_str().into()
@@ -339,7 +339,7 @@ pub fn groups(results: &Results) -> Sheet<'_> {
 /// A row for each run and flow.
 pub fn flows(results: &Results) -> Sheet<'_> {
     let rows = results.runs.iter().flat_map(|run| run.flows.iter().map(move |f| (run, f)));
-    let mut c = Growing::new(rows.collect(), |r: &(&Run, &Flow)| r.0);
+    let mut c = SheetBuilder::new(rows.collect(), |r: &(&Run, &Flow)| r.0);
     c.count("flow", "", "number of the flow, from 0", |r| r.1.id.into());
     c.text("group", "name of its group", |r| r.1.group.as_str().into());
     c.text("cca", "congestion control, or the key of its UDP traffic, such as `cbr`", |r| {
@@ -367,7 +367,7 @@ pub fn cdf(results: &Results) -> Sheet<'_> {
             rows.extend(points.iter().map(|point| (run, port, *point)));
         }
     }
-    let mut c = Growing::new(rows, |r| r.0);
+    let mut c = SheetBuilder::new(rows, |r| r.0);
     c.text("port", "name of the port", |r| r.1.name.as_str().into());
     c.number("sojourn_ms", "ms", "a time from enqueue to the start of transmission", |r| r.2.0);
     c.number("share", "share", "of the packets that waited no longer", |r| r.2.1);
@@ -377,7 +377,7 @@ pub fn cdf(results: &Results) -> Sheet<'_> {
 /// A row for each flow of these runs that had an end, or came and went, by their starts, the warm-up's included.
 pub fn transfers(runs: &[Run]) -> Sheet<'_> {
     let rows = runs.iter().flat_map(|run| run.detail.transfers.iter().map(move |t| (run, t)));
-    let mut c = Growing::new(rows.collect(), |r: &(&Run, &Transfer)| r.0);
+    let mut c = SheetBuilder::new(rows.collect(), |r: &(&Run, &Transfer)| r.0);
     c.text("group", "name of its group", |(run, t)| {
         run.groups.get(t.group as usize).map_or("", |g| g.name.as_str()).into()
     });

@@ -37,7 +37,7 @@ pub struct FlowSpec {
 /// What a flow sends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Traffic {
-    /// TCP.
+    /// A TCP connection.
     Tcp {
         /// Congestion control.
         #[serde(with = "crate::plain::control")]
@@ -55,7 +55,7 @@ pub enum Traffic {
         /// What its client asks for, after `size_bytes` if that is given; none: it sends by itself.
         client: Option<ClientSpec>,
     },
-    /// UDP.
+    /// UDP datagrams, which nothing answers.
     Datagrams {
         /// How packets follow one another.
         gaps: Gaps,

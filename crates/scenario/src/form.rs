@@ -48,7 +48,7 @@ pub struct Key {
 pub enum Form {
     /// A number with a unit.
     Quantity {
-        /// Whose.
+        /// What its values are counted in.
         unit: Unit,
         /// Smallest, in the base unit: bit/s, ns, bytes.
         min: u64,
@@ -59,18 +59,18 @@ pub enum Form {
     },
     /// A whole number without a unit.
     Whole {
-        /// Smallest.
+        /// The smallest that is allowed.
         min: u64,
-        /// Largest.
+        /// The largest that is allowed.
         max: u64,
         /// A range, too.
         range: bool,
     },
     /// A decimal number.
     Real {
-        /// Smallest, millionths.
+        /// The smallest that is allowed, millionths.
         min: u64,
-        /// Largest, millionths.
+        /// The largest that is allowed, millionths.
         max: u64,
     },
     /// A part of all: `"0.1%"` or `0.001`.

@@ -42,7 +42,7 @@ pub enum JitterLaw {
 /// A share of the packets is delayed by so much more, and overtaken meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reorder {
-    /// Millionths.
+    /// How many of the packets, millionths.
     pub share: u32,
     /// Extra delay, ns.
     pub by_ns: u64,

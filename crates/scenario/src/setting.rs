@@ -7,7 +7,7 @@ use queuewright_aqm as aqm;
 /// A parameter's value as written.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Setting {
-    /// Nanoseconds.
+    /// A time, ns.
     Time(u64),
     /// A size; packets are full packets.
     Size(Size),

@@ -39,16 +39,16 @@ pub enum ArrivalProcess {
     },
     /// By themselves.
     Arrivals {
-        /// When.
+        /// When flows arrive: a Poisson process.
         at: Poisson,
         /// What each is.
         each: FlowTemplate,
     },
     /// A page at a time.
     Pages {
-        /// When.
+        /// When pages are loaded.
         at: Loads,
-        /// Which.
+        /// Which pages they are of.
         pages: Pages,
         /// What the flows of a page are, but for their sizes.
         each: FlowTemplate,

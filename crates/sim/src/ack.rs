@@ -23,7 +23,7 @@ pub struct Ack {
     pub window: u16,
     /// See `sacks`.
     pub count: u8,
-    /// `flag`s.
+    /// What it says beside its numbers: bits of `flag`.
     pub flags: u8,
 }
 

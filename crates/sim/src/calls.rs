@@ -33,7 +33,7 @@ pub struct Call {
 pub struct Arrival {
     /// When, ns since the run began.
     pub at_ns: u64,
-    /// Whose.
+    /// Number of the packet's flow.
     pub flow: u32,
     /// Length as the link counts it.
     pub bytes: u16,

@@ -39,18 +39,18 @@ pub fn segments_of(bytes: u64) -> (u32, u32) {
     reason = "most flows are TCP; a pointer would cost each of their packets"
 )]
 pub enum Endpoints {
-    /// TCP.
+    /// A TCP connection: both of its ends.
     Tcp {
-        /// Sender.
+        /// The end that sends data.
         sender: Sender,
-        /// Receiver.
+        /// The end that acknowledges it.
         receiver: Receiver,
         /// Segments to send; `u32::MAX`: without end.
         segments: u32,
         /// Payload of the last of them (bytes).
         last_bytes: u32,
     },
-    /// UDP.
+    /// A source of UDP datagrams; where they arrive nothing is kept but counts.
     Udp {
         /// Mean bits per second.
         bps: u64,

@@ -8,7 +8,7 @@ use crate::packet::Packet;
 pub struct Delivery {
     /// When (ns, below 2^56), and the `packet::flag`s in the lowest byte.
     at_flags: u64,
-    /// Segment.
+    /// Number of the segment, from 0; of a datagram, the lower half of its number.
     pub seq: u32,
     /// See [`times`].
     ts: u32,

@@ -42,7 +42,7 @@ pub enum Link {
         /// When that one was done (ns).
         done_ns: u64,
     },
-    /// Opportunities.
+    /// By opportunities, each of up to 1500 bytes (`OPPORTUNITY_BYTES`).
     Trace {
         /// The opportunities.
         trace: Arc<Trace>,

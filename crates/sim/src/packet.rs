@@ -15,7 +15,7 @@ pub mod flag {
     pub const CE: u8 = 8;
     /// The sender can be told by CE.
     pub const ECT: u8 = 16;
-    /// UDP.
+    /// It is a datagram of UDP, not a segment of TCP.
     pub const UDP: u8 = 32;
     /// On an ACK: it brings neither data nor another window (not `FLAG_NOT_DUP`, if it acknowledges nothing either).
     pub const DUPLICATE: u8 = 32;
@@ -36,15 +36,15 @@ pub struct Packet {
     pub enqueue_ns: u64,
     /// How long it has waited in the queues that it has left (ns).
     pub waited_ns: u64,
-    /// Whose.
+    /// Number of its flow.
     pub flow: u32,
-    /// Segment.
+    /// Number of the segment, from 0; of a datagram, the lower half of its number.
     pub seq: u32,
     /// Timestamps ([`crate::forward_path::times`]); of a datagram, the upper half of its number.
     pub ts: u32,
     /// Length as the link counts it.
     pub bytes: u16,
-    /// [`flag`]s.
+    /// What it is and carries: bits of [`flag`].
     pub flags: u8,
     /// Ports crossed before this one.
     pub hop: u8,

@@ -75,7 +75,7 @@ pub struct Port {
     pub delay_ns: u64,
     /// When the link can take the next packet; `u64::MAX` while it idles.
     pub service_at: u64,
-    /// Measurement.
+    /// What is counted of it since the end of the warm-up, and of the whole run (`total`).
     pub measure: PortMeasure,
     /// What its discipline is asked, if that is wanted (`crate::calls`).
     calls: Option<Calls>,

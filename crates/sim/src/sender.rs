@@ -94,7 +94,7 @@ pub struct StackRules {
 }
 
 impl StackRules {
-    /// Linux.
+    /// TCP of the Linux that is in the lab.
     pub const LINUX: StackRules = StackRules {
         flavour: Flavour::LINUX,
         tso: true,
@@ -386,7 +386,7 @@ pub struct SenderStats {
 pub struct SenderSetup {
     /// Congestion control.
     pub cca: Kind,
-    /// Flavour.
+    /// Whose TCP it is: what one stack does and another does not.
     pub rules: &'static StackRules,
     /// Segments to send; none: without end.
     pub segments: Option<u32>,

@@ -32,7 +32,7 @@ pub enum EventKind {
 pub struct Event {
     /// When (ns).
     pub at: u64,
-    /// Whose.
+    /// Number of the flow that it happens to.
     pub flow: u32,
     /// First segment of a burst.
     pub seq: u32,
@@ -42,7 +42,7 @@ pub struct Event {
     pub aux: u32,
     /// Packets of a burst, at the first port.
     pub count: u16,
-    /// What.
+    /// What happens.
     pub kind: EventKind,
     /// `packet::*` flags.
     pub flags: u8,

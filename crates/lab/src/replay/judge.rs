@@ -8,7 +8,7 @@ use queuewright_sim::alone::{Ack, Sender, Setup};
 use serde::Serialize;
 
 /// A state of the simulator's: what it has of the kernel's numbers.
-type Known = [Option<u64>; WORDS];
+type PartialState = [Option<u64>; WORDS];
 
 /// Where the two first differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -59,7 +59,7 @@ impl Moment {
 /// How a draw went.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Outcome {
-    /// Draw.
+    /// Name of the draw: `SEED-NUMBER`.
     pub name: String,
     /// Its congestion control.
     pub control: String,
@@ -171,7 +171,7 @@ pub struct AckComparison<'a> {
     /// The kernel's state.
     pub linux: &'a State,
     /// The simulator's.
-    pub sim: Known,
+    pub sim: PartialState,
     /// Segments sent since the acknowledgement before.
     pub linux_sent: &'a [u32],
     /// See `linux_sent`.
@@ -384,7 +384,7 @@ impl<'a> Replay<'a> {
         self.sent.extend(sent.flat_map(|s| s.seq..s.seq + s.count));
     }
 
-    fn state(&self) -> Known {
+    fn state(&self) -> PartialState {
         let (i, x) = (self.sender.info(), self.sender.inner());
         let mut known = [None; WORDS];
         let mut set = |name: &str, value: u64| known[place(name)] = Some(value);
