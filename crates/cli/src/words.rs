@@ -479,12 +479,19 @@ mod tests {
         // What is of several ports, and of tables that are in those.
         let two = |ports: &str, flows: &str| said(&format!("{ports}\n[[flows]]\n{TCP}\n{flows}\n"));
         let port = |name: &str, more: &str| format!("[[ports]]\nname = '{name}'\n{LINK}\n{more}\n");
-        let plain = two(&(port("a", "") + &port("b", "")), "ports = 'a'");
+        let own = "buffer = '100p'";
+        let both = port("a", own) + &port("b", own);
+        let plain = two(&both, "ports = 'a'");
         for (class, key, ports, flows) in [
-            ("Ports", "name", port("a", "") + &port("c", ""), "ports = 'a'"),
-            ("Ports", "discipline", port("a", "") + &port("b", "discipline = 'pie'"), "ports = 'a'"),
-            ("Flows", "ports", port("a", "") + &port("b", ""), "ports = ['a', 'b']"),
-            ("Flows", "reverse_ports", port("a", "") + &port("b", ""), "ports = 'a'\nreverse_ports = 'b'"),
+            ("Ports", "name", port("a", own) + &port("c", own), "ports = 'a'"),
+            (
+                "Ports",
+                "discipline",
+                port("a", own) + &port("b", "buffer = '100p'\ndiscipline = 'pie'"),
+                "ports = 'a'",
+            ),
+            ("Flows", "ports", both.clone(), "ports = ['a', 'b']"),
+            ("Flows", "reverse_ports", both.clone(), "ports = 'a'\nreverse_ports = 'b'"),
             ("Shared", "buffer", port("a", "") + &port("b", "") + "[shared]\nbuffer = '1mb'", "ports = 'a'"),
         ] {
             assert_ne!(two(&ports, flows), plain, "{class} {key}");

@@ -106,20 +106,10 @@ fn schema_refuses_wrong_objects() {
     }
 }
 
-/// The names other tools are written against, spelt out.
+/// The names other tools are written against, spelt out: none goes. What is new is in the schema alone.
 #[test]
-fn names_are_the_published_ones() {
+fn published_names_stay() {
     let value: serde_json::Value = serde_json::from_str(&sample().to_json()).unwrap();
-    let keys = |v: &serde_json::Value| -> Vec<String> {
-        let mut keys: Vec<_> = v.as_object().unwrap().keys().cloned().collect();
-        keys.sort();
-        keys
-    };
-    let sorted = |names: &str| -> Vec<String> {
-        let mut names: Vec<_> = names.split_whitespace().map(String::from).collect();
-        names.sort();
-        names
-    };
     let run = &value["runs"][0];
     let port = &run["ports"][0];
     for (object, names) in [
@@ -143,7 +133,8 @@ fn names_are_the_published_ones() {
             "id group cca base_rtt_ms goodput_bps sojourn_ms srtt_ms retransmits timeouts fct_s",
         ),
     ] {
-        assert_eq!(keys(object), sorted(names));
+        let gone: Vec<&str> = names.split(' ').filter(|name| object.get(name).is_none()).collect();
+        assert_eq!(gone, Vec::<&str>::new());
     }
 }
 

@@ -105,16 +105,18 @@ fn the_examples_work() {
     fs::write(stage.join("crates/sim/tests/contributing.rs"), include_str!("contributing/check.rs"))
         .expect("written");
     sync(&stage, &copy);
-    let cargo = |words: &str| {
+    let cargo = |command: &str, words: &str| {
         // Not where this workspace is built: cargo takes a crate of the same place in another for the same.
-        let words: Vec<&str> =
-            words.split(' ').chain(["--offline", "--target-dir", "../contributing.built"]).collect();
-        run(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), &words, &copy);
+        let mut all = vec![command, "--offline", "--target-dir", "../contributing.built"];
+        all.extend(words.split_whitespace());
+        run(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), &all, &copy);
     };
-    cargo("check --workspace --all-targets");
+    cargo("check", "--workspace --all-targets");
+    cargo("test", "-p queuewright-aqm --test disciplines --test module -- golden pages registry");
     cargo(
-        "test -p queuewright-aqm -p queuewright-scenario -p queuewright-results -p queuewright-sim \
-         --test disciplines --test module --test keys --test format --test contributing",
+        "test",
+        "-p queuewright-scenario -p queuewright-results -p queuewright-sim \
+         --test keys --test format --test contributing",
     );
     run("aqm/tests/check.sh", &["lint"], &copy);
 }
