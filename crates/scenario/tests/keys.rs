@@ -9,7 +9,7 @@ use queuewright_scenario::keys::{
     SIZES, TABLES, TOP, VIDEO,
 };
 use queuewright_scenario::units::show_millionths;
-use queuewright_scenario::{Draft, Flags, Scenario, json_schema, python_types};
+use queuewright_scenario::{Datagrams, Draft, Flags, Scenario, json_schema, python_types};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -190,7 +190,7 @@ fn file(of: &Keys, key: &str, value: &str) -> String {
         ("[shared]", _) => link = format!("{ports}[shared]\n{line}\n"),
         ("[[flows]]", _) => {
             match key {
-                "cbr" | "poisson" | "voip" => {
+                _ if Datagrams::names().any(|name| name == key) => {
                     flows = flows.replace("cca = \"cubic\"\n", "");
                     put(&mut run, "duration = \"10ms\"");
                 }

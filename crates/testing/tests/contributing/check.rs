@@ -4,11 +4,13 @@ use queuewright_results::{Results, Run, sheets};
 use queuewright_scenario::Scenario;
 use std::sync::atomic::AtomicBool;
 
+const CODEL: &str = "\"codel\"";
+
 fn of(discipline: &str, link: &str) -> Run {
     let text = format!(
         "[link]\nrate = \"10mbit\"\nbuffer = \"50p\"\n{link}\n[[flows]]\ncount = 2\ncca = \"gentle\"\nrtt = \"20ms\"\n\
          [[flows]]\ncca = \"gentle\"\nname = \"short\"\nrtt = \"20ms\"\nstart = \"3s\"\nsize = \"1448b\"\n\
-         [[flows]]\nprobe = \"80kbit\"\nrtt = \"20ms\"\n[queue]\ndisciplines = [\"{discipline}\"]\n\
+         [[flows]]\nprobe = \"80kbit\"\nrtt = \"20ms\"\n[queue]\ndisciplines = [{discipline}]\n\
          [run]\nduration = \"5s\"\nwarmup = \"1s\"\nseeds = [1]\n"
     );
     let specs = Scenario::parse(&text, "t.toml", "".as_ref()).and_then(|s| s.runs());
@@ -18,7 +20,7 @@ fn of(discipline: &str, link: &str) -> Run {
 
 #[test]
 fn what_was_added_is_there() {
-    let (plain, slots) = (of("codel", ""), of("codel", "slot = \"300ms\""));
+    let (plain, slots) = (of(CODEL, ""), of(CODEL, "slot = \"300ms\""));
     let names: Vec<&str> = plain.groups.iter().map(|g| g.name.as_str()).collect();
     assert_eq!(names, ["gentle", "short", "probe"]);
     // 80 kbit/s are a hundred packets of 100 bytes a second.
@@ -29,7 +31,7 @@ fn what_was_added_is_there() {
     assert!(took(&plain) < 0.3 && took(&slots) >= 0.3, "{} {}", took(&plain), took(&slots));
     assert!(plain.slowest_share > 0.0 && plain.slowest_share <= 1.0);
     // Who waited longer than the deadline was dropped.
-    let late = of("late:deadline=15ms", "");
+    let late = of("{ name = \"late\", deadline = \"15ms\" }", "");
     let port = &late.ports[0];
     assert!(port.sojourn_ms.max <= 15.0 && port.drops["sojourn"] > 0, "{port:?}");
     let results = Results {
