@@ -177,8 +177,9 @@ impl Drop for Running {
 fn holder(at: &str, user: u32) -> Running {
     let mut command = Command::new("flock");
     command.args(["--no-fork", at, "sleep", "infinity"]).uid(user).gid(user).env("PATH", TOOLS);
-    let running = Running::begin(&mut command);
+    let mut running = Running::begin(&mut command);
     wait_for("the lock to be taken", || {
+        assert_eq!(running.0.try_wait().expect("a child"), None, "flock ended");
         let file = fs::File::open(at).expect("it is there");
         // SAFETY: an open file; the lock goes with it.
         unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) != 0 }
@@ -613,9 +614,13 @@ fn puts_back() {
         assert_eq!(root("v0"), shown);
     }
     tool("ip", &["link", "set", "v0", "mtu", &old[0]["mtu"].to_string()]);
+    let handled = |more: &str| {
+        let _ = Command::new("/usr/sbin/tc").args(["qdisc", "del", "dev", "v0", "root"]).output();
+        tool("tc", &format!("qdisc add dev v0 root handle 8001: {more}").split(' ').collect::<Vec<_>>());
+    };
     // Somebody gives its number to a qdisc of his below ours, of its kind or another.
     for (before, theirs) in [("pfifo limit 77", "pfifo limit 5"), ("bfifo limit 30000", "pfifo limit 5")] {
-        assert!(has(before));
+        handled(before);
         let shown = root("v0");
         attach("v0");
         let words = format!("qdisc replace dev v0 parent 7177:1 handle 8001: {theirs}");
@@ -624,10 +629,6 @@ fn puts_back() {
         assert_eq!(root("v0"), shown);
     }
     // What is not told with the qdisc is refused.
-    let handled = |more: &str| {
-        let _ = Command::new("/usr/sbin/tc").args(["qdisc", "del", "dev", "v0", "root"]).output();
-        tool("tc", &format!("qdisc add dev v0 root handle 8001: {more}").split(' ').collect::<Vec<_>>());
-    };
     let refused = |what: &str| {
         let shown = root("v0");
         let words = ["attach", "v0", "codel", "--rate", "20mbit", "--front"];

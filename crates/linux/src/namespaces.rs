@@ -16,7 +16,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{Error, Read};
+use std::io::{Error, ErrorKind, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -308,10 +308,9 @@ fn everywhere<T: Send>(what: Looked, job: impl Fn() -> T + Sync) -> Result<Seen<
     if seen.ends() {
         return Ok(seen);
     }
-    let is_process =
-        |path: &PathBuf| path.file_name().and_then(|n| n.to_str()?.parse::<u32>().ok()).is_some();
     let mut processes = entries("/proc".into())?;
-    processes.retain(is_process);
+    processes.retain(|path| path.file_name().and_then(|n| n.to_str()?.parse::<u32>().ok()).is_some());
+    processes.retain(|path| !is_the_machines_own(path));
     // All that is open first, then pins and qdiscs: who attaches has open what he then pins and puts at a device, and closes it in the end. In
     // another order it might be in none of them when they are looked at.
     if what == Looked::All {
@@ -342,6 +341,13 @@ fn everywhere<T: Send>(what: Looked, job: impl Fn() -> T + Sync) -> Result<Seen<
     }
     mounts.end(&mut seen);
     Ok(seen)
+}
+
+/// Is it the first process, and one that this one may not look at? In some virtual machines and sandboxes that is the program that runs
+/// the machine, with more rights than root: it has attached nothing. Of others that are like that nothing is known.
+fn is_the_machines_own(process: &Path) -> bool {
+    let refused = |e: Error| e.kind() == ErrorKind::PermissionDenied;
+    process == Path::new("/proc/1") && fs::read_link(process.join("ns/net")).is_err_and(refused)
 }
 
 /// The lists of mounts, each read once.
@@ -638,7 +644,7 @@ mod tests {
             assert_eq!(seen.noted(Err::<(), _>(Error::from_raw_os_error(none))), None);
             assert!(!seen.unknown);
         }
-        // As of the machine's own processes for a container that sees them.
+        // As for a container that sees the machine's processes, and may not look at them.
         assert_eq!(seen.noted(Err::<(), _>(Error::from_raw_os_error(libc::EACCES))), None);
         assert!(seen.unknown);
     }
