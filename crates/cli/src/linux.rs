@@ -313,8 +313,8 @@ pub fn now(dev: Option<&str>) -> Result<(Vec<linux::Status>, Vec<Error>), Error>
         None => linux::records()?,
     };
     let (mut all, mut unread) = (Vec::new(), Vec::new());
-    for record in &records {
-        match linux::status(record) {
+    for found in linux::statuses(&records) {
+        match found {
             Ok(status) => all.push(status),
             Err(e) => unread.push(e),
         }
@@ -481,7 +481,7 @@ pub fn repair(yes: bool) -> Result<(), Failure> {
             return Err(Failure::Run("nothing was changed; --yes does not ask".into()));
         }
     }
-    match linux::repair(leave_keeper)? {
+    match linux::repair((!yes).then_some(&faults), leave_keeper)? {
         left if left.is_empty() => crate::print("repaired\n"),
         left => Err(Failure::Run(left.join("; "))),
     }

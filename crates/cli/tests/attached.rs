@@ -177,8 +177,9 @@ impl Drop for Running {
 fn holder(at: &str, user: u32) -> Running {
     let mut command = Command::new("flock");
     command.args(["--no-fork", at, "sleep", "infinity"]).uid(user).gid(user).env("PATH", TOOLS);
-    let running = Running::begin(&mut command);
+    let mut running = Running::begin(&mut command);
     wait_for("the lock to be taken", || {
+        assert_eq!(running.0.try_wait().expect("a child"), None, "flock ended");
         let file = fs::File::open(at).expect("it is there");
         // SAFETY: an open file; the lock goes with it.
         unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) != 0 }
@@ -490,6 +491,22 @@ fn left_behind() {
     assert_eq!(left_in(pins.join(&lost)), [OsStr::new("theirs")]);
     assert!(Path::new("/run/theirs.json").exists() && pins.join(&kept).join("params").exists());
     fs::remove_dir(pins.join(&lost).join("theirs")).expect("root may");
+    // What comes after the list that was accepted stays.
+    let mut asking = queuewright(&["doctor", "--repair"]);
+    let mut asking =
+        asking.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it runs");
+    let (mut told, mut byte) = (Vec::new(), [0]);
+    let mut from = asking.stdout.take().expect("a pipe");
+    while !told.ends_with(b"[y/N] ") {
+        from.read_exact(&mut byte).unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&told)));
+        told.extend(byte);
+    }
+    let late = pins.join("1:3");
+    fs::create_dir(&late).expect("root may");
+    asking.stdin.take().expect("a pipe").write_all(b"y\n").expect("it reads");
+    let done = asking.wait_with_output().expect("it ends");
+    assert_eq!(done.status.code(), Some(1));
+    assert!(late.exists() && !pins.join(&lost).exists());
     assert!(works(&["doctor", "--repair", "--yes"]).contains("repaired"));
     assert_eq!(left_in(pins), [OsStr::new(&kept)]);
     let text = works(&["status", "v0"]);
@@ -584,6 +601,47 @@ fn puts_back() {
             works(&["detach", "v0"]);
             assert_eq!(root("v0"), shown);
         }
+    }
+    // Frames are so small that the quantum is smaller than what can be asked for.
+    let old = tool("ip", &["-j", "link", "show", "v0"]);
+    let old: serde_json::Value = serde_json::from_str(&old).expect("JSON");
+    tool("ip", &["link", "set", "v0", "mtu", "68"]);
+    if has("fq_codel") {
+        let shown = root("v0");
+        assert!(shown.contains("quantum 82"), "{shown}");
+        attach("v0");
+        works(&["detach", "v0"]);
+        assert_eq!(root("v0"), shown);
+    }
+    tool("ip", &["link", "set", "v0", "mtu", &old[0]["mtu"].to_string()]);
+    let handled = |more: &str| {
+        let _ = Command::new("/usr/sbin/tc").args(["qdisc", "del", "dev", "v0", "root"]).output();
+        tool("tc", &format!("qdisc add dev v0 root handle 8001: {more}").split(' ').collect::<Vec<_>>());
+    };
+    // Somebody gives its number to a qdisc of his below ours, of its kind or another.
+    for (before, theirs) in [("pfifo limit 77", "pfifo limit 5"), ("bfifo limit 30000", "pfifo limit 5")] {
+        handled(before);
+        let shown = root("v0");
+        attach("v0");
+        let words = format!("qdisc replace dev v0 parent 7177:1 handle 8001: {theirs}");
+        tool("tc", &words.split(' ').collect::<Vec<_>>());
+        works(&["detach", "v0"]);
+        assert_eq!(root("v0"), shown);
+    }
+    // What is not told with the qdisc is refused.
+    let refused = |what: &str| {
+        let shown = root("v0");
+        let words = ["attach", "v0", "codel", "--rate", "20mbit", "--front"];
+        fails(&words, 2, &[what, "tc qdisc del dev v0 root"]);
+        assert_eq!(root("v0"), shown);
+    };
+    handled("estimator 1sec 4sec pfifo limit 99");
+    refused("estimator");
+    if has("prio bands 4") {
+        let filter = "filter add dev v0 parent 8001: chain 3 protocol all prio 9 bpf bytecode";
+        let words: Vec<&str> = filter.split(' ').chain(["1,6 0 0 0"]).collect();
+        tool("tc", &words);
+        refused("filters");
     }
     // Of these tc shows less than it needs; a table of sizes it shows only where it is asked for details.
     for (kind, words) in [

@@ -1,6 +1,7 @@
 //! A discipline to a device, and off it again.
 
 use crate::maps::{PortMap, Settings, nth, of_value};
+use crate::namespaces::Elsewhere;
 use crate::objects::{self, Host};
 use crate::port::{FIRST, LEAST_RATE, Port, out_of_range, port_map};
 use crate::record::{
@@ -386,16 +387,22 @@ pub fn detach(dev: &str) -> Result<String, Error> {
     let mut back = "the kernel's own choice".to_string();
     // The device may be gone, or somebody may have put another qdisc there: then that stays.
     if there {
-        put_back(&alone, &record).inspect_err(|_| {
+        let same = put_back(&alone, &record).inspect_err(|_| {
             // It has not been killed, and goes on.
             record.stage = Stage::Attached;
             drop(record.write());
         })?;
         if let Some(before) = &record.before {
             back = before.to_string();
+            if !same {
+                back += ", which is not all as it was: compare it with tc qdisc show";
+            }
         }
     } else if record.name().is_none() {
-        back = format!("forgotten, as its device is not here: {}", chain::where_is(&record));
+        back = format!(
+            "forgotten, as its device is not here: {}",
+            chain::where_is(&record, &Elsewhere::default())
+        );
     } else {
         back = "what is there now: our qdisc was gone already".into();
     }
@@ -415,12 +422,12 @@ pub(crate) fn is_there(record: &Record) -> Result<bool, Error> {
     Ok(chain::root_among(record, &chain::shown(record)?))
 }
 
-/// Makes the root qdisc what it was.
-fn put_back(alone: &File, record: &Record) -> Result<(), Error> {
+/// Makes the root qdisc what it was. Is it so?
+fn put_back(alone: &File, record: &Record) -> Result<bool, Error> {
     let dev = record.device()?;
     let done = match &record.before {
         Some(before) => before.put_back(record.index),
-        None => system::tc_change(alone, &dev, "qdisc del dev {dev} root"),
+        None => system::tc_change(alone, &dev, "qdisc del dev {dev} root").map(|()| true),
     };
     done.map_err(|e| {
         let dev = names::shown(&dev);
@@ -450,9 +457,10 @@ pub fn hold(dev: &str) -> Result<LockedPort, Error> {
     settle(&alone, Some(dev))?;
     let record = attached(dev)?;
     let shown = chain::shown(&record)?;
+    let elsewhere = Elsewhere::default();
     if !chain::root_among(&record, &shown) {
         let why = match record.name() {
-            None => format!("nor is its device: {}", chain::where_is(&record)),
+            None => format!("nor is its device: {}", chain::where_is(&record, &elsewhere)),
             Some(_) => "as somebody else has taken it off".into(),
         };
         return Err(Error::Input(format!(
@@ -461,7 +469,7 @@ pub fn hold(dev: &str) -> Result<LockedPort, Error> {
             record.text
         )));
     }
-    let mut missing = chain::missing_of(&record, &shown)?;
+    let mut missing = chain::missing_of(&record, &shown, &elsewhere)?;
     missing.extend(record.unserved());
     if !missing.is_empty() {
         return Err(chain::by_half(&record, &missing));

@@ -8,6 +8,7 @@ use crate::{Error, names, system};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::fmt;
+use std::ops::RangeBounds;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// The root qdisc that a device had.
@@ -38,12 +39,22 @@ impl PartialEq for Before {
 impl Eq for Before {}
 
 impl Before {
-    /// Makes it the root of a device again.
+    /// Makes it the root of a device again. Is it what it was?
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub(crate) fn put_back(&self, index: u32) -> Result<(), Error> {
-        netlink::replace_root(index, self.handle, &self.kind, &self.options)
+    pub(crate) fn put_back(&self, index: u32) -> Result<bool, Error> {
+        // Somebody may have put a qdisc with its number below ours: that would be made the root, as it is (`tc_modify_qdisc`).
+        for other in netlink::qdiscs(index)? {
+            if other.handle == self.handle && !other.is_root() && !other.is_ingress() {
+                netlink::remove(index, &other)?;
+            }
+        }
+        netlink::replace_root(index, self.handle, &self.kind, &self.options)?;
+        let is_it = |q: &Entry| (q.handle, &q.kind) == (self.handle, &self.kind);
+        let same = |now: Vec<u8>| steady(&self.kind, &now) == steady(&self.kind, &self.options);
+        let root = netlink::qdiscs(index)?.into_iter().find(Entry::is_root);
+        Ok(root.is_some_and(|root| is_it(&root) && options(&root).is_ok_and(same)))
     }
 }
 
@@ -51,7 +62,9 @@ impl Before {
 const TCA_HTB_INIT: u16 = 2;
 const TCA_CODEL_TIMES: [u16; 3] = [1, 3, 5];
 const TCA_FQ_CODEL_TIMES: [u16; 3] = [1, 3, 7];
-const TCA_FQ_CE_THRESHOLD: u16 = 12;
+const TCA_FQ_QUANTUM: u16 = 3;
+const TCA_FQ_INITIAL_QUANTUM: u16 = 4;
+const TCA_FQ_CODEL_QUANTUM: u16 = 6;
 const TCA_PIE_TARGET: u16 = 1;
 const TCA_TBF_PARMS: u16 = 1;
 const TCA_TBF_RATE64: u16 = 4;
@@ -67,13 +80,23 @@ const TCA_CAKE_AUTORATE: u16 = 9;
 /// If it is more than can be put back.
 pub(crate) fn before(dev: &OsStr, index: u32) -> Result<Option<Before>, Error> {
     let all = netlink::qdiscs(index)?;
-    // The kernel's own has no number, 0.
-    let Some(root) = all.iter().find(|q| q.is_root() && q.handle != 0) else { return Ok(None) };
     let refused = |what: String| {
         let dev = names::shown(dev);
         Error::Input(format!(
             "{dev} has {what}, which detach could not put back: remove it first (tc qdisc del dev {dev} root)"
         ))
+    };
+    let has_filters = !netlink::filters(index, 0)?.is_empty();
+    // The kernel's own has no number, 0.
+    let Some(root) = all.iter().find(|q| q.is_root() && q.handle != 0) else {
+        if has_filters {
+            // What others have put at that.
+            let dev = names::shown(dev);
+            return Err(Error::Input(format!(
+                "{dev} has filters at its root, which detach could not put back: remove them first (tc filter del dev {dev})"
+            )));
+        }
+        return Ok(None);
     };
     let kind = root.kind.clone();
     let options =
@@ -82,7 +105,7 @@ pub(crate) fn before(dev: &OsStr, index: u32) -> Result<Option<Before>, Error> {
         "qdiscs"
     } else if has_own_classes(&netlink::classes(index)?) {
         "classes"
-    } else if !netlink::filters(index, 0)?.is_empty() {
+    } else if has_filters {
         "filters"
     } else {
         let shown = system::tc(dev, "qdisc show dev {dev}").unwrap_or_default();
@@ -105,6 +128,9 @@ fn options(root: &Entry) -> Result<Vec<u8>, String> {
     if root.has_sizes() {
         return Err("with a table of sizes (stab)".into());
     }
+    if root.is_estimated() {
+        return Err("with an estimator of its rate".into());
+    }
     let told = root.options();
     match root.kind.as_str() {
         // They have none, or read none.
@@ -113,8 +139,12 @@ fn options(root: &Entry) -> Result<Vec<u8>, String> {
         "pfifo" | "bfifo" | "pfifo_head_drop" | "prio" | "ets" | "hhf" | "cake" => Ok(told.into()),
         "htb" => htb(told),
         "codel" => with_times(told, TCA_CODEL_TIMES),
-        "fq_codel" => with_times(told, TCA_FQ_CODEL_TIMES),
-        "fq" => Ok(fq(told)),
+        // Of the smallest frames the quantum is smaller than what it takes; then it is its default.
+        "fq_codel" => with_times(&within(told, TCA_FQ_CODEL_QUANTUM, 256..), TCA_FQ_CODEL_TIMES),
+        // The same of the largest.
+        "fq" => {
+            Ok(within(&within(told, TCA_FQ_QUANTUM, 1..=1 << 20), TCA_FQ_INITIAL_QUANTUM, ..=i32::MAX as u32))
+        }
         "pie" => pie(told),
         "sfq" => sfq(told),
         "tbf" => tbf(told),
@@ -179,10 +209,10 @@ fn with_times(told: &[u8], times: [u16; 3]) -> Result<Vec<u8>, String> {
     Ok(changed(told, |kind, value| if times.contains(&kind) { time(value) } else { Some(value.into()) }))
 }
 
-/// fq shows that it has no `ce_threshold`, a time without end, as what is left of that in 32 bits of microseconds.
-fn fq(told: &[u8]) -> Vec<u8> {
-    let none = ((u64::MAX / 1000) as u32).to_ne_bytes();
-    changed(told, |kind, value| (kind != TCA_FQ_CE_THRESHOLD || value != none).then(|| value.into()))
+/// The options without a number that is not in the range that the kernel takes.
+fn within(told: &[u8], number: u16, range: impl RangeBounds<u32>) -> Vec<u8> {
+    let taken = word(told, number).is_none_or(|number| range.contains(&number));
+    changed(told, |kind, value| (taken || kind != number).then(|| value.into()))
 }
 
 /// PIE has its target in units of 64 ns, and shows 32 bits of that in nanoseconds: 8 and 9 us alike, and 4295 ms as 32 us. What seems to be whole
@@ -394,6 +424,17 @@ mod tests {
             assert_eq!(again(given), None, "{given} us");
         }
         assert!(pie(&told(8)).is_err_and(|why| why.contains("target")));
+    }
+
+    #[test]
+    fn numbers_that_the_kernel_does_not_take_are_its_defaults() {
+        let mut told = Vec::new();
+        put(&mut told, TCA_FQ_QUANTUM, &(2u32 << 20).to_ne_bytes());
+        put(&mut told, TCA_FQ_INITIAL_QUANTUM, &9u32.to_ne_bytes());
+        let left = within(&told, TCA_FQ_QUANTUM, 1..=1 << 20);
+        assert_eq!((word(&left, TCA_FQ_QUANTUM), word(&left, TCA_FQ_INITIAL_QUANTUM)), (None, Some(9)));
+        assert_eq!(within(&told, TCA_FQ_INITIAL_QUANTUM, ..=9), told);
+        assert_eq!(within(&told, TCA_FQ_CODEL_QUANTUM, 256..), told);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Is all of an attached qdisc there: its device, what tc has put at it, its programs and maps.
 
+use crate::namespaces::Elsewhere;
 use crate::netlink::{self, Entry, number};
 use crate::port::{Port, port_map};
 use crate::record::{COMPANION, COMPANION_LINK, MQ, Record};
-use crate::{Error, front, names, namespaces, objects, shares, system};
+use crate::{Error, front, names, objects, shares, system};
 use libbpf_rs::query::{LinkTypeInfo, MapInfoIter};
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, Program};
 use std::collections::BTreeSet;
@@ -36,7 +37,7 @@ pub(crate) fn root_among(record: &Record, shown: &[Entry]) -> bool {
 /// # Errors
 /// If the kernel does not say.
 pub(crate) fn missing(record: &Record) -> Result<Vec<String>, Error> {
-    missing_of(record, &shown(record)?)
+    missing_of(record, &shown(record)?, &Elsewhere::default())
 }
 
 /// The qdiscs of the device of a record; none, if that is not here.
@@ -51,13 +52,17 @@ pub(crate) fn shown(record: &Record) -> Result<Vec<Entry>, Error> {
 ///
 /// # Errors
 /// If the kernel does not say.
-pub(crate) fn missing_of(record: &Record, shown: &[Entry]) -> Result<Vec<String>, Error> {
+pub(crate) fn missing_of(
+    record: &Record,
+    shown: &[Entry],
+    elsewhere: &Elsewhere,
+) -> Result<Vec<String>, Error> {
     let mut out = Vec::new();
     if let Some(command) = record.unfinished() {
         out.push(format!("the end of {command}, which was killed"));
     }
     if record.name().is_none() {
-        out.push(format!("its device: {}", where_is(record)));
+        out.push(format!("its device: {}", where_is(record, elsewhere)));
         return Ok(out);
     }
     if !root_among(record, shown) {
@@ -137,7 +142,9 @@ fn missing_front(record: &Record, shown: &[Entry], out: &mut Vec<String>) -> Res
             out.push(format!("the qdisc pfifo {leaf}"));
         }
     }
-    let filters = netlink::filters(record.index, number(front::HANDLE))?;
+    // The other chains' are come to from those of chain 0 alone.
+    let mut filters = netlink::filters(record.index, number(front::HANDLE))?;
+    filters.retain(|filter| filter.chain() == 0);
     out.extend(filters_are_wrong(&filters, record.id("front")));
     if link_of(record).is_none() {
         out.push("the program at the tracepoint qdisc_dequeue".into());
@@ -217,7 +224,7 @@ pub(crate) fn mend(alone: &File, record: &Record) -> Result<(), Error> {
     let record = &record;
     let shown = shown(record)?;
     if !root_among(record, &shown) {
-        return Err(again(record, &missing_of(record, &shown)?));
+        return Err(again(record, &missing_of(record, &shown, &Elsewhere::default())?));
     }
     if record.front {
         let port = Port::from_map(&port_map(record)?, record);
@@ -246,9 +253,9 @@ fn again(record: &Record, missing: &[String]) -> Error {
 }
 
 /// What has become of a device that is not in this namespace.
-pub(crate) fn where_is(record: &Record) -> String {
-    match namespaces::of_device(record) {
-        Some(place) => format!("it has been moved to another network namespace ({place})"),
+pub(crate) fn where_is(record: &Record, elsewhere: &Elsewhere) -> String {
+    match elsewhere.place_of(record) {
+        Some(place) => format!("it seems to have been moved to another network namespace ({place})"),
         None => "it has gone".into(),
     }
 }

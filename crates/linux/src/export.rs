@@ -1,6 +1,6 @@
 //! Metrics of what is attached, in OpenMetrics' text form, over HTTP.
 
-use crate::{Class, Error, Record, Status, broken, names, records, status};
+use crate::{Class, Error, Record, Status, broken, names, records, statuses};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
@@ -49,11 +49,12 @@ pub type All = Vec<(String, Result<Status, Error>)>;
 /// # Errors
 /// Without the right to look.
 pub fn read_each() -> Result<All, Error> {
-    let records = records()?;
+    let mut records = records()?;
     // Of two under one name, one of which has gone, that one would be told of in the other's place.
-    let named = |r: &&Record| r.name().is_some() || names::index(&r.dev).is_none();
-    let mut all: All =
-        records.iter().filter(named).map(|record| (record.dev.clone(), status(record))).collect();
+    let named = |r: &Record| r.name().is_some() || names::index(&r.dev).is_none();
+    records.retain(named);
+    let found = statuses(&records);
+    let mut all: All = records.into_iter().map(|record| record.dev).zip(found).collect();
     // Which device a file that is no record was about nobody knows.
     all.extend(broken()?.into_iter().map(|(file, why)| (file, Err(why))));
     Ok(all)

@@ -39,7 +39,7 @@ pub use port::{LEAST_RATE, Port};
 pub use record::{Change, Learned, Record, Stage, attached, broken, record, records};
 pub use repair::{Fault, faults, repair};
 pub use shares::keep;
-pub use status::{Class, Queue, Status, Variable, status, variables};
+pub use status::{Class, Queue, Status, Variable, status, statuses, variables};
 pub use system::{apart, capable, command, has_bpf_qdiscs, with_sudo};
 
 /// Why something could not be done.

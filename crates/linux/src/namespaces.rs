@@ -12,6 +12,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::{self, File};
@@ -24,9 +25,6 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// CAP_SYS_PTRACE of linux/capability.h.
-const PTRACE: u32 = 19;
-
 /// Inode of the first PID namespace, `PROC_PID_INIT_INO` of linux/proc_ns.h.
 const FIRST_PIDS: u64 = 0xefff_fffc;
 
@@ -37,8 +35,10 @@ const NO_NETWORK: i32 = libc::EINVAL;
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Most of all lists of mounts together, bytes: one of 100 000, the most that a namespace may have, takes about 15 MB.
 const MOST_MOUNTS: u64 = 64 << 20;
-/// Most pins and folders of all BPF file systems together.
+/// Most pins and folders of all BPF file systems together; one whose path is long counts for several.
 const MOST_PINS: usize = 100_000;
+/// Bytes of a path that the kernel takes at once.
+const MOST_OF_A_PATH: usize = 3072;
 /// What is in the kernel's cache may be in motion.
 const TRIES: usize = 5;
 
@@ -115,14 +115,14 @@ impl<T: Send> Seen<T> {
 
     /// What was found, if there was something; if nobody knows, that is noted.
     fn noted<R>(&mut self, found: Result<R, Error>) -> Option<R> {
-        // A process that has ended keeps none, nor does a server that is gone, and namespaces are of other kinds, too.
+        // A process that has ended keeps none, nor does a server that is gone, and namespaces are of other kinds, too. What has a path too
+        // long to be told is a file.
         let none = |e: &Error| {
-            matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ESRCH | libc::ESTALE | NO_NETWORK))
+            let known = [libc::ENOENT, libc::ESRCH, libc::ESTALE, libc::ENAMETOOLONG, NO_NETWORK];
+            e.raw_os_error().is_some_and(|number| known.contains(&number))
         };
         match found {
             Err(e) if none(&e) => None,
-            // Who may trace all others is refused by what has more rights than he: the machine's own, outside of a container.
-            Err(e) if e.kind() == ErrorKind::PermissionDenied && system::capable(PTRACE) => None,
             other => {
                 self.unknown |= other.is_err();
                 other.ok()
@@ -137,14 +137,34 @@ impl<T: Send> Seen<T> {
         late || self.unknown && self.what == Looked::All
     }
 
+    /// Notes what of BPF a process has open.
+    fn note_open(&mut self, process: &Path) {
+        for file in self.noted(entries(process.join("fd"))).unwrap_or_default() {
+            let found = fs::read_link(&file).and_then(|name| {
+                let fd = file.file_name().and_then(OsStr::to_str).unwrap_or_default();
+                object_of(process, name.as_os_str(), fd)
+            });
+            let found = self.noted(found).flatten();
+            self.open.extend(found);
+            if self.ends() {
+                return;
+            }
+        }
+    }
+
     /// Notes what is pinned in and below a folder of a BPF file system.
     fn note_pins(&mut self, folder: OwnedFd, at: PathBuf) -> Result<(), Error> {
         let (dev, _) = number_of(&folder)?;
-        let mut folders = vec![(folder, at)];
-        while let Some((folder, at)) = folders.pop() {
+        // By their paths: whoever makes many, or one in another, would else have this process run out of files.
+        let mut folders = vec![PathBuf::new()];
+        while let Some(inner) = folders.pop() {
+            let here = match below(&folder, &inner) {
+                Err(Errno::NOENT | Errno::XDEV) => continue,
+                other => other?,
+            };
             let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let mut buffer = [MaybeUninit::uninit(); 4096];
-            let mut all = RawDir::new(openat(&folder, ".", flags, Mode::empty())?, &mut buffer);
+            let mut all = RawDir::new(openat(&here, ".", flags, Mode::empty())?, &mut buffer);
             while let Some(entry) = all.next() {
                 let entry = entry?;
                 let name = OsStr::from_bytes(entry.file_name().to_bytes());
@@ -155,29 +175,44 @@ impl<T: Send> Seen<T> {
                 {
                     continue;
                 }
-                self.places += 1;
+                let inner = inner.join(name);
+                self.places += 1 + inner.as_os_str().len() / 256;
                 if self.places > MOST_PINS || Instant::now() > self.until {
                     return Err(Error::other("too many pins"));
                 }
-                // No link is followed, and what is mounted there is another's.
-                let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let how = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS;
-                let held = match openat2(&folder, name, flags, Mode::empty(), how) {
+                if kind == FileType::Directory {
+                    folders.push(inner);
+                    continue;
+                }
+                let held = match below(&here, Path::new(name)) {
                     Err(Errno::NOENT | Errno::XDEV) => continue,
                     other => other?,
                 };
-                match kind {
-                    FileType::Directory => folders.push((held, at.join(name))),
-                    _ => {
-                        if let Some(object) = pinned(&held)? {
-                            self.pins.insert((dev, at.join(name)), object);
-                        }
-                    }
+                if let Some(object) = pinned(&held)? {
+                    self.pins.insert((dev, at.join(inner)), object);
                 }
             }
         }
         Ok(())
     }
+}
+
+/// Holds what is below a folder in its own file system: no link is followed, and what is mounted there is another's.
+fn below(folder: &OwnedFd, inner: &Path) -> Result<OwnedFd, Errno> {
+    let (flags, how) = (
+        OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS,
+    );
+    let step = |from: &OwnedFd, part: &Path| openat2(from, part, flags, Mode::empty(), how);
+    let mut here = step(folder, Path::new("."))?;
+    let mut part = PathBuf::new();
+    for name in inner {
+        if part.as_os_str().len() + name.len() > MOST_OF_A_PATH {
+            here = step(&here, &std::mem::take(&mut part))?;
+        }
+        part.push(name);
+    }
+    if part.as_os_str().is_empty() { Ok(here) } else { step(&here, &part) }
 }
 
 /// What is pinned at a place that is held.
@@ -273,13 +308,23 @@ fn everywhere<T: Send>(what: Looked, job: impl Fn() -> T + Sync) -> Result<Seen<
     if seen.ends() {
         return Ok(seen);
     }
+    let mut processes = entries("/proc".into())?;
+    processes.retain(|path| path.file_name().and_then(|n| n.to_str()?.parse::<u32>().ok()).is_some());
+    processes.retain(|path| !is_the_machines_own(path));
+    // All that is open first, then pins and qdiscs: who attaches has open what he then pins and puts at a device, and closes it in the end. In
+    // another order it might be in none of them when they are looked at.
+    if what == Looked::All {
+        for process in &processes {
+            seen.note_open(process);
+            if seen.ends() {
+                return Ok(seen);
+            }
+        }
+    }
     let mut mounts = Mounts::default();
     // By the names that whoever asks knows, first.
     mounts.look(&mut seen, Path::new("/proc/self"), true, &job);
-    for process in entries("/proc".into())? {
-        if process.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok()).is_none() {
-            continue;
-        }
+    for process in processes {
         for task in seen.noted(entries(process.join("task"))).unwrap_or_default() {
             seen.ask(task.join("ns/net"), &job);
             mounts.look(&mut seen, &task, false, &job);
@@ -288,16 +333,7 @@ fn everywhere<T: Send>(what: Looked, job: impl Fn() -> T + Sync) -> Result<Seen<
             }
         }
         for file in seen.noted(entries(process.join("fd"))).unwrap_or_default() {
-            let Some(name) = seen.noted(fs::read_link(&file)) else { continue };
-            if namespace_of(name.as_os_str()).is_some() {
-                seen.ask(file, &job);
-            } else if what == Looked::All
-                && let Some(fd) = file.file_name().and_then(OsStr::to_str)
-            {
-                let found = object_of(&process, name.as_os_str(), fd);
-                let found = seen.noted(found).flatten();
-                seen.open.extend(found);
-            }
+            seen.ask(file, &job);
             if seen.ends() {
                 return Ok(seen);
             }
@@ -307,11 +343,18 @@ fn everywhere<T: Send>(what: Looked, job: impl Fn() -> T + Sync) -> Result<Seen<
     Ok(seen)
 }
 
+/// Is it the first process, and one that this one may not look at? In some virtual machines and sandboxes that is the program that runs
+/// the machine, with more rights than root: it has attached nothing. Of others that are like that nothing is known.
+fn is_the_machines_own(process: &Path) -> bool {
+    let refused = |e: Error| e.kind() == ErrorKind::PermissionDenied;
+    process == Path::new("/proc/1") && fs::read_link(process.join("ns/net")).is_err_and(refused)
+}
+
 /// The lists of mounts, each read once.
 #[derive(Default)]
 struct Mounts {
-    /// Mount namespace and root of those that were read.
-    read: BTreeSet<(OsString, OsString)>,
+    /// Those that were read.
+    read: BTreeSet<View>,
     bytes: u64,
     /// Namespaces and BPF file systems that are mounted, with a process to ask for whether they are still.
     all: BTreeMap<Mounted, PathBuf>,
@@ -322,17 +365,9 @@ struct Mounts {
 impl Mounts {
     /// Looks at what a task has mounted. `own`: the paths are those that this process has.
     fn look<T: Send>(&mut self, seen: &mut Seen<T>, task: &Path, own: bool, job: &(impl Fn() -> T + Sync)) {
-        let link = |name: &str| Ok(readlinkat(CWD, task.join(name), Vec::new())?.into_bytes());
-        let key = link("ns/mnt")
-            .and_then(|space| Ok((OsString::from_vec(space), OsString::from_vec(link("root")?))));
-        let Some(key) = seen.noted(key) else { return };
-        if !self.read.insert(key) {
-            return;
-        }
-        let list = self.list(task);
-        let Some(list) = seen.noted(list) else { return };
         let root = if own { Path::new("/").into() } else { task.join("root") };
-        let mut open = None;
+        let found = self.list_of(task);
+        let Some(Some((from, list))) = seen.noted(found) else { return };
         let all = mounts_among(&list);
         let sysfs = all.iter().filter_map(|(what, _)| match what {
             Mounted::Sysfs(dev) => Some(*dev),
@@ -344,12 +379,8 @@ impl Mounts {
                 continue;
             }
             self.all.entry(what.clone()).or_insert_with(|| task.into());
-            if open.is_none() {
-                open = seen.noted(hold(&root));
-            }
-            let Some(from) = &open else { return };
             // What nobody can reach is looked at in the end.
-            let Ok(held) = hold_cached(from, &place, &sysfs) else { continue };
+            let Ok(held) = hold_cached(&from, &place, &sysfs) else { continue };
             match &what {
                 Mounted::Namespace(_) => {
                     let path = root.join(place.strip_prefix("/").unwrap_or(&place));
@@ -384,6 +415,23 @@ impl Mounts {
         }
     }
 
+    /// A task's root and its list of mounts; none, if they were read already. They are read when all of it is there: a task that ends, or goes
+    /// elsewhere, before that has shown nothing of the others that are where it was.
+    fn list_of(&mut self, task: &Path) -> Result<Option<(OwnedFd, Vec<u8>)>, Error> {
+        for _ in 0..TRIES {
+            let (root, view) = view(task)?;
+            if self.read.contains(&view) {
+                return Ok(None);
+            }
+            let list = self.list(task)?;
+            if self::view(task)?.1 == view {
+                self.read.insert(view);
+                return Ok(Some((root, list)));
+            }
+        }
+        Err(Error::other("it does not stay in one place"))
+    }
+
     /// A task's list of mounts.
     fn list(&mut self, task: &Path) -> Result<Vec<u8>, Error> {
         let most = MOST_MOUNTS - self.bytes;
@@ -400,15 +448,28 @@ impl Mounts {
     fn end<T: Send>(&mut self, seen: &mut Seen<T>) {
         for (what, task) in std::mem::take(&mut self.all) {
             if !self.knows(seen, &what) {
-                let list = self.list(&task);
-                let now = seen.noted(list).unwrap_or_default();
-                seen.unknown |= mounts_among(&now).iter().any(|(still, _)| *still == what);
+                // Others may have it mounted still when that task has gone, so that no list says nothing.
+                let list = self.list(&task).unwrap_or_default();
+                seen.unknown |=
+                    list.is_empty() || mounts_among(&list).iter().any(|(still, _)| *still == what);
             }
             if seen.ends() {
                 return;
             }
         }
     }
+}
+
+/// What a task sees of the mounts: its namespace, and number of mount and inode of its root.
+type View = (OsString, u64, u64);
+
+/// A task's root, and what it sees from there.
+fn view(task: &Path) -> Result<(OwnedFd, View), Error> {
+    let space = readlinkat(CWD, task.join("ns/mnt"), Vec::new())?.into_bytes();
+    let root = hold(&task.join("root"))?;
+    let at = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    let found = statx(&root, "", at, StatxFlags::MNT_ID)?;
+    Ok((root, (OsString::from_vec(space), found.stx_mnt_id, found.stx_ino)))
 }
 
 /// What is in a folder of the kernel's.
@@ -532,19 +593,27 @@ pub(crate) fn living() -> Option<Inventory> {
     })
 }
 
-/// Where the device of a record is, if it is in another namespace.
-pub(crate) fn of_device(record: &Record) -> Option<String> {
-    let address = record.address.clone()?;
-    let (index, dev) = (record.index, record.dev.clone());
-    let is_it =
-        move |(number, name, at): &system::Link| (*number == index || name == dev.as_str()) && *at == address;
-    let has = move || system::links().iter().any(&is_it);
-    let here = system::namespace();
-    within(move || {
-        let there = everywhere(Looked::Namespaces, || system::namespace() != here && has()).ok()?;
-        // Who has mounted it has chosen the name.
-        there.inside.into_values().find(|(_, has)| *has).map(|(way, _)| names::shown(way.as_os_str()))
-    })
+/// The devices of the other network namespaces, which are looked at once, if at all.
+#[derive(Default)]
+pub(crate) struct Elsewhere(OnceCell<Vec<(String, Vec<system::Link>)>>);
+
+impl Elsewhere {
+    /// Where a device like that of a record is, in another namespace. It may be one that somebody else has made like it.
+    pub(crate) fn place_of(&self, record: &Record) -> Option<&str> {
+        let address = record.address.as_deref()?;
+        let is_it = |(number, name, at): &system::Link| {
+            (*number == record.index || name == record.dev.as_str()) && at == address
+        };
+        let all = self.0.get_or_init(|| {
+            let here = system::namespace();
+            let links = move || (system::namespace() != here).then(system::links);
+            let there = within(move || everywhere(Looked::Namespaces, links).ok());
+            let there = there.map(|seen| seen.inside.into_values()).into_iter().flatten();
+            // Who has mounted it has chosen the name.
+            there.filter_map(|(way, links)| Some((names::shown(way.as_os_str()), links?))).collect()
+        });
+        all.iter().find(|(_, links)| links.iter().any(is_it)).map(|(way, _)| way.as_str())
+    }
 }
 
 #[cfg(test)]
@@ -566,6 +635,70 @@ mod tests {
         assert!(inotify::Reader::new(&watch, &mut buffer).next().is_err(), "it was opened");
         File::open(file.path()).expect("it is there");
         assert!(inotify::Reader::new(&watch, &mut buffer).next().is_ok(), "nobody would have seen it");
+    }
+
+    #[test]
+    fn who_is_not_let_in_does_not_know() {
+        let mut seen = Seen::<()>::none(Looked::All).expect("this process has a namespace");
+        for none in [libc::ENOENT, libc::ESRCH, libc::ENAMETOOLONG] {
+            assert_eq!(seen.noted(Err::<(), _>(Error::from_raw_os_error(none))), None);
+            assert!(!seen.unknown);
+        }
+        // As for a container that sees the machine's processes, and may not look at them.
+        assert_eq!(seen.noted(Err::<(), _>(Error::from_raw_os_error(libc::EACCES))), None);
+        assert!(seen.unknown);
+    }
+
+    /// Whoever makes folders in a file system of his own, side by side and one in another, does not use up this process's files.
+    #[test]
+    fn many_folders_take_few_files() {
+        let few = rustix::process::Rlimit { current: Some(64), maximum: Some(64) };
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut at = hold(dir.path()).expect("it is there");
+        for n in 0..300 {
+            rustix::fs::mkdirat(&at, format!("beside{n}"), Mode::RWXU).expect("made");
+        }
+        let name = "within".repeat(20);
+        for _ in 0..100 {
+            rustix::fs::mkdirat(&at, &name, Mode::RWXU).expect("made");
+            at = openat(&at, &name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).expect("it is there");
+        }
+        rustix::process::setrlimit(rustix::process::Resource::Nofile, few).expect("less is always given");
+        let mut seen = Seen::<()>::none(Looked::All).expect("this process has a namespace");
+        seen.note_pins(hold(dir.path()).expect("it is there"), PathBuf::new()).expect("all was looked at");
+        // Those whose path is long count for more.
+        assert!((400..=400 + 100 * 100 * 120 / 256).contains(&seen.places), "{}", seen.places);
+    }
+
+    /// What stands in `/proc` of a task; a list of mounts or none.
+    fn task(at: &Path, mounts: Option<&str>) -> PathBuf {
+        fs::create_dir_all(at.join("ns")).expect("made");
+        std::os::unix::fs::symlink("mnt:[7]", at.join("ns/mnt")).expect("made");
+        std::os::unix::fs::symlink("/", at.join("root")).expect("made");
+        if let Some(mounts) = mounts {
+            fs::write(at.join("mountinfo"), mounts).expect("made");
+        }
+        at.into()
+    }
+
+    #[test]
+    fn a_task_that_ends_hides_no_mount_of_the_others() {
+        let hidden = "94 27 0:931 / /nowhere rw - bpf bpf rw\n";
+        // The first ends before its list is read, or before it is read again.
+        for (ends_before, list) in [(true, None), (false, Some(hidden))] {
+            let dir = tempfile::tempdir().expect("a folder");
+            let first = task(&dir.path().join("1"), list);
+            let second = task(&dir.path().join("2"), Some(hidden));
+            let mut seen = Seen::none(Looked::All).expect("this process has a namespace");
+            let mut mounts = Mounts::default();
+            mounts.look(&mut seen, &first, false, &|| ());
+            assert_eq!(mounts.all.is_empty(), ends_before);
+            fs::remove_dir_all(&first).expect("ours");
+            mounts.look(&mut seen, &second, false, &|| ());
+            assert!(!seen.unknown && mounts.all.len() == 1);
+            mounts.end(&mut seen);
+            assert!(seen.unknown, "nobody has looked at it");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Qdiscs, classes and filters of a device, as the kernel tells of them over netlink (rtnetlink(7)). What tc prints of them is for
 //! eyes: it cuts rates, has no JSON for classes, and none that can be read where a qdisc is unknown to it.
 
-use crate::Error;
+use crate::{Error, names};
 use netlink_packet_core::{
     DecodeError, NLA_F_NESTED, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_ECHO,
     NLM_F_REPLACE, NLM_F_REQUEST, NetlinkBuffer, NetlinkDeserializable, NetlinkHeader, NetlinkMessage,
@@ -24,8 +24,11 @@ const INGRESS: u32 = 0xffff_fff1;
 // Attributes of linux/rtnetlink.h and linux/pkt_sched.h, and of a classifier's in linux/pkt_cls.h.
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
+const TCA_STATS2: u16 = 7;
 const TCA_STAB: u16 = 8;
 const TCA_CHAIN: u16 = 11;
+/// Of linux/gen_stats.h, in `TCA_STATS2`.
+const TCA_STATS_RATE_EST: u16 = 2;
 const TCA_HTB_PARMS: u16 = 1;
 const TCA_HTB_RATE64: u16 = 6;
 const TCA_HTB_CEIL64: u16 = 7;
@@ -108,6 +111,18 @@ impl Entry {
         let long = |kind| Some(u64::read_from_prefix(self.option(kind)?).ok()?.0);
         let rate = |at: usize| Some(u64::from(u32::read_from_prefix(parms.get(at..)?).ok()?.0));
         Some([long(TCA_HTB_RATE64).or_else(|| rate(8))?, long(TCA_HTB_CEIL64).or_else(|| rate(20))?])
+    }
+
+    /// A filter's chain: packets come to those of 0.
+    pub(crate) fn chain(&self) -> u32 {
+        self.attribute(TCA_CHAIN)
+            .and_then(|chain| u32::read_from_prefix(chain).ok())
+            .map_or(0, |(chain, _)| chain)
+    }
+
+    /// Is its rate estimated (tc's `estimator`)?
+    pub(crate) fn is_estimated(&self) -> bool {
+        self.attribute(TCA_STATS2).is_some_and(|stats| attribute(stats, TCA_STATS_RATE_EST).is_some())
     }
 
     /// Priority of a filter, and the protocol (`ETH_P_*`) of the packets that it sees.
@@ -277,15 +292,12 @@ pub(crate) fn classes(index: u32) -> Result<Vec<Entry>, Error> {
     ask(index, || once(libc::RTM_GETTCLASS, NLM_F_DUMP, index, 0))
 }
 
-/// The filters at a qdisc that packets come to (those of chain 0), and the classifiers that have them, which have the handle 0; 0: at
-/// the root, whatever it is.
+/// The filters at a qdisc, of all chains, and the classifiers that have them, which have the handle 0; 0: at the root, whatever it is.
 ///
 /// # Errors
 /// If the kernel does not say.
 pub(crate) fn filters(index: u32, qdisc: u32) -> Result<Vec<Entry>, Error> {
-    let mut all = ask(index, || once(libc::RTM_GETTFILTER, NLM_F_DUMP, index, qdisc))?;
-    all.retain(|filter| filter.attribute(TCA_CHAIN).is_none_or(|chain| chain == 0u32.to_ne_bytes()));
-    Ok(all)
+    ask(index, || once(libc::RTM_GETTFILTER, NLM_F_DUMP, index, qdisc))
 }
 
 fn ask(
@@ -325,6 +337,17 @@ pub(crate) fn replace_root(index: u32, handle: u32, kind: &str, options: &[u8]) 
     let how = NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE;
     talk(libc::RTM_NEWQDISC, how, index, (handle, ROOT), attributes).map(drop).map_err(|e| {
         Error::System(format!("{kind} as the root of device {index}, asked for over netlink: {e}"))
+    })
+}
+
+/// Removes a qdisc that is not a root.
+///
+/// # Errors
+/// If the kernel refuses.
+pub(crate) fn remove(index: u32, qdisc: &Entry) -> Result<(), Error> {
+    let place = (qdisc.handle, qdisc.parent);
+    talk(libc::RTM_DELQDISC, NLM_F_ACK, index, place, Vec::new()).map(drop).map_err(|e| {
+        Error::System(format!("{} at device {index}, removed over netlink: {e}", names::quoted(&qdisc.kind)))
     })
 }
 

@@ -259,6 +259,11 @@ pub(crate) fn forget_pins(key: impl AsRef<OsStr>) -> bool {
     all.remove_folder(key)
 }
 
+/// Removes one of our folders if nothing is pinned in it. Is it gone?
+pub(crate) fn forget_folder(key: &OsStr) -> bool {
+    matches!(pins(false), Ok(Some(all)) if all.remove_folder(key))
+}
+
 /// The folder of the records.
 fn run() -> Result<Folder, Error> {
     Folder::make(Path::new(RUN))

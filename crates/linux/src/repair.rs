@@ -2,7 +2,7 @@
 //! then it is freed.
 
 use crate::attach;
-use crate::namespaces::Inventory;
+use crate::namespaces::{Elsewhere, Inventory};
 use crate::netlink::{Entry, number};
 use crate::record::{self, PINS, Record, Stage, alone, everywhere};
 use crate::{Error, chain, front, names, namespaces, system};
@@ -13,7 +13,7 @@ use std::fs::File;
 use std::path::Path;
 
 /// Something that is not as it should be.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Fault {
     /// What it is, and of what.
     pub what: String,
@@ -39,7 +39,7 @@ const FREES: &str =
 /// What else there is on this machine, of which this is not.
 const UNKNOWN: &str = "not all of this machine can be looked at for who has it still, so that it stays";
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 enum Way {
     Broken(OsString),
     Settle,
@@ -47,6 +47,8 @@ enum Way {
     Keep(Record),
     Forget(Record),
     Stray(OsString),
+    /// A folder in which nothing was pinned when it was looked at.
+    Empty(OsString),
     Unregister(u32),
     Leave,
 }
@@ -63,7 +65,7 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
     let mut add = |what: String, mend, way| {
         // Whose name this program gives to none, another has put there.
         let (mend, way) = match way {
-            Way::Broken(name) | Way::Stray(name) if !record::is_given(&name) => {
+            Way::Broken(name) | Way::Stray(name) | Way::Empty(name) if !record::is_given(&name) => {
                 (Err(record::FOREIGN.into()), Way::Leave)
             }
             way => (Ok(mend), way),
@@ -78,6 +80,7 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
     let (strays, registered) = (record::strays(&all), chain::registered());
     // It is much to look at, and not always needed.
     let living = LazyCell::new(namespaces::living);
+    let elsewhere = Elsewhere::default();
     for record in &all {
         let of = format!("{} on {}", record.text, names::quoted(&record.dev));
         if record.namespace != here {
@@ -88,7 +91,7 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
             continue;
         }
         let shown = chain::shown(record)?;
-        let missing = chain::missing_of(record, &shown)?;
+        let missing = chain::missing_of(record, &shown, &elsewhere)?;
         let there = chain::root_among(record, &shown);
         if let Some(unserved) = there.then(|| record.unserved()).flatten() {
             let what = format!("{of} lacks {unserved}");
@@ -118,6 +121,11 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
         }
     }
     for (what, mend, way, pins) in held {
+        // Whoever is about to pin something there, as this goes on, has it.
+        let way = match (way, living.as_ref()) {
+            (Way::Stray(name), Some(living)) if living.pinned_in(&pins).is_empty() => Way::Empty(name),
+            (way, _) => way,
+        };
         let (mend, way) = match living.as_ref().map(|living| user(living, &pins)) {
             Some(None) => (Ok(mend), way),
             Some(Some(user)) => (Err(format!("{user} has it still, so that it stays")), Way::Leave),
@@ -158,17 +166,24 @@ fn user(living: &Inventory, pins: &Path) -> Option<&'static str> {
     elsewhere.then_some("an open file or another pin")
 }
 
-/// Mends it all; what could not be is said, a line each. `keep` begins a process that is [`keep`](crate::keep) for a device, with
-/// the file as its standard input.
+/// Mends what was accepted of what [`faults`] has listed (None: all that is there); what could not be is said, a line each, and so is
+/// what has come since. `keep` begins a process that is [`keep`](crate::keep) for a device, with the file as its standard input.
 ///
 /// # Errors
 /// Without the right to.
-pub fn repair(keep: impl Fn(&str, File) -> Result<(), Error>) -> Result<Vec<String>, Error> {
+pub fn repair(
+    accepted: Option<&[Fault]>,
+    keep: impl Fn(&str, File) -> Result<(), Error>,
+) -> Result<Vec<String>, Error> {
     system::rights()?;
     let alone = alone()?;
     let mut left = attach::settle(&alone, None)?;
     // As it is now, with nobody else at work.
     for fault in faults()? {
+        if accepted.is_some_and(|all| !all.contains(&fault)) {
+            left.push(format!("{}: not in the list that was accepted; look again", fault.what));
+            continue;
+        }
         let done = match &fault.way {
             Way::Broken(name) => Ok(record::remove_broken(name)),
             Way::Settle => Ok(false),
@@ -183,6 +198,7 @@ pub fn repair(keep: impl Fn(&str, File) -> Result<(), Error>) -> Result<Vec<Stri
                 attach::unregister(&record::name_pin(name));
                 Ok(record::forget_pins(name))
             }
+            Way::Empty(name) => Ok(record::forget_folder(name)),
             Way::Unregister(id) => {
                 Ok(MapHandle::from_map_id(*id).is_ok_and(|map| map.delete(&0u32.to_ne_bytes()).is_ok()))
             }

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::maps::{PortMap, QueueMap, Stats, nth, of_value};
+use crate::namespaces::Elsewhere;
 use crate::port::FIRST;
 use crate::record::{self, Record};
 use crate::{chain, front, names, shares};
@@ -90,9 +91,19 @@ pub struct Queue {
 /// # Errors
 /// Without the right to, or if they are gone.
 pub fn status(record: &Record) -> Result<Status, Error> {
+    status_of(record, &Elsewhere::default())
+}
+
+/// The same of several: those of which the device is gone are looked for together.
+pub fn statuses(records: &[Record]) -> Vec<Result<Status, Error>> {
+    let elsewhere = Elsewhere::default();
+    records.iter().map(|record| status_of(record, &elsewhere)).collect()
+}
+
+fn status_of(record: &Record, elsewhere: &Elsewhere) -> Result<Status, Error> {
     record::pins(false)?;
     let shown = chain::shown(record)?;
-    let mut missing = chain::missing_of(record, &shown)?;
+    let mut missing = chain::missing_of(record, &shown, elsewhere)?;
     let there = chain::root_among(record, &shown);
     missing.extend(there.then(|| record.unserved()).flatten());
     let (mut status, missing) = match (counted(record), missing.is_empty()) {

@@ -2,12 +2,13 @@
 
 use crate::Error;
 use crate::names::{self, safe};
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::ffi::{CStr, OsStr, OsString};
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixDatagram;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -101,6 +102,9 @@ pub(crate) fn links() -> Vec<Link> {
     }
     all
 }
+
+/// A processor's time that a program may take, s: they take some ms.
+const MOST_SECONDS: u64 = 10;
 
 /// What attaching needs, by their numbers in linux/capability.h.
 const RIGHTS: [(u32, &str); 3] = [(12, "CAP_NET_ADMIN"), (38, "CAP_PERFMON"), (39, "CAP_BPF")];
@@ -197,14 +201,23 @@ pub(crate) fn tool(program: &str, words: &[&OsStr], alone: Option<&File>) -> Res
     let asked = format!("{program} {}", said.join(" "));
     // Its standard input is not read: it is a way to have the lock.
     let held = alone.and_then(|f| f.try_clone().ok()).map_or(Stdio::null(), Stdio::from);
-    let done = command(program).args(words).current_dir("/").stdin(held).output();
+    let mut asking = command(program);
+    asking.args(words).current_dir("/").stdin(held).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let done = asking.spawn().and_then(|child| {
+        // Whoever has CAP_NET_ADMIN here can send to tc's socket without end, which tc reads.
+        let most = Rlimit { current: Some(MOST_SECONDS), maximum: Some(MOST_SECONDS) };
+        let _ = prlimit(Pid::from_raw(child.id().cast_signed()), Resource::Cpu, most);
+        child.wait_with_output()
+    });
     let done = done.map_err(|e| Error::System(format!("{asked}: {e}; install iproute2")))?;
     if done.status.success() {
         return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&done.stderr);
     // tc says all of its options then.
-    let why: Vec<String> = said.trim().lines().take_while(|l| !l.starts_with("Usage:")).map(safe).collect();
+    let mut why: Vec<String> =
+        said.trim().lines().take_while(|l| !l.starts_with("Usage:")).map(safe).collect();
+    why.extend(done.status.signal().map(|signal| format!("ended by signal {signal}")));
     Err(Error::System(format!("{asked}: {}", why.join("; "))))
 }
 

@@ -32,7 +32,9 @@ fn main() {
         let paths = SCHEDULERS.map(|name| format!("net/sched/sch_{name}"));
         // What is built in is no file.
         let mut files: Vec<_> = paths.iter().filter_map(|path| vm::module_of(lab, path).ok()).collect();
-        files.push(vm::module_of(lab, "drivers/net/veth")?);
+        for path in ["drivers/net/veth", "drivers/net/ifb", "net/sched/cls_matchall"] {
+            files.push(vm::module_of(lab, path)?);
+        }
         Ok(files)
     };
     vm::test("BPF qdiscs under abuse", &words, files, || {
@@ -40,6 +42,7 @@ fn main() {
         let times = words.iter().find_map(|a| a.parse().ok());
         leaves_anothers();
         puts_back(times.unwrap_or(4));
+        sees_filters_at_the_kernels_own();
         keeps_time();
         changes();
         loses_its_device();
@@ -315,7 +318,7 @@ fn leaves_anothers() {
         let faults = linux::faults().unwrap_or_else(|e| panic!("{e}"));
         let mended =
             faults.iter().filter(|fault| fault.mend.is_ok()).map(|fault| fault.what.clone()).collect();
-        let left = linux::repair(|_, _| Ok(())).unwrap_or_else(|e| panic!("{e}"));
+        let left = linux::repair(None, |_, _| Ok(())).unwrap_or_else(|e| panic!("{e}"));
         assert!(left.is_empty(), "{left:?}");
         let mended: Vec<String> = mended;
         mended
@@ -595,6 +598,31 @@ fn puts_back(times: usize) {
     assert!(wrong.is_empty(), "{wrong:#?}");
     ip("link del v0");
     settles("what was there before");
+}
+
+/// At the root that the kernel itself has put there somebody may have filters, which would go with it.
+fn sees_filters_at_the_kernels_own() {
+    vm::loads("/ifb.ko");
+    vm::loads("/cls_matchall.ko");
+    fs::write("/proc/sys/net/core/default_qdisc", "fq_codel").expect("root may");
+    ip("link add i0 type ifb");
+    ip("link set i0 up");
+    let tc = |words: &str| {
+        let done = Command::new("/usr/sbin/tc").args(words.split_whitespace()).output().expect("tc runs");
+        assert!(done.status.success(), "{words}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    };
+    assert!(tc("qdisc show dev i0").contains("fq_codel 0: root"));
+    tc("filter add dev i0 protocol all prio 9 matchall classid 0:5");
+    let said = attach("i0", "droptail", linux::Port::default()).map_err(|e| e.to_string());
+    assert!(said.as_ref().is_err_and(|e| e.contains("filters")), "{said:?}");
+    assert!(tc("filter show dev i0").contains("matchall"));
+    tc("filter del dev i0");
+    attach("i0", "droptail", linux::Port::default()).unwrap_or_else(|e| panic!("{e}"));
+    linux::detach("i0").unwrap_or_else(|e| panic!("{e}"));
+    assert!(tc("qdisc show dev i0").contains("fq_codel 0: root"));
+    ip("link del i0");
+    settles("filters of others");
 }
 
 /// Frames of all kinds, most of them nonsense: each is sent or dropped, and ECN is found where it is.
