@@ -254,7 +254,7 @@ class Video(TypedDict, total=False):
             the player keeps ahead at most; at least a chunk
     """
 
-    ladder: Iterable[str]
+    ladder: Iterable[float | str]
     chunk: str | timedelta
     buffer: str | timedelta
 
