@@ -10,16 +10,17 @@
     print(results)
 
 What a scenario can say is in docs/scenario.md; the same keys, as keyword arguments, dicts and lists. Tables
-of results (`results.runs`, `.flows`, `.series`, ...) are Arrow's: `polars.DataFrame(results.flows)`.
+of results (`results.runs`, `.flows`, `.series`, ...) are Arrow's: `results.flows.to_polars()`.
 """
 
 import sys
 
+from queuewright._native import VERSION as __version__
 from queuewright._native import Error, RunError, Table
 from queuewright._results import Results, Sweep
 from queuewright._run import compare, run, sweep
 from queuewright._scenario import Scenario, load
-from queuewright._words import disciplines, explain
+from queuewright._words import disciplines, explain, number
 
 __all__ = [
     "Error",
@@ -28,10 +29,12 @@ __all__ = [
     "Scenario",
     "Sweep",
     "Table",
+    "__version__",
     "compare",
     "disciplines",
     "explain",
     "load",
+    "number",
     "run",
     "sweep",
 ]

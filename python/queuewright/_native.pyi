@@ -1,8 +1,8 @@
 """What the package asks of the crates; `queuewright` is what there is to use."""
 
 import os
-from collections.abc import Callable, Sequence
-from typing import Any, final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, final, overload
 
 __all__ = [
     "DEFAULT_AQM",
@@ -21,6 +21,7 @@ __all__ = [
     "main",
     "nanoseconds",
     "network",
+    "number",
     "read_policy",
     "run",
     "run_some",
@@ -35,15 +36,18 @@ class Error(ValueError):
     """Wrong input, in the words of the command: where, what was found, what is allowed."""
 
 class RunError(RuntimeError):
-    """A run failed, or results could not be written."""
+    """A run failed, or results could not be written.
+
+    What an interrupted or failed call has finished is the exception's `results`.
+    """
 
 @final
 class Table:
     """Rows and named columns in Arrow's memory format.
 
-    Libraries that know Arrow read it without a copy: `polars.DataFrame(table)`, `pyarrow.table(table)`,
-    `pandas.DataFrame.from_arrow(table)`, and duckdb by a variable's name. None of them is needed to look at
-    it: `table["seed"]`, `table.rows()`.
+    Libraries that know Arrow read it without a copy: `polars.DataFrame(table)`, `pyarrow.table(table)`, and
+    duckdb by a variable's name. None of them is needed to look at it: `table["seed"]` is a column, `table[0]`
+    a row, `"seed" in table` asks for a column, and who goes through it gets its rows.
     """
 
     @property
@@ -56,9 +60,25 @@ class Table:
     def __len__(self) -> int:
         """How many rows."""
 
-    def __getitem__(self, name: str, /) -> list[Any]:
-        """The values of a column; None for what is not known."""
+    @overload
+    def __getitem__(self, key: str, /) -> list[Any]: ...
+    @overload
+    def __getitem__(self, key: int, /) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, key: slice, /) -> list[dict[str, Any]]: ...
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Its rows."""
 
+    def __contains__(self, name: object, /) -> bool:
+        """Is there such a column?"""
+
+    def to_polars(self) -> Any:
+        """As a polars DataFrame."""
+
+    def to_pandas(self) -> Any:
+        """As a pandas DataFrame; whole numbers are `Int64`, which has a place for what is not known."""
+
+    def _repr_html_(self) -> str: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Arrow's PyCapsule interface."""
 
@@ -79,6 +99,10 @@ class Draft:
     @staticmethod
     def read(path: str | os.PathLike[str]) -> Draft:
         """A scenario file."""
+
+    @staticmethod
+    def from_toml(text: str) -> Draft:
+        """The text of a scenario file."""
 
     @staticmethod
     def from_json(text: str) -> Draft:
@@ -205,6 +229,8 @@ class Results:
         """Results of a scenario, of which `run_some` or `pack` packed some runs each, in order."""
 
     @property
+    def draft(self) -> Draft: ...
+    @property
     def runs(self) -> Table: ...
     @property
     def queues(self) -> Table: ...
@@ -266,6 +292,9 @@ def explain(name: str) -> str:
 
 def nanoseconds(time: str) -> int:
     """A time in words, such as "5s"."""
+
+def number(text: str) -> tuple[float, str]:
+    """A rate in bit/s, a time in seconds or a size in bytes, and which of them: "bit/s", "s" or "bytes"."""
 
 def main(args: Sequence[str]) -> int:
     """The command `queuewright`: its exit code."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 from queuewright import _native
@@ -45,10 +46,10 @@ class Domain:
 
 def paper(
     *,
-    rate: int | str = "1gbit",
+    rate: float | str = "1gbit",
     rtt_ms: Iterable[float] = (20, 40, 60, 80),
     flows: Iterable[int] = (100, 200, 250),
-    udp: Iterable[int | str] | None = None,
+    udp: Iterable[float | str] | None = None,
     buffer: int | str | Iterable[int | str] = "small",
     episode_s: float = 5,
 ) -> Domain:
@@ -66,7 +67,7 @@ def paper(
     Raises:
         Error: What no network can have.
     """
-    buffers = [buffer] if isinstance(buffer, int | str) else buffer
+    buffers = list(buffer) if isinstance(buffer, Iterable) and not isinstance(buffer, str) else [buffer]
     recipe = {
         "rate": _word(rate, "bit"),
         "rtt": [f"{rtt}ms" for rtt in rtt_ms],
@@ -78,8 +79,9 @@ def paper(
     return _checked(Domain(papers=(recipe,)))
 
 
-def _word(value: int | str, unit: str) -> str:
-    return value if isinstance(value, str) else f"{value}{unit}"
+def _word(value: float | str, unit: str) -> str:
+    """A number with its unit, of Python or numpy; rates come to whole bits."""
+    return f"{float(value):.0f}{unit}" if isinstance(value, Real) else str(value)
 
 
 def domain(scenarios: Scenario | Iterable[Scenario]) -> Domain:

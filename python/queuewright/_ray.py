@@ -6,7 +6,7 @@ import os
 import pickle
 import socket
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from queuewright import _native
@@ -57,7 +57,7 @@ class Cluster:
         function: Callable[..., Any],
         calls: Sequence[tuple[Any, ...]],
         at_a_time: int | None = None,
-        done: Callable[[Sequence[int]], object] = lambda _: None,
+        done: Callable[[Mapping[int, Any]], object] = lambda _: None,
     ) -> list[Any]:
         """What a function gives for each of these arguments, in their order.
 
@@ -65,7 +65,8 @@ class Cluster:
             function: One of a module, which the workers have, too.
             calls: Its arguments.
             at_a_time: So many calls; default: so that no core has to wait.
-            done: Is told which calls have ended, also when none has. What it raises ends the others.
+            done: Is told what the calls that have ended gave, by their number, also when none has. What it
+                raises ends the others.
         """
         errors = self.ray.exceptions
         most = at_a_time or 2 * self.cores()
@@ -79,9 +80,10 @@ class Cluster:
                     under_way[self._task.remote(VERSION, function, *calls[i])] = i
                 ready, _ = self.ray.wait(list(under_way), timeout=_EVERY)
                 ended = [under_way.pop(ref) for ref in ready]
-                for i, one in zip(ended, self.ray.get(ready), strict=True):
+                of_these = dict(zip(ended, self.ray.get(ready), strict=True))
+                for i, one in of_these.items():
                     made[i] = one
-                done(ended)
+                done(of_these)
         except errors.RayTaskError as e:
             if isinstance(e.cause, Error | RunError):
                 raise e.cause from None
@@ -139,21 +141,29 @@ def runs(
     size = min(max(total // (_PARTS * (jobs or cluster.cores())), 1), _MOST)
     parts = list(_parts(counts, size))
 
-    def done(ended: Sequence[int]) -> None:
+    # Of each scenario, with the part's number, as parts end in any order.
+    packed: list[list[tuple[int, bytes]]] = [[] for _ in scenarios]
+
+    def done(ended: Mapping[int, list[bytes]]) -> None:
         nonlocal so_far
-        so_far += sum(end - begin for i in ended for _, begin, end in parts[i])
+        for part, made in ended.items():
+            for (i, begin, end), some in zip(parts[part], made, strict=True):
+                packed[i].append((part, some))
+                so_far += end - begin
         if tell is not None:
             tell(so_far / total, so_far, total)
 
+    def finished() -> list[_native.Results]:
+        each = zip(scenarios, packed, strict=True)
+        return [_native.Results.unpack(one._draft, [some for _, some in sorted(own)]) for one, own in each]
+
     calls = [([drawn[i].pack(begin, end) for i, begin, end in part],) for part in parts]
-    packed: list[list[bytes]] = [[] for _ in scenarios]
-    for part, made in zip(parts, cluster.each(_runs, calls, jobs, done), strict=True):
-        for (i, _, _), some in zip(part, made, strict=True):
-            packed[i].append(some)
-    return [
-        _native.Results.unpack(scenario._draft, some)
-        for scenario, some in zip(scenarios, packed, strict=True)
-    ]
+    try:
+        cluster.each(_runs, calls, jobs, done)
+    except BaseException as e:
+        e.results = finished()  # type: ignore[attr-defined]
+        raise
+    return finished()
 
 
 def _parts(counts: Sequence[int], size: int) -> Iterator[list[tuple[int, int, int]]]:

@@ -6,11 +6,14 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from queuewright import _native
-from queuewright._native import VERSION, Table
+from queuewright._native import VERSION, Error, Table
 from queuewright._scenario import Scenario, same_version, to_json
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class Results:
@@ -23,6 +26,11 @@ class Results:
 
     def __init__(self, native: _native.Results) -> None:
         self._native = native
+
+    @property
+    def scenario(self) -> Scenario:
+        """What was run."""
+        return Scenario._again(self._native.draft)
 
     @property
     def runs(self) -> Table:
@@ -83,9 +91,55 @@ class Results:
         """
         return Path(self._native.save(os.fspath(folder), "results"))
 
+    def plot(self, ax: "Axes | None" = None, *, delay: str = "mean", port: str | None = None) -> "Axes":
+        """Utilisation against delay, as the report has it: up and to the left is better.
+
+        A mark for each discipline, with bars over all seeds. It needs matplotlib (`pip install '.[plot]'`).
+
+        Args:
+            ax: Where to draw; default: axes of its own.
+            delay: Which sojourn time: "mean", "p50", "p95", "p99" or another that `runs` has.
+            port: Of which port; needed if there are several.
+
+        Raises:
+            Error: There is no such delay or port.
+        """
+        from queuewright import _plot
+
+        return _plot.tradeoff(self, ax, delay, port)
+
+    def plot_delays(self, ax: "Axes | None" = None, *, port: str | None = None) -> "Axes":
+        """The distribution of the sojourn time, a line for each discipline and seed, as the report has it.
+
+        Args:
+            ax: As for `plot`.
+            port: As for `plot`.
+
+        Raises:
+            Error: There is no such port.
+        """
+        from queuewright import _plot
+
+        return _plot.delays(self, ax, port)
+
+    def plot_series(self, quantity: str, ax: "Axes | None" = None, *, seed: int | None = None) -> "Axes":
+        """A quantity over time, a line for each discipline.
+
+        Args:
+            quantity: A column of `series`: "bottleneck.backlog_bytes".
+            ax: As for `plot`.
+            seed: Of which seed; default: the first.
+
+        Raises:
+            Error: There is no such quantity or seed.
+        """
+        from queuewright import _plot
+
+        return _plot.series(self, ax, quantity, seed)
+
     def __reduce__(self) -> tuple[Any, ...]:
         draft, runs, series = self._native.pack()
-        return _unpickled, (VERSION, Scenario._of(draft), runs, series)
+        return _unpickled, (VERSION, Scenario._again(draft), runs, series)
 
     def __str__(self) -> str:
         return self._native.summary().rstrip("\n")
@@ -107,6 +161,26 @@ def _table_unpickled(stream: bytes) -> Table:
 
 
 copyreg.pickle(Table, lambda table: (_table_unpickled, (table.to_ipc(),)))
+
+
+def numbers(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The points with rates, times and sizes as numbers: bits a second, seconds and bytes.
+
+    Texts of a path stay where not all of its values are of one unit.
+    """
+    given: list[dict[str, Any]] = json.loads(to_json(points))
+    for path in given[0] if given else ():
+        values = [point[path] for point in given]
+        if not all(isinstance(value, str) for value in values):
+            continue
+        try:
+            parsed = [_native.number(value) for value in values]
+        except Error:
+            continue
+        if len({unit for _, unit in parsed}) == 1:
+            for point, (value, unit) in zip(given, parsed, strict=True):
+                point[path] = value if unit == "s" else int(value)
+    return given
 
 
 class Sweep(Sequence[Results]):
@@ -159,19 +233,61 @@ class Sweep(Sequence[Results]):
 
     def _together(self, sheet: str) -> Table:
         tables = [getattr(results, sheet) for results in self._results]
-        return _native.concat(tables, to_json(self.points))
+        return _native.concat(tables, to_json(numbers(self.points)))
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """For each combination its `point` and its `results`, as `Results.to_dict` has them."""
+        each = zip(json.loads(to_json(self.points)), self._results, strict=True)
+        return [{"point": point, "results": one.to_dict()} for point, one in each]
+
+    def save(self, folder: str | os.PathLike[str] = "queuewright-results") -> list[Path]:
+        """`Results.save` of each combination.
+
+        Returns:
+            Their folders, in the order of `points`.
+
+        Raises:
+            Error: If no folder can be made there.
+            RunError: If results cannot be written.
+        """
+        return [results.save(folder) for results in self._results]
+
+    def plot(self, y: str = "sojourn_ms_mean", x: str | None = None, ax: "Axes | None" = None) -> "Axes":
+        """A measure over a path that was varied: a line for each discipline, and a band over all seeds.
+
+        Where other paths were varied too, there is a line for each combination of these. It needs matplotlib
+        (`pip install '.[plot]'`).
+
+        Args:
+            y: A column of `runs`.
+            x: The path; default: the first.
+            ax: Where to draw; default: axes of its own.
+
+        Raises:
+            Error: There is no such column or path.
+        """
+        from queuewright import _plot
+
+        return _plot.sweep(self, ax, y, x)
 
     def __len__(self) -> int:
         return len(self._results)
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: int) -> Results: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Sweep": ...
+    def __getitem__(self, index: int | slice) -> "Results | Sweep":
+        if isinstance(index, slice):
+            return Sweep(self.points[index], self._results[index])
         return self._results[index]
 
     def __iter__(self) -> Iterator[Results]:
         return iter(self._results)
 
     def __repr__(self) -> str:
-        return f"<queuewright.Sweep of {len(self)} over {', '.join(self.points[0])}>"
+        over = f" over {', '.join(self.points[0])}" if self.points else ""
+        return f"<queuewright.Sweep of {len(self)}{over}>"
 
     def __str__(self) -> str:
         return "\n\n".join(

@@ -1,5 +1,6 @@
 """Runs of scenarios, on all cores, and what comes of them."""
 
+import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -31,7 +32,8 @@ def run(
 ) -> Results:
     """Makes every run of a scenario: each discipline with each seed.
 
-    Other threads of Python go on meanwhile. Ctrl-C ends the runs.
+    Other threads of Python go on meanwhile. Ctrl-C ends the runs, in whichever thread they are; what has
+    finished is the exception's `results`.
 
     Args:
         scenario: A `Scenario`, the path of a scenario file, or a dict of its tables.
@@ -48,7 +50,12 @@ def run(
         Error: Wrong input.
         RunError: A run failed.
     """
-    return _run([_changed(scenario, flags)], engine, jobs, progress)[0]
+    try:
+        return Results(results([_changed(scenario, flags)], engine, jobs, progress)[0])
+    except BaseException as e:
+        if finished := _finished(e):
+            e.results = finished[0]  # type: ignore[attr-defined]
+        raise
 
 
 @keywords(Changes)
@@ -87,14 +94,23 @@ def sweep(
 
     Raises:
         Error: Wrong input, at whichever combination; nothing has run then.
-        RunError: A run failed.
+        RunError: A run failed. What has finished is its `results`: the combinations of which some run has.
     """
+    if not isinstance(over, Mapping) or not over:
+        raise Error(
+            f"over = {over!r}: no path to vary; write a list of values for each path: "
+            'over={"link.rate": ["10mbit", "100mbit"]}'
+        )
     combinations = points(over)
-    if not combinations:
-        raise Error("over: no value to run with; write a list of them for each path")
     base = _scenario(scenario)
     scenarios = [base.changed(point, **flags) for point in combinations]
-    return Sweep(combinations, _run(scenarios, engine, jobs, progress))
+    try:
+        return Sweep(combinations, [Results(one) for one in results(scenarios, engine, jobs, progress)])
+    except BaseException as e:
+        if finished := _finished(e):
+            some = [i for i, one in enumerate(finished) if len(one.runs)]
+            e.results = Sweep([combinations[i] for i in some], [finished[i] for i in some])  # type: ignore[attr-defined]
+        raise
 
 
 def _scenario(given: Given) -> Scenario:
@@ -102,6 +118,12 @@ def _scenario(given: Given) -> Scenario:
         return given
     if isinstance(given, Mapping):
         return of_tables(given)
+    if not isinstance(given, str | os.PathLike):
+        raise Error(
+            f"scenario = {given!r}: not a scenario; write qw.Scenario(...), a dict of tables or a file's path"
+        )
+    if isinstance(given, str) and "\n" in given:
+        raise Error("scenario: a text of several lines is no path; write qw.Scenario.from_toml(text)")
     return load(given)
 
 
@@ -110,10 +132,10 @@ def _changed(given: Given, flags: Flags) -> Scenario:
     return scenario.changed(**flags) if any(flag is not None for flag in flags.values()) else scenario
 
 
-def _run(
-    scenarios: Sequence[Scenario], engine: Engine, jobs: int | None, progress: Progress
-) -> list[Results]:
-    return [Results(one) for one in results(scenarios, engine, jobs, progress)]
+def _finished(e: BaseException) -> list[Results]:
+    """What had finished of each scenario when this was raised; nothing, if none had begun."""
+    found: list[_native.Results] | None = getattr(e, "results", None)
+    return [Results(one) for one in found or ()]
 
 
 def results(
@@ -127,8 +149,15 @@ def results(
     """
     if engine not in ENGINES:
         raise Error(f'engine = "{engine}": not an engine. Allowed: {", ".join(ENGINES)}')
-    if jobs is not None and not 1 <= jobs <= 65535:
-        raise Error(f"jobs = {jobs}: out of range; allowed: 1 to 65535")
+    if jobs is not None:
+        try:
+            jobs = operator.index(jobs)
+        except TypeError:
+            raise Error(f"jobs = {jobs!r}: not a whole number; write jobs=2, or leave it out") from None
+        if not 1 <= jobs <= 65535:
+            raise Error(f"jobs = {jobs}: out of range; allowed: 1 to 65535")
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        raise Error(f"progress = {progress!r}: write True, False or a function")
     with reporter(progress) as tell:
         if engine == "ray":
             return _ray.runs(scenarios, jobs, tell)

@@ -6,6 +6,8 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from queuewright import _native
@@ -40,7 +42,8 @@ class Scenario:
     """A link, its traffic and the disciplines to compare: a scenario file's tables as keyword arguments.
 
     Keys, units and defaults are the file's (docs/scenario.md). Left out, `queue` compares droptail, codel,
-    pie and titrate, and a run takes 60 s. Paths start from the working folder.
+    pie and titrate, and a run takes 60 s. Paths start from the working folder. A number for a rate is bits a
+    second, and a time may be a `datetime.timedelta`; whatever else has a unit is a text with it.
 
     Args:
         tables: `link`, or several `ports` and what they have `shared`, `flows`, `queue`, `run`, `name` and
@@ -77,9 +80,23 @@ class Scenario:
         return cls._of(_native.Draft.from_flags(texts, aqm=aqm))
 
     @classmethod
+    def from_toml(cls, text: str) -> "Scenario":
+        """The text of a scenario file, as `to_toml` writes it. Paths start from the working folder.
+
+        Raises:
+            Error: The first thing that is wrong, with its line.
+        """
+        return cls._of(_native.Draft.from_toml(text))
+
+    @classmethod
     def _of(cls, draft: _native.Draft) -> "Scenario":
+        return cls._again(_warned(draft))
+
+    @classmethod
+    def _again(cls, draft: _native.Draft) -> "Scenario":
+        """Of one whose warnings were said."""
         made = cls.__new__(cls)
-        made._draft = _warned(draft)
+        made._draft = draft
         return made
 
     @keywords(Flags)
@@ -101,7 +118,7 @@ class Scenario:
         return self._of(self._draft.changed(paths, texts, aqm=aqm))
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it with defaults, as results have it, and its `hash`."""
+        """All of it with defaults, as results have it, and its `hash`. `Scenario(**tables)` is the same."""
         found: dict[str, Any] = json.loads(self._draft.to_json())
         return found
 
@@ -156,15 +173,24 @@ def _warned(draft: _native.Draft) -> _native.Draft:
 
 
 def _draft(tables: Mapping[str, Any]) -> _native.Draft:
-    return _native.Draft.from_json(
-        to_json({key: value for key, value in tables.items() if value is not None})
-    )
+    said = {key: value for key, value in tables.items() if value is not None}
+    return _native.Draft.from_json(to_json(said))
 
 
 def points(over: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
-    """Every combination of values, by path."""
-    values = [list(over[path]) for path in over]
-    return [dict(zip(over, combination, strict=True)) for combination in itertools.product(*values)]
+    """Every combination of values, by path.
+
+    Raises:
+        Error: A path without a list of values.
+    """
+    values = {}
+    for path, several in over.items():
+        if isinstance(several, str | bytes | Mapping) or not isinstance(several, Iterable):
+            raise Error(f'over["{path}"] = {several!r}: not a list; write [{several!r}]')
+        values[path] = list(several)
+        if not values[path]:
+            raise Error(f'over["{path}"] = []: no value to run with; write one at least')
+    return [dict(zip(values, one, strict=True)) for one in itertools.product(*values.values())]
 
 
 def same_version(other: str) -> None:
@@ -206,11 +232,13 @@ def to_json(value: object) -> str:
 
 
 def _plain(value: object) -> object:
+    if isinstance(value, timedelta):
+        return _time(value)
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, Mapping):
         return dict(value)
-    if isinstance(value, Iterable):
+    if isinstance(value, Iterable) and not isinstance(value, bytes):
         return list(value)
     item = getattr(value, "item", None)
     if callable(item):  # a number of numpy's
@@ -218,28 +246,49 @@ def _plain(value: object) -> object:
     raise TypeError(f"{value!r} is of type {type(value).__name__}")
 
 
+def _time(value: timedelta) -> str:
+    us = value // timedelta(microseconds=1)
+    for unit, of in (("s", 1_000_000), ("ms", 1_000)):
+        if us % of == 0:
+            return f"{us // of}{unit}"
+    return f"{us}us"
+
+
 def flag_texts(flags: Mapping[str, Any]) -> tuple[list[tuple[str, str]], str | None]:
     """Flags as the command has them, and the disciplines among them, as JSON."""
     given = {name: value for name, value in flags.items() if value is not None}
     aqm = given.pop("aqm", None)
-    texts = [(name, _flag_text(value)) for name, value in given.items()]
+    texts = [(name, _flag_text(name, value)) for name, value in given.items()]
     return texts, None if aqm is None else to_json(disciplines_list(aqm))
 
 
-def _flag_text(value: object) -> str:
+def _flag_text(name: str, value: object) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, os.PathLike):
         return os.fsdecode(value)
-    if isinstance(value, Iterable):
-        return ",".join(_flag_text(item) for item in value)
+    if isinstance(value, timedelta):
+        return _time(value)
+    if isinstance(value, Mapping):
+        raise Error(f'{name} = {value!r}: tables are for Scenario({name}=[...]); write words: "10xcubic"')
+    if isinstance(value, Iterable) and not isinstance(value, bytes):
+        return ",".join(_flag_text(name, item) for item in value)
+    if name == "rate" and isinstance(value, Real) and not isinstance(value, bool):
+        # Bits a second, to the nearest whole one, as in a table.
+        return f"{float(value):.0f}bit"
     return str(value)
 
 
 def disciplines_list(aqm: Discipline | Iterable[Discipline]) -> list[Discipline]:
-    """Disciplines, one by one."""
+    """Disciplines, one by one.
+
+    Raises:
+        Error: What can be none.
+    """
     if isinstance(aqm, str):
         return list(aqm.split(","))
     if isinstance(aqm, Mapping):
         return [aqm]
+    if not isinstance(aqm, Iterable):
+        raise Error(f'aqm = {aqm!r}: not a list of disciplines; write aqm=["codel", "pie"]')
     return list(aqm)

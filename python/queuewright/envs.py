@@ -15,6 +15,7 @@ seen and earned is what `aqm/queuepilot.h` says, which a trained policy runs as,
 """
 
 import json
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -90,15 +91,17 @@ class _Many:
         self.width = len(OBSERVATIONS) + (len(ACTIONS) + 1 if history else 0)
         self.reward = reward
         self.envs: _native.Envs | None = None
+        self.begun = False
 
     def reset(self, seeds: list[int | None], fresh: int) -> Array:
         if self.envs is None:
             self.envs = _native.Envs(self.networks._native(), self.count, fresh)
         self.envs.reset(seeds)
+        self.begun = True
         return np.zeros((self.count, self.width), np.float32)
 
     def step(self, actions: NDArray[Any]) -> tuple[Array, Array, NDArray[np.bool_]]:
-        if self.envs is None:
+        if self.envs is None or not self.begun:
             raise Error("no episode is under way: call reset() first")
         inputs, rewards, last = self.envs.step(np.ascontiguousarray(actions, np.uint32).tobytes())
         seen = np.frombuffer(inputs, np.float32).reshape(self.count, -1)[:, : self.width].copy()
@@ -115,6 +118,22 @@ def _action(actions: Any) -> NDArray[Any]:
     return array
 
 
+def _seed(seed: Any) -> int:
+    """A seed: whatever counts as a whole number, numpy's too."""
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        raise Error(f"seed = {seed!r}: not a whole number; write one, such as seed=1") from None
+    if not 0 <= number < 1 << 64:
+        raise Error(f"seed = {number}: out of range; allowed: 0 to {(1 << 64) - 1}")
+    return number
+
+
+def _no_picture(render_mode: str | None) -> None:
+    if render_mode is not None:
+        raise Error(f"render_mode = {render_mode!r}: there is nothing to see; leave it out, or write None")
+
+
 class Marking(gymnasium.Env[Array, np.int64]):
     """One network at a time: choose a marking probability every 5 ms.
 
@@ -127,6 +146,7 @@ class Marking(gymnasium.Env[Array, np.int64]):
         history: Observations also have the last action, as one of six, and the last reward, as the inputs of
             the paper's network do.
         reward: One's own, of an observation, in place of the paper's.
+        render_mode: None, as there is nothing to see.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - as the base class has it
@@ -138,7 +158,9 @@ class Marking(gymnasium.Env[Array, np.int64]):
         *,
         history: bool = False,
         reward: Reward | None = None,
+        render_mode: str | None = None,
     ) -> None:
+        _no_picture(render_mode)
         self.observation_space = _space(history)
         self.action_space = gymnasium.spaces.Discrete(len(ACTIONS))
         self._many = _Many(_networks(networks, self._kind), 1, history, reward)
@@ -148,9 +170,13 @@ class Marking(gymnasium.Env[Array, np.int64]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
         """Begins an episode in a network drawn anew; all that follows, follows from `seed`."""
+        # Should this fail, the episode before does not go on.
+        self._many.begun = False
+        seed = None if seed is None else _seed(seed)
         super().reset(seed=seed)
+        seen = self._many.reset([seed], int(self.np_random.integers(1 << 63)))[0]
         self._over = False
-        return self._many.reset([seed], int(self.np_random.integers(1 << 63)))[0], {}
+        return seen, {}
 
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         """5 ms with an action in force."""
@@ -181,9 +207,11 @@ class MarkingVector(VectorEnv[Array, NDArray[Any], NDArray[Any]]):
         *,
         history: bool = False,
         reward: Reward | None = None,
+        render_mode: str | None = None,
     ) -> None:
+        _no_picture(render_mode)
         if num_envs < 1:
-            raise Error(f"num_envs = {num_envs}: an environment at least is needed")
+            raise Error(f"num_envs = {num_envs}: an environment at least is needed; write num_envs=1 or more")
         self.num_envs = num_envs
         self.single_observation_space = _space(history)
         self.single_action_space = gymnasium.spaces.Discrete(len(ACTIONS))
@@ -192,15 +220,20 @@ class MarkingVector(VectorEnv[Array, NDArray[Any], NDArray[Any]]):
         self._many = _Many(_networks(networks, self._kind), num_envs, history, reward)
 
     def reset(
-        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
         """Begins an episode in each; with one seed, each has that and its number."""
-        one = seed if isinstance(seed, int) else None
-        super().reset(seed=one)
-        if isinstance(seed, int):
-            seeds: list[int | None] = [seed + i for i in range(self.num_envs)]
+        self._many.begun = False
+        given: Any = seed.tolist() if isinstance(seed, np.ndarray) else seed
+        one: int | None = None
+        if given is None:
+            seeds: list[int | None] = [None] * self.num_envs
+        elif isinstance(given, Sequence):
+            seeds = [None if each is None else _seed(each) for each in given]
         else:
-            seeds = seed if seed is not None else [None] * self.num_envs
+            one = _seed(given)
+            seeds = [_seed(one + i) for i in range(self.num_envs)]
+        super().reset(seed=one)
         if len(seeds) != self.num_envs:
             raise Error(f"{len(seeds)} seeds for {self.num_envs} environments: one each is needed")
         return self._many.reset(seeds, int(self.np_random.integers(1 << 63))), {}

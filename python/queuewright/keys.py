@@ -7,6 +7,7 @@ Made of crates/scenario/src/keys.rs and flags.rs, by:
 
 import os
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import Any, Literal, TypedDict
 
 
@@ -20,8 +21,8 @@ class Jitter(TypedDict, total=False):
             others
     """
 
-    uniform: str
-    normal: str
+    uniform: str | timedelta
+    normal: str | timedelta
     overtaking: bool
 
 
@@ -34,7 +35,7 @@ class Reorder(TypedDict, total=False):
     """
 
     share: float | str
-    by: str
+    by: str | timedelta
 
 
 class Link(TypedDict, total=False):
@@ -83,16 +84,16 @@ class Link(TypedDict, total=False):
             --engine linux not all of it: it counts Ethernet's 14 bytes
     """
 
-    rate: str
-    schedule: Iterable[Iterable[str]]
-    period: str
+    rate: float | str
+    schedule: Iterable[Iterable[str | timedelta | float]]
+    period: str | timedelta
     trace: str | os.PathLike[str]
     burst: str
     police: bool
     late_marks: bool
-    delay: str
+    delay: str | timedelta
     loss: float | str
-    jitter: str | Jitter
+    jitter: str | timedelta | Jitter
     reorder: Reorder
     buffer: str
     overhead: str
@@ -145,16 +146,16 @@ class Ports(TypedDict, total=False):
     """
 
     name: str
-    rate: str
-    schedule: Iterable[Iterable[str]]
-    period: str
+    rate: float | str
+    schedule: Iterable[Iterable[str | timedelta | float]]
+    period: str | timedelta
     trace: str | os.PathLike[str]
     burst: str
     police: bool
     late_marks: bool
-    delay: str
+    delay: str | timedelta
     loss: float | str
-    jitter: str | Jitter
+    jitter: str | timedelta | Jitter
     reorder: Reorder
     buffer: str
     discipline: str | Mapping[str, Any]
@@ -179,7 +180,7 @@ class Exponential(TypedDict, total=False):
         exponential: time, 1us to 1000000s (needed): the mean of times that are exponentially distributed
     """
 
-    exponential: str
+    exponential: str | timedelta
 
 
 class Lognormal(TypedDict, total=False):
@@ -239,7 +240,7 @@ class Pages(TypedDict, total=False):
     file: str | os.PathLike[str]
     traces: Iterable[int | str]
     pick: Literal["turn", "random"]
-    at: str | Iterable[str]
+    at: str | timedelta | Iterable[str | timedelta]
 
 
 class Video(TypedDict, total=False):
@@ -253,9 +254,9 @@ class Video(TypedDict, total=False):
             the player keeps ahead at most; at least a chunk
     """
 
-    ladder: Iterable[str]
-    chunk: str
-    buffer: str
+    ladder: Iterable[float | str]
+    chunk: str | timedelta
+    buffer: str | timedelta
 
 
 class Flows(TypedDict, total=False):
@@ -326,27 +327,27 @@ class Flows(TypedDict, total=False):
     name: str
     count: int | str
     cca: str | Mapping[str, int]
-    cbr: str
-    poisson: str
+    cbr: float | str
+    poisson: float | str
     voip: Literal["g711", "g729"]
-    rtt: str
-    start: str
-    stop: str
-    duration: str | Exponential
-    access: str
-    jitter: str
+    rtt: str | timedelta
+    start: str | timedelta
+    stop: str | timedelta
+    duration: str | timedelta | Exponential
+    access: float | str
+    jitter: str | timedelta
     size: str | Lognormal | Pareto | Sizes
     initial_window: str
     wmem: str
     notsent_lowat: str
-    repeat: str | Exponential
+    repeat: str | timedelta | Exponential
     arrivals: str
     file: str | os.PathLike[str]
     pages: Pages
-    requests: str | Exponential
+    requests: str | timedelta | Exponential
     video: Video
     ecn: bool | Literal["l4s"]
-    rate: str
+    rate: float | str
     ports: str | Iterable[str]
     reverse_ports: str | Iterable[str]
     packet: str
@@ -382,11 +383,11 @@ class Run(TypedDict, total=False):
             cwnd and goodput in the time series
     """
 
-    duration: str
-    warmup: str
+    duration: str | timedelta
+    warmup: str | timedelta
     seeds: int | str | Iterable[int | str]
     stack: Literal["linux", "ns3"]
-    sample: str
+    sample: str | timedelta
     series_flows: int | str
 
 
@@ -432,17 +433,17 @@ class Changes(TypedDict, total=False):
         rtt: Round-trip time of every flow that does not say its own (`flows.rtt`)
     """
 
-    rate: str
+    rate: float | str
     trace: str | os.PathLike[str]
-    delay: str
+    delay: str | timedelta
     buffer: str
-    duration: str
-    warmup: str
+    duration: str | timedelta
+    warmup: str | timedelta
     stack: Literal["linux", "ns3"]
-    sample: str
+    sample: str | timedelta
     seeds: int | str | Iterable[int | str]
     flows: str | Iterable[str]
-    rtt: str
+    rtt: str | timedelta
 
 
 class Flags(Changes, total=False):

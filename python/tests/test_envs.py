@@ -1,7 +1,11 @@
+import importlib.util
+import multiprocessing
+import multiprocessing.connection
 import pickle
 
 import numpy as np
 import pytest
+from conftest import PATIENCE
 
 gymnasium = pytest.importorskip("gymnasium")
 
@@ -123,11 +127,11 @@ def test_what_cannot_be_is_said():
         envs.Marking(scenario("codel"))
     with pytest.raises(qw.Error, match="call reset"):
         envs.Marking(small()).step(0)
-    with pytest.raises(qw.Error, match=r"rtt = \[\]: one at least is needed"):
+    with pytest.raises(qw.Error, match=r"rtt_ms = \[\]: one at least is needed"):
         envs.paper(rtt_ms=[])
     with pytest.raises(qw.Error, match='actions = "drop": no kind of action'):
         small().acting("drop")
-    with pytest.raises(qw.Error, match="an environment at least"):
+    with pytest.raises(qw.Error, match="an environment at least is needed; write num_envs=1"):
         envs.MarkingVector(0)
     many = envs.MarkingVector(2, small())
     with pytest.raises(qw.Error, match="3 seeds for 2 environments"):
@@ -141,3 +145,128 @@ def test_what_cannot_be_is_said():
         env.step(0)
     with pytest.raises(qw.Error, match="call reset"):
         env.step(0)
+
+
+def test_seeds_may_be_numpys():
+    want = play(envs.Marking(small()), 3, [1] * 20)
+    assert play(envs.Marking(small()), np.int64(3), [1] * 20) == want
+    many = gymnasium.make_vec("Queuewright/Marking-v0", num_envs=np.int64(2), networks=small())
+    for seeds in (np.int64(2), np.array([9, 3]), [None, np.uint8(3)], (9, 3)):
+        many.reset(seed=seeds)
+        assert [tuple(many.step(np.array([1, 1]))[0][1]) for _ in range(20)] == [row[:6] for row in want[1:]]
+    for seed in (1.5, "1", -1, 1 << 64, [1, -1]):
+        with pytest.raises(
+            qw.Error, match=r"seed = .*(write one, such as seed=1|out of range; allowed: 0 to)"
+        ):
+            many.reset(seed=seed)
+
+
+def test_a_number_of_numpys_is_one():
+    a = envs.paper(
+        rate=np.float64(2e7),
+        rtt_ms=np.array([20]),
+        flows=np.array([6]),
+        udp=[np.int64(10**6)],
+        buffer=np.int64(40),
+    )
+    b = envs.paper(rate="20mbit", rtt_ms=[20], flows=[6], udp=["1mbit"], buffer="40p")
+    assert play(envs.Marking(a), 1, [1] * 9) == play(envs.Marking(b), 1, [1] * 9)
+
+
+def test_errors_have_the_arguments_names():
+    with pytest.raises(qw.Error, match=r'^rtt_ms = "-3ms"'):
+        envs.paper(rtt_ms=[-3])
+    with pytest.raises(qw.Error, match=r"^episode_s = "):
+        envs.paper(episode_s=-1)
+
+
+@pytest.mark.parametrize("name", ["Marking", "Threshold", "RedTuning"])
+def test_there_is_nothing_to_render(name: str):
+    assert gymnasium.make(f"Queuewright/{name}-v0", networks=small(), render_mode=None).render_mode is None
+    gymnasium.make_vec(f"Queuewright/{name}-v0", num_envs=1, networks=small(), render_mode=None)
+    for made in (getattr(envs, name), getattr(envs, f"{name}Vector")):
+        with pytest.raises(qw.Error, match="render_mode = 'human': there is nothing to see; leave it out"):
+            made(networks=small(), render_mode="human")
+
+
+def test_after_a_reset_that_failed_no_episode_goes_on():
+    env, many = envs.Marking(small()), envs.MarkingVector(2, small())
+    for one, action in ((env, 0), (many, np.array([0, 0]))):
+        one.reset(seed=1)
+        one.step(action)
+        with pytest.raises(qw.Error, match="seed = -1"):
+            one.reset(seed=-1)
+        with pytest.raises(qw.Error, match=r"call reset\(\) first"):
+            one.step(action)
+        one.reset(seed=1)
+        one.step(action)
+
+
+def steps_in_a_child(many: envs.MarkingVector, pipe: "multiprocessing.connection.Connection") -> None:
+    """What a fork of this process gets of the environments that it was given, and of its own."""
+    seen = [many.step(np.array([1, 2]))[1].tolist() for _ in range(5)]
+    own = envs.MarkingVector(2, small())
+    own.reset(seed=4)
+    seen += [own.step(np.array([1, 2]))[1].tolist() for _ in range(5)]
+    pipe.send(seen)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning", "ignore:.*fork:RuntimeWarning")
+def test_a_fork_has_threads_of_its_own():
+    many = envs.MarkingVector(2, small())
+    many.reset(seed=4)
+    begin = [many.step(np.array([1, 2]))[1].tolist() for _ in range(5)]
+    # The parent's threads are there, and wait for work that the child's steps would be.
+    context = multiprocessing.get_context("fork")
+    here, there = context.Pipe()
+    child = context.Process(target=steps_in_a_child, args=(many, there), daemon=True)
+    child.start()
+    try:
+        assert here.poll(PATIENCE), "a fork hangs"
+        goes_on, own = (lambda got: (got[:5], got[5:]))(here.recv())
+    finally:
+        child.kill()
+    assert own == begin
+    assert goes_on == [many.step(np.array([1, 2]))[1].tolist() for _ in range(5)]
+
+
+def make_small():
+    return gymnasium.wrappers.RecordEpisodeStatistics(
+        gymnasium.make("Queuewright/Marking-v0", networks=small())
+    )
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning", "ignore:.*fork:RuntimeWarning")
+@pytest.mark.parametrize("how", ["sync", "fork", "spawn"])
+def test_gymnasiums_own_vectors(how: str):
+    """As CleanRL's scripts make them, for 10,000 steps of a policy that draws its actions."""
+    make = [make_small] * 2
+    # This process has threads before it forks.
+    envs.MarkingVector(2, small()).reset(seed=1)
+    if how == "sync":
+        many = gymnasium.vector.SyncVectorEnv(make)
+    else:
+        many = gymnasium.vector.AsyncVectorEnv(make, context=how)
+    seen, _ = many.reset(seed=7)
+    many.action_space.seed(7)
+    returns = []
+    for _ in range(5000):
+        seen, _, _, _, infos = many.step(many.action_space.sample())
+        assert many.observation_space.contains(seen)
+        if "episode" in infos:
+            returns += infos["episode"]["r"][infos["_episode"]].tolist()
+    many.close()
+    assert len(returns) == 2 * (5000 // 201)
+
+
+# It needs torch, 3 GB: where nobody has put it, the vectors above stand for it.
+if importlib.util.find_spec("stable_baselines3"):
+
+    @pytest.mark.parametrize("how", ["fork", "spawn"])
+    def test_stable_baselines_trains(how: str):
+        from stable_baselines3 import PPO
+        from stable_baselines3.common.vec_env import SubprocVecEnv
+
+        many = SubprocVecEnv([make_small] * 2, start_method=how)
+        PPO("MlpPolicy", many, n_steps=500, batch_size=250, device="cpu").learn(10_000)
+        many.close()

@@ -1,7 +1,7 @@
 """Parts of a sweep: what another process is sent, without a cluster."""
 
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import pytest
@@ -24,11 +24,12 @@ class Elsewhere:
         function: Callable[..., Any],
         calls: Sequence[tuple[Any, ...]],
         _: object,
-        done: Callable[[Sequence[int]], object],
+        done: Callable[[Mapping[int, Any]], object],
     ) -> list[Any]:
         type(self).sent = [pickle.dumps(call) for call in calls]
         made = [function(*pickle.loads(call)) for call in self.sent]
-        done(range(len(calls)))
+        # Parts end in any order.
+        done(dict(reversed(list(enumerate(made)))))
         return made
 
 
@@ -46,6 +47,22 @@ def test_what_a_part_is_sent_was_drawn_once(monkeypatch: pytest.MonkeyPatch, sma
         assert b"Draft" not in call
         (part,) = pickle.loads(call)
         assert sum(len(_native.Runs.unpack(packed)) for packed in part) == 2
+
+
+def test_what_a_cluster_has_finished_is_kept(monkeypatch: pytest.MonkeyPatch, small: qw.Scenario) -> None:
+    class Half(Elsewhere):
+        def each(self, function: Any, calls: Any, _: object, done: Any) -> list[Any]:
+            done({len(calls) - 1: function(*calls[-1])})
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(_ray, "Cluster", Half)
+    over = {"flows[0].count": [1, 2]}
+    with pytest.raises(KeyboardInterrupt) as caught:
+        qw.sweep(small, over=over, duration="2s", seeds=[1, 2, 3, 4], engine="ray", progress=False)
+    kept: qw.Sweep = caught.value.results  # type: ignore[attr-defined]
+    assert kept.points == [{"flows[0].count": 2}]
+    here = qw.run(small.changed(kept.points[0]), duration="2s", seeds=[1, 2, 3, 4], progress=False)
+    assert kept[0].flows.rows() == here.flows.rows()[-len(kept[0].flows) :]
 
 
 def test_runs_keep_what_they_are(small: qw.Scenario) -> None:

@@ -114,6 +114,113 @@ def test_ctrl_c_ends_it() -> None:
     assert "KeyboardInterrupt" in err
 
 
+SWEEP = """
+import threading, sys
+import queuewright as qw
+
+def tell(share, done, runs):
+    if done == 2:
+        print("two", flush=True)
+
+scenario = qw.Scenario.simple(rate="1mbit", rtt="20ms", flows="1xcubic", aqm="codel", warmup="0s")
+over = {"run.duration": ["1s", "1s", "1000000s"], "run.sample": ["1s"]}
+try:
+    qw.sweep(scenario, over=over, jobs=1, progress=tell)
+except KeyboardInterrupt as e:
+    print(repr(e.results), len(e.results.runs), len(e.results[1].scenario.to_dict()["flows"]))
+    print(len(e.results.series) > 0, e.results[0].save(sys.argv[1]).exists())
+"""
+
+
+def test_what_had_finished_at_ctrl_c_is_kept(tmp_path: Path) -> None:
+    with begun([sys.executable, "-c", SWEEP, str(tmp_path)]) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "two\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE)
+    kept = [line for line in out.splitlines() if line != "two"]
+    assert kept == ["<queuewright.Sweep of 2 over run.duration, run.sample> 2 1", "True True"], err
+
+
+def test_what_had_finished_when_progress_fails_is_kept(small: qw.Scenario) -> None:
+    def enough(share: float, done: int, runs: int) -> None:
+        if done == 1:
+            raise LookupError
+
+    with pytest.raises(LookupError) as caught:
+        qw.sweep(
+            small, over={"run.duration": ["2s", "100000s"]}, aqm="codel", seeds=1, jobs=1, progress=enough
+        )
+    kept = caught.value.results  # type: ignore[attr-defined]
+    assert kept.points == [{"run.duration": "2s"}]
+    assert len(pickle.loads(pickle.dumps(kept)).runs) == 1
+
+
+THREADS = """
+import concurrent.futures, threading
+import queuewright as qw
+
+scenario = qw.Scenario.simple(rate="1gbit", rtt="20ms", flows="50xcubic", aqm="codel", duration="20000s")
+told = threading.Barrier(3)
+
+def make(seed):
+    first = True
+    def tell(*_):
+        nonlocal first
+        if first:
+            first = False
+            told.wait()
+    qw.run(scenario, seeds=seed, jobs=1, progress=tell)
+
+with concurrent.futures.ThreadPoolExecutor(2) as pool:
+    made = [pool.submit(make, seed) for seed in (1, 2)]
+    told.wait()
+    try:
+        print("begun", flush=True)
+        concurrent.futures.wait(made)
+    except KeyboardInterrupt:
+        print("main", flush=True)
+print([type(one.exception()).__name__ for one in made])
+"""
+
+
+def test_ctrl_c_ends_runs_in_threads() -> None:
+    with begun([sys.executable, "-c", THREADS]) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE)
+    assert out.splitlines()[-1:] == ["['KeyboardInterrupt', 'KeyboardInterrupt']"], out + err
+
+
+HANDLED = """
+import signal, threading
+import queuewright as qw
+
+def mine(*_):
+    print("mine", flush=True)
+
+signal.signal(signal.SIGINT, mine)
+said = []
+def tell(share, done, runs):
+    if not said:
+        said.append(share)
+        print("begun", flush=True)
+scenario = qw.Scenario.simple(rate="1gbit", rtt="20ms", flows="20xcubic", aqm="codel", duration="%s")
+results = qw.run(scenario, progress=tell)
+print(len(results.runs))
+"""
+
+
+def test_a_handler_of_ones_own_is_left_to_decide() -> None:
+    with begun([sys.executable, "-c", HANDLED % "20s"]) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE)
+    assert out.splitlines() == ["mine", "1"], err
+
+
 def test_the_command_is_the_program(command: Command, tmp_path: Path) -> None:
     version = command("--version")
     assert version.returncode == 0

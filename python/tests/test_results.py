@@ -108,7 +108,7 @@ def test_a_sweep_is_all_combinations(small: qw.Scenario) -> None:
     assert sweep.points[1] == {"link.rate": "5mbit", "flows[0].count": 2}
     rows = sweep.runs.rows()
     assert [(r["link.rate"], r["flows[0].count"], r["discipline"]) for r in rows] == [
-        (rate, count, aqm) for rate in ("5mbit", "10mbit") for count in (1, 2) for aqm in ("codel", "pie")
+        (rate, count, aqm) for rate in (5_000_000, 10_000_000) for count in (1, 2) for aqm in ("codel", "pie")
     ]
     alone = qw.run(
         small.changed(sweep.points[3]), aqm=["codel", "pie"], seeds=1, duration="500ms", warmup="100ms"

@@ -140,7 +140,8 @@ def test_an_argument_s_mistakes_in_the_command_s_words(
     assert said.returncode == 2
     with pytest.raises(qw.Error) as caught:
         qw.run(small_file, **arguments)  # type: ignore[arg-type]
-    assert f"error: {caught.value}\n" == said.stderr
+    # By the argument's name instead of the flag's.
+    assert f"error: --{caught.value}\n" == said.stderr
 
 
 def test_other_mistakes_are_one_clear_error() -> None:
@@ -156,12 +157,12 @@ def test_other_mistakes_are_one_clear_error() -> None:
         (lambda: qw.run({"link": link, "flo": flows}), 'flo: unknown key; did you mean "flows"?'),
         (lambda: qw.Scenario(lnk=link), 'lnk: unknown key; did you mean "link"?'),  # type: ignore[call-arg]
         (lambda: home().changed(sed=1), 'sed: no such argument; did you mean "seeds"?'),  # type: ignore[call-arg]
-        (lambda: qw.Scenario.simple(rate="1mbit"), "--flows: missing; write what is sent"),
+        (lambda: qw.Scenario.simple(rate="1mbit"), "flows: missing; write what is sent"),
         (lambda: qw.run("nowhere.toml"), "nowhere.toml: no such file"),
         (lambda: qw.run(home(), engine="ns3"), 'engine = "ns3": not an engine'),  # type: ignore[arg-type]
         (lambda: qw.run(home(), jobs=0), "jobs = 0: out of range"),
         (lambda: home().changed({"flows[4].rtt": "1ms"}), "flows[4].rtt: there are 1 of flows"),
-        (lambda: qw.sweep(home(), over={"link.rate": []}), "over: no value to run with"),
+        (lambda: qw.sweep(home(), over={"link.rate": []}), 'over["link.rate"] = []: no value to run with'),
         (lambda: qw.explain("codle"), 'did you mean "codel"?'),
     ]
     for call, text in wrong:

@@ -7,6 +7,7 @@
 
 mod paper;
 mod play;
+mod pool;
 mod tasks;
 
 pub use paper::{Paper, small_buffer_packets};
@@ -177,8 +178,8 @@ impl Envs {
     /// As [`Env::reset`], of the first.
     pub fn reset(&mut self, seeds: &[Option<u64>]) -> Result<(), Error> {
         let seeds = (0..self.envs.len()).map(|i| seeds.get(i).copied().flatten());
-        let each = self.envs.iter_mut().zip(seeds).collect::<Vec<_>>().into_par_iter();
-        each.map(|(env, seed)| env.reset(seed)).collect()
+        let each = self.envs.iter_mut().zip(seeds).collect::<Vec<_>>();
+        pool::on_all_cores(|| each.into_par_iter().map(|(env, seed)| env.reset(seed)).collect())
     }
 
     /// A step of each. One whose episode ended with the last step begins another instead, whatever its action: its
@@ -196,15 +197,17 @@ impl Envs {
         }
         // Each is some 50 us of simulation: let the cores take turns with single ones.
         let each = self.envs.par_iter_mut().zip(actions).zip(steps).with_max_len(1);
-        each.try_for_each(|((env, action), step)| {
-            *step = match env.episode {
-                Some(_) => env.step(*action)?,
-                None => {
-                    env.reset(None)?;
-                    Transition::default()
-                }
-            };
-            Ok(())
+        pool::on_all_cores(|| {
+            each.try_for_each(|((env, action), step)| {
+                *step = match env.episode {
+                    Some(_) => env.step(*action)?,
+                    None => {
+                        env.reset(None)?;
+                        Transition::default()
+                    }
+                };
+                Ok(())
+            })
         })
     }
 

@@ -2,7 +2,7 @@
 //! `aqm/queuepilot.h`. Each has a core to itself from its beginning to its end, so that what it needs stays in that core's
 //! caches; environments that take turns at every step are two to three times slower.
 
-use crate::{Error, ONE, Tasks};
+use crate::{Error, ONE, Tasks, pool};
 use queuewright_aqm::{POLICY_INPUTS, Weights};
 use queuewright_sim::Stepper;
 use rayon::prelude::*;
@@ -30,7 +30,7 @@ pub fn play(tasks: &Tasks, weights: Option<&Weights>, which: &[(usize, u64)]) ->
         return Err(Error::Task(format!("task {bad}: not one. Allowed: 0 to {}", tasks.len() - 1)));
     }
     let each = which.par_iter().with_max_len(1);
-    each.map(|(task, seed)| episode(tasks, weights, *task as u64, *seed)).collect()
+    pool::on_all_cores(|| each.map(|(task, seed)| episode(tasks, weights, *task as u64, *seed)).collect())
 }
 
 fn episode(tasks: &Tasks, weights: Option<&Weights>, which: u64, seed: u64) -> Result<Played, Error> {

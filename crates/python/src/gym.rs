@@ -1,7 +1,7 @@
 //! Environments for agents, many at a time. Arrays cross as bytes, which numpy reads without a copy.
 
 use crate::draft::Draft;
-use crate::input;
+use crate::{input, said};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use queuewright_aqm::Tensor;
@@ -9,6 +9,25 @@ use queuewright_gym::{self as gym, Paper, Tasks, Transition};
 use queuewright_scenario::Policy;
 use serde_json::json;
 use std::sync::Arc;
+
+fn failed(e: gym::Error) -> PyErr {
+    match e {
+        gym::Error::Scenario(e) => said(e),
+        other => input(other),
+    }
+}
+
+/// An error of the paper's networks by the argument's name, which has the unit in it.
+fn by_argument(e: PyErr) -> PyErr {
+    Python::attach(|py| {
+        let text = e.value(py).to_string();
+        let named = [("rtt", "rtt_ms"), ("duration", "episode_s")];
+        match named.iter().find_map(|(key, name)| Some((name, text.strip_prefix(key)?))) {
+            Some((name, rest)) => input(format!("{name}{rest}")),
+            None => e,
+        }
+    })
+}
 
 /// Networks of which each episode draws one.
 #[pyclass(frozen, module = "queuewright._native")]
@@ -27,20 +46,20 @@ impl Domain {
         buffer: Vec<String>,
         episode: String,
     ) -> PyResult<Domain> {
-        let tasks = Paper { rate, rtt, flows, udp, buffer, episode }.tasks().map_err(input)?;
-        Ok(Domain(Arc::new(tasks)))
+        let tasks = Paper { rate, rtt, flows, udp, buffer, episode }.tasks();
+        Ok(Domain(Arc::new(tasks.map_err(|e| by_argument(failed(e)))?)))
     }
 
     /// The same with another kind of action.
     fn acting(&self, kind: &str) -> PyResult<Domain> {
-        Ok(Domain(Arc::new((*self.0).clone().with_actions(kind).map_err(input)?)))
+        Ok(Domain(Arc::new((*self.0).clone().with_actions(kind).map_err(failed)?)))
     }
 
     /// These scenarios.
     #[staticmethod]
     fn of(drafts: Vec<Py<Draft>>) -> PyResult<Domain> {
         let scenarios = drafts.iter().map(|draft| draft.get().scenario.clone()).collect();
-        Ok(Domain(Arc::new(Tasks::new(scenarios).map_err(input)?)))
+        Ok(Domain(Arc::new(Tasks::new(scenarios).map_err(failed)?)))
     }
 
     /// All of these.
@@ -60,7 +79,7 @@ impl Domain {
     ) -> PyResult<(Bound<'p, PyBytes>, Bound<'p, PyBytes>, u64)> {
         let weights =
             weights.map(|bytes| gym::Weights { values: int16(bytes), id: "a policy in the making".into() });
-        let played = py.detach(|| gym::play(&self.0, weights.as_ref(), &which)).map_err(input)?;
+        let played = py.detach(|| gym::play(&self.0, weights.as_ref(), &which)).map_err(failed)?;
         if played.windows(2).any(|pair| pair[0].actions.len() != pair[1].actions.len()) {
             return Err(input("networks: episodes of one length are needed, and these have several"));
         }
@@ -140,7 +159,7 @@ impl Envs {
 
     /// An episode begins in each; a seed, or None, for each.
     fn reset(&mut self, py: Python<'_>, seeds: Vec<Option<u64>>) -> PyResult<()> {
-        py.detach(|| self.envs.reset(&seeds)).map_err(input)
+        py.detach(|| self.envs.reset(&seeds)).map_err(failed)
     }
 
     /// A step of each: inputs (float32, 13 each), rewards (float32), which episodes end (bool). Actions are uint32.
@@ -151,7 +170,7 @@ impl Envs {
     ) -> PyResult<(Bound<'p, PyBytes>, Bound<'p, PyBytes>, Bound<'p, PyBytes>)> {
         self.actions.clear();
         self.actions.extend(actions.chunks_exact(4).map(|b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]])));
-        py.detach(|| self.envs.step(&self.actions, &mut self.steps)).map_err(input)?;
+        py.detach(|| self.envs.step(&self.actions, &mut self.steps)).map_err(failed)?;
         let floats = |values: &mut dyn Iterator<Item = f32>| {
             let bytes: Vec<u8> = values.flat_map(f32::to_ne_bytes).collect();
             PyBytes::new(py, &bytes)

@@ -3,6 +3,7 @@
 
 mod draft;
 mod gym;
+mod interrupt;
 mod results;
 mod run;
 mod runs;
@@ -12,6 +13,8 @@ mod table;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use queuewright_scenario::units::{Size, Unit};
+use queuewright_scenario::{Flags, Place};
 use std::ffi::OsString;
 
 create_exception!(queuewright, Error, PyValueError, "Wrong input, in the words of the command.");
@@ -20,6 +23,37 @@ create_exception!(queuewright, RunError, PyRuntimeError, "A run failed, or resul
 /// Wrong input.
 fn input(e: impl std::fmt::Display) -> PyErr {
     Error::new_err(e.to_string())
+}
+
+/// Wrong input, where it is an argument by the argument's name.
+fn said(e: queuewright_scenario::Error) -> PyErr {
+    let text = e.to_string();
+    let of_a_flag = *e.place() == Place::Flag || e.key().starts_with("--");
+    input(if of_a_flag { in_python(&text) } else { text })
+}
+
+/// The command's words in Python's: `rate` for `--rate`, `rate="100mbit"` for `--rate 100mbit`.
+fn in_python(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("--") {
+        out.push_str(before);
+        let end = after.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(after.len());
+        let (name, behind) = after.split_at(end);
+        if name != "engine" && Flags::ALL.iter().all(|flag| flag.name != name) {
+            out.push_str("--");
+            rest = after;
+            continue;
+        }
+        out.push_str(name);
+        rest = behind;
+        if let Some(value) = behind.strip_prefix(' ').filter(|v| v.starts_with(char::is_alphanumeric)) {
+            let end = value.find([' ', ')', ';', ':']).unwrap_or(value.len());
+            out.push_str(&format!("=\"{}\"", &value[..end]));
+            rest = &value[end..];
+        }
+    }
+    out + rest
 }
 
 /// Disciplines, congestion controls and mixes, as JSON.
@@ -37,7 +71,25 @@ fn explain(name: &str) -> PyResult<String> {
 /// A time in words, such as "5s".
 #[pyfunction]
 fn nanoseconds(time: &str) -> PyResult<u64> {
-    queuewright_scenario::units::Unit::Time.parse(time).map_err(input)
+    Unit::Time.parse(time).map_err(input)
+}
+
+/// A rate in bit/s, a time in seconds or a size in bytes, by its unit, and what that is.
+#[pyfunction]
+fn number(text: &str) -> PyResult<(f64, &'static str)> {
+    // The units of one are none of another's: "bit", "s", "b".
+    if let Ok(bits) = Unit::Rate.parse(text) {
+        return Ok((bits as f64, "bit/s"));
+    }
+    if let Ok(ns) = Unit::Time.parse(text) {
+        return Ok((ns as f64 / 1e9, "s"));
+    }
+    if let Ok(Size::Bytes(bytes)) = Size::parse(text) {
+        return Ok((bytes as f64, "bytes"));
+    }
+    Err(input(format!(
+        "{text:?}: not a number with a unit; write a rate (\"10mbit\"), a time (\"20ms\") or a size (\"45kb\")"
+    )))
 }
 
 /// The command `queuewright`: its exit code.
@@ -65,5 +117,5 @@ mod _native {
     #[pymodule_export]
     const DEFAULT_AQM: &str = queuewright_scenario::DEFAULT_AQM;
     #[pymodule_export]
-    use super::{Error, RunError, catalog, explain, main, nanoseconds};
+    use super::{Error, RunError, catalog, explain, main, nanoseconds, number};
 }

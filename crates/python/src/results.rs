@@ -3,7 +3,7 @@
 use crate::draft::Draft;
 use crate::sheets;
 use crate::table::Table;
-use crate::{RunError, input};
+use crate::{RunError, input, said};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use queuewright_engine::header;
@@ -85,14 +85,21 @@ impl Results {
                 rmp_serde::from_slice(part.as_bytes()).map_err(|e| input(format!("not packed runs: {e}")))?;
             runs.extend(of_part.into_iter().map(|(run, detail)| Run { detail, ..run }));
         }
-        if runs.len() != draft.get().scenario.count() {
-            return Err(input("not packed runs: there are too many or too few"));
+        // Of an interrupted call there are fewer.
+        if runs.len() > draft.get().scenario.count() {
+            return Err(input("not packed runs: there are too many"));
         }
         let made = Results::new(draft, runs);
         Ok(match series {
             Some(series) => Results { series: series.get().clone(), ..made },
             None => made,
         })
+    }
+
+    /// What was run.
+    #[getter]
+    fn draft(&self, py: Python<'_>) -> Py<Draft> {
+        self.draft.clone_ref(py)
     }
 
     /// A row for each run and port.
@@ -139,13 +146,16 @@ impl Results {
 
     /// QueuePilot's reward of each run, a step being a sample of its time series; None where the network has several ports.
     fn rewards(&self) -> PyResult<Vec<Option<f64>>> {
-        let specs = self.draft.get().scenario.runs().map_err(input)?;
-        let of = |(i, (spec, run)): (usize, (&RunSpec, &Run))| {
+        let specs = self.draft.get().scenario.runs().map_err(said)?;
+        let of = |(i, run): (usize, &Run)| {
+            // Some runs may be missing.
+            let is_its = |spec: &&RunSpec| spec.discipline.label == run.discipline && spec.seed == run.seed;
+            let spec = specs.iter().find(is_its)?;
             let mut run = run.clone();
             run.detail.series = sheets::series_of(&self.series, i);
             queuewright_experiments::reward(spec, &run)
         };
-        Ok(specs.iter().zip(&self.results.runs).enumerate().map(of).collect())
+        Ok(self.results.runs.iter().enumerate().map(of).collect())
     }
 
     /// What `queuewright run --json` prints.

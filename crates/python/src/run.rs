@@ -1,9 +1,11 @@
 //! Runs, with the interpreter free for others meanwhile.
 
 use crate::draft::Draft;
+use crate::interrupt::Interrupt;
 use crate::results::{Results, pack};
 use crate::runs::Runs;
-use crate::{RunError, input};
+use crate::{RunError, in_python, input, said};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use queuewright_engine::{Engine, EngineChoice, ItemEvent, RunOutcome, jobs};
@@ -19,7 +21,7 @@ const EVERY: Duration = Duration::from_millis(50);
 
 /// Makes all runs of these scenarios, `at_a_time` at a time (one per core), and gives each scenario's results.
 /// `progress` is called, about every 50 ms, with the share done (0 to 1), the runs done and all runs; what it raises ends the runs, as
-/// Ctrl-C does.
+/// Ctrl-C does. What has finished by then is the exception's `results`, as far as it can have one.
 #[pyfunction]
 #[pyo3(signature = (drafts, *, linux=false, at_a_time=None, progress=None))]
 pub fn run(
@@ -35,36 +37,43 @@ pub fn run(
     let mut engine = Engine::Sim;
     for draft in &drafts {
         let scenario = &draft.get().scenario;
-        let runs = scenario.runs().map_err(input)?;
-        engine = Engine::new(&asked, scenario, &runs).map_err(input)?;
+        let runs = py.detach(|| scenario.runs()).map_err(said)?;
+        engine = Engine::new(&asked, scenario, &runs).map_err(|e| input(in_python(&e.to_string())))?;
         specs.extend(runs);
         ends.push(specs.len());
     }
-    let made = make(py, &engine, &specs, at_a_time, progress)?;
+    let (made, ended) = make(py, &engine, &specs, at_a_time, progress);
     let mut made = made.into_iter();
     let mut begin = 0;
     let results = drafts.iter().zip(ends).map(|(draft, end)| {
-        let runs = made.by_ref().take(end - begin).collect();
+        let runs = made.by_ref().take(end - begin).flatten().collect();
         begin = end;
         Results::new(draft.clone_ref(py), runs)
     });
-    Ok(results.collect())
+    let results: Vec<Results> = results.collect();
+    let Err(e) = ended else { return Ok(results) };
+    // One whose type has no place for it comes without.
+    let _ = e.value(py).setattr("results", results);
+    Err(e)
 }
 
 /// Makes these runs, one at a time, and gives their results packed, for `Results.unpack`.
 #[pyfunction]
 pub fn run_some<'p>(py: Python<'p>, runs: &Runs) -> PyResult<Bound<'p, PyBytes>> {
-    Ok(PyBytes::new(py, &pack(&make(py, &Engine::Sim, &runs.0, Some(1), None)?)?))
+    let (made, ended) = make(py, &Engine::Sim, &runs.0, Some(1), None);
+    ended?;
+    Ok(PyBytes::new(py, &pack(&made.into_iter().flatten().collect::<Vec<Run>>())?))
 }
 
-/// All of these runs, or the first error.
+/// These runs, those that have finished, and why some have not.
 fn make(
     py: Python<'_>,
     engine: &Engine,
     specs: &[RunSpec],
     at_a_time: Option<u16>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<Vec<Run>> {
+) -> (Vec<Option<Run>>, PyResult<()>) {
+    let interrupt = Interrupt::new();
     let stop = AtomicBool::new(false);
     let mut runs: Vec<Option<Run>> = specs.iter().map(|_| None).collect();
     let mut failed: Option<PyErr> = None;
@@ -102,7 +111,7 @@ fn make(
                     continue;
                 }
                 let share = shares.iter().sum::<f64>() / specs.len() as f64;
-                if let Err(e) = look(progress.as_ref(), share, done, specs.len()) {
+                if let Err(e) = look(&interrupt, progress.as_ref(), share, done, specs.len()) {
                     failed = Some(e);
                     stop.store(true, Ordering::Relaxed);
                 }
@@ -110,17 +119,29 @@ fn make(
             }
         });
     });
-    if let Some(e) = failed {
-        return Err(e);
-    }
-    look(progress.as_ref(), 1.0, done, specs.len())?;
-    runs.into_iter().collect::<Option<Vec<Run>>>().ok_or_else(|| RunError::new_err("a run has no result"))
+    let ended = match failed {
+        Some(e) => Err(e),
+        None => look(&interrupt, progress.as_ref(), 1.0, done, specs.len()).and_then(|()| {
+            let all = runs.iter().all(Option::is_some);
+            if all { Ok(()) } else { Err(RunError::new_err("a run has no result")) }
+        }),
+    };
+    (runs, ended)
 }
 
 /// Lets Python handle its signals, and tells of progress.
-fn look(progress: Option<&Py<PyAny>>, share: f64, done: usize, all: usize) -> PyResult<()> {
+fn look(
+    interrupt: &Interrupt,
+    progress: Option<&Py<PyAny>>,
+    share: f64,
+    done: usize,
+    all: usize,
+) -> PyResult<()> {
     Python::attach(|py| {
         py.check_signals()?;
+        if interrupt.is_pressed(py)? {
+            return Err(PyKeyboardInterrupt::new_err(()));
+        }
         match progress {
             Some(call) => call.call1(py, (share, done, all)).map(|_| ()),
             None => Ok(()),

@@ -3,13 +3,18 @@
 use crate::table::Table;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array, new_null_array};
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, new_null_array};
 use arrow_buffer::{NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, FieldRef, Schema};
 use queuewright_results::sheets::{Sheet, Values};
 use queuewright_results::{Column, Results, Series};
 use std::collections::HashMap;
 use std::sync::Arc;
+
+/// A count with a sign, as others count: the difference of two may be below 0. None comes near the largest.
+fn count(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
 
 /// A sheet in Arrow's memory, its units and what its columns say in the fields' metadata; null for what is not known.
 pub fn table(sheet: Sheet<'_>) -> Table {
@@ -18,8 +23,10 @@ pub fn table(sheet: Sheet<'_>) -> Table {
     for c in sheet.columns {
         let (column, nullable): (ArrayRef, bool) = match c.values {
             Values::Text(v) => (Arc::new(StringArray::from_iter_values(v)), false),
-            Values::Count(v) => (Arc::new(UInt64Array::from(v)), false),
-            Values::CountIf(v) => (Arc::new(UInt64Array::from(v)), true),
+            Values::Count(v) => (Arc::new(Int64Array::from_iter_values(v.into_iter().map(count))), false),
+            Values::CountIf(v) => {
+                (Arc::new(v.into_iter().map(|v| v.map(count)).collect::<Int64Array>()), true)
+            }
             Values::Number(v) => {
                 (Arc::new(v.into_iter().map(|v| v.is_finite().then_some(v)).collect::<Float64Array>()), true)
             }
@@ -59,7 +66,7 @@ pub fn series(results: &mut Results) -> Table {
     }
     let mut fields: Vec<FieldRef> = vec![
         Arc::new(Field::new("discipline", DataType::Utf8, false)),
-        Arc::new(Field::new("seed", DataType::UInt64, false)),
+        Arc::new(Field::new("seed", DataType::Int64, false)),
         Arc::new(Field::new("time_s", DataType::Float64, false)),
     ];
     let mut places: HashMap<String, usize> = HashMap::new();
@@ -76,7 +83,7 @@ pub fn series(results: &mut Results) -> Table {
         let nothing = new_null_array(&DataType::Float64, rows);
         let mut columns: Vec<ArrayRef> = vec![nothing; schema.fields().len()];
         columns[0] = Arc::new(StringArray::from_iter_values((0..rows).map(|_| &run.discipline)));
-        columns[1] = Arc::new(UInt64Array::from_value(run.seed, rows));
+        columns[1] = Arc::new(Int64Array::from_value(count(run.seed), rows));
         columns[2] = Arc::new(Float64Array::from(series.time_s));
         for column in series.columns.into_iter().filter(|c| c.values.len() == rows) {
             let known = column.values.iter().all(|v| !v.is_nan());

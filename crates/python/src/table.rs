@@ -6,18 +6,22 @@ use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, StringB
 use arrow_array::cast::AsArray;
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
+use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchIterator, new_null_array};
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
-use pyo3::exceptions::{PyKeyError, PyRuntimeError};
+use pyo3::exceptions::{PyImportError, PyIndexError, PyKeyError, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyIterator, PyList, PySlice};
 use serde_json::Value as Json;
 use std::sync::Arc;
 
-/// Rows and named columns.
+/// Rows and named columns in Arrow's memory format.
+///
+/// Libraries that know Arrow read it without a copy: `polars.DataFrame(table)`, `pyarrow.table(table)`, and duckdb by a variable's name.
+/// None of them is needed to look at it: `table["seed"]` is a column, `table[0]` a row, `"seed" in table` asks for a column, and who goes
+/// through it gets its rows.
 #[pyclass(frozen, module = "queuewright._native")]
 #[derive(Clone)]
 pub struct Table {
@@ -42,20 +46,105 @@ impl Table {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
-    /// The values of a column.
-    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
-        let Ok(at) = self.schema.index_of(name) else {
-            let text = format!("no column {name:?}; there are: {}", self.columns().join(", "));
-            return Err(PyKeyError::new_err(text));
+    /// The values of a column by its name; a row by its number; rows by a slice.
+    fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        if let Ok(name) = key.extract::<String>() {
+            return Ok(self.column(py, &name)?.into_any());
+        }
+        if let Ok(slice) = key.cast::<PySlice>() {
+            return self.rows(py)?.as_any().get_item(slice);
+        }
+        let Ok(at) = key.extract::<isize>() else {
+            let kind = key.get_type().name()?;
+            let text = format!(
+                "a table's key is a column's name, a row's number or a slice, not {kind}; there are: {}",
+                self.columns().join(", ")
+            );
+            return Err(PyTypeError::new_err(text));
         };
-        let out = PyList::empty(py);
+        let rows = self.__len__();
+        let from_begin = if at < 0 { at.checked_add_unsigned(rows) } else { Some(at) };
+        let mut left = from_begin.and_then(|at| usize::try_from(at).ok()).filter(|at| *at < rows);
         for batch in &self.batches {
-            let column = batch.column(at);
-            for row in 0..column.len() {
-                out.append(value(py, column, row)?)?;
+            match left {
+                Some(at) if at < batch.num_rows() => return Ok(self.row(py, batch, at)?.into_any()),
+                at => left = at.map(|at| at - batch.num_rows()),
             }
         }
-        Ok(out)
+        Err(PyIndexError::new_err(format!("row {at}: the table has {rows}")))
+    }
+
+    /// Its rows, each a dict.
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        self.rows(py)?.try_iter()
+    }
+
+    /// Is there such a column?
+    fn __contains__(&self, name: &Bound<'_, PyAny>) -> bool {
+        name.extract::<String>().is_ok_and(|name| self.schema.index_of(&name).is_ok())
+    }
+
+    fn __repr__(&self) -> String {
+        let (rows, columns) = (self.__len__(), self.schema.fields().len());
+        let mut lines = vec![String::new(); 1 + rows.min(SHOWN_ROWS)];
+        let mut left_out = 0;
+        for (at, name) in self.columns().into_iter().enumerate() {
+            let cells: Vec<String> = std::iter::once(name.to_string()).chain(self.cells(at)).collect();
+            let width = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
+            if left_out > 0 || lines[0].chars().count() + width > SHOWN_WIDTH {
+                left_out += 1;
+                continue;
+            }
+            for (line, cell) in lines.iter_mut().zip(cells) {
+                let between = if line.is_empty() { "" } else { "  " };
+                line.push_str(&format!("{between}{cell:width$}"));
+            }
+        }
+        let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
+        let more_rows = rows.saturating_sub(SHOWN_ROWS);
+        let more = match (more_rows, left_out) {
+            (0, 0) => String::new(),
+            (rows, 0) => format!("\n... {rows} rows more"),
+            (0, columns) => format!("\n... {columns} columns more"),
+            (rows, columns) => format!("\n... {rows} rows and {columns} columns more"),
+        };
+        format!("<queuewright.Table of {rows} rows, {columns} columns\n{}{more}>", lines.join("\n"))
+    }
+
+    fn _repr_html_(&self) -> String {
+        let escaped = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        let cells: Vec<Vec<String>> =
+            (0..self.schema.fields().len()).map(|at| self.cells(at).collect()).collect();
+        let mut html = String::from("<table><thead><tr>");
+        for name in self.columns() {
+            html.push_str(&format!("<th>{}</th>", escaped(name)));
+        }
+        html.push_str("</tr></thead><tbody>");
+        for row in 0..self.__len__().min(SHOWN_ROWS) {
+            html.push_str("<tr>");
+            for column in &cells {
+                html.push_str(&format!("<td>{}</td>", escaped(&column[row])));
+            }
+            html.push_str("</tr>");
+        }
+        html + &format!("</tbody></table><p>{} rows</p>", self.__len__())
+    }
+
+    /// As a polars DataFrame.
+    fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        needed(slf.py(), "polars", "polars")?.call_method1("DataFrame", (slf,))
+    }
+
+    /// As a pandas DataFrame, whose whole numbers are pandas' own with a place for what is not known.
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let pandas = needed(py, "pandas", "pandas pyarrow")?;
+        let arrow = needed(py, "pyarrow", "pandas pyarrow")?;
+        let types = PyDict::new(py);
+        types.set_item(arrow.call_method0("int64")?, pandas.call_method0("Int64Dtype")?)?;
+        let options = PyDict::new(py);
+        options.set_item("types_mapper", types.getattr("get")?)?;
+        arrow.call_method1("table", (slf,))?.call_method("to_pandas", (), Some(&options))
     }
 
     /// Its rows, each a dict.
@@ -63,11 +152,7 @@ impl Table {
         let out = PyList::empty(py);
         for batch in &self.batches {
             for row in 0..batch.num_rows() {
-                let dict = PyDict::new(py);
-                for (field, column) in self.schema.fields().iter().zip(batch.columns()) {
-                    dict.set_item(field.name(), value(py, column, row)?)?;
-                }
-                out.append(dict)?;
+                out.append(self.row(py, batch, row)?)?;
             }
         }
         Ok(out)
@@ -110,6 +195,68 @@ impl Table {
     }
 }
 
+impl Table {
+    fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
+        let Ok(at) = self.schema.index_of(name) else {
+            let text = format!("no column {name:?}; there are: {}", self.columns().join(", "));
+            return Err(PyKeyError::new_err(text));
+        };
+        let out = PyList::empty(py);
+        for batch in &self.batches {
+            let column = batch.column(at);
+            for row in 0..column.len() {
+                out.append(value(py, column, row)?)?;
+            }
+        }
+        Ok(out)
+    }
+
+    fn row<'py>(&self, py: Python<'py>, batch: &RecordBatch, row: usize) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for (field, column) in self.schema.fields().iter().zip(batch.columns()) {
+            dict.set_item(field.name(), value(py, column, row)?)?;
+        }
+        Ok(dict)
+    }
+
+    /// What of a column is shown.
+    fn cells(&self, at: usize) -> impl Iterator<Item = String> {
+        let columns = self.batches.iter().map(move |batch| batch.column(at));
+        columns.flat_map(|column| (0..column.len()).map(move |row| cell(column, row))).take(SHOWN_ROWS)
+    }
+}
+
+/// Rows that are shown, and characters of a line.
+const SHOWN_ROWS: usize = 10;
+const SHOWN_WIDTH: usize = 100;
+
+/// A value in a few characters: numbers with six digits.
+fn cell(column: &ArrayRef, row: usize) -> String {
+    if column.is_null(row) {
+        return "-".into();
+    }
+    match column.data_type() {
+        DataType::Utf8 => column.as_string::<i32>().value(row).into(),
+        DataType::Int64 => column.as_primitive::<Int64Type>().value(row).to_string(),
+        DataType::Float64 => {
+            let value = column.as_primitive::<Float64Type>().value(row);
+            format!("{value:.5e}").parse::<f64>().unwrap_or(value).to_string()
+        }
+        DataType::Boolean => column.as_boolean().value(row).to_string(),
+        _ => String::new(),
+    }
+}
+
+/// A library that is asked for.
+fn needed<'py>(py: Python<'py>, name: &str, install: &str) -> PyResult<Bound<'py, PyModule>> {
+    py.import(name).map_err(|e| {
+        let text = format!("this needs {name}: pip install {install}");
+        let said = PyImportError::new_err(text);
+        said.set_cause(py, Some(e));
+        said
+    })
+}
+
 /// A value of a column as Python has it.
 fn value<'py>(py: Python<'py>, column: &ArrayRef, row: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
     if column.is_null(row) {
@@ -117,7 +264,6 @@ fn value<'py>(py: Python<'py>, column: &ArrayRef, row: usize) -> PyResult<Option
     }
     Ok(Some(match column.data_type() {
         DataType::Utf8 => column.as_string::<i32>().value(row).into_pyobject(py)?.into_any(),
-        DataType::UInt64 => column.as_primitive::<UInt64Type>().value(row).into_pyobject(py)?.into_any(),
         DataType::Int64 => column.as_primitive::<Int64Type>().value(row).into_pyobject(py)?.into_any(),
         DataType::Float64 => column.as_primitive::<Float64Type>().value(row).into_pyobject(py)?.into_any(),
         DataType::Boolean => column.as_boolean().value(row).into_pyobject(py)?.to_owned().into_any(),

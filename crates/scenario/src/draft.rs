@@ -99,6 +99,8 @@ impl Draft {
         let Value::Table(_) = root.value else {
             return Err(root.error("not a scenario; write its tables: link, flows, queue, run"));
         };
+        root.remove("hash");
+        without_hashes(&mut root);
         let text = |key: &str, text: &str| Node::new(key, Place::Value, Value::Text(text.into()));
         if root.get("queue").is_none() {
             let names = DEFAULT_AQM.split(',').map(|name| text("queue.disciplines", name)).collect();
@@ -199,6 +201,19 @@ fn node(key: &str, text: &str) -> Result<Node, Error> {
     let mut root = json::parse_value(text, key)?;
     place(&mut root);
     Ok(root)
+}
+
+/// Without the hashes of files, which results have beside their names ([`Scenario::to_json`]): they follow from the rest.
+fn without_hashes(node: &mut Node) {
+    match &mut node.value {
+        Value::List(items) => items.iter_mut().for_each(without_hashes),
+        Value::Table(entries) => {
+            let names: Vec<String> = entries.iter().map(|(name, _)| format!("{name}_sha256")).collect();
+            entries.retain(|(name, _)| !names.contains(name));
+            entries.iter_mut().for_each(|(_, inner)| without_hashes(inner));
+        }
+        _ => {}
+    }
 }
 
 /// The rates that a link may have, of which it has one.

@@ -150,16 +150,31 @@ impl Node {
 
     /// A range of a quantity within bounds, both included.
     pub fn range(&self, unit: Unit, min: u64, max: u64) -> Result<Range, Error> {
-        let text = self.quantity().unwrap_or("");
-        let range = unit.parse_range(text).map_err(|w| self.wrong(w))?;
+        let bits = self.bits(unit);
+        let range = match bits {
+            Some(bits) => Range::one(bits),
+            None => unit.parse_range(self.quantity().unwrap_or("")).map_err(|w| self.wrong(w))?,
+        };
         if range.min < min || range.max > max {
+            let note = bits.map_or("", |_| "; a number is bits a second: write 20e6, or \"20mbit\"");
             return Err(self.error(format!(
-                "out of range; allowed: {} to {}",
+                "out of range; allowed: {} to {}{note}",
                 unit.show(min),
                 unit.show(max)
             )));
         }
         Ok(range)
+    }
+
+    /// A rate that a program gave as a number: bit/s, as everywhere in programs, to the nearest whole one. In a file a number needs its
+    /// unit.
+    fn bits(&self, unit: Unit) -> Option<u64> {
+        match &self.value {
+            Value::Number(text) if unit == Unit::Rate && self.place == Place::Value => {
+                text.parse().ok().filter(|bits: &f64| *bits >= 0.0).map(|bits| bits.round() as u64)
+            }
+            _ => None,
+        }
     }
 
     /// One quantity within bounds, both included.

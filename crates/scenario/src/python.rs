@@ -3,6 +3,7 @@
 use crate::flags::{Flag, Flags};
 use crate::form::{Form, Keys};
 use crate::keys::TOP;
+use crate::units::Unit;
 use std::fmt::Write;
 
 /// Longest line of Python.
@@ -17,6 +18,7 @@ Made of crates/scenario/src/keys.rs and flags.rs, by:
 
 import os
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import Any, Literal, TypedDict
 ";
 
@@ -113,6 +115,9 @@ fn wrap(text: &str, out: &mut String) {
 fn types(form: &Form, open: bool) -> Vec<String> {
     let one = |kind: &str| vec![kind.to_string()];
     match *form {
+        // A number is bits a second (`Node::range`).
+        Form::Quantity { unit: Unit::Rate, .. } => vec!["float".into(), "str".into()],
+        Form::Quantity { unit: Unit::Time, .. } => vec!["str".into(), "timedelta".into()],
         Form::Quantity { .. } | Form::Name | Form::Text | Form::Control => one("str"),
         Form::Buffer | Form::Window | Form::Arrivals => one("str"),
         Form::Whole { .. } => vec!["int".into(), "str".into()],

@@ -148,3 +148,36 @@ fn a_packed_draft_is_the_same_elsewhere() {
     let junk = Draft::unpack("{}", []).expect_err("junk").to_string();
     assert!(junk.starts_with("not a packed scenario: "), "{junk}");
 }
+
+#[test]
+fn a_rate_that_a_program_gives_as_a_number_is_bits_a_second() {
+    let rate = |number: &str| {
+        let draft = home().put("link.rate", number).and_then(|draft| draft.scenario());
+        draft.map(|scenario| scenario.to_json()["link"]["rate"].clone()).map_err(|e| e.to_string())
+    };
+    for (number, shown) in [("20000000", "20mbit"), ("2e7", "20mbit"), ("1999999.7", "2mbit")] {
+        assert_eq!(rate(number), Ok(shown.into()));
+    }
+    let few = "link.rate = 20: out of range; allowed: 1kbit to 1000gbit; a number is bits a second: write 20e6, or \"20mbit\"";
+    assert_eq!(rate("20"), Err(few.into()));
+    for none in ["-20", "1e300"] {
+        assert!(rate(none).is_err(), "{none}");
+    }
+    // A file's needs its unit.
+    let text = home().scenario().expect("a scenario").to_toml().replace("\"20mbit\"", "20000000");
+    let said = error(Draft::parse(&text, "", std::path::Path::new("")));
+    assert!(said.contains("a rate needs a unit"), "{said}");
+}
+
+#[test]
+fn what_results_have_of_a_scenario_is_read() {
+    let draft = home().with_disciplines(r#"[{"name": "queuepilot", "weights": "acc"}, "codel"]"#);
+    let scenario = draft.and_then(|draft| draft.scenario()).expect("a scenario");
+    let json = scenario.to_json();
+    assert!(json.to_string().contains("weights_sha256") && json.get("hash").is_some(), "{json}");
+    let again = Draft::from_json(&json.to_string()).and_then(|draft| draft.scenario());
+    assert_eq!(again.expect("a scenario").to_json(), json);
+    // A hash of nothing is a key like others.
+    let wrong = home().put("link.trace_sha256", "\"0\"");
+    assert!(error(wrong).contains("unknown key"));
+}

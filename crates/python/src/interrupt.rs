@@ -1,0 +1,57 @@
+//! Ctrl-C for runs in any thread: Python tells its main thread alone.
+
+use pyo3::prelude::*;
+use std::ptr;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// How often it was pressed.
+static PRESSED: AtomicU64 = AtomicU64::new(0);
+/// What handled it before, and still does.
+static BEFORE: AtomicUsize = AtomicUsize::new(0);
+
+extern "C" fn pressed(signal: libc::c_int) {
+    PRESSED.fetch_add(1, Ordering::Relaxed);
+    let before = BEFORE.load(Ordering::Relaxed);
+    // SAFETY: `listen` put it there, a handler of one argument that sigaction had.
+    let before: extern "C" fn(libc::c_int) = unsafe { std::mem::transmute(before) };
+    before(signal);
+}
+
+/// Counts from now on, in front of Python's own handler, whose flags stay: with others, calls that wait would not end by Ctrl-C.
+fn listen() {
+    let ours = pressed as extern "C" fn(libc::c_int) as usize;
+    // SAFETY: sigaction reads and writes these two structures alone, for which zeros are a value.
+    unsafe {
+        let mut now: libc::sigaction = std::mem::zeroed();
+        if libc::sigaction(libc::SIGINT, ptr::null(), &raw mut now) != 0 {
+            return;
+        }
+        let with_more = now.sa_flags & libc::SA_SIGINFO != 0;
+        if with_more || [ours, libc::SIG_DFL, libc::SIG_IGN].contains(&now.sa_sigaction) {
+            return;
+        }
+        BEFORE.store(now.sa_sigaction, Ordering::Relaxed);
+        now.sa_sigaction = ours;
+        libc::sigaction(libc::SIGINT, &raw const now, ptr::null_mut());
+    }
+}
+
+/// Ctrl-C since a run began.
+pub struct Interrupt(u64);
+
+impl Interrupt {
+    pub fn new() -> Interrupt {
+        listen();
+        Interrupt(PRESSED.load(Ordering::Relaxed))
+    }
+
+    /// Was it pressed, and does a program that has no handler of its own hear of it?
+    pub fn is_pressed(&self, py: Python<'_>) -> PyResult<bool> {
+        if PRESSED.load(Ordering::Relaxed) == self.0 {
+            return Ok(false);
+        }
+        let signal = py.import("signal")?;
+        let handler = signal.call_method1("getsignal", (libc::SIGINT,))?;
+        Ok(handler.is(&signal.getattr("default_int_handler")?))
+    }
+}

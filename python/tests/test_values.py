@@ -1,0 +1,317 @@
+"""Numbers, times and tables as Python and its libraries have them."""
+
+import os
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from conftest import ROOT
+
+import queuewright as qw
+from queuewright._results import numbers
+
+FLOWS: list[Any] = [{"cca": "bbr", "rtt": "9ms"}]
+
+
+def link(rate: Any) -> str:
+    said: str = qw.Scenario(link={"rate": rate}, flows=FLOWS).to_dict()["link"]["rate"]
+    return said
+
+
+def test_a_number_for_a_rate_is_bits_a_second() -> None:
+    np = pytest.importorskip("numpy")
+    for rate in (100e6, 100_000_000, np.float64(1e8), np.int64(10**8), np.float32(1e8), "100mbit"):
+        assert link(rate) == "100mbit"
+        assert qw.Scenario.simple(rate=rate, flows="1xbbr", rtt="9ms").to_dict()["link"]["rate"] == "100mbit"
+    base = qw.Scenario(link={"rate": 1e6, "buffer": "9p"}, flows=[{"cbr": 5e5}])
+    assert base.to_dict()["flows"][0]["cbr"] == "500kbit"
+    changed = base.changed({"link.rate": 2e6}, aqm={"name": "queuepilot", "rate": 3e6})
+    assert changed.to_dict()["link"]["rate"] == "2mbit"
+    assert changed.to_dict()["queue"]["disciplines"][0]["rate"] == "3mbit"
+    assert base.changed(rate=5e6).to_dict()["link"]["rate"] == "5mbit"
+    # To the nearest bit: what a computation gives is seldom whole.
+    assert link(1e6 / 3) == "333.333kbit"
+    schedule = qw.Scenario(link={"schedule": [("0s", 1e6), (timedelta(seconds=1), 2e6)]}, flows=FLOWS)
+    assert schedule.to_dict()["link"]["schedule"] == [["0s", "1mbit"], ["1s", "2mbit"]]
+
+
+def test_a_time_may_be_a_timedelta() -> None:
+    np = pytest.importorskip("numpy")
+    long, short = timedelta(minutes=1), timedelta(milliseconds=1.5)
+    made = qw.Scenario(
+        link={"rate": "1mbit", "delay": short},
+        flows=FLOWS,
+        run={"duration": long, "warmup": np.timedelta64(2, "s")},
+    ).to_dict()
+    assert made["link"]["delay"] == "1.5ms"
+    assert made["run"]["duration"] == "60s"
+    assert made["run"]["warmup"] == "2s"
+    simple = qw.Scenario.simple(rate="1mbit", rtt=timedelta(milliseconds=9), flows="1xbbr", duration=long)
+    assert simple.to_dict()["flows"][0]["rtt"] == "9ms"
+    assert simple.changed({"flows.rtt": short}).to_dict()["flows"][0]["rtt"] == "1.5ms"
+
+
+def test_units_can_be_asked_for() -> None:
+    assert [qw.number(text) for text in ("20mbit", "1.5ms", "45kb", "0s")] == [2e7, 0.0015, 46080, 0]
+    with pytest.raises(qw.Error, match='"2bdp": not a number with a unit; write a rate'):
+        qw.number("2bdp")
+
+
+def test_swept_rates_and_times_are_numbers() -> None:
+    points = [{"a": "1mbit", "b": "20ms", "c": "2bdp", "d": 3}, {"a": "2mbit", "b": "1s", "c": "1kb", "d": 4}]
+    assert numbers(points) == [
+        {"a": 1_000_000, "b": 0.02, "c": "2bdp", "d": 3},
+        {"a": 2_000_000, "b": 1.0, "c": "1kb", "d": 4},
+    ]
+    assert numbers([]) == []
+    assert numbers([{"a": timedelta(seconds=2)}]) == [{"a": 2.0}]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.toml")), ids=lambda p: p.stem)
+def test_dicts_and_texts_are_read_again(path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(path.parent)
+    scenario = qw.load(path.name)
+    for again in (qw.Scenario(**scenario.to_dict()), qw.Scenario.from_toml(scenario.to_toml())):
+        assert again.to_dict() == scenario.to_dict()
+
+
+def test_a_dict_that_names_files_is_read_again(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "trace").write_text("1\n2\n7\n")
+    (tmp_path / "sizes.csv").write_text("1000,0.5\n2000,1\n")
+    scenario = qw.Scenario(
+        link={"trace": "trace", "buffer": "9p"},
+        flows=[{"cca": "cubic", "rtt": "9ms", "size": {"file": "sizes.csv"}}],  # type: ignore[typeddict-item]
+    )
+    assert "trace_sha256" in scenario.to_dict()["link"]
+    assert qw.Scenario(**scenario.to_dict()) == scenario
+
+
+def test_a_dict_of_a_scenario_runs(small: qw.Scenario) -> None:
+    results = qw.run(small.to_dict(), seeds=1, aqm="codel", duration="1s", warmup="0s")
+    assert results.scenario.to_dict()["link"] == small.to_dict()["link"]
+    assert qw.run(results.scenario).flows["goodput_bps"] == results.flows["goodput_bps"]
+
+
+def test_seeds_of_numpy(small: qw.Scenario) -> None:
+    np = pytest.importorskip("numpy")
+    for seeds, want in ((np.int64(3), [3]), (np.arange(2, 4), [2, 3]), ([np.int64(1), 5], [1, 5])):
+        assert small.changed(seeds=seeds).to_dict()["run"]["seeds"] == want
+    assert small.changed({"run.seeds": np.int64(3)}).to_dict()["run"]["seeds"] == [3]
+    qw.run(small, seeds=np.int64(1), aqm="codel", duration="100ms", warmup="0s", jobs=np.int64(1))
+
+
+def test_a_table_is_gone_through_by_rows_and_asked_by_columns(results: qw.Results) -> None:
+    table = results.flows
+    rows = table.rows()
+    assert list(table) == rows
+    assert table[0] == rows[0]
+    assert table[-1] == rows[-1]
+    assert table[1:3] == rows[1:3]
+    assert "seed" in table
+    assert "speed" not in table
+    assert 3 not in table
+    # Of several batches.
+    series = results.series
+    for at in (0, len(series) - 1, len(series) // 2, -len(series)):
+        assert series[at] == series.rows()[at]
+    for outside in (len(table), -len(table) - 1):
+        with pytest.raises(IndexError, match=f"row {outside}: the table has {len(table)}"):
+            table[outside]
+    with pytest.raises(TypeError, match="a column's name, a row's number or a slice, not float"):
+        table[1.5]  # type: ignore[call-overload]
+
+
+def test_a_table_shows_itself(results: qw.Results) -> None:
+    shown = repr(results.flows).splitlines()
+    flows = results.flows
+    assert shown[0] == f"<queuewright.Table of {len(flows)} rows, {len(flows.columns)} columns"
+    assert shown[1].split()[:2] == flows.columns[:2]
+    assert len(shown) == 13
+    assert max(map(len, shown)) <= 120
+    assert "columns more>" in shown[-1]
+    page = flows._repr_html_()
+    assert page.count("<tr>") == 11
+    assert all(f"<th>{name}</th>" in page for name in flows.columns)
+    assert repr(results.queues).startswith("<queuewright.Table of 0 rows")
+
+
+def test_counts_have_a_sign(results: qw.Results) -> None:
+    polars = pytest.importorskip("polars")
+    frame = results.runs.to_polars()
+    assert frame["packets"].dtype == frame["seed"].dtype == polars.Int64
+    assert results.series.to_polars()["seed"].dtype == polars.Int64
+    assert (frame["packets"] - 1_000_000_000).max() < 0
+
+
+def test_counts_that_may_be_missing_stay_whole_in_pandas(results: qw.Results) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    for table in (results.runs, results.flows, results.transfers):
+        frame = table.to_pandas()
+        assert list(frame.columns) == table.columns
+        for name in table.columns:
+            whole = any(isinstance(value, int) for value in table[name])
+            assert (frame[name].dtype == pandas.Int64Dtype()) >= whole, name
+            want = table[name]
+            assert [None if pandas.isna(value) else value for value in frame[name]] == want, name
+
+
+def test_what_a_frame_needs_is_said(results: qw.Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "polars", None)
+    with pytest.raises(ImportError, match="this needs polars: pip install polars"):
+        results.runs.to_polars()
+
+
+def test_a_sweep_is_a_sequence_and_can_be_saved(small: qw.Scenario, tmp_path: Any) -> None:
+    sweep = qw.sweep(
+        small,
+        over={"link.rate": [1e6, 2e6], "run.warmup": [timedelta(0), timedelta(seconds=0.1)]},
+        aqm="codel", seeds=1, duration="300ms",
+    )  # fmt: skip
+    some = sweep[1:3]
+    assert isinstance(some, qw.Sweep)
+    assert some.points == sweep.points[1:3]
+    assert list(some) == [sweep[1], sweep[2]]
+    assert sweep[1:1].points == []
+    assert repr(sweep[1:1]) == "<queuewright.Sweep of 0>"
+    assert sorted(set(sweep.runs["link.rate"])) == [1_000_000, 2_000_000]
+    assert sorted(set(sweep.runs["run.warmup"])) == [0.0, 0.1]
+    told = sweep.to_dict()
+    assert [one["point"]["link.rate"] for one in told] == [1e6, 1e6, 2e6, 2e6]
+    assert told[3]["results"] == sweep[3].to_dict()
+    folders = sweep.save(tmp_path)
+    assert len(set(folders)) == 4
+    assert all((folder / "report.html").exists() for folder in folders)
+
+
+def test_the_version_is_the_command_s() -> None:
+    from importlib.metadata import version
+
+    assert qw.__version__ == version("queuewright")
+
+
+def test_plots_are_the_report_s(results: qw.Results, small: qw.Scenario) -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    ax = results.plot(delay="p95")
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["droptail", "codel"]
+    means = [[] for _ in range(2)]  # type: list[list[float]]
+    for row in results.runs:
+        means[row["discipline"] == "codel"].append(row["sojourn_ms_p95"])
+    drawn = [container[0].get_xdata()[0] for container in ax.containers]
+    assert drawn == pytest.approx([sum(of) / len(of) for of in means])
+    ax = results.plot_delays()
+    assert len(ax.get_lines()) == 4
+    assert len(ax.get_legend().get_texts()) == 2
+    assert max(ax.get_lines()[0].get_ydata()) == pytest.approx(100)
+    ax = results.plot_series("bottleneck.backlog_bytes", seed=2)
+    assert len(ax.get_lines()) == 2
+    assert len(ax.get_lines()[0].get_xdata()) == 301
+    sweep = qw.sweep(small, over={"link.rate": ["2mbit", "1mbit"]}, duration="500ms", warmup="0s")
+    own = plt.subplots()[1]
+    assert sweep.plot("goodput_bps", ax=own) is own
+    assert [list(line.get_xdata()) for line in own.get_lines()] == [[1e6, 2e6]] * 2
+    for call, text in (
+        (lambda: results.plot(delay="p42"), 'delay = "p42": there is none. Allowed: mean, '),
+        (lambda: results.plot(port="a"), 'port = "a": there is none. Allowed: bottleneck'),
+        (lambda: results.plot_series("x"), 'quantity = "x": there is none. Allowed: '),
+        (
+            lambda: results.plot_series("bottleneck.backlog_bytes", seed=7),
+            "seed = 7: there is none. Allowed: 1, 2",
+        ),
+        (lambda: sweep.plot("port"), 'y = "port": there is none. Allowed: '),
+        (lambda: sweep.plot(x="flows.rtt"), 'x = "flows.rtt": there is none. Allowed: link.rate'),
+    ):
+        with pytest.raises(qw.Error) as caught:
+            call()
+        assert text in str(caught.value)
+    plt.close("all")
+
+
+LINK: dict[str, Any] = {"rate": "20mbit"}
+
+
+# A newcomer's first mistakes, and what each is answered: the name that was typed, and what to write.
+MISTAKES: list[tuple[Any, str]] = [
+    (lambda: qw.run("hom.toml"), "hom.toml: no such file"),
+    (
+        lambda: qw.run('[link]\nrate = "1mbit"'),
+        "scenario: a text of several lines is no path; write qw.Scenario.from_toml(text)",
+    ),
+    (
+        lambda: qw.Scenario(link={"rate": "20 Mbit/s"}, flows=FLOWS),
+        'link.rate = "20 Mbit/s": "Mbit/s" is not a unit of rate; write "20mbit"',
+    ),
+    (
+        lambda: qw.Scenario(link={"rate": 20}, flows=FLOWS),
+        "link.rate = 20: out of range; allowed: 1kbit to 1000gbit; a number is bits a second: write 20e6, or "
+        '"20mbit"',
+    ),
+    (
+        lambda: qw.Scenario(link=LINK, flows=FLOWS).changed(duration=30),  # type: ignore[call-arg]
+        'duration = "30": a time needs a unit; write "30ms" or "30s"',
+    ),
+    (
+        lambda: qw.Scenario(link={"rate": "1mbit", "buffer": 100}, flows=FLOWS),  # type: ignore[typeddict-item]
+        'link.buffer = 100: a size needs a unit; write "100p" for packets, "100b" or "100kb" for bytes, or '
+        '"100bdp"',
+    ),
+    (
+        lambda: qw.Scenario(link=LINK, flows=[{"cca": "cubic"}]),
+        'flows[0].rtt: missing; write the round-trip time without queues, such as "20ms" or "20ms..80ms"',
+    ),
+    (
+        lambda: qw.Scenario.simple(rate="1mbit"),
+        'flows: missing; write what is sent, such as flows="10xcubic,4xbbr"',
+    ),
+    (
+        lambda: qw.Scenario.simple(rate="1mbit", rtt="9ms", flows=[{"cca": "bbr"}]),  # type: ignore[list-item]
+        "flows = {'cca': 'bbr'}: tables are for Scenario(flows=[...]); write words: \"10xcubic\"",
+    ),
+    (
+        lambda: qw.sweep("home.toml", over={"link.rate": "10mbit"}),
+        "over[\"link.rate\"] = '10mbit': not a list; write ['10mbit']",
+    ),
+    (
+        lambda: qw.sweep("home.toml", over={}),
+        "over = {}: no path to vary; write a list of values for each path: "
+        'over={"link.rate": ["10mbit", "100mbit"]}',
+    ),
+    (
+        lambda: qw.run(3),  # type: ignore[arg-type]
+        "scenario = 3: not a scenario; write qw.Scenario(...), a dict of tables or a file's path",
+    ),
+    (lambda: qw.run("home.toml", jobs="2"), "jobs = '2': not a whole number; write jobs=2, or leave it out"),  # type: ignore[arg-type]
+    (lambda: qw.run("home.toml", progress="no"), "progress = 'no': write True, False or a function"),  # type: ignore[arg-type]
+    (lambda: qw.run("home.toml", aqm=3), 'aqm = 3: not a list of disciplines; write aqm=["codel", "pie"]'),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize(("call", "said"), MISTAKES, ids=lambda x: x if isinstance(x, str) else "")
+def test_a_newcomer_s_mistakes_are_answered_with_what_to_type(
+    call: Any, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(os.path.join(ROOT, "examples"))
+    with pytest.raises(qw.Error) as caught:
+        call()
+    assert str(caught.value) == said
+
+
+def test_an_error_has_no_word_of_the_command() -> None:
+    base = qw.Scenario(link=LINK, flows=FLOWS)
+    wrong: list[Any] = [
+        lambda: base.changed(rate="1x"),
+        lambda: base.changed(seeds="3..1"),
+        lambda: base.changed(flows="3xcubix", rtt="1ms"),
+        lambda: base.changed({"link.loss": 0.1}).changed(aqm="codel:taget=1ms"),
+        lambda: qw.Scenario.simple(flows="1xcubic", rtt="1ms"),
+        lambda: qw.Scenario.simple(rate="1mbit", flows="1xcubic"),
+        lambda: qw.run(base.changed({"link.loss": 0.1}), engine="linux", aqm="codel"),
+    ]
+    for call in wrong:
+        with pytest.raises(qw.Error) as caught:
+            call()
+        assert "--" not in str(caught.value)
