@@ -469,7 +469,8 @@ pub fn repair(yes: bool) -> Result<(), Failure> {
     let faults = linux::faults()?;
     let out: String = faults.iter().map(|fault| fault.line("repair") + "\n").collect();
     if faults.iter().all(|fault| fault.mend.is_err()) {
-        return crate::print(&(out + "nothing is left behind\n"));
+        let end = if faults.is_empty() { "nothing is left behind" } else { "nothing to repair" };
+        return crate::print(&format!("{out}{end}\n"));
     }
     crate::print(&out)?;
     if !yes {

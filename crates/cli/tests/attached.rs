@@ -35,7 +35,7 @@ fn main() {
         return left_out("attached disciplines", Lack::Setup, &why);
     }
     let before = held();
-    let tests: [(&str, fn()); 28] = [
+    let tests: [(&str, fn()); 29] = [
         ("planted", planted),
         ("mounted_anew", mounted_anew),
         ("held_by_a_stranger", held_by_a_stranger),
@@ -62,6 +62,7 @@ fn main() {
         ("exported", exported),
         ("short_of_files", short_of_files),
         ("puts_back", puts_back),
+        ("attached_by_another_since", attached_by_another_since),
         ("refused", refused),
         ("its_name_is_anothers", its_name_is_anothers),
     ];
@@ -637,6 +638,10 @@ fn puts_back() {
     };
     handled("estimator 1sec 4sec pfifo limit 99");
     refused("estimator");
+    // What we give our own number would be taken for ours.
+    let _ = Command::new("/usr/sbin/tc").args(["qdisc", "del", "dev", "v0", "root"]).output();
+    tool("tc", &["qdisc", "add", "dev", "v0", "root", "handle", "7177:", "pfifo"]);
+    refused("a number of ours");
     if has("prio bands 4") {
         let filter = "filter add dev v0 parent 8001: chain 3 protocol all prio 9 bpf bytecode";
         let words: Vec<&str> = filter.split(' ').chain(["1,6 0 0 0"]).collect();
@@ -658,6 +663,35 @@ fn puts_back() {
             assert_eq!(root("v0"), shown);
         }
     }
+}
+
+/// Who has a `/run` of his own, and all else in common, attaches where tc has taken ours off: what he has stays, whatever is done here.
+fn attached_by_another_since() {
+    attach("v0");
+    let mut other = Running::begin(Command::new("unshare").args(["--mount", "sleep", "600"]));
+    let enter = format!("--mount=/proc/{}/ns/mnt", other.0.id());
+    wait_for("a mount namespace", || {
+        fs::read_link(format!("/proc/{}/ns/mnt", other.0.id())).ok()
+            != fs::read_link("/proc/self/ns/mnt").ok()
+    });
+    tool("nsenter", &[&enter, "mount", "-t", "tmpfs", "none", "/run"]);
+    let bin = env!("CARGO_BIN_EXE_queuewright");
+    let there = |words: &[&str]| tool("nsenter", &[&[&*enter, bin][..], words].concat());
+    for command in [&["detach", "v0"][..], &["doctor", "--repair", "--yes"]] {
+        tool("tc", &["qdisc", "del", "dev", "v0", "root"]);
+        there(&["attach", "v0", "pie", "--rate", "9mbit", "--front"]);
+        let (shown, pins) = (root("v0"), left_in("/sys/fs/bpf/queuewright"));
+        works(command);
+        assert_eq!((root("v0"), left_in("/sys/fs/bpf/queuewright")), (shown, pins), "{command:?}");
+        let text = there(&["status", "v0"]);
+        assert!(text.contains("9mbit") && !text.contains("missing"), "{command:?}: {text}");
+        assert!(left_in("/run/queuewright").is_empty(), "{command:?}");
+        there(&["detach", "v0"]);
+        attach("v0");
+    }
+    works(&["detach", "v0"]);
+    let _ = other.0.kill();
+    other.ends("its end");
 }
 
 /// A `set` that tc refuses is not done, and not done later either.
@@ -876,7 +910,7 @@ fn anothers_record() {
     let stays = |who: &str| {
         let (freed, text) = freed();
         assert!(!freed && text.contains(&format!("{who} has it still, so that it stays")), "{text}");
-        assert!(text.ends_with("nothing is left behind\n"), "{text}");
+        assert!(text.ends_with("nothing to repair\n"), "{text}");
     };
     tool("ip", &["netns", "add", "other"]);
     tool("ip", &["-n", "other", "link", "set", "lo", "up"]);
@@ -912,6 +946,11 @@ fn anothers_record() {
     map.pin(format!("{at}/theirs")).expect("root may");
     drop(map);
     stays("an open file or another pin");
+    // A link alone, opened by its pin: the kernel calls it otherwise than one that was made.
+    fs::remove_file(format!("{at}/theirs")).expect("root may");
+    let link = libbpf_rs::Link::open(pins.join("left")).expect("pinned");
+    stays("an open file or another pin");
+    drop(link);
     let _ = other.0.kill();
     other.ends("its end");
     assert!(freed().0);

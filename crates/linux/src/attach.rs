@@ -306,7 +306,11 @@ fn undo(alone: &File, record: &Record) -> Result<(), Error> {
     Ok(())
 }
 
+/// Forgets a record, and what is pinned for it if that is not another's by now.
 pub(crate) fn forget(record: &Record) {
+    if chain::is_anothers(record) {
+        return record.forget_file();
+    }
     unregister(&record.pin("qdisc"));
     record.forget();
 }

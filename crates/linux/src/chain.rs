@@ -19,8 +19,27 @@ const IN_USE: [u8; 4] = 1u32.to_ne_bytes();
 /// `ETH_P_ALL` of linux/if_ether.h.
 const ETH_P_ALL: u16 = 3;
 
+/// The kernel's number of what is pinned under one of a record's names.
+fn pinned_id(record: &Record, name: &str) -> Option<u32> {
+    let pin = record.pin(name);
+    match name {
+        "front" => objects::program_id(&pin),
+        COMPANION_LINK => Link::open(pin).ok()?.info().ok().map(|link| link.id),
+        _ => MapHandle::from_pinned_path(&pin).and_then(|map| map.info()).ok().map(|map| map.info.id),
+    }
+}
+
+/// Has somebody else attached to its device since, and has his pins in the folder of its own? A container may have a `/run` of its own,
+/// and share the BPF file system and the network namespace.
+pub(crate) fn is_anothers(record: &Record) -> bool {
+    record.ids.iter().any(|(name, id)| pinned_id(record, name).is_some_and(|found| found != *id))
+}
+
 /// Is its root qdisc among those of its device?
 pub(crate) fn root_among(record: &Record, shown: &[Entry]) -> bool {
+    if is_anothers(record) {
+        return false;
+    }
     match record {
         Record { front: true, .. } => front::is_among(shown),
         // Before the others are below it, too.
@@ -71,16 +90,11 @@ pub(crate) fn missing_of(
         return Ok(out);
     }
     for (name, id) in &record.ids {
-        let pin = record.pin(name);
-        let found = match name.as_str() {
-            "front" => objects::program_id(&pin),
-            COMPANION_LINK => companion_of(record),
-            _ => MapHandle::from_pinned_path(&pin).and_then(|m| m.info()).ok().map(|m| m.info.id),
-        };
+        let found = if name == COMPANION_LINK { companion_of(record) } else { pinned_id(record, name) };
         if found != Some(*id) {
             out.push(match name.as_str() {
                 COMPANION_LINK => "the program in front of it, which sets CE".into(),
-                _ => format!("the pin {} of what was loaded", pin.display()),
+                _ => format!("the pin {} of what was loaded", record.pin(name).display()),
             });
         }
     }

@@ -4,11 +4,11 @@
 //! what is asked is the kernel: links in `/proc`, lists of mounts, and paths as far as the kernel has them in its cache.
 
 use crate::netlink::{self, Entry};
-use crate::record::{BPF_FILE_SYSTEM, Record};
+use crate::record::Record;
 use crate::{names, system};
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, StatxFlags, makedev, open, openat, openat2,
-    readlinkat, statx,
+    AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, StatxFlags, fstat, makedev, open, openat,
+    openat2, readlinkat, statx,
 };
 use rustix::io::Errno;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -20,10 +20,13 @@ use std::io::{Error, ErrorKind, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
+
+/// CAP_SYS_PTRACE and CAP_SYS_ADMIN of linux/capability.h: what it takes to look at everything.
+const RIGHTS: [u32; 2] = [19, 21];
 
 /// Inode of the first PID namespace, `PROC_PID_INIT_INO` of linux/proc_ns.h.
 const FIRST_PIDS: u64 = 0xefff_fffc;
@@ -47,6 +50,9 @@ type Number = (u64, u64);
 
 /// A kind of what BPF has, as `/proc/PID/fdinfo` calls its number, and that.
 pub(crate) type Object = (&'static str, u32);
+
+/// The kind of a map.
+pub(crate) const MAP: &str = "map_id";
 
 /// A pin: the device of its file system, and where it is in that.
 type Pin = (u64, PathBuf);
@@ -139,11 +145,8 @@ impl<T: Send> Seen<T> {
 
     /// Notes what of BPF a process has open.
     fn note_open(&mut self, process: &Path) {
-        for file in self.noted(entries(process.join("fd"))).unwrap_or_default() {
-            let found = fs::read_link(&file).and_then(|name| {
-                let fd = file.file_name().and_then(OsStr::to_str).unwrap_or_default();
-                object_of(process, name.as_os_str(), fd)
-            });
+        for file in self.noted(files_of(process)).unwrap_or_default() {
+            let found = fs::read_link(&file).and_then(|name| object_of(&file, name.as_os_str()));
             let found = self.noted(found).flatten();
             self.open.extend(found);
             if self.ends() {
@@ -228,19 +231,39 @@ fn pinned(held: &OwnedFd) -> Result<Option<Object>, Error> {
     }
     // SAFETY: nobody else has it.
     let _open = unsafe { OwnedFd::from_raw_fd(fd) };
-    let of = Path::new("/proc/self/fd").join(fd.to_string());
-    let name = fs::read_link(&of)?;
-    object_of(Path::new("/proc/self"), name.as_os_str(), &fd.to_string())
+    let file = Path::new("/proc/self/fd").join(fd.to_string());
+    let name = fs::read_link(&file)?;
+    object_of(&file, name.as_os_str())
 }
 
-/// What of BPF an open file is, by what the kernel calls it, and its number.
-fn object_of(process: &Path, name: &OsStr, fd: &str) -> Result<Option<Object>, Error> {
-    let kinds = [("bpf-map", "map_id"), ("bpf-prog", "prog_id"), ("bpf_link", "link_id")];
+/// What is pinned in a folder now, by name; None: it cannot be read.
+pub(crate) fn pinned_now(folder: &Path) -> Option<Vec<Object>> {
+    let held = open(folder, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let mut names: Vec<OsString> =
+        fs::read_dir(folder).ok()?.map(|entry| Ok(entry?.file_name())).collect::<Result<_, Error>>().ok()?;
+    names.sort();
+    let mut all = Vec::new();
+    for name in names {
+        let pin = below(&held, Path::new(&name)).ok()?;
+        if FileType::from_raw_mode(fstat(&pin).ok()?.st_mode) == FileType::RegularFile {
+            all.extend(pinned(&pin).ok()?);
+        }
+    }
+    Some(all)
+}
+
+/// What of BPF an open file in `/proc/.../fd` is, by what the kernel calls it, and its number. A link that was opened by its pin or number has
+/// another name (`bpf_link_new_fd`) than one that was made (`bpf_link_prime`).
+fn object_of(file: &Path, name: &OsStr) -> Result<Option<Object>, Error> {
+    let kinds = [("bpf-map", MAP), ("bpf-prog", "prog_id"), ("bpf_link", "link_id"), ("bpf-link", "link_id")];
     let name = name.to_str().and_then(|name| name.strip_prefix("anon_inode:"));
     let Some((_, kind)) = kinds.into_iter().find(|(called, _)| name == Some(*called)) else {
         return Ok(None);
     };
-    let info = fs::read_to_string(process.join("fdinfo").join(fd))?;
+    let (Some(of), Some(fd)) = (file.parent().and_then(Path::parent), file.file_name()) else {
+        return Ok(None);
+    };
+    let info = fs::read_to_string(of.join("fdinfo").join(fd))?;
     let number =
         info.lines().find_map(|line| line.strip_prefix(kind)?.strip_prefix(':')?.trim().parse().ok());
     // It may be another's by now.
@@ -304,43 +327,88 @@ fn inside<T: Send>(file: &File, job: &(impl Fn() -> T + Sync)) -> Result<T, Erro
 fn everywhere<T: Send>(what: Looked, job: impl Fn() -> T + Sync) -> Result<Seen<T>, Error> {
     let mut seen = Seen::none(what)?;
     // Elsewhere /proc has not all processes, or not under the numbers that this one knows.
-    seen.unknown = fs::metadata("/proc/self/ns/pid")?.ino() != FIRST_PIDS;
+    seen.unknown = fs::metadata("/proc/self/ns/pid")?.ino() != FIRST_PIDS
+        || what == Looked::All && (!RIGHTS.into_iter().all(system::capable) || hides_processes()?);
     if seen.ends() {
         return Ok(seen);
     }
-    let mut processes = entries("/proc".into())?;
-    processes.retain(|path| path.file_name().and_then(|n| n.to_str()?.parse::<u32>().ok()).is_some());
-    processes.retain(|path| !is_the_machines_own(path));
-    // All that is open first, then pins and qdiscs: who attaches has open what he then pins and puts at a device, and closes it in the end. In
-    // another order it might be in none of them when they are looked at.
-    if what == Looked::All {
-        for process in &processes {
-            seen.note_open(process);
-            if seen.ends() {
-                return Ok(seen);
-            }
-        }
-    }
     let mut mounts = Mounts::default();
     // By the names that whoever asks knows, first.
-    mounts.look(&mut seen, Path::new("/proc/self"), true, &job);
-    for process in processes {
-        for task in seen.noted(entries(process.join("task"))).unwrap_or_default() {
-            seen.ask(task.join("ns/net"), &job);
-            mounts.look(&mut seen, &task, false, &job);
-            if seen.ends() {
-                return Ok(seen);
+    let mut own = Some(Path::new("/proc/self"));
+    let mut known = BTreeSet::new();
+    loop {
+        // A process may have begun another, and handed on what it had, before it was looked at.
+        let new: Vec<PathBuf> =
+            processes()?.filter_map(|one| known.insert(one.clone()).then_some(one.0)).collect();
+        if new.is_empty() {
+            break;
+        }
+        // All that is open first, then pins and qdiscs: who attaches has open what he then pins and puts at a device, and closes it in the end. In
+        // another order it might be in none of them when they are looked at.
+        if what == Looked::All {
+            for process in &new {
+                seen.note_open(process);
+                if seen.ends() {
+                    return Ok(seen);
+                }
             }
         }
-        for file in seen.noted(entries(process.join("fd"))).unwrap_or_default() {
-            seen.ask(file, &job);
-            if seen.ends() {
-                return Ok(seen);
+        if let Some(own) = own.take() {
+            mounts.look(&mut seen, own, true, &job);
+        }
+        for process in new {
+            for task in seen.noted(entries(process.join("task"))).unwrap_or_default() {
+                seen.ask(task.join("ns/net"), &job);
+                mounts.look(&mut seen, &task, false, &job);
+                if seen.ends() {
+                    return Ok(seen);
+                }
+            }
+            for file in seen.noted(files_of(&process)).unwrap_or_default() {
+                seen.ask(file, &job);
+                if seen.ends() {
+                    return Ok(seen);
+                }
             }
         }
     }
     mounts.end(&mut seen);
     Ok(seen)
+}
+
+/// The processes that there are, each with a number that another with its name does not have.
+fn processes() -> Result<impl Iterator<Item = (PathBuf, u64)>, Error> {
+    let all = fs::read_dir("/proc")?.map(|entry| entry.map(|entry| (entry.path(), entry.ino())));
+    let all = all.collect::<Result<Vec<_>, Error>>()?;
+    let is_process = |path: &Path| path.file_name().and_then(|n| n.to_str()?.parse::<u32>().ok()).is_some();
+    Ok(all.into_iter().filter(move |(path, _)| is_process(path) && !is_the_machines_own(path)))
+}
+
+/// What a process has open. That of one whose first thread has ended its other threads have.
+fn files_of(process: &Path) -> Result<Vec<PathBuf>, Error> {
+    let files = entries(process.join("fd"))?;
+    if !files.is_empty() {
+        return Ok(files);
+    }
+    for task in entries(process.join("task"))? {
+        match entries(task.join("fd")) {
+            Ok(files) if !files.is_empty() => return Ok(files),
+            Err(e) if ![Some(libc::ENOENT), Some(libc::ESRCH)].contains(&e.raw_os_error()) => return Err(e),
+            _ => {}
+        }
+    }
+    Ok(files)
+}
+
+/// Does `/proc` leave out processes that may not be looked at (`hidepid`)?
+fn hides_processes() -> Result<bool, Error> {
+    let list = fs::read("/proc/self/mountinfo")?;
+    let hides = |line: &[u8]| {
+        let words: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
+        words.get(4) == Some(&&b"/proc"[..])
+            && words.last().is_some_and(|options| options.windows(8).any(|w| w == b"hidepid="))
+    };
+    Ok(list.split(|byte| *byte == b'\n').any(hides))
 }
 
 /// Is it the first process, and one that this one may not look at? In some virtual machines and sandboxes that is the program that runs
@@ -357,7 +425,7 @@ struct Mounts {
     read: BTreeSet<View>,
     bytes: u64,
     /// Namespaces and BPF file systems that are mounted, with a process to ask for whether they are still.
-    all: BTreeMap<Mounted, PathBuf>,
+    all: BTreeMap<Mounted, (PathBuf, View)>,
     /// BPF file systems, and folders of such, that were looked at.
     pins: BTreeSet<Mounted>,
 }
@@ -367,27 +435,28 @@ impl Mounts {
     fn look<T: Send>(&mut self, seen: &mut Seen<T>, task: &Path, own: bool, job: &(impl Fn() -> T + Sync)) {
         let root = if own { Path::new("/").into() } else { task.join("root") };
         let found = self.list_of(task);
-        let Some(Some((from, list))) = seen.noted(found) else { return };
+        let Some(Some((from, view, list))) = seen.noted(found) else { return };
         let all = mounts_among(&list);
-        let sysfs = all.iter().filter_map(|(what, _)| match what {
+        let sysfs = all.iter().filter_map(|(what, ..)| match what {
             Mounted::Sysfs(dev) => Some(*dev),
             _ => None,
         });
         let sysfs: BTreeSet<u64> = sysfs.collect();
-        for (what, place) in all {
+        for (what, place, mount) in all {
             if self.knows(seen, &what) {
                 continue;
             }
-            self.all.entry(what.clone()).or_insert_with(|| task.into());
-            // What nobody can reach is looked at in the end.
+            self.all.entry(what.clone()).or_insert_with(|| (task.into(), view.clone()));
+            // What nobody can reach, as another is mounted over it, say, is looked at in the end.
             let Ok(held) = hold_cached(&from, &place, &sysfs) else { continue };
+            if !mount_of(&held).is_ok_and(|found| found == mount) {
+                continue;
+            }
             match &what {
                 Mounted::Namespace(_) => {
                     let path = root.join(place.strip_prefix("/").unwrap_or(&place));
                     seen.ask_at(Ok(held), path, job);
                 }
-                // Another is mounted over it.
-                Mounted::Pins(dev, _) if !number_of(&held).is_ok_and(|(found, _)| found == *dev) => {}
                 Mounted::Pins(_, inside) => {
                     let at = Path::new(inside).strip_prefix("/").unwrap_or(Path::new("")).into();
                     let done = seen.note_pins(held, at);
@@ -417,7 +486,7 @@ impl Mounts {
 
     /// A task's root and its list of mounts; none, if they were read already. They are read when all of it is there: a task that ends, or goes
     /// elsewhere, before that has shown nothing of the others that are where it was.
-    fn list_of(&mut self, task: &Path) -> Result<Option<(OwnedFd, Vec<u8>)>, Error> {
+    fn list_of(&mut self, task: &Path) -> Result<Option<(OwnedFd, View, Vec<u8>)>, Error> {
         for _ in 0..TRIES {
             let (root, view) = view(task)?;
             if self.read.contains(&view) {
@@ -425,8 +494,8 @@ impl Mounts {
             }
             let list = self.list(task)?;
             if self::view(task)?.1 == view {
-                self.read.insert(view);
-                return Ok(Some((root, list)));
+                self.read.insert(view.clone());
+                return Ok(Some((root, view, list)));
             }
         }
         Err(Error::other("it does not stay in one place"))
@@ -446,12 +515,12 @@ impl Mounts {
 
     /// What is mounted is there also where no path leads to it, as another mount is over it; unless it has gone meanwhile.
     fn end<T: Send>(&mut self, seen: &mut Seen<T>) {
-        for (what, task) in std::mem::take(&mut self.all) {
+        for (what, (task, from)) in std::mem::take(&mut self.all) {
             if !self.knows(seen, &what) {
-                // Others may have it mounted still when that task has gone, so that no list says nothing.
+                // Others may have it mounted still when that task has gone, or is elsewhere, so that its list says nothing.
                 let list = self.list(&task).unwrap_or_default();
-                seen.unknown |=
-                    list.is_empty() || mounts_among(&list).iter().any(|(still, _)| *still == what);
+                let stays = view(&task).is_ok_and(|(_, now)| now == from) && !list.is_empty();
+                seen.unknown |= !stays || mounts_among(&list).iter().any(|(still, ..)| *still == what);
             }
             if seen.ends() {
                 return;
@@ -467,9 +536,14 @@ type View = (OsString, u64, u64);
 fn view(task: &Path) -> Result<(OwnedFd, View), Error> {
     let space = readlinkat(CWD, task.join("ns/mnt"), Vec::new())?.into_bytes();
     let root = hold(&task.join("root"))?;
+    let (mount, (_, inode)) = (mount_of(&root)?, number_of(&root)?);
+    Ok((root, (OsString::from_vec(space), mount, inode)))
+}
+
+/// The number of the mount in which something is, as in lists of mounts.
+fn mount_of(place: &OwnedFd) -> Result<u64, Error> {
     let at = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-    let found = statx(&root, "", at, StatxFlags::MNT_ID)?;
-    Ok((root, (OsString::from_vec(space), found.stx_mnt_id, found.stx_ino)))
+    Ok(statx(place, "", at, StatxFlags::MNT_ID)?.stx_mnt_id)
 }
 
 /// What is in a folder of the kernel's.
@@ -488,11 +562,13 @@ enum Mounted {
     Sysfs(u64),
 }
 
-/// Those in a list of mounts, and where they are, as the process sees it.
-fn mounts_among(mounts: &[u8]) -> Vec<(Mounted, PathBuf)> {
+/// Those in a list of mounts, where they are, as the process sees it, and the mounts' numbers.
+fn mounts_among(mounts: &[u8]) -> Vec<(Mounted, PathBuf, u64)> {
     let of = |line: &[u8]| {
         // Number, parent, device, place in the file system, where it is mounted, options; behind a dash the kind.
-        let mut words = line.split(|byte| *byte == b' ').skip(2);
+        let mut words = line.split(|byte| *byte == b' ');
+        let number = std::str::from_utf8(words.next()?).ok()?.parse().ok()?;
+        let mut words = words.skip(1);
         let (device, inside, place) = (words.next()?, words.next()?, words.next()?);
         let kind = words.skip_while(|word| *word != b"-").nth(1)?;
         let device = || {
@@ -505,7 +581,7 @@ fn mounts_among(mounts: &[u8]) -> Vec<(Mounted, PathBuf)> {
             b"sysfs" => Mounted::Sysfs(device()?),
             _ => return None,
         };
-        Some((what, OsString::from_vec(plain(place)).into()))
+        Some((what, OsString::from_vec(plain(place)).into(), number))
     };
     mounts.split(|byte| *byte == b'\n').filter_map(of).collect()
 }
@@ -577,8 +653,16 @@ impl Inventory {
 /// The device of a BPF file system in which a folder is, and where it is in that.
 fn place_of(folder: &Path) -> Option<(u64, PathBuf)> {
     let place = open(folder, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    let at = folder.strip_prefix(BPF_FILE_SYSTEM).ok()?;
-    Some((number_of(&place).ok()?.0, at.into()))
+    let mount = mount_of(&place).ok()?;
+    let all = mounts_among(&fs::read("/proc/self/mountinfo").ok()?);
+    // What is mounted may be a folder of it.
+    match all.into_iter().find(|(.., number)| *number == mount)? {
+        (Mounted::Pins(dev, inside), at, _) => {
+            let inside = Path::new(&inside).strip_prefix("/").ok()?;
+            Some((dev, inside.join(folder.strip_prefix(at).ok()?)))
+        }
+        _ => None,
+    }
 }
 
 /// All that is there; None: there is, or may be, what this process may not see.
@@ -610,7 +694,10 @@ impl Elsewhere {
             let there = within(move || everywhere(Looked::Namespaces, links).ok());
             let there = there.map(|seen| seen.inside.into_values()).into_iter().flatten();
             // Who has mounted it has chosen the name.
-            there.filter_map(|(way, links)| Some((names::shown(way.as_os_str()), links?))).collect()
+            let mut all: Vec<_> =
+                there.filter_map(|(way, links)| Some((names::shown(way.as_os_str()), links?))).collect();
+            all.sort();
+            all
         });
         all.iter().find(|(_, links)| links.iter().any(is_it)).map(|(way, _)| way.as_str())
     }
@@ -712,9 +799,9 @@ mod tests {
             95 27 0:32 / /run/g rw - fuse.bpf bpf rw\n";
         let place = |name: &[u8]| PathBuf::from(OsString::from_vec(name.to_vec()));
         let found = [
-            (Mounted::Namespace(4026532001), place(b"/run/a \t\\040\n#\xff")),
-            (Mounted::Namespace(4026532003), place(b"/run/c\\0")),
-            (Mounted::Pins(makedev(0, 31), "/".into()), place(b"/run/e f")),
+            (Mounted::Namespace(4026532001), place(b"/run/a \t\\040\n#\xff"), 90),
+            (Mounted::Namespace(4026532003), place(b"/run/c\\0"), 92),
+            (Mounted::Pins(makedev(0, 31), "/".into()), place(b"/run/e f"), 94),
         ];
         assert_eq!(mounts_among(mounts), found);
     }

@@ -233,6 +233,11 @@ impl Record {
     /// Forgets file and pins.
     pub(crate) fn forget(&self) {
         forget_pins(self.key());
+        self.forget_file();
+    }
+
+    /// Forgets the file alone.
+    pub(crate) fn forget_file(&self) {
         if let Ok(run) = run() {
             run.remove(&(self.key() + ".json"));
         }
@@ -540,11 +545,6 @@ pub(crate) fn remove_unfinished() {
     if let Ok(run) = run() {
         run.remove(UNFINISHED);
     }
-}
-
-/// The pin of the name in tc, in a folder of pins.
-pub(crate) fn name_pin(key: impl AsRef<Path>) -> PathBuf {
-    Path::new(PINS).join(key).join("qdisc")
 }
 
 /// Folders of pins that no record is about.

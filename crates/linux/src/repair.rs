@@ -2,11 +2,11 @@
 //! then it is freed.
 
 use crate::attach;
-use crate::namespaces::{Elsewhere, Inventory};
+use crate::namespaces::{Elsewhere, Inventory, MAP, Object};
 use crate::netlink::{Entry, number};
 use crate::record::{self, PINS, Record, Stage, alone, everywhere};
 use crate::{Error, chain, front, names, namespaces, system};
-use libbpf_rs::{MapCore, MapHandle};
+use libbpf_rs::{MapCore, MapHandle, MapType};
 use std::cell::LazyCell;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -46,9 +46,8 @@ enum Way {
     Mend(Record),
     Keep(Record),
     Forget(Record),
-    Stray(OsString),
-    /// A folder in which nothing was pinned when it was looked at.
-    Empty(OsString),
+    /// A folder of pins, and what was in it when it was looked at.
+    Stray(OsString, Vec<Object>),
     Unregister(u32),
     Leave,
 }
@@ -65,7 +64,7 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
     let mut add = |what: String, mend, way| {
         // Whose name this program gives to none, another has put there.
         let (mend, way) = match way {
-            Way::Broken(name) | Way::Stray(name) | Way::Empty(name) if !record::is_given(&name) => {
+            Way::Broken(name) | Way::Stray(name, _) if !record::is_given(&name) => {
                 (Err(record::FOREIGN.into()), Way::Leave)
             }
             way => (Ok(mend), way),
@@ -84,8 +83,9 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
     for record in &all {
         let of = format!("{} on {}", record.text, names::quoted(&record.dev));
         if record.namespace != here {
-            if living.as_ref().is_some_and(|all| !all.has(record.namespace)) {
-                let what = format!("{of}, whose network namespace is gone");
+            if living.as_ref().is_none_or(|all| !all.has(record.namespace)) {
+                let gone = if living.is_some() { "is gone" } else { "may be gone" };
+                let what = format!("{of}, whose network namespace {gone}");
                 held.push((what, FREES, Way::Forget(record.clone()), record.pins()));
             }
             continue;
@@ -116,16 +116,15 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
     for name in strays {
         let what = format!("pins in {PINS}/{}, of nothing attached", names::shown(&name));
         match record::is_given(&name) {
-            true => held.push((what, "removes them", Way::Stray(name.clone()), Path::new(PINS).join(name))),
-            false => add(what, "", Way::Stray(name)),
+            true => {
+                let pins = Path::new(PINS).join(&name);
+                let objects = living.as_ref().map(|all| all.pinned_in(&pins)).unwrap_or_default();
+                held.push((what, "removes them", Way::Stray(name, objects), pins));
+            }
+            false => add(what, "", Way::Stray(name, Vec::new())),
         }
     }
     for (what, mend, way, pins) in held {
-        // Whoever is about to pin something there, as this goes on, has it.
-        let way = match (way, living.as_ref()) {
-            (Way::Stray(name), Some(living)) if living.pinned_in(&pins).is_empty() => Way::Empty(name),
-            (way, _) => way,
-        };
         let (mend, way) = match living.as_ref().map(|living| user(living, &pins)) {
             Some(None) => (Ok(mend), way),
             Some(Some(user)) => (Err(format!("{user} has it still, so that it stays")), Way::Leave),
@@ -141,7 +140,7 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
         let what = format!("the name {kind}, of nothing attached");
         let (mend, way) = match living.as_ref() {
             // Another's, who has a /run of his own.
-            Some(all) if all.has_kind(&kind) || all.holds(&("map_id", id), None) => continue,
+            Some(all) if all.has_kind(&kind) || all.holds(&(MAP, id), None) => continue,
             Some(_) => (Ok("gives it back"), Way::Unregister(id)),
             None => (Err(UNKNOWN.into()), Way::Leave),
         };
@@ -180,7 +179,9 @@ pub fn repair(
     let mut left = attach::settle(&alone, None)?;
     // As it is now, with nobody else at work.
     for fault in faults()? {
-        if accepted.is_some_and(|all| !all.contains(&fault)) {
+        // What it says may have changed: others choose the names of places.
+        let same = |other: &Fault| other.way == fault.way && other.mend.is_ok();
+        if fault.mend.is_ok() && accepted.is_some_and(|all| !all.iter().any(same)) {
             left.push(format!("{}: not in the list that was accepted; look again", fault.what));
             continue;
         }
@@ -194,14 +195,21 @@ pub fn repair(
                 attach::forget(record);
                 Ok(true)
             }
-            Way::Stray(name) => {
-                attach::unregister(&record::name_pin(name));
-                Ok(record::forget_pins(name))
+            // Somebody may have attached there meanwhile.
+            Way::Stray(name, objects) => {
+                let same =
+                    namespaces::pinned_now(&Path::new(PINS).join(name)).is_some_and(|now| now == *objects);
+                for (_, id) in objects.iter().filter(|(kind, _)| same && *kind == MAP) {
+                    unregister(*id);
+                }
+                Ok(same
+                    && if objects.is_empty() {
+                        record::forget_folder(name)
+                    } else {
+                        record::forget_pins(name)
+                    })
             }
-            Way::Empty(name) => Ok(record::forget_folder(name)),
-            Way::Unregister(id) => {
-                Ok(MapHandle::from_map_id(*id).is_ok_and(|map| map.delete(&0u32.to_ne_bytes()).is_ok()))
-            }
+            Way::Unregister(id) => Ok(unregister(*id)),
         };
         match done {
             Ok(true) => {}
@@ -210,6 +218,14 @@ pub fn repair(
         }
     }
     Ok(left)
+}
+
+/// Gives the name of a BPF qdisc back, by the number of its map; of other maps nothing changes.
+fn unregister(id: u32) -> bool {
+    MapHandle::from_map_id(id).is_ok_and(|map| {
+        map.info().is_ok_and(|map| map.map_type() == MapType::StructOps)
+            && map.delete(&0u32.to_ne_bytes()).is_ok()
+    })
 }
 
 /// Begins the process that tells htb the shares, under the name that the device has now, if nobody else has meanwhile.

@@ -99,7 +99,7 @@ fn round(attached: &Record, first: u32, told: &mut Vec<String>) -> Result<bool, 
     }
     let alone = alone()?;
     // While this waited for the others.
-    if now()?.is_some_and(|now| now != record) {
+    if now()?.is_none_or(|now| now != record) {
         return Ok(true);
     }
     let Some(dev) = record.name() else { return Ok(false) };
