@@ -837,14 +837,14 @@ fn a_namespace_goes() {
     // By a mount alone, whatever its name is, and where another one is over it.
     assert!(works(&["doctor", "--repair"]).contains("nothing is left behind"));
     tool("mount", &["-t", "tmpfs", "none", "/run/below"]);
-    assert!(works(&["doctor", "--repair"]).contains("nothing is left behind"));
+    assert!(works(&["doctor", "--repair"]).contains("nothing to repair"));
     tool("umount", &["/run/below"]);
     tool_os("umount", &[odd.as_os_str()]);
     fs::remove_dir_all("/run/below").expect("root may");
     // Who does not see all processes does not know.
     let bin = env!("CARGO_BIN_EXE_queuewright");
     let text = tool("unshare", &["--pid", "--fork", "--mount-proc", bin, "doctor", "--repair"]);
-    assert!(text.contains("nothing is left behind"), "{text}");
+    assert!(text.contains("nothing to repair"), "{text}");
     let mut asked = queuewright(&["doctor", "--repair"]);
     let (code, text) = said(&mut asked);
     assert!(code == 1 && text.contains("codel on lo, whose network namespace is gone"), "{text}");
@@ -888,10 +888,10 @@ fn a_file_server_is_silent() {
     // Below it is what keeps the namespace.
     let mut asked = Running::begin(queuewright(&["doctor", "--repair", "--yes"]).stdout(Stdio::null()));
     assert_eq!(asked.ends("doctor beside a silent file server"), 0);
-    assert!(works(&["doctor", "--repair"]).contains("nothing is left behind"));
+    assert!(works(&["doctor", "--repair"]).contains("nothing to repair"));
     drop(server);
     tool("umount", &["-l", "/run/below"]);
-    assert!(works(&["doctor", "--repair"]).contains("nothing is left behind"));
+    assert!(works(&["doctor", "--repair"]).contains("nothing to repair"));
     tool("umount", &["/run/below/gone"]);
     assert!(works(&["doctor", "--repair", "--yes"]).contains("repaired"));
     fs::remove_dir_all(at).expect("root may");
@@ -992,7 +992,7 @@ fn broken_records() {
     assert!(text.contains("a link; repair removes it") && text.contains("no plain file"), "{text}");
     assert_eq!(left_in("/run/queuewright").len(), 2);
     let text = works(&["doctor", "--repair"]);
-    assert!(text.contains("not of this program") && text.ends_with("nothing is left behind\n"), "{text}");
+    assert!(text.contains("not of this program") && text.ends_with("nothing to repair\n"), "{text}");
     fs::remove_file(at("9:9\u{1b}[31m.json")).expect("it is there still");
     assert!(!works(&["status"]).contains("warning"));
     works(&["detach", "v0"]);
