@@ -482,7 +482,7 @@ pub fn repair(yes: bool) -> Result<(), Failure> {
             return Err(Failure::Run("nothing was changed; --yes does not ask".into()));
         }
     }
-    match linux::repair((!yes).then_some(&faults), leave_keeper)? {
+    match linux::repair(&faults, yes, leave_keeper)? {
         left if left.is_empty() => crate::print("repaired\n"),
         left => Err(Failure::Run(left.join("; "))),
     }

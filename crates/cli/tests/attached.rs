@@ -313,7 +313,8 @@ fn mounted_anew() {
     nobody("mkfifo", &[fifo]);
     nobody("mkdir", &["/sys/fs/bpf/queuewright"]);
     nobody("ln", &["-s", fifo, &pins]);
-    for words in [&["doctor"][..], &["doctor", "--repair", "--yes"], &["detach", "v0"]] {
+    let attach = ["attach", "v0", "santa", "--rate", "20mbit", "--front"];
+    for words in [&["doctor"][..], &["doctor", "--repair", "--yes"], &["detach", "v0"], &attach] {
         let mut command = Running::begin(queuewright(words).stdout(Stdio::null()).stderr(Stdio::null()));
         assert_eq!(command.ends("a command beside a FIFO"), 1, "{words:?}");
     }

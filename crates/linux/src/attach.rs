@@ -9,7 +9,7 @@ use crate::record::{
     records,
 };
 use crate::{Error, before, chain, front, names, shares, system};
-use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 use queuewright_aqm::{Discipline, FRAME_BYTES, Spec, Weights};
 use std::fs::File;
 
@@ -68,6 +68,9 @@ pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, E
     let dev = &*names::text_of(&name, index);
     // Where tc has put another in its place there is nothing of ours but what is remembered.
     let known = record(dev);
+    if known.is_some() {
+        record::pins(false)?;
+    }
     let there = known.as_ref().map_or(Ok(false), is_there)?;
     if let Some(there) = known.as_ref().filter(|r| there && r.stage == Stage::Attached) {
         return Err(Error::Input(format!(
@@ -126,16 +129,6 @@ fn classes_of(spec: &Spec, front: bool) -> Vec<String> {
         true => (spec.info.queue_names)(spec),
         false => Vec::new(),
     }
-}
-
-/// Is it a name that [`kind_of`] gives?
-pub(crate) fn is_kind(kind: &str) -> bool {
-    let names = queuewright_aqm::registry().iter().map(|info| format!("bpf_{}", info.name.replace('-', "_")));
-    names.into_iter().any(|plain| {
-        let numbered = kind.rsplit_once('_').filter(|(_, n)| n.parse::<u32>().is_ok_and(|n| n > 1));
-        kind == plain
-            || numbered.is_some_and(|(head, n)| format!("{plain:.0$}", 14 - n.len().min(14)) == head)
-    })
 }
 
 /// A name in tc that nobody on this machine has yet, in whatever namespace: `bpf_codel`, `bpf_codel_2`, ...; 15 characters
@@ -308,11 +301,23 @@ fn undo(alone: &File, record: &Record) -> Result<(), Error> {
 
 /// Forgets a record, and what is pinned for it if that is not another's by now.
 pub(crate) fn forget(record: &Record) {
+    if let Some(id) = record.id("qdisc") {
+        unregister(id);
+    }
     if chain::is_anothers(record) {
         return record.forget_file();
     }
-    unregister(&record.pin("qdisc"));
+    if let Ok(map) = MapHandle::from_pinned_path(record.pin("qdisc")) {
+        let _ = map.delete(&0u32.to_ne_bytes());
+    }
     record.forget();
+}
+
+/// Gives the name of a BPF qdisc back, by the number of its map; of other maps nothing changes. A qdisc that is in use goes on until it is
+/// deleted.
+pub(crate) fn unregister(id: u32) -> bool {
+    MapHandle::from_map_id(id)
+        .is_ok_and(|map| map.map_type() == MapType::StructOps && map.delete(&0u32.to_ne_bytes()).is_ok())
 }
 
 fn load(plan: &Plan) -> Result<Record, Error> {
@@ -364,13 +369,6 @@ fn load(plan: &Plan) -> Result<Record, Error> {
         record.ids.push(("front".into(), id));
     }
     Ok(record)
-}
-
-/// A qdisc that is in use goes on until it is deleted.
-pub(crate) fn unregister(pin: &std::path::Path) {
-    if let Ok(map) = MapHandle::from_pinned_path(pin) {
-        let _ = map.delete(&0u32.to_ne_bytes());
-    }
 }
 
 /// Takes it off again and puts back what was there; what that was, in words.
@@ -613,21 +611,4 @@ pub fn set(
         )));
     }
     held.set(spec, text, fresh, change)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_kind;
-
-    #[test]
-    fn kinds_of_other_programs_are_not_ours() {
-        for ours in ["bpf_codel", "bpf_fq_codel", "bpf_fq_codel_2", "bpf_queuepil_12", "bpf_cp_aqm_3"] {
-            assert!(is_kind(ours), "{ours}");
-        }
-        for other in
-            ["bpf_foo", "bpf_codel_1", "bpf_codel_x", "bpf_code", "codel", "bpf_", "bpf__2", "bpf_fifo"]
-        {
-            assert!(!is_kind(other), "{other}");
-        }
-    }
 }

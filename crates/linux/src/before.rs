@@ -3,9 +3,8 @@
 //! What `tc` prints is rounded, and lacks some of what it reads. What the kernel tells over netlink is what it takes, but for a few
 //! parameters, which are looked at here; what it does not tell cannot be put back, and is refused.
 
-use crate::netlink::{self, Entry, attribute, attributes, number, put};
-use crate::record::MQ;
-use crate::{Error, front, names, system};
+use crate::netlink::{self, Entry, HANDLE, attribute, attributes, number, put};
+use crate::{Error, names, system};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::fmt;
@@ -101,8 +100,8 @@ pub(crate) fn before(dev: &OsStr, index: u32) -> Result<Option<Before>, Error> {
     };
     let kind = root.kind.clone();
     // It would be changed, and not made anew.
-    if [number(front::HANDLE), number(MQ)].contains(&root.handle) {
-        return Err(refused(format!("a root with a number of ours, {}:", front::HANDLE)));
+    if root.handle == number(HANDLE) {
+        return Err(refused(format!("a root with a number of ours, {HANDLE}:")));
     }
     let options =
         options(root).map_err(|why| refused(format!("{} at its root, {why}", names::quoted(&kind))))?;

@@ -3,9 +3,9 @@
 use crate::namespaces::Elsewhere;
 use crate::netlink::{self, Entry, number};
 use crate::port::{Port, port_map};
-use crate::record::{COMPANION, COMPANION_LINK, MQ, Record};
+use crate::record::{COMPANION, COMPANION_LINK, Record};
 use crate::{Error, front, names, objects, shares, system};
-use libbpf_rs::query::{LinkTypeInfo, MapInfoIter};
+use libbpf_rs::query::{LinkTypeInfo, MapInfoIter, ProgInfoIter};
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, Program};
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -32,7 +32,25 @@ fn pinned_id(record: &Record, name: &str) -> Option<u32> {
 /// Has somebody else attached to its device since, and has his pins in the folder of its own? A container may have a `/run` of its own,
 /// and share the BPF file system and the network namespace.
 pub(crate) fn is_anothers(record: &Record) -> bool {
-    record.ids.iter().any(|(name, id)| pinned_id(record, name).is_some_and(|found| found != *id))
+    // The place of the program before it is made anew where it is mended, before the record says so.
+    let lasting = record.ids.iter().filter(|(name, _)| name != COMPANION_LINK);
+    lasting.into_iter().any(|(name, id)| pinned_id(record, name).is_some_and(|found| found != *id))
+}
+
+/// Is what is at the root a qdisc of another record's, whose pins are elsewhere? Its handle is ours all the same.
+fn is_of_another(record: &Record, shown: &[Entry]) -> bool {
+    if record.instances > 1 {
+        let ours = |q: &&Entry| q.kind == record.kind;
+        return !shown.iter().any(|q| ours(&q)) && shown.iter().any(|q| names::is_kind(&q.kind));
+    }
+    let (Some(program), Ok(filters)) =
+        (record.id("front"), netlink::filters(record.index, number(front::HANDLE)))
+    else {
+        return false;
+    };
+    let programs: Vec<u32> = filters.iter().filter(|f| f.kind == "bpf").filter_map(Entry::program).collect();
+    let front = |id: &u32| ProgInfoIter::default().any(|p| p.id == *id && p.name.as_bytes() == b"front");
+    !programs.contains(&program) && programs.iter().any(front)
 }
 
 /// Is its root qdisc among those of its device?
@@ -41,10 +59,11 @@ pub(crate) fn root_among(record: &Record, shown: &[Entry]) -> bool {
         return false;
     }
     match record {
-        Record { front: true, .. } => front::is_among(shown),
+        Record { front: true, .. } => front::is_among(shown) && !is_of_another(record, shown),
         // Before the others are below it, too.
         Record { instances: 2.., .. } => {
-            shown.iter().any(|q| q.is_root() && q.kind == "mq" && q.handle == number(MQ))
+            let mq = |q: &Entry| q.is_root() && q.kind == "mq" && q.handle == number(front::HANDLE);
+            shown.iter().any(mq) && !is_of_another(record, shown)
         }
         // tc chooses the handle where it is told to put it there.
         _ => shown.iter().any(|q| q.is_root() && q.kind == record.kind),

@@ -3,6 +3,7 @@
 //! htb has one class with the rate, and a `pfifo` in it that holds the packets. The program `front` is htb's only filter: what
 //! it says is asked before a packet is queued, under the qdisc's lock.
 
+pub(crate) use crate::netlink::HANDLE;
 use crate::netlink::{self, Entry, number};
 use crate::objects;
 use crate::port::{Port, out_of_range};
@@ -13,9 +14,6 @@ use queuewright_aqm::FRAME_BYTES;
 
 /// What tc shows at the root.
 pub(crate) const KIND: &str = "htb";
-/// Handle of htb, by which we know it again. A packet whose priority names a class passes the filter by; nobody
-/// names this one by chance.
-pub(crate) const HANDLE: &str = "7177";
 /// The filter's; nothing goes before it.
 pub(crate) const PRIORITY: u16 = 1;
 /// The first pfifo's.

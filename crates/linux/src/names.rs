@@ -130,6 +130,16 @@ pub fn safe(text: &str) -> String {
     text.chars().map(one).collect()
 }
 
+/// Is it a name in tc that this program gives to a qdisc of its own: `bpf_codel`, `bpf_codel_2`, ...?
+pub(crate) fn is_kind(kind: &str) -> bool {
+    let names = queuewright_aqm::registry().iter().map(|info| format!("bpf_{}", info.name.replace('-', "_")));
+    names.into_iter().any(|plain| {
+        let numbered = kind.rsplit_once('_').filter(|(_, n)| n.parse::<u32>().is_ok_and(|n| n > 1));
+        kind == plain
+            || numbered.is_some_and(|(head, n)| format!("{plain:.0$}", 14 - n.len().min(14)) == head)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,5 +178,17 @@ mod tests {
         assert_eq!((index("if:0"), index("if:x"), index("if:")), (None, None, None));
         // What nobody is called is nobody, whatever it looks like as text.
         assert_eq!(index(&called(OsStr::from_bytes(b"\xff"))), None);
+    }
+
+    #[test]
+    fn kinds_of_other_programs_are_not_ours() {
+        for ours in ["bpf_codel", "bpf_fq_codel", "bpf_fq_codel_2", "bpf_queuepil_12", "bpf_cp_aqm_3"] {
+            assert!(is_kind(ours), "{ours}");
+        }
+        for other in
+            ["bpf_foo", "bpf_codel_1", "bpf_codel_x", "bpf_code", "codel", "bpf_", "bpf__2", "bpf_fifo"]
+        {
+            assert!(!is_kind(other), "{other}");
+        }
     }
 }

@@ -51,6 +51,9 @@ type Number = (u64, u64);
 /// A kind of what BPF has, as `/proc/PID/fdinfo` calls its number, and that.
 pub(crate) type Object = (&'static str, u32);
 
+/// What is pinned under a name.
+pub(crate) type Pinned = (OsString, Object);
+
 /// The kind of a map.
 pub(crate) const MAP: &str = "map_id";
 
@@ -237,7 +240,7 @@ fn pinned(held: &OwnedFd) -> Result<Option<Object>, Error> {
 }
 
 /// What is pinned in a folder now, by name; None: it cannot be read.
-pub(crate) fn pinned_now(folder: &Path) -> Option<Vec<Object>> {
+pub(crate) fn pinned_now(folder: &Path) -> Option<Vec<Pinned>> {
     let held = open(folder, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let mut names: Vec<OsString> =
         fs::read_dir(folder).ok()?.map(|entry| Ok(entry?.file_name())).collect::<Result<_, Error>>().ok()?;
@@ -246,7 +249,7 @@ pub(crate) fn pinned_now(folder: &Path) -> Option<Vec<Object>> {
     for name in names {
         let pin = below(&held, Path::new(&name)).ok()?;
         if FileType::from_raw_mode(fstat(&pin).ok()?.st_mode) == FileType::RegularFile {
-            all.extend(pinned(&pin).ok()?);
+            all.extend(pinned(&pin).ok()?.map(|object| (name, object)));
         }
     }
     Some(all)
@@ -635,10 +638,11 @@ impl Inventory {
     }
 
     /// What is pinned in a folder.
-    pub(crate) fn pinned_in(&self, folder: &Path) -> Vec<Object> {
+    pub(crate) fn pinned_in(&self, folder: &Path) -> Vec<Pinned> {
         let Some((dev, at)) = place_of(folder) else { return Vec::new() };
         let of = |((on, pin), _): &(&Pin, &Object)| *on == dev && pin.parent() == Some(&at);
-        self.pins.iter().filter(of).map(|(_, object)| *object).collect()
+        let name = |pin: &PathBuf| pin.file_name().unwrap_or_default().to_owned();
+        self.pins.iter().filter(of).map(|((_, pin), object)| (name(pin), *object)).collect()
     }
 
     /// Does an open file hold it, or a pin anywhere but in this folder?

@@ -6,6 +6,7 @@
 
 use crate::before::Before;
 use crate::folder::{Folder, LOCK, UNFINISHED};
+use crate::netlink::HANDLE;
 use crate::{Error, names, system};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -106,10 +107,11 @@ impl Record {
     /// What tc is told to put a qdisc of its own there, the root first.
     pub(crate) fn tc(&self) -> impl Iterator<Item = String> {
         let Record { kind, instances, .. } = self;
-        let root = if *instances > 1 { format!("handle {MQ} mq") } else { kind.clone() };
+        let root = if *instances > 1 { format!("handle {HANDLE}: mq") } else { kind.clone() };
         let below = if *instances > 1 { *instances } else { 0 };
         [format!("qdisc replace dev {{dev}} root {root}")].into_iter().chain(
-            (1..=below).map(move |queue| format!("qdisc replace dev {{dev}} parent {MQ}{queue:x} {kind}")),
+            (1..=below)
+                .map(move |queue| format!("qdisc replace dev {{dev}} parent {HANDLE}:{queue:x} {kind}")),
         )
     }
 
@@ -248,9 +250,6 @@ impl Record {
         format!("{}:{}", self.namespace, self.index)
     }
 }
-
-/// Handle of our mq, by which we know it again.
-pub(crate) const MQ: &str = "7177:";
 
 /// Removes the pins in one of our folders, and that. Is it gone?
 pub(crate) fn forget_pins(key: impl AsRef<OsStr>) -> bool {

@@ -2,18 +2,17 @@
 //! then it is freed.
 
 use crate::attach;
-use crate::namespaces::{Elsewhere, Inventory, MAP, Object};
+use crate::namespaces::{Elsewhere, Inventory, MAP, Pinned};
 use crate::netlink::{Entry, number};
 use crate::record::{self, PINS, Record, Stage, alone, everywhere};
 use crate::{Error, chain, front, names, namespaces, system};
-use libbpf_rs::{MapCore, MapHandle, MapType};
 use std::cell::LazyCell;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::Path;
 
 /// Something that is not as it should be.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Fault {
     /// What it is, and of what.
     pub what: String,
@@ -39,17 +38,32 @@ const FREES: &str =
 /// What else there is on this machine, of which this is not.
 const UNKNOWN: &str = "not all of this machine can be looked at for who has it still, so that it stays";
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Way {
     Broken(OsString),
-    Settle,
+    Settle(Record),
     Mend(Record),
     Keep(Record),
     Forget(Record),
     /// A folder of pins, and what was in it when it was looked at.
-    Stray(OsString, Vec<Object>),
+    Stray(OsString, Vec<Pinned>),
     Unregister(u32),
-    Leave,
+}
+
+impl Way {
+    /// Was it accepted with another? What a record says may have changed since by what was to be done with it.
+    fn is_of(&self, other: &Way) -> bool {
+        match (self, other) {
+            (Way::Broken(a), Way::Broken(b)) => a == b,
+            (Way::Stray(a, has), Way::Stray(b, had)) => a == b && has == had,
+            (Way::Unregister(a), Way::Unregister(b)) => a == b,
+            (Way::Settle(a) | Way::Mend(a) | Way::Keep(a) | Way::Forget(a), Way::Settle(b))
+            | (Way::Mend(a), Way::Mend(b))
+            | (Way::Keep(a), Way::Keep(b))
+            | (Way::Forget(a), Way::Forget(b)) => a.is_of(b) && a.ids == b.ids,
+            _ => false,
+        }
+    }
 }
 
 /// All that [`repair`] would mend.
@@ -63,11 +77,9 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
     let (mut found, mut held) = (Vec::new(), Vec::new());
     let mut add = |what: String, mend, way| {
         // Whose name this program gives to none, another has put there.
-        let (mend, way) = match way {
-            Way::Broken(name) | Way::Stray(name, _) if !record::is_given(&name) => {
-                (Err(record::FOREIGN.into()), Way::Leave)
-            }
-            way => (Ok(mend), way),
+        let mend = match &way {
+            Way::Broken(name) | Way::Stray(name, _) if !record::is_given(name) => Err(record::FOREIGN.into()),
+            _ => Ok(mend),
         };
         found.push(Fault { what, mend, way });
     };
@@ -96,7 +108,7 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
         if let Some(unserved) = there.then(|| record.unserved()).flatten() {
             let what = format!("{of} lacks {unserved}");
             match record.agent {
-                Some(_) => add(what, "puts back the parameters from before it", Way::Settle),
+                Some(_) => add(what, "puts back the parameters from before it", Way::Settle(record.clone())),
                 None => add(what, "begins it again", Way::Keep(record.clone())),
             }
         }
@@ -106,10 +118,10 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
         let what = format!("{of} lacks {}", missing.join("; "));
         match record.name() {
             None => add(what, "forgets it", Way::Forget(record.clone())),
-            Some(_) if record.stage != Stage::Attached => {
-                add(what, "finishes it or takes it back", Way::Settle)
-            }
             Some(_) if !there => add(what, "forgets it", Way::Forget(record.clone())),
+            Some(_) if record.stage != Stage::Attached => {
+                add(what, "finishes it or takes it back", Way::Settle(record.clone()))
+            }
             Some(_) => add(what, "puts that back", Way::Mend(record.clone())),
         }
     }
@@ -125,32 +137,32 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
         }
     }
     for (what, mend, way, pins) in held {
-        let (mend, way) = match living.as_ref().map(|living| user(living, &pins)) {
-            Some(None) => (Ok(mend), way),
-            Some(Some(user)) => (Err(format!("{user} has it still, so that it stays")), Way::Leave),
-            None => (Err(UNKNOWN.into()), Way::Leave),
+        let mend = match living.as_ref().map(|living| user(living, &pins, &registered)) {
+            Some(None) => Ok(mend),
+            Some(Some(user)) => Err(format!("{user} has it still, so that it stays")),
+            None => Err(UNKNOWN.into()),
         };
         found.push(Fault { what, mend, way });
     }
     for (id, kind) in registered {
         // Other programs have BPF qdiscs, too.
-        if !attach::is_kind(&kind) || all.iter().any(|r| r.kind == kind) {
+        if !names::is_kind(&kind) || all.iter().any(|r| r.kind == kind) {
             continue;
         }
         let what = format!("the name {kind}, of nothing attached");
-        let (mend, way) = match living.as_ref() {
+        let mend = match living.as_ref() {
             // Another's, who has a /run of his own.
             Some(all) if all.has_kind(&kind) || all.holds(&(MAP, id), None) => continue,
-            Some(_) => (Ok("gives it back"), Way::Unregister(id)),
-            None => (Err(UNKNOWN.into()), Way::Leave),
+            Some(_) => Ok("gives it back"),
+            None => Err(UNKNOWN.into()),
         };
-        found.push(Fault { what, mend, way });
+        found.push(Fault { what, mend, way: Way::Unregister(id) });
     }
     Ok(found)
 }
 
 /// Who has what is pinned in one of our folders, in words: a container with a `/run` of its own may have the record.
-fn user(living: &Inventory, pins: &Path) -> Option<&'static str> {
+fn user(living: &Inventory, pins: &Path, registered: &[(u32, String)]) -> Option<&'static str> {
     let name = pins.file_name().and_then(OsStr::to_str);
     let place = name.and_then(|name| name.split_once(':'));
     let shown =
@@ -161,17 +173,25 @@ fn user(living: &Inventory, pins: &Path) -> Option<&'static str> {
         return Some("its device");
     }
     let objects = living.pinned_in(pins);
-    let elsewhere = objects.iter().any(|object| living.holds(object, Some(pins)));
+    // A device may have the qdisc whose name one of them has given.
+    let has = |(_, object): &Pinned| {
+        registered.iter().any(|(id, kind)| *object == (MAP, *id) && living.has_kind(kind))
+    };
+    if objects.iter().any(has) {
+        return Some("a device");
+    }
+    let elsewhere = objects.iter().any(|(_, object)| living.holds(object, Some(pins)));
     elsewhere.then_some("an open file or another pin")
 }
 
-/// Mends what was accepted of what [`faults`] has listed (None: all that is there); what could not be is said, a line each, and so is
-/// what has come since. `keep` begins a process that is [`keep`](crate::keep) for a device, with the file as its standard input.
+/// Mends what [`faults`] has listed, with `yes` also what has come since; what could not be is said, a line each. `keep` begins a process
+/// that is [`keep`](crate::keep) for a device, with the file as its standard input.
 ///
 /// # Errors
 /// Without the right to.
 pub fn repair(
-    accepted: Option<&[Fault]>,
+    listed: &[Fault],
+    yes: bool,
     keep: impl Fn(&str, File) -> Result<(), Error>,
 ) -> Result<Vec<String>, Error> {
     system::rights()?;
@@ -179,16 +199,19 @@ pub fn repair(
     let mut left = attach::settle(&alone, None)?;
     // As it is now, with nobody else at work.
     for fault in faults()? {
-        // What it says may have changed: others choose the names of places.
-        let same = |other: &Fault| other.way == fault.way && other.mend.is_ok();
-        if fault.mend.is_ok() && accepted.is_some_and(|all| !all.iter().any(same)) {
+        let was_to_be = listed.iter().any(|other| other.mend.is_ok() && fault.way.is_of(&other.way));
+        if fault.mend.is_err() {
+            // Somebody has it since.
+            left.extend(was_to_be.then(|| fault.line("repair")));
+            continue;
+        }
+        if !yes && !was_to_be {
             left.push(format!("{}: not in the list that was accepted; look again", fault.what));
             continue;
         }
         let done = match &fault.way {
             Way::Broken(name) => Ok(record::remove_broken(name)),
-            Way::Settle => Ok(false),
-            Way::Leave => Ok(true),
+            Way::Settle(_) => Ok(false),
             Way::Mend(record) => chain::mend(&alone, record).map(|()| true),
             Way::Keep(record) => begin(record, &keep).map(|()| true),
             Way::Forget(record) => {
@@ -197,10 +220,11 @@ pub fn repair(
             }
             // Somebody may have attached there meanwhile.
             Way::Stray(name, objects) => {
-                let same =
-                    namespaces::pinned_now(&Path::new(PINS).join(name)).is_some_and(|now| now == *objects);
-                for (_, id) in objects.iter().filter(|(kind, _)| same && *kind == MAP) {
-                    unregister(*id);
+                let now = namespaces::pinned_now(&Path::new(PINS).join(name));
+                let same = now.is_some_and(|now| now == *objects);
+                let named = objects.iter().find(|(name, (kind, _))| name == "qdisc" && *kind == MAP);
+                if let Some((_, (_, id))) = named.filter(|_| same) {
+                    attach::unregister(*id);
                 }
                 Ok(same
                     && if objects.is_empty() {
@@ -209,7 +233,7 @@ pub fn repair(
                         record::forget_pins(name)
                     })
             }
-            Way::Unregister(id) => Ok(unregister(*id)),
+            Way::Unregister(id) => Ok(attach::unregister(*id)),
         };
         match done {
             Ok(true) => {}
@@ -218,14 +242,6 @@ pub fn repair(
         }
     }
     Ok(left)
-}
-
-/// Gives the name of a BPF qdisc back, by the number of its map; of other maps nothing changes.
-fn unregister(id: u32) -> bool {
-    MapHandle::from_map_id(id).is_ok_and(|map| {
-        map.info().is_ok_and(|map| map.map_type() == MapType::StructOps)
-            && map.delete(&0u32.to_ne_bytes()).is_ok()
-    })
 }
 
 /// Begins the process that tells htb the shares, under the name that the device has now, if nobody else has meanwhile.

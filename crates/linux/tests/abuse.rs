@@ -318,7 +318,7 @@ fn leaves_anothers() {
         let faults = linux::faults().unwrap_or_else(|e| panic!("{e}"));
         let mended =
             faults.iter().filter(|fault| fault.mend.is_ok()).map(|fault| fault.what.clone()).collect();
-        let left = linux::repair(None, |_, _| Ok(())).unwrap_or_else(|e| panic!("{e}"));
+        let left = linux::repair(&[], true, |_, _| Ok(())).unwrap_or_else(|e| panic!("{e}"));
         assert!(left.is_empty(), "{left:?}");
         let mended: Vec<String> = mended;
         mended

@@ -69,7 +69,7 @@ pub fn run(words: &str) -> Result<(), linux::Error> {
         ["status", dev] => linux::status(&linux::attached(dev)?).map(drop),
         ["detach", dev] => linux::detach(dev).map(drop),
         ["repair"] => {
-            let left = linux::repair(None, keeper)?;
+            let left = linux::repair(&[], true, keeper)?;
             assert!(left.is_empty(), "{left:?}");
             Ok(())
         }
