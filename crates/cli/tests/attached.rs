@@ -666,7 +666,7 @@ fn puts_back() {
     }
 }
 
-/// Who has a `/run` of his own, and all else in common, attaches where tc has taken ours off: what he has stays, whatever is done here.
+/// Who has a `/run` of his own attaches where tc has taken ours off: what he has stays, whatever is done here.
 fn attached_by_another_since() {
     attach("v0");
     let mut other = Running::begin(Command::new("unshare").args(["--mount", "sleep", "600"]));
@@ -678,17 +678,25 @@ fn attached_by_another_since() {
     tool("nsenter", &[&enter, "mount", "-t", "tmpfs", "none", "/run"]);
     let bin = env!("CARGO_BIN_EXE_queuewright");
     let there = |words: &[&str]| tool("nsenter", &[&[&*enter, bin][..], words].concat());
-    for command in [&["detach", "v0"][..], &["doctor", "--repair", "--yes"]] {
-        tool("tc", &["qdisc", "del", "dev", "v0", "root"]);
-        there(&["attach", "v0", "pie", "--rate", "9mbit", "--front"]);
-        let (shown, pins) = (root("v0"), left_in("/sys/fs/bpf/queuewright"));
-        works(command);
-        assert_eq!((root("v0"), left_in("/sys/fs/bpf/queuewright")), (shown, pins), "{command:?}");
-        let text = there(&["status", "v0"]);
-        assert!(text.contains("9mbit") && !text.contains("missing"), "{command:?}: {text}");
-        assert!(left_in("/run/queuewright").is_empty(), "{command:?}");
-        there(&["detach", "v0"]);
-        attach("v0");
+    // With the same BPF file system, and with one of his own.
+    for own in [false, true] {
+        if own {
+            tool("nsenter", &[&enter, "mount", "-t", "bpf", "bpf", "/sys/fs/bpf"]);
+        }
+        for command in [&["detach", "v0"][..], &["doctor", "--repair", "--yes"]] {
+            tool("tc", &["qdisc", "del", "dev", "v0", "root"]);
+            there(&["attach", "v0", "pie", "--rate", "9mbit", "--front"]);
+            let (shown, pins) = (root("v0"), left_in("/sys/fs/bpf/queuewright"));
+            works(command);
+            assert_eq!(root("v0"), shown, "{command:?}, own: {own}");
+            let left = left_in("/sys/fs/bpf/queuewright");
+            assert!(if own { left.is_empty() } else { left == pins }, "{command:?}, own: {own}: {left:?}");
+            let text = there(&["status", "v0"]);
+            assert!(text.contains("9mbit") && !text.contains("missing"), "{command:?}, own: {own}: {text}");
+            assert!(left_in("/run/queuewright").is_empty(), "{command:?}, own: {own}");
+            there(&["detach", "v0"]);
+            attach("v0");
+        }
     }
     works(&["detach", "v0"]);
     let _ = other.0.kill();

@@ -252,3 +252,31 @@ fn begin(record: &Record, keep: impl Fn(&str, File) -> Result<(), Error>) -> Res
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_accepted_is_known_again() {
+        let record: Record = serde_json::from_value(serde_json::json!({
+            "dev": "v0", "index": 7, "namespace": 1, "address": null, "stage": "attached", "text": "codel",
+            "discipline": "codel", "kind": "htb", "slots": 9, "instances": 1, "front": true, "classes": [],
+            "learned": null, "before": null, "ids": [["params", 5]], "agent": [1],
+        }))
+        .expect("a record");
+        // An agent that was killed has been settled, and the device renamed.
+        let settled = Record { agent: None, dev: "w0".into(), ..record.clone() };
+        let other = Record { index: 8, ..record.clone() };
+        let again = Record { ids: vec![("params".into(), 6)], ..record.clone() };
+        for of in [Way::Settle, Way::Mend, Way::Keep, Way::Forget] {
+            assert!(of(settled.clone()).is_of(&of(record.clone())));
+            assert!(of(settled.clone()).is_of(&Way::Settle(record.clone())));
+            assert!(!of(other.clone()).is_of(&of(record.clone())));
+            assert!(!of(again.clone()).is_of(&of(record.clone())), "attached anew");
+        }
+        assert!(!Way::Forget(settled).is_of(&Way::Mend(record)));
+        let stray = |id| Way::Stray("1:2".into(), vec![("params".into(), (namespaces::MAP, id))]);
+        assert!(stray(3).is_of(&stray(3)) && !stray(3).is_of(&stray(4)));
+    }
+}
