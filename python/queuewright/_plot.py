@@ -21,7 +21,8 @@ def _axes(ax: "Axes | None") -> "Axes":
         import matplotlib.pyplot as plt
     except ImportError as e:
         raise ImportError("plots need matplotlib: pip install matplotlib") from e
-    return plt.subplots()[1]
+    # Long labels have room.
+    return plt.subplots(layout="constrained")[1]
 
 
 def _one_of(name: str, value: str, allowed: list[str]) -> str:
