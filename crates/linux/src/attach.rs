@@ -301,16 +301,14 @@ fn undo(alone: &File, record: &Record) -> Result<(), Error> {
 
 /// Forgets a record, and what is pinned for it if that is not another's by now.
 pub(crate) fn forget(record: &Record) {
-    if let Some(id) = record.id("qdisc") {
+    // Of a command that was killed the record has no numbers yet.
+    if let Some(id) = record.id("qdisc").or_else(|| chain::pinned_id(record, "qdisc")) {
         unregister(id);
     }
-    if chain::is_anothers(record) {
-        return record.forget_file();
+    match chain::is_anothers(record) {
+        true => record.forget_file(),
+        false => record.forget(),
     }
-    if let Ok(map) = MapHandle::from_pinned_path(record.pin("qdisc")) {
-        let _ = map.delete(&0u32.to_ne_bytes());
-    }
-    record.forget();
 }
 
 /// Gives the name of a BPF qdisc back, by the number of its map; of other maps nothing changes. A qdisc that is in use goes on until it is
@@ -471,7 +469,7 @@ pub fn hold(dev: &str) -> Result<LockedPort, Error> {
             record.text
         )));
     }
-    let mut missing = chain::missing_of(&record, &shown, &elsewhere)?;
+    let mut missing = chain::missing_of(&record, &shown, true, &elsewhere)?;
     missing.extend(record.unserved());
     if !missing.is_empty() {
         return Err(chain::by_half(&record, &missing));

@@ -20,7 +20,7 @@ const IN_USE: [u8; 4] = 1u32.to_ne_bytes();
 const ETH_P_ALL: u16 = 3;
 
 /// The kernel's number of what is pinned under one of a record's names.
-fn pinned_id(record: &Record, name: &str) -> Option<u32> {
+pub(crate) fn pinned_id(record: &Record, name: &str) -> Option<u32> {
     let pin = record.pin(name);
     match name {
         "front" => objects::program_id(&pin),
@@ -33,8 +33,8 @@ fn pinned_id(record: &Record, name: &str) -> Option<u32> {
 /// and share the BPF file system and the network namespace.
 pub(crate) fn is_anothers(record: &Record) -> bool {
     // The place of the program before it is made anew where it is mended, before the record says so.
-    let lasting = record.ids.iter().filter(|(name, _)| name != COMPANION_LINK);
-    lasting.into_iter().any(|(name, id)| pinned_id(record, name).is_some_and(|found| found != *id))
+    let mut lasting = record.ids.iter().filter(|(name, _)| name != COMPANION_LINK);
+    lasting.any(|(name, id)| pinned_id(record, name).is_some_and(|found| found != *id))
 }
 
 /// Is what is at the root a qdisc of another record's, whose pins are elsewhere? Its handle is ours all the same.
@@ -75,7 +75,8 @@ pub(crate) fn root_among(record: &Record, shown: &[Entry]) -> bool {
 /// # Errors
 /// If the kernel does not say.
 pub(crate) fn missing(record: &Record) -> Result<Vec<String>, Error> {
-    missing_of(record, &shown(record)?, &Elsewhere::default())
+    let shown = shown(record)?;
+    missing_of(record, &shown, root_among(record, &shown), &Elsewhere::default())
 }
 
 /// The qdiscs of the device of a record; none, if that is not here.
@@ -86,13 +87,14 @@ pub(crate) fn shown(record: &Record) -> Result<Vec<Entry>, Error> {
     record.name().map_or(Ok(Vec::new()), |_| netlink::qdiscs(record.index))
 }
 
-/// The same, with the qdiscs of its device.
+/// The same, with the qdiscs of its device, and whether its root is among them.
 ///
 /// # Errors
 /// If the kernel does not say.
 pub(crate) fn missing_of(
     record: &Record,
     shown: &[Entry],
+    there: bool,
     elsewhere: &Elsewhere,
 ) -> Result<Vec<String>, Error> {
     let mut out = Vec::new();
@@ -103,7 +105,7 @@ pub(crate) fn missing_of(
         out.push(format!("its device: {}", where_is(record, elsewhere)));
         return Ok(out);
     }
-    if !root_among(record, shown) {
+    if !there {
         let kind = if record.instances > 1 { "mq" } else { &record.kind };
         out.push(format!("the root qdisc {kind}"));
         return Ok(out);
@@ -257,7 +259,7 @@ pub(crate) fn mend(alone: &File, record: &Record) -> Result<(), Error> {
     let record = &record;
     let shown = shown(record)?;
     if !root_among(record, &shown) {
-        return Err(again(record, &missing_of(record, &shown, &Elsewhere::default())?));
+        return Err(again(record, &missing_of(record, &shown, false, &Elsewhere::default())?));
     }
     if record.front {
         let port = Port::from_map(&port_map(record)?, record);

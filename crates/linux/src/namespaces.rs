@@ -57,8 +57,8 @@ pub(crate) type Pinned = (OsString, Object);
 /// The kind of a map.
 pub(crate) const MAP: &str = "map_id";
 
-/// A pin: the device of its file system, and where it is in that.
-type Pin = (u64, PathBuf);
+/// The device of a BPF file system, and where a pin or folder is in that.
+pub(crate) type Place = (u64, PathBuf);
 
 /// What was found out inside each namespace, with a way to it, and whether that is of all of them.
 struct Seen<T> {
@@ -67,7 +67,7 @@ struct Seen<T> {
     inside: HashMap<Number, (PathBuf, T)>,
     /// What processes have open.
     open: BTreeSet<Object>,
-    pins: BTreeMap<Pin, Object>,
+    pins: BTreeMap<Place, Object>,
     /// Pins and folders that were looked at.
     places: usize,
     /// Some are known of, or may be, into which this process may not or cannot go.
@@ -617,7 +617,7 @@ pub(crate) struct Inventory {
     /// Cookie of each network namespace, with the qdiscs in it.
     spaces: Vec<(u64, Vec<Entry>)>,
     open: BTreeSet<Object>,
-    pins: BTreeMap<Pin, Object>,
+    pins: BTreeMap<Place, Object>,
 }
 
 impl Inventory {
@@ -638,24 +638,21 @@ impl Inventory {
     }
 
     /// What is pinned in a folder.
-    pub(crate) fn pinned_in(&self, folder: &Path) -> Vec<Pinned> {
-        let Some((dev, at)) = place_of(folder) else { return Vec::new() };
-        let of = |((on, pin), _): &(&Pin, &Object)| *on == dev && pin.parent() == Some(&at);
+    pub(crate) fn pinned_in(&self, (dev, at): &Place) -> Vec<Pinned> {
+        let of = |((on, pin), _): &(&Place, &Object)| on == dev && pin.parent() == Some(at);
         let name = |pin: &PathBuf| pin.file_name().unwrap_or_default().to_owned();
         self.pins.iter().filter(of).map(|((_, pin), object)| (name(pin), *object)).collect()
     }
 
     /// Does an open file hold it, or a pin anywhere but in this folder?
-    pub(crate) fn holds(&self, object: &Object, but: Option<&Path>) -> bool {
-        let but = but.and_then(place_of);
-        let elsewhere =
-            |(dev, pin): &Pin| but.as_ref().is_none_or(|(on, at)| dev != on || pin.parent() != Some(at));
+    pub(crate) fn holds(&self, object: &Object, but: Option<&Place>) -> bool {
+        let elsewhere = |(dev, pin): &Place| but.is_none_or(|(on, at)| dev != on || pin.parent() != Some(at));
         self.open.contains(object) || self.pins.iter().any(|(pin, held)| held == object && elsewhere(pin))
     }
 }
 
-/// The device of a BPF file system in which a folder is, and where it is in that.
-fn place_of(folder: &Path) -> Option<(u64, PathBuf)> {
+/// Where a folder is.
+pub(crate) fn place_of(folder: &Path) -> Option<Place> {
     let place = open(folder, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let mount = mount_of(&place).ok()?;
     let all = mounts_among(&fs::read("/proc/self/mountinfo").ok()?);

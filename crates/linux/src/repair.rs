@@ -2,7 +2,7 @@
 //! then it is freed.
 
 use crate::attach;
-use crate::namespaces::{Elsewhere, Inventory, MAP, Pinned};
+use crate::namespaces::{Elsewhere, Inventory, MAP, Pinned, Place};
 use crate::netlink::{Entry, number};
 use crate::record::{self, PINS, Record, Stage, alone, everywhere};
 use crate::{Error, chain, front, names, namespaces, system};
@@ -103,8 +103,8 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
             continue;
         }
         let shown = chain::shown(record)?;
-        let missing = chain::missing_of(record, &shown, &elsewhere)?;
         let there = chain::root_among(record, &shown);
+        let missing = chain::missing_of(record, &shown, there, &elsewhere)?;
         if let Some(unserved) = there.then(|| record.unserved()).flatten() {
             let what = format!("{of} lacks {unserved}");
             match record.agent {
@@ -130,14 +130,19 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
         match record::is_given(&name) {
             true => {
                 let pins = Path::new(PINS).join(&name);
-                let objects = living.as_ref().map(|all| all.pinned_in(&pins)).unwrap_or_default();
-                held.push((what, "removes them", Way::Stray(name, objects), pins));
+                held.push((what, "removes them", Way::Stray(name, Vec::new()), pins));
             }
             false => add(what, "", Way::Stray(name, Vec::new())),
         }
     }
-    for (what, mend, way, pins) in held {
-        let mend = match living.as_ref().map(|living| user(living, &pins, &registered)) {
+    for (what, mend, mut way, pins) in held {
+        let (living, place) = (living.as_ref(), namespaces::place_of(&pins));
+        let objects = living.zip(place.as_ref()).map(|(all, place)| all.pinned_in(place)).unwrap_or_default();
+        let user = living.map(|living| user(living, &pins, place.as_ref(), &objects, &registered));
+        if let Way::Stray(_, had) = &mut way {
+            *had = objects;
+        }
+        let mend = match user {
             Some(None) => Ok(mend),
             Some(Some(user)) => Err(format!("{user} has it still, so that it stays")),
             None => Err(UNKNOWN.into()),
@@ -162,17 +167,22 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
 }
 
 /// Who has what is pinned in one of our folders, in words: a container with a `/run` of its own may have the record.
-fn user(living: &Inventory, pins: &Path, registered: &[(u32, String)]) -> Option<&'static str> {
+fn user(
+    living: &Inventory,
+    pins: &Path,
+    place: Option<&Place>,
+    objects: &[Pinned],
+    registered: &[(u32, String)],
+) -> Option<&'static str> {
     let name = pins.file_name().and_then(OsStr::to_str);
-    let place = name.and_then(|name| name.split_once(':'));
+    let key = name.and_then(|name| name.split_once(':'));
     let shown =
-        place.and_then(|(cookie, index)| Some(living.qdiscs(cookie.parse().ok()?, index.parse().ok()?)));
+        key.and_then(|(cookie, index)| Some(living.qdiscs(cookie.parse().ok()?, index.parse().ok()?)));
     let is_ours =
         |q: &&Entry| q.is_root() && (q.handle == number(front::HANDLE) || q.kind.starts_with("bpf_"));
     if shown.is_some_and(|all| all.iter().any(is_ours)) {
         return Some("its device");
     }
-    let objects = living.pinned_in(pins);
     // A device may have the qdisc whose name one of them has given.
     let has = |(_, object): &Pinned| {
         registered.iter().any(|(id, kind)| *object == (MAP, *id) && living.has_kind(kind))
@@ -180,7 +190,7 @@ fn user(living: &Inventory, pins: &Path, registered: &[(u32, String)]) -> Option
     if objects.iter().any(has) {
         return Some("a device");
     }
-    let elsewhere = objects.iter().any(|(_, object)| living.holds(object, Some(pins)));
+    let elsewhere = objects.iter().any(|(_, object)| living.holds(object, place));
     elsewhere.then_some("an open file or another pin")
 }
 

@@ -103,8 +103,8 @@ pub fn statuses(records: &[Record]) -> Vec<Result<Status, Error>> {
 fn status_of(record: &Record, elsewhere: &Elsewhere) -> Result<Status, Error> {
     record::pins(false)?;
     let shown = chain::shown(record)?;
-    let mut missing = chain::missing_of(record, &shown, elsewhere)?;
     let there = chain::root_among(record, &shown);
+    let mut missing = chain::missing_of(record, &shown, there, elsewhere)?;
     missing.extend(there.then(|| record.unserved()).flatten());
     let (mut status, missing) = match (counted(record), missing.is_empty()) {
         (Err(_), false) => return Err(chain::by_half(record, &missing)),
