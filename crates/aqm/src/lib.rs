@@ -20,14 +20,15 @@
 
 pub mod counters;
 mod disciplines;
+mod info;
+mod network;
 mod params;
 mod plain;
 pub mod shared;
 
-pub use params::{
-    Beside, ETHERNET_BYTES, FRAME_BYTES, Info, MTU_BYTES, Network, Param, ParamError, ParamKind, Probe, Rule,
-    Spec, Tensor, Value, WIRE_BYTES, Weights,
-};
+pub use info::{Beside, Info, ParamError, Probe, Rule, Spec};
+pub use network::{Network, Tensor, Weights};
+pub use params::{ETHERNET_BYTES, FRAME_BYTES, MTU_BYTES, Param, ParamKind, Value, WIRE_BYTES};
 
 use std::ffi::{CStr, CString, c_char, c_int};
 

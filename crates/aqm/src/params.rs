@@ -1,9 +1,7 @@
-//! Parameters: what a discipline can be told, in which unit and range, and a
-//! discipline with all of that decided.
+//! Parameters: what a discipline can be told, in which unit and range.
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::Serialize;
 use std::fmt;
-use std::sync::Arc;
 
 pub(crate) const US: u64 = 1_000;
 pub(crate) const MS: u64 = 1_000 * US;
@@ -17,168 +15,6 @@ pub const ETHERNET_BYTES: u64 = 14;
 pub const FRAME_BYTES: u64 = MTU_BYTES + ETHERNET_BYTES;
 /// A full packet on the wire: with preamble, checksum and gap, too.
 pub const WIRE_BYTES: u64 = FRAME_BYTES + 8 + 4 + 12;
-
-/// A discipline: what it is, what it can be told, what it can be asked.
-#[derive(Debug)]
-pub struct Info {
-    /// Name in scenario files and results: lower case, fixed.
-    pub name: &'static str,
-    /// Name in headings.
-    pub title: &'static str,
-    /// One line.
-    pub about: &'static str,
-    /// Where the rule comes from.
-    pub source: &'static str,
-    /// Idea, rule, parameters, where it shines and fails: Markdown, a page of the book.
-    pub explain: &'static str,
-    /// Parameters, in the order in which they are listed.
-    pub params: &'static [Param],
-    /// Variables for time series, in the order of [`crate::Discipline::probe`].
-    pub probes: &'static [Probe],
-    /// Does it read the random number that [`crate::Discipline::enqueue`] is given?
-    pub needs_random: bool,
-    /// Does it read [`crate::Queue::head_ns`]?
-    pub needs_head: bool,
-    /// Does it read [`crate::Packet::flow`]? Else any number will do.
-    pub needs_flow: bool,
-    /// Does it set CE though it has no parameter `ecn` that says so?
-    pub always_marks: bool,
-    /// Does it divide a buffer that ports share ([`crate::Pool`]), and little else?
-    pub needs_pool: bool,
-    /// Does it decide by the length of the queue alone, when a packet arrives? Then no packet need wait for it.
-    pub polices: bool,
-    /// Has ns-3 it as Linux does?
-    pub ns3: bool,
-    /// The learned policy whose weights it takes from a file; none: it has none.
-    pub network: Option<&'static Network>,
-    /// Parameters that say nothing beside, or without, another.
-    pub rules: &'static [Rule],
-    /// The queues that are measured apart, in the order of the scheduler's own numbers from
-    /// 0 on; none: all alike (hashed flows), or there is only one.
-    pub queue_names: fn(&Spec) -> Vec<String>,
-}
-
-/// No queue is measured apart.
-fn no_queues(_: &Spec) -> Vec<String> {
-    Vec::new()
-}
-
-impl Info {
-    /// What most disciplines are: the rest of an entry in the registry.
-    pub(crate) const PLAIN: Info = Info {
-        name: "",
-        title: "",
-        about: "",
-        source: "",
-        explain: "",
-        params: &[],
-        probes: &[],
-        needs_random: false,
-        needs_head: false,
-        needs_flow: false,
-        always_marks: false,
-        needs_pool: false,
-        polices: false,
-        ns3: false,
-        network: None,
-        rules: &[],
-        queue_names: no_queues,
-    };
-
-    /// The parameter of this name.
-    pub fn param(&self, name: &str) -> Option<&'static Param> {
-        self.params.iter().find(|p| p.name == name)
-    }
-
-    /// The index of this parameter, and the value as it is kept.
-    pub(crate) fn check(&'static self, param: &str, value: Value) -> Result<(usize, Value), ParamError> {
-        let Some(i) = self.params.iter().position(|p| p.name == param) else {
-            return Err(ParamError::Unknown {
-                discipline: self.name,
-                param: param.into(),
-                known: self.params.iter().map(|p| p.name).collect(),
-            });
-        };
-        let p = &self.params[i];
-        match p.check(value) {
-            Some(value) => Ok((i, value)),
-            None => Err(ParamError::Value {
-                discipline: self.name,
-                param: p.name,
-                found: p.display(value),
-                allowed: p.allowed(),
-            }),
-        }
-    }
-}
-
-/// A parameter that says nothing beside, or without, another.
-#[derive(Debug)]
-pub struct Rule {
-    /// The parameter.
-    pub param: &'static str,
-    /// The other one.
-    pub other: &'static str,
-    /// When they go together.
-    pub beside: Beside,
-    /// Why, as the end of a sentence.
-    pub why: &'static str,
-}
-
-/// When a parameter goes together with another.
-#[derive(Debug)]
-pub enum Beside {
-    /// While that is left to its default.
-    Without,
-    /// While that has one of these values.
-    One(&'static [Value]),
-}
-
-/// A variable of a running discipline, for time series.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Probe {
-    /// Name in results.
-    pub name: &'static str,
-    /// Unit; empty for a pure number.
-    pub unit: &'static str,
-}
-
-/// The network of a learned policy: what its weights are for, and so what a file of them must say.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Network {
-    /// Sizes of its layers, by name.
-    pub dimensions: &'static [(&'static str, u32)],
-    /// What it observes, in order, and the largest value of each (the smallest is 0).
-    pub observations: &'static [(&'static str, u32)],
-    /// What each action does, per cent.
-    pub actions_percent: &'static [u32],
-    /// The LSTM's gates in the order of their rows.
-    pub gates: &'static [&'static str],
-    /// The whole number that stands for a weight of 1.
-    pub weight_one: u32,
-    /// The whole number that stands for an activation or observation of 1.
-    pub activation_one: u32,
-    /// In the order in which [`Weights::values`] has them.
-    pub tensors: &'static [Tensor],
-}
-
-/// Weights of one kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tensor {
-    /// Name, as in the header.
-    pub name: &'static str,
-    /// How many outputs it has.
-    pub rows: usize,
-    /// Inputs of each output; none: one number each, its bias.
-    pub columns: Option<usize>,
-}
-
-impl Tensor {
-    /// How many numbers.
-    pub fn count(&self) -> usize {
-        self.rows * self.columns.unwrap_or(1)
-    }
-}
 
 /// What a parameter is measured in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -243,27 +79,23 @@ pub enum Value {
     Choice(&'static str),
 }
 
+const fn ints(numbers: [u64; 3]) -> [Value; 3] {
+    let [default, min, max] = numbers;
+    [Value::Int(default), Value::Int(min), Value::Int(max)]
+}
+
 impl Param {
-    const fn int(
+    /// Of which `numbers` are the default, the smallest and the largest value.
+    const fn new(
         name: &'static str,
         kind: ParamKind,
         unit: &'static str,
         about: &'static str,
-        [default, min, max]: [u64; 3],
+        numbers: [Value; 3],
         source: &'static str,
     ) -> Self {
-        Param {
-            name,
-            kind,
-            unit,
-            about,
-            default: Value::Int(default),
-            min: Value::Int(min),
-            max: Value::Int(max),
-            zero: None,
-            source,
-            tunable: false,
-        }
+        let [default, min, max] = numbers;
+        Param { name, kind, unit, about, default, min, max, zero: None, source, tunable: false }
     }
 
     /// A time, in ns.
@@ -275,8 +107,7 @@ impl Param {
         max: u64,
         source: &'static str,
     ) -> Self {
-        let numbers = [default, min, max];
-        Self::int(name, ParamKind::Time, "time", about, numbers, source)
+        Self::new(name, ParamKind::Time, "time", about, ints([default, min, max]), source)
     }
 
     /// A size, in bytes.
@@ -288,8 +119,7 @@ impl Param {
         max: u64,
         source: &'static str,
     ) -> Self {
-        let numbers = [default, min, max];
-        Self::int(name, ParamKind::Size, "size", about, numbers, source)
+        Self::new(name, ParamKind::Size, "size", about, ints([default, min, max]), source)
     }
 
     /// A rate, in bits a second.
@@ -301,8 +131,7 @@ impl Param {
         max: u64,
         source: &'static str,
     ) -> Self {
-        let numbers = [default, min, max];
-        Self::int(name, ParamKind::Rate, "rate", about, numbers, source)
+        Self::new(name, ParamKind::Rate, "rate", about, ints([default, min, max]), source)
     }
 
     /// A number of things of the kind that `unit` names.
@@ -310,11 +139,10 @@ impl Param {
         name: &'static str,
         unit: &'static str,
         about: &'static str,
-        [default, min, max]: [u64; 3],
+        numbers: [u64; 3],
         source: &'static str,
     ) -> Self {
-        let numbers = [default, min, max];
-        Self::int(name, ParamKind::Count, unit, about, numbers, source)
+        Self::new(name, ParamKind::Count, unit, about, ints(numbers), source)
     }
 
     /// A factor.
@@ -327,18 +155,8 @@ impl Param {
         max: f64,
         source: &'static str,
     ) -> Self {
-        Param {
-            name,
-            kind: ParamKind::Ratio,
-            unit,
-            about,
-            default: Value::Real(default),
-            min: Value::Real(min),
-            max: Value::Real(max),
-            zero: None,
-            source,
-            tunable: false,
-        }
+        let numbers = [Value::Real(default), Value::Real(min), Value::Real(max)];
+        Self::new(name, ParamKind::Ratio, unit, about, numbers, source)
     }
 
     /// A probability.
@@ -348,9 +166,8 @@ impl Param {
         default: f64,
         source: &'static str,
     ) -> Self {
-        let mut p = Self::ratio(name, "", about, default, 0.0, 1.0, source);
-        p.kind = ParamKind::Probability;
-        p
+        let numbers = [Value::Real(default), Value::Real(0.0), Value::Real(1.0)];
+        Self::new(name, ParamKind::Probability, "", about, numbers, source)
     }
 
     /// On or off.
@@ -360,18 +177,8 @@ impl Param {
         default: bool,
         source: &'static str,
     ) -> Self {
-        Param {
-            name,
-            kind: ParamKind::Flag,
-            unit: "",
-            about,
-            default: Value::Flag(default),
-            min: Value::Flag(false),
-            max: Value::Flag(true),
-            zero: None,
-            source,
-            tunable: false,
-        }
+        let numbers = [Value::Flag(default), Value::Flag(false), Value::Flag(true)];
+        Self::new(name, ParamKind::Flag, "", about, numbers, source)
     }
 
     /// One of `words`, of which `default` is one.
@@ -382,23 +189,14 @@ impl Param {
         default: &'static str,
         source: &'static str,
     ) -> Self {
-        Param {
-            name,
-            kind: ParamKind::Choice(words),
-            unit: "",
-            about,
-            default: Value::Choice(default),
-            min: Value::Choice(words[0]),
-            max: Value::Choice(words[words.len() - 1]),
-            zero: None,
-            source,
-            tunable: false,
-        }
+        let (first, last) = (words[0], words[words.len() - 1]);
+        let numbers = [Value::Choice(default), Value::Choice(first), Value::Choice(last)];
+        Self::new(name, ParamKind::Choice(words), "", about, numbers, source)
     }
 
     /// A file that is `none` unless it is given.
     pub(crate) const fn file(name: &'static str, about: &'static str, source: &'static str) -> Self {
-        Self::int(name, ParamKind::File, "", about, [0, 0, 0], source).zero("none")
+        Self::new(name, ParamKind::File, "", about, ints([0; 3]), source).zero("none")
     }
 
     /// 0 is allowed too and is written as `word`.
@@ -442,7 +240,7 @@ impl Param {
 
     /// The value if it is of this parameter's kind and in its range; whole numbers
     /// are taken for real ones.
-    fn check(&self, value: Value) -> Option<Value> {
+    pub(crate) fn check(&self, value: Value) -> Option<Value> {
         use ParamKind as K;
         match (self.kind, value) {
             (K::Time | K::Size | K::Rate | K::Count, Value::Int(v)) => {
@@ -533,180 +331,5 @@ fn display_size(bytes: u64) -> String {
     match units.iter().find(|(unit, _)| bytes >= 10_000 && bytes.is_multiple_of(*unit)) {
         Some((unit, name)) => format!("{}{name}", bytes / unit),
         None => format!("{bytes}b"),
-    }
-}
-
-/// Why a parameter was not set.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ParamError {
-    /// The discipline has no such parameter.
-    Unknown {
-        /// Name of the discipline.
-        discipline: &'static str,
-        /// The name that was given.
-        param: String,
-        /// The names that it has; empty if it has no parameters at all.
-        known: Vec<&'static str>,
-    },
-    /// A learned policy of another size, or none at all.
-    Weights {
-        /// Name of the discipline.
-        discipline: &'static str,
-        /// How many were given.
-        found: usize,
-        /// How many it has; 0: it has no learned policy.
-        expected: usize,
-    },
-    /// The value is of the wrong kind or out of range.
-    Value {
-        /// Name of the discipline.
-        discipline: &'static str,
-        /// Name of the parameter.
-        param: &'static str,
-        /// What was given.
-        found: String,
-        /// What is allowed, in words.
-        allowed: String,
-    },
-    /// The parameter cannot change while the discipline runs.
-    Fixed {
-        /// Name of the discipline.
-        discipline: &'static str,
-        /// Name of the parameter.
-        param: &'static str,
-        /// Those that can; may be empty.
-        tunable: Vec<&'static str>,
-    },
-}
-
-impl fmt::Display for ParamError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ParamError::Unknown { discipline, param, known } if known.is_empty() => {
-                write!(f, "`{discipline}` takes no parameters (found `{param}`)")
-            }
-            ParamError::Unknown { discipline, param, known } => {
-                write!(f, "`{discipline}` has no parameter `{param}`; it has {}", known.join(", "))
-            }
-            ParamError::Weights { discipline, expected: 0, .. } => {
-                write!(f, "`{discipline}` has no learned policy")
-            }
-            ParamError::Weights { discipline, found, expected } => {
-                write!(f, "the policy of `{discipline}` has {expected} weights, not {found}")
-            }
-            ParamError::Value { discipline, param, found, allowed } => {
-                write!(f, "`{param}` of `{discipline}` cannot be {found}; allowed: {allowed}")
-            }
-            ParamError::Fixed { discipline, param, tunable } => {
-                write!(f, "`{param}` of `{discipline}` cannot change while it runs; ")?;
-                match &tunable[..] {
-                    [] => f.write_str("nothing of it can"),
-                    names => write!(f, "what can: {}", names.join(", ")),
-                }
-            }
-        }
-    }
-}
-
-impl std::error::Error for ParamError {}
-
-/// A discipline with every parameter decided.
-#[derive(Debug, Clone, Serialize)]
-pub struct Spec {
-    /// Which discipline.
-    #[serde(serialize_with = "name")]
-    pub info: &'static Info,
-    /// What results call it: the discipline's name unless a scenario says otherwise.
-    pub label: String,
-    values: Vec<Value>,
-    weights: Option<Weights>,
-}
-
-/// A discipline's entry, as its name.
-fn name<S: Serializer>(info: &Info, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(info.name)
-}
-
-/// The numbers of a learned policy.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Weights {
-    /// Tensor after tensor of [`Network::tensors`], rows by output.
-    #[serde(with = "crate::shared")]
-    pub values: Arc<[i16]>,
-    /// What results call them, such as `sha256:` and the hash of their file.
-    pub id: String,
-}
-
-impl Spec {
-    /// All defaults.
-    pub fn new(info: &'static Info) -> Self {
-        Spec {
-            info,
-            label: info.name.into(),
-            values: info.params.iter().map(|p| p.default).collect(),
-            weights: None,
-        }
-    }
-
-    /// Decide one parameter.
-    ///
-    /// # Errors
-    /// If the discipline has no such parameter, or the value is of another kind
-    /// or out of range; the error says what is allowed. Nothing changes then.
-    pub fn set(&mut self, param: &str, value: Value) -> Result<(), ParamError> {
-        let (i, value) = self.info.check(param, value)?;
-        self.values[i] = value;
-        Ok(())
-    }
-
-    /// May it set CE? Where it has a parameter for that, `ecn` or `ce_threshold`, only when one is set.
-    pub fn may_mark(&self) -> bool {
-        let threshold = !matches!(self.get("ce_threshold"), None | Some(Value::Int(0)));
-        self.info.always_marks || threshold || self.get("ecn") == Some(Value::Flag(true))
-    }
-
-    /// Gives a learned policy its weights.
-    ///
-    /// # Errors
-    /// If the discipline has no learned policy, or one with another number of weights.
-    pub fn set_weights(&mut self, weights: Weights) -> Result<(), ParamError> {
-        let (expected, found) = (crate::weights_of(self.info), weights.values.len());
-        if expected == 0 || found != expected {
-            return Err(ParamError::Weights { discipline: self.info.name, found, expected });
-        }
-        self.weights = Some(weights);
-        Ok(())
-    }
-
-    /// The weights of a learned policy, if it was given any.
-    pub fn weights(&self) -> Option<&Weights> {
-        self.weights.as_ref()
-    }
-
-    /// The value of a parameter.
-    pub fn get(&self, param: &str) -> Option<Value> {
-        self.iter().find(|(p, _)| p.name == param).map(|(_, v)| v)
-    }
-
-    /// Parameters and what results say of them: [`Param::display`], of a file what it holds.
-    pub fn shown(&self) -> impl Iterator<Item = (&'static Param, String)> + '_ {
-        self.iter().map(|(param, value)| match (&self.weights, param.kind) {
-            (Some(weights), ParamKind::File) => (param, weights.id.clone()),
-            _ => (param, param.display(value)),
-        })
-    }
-
-    /// Parameters and values, in the registry's order.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static Param, Value)> + '_ {
-        self.info.params.iter().zip(self.values.iter().copied())
-    }
-}
-
-impl PartialEq for Spec {
-    fn eq(&self, other: &Self) -> bool {
-        self.info.name == other.info.name
-            && self.label == other.label
-            && self.values == other.values
-            && self.weights == other.weights
     }
 }

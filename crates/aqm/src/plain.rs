@@ -1,6 +1,7 @@
 //! Disciplines as plain data, which another process can read: what is a name there is here an entry of the registry.
 
-use crate::params::{self, ParamKind, Weights};
+use crate::params::{self, ParamKind};
+use crate::{info, network::Weights};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
@@ -33,7 +34,7 @@ impl<'de> Deserialize<'de> for params::Value {
     }
 }
 
-/// [`params::Spec`] as it is read.
+/// [`info::Spec`] as it is read.
 #[derive(Deserialize)]
 struct Spec {
     info: String,
@@ -42,8 +43,8 @@ struct Spec {
     weights: Option<Weights>,
 }
 
-impl<'de> Deserialize<'de> for params::Spec {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<params::Spec, D::Error> {
+impl<'de> Deserialize<'de> for info::Spec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<info::Spec, D::Error> {
         let read = Spec::deserialize(deserializer)?;
         let unknown = || D::Error::custom(format!("\"{}\" is no discipline", read.info));
         let info = crate::find(&read.info).ok_or_else(unknown)?;
@@ -51,7 +52,7 @@ impl<'de> Deserialize<'de> for params::Spec {
             let (values, params) = (read.values.len(), info.params.len());
             return Err(D::Error::custom(format!("{values} values for {params} parameters")));
         }
-        let mut spec = params::Spec::new(info);
+        let mut spec = info::Spec::new(info);
         spec.label = read.label;
         for (param, value) in info.params.iter().zip(read.values) {
             spec.set(param.name, value).map_err(D::Error::custom)?;

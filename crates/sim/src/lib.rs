@@ -8,6 +8,7 @@
 
 mod ack;
 pub mod alone;
+mod audit;
 mod blocks;
 
 mod acks_in_flight;
@@ -24,6 +25,7 @@ mod late;
 mod link;
 mod measure;
 mod net;
+mod outcome;
 mod packet;
 mod port;
 mod queues;
@@ -31,6 +33,7 @@ mod random;
 mod receiver;
 mod record;
 mod room;
+mod sampler;
 mod scoreboard;
 mod segment;
 mod sender;

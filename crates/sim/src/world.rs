@@ -1,16 +1,18 @@
-//! The run: what happens next at which port, and what is made of it in the end.
+//! The run: what happens next at which port.
 
 use crate::Error;
+use crate::audit::conserved;
 use crate::channel::Channel;
 use crate::client::Losses;
 use crate::flow::{Endpoints, Flow, NOWHERE};
 use crate::hosts::Scratch;
-use crate::link::capacity_bytes;
 use crate::measure::FlowSojourn;
 use crate::net::{Net, groups_of_datagrams};
+use crate::outcome::measured;
 use crate::packet::{Packet, flag};
-use crate::port::{Port, dropped_of, parameters};
+use crate::port::{Port, dropped_of};
 use crate::random::{FlowIdentity, link_stream, port_stream};
+use crate::sampler::Sampler;
 use crate::traffic::{Network, Traffic};
 use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_aqm::Pool;
@@ -31,12 +33,10 @@ pub struct World<S> {
     next_stop: u64,
     /// Changes of disciplines to come, the latest first: when, whose, which.
     changes: Vec<(u64, usize, usize)>,
-    series: results::Series,
+    sampler: Sampler,
     /// For how long each flow's connection was open when its data starts, if it is bulk (ns).
     open_for_ns: Vec<u64>,
     traffic: Traffic,
-    /// Bytes sent by each port and delivered to each watched flow at the last sample.
-    sampled: Vec<u64>,
 }
 
 impl<S: Deref<Target = RunSpec> + Clone> World<S> {
@@ -66,14 +66,13 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         for (i, flow) in flows.iter_mut().enumerate() {
             flow.schedule_start(i as u32, &mut wheel);
         }
-        let series = new_series(spec, &ports);
+        let sampler = Sampler::new(spec, &ports);
         let mut channels: Vec<Channel> = Vec::new();
         if spec.ports.iter().any(|p| p.impairments.any()) {
             let numbered = spec.ports.iter().enumerate();
             channels.extend(numbered.map(|(i, p)| Channel::new(p, link_stream(spec.seed, i))));
         }
         let mut world = World {
-            sampled: vec![0; spec.ports.len() + spec.series_flows.len()],
             open_for_ns: open_for_ns(spec),
             ports,
             net: Net {
@@ -89,7 +88,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             next_sample: 0,
             next_stop: 0,
             changes: changes(spec),
-            series,
+            sampler,
             traffic: Traffic::new(spec),
             spec: shared.clone(),
         };
@@ -389,201 +388,33 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
     }
 
     fn sample(&mut self, now: u64) {
-        let interval_s = self.spec.series_interval_ns as f64 / 1e9;
         self.next_sample = now + self.spec.series_interval_ns.max(1);
         for i in 0..self.spec.series_flows.len() {
-            let f = self.spec.series_flows[i];
-            if self.net.settle(f, now) {
-                self.complete(f);
-            }
+            self.settle(self.spec.series_flows[i], now);
         }
-        let rate = |total: u64, last: &mut u64| {
-            let bps = (total - *last) as f64 * 8.0 / interval_s;
-            *last = total;
-            if now == 0 { f64::NAN } else { bps }
-        };
-        self.series.time_s.push(now as f64 / 1e9);
-        let mut columns = self.series.columns.iter_mut();
-        let mut put = |value: f64| {
-            if let Some(c) = columns.next() {
-                c.values.push(value);
-            }
-        };
-        let (port_totals, flow_totals) = self.sampled.split_at_mut(self.ports.len());
-        for (port, last) in self.ports.iter().zip(port_totals) {
-            put(port.queue().bytes as f64);
-            put(rate(port.measure.total.sent_bytes, last));
-            put(port.measure.total.dropped as f64);
-            for queue in port.named_queues() {
-                put(queue.bytes as f64);
-            }
-            for i in 0..port.discipline().probes().len() {
-                put(port.discipline().probe(i));
-            }
-        }
-        for (&f, last) in self.spec.series_flows.iter().zip(flow_totals) {
-            let flow = &mut self.net.flows[f as usize];
-            if let Endpoints::Tcp { sender, .. } = &flow.ends {
-                put(f64::from(sender.conn().cwnd));
-                put(f64::from(sender.conn().srtt_us) / 8000.0);
-            }
-            put(rate(flow.delivered_by(now), last));
-        }
+        self.sampler.sample(now, &self.spec, &self.ports, &mut self.net.flows);
     }
 
     /// Closes the books. Fails if a packet or byte was lost or made up on the way.
     pub fn finish(mut self) -> Result<results::Run, Error> {
-        let shared = self.spec.clone();
-        let spec: &RunSpec = &shared;
-        let end = spec.duration_ns;
         for f in 0..self.net.flows.len() as u32 {
-            if self.net.settle(f, end) {
-                self.complete(f);
-            }
+            self.settle(f, self.spec.duration_ns);
         }
-        self.conserved()?;
-        let mut ports: Vec<results::Port> = self
-            .ports
-            .iter_mut()
-            .zip(&spec.ports)
-            .map(|(port, p)| {
-                let capacity = capacity_bytes(&p.rate, spec.warmup_ns, end);
-                port.finish(end, capacity, p)
-            })
-            .collect();
-        for ((port, channel), p) in ports.iter_mut().zip(&self.net.channels).zip(&spec.ports) {
-            port.lost = (p.impairments.loss > 0).then(|| channel.lost_in_window());
-        }
-        let play = |f: &mut Flow| f.client.as_mut().and_then(|c| c.video());
-        let videos: Vec<Option<results::Video>> = self.net.flows.iter_mut().map(play).collect();
-        let flows: Vec<results::Flow> = self
-            .net
-            .flows
-            .iter()
-            .zip(&spec.flows)
-            .enumerate()
-            .map(|(i, (flow, f))| {
-                let active = flow.active_s(end);
-                let stats = match &flow.ends {
-                    Endpoints::Tcp { sender, .. } => Some(sender.stats()),
-                    Endpoints::Udp { .. } => None,
-                };
-                results::Flow {
-                    id: i as u32,
-                    group: spec.groups[f.group as usize].name.clone(),
-                    cca: spec.groups[f.group as usize].cca.clone(),
-                    base_rtt_ms: f.base_rtt_ns as f64 / 1e6,
-                    goodput_bps: if active > 0.0 {
-                        flow.reverse.delivered_bytes as f64 * 8.0 / active
-                    } else {
-                        f64::NAN
-                    },
-                    sojourn_ms: self.net.waits[i].sojourn_ms(),
-                    srtt_ms: stats.and_then(|s| s.mean_srtt_us).map(|us| us / 1000.0),
-                    retransmits: stats.map_or(0, |s| s.retransmits),
-                    timeouts: stats.map_or(0, |s| s.timeouts),
-                    fct_s: flow.completion_s(),
-                    video: videos[i],
-                }
-            })
-            .collect();
-        let window_s = (end - spec.warmup_ns) as f64 / 1e9;
-        let warmup_s = spec.warmup_ns as f64 / 1e9;
-        let transfers = self.traffic.transfers(spec, &self.net.flows, &self.ports);
-        let groups = spec
-            .groups
-            .iter()
-            .enumerate()
-            .map(|(g, group)| {
-                let of_group = |i: usize| spec.flows[i].group as usize == g;
-                let members = (0..spec.flows.len()).filter(|&i| of_group(i));
-                let delivered: u64 = members.clone().map(|i| self.net.flows[i].reverse.delivered_bytes).sum();
-                let (came_and_went, came) = self.traffic.of_group(g);
-                let there =
-                    self.traffic.there(g as u32).map(|i| self.net.flows[i as usize].reverse.delivered_bytes);
-                let delivered = delivered + came_and_went + there.sum::<u64>();
-                results::Group {
-                    name: group.name.clone(),
-                    cca: group.cca.clone(),
-                    flows: members.count() as u32 + came,
-                    // Of the whole window, so that groups add up to the link.
-                    goodput_bps: delivered as f64 * 8.0 / window_s,
-                    transfers: transfers.iter().any(|t| t.group == g as u32).then(|| {
-                        let measured = |t: &&results::Transfer| t.group == g as u32 && t.start_s >= warmup_s;
-                        results::Transfers::of(transfers.iter().filter(measured))
-                    }),
-                    video: results::Video::of(
-                        (0..spec.flows.len()).filter(|&i| of_group(i)).filter_map(|i| videos[i]),
-                    ),
-                    datagrams: self.net.datagrams[g].as_ref().map(|d| d.finish(self.lost_there(g as u32))),
-                }
-            })
-            .collect();
-        Ok(results::Run {
-            discipline: spec.discipline.label.clone(),
-            parameters: parameters(&spec.discipline),
-            seed: spec.seed,
-            engine: "sim".into(),
-            duration_s: end as f64 / 1e9,
-            warmup_s: spec.warmup_ns as f64 / 1e9,
-            groups,
-            detail: results::Detail {
-                sojourn_cdf: self.ports.iter().map(|p| p.measure.cdf()).collect(),
-                series: self.series,
-                transfers,
-            },
-            ports,
-            ..results::Run::of(flows)
-        })
+        let World { spec, mut ports, mut net, mut traffic, sampler, .. } = self;
+        conserved(&spec, &ports, &mut net, &traffic)?;
+        Ok(measured(&spec, &mut ports, &mut net, &mut traffic, sampler.series))
     }
 
-    /// Packets lost within the window by the flows of a group that are there at the end.
-    fn lost_there(&self, group: u32) -> u64 {
-        let flows = self.net.flows.iter().zip(0..);
-        let there = flows.filter(|(f, i)| f.group == group && !self.traffic.is_free(*i));
-        there
-            .map(|(f, i)| f.lost_in_window() + self.ports.iter().map(|p| p.dropped_in_window(i)).sum::<u64>())
-            .sum()
+    /// Works through what is due at a flow's hosts until `now`.
+    fn settle(&mut self, flow: u32, now: u64) {
+        if self.net.settle(flow, now) {
+            self.complete(flow);
+        }
     }
 
     /// Packets that the run has put on the bottleneck links, warm-up included.
     pub fn packets(&self) -> u64 {
         self.ports.iter().map(|p| p.measure.total.sent).sum()
-    }
-
-    /// Every packet emitted was received, was dropped, or is in a queue or on a link; bytes likewise at each port.
-    fn conserved(&mut self) -> Result<(), Error> {
-        for (port, p) in self.ports.iter().zip(&self.spec.ports) {
-            let t = port.measure.total;
-            let q = port.queue();
-            if t.arrived != t.dropped + t.sent + u64::from(q.packets)
-                || t.arrived_bytes != t.dropped_bytes + t.sent_bytes + q.bytes
-            {
-                return Err(Error::NotConserved(format!("port {}: {t:?}, queue {q:?}", p.name)));
-            }
-        }
-        let mut under_way = 0;
-        while let Some(event) = self.net.wheel.pop() {
-            if event.kind == EventKind::Arrive {
-                under_way += event.packets();
-            }
-        }
-        let (gone_emitted, gone_received) = self.traffic.gone();
-        // A slot that is free still has the counts of the flow that has gone.
-        let there = || (0..self.net.flows.len()).filter(|i| !self.traffic.is_free(*i as u32));
-        let sent = |i: usize| self.net.flows[i].up.emitted + self.net.flows[i].acks_under_way().0;
-        let came = |i: usize| self.net.waits[i].received + self.net.flows[i].acks_under_way().1;
-        let emitted = gone_emitted + there().map(sent).sum::<u64>();
-        let received = gone_received + there().map(came).sum::<u64>();
-        let dropped: u64 = self.ports.iter().map(|p| p.measure.total.dropped).sum();
-        let here: u64 = self.ports.iter().map(Port::here).sum();
-        let lost: u64 = self.net.channels.iter().map(|c| c.lost).sum();
-        if emitted != received + dropped + here + under_way + lost {
-            return Err(Error::NotConserved(format!(
-                "{emitted} packets emitted; {received} received, {dropped} dropped, {here} at ports, {under_way} under way, {lost} lost",
-            )));
-        }
-        Ok(())
     }
 }
 
@@ -632,28 +463,4 @@ fn changes(spec: &RunSpec) -> Vec<(u64, usize, usize)> {
     let mut all: Vec<_> = spec.ports.iter().enumerate().flat_map(of_port).collect();
     all.sort_unstable_by(|a, b| b.cmp(a));
     all
-}
-
-fn new_series(spec: &RunSpec, ports: &[Port]) -> results::Series {
-    let column = |name: String, unit: &str| results::Column { name, unit: unit.into(), values: Vec::new() };
-    let mut columns = Vec::new();
-    for (port, p) in ports.iter().zip(&spec.ports) {
-        columns.push(column(format!("{}.backlog_bytes", p.name), "bytes"));
-        columns.push(column(format!("{}.rate_bps", p.name), "bit/s"));
-        columns.push(column(format!("{}.drops", p.name), "packets"));
-        for queue in port.named_queues() {
-            columns.push(column(format!("{}.{}.backlog_bytes", p.name, queue.name), "bytes"));
-        }
-        for probe in port.discipline().probes() {
-            columns.push(column(format!("{}.{}", p.name, probe.name), probe.unit));
-        }
-    }
-    for &f in &spec.series_flows {
-        if matches!(spec.flows[f as usize].traffic, queuewright_scenario::spec::Traffic::Tcp { .. }) {
-            columns.push(column(format!("flow{f}.cwnd"), "packets"));
-            columns.push(column(format!("flow{f}.srtt_ms"), "ms"));
-        }
-        columns.push(column(format!("flow{f}.goodput_bps"), "bit/s"));
-    }
-    results::Series { time_s: Vec::new(), columns }
 }

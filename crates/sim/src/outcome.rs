@@ -1,0 +1,119 @@
+//! What was measured, as results have it.
+
+use crate::flow::{Endpoints, Flow};
+use crate::link::capacity_bytes;
+use crate::net::Net;
+use crate::port::{Port, parameters};
+use crate::traffic::Traffic;
+use queuewright_results as results;
+use queuewright_scenario::spec::RunSpec;
+
+/// The results of a run that is over.
+pub(crate) fn measured(
+    spec: &RunSpec,
+    ports: &mut [Port],
+    net: &mut Net,
+    traffic: &mut Traffic,
+    series: results::Series,
+) -> results::Run {
+    let end = spec.duration_ns;
+    let mut link_rows: Vec<results::Port> = ports
+        .iter_mut()
+        .zip(&spec.ports)
+        .map(|(port, p)| {
+            let capacity = capacity_bytes(&p.rate, spec.warmup_ns, end);
+            port.finish(end, capacity, p)
+        })
+        .collect();
+    for ((port, channel), p) in link_rows.iter_mut().zip(&net.channels).zip(&spec.ports) {
+        port.lost = (p.impairments.loss > 0).then(|| channel.lost_in_window());
+    }
+    let play = |f: &mut Flow| f.client.as_mut().and_then(|c| c.video());
+    let videos: Vec<Option<results::Video>> = net.flows.iter_mut().map(play).collect();
+    let flows: Vec<results::Flow> = net
+        .flows
+        .iter()
+        .zip(&spec.flows)
+        .enumerate()
+        .map(|(i, (flow, f))| {
+            let active = flow.active_s(end);
+            let stats = match &flow.ends {
+                Endpoints::Tcp { sender, .. } => Some(sender.stats()),
+                Endpoints::Udp { .. } => None,
+            };
+            results::Flow {
+                id: i as u32,
+                group: spec.groups[f.group as usize].name.clone(),
+                cca: spec.groups[f.group as usize].cca.clone(),
+                base_rtt_ms: f.base_rtt_ns as f64 / 1e6,
+                goodput_bps: if active > 0.0 {
+                    flow.reverse.delivered_bytes as f64 * 8.0 / active
+                } else {
+                    f64::NAN
+                },
+                sojourn_ms: net.waits[i].sojourn_ms(),
+                srtt_ms: stats.and_then(|s| s.mean_srtt_us).map(|us| us / 1000.0),
+                retransmits: stats.map_or(0, |s| s.retransmits),
+                timeouts: stats.map_or(0, |s| s.timeouts),
+                fct_s: flow.completion_s(),
+                video: videos[i],
+            }
+        })
+        .collect();
+    let window_s = (end - spec.warmup_ns) as f64 / 1e9;
+    let warmup_s = spec.warmup_ns as f64 / 1e9;
+    let transfers = traffic.transfers(spec, &net.flows, ports);
+    let groups = spec
+        .groups
+        .iter()
+        .enumerate()
+        .map(|(g, group)| {
+            let of_group = |i: usize| spec.flows[i].group as usize == g;
+            let members = (0..spec.flows.len()).filter(|&i| of_group(i));
+            let delivered: u64 = members.clone().map(|i| net.flows[i].reverse.delivered_bytes).sum();
+            let (came_and_went, came) = traffic.of_group(g);
+            let there = traffic.there(g as u32).map(|i| net.flows[i as usize].reverse.delivered_bytes);
+            let delivered = delivered + came_and_went + there.sum::<u64>();
+            results::Group {
+                name: group.name.clone(),
+                cca: group.cca.clone(),
+                flows: members.count() as u32 + came,
+                // Of the whole window, so that groups add up to the link.
+                goodput_bps: delivered as f64 * 8.0 / window_s,
+                transfers: transfers.iter().any(|t| t.group == g as u32).then(|| {
+                    let measured = |t: &&results::Transfer| t.group == g as u32 && t.start_s >= warmup_s;
+                    results::Transfers::of(transfers.iter().filter(measured))
+                }),
+                video: results::Video::of(
+                    (0..spec.flows.len()).filter(|&i| of_group(i)).filter_map(|i| videos[i]),
+                ),
+                datagrams: net.datagrams[g]
+                    .as_ref()
+                    .map(|d| d.finish(lost_there(g as u32, ports, net, traffic))),
+            }
+        })
+        .collect();
+    results::Run {
+        discipline: spec.discipline.label.clone(),
+        parameters: parameters(&spec.discipline),
+        seed: spec.seed,
+        engine: "sim".into(),
+        duration_s: end as f64 / 1e9,
+        warmup_s: spec.warmup_ns as f64 / 1e9,
+        groups,
+        detail: results::Detail {
+            sojourn_cdf: ports.iter().map(|p| p.measure.cdf()).collect(),
+            series,
+            transfers,
+        },
+        ports: link_rows,
+        ..results::Run::of(flows)
+    }
+}
+
+/// Packets lost within the window by the flows of a group that are there at the end.
+fn lost_there(group: u32, ports: &[Port], net: &Net, traffic: &Traffic) -> u64 {
+    let flows = net.flows.iter().zip(0..);
+    let there = flows.filter(|(f, i)| f.group == group && !traffic.is_free(*i));
+    there.map(|(f, i)| f.lost_in_window() + ports.iter().map(|p| p.dropped_in_window(i)).sum::<u64>()).sum()
+}
