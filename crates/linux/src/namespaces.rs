@@ -6,7 +6,7 @@
 use crate::mounts::{
     Mounted, Number, TRIES, View, hold, hold_cached, mount_of, mounts_among, namespace_of, number_of, view,
 };
-use crate::netlink::{self, Entry};
+use crate::netlink::{self, Entry, Link};
 use crate::pins::{Object, Pinned, Place, below, object_of, pinned};
 use crate::record::Record;
 use crate::{names, system};
@@ -16,6 +16,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{Error, ErrorKind, Read};
 use std::mem::MaybeUninit;
@@ -35,8 +36,12 @@ const FIRST_PIDS: u64 = 0xefff_fffc;
 /// What setns(2) says of a namespace of another kind.
 const NO_NETWORK: i32 = libc::EINVAL;
 
-/// How long is looked for at most, whoever has made how much there is to be looked at: the lock is held meanwhile.
+/// How long is looked for at most, whoever has made how much there is to be looked at: for who has what is to be freed, with the lock held
+/// meanwhile, and for where a device may have gone.
 const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE_FOR_A_DEVICE: Duration = Duration::from_secs(2);
+/// How much later a search that hangs in the kernel is given up.
+const GRACE: Duration = Duration::from_secs(5);
 /// Most of all lists of mounts together, bytes: one of 100 000, the most that a namespace may have, takes about 15 MB.
 const MOST_MOUNTS: u64 = 64 << 20;
 /// Most pins and folders of all BPF file systems together; one whose path is long counts for several.
@@ -51,8 +56,8 @@ struct Seen<T> {
     pins: BTreeMap<Place, Object>,
     /// Pins and folders that were looked at.
     places: usize,
-    /// Some are known of, or may be, into which this process may not or cannot go.
-    unknown: bool,
+    /// The first thing that could not be looked at, and why: there may be what is not known then.
+    unknown: Option<String>,
     until: Instant,
     what: Looked,
 }
@@ -66,12 +71,21 @@ enum Looked {
     Namespaces,
 }
 
+impl Looked {
+    fn patience(self) -> Duration {
+        match self {
+            Looked::All => PATIENCE,
+            Looked::Namespaces => PATIENCE_FOR_A_DEVICE,
+        }
+    }
+}
+
 impl<T: Send> Seen<T> {
     fn none(what: Looked) -> Result<Self, Error> {
         let (nsfs, _) = number_of(&hold(Path::new("/proc/self/ns/net"))?)?;
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + what.patience();
         let (open, pins) = (BTreeSet::new(), BTreeMap::new());
-        Ok(Seen { nsfs, inside: HashMap::new(), open, pins, places: 0, unknown: false, until, what })
+        Ok(Seen { nsfs, inside: HashMap::new(), open, pins, places: 0, unknown: None, until, what })
     }
 
     /// Asks once inside the namespace at a path of `/proc`, if it has not been.
@@ -79,7 +93,7 @@ impl<T: Send> Seen<T> {
         // What a path names is the choice of the process whose it is: it is held only when the kernel calls it a namespace, and opened
         // as that very thing, as the path may be another's by then.
         let named = fs::read_link(&path).map(|name| namespace_of(name.as_os_str()));
-        if let Some(Some(inode)) = self.noted(named)
+        if let Some(Some(inode)) = self.noted(&path, named)
             && !self.inside.contains_key(&(self.nsfs, inode))
         {
             let place = hold(&path);
@@ -98,13 +112,13 @@ impl<T: Send> Seen<T> {
             let file = File::open(format!("/proc/self/fd/{}", place.as_raw_fd()))?;
             Ok(Some((number, inside(&file, job)?)))
         });
-        if let Some(Some((key, found))) = self.noted(asked) {
+        if let Some(Some((key, found))) = self.noted(&path, asked) {
             self.inside.insert(key, (path, found));
         }
     }
 
-    /// What was found, if there was something; if nobody knows, that is noted.
-    fn noted<R>(&mut self, found: Result<R, Error>) -> Option<R> {
+    /// What was found at a path, if there was something; if nobody knows, that is noted.
+    fn noted<R>(&mut self, at: &Path, found: Result<R, Error>) -> Option<R> {
         // A process that has ended keeps none, nor does a server that is gone, and namespaces are of other kinds, too. What has a path too
         // long to be told is a file.
         let none = |e: &Error| {
@@ -112,26 +126,38 @@ impl<T: Send> Seen<T> {
             e.raw_os_error().is_some_and(|number| known.contains(&number))
         };
         match found {
-            Err(e) if none(&e) => None,
-            other => {
-                self.unknown |= other.is_err();
-                other.ok()
+            Ok(found) => Some(found),
+            Err(e) => {
+                if !none(&e) {
+                    self.not_known(at, &e);
+                }
+                None
             }
         }
+    }
+
+    /// Notes the first thing that nobody knows of.
+    fn not_known(&mut self, at: &Path, why: &dyn Display) {
+        self.unknown.get_or_insert_with(|| format!("{}: {why}", names::shown(at.as_os_str())));
     }
 
     /// Is there no sense in looking on? What is too much is unknown, too.
     fn ends(&mut self) -> bool {
         let late = Instant::now() > self.until;
-        self.unknown |= late;
-        late || self.unknown && self.what == Looked::All
+        if late {
+            self.not_known(
+                Path::new("/proc"),
+                &format!("not all of it was looked at within {} s", self.what.patience().as_secs()),
+            );
+        }
+        late || self.unknown.is_some() && self.what == Looked::All
     }
 
     /// Notes what of BPF a process has open.
     fn note_open(&mut self, process: &Path) {
-        for file in self.noted(files_of(process)).unwrap_or_default() {
+        for file in self.noted(process, files_of(process)).unwrap_or_default() {
             let found = fs::read_link(&file).and_then(|name| object_of(&file, name.as_os_str()));
-            let found = self.noted(found).flatten();
+            let found = self.noted(&file, found).flatten();
             self.open.extend(found);
             if self.ends() {
                 return;
@@ -200,8 +226,14 @@ fn inside<T: Send>(file: &File, job: &(impl Fn() -> T + Sync)) -> Result<T, Erro
 fn everywhere<T: Send>(what: Looked, job: impl Fn() -> T + Sync) -> Result<Seen<T>, Error> {
     let mut seen = Seen::none(what)?;
     // Elsewhere /proc has not all processes, or not under the numbers that this one knows.
-    seen.unknown = fs::metadata("/proc/self/ns/pid")?.ino() != FIRST_PIDS
-        || what == Looked::All && (!RIGHTS.into_iter().all(system::capable) || hides_processes()?);
+    let proc = Path::new("/proc");
+    if fs::metadata("/proc/self/ns/pid")?.ino() != FIRST_PIDS {
+        seen.not_known(proc, &"this is not the first PID namespace, which knows all processes");
+    } else if what == Looked::All && !RIGHTS.into_iter().all(system::capable) {
+        seen.not_known(proc, &"this process lacks CAP_SYS_PTRACE or CAP_SYS_ADMIN");
+    } else if what == Looked::All && hides_processes()? {
+        seen.not_known(proc, &"it leaves processes out (hidepid)");
+    }
     if seen.ends() {
         return Ok(seen);
     }
@@ -230,14 +262,14 @@ fn everywhere<T: Send>(what: Looked, job: impl Fn() -> T + Sync) -> Result<Seen<
             mounts.look(&mut seen, own, true, &job);
         }
         for process in new {
-            for task in seen.noted(entries(process.join("task"))).unwrap_or_default() {
+            for task in seen.noted(&process, entries(process.join("task"))).unwrap_or_default() {
                 seen.ask(task.join("ns/net"), &job);
                 mounts.look(&mut seen, &task, false, &job);
                 if seen.ends() {
                     return Ok(seen);
                 }
             }
-            for file in seen.noted(files_of(&process)).unwrap_or_default() {
+            for file in seen.noted(&process, files_of(&process)).unwrap_or_default() {
                 seen.ask(file, &job);
                 if seen.ends() {
                     return Ok(seen);
@@ -308,7 +340,7 @@ impl Mounts {
     fn look<T: Send>(&mut self, seen: &mut Seen<T>, task: &Path, own: bool, job: &(impl Fn() -> T + Sync)) {
         let root = if own { Path::new("/").into() } else { task.join("root") };
         let found = self.list_of(task);
-        let Some(Some((from, view, list))) = seen.noted(found) else { return };
+        let Some(Some((from, view, list))) = seen.noted(task, found) else { return };
         let all = mounts_among(&list);
         let sysfs = all.iter().filter_map(|(what, ..)| match what {
             Mounted::Sysfs(dev) => Some(*dev),
@@ -333,7 +365,7 @@ impl Mounts {
                 Mounted::Pins(_, inside) => {
                     let at = Path::new(inside).strip_prefix("/").unwrap_or(Path::new("")).into();
                     let done = seen.note_pins(held, at);
-                    if seen.noted(done).is_some() {
+                    if seen.noted(&root.join(place.strip_prefix("/").unwrap_or(&place)), done).is_some() {
                         self.pins.insert(what);
                     }
                 }
@@ -393,7 +425,11 @@ impl Mounts {
                 // Others may have it mounted still when that task has gone, or is elsewhere, so that its list says nothing.
                 let list = self.list(&task).unwrap_or_default();
                 let stays = view(&task).is_ok_and(|(_, now)| now == from) && !list.is_empty();
-                seen.unknown |= !stays || mounts_among(&list).iter().any(|(still, ..)| *still == what);
+                if !stays {
+                    seen.not_known(&task, &"it has gone or moved, and with it a way to what it had mounted");
+                } else if mounts_among(&list).iter().any(|(still, ..)| *still == what) {
+                    seen.not_known(&task.join("mountinfo"), &"a mount there is hidden by another over it");
+                }
             }
             if seen.ends() {
                 return;
@@ -408,10 +444,10 @@ fn entries(path: PathBuf) -> Result<Vec<PathBuf>, Error> {
 }
 
 /// Does it beside this thread, which waits no longer than that for it: a root that a server has may have to be asked for.
-fn within<T: Send + 'static>(job: impl FnOnce() -> Option<T> + Send + 'static) -> Option<T> {
+fn within<T: Send + 'static>(what: Looked, job: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let (done, found) = mpsc::channel();
     std::thread::Builder::new().spawn(move || drop(done.send(job()))).ok()?;
-    found.recv_timeout(PATIENCE + Duration::from_secs(5)).ok()?
+    found.recv_timeout(what.patience() + GRACE).ok()
 }
 
 /// All that is there.
@@ -453,41 +489,61 @@ impl Inventory {
     }
 }
 
-/// All that is there; None: there is, or may be, what this process may not see.
-pub(crate) fn living() -> Option<Inventory> {
-    within(|| {
-        let seen =
-            everywhere(Looked::All, || Some((system::namespace(), netlink::all_qdiscs().ok()?))).ok()?;
-        let spaces: Option<Vec<_>> = seen.inside.into_values().map(|(_, found)| found).collect();
-        // The cookie 0 is none's.
-        let spaces = spaces.filter(|all| !seen.unknown && all.iter().all(|(cookie, _)| *cookie > 0))?;
-        Some(Inventory { spaces, open: seen.open, pins: seen.pins })
-    })
+/// All that is there; or the first thing that this process may not or cannot see, and why: then nobody knows what there is.
+pub(crate) fn living() -> Result<Inventory, String> {
+    let found = within(Looked::All, || {
+        let inside = || {
+            let qdiscs = netlink::all_qdiscs().map_err(|e| e.to_string())?;
+            // The cookie 0 is none's.
+            Ok((Some(system::namespace()).filter(|cookie| *cookie > 0).ok_or("it has no cookie")?, qdiscs))
+        };
+        let seen = everywhere(Looked::All, inside).map_err(|e| e.to_string())?;
+        if let Some(why) = seen.unknown {
+            return Err(why);
+        }
+        let of = |(way, found): (PathBuf, Result<_, String>)| {
+            found.map_err(|why| format!("{}: {why}", names::shown(way.as_os_str())))
+        };
+        let spaces = seen.inside.into_values().map(of).collect::<Result<Vec<_>, String>>()?;
+        Ok(Inventory { spaces, open: seen.open, pins: seen.pins })
+    });
+    found.unwrap_or_else(|| Err("the search did not come to its end".into()))
 }
 
-/// The devices of the other network namespaces, which are looked at once, if at all.
+/// A way to a network namespace, in words, and its devices.
+type Namespace = (String, Vec<Link>);
+
+/// The devices of the other network namespaces, and whether these are all: looked at once, if at all.
 #[derive(Default)]
-pub(crate) struct Elsewhere(OnceCell<Vec<(String, Vec<system::Link>)>>);
+pub(crate) struct Elsewhere(OnceCell<(Vec<Namespace>, bool)>);
 
 impl Elsewhere {
-    /// Where a device like that of a record is, in another namespace. It may be one that somebody else has made like it.
-    pub(crate) fn place_of(&self, record: &Record) -> Option<&str> {
-        let address = record.address.as_deref()?;
-        let is_it = |(number, name, at): &system::Link| {
-            (*number == record.index || name == record.dev.as_str()) && at == address
+    /// Where a device like that of a record is, in another namespace, in words. It may be one that somebody else has made like it.
+    pub(crate) fn words(&self, record: &Record) -> String {
+        let is_it = |link: &Link| {
+            (link.index == record.index || link.name == record.dev.as_str())
+                && Some(&link.address) == record.address.as_ref()
         };
-        let all = self.0.get_or_init(|| {
+        let (all, whole) = self.0.get_or_init(|| {
             let here = system::namespace();
-            let links = move || (system::namespace() != here).then(system::links);
-            let there = within(move || everywhere(Looked::Namespaces, links).ok());
-            let there = there.map(|seen| seen.inside.into_values()).into_iter().flatten();
+            let links = move || (system::namespace() != here).then(|| netlink::links().ok());
+            let seen =
+                within(Looked::Namespaces, move || everywhere(Looked::Namespaces, links).ok()).flatten();
+            let Some(seen) = seen else { return (Vec::new(), false) };
+            let whole = seen.unknown.is_none() && seen.inside.values().all(|(_, links)| *links != Some(None));
             // Who has mounted it has chosen the name.
-            let mut all: Vec<_> =
-                there.filter_map(|(way, links)| Some((names::shown(way.as_os_str()), links?))).collect();
+            let named = |(way, links): (PathBuf, Option<Option<Vec<Link>>>)| {
+                Some((names::shown(way.as_os_str()), links??))
+            };
+            let mut all: Vec<_> = seen.inside.into_values().filter_map(named).collect();
             all.sort();
-            all
+            (all, whole)
         });
-        all.iter().find(|(_, links)| links.iter().any(is_it)).map(|(way, _)| way.as_str())
+        match all.iter().find(|(_, links)| links.iter().any(is_it)) {
+            Some((way, _)) => format!("it seems to have been moved to another network namespace ({way})"),
+            None if *whole => "it has gone".into(),
+            None => "it has gone, or is in another network namespace: not all could be looked at".into(),
+        }
     }
 }
 
@@ -505,7 +561,7 @@ mod tests {
         let mut seen = Seen::none(Looked::All).expect("this process has a namespace");
         seen.ask(file.path().into(), &|| ());
         seen.ask_at(hold(file.path()), file.path().into(), &|| ());
-        assert!(seen.inside.is_empty() && !seen.unknown);
+        assert!(seen.inside.is_empty() && seen.unknown.is_none());
         let mut buffer = [MaybeUninit::uninit(); 512];
         assert!(inotify::Reader::new(&watch, &mut buffer).next().is_err(), "it was opened");
         File::open(file.path()).expect("it is there");
@@ -516,12 +572,12 @@ mod tests {
     fn who_is_not_let_in_does_not_know() {
         let mut seen = Seen::<()>::none(Looked::All).expect("this process has a namespace");
         for none in [libc::ENOENT, libc::ESRCH, libc::ENAMETOOLONG] {
-            assert_eq!(seen.noted(Err::<(), _>(Error::from_raw_os_error(none))), None);
-            assert!(!seen.unknown);
+            assert_eq!(seen.noted(Path::new("/a"), Err::<(), _>(Error::from_raw_os_error(none))), None);
+            assert_eq!(seen.unknown, None);
         }
         // As for a container that sees the machine's processes, and may not look at them.
-        assert_eq!(seen.noted(Err::<(), _>(Error::from_raw_os_error(libc::EACCES))), None);
-        assert!(seen.unknown);
+        assert_eq!(seen.noted(Path::new("/a b"), Err::<(), _>(Error::from_raw_os_error(libc::EACCES))), None);
+        assert!(seen.unknown.is_some_and(|why| why.starts_with("$'/a b': ")));
     }
 
     /// Whoever makes folders in a file system of his own, side by side and one in another, does not use up this process's files.
@@ -570,9 +626,9 @@ mod tests {
             assert_eq!(mounts.all.is_empty(), ends_before);
             fs::remove_dir_all(&first).expect("ours");
             mounts.look(&mut seen, &second, false, &|| ());
-            assert!(!seen.unknown && mounts.all.len() == 1);
+            assert!(seen.unknown.is_none() && mounts.all.len() == 1);
             mounts.end(&mut seen);
-            assert!(seen.unknown, "nobody has looked at it");
+            assert!(seen.unknown.is_some(), "nobody has looked at it");
         }
     }
 }

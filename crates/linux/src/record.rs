@@ -150,15 +150,19 @@ impl Record {
         run()?.write(&(self.key() + ".json"), &text)
     }
 
-    /// Makes the folder of the pins, empty.
+    /// Makes the folder of the pins, in which nothing is yet.
+    ///
+    /// # Errors
+    /// If something is: who has a `/run` of his own, as in a container, may have attached to the same device.
     pub(crate) fn make_pins(&self) -> Result<(), Error> {
         let folder = pins(true)?.map(|all| all.make_inside(&self.key())).transpose()?;
-        if let Some(folder) = folder {
-            for name in NAMES {
-                folder.remove(name);
-            }
+        match folder.map(|folder| folder.names()).transpose()? {
+            Some(names) if !names.is_empty() => Err(Error::System(format!(
+                "{} has pins that no record here is about: queuewright doctor says whose they are, or removes them",
+                self.pins().display()
+            ))),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Locks the folder of the pins, as who serves what is attached does for as long as it lives: an agent, or who keeps the shares. None: another

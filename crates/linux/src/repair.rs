@@ -3,7 +3,7 @@
 
 use crate::attach;
 use crate::namespaces::{Elsewhere, Inventory};
-use crate::netlink::{Entry, number};
+use crate::netlink::{self, Entry, number};
 use crate::pins::{MAP, Pinned, Place, pinned_now, place_of};
 use crate::record::{self, PINS, Record, Stage, alone, everywhere};
 use crate::{Error, chain, front, names, namespaces, system};
@@ -36,8 +36,10 @@ impl Fault {
 const FREES: &str =
     "frees its programs and maps (what a socket alone keeps is not seen: end such programs before)";
 
-/// What else there is on this machine, of which this is not.
-const UNKNOWN: &str = "not all of this machine can be looked at for who has it still, so that it stays";
+/// Why what may be another's stays.
+fn unknown(why: &str) -> String {
+    format!("not all of this machine can be looked at for who has it still, so that it stays ({why})")
+}
 
 #[derive(Debug)]
 enum Way {
@@ -80,6 +82,10 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
         // Whose name this program gives to none, another has put there.
         let mend = match &way {
             Way::Broken(name) | Way::Stray(name, _) if !record::is_given(name) => Err(record::FOREIGN.into()),
+            // Of another version's, say, which knows what was there before.
+            Way::Broken(name) if has_ours(name) => {
+                Err("a qdisc of ours is at its device: the version that attached it takes it off".into())
+            }
             _ => Ok(mend),
         };
         found.push(Fault { what, mend, way });
@@ -96,8 +102,8 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
     for record in &all {
         let of = format!("{} on {}", record.text, names::quoted(&record.dev));
         if record.namespace != here {
-            if living.as_ref().is_none_or(|all| !all.has(record.namespace)) {
-                let gone = if living.is_some() { "is gone" } else { "may be gone" };
+            if living.as_ref().map_or(true, |all| !all.has(record.namespace)) {
+                let gone = if living.is_ok() { "is gone" } else { "may be gone" };
                 let what = format!("{of}, whose network namespace {gone}");
                 held.push((what, FREES, Way::Forget(record.clone()), record.pins()));
             }
@@ -138,15 +144,16 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
     }
     for (what, mend, mut way, pins) in held {
         let (living, place) = (living.as_ref(), place_of(&pins));
-        let objects = living.zip(place.as_ref()).map(|(all, place)| all.pinned_in(place)).unwrap_or_default();
+        let pinned = living.ok().zip(place.as_ref()).map(|(all, place)| all.pinned_in(place));
+        let objects = pinned.unwrap_or_default();
         let user = living.map(|living| user(living, &pins, place.as_ref(), &objects, &registered));
         if let Way::Stray(_, had) = &mut way {
             *had = objects;
         }
         let mend = match user {
-            Some(None) => Ok(mend),
-            Some(Some(user)) => Err(format!("{user} has it still, so that it stays")),
-            None => Err(UNKNOWN.into()),
+            Ok(None) => Ok(mend),
+            Ok(Some(user)) => Err(format!("{user} has it still, so that it stays")),
+            Err(why) => Err(unknown(why)),
         };
         found.push(Fault { what, mend, way });
     }
@@ -158,13 +165,29 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
         let what = format!("the name {kind}, of nothing attached");
         let mend = match living.as_ref() {
             // Another's, who has a /run of his own.
-            Some(all) if all.has_kind(&kind) || all.holds(&(MAP, id), None) => continue,
-            Some(_) => Ok("gives it back"),
-            None => Err(UNKNOWN.into()),
+            Ok(all) if all.has_kind(&kind) || all.holds(&(MAP, id), None) => continue,
+            Ok(_) => Ok("gives it back"),
+            Err(why) => Err(unknown(why)),
         };
         found.push(Fault { what, mend, way: Way::Unregister(id) });
     }
     Ok(found)
+}
+
+/// Is one of our qdiscs the root of the device of this network namespace that a record's file is named after?
+fn has_ours(file: &OsStr) -> bool {
+    let key = file.to_str().and_then(|name| name.split('.').next()?.split_once(':'));
+    let numbers =
+        key.and_then(|(cookie, index)| Some((cookie.parse::<u64>().ok()?, index.parse::<u32>().ok()?)));
+    numbers.is_some_and(|(cookie, index)| {
+        // What nobody knows stays.
+        cookie == system::namespace() && netlink::qdiscs(index).map_or(true, |all| all.iter().any(is_ours))
+    })
+}
+
+/// Is it a root that this program makes?
+fn is_ours(qdisc: &Entry) -> bool {
+    qdisc.is_root() && (qdisc.handle == number(front::HANDLE) || names::is_kind(&qdisc.kind))
 }
 
 /// Who has what is pinned in one of our folders, in words: a container with a `/run` of its own may have the record.
@@ -179,9 +202,7 @@ fn user(
     let key = name.and_then(|name| name.split_once(':'));
     let shown =
         key.and_then(|(cookie, index)| Some(living.qdiscs(cookie.parse().ok()?, index.parse().ok()?)));
-    let is_ours =
-        |q: &&Entry| q.is_root() && (q.handle == number(front::HANDLE) || q.kind.starts_with("bpf_"));
-    if shown.is_some_and(|all| all.iter().any(is_ours)) {
+    if shown.is_some_and(|all| all.into_iter().any(is_ours)) {
         return Some("its device");
     }
     // A device may have the qdisc whose name one of them has given.
