@@ -62,8 +62,8 @@ pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, E
         // Says why.
         objects::open(spec.info, host, "", &Settings::of(1, 1, false))?;
     }
-    let index = names::device(dev)?;
-    let gone = || names::device(dev).err().unwrap_or_else(|| changed(dev));
+    let index = system::device(dev)?;
+    let gone = || system::device(dev).err().unwrap_or_else(|| changed(dev));
     let name = names::name_of(index).ok_or_else(gone)?;
     let dev = &*names::text_of(&name, index);
     // Where tc has put another in its place there is nothing of ours but what is remembered.

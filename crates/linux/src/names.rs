@@ -3,7 +3,6 @@
 //! A device whose name is no UTF-8 is called by its number, `if:7`: no name has a colon in it, so that it cannot be
 //! another's.
 
-use crate::{Error, netlink};
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fmt::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -59,17 +58,6 @@ pub(crate) fn name_of(index: u32) -> Option<OsString> {
         let found = libc::if_indextoname(index, name.as_mut_ptr());
         (!found.is_null()).then(|| OsString::from_vec(CStr::from_ptr(found).to_bytes().to_vec()))
     }
-}
-
-/// The number of a device, or which there are.
-pub(crate) fn device(dev: &str) -> Result<u32, Error> {
-    index(dev).ok_or_else(|| {
-        let mut known: Vec<String> =
-            netlink::links().unwrap_or_default().iter().map(|l| text_of(&l.name, l.index)).collect();
-        known.sort();
-        let known: Vec<String> = known.iter().map(|dev| with_name(dev)).collect();
-        Error::Input(format!("{} is no device here; there are: {}", quoted(dev), known.join(", ")))
-    })
 }
 
 /// A name as a terminal and a shell may have it: devices' names hold any bytes but spaces, colons and slashes.

@@ -423,7 +423,7 @@ pub fn attached(dev: &str) -> Result<Record, Error> {
                 names::quoted(dev)
             )));
         }
-        names::device(dev)?;
+        system::device(dev)?;
         let dev = names::with_name(dev);
         let why = format!("nothing of ours is attached to {dev}; queuewright attach does that");
         return Err(Error::Input(why));

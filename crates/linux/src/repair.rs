@@ -176,7 +176,7 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
 
 /// Is one of our qdiscs the root of the device of this network namespace that a record's file is named after?
 fn has_ours(file: &OsStr) -> bool {
-    let key = file.to_str().and_then(|name| name.split('.').next()?.split_once(':'));
+    let key = file.to_str().and_then(|name| name.strip_suffix(".json")?.split_once(':'));
     let numbers =
         key.and_then(|(cookie, index)| Some((cookie.parse::<u64>().ok()?, index.parse::<u32>().ok()?)));
     numbers.is_some_and(|(cookie, index)| {

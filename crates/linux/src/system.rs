@@ -1,7 +1,7 @@
 //! What is asked of the system: rights, devices, `tc`.
 
-use crate::Error;
 use crate::names::{self, safe};
+use crate::{Error, netlink};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -64,6 +64,17 @@ pub(crate) fn json(program: &str, words: &[&OsStr]) -> serde_json::Value {
     let control = |c: char| c.is_control() && c != '\n';
     let shown: String = shown.chars().map(|c| if control(c) { '?' } else { c }).collect();
     serde_json::from_str(&shown).unwrap_or_default()
+}
+
+/// The number of a device, or which there are.
+pub(crate) fn device(dev: &str) -> Result<u32, Error> {
+    names::index(dev).ok_or_else(|| {
+        let mut known: Vec<String> =
+            netlink::links().unwrap_or_default().iter().map(|l| names::text_of(&l.name, l.index)).collect();
+        known.sort();
+        let known: Vec<String> = known.iter().map(|dev| names::with_name(dev)).collect();
+        Error::Input(format!("{} is no device here; there are: {}", names::quoted(dev), known.join(", ")))
+    })
 }
 
 /// Transmit queues of a device of this network namespace. (/sys may show another's.)
