@@ -818,6 +818,14 @@ fn moved() {
     let text = works(&["status", "v0"]);
     tool("umount", &[ip]);
     assert!(text.contains("moved to another network namespace (/run/netns/other)"), "{text}");
+    // Nor is one of which there is more to tell than the kernel tells at once.
+    let names: Vec<String> = (0..300).map(|n| format!("{n:03}{}", "x".repeat(120))).collect();
+    let more: Vec<String> =
+        names.iter().map(|name| format!("link property add dev lo altname {name}\n")).collect();
+    fs::write("/run/names", more.concat()).expect("root may");
+    tool("ip", &["-n", "other", "-batch", "/run/names"]);
+    fs::remove_file("/run/names").expect("ours");
+    assert!(works(&["status", "v0"]).contains("moved to another network namespace (/run/netns/other)"));
     // Who may not look there does not say that it is nowhere.
     let (code, text) = said(&mut few_rights(&["status", "v0"]));
     assert!(code == 0 && text.contains("it has gone, or is in another network namespace"), "{text}");
@@ -1038,6 +1046,11 @@ fn broken_records() {
     fs::write(&record, text.replace("\"attached\"", "\"resting\"")).expect("root may");
     let said = works(&["doctor", "--repair", "--yes"]);
     assert!(said.contains("the version that attached it takes it off"), "{said}");
+    // From elsewhere, too.
+    let bin = env!("CARGO_BIN_EXE_queuewright");
+    let said = tool("unshare", &["--net", bin, "doctor", "--repair", "--yes"]);
+    assert!(said.contains("the version that attached it takes it off"), "{said}");
+    fails(&["attach", "v0", "pie", "--rate", "9mbit", "--front"], 2, &["a root with a number of ours"]);
     fs::write(&record, text).expect("it is there still");
     works(&["detach", "v0"]);
 }

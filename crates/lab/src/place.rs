@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -262,7 +262,9 @@ fn scratch_in(temporary: &Path, prefix: &str) -> Result<TempDir, Error> {
     let wrong =
         |e: std::io::Error| Error::Machine(format!("a temporary folder in {}: {e}", temporary.display()));
     let real = fs::canonicalize(temporary).map_err(wrong)?;
-    let dir = tempfile::Builder::new().prefix(prefix).tempdir_in(&real).map_err(wrong)?;
+    let private = fs::Permissions::from_mode(0o700);
+    let dir =
+        tempfile::Builder::new().prefix(prefix).permissions(private).tempdir_in(&real).map_err(wrong)?;
     // From that one on, which is ours: /tmp, where everybody may write, is above it.
     Trust::new("set TMPDIR to another folder").way(dir.path())?;
     Ok(dir)

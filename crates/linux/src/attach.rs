@@ -89,7 +89,8 @@ pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, E
         None => before::before(&name, index)?,
     };
     let queues = system::queues(&name);
-    let address = netlink::links()?.into_iter().find(|link| link.index == index).map(|link| link.address);
+    let link = netlink::links()?.into_iter().find(|link| link.index == index);
+    let address = Some(link.ok_or_else(|| changed(dev))?.address);
     if port.mq && queues < 2 {
         return Err(Error::Input(format!("{} has one transmit queue: mq needs several", names::quoted(dev))));
     }
@@ -252,9 +253,17 @@ fn begin(plan: &Plan) -> Result<(File, Record), Error> {
     for old in records()?.iter().filter(|r| r.is_of(meant) || r.dev == meant.dev && r.name().is_none()) {
         forget(old);
     }
+    if meant.is_broken()? {
+        let dev = names::quoted(&meant.dev);
+        return Err(Error::System(format!(
+            "{dev} has a record that this version cannot read: queuewright doctor says what to do with it"
+        )));
+    }
     // Who sets CE is another program where the kernel has no function for it.
     let companion = !meant.front && !system::sets_ce();
     let (mut object, mut record) = load(plan, companion)?;
+    // What is another's is neither written over nor forgotten.
+    record.make_pins()?;
     pin(plan, companion, &mut object, &mut record).inspect_err(|_| forget(&record))?;
     Ok((alone, record))
 }
@@ -295,7 +304,10 @@ fn land(alone: &File, record: &Record) -> Result<(), Error> {
 
 /// Takes off as much as there is of it, puts back what was there, and forgets it.
 fn undo(alone: &File, record: &Record) -> Result<(), Error> {
-    if is_there(record)? {
+    // By its name alone it might be one that another has attached since; ours has its pin.
+    let ours =
+        || record.front || chain::pinned_id(record, "qdisc").is_some_and(|id| record.id("qdisc") == Some(id));
+    if is_there(record)? && ours() {
         put_back(alone, record)?;
     }
     forget(record);
@@ -372,7 +384,6 @@ fn pin(plan: &Plan, companion: bool, object: &mut Object, record: &mut Record) -
     // Before anything is changed, so that whoever comes next finds it after a crash, with the numbers by which it is known that
     // something is not another's.
     record.write()?;
-    record.make_pins()?;
     for mut map in object.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
         if let Some(short) = pinned_as(record, &name) {
@@ -383,9 +394,8 @@ fn pin(plan: &Plan, companion: bool, object: &mut Object, record: &mut Record) -
             let mut attached = map.attach_struct_ops().map_err(|e| match e.kind() {
                 // Without CAP_SYS_ADMIN nobody sees which there are.
                 libbpf_rs::ErrorKind::AlreadyExists => Error::System(format!(
-                    "the kernel has a qdisc {} already, of which this process may not know: run it with {}",
-                    plan.record.kind,
-                    system::with_sudo()
+                    "the kernel has a qdisc {} already, of which this process may not have known: try again as root",
+                    plan.record.kind
                 )),
                 _ => wrong(e),
             })?;

@@ -231,7 +231,7 @@ fn everywhere<T: Send>(what: Looked, job: impl Fn() -> T + Sync) -> Result<Seen<
         seen.not_known(proc, &"this is not the first PID namespace, which knows all processes");
     } else if what == Looked::All && !RIGHTS.into_iter().all(system::capable) {
         seen.not_known(proc, &"this process lacks CAP_SYS_PTRACE or CAP_SYS_ADMIN");
-    } else if what == Looked::All && hides_processes()? {
+    } else if hides_processes()? {
         seen.not_known(proc, &"it leaves processes out (hidepid)");
     }
     if seen.ends() {
@@ -541,7 +541,7 @@ impl Elsewhere {
         });
         match all.iter().find(|(_, links)| links.iter().any(is_it)) {
             Some((way, _)) => format!("it seems to have been moved to another network namespace ({way})"),
-            None if *whole => "it has gone".into(),
+            None if *whole && record.address.is_some() => "it has gone".into(),
             None => "it has gone, or is in another network namespace: not all could be looked at".into(),
         }
     }

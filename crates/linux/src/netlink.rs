@@ -45,6 +45,8 @@ const TCA_BPF_FLAG_ACT_DIRECT: u32 = 1;
 // Of linux/if_link.h.
 const IFLA_ADDRESS: u16 = 1;
 const IFLA_IFNAME: u16 = 3;
+const IFLA_EXT_MASK: u16 = 29;
+const RTEXT_FILTER_SKIP_STATS: u32 = 8;
 
 /// The kernel sends up to 32 KiB at a time.
 const LONGEST: usize = 1 << 16;
@@ -396,7 +398,11 @@ fn once(what: u16, how: u16, index: u32, parent: u32) -> Result<Option<Vec<Entry
 /// If the kernel does not say.
 pub(crate) fn links() -> Result<Vec<Link>, Error> {
     let all = LinkHead { family: 0, pad: 0, kind: 0, index: 0, flags: 0, change: 0 };
-    let once = || talk(libc::RTM_GETLINK, NLM_F_DUMP, all.as_bytes().to_vec());
+    // Where it is asked for more than the least, the kernel makes room for the device of which there is most to tell; else it leaves
+    // that and all behind it out, and does not say so.
+    let mut asked = all.as_bytes().to_vec();
+    put(&mut asked, IFLA_EXT_MASK, &RTEXT_FILTER_SKIP_STATS.to_ne_bytes());
+    let once = || talk(libc::RTM_GETLINK, NLM_F_DUMP, asked.clone());
     tried(once, "devices of this network namespace")
 }
 

@@ -145,6 +145,12 @@ impl Record {
         self.pins().join(map)
     }
 
+    /// Is there a file of this name that is none?
+    pub(crate) fn is_broken(&self) -> Result<bool, Error> {
+        let file = self.key() + ".json";
+        Ok(everywhere()?.1.iter().any(|(name, _)| *name == *file))
+    }
+
     pub(crate) fn write(&self) -> Result<(), Error> {
         let text = serde_json::to_vec(self).unwrap_or_default();
         run()?.write(&(self.key() + ".json"), &text)
@@ -158,7 +164,7 @@ impl Record {
         let folder = pins(true)?.map(|all| all.make_inside(&self.key())).transpose()?;
         match folder.map(|folder| folder.names()).transpose()? {
             Some(names) if !names.is_empty() => Err(Error::System(format!(
-                "{} has pins that no record here is about: queuewright doctor says whose they are, or removes them",
+                "{} has pins that no record here is about: queuewright doctor says what to do with them",
                 self.pins().display()
             ))),
             _ => Ok(()),
@@ -513,7 +519,7 @@ pub(crate) fn everywhere() -> Result<(Vec<Record>, Vec<Broken>), Error> {
 pub fn broken() -> Result<Vec<(String, Error)>, Error> {
     let said = |name: &OsStr, why: &str| {
         let mend = match is_given(name) {
-            true => "queuewright doctor --repair removes it",
+            true => "queuewright doctor says what to do with it",
             false => FOREIGN,
         };
         Error::System(format!("{}; {mend}", file_that(name, why)))

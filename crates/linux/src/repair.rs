@@ -36,6 +36,9 @@ impl Fault {
 const FREES: &str =
     "frees its programs and maps (what a socket alone keeps is not seen: end such programs before)";
 
+/// Why a record that cannot be read stays.
+const ITS_VERSION: &str = "a qdisc of ours is at its device: the version that attached it takes it off";
+
 /// Why what may be another's stays.
 fn unknown(why: &str) -> String {
     format!("not all of this machine can be looked at for who has it still, so that it stays ({why})")
@@ -78,27 +81,38 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
     record::pins(false)?;
     let (all, broken) = everywhere()?;
     let (mut found, mut held) = (Vec::new(), Vec::new());
-    let mut add = |what: String, mend, way| {
-        // Whose name this program gives to none, another has put there.
-        let mend = match &way {
-            Way::Broken(name) | Way::Stray(name, _) if !record::is_given(name) => Err(record::FOREIGN.into()),
-            // Of another version's, say, which knows what was there before.
-            Way::Broken(name) if has_ours(name) => {
-                Err("a qdisc of ours is at its device: the version that attached it takes it off".into())
-            }
-            _ => Ok(mend),
-        };
-        found.push(Fault { what, mend, way });
-    };
-    for (name, why) in broken {
-        add(record::file_that(&name, &why), "removes it", Way::Broken(name));
-    }
     let here = system::namespace();
     // What may be freed is listed first: what somebody attaches meanwhile is not in the list, and what has begun before is seen below.
     let (strays, registered) = (record::strays(&all), chain::registered());
     // It is much to look at, and not always needed.
     let living = LazyCell::new(namespaces::living);
     let elsewhere = Elsewhere::default();
+    for (name, why) in broken {
+        let what = record::file_that(&name, &why);
+        // Of another version's, say, which alone knows what was there before.
+        let mend = match key_of(&name) {
+            _ if !record::is_given(&name) => Err(record::FOREIGN.into()),
+            None => Ok("removes it"),
+            Some((cookie, index)) if cookie == here => match netlink::qdiscs(index)?.iter().any(is_ours) {
+                true => Err(ITS_VERSION.into()),
+                false => Ok("removes it"),
+            },
+            Some((cookie, index)) => match living.as_ref() {
+                Ok(all) if !all.qdiscs(cookie, index).into_iter().any(is_ours) => Ok("removes it"),
+                Ok(_) => Err(ITS_VERSION.into()),
+                Err(why) => Err(unknown(why)),
+            },
+        };
+        found.push(Fault { what, mend, way: Way::Broken(name) });
+    }
+    let mut add = |what: String, mend, way| {
+        // Whose name this program gives to none, another has put there.
+        let mend = match &way {
+            Way::Stray(name, _) if !record::is_given(name) => Err(record::FOREIGN.into()),
+            _ => Ok(mend),
+        };
+        found.push(Fault { what, mend, way });
+    };
     for record in &all {
         let of = format!("{} on {}", record.text, names::quoted(&record.dev));
         if record.namespace != here {
@@ -174,15 +188,10 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
     Ok(found)
 }
 
-/// Is one of our qdiscs the root of the device of this network namespace that a record's file is named after?
-fn has_ours(file: &OsStr) -> bool {
-    let key = file.to_str().and_then(|name| name.strip_suffix(".json")?.split_once(':'));
-    let numbers =
-        key.and_then(|(cookie, index)| Some((cookie.parse::<u64>().ok()?, index.parse::<u32>().ok()?)));
-    numbers.is_some_and(|(cookie, index)| {
-        // What nobody knows stays.
-        cookie == system::namespace() && netlink::qdiscs(index).map_or(true, |all| all.iter().any(is_ours))
-    })
+/// Namespace and device that a record's file is named after; of another file none.
+fn key_of(file: &OsStr) -> Option<(u64, u32)> {
+    let (cookie, index) = file.to_str()?.strip_suffix(".json")?.split_once(':')?;
+    Some((cookie.parse().ok()?, index.parse().ok()?))
 }
 
 /// Is it a root that this program makes?
