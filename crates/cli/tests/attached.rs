@@ -113,6 +113,14 @@ fn works(words: &[&str]) -> String {
     text
 }
 
+/// With the rights of `queuewright@.service`, and no more of root's.
+fn few_rights(words: &[&str]) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--bounding-set", "-all,+net_admin,+bpf,+perfmon", env!("CARGO_BIN_EXE_queuewright")]);
+    command.args(words).stdin(Stdio::null()).current_dir("/");
+    command
+}
+
 /// It ends with this code, and says all of this.
 #[track_caller]
 fn fails(words: &[&str], code: i32, what: &[&str]) -> String {
@@ -683,11 +691,29 @@ fn attached_by_another_since() {
         if own {
             tool("nsenter", &[&enter, "mount", "-t", "bpf", "bpf", "/sys/fs/bpf"]);
         }
-        for command in [&["detach", "v0"][..], &["doctor", "--repair", "--yes"]] {
+        let detach = ["detach", "v0"];
+        for (command, few) in
+            [(&detach[..], false), (&detach, true), (&["doctor", "--repair", "--yes"], false)]
+        {
             tool("tc", &["qdisc", "del", "dev", "v0", "root"]);
-            there(&["attach", "v0", "pie", "--rate", "9mbit", "--front"]);
+            let attach_there = ["attach", "v0", "pie", "--rate", "9mbit", "--front"];
+            if !own {
+                // Whose pins are there it cannot know by its records.
+                let before = left_in("/sys/fs/bpf/queuewright");
+                let refused = Command::new("nsenter").args([&*enter, bin]).args(attach_there).output();
+                let refused = refused.expect("it runs");
+                let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+                assert!(
+                    !refused.status.success() && text.contains("pins that no record here is about"),
+                    "{text}"
+                );
+                assert_eq!(left_in("/sys/fs/bpf/queuewright"), before);
+                assert!(there(&["doctor", "--repair", "--yes"]).contains("repaired"));
+            }
+            there(&attach_there);
             let (shown, pins) = (root("v0"), left_in("/sys/fs/bpf/queuewright"));
-            works(command);
+            let (code, text) = said(&mut if few { few_rights(command) } else { queuewright(command) });
+            assert_eq!(code, 0, "{command:?}: {text}");
             assert_eq!(root("v0"), shown, "{command:?}, own: {own}");
             let left = left_in("/sys/fs/bpf/queuewright");
             assert!(if own { left.is_empty() } else { left == pins }, "{command:?}, own: {own}: {left:?}");
@@ -792,6 +818,17 @@ fn moved() {
     let text = works(&["status", "v0"]);
     tool("umount", &[ip]);
     assert!(text.contains("moved to another network namespace (/run/netns/other)"), "{text}");
+    // Nor is one of which there is more to tell than the kernel tells at once.
+    let names: Vec<String> = (0..300).map(|n| format!("{n:03}{}", "x".repeat(120))).collect();
+    let more: Vec<String> =
+        names.iter().map(|name| format!("link property add dev lo altname {name}\n")).collect();
+    fs::write("/run/names", more.concat()).expect("root may");
+    tool("ip", &["-n", "other", "-batch", "/run/names"]);
+    fs::remove_file("/run/names").expect("ours");
+    assert!(works(&["status", "v0"]).contains("moved to another network namespace (/run/netns/other)"));
+    // Who may not look there does not say that it is nowhere.
+    let (code, text) = said(&mut few_rights(&["status", "v0"]));
+    assert!(code == 0 && text.contains("it has gone, or is in another network namespace"), "{text}");
     fails(
         &["set", "v0", "rate=9mbit"],
         2,
@@ -1004,6 +1041,17 @@ fn broken_records() {
     assert!(text.contains("not of this program") && text.ends_with("nothing to repair\n"), "{text}");
     fs::remove_file(at("9:9\u{1b}[31m.json")).expect("it is there still");
     assert!(!works(&["status"]).contains("warning"));
+    // The record of another version, which alone knows what was at the device.
+    let text = fs::read_to_string(&record).expect("root may");
+    fs::write(&record, text.replace("\"attached\"", "\"resting\"")).expect("root may");
+    let said = works(&["doctor", "--repair", "--yes"]);
+    assert!(said.contains("the version that attached it takes it off"), "{said}");
+    // From elsewhere, too.
+    let bin = env!("CARGO_BIN_EXE_queuewright");
+    let said = tool("unshare", &["--net", bin, "doctor", "--repair", "--yes"]);
+    assert!(said.contains("the version that attached it takes it off"), "{said}");
+    fails(&["attach", "v0", "pie", "--rate", "9mbit", "--front"], 2, &["a root with a number of ours"]);
+    fs::write(&record, text).expect("it is there still");
     works(&["detach", "v0"]);
 }
 

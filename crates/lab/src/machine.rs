@@ -2,6 +2,7 @@
 
 use crate::job::{Job, MEMORY_MIB, PROGRAM};
 use crate::modules::{module, modules};
+use crate::place::scratch;
 use crate::program::Program;
 use crate::stream::{Raw, Stream};
 use crate::{Error, Lab};
@@ -42,7 +43,7 @@ pub fn work(
     mut hear: impl FnMut(usize, GuestEvent),
 ) -> Result<(), Error> {
     let wrong = |e: std::io::Error| Error::Machine(format!("the lab's files: {e}"));
-    let dir = tempfile::Builder::new().prefix("queuewright-lab").tempdir().map_err(wrong)?;
+    let dir = scratch("queuewright-lab")?;
     let (root, initrd, console) =
         (dir.path().join("root"), dir.path().join("initrd"), dir.path().join("console"));
     let (complaints, doing) = (dir.path().join("complaints"), dir.path().join("doing"));

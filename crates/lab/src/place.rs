@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -166,11 +166,8 @@ fn own_file() -> Option<PathBuf> {
 /// # Errors
 /// [`Error::Missing`] with the first path that somebody else can change, and what to do about it.
 pub fn trusted(path: &Path, instead: &str) -> Result<PathBuf, Error> {
-    let me = rustix::process::geteuid().as_raw();
-    let sudo = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok()).filter(|_| me == 0);
     let real = fs::canonicalize(path).map_err(|e| unread(path, &e))?;
-    let mut trust = Trust { owners: [0, me, sudo.unwrap_or(me)], instead, seen: HashSet::new() };
-    trust.all(&real)?;
+    Trust::new(instead).all(&real)?;
     Ok(real)
 }
 
@@ -185,7 +182,13 @@ struct Trust<'a> {
     seen: HashSet<PathBuf>,
 }
 
-impl Trust<'_> {
+impl<'a> Trust<'a> {
+    fn new(instead: &'a str) -> Trust<'a> {
+        let me = rustix::process::geteuid().as_raw();
+        let sudo = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok()).filter(|_| me == 0);
+        Trust { owners: [0, me, sudo.unwrap_or(me)], instead, seen: HashSet::new() }
+    }
+
     /// A real path with what is above it, and below.
     fn all(&mut self, real: &Path) -> Result<(), Error> {
         self.way(real)?;
@@ -246,10 +249,30 @@ impl Trust<'_> {
     }
 }
 
+/// A folder of this process's own where temporary ones are made, if nobody else can put another in its place: the environment, which is
+/// others' choice, says where that is.
+///
+/// # Errors
+/// [`Error::Missing`] with what others can change, [`Error::Machine`] if none can be made.
+pub(crate) fn scratch(prefix: &str) -> Result<TempDir, Error> {
+    scratch_in(&std::env::temp_dir(), prefix)
+}
+
+fn scratch_in(temporary: &Path, prefix: &str) -> Result<TempDir, Error> {
+    let wrong =
+        |e: std::io::Error| Error::Machine(format!("a temporary folder in {}: {e}", temporary.display()));
+    let real = fs::canonicalize(temporary).map_err(wrong)?;
+    let private = fs::Permissions::from_mode(0o700);
+    let dir =
+        tempfile::Builder::new().prefix(prefix).permissions(private).tempdir_in(&real).map_err(wrong)?;
+    // From that one on, which is ours: /tmp, where everybody may write, is above it.
+    Trust::new("set TMPDIR to another folder").way(dir.path())?;
+    Ok(dir)
+}
+
 /// Packages in a folder that is gone with its owner.
 fn unpack(packages: &[PathBuf]) -> Result<TempDir, Error> {
-    let dir = tempfile::Builder::new().prefix("queuewright-kernel").tempdir();
-    let dir = dir.map_err(|e| Error::Machine(format!("a temporary folder: {e}")))?;
+    let dir = scratch("queuewright-kernel")?;
     for package in packages {
         let wrong = |why: String| Error::Missing(format!("{}: not a kernel: {why}", package.display()));
         if !package.is_file() {
@@ -304,6 +327,27 @@ mod tests {
         known(lab.path()).unwrap();
         fs::write(&sources, &SOURCES[1..]).unwrap();
         assert!(said().contains("another version"));
+    }
+
+    #[test]
+    fn temporary_files_are_not_where_others_may_put_theirs() {
+        let dir = tempfile::tempdir().unwrap();
+        let inside = dir.path().join("tmp");
+        fs::create_dir(&inside).unwrap();
+        scratch_in(&inside, "ours").unwrap();
+        // As /tmp is.
+        may(&inside, 0o1777);
+        scratch_in(&inside, "ours").unwrap();
+        may(&inside, 0o777);
+        let said = scratch_in(&inside, "ours").expect_err("anybody may rename it").to_string();
+        assert!(said.contains("others than its owner may write here") && said.contains("TMPDIR"), "{said}");
+        may(&inside, 0o755);
+        if rustix::process::geteuid().is_root() {
+            chown(&inside, Some(65534), None).unwrap();
+            let said = scratch_in(&inside, "ours").expect_err("its owner may").to_string();
+            assert!(said.contains("it belongs to user 65534") && said.contains("TMPDIR"), "{said}");
+        }
+        assert_eq!(fs::read_dir(&inside).unwrap().count(), 0, "what is refused is gone again");
     }
 
     fn refused(path: &Path, by: &str) {

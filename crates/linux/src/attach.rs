@@ -8,8 +8,8 @@ use crate::record::{
     self, COMPANION, Change, Learned, Record, Stage, alone, attached, attached_as, everywhere, record,
     records,
 };
-use crate::{Error, before, chain, front, names, shares, system};
-use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
+use crate::{Error, before, chain, front, names, netlink, shares, system};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Object};
 use queuewright_aqm::{Discipline, FRAME_BYTES, Spec, Weights};
 use std::fs::File;
 
@@ -62,8 +62,8 @@ pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, E
         // Says why.
         objects::open(spec.info, host, "", &Settings::of(1, 1, false))?;
     }
-    let index = names::device(dev)?;
-    let gone = || names::device(dev).err().unwrap_or_else(|| changed(dev));
+    let index = system::device(dev)?;
+    let gone = || system::device(dev).err().unwrap_or_else(|| changed(dev));
     let name = names::name_of(index).ok_or_else(gone)?;
     let dev = &*names::text_of(&name, index);
     // Where tc has put another in its place there is nothing of ours but what is remembered.
@@ -89,7 +89,8 @@ pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, E
         None => before::before(&name, index)?,
     };
     let queues = system::queues(&name);
-    let address = system::links().into_iter().find(|(number, ..)| *number == index).map(|(.., at)| at);
+    let link = netlink::links()?.into_iter().find(|link| link.index == index);
+    let address = Some(link.ok_or_else(|| changed(dev))?.address);
     if port.mq && queues < 2 {
         return Err(Error::Input(format!("{} has one transmit queue: mq needs several", names::quoted(dev))));
     }
@@ -252,7 +253,18 @@ fn begin(plan: &Plan) -> Result<(File, Record), Error> {
     for old in records()?.iter().filter(|r| r.is_of(meant) || r.dev == meant.dev && r.name().is_none()) {
         forget(old);
     }
-    let record = load(plan).inspect_err(|_| forget(meant))?;
+    if meant.is_broken()? {
+        let dev = names::quoted(&meant.dev);
+        return Err(Error::System(format!(
+            "{dev} has a record that this version cannot read: queuewright doctor says what to do with it"
+        )));
+    }
+    // Who sets CE is another program where the kernel has no function for it.
+    let companion = !meant.front && !system::sets_ce();
+    let (mut object, mut record) = load(plan, companion)?;
+    // What is another's is neither written over nor forgotten.
+    record.make_pins()?;
+    pin(plan, companion, &mut object, &mut record).inspect_err(|_| forget(&record))?;
     Ok((alone, record))
 }
 
@@ -292,7 +304,10 @@ fn land(alone: &File, record: &Record) -> Result<(), Error> {
 
 /// Takes off as much as there is of it, puts back what was there, and forgets it.
 fn undo(alone: &File, record: &Record) -> Result<(), Error> {
-    if is_there(record)? {
+    // By its name alone it might be one that another has attached since; ours has its pin.
+    let ours =
+        || record.front || chain::pinned_id(record, "qdisc").is_some_and(|id| record.id("qdisc") == Some(id));
+    if is_there(record)? && ours() {
         put_back(alone, record)?;
     }
     forget(record);
@@ -301,11 +316,16 @@ fn undo(alone: &File, record: &Record) -> Result<(), Error> {
 
 /// Forgets a record, and what is pinned for it if that is not another's by now.
 pub(crate) fn forget(record: &Record) {
-    // Of a command that was killed the record has no numbers yet.
-    if let Some(id) = record.id("qdisc").or_else(|| chain::pinned_id(record, "qdisc")) {
-        unregister(id);
+    let anothers = chain::is_anothers(record);
+    if let Some(id) = record.id("qdisc") {
+        // By its pin, where that is ours: to open a map by its number takes CAP_SYS_ADMIN.
+        let pinned = (!anothers).then(|| MapHandle::from_pinned_path(record.pin("qdisc")).ok()).flatten();
+        match pinned {
+            Some(map) => give_back(&map),
+            None => unregister(id),
+        };
     }
-    match chain::is_anothers(record) {
+    match anothers {
         true => record.forget_file(),
         false => record.forget(),
     }
@@ -314,59 +334,86 @@ pub(crate) fn forget(record: &Record) {
 /// Gives the name of a BPF qdisc back, by the number of its map; of other maps nothing changes. A qdisc that is in use goes on until it is
 /// deleted.
 pub(crate) fn unregister(id: u32) -> bool {
-    MapHandle::from_map_id(id)
-        .is_ok_and(|map| map.map_type() == MapType::StructOps && map.delete(&0u32.to_ne_bytes()).is_ok())
+    MapHandle::from_map_id(id).is_ok_and(|map| give_back(&map))
 }
 
-fn load(plan: &Plan) -> Result<Record, Error> {
+fn give_back(map: &MapHandle) -> bool {
+    map.map_type() == MapType::StructOps && map.delete(&0u32.to_ne_bytes()).is_ok()
+}
+
+/// Loads what is to be attached. The record has its numbers then.
+fn load(plan: &Plan, companion: bool) -> Result<(Object, Record), Error> {
     let Plan { record, spec, port } = plan;
-    let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", record.kind));
     let slots = match record.classes.is_empty() {
         // A scheduler lets a packet in before it says which is to go.
         true => record.slots + 1,
         // Where it cannot say that, the queue that goes first may hold as much again.
         false => record.slots * 2,
     };
-    let settings = Settings::of(record.instances, slots, !record.front && !system::sets_ce());
+    let settings = Settings::of(record.instances, slots, companion);
     let host = if record.front { Host::Front } else { Host::Qdisc };
-    let mut object = objects::load(spec.info, objects::open(spec.info, host, &record.kind, &settings)?)?;
+    let object = objects::load(spec.info, objects::open(spec.info, host, &record.kind, &settings)?)?;
+    let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", record.kind));
     let (params, port) = (Discipline::new(spec).params_bytes(), port.to_map().to_bytes());
     for (name, one) in [(".bss.params", params), (".bss.port", port)] {
         let all = one.repeat(record.instances as usize);
         objects::map(&object, name)?.update(&FIRST, &all, MapFlags::ANY).map_err(wrong)?;
     }
-    // Before anything is changed, so that whoever comes next finds it after a crash.
-    record.write()?;
-    record.make_pins()?;
     let mut record = record.clone();
-    for mut map in object.maps_mut() {
-        let name = map.name().to_string_lossy().into_owned();
-        let short = name.strip_prefix(".bss.").unwrap_or(&name);
-        if ["params", "state", "port", "stats", "qdisc"].contains(&short) || record.front && short == "queues"
-        {
-            map.pin(record.pin(short)).map_err(wrong)?;
-            record.ids.push((short.into(), map.info().map_err(wrong)?.info.id));
-        }
-        // The kernel has its name from here on, and would have it without the pin: by that it is given back.
-        if name == "qdisc" {
-            map.attach_struct_ops().map_err(wrong)?.disconnect();
-        }
-    }
-    if settings.companion != 0 {
-        // Where no mark is to be set it only waits for `set`, and packets do not pass by it.
-        let mut companion = objects::companion(&object)?;
-        companion.pin(record.pin(COMPANION)).map_err(wrong)?;
-        if spec.may_mark() {
-            chain::attach_companion(&mut record)?;
+    for map in object.maps() {
+        if let Some(name) = pinned_as(&record, &map.name().to_string_lossy()) {
+            record.ids.push((name.into(), map.info().map_err(wrong)?.info.id));
         }
     }
     if record.front {
-        front::install(&mut object, &record)?;
-        let id = objects::program_id(&record.pin("front"))
-            .ok_or_else(|| Error::System(format!("{}: gone again", record.pin("front").display())))?;
-        record.ids.push(("front".into(), id));
+        record.ids.push(("front".into(), front::program_id(&object)?));
     }
-    Ok(record)
+    Ok((object, record))
+}
+
+/// Under which name a map is pinned, if it is.
+fn pinned_as<'a>(record: &Record, map: &'a str) -> Option<&'a str> {
+    let short = map.strip_prefix(".bss.").unwrap_or(map);
+    let pinned = ["params", "state", "port", "stats", "qdisc"].contains(&short);
+    (pinned || record.front && short == "queues").then_some(short)
+}
+
+/// Writes the record, and pins what was loaded.
+fn pin(plan: &Plan, companion: bool, object: &mut Object, record: &mut Record) -> Result<(), Error> {
+    let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", plan.record.kind));
+    // Before anything is changed, so that whoever comes next finds it after a crash, with the numbers by which it is known that
+    // something is not another's.
+    record.write()?;
+    for mut map in object.maps_mut() {
+        let name = map.name().to_string_lossy().into_owned();
+        if let Some(short) = pinned_as(record, &name) {
+            map.pin(record.pin(short)).map_err(wrong)?;
+        }
+        // The kernel has its name from here on, and would have it without the pin: by that it is given back.
+        if name == "qdisc" {
+            let mut attached = map.attach_struct_ops().map_err(|e| match e.kind() {
+                // Without CAP_SYS_ADMIN nobody sees which there are.
+                libbpf_rs::ErrorKind::AlreadyExists => Error::System(format!(
+                    "the kernel has a qdisc {} already, of which this process may not have known: try again as root",
+                    plan.record.kind
+                )),
+                _ => wrong(e),
+            })?;
+            attached.disconnect();
+        }
+    }
+    if companion {
+        // Where no mark is to be set it only waits for `set`, and packets do not pass by it.
+        let mut companion = objects::companion(object)?;
+        companion.pin(record.pin(COMPANION)).map_err(wrong)?;
+        if plan.spec.may_mark() {
+            chain::attach_companion(record)?;
+        }
+    }
+    if record.front {
+        front::install(object, record)?;
+    }
+    Ok(())
 }
 
 /// Takes it off again and puts back what was there; what that was, in words.
@@ -399,15 +446,17 @@ pub fn detach(dev: &str) -> Result<String, Error> {
             }
         }
     } else if record.name().is_none() {
-        back = format!(
-            "forgotten, as its device is not here: {}",
-            chain::where_is(&record, &Elsewhere::default())
-        );
+        back = "forgotten, as its device is not here".into();
     } else {
         back = "what is there now: our qdisc was gone already".into();
     }
     forget(&record);
     settle(&alone, None)?;
+    // Nobody need wait while it is looked for.
+    drop(alone);
+    if record.name().is_none() {
+        back = format!("{back}: {}", Elsewhere::default().words(&record));
+    }
     Ok(match renamed {
         Some(now) => format!("called {now} now; {back}"),
         None => back,
@@ -459,8 +508,9 @@ pub fn hold(dev: &str) -> Result<LockedPort, Error> {
     let shown = chain::shown(&record)?;
     let elsewhere = Elsewhere::default();
     if !chain::root_among(&record, &shown) {
+        drop(alone);
         let why = match record.name() {
-            None => format!("nor is its device: {}", chain::where_is(&record, &elsewhere)),
+            None => format!("nor is its device: {}", elsewhere.words(&record)),
             Some(_) => "as somebody else has taken it off".into(),
         };
         return Err(Error::Input(format!(

@@ -5,7 +5,7 @@ use crate::netlink::{self, Entry, number};
 use crate::port::{Port, port_map};
 use crate::record::{COMPANION, COMPANION_LINK, Record};
 use crate::{Error, front, names, objects, shares, system};
-use libbpf_rs::query::{LinkTypeInfo, MapInfoIter, ProgInfoIter};
+use libbpf_rs::query::{LinkTypeInfo, MapInfoIter};
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, Program};
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -48,9 +48,11 @@ fn is_of_another(record: &Record, shown: &[Entry]) -> bool {
     else {
         return false;
     };
-    let programs: Vec<u32> = filters.iter().filter(|f| f.kind == "bpf").filter_map(Entry::program).collect();
-    let front = |id: &u32| ProgInfoIter::default().any(|p| p.id == *id && p.name.as_bytes() == b"front");
-    !programs.contains(&program) && programs.iter().any(front)
+    // By the name that tc gave it: to ask for that of a program takes CAP_SYS_ADMIN.
+    let asks =
+        |f: &&Entry| f.kind == "bpf" && f.program_name().is_some_and(|name| name.starts_with(b"front:["));
+    let mut programs = filters.iter().filter(asks).filter_map(Entry::program).peekable();
+    programs.peek().is_some() && programs.all(|other| other != program)
 }
 
 /// Is its root qdisc among those of its device?
@@ -102,7 +104,7 @@ pub(crate) fn missing_of(
         out.push(format!("the end of {command}, which was killed"));
     }
     if record.name().is_none() {
-        out.push(format!("its device: {}", where_is(record, elsewhere)));
+        out.push(format!("its device: {}", elsewhere.words(record)));
         return Ok(out);
     }
     if !there {
@@ -285,14 +287,6 @@ fn again(record: &Record, missing: &[String]) -> Error {
         missing.join("; "),
         record.text
     ))
-}
-
-/// What has become of a device that is not in this namespace.
-pub(crate) fn where_is(record: &Record, elsewhere: &Elsewhere) -> String {
-    match elsewhere.place_of(record) {
-        Some(place) => format!("it seems to have been moved to another network namespace ({place})"),
-        None => "it has gone".into(),
-    }
 }
 
 /// The kinds of BPF qdiscs that were made known by programs like this one, with their maps' numbers.

@@ -25,7 +25,7 @@ pub fn doctor(dev: Option<&str>) -> Result<Vec<Finding>, Error> {
         all.insert(1, htb());
     }
     if let Some(dev) = dev {
-        let index = names::device(dev)?;
+        let index = system::device(dev)?;
         let name = names::name_of(index).unwrap_or_default();
         all.extend([queues(&name), qdisc(dev, index, &name), offloads(&name)]);
     }

@@ -3,7 +3,6 @@
 //! A device whose name is no UTF-8 is called by its number, `if:7`: no name has a colon in it, so that it cannot be
 //! another's.
 
-use crate::Error;
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fmt::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -59,34 +58,6 @@ pub(crate) fn name_of(index: u32) -> Option<OsString> {
         let found = libc::if_indextoname(index, name.as_mut_ptr());
         (!found.is_null()).then(|| OsString::from_vec(CStr::from_ptr(found).to_bytes().to_vec()))
     }
-}
-
-/// What this network namespace's devices are called.
-fn devices() -> Vec<String> {
-    let mut all = Vec::new();
-    // SAFETY: the list ends with a name that is null, its names are C strings, and it is given back.
-    unsafe {
-        let list = libc::if_nameindex();
-        let mut at = list;
-        while !at.is_null() && !(*at).if_name.is_null() {
-            let name = OsStr::from_bytes(CStr::from_ptr((*at).if_name).to_bytes());
-            all.push(text_of(name, (*at).if_index));
-            at = at.add(1);
-        }
-        if !list.is_null() {
-            libc::if_freenameindex(list);
-        }
-    }
-    all.sort();
-    all
-}
-
-/// The number of a device, or which there are.
-pub(crate) fn device(dev: &str) -> Result<u32, Error> {
-    index(dev).ok_or_else(|| {
-        let known: Vec<String> = devices().iter().map(|d| with_name(d)).collect();
-        Error::Input(format!("{} is no device here; there are: {}", quoted(dev), known.join(", ")))
-    })
 }
 
 /// A name as a terminal and a shell may have it: devices' names hold any bytes but spaces, colons and slashes.

@@ -3,23 +3,25 @@
 //! Anybody may have processes, mounts and file systems, and a file system may be served by a process of his that never answers. So
 //! what is asked is the kernel: links in `/proc`, lists of mounts, and paths as far as the kernel has them in its cache.
 
-use crate::netlink::{self, Entry};
+use crate::mounts::{
+    Mounted, Number, TRIES, View, hold, hold_cached, mount_of, mounts_among, namespace_of, number_of, view,
+};
+use crate::netlink::{self, Entry, Link};
+use crate::pins::{Object, Pinned, Place, below, object_of, pinned};
 use crate::record::Record;
 use crate::{names, system};
-use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, StatxFlags, fstat, makedev, open, openat,
-    openat2, readlinkat, statx,
-};
+use rustix::fs::{FileType, Mode, OFlags, RawDir, openat};
 use rustix::io::Errno;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::OsStr;
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{Error, ErrorKind, Read};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -34,32 +36,16 @@ const FIRST_PIDS: u64 = 0xefff_fffc;
 /// What setns(2) says of a namespace of another kind.
 const NO_NETWORK: i32 = libc::EINVAL;
 
-/// How long is looked for at most, whoever has made how much there is to be looked at: the lock is held meanwhile.
+/// How long is looked for at most, whoever has made how much there is to be looked at: for who has what is to be freed, with the lock held
+/// meanwhile, and for where a device may have gone.
 const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE_FOR_A_DEVICE: Duration = Duration::from_secs(2);
+/// How much later a search that hangs in the kernel is given up.
+const GRACE: Duration = Duration::from_secs(5);
 /// Most of all lists of mounts together, bytes: one of 100 000, the most that a namespace may have, takes about 15 MB.
 const MOST_MOUNTS: u64 = 64 << 20;
 /// Most pins and folders of all BPF file systems together; one whose path is long counts for several.
 const MOST_PINS: usize = 100_000;
-/// Bytes of a path that the kernel takes at once.
-const MOST_OF_A_PATH: usize = 3072;
-/// What is in the kernel's cache may be in motion.
-const TRIES: usize = 5;
-
-/// Device and inode of a namespace.
-type Number = (u64, u64);
-
-/// A kind of what BPF has, as `/proc/PID/fdinfo` calls its number, and that.
-pub(crate) type Object = (&'static str, u32);
-
-/// What is pinned under a name.
-pub(crate) type Pinned = (OsString, Object);
-
-/// The kind of a map.
-pub(crate) const MAP: &str = "map_id";
-
-/// The device of a BPF file system, and where a pin or folder is in that.
-pub(crate) type Place = (u64, PathBuf);
-
 /// What was found out inside each namespace, with a way to it, and whether that is of all of them.
 struct Seen<T> {
     /// Device of the file system that all namespaces are in.
@@ -70,8 +56,8 @@ struct Seen<T> {
     pins: BTreeMap<Place, Object>,
     /// Pins and folders that were looked at.
     places: usize,
-    /// Some are known of, or may be, into which this process may not or cannot go.
-    unknown: bool,
+    /// The first thing that could not be looked at, and why: there may be what is not known then.
+    unknown: Option<String>,
     until: Instant,
     what: Looked,
 }
@@ -85,12 +71,21 @@ enum Looked {
     Namespaces,
 }
 
+impl Looked {
+    fn patience(self) -> Duration {
+        match self {
+            Looked::All => PATIENCE,
+            Looked::Namespaces => PATIENCE_FOR_A_DEVICE,
+        }
+    }
+}
+
 impl<T: Send> Seen<T> {
     fn none(what: Looked) -> Result<Self, Error> {
         let (nsfs, _) = number_of(&hold(Path::new("/proc/self/ns/net"))?)?;
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + what.patience();
         let (open, pins) = (BTreeSet::new(), BTreeMap::new());
-        Ok(Seen { nsfs, inside: HashMap::new(), open, pins, places: 0, unknown: false, until, what })
+        Ok(Seen { nsfs, inside: HashMap::new(), open, pins, places: 0, unknown: None, until, what })
     }
 
     /// Asks once inside the namespace at a path of `/proc`, if it has not been.
@@ -98,7 +93,7 @@ impl<T: Send> Seen<T> {
         // What a path names is the choice of the process whose it is: it is held only when the kernel calls it a namespace, and opened
         // as that very thing, as the path may be another's by then.
         let named = fs::read_link(&path).map(|name| namespace_of(name.as_os_str()));
-        if let Some(Some(inode)) = self.noted(named)
+        if let Some(Some(inode)) = self.noted(&path, named)
             && !self.inside.contains_key(&(self.nsfs, inode))
         {
             let place = hold(&path);
@@ -117,13 +112,13 @@ impl<T: Send> Seen<T> {
             let file = File::open(format!("/proc/self/fd/{}", place.as_raw_fd()))?;
             Ok(Some((number, inside(&file, job)?)))
         });
-        if let Some(Some((key, found))) = self.noted(asked) {
+        if let Some(Some((key, found))) = self.noted(&path, asked) {
             self.inside.insert(key, (path, found));
         }
     }
 
-    /// What was found, if there was something; if nobody knows, that is noted.
-    fn noted<R>(&mut self, found: Result<R, Error>) -> Option<R> {
+    /// What was found at a path, if there was something; if nobody knows, that is noted.
+    fn noted<R>(&mut self, at: &Path, found: Result<R, Error>) -> Option<R> {
         // A process that has ended keeps none, nor does a server that is gone, and namespaces are of other kinds, too. What has a path too
         // long to be told is a file.
         let none = |e: &Error| {
@@ -131,26 +126,38 @@ impl<T: Send> Seen<T> {
             e.raw_os_error().is_some_and(|number| known.contains(&number))
         };
         match found {
-            Err(e) if none(&e) => None,
-            other => {
-                self.unknown |= other.is_err();
-                other.ok()
+            Ok(found) => Some(found),
+            Err(e) => {
+                if !none(&e) {
+                    self.not_known(at, &e);
+                }
+                None
             }
         }
+    }
+
+    /// Notes the first thing that nobody knows of.
+    fn not_known(&mut self, at: &Path, why: &dyn Display) {
+        self.unknown.get_or_insert_with(|| format!("{}: {why}", names::shown(at.as_os_str())));
     }
 
     /// Is there no sense in looking on? What is too much is unknown, too.
     fn ends(&mut self) -> bool {
         let late = Instant::now() > self.until;
-        self.unknown |= late;
-        late || self.unknown && self.what == Looked::All
+        if late {
+            self.not_known(
+                Path::new("/proc"),
+                &format!("not all of it was looked at within {} s", self.what.patience().as_secs()),
+            );
+        }
+        late || self.unknown.is_some() && self.what == Looked::All
     }
 
     /// Notes what of BPF a process has open.
     fn note_open(&mut self, process: &Path) {
-        for file in self.noted(files_of(process)).unwrap_or_default() {
+        for file in self.noted(process, files_of(process)).unwrap_or_default() {
             let found = fs::read_link(&file).and_then(|name| object_of(&file, name.as_os_str()));
-            let found = self.noted(found).flatten();
+            let found = self.noted(&file, found).flatten();
             self.open.extend(found);
             if self.ends() {
                 return;
@@ -203,117 +210,6 @@ impl<T: Send> Seen<T> {
     }
 }
 
-/// Holds what is below a folder in its own file system: no link is followed, and what is mounted there is another's.
-fn below(folder: &OwnedFd, inner: &Path) -> Result<OwnedFd, Errno> {
-    let (flags, how) = (
-        OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-        ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS,
-    );
-    let step = |from: &OwnedFd, part: &Path| openat2(from, part, flags, Mode::empty(), how);
-    let mut here = step(folder, Path::new("."))?;
-    let mut part = PathBuf::new();
-    for name in inner {
-        if part.as_os_str().len() + name.len() > MOST_OF_A_PATH {
-            here = step(&here, &std::mem::take(&mut part))?;
-        }
-        part.push(name);
-    }
-    if part.as_os_str().is_empty() { Ok(here) } else { step(&here, &part) }
-}
-
-/// What is pinned at a place that is held.
-fn pinned(held: &OwnedFd) -> Result<Option<Object>, Error> {
-    let path = CString::new(format!("/proc/self/fd/{}", held.as_raw_fd()))?;
-    // SAFETY: a C string; a new descriptor comes back, or the error's number below 0.
-    let fd = unsafe { libbpf_sys::bpf_obj_get(path.as_ptr()) };
-    match fd {
-        // What the kernel itself has there (maps.debug, progs.debug) is nobody's.
-        fd if fd == -libc::ENOENT => return Ok(None),
-        fd if fd < 0 => return Err(Error::from_raw_os_error(-fd)),
-        _ => {}
-    }
-    // SAFETY: nobody else has it.
-    let _open = unsafe { OwnedFd::from_raw_fd(fd) };
-    let file = Path::new("/proc/self/fd").join(fd.to_string());
-    let name = fs::read_link(&file)?;
-    object_of(&file, name.as_os_str())
-}
-
-/// What is pinned in a folder now, by name; None: it cannot be read.
-pub(crate) fn pinned_now(folder: &Path) -> Option<Vec<Pinned>> {
-    let held = open(folder, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    let mut names: Vec<OsString> =
-        fs::read_dir(folder).ok()?.map(|entry| Ok(entry?.file_name())).collect::<Result<_, Error>>().ok()?;
-    names.sort();
-    let mut all = Vec::new();
-    for name in names {
-        let pin = below(&held, Path::new(&name)).ok()?;
-        if FileType::from_raw_mode(fstat(&pin).ok()?.st_mode) == FileType::RegularFile {
-            all.extend(pinned(&pin).ok()?.map(|object| (name, object)));
-        }
-    }
-    Some(all)
-}
-
-/// What of BPF an open file in `/proc/.../fd` is, by what the kernel calls it, and its number. A link that was opened by its pin or number has
-/// another name (`bpf_link_new_fd`) than one that was made (`bpf_link_prime`).
-fn object_of(file: &Path, name: &OsStr) -> Result<Option<Object>, Error> {
-    let kinds = [("bpf-map", MAP), ("bpf-prog", "prog_id"), ("bpf_link", "link_id"), ("bpf-link", "link_id")];
-    let name = name.to_str().and_then(|name| name.strip_prefix("anon_inode:"));
-    let Some((_, kind)) = kinds.into_iter().find(|(called, _)| name == Some(*called)) else {
-        return Ok(None);
-    };
-    let (Some(of), Some(fd)) = (file.parent().and_then(Path::parent), file.file_name()) else {
-        return Ok(None);
-    };
-    let info = fs::read_to_string(of.join("fdinfo").join(fd))?;
-    let number =
-        info.lines().find_map(|line| line.strip_prefix(kind)?.strip_prefix(':')?.trim().parse().ok());
-    // It may be another's by now.
-    Ok(number.map(|number| (kind, number)))
-}
-
-/// Inode of the network namespace that the kernel calls so.
-fn namespace_of(name: &OsStr) -> Option<u64> {
-    name.to_str()?.strip_prefix("net:[")?.strip_suffix(']')?.parse().ok()
-}
-
-/// Holds what is at a path of the kernel's without opening it: nothing happens to it, whatever it is.
-fn hold(path: &Path) -> Result<OwnedFd, Error> {
-    Ok(open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)
-}
-
-/// Holds what is mounted at a path below a root, if the kernel knows the way by itself: it asks no file system for a name. The places of
-/// mounts, and the folders above them, are in its cache as long as they are mounted. For sysfs, which
-/// is on these devices, it does not use its cache, and asks nobody either.
-fn hold_cached(root: &OwnedFd, place: &Path, sysfs: &BTreeSet<u64>) -> Result<OwnedFd, Error> {
-    let mut here = root.try_clone()?;
-    for name in place.strip_prefix("/").unwrap_or(place).components() {
-        let step = |how| {
-            let how = how | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-            openat2(&here, name.as_os_str(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), how)
-        };
-        let mut tries = 1..TRIES;
-        let found = loop {
-            let found = step(ResolveFlags::CACHED);
-            if !matches!(found, Err(Errno::AGAIN)) || tries.next().is_none() {
-                break found;
-            }
-        };
-        here = match found {
-            Err(Errno::AGAIN) if sysfs.contains(&number_of(&here)?.0) => step(ResolveFlags::empty())?,
-            other => other?,
-        };
-    }
-    Ok(here)
-}
-
-/// Its number, without asking a server for news of it.
-fn number_of(place: &OwnedFd) -> Result<Number, Error> {
-    let found = statx(place, "", AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC, StatxFlags::empty())?;
-    Ok((makedev(found.stx_dev_major, found.stx_dev_minor), found.stx_ino))
-}
-
 /// Does something in another namespace.
 fn inside<T: Send>(file: &File, job: &(impl Fn() -> T + Sync)) -> Result<T, Error> {
     // A thread of its own is there, and nobody else.
@@ -330,8 +226,14 @@ fn inside<T: Send>(file: &File, job: &(impl Fn() -> T + Sync)) -> Result<T, Erro
 fn everywhere<T: Send>(what: Looked, job: impl Fn() -> T + Sync) -> Result<Seen<T>, Error> {
     let mut seen = Seen::none(what)?;
     // Elsewhere /proc has not all processes, or not under the numbers that this one knows.
-    seen.unknown = fs::metadata("/proc/self/ns/pid")?.ino() != FIRST_PIDS
-        || what == Looked::All && (!RIGHTS.into_iter().all(system::capable) || hides_processes()?);
+    let proc = Path::new("/proc");
+    if fs::metadata("/proc/self/ns/pid")?.ino() != FIRST_PIDS {
+        seen.not_known(proc, &"this is not the first PID namespace, which knows all processes");
+    } else if what == Looked::All && !RIGHTS.into_iter().all(system::capable) {
+        seen.not_known(proc, &"this process lacks CAP_SYS_PTRACE or CAP_SYS_ADMIN");
+    } else if hides_processes()? {
+        seen.not_known(proc, &"it leaves processes out (hidepid)");
+    }
     if seen.ends() {
         return Ok(seen);
     }
@@ -360,14 +262,14 @@ fn everywhere<T: Send>(what: Looked, job: impl Fn() -> T + Sync) -> Result<Seen<
             mounts.look(&mut seen, own, true, &job);
         }
         for process in new {
-            for task in seen.noted(entries(process.join("task"))).unwrap_or_default() {
+            for task in seen.noted(&process, entries(process.join("task"))).unwrap_or_default() {
                 seen.ask(task.join("ns/net"), &job);
                 mounts.look(&mut seen, &task, false, &job);
                 if seen.ends() {
                     return Ok(seen);
                 }
             }
-            for file in seen.noted(files_of(&process)).unwrap_or_default() {
+            for file in seen.noted(&process, files_of(&process)).unwrap_or_default() {
                 seen.ask(file, &job);
                 if seen.ends() {
                     return Ok(seen);
@@ -438,7 +340,7 @@ impl Mounts {
     fn look<T: Send>(&mut self, seen: &mut Seen<T>, task: &Path, own: bool, job: &(impl Fn() -> T + Sync)) {
         let root = if own { Path::new("/").into() } else { task.join("root") };
         let found = self.list_of(task);
-        let Some(Some((from, view, list))) = seen.noted(found) else { return };
+        let Some(Some((from, view, list))) = seen.noted(task, found) else { return };
         let all = mounts_among(&list);
         let sysfs = all.iter().filter_map(|(what, ..)| match what {
             Mounted::Sysfs(dev) => Some(*dev),
@@ -463,7 +365,7 @@ impl Mounts {
                 Mounted::Pins(_, inside) => {
                     let at = Path::new(inside).strip_prefix("/").unwrap_or(Path::new("")).into();
                     let done = seen.note_pins(held, at);
-                    if seen.noted(done).is_some() {
+                    if seen.noted(&root.join(place.strip_prefix("/").unwrap_or(&place)), done).is_some() {
                         self.pins.insert(what);
                     }
                 }
@@ -523,7 +425,11 @@ impl Mounts {
                 // Others may have it mounted still when that task has gone, or is elsewhere, so that its list says nothing.
                 let list = self.list(&task).unwrap_or_default();
                 let stays = view(&task).is_ok_and(|(_, now)| now == from) && !list.is_empty();
-                seen.unknown |= !stays || mounts_among(&list).iter().any(|(still, ..)| *still == what);
+                if !stays {
+                    seen.not_known(&task, &"it has gone or moved, and with it a way to what it had mounted");
+                } else if mounts_among(&list).iter().any(|(still, ..)| *still == what) {
+                    seen.not_known(&task.join("mountinfo"), &"a mount there is hidden by another over it");
+                }
             }
             if seen.ends() {
                 return;
@@ -532,84 +438,16 @@ impl Mounts {
     }
 }
 
-/// What a task sees of the mounts: its namespace, and number of mount and inode of its root.
-type View = (OsString, u64, u64);
-
-/// A task's root, and what it sees from there.
-fn view(task: &Path) -> Result<(OwnedFd, View), Error> {
-    let space = readlinkat(CWD, task.join("ns/mnt"), Vec::new())?.into_bytes();
-    let root = hold(&task.join("root"))?;
-    let (mount, (_, inode)) = (mount_of(&root)?, number_of(&root)?);
-    Ok((root, (OsString::from_vec(space), mount, inode)))
-}
-
-/// The number of the mount in which something is, as in lists of mounts.
-fn mount_of(place: &OwnedFd) -> Result<u64, Error> {
-    let at = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-    Ok(statx(place, "", at, StatxFlags::MNT_ID)?.stx_mnt_id)
-}
-
 /// What is in a folder of the kernel's.
 fn entries(path: PathBuf) -> Result<Vec<PathBuf>, Error> {
     fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect()
 }
 
-/// Of what is mounted, what is looked at.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Mounted {
-    /// A network namespace, by its inode.
-    Namespace(u64),
-    /// A BPF file system, by its device, or a folder of it.
-    Pins(u64, OsString),
-    /// sysfs, by its device, in which BPF file systems are mounted.
-    Sysfs(u64),
-}
-
-/// Those in a list of mounts, where they are, as the process sees it, and the mounts' numbers.
-fn mounts_among(mounts: &[u8]) -> Vec<(Mounted, PathBuf, u64)> {
-    let of = |line: &[u8]| {
-        // Number, parent, device, place in the file system, where it is mounted, options; behind a dash the kind.
-        let mut words = line.split(|byte| *byte == b' ');
-        let number = std::str::from_utf8(words.next()?).ok()?.parse().ok()?;
-        let mut words = words.skip(1);
-        let (device, inside, place) = (words.next()?, words.next()?, words.next()?);
-        let kind = words.skip_while(|word| *word != b"-").nth(1)?;
-        let device = || {
-            let (major, minor) = std::str::from_utf8(device).ok()?.split_once(':')?;
-            Some(makedev(major.parse().ok()?, minor.parse().ok()?))
-        };
-        let what = match kind {
-            b"nsfs" => Mounted::Namespace(namespace_of(OsStr::from_bytes(inside))?),
-            b"bpf" => Mounted::Pins(device()?, OsString::from_vec(plain(inside))),
-            b"sysfs" => Mounted::Sysfs(device()?),
-            _ => return None,
-        };
-        Some((what, OsString::from_vec(plain(place)).into(), number))
-    };
-    mounts.split(|byte| *byte == b'\n').filter_map(of).collect()
-}
-
-/// A name as it is: the kernel writes what would end a word, and the backslash, as that and three octal digits.
-fn plain(word: &[u8]) -> Vec<u8> {
-    let (mut out, mut rest) = (Vec::new(), word);
-    while let [first, after @ ..] = rest {
-        let byte;
-        (byte, rest) = match rest {
-            [b'\\', a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', after @ ..] => {
-                ((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'), after)
-            }
-            _ => (*first, after),
-        };
-        out.push(byte);
-    }
-    out
-}
-
 /// Does it beside this thread, which waits no longer than that for it: a root that a server has may have to be asked for.
-fn within<T: Send + 'static>(job: impl FnOnce() -> Option<T> + Send + 'static) -> Option<T> {
+fn within<T: Send + 'static>(what: Looked, job: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let (done, found) = mpsc::channel();
     std::thread::Builder::new().spawn(move || drop(done.send(job()))).ok()?;
-    found.recv_timeout(PATIENCE + Duration::from_secs(5)).ok()?
+    found.recv_timeout(what.patience() + GRACE).ok()
 }
 
 /// All that is there.
@@ -651,56 +489,61 @@ impl Inventory {
     }
 }
 
-/// Where a folder is.
-pub(crate) fn place_of(folder: &Path) -> Option<Place> {
-    let place = open(folder, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    let mount = mount_of(&place).ok()?;
-    let all = mounts_among(&fs::read("/proc/self/mountinfo").ok()?);
-    // What is mounted may be a folder of it.
-    match all.into_iter().find(|(.., number)| *number == mount)? {
-        (Mounted::Pins(dev, inside), at, _) => {
-            let inside = Path::new(&inside).strip_prefix("/").ok()?;
-            Some((dev, inside.join(folder.strip_prefix(at).ok()?)))
+/// All that is there; or the first thing that this process may not or cannot see, and why: then nobody knows what there is.
+pub(crate) fn living() -> Result<Inventory, String> {
+    let found = within(Looked::All, || {
+        let inside = || {
+            let qdiscs = netlink::all_qdiscs().map_err(|e| e.to_string())?;
+            // The cookie 0 is none's.
+            Ok((Some(system::namespace()).filter(|cookie| *cookie > 0).ok_or("it has no cookie")?, qdiscs))
+        };
+        let seen = everywhere(Looked::All, inside).map_err(|e| e.to_string())?;
+        if let Some(why) = seen.unknown {
+            return Err(why);
         }
-        _ => None,
-    }
+        let of = |(way, found): (PathBuf, Result<_, String>)| {
+            found.map_err(|why| format!("{}: {why}", names::shown(way.as_os_str())))
+        };
+        let spaces = seen.inside.into_values().map(of).collect::<Result<Vec<_>, String>>()?;
+        Ok(Inventory { spaces, open: seen.open, pins: seen.pins })
+    });
+    found.unwrap_or_else(|| Err("the search did not come to its end".into()))
 }
 
-/// All that is there; None: there is, or may be, what this process may not see.
-pub(crate) fn living() -> Option<Inventory> {
-    within(|| {
-        let seen =
-            everywhere(Looked::All, || Some((system::namespace(), netlink::all_qdiscs().ok()?))).ok()?;
-        let spaces: Option<Vec<_>> = seen.inside.into_values().map(|(_, found)| found).collect();
-        // The cookie 0 is none's.
-        let spaces = spaces.filter(|all| !seen.unknown && all.iter().all(|(cookie, _)| *cookie > 0))?;
-        Some(Inventory { spaces, open: seen.open, pins: seen.pins })
-    })
-}
+/// A way to a network namespace, in words, and its devices.
+type Namespace = (String, Vec<Link>);
 
-/// The devices of the other network namespaces, which are looked at once, if at all.
+/// The devices of the other network namespaces, and whether these are all: looked at once, if at all.
 #[derive(Default)]
-pub(crate) struct Elsewhere(OnceCell<Vec<(String, Vec<system::Link>)>>);
+pub(crate) struct Elsewhere(OnceCell<(Vec<Namespace>, bool)>);
 
 impl Elsewhere {
-    /// Where a device like that of a record is, in another namespace. It may be one that somebody else has made like it.
-    pub(crate) fn place_of(&self, record: &Record) -> Option<&str> {
-        let address = record.address.as_deref()?;
-        let is_it = |(number, name, at): &system::Link| {
-            (*number == record.index || name == record.dev.as_str()) && at == address
+    /// Where a device like that of a record is, in another namespace, in words. It may be one that somebody else has made like it.
+    pub(crate) fn words(&self, record: &Record) -> String {
+        let is_it = |link: &Link| {
+            (link.index == record.index || link.name == record.dev.as_str())
+                && Some(&link.address) == record.address.as_ref()
         };
-        let all = self.0.get_or_init(|| {
+        let (all, whole) = self.0.get_or_init(|| {
             let here = system::namespace();
-            let links = move || (system::namespace() != here).then(system::links);
-            let there = within(move || everywhere(Looked::Namespaces, links).ok());
-            let there = there.map(|seen| seen.inside.into_values()).into_iter().flatten();
+            let links = move || (system::namespace() != here).then(|| netlink::links().ok());
+            let seen =
+                within(Looked::Namespaces, move || everywhere(Looked::Namespaces, links).ok()).flatten();
+            let Some(seen) = seen else { return (Vec::new(), false) };
+            let whole = seen.unknown.is_none() && seen.inside.values().all(|(_, links)| *links != Some(None));
             // Who has mounted it has chosen the name.
-            let mut all: Vec<_> =
-                there.filter_map(|(way, links)| Some((names::shown(way.as_os_str()), links?))).collect();
+            let named = |(way, links): (PathBuf, Option<Option<Vec<Link>>>)| {
+                Some((names::shown(way.as_os_str()), links??))
+            };
+            let mut all: Vec<_> = seen.inside.into_values().filter_map(named).collect();
             all.sort();
-            all
+            (all, whole)
         });
-        all.iter().find(|(_, links)| links.iter().any(is_it)).map(|(way, _)| way.as_str())
+        match all.iter().find(|(_, links)| links.iter().any(is_it)) {
+            Some((way, _)) => format!("it seems to have been moved to another network namespace ({way})"),
+            None if *whole && record.address.is_some() => "it has gone".into(),
+            None => "it has gone, or is in another network namespace: not all could be looked at".into(),
+        }
     }
 }
 
@@ -718,7 +561,7 @@ mod tests {
         let mut seen = Seen::none(Looked::All).expect("this process has a namespace");
         seen.ask(file.path().into(), &|| ());
         seen.ask_at(hold(file.path()), file.path().into(), &|| ());
-        assert!(seen.inside.is_empty() && !seen.unknown);
+        assert!(seen.inside.is_empty() && seen.unknown.is_none());
         let mut buffer = [MaybeUninit::uninit(); 512];
         assert!(inotify::Reader::new(&watch, &mut buffer).next().is_err(), "it was opened");
         File::open(file.path()).expect("it is there");
@@ -729,12 +572,12 @@ mod tests {
     fn who_is_not_let_in_does_not_know() {
         let mut seen = Seen::<()>::none(Looked::All).expect("this process has a namespace");
         for none in [libc::ENOENT, libc::ESRCH, libc::ENAMETOOLONG] {
-            assert_eq!(seen.noted(Err::<(), _>(Error::from_raw_os_error(none))), None);
-            assert!(!seen.unknown);
+            assert_eq!(seen.noted(Path::new("/a"), Err::<(), _>(Error::from_raw_os_error(none))), None);
+            assert_eq!(seen.unknown, None);
         }
         // As for a container that sees the machine's processes, and may not look at them.
-        assert_eq!(seen.noted(Err::<(), _>(Error::from_raw_os_error(libc::EACCES))), None);
-        assert!(seen.unknown);
+        assert_eq!(seen.noted(Path::new("/a b"), Err::<(), _>(Error::from_raw_os_error(libc::EACCES))), None);
+        assert!(seen.unknown.is_some_and(|why| why.starts_with("$'/a b': ")));
     }
 
     /// Whoever makes folders in a file system of his own, side by side and one in another, does not use up this process's files.
@@ -783,27 +626,9 @@ mod tests {
             assert_eq!(mounts.all.is_empty(), ends_before);
             fs::remove_dir_all(&first).expect("ours");
             mounts.look(&mut seen, &second, false, &|| ());
-            assert!(!seen.unknown && mounts.all.len() == 1);
+            assert!(seen.unknown.is_none() && mounts.all.len() == 1);
             mounts.end(&mut seen);
-            assert!(seen.unknown, "nobody has looked at it");
+            assert!(seen.unknown.is_some(), "nobody has looked at it");
         }
-    }
-
-    #[test]
-    fn mounts_have_any_names() {
-        let mounts = b"22 27 0:21 / /proc rw,relatime - proc proc rw\n\
-            90 27 0:4 net:[4026532001] /run/a\\040\\011\\134040\\012\\043\xff rw shared:9 - nsfs nsfs rw\n\
-            91 27 0:4 mnt:[4026532002] /run/b rw - nsfs nsfs rw\n\
-            92 27 0:4 net:[4026532003] /run/c\\0 rw - nsfs nsfs rw\n\
-            93 27 0:30 net:[4026532003] /run/d rw - tmpfs none rw\n\
-            94 27 0:31 / /run/e\\040f rw master:1 - bpf bpf rw,mode=700\n\
-            95 27 0:32 / /run/g rw - fuse.bpf bpf rw\n";
-        let place = |name: &[u8]| PathBuf::from(OsString::from_vec(name.to_vec()));
-        let found = [
-            (Mounted::Namespace(4026532001), place(b"/run/a \t\\040\n#\xff"), 90),
-            (Mounted::Namespace(4026532003), place(b"/run/c\\0"), 92),
-            (Mounted::Pins(makedev(0, 31), "/".into()), place(b"/run/e f"), 94),
-        ];
-        assert_eq!(mounts_among(mounts), found);
     }
 }

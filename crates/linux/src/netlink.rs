@@ -13,6 +13,8 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recvfrom, sendto, socket_with,
 };
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -35,9 +37,16 @@ const TCA_STATS_RATE_EST: u16 = 2;
 const TCA_HTB_PARMS: u16 = 1;
 const TCA_HTB_RATE64: u16 = 6;
 const TCA_HTB_CEIL64: u16 = 7;
+const TCA_BPF_NAME: u16 = 7;
 const TCA_BPF_FLAGS: u16 = 8;
 const TCA_BPF_ID: u16 = 11;
 const TCA_BPF_FLAG_ACT_DIRECT: u32 = 1;
+
+// Of linux/if_link.h.
+const IFLA_ADDRESS: u16 = 1;
+const IFLA_IFNAME: u16 = 3;
+const IFLA_EXT_MASK: u16 = 29;
+const RTEXT_FILTER_SKIP_STATS: u32 = 8;
 
 /// The kernel sends up to 32 KiB at a time.
 const LONGEST: usize = 1 << 16;
@@ -140,6 +149,11 @@ impl Entry {
         word(TCA_BPF_ID)
     }
 
+    /// What a filter's program was called by who put it there: tc takes the name of its pin.
+    pub(crate) fn program_name(&self) -> Option<&[u8]> {
+        self.option(TCA_BPF_NAME)
+    }
+
     /// A filter, with the number of its program if it has one.
     #[cfg(test)]
     pub(crate) fn filter(
@@ -201,13 +215,50 @@ impl NetlinkDeserializable for Entry {
     }
 }
 
+/// `struct ifinfomsg`.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct LinkHead {
+    family: u8,
+    pad: u8,
+    kind: u16,
+    index: u32,
+    flags: u32,
+    change: u32,
+}
+
+/// A device.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Link {
+    /// Its number.
+    pub(crate) index: u32,
+    pub(crate) name: OsString,
+    /// Of its link, in hexadecimal.
+    pub(crate) address: String,
+}
+
+impl NetlinkDeserializable for Link {
+    type Error = DecodeError;
+
+    fn deserialize(_: &NetlinkHeader, payload: &[u8]) -> Result<Self, DecodeError> {
+        let (head, attributes) = LinkHead::read_from_prefix(payload)
+            .map_err(|_| DecodeError::buffer_too_small(payload.len(), size_of::<LinkHead>()))?;
+        let of = |kind| attribute(attributes, kind).unwrap_or_default();
+        let name = of(IFLA_IFNAME).split(|b| *b == 0).next().unwrap_or_default();
+        let address: Vec<String> = of(IFLA_ADDRESS).iter().map(|b| format!("{b:02x}")).collect();
+        Ok(Self { index: head.index, name: OsStr::from_bytes(name).into(), address: address.join(":") })
+    }
+}
+
 /// Messages one after another, to the first that is none.
-fn messages(mut rest: &[u8]) -> impl Iterator<Item = Result<NetlinkMessage<Entry>, DecodeError>> {
+fn messages<M: NetlinkDeserializable<Error = DecodeError>>(
+    mut rest: &[u8],
+) -> impl Iterator<Item = Result<NetlinkMessage<M>, DecodeError>> {
     std::iter::from_fn(move || {
         let all = std::mem::take(&mut rest);
         (!all.is_empty()).then(|| {
             let length = NetlinkBuffer::new_checked(all)?.length() as usize;
-            let message = NetlinkMessage::deserialize(all)?;
+            let message = NetlinkMessage::<M>::deserialize(all)?;
             rest = all.get(length.next_multiple_of(4)..).unwrap_or_default();
             Ok(message)
         })
@@ -216,7 +267,7 @@ fn messages(mut rest: &[u8]) -> impl Iterator<Item = Result<NetlinkMessage<Entry
 
 /// What the kernel tells of in messages that somebody has kept, to the first that is none.
 pub fn entries(kept: &[u8]) -> impl Iterator<Item = Entry> {
-    messages(kept).map_while(Result::ok).filter_map(|message| match message.payload {
+    messages::<Entry>(kept).map_while(Result::ok).filter_map(|message| match message.payload {
         NetlinkPayload::InnerMessage(entry) => Some(entry),
         _ => None,
     })
@@ -243,8 +294,8 @@ pub(crate) fn put(to: &mut Vec<u8>, kind: u16, value: &[u8]) {
 /// What is asked.
 struct Ask {
     what: u16,
-    head: Head,
-    attributes: Vec<u8>,
+    /// The head of its kind, and attributes.
+    content: Vec<u8>,
 }
 
 impl NetlinkSerializable for Ask {
@@ -253,13 +304,11 @@ impl NetlinkSerializable for Ask {
     }
 
     fn buffer_len(&self) -> usize {
-        size_of::<Head>() + self.attributes.len()
+        self.content.len()
     }
 
     fn serialize(&self, buffer: &mut [u8]) {
-        let (head, attributes) = buffer.split_at_mut(size_of::<Head>());
-        head.copy_from_slice(self.head.as_bytes());
-        attributes.copy_from_slice(&self.attributes);
+        buffer[..self.content.len()].copy_from_slice(&self.content);
     }
 }
 
@@ -313,23 +362,55 @@ fn ask(
     index: u32,
     once: impl Fn() -> Result<Option<Vec<Entry>>, std::io::Error>,
 ) -> Result<Vec<Entry>, Error> {
+    tried(once, &format!("qdiscs of device {index}"))
+}
+
+/// Asks again where the answer changed while it was given.
+fn tried<M>(once: impl Fn() -> Result<Option<Vec<M>>, std::io::Error>, what: &str) -> Result<Vec<M>, Error> {
     for _ in 0..TRIES {
-        if let Some(all) = once().map_err(|e| {
-            Error::System(format!("what the kernel has at device {index}, asked over netlink: {e}"))
-        })? {
+        if let Some(all) =
+            once().map_err(|e| Error::System(format!("the {what}, asked for over netlink: {e}")))?
+        {
             return Ok(all);
         }
     }
-    Err(Error::System(format!("the qdiscs of device {index} change while they are read: try again")))
+    Err(Error::System(format!("the {what} change while they are read: try again")))
 }
 
 /// What is told of all devices (0) or one; of all at it (`how` is `NLM_F_DUMP`), or of the one at a place (`NLM_F_ACK | NLM_F_ECHO`: else others alone hear of it). None: it changed meanwhile.
 fn once(what: u16, how: u16, index: u32, parent: u32) -> Result<Option<Vec<Entry>>, std::io::Error> {
-    match talk(what, how, index, (0, parent), Vec::new()) {
+    let head = head(index, (0, parent));
+    match talk::<Entry>(what, how, head.as_bytes().to_vec()) {
         // There is none at that place, or no such device.
         Err(e) if matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ENODEV)) => Ok(Some(Vec::new())),
+        // All devices' qdiscs are told of.
+        Ok(Some(mut all)) => {
+            all.retain(|entry| [0, entry.index].contains(&head.index));
+            Ok(Some(all))
+        }
         other => other,
     }
+}
+
+/// The devices of this thread's network namespace.
+///
+/// # Errors
+/// If the kernel does not say.
+pub(crate) fn links() -> Result<Vec<Link>, Error> {
+    let all = LinkHead { family: 0, pad: 0, kind: 0, index: 0, flags: 0, change: 0 };
+    // Where it is asked for more than the least, the kernel makes room for the device of which there is most to tell; else it leaves
+    // that and all behind it out, and does not say so.
+    let mut asked = all.as_bytes().to_vec();
+    put(&mut asked, IFLA_EXT_MASK, &RTEXT_FILTER_SKIP_STATS.to_ne_bytes());
+    let once = || talk(libc::RTM_GETLINK, NLM_F_DUMP, asked.clone());
+    tried(once, "devices of this network namespace")
+}
+
+/// What is asked of a device's qdiscs, classes and filters.
+fn head(index: u32, (handle, parent): (u32, u32)) -> Head {
+    // No device has such a number, and 0 is all of them.
+    let index = i32::try_from(index).unwrap_or(-1);
+    Head { family: 0, pad: [0; 3], index, handle, parent, info: 0 }
 }
 
 /// Makes a qdisc the root of a device, as `tc qdisc replace` does.
@@ -344,7 +425,8 @@ pub(crate) fn replace_root(index: u32, handle: u32, kind: &str, options: &[u8]) 
         put(&mut attributes, TCA_OPTIONS | NLA_F_NESTED, options);
     }
     let how = NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE;
-    talk(libc::RTM_NEWQDISC, how, index, (handle, ROOT), attributes).map(drop).map_err(|e| {
+    let content = [head(index, (handle, ROOT)).as_bytes(), &attributes].concat();
+    talk::<Entry>(libc::RTM_NEWQDISC, how, content).map(drop).map_err(|e| {
         Error::System(format!("{kind} as the root of device {index}, asked for over netlink: {e}"))
     })
 }
@@ -355,19 +437,18 @@ pub(crate) fn replace_root(index: u32, handle: u32, kind: &str, options: &[u8]) 
 /// If the kernel refuses.
 pub(crate) fn remove(index: u32, qdisc: &Entry) -> Result<(), Error> {
     let place = (qdisc.handle, qdisc.parent);
-    talk(libc::RTM_DELQDISC, NLM_F_ACK, index, place, Vec::new()).map(drop).map_err(|e| {
+    let content = head(index, place).as_bytes().to_vec();
+    talk::<Entry>(libc::RTM_DELQDISC, NLM_F_ACK, content).map(drop).map_err(|e| {
         Error::System(format!("{} at device {index}, removed over netlink: {e}", names::quoted(&qdisc.kind)))
     })
 }
 
 /// Asks the kernel; what it tells of. None: it changed meanwhile.
-fn talk(
+fn talk<M: NetlinkDeserializable<Error = DecodeError>>(
     what: u16,
     how: u16,
-    index: u32,
-    (handle, parent): (u32, u32),
-    attributes: Vec<u8>,
-) -> Result<Option<Vec<Entry>>, std::io::Error> {
+    content: Vec<u8>,
+) -> Result<Option<Vec<M>>, std::io::Error> {
     let kernel = SocketAddrNetlink::new(0, 0);
     let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
     bind(&socket, &kernel)?;
@@ -378,11 +459,7 @@ fn talk(
     let mut header = NetlinkHeader::default();
     header.flags = NLM_F_REQUEST | how;
     header.sequence_number = 1;
-    // No device has such a number, and 0 is all of them.
-    let index = i32::try_from(index).unwrap_or(-1);
-    let head = Head { family: 0, pad: [0; 3], index, handle, parent, info: 0 };
-    let mut message =
-        NetlinkMessage::new(header, NetlinkPayload::InnerMessage(Ask { what, head, attributes }));
+    let mut message = NetlinkMessage::new(header, NetlinkPayload::InnerMessage(Ask { what, content }));
     message.finalize();
     let mut buffer = vec![0; message.buffer_len()];
     message.serialize(&mut buffer);
@@ -396,13 +473,13 @@ fn talk(
             return Err(std::io::Error::new(std::io::ErrorKind::TimedOut, why));
         }
         let (_, length, from) = retry_on_intr(|| recvfrom(&socket, &mut *buffer, RecvFlags::TRUNC))?;
-        let said = buffer.get(..length).ok_or_else(|| std::io::Error::other("an answer of over 64 KiB"))?;
         let from = from.and_then(|a| SocketAddrNetlink::try_from(a).ok());
         if from.is_none_or(|a| a.pid() != 0) {
             // Not the kernel's.
             continue;
         }
-        for message in messages(said) {
+        let said = buffer.get(..length).ok_or_else(|| std::io::Error::other("an answer of over 64 KiB"))?;
+        for message in messages::<M>(said) {
             let message = message.map_err(|e| std::io::Error::other(e.to_string()))?;
             changed |= message.header.flags & NLM_F_DUMP_INTR != 0;
             match message.payload {
@@ -413,8 +490,7 @@ fn talk(
                 NetlinkPayload::Done(_) => return Ok((!changed).then_some(all)),
                 NetlinkPayload::Error(e) if e.code.is_none() => return Ok(Some(all)),
                 NetlinkPayload::Error(e) => return Err(e.to_io()),
-                // All devices' qdiscs are told of.
-                NetlinkPayload::InnerMessage(entry) if [0, entry.index].contains(&index) => all.push(entry),
+                NetlinkPayload::InnerMessage(one) => all.push(one),
                 _ => {}
             }
         }
@@ -477,5 +553,8 @@ mod tests {
         assert_eq!(all.iter().filter(|q| q.is_root()).count(), 1, "{all:?}");
         assert!(!all[0].kind.is_empty());
         assert_eq!(qdiscs(u32::MAX).expect("answered"), []);
+        let of_lo =
+            links().expect("answered").into_iter().find(|link| link.index == lo).expect("it is a device");
+        assert_eq!((of_lo.name.to_str(), &*of_lo.address), (Some("lo"), "00:00:00:00:00:00"));
     }
 }

@@ -11,7 +11,7 @@ use queuewright_aqm::Info;
 use std::ffi::CString;
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Mutex;
@@ -244,7 +244,11 @@ pub(crate) fn attach_tcx(program: BorrowedFd<'_>, index: i32, pin: &Path) -> io:
 
 /// The kernel's number of a pinned program.
 pub(crate) fn program_id(pin: &Path) -> Option<u32> {
-    let program = Program::fd_from_pinned_path(pin).ok()?;
+    number_of(Program::fd_from_pinned_path(pin).ok()?.as_fd())
+}
+
+/// The kernel's number of a program.
+pub(crate) fn number_of(program: BorrowedFd<'_>) -> Option<u32> {
     let mut info = libbpf_sys::bpf_prog_info::default();
     let mut size = size_of_val(&info) as u32;
     // SAFETY: a program, and a structure of the size that is named.

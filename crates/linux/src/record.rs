@@ -145,20 +145,30 @@ impl Record {
         self.pins().join(map)
     }
 
+    /// Is there a file of this name that is none?
+    pub(crate) fn is_broken(&self) -> Result<bool, Error> {
+        let file = self.key() + ".json";
+        Ok(everywhere()?.1.iter().any(|(name, _)| *name == *file))
+    }
+
     pub(crate) fn write(&self) -> Result<(), Error> {
         let text = serde_json::to_vec(self).unwrap_or_default();
         run()?.write(&(self.key() + ".json"), &text)
     }
 
-    /// Makes the folder of the pins, empty.
+    /// Makes the folder of the pins, in which nothing is yet.
+    ///
+    /// # Errors
+    /// If something is: who has a `/run` of his own, as in a container, may have attached to the same device.
     pub(crate) fn make_pins(&self) -> Result<(), Error> {
         let folder = pins(true)?.map(|all| all.make_inside(&self.key())).transpose()?;
-        if let Some(folder) = folder {
-            for name in NAMES {
-                folder.remove(name);
-            }
+        match folder.map(|folder| folder.names()).transpose()? {
+            Some(names) if !names.is_empty() => Err(Error::System(format!(
+                "{} has pins that no record here is about: queuewright doctor says what to do with them",
+                self.pins().display()
+            ))),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Locks the folder of the pins, as who serves what is attached does for as long as it lives: an agent, or who keeps the shares. None: another
@@ -419,7 +429,7 @@ pub fn attached(dev: &str) -> Result<Record, Error> {
                 names::quoted(dev)
             )));
         }
-        names::device(dev)?;
+        system::device(dev)?;
         let dev = names::with_name(dev);
         let why = format!("nothing of ours is attached to {dev}; queuewright attach does that");
         return Err(Error::Input(why));
@@ -509,7 +519,7 @@ pub(crate) fn everywhere() -> Result<(Vec<Record>, Vec<Broken>), Error> {
 pub fn broken() -> Result<Vec<(String, Error)>, Error> {
     let said = |name: &OsStr, why: &str| {
         let mend = match is_given(name) {
-            true => "queuewright doctor --repair removes it",
+            true => "queuewright doctor says what to do with it",
             false => FOREIGN,
         };
         Error::System(format!("{}; {mend}", file_that(name, why)))

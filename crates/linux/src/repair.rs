@@ -2,8 +2,9 @@
 //! then it is freed.
 
 use crate::attach;
-use crate::namespaces::{Elsewhere, Inventory, MAP, Pinned, Place};
-use crate::netlink::{Entry, number};
+use crate::namespaces::{Elsewhere, Inventory};
+use crate::netlink::{self, Entry, number};
+use crate::pins::{MAP, Pinned, Place, pinned_now, place_of};
 use crate::record::{self, PINS, Record, Stage, alone, everywhere};
 use crate::{Error, chain, front, names, namespaces, system};
 use std::cell::LazyCell;
@@ -35,8 +36,13 @@ impl Fault {
 const FREES: &str =
     "frees its programs and maps (what a socket alone keeps is not seen: end such programs before)";
 
-/// What else there is on this machine, of which this is not.
-const UNKNOWN: &str = "not all of this machine can be looked at for who has it still, so that it stays";
+/// Why a record that cannot be read stays.
+const ITS_VERSION: &str = "a qdisc of ours is at its device: the version that attached it takes it off";
+
+/// Why what may be another's stays.
+fn unknown(why: &str) -> String {
+    format!("not all of this machine can be looked at for who has it still, so that it stays ({why})")
+}
 
 #[derive(Debug)]
 enum Way {
@@ -75,28 +81,43 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
     record::pins(false)?;
     let (all, broken) = everywhere()?;
     let (mut found, mut held) = (Vec::new(), Vec::new());
-    let mut add = |what: String, mend, way| {
-        // Whose name this program gives to none, another has put there.
-        let mend = match &way {
-            Way::Broken(name) | Way::Stray(name, _) if !record::is_given(name) => Err(record::FOREIGN.into()),
-            _ => Ok(mend),
-        };
-        found.push(Fault { what, mend, way });
-    };
-    for (name, why) in broken {
-        add(record::file_that(&name, &why), "removes it", Way::Broken(name));
-    }
     let here = system::namespace();
     // What may be freed is listed first: what somebody attaches meanwhile is not in the list, and what has begun before is seen below.
     let (strays, registered) = (record::strays(&all), chain::registered());
     // It is much to look at, and not always needed.
     let living = LazyCell::new(namespaces::living);
     let elsewhere = Elsewhere::default();
+    for (name, why) in broken {
+        let what = record::file_that(&name, &why);
+        // Of another version's, say, which alone knows what was there before.
+        let mend = match key_of(&name) {
+            _ if !record::is_given(&name) => Err(record::FOREIGN.into()),
+            None => Ok("removes it"),
+            Some((cookie, index)) if cookie == here => match netlink::qdiscs(index)?.iter().any(is_ours) {
+                true => Err(ITS_VERSION.into()),
+                false => Ok("removes it"),
+            },
+            Some((cookie, index)) => match living.as_ref() {
+                Ok(all) if !all.qdiscs(cookie, index).into_iter().any(is_ours) => Ok("removes it"),
+                Ok(_) => Err(ITS_VERSION.into()),
+                Err(why) => Err(unknown(why)),
+            },
+        };
+        found.push(Fault { what, mend, way: Way::Broken(name) });
+    }
+    let mut add = |what: String, mend, way| {
+        // Whose name this program gives to none, another has put there.
+        let mend = match &way {
+            Way::Stray(name, _) if !record::is_given(name) => Err(record::FOREIGN.into()),
+            _ => Ok(mend),
+        };
+        found.push(Fault { what, mend, way });
+    };
     for record in &all {
         let of = format!("{} on {}", record.text, names::quoted(&record.dev));
         if record.namespace != here {
-            if living.as_ref().is_none_or(|all| !all.has(record.namespace)) {
-                let gone = if living.is_some() { "is gone" } else { "may be gone" };
+            if living.as_ref().map_or(true, |all| !all.has(record.namespace)) {
+                let gone = if living.is_ok() { "is gone" } else { "may be gone" };
                 let what = format!("{of}, whose network namespace {gone}");
                 held.push((what, FREES, Way::Forget(record.clone()), record.pins()));
             }
@@ -136,16 +157,17 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
         }
     }
     for (what, mend, mut way, pins) in held {
-        let (living, place) = (living.as_ref(), namespaces::place_of(&pins));
-        let objects = living.zip(place.as_ref()).map(|(all, place)| all.pinned_in(place)).unwrap_or_default();
+        let (living, place) = (living.as_ref(), place_of(&pins));
+        let pinned = living.ok().zip(place.as_ref()).map(|(all, place)| all.pinned_in(place));
+        let objects = pinned.unwrap_or_default();
         let user = living.map(|living| user(living, &pins, place.as_ref(), &objects, &registered));
         if let Way::Stray(_, had) = &mut way {
             *had = objects;
         }
         let mend = match user {
-            Some(None) => Ok(mend),
-            Some(Some(user)) => Err(format!("{user} has it still, so that it stays")),
-            None => Err(UNKNOWN.into()),
+            Ok(None) => Ok(mend),
+            Ok(Some(user)) => Err(format!("{user} has it still, so that it stays")),
+            Err(why) => Err(unknown(why)),
         };
         found.push(Fault { what, mend, way });
     }
@@ -157,13 +179,24 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
         let what = format!("the name {kind}, of nothing attached");
         let mend = match living.as_ref() {
             // Another's, who has a /run of his own.
-            Some(all) if all.has_kind(&kind) || all.holds(&(MAP, id), None) => continue,
-            Some(_) => Ok("gives it back"),
-            None => Err(UNKNOWN.into()),
+            Ok(all) if all.has_kind(&kind) || all.holds(&(MAP, id), None) => continue,
+            Ok(_) => Ok("gives it back"),
+            Err(why) => Err(unknown(why)),
         };
         found.push(Fault { what, mend, way: Way::Unregister(id) });
     }
     Ok(found)
+}
+
+/// Namespace and device that a record's file is named after; of another file none.
+fn key_of(file: &OsStr) -> Option<(u64, u32)> {
+    let (cookie, index) = file.to_str()?.strip_suffix(".json")?.split_once(':')?;
+    Some((cookie.parse().ok()?, index.parse().ok()?))
+}
+
+/// Is it a root that this program makes?
+fn is_ours(qdisc: &Entry) -> bool {
+    qdisc.is_root() && (qdisc.handle == number(front::HANDLE) || names::is_kind(&qdisc.kind))
 }
 
 /// Who has what is pinned in one of our folders, in words: a container with a `/run` of its own may have the record.
@@ -178,9 +211,7 @@ fn user(
     let key = name.and_then(|name| name.split_once(':'));
     let shown =
         key.and_then(|(cookie, index)| Some(living.qdiscs(cookie.parse().ok()?, index.parse().ok()?)));
-    let is_ours =
-        |q: &&Entry| q.is_root() && (q.handle == number(front::HANDLE) || q.kind.starts_with("bpf_"));
-    if shown.is_some_and(|all| all.iter().any(is_ours)) {
+    if shown.is_some_and(|all| all.into_iter().any(is_ours)) {
         return Some("its device");
     }
     // A device may have the qdisc whose name one of them has given.
@@ -230,7 +261,7 @@ pub fn repair(
             }
             // Somebody may have attached there meanwhile.
             Way::Stray(name, objects) => {
-                let now = namespaces::pinned_now(&Path::new(PINS).join(name));
+                let now = pinned_now(&Path::new(PINS).join(name));
                 let same = now.is_some_and(|now| now == *objects);
                 let named = objects.iter().find(|(name, (kind, _))| name == "qdisc" && *kind == MAP);
                 if let Some((_, (_, id))) = named.filter(|_| same) {
@@ -286,7 +317,7 @@ mod tests {
             assert!(!of(again.clone()).is_of(&of(record.clone())), "attached anew");
         }
         assert!(!Way::Forget(settled).is_of(&Way::Mend(record)));
-        let stray = |id| Way::Stray("1:2".into(), vec![("params".into(), (namespaces::MAP, id))]);
+        let stray = |id| Way::Stray("1:2".into(), vec![("params".into(), (MAP, id))]);
         assert!(stray(3).is_of(&stray(3)) && !stray(3).is_of(&stray(4)));
     }
 }

@@ -1,12 +1,12 @@
 //! What is asked of the system: rights, devices, `tc`.
 
-use crate::Error;
 use crate::names::{self, safe};
+use crate::{Error, netlink};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
-use std::ffi::{CStr, OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -66,41 +66,22 @@ pub(crate) fn json(program: &str, words: &[&OsStr]) -> serde_json::Value {
     serde_json::from_str(&shown).unwrap_or_default()
 }
 
+/// The number of a device, or which there are.
+pub(crate) fn device(dev: &str) -> Result<u32, Error> {
+    names::index(dev).ok_or_else(|| {
+        let mut known: Vec<String> =
+            netlink::links().unwrap_or_default().iter().map(|l| names::text_of(&l.name, l.index)).collect();
+        known.sort();
+        let known: Vec<String> = known.iter().map(|dev| names::with_name(dev)).collect();
+        Error::Input(format!("{} is no device here; there are: {}", names::quoted(dev), known.join(", ")))
+    })
+}
+
 /// Transmit queues of a device of this network namespace. (/sys may show another's.)
 pub(crate) fn queues(dev: &OsStr) -> usize {
     let words = ["-d", "-j", "link", "show", "dev"].map(OsStr::new);
     let all = json("ip", &[&words[..], &[dev]].concat());
     all[0]["num_tx_queues"].as_u64().unwrap_or(0) as usize
-}
-
-/// A device's number, its name and the address of its link, in hexadecimal.
-pub(crate) type Link = (u32, OsString, String);
-
-/// Those of this thread's network namespace.
-pub(crate) fn links() -> Vec<Link> {
-    let mut all = Vec::new();
-    let mut list = std::ptr::null_mut();
-    // SAFETY: the list is made here, its names are C strings, an address is of the kind that it says, and all is given back.
-    unsafe {
-        if libc::getifaddrs(&raw mut list) != 0 {
-            return all;
-        }
-        let mut at = list;
-        while let Some(one) = at.as_ref() {
-            at = one.ifa_next;
-            let family = one.ifa_addr.as_ref().map(|address| i32::from(address.sa_family));
-            if family != Some(libc::AF_PACKET) {
-                continue;
-            }
-            let link = one.ifa_addr.cast::<libc::sockaddr_ll>().read_unaligned();
-            let bytes = link.sll_addr.get(..link.sll_halen.into()).unwrap_or(&link.sll_addr);
-            let address = bytes.iter().map(|b| format!("{b:02x}")).collect::<Vec<_>>().join(":");
-            let name = CStr::from_ptr(one.ifa_name).to_bytes().to_vec();
-            all.push((link.sll_ifindex as u32, OsString::from_vec(name), address));
-        }
-        libc::freeifaddrs(list);
-    }
-    all
 }
 
 /// A processor's time that a program may take, s: they take some ms.

@@ -195,6 +195,9 @@ fn killed(name: &str, first: Option<&str>, words: &str, dev: &str) {
         };
         let what = format!("{name} killed after call {at} ({call}), then {after}");
         flows(&what);
+        // By them it is known whose the pins are.
+        let numbered = linux::record(dev).is_none_or(|record| !record.ids.is_empty());
+        assert!(numbered, "{what}: a record without numbers");
         // It does what it is there for, or says that there is nothing to do it to.
         run(after).or_else(nothing).unwrap_or_else(|e| panic!("{what}: {e}"));
         flows(&what);
