@@ -28,8 +28,7 @@ test: ## Run every test
 
 wheel: ## Python's package and command as one wheel, in build/wheel
 	@scripts/setup python
-	# libelf stays the system's, as for the program: not copied into the wheel.
-	build/venv/bin/maturin build --locked --compatibility linux --out build/wheel
+	@scripts/wheel
 
 lint: ## Formatting, warnings as errors, C under gcc, clang and BPF, licences and known faults of what we use
 	@scripts/setup lint
@@ -42,7 +41,7 @@ lint: ## Formatting, warnings as errors, C under gcc, clang and BPF, licences an
 	build/venv/bin/python scripts/advisories
 	build/venv/bin/ruff format --check --quiet python docs/notebooks scripts/advisories
 	build/venv/bin/ruff check --quiet python docs/notebooks scripts/advisories
-	shellcheck scripts/setup scripts/setup-lab scripts/setup-module scripts/setup-kernels scripts/module-matrix scripts/sid scripts/test scripts/bench-peers scripts/validate-ns3 scripts/experiment-pages .ci/run aqm/tests/check.sh fuzz/run
+	shellcheck scripts/setup scripts/setup-lab scripts/setup-module scripts/setup-kernels scripts/module-matrix scripts/sid scripts/test scripts/wheel scripts/bench-peers scripts/validate-ns3 scripts/experiment-pages .ci/run aqm/tests/check.sh fuzz/run
 
 fuzz: ## Fuzz the C headers, and what reads scenarios, units and traces: EACH seconds each (60)
 	@scripts/setup test

@@ -270,3 +270,48 @@ if importlib.util.find_spec("stable_baselines3"):
         many = SubprocVecEnv([make_small] * 2, start_method=how)
         PPO("MlpPolicy", many, n_steps=500, batch_size=250, device="cpu").learn(10_000)
         many.close()
+
+
+if importlib.util.find_spec("torch"):
+
+    @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning", "ignore:.*fork:RuntimeWarning")
+    @pytest.mark.parametrize("how", ["sync", "fork", "spawn"])
+    def test_a_loop_as_cleanrls_trains(how: str):
+        """A loop of its own over Gymnasium's vectors, as wrapped: 10,000 steps."""
+        import torch
+
+        torch.manual_seed(1)
+        make = [make_small] * 2
+        if how == "sync":
+            many = gymnasium.vector.SyncVectorEnv(make)
+        else:
+            many = gymnasium.vector.AsyncVectorEnv(make, context=how)
+        inputs = int(np.prod(many.single_observation_space.shape))
+        policy = torch.nn.Sequential(
+            torch.nn.Linear(inputs, 32),
+            torch.nn.Tanh(),
+            torch.nn.Linear(32, int(many.single_action_space.n)),
+        )
+        before = [p.detach().clone() for p in policy.parameters()]
+        optimiser = torch.optim.Adam(policy.parameters(), lr=1e-3)
+        seen, _ = many.reset(seed=7)
+        steps = 0
+        while steps < 10_000:
+            chosen, rewards = [], []
+            for _ in range(50):
+                logits = policy(torch.as_tensor(np.asarray(seen, np.float32)).reshape(2, inputs))
+                drawn = torch.distributions.Categorical(logits=logits)
+                actions = drawn.sample()
+                chosen.append(drawn.log_prob(actions))
+                seen, reward, _, _, _ = many.step(actions.numpy())
+                rewards.append(torch.as_tensor(np.asarray(reward, np.float32)))
+                steps += 2
+            gain = torch.stack(rewards) - torch.stack(rewards).mean()
+            loss = -(torch.stack(chosen) * gain).mean()
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        many.close()
+        after = list(policy.parameters())
+        assert all(torch.isfinite(p).all() for p in after)
+        assert any((a != b).any() for a, b in zip(after, before, strict=True))

@@ -119,6 +119,8 @@ pub enum Beside {
     Without,
     /// While that has one of these values.
     One(&'static [Value]),
+    /// While it is not above that; 0, what stands for a word, is above nothing.
+    NotAbove,
 }
 
 /// A variable of a running discipline, for time series.

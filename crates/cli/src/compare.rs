@@ -146,8 +146,8 @@ pub fn folder(
     let (copy, files) = scenario.standing_alone();
     let mut folder = Folder::create(base, name, &copy.to_toml(), header, total).map_err(unwritable)?;
     for (name, file) in files {
-        let content = file.content().map_err(|e| Failure::Run(format!("{}: {e}", file.path.display())))?;
-        folder.add_file(&name, &content).map_err(|e| Failure::Run(e.to_string()))?;
+        let content = file.open().map_err(|e| Failure::Run(format!("{}: {e}", file.path.display())))?;
+        folder.add_file(&name, content).map_err(|e| Failure::Run(e.to_string()))?;
     }
     Ok(folder)
 }

@@ -344,7 +344,8 @@ pub fn export(e: &Export) -> Result<(), Failure> {
 /// The token in a file: one word.
 fn token(path: &Path) -> Result<String, Failure> {
     let wrong = |why: &str| Failure::Input(format!("--token-file {}: {why}", path.display()));
-    let text = read_text(path, 4096).map_err(|e| wrong(&e.to_string()))?;
+    let text =
+        read_text(path, queuewright_scenario::limits::TOKEN.bytes).map_err(|e| wrong(&e.to_string()))?;
     let token = text.trim();
     match token.is_empty() || !token.bytes().all(|b| b.is_ascii_graphic()) {
         true => Err(wrong(

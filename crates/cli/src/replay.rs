@@ -11,7 +11,7 @@ use queuewright_lab::replay::judge::{Class, Divergence, Outcome, TimingShift, ju
 use queuewright_lab::replay::reception::{self, Reception, ReceptionMatch};
 use queuewright_lab::replay::record::Recording;
 use queuewright_lab::{Error, Lab, QdiscOrigin};
-use queuewright_scenario::{LARGEST_FILE, read_file};
+use queuewright_scenario::{limits, read_file};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -65,8 +65,9 @@ fn is_kept(file: &Path) -> bool {
 
 /// Compares, prints each as it comes, then what they are in all.
 pub fn replay(asked: &Validate) -> Result<(), Failure> {
-    let received =
-        |f: &std::path::PathBuf| read_file(f, LARGEST_FILE).is_ok_and(|bytes| Reception::is_one(&bytes));
+    let received = |f: &std::path::PathBuf| {
+        read_file(f, limits::RECORDING.bytes).is_ok_and(|bytes| Reception::is_one(&bytes))
+    };
     match asked.receive || asked.files.first().is_some_and(received) {
         true => compare::<Reception>(asked),
         false => compare::<Recording>(asked),
@@ -84,7 +85,7 @@ fn compare<K: KernelTrace>(asked: &Validate) -> Result<(), Failure> {
                 if !is_kept(file) {
                     return Err(wrong("not a replay, and the other files are; ask for them apart".into()));
                 }
-                let bytes = read_file(file, LARGEST_FILE).map_err(|e| wrong(e.to_string()))?;
+                let bytes = read_file(file, limits::RECORDING.bytes).map_err(|e| wrong(e.to_string()))?;
                 report.one(K::read(&bytes).and_then(|kept| kept.judge()).map_err(wrong)?)?;
             }
         }

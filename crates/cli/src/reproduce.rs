@@ -82,7 +82,8 @@ fn resumed(base: &Path, catalogue: &Catalogue) -> Result<(PathBuf, Vec<Experimen
     let broken = |why: String| {
         Failure::Input(format!("--resume: {}: {why}; begin anew, without --resume", path.display()))
     };
-    let text = read_text(&path, 1 << 20).map_err(|e| broken(e.to_string()))?;
+    let text =
+        read_text(&path, queuewright_scenario::limits::RESUMED.bytes).map_err(|e| broken(e.to_string()))?;
     let asked: serde_json::Value = serde_json::from_str(&text).map_err(|e| broken(e.to_string()))?;
     let names: Vec<String> =
         serde_json::from_value(asked["names"].clone()).map_err(|e| broken(e.to_string()))?;

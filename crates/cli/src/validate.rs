@@ -13,7 +13,7 @@ use queuewright_lab::queues::{Played, Sent, playable};
 use queuewright_lab::random::{Draw, draw};
 use queuewright_lab::validate::Row;
 use queuewright_lab::{Cost, Costs, QdiscOrigin, StepCost, ns3};
-use queuewright_scenario::{LARGEST_FILE, RunSpec, read_text};
+use queuewright_scenario::{RunSpec, limits, read_text};
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -242,7 +242,7 @@ fn measured(files: &[PathBuf]) -> Result<(BTreeMap<String, Vec<PrintedRow>>, Str
     let (mut all, mut kernel) = (BTreeMap::<String, Vec<PrintedRow>>::new(), String::new());
     for file in files {
         let wrong = |why: String| Failure::Input(format!("{}: {why}", file.display()));
-        let text = read_text(file, LARGEST_FILE).map_err(|e| wrong(e.to_string()))?;
+        let text = read_text(file, limits::MEASURED.bytes).map_err(|e| wrong(e.to_string()))?;
         let printed: Printed = serde_json::from_str(&text)
             .or_else(|e| if e.is_eof() { serde_json::from_str(&closed(&text)) } else { Err(e) })
             .map_err(|e| wrong(format!("not what 'validate --json' prints: {e}")))?;

@@ -54,11 +54,16 @@ pub fn scenario(s: &Scenario, runs: &[RunSpec]) -> String {
     );
     let _ = writeln!(
         out,
-        "{} in all ({} x {}), up to {} packets",
+        "{} in all ({} x {}), up to {} packets{}",
         plural(runs.len(), "run"),
         plural(s.disciplines.len(), "discipline"),
         plural(s.run.seeds.len(), "seed"),
         round(runs.iter().map(capacity_packets).sum()),
+        // Little is nothing to think about.
+        match s.memory_bytes() >> 20 {
+            0..200 => String::new(),
+            mb => format!(", up to {mb} MB of memory for each at a time"),
+        },
     );
     out
 }

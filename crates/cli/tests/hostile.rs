@@ -2,7 +2,7 @@
 //! half of a file.
 
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
@@ -128,6 +128,329 @@ fn a_large_file_costs_little() {
     fs::write(dir.path().join("flows.toml"), flows).expect("flows.toml");
     let ended = end(queuewright(dir.path(), &["check", "flows.toml"]).stdout(Stdio::piped()));
     assert!(ended.code == 2 && ended.err.lines().count() == 1, "{ended:?}");
+}
+
+/// What a run would take is known before it starts: more than a machine has is refused at the key that asks for it.
+#[test]
+fn a_run_that_would_take_gigabytes_is_refused() {
+    let dir = folder();
+    let flows = |keys: &str| HOME.replace("cca = \"cubic\"", keys);
+    let short = "size = \"10kb\"\ncca = \"cubic\"";
+    let fast = |text: String| text.replace("10mbit", "100gbit");
+    for (text, key) in [
+        (flows(&format!("{short}\narrivals = \"1000000/s\"")), "arrivals = \"1000000/s\""),
+        (flows("cca = \"cubic\"\npages = {}\narrivals = \"100000/s\""), "arrivals = \"100000/s\""),
+        (
+            fast(flows(&format!("{short}\nrepeat = \"0s\"\ncount = 10000")))
+                .replace("10kb", "1b")
+                .replace("20ms", "1us"),
+            "repeat = \"0s\"",
+        ),
+        (
+            fast(flows(&format!("{short}\nrequests = \"0s\"\ncount = 10000")))
+                .replace("10kb", "1b")
+                .replace("20ms", "1us"),
+            "requests = \"0s\"",
+        ),
+        (
+            fast(flows("cca = \"cubic\"\nwmem = \"1gb\"\ncount = 1000\ninitial_window = \"65535p\""))
+                .replace("20ms", "30s")
+                .replace("\"2s\"", "\"100s\""),
+            "wmem = \"1gb\"",
+        ),
+        (
+            fast(flows("cbr = \"100gbit\"").replace("rtt = \"20ms\"", "rtt = \"60s\""))
+                .replace("[link]", "[link]\ndelay = \"30s\"")
+                .replace("\"2s\"", "\"60s\""),
+            "delay = \"30s\"",
+        ),
+        (
+            flows("cbr = \"100gbit\"")
+                .replace("[link]", "[link]\nbuffer = \"100000000p\"")
+                .replace("\"2s\"", "\"60s\""),
+            "",
+        ),
+        (
+            flows("cca = \"cubic\"\ncount = 1000")
+                .replace("[run]", "[run]\nsample = \"2us\"\nseries_flows = 1000"),
+            "sample = \"2us\"",
+        ),
+    ] {
+        fs::write(dir.path().join("large.toml"), &text).expect("large.toml");
+        for command in ["check", "run"] {
+            match key {
+                // 4 GB at most.
+                "" => assert_eq!(
+                    end(queuewright(dir.path(), &["check", "large.toml"]).stdout(Stdio::null())).code,
+                    0
+                ),
+                key => {
+                    refused(&mut queuewright(dir.path(), &[command, "large.toml"]), key);
+                    refused(
+                        &mut queuewright(dir.path(), &[command, "large.toml"]),
+                        "GB of memory, and may need",
+                    );
+                }
+            }
+        }
+    }
+    // And said where it is much.
+    let text = fast(flows(&format!("{short}\narrivals = \"200000/s\"")));
+    fs::write(dir.path().join("much.toml"), text).expect("much.toml");
+    let ended = end(queuewright(dir.path(), &["check", "much.toml"]).stdout(Stdio::piped()));
+    assert!(ended.code == 0 && ended.out.contains(" MB of memory for each at a time"), "{ended:?}");
+}
+
+/// A capture is read piece by piece, so that one of a gigabyte takes no more than a small one; what holds no flow is not read to its
+/// end, and tables of more than is taken are refused.
+#[test]
+fn a_large_data_file_costs_little() {
+    let dir = folder();
+    let sizes = |file: &str| {
+        let keys = format!("cca = \"cubic\"\narrivals = \"10/s\"\nsize = {{ file = \"{file}\" }}");
+        HOME.replace("cca = \"cubic\"", &keys)
+    };
+    fs::write(dir.path().join("sizes.toml"), sizes("large.pcap")).expect("sizes.toml");
+    let check = || queuewright(dir.path(), &["check", "sizes.toml"]);
+    let head = [0xa1b2_c3d4_u32, 2 | 4 << 16, 0, 0, 65_535, 1].map(u32::to_le_bytes).concat();
+    // Packets without a byte, all holes: it takes no disk.
+    let file = fs::File::create(dir.path().join("large.pcap")).expect("large.pcap");
+    (&file).write_all(&head).expect("its head");
+    file.set_len(1 << 30).expect("its length");
+    refused(&mut check(), "without a flow in its first 64 MB");
+    file.set_len((1 << 30) + 1).expect("its length");
+    refused(&mut check(), "larger than 1024 MB");
+    drop(file);
+    // What this process holds counts for its children: files are written piece by piece.
+    let written = |packets: u32, flows: u32| {
+        let file = fs::File::create(dir.path().join("large.pcap")).expect("large.pcap");
+        let mut file = std::io::BufWriter::new(file);
+        file.write_all(&head[..20]).and_then(|()| file.write_all(&101u32.to_le_bytes())).expect("its head");
+        let lengths = [1, 0, 41, 41].map(u32::to_le_bytes).concat();
+        for i in 0..packets {
+            let [a, b, c, _] = (i % flows).to_le_bytes();
+            let ip = [0x45, 0, 0, 41, 0, 0, 0, 0, 64, 6, 0, 0, 10, c, 0, 1, 10, 0, 0, 2];
+            let tcp = [b, a, 0, 80, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 16, 0, 9, 0, 0, 0, 0, b'x'];
+            file.write_all(&[&lengths[..], &ip, &tcp].concat()).expect("a packet");
+        }
+        file.flush().expect("the last packets");
+    };
+    written(1_000_001, u32::MAX);
+    refused(&mut check(), "more than 1000000 flows");
+    // Few flows of 228 MB are taken, and the folder of the results gets a copy piece by piece as well.
+    written(4_000_000, 10);
+    for args in [["check", "sizes.toml"], ["run", "sizes.toml"]] {
+        let ended = end(queuewright(dir.path(), &args).stdout(Stdio::null()));
+        assert_eq!((ended.code, ended.err.as_str()), (0, ""), "{args:?}");
+        assert!(ended.rss < 100_000_000, "{args:?}: {} MB", ended.rss >> 20);
+    }
+    fs::write(dir.path().join("large.pcap"), "1\n".repeat(1_000_001)).expect("large.pcap");
+    refused(&mut check(), "more than 1000000 sizes");
+    // Pages whose lines take turns, which took minutes; and a page that is asked for so often that it would be terabytes.
+    let pages = HOME.replace(
+        "cca = \"cubic\"",
+        "cca = \"cubic\"\npages = { file = \"pages.csv\", TRACES }\narrivals = \"1/s\"",
+    );
+    let check = |traces: &str| {
+        fs::write(dir.path().join("pages.toml"), pages.replace("TRACES", traces)).expect("pages.toml");
+        queuewright(dir.path(), &["check", "pages.toml"])
+    };
+    let turns: String = (0..1_000_002).map(|i| format!("{},0,1\n", i % 9999)).collect();
+    fs::write(dir.path().join("pages.csv"), turns).expect("pages.csv");
+    refused(&mut check("pick = \"turn\""), "more than 1000000 flows");
+    fs::write(dir.path().join("pages.csv"), "1,0,1\n".repeat(500_000)).expect("pages.csv");
+    refused(
+        &mut check(&format!("traces = [{}]", "1,".repeat(50_000))),
+        "more than 1000000 flows with this one",
+    );
+    // A trace that is wrong in its last line.
+    fs::write(dir.path().join("large.trace"), "1\n".repeat(30_000_000) + "x\n").expect("large.trace");
+    refused(&mut queuewright(dir.path(), &["run", "home.toml", "--trace", "large.trace"]), "not a time");
+}
+
+/// A limit of the process, set between fork and exec.
+fn limited(command: &mut Command, of: libc::__rlimit_resource_t, most: u64) -> &mut Command {
+    // SAFETY: setrlimit may be called after fork.
+    unsafe {
+        command.pre_exec(move || {
+            let most = libc::rlimit { rlim_cur: most, rlim_max: most };
+            match libc::setrlimit(of, &most) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            }
+        })
+    }
+}
+
+/// It ended well, or with one line that says why not; notes about threads may come before. Never by a signal.
+fn ended_in_words(ended: &Ended, what: &str) {
+    let lines: Vec<&str> = ended.err.lines().filter(|line| !line.starts_with("note: ")).collect();
+    let said = match ended.code {
+        0 => lines.is_empty(),
+        1 | 2 => lines.len() == 1 && lines[0].starts_with("error: "),
+        // The loader, before the program is.
+        127 => ended.err.contains("error while loading shared libraries"),
+        _ => false,
+    };
+    assert!(said, "{what}: {ended:?}");
+}
+
+/// `ulimit -v`, `-s`, `-n`: with less than it asks for it does with less, or says what is lacking.
+#[test]
+fn what_the_machine_does_not_give_is_said() {
+    let dir = folder();
+    fs::write(dir.path().join("many.toml"), HOME.replace("[1]", "\"1..64\"").replace("2s", "200ms"))
+        .expect("many.toml");
+    let many = ["run", "many.toml", "--jobs", "64"];
+    for megabytes in [40, 60, 80, 100, 120, 160, 200, 300] {
+        let mut command = queuewright(dir.path(), &many);
+        let ended = end(limited(&mut command, libc::RLIMIT_AS, megabytes << 20).stdout(Stdio::null()));
+        ended_in_words(&ended, &format!("ulimit -v {megabytes} MB"));
+    }
+    for kilobytes in [16, 32, 64, 128, 1024] {
+        for args in [&many[..], &["check", "many.toml"]] {
+            let mut command = queuewright(dir.path(), args);
+            let ended = end(limited(&mut command, libc::RLIMIT_STACK, kilobytes << 10).stdout(Stdio::null()));
+            ended_in_words(&ended, &format!("ulimit -s {kilobytes}, {args:?}"));
+        }
+    }
+    for files in [4, 5, 6, 8] {
+        let mut command = queuewright(dir.path(), &many);
+        let ended = end(limited(&mut command, libc::RLIMIT_NOFILE, files).stdout(Stdio::null()));
+        ended_in_words(&ended, &format!("ulimit -n {files}"));
+    }
+}
+
+/// The environment: nothing in it is a crash, and none of these changes results.
+#[test]
+fn the_environment_is_what_somebody_else_set() {
+    use std::os::unix::ffi::OsStrExt;
+    let dir = folder();
+    let odd = std::ffi::OsStr::from_bytes(b"\xff\xfe/\x01");
+    let long = "x".repeat(100_000);
+    for name in
+        ["HOME", "LANG", "LC_ALL", "PATH", "TZ", "TERM", "TMPDIR", "NO_COLOR", "COLUMNS", "XDG_CONFIG_HOME"]
+    {
+        for value in
+            [std::ffi::OsStr::new(""), odd, std::ffi::OsStr::new("/dev/zero"), std::ffi::OsStr::new(&long)]
+        {
+            let mut command = queuewright(
+                dir.path(),
+                &[
+                    "compare",
+                    "--rate",
+                    "10mbit",
+                    "--rtt",
+                    "20ms",
+                    "--flows",
+                    "1xcubic",
+                    "--aqm",
+                    "codel",
+                    "--duration",
+                    "100ms",
+                    "--json",
+                ],
+            );
+            let ended = end(command.env(name, value).stdout(Stdio::piped()));
+            assert_eq!((ended.code, ended.err.as_str()), (0, ""), "{name}");
+            assert!(ended.out.starts_with('{'), "{name}: {}", ended.out);
+        }
+    }
+    let ended = end(queuewright(dir.path(), &["run", "home.toml", "--duration", "100ms"])
+        .env_clear()
+        .stdout(Stdio::null()));
+    assert_eq!((ended.code, ended.err.as_str()), (0, ""), "no environment at all");
+}
+
+/// A signal at any moment: it ends soon, what it had is there and whole, and nothing is half a file under its real name.
+#[test]
+fn a_signal_at_any_moment_leaves_whole_files() {
+    let dir = folder();
+    fs::write(dir.path().join("many.toml"), HOME.replace("[1]", "\"1..40\"")).expect("many.toml");
+    for (i, signal) in
+        [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGPIPE, libc::SIGKILL].into_iter().enumerate()
+    {
+        // From before it has read anything to when it is done.
+        for step in 0..6u32 {
+            let out = dir.path().join(format!("out-{i}-{step}"));
+            let out_text = out.display().to_string();
+            let mut command =
+                queuewright(dir.path(), &["run", "many.toml", "--jobs", "2", "--out", &out_text]);
+            let mut child = command.stdout(Stdio::null()).spawn().expect("the program starts");
+            // When so many files are there.
+            while fs::read_dir(&out).map_or(0, |_| walk(&out).len()) < step as usize * 8 {
+                if child.try_wait().expect("its state").is_some() {
+                    break;
+                }
+                std::thread::yield_now();
+            }
+            // SAFETY: the child is ours and has not been waited for.
+            unsafe { libc::kill(child.id().cast_signed(), signal) };
+            let status = child.wait().expect("it ends");
+            let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+            assert!([0, 130, 128 + signal].contains(&code), "signal {signal}, step {step}: {status}");
+            for path in if out.is_dir() { walk(&out) } else { Vec::new() } {
+                if signal != libc::SIGKILL {
+                    continue;
+                }
+                let text = fs::read_to_string(&path).unwrap_or_default();
+                match Path::new(&path).extension().and_then(|e| e.to_str()) {
+                    Some("json") => assert!(text.trim_end().ends_with('}'), "{path} is cut off"),
+                    Some("html") => assert!(text.trim_end().ends_with("</html>"), "{path} is cut off"),
+                    Some("csv" | "toml") => assert!(text.ends_with('\n'), "{path} is cut off"),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+/// A full disk, where a small one can be mounted: exit code 1, one line, no half of a file under its name.
+#[test]
+fn a_full_disk_is_an_error() {
+    let dir = folder();
+    fs::create_dir(dir.path().join("small")).expect("small");
+    let script = "mount -t tmpfs -o size=64k none small && exec \"$0\" run home.toml --out small";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--map-root-user", "sh", "-c", script, env!("CARGO_BIN_EXE_queuewright")]);
+    command.current_dir(dir.path()).stdin(Stdio::null()).stderr(Stdio::piped());
+    let ended = end(command.stdout(Stdio::null()));
+    if ended.err.contains("unshare") || ended.err.contains("mount:") {
+        return queuewright_testing::left_out(
+            "a_full_disk_is_an_error",
+            queuewright_testing::Lack::Setup,
+            &ended.err,
+        );
+    }
+    assert_eq!((ended.code, ended.err.lines().count()), (1, 1), "{ended:?}");
+    assert!(ended.err.contains("No space left on device"), "{}", ended.err);
+}
+
+/// Parameters of which one is not above the other.
+#[test]
+fn a_range_that_falls_is_refused() {
+    let dir = folder();
+    for (name, text, says) in [
+        ("red", "min = \"100kb\", max = \"10kb\"", Some("min")),
+        ("red", "min = \"2bdp\", max = \"1bdp\"", Some("min")),
+        ("red", "min = \"20p\", max = \"10p\"", Some("min")),
+        ("red", "min = \"20kb\", max = \"60kb\", set = [{ at = \"1s\", max = \"10kb\" }]", None),
+        ("red", "min = \"10kb\", max = \"10kb\"", None),
+        ("red", "set = [{ at = \"1s\", min = \"20kb\", max = \"10kb\" }]", Some("min")),
+        ("ared", "min = \"100kb\", max = \"10kb\"", Some("min")),
+    ] {
+        let discipline = format!("{{ name = \"{name}\", {text} }}");
+        fs::write(dir.path().join("range.toml"), HOME.replace("\"droptail\"", &discipline))
+            .expect("range.toml");
+        let mut check = queuewright(dir.path(), &["check", "range.toml"]);
+        match says {
+            Some(key) => {
+                refused(&mut check, &format!("{key} = "));
+                refused(&mut check, "above max");
+            }
+            None => assert_eq!(end(check.stdout(Stdio::null())).code, 0, "{text}"),
+        }
+    }
 }
 
 /// A byte-order mark, with which editors on Windows begin a file, is none of its text.

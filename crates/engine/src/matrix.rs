@@ -1,7 +1,7 @@
 //! The runs of a comparison on all cores.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
 /// How far an item of [`run_all`] is.
@@ -40,11 +40,19 @@ pub fn share_out<T: Send>(
     hear: impl FnMut(T),
 ) {
     let next = AtomicUsize::new(0);
+    let gate = Mutex::new(0);
     let (tell, told) = mpsc::channel();
     thread::scope(|scope| {
-        for _ in 0..jobs.min(count) {
-            let (tell, next, work) = (tell.clone(), &next, &work);
-            scope.spawn(move || {
+        let asked = jobs.min(count);
+        // How many of them work: known when all have begun.
+        let mut workers = gate.lock().unwrap_or_else(PoisonError::into_inner);
+        *workers = asked;
+        for begun in 0..asked {
+            let (tell, next, work, gate) = (tell.clone(), &next, &work, &gate);
+            let worker = move |checked: bool| {
+                if checked && begun >= *gate.lock().unwrap_or_else(PoisonError::into_inner) {
+                    return;
+                }
                 while !stop.load(Ordering::Relaxed) {
                     let item = next.fetch_add(1, Ordering::Relaxed);
                     if item >= count {
@@ -55,8 +63,21 @@ pub fn share_out<T: Send>(
                         let _ = tell.send(what);
                     });
                 }
-            });
+            };
+            // More threads than the machine gives (`ulimit -u`, `-v`) are not to be had by asking again, and those that there are
+            // have taken what memory there was: some end again, for the others' work.
+            let in_a_thread = worker.clone();
+            if let Err(e) = thread::Builder::new().spawn_scoped(scope, move || in_a_thread(true)) {
+                *workers = begun.div_ceil(4);
+                eprintln!("note: {} at a time, not {asked}: no more threads ({e})", (*workers).max(1));
+                if begun == 0 {
+                    // All is heard of at the end.
+                    worker(false);
+                }
+                break;
+            }
         }
+        drop(workers);
         drop(tell);
         told.into_iter().for_each(hear);
     });

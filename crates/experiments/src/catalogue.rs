@@ -1,7 +1,7 @@
 //! Which experiments there are: those in the program, and those in a folder of the user's.
 
 use crate::{Error, Figure};
-use queuewright_scenario::{read_file, read_text};
+use queuewright_scenario::{limits, read_file, read_text};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -161,7 +161,7 @@ impl Catalogue {
         files.sort();
         let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
         let paper = whole.file_name().map_or("own".into(), |n| n.to_string_lossy().into_owned());
-        let text = |path: PathBuf| read_text(&path, 16 << 20).map_err(|e| fail(e, &path));
+        let text = |path: PathBuf| read_text(&path, limits::TOML.bytes).map_err(|e| fail(e, &path));
         let mut experiments = Vec::new();
         for name in names {
             let path = folder.join(format!("{name}.figure.toml"));
@@ -244,10 +244,10 @@ struct Files {
 
 impl Files {
     /// Bytes of one file, and of all; files; how deep folders lie in one another.
-    const LARGEST: u64 = 64 << 20;
-    const MOST_BYTES: u64 = 256 << 20;
-    const MOST_FILES: usize = 10_000;
-    const DEEPEST: usize = 8;
+    const LARGEST: u64 = limits::DATA.bytes;
+    const MOST_BYTES: u64 = limits::EXPERIMENTS.bytes;
+    const MOST_FILES: usize = limits::EXPERIMENTS.items.0 as usize;
+    const DEEPEST: usize = limits::EXPERIMENTS.depth as usize;
 
     /// The data file, or all those of the folder, at `path`. A link to a folder is not followed: it may lead back. A file that is larger
     /// than any that scenarios read is left out.

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Points of a curve over time that are kept.
 const POINTS: usize = 400;
 /// Largest file of kept runs that is read.
-const MOST_BYTES: u64 = 1 << 30;
+const MOST_BYTES: u64 = queuewright_scenario::limits::KEPT_RUNS.bytes;
 /// Steps of a distribution that are kept.
 const SHARES: usize = 200;
 

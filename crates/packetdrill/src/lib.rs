@@ -22,7 +22,7 @@ mod stack;
 mod words;
 
 use played::Played;
-use queuewright_scenario::{LARGEST_FILE, read_text};
+use queuewright_scenario::{limits, read_text};
 use queuewright_sim::Kind;
 use serde::Serialize;
 use std::fmt;
@@ -132,7 +132,7 @@ pub fn check(script: &Script, dir: &Path, options: &Options, log: &[u8]) -> Resu
 /// # Errors
 /// It cannot be read, or is no script: file, line, and what was expected.
 pub fn read_file(path: &Path) -> Result<Script, String> {
-    let text = read_text(path, LARGEST_FILE).map_err(|e| format!("{}: {e}", path.display()))?;
+    let text = read_text(path, limits::SCRIPT.bytes).map_err(|e| format!("{}: {e}", path.display()))?;
     parse(&text).map_err(|e| format!("{}:{}: {e}", path.display(), e.line()))
 }
 

@@ -8,7 +8,7 @@ use crate::script::{Action, Call, Event, Expr, Script, When};
 use std::collections::HashMap;
 
 /// How deep brackets may lie in one another.
-const DEEPEST: u32 = 32;
+const DEEPEST: u32 = queuewright_scenario::limits::SCRIPT.depth;
 
 /// Reads a script.
 ///

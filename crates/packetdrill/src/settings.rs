@@ -1,7 +1,7 @@
 //! What a script's command lines set: sysctls, qdiscs, offloads.
 
 use crate::{End, Failure, Step};
-use queuewright_scenario::{LARGEST_FILE, read_text};
+use queuewright_scenario::{limits, read_text};
 use queuewright_sim::Kind;
 use queuewright_sim::alone::{Dropped, Sysctls};
 use std::path::Path;
@@ -194,7 +194,7 @@ fn one(words: &[String], dir: &Path, depth: u32, all: &mut Vec<Order>) -> Result
                 return Err(format!("the command {name}, which calls others so deep"));
             }
             let path = dir.join(program);
-            let Ok(text) = read_text(&path, LARGEST_FILE) else {
+            let Ok(text) = read_text(&path, limits::SCRIPT.bytes) else {
                 return Err(format!("the command {program}: it cannot be read"));
             };
             lines(&text, path.parent().unwrap_or(dir), depth + 1, all)?;

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Samples of a time series that stay in memory for the pictures; the CSV has all.
@@ -121,7 +121,7 @@ impl Folder {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn add_file(&mut self, name: &str, content: &[u8]) -> Result<(), Error> {
+    pub fn add_file(&mut self, name: &str, content: impl Read) -> Result<(), Error> {
         self.write(&file_name(name), content)
     }
 
@@ -227,16 +227,32 @@ impl Folder {
         self.replace("manifest.json", format!("{manifest:#}\n").as_bytes())
     }
 
-    fn write(&mut self, file: &str, content: &[u8]) -> Result<(), Error> {
-        self.replace(file, content)?;
-        let hash = Sha256::digest(content);
-        let hash = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-        self.files.insert(file.into(), (content.len(), hash));
+    fn write(&mut self, file: &str, content: impl Read) -> Result<(), Error> {
+        let mut content = Hashing { from: content, hash: Sha256::new(), bytes: 0 };
+        self.replace(file, &mut content)?;
+        let hash = content.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        self.files.insert(file.into(), (content.bytes, hash));
         Ok(())
     }
 
-    fn replace(&self, file: &str, content: &[u8]) -> Result<(), Error> {
+    fn replace(&self, file: &str, content: impl Read) -> Result<(), Error> {
         whole(&self.held.at(file), content).map_err(error("write", &self.path.join(file)))
+    }
+}
+
+/// Hashes and counts what is read.
+struct Hashing<R> {
+    from: R,
+    hash: Sha256,
+    bytes: usize,
+}
+
+impl<R: Read> Read for Hashing<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let n = self.from.read(into)?;
+        self.hash.update(&into[..n]);
+        self.bytes += n;
+        Ok(n)
     }
 }
 
@@ -359,7 +375,7 @@ pub fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
     whole(path, content).map_err(error("write", path))
 }
 
-fn whole(path: &Path, content: &[u8]) -> io::Result<()> {
+fn whole(path: &Path, mut content: impl Read) -> io::Result<()> {
     let mut fresh = path.as_os_str().to_owned();
     fresh.push(".part");
     let fresh = PathBuf::from(fresh);
@@ -368,8 +384,8 @@ fn whole(path: &Path, content: &[u8]) -> io::Result<()> {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
         _ => {}
     }
-    let written = fs::File::create_new(&fresh).and_then(|mut file| file.write_all(content));
-    written.and_then(|()| fs::rename(&fresh, path)).inspect_err(|_| {
+    let written = fs::File::create_new(&fresh).and_then(|mut file| io::copy(&mut content, &mut file));
+    written.and_then(|_| fs::rename(&fresh, path)).inspect_err(|_| {
         // A full disk leaves no half of a file.
         let _ = fs::remove_file(&fresh);
     })

@@ -37,7 +37,7 @@ fn finished_folder_holds_everything_it_lists() {
     let base = tempfile::tempdir().unwrap();
     let (header, runs) = made();
     let mut folder = Folder::create(base.path(), "home", "[link]\n", &header, runs.len()).unwrap();
-    folder.add_file("trace.txt", b"1\n2\n").unwrap();
+    folder.add_file("trace.txt", &b"1\n2\n"[..]).unwrap();
     // Threads finish in any order.
     for (place, run) in runs.into_iter().enumerate().rev() {
         folder.add_run(place, run).unwrap();

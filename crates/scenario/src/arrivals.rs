@@ -3,6 +3,7 @@
 use crate::data::{DataFile, Files, Sheet};
 use crate::error::Error;
 use crate::keys::{AT, EXPONENTIAL, PAGES, RATE};
+use crate::limits::PAGES as PAGES_READ;
 use crate::node::{Node, Table, Value};
 use crate::packet::SEGMENT_BYTES;
 use crate::random::{Draws, draw, exponential, open};
@@ -10,7 +11,12 @@ use crate::sizes::Sizes;
 use crate::units::{self, MILLION, Range, Unit};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
+use std::collections::HashMap;
 use std::sync::Arc;
+
+/// Most pages of a file, and most flows of all that are loaded.
+pub(crate) const MAX_PAGES: usize = 10_000;
+pub(crate) const MAX_PAGED: usize = PAGES_READ.items.0 as usize;
 
 /// The arrival pattern of an entry: how its flows come.
 #[derive(Debug, Clone, PartialEq)]
@@ -205,15 +211,21 @@ impl PageLoads {
             }
             return Ok(PageLoads { pages: Pages::Web, file: None, at_ns, arrivals: None });
         };
-        let sheet = Sheet::read(n, files, "a file of pages")?;
+        let sheet = Sheet::read(n, files, "a file of pages", &PAGES_READ)?;
         let known = pages(&sheet)?;
         let mut traces = Vec::new();
         match t.get("traces") {
             None => traces = known.iter().map(|p| p.0).collect(),
             Some(n) => {
+                let mut flows = 0;
                 for item in n.list("numbers of traces, such as [967, 652]")? {
                     let range = item.whole(0, u64::MAX)?;
-                    if range.min != range.max || !known.iter().any(|p| p.0 == range.min) {
+                    let page = known.iter().find(|p| range.min == range.max && p.0 == range.min);
+                    flows += page.map_or(0, |p| p.1.len());
+                    if flows > MAX_PAGED {
+                        return Err(item.error(format!("more than {MAX_PAGED} flows with this one")));
+                    }
+                    if page.is_none() {
                         let all: Vec<String> = known.iter().map(|p| p.0.to_string()).take(50).collect();
                         return Err(
                             item.error(format!("not a trace of this file. Allowed: {}", all.join(", ")))
@@ -285,6 +297,7 @@ impl Pages {
 fn pages(sheet: &Sheet) -> Result<Vec<(u64, Vec<u32>)>, Error> {
     const FORM: &str = "write trace,flow,packets (1 to 1000000), such as 967,0,12";
     let mut pages: Vec<(u64, Vec<u32>)> = Vec::new();
+    let mut places: HashMap<u64, usize> = HashMap::new();
     for (n, (line, fields)) in sheet.lines().enumerate() {
         let numbers: Option<Vec<u64>> = fields.iter().map(|f| f.parse().ok()).collect();
         let Some([trace, _, packets @ 1..=1_000_000]) = numbers.as_deref() else {
@@ -293,10 +306,18 @@ fn pages(sheet: &Sheet) -> Result<Vec<(u64, Vec<u32>)>, Error> {
             }
             return Err(sheet.error(line, Some(&fields.join(",")), format!("not a flow of a page; {FORM}")));
         };
-        match pages.iter().rposition(|p| p.0 == *trace) {
-            Some(at) => pages[at].1.push(*packets as u32),
-            None if pages.len() == 10_000 => return Err(sheet.error(line, None, "more than 10000 pages")),
-            None => pages.push((*trace, vec![*packets as u32])),
+        if n > MAX_PAGED {
+            return Err(sheet.error(line, None, format!("more than {MAX_PAGED} flows")));
+        }
+        match places.get(trace) {
+            Some(&at) => pages[at].1.push(*packets as u32),
+            None if pages.len() == MAX_PAGES => {
+                return Err(sheet.error(line, None, format!("more than {MAX_PAGES} pages")));
+            }
+            None => {
+                places.insert(*trace, pages.len());
+                pages.push((*trace, vec![*packets as u32]));
+            }
         }
     }
     match pages.is_empty() {

@@ -1,12 +1,14 @@
 //! Packet captures, pcap and pcapng: how many bytes each flow in them carried.
 
+use crate::limits::CAPTURE;
 use etherparse::{LaxNetSlice, LaxSlicedPacket, TransportSlice};
 use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError, create_reader};
 use std::collections::HashMap;
+use std::io::BufRead;
 use std::net::IpAddr;
 
-/// Largest capture, bytes.
-pub(crate) const MAX_BYTES: u64 = crate::data::LARGEST_FILE;
+/// So many bytes of a capture hold a flow, or no more are read.
+const FIRST_BYTES: usize = 64 << 20;
 /// No packet of a capture is longer (libpcap's `MAXIMUM_SNAPLEN` of most links is 256 KiB).
 const BUFFER: usize = 1 << 20;
 
@@ -28,12 +30,14 @@ pub(crate) fn is_capture(bytes: &[u8]) -> bool {
 /// Bytes that each TCP and UDP flow of a capture carried, headers not counted, in the order in which the flows appear. The two
 /// directions of a connection are two flows, and what carried nothing is none. A capture may hold the heads of packets alone:
 /// lengths are what IP says. A last packet that is cut off is left out.
-pub fn flow_sizes(bytes: &[u8]) -> Result<Vec<u64>, String> {
+pub fn flow_sizes(mut from: impl BufRead + Send) -> Result<Vec<u64>, String> {
     let unread = |e: PcapError<&[u8]>| format!("a packet capture that cannot be read: {}", reason(&e));
-    let mut reader = create_reader(BUFFER, bytes).map_err(unread)?;
-    let next_generation = bytes.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]);
+    let first = from.fill_buf().map_err(|e| e.to_string())?;
+    let next_generation = first.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]);
+    let mut reader = create_reader(BUFFER, from).map_err(unread)?;
+    let mut read = 0;
     let mut links: Vec<Linktype> = Vec::new();
-    let mut flows: HashMap<Key, usize> = HashMap::new();
+    let mut flows: HashMap<Key, u32> = HashMap::new();
     let mut sizes: Vec<u64> = Vec::new();
     let mut waiting = false;
     loop {
@@ -59,9 +63,20 @@ pub fn flow_sizes(bytes: &[u8]) -> Result<Vec<u64>, String> {
         };
         waiting = false;
         reader.consume(length);
+        read += length;
+        if sizes.is_empty() && read > FIRST_BYTES {
+            return Err(format!("a packet capture without a flow in its first {} MB", FIRST_BYTES >> 20));
+        }
         if let Some((key, payload)) = found.filter(|(_, payload)| *payload > 0) {
-            let index = *flows.entry(key).or_insert(sizes.len());
-            match sizes.get_mut(index) {
+            let known = sizes.len();
+            let index = *flows.entry(key).or_insert(known as u32);
+            if u64::from(index) == CAPTURE.items.0 {
+                return Err(format!(
+                    "a packet capture of more than {} flows; take a part of it, as editcap -c does",
+                    CAPTURE.items.0
+                ));
+            }
+            match sizes.get_mut(index as usize) {
                 Some(size) => *size += payload,
                 None => sizes.push(payload),
             }
@@ -217,20 +232,20 @@ mod tests {
     fn bytes_of_each_flow_in_either_format() {
         let file = pcap(1, &packets(), 65_535);
         assert!(is_capture(&file));
-        assert_eq!(flow_sizes(&file), Ok(vec![1500, 300, 10]));
-        assert_eq!(flow_sizes(&pcapng(&packets())), Ok(vec![1500, 300, 10]));
+        assert_eq!(flow_sizes(&file[..]), Ok(vec![1500, 300, 10]));
+        assert_eq!(flow_sizes(&*pcapng(&packets())), Ok(vec![1500, 300, 10]));
         // Without the link's header.
         let bare: Vec<Vec<u8>> = packets().iter().map(|p| p[14..].to_vec()).collect();
-        assert_eq!(flow_sizes(&pcap(101, &bare, 65_535)), Ok(vec![1500, 300, 10]));
+        assert_eq!(flow_sizes(&*pcap(101, &bare, 65_535)), Ok(vec![1500, 300, 10]));
     }
 
     /// CAIDA's captures hold heads alone.
     #[test]
     fn lengths_are_what_ip_says_where_packets_are_cut() {
-        assert_eq!(flow_sizes(&pcap(1, &packets(), 80)), Ok(vec![1500, 300, 10]));
+        assert_eq!(flow_sizes(&*pcap(1, &packets(), 80)), Ok(vec![1500, 300, 10]));
         let mut file = pcap(1, &packets(), 65_535);
         file.truncate(file.len() - 60); // into the last segment
-        assert_eq!(flow_sizes(&file), Ok(vec![1448, 300, 10]));
+        assert_eq!(flow_sizes(&file[..]), Ok(vec![1448, 300, 10]));
     }
 
     /// Less than the block's own head and end, which its reader subtracts.
@@ -241,7 +256,7 @@ mod tests {
             for word in [kind, length, 0, length, 0, 0, 0, 0, 0, 0, 0, 0] {
                 file.extend(word.to_le_bytes());
             }
-            let e = flow_sizes(&file).unwrap_err();
+            let e = flow_sizes(&file[..]).unwrap_err();
             assert!(e.contains("damaged"), "{kind} {length}: {e}");
         }
     }
@@ -253,7 +268,7 @@ mod tests {
             (pcap(147, &packets(), 99), "without a TCP or UDP flow"), // a link that is not known
             (vec![0xd4, 0xc3, 0xb2, 0xa1, 2], "header is not complete"),
         ] {
-            let e = flow_sizes(&file).unwrap_err();
+            let e = flow_sizes(&file[..]).unwrap_err();
             assert!(e.contains(why), "{e}");
         }
     }
@@ -271,7 +286,7 @@ mod tests {
                 file[at] = byte;
             }
             file.truncate(length.index(file.len() + 1));
-            let _ = flow_sizes(&file);
+            let _ = flow_sizes(&file[..]);
         }
     }
 }

@@ -2,23 +2,19 @@
 //! that is to stand alone.
 
 use crate::error::{Error, Place};
+use crate::limits::{self, Limit};
 use crate::node::Node;
 use crate::units::quote;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::{File, FileType, OpenOptions};
-use std::io::{Error as IoError, ErrorKind, Read};
+use std::io::{BufReader, Error as IoError, ErrorKind, Read, Take};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-
-/// Largest file of sizes, pages or flows, bytes.
-const MAX_BYTES: u64 = 64 << 20;
-/// Largest file of any kind, bytes.
-pub const LARGEST_FILE: u64 = 1 << 30;
 
 /// Where the files are that a scenario names.
 #[derive(Debug, Clone, Default)]
@@ -67,6 +63,21 @@ impl DataFile {
         what: &str,
         most: u64,
     ) -> Result<(DataFile, Vec<u8>), Error> {
+        DataFile::read_by(node, files, what, most, |from| {
+            let mut bytes = Vec::new();
+            from.read_to_end(&mut bytes).map_err(|e| node.error(unreadable(&e)))?;
+            Ok(bytes)
+        })
+    }
+
+    /// The same with what `by` makes of its content, which need not be in memory at once.
+    pub(crate) fn read_by<T>(
+        node: &Node,
+        files: &Files,
+        what: &str,
+        most: u64,
+        by: impl FnOnce(&mut BufReader<Hashing<'_>>) -> Result<T, Error>,
+    ) -> Result<(DataFile, T), Error> {
         let given = node.text(&format!("the path of {what}, from the folder of this file"))?;
         if given.is_empty() || given.contains('\0') {
             return Err(node.error(format!("not a path; write the path of {what}")));
@@ -82,13 +93,32 @@ impl DataFile {
             _ => node.error(unreadable(&e)),
         };
         let carried = files.carried.get(&path).cloned();
-        let bytes = match &carried {
+        let from: Box<dyn Read + Send + '_> = match &carried {
             Some(content) if content.len() as u64 > most => return Err(unread(too_large(most))),
-            Some(content) => content.to_vec(),
-            None => read_file(&path, most).map_err(unread)?,
+            Some(content) => Box::new(&content[..]),
+            None => Box::new(open(&path, most).map_err(unread)?),
         };
-        let sha256 = hex(&Sha256::digest(&bytes));
-        Ok((DataFile { given: given.into(), path, sha256, carried }, bytes))
+        let mut from = BufReader::with_capacity(1 << 16, Hashing { from, hash: Sha256::new(), bytes: 0 });
+        let made = by(&mut from)?;
+        // What it did not need counts for the hash.
+        std::io::copy(&mut from, &mut std::io::sink()).map_err(unread)?;
+        let Hashing { hash, bytes, .. } = from.into_inner();
+        if bytes > most {
+            return Err(unread(too_large(most)));
+        }
+        let sha256 = hex(&hash.finalize());
+        Ok((DataFile { given: given.into(), path, sha256, carried }, made))
+    }
+
+    /// What is in it, to be read.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn open(&self) -> std::io::Result<Box<dyn Read + '_>> {
+        Ok(match &self.carried {
+            Some(content) => Box::new(&content[..]),
+            None => Box::new(open(&self.path, limits::CAPTURE.bytes)?),
+        })
     }
 
     /// What is in it.
@@ -98,7 +128,7 @@ impl DataFile {
     pub fn content(&self) -> std::io::Result<Cow<'_, [u8]>> {
         match &self.carried {
             Some(content) => Ok(Cow::Borrowed(content)),
-            None => Ok(Cow::Owned(read_file(&self.path, LARGEST_FILE)?)),
+            None => Ok(Cow::Owned(read_file(&self.path, limits::CAPTURE.bytes)?)),
         }
     }
 
@@ -133,6 +163,16 @@ pub(crate) fn unreadable(e: &IoError) -> String {
 /// # Errors
 /// What reading can fail with; a pipe, a device or a socket; more bytes.
 pub fn read_file(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path, most)?.read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(too_large(most));
+    }
+    Ok(bytes)
+}
+
+/// A file of at most so many bytes, of which no more than one above that is read should it grow.
+fn open(path: &Path, most: u64) -> std::io::Result<Take<File>> {
     regular(std::fs::metadata(path)?.file_type())?;
     // It may have become another meanwhile.
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
@@ -141,12 +181,23 @@ pub fn read_file(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
     if meta.len() > most {
         return Err(too_large(most));
     }
-    let mut bytes = Vec::new();
-    File::take(file, most.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
-        return Err(too_large(most));
+    Ok(file.take(most.saturating_add(1)))
+}
+
+/// Hashes and counts what is read.
+pub(crate) struct Hashing<'a> {
+    from: Box<dyn Read + Send + 'a>,
+    hash: Sha256,
+    bytes: u64,
+}
+
+impl Read for Hashing<'_> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.from.read(into)?;
+        self.hash.update(&into[..n]);
+        self.bytes += n as u64;
+        Ok(n)
     }
-    Ok(bytes)
 }
 
 /// The pipe that a path names, if whoever began this process has given it one: `/dev/fd/N`, as a shell writes for `<(COMMAND)`,
@@ -231,15 +282,21 @@ pub(crate) struct Sheet {
 
 impl Sheet {
     /// Reads the file that a value names; `what` it is, for errors.
-    pub fn read(node: &Node, files: &Files, what: &str) -> Result<Sheet, Error> {
-        let (file, bytes) = DataFile::read(node, files, what, MAX_BYTES)?;
-        Sheet::new(node, file, bytes, what)
+    pub fn read(node: &Node, files: &Files, what: &str, limit: &Limit) -> Result<Sheet, Error> {
+        let (file, bytes) = DataFile::read(node, files, what, limit.bytes)?;
+        Sheet::new(node, file, bytes, what, limit)
     }
 
     /// The table that a file holds.
-    pub fn new(node: &Node, file: DataFile, bytes: Vec<u8>, what: &str) -> Result<Sheet, Error> {
-        if bytes.len() as u64 > MAX_BYTES {
-            return Err(node.error(format!("larger than {} MB: not {what}", MAX_BYTES >> 20)));
+    pub fn new(
+        node: &Node,
+        file: DataFile,
+        bytes: Vec<u8>,
+        what: &str,
+        limit: &Limit,
+    ) -> Result<Sheet, Error> {
+        if bytes.len() as u64 > limit.bytes {
+            return Err(node.error(format!("larger than {} MB: not {what}", limit.bytes >> 20)));
         }
         let mut text = String::from_utf8(bytes).map_err(|_| node.error("not UTF-8 text"))?;
         if text.starts_with('\u{feff}') {

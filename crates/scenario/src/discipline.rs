@@ -189,7 +189,8 @@ fn check_rules(
                     return Err(node.error(format!("only with {}: {}", values.join(" or "), rule.why)));
                 }
             }
-            Beside::Without => {}
+            // Sizes are compared when they are known.
+            Beside::Without | Beside::NotAbove => {}
         }
     }
     Ok(())

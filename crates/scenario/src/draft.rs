@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Largest scenario file, bytes.
-const MAX_FILE: u64 = 16 << 20;
+const MAX_FILE: u64 = crate::limits::TOML.bytes;
 /// When what comes by a pipe is to be there.
 const PIPE_ENDS_WITHIN: Duration = Duration::from_secs(60);
 

@@ -250,7 +250,7 @@ impl Scenario {
         self.places.0.get(what).is_some_and(|(_, _, found)| !found.is_empty())
     }
 
-    fn error_at(&self, what: &str, message: String) -> Error {
+    pub(crate) fn error_at(&self, what: &str, message: String) -> Error {
         match self.places.0.get(what) {
             Some((place, key, found)) => {
                 let e = Error::new(place.clone(), key.clone(), message);

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::fmt;
 
 /// Deepest nesting that anything here has, and one more for its error to be a better one.
-const MAX_DEPTH: usize = 8;
+const MAX_DEPTH: usize = crate::limits::JSON.depth as usize;
 
 /// Reads JSON text; `file` is for errors.
 pub(crate) fn parse(text: &str, file: &str) -> Result<Node, Error> {

@@ -21,7 +21,7 @@ const MAX_EXTRA: u64 = 10 * S;
 /// Largest finite transfer, bytes: the largest whole power of two below 2^32 segments.
 pub(crate) const MAX_SIZE: u64 = 1 << 42;
 /// Most flows in a scenario.
-pub(crate) const MAX_FLOWS: u64 = 100_000;
+pub(crate) const MAX_FLOWS: u64 = crate::limits::FLOWS.items.0;
 
 const fn time(min: u64, max: u64) -> Form {
     Quantity { unit: Unit::Time, min, max, range: false }

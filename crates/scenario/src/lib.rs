@@ -37,6 +37,8 @@ mod form;
 mod impairments;
 mod json;
 pub mod keys;
+pub mod limits;
+mod memory;
 mod model;
 mod node;
 pub mod packet;
@@ -65,7 +67,7 @@ mod write;
 
 pub use arrivals::{ArrivalPattern, ArrivalRate, Arrivals, PageLoads, Pages, PagesFile, Pause};
 pub use client::{Client, Video};
-pub use data::{DataFile, LARGEST_FILE, read_file, read_text};
+pub use data::{DataFile, read_file, read_text};
 pub use datagrams::{Datagrams, Gaps};
 pub use draft::Draft;
 pub use error::{Error, Place};

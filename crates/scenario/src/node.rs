@@ -399,7 +399,7 @@ impl Value {
 
 /// Keys, parts of dotted keys, values in lists and brackets that a TOML file has at most. The parser makes a table of about a kilobyte for
 /// each part of a key.
-pub const MOST_ITEMS: usize = 100_000;
+pub const MOST_ITEMS: usize = crate::limits::TOML.items.0 as usize;
 
 /// Where a TOML text has more than [`MOST_ITEMS`], bytes from its begin; `None`: it has not. To be asked before it is parsed: 16 MB of
 /// dotted keys take 9 GB.

@@ -119,7 +119,25 @@ pub(crate) fn resolve(
         }
         spec.set("actions", aqm::Value::Choice(actions)).map_err(|e| (name.to_string(), e.to_string()))?;
     }
+    in_order(&spec)?;
     Ok(spec)
+}
+
+/// Two parameters of which one is not to be above the other: the first, and what is wrong with it.
+fn in_order(spec: &Spec) -> Result<(), (String, String)> {
+    for rule in spec.info.rules.iter().filter(|rule| matches!(rule.beside, aqm::Beside::NotAbove)) {
+        let shown = |name| spec.shown().find(|(p, _)| p.name == name).map(|(_, text)| text);
+        if let (Some(aqm::Value::Int(low)), Some(aqm::Value::Int(high))) =
+            (spec.get(rule.param), spec.get(rule.other))
+            && high > 0
+            && low > high
+        {
+            let (low, high) = (shown(rule.param).unwrap_or_default(), shown(rule.other).unwrap_or_default());
+            let message = format!("is {low}, above {} ({high}): {}", rule.other, rule.why);
+            return Err((rule.param.into(), message));
+        }
+    }
+    Ok(())
 }
 
 /// Linux's RED below htb has no clock for an idle link: what a file does not say about it is that, so that both engines have the
@@ -146,6 +164,7 @@ pub(crate) fn resolve_changes(
                 .map_err(|e| (format!("set[{i}].{name}"), e))?;
             changes.push(spec::Change { at_ns: change.at_ns, param: name.to_string(), value });
         }
+        in_order(&spec).map_err(|(name, e)| (format!("set[{i}].{name}"), e))?;
     }
     Ok(changes)
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, json};
 use std::sync::Arc;
 
 /// Largest policy file, bytes: QueuePilot's 12,550 weights take 100 kB at most.
-pub const MAX_BYTES: u64 = 4 << 20;
+pub const MAX_BYTES: u64 = crate::limits::POLICY.bytes;
 /// Policies that the program brings, by the name that a parameter may give in place of a path. `policies/` has their cards.
 const SHIPPED: [(&str, &str); 3] = [
     ("queuepilot", include_str!("../../../policies/queuepilot.json")),

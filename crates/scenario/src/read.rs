@@ -6,6 +6,7 @@ use crate::error::{Error, Place};
 use crate::form::{MAX_BUFFER, MAX_TEXT};
 use crate::impairments::Impairments;
 use crate::keys::{LINK, PORTS, QUEUE, RUN, SEED, SHARED, STEP, TOP};
+use crate::limits;
 use crate::model::{
     Discipline, Flows, Link, LinkRate, Places, Run, Scenario, TraceFile, TrafficModel, largest_packet,
 };
@@ -91,7 +92,7 @@ pub(crate) fn scenario(root: &Node, files: &Files) -> Result<Scenario, Error> {
     for (name, node) in [("flows", flows_node), ("run", run_node)] {
         node.walk(name, &mut |name, node| remember(name, node, node.value.show()));
     }
-    Ok(Scenario {
+    let scenario = Scenario {
         name: top.get("name").map(Node::name).transpose()?,
         description: top.get("description").map(description).transpose()?,
         ports,
@@ -101,7 +102,9 @@ pub(crate) fn scenario(root: &Node, files: &Files) -> Result<Scenario, Error> {
         run,
         places: Places(places),
         warnings: Warnings::default(),
-    })
+    };
+    scenario.check_memory()?;
+    Ok(scenario)
 }
 
 fn description(node: &Node) -> Result<String, Error> {
@@ -348,7 +351,7 @@ fn schedule(node: &Node, t: &Table<'_>) -> Result<Schedule, Error> {
 }
 
 fn trace_file(node: &Node, files: &Files) -> Result<TraceFile, Error> {
-    let (file, bytes) = DataFile::read(node, files, "a trace file", trace::MAX_BYTES)?;
+    let (file, bytes) = DataFile::read(node, files, "a trace file", limits::TRACE.bytes)?;
     let trace = trace::parse(&bytes, &file.given)?;
     Ok(TraceFile { file, trace: Arc::new(trace) })
 }

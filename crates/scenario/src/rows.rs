@@ -5,6 +5,7 @@ use crate::data::{Files, Sheet};
 use crate::datagrams::Datagrams;
 use crate::error::{Error, Place, suggest};
 use crate::keys::MAX_FLOWS;
+use crate::limits::FLOWS;
 use crate::model::{Flows, Rows, TrafficModel};
 use crate::node::{Node, Table, Value};
 use crate::preset::in_order;
@@ -26,7 +27,7 @@ pub(crate) fn entry(
     let alone: Vec<&str> =
         ["count", "repeat", "arrivals", "pages"].into_iter().chain(Datagrams::names()).collect();
     t.not_with(&alone, "does not go with a file of flows: each of its lines is a TCP flow, once")?;
-    let sheet = Sheet::read(named, files, "a file of flows")?;
+    let sheet = Sheet::read(named, files, "a file of flows", &FLOWS)?;
     let none = || {
         let form = format!("no flow; the first line names the columns, out of {}", COLUMNS.join(", "));
         sheet.error(0, None, form)

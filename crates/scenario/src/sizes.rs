@@ -1,15 +1,17 @@
 //! How much a flow sends: a range, a distribution, or what a file says.
 
 use crate::capture;
-use crate::data::{DataFile, Files, Sheet};
+use crate::data::{DataFile, Files, Sheet, unreadable};
 use crate::error::Error;
 use crate::keys::{Keys, LOGNORMAL, MAX_SIZE, PARETO, SIZES};
+use crate::limits::{CAPTURE, SIZES as LIMIT};
 use crate::node::{Node, Table, Value};
 use crate::packet::SEGMENT_BYTES;
 use crate::random::{Draws, draw, normal, open};
 use crate::units::{self, Range, Unit};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
+use std::io::{BufRead, Read};
 use std::sync::Arc;
 
 const MILLION: f64 = 1e6;
@@ -87,13 +89,23 @@ impl Sizes {
         let t = node.table(of)?;
         if kind == "file" {
             let (n, what) = (t.need("file")?, "a file of sizes");
-            let (file, bytes) = DataFile::read(n, files, what, capture::MAX_BYTES)?;
-            if capture::is_capture(&bytes) {
-                let mut sizes = capture::flow_sizes(&bytes).map_err(|why| n.error(why))?;
-                sizes.iter_mut().for_each(|s| *s = (*s).min(MAX_SIZE));
-                return Ok((Sizes::Table(Arc::new(SizeTable::List(sizes))), Some(file)));
-            }
-            let sheet = Sheet::new(n, file, bytes, what)?;
+            let unread = |e: std::io::Error| n.error(unreadable(&e));
+            let (file, read) = DataFile::read_by(n, files, what, CAPTURE.bytes, |from| {
+                if capture::is_capture(from.fill_buf().map_err(unread)?) {
+                    let mut sizes = capture::flow_sizes(from).map_err(|why| n.error(why))?;
+                    sizes.iter_mut().for_each(|s| *s = (*s).min(MAX_SIZE));
+                    return Ok(Err(sizes));
+                }
+                // One above what a table may have.
+                let mut bytes = Vec::new();
+                from.take(LIMIT.bytes + 1).read_to_end(&mut bytes).map_err(unread)?;
+                Ok(Ok(bytes))
+            })?;
+            let bytes = match read {
+                Ok(bytes) => bytes,
+                Err(sizes) => return Ok((Sizes::Table(Arc::new(SizeTable::List(sizes))), Some(file))),
+            };
+            let sheet = Sheet::new(n, file, bytes, what, &LIMIT)?;
             let table = table(&sheet)?;
             return Ok((Sizes::Table(Arc::new(table)), Some(sheet.file)));
         }
@@ -278,6 +290,9 @@ fn table(sheet: &Sheet) -> Result<SizeTable, Error> {
             }
             return Err(sheet.error(line, Some(fields[0]), format!("not a size; write {FORM}")));
         };
+        if (list.len() + points.len()) as u64 == LIMIT.items.0 {
+            return Err(sheet.error(line, None, format!("more than {} sizes", LIMIT.items.0)));
+        }
         match fields.as_slice() {
             [_] if points.is_empty() => list.push(size),
             [_, share] if list.is_empty() => {

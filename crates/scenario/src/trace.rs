@@ -5,8 +5,6 @@ use crate::error::{Error, Place};
 use crate::rate::Trace;
 use crate::units::quote;
 
-/// Largest trace file, bytes: a day at 1 Gbit/s is larger, the known traces are under 1 MB.
-pub const MAX_BYTES: u64 = 64 << 20;
 /// Latest time in a trace, milliseconds: a thousand hours.
 pub const MAX_MS: u64 = 3_600_000_000;
 
@@ -23,7 +21,8 @@ pub fn parse(bytes: &[u8], name: &str) -> Result<Trace, Error> {
         e.found = found.map(|f| format!("\"{}\"", quote(&String::from_utf8_lossy(&f[..f.len().min(300)]))));
         e
     };
-    let mut opportunities_ns = Vec::new();
+    // All is looked at before any of it is kept.
+    let mut lines = 0;
     let mut last = 0u64;
     let body = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let body = body.strip_suffix(b"\n").unwrap_or(body);
@@ -44,14 +43,9 @@ pub fn parse(bytes: &[u8], name: &str) -> Result<Trace, Error> {
                 "an empty line; each line of a trace is a time in whole milliseconds",
             ));
         }
-        let time = digits
-            .iter()
-            .try_fold(0u64, |n, b| {
-                b.is_ascii_digit().then(|| n.saturating_mul(10).saturating_add(u64::from(b - b'0')))
-            })
-            .ok_or_else(|| {
-                fail(i + 1, Some(line), "not a time in whole milliseconds from the start, such as 17")
-            })?;
+        let time = number(digits).ok_or_else(|| {
+            fail(i + 1, Some(line), "not a time in whole milliseconds from the start, such as 17")
+        })?;
         if time > MAX_MS {
             return Err(fail(i + 1, Some(line), "too late; a trace may be 3600000000 ms (1000 hours) long"));
         }
@@ -63,7 +57,7 @@ pub fn parse(bytes: &[u8], name: &str) -> Result<Trace, Error> {
             ));
         }
         last = time;
-        opportunities_ns.push(time * 1_000_000);
+        lines += 1;
     }
     if last == 0 {
         return Err(fail(
@@ -72,7 +66,17 @@ pub fn parse(bytes: &[u8], name: &str) -> Result<Trace, Error> {
             "every time in this trace is 0; it repeats after its last time, which must be above 0",
         ));
     }
+    let mut opportunities_ns = Vec::with_capacity(lines);
+    let times = body.split(|b| *b == b'\n').filter_map(|line| number(line.trim_ascii()));
+    opportunities_ns.extend(times.map(|ms| ms * 1_000_000));
     Ok(Trace { opportunities_ns, period_ns: last * 1_000_000 })
+}
+
+/// Of digits alone; what is too large is the largest.
+fn number(digits: &[u8]) -> Option<u64> {
+    digits.iter().try_fold(0u64, |n, b| {
+        b.is_ascii_digit().then(|| n.saturating_mul(10).saturating_add(u64::from(b - b'0')))
+    })
 }
 
 /// Mean rate of a trace, bit/s of 1500-byte packets, rounded down.

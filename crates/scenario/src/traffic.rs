@@ -7,9 +7,10 @@ use crate::datagrams::{Datagrams, Given};
 use crate::error::{Error, listed, suggest};
 use crate::form::MAX_WINDOW;
 use crate::keys::{FLOWS, MAX_FLOWS, WEIGHT};
+use crate::memory::wire_bytes;
 use crate::model::{Flows, InitialWindow, Link, Run, TrafficModel, rate_of};
 use crate::node::{Node, Table, Value};
-use crate::packet::{FULL_BYTES, SEGMENT_BYTES, SYN_BYTES};
+use crate::packet::FULL_BYTES;
 use crate::preset::{self, Preset, in_order};
 use crate::rows;
 use crate::sizes::Sizes;
@@ -318,10 +319,7 @@ fn arrival_pattern(
                 );
             }
             let mean = mean_of(size.as_ref(), pages.as_ref().map(|b| &b.pages));
-            // What the link counts: the payload, the headers of each segment, and the SYNs.
-            let header = f64::from(FULL_BYTES + port.overhead_bytes) - SEGMENT_BYTES as f64;
-            let syn = f64::from(SYN_BYTES + port.overhead_bytes);
-            Some(arrive(n, mean.bytes + mean.segments * header + mean.flows * syn, port, run)?)
+            Some(arrive(n, wire_bytes(mean, port), port, run)?)
         }
     };
     match (pages, arrivals) {

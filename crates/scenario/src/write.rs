@@ -201,7 +201,7 @@ impl Scenario {
         let (copy, files) = self.standing_alone();
         for (name, file) in files {
             let mut to = std::fs::File::create_new(folder.join(name))?;
-            std::io::Write::write_all(&mut to, &file.content()?)?;
+            std::io::copy(&mut file.open()?, &mut to)?;
         }
         let mut file = std::fs::File::create_new(folder.join("scenario.toml"))?;
         std::io::Write::write_all(&mut file, copy.to_toml().as_bytes())

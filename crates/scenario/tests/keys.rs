@@ -8,6 +8,7 @@ use queuewright_scenario::keys::{
     EXPONENTIAL, FLOWS, Form, JITTER, Key, Keys, LINK, LOGNORMAL, PAGES, PARETO, QUEUE, REORDER, RUN, SHARED,
     SIZES, TABLES, TOP, VIDEO,
 };
+use queuewright_scenario::limits::limits_page;
 use queuewright_scenario::units::show_millionths;
 use queuewright_scenario::{Datagrams, Draft, Flags, Scenario, json_schema, python_types};
 use std::path::{Path, PathBuf};
@@ -48,6 +49,10 @@ fn the_page_is_in_step() {
             let end = at + page[at..].find("<!-- end -->").unwrap_or_else(|| panic!("no end of {begin}"));
             page.replace_range(at..end, &keys.page());
         }
+        let begin = "<!-- limits -->\n";
+        let at = page.find(begin).expect("limits") + begin.len();
+        let end = at + page[at..].find("<!-- end -->").expect("the end of the limits");
+        page.replace_range(at..end, &limits_page());
         page
     });
 }

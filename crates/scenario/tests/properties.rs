@@ -287,7 +287,11 @@ proptest! {
 
     #[test]
     fn scenarios_round_trip(text in valid()) {
-        let scenario = parse(&text).map_err(|e| TestCaseError::fail(format!("{e}\n{text}")))?;
+        let scenario = parse(&text).map_err(|e| match e.to_string() {
+            // What no run may need is not asked of what is drawn.
+            e if e.contains("GB of memory") => TestCaseError::reject(e),
+            e => TestCaseError::fail(format!("{e}\n{text}")),
+        })?;
         SCHEMA.with(|schema| {
             prop_assert_eq!(complaints(schema, &text), Vec::<String>::new(), "{}", text);
             prop_assert_eq!(complaints(schema, &scenario.to_toml()), Vec::<String>::new());

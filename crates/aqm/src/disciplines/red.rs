@@ -80,7 +80,14 @@ pub(super) const INFO: Info = Info {
 };
 
 /// The kernel refuses nodrop without ecn, too.
-pub(super) const WITH_ECN: &[Rule] = &[with_ecn("harddrop"), with_ecn("nodrop")];
+pub(super) const WITH_ECN: &[Rule] = &[with_ecn("harddrop"), with_ecn("nodrop"), MIN_AND_MAX];
+
+const MIN_AND_MAX: Rule = Rule {
+    param: "min",
+    other: "max",
+    beside: Beside::NotAbove,
+    why: "the probability rises from min to max; for a step write the same for both",
+};
 
 const fn with_ecn(param: &'static str) -> Rule {
     let ecn = Beside::One(&[Value::Flag(true)]);

@@ -16,7 +16,7 @@ pub(super) fn write(out: &mut impl Write, magic: &str, draw: &impl Serialize, re
 }
 
 /// Most bytes of a recording when it is unpacked.
-const MOST_BYTES: u64 = 256 << 20;
+const MOST_BYTES: u64 = queuewright_scenario::limits::UNPACKED.bytes;
 
 /// What [`write`] wrote: the draw and the rest. `what`: what it should be, for who gave something else.
 pub(super) fn read<D: DeserializeOwned>(
