@@ -3,23 +3,24 @@
 //! Anybody may have processes, mounts and file systems, and a file system may be served by a process of his that never answers. So
 //! what is asked is the kernel: links in `/proc`, lists of mounts, and paths as far as the kernel has them in its cache.
 
+use crate::mounts::{
+    Mounted, Number, TRIES, View, hold, hold_cached, mount_of, mounts_among, namespace_of, number_of, view,
+};
 use crate::netlink::{self, Entry};
+use crate::pins::{Object, Pinned, Place, below, object_of, pinned};
 use crate::record::Record;
 use crate::{names, system};
-use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, StatxFlags, fstat, makedev, open, openat,
-    openat2, readlinkat, statx,
-};
+use rustix::fs::{FileType, Mode, OFlags, RawDir, openat};
 use rustix::io::Errno;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{Error, ErrorKind, Read};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -40,26 +41,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const MOST_MOUNTS: u64 = 64 << 20;
 /// Most pins and folders of all BPF file systems together; one whose path is long counts for several.
 const MOST_PINS: usize = 100_000;
-/// Bytes of a path that the kernel takes at once.
-const MOST_OF_A_PATH: usize = 3072;
-/// What is in the kernel's cache may be in motion.
-const TRIES: usize = 5;
-
-/// Device and inode of a namespace.
-type Number = (u64, u64);
-
-/// A kind of what BPF has, as `/proc/PID/fdinfo` calls its number, and that.
-pub(crate) type Object = (&'static str, u32);
-
-/// What is pinned under a name.
-pub(crate) type Pinned = (OsString, Object);
-
-/// The kind of a map.
-pub(crate) const MAP: &str = "map_id";
-
-/// The device of a BPF file system, and where a pin or folder is in that.
-pub(crate) type Place = (u64, PathBuf);
-
 /// What was found out inside each namespace, with a way to it, and whether that is of all of them.
 struct Seen<T> {
     /// Device of the file system that all namespaces are in.
@@ -201,117 +182,6 @@ impl<T: Send> Seen<T> {
         }
         Ok(())
     }
-}
-
-/// Holds what is below a folder in its own file system: no link is followed, and what is mounted there is another's.
-fn below(folder: &OwnedFd, inner: &Path) -> Result<OwnedFd, Errno> {
-    let (flags, how) = (
-        OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-        ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS,
-    );
-    let step = |from: &OwnedFd, part: &Path| openat2(from, part, flags, Mode::empty(), how);
-    let mut here = step(folder, Path::new("."))?;
-    let mut part = PathBuf::new();
-    for name in inner {
-        if part.as_os_str().len() + name.len() > MOST_OF_A_PATH {
-            here = step(&here, &std::mem::take(&mut part))?;
-        }
-        part.push(name);
-    }
-    if part.as_os_str().is_empty() { Ok(here) } else { step(&here, &part) }
-}
-
-/// What is pinned at a place that is held.
-fn pinned(held: &OwnedFd) -> Result<Option<Object>, Error> {
-    let path = CString::new(format!("/proc/self/fd/{}", held.as_raw_fd()))?;
-    // SAFETY: a C string; a new descriptor comes back, or the error's number below 0.
-    let fd = unsafe { libbpf_sys::bpf_obj_get(path.as_ptr()) };
-    match fd {
-        // What the kernel itself has there (maps.debug, progs.debug) is nobody's.
-        fd if fd == -libc::ENOENT => return Ok(None),
-        fd if fd < 0 => return Err(Error::from_raw_os_error(-fd)),
-        _ => {}
-    }
-    // SAFETY: nobody else has it.
-    let _open = unsafe { OwnedFd::from_raw_fd(fd) };
-    let file = Path::new("/proc/self/fd").join(fd.to_string());
-    let name = fs::read_link(&file)?;
-    object_of(&file, name.as_os_str())
-}
-
-/// What is pinned in a folder now, by name; None: it cannot be read.
-pub(crate) fn pinned_now(folder: &Path) -> Option<Vec<Pinned>> {
-    let held = open(folder, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    let mut names: Vec<OsString> =
-        fs::read_dir(folder).ok()?.map(|entry| Ok(entry?.file_name())).collect::<Result<_, Error>>().ok()?;
-    names.sort();
-    let mut all = Vec::new();
-    for name in names {
-        let pin = below(&held, Path::new(&name)).ok()?;
-        if FileType::from_raw_mode(fstat(&pin).ok()?.st_mode) == FileType::RegularFile {
-            all.extend(pinned(&pin).ok()?.map(|object| (name, object)));
-        }
-    }
-    Some(all)
-}
-
-/// What of BPF an open file in `/proc/.../fd` is, by what the kernel calls it, and its number. A link that was opened by its pin or number has
-/// another name (`bpf_link_new_fd`) than one that was made (`bpf_link_prime`).
-fn object_of(file: &Path, name: &OsStr) -> Result<Option<Object>, Error> {
-    let kinds = [("bpf-map", MAP), ("bpf-prog", "prog_id"), ("bpf_link", "link_id"), ("bpf-link", "link_id")];
-    let name = name.to_str().and_then(|name| name.strip_prefix("anon_inode:"));
-    let Some((_, kind)) = kinds.into_iter().find(|(called, _)| name == Some(*called)) else {
-        return Ok(None);
-    };
-    let (Some(of), Some(fd)) = (file.parent().and_then(Path::parent), file.file_name()) else {
-        return Ok(None);
-    };
-    let info = fs::read_to_string(of.join("fdinfo").join(fd))?;
-    let number =
-        info.lines().find_map(|line| line.strip_prefix(kind)?.strip_prefix(':')?.trim().parse().ok());
-    // It may be another's by now.
-    Ok(number.map(|number| (kind, number)))
-}
-
-/// Inode of the network namespace that the kernel calls so.
-fn namespace_of(name: &OsStr) -> Option<u64> {
-    name.to_str()?.strip_prefix("net:[")?.strip_suffix(']')?.parse().ok()
-}
-
-/// Holds what is at a path of the kernel's without opening it: nothing happens to it, whatever it is.
-fn hold(path: &Path) -> Result<OwnedFd, Error> {
-    Ok(open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)
-}
-
-/// Holds what is mounted at a path below a root, if the kernel knows the way by itself: it asks no file system for a name. The places of
-/// mounts, and the folders above them, are in its cache as long as they are mounted. For sysfs, which
-/// is on these devices, it does not use its cache, and asks nobody either.
-fn hold_cached(root: &OwnedFd, place: &Path, sysfs: &BTreeSet<u64>) -> Result<OwnedFd, Error> {
-    let mut here = root.try_clone()?;
-    for name in place.strip_prefix("/").unwrap_or(place).components() {
-        let step = |how| {
-            let how = how | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-            openat2(&here, name.as_os_str(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), how)
-        };
-        let mut tries = 1..TRIES;
-        let found = loop {
-            let found = step(ResolveFlags::CACHED);
-            if !matches!(found, Err(Errno::AGAIN)) || tries.next().is_none() {
-                break found;
-            }
-        };
-        here = match found {
-            Err(Errno::AGAIN) if sysfs.contains(&number_of(&here)?.0) => step(ResolveFlags::empty())?,
-            other => other?,
-        };
-    }
-    Ok(here)
-}
-
-/// Its number, without asking a server for news of it.
-fn number_of(place: &OwnedFd) -> Result<Number, Error> {
-    let found = statx(place, "", AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC, StatxFlags::empty())?;
-    Ok((makedev(found.stx_dev_major, found.stx_dev_minor), found.stx_ino))
 }
 
 /// Does something in another namespace.
@@ -532,77 +402,9 @@ impl Mounts {
     }
 }
 
-/// What a task sees of the mounts: its namespace, and number of mount and inode of its root.
-type View = (OsString, u64, u64);
-
-/// A task's root, and what it sees from there.
-fn view(task: &Path) -> Result<(OwnedFd, View), Error> {
-    let space = readlinkat(CWD, task.join("ns/mnt"), Vec::new())?.into_bytes();
-    let root = hold(&task.join("root"))?;
-    let (mount, (_, inode)) = (mount_of(&root)?, number_of(&root)?);
-    Ok((root, (OsString::from_vec(space), mount, inode)))
-}
-
-/// The number of the mount in which something is, as in lists of mounts.
-fn mount_of(place: &OwnedFd) -> Result<u64, Error> {
-    let at = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-    Ok(statx(place, "", at, StatxFlags::MNT_ID)?.stx_mnt_id)
-}
-
 /// What is in a folder of the kernel's.
 fn entries(path: PathBuf) -> Result<Vec<PathBuf>, Error> {
     fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect()
-}
-
-/// Of what is mounted, what is looked at.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Mounted {
-    /// A network namespace, by its inode.
-    Namespace(u64),
-    /// A BPF file system, by its device, or a folder of it.
-    Pins(u64, OsString),
-    /// sysfs, by its device, in which BPF file systems are mounted.
-    Sysfs(u64),
-}
-
-/// Those in a list of mounts, where they are, as the process sees it, and the mounts' numbers.
-fn mounts_among(mounts: &[u8]) -> Vec<(Mounted, PathBuf, u64)> {
-    let of = |line: &[u8]| {
-        // Number, parent, device, place in the file system, where it is mounted, options; behind a dash the kind.
-        let mut words = line.split(|byte| *byte == b' ');
-        let number = std::str::from_utf8(words.next()?).ok()?.parse().ok()?;
-        let mut words = words.skip(1);
-        let (device, inside, place) = (words.next()?, words.next()?, words.next()?);
-        let kind = words.skip_while(|word| *word != b"-").nth(1)?;
-        let device = || {
-            let (major, minor) = std::str::from_utf8(device).ok()?.split_once(':')?;
-            Some(makedev(major.parse().ok()?, minor.parse().ok()?))
-        };
-        let what = match kind {
-            b"nsfs" => Mounted::Namespace(namespace_of(OsStr::from_bytes(inside))?),
-            b"bpf" => Mounted::Pins(device()?, OsString::from_vec(plain(inside))),
-            b"sysfs" => Mounted::Sysfs(device()?),
-            _ => return None,
-        };
-        Some((what, OsString::from_vec(plain(place)).into(), number))
-    };
-    mounts.split(|byte| *byte == b'\n').filter_map(of).collect()
-}
-
-/// A name as it is: the kernel writes what would end a word, and the backslash, as that and three octal digits.
-fn plain(word: &[u8]) -> Vec<u8> {
-    let (mut out, mut rest) = (Vec::new(), word);
-    while let [first, after @ ..] = rest {
-        let byte;
-        (byte, rest) = match rest {
-            [b'\\', a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', after @ ..] => {
-                ((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'), after)
-            }
-            _ => (*first, after),
-        };
-        out.push(byte);
-    }
-    out
 }
 
 /// Does it beside this thread, which waits no longer than that for it: a root that a server has may have to be asked for.
@@ -648,21 +450,6 @@ impl Inventory {
     pub(crate) fn holds(&self, object: &Object, but: Option<&Place>) -> bool {
         let elsewhere = |(dev, pin): &Place| but.is_none_or(|(on, at)| dev != on || pin.parent() != Some(at));
         self.open.contains(object) || self.pins.iter().any(|(pin, held)| held == object && elsewhere(pin))
-    }
-}
-
-/// Where a folder is.
-pub(crate) fn place_of(folder: &Path) -> Option<Place> {
-    let place = open(folder, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    let mount = mount_of(&place).ok()?;
-    let all = mounts_among(&fs::read("/proc/self/mountinfo").ok()?);
-    // What is mounted may be a folder of it.
-    match all.into_iter().find(|(.., number)| *number == mount)? {
-        (Mounted::Pins(dev, inside), at, _) => {
-            let inside = Path::new(&inside).strip_prefix("/").ok()?;
-            Some((dev, inside.join(folder.strip_prefix(at).ok()?)))
-        }
-        _ => None,
     }
 }
 
@@ -787,23 +574,5 @@ mod tests {
             mounts.end(&mut seen);
             assert!(seen.unknown, "nobody has looked at it");
         }
-    }
-
-    #[test]
-    fn mounts_have_any_names() {
-        let mounts = b"22 27 0:21 / /proc rw,relatime - proc proc rw\n\
-            90 27 0:4 net:[4026532001] /run/a\\040\\011\\134040\\012\\043\xff rw shared:9 - nsfs nsfs rw\n\
-            91 27 0:4 mnt:[4026532002] /run/b rw - nsfs nsfs rw\n\
-            92 27 0:4 net:[4026532003] /run/c\\0 rw - nsfs nsfs rw\n\
-            93 27 0:30 net:[4026532003] /run/d rw - tmpfs none rw\n\
-            94 27 0:31 / /run/e\\040f rw master:1 - bpf bpf rw,mode=700\n\
-            95 27 0:32 / /run/g rw - fuse.bpf bpf rw\n";
-        let place = |name: &[u8]| PathBuf::from(OsString::from_vec(name.to_vec()));
-        let found = [
-            (Mounted::Namespace(4026532001), place(b"/run/a \t\\040\n#\xff"), 90),
-            (Mounted::Namespace(4026532003), place(b"/run/c\\0"), 92),
-            (Mounted::Pins(makedev(0, 31), "/".into()), place(b"/run/e f"), 94),
-        ];
-        assert_eq!(mounts_among(mounts), found);
     }
 }

@@ -2,8 +2,9 @@
 //! then it is freed.
 
 use crate::attach;
-use crate::namespaces::{Elsewhere, Inventory, MAP, Pinned, Place};
+use crate::namespaces::{Elsewhere, Inventory};
 use crate::netlink::{Entry, number};
+use crate::pins::{MAP, Pinned, Place, pinned_now, place_of};
 use crate::record::{self, PINS, Record, Stage, alone, everywhere};
 use crate::{Error, chain, front, names, namespaces, system};
 use std::cell::LazyCell;
@@ -136,7 +137,7 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
         }
     }
     for (what, mend, mut way, pins) in held {
-        let (living, place) = (living.as_ref(), namespaces::place_of(&pins));
+        let (living, place) = (living.as_ref(), place_of(&pins));
         let objects = living.zip(place.as_ref()).map(|(all, place)| all.pinned_in(place)).unwrap_or_default();
         let user = living.map(|living| user(living, &pins, place.as_ref(), &objects, &registered));
         if let Way::Stray(_, had) = &mut way {
@@ -230,7 +231,7 @@ pub fn repair(
             }
             // Somebody may have attached there meanwhile.
             Way::Stray(name, objects) => {
-                let now = namespaces::pinned_now(&Path::new(PINS).join(name));
+                let now = pinned_now(&Path::new(PINS).join(name));
                 let same = now.is_some_and(|now| now == *objects);
                 let named = objects.iter().find(|(name, (kind, _))| name == "qdisc" && *kind == MAP);
                 if let Some((_, (_, id))) = named.filter(|_| same) {
@@ -286,7 +287,7 @@ mod tests {
             assert!(!of(again.clone()).is_of(&of(record.clone())), "attached anew");
         }
         assert!(!Way::Forget(settled).is_of(&Way::Mend(record)));
-        let stray = |id| Way::Stray("1:2".into(), vec![("params".into(), (namespaces::MAP, id))]);
+        let stray = |id| Way::Stray("1:2".into(), vec![("params".into(), (MAP, id))]);
         assert!(stray(3).is_of(&stray(3)) && !stray(3).is_of(&stray(4)));
     }
 }
