@@ -48,6 +48,26 @@ pub struct Judged {
     /// Why not, from experiments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// The verdict with each wrong variant that was run, of those in the place of a discipline that the claim is about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nulls: Vec<WithNull>,
+}
+
+/// The verdict of a claim with a wrong variant in the place of the system.
+#[derive(Debug, Clone, Serialize)]
+pub struct WithNull {
+    /// Name of the wrong variant.
+    pub null: String,
+    /// The verdict.
+    pub verdict: Verdict,
+}
+
+impl Judged {
+    /// Does it hold, and with every wrong variant that was run, too? It says nothing of the system then.
+    pub fn is_weak(&self) -> bool {
+        let holds = |verdict| verdict == Verdict::Holds;
+        holds(self.verdict) && !self.nulls.is_empty() && self.nulls.iter().all(|n| holds(n.verdict))
+    }
 }
 
 /// Judges a claim by the runs.
@@ -88,6 +108,7 @@ pub(crate) fn judge(claim: &Claim, rows: &Rows<'_>) -> Judged {
         values,
         verdict,
         why: claim.why.clone().filter(|_| verdict != Verdict::Holds),
+        nulls: Vec::new(),
     }
 }
 

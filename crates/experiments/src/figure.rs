@@ -2,7 +2,7 @@
 
 use crate::Error;
 use queuewright_results::measures;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// `NAME.figure.toml`.
@@ -274,7 +274,7 @@ pub enum Spread {
 pub type Filter = BTreeMap<String, OneOrMany>;
 
 /// A text or a list of texts.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum OneOrMany {
     /// A single one, written without brackets.

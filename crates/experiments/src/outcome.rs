@@ -1,5 +1,6 @@
 //! What came of an experiment.
 
+use crate::Null;
 use crate::claims::{Judged, Verdict};
 use serde::Serialize;
 
@@ -28,6 +29,9 @@ pub struct Outcome {
     pub quick: bool,
     /// The claims.
     pub claims: Vec<Judged>,
+    /// The wrong variants that were run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nulls: Vec<Null>,
     /// Published values beside those measured.
     pub values: Vec<Beside>,
     /// The figure.

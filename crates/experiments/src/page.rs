@@ -1,6 +1,6 @@
 //! Pages over experiments: Markdown for a paper, HTML over all.
 
-use crate::claims::Verdict;
+use crate::claims::{Judged, Verdict};
 use crate::outcome::{Outcome, counts};
 use std::fmt::Write;
 
@@ -13,6 +13,15 @@ pub fn markdown(outcomes: &[&Outcome]) -> String {
     let _ = writeln!(out, "    queuewright reproduce {}\n", first.paper);
     if outcomes.iter().any(|o| o.quick) {
         let _ = writeln!(out, "**Quick runs: fewer seeds, shorter.**\n");
+    }
+    let power = power(outcomes);
+    if !power.is_empty() {
+        let _ = writeln!(out, "## Wrong variants\n\n{}\n", weak(outcomes.iter().copied()));
+        out += "| wrong variant | is in the place of | claims that hold and are about that | of these it fails |\n|---|---|---:|---:|\n";
+        for row in power {
+            let _ = writeln!(out, "| {} | {} | {} | {} |", row.text, row.of, row.asked, row.fails);
+        }
+        out.push('\n');
     }
     for o in outcomes {
         let _ = writeln!(out, "## {}: {}\n", o.figure, o.title);
@@ -35,6 +44,7 @@ pub fn markdown(outcomes: &[&Outcome]) -> String {
                     Verdict::Holds => "holds".into(),
                     v => format!("**{}**", v.words()),
                 };
+                let verdict = verdict + &with_nulls(c);
                 let cells =
                     [&c.text, &c.source, &c.published, &c.measured, &verdict].map(|t| t.replace('|', "\\|"));
                 let _ = writeln!(out, "| {} |", cells.join(" | "));
@@ -73,6 +83,65 @@ fn tally<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> String {
     text
 }
 
+/// What a wrong variant finds: how many claims that hold of the system are about it, and how many of these do not hold of the variant.
+struct Power {
+    text: String,
+    of: String,
+    asked: usize,
+    fails: usize,
+}
+
+fn power(outcomes: &[&Outcome]) -> Vec<Power> {
+    let mut all: Vec<(&str, Power)> = Vec::new();
+    for o in outcomes {
+        for null in &o.nulls {
+            let of_null = |c: &Judged| c.nulls.iter().find(|n| n.null == null.name).map(|n| n.verdict);
+            let asked = o.claims.iter().filter(|c| c.verdict == Verdict::Holds).filter_map(of_null);
+            let (asked, fails) =
+                asked.fold((0, 0), |(n, fails), v| (n + 1, fails + usize::from(v != Verdict::Holds)));
+            let at = all.iter().position(|(name, _)| *name == null.name).unwrap_or_else(|| {
+                let power =
+                    Power { text: null.text.clone(), of: null.of.all().join(", "), asked: 0, fails: 0 };
+                all.push((&null.name, power));
+                all.len() - 1
+            });
+            all[at].1.asked += asked;
+            all[at].1.fails += fails;
+        }
+    }
+    all.into_iter().map(|(_, power)| power).collect()
+}
+
+/// How many of the claims that hold say something of the system.
+fn weak<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> String {
+    let holds = outcomes.flat_map(|o| &o.claims).filter(|c| c.verdict == Verdict::Holds);
+    let (mut strong, mut weak, mut baselines) = (0, 0, 0);
+    for claim in holds {
+        *match (claim.nulls.is_empty(), claim.is_weak()) {
+            (true, _) => &mut baselines,
+            (_, true) => &mut weak,
+            _ => &mut strong,
+        } += 1;
+    }
+    format!(
+        "Of {} claims that hold {strong} do not hold for at least one wrong variant, {weak} are *weak*: they hold for each that was tried. \
+         {baselines} are about other disciplines alone.",
+        strong + weak + baselines
+    )
+}
+
+/// With how many wrong variants a claim does not hold.
+fn with_nulls(claim: &Judged) -> String {
+    match (claim.verdict, claim.nulls.len()) {
+        (Verdict::Holds, n @ 1..) => match claim.nulls.iter().filter(|w| w.verdict != Verdict::Holds).count()
+        {
+            0 => format!("; weak: also for all {n} wrong variants"),
+            fails => format!("; not for {fails} of {n} wrong variants"),
+        },
+        _ => String::new(),
+    }
+}
+
 const STYLE: &str = "
 :root { color-scheme: light; }
 body { font: 16px/1.5 system-ui, sans-serif; color: #22262b; background: #fff; max-width: 1260px; margin: 0 auto;
@@ -94,6 +163,9 @@ pub fn html(outcomes: &[Outcome]) -> String {
     out += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
     let _ = write!(out, "<title>Experiments</title>\n<style>{STYLE}</style>\n</head>\n<body>\n");
     let _ = writeln!(out, "<h1>The papers' figures, made again</h1>\n<p>{}.</p>", tally(outcomes.iter()));
+    if outcomes.iter().any(|o| !o.nulls.is_empty()) {
+        let _ = writeln!(out, "<p>{}</p>", weak(outcomes.iter()).replace("*weak*", "<em>weak</em>"));
+    }
     if outcomes.iter().any(|o| o.quick) {
         out += "<p class=\"warning\">Quick runs: fewer seeds, shorter. Verdicts are of these.</p>\n";
     }
@@ -156,7 +228,7 @@ fn experiment(out: &mut String, o: &Outcome) {
                 escape(&c.source),
                 escape(&c.published),
                 escape(&c.measured),
-                c.verdict.words(),
+                c.verdict.words().to_owned() + &with_nulls(c),
             );
         }
         *out += "</table>\n";
