@@ -263,9 +263,9 @@ fn verdicts(outcomes: &[Outcome]) -> String {
     for o in outcomes {
         let of = |v: Verdict| o.claims.iter().filter(|c| c.verdict == v).count();
         let _ = write!(out, "{}: {} of {} hold", o.id, of(Verdict::Holds), plural(o.claims.len(), "claim"),);
-        let _ = match of(Verdict::Direction) {
+        let _ = match of(Verdict::Unsure) {
             0 => writeln!(out),
-            n => writeln!(out, ", {n} in direction"),
+            n => writeln!(out, ", {n} cannot be told"),
         };
         for c in o.claims.iter().filter(|c| c.verdict != Verdict::Holds) {
             let _ = writeln!(

@@ -399,8 +399,6 @@ pub struct Claim {
     pub at_most: Option<f64>,
     /// Or: at least this.
     pub at_least: Option<f64>,
-    /// With `against` and the form `value`: what was published of the other, for the direction.
-    pub published_against: Option<f64>,
     /// How far off it may be, in the value's unit.
     #[serde(default)]
     pub tolerance: f64,

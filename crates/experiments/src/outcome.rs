@@ -65,14 +65,14 @@ pub struct Beside {
     pub measured: String,
 }
 
-/// How many claims hold, hold in direction, do not, and have no data.
+/// How many claims hold, do not, cannot be told, and have no data.
 pub(crate) fn counts<'a>(claims: impl Iterator<Item = &'a Judged>) -> [usize; 4] {
     let mut counts = [0; 4];
     for claim in claims {
         counts[match claim.verdict {
             Verdict::Holds => 0,
-            Verdict::Direction => 1,
-            Verdict::No => 2,
+            Verdict::No => 1,
+            Verdict::Unsure => 2,
             Verdict::Unknown => 3,
         }] += 1;
     }

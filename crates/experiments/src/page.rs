@@ -72,10 +72,10 @@ pub fn markdown(outcomes: &[&Outcome]) -> String {
 }
 
 fn tally<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> String {
-    let [holds, direction, no, unknown] = counts(outcomes.flat_map(|o| &o.claims));
+    let [holds, no, unsure, unknown] = counts(outcomes.flat_map(|o| &o.claims));
     let mut text = format!(
-        "Of {} claims {holds} hold, {direction} hold in direction, {no} do not hold",
-        holds + direction + no + unknown
+        "Of {} claims {holds} hold, {no} do not hold, {unsure} cannot be told",
+        holds + no + unsure + unknown
     );
     if unknown > 0 {
         let _ = write!(text, ", {unknown} without data");
@@ -152,7 +152,7 @@ table { border-collapse: collapse; margin: .8rem 0; font-size: .92rem; }
 th, td { padding: .3rem .7rem; text-align: left; vertical-align: top; border-bottom: 1px solid #e3e6ea; }
 td.n { white-space: nowrap; }
 svg { max-width: 100%; height: auto; }
-.holds { color: #00663f; } .direction { color: #7a5c00; } .no { color: #a01828; font-weight: 600; }
+.holds { color: #00663f; } .unsure { color: #7a5c00; } .no { color: #a01828; font-weight: 600; }
 .unknown { color: #6d7278; } .warning { color: #a01828; font-weight: 600; } .faint { color: #6d7278; }
 code { background: #f3f5f7; padding: .1em .3em; border-radius: 3px; } a { color: #00558a; }
 ";
@@ -169,15 +169,15 @@ pub fn html(outcomes: &[Outcome]) -> String {
     if outcomes.iter().any(|o| o.quick) {
         out += "<p class=\"warning\">Quick runs: fewer seeds, shorter. Verdicts are of these.</p>\n";
     }
-    out += "<table>\n<tr><th>experiment</th><th></th><th>holds</th><th>in direction</th><th>does not</th>\
+    out += "<table>\n<tr><th>experiment</th><th></th><th>holds</th><th>does not</th><th>cannot be told</th>\
             <th>runs</th></tr>\n";
     for o in outcomes {
-        let [holds, direction, no, _] = counts(o.claims.iter());
+        let [holds, no, unsure, _] = counts(o.claims.iter());
         let missing = if o.missing > 0 { format!(" ({} missing)", o.missing) } else { String::new() };
         let _ = writeln!(
             out,
             "<tr><td class=\"n\"><a href=\"#{0}\">{0}</a></td><td>{1}</td><td class=\"holds\">{holds}</td>\
-             <td class=\"direction\">{direction}</td><td class=\"no\">{no}</td><td>{2}{missing}</td></tr>",
+             <td class=\"no\">{no}</td><td class=\"unsure\">{unsure}</td><td>{2}{missing}</td></tr>",
             escape(&o.id),
             escape(&o.title),
             o.runs,
@@ -214,8 +214,8 @@ fn experiment(out: &mut String, o: &Outcome) {
         for c in &o.claims {
             let class = match c.verdict {
                 Verdict::Holds => "holds",
-                Verdict::Direction => "direction",
                 Verdict::No => "no",
+                Verdict::Unsure => "unsure",
                 Verdict::Unknown => "unknown",
             };
             let why =
