@@ -37,6 +37,9 @@ pub struct Judged {
     pub text: String,
     /// Where in the paper.
     pub source: String,
+    /// The paper's statements that it judges; none: it is one of our own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub statements: Vec<String>,
     /// Published, in words with unit.
     pub published: String,
     /// Measured, in words with unit.
@@ -107,6 +110,7 @@ pub(crate) fn judge(claim: &Claim, rows: &Rows<'_>) -> Judged {
     Judged {
         text: claim.text.clone(),
         source: claim.source.clone(),
+        statements: claim.statements.clone(),
         published,
         measured: measured + &note,
         values,

@@ -369,6 +369,9 @@ pub enum Form {
 pub struct Claim {
     /// The sentence, short.
     pub text: String,
+    /// The paper's statements that it judges (`crates/experiments/statements`); none: it is one of our own.
+    #[serde(default)]
+    pub statements: Vec<String>,
     /// Where in the paper.
     pub source: String,
     /// Name of the measure, as in `measures` or in the data.

@@ -20,6 +20,7 @@ mod page;
 mod plan;
 mod points;
 mod rows;
+mod statements;
 mod store;
 
 pub use cases::Case;

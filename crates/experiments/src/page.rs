@@ -2,6 +2,7 @@
 
 use crate::claims::{Judged, Verdict};
 use crate::outcome::{Outcome, counts};
+use crate::statements::{self, About, Tally};
 use std::fmt::Write;
 
 /// A paper's page.
@@ -14,6 +15,7 @@ pub fn markdown(outcomes: &[&Outcome]) -> String {
     if outcomes.iter().any(|o| o.quick) {
         let _ = writeln!(out, "**Quick runs: fewer seeds, shorter.**\n");
     }
+    out += &stated(&first.paper, outcomes);
     let power = power(outcomes);
     if !power.is_empty() {
         let _ = writeln!(out, "## Wrong variants\n\n{}\n", weak(outcomes.iter().copied()));
@@ -81,6 +83,34 @@ fn tally<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> String {
         let _ = write!(text, ", {unknown} without data");
     }
     text
+}
+
+/// What the paper says, and how much of it is judged.
+fn stated(paper: &str, outcomes: &[&Outcome]) -> String {
+    let claims: Vec<&Judged> = outcomes.iter().flat_map(|o| &o.claims).collect();
+    let (kinds, own) = statements::tally(paper, &claims);
+    if kinds.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from(
+        "| | there are | judged | hold | do not | cannot be told |\n|---|---:|---:|---:|---:|---:|\n",
+    );
+    let mut row = |what: &str, t: &Tally| {
+        let _ =
+            writeln!(out, "| {what} | {} | {} | {} | {} | {} |", t.all, t.judged(), t.holds, t.no, t.unsure);
+    };
+    for (about, tally) in &kinds {
+        row(
+            match about {
+                About::System => "the paper's statements on its system",
+                About::Baseline => "the paper's statements on others alone",
+                About::Artifact => "values that only the artifact beside it has",
+            },
+            tally,
+        );
+    }
+    row("claims of our own", &own);
+    out + "\nThe [statements](../../crates/experiments/statements) were written from the paper alone, before they were judged.\n\n"
 }
 
 /// What a wrong variant finds: how many claims that hold of the system are about it, and how many of these do not hold of the variant.

@@ -1,5 +1,6 @@
 //! What the papers say (`statements/`), written from the papers alone: each statement is one that a run can hold or break.
 
+use queuewright_experiments::Catalogue;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -168,4 +169,57 @@ fn each_statement_can_be_judged() {
             assert!(s.why.is_empty() || s.why.len() > 3, "{at}: {}", s.why);
         }
     }
+}
+
+/// What claims say that they judge is there, and is judged with the statement's own value, bound and tolerance, or a tighter one.
+#[test]
+fn claims_judge_what_the_paper_says() {
+    let (mut linked, mut wrong) = (0, Vec::new());
+    for e in Catalogue::embedded().unwrap().experiments.iter().filter(|e| PAPERS.contains(&&*e.paper)) {
+        let file = read(&e.paper);
+        for claim in &e.figure.claims {
+            let at = format!("{}: \"{}\"", e.id(), claim.text);
+            for id in &claim.statements {
+                let Some(s) = file.statement.iter().find(|s| s.id == *id) else {
+                    wrong.push(format!("{at}: there is no statement {id}"));
+                    continue;
+                };
+                linked += 1;
+                let close = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.abs().max(b.abs()).max(1.0);
+                let published = claim.published.map(|n| n.ends());
+                match (s.kind, s.value, published) {
+                    (Kind::Value, Some(value), Some([from, to])) => {
+                        let tolerance = s.tolerance.unwrap_or(0.0);
+                        if !(from <= value && value <= to || close(from, value)) {
+                            wrong.push(format!(
+                                "{at}: published {from} to {to}, the statement {id} has {value}"
+                            ));
+                        }
+                        if claim.tolerance > tolerance && !close(claim.tolerance, tolerance) {
+                            wrong.push(format!(
+                                "{at}: tolerance {}, the statement {id} has {tolerance}",
+                                claim.tolerance
+                            ));
+                        }
+                    }
+                    (Kind::Bound, ..) => {
+                        for (ours, theirs, sign) in
+                            [(claim.at_most, s.at_most, 1.0), (claim.at_least, s.at_least, -1.0)]
+                        {
+                            let looser = theirs
+                                .is_some_and(|t| ours.is_none_or(|o| sign * o > sign * t && !close(o, t)));
+                            if looser && published.is_none() {
+                                wrong.push(format!(
+                                    "{at}: a bound of {ours:?}, the statement {id} has {theirs:?}"
+                                ));
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{linked} links, of which {} are wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(linked > 0, "no claim says what it judges");
 }
