@@ -87,7 +87,7 @@ fn without_prose(figure: &str) -> String {
         table.remove(key);
     }
     for claim in table.get_mut("claim").and_then(|c| c.as_array_mut()).into_iter().flatten() {
-        for key in ["text", "source", "why", "statements"] {
+        for key in ["text", "source", "why", "statements", "cause"] {
             claim.as_table_mut().map(|c| c.remove(key));
         }
     }

@@ -1,6 +1,6 @@
 //! Whether a claim holds of the runs.
 
-use crate::figure::{Aggregate, Claim, Filter, Form, OneOrMany};
+use crate::figure::{Aggregate, CauseKind, Claim, Filter, Form, OneOrMany};
 use crate::rows::{Rows, Spread, median};
 use serde::Serialize;
 
@@ -51,9 +51,23 @@ pub struct Judged {
     /// Why not, from experiments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// Why not, where that is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Shown>,
     /// The verdict with each wrong variant that was run, of those in the place of a discipline that the claim is about.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nulls: Vec<WithNull>,
+}
+
+/// A cause, and whether it is one.
+#[derive(Debug, Clone, Serialize)]
+pub struct Shown {
+    /// Of which kind.
+    pub kind: CauseKind,
+    /// It in a sentence or two.
+    pub text: String,
+    /// The claim holds where the cause is away, or the paper's numbers contradict one another.
+    pub shown: bool,
 }
 
 /// The verdict of a claim with a wrong variant in the place of the system.
@@ -66,6 +80,11 @@ pub struct WithNull {
 }
 
 impl Judged {
+    /// Does it not hold, and nothing shows why?
+    pub fn is_open(&self) -> bool {
+        matches!(self.verdict, Verdict::No | Verdict::Unsure) && !self.cause.as_ref().is_some_and(|c| c.shown)
+    }
+
     /// Does it hold, and with every wrong variant that was run, too? It says nothing of the system then.
     pub fn is_weak(&self) -> bool {
         let holds = |verdict| verdict == Verdict::Holds;
@@ -116,6 +135,14 @@ pub(crate) fn judge(claim: &Claim, rows: &Rows<'_>) -> Judged {
         values,
         verdict,
         why: claim.why.clone().filter(|_| verdict != Verdict::Holds),
+        cause: claim.cause.as_ref().filter(|_| verdict != Verdict::Holds).map(|cause| {
+            let mut away = claim.clone();
+            away.at.extend(cause.at.clone());
+            away.against.extend(cause.against.clone());
+            let holds = || decide(&away, rows).verdict == Verdict::Holds;
+            let shown = if cause.kind == CauseKind::Contradiction { cause.contradicts() } else { holds() };
+            Shown { kind: cause.kind, text: cause.text.clone(), shown }
+        }),
         nulls: Vec::new(),
     }
 }

@@ -1,6 +1,7 @@
 //! Pages over experiments: Markdown for a paper, HTML over all.
 
 use crate::claims::{Judged, Verdict};
+use crate::figure::CauseKind;
 use crate::outcome::{Outcome, counts};
 use crate::statements::{self, About, Tally};
 use std::fmt::Write;
@@ -16,6 +17,14 @@ pub fn markdown(outcomes: &[&Outcome]) -> String {
         let _ = writeln!(out, "**Quick runs: fewer seeds, shorter.**\n");
     }
     out += &stated(&first.paper, outcomes);
+    let open: Vec<&Judged> = outcomes.iter().flat_map(|o| &o.claims).filter(|c| c.is_open()).collect();
+    if !open.is_empty() {
+        let _ = writeln!(
+            out,
+            "{} claims are *open*: they do not hold or cannot be told, and nothing shows why.\n",
+            open.len()
+        );
+    }
     let power = power(outcomes);
     if !power.is_empty() {
         let _ = writeln!(out, "## Wrong variants\n\n{}\n", weak(outcomes.iter().copied()));
@@ -54,8 +63,8 @@ pub fn markdown(outcomes: &[&Outcome]) -> String {
             out.push('\n');
         }
         for c in &o.claims {
-            if let Some(why) = &c.why {
-                let _ = writeln!(out, "*{}*: {}\n", c.text, why.trim());
+            if let Some(why) = why_not(c) {
+                let _ = writeln!(out, "*{}*: {why}\n", c.text);
             }
         }
         if !o.values.is_empty() {
@@ -160,6 +169,23 @@ fn weak<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> String {
     )
 }
 
+/// What is known of why a claim does not hold.
+fn why_not(claim: &Judged) -> Option<String> {
+    let kind = |kind| match kind {
+        CauseKind::Simulator => "their simulator or testbed",
+        CauseKind::Accident => "their program",
+        CauseKind::Contradiction => "the paper's own numbers",
+        CauseKind::Unstated => "not said in the paper",
+    };
+    let cause = claim.cause.as_ref().map(|c| match c.shown {
+        true => format!("Cause ({}): {}", kind(c.kind), c.text.trim()),
+        false => format!("Not the cause (it does not hold without it either): {}", c.text.trim()),
+    });
+    let why = claim.why.as_ref().map(|why| why.trim().to_string());
+    let parts: Vec<String> = cause.into_iter().chain(why).collect();
+    (!parts.is_empty()).then(|| parts.join(" "))
+}
+
 /// With how many wrong variants a claim does not hold.
 fn with_nulls(claim: &Judged) -> String {
     match (claim.verdict, claim.nulls.len()) {
@@ -248,8 +274,7 @@ fn experiment(out: &mut String, o: &Outcome) {
                 Verdict::Unsure => "unsure",
                 Verdict::Unknown => "unknown",
             };
-            let why =
-                c.why.as_ref().map(|w| format!("<br><span class=\"faint\">{}</span>", code(&escape(w))));
+            let why = why_not(c).map(|w| format!("<br><span class=\"faint\">{}</span>", code(&escape(&w))));
             let _ = writeln!(
                 out,
                 "<tr><td>{}{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n {class}\">{}</td></tr>",

@@ -165,3 +165,19 @@ fn what_holds_for_a_wrong_variant_too_is_weak() {
     let other = judged("at = { discipline = \"droptail\" }\nat_least = 1", value, value);
     assert!(!other.is_weak() && other.nulls.is_empty());
 }
+
+#[test]
+fn a_cause_is_one_if_the_claim_holds_without_it() {
+    let value: Value = |d, _, _| if d == "codel" { 5.0 } else { 1.0 };
+    let with = |cause: &str| {
+        judged(&format!("{CODEL}at_most = 2\n[claim.cause]\ntext = \"it\"\n{cause}"), value, value)
+    };
+    let other =
+        |discipline: &str| with(&format!("kind = \"accident\"\nat = {{ discipline = \"{discipline}\" }}"));
+    assert!(!other("droptail").is_open() && other("codel").is_open());
+    let numbers = |printed: f64| {
+        with(&format!("kind = \"contradiction\"\nsum = [1350, 9]\nprinted = {printed}\nrounding = 0.5"))
+    };
+    assert!(!numbers(1809.0).is_open() && numbers(1359.0).is_open());
+    assert!(with("kind = \"contradiction\"\nproduct = [3, 3]\nprinted = 12").cause.is_some_and(|c| c.shown));
+}
