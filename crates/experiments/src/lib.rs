@@ -26,7 +26,7 @@ mod store;
 pub use cases::Case;
 pub use catalogue::{Catalogue, Experiment};
 pub use claims::{Judged, Verdict, WithNull};
-pub use figure::{CauseKind, Figure};
+pub use figure::{CauseKind, Figure, Form};
 pub use measure::reward;
 pub use nulls::{Null, NullRuns};
 pub use output::{Beside, Drawing, Outcome, finish, summary};
