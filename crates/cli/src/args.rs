@@ -247,8 +247,11 @@ pub struct Reproduce {
     /// Fewer seeds, shorter runs
     #[arg(long)]
     pub quick: bool,
+    /// Run wrong variants in the place of the papers' systems, too: claims that hold for them are weak
+    #[arg(long)]
+    pub null: bool,
     /// Go on with the newest folder, which was interrupted
-    #[arg(long, conflicts_with_all = ["names", "all", "quick", "seeds"])]
+    #[arg(long, conflicts_with_all = ["names", "all", "quick", "seeds", "null"])]
     pub resume: bool,
     /// Seeds of each case, instead of the experiment's number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]

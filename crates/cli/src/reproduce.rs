@@ -8,7 +8,8 @@ use crate::{Failure, cost, print};
 use indicatif::{ProgressBar, ProgressStyle};
 use queuewright_engine::{ItemEvent, jobs, run_all};
 use queuewright_experiments::{
-    Catalogue, Error, Experiment, Options, Outcome, Plan, Record, Store, Unit, Verdict, finish, summary,
+    Catalogue, Error, Experiment, NullRuns, Options, Outcome, Plan, Record, Store, Unit, Verdict, finish,
+    summary,
 };
 use queuewright_report::{new_folder, replace};
 use queuewright_scenario::read_text;
@@ -37,7 +38,7 @@ pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
     let catalogue = Catalogue::embedded()?;
     let jobs = jobs(args.jobs);
     let base = args.out.as_deref().unwrap_or(Path::new(BASE));
-    let options = Options { quick: args.quick, seeds: args.seeds.map(usize::from) };
+    let options = Options { quick: args.quick, seeds: args.seeds.map(usize::from), nulls: args.null };
     if args.resume {
         let (folder, experiments, options) = resumed(base, &catalogue)?;
         return make(&folder, experiments, options, jobs);
@@ -152,14 +153,32 @@ fn unpacked<T>(e: &Experiment, f: impl FnOnce(&Path) -> Result<T, Error>) -> Res
 
 /// Makes what is still to make of experiments, and what comes of them.
 fn make(folder: &Path, experiments: Vec<Experiment>, options: Options, jobs: usize) -> Result<(), Failure> {
-    let mut plans = Vec::with_capacity(experiments.len());
-    let mut stores = Vec::with_capacity(experiments.len());
+    // An experiment's own runs, and behind them those of its wrong variants.
+    let (mut plans, mut stores, mut nulls) = (Vec::new(), Vec::new(), Vec::new());
     for e in experiments {
         let own = folder.join(&e.paper);
         e.unpack(&own)?;
         let hash = format!("{}{}", e.hash(), if options.quick { "-quick" } else { "" });
-        stores.push(Store::open(&own.join(format!("{}.runs.jsonl", e.name)), &hash)?);
-        plans.push(Plan::new(e, &own, options)?);
+        let plan = Plan::new(e, &own, options)?;
+        let e = &plan.experiment;
+        let variants = e.nulls.iter().filter(|_| options.nulls);
+        let mut of_nulls = Vec::new();
+        for null in variants {
+            if let Some(its) = plan.of_null(null, &own)? {
+                let path = own.join(format!("{}.null-{}.runs.jsonl", e.name, null.name));
+                of_nulls.push((
+                    Some(null.clone()),
+                    its,
+                    Store::open(&path, &format!("{hash}-{}", null.hash()))?,
+                ));
+            }
+        }
+        let store = Store::open(&own.join(format!("{}.runs.jsonl", e.name)), &hash)?;
+        for (null, plan, store) in [(None, plan, store)].into_iter().chain(of_nulls) {
+            nulls.push(null);
+            plans.push(plan);
+            stores.push(store);
+        }
     }
     let stop = on_interrupt()?;
     let mut progress = Progress::new();
@@ -200,8 +219,13 @@ fn make(folder: &Path, experiments: Vec<Experiment>, options: Options, jobs: usi
     progress.end();
 
     let mut outcomes = Vec::new();
-    for (plan, store) in plans.iter().zip(&stores).filter(|(_, store)| !store.is_empty()) {
-        outcomes.push(finish(plan, store, &folder.join(&plan.experiment.paper))?);
+    for (i, (plan, store)) in plans.iter().zip(&stores).enumerate() {
+        if nulls[i].is_some() || store.is_empty() {
+            continue;
+        }
+        let its = (i + 1..plans.len()).map_while(|i| nulls[i].as_ref().map(|null| (null, i)));
+        let its = its.map(|(null, i)| NullRuns { null, plan: &plans[i], store: &stores[i] });
+        outcomes.push(finish(plan, store, &its.collect::<Vec<_>>(), &folder.join(&plan.experiment.paper))?);
     }
     summary(&outcomes, folder)?;
     print(&verdicts(&outcomes))?;
@@ -240,9 +264,9 @@ fn verdicts(outcomes: &[Outcome]) -> String {
     for o in outcomes {
         let of = |v: Verdict| o.claims.iter().filter(|c| c.verdict == v).count();
         let _ = write!(out, "{}: {} of {} hold", o.id, of(Verdict::Holds), plural(o.claims.len(), "claim"),);
-        let _ = match of(Verdict::Direction) {
+        let _ = match of(Verdict::Unsure) {
             0 => writeln!(out),
-            n => writeln!(out, ", {n} in direction"),
+            n => writeln!(out, ", {n} cannot be told"),
         };
         for c in o.claims.iter().filter(|c| c.verdict != Verdict::Holds) {
             let _ = writeln!(

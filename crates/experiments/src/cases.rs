@@ -1,7 +1,7 @@
 //! The cases of an experiment: its scenario with every combination of what is varied.
 
 use crate::figure::{Filter, Sweep};
-use crate::{Error, Experiment};
+use crate::{Error, Experiment, Null};
 use queuewright_scenario::Scenario;
 use std::path::{Path, PathBuf};
 
@@ -48,11 +48,17 @@ fn read(text: &str, seed: u64, base: &Path) -> Result<Scenario, queuewright_scen
 }
 
 /// All cases, the last dimension turning fastest. `base` is where the scenario finds its files; with
-/// `quick`, runs are as short as the figure file has it.
+/// `quick`, runs are as short as the figure file has it; with `null`, that wrong variant is in the place of its disciplines, and the others
+/// are left out.
 ///
 /// # Errors
 /// A broken scenario, or a case that makes it so.
-pub(crate) fn cases(e: &Experiment, base: &Path, quick: bool) -> Result<Vec<Case>, Error> {
+pub(crate) fn cases(
+    e: &Experiment,
+    base: &Path,
+    quick: bool,
+    null: Option<&Null>,
+) -> Result<Vec<Case>, Error> {
     let file = format!("{}.toml", e.id());
     // As it stands first: its errors have lines.
     Scenario::parse(&e.scenario.replace(SEED, "1"), &file, base).map_err(|e| Error::Input(e.to_string()))?;
@@ -87,15 +93,30 @@ pub(crate) fn cases(e: &Experiment, base: &Path, quick: bool) -> Result<Vec<Case
                 }
             }
         }
-        let text = toml::to_string(&tree).map_err(|e| Error::Input(format!("{file}: {e}")))?;
-        let scenario = read(&text, 1, base).map_err(|error| {
-            let key = if error.key().is_empty() { String::new() } else { format!("{}: ", error.key()) };
-            let case = values.join(", ");
-            Error::Input(format!("{}.figure.toml: case \"{case}\": {key}{}", e.id(), error.message()))
-        })?;
+        let read_case = |tree: &toml::Table| {
+            let text = toml::to_string(tree).map_err(|e| Error::Input(format!("{file}: {e}")))?;
+            let scenario = read(&text, 1, base).map_err(|error| {
+                let key = if error.key().is_empty() { String::new() } else { format!("{}: ", error.key()) };
+                let case = values.join(", ");
+                let null = null.map_or(String::new(), |n| format!(", null \"{}\"", n.name));
+                Error::Input(format!(
+                    "{}.figure.toml: case \"{case}\"{null}: {key}{}",
+                    e.id(),
+                    error.message()
+                ))
+            })?;
+            let labels: Vec<String> = scenario.disciplines.iter().map(|d| d.label.clone()).collect();
+            Ok((text, scenario, labels))
+        };
+        let (mut text, mut scenario, mut disciplines) = read_case(&tree)?;
+        if let Some(null) = null {
+            null.put_into(&mut tree, &disciplines);
+            (text, scenario, disciplines) = read_case(&tree)?;
+            disciplines.retain(|label| null.replaces(label));
+        }
         all.push(Case {
             values,
-            disciplines: scenario.disciplines.iter().map(|d| d.label.clone()).collect(),
+            disciplines,
             seeds: scenario.run.seeds.clone(),
             scenario: (!text.contains(SEED)).then_some(scenario),
             text,
@@ -121,7 +142,7 @@ fn places(sweeps: &[Sweep], mut i: usize) -> Vec<usize> {
 }
 
 /// Puts what is set into a scenario's tree.
-fn lay_over(tree: &mut toml::Table, set: &toml::Table) {
+pub(crate) fn lay_over(tree: &mut toml::Table, set: &toml::Table) {
     for (key, value) in set {
         match (tree.get_mut(key), value) {
             (Some(toml::Value::Table(old)), toml::Value::Table(new)) => lay_over(old, new),

@@ -1,6 +1,6 @@
 //! Which experiments there are: those in the program, and those in a folder of the user's.
 
-use crate::{Error, Figure};
+use crate::{Error, Figure, Null};
 use queuewright_scenario::{limits, read_file, read_text};
 use sha2::{Digest, Sha256};
 use std::fs;
@@ -22,6 +22,8 @@ pub struct Experiment {
     pub figure_text: String,
     /// The figure file, read.
     pub figure: Figure,
+    /// Wrong variants of the paper's system.
+    pub nulls: Vec<Null>,
     /// What the scenario may refer to: name from the folder, content.
     files: Vec<(String, Vec<u8>)>,
 }
@@ -45,7 +47,7 @@ impl Experiment {
             hash.update((content.len() as u64).to_le_bytes());
             hash.update(content);
         }
-        hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
+        hex(hash)
     }
 
     /// Does the scenario need other files?
@@ -73,6 +75,11 @@ impl Experiment {
     }
 }
 
+/// SHA-256 in hexadecimal digits.
+pub(crate) fn hex(hash: Sha256) -> String {
+    hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
+}
+
 /// A figure file without what is only read by people: runs do not depend on it.
 fn without_prose(figure: &str) -> String {
     let Ok(mut table) = figure.parse::<toml::Table>() else { return figure.to_string() };
@@ -80,7 +87,7 @@ fn without_prose(figure: &str) -> String {
         table.remove(key);
     }
     for claim in table.get_mut("claim").and_then(|c| c.as_array_mut()).into_iter().flatten() {
-        for key in ["text", "source", "why"] {
+        for key in ["text", "source", "why", "statements", "cause"] {
             claim.as_table_mut().map(|c| c.remove(key));
         }
     }
@@ -119,10 +126,13 @@ impl Catalogue {
                 .map(|(p, c)| (p[prefix.len()..].to_string(), c.to_vec()))
                 .collect();
             debug_assert_eq!(content.len(), figure_text.len());
+            let nulls = format!("{paper}/nulls.toml");
+            let has_nulls = EMBEDDED.iter().any(|(p, _)| *p == nulls);
             experiments.push(Experiment {
                 paper: paper.into(),
                 name: name.into(),
                 scenario: text(&format!("{paper}/{name}.toml"))?,
+                nulls: if has_nulls { Null::parse(&text(&nulls)?, &nulls)? } else { Vec::new() },
                 figure: Figure::parse(&figure_text, path)?,
                 figure_text,
                 files,
@@ -162,6 +172,9 @@ impl Catalogue {
         let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
         let paper = whole.file_name().map_or("own".into(), |n| n.to_string_lossy().into_owned());
         let text = |path: PathBuf| read_text(&path, limits::TOML.bytes).map_err(|e| fail(e, &path));
+        let nulls = folder.join("nulls.toml");
+        let shown = nulls.display().to_string();
+        let nulls = if nulls.exists() { Null::parse(&text(nulls)?, &shown)? } else { Vec::new() };
         let mut experiments = Vec::new();
         for name in names {
             let path = folder.join(format!("{name}.figure.toml"));
@@ -173,6 +186,7 @@ impl Catalogue {
                 figure: Figure::parse(&figure_text, &shown)?,
                 name,
                 figure_text,
+                nulls: nulls.clone(),
                 files: files.clone(),
             });
         }

@@ -1,6 +1,6 @@
 //! Whether a claim holds of the runs.
 
-use crate::figure::{Aggregate, Claim, Filter, Form, Number, OneOrMany};
+use crate::figure::{Aggregate, CauseKind, Claim, Filter, Form, OneOrMany};
 use crate::rows::{Rows, Spread, median};
 use serde::Serialize;
 
@@ -8,12 +8,12 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The value is the published one, within the tolerance.
+    /// The value is the published one, within the tolerance, with all of its confidence interval.
     Holds,
-    /// The value is another, but it lies on the same side of what it is compared with.
-    Direction,
     /// It does not hold.
     No,
+    /// A part of the confidence interval is within the tolerance.
+    Unsure,
     /// No run has the measure.
     Unknown,
 }
@@ -23,8 +23,8 @@ impl Verdict {
     pub fn words(self) -> &'static str {
         match self {
             Verdict::Holds => "holds",
-            Verdict::Direction => "holds in direction",
             Verdict::No => "does not hold",
+            Verdict::Unsure => "cannot be told",
             Verdict::Unknown => "no data",
         }
     }
@@ -37,6 +37,9 @@ pub struct Judged {
     pub text: String,
     /// Where in the paper.
     pub source: String,
+    /// The paper's statements that it judges; none: it is one of our own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub statements: Vec<String>,
     /// Published, in words with unit.
     pub published: String,
     /// Measured, in words with unit.
@@ -48,6 +51,45 @@ pub struct Judged {
     /// Why not, from experiments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// Why not, where that is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Shown>,
+    /// The verdict with each wrong variant that was run, of those in the place of a discipline that the claim is about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nulls: Vec<WithNull>,
+}
+
+/// A cause, and whether it is one.
+#[derive(Debug, Clone, Serialize)]
+pub struct Shown {
+    /// Of which kind.
+    pub kind: CauseKind,
+    /// It in a sentence or two.
+    pub text: String,
+    /// The claim holds where the cause is away, or the paper's numbers contradict one another.
+    pub shown: bool,
+}
+
+/// The verdict of a claim with a wrong variant in the place of the system.
+#[derive(Debug, Clone, Serialize)]
+pub struct WithNull {
+    /// Name of the wrong variant.
+    pub null: String,
+    /// The verdict.
+    pub verdict: Verdict,
+}
+
+impl Judged {
+    /// Does it not hold, and nothing shows why?
+    pub fn is_open(&self) -> bool {
+        matches!(self.verdict, Verdict::No | Verdict::Unsure) && !self.cause.as_ref().is_some_and(|c| c.shown)
+    }
+
+    /// Does it hold, and with every wrong variant that was run, too? It says nothing of the system then.
+    pub fn is_weak(&self) -> bool {
+        let holds = |verdict| verdict == Verdict::Holds;
+        holds(self.verdict) && !self.nulls.is_empty() && self.nulls.iter().all(|n| holds(n.verdict))
+    }
 }
 
 /// Judges a claim by the runs.
@@ -58,7 +100,8 @@ pub(crate) fn judge(claim: &Claim, rows: &Rows<'_>) -> Judged {
         Form::Ratio => "times",
         _ => m.unit.as_str(),
     };
-    let (verdict, values, note) = decide(claim, rows);
+    let Decided { verdict, values: found, note } = decide(claim, rows);
+    let values: Vec<f64> = found.iter().map(|(value, _)| *value).collect();
     let with = |text: String| if unit.is_empty() { text } else { format!("{text} {unit}") };
     let range =
         |[a, b]: [f64; 2]| if a == b { figures(a) } else { format!("{} to {}", figures(a), figures(b)) };
@@ -71,7 +114,10 @@ pub(crate) fn judge(claim: &Claim, rows: &Rows<'_>) -> Judged {
     };
     let measured = match values.as_slice() {
         [] => "-".into(),
-        [one] => with(figures(*one)),
+        [one] => match found[0].1 {
+            half if half.is_finite() => with(format!("{} ± {}", figures(*one), figures(half))),
+            _ => with(figures(*one)),
+        },
         [first, .., last] if matches!(claim.form, Form::Rising | Form::Falling) => {
             with(format!("{} ... {}", figures(*first), figures(*last)))
         }
@@ -83,95 +129,161 @@ pub(crate) fn judge(claim: &Claim, rows: &Rows<'_>) -> Judged {
     Judged {
         text: claim.text.clone(),
         source: claim.source.clone(),
+        statements: claim.statements.clone(),
         published,
         measured: measured + &note,
         values,
         verdict,
         why: claim.why.clone().filter(|_| verdict != Verdict::Holds),
+        cause: claim.cause.as_ref().filter(|_| verdict != Verdict::Holds).map(|cause| {
+            let mut away = claim.clone();
+            away.at.extend(cause.at.clone());
+            away.against.extend(cause.against.clone());
+            let holds = || decide(&away, rows).verdict == Verdict::Holds;
+            let shown = if cause.kind == CauseKind::Contradiction { cause.contradicts() } else { holds() };
+            Shown { kind: cause.kind, text: cause.text.clone(), shown }
+        }),
+        nulls: Vec::new(),
     }
 }
 
-fn decide(claim: &Claim, rows: &Rows<'_>) -> (Verdict, Vec<f64>, String) {
+/// What the runs say: the verdict, each value with the half-width of its 95 % confidence interval (NaN: of one seed, or not of means), and
+/// what else is to be known of it.
+struct Decided {
+    verdict: Verdict,
+    values: Vec<(f64, f64)>,
+    note: String,
+}
+
+impl Decided {
+    fn unknown(note: String) -> Decided {
+        Decided { verdict: Verdict::Unknown, values: Vec::new(), note }
+    }
+}
+
+fn decide(claim: &Claim, rows: &Rows<'_>) -> Decided {
     let own = rows.only(&claim.at);
     if let (Form::Rising | Form::Falling, Some(along)) = (claim.form, &claim.along) {
         return monotone(claim, &own, along);
     }
-    let mut values = Vec::new();
-    let mut other = f64::NAN;
+    let Some(all) = values(claim, rows) else {
+        return Decided::unknown(" (not all runs have it)".into());
+    };
+    // What a single seed would say, of those that all cases have.
+    let alone = |seed| values(claim, &rows.of_seed(seed)).filter(|found| found.len() == all.len());
+    let seeds: Vec<Vec<f64>> = match claim.seeds {
+        Aggregate::Mean => own.seeds().into_iter().filter_map(alone).collect(),
+        // An end of what the seeds gave has no interval.
+        _ => Vec::new(),
+    };
+    let with_interval = all.iter().enumerate().map(|(i, value)| {
+        let of_seeds: Vec<f64> = seeds.iter().map(|found| found[i]).collect();
+        (*value, Spread::of(&of_seeds).half_width)
+    });
+    let values: Vec<(f64, f64)> = with_interval.collect();
+    let bounds = Bounds::of(claim);
+    let verdicts: Vec<Verdict> = values.iter().map(|(value, half)| bounds.verdict(*value, *half)).collect();
+    let verdict =
+        [Verdict::No, Verdict::Unsure].into_iter().find(|v| verdicts.contains(v)).unwrap_or(Verdict::Holds);
+    let mut note = String::new();
+    // A mean may hide a case that says the opposite.
+    if claim.cases == Aggregate::Mean {
+        let each = Claim { cases: Aggregate::Each, ..claim.clone() };
+        let cases = self::values(&each, rows).unwrap_or_default();
+        let agree = cases.iter().filter(|v| bounds.hold(**v)).count();
+        if cases.len() > values.len() && agree < cases.len() {
+            note = format!(" (in {agree} of {} cases)", cases.len());
+        }
+    }
+    Decided { verdict, values, note }
+}
+
+/// What a claim's value may be.
+struct Bounds {
+    least: f64,
+    most: f64,
+    /// A value at a bound is none: where one is to be more than another, equals are not.
+    strict: bool,
+}
+
+impl Bounds {
+    fn of(claim: &Claim) -> Bounds {
+        let [least, most] = match (claim.published, claim.at_most, claim.at_least) {
+            (Some(n), ..) => n.ends(),
+            (_, Some(most), _) => [f64::NEG_INFINITY, most],
+            (_, _, least) => [least.unwrap_or(f64::NEG_INFINITY), f64::INFINITY],
+        };
+        let neutral = match claim.form {
+            Form::Ratio => Some(1.0),
+            Form::Difference | Form::Change => Some(0.0),
+            _ => None,
+        };
+        let strict = claim.published.is_none()
+            && claim.tolerance == 0.0
+            && [Some(least), Some(most)].contains(&neutral);
+        Bounds { least: least - claim.tolerance, most: most + claim.tolerance, strict }
+    }
+
+    fn hold(&self, value: f64) -> bool {
+        match self.strict {
+            true => self.least < value && value < self.most,
+            false => (self.least..=self.most).contains(&value),
+        }
+    }
+
+    /// Of a value that is known to a half-width; NaN: it is all that is known.
+    fn verdict(&self, value: f64, half_width: f64) -> Verdict {
+        let half = if half_width.is_finite() { half_width } else { 0.0 };
+        let (low, high) = (value - half, value + half);
+        match () {
+            () if self.hold(low) && self.hold(high) => Verdict::Holds,
+            () if high < self.least || low > self.most || half == 0.0 => Verdict::No,
+            () => Verdict::Unsure,
+        }
+    }
+}
+
+/// The values of a claim: one, or one for each case or each value of its dimensions. None: not all cases have the measure.
+fn values(claim: &Claim, rows: &Rows<'_>) -> Option<Vec<f64>> {
+    let compares = matches!(claim.form, Form::Ratio | Form::Difference | Form::Change);
+    let own = rows.only(&claim.at);
+    let here = |value: &str| OneOrMany::One(value.into());
+    let mut all = Vec::new();
     for (key, own) in own.groups(&claim.each) {
-        let ours = per_case(claim, &own);
-        let ours = if claim.cases == Aggregate::Each { ours } else { vec![join(&ours, claim.cases)] };
         let mut at: Filter = claim.at.clone();
         at.extend(claim.against.clone());
-        let here = |value: &str| OneOrMany::One(value.into());
         at.extend(claim.each.iter().zip(key).map(|(name, value)| (name.clone(), here(value))));
-        let others = per_case(claim, &rows.only(&at));
-        other = join(&others, if claim.cases == Aggregate::Each { Aggregate::Mean } else { claim.cases });
-        values.extend(ours.iter().map(|v| match claim.form {
+        let with = |v: f64, other: f64| match claim.form {
             Form::Ratio => v / other,
             Form::Difference => v - other,
             Form::Change => 100.0 * (v / other - 1.0),
-            _ => *v,
-        }));
-    }
-    if values.is_empty() {
-        return (Verdict::Unknown, Vec::new(), String::new());
-    }
-    if values.iter().any(|v| !v.is_finite()) {
-        return (Verdict::Unknown, Vec::new(), String::new());
-    }
-    let bounds = match (claim.published, claim.at_most, claim.at_least) {
-        (Some(n), ..) => n.ends(),
-        (_, Some(most), _) => [f64::NEG_INFINITY, most],
-        (_, _, least) => [least.unwrap_or(f64::NEG_INFINITY), f64::INFINITY],
-    };
-    let inside = |v: &f64| (bounds[0] - claim.tolerance..=bounds[1] + claim.tolerance).contains(v);
-    let neutral = if claim.form == Form::Ratio { 1.0 } else { 0.0 };
-    let same_side = match claim.form {
-        Form::Ratio | Form::Difference | Form::Change => {
-            let side = |v: f64| if v == neutral { 0.0 } else { (v - neutral).signum() };
-            // Both ends of what was published are on one side, or there is no direction.
-            let wanted = match claim.published {
-                Some(n) => n.ends().map(side),
-                None => [claim.at_most, claim.at_least]
-                    .map(|b| b.map_or(0.0, side))
-                    .map(|s| if s == 0.0 { f64::NAN } else { s }),
-            };
-            let wanted = wanted.into_iter().filter(|s| !s.is_nan()).collect::<Vec<_>>();
-            !wanted.is_empty()
-                && values.iter().all(|v| *v != neutral && wanted.iter().all(|w| side(*v) == *w))
-        }
-        _ => match (claim.published_against, claim.against.is_empty()) {
-            (Some(published), false) => {
-                let middle =
-                    claim.published.map_or(claim.at_most.or(claim.at_least).unwrap_or(f64::NAN), mid);
-                values.iter().all(|v| (v - other).signum() == (middle - published).signum() && *v != other)
+            _ => v,
+        };
+        if claim.cases == Aggregate::Each {
+            // Each against its like: the same case but for what is compared.
+            for case in own.cases() {
+                let mut like = case.place();
+                like.extend(claim.against.clone());
+                let other = if compares {
+                    join(&per_case(claim, &rows.only(&like))?, Aggregate::Mean)
+                } else {
+                    f64::NAN
+                };
+                all.push(with(join(&per_case(claim, &case)?, Aggregate::Mean), other));
             }
-            _ => false,
-        },
-    };
-    let verdict = match () {
-        () if values.iter().all(inside) => Verdict::Holds,
-        () if same_side => Verdict::Direction,
-        () => Verdict::No,
-    };
-    let note = if claim.form == Form::Value && !claim.against.is_empty() {
-        format!(" (the other: {})", figures(other))
-    } else {
-        String::new()
-    };
-    (verdict, values, note)
+        } else {
+            let other =
+                if compares { join(&per_case(claim, &rows.only(&at))?, claim.cases) } else { f64::NAN };
+            all.push(with(join(&per_case(claim, &own)?, claim.cases), other));
+        }
+    }
+    (!all.is_empty() && all.iter().all(|v| v.is_finite())).then_some(all)
 }
 
-fn mid(n: Number) -> f64 {
-    let [a, b] = n.ends();
-    (a + b) / 2.0
-}
-
-/// Of each case, its seeds as one value.
-fn per_case(claim: &Claim, rows: &Rows<'_>) -> Vec<f64> {
+/// Of each case, its seeds as one value; None: one has none.
+fn per_case(claim: &Claim, rows: &Rows<'_>) -> Option<Vec<f64>> {
     let values = rows.cases().into_iter().map(|case| join(&case.values(&claim.measure), claim.seeds));
-    values.filter(|v| v.is_finite()).collect()
+    values.map(|v| v.is_finite().then_some(v)).collect()
 }
 
 fn join(values: &[f64], how: Aggregate) -> f64 {
@@ -187,29 +299,23 @@ fn join(values: &[f64], how: Aggregate) -> f64 {
     }
 }
 
+/// Least difference of the ends of what rises or falls, of the larger one.
+const LEAST_EFFECT: f64 = 0.01;
+
 /// Do the means along a dimension rise (or fall), but for the tolerance?
-fn monotone(claim: &Claim, rows: &Rows<'_>, along: &str) -> (Verdict, Vec<f64>, String) {
+fn monotone(claim: &Claim, rows: &Rows<'_>, along: &str) -> Decided {
     let groups = rows.groups(&[along.to_string()]);
-    let values: Vec<f64> = groups
-        .iter()
-        .map(|(_, rows)| join(&per_case(claim, rows), claim.cases))
-        .filter(|v| v.is_finite())
-        .collect();
-    let (Some(first), Some(last)) = (values.first(), values.last()) else {
-        return (Verdict::Unknown, values, String::new());
+    let values: Option<Vec<f64>> =
+        groups.iter().map(|(_, rows)| Some(join(&per_case(claim, rows)?, claim.cases))).collect();
+    let Some(values) = values.filter(|all| all.len() > 1) else {
+        return Decided::unknown(" (not all runs have it)".into());
     };
-    if values.len() < 2 {
-        return (Verdict::Unknown, values, String::new());
-    }
+    let (first, last) = (values[0], values[values.len() - 1]);
     let sign = if claim.form == Form::Rising { 1.0 } else { -1.0 };
     let steps = values.windows(2).all(|w| sign * (w[1] - w[0]) >= -claim.tolerance);
-    let whole = sign * (last - first) > 0.0;
-    let verdict = match (steps, whole) {
-        (true, true) => Verdict::Holds,
-        (false, true) => Verdict::Direction,
-        _ => Verdict::No,
-    };
-    (verdict, values, String::new())
+    let whole = sign * (last - first) >= LEAST_EFFECT * first.abs().max(last.abs()) && first != last;
+    let verdict = if steps && whole { Verdict::Holds } else { Verdict::No };
+    Decided { verdict, values: values.into_iter().map(|v| (v, f64::NAN)).collect(), note: String::new() }
 }
 
 /// Three figures, more where the number has them before the point.

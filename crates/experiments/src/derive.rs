@@ -3,12 +3,12 @@
 
 use crate::figure::Best;
 use crate::rows::{Row, Rows};
-use crate::{Plan, Record, Store};
+use crate::{Plan, Record};
 use std::collections::BTreeMap;
 
 /// The finished runs with these measures beside their own.
-pub(crate) fn records(plan: &Plan, store: &Store) -> Vec<Record> {
-    let mut records: Vec<Record> = store.records().cloned().collect();
+pub(crate) fn records<'a>(plan: &Plan, kept: impl Iterator<Item = &'a Record>) -> Vec<Record> {
+    let mut records: Vec<Record> = kept.cloned().collect();
     displacement(plan, &mut records);
     ranks(plan, &mut records);
     records

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use queuewright_results::measures;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// `NAME.figure.toml`.
@@ -274,7 +274,7 @@ pub enum Spread {
 pub type Filter = BTreeMap<String, OneOrMany>;
 
 /// A text or a list of texts.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum OneOrMany {
     /// A single one, written without brackets.
@@ -369,6 +369,9 @@ pub enum Form {
 pub struct Claim {
     /// The sentence, short.
     pub text: String,
+    /// The paper's statements that it judges (`crates/experiments/statements`); none: it is one of our own.
+    #[serde(default)]
+    pub statements: Vec<String>,
     /// Where in the paper.
     pub source: String,
     /// Name of the measure, as in `measures` or in the data.
@@ -399,13 +402,77 @@ pub struct Claim {
     pub at_most: Option<f64>,
     /// Or: at least this.
     pub at_least: Option<f64>,
-    /// With `against` and the form `value`: what was published of the other, for the direction.
-    pub published_against: Option<f64>,
     /// How far off it may be, in the value's unit.
     #[serde(default)]
     pub tolerance: f64,
     /// What experiments say of a claim that does not hold.
     pub why: Option<String>,
+    /// Why it does not hold, where a run or the paper's own numbers show it.
+    pub cause: Option<Cause>,
+}
+
+/// Why a claim does not hold, in a form that is looked at again with each run.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cause {
+    /// Of which kind.
+    pub kind: CauseKind,
+    /// It in a sentence or two.
+    pub text: String,
+    /// The claim holds with these values in the place of its `at`; where it names none of them, beside it.
+    #[serde(default)]
+    pub at: Filter,
+    /// And with these in the place of its `against`.
+    #[serde(default)]
+    pub against: Filter,
+    /// A contradiction: numbers of the paper whose sum is not what it prints...
+    #[serde(default)]
+    pub sum: Vec<f64>,
+    /// ...or whose product is not.
+    #[serde(default)]
+    pub product: Vec<f64>,
+    /// What it prints.
+    pub printed: Option<f64>,
+    /// By how much it may be off, as its numbers are rounded.
+    #[serde(default)]
+    pub rounding: f64,
+}
+
+/// Where the cause lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CauseKind {
+    /// In what their network simulator or testbed does.
+    Simulator,
+    /// In what their program does and the paper does not say.
+    Accident,
+    /// The paper's own numbers cannot be together.
+    Contradiction,
+    /// In a value that the paper leaves out.
+    Unstated,
+}
+
+impl Cause {
+    /// Do the numbers contradict one another?
+    pub(crate) fn contradicts(&self) -> bool {
+        let made = match (self.sum.is_empty(), self.product.is_empty()) {
+            (false, true) => self.sum.iter().sum(),
+            (true, false) => self.product.iter().product(),
+            _ => f64::NAN,
+        };
+        self.printed.is_some_and(|printed: f64| (printed - made).abs() > self.rounding)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let by_numbers = self.kind == CauseKind::Contradiction;
+        let numbers = self.printed.is_some() && self.sum.is_empty() != self.product.is_empty();
+        let runs = !self.at.is_empty() || !self.against.is_empty();
+        match (by_numbers, numbers, runs) {
+            (true, true, false) | (false, false, true) => Ok(()),
+            (true, ..) => Err("a contradiction needs printed, and sum or product".into()),
+            _ => Err("this kind needs at or against, the cases in which the claim holds".into()),
+        }
+    }
 }
 
 impl Figure {
@@ -531,6 +598,11 @@ impl Figure {
                     let what = "for ratio, difference and change, of what against does not name";
                     return Err(format!("{here}: each = \"{name}\": {what}"));
                 }
+            }
+            if let Some(cause) = &c.cause {
+                cause.check().map_err(|e| format!("{here}: cause: {e}"))?;
+                self.filter(&cause.at).map_err(|e| format!("{here}: cause: at: {e}"))?;
+                self.filter(&cause.against).map_err(|e| format!("{here}: cause: against: {e}"))?;
             }
             if c.seeds == Aggregate::Each {
                 return Err(format!("{here}: seeds = \"each\" is for cases"));

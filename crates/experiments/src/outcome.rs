@@ -1,5 +1,6 @@
 //! What came of an experiment.
 
+use crate::Null;
 use crate::claims::{Judged, Verdict};
 use serde::Serialize;
 
@@ -28,6 +29,9 @@ pub struct Outcome {
     pub quick: bool,
     /// The claims.
     pub claims: Vec<Judged>,
+    /// The wrong variants that were run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nulls: Vec<Null>,
     /// Published values beside those measured.
     pub values: Vec<Beside>,
     /// The figure.
@@ -61,14 +65,14 @@ pub struct Beside {
     pub measured: String,
 }
 
-/// How many claims hold, hold in direction, do not, and have no data.
+/// How many claims hold, do not, cannot be told, and have no data.
 pub(crate) fn counts<'a>(claims: impl Iterator<Item = &'a Judged>) -> [usize; 4] {
     let mut counts = [0; 4];
     for claim in claims {
         counts[match claim.verdict {
             Verdict::Holds => 0,
-            Verdict::Direction => 1,
-            Verdict::No => 2,
+            Verdict::No => 1,
+            Verdict::Unsure => 2,
             Verdict::Unknown => 3,
         }] += 1;
     }

@@ -1,9 +1,9 @@
 //! What comes of an experiment: data, figure, verdicts; and of several: the pages over them.
 
-use crate::claims::{figures, judge};
+use crate::claims::{WithNull, figures, judge};
 pub use crate::outcome::{Beside, Drawing, Outcome};
 use crate::rows::{Rows, Spread};
-use crate::{Error, Plan, Store, data, derive, draw, page};
+use crate::{Error, NullRuns, Plan, Store, data, derive, draw, page};
 use queuewright_report::replace;
 use std::path::Path;
 
@@ -12,15 +12,16 @@ const QUICK: &str = "QUICK: fewer seeds, shorter runs";
 /// Written across what comes of a part of the runs.
 const PART: &str = "INCOMPLETE: not all runs were made";
 
-/// Writes data, figure and verdicts of an experiment into its paper's folder.
+/// Writes data, figure and verdicts of an experiment into its paper's folder. `nulls`: the wrong variants that were run.
 ///
 /// # Errors
 /// When something cannot be drawn or written.
-pub fn finish(plan: &Plan, store: &Store, folder: &Path) -> Result<Outcome, Error> {
+pub fn finish(plan: &Plan, store: &Store, nulls: &[NullRuns<'_>], folder: &Path) -> Result<Outcome, Error> {
     let e = &plan.experiment;
-    let records = derive::records(plan, store);
+    let records = derive::records(plan, store.records());
     let rows = Rows::new(plan, &records);
-    let missing = plan.pending(store).len();
+    let missing =
+        nulls.iter().map(|n| n.plan.pending(n.store).len()).sum::<usize>() + plan.pending(store).len();
     let warning = match (missing > 0, plan.options.quick) {
         (true, _) => Some(PART),
         (_, true) => Some(QUICK),
@@ -31,6 +32,16 @@ pub fn finish(plan: &Plan, store: &Store, folder: &Path) -> Result<Outcome, Erro
     for p in &e.figure.pictures {
         let svg = draw::svg(&rows, Some(p), warning)?;
         pictures.push(Drawing { file: format!("{}-{}", e.name, p.name), title: Some(p.title.clone()), svg });
+    }
+    let mut claims: Vec<_> = e.figure.claims.iter().map(|c| judge(c, &rows)).collect();
+    for NullRuns { null, plan: _, store: own } in nulls {
+        let others = store.records().filter(|r| !null.replaces(&r.discipline));
+        let records = derive::records(plan, others.chain(own.records()));
+        let rows = Rows::new(plan, &records);
+        for (claim, judged) in e.figure.claims.iter().zip(&mut claims).filter(|(c, _)| null.concerns(c)) {
+            let verdict = judge(claim, &rows).verdict;
+            judged.nulls.push(WithNull { null: null.name.clone(), verdict });
+        }
     }
     let outcome = Outcome {
         id: e.id(),
@@ -43,7 +54,8 @@ pub fn finish(plan: &Plan, store: &Store, folder: &Path) -> Result<Outcome, Erro
         runs: store.len(),
         missing,
         quick: plan.options.quick,
-        claims: e.figure.claims.iter().map(|c| judge(c, &rows)).collect(),
+        claims,
+        nulls: nulls.iter().map(|n| n.null.clone()).collect(),
         values: beside(&rows),
         pictures,
     };

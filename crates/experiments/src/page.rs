@@ -1,7 +1,9 @@
 //! Pages over experiments: Markdown for a paper, HTML over all.
 
-use crate::claims::Verdict;
+use crate::claims::{Judged, Verdict};
+use crate::figure::CauseKind;
 use crate::outcome::{Outcome, counts};
+use crate::statements::{self, About, Tally};
 use std::fmt::Write;
 
 /// A paper's page.
@@ -13,6 +15,24 @@ pub fn markdown(outcomes: &[&Outcome]) -> String {
     let _ = writeln!(out, "    queuewright reproduce {}\n", first.paper);
     if outcomes.iter().any(|o| o.quick) {
         let _ = writeln!(out, "**Quick runs: fewer seeds, shorter.**\n");
+    }
+    out += &stated(&first.paper, outcomes);
+    let open: Vec<&Judged> = outcomes.iter().flat_map(|o| &o.claims).filter(|c| c.is_open()).collect();
+    if !open.is_empty() {
+        let _ = writeln!(
+            out,
+            "{} claims are *open*: they do not hold or cannot be told, and nothing shows why.\n",
+            open.len()
+        );
+    }
+    let power = power(outcomes);
+    if !power.is_empty() {
+        let _ = writeln!(out, "## Wrong variants\n\n{}\n", weak(outcomes.iter().copied()));
+        out += "| wrong variant | is in the place of | claims that hold and are about that | of these it fails |\n|---|---|---:|---:|\n";
+        for row in power {
+            let _ = writeln!(out, "| {} | {} | {} | {} |", row.text, row.of, row.asked, row.fails);
+        }
+        out.push('\n');
     }
     for o in outcomes {
         let _ = writeln!(out, "## {}: {}\n", o.figure, o.title);
@@ -35,6 +55,7 @@ pub fn markdown(outcomes: &[&Outcome]) -> String {
                     Verdict::Holds => "holds".into(),
                     v => format!("**{}**", v.words()),
                 };
+                let verdict = verdict + &with_nulls(c);
                 let cells =
                     [&c.text, &c.source, &c.published, &c.measured, &verdict].map(|t| t.replace('|', "\\|"));
                 let _ = writeln!(out, "| {} |", cells.join(" | "));
@@ -42,8 +63,8 @@ pub fn markdown(outcomes: &[&Outcome]) -> String {
             out.push('\n');
         }
         for c in &o.claims {
-            if let Some(why) = &c.why {
-                let _ = writeln!(out, "*{}*: {}\n", c.text, why.trim());
+            if let Some(why) = why_not(c) {
+                let _ = writeln!(out, "*{}*: {why}\n", c.text);
             }
         }
         if !o.values.is_empty() {
@@ -62,15 +83,119 @@ pub fn markdown(outcomes: &[&Outcome]) -> String {
 }
 
 fn tally<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> String {
-    let [holds, direction, no, unknown] = counts(outcomes.flat_map(|o| &o.claims));
+    let [holds, no, unsure, unknown] = counts(outcomes.flat_map(|o| &o.claims));
     let mut text = format!(
-        "Of {} claims {holds} hold, {direction} hold in direction, {no} do not hold",
-        holds + direction + no + unknown
+        "Of {} claims {holds} hold, {no} do not hold, {unsure} cannot be told",
+        holds + no + unsure + unknown
     );
     if unknown > 0 {
         let _ = write!(text, ", {unknown} without data");
     }
     text
+}
+
+/// What the paper says, and how much of it is judged.
+fn stated(paper: &str, outcomes: &[&Outcome]) -> String {
+    let claims: Vec<&Judged> = outcomes.iter().flat_map(|o| &o.claims).collect();
+    let (kinds, own) = statements::tally(paper, &claims);
+    if kinds.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from(
+        "| | there are | judged | hold | do not | cannot be told |\n|---|---:|---:|---:|---:|---:|\n",
+    );
+    let mut row = |what: &str, t: &Tally| {
+        let _ =
+            writeln!(out, "| {what} | {} | {} | {} | {} | {} |", t.all, t.judged(), t.holds, t.no, t.unsure);
+    };
+    for (about, tally) in &kinds {
+        row(
+            match about {
+                About::System => "the paper's statements on its system",
+                About::Baseline => "the paper's statements on others alone",
+                About::Artifact => "values that only the artifact beside it has",
+            },
+            tally,
+        );
+    }
+    row("claims of our own", &own);
+    out + "\nThe [statements](../../crates/experiments/statements) were written from the paper alone, before they were judged.\n\n"
+}
+
+/// What a wrong variant finds: how many claims that hold of the system are about it, and how many of these do not hold of the variant.
+struct Power {
+    text: String,
+    of: String,
+    asked: usize,
+    fails: usize,
+}
+
+fn power(outcomes: &[&Outcome]) -> Vec<Power> {
+    let mut all: Vec<(&str, Power)> = Vec::new();
+    for o in outcomes {
+        for null in &o.nulls {
+            let of_null = |c: &Judged| c.nulls.iter().find(|n| n.null == null.name).map(|n| n.verdict);
+            let asked = o.claims.iter().filter(|c| c.verdict == Verdict::Holds).filter_map(of_null);
+            let (asked, fails) =
+                asked.fold((0, 0), |(n, fails), v| (n + 1, fails + usize::from(v != Verdict::Holds)));
+            let at = all.iter().position(|(name, _)| *name == null.name).unwrap_or_else(|| {
+                let power =
+                    Power { text: null.text.clone(), of: null.of.all().join(", "), asked: 0, fails: 0 };
+                all.push((&null.name, power));
+                all.len() - 1
+            });
+            all[at].1.asked += asked;
+            all[at].1.fails += fails;
+        }
+    }
+    all.into_iter().map(|(_, power)| power).collect()
+}
+
+/// How many of the claims that hold say something of the system.
+fn weak<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> String {
+    let holds = outcomes.flat_map(|o| &o.claims).filter(|c| c.verdict == Verdict::Holds);
+    let (mut strong, mut weak, mut baselines) = (0, 0, 0);
+    for claim in holds {
+        *match (claim.nulls.is_empty(), claim.is_weak()) {
+            (true, _) => &mut baselines,
+            (_, true) => &mut weak,
+            _ => &mut strong,
+        } += 1;
+    }
+    format!(
+        "Of {} claims that hold {strong} do not hold for at least one wrong variant, {weak} are *weak*: they hold for each that was tried. \
+         {baselines} are about other disciplines alone.",
+        strong + weak + baselines
+    )
+}
+
+/// What is known of why a claim does not hold.
+fn why_not(claim: &Judged) -> Option<String> {
+    let kind = |kind| match kind {
+        CauseKind::Simulator => "their simulator or testbed",
+        CauseKind::Accident => "their program",
+        CauseKind::Contradiction => "the paper's own numbers",
+        CauseKind::Unstated => "not said in the paper",
+    };
+    let cause = claim.cause.as_ref().map(|c| match c.shown {
+        true => format!("Cause ({}): {}", kind(c.kind), c.text.trim()),
+        false => format!("Not the cause (it does not hold without it either): {}", c.text.trim()),
+    });
+    let why = claim.why.as_ref().map(|why| why.trim().to_string());
+    let parts: Vec<String> = cause.into_iter().chain(why).collect();
+    (!parts.is_empty()).then(|| parts.join(" "))
+}
+
+/// With how many wrong variants a claim does not hold.
+fn with_nulls(claim: &Judged) -> String {
+    match (claim.verdict, claim.nulls.len()) {
+        (Verdict::Holds, n @ 1..) => match claim.nulls.iter().filter(|w| w.verdict != Verdict::Holds).count()
+        {
+            0 => format!("; weak: also for all {n} wrong variants"),
+            fails => format!("; not for {fails} of {n} wrong variants"),
+        },
+        _ => String::new(),
+    }
 }
 
 const STYLE: &str = "
@@ -83,7 +208,7 @@ table { border-collapse: collapse; margin: .8rem 0; font-size: .92rem; }
 th, td { padding: .3rem .7rem; text-align: left; vertical-align: top; border-bottom: 1px solid #e3e6ea; }
 td.n { white-space: nowrap; }
 svg { max-width: 100%; height: auto; }
-.holds { color: #00663f; } .direction { color: #7a5c00; } .no { color: #a01828; font-weight: 600; }
+.holds { color: #00663f; } .unsure { color: #7a5c00; } .no { color: #a01828; font-weight: 600; }
 .unknown { color: #6d7278; } .warning { color: #a01828; font-weight: 600; } .faint { color: #6d7278; }
 code { background: #f3f5f7; padding: .1em .3em; border-radius: 3px; } a { color: #00558a; }
 ";
@@ -94,18 +219,21 @@ pub fn html(outcomes: &[Outcome]) -> String {
     out += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
     let _ = write!(out, "<title>Experiments</title>\n<style>{STYLE}</style>\n</head>\n<body>\n");
     let _ = writeln!(out, "<h1>The papers' figures, made again</h1>\n<p>{}.</p>", tally(outcomes.iter()));
+    if outcomes.iter().any(|o| !o.nulls.is_empty()) {
+        let _ = writeln!(out, "<p>{}</p>", weak(outcomes.iter()).replace("*weak*", "<em>weak</em>"));
+    }
     if outcomes.iter().any(|o| o.quick) {
         out += "<p class=\"warning\">Quick runs: fewer seeds, shorter. Verdicts are of these.</p>\n";
     }
-    out += "<table>\n<tr><th>experiment</th><th></th><th>holds</th><th>in direction</th><th>does not</th>\
+    out += "<table>\n<tr><th>experiment</th><th></th><th>holds</th><th>does not</th><th>cannot be told</th>\
             <th>runs</th></tr>\n";
     for o in outcomes {
-        let [holds, direction, no, _] = counts(o.claims.iter());
+        let [holds, no, unsure, _] = counts(o.claims.iter());
         let missing = if o.missing > 0 { format!(" ({} missing)", o.missing) } else { String::new() };
         let _ = writeln!(
             out,
             "<tr><td class=\"n\"><a href=\"#{0}\">{0}</a></td><td>{1}</td><td class=\"holds\">{holds}</td>\
-             <td class=\"direction\">{direction}</td><td class=\"no\">{no}</td><td>{2}{missing}</td></tr>",
+             <td class=\"no\">{no}</td><td class=\"unsure\">{unsure}</td><td>{2}{missing}</td></tr>",
             escape(&o.id),
             escape(&o.title),
             o.runs,
@@ -142,12 +270,11 @@ fn experiment(out: &mut String, o: &Outcome) {
         for c in &o.claims {
             let class = match c.verdict {
                 Verdict::Holds => "holds",
-                Verdict::Direction => "direction",
                 Verdict::No => "no",
+                Verdict::Unsure => "unsure",
                 Verdict::Unknown => "unknown",
             };
-            let why =
-                c.why.as_ref().map(|w| format!("<br><span class=\"faint\">{}</span>", code(&escape(w))));
+            let why = why_not(c).map(|w| format!("<br><span class=\"faint\">{}</span>", code(&escape(&w))));
             let _ = writeln!(
                 out,
                 "<tr><td>{}{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n {class}\">{}</td></tr>",
@@ -156,7 +283,7 @@ fn experiment(out: &mut String, o: &Outcome) {
                 escape(&c.source),
                 escape(&c.published),
                 escape(&c.measured),
-                c.verdict.words(),
+                c.verdict.words().to_owned() + &with_nulls(c),
             );
         }
         *out += "</table>\n";

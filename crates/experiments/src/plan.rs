@@ -2,7 +2,7 @@
 
 use crate::cases::{Case, cases};
 use crate::rows::Spread;
-use crate::{Error, Experiment, Record, Store};
+use crate::{Error, Experiment, Null, Record, Store};
 use queuewright_scenario::RunSpec;
 use std::path::Path;
 
@@ -30,6 +30,9 @@ pub struct Options {
     pub quick: bool,
     /// So many seeds, instead of the experiment's number.
     pub seeds: Option<usize>,
+    /// With the wrong variants beside the systems.
+    #[serde(default)]
+    pub nulls: bool,
 }
 
 /// An experiment's cases, and its rule for seeds.
@@ -49,8 +52,23 @@ impl Plan {
     /// # Errors
     /// A broken scenario or case.
     pub fn new(experiment: Experiment, base: &Path, options: Options) -> Result<Plan, Error> {
-        let cases = cases(&experiment, base, options.quick)?;
+        let cases = cases(&experiment, base, options.quick, None)?;
         Ok(Plan { experiment, cases, options })
+    }
+
+    /// The runs of a wrong variant in this experiment, or none if it has no place there.
+    ///
+    /// # Errors
+    /// A case that it makes impossible.
+    pub fn of_null(&self, null: &Null, base: &Path) -> Result<Option<Plan>, Error> {
+        let Plan { experiment, options, .. } = self.clone();
+        let has = |case: &Case| case.disciplines.iter().any(|label| null.replaces(label));
+        let named = null.only.is_empty() || null.only.contains(&experiment.name);
+        if !named || !self.cases.iter().any(has) {
+            return Ok(None);
+        }
+        let cases = cases(&experiment, base, options.quick, Some(null))?;
+        Ok(Some(Plan { experiment, cases, options }))
     }
 
     /// Seeds that a case has in any case.

@@ -1,9 +1,9 @@
 //! The runs as rows: dimensions' values and measures; and what is said of several at once.
 
-use crate::figure::Filter;
+use crate::figure::{Filter, OneOrMany};
 use crate::measure::quantile;
 use crate::{Plan, Record};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A run among the others.
 #[derive(Debug, Clone, Copy)]
@@ -61,13 +61,13 @@ impl<'a> Rows<'a> {
             groups[at].1.all.push(*row);
         }
         groups.sort_by_cached_key(|(key, _)| {
-            dimensions.iter().zip(key).map(|(d, v)| self.place(d, v)).collect::<Vec<_>>()
+            dimensions.iter().zip(key).map(|(d, v)| self.rank(d, v)).collect::<Vec<_>>()
         });
         groups
     }
 
-    /// Place of a value in its dimension.
-    fn place(&self, dimension: &str, value: &str) -> usize {
+    /// Where a value stands in its dimension.
+    fn rank(&self, dimension: &str, value: &str) -> usize {
         let figure = &self.plan.experiment.figure;
         let place = match figure.sweep(dimension) {
             Some(sweep) => sweep.values.iter().position(|v| v.name == value),
@@ -83,6 +83,23 @@ impl<'a> Rows<'a> {
     pub fn values(&self, measure: &str) -> Vec<f64> {
         let m = self.plan.experiment.figure.measure(measure);
         self.all.iter().filter_map(|r| r.record.measures.get(&m.of)).map(|v| v * m.scale).collect()
+    }
+
+    /// Seeds that were run, rising.
+    pub fn seeds(&self) -> BTreeSet<u64> {
+        self.all.iter().map(|r| r.record.seed).collect()
+    }
+
+    /// Those of one seed.
+    pub fn of_seed(&self, seed: u64) -> Rows<'a> {
+        Rows { plan: self.plan, all: self.all.iter().filter(|r| r.record.seed == seed).copied().collect() }
+    }
+
+    /// The values of all dimensions that the first of them has: of one case's runs, its place.
+    pub fn place(&self) -> Filter {
+        let names = self.plan.experiment.figure.sweeps.iter().map(|s| s.name.as_str()).chain(["discipline"]);
+        let value = |row: &Row<'_>, name: &str| OneOrMany::One(row.value(name).into());
+        names.filter_map(|name| Some((name.into(), value(self.all.first()?, name)))).collect()
     }
 
     /// Of each case and discipline, its runs.

@@ -47,7 +47,7 @@ fn every_experiment_works() {
         e.unpack(&own).unwrap();
         let hash = e.hash();
         let name = e.name.clone();
-        let plan = Plan::new(e, &own, Options { quick: true, seeds: None }).unwrap();
+        let plan = Plan::new(e, &own, Options { quick: true, ..Options::default() }).unwrap();
         let mut store = Store::open(&own.join(format!("{name}.runs.jsonl")), &hash).unwrap();
         let (mut tried, mut all, mut made) = (0, 0, Vec::new());
         for (i, case) in plan.cases.iter().enumerate() {
@@ -73,7 +73,7 @@ fn every_experiment_works() {
             tried == all,
             "{id}: what was not tried is still to make"
         );
-        let outcome = finish(&plan, &store, &own).unwrap();
+        let outcome = finish(&plan, &store, &[], &own).unwrap();
         assert_eq!(outcome.claims.len(), plan.experiment.figure.claims.len());
         assert!(!outcome.claims.is_empty(), "{id} has no claim");
         let further = &plan.experiment.figure.pictures;

@@ -1,5 +1,6 @@
 //! What the papers say (`statements/`), written from the papers alone: each statement is one that a run can hold or break.
 
+use queuewright_experiments::{Catalogue, Form};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -168,4 +169,72 @@ fn each_statement_can_be_judged() {
             assert!(s.why.is_empty() || s.why.len() > 3, "{at}: {}", s.why);
         }
     }
+}
+
+/// What claims say that they judge is there, and is judged with the statement's own value, bound and tolerance, or a tighter one. (Where
+/// both have the same unit: counts of experiments are judged in each, points as what is left. A reduction may be a change below 0.)
+#[test]
+fn claims_judge_what_the_paper_says() {
+    let (mut linked, mut compared, mut wrong) = (0, 0, Vec::new());
+    for e in Catalogue::embedded().unwrap().experiments.iter().filter(|e| PAPERS.contains(&&*e.paper)) {
+        let file = read(&e.paper);
+        for claim in &e.figure.claims {
+            let at = format!("{}: \"{}\"", e.id(), claim.text);
+            let unit = match claim.form {
+                Form::Change => "%".into(),
+                Form::Ratio => "times".into(),
+                _ => e.figure.measure(&claim.measure).unit,
+            };
+            let unsigned = matches!(claim.form, Form::Change | Form::Difference);
+            for id in &claim.statements {
+                let Some(s) = file.statement.iter().find(|s| s.id == *id) else {
+                    wrong.push(format!("{at}: there is no statement {id}"));
+                    continue;
+                };
+                linked += 1;
+                if s.unit != unit && !(s.unit.starts_with("% of") && unit == "%") {
+                    continue;
+                }
+                let close = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.abs().max(b.abs()).max(1.0);
+                let same = |a: f64, b: f64| close(a, b) || unsigned && close(a, -b);
+                match (s.kind, s.value, claim.published.map(|n| n.ends())) {
+                    (Kind::Value, Some(value), Some([from, to])) => {
+                        compared += 1;
+                        let tolerance = s.tolerance.unwrap_or(0.0);
+                        if !(from <= value && value <= to || same(from, value)) && from == to {
+                            wrong.push(format!("{at}: published {from}, the statement {id} has {value}"));
+                        }
+                        if claim.tolerance > tolerance && !close(claim.tolerance, tolerance) {
+                            wrong.push(format!(
+                                "{at}: tolerance {}, the statement {id} has {tolerance}",
+                                claim.tolerance
+                            ));
+                        }
+                    }
+                    (Kind::Bound, ..) => {
+                        compared += 1;
+                        let most = [claim.at_most, claim.at_least.map(|x| -x).filter(|_| unsigned)];
+                        let least = [claim.at_least, claim.at_most.map(|x| -x).filter(|_| unsigned)];
+                        let within = |ours: [Option<f64>; 2], theirs: Option<f64>, sign: f64| {
+                            theirs.is_none_or(|t| {
+                                ours.into_iter().flatten().any(|o| sign * o <= sign * t || close(o, t))
+                            })
+                        };
+                        let by_value = claim.published.is_some();
+                        if !by_value && !(within(most, s.at_most, 1.0) && within(least, s.at_least, -1.0)) {
+                            let theirs = (s.at_least, s.at_most);
+                            wrong.push(format!(
+                                "{at}: {:?} to {:?}, the statement {id} has {theirs:?}",
+                                claim.at_least, claim.at_most
+                            ));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{linked} links, of which {} are wrong:\n{}", wrong.len(), wrong.join("\n"));
+    println!("{linked} links, {compared} compared");
+    assert!(linked > 1000 && compared > 500, "{linked} links, {compared} compared");
 }
