@@ -2,6 +2,7 @@
 
 use crate::Error;
 use queuewright_results::measures;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -475,25 +476,30 @@ impl Cause {
     }
 }
 
+/// A TOML file of this folder. `name` is for errors.
+pub(crate) fn read<T: DeserializeOwned>(text: &str, name: &str) -> Result<T, Error> {
+    if let Some(at) = queuewright_scenario::too_many_items(text) {
+        let line = 1 + text[..at].bytes().filter(|b| *b == b'\n').count();
+        let most = queuewright_scenario::MOST_ITEMS;
+        return Err(Error::Input(format!("{name}:{line}: more than {most} keys, values and brackets")));
+    }
+    toml::from_str(text).map_err(|e| {
+        let line = e.span().map_or(0, |s| 1 + text[..s.start].bytes().filter(|b| *b == b'\n').count());
+        let message = e.message().split_whitespace().collect::<Vec<_>>().join(" ");
+        match line {
+            0 => Error::Input(format!("{name}: {message}")),
+            _ => Error::Input(format!("{name}:{line}: {message}")),
+        }
+    })
+}
+
 impl Figure {
     /// Reads a figure file. `name` is for errors.
     ///
     /// # Errors
     /// The first thing wrong, with its line.
     pub fn parse(text: &str, name: &str) -> Result<Figure, Error> {
-        if let Some(at) = queuewright_scenario::too_many_items(text) {
-            let line = 1 + text[..at].bytes().filter(|b| *b == b'\n').count();
-            let most = queuewright_scenario::MOST_ITEMS;
-            return Err(Error::Input(format!("{name}:{line}: more than {most} keys, values and brackets")));
-        }
-        let figure: Figure = toml::from_str(text).map_err(|e| {
-            let line = e.span().map_or(0, |s| 1 + text[..s.start].bytes().filter(|b| *b == b'\n').count());
-            let message = e.message().split_whitespace().collect::<Vec<_>>().join(" ");
-            match line {
-                0 => Error::Input(format!("{name}: {message}")),
-                _ => Error::Input(format!("{name}:{line}: {message}")),
-            }
-        })?;
+        let figure: Figure = read(text, name)?;
         figure.check().map_err(|message| Error::Input(format!("{name}: {message}")))?;
         Ok(figure)
     }

@@ -57,7 +57,7 @@ impl Null {
     /// The first thing wrong.
     pub(crate) fn parse(text: &str, name: &str) -> Result<Vec<Null>, Error> {
         let wrong = |message: String| Error::Input(format!("{name}: {message}"));
-        let file: File = toml::from_str(text).map_err(|e| wrong(e.to_string().trim().replace('\n', " ")))?;
+        let file: File = crate::figure::read(text, name)?;
         for (i, null) in file.nulls.iter().enumerate() {
             let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
             if null.name.is_empty() || !null.name.chars().all(plain) {

@@ -221,7 +221,8 @@ fn claims_judge_what_the_paper_says() {
                             })
                         };
                         let by_value = claim.published.is_some();
-                        if !by_value && !(within(most, s.at_most, 1.0) && within(least, s.at_least, -1.0)) {
+                        let inside = within(most, s.at_most, 1.0) && within(least, s.at_least, -1.0);
+                        if !(by_value || inside) {
                             let theirs = (s.at_least, s.at_most);
                             wrong.push(format!(
                                 "{at}: {:?} to {:?}, the statement {id} has {theirs:?}",
