@@ -17,7 +17,7 @@ disciplines = ["droptail", "codel"]
 [run]
 duration = "4s"
 warmup = "1s"
-seeds = [1, 2]
+seeds = "1..5"
 "#;
 
 const FIGURE: &str = r#"
@@ -104,11 +104,11 @@ fn an_experiment_of_ones_own() {
     assert!(text.contains("does not hold: The delay is a year"), "{text}");
     let folder = dir.path().join("queuewright-reproduced/latest");
     let page = fs::read_to_string(folder.join("mine.md")).unwrap();
-    assert!(page.contains("Nobody waits that long.") && page.contains("8 runs"), "{page}");
+    assert!(page.contains("Nobody waits that long.") && page.contains("20 runs"), "{page}");
     let html = fs::read_to_string(folder.join("index.html")).unwrap();
     assert!(html.contains("<svg") && html.contains("A small experiment") && !html.contains("Quick"));
     let csv = fs::read_to_string(folder.join("mine/small.csv")).unwrap();
-    assert!(csv.starts_with("rtt,discipline,seed,") && csv.lines().count() == 9, "{csv}");
+    assert!(csv.starts_with("rtt,discipline,seed,") && csv.lines().count() == 21, "{csv}");
     assert_eq!(&fs::read(folder.join("mine/small.parquet")).unwrap()[..4], b"PAR1");
     assert_eq!(&fs::read(folder.join("mine/small.png")).unwrap()[1..4], b"PNG");
 
@@ -127,13 +127,13 @@ fn each_is_compared_with_its_like() {
     let dir = tempfile::tempdir().unwrap();
     let folder = own(dir.path());
     // So long that no flow fills the link again within the run.
-    let figure = FIGURE.replace("60", "160");
+    let figure = FIGURE.replace("60", "400");
     let each = r#"
 [[claim]]
 text = "Long paths use less of the link, whoever manages the queue"
 source = "page 3"
 measure = "utilization"
-at = { rtt = "160 ms" }
+at = { rtt = "400 ms" }
 against = { rtt = "20 ms" }
 each = ["discipline"]
 form = "difference"
@@ -141,9 +141,9 @@ cases = "max"
 at_most = 0
 "#;
     // The other way round: the wrong side of 0 is no direction.
-    let wrong = each.replace("160 ms", "20 ms").replacen(
+    let wrong = each.replace("400 ms", "20 ms").replacen(
         "against = { rtt = \"20 ms\"",
-        "against = { rtt = \"160 ms\"",
+        "against = { rtt = \"400 ms\"",
         1,
     );
     fs::write(folder.join("small.figure.toml"), format!("{figure}{each}{wrong}")).unwrap();
@@ -160,11 +160,11 @@ at_most = 0
     let mean = |r: &str, d: &str| {
         let of = rows.iter().filter(|row| row[rtt] == r && row[who] == d);
         let values: Vec<f64> = of.map(|row| row[value].parse().unwrap()).collect();
-        assert_eq!(values.len(), 2);
-        values.iter().sum::<f64>() / 2.0
+        assert_eq!(values.len(), 5);
+        values.iter().sum::<f64>() / 5.0
     };
     // A share of the link in a sheet is a percentage in a claim.
-    let wanted = ["droptail", "codel"].map(|d| 100.0 * (mean("160 ms", d) - mean("20 ms", d)));
+    let wanted = ["droptail", "codel"].map(|d| 100.0 * (mean("400 ms", d) - mean("20 ms", d)));
     let judged = &verdict["claims"][2];
     let got: Vec<f64> = judged["values"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
     assert!(
@@ -183,6 +183,42 @@ at_most = 0
         said.contains("each = \"rtt\": for ratio, difference and change, of what against does not name"),
         "{said}"
     );
+}
+
+/// Wrong variants run in the place of the system alone, and are kept.
+#[test]
+fn claims_that_hold_without_the_system_are_weak() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = own(dir.path());
+    let nulls = "[[null]]\nname = \"tail-drop\"\ntext = \"tail drop under its name\"\nof = \"codel\"\nput = { name = \"droptail\" }\n";
+    fs::write(folder.join("nulls.toml"), nulls).unwrap();
+    stdout(dir.path(), &["./mine", "--null"]);
+    let latest = dir.path().join("queuewright-reproduced/latest");
+    let page = fs::read_to_string(latest.join("mine.md")).unwrap();
+    assert!(page.contains("Of 1 claims that hold 1 do not hold for at least one wrong variant"), "{page}");
+    assert!(page.contains("| tail drop under its name | codel | 1 | 1 |"), "{page}");
+    let runs = fs::read_to_string(latest.join("mine/small.null-tail-drop.runs.jsonl")).unwrap();
+    // A head, and two cases of five seeds.
+    assert_eq!(runs.lines().count(), 11);
+    // Under its own name tail drop is tail drop, to the byte.
+    let all = fs::read_to_string(latest.join("mine/small.runs.jsonl")).unwrap();
+    let of = |text: &str, label: &str| {
+        let one = |line: &str| line.contains(&format!("\"discipline\":\"{label}\""));
+        text.lines().filter(|line| one(line)).map(|line| line.replace(label, "it")).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&runs, "codel"), of(&all, "droptail"));
+    for (old, new, error) in [
+        ("\"tail-drop\"", "\"Tail drop\"", "a name has small letters, digits, hyphens"),
+        ("put = { name = \"droptail\" }", "", "changes nothing: give put, set or scenario"),
+        ("\"droptail\"", "\"drop\"", "null \"tail-drop\": queue.disciplines[1]"),
+        ("text", "words", "nulls.toml:3: unknown field `words`"),
+    ] {
+        fs::write(folder.join("nulls.toml"), nulls.replacen(old, new, 1)).unwrap();
+        let out = reproduce(dir.path(), &["./mine", "--null"]);
+        let stderr = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(error) && stderr.trim().lines().count() == 1, "{error}: {stderr}");
+    }
 }
 
 #[test]

@@ -77,6 +77,7 @@ fn scenarios(folder: &Path, found: &mut Vec<PathBuf>) {
             scenarios(&path, found);
         } else if path.to_string_lossy().ends_with(".toml")
             && !path.to_string_lossy().ends_with(".figure.toml")
+            && !path.ends_with("nulls.toml")
         {
             found.push(path);
         }
