@@ -36,7 +36,7 @@ pub enum ParamKind {
     /// One of these words; [`Value::Choice`].
     Choice(&'static [&'static str]),
     /// A file of weights, or none. Its [`Value`] is 0 in any case; what the file holds is
-    /// [`Spec::weights`].
+    /// [`crate::Spec::weights`].
     File,
 }
 
