@@ -46,7 +46,7 @@ lint: ## Formatting, warnings as errors, C under gcc, clang and BPF, licences an
 fuzz: ## Fuzz the C headers, and what reads scenarios, units and traces: EACH seconds each (60)
 	@scripts/setup test
 	aqm/tests/check.sh fuzz $(or $(EACH),60)
-	fuzz/run $(or $(EACH),60)
+	fuzz/run $(or $(EACH),60) all
 
 bench: ## Packets a second, instructions a packet, memory (one core)
 	@scripts/setup build

@@ -112,7 +112,8 @@ pub(crate) fn cases(
         if let Some(null) = null {
             null.put_into(&mut tree, &disciplines);
             (text, scenario, disciplines) = read_case(&tree)?;
-            disciplines.retain(|label| null.replaces(label));
+            let except = !null.except.is_empty() && is(&null.except);
+            disciplines.retain(|label| null.replaces(label) && !except);
         }
         all.push(Case {
             values,

@@ -14,7 +14,7 @@ pub enum Verdict {
     No,
     /// A part of the confidence interval is within the tolerance.
     Unsure,
-    /// No run has the measure.
+    /// Not all runs that it is about are there, or have the measure.
     Unknown,
 }
 
@@ -44,7 +44,7 @@ pub struct Judged {
     pub published: String,
     /// Measured, in words with unit.
     pub measured: String,
-    /// The measured value, or its ends if each case is asked; null if none.
+    /// The measured values, one or one for each case that is asked by itself; none if there is no data.
     pub values: Vec<f64>,
     /// The verdict.
     pub verdict: Verdict,
@@ -85,10 +85,10 @@ impl Judged {
         matches!(self.verdict, Verdict::No | Verdict::Unsure) && !self.cause.as_ref().is_some_and(|c| c.shown)
     }
 
-    /// Does it hold, and with every wrong variant that was run, too? It says nothing of the system then.
+    /// Does it hold, and is there no wrong variant for which it does not? It says nothing of the system then.
     pub fn is_weak(&self) -> bool {
-        let holds = |verdict| verdict == Verdict::Holds;
-        holds(self.verdict) && !self.nulls.is_empty() && self.nulls.iter().all(|n| holds(n.verdict))
+        let fails = |n: &WithNull| n.verdict == Verdict::No;
+        self.verdict == Verdict::Holds && !self.nulls.is_empty() && !self.nulls.iter().any(fails)
     }
 }
 
@@ -166,18 +166,20 @@ fn decide(claim: &Claim, rows: &Rows<'_>) -> Decided {
     if let (Form::Rising | Form::Falling, Some(along)) = (claim.form, &claim.along) {
         return monotone(claim, &own, along);
     }
-    let Some(all) = values(claim, rows) else {
+    let asked = asked(claim, rows);
+    let Some(all) = values(claim, rows).filter(|_| sides(claim).iter().all(|side| rows.has_all(side))) else {
         return Decided::unknown(" (not all runs have it)".into());
     };
-    // What a single seed would say, of those that all cases have.
-    let alone = |seed| values(claim, &rows.of_seed(seed)).filter(|found| found.len() == all.len());
-    let seeds: Vec<Vec<f64>> = match claim.seeds {
-        Aggregate::Mean => own.seeds().into_iter().filter_map(alone).collect(),
+    // What a single seed says, of those that all of these cases have: both sides of a comparison are of the same.
+    let common = common_seeds(&asked);
+    let alone = |seed: &u64| values(claim, &rows.of_seed(*seed));
+    let seeds: Option<Vec<Vec<f64>>> = match claim.seeds {
+        Aggregate::Mean if common.len() > 1 => common.iter().map(alone).collect(),
         // An end of what the seeds gave has no interval.
-        _ => Vec::new(),
+        _ => None,
     };
     let with_interval = all.iter().enumerate().map(|(i, value)| {
-        let of_seeds: Vec<f64> = seeds.iter().map(|found| found[i]).collect();
+        let of_seeds: Vec<f64> = seeds.iter().flatten().map(|found| found[i]).collect();
         (*value, Spread::of(&of_seeds).half_width)
     });
     let values: Vec<(f64, f64)> = with_interval.collect();
@@ -195,7 +197,35 @@ fn decide(claim: &Claim, rows: &Rows<'_>) -> Decided {
             note = format!(" (in {agree} of {} cases)", cases.len());
         }
     }
+    // Then nothing is known of how far chance moves it.
+    if claim.seeds == Aggregate::Mean && seeds.is_none() {
+        note += " (one seed)";
+    }
     Decided { verdict, values, note }
+}
+
+/// The cases that a claim is about, and those that they are held against.
+fn sides(claim: &Claim) -> Vec<Filter> {
+    let mut against = claim.at.clone();
+    against.extend(claim.against.clone());
+    if compares(claim) { vec![claim.at.clone(), against] } else { vec![claim.at.clone()] }
+}
+
+fn compares(claim: &Claim) -> bool {
+    matches!(claim.form, Form::Ratio | Form::Difference | Form::Change)
+}
+
+/// The runs that a claim asks for anything.
+pub(crate) fn asked<'a>(claim: &Claim, rows: &Rows<'a>) -> Rows<'a> {
+    let sides = sides(claim);
+    rows.where_row(|row| sides.iter().any(|side| row.matches(side)))
+}
+
+/// The seeds that each case and discipline among the runs has.
+fn common_seeds(rows: &Rows<'_>) -> Vec<u64> {
+    let cases: Vec<_> = rows.cases().iter().map(Rows::seeds).collect();
+    let first = cases.first().cloned().unwrap_or_default();
+    first.into_iter().filter(|seed| cases.iter().all(|case| case.contains(seed))).collect()
 }
 
 /// What a claim's value may be.
@@ -245,7 +275,7 @@ impl Bounds {
 
 /// The values of a claim: one, or one for each case or each value of its dimensions. None: not all cases have the measure.
 fn values(claim: &Claim, rows: &Rows<'_>) -> Option<Vec<f64>> {
-    let compares = matches!(claim.form, Form::Ratio | Form::Difference | Form::Change);
+    let compares = compares(claim);
     let own = rows.only(&claim.at);
     let here = |value: &str| OneOrMany::One(value.into());
     let mut all = Vec::new();
@@ -280,10 +310,14 @@ fn values(claim: &Claim, rows: &Rows<'_>) -> Option<Vec<f64>> {
     (!all.is_empty() && all.iter().all(|v| v.is_finite())).then_some(all)
 }
 
-/// Of each case, its seeds as one value; None: one has none.
+/// Of each case, its seeds as one value; None: a run has none.
 fn per_case(claim: &Claim, rows: &Rows<'_>) -> Option<Vec<f64>> {
-    let values = rows.cases().into_iter().map(|case| join(&case.values(&claim.measure), claim.seeds));
-    values.map(|v| v.is_finite().then_some(v)).collect()
+    let values = rows.cases().into_iter().map(|case| {
+        let values = case.values(&claim.measure);
+        let whole = values.len() == case.all.len();
+        Some(join(&values, claim.seeds)).filter(|v| whole && v.is_finite())
+    });
+    values.collect()
 }
 
 fn join(values: &[f64], how: Aggregate) -> f64 {
@@ -307,7 +341,7 @@ fn monotone(claim: &Claim, rows: &Rows<'_>, along: &str) -> Decided {
     let groups = rows.groups(&[along.to_string()]);
     let values: Option<Vec<f64>> =
         groups.iter().map(|(_, rows)| Some(join(&per_case(claim, rows)?, claim.cases))).collect();
-    let Some(values) = values.filter(|all| all.len() > 1) else {
+    let Some(values) = values.filter(|all| all.len() > 1 && rows.has_all(&claim.at)) else {
         return Decided::unknown(" (not all runs have it)".into());
     };
     let (first, last) = (values[0], values[values.len() - 1]);

@@ -3,7 +3,8 @@
 //! They stand in `nulls.toml` beside the experiments of a paper.
 
 use crate::catalogue::hex;
-use crate::figure::{Claim, OneOrMany};
+use crate::figure::{Filter, OneOrMany};
+use crate::rows::Row;
 use crate::{Error, Plan, Store};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -26,6 +27,9 @@ pub struct Null {
     /// What is different in the scenario, as of a sweep's value.
     #[serde(default)]
     pub scenario: toml::Table,
+    /// Not in cases with these values of sweeps: those of a rival that has the same label, say.
+    #[serde(default, skip_serializing_if = "Filter::is_empty")]
+    pub except: Filter,
     /// In these experiments alone.
     #[serde(default)]
     pub only: Vec<String>,
@@ -69,6 +73,12 @@ impl Null {
             if file.nulls[..i].iter().any(|other| other.name == null.name) {
                 return Err(wrong(format!("null \"{}\" is there twice", null.name)));
             }
+            if null.except.contains_key("discipline") {
+                return Err(wrong(format!(
+                    "null \"{}\": except: name sweeps; of says the disciplines",
+                    null.name
+                )));
+            }
             if null.put.is_none() && null.set.is_empty() && null.scenario.is_empty() {
                 return Err(wrong(format!(
                     "null \"{}\" changes nothing: give put, set or scenario",
@@ -91,12 +101,10 @@ impl Null {
         self.of.all().iter().any(|of| of == label)
     }
 
-    /// Is the claim about one of the disciplines in whose place it is?
-    pub(crate) fn concerns(&self, claim: &Claim) -> bool {
-        let names = |labels: Option<&OneOrMany>| labels.map(|l| l.all().iter().any(|l| self.replaces(l)));
-        // Who names none speaks of all.
-        names(claim.at.get("discipline")).unwrap_or(true)
-            || names(claim.against.get("discipline")).unwrap_or(false)
+    /// Is it in the place of what was run there?
+    pub(crate) fn is_for(&self, row: &Row<'_>) -> bool {
+        let except = !self.except.is_empty() && row.matches(&self.except);
+        self.replaces(&row.record.discipline) && !except
     }
 
     /// Puts it into the scenario's tree, of which `labels` are the disciplines' in order.

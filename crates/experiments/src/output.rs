@@ -1,9 +1,9 @@
 //! What comes of an experiment: data, figure, verdicts; and of several: the pages over them.
 
-use crate::claims::{WithNull, figures, judge};
+use crate::claims::{WithNull, asked, figures, judge};
 pub use crate::outcome::{Beside, Drawing, Outcome};
-use crate::rows::{Rows, Spread};
-use crate::{Error, NullRuns, Plan, Store, data, derive, draw, page};
+use crate::rows::{Row, Rows, Spread};
+use crate::{Error, NullRuns, Plan, Record, Store, data, derive, draw, page};
 use queuewright_report::replace;
 use std::path::Path;
 
@@ -35,10 +35,15 @@ pub fn finish(plan: &Plan, store: &Store, nulls: &[NullRuns<'_>], folder: &Path)
     }
     let mut claims: Vec<_> = e.figure.claims.iter().map(|c| judge(c, &rows)).collect();
     for NullRuns { null, plan: _, store: own } in nulls {
-        let others = store.records().filter(|r| !null.replaces(&r.discipline));
-        let records = derive::records(plan, others.chain(own.records()));
+        let is_for = |r: &&Record| null.is_for(&Row::of(plan, r));
+        let others = store.records().filter(|r| !is_for(r));
+        let records = derive::records(plan, others.chain(own.records().filter(is_for)));
         let rows = Rows::new(plan, &records);
-        for (claim, judged) in e.figure.claims.iter().zip(&mut claims).filter(|(c, _)| null.concerns(c)) {
+        for (claim, judged) in e.figure.claims.iter().zip(&mut claims) {
+            // Of claims about others alone it says nothing.
+            if !asked(claim, &rows).all.iter().any(|row| null.is_for(row)) {
+                continue;
+            }
             let verdict = judge(claim, &rows).verdict;
             judged.nulls.push(WithNull { null: null.name.clone(), verdict });
         }

@@ -14,7 +14,7 @@ pub fn markdown(outcomes: &[&Outcome]) -> String {
     let _ = writeln!(out, "{}.\n", tally(outcomes.iter().copied()));
     let _ = writeln!(out, "    queuewright reproduce {}\n", first.paper);
     if outcomes.iter().any(|o| o.quick) {
-        let _ = writeln!(out, "**Quick runs: fewer seeds, shorter.**\n");
+        let _ = writeln!(out, "**Quick runs: fewer seeds, shorter, not all cases.**\n");
     }
     out += &stated(&first.paper, outcomes);
     let open: Vec<&Judged> = outcomes.iter().flat_map(|o| &o.claims).filter(|c| c.is_open()).collect();
@@ -137,7 +137,7 @@ fn power(outcomes: &[&Outcome]) -> Vec<Power> {
             let of_null = |c: &Judged| c.nulls.iter().find(|n| n.null == null.name).map(|n| n.verdict);
             let asked = o.claims.iter().filter(|c| c.verdict == Verdict::Holds).filter_map(of_null);
             let (asked, fails) =
-                asked.fold((0, 0), |(n, fails), v| (n + 1, fails + usize::from(v != Verdict::Holds)));
+                asked.fold((0, 0), |(n, fails), v| (n + 1, fails + usize::from(v == Verdict::No)));
             let at = all.iter().position(|(name, _)| *name == null.name).unwrap_or_else(|| {
                 let power =
                     Power { text: null.text.clone(), of: null.of.all().join(", "), asked: 0, fails: 0 };
@@ -163,7 +163,7 @@ fn weak<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> String {
         } += 1;
     }
     format!(
-        "Of {} claims that hold {strong} do not hold for at least one wrong variant, {weak} are *weak*: they hold for each that was tried. \
+        "Of {} claims that hold {strong} do not hold for at least one wrong variant, {weak} are *weak*: there is none for which they do not. \
          {baselines} are about other disciplines alone.",
         strong + weak + baselines
     )
@@ -188,12 +188,10 @@ fn why_not(claim: &Judged) -> Option<String> {
 
 /// With how many wrong variants a claim does not hold.
 fn with_nulls(claim: &Judged) -> String {
-    match (claim.verdict, claim.nulls.len()) {
-        (Verdict::Holds, n @ 1..) => match claim.nulls.iter().filter(|w| w.verdict != Verdict::Holds).count()
-        {
-            0 => format!("; weak: also for all {n} wrong variants"),
-            fails => format!("; not for {fails} of {n} wrong variants"),
-        },
+    let fails = claim.nulls.iter().filter(|w| w.verdict == Verdict::No).count();
+    match (claim.verdict, claim.nulls.len(), fails) {
+        (Verdict::Holds, n @ 1.., 0) => format!("; weak: not refuted for any of {n} wrong variants"),
+        (Verdict::Holds, n @ 1.., fails) => format!("; not for {fails} of {n} wrong variants"),
         _ => String::new(),
     }
 }

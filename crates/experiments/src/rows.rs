@@ -14,6 +14,10 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
+    pub fn of(plan: &'a Plan, record: &'a Record) -> Row<'a> {
+        Row { plan, record }
+    }
+
     /// Value of a dimension; `discipline` is one.
     pub fn value(&self, dimension: &str) -> &'a str {
         if dimension == "discipline" {
@@ -92,7 +96,29 @@ impl<'a> Rows<'a> {
 
     /// Those of one seed.
     pub fn of_seed(&self, seed: u64) -> Rows<'a> {
-        Rows { plan: self.plan, all: self.all.iter().filter(|r| r.record.seed == seed).copied().collect() }
+        self.where_row(|r| r.record.seed == seed)
+    }
+
+    /// Those of which that is so.
+    pub fn where_row(&self, is: impl Fn(&Row<'a>) -> bool) -> Rows<'a> {
+        Rows { plan: self.plan, all: self.all.iter().filter(|r| is(r)).copied().collect() }
+    }
+
+    /// Has each case and discipline of the experiment's that a filter names a run here?
+    pub fn has_all(&self, filter: &Filter) -> bool {
+        let runs: BTreeSet<(usize, &str)> =
+            self.all.iter().map(|r| (r.record.case, r.record.discipline.as_str())).collect();
+        let sweeps = &self.plan.experiment.figure.sweeps;
+        self.plan.cases.iter().enumerate().all(|(i, case)| {
+            let named = |discipline: &str| {
+                filter.iter().all(|(name, wanted)| {
+                    let at = sweeps.iter().position(|s| s.name == *name);
+                    let value = at.map_or(discipline, |at| &case.values[at]);
+                    wanted.all().iter().any(|w| w == value)
+                })
+            };
+            case.disciplines.iter().all(|d| !named(d) || runs.contains(&(i, d.as_str())))
+        })
     }
 
     /// The values of all dimensions that the first of them has: of one case's runs, its place.

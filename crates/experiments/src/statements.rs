@@ -77,8 +77,8 @@ impl Tally {
         let order = |v: &Verdict| match v {
             Verdict::No => 3,
             Verdict::Unsure => 2,
-            Verdict::Holds => 1,
-            Verdict::Unknown => 0,
+            Verdict::Unknown => 1,
+            Verdict::Holds => 0,
         };
         match verdicts.max_by_key(order) {
             Some(Verdict::Holds) => self.holds += 1,

@@ -181,3 +181,30 @@ fn a_cause_is_one_if_the_claim_holds_without_it() {
     assert!(!numbers(1809.0).is_open() && numbers(1359.0).is_open());
     assert!(with("kind = \"contradiction\"\nproduct = [3, 3]\nprinted = 12").cause.is_some_and(|c| c.shown));
 }
+
+/// One seed says nothing of chance; and a case with one leaves one that all have.
+#[test]
+fn a_value_without_an_interval_is_named() {
+    let claim = "at = { discipline = \"codel\" }\nseeds = \"max\"\nat_most = 14";
+    let value: Value = |_, _, seed| 9.0 + seed as f64;
+    // The largest of five is 14: an end has no interval, and is no mean.
+    assert_eq!(judged(claim, value, value).measured, "14");
+}
+
+/// What a seed did not measure is not left out of the mean.
+#[test]
+fn a_run_without_a_value_is_not_left_out() {
+    let some: Value = |_, _, seed| if seed == 1 { 5.0 } else { f64::NAN };
+    assert_eq!(verdict(&format!("{CODEL}at_least = 1"), some), Verdict::Unknown);
+}
+
+#[test]
+fn a_variant_of_which_nobody_can_tell_refutes_nothing() {
+    let claim = format!("{CODEL}at_least = 1");
+    let value: Value = |_, _, _| 2.0;
+    // The mean is 1.2, and the interval 1.2 +- 0.79.
+    let unsure = judged(&claim, value, |_, _, seed| 0.2 + 0.4 * (seed as f64 - 0.5));
+    assert_eq!((unsure.nulls[0].verdict, unsure.is_weak()), (Verdict::Unsure, true));
+    let gone = judged(&claim, value, |_, _, _| f64::NAN);
+    assert_eq!((gone.nulls[0].verdict, gone.is_weak()), (Verdict::Unknown, true));
+}

@@ -42,7 +42,9 @@ pub struct Error {
 
 impl Error {
     pub(crate) fn syntax(line: u32, says: String) -> Error {
-        Error { line, says }
+        // What it quotes of a script may be anything: it is one line, which no terminal obeys.
+        let one = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+        Error { line, says: says.chars().map(one).collect() }
     }
 
     /// The script's line that it is of, from 1.

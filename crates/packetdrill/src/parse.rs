@@ -20,6 +20,9 @@ pub fn parse(text: &str) -> Result<Script, Error> {
     parser.script()
 }
 
+/// Characters of what was found that an error shows.
+const MOST_SHOWN: usize = 60;
+
 struct Parser {
     tokens: Vec<(Token, u32)>,
     at: usize,
@@ -46,7 +49,13 @@ impl Parser {
     }
 
     fn wrong<T>(&self, expected: &str) -> Result<T, Error> {
-        let found = self.peek().map_or("the end".to_string(), |t| format!("'{t}'"));
+        let found = self.peek().map_or("the end".to_string(), |t| {
+            let text = t.to_string();
+            match text.char_indices().nth(MOST_SHOWN) {
+                Some((end, _)) => format!("'{}...'", &text[..end]),
+                None => format!("'{text}'"),
+            }
+        });
         Err(Error::syntax(self.line(), format!("found {found}; expected {expected}")))
     }
 
@@ -634,8 +643,10 @@ mod tests {
             ("+0 %{ assert 1 }%\n+1 %{\nx = 1\nassert x == (1\n}%", 5, "code: found the end; expected ')'"),
             ("+0 > encap . 1:1(0) ack 1", 1, "psp"),
             ("+.2~+.1 > . 1:1(0) ack 1", 1, "ends before"),
+            ("+0 `a\nb\u{1b}[7m` \n`c\nd`", 3, "found '"),
         ] {
             let error = parse(text).unwrap_err();
+            assert!(!error.to_string().contains(char::is_control), "{error:?}");
             assert_eq!(error.line(), line, "{text}: {error}");
             assert!(error.to_string().contains(says), "{text}: {error}");
         }
