@@ -643,7 +643,7 @@ mod tests {
             ("+0 %{ assert 1 }%\n+1 %{\nx = 1\nassert x == (1\n}%", 5, "code: found the end; expected ')'"),
             ("+0 > encap . 1:1(0) ack 1", 1, "psp"),
             ("+.2~+.1 > . 1:1(0) ack 1", 1, "ends before"),
-            ("+0 `a\nb\u{1b}[7m` \n`c\nd`", 3, "found '"),
+            ("+0 > `a\nb\u{1b}[7m`", 1, "found '"),
         ] {
             let error = parse(text).unwrap_err();
             assert!(!error.to_string().contains(char::is_control), "{error:?}");
