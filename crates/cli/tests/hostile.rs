@@ -295,13 +295,18 @@ fn ended_in_words(ended: &Ended, what: &str) {
     assert!(said, "{what}: {ended:?}");
 }
 
-/// `ulimit -s`, `-n`: with less than it asks for it does with less, or says what is lacking.
+/// `ulimit -v`, `-s`, `-n`: with less than it asks for it does with less, or says what is lacking.
 #[test]
 fn what_the_machine_does_not_give_is_said() {
     let dir = folder();
     fs::write(dir.path().join("many.toml"), HOME.replace("[1]", "\"1..64\"").replace("2s", "200ms"))
         .expect("many.toml");
     let many = ["run", "many.toml", "--jobs", "64"];
+    for megabytes in [40, 60, 80, 100, 120, 160, 200, 300] {
+        let mut command = queuewright(dir.path(), &many);
+        let ended = end(limited(&mut command, libc::RLIMIT_AS, megabytes << 20).stdout(Stdio::null()));
+        ended_in_words(&ended, &format!("ulimit -v {megabytes} MB"));
+    }
     // With less the kernel or the loader ends it, before anything of ours.
     for kilobytes in [64, 128, 1024] {
         for args in [&many[..], &["check", "many.toml"]] {

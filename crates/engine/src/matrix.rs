@@ -1,7 +1,10 @@
 //! The runs of a comparison on all cores.
 
+use rustix::param::page_size;
+use rustix::process::{Resource, getrlimit};
+use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::mpsc;
 use std::thread;
 
 /// How far an item of [`run_all`] is.
@@ -40,19 +43,18 @@ pub fn share_out<T: Send>(
     hear: impl FnMut(T),
 ) {
     let next = AtomicUsize::new(0);
-    let gate = Mutex::new(0);
     let (tell, told) = mpsc::channel();
+    let asked = jobs.min(count);
+    let begun = asked.min(room());
+    let fewer =
+        |threads: usize, why: &dyn Display| eprintln!("note: {threads} at a time, not {asked}: {why}");
+    if begun < asked {
+        fewer(begun, &"ulimit -v leaves no room for more");
+    }
     thread::scope(|scope| {
-        let asked = jobs.min(count);
-        // How many of them work: known when all have begun.
-        let mut workers = gate.lock().unwrap_or_else(PoisonError::into_inner);
-        *workers = asked;
-        for begun in 0..asked {
-            let (tell, next, work, gate) = (tell.clone(), &next, &work, &gate);
-            let worker = move |checked: bool| {
-                if checked && begun >= *gate.lock().unwrap_or_else(PoisonError::into_inner) {
-                    return;
-                }
+        for i in 0..begun {
+            let (tell, next, work) = (tell.clone(), &next, &work);
+            let worker = move || {
                 while !stop.load(Ordering::Relaxed) {
                     let item = next.fetch_add(1, Ordering::Relaxed);
                     if item >= count {
@@ -64,23 +66,33 @@ pub fn share_out<T: Send>(
                     });
                 }
             };
-            // More threads than the machine gives (`ulimit -u`, `-v`) are not to be had by asking again, and those that there are
-            // have taken what memory there was: some end again, for the others' work.
-            let in_a_thread = worker.clone();
-            if let Err(e) = thread::Builder::new().spawn_scoped(scope, move || in_a_thread(true)) {
-                *workers = begun.div_ceil(4);
-                eprintln!("note: {} at a time, not {asked}: no more threads ({e})", (*workers).max(1));
-                if begun == 0 {
+            let here = worker.clone();
+            // More threads than the machine gives (`ulimit -u`) are not to be had by asking again.
+            if let Err(e) = thread::Builder::new().spawn_scoped(scope, worker) {
+                fewer(i.max(1), &e);
+                if i == 0 {
                     // All is heard of at the end.
-                    worker(false);
+                    here();
                 }
                 break;
             }
         }
-        drop(workers);
         drop(tell);
         told.into_iter().for_each(hear);
     });
+}
+
+/// Addresses that a thread takes with a small run: 2 MiB of stack, and its part of the heap. Where not even its second stack is to be
+/// had, Rust's library ends the process.
+const THREAD: u64 = 16 << 20;
+
+/// For how many threads `ulimit -v` leaves addresses; one at least.
+fn room() -> usize {
+    let Some(most) = getrlimit(Resource::As).current else { return usize::MAX };
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: u64 = statm.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0);
+    let left = most.saturating_sub(pages * page_size() as u64);
+    ((left / THREAD) as usize).max(1)
 }
 
 #[cfg(test)]
