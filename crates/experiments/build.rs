@@ -1,4 +1,4 @@
-//! Embeds the folder `experiments/`: a list of its files and their content.
+//! Embeds the folders `experiments/` and `statements/`: lists of their files and these' content.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,12 @@ use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
-    let folder = manifest.join("../../experiments").canonicalize()?;
+    embed(&manifest.join("../../experiments"), "embedded.rs")?;
+    embed(&manifest.join("statements"), "statements.rs")
+}
+
+fn embed(folder: &Path, list_file: &str) -> io::Result<()> {
+    let folder = folder.canonicalize()?;
     println!("cargo:rerun-if-changed={}", folder.display());
     let mut files = Vec::new();
     walk(&folder, &mut files)?;
@@ -17,7 +22,7 @@ fn main() -> io::Result<()> {
         let _ = writeln!(list, "    ({name:?}, include_bytes!({:?})),", file.display().to_string());
     }
     list.push(']');
-    fs::write(PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("embedded.rs"), list)
+    fs::write(PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join(list_file), list)
 }
 
 /// Every experiment and its data; generators and their like stay behind.

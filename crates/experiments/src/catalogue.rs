@@ -1,7 +1,7 @@
 //! Which experiments there are: those in the program, and those in a folder of the user's.
 
 use crate::{Error, Figure, Null};
-use queuewright_scenario::{limits, read_file, read_text};
+use queuewright_scenario::{hex, limits, read_file, read_text};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ impl Experiment {
             hash.update((content.len() as u64).to_le_bytes());
             hash.update(content);
         }
-        hex(hash)
+        hex(&hash.finalize())
     }
 
     /// Does the scenario need other files?
@@ -73,11 +73,6 @@ impl Experiment {
         }
         Ok(())
     }
-}
-
-/// SHA-256 in hexadecimal digits.
-pub(crate) fn hex(hash: Sha256) -> String {
-    hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
 }
 
 /// A figure file without what is only read by people: runs do not depend on it.

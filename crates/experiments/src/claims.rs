@@ -208,11 +208,7 @@ fn decide(claim: &Claim, rows: &Rows<'_>) -> Decided {
 fn sides(claim: &Claim) -> Vec<Filter> {
     let mut against = claim.at.clone();
     against.extend(claim.against.clone());
-    if compares(claim) { vec![claim.at.clone(), against] } else { vec![claim.at.clone()] }
-}
-
-fn compares(claim: &Claim) -> bool {
-    matches!(claim.form, Form::Ratio | Form::Difference | Form::Change)
+    if claim.form.compares() { vec![claim.at.clone(), against] } else { vec![claim.at.clone()] }
 }
 
 /// The runs that a claim asks for anything.
@@ -275,7 +271,7 @@ impl Bounds {
 
 /// The values of a claim: one, or one for each case or each value of its dimensions. None: not all cases have the measure.
 fn values(claim: &Claim, rows: &Rows<'_>) -> Option<Vec<f64>> {
-    let compares = compares(claim);
+    let compares = claim.form.compares();
     let own = rows.only(&claim.at);
     let here = |value: &str| OneOrMany::One(value.into());
     let mut all = Vec::new();

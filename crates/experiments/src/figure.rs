@@ -364,6 +364,13 @@ pub enum Form {
     Falling,
 }
 
+impl Form {
+    /// Is a value held against another?
+    pub fn compares(self) -> bool {
+        matches!(self, Form::Ratio | Form::Difference | Form::Change)
+    }
+}
+
 /// A claim of the paper.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -474,6 +481,12 @@ impl Cause {
             _ => Err("this kind needs at or against, the cases in which the claim holds".into()),
         }
     }
+}
+
+/// Can it be part of a file's name: small letters, digits, hyphens?
+pub(crate) fn names_a_file(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    !name.is_empty() && name.chars().all(plain)
 }
 
 /// A TOML file of this folder. `name` is for errors.
@@ -594,13 +607,12 @@ impl Figure {
                     _ => return Err(format!("{here}: rising and falling need along, a sweep")),
                 }
             }
-            if matches!(c.form, Form::Ratio | Form::Difference | Form::Change) && c.against.is_empty() {
+            if c.form.compares() && c.against.is_empty() {
                 return Err(format!("{here}: missing against, what it is compared with"));
             }
             for name in &c.each {
                 self.known(name).map_err(|e| format!("{here}: each: {e}"))?;
-                let compares = matches!(c.form, Form::Ratio | Form::Difference | Form::Change);
-                if !compares || c.against.contains_key(name) {
+                if !c.form.compares() || c.against.contains_key(name) {
                     let what = "for ratio, difference and change, of what against does not name";
                     return Err(format!("{here}: each = \"{name}\": {what}"));
                 }
@@ -623,8 +635,7 @@ impl Figure {
             return Err("each panel names a picture; the first picture is of those that name none".into());
         }
         for (i, p) in self.pictures.iter().enumerate() {
-            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-            if p.name.is_empty() || !p.name.chars().all(plain) {
+            if !names_a_file(&p.name) {
                 return Err(format!("picture \"{}\": a name has small letters, digits, hyphens", p.name));
             }
             if self.pictures[..i].iter().any(|q| q.name == p.name) {

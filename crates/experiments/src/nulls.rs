@@ -2,10 +2,10 @@
 //!
 //! They stand in `nulls.toml` beside the experiments of a paper.
 
-use crate::catalogue::hex;
 use crate::figure::{Filter, OneOrMany};
 use crate::rows::Row;
 use crate::{Error, Plan, Store};
+use queuewright_scenario::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -63,8 +63,7 @@ impl Null {
         let wrong = |message: String| Error::Input(format!("{name}: {message}"));
         let file: File = crate::figure::read(text, name)?;
         for (i, null) in file.nulls.iter().enumerate() {
-            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-            if null.name.is_empty() || !null.name.chars().all(plain) {
+            if !crate::figure::names_a_file(&null.name) {
                 return Err(wrong(format!(
                     "null \"{}\": a name has small letters, digits, hyphens",
                     null.name
@@ -93,7 +92,7 @@ impl Null {
     pub fn hash(&self) -> String {
         let runs = Null { text: String::new(), only: Vec::new(), ..self.clone() };
         // Plain data with text keys: there is no error to give.
-        hex(Sha256::new_with_prefix(serde_json::to_vec(&runs).unwrap_or_default()))
+        hex(&Sha256::digest(serde_json::to_vec(&runs).unwrap_or_default()))
     }
 
     /// Is it in the place of this discipline?

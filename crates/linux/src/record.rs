@@ -539,6 +539,12 @@ pub(crate) fn is_given(name: &OsStr) -> bool {
     key.split_once(':').is_some_and(|(namespace, index)| is_number(namespace) && is_number(index))
 }
 
+/// Namespace and device of a key.
+pub(crate) fn numbers(key: &str) -> Option<(u64, u32)> {
+    let (namespace, index) = key.split_once(':')?;
+    Some((namespace.parse().ok()?, index.parse().ok()?))
+}
+
 /// A file that is no record, and what it is.
 pub(crate) fn file_that(name: &OsStr, why: &str) -> String {
     format!("{RUN}/{}: {}", names::shown(name), names::safe(why))

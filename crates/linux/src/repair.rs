@@ -190,8 +190,7 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
 
 /// Namespace and device that a record's file is named after; of another file none.
 fn key_of(file: &OsStr) -> Option<(u64, u32)> {
-    let (cookie, index) = file.to_str()?.strip_suffix(".json")?.split_once(':')?;
-    Some((cookie.parse().ok()?, index.parse().ok()?))
+    record::numbers(file.to_str()?.strip_suffix(".json")?)
 }
 
 /// Is it a root that this program makes?
@@ -207,10 +206,8 @@ fn user(
     objects: &[Pinned],
     registered: &[(u32, String)],
 ) -> Option<&'static str> {
-    let name = pins.file_name().and_then(OsStr::to_str);
-    let key = name.and_then(|name| name.split_once(':'));
-    let shown =
-        key.and_then(|(cookie, index)| Some(living.qdiscs(cookie.parse().ok()?, index.parse().ok()?)));
+    let device = pins.file_name().and_then(|name| record::numbers(name.to_str()?));
+    let shown = device.map(|(cookie, index)| living.qdiscs(cookie, index));
     if shown.is_some_and(|all| all.into_iter().any(is_ours)) {
         return Some("its device");
     }

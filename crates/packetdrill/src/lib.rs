@@ -22,7 +22,7 @@ mod stack;
 mod words;
 
 use played::Played;
-use queuewright_scenario::{limits, read_text};
+use queuewright_scenario::{limits, one_line, read_text};
 use queuewright_sim::Kind;
 use serde::Serialize;
 use std::fmt;
@@ -42,9 +42,8 @@ pub struct Error {
 
 impl Error {
     pub(crate) fn syntax(line: u32, says: String) -> Error {
-        // What it quotes of a script may be anything: it is one line, which no terminal obeys.
-        let one = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
-        Error { line, says: says.chars().map(one).collect() }
+        // What it quotes of a script may be anything.
+        Error { line, says: one_line(&says) }
     }
 
     /// The script's line that it is of, from 1.

@@ -2,8 +2,8 @@
 
 use crate::{csv, html, thin};
 use queuewright_results::{Results, Run};
+use queuewright_scenario::Hashing;
 use serde_json::json;
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
@@ -64,7 +64,7 @@ pub struct Folder {
     /// Place in the scenario of each run in `results`, rising.
     places: Vec<usize>,
     /// Size and SHA-256 of every file, by path inside the folder.
-    files: BTreeMap<String, (usize, String)>,
+    files: BTreeMap<String, (u64, String)>,
     /// Runs that the sheets on disk lack.
     pending: usize,
 }
@@ -228,31 +228,14 @@ impl Folder {
     }
 
     fn write(&mut self, file: &str, content: impl Read) -> Result<(), Error> {
-        let mut content = Hashing { from: content, hash: Sha256::new(), bytes: 0 };
+        let mut content = Hashing::new(content);
         self.replace(file, &mut content)?;
-        let hash = content.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        self.files.insert(file.into(), (content.bytes, hash));
+        self.files.insert(file.into(), content.end());
         Ok(())
     }
 
     fn replace(&self, file: &str, content: impl Read) -> Result<(), Error> {
         whole(&self.held.at(file), content).map_err(error("write", &self.path.join(file)))
-    }
-}
-
-/// Hashes and counts what is read.
-struct Hashing<R> {
-    from: R,
-    hash: Sha256,
-    bytes: usize,
-}
-
-impl<R: Read> Read for Hashing<R> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let n = self.from.read(into)?;
-        self.hash.update(&into[..n]);
-        self.bytes += n;
-        Ok(n)
     }
 }
 

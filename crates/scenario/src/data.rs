@@ -76,7 +76,7 @@ impl DataFile {
         files: &Files,
         what: &str,
         most: u64,
-        by: impl FnOnce(&mut BufReader<Hashing<'_>>) -> Result<T, Error>,
+        by: impl FnOnce(&mut BufReader<Hashing<Box<dyn Read + Send + '_>>>) -> Result<T, Error>,
     ) -> Result<(DataFile, T), Error> {
         let given = node.text(&format!("the path of {what}, from the folder of this file"))?;
         if given.is_empty() || given.contains('\0') {
@@ -98,15 +98,14 @@ impl DataFile {
             Some(content) => Box::new(&content[..]),
             None => Box::new(open(&path, most).map_err(unread)?),
         };
-        let mut from = BufReader::with_capacity(1 << 16, Hashing { from, hash: Sha256::new(), bytes: 0 });
+        let mut from = BufReader::with_capacity(1 << 16, Hashing::new(from));
         let made = by(&mut from)?;
         // What it did not need counts for the hash.
         std::io::copy(&mut from, &mut std::io::sink()).map_err(unread)?;
-        let Hashing { hash, bytes, .. } = from.into_inner();
+        let (bytes, sha256) = from.into_inner().end();
         if bytes > most {
             return Err(unread(too_large(most)));
         }
-        let sha256 = hex(&hash.finalize());
         Ok((DataFile { given: given.into(), path, sha256, carried }, made))
     }
 
@@ -185,13 +184,26 @@ fn open(path: &Path, most: u64) -> std::io::Result<Take<File>> {
 }
 
 /// Hashes and counts what is read.
-pub(crate) struct Hashing<'a> {
-    from: Box<dyn Read + Send + 'a>,
+#[derive(Debug)]
+pub struct Hashing<R> {
+    from: R,
     hash: Sha256,
     bytes: u64,
 }
 
-impl Read for Hashing<'_> {
+impl<R> Hashing<R> {
+    /// Nothing has been read yet.
+    pub fn new(from: R) -> Hashing<R> {
+        Hashing { from, hash: Sha256::new(), bytes: 0 }
+    }
+
+    /// How many bytes that were, and their SHA-256 in hexadecimal digits.
+    pub fn end(self) -> (u64, String) {
+        (self.bytes, hex(&self.hash.finalize()))
+    }
+}
+
+impl<R: Read> Read for Hashing<R> {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         let n = self.from.read(into)?;
         self.hash.update(&into[..n]);
@@ -269,8 +281,8 @@ fn regular(kind: FileType) -> std::io::Result<()> {
     Err(IoError::new(ErrorKind::InvalidInput, format!("{odd}, not a file")))
 }
 
-/// Bytes in hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+/// Bytes in hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 

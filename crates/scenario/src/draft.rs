@@ -182,13 +182,8 @@ impl Draft {
     /// # Errors
     /// A text that is something else.
     pub fn unpack(text: &str, files: impl IntoIterator<Item = (PathBuf, Arc<[u8]>)>) -> Result<Draft, Error> {
-        let (root, base_dir) = serde_json::from_str(text).map_err(|e| {
-            Error::new(
-                Place::Value,
-                "",
-                format!("not a packed scenario: {}", e.to_string().replace(char::is_control, " ")),
-            )
-        })?;
+        let (root, base_dir) = serde_json::from_str(text)
+            .map_err(|e| Error::new(Place::Value, "", format!("not a packed scenario: {e}")))?;
         Draft::of(root, Files { base_dir, carried: files.into_iter().collect() })
     }
 }

@@ -30,9 +30,15 @@ pub enum Place {
     Value,
 }
 
+/// A text with nothing in it that ends a line, or that a terminal would obey.
+pub fn one_line(text: &str) -> String {
+    let one = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(one).collect()
+}
+
 impl Error {
     pub(crate) fn new(place: Place, key: impl Into<String>, message: impl Into<String>) -> Error {
-        Error { place, key: key.into(), found: None, message: message.into() }
+        Error { place, key: key.into(), found: None, message: one_line(&message.into()) }
     }
 
     pub(crate) fn found(mut self, found: impl Into<String>) -> Error {

@@ -67,10 +67,10 @@ mod write;
 
 pub use arrivals::{ArrivalPattern, ArrivalRate, Arrivals, PageLoads, Pages, PagesFile, Pause};
 pub use client::{Client, Video};
-pub use data::{DataFile, read_file, read_text};
+pub use data::{DataFile, Hashing, hex, read_file, read_text};
 pub use datagrams::{Datagrams, Gaps};
 pub use draft::Draft;
-pub use error::{Error, Place};
+pub use error::{Error, Place, one_line};
 pub use flags::{DEFAULT_AQM, Flag, Flags};
 pub use model::{
     Change, Discipline, Flows, InitialWindow, Link, LinkRate, Rows, Run, Scenario, TraceFile, TrafficModel,

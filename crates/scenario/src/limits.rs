@@ -18,6 +18,9 @@ pub struct Limit {
 
 const MB: u64 = 1 << 20;
 
+/// A reader with a bound in bytes alone.
+const PLAIN: Limit = Limit { of: "", bytes: 0, items: (0, ""), depth: 0 };
+
 /// Scenarios, and what says how a figure is drawn. The depth is that of the `toml` crate.
 pub const TOML: Limit = Limit {
     of: "scenario or figure (TOML)",
@@ -26,45 +29,40 @@ pub const TOML: Limit = Limit {
     depth: 80,
 };
 /// Scenarios that are no files.
-pub const JSON: Limit =
-    Limit { of: "scenario (JSON) or Python's dict", bytes: 16 * MB, items: (0, ""), depth: 8 };
+pub const JSON: Limit = Limit { of: "scenario (JSON) or Python's dict", bytes: 16 * MB, depth: 8, ..PLAIN };
 /// Link traces.
-pub const TRACE: Limit = Limit { of: "trace", bytes: 64 * MB, items: (0, ""), depth: 0 };
+pub const TRACE: Limit = Limit { of: "trace", bytes: 64 * MB, ..PLAIN };
 /// Tables of sizes.
-pub const SIZES: Limit =
-    Limit { of: "table of sizes", bytes: 64 * MB, items: (1_000_000, "sizes"), depth: 0 };
+pub const SIZES: Limit = Limit { of: "table of sizes", bytes: 64 * MB, items: (1_000_000, "sizes"), ..PLAIN };
 /// Tables of flows.
-pub const FLOWS: Limit = Limit { of: "table of flows", bytes: 64 * MB, items: (100_000, "flows"), depth: 0 };
+pub const FLOWS: Limit = Limit { of: "table of flows", bytes: 64 * MB, items: (100_000, "flows"), ..PLAIN };
 /// Tables of pages: of their flows.
 pub const PAGES: Limit =
-    Limit { of: "table of web pages, of which 10000", bytes: 64 * MB, items: (1_000_000, "flows"), depth: 0 };
+    Limit { of: "table of web pages, of which 10000", bytes: 64 * MB, items: (1_000_000, "flows"), ..PLAIN };
 /// Packet captures.
 pub const CAPTURE: Limit =
-    Limit { of: "packet capture (pcap, pcapng)", bytes: 1024 * MB, items: (1_000_000, "flows"), depth: 0 };
+    Limit { of: "packet capture (pcap, pcapng)", bytes: 1024 * MB, items: (1_000_000, "flows"), ..PLAIN };
 /// Policies.
-pub const POLICY: Limit = Limit { of: "policy", bytes: 4 * MB, items: (0, ""), depth: 8 };
+pub const POLICY: Limit = Limit { of: "policy", bytes: 4 * MB, depth: 8, ..PLAIN };
 /// Each data file beside an experiment.
-pub const DATA: Limit = Limit { of: "data file of an experiment", bytes: 64 * MB, items: (0, ""), depth: 0 };
+pub const DATA: Limit = Limit { of: "data file of an experiment", bytes: 64 * MB, ..PLAIN };
 /// A folder of experiments.
 pub const EXPERIMENTS: Limit =
     Limit { of: "folder of experiments", bytes: 256 * MB, items: (10_000, "files"), depth: 8 };
 /// What `reproduce` keeps of each run.
-pub const KEPT_RUNS: Limit =
-    Limit { of: "runs that reproduce has kept", bytes: 1024 * MB, items: (0, ""), depth: 0 };
+pub const KEPT_RUNS: Limit = Limit { of: "runs that reproduce has kept", bytes: 1024 * MB, ..PLAIN };
 /// What `reproduce --resume` goes on with.
-pub const RESUMED: Limit = Limit { of: "reproduce.json (--resume)", bytes: MB, items: (0, ""), depth: 0 };
+pub const RESUMED: Limit = Limit { of: "reproduce.json (--resume)", bytes: MB, ..PLAIN };
 /// `validate --measured`.
-pub const MEASURED: Limit =
-    Limit { of: "measured results (validate --measured)", bytes: 16 * MB, items: (0, ""), depth: 0 };
+pub const MEASURED: Limit = Limit { of: "measured results (validate --measured)", bytes: 16 * MB, ..PLAIN };
 /// What a recording of the lab is, packed; and unpacked.
-pub const RECORDING: Limit =
-    Limit { of: "recording (validate *.replay)", bytes: 16 * MB, items: (0, ""), depth: 0 };
+pub const RECORDING: Limit = Limit { of: "recording (validate *.replay)", bytes: 16 * MB, ..PLAIN };
 /// See [`RECORDING`].
-pub const UNPACKED: Limit = Limit { of: "recording, unpacked", bytes: 64 * MB, items: (0, ""), depth: 0 };
+pub const UNPACKED: Limit = Limit { of: "recording, unpacked", bytes: 64 * MB, ..PLAIN };
 /// packetdrill's scripts; the depth is that of expressions.
-pub const SCRIPT: Limit = Limit { of: "packetdrill script", bytes: 4 * MB, items: (0, ""), depth: 32 };
+pub const SCRIPT: Limit = Limit { of: "packetdrill script", bytes: 4 * MB, depth: 32, ..PLAIN };
 /// The token of the metrics.
-pub const TOKEN: Limit = Limit { of: "token (--token-file)", bytes: 4096, items: (0, ""), depth: 0 };
+pub const TOKEN: Limit = Limit { of: "token (--token-file)", bytes: 4096, ..PLAIN };
 
 /// All of them, as the page has them.
 const ALL: [&Limit; 17] = [
