@@ -163,7 +163,7 @@ fn weak<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> String {
         } += 1;
     }
     format!(
-        "Of {} claims that hold {strong} do not hold for at least one wrong variant, {weak} are *weak*: there is none for which they do not. \
+        "{} claims hold. {strong} of them do not hold for at least one wrong variant. {weak} are *weak*: no wrong variant refutes them. \
          {baselines} are about other disciplines alone.",
         strong + weak + baselines
     )
@@ -190,7 +190,7 @@ fn why_not(claim: &Judged) -> Option<String> {
 fn with_nulls(claim: &Judged) -> String {
     let fails = claim.nulls.iter().filter(|w| w.verdict == Verdict::No).count();
     match (claim.verdict, claim.nulls.len(), fails) {
-        (Verdict::Holds, n @ 1.., 0) => format!("; weak: not refuted for any of {n} wrong variants"),
+        (Verdict::Holds, n @ 1.., 0) => format!("; weak: none of {n} wrong variants refutes it"),
         (Verdict::Holds, n @ 1.., fails) => format!("; not for {fails} of {n} wrong variants"),
         _ => String::new(),
     }
