@@ -146,7 +146,7 @@ impl Receiver {
     /// See [`crate::alone::Receiver::measured`].
     #[cfg(test)]
     pub fn measured(&self) -> (u64, u32) {
-        (if self.window.rtt_ns == u64::MAX { 0 } else { self.window.rtt_ns / 1000 }, self.window.space)
+        (if self.window.rtt == u64::MAX { 0 } else { self.window.rtt >> 3 }, self.window.space)
     }
 
     /// When it has something to send, an ACK or its client's request; `u64::MAX`: it has not.
@@ -628,9 +628,9 @@ impl Receiver {
         self.compressed += 1;
         if self.compressed == 1 {
             // No time at all before the first sample (`rcv_rtt_est.rtt_us`).
-            let rtt_ns = match self.window.rtt_ns {
+            let rtt_ns = match self.window.rtt {
                 u64::MAX => 0,
-                rtt_ns => rtt_ns.min(self.base_rtt_ns),
+                rtt => (rtt * 1000 / 8).min(self.base_rtt_ns),
             };
             self.ack_at = self
                 .ack_at
@@ -750,12 +750,12 @@ struct Window {
     end: u64,
     /// Most bytes read in a round trip (`rcvq_space.space`).
     space: u32,
-    /// From which segment on, since when and until when (ns) the present round counts. `u64::MAX`: not known yet.
+    /// From which segment on, since when and until when (ns; of a clock of whole us) the present round counts. `u64::MAX`: not known yet.
     from: u32,
     since: u64,
     until: u64,
-    /// Smoothed round-trip time as the receiver sees it (`rcv_rtt_est`, ns); `u64::MAX`: not known yet.
-    rtt_ns: u64,
+    /// Smoothed round-trip time as the receiver sees it (`rcv_rtt_est`, eighths of us); `u64::MAX`: not known yet.
+    rtt: u64,
     /// The echo of the last sample (`rcv_rtt_last_tsecr`).
     echo: u32,
     /// Until which segment and since when (us; 0: not yet) what the window holds is timed (`rcv_rtt_est.seq`, `.time`).
@@ -769,8 +769,10 @@ pub const OVERHEAD: u32 = 960;
 pub const PIECES: u32 = 17;
 /// `tcp_rmem[1]`
 pub const FIRST_BUFFER: u32 = 131_072;
-/// A millisecond, ns.
-const MS_NS: u64 = 1_000_000;
+/// Below this the receive buffer grows by less (`tcp_rcvbuf_low_rtt`, us).
+pub const LOW_RTT_US: u64 = 1000;
+/// A millisecond, eighths of us.
+const MS_EIGHTHS: u64 = 8 * 1000;
 
 impl Window {
     fn new(overhead: u32, most: u32) -> Window {
@@ -789,7 +791,7 @@ impl Window {
             from: 0,
             since: u64::MAX,
             until: u64::MAX,
-            rtt_ns: u64::MAX,
+            rtt: u64::MAX,
             echo: 0,
             full_at: 0,
             full_since_us: 0,
@@ -825,12 +827,20 @@ impl Window {
         if echo != self.echo {
             self.echo = echo;
             self.since = self.since.min(at);
-            let ns = u64::from(timestamp(at).wrapping_sub(echo)) * MS_NS;
-            if ns == 0 {
+            let sample = u64::from(timestamp(at).wrapping_sub(echo)) * MS_EIGHTHS;
+            if sample == 0 {
                 return;
             }
-            self.rtt_ns = if ns < self.rtt_ns { ns } else { self.rtt_ns - (self.rtt_ns >> 3) + (ns >> 3) };
-            self.until = self.since.saturating_add(self.rtt_ns);
+            self.rtt = if sample < self.rtt { sample } else { self.rtt - (self.rtt >> 3) + (sample >> 3) };
+            self.time_round();
+        }
+    }
+
+    /// The round began at `since` and takes a round trip, both in whole us (`tcp_rcv_space_adjust`).
+    #[inline]
+    fn time_round(&mut self) {
+        if self.rtt != u64::MAX {
+            self.until = (self.since / 1000 + (self.rtt >> 3)).saturating_mul(1000);
         }
     }
 
@@ -843,10 +853,10 @@ impl Window {
         }
         let us = at / 1000;
         if self.full_since_us > 0 {
-            let ns = (us - self.full_since_us).max(1) * 1000;
-            if ns < self.rtt_ns {
-                self.rtt_ns = ns;
-                self.until = self.since.saturating_add(ns);
+            let sample = (us - self.full_since_us).max(1) << 3;
+            if sample < self.rtt {
+                self.rtt = sample;
+                self.time_round();
             }
         }
         (self.full_at, self.full_since_us) = (next.saturating_add(self.told.div_ceil(MSS)), us);
@@ -859,7 +869,8 @@ impl Window {
         if bytes > self.space {
             self.grow_buffer(bytes, beyond);
         }
-        (self.from, self.since, self.until) = (next, at, at.saturating_add(self.rtt_ns));
+        (self.from, self.since) = (next, at);
+        self.time_round();
     }
 
     /// `tcp_rcvbuf_grow`: room for two round trips of `space` bytes, and for a rate that doubles; and for what lies so many
@@ -868,10 +879,10 @@ impl Window {
         let (old, new) = (u64::from(self.space), u64::from(space));
         self.space = space;
         let room = 2 * new;
-        let grow = match self.rtt_ns {
-            u64::MAX => 0,
-            1_000_000.. => 2 * room * (new - old) / old,
-            ns => room * ns / 1_000_000,
+        let grow = match self.rtt >> 3 {
+            _ if self.rtt == u64::MAX => 0,
+            LOW_RTT_US.. => 2 * room * (new - old) / old,
+            us => room * us / LOW_RTT_US,
         };
         let room = room + grow + u64::from(beyond) * u64::from(MSS);
         if room > u64::from(self.clamp) {
@@ -1036,7 +1047,7 @@ mod tests {
         for seq in 21..24 {
             r.came(1000, one(seq), 0, 0);
         }
-        r.window.rtt_ns = u64::MAX;
+        r.window.rtt = u64::MAX;
         assert!(r.on_data(1000, one(24), 0, 0, 0).is_none());
         assert_eq!(r.ack_at(), 1000 + COMPRESS_SLACK_NS);
     }
@@ -1191,9 +1202,9 @@ mod tests {
     fn segments_out_of_order_are_samples_of_the_round_trip() {
         let mut r = settled(20);
         r.came(50_000_000, one(22), 40, 0);
-        assert_eq!(r.window.rtt_ns, 30_000_000, "of the first, at once");
+        assert_eq!(r.window.rtt, 30 * MS_EIGHTHS, "of the first, at once");
         r.came(80_000_000, one(24), 50, 0);
-        assert_eq!(r.window.rtt_ns, 30_000_000 - 3_750_000 + 50_000_000 / 8);
+        assert_eq!(r.window.rtt, (30_000 - 3_750) * 8 + 50_000);
     }
 
     /// `dctcp_ece_ack_update`, `tcp_ecn_accept_cwr`: two acknowledgements tell of a change, both with the timestamp from before it;
