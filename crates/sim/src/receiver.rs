@@ -34,10 +34,10 @@ pub const COMPRESS_LIMIT: u32 = 44;
 pub const QUICK: u32 = 16;
 /// Longest compression (`tcp_comp_sack_delay_ns`), and the share of the round-trip time that it takes at most, per cent
 /// (`tcp_comp_sack_rtt_percent`).
-pub const COMPRESS_NS: u64 = 1_000_000;
-pub const COMPRESS_RTT_PERCENT: u64 = 33;
+const COMPRESS_NS: u64 = 1_000_000;
+const COMPRESS_RTT_PERCENT: u64 = 33;
 /// How much later its timer may fire, and does where nothing else wakes the processor (`tcp_comp_sack_slack_ns`).
-pub const COMPRESS_SLACK_NS: u64 = 10_000;
+const COMPRESS_SLACK_NS: u64 = 10_000;
 /// Delayed acknowledgements wait for so many ticks at first (`TCP_ATO_MIN`), at most (`TCP_DELACK_MAX`, less one: `tcp_delack_max`).
 pub const ATO_MIN: u32 = 10;
 pub const ATO_MAX: u32 = 50;
@@ -146,7 +146,7 @@ impl Receiver {
     /// See [`crate::alone::Receiver::measured`].
     #[cfg(test)]
     pub fn measured(&self) -> (u64, u32) {
-        (if self.window.rtt == u64::MAX { 0 } else { self.window.rtt >> 3 }, self.window.space)
+        (self.window.known_rtt() >> 3, self.window.space)
     }
 
     /// When it has something to send, an ACK or its client's request; `u64::MAX`: it has not.
@@ -627,14 +627,7 @@ impl Receiver {
         }
         self.compressed += 1;
         if self.compressed == 1 {
-            // No time at all before the first sample (`rcv_rtt_est.rtt_us`).
-            let rtt_ns = match self.window.rtt {
-                u64::MAX => 0,
-                rtt => (rtt * 1000 / 8).min(self.base_rtt_ns),
-            };
-            self.ack_at = self
-                .ack_at
-                .min(at + (rtt_ns * COMPRESS_RTT_PERCENT / 100).min(COMPRESS_NS) + COMPRESS_SLACK_NS);
+            self.ack_at = self.ack_at.min(at + compress_ns(self.window.known_rtt(), self.base_rtt_ns / 1000));
         }
         None
     }
@@ -750,7 +743,8 @@ struct Window {
     end: u64,
     /// Most bytes read in a round trip (`rcvq_space.space`).
     space: u32,
-    /// From which segment on, since when and until when (ns; of a clock of whole us) the present round counts. `u64::MAX`: not known yet.
+    /// From which segment on, since when and until when (ns, the latter of a clock of whole us) the present round counts. `u64::MAX`: not
+    /// known yet.
     from: u32,
     since: u64,
     until: u64,
@@ -769,10 +763,28 @@ pub const OVERHEAD: u32 = 960;
 pub const PIECES: u32 = 17;
 /// `tcp_rmem[1]`
 pub const FIRST_BUFFER: u32 = 131_072;
-/// Below this the receive buffer grows by less (`tcp_rcvbuf_low_rtt`, us).
-pub const LOW_RTT_US: u64 = 1000;
+/// Below this the receive buffer grows with the round trip, not with what it gained (`tcp_rcvbuf_low_rtt`, us).
+const LOW_RTT_US: u64 = 1000;
 /// A millisecond, eighths of us.
 const MS_EIGHTHS: u64 = 8 * 1000;
+
+/// How long acknowledgements wait to be put together, ns: a third of the shorter round trip, that of the receiver (`rcv_rtt_est`, eighths
+/// of us) or that of the sender (us; 0: not known), and the timer's slack (`__tcp_ack_snd_check`).
+pub fn compress_ns(rtt: u64, srtt_us: u64) -> u64 {
+    let rtt = if srtt_us > 0 { rtt.min(srtt_us << 3) } else { rtt };
+    ((rtt + (rtt >> 2)) * COMPRESS_RTT_PERCENT).min(COMPRESS_NS) + COMPRESS_SLACK_NS
+}
+
+/// Which room a receiver needs that reads `new` bytes in a round trip of so many us and `old` in the one before: that of two, and for a
+/// rate that doubles (`tcp_rcvbuf_grow`).
+pub fn room_to_read(old: u32, new: u32, rtt_us: u64) -> u64 {
+    let (old, new) = (u64::from(old), u64::from(new));
+    let room = 2 * new;
+    room + match rtt_us < LOW_RTT_US {
+        true => room * rtt_us / LOW_RTT_US,
+        false => 2 * room * (new - old) / old,
+    }
+}
 
 impl Window {
     fn new(overhead: u32, most: u32) -> Window {
@@ -821,17 +833,23 @@ impl Window {
         grows
     }
 
-    /// A segment came, in order or not, with an echo of this end's clock (`tcp_rcv_rtt_measure_ts`): whole milliseconds.
+    /// The smoothed round trip, eighths of us; 0: not known yet.
+    fn known_rtt(&self) -> u64 {
+        if self.rtt == u64::MAX { 0 } else { self.rtt }
+    }
+
+    /// A segment came, in order or not, with an echo of this end's clock (`tcp_rcv_rtt_measure_ts`, `tcp_rcv_rtt_update`): whole
+    /// milliseconds.
     #[inline]
     fn measure(&mut self, at: u64, echo: u32) {
         if echo != self.echo {
             self.echo = echo;
             self.since = self.since.min(at);
             let sample = u64::from(timestamp(at).wrapping_sub(echo)) * MS_EIGHTHS;
-            if sample == 0 {
-                return;
+            if sample > 0 {
+                self.rtt =
+                    if sample < self.rtt { sample } else { self.rtt - (self.rtt >> 3) + (sample >> 3) };
             }
-            self.rtt = if sample < self.rtt { sample } else { self.rtt - (self.rtt >> 3) + (sample >> 3) };
             self.time_round();
         }
     }
@@ -876,15 +894,9 @@ impl Window {
     /// `tcp_rcvbuf_grow`: room for two round trips of `space` bytes, and for a rate that doubles; and for what lies so many
     /// segments beyond a gap.
     fn grow_buffer(&mut self, space: u32, beyond: u32) {
-        let (old, new) = (u64::from(self.space), u64::from(space));
+        let room =
+            room_to_read(self.space, space, self.known_rtt() >> 3) + u64::from(beyond) * u64::from(MSS);
         self.space = space;
-        let room = 2 * new;
-        let grow = match self.rtt >> 3 {
-            _ if self.rtt == u64::MAX => 0,
-            LOW_RTT_US.. => 2 * room * (new - old) / old,
-            us => room * us / LOW_RTT_US,
-        };
-        let room = room + grow + u64::from(beyond) * u64::from(MSS);
         if room > u64::from(self.clamp) {
             let buffer = ((room << 8) / u64::from(self.ratio)).min(self.most.into()) as u32;
             if buffer > self.buffer {
@@ -1195,6 +1207,19 @@ mod tests {
         // The last one acknowledged is dropped later (`tcp_data_queue`), and its acknowledgement is one that was called for.
         assert_eq!(r.came(1000, one(19), 0, 0).and_then(|a| a.dsack), Some((19, 20)));
         assert_eq!(r.quick_acks, QUICK - 1);
+    }
+
+    /// A flow whose first segments echo 0, as its SYN was answered in the first millisecond: its round begins with the first other
+    /// echo, though that is no sample, as no whole millisecond has passed.
+    #[test]
+    fn a_round_begins_with_an_echo_of_this_very_millisecond() {
+        let mut r = Receiver::new(LINUX, 200_000, false, OVERHEAD, RMEM_BYTES);
+        for seq in 0..200 {
+            let at = 100_000 + u64::from(seq) * 10_000;
+            r.on_data(at, one(seq), timestamp(at), timestamp(at), 0);
+        }
+        assert!(r.window.known_rtt() > 0, "measured by a window full");
+        assert!(r.window.until < 10_000_000, "{}", r.window.until);
     }
 
     /// `tcp_rcv_rtt_measure_ts` comes before `tcp_data_queue`.

@@ -7,10 +7,7 @@
 
 use crate::blocks::SackBlocks;
 use crate::jiffies::timestamp;
-use crate::receiver::{
-    COMPRESS_LIMIT, COMPRESS_NS, COMPRESS_RTT_PERCENT, COMPRESS_SLACK_NS, DUP_ACKS_AT_ONCE, LOW_RTT_US,
-    PIECES, QUICK,
-};
+use crate::receiver::{COMPRESS_LIMIT, DUP_ACKS_AT_ONCE, PIECES, QUICK, compress_ns, room_to_read};
 use crate::room::{Device, LEAST_CLAMP, ReceiveBuffer};
 use crate::segment::{Ack, Dropped, Segment};
 use crate::sender::StackRules;
@@ -731,16 +728,10 @@ impl Socket {
             self.space = space;
             return;
         }
-        let (old, new) = (u64::from(self.space), u64::from(space));
+        let room = room_to_read(self.space, space, self.rtt >> 3);
         self.space = space;
-        let room = 2 * new;
-        let rtt_us = self.rtt >> 3;
-        let grow = match rtt_us < LOW_RTT_US {
-            true => room * rtt_us / LOW_RTT_US,
-            false => 2 * room * (new - old) / old,
-        };
         let beyond = self.beyond.last().map_or(0, |b| b.end - self.rcv_nxt);
-        let room = room + grow + u64::from(beyond);
+        let room = room + u64::from(beyond);
         let buffer = ((room << 8) / u64::from(self.scaling_ratio)).min(self.most.into()) as u32;
         if buffer > self.rcvbuf {
             self.rcvbuf = buffer;
@@ -855,12 +846,7 @@ impl Socket {
         }
         self.compressed += 1;
         if self.kick_at == u64::MAX {
-            let mut rtt = self.rtt;
-            if self.srtt_us > 0 {
-                rtt = rtt.min(u64::from(self.srtt_us) << 3);
-            }
-            let delay = (rtt + (rtt >> 2)) * COMPRESS_RTT_PERCENT;
-            self.kick_at = self.now + delay.min(COMPRESS_NS) + COMPRESS_SLACK_NS;
+            self.kick_at = self.now + compress_ns(self.rtt, self.srtt_us.into());
         }
     }
 
