@@ -97,37 +97,102 @@ fn a_large_file_costs_little() {
         text
     };
     const MOST: usize = 15_900_000;
-    let many = "more than 100000 keys, values and brackets";
-    let texts = [
-        ("dots", fill(&|i| format!("a{i}.b.c.d.e.f.g.h = 1\n"), MOST)),
-        ("keys", fill(&|i| format!("a{i} = 1\n"), MOST)),
-        ("list", format!("a = [{}]", fill(&|_| "1,".into(), MOST))),
-        ("part", format!("a{} = 1", fill(&|_| ".b".into(), MOST))),
-        ("deep", fill(&|_| "[".into(), MOST)),
-        ("tables", fill(&|_| "[[x]]\n".into(), MOST)),
+    let (many, words) = ("more than 100000 keys, values and brackets", "more than 1000000 words");
+    // Each by itself: what this process holds counts for its children.
+    let texts: [(&str, Box<dyn Fn() -> String>); 9] = [
+        ("ends", Box::new(|| fill(&|_| "\n".into(), MOST))),
+        ("comments", Box::new(|| fill(&|_| "#\n".into(), MOST))),
+        ("text", Box::new(|| format!("a = \"\"\"{}\"\"\"", fill(&|_| "\n".into(), MOST)))),
+        ("dots", Box::new(|| fill(&|i| format!("a{i}.b.c.d.e.f.g.h = 1\n"), MOST))),
+        ("keys", Box::new(|| fill(&|i| format!("a{i} = 1\n"), MOST))),
+        ("list", Box::new(|| format!("a = [{}]", fill(&|_| "1,".into(), MOST)))),
+        ("part", Box::new(|| format!("a{} = 1", fill(&|_| ".b".into(), MOST)))),
+        ("deep", Box::new(|| fill(&|_| "[".into(), MOST))),
+        ("tables", Box::new(|| fill(&|_| "[[x]]\n".into(), MOST))),
     ];
     for (name, text) in &texts {
-        fs::write(dir.path().join("large.toml"), text).expect("large.toml");
+        fs::write(dir.path().join("large.toml"), text()).expect("large.toml");
         println!("{name}");
+        let many = match *name {
+            "text" => "a: unknown",
+            "ends" | "comments" => words,
+            _ => many,
+        };
         refused(&mut queuewright(dir.path(), &["check", "large.toml"]), many);
         // As an experiment's.
         fs::create_dir_all(dir.path().join("own")).expect("own");
-        fs::write(dir.path().join("own/a.figure.toml"), text).expect("a.figure.toml");
+        fs::copy(dir.path().join("large.toml"), dir.path().join("own/a.figure.toml")).expect("a.figure.toml");
         fs::write(dir.path().join("own/a.toml"), HOME).expect("a.toml");
+        let many = if *name == "text" { "unknown field" } else { many };
         refused(&mut queuewright(dir.path(), &["reproduce", "own"]), many);
     }
-    // A policy of so many keys that to look for each among all others took minutes; and one word of 60 MB.
-    let policy = format!("{{{}\"z\":0}}", fill(&|i| format!("\"a{i}\":0,"), 3_900_000));
-    fs::write(dir.path().join("policy.json"), policy).expect("policy.json");
-    refused(
-        &mut queuewright(dir.path(), &["run", "home.toml", "--aqm", "queuepilot:weights=policy.json"]),
-        "",
-    );
-    fs::write(dir.path().join("flows.csv"), "x".repeat(60_000_000)).expect("flows.csv");
-    let flows = HOME.replace("cca = \"cubic\"", "cca = \"cubic\"\nsizes = \"flows.csv\"\narrivals = \"1/s\"");
-    fs::write(dir.path().join("flows.toml"), flows).expect("flows.toml");
-    let ended = end(queuewright(dir.path(), &["check", "flows.toml"]).stdout(Stdio::piped()));
-    assert!(ended.code == 2 && ended.err.lines().count() == 1, "{ended:?}");
+    // Policies of so many keys that to look for each among all others took minutes, and of so many numbers; and one word of 60 MB.
+    for policy in [
+        format!("{{{}\"z\":0}}", fill(&|i| format!("\"a{i}\":0,"), 3_900_000)),
+        format!("[{}0]", fill(&|_| "0,".into(), 3_900_000)),
+    ] {
+        fs::write(dir.path().join("policy.json"), policy).expect("policy.json");
+        refused(
+            &mut queuewright(dir.path(), &["run", "home.toml", "--aqm", "queuepilot:weights=policy.json"]),
+            "policy.json:1: more than 100000 keys and values",
+        );
+    }
+}
+
+/// A file of one text, over and over, written piece by piece: what this process holds counts for its children.
+fn repeated(path: &Path, text: &str, bytes: usize) {
+    let mut file = std::io::BufWriter::new(fs::File::create(path).expect("a file"));
+    (0..bytes / text.len()).for_each(|_| file.write_all(text.as_bytes()).expect("a part"));
+    file.flush().expect("the last part");
+}
+
+/// Tables of 60 MB that are one word, one line of commas, or hold nothing.
+#[test]
+fn a_large_table_costs_little() {
+    let dir = folder();
+    for key in [
+        "size = { file = \"flows.csv\" }\narrivals = \"1/s\"",
+        "file = \"flows.csv\"",
+        "pages = { file = \"flows.csv\" }\narrivals = \"1/s\"",
+    ] {
+        let flows = HOME.replace("cca = \"cubic\"", &format!("cca = \"cubic\"\n{key}"));
+        fs::write(dir.path().join("flows.toml"), flows).expect("flows.toml");
+        for text in ["x", ",", "\n", " \n,"] {
+            repeated(&dir.path().join("flows.csv"), text, 60_000_000);
+            refused(&mut queuewright(dir.path(), &["check", "flows.toml"]), "");
+        }
+    }
+}
+
+/// A file that many name is read once.
+#[test]
+fn a_file_that_many_name_costs_as_one() {
+    let dir = folder();
+    fs::write(dir.path().join("a.trace"), "1\n".repeat(2_000_000)).expect("a.trace");
+    std::os::unix::fs::symlink("a.trace", dir.path().join("b.trace")).expect("a link");
+    let port = |i: usize| {
+        let trace = ["a.trace", "./a.trace", "b.trace"][i % 3];
+        format!("[[ports]]\nname = \"p{i}\"\ntrace = \"{trace}\"\nbuffer = \"9p\"\n")
+    };
+    let ports: String = (0..256).map(port).collect();
+    let text =
+        HOME.replace("[link]\nrate = \"10mbit\"\n", &ports).replace("rtt =", "ports = [\"p0\"]\nrtt =");
+    fs::write(dir.path().join("ports.toml"), text).expect("ports.toml");
+    let ended = end(queuewright(dir.path(), &["check", "ports.toml"]).stdout(Stdio::null()));
+    assert_eq!((ended.code, ended.err.as_str()), (0, ""));
+    assert!(ended.rss < 100_000_000, "{} MB", ended.rss >> 20);
+
+    // Files of their own, each small enough, until they are too much together.
+    let ports: String = (0..20)
+        .map(|i| {
+            fs::copy(dir.path().join("a.trace"), dir.path().join(format!("{i}.trace"))).expect("a copy");
+            format!("[[ports]]\nname = \"p{i}\"\ntrace = \"{i}.trace\"\nbuffer = \"9p\"\n")
+        })
+        .collect();
+    let text =
+        HOME.replace("[link]\nrate = \"10mbit\"\n", &ports).replace("rtt =", "ports = [\"p0\"]\nrtt =");
+    fs::write(dir.path().join("ports.toml"), text).expect("ports.toml");
+    refused(&mut queuewright(dir.path(), &["check", "ports.toml"]), "takes more than 128 MB");
 }
 
 /// What a run would take is known before it starts: more than a machine has is refused at the key that asks for it.

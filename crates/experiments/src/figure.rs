@@ -491,10 +491,9 @@ pub(crate) fn names_a_file(name: &str) -> bool {
 
 /// A TOML file of this folder. `name` is for errors.
 pub(crate) fn read<T: DeserializeOwned>(text: &str, name: &str) -> Result<T, Error> {
-    if let Some(at) = queuewright_scenario::too_many_items(text) {
+    if let Some((at, what)) = queuewright_scenario::too_many_items(text) {
         let line = 1 + text[..at].bytes().filter(|b| *b == b'\n').count();
-        let most = queuewright_scenario::MOST_ITEMS;
-        return Err(Error::Input(format!("{name}:{line}: more than {most} keys, values and brackets")));
+        return Err(Error::Input(format!("{name}:{line}: {what}")));
     }
     toml::from_str(text).map_err(|e| {
         let line = e.span().map_or(0, |s| 1 + text[..s.start].bytes().filter(|b| *b == b'\n').count());

@@ -211,8 +211,9 @@ impl PageLoads {
             }
             return Ok(PageLoads { pages: Pages::Web, file: None, at_ns, arrivals: None });
         };
-        let sheet = Sheet::read(n, files, "a file of pages", &PAGES_READ)?;
+        let (file, sheet) = Sheet::read(n, files, "a file of pages", &PAGES_READ)?;
         let known = pages(&sheet)?;
+        let places: HashMap<u64, usize> = known.iter().enumerate().map(|(i, page)| (page.0, i)).collect();
         let mut traces = Vec::new();
         match t.get("traces") {
             None => traces = known.iter().map(|p| p.0).collect(),
@@ -220,7 +221,7 @@ impl PageLoads {
                 let mut flows = 0;
                 for item in n.list("numbers of traces, such as [967, 652]")? {
                     let range = item.whole(0, u64::MAX)?;
-                    let page = known.iter().find(|p| range.min == range.max && p.0 == range.min);
+                    let page = places.get(&range.min).filter(|_| range.min == range.max).map(|i| &known[*i]);
                     flows += page.map_or(0, |p| p.1.len());
                     if flows > MAX_PAGED {
                         return Err(item.error(format!("more than {MAX_PAGED} flows with this one")));
@@ -239,10 +240,11 @@ impl PageLoads {
             }
         }
         let random = t.word("pick", "a way to pick pages")? == "random";
-        let pick =
-            |trace: &u64| known.iter().find(|p| p.0 == *trace).map(|p| p.1.clone()).unwrap_or_default();
-        let pages = Arc::new(traces.iter().map(pick).collect());
-        let file = Some(PagesFile { file: sheet.file, traces });
+        let pick = |trace: &u64| places.get(trace).map(|i| known[*i].1.clone()).unwrap_or_default();
+        let pages: Vec<Vec<u32>> = traces.iter().map(pick).collect();
+        files.hold(n, pages.iter().map(|page| size_of::<Vec<u32>>() + size_of_val(&page[..])).sum())?;
+        let pages = Arc::new(pages);
+        let file = Some(PagesFile { file, traces });
         Ok(PageLoads { pages: Pages::Of { random, pages }, file, at_ns, arrivals: None })
     }
 

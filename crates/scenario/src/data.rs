@@ -6,13 +6,15 @@ use crate::limits::{self, Limit};
 use crate::node::Node;
 use crate::units::quote;
 use sha2::{Digest, Sha256};
+use std::any::{Any, TypeId};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{BufReader, Error as IoError, ErrorKind, Read, Take};
+use std::ops::Range;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -23,6 +25,74 @@ pub(crate) struct Files {
     pub base_dir: PathBuf,
     /// What came with the scenario from elsewhere, by path: it is not looked for here.
     pub carried: BTreeMap<PathBuf, Arc<[u8]>>,
+    made: Arc<Mutex<Made>>,
+}
+
+/// What was made of files in one reading of a scenario, by path and kind: many entries may name a file.
+#[derive(Debug, Default)]
+struct Made {
+    of: HashMap<(PathBuf, TypeId), (DataFile, Arc<dyn Any + Send + Sync>)>,
+    /// Bytes that it takes, about.
+    bytes: u64,
+}
+
+impl Files {
+    /// Files from a folder, and what came with the scenario.
+    pub fn new(base_dir: PathBuf, carried: BTreeMap<PathBuf, Arc<[u8]>>) -> Files {
+        Files { base_dir, carried, made: Arc::default() }
+    }
+
+    /// The same files, of which nothing has been read.
+    pub fn unread(&self) -> Files {
+        Files { made: Arc::default(), ..self.clone() }
+    }
+
+    /// Counts what something made of files takes in memory; an error at `node` if that is too much with what there is.
+    pub fn hold(&self, node: &Node, bytes: usize) -> Result<(), Error> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.bytes += bytes as u64;
+        match made.bytes > limits::HELD.bytes {
+            true => Err(node.error(format!(
+                "with this file what all are read into takes more than {} MB",
+                limits::HELD.bytes >> 20
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    /// What `make` makes of a file, with the bytes that it takes; made once.
+    pub fn once<T: Any + Send + Sync>(
+        &self,
+        node: &Node,
+        make: impl FnOnce() -> Result<(DataFile, T, usize), Error>,
+    ) -> Result<(DataFile, Arc<T>), Error> {
+        let given = node.text("the path of a file").unwrap_or_default();
+        let path = self.path(node, given);
+        // By whatever names: links, and ways through other folders.
+        let path = if self.carried.contains_key(&path) { path } else { path.canonicalize().unwrap_or(path) };
+        let key = (path, TypeId::of::<T>());
+        let known = |made: &Made| {
+            let (file, of) = made.of.get(&key)?;
+            Some((DataFile { given: given.into(), ..file.clone() }, of.clone().downcast::<T>().ok()?))
+        };
+        if let Some(found) = known(&self.made.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(found);
+        }
+        let (file, of, bytes) = make()?;
+        self.hold(node, bytes)?;
+        let of = Arc::new(of);
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.of.insert(key, (file.clone(), of.clone()));
+        Ok((file, of))
+    }
+
+    /// Where a file is that `node` names so. A path on the command line, or of a program, starts from the current folder.
+    fn path(&self, node: &Node, given: &str) -> PathBuf {
+        match node.place {
+            Place::File { .. } => self.base_dir.join(given),
+            Place::Flag | Place::Value => PathBuf::from(given),
+        }
+    }
 }
 
 /// A file that a scenario names.
@@ -82,12 +152,7 @@ impl DataFile {
         if given.is_empty() || given.contains('\0') {
             return Err(node.error(format!("not a path; write the path of {what}")));
         }
-        // A path on the command line, or of a program, starts from the current folder.
-        let base_dir = match node.place {
-            Place::File { .. } => files.base_dir.as_path(),
-            Place::Flag | Place::Value => Path::new(""),
-        };
-        let path = base_dir.join(given);
+        let path = files.path(node, given);
         let unread = |e: IoError| match e.kind() {
             ErrorKind::FileTooLarge => node.error(format!("{}: not {what}", unreadable(&e))),
             _ => node.error(unreadable(&e)),
@@ -170,8 +235,11 @@ pub fn read_file(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A file of at most so many bytes, of which no more than one above that is read should it grow.
-fn open(path: &Path, most: u64) -> std::io::Result<Take<File>> {
+/// A file of at most so many bytes, of which no more than one above that is read should it grow; nothing but a file.
+///
+/// # Errors
+/// As [`read_file`].
+pub fn open(path: &Path, most: u64) -> std::io::Result<Take<File>> {
     regular(std::fs::metadata(path)?.file_type())?;
     // It may have become another meanwhile.
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
@@ -287,22 +355,38 @@ pub fn hex(bytes: &[u8]) -> String {
 }
 
 /// The lines of a table of comma-separated values, as read.
+#[derive(Debug)]
 pub(crate) struct Sheet {
-    pub file: DataFile,
+    /// Path as the user gave it.
+    pub given: String,
     text: String,
+    /// Those that are not empty, number from 1 and where they are, and no more than one above what is taken.
+    lines: Vec<(u32, Range<u32>)>,
 }
 
 impl Sheet {
+    /// So many fields of a line are looked at: no table has as many columns.
+    pub const MOST_FIELDS: usize = 12;
+
     /// Reads the file that a value names; `what` it is, for errors.
-    pub fn read(node: &Node, files: &Files, what: &str, limit: &Limit) -> Result<Sheet, Error> {
-        let (file, bytes) = DataFile::read(node, files, what, limit.bytes)?;
-        Sheet::new(node, file, bytes, what, limit)
+    pub fn read(
+        node: &Node,
+        files: &Files,
+        what: &str,
+        limit: &Limit,
+    ) -> Result<(DataFile, Arc<Sheet>), Error> {
+        files.once(node, || {
+            let (file, bytes) = DataFile::read(node, files, what, limit.bytes)?;
+            let sheet = Sheet::new(node, &file, bytes, what, limit)?;
+            let bytes = sheet.text.capacity() + sheet.lines.capacity() * size_of::<(u32, Range<u32>)>();
+            Ok((file, sheet, bytes))
+        })
     }
 
     /// The table that a file holds.
     pub fn new(
         node: &Node,
-        file: DataFile,
+        file: &DataFile,
         bytes: Vec<u8>,
         what: &str,
         limit: &Limit,
@@ -314,18 +398,31 @@ impl Sheet {
         if text.starts_with('\u{feff}') {
             text.drain(..'\u{feff}'.len_utf8());
         }
-        Ok(Sheet { file, text })
+        let (mut at, mut lines) = (0, Vec::new());
+        for (i, line) in text.split_inclusive('\n').enumerate() {
+            if !line.trim().is_empty() {
+                lines.push((i as u32 + 1, at..at + line.len() as u32));
+            }
+            // The first may name the columns.
+            if lines.len() as u64 > limit.items.0 + 1 {
+                break;
+            }
+            at += line.len() as u32;
+        }
+        Ok(Sheet { given: file.given.clone(), text, lines })
     }
 
     /// Its lines that are not empty: number from 1, and fields without the spaces around them.
     pub fn lines(&self) -> impl Iterator<Item = (usize, Vec<&str>)> {
-        let lines = self.text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-        lines.map(|(i, line)| (i + 1, line.split(',').map(str::trim).collect()))
+        self.lines.iter().map(|(number, at)| {
+            let line = &self.text[at.start as usize..at.end as usize];
+            (*number as usize, line.split(',').map(str::trim).take(Sheet::MOST_FIELDS).collect())
+        })
     }
 
     /// An error in a line; 0: in the file as a whole.
     pub fn error(&self, line: usize, found: Option<&str>, message: impl Into<String>) -> Error {
-        let place = Place::File { name: self.file.given.clone(), line };
+        let place = Place::File { name: self.given.clone(), line };
         let e = Error::new(place, "", message);
         match found {
             Some(text) => e.found(format!("\"{}\"", quote(&text.chars().take(100).collect::<String>()))),

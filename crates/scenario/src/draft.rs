@@ -8,6 +8,7 @@ use crate::node::{Node, Value, parse_toml};
 use crate::renamed::{Warning, Warnings, renew, renew_path};
 use crate::units::quote;
 use crate::{data, json, read};
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -77,7 +78,7 @@ impl Draft {
     /// # Errors
     /// What is no TOML, or a key by its old name and the new one, with its line.
     pub fn parse(text: &str, file_name: &str, base_dir: &Path) -> Result<Draft, Error> {
-        let files = Files { base_dir: base_dir.into(), ..Files::default() };
+        let files = Files::new(base_dir.into(), BTreeMap::new());
         Draft::of(parse_toml(text, file_name)?, files)
     }
 
@@ -184,7 +185,7 @@ impl Draft {
     pub fn unpack(text: &str, files: impl IntoIterator<Item = (PathBuf, Arc<[u8]>)>) -> Result<Draft, Error> {
         let (root, base_dir) = serde_json::from_str(text)
             .map_err(|e| Error::new(Place::Value, "", format!("not a packed scenario: {e}")))?;
-        Draft::of(root, Files { base_dir, carried: files.into_iter().collect() })
+        Draft::of(root, Files::new(base_dir, files.into_iter().collect()))
     }
 }
 

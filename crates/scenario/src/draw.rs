@@ -16,6 +16,7 @@ use crate::source::SourceSpec;
 use crate::spec::{FlowSpec, GroupSpec, PortSpec, Rate, RunSpec, Stack, Timers, Traffic};
 use crate::streams::{FlowTemplate, Streams};
 use crate::units::Size;
+use std::collections::{HashMap, HashSet};
 
 impl Scenario {
     /// How many runs it stands for.
@@ -30,7 +31,9 @@ impl Scenario {
     /// A size in bandwidth-delay products that comes out impossible for a seed's
     /// flows: a buffer smaller than a packet, a parameter out of its range.
     pub fn runs(&self) -> Result<Vec<RunSpec>, Error> {
-        let drawn: Vec<Drawn> = self.run.seeds.iter().map(|s| self.draw(*s)).collect();
+        let memory_bytes = self.memory_bytes();
+        let drawn: Vec<Drawn> =
+            self.run.seeds.iter().map(|s| Drawn { memory_bytes, ..self.draw(*s) }).collect();
         let mut runs = Vec::with_capacity(self.count());
         for i in 0..self.disciplines.len() {
             for d in &drawn {
@@ -124,6 +127,7 @@ impl Scenario {
             sources: d.sources.clone(),
             series_interval_ns: self.run.sample_ns,
             series_flows: d.series_flows.clone(),
+            memory_bytes: d.memory_bytes,
         })
     }
 
@@ -161,13 +165,17 @@ impl Scenario {
             group.name = name;
         }
         let bdp_bytes = (0..self.ports.len()).map(|port| self.bdp_bytes(port, &flows, &sources)).collect();
-        Drawn { seed, groups, flows, sources, series_flows, bdp_bytes }
+        Drawn { seed, groups, flows, sources, series_flows, bdp_bytes, memory_bytes: 0 }
     }
 
     /// Names of the groups, one for each entry and congestion control: the entry's
     /// name (with the control's, if it has several), or the control's; made unique
     /// by a number.
     fn group_names(&self) -> Vec<String> {
+        let given: HashSet<&str> = self.flows.iter().filter_map(|f| f.name.as_deref()).collect();
+        let mut taken: HashSet<String> = HashSet::new();
+        // The number to try next beside each name: those before it are taken.
+        let mut next: HashMap<String, u32> = HashMap::new();
         let mut names: Vec<String> = Vec::new();
         for entry in &self.flows {
             let kinds = kinds(entry);
@@ -177,18 +185,19 @@ impl Scenario {
                     Some(name) if kinds.len() == 1 => name.clone(),
                     Some(name) => format!("{name} {kind}"),
                 };
-                let mut name = base.clone();
-                let mut n = 2;
                 // A name that an entry was given is that entry's alone.
-                let taken = |name: &String, names: &[String]| {
-                    names.contains(name)
-                        || (entry.name.as_ref() != Some(name)
-                            && self.flows.iter().any(|f| f.name.as_ref() == Some(name)))
+                let is_taken = |name: &str| {
+                    taken.contains(name) || (entry.name.as_deref() != Some(name) && given.contains(name))
                 };
-                while taken(&name, &names) {
-                    name = format!("{base}-{n}");
-                    n += 1;
+                let mut name = base.clone();
+                if is_taken(&name) {
+                    let n = next.entry(base.clone()).or_insert(2);
+                    while is_taken(&name) {
+                        name = format!("{base}-{n}");
+                        *n += 1;
+                    }
                 }
+                taken.insert(name.clone());
                 names.push(name);
             }
         }
@@ -268,6 +277,8 @@ struct Drawn {
     flows: Vec<FlowSpec>,
     sources: Vec<SourceSpec>,
     series_flows: Vec<u32>,
+    /// Of each run.
+    memory_bytes: u64,
     /// Of each port.
     bdp_bytes: Vec<u64>,
 }
@@ -307,4 +318,27 @@ fn with_client(mut flow: FlowSpec, spec: Option<ClientSpec>) -> FlowSpec {
         *client = spec;
     }
     flow
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names are made in a time that grows with their number: with its square this test would have no end.
+    #[test]
+    fn groups_of_many_entries_have_names_of_their_own() {
+        let entry = "[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\n";
+        let named = |name: &str| format!("{entry}name = \"{name}\"\n");
+        let text = format!(
+            "{}{}{}[link]\nrate = \"10mbit\"\n[queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"2s\"\n",
+            named("cubic-2"),
+            entry.repeat(12_000),
+            named("cubic-5"),
+        );
+        let scenario = Scenario::parse(&text, "many.toml", ".".as_ref()).expect("a scenario");
+        let names = scenario.group_names();
+        assert_eq!(&names[..5], ["cubic-2", "cubic", "cubic-3", "cubic-4", "cubic-6"]);
+        assert_eq!(names.last().map(String::as_str), Some("cubic-5"));
+        assert_eq!(names.iter().collect::<HashSet<_>>().len(), 12_002);
+    }
 }

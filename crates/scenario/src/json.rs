@@ -11,6 +11,24 @@ use std::fmt;
 /// Deepest nesting that anything here has, and one more for its error to be a better one.
 const MAX_DEPTH: usize = crate::limits::JSON.depth as usize;
 
+/// Most keys and values: each becomes some hundred bytes of [`Node`].
+const MOST_ITEMS: usize = crate::limits::JSON.items.0 as usize;
+
+/// Where a text has more than [`MOST_ITEMS`]: a comma, colon or bracket outside of strings stands for each.
+fn too_many_items(text: &[u8]) -> Option<usize> {
+    let (mut in_string, mut escaped, mut items) = (false, false, 0);
+    text.iter().position(|b| {
+        match b {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_string,
+            b'"' => in_string = !in_string,
+            b',' | b':' | b'[' | b'{' if !in_string => items += 1,
+            _ => {}
+        }
+        items > MOST_ITEMS
+    })
+}
+
 /// Reads JSON text; `file` is for errors.
 pub(crate) fn parse(text: &str, file: &str) -> Result<Node, Error> {
     parse_named(text, file, "")
@@ -31,6 +49,10 @@ fn parse_named(text: &str, file: &str, name: &str) -> Result<Node, Error> {
         let place = Place::File { name: file.to_string(), line: first_line + e.line().max(1) - 1 };
         Error::new(place, "", format!("not JSON: {}", quote(message)))
     };
+    if let Some(at) = too_many_items(text.as_bytes()) {
+        let message = format!("more than {MOST_ITEMS} keys and values");
+        return Err(Error::new(lines.place(at), "", message));
+    }
     let whole: &RawValue = serde_json::from_str(text).map_err(|e| not_json(e, 1))?;
     let reader = Reader { text, lines, not_json: &not_json };
     reader.read(whole, name.to_string(), 0)

@@ -67,7 +67,7 @@ mod write;
 
 pub use arrivals::{ArrivalPattern, ArrivalRate, Arrivals, PageLoads, Pages, PagesFile, Pause};
 pub use client::{Client, Video};
-pub use data::{DataFile, Hashing, hex, read_file, read_text};
+pub use data::{DataFile, Hashing, hex, open, read_file, read_text};
 pub use datagrams::{Datagrams, Gaps};
 pub use draft::Draft;
 pub use error::{Error, Place, one_line};
@@ -75,7 +75,7 @@ pub use flags::{DEFAULT_AQM, Flag, Flags};
 pub use model::{
     Change, Discipline, Flows, InitialWindow, Link, LinkRate, Rows, Run, Scenario, TraceFile, TrafficModel,
 };
-pub use node::{MOST_ITEMS, too_many_items};
+pub use node::too_many_items;
 pub use policy::{Policy, PolicyFile};
 pub use preset::{PRESETS, Preset};
 pub use python::python_types;

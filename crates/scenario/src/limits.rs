@@ -25,13 +25,18 @@ const PLAIN: Limit = Limit { of: "", bytes: 0, items: (0, ""), depth: 0 };
 pub const TOML: Limit = Limit {
     of: "scenario or figure (TOML)",
     bytes: 16 * MB,
-    items: (100_000, "keys, values and brackets"),
+    items: (100_000, "keys, values and brackets; 1000000 words, spaces, comments and ends of lines"),
     depth: 80,
 };
 /// Scenarios that are no files.
-pub const JSON: Limit = Limit { of: "scenario (JSON) or Python's dict", bytes: 16 * MB, depth: 8, ..PLAIN };
+pub const JSON: Limit = Limit {
+    of: "scenario (JSON) or Python's dict",
+    bytes: 16 * MB,
+    items: (100_000, "keys and values"),
+    depth: 8,
+};
 /// Link traces.
-pub const TRACE: Limit = Limit { of: "trace", bytes: 64 * MB, ..PLAIN };
+pub const TRACE: Limit = Limit { of: "trace", bytes: 64 * MB, items: (8_000_000, "lines"), ..PLAIN };
 /// Tables of sizes.
 pub const SIZES: Limit = Limit { of: "table of sizes", bytes: 64 * MB, items: (1_000_000, "sizes"), ..PLAIN };
 /// Tables of flows.
@@ -42,8 +47,11 @@ pub const PAGES: Limit =
 /// Packet captures.
 pub const CAPTURE: Limit =
     Limit { of: "packet capture (pcap, pcapng)", bytes: 1024 * MB, items: (1_000_000, "flows"), ..PLAIN };
+/// What is made of all that a scenario names.
+pub const HELD: Limit =
+    Limit { of: "data files of a scenario together, as held in memory", bytes: 128 * MB, ..PLAIN };
 /// Policies.
-pub const POLICY: Limit = Limit { of: "policy", bytes: 4 * MB, depth: 8, ..PLAIN };
+pub const POLICY: Limit = Limit { of: "policy", bytes: 4 * MB, ..JSON };
 /// Each data file beside an experiment.
 pub const DATA: Limit = Limit { of: "data file of an experiment", bytes: 64 * MB, ..PLAIN };
 /// A folder of experiments.
@@ -65,7 +73,7 @@ pub const SCRIPT: Limit = Limit { of: "packetdrill script", bytes: 4 * MB, depth
 pub const TOKEN: Limit = Limit { of: "token (--token-file)", bytes: 4096, ..PLAIN };
 
 /// All of them, as the page has them.
-const ALL: [&Limit; 17] = [
+const ALL: [&Limit; 18] = [
     &TOML,
     &JSON,
     &TRACE,
@@ -73,6 +81,7 @@ const ALL: [&Limit; 17] = [
     &FLOWS,
     &PAGES,
     &CAPTURE,
+    &HELD,
     &POLICY,
     &DATA,
     &EXPERIMENTS,

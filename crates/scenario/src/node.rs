@@ -399,11 +399,14 @@ impl Value {
 
 /// Keys, parts of dotted keys, values in lists and brackets that a TOML file has at most. The parser makes a table of about a kilobyte for
 /// each part of a key.
-pub const MOST_ITEMS: usize = crate::limits::TOML.items.0 as usize;
+const MOST_ITEMS: usize = crate::limits::TOML.items.0 as usize;
 
-/// Where a TOML text has more than [`MOST_ITEMS`], bytes from its begin; `None`: it has not. To be asked before it is parsed: 16 MB of
-/// dotted keys take 9 GB.
-pub fn too_many_items(text: &str) -> Option<usize> {
+/// Tokens that it has at most, spaces, comments and ends of lines among them: the parser keeps a list of all.
+const MOST_TOKENS: usize = 10 * MOST_ITEMS;
+
+/// Where a TOML text has more than [`MOST_ITEMS`], bytes from its begin, and what of; `None`: it has not. To be asked before it is
+/// parsed: 16 MB of dotted keys take 9 GB.
+pub fn too_many_items(text: &str) -> Option<(usize, String)> {
     use toml_parser::lexer::TokenKind;
     let counts = [
         TokenKind::Dot,
@@ -412,19 +415,26 @@ pub fn too_many_items(text: &str) -> Option<usize> {
         TokenKind::LeftSquareBracket,
         TokenKind::LeftCurlyBracket,
     ];
-    let mut items = toml_parser::Source::new(text).lex().filter(|token| counts.contains(&token.kind()));
-    items.nth(MOST_ITEMS).map(|token| token.span().start())
+    let mut items = 0;
+    for (i, token) in toml_parser::Source::new(text).lex().enumerate() {
+        items += usize::from(counts.contains(&token.kind()));
+        let what = match () {
+            () if items > MOST_ITEMS => format!("more than {MOST_ITEMS} keys, values and brackets"),
+            () if i >= MOST_TOKENS => {
+                format!("more than {MOST_TOKENS} words, spaces, comments and ends of lines")
+            }
+            () => continue,
+        };
+        return Some((token.span().start(), what));
+    }
+    None
 }
 
 /// Reads TOML into a tree whose every value knows its line.
 pub(crate) fn parse_toml(text: &str, file: &str) -> Result<Node, Error> {
     let lines = Lines::new(text, file);
-    if let Some(at) = too_many_items(text) {
-        return Err(Error::new(
-            lines.place(at),
-            "",
-            format!("more than {MOST_ITEMS} keys, values and brackets"),
-        ));
+    if let Some((at, what)) = too_many_items(text) {
+        return Err(Error::new(lines.place(at), "", what));
     }
     let table = toml::de::DeTable::parse(text).map_err(|e| {
         let place = lines.place(e.span().map_or(0, |s| s.start));
@@ -488,20 +498,38 @@ fn from_value(value: toml::de::DeValue<'_>, path: &str, lines: &Lines<'_>) -> Va
     }
 }
 
-/// Line numbers of byte offsets.
+/// Line numbers of byte offsets. A text may be of ends of lines alone: only how many there are before every so many bytes is kept.
 pub(crate) struct Lines<'a> {
     file: &'a str,
-    /// Offsets at which lines begin.
-    starts: Vec<usize>,
+    text: &'a [u8],
+    /// Ends of lines before each part of the text.
+    before: Vec<usize>,
 }
 
 impl<'a> Lines<'a> {
-    pub fn new(text: &str, file: &'a str) -> Lines<'a> {
-        let after_newlines = text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
-        Lines { file, starts: std::iter::once(0).chain(after_newlines.map(|(i, _)| i + 1)).collect() }
+    /// Bytes of such a part.
+    const PART: usize = 4096;
+
+    pub fn new(text: &'a str, file: &'a str) -> Lines<'a> {
+        let text = text.as_bytes();
+        let mut sum = 0;
+        let before = text.chunks(Lines::PART).map(|part| {
+            let before = sum;
+            sum += ends_of_lines(part);
+            before
+        });
+        let before = before.collect();
+        Lines { file, text, before }
     }
 
     pub fn place(&self, offset: usize) -> Place {
-        Place::File { name: self.file.to_string(), line: self.starts.partition_point(|s| *s <= offset) }
+        let part = (offset / Lines::PART).min(self.before.len().saturating_sub(1));
+        let rest = self.text.get(part * Lines::PART..offset.min(self.text.len())).unwrap_or_default();
+        let line = 1 + self.before.get(part).unwrap_or(&0) + ends_of_lines(rest);
+        Place::File { name: self.file.to_string(), line }
     }
+}
+
+fn ends_of_lines(text: &[u8]) -> usize {
+    text.iter().filter(|b| **b == b'\n').count()
 }

@@ -8,7 +8,7 @@ use crate::node::{Node, Value};
 use crate::units::quote;
 use queuewright_aqm::{self as aqm, Info, Network, ParamKind};
 use serde_json::{Map, json};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Largest policy file, bytes: QueuePilot's 12,550 weights take 100 kB at most.
 pub const MAX_BYTES: u64 = crate::limits::POLICY.bytes;
@@ -322,18 +322,35 @@ fn row(node: &Node, count: usize, weights: &mut Vec<i16>) -> Result<(), Error> {
 
 /// Reads the policy that a parameter of a discipline names: one that the program brings, or a file.
 pub(crate) fn read(node: &Node, info: &'static Info, files: &Files) -> Result<PolicyFile, Error> {
-    let shipped = SHIPPED.iter().find(|(name, _)| matches!(&node.value, Value::Text(text) if text == name));
-    let (file, bytes) = match shipped {
-        Some((name, text)) => (DataFile::brought(name, text.as_bytes()), text.as_bytes().to_vec()),
-        None => DataFile::read(node, files, "a policy file", MAX_BYTES).map_err(|mut e| {
-            let names: Vec<_> = SHIPPED.iter().map(|(name, _)| *name).collect();
-            e.message += &format!("; policies that need no file: {}", names.join(", "));
-            e
+    static BROUGHT: [OnceLock<Arc<Policy>>; SHIPPED.len()] = [const { OnceLock::new() }; SHIPPED.len()];
+    let shipped =
+        SHIPPED.iter().position(|(name, _)| matches!(&node.value, Value::Text(text) if text == name));
+    let (file, policy) = match shipped {
+        Some(i) => {
+            let (name, text) = SHIPPED[i];
+            let policy = match BROUGHT[i].get() {
+                Some(known) => known.clone(),
+                None => {
+                    let read = Arc::new(Policy::parse(text.as_bytes(), name)?);
+                    BROUGHT[i].get_or_init(|| read).clone()
+                }
+            };
+            (DataFile::brought(name, text.as_bytes()), policy)
+        }
+        None => files.once(node, || {
+            let (file, bytes) =
+                DataFile::read(node, files, "a policy file", MAX_BYTES).map_err(|mut e| {
+                    let names: Vec<_> = SHIPPED.iter().map(|(name, _)| *name).collect();
+                    e.message += &format!("; policies that need no file: {}", names.join(", "));
+                    e
+                })?;
+            let policy = Policy::parse(&bytes, &file.given)?;
+            let bytes = size_of_val(&policy.weights[..]);
+            Ok((file, policy, bytes))
         })?,
     };
-    let policy = Policy::parse(&bytes, &file.given)?;
     if policy.discipline != info.name {
         return Err(node.error(format!("a policy of {}, not of {}", policy.discipline, info.name)));
     }
-    Ok(PolicyFile { file, policy: Arc::new(policy) })
+    Ok(PolicyFile { file, policy })
 }

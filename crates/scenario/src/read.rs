@@ -18,8 +18,7 @@ use crate::stack::Stack;
 use crate::trace;
 use crate::traffic::all_flows;
 use crate::units::{MILLION, S, Size, Unit};
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashSet};
 
 /// Nanoseconds in a millisecond.
 const MS: u64 = 1_000_000;
@@ -36,6 +35,7 @@ const MAX_SEGMENTS: u128 = 1 << 32;
 
 /// Reads the whole tree.
 pub(crate) fn scenario(root: &Node, files: &Files) -> Result<Scenario, Error> {
+    let files = &files.unread();
     let top = root.table(&TOP)?;
     let run_node = top.need("run")?;
     let run = run(run_node)?;
@@ -351,9 +351,13 @@ fn schedule(node: &Node, t: &Table<'_>) -> Result<Schedule, Error> {
 }
 
 fn trace_file(node: &Node, files: &Files) -> Result<TraceFile, Error> {
-    let (file, bytes) = DataFile::read(node, files, "a trace file", limits::TRACE.bytes)?;
-    let trace = trace::parse(&bytes, &file.given)?;
-    Ok(TraceFile { file, trace: Arc::new(trace) })
+    let (file, trace) = files.once(node, || {
+        let (file, bytes) = DataFile::read(node, files, "a trace file", limits::TRACE.bytes)?;
+        let trace = trace::parse(&bytes, &file.given)?;
+        let bytes = trace.opportunities_ns.len() * size_of::<u64>();
+        Ok((file, trace, bytes))
+    })?;
+    Ok(TraceFile { file, trace })
 }
 
 fn all_disciplines(node: &Node, around: ScenarioContext<'_>) -> Result<Vec<Discipline>, Error> {
@@ -371,15 +375,16 @@ fn all_disciplines(node: &Node, around: ScenarioContext<'_>) -> Result<Vec<Disci
     }
     // A discipline that is there once is called by its name; variants of one are
     // called by what sets them apart.
-    let names: Vec<&str> = all.iter().map(|(d, _): &(Discipline, bool)| d.name).collect();
-    let counts = |name: &str| names.iter().filter(|n| **n == name).count();
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    all.iter().for_each(|(d, _): &(Discipline, bool)| *counts.entry(d.name).or_default() += 1);
     for (d, labelled) in &mut all {
-        if !*labelled && counts(d.name) > 1 {
+        if !*labelled && counts[d.name] > 1 {
             d.label = discipline::describe(d);
         }
     }
+    let mut labels = HashSet::new();
     for (i, (d, _)) in all.iter().enumerate() {
-        if all[..i].iter().any(|(before, _)| before.label == d.label) {
+        if !labels.insert(d.label.as_str()) {
             let write = match items[i].place {
                 Place::Flag => format!("{}:label=another", d.name),
                 Place::File { .. } | Place::Value => {

@@ -27,7 +27,7 @@ pub(crate) fn entry(
     let alone: Vec<&str> =
         ["count", "repeat", "arrivals", "pages"].into_iter().chain(Datagrams::names()).collect();
     t.not_with(&alone, "does not go with a file of flows: each of its lines is a TCP flow, once")?;
-    let sheet = Sheet::read(named, files, "a file of flows", &FLOWS)?;
+    let (file, sheet) = Sheet::read(named, files, "a file of flows", &FLOWS)?;
     let none = || {
         let form = format!("no flow; the first line names the columns, out of {}", COLUMNS.join(", "));
         sheet.error(0, None, form)
@@ -38,13 +38,14 @@ pub(crate) fn entry(
     let mut flows: Vec<Flows> = Vec::new();
     for (number, cells) in lines {
         if cells.len() != columns.len() {
-            let message = format!("{} values for {} columns", cells.len(), columns.len());
+            let or_more = if cells.len() == Sheet::MOST_FIELDS { " or more" } else { "" };
+            let message = format!("{}{or_more} values for {} columns", cells.len(), columns.len());
             return Err(sheet.error(number, None, message));
         }
         if flows.len() as u64 >= MAX_FLOWS {
             return Err(sheet.error(number, None, format!("more than {MAX_FLOWS} flows")));
         }
-        let place = Place::File { name: sheet.file.given.clone(), line: number };
+        let place = Place::File { name: sheet.given.clone(), line: number };
         let mut entries: Vec<(String, Node)> =
             t.entries.iter().filter(|(key, _)| key != "file").cloned().collect();
         // An empty cell leaves the key to its default.
@@ -66,7 +67,7 @@ pub(crate) fn entry(
     if let TrafficModel::Tcp { ccas, .. } = &mut all.traffic {
         *ccas = controls(&flows);
     }
-    all.rows = Some(Rows { file: sheet.file.clone(), columns, flows: Arc::new(flows) });
+    all.rows = Some(Rows { file, columns, flows: Arc::new(flows) });
     Ok(all)
 }
 
@@ -82,9 +83,7 @@ fn columns(t: &Table<'_>, sheet: &Sheet, line: usize, names: Vec<&str>) -> Resul
             return Err(sheet.error(line, Some(name), "this column is there twice"));
         }
         if let Some(n) = t.get(known) {
-            return Err(
-                n.key_error(format!("{} says this of each flow; leave it out here", sheet.file.given))
-            );
+            return Err(n.key_error(format!("{} says this of each flow; leave it out here", sheet.given)));
         }
         columns.push(known);
     }

@@ -89,25 +89,15 @@ impl Sizes {
         let t = node.table(of)?;
         if kind == "file" {
             let (n, what) = (t.need("file")?, "a file of sizes");
-            let unread = |e: std::io::Error| n.error(unreadable(&e));
-            let (file, read) = DataFile::read_by(n, files, what, CAPTURE.bytes, |from| {
-                if capture::is_capture(from.fill_buf().map_err(unread)?) {
-                    let mut sizes = capture::flow_sizes(from).map_err(|why| n.error(why))?;
-                    sizes.iter_mut().for_each(|s| *s = (*s).min(MAX_SIZE));
-                    return Ok(Err(sizes));
-                }
-                // One above what a table may have.
-                let mut bytes = Vec::new();
-                from.take(LIMIT.bytes + 1).read_to_end(&mut bytes).map_err(unread)?;
-                Ok(Ok(bytes))
+            let (file, table) = files.once(n, || {
+                let (file, table) = read_table(n, files, what)?;
+                let bytes = match &table {
+                    SizeTable::List(sizes) => size_of_val(&sizes[..]),
+                    SizeTable::Cumulative(points) => size_of_val(&points[..]),
+                };
+                Ok((file, table, bytes))
             })?;
-            let bytes = match read {
-                Ok(bytes) => bytes,
-                Err(sizes) => return Ok((Sizes::Table(Arc::new(SizeTable::List(sizes))), Some(file))),
-            };
-            let sheet = Sheet::new(n, file, bytes, what, &LIMIT)?;
-            let table = table(&sheet)?;
-            return Ok((Sizes::Table(Arc::new(table)), Some(sheet.file)));
+            return Ok((Sizes::Table(table), Some(file)));
         }
         let max = t.one("max")?;
         let sizes = match kind {
@@ -275,6 +265,27 @@ pub(crate) fn bytes(text: &str) -> Option<u64> {
     let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let size = if plain { text.parse().ok() } else { Unit::Bytes.parse(text).ok() };
     size.filter(|s| (1..=MAX_SIZE).contains(s))
+}
+
+/// A table of sizes, or those of a capture's flows.
+fn read_table(n: &Node, files: &Files, what: &str) -> Result<(DataFile, SizeTable), Error> {
+    let unread = |e: std::io::Error| n.error(unreadable(&e));
+    let (file, read) = DataFile::read_by(n, files, what, CAPTURE.bytes, |from| {
+        if capture::is_capture(from.fill_buf().map_err(unread)?) {
+            let mut sizes = capture::flow_sizes(from).map_err(|why| n.error(why))?;
+            sizes.iter_mut().for_each(|s| *s = (*s).min(MAX_SIZE));
+            return Ok(Err(sizes));
+        }
+        // One above what a table may have.
+        let mut bytes = Vec::new();
+        from.take(LIMIT.bytes + 1).read_to_end(&mut bytes).map_err(unread)?;
+        Ok(Ok(bytes))
+    })?;
+    let table = match read {
+        Ok(bytes) => table(&Sheet::new(n, &file, bytes, what, &LIMIT)?)?,
+        Err(sizes) => SizeTable::List(sizes),
+    };
+    Ok((file, table))
 }
 
 fn table(sheet: &Sheet) -> Result<SizeTable, Error> {

@@ -49,6 +49,8 @@ pub struct RunSpec {
     pub series_interval_ns: u64,
     /// Flows whose cwnd and goodput are in the time series (indices).
     pub series_flows: Vec<u32>,
+    /// About what it will need in memory, bytes.
+    pub memory_bytes: u64,
 }
 
 /// An output port: queue and link.

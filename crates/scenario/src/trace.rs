@@ -2,6 +2,7 @@
 //! 1500-byte packet, in milliseconds from the start.
 
 use crate::error::{Error, Place};
+use crate::limits::TRACE;
 use crate::rate::Trace;
 use crate::units::quote;
 
@@ -58,6 +59,9 @@ pub fn parse(bytes: &[u8], name: &str) -> Result<Trace, Error> {
         }
         last = time;
         lines += 1;
+    }
+    if lines as u64 > TRACE.items.0 {
+        return Err(fail(0, None, &format!("more than {} lines", TRACE.items.0)));
     }
     if last == 0 {
         return Err(fail(

@@ -18,6 +18,7 @@ use crate::stack::{SendBuffer, Stack};
 use crate::units::S;
 use crate::units::{Range, Size, Unit};
 use queuewright_cca::Kind;
+use std::collections::HashSet;
 
 /// Most ports that a flow's packets and acknowledgements cross together.
 pub(crate) const MAX_WAY: usize = 254;
@@ -32,6 +33,7 @@ pub(crate) fn all_flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -
     }
     let mut all: Vec<Flows> = Vec::with_capacity(items.len());
     let mut most = 0;
+    let mut names = HashSet::new();
     for item in items {
         let entry = entry(item, ports, run, files)?;
         most += entry.count.max;
@@ -41,7 +43,7 @@ pub(crate) fn all_flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -
                 .error(format!("{most} flows with this entry; at most {MAX_FLOWS} in a scenario")));
         }
         if let Some(name) = &entry.name
-            && all.iter().any(|f| f.name.as_ref() == Some(name))
+            && !names.insert(name.clone())
         {
             return Err(item.entry("name").error("another entry has this name already"));
         }
