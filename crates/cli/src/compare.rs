@@ -2,7 +2,7 @@
 
 use crate::args::{EngineArgs, Output};
 use crate::words::plural;
-use crate::{Failure, print};
+use crate::{Failure, doing, print};
 use indicatif::{ProgressBar, ProgressStyle};
 use queuewright_engine::{Engine, ItemEvent, header, jobs};
 use queuewright_report::{Folder, TableStyle, table};
@@ -36,6 +36,7 @@ pub fn compare(
     };
     let stop = on_interrupt()?;
     let jobs = jobs(output.jobs);
+    doing::now(&format!("the runs of {called}"));
     let mut progress = Progress::new(&specs);
     let mut failed = None;
     engine.run_all(&specs, jobs, &stop, |i, step| {

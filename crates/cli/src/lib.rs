@@ -5,6 +5,7 @@ mod args;
 pub mod catalog;
 mod compare;
 mod cost;
+pub mod doing;
 mod linux;
 mod packetdrill;
 mod replay;
@@ -122,6 +123,7 @@ fn execute(command: Command) -> Result<(), Failure> {
                 true => "scenario".into(),
                 false => r.scenario.file_stem().unwrap_or_default().to_string_lossy(),
             };
+            reading(&r.scenario);
             compare::compare(&heard(Scenario::read_with(&r.scenario, &flags)?), &stem, &r.engine, &r.output)
         }
         Command::Reproduce(r) => reproduce::reproduce(&r),
@@ -131,6 +133,7 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::List(l) => print(&if l.json { catalog::list_json() } else { catalog::list() }),
         Command::Explain(e) => print(&catalog::explain(&e.name).map_err(Failure::Input)?),
         Command::Check(c) => {
+            reading(&c.scenario);
             let scenario = heard(Scenario::read(&c.scenario)?);
             let runs = scenario.runs()?;
             print(&words::scenario(&scenario, &runs))
@@ -156,6 +159,11 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Man(m) => man(&m.dir)
             .map_err(|e| Failure::Input(format!("man pages cannot be written to {:?}: {e}", m.dir))),
     }
+}
+
+/// It is about a file, and those that this names.
+fn reading(file: &Path) {
+    doing::now(&format!("reading {}", file.display()));
 }
 
 /// A scenario, after what it should say otherwise was said on standard error.

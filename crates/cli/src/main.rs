@@ -1,5 +1,6 @@
 //! The program `queuewright`.
 
+use queuewright::doing;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write;
 use std::process::ExitCode;
@@ -29,11 +30,17 @@ fn end(bytes: usize) -> ! {
         // SAFETY: it only waits, and takes no memory.
         unsafe { libc::pause() };
     }
-    let mut line = [0; 80];
+    let mut line = [0; 80 + doing::MOST];
     let left = {
+        let mut text = [0; doing::MOST];
         let mut rest = &mut line[..];
-        // It fits.
-        let _ = writeln!(rest, "error: no memory left: {bytes} bytes more were needed");
+        // They fit.
+        let _ = write!(rest, "error: no memory left: {bytes} bytes more were needed");
+        let _ = match doing::copy(&mut text) {
+            [] => Ok(()),
+            what => rest.write_all(b" for ").and_then(|()| rest.write_all(what)),
+        };
+        let _ = rest.write_all(b"\n");
         rest.len()
     };
     let said = &line[..line.len() - left];

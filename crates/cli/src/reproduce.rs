@@ -4,9 +4,9 @@ use crate::args::Reproduce;
 use crate::compare::on_interrupt;
 use crate::compare::unwritable;
 use crate::words::plural;
-use crate::{Failure, cost, print};
+use crate::{Failure, cost, doing, print};
 use indicatif::{ProgressBar, ProgressStyle};
-use queuewright_engine::{ItemEvent, jobs, run_all};
+use queuewright_engine::{ItemEvent, fitting, jobs, run_all};
 use queuewright_experiments::{
     Catalogue, Error, Experiment, NullRuns, Options, Outcome, Plan, Record, Store, Unit, Verdict, finish,
     summary,
@@ -38,20 +38,22 @@ pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
     let catalogue = Catalogue::embedded()?;
     let jobs = jobs(args.jobs);
     let base = args.out.as_deref().unwrap_or(Path::new(BASE));
-    let options = Options { quick: args.quick, seeds: args.seeds.map(usize::from), nulls: args.null };
     if args.resume {
-        let (folder, experiments, options) = resumed(base, &catalogue)?;
-        return make(&folder, experiments, options, jobs);
+        let (folder, asked) = resumed(base)?;
+        let experiments = asked.experiments(&catalogue).map_err(|e| not_resumed(&folder.join(ASKED), &e))?;
+        return make(&folder, experiments, asked.options, jobs);
     }
-    let experiments = match (args.all, args.names.as_slice()) {
-        (true, []) => catalogue.experiments.clone(),
-        (true, [name, ..]) => {
-            let name = name.escape_debug();
-            return Err(Failure::Input(format!("--all and \"{name}\": all experiments, or those named")));
-        }
-        (false, []) => return list(&catalogue, options, jobs),
-        (false, names) => catalogue.select(names)?,
-    };
+    let options = Options { quick: args.quick, seeds: args.seeds, nulls: args.null };
+    let mut asked = Asked { names: args.names.clone(), options };
+    if !args.all && asked.names.is_empty() {
+        return list(&catalogue, options, jobs);
+    }
+    if let (true, [name, ..]) = (args.all, asked.names.as_slice()) {
+        let name = name.escape_debug();
+        return Err(Failure::Input(format!("--all and \"{name}\": all experiments, or those named")));
+    }
+    doing::now(&format!("reading {}", asked.names.join(", ")));
+    let experiments = asked.experiments(&catalogue).map_err(Failure::Input)?;
     let name = match args.names.as_slice() {
         [] => "all".into(),
         [one] => one.trim_matches(['/', '.']).replace('/', "-"),
@@ -59,10 +61,32 @@ pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
     };
     let name = if args.quick { format!("{name}-quick") } else { name };
     let folder = new_folder(base, &name).map_err(unwritable)?;
-    let names: Vec<String> = args.names.iter().map(|n| absolute(n)).collect();
-    let asked = json!({"names": names, "options": options, "version": env!("CARGO_PKG_VERSION")});
-    replace(&folder.join(ASKED), format!("{asked:#}\n").as_bytes()).map_err(unwritable)?;
+    asked.names = args.names.iter().map(|n| absolute(n)).collect();
+    let text = json!({"names": asked.names, "options": options, "version": env!("CARGO_PKG_VERSION")});
+    replace(&folder.join(ASKED), format!("{text:#}\n").as_bytes()).map_err(unwritable)?;
     make(&folder, experiments, options, jobs)
+}
+
+/// What is asked for, by flags or by what a folder remembers of them.
+#[derive(serde::Deserialize)]
+struct Asked {
+    /// None: all experiments.
+    names: Vec<String>,
+    options: Options,
+}
+
+impl Asked {
+    /// Those that are meant; or why there are none.
+    fn experiments(&self, catalogue: &Catalogue) -> Result<Vec<Experiment>, String> {
+        if self.options.seeds.is_some_and(|n| n == 0) {
+            return Err("seeds: 0 is no number of seeds; write 1 to 65535".into());
+        }
+        match self.names.as_slice() {
+            [] => Ok(catalogue.experiments.clone()),
+            // A name that was no folder then may be one in this place: the program's own come first.
+            names => catalogue.select(names).map_err(|e| e.to_string()),
+        }
+    }
 }
 
 /// A folder's name so that it is found from elsewhere; other names as they are.
@@ -73,31 +97,22 @@ fn absolute(name: &str) -> String {
     }
 }
 
-/// What the newest folder was asked for.
-fn resumed(base: &Path, catalogue: &Catalogue) -> Result<(PathBuf, Vec<Experiment>, Options), Failure> {
+/// The newest folder, and what it was asked for.
+fn resumed(base: &Path) -> Result<(PathBuf, Asked), Failure> {
     let link = base.join("latest");
     let folder = fs::canonicalize(&link).map_err(|_| {
         Failure::Input(format!("--resume: there is nothing to go on with: no folder {}", link.display()))
     })?;
     let path = folder.join(ASKED);
-    let broken = |why: String| {
-        Failure::Input(format!("--resume: {}: {why}; begin anew, without --resume", path.display()))
-    };
-    let text =
-        read_text(&path, queuewright_scenario::limits::RESUMED.bytes).map_err(|e| broken(e.to_string()))?;
-    let asked: serde_json::Value = serde_json::from_str(&text).map_err(|e| broken(e.to_string()))?;
-    let names: Vec<String> =
-        serde_json::from_value(asked["names"].clone()).map_err(|e| broken(e.to_string()))?;
-    let options: Options =
-        serde_json::from_value(asked["options"].clone()).map_err(|e| broken(e.to_string()))?;
-    let experiments = match names.as_slice() {
-        [] => catalogue.experiments.clone(),
-        names => {
-            // A name that was no folder then may be one in this place: the program's own come first.
-            catalogue.select(names)?
-        }
-    };
-    Ok((folder, experiments, options))
+    let text = read_text(&path, queuewright_scenario::limits::RESUMED.bytes);
+    let text = text.map_err(|e| not_resumed(&path, &e))?;
+    let asked = serde_json::from_str(&text).map_err(|e| not_resumed(&path, &e))?;
+    Ok((folder, asked))
+}
+
+/// Why it cannot be gone on with, and what to do.
+fn not_resumed(path: &Path, why: &dyn std::fmt::Display) -> Failure {
+    Failure::Input(format!("--resume: {}: {why}; begin anew, without --resume", path.display()))
 }
 
 /// The table of experiments with what they cost.
@@ -155,9 +170,16 @@ fn unpacked<T>(e: &Experiment, f: impl FnOnce(&Path) -> Result<T, Error>) -> Res
 fn make(folder: &Path, experiments: Vec<Experiment>, options: Options, jobs: usize) -> Result<(), Failure> {
     // An experiment's own runs, and behind them those of its wrong variants.
     let (mut plans, mut stores, mut nulls) = (Vec::new(), Vec::new(), Vec::new());
+    let mut before: Option<Experiment> = None;
     for e in experiments {
         let own = folder.join(&e.paper);
-        e.unpack(&own)?;
+        doing::now(&format!("reading {}", e.id()));
+        // The same data once.
+        match before.as_ref().is_some_and(|before| before.shares_files(&e)) {
+            true => e.unpack_texts(&own)?,
+            false => e.unpack(&own)?,
+        }
+        before = Some(e.clone());
         let hash = format!("{}{}", e.hash(), if options.quick { "-quick" } else { "" });
         let plan = Plan::new(e, &own, options)?;
         let e = &plan.experiment;
@@ -180,6 +202,8 @@ fn make(folder: &Path, experiments: Vec<Experiment>, options: Options, jobs: usi
             stores.push(store);
         }
     }
+    let named: Vec<String> = plans.iter().take(4).map(|plan| plan.experiment.id()).collect();
+    doing::now(&format!("the runs of {}", named.join(", ")));
     let stop = on_interrupt()?;
     let mut progress = Progress::new();
     let mut failed = None;
@@ -190,6 +214,8 @@ fn make(folder: &Path, experiments: Vec<Experiment>, options: Options, jobs: usi
             break;
         }
         progress.more(&units);
+        let most = units.iter().map(|(plan, unit, _)| plans[*plan].memory_bytes(unit)).max().unwrap_or(0);
+        let jobs = fitting(jobs, units.len(), most);
         let work = |i: usize, at: &dyn Fn(f64)| -> Result<Option<Record>, String> {
             let (plan, unit) = (&plans[units[i].0], &units[i].1);
             let spec = plan.spec(unit).map_err(|e| e.to_string())?;

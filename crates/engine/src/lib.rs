@@ -5,7 +5,7 @@
 
 mod matrix;
 
-pub use matrix::{ItemEvent, run_all};
+pub use matrix::{ItemEvent, fitting, run_all};
 
 use matrix::share_out;
 use queuewright_lab::queues::Played;
@@ -171,6 +171,8 @@ impl Engine {
     ) {
         match self {
             Engine::Sim => {
+                let most = specs.iter().map(|spec| spec.memory_bytes).max().unwrap_or(0);
+                let jobs = fitting(jobs, specs.len(), most);
                 let work = |i: usize, at: &dyn Fn(f64)| match queuewright_sim::run(&specs[i], stop, at) {
                     Ok(run) => Ok(Some(Box::new(run))),
                     Err(queuewright_sim::Error::Stopped) => Ok(None),

@@ -86,6 +86,38 @@ pub fn share_out<T: Send>(
 /// had, Rust's library ends the process.
 const THREAD: u64 = 16 << 20;
 
+/// How many of `jobs` runs at a time the machine's memory holds, where each may need so many bytes; one at least. If these are fewer than
+/// would run, standard error has a word.
+pub fn fitting(jobs: usize, count: usize, bytes: u64) -> usize {
+    let Some(most) = memory() else { return jobs };
+    let fit = (most / bytes.max(1)).max(1).try_into().unwrap_or(usize::MAX);
+    let wanted = jobs.min(count);
+    if fit < wanted {
+        let mb = |bytes: u64| bytes >> 20;
+        eprintln!(
+            "note: {fit} at a time, not {wanted}: each may need {} MB of memory, of {} MB",
+            mb(bytes),
+            mb(most)
+        );
+    }
+    jobs.min(fit)
+}
+
+/// Memory that this process may have, bytes: the machine's, its control group's or that of `ulimit -v`; none: nothing says.
+fn memory() -> Option<u64> {
+    let text = |path: &str| std::fs::read_to_string(path).ok();
+    let kilobytes = |text: String| {
+        text.lines()
+            .find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok())
+    };
+    let machine = text("/proc/meminfo").and_then(kilobytes).map(|kb| kb << 10);
+    let group = text("/proc/self/cgroup")
+        .and_then(|groups| groups.lines().find_map(|line| line.strip_prefix("0::").map(String::from)))
+        .and_then(|group| text(&format!("/sys/fs/cgroup{group}/memory.max")))
+        .and_then(|most| most.trim().parse().ok());
+    [machine, group, getrlimit(Resource::As).current].into_iter().flatten().min()
+}
+
 /// For how many threads `ulimit -v` leaves addresses; one at least.
 fn room() -> usize {
     let Some(most) = getrlimit(Resource::As).current else { return usize::MAX };

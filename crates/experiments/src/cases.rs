@@ -17,6 +17,8 @@ pub struct Case {
     pub disciplines: Vec<String>,
     /// Seeds that the scenario asks for.
     pub seeds: Vec<u64>,
+    /// About what a run will need in memory, bytes.
+    pub memory_bytes: u64,
     /// The scenario, if it is the same for all seeds.
     scenario: Option<Scenario>,
     text: String,
@@ -117,6 +119,7 @@ pub(crate) fn cases(
         }
         all.push(Case {
             values,
+            memory_bytes: scenario.memory_bytes(),
             disciplines,
             seeds: scenario.run.seeds.clone(),
             scenario: (!text.contains(SEED)).then_some(scenario),

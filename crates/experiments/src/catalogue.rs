@@ -1,10 +1,13 @@
 //! Which experiments there are: those in the program, and those in a folder of the user's.
 
 use crate::{Error, Figure, Null};
-use queuewright_scenario::{hex, limits, read_file, read_text};
+use queuewright_scenario::{Hashing, hex, limits, open, read_text};
 use sha2::{Digest, Sha256};
+use std::collections::HashMap;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Every file of `experiments/`, by its path there.
 static EMBEDDED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
@@ -23,9 +26,51 @@ pub struct Experiment {
     /// The figure file, read.
     pub figure: Figure,
     /// Wrong variants of the paper's system.
-    pub nulls: Vec<Null>,
-    /// What the scenario may refer to: name from the folder, content.
-    files: Vec<(String, Vec<u8>)>,
+    pub nulls: Arc<[Null]>,
+    /// What the scenario may refer to, the same for all of a folder.
+    files: Arc<[Data]>,
+}
+
+/// A data file of a folder of experiments.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Data {
+    /// From the folder.
+    name: String,
+    bytes: u64,
+    /// SHA-256, in hexadecimal digits.
+    sha256: String,
+    at: At,
+}
+
+/// Where its content is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum At {
+    Program(&'static [u8]),
+    File(PathBuf),
+}
+
+impl Data {
+    /// It is hashed, not kept.
+    fn new(name: String, at: At) -> std::io::Result<Data> {
+        let (bytes, sha256) = {
+            let mut from = Hashing::new(at.open()?);
+            std::io::copy(&mut from, &mut std::io::sink())?;
+            from.end()
+        };
+        if bytes > Files::LARGEST {
+            return Err(std::io::Error::other("it grows"));
+        }
+        Ok(Data { name, bytes, sha256, at })
+    }
+}
+
+impl At {
+    fn open(&self) -> std::io::Result<Box<dyn Read + '_>> {
+        Ok(match self {
+            At::Program(content) => Box::new(*content),
+            At::File(path) => Box::new(open(path, Files::LARGEST)?),
+        })
+    }
 }
 
 impl Experiment {
@@ -41,11 +86,11 @@ impl Experiment {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
-        for (name, content) in &self.files {
-            hash.update((name.len() as u64).to_le_bytes());
-            hash.update(name);
-            hash.update((content.len() as u64).to_le_bytes());
-            hash.update(content);
+        for data in self.files.iter() {
+            hash.update((data.name.len() as u64).to_le_bytes());
+            hash.update(&data.name);
+            hash.update(data.bytes.to_le_bytes());
+            hash.update(&data.sha256);
         }
         hex(&hash.finalize())
     }
@@ -55,21 +100,38 @@ impl Experiment {
         !self.files.is_empty()
     }
 
-    /// Writes its files into a folder, where the scenario then finds them.
+    /// Has it the same data files as another, in memory as well?
+    pub fn shares_files(&self, other: &Experiment) -> bool {
+        self.paper == other.paper && Arc::ptr_eq(&self.files, &other.files)
+    }
+
+    /// Writes its texts and files into a folder, where the scenario then finds them.
     ///
     /// # Errors
     /// When one cannot be written.
     pub fn unpack(&self, folder: &Path) -> Result<(), Error> {
-        let texts = [
-            (format!("{}.toml", self.name), self.scenario.as_bytes()),
-            (format!("{}.figure.toml", self.name), self.figure_text.as_bytes()),
-        ];
-        let texts = texts.iter().map(|(name, content)| (name, *content));
-        for (name, content) in texts.chain(self.files.iter().map(|(n, c)| (n, c.as_slice()))) {
-            let path = folder.join(name);
-            let made =
-                path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, content));
+        self.unpack_texts(folder)?;
+        for data in self.files.iter() {
+            let path = folder.join(&data.name);
+            let made = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| {
+                let mut file = fs::File::create(&path)?;
+                std::io::copy(&mut data.at.open()?, &mut file)
+            });
             made.map_err(|e| Error::Output(format!("cannot write {}: {e}", path.display())))?;
+        }
+        Ok(())
+    }
+
+    /// The same of its texts alone, where the files are there already.
+    ///
+    /// # Errors
+    /// When one cannot be written.
+    pub fn unpack_texts(&self, folder: &Path) -> Result<(), Error> {
+        for (end, text) in [("toml", &self.scenario), ("figure.toml", &self.figure_text)] {
+            let path = folder.join(format!("{}.{end}", self.name));
+            fs::create_dir_all(folder)
+                .and_then(|()| fs::write(&path, text))
+                .map_err(|e| Error::Output(format!("cannot write {}: {e}", path.display())))?;
         }
         Ok(())
     }
@@ -103,6 +165,7 @@ impl Catalogue {
     /// A broken file; the tests read them all.
     pub fn embedded() -> Result<Catalogue, Error> {
         let mut experiments = Vec::new();
+        let mut papers: HashMap<&str, Arc<[Data]>> = HashMap::new();
         for (path, content) in EMBEDDED {
             let Some((paper, name)) = path.split_once('/') else { continue };
             let Some(name) = name.strip_suffix(".figure.toml") else { continue };
@@ -114,12 +177,19 @@ impl Catalogue {
                     .map_err(|_| Error::Input(format!("{wanted}: not UTF-8 text")))
             };
             let figure_text = text(path)?;
-            let prefix = format!("{paper}/");
-            let files = EMBEDDED
-                .iter()
-                .filter(|(p, _)| p.starts_with(&prefix) && !p.ends_with(".toml"))
-                .map(|(p, c)| (p[prefix.len()..].to_string(), c.to_vec()))
-                .collect();
+            let files = match papers.get(paper) {
+                Some(files) => Arc::clone(files),
+                None => {
+                    let prefix = format!("{paper}/");
+                    let own =
+                        EMBEDDED.iter().filter(|(p, _)| p.starts_with(&prefix) && !p.ends_with(".toml"));
+                    let data = own.map(|(p, c)| Data::new(p[prefix.len()..].into(), At::Program(c)));
+                    let files: std::io::Result<Arc<[Data]>> = data.collect();
+                    let files = files.map_err(|e| Error::Input(format!("{paper}: {e}")))?;
+                    papers.insert(paper, Arc::clone(&files));
+                    files
+                }
+            };
             debug_assert_eq!(content.len(), figure_text.len());
             let nulls = format!("{paper}/nulls.toml");
             let has_nulls = EMBEDDED.iter().any(|(p, _)| *p == nulls);
@@ -127,7 +197,7 @@ impl Catalogue {
                 paper: paper.into(),
                 name: name.into(),
                 scenario: text(&format!("{paper}/{name}.toml"))?,
-                nulls: if has_nulls { Null::parse(&text(&nulls)?, &nulls)? } else { Vec::new() },
+                nulls: if has_nulls { Null::parse(&text(&nulls)?, &nulls)?.into() } else { Arc::default() },
                 figure: Figure::parse(&figure_text, path)?,
                 figure_text,
                 files,
@@ -162,14 +232,19 @@ impl Catalogue {
         for (name, path) in others {
             files.add(&path, &name, 0)?;
         }
-        let mut files = files.all;
-        files.sort();
+        files.all.sort();
+        let data: Arc<[Data]> = std::mem::take(&mut files.all).into();
         let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
         let paper = whole.file_name().map_or("own".into(), |n| n.to_string_lossy().into_owned());
-        let text = |path: PathBuf| read_text(&path, limits::TOML.bytes).map_err(|e| fail(e, &path));
+        let mut text = |path: PathBuf| {
+            let text = read_text(&path, limits::TOML.bytes).map_err(|e| fail(e, &path))?;
+            files.count(&path, text.len() as u64)?;
+            Ok::<String, Error>(text)
+        };
         let nulls = folder.join("nulls.toml");
         let shown = nulls.display().to_string();
-        let nulls = if nulls.exists() { Null::parse(&text(nulls)?, &shown)? } else { Vec::new() };
+        let nulls: Arc<[Null]> =
+            if nulls.exists() { Null::parse(&text(nulls)?, &shown)?.into() } else { Arc::default() };
         let mut experiments = Vec::new();
         for name in names {
             let path = folder.join(format!("{name}.figure.toml"));
@@ -181,8 +256,8 @@ impl Catalogue {
                 figure: Figure::parse(&figure_text, &shown)?,
                 name,
                 figure_text,
-                nulls: nulls.clone(),
-                files: files.clone(),
+                nulls: Arc::clone(&nulls),
+                files: Arc::clone(&data),
             });
         }
         experiments.sort_by_key(|e| order(&e.paper, &e.name));
@@ -244,10 +319,11 @@ fn order(paper: &str, name: &str) -> (String, String, u64, String) {
     (paper.into(), head.into(), rest[..end].parse().unwrap_or(0), rest[end..].into())
 }
 
-/// Data files of a folder of experiments, and how many bytes they have.
+/// Data files of a folder of experiments, and how many files that it has were counted, and their bytes.
 #[derive(Debug, Default)]
 struct Files {
-    all: Vec<(String, Vec<u8>)>,
+    all: Vec<Data>,
+    count: usize,
     bytes: u64,
 }
 
@@ -262,12 +338,6 @@ impl Files {
     /// than any that scenarios read is left out.
     fn add(&mut self, path: &Path, name: &str, depth: usize) -> Result<(), Error> {
         let fail = |e: std::io::Error| Error::Input(format!("{}: {e}", path.display()));
-        let much = |what: String| {
-            Error::Input(format!(
-                "{}: {what} in a folder of experiments; keep its data alone there",
-                path.display()
-            ))
-        };
         let is_link = fs::symlink_metadata(path).map_err(fail)?.is_symlink();
         let meta = match fs::metadata(path) {
             Ok(meta) => meta,
@@ -280,7 +350,7 @@ impl Files {
                 return Ok(());
             }
             if depth == Files::DEEPEST {
-                return Err(much(format!("folders more than {} deep", Files::DEEPEST)));
+                return Err(much(path, format!("folders more than {} deep", Files::DEEPEST)));
             }
             for entry in fs::read_dir(path).map_err(fail)? {
                 let path = entry.map_err(fail)?.path();
@@ -289,17 +359,30 @@ impl Files {
                 }
             }
         } else if meta.len() <= Files::LARGEST {
-            self.bytes += meta.len();
-            if self.bytes > Files::MOST_BYTES {
-                return Err(much(format!("more than {} MB of files", Files::MOST_BYTES >> 20)));
-            }
-            if self.all.len() == Files::MOST_FILES {
-                return Err(much(format!("more than {} files", Files::MOST_FILES)));
-            }
-            self.all.push((name.into(), read_file(path, Files::LARGEST).map_err(fail)?));
+            self.count(path, meta.len())?;
+            self.all.push(Data::new(name.into(), At::File(path.into())).map_err(fail)?);
         }
         Ok(())
     }
+
+    /// Counts a file of so many bytes.
+    fn count(&mut self, path: &Path, bytes: u64) -> Result<(), Error> {
+        self.bytes += bytes;
+        self.count += 1;
+        match () {
+            () if self.bytes > Files::MOST_BYTES => {
+                Err(much(path, format!("more than {} MB of files", Files::MOST_BYTES >> 20)))
+            }
+            () if self.count > Files::MOST_FILES => {
+                Err(much(path, format!("more than {} files", Files::MOST_FILES)))
+            }
+            () => Ok(()),
+        }
+    }
+}
+
+fn much(path: &Path, what: String) -> Error {
+    Error::Input(format!("{}: {what} in a folder of experiments; keep its data alone there", path.display()))
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ pub struct Options {
     /// Fewer seeds, shorter runs.
     pub quick: bool,
     /// So many seeds, instead of the experiment's number.
-    pub seeds: Option<usize>,
+    pub seeds: Option<u16>,
     /// With the wrong variants beside the systems.
     #[serde(default)]
     pub nulls: bool,
@@ -74,7 +74,7 @@ impl Plan {
     /// Seeds that a case has in any case.
     fn first_seeds(&self, case: &Case) -> usize {
         match (self.options.seeds, self.options.quick) {
-            (Some(n), _) => n.max(1),
+            (Some(n), _) => usize::from(n),
             (None, true) => case.seeds.len().min(self.experiment.figure.quick.seeds.max(1)),
             (None, false) => case.seeds.len(),
         }
@@ -131,6 +131,11 @@ impl Plan {
             }
         }
         wanted.min(most)
+    }
+
+    /// About what a run will need in memory, bytes, as its case with its first seed does.
+    pub fn memory_bytes(&self, unit: &Unit) -> u64 {
+        self.cases[unit.case].memory_bytes
     }
 
     /// The run itself.

@@ -6,17 +6,19 @@ use crate::plan::Unit;
 use crate::points::{self, FlowPoint};
 use crate::{Error, measure};
 use queuewright_results::Run;
-use queuewright_scenario::{RunSpec, read_file};
+use queuewright_scenario::RunSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Points of a curve over time that are kept.
 const POINTS: usize = 400;
 /// Largest file of kept runs that is read.
 const MOST_BYTES: u64 = queuewright_scenario::limits::KEPT_RUNS.bytes;
+/// Longest line of it: of a run of 100,000 flows, each a point.
+const LONGEST: u64 = 16 << 20;
 /// Steps of a distribution that are kept.
 const SHARES: usize = 200;
 
@@ -109,31 +111,40 @@ impl Store {
         let unread = |e: std::io::Error| {
             Error::Input(format!("{}: {e}; remove it, and its runs are made again", path.display()))
         };
+        let header = format!("{{\"experiment\":\"{hash}\",\"version\":\"{}\"}}\n", env!("CARGO_PKG_VERSION"));
         let mut runs = BTreeMap::new();
-        let header = format!("{{\"experiment\":\"{hash}\",\"version\":\"{}\"}}", env!("CARGO_PKG_VERSION"));
-        // What is no UTF-8 spoils its line alone.
-        let text = match read_file(path, MOST_BYTES) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(e) => return Err(unread(e)),
-        };
-        let mut lines = text.split_inclusive('\n');
-        let own = lines.next() == Some(&format!("{header}\n"));
-        if own {
-            // The last line may have been cut off: it is made again.
-            for line in lines.filter(|l| l.ends_with('\n')) {
-                if let Ok(record) = serde_json::from_str::<Record>(line) {
-                    runs.insert(Unit::of(&record), record);
+        // Bytes of whole lines, which are kept as they are.
+        let mut whole = 0;
+        match queuewright_scenario::open(path, MOST_BYTES) {
+            Ok(kept) => {
+                let mut kept = BufReader::new(kept);
+                let mut line = Vec::new();
+                loop {
+                    line.clear();
+                    kept.by_ref().take(LONGEST + 1).read_until(b'\n', &mut line).map_err(unread)?;
+                    if line.len() as u64 > LONGEST {
+                        let most = LONGEST >> 20;
+                        return Err(unread(std::io::Error::other(format!("a line of more than {most} MB"))));
+                    }
+                    // The last line may have been cut off: its run is made again. So is that of a line that was spoilt.
+                    if !line.ends_with(b"\n") || (whole == 0 && line != header.as_bytes()) {
+                        break;
+                    }
+                    whole += line.len() as u64;
+                    if let Ok(record) = serde_json::from_slice::<Record>(&line) {
+                        runs.insert(Unit::of(&record), record);
+                    }
                 }
             }
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            Err(e) => return Err(unread(e)),
         }
-        // Anew from what was read, so that it ends with a whole line; the old file is there until the new one is whole.
-        let mut content = header + "\n";
-        for record in runs.values() {
-            content += &line(record);
+        if whole == 0 {
+            queuewright_report::replace(path, header.as_bytes()).map_err(|e| Error::Output(e.to_string()))?;
+            whole = header.len() as u64;
         }
-        queuewright_report::replace(path, content.as_bytes()).map_err(|e| Error::Output(e.to_string()))?;
         let file = OpenOptions::new().append(true).open(path).map_err(fail)?;
+        file.set_len(whole).map_err(fail)?;
         Ok(Store { path: path.to_path_buf(), file, runs })
     }
 
