@@ -239,6 +239,13 @@ impl Discipline {
         Discipline { info: spec.info, queues: qw_shim_queues(kind), block }
     }
 
+    /// Bytes of any instance, of which what it does not touch takes no memory, and its queues.
+    pub fn size_of(info: &Info) -> (usize, u32) {
+        let name = CString::new(info.name.replace('-', "_")).unwrap_or_default();
+        let kind = find_kind(&name);
+        (qw_shim_size(kind), qw_shim_queues(kind))
+    }
+
     /// [`Discipline::queues`] of any instance.
     pub fn queues_of(info: &Info) -> u32 {
         let name = CString::new(info.name.replace('-', "_")).unwrap_or_default();

@@ -195,6 +195,137 @@ fn a_file_that_many_name_costs_as_one() {
     refused(&mut queuewright(dir.path(), &["check", "ports.toml"]), "takes more than 128 MB");
 }
 
+/// What a run takes is what was reckoned of it, within a factor of three: with less the machine's memory would end it, and with more it
+/// would be refused for nothing.
+#[test]
+fn what_a_run_takes_was_reckoned() {
+    let dir = folder();
+    let of = |link: &str, flows: &str, run: &str| {
+        format!("[link]\n{link}\n[[flows]]\n{flows}\n[queue]\ndisciplines = [\"droptail\"]\n[run]\n{run}\n")
+    };
+    let tcp = |keys: &str| format!("cca = \"cubic\"\nrtt = \"20ms\"\n{keys}");
+    let udp = |keys: &str| format!("cbr = \"1gbit\"\npacket = \"64b\"\n{keys}");
+    let pages = format!("pages = {{ at = [{}] }}", "\"1s\",".repeat(500));
+    let falls = r#"schedule = [["0s", "1gbit"], ["1s", "1mbit"]]"#;
+    let deep = "rate = \"1mbit\"\nbuffer = \"100000000p\"";
+    let ports = |discipline: &str| {
+        let port = |i: usize| {
+            format!(
+                "[[ports]]\nname = \"p{i}\"\nrate = \"10mbit\"\nbuffer = \"100p\"\ndiscipline = \"{discipline}\"\n"
+            )
+        };
+        of("", &tcp("ports = [\"a\"]"), "duration = \"100ms\"")
+            .replace("[link]", "[[ports]]\nname = \"a\"\nrate = \"10mbit\"")
+            + &(0..255).map(port).collect::<String>()
+    };
+    for (name, text) in [
+        ("pages at a time", of("rate = \"1gbit\"", &tcp(&pages), "duration = \"60s\"")),
+        (
+            "a slow access link",
+            of(
+                "rate = \"1gbit\"",
+                &tcp("size = \"100kb\"\narrivals = \"2000/s\"\naccess = \"10kbit\""),
+                "duration = \"20s\"",
+            ),
+        ),
+        (
+            "a slow link",
+            of("rate = \"10mbit\"", &tcp("size = \"10kb\"\narrivals = \"2000/s\""), "duration = \"20s\""),
+        ),
+        (
+            "a link that becomes slow",
+            of(falls, &tcp("size = \"10kb\"\narrivals = \"5000/s\""), "duration = \"10s\""),
+        ),
+        (
+            "arrivals that stop",
+            of(
+                "rate = \"1gbit\"",
+                &tcp("size = \"1kb\"\narrivals = \"200000/s\"\nstop = \"1s\""),
+                "duration = \"20s\"",
+            ),
+        ),
+        ("a queue of UDP", of(deep, &udp(""), "duration = \"5s\"")),
+        ("a queue of UDP, late", of(deep, &udp("start = \"3s\""), "duration = \"5s\"")),
+        ("a queue of UDP, early", of(deep, &udp("stop = \"2s\""), "duration = \"5s\"")),
+        ("many flows", of("rate = \"1gbit\"", &tcp("count = 50000"), "duration = \"500ms\"")),
+        (
+            "samples",
+            of(
+                "rate = \"1mbit\"",
+                &tcp("count = 20"),
+                "duration = \"1s\"\nsample = \"4us\"\nseries_flows = 20",
+            ),
+        ),
+        (
+            "requests",
+            of(
+                "rate = \"10gbit\"",
+                &tcp("size = \"1kb\"\nrequests = \"0s\"\ncount = 500").replace("20ms", "1ms"),
+                "duration = \"1s\"",
+            ),
+        ),
+        ("fq", ports("fq")),
+        ("fq-codel", ports("fq-codel")),
+        ("sfq", ports("sfq")),
+    ] {
+        fs::write(dir.path().join("run.toml"), &text).expect("run.toml");
+        let path = dir.path().join("run.toml");
+        let scenario = queuewright_scenario::Scenario::read(&path).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let reckoned = scenario.memory_bytes() >> 20;
+        let ended = end(queuewright(dir.path(), &["run", "run.toml"]).stdout(Stdio::null()));
+        assert_eq!((ended.code, ended.err.as_str()), (0, ""), "{name}");
+        // Without what the program has for itself.
+        let took = (ended.rss >> 20).saturating_sub(20);
+        println!("{name}: {reckoned} MB reckoned, {took} MB taken");
+        assert!(took > 50, "{name}: {took} MB are too little to tell");
+        assert!(
+            took / 3 <= reckoned && reckoned <= 3 * took,
+            "{name}: {reckoned} MB reckoned, {took} MB taken"
+        );
+    }
+}
+
+/// Of many runs no more stays in memory than pictures show.
+#[test]
+fn many_runs_take_little_more_than_one() {
+    let dir = folder();
+    let text = HOME
+        .replace("rtt =", "count = 100\nrtt =")
+        .replace("seeds = [1]", "sample = \"1ms\"\nseries_flows = 100\nseeds = \"1..60\"");
+    fs::write(dir.path().join("many.toml"), text).expect("many.toml");
+    let ended = end(queuewright(dir.path(), &["run", "many.toml", "--jobs", "1"]).stdout(Stdio::null()));
+    assert_eq!((ended.code, ended.err.as_str()), (0, ""));
+    assert!(ended.rss < 250_000_000, "{} MB", ended.rss >> 20);
+}
+
+/// No more runs at a time than there is memory for.
+#[test]
+fn runs_at_a_time_fit_into_memory() {
+    let dir = folder();
+    let text = HOME
+        .replace("rtt =", "count = 50000\nrtt =")
+        .replace("\"2s\"", "\"100ms\"")
+        .replace("seeds = [1]", "seeds = \"1..4\"");
+    fs::write(dir.path().join("many.toml"), text).expect("many.toml");
+    let mut command = queuewright(dir.path(), &["run", "many.toml", "--jobs", "4"]);
+    let ended = end(limited(&mut command, libc::RLIMIT_AS, 600 << 20).stdout(Stdio::null()));
+    assert_eq!(ended.code, 0, "{ended:?}");
+    assert!(ended.err.starts_with("note: 2 at a time, not 4: each may need "), "{}", ended.err);
+}
+
+/// Who has no memory left hears for what.
+#[test]
+fn memory_that_is_not_there_has_a_name() {
+    let dir = folder();
+    fs::write(dir.path().join("large.trace"), "1\n".repeat(7_000_000)).expect("large.trace");
+    let text = HOME.replace("rate = \"10mbit\"", "trace = \"large.trace\"");
+    fs::write(dir.path().join("large.toml"), text).expect("large.toml");
+    let mut check = queuewright(dir.path(), &["check", "large.toml"]);
+    let ended = end(limited(&mut check, libc::RLIMIT_AS, 100 << 20).stdout(Stdio::null()));
+    assert_eq!(ended.code, 1, "{ended:?}");
+    assert!(ended.err.ends_with(" bytes more were needed for reading large.toml\n"), "{}", ended.err);
+}
+
 /// What a run would take is known before it starts: more than a machine has is refused at the key that asks for it.
 #[test]
 fn a_run_that_would_take_gigabytes_is_refused() {
@@ -224,9 +355,15 @@ fn a_run_that_would_take_gigabytes_is_refused() {
             "wmem = \"1gb\"",
         ),
         (
-            fast(flows("cbr = \"100gbit\"").replace("rtt = \"20ms\"", "rtt = \"60s\""))
-                .replace("[link]", "[link]\ndelay = \"30s\"")
-                .replace("\"2s\"", "\"60s\""),
+            // What has reached its last link is counted alone.
+            fast(
+                flows("cbr = \"100gbit\"\nports = [\"a\", \"b\"]").replace("rtt = \"20ms\"", "rtt = \"60s\""),
+            )
+            .replace(
+                "[link]",
+                "[[ports]]\nname = \"b\"\nrate = \"100gbit\"\n[[ports]]\nname = \"a\"\ndelay = \"30s\"",
+            )
+            .replace("\"2s\"", "\"60s\""),
             "delay = \"30s\"",
         ),
         (
@@ -672,6 +809,17 @@ fn what_cannot_be_resumed_says_what_to_do() {
         fs::write(&asked, text).expect("reproduce.json");
         refused(&mut resume(), "begin anew, without --resume");
     }
+    for (names, seeds, says) in [
+        ("[\"no/such\"]", "null", "no experiment and no folder"),
+        ("[\"cp-aqm\"]", "0", "0 is no number of seeds"),
+        ("[\"cp-aqm\"]", "65536", "65536"),
+    ] {
+        let text = format!("{{\"names\": {names}, \"options\": {{\"quick\": true, \"seeds\": {seeds}}}}}");
+        fs::write(&asked, text).expect("reproduce.json");
+        for part in [says, "reproduce.json: ", "begin anew, without --resume"] {
+            refused(&mut resume(), part);
+        }
+    }
     fs::remove_file(&asked).expect("reproduce.json");
     fs::create_dir(&asked).expect("a folder");
     refused(&mut resume(), "begin anew, without --resume");
@@ -693,4 +841,53 @@ fn what_is_meant_is_said() {
         fs::write(dir.path().join("rate.toml"), HOME.replace("10mbit", rate)).expect("rate.toml");
         refused(&mut queuewright(dir.path(), &["check", "rate.toml"]), &says.replace('\\', ""));
     }
+}
+
+/// The data of a folder of experiments are there once, however many figures it has, and not in memory.
+#[test]
+fn data_of_many_figures_are_there_once() {
+    let dir = folder();
+    let own = dir.path().join("own");
+    fs::create_dir(&own).expect("own");
+    let figure = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/cp-aqm/fig1");
+    for i in 0..40 {
+        fs::copy(format!("{figure}.figure.toml"), own.join(format!("f{i}.figure.toml"))).expect("a figure");
+        fs::write(own.join(format!("f{i}.toml")), HOME.replace("\"10mbit\"", "5")).expect("a scenario");
+    }
+    for i in 0..4 {
+        let file = fs::File::create(own.join(format!("{i}.dat"))).expect("data");
+        file.set_len(60 << 20).expect("its length");
+    }
+    refused(&mut queuewright(dir.path(), &["reproduce", "own"]), "link.rate");
+}
+
+/// Kept runs are read line by line; what is no line of theirs is as if it were not there.
+#[test]
+fn kept_runs_cost_what_they_hold() {
+    let dir = folder();
+    let make = |args: &[&str]| {
+        let mut all = vec!["reproduce", "--quick", "--seeds", "1", "cp-aqm/fig1"];
+        all.extend(args);
+        end(queuewright(dir.path(), &all).stdout(Stdio::null()))
+    };
+    let made = make(&[]);
+    assert_eq!((made.code, made.err.as_str()), (0, ""));
+    let kept = walk(dir.path()).into_iter().find(|path| path.ends_with("fig1.runs.jsonl"));
+    let kept = kept.expect("kept runs");
+    let whole = fs::read_to_string(&kept).expect("kept runs");
+    let resume = || queuewright(dir.path(), &["reproduce", "--resume"]);
+    // Holes, which are one long line; and many short ones.
+    let file = fs::OpenOptions::new().append(true).open(&kept).expect("kept runs");
+    file.set_len(1 << 30).expect("its length");
+    refused(&mut resume(), "a line of more than 16 MB; remove it, and its runs are made again");
+    file.set_len(whole.len() as u64).expect("its length");
+    let mut file = std::io::BufWriter::new(file);
+    (0..(1 << 29)).step_by(64).for_each(|_| {
+        let line = format!("{:63}\n", "no record");
+        file.write_all(line.as_bytes()).expect("a line");
+    });
+    drop(file);
+    let ended = end(resume().stdout(Stdio::null()));
+    assert_eq!((ended.code, ended.err.as_str()), (0, ""));
+    assert!(ended.rss < made.rss + 50_000_000, "{} MB", ended.rss >> 20);
 }

@@ -4,7 +4,7 @@ use rustix::param::page_size;
 use rustix::process::{Resource, getrlimit};
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::{Condvar, Mutex, PoisonError, mpsc};
 use std::thread;
 
 /// How far an item of [`run_all`] is.
@@ -40,9 +40,10 @@ pub fn share_out<T: Send>(
     jobs: usize,
     stop: &AtomicBool,
     work: impl Fn(usize, &dyn Fn(T)) + Sync,
-    hear: impl FnMut(T),
+    mut hear: impl FnMut(T),
 ) {
     let next = AtomicUsize::new(0);
+    let behind = Behind::default();
     let (tell, told) = mpsc::channel();
     let asked = jobs.min(count);
     let begun = asked.min(room());
@@ -53,33 +54,69 @@ pub fn share_out<T: Send>(
     }
     thread::scope(|scope| {
         for i in 0..begun {
-            let (tell, next, work) = (tell.clone(), &next, &work);
-            let worker = move || {
+            let (tell, next, work, behind) = (tell.clone(), &next, &work, &behind);
+            let worker = move |most: usize| {
                 while !stop.load(Ordering::Relaxed) {
+                    behind.wait_until_below(most);
                     let item = next.fetch_add(1, Ordering::Relaxed);
                     if item >= count {
                         break;
                     }
                     // The listener outlives the workers: telling cannot fail.
                     work(item, &|what| {
-                        let _ = tell.send(what);
+                        let _ = tell.send(Some(what));
                     });
+                    behind.add(1);
+                    let _ = tell.send(None);
                 }
             };
             let here = worker.clone();
+            let worker = move || worker(begun);
             // More threads than the machine gives (`ulimit -u`) are not to be had by asking again.
             if let Err(e) = thread::Builder::new().spawn_scoped(scope, worker) {
                 fewer(i.max(1), &e);
                 if i == 0 {
                     // All is heard of at the end.
-                    here();
+                    here(usize::MAX);
                 }
                 break;
             }
         }
         drop(tell);
-        told.into_iter().for_each(hear);
+        // Should the listener panic, nobody waits for it.
+        let _open = Open(&behind);
+        for what in told {
+            match what {
+                Some(what) => hear(what),
+                None => behind.add(-1),
+            }
+        }
     });
+}
+
+/// Items that are done and not heard of. Their results are large: who makes them waits for a listener that is slower.
+#[derive(Default)]
+struct Behind(Mutex<isize>, Condvar);
+
+impl Behind {
+    fn add(&self, n: isize) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) += n;
+        self.1.notify_all();
+    }
+
+    fn wait_until_below(&self, most: usize) {
+        let behind = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let many = |behind: &mut isize| usize::try_from(*behind).is_ok_and(|n| n >= most);
+        drop(self.1.wait_while(behind, many).unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+struct Open<'a>(&'a Behind);
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.add(isize::MIN / 2);
+    }
 }
 
 /// Addresses that a thread takes with a small run: 2 MiB of stack, and its part of the heap. Where not even its second stack is to be
@@ -153,6 +190,19 @@ mod tests {
             assert_eq!(done, expected, "jobs {jobs}");
             assert_eq!(steps, 20);
         }
+    }
+
+    #[test]
+    fn a_slow_listener_is_waited_for() {
+        let (made, mut heard) = (AtomicUsize::new(0), 0);
+        let work = |_, _: &dyn Fn(f64)| made.fetch_add(1, Ordering::Relaxed);
+        run_all(100, 2, &AtomicBool::new(false), work, |_, _| {
+            thread::sleep(Duration::from_millis(2));
+            heard += 1;
+            // Two that wait, two that are made, and the one that is heard.
+            assert!(made.load(Ordering::Relaxed) <= heard + 5);
+        });
+        assert_eq!(heard, 100);
     }
 
     #[test]

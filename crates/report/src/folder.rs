@@ -2,7 +2,7 @@
 
 use crate::{csv, html, thin};
 use queuewright_results::{Results, Run};
-use queuewright_scenario::Hashing;
+use queuewright_scenario::{Hashing, limits};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Samples of a time series that stay in memory for the pictures; the CSV has all.
-const KEPT_SAMPLES: usize = 2000;
+const KEPT_SAMPLES: usize = limits::SHOWN_SAMPLES;
 
 /// A file or folder could not be written.
 #[derive(Debug)]
@@ -140,7 +140,10 @@ impl Folder {
         let has_series = !run.detail.series.time_s.is_empty();
         let label = file_name(&run.discipline);
         let seed = run.seed;
-        thin::series(&mut run.detail.series, KEPT_SAMPLES);
+        match self.has_pictures(seed) {
+            true => thin::series(&mut run.detail.series, KEPT_SAMPLES),
+            false => run.detail.series = Default::default(),
+        }
         match self.places.binary_search(&place) {
             Ok(i) => self.results.runs[i] = run,
             Err(i) => {
@@ -159,6 +162,12 @@ impl Folder {
         // Every run at first; of many, when a sixteenth is new: each writing holds them all.
         self.pending += 1;
         if self.pending > self.results.runs.len() / 16 { self.write_sheets() } else { Ok(()) }
+    }
+
+    /// Is this seed among those that the pictures show? Of the others no series stays in memory.
+    fn has_pictures(&self, seed: u64) -> bool {
+        let seeds = self.results.scenario["run"]["seeds"].as_array();
+        seeds.is_none_or(|all| all.iter().take(limits::SHOWN_SEEDS).any(|shown| *shown == json!(seed)))
     }
 
     /// Writes a run's own file into a folder of such.

@@ -72,6 +72,11 @@ pub const SCRIPT: Limit = Limit { of: "packetdrill script", bytes: 4 * MB, depth
 /// The token of the metrics.
 pub const TOKEN: Limit = Limit { of: "token (--token-file)", bytes: 4096, ..PLAIN };
 
+/// What pictures show of a scenario: the first so many seeds, of so many samples.
+pub const SHOWN_SEEDS: usize = 5;
+/// See [`SHOWN_SEEDS`].
+pub const SHOWN_SAMPLES: usize = 2000;
+
 /// All of them, as the page has them.
 const ALL: [&Limit; 18] = [
     &TOML,

@@ -10,7 +10,7 @@ pub(super) const COLORS: usize = 8;
 pub(super) const GROUP_COLORS: usize = 6;
 
 /// Seeds whose curves are in the page; the CSV files have all.
-pub(super) const MAX_SEEDS: usize = 5;
+pub(super) const MAX_SEEDS: usize = queuewright_scenario::limits::SHOWN_SEEDS;
 /// Points of a curve in the page: about as many as a screen has pixels for it.
 pub(super) const MAX_SAMPLES: usize = 1200;
 
