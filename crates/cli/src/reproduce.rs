@@ -8,8 +8,8 @@ use crate::{Failure, cost, doing, print};
 use indicatif::{ProgressBar, ProgressStyle};
 use queuewright_engine::{ItemEvent, fitting, jobs, run_all};
 use queuewright_experiments::{
-    Catalogue, Error, Experiment, NullRuns, Options, Outcome, Plan, Record, Store, Unit, Verdict, finish,
-    summary,
+    Catalogue, Error, Experiment, Null, NullRuns, Options, Outcome, Plan, Record, Store, Unit, Verdict,
+    finish, summary,
 };
 use queuewright_report::{new_folder, replace};
 use queuewright_scenario::read_text;
@@ -209,7 +209,7 @@ fn make(folder: &Path, experiments: Vec<Experiment>, options: Options, jobs: usi
     let mut failed = None;
     // Seeds are added until means are known: each round makes what the last one showed to be needed.
     while failed.is_none() && !stop.load(Ordering::Relaxed) {
-        let units = round(&plans, &stores)?;
+        let units = round(&plans, &stores, &nulls)?;
         if units.is_empty() {
             break;
         }
@@ -266,11 +266,23 @@ fn make(folder: &Path, experiments: Vec<Experiment>, options: Options, jobs: usi
 }
 
 /// Every run that is known to be needed, with its work; the longest first, so that none is left alone at the end.
-fn round(plans: &[Plan], stores: &[Store]) -> Result<Vec<(usize, Unit, f64)>, Failure> {
+fn round(
+    plans: &[Plan],
+    stores: &[Store],
+    nulls: &[Option<Null>],
+) -> Result<Vec<(usize, Unit, f64)>, Failure> {
     let mut units = Vec::new();
+    let mut right = 0;
     for (i, (plan, store)) in plans.iter().zip(stores).enumerate() {
         let mut work: Vec<Option<f64>> = vec![None; plan.cases.len()];
-        for unit in plan.pending(store) {
+        let pending = match nulls[i] {
+            Some(_) => plan.pending_of_null(&stores[right], store),
+            None => {
+                right = i;
+                plan.pending(store)
+            }
+        };
+        for unit in pending {
             let known = work[unit.case];
             let known = match known {
                 Some(known) => known,

@@ -2,7 +2,7 @@
 //! disciplines of a case.
 
 use crate::figure::Best;
-use crate::rows::{Row, Rows};
+use crate::rows::Rows;
 use crate::{Plan, Record};
 use std::collections::BTreeMap;
 
@@ -14,16 +14,17 @@ pub(crate) fn records<'a>(plan: &Plan, kept: impl Iterator<Item = &'a Record>) -
     records
 }
 
-/// Where each congestion control sits alone: mean of (waited, share) over the flows of the cases that are so.
-fn alone(plan: &Plan, records: &[Record]) -> BTreeMap<String, (f64, f64)> {
-    let mut sums: BTreeMap<String, (f64, f64, f64)> = BTreeMap::new();
+/// Where each congestion control sits alone in the runs of a seed: mean of (waited, share) over the flows of the cases that are so.
+/// The runs of a seed are held against these of the same: chance here is a part of what the seeds say.
+fn alone(plan: &Plan, records: &[Record]) -> BTreeMap<(u64, String), (f64, f64)> {
+    let mut sums: BTreeMap<(u64, String), (f64, f64, f64)> = BTreeMap::new();
     let Some(rule) = &plan.experiment.figure.displacement else { return BTreeMap::new() };
-    let rows = Rows::new(plan, records);
-    for flow in rows.only(&rule.alone).all.iter().flat_map(|r: &Row<'_>| &r.record.flows) {
-        let sum = sums.entry(flow.cca.clone()).or_default();
+    let rows = Rows::new(plan, records).only(&rule.alone);
+    for (seed, flow) in rows.all.iter().flat_map(|r| r.record.flows.iter().map(|f| (r.record.seed, f))) {
+        let sum = sums.entry((seed, flow.cca.clone())).or_default();
         *sum = (sum.0 + flow.waited, sum.1 + flow.share, sum.2 + 1.0);
     }
-    sums.into_iter().map(|(cca, (waited, share, n))| (cca, (waited / n, share / n))).collect()
+    sums.into_iter().map(|(of, (waited, share, n))| (of, (waited / n, share / n))).collect()
 }
 
 /// `displacement` of all flows, and `group.NAME.displacement`: means. `displacement_max`: of the farthest.
@@ -32,7 +33,7 @@ fn displacement(plan: &Plan, records: &mut [Record]) {
     for record in records {
         let mut groups: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         for flow in &record.flows {
-            if let Some((waited, share)) = alone.get(&flow.cca) {
+            if let Some((waited, share)) = alone.get(&(record.seed, flow.cca.clone())) {
                 groups.entry(flow.group.clone()).or_default().push(flow.distance(*waited, *share));
             }
         }
@@ -77,5 +78,42 @@ fn ranks(plan: &Plan, records: &mut [Record]) {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::points::FlowPoint;
+    use crate::{Catalogue, Options};
+    use std::path::Path;
+
+    #[test]
+    fn a_seed_is_displaced_from_where_it_sits_alone() {
+        let e = Catalogue::embedded().unwrap().select(&["santa/fig05".into()]).unwrap().remove(0);
+        let plan = Plan::new(e, Path::new(""), Options::default()).unwrap();
+        let run = |case: &str, seed: u64, waited: f64| {
+            let at = plan.cases.iter().position(|c| c.values.iter().any(|v| v == case)).unwrap();
+            let flow = FlowPoint {
+                group: "cubic".into(),
+                cca: "cubic".into(),
+                delay_ms: 0.0,
+                mbps: 0.0,
+                waited,
+                share: 1.0,
+            };
+            let (discipline, measures) = (plan.cases[at].disciplines[0].clone(), BTreeMap::new());
+            Record { case: at, discipline, seed, measures, curves: BTreeMap::new(), flows: vec![flow] }
+        };
+        let kept = [
+            run("CUBIC alone", 1, 0.1),
+            run("CUBIC alone", 2, 0.2),
+            run("CUBIC, BBR", 1, 0.5),
+            run("CUBIC, BBR", 2, 0.5),
+        ];
+        let all = records(&plan, kept.iter());
+        let of = |i: usize| all[i].measures["displacement"];
+        assert!(of(0).abs() < 1e-9 && of(1).abs() < 1e-9);
+        assert!((of(2) - 0.4).abs() < 1e-9 && (of(3) - 0.3).abs() < 1e-9, "{} {}", of(2), of(3));
     }
 }

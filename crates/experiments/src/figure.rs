@@ -101,6 +101,9 @@ pub struct Adjust {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Seeds {
+    /// They are all that there are (given queues, say) and no sample of more: how these differ is no chance.
+    #[serde(default)]
+    pub all: bool,
     /// Add seeds until the half-width of the 95 % confidence interval is below this share of the mean...
     pub half_width: Option<f64>,
     /// ...of these measures...
@@ -399,6 +402,8 @@ pub struct Claim {
     /// The other's cases: `at` with these values instead.
     #[serde(default)]
     pub against: Filter,
+    /// The other's measure, where it is another one: two groups of a run, say.
+    pub against_measure: Option<String>,
     /// The comparison is made at each value of these dimensions, and each must agree.
     #[serde(default)]
     pub each: Vec<String>,
@@ -561,6 +566,11 @@ impl Figure {
         if let Some(d) = &self.displacement {
             self.filter(&d.alone).map_err(|e| format!("displacement: alone: {e}"))?;
         }
+        if self.seeds.all && self.seeds.half_width.is_some() {
+            return Err(
+                "seeds: where they are all, no more can be added: all does not go with half_width".into()
+            );
+        }
         if self.panels.is_empty() || self.columns == 0 {
             return Err("a figure needs a panel, and a column to put it in".into());
         }
@@ -606,8 +616,11 @@ impl Figure {
                     _ => return Err(format!("{here}: rising and falling need along, a sweep")),
                 }
             }
-            if c.form.compares() && c.against.is_empty() {
+            if c.form.compares() && c.against.is_empty() && c.against_measure.is_none() {
                 return Err(format!("{here}: missing against, what it is compared with"));
+            }
+            if !c.form.compares() && c.against_measure.is_some() {
+                return Err(format!("{here}: against_measure is for ratio, difference and change"));
             }
             for name in &c.each {
                 self.known(name).map_err(|e| format!("{here}: each: {e}"))?;
@@ -679,6 +692,14 @@ impl Figure {
 
 /// A measure as the data have it, with title and unit if it is a common one.
 fn plain(name: &str) -> Measure {
+    // Of a single flow of a group.
+    if let Some((of, end @ ("min" | "max"))) = name.rsplit_once('.')
+        && (of.ends_with(".delay_ms") || of.ends_with(".flow_mbps"))
+        && of.split('.').count() == 3
+    {
+        let all = plain(of);
+        return Measure { of: name.into(), title: format!("{}, {end}", all.title), ..all };
+    }
     // Those that are made here, of several runs or of what a run says of its flows.
     let made = [
         ("displacement", 1.0, "displacement", ""),

@@ -29,7 +29,7 @@ pub use claims::{Judged, Verdict, WithNull};
 pub use figure::{CauseKind, Figure, Form};
 pub use measure::reward;
 pub use nulls::{Null, NullRuns};
-pub use output::{Beside, Drawing, Outcome, finish, summary};
+pub use output::{Beside, Drawing, Outcome, finish, outcome, summary};
 pub use plan::{Options, Plan, Unit};
 pub use store::{Record, Store};
 

@@ -3,7 +3,7 @@
 use crate::claims::{WithNull, asked, figures, judge};
 pub use crate::outcome::{Beside, Drawing, Outcome};
 use crate::rows::{Row, Rows, Spread};
-use crate::{Error, NullRuns, Plan, Record, Store, data, derive, draw, page};
+use crate::{Error, NullRuns, Plan, Record, Store, Unit, data, derive, draw, page};
 use queuewright_report::replace;
 use std::path::Path;
 
@@ -20,24 +20,42 @@ pub fn finish(plan: &Plan, store: &Store, nulls: &[NullRuns<'_>], folder: &Path)
     let e = &plan.experiment;
     let records = derive::records(plan, store.records());
     let rows = Rows::new(plan, &records);
-    let missing =
-        nulls.iter().map(|n| n.plan.pending(n.store).len()).sum::<usize>() + plan.pending(store).len();
-    let warning = match (missing > 0, plan.options.quick) {
+    let mut outcome = outcome(plan, store, nulls);
+    let warning = match (outcome.missing > 0, plan.options.quick) {
         (true, _) => Some(PART),
         (_, true) => Some(QUICK),
         _ => None,
     };
-    let first = Drawing { file: e.name.clone(), title: None, svg: draw::svg(&rows, None, warning)? };
-    let mut pictures = vec![first];
-    for p in &e.figure.pictures {
-        let svg = draw::svg(&rows, Some(p), warning)?;
-        pictures.push(Drawing { file: format!("{}-{}", e.name, p.name), title: Some(p.title.clone()), svg });
+    let pictures = [None].into_iter().chain(e.figure.pictures.iter().map(Some));
+    for (drawing, picture) in outcome.pictures.iter_mut().zip(pictures) {
+        drawing.svg = draw::svg(&rows, picture, warning)?;
     }
+    let json = serde_json::to_string_pretty(&outcome).unwrap_or_default() + "\n";
+    let files =
+        [("csv", data::csv(&rows)?), ("parquet", data::parquet(&rows)?), ("verdict.json", json.into_bytes())];
+    for (end, content) in files {
+        write(&folder.join(format!("{}.{end}", e.name)), &content)?;
+    }
+    for picture in &outcome.pictures {
+        write(&folder.join(format!("{}.svg", picture.file)), picture.svg.as_bytes())?;
+        write(&folder.join(format!("{}.png", picture.file)), &draw::png(&picture.svg)?)?;
+    }
+    Ok(outcome)
+}
+
+/// What comes of an experiment's runs, but for the pictures themselves.
+pub fn outcome(plan: &Plan, store: &Store, nulls: &[NullRuns<'_>]) -> Outcome {
+    let e = &plan.experiment;
+    let records = derive::records(plan, store.records());
+    let rows = Rows::new(plan, &records);
+    let of_nulls = nulls.iter().map(|n| n.plan.pending_of_null(store, n.store).len());
+    let missing = of_nulls.sum::<usize>() + plan.pending(store).len();
     let mut claims: Vec<_> = e.figure.claims.iter().map(|c| judge(c, &rows)).collect();
     for NullRuns { null, plan: _, store: own } in nulls {
         let is_for = |r: &&Record| null.is_for(&Row::of(plan, r));
         let others = store.records().filter(|r| !is_for(r));
-        let records = derive::records(plan, others.chain(own.records().filter(is_for)));
+        let like = own.records().filter(|r| is_for(r) && store.has(&Unit::of(r)));
+        let records = derive::records(plan, others.chain(like));
         let rows = Rows::new(plan, &records);
         for (claim, judged) in e.figure.claims.iter().zip(&mut claims) {
             // Of claims about others alone it says nothing.
@@ -48,7 +66,9 @@ pub fn finish(plan: &Plan, store: &Store, nulls: &[NullRuns<'_>], folder: &Path)
             judged.nulls.push(WithNull { null: null.name.clone(), verdict });
         }
     }
-    let outcome = Outcome {
+    let further = e.figure.pictures.iter().map(|p| (format!("{}-{}", e.name, p.name), Some(p.title.clone())));
+    let pictures = [(e.name.clone(), None)].into_iter().chain(further);
+    Outcome {
         id: e.id(),
         paper: e.paper.clone(),
         name: e.name.clone(),
@@ -62,19 +82,8 @@ pub fn finish(plan: &Plan, store: &Store, nulls: &[NullRuns<'_>], folder: &Path)
         claims,
         nulls: nulls.iter().map(|n| n.null.clone()).collect(),
         values: beside(&rows),
-        pictures,
-    };
-    let json = serde_json::to_string_pretty(&outcome).unwrap_or_default() + "\n";
-    let files =
-        [("csv", data::csv(&rows)?), ("parquet", data::parquet(&rows)?), ("verdict.json", json.into_bytes())];
-    for (end, content) in files {
-        write(&folder.join(format!("{}.{end}", e.name)), &content)?;
+        pictures: pictures.map(|(file, title)| Drawing { file, title, svg: String::new() }).collect(),
     }
-    for picture in &outcome.pictures {
-        write(&folder.join(format!("{}.svg", picture.file)), picture.svg.as_bytes())?;
-        write(&folder.join(format!("{}.png", picture.file)), &draw::png(&picture.svg)?)?;
-    }
-    Ok(outcome)
 }
 
 /// Writes the pages over experiments: `index.html`, and `PAPER.md` for each paper.

@@ -4,6 +4,7 @@ use crate::cases::{Case, cases};
 use crate::rows::Spread;
 use crate::{Error, Experiment, Null, Record, Store};
 use queuewright_scenario::RunSpec;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// A run of an experiment.
@@ -89,11 +90,27 @@ impl Plan {
     /// Runs that are known to be needed and are not in the store. With none of them left, all is done: what
     /// is still to make shows only when these are made, as more seeds follow where means are not known well.
     pub fn pending(&self, store: &Store) -> Vec<Unit> {
+        // All disciplines of a case have the same: they are compared seed by seed.
+        let wanted = |i: usize, case: &Case| {
+            let each = case.disciplines.iter().map(|d| self.wanted(case, i, d, store));
+            Plan::seeds(case, each.max().unwrap_or(0)).collect()
+        };
+        self.missing(store, |i, case, _| wanted(i, case))
+    }
+
+    /// As [`Plan::pending`], of a wrong variant: it has the seeds that the runs have in whose place it is.
+    pub fn pending_of_null(&self, right: &Store, store: &Store) -> Vec<Unit> {
+        self.missing(store, |i, case, discipline| {
+            let made = right.of(i, discipline).map(|r| r.seed);
+            Plan::seeds(case, self.first_seeds(case)).chain(made).collect()
+        })
+    }
+
+    fn missing(&self, store: &Store, seeds: impl Fn(usize, &Case, &str) -> BTreeSet<u64>) -> Vec<Unit> {
         let mut units = Vec::new();
         for (i, case) in self.cases.iter().enumerate() {
             for discipline in &case.disciplines {
-                let wanted = self.wanted(case, i, discipline, store);
-                let all = Plan::seeds(case, wanted).map(|seed| Unit {
+                let all = seeds(i, case, discipline).into_iter().map(|seed| Unit {
                     case: i,
                     discipline: discipline.clone(),
                     seed,

@@ -1,7 +1,9 @@
 //! How claims are judged, by runs that were made up.
 
-use queuewright_experiments::{Catalogue, Judged, NullRuns, Options, Plan, Record, Store, Verdict, finish};
-use std::collections::BTreeMap;
+use queuewright_experiments::{
+    Catalogue, Judged, NullRuns, Options, Plan, Record, Store, Unit, Verdict, finish,
+};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -44,23 +46,36 @@ put = { name = "droptail" }
 /// The measure of each discipline, case and seed, by its number from 1 on.
 type Value = fn(&str, usize, u64) -> f64;
 
-fn fill(store: &mut Store, plan: &Plan, value: Value) {
-    for unit in plan.pending(store) {
-        let value = value(&unit.discipline, unit.case, unit.seed);
-        let measures = BTreeMap::from_iter(value.is_finite().then_some(("jain".into(), value)));
-        let (case, discipline, seed) = (unit.case, unit.discipline, unit.seed);
-        let record = Record { case, discipline, seed, measures, curves: BTreeMap::new(), flows: Vec::new() };
-        store.add(record).unwrap();
+/// Rounds, as more seeds may follow.
+fn fill(store: &mut Store, pending: impl Fn(&Store) -> Vec<Unit>, value: Value) {
+    loop {
+        let units = pending(store);
+        if units.is_empty() {
+            return;
+        }
+        for unit in units {
+            let value = value(&unit.discipline, unit.case, unit.seed);
+            let measures = BTreeMap::from_iter(value.is_finite().then_some(("jain".into(), value)));
+            let (case, discipline, seed) = (unit.case, unit.discipline, unit.seed);
+            let record =
+                Record { case, discipline, seed, measures, curves: BTreeMap::new(), flows: Vec::new() };
+            store.add(record).unwrap();
+        }
     }
 }
 
 /// The claim, with the runs as `value` has them, and those of the wrong variant as `null` has them.
 fn judged(claim: &str, value: Value, null: Value) -> Judged {
+    judged_in(FIGURE, claim, value, null)
+}
+
+/// The same of another figure.
+fn judged_in(figure: &str, claim: &str, value: Value, null: Value) -> Judged {
     let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
     write("x.toml", SCENARIO);
     let figure =
-        format!("{FIGURE}[[claim]]\ntext = \"it\"\nsource = \"here\"\nmeasure = \"jain\"\n{claim}\n");
+        format!("{figure}[[claim]]\ntext = \"it\"\nsource = \"here\"\nmeasure = \"jain\"\n{claim}\n");
     write("x.figure.toml", &figure);
     write("nulls.toml", NULLS);
     let experiment = Catalogue::folder(dir.path()).unwrap().experiments.remove(0);
@@ -71,8 +86,14 @@ fn judged(claim: &str, value: Value, null: Value) -> Judged {
     let spec = null_plan.spec(&null_plan.pending(&store(dir.path(), "empty"))[0]).unwrap();
     assert_eq!((spec.discipline.info.name, &*spec.discipline.label), ("droptail", "codel"));
     let (mut runs, mut of_null) = (store(dir.path(), "x"), store(dir.path(), "null"));
-    fill(&mut runs, &plan, value);
-    fill(&mut of_null, &null_plan, null);
+    fill(&mut runs, |runs| plan.pending(runs), value);
+    fill(&mut of_null, |own| null_plan.pending_of_null(&runs, own), null);
+    let seeds = |of: &Store, who: &str| {
+        let own = of.records().filter(|r| r.discipline == who).map(|r| (r.case, r.seed));
+        own.collect::<BTreeSet<_>>()
+    };
+    assert_eq!(seeds(&runs, "codel"), seeds(&of_null, "codel"));
+    assert_eq!(seeds(&runs, "codel"), seeds(&runs, "droptail"));
     let nulls = [NullRuns { null: &null_of, plan: &null_plan, store: &of_null }];
     let mut outcome = finish(&plan, &runs, &nulls, dir.path()).unwrap();
     assert_eq!(outcome.missing, 0);
@@ -187,8 +208,8 @@ fn a_cause_is_one_if_the_claim_holds_without_it() {
 fn a_value_without_an_interval_is_named() {
     let claim = "at = { discipline = \"codel\" }\nseeds = \"max\"\nat_most = 14";
     let value: Value = |_, _, seed| 9.0 + seed as f64;
-    // The largest of five is 14: an end has no interval, and is no mean.
-    assert_eq!(judged(claim, value, value).measured, "14");
+    // The largest of five is 14: it is of these runs alone.
+    assert_eq!(judged(claim, value, value).measured, "14 (of 5 runs)");
 }
 
 /// What a seed did not measure is not left out of the mean.
@@ -207,4 +228,80 @@ fn a_variant_of_which_nobody_can_tell_refutes_nothing() {
     assert_eq!((unsure.nulls[0].verdict, unsure.is_weak()), (Verdict::Unsure, true));
     let gone = judged(&claim, value, |_, _, _| f64::NAN);
     assert_eq!((gone.nulls[0].verdict, gone.is_weak()), (Verdict::Unknown, true));
+}
+
+/// Each of two cases is 12 with a standard error of 0.7071. With four degrees of freedom t is 2.776 for 95 %, 3.495 for 97.5 %, so that the
+/// halves of the intervals are 1.963 and 2.472.
+#[test]
+fn two_cases_are_refuted_no_oftener_than_one() {
+    let value: Value = |_, _, seed| 9.0 + seed as f64;
+    let told = |cases: &str, bound: &str| verdict(&format!("{CODEL}cases = \"{cases}\"\n{bound}"), value);
+    assert_eq!(told("each", "at_most = 10.03"), Verdict::Unsure);
+    assert_eq!(told("each", "at_most = 9.54"), Verdict::Unsure);
+    assert_eq!(told("each", "at_most = 9.52"), Verdict::No);
+    // All hold if each does.
+    assert_eq!(told("each", "at_most = 13.97"), Verdict::Holds);
+    // The smallest is from 12 - 1.963 to 12 + 2.472: of two, the one that is smaller by chance says little of how large it is.
+    assert_eq!(told("min", "at_least = 10.03"), Verdict::Holds);
+    assert_eq!(told("min", "published = 12\ntolerance = 1.97"), Verdict::Unsure);
+    assert_eq!(told("min", "published = 12\ntolerance = 2.48"), Verdict::Holds);
+    assert_eq!(told("max", "at_most = 13.97"), Verdict::Holds);
+    assert_eq!(told("max", "published = 12\ntolerance = 1.97"), Verdict::Unsure);
+    let judged = judged(&format!("{CODEL}cases = \"max\"\nat_most = 14"), value, value);
+    assert_eq!(judged.measured, "12 (9.53 to 14)");
+    assert_eq!(judged.values.len(), 1);
+    assert!((judged.intervals[0].unwrap()[0] - 9.528).abs() < 0.001, "{:?}", judged.intervals);
+}
+
+#[test]
+fn several_values_have_their_intervals() {
+    let value: Value = |_, case, seed| 9.0 + 10.0 * case as f64 + seed as f64;
+    let judged = judged(&format!("{CODEL}cases = \"each\"\nat_least = 1"), value, value);
+    assert_eq!(judged.measured, "12 ± 1.96 to 22 ± 1.96");
+    let json = serde_json::to_value(&judged).unwrap();
+    assert_eq!(json["values"], serde_json::json!([12.0, 22.0]));
+    assert!((json["intervals"][1][1].as_f64().unwrap() - 23.963).abs() < 0.001, "{json}");
+}
+
+/// A step of what rises is known no better than its means.
+#[test]
+fn what_rises_by_chance_cannot_be_told() {
+    let claim = format!("{CODEL}form = \"rising\"\nalong = \"flows\"");
+    // 1.7 in the mean of 0, 1, 2, 3 and 2.5, more on 100; the interval's half is 1.5.
+    let value: Value = |_, case, seed| 100.0 + case as f64 * [0.0, 1.0, 2.0, 3.0, 2.5][seed as usize - 1];
+    assert_eq!(verdict(&claim, value), Verdict::Unsure);
+    assert_eq!(verdict(&claim, |_, case, seed| 100.0 + (10 * case) as f64 + seed as f64), Verdict::Holds);
+    assert_eq!(verdict(&claim, |_, case, seed| 100.0 - (10 * case) as f64 + seed as f64), Verdict::No);
+}
+
+/// Five given queues are no sample of others: their mean is what it is.
+#[test]
+fn what_is_all_there_is_has_no_interval() {
+    let figure = format!("{FIGURE}[seeds]\nall = true\n");
+    let value: Value = |_, _, seed| 9.0 + seed as f64;
+    let told = |bound: &str| judged_in(&figure, &format!("{CODEL}{bound}"), value, value);
+    let holds = told("at_most = 12");
+    assert_eq!((holds.verdict, holds.measured.as_str()), (Verdict::Holds, "12 (one run of each)"));
+    assert_eq!(holds.intervals, [None]);
+    assert_eq!(told("at_most = 11.9").verdict, Verdict::No);
+}
+
+/// More seeds are added until a mean is known: to all disciplines of the case, and to the wrong variant.
+#[test]
+fn all_of_a_case_have_the_same_seeds() {
+    let figure = format!("{FIGURE}[seeds]\nhalf_width = 0.02\nof = [\"jain\"]\nmost = 12\n");
+    let value: Value =
+        |d, case, seed| 10.0 + if d == "codel" && case == 0 { [0.0, 1.0][seed as usize % 2] } else { 0.0 };
+    // Its seeds are looked at where all are filled.
+    let claim = format!("{AGAINST}form = \"difference\"\nat_least = 0");
+    assert!(judged_in(&figure, &claim, value, |_, _, _| 1.0).measured.contains('±'));
+}
+
+/// Two measures of the same runs: of each seed beside one another.
+#[test]
+fn a_measure_is_held_against_another() {
+    let figure = format!("{FIGURE}[measures.tenfold]\nof = \"jain\"\nscale = 10\ntitle = \"ten times it\"\n");
+    let claim = format!("{CODEL}form = \"ratio\"\nagainst_measure = \"tenfold\"\npublished = 0.1");
+    let judged = judged_in(&figure, &claim, |_, _, seed| seed as f64, |_, _, _| 1.0);
+    assert_eq!((judged.verdict, judged.measured.as_str()), (Verdict::Holds, "0.1 ± 0 times"));
 }
