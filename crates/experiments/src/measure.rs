@@ -28,9 +28,9 @@ pub fn of_run(spec: &RunSpec, run: &Run, figure: &Figure) -> BTreeMap<String, f6
         let series = &run.detail.series;
         let value = match of.split_once('.') {
             Some(("settled_s", columns)) => settled(series, columns),
-            Some(("largest", column)) => {
-                values(series, column).map(|v| v.iter().copied().fold(f64::NEG_INFINITY, f64::max))
-            }
+            Some(("largest", column)) => values(series, column).and_then(|v| end(v, f64::max)),
+            Some(("smallest", column)) => values(series, column).and_then(|v| end(v, f64::min)),
+            Some(("at_s", at)) => at_time(series, at),
             _ if of == "reward" => reward(spec, run),
             _ => None,
         };
@@ -39,6 +39,20 @@ pub fn of_run(spec: &RunSpec, run: &Run, figure: &Figure) -> BTreeMap<String, f6
         }
     }
     out
+}
+
+/// A column of the time series at a time, `SECONDS.COLUMN`: the last sample until then.
+fn at_time(series: &Series, at: &str) -> Option<f64> {
+    let (seconds, column) = at.split_once('.')?;
+    let seconds: f64 = seconds.parse().ok()?;
+    // Times are sums of steps.
+    let until = series.time_s.partition_point(|t| *t <= seconds + 1e-6);
+    values(series, column)?.get(until.checked_sub(1)?).copied()
+}
+
+/// The smallest or largest of what are numbers.
+fn end(of: &[f64], which: fn(f64, f64) -> f64) -> Option<f64> {
+    of.iter().copied().filter(|v| v.is_finite()).reduce(which)
 }
 
 /// From when on columns of the time series (`a+b`) stay as they are, seconds.
@@ -106,6 +120,13 @@ fn plain_of(run: &Run) -> BTreeMap<String, f64> {
         put(format!("{prefix}sojourn_ms"), of_flows(|f| f.sojourn_ms));
         put(format!("{prefix}delay_ms"), of_flows(|f| f.base_rtt_ms + f.sojourn_ms));
         put(format!("{prefix}flow_mbps"), of_flows(|f| f.goodput_bps * 1e-6));
+        let of_each: [(&str, fn(&Flow) -> f64); 2] =
+            [("delay_ms", |f| f.base_rtt_ms + f.sojourn_ms), ("flow_mbps", |f| f.goodput_bps * 1e-6)];
+        for (name, value) in of_each {
+            let of: Vec<f64> = flows.clone().map(value).collect();
+            put(format!("{prefix}{name}.min"), end(&of, f64::min).unwrap_or(f64::NAN));
+            put(format!("{prefix}{name}.max"), end(&of, f64::max).unwrap_or(f64::NAN));
+        }
     }
     // Kleinrock's power, normalised: the share of the link that is used, times the share of the RTT that is not waiting.
     let base = mean(run.flows.iter().map(|f| f.base_rtt_ms));
@@ -178,6 +199,21 @@ mod tests {
     }
 
     #[test]
+    fn a_column_has_ends_and_values_at_times() {
+        let column = queuewright_results::Column {
+            name: "q.threshold".into(),
+            values: vec![3.0, f64::NAN, 5.0, 4.0],
+            ..Default::default()
+        };
+        let series = Series { time_s: vec![0.0, 0.1, 0.2, 0.3], columns: vec![column] };
+        let at = |at: &str| at_time(&series, at);
+        assert_eq!((at("0.q.threshold"), at("7.q.threshold")), (Some(3.0), Some(4.0)));
+        assert_eq!((at("0.q.other"), at("q.threshold")), (None, None));
+        assert_eq!(end(&series.columns[0].values, f64::min), Some(3.0));
+        assert_eq!(end(&series.columns[0].values, f64::max), Some(5.0));
+    }
+
+    #[test]
     fn measures_have_the_paths_of_the_result_object() {
         let port = Port { name: "bottleneck".into(), utilization: 0.5, ..Port::default() };
         let group = Group { name: "web".into(), goodput_bps: 3e6, ..Group::default() };
@@ -185,7 +221,10 @@ mod tests {
         let mut run =
             Run { ports: vec![port.clone()], groups: vec![group], jain: f64::NAN, ..Run::default() };
         run.flows = vec![flow(1.0), flow(3.0)];
+        run.flows[0].goodput_bps = 1e6;
+        run.flows[1].goodput_bps = 2e6;
         let m = plain_of(&run);
+        assert_eq!((m["group.web.flow_mbps.min"], m["group.web.flow_mbps.max"]), (1.0, 2.0));
         assert_eq!((m["utilization"], m["group.web.fct_s.p50"], m["goodput_bps"]), (0.5, 2.0, 3e6));
         assert!(m.contains_key("sojourn_ms.p99_9") && !m.contains_key("jain"));
         run.jain = 1.0;
