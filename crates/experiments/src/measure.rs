@@ -120,13 +120,13 @@ fn plain_of(run: &Run) -> BTreeMap<String, f64> {
         put(format!("{prefix}sojourn_ms"), of_flows(|f| f.sojourn_ms));
         put(format!("{prefix}delay_ms"), of_flows(|f| f.base_rtt_ms + f.sojourn_ms));
         put(format!("{prefix}flow_mbps"), of_flows(|f| f.goodput_bps * 1e-6));
-        let of_each: [(&str, fn(&Flow) -> f64); 2] =
-            [("delay_ms", |f| f.base_rtt_ms + f.sojourn_ms), ("flow_mbps", |f| f.goodput_bps * 1e-6)];
-        for (name, value) in of_each {
+        let mut ends = |name: &str, value: fn(&Flow) -> f64| {
             let of: Vec<f64> = flows.clone().map(value).collect();
             put(format!("{prefix}{name}.min"), end(&of, f64::min).unwrap_or(f64::NAN));
             put(format!("{prefix}{name}.max"), end(&of, f64::max).unwrap_or(f64::NAN));
-        }
+        };
+        ends("delay_ms", |f| f.base_rtt_ms + f.sojourn_ms);
+        ends("flow_mbps", |f| f.goodput_bps * 1e-6);
     }
     // Kleinrock's power, normalised: the share of the link that is used, times the share of the RTT that is not waiting.
     let base = mean(run.flows.iter().map(|f| f.base_rtt_ms));
