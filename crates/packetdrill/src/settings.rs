@@ -302,7 +302,8 @@ fn words(line: &str) -> Result<Vec<Vec<String>>, String> {
     let mut word: Option<String> = None;
     let mut quote = None;
     let mut depth = 0;
-    for c in line.chars() {
+    let mut all = line.chars().peekable();
+    while let Some(c) = all.next() {
         match (quote, c) {
             (Some(q), c) if c == q => quote = None,
             (Some(_), c) => word.get_or_insert_default().push(c),
@@ -311,7 +312,18 @@ fn words(line: &str) -> Result<Vec<Vec<String>>, String> {
                 word.get_or_insert_default();
             }
             (None, '#') if word.is_none() => break,
-            (None, ';') if depth == 0 => {
+            // `2>&1`, `&>`
+            (None, '&')
+                if depth == 0
+                    && (word.as_ref().is_some_and(|w| w.ends_with('>')) || all.peek() == Some(&'>')) =>
+            {
+                word.get_or_insert_default().push(c);
+            }
+            (None, '&') if depth == 0 && all.next_if_eq(&'&').is_none() => {
+                return Err("a command in the background".into());
+            }
+            // After `&&`, too, as what is before it succeeds.
+            (None, ';' | '&') if depth == 0 => {
                 commands.last_mut().into_iter().for_each(|c| c.extend(word.take()));
                 commands.push(Vec::new());
             }
@@ -356,6 +368,11 @@ mod tests {
             ("tc qdisc replace dev tun0 root fq maxrate 1mbit", "the fq qdisc with parameters"),
             ("nstat | grep X", "a pipe of commands"),
             ("rm -f x", "the command rm"),
+            ("true && rm x", "the command rm"),
+            ("sleep 0.1&&rm x", "the command rm"),
+            ("tc qdisc add dev tun0 root pfifo && rm x", "the command rm"),
+            ("ip tcp_metrics flush all > /dev/null 2>&1 && rm x", "the command rm"),
+            ("true & rm x", "a command in the background"),
             ("./none.sh", "the command ./none.sh: it cannot be read"),
         ] {
             assert_eq!(set(text).unwrap_err(), says, "{text}");

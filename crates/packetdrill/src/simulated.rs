@@ -9,7 +9,7 @@ use crate::packet::Packet;
 use crate::script::{Call, Expr};
 use crate::settings::{Counter, Settings, control};
 use crate::stack::{BEGIN_NS, Out, State, Tcp, Wakes, Write};
-use crate::words::{field, field_data, field_mask, vector_bytes};
+use crate::words::{field, field_data, field_mask, number_of, vector_bytes};
 use crate::{End, Options, Step};
 use queuewright_sim::alone::Dropped;
 use std::collections::HashMap;
@@ -17,6 +17,22 @@ use std::path::Path;
 
 /// Most that happens between two events of a script.
 const MOST_STEPS: u32 = 1_000_000;
+
+/// `MSG_DONTWAIT`, `MSG_EOR`, `MSG_MORE`, `O_NONBLOCK`
+const DONT_WAIT: i64 = 0x40;
+const END_OF_RECORD: i64 = 0x80;
+const MORE: i64 = 0x8000;
+const NON_BLOCKING: i64 = 0o4000;
+
+/// The flags of a call that sends.
+fn flags(call: &Call) -> i64 {
+    let place = match call.name.as_str() {
+        "sendmsg" => 2,
+        "send" | "sendto" => 3,
+        _ => return 0,
+    };
+    call.arguments.get(place).and_then(number_of).unwrap_or(0)
+}
 
 /// A file descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -212,15 +228,9 @@ impl Simulated {
         let Some(bytes) = bytes.filter(|n| (0..1 << 30).contains(n)) else {
             return Err(End::Foreign(format!("a {}() of no known length", call.name)));
         };
-        let flags: Vec<&str> =
-            call.arguments.iter().flat_map(Expr::words).filter(|w| w.starts_with("MSG_")).collect();
-        if let Some(flag) = flags.iter().find(|f| {
-            !matches!(**f, "MSG_DONTWAIT" | "MSG_NOSIGNAL" | "MSG_EOR" | "MSG_MORE" | "MSG_ZEROCOPY")
-        }) {
-            return Err(End::Foreign(flag.to_string()));
-        }
-        let has = |flag| flags.contains(&flag);
-        Ok((bytes as u32, Write { ends_record: has("MSG_EOR"), more: has("MSG_MORE") }))
+        let flags = flags(call);
+        let has = |flag| flags & flag != 0;
+        Ok((bytes as u32, Write { ends_record: has(END_OF_RECORD), more: has(MORE) }))
     }
 
     fn write(&mut self, call: &Call) -> Step<Answer> {
@@ -235,7 +245,7 @@ impl Simulated {
             return Ok((Some(-1), Some("EAGAIN")));
         }
         let taken = self.tcp.write(bytes, how).map_err(End::Foreign)?;
-        let waits = !self.non_blocking && !call.arguments.iter().any(|a| a.words().contains(&"MSG_DONTWAIT"));
+        let waits = !self.non_blocking && flags(call) & DONT_WAIT == 0;
         match taken {
             n if n < bytes && waits => Err(End::Foreign(format!("a {}() that would wait", call.name))),
             0 if bytes > 0 => Ok((Some(-1), Some("EAGAIN"))),
@@ -251,10 +261,6 @@ impl Simulated {
         let Some(most) = most.filter(|n| (0..1 << 30).contains(n)) else {
             return Err(End::Foreign(format!("a {}() of no known length", call.name)));
         };
-        let peeks = call.arguments.iter().any(|a| a.words().contains(&"MSG_PEEK"));
-        if peeks {
-            return Err(End::Foreign("MSG_PEEK".into()));
-        }
         if self.tcp.unread == 0 {
             return match (self.tcp.ended || self.tcp.shut.1, self.non_blocking) {
                 (true, _) => Ok((Some(0), None)),
@@ -449,7 +455,6 @@ impl Machine for Simulated {
 
     fn answer(&mut self, call: &Call) -> Step<Answer> {
         let number = |i: usize| call.arguments.get(i).and_then(Expr::int);
-        let words = |i: usize| call.arguments.get(i).map(Expr::words).unwrap_or_default();
         let ok = Ok((Some(0), None));
         let no = |errno| Ok((Some(-1), Some(errno)));
         let descriptor = number(0).and_then(|n| self.descriptors.get(&n).copied());
@@ -539,16 +544,19 @@ impl Machine for Simulated {
                 if !self.tcp.established() {
                     return Err(End::Foreign("a shutdown() before the connection is open".into()));
                 }
-                let how = words(1);
-                self.tcp.shut.1 |= how.contains(&"SHUT_RD") || how.contains(&"SHUT_RDWR");
-                if how.contains(&"SHUT_WR") || how.contains(&"SHUT_RDWR") {
+                // `SHUT_RD`, `SHUT_WR`, and both.
+                let how = call.arguments.get(1).and_then(number_of);
+                self.tcp.shut.1 |= how != Some(1);
+                if how != Some(0) {
                     self.tcp.end();
                 }
                 ok
             }
             "fcntl" => {
-                if words(1).contains(&"F_SETFL") {
-                    self.non_blocking = words(2).contains(&"O_NONBLOCK");
+                // `F_SETFL`
+                if call.arguments.get(1).and_then(number_of) == Some(4) {
+                    let flags = call.arguments.get(2).and_then(number_of).unwrap_or(0);
+                    self.non_blocking = flags & NON_BLOCKING != 0;
                     return ok;
                 }
                 Ok((Some(if self.non_blocking { 0x802 } else { 2 }), None))

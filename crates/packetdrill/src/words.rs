@@ -100,7 +100,7 @@ pub fn number_of(e: &Expr) -> Option<i64> {
 }
 
 /// Numbers of Linux on x86-64 and arm64.
-const NUMBERS: [(&str, i64); 61] = [
+pub const NUMBERS: [(&str, i64); 62] = [
     ("SOCK_STREAM", 1),
     ("SOCK_NONBLOCK", 0o4000),
     ("SOCK_CLOEXEC", 0o2_000_000),
@@ -122,6 +122,7 @@ const NUMBERS: [(&str, i64); 61] = [
     ("MSG_WAITALL", 0x100),
     ("MSG_NOSIGNAL", 0x4000),
     ("MSG_MORE", 0x8000),
+    ("MSG_ZEROCOPY", 0x400_0000),
     ("SOL_SOCKET", 1),
     ("SOL_TCP", 6),
     ("IPPROTO_TCP", 6),

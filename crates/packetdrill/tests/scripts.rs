@@ -148,6 +148,22 @@ fn what_is_not_there_is_named() {
         ("+0 %{ assert tcpi_delivered_e0_bytes == 0 }%", &["tcpi_delivered_e0_bytes"]),
         ("+0 `rm -rf /`", &["the command rm"]),
         ("+0 frobnicate(4) = 0", &["frobnicate()"]),
+        ("+0 fcntl(4, F_FROB) = 2", &["a fcntl() with F_FROB"]),
+        ("+0 fcntl(4, F_SETFL, O_RDWR|O_FROB) = 0", &["a fcntl() with O_FROB"]),
+        ("+0 setsockopt(4, SOL_FROB, TCP_NODELAY, [1], 4) = 0", &["a setsockopt() with SOL_FROB"]),
+        ("+0 setsockopt(4, SOL_SOCKET, TCP_NODELAY, [1], 4) = 0", &["a setsockopt() with SOL_SOCKET"]),
+        ("+0 shutdown(4, SHUT_FROB) = 0", &["a shutdown() with SHUT_FROB"]),
+        ("+0 recv(4, ..., 1000, MSG_FROB) = -1 EAGAIN", &["a recv() with MSG_FROB"]),
+        ("+0 recv(4, ..., 1000, MSG_TRUNC) = -1 EAGAIN", &["a recv() with MSG_TRUNC"]),
+        ("+0 send(4, ..., 1000, 0x20000000) = 1000", &["TCP Fast Open"]),
+        ("+0 send(4, ..., 1000, 0x20) = 1000", &["a send() with flags that are not known here"]),
+        ("+0 close(4, 5, 6) = 0", &["a close() of 3 arguments"]),
+        ("+0 write(4, ..., 1000, FROB) = 1000", &["a write() of 4 arguments"]),
+        (
+            "+0 sendmsg(4, {msg_name(...)=..., msg_iov(1)=[{..., 1000}], msg_flags=0, msg_frob=3}, 0) = 1000",
+            &["a sendmsg() with msg_frob"],
+        ),
+        ("+0 poll([{fd=4, events=POLLOUT, revents=POLLOUT, frob=7}], 1, 0) = 1", &["a poll() with frob"]),
         ("+0 write(4, ..., 1000000) = 1000000", &["a write() that would wait"]),
         (
             "+0 < R. 1:1(0) ack 1 win 5\n+0 read(4, ..., 9) = 0",
@@ -160,6 +176,18 @@ fn what_is_not_there_is_named() {
             Outcome::NotApplicable(features.iter().map(|f| f.to_string()).collect()),
             "{line}"
         );
+    }
+}
+
+/// What a word says a number says, too.
+#[test]
+fn numbers_stand_for_their_words() {
+    for line in [
+        "+0 fcntl(4, 3) = 0x2\n+0 fcntl(4, 4, 0x802) = 0\n+0 fcntl(4, F_GETFL) = 0x802",
+        "+0 shutdown(4, 1) = 0\n+0 > F. 1:1(0) ack 1",
+        "+0 send(4, ..., 1000, 0x8000) = 1000\n+0 write(4, ..., 1000) = 1000\n+0 > P. 1:2001(2000) ack 1",
+    ] {
+        assert_eq!(outcome(&format!("{OPEN}{line}")), Outcome::Passed, "{line}");
     }
 }
 
