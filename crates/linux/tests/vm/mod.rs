@@ -155,6 +155,14 @@ pub fn boot(
     let said = fs::read_to_string(&console).unwrap_or_default();
     for line in said.lines().filter(|l| l.starts_with("machine: ")) {
         println!("{}", line.trim_end());
+        if let Some((what, why)) = line.strip_prefix("machine: LEFT OUT: ").and_then(|w| w.rsplit_once(" ("))
+        {
+            queuewright_testing::left_out(
+                what,
+                queuewright_testing::Lack::Kernel,
+                &why.trim_end().trim_end_matches(')'),
+            );
+        }
     }
     match passed(&said) {
         true => Ok(()),

@@ -399,14 +399,13 @@ fn after_a_probe_a_whole_timeout_is_left() {
     assert!(b.sender.rto_us >= 300_000);
 }
 
-/// `tcp_dsack_seen`: more duplicates than were sent again are the network's; of the sender's own each counts as delivered, and
-/// only where packets were seen out of order does it make RACK patient.
+/// `tcp_dsack_seen`: more duplicates than were sent again are the network's; of the sender's own each counts as delivered.
 #[test]
 fn a_duplicate_counts_as_delivered_if_it_was_sent_twice() {
     let mut b = open(Kind::NewReno, None, 10, 40);
     b.acked(40.0, 4, &[(2, 3)], flag::DSACK);
     // The SYN, and four segments.
-    assert_eq!((b.sender.conn.delivered, b.sender.dsack_seen), (5, false));
+    assert_eq!(b.sender.conn.delivered, 5);
     b.acked(1.0, 4, &[(5, 8)], 0);
     assert_eq!(b.sender.conn.ca_state, CaState::Recovery);
     assert!(b.sent().contains(&4));
@@ -418,6 +417,20 @@ fn a_duplicate_counts_as_delivered_if_it_was_sent_twice() {
     b.sender.resent += 1;
     b.acked(1.0, 8, &[(4, 5)], flag::DSACK);
     assert_eq!(b.sender.conn.delivered, before + 1);
+}
+
+/// `tcp_dsack_seen`: a duplicate that is believed makes RACK patient only where packets were seen out of order.
+#[test]
+fn a_duplicate_makes_rack_patient_where_packets_were_reordered() {
+    for (seen, patient) in [(0, false), (1, true)] {
+        let mut b = open(Kind::NewReno, None, 20, 40);
+        b.sender.reordering_seen = seen;
+        b.sender.resent = 10;
+        b.acked(40.0, 4, &[], 0);
+        let before = b.sender.conn.delivered;
+        b.acked(1.0, 4, &[(2, 3)], flag::DSACK);
+        assert_eq!((b.sender.conn.delivered, b.sender.dsack_seen), (before + 1, patient));
+    }
 }
 
 /// `__tcp_retransmit_skb`, `tcp_dsack_seen`: a SYN that was sent again counts among what was, so that one duplicate more is believed.
@@ -591,6 +604,17 @@ fn a_timeout_loses_all_that_is_old_enough() {
     let rto = b.sender.timer_at;
     assert!(rto > b.now);
     b.sender.timer = Timer::Rto;
+    b.timer();
+    assert_eq!((b.sender.conn.ca_state, b.sender.conn.lost_out), (CaState::Loss, 8));
+}
+
+/// The same 45 ms after they were sent: longer than RACK's round trip of 40, shorter than that and a window of 10 for reordering.
+#[test]
+fn a_timeout_leaves_no_time_for_reordering() {
+    let mut b = open(Kind::NewReno, Some(10), 10, 40);
+    b.acked(40.0, 2, &[], 0);
+    b.sender.reordering_seen = 1;
+    (b.sender.timer, b.sender.timer_at) = (Timer::Rto, b.now + 5 * MS);
     b.timer();
     assert_eq!((b.sender.conn.ca_state, b.sender.conn.lost_out), (CaState::Loss, 8));
 }
