@@ -1,11 +1,16 @@
 """Networks in which an agent learns, or is tried."""
 
+import itertools
+import math
+import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from numbers import Real
 from typing import Any
 
 from queuewright import _native
+from queuewright._native import Error
 from queuewright._scenario import Scenario
 
 
@@ -47,41 +52,78 @@ class Domain:
 def paper(
     *,
     rate: float | str = "1gbit",
-    rtt_ms: Iterable[float] = (20, 40, 60, 80),
-    flows: Iterable[int] = (100, 200, 250),
-    udp: Iterable[float | str] | None = None,
+    rtt_ms: float | str | timedelta | Iterable[float | str | timedelta] = (20, 40, 60, 80),
+    flows: int | Iterable[int] = (100, 200, 250),
+    udp: float | str | Iterable[float | str] | None = None,
     buffer: int | str | Iterable[int | str] = "small",
-    episode_s: float = 5,
+    episode_s: float | timedelta = 5,
 ) -> Domain:
     """The networks of the paper's training; every combination of the lists is as likely.
 
     Args:
         rate: Of the link: "1gbit", or bits a second.
-        rtt_ms: Base round-trip times, milliseconds.
+        rtt_ms: Base round-trip times, milliseconds. Of this and what follows one or several.
         flows: Numbers of TCP flows, half CUBIC, half NewReno, all with ECN.
         udp: Rates of the one UDP flow, "80mbit" or bits a second; default: 1 to 10 % of the link.
         buffer: As scenarios have it, "141p" or "1bdp", or packets; "small" is the bandwidth-delay product
-            over the square root of the number of flows, "2small" twice that. One or several.
+            over the square root of the number of flows, "2small" twice that.
         episode_s: Length of an episode; it includes the flows' slow start.
 
     Raises:
         Error: What no network can have.
     """
-    buffers = list(buffer) if isinstance(buffer, Iterable) and not isinstance(buffer, str) else [buffer]
     recipe = {
-        "rate": _word(rate, "bit"),
-        "rtt": [f"{rtt}ms" for rtt in rtt_ms],
-        "flows": [int(n) for n in flows],
-        "udp": None if udp is None else [_word(u, "bit") for u in udp],
-        "buffer": [_word(b, "p") for b in buffers],
-        "episode": f"{episode_s}s",
+        "rate": _word("rate", rate, "bit"),
+        "rtt": [_word("rtt_ms", rtt, "ms", whole=False) for rtt in _several("rtt_ms", rtt_ms)],
+        "flows": [_count(n) for n in _several("flows", flows)],
+        "udp": None if udp is None else [_word("udp", u, "bit") for u in _several("udp", udp)],
+        "buffer": [_word("buffer", b, "p") for b in _several("buffer", buffer)],
+        "episode": _word("episode_s", episode_s, "s", whole=False),
     }
     return _checked(Domain(papers=(recipe,)))
 
 
-def _word(value: float | str, unit: str) -> str:
-    """A number with its unit, of Python or numpy; rates come to whole bits."""
-    return f"{float(value):.0f}{unit}" if isinstance(value, Real) else str(value)
+def _several(name: str, values: Any) -> list[Any]:
+    """One value or several, a hundred at most.
+
+    Raises:
+        Error: There are more.
+    """
+    one = isinstance(values, str | Real | timedelta) or not isinstance(values, Iterable)
+    several = [values] if one else list(itertools.islice(values, 101))
+    if len(several) > 100:
+        raise Error(f"{name}: more than 100 values; write fewer")
+    return several
+
+
+def _word(name: str, value: Any, unit: str, *, whole: bool = True) -> str:
+    """A number with its unit, of Python or numpy; rates and packets come to whole ones. A text has its own.
+
+    Raises:
+        Error: What is neither.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, timedelta) and unit in ("ms", "s"):
+        return f"{value // timedelta(microseconds=1)}us"
+    if isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(float(value)):
+        return f"{float(value):.0f}{unit}" if whole else f"{value}{unit}"
+    raise Error(f"{name} = {value!r}: not a number; write {name}=20, or a text with its unit")
+
+
+def _count(n: Any) -> int:
+    """A number of flows.
+
+    Raises:
+        Error: It is none.
+    """
+    try:
+        number = operator.index(n)
+    except TypeError:
+        number = 0
+    if isinstance(n, bool) or not 1 <= number <= 100_000:
+        raise Error(f"flows = {n!r}: not a number of flows; write flows=[100], each 1 to 100000")
+    return number
 
 
 def domain(scenarios: Scenario | Iterable[Scenario]) -> Domain:
@@ -93,7 +135,10 @@ def domain(scenarios: Scenario | Iterable[Scenario]) -> Domain:
     Raises:
         Error: A scenario without such a discipline.
     """
-    several = [scenarios] if isinstance(scenarios, Scenario) else list(scenarios)
+    several = [scenarios] if isinstance(scenarios, Scenario | str) else list(scenarios)
+    for one in several:
+        if not isinstance(one, Scenario):
+            raise Error(f"networks: {one!r} is no scenario; write qw.load(path), or qw.Scenario(...)")
     return _checked(Domain(scenarios=tuple(several)))
 
 

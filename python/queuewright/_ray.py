@@ -210,7 +210,10 @@ class Players:
         calls = [(self._networks, weights, episode) for episode in which]
         played = self._cluster.each(_episode, calls)
         if len({len(actions) for _, actions, _ in played}) > 1:
-            raise Error("networks: episodes of one length are needed, and these have several")
+            raise Error(
+                "networks: episodes of one length are needed, and these have several; "
+                "write the same run.duration in each"
+            )
         inputs, actions, packets = zip(*played, strict=True)
         return b"".join(inputs), b"".join(actions), sum(packets)
 

@@ -67,6 +67,11 @@ class Results:
         """A row for each run and sample time; a column for each quantity, null where a run lacks it."""
         return self._native.series
 
+    def __getattr__(self, name: str) -> Any:
+        if name in ("to_pandas", "to_polars"):
+            raise AttributeError(f"results are several tables; write results.runs.{name}()")
+        raise AttributeError(f"'Results' object has no attribute '{name}'")
+
     def to_json(self) -> str:
         """The result object (docs/results.md), the same text as `queuewright run --json` prints."""
         return self._native.to_json()
@@ -166,16 +171,18 @@ copyreg.pickle(Table, lambda table: (_table_unpickled, (table.to_ipc(),)))
 def numbers(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The points with rates, times and sizes as numbers: bits a second, seconds and bytes.
 
-    Texts of a path stay where not all of its values are of one unit.
+    Texts of a path stay where not all of its values are of one unit; a number beside rates is one.
     """
     given: list[dict[str, Any]] = json.loads(to_json(points))
     for path in given[0] if given else ():
         values = [point[path] for point in given]
-        if not all(isinstance(value, str) for value in values):
+        if not any(isinstance(value, str) for value in values):
             continue
         try:
-            parsed = [_native.number(value) for value in values]
+            parsed = [_native.number(v) if isinstance(v, str) else (v, "bit/s") for v in values]
         except Error:
+            continue
+        if not all(isinstance(value, int | float) for value, _ in parsed):
             continue
         if len({unit for _, unit in parsed}) == 1:
             for point, (value, unit) in zip(given, parsed, strict=True):

@@ -3,6 +3,7 @@
 import inspect
 import itertools
 import json
+import math
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -86,6 +87,8 @@ class Scenario:
         Raises:
             Error: The first thing that is wrong, with its line.
         """
+        if not isinstance(text, str):
+            raise Error(f"text = {text!r}: not a text; for a file write qw.load(path)")
         return cls._of(_native.Draft.from_toml(text))
 
     @classmethod
@@ -113,12 +116,16 @@ class Scenario:
         Raises:
             Error: The first thing that is wrong.
         """
-        paths = [(path, to_json(value)) for path, value in (values or {}).items()]
+        paths = [(_path(path, "changed({"), to_json(value, path)) for path, value in (values or {}).items()]
         texts, aqm = flag_texts(flags)
         return self._of(self._draft.changed(paths, texts, aqm=aqm))
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it with defaults, as results have it, and its `hash`. `Scenario(**tables)` is the same."""
+        """All of it with defaults, as results have it, and its `hash`.
+
+        `Scenario(**tables)` makes the same runs. There the defaults are written out: a warm-up that followed
+        from the duration no longer follows it.
+        """
         found: dict[str, Any] = json.loads(self._draft.to_json())
         return found
 
@@ -174,22 +181,69 @@ def _warned(draft: _native.Draft) -> _native.Draft:
 
 def _draft(tables: Mapping[str, Any]) -> _native.Draft:
     said = {key: value for key, value in tables.items() if value is not None}
+    for name, value in said.items():
+        if name in Flags.__annotations__ and name not in Tables.__annotations__:
+            table = _PATHS.get(name)
+            instead = f"{table} says it" if table else "a table says it"
+            raise Error(f"{name}: no table, {instead}; or write qw.Scenario.simple({name}={value!r})")
+        if name in ("flows", "ports") and isinstance(value, Mapping):
+            raise Error(f"{name}: a list of tables; write {name}=[{dict(value)!r}]")
+        if name == "queue" and not isinstance(value, Mapping):
+            raise Error(f'queue: a table; write queue={{"disciplines": {value!r}}}')
     return _native.Draft.from_json(to_json(said))
+
+
+# Where a scenario says what these flags say.
+_PATHS = {
+    "aqm": "queue.disciplines",
+    "buffer": "link.buffer",
+    "delay": "link.delay",
+    "duration": "run.duration",
+    "rate": "link.rate",
+    "rtt": "flows.rtt",
+    "seeds": "run.seeds",
+    "trace": "link.trace",
+    "warmup": "run.warmup",
+}
+
+
+def _path(path: object, before: str) -> str:
+    """A path of a scenario.
+
+    Raises:
+        Error: It is none.
+    """
+    if not isinstance(path, str):
+        raise Error(f'{before}{path!r}: not a path; write a text such as "link.rate"')
+    if path in _PATHS:
+        raise Error(f'{before}"{path}": a flag and no path; write "{_PATHS[path]}"')
+    return path
+
+
+# Each is a scenario of its own, some 60 kB.
+_MOST_POINTS = 10_000
 
 
 def points(over: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
     """Every combination of values, by path.
 
     Raises:
-        Error: A path without a list of values.
+        Error: A path without a list of values; more than 10,000 combinations.
     """
     values = {}
+    count = 1
     for path, several in over.items():
+        _path(path, "over[")
         if isinstance(several, str | bytes | Mapping) or not isinstance(several, Iterable):
             raise Error(f'over["{path}"] = {several!r}: not a list; write [{several!r}]')
-        values[path] = list(several)
+        values[path] = list(itertools.islice(several, _MOST_POINTS + 1))
         if not values[path]:
             raise Error(f'over["{path}"] = []: no value to run with; write one at least')
+        count *= len(values[path])
+        if count > _MOST_POINTS:
+            raise Error(
+                f"over: more than {_MOST_POINTS} combinations; write fewer values, and sweep in parts"
+            )
     return [dict(zip(values, one, strict=True)) for one in itertools.product(*values.values())]
 
 
@@ -219,39 +273,72 @@ def load(path: str | os.PathLike[str]) -> Scenario:
     return Scenario._of(_native.Draft.read(os.fspath(path)))
 
 
-def to_json(value: object) -> str:
+# No scenario has longer lists, nor any that lie deeper in one another: what is longer is not gone through.
+_LONGEST = 100_000
+_DEEPEST = 64
+
+
+def to_json(value: object, path: str = "") -> str:
     """A value of a scenario as JSON: also of paths, ranges and what else can be gone through.
+
+    Args:
+        value: The value.
+        path: What it is the value of, for errors.
 
     Raises:
         Error: If there is something in it that no scenario can say.
     """
-    try:
-        return json.dumps(value, default=_plain, allow_nan=False)
-    except (TypeError, ValueError) as e:
-        raise Error(f"not a value of a scenario: {e}") from None
+    return json.dumps(_plain(value, path, 0), allow_nan=False)
 
 
-def _plain(value: object) -> object:
-    if isinstance(value, timedelta):
-        return _time(value)
+def _plain(value: Any, path: str, depth: int) -> object:
+    if value is None or isinstance(value, bool | str):
+        return value
+    place = f"{path}: " if path else ""
+    if depth > _DEEPEST:
+        raise Error(f"{place}lists or tables so deep in one another that no scenario has them; write fewer")
+    if (time := _time(value)) is not None:
+        return time
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise Error(f"{place}{value} is no number that a scenario has; write one that ends, such as 1.5")
+        return float(value)
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, Iterable) and not isinstance(value, bytes):
-        return list(value)
+        for key in value:
+            if not isinstance(key, str):
+                raise Error(f'{place}the key {key!r} is no text; write {{"{key}": ...}}')
+        inner = f"{path}." if path else ""
+        return {key: _plain(item, inner + key, depth + 1) for key, item in value.items()}
     item = getattr(value, "item", None)
-    if callable(item):  # a number of numpy's
-        return item()
-    raise TypeError(f"{value!r} is of type {type(value).__name__}")
+    if callable(item) and getattr(value, "ndim", 0) == 0:  # a number of numpy's
+        return _plain(item(), path, depth + 1)
+    if isinstance(value, Iterable) and not isinstance(value, bytes):
+        several = list(itertools.islice(value, _LONGEST + 1))
+        if len(several) > _LONGEST:
+            raise Error(f"{place}more than {_LONGEST} values; write fewer")
+        return [_plain(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(several)]
+    raise Error(
+        f"{place}{value!r} is of type {type(value).__name__}; "
+        'write a number, a text with its unit ("20mbit"), a list or a dict'
+    )
 
 
-def _time(value: timedelta) -> str:
-    us = value // timedelta(microseconds=1)
-    for unit, of in (("s", 1_000_000), ("ms", 1_000)):
-        if us % of == 0:
-            return f"{us // of}{unit}"
-    return f"{us}us"
+def _time(value: object) -> str | None:
+    """A timedelta, Python's or numpy's, with a unit; None: it is none."""
+    if isinstance(value, timedelta):
+        ns = value // timedelta(microseconds=1) * 1000
+    elif type(value).__name__ == "timedelta64":
+        ns = int(value.astype("timedelta64[ns]").astype("int64"))  # type: ignore[attr-defined]
+    else:
+        return None
+    for unit, of in (("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000)):
+        if ns % of == 0:
+            return f"{ns // of}{unit}"
+    return f"{ns}ns"
 
 
 def flag_texts(flags: Mapping[str, Any]) -> tuple[list[tuple[str, str]], str | None]:
@@ -259,7 +346,7 @@ def flag_texts(flags: Mapping[str, Any]) -> tuple[list[tuple[str, str]], str | N
     given = {name: value for name, value in flags.items() if value is not None}
     aqm = given.pop("aqm", None)
     texts = [(name, _flag_text(name, value)) for name, value in given.items()]
-    return texts, None if aqm is None else to_json(disciplines_list(aqm))
+    return texts, None if aqm is None else to_json(disciplines_list(aqm), "aqm")
 
 
 def _flag_text(name: str, value: object) -> str:
@@ -267,12 +354,15 @@ def _flag_text(name: str, value: object) -> str:
         return value
     if isinstance(value, os.PathLike):
         return os.fsdecode(value)
-    if isinstance(value, timedelta):
-        return _time(value)
+    if (time := _time(value)) is not None:
+        return time
     if isinstance(value, Mapping):
         raise Error(f'{name} = {value!r}: tables are for Scenario({name}=[...]); write words: "10xcubic"')
     if isinstance(value, Iterable) and not isinstance(value, bytes):
-        return ",".join(_flag_text(name, item) for item in value)
+        several = list(itertools.islice(value, _LONGEST + 1))
+        if len(several) > _LONGEST:
+            raise Error(f"{name}: more than {_LONGEST} values; write fewer")
+        return ",".join(_flag_text(name, item) for item in several)
     if name == "rate" and isinstance(value, Real) and not isinstance(value, bool):
         # Bits a second, to the nearest whole one, as in a table.
         return f"{float(value):.0f}bit"

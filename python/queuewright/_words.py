@@ -1,9 +1,11 @@
 """What there is to choose from."""
 
 import json
+from numbers import Real
 from typing import Any
 
 from queuewright import _native
+from queuewright._native import Error
 
 
 def disciplines() -> list[dict[str, Any]]:
@@ -18,15 +20,22 @@ def explain(name: str) -> str:
     Raises:
         Error: If nothing is called so; it names what is.
     """
+    if not isinstance(name, str):
+        raise Error(f'name = {name!r}: not a name; write explain("codel")')
     return _native.explain(name)
 
 
-def number(text: str) -> float:
+def number(text: str | float) -> float:
     """A rate in bits a second, a time in seconds, or a size in bytes: `number("20mbit")` is 20000000.0.
 
     Units are those of scenarios: bit, kbit, mbit, gbit; ns, us, ms, s; b, kb, mb, gb (powers of 1024).
+    A number is itself.
 
     Raises:
         Error: What is none of these.
     """
+    if isinstance(text, Real):
+        return float(text)
+    if not isinstance(text, str):
+        raise Error(f'text = {text!r}: not a number with a unit; write a text such as "20mbit"')
     return _native.number(text)[0]

@@ -86,6 +86,10 @@ class _Many:
     """Native environments, and arrays out of what they give."""
 
     def __init__(self, networks: Domain, count: int, history: bool, reward: Reward | None) -> None:
+        if reward is not None and not callable(reward):
+            raise Error(
+                f"reward = {reward!r}: not a function of an observation; write reward=lambda seen: ..."
+            )
         self.networks = networks
         self.count = count
         self.width = len(OBSERVATIONS) + (len(ACTIONS) + 1 if history else 0)

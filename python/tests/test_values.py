@@ -1,6 +1,7 @@
 """Numbers, times and tables as Python and its libraries have them."""
 
 import os
+import pathlib
 from datetime import timedelta
 from typing import Any
 
@@ -286,6 +287,48 @@ MISTAKES: list[tuple[Any, str]] = [
     ),
     (lambda: qw.run("home.toml", jobs="2"), "jobs = '2': not a whole number; write jobs=2, or leave it out"),  # type: ignore[arg-type]
     (lambda: qw.run("home.toml", progress="no"), "progress = 'no': write True, False or a function"),  # type: ignore[arg-type]
+    (
+        lambda: qw.Scenario(rate="20mbit"),  # type: ignore[call-arg]
+        "rate: no table, link.rate says it; or write qw.Scenario.simple(rate='20mbit')",
+    ),
+    (
+        lambda: qw.Scenario(link=LINK, flows={"cca": "cubic"}),  # type: ignore[typeddict-item]
+        "flows: a list of tables; write flows=[{'cca': 'cubic'}]",
+    ),
+    (
+        lambda: qw.Scenario(link=LINK, flows=FLOWS, queue=["codel"]),  # type: ignore[typeddict-item]
+        "queue: a table; write queue={\"disciplines\": ['codel']}",
+    ),
+    (
+        lambda: qw.sweep("home.toml", over={"aqm": ["codel"]}),
+        'over["aqm": a flag and no path; write "queue.disciplines"',
+    ),
+    (
+        lambda: qw.sweep("home.toml", over={"link.rate": range(1_000_000, 2_000_000)}),
+        "over: more than 10000 combinations; write fewer values, and sweep in parts",
+    ),
+    (
+        lambda: qw.run("home.toml", seeds=range(10**9)),
+        "seeds: more than 100000 values; write fewer",
+    ),
+    (
+        lambda: qw.Scenario(link={"rate": float("nan")}, flows=FLOWS),
+        "link.rate: nan is no number that a scenario has; write one that ends, such as 1.5",
+    ),
+    (
+        lambda: qw.Scenario(link={"rate": b"20mbit"}, flows=FLOWS),  # type: ignore[typeddict-item]
+        "link.rate: b'20mbit' is of type bytes; "
+        'write a number, a text with its unit ("20mbit"), a list or a dict',
+    ),
+    (
+        lambda: qw.load("home.toml").changed({1: "20mbit"}),  # type: ignore[dict-item]
+        'changed({1: not a path; write a text such as "link.rate"',
+    ),
+    (
+        lambda: qw.Scenario.from_toml(pathlib.Path("home.toml")),  # type: ignore[arg-type]
+        f"text = {pathlib.Path('home.toml')!r}: not a text; for a file write qw.load(path)",
+    ),
+    (lambda: qw.explain(None), 'name = None: not a name; write explain("codel")'),  # type: ignore[arg-type]
     (lambda: qw.run("home.toml", aqm=3), 'aqm = 3: not a list of disciplines; write aqm=["codel", "pie"]'),  # type: ignore[arg-type]
 ]
 
@@ -315,3 +358,29 @@ def test_an_error_has_no_word_of_the_command() -> None:
         with pytest.raises(qw.Error) as caught:
             call()
         assert "--" not in str(caught.value)
+
+
+def test_what_says_the_same_is_taken() -> None:
+    np = pytest.importorskip("numpy")
+    base = qw.Scenario(link=LINK, flows=FLOWS)
+    assert base.changed(duration=np.timedelta64(30, "s")) == base.changed(duration="30s")
+    assert base.changed({"flows.rtt": np.timedelta64(1500, "ns")}) == base.changed({"flows.rtt": "1500ns"})
+    assert base.changed({"link.rate": np.array(5e6)}) == base.changed({"link.rate": "5mbit"})
+    assert qw.number(20e6) == qw.number("20mbit")
+    swept = qw.sweep(base, over={"link.rate": ["5mbit", 20e6]}, aqm="codel", duration="1s", warmup="0s")
+    assert list(swept.runs["link.rate"]) == [5e6, 20e6]
+
+
+def test_lists_that_contain_themselves_are_refused() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    with pytest.raises(qw.Error, match="so deep in one another"):
+        qw.Scenario(link=LINK, flows=endless)
+
+
+def test_results_that_cannot_be_saved_name_the_argument() -> None:
+    made = qw.run(qw.Scenario(link=LINK, flows=FLOWS), aqm="codel", duration="1s", warmup="0s")
+    with pytest.raises(qw.Error, match=r"^folder: "):
+        made.save("/proc/here")
+    with pytest.raises(AttributeError, match=r"write results\.runs\.to_pandas\(\)"):
+        made.to_pandas()

@@ -61,7 +61,7 @@ impl Draft {
     /// The text of a scenario file; paths in it start from the working folder.
     #[staticmethod]
     fn from_toml(text: &str) -> PyResult<Draft> {
-        Draft::checked(queuewright_scenario::Draft::parse(text, "", Path::new("")).map_err(said)?)
+        Draft::checked(queuewright_scenario::Draft::parse(text, "text", Path::new("")).map_err(said)?)
     }
 
     /// The tables of a scenario file, as JSON.

@@ -81,7 +81,9 @@ impl Domain {
             weights.map(|bytes| gym::Weights { values: int16(bytes), id: "a policy in the making".into() });
         let played = py.detach(|| gym::play(&self.0, weights.as_ref(), &which)).map_err(failed)?;
         if played.windows(2).any(|pair| pair[0].actions.len() != pair[1].actions.len()) {
-            return Err(input("networks: episodes of one length are needed, and these have several"));
+            return Err(input(
+                "networks: episodes of one length are needed, and these have several; write the same run.duration in each",
+            ));
         }
         let inputs: Vec<u8> =
             played.iter().flat_map(|p| p.inputs.as_flattened()).flat_map(|x| x.to_ne_bytes()).collect();

@@ -175,7 +175,7 @@ impl Results {
             let header = header(scenario);
             let total = self.results.runs.len();
             let mut folder = queuewright::folder(&base, scenario, called, &header, total)
-                .map_err(|e| input(e.to_string()))?;
+                .map_err(|e| input(e.to_string().replace("--out", "folder")))?;
             for (i, run) in self.results.runs.iter().enumerate() {
                 let mut run = run.clone();
                 run.detail.series = sheets::series_of(&self.series, i);

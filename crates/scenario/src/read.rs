@@ -124,7 +124,7 @@ fn run(node: &Node) -> Result<Run, Error> {
         warmup_ns = ns;
         if warmup_ns >= duration_ns {
             return Err(node.entry("warmup").error(format!(
-                "the warm-up is cut off the run, so it must be shorter than run.duration ({})",
+                "the warm-up is cut off the run, so it must be shorter than run.duration ({}); write both",
                 Unit::Time.show(duration_ns)
             )));
         }
