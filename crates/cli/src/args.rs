@@ -250,8 +250,11 @@ pub struct Reproduce {
     /// Run wrong variants in the place of the papers' systems, too: claims that hold for them are weak
     #[arg(long)]
     pub null: bool,
+    /// Run what does not hold again with each possible cause (another simulator, their program's rules, values left out), too
+    #[arg(long)]
+    pub causes: bool,
     /// Go on with the newest folder, which was interrupted
-    #[arg(long, conflicts_with_all = ["names", "all", "quick", "seeds", "null"])]
+    #[arg(long, conflicts_with_all = ["names", "all", "quick", "seeds", "null", "causes"])]
     pub resume: bool,
     /// Seeds of each case, instead of the experiment's number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
@@ -329,7 +332,7 @@ pub struct Validate {
     #[arg(long, value_name = "LIST")]
     pub seeds: Option<String>,
     /// What --json has printed before: rows of it are not run on Linux, or in ns-3, again
-    #[arg(long, value_name = "JSON", value_delimiter = ',')]
+    #[arg(long, value_name = "JSON", value_delimiter = ',', visible_alias = "resume")]
     pub measured: Vec<PathBuf>,
     /// A new folder for the drawn scenarios' files (or the replays'), and for what --json prints (results.json)
     #[arg(long, value_name = "DIR")]

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use queuewright_engine::{ItemEvent, fitting, jobs, run_all};
 use queuewright_experiments::{
     Catalogue, Error, Experiment, Null, NullRuns, Options, Outcome, Plan, Record, Store, Unit, Verdict,
-    finish, summary,
+    finish, missed, summary,
 };
 use queuewright_report::{new_folder, replace};
 use queuewright_scenario::read_text;
@@ -43,7 +43,7 @@ pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
         let experiments = asked.experiments(&catalogue).map_err(|e| not_resumed(&folder.join(ASKED), &e))?;
         return make(&folder, experiments, asked.options, jobs);
     }
-    let options = Options { quick: args.quick, seeds: args.seeds, nulls: args.null };
+    let options = Options { quick: args.quick, seeds: args.seeds, nulls: args.null, causes: args.causes };
     let mut asked = Asked { names: args.names.clone(), options };
     if !args.all && asked.names.is_empty() {
         return list(&catalogue, options, jobs);
@@ -168,8 +168,8 @@ fn unpacked<T>(e: &Experiment, f: impl FnOnce(&Path) -> Result<T, Error>) -> Res
 
 /// Makes what is still to make of experiments, and what comes of them.
 fn make(folder: &Path, experiments: Vec<Experiment>, options: Options, jobs: usize) -> Result<(), Failure> {
-    // An experiment's own runs, and behind them those of its wrong variants.
-    let (mut plans, mut stores, mut nulls) = (Vec::new(), Vec::new(), Vec::new());
+    // An experiment's own runs, and behind them those of its variants, with the place of its own.
+    let (mut plans, mut stores, mut variants) = (Vec::new(), Vec::new(), Vec::new());
     let mut before: Option<Experiment> = None;
     for e in experiments {
         let own = folder.join(&e.paper);
@@ -180,24 +180,22 @@ fn make(folder: &Path, experiments: Vec<Experiment>, options: Options, jobs: usi
             false => e.unpack(&own)?,
         }
         before = Some(e.clone());
-        let hash = format!("{}{}", e.hash(), if options.quick { "-quick" } else { "" });
         let plan = Plan::new(e, &own, options)?;
-        let e = &plan.experiment;
-        let variants = e.nulls.iter().filter(|_| options.nulls);
+        let store = kept(&plan, None, &own)?;
+        let at = plans.len();
+        // Without claims there is nothing to refute.
+        let wanted = options.nulls && !plan.experiment.figure.claims.is_empty();
+        let nulls: Vec<Null> =
+            plan.experiment.nulls.iter().filter(|n| wanted && n.kind.is_none()).cloned().collect();
         let mut of_nulls = Vec::new();
-        for null in variants {
-            if let Some(its) = plan.of_null(null, &own)? {
-                let path = own.join(format!("{}.null-{}.runs.jsonl", e.name, null.name));
-                of_nulls.push((
-                    Some(null.clone()),
-                    its,
-                    Store::open(&path, &format!("{hash}-{}", null.hash()))?,
-                ));
+        for null in nulls {
+            if let Some(its) = plan.of_null(&null, &own)? {
+                let store = kept(&its, Some(&null), &own)?;
+                of_nulls.push((Some((at, null)), its, store));
             }
         }
-        let store = Store::open(&own.join(format!("{}.runs.jsonl", e.name)), &hash)?;
-        for (null, plan, store) in [(None, plan, store)].into_iter().chain(of_nulls) {
-            nulls.push(null);
+        for (variant, plan, store) in [(None, plan, store)].into_iter().chain(of_nulls) {
+            variants.push(variant);
             plans.push(plan);
             stores.push(store);
         }
@@ -206,12 +204,35 @@ fn make(folder: &Path, experiments: Vec<Experiment>, options: Options, jobs: usi
     doing::now(&format!("the runs of {}", named.join(", ")));
     let stop = on_interrupt()?;
     let mut progress = Progress::new();
-    let mut failed = None;
+    let (mut failed, mut causes) = (None, options.causes);
     // Seeds are added until means are known: each round makes what the last one showed to be needed.
     while failed.is_none() && !stop.load(Ordering::Relaxed) {
-        let units = round(&plans, &stores, &nulls)?;
+        let units = round(&plans, &stores, &variants)?;
         if units.is_empty() {
-            break;
+            // What does not hold shows only now: only that is tried with the possible causes.
+            if !std::mem::take(&mut causes) {
+                break;
+            }
+            for at in (0..plans.len()).filter(|at| variants[*at].is_none()).collect::<Vec<_>>() {
+                let own = folder.join(&plans[at].experiment.paper);
+                let missed = missed(&plans[at], &stores[at]);
+                for cause in plans[at]
+                    .experiment
+                    .nulls
+                    .iter()
+                    .filter(|n| n.kind.is_some())
+                    .cloned()
+                    .collect::<Vec<_>>()
+                {
+                    let its = plans[at].of_null(&cause, &own)?.map(|plan| plan.only(&missed));
+                    if let Some(its) = its.filter(|plan| !plan.is_empty()) {
+                        stores.push(kept(&its, Some(&cause), &own)?);
+                        plans.push(its);
+                        variants.push(Some((at, cause)));
+                    }
+                }
+            }
+            continue;
         }
         progress.more(&units);
         let most = units.iter().map(|(plan, unit, _)| plans[*plan].memory_bytes(unit)).max().unwrap_or(0);
@@ -246,11 +267,12 @@ fn make(folder: &Path, experiments: Vec<Experiment>, options: Options, jobs: usi
 
     let mut outcomes = Vec::new();
     for (i, (plan, store)) in plans.iter().zip(&stores).enumerate() {
-        if nulls[i].is_some() || store.is_empty() {
+        if variants[i].is_some() || store.is_empty() {
             continue;
         }
-        let its = (i + 1..plans.len()).map_while(|i| nulls[i].as_ref().map(|null| (null, i)));
-        let its = its.map(|(null, i)| NullRuns { null, plan: &plans[i], store: &stores[i] });
+        let its = variants.iter().zip(plans.iter().zip(&stores)).filter_map(|(variant, (plan, store))| {
+            variant.as_ref().filter(|(of, _)| *of == i).map(|(_, null)| NullRuns { null, plan, store })
+        });
         outcomes.push(finish(plan, store, &its.collect::<Vec<_>>(), &folder.join(&plan.experiment.paper))?);
     }
     summary(&outcomes, folder)?;
@@ -265,22 +287,32 @@ fn make(folder: &Path, experiments: Vec<Experiment>, options: Options, jobs: usi
     }
 }
 
+/// The runs that are kept of an experiment, or of a variant of it.
+fn kept(plan: &Plan, variant: Option<&Null>, own: &Path) -> Result<Store, Error> {
+    let (name, hash) = (&plan.experiment.name, plan.experiment.hash());
+    let quick = if plan.options.quick { "-quick" } else { "" };
+    let (file, of) = match variant {
+        None => (String::new(), String::new()),
+        Some(null) => {
+            let what = if null.kind.is_some() { "cause" } else { "null" };
+            (format!(".{what}-{}", null.name), format!("-{}", null.hash()))
+        }
+    };
+    Store::open(&own.join(format!("{name}{file}.runs.jsonl")), &format!("{hash}{quick}{of}"))
+}
+
 /// Every run that is known to be needed, with its work; the longest first, so that none is left alone at the end.
 fn round(
     plans: &[Plan],
     stores: &[Store],
-    nulls: &[Option<Null>],
+    variants: &[Option<(usize, Null)>],
 ) -> Result<Vec<(usize, Unit, f64)>, Failure> {
     let mut units = Vec::new();
-    let mut right = 0;
     for (i, (plan, store)) in plans.iter().zip(stores).enumerate() {
         let mut work: Vec<Option<f64>> = vec![None; plan.cases.len()];
-        let pending = match nulls[i] {
-            Some(_) => plan.pending_of_null(&stores[right], store),
-            None => {
-                right = i;
-                plan.pending(store)
-            }
+        let pending = match &variants[i] {
+            Some((right, _)) => plan.pending_of_null(&stores[*right], store),
+            None => plan.pending(store),
         };
         for unit in pending {
             let known = work[unit.case];

@@ -50,7 +50,7 @@ fn read(text: &str, seed: u64, base: &Path) -> Result<Scenario, queuewright_scen
 }
 
 /// All cases, the last dimension turning fastest. `base` is where the scenario finds its files; with
-/// `quick`, runs are as short as the figure file has it; with `null`, that wrong variant is in the place of its disciplines, and the others
+/// `quick`, runs are as short as the figure file has it; with `null`, that variant is in the place of its disciplines, and the others
 /// are left out.
 ///
 /// # Errors
@@ -112,10 +112,13 @@ pub(crate) fn cases(
         };
         let (mut text, mut scenario, mut disciplines) = read_case(&tree)?;
         if let Some(null) = null {
-            null.put_into(&mut tree, &disciplines);
-            (text, scenario, disciplines) = read_case(&tree)?;
-            let except = !null.except.is_empty() && is(&null.except);
-            disciplines.retain(|label| null.replaces(label) && !except);
+            if !null.except.is_empty() && is(&null.except) {
+                disciplines.clear();
+            } else {
+                null.put_into(&mut tree, &disciplines);
+                (text, scenario, disciplines) = read_case(&tree)?;
+                disciplines.retain(|label| null.replaces(label));
+            }
         }
         all.push(Case {
             values,

@@ -1,5 +1,6 @@
 //! Which experiments there are: those in the program, and those in a folder of the user's.
 
+use crate::nulls::Variants;
 use crate::{Error, Figure, Null};
 use queuewright_scenario::{Hashing, hex, limits, open, read_text};
 use sha2::{Digest, Sha256};
@@ -11,6 +12,9 @@ use std::sync::Arc;
 
 /// Every file of `experiments/`, by its path there.
 static EMBEDDED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+
+/// Files of a folder of experiments that have variants of them.
+pub const VARIANTS: [&str; 2] = ["nulls.toml", "causes.toml"];
 
 /// An experiment: a scenario and what is made of it.
 #[derive(Debug, Clone)]
@@ -25,8 +29,10 @@ pub struct Experiment {
     pub figure_text: String,
     /// The figure file, read.
     pub figure: Figure,
-    /// Wrong variants of the paper's system.
+    /// Wrong variants of the paper's system, and possible causes of what does not hold.
     pub nulls: Arc<[Null]>,
+    /// What stands of the paper, a few lines of Markdown.
+    pub stands: Arc<str>,
     /// What the scenario may refer to, the same for all of a folder.
     files: Arc<[Data]>,
 }
@@ -186,13 +192,18 @@ impl Catalogue {
                 }
             };
             debug_assert_eq!(content.len(), figure_text.len());
-            let nulls = format!("{paper}/nulls.toml");
-            let has_nulls = EMBEDDED.iter().any(|(p, _)| *p == nulls);
+            let mut variants = Variants::default();
+            for file in VARIANTS.map(|file| format!("{paper}/{file}")) {
+                if EMBEDDED.iter().any(|(p, _)| *p == file) {
+                    variants.read(&text(&file)?, &file)?;
+                }
+            }
             experiments.push(Experiment {
                 paper: paper.into(),
                 name: name.into(),
                 scenario: text(&format!("{paper}/{name}.toml"))?,
-                nulls: if has_nulls { Null::parse(&text(&nulls)?, &nulls)?.into() } else { Arc::default() },
+                nulls: variants.all.into(),
+                stands: variants.stands.into(),
                 figure: Figure::parse(&figure_text, path)?,
                 figure_text,
                 files,
@@ -236,10 +247,14 @@ impl Catalogue {
             files.count(&path, text.len() as u64)?;
             Ok::<String, Error>(text)
         };
-        let nulls = folder.join("nulls.toml");
-        let shown = nulls.display().to_string();
-        let nulls: Arc<[Null]> =
-            if nulls.exists() { Null::parse(&text(nulls)?, &shown)?.into() } else { Arc::default() };
+        let mut variants = Variants::default();
+        for path in VARIANTS.map(|file| folder.join(file)) {
+            let shown = path.display().to_string();
+            if path.exists() {
+                variants.read(&text(path)?, &shown)?;
+            }
+        }
+        let (nulls, stands): (Arc<[Null]>, Arc<str>) = (variants.all.into(), variants.stands.into());
         let mut experiments = Vec::new();
         for name in names {
             let path = folder.join(format!("{name}.figure.toml"));
@@ -252,6 +267,7 @@ impl Catalogue {
                 name,
                 figure_text,
                 nulls: Arc::clone(&nulls),
+                stands: Arc::clone(&stands),
                 files: Arc::clone(&data),
             });
         }

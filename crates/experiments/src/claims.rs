@@ -60,6 +60,9 @@ pub struct Judged {
     /// The verdict with each wrong variant that was run, of those in the place of a discipline that the claim is about.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nulls: Vec<WithNull>,
+    /// The verdict with each possible cause that was run, of a claim that does not hold.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tried: Vec<WithCause>,
 }
 
 /// A cause, and whether it is one.
@@ -82,10 +85,30 @@ pub struct WithNull {
     pub verdict: Verdict,
 }
 
+/// The verdict of a claim with a possible cause.
+#[derive(Debug, Clone, Serialize)]
+pub struct WithCause {
+    /// Name of the cause.
+    pub cause: String,
+    /// Where it lies.
+    pub kind: CauseKind,
+    /// Measured, in words with unit.
+    pub measured: String,
+    /// The verdict.
+    pub verdict: Verdict,
+}
+
 impl Judged {
     /// Does it not hold, and nothing shows why?
     pub fn is_open(&self) -> bool {
-        matches!(self.verdict, Verdict::No | Verdict::Unsure) && !self.cause.as_ref().is_some_and(|c| c.shown)
+        matches!(self.verdict, Verdict::No | Verdict::Unsure)
+            && !self.cause.as_ref().is_some_and(|c| c.shown)
+            && self.holds_with().next().is_none()
+    }
+
+    /// The possible causes with which it holds.
+    pub fn holds_with(&self) -> impl Iterator<Item = &WithCause> {
+        self.tried.iter().filter(|tried| tried.verdict == Verdict::Holds)
     }
 
     /// Does it hold, and is there no wrong variant for which it does not? It says nothing of the system then.
@@ -146,6 +169,7 @@ pub(crate) fn judge(claim: &Claim, rows: &Rows<'_>) -> Judged {
             Shown { kind: cause.kind, text: cause.text.clone(), shown }
         }),
         nulls: Vec::new(),
+        tried: Vec::new(),
     }
 }
 

@@ -232,6 +232,9 @@ pub struct Panel {
     /// Dimensions whose values make the series; `discipline` is one.
     #[serde(default)]
     pub series: Vec<String>,
+    /// Scatter: dimensions whose values make marks of their own in a series.
+    #[serde(default)]
+    pub each: Vec<String>,
     /// Only cases with these values of dimensions.
     #[serde(default)]
     pub only: Filter,
@@ -465,6 +468,23 @@ pub enum CauseKind {
     Unstated,
 }
 
+impl CauseKind {
+    /// Is it shown by a run?
+    pub(crate) fn is_run(self) -> bool {
+        self != CauseKind::Contradiction
+    }
+
+    /// In words.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            CauseKind::Simulator => "their simulator or testbed",
+            CauseKind::Accident => "their program",
+            CauseKind::Contradiction => "the paper's own numbers",
+            CauseKind::Unstated => "not said in the paper",
+        }
+    }
+}
+
 impl Cause {
     /// Do the numbers contradict one another?
     pub(crate) fn contradicts(&self) -> bool {
@@ -579,6 +599,12 @@ impl Figure {
             let here = format!("panel {} (\"{}\")", i + 1, p.title);
             for name in &p.series {
                 self.known(name).map_err(|e| format!("{here}: series: {e}"))?;
+            }
+            for name in &p.each {
+                self.known(name).map_err(|e| format!("{here}: each: {e}"))?;
+            }
+            if p.kind != Kind::Scatter && !p.each.is_empty() {
+                return Err(format!("{here}: each is for scatter"));
             }
             self.filter(&p.only).map_err(|e| format!("{here}: only: {e}"))?;
             match p.kind {

@@ -24,12 +24,12 @@ mod statements;
 mod store;
 
 pub use cases::Case;
-pub use catalogue::{Catalogue, Experiment};
-pub use claims::{Judged, Verdict, WithNull};
+pub use catalogue::{Catalogue, Experiment, VARIANTS};
+pub use claims::{Judged, Verdict, WithCause, WithNull};
 pub use figure::{CauseKind, Figure, Form};
 pub use measure::reward;
 pub use nulls::{Null, NullRuns};
-pub use output::{Beside, Drawing, Outcome, finish, outcome, summary};
+pub use output::{Beside, Drawing, Outcome, finish, missed, outcome, summary};
 pub use plan::{Options, Plan, Unit};
 pub use store::{Record, Store};
 

@@ -19,6 +19,9 @@ pub struct Outcome {
     pub figure: String,
     /// The paper.
     pub source: String,
+    /// What stands of the paper, Markdown.
+    #[serde(skip)]
+    pub stands: String,
     /// What a reader must know, Markdown.
     pub about: String,
     /// Runs that finished.
@@ -29,7 +32,7 @@ pub struct Outcome {
     pub quick: bool,
     /// The claims.
     pub claims: Vec<Judged>,
-    /// The wrong variants that were run.
+    /// The variants that were run, wrong ones and possible causes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nulls: Vec<Null>,
     /// Published values beside those measured.

@@ -1,10 +1,11 @@
 //! What comes of an experiment: data, figure, verdicts; and of several: the pages over them.
 
-use crate::claims::{WithNull, asked, figures, judge};
+use crate::claims::{Judged, Verdict, WithCause, WithNull, asked, figures, judge};
 pub use crate::outcome::{Beside, Drawing, Outcome};
 use crate::rows::{Row, Rows, Spread};
 use crate::{Error, NullRuns, Plan, Record, Store, Unit, data, derive, draw, page};
 use queuewright_report::replace;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Written across what comes of quick runs.
@@ -12,7 +13,24 @@ const QUICK: &str = "QUICK: fewer seeds, shorter runs";
 /// Written across what comes of a part of the runs.
 const PART: &str = "INCOMPLETE: not all runs were made";
 
-/// Writes data, figure and verdicts of an experiment into its paper's folder. `nulls`: the wrong variants that were run.
+/// The cases and disciplines that an experiment's claims ask for which do not hold, or cannot be told.
+pub fn missed(plan: &Plan, store: &Store) -> BTreeSet<(usize, String)> {
+    let records = derive::records(plan, store.records());
+    let rows = Rows::new(plan, &records);
+    let claims = plan.experiment.figure.claims.iter();
+    let missed = claims.filter(|c| matches!(judge(c, &rows).verdict, Verdict::No | Verdict::Unsure));
+    let of = |row: &Row<'_>| (row.record.case, row.record.discipline.clone());
+    let mut of_these: BTreeSet<_> =
+        missed.flat_map(|c| asked(c, &rows).all.iter().map(of).collect::<Vec<_>>()).collect();
+    // Where measures follow from several cases, all have to be there.
+    let figure = &plan.experiment.figure;
+    if !of_these.is_empty() && (figure.displacement.is_some() || !figure.ranks.is_empty()) {
+        of_these.extend(rows.all.iter().map(of));
+    }
+    of_these
+}
+
+/// Writes data, figure and verdicts of an experiment into its paper's folder. `nulls`: the variants that were run.
 ///
 /// # Errors
 /// When something cannot be drawn or written.
@@ -52,18 +70,30 @@ pub fn outcome(plan: &Plan, store: &Store, nulls: &[NullRuns<'_>]) -> Outcome {
     let missing = of_nulls.sum::<usize>() + plan.pending(store).len();
     let mut claims: Vec<_> = e.figure.claims.iter().map(|c| judge(c, &rows)).collect();
     for NullRuns { null, plan: _, store: own } in nulls {
-        let is_for = |r: &&Record| null.is_for(&Row::of(plan, r));
+        // Of a possible cause only what was asked for was made.
+        let made: BTreeSet<(usize, &str)> = own.records().map(|r| (r.case, &*r.discipline)).collect();
+        let is_for = |r: &&Record| {
+            null.is_for(&Row::of(plan, r))
+                && (null.kind.is_none() || made.contains(&(r.case, &*r.discipline)))
+        };
         let others = store.records().filter(|r| !is_for(r));
         let like = own.records().filter(|r| is_for(r) && store.has(&Unit::of(r)));
         let records = derive::records(plan, others.chain(like));
         let rows = Rows::new(plan, &records);
         for (claim, judged) in e.figure.claims.iter().zip(&mut claims) {
             // Of claims about others alone it says nothing.
-            if !asked(claim, &rows).all.iter().any(|row| null.is_for(row)) {
+            if !asked(claim, &rows).all.iter().any(|row| is_for(&row.record)) {
                 continue;
             }
-            let verdict = judge(claim, &rows).verdict;
-            judged.nulls.push(WithNull { null: null.name.clone(), verdict });
+            let with = || judge(claim, &rows);
+            match null.kind {
+                None => judged.nulls.push(WithNull { null: null.name.clone(), verdict: with().verdict }),
+                Some(_) if judged.verdict == Verdict::Holds => {}
+                Some(kind) => {
+                    let Judged { measured, verdict, .. } = with();
+                    judged.tried.push(WithCause { cause: null.name.clone(), kind, measured, verdict });
+                }
+            }
         }
     }
     let further = e.figure.pictures.iter().map(|p| (format!("{}-{}", e.name, p.name), Some(p.title.clone())));
@@ -75,6 +105,7 @@ pub fn outcome(plan: &Plan, store: &Store, nulls: &[NullRuns<'_>]) -> Outcome {
         title: e.figure.title.clone(),
         figure: e.figure.figure.clone(),
         source: e.figure.source.clone(),
+        stands: e.stands.to_string(),
         about: e.figure.about.trim().into(),
         runs: store.len(),
         missing,

@@ -1,5 +1,6 @@
 //! Pages over experiments: Markdown for a paper, HTML over all.
 
+use crate::Null;
 use crate::claims::{Judged, Verdict};
 use crate::figure::CauseKind;
 use crate::outcome::{Outcome, counts};
@@ -11,6 +12,9 @@ pub fn markdown(outcomes: &[&Outcome]) -> String {
     let mut out = String::new();
     let Some(first) = outcomes.first() else { return out };
     let _ = writeln!(out, "# {}\n", first.source);
+    if !first.stands.is_empty() {
+        let _ = writeln!(out, "{}\n", first.stands);
+    }
     let _ = writeln!(out, "{}.\n", tally(outcomes.iter().copied()));
     let _ = writeln!(out, "    queuewright reproduce {}\n", first.paper);
     if outcomes.iter().any(|o| o.quick) {
@@ -31,6 +35,16 @@ pub fn markdown(outcomes: &[&Outcome]) -> String {
         out += "| wrong variant | is in the place of | claims that hold and are about that | of these it fails |\n|---|---|---:|---:|\n";
         for row in power {
             let _ = writeln!(out, "| {} | {} | {} | {} |", row.text, row.of, row.asked, row.fails);
+        }
+        out.push('\n');
+    }
+    let tried = tried(outcomes);
+    if !tried.is_empty() {
+        out += "## Possible causes\n\nWhat does not hold, or cannot be told, was made again with each of these changes. Where it holds with one, that is its cause; its verdict says which.\n\n";
+        out += "| change | | where the cause lies | claims that were tried | of these it makes hold |\n|---|---|---|---:|---:|\n";
+        for t in tried {
+            let (name, text) = (&t.cause.name, &t.cause.text);
+            let _ = writeln!(out, "| {name} | {text} | {} | {} | {} |", t.kind.words(), t.asked, t.holds);
         }
         out.push('\n');
     }
@@ -55,7 +69,7 @@ pub fn markdown(outcomes: &[&Outcome]) -> String {
                     Verdict::Holds => "holds".into(),
                     v => format!("**{}**", v.words()),
                 };
-                let verdict = verdict + &with_nulls(c);
+                let verdict = verdict + &with_nulls(c) + &with_causes(c);
                 let cells =
                     [&c.text, &c.source, &c.published, &c.measured, &verdict].map(|t| t.replace('|', "\\|"));
                 let _ = writeln!(out, "| {} |", cells.join(" | "));
@@ -133,14 +147,14 @@ struct Power {
 fn power(outcomes: &[&Outcome]) -> Vec<Power> {
     let mut all: Vec<(&str, Power)> = Vec::new();
     for o in outcomes {
-        for null in &o.nulls {
+        for null in o.nulls.iter().filter(|n| n.kind.is_none()) {
             let of_null = |c: &Judged| c.nulls.iter().find(|n| n.null == null.name).map(|n| n.verdict);
             let asked = o.claims.iter().filter(|c| c.verdict == Verdict::Holds).filter_map(of_null);
             let (asked, fails) =
                 asked.fold((0, 0), |(n, fails), v| (n + 1, fails + usize::from(v == Verdict::No)));
             let at = all.iter().position(|(name, _)| *name == null.name).unwrap_or_else(|| {
-                let power =
-                    Power { text: null.text.clone(), of: null.of.all().join(", "), asked: 0, fails: 0 };
+                let of = null.of.as_ref().map_or(String::new(), |of| of.all().join(", "));
+                let power = Power { text: null.text.clone(), of, asked: 0, fails: 0 };
                 all.push((&null.name, power));
                 all.len() - 1
             });
@@ -149,6 +163,44 @@ fn power(outcomes: &[&Outcome]) -> Vec<Power> {
         }
     }
     all.into_iter().map(|(_, power)| power).collect()
+}
+
+/// A possible cause: how many claims that do not hold were tried with it, and how many of these hold then.
+struct Tried<'a> {
+    cause: &'a Null,
+    kind: CauseKind,
+    asked: usize,
+    holds: usize,
+}
+
+fn tried<'a>(outcomes: &[&'a Outcome]) -> Vec<Tried<'a>> {
+    let mut all: Vec<Tried<'a>> = Vec::new();
+    for o in outcomes {
+        for (cause, kind) in o.nulls.iter().filter_map(|n| Some((n, n.kind?))) {
+            let of_cause = o.claims.iter().flat_map(|c| &c.tried).filter(|t| t.cause == cause.name);
+            let (asked, holds) = of_cause
+                .fold((0, 0), |(n, holds), t| (n + 1, holds + usize::from(t.verdict == Verdict::Holds)));
+            let at = all.iter().position(|t| t.cause.name == cause.name).unwrap_or_else(|| {
+                all.push(Tried { cause, kind, asked: 0, holds: 0 });
+                all.len() - 1
+            });
+            all[at].asked += asked;
+            all[at].holds += holds;
+        }
+    }
+    all
+}
+
+/// With which possible causes a claim holds that does not hold.
+fn with_causes(claim: &Judged) -> String {
+    let holds: Vec<String> =
+        claim.holds_with().map(|t| format!("with {}: {}", t.cause, t.measured)).collect();
+    match (claim.tried.len(), holds.is_empty()) {
+        (0, _) => String::new(),
+        (1, true) => "; nor with a change that was tried".into(),
+        (n, true) => format!("; nor with any of {n} changes"),
+        (_, false) => format!("; holds {}", holds.join("; ")),
+    }
 }
 
 /// How many of the claims that hold say something of the system.
@@ -171,14 +223,8 @@ fn weak<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> String {
 
 /// What is known of why a claim does not hold.
 fn why_not(claim: &Judged) -> Option<String> {
-    let kind = |kind| match kind {
-        CauseKind::Simulator => "their simulator or testbed",
-        CauseKind::Accident => "their program",
-        CauseKind::Contradiction => "the paper's own numbers",
-        CauseKind::Unstated => "not said in the paper",
-    };
     let cause = claim.cause.as_ref().map(|c| match c.shown {
-        true => format!("Cause ({}): {}", kind(c.kind), c.text.trim()),
+        true => format!("Cause ({}): {}", c.kind.words(), c.text.trim()),
         false => format!("Not the cause (it does not hold without it either): {}", c.text.trim()),
     });
     let why = claim.why.as_ref().map(|why| why.trim().to_string());
@@ -217,7 +263,7 @@ pub fn html(outcomes: &[Outcome]) -> String {
     out += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
     let _ = write!(out, "<title>Experiments</title>\n<style>{STYLE}</style>\n</head>\n<body>\n");
     let _ = writeln!(out, "<h1>The papers' figures, made again</h1>\n<p>{}.</p>", tally(outcomes.iter()));
-    if outcomes.iter().any(|o| !o.nulls.is_empty()) {
+    if outcomes.iter().flat_map(|o| &o.nulls).any(|n| n.kind.is_none()) {
         let _ = writeln!(out, "<p>{}</p>", weak(outcomes.iter()).replace("*weak*", "<em>weak</em>"));
     }
     if outcomes.iter().any(|o| o.quick) {
@@ -243,6 +289,9 @@ pub fn html(outcomes: &[Outcome]) -> String {
         if o.paper != paper {
             paper = &o.paper;
             let _ = writeln!(out, "<h2>{}</h2>", escape(&o.source));
+            for line in o.stands.lines().filter(|l| !l.trim().is_empty()) {
+                let _ = writeln!(out, "<p>{}</p>", code(&escape(line.trim_start_matches("- "))));
+            }
         }
         experiment(&mut out, o);
     }
@@ -281,7 +330,7 @@ fn experiment(out: &mut String, o: &Outcome) {
                 escape(&c.source),
                 escape(&c.published),
                 escape(&c.measured),
-                c.verdict.words().to_owned() + &with_nulls(c),
+                c.verdict.words().to_owned() + &with_nulls(c) + &escape(&with_causes(c)),
             );
         }
         *out += "</table>\n";

@@ -34,6 +34,9 @@ pub struct Options {
     /// With the wrong variants beside the systems.
     #[serde(default)]
     pub nulls: bool,
+    /// With the possible causes, for what does not hold.
+    #[serde(default)]
+    pub causes: bool,
 }
 
 /// An experiment's cases, and its rule for seeds.
@@ -57,7 +60,7 @@ impl Plan {
         Ok(Plan { experiment, cases, options })
     }
 
-    /// The runs of a wrong variant in this experiment, or none if it has no place there.
+    /// The runs of a variant in this experiment, or none if it has no place there.
     ///
     /// # Errors
     /// A case that it makes impossible.
@@ -70,6 +73,20 @@ impl Plan {
         }
         let cases = cases(&experiment, base, options.quick, Some(null))?;
         Ok(Some(Plan { experiment, cases, options }))
+    }
+
+    /// The same with the cases and disciplines alone that are wanted.
+    #[must_use]
+    pub fn only(mut self, wanted: &BTreeSet<(usize, String)>) -> Plan {
+        for (i, case) in self.cases.iter_mut().enumerate() {
+            case.disciplines.retain(|label| wanted.contains(&(i, label.clone())));
+        }
+        self
+    }
+
+    /// Has it no case with a discipline?
+    pub fn is_empty(&self) -> bool {
+        self.cases.iter().all(|case| case.disciplines.is_empty())
     }
 
     /// Seeds that a case has in any case.

@@ -1,7 +1,7 @@
 //! How claims are judged, by runs that were made up.
 
 use queuewright_experiments::{
-    Catalogue, Judged, NullRuns, Options, Plan, Record, Store, Unit, Verdict, finish,
+    Catalogue, Judged, NullRuns, Options, Plan, Record, Store, Unit, Verdict, finish, missed,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -185,6 +185,65 @@ fn what_holds_for_a_wrong_variant_too_is_weak() {
     // It says nothing of claims about others alone.
     let other = judged("at = { discipline = \"droptail\" }\nat_least = 1", value, value);
     assert!(!other.is_weak() && other.nulls.is_empty());
+}
+
+/// A claim that does not hold, and does with a change of the scenario that is tried, has a cause.
+#[test]
+fn what_does_not_hold_is_tried_with_possible_causes() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
+    write("x.toml", SCENARIO);
+    let claim = |text: &str, discipline: &str| {
+        format!(
+            "[[claim]]\ntext = \"{text}\"\nsource = \"here\"\nmeasure = \"jain\"\n\
+             at = {{ discipline = \"{discipline}\", flows = \"1\" }}\nat_least = 4\n"
+        )
+    };
+    write("x.figure.toml", &format!("{FIGURE}{}{}", claim("misses", "codel"), claim("holds", "droptail")));
+    let cause = |name: &str| {
+        format!(
+            "[[cause]]\nname = \"{name}\"\nkind = \"simulator\"\ntext = \"{name}\"\nscenario = {{ run.stack = \"ns3\" }}\n"
+        )
+    };
+    write("causes.toml", &(cause("right") + &cause("wrong")));
+    let experiment = Catalogue::folder(dir.path()).unwrap().experiments.remove(0);
+    let plan = Plan::new(experiment, dir.path(), Options::default()).unwrap();
+    let mut runs = store(dir.path(), "x");
+    let value: Value = |discipline, _, _| if discipline == "codel" { 1.0 } else { 5.0 };
+    fill(&mut runs, |runs| plan.pending(runs), value);
+    // What the missed claim asks for, and nothing else.
+    let missed = missed(&plan, &runs);
+    assert_eq!(Vec::from_iter(missed.clone()), [(0, "codel".to_string())]);
+    let causes = plan.experiment.nulls.clone();
+    let plans: Vec<Plan> =
+        causes.iter().map(|c| plan.of_null(c, dir.path()).unwrap().unwrap().only(&missed)).collect();
+    let stores: Vec<Store> = causes
+        .iter()
+        .zip(&plans)
+        .map(|(cause, plan)| {
+            let mut own = store(dir.path(), &cause.name);
+            let pending = plan.pending_of_null(&runs, &own);
+            assert_eq!(pending.len(), 5);
+            assert_eq!(plan.spec(&pending[0]).unwrap().stack, queuewright_scenario::spec::Stack::Ns3);
+            let value: Value = if cause.name == "right" { |_, _, _| 5.0 } else { |_, _, _| 2.0 };
+            fill(&mut own, |own| plan.pending_of_null(&runs, own), value);
+            own
+        })
+        .collect();
+    let with: Vec<NullRuns<'_>> = causes
+        .iter()
+        .zip(plans.iter().zip(&stores))
+        .map(|(null, (plan, store))| NullRuns { null, plan, store })
+        .collect();
+    let outcome = finish(&plan, &runs, &with, dir.path()).unwrap();
+    assert_eq!(outcome.missing, 0);
+    let tried: Vec<_> = outcome.claims[0].tried.iter().map(|t| (&*t.cause, t.verdict)).collect();
+    assert_eq!(tried, [("right", Verdict::Holds), ("wrong", Verdict::No)]);
+    assert!(!outcome.claims[0].is_open() && outcome.claims[1].tried.is_empty());
+    let alone = finish(&plan, &runs, &with[1..], dir.path()).unwrap();
+    assert!(alone.claims[0].is_open());
+    // Neither is a wrong variant of the system.
+    assert!(outcome.claims.iter().all(|c| c.nulls.is_empty()));
 }
 
 #[test]

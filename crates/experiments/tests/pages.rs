@@ -2,7 +2,8 @@
 //! is changed needs the page anew.
 
 use queuewright_experiments::{
-    Catalogue, NullRuns, Options, Outcome, Plan, Store, Verdict, WithNull, outcome, summary,
+    Catalogue, CauseKind, Null, NullRuns, Options, Outcome, Plan, Store, Verdict, WithCause, WithNull,
+    outcome, summary,
 };
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,6 +31,12 @@ fn pages_are_those_of_the_experiments() {
             let path = docs.join(&paper).join(format!("{}.svg", picture.file));
             assert!(path.exists(), "{}", path.display());
         }
+        for cells in rows(&page, "| change |") {
+            let known =
+                |null: &Null| null.kind.is_some() && [&null.name, &null.text] == [&cells[0], &cells[1]];
+            let is_known = outcomes.iter().flat_map(|o| &o.nulls).any(known);
+            assert!(is_known, "{paper}.md: {} is no cause of the experiments", cells[0]);
+        }
         summary(&outcomes, folder.path()).unwrap();
         let anew = fs::read_to_string(folder.path().join(format!("{paper}.md"))).unwrap();
         let (kept, anew) = (without_power(&page), without_power(&anew));
@@ -39,7 +46,7 @@ fn pages_are_those_of_the_experiments() {
             wrong.push(format!("{paper}.md has {} lines and is to have {}", kept.len(), anew.len()));
         }
     }
-    let how = "make them by `queuewright reproduce PAPER --null` and scripts/experiment-pages";
+    let how = "make them by `queuewright reproduce PAPER --null --causes` and scripts/experiment-pages";
     assert!(wrong.is_empty(), "pages are not those of the experiments; {how}:\n{}", wrong.join("\n"));
 }
 
@@ -75,8 +82,15 @@ fn fill(o: &mut Outcome, page: &str) -> Result<(), String> {
         let is = |v: &Verdict| v.words() == verdict.trim_matches('*');
         claim.verdict = all.into_iter().find(is).ok_or(format!("{}: verdict {verdict}", o.id))?;
         claim.measured = cells[3].clone();
-        // "not for 2 of 3 wrong variants", "weak: none of 3 wrong variants refutes it".
-        let numbers: Vec<usize> = nulls.split(' ').filter_map(|word| word.parse().ok()).collect();
+        // "not for 2 of 3 wrong variants", "weak: none of 3 wrong variants refutes it"; "nor with any of 4 changes", "holds with ns3: 5 ms".
+        let (of_nulls, of_causes): (Vec<&str>, Vec<&str>) = nulls
+            .split("; ")
+            .map(str::trim)
+            .filter(|s| !s.is_empty())
+            .partition(|s| s.contains("wrong variant"));
+        claim.tried = of_causes.into_iter().flat_map(tried).collect();
+        let numbers: Vec<usize> =
+            of_nulls.iter().flat_map(|s| s.split(' ')).filter_map(|word| word.parse().ok()).collect();
         let (fails, of) = match numbers.as_slice() {
             [fails, of] => (*fails, *of),
             [of] => (0, *of),
@@ -106,6 +120,24 @@ fn fill(o: &mut Outcome, page: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// What a page says of changes that were tried.
+fn tried(words: &str) -> Vec<WithCause> {
+    let with = |cause: &str, measured: &str, verdict| {
+        let (cause, measured) = (cause.into(), measured.into());
+        WithCause { cause, kind: CauseKind::Unstated, measured, verdict }
+    };
+    if let Some(rest) = words.strip_prefix("nor with ") {
+        let count = rest.split(' ').find_map(|word| word.parse().ok()).unwrap_or(1);
+        return (0..count).map(|_| with("", "", Verdict::No)).collect();
+    }
+    let (cause, measured) = words
+        .trim_start_matches("holds ")
+        .trim_start_matches("with ")
+        .split_once(": ")
+        .unwrap_or((words, ""));
+    vec![with(cause, measured, Verdict::Holds)]
+}
+
 /// The rows of a table, as cells.
 fn rows(part: &str, head: &str) -> Vec<Vec<String>> {
     let lines = part.lines().skip_while(|line| !line.starts_with(head)).skip(2);
@@ -116,13 +148,19 @@ fn rows(part: &str, head: &str) -> Vec<Vec<String>> {
     lines.take_while(|line| line.starts_with('|')).map(row).collect()
 }
 
-/// Lines, without the numbers of the table of wrong variants: these are of each claim and variant.
+/// Lines, without the numbers of the table of wrong variants: these are of each claim and variant; and without the table of possible causes,
+/// as one is in it only if there was something to try it on.
 fn without_power(page: &str) -> Vec<String> {
     let mut within = false;
+    let mut causes = false;
+    let is_of_causes = |line: &&str| {
+        causes = line.starts_with('|') && (causes || line.starts_with("| change |"));
+        !causes
+    };
     let line = |line: &str| {
         within = line.starts_with('|') && (within || line.starts_with("| wrong variant |"));
         let ends: Vec<&str> = if within { line.rsplitn(4, '|').collect() } else { vec![line] };
         ends.last().copied().unwrap_or_default().to_string()
     };
-    page.lines().map(line).collect()
+    page.lines().filter(is_of_causes).map(line).collect()
 }

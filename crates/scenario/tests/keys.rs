@@ -78,6 +78,7 @@ fn scenarios(folder: &Path, found: &mut Vec<PathBuf>) {
         } else if path.to_string_lossy().ends_with(".toml")
             && !path.to_string_lossy().ends_with(".figure.toml")
             && !path.ends_with("nulls.toml")
+            && !path.ends_with("causes.toml")
         {
             found.push(path);
         }

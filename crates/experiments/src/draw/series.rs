@@ -45,7 +45,9 @@ pub fn of_panel(panel: &Panel, all: &Rows<'_>) -> Vec<Curve> {
             let points = match panel.kind {
                 Kind::Lines | Kind::Bars | Kind::Table => along(panel, rows),
                 Kind::Flows => Vec::new(),
-                Kind::Scatter => scatter(panel, rows),
+                Kind::Scatter => {
+                    rows.groups(&panel.each).iter().flat_map(|(_, rows)| scatter(panel, rows)).collect()
+                }
                 Kind::Cdf => cdf(panel, rows),
                 Kind::Time => time(panel, rows),
             };
