@@ -151,7 +151,7 @@ def results(
         raise Error(f'engine = "{engine}": not an engine. Allowed: {", ".join(ENGINES)}')
     if jobs is not None:
         try:
-            jobs = operator.index(jobs)
+            jobs = operator.index(None if isinstance(jobs, bool) else jobs)  # type: ignore[arg-type]
         except TypeError:
             raise Error(f"jobs = {jobs!r}: not a whole number; write jobs=2, or leave it out") from None
         if not 1 <= jobs <= 65535:

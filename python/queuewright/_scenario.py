@@ -1,5 +1,6 @@
 """Scenarios: a link, its traffic, and the disciplines to compare."""
 
+import functools
 import inspect
 import itertools
 import json
@@ -24,19 +25,52 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def keywords(of: type) -> Callable[[_Function], _Function]:
-    """Has `help` and notebooks show each keyword of a function, where its own text has `**`."""
+    """Has `help` and notebooks show each keyword of a function, where its own text has `**`.
+
+    Arguments without a name that it does not take are an error that says what to write.
+    """
 
     def shown(function: _Function) -> _Function:
         signature = inspect.signature(function)
         before = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        most = sum(p.kind is not p.KEYWORD_ONLY for p in before)
         more = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
             for name, kind in get_type_hints(of).items()
         ]
-        function.__signature__ = signature.replace(parameters=[*before, *more])  # type: ignore[attr-defined]
-        return function
+
+        @functools.wraps(function)
+        def called(*given: Any, **named: Any) -> Any:
+            if len(given) > most:
+                raise Error(_without_name(function.__qualname__, given[most]))
+            return function(*given, **named)
+
+        called.__signature__ = signature.replace(parameters=[*before, *more])  # type: ignore[attr-defined]
+        return called  # type: ignore[return-value]
 
     return shown
+
+
+# What newcomers leave the name of; else it is a discipline.
+_FIRST = {"qw.compare": "seeds", "qw.Scenario.simple": "rate"}
+
+
+def _without_name(function: str, value: object) -> str:
+    """Of an argument that needs a name and has none: what to write."""
+    function = f"qw.{function.removesuffix('.__init__')}"
+    if function == "qw.Scenario":
+        if isinstance(value, str | os.PathLike):
+            text = isinstance(value, str) and "\n" in value
+            instead = "qw.Scenario.from_toml(text)" if text else f'qw.load("{os.fspath(value)}")'
+        elif isinstance(value, Mapping):
+            instead = "qw.Scenario(**tables)"
+        else:
+            instead = "qw.Scenario(link={...}, flows=[...])"
+        return f"{function}({value!r}): its tables have names; write {instead}"
+    if isinstance(value, Mapping) and function == "qw.run":
+        return f"{function}(..., {value!r}): an argument without its name; to vary it write qw.sweep(scenario, over=...)"
+    name = _FIRST.get(function, "aqm")
+    return f"{function}(..., {value!r}): an argument without its name; write {name}={value!r}, or which it is"
 
 
 class Scenario:

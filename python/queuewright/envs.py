@@ -97,6 +97,10 @@ class _Many:
         self.envs: _native.Envs | None = None
         self.begun = False
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the episode that is under way: what is pickled or copied begins with `reset`."""
+        return {**self.__dict__, "envs": None, "begun": False}
+
     def reset(self, seeds: list[int | None], fresh: int) -> Array:
         if self.envs is None:
             self.envs = _native.Envs(self.networks._native(), self.count, fresh)

@@ -1,3 +1,4 @@
+import copy
 import importlib.util
 import multiprocessing
 import multiprocessing.connection
@@ -59,6 +60,21 @@ def test_networks_can_be_sent_elsewhere():
     again = pickle.loads(pickle.dumps(small()))
     assert again == small()
     assert play(envs.Marking(again), 5, [1] * 9) == play(envs.Marking(small()), 5, [1] * 9)
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+def test_an_environment_that_is_sent_elsewhere_begins_with_reset(again):
+    env, many = envs.Marking(small()), envs.MarkingVector(2, small())
+    env.reset(seed=1)
+    many.reset(seed=1)
+    sent, sent_many = again(env), again(many)
+    env.step(1)
+    with pytest.raises(envs.Error, match=r"call reset\(\) first"):
+        sent.step(1)
+    with pytest.raises(envs.Error, match=r"call reset\(\) first"):
+        sent_many.step(np.array([1, 1]))
+    assert play(sent, 5, [1] * 9) == play(envs.Marking(small()), 5, [1] * 9)
+    sent_many.reset(seed=5)
 
 
 def test_rewards_are_the_papers_and_an_episode_ends_after_its_time():

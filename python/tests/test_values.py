@@ -237,7 +237,28 @@ LINK: dict[str, Any] = {"rate": "20mbit"}
 
 # A newcomer's first mistakes, and what each is answered: the name that was typed, and what to write.
 MISTAKES: list[tuple[Any, str]] = [
-    (lambda: qw.run("hom.toml"), "hom.toml: no such file"),
+    (lambda: qw.run("hom.toml"), 'hom.toml: no such file; did you mean "home.toml"?'),
+    (lambda: qw.run("home"), 'home: no such file; did you mean "home.toml"?'),
+    (
+        lambda: qw.Scenario("home.toml"),
+        "qw.Scenario('home.toml'): its tables have names; write qw.load(\"home.toml\")",
+    ),  # type: ignore[misc]
+    (
+        lambda: qw.run("home.toml", ["codel"]),  # type: ignore[misc]
+        "qw.run(..., ['codel']): an argument without its name; write aqm=['codel'], or which it is",
+    ),
+    (
+        lambda: qw.compare("home.toml", ["codel"], 3),  # type: ignore[misc]
+        "qw.compare(..., 3): an argument without its name; write seeds=3, or which it is",
+    ),
+    (
+        lambda: qw.Scenario.simple("1mbit"),  # type: ignore[misc]
+        "qw.Scenario.simple(..., '1mbit'): an argument without its name; write rate='1mbit', or which it is",
+    ),
+    (
+        lambda: qw.run("home.toml", jobs=True),
+        "jobs = True: not a whole number; write jobs=2, or leave it out",
+    ),
     (
         lambda: qw.run('[link]\nrate = "1mbit"'),
         "scenario: a text of several lines is no path; write qw.Scenario.from_toml(text)",

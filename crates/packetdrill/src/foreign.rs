@@ -158,7 +158,7 @@ fn not_simulated(call: &Call) -> Option<String> {
     let of = |what: &str| Some(format!("a {name}() with {what}"));
     // Flags by words or numbers, all of which are among those.
     let flags = |i: usize, known: &[&str]| {
-        let Some(all) = argument(i) else { return None };
+        let all = argument(i)?;
         let bits = known.iter().filter_map(|k| NUMBERS.iter().find(|n| n.0 == *k)).fold(0, |b, n| b | n.1);
         match number_of(all) {
             Some(n) if n & !bits == 0 => None,
@@ -196,7 +196,7 @@ fn not_simulated(call: &Call) -> Option<String> {
         "bind" | "connect" => {
             argument(1).filter(|a| matches!(a, Expr::Struct(_))).and_then(|_| of("an address"))
         }
-        "listen" => argument(1).and_then(number_of).is_none().then(|| "what is not known here").and_then(of),
+        "listen" => argument(1).and_then(number_of).is_none().then_some("what is not known here").and_then(of),
         "poll" => strange_field(&call.arguments, &POLL_FIELDS).and_then(of),
         "epoll_ctl" => strange_field(&call.arguments, &EPOLL_FIELDS).and_then(of),
         _ => None,

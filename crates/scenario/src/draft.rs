@@ -1,7 +1,7 @@
 //! A scenario before it is checked: what a file, the command line or a program says, on which more can be laid.
 
 use crate::data::Files;
-use crate::error::{Error, Place};
+use crate::error::{Error, Place, nearest};
 use crate::flags::{DEFAULT_AQM, DEFAULT_DURATION, Flags, discipline};
 use crate::model::Scenario;
 use crate::node::{Node, Value, parse_toml};
@@ -25,6 +25,30 @@ pub struct Draft {
     root: Node,
     files: Files,
     warnings: Warnings,
+}
+
+/// How the names of scenario files end.
+const ENDING: &str = ".toml";
+
+/// Of a scenario file that is not there: the one that may be meant, or what scenario files its folder has, or none.
+fn others_there(path: &Path) -> String {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return String::new() };
+    // A folder with more names is no folder of scenarios.
+    let names = std::fs::read_dir(folder).into_iter().flatten().take(1000).flatten();
+    let mut there: Vec<String> = names
+        .filter_map(|entry| entry.file_name().to_str()?.strip_suffix(ENDING).map(String::from))
+        .collect();
+    there.sort();
+    let shown = |other: &str| path.with_file_name(format!("{other}{ENDING}")).display().to_string();
+    match nearest(name.strip_suffix(ENDING).unwrap_or(name), there.iter().map(String::as_str)) {
+        Some(near) => format!("; did you mean \"{}\"?", shown(near)),
+        None if there.is_empty() => String::new(),
+        None => {
+            let some: Vec<_> = there.iter().take(3).map(|other| shown(other)).collect();
+            format!("; there are {}{}", some.join(", "), if there.len() > 3 { ", ..." } else { "" })
+        }
+    }
 }
 
 impl Draft {
@@ -61,6 +85,9 @@ impl Draft {
         };
         let bytes = bytes.map_err(|e| match e.kind() {
             ErrorKind::FileTooLarge => fail(format!("{e}: not a scenario")),
+            ErrorKind::NotFound if pipe.is_none() => {
+                fail(format!("{}{}", data::unreadable(&e), others_there(path)))
+            }
             _ => fail(data::unreadable(&e)),
         })?;
         let text = String::from_utf8(bytes).map_err(|e| {

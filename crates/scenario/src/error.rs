@@ -89,19 +89,23 @@ pub(crate) fn listed(words: impl IntoIterator<Item = impl Into<String>>, last: &
     if words.is_empty() { end } else { format!("{} {last} {end}", words.join(", ")) }
 }
 
+/// The one of these words that is close to what was written, if one is.
+pub(crate) fn nearest<'a>(word: &str, allowed: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // A long word is no typo of a short one, and costs time to compare.
+    let lower = if word.len() <= 64 { word.to_lowercase() } else { return None };
+    let near = allowed
+        .into_iter()
+        .map(|a| (strsim::damerau_levenshtein(&lower, a), a))
+        .filter(|(distance, a)| *distance <= 1 + a.len() / 3 && *distance < a.len())
+        .min();
+    near.map(|(_, near)| near)
+}
+
 /// `; did you mean "x"?` for a word close to an allowed one, and the allowed ones.
 pub(crate) fn suggest<'a>(word: &str, allowed: impl IntoIterator<Item = &'a str>) -> String {
     let allowed: Vec<&str> = allowed.into_iter().collect();
-    // A long word is no typo of a short one, and costs time to compare.
-    let lower = if word.len() <= 64 { word.to_lowercase() } else { String::new() };
-    let near = allowed
-        .iter()
-        .filter(|_| !lower.is_empty())
-        .map(|a| (strsim::damerau_levenshtein(&lower, a), *a))
-        .filter(|(distance, a)| *distance <= 1 + a.len() / 3 && *distance < a.len())
-        .min();
     let mut out = String::new();
-    if let Some((_, near)) = near {
+    if let Some(near) = nearest(word, allowed.iter().copied()) {
         out.push_str(&format!("; did you mean \"{near}\"?"));
     } else {
         out.push('.');

@@ -482,9 +482,10 @@ fn most_waiting(traffic: &[&Traffic], capacity: &[f64], used: f64, seconds: f64)
         if t.at_s.is_empty() {
             let (first, end) = (t.from_s / part_s, t.to_s / part_s);
             let bits = t.offered_bits / (end - first);
-            for i in first as usize..=(end as usize).min(last) {
+            let (from, to) = (first as usize, (end as usize).min(last));
+            for (i, part) in come.iter_mut().enumerate().take(to + 1).skip(from) {
                 let i_s = i as f64;
-                come[i].0 += bits * (end.min(i_s + 1.0) - first.max(i_s)).max(0.0);
+                part.0 += bits * (end.min(i_s + 1.0) - first.max(i_s)).max(0.0);
             }
         }
         for at in &t.at_s {
