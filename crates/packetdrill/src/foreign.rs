@@ -196,7 +196,9 @@ fn not_simulated(call: &Call) -> Option<String> {
         "bind" | "connect" => {
             argument(1).filter(|a| matches!(a, Expr::Struct(_))).and_then(|_| of("an address"))
         }
-        "listen" => argument(1).and_then(number_of).is_none().then_some("what is not known here").and_then(of),
+        "listen" => {
+            argument(1).and_then(number_of).is_none().then_some("what is not known here").and_then(of)
+        }
         "poll" => strange_field(&call.arguments, &POLL_FIELDS).and_then(of),
         "epoll_ctl" => strange_field(&call.arguments, &EPOLL_FIELDS).and_then(of),
         _ => None,
