@@ -68,7 +68,7 @@ def _without_name(function: str, value: object) -> str:
             instead = "qw.Scenario(link={...}, flows=[...])"
         return f"{function}({value!r}): its tables have names; write {instead}"
     if isinstance(value, Mapping) and function == "qw.run":
-        return f"{function}(..., {value!r}): an argument without its name; to vary it write qw.sweep(scenario, over=...)"
+        return f"{function}(..., {value!r}): an argument without its name; write qw.sweep(scenario, over=...)"
     name = _FIRST.get(function, "aqm")
     return f"{function}(..., {value!r}): an argument without its name; write {name}={value!r}, or which it is"
 

@@ -99,7 +99,8 @@ fn a_large_file_costs_little() {
     const MOST: usize = 15_900_000;
     let (many, words) = ("more than 100000 keys, values and brackets", "more than 1000000 words");
     // Each by itself: what this process holds counts for its children.
-    let texts: [(&str, Box<dyn Fn() -> String>); 9] = [
+    type Make<'a> = Box<dyn Fn() -> String + 'a>;
+    let texts: [(&str, Make<'_>); 9] = [
         ("ends", Box::new(|| fill(&|_| "\n".into(), MOST))),
         ("comments", Box::new(|| fill(&|_| "#\n".into(), MOST))),
         ("text", Box::new(|| format!("a = \"\"\"{}\"\"\"", fill(&|_| "\n".into(), MOST)))),
