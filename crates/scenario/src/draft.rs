@@ -45,8 +45,8 @@ fn others_there(path: &Path) -> String {
         Some(near) => format!("; did you mean \"{}\"?", shown(near)),
         None if there.is_empty() => String::new(),
         None => {
-            let some: Vec<_> = there.iter().take(3).map(|other| shown(other)).collect();
-            format!("; there are {}{}", some.join(", "), if there.len() > 3 { ", ..." } else { "" })
+            let some: Vec<_> = there.iter().take(3).map(|other| format!("{other}{ENDING}")).collect();
+            format!("; beside it: {}{}", some.join(", "), if there.len() > 3 { ", ..." } else { "" })
         }
     }
 }

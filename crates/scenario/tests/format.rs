@@ -602,7 +602,7 @@ fn a_saved_scenario_stands_alone() {
         assert!(error.ends_with(message), "{error}");
     }
     let error = Scenario::read(&from.join("none.toml")).unwrap_err().to_string();
-    assert!(error.ends_with("none.toml: no such file"), "{error}");
+    assert!(error.ends_with("none.toml: no such file; beside it: bad.toml, bytes.toml, s.toml"), "{error}");
     let error = Scenario::read(&from).unwrap_err().to_string();
     assert!(error.ends_with("from: a directory, not a file"), "{error}");
     std::fs::remove_dir_all(&folder).unwrap();
