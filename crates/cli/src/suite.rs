@@ -9,7 +9,7 @@ use queuewright_engine::{Engine, ItemEvent, jobs};
 use queuewright_experiments::{Record, Store, measures};
 use queuewright_report::{new_folder, replace};
 use queuewright_scenario::{RunSpec, read_text};
-use queuewright_suite::{Options, Plan, Scores, Suite, list, pages, table};
+use queuewright_suite::{Options, Plan, Scores, Suite, list, pages, pictures, table};
 use serde_json::json;
 use std::fmt::Write;
 use std::fs;
@@ -48,7 +48,8 @@ pub fn suite(args: &Args) -> Result<(), Failure> {
     }
     let Some(name) = &args.name else { return print(&listed(jobs(args.jobs))?) };
     doing::now(&format!("reading {name}"));
-    let options = Options { aqm: args.aqm.clone(), cca: args.cca.clone(), seeds: args.seeds, quick: args.quick };
+    let options =
+        Options { aqm: args.aqm.clone(), cca: args.cca.clone(), seeds: args.seeds, quick: args.quick };
     let suite = Suite::open(name)?;
     // Wrong words make no folder of results.
     let (looked_at, mut looked) = (temporary()?, suite.clone());
@@ -90,7 +91,8 @@ fn listed(jobs: usize) -> Result<String, Failure> {
             plan.suite.about.title
         );
     }
-    let _ = writeln!(out, "\nqueuewright suite NAME runs one on every discipline; --aqm codel,titrate on some");
+    let _ =
+        writeln!(out, "\nqueuewright suite NAME runs one on every discipline; --aqm codel,titrate on some");
     Ok(out)
 }
 
@@ -127,7 +129,12 @@ fn make(args: &Args, folder: &Path, mut suite: Suite, options: Options) -> Resul
     let mut progress = Progress::new(&specs);
     let mut failed = None;
     if let Some(first) = units.first() {
-        let own: Vec<RunSpec> = specs.iter().zip(&units).filter(|(_, u)| u.member == first.member).map(|(s, _)| s.clone()).collect();
+        let own: Vec<RunSpec> = specs
+            .iter()
+            .zip(&units)
+            .filter(|(_, u)| u.member == first.member)
+            .map(|(s, _)| s.clone())
+            .collect();
         let engine = Engine::new(&asked, &plan.scenarios[first.member], &own)?;
         engine.run_all(&specs, jobs(args.jobs), &stop, |i, step| {
             let unit = &units[i];
@@ -157,7 +164,7 @@ fn make(args: &Args, folder: &Path, mut suite: Suite, options: Options) -> Resul
     }
     if !store.is_empty() {
         let scores = Scores::of(&plan, &store)?;
-        for (name, text) in pages(&plan, &store, &scores) {
+        for (name, text) in pages(&plan, &store, &scores).into_iter().chain(pictures(&plan, &store, &scores)?) {
             let path = folder.join(name);
             if let Some(above) = path.parent() {
                 fs::create_dir_all(above).map_err(lost(above.to_path_buf()))?;

@@ -10,7 +10,8 @@ mod catalogue;
 mod claims;
 mod data;
 mod derive;
-mod draw;
+#[doc(hidden)] // for the pictures of suites
+pub mod draw;
 mod figure;
 mod measure;
 mod nulls;

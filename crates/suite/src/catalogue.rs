@@ -133,7 +133,9 @@ impl Suite {
             }
         }
         if members.is_empty() {
-            return Err(Error(format!("{name}: no scenario in it; a suite is a folder of scenario files (.toml)")));
+            return Err(Error(format!(
+                "{name}: no scenario in it; a suite is a folder of scenario files (.toml)"
+            )));
         }
         members.sort_by_cached_key(|m| sorted(&m.name));
         if about.title.is_empty() {

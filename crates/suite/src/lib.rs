@@ -6,11 +6,13 @@
 
 mod catalogue;
 mod page;
+mod picture;
 mod plan;
 mod score;
 
 pub use catalogue::{Member, Suite, list};
 pub use page::{pages, table};
+pub use picture::pictures;
 pub use plan::{Options, Plan, Unit};
 pub use score::{Scores, Standing};
 

@@ -70,7 +70,9 @@ pub fn table(plan: &Plan, store: &Store, scores: &Scores) -> String {
 /// A heading, and a row for each discipline.
 fn ranking(plan: &Plan, store: &Store, scores: &Scores) -> Vec<Vec<String>> {
     let mut head: Vec<String> =
-        ["discipline", "score", "95 %", "first", "mean rank", "worst tenth", "worst in"].map(String::from).into();
+        ["discipline", "score", "95 %", "first", "mean rank", "worst tenth", "worst in"]
+            .map(String::from)
+            .into();
     head.extend(OVER_ALL.iter().map(|m| titled(m)));
     let mut rows = vec![head];
     for s in &scores.standings {
@@ -84,7 +86,7 @@ fn ranking(plan: &Plan, store: &Store, scores: &Scores) -> Vec<Vec<String>> {
             plan.suite.members[s.worst].name.clone(),
         ];
         for m in OVER_ALL {
-            let means = (0..plan.scenarios.len()).map(|i| port_mean(store, i, &s.discipline, m.path));
+            let means = (0..plan.scenarios.len()).map(|i| port_mean(store.of(i, &s.discipline), m.path));
             row.push(figure(mean(means) * m.factor));
         }
         rows.push(row);
@@ -126,6 +128,11 @@ fn index(plan: &Plan, store: &Store, scores: &Scores) -> String {
         measure_in_words(suite.about.score()),
     );
     out += &markdown(&ranking(plan, store, scores));
+    let _ = writeln!(
+        out,
+        "\n![Scores with their intervals](ranking.svg)\n\nEach scenario's wait (ms) and goodput (Mbit/s): a mark is the mean over the seeds, the curve around it their 1-sigma ellipse. \
+         Left and up is better.\n\n![Goodput against wait in each scenario](scenarios.svg)"
+    );
     for (i, member) in suite.members.iter().enumerate() {
         let _ = writeln!(out, "\n## {}\n", member.name);
         if let Some(about) = &plan.scenarios[i].description {
@@ -143,7 +150,9 @@ fn answer(plan: &Plan, scores: &Scores) -> String {
     let equals: Vec<&str> =
         scores.standings[1..].iter().filter(|s| s.first >= 0.05).map(|s| s.discipline.as_str()).collect();
     let mut out = match equals.as_slice() {
-        [] => format!("**{}** is the best of these, and no other is in one of twenty draws.", best.discipline),
+        [] => {
+            format!("**{}** is the best of these, and no other is in one of twenty draws.", best.discipline)
+        }
         others => format!(
             "**{}** has the highest score, but {} may be as good: over other scenarios and seeds of this kind it is first in {:.0} % of the draws.",
             best.discipline,
@@ -159,7 +168,13 @@ fn answer(plan: &Plan, scores: &Scores) -> String {
     );
     if let Some(tail) = scores.standings.iter().find(|s| s.discipline == REFERENCE) {
         let below = scores.standings.iter().filter(|s| s.interval[1] < tail.interval[0]).count();
-        let _ = write!(out, " Tail drop has {} ({} to {})", number(tail.score, 2), number(tail.interval[0], 2), number(tail.interval[1], 2));
+        let _ = write!(
+            out,
+            " Tail drop has {} ({} to {})",
+            number(tail.score, 2),
+            number(tail.interval[0], 2),
+            number(tail.interval[1], 2)
+        );
         out += &match below {
             0 => ".".into(),
             n => format!(", and {n} are worse than it."),
@@ -168,7 +183,7 @@ fn answer(plan: &Plan, scores: &Scores) -> String {
     out
 }
 
-fn place(plan: &Plan, label: &str) -> usize {
+pub(crate) fn place(plan: &Plan, label: &str) -> usize {
     plan.disciplines.iter().position(|d| d == label).unwrap_or(0)
 }
 
@@ -227,7 +242,9 @@ fn names(store: &Store, member: usize) -> (Vec<String>, Vec<String>) {
     for path in store.records().filter(|r| r.case == member).flat_map(|r| r.measures.keys()) {
         let port = match path.as_str() {
             whole if whole == OF_PORT[0].path => Some(""),
-            other => other.strip_prefix("port.").and_then(|p| p.strip_suffix(&ending)).filter(|p| !p.contains('.')),
+            other => {
+                other.strip_prefix("port.").and_then(|p| p.strip_suffix(&ending)).filter(|p| !p.contains('.'))
+            }
         };
         let group = path.strip_prefix("group.").and_then(|g| g.strip_suffix(".goodput_bps"));
         for (name, all) in [(port, &mut ports), (group, &mut groups)] {
@@ -348,11 +365,12 @@ fn measure_in_words(path: &str) -> String {
     }
 }
 
-/// A measure of a port in a scenario, mean over the seeds and, where there are several, over the ports.
-fn port_mean(store: &Store, member: usize, label: &str, path: &str) -> f64 {
+/// A measure of ports, mean over runs and, where there are several, over the ports.
+pub(crate) fn port_mean<'a>(runs: impl Iterator<Item = &'a Record>, path: &str) -> f64 {
     let ending = format!(".{path}");
-    let of = store.of(member, label).flat_map(|r| &r.measures).filter(|(name, _)| {
-        *name == path || name.strip_prefix("port.").and_then(|p| p.strip_suffix(&ending)).is_some_and(|p| !p.contains('.'))
+    let of = runs.flat_map(|r| &r.measures).filter(|(name, _)| {
+        *name == path
+            || name.strip_prefix("port.").and_then(|p| p.strip_suffix(&ending)).is_some_and(|p| !p.contains('.'))
     });
     mean(of.map(|(_, v)| *v))
 }
@@ -366,7 +384,8 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 fn spread(store: &Store, member: usize, label: &str, path: &str, factor: f64) -> String {
     let values: Vec<f64> =
         store.of(member, label).filter_map(|r| r.measures.get(path)).map(|v| v * factor).collect();
-    let (low, high) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
+    let (low, high) =
+        values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
     match values.len() {
         0 => "-".into(),
         1 => figure(values[0]),

@@ -107,7 +107,9 @@ impl Plan {
         }
         if options.cca.is_some() && !tested {
             let name = &suite.name;
-            return Err(Error(format!("--cca: {name} tests no congestion control: no group is named {UNDER_TEST:?}")));
+            return Err(Error(format!(
+                "--cca: {name} tests no congestion control: no group is named {UNDER_TEST:?}"
+            )));
         }
         let mut disciplines: Vec<String> = Vec::new();
         for label in scenarios.iter().flat_map(|s| &s.disciplines).map(|d| &d.label) {

@@ -179,7 +179,10 @@ mod tests {
         let scores = scored(&values, false, &labels(&["a", "b"]));
         assert_eq!(scores.of_member, [[1.0, 0.5], [0.25, 1.0]]);
         let [b, a] = scores.standings.as_slice() else { panic!("two") };
-        assert_eq!((b.discipline.as_str(), b.score, b.rank, b.worst_tenth, b.worst), ("b", 0.75, 1.5, 0.5, 0));
+        assert_eq!(
+            (b.discipline.as_str(), b.score, b.rank, b.worst_tenth, b.worst),
+            ("b", 0.75, 1.5, 0.5, 0)
+        );
         assert_eq!((a.score, a.rank, a.worst_tenth, a.worst), (0.625, 1.5, 0.25, 1));
         // The ends of the bootstrap: one scenario twice. Seeds move the shares too: a may have 5 or 3 beside 2.
         assert_eq!((b.interval[1], a.interval[1]), (1.0, 1.0));
