@@ -164,7 +164,8 @@ fn make(args: &Args, folder: &Path, mut suite: Suite, options: Options) -> Resul
     }
     if !store.is_empty() {
         let scores = Scores::of(&plan, &store)?;
-        for (name, text) in pages(&plan, &store, &scores).into_iter().chain(pictures(&plan, &store, &scores)?) {
+        for (name, text) in pages(&plan, &store, &scores).into_iter().chain(pictures(&plan, &store, &scores)?)
+        {
             let path = folder.join(name);
             if let Some(above) = path.parent() {
                 fs::create_dir_all(above).map_err(lost(above.to_path_buf()))?;

@@ -370,7 +370,10 @@ pub(crate) fn port_mean<'a>(runs: impl Iterator<Item = &'a Record>, path: &str) 
     let ending = format!(".{path}");
     let of = runs.flat_map(|r| &r.measures).filter(|(name, _)| {
         *name == path
-            || name.strip_prefix("port.").and_then(|p| p.strip_suffix(&ending)).is_some_and(|p| !p.contains('.'))
+            || name
+                .strip_prefix("port.")
+                .and_then(|p| p.strip_suffix(&ending))
+                .is_some_and(|p| !p.contains('.'))
     });
     mean(of.map(|(_, v)| *v))
 }

@@ -7,7 +7,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use queuewright_experiments::Store;
 use queuewright_experiments::draw::style::{Drawn, FAINT, GRID, INK, color, font};
 use queuewright_experiments::draw::{Marks, fonts};
-use queuewright_results::quality::Ellipse;
+use queuewright_results::quality::ellipse::Ellipse;
 
 /// Scenarios in a line of the picture, the size of each, and the height of a line of the legend.
 const ACROSS: usize = 5;
@@ -54,9 +54,16 @@ fn draw_ranking(out: &mut String, plan: &Plan, scores: &Scores) -> Drawn {
         let middle = top + ROW as i32 / 2;
         let name = font(13, INK).pos(Pos::new(HPos::Right, VPos::Center));
         root.draw_text(&s.discipline, &name, (NAMES as i32 - 8, middle))?;
-        root.draw(&Rectangle::new([(across(0.0), top + 4), (across(s.score), top + ROW as i32 - 4)], color(i).mix(0.6).filled()))?;
+        root.draw(&Rectangle::new(
+            [(across(0.0), top + 4), (across(s.score), top + ROW as i32 - 4)],
+            color(i).mix(0.6).filled(),
+        ))?;
         let [low, high] = s.interval.map(across);
-        for line in [[(low, middle), (high, middle)], [(low, middle - 4), (low, middle + 4)], [(high, middle - 4), (high, middle + 4)]] {
+        for line in [
+            [(low, middle), (high, middle)],
+            [(low, middle - 4), (low, middle + 4)],
+            [(high, middle - 4), (high, middle + 4)],
+        ] {
             root.draw(&PathElement::new(line, INK.stroke_width(1)))?;
         }
         let value = font(12, FAINT).pos(Pos::new(HPos::Left, VPos::Center));
@@ -117,7 +124,8 @@ fn panel(
         .collect();
     let all = || clouds.iter().flat_map(|(_, points)| points);
     let ends = |of: fn(&(f64, f64)) -> f64| {
-        let (low, high) = all().map(of).fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+        let (low, high) =
+            all().map(of).fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
         let room = ((high - low) * 0.12).max(high.abs() * 0.02).max(1e-6);
         (low - room, high + room)
     };
