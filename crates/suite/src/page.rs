@@ -73,9 +73,14 @@ fn ranking(plan: &Plan, store: &Store, scores: &Scores) -> Vec<Vec<String>> {
         ["discipline", "score", "95 %", "first", "mean rank", "worst tenth", "worst in"]
             .map(String::from)
             .into();
+    // Where they are not in the same scenarios, it is said.
+    let differ = scores.standings.iter().any(|s| s.scenarios != scores.standings[0].scenarios);
+    if differ {
+        head.insert(1, "scenarios".into());
+    }
     head.extend(OVER_ALL.iter().map(|m| titled(m)));
     let mut rows = vec![head];
-    for s in &scores.standings {
+    for s in scores.standings.iter().filter(|s| s.scenarios > 0) {
         let mut row = vec![
             s.discipline.clone(),
             number(s.score, 3),
@@ -85,6 +90,9 @@ fn ranking(plan: &Plan, store: &Store, scores: &Scores) -> Vec<Vec<String>> {
             number(s.worst_tenth, 3),
             plan.suite.members[s.worst].name.clone(),
         ];
+        if differ {
+            row.insert(1, s.scenarios.to_string());
+        }
         for m in OVER_ALL {
             let means = (0..plan.scenarios.len()).map(|i| port_mean(store.of(i, &s.discipline), m.path));
             row.push(figure(mean(means) * m.factor));
@@ -146,9 +154,10 @@ fn index(plan: &Plan, store: &Store, scores: &Scores) -> String {
 /// What the ranking comes to, in words.
 fn answer(plan: &Plan, scores: &Scores) -> String {
     let Some(best) = scores.standings.first() else { return String::new() };
+    let in_all: Vec<&Standing> = scores.standings.iter().filter(|s| s.scenarios == best.scenarios).collect();
     // Who shares the draws in which it is not first: nobody can say that these are worse.
     let equals: Vec<&str> =
-        scores.standings[1..].iter().filter(|s| s.first >= 0.05).map(|s| s.discipline.as_str()).collect();
+        in_all[1..].iter().filter(|s| s.first >= 0.05).map(|s| s.discipline.as_str()).collect();
     let mut out = match equals.as_slice() {
         [] => {
             format!("**{}** is the best of these, and no other is in one of twenty draws.", best.discipline)
@@ -166,8 +175,8 @@ fn answer(plan: &Plan, scores: &Scores) -> String {
         plan.suite.members[best.worst].name,
         number(scores.of_member[best.worst][place(plan, &best.discipline)], 2)
     );
-    if let Some(tail) = scores.standings.iter().find(|s| s.discipline == REFERENCE) {
-        let below = scores.standings.iter().filter(|s| s.interval[1] < tail.interval[0]).count();
+    if let Some(tail) = in_all.iter().find(|s| s.discipline == REFERENCE) {
+        let below = in_all.iter().filter(|s| s.interval[1] < tail.interval[0]).count();
         let _ = write!(
             out,
             " Tail drop has {} ({} to {})",

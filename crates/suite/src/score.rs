@@ -38,7 +38,7 @@ pub struct Standing {
 /// The scores of all disciplines.
 #[derive(Debug, Clone)]
 pub struct Scores {
-    /// The best first.
+    /// Those with a value in most scenarios first, of these the best.
     pub standings: Vec<Standing>,
     /// Of each scenario, the mean over the seeds of each discipline's measure over the best's; NaN: none.
     pub of_member: Vec<Vec<f64>>,
@@ -83,7 +83,7 @@ fn scored(values: &Values, less: bool, labels: &[String]) -> Scores {
     let every: Vec<usize> = (0..seeds).collect();
     let of_member: Vec<Vec<f64>> = values.iter().map(|of| shares(of, &every, less)).collect();
     let mut random = Pcg32::new(0x5eed, 0x5c07e);
-    let mut below = |n: usize| (u64::from(random.next_u32()) * n as u64 >> 32) as usize;
+    let mut below = |n: usize| ((u64::from(random.next_u32()) * n as u64) >> 32) as usize;
     let mut drawn: Vec<Vec<f64>> = vec![Vec::new(); labels.len()];
     let mut firsts = vec![0.0; labels.len()];
     for _ in 0..DRAWS {
@@ -136,8 +136,8 @@ fn scored(values: &Values, less: bool, labels: &[String]) -> Scores {
         })
         .collect();
     standings.sort_by(|a, b| b.score.total_cmp(&a.score));
-    // Without a value a discipline has no place.
-    standings.sort_by_key(|s| s.scenarios == 0);
+    // Who is in some scenarios alone is compared with nobody: behind those that are in all, the fewer the later.
+    standings.sort_by_key(|s| std::cmp::Reverse(s.scenarios));
     Scores { standings, of_member }
 }
 
