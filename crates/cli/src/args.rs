@@ -41,6 +41,8 @@ pub enum Command {
     Run(Run),
     /// Make the papers' figures and tables again, and judge their claims
     Reproduce(Reproduce),
+    /// Run a suite of scenarios, and score disciplines on it
+    Suite(Suite),
     /// Run scenarios on the simulator and on a real kernel, and print the gap
     Validate(Validate),
     /// Run packetdrill's scripts on the simulator's TCP, or on a real kernel's
@@ -260,6 +262,54 @@ pub struct Reproduce {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub seeds: Option<u16>,
     /// Folder in which each call gets a dated folder of its own [default: queuewright-reproduced]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Runs at a time [default: one per core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+}
+
+/// `suite`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Without a name it lists the suites and about how long each takes here for one discipline. A suite
+is a folder of scenario files; one of your own is one too. The folder of results has a page over
+all scenarios (index.md), a scorecard for each discipline (cards/), every measure of every run
+(runs.csv) and the scenarios themselves, each of which `queuewright run` takes.
+
+Examples:
+  queuewright suite
+  queuewright suite rfc7928 --aqm codel,fq-codel,titrate
+  queuewright suite home --quick
+  queuewright suite rfc9743 --cca bbr --aqm droptail,fq-codel
+  queuewright suite ./my-scenarios --seeds 10
+  queuewright suite --resume")]
+pub struct Suite {
+    /// Suite (rfc7928), or folder of scenario files
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// Disciplines, or all [default: the suite's; tail drop is always among them]
+    #[arg(long, value_name = "LIST")]
+    pub aqm: Option<String>,
+    /// Congestion control of the flow groups named `new`, of suites that test one
+    #[arg(long, value_name = "NAME")]
+    pub cca: Option<String>,
+    /// One seed
+    #[arg(long, conflicts_with = "seeds")]
+    pub quick: bool,
+    /// Seeds of each scenario [default: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub seeds: Option<u16>,
+    /// Go on with the newest folder, which was interrupted
+    #[arg(long, conflicts_with_all = ["name", "aqm", "cca", "quick", "seeds"])]
+    pub resume: bool,
+    /// What makes the runs.
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    /// Print the ranking as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Folder in which each call gets a dated folder of its own [default: queuewright-suites]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Runs at a time [default: one per core]

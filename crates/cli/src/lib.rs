@@ -10,6 +10,7 @@ mod linux;
 mod packetdrill;
 mod replay;
 mod reproduce;
+mod suite;
 mod validate;
 mod watch;
 pub mod words;
@@ -127,6 +128,7 @@ fn execute(command: Command) -> Result<(), Failure> {
             compare::compare(&heard(Scenario::read_with(&r.scenario, &flags)?), &stem, &r.engine, &r.output)
         }
         Command::Reproduce(r) => reproduce::reproduce(&r),
+        Command::Suite(s) => suite::suite(&s),
         Command::Validate(v) if replay::is_asked(&v) => replay::replay(&v),
         Command::Validate(v) => validate::validate(&v),
         Command::Packetdrill(p) => packetdrill::packetdrill(&p),
