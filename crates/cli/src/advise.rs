@@ -67,7 +67,8 @@ pub fn advise(a: &Advise) -> Result<(), Failure> {
     let mut apart = Vec::new();
     for set in 0..u64::from(a.check) {
         let (first, mut of_set) = (APART + set * SET, Table::new());
-        run(&mut of_set, first..=first + SET - 1, &kept)?;
+        // A thorough check asks whether the first households have left the best behind, too.
+        run(&mut of_set, first..=first + SET - 1, if a.check > 1 { &all } else { &kept })?;
         apart.push(of_set);
     }
     let advice =
@@ -226,12 +227,13 @@ impl Advice<'_> {
     /// Of each set of households that was kept apart: may the chosen one be as good as the best there, and how much behind it is it?
     fn held_out(&self) -> Vec<(bool, Sure)> {
         let of_set = |table: &Table| {
-            let (totals, _) = scored(table, self.line, self.labels);
-            let (_, equals) = choose(&totals);
-            let best = order(&totals)[0];
-            let behind: Vec<f64> =
-                totals[best].iter().zip(&totals[self.chosen]).map(|(a, b)| a - b).collect();
-            (equals.contains(&self.chosen), Sure::of(&behind))
+            let labels: Vec<String> =
+                table.values().next().map_or(Vec::new(), |h| h.keys().cloned().collect());
+            let (totals, _) = scored(table, self.line, &labels);
+            let chosen = labels.iter().position(|l| *l == self.labels[self.chosen]).unwrap_or(0);
+            let best = &totals[order(&totals)[0]];
+            let behind: Vec<f64> = best.iter().zip(&totals[chosen]).map(|(a, b)| a - b).collect();
+            (choose(&totals).1.contains(&chosen), Sure::of(&behind))
         };
         self.apart.iter().map(of_set).collect()
     }

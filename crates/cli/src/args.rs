@@ -293,7 +293,7 @@ pub struct Suite {
     /// Disciplines, or all [default: the suite's; tail drop is always among them]
     #[arg(long, value_name = "LIST")]
     pub aqm: Option<String>,
-    /// Congestion control of the flow groups named `new`, of suites that test one
+    /// Congestion control of the flow groups named `new`, of suites that test one: harm.md says what the others lose by it
     #[arg(long, value_name = "NAME")]
     pub cca: Option<String>,
     /// One seed
@@ -351,7 +351,7 @@ pub struct Advise {
     /// Of those that tc has without anything of ours
     #[arg(long)]
     pub tc: bool,
-    /// Sets of sixteen other households on which the advice is checked
+    /// Sets of sixteen other households on which the advice is checked; with more than one, beside all disciplines
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(..=100))]
     pub check: u8,
     /// Device, in the commands that are printed

@@ -6,6 +6,7 @@
 
 pub mod advise;
 mod catalogue;
+pub mod harm;
 pub mod household;
 mod page;
 mod picture;
