@@ -321,7 +321,9 @@ impl Advice<'_> {
 
     /// A row for each of these: the score, and what its uses get.
     fn effects(&self, shown: &[usize], totals: &[Vec<f64>]) -> String {
-        let mut columns: Vec<(&str, fn(&Got) -> f64, f64, usize)> = Vec::new();
+        // Heading, value, factor, digits.
+        type Column = (&'static str, fn(&Got) -> f64, f64, usize);
+        let mut columns: Vec<Column> = Vec::new();
         for one in &self.line.uses {
             match one {
                 Use::Calls => columns.push(("call (MOS)", |g| g.mos, 1.0, 2)),
