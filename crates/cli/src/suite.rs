@@ -9,12 +9,13 @@ use queuewright_engine::{Engine, ItemEvent, jobs};
 use queuewright_experiments::{Record, Store, measures};
 use queuewright_report::{new_folder, replace};
 use queuewright_scenario::{RunSpec, read_text};
-use queuewright_suite::{Options, Plan, Scores, Suite, list, pages, pictures, table};
+use queuewright_suite::{Options, Plan, Scores, Suite, harm, list, pages, pictures, table};
 use serde_json::json;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where results go without `--out`.
 const BASE: &str = "queuewright-suites";
@@ -105,77 +106,40 @@ fn temporary() -> Result<tempfile::TempDir, Failure> {
 fn make(args: &Args, folder: &Path, mut suite: Suite, options: Options) -> Result<(), Failure> {
     let lost = |path: PathBuf| move |e: std::io::Error| Failure::Run(format!("{}: {e}", path.display()));
     suite.unpack(&folder.join(SCENARIOS)).map_err(lost(folder.join(SCENARIOS)))?;
-    let plan = Plan::new(suite, options)?;
-    let asked = args.engine.asked();
-    let linux = if asked.linux { "-linux" } else { "" };
-    let mut store = Store::open(&folder.join("runs.jsonl"), &format!("{}{linux}", plan.hash()))?;
-    let mut units = plan.pending(&store)?;
-    // The longest first, so that none is left alone at the end.
-    units.sort_by_cached_key(|unit| std::cmp::Reverse(cost::work(&unit.spec) as u64));
-    let mut left_out = Vec::new();
-    if asked.linux {
-        // What the kernel cannot do is said, and left out.
-        for (i, scenario) in plan.scenarios.iter().enumerate() {
-            let own: Vec<RunSpec> = units.iter().filter(|u| u.member == i).map(|u| u.spec.clone()).collect();
-            if let Err(e) = Engine::new(&asked, scenario, &own) {
-                left_out.push(format!("{}: {e}", plan.suite.members[i].name));
-                units.retain(|unit| unit.member != i);
-            }
-        }
-    }
-    let specs: Vec<RunSpec> = units.iter().map(|unit| unit.spec.clone()).collect();
     let stop = on_interrupt()?;
-    doing::now(&format!("the runs of {}", plan.suite.name));
-    let mut progress = Progress::new(&specs);
-    let mut failed = None;
-    if let Some(first) = units.first() {
-        let own: Vec<RunSpec> = specs
-            .iter()
-            .zip(&units)
-            .filter(|(_, u)| u.member == first.member)
-            .map(|(s, _)| s.clone())
-            .collect();
-        let engine = Engine::new(&asked, &plan.scenarios[first.member], &own)?;
-        engine.run_all(&specs, jobs(args.jobs), &stop, |i, step| {
-            let unit = &units[i];
-            let error = match step {
-                ItemEvent::At(at) => return progress.at(i, at),
-                ItemEvent::Done(Ok(None)) => return,
-                ItemEvent::Done(Err(e)) => {
-                    let name = &plan.suite.members[unit.member].name;
-                    format!("{name}, {} with seed {}: {e}", unit.spec.discipline.label, unit.spec.seed)
-                }
-                ItemEvent::Done(Ok(Some(run))) => {
-                    progress.done(i);
-                    let of = unit.kept_as();
-                    match store.add(Record::plain(&of, measures(&run))) {
-                        Ok(()) => return,
-                        Err(e) => e.to_string(),
-                    }
-                }
-            };
-            failed.get_or_insert(error);
-            stop.store(true, Ordering::Relaxed);
-        });
-    }
-    progress.end();
-    for line in &left_out {
-        print(&format!("left out: {line}\n"))?;
+    let plan = Plan::new(suite.clone(), options.clone())?;
+    let mut store = kept(args, folder, "runs.jsonl", &plan)?;
+    let mut failed = runs(args, &plan, &mut store, &stop)?;
+    // What the others had beside the control in the files.
+    let mut before = None;
+    if let Some(control) = &options.cca {
+        let plan = Plan::new(suite, Options { cca: None, ..options.clone() })?;
+        let mut store = kept(args, folder, "before.jsonl", &plan)?;
+        if failed.is_none() && !stop.load(Ordering::Relaxed) {
+            failed = runs(args, &plan, &mut store, &stop)?;
+        }
+        before = Some((control.clone(), store));
     }
     if !store.is_empty() {
         let scores = Scores::of(&plan, &store)?;
-        for (name, text) in pages(&plan, &store, &scores).into_iter().chain(pictures(&plan, &store, &scores)?)
-        {
+        let mut texts = pages(&plan, &store, &scores);
+        texts.extend(pictures(&plan, &store, &scores)?);
+        let mut said = table(&plan, &store, &scores);
+        let mut json = json!(scores.standings);
+        if let Some((control, before)) = &before {
+            let harms = harm::harms(&plan, before, &store);
+            said = format!("{said}\n{}\n", harm::words(&harms, control));
+            texts.push(("harm.md".into(), harm::page(&harms, control)));
+            json = json!({"standings": scores.standings, "harm": harms});
+        }
+        for (name, text) in texts {
             let path = folder.join(name);
             if let Some(above) = path.parent() {
                 fs::create_dir_all(above).map_err(lost(above.to_path_buf()))?;
             }
             replace(&path, text.as_bytes()).map_err(|e| Failure::Run(e.to_string()))?;
         }
-        match args.json {
-            true => print(&format!("{:#}\n", json!(scores.standings)))?,
-            false => print(&table(&plan, &store, &scores))?,
-        }
+        print(&if args.json { format!("{json:#}\n") } else { said })?;
     }
     if !args.json {
         print(&format!("\npages: {}\n", folder.join("index.md").display()))?;
@@ -186,4 +150,63 @@ fn make(args: &Args, folder: &Path, mut suite: Suite, options: Options) -> Resul
         None if stop.load(Ordering::Relaxed) => Err(Failure::Interrupted(format!("interrupted; {finished}"))),
         None => Ok(()),
     }
+}
+
+/// The runs that are kept of a plan.
+fn kept(args: &Args, folder: &Path, name: &str, plan: &Plan) -> Result<Store, Failure> {
+    let linux = if args.engine.asked().linux { "-linux" } else { "" };
+    Ok(Store::open(&folder.join(name), &format!("{}{linux}", plan.hash()))?)
+}
+
+/// Makes what is still to make of a plan; gives why it ended early, if it did.
+fn runs(
+    args: &Args,
+    plan: &Plan,
+    store: &mut Store,
+    stop: &Arc<AtomicBool>,
+) -> Result<Option<String>, Failure> {
+    let asked = args.engine.asked();
+    let mut units = plan.pending(store)?;
+    // The longest first, so that none is left alone at the end.
+    units.sort_by_cached_key(|unit| std::cmp::Reverse(cost::work(&unit.spec) as u64));
+    if asked.linux {
+        // What the kernel cannot do is said, and left out.
+        for (i, scenario) in plan.scenarios.iter().enumerate() {
+            let own: Vec<RunSpec> = units.iter().filter(|u| u.member == i).map(|u| u.spec.clone()).collect();
+            if let Err(e) = Engine::new(&asked, scenario, &own) {
+                eprintln!("note: left out: {}: {e}", plan.suite.members[i].name);
+                units.retain(|unit| unit.member != i);
+            }
+        }
+    }
+    let Some(first) = units.first() else { return Ok(None) };
+    let specs: Vec<RunSpec> = units.iter().map(|unit| unit.spec.clone()).collect();
+    doing::now(&format!("the runs of {}", plan.suite.name));
+    let mut progress = Progress::new(&specs);
+    let mut failed = None;
+    let own: Vec<RunSpec> =
+        specs.iter().zip(&units).filter(|(_, u)| u.member == first.member).map(|(s, _)| s.clone()).collect();
+    let engine = Engine::new(&asked, &plan.scenarios[first.member], &own)?;
+    engine.run_all(&specs, jobs(args.jobs), stop, |i, step| {
+        let unit = &units[i];
+        let error = match step {
+            ItemEvent::At(at) => return progress.at(i, at),
+            ItemEvent::Done(Ok(None)) => return,
+            ItemEvent::Done(Err(e)) => {
+                let name = &plan.suite.members[unit.member].name;
+                format!("{name}, {} with seed {}: {e}", unit.spec.discipline.label, unit.spec.seed)
+            }
+            ItemEvent::Done(Ok(Some(run))) => {
+                progress.done(i);
+                match store.add(Record::plain(&unit.kept_as(), measures(&run))) {
+                    Ok(()) => return,
+                    Err(e) => e.to_string(),
+                }
+            }
+        };
+        failed.get_or_insert(error);
+        stop.store(true, Ordering::Relaxed);
+    });
+    progress.end();
+    Ok(failed)
 }

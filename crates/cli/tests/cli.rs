@@ -178,6 +178,13 @@ fn wrong_uses() {
         ("", &["suite", "rfc7928", "--seeds", "0"]),
         ("", &["suite", "home", "--quick", "--seeds", "2"]),
         ("", &["suite", "--resume"]),
+        ("", &["advise"]),
+        ("", &["advise", "--rate", "20"]),
+        ("", &["advise", "--rate", "20mbit", "--rtt", "80ms..20ms"]),
+        ("", &["advise", "--rate", "20mbit", "--for", "calls,mail"]),
+        ("", &["advise", "--rate", "20mbit", "--access", "lte"]),
+        ("", &["advise", "--rate", "20mbit", "--aqm", "codle"]),
+        ("", &["advise", "--rate", "20mbit", "--aqm", "codel", "--tc"]),
         ("", &["run", "small.toml", "--engine", "qemu"]),
         ("", &["run", "small.toml", "--kernel", "nowhere"]),
         ("", &["packetdrill", "small.toml", "--engine", "linux", "--hz", "1000"]),
@@ -452,6 +459,7 @@ fn man_pages_for_every_command() {
         .collect();
     names.sort();
     let commands = [
+        "-advise",
         "-agent",
         "-attach",
         "-check",
@@ -1135,4 +1143,41 @@ fn a_folder_of_scenarios_is_a_suite() {
     stdout(dir.path(), &["suite", "--resume", "--out", "o"]);
     let sorted = |text: &str| text.lines().map(String::from).collect::<std::collections::BTreeSet<_>>();
     assert_eq!(sorted(&fs::read_to_string(latest.join("runs.jsonl")).expect("runs")), sorted(&kept));
+}
+
+/// On a slow line whose uploads fill the modem's queue, a queue manager is advised; where nothing competes, none is.
+#[test]
+fn advice_is_for_the_line() {
+    let dir = folder();
+    let slow = [
+        "advise",
+        "--rate",
+        "8mbit/2mbit",
+        "--access",
+        "dsl",
+        "--for",
+        "games,uploads",
+        "--aqm",
+        "codel,fq-codel",
+        "--out",
+        "o",
+    ];
+    let text = stdout(dir.path(), &slow);
+    assert!(text.starts_with("Take fq-codel, shaped to 7600kbit down and 1900kbit up"), "{text}");
+    assert!(
+        text.contains("tc qdisc add dev eth0 parent 1:1 fq_codel") && text.contains("dev ifb-eth0"),
+        "{text}"
+    );
+    let latest = dir.path().join("o/latest");
+    assert!(fs::read_to_string(latest.join("advice.md")).expect("a page").contains(&text[..60]));
+    // Its households are scenarios.
+    stdout(&latest.join("households"), &["check", "1-managed.toml"]);
+    let json: Value = json(&stdout(dir.path(), &[&slow[..], &["--json"]].concat()));
+    assert_eq!(json["take"], "fq-codel");
+    assert_eq!(json["held_out"][0]["as_good"], true);
+    assert_eq!(json["shape"], serde_json::json!({"down_bps": 7_600_000, "up_bps": 1_900_000}));
+    let idle = ["advise", "--rate", "100mbit", "--for", "calls", "--aqm", "codel,titrate", "--out", "o"];
+    let text = stdout(dir.path(), &idle);
+    assert!(text.starts_with("Leave the line as it is: nothing that was tried is better"), "{text}");
+    assert!(!text.contains("tc qdisc") && !text.contains("attach"), "{text}");
 }

@@ -4,7 +4,10 @@
 //! scenario files, each of which can be run on its own. [`Suite`] finds them, [`Plan`] knows the runs, [`Scores`] what
 //! comes of these, [`pages`] writes it down. The program brings those of `suites/`.
 
+pub mod advise;
 mod catalogue;
+pub mod harm;
+pub mod household;
 mod page;
 mod picture;
 mod plan;

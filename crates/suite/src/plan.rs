@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 /// Seeds of a run unless a number is asked for, and of a quick one.
 const SEEDS: u16 = 3;
 /// The groups whose congestion control is under test, where a suite tests one: of this name, or this and more words.
-const UNDER_TEST: &str = "new";
+pub(crate) const UNDER_TEST: &str = "new";
 
 /// How a suite is run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
