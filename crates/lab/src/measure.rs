@@ -238,6 +238,7 @@ impl Seen<'_> {
                 bytes,
                 start_s: end.start_ns.saturating_sub(self.raw.zero_ns + there_ns(f)) as f64 / 1e9,
                 fct_s: self.fct_s(i, f),
+                startup_s: None,
                 drops: self.drops_of(i, 0, u64::MAX),
                 lost: 0,
                 retransmits: self.samples_of(i).last().map_or(0, |s| u64::from(s.retransmits)),
@@ -281,6 +282,7 @@ impl Seen<'_> {
             lost,
             loss: lost as f64 / (lost + received) as f64,
             delay_ms: times(delays.into_iter()),
+            ..Datagrams::default()
         }
     }
 

@@ -5,9 +5,12 @@
 //! A measure that has no value (the sojourn time when no packet was sent, the
 //! drop fraction when none arrived) is NaN here and `null` in JSON.
 
+mod experience;
 pub mod measures;
 pub mod quality;
 pub mod sheets;
+
+pub use experience::{Calls, Jitter, LossEvents, LossPattern};
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::{Deserialize, Serialize};
@@ -192,6 +195,9 @@ pub struct Port {
     /// Packets lost on the link behind the port, of those sent; left out for links that lose nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<u64>,
+    /// Loss events; left out where an engine does not see which flow a drop is of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_events: Option<LossEvents>,
     /// The queues of a scheduler that has few; empty for one queue and for queues by flow hash.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<Queue>,
@@ -320,6 +326,15 @@ pub struct Video {
     #[serde(with = "measure")]
     #[schemars(with = "Option<f64>")]
     pub startup_s: f64,
+    /// Linear quality of experience per chunk (Yin et al., SIGCOMM 2015), Mbit/s: mean bitrate, less 4.3 for each second that it stood
+    /// still, less every change of the bitrate.
+    #[serde(with = "measure", default = "unknown")]
+    #[schemars(with = "Option<f64>")]
+    pub linear_qoe: f64,
+    /// Stalling index (ITU-T P.1203.3), 1 (none) towards 0, mean over players.
+    #[serde(with = "measure", default = "unknown")]
+    #[schemars(with = "Option<f64>")]
+    pub stalling_index: f64,
 }
 
 impl Video {
@@ -327,6 +342,7 @@ impl Video {
     pub fn of(players: impl Iterator<Item = Video>) -> Option<Video> {
         let mut all: Option<Video> = None;
         let (mut bits, mut startups, mut started) = (0.0, 0.0, 0.0);
+        let (mut quality, mut smooth, mut seen) = (0.0, 0.0, 0.0);
         for v in players {
             let sum = all.get_or_insert_default();
             sum.chunks += v.chunks;
@@ -335,13 +351,21 @@ impl Video {
             sum.stalled_s += v.stalled_s;
             if v.chunks > 0 {
                 bits += v.bitrate_bps * v.chunks as f64;
+                quality += v.linear_qoe * v.chunks as f64;
+                (smooth, seen) = (smooth + v.stalling_index, seen + 1.0);
             }
             if v.startup_s.is_finite() {
                 (startups, started) = (startups + v.startup_s, started + 1.0);
             }
         }
         // NaN where nothing came.
-        all.map(|sum| Video { bitrate_bps: bits / sum.chunks as f64, startup_s: startups / started, ..sum })
+        all.map(|sum| Video {
+            bitrate_bps: bits / sum.chunks as f64,
+            startup_s: startups / started,
+            linear_qoe: quality / sum.chunks as f64,
+            stalling_index: smooth / seen,
+            ..sum
+        })
     }
 }
 
@@ -358,6 +382,15 @@ pub struct Datagrams {
     pub loss: f64,
     /// From sender to receiver, queues, transmission and propagation included.
     pub delay_ms: Sojourn,
+    /// How much later they come than the quickest of their flow.
+    #[serde(default)]
+    pub jitter_ms: Jitter,
+    /// In which pattern they were lost; null where an engine does not see it.
+    #[serde(default)]
+    pub loss_pattern: Option<LossPattern>,
+    /// How telephone calls are heard; left out for others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<Calls>,
 }
 
 /// Flows of a group that had an end, or came and went: those that started after the warm-up.
@@ -377,6 +410,9 @@ pub struct Transfers {
     /// Completion times, all flows and by size: `all`, `10kb` (to 10 * 1024 bytes), `100kb`, `1mb`, `10mb`, `larger`;
     /// sizes that did not occur are left out.
     pub fct_s: BTreeMap<String, Distribution>,
+    /// Start-up times: from a flow's SYN, or its client's request, to the arrival of its first data byte, seconds.
+    #[serde(default = "Distribution::none")]
+    pub startup_s: Distribution,
     /// Of flows that came as pages: the pages.
     #[serde(default, alias = "bursts", skip_serializing_if = "Option::is_none")]
     pub pages: Option<Pages>,
@@ -428,20 +464,19 @@ pub struct Distribution {
 }
 
 impl Distribution {
+    /// Of nothing.
+    fn none() -> Distribution {
+        Distribution::of(std::iter::empty())
+    }
+
     /// Of values; NaN without any.
     pub fn of(values: impl Iterator<Item = f64>) -> Distribution {
         let mut values: Vec<f64> = values.collect();
         values.sort_by(f64::total_cmp);
-        let n = values.len();
-        // The smallest value that so large a share of them does not exceed.
-        let at = |share: f64| match (share * n as f64).ceil() as usize {
-            _ if n == 0 => f64::NAN,
-            rank => values[rank.clamp(1, n) - 1],
-        };
-        let mean = if n == 0 { f64::NAN } else { values.iter().sum::<f64>() / n as f64 };
+        let at = |share: f64| quality::nearest_rank(&values, share);
         Distribution {
-            count: n as u64,
-            mean,
+            count: values.len() as u64,
+            mean: quality::mean(&values),
             p50: at(0.5),
             p75: at(0.75),
             p95: at(0.95),
@@ -464,6 +499,9 @@ pub struct Transfer {
     pub start_s: f64,
     /// From its start (the SYN) to the arrival of its last byte; none: it did not end.
     pub fct_s: Option<f64>,
+    /// From its start to the arrival of its first data byte; none: none has come, or it was not seen.
+    #[serde(default)]
+    pub startup_s: Option<f64>,
     /// Packets of its own, not acknowledgements, that queues dropped.
     pub drops: u64,
     /// Packets of its own, not acknowledgements, that links lost.
@@ -510,6 +548,7 @@ impl Transfers {
             lost: all.iter().map(|t| t.lost).sum(),
             retransmits: all.iter().map(|t| t.retransmits).sum(),
             fct_s: fct_s.filter(|(_, d)| d.count > 0).collect(),
+            startup_s: Distribution::of(all.iter().filter_map(|t| t.startup_s)),
             pages: (!pages.is_empty()).then_some(loads),
         }
     }

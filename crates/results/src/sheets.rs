@@ -2,8 +2,8 @@
 //! `docs/sheets.md` are made from these.
 
 use crate::{
-    Backlog, Datagrams, Distribution, Flow, Group, Pages, Port, Queue, Results, Run, Sojourn, Transfer,
-    Transfers,
+    Backlog, Calls, Datagrams, Distribution, Flow, Group, Jitter, LossEvents, LossPattern, Pages, Port,
+    Queue, Results, Run, Sojourn, Transfer, Transfers, Video,
 };
 use queuewright_aqm::REASON_NAMES;
 use std::borrow::Cow;
@@ -93,6 +93,13 @@ const DISTRIBUTION: [Part<Distribution>; 6] = [
     ("p95", "95th percentile", |d| d.p95),
     ("p99", "99th percentile", |d| d.p99),
     ("max", "largest", |d| d.max),
+];
+
+const JITTER: [Part<Jitter>; 4] = [
+    ("mean", "mean", |j| j.mean),
+    ("p95", "95th percentile", |j| j.p95),
+    ("p99", "99th percentile", |j| j.p99),
+    ("max", "largest", |j| j.max),
 ];
 
 /// A sheet as it grows.
@@ -223,6 +230,14 @@ pub fn runs(results: &Results) -> Sheet<'_> {
         "lost on the link behind the port, of those sent; only of links with loss",
         |r| r.1.lost,
     );
+    let events = |r: &(&Run, &Port)| r.1.loss_events;
+    c.count_if("loss_events", "", "drops of which each follows another within a mean base RTT", |r| {
+        Some(r.1.loss_events?.count)
+    });
+    let synchronisation: [Part<LossEvents>; 2] =
+        [("mean", "mean", |e| e.synchronisation), ("p50", "median", |e| e.synchronisation_p50)];
+    let about = "the share of the active flows that lose packets in a loss event";
+    c.parts("synchronisation", "share", about, &synchronisation, events);
     c.number("goodput_bps", "bit/s", "of all flows together", |r| r.0.goodput_bps());
     c.number("jain", "index", "Jain's fairness index of the flows' goodput", |r| r.0.jain);
     c.number("wall_s", "s", "that the run took on this machine", |r| r.0.wall_s);
@@ -282,6 +297,31 @@ pub fn groups(results: &Results) -> Sheet<'_> {
     c.parts("delay_ms", "ms", "a datagram's time from sender to receiver", &SOJOURN, |r| {
         Some(datagrams(r)?.delay_ms)
     });
+    c.parts("jitter_ms", "ms", "how much later a datagram comes than its flow's quickest", &JITTER, |r| {
+        Some(datagrams(r)?.jitter_ms)
+    });
+    fn pattern(r: &(&Run, &Group)) -> Option<LossPattern> {
+        datagrams(r)?.loss_pattern
+    }
+    c.count_if("loss_periods", "", "runs of lost datagrams", |r| Some(pattern(r)?.periods));
+    c.number("loss_period_packets", "packets", "mean length of such a run", |r| {
+        pattern(r).map_or(f64::NAN, |p| p.period_packets)
+    });
+    c.number("loss_noticeable_rate", "share", "of datagrams lost within 99 after another loss", |r| {
+        pattern(r).map_or(f64::NAN, |p| p.noticeable_rate)
+    });
+    c.number("burst_r", "", "mean length of a run of losses over that of random loss", |r| {
+        pattern(r).map_or(f64::NAN, |p| p.burst_r)
+    });
+    let calls: [Part<Calls>; 4] = [
+        ("mos", "mean opinion score of telephone calls, 1 to 4.5, mean", |c| c.mos),
+        ("mos_worst", "the same of the worst call", |c| c.mos_worst),
+        ("r", "transmission rating of telephone calls, mean", |c| c.r),
+        ("r_worst", "the same of the worst call", |c| c.r_worst),
+    ];
+    for (name, about, value) in calls {
+        c.number(name, "", about, |r| datagrams(r).and_then(|d| d.calls.as_ref()).map_or(f64::NAN, value));
+    }
 
     fn transfers<'a>(r: &(&'a Run, &'a Group)) -> Option<&'a Transfers> {
         r.1.transfers.as_ref()
@@ -299,6 +339,8 @@ pub fn groups(results: &Results) -> Sheet<'_> {
     c.count_if("retransmits", "segments", "that these sent again", |r| Some(transfers(r)?.retransmits));
     let fct = |r: &(&Run, &Group)| transfers(r)?.fct_s.get("all").copied();
     c.parts("fct_s", "s", "the time from a flow's SYN to its last byte's arrival", &DISTRIBUTION, fct);
+    let about = "the time from a flow's SYN, or its client's request, to its first data byte's arrival";
+    c.parts("startup_s", "s", about, &DISTRIBUTION, |r| Some(transfers(r)?.startup_s));
     fn pages<'a>(r: &(&'a Run, &'a Group)) -> Option<&'a Pages> {
         transfers(r)?.pages.as_ref()
     }
@@ -333,6 +375,16 @@ pub fn groups(results: &Results) -> Sheet<'_> {
     c.number("video_startup_s", "s", "from the SYN to the first picture, mean over players", |r| {
         video(r).map_or(f64::NAN, |v| v.startup_s)
     });
+    let quality: [Part<Video>; 2] = [
+        ("video_linear_qoe", "linear quality of experience per chunk", |v| v.linear_qoe),
+        ("video_stalling_index", "stalling index, 1 (none) towards 0, mean over players", |v| {
+            v.stalling_index
+        }),
+    ];
+    for (name, about, value) in quality {
+        let unit = if name == "video_linear_qoe" { "Mbit/s" } else { "" };
+        c.number(name, unit, about, |r| video(r).as_ref().map_or(f64::NAN, value));
+    }
     c.sheet("groups", "run and group of flows")
 }
 
@@ -386,6 +438,9 @@ pub fn transfers(runs: &[Run]) -> Sheet<'_> {
     c.number("start_s", "s", "start", |r| r.1.start_s);
     c.number("fct_s", "s", "from the SYN to the last byte's arrival; unknown if it did not finish", |r| {
         r.1.fct_s.unwrap_or(f64::NAN)
+    });
+    c.number("startup_s", "s", "from the SYN, or the request, to the first data byte's arrival", |r| {
+        r.1.startup_s.unwrap_or(f64::NAN)
     });
     c.count("drops", "packets", "that queues dropped, without acknowledgements", |r| r.1.drops);
     c.count("lost", "packets", "that links lost, without acknowledgements", |r| r.1.lost);

@@ -23,6 +23,7 @@ fn sample() -> Results {
                 packets: 400_000,
                 sojourn_ms: Sojourn { mean: 4.5, p99_9: 17.25, ..Sojourn::default() },
                 drops: BTreeMap::from([("codel".into(), 12)]),
+                loss_events: Some(LossEvents { count: 2, synchronisation: 0.5, synchronisation_p50: 0.5 }),
                 ..Port::default()
             }],
             groups: vec![Group {
@@ -38,12 +39,22 @@ fn sample() -> Results {
                     stalls: 1,
                     stalled_s: 0.75,
                     startup_s: f64::NAN,
+                    linear_qoe: 0.8,
+                    stalling_index: 0.9,
                 }),
                 datagrams: Some(Datagrams {
                     received: 99,
                     lost: 1,
                     loss: 0.01,
                     delay_ms: Sojourn { mean: 12.5, ..Sojourn::default() },
+                    jitter_ms: Jitter { mean: 0.5, p95: 1.0, p99: 2.0, max: 4.0 },
+                    loss_pattern: Some(LossPattern {
+                        periods: 1,
+                        period_packets: 1.0,
+                        noticeable_rate: 0.0,
+                        burst_r: 0.99,
+                    }),
+                    calls: Some(Calls { mos: 4.4, mos_worst: 4.3, r: 93.0, r_worst: 90.0 }),
                 }),
             }],
             flows: vec![Flow {
@@ -192,6 +203,7 @@ fn transfers_are_summed_up() {
         bytes,
         start_s,
         fct_s,
+        startup_s: fct_s.map(|s| s / 2.0),
         drops,
         lost: 3 * drops,
         retransmits: 2 * drops,

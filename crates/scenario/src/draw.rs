@@ -6,6 +6,7 @@
 //! leaves the draws of the others as they were.
 
 use crate::arrivals::ArrivalPattern;
+use crate::datagrams::Datagrams;
 use crate::error::Error;
 use crate::model::{Flows, LinkRate, Scenario, TrafficModel, largest_packet, rate_of};
 use crate::params;
@@ -141,10 +142,15 @@ impl Scenario {
             let kinds = kinds(entry);
             let first_group = groups.len();
             let datagrams = matches!(entry.traffic, TrafficModel::Datagrams(_));
+            let codec = match &entry.traffic {
+                TrafficModel::Datagrams(Datagrams::Voip(call)) => Some(call.codec()),
+                _ => None,
+            };
             groups.extend(kinds.iter().map(|kind| GroupSpec {
                 name: kind.to_string(),
                 cca: kind.to_string(),
                 datagrams,
+                codec,
             }));
             if let Some(source) = SourceSpec::new(entry, seed, i as u32, first_group as u32) {
                 sources.push(source);

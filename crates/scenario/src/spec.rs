@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 pub use crate::arrivals::{Pages, Pause};
-pub use crate::datagrams::Gaps;
+pub use crate::datagrams::{Codec, Gaps};
 pub use crate::flow::{FlowSpec, Traffic};
 pub use crate::impairments::{Impairments, Jitter, JitterLaw, Reorder};
 pub use crate::model::{InitialWindow, TrafficModel};
@@ -129,4 +129,6 @@ pub struct GroupSpec {
     pub cca: String,
     /// Its flows are UDP's: what counts is what becomes of each packet.
     pub datagrams: bool,
+    /// Of telephone calls: what speech is encoded with.
+    pub codec: Option<Codec>,
 }

@@ -1,6 +1,7 @@
 //! A client at the receiving end of a connection: it asks for one response after another, or plays a video.
 
 use queuewright_results as results;
+use queuewright_results::quality::video;
 use queuewright_scenario::spec::{ClientSpec, FlowSpec, RunSpec, Traffic};
 use queuewright_scenario::{Requests, Video};
 use std::sync::Arc;
@@ -23,6 +24,8 @@ pub struct Client {
     /// The response under way: when it was asked for (ns), its payload.
     asked_ns: u64,
     bytes: u64,
+    /// When its first byte came (ns).
+    began_ns: Option<u64>,
     /// It asks for nothing from then on (ns).
     stop_ns: u64,
     /// It waits for a response.
@@ -68,9 +71,9 @@ impl Client {
             ClientSpec::Requests(spec) => {
                 (Kind::Requests(Box::new(Requests::new(spec))), size_bytes.unwrap_or(1))
             }
-            ClientSpec::Video(video) => {
+            ClientSpec::Video(spec) => {
                 let window_ns = (run.warmup_ns, run.duration_ns);
-                let player = Player::new(video.clone(), flow.start_ns, stop_ns, window_ns);
+                let player = Player::new(spec.clone(), flow.start_ns, stop_ns, window_ns);
                 let bytes = player.chunk_bytes();
                 (Kind::Video(Box::new(player)), bytes)
             }
@@ -80,6 +83,7 @@ impl Client {
             group: flow.group,
             asked_ns: flow.start_ns,
             bytes,
+            began_ns: None,
             stop_ns,
             waits: true,
             responses: Vec::new(),
@@ -101,11 +105,17 @@ impl Client {
         self.bytes
     }
 
+    /// The first byte of the response has arrived at `at`.
+    pub fn begins(&mut self, at: u64) {
+        self.began_ns = Some(at);
+    }
+
     /// The last byte of the response has arrived at `at`: when the client asks for another, if it does.
     pub fn complete(&mut self, at: u64) -> Option<u64> {
         let asks_at = match &mut self.kind {
             Kind::Requests(requests) => {
-                self.responses.push(transfer(self.group, self.bytes, self.asked_ns, Some(at)));
+                let response = transfer(self.group, self.bytes, self.asked_ns, self.began_ns, Some(at));
+                self.responses.push(response);
                 let (pause, bytes) = requests.ask();
                 self.bytes = bytes;
                 at.saturating_add(pause)
@@ -118,6 +128,7 @@ impl Client {
         };
         self.waits = asks_at < self.stop_ns;
         self.asked_ns = asks_at;
+        self.began_ns = None;
         self.waits.then_some(asks_at)
     }
 
@@ -136,7 +147,7 @@ impl Client {
             && self.waits
             && self.asked_ns < end_ns
         {
-            let mut under_way = transfer(self.group, self.bytes, self.asked_ns, None);
+            let mut under_way = transfer(self.group, self.bytes, self.asked_ns, self.began_ns, None);
             losses.since(self.losses, &mut under_way);
             all.push(under_way);
         }
@@ -152,14 +163,15 @@ impl Client {
     }
 }
 
-/// A response asked for at `asked_ns`, complete at `at` or not.
-fn transfer(group: u32, bytes: u64, asked_ns: u64, at: Option<u64>) -> results::Transfer {
+/// A response asked for at `asked_ns`, begun at `began` and complete at `at`, or not.
+fn transfer(group: u32, bytes: u64, asked_ns: u64, began: Option<u64>, at: Option<u64>) -> results::Transfer {
     results::Transfer {
         group,
         page: None,
         bytes,
         start_s: asked_ns as f64 / 1e9,
         fct_s: at.map(|at| (at - asked_ns) as f64 / 1e9),
+        startup_s: began.map(|at| (at - asked_ns) as f64 / 1e9),
         drops: 0,
         lost: 0,
         retransmits: 0,
@@ -189,6 +201,11 @@ struct Player {
     stop_ns: u64,
     window_ns: (u64, u64),
     bits_per_s: f64,
+    /// The bitrate of the chunk before, and how much it has changed in all, bits a second.
+    before_bps: Option<f64>,
+    changed_bps: f64,
+    /// When the first stall of the window began, and the last (ns).
+    stalls_ns: Option<(u64, u64)>,
     seen: results::Video,
 }
 
@@ -208,6 +225,9 @@ impl Player {
             stop_ns,
             window_ns,
             bits_per_s: 0.0,
+            before_bps: None,
+            changed_bps: 0.0,
+            stalls_ns: None,
             seen: results::Video { startup_s: f64::NAN, bitrate_bps: f64::NAN, ..results::Video::default() },
         }
     }
@@ -232,7 +252,10 @@ impl Player {
                 self.stalled_ns = Some(stalled);
                 self.playing = false;
                 self.ahead_ns = 0;
-                self.seen.stalls += u64::from(self.measured(stalled));
+                if self.measured(stalled) {
+                    self.seen.stalls += 1;
+                    self.stalls_ns = Some((self.stalls_ns.map_or(stalled, |s| s.0), stalled));
+                }
             } else {
                 self.ahead_ns -= played;
             }
@@ -261,6 +284,8 @@ impl Player {
         if self.measured(at) {
             self.seen.chunks += 1;
             self.bits_per_s += bps as f64;
+            self.changed_bps += self.before_bps.map_or(0.0, |before| (bps as f64 - before).abs());
+            self.before_bps = Some(bps as f64);
         }
         self.throughput[self.chunks % SAMPLES] = self.chunk_bytes() as f64 * 8e9 / (at - asked).max(1) as f64;
         self.chunks += 1;
@@ -302,6 +327,15 @@ impl Player {
         if self.seen.chunks > 0 {
             self.seen.bitrate_bps = self.bits_per_s / self.seen.chunks as f64;
         }
+        let seen = &mut self.seen;
+        let (bits, changes) = (self.bits_per_s / 1e6, self.changed_bps / 1e6);
+        seen.linear_qoe = video::linear_qoe(seen.chunks, bits, changes, seen.stalled_s);
+        let apart_s = match self.stalls_ns {
+            Some((first, last)) if seen.stalls > 1 => (last - first) as f64 / 1e9 / (seen.stalls - 1) as f64,
+            _ => 0.0,
+        };
+        let media_s = seen.chunks as f64 * self.video.chunk_ns as f64 / 1e9;
+        seen.stalling_index = video::stalling_index(seen.stalls, seen.stalled_s, apart_s, media_s);
         self.seen
     }
 }

@@ -10,6 +10,7 @@ use crate::packet::flag;
 use crate::random::{FlowIdentity, below, exponential, receiver_stream, sender_stream};
 use crate::receiver::{OVERHEAD, Receiver};
 use crate::sender::{Burst, Sender, SenderSetup, StackRules};
+use crate::stream::Stream;
 use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_scenario::Gaps;
 use queuewright_scenario::packet::{FULL_BYTES, MSS, SYN_BYTES, TCP_HEADER_BYTES, UDP_HEADER_BYTES};
@@ -49,6 +50,8 @@ pub enum Endpoints {
         segments: u32,
         /// Payload of the last of them (bytes).
         last_bytes: u32,
+        /// The arrival of this segment is to be told: the first of a response; `u32::MAX`: of none.
+        awaited: u32,
     },
     /// A source of UDP datagrams; where they arrive nothing is kept but counts.
     Udp {
@@ -120,9 +123,13 @@ pub struct Flow {
     stop_ns: u64,
     /// When the last byte of a finite flow arrived (ns).
     pub finished_ns: Option<u64>,
+    /// When its first byte did (ns), of a finite flow.
+    pub first_ns: Option<u64>,
     /// When datagrams will be there that have left the last port (ns), of a UDP flow that the time series has; none: they are
     /// booked as they leave it.
     pub arriving: Option<VecDeque<u64>>,
+    /// What becomes of its datagrams, of a UDP flow.
+    pub stream: Option<Box<Stream>>,
     /// Its group.
     pub group: u32,
     /// Asks for what it sends; none: it sends by itself.
@@ -186,6 +193,7 @@ impl Flow {
                     ),
                     segments: segments.unwrap_or(u32::MAX),
                     last_bytes: last_bytes.unwrap_or(MSS),
+                    awaited: if segments.is_some() { 0 } else { u32::MAX },
                 };
                 (ends, FULL_BYTES)
             }
@@ -239,6 +247,8 @@ impl Flow {
             start_ns: spec.start_ns,
             stop_ns,
             finished_ns: None,
+            first_ns: None,
+            stream: is_udp.then(|| Box::new(Stream::new(spec.base_rtt_ns - reverse_ns))),
             arriving: None,
             group: spec.group,
             client,
@@ -427,6 +437,16 @@ impl Flow {
         let stopped = self.stop_ns.max(self.reverse.last_ns).max(from);
         let to = self.finished_ns.unwrap_or(end_ns).min(end_ns).min(stopped);
         to.saturating_sub(from) as f64 / 1e9
+    }
+
+    /// From when to when it is there (ns), as far as is known.
+    pub fn there(&self) -> (u64, u64) {
+        (self.start_ns, self.finished_ns.unwrap_or(u64::MAX).min(self.stop_ns))
+    }
+
+    /// Start-up time (s) of a finite flow, from its SYN to the arrival of its first byte.
+    pub fn startup_s(&self) -> Option<f64> {
+        self.first_ns.map(|t| (t - self.start_ns) as f64 / 1e9)
     }
 
     /// Completion time (s) of a finite flow, from its SYN to the arrival of its last byte.

@@ -110,7 +110,9 @@ impl Flow {
     /// A packet arrives at the receiver. Is what its client asked for complete?
     #[inline]
     fn receive(&mut self, packet: Delivery, acks: &mut Vec<Ack>) -> bool {
-        let Endpoints::Tcp { receiver, segments, last_bytes, .. } = &mut self.ends else { return false };
+        let Endpoints::Tcp { receiver, segments, last_bytes, awaited, .. } = &mut self.ends else {
+            return false;
+        };
         let (at, flags) = (packet.at(), packet.flags());
         let (ts, echo) = packet.times();
         if flags & flag::SYN != 0 {
@@ -133,17 +135,33 @@ impl Flow {
         let ack = receiver.on_data(at, segment, ts, echo, flags);
         let new = receiver.rcv_nxt - before;
         let finished = receiver.rcv_nxt == *segments;
+        let first = receiver.rcv_nxt > *awaited;
         if let Some(ack) = ack {
             acks.push(Ack::new(self.reverse.ack_arrival(ack.at), ack, receiver));
         }
         if new > 0 {
             let short = if finished { MSS - *last_bytes } else { 0 };
             self.reverse.delivered(at, u64::from(new) * u64::from(MSS) - u64::from(short));
+            if first {
+                self.begin(at);
+            }
             if finished {
                 return self.finish(at);
             }
         }
         false
+    }
+
+    /// The first byte of what there is to send, or of what a client asked for, has arrived at `at`.
+    #[cold]
+    fn begin(&mut self, at: u64) {
+        if let Endpoints::Tcp { awaited, .. } = &mut self.ends {
+            *awaited = u32::MAX;
+        }
+        match &mut self.client {
+            Some(client) => client.begins(at),
+            None => self.first_ns = Some(at),
+        }
     }
 
     /// All that there was to send has arrived at `at`. Is it what a client asked for?
@@ -153,11 +171,12 @@ impl Flow {
             self.finished_ns = Some(at);
             return false;
         };
-        if let (Some(asks_at), Endpoints::Tcp { receiver, segments, last_bytes, .. }) =
+        if let (Some(asks_at), Endpoints::Tcp { receiver, segments, last_bytes, awaited, .. }) =
             (client.complete(at), &mut self.ends)
         {
             let more;
             (more, *last_bytes) = segments_of(client.bytes());
+            *awaited = *segments;
             *segments = segments.saturating_add(more).min(u32::MAX - 1);
             receiver.ask_at(asks_at, more);
         }

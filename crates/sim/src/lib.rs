@@ -39,6 +39,7 @@ mod segment;
 mod sender;
 mod socket;
 mod step;
+mod stream;
 mod traffic;
 mod wheel;
 mod world;

@@ -196,14 +196,15 @@ impl SojournHistogram {
         SojournHistogram { counts: vec![0; SojournHistogram::slot(LONGEST) + 1].into() }
     }
 
+    /// The slot that a time counts in.
     #[inline]
-    fn slot(ns: u64) -> usize {
+    pub fn slot(ns: u64) -> usize {
         let shift = (u64::BITS - (ns >> EXACT_BITS).leading_zeros()) as usize;
         (shift << (EXACT_BITS - 1)) + (ns >> shift) as usize
     }
 
     /// The least time that counts in a slot.
-    fn least(slot: usize) -> u64 {
+    pub fn least(slot: usize) -> u64 {
         let shift = (slot >> (EXACT_BITS - 1)).saturating_sub(1);
         ((slot - (shift << (EXACT_BITS - 1))) as u64) << shift
     }
@@ -213,6 +214,12 @@ impl SojournHistogram {
     pub fn record(&mut self, ns: u64) {
         let count = &mut self.counts[SojournHistogram::slot(ns.min(LONGEST))];
         *count = count.saturating_add(1);
+    }
+
+    /// Counts so many.
+    pub fn record_all(&mut self, ns: u64, many: u64) {
+        let count = &mut self.counts[SojournHistogram::slot(ns.min(LONGEST))];
+        *count = count.saturating_add(u32::try_from(many).unwrap_or(u32::MAX));
     }
 
     /// The distribution of times that add up to `sum_ns`.

@@ -53,6 +53,7 @@ impl Net {
         let flow = &mut self.flows[packet.flow as usize];
         let hop = usize::from(packet.hop);
         let returns = hop > flow.forward_hops as usize;
+        let left_at = at;
         let (mut at, mut overtakes) = (Some(at), false);
         if let Some(channel) = self.channels.get_mut(flow.path[hop] as usize) {
             at = at.and_then(|at| channel.carry(at));
@@ -60,6 +61,9 @@ impl Net {
         }
         let Some(at) = at else {
             *if returns { &mut flow.acks_lost } else { &mut flow.lost } += 1;
+            if packet.flags & flag::UDP != 0 {
+                self.lose_datagram(packet.flow, packet.number(), left_at);
+            }
             return;
         };
         // What may be overtaken is not at its receiver before its time.
@@ -107,9 +111,21 @@ impl Net {
     fn receive_datagram(&mut self, packet: Packet, at: u64) {
         let flow = &mut self.flows[packet.flow as usize];
         if let Some(group) = &mut self.datagrams[flow.group as usize] {
-            group.arrive(at, u64::from(packet.ts) << 32 | u64::from(packet.seq));
+            let sent_at = packet.number();
+            group.arrive(at, sent_at);
+            if let Some(stream) = &mut flow.stream {
+                stream.arrive(sent_at, at, group.counts(at));
+            }
         }
         flow.datagram(at);
+    }
+
+    /// A datagram, sent at `sent_at`, is lost at `at`.
+    pub fn lose_datagram(&mut self, flow: u32, sent_at: u64, at: u64) {
+        let flow = &mut self.flows[flow as usize];
+        if let (Some(group), Some(stream)) = (&self.datagrams[flow.group as usize], &mut flow.stream) {
+            stream.lose(sent_at, group.counts(at));
+        }
     }
 
     /// A flow's deadline has come, unless an earlier one came first. Is what its client asked for complete?
@@ -173,6 +189,6 @@ fn onward(packet: &Packet, at: u64) -> Event {
 
 /// The groups of UDP flows, with nothing measured yet.
 pub fn groups_of_datagrams(spec: &RunSpec) -> Vec<Option<Datagrams>> {
-    let new = || Datagrams::new(spec.warmup_ns, spec.duration_ns);
-    spec.groups.iter().map(|g| g.datagrams.then(new)).collect()
+    let new = |codec| Datagrams::new(spec.warmup_ns, spec.duration_ns, codec);
+    spec.groups.iter().map(|g| g.datagrams.then(|| new(g.codec))).collect()
 }

@@ -28,6 +28,14 @@ pub(crate) fn measured(
     for ((port, channel), p) in link_rows.iter_mut().zip(&net.channels).zip(&spec.ports) {
         port.lost = (p.impairments.loss > 0).then(|| channel.lost_in_window());
     }
+    for (i, (row, port)) in link_rows.iter_mut().zip(ports.iter()).enumerate() {
+        row.loss_events = Some(loss_events(port.loss_events(), &traffic.spans_at(i as u32, &net.flows)));
+    }
+    for (flow, _) in net.flows.iter().zip(0..).filter(|(_, i)| !traffic.is_free(*i)) {
+        if let (Some(group), Some(stream)) = (&mut net.datagrams[flow.group as usize], &flow.stream) {
+            group.over(stream);
+        }
+    }
     let play = |f: &mut Flow| f.client.as_mut().and_then(|c| c.video());
     let videos: Vec<Option<results::Video>> = net.flows.iter_mut().map(play).collect();
     let flows: Vec<results::Flow> = net
@@ -109,6 +117,22 @@ pub(crate) fn measured(
         ports: link_rows,
         ..results::Run::of(flows)
     }
+}
+
+/// Loss events, each with the flows that lost packets in it, among flows that are there from when to when.
+fn loss_events(events: &[(u64, u32)], spans: &[(u64, u64)]) -> results::LossEvents {
+    let sorted = |of: fn(&(u64, u64)) -> u64| {
+        let mut all: Vec<u64> = spans.iter().map(of).collect();
+        all.sort_unstable();
+        all
+    };
+    let (starts, ends) = (sorted(|s| s.0), sorted(|s| s.1));
+    let share = |&(at, losers): &(u64, u32)| {
+        let active = starts.partition_point(|t| *t <= at) - ends.partition_point(|t| *t < at);
+        // What is under way of a flow that is over may still be lost.
+        f64::from(losers) / (active as f64).max(f64::from(losers))
+    };
+    results::LossEvents::of(events.iter().map(share).collect())
 }
 
 /// Packets lost within the window by the flows of a group that are there at the end.

@@ -49,3 +49,10 @@ pub struct Packet {
     /// Ports crossed before this one.
     pub hop: u8,
 }
+
+impl Packet {
+    /// Number of a datagram: when it was sent (ns).
+    pub fn number(&self) -> u64 {
+        u64::from(self.ts) << 32 | u64::from(self.seq)
+    }
+}

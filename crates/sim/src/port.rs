@@ -9,6 +9,7 @@ use crate::packet::{Packet, flag};
 use crate::queues::{NamedQueue, Queues};
 use queuewright_aqm::{Action, Discipline, Packet as PacketView, Pool, Queue, Reason, Spec, TCP, UDP};
 use queuewright_results as results;
+use queuewright_results::quality::loss::Events;
 use queuewright_scenario::spec::{Change, PortSpec};
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
@@ -66,6 +67,11 @@ pub struct Port {
     forward_hops: Vec<u32>,
     /// The drops when the window began.
     drops_before: Vec<u32>,
+    /// Datagrams dropped since they were last asked for: whose, when sent, when dropped (ns).
+    pub lost_datagrams: Vec<(u32, u64, u64)>,
+    /// Loss events within the window.
+    events: Events,
+    warmup_ns: u64,
     /// A packet that opportunities have partly sent, and the bytes still to go.
     begun: Option<(Packet, u64)>,
     end_ns: u64,
@@ -113,6 +119,9 @@ impl Port {
             ack_drops: Vec::new(),
             forward_hops: Vec::new(),
             drops_before: Vec::new(),
+            lost_datagrams: Vec::new(),
+            events: Events::new(0),
+            warmup_ns,
             begun: None,
             end_ns,
             polices: spec.police,
@@ -172,8 +181,19 @@ impl Port {
             drops: all.drops,
             marks: all.marks,
             lost: None,
+            loss_events: None,
             queues,
         }
+    }
+
+    /// Drops that lie no further apart (ns) are one loss event.
+    pub fn losses_within(&mut self, spacing_ns: u64) {
+        self.events = Events::new(spacing_ns);
+    }
+
+    /// When each loss event began (ns), and how many flows lost packets in it.
+    pub fn loss_events(&self) -> &[(u64, u32)] {
+        self.events.all()
     }
 
     /// Shows the port the buffer that it shares.
@@ -204,6 +224,7 @@ impl Port {
         if let Some(late) = &mut self.late_marks {
             late.forget(index);
         }
+        self.events.forget(index);
         self.drops[at] = 0;
         self.ack_drops[at] = 0;
         self.forward_hops[at] = forward_hops;
@@ -245,6 +266,12 @@ impl Port {
         let flow = p.flow as usize;
         let comes_back =
             self.forward_hops.get(flow).is_some_and(|forward_hops| u32::from(p.hop) > *forward_hops);
+        if p.flags & flag::UDP != 0 {
+            self.lost_datagrams.push((p.flow, p.number(), now));
+        }
+        if now >= self.warmup_ns && !comes_back {
+            self.events.drop(now, p.flow);
+        }
         let drops = if comes_back { &mut self.ack_drops } else { &mut self.drops };
         if let Some(n) = drops.get_mut(flow) {
             *n += 1;

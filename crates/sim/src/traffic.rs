@@ -46,6 +46,8 @@ pub struct Traffic {
     delivered: Vec<u64>,
     /// Flows that each group has had.
     flows: Vec<u32>,
+    /// By port: from when to when the flows were there that have crossed it and are gone (ns).
+    spans: Vec<Vec<(u64, u64)>>,
 }
 
 #[derive(Debug)]
@@ -81,6 +83,7 @@ impl Traffic {
             received: 0,
             delivered: vec![0; spec.groups.len()],
             flows: vec![0; spec.groups.len()],
+            spans: vec![Vec::new(); spec.ports.len()],
         }
     }
 
@@ -115,7 +118,29 @@ pub struct Network<'a> {
     pub datagrams: &'a mut [Option<Datagrams>],
 }
 
+impl Network<'_> {
+    /// Tells flows of their datagrams that ports have dropped.
+    pub fn tell_losses(&mut self) {
+        for port in self.ports.iter_mut() {
+            for (flow, sent_at, at) in port.lost_datagrams.drain(..) {
+                let flow = &mut self.flows[flow as usize];
+                if let (Some(group), Some(stream)) = (&self.datagrams[flow.group as usize], &mut flow.stream)
+                {
+                    stream.lose(sent_at, group.counts(at));
+                }
+            }
+        }
+    }
+}
+
 impl Traffic {
+    /// Of each flow that crosses a port: from when to when it is there (ns).
+    pub fn spans_at(&self, port: u32, flows: &[Flow]) -> Vec<(u64, u64)> {
+        let crosses = |f: &Flow| f.path[..f.forward_hops as usize].contains(&port);
+        let there = flows.iter().zip(0..).filter(|(f, i)| !self.is_free(*i) && crosses(f));
+        there.map(|(f, _)| f.there()).chain(self.spans[port as usize].iter().copied()).collect()
+    }
+
     /// Schedules the first flows.
     pub fn begin(&mut self, net: &mut Network<'_>) {
         for (source, spec) in net.spec.sources.iter().enumerate() {
@@ -217,6 +242,7 @@ impl Traffic {
     /// Frees the slot of a flow that is done, or looks again later.
     fn retire(&mut self, e: &Event, net: &mut Network<'_>) {
         let index = e.flow;
+        net.tell_losses();
         let flow = &net.flows[index as usize];
         let dropped = dropped_of(net.ports, index);
         let waits = &net.waits[index as usize];
@@ -234,6 +260,10 @@ impl Traffic {
         self.received += received;
         let slot = &mut self.slots[(index - self.first) as usize];
         slot.gone = true;
+        let (from, to) = flow.there();
+        for &port in &slot.transfer.flow.path {
+            self.spans[port as usize].push((from, to.min(e.at)));
+        }
         self.delivered[slot.transfer.flow.group as usize] += flow.reverse.delivered_bytes;
         match &mut net.datagrams[flow.group as usize] {
             None => self.done.push((slot.name, slot.record(net.spec, flow, dropped))),
@@ -242,6 +272,9 @@ impl Traffic {
             Some(group) => {
                 let in_queues = net.ports.iter().map(|p| p.dropped_in_window(index)).sum::<u64>();
                 group.lost += flow.lost_in_window() + in_queues;
+                if let Some(stream) = &flow.stream {
+                    group.over(stream);
+                }
             }
         }
         self.free.push(index);
@@ -300,6 +333,7 @@ fn transfer(spec: &RunSpec, group: u32, page: Option<u32>, flow: &Flow, drops: u
         bytes: flow.size_bytes(),
         start_s: flow.start_ns as f64 / 1e9,
         // What arrives after the end has not arrived.
+        startup_s: flow.first_ns.filter(|at| *at <= spec.duration_ns).and_then(|_| flow.startup_s()),
         fct_s: flow.finished_ns.filter(|at| *at <= spec.duration_ns).and_then(|_| flow.completion_s()),
         drops,
         lost: flow.lost,

@@ -18,7 +18,7 @@ use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_aqm::Pool;
 use queuewright_results as results;
 use queuewright_scenario::packet::FULL_BYTES;
-use queuewright_scenario::spec::{PortSpec, Rate, RunSpec, Stack};
+use queuewright_scenario::spec::{ArrivalProcess, PortSpec, Rate, RunSpec, Stack};
 use queuewright_scenario::trace::mean_rate;
 use std::ops::Deref;
 
@@ -43,7 +43,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
     /// Builds the network of a run.
     pub fn new(shared: S) -> World<S> {
         let spec: &RunSpec = &shared;
-        let ports: Vec<Port> = spec
+        let mut ports: Vec<Port> = spec
             .ports
             .iter()
             .enumerate()
@@ -71,6 +71,9 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         if spec.ports.iter().any(|p| p.impairments.any()) {
             let numbered = spec.ports.iter().enumerate();
             channels.extend(numbered.map(|(i, p)| Channel::new(p, link_stream(spec.seed, i))));
+        }
+        for (i, port) in ports.iter_mut().enumerate() {
+            port.losses_within(mean_rtt_ns(spec, i as u32));
         }
         let mut world = World {
             open_for_ns: open_for_ns(spec),
@@ -291,12 +294,16 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         if let Endpoints::Udp { sent, .. } = &mut flow.ends {
             *sent += 1;
         }
-        let sent_at = u64::from(event.aux) << 32 | u64::from(event.seq);
+        let sent_at = packet.number();
+        if let Some(stream) = &mut flow.stream {
+            stream.send(sent_at);
+        }
         if !flow.schedule_udp(event.flow, sent_at, &mut self.net.wheel) && event.flow >= self.net.first_slot {
             self.net.wheel.push(Traffic::done_event(event.at, event.flow));
         }
         let port = flow.path[0] as usize;
         self.enter(port, packet);
+        self.coming_and_going().1.tell_losses();
     }
 
     /// A packet reaches a port.
@@ -400,6 +407,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         for f in 0..self.net.flows.len() as u32 {
             self.settle(f, self.spec.duration_ns);
         }
+        self.coming_and_going().1.tell_losses();
         let World { spec, mut ports, mut net, mut traffic, sampler, .. } = self;
         conserved(&spec, &ports, &mut net, &traffic)?;
         Ok(measured(&spec, &mut ports, &mut net, &mut traffic, sampler.series))
@@ -444,6 +452,20 @@ fn open_for_ns(spec: &RunSpec) -> Vec<u64> {
         *age = f.open_for_ns.unwrap_or(*age);
     }
     ages
+}
+
+/// Mean base round-trip time of the flows that cross a port (ns): of those that come and go, as of one of each source.
+fn mean_rtt_ns(spec: &RunSpec, port: u32) -> u64 {
+    let coming = spec.sources.iter().filter_map(|s| match &s.arrival {
+        ArrivalProcess::Sessions { first, .. } => first.first().map(|f| (&f.path, f.base_rtt_ns)),
+        ArrivalProcess::Arrivals { each, .. } | ArrivalProcess::Pages { each, .. } => {
+            Some((&each.path, each.rtt_ns.min.midpoint(each.rtt_ns.max)))
+        }
+    });
+    let all = spec.flows.iter().map(|f| (&f.path, f.base_rtt_ns)).chain(coming);
+    let rtts = all.filter(|(path, _)| path.contains(&port));
+    let (sum, n) = rtts.fold((0u128, 0u128), |(sum, n), (_, rtt)| (sum + u128::from(rtt), n + 1));
+    (sum / n.max(1)) as u64
 }
 
 /// The highest rate of a link, bits per second.

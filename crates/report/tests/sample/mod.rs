@@ -77,6 +77,8 @@ fn run(label: &str, d: usize, seed: u64, samples: usize) -> Run {
                 stalls: d as u64,
                 stalled_s: 1.5 * d as f64,
                 startup_s: 0.4,
+                linear_qoe: 3.2 / (1.0 + mean / 50.0) - 0.1 * d as f64,
+                stalling_index: 0.9,
             }),
             datagrams: (cca == "cbr").then(|| Datagrams {
                 received: 50_000,
@@ -88,6 +90,7 @@ fn run(label: &str, d: usize, seed: u64, samples: usize) -> Run {
                     p95: mean * 1.6 + 11.0,
                     ..Sojourn::default()
                 },
+                ..Datagrams::default()
             }),
         }
     });

@@ -88,56 +88,90 @@ pub fn bursts(lost: &[u64], sent: u64, gmin: u64) -> Bursts {
     }
 }
 
+/// The pattern of a stream's losses as its packets are told one after the other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pattern {
+    /// Packets sent.
+    pub sent: u64,
+    /// Of these, lost.
+    pub lost: u64,
+    /// Loss periods ([`periods`]).
+    pub periods: u64,
+    /// Losses that follow another within [`NOTICED`] packets ([`noticeable_rate`]).
+    pub noticed: u64,
+    /// Number of the last that was lost, from 1; 0: none.
+    last: u64,
+}
+
+impl Pattern {
+    /// The next packet, and whether it was lost.
+    pub fn packet(&mut self, lost: bool) {
+        self.sent += 1;
+        if lost {
+            self.lost += 1;
+            let distance = self.sent - self.last;
+            self.periods += u64::from(self.last == 0 || distance > 1);
+            self.noticed += u64::from(self.last > 0 && distance <= NOTICED);
+            self.last = self.sent;
+        }
+    }
+
+    /// With what another stream counted.
+    pub fn add(&mut self, other: &Pattern) {
+        self.sent += other.sent;
+        self.lost += other.lost;
+        self.periods += other.periods;
+        self.noticed += other.noticed;
+    }
+}
+
 /// Loss events of a port, which the RFCs leave open (RFC 7928 section 2.4): drops of which each comes at most `spacing` after the one
 /// before, as RFC 5166 section 2.1.3 takes all losses of one round trip for one. Drops come in order of time.
 #[derive(Debug, Clone)]
 pub struct Events {
     spacing_ns: u64,
-    last_ns: Option<u64>,
-    /// Flows that have lost in the event under way.
-    losers: std::collections::BTreeSet<u32>,
-    /// Flows with a loss, of each event that is over.
-    over: Vec<u32>,
+    last_ns: u64,
+    /// When each began, and how many flows lost packets in it.
+    all: Vec<(u64, u32)>,
+    /// The last event of each flow, from 1: a count at each drop, no search.
+    seen: Vec<u32>,
 }
 
 impl Events {
     /// None yet. `spacing_ns`: the most between two drops of one event, one mean base round-trip time.
     pub fn new(spacing_ns: u64) -> Events {
-        Events { spacing_ns, last_ns: None, losers: Default::default(), over: Vec::new() }
+        Events { spacing_ns, last_ns: 0, all: Vec::new(), seen: Vec::new() }
     }
 
     /// A packet of a flow is dropped.
+    #[inline]
     pub fn drop(&mut self, at_ns: u64, flow: u32) {
-        if self.last_ns.is_some_and(|last| at_ns - last > self.spacing_ns) {
-            self.end();
+        if self.all.is_empty() || at_ns - self.last_ns > self.spacing_ns {
+            self.all.push((at_ns, 0));
         }
-        self.last_ns = Some(at_ns);
-        self.losers.insert(flow);
-    }
-
-    fn end(&mut self) {
-        if !self.losers.is_empty() {
-            self.over.push(self.losers.len() as u32);
-            self.losers.clear();
+        self.last_ns = at_ns;
+        let now = self.all.len() as u32;
+        if self.seen.len() <= flow as usize {
+            self.seen.resize(flow as usize + 1, 0);
+        }
+        if std::mem::replace(&mut self.seen[flow as usize], now) != now
+            && let Some((_, losers)) = self.all.last_mut()
+        {
+            *losers += 1;
         }
     }
 
-    /// How many flows lost packets in each event, when nothing more is dropped.
-    pub fn finish(&mut self) -> &[u32] {
-        self.end();
-        &self.over
+    /// The number stands for another flow from now on.
+    pub fn forget(&mut self, flow: u32) {
+        if let Some(seen) = self.seen.get_mut(flow as usize) {
+            *seen = 0;
+        }
     }
-}
 
-/// Global synchronisation ratio (RFC 7928 section 2.4): of the flows that were active, the share that lost packets in an event, 0 to 1;
-/// mean and median over the events. NaN without event or flow.
-pub fn synchronisation(losers: &[u32], active: u32) -> (f64, f64) {
-    if active == 0 {
-        return (f64::NAN, f64::NAN);
+    /// When each began (ns), and how many flows lost packets in it.
+    pub fn all(&self) -> &[(u64, u32)] {
+        &self.all
     }
-    let mut shares: Vec<f64> = losers.iter().map(|n| (f64::from(*n) / f64::from(active)).min(1.0)).collect();
-    shares.sort_by(f64::total_cmp);
-    (super::mean(&shares), super::nearest_rank(&shares, 0.5))
 }
 
 #[cfg(test)]
@@ -192,10 +226,24 @@ mod tests {
         for (at, flow) in [(0, 1), (100, 2), (200, 1), (301, 3), (1000, 1), (1000, 2), (1001, 3), (1002, 4)] {
             events.drop(at, flow);
         }
-        assert_eq!(events.finish(), [2, 1, 4]);
-        let losers = events.finish().to_vec();
-        let (mean, median) = synchronisation(&losers, 4);
-        assert_eq!((mean, median), ((0.5 + 0.25 + 1.0) / 3.0, 0.5));
-        assert!(synchronisation(&[], 4).0.is_nan() && synchronisation(&losers, 0).1.is_nan());
+        assert_eq!(events.all(), [(0, 2), (301, 1), (1000, 4)]);
+        // Of another flow by the same number.
+        events.forget(4);
+        events.drop(1003, 4);
+        assert_eq!(events.all()[2], (1000, 5));
+    }
+
+    /// One after the other they give what the numbers of all losses do.
+    #[test]
+    fn a_stream_has_the_pattern_of_its_numbers() {
+        let lost = [2, 5, 7, 9, 10, 200, 299, 399, 400];
+        let mut pattern = Pattern::default();
+        (1..=500).for_each(|n| pattern.packet(lost.contains(&n)));
+        let noticed = (noticeable_rate(&lost, 500, NOTICED) * 500.0).round() as u64;
+        assert_eq!((pattern.sent, pattern.lost, pattern.noticed), (500, 9, noticed));
+        assert_eq!(Some(&pattern.periods), periods(&lost).last());
+        let mut two = pattern;
+        two.add(&pattern);
+        assert_eq!((two.sent, two.lost, two.periods, two.noticed), (1000, 18, 14, 2 * noticed));
     }
 }

@@ -13,7 +13,7 @@ pub struct Voip(Codec);
 
 /// What speech is encoded with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-enum Codec {
+pub enum Codec {
     /// ITU-T G.711: 64 kbit/s.
     G711,
     /// ITU-T G.729: 8 kbit/s.
@@ -26,6 +26,9 @@ const PACKETS_PER_S: u64 = 50;
 const HEADERS: u32 = 20 + 8 + 12;
 
 impl Codec {
+    /// Speech in a packet, ns.
+    pub const PACKET_NS: u64 = 1_000_000_000 / PACKETS_PER_S;
+
     const ALL: [Codec; 2] = [Codec::G711, Codec::G729];
 
     const fn name(self) -> &'static str {
@@ -45,6 +48,13 @@ impl Codec {
 }
 
 const CODECS: Form = Form::Word(&[Codec::G711.name(), Codec::G729.name()]);
+
+impl Voip {
+    /// What speech is encoded with.
+    pub fn codec(&self) -> Codec {
+        self.0
+    }
+}
 
 impl Source for Voip {
     const KEY: Key = key("voip", CODECS, Without::Says(""), "[calls](#calls)").never("calls");
@@ -75,7 +85,7 @@ impl Source for Voip {
 
     /// People do not pick up in step: somewhere within a packet's time.
     fn late_ns(&self) -> u64 {
-        1_000_000_000 / PACKETS_PER_S
+        Codec::PACKET_NS
     }
 
     fn words(&self) -> String {

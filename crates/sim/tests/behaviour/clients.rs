@@ -100,10 +100,15 @@ fn a_player_takes_what_the_link_has() {
     let fast = play("100mbit");
     assert_eq!((fast.bitrate_bps, fast.stalls, fast.switches), (14_931_538.0, 0, 0));
     close("chunks", fast.chunks as f64, 75.0, 0.0, 1.0);
+    close("quality", fast.linear_qoe, 14.931538, 1e-9, 0.0);
+    assert_eq!(fast.stalling_index, 1.0);
     let middle = play("3mbit");
     assert!((1.2e6..2.9e6).contains(&middle.bitrate_bps) && middle.stalls == 0, "{middle:?}");
     let slow = play("200kbit");
     assert_eq!(slow.bitrate_bps, 254_320.0);
+    let lost = 4.3 * slow.stalled_s / slow.chunks as f64;
+    close("quality of what stalls", slow.linear_qoe, 0.25432 - lost, 1e-9, 0.0);
+    assert!(slow.stalling_index < 0.5, "{slow:?}");
     // Payload is 1448 of 1514 bytes.
     close("stalled", slow.stalled_s, 300.0 * (1.0 - 200.0 * 1448.0 / 1514.0 / 254.32), 0.1, 0.0);
 }

@@ -13,6 +13,7 @@ mod conservation;
 mod delay_based;
 mod determinism;
 mod ecn;
+mod experience;
 mod golden;
 mod impairments;
 mod l4s;
