@@ -441,7 +441,9 @@ impl Flow {
 
     /// From when to when it is there (ns), as far as is known.
     pub fn there(&self) -> (u64, u64) {
-        (self.start_ns, self.finished_ns.unwrap_or(u64::MAX).min(self.stop_ns))
+        let end = self.finished_ns.unwrap_or(u64::MAX).min(self.stop_ns);
+        // One that stops before its host has begun is never there.
+        (self.start_ns, end.max(self.start_ns))
     }
 
     /// Start-up time (s) of a finite flow, from its SYN to the arrival of its first byte.

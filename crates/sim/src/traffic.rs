@@ -262,16 +262,18 @@ impl Traffic {
         slot.gone = true;
         let (from, to) = flow.there();
         for &port in &slot.transfer.flow.path {
-            self.spans[port as usize].push((from, to.min(e.at)));
+            self.spans[port as usize].push((from, to.min(e.at).max(from)));
         }
         self.delivered[slot.transfer.flow.group as usize] += flow.reverse.delivered_bytes;
         match &mut net.datagrams[flow.group as usize] {
             None => self.done.push((slot.name, slot.record(net.spec, flow, dropped))),
-            // Before the window has begun nothing was lost within it.
-            Some(_) if e.at < net.spec.warmup_ns => {}
             Some(group) => {
-                let in_queues = net.ports.iter().map(|p| p.dropped_in_window(index)).sum::<u64>();
-                group.lost += flow.lost_in_window() + in_queues;
+                // Before the window has begun nothing was lost within it.
+                if e.at >= net.spec.warmup_ns {
+                    let in_queues = net.ports.iter().map(|p| p.dropped_in_window(index)).sum::<u64>();
+                    group.lost += flow.lost_in_window() + in_queues;
+                }
+                // It knows by itself what counts: a packet may arrive after the warm-up whose flow was over in it.
                 if let Some(stream) = &flow.stream {
                     group.over(stream);
                 }
