@@ -152,8 +152,11 @@ def test_other_mistakes_are_one_clear_error() -> None:
             'link.rat: unknown key; did you mean "rate"?',
         ),
         (lambda: qw.Scenario(link=link), "flows: missing"),
-        (lambda: qw.Scenario(link={"rate": object()}, flows=flows), "not a value of a scenario"),
-        (lambda: qw.Scenario(link={"rate": float("nan")}, flows=flows), "not a value of a scenario"),
+        (
+            lambda: qw.Scenario(link={"rate": object()}, flows=flows),
+            "is of type object; write a number, a text",
+        ),
+        (lambda: qw.Scenario(link={"rate": float("nan")}, flows=flows), "link.rate: nan is no number"),
         (lambda: qw.run({"link": link, "flo": flows}), 'flo: unknown key; did you mean "flows"?'),
         (lambda: qw.Scenario(lnk=link), 'lnk: unknown key; did you mean "link"?'),  # type: ignore[call-arg]
         (lambda: home().changed(sed=1), 'sed: no such argument; did you mean "seeds"?'),  # type: ignore[call-arg]

@@ -41,6 +41,10 @@ pub enum Command {
     Run(Run),
     /// Make the papers' figures and tables again, and judge their claims
     Reproduce(Reproduce),
+    /// Run a suite of scenarios, and score disciplines on it
+    Suite(Suite),
+    /// Say which queue manager a line should have, what to expect and how to put it on
+    Advise(Advise),
     /// Run scenarios on the simulator and on a real kernel, and print the gap
     Validate(Validate),
     /// Run packetdrill's scripts on the simulator's TCP, or on a real kernel's
@@ -260,6 +264,103 @@ pub struct Reproduce {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub seeds: Option<u16>,
     /// Folder in which each call gets a dated folder of its own [default: queuewright-reproduced]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Runs at a time [default: one per core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+}
+
+/// `suite`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Without a name it lists the suites and about how long each takes here for one discipline. A suite
+is a folder of scenario files; one of your own is one too. The folder of results has a page over
+all scenarios (index.md), a scorecard for each discipline (cards/), every measure of every run
+(runs.csv) and the scenarios themselves, each of which `queuewright run` takes.
+
+Examples:
+  queuewright suite
+  queuewright suite rfc7928 --aqm codel,fq-codel,titrate
+  queuewright suite home --quick
+  queuewright suite rfc9743 --cca bbr --aqm droptail,fq-codel
+  queuewright suite ./my-scenarios --seeds 10
+  queuewright suite --resume")]
+pub struct Suite {
+    /// Suite (rfc7928), or folder of scenario files
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// Disciplines, or all [default: the suite's; tail drop is always among them]
+    #[arg(long, value_name = "LIST")]
+    pub aqm: Option<String>,
+    /// Congestion control of the flow groups named `new`, of suites that test one: harm.md says what the others lose by it
+    #[arg(long, value_name = "NAME")]
+    pub cca: Option<String>,
+    /// One seed
+    #[arg(long, conflicts_with = "seeds")]
+    pub quick: bool,
+    /// Seeds of each scenario [default: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub seeds: Option<u16>,
+    /// Go on with the newest folder, which was interrupted
+    #[arg(long, conflicts_with_all = ["name", "aqm", "cca", "quick", "seeds"])]
+    pub resume: bool,
+    /// What makes the runs.
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    /// Print the ranking as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Folder in which each call gets a dated folder of its own [default: queuewright-suites]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Runs at a time [default: one per core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+}
+
+/// `advise`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Households on the line are drawn at random: their round-trip times, how much is downloaded and
+uploaded beside calls, games, video and pages, and by which congestion controls. Every discipline is
+tried on four of them, the best five on twelve more. What differs by less than anybody would notice,
+or no more than by chance, counts as equal, and of equals the simplest to have is advised: the line
+as it is, then what tc has, then ours. Sixteen other households check the advice.
+
+Examples:
+  queuewright advise --rate 100mbit/20mbit --access cable
+  queuewright advise --rate 20mbit/5mbit --access dsl --for calls,games --tc
+  queuewright advise --rate 500mbit --rtt 5ms..40ms --access fibre --dev eth1")]
+pub struct Advise {
+    /// Rate of the line: to you, and from you if that is another
+    #[arg(long, value_name = "DOWN[/UP]")]
+    pub rate: String,
+    /// Round-trip times of what you talk to, without queues
+    #[arg(long, value_name = "TIME[..TIME]", default_value = "15ms..80ms")]
+    pub rtt: String,
+    /// Kind of line: cable, dsl or fibre
+    #[arg(long, value_name = "KIND", default_value = "fibre")]
+    pub access: String,
+    /// What it is used for: calls, games, video, web, downloads, uploads [default: all]
+    #[arg(long = "for", value_name = "LIST")]
+    pub uses: Option<String>,
+    /// Disciplines to choose from [default: all]
+    #[arg(long, value_name = "LIST")]
+    pub aqm: Option<String>,
+    /// Of those that tc has without anything of ours
+    #[arg(long)]
+    pub tc: bool,
+    /// Sets of sixteen other households on which the advice is checked; with more than one, beside all disciplines
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(..=100))]
+    pub check: u8,
+    /// Device, in the commands that are printed
+    #[arg(long, value_name = "DEV", default_value = "eth0")]
+    pub dev: String,
+    /// Print the advice as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Folder in which each call gets a dated folder of its own [default: queuewright-advice]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Runs at a time [default: one per core]

@@ -5,7 +5,7 @@ use crate::words::plural;
 use crate::{Failure, doing, print};
 use indicatif::{ProgressBar, ProgressStyle};
 use queuewright_engine::{Engine, ItemEvent, header, jobs};
-use queuewright_report::{Folder, TableStyle, table};
+use queuewright_report::{Folder, TableStyle, answer, table};
 use queuewright_results::{Results, Run};
 use queuewright_scenario::{RunSpec, Scenario};
 use std::collections::BTreeMap;
@@ -71,6 +71,14 @@ pub fn compare(
                 "incomplete: {finished} of {} runs finished; each row is over those\n",
                 specs.len()
             ))?;
+        }
+    }
+    if !output.json {
+        for sentence in answer(&results) {
+            print(&format!("\n{sentence}"))?;
+        }
+        if finished > 0 {
+            print("\n")?;
         }
     }
     if let (Some(path), false) = (&report, output.json) {

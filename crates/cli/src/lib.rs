@@ -1,6 +1,7 @@
 //! `queuewright`: compares disciplines on a link. A thin shell over the crates:
 //! what is asked is in [`args`], what is done is theirs. A library, so that Python's command is the same.
 
+mod advise;
 mod args;
 pub mod catalog;
 mod compare;
@@ -10,6 +11,7 @@ mod linux;
 mod packetdrill;
 mod replay;
 mod reproduce;
+mod suite;
 mod validate;
 mod watch;
 pub mod words;
@@ -127,6 +129,8 @@ fn execute(command: Command) -> Result<(), Failure> {
             compare::compare(&heard(Scenario::read_with(&r.scenario, &flags)?), &stem, &r.engine, &r.output)
         }
         Command::Reproduce(r) => reproduce::reproduce(&r),
+        Command::Suite(s) => suite::suite(&s),
+        Command::Advise(a) => advise::advise(&a),
         Command::Validate(v) if replay::is_asked(&v) => replay::replay(&v),
         Command::Validate(v) => validate::validate(&v),
         Command::Packetdrill(p) => packetdrill::packetdrill(&p),

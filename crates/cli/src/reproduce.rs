@@ -99,19 +99,25 @@ fn absolute(name: &str) -> String {
 
 /// The newest folder, and what it was asked for.
 fn resumed(base: &Path) -> Result<(PathBuf, Asked), Failure> {
-    let link = base.join("latest");
-    let folder = fs::canonicalize(&link).map_err(|_| {
-        Failure::Input(format!("--resume: there is nothing to go on with: no folder {}", link.display()))
-    })?;
-    let path = folder.join(ASKED);
+    let (folder, path) = resumed_folder(base, ASKED)?;
     let text = read_text(&path, queuewright_scenario::limits::RESUMED.bytes);
     let text = text.map_err(|e| not_resumed(&path, &e))?;
     let asked = serde_json::from_str(&text).map_err(|e| not_resumed(&path, &e))?;
     Ok((folder, asked))
 }
 
+/// The newest folder below `base`, and where it says how it was asked for.
+pub fn resumed_folder(base: &Path, asked: &str) -> Result<(PathBuf, PathBuf), Failure> {
+    let link = base.join("latest");
+    let folder = fs::canonicalize(&link).map_err(|_| {
+        Failure::Input(format!("--resume: there is nothing to go on with: no folder {}", link.display()))
+    })?;
+    let path = folder.join(asked);
+    Ok((folder, path))
+}
+
 /// Why it cannot be gone on with, and what to do.
-fn not_resumed(path: &Path, why: &dyn std::fmt::Display) -> Failure {
+pub fn not_resumed(path: &Path, why: &dyn std::fmt::Display) -> Failure {
     Failure::Input(format!("--resume: {}: {why}; begin anew, without --resume", path.display()))
 }
 

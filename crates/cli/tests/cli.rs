@@ -172,6 +172,19 @@ fn wrong_uses() {
         ("", &["reproduce", "--resume"]),
         ("", &["reproduce", "--resume", "--quick"]),
         ("", &["reproduce", "--seeds", "0"]),
+        ("", &["suite", "rfc7929"]),
+        ("", &["suite", "home", "--cca", "bbr"]),
+        ("", &["suite", "rfc7928", "--aqm", "codle"]),
+        ("", &["suite", "rfc7928", "--seeds", "0"]),
+        ("", &["suite", "home", "--quick", "--seeds", "2"]),
+        ("", &["suite", "--resume"]),
+        ("", &["advise"]),
+        ("", &["advise", "--rate", "20"]),
+        ("", &["advise", "--rate", "20mbit", "--rtt", "80ms..20ms"]),
+        ("", &["advise", "--rate", "20mbit", "--for", "calls,mail"]),
+        ("", &["advise", "--rate", "20mbit", "--access", "lte"]),
+        ("", &["advise", "--rate", "20mbit", "--aqm", "codle"]),
+        ("", &["advise", "--rate", "20mbit", "--aqm", "codel", "--tc"]),
         ("", &["run", "small.toml", "--engine", "qemu"]),
         ("", &["run", "small.toml", "--kernel", "nowhere"]),
         ("", &["packetdrill", "small.toml", "--engine", "linux", "--hz", "1000"]),
@@ -446,6 +459,7 @@ fn man_pages_for_every_command() {
         .collect();
     names.sort();
     let commands = [
+        "-advise",
         "-agent",
         "-attach",
         "-check",
@@ -464,6 +478,7 @@ fn man_pages_for_every_command() {
         "-run",
         "-set",
         "-status",
+        "-suite",
         "-train",
         "-validate",
         "-watch",
@@ -1089,4 +1104,80 @@ fn what_is_installed_is_uninstalled() {
         all
     });
     assert!(!root.join("usr/src/queuewright-0.1.0").exists());
+}
+
+/// A suite of two scenarios of one's own: a ranking, pages, and the same again from what is kept.
+#[test]
+fn a_folder_of_scenarios_is_a_suite() {
+    let dir = folder();
+    let own = dir.path().join("own");
+    fs::create_dir(&own).expect("own");
+    let scenario = |rate: &str| {
+        format!(
+            "[link]\nrate = \"{rate}\"\nbuffer = \"4bdp\"\n[[flows]]\ncca = \"cubic\"\ncount = 2\nrtt = \"40ms\"\n\
+             [queue]\ndisciplines = [\"droptail\", \"codel\"]\n[run]\nduration = \"6s\"\nwarmup = \"2s\"\n"
+        )
+    };
+    fs::write(own.join("slow.toml"), scenario("4mbit")).expect("slow");
+    fs::write(own.join("fast.toml"), scenario("20mbit")).expect("fast");
+    let printed = stdout(dir.path(), &["suite", "own", "--out", "o"]);
+    let rows: Vec<&str> = printed.lines().map(|l| l.split(' ').next().unwrap_or("")).collect();
+    assert_eq!(rows[..3], ["discipline", "codel", "droptail"], "{printed}");
+    let latest = dir.path().join("o/latest");
+    for file in ["index.md", "cards/codel.md", "scores.csv", "runs.csv", "scenarios/slow.toml", "suite.json"]
+    {
+        assert!(latest.join(file).exists(), "{file}");
+    }
+    let page = fs::read_to_string(latest.join("index.md")).expect("a page");
+    assert!(page.contains("**codel** is the best of these") && page.contains("\n## fast\n"), "{page}");
+    // 2 scenarios, 2 disciplines, 3 seeds, and what is kept needs no runs again.
+    let kept = fs::read_to_string(latest.join("runs.jsonl")).expect("runs");
+    assert_eq!(kept.lines().count(), 1 + 12);
+    let json: Value = json(&stdout(dir.path(), &["suite", "--resume", "--out", "o", "--json"]));
+    assert_eq!(json[0]["discipline"], "codel");
+    assert_eq!((&json[0]["score"], &json[0]["first"]), (&1.0.into(), &1.0.into()));
+    assert_eq!(fs::read_to_string(latest.join("runs.jsonl")).expect("runs"), kept);
+    // A run that is missing is made again, to the same bytes.
+    let some: String = kept.lines().take(8).map(|l| format!("{l}\n")).collect();
+    fs::write(latest.join("runs.jsonl"), some).expect("cut");
+    stdout(dir.path(), &["suite", "--resume", "--out", "o"]);
+    let sorted = |text: &str| text.lines().map(String::from).collect::<std::collections::BTreeSet<_>>();
+    assert_eq!(sorted(&fs::read_to_string(latest.join("runs.jsonl")).expect("runs")), sorted(&kept));
+}
+
+/// On a slow line whose uploads fill the modem's queue, a queue manager is advised; where nothing competes, none is.
+#[test]
+fn advice_is_for_the_line() {
+    let dir = folder();
+    let slow = [
+        "advise",
+        "--rate",
+        "8mbit/2mbit",
+        "--access",
+        "dsl",
+        "--for",
+        "games,uploads",
+        "--aqm",
+        "codel,fq-codel",
+        "--out",
+        "o",
+    ];
+    let text = stdout(dir.path(), &slow);
+    assert!(text.starts_with("Take fq-codel, shaped to 7600kbit down and 1900kbit up"), "{text}");
+    assert!(
+        text.contains("tc qdisc add dev eth0 parent 1:1 fq_codel") && text.contains("dev ifb-eth0"),
+        "{text}"
+    );
+    let latest = dir.path().join("o/latest");
+    assert!(fs::read_to_string(latest.join("advice.md")).expect("a page").contains(&text[..60]));
+    // Its households are scenarios.
+    stdout(&latest.join("households"), &["check", "1-managed.toml"]);
+    let json: Value = json(&stdout(dir.path(), &[&slow[..], &["--json"]].concat()));
+    assert_eq!(json["take"], "fq-codel");
+    assert_eq!(json["held_out"][0]["as_good"], true);
+    assert_eq!(json["shape"], serde_json::json!({"down_bps": 7_600_000, "up_bps": 1_900_000}));
+    let idle = ["advise", "--rate", "100mbit", "--for", "calls", "--aqm", "codel,titrate", "--out", "o"];
+    let text = stdout(dir.path(), &idle);
+    assert!(text.starts_with("Leave the line as it is: nothing that was tried is better"), "{text}");
+    assert!(!text.contains("tc qdisc") && !text.contains("attach"), "{text}");
 }

@@ -10,7 +10,8 @@ mod catalogue;
 mod claims;
 mod data;
 mod derive;
-mod draw;
+#[doc(hidden)] // for the pictures of suites
+pub mod draw;
 mod figure;
 mod measure;
 mod nulls;
@@ -27,7 +28,7 @@ pub use cases::Case;
 pub use catalogue::{Catalogue, Experiment, VARIANTS};
 pub use claims::{Judged, Verdict, WithCause, WithNull};
 pub use figure::{CauseKind, Figure, Form};
-pub use measure::reward;
+pub use measure::{measures, reward};
 pub use nulls::{Null, NullRuns};
 pub use output::{Beside, Drawing, Outcome, finish, missed, outcome, summary};
 pub use plan::{Options, Plan, Unit};

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// Every measure of a run that has a value; of those that need the time series, the ones that a figure asks for.
 pub fn of_run(spec: &RunSpec, run: &Run, figure: &Figure) -> BTreeMap<String, f64> {
-    let mut out = plain_of(run);
+    let mut out = measures(run);
     for (port, p) in run.ports.iter().zip(&spec.ports) {
         let prefix = if run.ports.len() > 1 { format!("port.{}.", port.name) } else { String::new() };
         let share = match p.limit_packets {
@@ -91,7 +91,8 @@ pub fn reward(spec: &RunSpec, run: &Run) -> Option<f64> {
     Some(sum / count)
 }
 
-fn plain_of(run: &Run) -> BTreeMap<String, f64> {
+/// Every measure of a run that has a value and needs no time series.
+pub fn measures(run: &Run) -> BTreeMap<String, f64> {
     let mut out = BTreeMap::new();
     let mut put = |name: String, value: f64| {
         if value.is_finite() {
@@ -223,16 +224,16 @@ mod tests {
         run.flows = vec![flow(1.0), flow(3.0)];
         run.flows[0].goodput_bps = 1e6;
         run.flows[1].goodput_bps = 2e6;
-        let m = plain_of(&run);
+        let m = measures(&run);
         assert_eq!((m["group.web.flow_mbps.min"], m["group.web.flow_mbps.max"]), (1.0, 2.0));
         assert_eq!((m["utilization"], m["group.web.fct_s.p50"], m["goodput_bps"]), (0.5, 2.0, 3e6));
         assert!(m.contains_key("sojourn_ms.p99_9") && !m.contains_key("jain"));
         run.jain = 1.0;
-        let all = plain_of(&run);
+        let all = measures(&run);
         let unknown = MEASURES.iter().map(|of| of.path).filter(|path| !all.contains_key(*path));
         assert_eq!(unknown.collect::<Vec<_>>(), Vec::<&str>::new());
         run.ports.push(port);
         run.ports[1].name = "right".into();
-        assert_eq!(plain_of(&run)["port.right.utilization"], 0.5);
+        assert_eq!(measures(&run)["port.right.utilization"], 0.5);
     }
 }

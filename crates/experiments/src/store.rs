@@ -70,6 +70,20 @@ impl Record {
     }
 }
 
+impl Record {
+    /// Of measures alone.
+    pub fn plain(unit: &Unit, measures: BTreeMap<String, f64>) -> Record {
+        Record {
+            case: unit.case,
+            discipline: unit.discipline.clone(),
+            seed: unit.seed,
+            measures,
+            curves: BTreeMap::new(),
+            flows: Vec::new(),
+        }
+    }
+}
+
 /// Completion times of a group's flows that started after the warm-up, rising, if `group.NAME.fct_s` names them.
 fn completions(of: &str, run: &Run) -> Option<Vec<f64>> {
     let name = of.strip_prefix("group.")?.strip_suffix(".fct_s")?;

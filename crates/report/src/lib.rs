@@ -1,11 +1,13 @@
 //! Results in, something to look at out: a table for the terminal, CSV files, a
 //! self-contained HTML report, and the dated folder that keeps them all.
 //!
+//! - [`answer`]: what it comes to, in a few sentences
 //! - [`table`]: disciplines as rows, means over seeds, best values marked
 //! - [`csv`]: one sheet each for runs, groups, flows, delay distributions, time series
 //! - [`html`]: the report with its pictures, one file, no network
 //! - [`Folder`]: writes all of it while the runs come in
 
+mod answer;
 pub mod csv;
 mod folder;
 mod html;
@@ -13,6 +15,7 @@ mod summary;
 mod table;
 mod thin;
 
+pub use answer::answer;
 pub use folder::{Error, Folder, new_folder, replace};
 pub use html::html;
 pub use table::{TableStyle, table};

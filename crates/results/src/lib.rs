@@ -6,6 +6,7 @@
 //! drop fraction when none arrived) is NaN here and `null` in JSON.
 
 pub mod measures;
+pub mod quality;
 pub mod sheets;
 
 use schemars::{JsonSchema, generate::SchemaSettings};

@@ -79,6 +79,7 @@ fn scenarios(folder: &Path, found: &mut Vec<PathBuf>) {
             && !path.to_string_lossy().ends_with(".figure.toml")
             && !path.ends_with("nulls.toml")
             && !path.ends_with("causes.toml")
+            && !path.ends_with("suite.toml")
         {
             found.push(path);
         }
@@ -94,8 +95,25 @@ fn the_schema_accepts_what_is_shipped() {
         let text = std::fs::read_to_string(path).unwrap();
         assert_eq!(text.lines().next(), Some("#:schema ../docs/scenario.schema.json"), "{}", path.display());
     }
+    let mut of_suites = Vec::new();
+    scenarios(&repository().join("suites"), &mut of_suites);
+    for path in &of_suites {
+        let text = std::fs::read_to_string(path).unwrap();
+        assert_eq!(
+            text.lines().next(),
+            Some("#:schema ../../docs/scenario.schema.json"),
+            "{}",
+            path.display()
+        );
+    }
+    found.extend(of_suites);
+    let both = found.len();
     scenarios(&repository().join("experiments"), &mut found);
-    assert!(examples > 10 && found.len() > examples, "{examples} {}", found.len());
+    assert!(
+        examples > 10 && both > 100 + examples && found.len() > both,
+        "{examples} {both} {}",
+        found.len()
+    );
     let schema = schema();
     for path in found {
         let text = std::fs::read_to_string(&path).unwrap();

@@ -65,7 +65,7 @@ fn run(program: impl AsRef<OsStr>, words: &[&str], at: &Path) {
 }
 
 /// What of the sources crates are made of, their tests included.
-const PARTS: [&str; 16] = [
+const PARTS: [&str; 17] = [
     "crates",
     "aqm",
     "module",
@@ -74,6 +74,7 @@ const PARTS: [&str; 16] = [
     "policies",
     "dist",
     "experiments",
+    "suites",
     "examples",
     "python",
     "Cargo.toml",

@@ -3,13 +3,13 @@
 mod axis;
 mod panel;
 mod series;
-mod style;
+pub mod style;
 mod table;
 
 use crate::Error;
 use crate::figure::{Kind, Panel, Picture, Spread as Bars};
 use crate::rows::Rows;
-use panel::Marks;
+pub use panel::Marks;
 use plotters::prelude::*;
 use resvg::{tiny_skia, usvg};
 use series::{Curve, of_panel};
@@ -31,16 +31,20 @@ const DENSITY: f32 = 2.0;
 /// A figure's first picture, or one of the others, of some runs. `warning` is written across the head, as of
 /// quick runs.
 pub fn svg(rows: &Rows<'_>, picture: Option<&Picture>, warning: Option<&str>) -> Result<String, Error> {
-    // Widths of texts are measured with it.
+    fonts();
+    let mut out = String::new();
+    draw(&mut out, rows, picture, warning)
+        .map_err(|e| Error::Output(format!("{}: {e}", rows.plan.experiment.id())))?;
+    Ok(out)
+}
+
+/// The letters of pictures, by which the widths of texts are measured.
+pub fn fonts() {
     static FONT: Once = Once::new();
     FONT.call_once(|| {
         let _ = plotters::style::register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular());
         let _ = plotters::style::register_font("sans-serif", FontStyle::Bold, dejavu::sans::bold());
     });
-    let mut out = String::new();
-    draw(&mut out, rows, picture, warning)
-        .map_err(|e| Error::Output(format!("{}: {e}", rows.plan.experiment.id())))?;
-    Ok(out)
 }
 
 fn draw(out: &mut String, rows: &Rows<'_>, picture: Option<&Picture>, warning: Option<&str>) -> Drawn {

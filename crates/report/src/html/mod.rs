@@ -74,7 +74,12 @@ fn head(page: &mut String, results: &Results, figures: &[Figure]) {
 }
 
 fn summary_tables(page: &mut String, results: &Results) {
-    *page += "<section>\n<h2 id=\"summary\">Summary</h2>\n<p>One row for each discipline. A good one \
+    *page += "<section>\n<h2 id=\"summary\">Summary</h2>\n";
+    let answer = crate::answer(results);
+    if !answer.is_empty() {
+        let _ = writeln!(page, "<p class=\"answer\">{}</p>", escape(&answer.join(" ")));
+    }
+    *page += "<p>One row for each discipline. A good one \
               keeps the link busy (high utilisation) while packets wait little (low sojourn time). Each \
               value is the mean over the seeds";
     if summary::seeds(results).len() > 1 {

@@ -1,0 +1,212 @@
+//! `suite`: disciplines on a suite of scenarios, to scores and scorecards.
+
+use crate::args::Suite as Args;
+use crate::compare::{Progress, on_interrupt, unwritable};
+use crate::reproduce::{not_resumed, resumed_folder};
+use crate::words::plural;
+use crate::{Failure, cost, doing, print};
+use queuewright_engine::{Engine, ItemEvent, jobs};
+use queuewright_experiments::{Record, Store, measures};
+use queuewright_report::{new_folder, replace};
+use queuewright_scenario::{RunSpec, read_text};
+use queuewright_suite::{Options, Plan, Scores, Suite, harm, list, pages, pictures, table};
+use serde_json::json;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Where results go without `--out`.
+const BASE: &str = "queuewright-suites";
+/// What a folder remembers of how it was asked for.
+const ASKED: &str = "suite.json";
+/// Where the scenarios are in it.
+const SCENARIOS: &str = "scenarios";
+
+impl From<queuewright_suite::Error> for Failure {
+    fn from(e: queuewright_suite::Error) -> Failure {
+        Failure::Input(e.0)
+    }
+}
+
+/// What is asked for, by flags or by what a folder remembers of them.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Asked {
+    suite: String,
+    options: Options,
+}
+
+/// Lists suites, runs one, or goes on with a folder.
+pub fn suite(args: &Args) -> Result<(), Failure> {
+    let base = args.out.as_deref().unwrap_or(Path::new(BASE));
+    if args.resume {
+        let (folder, path) = resumed_folder(base, ASKED)?;
+        let text = read_text(&path, queuewright_scenario::limits::RESUMED.bytes);
+        let text = text.map_err(|e| not_resumed(&path, &e))?;
+        let asked: Asked = serde_json::from_str(&text).map_err(|e| not_resumed(&path, &e))?;
+        return make(args, &folder, Suite::open(&asked.suite)?, asked.options);
+    }
+    let Some(name) = &args.name else { return print(&listed(jobs(args.jobs))?) };
+    doing::now(&format!("reading {name}"));
+    let options =
+        Options { aqm: args.aqm.clone(), cca: args.cca.clone(), seeds: args.seeds, quick: args.quick };
+    let suite = Suite::open(name)?;
+    // Wrong words make no folder of results.
+    let (looked_at, mut looked) = (temporary()?, suite.clone());
+    looked.unpack(looked_at.path()).map_err(|e| Failure::Run(e.to_string()))?;
+    Plan::new(looked, options.clone())?;
+    let folder = new_folder(base, &suite.name).map_err(unwritable)?;
+    // A folder of the user's by a name that is found from elsewhere.
+    let own = (!suite.folder.as_os_str().is_empty()).then(|| fs::canonicalize(&suite.folder).ok()).flatten();
+    let asked = Asked {
+        suite: own.map_or(suite.name.clone(), |path| path.display().to_string()),
+        options: options.clone(),
+    };
+    let text = format!("{:#}\n", json!(asked));
+    replace(&folder.join(ASKED), text.as_bytes()).map_err(unwritable)?;
+    make(args, &folder, suite, options)
+}
+
+/// The suites with what they cost.
+fn listed(jobs: usize) -> Result<String, Failure> {
+    let speed = cost::work_per_s() * jobs as f64;
+    let mut out = String::new();
+    let all = list()?;
+    let width = all.iter().map(|s| s.name.len()).max().unwrap_or(0);
+    for mut suite in all {
+        let folder = temporary()?;
+        suite.unpack(folder.path()).map_err(|e| Failure::Run(e.to_string()))?;
+        let one = Options { aqm: Some("droptail".into()), quick: true, ..Options::default() };
+        let plan = Plan::new(suite, one)?;
+        let mut seconds = 0.0;
+        for scenario in &plan.scenarios {
+            seconds += scenario.runs()?.iter().map(cost::work).sum::<f64>() / speed;
+        }
+        let _ = writeln!(
+            out,
+            "  {:width$}  {:>12}  {:>8} a discipline  {}",
+            plan.suite.name,
+            plural(plan.scenarios.len(), "scenario"),
+            cost::time(3.0 * seconds),
+            plan.suite.about.title
+        );
+    }
+    let _ =
+        writeln!(out, "\nqueuewright suite NAME runs one on every discipline; --aqm codel,titrate on some");
+    Ok(out)
+}
+
+fn temporary() -> Result<tempfile::TempDir, Failure> {
+    tempfile::tempdir()
+        .map_err(|e| Failure::Run(format!("no temporary folder: {e}; TMPDIR names where one may be made")))
+}
+
+/// Makes what is still to make, and what comes of it.
+fn make(args: &Args, folder: &Path, mut suite: Suite, options: Options) -> Result<(), Failure> {
+    let lost = |path: PathBuf| move |e: std::io::Error| Failure::Run(format!("{}: {e}", path.display()));
+    suite.unpack(&folder.join(SCENARIOS)).map_err(lost(folder.join(SCENARIOS)))?;
+    let stop = on_interrupt()?;
+    let plan = Plan::new(suite.clone(), options.clone())?;
+    let mut store = kept(args, folder, "runs.jsonl", &plan)?;
+    let mut failed = runs(args, &plan, &mut store, &stop)?;
+    // What the others had beside the control in the files.
+    let mut before = None;
+    if let Some(control) = &options.cca {
+        let plan = Plan::new(suite, Options { cca: None, ..options.clone() })?;
+        let mut store = kept(args, folder, "before.jsonl", &plan)?;
+        if failed.is_none() && !stop.load(Ordering::Relaxed) {
+            failed = runs(args, &plan, &mut store, &stop)?;
+        }
+        before = Some((control.clone(), store));
+    }
+    if !store.is_empty() {
+        let scores = Scores::of(&plan, &store)?;
+        let mut texts = pages(&plan, &store, &scores);
+        texts.extend(pictures(&plan, &store, &scores)?);
+        let mut said = table(&plan, &store, &scores);
+        let mut json = json!(scores.standings);
+        if let Some((control, before)) = &before {
+            let harms = harm::harms(&plan, before, &store);
+            said = format!("{said}\n{}\n", harm::words(&harms, control));
+            texts.push(("harm.md".into(), harm::page(&harms, control)));
+            json = json!({"standings": scores.standings, "harm": harms});
+        }
+        for (name, text) in texts {
+            let path = folder.join(name);
+            if let Some(above) = path.parent() {
+                fs::create_dir_all(above).map_err(lost(above.to_path_buf()))?;
+            }
+            replace(&path, text.as_bytes()).map_err(|e| Failure::Run(e.to_string()))?;
+        }
+        print(&if args.json { format!("{json:#}\n") } else { said })?;
+    }
+    if !args.json {
+        print(&format!("\npages: {}\n", folder.join("index.md").display()))?;
+    }
+    let finished = format!("{} finished; go on with --resume", plural(store.len(), "run"));
+    match failed {
+        Some(error) => Err(Failure::Run(format!("{error}; {finished}"))),
+        None if stop.load(Ordering::Relaxed) => Err(Failure::Interrupted(format!("interrupted; {finished}"))),
+        None => Ok(()),
+    }
+}
+
+/// The runs that are kept of a plan.
+fn kept(args: &Args, folder: &Path, name: &str, plan: &Plan) -> Result<Store, Failure> {
+    let linux = if args.engine.asked().linux { "-linux" } else { "" };
+    Ok(Store::open(&folder.join(name), &format!("{}{linux}", plan.hash()))?)
+}
+
+/// Makes what is still to make of a plan; gives why it ended early, if it did.
+fn runs(
+    args: &Args,
+    plan: &Plan,
+    store: &mut Store,
+    stop: &Arc<AtomicBool>,
+) -> Result<Option<String>, Failure> {
+    let asked = args.engine.asked();
+    let mut units = plan.pending(store)?;
+    // The longest first, so that none is left alone at the end.
+    units.sort_by_cached_key(|unit| std::cmp::Reverse(cost::work(&unit.spec) as u64));
+    if asked.linux {
+        // What the kernel cannot do is said, and left out.
+        for (i, scenario) in plan.scenarios.iter().enumerate() {
+            let own: Vec<RunSpec> = units.iter().filter(|u| u.member == i).map(|u| u.spec.clone()).collect();
+            if let Err(e) = Engine::new(&asked, scenario, &own) {
+                eprintln!("note: left out: {}: {e}", plan.suite.members[i].name);
+                units.retain(|unit| unit.member != i);
+            }
+        }
+    }
+    let Some(first) = units.first() else { return Ok(None) };
+    let specs: Vec<RunSpec> = units.iter().map(|unit| unit.spec.clone()).collect();
+    doing::now(&format!("the runs of {}", plan.suite.name));
+    let mut progress = Progress::new(&specs);
+    let mut failed = None;
+    let own: Vec<RunSpec> =
+        specs.iter().zip(&units).filter(|(_, u)| u.member == first.member).map(|(s, _)| s.clone()).collect();
+    let engine = Engine::new(&asked, &plan.scenarios[first.member], &own)?;
+    engine.run_all(&specs, jobs(args.jobs), stop, |i, step| {
+        let unit = &units[i];
+        let error = match step {
+            ItemEvent::At(at) => return progress.at(i, at),
+            ItemEvent::Done(Ok(None)) => return,
+            ItemEvent::Done(Err(e)) => {
+                let name = &plan.suite.members[unit.member].name;
+                format!("{name}, {} with seed {}: {e}", unit.spec.discipline.label, unit.spec.seed)
+            }
+            ItemEvent::Done(Ok(Some(run))) => {
+                progress.done(i);
+                match store.add(Record::plain(&unit.kept_as(), measures(&run))) {
+                    Ok(()) => return,
+                    Err(e) => e.to_string(),
+                }
+            }
+        };
+        failed.get_or_insert(error);
+        stop.store(true, Ordering::Relaxed);
+    });
+    progress.end();
+    Ok(failed)
+}

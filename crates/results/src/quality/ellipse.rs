@@ -1,0 +1,78 @@
+//! The ellipse of a cloud of points (delay, goodput): how much results vary, and whether both vary together.
+
+/// The 1-sigma contour of the maximum-likelihood Gaussian of points, which encloses 39 % of it (RFC 7928 section 2.7; one sigma as in
+/// Winstein, Transport Architectures for an Evolving Internet). A single point, or points that coincide, have no axes; points on a line have one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ellipse {
+    /// Its middle: the mean of both coordinates.
+    pub center: (f64, f64),
+    /// The longer and the shorter half of its axes, in the points' unit; 0: none.
+    pub semi_axes: (f64, f64),
+    /// Of the longer axis against that of the first coordinate, radians, above -pi/2 to pi/2; 0 for a point or a circle.
+    pub angle: f64,
+}
+
+impl Ellipse {
+    /// Of points; none without any.
+    pub fn of(points: &[(f64, f64)]) -> Option<Ellipse> {
+        if points.is_empty() {
+            return None;
+        }
+        let n = points.len() as f64;
+        let sum = points.iter().fold((0.0, 0.0), |s, p| (s.0 + p.0, s.1 + p.1));
+        let center = (sum.0 / n, sum.1 / n);
+        // Maximum likelihood: over n, not n - 1.
+        let (mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0);
+        for p in points {
+            let (dx, dy) = (p.0 - center.0, p.1 - center.1);
+            (xx, xy, yy) = (xx + dx * dx / n, xy + dx * dy / n, yy + dy * dy / n);
+        }
+        let half = libm::hypot((xx - yy) / 2.0, xy);
+        let middle = (xx + yy) / 2.0;
+        Some(Ellipse {
+            center,
+            // What rounding leaves of a segment's width is none.
+            semi_axes: ((middle + half).sqrt(), clean(middle - half, middle).sqrt()),
+            angle: if half == 0.0 { 0.0 } else { libm::atan2(2.0 * xy, xx - yy) / 2.0 },
+        })
+    }
+}
+
+/// A variance, which is none where it is nothing beside another.
+fn clean(variance: f64, beside: f64) -> f64 {
+    if variance <= beside * 1e-12 { 0.0 } else { variance }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::f64::consts::{FRAC_PI_2, FRAC_PI_4};
+
+    #[test]
+    fn points_and_segments_have_fewer_axes() {
+        assert_eq!(Ellipse::of(&[]), None);
+        let point = Ellipse { center: (3.0, 4.0), semi_axes: (0.0, 0.0), angle: 0.0 };
+        assert_eq!(Ellipse::of(&[(3.0, 4.0)]), Some(point));
+        assert_eq!(Ellipse::of(&[(3.0, 4.0); 3]), Some(point));
+        let line = Ellipse::of(&[(0.0, 0.0), (2.0, 2.0), (4.0, 4.0)]).unwrap();
+        assert_eq!((line.center, line.semi_axes.1), ((2.0, 2.0), 0.0));
+        assert!((line.semi_axes.0 - (16.0f64 / 3.0).sqrt()).abs() < 1e-12);
+        assert!((line.angle - FRAC_PI_4).abs() < 1e-12);
+        // Upright.
+        assert!((Ellipse::of(&[(1.0, 0.0), (1.0, 6.0)]).unwrap().angle - FRAC_PI_2).abs() < 1e-12);
+    }
+
+    /// The corners of a rhombus with diagonals of 6 and 2, turned: each half of an axis is the diagonal's half over the root of two.
+    #[test]
+    fn axes_and_tilt_of_a_turned_rhombus() {
+        for turn in [-1.2f64, -0.3, 0.0, 0.7, 1.5] {
+            let (s, c) = turn.sin_cos();
+            let corners = [(3.0, 0.0), (-3.0, 0.0), (0.0, 1.0), (0.0, -1.0)]
+                .map(|(x, y)| (5.0 + x * c - y * s, 9.0 + x * s + y * c));
+            let e = Ellipse::of(&corners).unwrap();
+            let want = [5.0, 9.0, 3.0 / 2f64.sqrt(), 1.0 / 2f64.sqrt(), turn];
+            let got = [e.center.0, e.center.1, e.semi_axes.0, e.semi_axes.1, e.angle];
+            assert!(want.iter().zip(got).all(|(w, g)| (w - g).abs() < 1e-12), "{got:?} {want:?}");
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! Households on a line, drawn at random: what `advise` tries disciplines on.
+//!
+//! Each draw is a scenario file with two ports, `down` and `up`, each with the discipline in question. What is used (calls, games, video,
+//! web, downloads, uploads) is there in each; how much of it, the round-trip times and the congestion controls are drawn.
+
+use crate::Error;
+use queuewright_scenario::units::Unit;
+use rand_pcg::Pcg32;
+use rand_pcg::rand_core::Rng;
+use std::fmt::Write;
+
+/// What a line is used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Use {
+    /// Speech and pictures, both ways.
+    Calls,
+    /// Small packets, 60 a second, both ways.
+    Games,
+    /// Players that choose their bitrate.
+    Video,
+    /// Pages.
+    Web,
+    /// Files that are fetched as fast as it goes.
+    Downloads,
+    /// Files that are sent as fast as it goes.
+    Uploads,
+}
+
+impl Use {
+    /// All of them.
+    pub const ALL: [Use; 6] = [Use::Calls, Use::Games, Use::Video, Use::Web, Use::Downloads, Use::Uploads];
+
+    /// Its word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Use::Calls => "calls",
+            Use::Games => "games",
+            Use::Video => "video",
+            Use::Web => "web",
+            Use::Downloads => "downloads",
+            Use::Uploads => "uploads",
+        }
+    }
+
+    /// Of a list of words.
+    ///
+    /// # Errors
+    /// A word that is none, with those that are.
+    pub fn list(text: &str) -> Result<Vec<Use>, Error> {
+        let mut uses = Vec::new();
+        for word in text.split(',').map(str::trim) {
+            let Some(one) = Use::ALL.into_iter().find(|u| u.name() == word) else {
+                let all: Vec<_> = Use::ALL.iter().map(|u| u.name()).collect();
+                return Err(Error(format!(
+                    "--for: {word:?} is no use of a line. Allowed: {}",
+                    all.join(", ")
+                )));
+            };
+            if !uses.contains(&one) {
+                uses.push(one);
+            }
+        }
+        uses.sort_unstable();
+        Ok(uses)
+    }
+}
+
+/// A kind of line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// A cable modem, whose queue for uploads takes 250 ms without AQM (Comcast, arXiv 2107.13968).
+    Cable,
+    /// A line whose modem has Linux's usual queue of 1,000 packets.
+    Dsl,
+    /// The same.
+    Fibre,
+}
+
+impl Access {
+    /// Of its word.
+    ///
+    /// # Errors
+    /// A word that is none; a kind of line of which no queue of one's own decides.
+    pub fn read(word: &str) -> Result<Access, Error> {
+        match word {
+            "cable" => Ok(Access::Cable),
+            "dsl" => Ok(Access::Dsl),
+            "fibre" => Ok(Access::Fibre),
+            "lte" | "starlink" | "wifi" => Err(Error(format!(
+                "--access {word}: no answer: its rate changes by itself, and packets wait in its modem, wherever your device has its queue; \
+                 measure the lowest rate that it keeps, and write that as --rate with --access fibre"
+            ))),
+            "datacenter" => {
+                Err(Error("--access datacenter: no household; write queuewright suite datacenter".into()))
+            }
+            _ => Err(Error(format!("--access {word:?}: not a kind of line. Allowed: cable, dsl, fibre"))),
+        }
+    }
+
+    /// The queue that is there now, as a scenario's `buffer`.
+    fn buffer(self, bps: u64) -> String {
+        match self {
+            // In packets of 1,500 bytes, as a modem counts.
+            Access::Cable => format!("{}p", (bps as f64 * 0.25 / 8.0 / 1500.0).ceil().max(2.0)),
+            Access::Dsl | Access::Fibre => "1000p".into(),
+        }
+    }
+}
+
+/// A line and what it is used for.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// Its rate to the household, bits a second.
+    pub down_bps: u64,
+    /// Its rate from it.
+    pub up_bps: u64,
+    /// Round-trip times of servers without queues, ms: the shortest and the longest.
+    pub rtt_ms: (f64, f64),
+    /// Its kind.
+    pub access: Access,
+    /// What it is used for.
+    pub uses: Vec<Use>,
+}
+
+impl Line {
+    /// `--rate DOWN/UP` (or one rate for both), `--rtt TIME..TIME`.
+    ///
+    /// # Errors
+    /// What is no rate or time, or out of range.
+    pub fn new(rate: &str, rtt: &str, access: Access, uses: Vec<Use>) -> Result<Line, Error> {
+        let bps = |text: &str| {
+            let bps = Unit::Rate.parse(text).map_err(|e| Error(format!("--rate = {text:?}: {}", e.0)))?;
+            match (1_000_000..=1_000_000_000).contains(&bps) {
+                true => Ok(bps),
+                false => Err(Error(format!("--rate = {text:?}: out of range; allowed: 1mbit to 1gbit"))),
+            }
+        };
+        let (down, up) = rate.split_once('/').unwrap_or((rate, rate));
+        let ms = |text: &str| {
+            let ns = Unit::Time.parse(text).map_err(|e| Error(format!("--rtt = {text:?}: {}", e.0)))?;
+            match (1_000_000..=1_000_000_000).contains(&ns) {
+                true => Ok(ns as f64 / 1e6),
+                false => Err(Error(format!("--rtt = {text:?}: out of range; allowed: 1ms to 1s"))),
+            }
+        };
+        let (short, long) = rtt.split_once("..").unwrap_or((rtt, rtt));
+        let rtt_ms = (ms(short)?, ms(long)?);
+        if rtt_ms.0 > rtt_ms.1 {
+            return Err(Error(format!(
+                "--rtt = {rtt:?}: the longer time comes first; write {long}..{short}"
+            )));
+        }
+        if uses.is_empty() {
+            return Err(Error("--for: empty; write what the line is used for, such as calls,web".into()));
+        }
+        Ok(Line { down_bps: bps(down)?, up_bps: bps(up)?, rtt_ms, access, uses })
+    }
+
+    /// The rates that a device shapes to, so that packets wait in its own queue: 95 %.
+    pub fn shaped(&self) -> (u64, u64) {
+        (self.down_bps * 95 / 100, self.up_bps * 95 / 100)
+    }
+}
+
+/// How long a run is, and what of it does not count, s: as many packets as a household on 100 Mbit/s has in 30 s, but for fast lines.
+fn length(line: &Line) -> (u32, u32) {
+    match line.down_bps.max(line.up_bps) {
+        ..=150_000_000 => (30, 8),
+        150_000_001..=400_000_000 => (18, 6),
+        _ => (12, 4),
+    }
+}
+
+/// A scenario of the household with this number. `managed`: the device shapes to [`Line::shaped`], with 1,000 packets of room; else it is
+/// the line as it is. The same number is the same household both times.
+pub fn scenario(line: &Line, number: u64, managed: bool) -> String {
+    let mut random = Pcg32::new(number, 0xad);
+    let mut unit = || f64::from(random.next_u32()) / f64::from(u32::MAX);
+    let (low, high) = line.rtt_ms;
+    // What people use most is near.
+    let near = format!("{:.1}ms", low + (high - low) * 0.4 * unit());
+    let video_rtt = format!("{:.1}ms", low + (high - low) * unit());
+    let (down, up) = if managed { line.shaped() } else { (line.down_bps, line.up_bps) };
+    let mut out = String::new();
+    for (name, bps) in [("down", down), ("up", up)] {
+        let buffer = if managed { "1000p".into() } else { line.access.buffer(bps) };
+        let _ = write!(out, "[[ports]]\nname = \"{name}\"\nrate = \"{bps}bit\"\nbuffer = \"{buffer}\"\n\n");
+    }
+    let flow = |out: &mut String, name: &str, keys: &str| {
+        let _ = write!(out, "[[flows]]\nname = \"{name}\"\n{keys}\n\n");
+    };
+    let has = |one: Use| line.uses.contains(&one);
+    if has(Use::Calls) {
+        // Pictures take what the slower direction has to spare, as a call's sender does.
+        let pictures = (line.up_bps.min(line.down_bps) / 5).min(1_500_000);
+        for way in ["down", "up"] {
+            flow(
+                &mut out,
+                &format!("speech {way}"),
+                &format!("voip = \"g711\"\nrtt = \"{near}\"\nports = [\"{way}\"]"),
+            );
+            flow(
+                &mut out,
+                &format!("pictures {way}"),
+                &format!(
+                    "cbr = \"{pictures}bit\"\npacket = \"1200b\"\nrtt = \"{near}\"\nports = [\"{way}\"]"
+                ),
+            );
+        }
+    }
+    if has(Use::Games) {
+        for (way, keys) in
+            [("down", "cbr = \"120kbit\"\npacket = \"250b\""), ("up", "cbr = \"48kbit\"\npacket = \"100b\"")]
+        {
+            flow(&mut out, &format!("game {way}"), &format!("{keys}\nrtt = \"{near}\"\nports = [\"{way}\"]"));
+        }
+    }
+    let range = format!("{low}ms..{high}ms");
+    if has(Use::Video) {
+        let players = 1 + (unit() * 2.0) as u32;
+        flow(
+            &mut out,
+            "video",
+            &format!(
+                "count = {players}\ncca = \"cubic\"\nrtt = \"{video_rtt}\"\nstart = \"0s..2s\"\nvideo = {{}}\nports = [\"down\"]"
+            ),
+        );
+    }
+    if has(Use::Web) {
+        let rate = 0.2 + 0.3 * unit();
+        flow(
+            &mut out,
+            "pages",
+            &format!(
+                "cca = \"cubic\"\nrtt = \"{range}\"\npages = {{}}\narrivals = \"{rate:.2}/s\"\nports = [\"down\"]\nreverse_ports = [\"up\"]"
+            ),
+        );
+    }
+    for (one, name, way, back) in
+        [(Use::Downloads, "downloads", "down", "up"), (Use::Uploads, "uploads", "up", "down")]
+    {
+        // Drawn in any case, so that one use more changes no other.
+        let (several, bbr) = (unit(), unit());
+        if has(one) {
+            let count = 1 + (several * 4.0) as u32;
+            let cca = if bbr < 0.3 { "bbr" } else { "cubic" };
+            flow(
+                &mut out,
+                name,
+                &format!(
+                    "count = {count}\ncca = \"{cca}\"\nrtt = \"{range}\"\nstart = \"0s..2s\"\nports = [\"{way}\"]\nreverse_ports = [\"{back}\"]"
+                ),
+            );
+        }
+    }
+    let (duration, warmup) = length(line);
+    let _ = write!(
+        out,
+        "[queue]\ndisciplines = [\"droptail\"]\n\n[run]\nduration = \"{duration}s\"\nwarmup = \"{warmup}s\"\nseeds = [{number}]\n"
+    );
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use queuewright_scenario::Scenario;
+    use std::path::Path;
+
+    fn line(rate: &str, rtt: &str, uses: &str) -> Result<Line, Error> {
+        Line::new(rate, rtt, Access::read("cable")?, Use::list(uses)?)
+    }
+
+    #[test]
+    fn every_household_can_be_run() {
+        for rate in ["1mbit", "20mbit/5mbit", "1gbit/1mbit"] {
+            for uses in ["calls", "games,web", "calls,games,video,web,downloads,uploads"] {
+                let line = line(rate, "15ms..80ms", uses).unwrap();
+                for number in 1..=20 {
+                    for managed in [false, true] {
+                        let text = scenario(&line, number, managed);
+                        let read = Scenario::parse(&text, "draw.toml", Path::new(""));
+                        let runs = read.and_then(|s| s.runs()).unwrap_or_else(|e| panic!("{e}\n{text}"));
+                        assert_eq!((runs.len(), runs[0].ports.len()), (1, 2));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The household does not change with who manages the queue, nor with a use more.
+    #[test]
+    fn a_number_is_one_household() {
+        let all = line("20mbit/5mbit", "15ms..80ms", "calls,games,video,web,downloads,uploads").unwrap();
+        let flows = |text: &str| text[text.find("[[flows]]").unwrap()..].to_string();
+        assert_eq!(flows(&scenario(&all, 7, true)), flows(&scenario(&all, 7, false)));
+        assert_ne!(flows(&scenario(&all, 7, true)), flows(&scenario(&all, 8, true)));
+        // 95 % where it is managed; 250 ms of a cable modem's 5 Mbit/s are 105 packets where it is not.
+        assert!(scenario(&all, 7, true).contains("rate = \"4750000bit\"\nbuffer = \"1000p\""));
+        assert!(scenario(&all, 7, false).contains("rate = \"5000000bit\"\nbuffer = \"105p\""));
+    }
+
+    #[test]
+    fn wrong_words_are_one_clear_error() {
+        for (rate, rtt, uses, said) in [
+            ("20", "9ms", "web", "--rate = \"20\": "),
+            ("2gbit", "9ms", "web", "--rate = \"2gbit\": out of range; allowed: 1mbit to 1gbit"),
+            ("20mbit/0bit", "9ms", "web", "--rate = \"0bit\": "),
+            ("20mbit", "9", "web", "--rtt = \"9\": "),
+            (
+                "20mbit",
+                "80ms..20ms",
+                "web",
+                "--rtt = \"80ms..20ms\": the longer time comes first; write 20ms..80ms",
+            ),
+            ("20mbit", "9ms", "web,mail", "--for: \"mail\" is no use of a line. Allowed: calls, games, "),
+        ] {
+            let error = line(rate, rtt, uses).expect_err("it is wrong").0;
+            assert!(error.starts_with(said), "{error}");
+        }
+        assert!(
+            Access::read("lte").expect_err("no answer").0.contains("no answer: its rate changes by itself")
+        );
+        assert!(Access::read("copper").expect_err("none").0.ends_with("Allowed: cable, dsl, fibre"));
+    }
+}

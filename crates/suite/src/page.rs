@@ -1,0 +1,425 @@
+//! What is written of a suite: a table, a page over all, a scorecard for each discipline, and sheets.
+
+use crate::plan::REFERENCE;
+use crate::{Plan, Scores, Standing};
+use queuewright_experiments::{Record, Store};
+use std::fmt::Write;
+
+/// A measure that scorecards show: its path, or how it ends below a group or port, its title, factor and unit.
+struct Shown {
+    path: &'static str,
+    title: &'static str,
+    factor: f64,
+    unit: &'static str,
+}
+
+const fn shown(path: &'static str, title: &'static str, factor: f64, unit: &'static str) -> Shown {
+    Shown { path, title, factor, unit }
+}
+
+/// Of the bottleneck, or of each port.
+const OF_PORT: [Shown; 6] = [
+    shown("utilization", "use", 100.0, "%"),
+    shown("sojourn_ms.mean", "wait", 1.0, "ms"),
+    shown("sojourn_ms.p95", "wait, p95", 1.0, "ms"),
+    shown("sojourn_ms.p99", "wait, p99", 1.0, "ms"),
+    shown("drop_fraction", "dropped", 100.0, "%"),
+    shown("mark_fraction", "marked", 100.0, "%"),
+];
+
+/// Of a run.
+const OF_RUN: [Shown; 1] = [shown("jain", "Jain's index", 1.0, "")];
+
+/// Of each group of flows that has it.
+const OF_GROUP: [Shown; 10] = [
+    shown("goodput_bps", "goodput", 1e-6, "Mbit/s"),
+    shown("sojourn_ms", "wait", 1.0, "ms"),
+    shown("transfers.fct_s.all.p50", "completion, median", 1.0, "s"),
+    shown("transfers.fct_s.all.p95", "completion, p95", 1.0, "s"),
+    shown("transfers.pages.plt_s.p50", "page load, median", 1.0, "s"),
+    shown("datagrams.delay_ms.p50", "one-way delay, median", 1.0, "ms"),
+    shown("datagrams.delay_ms.p99", "one-way delay, p99", 1.0, "ms"),
+    shown("datagrams.loss", "lost", 100.0, "%"),
+    shown("video.bitrate_bps", "bitrate", 1e-6, "Mbit/s"),
+    shown("video.stalled_s", "stalled", 1.0, "s"),
+];
+
+/// Means over the scenarios that the table has beside the scores.
+const OVER_ALL: [&Shown; 4] = [&OF_PORT[0], &OF_PORT[1], &OF_PORT[4], &OF_RUN[0]];
+
+/// The ranking, for standard output.
+pub fn table(plan: &Plan, store: &Store, scores: &Scores) -> String {
+    let rows = ranking(plan, store, scores);
+    let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
+    let mut out = String::new();
+    for row in rows {
+        for (i, cell) in row.iter().enumerate() {
+            let _ = match i {
+                0 => write!(out, "{cell:<0$}", widths[0]),
+                _ => write!(out, "  {cell:>0$}", widths[i]),
+            };
+        }
+        let line = out.trim_end().len();
+        out.truncate(line);
+        out.push('\n');
+    }
+    out
+}
+
+/// A heading, and a row for each discipline.
+fn ranking(plan: &Plan, store: &Store, scores: &Scores) -> Vec<Vec<String>> {
+    let mut head: Vec<String> =
+        ["discipline", "score", "95 %", "first", "mean rank", "worst tenth", "worst in"]
+            .map(String::from)
+            .into();
+    // Where they are not in the same scenarios, it is said.
+    let differ = scores.standings.iter().any(|s| s.scenarios != scores.standings[0].scenarios);
+    if differ {
+        head.insert(1, "scenarios".into());
+    }
+    head.extend(OVER_ALL.iter().map(|m| titled(m)));
+    let mut rows = vec![head];
+    for s in scores.standings.iter().filter(|s| s.scenarios > 0) {
+        let mut row = vec![
+            s.discipline.clone(),
+            number(s.score, 3),
+            format!("{} to {}", number(s.interval[0], 3), number(s.interval[1], 3)),
+            format!("{:.0} %", 100.0 * s.first),
+            number(s.rank, 1),
+            number(s.worst_tenth, 3),
+            plan.suite.members[s.worst].name.clone(),
+        ];
+        if differ {
+            row.insert(1, s.scenarios.to_string());
+        }
+        for m in OVER_ALL {
+            let means = (0..plan.scenarios.len()).map(|i| port_mean(store.of(i, &s.discipline), m.path));
+            row.push(figure(mean(means) * m.factor));
+        }
+        rows.push(row);
+    }
+    rows
+}
+
+/// The pages and sheets of a suite, by their file names: `index.md`, `cards/NAME.md` for each discipline, `scores.csv`
+/// and `runs.csv`.
+pub fn pages(plan: &Plan, store: &Store, scores: &Scores) -> Vec<(String, String)> {
+    let mut out = vec![
+        ("index.md".into(), index(plan, store, scores)),
+        ("scores.csv".into(), scores_csv(plan, scores)),
+        ("runs.csv".into(), runs_csv(plan, store)),
+    ];
+    for s in &scores.standings {
+        out.push((format!("cards/{}.md", file_name(&s.discipline)), card(plan, store, scores, s)));
+    }
+    out
+}
+
+fn index(plan: &Plan, store: &Store, scores: &Scores) -> String {
+    let mut out = String::new();
+    let (suite, seeds) = (&plan.suite, plan.seeds());
+    let _ = writeln!(out, "# {}\n", suite.about.title);
+    if !suite.about.source.is_empty() {
+        let _ = writeln!(out, "After {}.\n", suite.about.source);
+    }
+    let _ = writeln!(out, "    {}\n", command(plan));
+    let _ = writeln!(out, "{}\n", answer(plan, scores));
+    let _ = writeln!(
+        out,
+        "{} scenarios, {} disciplines, {} each. The score is {} over that of the best discipline in the scenario, 1 at best; mean over the scenarios. \
+         \"95 %\" is its interval over scenarios and seeds, drawn again a thousand times; \"first\" is the share of these draws in which it is the best. \
+         The worst tenth is the mean over the tenth of the scenarios in which it is worst.\n",
+        plan.scenarios.len(),
+        plan.disciplines.len(),
+        if seeds == 1 { "one seed".into() } else { format!("{seeds} seeds") },
+        measure_in_words(suite.about.score()),
+    );
+    out += &markdown(&ranking(plan, store, scores));
+    let _ = writeln!(
+        out,
+        "\n![Scores with their intervals](ranking.svg)\n\nEach scenario's wait (ms) and goodput (Mbit/s): a mark is the mean over the seeds, the curve around it their 1-sigma ellipse. \
+         Left and up is better.\n\n![Goodput against wait in each scenario](scenarios.svg)"
+    );
+    for (i, member) in suite.members.iter().enumerate() {
+        let _ = writeln!(out, "\n## {}\n", member.name);
+        if let Some(about) = &plan.scenarios[i].description {
+            let _ = writeln!(out, "{about}\n");
+        }
+        out += &markdown(&of_member(plan, store, scores, i));
+    }
+    out
+}
+
+/// What the ranking comes to, in words.
+fn answer(plan: &Plan, scores: &Scores) -> String {
+    let Some(best) = scores.standings.first() else { return String::new() };
+    let in_all: Vec<&Standing> = scores.standings.iter().filter(|s| s.scenarios == best.scenarios).collect();
+    // Who shares the draws in which it is not first: nobody can say that these are worse.
+    let equals: Vec<&str> =
+        in_all[1..].iter().filter(|s| s.first >= 0.05).map(|s| s.discipline.as_str()).collect();
+    let mut out = match equals.as_slice() {
+        [] => {
+            format!("**{}** is the best of these, and no other is in one of twenty draws.", best.discipline)
+        }
+        others => format!(
+            "**{}** has the highest score, but {} may be as good: over other scenarios and seeds of this kind it is first in {:.0} % of the draws.",
+            best.discipline,
+            others.join(", "),
+            100.0 * best.first
+        ),
+    };
+    let _ = write!(
+        out,
+        " It is worst in {} ({} of the best there).",
+        plan.suite.members[best.worst].name,
+        number(scores.of_member[best.worst][place(plan, &best.discipline)], 2)
+    );
+    if let Some(tail) = in_all.iter().find(|s| s.discipline == REFERENCE) {
+        let below = in_all.iter().filter(|s| s.interval[1] < tail.interval[0]).count();
+        let _ = write!(
+            out,
+            " Tail drop has {} ({} to {})",
+            number(tail.score, 2),
+            number(tail.interval[0], 2),
+            number(tail.interval[1], 2)
+        );
+        out += &match below {
+            0 => ".".into(),
+            n => format!(", and {n} are worse than it."),
+        };
+    }
+    out
+}
+
+pub(crate) fn place(plan: &Plan, label: &str) -> usize {
+    plan.disciplines.iter().position(|d| d == label).unwrap_or(0)
+}
+
+/// A scenario: a row for each discipline, the best score first.
+fn of_member(plan: &Plan, store: &Store, scores: &Scores, member: usize) -> Vec<Vec<String>> {
+    let columns = columns(store, member);
+    let mut head = vec!["discipline".to_string(), "score".to_string()];
+    head.extend(columns.iter().map(|c| c.0.clone()));
+    let mut rows = vec![head];
+    let mut order: Vec<usize> = (0..plan.disciplines.len()).collect();
+    order.sort_by(|a, b| scores.of_member[member][*b].total_cmp(&scores.of_member[member][*a]));
+    for d in order {
+        let label = &plan.disciplines[d];
+        if store.of(member, label).next().is_none() {
+            continue;
+        }
+        let mut row = vec![label.clone(), number(scores.of_member[member][d], 3)];
+        row.extend(columns.iter().map(|(_, path, factor)| spread(store, member, label, path, *factor)));
+        rows.push(row);
+    }
+    rows
+}
+
+/// What a scenario's runs have to show: title, path, factor.
+fn columns(store: &Store, member: usize) -> Vec<(String, String, f64)> {
+    let has = |path: &str| store.records().any(|r| r.case == member && r.measures.contains_key(path));
+    let mut out = Vec::new();
+    let (ports, groups) = names(store, member);
+    for port in &ports {
+        for m in &OF_PORT {
+            let path = if port.is_empty() { m.path.into() } else { format!("port.{port}.{}", m.path) };
+            let never = |r: &Record| r.case == member && r.measures.get(&path).is_some_and(|v| *v > 0.0);
+            // Where nobody marks, there is nothing to see.
+            if has(&path) && (m.path != "mark_fraction" || store.records().any(never)) {
+                let of = if port.is_empty() { String::new() } else { format!("{port}: ") };
+                out.push((of + &titled(m), path, m.factor));
+            }
+        }
+    }
+    out.extend(OF_RUN.iter().filter(|m| has(m.path)).map(|m| (titled(m), m.path.to_string(), m.factor)));
+    for group in &groups {
+        for m in &OF_GROUP {
+            let path = format!("group.{group}.{}", m.path);
+            if has(&path) {
+                out.push((format!("{group}: {}", titled(m)), path, m.factor));
+            }
+        }
+    }
+    out
+}
+
+/// Names of a scenario's ports (empty: the only one) and groups.
+fn names(store: &Store, member: usize) -> (Vec<String>, Vec<String>) {
+    let (mut ports, mut groups) = (Vec::new(), Vec::new());
+    let ending = format!(".{}", OF_PORT[0].path);
+    for path in store.records().filter(|r| r.case == member).flat_map(|r| r.measures.keys()) {
+        let port = match path.as_str() {
+            whole if whole == OF_PORT[0].path => Some(""),
+            other => {
+                other.strip_prefix("port.").and_then(|p| p.strip_suffix(&ending)).filter(|p| !p.contains('.'))
+            }
+        };
+        let group = path.strip_prefix("group.").and_then(|g| g.strip_suffix(".goodput_bps"));
+        for (name, all) in [(port, &mut ports), (group, &mut groups)] {
+            if let Some(name) = name.filter(|n| !all.iter().any(|other| other == n)) {
+                all.push(name.to_string());
+            }
+        }
+    }
+    (ports, groups)
+}
+
+/// A discipline's page: every scenario with every measure.
+fn card(plan: &Plan, store: &Store, scores: &Scores, s: &Standing) -> String {
+    let mut out = String::new();
+    let at = place(plan, &s.discipline);
+    let rank = scores.standings.iter().position(|other| other.discipline == s.discipline).unwrap_or(0) + 1;
+    let _ = writeln!(out, "# {} in {}\n", s.discipline, plan.suite.name);
+    let _ = writeln!(
+        out,
+        "{rank} of {}: score {} ({} to {}), mean rank {}, worst tenth {}, worst in {}.\n",
+        scores.standings.len(),
+        number(s.score, 3),
+        number(s.interval[0], 3),
+        number(s.interval[1], 3),
+        number(s.rank, 1),
+        number(s.worst_tenth, 3),
+        plan.suite.members[s.worst].name
+    );
+    let mut rows = vec![["scenario", "score", "measure", "value", "tail drop"].map(String::from).to_vec()];
+    for (i, member) in plan.suite.members.iter().enumerate() {
+        let (mut name, mut score) = (member.name.clone(), number(scores.of_member[i][at], 3));
+        for (title, path, factor) in columns(store, i) {
+            let value = spread(store, i, &s.discipline, &path, factor);
+            if value == "-" {
+                continue;
+            }
+            let tail = spread(store, i, REFERENCE, &path, factor);
+            rows.push(vec![std::mem::take(&mut name), std::mem::take(&mut score), title, value, tail]);
+        }
+    }
+    out + &markdown(&rows)
+}
+
+fn scores_csv(plan: &Plan, scores: &Scores) -> String {
+    let mut out = String::from("discipline,score,low,high,first,mean_rank,worst_tenth,scenarios");
+    for member in &plan.suite.members {
+        let _ = write!(out, ",{}", member.name);
+    }
+    out.push('\n');
+    for s in &scores.standings {
+        let _ = write!(
+            out,
+            "{},{},{},{},{},{},{},{}",
+            s.discipline, s.score, s.interval[0], s.interval[1], s.first, s.rank, s.worst_tenth, s.scenarios
+        );
+        for of in &scores.of_member {
+            let value = of[place(plan, &s.discipline)];
+            let _ = if value.is_finite() { write!(out, ",{value}") } else { write!(out, ",") };
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// Every measure of every run, a line each.
+fn runs_csv(plan: &Plan, store: &Store) -> String {
+    let mut out = String::from("scenario,discipline,seed,measure,value\n");
+    for r in store.records() {
+        for (path, value) in &r.measures {
+            let _ = writeln!(
+                out,
+                "{},{},{},\"{}\",{value}",
+                plan.suite.members[r.case].name,
+                r.discipline,
+                r.seed,
+                path.replace('"', "\"\"")
+            );
+        }
+    }
+    out
+}
+
+/// How it was asked for.
+pub(crate) fn command(plan: &Plan) -> String {
+    let o = &plan.options;
+    let mut out = format!("queuewright suite {}", plan.suite.name);
+    for (flag, value) in [("--aqm", &o.aqm), ("--cca", &o.cca)] {
+        if let Some(value) = value {
+            let _ = write!(out, " {flag} {value}");
+        }
+    }
+    if let Some(n) = o.seeds {
+        let _ = write!(out, " --seeds {n}");
+    }
+    out + if o.quick { " --quick" } else { "" }
+}
+
+fn markdown(rows: &[Vec<String>]) -> String {
+    let mut out = String::new();
+    for (i, row) in rows.iter().enumerate() {
+        let _ = writeln!(out, "| {} |", row.join(" | "));
+        if i == 0 {
+            let _ = writeln!(out, "|---|{}", "---:|".repeat(row.len() - 1));
+        }
+    }
+    out
+}
+
+fn titled(m: &Shown) -> String {
+    if m.unit.is_empty() { m.title.into() } else { format!("{} ({})", m.title, m.unit) }
+}
+
+/// The measure of a score, in words.
+fn measure_in_words(path: &str) -> String {
+    match path {
+        "power" => "Kleinrock's power (the share of the link that is used, times the share of the round trip that is not waiting)".into(),
+        other => format!("`{other}`"),
+    }
+}
+
+/// A measure of ports, mean over runs and, where there are several, over the ports.
+pub(crate) fn port_mean<'a>(runs: impl Iterator<Item = &'a Record>, path: &str) -> f64 {
+    let ending = format!(".{path}");
+    let of = runs.flat_map(|r| &r.measures).filter(|(name, _)| {
+        *name == path
+            || name
+                .strip_prefix("port.")
+                .and_then(|p| p.strip_suffix(&ending))
+                .is_some_and(|p| !p.contains('.'))
+    });
+    mean(of.map(|(_, v)| *v))
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.filter(|v| v.is_finite()).fold((0.0, 0.0), |(s, n), v| (s + v, n + 1.0));
+    sum / count
+}
+
+/// Mean over the seeds and half of what they span.
+fn spread(store: &Store, member: usize, label: &str, path: &str, factor: f64) -> String {
+    let values: Vec<f64> =
+        store.of(member, label).filter_map(|r| r.measures.get(path)).map(|v| v * factor).collect();
+    let (low, high) =
+        values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
+    match values.len() {
+        0 => "-".into(),
+        1 => figure(values[0]),
+        _ => format!("{} ± {}", figure(mean(values.iter().copied())), figure((high - low) / 2.0)),
+    }
+}
+
+/// Three figures.
+fn figure(value: f64) -> String {
+    match value.abs() {
+        _ if !value.is_finite() => "-".into(),
+        v if v >= 99.95 => format!("{value:.0}"),
+        v if v >= 9.995 => format!("{value:.1}"),
+        v if v >= 0.9995 || v == 0.0 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+fn number(value: f64, digits: usize) -> String {
+    if value.is_finite() { format!("{value:.digits$}") } else { "-".into() }
+}
+
+fn file_name(label: &str) -> String {
+    label.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' }).collect()
+}

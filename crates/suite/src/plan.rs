@@ -1,0 +1,163 @@
+//! Which runs a suite needs.
+
+use crate::{Error, Suite};
+use queuewright_experiments::Store;
+use queuewright_scenario::spec::RunSpec;
+use queuewright_scenario::{Draft, Flags, Scenario, hex};
+use sha2::{Digest, Sha256};
+
+/// Seeds of a run unless a number is asked for, and of a quick one.
+const SEEDS: u16 = 3;
+/// The groups whose congestion control is under test, where a suite tests one: of this name, or this and more words.
+pub(crate) const UNDER_TEST: &str = "new";
+
+/// How a suite is run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Options {
+    /// Disciplines, as `--aqm` has them, or `all`; none: those of the suite.
+    pub aqm: Option<String>,
+    /// The congestion control of the groups named `new`, instead of the file's.
+    pub cca: Option<String>,
+    /// So many seeds (1 to 65535) instead of 3.
+    pub seeds: Option<u16>,
+    /// One seed.
+    pub quick: bool,
+}
+
+impl Options {
+    fn seeds(&self) -> u16 {
+        self.seeds.unwrap_or(if self.quick { 1 } else { SEEDS })
+    }
+}
+
+/// Disciplines as `--aqm` has them, tail drop, with which all are compared, among them; none: those of each file.
+fn disciplines(asked: Option<&str>, usual: Option<&str>) -> Option<String> {
+    match asked.or(usual)? {
+        "all" => {
+            let own = queuewright_aqm::registry().iter();
+            let names: Vec<&str> = own.filter(|i| !i.needs_pool).map(|i| i.name).collect();
+            Some(names.join(","))
+        }
+        list if list.split(',').any(|d| d == REFERENCE) => Some(list.into()),
+        list => Some(format!("{REFERENCE},{list}")),
+    }
+}
+
+/// What all are compared with (RFC 7928, sections 1.2 and 8.2.6).
+pub(crate) const REFERENCE: &str = "droptail";
+
+/// A run of a suite.
+#[derive(Debug, Clone)]
+pub struct Unit {
+    /// Which scenario, by its place in the suite.
+    pub member: usize,
+    /// The run.
+    pub spec: RunSpec,
+}
+
+impl Unit {
+    /// As runs that are kept have it.
+    pub fn kept_as(&self) -> queuewright_experiments::Unit {
+        queuewright_experiments::Unit {
+            case: self.member,
+            discipline: self.spec.discipline.label.clone(),
+            seed: self.spec.seed,
+        }
+    }
+}
+
+/// A suite and its runs.
+#[derive(Debug)]
+pub struct Plan {
+    /// The suite.
+    pub suite: Suite,
+    /// Each scenario as it is run.
+    pub scenarios: Vec<Scenario>,
+    /// Labels of the disciplines, in the order in which they were asked for.
+    pub disciplines: Vec<String>,
+    /// How it is run.
+    pub options: Options,
+}
+
+impl Plan {
+    /// Reads a suite's scenarios.
+    ///
+    /// # Errors
+    /// A broken scenario, named by its file; a discipline or a congestion control that is not there.
+    pub fn new(suite: Suite, options: Options) -> Result<Plan, Error> {
+        let flags = Flags {
+            aqm: disciplines(options.aqm.as_deref(), suite.about.aqm.as_deref()),
+            seeds: Some(format!("1..{}", options.seeds())),
+            ..Flags::default()
+        };
+        let mut scenarios = Vec::new();
+        let mut tested = false;
+        for member in &suite.members {
+            let file = format!("{}/{}.toml", suite.name, member.name);
+            let wrong = |e: queuewright_scenario::Error| Error(e.to_string());
+            let mut draft = Draft::parse(&member.text, &file, &suite.folder).map_err(wrong)?;
+            if let Some(cca) = &options.cca {
+                for i in under_test(&draft.scenario().map_err(wrong)?) {
+                    let path = format!("flows[{i}].cca");
+                    draft = draft.put(&path, &serde_json::json!(cca).to_string()).map_err(wrong)?;
+                    tested = true;
+                }
+            }
+            scenarios.push(draft.with(&flags).and_then(|d| d.scenario()).map_err(wrong)?);
+        }
+        if options.cca.is_some() && !tested {
+            let name = &suite.name;
+            return Err(Error(format!(
+                "--cca: {name} tests no congestion control: no group is named {UNDER_TEST:?}"
+            )));
+        }
+        let mut disciplines: Vec<String> = Vec::new();
+        for label in scenarios.iter().flat_map(|s| &s.disciplines).map(|d| &d.label) {
+            if !disciplines.contains(label) {
+                disciplines.push(label.clone());
+            }
+        }
+        Ok(Plan { suite, scenarios, disciplines, options })
+    }
+
+    /// SHA-256 of all that decides its runs.
+    pub fn hash(&self) -> String {
+        let mut hash = Sha256::new();
+        for scenario in &self.scenarios {
+            let text = scenario.to_json().to_string();
+            hash.update((text.len() as u64).to_le_bytes());
+            hash.update(text);
+        }
+        hex(&hash.finalize())
+    }
+
+    /// Every run that is not in the store.
+    ///
+    /// # Errors
+    /// A scenario of which no run can be made.
+    pub fn pending(&self, store: &Store) -> Result<Vec<Unit>, Error> {
+        let mut units = Vec::new();
+        for (member, scenario) in self.scenarios.iter().enumerate() {
+            let name = &self.suite.members[member].name;
+            let runs = scenario.runs().map_err(|e| Error(format!("{name}: {e}")))?;
+            units.extend(runs.into_iter().map(|spec| Unit { member, spec }));
+        }
+        units.retain(|unit| !store.has(&unit.kept_as()));
+        Ok(units)
+    }
+
+    /// Seeds that were asked for.
+    pub fn seeds(&self) -> u16 {
+        self.options.seeds()
+    }
+}
+
+/// Places of the groups under test.
+fn under_test(scenario: &Scenario) -> Vec<usize> {
+    let json = scenario.to_json();
+    let flows = json["flows"].as_array().cloned().unwrap_or_default();
+    let of_test = |(_, flow): &(usize, serde_json::Value)| {
+        flow["name"].as_str().and_then(|name| name.split(' ').next()) == Some(UNDER_TEST)
+    };
+    flows.into_iter().enumerate().filter(of_test).map(|(i, _)| i).collect()
+}
