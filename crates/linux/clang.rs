@@ -6,7 +6,7 @@ use std::process::Command;
 use std::{env, fs};
 
 /// The names under which distributions have it, the best known first.
-const NAMES: [&str; 5] = ["clang-19", "clang-20", "clang-21", "clang-18", "clang"];
+pub const NAMES: [&str; 5] = ["clang-19", "clang-20", "clang-21", "clang-18", "clang"];
 
 /// What was found.
 #[derive(Debug, PartialEq, Eq)]

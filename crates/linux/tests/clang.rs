@@ -65,6 +65,16 @@ fn where_the_given_one_may_come_is_watched() {
     assert_eq!(find(&dir.path().join("none/mine")), found(vec![known.clone()]));
 }
 
+/// `scripts/setup` looks for the same ones, and what it installs, as messages say, is among them.
+#[test]
+fn setup_knows_the_same_names() {
+    let setup = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/setup");
+    let setup = fs::read_to_string(setup).expect("scripts/setup");
+    let looks = format!("for clang in ${{QUEUEWRIGHT_CLANG:-}} {}; do", clang::NAMES.join(" "));
+    assert!(setup.contains(&looks), "no {looks}");
+    assert!(setup.contains("has_bpf || missing+=(clang-19)") && clang::NAMES[0] == "clang-19");
+}
+
 /// Cargo itself, with a package that has nothing but this in its build script.
 #[test]
 fn cargo_looks_again_when_a_compiler_comes_or_goes_and_only_then() {
