@@ -6,7 +6,7 @@ use std::process::Command;
 use std::{env, fs};
 
 /// The names under which distributions have it, the best known first.
-const NAMES: [&str; 5] = ["clang-19", "clang-20", "clang-21", "clang-18", "clang"];
+pub const NAMES: [&str; 5] = ["clang-19", "clang-20", "clang-21", "clang-18", "clang"];
 
 /// What was found.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,10 +25,22 @@ pub fn find(given: Option<&str>, path: &OsStr) -> Found {
     // A name with a slash in it replaces the folder.
     let mut all = names.flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
     let clang = all.find(has_bpf);
-    let watched = match &clang {
+    let given: Vec<PathBuf> = given.map_or(Vec::new(), |name| folders.iter().map(|f| f.join(name)).collect());
+    let mut watched = match &clang {
         Some(clang) => vec![clang.clone()],
-        None => folders.into_iter().filter(|folder| fs::read_dir(folder).is_ok()).collect(),
+        None => folders,
     };
+    // The one that was asked for may come, also to another folder than those of `path`.
+    if !clang.as_ref().is_some_and(|clang| given.contains(clang)) {
+        watched.extend(given.iter().filter_map(|file| Some(file.parent()?.to_path_buf())));
+    }
+    let mut seen = Vec::new();
+    watched.retain(|path| {
+        let there = path.is_file() || fs::read_dir(path).is_ok();
+        let first = !seen.contains(path);
+        seen.push(path.clone());
+        there && first
+    });
     Found { clang, watched }
 }
 

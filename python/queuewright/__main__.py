@@ -15,8 +15,11 @@ def main() -> int:
         The exit code: 0 done, 1 a run failed, 2 wrong input, 130 interrupted.
     """
     if sys.argv[1:2] and sys.argv[1] in LEARNING:
-        from queuewright.learn import _command
-
+        try:
+            from queuewright.learn import _command
+        except _native.Error as e:
+            print(f"error: {e}", file=sys.stderr)
+            return 2
         return _command.main(sys.argv[1:])
     return _native.main(["queuewright", *sys.argv[1:]])
 

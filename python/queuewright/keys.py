@@ -62,12 +62,13 @@ class Link(TypedDict, total=False):
             do it. Nothing spreads a window that flows send at once: with unlimited `access` the bucket meets
             it at one instant, so give flows their access rate. Measures of the port's queue are those of the
             counted one; flows have not waited. Not with --engine linux: its packets wait
-        late_marks: `true`, `false` (without it: `false`): a mark is set on the flow's next packet that comes,
-            instead of the one that the discipline names: late by what the flow has waiting. A BPF qdisc sets
-            its marks so, unless the kernel module is there ([Linux](linux.md)). A flow is owed at most 64
-            marks, of which all but one lapse 250 ms after the last, and that one after 10 s. (There two flows
-            of the same hash, one of 4,096, wipe out each other's; here none do). With --engine linux not all
-            of it: a BPF qdisc does it, and nothing else; the kernel's own mark the packet
+        late_marks: `true`, `false` (without it: `false`; on Linux as the qdisc does it): a mark is set on the
+            flow's next packet that comes, instead of the one that the discipline names: late by what the flow
+            has waiting. A BPF qdisc sets its marks so, unless the kernel module is there ([Linux](linux.md)).
+            A flow is owed at most 64 marks, of which all but one lapse 250 ms after the last, and that one
+            after 10 s. (There two flows of the same hash, one of 4,096, wipe out each other's; here none do).
+            With --engine linux not all of it: the kernel's own qdiscs, and with the kernel module ours, mark
+            the packet itself; without it ours mark the flow's next
         delay: time, to 30s (without it: `"0s"`): propagation delay from the bottleneck to the receivers
         loss: share: `"0.1%"` or `0.001` (without it: none): this share of the packets, less than all, is lost
             on the link, each by itself; they have taken their time on it. Not with --engine linux: its link
@@ -124,12 +125,13 @@ class Ports(TypedDict, total=False):
             do it. Nothing spreads a window that flows send at once: with unlimited `access` the bucket meets
             it at one instant, so give flows their access rate. Measures of the port's queue are those of the
             counted one; flows have not waited. Not with --engine linux: its packets wait
-        late_marks: `true`, `false` (without it: `false`): a mark is set on the flow's next packet that comes,
-            instead of the one that the discipline names: late by what the flow has waiting. A BPF qdisc sets
-            its marks so, unless the kernel module is there ([Linux](linux.md)). A flow is owed at most 64
-            marks, of which all but one lapse 250 ms after the last, and that one after 10 s. (There two flows
-            of the same hash, one of 4,096, wipe out each other's; here none do). With --engine linux not all
-            of it: a BPF qdisc does it, and nothing else; the kernel's own mark the packet
+        late_marks: `true`, `false` (without it: `false`; on Linux as the qdisc does it): a mark is set on the
+            flow's next packet that comes, instead of the one that the discipline names: late by what the flow
+            has waiting. A BPF qdisc sets its marks so, unless the kernel module is there ([Linux](linux.md)).
+            A flow is owed at most 64 marks, of which all but one lapse 250 ms after the last, and that one
+            after 10 s. (There two flows of the same hash, one of 4,096, wipe out each other's; here none do).
+            With --engine linux not all of it: the kernel's own qdiscs, and with the kernel module ours, mark
+            the packet itself; without it ours mark the flow's next
         delay: time, to 30s (without it: `"0s"`): propagation delay from the bottleneck to the receivers
         loss: share: `"0.1%"` or `0.001` (without it: none): this share of the packets, less than all, is lost
             on the link, each by itself; they have taken their time on it. Not with --engine linux: its link
@@ -374,8 +376,9 @@ class Run(TypedDict, total=False):
             for each discipline and seed
         stack: `"linux"`, `"ns3"` (without it: `"linux"`): TCP as Linux does it, or with the choices of the
             Titrate artifact's ns-3: an ACK for every segment, 1 s minimum RTO without back-off, 5 MiB socket
-            buffers, of which what is full when a flow stops is still sent. With --engine linux not all of it:
-            its TCP is Linux's
+            buffers, of which what is full when a flow stops is still sent. Linux's timers go by a clock of
+            250 ticks a second, as in Debian's kernels; no key changes that. With --engine linux not all of
+            it: its TCP is Linux's
         sample: time, 1us to 1000000s (without it: `"10ms"`, or a millionth of the duration if that is
             longer): interval of the time series. With --engine linux not all of it: samples take its one
             processor's time; at least 10ms lie between

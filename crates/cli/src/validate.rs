@@ -571,7 +571,20 @@ fn summary(compared: &[Compared], beside: bool, kernel: &str, spread: &Spread) -
     if old > 0 {
         out += &format!("Linux's p95 was not measured in {}, and is not judged there.\n", plural(old, "row"));
     }
+    let fewer = with_fewer_seeds(compared);
+    if fewer > 0 {
+        out += &format!(
+            "Linux has fewer seeds than were asked for in {}: --measured has no more of them, and they are not run again.\n",
+            plural(fewer, "row")
+        );
+    }
     out
+}
+
+/// In how many rows there are fewer runs on Linux than seeds were asked for: a file's do not say which seeds they had, so that the
+/// others cannot be made.
+fn with_fewer_seeds(compared: &[Compared]) -> usize {
+    compared.iter().filter(|c| c.linux.len() < c.row.linux.len()).count()
 }
 
 /// In how many rows Linux, run again, would be within the target of itself; of those that have two seeds.
@@ -648,6 +661,7 @@ fn json_foot(compared: &[Compared], spread: &Spread) -> String {
         "within": all.len() - off.len(),
         "beyond_chance": (!spread.is_empty()).then(|| beyond_chance(&off)),
         "linux_again": linux_would(compared).0,
+        "fewer_seeds": with_fewer_seeds(compared),
         "spread": spread,
         "off": rows,
     });

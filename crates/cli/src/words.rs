@@ -5,7 +5,7 @@ use queuewright_scenario::spec::{PortSpec, Rate, RunSpec, Stack};
 use queuewright_scenario::units::{Range, Unit};
 use queuewright_scenario::{
     ArrivalPattern, Client, Discipline, Flows, InitialWindow, Link, LinkRate, PageLoads, Pages, Pause, Run,
-    Scenario, TrafficModel,
+    Scenario, Setting, TrafficModel,
 };
 use std::fmt::Write;
 
@@ -70,20 +70,22 @@ pub fn scenario(s: &Scenario, runs: &[RunSpec]) -> String {
 
 /// A discipline, its parameters and when they change.
 fn in_words(d: &Discipline) -> String {
-    let set: Vec<String> =
-        d.settings.iter().map(|(name, value)| format!("{name} {}", value.show())).collect();
     let mut line = d.label.clone();
     if d.label != d.name {
         let _ = write!(line, ": {}", d.name);
     }
-    if !set.is_empty() {
-        let _ = write!(line, " with {}", set.join(", "));
+    if !d.settings.is_empty() {
+        let _ = write!(line, " with {}", settings(&d.settings));
     }
-    if !d.changes.is_empty() {
-        let at: Vec<String> = d.changes.iter().map(|c| Unit::Time.show(c.at_ns)).collect();
-        let _ = write!(line, ", changed at {}", at.join(", "));
+    for change in &d.changes {
+        let _ = write!(line, "; from {} on {}", Unit::Time.show(change.at_ns), settings(&change.settings));
     }
     line
+}
+
+fn settings(all: &[(&str, Setting)]) -> String {
+    let all: Vec<String> = all.iter().map(|(name, value)| format!("{name} {}", value.show())).collect();
+    all.join(", ")
 }
 
 /// A port: its rate, delay and buffer, and what else it does to packets.
@@ -121,8 +123,10 @@ fn link(port: &Link, index: usize, stack: Stack, runs: &[RunSpec]) -> String {
     if port.police {
         out.push_str(", policed: no packet waits");
     }
-    if port.late_marks {
-        out.push_str(", marks on the flow's next packet");
+    match port.late_marks {
+        Some(true) => out.push_str(", marks on the flow's next packet"),
+        Some(false) => out.push_str(", marks on the packet itself"),
+        None => {}
     }
     if port.delay_ns > 0 {
         let _ = write!(out, ", {} to the receivers", Unit::Time.show(port.delay_ns));
@@ -333,12 +337,18 @@ fn round(x: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use queuewright_aqm::ParamKind;
     use queuewright_scenario::Datagrams;
     use queuewright_scenario::keys::{self, Keys};
     use std::collections::BTreeSet;
 
-    const FILES: [(&str, &str); 4] =
-        [("trace", "1\n2\n"), ("sizes", "1000\n"), ("flows.csv", "rtt\n30ms\n"), ("pages", "0,0,3\n1,0,4\n")];
+    const FILES: [(&str, &str); 5] = [
+        ("trace", "1\n2\n"),
+        ("sizes", "1000\n"),
+        ("flows.csv", "rtt\n30ms\n"),
+        ("pages", "0,0,3\n1,0,4\n"),
+        ("policy", include_str!("../../../examples/threshold-policy.json")),
+    ];
 
     /// A file of some tables, and the plain ones of what else is needed, in words.
     fn said(tables: &str) -> String {
@@ -379,6 +389,7 @@ mod tests {
         (&keys::LINK, "burst", LINK, "'3kb'", "-"),
         (&keys::LINK, "police", LINK, "true", "-"),
         (&keys::LINK, "late_marks", LINK, "true", "-"),
+        (&keys::LINK, "late_marks", LINK, "false", "-"),
         (&keys::LINK, "delay", LINK, "'1ms'", "-"),
         (&keys::LINK, "loss", LINK, "0.1", "-"),
         (&keys::LINK, "jitter", LINK, "'1ms'", "-"),
@@ -509,5 +520,31 @@ mod tests {
         without.retain(|(class, key)| *class != "Flows" || Datagrams::names().all(|name| name != *key));
         without.retain(|(class, key)| *class != "Tables" || ["name", "description"].contains(key));
         assert_eq!(without, BTreeSet::new());
+    }
+
+    /// Of a discipline its label, each parameter, files among them, and what changes of it.
+    #[test]
+    fn all_of_a_discipline_is_said() {
+        let with = |entry: String| said(&format!("[queue]\ndisciplines = [{{ {entry} }}]\n"));
+        let says = |entry: String, what: &str| {
+            let line = with(entry.clone());
+            assert!(line.contains(what), "{entry}: no {what:?} in\n{line}");
+        };
+        says("name = 'codel', label = 'other'".into(), "other: codel");
+        for info in queuewright_aqm::registry() {
+            for param in info.params {
+                let value = match param.kind {
+                    ParamKind::File => "policy".into(),
+                    _ => param.display(param.default),
+                };
+                let said = format!("{} {value}", param.name);
+                let quoted = if param.kind == ParamKind::Flag { value } else { format!("'{value}'") };
+                says(format!("name = '{}', {} = {quoted}", info.name, param.name), &said);
+                if param.tunable {
+                    let set = format!("[{{ at = '2s', {} = {quoted} }}]", param.name);
+                    says(format!("name = '{}', set = {set}", info.name), &format!("; from 2s on {said}"));
+                }
+            }
+        }
     }
 }

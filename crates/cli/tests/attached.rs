@@ -35,7 +35,7 @@ fn main() {
         return left_out("attached disciplines", Lack::Setup, &why);
     }
     let before = held();
-    let tests: [(&str, fn()); 29] = [
+    let tests: [(&str, fn()); 30] = [
         ("planted", planted),
         ("mounted_anew", mounted_anew),
         ("held_by_a_stranger", held_by_a_stranger),
@@ -45,6 +45,7 @@ fn main() {
         ("loses_its_agent", loses_its_agent),
         ("left_behind", left_behind),
         ("stolen_tools", stolen_tools),
+        ("says_what_to_install", says_what_to_install),
         ("renamed", renamed),
         ("moved", moved),
         ("a_namespace_goes", a_namespace_goes),
@@ -525,6 +526,33 @@ fn left_behind() {
     fs::remove_file("/run/theirs.json").expect("root may");
 }
 
+/// Where tc and the kernel module are not there it is said what brings them: a package that the lab's setup knows, and a goal of
+/// the Makefile, which here only says what it would do.
+fn says_what_to_install() {
+    let bin = env!("CARGO_BIN_EXE_queuewright");
+    let script = format!(
+        "for at in /usr/sbin /sbin /sys/module /lib/modules; do \
+         [ -L $at ] || [ ! -d $at ] || mount -t tmpfs none $at || exit 9; done; exec {bin} doctor v0"
+    );
+    let (code, text) = said(Command::new("unshare").args(["--mount", "sh", "-c", &script]));
+    assert_eq!(code, 1, "{text}");
+    let advice = |before: &str| {
+        let line = text.lines().find_map(|line| line.split_once(before));
+        line.unwrap_or_else(|| panic!("no {before:?} in {text}")).1.to_string()
+    };
+    let package = advice("tc -V: No such file or directory (os error 2); install ");
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let setup = fs::read_to_string(format!("{root}/scripts/setup-lab")).expect("scripts/setup-lab");
+    let installs =
+        setup.lines().find(|line| line.contains("apt-get install ")).expect("it installs packages");
+    assert!(installs.split(' ').any(|word| word == package), "no {package} in {installs}");
+    let make = advice("as a qdisc for tc, below htb too: ");
+    let mut words = make.split(' ');
+    let text =
+        tool(words.next().expect("make"), &[&["-n", "-C", root][..], &words.collect::<Vec<_>>()].concat());
+    assert!(text.contains("sudo install -Dm644 -t /usr/src/queuewright-"), "{make}: {text}");
+}
+
 /// A working folder, a search path and an environment of somebody else's.
 fn stolen_tools() {
     let dir = open_folder();
@@ -910,8 +938,16 @@ fn a_file_server_is_silent() {
     if let Err(why) = native::sees_all() {
         return left_out("a silent file server", Lack::Kernel, &why);
     }
-    let Ok(server) = fs::File::options().read(true).write(true).open("/dev/fuse") else {
-        return left_out("a silent file server", Lack::Kernel, &"no /dev/fuse");
+    let types = fs::read_to_string("/proc/filesystems").expect("the kernel's");
+    if !types.lines().any(|line| line.trim_start_matches("nodev").trim() == "fuse") {
+        return left_out("a silent file server", Lack::Kernel, &"it has no FUSE");
+    }
+    // A container has the device only if it was given one.
+    let _ = Command::new("mknod").args(["/run/fuse", "c", "10", "229"]).env("PATH", TOOLS).status();
+    let open = |at: &str| fs::File::options().read(true).write(true).open(at);
+    let server = match open("/dev/fuse").or_else(|_| open("/run/fuse")) {
+        Ok(server) => server,
+        Err(e) => return left_out("a silent file server", Lack::Setup, &format!("FUSE's device: {e}")),
     };
     let at = Path::new("/run/below");
     fs::create_dir(at).expect("root may");

@@ -903,6 +903,14 @@ fn validate_judges_drawn_scenarios() {
     assert_eq!(judged["off"][0]["misses"].as_array().map(Vec::is_empty), Some(false));
     assert_eq!(first["sim"].as_array().map(Vec::len), Some(10));
 
+    // Fewer seeds than are asked for are judged, and counted.
+    let fewer = "Linux has fewer seeds than were asked for in 2 rows: ";
+    assert!(!table.contains("fewer seeds") && judged["fewer_seeds"] == 0, "{table}");
+    let more = asked(&["--measured", "linux.json", "--seeds", "1..3"]);
+    assert!(more.contains(fewer) && more.contains("simulator: 0 of 2 rows"), "{more}");
+    let more = json(&asked(&["--measured", "linux.json", "--seeds", "1..3", "--json"]));
+    assert_eq!(more["judged"]["fewer_seeds"], 2);
+
     // The file gives the same row, and so does the part that has it.
     let file = format!("drawn/draw-{seed}-0.toml");
     let alone = stdout(dir.path(), &["validate", &file, "--measured", "linux.json", "--json"]);

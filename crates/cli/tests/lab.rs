@@ -35,7 +35,7 @@ fn runs(origin: QdiscOrigin, seeds: u64) -> Vec<RunSpec> {
     let text = format!("{SCENARIO}seeds = {seeds:?}\n");
     let scenario = Scenario::parse(&text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
     let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
-    check(&scenario, &specs, origin).unwrap_or_else(|e| panic!("{e}"));
+    check(&scenario, &specs, origin, false).unwrap_or_else(|e| panic!("{e}"));
     specs
 }
 

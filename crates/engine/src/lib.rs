@@ -153,7 +153,7 @@ impl Engine {
             };
         }
         let origin = if asked.bpf { QdiscOrigin::Bpf } else { QdiscOrigin::Kernel };
-        check(scenario, specs, origin)?;
+        check(scenario, specs, origin, asked.native)?;
         let lab = open(&asked.kernel, origin).map_err(|e| Error(format!("--engine linux: {e}")))?;
         Ok(Engine::Linux(match asked.native {
             true => lab.native().map_err(|e| Error(format!("--native: {e}")))?,

@@ -12,11 +12,18 @@ pub const MOST_CLIENTS: usize = 200;
 /// As the guest's program has it.
 const MOST_FLOWS: usize = 2000;
 
-/// Accepts a scenario and the runs made of it, with disciplines of this `origin`.
+/// Accepts a scenario and the runs made of it, with disciplines of this `origin`, for this machine's own kernel (`native`) or a virtual
+/// machine's.
 ///
 /// # Errors
 /// The first thing that cannot run on Linux, with file, line and key.
-pub fn check(scenario: &Scenario, runs: &[RunSpec], origin: QdiscOrigin) -> Result<(), Error> {
+pub fn check(scenario: &Scenario, runs: &[RunSpec], origin: QdiscOrigin, native: bool) -> Result<(), Error> {
+    // A virtual machine has no module of ours.
+    check_for(scenario, runs, origin, native && queuewright_linux::sets_ce())
+}
+
+/// With a kernel that lets a BPF qdisc mark the packet itself, or not.
+fn check_for(scenario: &Scenario, runs: &[RunSpec], origin: QdiscOrigin, sets_ce: bool) -> Result<(), Error> {
     let refuse = |what: &str, why: &str| {
         Err(scenario.refuse(what, format!("--engine linux cannot do this: {why}; the simulator can")))
     };
@@ -85,7 +92,7 @@ pub fn check(scenario: &Scenario, runs: &[RunSpec], origin: QdiscOrigin) -> Resu
     }
     for (i, discipline) in scenario.disciplines.iter().enumerate() {
         if !discipline.changes.is_empty() {
-            return refuse(&format!("disciplines[{i}].changes"), "parameters that change during a run");
+            return refuse(&format!("disciplines[{i}].set"), "parameters that change during a run");
         }
         let Some(run) = runs.iter().find(|r| r.discipline.label == discipline.label) else { continue };
         let refused = |key: String, why| Err(scenario.refuse(&format!("disciplines[{i}]{key}"), why));
@@ -95,7 +102,7 @@ pub fn check(scenario: &Scenario, runs: &[RunSpec], origin: QdiscOrigin) -> Resu
             Ok(qdisc) if qdisc.ours && run.ports[0].burst_bytes.is_some() => {
                 return refuse("ports[0].burst", LINK.not_on_linux("burst"));
             }
-            Ok(qdisc) if !qdisc.ours && run.ports[0].late_marks => {
+            Ok(qdisc) if port.late_marks.is_some_and(|late| late != (qdisc.ours && !sets_ce)) => {
                 return refuse("ports[0].late_marks", LINK.not_on_linux("late_marks"));
             }
             // What is turned into the qdisc's own unit is right for full packets alone.

@@ -323,6 +323,7 @@ mod tests {
         let sources = lab.path().join("sources");
         let said = || known(lab.path()).expect_err("another version").to_string();
         assert!(said().contains("scripts/setup lab"));
+        assert!(include_str!("../../../scripts/setup").contains(" | lab | "), "it has no such goal");
         fs::write(&sources, SOURCES).unwrap();
         known(lab.path()).unwrap();
         fs::write(&sources, &SOURCES[1..]).unwrap();

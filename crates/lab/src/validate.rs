@@ -72,7 +72,7 @@ impl Row {
             Ok((scenario, runs))
         };
         let (scenario, linux) = with(seeds)?;
-        crate::check(&scenario, &linux, origin)?;
+        crate::check(&scenario, &linux, origin, false)?;
         let sim = as_in_the_lab(with(SIM_SEEDS)?.1, origin);
         Ok(Row { name: words.join(" "), hash: hash(&scenario), linux, sim, origin })
     }
@@ -110,7 +110,7 @@ impl Row {
             Ok((scenario, runs))
         };
         let (scenario, linux) = with(seeds)?;
-        crate::check(&scenario, &linux, origin)?;
+        crate::check(&scenario, &linux, origin, false)?;
         let many = with(Some(SIM_SEEDS))?.1;
         let sim = as_in_the_lab(if alike(&many) { many } else { linux.clone() }, origin);
         let row = |label: &str| {

@@ -15,7 +15,7 @@ fn lab(test: &str) -> Option<Lab> {
 fn both(lab: &Lab, text: &str) -> Vec<(Run, Run)> {
     let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
     let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
-    check(&scenario, &specs, QdiscOrigin::Kernel).unwrap_or_else(|e| panic!("{e}"));
+    check(&scenario, &specs, QdiscOrigin::Kernel, false).unwrap_or_else(|e| panic!("{e}"));
     let stop = AtomicBool::new(false);
     let mut linux: Vec<Option<Run>> = vec![None; specs.len()];
     lab.run(&specs, &stop, |i, heard| {
@@ -168,7 +168,7 @@ fn the_kernel_takes_what_is_not_refused() {
     let passes = |discipline: &str| {
         let scenario = Scenario::parse(&around(discipline), "s.toml", "".as_ref()).ok()?;
         let runs = scenario.runs().ok()?;
-        check(&scenario, &runs, QdiscOrigin::Kernel).ok()
+        check(&scenario, &runs, QdiscOrigin::Kernel, false).ok()
     };
     let mut disciplines = Vec::new();
     for name in ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq"] {

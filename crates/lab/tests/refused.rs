@@ -12,7 +12,7 @@ const RUN: &str = "[run]\nduration = \"10s\"\nseeds = [1]\n";
 fn checked_of(text: &str, origin: QdiscOrigin) -> Result<(), String> {
     let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let runs = scenario.runs().unwrap_or_else(|e| panic!("{e}\n{text}"));
-    check(&scenario, &runs, origin).map_err(|e| e.to_string())
+    check(&scenario, &runs, origin, false).map_err(|e| e.to_string())
 }
 
 fn checked(text: &str) -> Result<(), String> {

@@ -53,7 +53,7 @@ pub fn has_bpf_qdiscs() -> Option<bool> {
 
 /// Is there a function in the kernel with which a BPF qdisc can set CE? Our module brings it, if it was
 /// built with BTF.
-pub(crate) fn sets_ce() -> bool {
+pub fn sets_ce() -> bool {
     Path::new("/sys/kernel/btf/sch_queuewright").exists()
 }
 

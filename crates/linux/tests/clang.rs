@@ -41,18 +41,53 @@ fn the_first_that_has_bpf_is_taken() {
     assert_eq!(find(Some("none")).clang, Some(b.join("clang-19")));
 }
 
+/// One that is asked for and not there may still come, wherever that is.
+#[test]
+fn where_the_given_one_may_come_is_watched() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let [a, elsewhere] = ["a", "elsewhere"].map(|name| dir.path().join(name));
+    for folder in [&a, &elsewhere] {
+        fs::create_dir(folder).expect("a folder");
+    }
+    let mine = elsewhere.join("mine");
+    let find = |given: &Path| clang::find(given.to_str(), a.as_os_str());
+    assert_eq!(find(&mine), clang::Found { clang: None, watched: vec![a.clone(), elsewhere.clone()] });
+    let known = a.join("clang");
+    install(&known, "  bpf    - BPF (host endian)");
+    let found = |watched| clang::Found { clang: Some(known.clone()), watched };
+    assert_eq!(find(&mine), found(vec![known.clone(), elsewhere.clone()]));
+    assert_eq!(find(Path::new("mine")), found(vec![known.clone(), a.clone()]));
+    // It is there, and cannot do what is needed.
+    install(&mine, "  x86-64 - 64-bit X86");
+    assert_eq!(find(&mine), found(vec![known.clone(), elsewhere.clone()]));
+    install(&mine, "  bpf    - BPF (host endian)");
+    assert_eq!(find(&mine), clang::Found { clang: Some(mine.clone()), watched: vec![mine.clone()] });
+    assert_eq!(find(&dir.path().join("none/mine")), found(vec![known.clone()]));
+}
+
+/// `scripts/setup` looks for the same ones, and what it installs, as messages say, is among them.
+#[test]
+fn setup_knows_the_same_names() {
+    let setup = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/setup");
+    let setup = fs::read_to_string(setup).expect("scripts/setup");
+    let looks = format!("for clang in ${{QUEUEWRIGHT_CLANG:-}} {}; do", clang::NAMES.join(" "));
+    assert!(setup.contains(&looks), "no {looks}");
+    assert!(setup.contains("has_bpf || missing+=(clang-19)") && clang::NAMES[0] == "clang-19");
+}
+
 /// Cargo itself, with a package that has nothing but this in its build script.
 #[test]
 fn cargo_looks_again_when_a_compiler_comes_or_goes_and_only_then() {
     let dir = tempfile::tempdir().expect("a folder");
     let at = |name: &str| dir.path().join(name);
-    for folder in ["bin", "src"] {
+    for folder in ["bin", "elsewhere", "src"] {
         fs::create_dir(at(folder)).expect("a folder");
     }
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("clang.rs");
     let script = format!(
         "#[path = {source:?}]\nmod clang;\nfn main() {{\n    \
-         let found = clang::find(None, &std::env::var_os(\"FAKE_PATH\").unwrap());\n    \
+         let given = std::env::var(\"FAKE_CLANG\").unwrap();\n    \
+         let found = clang::find(Some(&given), &std::env::var_os(\"FAKE_PATH\").unwrap());\n    \
          for path in &found.watched {{\n        println!(\"cargo:rerun-if-changed={{}}\", path.display());\n    }}\n    \
          println!(\"cargo:warning=looked: {{:?}}\", found.clang.map(|c| c.file_name().unwrap().to_owned()));\n}}\n"
     );
@@ -68,6 +103,7 @@ fn cargo_looks_again_when_a_compiler_comes_or_goes_and_only_then() {
             .current_dir(dir.path())
             .env("CARGO_TARGET_DIR", at("target"))
             .env("FAKE_PATH", &path)
+            .env("FAKE_CLANG", at("elsewhere/mine"))
             .output()
             .expect("cargo runs");
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -78,6 +114,13 @@ fn cargo_looks_again_when_a_compiler_comes_or_goes_and_only_then() {
     assert_eq!(build(), (true, "None".into()));
     assert_eq!(build(), (false, "None".into()), "nothing has changed");
     install(&at("bin/clang-19"), "  bpf    - BPF (host endian)");
+    assert_eq!(build(), (true, "Some(\"clang-19\")".into()));
+    assert_eq!(build(), (false, "Some(\"clang-19\")".into()), "nothing has changed");
+    // The one that was asked for, in no folder of PATH.
+    install(&at("elsewhere/mine"), "  bpf    - BPF (host endian)");
+    assert_eq!(build(), (true, "Some(\"mine\")".into()));
+    assert_eq!(build(), (false, "Some(\"mine\")".into()), "nothing has changed");
+    fs::remove_file(at("elsewhere/mine")).expect("it was there");
     assert_eq!(build(), (true, "Some(\"clang-19\")".into()));
     assert_eq!(build(), (false, "Some(\"clang-19\")".into()), "nothing has changed");
     fs::remove_file(at("bin/clang-19")).expect("it was there");

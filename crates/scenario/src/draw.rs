@@ -96,7 +96,7 @@ impl Scenario {
                 },
                 burst_bytes: port.burst_bytes,
                 police: port.police,
-                late_marks: port.late_marks,
+                late_marks: port.late_marks.unwrap_or(false),
                 delay_ns: port.delay_ns,
                 impairments: port.impairments,
                 limit_bytes,

@@ -146,12 +146,14 @@ const EVERY_LINK: &[Key] = &[
     key(
         "late_marks",
         Bool,
-        Is("false"),
+        Says("`false`; on Linux as the qdisc does it"),
         "a mark is set on the flow's next packet that comes, instead of the one that the discipline names: late by \
          what the flow has waiting. A BPF qdisc sets its marks so, unless the kernel module is there ([Linux](linux.md)). \
          A flow is owed at most 64 marks, of which all but one lapse 250 ms after the last, and that one after 10 s. (There two flows of the same hash, one of 4,096, wipe out each other's; here none do)",
     )
-    .partly("a BPF qdisc does it, and nothing else; the kernel's own mark the packet"),
+    .partly(
+        "the kernel's own qdiscs, and with the kernel module ours, mark the packet itself; without it ours mark the flow's next",
+    ),
     key(
         "delay",
         time(0, MAX_RTT / 2),
@@ -533,7 +535,8 @@ pub static RUN: Keys = Keys {
             Word(&["linux", "ns3"]),
             Is("linux"),
             "TCP as Linux does it, or with the choices of the Titrate artifact's ns-3: an ACK for every segment, 1 s \
-             minimum RTO without back-off, 5 MiB socket buffers, of which what is full when a flow stops is still sent",
+             minimum RTO without back-off, 5 MiB socket buffers, of which what is full when a flow stops is still sent. Linux's \
+             timers go by a clock of 250 ticks a second, as in Debian's kernels; no key changes that",
         )
         .partly("its TCP is Linux's"),
         key(

@@ -61,8 +61,8 @@ pub struct Link {
     pub burst_bytes: Option<u64>,
     /// Packets do not wait: the queue is only counted, and decides which packets are dropped.
     pub police: bool,
-    /// Marks are set on the flow's next packet that comes.
-    pub late_marks: bool,
+    /// Marks are set on the flow's next packet that comes, or on the packet itself; none: as the engine does it.
+    pub late_marks: Option<bool>,
     /// From the port to the next, or to the receivers, ns.
     pub delay_ns: u64,
     /// Losses on the link, and packets delayed otherwise.

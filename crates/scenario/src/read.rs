@@ -270,7 +270,7 @@ fn port(node: &Node, shares: bool, stack: Stack, around: ScenarioContext<'_>) ->
     }
     let burst_bytes = t.one_if("burst")?;
     let police = t.flag("police")?;
-    let late_marks = t.flag("late_marks")?;
+    let late_marks = t.get("late_marks").map(Node::bool).transpose()?;
     if police && burst_bytes.is_some() {
         return Err(node
             .entry("police")

@@ -393,8 +393,8 @@ fn link(link: &Link) -> Map<String, Value> {
     if link.police {
         o.insert("police".into(), json!(true));
     }
-    if link.late_marks {
-        o.insert("late_marks".into(), json!(true));
+    if let Some(late) = link.late_marks {
+        o.insert("late_marks".into(), json!(late));
     }
     o.insert("delay".into(), json!(Unit::Time.show(link.delay_ns)));
     link.impairments.show(&mut o);

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub enum Lack {
     /// What `scripts/setup`, root or a package brings: where `CI` is set `make test` fails for it.
     Setup,
-    /// What its own kernel cannot do, and nothing that may be installed mends.
+    /// What its own kernel cannot do, or not for a container, and nothing that may be installed mends.
     Kernel,
 }
 

@@ -16,11 +16,11 @@ from typing import Literal
 from queuewright._native import Error
 
 try:
+    import gymnasium  # noqa: F401
     import msgspec  # noqa: F401
-except ImportError:
-    raise Error(
-        "what is learned from is read by msgspec, which is not there: pip install '.[train]'"
-    ) from None
+    import numpy  # noqa: F401
+except ImportError as e:
+    raise Error(f"learned policies need {e.name}, which is not there: pip install '.[train]'") from None
 
 from queuewright.learn._config import Config, Evaluation, Learning, changed, config, preset, read
 from queuewright.learn._evaluate import evaluate, paper_tests, rival, table

@@ -6,14 +6,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from queuewright import learn
 from queuewright._native import Error, RunError
 from queuewright._run import ENGINES
 from queuewright._scenario import load
-
-try:
-    from queuewright import learn
-except ImportError as e:
-    sys.exit(f"error: learned policies need {e.name}: pip install '.[train]'")
 
 
 def main(args: Sequence[str]) -> int:

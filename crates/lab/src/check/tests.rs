@@ -1,12 +1,13 @@
 //! A walk over everything that a scenario can say: each key and each parameter is done on Linux or refused at its place, and
 //! none is passed over.
 
-use super::check;
+use super::{check, check_for};
 use crate::job::{Job, LEAST_PACKET, LEAST_SAMPLE_NS};
 use crate::qdisc::{self, QdiscOrigin};
 use queuewright_aqm::{Param, ParamKind, Spec, Value};
 use queuewright_scenario::Scenario;
-use queuewright_scenario::keys::{FLOWS, Linux, RUN, TABLES};
+use queuewright_scenario::keys::{FLOWS, LINK, Linux, RUN, TABLES};
+use queuewright_testing::{Lack, left_out};
 
 /// What becomes of a key.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,15 +23,15 @@ use Fate::{Done, Refused, Shown};
 
 /// A file, part by part.
 #[derive(Clone, Copy)]
-struct Parts {
-    top: &'static str,
-    link: &'static str,
-    flows: &'static str,
-    disciplines: &'static str,
-    run: &'static str,
+struct Parts<'a> {
+    top: &'a str,
+    link: &'a str,
+    flows: &'a str,
+    disciplines: &'a str,
+    run: &'a str,
 }
 
-const BASE: Parts = Parts {
+const BASE: Parts<'_> = Parts {
     top: "",
     link: "[link]\nrate = \"10mbit\"\nbuffer = \"100p\"\n",
     flows: TCP,
@@ -42,7 +43,7 @@ const UDP: &str = "[[flows]]\ncbr = \"1mbit\"\n";
 const SIZED: &str = "[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nsize = \"1mb\"\n";
 const PORT: &str = "[[ports]]\nname = \"a\"\nrate = \"10mbit\"\nbuffer = \"100p\"\n";
 
-impl Parts {
+impl Parts<'_> {
     fn text(&self) -> String {
         let Parts { top, link, flows, disciplines, run } = self;
         format!("{top}{link}{flows}[queue]\ndisciplines = [{disciplines}]\n[run]\n{run}")
@@ -50,21 +51,31 @@ impl Parts {
 
     /// What the guest is told, or the place that is refused.
     fn told(&self) -> Result<String, String> {
+        let scenario = self.scenario();
+        let runs = scenario.runs().unwrap_or_else(|e| panic!("{e}\n{}", self.text()));
+        check(&scenario, &runs, QdiscOrigin::Kernel, false).map_err(|e| e.to_string())?;
+        Ok(Job::new(&runs, QdiscOrigin::Kernel, false)
+            .unwrap_or_else(|e| panic!("{e}\n{}", self.text()))
+            .text)
+    }
+
+    fn scenario(&self) -> Scenario {
         let text = self.text();
         let folder = std::env::temp_dir().join(format!("queuewright-keys-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap_or_else(|e| panic!("{e}"));
-        for (name, content) in [("trace", "1\n2\n3\n"), ("flows.csv", "rtt,start\n30ms,1s\n20ms,0s\n")] {
+        for (name, content) in [
+            ("trace", "1\n2\n3\n"),
+            ("flows.csv", "rtt,start\n30ms,1s\n20ms,0s\n"),
+            ("policy.json", include_str!("../../../../examples/threshold-policy.json")),
+        ] {
             std::fs::write(folder.join(name), content).unwrap_or_else(|e| panic!("{e}"));
         }
-        let scenario = Scenario::parse(&text, "s.toml", &folder).unwrap_or_else(|e| panic!("{e}\n{text}"));
-        let runs = scenario.runs().unwrap_or_else(|e| panic!("{e}\n{text}"));
-        check(&scenario, &runs, QdiscOrigin::Kernel).map_err(|e| e.to_string())?;
-        Ok(Job::new(&runs, QdiscOrigin::Kernel, false).unwrap_or_else(|e| panic!("{e}\n{text}")).text)
+        Scenario::parse(&text, "s.toml", &folder).unwrap_or_else(|e| panic!("{e}\n{text}"))
     }
 }
 
 /// A file with the key, the one without it, and what becomes of the key.
-fn samples() -> Vec<(&'static str, &'static str, Parts, Parts, Fate)> {
+fn samples() -> Vec<(&'static str, &'static str, Parts<'static>, Parts<'static>, Fate)> {
     let link = |link| Parts { link, ..BASE };
     let flows = |flows| Parts { flows, ..BASE };
     let run = |run| Parts { run, ..BASE };
@@ -499,6 +510,69 @@ fn every_key_is_done_or_refused() {
                 }
             }
             (told, _) => panic!("{table} {key}: {told:?}"),
+        }
+    }
+}
+
+/// Who marks which packet: the kernel's own qdisc and, where the kernel lets it, ours the one that the law names; ours the flow's
+/// next else. What is asked for and would be otherwise is refused.
+#[test]
+fn late_marks_are_as_asked_or_refused() {
+    let mut disciplines = vec!["\"codel\""];
+    match queuewright_linux::names().is_empty() {
+        false => disciplines.push("\"titrate\""),
+        true => left_out("late marks of our qdiscs", Lack::Setup, &"this program was built without clang"),
+    }
+    for disciplines in disciplines {
+        let ours = disciplines == "\"titrate\"";
+        for (sets_ce, asked) in
+            [false, true].into_iter().flat_map(|ce| [None, Some(false), Some(true)].map(|asked| (ce, asked)))
+        {
+            let line = asked.map_or(String::new(), |late| format!("late_marks = {late}\n"));
+            let link = format!("{}{line}", BASE.link);
+            let scenario = Parts { link: &link, disciplines, ..BASE }.scenario();
+            let runs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
+            let told = check_for(&scenario, &runs, QdiscOrigin::Kernel, sets_ce).map_err(|e| e.to_string());
+            let refused = asked.filter(|late| *late != (ours && !sets_ce)).map(|late| {
+                let why = LINK.not_on_linux("late_marks");
+                format!(
+                    "s.toml:4: link.late_marks = {late}: --engine linux cannot do this: {why}; the simulator can"
+                )
+            });
+            assert_eq!(told.err(), refused, "{disciplines} {sets_ce} {asked:?}");
+        }
+    }
+}
+
+/// What stands beside a discipline's parameters: its label, what changes of it, and files.
+#[test]
+fn what_is_no_value_is_done_or_refused() {
+    let told = |disciplines: &str| Parts { disciplines, ..BASE }.told();
+    assert_eq!(told("{ name = \"codel\", label = \"other\" }"), told("\"codel\""));
+    for info in queuewright_aqm::registry() {
+        for param in info.params.iter().filter(|p| p.tunable) {
+            let value = param.display(param.default);
+            let set = format!("[{{ at = \"5s\", {} = \"{value}\" }}]", param.name);
+            let e = told(&format!("{{ name = \"{}\", set = {set} }}", info.name)).expect_err(&set);
+            let begins = "s.toml:8: queue.disciplines[0].set = ";
+            assert!(e.starts_with(begins) && e.contains("change during a run"), "{} {set}: {e}", info.name);
+        }
+        for param in info.params.iter().filter(|p| p.kind == ParamKind::File) {
+            if queuewright_linux::names().is_empty() {
+                let why = "this program was built without clang";
+                left_out("a discipline's file in the lab", Lack::Setup, &why);
+                continue;
+            }
+            let with = format!("{{ name = \"{}\", {} = \"policy.json\" }}", info.name, param.name);
+            let (with, without) = (told(&with), told(&format!("\"{}\"", info.name)));
+            let (with, without) =
+                with.and_then(|with| Ok((with, without?))).unwrap_or_else(|e| panic!("{e}"));
+            assert!(
+                with.contains(".json") && with != without,
+                "{} of {} does nothing",
+                param.name,
+                info.name
+            );
         }
     }
 }

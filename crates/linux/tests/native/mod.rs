@@ -71,5 +71,9 @@ pub fn enter() -> Result<(), String> {
 pub fn sees_all() -> Result<(), &'static str> {
     // The number of the first PID namespace.
     let first = std::fs::read_link("/proc/self/ns/pid").is_ok_and(|own| own.ends_with("pid:[4026531836]"));
-    if first { Ok(()) } else { Err("not all processes are seen in a PID namespace") }
+    if first {
+        Ok(())
+    } else {
+        Err("not all processes are seen in a PID namespace: it needs root of the machine itself")
+    }
 }
