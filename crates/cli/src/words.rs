@@ -535,7 +535,12 @@ mod tests {
             for param in info.params {
                 let value = match param.kind {
                     ParamKind::File => "policy".into(),
-                    _ => param.display(param.default),
+                    // A default may be finer than what a file can say.
+                    _ => [param.default, param.max]
+                        .map(|value| param.display(value))
+                        .into_iter()
+                        .find(|text| text.split_once('.').is_none_or(|(_, decimals)| decimals.len() <= 6))
+                        .expect("one that a file can say"),
                 };
                 let said = format!("{} {value}", param.name);
                 let quoted = if param.kind == ParamKind::Flag { value } else { format!("'{value}'") };

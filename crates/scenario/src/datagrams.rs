@@ -154,8 +154,6 @@ sources! {
     voip Voip,
 }
 
-pub use voip::Codec;
-
 impl Datagrams {
     /// Its name in scenarios and results.
     pub fn name(&self) -> &'static str {

@@ -25,6 +25,7 @@
 mod arrivals;
 pub mod capture;
 mod client;
+mod codec;
 mod data;
 mod datagrams;
 mod discipline;

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 pub use crate::arrivals::{Pages, Pause};
-pub use crate::datagrams::{Codec, Gaps};
+pub use crate::codec::Codec;
+pub use crate::datagrams::Gaps;
 pub use crate::flow::{FlowSpec, Traffic};
 pub use crate::impairments::{Impairments, Jitter, JitterLaw, Reorder};
 pub use crate::model::{InitialWindow, TrafficModel};

@@ -49,7 +49,9 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
         let path = entry.path();
         match path.is_dir() {
             true => sources(&path, found),
-            false if path.extension().is_some_and(|e| e == "rs") => found.push(path),
+            false if path.extension().is_some_and(|e| e == "rs") && !path.ends_with("tests.rs") => {
+                found.push(path)
+            }
             false => {}
         }
     }

@@ -1,6 +1,7 @@
 //! Voice over IP: packets of 20 ms of speech, as long as the call lasts.
 
 use super::{Gaps, Given, Source};
+use crate::codec::{Codec, PACKETS_PER_S};
 use crate::error::Error;
 use crate::form::{Form, Key, Without, key};
 use crate::units::Range;
@@ -11,41 +12,8 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Voip(Codec);
 
-/// What speech is encoded with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Codec {
-    /// ITU-T G.711: 64 kbit/s.
-    G711,
-    /// ITU-T G.729: 8 kbit/s.
-    G729,
-}
-
-/// Packets a second: one for every 20 ms of speech, the default of RFC 3551 section 4.2 for sampled codecs.
-const PACKETS_PER_S: u64 = 50;
 /// IPv4, UDP and RTP headers, bytes (RFC 791, 768, 3550).
 const HEADERS: u32 = 20 + 8 + 12;
-
-impl Codec {
-    /// Speech in a packet, ns.
-    pub const PACKET_NS: u64 = 1_000_000_000 / PACKETS_PER_S;
-
-    const ALL: [Codec; 2] = [Codec::G711, Codec::G729];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Codec::G711 => "g711",
-            Codec::G729 => "g729",
-        }
-    }
-
-    /// Bytes of speech in a packet.
-    fn speech(self) -> u32 {
-        match self {
-            Codec::G711 => 160,
-            Codec::G729 => 20,
-        }
-    }
-}
 
 const CODECS: Form = Form::Word(&[Codec::G711.name(), Codec::G729.name()]);
 
