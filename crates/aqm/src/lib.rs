@@ -42,6 +42,11 @@ pub fn find(name: &str) -> Option<&'static Info> {
     registry().iter().find(|info| info.name == name)
 }
 
+/// Names of the disciplines that need no port to share a buffer with.
+pub fn alone() -> impl Iterator<Item = &'static str> {
+    registry().iter().filter(|info| !info.needs_pool).map(|info| info.name)
+}
+
 /// A buffer that several ports share, as one of them sees it. See `struct qw_pool`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -222,9 +222,24 @@ pub struct Output {
     /// Folder in which each comparison gets a dated folder of its own [default: queuewright-results]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// How many runs there are at a time.
+    #[command(flatten)]
+    pub jobs: Jobs,
+}
+
+/// How many runs there are at a time.
+#[derive(Debug, Default, Args)]
+pub struct Jobs {
     /// Runs at a time [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub jobs: Option<u16>,
+    jobs: Option<u16>,
+}
+
+impl Jobs {
+    /// The number.
+    pub fn count(&self) -> usize {
+        queuewright_engine::jobs(self.jobs)
+    }
 }
 
 /// `reproduce`
@@ -266,9 +281,9 @@ pub struct Reproduce {
     /// Folder in which each call gets a dated folder of its own [default: queuewright-reproduced]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Runs at a time [default: one per core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub jobs: Option<u16>,
+    /// How many runs there are at a time.
+    #[command(flatten)]
+    pub jobs: Jobs,
 }
 
 /// `suite`
@@ -314,9 +329,9 @@ pub struct Suite {
     /// Folder in which each call gets a dated folder of its own [default: queuewright-suites]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Runs at a time [default: one per core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub jobs: Option<u16>,
+    /// How many runs there are at a time.
+    #[command(flatten)]
+    pub jobs: Jobs,
 }
 
 /// `advise`
@@ -363,9 +378,9 @@ pub struct Advise {
     /// Folder in which each call gets a dated folder of its own [default: queuewright-advice]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Runs at a time [default: one per core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub jobs: Option<u16>,
+    /// How many runs there are at a time.
+    #[command(flatten)]
+    pub jobs: Jobs,
 }
 
 /// `validate`
@@ -458,9 +473,9 @@ pub struct Validate {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    /// Runs at a time [default: one per core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub jobs: Option<u16>,
+    /// How many runs there are at a time.
+    #[command(flatten)]
+    pub jobs: Jobs,
 }
 
 /// `packetdrill`

@@ -4,7 +4,7 @@ use crate::args::{EngineArgs, Output};
 use crate::words::plural;
 use crate::{Failure, doing, print};
 use indicatif::{ProgressBar, ProgressStyle};
-use queuewright_engine::{Engine, ItemEvent, header, jobs};
+use queuewright_engine::{Engine, ItemEvent, header};
 use queuewright_report::{Folder, TableStyle, answer, table};
 use queuewright_results::{Results, Run};
 use queuewright_scenario::{RunSpec, Scenario};
@@ -35,7 +35,7 @@ pub fn compare(
         }
     };
     let stop = on_interrupt()?;
-    let jobs = jobs(output.jobs);
+    let jobs = output.jobs.count();
     doing::now(&format!("the runs of {called}"));
     let mut progress = Progress::new(&specs);
     let mut failed = None;

@@ -4,7 +4,7 @@ use crate::args::Validate;
 use crate::compare::on_interrupt;
 use crate::words::plural;
 use crate::{Failure, print};
-use queuewright_engine::{ItemEvent, jobs, open as open_lab, run_all};
+use queuewright_engine::{ItemEvent, open as open_lab, run_all};
 use queuewright_lab::replay::IN_A_BOOT;
 use queuewright_lab::replay::draw::{Draw, draw};
 use queuewright_lab::replay::judge::{Class, Divergence, Outcome, TimingShift, judge};
@@ -119,7 +119,7 @@ fn in_the_lab<K: KernelTrace>(asked: &Validate, count: u64, report: &mut Report<
         (made, ended)
     };
     let mut failed = None;
-    run_all(boots.len(), jobs(asked.jobs), &stop, work, |i, step| {
+    run_all(boots.len(), asked.jobs.count(), &stop, work, |i, step| {
         let ItemEvent::Done((made, ended)) = step else { return };
         report.lost += boots[i].len().saturating_sub(made.len());
         if let Err(e) = ended {

@@ -6,7 +6,7 @@ use crate::compare::unwritable;
 use crate::words::plural;
 use crate::{Failure, cost, doing, print};
 use indicatif::{ProgressBar, ProgressStyle};
-use queuewright_engine::{ItemEvent, fitting, jobs, run_all};
+use queuewright_engine::{ItemEvent, fitting, run_all};
 use queuewright_experiments::{
     Catalogue, Error, Experiment, Null, NullRuns, Options, Outcome, Plan, Record, Store, Unit, Verdict,
     finish, missed, summary,
@@ -36,7 +36,7 @@ impl From<Error> for Failure {
 /// Lists experiments, makes those asked for, or goes on with a folder.
 pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
     let catalogue = Catalogue::embedded()?;
-    let jobs = jobs(args.jobs);
+    let jobs = args.jobs.count();
     let base = args.out.as_deref().unwrap_or(Path::new(BASE));
     if args.resume {
         let (folder, asked) = resumed(base)?;

@@ -5,11 +5,11 @@ use crate::compare::{Progress, on_interrupt, unwritable};
 use crate::reproduce::{not_resumed, resumed_folder};
 use crate::words::plural;
 use crate::{Failure, cost, doing, print};
-use queuewright_engine::{Engine, ItemEvent, jobs};
+use queuewright_engine::{Engine, ItemEvent};
 use queuewright_experiments::{Record, Store, measures};
 use queuewright_report::{new_folder, replace};
 use queuewright_scenario::{RunSpec, read_text};
-use queuewright_suite::{Options, Plan, Scores, Suite, harm, list, pages, pictures, table};
+use queuewright_suite::{Options, Plan, Scores, Suite, Unit, harm, list, pages, pictures, table};
 use serde_json::json;
 use std::fmt::Write;
 use std::fs;
@@ -47,7 +47,7 @@ pub fn suite(args: &Args) -> Result<(), Failure> {
         let asked: Asked = serde_json::from_str(&text).map_err(|e| not_resumed(&path, &e))?;
         return make(args, &folder, Suite::open(&asked.suite)?, asked.options);
     }
-    let Some(name) = &args.name else { return print(&listed(jobs(args.jobs))?) };
+    let Some(name) = &args.name else { return print(&listed(args.jobs.count())?) };
     doing::now(&format!("reading {name}"));
     let options =
         Options { aqm: args.aqm.clone(), cca: args.cca.clone(), seeds: args.seeds, quick: args.quick };
@@ -141,7 +141,10 @@ fn make(args: &Args, folder: &Path, mut suite: Suite, options: Options) -> Resul
         }
         print(&if args.json { format!("{json:#}\n") } else { said })?;
     }
-    if !args.json {
+    if store.is_empty() && failed.is_none() && !stop.load(Ordering::Relaxed) {
+        return Err(Failure::Input(format!("{}: nothing of it can be run by this engine", plan.suite.name)));
+    }
+    if !store.is_empty() && !args.json {
         print(&format!("\npages: {}\n", folder.join("index.md").display()))?;
     }
     let finished = format!("{} finished; go on with --resume", plural(store.len(), "run"));
@@ -169,14 +172,14 @@ fn runs(
     let mut units = plan.pending(store)?;
     // The longest first, so that none is left alone at the end.
     units.sort_by_cached_key(|unit| std::cmp::Reverse(cost::work(&unit.spec) as u64));
-    if asked.linux {
-        // What the kernel cannot do is said, and left out.
-        for (i, scenario) in plan.scenarios.iter().enumerate() {
-            let own: Vec<RunSpec> = units.iter().filter(|u| u.member == i).map(|u| u.spec.clone()).collect();
-            if let Err(e) = Engine::new(&asked, scenario, &own) {
-                eprintln!("note: left out: {}: {e}", plan.suite.members[i].name);
-                units.retain(|unit| unit.member != i);
-            }
+    let of = |units: &[Unit], member: usize| -> Vec<RunSpec> {
+        units.iter().filter(|u| u.member == member).map(|u| u.spec.clone()).collect()
+    };
+    // What the kernel cannot do is said, and left out.
+    for (i, scenario) in plan.scenarios.iter().enumerate().filter(|_| asked.linux) {
+        if let Err(e) = asked.can(scenario, &of(&units, i)) {
+            eprintln!("note: left out: {}: {e}", plan.suite.members[i].name);
+            units.retain(|unit| unit.member != i);
         }
     }
     let Some(first) = units.first() else { return Ok(None) };
@@ -184,10 +187,8 @@ fn runs(
     doing::now(&format!("the runs of {}", plan.suite.name));
     let mut progress = Progress::new(&specs);
     let mut failed = None;
-    let own: Vec<RunSpec> =
-        specs.iter().zip(&units).filter(|(_, u)| u.member == first.member).map(|(s, _)| s.clone()).collect();
-    let engine = Engine::new(&asked, &plan.scenarios[first.member], &own)?;
-    engine.run_all(&specs, jobs(args.jobs), stop, |i, step| {
+    let engine = Engine::new(&asked, &plan.scenarios[first.member], &of(&units, first.member))?;
+    engine.run_all(&specs, args.jobs.count(), stop, |i, step| {
         let unit = &units[i];
         let error = match step {
             ItemEvent::At(at) => return progress.at(i, at),

@@ -4,7 +4,7 @@ use crate::args::Validate;
 use crate::compare::{Progress, on_interrupt};
 use crate::words::plural;
 use crate::{Failure, print};
-use queuewright_engine::{Engine, ItemEvent, RunOutcome, jobs, open as open_lab, play_all, run_all};
+use queuewright_engine::{Engine, ItemEvent, RunOutcome, open as open_lab, play_all, run_all};
 use queuewright_lab::judge::{
     COUNT_OF_OFFERED, COUNT_SHARE, MissedTarget, Point, SHARE_POINTS, SOJOURN_MS, SOJOURN_SHARE, Spread,
     UTILIZATION_POINTS, linux_again, misses, worst,
@@ -69,7 +69,7 @@ pub fn validate(asked: &Validate) -> Result<(), Failure> {
         }
     }
     let stop = on_interrupt()?;
-    let jobs = jobs(asked.jobs);
+    let jobs = asked.jobs.count();
     let beside = asked.ns3.is_some() || known.iter().any(|c| !c.ns3.is_empty());
     let (compared, lost) = (Vec::new(), Vec::new());
     let mut report = Report { asked, jobs, stop: &stop, beside, kernel, kept, compared, lost, failed: None };
@@ -412,7 +412,7 @@ fn queues(asked: &Validate, rows: Vec<Row>) -> Result<(), Failure> {
             "| row | packets | left | marked | dropped | before, after the bucket us | parts at |\n|---|---|---|---|---|---|---|\n",
         )?;
     }
-    play_all(&lab, &runs, jobs(asked.jobs), &stop, |i, done| match done {
+    play_all(&lab, &runs, asked.jobs.count(), &stop, |i, done| match done {
         Ok(played) => {
             if !asked.json {
                 let _ = print(&played_row(&names[i], &played));

@@ -1171,7 +1171,7 @@ fn advice_is_for_the_line() {
         "o",
     ];
     let text = stdout(dir.path(), &slow);
-    assert!(text.starts_with("Take fq-codel, shaped to 7600kbit down and 1900kbit up"), "{text}");
+    assert!(text.starts_with("Take fq-codel, shaped to 7.6mbit down and 1.9mbit up"), "{text}");
     assert!(
         text.contains("tc qdisc add dev eth0 parent 1:1 fq_codel") && text.contains("dev ifb-eth0"),
         "{text}"

@@ -38,6 +38,27 @@ pub struct EngineChoice {
     pub native: bool,
 }
 
+impl EngineChoice {
+    /// Can it do what a scenario says? Nothing is opened for that.
+    ///
+    /// # Errors
+    /// The first thing that it cannot do.
+    pub fn can(&self, scenario: &Scenario, specs: &[RunSpec]) -> Result<(), Error> {
+        let wrong = |text: &str| Err(Error(text.into()));
+        match self.kernel.as_slice() {
+            _ if self.linux => Ok(check(scenario, specs, self.origin(), self.native)?),
+            [] if self.bpf => wrong("--bpf: the simulator has none; add --engine linux"),
+            [] if self.native => wrong("--native: the simulator needs no kernel; add --engine linux"),
+            [] => Ok(()),
+            _ => wrong("--kernel: the simulator has none; add --engine linux"),
+        }
+    }
+
+    fn origin(&self) -> QdiscOrigin {
+        if self.bpf { QdiscOrigin::Bpf } else { QdiscOrigin::Kernel }
+    }
+}
+
 /// Why no engine is ready: wrong input, in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error(pub String);
@@ -141,20 +162,11 @@ impl Engine {
     /// # Errors
     /// What it cannot do; what of it is not there.
     pub fn new(asked: &EngineChoice, scenario: &Scenario, specs: &[RunSpec]) -> Result<Engine, Error> {
-        let wrong = |text: String| Err(Error(text));
+        asked.can(scenario, specs)?;
         if !asked.linux {
-            return match asked.kernel.as_slice() {
-                [] if asked.bpf => wrong("--bpf: the simulator has none; add --engine linux".into()),
-                [] if asked.native => {
-                    wrong("--native: the simulator needs no kernel; add --engine linux".into())
-                }
-                [] => Ok(Engine::Sim),
-                _ => wrong("--kernel: the simulator has none; add --engine linux".into()),
-            };
+            return Ok(Engine::Sim);
         }
-        let origin = if asked.bpf { QdiscOrigin::Bpf } else { QdiscOrigin::Kernel };
-        check(scenario, specs, origin, asked.native)?;
-        let lab = open(&asked.kernel, origin).map_err(|e| Error(format!("--engine linux: {e}")))?;
+        let lab = open(&asked.kernel, asked.origin()).map_err(|e| Error(format!("--engine linux: {e}")))?;
         Ok(Engine::Linux(match asked.native {
             true => lab.native().map_err(|e| Error(format!("--native: {e}")))?,
             false => lab,

@@ -477,7 +477,7 @@ fn monotone(claim: &Claim, rows: &Rows<'_>, along: &str) -> Option<(Verdict, Vec
 }
 
 /// Three figures, more where the number has them before the point.
-pub(crate) fn figures(x: f64) -> String {
+pub fn figures(x: f64) -> String {
     if !x.is_finite() {
         return "-".into();
     }

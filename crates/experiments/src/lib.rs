@@ -26,9 +26,9 @@ mod store;
 
 pub use cases::Case;
 pub use catalogue::{Catalogue, Experiment, VARIANTS};
-pub use claims::{Judged, Verdict, WithCause, WithNull};
+pub use claims::{Judged, Verdict, WithCause, WithNull, figures};
 pub use figure::{CauseKind, Figure, Form};
-pub use measure::{measures, reward};
+pub use measure::{mean, measures, reward};
 pub use nulls::{Null, NullRuns};
 pub use output::{Beside, Drawing, Outcome, finish, missed, outcome, summary};
 pub use plan::{Options, Plan, Unit};

@@ -146,7 +146,7 @@ pub fn measures(run: &Run) -> BTreeMap<String, f64> {
 }
 
 /// Mean of those that are numbers.
-fn mean(values: impl Iterator<Item = f64>) -> f64 {
+pub fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = values.filter(|v| v.is_finite()).fold((0.0, 0.0), |(s, n), v| (s + v, n + 1.0));
     sum / count
 }

@@ -68,7 +68,8 @@ fn number(value: f64) -> String {
     if value.is_finite() { value.to_string() } else { String::new() }
 }
 
-fn written<H: AsRef<[u8]>>(header: &[H], lines: impl Iterator<Item = Vec<String>>) -> String {
+/// The text of a sheet: its header, and lines of as many cells.
+pub fn written<H: AsRef<[u8]>>(header: &[H], lines: impl Iterator<Item = Vec<String>>) -> String {
     let mut writer = ::csv::Writer::from_writer(Vec::new());
     // Memory does not fail and every line has the header's length.
     writer.write_record(header).expect("in memory");

@@ -384,7 +384,7 @@ fn whole(path: &Path, mut content: impl Read) -> io::Result<()> {
 }
 
 /// A name as part of a file name: letters, digits, `.`, `_`, `-`; at most 60.
-fn file_name(name: &str) -> String {
+pub fn file_name(name: &str) -> String {
     let plain: String = name
         .chars()
         .map(|c| match c {

@@ -16,6 +16,6 @@ mod table;
 mod thin;
 
 pub use answer::answer;
-pub use folder::{Error, Folder, new_folder, replace};
+pub use folder::{Error, Folder, file_name, new_folder, replace};
 pub use html::html;
 pub use table::{TableStyle, table};

@@ -3,7 +3,7 @@
 
 use crate::Plan;
 use crate::plan::UNDER_TEST;
-use queuewright_experiments::Store;
+use queuewright_experiments::{Store, mean};
 use queuewright_results::quality::harm::{of_less, of_more};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -87,11 +87,6 @@ fn harm(pairs: &[(f64, f64)], more: bool) -> Option<(f64, [f64; 2])> {
         .collect();
     let ends = each.iter().fold([f64::INFINITY, f64::NEG_INFINITY], |[l, h], v| [l.min(*v), h.max(*v)]);
     (!each.is_empty()).then(|| (mean(each.iter().copied()), ends))
-}
-
-fn mean(values: impl Iterator<Item = f64>) -> f64 {
-    let (sum, count) = values.fold((0.0, 0.0), |(s, n), v| (s + v, n + 1.0));
-    sum / count
 }
 
 /// The group that a measure is of.

@@ -7,7 +7,6 @@
 pub mod advise;
 mod catalogue;
 pub mod harm;
-pub mod household;
 mod page;
 mod picture;
 mod plan;

@@ -2,7 +2,9 @@
 
 use crate::plan::REFERENCE;
 use crate::{Plan, Scores, Standing};
-use queuewright_experiments::{Record, Store};
+use queuewright_experiments::{Record, Store, figures, mean};
+use queuewright_report::csv::written;
+use queuewright_report::file_name;
 use std::fmt::Write;
 
 /// A measure that scorecards show: its path, or how it ends below a group or port, its title, factor and unit.
@@ -95,7 +97,7 @@ fn ranking(plan: &Plan, store: &Store, scores: &Scores) -> Vec<Vec<String>> {
         }
         for m in OVER_ALL {
             let means = (0..plan.scenarios.len()).map(|i| port_mean(store.of(i, &s.discipline), m.path));
-            row.push(figure(mean(means) * m.factor));
+            row.push(figures(mean(means) * m.factor));
         }
         rows.push(row);
     }
@@ -298,42 +300,32 @@ fn card(plan: &Plan, store: &Store, scores: &Scores, s: &Standing) -> String {
 }
 
 fn scores_csv(plan: &Plan, scores: &Scores) -> String {
-    let mut out = String::from("discipline,score,low,high,first,mean_rank,worst_tenth,scenarios");
-    for member in &plan.suite.members {
-        let _ = write!(out, ",{}", member.name);
-    }
-    out.push('\n');
+    let mut head: Vec<String> =
+        ["discipline", "score", "low", "high", "first", "mean_rank", "worst_tenth", "scenarios"]
+            .map(String::from)
+            .into();
+    head.extend(plan.suite.members.iter().map(|m| m.name.clone()));
+    let mut rows = Vec::new();
     for s in &scores.standings {
-        let _ = write!(
-            out,
-            "{},{},{},{},{},{},{},{}",
-            s.discipline, s.score, s.interval[0], s.interval[1], s.first, s.rank, s.worst_tenth, s.scenarios
-        );
-        for of in &scores.of_member {
-            let value = of[place(plan, &s.discipline)];
-            let _ = if value.is_finite() { write!(out, ",{value}") } else { write!(out, ",") };
-        }
-        out.push('\n');
+        let known = |v: f64| if v.is_finite() { v.to_string() } else { String::new() };
+        let mut row = vec![s.discipline.clone()];
+        row.extend([s.score, s.interval[0], s.interval[1], s.first, s.rank, s.worst_tenth].map(known));
+        row.push(s.scenarios.to_string());
+        row.extend(scores.of_member.iter().map(|of| known(of[place(plan, &s.discipline)])));
+        rows.push(row);
     }
-    out
+    written(&head, rows.into_iter())
 }
 
 /// Every measure of every run, a line each.
 fn runs_csv(plan: &Plan, store: &Store) -> String {
-    let mut out = String::from("scenario,discipline,seed,measure,value\n");
-    for r in store.records() {
-        for (path, value) in &r.measures {
-            let _ = writeln!(
-                out,
-                "{},{},{},\"{}\",{value}",
-                plan.suite.members[r.case].name,
-                r.discipline,
-                r.seed,
-                path.replace('"', "\"\"")
-            );
-        }
-    }
-    out
+    let rows = store.records().flat_map(|r| {
+        let name = &plan.suite.members[r.case].name;
+        r.measures.iter().map(move |(path, value)| {
+            vec![name.clone(), r.discipline.clone(), r.seed.to_string(), path.clone(), value.to_string()]
+        })
+    });
+    written(&["scenario", "discipline", "seed", "measure", "value"], rows)
 }
 
 /// How it was asked for.
@@ -354,7 +346,9 @@ pub(crate) fn command(plan: &Plan) -> String {
 fn markdown(rows: &[Vec<String>]) -> String {
     let mut out = String::new();
     for (i, row) in rows.iter().enumerate() {
-        let _ = writeln!(out, "| {} |", row.join(" | "));
+        // A label may hold what would end a cell.
+        let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
+        let _ = writeln!(out, "| {} |", cells.join(" | "));
         if i == 0 {
             let _ = writeln!(out, "|---|{}", "---:|".repeat(row.len() - 1));
         }
@@ -387,11 +381,6 @@ pub(crate) fn port_mean<'a>(runs: impl Iterator<Item = &'a Record>, path: &str) 
     mean(of.map(|(_, v)| *v))
 }
 
-fn mean(values: impl Iterator<Item = f64>) -> f64 {
-    let (sum, count) = values.filter(|v| v.is_finite()).fold((0.0, 0.0), |(s, n), v| (s + v, n + 1.0));
-    sum / count
-}
-
 /// Mean over the seeds and half of what they span.
 fn spread(store: &Store, member: usize, label: &str, path: &str, factor: f64) -> String {
     let values: Vec<f64> =
@@ -400,26 +389,11 @@ fn spread(store: &Store, member: usize, label: &str, path: &str, factor: f64) ->
         values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
     match values.len() {
         0 => "-".into(),
-        1 => figure(values[0]),
-        _ => format!("{} ± {}", figure(mean(values.iter().copied())), figure((high - low) / 2.0)),
-    }
-}
-
-/// Three figures.
-fn figure(value: f64) -> String {
-    match value.abs() {
-        _ if !value.is_finite() => "-".into(),
-        v if v >= 99.95 => format!("{value:.0}"),
-        v if v >= 9.995 => format!("{value:.1}"),
-        v if v >= 0.9995 || v == 0.0 => format!("{value:.2}"),
-        _ => format!("{value:.3}"),
+        1 => figures(values[0]),
+        _ => format!("{} ± {}", figures(mean(values.iter().copied())), figures((high - low) / 2.0)),
     }
 }
 
 fn number(value: f64, digits: usize) -> String {
     if value.is_finite() { format!("{value:.digits$}") } else { "-".into() }
-}
-
-fn file_name(label: &str) -> String {
-    label.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' }).collect()
 }

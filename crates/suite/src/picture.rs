@@ -4,9 +4,9 @@ use crate::page::{place, port_mean};
 use crate::{Error, Plan, Scores};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
-use queuewright_experiments::Store;
 use queuewright_experiments::draw::style::{Drawn, FAINT, GRID, INK, color, font};
 use queuewright_experiments::draw::{Marks, fonts};
+use queuewright_experiments::{Store, figures};
 use queuewright_results::quality::ellipse::Ellipse;
 
 /// Scenarios in a line of the picture, the size of each, and the height of a line of the legend.
@@ -147,8 +147,8 @@ fn panel(
         .label_style(font(11, INK))
         .x_labels(4)
         .y_labels(4)
-        .x_label_formatter(&|v| short(*v))
-        .y_label_formatter(&|v| short(*v))
+        .x_label_formatter(&|v| figures(*v))
+        .y_label_formatter(&|v| figures(*v))
         .draw()?;
     for (i, points) in &clouds {
         let Some(e) = Ellipse::of(points) else { continue };
@@ -166,13 +166,4 @@ fn panel(
         Marks(*i).draw_at(area, (px - left, py - top), 4, color(*i).filled())?;
     }
     Ok(())
-}
-
-fn short(v: f64) -> String {
-    match v.abs() {
-        a if a >= 99.5 => format!("{v:.0}"),
-        a if a >= 9.95 => format!("{v:.1}"),
-        a if a >= 0.995 || a == 0.0 => format!("{v:.2}"),
-        _ => format!("{v:.3}"),
-    }
 }

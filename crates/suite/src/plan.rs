@@ -33,11 +33,7 @@ impl Options {
 /// Disciplines as `--aqm` has them, tail drop, with which all are compared, among them; none: those of each file.
 fn disciplines(asked: Option<&str>, usual: Option<&str>) -> Option<String> {
     match asked.or(usual)? {
-        "all" => {
-            let own = queuewright_aqm::registry().iter();
-            let names: Vec<&str> = own.filter(|i| !i.needs_pool).map(|i| i.name).collect();
-            Some(names.join(","))
-        }
+        "all" => Some(queuewright_aqm::alone().collect::<Vec<_>>().join(",")),
         list if list.split(',').any(|d| d == REFERENCE) => Some(list.into()),
         list => Some(format!("{REFERENCE},{list}")),
     }

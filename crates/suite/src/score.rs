@@ -6,13 +6,14 @@
 //! same for all disciplines, a thousand times; 95 % of what comes lies in it.
 
 use crate::{Error, Plan};
-use queuewright_experiments::Store;
+use queuewright_experiments::{Store, mean};
+use queuewright_results::quality::nearest_rank;
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
 use std::collections::BTreeSet;
 
 /// Draws of the bootstrap.
-const DRAWS: usize = 1000;
+pub(crate) const DRAWS: usize = 1000;
 
 /// What a discipline is worth.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -83,29 +84,21 @@ fn scored(values: &Values, less: bool, labels: &[String]) -> Scores {
     let every: Vec<usize> = (0..seeds).collect();
     let of_member: Vec<Vec<f64>> = values.iter().map(|of| shares(of, &every, less)).collect();
     let mut random = Pcg32::new(0x5eed, 0x5c07e);
-    let mut below = |n: usize| ((u64::from(random.next_u32()) * n as u64) >> 32) as usize;
     let mut drawn: Vec<Vec<f64>> = vec![Vec::new(); labels.len()];
     let mut firsts = vec![0.0; labels.len()];
     for _ in 0..DRAWS {
-        let mut sums = vec![(0.0, 0.0); labels.len()];
+        let mut all: Vec<Vec<f64>> = vec![Vec::new(); labels.len()];
         for _ in 0..values.len() {
-            let of = &values[below(values.len())];
-            let chosen: Vec<usize> = (0..seeds).map(|_| below(seeds)).collect();
-            for ((sum, count), share) in sums.iter_mut().zip(shares(of, &chosen, less)) {
-                if share.is_finite() {
-                    *sum += share;
-                    *count += 1.0;
-                }
-            }
+            let of = &values[below(&mut random, values.len())];
+            let chosen: Vec<usize> = (0..seeds).map(|_| below(&mut random, seeds)).collect();
+            all.iter_mut().zip(shares(of, &chosen, less)).for_each(|(of, share)| of.push(share));
         }
-        let means: Vec<f64> = sums.iter().map(|(sum, count)| sum / count).collect();
+        let means: Vec<f64> = all.into_iter().map(|of| mean(of.into_iter())).collect();
         let most = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let equal = means.iter().filter(|m| **m == most).count() as f64;
         for (i, mean) in means.into_iter().enumerate() {
             firsts[i] += if mean == most { 1.0 / equal } else { 0.0 };
-            if mean.is_finite() {
-                drawn[i].push(mean);
-            }
+            drawn[i].push(mean);
         }
     }
     let mut standings: Vec<Standing> = labels
@@ -121,12 +114,11 @@ fn scored(values: &Values, less: bool, labels: &[String]) -> Scores {
                 places += above + (equal + 1.0) / 2.0;
             }
             own.sort_by(|a, b| a.0.total_cmp(&b.0));
-            drawn[i].sort_by(f64::total_cmp);
-            let mean = |of: &[(f64, usize)]| of.iter().map(|v| v.0).sum::<f64>() / of.len() as f64;
+            let mean = |of: &[(f64, usize)]| mean(of.iter().map(|v| v.0));
             Standing {
                 discipline: label.clone(),
                 score: mean(&own),
-                interval: [0.025, 0.975].map(|share| quantile(&drawn[i], share)),
+                interval: interval(std::mem::take(&mut drawn[i])),
                 first: firsts[i] / DRAWS as f64,
                 rank: places / own.len() as f64,
                 worst_tenth: mean(&own[..own.len().div_ceil(10)]),
@@ -143,12 +135,7 @@ fn scored(values: &Values, less: bool, labels: &[String]) -> Scores {
 
 /// Of each discipline in a scenario, the mean over these seeds over the best of such means.
 fn shares(of: &[Vec<f64>], seeds: &[usize], less: bool) -> Vec<f64> {
-    let mean = |values: &Vec<f64>| {
-        let known = seeds.iter().map(|s| values[*s]).filter(|v| v.is_finite());
-        let (sum, count) = known.fold((0.0, 0.0), |(s, n), v| (s + v, n + 1.0));
-        sum / count
-    };
-    let means: Vec<f64> = of.iter().map(mean).collect();
+    let means: Vec<f64> = of.iter().map(|values| mean(seeds.iter().map(|s| values[*s]))).collect();
     let known = means.iter().copied().filter(|m| m.is_finite());
     let best = known.reduce(if less { f64::min } else { f64::max }).unwrap_or(f64::NAN);
     let share = |m: f64| match if less { (best, m) } else { (m, best) } {
@@ -159,9 +146,16 @@ fn shares(of: &[Vec<f64>], seeds: &[usize], less: bool) -> Vec<f64> {
     means.into_iter().map(|m| if m.is_finite() { share(m) } else { f64::NAN }).collect()
 }
 
-fn quantile(rising: &[f64], share: f64) -> f64 {
-    let Some(last) = rising.len().checked_sub(1) else { return f64::NAN };
-    rising[(share * last as f64).round() as usize]
+/// A whole number below `n`, each as likely.
+pub(crate) fn below(random: &mut Pcg32, n: usize) -> usize {
+    ((u64::from(random.next_u32()) * n as u64) >> 32) as usize
+}
+
+/// The 95 % interval of what the bootstrap has drawn; NaN of nothing.
+pub(crate) fn interval(mut drawn: Vec<f64>) -> [f64; 2] {
+    drawn.retain(|v| v.is_finite());
+    drawn.sort_by(f64::total_cmp);
+    [0.025, 0.975].map(|share| nearest_rank(&drawn, share))
 }
 
 #[cfg(test)]
