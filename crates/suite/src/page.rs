@@ -87,7 +87,7 @@ fn ranking(plan: &Plan, store: &Store, scores: &Scores) -> Vec<Vec<String>> {
             s.discipline.clone(),
             number(s.score, 3),
             format!("{} to {}", number(s.interval[0], 3), number(s.interval[1], 3)),
-            format!("{:.0} %", 100.0 * s.first),
+            if s.first.is_finite() { format!("{:.0} %", 100.0 * s.first) } else { "-".into() },
             number(s.rank, 1),
             number(s.worst_tenth, 3),
             plan.suite.members[s.worst].name.clone(),

@@ -24,7 +24,7 @@ pub struct Standing {
     pub score: f64,
     /// 95 % interval of the score.
     pub interval: [f64; 2],
-    /// Share of the bootstrap's draws in which it is first.
+    /// Share of the bootstrap's draws in which it is first; NaN: it is not in as many scenarios as others.
     pub first: f64,
     /// Mean over the scenarios of its place among all, 1 at best; equals share a place.
     pub rank: f64,
@@ -83,6 +83,10 @@ fn scored(values: &Values, less: bool, labels: &[String]) -> Scores {
     let seeds = values.first().and_then(|m| m.first()).map_or(0, Vec::len);
     let every: Vec<usize> = (0..seeds).collect();
     let of_member: Vec<Vec<f64>> = values.iter().map(|of| shares(of, &every, less)).collect();
+    // Who is in some scenarios alone is compared with nobody, and first of nothing.
+    let scenarios = |i: usize| of_member.iter().filter(|shares| shares[i].is_finite()).count();
+    let most = (0..labels.len()).map(scenarios).max().unwrap_or(0);
+    let compared: Vec<usize> = (0..labels.len()).filter(|i| scenarios(*i) == most).collect();
     let mut random = Pcg32::new(0x5eed, 0x5c07e);
     let mut drawn: Vec<Vec<f64>> = vec![Vec::new(); labels.len()];
     let mut firsts = vec![0.0; labels.len()];
@@ -94,12 +98,10 @@ fn scored(values: &Values, less: bool, labels: &[String]) -> Scores {
             all.iter_mut().zip(shares(of, &chosen, less)).for_each(|(of, share)| of.push(share));
         }
         let means: Vec<f64> = all.into_iter().map(|of| mean(of.into_iter())).collect();
-        let most = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let equal = means.iter().filter(|m| **m == most).count() as f64;
-        for (i, mean) in means.into_iter().enumerate() {
-            firsts[i] += if mean == most { 1.0 / equal } else { 0.0 };
-            drawn[i].push(mean);
-        }
+        let best = compared.iter().map(|i| means[*i]).fold(f64::NEG_INFINITY, f64::max);
+        let equals: Vec<usize> = compared.iter().copied().filter(|i| means[*i] == best).collect();
+        equals.iter().for_each(|i| firsts[*i] += 1.0 / equals.len() as f64);
+        drawn.iter_mut().zip(means).for_each(|(drawn, mean)| drawn.push(mean));
     }
     let mut standings: Vec<Standing> = labels
         .iter()
@@ -119,7 +121,7 @@ fn scored(values: &Values, less: bool, labels: &[String]) -> Scores {
                 discipline: label.clone(),
                 score: mean(&own),
                 interval: interval(std::mem::take(&mut drawn[i])),
-                first: firsts[i] / DRAWS as f64,
+                first: if compared.contains(&i) { firsts[i] / DRAWS as f64 } else { f64::NAN },
                 rank: places / own.len() as f64,
                 worst_tenth: mean(&own[..own.len().div_ceil(10)]),
                 worst: own.first().map_or(0, |v| v.1),
@@ -128,7 +130,7 @@ fn scored(values: &Values, less: bool, labels: &[String]) -> Scores {
         })
         .collect();
     standings.sort_by(|a, b| b.score.total_cmp(&a.score));
-    // Who is in some scenarios alone is compared with nobody: behind those that are in all, the fewer the later.
+    // Behind those that are compared, the fewer scenarios the later.
     standings.sort_by_key(|s| std::cmp::Reverse(s.scenarios));
     Scores { standings, of_member }
 }
@@ -193,6 +195,16 @@ mod tests {
             scores.standings.iter().map(|s| (s.discipline.as_str(), s.score, s.scenarios)).collect();
         assert_eq!(all[..2], [("a", 1.0, 1), ("b", 0.5, 1)]);
         assert_eq!((all[2].0, all[2].2), ("c", 0));
+    }
+
+    #[test]
+    fn who_is_in_one_scenario_is_first_of_nothing() {
+        let none = f64::NAN;
+        let values = vec![vec![vec![1.0], vec![0.9], vec![5.0]], vec![vec![1.0], vec![0.9], vec![none]]];
+        let scores = scored(&values, false, &labels(&["a", "b", "c"]));
+        let [a, b, c] = scores.standings.as_slice() else { panic!("three") };
+        assert_eq!((a.discipline.as_str(), a.first, b.first), ("a", 1.0, 0.0));
+        assert!(c.discipline == "c" && c.score == 1.0 && c.first.is_nan(), "{c:?}");
     }
 
     /// One that is better in every run is first in every draw, and a copy of it shares the place.
