@@ -20,7 +20,8 @@ from queuewright._native import Error, RunError, Table
 from queuewright._results import Results, Sweep
 from queuewright._run import compare, run, sweep
 from queuewright._scenario import Scenario, load
-from queuewright._tune import Tuned, tune
+from queuewright._tune import tune
+from queuewright._tune._tuned import Tuned
 from queuewright._words import disciplines, explain, number
 
 __all__ = [

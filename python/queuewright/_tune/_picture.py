@@ -34,16 +34,21 @@ def tradeoff(tuned: "Tuned", ax: "Axes | None") -> "Axes":
         *zip(*points, strict=True), "o-", color="C0", drawstyle="steps-pre", label="none is better in both"
     )
     for i, one in enumerate(tuned.front):
-        of = [one.held_out[objective.name] for objective in tuned.objectives]
-        at = [100 * verdict.gain for verdict in of]
-        bars = [[[100 * (v.gain - v.low)], [100 * (v.high - v.gain)]] for v in of]
-        label = "the same, held out, 95 %" if i == 0 else None
+        across, up = ([100 * v for v in (of.gain, of.low, of.high)] for of in one.held_out.values())
         ax.errorbar(
-            *at, yerr=bars[1], xerr=bars[0], fmt="s", color="C1", alpha=0.6, markersize=4, label=label
+            across[0],
+            up[0],
+            [[up[0] - up[1]], [up[2] - up[0]]],
+            [[across[0] - across[1]], [across[2] - across[0]]],
+            fmt="s",
+            color="C1",
+            alpha=0.6,
+            markersize=4,
+            label="the same, held out, 95 %" if i == 0 else None,
         )
     ax.plot(0, 0, "k*", markersize=12, label="default")
-    for axis, objective in zip((ax.set_xlabel, ax.set_ylabel), tuned.objectives, strict=True):
-        axis(_gain_in(objective))
+    ax.set_xlabel(_gain_in(tuned.objectives[0]))
+    ax.set_ylabel(_gain_in(tuned.objectives[1]))
     ax.legend()
     return ax
 

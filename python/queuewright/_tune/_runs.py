@@ -115,8 +115,8 @@ class Runner:
             for name, seed in instances:
                 if self._store.get((line, name, seed)) is None:
                     of.setdefault(name, []).append(seed)
-            for name, seeds in of.items():
-                lacking.setdefault((name, tuple(seeds)), []).append(line)
+            for name, lacks in of.items():
+                lacking.setdefault((name, tuple(lacks)), []).append(line)
         part: list[tuple[str, tuple[int, ...], list[str]]] = []
         runs = 0
         for (name, seeds), own in lacking.items():
