@@ -16,7 +16,7 @@ pytest.importorskip("optuna")
 pytest.importorskip("scipy")
 
 import queuewright as qw
-from queuewright._tune import _judge, _objective, _search, _space
+from queuewright._tune import _judge, _objective, _scenarios, _search, _space
 from queuewright._tune._tuned import Tuned
 
 # A line on which a run takes a moment.
@@ -51,7 +51,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     ({"aqm": 5}, r"^aqm: 5: not a discipline"),
     ({"aqm": "codel:target=2s"}, r"^aqm: target=2s: not in target=1ms..200ms$"),
-    ({"aqm": "codel:ecn=perhaps"}, r"^scenario-1, codel:ecn=perhaps:target=1ms: .*ecn"),
+    ({"aqm": "codel:ecn=perhaps"}, r"^aqm: codel:ecn=perhaps: .*ecn"),
     ({"over": ""}, r'^over "": write a parameter and its range: target=1ms..100ms$'),
     ({"over": {}}, r"^over: nothing to search; write a parameter and its range"),
     ({"over": "targte=1ms..2ms"}, r'^over: codel has no parameter "targte". Allowed: target, interval'),
@@ -238,15 +238,16 @@ def test_all_candidates_meet_the_same_chance(tmp_path: Path) -> None:
     of: dict[str, list[tuple[str, int]]] = {}
     for row in runs_of(made):
         of.setdefault(row["aqm"], []).append((row["scenario"], row["seed"]))
-    default = of["codel"]
-    searched = [at for at in default if at[1] <= 3]
-    assert {seed for name, seed in default if name == "scenario-2"} == set(range(7, 13))
-    assert {seed for name, seed in default if name != "scenario-2"} == set(range(1, 7))
+    seeds = {(name, seed) for name in ("scenario-1", "scenario-3", "scenario-4") for seed in range(1, 7)}
+    assert set(of["codel"]) == seeds | {("scenario-2", seed) for seed in range(7, 13)}
+    members = [_scenarios.Member(f"scenario-{i}", LINE) for i in (1, 3, 4)]
+    order = _scenarios.instances(members, range(1, 4), 1)
     for one in made.candidates:
         aqm = f"codel:{':'.join(f'{name}={value}' for name, value in one.settings.items())}"
-        # In the default's order; who ended early was in the first of them.
-        assert of[aqm][: one.runs] == searched[: one.runs], aqm
-        assert one.ended_early == (one.runs < len(searched))
+        # Who ended early was in the first of them.
+        assert set(of[aqm]) >= set(order[: one.runs]), aqm
+        assert len(of[aqm]) >= one.runs, aqm
+        assert one.ended_early == (one.runs < 9)
     assert any(one.ended_early for one in made.candidates)
     assert made.candidates[0].settings == {"target": "5ms", "interval": "100ms"}
     assert made.candidates[0].values == (0.0,)
@@ -337,7 +338,7 @@ def test_what_is_written(command: Command, tmp_path: Path, small_file: Path) -> 
 
 
 def stopped(folder: Path, asked: dict[str, Any], after: int) -> None:
-    """A search that ends by an exception when so many runs have been made in all."""
+    """A search that is interrupted in that call of the simulator."""
     counted = 0
 
     def tell(share: float, done: int, runs: int) -> None:
@@ -350,7 +351,7 @@ def stopped(folder: Path, asked: dict[str, Any], after: int) -> None:
         qw.tune(LINE, "codel", folder=folder, progress=tell, **asked)
 
 
-@pytest.mark.parametrize("after", [1, 3, 6, 14])
+@pytest.mark.parametrize("after", [1, 2, 4, 5, 6])
 def test_a_search_goes_on_as_if_nothing_had_been(tmp_path: Path, after: int) -> None:
     asked: dict[str, Any] = {"over": OVER, "trials": 20, "seeds": 4}
     whole = qw.tune(LINE, "codel", folder=tmp_path / "whole", progress=False, **asked)
@@ -369,7 +370,7 @@ def test_a_search_goes_on_as_if_nothing_had_been(tmp_path: Path, after: int) -> 
 
 def test_half_a_line_of_a_killed_process_is_no_harm(tmp_path: Path) -> None:
     asked: dict[str, Any] = {"over": OVER, "trials": 12, "seeds": 2}
-    stopped(tmp_path, asked, 6)
+    stopped(tmp_path, asked, 2)
     folder = (tmp_path / "latest").resolve()
     for name in ("runs.jsonl", "trials.journal"):
         with (folder / name).open("a") as file:

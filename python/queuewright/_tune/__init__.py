@@ -91,6 +91,7 @@ def tune(
     asked = None if over is None else _space.read_over(over)
     with tempfile.TemporaryDirectory() as brought:
         chosen_on, judged_on = _read(scenario, held_out, duration, Path(brought))
+        _can_be_said(chosen_on[0], _space.line(name, given))
         axes = _axes(name, given, asked, chosen_on[0])
         searched = {axis.name for axis in axes}
         fixed = {key: value for key, value in given.items() if key not in searched}
@@ -284,6 +285,14 @@ def _axes(name: str, given: Settings, asked: dict[str, str] | None, on: Member) 
     return axes
 
 
+def _can_be_said(on: Member, one: str) -> None:
+    """Raises Error: a value that no parameter has."""
+    try:
+        on.scenario.changed(aqm=[one])
+    except Error as e:
+        raise Error(f"aqm: {one}: {e}") from None
+
+
 def _goes(on: Member, name: str, settings: Settings) -> bool:
     """May it be said beside the others?"""
     try:
@@ -328,6 +337,8 @@ def _by_name(members: Iterable[Member]) -> list[Member]:
 
 def _pictures(made: Tuned) -> None:
     """Where matplotlib is there."""
+    if not made.candidates:
+        return
     try:
         import matplotlib.figure
     except ImportError:
