@@ -55,6 +55,12 @@ class Candidate:
     ended_early: bool
 
 
+def _sampler(seed: int) -> optuna.samplers.BaseSampler:
+    return optuna.samplers.TPESampler(
+        seed=seed, n_startup_trials=_ANYWHERE, multivariate=True, constant_liar=True
+    )
+
+
 @contextmanager
 def _undisturbed() -> Iterator[None]:
     """Ctrl-C waits: what Optuna writes is written whole."""
@@ -174,12 +180,7 @@ class Search:
 
     def _ask(self, number: int) -> FrozenTrial:
         # One for each number: a search that goes on in another process asks the same.
-        self.study.sampler = optuna.samplers.TPESampler(
-            seed=(self._seed * 1_000_003 + number) % 2**32,
-            n_startup_trials=_ANYWHERE,
-            multivariate=True,
-            constant_liar=True,
-        )
+        self.study.sampler = _sampler((self._seed * 1_000_003 + number) % 2**32)
         with _quiet(), _undisturbed():
             asked = self.study.ask(self._distributions())
         return self.study.get_trials(deepcopy=False)[asked.number]
