@@ -77,11 +77,15 @@ def tune(
         Error: Wrong input.
         RunError: A run failed. Of that, and of Ctrl-C, what has finished is in the folder, for `resume`.
     """
-    # Here it is known whether Optuna is there.
-    from queuewright._tune._final import Final
-    from queuewright._tune._runs import Runner, Store
-    from queuewright._tune._search import Search
-
+    try:
+        from queuewright._tune._final import Final
+        from queuewright._tune._runs import Runner, Store
+        from queuewright._tune._search import Search
+    except ImportError as e:
+        gone = (e.name or "").partition(".")[0]
+        raise Error(
+            f"tuning needs Optuna and SciPy, and there is no {gone}: pip install 'queuewright[tune]'"
+        ) from None
     most, seeds = _count("trials", trials), _count("seeds", seeds)
     if engine not in ("sim", "ray"):
         raise Error(f'engine = "{engine}": not an engine that can tune. Allowed: sim, ray')

@@ -13,22 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optuna
 from numpy.typing import NDArray
+from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock, JournalStorage
+from optuna.trial import FrozenTrial, TrialState
+from scipy.stats import wilcoxon
 
 from queuewright._native import Error
 from queuewright._tune._judge import gains_of
 from queuewright._tune._objective import Objective
 from queuewright._tune._runs import Instance, Runner
 from queuewright._tune._space import Axis, Range, Settings, Words, line, parameters
-
-try:
-    import optuna
-    from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock, JournalStorage
-    from optuna.trial import FrozenTrial, TrialState
-    from scipy.stats import wilcoxon
-except ImportError as e:
-    name = (e.name or "").partition(".")[0]
-    raise Error(f"tuning needs Optuna, and there is no {name}: pip install 'queuewright[tune]'") from None
 
 # Candidates that are asked for together, however many cores there are.
 BATCH = 8
