@@ -41,6 +41,7 @@ def tune(
     engine: Literal["sim", "ray"] = "sim",
     jobs: int | None = None,
     duration: str | None = None,
+    warmup: str | None = None,
     folder: str | os.PathLike[str] = "queuewright-tuned",
     resume: bool = False,
     progress: Progress = None,
@@ -66,7 +67,7 @@ def tune(
         seed: Of the search: the same gives the same.
         engine: As for `run`.
         jobs: As for `run`.
-        duration: Of each run, instead of the scenarios'.
+        duration: Of each run, instead of the scenarios'; as is `warmup`.
         folder: In it a dated folder gets what is found.
         resume: Go on with the newest one there; `trials` may be more.
         progress: As for `run`.
@@ -94,7 +95,7 @@ def tune(
     name, given = _discipline(aqm)
     asked = None if over is None else _space.read_over(over)
     with tempfile.TemporaryDirectory() as brought:
-        chosen_on, judged_on = _read(scenario, held_out, duration, Path(brought))
+        chosen_on, judged_on = _read(scenario, held_out, duration, warmup, Path(brought))
         _can_be_said(chosen_on[0], _space.line(name, given))
         axes = _axes(name, given, asked, chosen_on[0])
         searched = {axis.name for axis in axes}
@@ -242,7 +243,7 @@ def _discipline(aqm: Discipline) -> tuple[str, Settings]:
 
 
 def _read(
-    scenario: Any, held_out: Any, duration: str | None, brought: Path
+    scenario: Any, held_out: Any, duration: str | None, warmup: str | None, brought: Path
 ) -> tuple[list[Member], list[Member]]:
     """What parameters are chosen on, and what they are judged on."""
     all_of_them = _scenarios.read(scenario, brought / "a")
@@ -257,12 +258,9 @@ def _read(
             else Member(f"{member.name} (held out)", member.scenario)
             for member in _scenarios.read(held_out, brought / "b")
         ]
-    if duration is not None:
-        changed = [
-            [Member(m.name, m.scenario.changed(duration=duration)) for m in of]
-            for of in (chosen_on, judged_on)
-        ]
-        chosen_on, judged_on = changed
+    if duration is not None or warmup is not None:
+        for of in (chosen_on, judged_on):
+            of[:] = [Member(m.name, m.scenario.changed(duration=duration, warmup=warmup)) for m in of]
     return chosen_on, judged_on
 
 

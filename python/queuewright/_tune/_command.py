@@ -15,7 +15,18 @@ from queuewright._tune import _folder
 
 BASE = "queuewright-tuned"
 # What a folder remembers of the command, to go on with.
-_REMEMBERED = ("scenario", "aqm", "over", "objective", "held_out", "seeds", "seed", "duration", "trials")
+_REMEMBERED = (
+    "scenario",
+    "aqm",
+    "over",
+    "objective",
+    "held_out",
+    "seeds",
+    "seed",
+    "duration",
+    "warmup",
+    "trials",
+)
 # How the package calls what the command calls otherwise.
 _FLAGS = {"objective": "for", "held_out": "held-out"}
 
@@ -87,6 +98,7 @@ def _tuned(given: argparse.Namespace) -> str:
         engine=given.engine,
         jobs=given.jobs,
         duration=words["duration"],
+        warmup=words["warmup"],
         folder=base,
         resume=given.resume,
         begun=lambda folder: _folder.remember(folder, words),
@@ -144,6 +156,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--budget", metavar="TIME", help="no more candidates after that time: 10min")
     parser.add_argument("--seed", type=int, metavar="N", help="of the search (default: 1)")
     parser.add_argument("--duration", metavar="TIME", help="of each run, instead of the scenarios'")
+    parser.add_argument("--warmup", metavar="TIME", help="of each run, that is not counted")
     parser.add_argument(
         "--engine", default="sim", choices=("sim", "ray"), help="ray: runs are made by a Ray cluster"
     )

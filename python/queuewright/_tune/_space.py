@@ -202,7 +202,8 @@ def _rounded(value: float) -> float:
 
 
 def _plain(value: float, decimals: int) -> str:
-    return f"{value:.{decimals}f}".rstrip("0").rstrip(".") or "0"
+    text = f"{value:.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _with_unit(value: float, units: Sequence[tuple[str, float]]) -> str:
@@ -271,9 +272,7 @@ def around(discipline: str, fixed: Iterable[str]) -> list[Axis]:
         if default == 0 or one.low is None or one.high is None:
             continue
         low, high = (_number(one.kind, end) for end in (one.low, one.high))
-        axis = Range(one, max(low, default / _AROUND), min(high, default * _AROUND))
-        if axis.whole:
-            axis = Range(one, math.ceil(axis.low), math.floor(axis.high))
+        axis = _range(one, max(low, default / _AROUND), min(high, default * _AROUND))
         if axis.low < axis.high:
             found.append(axis)
     return found
@@ -312,7 +311,15 @@ def _axis(parameter: Parameter, words: str) -> Axis:
         raise Error(
             f"over {name}={words}: nothing to choose; to fix it write it in aqm: {parameter.of}:{name}={low}"
         )
-    return Range(parameter, ends[0], ends[1], suffix)
+    return _range(parameter, ends[0], ends[1], suffix)
+
+
+def _range(parameter: Parameter, low: float, high: float, suffix: str = "") -> Range:
+    """With ends that texts can have."""
+    axis = Range(parameter, low, high, suffix)
+    of = 1.0 if axis.whole or parameter.kind == "time" else 1e-6
+    # What is on the grid but for the last bit stays.
+    return Range(parameter, math.ceil(low / of - 1e-6) * of, math.floor(high / of + 1e-6) * of, suffix)
 
 
 def _example(parameter: Parameter) -> str:
