@@ -435,3 +435,45 @@ def test_a_budget_ends_it(tmp_path: Path) -> None:
 
 
 # ------------------------------------------------------------- what is known to be good
+
+
+def lines(flows: list[str]) -> list[qw.Scenario]:
+    """Round trips of 100 ms, the nominal one of RFC 8289, at 20 Mbit/s."""
+    of = {"rate": "20mbit", "rtt": "100ms", "buffer": "4bdp", "duration": "30s", "warmup": "5s"}
+    return [qw.Scenario.simple(flows=one, **of).changed({"name": one}) for one in flows]
+
+
+@pytest.mark.parametrize("start", ["codel:target=500ms:interval=20ms", "codel:target=1s:interval=5s"])
+def test_codels_published_region_is_found_from_afar(tmp_path: Path, start: str) -> None:
+    """RFC 8289, section 4: an interval as long as round trips, a target of some per cent of it."""
+    on = lines(["1xnewreno", "2xnewreno", "4xnewreno", "1xcubic", "2xcubic", "4xcubic"])
+    over = "target=500us..1s,interval=5ms..5s"
+    made = small(tmp_path, on, start, over=over, trials=40, held_out=on)
+    assert made.best is not None
+    assert made.start is not None
+    # What it was not told: the published ones are no candidate of the search when another start is given.
+    assert "target=5ms:interval=100ms" not in [line(one.settings) for one in made.candidates]
+    assert made.start.chosen[0] < -0.5
+    assert made.best.chosen[0] >= 0
+    target, interval = (qw.number(made.best.settings[name]) for name in ("target", "interval"))
+    assert 0.05 <= interval <= 0.4
+    assert 0.005 <= target / interval <= 0.15
+
+
+def test_pies_published_gains_are_found_from_afar(tmp_path: Path) -> None:
+    """RFC 8033, section 4.2: 1/8 and 1 1/4 a second, for its target of 15 ms."""
+    of = ["1xnewreno", "4xnewreno", "16xnewreno"]
+    on = [one.changed(warmup="0s") for one in lines(of)]
+    on += [one.changed({"link.rate": "10mbit", "name": f"{one.name}, slow"}) for one in on]
+    over = "alpha=0.005..2,beta=0.02..2"
+    made = small(tmp_path, on, "pie:alpha=0.005:beta=0.02", over=over, trials=40, held_out=on)
+    assert made.best is not None
+    alpha, beta = (float(made.best.settings[name]) for name in ("alpha", "beta"))
+    assert 0.125 / 4 <= alpha <= 0.125 * 4
+    assert 1.25 / 2 <= beta <= 2
+    # They are good: nothing that is found is better by more than chance and a little.
+    assert made.best.together.low < 0.02
+
+
+def line(settings: dict[str, str]) -> str:
+    return ":".join(f"{name}={value}" for name, value in settings.items())
