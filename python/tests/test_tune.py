@@ -461,7 +461,7 @@ def test_codels_published_region_is_found_from_afar(tmp_path: Path, start: str) 
 
 
 def test_pies_published_gains_are_found_from_afar(tmp_path: Path) -> None:
-    """RFC 8033, section 4.2: 1/8 and 1 1/4 a second. All gains hold its target; what they cost is throughput."""
+    """RFC 8033, section 4.2: 1/8 and 1 1/4 a second. All hold its target; what they cost is throughput."""
     on = [one.changed(warmup="0s") for one in lines(["1xnewreno", "4xnewreno", "16xnewreno"])]
     on += [one.changed({"link.rate": "10mbit", "name": f"{one.name}, slow"}) for one in on]
     asked: dict[str, Any] = {"objective": "throughput", "trials": 40, "seeds": 4, "held_out": on}
