@@ -175,8 +175,8 @@ class Search:
 
     def _ask(self, number: int) -> FrozenTrial:
         # One for each number: a search that goes on in another process asks the same.
-        self.study.sampler = _sampler((self._seed * 1_000_003 + number) % 2**32)
         with _quiet(), _undisturbed():
+            self.study.sampler = _sampler((self._seed * 1_000_003 + number) % 2**32)
             asked = self.study.ask(self._distributions())
         return self.study.get_trials(deepcopy=False)[asked.number]
 
