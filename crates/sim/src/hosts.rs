@@ -14,7 +14,7 @@ use crate::forward_path::{Delivery, ForwardPath};
 use crate::jiffies::timestamp;
 use crate::packet::{MAX_SACKS, flag};
 use crate::sender::Burst;
-use crate::wheel::{Event, EventKind, Wheel};
+use crate::wheel::Wheel;
 use queuewright_scenario::packet::MSS;
 
 /// Scratch space of the flow at work; reused.
@@ -50,10 +50,7 @@ impl Flow {
         self.answer(now, &mut bench.acks);
         if let Some(acks_in_flight) = &mut self.acks_in_flight {
             for ack in bench.acks.drain(held..) {
-                let mut event = Event::plain(ack.at, EventKind::Arrive, index);
-                event.seq = acks_in_flight.send(ack);
-                event.go_on(self.forward_hops + 1, 0);
-                wheel.push(event);
+                wheel.push(acks_in_flight.departs(ack, index, self.forward_hops));
             }
         }
         let done = self.send(index, now, bench, wheel);
@@ -158,9 +155,10 @@ impl Flow {
         if let Endpoints::Tcp { awaited, .. } = &mut self.ends {
             *awaited = u32::MAX;
         }
-        match &mut self.client {
-            Some(client) => client.begins(at),
-            None => self.first_ns = Some(at),
+        match (&mut self.client, &mut self.asks) {
+            (Some(client), _) => client.begins(at),
+            (None, Some(asks)) => asks.answered(at),
+            (None, None) => self.first_ns = Some(at),
         }
     }
 
@@ -209,10 +207,28 @@ impl Flow {
         }
     }
 
+    /// A probe asks for a byte at `now`, over the connection that the flow has: the request, if there is to be one.
+    pub fn ask(&mut self, now: u64) -> Option<Ack> {
+        if self.is_finite() || self.client.is_some() {
+            return None;
+        }
+        let Endpoints::Tcp { sender, receiver, awaited, .. } = &mut self.ends else { return None };
+        if sender.una() == 0 || now >= self.stop_ns || !self.asks.get_or_insert_default().ask(now) {
+            return None;
+        }
+        *awaited = u32::MAX;
+        let told = receiver.tell(now);
+        let mut request = Ack::new(self.reverse.ack_arrival(now), told, receiver);
+        request.count = request.count.min(MAX_SACKS as u8 - 1);
+        request.sacks[MAX_SACKS - 1] = (0, 0);
+        request.flags = request.flags & !flag::DUPLICATE | REQUEST;
+        Some(request)
+    }
+
     /// The sender works in its ACKs, timers and pacing gaps up to `now`. How many ACKs that were.
     #[inline]
     fn send(&mut self, index: u32, now: u64, bench: &mut Scratch, wheel: &mut Wheel) -> usize {
-        let Endpoints::Tcp { sender, .. } = &mut self.ends else { return 0 };
+        let Endpoints::Tcp { sender, segments, awaited, .. } = &mut self.ends else { return 0 };
         let (up, out) = (&mut self.up, &mut bench.out);
         let mut done = 0;
         let mut clock = 0;
@@ -221,6 +237,9 @@ impl Flow {
             // A timer may be set to a time that has passed.
             let at = ack_at.min(sender.timer_at()).min(sender.resume_at()).max(clock);
             if at > now {
+                if sender.una() == *segments && self.acked_ns == 0 && done > 0 {
+                    self.acked_ns = bench.acks[done - 1].at;
+                }
                 return done;
             }
             clock = at;
@@ -229,6 +248,9 @@ impl Flow {
                 done += 1;
                 if ack.flags & flag::SYN != 0 {
                     up.heard_ms = ack.sent;
+                    if self.connected_ns == 0 {
+                        self.connected_ns = at;
+                    }
                     sender.on_established(at, ack.ts, out);
                 } else if hears(&mut up.heard_ms, ack.sent, || {
                     if ack.cum == sender.una() { sender.replay_ms() } else { 0 }
@@ -238,7 +260,11 @@ impl Flow {
                     let random = if sender.draws() { up.draw() } else { 0 };
                     sender.on_ack(at, ack.view(), random, out);
                     if ack.flags & REQUEST != 0 {
-                        sender.write(at, ack.sacks[MAX_SACKS - 1].0, out);
+                        match ack.sacks[MAX_SACKS - 1].0 {
+                            // The answer to a probe stands behind all that was written before.
+                            0 => *awaited = sender.written(),
+                            more => sender.write(at, more, out),
+                        }
                     }
                 }
             } else if sender.resume_at() <= at {

@@ -28,6 +28,7 @@ mod net;
 mod outcome;
 mod packet;
 mod port;
+mod probes;
 mod queues;
 mod random;
 mod receiver;

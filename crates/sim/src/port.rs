@@ -186,14 +186,14 @@ impl Port {
         }
     }
 
-    /// Drops that lie no further apart (ns) are one loss event.
-    pub fn losses_within(&mut self, spacing_ns: u64) {
-        self.events = Events::new(spacing_ns);
+    /// A loss event lasts so long (ns).
+    pub fn losses_within(&mut self, round_ns: u64) {
+        self.events = Events::new(round_ns);
     }
 
-    /// When each loss event began (ns), and how many flows lost packets in it.
-    pub fn loss_events(&self) -> &[(u64, u32)] {
-        self.events.all()
+    /// Loss events within the window.
+    pub fn loss_events(&self) -> &Events {
+        &self.events
     }
 
     /// Shows the port the buffer that it shares.

@@ -11,6 +11,7 @@ use crate::net::{Net, groups_of_datagrams};
 use crate::outcome::measured;
 use crate::packet::{Packet, flag};
 use crate::port::{Port, dropped_of};
+use crate::probes;
 use crate::random::{FlowIdentity, link_stream, port_stream};
 use crate::sampler::Sampler;
 use crate::traffic::{Network, Traffic};
@@ -18,7 +19,7 @@ use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_aqm::Pool;
 use queuewright_results as results;
 use queuewright_scenario::packet::FULL_BYTES;
-use queuewright_scenario::spec::{ArrivalProcess, PortSpec, Rate, RunSpec, Stack};
+use queuewright_scenario::spec::{ArrivalProcess, PortSpec, ProbesSpec, Rate, RunSpec, Stack};
 use queuewright_scenario::trace::mean_rate;
 use std::ops::Deref;
 
@@ -105,7 +106,17 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         }
         let (traffic, mut network) = world.coming_and_going();
         traffic.begin(&mut network);
+        for probes in &shared.probes {
+            if let Some(first) = probes::load(&shared, probes).next() {
+                world.net.wheel.push(Traffic::ask_event(ProbesSpec::EVERY_NS, first));
+            }
+        }
         world
+    }
+
+    /// The traffic that came and went.
+    pub fn into_traffic(self) -> Traffic {
+        self.traffic
     }
 
     /// The traffic that comes and goes, and what it touches.
@@ -269,8 +280,24 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         }
     }
 
+    /// A probe asks for a byte on a connection that makes the load, and the next soon on the next.
+    fn ask(&mut self, event: &Event) {
+        if self.net.ask(event.flow, event.at) {
+            self.complete(event.flow);
+        }
+        let group = self.spec.flows[event.flow as usize].group;
+        if let Some(probes) = self.spec.probes.iter().find(|p| p.groups.contains(&group)) {
+            let load = probes::load(&self.spec, probes);
+            let next = if event.flow + 1 < load.end { event.flow + 1 } else { load.start };
+            self.net.wheel.push(Traffic::ask_event(event.at + ProbesSpec::EVERY_NS, next));
+        }
+    }
+
     #[cold]
     fn come_or_go(&mut self, event: &Event) {
+        if Traffic::asks(event) {
+            return self.ask(event);
+        }
         let (traffic, mut network) = self.coming_and_going();
         traffic.handle(event, &mut network);
     }
@@ -454,12 +481,15 @@ fn open_for_ns(spec: &RunSpec) -> Vec<u64> {
     ages
 }
 
-/// Mean base round-trip time of the flows that cross a port (ns): of those that come and go, as of one of each source.
+/// Mean base round-trip time of the flows that cross a port (ns), probes left out: of those that follow one another as of those at a
+/// time, of those that arrive as of one of each source.
 fn mean_rtt_ns(spec: &RunSpec, port: u32) -> u64 {
-    let coming = spec.sources.iter().filter_map(|s| match &s.arrival {
-        ArrivalProcess::Sessions { first, .. } => first.first().map(|f| (&f.path, f.base_rtt_ns)),
+    let probes = |i: usize| spec.probes.iter().any(|p| p.source as usize == i);
+    let sources = spec.sources.iter().enumerate().filter(|(i, _)| !probes(*i));
+    let coming = sources.flat_map(|(_, s)| match &s.arrival {
+        ArrivalProcess::Sessions { first, .. } => first.iter().map(|f| (&f.path, f.base_rtt_ns)).collect(),
         ArrivalProcess::Arrivals { each, .. } | ArrivalProcess::Pages { each, .. } => {
-            Some((&each.path, each.rtt_ns.min.midpoint(each.rtt_ns.max)))
+            vec![(&each.path, each.rtt_ns.min.midpoint(each.rtt_ns.max))]
         }
     });
     let all = spec.flows.iter().map(|f| (&f.path, f.base_rtt_ns)).chain(coming);
