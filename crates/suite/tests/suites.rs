@@ -1,7 +1,7 @@
 //! The program's own suites.
 
 use queuewright_experiments::{Record, Store};
-use queuewright_suite::{Options, Plan, Scores, Suite, list, pages};
+use queuewright_suite::{Options, Plan, Scores, Suite, harm, list, pages};
 use std::collections::BTreeMap;
 
 fn plan(suite: Suite, options: Options) -> (tempfile::TempDir, Result<Plan, queuewright_suite::Error>) {
@@ -177,4 +177,74 @@ fn nothing_is_the_best_of_one() {
     });
     let error = Scores::of(&plan, &store).expect_err("no shares of none").0;
     assert_eq!(error, "score = [\"loss\"]: in 1.1-a the best has none of it, of which others have no share");
+}
+
+/// What the others have alone is measured behind the same buffers, without the groups under test.
+#[test]
+fn alone_are_the_others() {
+    let make = || {
+        let (folder, plan) = plan(Suite::open("rfc9743").expect("a suite"), Options::default());
+        (folder, plan.expect("a plan"))
+    };
+    let (_folder, all) = make();
+    let (_beside, beside) = make();
+    let (_alone, alone) = make();
+    let (beside, alone) = (beside.beside(), alone.alone());
+    let hashes: std::collections::BTreeSet<String> = [&all, &beside, &alone].map(Plan::hash).into();
+    assert_eq!(hashes.len(), 3, "their runs are kept apart");
+    let store =
+        Store::open(&tempfile::tempdir().expect("a folder").path().join("none.jsonl"), "x").expect("a store");
+    let (beside, alone) = (beside.pending(&store).expect("runs"), alone.pending(&store).expect("runs"));
+    assert_eq!((beside.len(), beside.len() < all.pending(&store).expect("runs").len()), (alone.len(), true));
+    for (both, one) in beside.iter().zip(&alone) {
+        let group = |f: &queuewright_scenario::spec::FlowSpec| one.spec.groups[f.group as usize].name.clone();
+        let others: Vec<_> =
+            both.spec.flows.iter().filter(|f| group(f).split(' ').next() != Some("new")).cloned().collect();
+        assert_eq!(one.spec.flows, others);
+        assert_eq!(one.spec.ports, both.spec.ports);
+        assert!(!one.spec.flows.is_empty() || !one.spec.sources.is_empty());
+    }
+}
+
+/// Pages that are complete without the control under test, and with it never, are lost altogether; and of 10 Mbit/s two flows have a fair half each.
+#[test]
+fn harm_is_against_being_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = "[link]\nrate = \"10mbit\"\n[[flows]]\nname = \"new\"\ncca = \"cubic\"\nrtt = \"20ms\"\n\
+         [[flows]]\nname = \"old\"\ncca = \"cubic\"\nrtt = \"20ms\"\n[queue]\ndisciplines = [\"droptail\"]\n\
+         [run]\nduration = \"6s\"\nwarmup = \"2s\"\n";
+    std::fs::write(folder.path().join("s.toml"), text).expect("written");
+    let path = folder.path().display().to_string();
+    let options = Options { seeds: Some(3), ..Options::default() };
+    let plan = Plan::new(Suite::open(&path).expect("a suite"), options).expect("a plan");
+    let store = |name: &str, goodput: [f64; 3], page: Option<f64>, loss: [f64; 3]| {
+        let mut store = Store::open(&folder.path().join(name), "x").expect("a store");
+        for unit in plan.pending(&store).expect("runs") {
+            let at = unit.spec.seed as usize - 1;
+            let mut of = BTreeMap::from([
+                ("group.new.goodput_bps".to_string(), 1e6),
+                ("group.old.goodput_bps".to_string(), goodput[at]),
+                ("group.old.datagrams.loss".to_string(), loss[at]),
+            ]);
+            of.extend(page.map(|s| ("group.old.transfers.pages.plt_s.p50".to_string(), s)));
+            store.add(Record::plain(&unit.kept_as(), of)).expect("added");
+        }
+        store
+    };
+    let alone = store("alone", [9e6; 3], Some(1.0), [0.0; 3]);
+    let before = store("before", [4.5e6, 4e6, 5e6], Some(2.0), [0.0; 3]);
+    let with = store("with", [9e5, 8e5, 1e6], None, [0.0, 0.0, 0.01]);
+    let stores = harm::Stores { alone: &alone, before: &before, with: &with };
+    let harms = harm::harms(&plan, &stores).expect("harms");
+    let of = |what: &str| harms.iter().find(|h| h.of == what).unwrap_or_else(|| panic!("{what}: {harms:?}"));
+    let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}: {harms:?}");
+    let goodput = of("goodput");
+    near(goodput.harm, 0.9);
+    near(goodput.before_harm, 0.5);
+    near(goodput.more[0], 8.2 / 9.0 - 5.0 / 9.0);
+    assert!(goodput.fair > 4.5e6 && goodput.fair < 5e6, "{goodput:?}");
+    assert_eq!((of("page load, median").harm, of("page load, median").before_harm), (1.0, 0.5));
+    // Two of three seeds have no loss: that is a third of a hundredth, and not all.
+    near(of("delivered").harm, 0.01 / 3.0);
+    assert!(harms.iter().all(|h| h.group == "old"), "{harms:?}");
 }
