@@ -155,8 +155,8 @@ fn index(plan: &Plan, store: &Store, scores: &Scores) -> String {
     out += &markdown(&ranking(plan, store, scores));
     let _ = writeln!(
         out,
-        "\n![Scores with their intervals](ranking.svg)\n\nEach scenario's wait (ms) and goodput (Mbit/s): a mark is the mean over the seeds, the curve around it their 1-sigma ellipse. \
-         Left and up is better.\n\n![Goodput against wait in each scenario](scenarios.svg)"
+        "\n![Scores with their intervals](ranking.svg)\n\nEach scenario's wait (ms) and goodput (Mbit/s): a mark is the median over the seeds, the curve their 1-sigma ellipse. A point is a run, with the goodput of all flows together; \
+         RFC 7928 has the median over senders. Left and up is better.\n\n![Goodput against wait in each scenario](scenarios.svg)"
     );
     for (i, member) in suite.members.iter().enumerate() {
         let _ = writeln!(out, "\n## {}\n", member.name);
