@@ -12,7 +12,7 @@ mod picture;
 mod plan;
 mod score;
 
-pub use catalogue::{Member, Suite, list};
+pub use catalogue::{About, Member, Suite, list};
 pub use page::{pages, table};
 pub use picture::pictures;
 pub use plan::{Options, Plan, Unit};
