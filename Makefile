@@ -39,8 +39,8 @@ lint: ## Formatting, warnings as errors, C under gcc, clang and BPF, licences an
 	RUSTDOCFLAGS='-D warnings -A rustdoc::private-intra-doc-links' $(CARGO) doc --workspace --no-deps --locked --quiet
 	build/tools/bin/cargo-deny --log-level error check licenses bans sources
 	build/venv/bin/python scripts/advisories
-	build/venv/bin/ruff format --check --quiet python docs/notebooks scripts/advisories
-	build/venv/bin/ruff check --quiet python docs/notebooks scripts/advisories
+	build/venv/bin/ruff format --check --quiet python docs/notebooks scripts/advisories scripts/tune-papers
+	build/venv/bin/ruff check --quiet python docs/notebooks scripts/advisories scripts/tune-papers
 	shellcheck scripts/setup scripts/setup-lab scripts/setup-module scripts/setup-kernels scripts/module-matrix scripts/sid scripts/test scripts/wheel scripts/bench-peers scripts/validate-ns3 scripts/experiment-pages .ci/run aqm/tests/check.sh fuzz/run
 
 fuzz: ## Fuzz the C headers, and what reads scenarios, units and traces: EACH seconds each (60)
@@ -99,7 +99,7 @@ install-module: install-tc ## As root, or SUDO=sudo: the kernel module's source 
 
 # A man page each; crates/cli/tests/cli.rs holds the list against the program's own.
 COMMANDS := advise agent attach check compare completions detach doctor evaluate explain export export-policy keep list packetdrill \
-	reproduce run set status suite train validate watch
+	reproduce run set status suite train tune validate watch
 INSTALLED := bin/queuewright share/man/man1/queuewright.1 $(COMMANDS:%=share/man/man1/queuewright-%.1) \
 	lib/systemd/system/queuewright@.service share/bash-completion/completions/queuewright \
 	share/zsh/site-functions/_queuewright share/fish/vendor_completions.d/queuewright.fish

@@ -20,6 +20,8 @@ from queuewright._native import Error, RunError, Table
 from queuewright._results import Results, Sweep
 from queuewright._run import compare, run, sweep
 from queuewright._scenario import Scenario, load
+from queuewright._tune import tune
+from queuewright._tune._tuned import Tuned
 from queuewright._words import disciplines, explain, number
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "Scenario",
     "Sweep",
     "Table",
+    "Tuned",
     "__version__",
     "compare",
     "disciplines",
@@ -37,6 +40,7 @@ __all__ = [
     "number",
     "run",
     "sweep",
+    "tune",
 ]
 
 # Who has imported Gymnasium finds the environments of queuewright.envs there; nobody else waits for it.

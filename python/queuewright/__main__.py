@@ -1,11 +1,13 @@
 """The command `queuewright`, also as `python -m queuewright`."""
 
+import importlib
 import sys
 
 from queuewright import _native
 
 # What this package can, and the program alone cannot.
-LEARNING = ("train", "evaluate", "export-policy")
+ELSEWHERE = {name: "queuewright.learn._command" for name in ("train", "evaluate", "export-policy")}
+ELSEWHERE["tune"] = "queuewright._tune._command"
 
 
 def main() -> int:
@@ -14,13 +16,14 @@ def main() -> int:
     Returns:
         The exit code: 0 done, 1 a run failed, 2 wrong input, 130 interrupted.
     """
-    if sys.argv[1:2] and sys.argv[1] in LEARNING:
+    if sys.argv[1:2] and sys.argv[1] in ELSEWHERE:
         try:
-            from queuewright.learn import _command
+            command = importlib.import_module(ELSEWHERE[sys.argv[1]])
         except _native.Error as e:
             print(f"error: {e}", file=sys.stderr)
             return 2
-        return _command.main(sys.argv[1:])
+        done: int = command.main(sys.argv[1:])
+        return done
     return _native.main(["queuewright", *sys.argv[1:]])
 
 

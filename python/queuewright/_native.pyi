@@ -21,10 +21,13 @@ __all__ = [
     "main",
     "nanoseconds",
     "network",
+    "new_folder",
     "number",
     "read_policy",
     "run",
     "run_some",
+    "suite",
+    "suites",
     "write_policy",
 ]
 
@@ -249,6 +252,9 @@ class Results:
     def rewards(self) -> list[float | None]:
         """QueuePilot's reward of each run, a step being a sample of its time series."""
 
+    def measures(self) -> list[tuple[str, int, dict[str, float]]]:
+        """Of each run its discipline, seed and every measure that has a value, by its path."""
+
     def to_json(self) -> str:
         """What `queuewright run --json` prints."""
 
@@ -269,6 +275,15 @@ def run(
 
 def run_some(runs: Runs) -> bytes:
     """Makes these runs, one at a time, and gives their results packed, for `Results.unpack`."""
+
+def suite(name: str, folder: str | os.PathLike[str]) -> list[str]:
+    """Writes a suite's scenarios into a folder; gives the name of each, in their order."""
+
+def suites() -> list[str]:
+    """Names of the program's own suites."""
+
+def new_folder(base: str | os.PathLike[str], name: str) -> os.PathLike[str]:
+    """Makes a folder for results under `base`, named by the time and `name`; gives its path."""
 
 def concat(tables: Sequence[Table], points: str) -> Table:
     """Tables one below the other, each with constant columns (a JSON object for each) in front."""

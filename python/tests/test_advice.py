@@ -21,6 +21,7 @@ LEARN = "from queuewright import learn; "
 COMMAND = (
     "sys.argv = ['queuewright', 'train', 'x.toml']; from queuewright.__main__ import main; sys.exit(main())"
 )
+TUNE = COMMAND.replace("'train', 'x.toml'", "'tune', 'x.toml', '--aqm', 'codel'")
 TABLE = (
     "import queuewright as qw; "
     "r = qw.compare(qw.Scenario.simple(rate='1mbit', rtt='10ms', flows='1xcubic'), 'codel', seeds=1, "
@@ -34,6 +35,9 @@ MISSING = [
     ("msgspec", LEARN, 1, r"^\S*Error: learned policies need msgspec, which is not there: (.*)$"),
     ("jax", LEARN + "learn._needs_jax()", 1, r"^\S*Error: training needs .* there is no jax: (.*)$"),
     ("optax", LEARN + "learn._needs_jax()", 1, r"^\S*Error: training needs .* there is no optax: (.*)$"),
+    ("optuna", TUNE, 2, r"^error: tuning needs .* there is no optuna: (.*)$"),
+    ("scipy", TUNE, 2, r"^error: tuning needs .* there is no scipy: (.*)$"),
+    ("numpy", TUNE, 2, r"^error: tuning needs .* there is no numpy: (.*)$"),
     ("ray", "from queuewright._ray import Cluster; Cluster()", 1, r"^\S*Error: .*: there is no ray: (.*)$"),
     ("matplotlib", TABLE + "r.plot()", 1, r"^ImportError: plots need matplotlib: (.*)$"),
     ("polars", TABLE + "r.runs.to_polars()", 1, r"^ImportError: this needs polars: (.*)$"),
@@ -43,6 +47,7 @@ MISSING = [
 # What has to be there for that to be what is missing.
 BESIDE = {
     COMMAND: ["gymnasium", "msgspec", "numpy"],
+    TUNE: ["numpy", "optuna", "scipy"],
     LEARN: ["gymnasium", "numpy"],
     LEARN + "learn._needs_jax()": ["gymnasium", "msgspec", "jax", "optax"],
     TABLE + "r.runs.to_pandas()": ["pandas"],
@@ -62,7 +67,7 @@ def brings(advice: str) -> list[str]:
     assert advice.startswith("pip install "), advice
     words = advice.removeprefix("pip install ")
     known = extras()
-    if extra := re.fullmatch(r"'\.\[(\w+)\]'", words):
+    if extra := re.fullmatch(r"'(?:\.|queuewright)\[(\w+)\]'", words):
         return known[extra[1]]
     assert set(words.split()) <= {name for names in known.values() for name in names}, words
     return words.split()
@@ -92,6 +97,6 @@ def test_every_advice_can_be_followed() -> None:
     # A name in braces is filled in; where, has a case above.
     advice = re.compile(r"pip install ('[^']*'|[a-z0-9 ]+)(?=[\"`)']|$)", re.MULTILINE)
     found = {match[1] for file in files for match in advice.finditer(file.read_text())}
-    assert {"'.[train]'", "'.[ray]'", "'.[plot]'", "matplotlib"} <= found
+    assert {"'.[train]'", "'.[tune]'", "'queuewright[tune]'", "'.[ray]'", "'.[plot]'", "matplotlib"} <= found
     for words in found:
         assert brings(f"pip install {words}"), words

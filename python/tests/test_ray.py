@@ -78,6 +78,18 @@ def test_an_evaluation_is_the_same_on_a_cluster(small: qw.Scenario) -> None:
     assert learn.evaluate(["queuepilot"], [small], **asked, engine="ray") == here
 
 
+def test_a_search_is_the_same_on_a_cluster(tmp_path: Path, small: qw.Scenario) -> None:
+    pytest.importorskip("optuna")
+    asked: dict[str, Any] = {"trials": 10, "seeds": 1, "duration": "2s", "progress": False}
+    over = "target=1ms..100ms,interval=10ms..1s"
+    here, there = (
+        qw.tune(small, "codel", over, engine=engine, folder=tmp_path / engine, **asked)
+        for engine in ("sim", "ray")
+    )
+    assert there.candidates == here.candidates
+    assert str(there) == str(here)
+
+
 def test_files_go_with_the_scenario(tmp_path: Path, small: qw.Scenario) -> None:
     """A worker on another machine does not have them."""
     (tmp_path / "trace").write_text("".join(f"{ms}\n" for ms in range(1, 1000)))

@@ -82,6 +82,9 @@ pub enum Command {
     /// Make a policy's file of a training (in the Python package)
     #[command(disable_help_flag = true)]
     ExportPolicy(Elsewhere),
+    /// Find the parameters that suit scenarios best (in the Python package)
+    #[command(disable_help_flag = true)]
+    Tune(Elsewhere),
     /// Print a completion script for a shell
     Completions(Completions),
     /// Write man pages into a folder
@@ -777,7 +780,7 @@ pub struct Completions {
 /// What the Python package does.
 #[derive(Debug, Args)]
 pub struct Elsewhere {
-    /// What it takes there: see docs/training.md
+    /// What it takes there: see docs/training.md and docs/tune.md
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub args: Vec<OsString>,
 }

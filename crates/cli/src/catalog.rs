@@ -56,11 +56,13 @@ pub fn list_json() -> String {
                     json!({
                         "name": p.name,
                         "about": p.about,
+                        "kind": kind(p),
                         "unit": unit(p),
                         "default": p.display(p.default),
                         "min": number(p, p.min),
                         "max": number(p, p.max),
                         "allowed": p.allowed(),
+                        "words": words(p),
                         "source": p.source,
                         "tunable": p.tunable,
                     })
@@ -135,6 +137,31 @@ pub fn explain(name: &str) -> Result<String, String> {
         None => ".".into(),
     };
     Err(format!("nothing is called {name:?}{hint} There are: {}", names.join(", ")))
+}
+
+/// What a parameter is measured in.
+fn kind(p: &Param) -> &'static str {
+    match p.kind {
+        ParamKind::Time => "time",
+        ParamKind::Size => "size",
+        ParamKind::Rate => "rate",
+        ParamKind::Count => "count",
+        ParamKind::Ratio => "ratio",
+        ParamKind::Probability => "probability",
+        ParamKind::Flag => "flag",
+        ParamKind::Choice(_) => "choice",
+        ParamKind::File => "file",
+    }
+}
+
+/// The words that may be written: a flag's, a choice's, and the one that stands for 0.
+fn words(p: &Param) -> Vec<&'static str> {
+    let own: &[&str] = match p.kind {
+        ParamKind::Flag => &["true", "false"],
+        ParamKind::Choice(words) => words,
+        _ => &[],
+    };
+    own.iter().copied().chain(p.zero).collect()
 }
 
 /// The unit in words of people: a pure number has none.

@@ -152,9 +152,10 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Agent(a) => linux::agent(&a),
         Command::Keep(k) => linux::keep(&k.dev),
         Command::Detach(d) => linux::detach(&d.dev),
-        Command::Train(_) => elsewhere("train"),
-        Command::Evaluate(_) => elsewhere("evaluate"),
-        Command::ExportPolicy(_) => elsewhere("export-policy"),
+        Command::Train(_) => elsewhere("train", TRAIN),
+        Command::Evaluate(_) => elsewhere("evaluate", TRAIN),
+        Command::ExportPolicy(_) => elsewhere("export-policy", TRAIN),
+        Command::Tune(_) => elsewhere("tune", "pip install '.[tune]'"),
         Command::Completions(c) => {
             let mut script = Vec::new();
             clap_complete::generate(c.shell, &mut Cli::command(), "queuewright", &mut script);
@@ -178,10 +179,13 @@ fn heard(scenario: Scenario) -> Scenario {
     scenario
 }
 
-/// What only the Python package can: there it does not come here.
-fn elsewhere(command: &str) -> Result<(), Failure> {
+/// What brings the commands of learned policies.
+const TRAIN: &str = "pip install '.[train]'";
+
+/// What only the Python package can, and what brings it: there it does not come here.
+fn elsewhere(command: &str, install: &str) -> Result<(), Failure> {
     Err(Failure::Input(format!(
-        "{command} is in the Python package, whose command has it: in Queuewright's sources, pip install '.[train]'"
+        "{command} is in the Python package, whose command has it: in Queuewright's sources, {install}"
     )))
 }
 

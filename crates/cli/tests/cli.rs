@@ -407,6 +407,12 @@ fn list_names_everything_with_unit_range_default_and_source() {
                 assert!(!value.is_empty(), "{d} {key}");
                 assert!(key == "about" || text.contains(value), "{value} is not in the table");
             }
+            // What programs need besides: which parser reads a value, and the words beside numbers.
+            let (kind, allowed) = (&p["kind"], p["allowed"].as_str().expect("text"));
+            assert!(kind.is_string() && !allowed.is_empty(), "{p}");
+            let words = p["words"].as_array().expect("a list");
+            assert!(words.iter().all(|w| allowed.contains(w.as_str().expect("a word"))), "{p}");
+            assert_eq!(kind == "flag" || kind == "choice", words.len() > 1, "{p}");
         }
     }
 }
@@ -441,11 +447,13 @@ fn completions_for_every_shell() {
 #[test]
 fn learning_is_in_the_python_package() {
     let dir = folder();
-    for args in [&["train", "--preset", "paper"][..], &["evaluate", "-h"], &["export-policy"]] {
+    for args in [&["train", "--preset", "paper"][..], &["evaluate", "-h"], &["export-policy"], &["tune", "a.toml"]] {
         let out = output(dir.path(), args);
         let said = String::from_utf8_lossy(&out.stderr).into_owned();
         let text = format!("error: {} is in the Python package, whose command has it: ", args[0]);
         assert!(said.starts_with(&text) && out.status.code() == Some(2), "{said}");
+        let extra = if args[0] == "tune" { "'.[tune]'" } else { "'.[train]'" };
+        assert!(said.trim_end().ends_with(extra), "{said}");
     }
 }
 
@@ -480,6 +488,7 @@ fn man_pages_for_every_command() {
         "-status",
         "-suite",
         "-train",
+        "-tune",
         "-validate",
         "-watch",
         "",

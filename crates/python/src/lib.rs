@@ -8,6 +8,7 @@ mod results;
 mod run;
 mod runs;
 mod sheets;
+mod suite;
 mod table;
 
 use pyo3::create_exception;
@@ -110,6 +111,8 @@ mod _native {
     use super::run::{run, run_some};
     #[pymodule_export]
     use super::runs::Runs;
+    #[pymodule_export]
+    use super::suite::{new_folder, suite, suites};
     #[pymodule_export]
     use super::table::{Table, concat};
     #[pymodule_export]

@@ -11,6 +11,7 @@ use queuewright_report::{TableStyle, table};
 use queuewright_results::sheets as rows;
 use queuewright_results::{Detail, Run};
 use queuewright_scenario::RunSpec;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -19,6 +20,9 @@ pub fn pack(runs: &[Run]) -> PyResult<Vec<u8>> {
     let with_detail: Vec<(&Run, &Detail)> = runs.iter().map(|run| (run, &run.detail)).collect();
     rmp_serde::to_vec_named(&with_detail).map_err(|e| RunError::new_err(format!("results: {e}")))
 }
+
+/// A run's discipline, seed and measures, by their paths.
+type Measured = (String, u64, BTreeMap<String, f64>);
 
 /// The results of a scenario.
 #[pyclass(frozen, module = "queuewright._native")]
@@ -164,6 +168,12 @@ impl Results {
             queuewright_experiments::reward(spec, &run)
         };
         Ok(self.results.runs.iter().enumerate().map(of).collect())
+    }
+
+    /// Of each run its discipline, seed and every measure that has a value, as `suite` and `reproduce` name them.
+    fn measures(&self) -> Vec<Measured> {
+        let of = |run: &Run| (run.discipline.clone(), run.seed, queuewright_experiments::measures(run));
+        self.results.runs.iter().map(of).collect()
     }
 
     /// What `queuewright run --json` prints.

@@ -1,0 +1,167 @@
+"""The command `queuewright tune`."""
+
+import argparse
+import json
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from queuewright import _tune
+from queuewright._native import Error, RunError
+from queuewright._tune import _folder
+
+BASE = "queuewright-tuned"
+# What a folder remembers of the command, to go on with.
+_REMEMBERED = (
+    "scenario",
+    "aqm",
+    "over",
+    "objective",
+    "held_out",
+    "seeds",
+    "seed",
+    "duration",
+    "warmup",
+    "trials",
+)
+# How the package calls what the command calls otherwise.
+_FLAGS = {"objective": "for", "held_out": "held-out"}
+
+
+def main(args: Sequence[str]) -> int:
+    """Does what the command line asks for; the exit code is that of `queuewright`."""
+    given = _parser().parse_args(args[1:])
+    try:
+        print(_tuned(given))
+    except Error as e:
+        print(f"error: {_in_flags(str(e))}", file=sys.stderr)
+        return 2
+    except RunError as e:
+        print(f"error: {e}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt as e:
+        folder, count = getattr(e, "kept", (None, 0))
+        kept = f"; {count} candidates are kept in {folder}: go on with --resume" if folder else ""
+        print(f"interrupted{kept}", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _in_flags(text: str) -> str:
+    """The package's words in the command's."""
+    names = "|".join([*_REMEMBERED, "budget", "engine", "jobs", "resume", "folder"])
+    found = re.match(rf"({names})(?= =|:| )", text)
+    if not found or found[1] == "scenario":
+        return text
+    name = {**_FLAGS, "folder": "out"}.get(found[1], found[1])
+    return f"--{name}{text[found.end() :]}"
+
+
+def _tuned(given: argparse.Namespace) -> str:
+    base = Path(given.out or BASE)
+    words: dict[str, Any] = {name: getattr(given, name) for name in _REMEMBERED}
+    if given.resume:
+        _, before = _folder.remembered_in(base)
+        remembered = before.get("command")
+        if remembered is None:
+            raise Error(f"resume: {base / 'latest'} was made in Python: go on with it there, by resume=True")
+        wrong = [
+            name
+            for name in _REMEMBERED
+            if words[name] and name != "trials" and words[name] != remembered[name]
+        ]
+        if wrong:
+            raise Error(f"resume: {_FLAGS.get(wrong[0], wrong[0])} stays as it was; begin anew for another")
+        words = remembered | ({"trials": words["trials"]} if words["trials"] else {})
+    if not words["scenario"]:
+        raise Error("scenario: none; write a scenario's file, or a suite's name such as rfc7928")
+    if not words["aqm"]:
+        raise Error("aqm: which discipline? write --aqm codel")
+    words |= {
+        name: [_whole(path) for path in words[name]] for name in ("scenario", "held_out") if words[name]
+    }
+    # Status is no result.
+    say = (lambda text: print(text, file=sys.stderr, flush=True)) if given.json else _say
+    made = _tune.tune(
+        words["scenario"],
+        words["aqm"],
+        words["over"],
+        words["objective"] or "power",
+        held_out=words["held_out"] or None,
+        trials=100 if words["trials"] is None else words["trials"],
+        seeds=3 if words["seeds"] is None else words["seeds"],
+        budget=given.budget,
+        seed=1 if words["seed"] is None else words["seed"],
+        engine=given.engine,
+        jobs=given.jobs,
+        duration=words["duration"],
+        warmup=words["warmup"],
+        folder=base,
+        resume=given.resume,
+        begun=lambda folder: _folder.remember(folder, words),
+        say=say,
+    )
+    if given.json:
+        return json.dumps(made.to_dict(), indent=1)
+    return f"\nfolder: {made.folder}\n{made}"
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+def _whole(path: str) -> str:
+    """A file's path from anywhere; a suite's name as it is."""
+    return os.path.abspath(path) if os.path.exists(path) else path
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="queuewright tune",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Find the parameters of a discipline that are best over scenarios, and judge them on\n"
+        "scenarios and seeds that nothing was chosen by (docs/tune.md).",
+        epilog="Examples:\n"
+        "  queuewright tune home --aqm codel --over target=1ms..100ms,interval=10ms..1s\n"
+        "  queuewright tune rfc7928 --aqm titrate --for power,sojourn_ms.p99 --trials 200\n"
+        "  queuewright tune mine.toml --held-out other.toml --aqm pie --for less:group.call.datagrams.loss\n"
+        "  queuewright tune --resume",
+    )
+    parser.add_argument(
+        "scenario", nargs="*", metavar="SCENARIO", help="scenario files, or a suite's name or folder"
+    )
+    parser.add_argument(
+        "--aqm", metavar="NAME[:KEY=VALUE]", help="the discipline, what is fixed, where it starts"
+    )
+    parser.add_argument(
+        "--over",
+        action="append",
+        metavar="LIST",
+        help="what is searched: target=1ms..100ms,rules=paper|artifact (default: around the defaults)",
+    )
+    parser.add_argument(
+        "--for",
+        dest="objective",
+        metavar="LIST",
+        help=f"what is best, one or two: {', '.join(_tune.objectives())}, or a measure (default: power)",
+    )
+    parser.add_argument(
+        "--held-out", nargs="+", metavar="SCENARIO", help="what is judged on (default: every third)"
+    )
+    parser.add_argument("--trials", type=int, metavar="N", help="candidates (default: 100)")
+    parser.add_argument("--seeds", type=int, metavar="N", help="seeds of each run (default: 3)")
+    parser.add_argument("--budget", metavar="TIME", help="no more candidates after that time: 10min")
+    parser.add_argument("--seed", type=int, metavar="N", help="of the search (default: 1)")
+    parser.add_argument("--duration", metavar="TIME", help="of each run, instead of the scenarios'")
+    parser.add_argument("--warmup", metavar="TIME", help="of each run, that is not counted")
+    parser.add_argument(
+        "--engine", default="sim", choices=("sim", "ray"), help="ray: runs are made by a Ray cluster"
+    )
+    parser.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: one per core)")
+    parser.add_argument("--out", metavar="DIR", help=f"folder of results (default: {BASE})")
+    parser.add_argument("--resume", action="store_true", help="go on with the newest one there")
+    parser.add_argument("--json", action="store_true", help="print what tuned.json has")
+    return parser

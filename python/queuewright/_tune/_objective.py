@@ -1,0 +1,94 @@
+"""What is to be had most of, or least: measures of a run, each with its sense."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from queuewright._native import Error
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A measure and whether less of it is better."""
+
+    # What it is called, in tables and pictures.
+    name: str
+    # Its path in a run's measures (docs/experiments/README.md).
+    path: str
+    less: bool
+    # Of several ports the sum, else the mean.
+    sum_of_ports: bool = False
+
+    def value(self, measures: Mapping[str, float]) -> float:
+        """That of a run; NaN: it has none."""
+        if self.path in measures:
+            return measures[self.path]
+        of_ports = [
+            value
+            for key, value in measures.items()
+            if key.startswith("port.") and key.partition(".")[2].partition(".")[2] == self.path
+        ]
+        if not of_ports:
+            return math.nan
+        return math.fsum(of_ports) / (1 if self.sum_of_ports else len(of_ports))
+
+    def __str__(self) -> str:
+        return self.name
+
+
+# What has a name of its own. `more:PATH` and `less:PATH` are any other measure.
+NAMED = {
+    one.name: one
+    for one in (
+        Objective("power", "power", less=False),
+        Objective("delay", "sojourn_ms.mean", less=True, sum_of_ports=True),
+        Objective("throughput", "utilization", less=False),
+    )
+}
+# Of measures by their path, the first or last word: more of these is better, and less of those.
+_MORE = {"bitrate_bps", "completed", "goodput_bps", "jain", "least_share", "linear_qoe", "mos", "mos_worst"}
+_MORE |= {"power", "r", "r_worst", "stalling_index", "utilization", "flow_mbps"}
+_LESS = {
+    "backlog_bytes",
+    "backlog_of_buffer",
+    "backlog_packets",
+    "burst_r",
+    "delay_ms",
+    "drop_fraction",
+    "drops",
+}
+_LESS |= {"fct_s", "jitter_ms", "loss", "loss_events", "lost", "mark_fraction", "marks", "noticeable_rate"}
+_LESS |= {"plt_s", "retransmits", "sojourn_ms", "srtt_ms", "stalled_s", "stalls", "startup_s", "switches"}
+_LESS |= {"timeouts"}
+
+
+def read(words: str | Iterable[str]) -> list[Objective]:
+    """One objective, or two.
+
+    Raises:
+        Error: More, or one that is not known.
+    """
+    several = [words] if isinstance(words, str) else list(words)
+    found = [_one(word.strip()) for text in several for word in text.split(",")]
+    if len(found) > 2:
+        raise Error(f"objective: {', '.join(map(str, found))}: two at most; of three no picture can be drawn")
+    if len({one.path for one in found}) < len(found):
+        raise Error(f"objective: {found[0]} twice; two that differ are needed, or one")
+    return found
+
+
+def _one(word: str) -> Objective:
+    if word in NAMED:
+        return NAMED[word]
+    sense, colon, path = word.partition(":")
+    if colon and sense in ("more", "less") and path:
+        return Objective(path, path, less=sense == "less")
+    steps = set(word.split("."))
+    more, less = steps & _MORE, steps & _LESS
+    if colon or bool(more) == bool(less):
+        hint = f"; of a measure of yours write which is better: more:{word} or less:{word}" if word else ""
+        raise Error(
+            f'objective: "{word}" is not known{hint}. '
+            f"Allowed: {', '.join(NAMED)}, or a measure by its path, such as sojourn_ms.p99"
+        )
+    return Objective(word, word, less=bool(less))

@@ -1,0 +1,92 @@
+"""The scenarios that parameters are chosen on, and those that they are judged on."""
+
+import os
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from queuewright import _native
+from queuewright._native import Error
+from queuewright._run import Given, _scenario
+from queuewright._scenario import Scenario, load
+
+# With fewer scenarios none is set apart: seeds alone are.
+_FEWEST = 4
+# Of more, every third.
+_EVERY = 3
+
+
+@dataclass(frozen=True)
+class Member:
+    """A scenario, by the name that tables give it."""
+
+    name: str
+    scenario: Scenario
+
+
+def read(given: Given | Iterable[Given], folder: Path) -> list[Member]:
+    """Scenarios, files, suites by their names and folders of scenarios.
+
+    Args:
+        given: One, or several.
+        folder: Where the files of a suite that the program brings may be put.
+
+    Raises:
+        Error: Something else, or nothing; a broken file.
+    """
+    if isinstance(given, Scenario | str | os.PathLike | Mapping):
+        given = [given]
+    found: list[Member] = []
+    for one in given:
+        found += _members(one, folder, len(found))
+    if not found:
+        raise Error("scenario: none; write a scenario's file, or a suite's name such as rfc7928")
+    names = [member.name for member in found]
+    return [
+        Member(member.name if names.count(member.name) == 1 else f"{member.name}-{i + 1}", member.scenario)
+        for i, member in enumerate(found)
+    ]
+
+
+def _members(given: Any, folder: Path, before: int) -> list[Member]:
+    if isinstance(given, str | os.PathLike):
+        path = Path(given)
+        if path.suffix == ".toml" or path.is_file():
+            return [Member(path.stem, load(path))]
+        words = os.fspath(given)
+        into = folder / (path.name or "suite")
+        names = _native.suite(words, into)
+        # Files that a folder's scenarios name are in that folder.
+        at = path if path.is_dir() and not _brought(words) else into
+        return [Member(name, load(at / f"{name}.toml")) for name in names]
+    scenario = _scenario(given)
+    return [Member(scenario.name or f"scenario-{before + 1}", scenario)]
+
+
+def _brought(words: str) -> bool:
+    """Is it a suite of the program's own? These come before folders."""
+    return words.rstrip("/") in _native.suites()
+
+
+def split(members: Sequence[Member]) -> tuple[list[Member], list[Member]]:
+    """Those to choose on, and those to judge on: every third, from the second on, or all if they are few."""
+    if len(members) < _FEWEST:
+        return list(members), list(members)
+    apart = [member for i, member in enumerate(members) if i % _EVERY == 1]
+    return [member for i, member in enumerate(members) if i % _EVERY != 1], apart
+
+
+def instances(members: Sequence[Member], seeds: Iterable[int], seed: int) -> list[tuple[str, int]]:
+    """Each scenario with each seed: all scenarios, in an order of chance, before any comes again.
+
+    So candidates that are looked at early were in as many scenarios as can be.
+    """
+    dice = random.Random(seed)
+    found: list[tuple[str, int]] = []
+    for one in seeds:
+        names = [member.name for member in members]
+        dice.shuffle(names)
+        found += [(name, one) for name in names]
+    return found
