@@ -9,7 +9,7 @@ use queuewright_engine::{Engine, ItemEvent};
 use queuewright_experiments::{Record, Store, measures};
 use queuewright_report::{new_folder, replace};
 use queuewright_scenario::{RunSpec, read_text};
-use queuewright_suite::{Options, Plan, Scores, Suite, Unit, harm, list, pages, pictures, table};
+use queuewright_suite::{Options, Plan, Scores, Suite, Unit, findings, harm, list, pages, pictures, table};
 use serde_json::json;
 use std::fmt::Write;
 use std::fs;
@@ -129,14 +129,19 @@ fn make(args: &Args, folder: &Path, mut suite: Suite, options: Options) -> Resul
         let mut texts = pages(&plan, &store, &scores);
         texts.extend(pictures(&plan, &store, &scores)?);
         let mut said = table(&plan, &store, &scores);
-        let mut json = json!(scores.standings);
+        let found = findings::judged(&plan, &store);
+        let mut json = json!({"standings": scores.standings});
+        if !found.is_empty() {
+            said = format!("{said}\n{}\n", findings::words(&found));
+            json["findings"] = json!(found);
+        }
         if let Some((control, stores)) = &compared
             && let [before, alone] = stores.as_slice()
         {
             let harms = harm::harms(&plan, &harm::Stores { alone, before, with: &store })?;
             said = format!("{said}\n{}\n", harm::words(&harms, control));
             texts.push(("harm.md".into(), harm::page(&harms, control)));
-            json = json!({"standings": scores.standings, "harm": harms});
+            json["harm"] = json!(harms);
         }
         for (name, text) in texts {
             let path = folder.join(name);

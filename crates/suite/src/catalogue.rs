@@ -1,6 +1,7 @@
 //! Which suites there are: those in the program, and folders of the user's.
 
 use crate::Error;
+use crate::findings::Finding;
 use include_dir::{Dir, include_dir};
 use queuewright_scenario::{limits, read_text};
 use serde::Deserialize;
@@ -52,6 +53,8 @@ pub struct About {
     /// On which disciplines it is run unless others are asked for: `all` that need no port to share, or a list as
     /// `--aqm` has it. Left out, each scenario has those that its file names.
     pub aqm: Option<String>,
+    /// What its source has found.
+    pub finding: Vec<Finding>,
 }
 
 /// A path, or several.
@@ -182,6 +185,17 @@ impl Suite {
         for (key, starts) in [("sections", &about.sections), ("unscored", &about.unscored)] {
             if let Some(none) = starts.iter().find(|of| !members.iter().any(|m| m.name.starts_with(*of))) {
                 return Err(Error(format!("{name}/{ABOUT}: {key}: no scenario's name begins with {none:?}")));
+            }
+        }
+        for finding in &about.finding {
+            finding.check().map_err(|why| Error(format!("{name}/{ABOUT}: {why}")))?;
+            if let Some(none) =
+                finding.scenarios.iter().find(|of| !members.iter().any(|m| m.name.starts_with(*of)))
+            {
+                let says = &finding.says;
+                return Err(Error(format!(
+                    "{name}/{ABOUT}: finding {says:?}: scenarios: no scenario's name begins with {none:?}"
+                )));
             }
         }
         if about.title.is_empty() {

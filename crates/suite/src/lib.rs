@@ -6,6 +6,7 @@
 
 pub mod advise;
 mod catalogue;
+pub mod findings;
 pub mod harm;
 mod page;
 mod picture;

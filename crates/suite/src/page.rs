@@ -1,6 +1,7 @@
 //! What is written of a suite: a table, a page over all, a scorecard for each discipline, and sheets.
 
 use crate::catalogue::About;
+use crate::findings::{self, Verdict};
 use crate::plan::REFERENCE;
 use crate::{Plan, Scores, Standing};
 use queuewright_experiments::{Record, Store, figures, mean};
@@ -21,20 +22,28 @@ const fn shown(path: &'static str, title: &'static str, factor: f64, unit: &'sta
 }
 
 /// Of the bottleneck, or of each port.
-const OF_PORT: [Shown; 6] = [
+const OF_PORT: [Shown; 7] = [
     shown("utilization", "use", 100.0, "%"),
     shown("sojourn_ms.mean", "wait", 1.0, "ms"),
     shown("sojourn_ms.p95", "wait, p95", 1.0, "ms"),
     shown("sojourn_ms.p99", "wait, p99", 1.0, "ms"),
     shown("drop_fraction", "dropped", 100.0, "%"),
     shown("mark_fraction", "marked", 100.0, "%"),
+    shown("loss_events.synchronisation", "lose together", 100.0, "%"),
 ];
 
 /// Of a run.
-const OF_RUN: [Shown; 1] = [shown("jain", "Jain's index", 1.0, "")];
+const OF_RUN: [Shown; 6] = [
+    shown("jain", "Jain's index", 1.0, ""),
+    shown("responsiveness.rpm", "round trips", 1.0, "1/min"),
+    shown("responsiveness.rtt_ms.p95", "round trip, p95", 1.0, "ms"),
+    shown("responsiveness.qoo.web", "QoO web", 1.0, ""),
+    shown("responsiveness.qoo.video-call", "QoO video call", 1.0, ""),
+    shown("responsiveness.qoo.game", "QoO game", 1.0, ""),
+];
 
 /// Of each group of flows that has it.
-const OF_GROUP: [Shown; 13] = [
+const OF_GROUP: [Shown; 16] = [
     shown("goodput_bps", "goodput", 1e-6, "Mbit/s"),
     shown("sojourn_ms", "wait", 1.0, "ms"),
     shown("transfers.started", "transfers", 1.0, ""),
@@ -46,9 +55,12 @@ const OF_GROUP: [Shown; 13] = [
     shown("transfers.pages.plt_s.p50", "page load, median", 1.0, "s"),
     shown("datagrams.delay_ms.p50", "one-way delay, median", 1.0, "ms"),
     shown("datagrams.delay_ms.p99", "one-way delay, p99", 1.0, "ms"),
+    shown("datagrams.jitter_ms.p95", "jitter, p95", 1.0, "ms"),
     shown("datagrams.loss", "lost", 100.0, "%"),
+    shown("datagrams.calls.mos", "MOS", 1.0, ""),
     shown("video.bitrate_bps", "bitrate", 1e-6, "Mbit/s"),
     shown("video.stalled_s", "stalled", 1.0, "s"),
+    shown("video.linear_qoe", "linear QoE", 1.0, "Mbit/s"),
 ];
 
 /// Means over the scenarios that the table has beside the scores.
@@ -158,6 +170,7 @@ fn index(plan: &Plan, store: &Store, scores: &Scores) -> String {
         "\n![Scores with their intervals](ranking.svg)\n\nEach scenario's wait (ms) and goodput (Mbit/s): a mark is the median over the seeds, the curve their 1-sigma ellipse. A point is a run, with the goodput of all flows together; \
          RFC 7928 has the median over senders. Left and up is better.\n\n![Goodput against wait in each scenario](scenarios.svg)"
     );
+    out += &found(plan, store);
     for (i, member) in suite.members.iter().enumerate() {
         let _ = writeln!(out, "\n## {}\n", member.name);
         if let Some(about) = &plan.scenarios[i].description {
@@ -167,6 +180,49 @@ fn index(plan: &Plan, store: &Store, scores: &Scores) -> String {
     }
     out
 }
+
+/// What the suite's source has found, and whether the runs say so; empty if it has nothing of the kind.
+fn found(plan: &Plan, store: &Store) -> String {
+    let judged = findings::judged(plan, store);
+    if judged.is_empty() {
+        return String::new();
+    }
+    let mut out = "\n## What its source has found\n\nA case is a scenario, a discipline and a measure. A finding holds if the 95 % interval over the seeds lies where it should in every case; \
+         it does not if in one case none of it does.\n\n"
+        .to_string();
+    let mut rows =
+        vec![["finding", "source", "here", "cases that hold", "the others"].map(String::from).to_vec()];
+    for finding in &judged {
+        let holds = finding.cases.iter().filter(|c| c.verdict == Verdict::Holds).count();
+        let others = finding.cases.iter().filter(|c| c.verdict != Verdict::Holds).map(|c| {
+            format!(
+                "{} with {}: {} ± {}",
+                c.scenario,
+                c.discipline,
+                number(c.value, 3),
+                number(c.half_width, 3)
+            )
+        });
+        let mut others: Vec<String> = others.collect();
+        if others.len() > MOST_CASES {
+            let more = others.len() - MOST_CASES;
+            others.truncate(MOST_CASES);
+            others.push(format!("and {more} more"));
+        }
+        rows.push(vec![
+            finding.says.clone(),
+            finding.source.clone(),
+            finding.verdict.words().to_string(),
+            format!("{holds} of {}", finding.cases.len()),
+            others.join("; "),
+        ]);
+    }
+    out += &markdown(&rows);
+    out
+}
+
+/// Cases of a finding that are named.
+const MOST_CASES: usize = 6;
 
 /// Which scenarios and runs are in no score, and why.
 fn left_out(plan: &Plan, scores: &Scores) -> String {
