@@ -1192,6 +1192,11 @@ fn findings_are_judged() {
         ("", "s", "least, most: one of them is needed, or nothing can fail"),
         ("least = 2\nmost = 1", "s", "least: 2 is above most, which is 1"),
         ("least = 1", "x", "scenarios: no scenario's name begins with \"x\""),
+        (
+            "least = 1\nover = [\"group.reno.goodput_bps\"]",
+            "s",
+            "\"group.reno.goodput_bps\": its scenarios have no such group or port",
+        ),
     ] {
         let text = finding(bound, scenarios).replacen(&format!("\"{bound}\""), "\"f\"", 1);
         fs::write(own.join("suite.toml"), text).expect("about");

@@ -30,10 +30,10 @@ pub struct Responsiveness {
     #[serde(with = "measure")]
     #[schemars(with = "Option<f64>")]
     pub idle_rpm: f64,
-    /// How far `rpm` can be relied on: `low`, `medium` or `high`.
+    /// Whether it stands at the end: `low`, `medium` or `high`.
     #[schemars(extend("enum" = ["low", "medium", "high"]))]
     pub confidence: String,
-    /// Round-trip times of connections of their own, of packets none of which was lost, milliseconds.
+    /// Round-trip times of connections of their own, of packets that were not lost, milliseconds.
     pub rtt_ms: Distribution,
     /// Mean of the same where nothing else is, milliseconds.
     #[serde(with = "measure")]
@@ -59,6 +59,10 @@ pub struct Connection {
     pub connect_ms: f64,
     /// From then to the acknowledgement of the byte, milliseconds.
     pub answer_ms: f64,
+    /// The SYN or its answer was lost.
+    pub connect_lost: bool,
+    /// The byte or its acknowledgement was lost.
+    pub answer_lost: bool,
     /// Packets sent, acknowledgements included where they cross ports.
     pub packets: u64,
     /// Of these lost.
@@ -81,7 +85,7 @@ pub struct Probed<'a> {
     pub load: &'a str,
     /// Connections opened within the window, those that were not answered left out.
     pub connections: &'a [Connection],
-    /// Requests within the window, on all connections of the load; those not answered left out.
+    /// Requests within the window, on all connections of the load; of those not answered those that have waited longest.
     pub requests: &'a [Request],
     /// Connections where nothing else is.
     pub idle: &'a [Connection],
@@ -109,13 +113,16 @@ impl Responsiveness {
             let value = profile.qoo(measured);
             (profile.name.clone(), value.is_finite().then_some(value))
         });
+        let rpm = rpm::rpm(foreign_rpm, loaded_rpm);
+        let averages = moving_averages(connections, requests, window_s);
+        let confidence = if rpm.is_nan() { rpm::Confidence::Low } else { rpm::Confidence::of(&averages) };
         Responsiveness {
             load: load.to_string(),
-            rpm: rpm::rpm(foreign_rpm, loaded_rpm),
+            rpm,
             foreign_rpm,
             loaded_rpm,
             idle_rpm: foreign(idle.iter()),
-            confidence: rpm::Confidence::of(&moving_averages(connections, requests, window_s)).name().into(),
+            confidence: confidence.name().into(),
             idle_rtt_ms,
             loss,
             grade: Grade::of(mean(&rtts) - idle_rtt_ms).map(|grade| grade.letter().into()),
@@ -134,10 +141,11 @@ fn loaded<'a>(requests: impl Iterator<Item = &'a Request>) -> f64 {
     rpm::loaded(&requests.map(|r| r.took_ms).collect::<Vec<f64>>())
 }
 
-/// Round-trip times of connections that lost nothing, ms, rising.
+/// Round-trip times, of packets that were not lost, ms, rising.
 fn round_trips(connections: &[Connection]) -> Vec<f64> {
-    let whole = connections.iter().filter(|c| c.lost == 0);
-    let mut all: Vec<f64> = whole.flat_map(|c| [c.connect_ms, c.answer_ms]).collect();
+    let both =
+        connections.iter().flat_map(|c| [(c.connect_ms, c.connect_lost), (c.answer_ms, c.answer_lost)]);
+    let mut all: Vec<f64> = both.filter(|(_, lost)| !lost).map(|(ms, _)| ms).collect();
     all.sort_by(f64::total_cmp);
     all
 }
@@ -164,7 +172,15 @@ mod tests {
     use crate::quality::qoo;
 
     fn connection(asked_s: f64, connect_ms: f64, answer_ms: f64) -> Connection {
-        Connection { asked_s, connect_ms, answer_ms, packets: 4, lost: 0 }
+        Connection {
+            asked_s,
+            connect_ms,
+            answer_ms,
+            connect_lost: false,
+            answer_lost: false,
+            packets: 4,
+            lost: 0,
+        }
     }
 
     /// Ten seconds of a probe of each kind every tenth of one.
@@ -206,9 +222,10 @@ mod tests {
     #[test]
     fn what_lost_a_packet_is_no_round_trip() {
         let (mut connections, requests) = steady(20.0, 20.0, 20.0);
-        connections[7] = Connection { connect_ms: 1020.0, lost: 1, packets: 5, ..connections[7] };
+        connections[7] =
+            Connection { connect_ms: 1020.0, connect_lost: true, lost: 1, packets: 5, ..connections[7] };
         let r = of(&connections, &requests, &connections);
-        assert_eq!((r.rtt_ms.max, r.rtt_ms.count), (20.0, 198));
+        assert_eq!((r.rtt_ms.max, r.rtt_ms.count), (20.0, 199));
         assert!((r.loss - 1.0 / 401.0).abs() < 1e-12 && r.qoo["video-call"].unwrap() < 70.0, "{r:?}");
         // It is among the slowest twentieth, which responsiveness leaves out.
         assert!((r.rpm - 3000.0).abs() < 1e-9);

@@ -1,18 +1,16 @@
 //! Probes: what measures how a network answers while an entry's flows load it.
 
-use crate::arrivals::Pause;
 use crate::data::{DataFile, Files};
 use crate::error::Error;
-use crate::flow::{FlowSpec, Traffic};
 use crate::keys::PROBES;
 use crate::limits::PROFILES;
-use crate::model::{Flows, Probes};
+use crate::model::{Flows, Probes, TrafficModel};
 use crate::node::{Node, Table, Value};
-use crate::random::{draw, stream};
 use crate::sizes::Sizes;
-use crate::source::{ArrivalProcess, SourceSpec};
+use crate::source::{ArrivalProcess, Poisson, SourceSpec};
 use crate::spec::GroupSpec;
 use crate::stack::SendBuffer;
+use crate::streams::FlowTemplate;
 use crate::units::Range;
 use queuewright_cca::Kind;
 use queuewright_results::quality::qoo::{self, Profile};
@@ -21,10 +19,10 @@ use serde_json::{Value as Json, json};
 use std::ops::Range as Indices;
 use std::sync::Arc;
 
-/// Connections at a time that are opened for a byte.
-const CONNECTIONS: u64 = 2;
-/// From the end of one to the start of the next, ns: about eight connections a second where round trips are short.
-const PAUSE: Range = Range { min: 100_000_000, max: 300_000_000 };
+/// Mean time from one connection that is opened for a byte to the next, ns: eight a second.
+const GAP_NS: u64 = 125_000_000;
+/// Streams of random numbers are named by the entry that they are of; those of its probes by the same number above this.
+const STREAMS: u32 = 1 << 31;
 
 impl Probes {
     /// Those of an entry of TCP flows, if it has them.
@@ -64,7 +62,8 @@ impl Probes {
     }
 }
 
-/// Probes of a run: connections that are opened for a byte, one after the other, and requests on the connections that make the load, if these have no end.
+/// Probes of a run: connections that are opened for a byte, at random, and requests on the connections that make the load, if these
+/// have no end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProbesSpec {
     /// Name of the entry whose flows make the load.
@@ -81,10 +80,8 @@ pub struct ProbesSpec {
 }
 
 impl ProbesSpec {
-    /// From a request on a connection that makes the load to that on the next of them, ns.
-    pub const EVERY_NS: u64 = 100_000_000;
-    /// A request that was not answered for so long (ns) is given up.
-    pub const PATIENCE_NS: u64 = 10_000_000_000;
+    /// From one request on a connection that makes the load to the next, ns: uniform.
+    pub const GAP_NS: Range = Range { min: 50_000_000, max: 150_000_000 };
 
     /// The group of those that probe beside the load of this name.
     pub(crate) fn group(load: &str) -> GroupSpec {
@@ -92,37 +89,40 @@ impl ProbesSpec {
         GroupSpec { name, cca: Kind::Cubic.name().into(), datagrams: false, codec: None }
     }
 
-    /// The connections that are opened beside an entry's flows: the same way, the middle of their round-trip times.
+    /// The connections that are opened beside an entry's flows, while all of them are there: the same way, with ECN as they have it.
+    /// They come whatever becomes of those before (a Poisson process), so that they see the network as it is over time.
     pub(crate) fn source(entry: &Flows, seed: u64, index: u32, group: u32) -> SourceSpec {
-        let middle = |range: Range| range.min.midpoint(range.max);
-        let mut starts = stream(seed, &format!("flows[{index}].probes"));
-        let first = |_| FlowSpec {
-            group,
-            traffic: Traffic::Tcp {
-                cca: Kind::Cubic,
-                size_bytes: Some(1),
+        let (ecn, l4s) = match &entry.traffic {
+            TrafficModel::Tcp { ccas, ecn, l4s, .. } => {
+                (*ecn || ccas.iter().any(|(kind, _)| kind.needs_ecn()), *l4s)
+            }
+            TrafficModel::Datagrams(_) => (false, false),
+        };
+        let each = FlowTemplate {
+            first_group: group,
+            traffic: TrafficModel::Tcp {
+                ccas: vec![(Kind::Cubic, 1)],
+                size: Some(Sizes::Uniform(Range::one(1))),
                 initial_window: None,
-                ecn: false,
-                l4s: false,
-                rate_bps: 0,
+                ecn,
+                l4s,
+                bps: None,
+                send_buffer: SendBuffer::default(),
                 client: None,
             },
-            base_rtt_ns: middle(entry.rtt_ns),
-            start_ns: draw(&mut starts, Range { min: 0, max: PAUSE.max }),
-            open_for_ns: None,
-            stop_ns: None,
-            access_bps: entry.access_bps.map(middle),
-            jitter_ns: middle(entry.jitter_ns),
-            send_buffer: SendBuffer::default(),
+            rtt_ns: entry.rtt_ns,
+            duration: None,
+            // A small packet takes no time there, but a full one's is all that an access link knows.
+            access_bps: None,
+            jitter_ns: entry.jitter_ns,
             path: entry.path.clone(),
             reverse_path: entry.reverse_path.clone(),
         };
-        let arrival = ArrivalProcess::Sessions {
-            pause: Pause::Uniform(PAUSE),
-            sizes: Sizes::Uniform(Range::one(1)),
-            window: None,
-            first: (0..CONNECTIONS).map(first).collect(),
+        let at = Poisson {
+            gap_ns: GAP_NS,
+            from_ns: entry.start_ns.max,
+            until_ns: entry.stop_ns.map(|stop| stop.min),
         };
-        SourceSpec { seed, entry: index, arrival }
+        SourceSpec { seed, entry: STREAMS + index, arrival: ArrivalProcess::Arrivals { at, each } }
     }
 }

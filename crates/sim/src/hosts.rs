@@ -152,12 +152,11 @@ impl Flow {
     /// The first byte of what there is to send, or of what a client asked for, has arrived at `at`.
     #[cold]
     fn begin(&mut self, at: u64) {
-        if let Endpoints::Tcp { awaited, .. } = &mut self.ends {
-            *awaited = u32::MAX;
-        }
+        let Endpoints::Tcp { awaited, receiver, .. } = &mut self.ends else { return };
+        *awaited = u32::MAX;
         match (&mut self.client, &mut self.asks) {
             (Some(client), _) => client.begins(at),
-            (None, Some(asks)) => asks.answered(at),
+            (None, Some(asks)) => *awaited = asks.answered(at, receiver.rcv_nxt),
             (None, None) => self.first_ns = Some(at),
         }
     }
@@ -207,22 +206,29 @@ impl Flow {
         }
     }
 
-    /// A probe asks for a byte at `now`, over the connection that the flow has: the request, if there is to be one.
-    pub fn ask(&mut self, now: u64) -> Option<Ack> {
+    /// A probe asks for a byte at `now`, over the connection that the flow has, unless that has an end or is not open.
+    pub fn ask(&mut self, index: u32, now: u64, wheel: &mut Wheel) {
         if self.is_finite() || self.client.is_some() {
-            return None;
+            return;
         }
-        let Endpoints::Tcp { sender, receiver, awaited, .. } = &mut self.ends else { return None };
-        if sender.una() == 0 || now >= self.stop_ns || !self.asks.get_or_insert_default().ask(now) {
-            return None;
+        let Endpoints::Tcp { sender, receiver, .. } = &mut self.ends else { return };
+        if sender.una() == 0 || now >= self.stop_ns {
+            return;
         }
-        *awaited = u32::MAX;
-        let told = receiver.tell(now);
+        // What is due goes first, as before a client's request.
+        let due = receiver.due(now).map(|ack| Ack::new(self.reverse.ack_arrival(ack.at), ack, receiver));
+        let number = self.asks.get_or_insert_default().ask(now);
+        let told = receiver.answers(now);
         let mut request = Ack::new(self.reverse.ack_arrival(now), told, receiver);
         request.count = request.count.min(MAX_SACKS as u8 - 1);
-        request.sacks[MAX_SACKS - 1] = (0, 0);
+        request.sacks[MAX_SACKS - 1] = (0, number);
         request.flags = request.flags & !flag::DUPLICATE | REQUEST;
-        Some(request)
+        for ack in due.into_iter().chain([request]) {
+            match &mut self.acks_in_flight {
+                Some(returning) => wheel.push(returning.departs(ack, index, self.forward_hops)),
+                None => self.held.push(ack),
+            }
+        }
     }
 
     /// The sender works in its ACKs, timers and pacing gaps up to `now`. How many ACKs that were.
@@ -237,9 +243,6 @@ impl Flow {
             // A timer may be set to a time that has passed.
             let at = ack_at.min(sender.timer_at()).min(sender.resume_at()).max(clock);
             if at > now {
-                if sender.una() == *segments && self.acked_ns == 0 && done > 0 {
-                    self.acked_ns = bench.acks[done - 1].at;
-                }
                 return done;
             }
             clock = at;
@@ -259,11 +262,14 @@ impl Flow {
                 {
                     let random = if sender.draws() { up.draw() } else { 0 };
                     sender.on_ack(at, ack.view(), random, out);
+                    if sender.una() == *segments && self.acked_ns == 0 {
+                        self.acked_ns = at;
+                    }
                     if ack.flags & REQUEST != 0 {
-                        match ack.sacks[MAX_SACKS - 1].0 {
+                        match (ack.sacks[MAX_SACKS - 1], &mut self.asks) {
                             // The answer to a probe stands behind all that was written before.
-                            0 => *awaited = sender.written(),
-                            more => sender.write(at, more, out),
+                            ((0, number), Some(asks)) => *awaited = asks.told(number, sender.written()),
+                            ((more, _), _) => sender.write(at, more, out),
                         }
                     }
                 }

@@ -161,12 +161,7 @@ impl Net {
     pub fn ask(&mut self, index: u32, now: u64) -> bool {
         let (flow, forward) = (&mut self.flows[index as usize], &mut self.forward_paths[index as usize]);
         let complete = flow.catch_up(index, now, now, forward, &mut self.bench, &mut self.wheel);
-        if let Some(request) = flow.ask(now) {
-            match &mut flow.acks_in_flight {
-                Some(returning) => self.wheel.push(returning.departs(request, index, flow.forward_hops)),
-                None => flow.held.push(request),
-            }
-        }
+        flow.ask(index, now, &mut self.wheel);
         self.set_deadline(index);
         complete
     }

@@ -25,7 +25,7 @@ mod what {
     pub const DONE: u16 = 1;
     /// The slot `flow` may be free.
     pub const RETIRE: u16 = 2;
-    /// A probe asks for a byte on the connection of `flow`.
+    /// A probe asks for a byte on a connection that makes the load: the run's probes `flow`.
     pub const ASK: u16 = 3;
 }
 
@@ -162,9 +162,9 @@ impl Traffic {
         event(at, what::DONE, flow)
     }
 
-    /// The event that a probe asks for a byte at `at` on the connection of a flow.
-    pub fn ask_event(at: u64, flow: u32) -> Event {
-        event(at, what::ASK, flow)
+    /// The event that a probe asks for a byte at `at`, of the run's probes by this number.
+    pub fn ask_event(at: u64, probes: u32) -> Event {
+        event(at, what::ASK, probes)
     }
 
     /// Is it that event?
@@ -246,9 +246,9 @@ impl Traffic {
                 (net.flows.len() - 1) as u32
             }
         };
-        let forward_hops = net.flows[index as usize].forward_hops;
+        let (forward_hops, group) = (net.flows[index as usize].forward_hops, net.flows[index as usize].group);
         for port in net.ports.iter_mut() {
-            port.flow_begins(index, name, forward_hops);
+            port.flow_begins(index, name, forward_hops, is_probe(net.spec, group));
         }
         let flow = &mut net.flows[index as usize];
         if let Endpoints::Udp { .. } = flow.ends {
@@ -352,10 +352,17 @@ fn is_probe(spec: &RunSpec, group: u32) -> bool {
 
 /// A connection that was opened for a byte, and is over.
 fn connection(flow: &Flow, packets: u64, lost: u64) -> results::Connection {
+    let (syns, data) = match &flow.ends {
+        Endpoints::Tcp { sender, .. } => (sender.syn_retransmits(), sender.stats().resent),
+        Endpoints::Udp { .. } => (0, 0),
+    };
     results::Connection {
         asked_s: flow.start_ns as f64 / 1e9,
         connect_ms: flow.connected_ns.saturating_sub(flow.start_ns) as f64 / 1e6,
         answer_ms: flow.acked_ns.saturating_sub(flow.connected_ns) as f64 / 1e6,
+        // What is sent again without need is on its way all the same.
+        connect_lost: syns > 0 && lost > 0,
+        answer_lost: data > 0 && lost > 0,
         packets,
         lost,
     }

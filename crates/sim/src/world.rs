@@ -12,7 +12,7 @@ use crate::outcome::measured;
 use crate::packet::{Packet, flag};
 use crate::port::{Port, dropped_of};
 use crate::probes;
-use crate::random::{FlowIdentity, link_stream, port_stream};
+use crate::random::{FlowIdentity, below, link_stream, port_stream, probe_stream};
 use crate::sampler::Sampler;
 use crate::traffic::{Network, Traffic};
 use crate::wheel::{Event, EventKind, Wheel};
@@ -21,6 +21,7 @@ use queuewright_results as results;
 use queuewright_scenario::packet::FULL_BYTES;
 use queuewright_scenario::spec::{ArrivalProcess, PortSpec, ProbesSpec, Rate, RunSpec, Stack};
 use queuewright_scenario::trace::mean_rate;
+use rand_pcg::Pcg32;
 use std::ops::Deref;
 
 /// A run under way. It borrows what it runs, or shares it with who steps it.
@@ -38,6 +39,8 @@ pub struct World<S> {
     /// For how long each flow's connection was open when its data starts, if it is bulk (ns).
     open_for_ns: Vec<u64>,
     traffic: Traffic,
+    /// Of each of the run's probes: when and on which connection they ask.
+    asks: Vec<Pcg32>,
 }
 
 impl<S: Deref<Target = RunSpec> + Clone> World<S> {
@@ -94,6 +97,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             changes: changes(spec),
             sampler,
             traffic: Traffic::new(spec),
+            asks: Vec::new(),
             spec: shared.clone(),
         };
         let counts =
@@ -106,9 +110,10 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         }
         let (traffic, mut network) = world.coming_and_going();
         traffic.begin(&mut network);
-        for probes in &shared.probes {
-            if let Some(first) = probes::load(&shared, probes).next() {
-                world.net.wheel.push(Traffic::ask_event(ProbesSpec::EVERY_NS, first));
+        for (i, probes) in shared.probes.iter().enumerate() {
+            world.asks.push(probe_stream(shared.seed, i));
+            if !probes::load(&shared, probes).is_empty() {
+                world.net.wheel.push(Traffic::ask_event(ProbesSpec::GAP_NS.min, i as u32));
             }
         }
         world
@@ -280,17 +285,16 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         }
     }
 
-    /// A probe asks for a byte on a connection that makes the load, and the next soon on the next.
+    /// A probe asks for a byte on one of the connections that make the load, at random, and soon on another.
     fn ask(&mut self, event: &Event) {
-        if self.net.ask(event.flow, event.at) {
-            self.complete(event.flow);
+        let load = probes::load(&self.spec, &self.spec.probes[event.flow as usize]);
+        let random = &mut self.asks[event.flow as usize];
+        let flow = load.start + below(random, u64::from(load.end - load.start)) as u32;
+        let gap = ProbesSpec::GAP_NS.min + below(random, ProbesSpec::GAP_NS.max - ProbesSpec::GAP_NS.min + 1);
+        if self.net.ask(flow, event.at) {
+            self.complete(flow);
         }
-        let group = self.spec.flows[event.flow as usize].group;
-        if let Some(probes) = self.spec.probes.iter().find(|p| p.groups.contains(&group)) {
-            let load = probes::load(&self.spec, probes);
-            let next = if event.flow + 1 < load.end { event.flow + 1 } else { load.start };
-            self.net.wheel.push(Traffic::ask_event(event.at + ProbesSpec::EVERY_NS, next));
-        }
+        self.net.wheel.push(Traffic::ask_event(event.at + gap, event.flow));
     }
 
     #[cold]

@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::findings::Finding;
 use include_dir::{Dir, include_dir};
-use queuewright_scenario::{limits, read_text};
+use queuewright_scenario::{Scenario, limits, read_text};
 use serde::Deserialize;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -202,6 +202,33 @@ impl Suite {
             about.title = format!("{} scenarios", members.len());
         }
         Ok(Suite { name, about, members, files: Vec::new(), folder })
+    }
+
+    /// Findings name groups and ports of their scenarios alone.
+    pub(crate) fn check_findings(&self, scenarios: &[Scenario]) -> Result<(), Error> {
+        for finding in &self.about.finding {
+            let mut names: Vec<String> = Vec::new();
+            for (member, scenario) in self.members.iter().zip(scenarios) {
+                if !finding.scenarios.iter().any(|begin| member.name.starts_with(begin)) {
+                    continue;
+                }
+                let runs = scenario.runs().map_err(|e| Error(format!("{}: {e}", member.name)))?;
+                if let Some(run) = runs.first() {
+                    names.extend(run.groups.iter().map(|g| format!("group.{}.", g.name)));
+                    names.extend(run.ports.iter().map(|p| format!("port.{}.", p.name)));
+                }
+            }
+            let of_one = |path: &&String| path.starts_with("group.") || path.starts_with("port.");
+            for path in finding.of.iter().chain(&finding.over).filter(of_one) {
+                if !names.iter().any(|name| path.starts_with(name)) {
+                    let (name, says) = (&self.name, &finding.says);
+                    return Err(Error(format!(
+                        "{name}/{ABOUT}: finding {says:?}: {path:?}: its scenarios have no such group or port"
+                    )));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Writes its scenarios into a folder, and what data they name if it is one of the program's own. These are then

@@ -123,6 +123,7 @@ impl Plan {
                 "--cca: {name} tests no congestion control: no group is named {UNDER_TEST:?}"
             )));
         }
+        suite.check_findings(&scenarios)?;
         let mut disciplines: Vec<String> = Vec::new();
         for label in scenarios.iter().flat_map(|s| &s.disciplines).map(|d| &d.label) {
             if !disciplines.contains(label) {
