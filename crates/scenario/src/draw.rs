@@ -18,6 +18,7 @@ use crate::source::SourceSpec;
 use crate::spec::{FlowSpec, GroupSpec, PortSpec, Rate, RunSpec, Stack, Timers, Traffic};
 use crate::streams::{FlowTemplate, Streams};
 use crate::units::Size;
+use queuewright_cca::Kind;
 use std::collections::{HashMap, HashSet};
 
 impl Scenario {
@@ -181,7 +182,12 @@ impl Scenario {
             if let Some(wanted) = &entry.probes {
                 let group = groups.len() as u32;
                 let name = entry.name.clone().unwrap_or_else(|| groups[of_entry.start as usize].name.clone());
-                groups.push(ProbesSpec::group(&name));
+                groups.push(GroupSpec {
+                    name: format!("probes of {name}"),
+                    cca: Kind::Cubic.name().into(),
+                    datagrams: false,
+                    codec: None,
+                });
                 probes.push(ProbesSpec {
                     load: name,
                     groups: of_entry,

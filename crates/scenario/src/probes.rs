@@ -8,7 +8,6 @@ use crate::model::{Flows, Probes, TrafficModel};
 use crate::node::{Node, Table, Value};
 use crate::sizes::Sizes;
 use crate::source::{ArrivalProcess, Poisson, SourceSpec};
-use crate::spec::GroupSpec;
 use crate::stack::SendBuffer;
 use crate::streams::FlowTemplate;
 use crate::units::Range;
@@ -82,12 +81,6 @@ pub struct ProbesSpec {
 impl ProbesSpec {
     /// From one request on a connection that makes the load to the next, ns: uniform.
     pub const GAP_NS: Range = Range { min: 50_000_000, max: 150_000_000 };
-
-    /// The group of those that probe beside the load of this name.
-    pub(crate) fn group(load: &str) -> GroupSpec {
-        let name = format!("probes of {load}");
-        GroupSpec { name, cca: Kind::Cubic.name().into(), datagrams: false, codec: None }
-    }
 
     /// The connections that are opened beside an entry's flows, while all of them are there: the same way, with ECN as they have it.
     /// They come whatever becomes of those before (a Poisson process), so that they see the network as it is over time.

@@ -2,12 +2,12 @@
 
 use crate::ack::Ack;
 use crate::acks_in_flight::AcksInFlight;
+use crate::asker::Asker;
 use crate::channel::Channel;
 use crate::client::Client;
 use crate::forward_path::{ForwardPath, times};
 use crate::jiffies::timestamp;
 use crate::packet::flag;
-use crate::probes::Asker;
 use crate::random::{FlowIdentity, below, exponential, receiver_stream, sender_stream};
 use crate::receiver::{OVERHEAD, Receiver};
 use crate::sender::{Burst, Sender, SenderSetup, StackRules};

@@ -12,6 +12,7 @@ mod audit;
 mod blocks;
 
 mod acks_in_flight;
+mod asker;
 mod calls;
 mod channel;
 mod client;

@@ -1,22 +1,24 @@
 //! What was measured, as results have it.
 
+use crate::asker::Asker;
 use crate::flow::{Endpoints, Flow};
 use crate::link::capacity_bytes;
 use crate::net::Net;
 use crate::port::{Port, parameters};
-use crate::probes::{Asker, responsiveness};
+use crate::probes::responsiveness;
 use crate::traffic::Traffic;
 use queuewright_results as results;
 use queuewright_results::quality::loss::Events;
 use queuewright_scenario::spec::RunSpec;
 
-/// The results of a run that is over.
+/// The results of a run that is over. `idle`: the probes of one in which nothing else was; none: it has no probes.
 pub(crate) fn measured(
     spec: &RunSpec,
     ports: &mut [Port],
     net: &mut Net,
     traffic: &mut Traffic,
     series: results::Series,
+    idle: Option<&Traffic>,
 ) -> results::Run {
     let end = spec.duration_ns;
     let mut link_rows: Vec<results::Port> = ports
@@ -75,7 +77,7 @@ pub(crate) fn measured(
     let warmup_s = spec.warmup_ns as f64 / 1e9;
     let transfers = traffic.transfers(spec, &net.flows, ports);
     let askers: Vec<Option<&Asker>> = net.flows.iter().map(|f| f.asks.as_deref()).collect();
-    let responsiveness = responsiveness(spec, traffic, &askers);
+    let responsiveness = responsiveness(spec, traffic, idle, &askers);
     // Those of probes stand behind all others.
     let groups = spec.groups[..spec.groups.len() - spec.probes.len()]
         .iter()

@@ -119,11 +119,6 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         world
     }
 
-    /// The traffic that came and went.
-    pub fn into_traffic(self) -> Traffic {
-        self.traffic
-    }
-
     /// The traffic that comes and goes, and what it touches.
     fn coming_and_going(&mut self) -> (&mut Traffic, Network<'_>) {
         let net = &mut self.net;
@@ -441,7 +436,13 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         self.coming_and_going().1.tell_losses();
         let World { spec, mut ports, mut net, mut traffic, sampler, .. } = self;
         conserved(&spec, &ports, &mut net, &traffic)?;
-        Ok(measured(&spec, &mut ports, &mut net, &mut traffic, sampler.series))
+        let idle = (!spec.probes.is_empty()).then(|| {
+            let alone = probes::alone(&spec);
+            let mut world = World::new(&alone);
+            world.run(|_| true);
+            world.traffic
+        });
+        Ok(measured(&spec, &mut ports, &mut net, &mut traffic, sampler.series, idle.as_ref()))
     }
 
     /// Works through what is due at a flow's hosts until `now`.
