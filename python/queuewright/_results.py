@@ -53,6 +53,11 @@ class Results:
         return self._native.flows
 
     @property
+    def responsiveness(self) -> Table:
+        """A row for each run and entry of flows with `probes`: round trips a minute, grade, Quality of Outcome."""
+        return self._native.responsiveness
+
+    @property
     def cdf(self) -> Table:
         """The distribution of the sojourn time: a row for each run, port and point."""
         return self._native.cdf
@@ -222,6 +227,11 @@ class Sweep(Sequence[Results]):
     def flows(self) -> Table:
         """`Results.flows` of all."""
         return self._together("flows")
+
+    @property
+    def responsiveness(self) -> Table:
+        """`Results.responsiveness` of all."""
+        return self._together("responsiveness")
 
     @property
     def cdf(self) -> Table:

@@ -261,6 +261,17 @@ class Video(TypedDict, total=False):
     buffer: str | timedelta
 
 
+class Probes(TypedDict, total=False):
+    """`probes`.
+
+    Attributes:
+        profiles: path (without it: those that are always there): TOML file of more [applications](#probes)
+            whose Quality of Outcome is to be known
+    """
+
+    profiles: str | os.PathLike[str]
+
+
 class Flows(TypedDict, total=False):
     """`[[flows]]`.
 
@@ -311,6 +322,8 @@ class Flows(TypedDict, total=False):
             pause. Not with --engine linux: clients that ask
         video: table, `{}` for its defaults (without it: none): TCP: a client [plays a
             video](#clients-that-ask). Not with --engine linux: clients that ask
+        probes: `true`, `false`, or table (without it: `false`): TCP: [probes](#probes) measure how the
+            network answers while these flows load it. Not with --engine linux: it sends no probes
         ecn: `true`, `false`, or `"l4s"` (without it: `false`): TCP: ECN is negotiated; with `"l4s"` packets
             say ECT(1), as those of senders do that yield in proportion to marks (RFC 9331). `dctcp` does so
             in any case, and its receivers echo each segment's mark. With --engine linux not all of it: Linux
@@ -348,6 +361,7 @@ class Flows(TypedDict, total=False):
     pages: Pages
     requests: str | timedelta | Exponential
     video: Video
+    probes: bool | Probes
     ecn: bool | Literal["l4s"]
     rate: float | str
     ports: str | Iterable[str]

@@ -9,7 +9,7 @@ use queuewright_engine::{Engine, ItemEvent};
 use queuewright_experiments::{Record, Store, measures};
 use queuewright_report::{new_folder, replace};
 use queuewright_scenario::{RunSpec, read_text};
-use queuewright_suite::{Options, Plan, Scores, Suite, Unit, harm, list, pages, pictures, table};
+use queuewright_suite::{Options, Plan, Scores, Suite, Unit, findings, harm, list, pages, pictures, table};
 use serde_json::json;
 use std::fmt::Write;
 use std::fs;
@@ -110,27 +110,38 @@ fn make(args: &Args, folder: &Path, mut suite: Suite, options: Options) -> Resul
     let plan = Plan::new(suite.clone(), options.clone())?;
     let mut store = kept(args, folder, "runs.jsonl", &plan)?;
     let mut failed = runs(args, &plan, &mut store, &stop)?;
-    // What the others had beside the control in the files.
-    let mut before = None;
+    // What the others have beside the control in the files, and without the groups under test.
+    let mut compared = None;
     if let Some(control) = &options.cca {
-        let plan = Plan::new(suite, Options { cca: None, ..options.clone() })?;
-        let mut store = kept(args, folder, "before.jsonl", &plan)?;
-        if failed.is_none() && !stop.load(Ordering::Relaxed) {
-            failed = runs(args, &plan, &mut store, &stop)?;
+        let files = || Plan::new(suite.clone(), Options { cca: None, ..options.clone() });
+        let mut stores = Vec::new();
+        for (name, plan) in [("before.jsonl", files()?.beside()), ("alone.jsonl", files()?.alone())] {
+            let mut store = kept(args, folder, name, &plan)?;
+            if failed.is_none() && !stop.load(Ordering::Relaxed) {
+                failed = runs(args, &plan, &mut store, &stop)?;
+            }
+            stores.push(store);
         }
-        before = Some((control.clone(), store));
+        compared = Some((control.clone(), stores));
     }
     if !store.is_empty() {
         let scores = Scores::of(&plan, &store)?;
         let mut texts = pages(&plan, &store, &scores);
         texts.extend(pictures(&plan, &store, &scores)?);
         let mut said = table(&plan, &store, &scores);
-        let mut json = json!(scores.standings);
-        if let Some((control, before)) = &before {
-            let harms = harm::harms(&plan, before, &store);
+        let found = findings::judged(&plan, &store);
+        let mut json = json!({"standings": scores.standings});
+        if !found.is_empty() {
+            said = format!("{said}\n{}\n", findings::words(&found));
+            json["findings"] = json!(found);
+        }
+        if let Some((control, stores)) = &compared
+            && let [before, alone] = stores.as_slice()
+        {
+            let harms = harm::harms(&plan, &harm::Stores { alone, before, with: &store })?;
             said = format!("{said}\n{}\n", harm::words(&harms, control));
             texts.push(("harm.md".into(), harm::page(&harms, control)));
-            json = json!({"standings": scores.standings, "harm": harms});
+            json["harm"] = json!(harms);
         }
         for (name, text) in texts {
             let path = folder.join(name);

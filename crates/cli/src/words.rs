@@ -4,8 +4,8 @@ use queuewright_scenario::packet::FULL_BYTES;
 use queuewright_scenario::spec::{PortSpec, Rate, RunSpec, Stack};
 use queuewright_scenario::units::{Range, Unit};
 use queuewright_scenario::{
-    ArrivalPattern, Client, Discipline, Flows, InitialWindow, Link, LinkRate, PageLoads, Pages, Pause, Run,
-    Scenario, Setting, TrafficModel,
+    ArrivalPattern, Client, Discipline, Flows, InitialWindow, Link, LinkRate, PageLoads, Pages, Pause,
+    Probes, Run, Scenario, Setting, TrafficModel,
 };
 use std::fmt::Write;
 
@@ -252,6 +252,13 @@ fn group(f: &Flows) -> String {
             if let Some(bytes) = send_buffer.notsent_lowat_bytes {
                 let _ = write!(out, ", writing while less than {} waits", Unit::Bytes.show(bytes.into()));
             }
+            match &f.probes {
+                None => {}
+                Some(Probes { file: None, .. }) => out.push_str(", with probes"),
+                Some(Probes { file: Some(file), .. }) => {
+                    let _ = write!(out, ", with probes and the profiles of {}", file.given);
+                }
+            }
             if *ecn {
                 out.push_str(if *l4s { ", ECN with ECT(1)" } else { ", ECN" });
             }
@@ -342,11 +349,15 @@ mod tests {
     use queuewright_scenario::keys::{self, Keys};
     use std::collections::BTreeSet;
 
-    const FILES: [(&str, &str); 5] = [
+    const FILES: [(&str, &str); 6] = [
         ("trace", "1\n2\n"),
         ("sizes", "1000\n"),
         ("flows.csv", "rtt\n30ms\n"),
         ("pages", "0,0,3\n1,0,4\n"),
+        (
+            "profiles.toml",
+            "[[profile]]\nname = 'shell'\npercentiles = [95]\nrop_ms = [50]\ncpup_ms = [300]\nrop_loss = 1\ncpup_loss = 5\n",
+        ),
         ("policy", include_str!("../../../examples/threshold-policy.json")),
     ];
 
@@ -423,6 +434,8 @@ mod tests {
         (&keys::FLOWS, "pages", TCP, "{ at = '1s' }", "-"),
         (&keys::FLOWS, "requests", SIZED, "'1s'", "'2s'"),
         (&keys::FLOWS, "video", TCP, "{}", "-"),
+        (&keys::FLOWS, "probes", TCP, "true", "-"),
+        (&keys::PROBES, "profiles", TCP, "{ profiles = 'profiles.toml' }", "true"),
         (&keys::FLOWS, "ecn", TCP, "true", "-"),
         (&keys::FLOWS, "rate", "cca = 'brutal'\nrtt = '20ms'", "'1mbit'", "'2mbit'"),
         (&keys::FLOWS, "packet", UDP, "'200b'", "-"),
@@ -461,6 +474,7 @@ mod tests {
             "Lognormal" | "Pareto" | "Sizes" => ("[[flows]]", "size"),
             "Video" => ("[[flows]]", "video"),
             "Pages" => ("[[flows]]", "pages"),
+            "Probes" => ("[[flows]]", "probes"),
             "Link" => ("[link]", key),
             "Flows" => ("[[flows]]", key),
             "Queue" => ("[queue]", key),
@@ -481,6 +495,7 @@ mod tests {
             &keys::SIZES,
             &keys::VIDEO,
             &keys::PAGES,
+            &keys::PROBES,
         ]) {
             without.extend(table.iter().map(|key| (table.class, key.name)));
         }

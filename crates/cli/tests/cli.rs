@@ -447,7 +447,9 @@ fn completions_for_every_shell() {
 #[test]
 fn learning_is_in_the_python_package() {
     let dir = folder();
-    for args in [&["train", "--preset", "paper"][..], &["evaluate", "-h"], &["export-policy"], &["tune", "a.toml"]] {
+    for args in
+        [&["train", "--preset", "paper"][..], &["evaluate", "-h"], &["export-policy"], &["tune", "a.toml"]]
+    {
         let out = output(dir.path(), args);
         let said = String::from_utf8_lossy(&out.stderr).into_owned();
         let text = format!("error: {} is in the Python package, whose command has it: ", args[0]);
@@ -1151,8 +1153,9 @@ fn a_folder_of_scenarios_is_a_suite() {
     let kept = fs::read_to_string(latest.join("runs.jsonl")).expect("runs");
     assert_eq!(kept.lines().count(), 1 + 12);
     let json: Value = json(&stdout(dir.path(), &["suite", "--resume", "--out", "o", "--json"]));
-    assert_eq!(json[0]["discipline"], "codel");
-    assert_eq!((&json[0]["score"], &json[0]["first"]), (&1.0.into(), &1.0.into()));
+    let best = &json["standings"][0];
+    assert_eq!(best["discipline"], "codel");
+    assert_eq!((&best["score"], &best["first"]), (&1.0.into(), &1.0.into()));
     assert_eq!(fs::read_to_string(latest.join("runs.jsonl")).expect("runs"), kept);
     // A run that is missing is made again, to the same bytes.
     let some: String = kept.lines().take(8).map(|l| format!("{l}\n")).collect();
@@ -1160,6 +1163,48 @@ fn a_folder_of_scenarios_is_a_suite() {
     stdout(dir.path(), &["suite", "--resume", "--out", "o"]);
     let sorted = |text: &str| text.lines().map(String::from).collect::<std::collections::BTreeSet<_>>();
     assert_eq!(sorted(&fs::read_to_string(latest.join("runs.jsonl")).expect("runs")), sorted(&kept));
+}
+
+/// What a suite's source has found is judged by the runs; what cannot fail, or is of no scenario, is refused.
+#[test]
+fn findings_are_judged() {
+    let dir = folder();
+    let own = dir.path().join("own");
+    fs::create_dir(&own).expect("own");
+    let scenario = "[link]\nrate = \"4mbit\"\n[[flows]]\ncca = \"cubic\"\nrtt = \"40ms\"\n\
+                    [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"6s\"\nwarmup = \"2s\"\n";
+    fs::write(own.join("slow.toml"), scenario).expect("slow");
+    let finding = |bound: &str, scenarios: &str| {
+        format!(
+            "[[finding]]\nsays = \"{bound}\"\nsource = \"none\"\nscenarios = [\"{scenarios}\"]\nof = [\"utilization\"]\n{bound}\n"
+        )
+    };
+    let about = ["least = 0.5", "most = 0.5", "least = 0.9999999"].map(|bound| finding(bound, "s")).concat();
+    fs::write(own.join("suite.toml"), about).expect("about");
+    let json: Value = json(&stdout(dir.path(), &["suite", "own", "--out", "o", "--json"]));
+    let verdicts: Vec<&Value> =
+        json["findings"].as_array().expect("three").iter().map(|f| &f["verdict"]).collect();
+    assert_eq!(verdicts[..2], ["holds", "fails"], "{json}");
+    let page = fs::read_to_string(dir.path().join("o/latest/index.md")).expect("a page");
+    assert!(page.contains("| least = 0.5 | none | holds | 1 of 1 |"), "{page}");
+    assert!(page.contains("| most = 0.5 | none | does not hold | 0 of 1 | slow with droptail: "), "{page}");
+    for (bound, scenarios, said) in [
+        ("", "s", "least, most: one of them is needed, or nothing can fail"),
+        ("least = 2\nmost = 1", "s", "least: 2 is above most, which is 1"),
+        ("least = 1", "x", "scenarios: no scenario's name begins with \"x\""),
+        (
+            "least = 1\nover = [\"group.reno.goodput_bps\"]",
+            "s",
+            "\"group.reno.goodput_bps\": its scenarios have no such group or port",
+        ),
+    ] {
+        let text = finding(bound, scenarios).replacen(&format!("\"{bound}\""), "\"f\"", 1);
+        fs::write(own.join("suite.toml"), text).expect("about");
+        let out = output(dir.path(), &["suite", "own", "--out", "o"]);
+        let refused = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(2), "{refused}");
+        assert!(refused.contains(&format!("own/suite.toml: finding \"f\": {said}")), "{refused}");
+    }
 }
 
 /// On a slow line whose uploads fill the modem's queue, a queue manager is advised; where nothing competes, none is.

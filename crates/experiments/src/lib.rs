@@ -32,6 +32,7 @@ pub use measure::{mean, measures, reward};
 pub use nulls::{Null, NullRuns};
 pub use output::{Beside, Drawing, Outcome, finish, missed, outcome, summary};
 pub use plan::{Options, Plan, Unit};
+pub use rows::Spread;
 pub use store::{Record, Store};
 
 use std::fmt;

@@ -137,6 +137,11 @@ pub fn measures(run: &Run) -> BTreeMap<String, f64> {
     let least =
         run.flows.iter().map(|f| f.goodput_bps).filter(|g| g.is_finite()).fold(f64::INFINITY, f64::min);
     put("least_share".into(), least / mean(run.flows.iter().map(|f| f.goodput_bps)));
+    for probed in &run.responsiveness {
+        let name = if run.responsiveness.len() > 1 { format!("{}.", probed.load) } else { String::new() };
+        let prefix = format!("responsiveness.{name}");
+        flatten(&prefix, &serde_json::to_value(probed).unwrap_or_default(), &mut put);
+    }
     if let [port] = run.ports.as_slice() {
         put("sojourn_ms.iqr".into(), port.sojourn_ms.p75 - port.sojourn_ms.p25);
     }
@@ -183,7 +188,7 @@ pub(crate) fn quantile(rising: &[f64], share: f64) -> f64 {
 mod tests {
     use super::*;
     use queuewright_results::measures::MEASURES;
-    use queuewright_results::{Flow, Group, Port};
+    use queuewright_results::{Flow, Group, Port, Responsiveness};
 
     #[test]
     fn a_column_is_settled_from_its_last_change_on() {
@@ -232,6 +237,12 @@ mod tests {
         let all = measures(&run);
         let unknown = MEASURES.iter().map(|of| of.path).filter(|path| !all.contains_key(*path));
         assert_eq!(unknown.collect::<Vec<_>>(), Vec::<&str>::new());
+        let probed =
+            |load: &str| Responsiveness { load: load.into(), rpm: 700.0, ..Responsiveness::default() };
+        run.responsiveness = vec![probed("down")];
+        assert_eq!(measures(&run)["responsiveness.rpm"], 700.0);
+        run.responsiveness.push(probed("up"));
+        assert_eq!(measures(&run)["responsiveness.up.rpm"], 700.0);
         run.ports.push(port);
         run.ports[1].name = "right".into();
         assert_eq!(measures(&run)["port.right.utilization"], 0.5);

@@ -143,11 +143,15 @@ impl<'a> Rows<'a> {
 /// Mean of some values and how far they spread.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
+    /// Arithmetic mean.
     pub mean: f64,
+    /// The smallest.
     pub min: f64,
+    /// The largest.
     pub max: f64,
     /// Half-width of the mean's 95 % confidence interval (Student's t); NaN of one value.
     pub half_width: f64,
+    /// How many there are.
     pub count: usize,
 }
 
@@ -157,6 +161,7 @@ impl Spread {
         self.half_width * student(self.count, error) / student(self.count, 0.05)
     }
 
+    /// Of values; NaN where there are too few.
     pub fn of(values: &[f64]) -> Spread {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;

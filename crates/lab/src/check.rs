@@ -83,6 +83,7 @@ fn check_for(scenario: &Scenario, runs: &[RunSpec], origin: QdiscOrigin, sets_ce
                 ("jitter", flows.jitter_ns.max > 0),
                 ("requests", requests),
                 ("video", video),
+                ("probes", flows.probes.is_some()),
                 ("ecn", ecn),
                 ("cca", cca),
                 (never.map_or("", |key| key.name), never.is_some()),

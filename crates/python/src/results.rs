@@ -35,6 +35,7 @@ pub struct Results {
     queues: OnceLock<Table>,
     groups: OnceLock<Table>,
     flows: OnceLock<Table>,
+    responsiveness: OnceLock<Table>,
     cdf: OnceLock<Table>,
     transfers: OnceLock<Table>,
 }
@@ -52,6 +53,7 @@ impl Results {
             queues: OnceLock::new(),
             groups: OnceLock::new(),
             flows: OnceLock::new(),
+            responsiveness: OnceLock::new(),
             cdf: OnceLock::new(),
             transfers: OnceLock::new(),
         }
@@ -128,6 +130,12 @@ impl Results {
     #[getter]
     fn flows(&self) -> Table {
         self.sheet(&self.flows, rows::flows)
+    }
+
+    /// A row for each run and entry of flows with probes.
+    #[getter]
+    fn responsiveness(&self) -> Table {
+        self.sheet(&self.responsiveness, rows::responsiveness)
     }
 
     /// A row for each run, port and point of the distribution of the sojourn time.

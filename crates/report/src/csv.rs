@@ -25,6 +25,11 @@ pub fn flows(results: &Results) -> String {
     of(&sheets::flows(results), &[Kind::Run, Kind::Plain])
 }
 
+/// One line per run and entry of flows with probes.
+pub fn responsiveness(results: &Results) -> String {
+    of(&sheets::responsiveness(results), &[Kind::Run, Kind::Plain])
+}
+
 /// The distribution of the sojourn time: one line per run, port and point.
 pub fn cdf(results: &Results) -> String {
     of(&sheets::cdf(results), &[Kind::Run, Kind::Plain])

@@ -203,6 +203,9 @@ impl Folder {
         }
         self.write("groups.csv", csv::groups(&self.results).as_bytes())?;
         self.write("flows.csv", csv::flows(&self.results).as_bytes())?;
+        if self.results.runs.iter().any(|run| !run.responsiveness.is_empty()) {
+            self.write("responsiveness.csv", csv::responsiveness(&self.results).as_bytes())?;
+        }
         self.write("cdf.csv", csv::cdf(&self.results).as_bytes())?;
         self.write_manifest()?;
         self.pending = 0;

@@ -2,7 +2,10 @@
 //! mean over the seeds with their range.
 
 use queuewright_results::measures::{self, Better};
-use queuewright_results::{Distribution, Group, Port, Queue, Results, Run, Transfers};
+use queuewright_results::quality::grade::Grade;
+use queuewright_results::{Distribution, Group, Port, Queue, Responsiveness, Results, Run, Transfers};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// A column of the summary.
 pub(crate) struct Measure {
@@ -257,7 +260,7 @@ pub(crate) struct GroupTable<'a> {
     /// What names a row: discipline, group, and which of its flows.
     pub keys: &'static [&'static str],
     /// Name, part, unit of each column.
-    pub headings: Vec<(&'static str, &'static str, &'static str)>,
+    pub headings: Vec<(&'static str, Cow<'a, str>, &'static str)>,
     /// Names of each row, and its values.
     pub rows: Vec<(Vec<&'a str>, Vec<String>)>,
 }
@@ -341,7 +344,7 @@ fn transfers(results: &Results) -> GroupTable<'_> {
             _ => rows.iter().map(|r| r.3[i].abs()).fold(0.0, f64::max /* ignores NaN */),
         };
         let (factor, unit) = scale(units, largest);
-        headings.push((name, part, unit));
+        headings.push((name, part.into(), unit));
         let digits = if i == 0 { 0 } else { decimals(largest * factor).min(3) };
         for (row, to) in rows.iter().zip(&mut printed) {
             to.1.push(print(row.3[i] * factor, digits));
@@ -388,7 +391,51 @@ pub(crate) fn group_tables(results: &Results) -> Vec<GroupTable<'_>> {
             Some([v.bitrate_bps / 1e6, v.switches as f64, v.stalls as f64, v.stalled_s, v.startup_s])
         },
     );
-    [transfers(results), datagrams, video].into_iter().filter(|t| !t.rows.is_empty()).collect()
+    [transfers(results), datagrams, video, responsiveness(results)]
+        .into_iter()
+        .filter(|t| !t.rows.is_empty())
+        .collect()
+}
+
+/// How the network answers beside each entry of flows with probes, means over the seeds.
+fn responsiveness(results: &Results) -> GroupTable<'_> {
+    let mut headings: Vec<(&str, Cow<'_, str>, &str)> = vec![
+        ("responsiveness", "".into(), "1/min"),
+        ("idle", "".into(), "1/min"),
+        ("round trip", "mean".into(), "ms"),
+        ("round trip", "p95".into(), "ms"),
+        ("grade", "".into(), ""),
+    ];
+    let of_runs = results.runs.iter().flat_map(|run| &run.responsiveness);
+    let profiles: BTreeSet<&str> = of_runs.flat_map(|r| r.qoo.keys().map(String::as_str)).collect();
+    headings.extend(profiles.iter().map(|name| ("QoO", (*name).into(), "")));
+    let mut rows = Vec::new();
+    for label in labels(results) {
+        let loads = runs_of(results, label).next().map_or(&[][..], |run| &run.responsiveness);
+        for load in loads.iter().map(|r| r.load.as_str()) {
+            let of_load: Vec<&Responsiveness> = runs_of(results, label)
+                .filter_map(|run| run.responsiveness.iter().find(|r| r.load == load))
+                .collect();
+            let mean = |of: &dyn Fn(&Responsiveness) -> f64| Spread::of(of_load.iter().map(|r| of(r))).mean;
+            let grade = Grade::of(mean(&|r| r.rtt_ms.mean - r.idle_rtt_ms)).map_or("", Grade::letter);
+            let mut values = vec![
+                print(mean(&|r| r.rpm), 0),
+                print(mean(&|r| r.idle_rpm), 0),
+                print(mean(&|r| r.rtt_ms.mean), 1),
+                print(mean(&|r| r.rtt_ms.p95), 1),
+                grade.to_string(),
+            ];
+            let qoo = |name: &str| mean(&|r| r.qoo.get(name).copied().flatten().unwrap_or(f64::NAN));
+            values.extend(profiles.iter().map(|name| print(qoo(name), 0)));
+            rows.push((vec![label, load], values));
+        }
+    }
+    GroupTable {
+        caption: "How the network answers under load",
+        keys: &["discipline", "load"],
+        headings,
+        rows,
+    }
 }
 
 /// One of them, without rows if no group has such values; each a mean over the seeds.
@@ -421,7 +468,7 @@ fn group_table<'a>(
     GroupTable {
         caption,
         keys: &["discipline", "group"],
-        headings: columns.to_vec(),
+        headings: columns.iter().map(|(name, part, unit)| (*name, (*part).into(), *unit)).collect(),
         rows: rows.iter().map(|(label, group, values)| (vec![*label, *group], printed(values))).collect(),
     }
 }

@@ -38,7 +38,7 @@ pub struct LossPattern {
     #[serde(with = "measure")]
     #[schemars(with = "Option<f64>")]
     pub period_packets: f64,
-    /// Share of the packets sent whose loss is noticed: it follows another of its flow within 99 packets.
+    /// Share of the lost packets whose loss is noticed: it follows another of its flow within 99 packets.
     #[serde(with = "measure")]
     #[schemars(with = "Option<f64>")]
     pub noticeable_rate: f64,
@@ -54,7 +54,7 @@ impl LossPattern {
         LossPattern {
             periods: p.periods,
             period_packets: p.lost as f64 / p.periods as f64,
-            noticeable_rate: p.noticed as f64 / p.sent as f64,
+            noticeable_rate: p.noticed as f64 / p.lost as f64,
             burst_r: loss::burst_r(p.periods, p.lost, p.sent),
         }
     }
@@ -71,7 +71,7 @@ pub struct Calls {
     #[serde(with = "measure")]
     #[schemars(with = "Option<f64>")]
     pub mos_worst: f64,
-    /// Transmission rating R, to 93.4.
+    /// Transmission rating R, 0 to 93.4.
     #[serde(with = "measure")]
     #[schemars(with = "Option<f64>")]
     pub r: f64,
@@ -82,8 +82,9 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Of each call's transmission rating; NaN without any.
+    /// Of each call's transmission rating, of which one below 0 counts as 0; NaN without any.
     pub fn of(ratings: &[f64]) -> Calls {
+        let ratings = &ratings.iter().map(|r| r.max(0.0)).collect::<Vec<f64>>()[..];
         let scores: Vec<f64> = ratings.iter().map(|r| emodel::mos(*r)).collect();
         let worst = |all: &[f64]| all.iter().copied().reduce(f64::min).unwrap_or(f64::NAN);
         Calls { mos: mean(&scores), mos_worst: worst(&scores), r: mean(ratings), r_worst: worst(ratings) }
@@ -93,9 +94,9 @@ impl Calls {
 /// Loss events of a port, and how many of its flows each hits.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 pub struct LossEvents {
-    /// How many: drops of which each follows another within one mean base round-trip time of the port's flows.
+    /// How many: a drop and all that follow it within one mean base round-trip time of the port's flows.
     pub count: u64,
-    /// Global synchronisation ratio (RFC 7928): share of the flows active that lost packets in an event, mean over the events, 0..1.
+    /// Global synchronisation ratio (RFC 7928): share of the flows there that lost packets in an event, mean over the events, 0..1.
     #[serde(with = "measure")]
     #[schemars(with = "Option<f64>")]
     pub synchronisation: f64,

@@ -8,10 +8,13 @@
 mod experience;
 pub mod measures;
 pub mod quality;
+mod responsiveness;
 pub mod sheets;
 
 pub use experience::{Calls, Jitter, LossEvents, LossPattern};
+pub use responsiveness::{Connection, Probed, Request, Responsiveness};
 
+use quality::video::STALL_PENALTY;
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -124,6 +127,9 @@ pub struct Run {
     pub groups: Vec<Group>,
     /// The flows of the scenario; those that come and go are in their groups alone.
     pub flows: Vec<Flow>,
+    /// How the network answers, measured by probes: one of each entry of flows that has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub responsiveness: Vec<Responsiveness>,
     /// Jain's fairness index over the goodput of all flows that were active after the warm-up, 0..1.
     #[serde(with = "measure")]
     #[schemars(with = "Option<f64>")]
@@ -352,6 +358,11 @@ impl Video {
             if v.chunks > 0 {
                 bits += v.bitrate_bps * v.chunks as f64;
                 quality += v.linear_qoe * v.chunks as f64;
+            } else {
+                // It stood still all the time.
+                quality -= STALL_PENALTY * v.stalled_s;
+            }
+            if v.stalling_index.is_finite() {
                 (smooth, seen) = (smooth + v.stalling_index, seen + 1.0);
             }
             if v.startup_s.is_finite() {
@@ -433,7 +444,7 @@ pub struct Pages {
 }
 
 /// A distribution over few values.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Distribution {
     /// How many values there are.
     pub count: u64,

@@ -3,7 +3,7 @@
 
 use crate::{
     Backlog, Calls, Datagrams, Distribution, Flow, Group, Jitter, LossEvents, LossPattern, Pages, Port,
-    Queue, Results, Run, Sojourn, Transfer, Transfers, Video,
+    Queue, Responsiveness, Results, Run, Sojourn, Transfer, Transfers, Video,
 };
 use queuewright_aqm::REASON_NAMES;
 use std::borrow::Cow;
@@ -231,7 +231,7 @@ pub fn runs(results: &Results) -> Sheet<'_> {
         |r| r.1.lost,
     );
     let events = |r: &(&Run, &Port)| r.1.loss_events;
-    c.count_if("loss_events", "", "drops of which each follows another within a mean base RTT", |r| {
+    c.count_if("loss_events", "", "a drop and all that follow it within a mean base RTT", |r| {
         Some(r.1.loss_events?.count)
     });
     let synchronisation: [Part<LossEvents>; 2] =
@@ -307,7 +307,7 @@ pub fn groups(results: &Results) -> Sheet<'_> {
     c.number("loss_period_packets", "packets", "mean length of such a run", |r| {
         pattern(r).map_or(f64::NAN, |p| p.period_packets)
     });
-    c.number("loss_noticeable_rate", "share", "of datagrams lost within 99 after another loss", |r| {
+    c.number("loss_noticeable_rate", "share", "of lost datagrams: those lost within 99 after another", |r| {
         pattern(r).map_or(f64::NAN, |p| p.noticeable_rate)
     });
     c.number("burst_r", "", "mean length of a run of losses over that of random loss", |r| {
@@ -411,6 +411,47 @@ pub fn flows(results: &Results) -> Sheet<'_> {
     c.sheet("flows", "run and flow")
 }
 
+/// A row for each run and entry of flows that probes measure the network beside.
+pub fn responsiveness(results: &Results) -> Sheet<'_> {
+    let rows = results.runs.iter().flat_map(|run| run.responsiveness.iter().map(move |r| (run, r)));
+    let rows: Vec<(&Run, &Responsiveness)> = rows.collect();
+    let named = crate::quality::qoo::named().into_iter().map(|profile| profile.name);
+    let mut profiles: Vec<String> = named.collect();
+    for name in rows.iter().flat_map(|(_, r)| r.qoo.keys()) {
+        if !profiles.contains(name) {
+            profiles.push(name.clone());
+        }
+    }
+    let mut c = SheetBuilder::new(rows, |r: &(&Run, &Responsiveness)| r.0);
+    c.text("load", "name of the entry whose flows make the load", |r| r.1.load.as_str().into());
+    c.number("rpm", "1/min", "responsiveness: the mean of the next two", |r| r.1.rpm);
+    c.number("foreign_rpm", "1/min", "round trips on connections of their own", |r| r.1.foreign_rpm);
+    c.number("loaded_rpm", "1/min", "round trips on the connections that make the load", |r| r.1.loaded_rpm);
+    c.number("idle_rpm", "1/min", "round trips on connections of their own where nothing else is", |r| {
+        r.1.idle_rpm
+    });
+    c.text("confidence", "how far `rpm` can be relied on: `low`, `medium`, `high`", |r| {
+        r.1.confidence.as_str().into()
+    });
+    c.parts("rtt_ms", "ms", "the round-trip time on connections of their own", &DISTRIBUTION, |r| {
+        Some(r.1.rtt_ms)
+    });
+    c.number("idle_rtt_ms", "ms", "mean of the same where nothing else is", |r| r.1.idle_rtt_ms);
+    c.number("loss", "share", "of the packets of these connections that were lost", |r| r.1.loss);
+    c.text("grade", "letter of a bufferbloat test, `A+` to `F`", |r| {
+        r.1.grade.as_deref().unwrap_or("").into()
+    });
+    for name in profiles {
+        c.number(
+            format!("qoo_{}", name.replace('-', "_")),
+            "",
+            format!("Quality of Outcome of `{name}`, 0 to 100"),
+            |r| r.1.qoo.get(&name).copied().flatten().unwrap_or(f64::NAN),
+        );
+    }
+    c.sheet("responsiveness", "run and entry of flows with probes")
+}
+
 /// A row for each run, port and point of the distribution of the sojourn time.
 pub fn cdf(results: &Results) -> Sheet<'_> {
     let mut rows: Vec<(&Run, &Port, (f64, f64))> = Vec::new();
@@ -461,7 +502,15 @@ pub fn page() -> String {
          Of `runs.csv` and the others in a [results folder](results.md#the-folder), and of the tables of the same names in\n\
          [Python](python.md). Measures leave out the warm-up. What is not known is an empty field, and null in Python. A share is 0 to 1.\n",
     );
-    for sheet in [runs(&none), queues(&none), groups(&none), flows(&none), cdf(&none), transfers(&[])] {
+    for sheet in [
+        runs(&none),
+        queues(&none),
+        groups(&none),
+        flows(&none),
+        responsiveness(&none),
+        cdf(&none),
+        transfers(&[]),
+    ] {
         let _ = write!(
             page,
             "\n## {}\n\nA row for each {}.\n\n| column | unit | |\n|---|---|---|\n",

@@ -292,11 +292,14 @@ fn every_measure_is_in_a_sheet() {
         ..Group::default()
     };
     let flow = Flow { srtt_ms: Some(0.0), fct_s: Some(0.0), ..Flow::default() };
+    let qoo = BTreeMap::from([("call".to_string(), Some(0.0))]);
+    let responsiveness = Responsiveness { qoo, ..Responsiveness::default() };
     // What a machine's speed makes of it is in no sheet.
     let run = Run {
         ports: vec![port],
         groups: vec![group],
         flows: vec![flow],
+        responsiveness: vec![responsiveness],
         packets_per_s: f64::NAN,
         ..Run::default()
     };
@@ -307,9 +310,13 @@ fn every_measure_is_in_a_sheet() {
     let mut all = BTreeMap::new();
     numbers(&serde_json::to_value(&results.runs[0]).unwrap(), "", &mut all);
     let mut found = std::collections::BTreeSet::new();
-    for sheet in
-        [sheets::runs(&results), sheets::queues(&results), sheets::groups(&results), sheets::flows(&results)]
-    {
+    for sheet in [
+        sheets::runs(&results),
+        sheets::queues(&results),
+        sheets::groups(&results),
+        sheets::flows(&results),
+        sheets::responsiveness(&results),
+    ] {
         for column in sheet.columns {
             match column.values {
                 sheets::Values::Text(_) => {}

@@ -10,6 +10,7 @@ use crate::datagrams::Datagrams;
 use crate::error::Error;
 use crate::model::{Flows, LinkRate, Scenario, TrafficModel, largest_packet, rate_of};
 use crate::params;
+use crate::probes::ProbesSpec;
 use crate::random::{draw, stream};
 use crate::requests::ClientSpec;
 use crate::setting::bdp_times;
@@ -17,6 +18,7 @@ use crate::source::SourceSpec;
 use crate::spec::{FlowSpec, GroupSpec, PortSpec, Rate, RunSpec, Stack, Timers, Traffic};
 use crate::streams::{FlowTemplate, Streams};
 use crate::units::Size;
+use queuewright_cca::Kind;
 use std::collections::{HashMap, HashSet};
 
 impl Scenario {
@@ -126,6 +128,7 @@ impl Scenario {
             groups: d.groups.clone(),
             flows: d.flows.clone(),
             sources: d.sources.clone(),
+            probes: d.probes.clone(),
             series_interval_ns: self.run.sample_ns,
             series_flows: d.series_flows.clone(),
             memory_bytes: d.memory_bytes,
@@ -171,7 +174,31 @@ impl Scenario {
             group.name = name;
         }
         let bdp_bytes = (0..self.ports.len()).map(|port| self.bdp_bytes(port, &flows, &sources)).collect();
-        Drawn { seed, groups, flows, sources, series_flows, bdp_bytes, memory_bytes: 0 }
+        let mut probes = Vec::new();
+        let mut first_group = 0;
+        for (i, entry) in self.flows.iter().enumerate() {
+            let of_entry = first_group..first_group + kinds(entry).len() as u32;
+            first_group = of_entry.end;
+            if let Some(wanted) = &entry.probes {
+                let group = groups.len() as u32;
+                let name = entry.name.clone().unwrap_or_else(|| groups[of_entry.start as usize].name.clone());
+                groups.push(GroupSpec {
+                    name: format!("probes of {name}"),
+                    cca: Kind::Cubic.name().into(),
+                    datagrams: false,
+                    codec: None,
+                });
+                probes.push(ProbesSpec {
+                    load: name,
+                    groups: of_entry,
+                    group,
+                    source: sources.len() as u32,
+                    profiles: wanted.profiles.clone(),
+                });
+                sources.push(ProbesSpec::source(entry, seed, i as u32, group));
+            }
+        }
+        Drawn { seed, groups, flows, sources, probes, series_flows, bdp_bytes, memory_bytes: 0 }
     }
 
     /// Names of the groups, one for each entry and congestion control: the entry's
@@ -282,6 +309,7 @@ struct Drawn {
     groups: Vec<GroupSpec>,
     flows: Vec<FlowSpec>,
     sources: Vec<SourceSpec>,
+    probes: Vec<ProbesSpec>,
     series_flows: Vec<u32>,
     /// Of each run.
     memory_bytes: u64,

@@ -353,6 +353,13 @@ pub static FLOWS: Keys = Keys {
         .never(ASKING),
         key("video", Table(&VIDEO), Says("none"), "TCP: a client [plays a video](#clients-that-ask)").never(ASKING),
         key(
+            "probes",
+            Or(&[Bool, Table(&PROBES)]),
+            Is("false"),
+            "TCP: [probes](#probes) measure how the network answers while these flows load it",
+        )
+        .never("it sends no probes"),
+        key(
             "ecn",
             Or(&[Bool, Word(&["l4s"])]),
             Is("false"),
@@ -460,6 +467,19 @@ pub static VIDEO: Keys = Keys {
             "playing time that the player keeps ahead at most; at least a chunk",
         ),
     ]],
+};
+
+/// `probes`.
+pub static PROBES: Keys = Keys {
+    name: "probes",
+    class: "Probes",
+    words: "table",
+    parts: &[&[key(
+        "profiles",
+        Path,
+        Says("those that are always there"),
+        "TOML file of more [applications](#probes) whose Quality of Outcome is to be known",
+    )]],
 };
 
 /// `pages`.

@@ -47,6 +47,7 @@ mod params;
 mod plain;
 pub mod policy;
 mod preset;
+mod probes;
 mod python;
 mod random;
 mod rate;
@@ -74,7 +75,8 @@ pub use draft::Draft;
 pub use error::{Error, Place, one_line};
 pub use flags::{DEFAULT_AQM, Flag, Flags};
 pub use model::{
-    Change, Discipline, Flows, InitialWindow, Link, LinkRate, Rows, Run, Scenario, TraceFile, TrafficModel,
+    Change, Discipline, Flows, InitialWindow, Link, LinkRate, Probes, Rows, Run, Scenario, TraceFile,
+    TrafficModel,
 };
 pub use node::too_many_items;
 pub use policy::{Policy, PolicyFile};

@@ -44,6 +44,8 @@ pub const FLOWS: Limit = Limit { of: "table of flows", bytes: 64 * MB, items: (1
 /// Tables of pages: of their flows.
 pub const PAGES: Limit =
     Limit { of: "table of web pages, of which 10000", bytes: 64 * MB, items: (1_000_000, "flows"), ..PLAIN };
+/// Profiles of applications.
+pub const PROFILES: Limit = Limit { of: "profiles of applications (probes)", bytes: MB, ..PLAIN };
 /// Packet captures.
 pub const CAPTURE: Limit =
     Limit { of: "packet capture (pcap, pcapng)", bytes: 1024 * MB, items: (1_000_000, "flows"), ..PLAIN };
@@ -78,13 +80,14 @@ pub const SHOWN_SEEDS: usize = 5;
 pub const SHOWN_SAMPLES: usize = 2000;
 
 /// All of them, as the page has them.
-const ALL: [&Limit; 18] = [
+const ALL: [&Limit; 19] = [
     &TOML,
     &JSON,
     &TRACE,
     &SIZES,
     &FLOWS,
     &PAGES,
+    &PROFILES,
     &CAPTURE,
     &HELD,
     &POLICY,

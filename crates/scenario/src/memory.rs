@@ -386,8 +386,10 @@ impl Scenario {
             let touched = (bytes as f64 / 10.0 + flows * 8192.0).min(bytes as f64);
             touched + f64::from(queues) * QUEUE_ENDS
         });
+        // Probes run once more by themselves.
+        let times = if self.flows.iter().any(|f| f.probes.is_some()) { 2.0 } else { 1.0 };
         needs.push(Need {
-            bytes: PORT + tables.fold(0.0, f64::max),
+            bytes: times * (PORT + tables.fold(0.0, f64::max)),
             key: format!("ports[{i}]"),
             what: "a port and its discipline; write fewer ports".into(),
         });

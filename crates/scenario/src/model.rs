@@ -15,6 +15,7 @@ use crate::stack::{SendBuffer, Stack};
 use crate::trace::mean_rate;
 use crate::units::{MILLION, Range, Size};
 use queuewright_cca::Kind;
+use queuewright_results::quality::qoo::Profile;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -127,6 +128,17 @@ pub struct Flows {
     pub access_bps: Option<Range>,
     /// Most extra delay of a packet on the access link, ns, drawn per flow.
     pub jitter_ns: Range,
+    /// Probes measure how the network answers while its flows load it.
+    pub probes: Option<Probes>,
+}
+
+/// Probes beside an entry's flows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Probes {
+    /// Applications whose Quality of Outcome is to be known.
+    pub profiles: Arc<Vec<Profile>>,
+    /// The file that some of them are out of.
+    pub file: Option<DataFile>,
 }
 
 /// Congestion window that a connection begins with.

@@ -12,6 +12,7 @@ pub use crate::datagrams::Gaps;
 pub use crate::flow::{FlowSpec, Traffic};
 pub use crate::impairments::{Impairments, Jitter, JitterLaw, Reorder};
 pub use crate::model::{InitialWindow, TrafficModel};
+pub use crate::probes::ProbesSpec;
 pub use crate::rate::{Schedule, Trace};
 pub use crate::requests::{ClientSpec, RequestsSpec};
 pub use crate::sizes::{SizeTable, Sizes};
@@ -46,6 +47,8 @@ pub struct RunSpec {
     pub flows: Vec<FlowSpec>,
     /// Where flows come from while the run goes on.
     pub sources: Vec<SourceSpec>,
+    /// What measures how the network answers. Each has a source and a group of its own, behind all others.
+    pub probes: Vec<ProbesSpec>,
     /// Interval of the time series, ns.
     pub series_interval_ns: u64,
     /// Flows whose cwnd and goodput are in the time series (indices).

@@ -8,7 +8,7 @@ use crate::error::{Error, listed, suggest};
 use crate::form::MAX_WINDOW;
 use crate::keys::{FLOWS, MAX_FLOWS, WEIGHT};
 use crate::memory::wire_bytes;
-use crate::model::{Flows, InitialWindow, Link, Run, TrafficModel, rate_of};
+use crate::model::{Flows, InitialWindow, Link, Probes, Run, TrafficModel, rate_of};
 use crate::node::{Node, Table, Value};
 use crate::packet::FULL_BYTES;
 use crate::preset::{self, Preset, in_order};
@@ -126,6 +126,7 @@ fn flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows,
         duration,
         access_bps: t.span_if("access")?,
         jitter_ns,
+        probes: Probes::read(&t, files)?,
     })
 }
 
@@ -224,7 +225,18 @@ fn traffic_model(t: &Table<'_>, run: &Run, files: &Files) -> Result<(TrafficMode
         return Ok((traffic, file));
     }
     t.not_with(
-        &["size", "ecn", "initial_window", "wmem", "notsent_lowat", "repeat", "pages", "requests", "video"],
+        &[
+            "size",
+            "ecn",
+            "initial_window",
+            "wmem",
+            "notsent_lowat",
+            "repeat",
+            "pages",
+            "requests",
+            "video",
+            "probes",
+        ],
         "belongs to TCP flows (cca); a UDP flow sends from start to stop, or for its duration",
     )?;
     match Datagrams::read(key, t)? {

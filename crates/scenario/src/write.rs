@@ -3,7 +3,9 @@
 use crate::arrivals::{ArrivalPattern, Arrivals, PagesFile};
 use crate::data::{DataFile, hex};
 use crate::datagrams::Datagrams;
-use crate::model::{Change, Discipline, Flows, InitialWindow, Link, LinkRate, Scenario, TrafficModel};
+use crate::model::{
+    Change, Discipline, Flows, InitialWindow, Link, LinkRate, Probes, Scenario, TrafficModel,
+};
 use crate::setting::Setting;
 use crate::stack::Stack;
 use crate::units::{Range, Unit};
@@ -180,6 +182,9 @@ impl Scenario {
             if let Some(file) = &mut entry.size_file {
                 see("sizes", "csv", file);
             }
+            if let Some(Probes { file: Some(file), .. }) = &mut entry.probes {
+                see("profiles", "toml", file);
+            }
             if let Some(rows) = &mut entry.rows {
                 see("flows", "csv", &mut rows.file);
             }
@@ -301,6 +306,9 @@ fn flows(entry: &Flows) -> Value {
             if let Some(client) = client {
                 let (key, value) = client.show();
                 put(key, value);
+            }
+            if let Some(probes) = &entry.probes {
+                put("probes", probes.show());
             }
         }
         TrafficModel::Datagrams(datagrams) => {

@@ -5,8 +5,8 @@ mod common;
 use common::{complaints, schema};
 use proptest::prelude::*;
 use queuewright_scenario::keys::{
-    EXPONENTIAL, FLOWS, Form, JITTER, Key, Keys, LINK, LOGNORMAL, PAGES, PARETO, QUEUE, REORDER, RUN, SHARED,
-    SIZES, TABLES, TOP, VIDEO,
+    EXPONENTIAL, FLOWS, Form, JITTER, Key, Keys, LINK, LOGNORMAL, PAGES, PARETO, PROBES, QUEUE, REORDER, RUN,
+    SHARED, SIZES, TABLES, TOP, VIDEO,
 };
 use queuewright_scenario::limits::limits_page;
 use queuewright_scenario::units::show_millionths;
@@ -158,7 +158,8 @@ fn the_schema_refuses_what_is_wrong() {
 }
 
 /// The tables inside others.
-static INNER: [&Keys; 8] = [&JITTER, &REORDER, &EXPONENTIAL, &LOGNORMAL, &PARETO, &SIZES, &VIDEO, &PAGES];
+static INNER: [&Keys; 9] =
+    [&JITTER, &REORDER, &EXPONENTIAL, &LOGNORMAL, &PARETO, &SIZES, &VIDEO, &PAGES, &PROBES];
 
 /// A small file in which a key may stand, with that value.
 fn file(of: &Keys, key: &str, value: &str) -> String {
@@ -255,6 +256,7 @@ fn file(of: &Keys, key: &str, value: &str) -> String {
         }
         ("pages", "file") => put(&mut flows, &format!("pages = {{ at = \"1s\", {line} }}")),
         ("pages", _) => put(&mut flows, &format!("pages = {{ {line} }}")),
+        ("probes", _) => put(&mut flows, &format!("probes = {{ {line} }}")),
         ("[queue]", _) => put(&mut queue, &line),
         ("[run]", _) => {
             // A short run has no more samples than it may.

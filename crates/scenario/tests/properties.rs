@@ -87,9 +87,10 @@ fn flows() -> impl Strategy<Value = String> {
         }),
     ]
     .prop_map(|what| format!("cca = \"cubic\"\n{what}\n"));
+    let probed = any::<bool>().prop_map(|p| format!("cca = \"cubic\"\nprobes = {p}\n"));
     let lasting = (
         maybe(range_of(1, 30).prop_map(|r| format!("count = \"{}..{}\"", r.min, r.max))),
-        prop_oneof![3 => tcp, 2 => udp, 1 => voip, 1 => asking],
+        prop_oneof![3 => tcp, 2 => udp, 1 => voip, 1 => asking, 1 => probed],
     )
         .prop_map(|(count, sends)| count + &sends);
     let size = prop_oneof![

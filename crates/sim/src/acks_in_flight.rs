@@ -4,6 +4,7 @@
 //! a flow's packets in order, so what is older than one that has come back was dropped on the way, and goes.
 
 use crate::ack::Ack;
+use crate::wheel::{Event, EventKind};
 use std::collections::VecDeque;
 
 /// The acknowledgements of a flow that are under way.
@@ -24,6 +25,15 @@ impl AcksInFlight {
         self.acks.push_back(ack);
         self.sent += 1;
         self.first.wrapping_add(self.acks.len() as u32 - 1)
+    }
+
+    /// One of a flow sets out that is `at` its first port then: the event of its arrival there. `forward_hops`: ports that the flow's
+    /// packets cross.
+    pub fn departs(&mut self, ack: Ack, flow: u32, forward_hops: u32) -> Event {
+        let mut event = Event::plain(ack.at, EventKind::Arrive, flow);
+        event.seq = self.send(ack);
+        event.go_on(forward_hops + 1, 0);
+        event
     }
 
     /// What one says that is under way.

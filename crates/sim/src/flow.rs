@@ -2,6 +2,7 @@
 
 use crate::ack::Ack;
 use crate::acks_in_flight::AcksInFlight;
+use crate::asker::Asker;
 use crate::channel::Channel;
 use crate::client::Client;
 use crate::forward_path::{ForwardPath, times};
@@ -120,7 +121,8 @@ pub struct Flow {
 
     /// When it starts (ns): is to start, and once it has, when its host sent its first packet.
     pub start_ns: u64,
-    stop_ns: u64,
+    /// Its application writes no more from then on (ns).
+    pub stop_ns: u64,
     /// When the last byte of a finite flow arrived (ns).
     pub finished_ns: Option<u64>,
     /// When its first byte did (ns), of a finite flow.
@@ -153,6 +155,12 @@ pub struct Flow {
     /// Bytes of a full packet on the link.
     pub wire_bytes: u16,
     overhead: u32,
+    /// When the answer to its SYN came (ns); 0: it has not.
+    pub connected_ns: u64,
+    /// When its sender knew that all has arrived that there was to send (ns); 0: it does not.
+    pub acked_ns: u64,
+    /// Asks now and then how long it takes; none: nobody has.
+    pub asks: Option<Box<Asker>>,
 }
 
 impl Flow {
@@ -255,6 +263,9 @@ impl Flow {
             lost: 0,
             acks_lost: 0,
             lost_before: 0,
+            connected_ns: 0,
+            acked_ns: 0,
+            asks: None,
         }
     }
 

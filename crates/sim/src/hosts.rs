@@ -14,7 +14,7 @@ use crate::forward_path::{Delivery, ForwardPath};
 use crate::jiffies::timestamp;
 use crate::packet::{MAX_SACKS, flag};
 use crate::sender::Burst;
-use crate::wheel::{Event, EventKind, Wheel};
+use crate::wheel::Wheel;
 use queuewright_scenario::packet::MSS;
 
 /// Scratch space of the flow at work; reused.
@@ -50,10 +50,7 @@ impl Flow {
         self.answer(now, &mut bench.acks);
         if let Some(acks_in_flight) = &mut self.acks_in_flight {
             for ack in bench.acks.drain(held..) {
-                let mut event = Event::plain(ack.at, EventKind::Arrive, index);
-                event.seq = acks_in_flight.send(ack);
-                event.go_on(self.forward_hops + 1, 0);
-                wheel.push(event);
+                wheel.push(acks_in_flight.departs(ack, index, self.forward_hops));
             }
         }
         let done = self.send(index, now, bench, wheel);
@@ -155,12 +152,12 @@ impl Flow {
     /// The first byte of what there is to send, or of what a client asked for, has arrived at `at`.
     #[cold]
     fn begin(&mut self, at: u64) {
-        if let Endpoints::Tcp { awaited, .. } = &mut self.ends {
-            *awaited = u32::MAX;
-        }
-        match &mut self.client {
-            Some(client) => client.begins(at),
-            None => self.first_ns = Some(at),
+        let Endpoints::Tcp { awaited, receiver, .. } = &mut self.ends else { return };
+        *awaited = u32::MAX;
+        match (&mut self.client, &mut self.asks) {
+            (Some(client), _) => client.begins(at),
+            (None, Some(asks)) => *awaited = asks.answered(at, receiver.rcv_nxt),
+            (None, None) => self.first_ns = Some(at),
         }
     }
 
@@ -209,10 +206,35 @@ impl Flow {
         }
     }
 
+    /// A probe asks for a byte at `now`, over the connection that the flow has, unless that has an end or is not open.
+    pub fn ask(&mut self, index: u32, now: u64, wheel: &mut Wheel) {
+        if self.is_finite() || self.client.is_some() {
+            return;
+        }
+        let Endpoints::Tcp { sender, receiver, .. } = &mut self.ends else { return };
+        if sender.una() == 0 || now >= self.stop_ns {
+            return;
+        }
+        // What is due goes first, as before a client's request.
+        let due = receiver.due(now).map(|ack| Ack::new(self.reverse.ack_arrival(ack.at), ack, receiver));
+        let number = self.asks.get_or_insert_default().ask(now);
+        let told = receiver.answers(now);
+        let mut request = Ack::new(self.reverse.ack_arrival(now), told, receiver);
+        request.count = request.count.min(MAX_SACKS as u8 - 1);
+        request.sacks[MAX_SACKS - 1] = (0, number);
+        request.flags = request.flags & !flag::DUPLICATE | REQUEST;
+        for ack in due.into_iter().chain([request]) {
+            match &mut self.acks_in_flight {
+                Some(returning) => wheel.push(returning.departs(ack, index, self.forward_hops)),
+                None => self.held.push(ack),
+            }
+        }
+    }
+
     /// The sender works in its ACKs, timers and pacing gaps up to `now`. How many ACKs that were.
     #[inline]
     fn send(&mut self, index: u32, now: u64, bench: &mut Scratch, wheel: &mut Wheel) -> usize {
-        let Endpoints::Tcp { sender, .. } = &mut self.ends else { return 0 };
+        let Endpoints::Tcp { sender, segments, awaited, .. } = &mut self.ends else { return 0 };
         let (up, out) = (&mut self.up, &mut bench.out);
         let mut done = 0;
         let mut clock = 0;
@@ -229,6 +251,9 @@ impl Flow {
                 done += 1;
                 if ack.flags & flag::SYN != 0 {
                     up.heard_ms = ack.sent;
+                    if self.connected_ns == 0 {
+                        self.connected_ns = at;
+                    }
                     sender.on_established(at, ack.ts, out);
                 } else if hears(&mut up.heard_ms, ack.sent, || {
                     if ack.cum == sender.una() { sender.replay_ms() } else { 0 }
@@ -237,8 +262,15 @@ impl Flow {
                 {
                     let random = if sender.draws() { up.draw() } else { 0 };
                     sender.on_ack(at, ack.view(), random, out);
+                    if sender.una() == *segments && self.acked_ns == 0 {
+                        self.acked_ns = at;
+                    }
                     if ack.flags & REQUEST != 0 {
-                        sender.write(at, ack.sacks[MAX_SACKS - 1].0, out);
+                        match (ack.sacks[MAX_SACKS - 1], &mut self.asks) {
+                            // The answer to a probe stands behind all that was written before.
+                            ((0, number), Some(asks)) => *awaited = asks.told(number, sender.written()),
+                            ((more, _), _) => sender.write(at, more, out),
+                        }
                     }
                 }
             } else if sender.resume_at() <= at {

@@ -12,6 +12,7 @@ mod audit;
 mod blocks;
 
 mod acks_in_flight;
+mod asker;
 mod calls;
 mod channel;
 mod client;
@@ -28,6 +29,7 @@ mod net;
 mod outcome;
 mod packet;
 mod port;
+mod probes;
 mod queues;
 mod random;
 mod receiver;

@@ -157,6 +157,15 @@ impl Net {
         complete
     }
 
+    /// A probe asks for a byte at `now`, over a flow's connection. Is what its client asked for complete?
+    pub fn ask(&mut self, index: u32, now: u64) -> bool {
+        let (flow, forward) = (&mut self.flows[index as usize], &mut self.forward_paths[index as usize]);
+        let complete = flow.catch_up(index, now, now, forward, &mut self.bench, &mut self.wheel);
+        flow.ask(index, now, &mut self.wheel);
+        self.set_deadline(index);
+        complete
+    }
+
     /// A flow starts: see [`Flow::start`].
     pub fn start(&mut self, event: Event, rtt_ns: u64, open_for_ns: u64) {
         let flow = &mut self.flows[event.flow as usize];

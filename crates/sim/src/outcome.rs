@@ -1,20 +1,24 @@
 //! What was measured, as results have it.
 
+use crate::asker::Asker;
 use crate::flow::{Endpoints, Flow};
 use crate::link::capacity_bytes;
 use crate::net::Net;
 use crate::port::{Port, parameters};
+use crate::probes::responsiveness;
 use crate::traffic::Traffic;
 use queuewright_results as results;
+use queuewright_results::quality::loss::Events;
 use queuewright_scenario::spec::RunSpec;
 
-/// The results of a run that is over.
+/// The results of a run that is over. `idle`: the probes of one in which nothing else was; none: it has no probes.
 pub(crate) fn measured(
     spec: &RunSpec,
     ports: &mut [Port],
     net: &mut Net,
     traffic: &mut Traffic,
     series: results::Series,
+    idle: Option<&Traffic>,
 ) -> results::Run {
     let end = spec.duration_ns;
     let mut link_rows: Vec<results::Port> = ports
@@ -29,7 +33,8 @@ pub(crate) fn measured(
         port.lost = (p.impairments.loss > 0).then(|| channel.lost_in_window());
     }
     for (i, (row, port)) in link_rows.iter_mut().zip(ports.iter()).enumerate() {
-        row.loss_events = Some(loss_events(port.loss_events(), &traffic.spans_at(i as u32, &net.flows)));
+        row.loss_events =
+            Some(loss_events(port.loss_events(), &traffic.spans_at(i as u32, &net.flows, spec)));
     }
     for (flow, _) in net.flows.iter().zip(0..).filter(|(_, i)| !traffic.is_free(*i)) {
         if let (Some(group), Some(stream)) = (&mut net.datagrams[flow.group as usize], &flow.stream) {
@@ -71,8 +76,10 @@ pub(crate) fn measured(
     let window_s = (end - spec.warmup_ns) as f64 / 1e9;
     let warmup_s = spec.warmup_ns as f64 / 1e9;
     let transfers = traffic.transfers(spec, &net.flows, ports);
-    let groups = spec
-        .groups
+    let askers: Vec<Option<&Asker>> = net.flows.iter().map(|f| f.asks.as_deref()).collect();
+    let responsiveness = responsiveness(spec, traffic, idle, &askers);
+    // Those of probes stand behind all others.
+    let groups = spec.groups[..spec.groups.len() - spec.probes.len()]
         .iter()
         .enumerate()
         .map(|(g, group)| {
@@ -115,12 +122,13 @@ pub(crate) fn measured(
             transfers,
         },
         ports: link_rows,
+        responsiveness,
         ..results::Run::of(flows)
     }
 }
 
 /// Loss events, each with the flows that lost packets in it, among flows that are there from when to when.
-fn loss_events(events: &[(u64, u32)], spans: &[(u64, u64)]) -> results::LossEvents {
+fn loss_events(events: &Events, spans: &[(u64, u64)]) -> results::LossEvents {
     let sorted = |of: fn(&(u64, u64)) -> u64| {
         let mut all: Vec<u64> = spans.iter().map(of).collect();
         all.sort_unstable();
@@ -128,11 +136,12 @@ fn loss_events(events: &[(u64, u32)], spans: &[(u64, u64)]) -> results::LossEven
     };
     let (starts, ends) = (sorted(|s| s.0), sorted(|s| s.1));
     let share = |&(at, losers): &(u64, u32)| {
-        let active = starts.partition_point(|t| *t <= at) - ends.partition_point(|t| *t < at);
+        let until = at.saturating_add(events.round_ns());
+        let active = starts.partition_point(|t| *t <= until) - ends.partition_point(|t| *t < at);
         // What is under way of a flow that is over may still be lost.
         f64::from(losers) / (active as f64).max(f64::from(losers))
     };
-    results::LossEvents::of(events.iter().map(share).collect())
+    results::LossEvents::of(events.all().iter().map(share).collect())
 }
 
 /// Packets lost within the window by the flows of a group that are there at the end.

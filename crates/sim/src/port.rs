@@ -65,6 +65,8 @@ pub struct Port {
     /// Acknowledgements dropped, and ports crossed before those on the reverse path, by flow, as `drops`.
     ack_drops: Vec<u32>,
     forward_hops: Vec<u32>,
+    /// Is it a probe, whose drops are no part of loss events? By flow.
+    probes: Vec<bool>,
     /// The drops when the window began.
     drops_before: Vec<u32>,
     /// Datagrams dropped since they were last asked for: whose, when sent, when dropped (ns).
@@ -118,6 +120,7 @@ impl Port {
             drops: Vec::new(),
             ack_drops: Vec::new(),
             forward_hops: Vec::new(),
+            probes: Vec::new(),
             drops_before: Vec::new(),
             lost_datagrams: Vec::new(),
             events: Events::new(0),
@@ -186,14 +189,14 @@ impl Port {
         }
     }
 
-    /// Drops that lie no further apart (ns) are one loss event.
-    pub fn losses_within(&mut self, spacing_ns: u64) {
-        self.events = Events::new(spacing_ns);
+    /// A loss event lasts so long (ns).
+    pub fn losses_within(&mut self, round_ns: u64) {
+        self.events = Events::new(round_ns);
     }
 
-    /// When each loss event began (ns), and how many flows lost packets in it.
-    pub fn loss_events(&self) -> &[(u64, u32)] {
-        self.events.all()
+    /// Loss events within the window.
+    pub fn loss_events(&self) -> &Events {
+        &self.events
     }
 
     /// Shows the port the buffer that it shares.
@@ -210,7 +213,7 @@ impl Port {
 
     /// The flow at an index is from now on another, with a number that none has had; for `there` see
     /// [`Port::count_drops`].
-    pub fn flow_begins(&mut self, index: u32, number: u32, forward_hops: u32) {
+    pub fn flow_begins(&mut self, index: u32, number: u32, forward_hops: u32, is_probe: bool) {
         let at = index as usize;
         if self.numbers.len() <= at {
             self.numbers.extend(self.numbers.len() as u32..=index);
@@ -220,6 +223,10 @@ impl Port {
             self.drops.resize(at + 1, 0);
             self.ack_drops.resize(at + 1, 0);
             self.forward_hops.resize(at + 1, 0);
+        }
+        if is_probe || at < self.probes.len() {
+            self.probes.resize(self.probes.len().max(at + 1), false);
+            self.probes[at] = is_probe;
         }
         if let Some(late) = &mut self.late_marks {
             late.forget(index);
@@ -269,7 +276,8 @@ impl Port {
         if p.flags & flag::UDP != 0 {
             self.lost_datagrams.push((p.flow, p.number(), now));
         }
-        if now >= self.warmup_ns && !comes_back {
+        let is_probe = self.probes.get(flow).copied().unwrap_or(false);
+        if now >= self.warmup_ns && !comes_back && !is_probe {
             self.events.drop(now, p.flow);
         }
         let drops = if comes_back { &mut self.ack_drops } else { &mut self.drops };

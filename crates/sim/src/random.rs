@@ -4,10 +4,11 @@ use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
 
 /// Streams 0 to 2^32 of a seed belong to receivers and UDP sources, those from 2^32 to ports, those from here
-/// to senders, those from `LINK_STREAMS` to links; those of flows that come and go lie from `COMING_STREAMS` on, 2^34 for each source.
+/// to senders, those from `LINK_STREAMS` to links, those from `PROBE_STREAMS` to probes; those of flows that come and go lie from `COMING_STREAMS` on, 2^34 for each source.
 /// No two share one.
 const SENDER_STREAMS: u64 = 1 << 33;
 const LINK_STREAMS: u64 = 1 << 34;
+const PROBE_STREAMS: u64 = 1 << 35;
 const COMING_STREAMS: u64 = 1 << 40;
 
 /// Which flow it is: by itself, or how many its source had made before it. What others there are is no part of it.
@@ -48,6 +49,11 @@ pub fn port_stream(seed: u64, port: usize) -> Pcg32 {
 /// The stream of the link behind a port.
 pub fn link_stream(seed: u64, port: usize) -> Pcg32 {
     stepped(seed, LINK_STREAMS + port as u64)
+}
+
+/// The stream of a run's probes on the connections that make a load.
+pub fn probe_stream(seed: u64, probes: usize) -> Pcg32 {
+    stepped(seed, PROBE_STREAMS + probes as u64)
 }
 
 fn stepped(seed: u64, number: u64) -> Pcg32 {

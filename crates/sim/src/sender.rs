@@ -599,6 +599,16 @@ impl Sender {
         self.conn.snd_una
     }
 
+    /// How often the SYN was sent again.
+    pub fn syn_retransmits(&self) -> u32 {
+        self.syn_retransmits
+    }
+
+    /// The segment behind all that the application has written.
+    pub fn written(&self) -> u32 {
+        self.written
+    }
+
     /// It asks nothing about an acknowledgement's age, as ns-3.
     #[inline]
     pub fn takes_any_ack(&self) -> bool {

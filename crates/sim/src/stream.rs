@@ -34,6 +34,9 @@ pub struct Stream {
     quickest_ns: Option<u64>,
     quickest_counted_ns: Option<u64>,
     delays: Delays,
+    /// Of the window's that came: the sum of `quickest_ns` when each was counted, and how many they are.
+    waits_ns: u128,
+    came: u64,
     /// As the network lost them; as a telephone did, that plays what comes in time.
     pattern: Pattern,
     heard: Pattern,
@@ -88,7 +91,10 @@ impl Stream {
                 self.delays.record(beyond);
                 self.pattern.packet(false);
                 // Of this one no earlier than now.
-                self.heard.packet(beyond > self.quickest_ns.unwrap_or(0) + PLAYOUT_NS);
+                let quickest = self.quickest_ns.unwrap_or(0);
+                self.heard.packet(beyond > quickest + PLAYOUT_NS);
+                self.waits_ns += u128::from(quickest);
+                self.came += 1;
             }
         }
     }
@@ -107,9 +113,13 @@ impl Stream {
     /// Transmission rating R of the call that it is; none: nothing of it was within the window.
     pub fn rating(&self, codec: CodecName) -> Option<f64> {
         let (codec, packet_ns) = (of(codec), CodecName::PACKET_NS);
-        let quickest = self.quickest_ns?;
         let Pattern { sent, lost, periods, .. } = self.heard;
-        let network_ns = self.floor_ns + quickest + PLAYOUT_NS + packet_ns;
+        if sent > 0 && self.came == 0 {
+            // Nothing was heard.
+            return Some(0.0);
+        }
+        let quickest_ns = (self.waits_ns / u128::from(self.came.max(1))) as u64;
+        let network_ns = self.floor_ns + quickest_ns + PLAYOUT_NS + packet_ns;
         let delay_ms = network_ns as f64 / 1e6 + codec.lookahead_ms;
         let loss = lost as f64 / sent as f64;
         (sent > 0).then(|| emodel::r(delay_ms, codec, loss, burst_r(periods, lost, sent), Echo::Cancelled))

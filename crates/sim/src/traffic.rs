@@ -25,6 +25,8 @@ mod what {
     pub const DONE: u16 = 1;
     /// The slot `flow` may be free.
     pub const RETIRE: u16 = 2;
+    /// A probe asks for a byte on a connection that makes the load: the run's probes `flow`.
+    pub const ASK: u16 = 3;
 }
 
 /// The sources of a run, and what has come of them.
@@ -40,6 +42,8 @@ pub struct Traffic {
     /// Flows begun by each source: the next one's number.
     begun: Vec<u32>,
     done: Vec<(u32, results::Transfer)>,
+    /// Probes that are over, with their groups: connections opened for a byte.
+    opened: Vec<(u32, results::Connection)>,
     /// Of flows that are gone: packets emitted, packets received, and payload delivered by group.
     emitted: u64,
     received: u64,
@@ -79,6 +83,7 @@ impl Traffic {
             free: Vec::new(),
             begun: vec![0; spec.sources.len()],
             done: Vec::new(),
+            opened: Vec::new(),
             emitted: 0,
             received: 0,
             delivered: vec![0; spec.groups.len()],
@@ -134,9 +139,10 @@ impl Network<'_> {
 }
 
 impl Traffic {
-    /// Of each flow that crosses a port: from when to when it is there (ns).
-    pub fn spans_at(&self, port: u32, flows: &[Flow]) -> Vec<(u64, u64)> {
-        let crosses = |f: &Flow| f.path[..f.forward_hops as usize].contains(&port);
+    /// Of each flow that crosses a port and is no probe: from when to when it is there (ns).
+    pub fn spans_at(&self, port: u32, flows: &[Flow], spec: &RunSpec) -> Vec<(u64, u64)> {
+        let crosses =
+            |f: &Flow| f.path[..f.forward_hops as usize].contains(&port) && !is_probe(spec, f.group);
         let there = flows.iter().zip(0..).filter(|(f, i)| !self.is_free(*i) && crosses(f));
         there.map(|(f, _)| f.there()).chain(self.spans[port as usize].iter().copied()).collect()
     }
@@ -154,6 +160,21 @@ impl Traffic {
     /// The event that a flow's last byte arrives at `at`, or that a UDP flow sends no more.
     pub fn done_event(at: u64, flow: u32) -> Event {
         event(at, what::DONE, flow)
+    }
+
+    /// The event that a probe asks for a byte at `at`, of the run's probes by this number.
+    pub fn ask_event(at: u64, probes: u32) -> Event {
+        event(at, what::ASK, probes)
+    }
+
+    /// Is it that event?
+    pub fn asks(event: &Event) -> bool {
+        event.count == what::ASK
+    }
+
+    /// Probes that are over, with their groups: connections opened for a byte.
+    pub fn opened(&self) -> &[(u32, results::Connection)] {
+        &self.opened
     }
 
     /// Works in an event.
@@ -225,9 +246,9 @@ impl Traffic {
                 (net.flows.len() - 1) as u32
             }
         };
-        let forward_hops = net.flows[index as usize].forward_hops;
+        let (forward_hops, group) = (net.flows[index as usize].forward_hops, net.flows[index as usize].group);
         for port in net.ports.iter_mut() {
-            port.flow_begins(index, name, forward_hops);
+            port.flow_begins(index, name, forward_hops, is_probe(net.spec, group));
         }
         let flow = &mut net.flows[index as usize];
         if let Endpoints::Udp { .. } = flow.ends {
@@ -260,6 +281,11 @@ impl Traffic {
         self.received += received;
         let slot = &mut self.slots[(index - self.first) as usize];
         slot.gone = true;
+        self.free.push(index);
+        if is_probe(net.spec, flow.group) {
+            self.opened.push((flow.group, connection(flow, emitted, gone)));
+            return;
+        }
         let (from, to) = flow.there();
         for &port in &slot.transfer.flow.path {
             self.spans[port as usize].push((from, to.min(e.at).max(from)));
@@ -279,7 +305,6 @@ impl Traffic {
                 }
             }
         }
-        self.free.push(index);
     }
 
     /// Has the flow at an index gone, with no other in its place?
@@ -297,8 +322,10 @@ impl Traffic {
     pub fn transfers(&mut self, spec: &RunSpec, flows: &[Flow], ports: &[Port]) -> Vec<results::Transfer> {
         let drops = |index: u32| dropped_of(ports, index);
         let mut all = std::mem::take(&mut self.done);
-        let there =
-            self.slots.iter().zip(self.first..).filter(|(s, i)| !s.gone && flows[*i as usize].is_finite());
+        let there = self.slots.iter().zip(self.first..).filter(|(s, i)| {
+            let flow = &flows[*i as usize];
+            !s.gone && flow.is_finite() && !is_probe(spec, flow.group)
+        });
         for (slot, index) in there {
             all.push((slot.name, slot.record(spec, &flows[index as usize], drops(index))));
         }
@@ -315,6 +342,29 @@ impl Traffic {
         }
         all.sort_by(|a, b| a.1.start_s.total_cmp(&b.1.start_s).then(a.0.cmp(&b.0)));
         all.into_iter().map(|(_, t)| t).collect()
+    }
+}
+
+/// Is this the group of connections that are opened for a byte?
+fn is_probe(spec: &RunSpec, group: u32) -> bool {
+    spec.probes.iter().any(|p| p.group == group)
+}
+
+/// A connection that was opened for a byte, and is over.
+fn connection(flow: &Flow, packets: u64, lost: u64) -> results::Connection {
+    let (syns, data) = match &flow.ends {
+        Endpoints::Tcp { sender, .. } => (sender.syn_retransmits(), sender.stats().resent),
+        Endpoints::Udp { .. } => (0, 0),
+    };
+    results::Connection {
+        asked_s: flow.start_ns as f64 / 1e9,
+        connect_ms: flow.connected_ns.saturating_sub(flow.start_ns) as f64 / 1e6,
+        answer_ms: flow.acked_ns.saturating_sub(flow.connected_ns) as f64 / 1e6,
+        // What is sent again without need is on its way all the same.
+        connect_lost: syns > 0 && lost > 0,
+        answer_lost: data > 0 && lost > 0,
+        packets,
+        lost,
     }
 }
 

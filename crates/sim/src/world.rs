@@ -11,15 +11,17 @@ use crate::net::{Net, groups_of_datagrams};
 use crate::outcome::measured;
 use crate::packet::{Packet, flag};
 use crate::port::{Port, dropped_of};
-use crate::random::{FlowIdentity, link_stream, port_stream};
+use crate::probes;
+use crate::random::{FlowIdentity, below, link_stream, port_stream, probe_stream};
 use crate::sampler::Sampler;
 use crate::traffic::{Network, Traffic};
 use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_aqm::Pool;
 use queuewright_results as results;
 use queuewright_scenario::packet::FULL_BYTES;
-use queuewright_scenario::spec::{ArrivalProcess, PortSpec, Rate, RunSpec, Stack};
+use queuewright_scenario::spec::{ArrivalProcess, PortSpec, ProbesSpec, Rate, RunSpec, Stack};
 use queuewright_scenario::trace::mean_rate;
+use rand_pcg::Pcg32;
 use std::ops::Deref;
 
 /// A run under way. It borrows what it runs, or shares it with who steps it.
@@ -37,6 +39,8 @@ pub struct World<S> {
     /// For how long each flow's connection was open when its data starts, if it is bulk (ns).
     open_for_ns: Vec<u64>,
     traffic: Traffic,
+    /// Of each of the run's probes: when and on which connection they ask.
+    asks: Vec<Pcg32>,
 }
 
 impl<S: Deref<Target = RunSpec> + Clone> World<S> {
@@ -93,6 +97,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             changes: changes(spec),
             sampler,
             traffic: Traffic::new(spec),
+            asks: Vec::new(),
             spec: shared.clone(),
         };
         let counts =
@@ -105,6 +110,12 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         }
         let (traffic, mut network) = world.coming_and_going();
         traffic.begin(&mut network);
+        for (i, probes) in shared.probes.iter().enumerate() {
+            world.asks.push(probe_stream(shared.seed, i));
+            if !probes::load(&shared, probes).is_empty() {
+                world.net.wheel.push(Traffic::ask_event(ProbesSpec::GAP_NS.min, i as u32));
+            }
+        }
         world
     }
 
@@ -269,8 +280,23 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         }
     }
 
+    /// A probe asks for a byte on one of the connections that make the load, at random, and soon on another.
+    fn ask(&mut self, event: &Event) {
+        let load = probes::load(&self.spec, &self.spec.probes[event.flow as usize]);
+        let random = &mut self.asks[event.flow as usize];
+        let flow = load.start + below(random, u64::from(load.end - load.start)) as u32;
+        let gap = ProbesSpec::GAP_NS.min + below(random, ProbesSpec::GAP_NS.max - ProbesSpec::GAP_NS.min + 1);
+        if self.net.ask(flow, event.at) {
+            self.complete(flow);
+        }
+        self.net.wheel.push(Traffic::ask_event(event.at + gap, event.flow));
+    }
+
     #[cold]
     fn come_or_go(&mut self, event: &Event) {
+        if Traffic::asks(event) {
+            return self.ask(event);
+        }
         let (traffic, mut network) = self.coming_and_going();
         traffic.handle(event, &mut network);
     }
@@ -410,7 +436,13 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         self.coming_and_going().1.tell_losses();
         let World { spec, mut ports, mut net, mut traffic, sampler, .. } = self;
         conserved(&spec, &ports, &mut net, &traffic)?;
-        Ok(measured(&spec, &mut ports, &mut net, &mut traffic, sampler.series))
+        let idle = (!spec.probes.is_empty()).then(|| {
+            let alone = probes::alone(&spec);
+            let mut world = World::new(&alone);
+            world.run(|_| true);
+            world.traffic
+        });
+        Ok(measured(&spec, &mut ports, &mut net, &mut traffic, sampler.series, idle.as_ref()))
     }
 
     /// Works through what is due at a flow's hosts until `now`.
@@ -454,12 +486,15 @@ fn open_for_ns(spec: &RunSpec) -> Vec<u64> {
     ages
 }
 
-/// Mean base round-trip time of the flows that cross a port (ns): of those that come and go, as of one of each source.
+/// Mean base round-trip time of the flows that cross a port (ns), probes left out: of those that follow one another as of those at a
+/// time, of those that arrive as of one of each source.
 fn mean_rtt_ns(spec: &RunSpec, port: u32) -> u64 {
-    let coming = spec.sources.iter().filter_map(|s| match &s.arrival {
-        ArrivalProcess::Sessions { first, .. } => first.first().map(|f| (&f.path, f.base_rtt_ns)),
+    let probes = |i: usize| spec.probes.iter().any(|p| p.source as usize == i);
+    let sources = spec.sources.iter().enumerate().filter(|(i, _)| !probes(*i));
+    let coming = sources.flat_map(|(_, s)| match &s.arrival {
+        ArrivalProcess::Sessions { first, .. } => first.iter().map(|f| (&f.path, f.base_rtt_ns)).collect(),
         ArrivalProcess::Arrivals { each, .. } | ArrivalProcess::Pages { each, .. } => {
-            Some((&each.path, each.rtt_ns.min.midpoint(each.rtt_ns.max)))
+            vec![(&each.path, each.rtt_ns.min.midpoint(each.rtt_ns.max))]
         }
     });
     let all = spec.flows.iter().map(|f| (&f.path, f.base_rtt_ns)).chain(coming);

@@ -1,8 +1,9 @@
 //! Which suites there are: those in the program, and folders of the user's.
 
 use crate::Error;
+use crate::findings::Finding;
 use include_dir::{Dir, include_dir};
-use queuewright_scenario::{limits, read_text};
+use queuewright_scenario::{Scenario, limits, read_text};
 use serde::Deserialize;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,19 +39,62 @@ pub struct About {
     /// Where it is from.
     pub source: String,
     /// The measure by which disciplines are ranked: its path in the result object, or one that `reproduce` derives
-    /// (docs/experiments/README.md); default `power`.
-    pub score: Option<String>,
+    /// (docs/experiments/README.md); default `power`. With one `*`, as in `group.*.goodput_bps`: the geometric mean of all that match.
+    /// Of several, each scenario has the first that any of its runs has.
+    pub score: Paths,
     /// Is less of it better?
     pub less: bool,
+    /// What it is in words.
+    pub score_in_words: String,
+    /// How names of scenarios begin that are one section: together they count as much as another section, or as a scenario that is in none.
+    pub sections: Vec<String>,
+    /// How names of scenarios begin that are run and shown, and are in no score.
+    pub unscored: Vec<String>,
     /// On which disciplines it is run unless others are asked for: `all` that need no port to share, or a list as
     /// `--aqm` has it. Left out, each scenario has those that its file names.
     pub aqm: Option<String>,
+    /// What its source has found.
+    pub finding: Vec<Finding>,
+}
+
+/// A path, or several.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub enum Paths {
+    /// One.
+    One(String),
+    /// The first that there is.
+    Several(Vec<String>),
+}
+
+impl Default for Paths {
+    fn default() -> Paths {
+        Paths::One("power".into())
+    }
 }
 
 impl About {
-    /// The measure by which disciplines are ranked.
-    pub fn score(&self) -> &str {
-        self.score.as_deref().unwrap_or("power")
+    /// The measures by which disciplines are ranked, of which a scenario has the first that it has.
+    pub fn score(&self) -> &[String] {
+        match &self.score {
+            Paths::One(path) => std::slice::from_ref(path),
+            Paths::Several(paths) => paths,
+        }
+    }
+
+    /// Is the score Kleinrock's power?
+    pub(crate) fn is_power(&self) -> bool {
+        self.score() == ["power"]
+    }
+
+    /// The section of a scenario of this name, itself if it is in none; none: it is in no score.
+    pub(crate) fn section(&self, name: &str) -> Option<String> {
+        let begins = |of: &&String| name.starts_with(of.as_str());
+        if self.unscored.iter().any(|of| begins(&of)) {
+            return None;
+        }
+        let longest = self.sections.iter().filter(begins).max_by_key(|of| of.len());
+        Some(longest.map_or(name, String::as_str).to_string())
     }
 }
 
@@ -138,10 +182,53 @@ impl Suite {
             )));
         }
         members.sort_by_cached_key(|m| sorted(&m.name));
+        for (key, starts) in [("sections", &about.sections), ("unscored", &about.unscored)] {
+            if let Some(none) = starts.iter().find(|of| !members.iter().any(|m| m.name.starts_with(*of))) {
+                return Err(Error(format!("{name}/{ABOUT}: {key}: no scenario's name begins with {none:?}")));
+            }
+        }
+        for finding in &about.finding {
+            finding.check().map_err(|why| Error(format!("{name}/{ABOUT}: {why}")))?;
+            if let Some(none) =
+                finding.scenarios.iter().find(|of| !members.iter().any(|m| m.name.starts_with(*of)))
+            {
+                let says = &finding.says;
+                return Err(Error(format!(
+                    "{name}/{ABOUT}: finding {says:?}: scenarios: no scenario's name begins with {none:?}"
+                )));
+            }
+        }
         if about.title.is_empty() {
             about.title = format!("{} scenarios", members.len());
         }
         Ok(Suite { name, about, members, files: Vec::new(), folder })
+    }
+
+    /// Findings name groups and ports of their scenarios alone.
+    pub(crate) fn check_findings(&self, scenarios: &[Scenario]) -> Result<(), Error> {
+        for finding in &self.about.finding {
+            let mut names: Vec<String> = Vec::new();
+            for (member, scenario) in self.members.iter().zip(scenarios) {
+                if !finding.scenarios.iter().any(|begin| member.name.starts_with(begin)) {
+                    continue;
+                }
+                let runs = scenario.runs().map_err(|e| Error(format!("{}: {e}", member.name)))?;
+                if let Some(run) = runs.first() {
+                    names.extend(run.groups.iter().map(|g| format!("group.{}.", g.name)));
+                    names.extend(run.ports.iter().map(|p| format!("port.{}.", p.name)));
+                }
+            }
+            let of_one = |path: &&String| path.starts_with("group.") || path.starts_with("port.");
+            for path in finding.of.iter().chain(&finding.over).filter(of_one) {
+                if !names.iter().any(|name| path.starts_with(name)) {
+                    let (name, says) = (&self.name, &finding.says);
+                    return Err(Error(format!(
+                        "{name}/{ABOUT}: finding {says:?}: {path:?}: its scenarios have no such group or port"
+                    )));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Writes its scenarios into a folder, and what data they name if it is one of the program's own. These are then
@@ -190,6 +277,21 @@ mod tests {
         assert_eq!(names, ["5.1.1-b", "6.2-rtt-20ms", "6.2-rtt-100ms", "10.2-a", "home"]);
     }
 
+    /// The longest beginning decides, and what is in no section is one of its own.
+    #[test]
+    fn sections_are_beginnings_of_names() {
+        let list = |of: &[&str]| of.iter().map(|s| s.to_string()).collect::<Vec<_>>();
+        let about = About {
+            sections: list(&["5.1-", "5.1.1-", "5.1"]),
+            unscored: list(&["4.5-"]),
+            ..About::default()
+        };
+        let of: Vec<_> =
+            ["5.1-a", "5.1.1-b", "5.1.2-c", "4.5-ecn", "6.2-rtt"].map(|n| about.section(n)).into();
+        let want = [Some("5.1-"), Some("5.1.1-"), Some("5.1"), None, Some("6.2-rtt")];
+        assert_eq!(of, want.map(|s| s.map(String::from)));
+    }
+
     #[test]
     fn a_folder_without_scenarios_is_none() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -200,5 +302,9 @@ mod tests {
         fs::write(folder.path().join("suite.toml"), "titel = \"x\"").expect("written");
         let error = Suite::open(&folder.path().display().to_string()).expect_err("no such key");
         assert!(error.0.contains("suite.toml: unknown field `titel`"), "{error}");
+        fs::write(folder.path().join("suite.toml"), "sections = [\"x\", \"y\"]").expect("written");
+        fs::write(folder.path().join("x-1.toml"), "").expect("written");
+        let error = Suite::open(&folder.path().display().to_string()).expect_err("nothing begins so");
+        assert!(error.0.ends_with("suite.toml: sections: no scenario's name begins with \"y\""), "{error}");
     }
 }

@@ -1,23 +1,34 @@
-//! What a congestion control under test does to the others, beside what the control in the files does to them (Ware et
-//! al., HotNets 2019; RFC 9743, section 5.2): harm is the share of what they had that they lose, 0 none, 1 all.
+//! What a congestion control under test does to the others, and what the control in the files does to them (Ware et al., HotNets 2019; RFC 9743,
+//! section 5.2): harm is the share of what they have alone that they lose, 0 none, 1 all. Alone is the same scenario without the groups under
+//! test. By their measure a new control may do as much harm as the one that is there, and no more.
 
-use crate::Plan;
-use crate::plan::UNDER_TEST;
-use queuewright_experiments::{Store, mean};
-use queuewright_results::quality::harm::{of_less, of_more};
+use crate::plan::is_tested;
+use crate::{Error, Plan};
+use queuewright_experiments::Store;
+use queuewright_results::quality::harm::{Demand, max_min, of_less, of_more};
+use queuewright_scenario::packet::{FULL_BYTES, MSS};
+use queuewright_scenario::spec::{ArrivalProcess, Rate, RunSpec, Traffic};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// What others can lose: how it ends below a group, its words, and whether more of it is better.
-const LOST: [(&str, &str, bool); 5] = [
-    ("goodput_bps", "goodput", true),
+/// What others can lose: how it ends below a group, its words, and whether more of it is better. Of loss its rest, what is delivered: beside
+/// none at all any loss would be the whole.
+const LOST: [(&str, &str, bool); 6] = [
+    (GOODPUT, "goodput", true),
     ("sojourn_ms", "wait", false),
+    ("transfers.completed", "complete transfers", true),
     ("transfers.fct_s.all.p95", "completion, p95", false),
     ("transfers.pages.plt_s.p50", "page load, median", false),
-    ("datagrams.loss", "loss", false),
+    (LOSS, "delivered", true),
 ];
-/// Below so much of what it had a group is starved (RFC 9743, section 5.2, gives no number).
+const GOODPUT: &str = "goodput_bps";
+const LOSS: &str = "datagrams.loss";
+/// More harm of goodput than this, beyond what the control in the files does, counts.
+const MORE: f64 = 0.05;
+/// Below so much of its max-min fair share a group is starved (RFC 9743, section 5.2, gives no number).
 const STARVED: f64 = 0.1;
+/// Gains have no bound; this one is ten times as much.
+const GAIN: f64 = -9.0;
 
 /// A loss of a group in a scenario behind a discipline.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -30,63 +41,181 @@ pub struct Harm {
     pub group: String,
     /// What it loses.
     pub of: &'static str,
-    /// Mean over the seeds beside the file's control, and beside the one under test.
+    /// Mean over the seeds without the groups under test.
+    pub alone: f64,
+    /// Beside the files' control.
     pub before: f64,
     /// Beside the one under test.
     pub with: f64,
-    /// The share that it loses, below 0 where it gains; mean over the seeds.
+    /// Of goodput, the max-min fair share; NaN: of nothing else, and not where the link has no one rate.
+    pub fair: f64,
+    /// The share that it loses to the files' control, by the means over the seeds; below 0 where it gains.
+    pub before_harm: f64,
+    /// The share that it loses to the one under test.
     pub harm: f64,
     /// The least and the most of any seed.
     pub range: [f64; 2],
+    /// How much more than to the files' control, the least and the most of any seed.
+    pub more: [f64; 2],
+    /// Seeds that it is of.
+    pub seeds: usize,
 }
 
-/// Every harm in the runs of the same suite, with the files' control and with the one under test; the worst first.
-pub fn harms(plan: &Plan, before: &Store, with: &Store) -> Vec<Harm> {
+/// The runs of a suite: without the groups under test, with the files' control, and with the one under test.
+#[derive(Debug)]
+pub struct Stores<'a> {
+    /// Without them.
+    pub alone: &'a Store,
+    /// With the files' control.
+    pub before: &'a Store,
+    /// With the one under test.
+    pub with: &'a Store,
+}
+
+/// Every harm; the worst first.
+///
+/// # Errors
+/// A scenario of which no run can be made.
+pub fn harms(plan: &Plan, stores: &Stores<'_>) -> Result<Vec<Harm>, Error> {
     let mut out = Vec::new();
     for (member, of) in plan.suite.members.iter().enumerate() {
+        let specs = plan.scenarios[member].runs().map_err(|e| Error(format!("{}: {e}", of.name)))?;
         for discipline in &plan.disciplines {
-            let groups: BTreeSet<String> = with
+            let groups: BTreeSet<String> = stores
+                .with
                 .of(member, discipline)
                 .flat_map(|r| r.measures.keys())
                 .filter_map(|path| group_of(path))
                 .collect();
-            for group in groups.iter().filter(|g| g.split(' ').next() != Some(UNDER_TEST)) {
+            let spec = specs.iter().find(|s| s.discipline.label == *discipline);
+            for group in groups.iter().filter(|g| !is_tested(g)) {
                 for (end, words, more) in LOST {
-                    let path = format!("group.{group}.{end}");
-                    let pairs: Vec<(f64, f64)> = with
-                        .of(member, discipline)
-                        .filter_map(|r| {
-                            let same = before.of(member, discipline).find(|b| b.seed == r.seed)?;
-                            Some((*same.measures.get(&path)?, *r.measures.get(&path)?))
-                        })
-                        .collect();
-                    out.extend(harm(&pairs, more).map(|(harm, range)| Harm {
+                    let path = |group: &str| format!("group.{group}.{end}");
+                    let Some([alone, before, with]) = values(stores, member, discipline, &path(group), more)
+                    else {
+                        continue;
+                    };
+                    let means = [&alone, &before, &with].map(|of| mean(of));
+                    let each = |of: &[f64]| -> Vec<f64> {
+                        alone.iter().zip(of).map(|(alone, with)| harm(*alone, *with, more)).collect()
+                    };
+                    let (by_before, by_with) = (each(&before), each(&with));
+                    let wants = |other: &str| {
+                        let store = if is_tested(other) { stores.with } else { stores.alone };
+                        let of = store.of(member, discipline).filter_map(|r| r.measures.get(&path(other)));
+                        mean(&of.copied().collect::<Vec<f64>>())
+                    };
+                    out.push(Harm {
                         scenario: of.name.clone(),
                         discipline: discipline.clone(),
                         group: group.clone(),
                         of: words,
-                        before: mean(pairs.iter().map(|p| p.0)),
-                        with: mean(pairs.iter().map(|p| p.1)),
-                        harm,
-                        range,
-                    }));
+                        alone: means[0],
+                        before: means[1],
+                        with: means[2],
+                        fair: match (end, spec) {
+                            (GOODPUT, Some(spec)) => fair(spec, group, wants),
+                            _ => f64::NAN,
+                        },
+                        before_harm: harm(means[0], means[1], more),
+                        harm: harm(means[0], means[2], more),
+                        range: ends(by_with.iter().copied()),
+                        more: ends(by_with.iter().zip(&by_before).map(|(with, before)| with - before)),
+                        seeds: alone.len(),
+                    });
                 }
             }
         }
     }
     out.sort_by(|a, b| b.harm.total_cmp(&a.harm));
-    out
+    Ok(out)
 }
 
-/// Mean and ends over the seeds; none without a value.
-fn harm(pairs: &[(f64, f64)], more: bool) -> Option<(f64, [f64; 2])> {
-    let each: Vec<f64> = pairs
-        .iter()
-        .map(|(before, with)| if more { of_more(*before, *with) } else { of_less(*before, *with) })
-        .filter(|h| h.is_finite())
-        .collect();
-    let ends = each.iter().fold([f64::INFINITY, f64::NEG_INFINITY], |[l, h], v| [l.min(*v), h.max(*v)]);
-    (!each.is_empty()).then(|| (mean(each.iter().copied()), ends))
+/// A measure without the groups under test, beside the files' control, and beside the one under test, a value a seed; none: nobody has it. Who
+/// has none where others have one has the worst: no page was complete, say.
+fn values(
+    stores: &Stores<'_>,
+    member: usize,
+    discipline: &str,
+    path: &str,
+    more: bool,
+) -> Option<[Vec<f64>; 3]> {
+    let mut out = [Vec::new(), Vec::new(), Vec::new()];
+    let mut known = false;
+    for run in stores.with.of(member, discipline) {
+        let same = |store: &Store| -> Option<Option<f64>> {
+            let record = store.of(member, discipline).find(|r| r.seed == run.seed)?;
+            let value = record.measures.get(path).copied();
+            Some(if path.ends_with(LOSS) { value.map(|loss| 1.0 - loss) } else { value })
+        };
+        let (Some(alone), Some(before), Some(with)) =
+            (same(stores.alone), same(stores.before), same(stores.with))
+        else {
+            continue;
+        };
+        for (out, value) in out.iter_mut().zip([alone, before, with]) {
+            known |= value.is_some();
+            out.push(value.unwrap_or(if more { 0.0 } else { f64::INFINITY }));
+        }
+    }
+    known.then_some(out)
+}
+
+/// The share that is lost: nothing of nothing, and everything where it takes for ever.
+fn harm(alone: f64, with: f64, more: bool) -> f64 {
+    let harm = match (alone, with) {
+        _ if alone == with => 0.0,
+        _ if more => of_more(alone, with),
+        (_, f64::INFINITY) => 1.0,
+        _ => of_less(alone, with),
+    };
+    harm.max(GAIN)
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn ends(values: impl Iterator<Item = f64>) -> [f64; 2] {
+    values.fold([f64::INFINITY, f64::NEG_INFINITY], |[l, h], v| [l.min(v), h.max(v)])
+}
+
+/// A group's max-min fair share of goodput, bit/s. Flows without an end want all there is, those of others what their group `wants`.
+fn fair(spec: &RunSpec, group: &str, wants: impl Fn(&str) -> f64) -> f64 {
+    let goodput = f64::from(MSS) / f64::from(FULL_BYTES + spec.overhead_bytes);
+    let mut capacities = Vec::new();
+    for port in &spec.ports {
+        let Rate::Constant(bps) = port.rate else { return f64::NAN };
+        capacities.push(bps as f64 * goodput);
+    }
+    let name = |group: u32| spec.groups[group as usize].name.as_str();
+    let links = |path: &[u32]| path.iter().map(|port| *port as usize).collect();
+    let of_group = |group: u32| spec.flows.iter().filter(|f| f.group == group).count() as f64;
+    let mut flows: Vec<(&str, Demand)> = Vec::new();
+    for flow in &spec.flows {
+        let most = match flow.traffic {
+            Traffic::Tcp { size_bytes: None, client: None, .. } => f64::INFINITY,
+            _ => wants(name(flow.group)) / of_group(flow.group),
+        };
+        flows.push((name(flow.group), Demand { links: links(&flow.path), most }));
+    }
+    for source in &spec.sources {
+        let (group, path) = match &source.arrival {
+            ArrivalProcess::Sessions { first, .. } => match first.first() {
+                Some(flow) => (flow.group, &flow.path),
+                None => continue,
+            },
+            ArrivalProcess::Arrivals { each, .. } | ArrivalProcess::Pages { each, .. } => {
+                (each.first_group, &each.path)
+            }
+        };
+        flows.push((name(group), Demand { links: links(path), most: wants(name(group)) }));
+    }
+    // What is not known wants nothing.
+    flows.iter_mut().filter(|f| f.1.most.is_nan()).for_each(|f| f.1.most = 0.0);
+    let demands: Vec<Demand> = flows.iter().map(|f| f.1.clone()).collect();
+    let shares = max_min(&capacities, &demands);
+    flows.iter().zip(shares).filter(|((name, _), _)| *name == group).map(|(_, share)| share).sum()
 }
 
 /// The group that a measure is of.
@@ -97,12 +226,32 @@ fn group_of(path: &str) -> Option<String> {
 /// What it comes to, in words and as a table of the worst.
 pub fn page(harms: &[Harm], control: &str) -> String {
     let mut out = format!("# What {control} does to the others\n\n{}\n\n", words(harms, control));
-    out += "| scenario | discipline | group | of | before | with | harm | over the seeds |\n|---|---|---|---|---:|---:|---:|---:|\n";
+    let _ = writeln!(
+        out,
+        "Harm is the share of what a group has without the groups under test that it loses beside them, by the means over the seeds: 0 none, 1 all, below 0 a gain. \
+         \"More\" is by how much {control} does more of it than the control in the files, the least and the most of any seed. Fair is the max-min share.\n"
+    );
+    let _ = writeln!(
+        out,
+        "| scenario | discipline | group | of | alone | beside the files' | beside {control} | fair | harm of the files' | harm of {control} | over the seeds | more |\n\
+         |---|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|"
+    );
+    let number = |v: f64| if v.is_finite() { format!("{v:.4}") } else { "-".into() };
     for h in harms {
+        let [alone, before, with, fair] = [h.alone, h.before, h.with, h.fair].map(number);
         let _ = writeln!(
             out,
-            "| {} | {} | {} | {} | {:.4} | {:.4} | {:.2} | {:.2} to {:.2} |",
-            h.scenario, h.discipline, h.group, h.of, h.before, h.with, h.harm, h.range[0], h.range[1]
+            "| {} | {} | {} | {} | {alone} | {before} | {with} | {fair} | {:.2} | {:.2} | {:.2} to {:.2} | {:.2} to {:.2} |",
+            h.scenario,
+            h.discipline,
+            h.group,
+            h.of,
+            h.before_harm,
+            h.harm,
+            h.range[0],
+            h.range[1],
+            h.more[0],
+            h.more[1]
         );
     }
     out
@@ -110,36 +259,49 @@ pub fn page(harms: &[Harm], control: &str) -> String {
 
 /// In a sentence or three: whether it harms more than the control in the files, where most, and whether anybody is starved.
 pub fn words(harms: &[Harm], control: &str) -> String {
-    let of_goodput: Vec<&Harm> = harms.iter().filter(|h| h.of == "goodput").collect();
-    // For certain: with every seed.
-    let more = of_goodput.iter().filter(|h| h.range[0] > 0.05).count();
-    let less = of_goodput.iter().filter(|h| h.range[1] < -0.05).count();
-    let starved: Vec<&&Harm> = of_goodput.iter().filter(|h| h.with < STARVED * h.before).collect();
+    let pairs: Vec<&Harm> = harms.iter().filter(|h| h.of == "goodput").collect();
+    let groups: BTreeSet<(&str, &str)> =
+        pairs.iter().map(|h| (h.scenario.as_str(), h.group.as_str())).collect();
+    let more = pairs.iter().filter(|h| h.more[0] > MORE).count();
+    let less = pairs.iter().filter(|h| h.more[1] < -MORE).count();
+    let starved =
+        |of: fn(&Harm) -> f64| -> Vec<&&Harm> { pairs.iter().filter(|h| of(h) < STARVED * h.fair).collect() };
+    let (by_it, by_files) = (starved(|h| h.with), starved(|h| h.before));
+    let seeds = match pairs.iter().map(|h| h.seeds).max() {
+        None | Some(1) => "",
+        Some(_) => ", with every seed",
+    };
     let mut out = format!(
-        "Of {} groups beside it, {more} get more than 5 % less goodput with {control} than with the control in the files, with every seed, and {less} get more.",
-        of_goodput.len()
+        "Of {} pairs of group and queue ({} groups) {more} lose more goodput to {control} than to the control in the files, by more than {:.0} % of what they have alone{seeds}, and {less} less.",
+        pairs.len(),
+        groups.len(),
+        100.0 * MORE,
     );
-    if let Some(worst) = of_goodput.first().filter(|h| h.harm > 0.0) {
+    if let Some(worst) = pairs.first().filter(|h| h.harm > 0.0) {
         let _ = write!(
             out,
-            " The most is {:.0} %: {} in {} behind {}.",
+            " The most that one loses is {:.0} % of what it has alone ({:.0} % to the control in the files): {} in {} behind {}.",
             100.0 * worst.harm,
+            100.0 * worst.before_harm,
             worst.group,
             worst.scenario,
             worst.discipline
         );
     }
-    let _ = match starved.as_slice() {
-        [] => write!(out, " Nobody is starved (less than a tenth of what it had)."),
+    let _ = match by_it.as_slice() {
+        [] => write!(out, " Nobody is starved (less than a tenth of the max-min share)."),
         some => write!(
             out,
-            " Starved, with less than a tenth of what they had: {}.",
+            " Starved, with less than a tenth of their max-min share: {}.",
             some.iter()
                 .map(|h| format!("{} in {} behind {}", h.group, h.scenario, h.discipline))
                 .collect::<Vec<_>>()
                 .join(", ")
         ),
     };
+    if !by_files.is_empty() {
+        let _ = write!(out, " The control in the files starves {} of the pairs.", by_files.len());
+    }
     out
 }
 
@@ -149,37 +311,49 @@ mod tests {
 
     #[test]
     fn harm_is_the_share_that_is_lost() {
-        assert_eq!(harm(&[(10.0, 5.0), (10.0, 2.5)], true), Some((0.625, [0.5, 0.75])));
-        // A wait that doubles loses half (with - before) / with.
-        assert_eq!(harm(&[(5.0, 10.0)], false), Some((0.5, [0.5, 0.5])));
-        assert_eq!(harm(&[], true), None);
+        assert_eq!((harm(10.0, 2.5, true), harm(10.0, 5.0, true)), (0.75, 0.5));
+        // A wait that doubles loses half (with - alone) / with.
+        assert_eq!((harm(5.0, 10.0, false), harm(5.0, f64::INFINITY, false)), (0.5, 1.0));
+        // Nothing of nothing, and gains without bound.
+        assert_eq!((harm(0.0, 0.0, false), harm(f64::INFINITY, f64::INFINITY, false)), (0.0, 0.0));
+        assert_eq!((harm(1.0, 0.0, false), harm(0.0, 1.0, true), harm(4.0, 5.0, true)), (-9.0, -9.0, -0.25));
+        // Published by ccafct: 176.2 ms alone, 339.3 beside CUBIC, 1171.3 beside Prague.
+        let of = |with: f64| (harm(176.2, with, false) * 1000.0).round();
+        assert_eq!((of(339.3), of(1171.3)), (481.0, 850.0));
     }
 
-    #[test]
-    fn it_is_said_who_is_starved() {
-        let one = |group: &str, before: f64, with: f64| Harm {
+    fn one(group: &str, alone: f64, before: f64, with: f64) -> Harm {
+        let (before_harm, own) = (harm(alone, before, true), harm(alone, with, true));
+        Harm {
             scenario: "s".into(),
             discipline: "droptail".into(),
             group: group.into(),
             of: "goodput",
+            alone,
             before,
             with,
-            harm: of_more(before, with),
-            range: [of_more(before, with); 2],
-        };
-        let said = words(&[one("cubic", 10.0, 0.5), one("web", 4.0, 5.0)], "vegas");
-        assert!(
-            said.starts_with("Of 2 groups beside it, 1 get more than 5 % less goodput with vegas")
-                && said.contains("and 1 get more."),
-            "{said}"
+            fair: 5.0,
+            before_harm,
+            harm: own,
+            range: [own; 2],
+            more: [own - before_harm; 2],
+            seeds: 3,
+        }
+    }
+
+    #[test]
+    fn it_is_said_who_is_starved() {
+        let said = words(&[one("cubic", 10.0, 5.0, 0.4), one("web", 5.0, 4.0, 5.0)], "vegas");
+        assert_eq!(
+            said,
+            "Of 2 pairs of group and queue (2 groups) 1 lose more goodput to vegas than to the control in the files, by more than 5 % of what they have alone, with every seed, and 1 less. \
+             The most that one loses is 96 % of what it has alone (50 % to the control in the files): cubic in s behind droptail. \
+             Starved, with less than a tenth of their max-min share: cubic in s behind droptail."
         );
-        assert!(
-            said.ends_with("Starved, with less than a tenth of what they had: cubic in s behind droptail."),
-            "{said}"
-        );
-        assert!(
-            words(&[one("web", 4.0, 5.0)], "vegas")
-                .ends_with("Nobody is starved (less than a tenth of what it had).")
-        );
+        // 0.6 of 10 alone is a loss of 94 %, and still more than a tenth of the fair half.
+        let none = words(&[one("web", 10.0, 5.0, 0.6)], "vegas");
+        assert!(none.ends_with("Nobody is starved (less than a tenth of the max-min share)."), "{none}");
+        let files = words(&[one("web", 10.0, 0.3, 5.0)], "vegas");
+        assert!(files.ends_with("The control in the files starves 1 of the pairs."), "{files}");
     }
 }

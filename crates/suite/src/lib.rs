@@ -6,13 +6,14 @@
 
 pub mod advise;
 mod catalogue;
+pub mod findings;
 pub mod harm;
 mod page;
 mod picture;
 mod plan;
 mod score;
 
-pub use catalogue::{Member, Suite, list};
+pub use catalogue::{About, Member, Suite, list};
 pub use page::{pages, table};
 pub use picture::pictures;
 pub use plan::{Options, Plan, Unit};

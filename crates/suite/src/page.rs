@@ -1,5 +1,7 @@
 //! What is written of a suite: a table, a page over all, a scorecard for each discipline, and sheets.
 
+use crate::catalogue::About;
+use crate::findings::{self, Verdict};
 use crate::plan::REFERENCE;
 use crate::{Plan, Scores, Standing};
 use queuewright_experiments::{Record, Store, figures, mean};
@@ -20,30 +22,45 @@ const fn shown(path: &'static str, title: &'static str, factor: f64, unit: &'sta
 }
 
 /// Of the bottleneck, or of each port.
-const OF_PORT: [Shown; 6] = [
+const OF_PORT: [Shown; 7] = [
     shown("utilization", "use", 100.0, "%"),
     shown("sojourn_ms.mean", "wait", 1.0, "ms"),
     shown("sojourn_ms.p95", "wait, p95", 1.0, "ms"),
     shown("sojourn_ms.p99", "wait, p99", 1.0, "ms"),
     shown("drop_fraction", "dropped", 100.0, "%"),
     shown("mark_fraction", "marked", 100.0, "%"),
+    shown("loss_events.synchronisation", "lose together", 100.0, "%"),
 ];
 
 /// Of a run.
-const OF_RUN: [Shown; 1] = [shown("jain", "Jain's index", 1.0, "")];
+const OF_RUN: [Shown; 6] = [
+    shown("jain", "Jain's index", 1.0, ""),
+    shown("responsiveness.rpm", "round trips", 1.0, "1/min"),
+    shown("responsiveness.rtt_ms.p95", "round trip, p95", 1.0, "ms"),
+    shown("responsiveness.qoo.web", "QoO web", 1.0, ""),
+    shown("responsiveness.qoo.video-call", "QoO video call", 1.0, ""),
+    shown("responsiveness.qoo.game", "QoO game", 1.0, ""),
+];
 
 /// Of each group of flows that has it.
-const OF_GROUP: [Shown; 10] = [
+const OF_GROUP: [Shown; 16] = [
     shown("goodput_bps", "goodput", 1e-6, "Mbit/s"),
     shown("sojourn_ms", "wait", 1.0, "ms"),
+    shown("transfers.started", "transfers", 1.0, ""),
+    // Times are of those that were complete.
+    shown("transfers.completed", "complete", 1.0, ""),
     shown("transfers.fct_s.all.p50", "completion, median", 1.0, "s"),
     shown("transfers.fct_s.all.p95", "completion, p95", 1.0, "s"),
+    shown("transfers.pages.completed", "complete pages", 1.0, ""),
     shown("transfers.pages.plt_s.p50", "page load, median", 1.0, "s"),
     shown("datagrams.delay_ms.p50", "one-way delay, median", 1.0, "ms"),
     shown("datagrams.delay_ms.p99", "one-way delay, p99", 1.0, "ms"),
+    shown("datagrams.jitter_ms.p95", "jitter, p95", 1.0, "ms"),
     shown("datagrams.loss", "lost", 100.0, "%"),
+    shown("datagrams.calls.mos", "MOS", 1.0, ""),
     shown("video.bitrate_bps", "bitrate", 1e-6, "Mbit/s"),
     shown("video.stalled_s", "stalled", 1.0, "s"),
+    shown("video.linear_qoe", "linear QoE", 1.0, "Mbit/s"),
 ];
 
 /// Means over the scenarios that the table has beside the scores.
@@ -96,7 +113,8 @@ fn ranking(plan: &Plan, store: &Store, scores: &Scores) -> Vec<Vec<String>> {
             row.insert(1, s.scenarios.to_string());
         }
         for m in OVER_ALL {
-            let means = (0..plan.scenarios.len()).map(|i| port_mean(store.of(i, &s.discipline), m.path));
+            let means =
+                scores.members_of(s, plan).into_iter().map(|i| port_mean(store.of(i, &s.discipline), m.path));
             row.push(figures(mean(means) * m.factor));
         }
         rows.push(row);
@@ -129,20 +147,30 @@ fn index(plan: &Plan, store: &Store, scores: &Scores) -> String {
     let _ = writeln!(out, "{}\n", answer(plan, scores));
     let _ = writeln!(
         out,
-        "{} scenarios, {} disciplines, {} each. The score is {} over that of the best discipline in the scenario, 1 at best; mean over the scenarios. \
-         \"95 %\" is its interval over scenarios and seeds, drawn again a thousand times; \"first\" is the share of these draws in which it is the best. \
+        "{} scenarios, {} disciplines, {} each. In each scenario a discipline has a share of the best there, 1 at best: {}. The score is the geometric mean \
+         over the scenarios{}. \"95 %\" is its interval over scenarios of this kind, drawn again a thousand times; \"first\" is the share of these draws in which it is the best. \
          The worst tenth is the mean over the tenth of the scenarios in which it is worst.\n",
         plan.scenarios.len(),
         plan.disciplines.len(),
         if seeds == 1 { "one seed".into() } else { format!("{seeds} seeds") },
-        measure_in_words(suite.about.score()),
+        measure_in_words(&suite.about),
+        if suite.about.sections.is_empty() {
+            ""
+        } else {
+            ", of each section first: a section counts as much as another"
+        },
     );
+    if suite.about.is_power() {
+        out += "Power sees neither how flows share a link nor what is lost; the tables below do.\n\n";
+    }
+    out += &left_out(plan, scores);
     out += &markdown(&ranking(plan, store, scores));
     let _ = writeln!(
         out,
-        "\n![Scores with their intervals](ranking.svg)\n\nEach scenario's wait (ms) and goodput (Mbit/s): a mark is the mean over the seeds, the curve around it their 1-sigma ellipse. \
-         Left and up is better.\n\n![Goodput against wait in each scenario](scenarios.svg)"
+        "\n![Scores with their intervals](ranking.svg)\n\nEach scenario's wait (ms) and goodput (Mbit/s): a mark is the median over the seeds, the curve their 1-sigma ellipse. A point is a run, with the goodput of all flows together; \
+         RFC 7928 has the median over senders. Left and up is better.\n\n![Goodput against wait in each scenario](scenarios.svg)"
     );
+    out += &found(plan, store);
     for (i, member) in suite.members.iter().enumerate() {
         let _ = writeln!(out, "\n## {}\n", member.name);
         if let Some(about) = &plan.scenarios[i].description {
@@ -153,21 +181,105 @@ fn index(plan: &Plan, store: &Store, scores: &Scores) -> String {
     out
 }
 
+/// What the suite's source has found, and whether the runs say so; empty if it has nothing of the kind.
+fn found(plan: &Plan, store: &Store) -> String {
+    let judged = findings::judged(plan, store);
+    if judged.is_empty() {
+        return String::new();
+    }
+    let mut out = "\n## What its source has found\n\nA case is a scenario, a discipline and a measure. A finding holds if the 95 % interval over the seeds lies where it should in every case; \
+         it does not if in one case none of it does.\n\n"
+        .to_string();
+    let mut rows =
+        vec![["finding", "source", "here", "cases that hold", "the others"].map(String::from).to_vec()];
+    for finding in &judged {
+        let holds = finding.cases.iter().filter(|c| c.verdict == Verdict::Holds).count();
+        let others = finding.cases.iter().filter(|c| c.verdict != Verdict::Holds).map(|c| {
+            format!(
+                "{} with {}: {} ± {}",
+                c.scenario,
+                c.discipline,
+                number(c.value, 3),
+                number(c.half_width, 3)
+            )
+        });
+        let mut others: Vec<String> = others.collect();
+        if others.len() > MOST_CASES {
+            let more = others.len() - MOST_CASES;
+            others.truncate(MOST_CASES);
+            others.push(format!("and {more} more"));
+        }
+        rows.push(vec![
+            finding.says.clone(),
+            finding.source.clone(),
+            finding.verdict.words().to_string(),
+            format!("{holds} of {}", finding.cases.len()),
+            others.join("; "),
+        ]);
+    }
+    out += &markdown(&rows);
+    out
+}
+
+/// Cases of a finding that are named.
+const MOST_CASES: usize = 6;
+
+/// Which scenarios and runs are in no score, and why.
+fn left_out(plan: &Plan, scores: &Scores) -> String {
+    let names = |of: &dyn Fn(usize) -> bool| -> Vec<&str> {
+        let members = plan.suite.members.iter().enumerate();
+        members.filter(|(i, _)| of(*i)).map(|(_, m)| m.name.as_str()).collect()
+    };
+    let unscored = |i: usize| plan.suite.about.section(&plan.suite.members[i].name).is_none();
+    let nobody = |i: usize| scores.nobody.contains(&i);
+    let apart = |i: usize| !scores.common.contains(&i) && !unscored(i) && !nobody(i);
+    let measure = plan.suite.about.score().join("`, `");
+    let mut out = String::new();
+    for (names, why) in [
+        (names(&unscored), "the suite leaves them out".into()),
+        (names(&nobody), format!("no run has `{measure}`")),
+        (names(&apart), "not all that are compared have them".into()),
+    ] {
+        if !names.is_empty() {
+            let _ = write!(out, "No score in {}, as {why}: {}. ", plural(names.len()), names.join(", "));
+        }
+    }
+    if scores.missing > 0 {
+        let _ = write!(
+            out,
+            "Unfinished: {} of its runs are not there, and scores are over the scenarios and seeds that are. ",
+            scores.missing
+        );
+    }
+    if out.is_empty() { out } else { format!("{}\n\n", out.trim_end()) }
+}
+
+fn plural(scenarios: usize) -> String {
+    if scenarios == 1 { "one scenario".into() } else { format!("{scenarios} scenarios") }
+}
+
 /// What the ranking comes to, in words.
 fn answer(plan: &Plan, scores: &Scores) -> String {
-    let Some(best) = scores.standings.first() else { return String::new() };
-    let in_all: Vec<&Standing> = scores.standings.iter().filter(|s| s.scenarios == best.scenarios).collect();
-    // Who shares the draws in which it is not first: nobody can say that these are worse.
+    let compared: Vec<&Standing> = scores.standings.iter().filter(|s| s.compared).collect();
+    let [best, others @ ..] = compared.as_slice() else { return String::new() };
+    // The 95 % interval of their scores' ratio, draw by draw, reaches 1.
     let equals: Vec<&str> =
-        in_all[1..].iter().filter(|s| s.first >= 0.05).map(|s| s.discipline.as_str()).collect();
-    let mut out = match equals.as_slice() {
-        [] => {
-            format!("**{}** is the best of these, and no other is in one of twenty draws.", best.discipline)
-        }
-        others => format!(
-            "**{}** has the highest score, but {} may be as good: over other scenarios and seeds of this kind it is first in {:.0} % of the draws.",
+        others.iter().filter(|s| s.of_first[1] >= 1.0).map(|s| s.discipline.as_str()).collect();
+    let mut out = match (others, equals.as_slice()) {
+        ([], _) => format!(
+            "**{}** is in {} with a score, and no other in half of these: there is nothing to compare it with.",
             best.discipline,
-            others.join(", "),
+            plural(best.scenarios)
+        ),
+        (_, []) => format!(
+            "**{}** is the best of these {}: each other is behind it in 39 of 40 draws.",
+            best.discipline,
+            compared.len()
+        ),
+        (_, equals) => format!(
+            "**{}** has the highest score, but {} cannot be told from it: the 95 % interval of the difference over scenarios of this kind reaches 0. It is first in {:.0} % of the draws.",
+            best.discipline,
+            equals.join(", "),
             100.0 * best.first
         ),
     };
@@ -177,8 +289,12 @@ fn answer(plan: &Plan, scores: &Scores) -> String {
         plan.suite.members[best.worst].name,
         number(scores.of_member[best.worst][place(plan, &best.discipline)], 2)
     );
-    if let Some(tail) = in_all.iter().find(|s| s.discipline == REFERENCE) {
-        let below = in_all.iter().filter(|s| s.interval[1] < tail.interval[0]).count();
+    if let Some(tail) = others.iter().find(|s| s.discipline == REFERENCE) {
+        let at = place(plan, REFERENCE);
+        let below = compared
+            .iter()
+            .filter(|s| s.discipline != REFERENCE && scores.over(place(plan, &s.discipline), at)[1] < 1.0)
+            .count();
         let _ = write!(
             out,
             " Tail drop has {} ({} to {})",
@@ -188,7 +304,7 @@ fn answer(plan: &Plan, scores: &Scores) -> String {
         );
         out += &match below {
             0 => ".".into(),
-            n => format!(", and {n} are worse than it."),
+            n => format!(", and {n} are worse than it in 39 of 40 draws."),
         };
     }
     out
@@ -273,10 +389,14 @@ fn card(plan: &Plan, store: &Store, scores: &Scores, s: &Standing) -> String {
     let at = place(plan, &s.discipline);
     let rank = scores.standings.iter().position(|other| other.discipline == s.discipline).unwrap_or(0) + 1;
     let _ = writeln!(out, "# {} in {}\n", s.discipline, plan.suite.name);
+    let of = scores.standings.iter().filter(|s| s.compared).count();
+    let place = match s.compared && of > 1 {
+        true => format!("{rank} of {of}"),
+        false => format!("Not compared, as it is in {}", plural(s.scenarios)),
+    };
     let _ = writeln!(
         out,
-        "{rank} of {}: score {} ({} to {}), mean rank {}, worst tenth {}, worst in {}.\n",
-        scores.standings.len(),
+        "{place}: score {} ({} to {}), mean rank {}, worst tenth {}, worst in {}.\n",
         number(s.score, 3),
         number(s.interval[0], 3),
         number(s.interval[1], 3),
@@ -361,11 +481,14 @@ fn titled(m: &Shown) -> String {
 }
 
 /// The measure of a score, in words.
-fn measure_in_words(path: &str) -> String {
-    match path {
-        "power" => "Kleinrock's power (the share of the link that is used, times the share of the round trip that is not waiting)".into(),
-        other => format!("`{other}`"),
-    }
+fn measure_in_words(about: &About) -> String {
+    let what = match about.score() {
+        _ if about.is_power() => "Kleinrock's power (the share of the link that is used, times the share of the round trip that is not waiting)".into(),
+        paths if about.score_in_words.is_empty() => format!("`{}`", paths.join("`, or `")),
+        paths => format!("{} (`{}`)", about.score_in_words, paths.join("`, or `")),
+    };
+    let how = if about.less { "the best's over its own" } else { "over the best's" };
+    format!("{what}, {how}")
 }
 
 /// A measure of ports, mean over runs and, where there are several, over the ports.

@@ -2,7 +2,7 @@
 
 use crate::{Error, Suite};
 use queuewright_experiments::Store;
-use queuewright_scenario::spec::RunSpec;
+use queuewright_scenario::spec::{ArrivalProcess, RunSpec};
 use queuewright_scenario::{Draft, Flags, Scenario, hex};
 use sha2::{Digest, Sha256};
 
@@ -62,6 +62,21 @@ impl Unit {
     }
 }
 
+/// Is a group of this name under test?
+pub(crate) fn is_tested(group: &str) -> bool {
+    group.split(' ').next() == Some(UNDER_TEST)
+}
+
+/// Which runs of a suite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Which {
+    All,
+    /// Of the scenarios in which others are beside the groups under test.
+    Beside,
+    /// Of the same, without the groups under test.
+    Alone,
+}
+
 /// A suite and its runs.
 #[derive(Debug)]
 pub struct Plan {
@@ -73,6 +88,7 @@ pub struct Plan {
     pub disciplines: Vec<String>,
     /// How it is run.
     pub options: Options,
+    which: Which,
 }
 
 impl Plan {
@@ -107,18 +123,34 @@ impl Plan {
                 "--cca: {name} tests no congestion control: no group is named {UNDER_TEST:?}"
             )));
         }
+        suite.check_findings(&scenarios)?;
         let mut disciplines: Vec<String> = Vec::new();
         for label in scenarios.iter().flat_map(|s| &s.disciplines).map(|d| &d.label) {
             if !disciplines.contains(label) {
                 disciplines.push(label.clone());
             }
         }
-        Ok(Plan { suite, scenarios, disciplines, options })
+        Ok(Plan { suite, scenarios, disciplines, options, which: Which::All })
+    }
+
+    /// The runs in which others are beside the groups under test.
+    #[must_use]
+    pub fn beside(self) -> Plan {
+        Plan { which: Which::Beside, ..self }
+    }
+
+    /// The same without the groups under test: what the others have alone.
+    #[must_use]
+    pub fn alone(self) -> Plan {
+        Plan { which: Which::Alone, ..self }
     }
 
     /// SHA-256 of all that decides its runs.
     pub fn hash(&self) -> String {
         let mut hash = Sha256::new();
+        if self.which != Which::All {
+            hash.update(format!("{:?}", self.which));
+        }
         for scenario in &self.scenarios {
             let text = scenario.to_json().to_string();
             hash.update((text.len() as u64).to_le_bytes());
@@ -136,7 +168,8 @@ impl Plan {
         for (member, scenario) in self.scenarios.iter().enumerate() {
             let name = &self.suite.members[member].name;
             let runs = scenario.runs().map_err(|e| Error(format!("{name}: {e}")))?;
-            units.extend(runs.into_iter().map(|spec| Unit { member, spec }));
+            let of_harm = runs.into_iter().filter_map(|spec| of_harm(spec, self.which));
+            units.extend(of_harm.map(|spec| Unit { member, spec }));
         }
         units.retain(|unit| !store.has(&unit.kept_as()));
         Ok(units)
@@ -148,12 +181,34 @@ impl Plan {
     }
 }
 
+/// A run as it is to be made; none: it is not among these.
+fn of_harm(mut spec: RunSpec, which: Which) -> Option<RunSpec> {
+    let tested: Vec<bool> = spec.groups.iter().map(|g| is_tested(&g.name)).collect();
+    if which == Which::All {
+        return Some(spec);
+    }
+    if !tested.contains(&true) || !tested.contains(&false) {
+        return None;
+    }
+    if which == Which::Alone {
+        // Buffers and thresholds stay as they were drawn up for all.
+        let others = |group: u32| !tested[group as usize];
+        spec.flows.retain(|f| others(f.group));
+        spec.sources.retain(|s| match &s.arrival {
+            ArrivalProcess::Sessions { first, .. } => first.iter().all(|f| others(f.group)),
+            ArrivalProcess::Arrivals { each, .. } | ArrivalProcess::Pages { each, .. } => {
+                others(each.first_group)
+            }
+        });
+        spec.series_flows.clear();
+    }
+    Some(spec)
+}
+
 /// Places of the groups under test.
 fn under_test(scenario: &Scenario) -> Vec<usize> {
     let json = scenario.to_json();
     let flows = json["flows"].as_array().cloned().unwrap_or_default();
-    let of_test = |(_, flow): &(usize, serde_json::Value)| {
-        flow["name"].as_str().and_then(|name| name.split(' ').next()) == Some(UNDER_TEST)
-    };
+    let of_test = |(_, flow): &(usize, serde_json::Value)| flow["name"].as_str().is_some_and(is_tested);
     flows.into_iter().enumerate().filter(of_test).map(|(i, _)| i).collect()
 }

@@ -1,6 +1,8 @@
 //! The program's own suites.
 
-use queuewright_suite::{Options, Plan, Suite, list};
+use queuewright_experiments::{Record, Store};
+use queuewright_suite::{Options, Plan, Scores, Suite, harm, list, pages};
+use std::collections::BTreeMap;
 
 fn plan(suite: Suite, options: Options) -> (tempfile::TempDir, Result<Plan, queuewright_suite::Error>) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -81,4 +83,168 @@ fn a_control_is_put_in_the_place_of_the_files() {
         Options { cca: Some("bbbr".into()), ..Options::default() },
     );
     assert!(wrong.expect_err("no such control").0.contains("bbbr"));
+}
+
+/// A folder with these files beside three scenarios of a flow behind tail drop and CoDel, two seeds each, and runs by hand.
+fn by_hand(
+    about: &str,
+    value: impl Fn(&str, &str, u64) -> Option<BTreeMap<String, f64>>,
+) -> (tempfile::TempDir, Plan, Store) {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("suite.toml"), about).expect("written");
+    for name in ["1.1-a", "1.1-b", "2.1-c"] {
+        let text = "[link]\nrate = \"4mbit\"\nbuffer = \"4bdp\"\n[[flows]]\ncca = \"cubic\"\nrtt = \"40ms\"\n\
+             [queue]\ndisciplines = [\"droptail\", \"codel\"]\n[run]\nduration = \"6s\"\nwarmup = \"2s\"\n";
+        std::fs::write(folder.path().join(format!("{name}.toml")), text).expect("written");
+    }
+    let suite = Suite::open(&folder.path().display().to_string()).expect("a suite");
+    let plan = Plan::new(suite, Options { seeds: Some(2), ..Options::default() }).expect("a plan");
+    let mut store = Store::open(&folder.path().join("runs.jsonl"), "x").expect("a store");
+    for unit in plan.pending(&store).expect("runs") {
+        let label = unit.spec.discipline.label.clone();
+        if let Some(measures) = value(&plan.suite.members[unit.member].name, &label, unit.spec.seed) {
+            store.add(Record::plain(&unit.kept_as(), measures)).expect("added");
+        }
+    }
+    (folder, plan, store)
+}
+
+fn page(plan: &Plan, store: &Store, scores: &Scores) -> String {
+    pages(plan, store, scores).into_iter().find(|(name, _)| name == "index.md").expect("a page").1
+}
+
+/// In whose queue no page was ever complete has the worst there is, and not one scenario less.
+#[test]
+fn who_has_no_value_where_others_have_one_has_the_worst() {
+    let about = "score = [\"group.*.pages\", \"group.*.time\"]\nless = true\nsections = [\"1.1-\"]\n";
+    let one = |path: &str, value: f64| BTreeMap::from([(path.to_string(), value)]);
+    let (_folder, plan, store) = by_hand(about, |member, label, _| {
+        Some(match (member, label) {
+            ("1.1-a", "droptail") => one("group.x.pages", 2.0),
+            ("1.1-a", _) => one("group.y.goodput_bps", 2.0),
+            (_, "droptail") => one("group.y.time", 4.0),
+            _ => one("group.y.time", 2.0),
+        })
+    });
+    let scores = Scores::of(&plan, &store).expect("scores");
+    assert_eq!(scores.of_member, [[1.0, 0.0], [0.5, 1.0], [0.5, 1.0]]);
+    // Of the section first: a thousandth counts for none.
+    let score =
+        |label: &str| scores.standings.iter().find(|s| s.discipline == label).expect("it is there").score;
+    assert!((score("codel") - 1e-3f64.powf(0.25)).abs() < 1e-9, "{scores:?}");
+    assert!((score("droptail") - 0.5f64.powf(0.75)).abs() < 1e-9, "{scores:?}");
+    let text = page(&plan, &store, &scores);
+    assert!(text.contains("`group.*.pages`, or `group.*.time`, the best's over its own"), "{text}");
+}
+
+#[test]
+fn it_is_said_what_has_no_score() {
+    let (_folder, plan, store) = by_hand("unscored = [\"1.1-a\"]\n", |member, label, seed| {
+        let power = if label == "codel" { 0.9 } else { 0.5 };
+        let all = BTreeMap::from([("jain".to_string(), 1.0), ("power".to_string(), power)]);
+        match (member, seed) {
+            ("2.1-c", _) => Some(BTreeMap::from([("jain".to_string(), 1.0)])),
+            ("1.1-b", 2) if label == "codel" => None,
+            _ => Some(all),
+        }
+    });
+    let scores = Scores::of(&plan, &store).expect("scores");
+    let text = page(&plan, &store, &scores);
+    for said in [
+        "**codel** is the best of these 2: each other is behind it in 39 of 40 draws.",
+        "No score in one scenario, as the suite leaves them out: 1.1-a. \
+         No score in one scenario, as no run has `power`: 2.1-c. \
+         Unfinished: 1 of its runs are not there, and scores are over the scenarios and seeds that are.",
+        "Power sees neither how flows share a link nor what is lost",
+    ] {
+        assert!(text.contains(said), "{text}");
+    }
+}
+
+/// Of one that has a score there is no best.
+#[test]
+fn nothing_is_the_best_of_one() {
+    let (_folder, plan, store) =
+        by_hand("", |_, label, _| (label == "codel").then(|| BTreeMap::from([("power".to_string(), 0.9)])));
+    let scores = Scores::of(&plan, &store).expect("scores");
+    let text = page(&plan, &store, &scores);
+    assert!(
+        text.contains("**codel** is in 3 scenarios with a score, and no other in half of these: there is nothing to compare it with."),
+        "{text}"
+    );
+    let (_folder, plan, store) = by_hand("score = \"loss\"\nless = true\n", |_, label, _| {
+        Some(BTreeMap::from([("loss".to_string(), if label == "codel" { 0.0 } else { 1e-9 })]))
+    });
+    let error = Scores::of(&plan, &store).expect_err("no shares of none").0;
+    assert_eq!(error, "score = [\"loss\"]: in 1.1-a the best has none of it, of which others have no share");
+}
+
+/// What the others have alone is measured behind the same buffers, without the groups under test.
+#[test]
+fn alone_are_the_others() {
+    let make = || {
+        let (folder, plan) = plan(Suite::open("rfc9743").expect("a suite"), Options::default());
+        (folder, plan.expect("a plan"))
+    };
+    let (_folder, all) = make();
+    let (_beside, beside) = make();
+    let (_alone, alone) = make();
+    let (beside, alone) = (beside.beside(), alone.alone());
+    let hashes: std::collections::BTreeSet<String> = [&all, &beside, &alone].map(Plan::hash).into();
+    assert_eq!(hashes.len(), 3, "their runs are kept apart");
+    let store =
+        Store::open(&tempfile::tempdir().expect("a folder").path().join("none.jsonl"), "x").expect("a store");
+    let (beside, alone) = (beside.pending(&store).expect("runs"), alone.pending(&store).expect("runs"));
+    assert_eq!((beside.len(), beside.len() < all.pending(&store).expect("runs").len()), (alone.len(), true));
+    for (both, one) in beside.iter().zip(&alone) {
+        let group = |f: &queuewright_scenario::spec::FlowSpec| one.spec.groups[f.group as usize].name.clone();
+        let others: Vec<_> =
+            both.spec.flows.iter().filter(|f| group(f).split(' ').next() != Some("new")).cloned().collect();
+        assert_eq!(one.spec.flows, others);
+        assert_eq!(one.spec.ports, both.spec.ports);
+        assert!(!one.spec.flows.is_empty() || !one.spec.sources.is_empty());
+    }
+}
+
+/// Pages that are complete without the control under test, and with it never, are lost altogether; and of 10 Mbit/s two flows have a fair half each.
+#[test]
+fn harm_is_against_being_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = "[link]\nrate = \"10mbit\"\n[[flows]]\nname = \"new\"\ncca = \"cubic\"\nrtt = \"20ms\"\n\
+         [[flows]]\nname = \"old\"\ncca = \"cubic\"\nrtt = \"20ms\"\n[queue]\ndisciplines = [\"droptail\"]\n\
+         [run]\nduration = \"6s\"\nwarmup = \"2s\"\n";
+    std::fs::write(folder.path().join("s.toml"), text).expect("written");
+    let path = folder.path().display().to_string();
+    let options = Options { seeds: Some(3), ..Options::default() };
+    let plan = Plan::new(Suite::open(&path).expect("a suite"), options).expect("a plan");
+    let store = |name: &str, goodput: [f64; 3], page: Option<f64>, loss: [f64; 3]| {
+        let mut store = Store::open(&folder.path().join(name), "x").expect("a store");
+        for unit in plan.pending(&store).expect("runs") {
+            let at = unit.spec.seed as usize - 1;
+            let mut of = BTreeMap::from([
+                ("group.new.goodput_bps".to_string(), 1e6),
+                ("group.old.goodput_bps".to_string(), goodput[at]),
+                ("group.old.datagrams.loss".to_string(), loss[at]),
+            ]);
+            of.extend(page.map(|s| ("group.old.transfers.pages.plt_s.p50".to_string(), s)));
+            store.add(Record::plain(&unit.kept_as(), of)).expect("added");
+        }
+        store
+    };
+    let alone = store("alone", [9e6; 3], Some(1.0), [0.0; 3]);
+    let before = store("before", [4.5e6, 4e6, 5e6], Some(2.0), [0.0; 3]);
+    let with = store("with", [9e5, 8e5, 1e6], None, [0.0, 0.0, 0.01]);
+    let stores = harm::Stores { alone: &alone, before: &before, with: &with };
+    let harms = harm::harms(&plan, &stores).expect("harms");
+    let of = |what: &str| harms.iter().find(|h| h.of == what).unwrap_or_else(|| panic!("{what}: {harms:?}"));
+    let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}: {harms:?}");
+    let goodput = of("goodput");
+    near(goodput.harm, 0.9);
+    near(goodput.before_harm, 0.5);
+    near(goodput.more[0], 8.2 / 9.0 - 5.0 / 9.0);
+    assert!(goodput.fair > 4.5e6 && goodput.fair < 5e6, "{goodput:?}");
+    assert_eq!((of("page load, median").harm, of("page load, median").before_harm), (1.0, 0.5));
+    // Two of three seeds have no loss: that is a third of a hundredth, and not all.
+    near(of("delivered").harm, 0.01 / 3.0);
+    assert!(harms.iter().all(|h| h.group == "old"), "{harms:?}");
 }

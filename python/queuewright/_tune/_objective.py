@@ -43,6 +43,8 @@ NAMED = {
         Objective("power", "power", less=False),
         Objective("delay", "sojourn_ms.mean", less=True, sum_of_ports=True),
         Objective("throughput", "utilization", less=False),
+        # Of scenarios with probes (docs/scenario.md).
+        Objective("rpm", "responsiveness.rpm", less=False),
     )
 }
 # Of measures by their path, the first or last word: more of these is better, and less of those.
@@ -81,6 +83,8 @@ def _one(word: str) -> Objective:
     if word in NAMED:
         return NAMED[word]
     sense, colon, path = word.partition(":")
+    if colon and sense == "qoo" and path:
+        return Objective(word, f"responsiveness.qoo.{path}", less=False)
     if colon and sense in ("more", "less") and path:
         return Objective(path, path, less=sense == "less")
     steps = set(word.split("."))
@@ -89,6 +93,6 @@ def _one(word: str) -> Objective:
         hint = f"; of a measure of yours write which is better: more:{word} or less:{word}" if word else ""
         raise Error(
             f'objective: "{word}" is not known{hint}. '
-            f"Allowed: {', '.join(NAMED)}, or a measure by its path, such as sojourn_ms.p99"
+            f"Allowed: {', '.join(NAMED)}, qoo:NAME (qoo:game), or a measure by its path, such as sojourn_ms.p99"
         )
     return Objective(word, word, less=bool(less))

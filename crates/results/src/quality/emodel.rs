@@ -24,7 +24,7 @@ pub const G729: Codec = Codec { ie: 11.0, bpl: 19.0, lookahead_ms: 5.0 };
 /// Does the talker hear an echo of themselves?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Echo {
-    /// None: cancelled, as in every soft phone and gateway; of the delay impairment, Idd alone is left.
+    /// None: cancelled, as in every soft phone and gateway. Of the delay impairment Idd alone is left.
     Cancelled,
     /// As the default parameters have it (TELR 65 dB, WEPL 110 dB): Idte and Idle as well.
     Default,
@@ -72,8 +72,10 @@ pub fn mos(r: f64) -> f64 {
 }
 
 /// Ie,eff: what codec and loss take, points of R. G.107 section 7.5, of `loss` as a share.
+///
+/// `burst_r` below 1 (losses more even than random ones) counts as 1, as G.107 gives it no meaning there.
 pub fn effective(codec: Codec, loss: f64, burst_r: f64) -> f64 {
-    let ppl = loss * 100.0;
+    let (ppl, burst_r) = (loss * 100.0, burst_r.max(1.0));
     codec.ie + (95.0 - codec.ie) * ppl / (ppl / burst_r + codec.bpl)
 }
 

@@ -23,10 +23,10 @@ pub fn periods(lost: &[u64]) -> Vec<u64> {
         .collect()
 }
 
-/// Share of the packets sent whose loss is noticed: it follows another within `delta` packets. RFC 3357 section 6.1. NaN: none was sent.
-pub fn noticeable_rate(lost: &[u64], sent: u64, delta: u64) -> f64 {
+/// Share of the lost packets whose loss is noticed: it follows another within `delta` packets. RFC 3357 section 6.1. NaN: none was lost.
+pub fn noticeable_rate(lost: &[u64], delta: u64) -> f64 {
     let noticed = distances(lost).iter().skip(1).filter(|distance| **distance <= delta).count();
-    if sent == 0 { f64::NAN } else { noticed as f64 / sent as f64 }
+    noticed as f64 / lost.len() as f64
 }
 
 /// BurstR of G.107: mean length of a run of losses over that of random loss at the same rate, which is 1 / (1 - loss). 1: random, or no
@@ -125,12 +125,11 @@ impl Pattern {
     }
 }
 
-/// Loss events of a port, which the RFCs leave open (RFC 7928 section 2.4): drops of which each comes at most `spacing` after the one
-/// before, as RFC 5166 section 2.1.3 takes all losses of one round trip for one. Drops come in order of time.
+/// Loss events of a port, which RFC 7928 section 2.4 leaves open: the first drop and all that come within a round-trip time of it, as RFC
+/// 5166 section 2.1.3 has it for a connection. Drops come in order of time.
 #[derive(Debug, Clone)]
 pub struct Events {
-    spacing_ns: u64,
-    last_ns: u64,
+    round_ns: u64,
     /// When each began, and how many flows lost packets in it.
     all: Vec<(u64, u32)>,
     /// The last event of each flow, from 1: a count at each drop, no search.
@@ -138,18 +137,22 @@ pub struct Events {
 }
 
 impl Events {
-    /// None yet. `spacing_ns`: the most between two drops of one event, one mean base round-trip time.
-    pub fn new(spacing_ns: u64) -> Events {
-        Events { spacing_ns, last_ns: 0, all: Vec::new(), seen: Vec::new() }
+    /// None yet. `round_ns`: how long an event lasts, one mean base round-trip time.
+    pub fn new(round_ns: u64) -> Events {
+        Events { round_ns, all: Vec::new(), seen: Vec::new() }
+    }
+
+    /// How long an event lasts, ns.
+    pub fn round_ns(&self) -> u64 {
+        self.round_ns
     }
 
     /// A packet of a flow is dropped.
     #[inline]
     pub fn drop(&mut self, at_ns: u64, flow: u32) {
-        if self.all.is_empty() || at_ns - self.last_ns > self.spacing_ns {
+        if self.all.last().is_none_or(|(began_ns, _)| at_ns - began_ns > self.round_ns) {
             self.all.push((at_ns, 0));
         }
-        self.last_ns = at_ns;
         let now = self.all.len() as u32;
         if self.seen.len() <= flow as usize {
             self.seen.resize(flow as usize + 1, 0);
@@ -184,8 +187,9 @@ mod tests {
         let lost = [2, 5, 7, 9, 10];
         assert_eq!(distances(&lost), [0, 3, 2, 2, 1]);
         assert_eq!(periods(&lost), [1, 2, 3, 4, 4]);
-        assert_eq!([NOTICED, 2, 1, 0].map(|delta| noticeable_rate(&lost, 10, delta)), [0.4, 0.3, 0.1, 0.0]);
-        assert!(noticeable_rate(&[], 0, NOTICED).is_nan());
+        // Section 6.5: with a delta of 2 three of the five are noticed.
+        assert_eq!([NOTICED, 2, 1, 0].map(|delta| noticeable_rate(&lost, delta)), [0.8, 0.6, 0.2, 0.0]);
+        assert!(noticeable_rate(&[], NOTICED).is_nan());
     }
 
     #[test]
@@ -221,12 +225,12 @@ mod tests {
     }
 
     #[test]
-    fn an_event_ends_with_a_round_trip_without_drop() {
+    fn an_event_is_over_after_a_round_trip() {
         let mut events = Events::new(100);
-        for (at, flow) in [(0, 1), (100, 2), (200, 1), (301, 3), (1000, 1), (1000, 2), (1001, 3), (1002, 4)] {
+        for (at, flow) in [(0, 1), (100, 2), (150, 1), (201, 3), (1000, 1), (1000, 2), (1001, 3), (1002, 4)] {
             events.drop(at, flow);
         }
-        assert_eq!(events.all(), [(0, 2), (301, 1), (1000, 4)]);
+        assert_eq!(events.all(), [(0, 2), (150, 2), (1000, 4)]);
         // Of another flow by the same number.
         events.forget(4);
         events.drop(1003, 4);
@@ -239,7 +243,7 @@ mod tests {
         let lost = [2, 5, 7, 9, 10, 200, 299, 399, 400];
         let mut pattern = Pattern::default();
         (1..=500).for_each(|n| pattern.packet(lost.contains(&n)));
-        let noticed = (noticeable_rate(&lost, 500, NOTICED) * 500.0).round() as u64;
+        let noticed = (noticeable_rate(&lost, NOTICED) * lost.len() as f64).round() as u64;
         assert_eq!((pattern.sent, pattern.lost, pattern.noticed), (500, 9, noticed));
         assert_eq!(Some(&pattern.periods), periods(&lost).last());
         let mut two = pattern;

@@ -12,7 +12,7 @@ const NAMED: &str = include_str!("profiles.toml");
 pub struct Profile {
     /// Its name in results.
     pub name: String,
-    /// Percentiles of the delay, above 0 to 100, rising.
+    /// Percentiles of the delay, 0 to 100, rising.
     pub percentiles: Vec<f64>,
     /// Delay at each with which all is well, ms.
     pub rop_ms: Vec<f64>,
@@ -86,8 +86,8 @@ impl Profile {
         if percentiles.is_empty() {
             return Err("percentiles: is empty; one at least".into());
         }
-        if !percentiles.iter().all(|p| *p > 0.0 && *p <= 100.0) || !percentiles.is_sorted_by(|a, b| a < b) {
-            return Err(format!("percentiles: {percentiles:?} do not rise from above 0 to 100 at most"));
+        if !percentiles.iter().all(|p| *p >= 0.0 && *p <= 100.0) || !percentiles.is_sorted_by(|a, b| a < b) {
+            return Err(format!("percentiles: {percentiles:?} do not rise from 0 or more to 100 at most"));
         }
         for (key, delays) in [("rop_ms", rop_ms), ("cpup_ms", cpup_ms)] {
             if delays.len() != percentiles.len() {
@@ -204,17 +204,17 @@ mod tests {
             (
                 "[50, 99]",
                 "[99, 50]",
-                "f: profile \"x\": percentiles: [99.0, 50.0] do not rise from above 0 to 100 at most",
+                "f: profile \"x\": percentiles: [99.0, 50.0] do not rise from 0 or more to 100 at most",
             ),
             (
                 "[50, 99]",
                 "[99, 99]",
-                "f: profile \"x\": percentiles: [99.0, 99.0] do not rise from above 0 to 100 at most",
+                "f: profile \"x\": percentiles: [99.0, 99.0] do not rise from 0 or more to 100 at most",
             ),
             (
                 "[50, 99]",
                 "[50, 101]",
-                "f: profile \"x\": percentiles: [50.0, 101.0] do not rise from above 0 to 100 at most",
+                "f: profile \"x\": percentiles: [50.0, 101.0] do not rise from 0 or more to 100 at most",
             ),
             ("[50, 99]", "[]", "f: profile \"x\": percentiles: is empty; one at least"),
             (

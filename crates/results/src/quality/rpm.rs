@@ -8,7 +8,7 @@ const KEPT: f64 = 0.95;
 pub const INTERVALS: usize = 4;
 /// Standard deviation of the last moving averages, over the last of them, that is still stable: SDT.
 const TOLERANCE: f64 = 0.05;
-/// Length of an interval, s: ID, as most drafts and goresponsiveness have it.
+/// Length of an interval, s: ID of the drafts up to 08, and of goresponsiveness. 09 has 5 s, which it calls provisional.
 pub const INTERVAL_S: f64 = 1.0;
 /// Milliseconds a minute.
 const MINUTE_MS: f64 = 60_000.0;

@@ -43,7 +43,8 @@ fn a_call_alone_is_heard_well() {
     close("MOS", calls.mos, 4.411, 0.0, 0.002);
     assert!(d.jitter_ms.max < 1e-3, "{:?}", d.jitter_ms);
     let pattern = d.loss_pattern.expect("the simulator sees it");
-    assert_eq!((pattern.periods, pattern.noticeable_rate, pattern.burst_r), (0, 0.0, 1.0));
+    assert!(pattern.noticeable_rate.is_nan());
+    assert_eq!((pattern.periods, pattern.burst_r), (0, 1.0));
     // Another kind of datagrams is no call.
     let r = run(link, "[[flows]]\ncbr = \"1mbit\"\n", 20, 10);
     assert!(datagrams(&r).calls.is_none());
@@ -60,7 +61,13 @@ fn random_loss_is_heard_as_published() {
     let losses = 30_000.0 * 0.02;
     close("losses", d.lost as f64, losses, 0.0, 3.0 * f64::sqrt(losses));
     close("BurstR", pattern.burst_r, 1.0, 0.0, 3.0 * f64::sqrt(0.02 / losses));
-    close("noticeable", pattern.noticeable_rate, 0.02 * (1.0 - 0.98f64.powi(99)), 0.2, 0.0);
+    close(
+        "noticeable",
+        pattern.noticeable_rate,
+        1.0 - 0.98f64.powi(99),
+        0.0,
+        3.0 * f64::sqrt(0.865 * 0.135 / losses),
+    );
     close("run", pattern.period_packets * pattern.periods as f64, d.lost as f64, 1e-9, 0.0);
     close("R", d.calls.expect("a call").r, 93.3 - 7.011, 0.0, 1.0);
 }
@@ -81,15 +88,33 @@ fn what_comes_late_is_lost_to_a_telephone() {
 }
 
 /// Each time that the link is too slow both flows that are there lose packets, some 80 in all, in one event. One that has stopped is not
-/// there. (Even gaps would march in step, and one of two flows alone meet a full queue.)
+/// there. An event lasts a round trip: what is always too slow has one after the other. (Even gaps would march in step, and one of two flows alone meet a full queue.)
 #[test]
 fn flows_lose_together_in_an_overload() {
     let link = "schedule = [[\"0s\", \"4mbit\"], [\"1s\", \"1mbit\"]]\nperiod = \"2s\"\nbuffer = \"20p\"";
-    let both = "[[flows]]\npoisson = \"1mbit\"\ncount = 2\nrtt = \"400ms\"\n";
-    let stopped = "[[flows]]\nname = \"stopped\"\ncbr = \"100kbit\"\nstop = \"2s\"\nrtt = \"400ms\"\n";
+    let both = "[[flows]]\npoisson = \"1mbit\"\ncount = 2\nrtt = \"1500ms\"\n";
+    let stopped = "[[flows]]\nname = \"stopped\"\ncbr = \"100kbit\"\nstop = \"2s\"\nrtt = \"1500ms\"\n";
     let r = run(link, &format!("{both}{stopped}"), 27, 7);
     let events = r.ports[0].loss_events.expect("the simulator sees them");
     assert_eq!((events.count, events.synchronisation, events.synchronisation_p50), (10, 1.0, 1.0));
+    let always = run("rate = \"1mbit\"\nbuffer = \"20p\"", &both.replace("1500ms", "100ms"), 30, 10);
+    let events = always.ports[0].loss_events.expect("the simulator sees them");
+    // A round trip, and until the next drop.
+    let drops = always.ports[0].drops.values().sum::<u64>() as f64;
+    close("events", events.count as f64, 20.0 / (0.1 + 20.0 / drops), 0.05, 0.0);
     let none = run("rate = \"4mbit\"\nbuffer = \"200p\"", both, 20, 5).ports[0].loss_events.expect("seen");
     assert!(none.count == 0 && none.synchronisation.is_nan());
+}
+
+/// A call that nothing gets through to is heard badly, too: one of two meets a link that loses all but one packet in 100,000.
+#[test]
+fn a_dead_call_is_heard_badly() {
+    let r = one("[[ports]]\nname = \"good\"\nrate = \"5mbit\"\nbuffer = \"50p\"\n\
+         [[ports]]\nname = \"dead\"\nrate = \"5mbit\"\nbuffer = \"50p\"\nloss = \"99.999%\"\n\
+         [[flows]]\nvoip = \"g711\"\nrtt = \"100ms\"\nports = \"good\"\n\
+         [[flows]]\nvoip = \"g711\"\nrtt = \"100ms\"\nports = \"dead\"\n\
+         [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"30s\"\nwarmup = \"10s\"\n");
+    let mos = |i: usize| r.groups[i].datagrams.as_ref().and_then(|d| d.calls).expect("a call");
+    close("the other", mos(0).mos, 4.411, 0.0, 0.002);
+    assert_eq!((mos(1).mos, mos(1).r), (1.0, 0.0));
 }

@@ -23,6 +23,7 @@ mod loss;
 mod measures;
 mod police;
 mod ports;
+mod probes;
 mod published;
 mod santa;
 mod schedulers;
