@@ -178,6 +178,17 @@ def test_what_is_best_is_named_in_one_place() -> None:
     assert _objective.NAMED["delay"].value(two) == 5.0
     assert _objective.NAMED["throughput"].value(two) == 0.75
     assert math.isnan(power.value(two))
+    # So of what several entries with probes see.
+    (rpm, game) = _objective.read("rpm,qoo:game")
+    seen = {
+        "responsiveness.up.rpm": 500.0,
+        "responsiveness.up.idle_rpm": 900.0,
+        "responsiveness.up.qoo.game": 40.0,
+    }
+    seen |= {"responsiveness.down.rpm": 700.0, "responsiveness.down.qoo.game": 80.0}
+    assert (rpm.value(seen), game.value(seen)) == (600.0, 60.0)
+    assert game.value({"responsiveness.qoo.game": 30.0}) == 30.0
+    assert math.isnan(rpm.value(two))
 
 
 def test_a_gain_is_a_share_of_the_larger() -> None:

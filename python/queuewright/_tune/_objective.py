@@ -16,21 +16,23 @@ class Objective:
     # Its path in a run's measures (docs/experiments/README.md).
     path: str
     less: bool
-    # Of several ports the sum, else the mean.
+    # Of several ports the sum, else the mean; of several entries with probes the mean.
     sum_of_ports: bool = False
 
     def value(self, measures: Mapping[str, float]) -> float:
         """That of a run; NaN: it has none."""
         if self.path in measures:
             return measures[self.path]
-        of_ports = [
+        part, _, rest = self.path.partition(".")
+        several = [
             value
             for key, value in measures.items()
-            if key.startswith("port.") and key.partition(".")[2].partition(".")[2] == self.path
+            if (key.startswith("port.") and key.partition(".")[2].partition(".")[2] == self.path)
+            or (part == "responsiveness" and key.startswith("responsiveness.") and key.endswith(f".{rest}"))
         ]
-        if not of_ports:
+        if not several:
             return math.nan
-        return math.fsum(of_ports) / (1 if self.sum_of_ports else len(of_ports))
+        return math.fsum(several) / (1 if self.sum_of_ports else len(several))
 
     def __str__(self) -> str:
         return self.name
