@@ -93,8 +93,6 @@ def _one(word: str) -> Objective:
     more, less = steps & _MORE, steps & _LESS
     if colon or bool(more) == bool(less):
         hint = f"; of a measure of yours write which is better: more:{word} or less:{word}" if word else ""
-        raise Error(
-            f'objective: "{word}" is not known{hint}. '
-            f"Allowed: {', '.join(NAMED)}, qoo:NAME (qoo:game), or a measure by its path, such as sojourn_ms.p99"
-        )
+        allowed = f"{', '.join(NAMED)}, qoo:NAME (qoo:game), or a measure by its path, such as sojourn_ms.p99"
+        raise Error(f'objective: "{word}" is not known{hint}. Allowed: {allowed}')
     return Objective(word, word, less=bool(less))
