@@ -389,9 +389,10 @@ def test_half_a_line_of_a_killed_process_is_no_harm(tmp_path: Path) -> None:
     (folder / "trials.journal.lock").touch()
     made = qw.tune(LINE, "codel", folder=tmp_path, progress=False, resume=True, **asked)
     assert len(made.candidates) == 12
-    (folder / "trials.journal").write_text("nothing of the kind\n")
-    with pytest.raises(qw.Error, match=r"trials.journal: line 1 is broken: begin anew$"):
-        qw.tune(LINE, "codel", folder=tmp_path, progress=False, resume=True, **asked)
+    for name, line in (("trials.journal", "nothing of the kind"), ("runs.jsonl", '{"aqm": 5}')):
+        (folder / name).write_text(f"{line}\n")
+        with pytest.raises(qw.Error, match=rf"{name}: line 1 is broken: begin anew$"):
+            qw.tune(LINE, "codel", folder=tmp_path, progress=False, resume=True, **asked)
 
 
 LONG = """

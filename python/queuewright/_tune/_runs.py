@@ -39,11 +39,14 @@ class Store:
         except OSError:
             self._file.close()
             raise Error(f"{path.parent}: another process is at work there") from None
-        for line in whole:
-            row = json.loads(line)
-            self._values[row["aqm"], row["scenario"], row["seed"]] = [
-                math.nan if value is None else value for value in row["values"]
-            ]
+        for i, line in enumerate(whole):
+            try:
+                row = json.loads(line)
+                values = [math.nan if value is None else float(value) for value in row["values"]]
+                self._values[row["aqm"], row["scenario"], row["seed"]] = values
+            except (ValueError, KeyError, TypeError):
+                self._file.close()
+                raise Error(f"{path}: line {i + 1} is broken: begin anew") from None
 
     def __len__(self) -> int:
         return len(self._values)
