@@ -57,7 +57,7 @@ def tune(
 
     Args:
         scenario: What they are chosen on: a scenario as for `run`, a suite's name, a folder of scenarios, or
-            several of these. Of four and more every third, from the second on, is held out.
+            several of these. Of four and more a third, drawn by lot, is held out.
         aqm: The discipline: `"codel"`. Parameters in it that are not in `over` stay as they are
             (`"codel:ecn=true"`); those that are in it are where the search starts (`"codel:target=1s"`).
         over: What is searched: `"target=1ms..100ms,interval=10ms..1s"`, words with `|` between
@@ -65,7 +65,7 @@ def tune(
             each to ten times as much.
         objective: `"power"`, `"delay"`, `"throughput"`, a measure by its path (`"sojourn_ms.p99"`, or
             `"more:PATH"` and `"less:PATH"`), or two with a comma between.
-        held_out: What they are judged on, instead of every third.
+        held_out: What they are judged on, instead of a third.
         trials: Candidates.
         seeds: Seeds of each run of the search; as many again for the best, twice as many for judging.
         budget: No more candidates after that time: `"10min"`.

@@ -149,7 +149,7 @@ def _parser() -> argparse.ArgumentParser:
         help=f"what is best, one or two: {', '.join(_tune.objectives())}, or a measure (default: power)",
     )
     parser.add_argument(
-        "--held-out", nargs="+", metavar="SCENARIO", help="what is judged on (default: every third)"
+        "--held-out", nargs="+", metavar="SCENARIO", help="what is judged on (default: a third)"
     )
     parser.add_argument("--trials", type=int, metavar="N", help="candidates (default: 100)")
     parser.add_argument("--seeds", type=int, metavar="N", help="seeds of each run (default: 3)")

@@ -14,8 +14,8 @@ from queuewright._scenario import Scenario, load
 
 # With fewer scenarios none is set apart: seeds alone are.
 _FEWEST = 4
-# Of more, every third.
-_EVERY = 3
+# Of more, one part of so many.
+_PARTS = 3
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,17 @@ def _brought(words: str) -> bool:
 
 
 def split(members: Sequence[Member]) -> tuple[list[Member], list[Member]]:
-    """Those to choose on, and those to judge on: every third, from the second on, or all if they are few."""
+    """Those to choose on, and those to judge on: a third, or all if they are few.
+
+    It is drawn by lot, always the same, and not each third: sets go through rates and flows in turns.
+    """
     if len(members) < _FEWEST:
         return list(members), list(members)
-    apart = [member for i, member in enumerate(members) if i % _EVERY == 1]
-    return [member for i, member in enumerate(members) if i % _EVERY != 1], apart
+    apart = set(random.Random(len(members)).sample(range(len(members)), len(members) // _PARTS))
+    return (
+        [member for i, member in enumerate(members) if i not in apart],
+        [member for i, member in enumerate(members) if i in apart],
+    )
 
 
 def instances(members: Sequence[Member], seeds: Iterable[int], seed: int) -> list[tuple[str, int]]:
