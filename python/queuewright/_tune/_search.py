@@ -88,7 +88,7 @@ class Search:
     ) -> None:
         self._discipline, self._fixed, self._axes = discipline, fixed, axes
         self._runner, self._seed = runner, seed
-        self._objectives = objectives
+        self.objectives = objectives
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         journal = folder / "trials.journal"
         _whole(journal)
@@ -150,7 +150,7 @@ class Search:
     def _of(self, several: Sequence[Settings], runs: int) -> Gains:
         """Of each of several, of the first runs: candidate, run, objective."""
         made = self._runner.values([self.line(one) for one in several], self.instances[:runs])
-        return np.stack([gains_of(self._objectives, own, self._known[:runs]) for own in made])
+        return np.stack([gains_of(self.objectives, own, self._known[:runs]) for own in made])
 
     def _trials(self, *states: TrialState) -> list[FrozenTrial]:
         return self.study.get_trials(deepcopy=False, states=states)
@@ -175,8 +175,8 @@ class Search:
 
     def _ask(self, number: int) -> FrozenTrial:
         # One for each number: a search that goes on in another process asks the same.
-        self.study.sampler = _sampler((self._seed * 1_000_003 + number) % 2**32)
         with _quiet(), _undisturbed():
+            self.study.sampler = _sampler((self._seed * 1_000_003 + number) % 2**32)
             asked = self.study.ask(self._distributions())
         return self.study.get_trials(deepcopy=False)[asked.number]
 
@@ -211,14 +211,14 @@ class Search:
 
     def _rivals(self, begin: int) -> list[Gains]:
         """The best known before a batch: one, or those that none is better than in both objectives."""
-        zero = np.zeros((len(self.instances), len(self._objectives)))
+        zero = np.zeros((len(self.instances), len(self.objectives)))
         known = [zero] + [
             self.gains(one.number, one.settings)
             for one in self.candidates()
             if one.number < begin and not one.ended_early
         ]
         means = np.array([gains.mean(axis=0) for gains in known])
-        if len(self._objectives) == 1:
+        if len(self.objectives) == 1:
             return [known[int(np.argmax(means[:, 0]))]]
         return [known[i] for i in front(means)]
 

@@ -108,22 +108,30 @@ def _table(tuned: Tuned) -> list[str]:
         f"chosen on {plural(n['scenarios'], 'scenario')}, judged on {_held_out(tuned)}",
         "",
     ]
-    rows = [("gain over the default in", "chosen", "held out", "95 %", "")]
     shown = [(one, "tuned") for one in tuned.front]
     if tuned.start is not None:
         shown.append((tuned.start, "given"))
-    for one, label in shown:
-        for objective, chosen in zip(tuned.objectives, one.chosen, strict=True):
-            verdict = one.held_out[objective.name]
-            between = f"{percent(verdict.low)} .. {percent(verdict.high)}"
-            cells = (percent(chosen), percent(verdict.gain), between)
-            rows.append((f"{label}: {objective.name}", *cells, one.aqm if len(shown) > 1 else ""))
-    if len(rows) == 1:
+    if not shown:
         return out[:3]
-    widths = [max(len(row[c]) for row in rows) for c in range(5)]
+    rows = [
+        [
+            "gain over the default",
+            *(f"{one} {where}" for one in tuned.objectives for where in ("chosen", "held out, 95 %")),
+            "",
+        ]
+    ]
+    for one, label in shown:
+        row = [label]
+        for objective, chosen in zip(tuned.objectives, one.chosen, strict=True):
+            of = one.held_out[objective.name]
+            between = f"{100 * of.low:+.1f} .. {100 * of.high:+.1f}"
+            row += [percent(chosen), f"{percent(of.gain)} ({between})"]
+        rows.append([*row, one.aqm])
+    widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]) - 1)]
     for row in rows:
-        first, *rest = (cell.rjust(width) for cell, width in zip(row[:4], widths, strict=False))
-        out.append("  ".join([first.lstrip().ljust(widths[0]), *rest, row[4]]).rstrip())
+        cells = [row[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(row[1:-1], widths[1:], strict=True)]
+        out.append("  ".join([*cells, row[-1]]).rstrip())
     return out
 
 
