@@ -54,7 +54,7 @@ class Results:
 
     @property
     def responsiveness(self) -> Table:
-        """A row for each run and entry of flows with `probes`: round trips a minute, grade, Quality of Outcome."""
+        """A row for each run and entry of flows with `probes`: round trips a minute, grade, QoO."""
         return self._native.responsiveness
 
     @property

@@ -93,6 +93,6 @@ def _one(word: str) -> Objective:
         hint = f"; of a measure of yours write which is better: more:{word} or less:{word}" if word else ""
         raise Error(
             f'objective: "{word}" is not known{hint}. '
-            f"Allowed: {', '.join(NAMED)}, qoo:NAME (qoo:game), or a measure by its path, such as sojourn_ms.p99"
+            f"Allowed: {', '.join(NAMED)}, qoo:NAME (qoo:game), or a measure by its path: sojourn_ms.p99"
         )
     return Objective(word, word, less=bool(less))
