@@ -2,13 +2,13 @@
 
 use crate::args::Advise;
 use crate::compare::{Progress, on_interrupt, unwritable};
-use crate::{Failure, doing, print};
+use crate::{Failure, cost, doing, print};
 use queuewright_engine::{Engine, ItemEvent};
 use queuewright_experiments::measures;
 use queuewright_report::{new_folder, replace};
 use queuewright_scenario::{Flags, RunSpec, Scenario};
 use queuewright_suite::advise::{
-    Access, Advice, BY_TC, Got, Line, NOW, SET, Table, Use, best_of, judged, scenario,
+    Access, Advice, BY_TC, Got, Line, NOW, SET, Table, Use, best_of, judged, scenario, simplest_first,
 };
 use std::fs;
 use std::path::Path;
@@ -16,10 +16,16 @@ use std::sync::atomic::Ordering;
 
 /// Where results go without `--out`.
 const BASE: &str = "queuewright-advice";
-/// Households on which all are tried, those on which the best are, and those that are kept apart to check the advice.
+/// Households on which all are tried, and the first of those on which the best are: none of them chose which these are.
 const FIRST: Numbers = 1..=4;
-const MORE: Numbers = 5..=16;
+const JUDGED: u64 = 5;
+/// The first of those that are kept apart to check the advice.
 const APART: u64 = 1001;
+/// While these households do not tell all, so many more are made, up to so many, and as long as the work (nanoseconds, as it is reckoned before) of all, and of
+/// a set that is kept apart, is below this: 30 s on two cores.
+const MORE: u64 = 16;
+const MOST: u64 = 64;
+const WORK: f64 = 55e9;
 /// Numbers of households.
 type Numbers = std::ops::RangeInclusive<u64>;
 
@@ -33,25 +39,35 @@ pub fn advise(a: &Advise) -> Result<(), Failure> {
     let all = candidates(a)?;
     let folder = new_folder(a.out.as_deref().unwrap_or(Path::new(BASE)), "advice").map_err(unwritable)?;
     let stop = on_interrupt()?;
-    let mut table = Table::new();
-    let run = |table: &mut Table, numbers: Numbers, labels: &[String]| {
+    let run = |numbers: Numbers, labels: &[String], table: &mut Table| {
         households(&line, numbers, labels, a.jobs.count(), &stop, table, &folder)
     };
     doing::now("the households");
-    run(&mut table, FIRST, &all)?;
-    let kept = best_of(&table, &line, &all);
-    run(&mut table, MORE, &kept)?;
-    let (chosen, equals) = judged(&table, &line, &kept);
+    let mut tried = Table::new();
+    let mut work = run(FIRST, &all, &mut tried)?;
+    let kept = best_of(&tried, &line, &all);
+    let (mut table, mut made) = (Table::new(), 0);
+    let choice = loop {
+        let first = JUDGED + made;
+        let of_these = run(first..=first + MORE - 1, &kept, &mut table)?;
+        (work, made) = (work + of_these, made + MORE);
+        let choice = judged(&table, &line, &kept);
+        // These, the next, and a set that is kept apart.
+        if !choice.is_open() || made >= MOST || work + 2.0 * of_these > WORK {
+            break choice;
+        }
+    };
     // Held out: the advice stands before these are made.
     let mut apart = Vec::new();
+    // A thorough check asks whether the first households have left the best behind, too.
+    let all_apart = a.check > 1 || kept.len() == all.len();
     for set in 0..u64::from(a.check) {
         let (first, mut of_set) = (APART + set * SET, Table::new());
-        // A thorough check asks whether the first households have left the best behind, too.
-        run(&mut of_set, first..=first + SET - 1, if a.check > 1 { &all } else { &kept })?;
+        run(first..=first + SET - 1, if all_apart { &all } else { &kept }, &mut of_set)?;
         apart.push(of_set);
     }
     let advice =
-        Advice { line: &line, labels: &kept, table: &table, apart: &apart, chosen, equals, dev: &a.dev };
+        Advice { line: &line, labels: &kept, table: &table, apart: &apart, choice, all_apart, dev: &a.dev };
     let text = advice.words();
     replace(&folder.join("advice.md"), advice.page(&text).as_bytes())
         .map_err(|e| Failure::Run(e.to_string()))?;
@@ -83,10 +99,12 @@ fn candidates(a: &Advise) -> Result<Vec<String>, Failure> {
             )));
         }
     }
+    let mut asked = asked;
+    simplest_first(&mut asked);
     Ok(std::iter::once(NOW.to_string()).chain(asked).collect())
 }
 
-/// Makes the runs of households with these labels, adds what each got, and keeps the scenarios.
+/// Makes the runs of households with these labels, adds what each got, and keeps the scenarios. Gives the work of the runs.
 #[allow(clippy::too_many_arguments)]
 fn households(
     line: &Line,
@@ -96,7 +114,7 @@ fn households(
     stop: &std::sync::Arc<std::sync::atomic::AtomicBool>,
     table: &mut Table,
     folder: &Path,
-) -> Result<(), Failure> {
+) -> Result<f64, Failure> {
     let kept = folder.join("households");
     fs::create_dir_all(&kept).map_err(|e| Failure::Run(format!("{}: {e}", kept.display())))?;
     let (mut specs, mut of): (Vec<RunSpec>, Vec<(u64, String)>) = (Vec::new(), Vec::new());
@@ -136,6 +154,6 @@ fn households(
         None if stop.load(Ordering::Relaxed) => {
             Err(Failure::Interrupted(format!("interrupted; the households are in {}", kept.display())))
         }
-        None => Ok(()),
+        None => Ok(specs.iter().map(cost::work).sum()),
     }
 }

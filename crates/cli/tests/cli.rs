@@ -1236,7 +1236,7 @@ fn advice_is_for_the_line() {
     stdout(&latest.join("households"), &["check", "1-managed.toml"]);
     let json: Value = json(&stdout(dir.path(), &[&slow[..], &["--json"]].concat()));
     assert_eq!(json["take"], "fq-codel");
-    assert_eq!(json["held_out"][0]["as_good"], true);
+    assert_eq!(json["held_out"][0]["within"], true);
     assert_eq!(json["shape"], serde_json::json!({"down_bps": 7_600_000, "up_bps": 1_900_000}));
     let idle = ["advise", "--rate", "100mbit", "--for", "calls", "--aqm", "codel,titrate", "--out", "o"];
     let text = stdout(dir.path(), &idle);

@@ -8,6 +8,7 @@ pub mod harm;
 pub mod loss;
 pub mod qoo;
 pub mod rpm;
+pub mod student;
 pub mod video;
 
 /// The smallest of sorted values that so large a share (0 to 1) of them does not exceed; NaN without any.

@@ -36,7 +36,10 @@ impl Asker {
 
     /// All before `next` has arrived at `at`. What is to be told then.
     pub fn answered(&mut self, at: u64, next: u32) -> u32 {
-        while let Some((_, upto)) = self.due.pop_front_if(|(segment, _)| *segment < next) {
+        while let Some(&(segment, upto)) = self.due.front()
+            && segment < next
+        {
+            self.due.pop_front();
             let answered = &self.asked_ns[self.took_ns.len()..upto as usize];
             self.took_ns.extend(answered.iter().map(|asked| at - asked));
         }

@@ -175,11 +175,16 @@ fn length(line: &Line) -> (u32, u32) {
 /// the line as it is. The same number is the same household both times.
 pub fn scenario(line: &Line, number: u64, managed: bool) -> String {
     let mut random = Pcg32::new(number, 0xad);
-    let mut unit = || f64::from(random.next_u32()) / f64::from(u32::MAX);
+    let mut unit = || f64::from(random.next_u32()) / 2f64.powi(32);
     let (low, high) = line.rtt_ms;
+    // All is drawn in any case, so that one use more changes no other.
     // What people use most is near.
     let near = format!("{:.1}ms", low + (high - low) * 0.4 * unit());
     let video_rtt = format!("{:.1}ms", low + (high - low) * unit());
+    let players = 1 + (unit() * 2.0) as u32;
+    let page_rate = 0.2 + 0.3 * unit();
+    let mut of_files = || (1 + (unit() * 4.0) as u32, if unit() < 0.3 { "bbr" } else { "cubic" });
+    let files = [of_files(), of_files()];
     let (down, up) = if managed { line.shaped() } else { (line.down_bps, line.up_bps) };
     let mut out = String::new();
     for (name, bps) in [("down", down), ("up", up)] {
@@ -217,7 +222,6 @@ pub fn scenario(line: &Line, number: u64, managed: bool) -> String {
     }
     let range = format!("{low}ms..{high}ms");
     if has(Use::Video) {
-        let players = 1 + (unit() * 2.0) as u32;
         flow(
             &mut out,
             "video",
@@ -227,23 +231,17 @@ pub fn scenario(line: &Line, number: u64, managed: bool) -> String {
         );
     }
     if has(Use::Web) {
-        let rate = 0.2 + 0.3 * unit();
         flow(
             &mut out,
             "pages",
             &format!(
-                "cca = \"cubic\"\nrtt = \"{range}\"\npages = {{}}\narrivals = \"{rate:.2}/s\"\nports = [\"down\"]\nreverse_ports = [\"up\"]"
+                "cca = \"cubic\"\nrtt = \"{range}\"\npages = {{}}\narrivals = \"{page_rate:.2}/s\"\nports = [\"down\"]\nreverse_ports = [\"up\"]"
             ),
         );
     }
-    for (one, name, way, back) in
-        [(Use::Downloads, "downloads", "down", "up"), (Use::Uploads, "uploads", "up", "down")]
-    {
-        // Drawn in any case, so that one use more changes no other.
-        let (several, bbr) = (unit(), unit());
+    let ways = [(Use::Downloads, "downloads", "down", "up"), (Use::Uploads, "uploads", "up", "down")];
+    for ((one, name, way, back), (count, cca)) in ways.into_iter().zip(files) {
         if has(one) {
-            let count = 1 + (several * 4.0) as u32;
-            let cca = if bbr < 0.3 { "bbr" } else { "cubic" };
             flow(
                 &mut out,
                 name,
@@ -291,6 +289,18 @@ mod tests {
     /// The household does not change with who manages the queue, nor with a use more.
     #[test]
     fn a_number_is_one_household() {
+        let of = |uses: &str, number: u64| {
+            let text = scenario(&line("20mbit/5mbit", "15ms..80ms", uses).unwrap(), number, true);
+            let flows = text.split("[[flows]]\n").skip(1);
+            flows.map(|f| f.split("\n\n").next().unwrap().to_string()).collect::<Vec<_>>()
+        };
+        for number in 1..=20 {
+            let all = of("calls,games,video,web,downloads,uploads", number);
+            for uses in ["downloads", "web,downloads", "video,uploads", "games,web", "calls,video"] {
+                let some = of(uses, number);
+                assert!(some.iter().all(|flow| all.contains(flow)), "{number} {uses}: {some:?} {all:?}");
+            }
+        }
         let all = line("20mbit/5mbit", "15ms..80ms", "calls,games,video,web,downloads,uploads").unwrap();
         let flows = |text: &str| text[text.find("[[flows]]").unwrap()..].to_string();
         assert_eq!(flows(&scenario(&all, 7, true)), flows(&scenario(&all, 7, false)));

@@ -5,5 +5,5 @@ mod scores;
 mod verdict;
 
 pub use household::{Access, Line, Use, scenario};
-pub use scores::{Got, Measures, Sure, UNNOTICED, choose, scores};
-pub use verdict::{Advice, BY_TC, NOW, SET, Table, best_of, judged};
+pub use scores::{Choice, Got, MARGIN, Measures, Place, Sure, choose, scores};
+pub use verdict::{Advice, BY_TC, NOW, SET, Table, best_of, judged, simplest_first};
