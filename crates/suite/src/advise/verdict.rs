@@ -422,6 +422,6 @@ mod tests {
     fn a_list_is_put_in_order() {
         let mut names = ["titrate", "fq-codel", "red", "droptail"].map(String::from);
         simplest_first(&mut names);
-        assert_eq!(names, ["droptail", "fq-codel", "red", "titrate"]);
+        assert_eq!(names, ["droptail", "fq-codel", "titrate", "red"]);
     }
 }
