@@ -300,10 +300,12 @@ fn firsts(drawn: &[Vec<f64>], compared: &[usize]) -> Vec<f64> {
         return firsts;
     }
     compared.iter().for_each(|i| firsts[*i] = 0.0);
-    for draw in 0..DRAWS {
+    let in_draw = |draw: usize| {
         let of = |i: usize| drawn[i][draw];
         let best = compared.iter().map(|i| of(*i)).fold(f64::NEG_INFINITY, f64::max);
-        let equals: Vec<usize> = compared.iter().copied().filter(|i| of(*i) == best).collect();
+        compared.iter().copied().filter(|i| of(*i) == best).collect::<Vec<usize>>()
+    };
+    for equals in (0..DRAWS).map(in_draw) {
         equals.iter().for_each(|i| firsts[*i] += 1.0 / equals.len() as f64);
     }
     firsts.into_iter().map(|of| of / DRAWS as f64).collect()
