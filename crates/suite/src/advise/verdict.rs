@@ -349,13 +349,16 @@ mod tests {
         Got { mos: none, game: none, video_bps: none, page_s: none, pages_done: none, down_bps, up_bps: none }
     }
 
-    fn table(of: &[(&str, fn(u64) -> f64)], numbers: std::ops::Range<u64>) -> Table {
+    /// A discipline, and its goodput in a household by its number.
+    type Named = (&'static str, fn(u64) -> f64);
+
+    fn table(of: &[Named], numbers: std::ops::Range<u64>) -> Table {
         let household =
             |n: u64| of.iter().map(|(label, value)| (label.to_string(), got(value(n) * 1e6))).collect();
         numbers.map(|n| (n, household(n))).collect()
     }
 
-    fn words(of: &[(&str, fn(u64) -> f64)], apart: &[(&str, fn(u64) -> f64)]) -> String {
+    fn words(of: &[Named], apart: &[Named]) -> String {
         let access = Access::read("dsl").unwrap();
         let line = Line::new("20mbit", "20ms", access, vec![Use::Downloads]).unwrap();
         let labels: Vec<String> = of.iter().map(|(label, _)| label.to_string()).collect();
@@ -379,7 +382,7 @@ mod tests {
     #[test]
     fn sentences_are_of_the_one_that_is_taken() {
         let as_it_is = |n: u64| if n.is_multiple_of(2) { 10.0 } else { 5.0 };
-        let of: [(&str, fn(u64) -> f64); 3] = [(NOW, as_it_is), ("fq-codel", |_| 9.9), ("titrate", |_| 10.0)];
+        let of: [Named; 3] = [(NOW, as_it_is), ("fq-codel", |_| 9.9), ("titrate", |_| 10.0)];
         let said = words(&of, &of);
         assert!(said.starts_with("Take fq-codel, shaped to 19mbit down and 19mbit up"), "{said}");
         assert!(
@@ -394,7 +397,7 @@ mod tests {
             "{said}"
         );
         // Nobody is better by as much as the margin.
-        let alike: [(&str, fn(u64) -> f64); 2] = [(NOW, |_| 9.9), ("fq-codel", |_| 10.0)];
+        let alike: [Named; 2] = [(NOW, |_| 9.9), ("fq-codel", |_| 10.0)];
         let said = words(&alike, &alike);
         assert!(
             said.starts_with("Leave the line as it is: nothing that was tried is better by as much as 0.02 of the score.\nAs good,"),
@@ -405,9 +408,8 @@ mod tests {
     #[test]
     fn what_is_not_sure_is_said() {
         let as_it_is = |n: u64| if n.is_multiple_of(2) { 10.0 } else { 9.4 };
-        let of: [(&str, fn(u64) -> f64); 3] = [(NOW, as_it_is), ("fq-codel", |_| 8.0), ("titrate", |_| 9.8)];
-        let apart: [(&str, fn(u64) -> f64); 3] =
-            [(NOW, |_| 5.0), ("fq-codel", |_| 10.0), ("titrate", |_| 9.0)];
+        let of: [Named; 3] = [(NOW, as_it_is), ("fq-codel", |_| 8.0), ("titrate", |_| 9.8)];
+        let apart: [Named; 3] = [(NOW, |_| 5.0), ("fq-codel", |_| 10.0), ("titrate", |_| 9.0)];
         let said = words(&of, &apart);
         assert!(said.starts_with("Take titrate"), "{said}");
         assert!(said.contains("16 households do not tell whether these are as good, so much behind the best: as it is (0.010 ("), "{said}");
