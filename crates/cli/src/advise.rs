@@ -1,57 +1,62 @@
-//! `advise`: from a line and what it is used for to a queue manager, with what to expect and how to put it on.
+//! `advise`: from a line and what it is used for, or from a scenario, to a queue manager, with what to expect and how to put it on.
 
 use crate::args::Advise;
 use crate::compare::{Progress, on_interrupt, unwritable};
 use crate::{Failure, cost, doing, print};
 use queuewright_engine::{Engine, ItemEvent};
 use queuewright_experiments::measures;
+use queuewright_linux::{Host, has_bpf_qdiscs};
 use queuewright_report::{new_folder, replace};
-use queuewright_scenario::{Flags, RunSpec, Scenario};
+use queuewright_scenario::spec::Rate;
+use queuewright_scenario::{Draft, Flags, RunSpec, Scenario};
 use queuewright_suite::advise::{
-    Access, Advice, BY_TC, Got, Line, NOW, SET, Table, Use, best_of, judged, scenario, simplest_first,
+    Access, Advice, BY_TC, Line, NOW, SET, Subject, Table, Use, WINDOW, Wanted, best_of, judged, scenario,
+    simplest_first,
 };
 use std::fs;
-use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where results go without `--out`.
 const BASE: &str = "queuewright-advice";
-/// Households on which all are tried, and the first of those on which the best are: none of them chose which these are.
+/// Draws with which all are tried, and the first of those with which the best are: none of them chose which these are.
 const FIRST: Numbers = 1..=4;
 const JUDGED: u64 = 5;
 /// The first of those that are kept apart to check the advice.
 const APART: u64 = 1001;
-/// While these households do not tell all, so many more are made, up to so many, and as long as the work (nanoseconds, as it is reckoned before) of all, and of
+/// While these draws do not tell all, so many more are made, up to so many, and as long as the work (nanoseconds, as it is reckoned before) of all, and of
 /// a set that is kept apart, is below this: 30 s on two cores.
 const MORE: u64 = 16;
 const MOST: u64 = 64;
 const WORK: f64 = 55e9;
-/// Numbers of households.
+/// The first Linux whose htb a discipline of ours can be put in front of, and the first with BPF qdiscs.
+const FRONT: (u32, u32) = (6, 4);
+const BPF_QDISCS: (u32, u32) = (6, 16);
+/// Numbers of draws: households, or seeds.
 type Numbers = std::ops::RangeInclusive<u64>;
 
 pub fn advise(a: &Advise) -> Result<(), Failure> {
-    let access = Access::read(&a.access)?;
-    let uses = match &a.uses {
-        Some(list) => Use::list(list)?,
-        None => Use::ALL.to_vec(),
-    };
-    let line = Line::new(&a.rate, &a.rtt, access, uses)?;
-    let all = candidates(a)?;
+    let mut asked = Asked::read(a)?;
+    let all = asked.candidates(candidates(a)?)?;
     let folder = new_folder(a.out.as_deref().unwrap_or(Path::new(BASE)), "advice").map_err(unwritable)?;
+    asked.keep(&folder)?;
     let stop = on_interrupt()?;
-    let run = |numbers: Numbers, labels: &[String], table: &mut Table| {
-        households(&line, numbers, labels, a.jobs.count(), &stop, table, &folder)
+    let run = |asked: &Asked, numbers: Numbers, labels: &[String], table: &mut Table| {
+        draws(asked, numbers, labels, a.jobs.count(), &stop, table, &folder)
     };
-    doing::now("the households");
+    doing::now("the draws");
     let mut tried = Table::new();
-    let mut work = run(FIRST, &all, &mut tried)?;
-    let kept = best_of(&tried, &line, &all);
+    let mut work = run(&asked, FIRST, &all, &mut tried)?;
+    asked.learn(&tried);
+    let subject = asked.subject.clone();
+    let kept = best_of(&tried, &subject, &all);
     let (mut table, mut made) = (Table::new(), 0);
     let choice = loop {
         let first = JUDGED + made;
-        let of_these = run(first..=first + MORE - 1, &kept, &mut table)?;
+        let of_these = run(&asked, first..=first + MORE - 1, &kept, &mut table)?;
         (work, made) = (work + of_these, made + MORE);
-        let choice = judged(&table, &line, &kept);
+        let choice = judged(&table, &subject, &kept);
         // These, the next, and a set that is kept apart.
         if !choice.is_open() || made >= MOST || work + 2.0 * of_these > WORK {
             break choice;
@@ -59,15 +64,22 @@ pub fn advise(a: &Advise) -> Result<(), Failure> {
     };
     // Held out: the advice stands before these are made.
     let mut apart = Vec::new();
-    // A thorough check asks whether the first households have left the best behind, too.
+    // A thorough check asks whether the first draws have left the best behind, too.
     let all_apart = a.check > 1 || kept.len() == all.len();
     for set in 0..u64::from(a.check) {
         let (first, mut of_set) = (APART + set * SET, Table::new());
-        run(first..=first + SET - 1, if all_apart { &all } else { &kept }, &mut of_set)?;
+        run(&asked, first..=first + SET - 1, if all_apart { &all } else { &kept }, &mut of_set)?;
         apart.push(of_set);
     }
-    let advice =
-        Advice { line: &line, labels: &kept, table: &table, apart: &apart, choice, all_apart, dev: &a.dev };
+    let advice = Advice {
+        subject: &subject,
+        labels: &kept,
+        table: &table,
+        apart: &apart,
+        choice,
+        all_apart,
+        dev: &a.dev,
+    };
     let text = advice.words();
     replace(&folder.join("advice.md"), advice.page(&text).as_bytes())
         .map_err(|e| Failure::Run(e.to_string()))?;
@@ -77,17 +89,142 @@ pub fn advise(a: &Advise) -> Result<(), Failure> {
     }
 }
 
-/// Labels, the simplest first: the line as it is, what tc alone can put on, then the others.
-fn candidates(a: &Advise) -> Result<Vec<String>, Failure> {
-    let asked: Vec<String> = match (&a.aqm, a.tc) {
-        (Some(_), true) => {
-            return Err(Failure::Input("--aqm and --tc: those named, or those that tc has".into()));
+/// What is asked about, and where its draws come from.
+struct Asked {
+    subject: Subject,
+    /// A scenario, as its file has it.
+    file: Option<(Draft, PathBuf)>,
+}
+
+impl Asked {
+    fn read(a: &Advise) -> Result<Asked, Failure> {
+        if let Some(path) = &a.file {
+            let draft = Draft::read(path)?;
+            let scenario = draft.scenario()?;
+            let now = scenario.disciplines[0].label.clone();
+            let runs = scenario.runs()?;
+            let rate = |rate: &Rate| match rate {
+                Rate::Constant(bps) => Some(*bps),
+                _ => None,
+            };
+            let ports = runs[0].ports.iter().map(|p| (p.name.clone(), rate(&p.rate))).collect();
+            let name = path.display().to_string();
+            let subject = Subject::File { name, wanted: Vec::new(), now, ports };
+            return Ok(Asked { subject, file: Some((draft, path.clone())) });
         }
-        (Some(list), false) => list.split(',').map(|d| d.trim().to_string()).collect(),
-        (None, true) => BY_TC.map(|d| d.0.to_string()).into(),
-        (None, false) => {
-            let rest = queuewright_aqm::alone().filter(|name| BY_TC.iter().all(|d| d.0 != *name));
-            BY_TC.iter().map(|d| d.0).chain(rest).map(String::from).collect()
+        let access = Access::read(&a.access)?;
+        let uses = match &a.uses {
+            Some(list) => Use::list(list)?,
+            None => Use::ALL.to_vec(),
+        };
+        let line = Line::new(a.rate.as_deref().unwrap_or_default(), &a.rtt, access, uses)?;
+        Ok(Asked { subject: Subject::Line(line), file: None })
+    }
+
+    /// Labels, the simplest first: what is there now, and these, without the one that is there now.
+    fn candidates(&self, mut names: Vec<String>) -> Result<Vec<String>, Failure> {
+        if let Some((draft, _)) = &self.file {
+            let of = |aqm: Option<String>| -> Result<RunSpec, Failure> {
+                let flags = Flags { aqm, seeds: Some("1".into()), ..Flags::default() };
+                Ok(draft.clone().with(&flags)?.scenario()?.runs()?.swap_remove(0))
+            };
+            let now = of(None)?;
+            let mut others = Vec::new();
+            for name in names {
+                let other = of(Some(name.clone()))?;
+                if other.discipline != now.discipline {
+                    others.push(name);
+                }
+            }
+            names = others;
+        }
+        Ok(std::iter::once(NOW.to_string()).chain(names).collect())
+    }
+
+    /// A scenario is kept beside the advice.
+    fn keep(&self, folder: &Path) -> Result<(), Failure> {
+        match &self.file {
+            None => Ok(()),
+            Some((_, path)) => fs::copy(path, folder.join("scenario.toml"))
+                .map(|_| ())
+                .map_err(|e| Failure::Run(e.to_string())),
+        }
+    }
+
+    /// What a scenario wants is known from its first runs.
+    fn learn(&mut self, tried: &Table) {
+        let runs: Vec<_> = tried.values().flat_map(|draw| draw.values().cloned()).collect();
+        if let (Subject::File { wanted, .. }, Some((draft, _))) = (&mut self.subject, &self.file) {
+            let groups = draft.scenario().ok().and_then(|s| s.runs().ok());
+            let groups =
+                groups.map_or(Vec::new(), |runs| runs[0].groups.iter().map(|g| g.name.clone()).collect());
+            *wanted = Wanted::of_runs(&groups, &runs);
+        }
+    }
+
+    /// The runs of a draw with these labels.
+    fn specs(
+        &self,
+        number: u64,
+        labels: &[String],
+        folder: &Path,
+    ) -> Result<Vec<(String, RunSpec)>, Failure> {
+        let list: Vec<&str> = labels.iter().map(String::as_str).filter(|l| *l != NOW).collect();
+        let mut specs = Vec::new();
+        for managed in [false, true] {
+            if managed && list.is_empty() {
+                continue;
+            }
+            let mut flags = Flags { aqm: managed.then(|| list.join(",")), ..Flags::default() };
+            let read = match (&self.subject, &self.file) {
+                (Subject::Line(line), _) => {
+                    let text = scenario(line, number, managed);
+                    let name = format!("{number}-{}.toml", if managed { "managed" } else { "as-it-is" });
+                    let kept = folder.join("households");
+                    fs::create_dir_all(&kept)
+                        .map_err(|e| Failure::Run(format!("{}: {e}", kept.display())))?;
+                    replace(&kept.join(&name), text.as_bytes()).map_err(|e| Failure::Run(e.to_string()))?;
+                    Scenario::parse_with(&text, &name, &kept, &flags)?
+                }
+                (_, Some((draft, _))) => {
+                    flags.seeds = Some(number.to_string());
+                    draft.clone().with(&flags)?.scenario()?
+                }
+                (Subject::File { .. }, None) => continue,
+            };
+            let runs = read.runs()?;
+            if managed {
+                specs.extend(runs.into_iter().map(|spec| (spec.discipline.label.clone(), spec)));
+            } else {
+                specs.extend(runs.into_iter().take(1).map(|spec| (NOW.to_string(), spec)));
+            }
+        }
+        Ok(specs)
+    }
+}
+
+/// The disciplines to choose from, the simplest first.
+fn candidates(a: &Advise) -> Result<Vec<String>, Failure> {
+    let ways = [a.aqm.is_some(), a.tc, a.kernel.is_some()];
+    if ways.iter().filter(|w| **w).count() > 1 {
+        return Err(Failure::Input(
+            "--aqm, --tc and --kernel: one of them says what to choose from: those named, those that tc has, or those that a kernel can run"
+                .into(),
+        ));
+    }
+    let mut asked: Vec<String> = match (&a.aqm, &a.kernel) {
+        (Some(list), _) => list.split(',').map(|d| d.trim().to_string()).collect(),
+        (None, Some(kernel)) => can_run(kernel)?,
+        (None, None) => {
+            let mut names: Vec<String> = BY_TC.map(|d| d.name.to_string()).into();
+            if !a.tc {
+                names.extend(
+                    queuewright_aqm::alone()
+                        .filter(|name| BY_TC.iter().all(|d| d.name != *name))
+                        .map(String::from),
+                );
+            }
+            names
         }
     };
     for name in &asked {
@@ -99,36 +236,63 @@ fn candidates(a: &Advise) -> Result<Vec<String>, Failure> {
             )));
         }
     }
-    let mut asked = asked;
     simplest_first(&mut asked);
-    Ok(std::iter::once(NOW.to_string()).chain(asked).collect())
+    Ok(asked)
 }
 
-/// Makes the runs of households with these labels, adds what each got, and keeps the scenarios. Gives the work of the runs.
-#[allow(clippy::too_many_arguments)]
-fn households(
-    line: &Line,
+/// What a Linux of this version can run: what its tc has, and of ours what `attach` puts on there.
+fn can_run(kernel: &str) -> Result<Vec<String>, Failure> {
+    let here = kernel == "here";
+    let release = match here {
+        true => fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default(),
+        false => kernel.to_string(),
+    };
+    let wrong = || {
+        Failure::Input(format!(
+            "--kernel = {kernel:?}: no version of Linux; write two numbers, such as 6.12, or here"
+        ))
+    };
+    let mut numbers = release.trim().split(['.', '-']).map(str::parse::<u32>);
+    let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else { return Err(wrong()) };
+    let version = (major, minor);
+    let host = match has_bpf_qdiscs().filter(|_| here).unwrap_or(version >= BPF_QDISCS) {
+        true => Some(Host::Qdisc),
+        false if version >= FRONT => Some(Host::Front),
+        false => None,
+    };
+    let ours = host.map_or(Vec::new(), Host::names);
+    if host.is_some() && ours.is_empty() {
+        return Err(Failure::Input(
+            "--kernel: this program was built without its BPF programs, and can put on nothing of ours; build it with clang, or write --tc"
+                .into(),
+        ));
+    }
+    let by_tc = BY_TC.iter().filter(|d| version >= d.since).map(|d| d.name.to_string());
+    let mut names: Vec<String> = by_tc.collect();
+    let alone = |name: &&String| queuewright_aqm::alone().any(|known| known == name.as_str());
+    for name in ours.iter().filter(alone) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    Ok(names)
+}
+
+/// Makes the runs of these draws with these labels, and adds what each got. Gives the work of the runs.
+fn draws(
+    asked: &Asked,
     numbers: Numbers,
     labels: &[String],
     jobs: usize,
-    stop: &std::sync::Arc<std::sync::atomic::AtomicBool>,
+    stop: &Arc<AtomicBool>,
     table: &mut Table,
     folder: &Path,
 ) -> Result<f64, Failure> {
-    let kept = folder.join("households");
-    fs::create_dir_all(&kept).map_err(|e| Failure::Run(format!("{}: {e}", kept.display())))?;
     let (mut specs, mut of): (Vec<RunSpec>, Vec<(u64, String)>) = (Vec::new(), Vec::new());
-    let list: Vec<&str> = labels.iter().map(String::as_str).filter(|l| *l != NOW).collect();
     for number in numbers {
-        for managed in [false, true] {
-            let text = scenario(line, number, managed);
-            let name = format!("{number}-{}.toml", if managed { "managed" } else { "as-it-is" });
-            replace(&kept.join(&name), text.as_bytes()).map_err(|e| Failure::Run(e.to_string()))?;
-            let flags = Flags { aqm: managed.then(|| list.join(",")), ..Flags::default() };
-            for spec in Scenario::parse_with(&text, &name, &kept, &flags)?.runs()? {
-                of.push((number, if managed { spec.discipline.label.clone() } else { NOW.into() }));
-                specs.push(spec);
-            }
+        for (label, spec) in asked.specs(number, labels, folder)? {
+            of.push((number, label));
+            specs.push(spec);
         }
     }
     let mut progress = Progress::new(&specs);
@@ -137,23 +301,23 @@ fn households(
         ItemEvent::At(at) => progress.at(i, at),
         ItemEvent::Done(Ok(None)) => {}
         ItemEvent::Done(Err(e)) => {
-            failed.get_or_insert(format!("household {} with {}: {e}", of[i].0, of[i].1));
+            failed.get_or_insert(format!("draw {} with {}: {e}", of[i].0, of[i].1));
             stop.store(true, Ordering::Relaxed);
         }
         ItemEvent::Done(Ok(Some(run))) => {
             progress.done(i);
-            let window_s = run.duration_s - run.warmup_s;
-            let players = run.flows.iter().filter(|f| f.video.is_some()).count() as f64;
-            let got = Got::of(&measures(&run), window_s, players);
+            let mut got = measures(&run);
+            got.insert(WINDOW.into(), run.duration_s - run.warmup_s);
             table.entry(of[i].0).or_default().insert(of[i].1.clone(), got);
         }
     });
     progress.end();
     match failed {
         Some(error) => Err(Failure::Run(error)),
-        None if stop.load(Ordering::Relaxed) => {
-            Err(Failure::Interrupted(format!("interrupted; the households are in {}", kept.display())))
-        }
+        None if stop.load(Ordering::Relaxed) => Err(Failure::Interrupted(format!(
+            "interrupted; what it was to advise on is in {}",
+            folder.display()
+        ))),
         None => Ok(specs.iter().map(cost::work).sum()),
     }
 }

@@ -342,18 +342,23 @@ pub struct Suite {
 #[command(after_help = "\
 Households on the line are drawn at random: their round-trip times, how much is downloaded and
 uploaded beside calls, games, video and pages, and by which congestion controls. Every discipline is
-tried on four of them, the best five on twelve more. What differs by less than anybody would notice,
-or no more than by chance, counts as equal, and of equals the simplest to have is advised: the line
-as it is, then what tc has, then ours. Sixteen other households check the advice.
+tried on four of them, the best five on sixteen others or more. One is as good as the best if it is less
+than 0.02 of the score behind with the whole of a 95 % interval, and of those that are the simplest to have
+is advised: what is there now, then what tc has, then ours. Sixteen other households check the advice.
+Of a scenario its seeds are what is drawn, and its first discipline is what is there now.
 
 Examples:
   queuewright advise --rate 100mbit/20mbit --access cable
   queuewright advise --rate 20mbit/5mbit --access dsl --for calls,games --tc
-  queuewright advise --rate 500mbit --rtt 5ms..40ms --access fibre --dev eth1")]
+  queuewright advise --rate 500mbit --rtt 5ms..40ms --access fibre --dev eth1 --kernel 6.12
+  queuewright advise my-link.toml")]
 pub struct Advise {
+    /// A scenario to advise on, instead of a household's line
+    #[arg(value_name = "SCENARIO", conflicts_with_all = ["rate", "rtt", "access", "uses"], required_unless_present = "rate")]
+    pub file: Option<PathBuf>,
     /// Rate of the line: to you, and from you if that is another
     #[arg(long, value_name = "DOWN[/UP]")]
-    pub rate: String,
+    pub rate: Option<String>,
     /// Round-trip times of what you talk to, without queues
     #[arg(long, value_name = "TIME[..TIME]", default_value = "15ms..80ms")]
     pub rtt: String,
@@ -369,7 +374,10 @@ pub struct Advise {
     /// Of those that tc has without anything of ours
     #[arg(long)]
     pub tc: bool,
-    /// Sets of sixteen other households on which the advice is checked; with more than one, beside all disciplines
+    /// Of those that a device with this Linux can run: its version, such as 6.12, or `here` for this machine's
+    #[arg(long, value_name = "VERSION")]
+    pub kernel: Option<String>,
+    /// Sets of sixteen other households, or seeds, with which the advice is checked; with more than one, beside all disciplines
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(..=100))]
     pub check: u8,
     /// Device, in the commands that are printed

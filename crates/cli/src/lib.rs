@@ -17,6 +17,7 @@ mod watch;
 pub mod words;
 
 pub use compare::folder;
+pub use suite::Elsewhere;
 
 use args::{Cli, Command, EngineArgs};
 use clap::{CommandFactory, Parser, error::ErrorKind};
@@ -85,6 +86,18 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
     let line = queuewright_linux::safe(&message.replace(['\n', '\r'], " "));
     let _ = writeln!(io::stderr(), "error: {line}");
     code
+}
+
+/// The runs that a command line of `suite` needs, for whoever makes them in other processes. The first word is the program's name.
+///
+/// # Errors
+/// It is no such line, or asks for what the command would refuse.
+pub fn suite_elsewhere(args: impl IntoIterator<Item = OsString>) -> Result<Elsewhere, Failure> {
+    match Cli::try_parse_from(args) {
+        Ok(Cli { command: Command::Suite(args) }) => Elsewhere::of(&args),
+        Ok(_) => Err(Failure::Input("no suite".into())),
+        Err(e) => Err(Failure::Input(usage(&e))),
+    }
 }
 
 fn execute(command: Command) -> Result<(), Failure> {

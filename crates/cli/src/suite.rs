@@ -8,6 +8,7 @@ use crate::{Failure, cost, doing, print};
 use queuewright_engine::{Engine, ItemEvent};
 use queuewright_experiments::{Record, Store, measures};
 use queuewright_report::{new_folder, replace};
+use queuewright_results::Run;
 use queuewright_scenario::{RunSpec, read_text};
 use queuewright_suite::{Options, Plan, Scores, Suite, Unit, findings, harm, list, pages, pictures, table};
 use serde_json::json;
@@ -21,6 +22,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const BASE: &str = "queuewright-suites";
 /// What a folder remembers of how it was asked for.
 const ASKED: &str = "suite.json";
+/// Where its runs are kept.
+const RUNS: &str = "runs.jsonl";
 /// Where the scenarios are in it.
 const SCENARIOS: &str = "scenarios";
 
@@ -39,15 +42,23 @@ struct Asked {
 
 /// Lists suites, runs one, or goes on with a folder.
 pub fn suite(args: &Args) -> Result<(), Failure> {
+    match opened(args)? {
+        None => print(&listed(args.jobs.count())?),
+        Some((folder, suite, options)) => make(args, &folder, suite, options),
+    }
+}
+
+/// The folder of results, the suite, and how it is to be run, of a new run or of one that goes on; none: no suite is named.
+fn opened(args: &Args) -> Result<Option<(PathBuf, Suite, Options)>, Failure> {
     let base = args.out.as_deref().unwrap_or(Path::new(BASE));
     if args.resume {
         let (folder, path) = resumed_folder(base, ASKED)?;
         let text = read_text(&path, queuewright_scenario::limits::RESUMED.bytes);
         let text = text.map_err(|e| not_resumed(&path, &e))?;
         let asked: Asked = serde_json::from_str(&text).map_err(|e| not_resumed(&path, &e))?;
-        return make(args, &folder, Suite::open(&asked.suite)?, asked.options);
+        return Ok(Some((folder, Suite::open(&asked.suite)?, asked.options)));
     }
-    let Some(name) = &args.name else { return print(&listed(args.jobs.count())?) };
+    let Some(name) = &args.name else { return Ok(None) };
     doing::now(&format!("reading {name}"));
     let options =
         Options { aqm: args.aqm.clone(), cca: args.cca.clone(), seeds: args.seeds, quick: args.quick };
@@ -65,7 +76,62 @@ pub fn suite(args: &Args) -> Result<(), Failure> {
     };
     let text = format!("{:#}\n", json!(asked));
     replace(&folder.join(ASKED), text.as_bytes()).map_err(unwritable)?;
-    make(args, &folder, suite, options)
+    Ok(Some((folder, suite, options)))
+}
+
+/// The plans whose runs a suite needs, each with the file in which they are kept: with a control under test also what the others have
+/// beside the control in the files, and without the groups under test.
+fn plans(suite: &Suite, options: &Options) -> Result<Vec<(&'static str, Plan)>, Failure> {
+    let mut plans = vec![(RUNS, Plan::new(suite.clone(), options.clone())?)];
+    if options.cca.is_some() {
+        let files = || Plan::new(suite.clone(), Options { cca: None, ..options.clone() });
+        plans.extend([("before.jsonl", files()?.beside()), ("alone.jsonl", files()?.alone())]);
+    }
+    Ok(plans)
+}
+
+/// Runs of a suite that are made elsewhere, in other processes: once they are here, `--resume` has nothing left to run.
+#[derive(Debug)]
+pub struct Elsewhere {
+    stores: Vec<Store>,
+    /// Each with the place of its store, the longest first.
+    units: Vec<(usize, Unit)>,
+}
+
+impl Elsewhere {
+    /// What a command line still needs; the name of a suite, or `--resume`, is among its words.
+    ///
+    /// # Errors
+    /// What the command itself would refuse.
+    pub fn of(args: &Args) -> Result<Elsewhere, Failure> {
+        let Some((folder, mut suite, options)) = opened(args)? else {
+            return Err(Failure::Input("suite: name one, such as rfc7928".into()));
+        };
+        unpack(&mut suite, &folder)?;
+        let (mut stores, mut units) = (Vec::new(), Vec::new());
+        for (name, plan) in plans(&suite, &options)? {
+            let store = kept(args, &folder, name, &plan)?;
+            units.extend(plan.pending(&store)?.into_iter().map(|unit| (stores.len(), unit)));
+            stores.push(store);
+        }
+        units.sort_by_cached_key(|(_, unit)| std::cmp::Reverse(cost::work(&unit.spec) as u64));
+        Ok(Elsewhere { stores, units })
+    }
+
+    /// The runs.
+    pub fn specs(&self) -> Vec<RunSpec> {
+        self.units.iter().map(|(_, unit)| unit.spec.clone()).collect()
+    }
+
+    /// Keeps a run, by its place among [`Elsewhere::specs`].
+    ///
+    /// # Errors
+    /// It cannot be written, or there is no such place.
+    pub fn add(&mut self, at: usize, run: &Run) -> Result<(), Failure> {
+        let (store, unit) = self.units.get(at).ok_or_else(|| Failure::Run(format!("no run {at}")))?;
+        let record = Record::plain(&unit.kept_as(), measures(run));
+        self.stores[*store].add(record).map_err(|e| Failure::Run(e.to_string()))
+    }
 }
 
 /// The suites with what they cost.
@@ -104,41 +170,31 @@ fn temporary() -> Result<tempfile::TempDir, Failure> {
 
 /// Makes what is still to make, and what comes of it.
 fn make(args: &Args, folder: &Path, mut suite: Suite, options: Options) -> Result<(), Failure> {
-    let lost = |path: PathBuf| move |e: std::io::Error| Failure::Run(format!("{}: {e}", path.display()));
-    suite.unpack(&folder.join(SCENARIOS)).map_err(lost(folder.join(SCENARIOS)))?;
+    unpack(&mut suite, folder)?;
     let stop = on_interrupt()?;
-    let plan = Plan::new(suite.clone(), options.clone())?;
-    let mut store = kept(args, folder, "runs.jsonl", &plan)?;
-    let mut failed = runs(args, &plan, &mut store, &stop)?;
-    // What the others have beside the control in the files, and without the groups under test.
-    let mut compared = None;
-    if let Some(control) = &options.cca {
-        let files = || Plan::new(suite.clone(), Options { cca: None, ..options.clone() });
-        let mut stores = Vec::new();
-        for (name, plan) in [("before.jsonl", files()?.beside()), ("alone.jsonl", files()?.alone())] {
-            let mut store = kept(args, folder, name, &plan)?;
-            if failed.is_none() && !stop.load(Ordering::Relaxed) {
-                failed = runs(args, &plan, &mut store, &stop)?;
-            }
-            stores.push(store);
+    let (mut stores, mut failed) = (Vec::new(), None);
+    let plans = plans(&suite, &options)?;
+    for (name, plan) in &plans {
+        let mut store = kept(args, folder, name, plan)?;
+        if failed.is_none() && !stop.load(Ordering::Relaxed) {
+            failed = runs(args, plan, &mut store, &stop)?;
         }
-        compared = Some((control.clone(), stores));
+        stores.push(store);
     }
+    let (plan, store) = (&plans[0].1, &stores[0]);
     if !store.is_empty() {
-        let scores = Scores::of(&plan, &store)?;
-        let mut texts = pages(&plan, &store, &scores);
-        texts.extend(pictures(&plan, &store, &scores)?);
-        let mut said = table(&plan, &store, &scores);
-        let found = findings::judged(&plan, &store);
+        let scores = Scores::of(plan, store)?;
+        let mut texts = pages(plan, store, &scores);
+        texts.extend(pictures(plan, store, &scores)?);
+        let mut said = table(plan, store, &scores);
+        let found = findings::judged(plan, store);
         let mut json = json!({"standings": scores.standings});
         if !found.is_empty() {
             said = format!("{said}\n{}\n", findings::words(&found));
             json["findings"] = json!(found);
         }
-        if let Some((control, stores)) = &compared
-            && let [before, alone] = stores.as_slice()
-        {
-            let harms = harm::harms(&plan, &harm::Stores { alone, before, with: &store })?;
+        if let (Some(control), [with, before, alone]) = (&options.cca, stores.as_slice()) {
+            let harms = harm::harms(plan, &harm::Stores { alone, before, with })?;
             said = format!("{said}\n{}\n", harm::words(&harms, control));
             texts.push(("harm.md".into(), harm::page(&harms, control)));
             json["harm"] = json!(harms);
@@ -146,7 +202,7 @@ fn make(args: &Args, folder: &Path, mut suite: Suite, options: Options) -> Resul
         for (name, text) in texts {
             let path = folder.join(name);
             if let Some(above) = path.parent() {
-                fs::create_dir_all(above).map_err(lost(above.to_path_buf()))?;
+                fs::create_dir_all(above).map_err(|e| Failure::Run(format!("{}: {e}", above.display())))?;
             }
             replace(&path, text.as_bytes()).map_err(|e| Failure::Run(e.to_string()))?;
         }
@@ -164,6 +220,12 @@ fn make(args: &Args, folder: &Path, mut suite: Suite, options: Options) -> Resul
         None if stop.load(Ordering::Relaxed) => Err(Failure::Interrupted(format!("interrupted; {finished}"))),
         None => Ok(()),
     }
+}
+
+/// A suite's scenarios in the folder of its results.
+fn unpack(suite: &mut Suite, folder: &Path) -> Result<(), Failure> {
+    let at = folder.join(SCENARIOS);
+    suite.unpack(&at).map_err(|e| Failure::Run(format!("{}: {e}", at.display())))
 }
 
 /// The runs that are kept of a plan.

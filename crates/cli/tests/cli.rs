@@ -185,6 +185,10 @@ fn wrong_uses() {
         ("", &["advise", "--rate", "20mbit", "--access", "lte"]),
         ("", &["advise", "--rate", "20mbit", "--aqm", "codle"]),
         ("", &["advise", "--rate", "20mbit", "--aqm", "codel", "--tc"]),
+        ("", &["advise", "--rate", "20mbit", "--kernel", "6.12", "--tc"]),
+        ("", &["advise", "--rate", "20mbit", "--kernel", "six"]),
+        ("", &["advise", "--rate", "20mbit", "my.toml"]),
+        ("", &["advise", "missing.toml"]),
         ("", &["run", "small.toml", "--engine", "qemu"]),
         ("", &["run", "small.toml", "--kernel", "nowhere"]),
         ("", &["packetdrill", "small.toml", "--engine", "linux", "--hz", "1000"]),
@@ -1242,4 +1246,64 @@ fn advice_is_for_the_line() {
     let text = stdout(dir.path(), &idle);
     assert!(text.starts_with("Leave the line as it is: nothing that was tried is better"), "{text}");
     assert!(!text.contains("tc qdisc") && !text.contains("attach"), "{text}");
+    // Linux 3.10 has fq_codel and CoDel, and nothing of ours; PIE came with 3.14.
+    let old = [
+        "advise",
+        "--rate",
+        "8mbit/2mbit",
+        "--for",
+        "games,uploads",
+        "--kernel",
+        "3.10",
+        "--check",
+        "1",
+        "--json",
+        "--out",
+        "o",
+    ];
+    let of_old: Value = serde_json::from_str(&stdout(dir.path(), &old)).expect("JSON");
+    let tried: Vec<&str> = of_old["scores"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|s| s["discipline"].as_str())
+        .collect();
+    assert_eq!(tried, ["as it is", "droptail", "fq-codel", "codel", "sfq"]);
+}
+
+/// A scenario is advised on as it stands: its first discipline is what is there now, and each of its groups wants something.
+#[test]
+fn advice_is_for_a_scenario() {
+    let dir = folder();
+    let file = "
+        link = { rate = \"10mbit\", buffer = \"400p\" }
+        [[flows]]
+        name = \"files\"
+        count = 2
+        cca = \"cubic\"
+        rtt = \"30ms\"
+        [[flows]]
+        name = \"call\"
+        voip = \"g711\"
+        rtt = \"30ms\"
+        [queue]
+        disciplines = [\"droptail\", \"codel\"]
+        [run]
+        duration = \"10s\"
+    ";
+    fs::write(dir.path().join("my.toml"), file).expect("a file");
+    let asked = ["advise", "my.toml", "--aqm", "droptail,fq-codel", "--out", "o"];
+    let text = stdout(dir.path(), &asked);
+    assert!(text.starts_with("Take fq-codel.\n"), "{text}");
+    assert!(
+        text.contains("files (Mbit/s)") && text.contains("call (MOS)") && text.contains("link (power)"),
+        "{text}"
+    );
+    assert!(text.contains("htb rate 10mbit") && !text.contains("ifb"), "{text}");
+    assert!(dir.path().join("o/latest/scenario.toml").exists());
+    // Tail drop is what is there now, and no candidate beside itself.
+    let json: Value = json(&stdout(dir.path(), &[&asked[..], &["--json"]].concat()));
+    let tried: Vec<&str> =
+        json["scores"].as_array().expect("a list").iter().filter_map(|s| s["discipline"].as_str()).collect();
+    assert_eq!((tried, json["seeds"].as_u64()), (vec!["as it is", "fq-codel"], Some(16)));
 }

@@ -246,7 +246,7 @@ pub fn scenario(line: &Line, number: u64, managed: bool) -> String {
                 &mut out,
                 name,
                 &format!(
-                    "count = {count}\ncca = \"{cca}\"\nrtt = \"{range}\"\nstart = \"0s..2s\"\nports = [\"{way}\"]\nreverse_ports = [\"{back}\"]"
+                    "count = {count}\ncca = \"{cca}\"\nrtt = \"{range}\"\nstart = \"0s..2s\"\nprobes = true\nports = [\"{way}\"]\nreverse_ports = [\"{back}\"]"
                 ),
             );
         }

@@ -1,9 +1,11 @@
-//! Which queue manager for a line: households that are drawn on it, what each use of the line gets, and the advice.
+//! Which queue manager for a line, or for a scenario: draws of it, what each use of the link gets, and the advice.
 
 mod household;
 mod scores;
 mod verdict;
+mod wanted;
 
 pub use household::{Access, Line, Use, scenario};
-pub use scores::{Choice, Got, MARGIN, Measures, Place, Sure, choose, scores};
-pub use verdict::{Advice, BY_TC, NOW, SET, Table, best_of, judged, simplest_first};
+pub use scores::{Choice, MARGIN, Place, Sure, choose};
+pub use verdict::{Advice, BY_TC, ByTc, NOW, SET, Subject, Table, best_of, judged, simplest_first};
+pub use wanted::{Measures, WINDOW, Wanted};

@@ -1,111 +1,14 @@
-//! Which queue manager for a line: what each use of it gets, who is best, and how sure that is.
+//! Who is best by scores, and how sure that is.
 //!
-//! Each use has a score from 0 to 1 in each household ([`scores`]); a discipline's is the mean over the uses. Households are drawn, every
-//! discipline is tried on a few, the best on more; intervals are of the bootstrap over the households, the same for all.
+//! Each thing that is wanted has a score from 0 to 1 with each draw; a discipline's is the mean over them. Every discipline is tried on a few
+//! draws, the best on more; intervals are of the bootstrap over the draws, the same for all.
 
-use super::household::Use;
 use crate::score::{DRAWS, below, interval};
 use queuewright_experiments::mean;
-use queuewright_results::quality::emodel::{Echo, G711_PLC, mos, r};
-use queuewright_results::quality::qoo::{Measured, Profile, named};
 use rand_pcg::Pcg32;
-use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
-/// What a game asks of the network; read once.
-static GAME: LazyLock<Option<Profile>> = LazyLock::new(|| named().into_iter().find(|p| p.name == "game"));
 /// What is as good: less than this behind in the score, with the whole of the 95 % interval. Of what is, the simplest is taken.
 pub const MARGIN: f64 = 0.02;
-
-/// Measures of a run by name.
-pub type Measures = BTreeMap<String, f64>;
-
-/// What uses get in a household with a discipline; NaN: nothing is known.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Got {
-    /// Mean opinion score of the worse direction of a call, 1 to 4.41, as results have it.
-    pub mos: f64,
-    /// Quality of Outcome of a game, 0 to 100. An approximation: the 95th percentiles of both ways together stand for that of the round trip.
-    /// Where few packets wait long, and not at the same time both ways, that is more than it says: percentiles do not add.
-    pub game: f64,
-    /// Mean bitrate of the players, bit/s, times the share of the time in which they play.
-    pub video_bps: f64,
-    /// Median page load time of pages that were complete, s.
-    pub page_s: f64,
-    /// Share of pages that were.
-    pub pages_done: f64,
-    /// Goodput of downloads and uploads, bit/s.
-    pub down_bps: f64,
-    /// Of uploads.
-    pub up_bps: f64,
-}
-
-impl Got {
-    /// Out of a run's measures. `window_s`: for how long it was measured; `players`: how many play.
-    pub fn of(m: &Measures, window_s: f64, players: f64) -> Got {
-        let of = |path: &str| m.get(path).copied().unwrap_or(f64::NAN);
-        let call = |way: &str| of(&format!("group.speech {way}.datagrams.calls.mos"));
-        let way = |what: &str| of(&format!("group.game down.datagrams.{what}"));
-        let back = |what: &str| of(&format!("group.game up.datagrams.{what}"));
-        let pages = |what: &str| of(&format!("group.pages.transfers.pages.{what}"));
-        let round_trip = way("delay_ms.p95") + back("delay_ms.p95");
-        let loss = both(way("loss"), back("loss"), f64::max);
-        let game = GAME.as_ref().map_or(f64::NAN, |profile| {
-            profile.qoo(Measured { delays_ms: &[round_trip], loss, capacity_bps: f64::INFINITY })
-        });
-        let stalled = of("group.video.video.stalled_s");
-        let stands =
-            if stalled.is_finite() { (stalled / players.max(1.0) / window_s).min(1.0) } else { f64::NAN };
-        Got {
-            mos: both(call("down"), call("up"), f64::min),
-            game: if (round_trip + loss).is_finite() { game } else { f64::NAN },
-            video_bps: of("group.video.video.bitrate_bps") * (1.0 - stands),
-            page_s: pages("plt_s.p50"),
-            pages_done: pages("completed") / pages("started"),
-            down_bps: of("group.downloads.goodput_bps"),
-            up_bps: of("group.uploads.goodput_bps"),
-        }
-    }
-}
-
-/// One of two; of one that is not known nothing is.
-fn both(one: f64, other: f64, which: fn(f64, f64) -> f64) -> f64 {
-    if one.is_nan() || other.is_nan() { f64::NAN } else { which(one, other) }
-}
-
-/// Of each discipline in a household, its score for each use: of calls the part of the range of opinions, of games the Quality of Outcome,
-/// of the others what it is beside the best discipline's; of pages times the share that is complete. What nobody has a value of counts for
-/// nobody; who has none where others have one has 0.
-pub fn scores(got: &[Got], uses: &[Use]) -> Vec<Vec<f64>> {
-    let known = |of: fn(&Got) -> f64| got.iter().map(of).filter(|v| v.is_finite());
-    let best = |of: fn(&Got) -> f64| known(of).fold(f64::NAN, f64::max);
-    let least = known(|g| g.page_s).fold(f64::NAN, f64::min);
-    let part = |value: f64, whole: f64| match (value.is_finite(), whole.is_finite()) {
-        (_, false) => f64::NAN,
-        (false, true) => 0.0,
-        // Nobody gets anything.
-        _ if whole == 0.0 => 1.0,
-        _ => (value / whole).clamp(0.0, 1.0),
-    };
-    // Of a scale of its own.
-    let on_scale = |value: f64, of: fn(&Got) -> f64| match value.is_finite() {
-        true => value,
-        false if known(of).next().is_some() => 0.0,
-        false => f64::NAN,
-    };
-    let heard = mos(r(0.0, G711_PLC, 0.0, 1.0, Echo::Cancelled)) - 1.0;
-    let one = |g: &Got, of: Use| match of {
-        Use::Calls => on_scale((g.mos - 1.0) / heard, |g| g.mos),
-        Use::Games => on_scale(g.game / 100.0, |g| g.game),
-        Use::Video => part(g.video_bps, best(|g| g.video_bps)),
-        Use::Web if least.is_nan() => f64::NAN,
-        Use::Web if g.page_s.is_nan() => 0.0,
-        Use::Web => least / g.page_s * part(g.pages_done, best(|g| g.pages_done)),
-        Use::Downloads => part(g.down_bps, best(|g| g.down_bps)),
-        Use::Uploads => part(g.up_bps, best(|g| g.up_bps)),
-    };
-    got.iter().map(|g| uses.iter().map(|u| one(g, *u)).collect()).collect()
-}
 
 /// A mean with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
@@ -190,64 +93,6 @@ pub fn choose(scores: &[Vec<f64>]) -> Choice {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn got(mos: f64, page_s: f64, down: f64) -> Got {
-        let none = f64::NAN;
-        Got { mos, game: none, video_bps: none, page_s, pages_done: 1.0, down_bps: down, up_bps: none }
-    }
-
-    #[test]
-    fn uses_are_scored_as_said() {
-        let all = [got(1.0, 2.0, 10.0), got(4.0, 1.0, 8.0), got(f64::NAN, f64::NAN, 0.0)];
-        let s = scores(&all, &[Use::Calls, Use::Web, Use::Downloads]);
-        assert_eq!((s[0][0], s[0][1], s[0][2]), (0.0, 0.5, 1.0));
-        assert!((s[1][0] - 3.0 / 3.41).abs() < 1e-2 && s[1][1] == 1.0 && s[1][2] == 0.8, "{s:?}");
-        // No page came: that is the worst, and no unknown.
-        assert_eq!((s[2][1], s[2][2]), (0.0, 0.0));
-    }
-
-    #[test]
-    fn a_call_is_as_good_as_its_worse_direction() {
-        let got = |down: f64, up: f64| {
-            let path = |way: &str| format!("group.speech {way}.datagrams.calls.mos");
-            Got::of(&Measures::from([(path("down"), down), (path("up"), up)]), 10.0, 1.0).mos
-        };
-        assert_eq!((got(4.3, 1.2), got(2.0, 4.1)), (1.2, 2.0));
-        // By G.107 nobody hears better than 4.41 without echo: the best score is 1, none at all is 0.
-        let scored = scores(&[got_mos(4.41), got_mos(1.0)], &[Use::Calls]);
-        assert!((scored[0][0] - 1.0).abs() < 2e-3 && scored[1][0] == 0.0, "{scored:?}");
-    }
-
-    fn got_mos(mos: f64) -> Got {
-        got(mos, f64::NAN, f64::NAN)
-    }
-
-    /// Who has no opinion where others have one is scored with 0, and not on the other uses alone; and a way that is not known is not the better one.
-    #[test]
-    fn what_is_not_known_is_no_advantage() {
-        let scored = scores(&[got_mos(4.0), got_mos(f64::NAN)], &[Use::Calls, Use::Games]);
-        assert!(scored[1][0] == 0.0 && scored[1][1].is_nan(), "{scored:?}");
-        let m = Measures::from([
-            ("group.speech down.datagrams.calls.mos".to_string(), 4.1),
-            ("group.game down.datagrams.delay_ms.p95".to_string(), 10.0),
-            ("group.game up.datagrams.delay_ms.p95".to_string(), 10.0),
-            ("group.game up.datagrams.loss".to_string(), 0.0),
-        ]);
-        let got = Got::of(&m, 10.0, 1.0);
-        assert!(got.mos.is_nan() && got.game.is_nan(), "{got:?}");
-    }
-
-    /// The time is of pages that were complete: who completes half of them has half of the score.
-    #[test]
-    fn pages_that_never_come_count() {
-        let pages = |completed: f64, plt: f64| {
-            let path = |what: &str| format!("group.pages.transfers.pages.{what}");
-            let of = [(path("started"), 8.0), (path("completed"), completed), (path("plt_s.p50"), plt)];
-            Got::of(&Measures::from(of), 10.0, 1.0)
-        };
-        let scored = scores(&[pages(8.0, 2.0), pages(4.0, 1.0)], &[Use::Web]);
-        assert_eq!(scored, [[0.5], [0.5]]);
-    }
 
     #[test]
     fn the_simplest_of_equals_is_taken() {

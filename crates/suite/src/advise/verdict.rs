@@ -1,61 +1,116 @@
 //! The advice: who is taken, what is said of it, and how to put it on.
 
-use super::household::{Line, Use};
-use super::scores::{Choice, Got, MARGIN, Place, Sure, ahead, choose, scores};
+use super::household::Line;
+use super::scores::{Choice, MARGIN, Place, Sure, ahead, choose};
+use super::wanted::{Measures, Wanted, beside};
 use queuewright_experiments::mean;
 use queuewright_scenario::units::Unit;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// What one can put on by tc alone, the simplest first, and how tc calls it.
-pub const BY_TC: [(&str, &str); 6] = [
-    ("droptail", "pfifo limit 1000"),
-    ("fq-codel", "fq_codel"),
-    ("codel", "codel"),
-    ("pie", "pie"),
-    ("sfq", "sfq"),
-    ("fq", "fq"),
+/// A queue manager that tc puts on without anything of ours.
+#[derive(Debug, Clone, Copy)]
+pub struct ByTc {
+    /// Its name here.
+    pub name: &'static str,
+    /// As tc has it.
+    pub tc: &'static str,
+    /// The first Linux that has it (the versions of kernel.org's changelogs).
+    pub since: (u32, u32),
+}
+
+/// What one can put on by tc alone, the simplest first.
+pub const BY_TC: [ByTc; 6] = [
+    ByTc { name: "droptail", tc: "pfifo limit 1000", since: (2, 6) },
+    ByTc { name: "fq-codel", tc: "fq_codel", since: (3, 5) },
+    ByTc { name: "codel", tc: "codel", since: (3, 5) },
+    ByTc { name: "pie", tc: "pie", since: (3, 14) },
+    ByTc { name: "sfq", tc: "sfq", since: (2, 6) },
+    ByTc { name: "fq", tc: "fq", since: (3, 12) },
 ];
+
+/// What advice is asked for.
+#[derive(Debug, Clone)]
+pub enum Subject {
+    /// A household's line. A device shapes to a part of its rate, so that packets wait there.
+    Line(Line),
+    /// A scenario. Queues stay where they are, with the buffers that they have.
+    File {
+        /// How the file is called.
+        name: String,
+        /// What it wants, of [`Wanted::of_runs`].
+        wanted: Vec<Wanted>,
+        /// The first discipline that it names, by its label: the one that is there now.
+        now: String,
+        /// Its ports by name, with the rate, if it is one (bits a second).
+        ports: Vec<(String, Option<u64>)>,
+    },
+}
+
+impl Subject {
+    /// What is wanted.
+    fn wanted(&self) -> Vec<Wanted> {
+        match self {
+            Subject::Line(line) => line.uses.iter().map(|one| Wanted::of_use(*one)).collect(),
+            Subject::File { wanted, .. } => wanted.clone(),
+        }
+    }
+
+    /// What its draws are.
+    fn draws(&self) -> &'static str {
+        match self {
+            Subject::Line(_) => "households",
+            Subject::File { .. } => "seeds",
+        }
+    }
+
+    fn is_line(&self) -> bool {
+        matches!(self, Subject::Line(_))
+    }
+}
 
 /// In the order in which one would rather have them: what tc has by itself, the simplest first, then the others as the registry has them.
 pub fn simplest_first(names: &mut [String]) {
-    let by_tc = |name: &str| BY_TC.iter().position(|d| d.0 == name).unwrap_or(BY_TC.len());
+    let by_tc = |name: &str| BY_TC.iter().position(|d| d.name == name).unwrap_or(BY_TC.len());
     names.sort_by_key(|name| (by_tc(name), queuewright_aqm::alone().position(|known| known == name)));
 }
 
-/// The line as it is, in the place of a discipline.
+/// What is there now, in the place of a discipline: the line as it is, or the first discipline of a file.
 pub const NOW: &str = "as it is";
 /// So many of the best are tried on more households.
 const KEPT: usize = 5;
-/// Households of a set that is kept apart.
+/// Draws of a set that is kept apart.
 pub const SET: u64 = 16;
 
-/// What disciplines got in households: by household's number and label.
-pub type Table = BTreeMap<u64, BTreeMap<String, Got>>;
+/// What disciplines got: by the draw's number and label, the measures of the run.
+pub type Table = BTreeMap<u64, BTreeMap<String, Measures>>;
 
-/// Of each label, its score (the mean over the uses) in each household, and that of each use.
-fn scored(table: &Table, line: &Line, labels: &[String]) -> (Vec<Vec<f64>>, Vec<Vec<Vec<f64>>>) {
-    let (mut totals, mut of_use) =
-        (vec![Vec::new(); labels.len()], vec![vec![Vec::new(); line.uses.len()]; labels.len()]);
-    for household in table.values() {
-        let got: Vec<Got> = labels.iter().filter_map(|l| household.get(l)).copied().collect();
+/// Of each label, its score (the mean over what is wanted) with each draw, and that of each thing that is wanted.
+fn scored(table: &Table, subject: &Subject, labels: &[String]) -> (Vec<Vec<f64>>, Vec<Vec<Vec<f64>>>) {
+    let wanted = subject.wanted();
+    let (mut totals, mut of_each) =
+        (vec![Vec::new(); labels.len()], vec![vec![Vec::new(); wanted.len()]; labels.len()]);
+    for draw in table.values() {
+        let got: Vec<&Measures> = labels.iter().filter_map(|l| draw.get(l)).collect();
         if got.len() != labels.len() {
             continue;
         }
-        for (i, each) in scores(&got, &line.uses).into_iter().enumerate() {
-            totals[i].push(mean(each.iter().copied()));
-            for (u, value) in each.into_iter().enumerate() {
-                of_use[i][u].push(value);
+        let scores: Vec<Vec<f64>> =
+            wanted.iter().map(|w| w.scores(&got.iter().map(|m| w.got(m)).collect::<Vec<_>>())).collect();
+        for i in 0..labels.len() {
+            totals[i].push(mean(scores.iter().map(|of| of[i])));
+            for (w, of) in scores.iter().enumerate() {
+                of_each[i][w].push(of[i]);
             }
         }
     }
-    (totals, of_use)
+    (totals, of_each)
 }
 
-/// The line as it is, FQ-CoDel, which is at hand nearly everywhere, and the best of the others, the simplest first.
-pub fn best_of(table: &Table, line: &Line, labels: &[String]) -> Vec<String> {
-    let (totals, _) = scored(table, line, labels);
+/// What is there now, a plain queue and FQ-CoDel, which are at hand nearly everywhere, and the best of the others, the simplest first.
+pub fn best_of(table: &Table, subject: &Subject, labels: &[String]) -> Vec<String> {
+    let (totals, _) = scored(table, subject, labels);
     if labels.len() <= KEPT + 2 {
         return labels.to_vec();
     }
@@ -75,11 +130,11 @@ fn order(totals: &[Vec<f64>]) -> Vec<usize> {
 }
 
 /// Who is taken, and how the others stand, by their places among the labels.
-pub fn judged(table: &Table, line: &Line, labels: &[String]) -> Choice {
-    choose(&scored(table, line, labels).0)
+pub fn judged(table: &Table, subject: &Subject, labels: &[String]) -> Choice {
+    choose(&scored(table, subject, labels).0)
 }
 
-/// What came of a set of households that was kept apart.
+/// What came of a set of draws that was kept apart.
 struct HeldOut {
     /// The best one there.
     best: String,
@@ -92,40 +147,45 @@ impl HeldOut {
     fn within(&self) -> bool {
         self.behind.mean < MARGIN
     }
+
+    /// Is the best one not surely ahead by that: does the 95 % interval of the difference reach below the margin?
+    fn within_interval(&self) -> bool {
+        self.behind.interval[0] < MARGIN
+    }
 }
 
 /// What is said in the end.
 pub struct Advice<'a> {
-    /// The line.
-    pub line: &'a Line,
-    /// What was tried on all households, the simplest first.
+    /// What it is for.
+    pub subject: &'a Subject,
+    /// What was tried with all draws, the simplest first.
     pub labels: &'a [String],
     /// What each got.
     pub table: &'a Table,
-    /// The same in sets of households that were kept apart.
+    /// The same in sets of draws that were kept apart.
     pub apart: &'a [Table],
     /// Who is taken, by its place among the labels, and how the others stand.
     pub choice: Choice,
-    /// Everything was tried on the households that were kept apart, and not only what was kept.
+    /// Everything was tried with the draws that were kept apart, and not only what was kept.
     pub all_apart: bool,
     /// The device in the commands.
     pub dev: &'a str,
 }
 
 impl Advice<'_> {
-    /// What a label gets: the value of one measure over all households.
-    fn sure(&self, label: usize, of: fn(&Got) -> f64) -> Sure {
+    /// What a label gets: a value over all draws.
+    fn sure(&self, label: usize, of: impl Fn(&Measures) -> f64) -> Sure {
         let values: Vec<f64> =
             self.table.values().filter_map(|h| h.get(&self.labels[label])).map(of).collect();
         Sure::of(&values)
     }
 
-    /// Of each set of households that was kept apart: who is the best there, and how much behind is the one that was taken?
+    /// Of each set of draws that was kept apart: who is the best there, and how much behind is the one that was taken?
     fn held_out(&self) -> Vec<HeldOut> {
         let of_set = |table: &Table| {
             let labels: Vec<String> =
                 table.values().next().map_or(Vec::new(), |h| h.keys().cloned().collect());
-            let (totals, _) = scored(table, self.line, &labels);
+            let (totals, _) = scored(table, self.subject, &labels);
             let chosen = labels.iter().position(|l| *l == self.labels[self.choice.chosen]).unwrap_or(0);
             let best = order(&totals)[0];
             HeldOut { best: labels[best].clone(), behind: ahead(&totals[best], &totals[chosen]) }
@@ -135,20 +195,8 @@ impl Advice<'_> {
 
     /// The advice in words, with the commands.
     pub fn words(&self) -> String {
-        let mut out = String::new();
-        let chosen = self.labels[self.choice.chosen].as_str();
-        let (totals, of_use) = scored(self.table, self.line, self.labels);
-        let (down, up) = self.line.shaped();
-        let rates = format!("{} down and {} up", Unit::Rate.show(down), Unit::Rate.show(up));
-        let nothing = format!("nothing that was tried is better by as much as {MARGIN} of the score.");
-        let _ = match chosen {
-            NOW => writeln!(out, "Leave the line as it is: {nothing}"),
-            "droptail" => writeln!(out, "Shape to {rates}, with a plain queue: {nothing}"),
-            name => writeln!(
-                out,
-                "Take {name}, shaped to {rates}: 95 % of the line, so that packets wait in your queue and not in the modem's."
-            ),
-        };
+        let (totals, of_each) = scored(self.table, self.subject, self.labels);
+        let mut out = self.taken();
         out += &self.others(&totals);
         out += &self.checked();
         // Against what is there now, and the two next.
@@ -162,16 +210,60 @@ impl Advice<'_> {
         shown.extend(&next);
         out += &self.effects(&shown, &totals);
         for i in next {
-            let better: Vec<&str> = (0..self.line.uses.len())
-                .filter(|u| ahead(&of_use[i][*u], &of_use[self.choice.chosen][*u]).interval[0] > MARGIN)
-                .map(|u| self.line.uses[u].name())
+            let wanted = self.subject.wanted();
+            let better: Vec<&str> = (0..wanted.len())
+                .filter(|w| ahead(&of_each[i][*w], &of_each[self.choice.chosen][*w]).interval[0] > MARGIN)
+                .map(|w| wanted[w].name.as_str())
                 .collect();
             if !better.is_empty() {
                 let _ = writeln!(out, "{} would be better for {}.", self.labels[i], better.join(", "));
             }
         }
-        out.push_str(&commands(chosen, self.dev, down, up));
-        out
+        out + &self.commands()
+    }
+
+    /// Who is taken, in a sentence.
+    fn taken(&self) -> String {
+        let chosen = self.labels[self.choice.chosen].as_str();
+        let nothing = format!("nothing that was tried is better by as much as {MARGIN} of the score.");
+        match (self.subject, chosen) {
+            (Subject::Line(_), NOW) => format!("Leave the line as it is: {nothing}\n"),
+            (Subject::File { name, now, .. }, NOW) => {
+                format!("Leave {name} as it is, with {now}: {nothing}\n")
+            }
+            (Subject::File { .. }, chosen) => format!("Take {chosen}.\n"),
+            (Subject::Line(line), chosen) => {
+                let (down, up) = line.shaped();
+                let rates = format!("{} down and {} up", Unit::Rate.show(down), Unit::Rate.show(up));
+                match chosen {
+                    "droptail" => format!("Shape to {rates}, with a plain queue: {nothing}\n"),
+                    name => format!(
+                        "Take {name}, shaped to {rates}: 95 % of the line, so that packets wait in your queue and not in the modem's.\n"
+                    ),
+                }
+            }
+        }
+    }
+
+    /// How to put it on.
+    fn commands(&self) -> String {
+        let chosen = self.labels[self.choice.chosen].as_str();
+        match self.subject {
+            _ if chosen == NOW => String::new(),
+            Subject::Line(line) => commands(chosen, self.dev, line.shaped()),
+            Subject::File { ports, .. } => {
+                let mut out = String::from("To put it on (as root):\n");
+                for (name, rate) in ports {
+                    if ports.len() > 1 {
+                        let _ = writeln!(out, "\n  # on the device of {name}");
+                    } else {
+                        out.push('\n');
+                    }
+                    out += &command(chosen, self.dev, *rate);
+                }
+                out
+            }
+        }
     }
 
     /// Who is as good, who cannot be told from the best, and whether what is at hand everywhere is worse.
@@ -194,8 +286,9 @@ impl Advice<'_> {
         if !untold.is_empty() {
             let _ = writeln!(
                 out,
-                "{} households do not tell whether these are as good, so much behind the best: {}.",
+                "{} {} do not tell whether these are as good, so much behind the best: {}.",
                 self.table.len(),
+                self.subject.draws(),
                 untold.join(", ")
             );
         }
@@ -208,8 +301,9 @@ impl Advice<'_> {
         out
     }
 
-    /// What the households that were kept apart say.
+    /// What the draws that were kept apart say.
     fn checked(&self) -> String {
+        let (draws, on) = (self.subject.draws(), if self.subject.is_line() { " on this line" } else { "" });
         let of = if self.all_apart { "all that were tried" } else { "those that were kept" };
         match self.held_out().as_slice() {
             [] => "\n".into(),
@@ -227,46 +321,51 @@ impl Advice<'_> {
                         one.best
                     ),
                 };
-                format!("On {SET} other households on this line, kept apart, {what}\n\n")
+                format!("With {SET} other {draws}{on}, kept apart, {what}\n\n")
             }
-            sets => format!(
-                "On {} of {} sets of {SET} other households, kept apart, it is the best of {of}, or less than {MARGIN} behind.\n\n",
-                sets.iter().filter(|s| s.within()).count(),
-                sets.len()
-            ),
+            sets => {
+                let of_sets = |of: fn(&HeldOut) -> bool| sets.iter().filter(|s| of(s)).count();
+                format!(
+                    "With {} of {} sets of {SET} other {draws}, kept apart, it is the best of {of}, or less than {MARGIN} behind; with {} the best is not ahead by that with the whole of the 95 % interval.\n\n",
+                    of_sets(HeldOut::within),
+                    sets.len(),
+                    of_sets(HeldOut::within_interval)
+                )
+            }
         }
     }
 
-    /// A row for each of these: the score, and what its uses get.
+    /// A row for each of these: the score, and what each gets.
     fn effects(&self, shown: &[usize], totals: &[Vec<f64>]) -> String {
-        // Heading, value, factor, digits.
-        type Column = (&'static str, fn(&Got) -> f64, f64, usize);
-        let mut columns: Vec<Column> = Vec::new();
-        for one in &self.line.uses {
-            match one {
-                Use::Calls => columns.push(("call (MOS)", |g| g.mos, 1.0, 2)),
-                Use::Games => columns.push(("game (QoO)", |g| g.game, 1.0, 0)),
-                Use::Video => columns.push(("video (Mbit/s)", |g| g.video_bps, 1e-6, 2)),
-                Use::Web => {
-                    columns.push(("page (s)", |g| g.page_s, 1.0, 2));
-                    columns.push(("complete (%)", |g| g.pages_done, 100.0, 0));
-                }
-                Use::Downloads => columns.push(("down (Mbit/s)", |g| g.down_bps, 1e-6, 1)),
-                Use::Uploads => columns.push(("up (Mbit/s)", |g| g.up_bps, 1e-6, 1)),
-            }
-        }
+        let of_line = self.subject.is_line();
         let mut rows = vec![vec![String::new(), "score".to_string()]];
-        rows[0].extend(columns.iter().map(|c| c.0.to_string()));
         let cell = |s: Sure, factor: f64, digits: usize| {
             let n = |v: f64| if v.is_finite() { format!("{:.digits$}", v * factor) } else { "-".into() };
             format!("{} ({} to {})", n(s.mean), n(s.interval[0]), n(s.interval[1]))
         };
         for i in shown {
-            let mut row = vec![self.labels[*i].clone(), cell(Sure::of(&totals[*i]), 1.0, 2)];
-            row.extend(
-                columns.iter().map(|(_, of, factor, digits)| cell(self.sure(*i, *of), *factor, *digits)),
-            );
-            rows.push(row);
+            rows.push(vec![self.labels[*i].clone(), cell(Sure::of(&totals[*i]), 1.0, 2)]);
+        }
+        // A heading, and what each has.
+        let mut column = |heading: String, of: &dyn Fn(&Measures) -> f64, factor: f64, digits: usize| {
+            let all: Vec<Sure> = shown.iter().map(|i| self.sure(*i, of)).collect();
+            if all.iter().all(|s| s.mean.is_nan()) {
+                return;
+            }
+            rows[0].push(heading);
+            for (row, sure) in rows[1..].iter_mut().zip(all) {
+                row.push(cell(sure, factor, digits));
+            }
+        };
+        for wanted in self.subject.wanted() {
+            for (heading, of, factor, digits) in wanted.columns(of_line) {
+                column(heading, &|m| of(wanted.got(m)), factor, digits);
+            }
+        }
+        if of_line {
+            for (heading, of, factor, digits) in beside() {
+                column(heading.into(), &of, factor, digits);
+            }
         }
         let mut out = String::new();
         let width = |c: usize| rows.iter().map(|r| r[c].len()).max().unwrap_or(0);
@@ -275,26 +374,48 @@ impl Advice<'_> {
                 row.iter().enumerate().map(|(c, cell)| format!("{cell:<0$}", width(c))).collect();
             let _ = writeln!(out, "{}", cells.join("  ").trim_end());
         }
-        out + "Means over the households, with 95 % intervals. MOS: 1 to 4.4, above 4 is good; QoO: 0 to 100.\n\n"
+        let _ = writeln!(
+            out,
+            "Means over the {}, with 95 % intervals. MOS: 1 to 4.4, above 4 is good; QoO: 0 to 100; RPM: round trips a minute under load.{}\n",
+            self.subject.draws(),
+            if of_line {
+                " The score is of the uses alone; RPM, losses and least shares are beside it."
+            } else {
+                ""
+            }
+        );
+        out
     }
 
     /// The page: the words, and all that was tried.
     pub fn page(&self, words: &str) -> String {
-        let (totals, _) = scored(self.table, self.line, self.labels);
+        let (totals, _) = scored(self.table, self.subject, self.labels);
         let all: Vec<usize> = (0..self.labels.len()).collect();
+        let (draws, kept) = match self.subject {
+            Subject::Line(_) => (
+                "households",
+                "The households are in `households/`: each is a scenario that `queuewright run` takes.",
+            ),
+            Subject::File { .. } => ("seeds", "The scenario is `scenario.toml`."),
+        };
         format!(
-            "# Advice\n\n{words}\n## All that were tried on all households\n\n```\n{}```\n\nThe households are in `households/`: each is a scenario that `queuewright run` takes.\n",
+            "# Advice\n\n{words}\n## All that were tried with all {draws}\n\n```\n{}```\n\n{kept}\n",
             self.effects(&all, &totals)
         )
     }
 
     /// The advice for programs.
     pub fn json(&self) -> serde_json::Value {
-        let (totals, _) = scored(self.table, self.line, self.labels);
+        let (totals, _) = scored(self.table, self.subject, self.labels);
         let apart: Vec<_> = self
             .held_out()
             .into_iter()
-            .map(|set| json!({"within": set.within(), "best": set.best, "behind": set.behind}))
+            .map(|set| {
+                json!({
+                    "within": set.within(), "within_interval": set.within_interval(),
+                    "best": set.best, "behind": set.behind,
+                })
+            })
             .collect();
         let each: Vec<_> = self
             .labels
@@ -304,11 +425,14 @@ impl Advice<'_> {
             .map(|((label, t), (_, behind))| json!({"discipline": label, "score": Sure::of(t), "behind": behind}))
             .collect();
         let those = |place| -> Vec<&String> { self.choice.others(place).map(|i| &self.labels[i]).collect() };
-        json!({
+        let mut all = json!({
             "take": self.labels[self.choice.chosen], "as_good": those(Place::AsGood), "untold": those(Place::Untold),
-            "households": self.table.len(), "scores": each, "held_out": apart,
-            "shape": {"down_bps": self.line.shaped().0, "up_bps": self.line.shaped().1},
-        })
+            self.subject.draws(): self.table.len(), "scores": each, "held_out": apart,
+        });
+        if let Subject::Line(line) = self.subject {
+            all["shape"] = json!({"down_bps": line.shaped().0, "up_bps": line.shaped().1});
+        }
+        all
     }
 }
 
@@ -317,36 +441,37 @@ fn interval(of: Sure) -> String {
     format!("{:.3} ({:.3} to {:.3})", of.mean, of.interval[0], of.interval[1])
 }
 
-/// How to put it on, both ways: what comes in is managed on an IFB device that it is sent through.
-fn commands(name: &str, dev: &str, down: u64, up: u64) -> String {
-    if name == NOW {
-        return String::new();
-    }
-    let mut out = String::from("To put it on (as root; the second part is for what comes in):\n\n");
-    let one = |dev: &str, bps: u64| match BY_TC.iter().find(|d| d.0 == name) {
-        Some((_, tc)) => format!(
+/// How to put it on a device, at a rate if one is kept.
+fn command(name: &str, dev: &str, bps: Option<u64>) -> String {
+    let tc = BY_TC.iter().find(|d| d.name == name).map(|d| d.tc);
+    match (tc, bps) {
+        (Some(tc), Some(bps)) => format!(
             "  tc qdisc replace dev {dev} root handle 1: htb default 1\n  tc class add dev {dev} parent 1: classid 1:1 htb rate {0} ceil {0} quantum 1514\n  tc qdisc add dev {dev} parent 1:1 {tc}\n",
             Unit::Rate.show(bps)
         ),
-        None => format!("  queuewright attach {dev} {name} --rate {}\n", Unit::Rate.show(bps)),
-    };
-    out += &one(dev, up);
+        (Some(tc), None) => format!("  tc qdisc replace dev {dev} root {tc}\n"),
+        (None, Some(bps)) => format!("  queuewright attach {dev} {name} --rate {}\n", Unit::Rate.show(bps)),
+        (None, None) => format!("  queuewright attach {dev} {name}\n"),
+    }
+}
+
+/// How to put it on a household's line, both ways: what comes in is managed on an IFB device that it is sent through.
+fn commands(name: &str, dev: &str, (down, up): (u64, u64)) -> String {
     let ifb = format!("ifb-{dev}").chars().take(15).collect::<String>();
-    let _ = write!(
-        out,
-        "\n  ip link add {ifb} type ifb && ip link set {ifb} up\n  tc qdisc add dev {dev} handle ffff: ingress\n  tc filter add dev {dev} parent ffff: matchall action mirred egress redirect dev {ifb}\n"
-    );
-    out + &one(&ifb, down)
+    format!(
+        "To put it on (as root; the second part is for what comes in):\n\n{}\n  ip link add {ifb} type ifb && ip link set {ifb} up\n  tc qdisc add dev {dev} handle ffff: ingress\n  tc filter add dev {dev} parent ffff: matchall action mirred egress redirect dev {ifb}\n{}",
+        command(name, dev, Some(up)),
+        command(name, &ifb, Some(down))
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::advise::Access;
+    use crate::advise::{Access, Use};
 
-    fn got(down_bps: f64) -> Got {
-        let none = f64::NAN;
-        Got { mos: none, game: none, video_bps: none, page_s: none, pages_done: none, down_bps, up_bps: none }
+    fn got(down_bps: f64) -> Measures {
+        Measures::from([("group.downloads.goodput_bps".to_string(), down_bps)])
     }
 
     /// A discipline, and its goodput in a household by its number.
@@ -361,12 +486,13 @@ mod tests {
     fn words(of: &[Named], apart: &[Named]) -> String {
         let access = Access::read("dsl").unwrap();
         let line = Line::new("20mbit", "20ms", access, vec![Use::Downloads]).unwrap();
+        let subject = Subject::Line(line);
         let labels: Vec<String> = of.iter().map(|(label, _)| label.to_string()).collect();
         let table = table(of, 5..21);
-        let choice = judged(&table, &line, &labels);
+        let choice = judged(&table, &subject, &labels);
         let apart = [self::table(apart, 1001..1017)];
         let advice = Advice {
-            line: &line,
+            subject: &subject,
             labels: &labels,
             table: &table,
             apart: &apart,
@@ -418,6 +544,38 @@ mod tests {
             said.contains("it is 0.100 (0.100 to 0.100) behind fq-codel, the best of those that were kept: the choice is not sure."),
             "{said}"
         );
+    }
+
+    /// Of a scenario: what is there now is its first discipline, there is no shaping, and a port without one rate has none in the command.
+    #[test]
+    fn a_scenario_is_advised_on_as_it_stands() {
+        let all = |of: &[Named]| {
+            let table = table(of, 5..21);
+            let wanted = Wanted::of_runs(&["downloads".to_string()], &[got(1e6)]);
+            let ports = vec![("down".to_string(), Some(20_000_000)), ("air".to_string(), None)];
+            let subject = Subject::File { name: "my.toml".into(), wanted, now: "red".into(), ports };
+            let labels: Vec<String> = of.iter().map(|(label, _)| label.to_string()).collect();
+            let choice = judged(&table, &subject, &labels);
+            let advice = Advice {
+                subject: &subject,
+                labels: &labels,
+                table: &table,
+                apart: &[],
+                choice,
+                all_apart: false,
+                dev: "eth0",
+            };
+            assert_eq!(advice.json()["seeds"], 16);
+            assert!(advice.json().get("shape").is_none() && advice.page("").contains("`scenario.toml`"));
+            advice.words()
+        };
+        let said = all(&[(NOW, |_| 5.0), ("fq-codel", |_| 8.0), ("titrate", |_| 9.8)]);
+        assert!(said.starts_with("Take titrate.\n"), "{said}");
+        assert!(said.contains("downloads (Mbit/s)") && !said.contains("link (power)"), "{said}");
+        let commands = "  # on the device of down\n  queuewright attach eth0 titrate --rate 20mbit\n\n  # on the device of air\n  queuewright attach eth0 titrate\n";
+        assert!(said.ends_with(commands), "{said}");
+        let said = all(&[(NOW, |_| 9.8), ("fq-codel", |_| 9.0)]);
+        assert!(said.starts_with("Leave my.toml as it is, with red: nothing"), "{said}");
     }
 
     #[test]

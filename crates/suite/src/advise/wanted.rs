@@ -1,0 +1,334 @@
+//! What is wanted of a link, one thing for each use of it, and what a run gave of it.
+
+use super::household::Use;
+use queuewright_experiments::mean;
+use queuewright_results::quality::emodel::{Echo, G711_PLC, mos, r};
+use queuewright_results::quality::qoo::{Measured, Profile, named};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+/// What a game asks of the network; read once.
+static GAME: LazyLock<Option<Profile>> = LazyLock::new(|| named().into_iter().find(|p| p.name == "game"));
+
+/// Measures of a run by name, as figures have them, and [`WINDOW`].
+pub type Measures = BTreeMap<String, f64>;
+/// Beside them: for how long the run was measured, s.
+pub const WINDOW: &str = "window_s";
+
+/// A kind of thing that is wanted, and of which groups of flows.
+#[derive(Debug, Clone, PartialEq)]
+enum What {
+    /// Mean opinion score of the worst of these calls, 1 to 4.41, as results have it.
+    Calls(Vec<String>),
+    /// Quality of Outcome of a game that is played over these two groups, one each way, 0 to 100. An approximation: the 95th percentiles of
+    /// both ways together stand for that of the round trip. Where few packets wait long, and not at the same time both ways, that is more
+    /// than it says: percentiles do not add.
+    Game([String; 2]),
+    /// Mean bitrate of the players, bit/s, times the share of the time in which they play.
+    Video(String),
+    /// Median page load time of pages that were complete, s, and the share of pages that were.
+    Pages(String),
+    /// The same of flows that come and go, or have a size.
+    Transfers(String),
+    /// Goodput, bit/s.
+    Goodput(String),
+    /// Round trips a minute while flows load the link, by the path of the measure.
+    Rpm(String),
+    /// Kleinrock's power: the share of the link that is used, times the share of the round trip that is not waiting.
+    Power,
+}
+
+/// Something that is wanted of a link.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wanted {
+    /// What it is called: a use, or a group of flows.
+    pub name: String,
+    what: What,
+}
+
+/// What a run gave of it; NaN: nothing is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Got {
+    /// Its value.
+    pub value: f64,
+    /// Share of it that was complete, 0 to 1; 1 where there is no such thing.
+    pub complete: f64,
+}
+
+/// A column of a table: heading, what stands there, its factor, digits.
+pub(crate) type Column = (String, fn(Got) -> f64, f64, usize);
+
+impl Wanted {
+    /// What one use of a household's line wants.
+    pub fn of_use(one: Use) -> Wanted {
+        let what = match one {
+            Use::Calls => What::Calls(["speech down", "speech up"].map(String::from).into()),
+            Use::Games => What::Game(["game down", "game up"].map(String::from)),
+            Use::Video => What::Video("video".into()),
+            Use::Web => What::Pages("pages".into()),
+            Use::Downloads | Use::Uploads => What::Goodput(one.name().into()),
+        };
+        Wanted { name: one.name().into(), what }
+    }
+
+    /// What the flows of a scenario want, by the measures of its runs: each group of flows what it is for, its probes that they are answered,
+    /// and all that the link is used and nobody waits.
+    pub fn of_runs(groups: &[String], runs: &[Measures]) -> Vec<Wanted> {
+        let paths: BTreeSet<&String> = runs.iter().flat_map(BTreeMap::keys).collect();
+        let of_group = |name: &String| {
+            let has = |what: &str| {
+                let start = format!("group.{name}.{what}");
+                paths.iter().any(|path| path.starts_with(&start))
+            };
+            let what = match () {
+                () if has("datagrams.calls.") => What::Calls(vec![name.clone()]),
+                () if has("video.") => What::Video(name.clone()),
+                () if has("transfers.pages.") => What::Pages(name.clone()),
+                () if has("transfers.") => What::Transfers(name.clone()),
+                () => What::Goodput(name.clone()),
+            };
+            Wanted { name: name.clone(), what }
+        };
+        let of_probes = |path: &&String| {
+            let load = path.strip_prefix("responsiveness.")?.strip_suffix("rpm")?;
+            let name = format!("{} answers", load.trim_end_matches('.'));
+            let is_whole = load.is_empty() || load.ends_with('.');
+            is_whole.then(|| Wanted { name: name.trim().into(), what: What::Rpm((*path).clone()) })
+        };
+        let link = Wanted { name: "link".into(), what: What::Power };
+        groups.iter().map(of_group).chain(paths.iter().filter_map(of_probes)).chain([link]).collect()
+    }
+
+    /// What a run gave of it.
+    pub(crate) fn got(&self, m: &Measures) -> Got {
+        let of = |path: &str| m.get(path).copied().unwrap_or(f64::NAN);
+        let group = |name: &str, what: &str| of(&format!("group.{name}.{what}"));
+        let whole = |value: f64| Got { value, complete: 1.0 };
+        match &self.what {
+            What::Calls(ways) => whole(
+                ways.iter()
+                    .map(|way| group(way, "datagrams.calls.mos"))
+                    .fold(5.0, |a, b| both(a, b, f64::min)),
+            ),
+            What::Game([way, back]) => {
+                let round_trip = group(way, "datagrams.delay_ms.p95") + group(back, "datagrams.delay_ms.p95");
+                let loss = both(group(way, "datagrams.loss"), group(back, "datagrams.loss"), f64::max);
+                let qoo = GAME.as_ref().map_or(f64::NAN, |profile| {
+                    profile.qoo(Measured { delays_ms: &[round_trip], loss, capacity_bps: f64::INFINITY })
+                });
+                whole(if (round_trip + loss).is_finite() { qoo } else { f64::NAN })
+            }
+            What::Video(name) => {
+                let stood = group(name, "video.stalled_s") / group(name, "flows").max(1.0) / of(WINDOW);
+                let stood = if stood.is_finite() { stood.min(1.0) } else { f64::NAN };
+                whole(group(name, "video.bitrate_bps") * (1.0 - stood))
+            }
+            What::Pages(name) => Got {
+                value: group(name, "transfers.pages.plt_s.p50"),
+                complete: group(name, "transfers.pages.completed") / group(name, "transfers.pages.started"),
+            },
+            What::Transfers(name) => Got {
+                value: group(name, "transfers.fct_s.all.p50"),
+                complete: group(name, "transfers.completed") / group(name, "transfers.started"),
+            },
+            What::Goodput(name) => whole(group(name, "goodput_bps")),
+            What::Rpm(path) => whole(of(path)),
+            What::Power => whole(of("power")),
+        }
+    }
+
+    /// Of what each discipline got with the same draw, its score, 0 to 1: of calls the part of the range of opinions, of games the Quality of
+    /// Outcome, of times the least over one's own and of the others what it is beside the best discipline's, times the share that was
+    /// complete beside the best's. What nobody has a value of counts for nobody (NaN); who has none where others have one has 0.
+    pub(crate) fn scores(&self, got: &[Got]) -> Vec<f64> {
+        let known = |of: fn(&Got) -> f64| got.iter().map(of).filter(|v| v.is_finite());
+        let best = |of: fn(&Got) -> f64| known(of).fold(f64::NAN, f64::max);
+        let (most, fullest) = (best(|g| g.value), best(|g| g.complete));
+        let least = known(|g| g.value).fold(f64::NAN, f64::min);
+        let heard = mos(r(0.0, G711_PLC, 0.0, 1.0, Echo::Cancelled)) - 1.0;
+        // Of a scale of its own.
+        let on_scale = |share: f64| match share.is_finite() {
+            true => share,
+            false if most.is_finite() => 0.0,
+            false => f64::NAN,
+        };
+        let one = |g: &Got| match self.what {
+            What::Calls(_) => on_scale((g.value - 1.0) / heard),
+            What::Game(_) => on_scale(g.value / 100.0),
+            What::Pages(_) | What::Transfers(_) if least.is_nan() => f64::NAN,
+            What::Pages(_) | What::Transfers(_) => least_over(least, g.value) * part(g.complete, fullest),
+            _ => part(g.value, most),
+        };
+        got.iter().map(one).collect()
+    }
+
+    /// Its columns in a table of effects.
+    pub(crate) fn columns(&self, of_line: bool) -> Vec<Column> {
+        let value: fn(Got) -> f64 = |g| g.value;
+        let complete: fn(Got) -> f64 = |g| g.complete;
+        let named =
+            |own: &str, what: &str| if of_line { own.to_string() } else { format!("{} ({what})", self.name) };
+        match &self.what {
+            What::Calls(_) => vec![(named("call (MOS)", "MOS"), value, 1.0, 2)],
+            What::Game(_) => vec![(named("game (QoO)", "QoO"), value, 1.0, 0)],
+            What::Video(_) => vec![(named("video (Mbit/s)", "Mbit/s"), value, 1e-6, 2)],
+            What::Pages(_) | What::Transfers(_) => vec![
+                (named("page (s)", "s"), value, 1.0, if of_line { 2 } else { 3 }),
+                (named("complete (%)", "complete, %"), complete, 100.0, 0),
+            ],
+            What::Goodput(name) => {
+                let way = if name == Use::Downloads.name() { "down (Mbit/s)" } else { "up (Mbit/s)" };
+                vec![(named(way, "Mbit/s"), value, 1e-6, if of_line { 1 } else { 2 })]
+            }
+            What::Rpm(_) => vec![(named("RPM", "RPM"), value, 1.0, 0)],
+            What::Power => vec![(named("power", "power"), value, 1.0, 2)],
+        }
+    }
+}
+
+/// What a household's table has beside what is wanted, and no score is of: round trips a minute while downloads, or uploads, load the line (the
+/// fewer), packets that queues drop (the worse direction), and the slowest download or upload beside the fastest.
+pub(crate) fn beside() -> Vec<(&'static str, fn(&Measures) -> f64, f64, usize)> {
+    fn of(m: &Measures, path: &str) -> f64 {
+        m.get(path).copied().unwrap_or(f64::NAN)
+    }
+    fn share(m: &Measures, group: &str) -> f64 {
+        of(m, &format!("group.{group}.flow_mbps.min")) / of(m, &format!("group.{group}.flow_mbps.max"))
+    }
+    vec![
+        (
+            "RPM",
+            |m| {
+                let each =
+                    ["", "downloads.", "uploads."].map(|load| of(m, &format!("responsiveness.{load}rpm")));
+                each.into_iter().fold(f64::NAN, f64::min)
+            },
+            1.0,
+            0,
+        ),
+        ("lost (%)", |m| of(m, "port.down.drop_fraction").max(of(m, "port.up.drop_fraction")), 100.0, 1),
+        (
+            "least share (%)",
+            |m| mean([share(m, Use::Downloads.name()), share(m, Use::Uploads.name())].into_iter()),
+            100.0,
+            0,
+        ),
+    ]
+}
+
+/// One of two; of one that is not known nothing is.
+fn both(one: f64, other: f64, which: fn(f64, f64) -> f64) -> f64 {
+    if one.is_nan() || other.is_nan() { f64::NAN } else { which(one, other) }
+}
+
+/// Of a time beside the least one; nothing of none.
+fn least_over(least: f64, own: f64) -> f64 {
+    match own.is_finite() {
+        false => 0.0,
+        true if own == least => 1.0,
+        true => least / own,
+    }
+}
+
+/// What is had beside the best.
+fn part(value: f64, whole: f64) -> f64 {
+    match (value.is_finite(), whole.is_finite()) {
+        (_, false) => f64::NAN,
+        (false, true) => 0.0,
+        // Nobody gets anything.
+        _ if whole == 0.0 => 1.0,
+        _ => (value / whole).clamp(0.0, 1.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measures(of: &[(&str, f64)]) -> Measures {
+        of.iter().map(|(path, value)| ((*path).to_string(), *value)).collect()
+    }
+
+    fn whole(values: &[f64]) -> Vec<Got> {
+        values.iter().map(|value| Got { value: *value, complete: 1.0 }).collect()
+    }
+
+    #[test]
+    fn uses_are_scored_as_said() {
+        let calls = Wanted::of_use(Use::Calls).scores(&whole(&[1.0, 4.0, f64::NAN]));
+        // By G.107 nobody hears better than 4.41 without echo: the best score is 1, none at all is 0.
+        assert!(calls[0] == 0.0 && (calls[1] - 3.0 / 3.41).abs() < 1e-2, "{calls:?}");
+        // Who has no opinion where others have one has 0, and is not scored on the other uses alone.
+        assert_eq!(calls[2], 0.0);
+        assert!(Wanted::of_use(Use::Games).scores(&whole(&[f64::NAN; 2])).iter().all(|s| s.is_nan()));
+        // No page came: that is the worst, and no unknown.
+        assert_eq!(Wanted::of_use(Use::Web).scores(&whole(&[2.0, 1.0, f64::NAN])), [0.5, 1.0, 0.0]);
+        assert_eq!(Wanted::of_use(Use::Downloads).scores(&whole(&[10.0, 8.0, 0.0])), [1.0, 0.8, 0.0]);
+        assert_eq!(Wanted::of_use(Use::Uploads).scores(&whole(&[0.0, 0.0])), [1.0, 1.0]);
+    }
+
+    #[test]
+    fn a_call_is_as_good_as_its_worse_direction() {
+        let (down, up) = ("group.speech down.datagrams.calls.mos", "group.speech up.datagrams.calls.mos");
+        let mos = |of: &[(&str, f64)]| Wanted::of_use(Use::Calls).got(&measures(of)).value;
+        assert_eq!(mos(&[(down, 4.3), (up, 1.2)]), 1.2);
+        assert_eq!(mos(&[(down, 2.0), (up, 4.1)]), 2.0);
+        // A way that is not known is not the better one.
+        assert!(mos(&[(down, 4.1)]).is_nan());
+        let game = [
+            ("group.game down.datagrams.delay_ms.p95", 10.0),
+            ("group.game up.datagrams.delay_ms.p95", 10.0),
+            ("group.game up.datagrams.loss", 0.0),
+        ];
+        assert!(Wanted::of_use(Use::Games).got(&measures(&game)).value.is_nan());
+    }
+
+    /// The time is of pages that were complete: who completes half of them has half of the score.
+    #[test]
+    fn pages_that_never_come_count() {
+        let pages = |completed: f64, plt: f64| {
+            let of = [
+                ("group.pages.transfers.pages.started", 8.0),
+                ("group.pages.transfers.pages.completed", completed),
+                ("group.pages.transfers.pages.plt_s.p50", plt),
+            ];
+            Wanted::of_use(Use::Web).got(&measures(&of))
+        };
+        assert_eq!(Wanted::of_use(Use::Web).scores(&[pages(8.0, 2.0), pages(4.0, 1.0)]), [0.5, 0.5]);
+    }
+
+    /// Two players of which one stands for half of 10 s play for three quarters of the time.
+    #[test]
+    fn a_player_that_stands_plays_less() {
+        let of = [
+            ("group.video.video.bitrate_bps", 4e6),
+            ("group.video.video.stalled_s", 5.0),
+            ("group.video.flows", 2.0),
+            (WINDOW, 10.0),
+        ];
+        assert_eq!(Wanted::of_use(Use::Video).got(&measures(&of)).value, 3e6);
+    }
+
+    #[test]
+    fn a_scenario_wants_what_its_flows_are_for() {
+        let of = [
+            ("group.my calls.datagrams.calls.mos", 4.0),
+            ("group.my calls.goodput_bps", 6e4),
+            ("group.v1.5.video.bitrate_bps", 1e6),
+            ("group.pages.transfers.pages.started", 3.0),
+            ("group.mice.transfers.started", 3.0),
+            ("group.mice.transfers.fct_s.all.p50", 0.1),
+            ("group.bulk.goodput_bps", 9e6),
+            ("responsiveness.rpm", 900.0),
+            ("responsiveness.foreign_rpm", 800.0),
+            ("power", 0.9),
+        ];
+        let m = measures(&of);
+        let groups = ["my calls", "v1.5", "pages", "mice", "bulk"].map(String::from);
+        let wanted = Wanted::of_runs(&groups, std::slice::from_ref(&m));
+        let each: Vec<_> = wanted.iter().map(|w| (w.name.as_str(), w.got(&m).value)).collect();
+        assert_eq!(each[0], ("my calls", 4.0));
+        assert_eq!((each[1].0, each[2].0, each[3], each[4]), ("v1.5", "pages", ("mice", 0.1), ("bulk", 9e6)));
+        assert_eq!(each[5..], [("answers", 900.0), ("link", 0.9)]);
+    }
+}
