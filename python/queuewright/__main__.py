@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-from queuewright import _native
+from queuewright import _native, _suite
 
 # What this package can, and the program alone cannot.
 ELSEWHERE = {name: "queuewright.learn._command" for name in ("train", "evaluate", "export-policy")}
@@ -24,6 +24,8 @@ def main() -> int:
             return 2
         done: int = command.main(sys.argv[1:])
         return done
+    if _suite.asks(sys.argv[1:]):
+        return _suite.main(sys.argv[1:])
     return _native.main(["queuewright", *sys.argv[1:]])
 
 

@@ -14,6 +14,7 @@ __all__ = [
     "Results",
     "RunError",
     "Runs",
+    "SuiteRuns",
     "Table",
     "catalog",
     "concat",
@@ -162,6 +163,19 @@ class Runs:
     @staticmethod
     def unpack(packed: bytes) -> Runs:
         """What `pack` gave."""
+
+@final
+class SuiteRuns:
+    """The runs that a command line of `suite` needs, made in other processes."""
+
+    def __new__(cls, words: Sequence[str]) -> SuiteRuns:
+        """Of the command's words, its name first, without `--engine ray`. A new run has its folder then."""
+
+    def runs(self) -> Runs:
+        """The runs, the longest first."""
+
+    def add(self, begin: int, packed: bytes) -> None:
+        """Keeps what `run_some` gave of the runs from `begin` on: `--resume` finds them."""
 
 @final
 class Domain:

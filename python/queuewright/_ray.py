@@ -138,8 +138,7 @@ def runs(
     drawn = [scenario._draft.runs() for scenario in scenarios]
     counts = [len(runs) for runs in drawn]
     cluster, total, so_far = Cluster(), sum(counts), 0
-    size = min(max(total // (_PARTS * (jobs or cluster.cores())), 1), _MOST)
-    parts = list(_parts(counts, size))
+    of_parts = list(_parts(counts, _size(total, jobs or cluster.cores())))
 
     # Of each scenario, with the part's number, as parts end in any order.
     packed: list[list[tuple[int, bytes]]] = [[] for _ in scenarios]
@@ -147,7 +146,7 @@ def runs(
     def done(ended: Mapping[int, list[bytes]]) -> None:
         nonlocal so_far
         for part, made in ended.items():
-            for (i, begin, end), some in zip(parts[part], made, strict=True):
+            for (i, begin, end), some in zip(of_parts[part], made, strict=True):
                 packed[i].append((part, some))
                 so_far += end - begin
         if tell is not None:
@@ -157,13 +156,24 @@ def runs(
         each = zip(scenarios, packed, strict=True)
         return [_native.Results.unpack(one._draft, [some for _, some in sorted(own)]) for one, own in each]
 
-    calls = [([drawn[i].pack(begin, end) for i, begin, end in part],) for part in parts]
+    calls = [([drawn[i].pack(begin, end) for i, begin, end in part],) for part in of_parts]
     try:
-        cluster.each(_runs, calls, jobs, done)
+        cluster.each(run_parts, calls, jobs, done)
     except BaseException as e:
         e.results = finished()  # type: ignore[attr-defined]
         raise
     return finished()
+
+
+def _size(total: int, cores: int) -> int:
+    """How many of so many runs are in one task."""
+    return min(max(total // (_PARTS * cores), 1), _MOST)
+
+
+def parts(total: int, cores: int) -> list[tuple[int, int]]:
+    """So many runs of any length as tasks for so many cores: first, after the last."""
+    size = _size(total, cores)
+    return [(begin, min(begin + size, total)) for begin in range(0, total, size)]
 
 
 def _parts(counts: Sequence[int], size: int) -> Iterator[list[tuple[int, int, int]]]:
@@ -184,7 +194,7 @@ def _parts(counts: Sequence[int], size: int) -> Iterator[list[tuple[int, int, in
         yield part
 
 
-def _runs(part: Sequence[bytes]) -> list[bytes]:
+def run_parts(part: Sequence[bytes]) -> list[bytes]:
     """In a worker: it gets what was drawn elsewhere, and draws nothing itself."""
     return [_native.run_some(Runs.unpack(packed)) for packed in part]
 

@@ -268,3 +268,21 @@ def test_a_training_is_the_same_on_a_cluster(tmp_path: Path) -> None:
         learn.train(learn.read(tmp_path / "unequal.toml"), tmp_path / "unequal", engine="ray")
     with pytest.raises(qw.Error, match=r'engine = "linux": not an engine\. Allowed: sim, ray'):
         learn.train(training, tmp_path / "no", engine="linux")  # type: ignore[arg-type]
+
+
+def test_a_suite_is_the_same_on_a_cluster(address: str, tmp_path: Path) -> None:
+    asked = ["suite", "rfc9743", "--aqm", "droptail,codel", "--cca", "bbr", "--quick", "--json", "--out"]
+    command = [sys.executable, "-m", "queuewright", *asked]
+
+    def made(*words: str) -> Any:
+        env = os.environ | {"RAY_ADDRESS": address}
+        ran = subprocess.run(
+            [*command, *words], capture_output=True, text=True, cwd=tmp_path, env=env, timeout=PATIENCE
+        )
+        assert ran.returncode == 0, ran.stderr
+        return json.loads(ran.stdout)
+
+    assert made("there", "--engine", "ray") == made("here")
+    # Everything that the command makes is there: the harm beside a control under test, too.
+    names = {path.name for path in (tmp_path / "there/latest").iterdir()}
+    assert {"index.md", "harm.md", "scores.csv", "cards"} <= names

@@ -112,7 +112,7 @@ mod _native {
     #[pymodule_export]
     use super::runs::Runs;
     #[pymodule_export]
-    use super::suite::{new_folder, suite, suites};
+    use super::suite::{SuiteRuns, new_folder, suite, suites};
     #[pymodule_export]
     use super::table::{Table, concat};
     #[pymodule_export]

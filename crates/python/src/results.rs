@@ -21,6 +21,13 @@ pub fn pack(runs: &[Run]) -> PyResult<Vec<u8>> {
     rmp_serde::to_vec_named(&with_detail).map_err(|e| RunError::new_err(format!("results: {e}")))
 }
 
+/// What [`pack`] gave.
+pub fn unpack(packed: &[u8]) -> PyResult<Vec<Run>> {
+    let all: Vec<(Run, Detail)> =
+        rmp_serde::from_slice(packed).map_err(|e| input(format!("not packed runs: {e}")))?;
+    Ok(all.into_iter().map(|(run, detail)| Run { detail, ..run }).collect())
+}
+
 /// A run's discipline, seed and measures, by their paths.
 type Measured = (String, u64, BTreeMap<String, f64>);
 
@@ -87,9 +94,7 @@ impl Results {
     ) -> PyResult<Results> {
         let mut runs = Vec::new();
         for part in packed {
-            let of_part: Vec<(Run, Detail)> =
-                rmp_serde::from_slice(part.as_bytes()).map_err(|e| input(format!("not packed runs: {e}")))?;
-            runs.extend(of_part.into_iter().map(|(run, detail)| Run { detail, ..run }));
+            runs.extend(unpack(part.as_bytes())?);
         }
         // Of an interrupted call there are fewer.
         if runs.len() > draft.get().scenario.count() {

@@ -1,9 +1,48 @@
 //! Suites as Python has them, and folders for what comes of them.
 
-use crate::input;
+use crate::runs::Runs;
+use crate::{RunError, input, results};
 use pyo3::prelude::*;
+use queuewright::{Elsewhere, Failure, suite_elsewhere};
 use queuewright_suite::Suite;
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+/// The runs that a command line of `suite` needs, made in other processes; what is added is kept as it comes.
+#[pyclass(frozen, module = "queuewright._native")]
+pub struct SuiteRuns(Mutex<Elsewhere>);
+
+#[pymethods]
+impl SuiteRuns {
+    /// Of the command's words, its name first, without `--engine ray`.
+    #[new]
+    fn new(words: Vec<OsString>) -> PyResult<SuiteRuns> {
+        let words = [OsString::from("queuewright")].into_iter().chain(words);
+        Ok(SuiteRuns(Mutex::new(suite_elsewhere(words).map_err(failed)?)))
+    }
+
+    /// The runs, the longest first.
+    fn runs(&self) -> Runs {
+        Runs(self.0.lock().unwrap_or_else(PoisonError::into_inner).specs())
+    }
+
+    /// Keeps what `run_some` gave of the runs from `begin` on.
+    fn add(&self, begin: usize, packed: &[u8]) -> PyResult<()> {
+        let mut elsewhere = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (i, run) in results::unpack(packed)?.iter().enumerate() {
+            elsewhere.add(begin + i, run).map_err(failed)?;
+        }
+        Ok(())
+    }
+}
+
+fn failed(e: Failure) -> PyErr {
+    match e {
+        Failure::Input(text) => input(text),
+        Failure::Run(text) | Failure::Interrupted(text) => RunError::new_err(text),
+    }
+}
 
 /// Writes the scenarios of a suite, one of the program's own or a folder's, into a folder; gives the name of each, in their order.
 #[pyfunction]

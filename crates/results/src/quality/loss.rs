@@ -1,7 +1,5 @@
 //! In which pattern packets are lost: alone or in runs, often or seldom, of one flow or of all at once.
 
-/// Received packets in a row that end a burst: RFC 3611 section 4.7.2 recommends it.
-pub const GMIN: u64 = 16;
 /// Packets within which a loss after another is noticed: the example of RFC 3357.
 pub const NOTICED: u64 = 99;
 
@@ -38,54 +36,6 @@ pub fn burst_r(periods: u64, lost: u64, sent: u64) -> f64 {
     let mean = lost as f64 / periods as f64;
     // Where nothing arrives runs have no end.
     if lost >= sent { mean } else { mean * (1.0 - lost as f64 / sent as f64) }
-}
-
-/// Bursts and the gaps between them (RFC 3611 section 4.7.2), the rest of the stream.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bursts {
-    /// How many bursts.
-    pub bursts: u64,
-    /// Share of the packets of bursts that was lost, 0 to 1; 0 without any.
-    pub burst_density: f64,
-    /// The same of gaps.
-    pub gap_density: f64,
-    /// Mean length of a burst, packets; 0 without any.
-    pub burst_packets: f64,
-    /// Mean length of a gap, packets; 0 without any.
-    pub gap_packets: f64,
-}
-
-/// The bursts of a stream: each begins and ends with a loss, has at least two, and no `gmin` or more packets in a row of it arrived.
-/// A loss with so many on both of its sides is part of a gap. `lost`: numbers of the lost packets of `sent`, from 0, rising.
-pub fn bursts(lost: &[u64], sent: u64, gmin: u64) -> Bursts {
-    // (first, last, losses) of each burst.
-    let mut found: Vec<(u64, u64, u64)> = Vec::new();
-    for &at in lost {
-        match found.last_mut() {
-            Some((_, last, losses)) if at - *last - 1 < gmin => (*last, *losses) = (at, *losses + 1),
-            _ => found.push((at, at, 1)),
-        }
-    }
-    found.retain(|burst| burst.2 > 1);
-    let in_bursts: u64 = found.iter().map(|(first, last, _)| last - first + 1).sum();
-    let lost_in_bursts: u64 = found.iter().map(|burst| burst.2).sum();
-    let in_gaps = sent.saturating_sub(in_bursts);
-    // A gap before, between and behind bursts, where there is something.
-    let mut gaps = 0;
-    let mut next = 0;
-    for (first, last, _) in &found {
-        gaps += u64::from(*first > next);
-        next = last + 1;
-    }
-    gaps += u64::from(sent > next);
-    let over = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
-    Bursts {
-        bursts: found.len() as u64,
-        burst_density: over(lost_in_bursts, in_bursts),
-        gap_density: over(lost.len() as u64 - lost_in_bursts, in_gaps),
-        burst_packets: over(in_bursts, found.len() as u64),
-        gap_packets: over(in_gaps, gaps),
-    }
 }
 
 /// The pattern of a stream's losses as its packets are told one after the other.
@@ -208,20 +158,6 @@ mod tests {
         let lost: Vec<u64> = (0..100_000).filter(|_| draw() < 20).collect();
         let runs = *periods(&lost).last().unwrap();
         assert!((burst_r(runs, lost.len() as u64, 100_000) - 1.0).abs() < 0.02);
-    }
-
-    #[test]
-    fn bursts_end_with_enough_that_arrives() {
-        // Two losses 16 packets apart (15 arrive between) are a burst of 17, 17 apart two losses in a gap.
-        let one = bursts(&[100, 116], 1000, GMIN);
-        assert_eq!((one.bursts, one.burst_packets, one.burst_density), (1, 17.0, 2.0 / 17.0));
-        assert_eq!((one.gap_packets, one.gap_density), (983.0 / 2.0, 0.0));
-        let none = bursts(&[100, 117], 1000, GMIN);
-        assert_eq!((none.bursts, none.gap_packets, none.gap_density), (0, 1000.0, 0.002));
-        // A burst at the very start and one at the end have one gap between them.
-        let ends = bursts(&[0, 1, 98, 99], 100, GMIN);
-        assert_eq!((ends.bursts, ends.burst_density, ends.gap_packets), (2, 1.0, 96.0));
-        assert_eq!(bursts(&[], 0, GMIN).gap_packets, 0.0);
     }
 
     #[test]
