@@ -117,7 +117,13 @@ impl Asked {
             Some(list) => Use::list(list)?,
             None => Use::ALL.to_vec(),
         };
-        let line = Line::new(a.rate.as_deref().unwrap_or_default(), &a.rtt, access, uses)?;
+        let Some(rate) = &a.rate else {
+            return Err(Failure::Input(
+                "advise on what? Write the line's rate, such as --rate 100mbit/20mbit, or a scenario's file"
+                    .into(),
+            ));
+        };
+        let line = Line::new(rate, &a.rtt, access, uses)?;
         Ok(Asked { subject: Subject::Line(line), file: None })
     }
 

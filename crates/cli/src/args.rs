@@ -354,7 +354,7 @@ Examples:
   queuewright advise my-link.toml")]
 pub struct Advise {
     /// A scenario to advise on, instead of a household's line
-    #[arg(value_name = "SCENARIO", conflicts_with_all = ["rate", "rtt", "access", "uses"], required_unless_present = "rate")]
+    #[arg(value_name = "SCENARIO", conflicts_with_all = ["rate", "rtt", "access", "uses"])]
     pub file: Option<PathBuf>,
     /// Rate of the line: to you, and from you if that is another
     #[arg(long, value_name = "DOWN[/UP]")]
