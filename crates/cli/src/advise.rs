@@ -10,8 +10,8 @@ use queuewright_report::{new_folder, replace};
 use queuewright_scenario::spec::Rate;
 use queuewright_scenario::{Draft, Flags, RunSpec, Scenario};
 use queuewright_suite::advise::{
-    Access, Advice, BY_TC, Line, NOW, SET, Subject, Table, Use, WINDOW, Wanted, best_of, judged, scenario,
-    simplest_first,
+    Access, Advice, BY_TC, Line, NOW, SET, Subject, Table, Use, WINDOW, Wanted, best_of, judged, pages,
+    pages_file, scenario, simplest_first,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -189,7 +189,10 @@ impl Asked {
                     let kept = folder.join("households");
                     fs::create_dir_all(&kept)
                         .map_err(|e| Failure::Run(format!("{}: {e}", kept.display())))?;
-                    replace(&kept.join(&name), text.as_bytes()).map_err(|e| Failure::Run(e.to_string()))?;
+                    for (name, text) in [(&name, &text), (&pages_file(number), &pages(number))] {
+                        replace(&kept.join(name), text.as_bytes())
+                            .map_err(|e| Failure::Run(e.to_string()))?;
+                    }
                     Scenario::parse_with(&text, &name, &kept, &flags)?
                 }
                 (_, Some((draft, _))) => {

@@ -162,17 +162,61 @@ impl Line {
     }
 }
 
-/// How long a run is, and what of it does not count, s: as many packets as a household on 100 Mbit/s has in 30 s, but for fast lines.
+/// Web pages of desktop computers: the median one has 2,652 KB (HTTP Archive's Web Almanac 2024), the tenth largest 3.2 times as much (that of
+/// 2019: 6 MB of 1.9), so that of a log-normal size this is the deviation.
+const PAGE_BYTES: f64 = 2_652e3;
+const PAGE_SIGMA: f64 = 0.9;
+/// A page comes from so many hosts (Grigorik, CACM 56, 2013), over a connection each.
+const PAGE_HOSTS: usize = 15;
+/// Of a page's bytes hosts have very different parts: a deviation of their logarithms with which the first has a third on average.
+const HOSTS_SIGMA: f64 = 1.2;
+/// Payload of a full packet, bytes, as a scenario's file of pages counts them.
+const PAYLOAD: f64 = 1448.0;
+/// Pages in a household's file, and for how long one is looked at, s: an assumption of ours.
+const PAGES: usize = 40;
+const LOOKED_AT_S: f64 = 20.0;
+
+/// Two independent numbers of the standard normal distribution (Box and Muller) from two of the uniform one.
+fn normal(random: &mut impl FnMut() -> f64) -> (f64, f64) {
+    let (radius, angle) = ((-2.0 * (1.0 - random()).ln()).sqrt(), random() * std::f64::consts::TAU);
+    (radius * angle.cos(), radius * angle.sin())
+}
+
+/// The file of pages that a household loads, in turn: [`pages_file`] is its name.
+pub fn pages(number: u64) -> String {
+    let mut random = Pcg32::new(number, 0x9a9e);
+    let mut unit = || f64::from(random.next_u32()) / 2f64.powi(32);
+    let mut out = String::from("trace,flow,packets\n");
+    for page in 0..PAGES {
+        // At most ten times the median: a video is no page.
+        let bytes = (PAGE_BYTES * (PAGE_SIGMA * normal(&mut unit).0).exp()).min(10.0 * PAGE_BYTES);
+        let parts: Vec<f64> = (0..PAGE_HOSTS).map(|_| (HOSTS_SIGMA * normal(&mut unit).0).exp()).collect();
+        let all: f64 = parts.iter().sum();
+        for (host, part) in parts.iter().enumerate() {
+            let packets = (bytes * part / all / PAYLOAD).ceil().max(1.0);
+            let _ = writeln!(out, "{page},{host},{packets}");
+        }
+    }
+    out
+}
+
+/// The name of the file of [`pages`].
+pub fn pages_file(number: u64) -> String {
+    format!("{number}-pages.csv")
+}
+
+/// How long a run is, and what of it does not count, s: on slow lines pages come seldom, on fast ones packets are many.
 fn length(line: &Line) -> (u32, u32) {
     match line.down_bps.max(line.up_bps) {
-        ..=150_000_000 => (30, 8),
+        ..=30_000_000 => (60, 10),
+        30_000_001..=150_000_000 => (40, 10),
         150_000_001..=400_000_000 => (18, 6),
         _ => (12, 4),
     }
 }
 
 /// A scenario of the household with this number. `managed`: the device shapes to [`Line::shaped`], with 1,000 packets of room; else it is
-/// the line as it is. The same number is the same household both times.
+/// the line as it is. The same number is the same household both times. Where the web is used, [`pages`] are to be beside it.
 pub fn scenario(line: &Line, number: u64, managed: bool) -> String {
     let mut random = Pcg32::new(number, 0xad);
     let mut unit = || f64::from(random.next_u32()) / 2f64.powi(32);
@@ -182,7 +226,9 @@ pub fn scenario(line: &Line, number: u64, managed: bool) -> String {
     let near = format!("{:.1}ms", low + (high - low) * 0.4 * unit());
     let video_rtt = format!("{:.1}ms", low + (high - low) * unit());
     let players = 1 + (unit() * 2.0) as u32;
-    let page_rate = 0.2 + 0.3 * unit();
+    // One or two people, who look at a page after it has come. Alone on the line it would take this long.
+    let alone_s = PAGE_BYTES * (PAGE_SIGMA * PAGE_SIGMA / 2.0).exp() * 8.0 / line.down_bps as f64;
+    let page_rate = (1.0 + unit()) / (LOOKED_AT_S + alone_s);
     let mut of_files = || (1 + (unit() * 4.0) as u32, if unit() < 0.3 { "bbr" } else { "cubic" });
     let files = [of_files(), of_files()];
     let (down, up) = if managed { line.shaped() } else { (line.down_bps, line.up_bps) };
@@ -235,7 +281,8 @@ pub fn scenario(line: &Line, number: u64, managed: bool) -> String {
             &mut out,
             "pages",
             &format!(
-                "cca = \"cubic\"\nrtt = \"{range}\"\npages = {{}}\narrivals = \"{page_rate:.2}/s\"\nports = [\"down\"]\nreverse_ports = [\"up\"]"
+                "cca = \"cubic\"\nrtt = \"{range}\"\npages = {{ file = \"{}\" }}\narrivals = \"{page_rate:.3}/s\"\nports = [\"down\"]\nreverse_ports = [\"up\"]",
+                pages_file(number)
             ),
         );
     }
@@ -263,7 +310,6 @@ pub fn scenario(line: &Line, number: u64, managed: bool) -> String {
 mod tests {
     use super::*;
     use queuewright_scenario::Scenario;
-    use std::path::Path;
 
     fn line(rate: &str, rtt: &str, uses: &str) -> Result<Line, Error> {
         Line::new(rate, rtt, Access::read("cable")?, Use::list(uses)?)
@@ -271,13 +317,15 @@ mod tests {
 
     #[test]
     fn every_household_can_be_run() {
+        let folder = tempfile::tempdir().unwrap();
         for rate in ["1mbit", "20mbit/5mbit", "1gbit/1mbit"] {
             for uses in ["calls", "games,web", "calls,games,video,web,downloads,uploads"] {
                 let line = line(rate, "15ms..80ms", uses).unwrap();
                 for number in 1..=20 {
                     for managed in [false, true] {
+                        std::fs::write(folder.path().join(pages_file(number)), pages(number)).unwrap();
                         let text = scenario(&line, number, managed);
-                        let read = Scenario::parse(&text, "draw.toml", Path::new(""));
+                        let read = Scenario::parse(&text, "draw.toml", folder.path());
                         let runs = read.and_then(|s| s.runs()).unwrap_or_else(|e| panic!("{e}\n{text}"));
                         assert_eq!((runs.len(), runs[0].ports.len()), (1, 2));
                     }
@@ -308,6 +356,38 @@ mod tests {
         // 95 % where it is managed; 250 ms of a cable modem's 5 Mbit/s are 105 packets where it is not.
         assert!(scenario(&all, 7, true).contains("rate = \"4750000bit\"\nbuffer = \"1000p\""));
         assert!(scenario(&all, 7, false).contains("rate = \"5000000bit\"\nbuffer = \"105p\""));
+    }
+
+    /// Pages are as large as the Web Almanac has them, and no household on a slow line loads more than the line carries.
+    #[test]
+    fn pages_are_as_people_load_them() {
+        let mut totals: Vec<f64> = (1..=500)
+            .flat_map(|number| {
+                let text = pages(number);
+                let mut of_page = vec![0.0; PAGES];
+                for line in text.lines().skip(1) {
+                    let of: Vec<usize> = line.split(',').map(|v| v.parse().unwrap()).collect();
+                    of_page[of[0]] += of[2] as f64 * PAYLOAD;
+                }
+                of_page
+            })
+            .collect();
+        totals.sort_by(f64::total_cmp);
+        let at = |share: f64| totals[(totals.len() as f64 * share) as usize];
+        assert!((at(0.5) / PAGE_BYTES - 1.0).abs() < 0.03, "{}", at(0.5));
+        assert!((at(0.9) / at(0.5) / 3.2 - 1.0).abs() < 0.05, "{}", at(0.9) / at(0.5));
+        for (rate, most) in [("1mbit", 1.0), ("5mbit", 0.7), ("20mbit", 0.3), ("100mbit", 0.1)] {
+            let line = line(rate, "20ms", "web").unwrap();
+            let of = |number: u64| {
+                let text = scenario(&line, number, true);
+                let arrivals = text.split("arrivals = \"").nth(1).unwrap().split('/').next().unwrap();
+                let mean = totals.iter().sum::<f64>() / totals.len() as f64;
+                arrivals.parse::<f64>().unwrap() * mean * 8.0 / line.down_bps as f64
+            };
+            let shares: Vec<f64> = (1..=100).map(of).collect();
+            let mean = shares.iter().sum::<f64>() / 100.0;
+            assert!(mean < most, "{rate}: {mean}");
+        }
     }
 
     #[test]

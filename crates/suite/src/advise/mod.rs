@@ -5,7 +5,7 @@ mod scores;
 mod verdict;
 mod wanted;
 
-pub use household::{Access, Line, Use, scenario};
+pub use household::{Access, Line, Use, pages, pages_file, scenario};
 pub use scores::{Choice, MARGIN, Place, Sure, choose};
 pub use verdict::{Advice, BY_TC, ByTc, NOW, SET, Subject, Table, best_of, judged, simplest_first};
 pub use wanted::{Measures, WINDOW, Wanted};
