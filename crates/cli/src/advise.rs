@@ -3,26 +3,27 @@
 use crate::args::Advise;
 use crate::compare::{Progress, on_interrupt, unwritable};
 use crate::{Failure, cost, doing, print};
+use queuewright_aqm::FRAME_BYTES;
 use queuewright_engine::{Engine, ItemEvent};
 use queuewright_experiments::measures;
-use queuewright_linux::{Host, has_bpf_qdiscs};
+use queuewright_linux::{Host, has_qdisc, host, safe};
 use queuewright_report::{new_folder, replace};
-use queuewright_scenario::spec::Rate;
+use queuewright_scenario::spec::PortSpec;
 use queuewright_scenario::{Draft, Flags, RunSpec, Scenario};
 use queuewright_suite::advise::{
     Access, Advice, BY_TC, Line, NOW, SET, Subject, Table, Use, WINDOW, Wanted, best_of, judged, pages,
     pages_file, scenario, simplest_first,
 };
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where results go without `--out`.
 const BASE: &str = "queuewright-advice";
 /// Draws with which all are tried, and the first of those with which the best are: none of them chose which these are.
-const FIRST: Numbers = 1..=4;
-const JUDGED: u64 = 5;
+const FIRST: Numbers = 1..=8;
+const JUDGED: u64 = 11;
 /// The first of those that are kept apart to check the advice.
 const APART: u64 = 1001;
 /// While these draws do not tell all, so many more are made, up to so many, and as long as the work (nanoseconds, as it is reckoned before) of all, and of
@@ -80,6 +81,12 @@ pub fn advise(a: &Advise) -> Result<(), Failure> {
         all_apart,
         dev: &a.dev,
     };
+    if !advice.is_measured() {
+        return Err(Failure::Input(format!(
+            "nothing that is wanted was measured in any run: no advice; the runs' scenarios are in {}",
+            folder.display()
+        )));
+    }
     let text = advice.words();
     replace(&folder.join("advice.md"), advice.page(&text).as_bytes())
         .map_err(|e| Failure::Run(e.to_string()))?;
@@ -93,7 +100,7 @@ pub fn advise(a: &Advise) -> Result<(), Failure> {
 struct Asked {
     subject: Subject,
     /// A scenario, as its file has it.
-    file: Option<(Draft, PathBuf)>,
+    file: Option<Draft>,
 }
 
 impl Asked {
@@ -103,14 +110,16 @@ impl Asked {
             let scenario = draft.scenario()?;
             let now = scenario.disciplines[0].label.clone();
             let runs = scenario.runs()?;
-            let rate = |rate: &Rate| match rate {
-                Rate::Constant(bps) => Some(*bps),
-                _ => None,
+            let packets = |p: &PortSpec| match p.limit_packets {
+                0 => u32::try_from(p.limit_bytes.div_ceil(FRAME_BYTES)).unwrap_or(u32::MAX),
+                packets => packets,
             };
-            let ports = runs[0].ports.iter().map(|p| (p.name.clone(), rate(&p.rate))).collect();
+            // Those with a discipline of their own keep it.
+            let asked = runs[0].ports.iter().filter(|p| !p.own);
+            let ports = asked.map(|p| (safe(&p.name), packets(p))).collect();
             let name = path.display().to_string();
             let subject = Subject::File { name, wanted: Vec::new(), now, ports };
-            return Ok(Asked { subject, file: Some((draft, path.clone())) });
+            return Ok(Asked { subject, file: Some(draft) });
         }
         let access = Access::read(&a.access)?;
         let uses = match &a.uses {
@@ -129,18 +138,33 @@ impl Asked {
 
     /// Labels, the simplest first: what is there now, and these, without the one that is there now.
     fn candidates(&self, mut names: Vec<String>) -> Result<Vec<String>, Failure> {
-        if let Some((draft, _)) = &self.file {
+        if let Some(draft) = &self.file {
             let of = |aqm: Option<String>| -> Result<RunSpec, Failure> {
                 let flags = Flags { aqm, seeds: Some("1".into()), ..Flags::default() };
                 Ok(draft.clone().with(&flags)?.scenario()?.runs()?.swap_remove(0))
             };
             let now = of(None)?;
-            let mut others = Vec::new();
+            let (mut others, mut refused) = (Vec::new(), Vec::new());
             for name in names {
-                let other = of(Some(name.clone()))?;
-                if other.discipline != now.discipline {
+                let mut other = match of(Some(name.clone())) {
+                    Ok(other) => other,
+                    Err(e) => {
+                        refused.push((name, e));
+                        continue;
+                    }
+                };
+                other.discipline.label.clone_from(&now.discipline.label);
+                let changes = |run: &RunSpec| run.ports.iter().any(|p| !p.changes.is_empty());
+                if other.discipline != now.discipline || changes(&now) {
                     others.push(name);
                 }
+            }
+            if let (true, Some((_, e))) = (others.is_empty(), refused.first()) {
+                return Err(Failure::Input(e.to_string()));
+            }
+            if !refused.is_empty() {
+                let list: Vec<&str> = refused.iter().map(|(name, _)| name.as_str()).collect();
+                eprintln!("note: left out, as the file refuses them: {}", list.join(", "));
             }
             names = others;
         }
@@ -151,16 +175,25 @@ impl Asked {
     fn keep(&self, folder: &Path) -> Result<(), Failure> {
         match &self.file {
             None => Ok(()),
-            Some((_, path)) => fs::copy(path, folder.join("scenario.toml"))
-                .map(|_| ())
-                .map_err(|e| Failure::Run(e.to_string())),
+            Some(draft) => {
+                let (copy, files) = draft.scenario()?.standing_alone();
+                let lost = |e: std::io::Error| Failure::Run(e.to_string());
+                replace(&folder.join("scenario.toml"), copy.to_toml().as_bytes())
+                    .map_err(|e| Failure::Run(e.to_string()))?;
+                for (name, file) in files {
+                    let mut content = file.open().map_err(lost)?;
+                    let mut to = fs::File::create(folder.join(name)).map_err(lost)?;
+                    std::io::copy(&mut content, &mut to).map_err(lost)?;
+                }
+                Ok(())
+            }
         }
     }
 
     /// What a scenario wants is known from its first runs.
     fn learn(&mut self, tried: &Table) {
         let runs: Vec<_> = tried.values().flat_map(|draw| draw.values().cloned()).collect();
-        if let (Subject::File { wanted, .. }, Some((draft, _))) = (&mut self.subject, &self.file) {
+        if let (Subject::File { wanted, .. }, Some(draft)) = (&mut self.subject, &self.file) {
             let groups = draft.scenario().ok().and_then(|s| s.runs().ok());
             let groups =
                 groups.map_or(Vec::new(), |runs| runs[0].groups.iter().map(|g| g.name.clone()).collect());
@@ -195,7 +228,7 @@ impl Asked {
                     }
                     Scenario::parse_with(&text, &name, &kept, &flags)?
                 }
-                (_, Some((draft, _))) => {
+                (_, Some(draft)) => {
                     flags.seeds = Some(number.to_string());
                     draft.clone().with(&flags)?.scenario()?
                 }
@@ -249,25 +282,26 @@ fn candidates(a: &Advise) -> Result<Vec<String>, Failure> {
     Ok(asked)
 }
 
-/// What a Linux of this version can run: what its tc has, and of ours what `attach` puts on there.
+/// What a Linux of this version can run, or this machine's: what its tc has, and of ours what `attach` puts on there.
 fn can_run(kernel: &str) -> Result<Vec<String>, Failure> {
-    let here = kernel == "here";
-    let release = match here {
-        true => fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default(),
-        false => kernel.to_string(),
-    };
     let wrong = || {
         Failure::Input(format!(
             "--kernel = {kernel:?}: no version of Linux; write two numbers, such as 6.12, or here"
         ))
     };
-    let mut numbers = release.trim().split(['.', '-']).map(str::parse::<u32>);
-    let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else { return Err(wrong()) };
-    let version = (major, minor);
-    let host = match has_bpf_qdiscs().filter(|_| here).unwrap_or(version >= BPF_QDISCS) {
-        true => Some(Host::Qdisc),
-        false if version >= FRONT => Some(Host::Front),
-        false => None,
+    let (host, by_tc): (Option<Host>, Vec<&str>) = if kernel == "here" {
+        (host(), BY_TC.iter().filter(|d| has_qdisc(d.tc)).map(|d| d.name).collect())
+    } else {
+        let mut numbers = kernel.trim().split(['.', '-', '+', '~']).map(str::parse::<u32>);
+        let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else {
+            return Err(wrong());
+        };
+        let host = match (major, minor) {
+            version if version >= BPF_QDISCS => Some(Host::Qdisc),
+            version if version >= FRONT => Some(Host::Front),
+            _ => None,
+        };
+        (host, BY_TC.iter().filter(|d| (major, minor) >= d.since).map(|d| d.name).collect())
     };
     let ours = host.map_or(Vec::new(), Host::names);
     if host.is_some() && ours.is_empty() {
@@ -276,12 +310,10 @@ fn can_run(kernel: &str) -> Result<Vec<String>, Failure> {
                 .into(),
         ));
     }
-    let by_tc = BY_TC.iter().filter(|d| version >= d.since).map(|d| d.name.to_string());
-    let mut names: Vec<String> = by_tc.collect();
-    let alone = |name: &&String| queuewright_aqm::alone().any(|known| known == name.as_str());
-    for name in ours.iter().filter(alone) {
-        if !names.contains(name) {
-            names.push(name.clone());
+    let mut names: Vec<String> = by_tc.into_iter().map(String::from).collect();
+    for name in queuewright_aqm::alone().filter(|name| ours.iter().any(|o| o == name)) {
+        if !names.iter().any(|known| known == name) {
+            names.push(name.into());
         }
     }
     Ok(names)

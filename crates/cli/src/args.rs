@@ -342,10 +342,10 @@ pub struct Suite {
 #[command(after_help = "\
 Households on the line are drawn at random: their round-trip times, how much is downloaded and
 uploaded beside calls, games, video and pages, and by which congestion controls. Every discipline is
-tried on four of them, the best five on sixteen others or more. One is as good as the best if it is less
-than 0.02 of the score behind with the whole of a 95 % interval, and of those that are the simplest to have
-is advised: what is there now, then what tc has, then ours. Sixteen other households check the advice.
-Of a scenario its seeds are what is drawn, and its first discipline is what is there now.
+tried on eight of them, the best five on sixteen others or more. Of those that are less than 0.02 of the
+score behind the best, and not shown to be worse, the simplest to have is advised: what is there now, then
+what tc has, then ours. Sixteen other households check the advice. Of a scenario its seeds are what is
+drawn, and its first discipline is what is there now.
 
 Examples:
   queuewright advise --rate 100mbit/20mbit --access cable
@@ -365,7 +365,7 @@ pub struct Advise {
     /// Kind of line: cable, dsl or fibre
     #[arg(long, value_name = "KIND", default_value = "fibre")]
     pub access: String,
-    /// What it is used for: calls, games, video, web, downloads, uploads [default: all]
+    /// What you want of it: calls, games, video, web, downloads, uploads [default: all]
     #[arg(long = "for", value_name = "LIST")]
     pub uses: Option<String>,
     /// Disciplines to choose from [default: all]
@@ -381,7 +381,7 @@ pub struct Advise {
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(..=100))]
     pub check: u8,
     /// Device, in the commands that are printed
-    #[arg(long, value_name = "DEV", default_value = "eth0")]
+    #[arg(long, value_name = "DEV", default_value = "eth0", value_parser = device())]
     pub dev: String,
     /// Print the advice as JSON
     #[arg(long)]

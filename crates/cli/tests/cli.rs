@@ -1211,7 +1211,7 @@ fn findings_are_judged() {
     }
 }
 
-/// On a slow line whose uploads fill the modem's queue, a queue manager is advised; where nothing competes, none is.
+/// On a slow line whose uploads fill the modem's queue, a queue manager is advised.
 #[test]
 fn advice_is_for_the_line() {
     let dir = folder();
@@ -1242,10 +1242,6 @@ fn advice_is_for_the_line() {
     assert_eq!(json["take"], "fq-codel");
     assert_eq!(json["held_out"][0]["within"], true);
     assert_eq!(json["shape"], serde_json::json!({"down_bps": 7_600_000, "up_bps": 1_900_000}));
-    let idle = ["advise", "--rate", "100mbit", "--for", "calls", "--aqm", "codel,titrate", "--out", "o"];
-    let text = stdout(dir.path(), &idle);
-    assert!(text.starts_with("Leave the line as it is: nothing that was tried is better"), "{text}");
-    assert!(!text.contains("tc qdisc") && !text.contains("attach"), "{text}");
     // Linux 3.10 has fq_codel and CoDel, and nothing of ours; PIE came with 3.14.
     let old = [
         "advise",
@@ -1299,11 +1295,33 @@ fn advice_is_for_a_scenario() {
         text.contains("files (Mbit/s)") && text.contains("call (MOS)") && text.contains("link (power)"),
         "{text}"
     );
-    assert!(text.contains("htb rate 10mbit") && !text.contains("ifb"), "{text}");
+    assert!(
+        text.contains("tc qdisc replace dev eth0 root fq_codel limit 400\n") && !text.contains("ifb"),
+        "{text}"
+    );
     assert!(dir.path().join("o/latest/scenario.toml").exists());
     // Tail drop is what is there now, and no candidate beside itself.
     let json: Value = json(&stdout(dir.path(), &[&asked[..], &["--json"]].concat()));
     let tried: Vec<&str> =
         json["scores"].as_array().expect("a list").iter().filter_map(|s| s["discipline"].as_str()).collect();
     assert_eq!((tried, json["seeds"].as_u64()), (vec!["as it is", "fq-codel"], Some(16)));
+    // Where nothing competes, nothing is to be done; what the file refuses is left out.
+    let idle =
+        file.replace("voip = \"g711\"", "cbr = \"1mbit\"").replace("cca = \"cubic\"", "cbr = \"2mbit\"");
+    fs::write(dir.path().join("idle.toml"), &idle).expect("a file");
+    let text = stdout(dir.path(), &["advise", "idle.toml", "--tc", "--out", "o"]);
+    assert!(
+        text.starts_with("Leave idle.toml as it is, with droptail: nothing that was tried is better"),
+        "{text}"
+    );
+    assert!(!text.contains("tc qdisc") && !text.contains("attach"), "{text}");
+    fs::write(
+        dir.path().join("police.toml"),
+        idle.replace("buffer", "police = true, buffer").replace(", \"codel\"", ""),
+    )
+    .expect("a file");
+    let out =
+        output(dir.path(), &["advise", "police.toml", "--aqm", "droptail,fq-codel,static", "--out", "o"]);
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(said.contains("note: left out, as the file refuses them: fq-codel"), "{said}");
 }

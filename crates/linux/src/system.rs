@@ -1,6 +1,7 @@
 //! What is asked of the system: rights, devices, `tc`.
 
 use crate::names::{self, safe};
+use crate::objects::Host;
 use crate::{Error, netlink};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::ffi::OsStr;
@@ -133,15 +134,9 @@ pub(crate) fn is_file_system(path: &Path, kind: u64) -> bool {
 /// What this kernel lacks to have a discipline in front of htb.
 pub(crate) fn lacks_for_front() -> Vec<&'static str> {
     let types = fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default();
-    let list = read(format!("/lib/modules/{}/modules.dep", kernel())).unwrap_or_default();
     let built_in = |function: &str| {
         let name = [b"\0", function.as_bytes(), b"\0"].concat();
         types.windows(name.len()).any(|w| w == name)
-    };
-    // Loaded, or to be loaded when tc names it.
-    let module = |name: &str| {
-        Path::new("/sys/module").join(name).exists()
-            || list.lines().any(|l| l.split(':').next().is_some_and(|l| l.contains(&format!("/{name}.ko"))))
     };
     [
         (built_in("htb_enqueue") || module("sch_htb"), "htb (CONFIG_NET_SCH_HTB)"),
@@ -151,6 +146,31 @@ pub(crate) fn lacks_for_front() -> Vec<&'static str> {
     .into_iter()
     .filter_map(|(there, what)| (!there).then_some(what))
     .collect()
+}
+
+/// Is the module loaded, or to be loaded when tc names it?
+fn module(name: &str) -> bool {
+    let list = read(format!("/lib/modules/{}/modules.dep", kernel())).unwrap_or_default();
+    Path::new("/sys/module").join(name).exists()
+        || list.lines().any(|l| l.split(':').next().is_some_and(|l| l.contains(&format!("/{name}.ko"))))
+}
+
+/// Has this kernel the qdisc that tc calls so, built in or as a module?
+pub fn has_qdisc(kind: &str) -> bool {
+    let built_in = || {
+        let init = format!("{kind}_init");
+        read("/proc/kallsyms").is_some_and(|all| all.lines().any(|l| l.split(' ').nth(2) == Some(&init)))
+    };
+    // pfifo is always there.
+    matches!(kind, "pfifo" | "bfifo") || module(&format!("sch_{kind}")) || built_in()
+}
+
+/// As what this machine's kernel has disciplines of ours; none: it has none (no BTF, no BPF qdiscs and no htb that can be asked).
+pub fn host() -> Option<Host> {
+    match has_bpf_qdiscs()? {
+        true => Some(Host::Qdisc),
+        false => lacks_for_front().is_empty().then_some(Host::Front),
+    }
 }
 
 /// A program of the system's. Who is root runs no other's, whatever the environment says.

@@ -18,7 +18,7 @@ pub const WINDOW: &str = "window_s";
 /// A kind of thing that is wanted, and of which groups of flows.
 #[derive(Debug, Clone, PartialEq)]
 enum What {
-    /// Mean opinion score of the worst of these calls, 1 to 4.41, as results have it.
+    /// Mean opinion score of the worst of these groups of calls, 1 to 4.41: of each group the mean, as results have it.
     Calls(Vec<String>),
     /// Quality of Outcome of a game that is played over these two groups, one each way, 0 to 100. An approximation: the 95th percentiles of
     /// both ways together stand for that of the round trip. Where few packets wait long, and not at the same time both ways, that is more
@@ -32,8 +32,8 @@ enum What {
     Transfers(String),
     /// Goodput, bit/s.
     Goodput(String),
-    /// Round trips a minute while flows load the link, by the path of the measure.
-    Rpm(String),
+    /// Round trips a minute while flows load the link, the fewest by these paths of measures.
+    Rpm(Vec<String>),
     /// Kleinrock's power: the share of the link that is used, times the share of the round trip that is not waiting.
     Power,
 }
@@ -71,20 +71,23 @@ impl Wanted {
         Wanted { name: one.name().into(), what }
     }
 
+    /// What everybody wants of a household's line: that it answers while downloads or uploads load it.
+    pub fn answers() -> Wanted {
+        let paths = ["downloads", "uploads"].map(|load| format!("responsiveness.{load}.rpm"));
+        Wanted { name: "answers".into(), what: What::Rpm(paths.into()) }
+    }
+
     /// What the flows of a scenario want, by the measures of its runs: each group of flows what it is for, its probes that they are answered,
     /// and all that the link is used and nobody waits.
     pub fn of_runs(groups: &[String], runs: &[Measures]) -> Vec<Wanted> {
         let paths: BTreeSet<&String> = runs.iter().flat_map(BTreeMap::keys).collect();
         let of_group = |name: &String| {
-            let has = |what: &str| {
-                let start = format!("group.{name}.{what}");
-                paths.iter().any(|path| path.starts_with(&start))
-            };
+            let has = |what: &str| paths.contains(&format!("group.{name}.{what}"));
             let what = match () {
-                () if has("datagrams.calls.") => What::Calls(vec![name.clone()]),
-                () if has("video.") => What::Video(name.clone()),
-                () if has("transfers.pages.") => What::Pages(name.clone()),
-                () if has("transfers.") => What::Transfers(name.clone()),
+                () if has("datagrams.calls.mos") => What::Calls(vec![name.clone()]),
+                () if has("video.chunks") => What::Video(name.clone()),
+                () if has("transfers.pages.started") => What::Pages(name.clone()),
+                () if has("transfers.started") || has("fct_s.p50") => What::Transfers(name.clone()),
                 () => What::Goodput(name.clone()),
             };
             Wanted { name: name.clone(), what }
@@ -93,7 +96,7 @@ impl Wanted {
             let load = path.strip_prefix("responsiveness.")?.strip_suffix("rpm")?;
             let name = format!("{} answers", load.trim_end_matches('.'));
             let is_whole = load.is_empty() || load.ends_with('.');
-            is_whole.then(|| Wanted { name: name.trim().into(), what: What::Rpm((*path).clone()) })
+            is_whole.then(|| Wanted { name: name.trim().into(), what: What::Rpm(vec![(*path).clone()]) })
         };
         let link = Wanted { name: "link".into(), what: What::Power };
         groups.iter().map(of_group).chain(paths.iter().filter_map(of_probes)).chain([link]).collect()
@@ -127,19 +130,26 @@ impl Wanted {
                 value: group(name, "transfers.pages.plt_s.p50"),
                 complete: group(name, "transfers.pages.completed") / group(name, "transfers.pages.started"),
             },
-            What::Transfers(name) => Got {
+            // Those that start in the warm-up are in `fct_s` alone.
+            What::Transfers(name) if group(name, "transfers.fct_s.all.count") > 0.0 => Got {
                 value: group(name, "transfers.fct_s.all.p50"),
                 complete: group(name, "transfers.completed") / group(name, "transfers.started"),
             },
+            What::Transfers(name) => Got {
+                value: group(name, "fct_s.p50"),
+                complete: group(name, "fct_s.count") / group(name, "flows"),
+            },
+            What::Goodput(name) if group(name, "flows") == 0.0 => whole(f64::NAN),
             What::Goodput(name) => whole(group(name, "goodput_bps")),
-            What::Rpm(path) => whole(of(path)),
+            What::Rpm(paths) => whole(paths.iter().map(|path| of(path)).fold(f64::NAN, f64::min)),
             What::Power => whole(of("power")),
         }
     }
 
     /// Of what each discipline got with the same draw, its score, 0 to 1: of calls the part of the range of opinions, of games the Quality of
     /// Outcome, of times the least over one's own and of the others what it is beside the best discipline's, times the share that was
-    /// complete beside the best's. What nobody has a value of counts for nobody (NaN); who has none where others have one has 0.
+    /// complete beside the best's. What nobody has a value of counts for nobody (NaN), nor does a game that nobody can play; who has none
+    /// where others have one has 0.
     pub(crate) fn scores(&self, got: &[Got]) -> Vec<f64> {
         let known = |of: fn(&Got) -> f64| got.iter().map(of).filter(|v| v.is_finite());
         let best = |of: fn(&Got) -> f64| known(of).fold(f64::NAN, f64::max);
@@ -154,6 +164,7 @@ impl Wanted {
         };
         let one = |g: &Got| match self.what {
             What::Calls(_) => on_scale((g.value - 1.0) / heard),
+            What::Game(_) if most <= 0.0 => f64::NAN,
             What::Game(_) => on_scale(g.value / 100.0),
             What::Pages(_) | What::Transfers(_) if least.is_nan() => f64::NAN,
             What::Pages(_) | What::Transfers(_) => least_over(least, g.value) * part(g.complete, fullest),
@@ -186,8 +197,8 @@ impl Wanted {
     }
 }
 
-/// What a household's table has beside what is wanted, and no score is of: round trips a minute while downloads, or uploads, load the line (the
-/// fewer), packets that queues drop (the worse direction), and the slowest download or upload beside the fastest.
+/// What a household's table has beside what is wanted, and no score is of: packets that queues drop (the worse direction), and the slowest
+/// download or upload beside the fastest.
 pub(crate) fn beside() -> Vec<(&'static str, fn(&Measures) -> f64, f64, usize)> {
     fn of(m: &Measures, path: &str) -> f64 {
         m.get(path).copied().unwrap_or(f64::NAN)
@@ -196,16 +207,6 @@ pub(crate) fn beside() -> Vec<(&'static str, fn(&Measures) -> f64, f64, usize)> 
         of(m, &format!("group.{group}.flow_mbps.min")) / of(m, &format!("group.{group}.flow_mbps.max"))
     }
     vec![
-        (
-            "RPM",
-            |m| {
-                let each =
-                    ["", "downloads.", "uploads."].map(|load| of(m, &format!("responsiveness.{load}rpm")));
-                each.into_iter().fold(f64::NAN, f64::min)
-            },
-            1.0,
-            0,
-        ),
         ("lost (%)", |m| of(m, "port.down.drop_fraction").max(of(m, "port.up.drop_fraction")), 100.0, 1),
         (
             "least share (%)",
@@ -260,7 +261,9 @@ mod tests {
         assert!(calls[0] == 0.0 && (calls[1] - 3.0 / 3.41).abs() < 1e-2, "{calls:?}");
         // Who has no opinion where others have one has 0, and is not scored on the other uses alone.
         assert_eq!(calls[2], 0.0);
-        assert!(Wanted::of_use(Use::Games).scores(&whole(&[f64::NAN; 2])).iter().all(|s| s.is_nan()));
+        for nobody in [f64::NAN, 0.0] {
+            assert!(Wanted::of_use(Use::Games).scores(&whole(&[nobody; 2])).iter().all(|s| s.is_nan()));
+        }
         // No page came: that is the worst, and no unknown.
         assert_eq!(Wanted::of_use(Use::Web).scores(&whole(&[2.0, 1.0, f64::NAN])), [0.5, 1.0, 0.0]);
         assert_eq!(Wanted::of_use(Use::Downloads).scores(&whole(&[10.0, 8.0, 0.0])), [1.0, 0.8, 0.0]);
@@ -314,11 +317,20 @@ mod tests {
         let of = [
             ("group.my calls.datagrams.calls.mos", 4.0),
             ("group.my calls.goodput_bps", 6e4),
-            ("group.v1.5.video.bitrate_bps", 1e6),
+            ("group.v1.5.video.chunks", 7.0),
             ("group.pages.transfers.pages.started", 3.0),
             ("group.mice.transfers.started", 3.0),
+            ("group.mice.transfers.fct_s.all.count", 3.0),
             ("group.mice.transfers.fct_s.all.p50", 0.1),
             ("group.bulk.goodput_bps", 9e6),
+            ("group.a.goodput_bps", 5e5),
+            ("group.a.flows", 1.0),
+            ("group.a.video.x.goodput_bps", 1e5),
+            ("group.none.goodput_bps", 0.0),
+            ("group.none.flows", 0.0),
+            ("group.early.fct_s.p50", 2.0),
+            ("group.early.fct_s.count", 1.0),
+            ("group.early.flows", 2.0),
             ("responsiveness.rpm", 900.0),
             ("responsiveness.foreign_rpm", 800.0),
             ("power", 0.9),
@@ -330,5 +342,11 @@ mod tests {
         assert_eq!(each[0], ("my calls", 4.0));
         assert_eq!((each[1].0, each[2].0, each[3], each[4]), ("v1.5", "pages", ("mice", 0.1), ("bulk", 9e6)));
         assert_eq!(each[5..], [("answers", 900.0), ("link", 0.9)]);
+        // A name that another's begins with; a group without flows; flows that were complete before the measures began.
+        let others = ["a", "a.video.x", "none", "early"].map(String::from);
+        let wanted = Wanted::of_runs(&others, std::slice::from_ref(&m));
+        let got: Vec<Got> = wanted.iter().map(|w| w.got(&m)).collect();
+        assert_eq!((got[0].value, got[1].value, got[2].value.is_nan()), (5e5, 1e5, true));
+        assert_eq!(got[3], Got { value: 2.0, complete: 0.5 });
     }
 }
