@@ -22,8 +22,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Where results go without `--out`.
 const BASE: &str = "queuewright-advice";
 /// Draws with which all are tried, and the first of those with which the best are: none of them chose which these are.
-const FIRST: Numbers = 1..=8;
+const FIRST: [Numbers; 2] = [1..=4, 5..=8];
 const JUDGED: u64 = 11;
+/// The second half of the first ones is run where the first is no more work than this, ns: 4 s on two cores.
+const LIGHT: f64 = 8e9;
 /// The first of those that are kept apart to check the advice.
 const APART: u64 = 1001;
 /// While these draws do not tell all, so many more are made, up to so many, and as long as the work (nanoseconds, as it is reckoned before) of all, and of
@@ -48,7 +50,12 @@ pub fn advise(a: &Advise) -> Result<(), Failure> {
     };
     doing::now("the draws");
     let mut tried = Table::new();
-    let mut work = run(&asked, FIRST, &all, &mut tried)?;
+    let mut work = 0.0;
+    for half in FIRST {
+        if work < LIGHT {
+            work += run(&asked, half, &all, &mut tried)?;
+        }
+    }
     asked.learn(&tried);
     let subject = asked.subject.clone();
     let kept = best_of(&tried, &subject, &all);
