@@ -104,6 +104,9 @@ def sweep(
     combinations = points(over)
     base = _scenario(scenario)
     scenarios = [base.changed(point, **flags) for point in combinations]
+    # Of several values of a path one of these is another than what a flag, or an overlapping path, says.
+    for point in (combinations[0], combinations[-1]):
+        _same(base, point, flags)
     try:
         return Sweep(combinations, [Results(one) for one in results(scenarios, engine, jobs, progress)])
     except BaseException as e:
@@ -111,6 +114,25 @@ def sweep(
             some = [i for i, one in enumerate(finished) if len(one.runs)]
             e.results = Sweep([combinations[i] for i in some], [finished[i] for i in some])  # type: ignore[attr-defined]
         raise
+
+
+def _same(base: Scenario, point: Mapping[str, Any], flags: Mapping[str, Any]) -> None:
+    """Each path of a combination has the value that its column will say.
+
+    Raises:
+        Error: A flag, or another path, says otherwise.
+    """
+
+    def other(**given: Any) -> str | None:
+        made = base.changed(point, **given)
+        return next((path for path, value in point.items() if made.changed({path: value}) != made), None)
+
+    if (path := other(**flags)) is None:
+        return
+    for name in flags:
+        if other(**{flag: value for flag, value in flags.items() if flag != name}) is None:
+            raise Error(f'over["{path}"] and {name}: both say it; leave one out')
+    raise Error(f'over["{path}"]: another path of over says it, too; leave one out')
 
 
 def _scenario(given: Given) -> Scenario:

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Command, without_clock
@@ -130,3 +131,43 @@ def test_disciplines_and_pages() -> None:
     page: Callable[[str], str] = qw.explain
     assert all(page(name) for name in names)
     assert json.dumps(qw.disciplines())
+
+
+@pytest.mark.parametrize(
+    ("over", "flags", "said"),
+    [
+        ({"link.rate": ["5mbit", "9mbit"]}, {"rate": "9mbit"}, 'over["link.rate"] and rate: both say it'),
+        (
+            {"run.duration": ["2s", "3s"]},
+            {"duration": "2s", "seeds": [1]},
+            'over["run.duration"] and duration',
+        ),
+        (
+            {"queue.disciplines": [["codel"], ["pie"]]},
+            {"aqm": ["codel"]},
+            'over["queue.disciplines"] and aqm',
+        ),
+        (
+            {"link.rate": ["5mbit"], "link": [{"rate": "6mbit", "buffer": "2bdp"}]},
+            {},
+            'over["link.rate"]: another path of over says it, too',
+        ),
+    ],
+)
+def test_what_a_sweep_varies_is_said_once(small: qw.Scenario, over: Any, flags: Any, said: str) -> None:
+    with pytest.raises(qw.Error) as e:
+        qw.sweep(small, over=over, **flags)
+    assert str(e.value).startswith(said)
+
+
+def test_what_was_interrupted_is_saved_as_such(small: qw.Scenario, tmp_path: Path) -> None:
+    def once(_share: float, done: int, _runs: int) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as e:
+        qw.run(small, seeds=range(1, 9), duration="1000s", progress=once, jobs=1)
+    folder = e.value.results.save(tmp_path)  # type: ignore[attr-defined]
+    manifest = json.loads((Path(folder) / "manifest.json").read_text())
+    assert (manifest["complete"], manifest["runs_total"]) == (False, 16)
+    assert 0 < manifest["runs_finished"] < 16

@@ -196,7 +196,8 @@ impl Results {
         py.detach(|| {
             let scenario = &self.draft.get().scenario;
             let header = header(scenario);
-            let total = self.results.runs.len();
+            // Of an interrupted call fewer are there.
+            let total = scenario.count();
             let mut folder = queuewright::folder(&base, scenario, called, &header, total)
                 .map_err(|e| input(e.to_string().replace("--out", "folder")))?;
             for (i, run) in self.results.runs.iter().enumerate() {
