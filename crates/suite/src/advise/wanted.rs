@@ -58,6 +58,9 @@ pub(crate) struct Got {
 /// A column of a table: heading, what stands there, its factor, digits.
 pub(crate) type Column = (String, fn(Got) -> f64, f64, usize);
 
+/// A column that is no score's: heading, what stands there, its factor, digits.
+pub(crate) type Beside = (&'static str, fn(&Measures) -> f64, f64, usize);
+
 impl Wanted {
     /// What one use of a household's line wants.
     pub fn of_use(one: Use) -> Wanted {
@@ -199,7 +202,7 @@ impl Wanted {
 
 /// What a household's table has beside what is wanted, and no score is of: packets that queues drop (the worse direction), and the slowest
 /// download or upload beside the fastest.
-pub(crate) fn beside() -> Vec<(&'static str, fn(&Measures) -> f64, f64, usize)> {
+pub(crate) fn beside() -> Vec<Beside> {
     fn of(m: &Measures, path: &str) -> f64 {
         m.get(path).copied().unwrap_or(f64::NAN)
     }
