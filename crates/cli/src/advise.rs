@@ -6,7 +6,7 @@ use crate::{Failure, cost, doing, print};
 use queuewright_aqm::FRAME_BYTES;
 use queuewright_engine::{Engine, ItemEvent};
 use queuewright_experiments::measures;
-use queuewright_linux::{Host, has_qdisc, host, safe};
+use queuewright_linux::{Host, host, qdiscs, safe};
 use queuewright_report::{new_folder, replace};
 use queuewright_scenario::spec::PortSpec;
 use queuewright_scenario::{Draft, Flags, RunSpec, Scenario};
@@ -33,9 +33,6 @@ const APART: u64 = 1001;
 const MORE: u64 = 16;
 const MOST: u64 = 64;
 const WORK: f64 = 55e9;
-/// The first Linux whose htb a discipline of ours can be put in front of, and the first with BPF qdiscs.
-const FRONT: (u32, u32) = (6, 4);
-const BPF_QDISCS: (u32, u32) = (6, 16);
 /// Numbers of draws: households, or seeds.
 type Numbers = std::ops::RangeInclusive<u64>;
 
@@ -79,6 +76,7 @@ pub fn advise(a: &Advise) -> Result<(), Failure> {
         run(&asked, first..=first + SET - 1, if all_apart { &all } else { &kept }, &mut of_set)?;
         apart.push(of_set);
     }
+    let needs = needs(&kept[choice.chosen]);
     let advice = Advice {
         subject: &subject,
         labels: &kept,
@@ -87,6 +85,7 @@ pub fn advise(a: &Advise) -> Result<(), Failure> {
         choice,
         all_apart,
         dev: &a.dev,
+        needs: &needs,
     };
     if !advice.is_measured() {
         return Err(Failure::Input(format!(
@@ -106,8 +105,8 @@ pub fn advise(a: &Advise) -> Result<(), Failure> {
 /// What is asked about, and where its draws come from.
 struct Asked {
     subject: Subject,
-    /// A scenario, as its file has it.
-    file: Option<Draft>,
+    /// A scenario, as its file has it, and the names of its groups.
+    file: Option<(Draft, Vec<String>)>,
 }
 
 impl Asked {
@@ -126,7 +125,8 @@ impl Asked {
             let ports = asked.map(|p| (safe(&p.name), packets(p))).collect();
             let name = path.display().to_string();
             let subject = Subject::File { name, wanted: Vec::new(), now, ports };
-            return Ok(Asked { subject, file: Some(draft) });
+            let groups = runs[0].groups.iter().map(|g| g.name.clone()).collect();
+            return Ok(Asked { subject, file: Some((draft, groups)) });
         }
         let access = Access::read(&a.access)?;
         let uses = match &a.uses {
@@ -145,7 +145,7 @@ impl Asked {
 
     /// Labels, the simplest first: what is there now, and these, without the one that is there now.
     fn candidates(&self, mut names: Vec<String>) -> Result<Vec<String>, Failure> {
-        if let Some(draft) = &self.file {
+        if let Some((draft, _)) = &self.file {
             let of = |aqm: Option<String>| -> Result<RunSpec, Failure> {
                 let flags = Flags { aqm, seeds: Some("1".into()), ..Flags::default() };
                 Ok(draft.clone().with(&flags)?.scenario()?.runs()?.swap_remove(0))
@@ -182,15 +182,13 @@ impl Asked {
     fn keep(&self, folder: &Path) -> Result<(), Failure> {
         match &self.file {
             None => Ok(()),
-            Some(draft) => {
-                let (copy, files) = draft.scenario()?.standing_alone();
+            Some((draft, _)) => {
                 let lost = |e: std::io::Error| Failure::Run(e.to_string());
-                replace(&folder.join("scenario.toml"), copy.to_toml().as_bytes())
-                    .map_err(|e| Failure::Run(e.to_string()))?;
+                let unwritten = |e: queuewright_report::Error| Failure::Run(e.to_string());
+                let (copy, files) = draft.scenario()?.standing_alone();
+                replace(&folder.join("scenario.toml"), copy.to_toml().as_bytes()).map_err(unwritten)?;
                 for (name, file) in files {
-                    let mut content = file.open().map_err(lost)?;
-                    let mut to = fs::File::create(folder.join(name)).map_err(lost)?;
-                    std::io::copy(&mut content, &mut to).map_err(lost)?;
+                    replace(&folder.join(name), file.open().map_err(lost)?).map_err(unwritten)?;
                 }
                 Ok(())
             }
@@ -199,12 +197,8 @@ impl Asked {
 
     /// What a scenario wants is known from its first runs.
     fn learn(&mut self, tried: &Table) {
-        let runs: Vec<_> = tried.values().flat_map(|draw| draw.values().cloned()).collect();
-        if let (Subject::File { wanted, .. }, Some(draft)) = (&mut self.subject, &self.file) {
-            let groups = draft.scenario().ok().and_then(|s| s.runs().ok());
-            let groups =
-                groups.map_or(Vec::new(), |runs| runs[0].groups.iter().map(|g| g.name.clone()).collect());
-            *wanted = Wanted::of_runs(&groups, &runs);
+        if let (Subject::File { wanted, .. }, Some((_, groups))) = (&mut self.subject, &self.file) {
+            *wanted = Wanted::of_runs(groups, tried.values().flat_map(|draw| draw.values()));
         }
     }
 
@@ -216,6 +210,15 @@ impl Asked {
         folder: &Path,
     ) -> Result<Vec<(String, RunSpec)>, Failure> {
         let list: Vec<&str> = labels.iter().map(String::as_str).filter(|l| *l != NOW).collect();
+        let households = folder.join("households");
+        let keep = |name: &str, text: &str| {
+            replace(&households.join(name), text.as_bytes()).map_err(|e| Failure::Run(e.to_string()))
+        };
+        if let Subject::Line(_) = &self.subject {
+            fs::create_dir_all(&households)
+                .map_err(|e| Failure::Run(format!("{}: {e}", households.display())))?;
+            keep(&pages_file(number), &pages(number))?;
+        }
         let mut specs = Vec::new();
         for managed in [false, true] {
             if managed && list.is_empty() {
@@ -226,16 +229,10 @@ impl Asked {
                 (Subject::Line(line), _) => {
                     let text = scenario(line, number, managed);
                     let name = format!("{number}-{}.toml", if managed { "managed" } else { "as-it-is" });
-                    let kept = folder.join("households");
-                    fs::create_dir_all(&kept)
-                        .map_err(|e| Failure::Run(format!("{}: {e}", kept.display())))?;
-                    for (name, text) in [(&name, &text), (&pages_file(number), &pages(number))] {
-                        replace(&kept.join(name), text.as_bytes())
-                            .map_err(|e| Failure::Run(e.to_string()))?;
-                    }
-                    Scenario::parse_with(&text, &name, &kept, &flags)?
+                    keep(&name, &text)?;
+                    Scenario::parse_with(&text, &name, &households, &flags)?
                 }
-                (_, Some(draft)) => {
+                (_, Some((draft, _))) => {
                     flags.seeds = Some(number.to_string());
                     draft.clone().with(&flags)?.scenario()?
                 }
@@ -264,17 +261,8 @@ fn candidates(a: &Advise) -> Result<Vec<String>, Failure> {
     let mut asked: Vec<String> = match (&a.aqm, &a.kernel) {
         (Some(list), _) => list.split(',').map(|d| d.trim().to_string()).collect(),
         (None, Some(kernel)) => can_run(kernel)?,
-        (None, None) => {
-            let mut names: Vec<String> = BY_TC.map(|d| d.name.to_string()).into();
-            if !a.tc {
-                names.extend(
-                    queuewright_aqm::alone()
-                        .filter(|name| BY_TC.iter().all(|d| d.name != *name))
-                        .map(String::from),
-                );
-            }
-            names
-        }
+        (None, None) if a.tc => BY_TC.map(|d| d.name.to_string()).into(),
+        (None, None) => queuewright_aqm::alone().map(String::from).collect(),
     };
     for name in &asked {
         if queuewright_aqm::alone().all(|known| known != name) {
@@ -297,18 +285,16 @@ fn can_run(kernel: &str) -> Result<Vec<String>, Failure> {
         ))
     };
     let (host, by_tc): (Option<Host>, Vec<&str>) = if kernel == "here" {
-        (host(), BY_TC.iter().filter(|d| has_qdisc(d.tc)).map(|d| d.name).collect())
+        let there = qdiscs(BY_TC.map(|d| d.tc));
+        (host(), BY_TC.iter().filter(|d| there.contains(&d.tc)).map(|d| d.name).collect())
     } else {
         let mut numbers = kernel.trim().split(['.', '-', '+', '~']).map(str::parse::<u32>);
         let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else {
             return Err(wrong());
         };
-        let host = match (major, minor) {
-            version if version >= BPF_QDISCS => Some(Host::Qdisc),
-            version if version >= FRONT => Some(Host::Front),
-            _ => None,
-        };
-        (host, BY_TC.iter().filter(|d| (major, minor) >= d.since).map(|d| d.name).collect())
+        let version = (major, minor);
+        let host = [Host::Qdisc, Host::Front].into_iter().find(|host| version >= host.since());
+        (host, BY_TC.iter().filter(|d| version >= d.since).map(|d| d.name).collect())
     };
     let ours = host.map_or(Vec::new(), Host::names);
     if host.is_some() && ours.is_empty() {
@@ -317,13 +303,23 @@ fn can_run(kernel: &str) -> Result<Vec<String>, Failure> {
                 .into(),
         ));
     }
-    let mut names: Vec<String> = by_tc.into_iter().map(String::from).collect();
-    for name in queuewright_aqm::alone().filter(|name| ours.iter().any(|o| o == name)) {
-        if !names.iter().any(|known| known == name) {
-            names.push(name.into());
-        }
+    let can = |name: &&str| by_tc.contains(name) || ours.iter().any(|o| o == name);
+    Ok(queuewright_aqm::alone().filter(can).map(String::from).collect())
+}
+
+/// What a kernel needs for it, where tc alone has it not.
+fn needs(name: &str) -> String {
+    if name == NOW || BY_TC.iter().any(|d| d.name == name) {
+        return String::new();
     }
-    Ok(names)
+    let front = match Host::Front.names().iter().any(|front| front == name) {
+        true => format!(", or {} with htb", Host::Front.first_linux()),
+        false => String::new(),
+    };
+    format!(
+        "{name} needs Linux {} with BPF qdiscs{front}; `queuewright doctor` says what a machine has. --tc and --kernel choose from less.\n\n",
+        Host::Qdisc.first_linux()
+    )
 }
 
 /// Makes the runs of these draws with these labels, and adds what each got. Gives the work of the runs.
@@ -367,5 +363,31 @@ fn draws(
             folder.display()
         ))),
         None => Ok(specs.iter().map(cost::work).sum()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_kernel_needs_is_said() {
+        assert_eq!((needs(NOW), needs("fq-codel")), (String::new(), String::new()));
+        let of = |name: &str| needs(name).split(';').next().unwrap_or_default().to_string();
+        // Without its BPF programs the program does not know which can be in front of htb.
+        let front = if Host::Front.names().is_empty() { "" } else { ", or 6.4 with htb" };
+        assert_eq!(of("red"), format!("red needs Linux 6.16 with BPF qdiscs{front}"));
+        assert_eq!(of("cebinae"), "cebinae needs Linux 6.16 with BPF qdiscs");
+    }
+
+    #[test]
+    fn a_kernel_runs_what_it_has() {
+        let can = |kernel: &str| can_run(kernel).unwrap_or_default();
+        assert_eq!(can("2.6"), ["droptail", "sfq"]);
+        assert!(can_run("here").is_err() || can("here").contains(&"droptail".to_string()));
+        if !Host::Front.names().is_empty() {
+            assert!(can("6.4+deb13").contains(&"red".into()) && !can("6.4").contains(&"cebinae".into()));
+            assert!(can("6.16-rc1").contains(&"cebinae".into()));
+        }
     }
 }

@@ -129,8 +129,7 @@ impl Elsewhere {
     /// It cannot be written, or there is no such place.
     pub fn add(&mut self, at: usize, run: &Run) -> Result<(), Failure> {
         let (store, unit) = self.units.get(at).ok_or_else(|| Failure::Run(format!("no run {at}")))?;
-        let record = Record::plain(&unit.kept_as(), measures(run));
-        self.stores[*store].add(record).map_err(|e| Failure::Run(e.to_string()))
+        keep(&mut self.stores[*store], unit, run).map_err(Failure::Run)
     }
 }
 
@@ -234,6 +233,11 @@ fn kept(args: &Args, folder: &Path, name: &str, plan: &Plan) -> Result<Store, Fa
     Ok(Store::open(&folder.join(name), &format!("{}{linux}", plan.hash()))?)
 }
 
+/// Keeps a run, or says why it cannot.
+fn keep(store: &mut Store, unit: &Unit, run: &Run) -> Result<(), String> {
+    store.add(Record::plain(&unit.kept_as(), measures(run))).map_err(|e| e.to_string())
+}
+
 /// Makes what is still to make of a plan; gives why it ended early, if it did.
 fn runs(
     args: &Args,
@@ -272,9 +276,9 @@ fn runs(
             }
             ItemEvent::Done(Ok(Some(run))) => {
                 progress.done(i);
-                match store.add(Record::plain(&unit.kept_as(), measures(&run))) {
+                match keep(store, unit, &run) {
                     Ok(()) => return,
-                    Err(e) => e.to_string(),
+                    Err(e) => e,
                 }
             }
         };

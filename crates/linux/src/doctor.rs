@@ -48,8 +48,9 @@ fn kernel() -> Finding {
             "kernel",
             true,
             format!(
-                "Linux {release} without BPF qdiscs (6.16 with CONFIG_NET_SCH_BPF has them): attach goes in front of htb, \
+                "Linux {release} without BPF qdiscs ({} with CONFIG_NET_SCH_BPF has them): attach goes in front of htb, \
                  needs --rate, and has {}",
+                objects::Host::Qdisc.first_linux(),
                 objects::Host::Front.names().join(", ")
             ),
         ),

@@ -42,7 +42,7 @@ pub use record::{Change, Learned, Record, Stage, attached, broken, record, recor
 pub use repair::{Fault, faults, repair};
 pub use shares::keep;
 pub use status::{Class, Queue, Status, Variable, status, statuses, variables};
-pub use system::{apart, capable, command, has_bpf_qdiscs, has_qdisc, host, sets_ce, with_sudo};
+pub use system::{apart, capable, command, has_bpf_qdiscs, host, qdiscs, sets_ce, with_sudo};
 
 /// Why something could not be done.
 #[derive(Debug)]

@@ -52,6 +52,20 @@ impl Host {
         }
     }
 
+    /// The first Linux that has it, so that the version can be compared.
+    pub const fn since(self) -> (u32, u32) {
+        match self {
+            Host::Qdisc => (6, 16),
+            Host::Front => (6, 4),
+        }
+    }
+
+    /// The same as people write it.
+    pub fn first_linux(self) -> String {
+        let (major, minor) = self.since();
+        format!("{major}.{minor}")
+    }
+
     /// Names of the disciplines that it has.
     pub fn names(self) -> Vec<String> {
         self.objects().iter().map(|(name, _)| name.replace('_', "-")).collect()

@@ -4,6 +4,7 @@ use crate::names::{self, safe};
 use crate::objects::Host;
 use crate::{Error, netlink};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
@@ -132,37 +133,60 @@ pub(crate) fn is_file_system(path: &Path, kind: u64) -> bool {
 }
 
 /// What this kernel lacks to have a discipline in front of htb.
-pub(crate) fn lacks_for_front() -> Vec<&'static str> {
+pub(crate) fn lacks_for_front() -> Vec<String> {
     let types = fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default();
+    let modules = Modules::read();
     let built_in = |function: &str| {
         let name = [b"\0", function.as_bytes(), b"\0"].concat();
         types.windows(name.len()).any(|w| w == name)
     };
     [
-        (built_in("htb_enqueue") || module("sch_htb"), "htb (CONFIG_NET_SCH_HTB)"),
-        (built_in("cls_bpf_classify") || module("cls_bpf"), "the classifier bpf (CONFIG_NET_CLS_BPF)"),
-        (built_in("bpf_iter_num_new"), "loops in BPF programs (Linux 6.4)"),
+        (built_in("htb_enqueue") || modules.has("sch_htb"), "htb (CONFIG_NET_SCH_HTB)".to_string()),
+        (
+            built_in("cls_bpf_classify") || modules.has("cls_bpf"),
+            "the classifier bpf (CONFIG_NET_CLS_BPF)".into(),
+        ),
+        (
+            built_in("bpf_iter_num_new"),
+            format!("loops in BPF programs (Linux {})", Host::Front.first_linux()),
+        ),
     ]
     .into_iter()
     .filter_map(|(there, what)| (!there).then_some(what))
     .collect()
 }
 
-/// Is the module loaded, or to be loaded when tc names it?
-fn module(name: &str) -> bool {
-    let list = read(format!("/lib/modules/{}/modules.dep", kernel())).unwrap_or_default();
-    Path::new("/sys/module").join(name).exists()
-        || list.lines().any(|l| l.split(':').next().is_some_and(|l| l.contains(&format!("/{name}.ko"))))
+/// The modules that this kernel has.
+struct Modules {
+    /// `modules.dep`: those that can be loaded.
+    list: String,
 }
 
-/// Has this kernel the qdisc that tc calls so, built in or as a module?
-pub fn has_qdisc(kind: &str) -> bool {
-    let built_in = || {
-        let init = format!("{kind}_init");
-        read("/proc/kallsyms").is_some_and(|all| all.lines().any(|l| l.split(' ').nth(2) == Some(&init)))
+impl Modules {
+    fn read() -> Modules {
+        Modules { list: read(format!("/lib/modules/{}/modules.dep", kernel())).unwrap_or_default() }
+    }
+
+    /// Is it loaded, or to be loaded when tc names it?
+    fn has(&self, name: &str) -> bool {
+        let file = format!("/{name}.ko");
+        Path::new("/sys/module").join(name).exists()
+            || self.list.lines().any(|l| l.split(':').next().is_some_and(|l| l.contains(&file)))
+    }
+}
+
+/// Those of these qdiscs, as tc calls them, that this kernel has, built in or as modules.
+pub fn qdiscs<'a>(kinds: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let modules = Modules::read();
+    let symbols = read("/proc/kallsyms").unwrap_or_default();
+    let names: HashSet<&str> = symbols.lines().filter_map(|l| l.split(' ').nth(2)).collect();
+    let has = |kind: &&str| {
+        // pfifo is always there.
+        matches!(*kind, "pfifo" | "bfifo")
+            || modules.has(&format!("sch_{kind}"))
+            || names.contains(format!("{kind}_init").as_str())
     };
-    // pfifo is always there.
-    matches!(kind, "pfifo" | "bfifo") || module(&format!("sch_{kind}")) || built_in()
+    kinds.into_iter().filter(has).collect()
 }
 
 /// As what this machine's kernel has disciplines of ours; none: it has none (no BTF, no BPF qdiscs and no htb that can be asked).
@@ -264,5 +288,15 @@ pub(crate) fn segments(dev: &OsStr) -> Option<bool> {
     match (one(ETHTOOL_GTSO), one(ETHTOOL_GGSO)) {
         (None, None) => None,
         (tso, gso) => Some(tso.unwrap_or(false) || gso.unwrap_or(false)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_has_what_it_has() {
+        assert_eq!(qdiscs(["no_such_qdisc", "pfifo"]), ["pfifo"]);
     }
 }

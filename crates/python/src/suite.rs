@@ -27,13 +27,14 @@ impl SuiteRuns {
         Runs(self.0.lock().unwrap_or_else(PoisonError::into_inner).specs())
     }
 
-    /// Keeps what `run_some` gave of the runs from `begin` on.
-    fn add(&self, begin: usize, packed: &[u8]) -> PyResult<()> {
+    /// Keeps what `run_some` gave of the runs from `begin` on; gives how many.
+    fn add(&self, begin: usize, packed: &[u8]) -> PyResult<usize> {
         let mut elsewhere = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for (i, run) in results::unpack(packed)?.iter().enumerate() {
+        let runs = results::unpack(packed)?;
+        for (i, run) in runs.iter().enumerate() {
             elsewhere.add(begin + i, run).map_err(failed)?;
         }
-        Ok(())
+        Ok(runs.len())
     }
 }
 

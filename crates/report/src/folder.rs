@@ -366,7 +366,7 @@ fn create_new(base: &Path, stem: &str) -> Result<PathBuf, Error> {
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
+pub fn replace(path: &Path, content: impl Read) -> Result<(), Error> {
     whole(path, content).map_err(error("write", path))
 }
 

@@ -171,7 +171,7 @@ const PAGE_BYTES: f64 = 2_652e3;
 const PAGE_SIGMA: f64 = 0.9;
 /// A page comes from so many hosts (Grigorik, CACM 56, 2013), over a connection each.
 const PAGE_HOSTS: usize = 15;
-/// Of a page's bytes hosts have very different parts: a deviation of their logarithms with which the first has a third on average.
+/// Of a page's bytes hosts have very different parts: a deviation of their logarithms with which the largest has 30 % on average.
 const HOSTS_SIGMA: f64 = 1.2;
 /// Payload of a full packet, bytes, as a scenario's file of pages counts them.
 const PAYLOAD: f64 = 1448.0;
@@ -181,10 +181,10 @@ const LOOKED_AT_S: f64 = 20.0;
 /// Pages that come while a run on a fast line is measured, on average.
 const PAGES_AT_LEAST: f64 = 3.0;
 
-/// Two independent numbers of the standard normal distribution (Box and Muller) from two of the uniform one.
-fn normal(random: &mut impl FnMut() -> f64) -> (f64, f64) {
-    let (radius, angle) = ((-2.0 * (1.0 - random()).ln()).sqrt(), random() * std::f64::consts::TAU);
-    (radius * angle.cos(), radius * angle.sin())
+/// A number of the standard normal distribution (Box and Muller) from two of the uniform one.
+fn normal(uniform: &mut impl FnMut() -> f64) -> f64 {
+    let radius = (-2.0 * (1.0 - uniform()).ln()).sqrt();
+    radius * (uniform() * std::f64::consts::TAU).cos()
 }
 
 /// The file of pages that a household loads, in turn: [`pages_file`] is its name.
@@ -194,8 +194,8 @@ pub fn pages(number: u64) -> String {
     let mut out = String::from("trace,flow,packets\n");
     for page in 0..PAGES {
         // At most ten times the median: a video is no page.
-        let bytes = (PAGE_BYTES * (PAGE_SIGMA * normal(&mut unit).0).exp()).min(10.0 * PAGE_BYTES);
-        let parts: Vec<f64> = (0..PAGE_HOSTS).map(|_| (HOSTS_SIGMA * normal(&mut unit).0).exp()).collect();
+        let bytes = (PAGE_BYTES * (PAGE_SIGMA * normal(&mut unit)).exp()).min(10.0 * PAGE_BYTES);
+        let parts: Vec<f64> = (0..PAGE_HOSTS).map(|_| (HOSTS_SIGMA * normal(&mut unit)).exp()).collect();
         let all: f64 = parts.iter().sum();
         for (host, part) in parts.iter().enumerate() {
             let packets = (bytes * part / all / PAYLOAD).ceil().max(1.0);
@@ -221,7 +221,7 @@ fn length(line: &Line) -> (u32, u32) {
 }
 
 /// A scenario of the household with this number. `managed`: the device shapes to [`Line::shaped`], with 1,000 packets of room; else it is
-/// the line as it is. The same number is the same household both times. Where the web is used, [`pages`] are to be beside it.
+/// the line as it is. The same number is the same household both times. [`pages`] are to be beside it.
 pub fn scenario(line: &Line, number: u64, managed: bool) -> String {
     let mut random = Pcg32::new(number, 0xad);
     let mut unit = || f64::from(random.next_u32()) / 2f64.powi(32);

@@ -1,11 +1,13 @@
 //! Which queue manager for a line, or for a scenario: draws of it, what each use of the link gets, and the advice.
 
+mod commands;
 mod household;
 mod scores;
 mod verdict;
 mod wanted;
 
+pub use commands::{BY_TC, ByTc, simplest_first};
 pub use household::{Access, Line, Use, pages, pages_file, scenario};
 pub use scores::{Choice, MARGIN, Place, Sure, choose};
-pub use verdict::{Advice, BY_TC, ByTc, NOW, SET, Subject, Table, best_of, judged, simplest_first};
+pub use verdict::{Advice, NOW, SET, Subject, Table, best_of, judged};
 pub use wanted::{Measures, WINDOW, Wanted};

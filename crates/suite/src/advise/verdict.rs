@@ -1,6 +1,7 @@
 //! The advice: who is taken, what is said of it, and how to put it on.
 
-use super::household::{Line, ROOM, Use};
+use super::commands::{on_line, on_ports};
+use super::household::{Line, Use};
 use super::scores::{Choice, MARGIN, Place, Sure, ahead, choose};
 use super::wanted::{Measures, Wanted, beside};
 use queuewright_experiments::mean;
@@ -8,30 +9,6 @@ use queuewright_scenario::units::Unit;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-
-/// A queue manager that tc puts on without anything of ours.
-#[derive(Debug, Clone, Copy)]
-pub struct ByTc {
-    /// Its name here.
-    pub name: &'static str,
-    /// As tc has it.
-    pub tc: &'static str,
-    /// The most packets that tc lets it hold; 0: as many as one likes.
-    most: u32,
-    /// The first Linux that has it (the versions of kernel.org's changelogs).
-    pub since: (u32, u32),
-}
-
-/// What one can put on by tc alone, the simplest first.
-pub const BY_TC: [ByTc; 6] = [
-    ByTc { name: "droptail", tc: "pfifo", most: 0, since: (2, 6) },
-    ByTc { name: "fq-codel", tc: "fq_codel", most: 0, since: (3, 5) },
-    ByTc { name: "codel", tc: "codel", most: 0, since: (3, 5) },
-    ByTc { name: "pie", tc: "pie", most: 0, since: (3, 14) },
-    // Without a depth of its own for flows.
-    ByTc { name: "sfq", tc: "sfq", most: 127, since: (2, 6) },
-    ByTc { name: "fq", tc: "fq", most: 0, since: (3, 12) },
-];
 
 /// What advice is asked for.
 #[derive(Debug, Clone)]
@@ -74,12 +51,6 @@ impl Subject {
     fn is_line(&self) -> bool {
         matches!(self, Subject::Line(_))
     }
-}
-
-/// In the order in which one would rather have them: what tc has by itself, the simplest first, then the others as the registry has them.
-pub fn simplest_first(names: &mut [String]) {
-    let by_tc = |name: &str| BY_TC.iter().position(|d| d.name == name).unwrap_or(BY_TC.len());
-    names.sort_by_key(|name| (by_tc(name), queuewright_aqm::alone().position(|known| known == name)));
 }
 
 /// What is there now, in the place of a discipline: the line as it is, or the first discipline of a file.
@@ -184,6 +155,8 @@ pub struct Advice<'a> {
     pub all_apart: bool,
     /// The device in the commands.
     pub dev: &'a str,
+    /// What a kernel needs for the one that is taken, before the commands; empty: nothing.
+    pub needs: &'a str,
 }
 
 impl Advice<'_> {
@@ -237,7 +210,7 @@ impl Advice<'_> {
                 let _ = writeln!(out, "{} would be better for {}.", self.labels[i], better.join(", "));
             }
         }
-        out + &self.commands()
+        out + self.needs + &self.commands()
     }
 
     /// What is wanted and had no value, or no difference that a score knows, with all draws.
@@ -256,7 +229,7 @@ impl Advice<'_> {
 
     /// Is there anything to go by?
     pub fn is_measured(&self) -> bool {
-        scored(self.table, self.subject, self.labels).0.iter().flatten().any(|v| v.is_finite())
+        self.choice.places[self.choice.best].1.mean.is_finite()
     }
 
     /// Who is taken, in a sentence.
@@ -287,22 +260,8 @@ impl Advice<'_> {
         let chosen = self.labels[self.choice.chosen].as_str();
         match self.subject {
             _ if chosen == NOW => String::new(),
-            Subject::Line(line) => commands(chosen, self.dev, line.shaped()),
-            Subject::File { ports, .. } => {
-                let mut out = needs(chosen);
-                out += "To put it on (as root), where packets wait: on the device of the slowest link. If that is not yours, shape to less than its rate.\n\n";
-                for (name, packets) in ports {
-                    if ports.len() > 1 {
-                        let _ = writeln!(out, "  # on the device of {name}");
-                    }
-                    let dev = if ports.len() > 1 { "DEV" } else { self.dev };
-                    out += &match of_tc(chosen, *packets) {
-                        Some(tc) => format!("  tc qdisc replace dev {dev} root {tc}\n"),
-                        None => format!("  queuewright attach {dev} {chosen} --limit {packets}p\n"),
-                    };
-                }
-                out
-            }
+            Subject::Line(line) => on_line(chosen, self.dev, line.shaped()),
+            Subject::File { ports, .. } => on_ports(chosen, self.dev, ports),
         }
     }
 
@@ -491,54 +450,6 @@ fn interval(of: Sure) -> String {
     format!("{:.3} ({:.3} to {:.3})", of.mean, of.interval[0], of.interval[1])
 }
 
-/// As tc has it, with room for so many packets; none: it has not.
-fn of_tc(name: &str, packets: u32) -> Option<String> {
-    let d = BY_TC.iter().find(|d| d.name == name)?;
-    let limit = if d.most > 0 { packets.min(d.most) } else { packets };
-    Some(format!("{} limit {limit}", d.tc))
-}
-
-/// What a kernel needs for it, where tc alone has it not.
-fn needs(name: &str) -> String {
-    match of_tc(name, 1) {
-        Some(_) => String::new(),
-        None => format!(
-            "{name} needs Linux 6.16 with BPF qdiscs, or, but for a few with several queues, 6.4 with htb; `queuewright doctor` says what a machine has. --tc and --kernel choose from less.\n\n"
-        ),
-    }
-}
-
-/// How to put it on a household's line, both ways: what comes in is managed on an IFB device that it is sent through.
-fn commands(name: &str, dev: &str, (down, up): (u64, u64)) -> String {
-    // 15 bytes at most; of long names the end tells devices apart.
-    let mut from = dev.len().saturating_sub(11);
-    while !dev.is_char_boundary(from) {
-        from += 1;
-    }
-    let ifb = format!("ifb-{}", &dev[from..]);
-    let one = |dev: &str, bps: u64| {
-        let rate = Unit::Rate.show(bps);
-        match of_tc(name, ROOM) {
-            Some(tc) => format!(
-                "  tc qdisc add dev {dev} root handle 1: htb default 1\n  tc class add dev {dev} parent 1: classid 1:1 htb rate {rate} ceil {rate} quantum 1514\n  tc qdisc add dev {dev} parent 1:1 {tc}\n"
-            ),
-            None => format!("  queuewright attach {dev} {name} --rate {rate} --limit {ROOM}p\n"),
-        }
-    };
-    let off = format!("  tc qdisc del dev {dev} root; tc qdisc del dev {dev} ingress; ip link del {ifb}");
-    // One packet of 64 kB takes 5 ms at this rate.
-    let large = match down.min(up) < 100_000_000 {
-        true => format!("  ethtool -K {dev} tso off gso off gro off\n"),
-        false => String::new(),
-    };
-    format!(
-        "{}To put it on (as root; the second part is for what comes in):\n\n{large}{}\n  ip link add {ifb} type ifb && ip link set {ifb} up\n{}  tc qdisc add dev {dev} handle ffff: ingress\n  tc filter add dev {dev} parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev {ifb}\n\nTo take it off again, or before other commands; what is not there is an error without harm:\n\n{off}\n",
-        needs(name),
-        one(dev, up),
-        one(&ifb, down)
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -573,6 +484,7 @@ mod tests {
             choice,
             all_apart: false,
             dev: "eth0",
+            needs: "",
         };
         assert_eq!(advice.json()["households"], 16);
         advice.words()
@@ -605,20 +517,6 @@ mod tests {
         );
     }
 
-    /// On names that kernels take, and with the room that was tried.
-    #[test]
-    fn commands_are_of_what_was_tried() {
-        let said = commands("sfq", "enx001122334455", (19_000_000, 4_750_000));
-        assert!(said.contains("dev ifb-01122334455 parent 1:1 sfq limit 127"), "{said}");
-        let name = said.split("ip link add ").nth(1).unwrap().split(' ').next().unwrap();
-        assert!(name.len() <= 15 && name.ends_with("334455"), "{name}");
-        assert!(said.contains("ethtool -K enx001122334455 tso off"), "{said}");
-        let said = commands("red", "eth0", (190_000_000, 190_000_000));
-        assert!(said.contains("queuewright attach eth0 red --rate 190mbit --limit 1000p"), "{said}");
-        assert!(said.starts_with("red needs Linux 6.16") && !said.contains("ethtool"), "{said}");
-        assert!(commands("fq-codel", "ä".repeat(7).as_str(), (1, 1)).contains("ifb-"));
-    }
-
     /// What nobody has anything of is named; where nothing is known there is no advice.
     #[test]
     fn what_is_not_measured_is_said() {
@@ -639,6 +537,7 @@ mod tests {
                 choice,
                 all_apart: true,
                 dev: "eth0",
+                needs: "",
             };
             (advice.is_measured(), advice.words())
         };
@@ -697,7 +596,7 @@ mod tests {
     fn a_scenario_is_advised_on_as_it_stands() {
         let all = |of: &[Named]| {
             let table = table(of, 5..21);
-            let wanted = Wanted::of_runs(&["downloads".to_string()], &[got(1e6)]);
+            let wanted = Wanted::of_runs(&["downloads".to_string()], [&got(1e6)]);
             let ports = vec![("down".to_string(), 300), ("air".to_string(), 50)];
             let subject = Subject::File { name: "my.toml".into(), wanted, now: "red".into(), ports };
             let labels: Vec<String> = of.iter().map(|(label, _)| label.to_string()).collect();
@@ -710,6 +609,7 @@ mod tests {
                 choice,
                 all_apart: false,
                 dev: "eth0",
+                needs: "",
             };
             assert_eq!(advice.json()["seeds"], 16);
             assert!(advice.json().get("shape").is_none() && advice.page("").contains("`scenario.toml`"));
@@ -722,12 +622,5 @@ mod tests {
         assert!(said.ends_with(commands), "{said}");
         let said = all(&[(NOW, |_| 9.8), ("fq-codel", |_| 9.0)]);
         assert!(said.starts_with("Leave my.toml as it is, with red: nothing"), "{said}");
-    }
-
-    #[test]
-    fn a_list_is_put_in_order() {
-        let mut names = ["titrate", "fq-codel", "red", "droptail"].map(String::from);
-        simplest_first(&mut names);
-        assert_eq!(names, ["droptail", "fq-codel", "titrate", "red"]);
     }
 }

@@ -82,8 +82,8 @@ impl Wanted {
 
     /// What the flows of a scenario want, by the measures of its runs: each group of flows what it is for, its probes that they are answered,
     /// and all that the link is used and nobody waits.
-    pub fn of_runs(groups: &[String], runs: &[Measures]) -> Vec<Wanted> {
-        let paths: BTreeSet<&String> = runs.iter().flat_map(BTreeMap::keys).collect();
+    pub fn of_runs<'a>(groups: &[String], runs: impl IntoIterator<Item = &'a Measures>) -> Vec<Wanted> {
+        let paths: BTreeSet<&String> = runs.into_iter().flat_map(BTreeMap::keys).collect();
         let of_group = |name: &String| {
             let has = |what: &str| paths.contains(&format!("group.{name}.{what}"));
             let what = match () {
@@ -340,14 +340,14 @@ mod tests {
         ];
         let m = measures(&of);
         let groups = ["my calls", "v1.5", "pages", "mice", "bulk"].map(String::from);
-        let wanted = Wanted::of_runs(&groups, std::slice::from_ref(&m));
+        let wanted = Wanted::of_runs(&groups, [&m]);
         let each: Vec<_> = wanted.iter().map(|w| (w.name.as_str(), w.got(&m).value)).collect();
         assert_eq!(each[0], ("my calls", 4.0));
         assert_eq!((each[1].0, each[2].0, each[3], each[4]), ("v1.5", "pages", ("mice", 0.1), ("bulk", 9e6)));
         assert_eq!(each[5..], [("answers", 900.0), ("link", 0.9)]);
         // A name that another's begins with; a group without flows; flows that were complete before the measures began.
         let others = ["a", "a.video.x", "none", "early"].map(String::from);
-        let wanted = Wanted::of_runs(&others, std::slice::from_ref(&m));
+        let wanted = Wanted::of_runs(&others, [&m]);
         let got: Vec<Got> = wanted.iter().map(|w| w.got(&m)).collect();
         assert_eq!((got[0].value, got[1].value, got[2].value.is_nan()), (5e5, 1e5, true));
         assert_eq!(got[3], Got { value: 2.0, complete: 0.5 });
