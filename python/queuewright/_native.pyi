@@ -174,8 +174,8 @@ class SuiteRuns:
     def runs(self) -> Runs:
         """The runs, the longest first."""
 
-    def add(self, begin: int, packed: bytes) -> None:
-        """Keeps what `run_some` gave of the runs from `begin` on: `--resume` finds them."""
+    def add(self, begin: int, packed: bytes) -> int:
+        """Keeps what `run_some` gave of the runs from `begin` on, for `--resume`; gives how many."""
 
 @final
 class Domain:

@@ -135,45 +135,56 @@ def runs(
     scenarios: Sequence[Scenario], jobs: int | None, tell: Callable[[float, int, int], object] | None
 ) -> list[_native.Results]:
     """`_native.run`, on a cluster."""
-    drawn = [scenario._draft.runs() for scenario in scenarios]
-    counts = [len(runs) for runs in drawn]
-    cluster, total, so_far = Cluster(), sum(counts), 0
-    of_parts = list(_parts(counts, _size(total, jobs or cluster.cores())))
-
-    # Of each scenario, with the part's number, as parts end in any order.
+    # Of each scenario, with the first run's number, as parts end in any order.
     packed: list[list[tuple[int, bytes]]] = [[] for _ in scenarios]
-
-    def done(ended: Mapping[int, list[bytes]]) -> None:
-        nonlocal so_far
-        for part, made in ended.items():
-            for (i, begin, end), some in zip(of_parts[part], made, strict=True):
-                packed[i].append((part, some))
-                so_far += end - begin
-        if tell is not None:
-            tell(so_far / total, so_far, total)
 
     def finished() -> list[_native.Results]:
         each = zip(scenarios, packed, strict=True)
         return [_native.Results.unpack(one._draft, [some for _, some in sorted(own)]) for one, own in each]
 
-    calls = [([drawn[i].pack(begin, end) for i, begin, end in part],) for part in of_parts]
+    drawn = [scenario._draft.runs() for scenario in scenarios]
+    cluster = Cluster()
     try:
-        cluster.each(run_parts, calls, jobs, done)
+        make(cluster, drawn, jobs, tell, lambda i, begin, some: packed[i].append((begin, some)))
     except BaseException as e:
         e.results = finished()  # type: ignore[attr-defined]
         raise
     return finished()
 
 
-def _size(total: int, cores: int) -> int:
-    """How many of so many runs are in one task."""
-    return min(max(total // (_PARTS * cores), 1), _MOST)
+def make(
+    cluster: Cluster,
+    drawn: Sequence[Runs],
+    jobs: int | None,
+    tell: Callable[[float, int, int], object] | None,
+    got: Callable[[int, int, bytes], object],
+) -> None:
+    """Makes runs that are drawn.
 
+    Args:
+        cluster: Where.
+        drawn: Of each scenario.
+        jobs: So many tasks at a time; default: as `Cluster.each`.
+        tell: Is told the share done, the runs done and all runs.
+        got: Is told of runs as they end: of which scenario, from which one on, and what `run_some` gave.
+    """
+    counts = [len(runs) for runs in drawn]
+    total, so_far = sum(counts), 0
+    size = min(max(total // (_PARTS * (jobs or cluster.cores())), 1), _MOST)
+    parts = list(_parts(counts, size))
 
-def parts(total: int, cores: int) -> list[tuple[int, int]]:
-    """So many runs of any length as tasks for so many cores: first, after the last."""
-    size = _size(total, cores)
-    return [(begin, min(begin + size, total)) for begin in range(0, total, size)]
+    def done(ended: Mapping[int, list[bytes]]) -> None:
+        nonlocal so_far
+        for part, made in ended.items():
+            for (i, begin, end), some in zip(parts[part], made, strict=True):
+                got(i, begin, some)
+                so_far += end - begin
+        if tell is not None:
+            tell(so_far / max(total, 1), so_far, total)
+
+    cluster.each(
+        _runs, [([drawn[i].pack(begin, end) for i, begin, end in part],) for part in parts], jobs, done
+    )
 
 
 def _parts(counts: Sequence[int], size: int) -> Iterator[list[tuple[int, int, int]]]:
@@ -194,7 +205,7 @@ def _parts(counts: Sequence[int], size: int) -> Iterator[list[tuple[int, int, in
         yield part
 
 
-def run_parts(part: Sequence[bytes]) -> list[bytes]:
+def _runs(part: Sequence[bytes]) -> list[bytes]:
     """In a worker: it gets what was drawn elsewhere, and draws nothing itself."""
     return [_native.run_some(Runs.unpack(packed)) for packed in part]
 

@@ -1,33 +1,32 @@
 """`suite --engine ray`: a suite's runs on a Ray cluster; what comes of them is the program's."""
 
-import sys
-from collections.abc import Mapping, Sequence
+import argparse
+from collections.abc import Sequence
 
 from queuewright import _native
-from queuewright._native import Error, RunError, SuiteRuns
+from queuewright._native import RunError, SuiteRuns
+from queuewright._outcome import outcome
 from queuewright._progress import reporter
-from queuewright._ray import Cluster, parts, run_parts
-
-_ENGINE = "--engine"
+from queuewright._ray import Cluster, make
 
 
 def asks(words: Sequence[str]) -> bool:
     """Is it a command line of `suite` for a cluster?"""
-    return words[:1] == ["suite"] and _split(words)[1] == "ray"
+    try:
+        return words[:1] == ["suite"] and _read(words)[0].engine == "ray"
+    except argparse.ArgumentError:
+        # The program says what is wrong with it.
+        return False
 
 
-def _split(words: Sequence[str]) -> tuple[list[str], str | None]:
-    """The words without the engine, and the engine."""
-    rest, engine, i = [], None, 0
-    while i < len(words):
-        if words[i] == _ENGINE and i + 1 < len(words):
-            engine, i = words[i + 1], i + 2
-        elif words[i].startswith(f"{_ENGINE}="):
-            engine, i = words[i].partition("=")[2], i + 1
-        else:
-            rest.append(words[i])
-            i += 1
-    return rest, engine
+def _read(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    """What matters here, and all other words."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument("--engine")
+    parser.add_argument("--jobs", type=int)
+    parser.add_argument("--out")
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_known_args(words)
 
 
 def main(words: Sequence[str]) -> int:
@@ -36,46 +35,28 @@ def main(words: Sequence[str]) -> int:
     Returns:
         The exit code: 0 done, 1 a run failed, 2 wrong input, 130 interrupted.
     """
-    rest, _ = _split(words)
-    try:
+    given, rest = _read(words)
+    into = [f"--out={given.out}"] if given.out is not None else []
+    so_far = 0
+
+    def runs() -> None:
+        nonlocal so_far
         cluster = Cluster()
-        made = SuiteRuns(rest)
-        code = _runs(cluster, made)
-    except Error as e:
-        print(f"error: {e}", file=sys.stderr)
-        return 2
-    except RunError as e:
-        print(f"error: {e}; what has finished is kept: go on with --resume", file=sys.stderr)
-        return 1
+        made = SuiteRuns([*rest, *into])
+
+        def keep(_: int, begin: int, some: bytes) -> None:
+            nonlocal so_far
+            so_far += made.add(begin, some)
+
+        with reporter(None) as tell:
+            try:
+                make(cluster, [made.runs()], given.jobs, tell, keep)
+            except RunError as e:
+                raise RunError(f"{e}; what has finished is kept: go on with --resume") from None
+
+    code = outcome(runs, lambda _: f"error: interrupted; {so_far} runs finished; go on with --resume")
     if code:
         return code
     # The folder is the latest there. Nothing is left to run.
-    begun = [word for word in rest[1:] if word in ("--json",) or word.startswith("--out=")]
-    if "--out" in rest:
-        at = rest.index("--out")
-        begun += rest[at : at + 2]
-    return _native.main(["queuewright", "suite", "--resume", *begun])
-
-
-def _runs(cluster: Cluster, made: SuiteRuns) -> int:
-    """Gives 130 where it was interrupted."""
-    runs = made.runs()
-    total, so_far = len(runs), 0
-    of = parts(total, cluster.cores())
-    with reporter(None) as tell:
-
-        def done(ended: Mapping[int, list[bytes]]) -> None:
-            nonlocal so_far
-            for part, [packed] in ended.items():
-                begin, end = of[part]
-                made.add(begin, packed)
-                so_far += end - begin
-            if tell is not None:
-                tell(so_far / max(total, 1), so_far, total)
-
-        try:
-            cluster.each(run_parts, [([runs.pack(begin, end)],) for begin, end in of], done=done)
-        except KeyboardInterrupt:
-            print(f"error: interrupted; {so_far} runs finished; go on with --resume", file=sys.stderr)
-            return 130
-    return 0
+    as_json = ["--json"] if given.json else []
+    return _native.main(["queuewright", "suite", "--resume", *into, *as_json])

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from queuewright import _tune
-from queuewright._native import Error, RunError
+from queuewright._native import Error
+from queuewright._outcome import outcome
 from queuewright._tune import _folder
 
 BASE = "queuewright-tuned"
@@ -34,20 +35,13 @@ _FLAGS = {"objective": "for", "held_out": "held-out"}
 def main(args: Sequence[str]) -> int:
     """Does what the command line asks for; the exit code is that of `queuewright`."""
     given = _parser().parse_args(args[1:])
-    try:
-        print(_tuned(given))
-    except Error as e:
-        print(f"error: {_in_flags(str(e))}", file=sys.stderr)
-        return 2
-    except RunError as e:
-        print(f"error: {e}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt as e:
+
+    def interrupted(e: KeyboardInterrupt) -> str:
         folder, count = getattr(e, "kept", (None, 0))
         kept = f"; {count} candidates are kept in {folder}: go on with --resume" if folder else ""
-        print(f"interrupted{kept}", file=sys.stderr)
-        return 130
-    return 0
+        return f"interrupted{kept}"
+
+    return outcome(lambda: print(_tuned(given)), interrupted, _in_flags)
 
 
 def _in_flags(text: str) -> str:

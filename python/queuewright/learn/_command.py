@@ -2,32 +2,24 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from queuewright import learn
-from queuewright._native import Error, RunError
+from queuewright._native import Error
+from queuewright._outcome import outcome
 from queuewright._run import ENGINES
 from queuewright._scenario import load
 
 
 def main(args: Sequence[str]) -> int:
     """Does what the command line asks for; the exit code is that of `queuewright`."""
-    try:
+
+    def act() -> None:
         given = _parser().parse_args(args)
-        act = {"train": _train, "evaluate": _evaluate, "export-policy": _export}[given.command]
-        act(given)
-    except Error as e:
-        print(f"error: {e}", file=sys.stderr)
-        return 2
-    except RunError as e:
-        print(f"error: {e}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("interrupted: what had been written is kept", file=sys.stderr)
-        return 130
-    return 0
+        {"train": _train, "evaluate": _evaluate, "export-policy": _export}[given.command](given)
+
+    return outcome(act, lambda _: "interrupted: what had been written is kept")
 
 
 def _parser() -> argparse.ArgumentParser:
