@@ -6,7 +6,7 @@ import sys
 from queuewright import _native, _suite
 
 # What this package can, and the program alone cannot.
-ELSEWHERE = {name: "queuewright.learn._command" for name in ("train", "evaluate", "export-policy")}
+ELSEWHERE = {name: "queuewright._learn" for name in ("train", "evaluate", "export-policy")}
 ELSEWHERE["tune"] = "queuewright._tune._command"
 
 
@@ -16,12 +16,11 @@ def main() -> int:
     Returns:
         The exit code: 0 done, 1 a run failed, 2 wrong input, 130 interrupted.
     """
+    if sys.stdout is None:
+        print("error: standard output is closed", file=sys.stderr)
+        return 1
     if sys.argv[1:2] and sys.argv[1] in ELSEWHERE:
-        try:
-            command = importlib.import_module(ELSEWHERE[sys.argv[1]])
-        except _native.Error as e:
-            print(f"error: {e}", file=sys.stderr)
-            return 2
+        command = importlib.import_module(ELSEWHERE[sys.argv[1]])
         done: int = command.main(sys.argv[1:])
         return done
     if _suite.asks(sys.argv[1:]):

@@ -275,7 +275,7 @@ class Results:
     def summary(self) -> str:
         """What `queuewright run` prints in a pipe."""
 
-    def save(self, base: str | os.PathLike[str], called: str) -> os.PathLike[str]:
+    def save(self, base: str | os.PathLike[str], name: str) -> os.PathLike[str]:
         """Writes the folder that `queuewright run` writes, under `base`; gives its path."""
 
 def run(

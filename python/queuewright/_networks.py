@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -12,6 +11,7 @@ from typing import Any
 from queuewright import _native
 from queuewright._native import Error
 from queuewright._scenario import Scenario
+from queuewright._values import scalar, shown, text, time, whole
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,7 @@ def _several(name: str, values: Any) -> list[Any]:
     Raises:
         Error: There are more.
     """
+    values = scalar(values)
     one = isinstance(values, str | Real | timedelta) or not isinstance(values, Iterable)
     several = [values] if one else list(itertools.islice(values, 101))
     if len(several) > 100:
@@ -103,12 +104,13 @@ def _word(name: str, value: Any, unit: str, *, whole: bool = True) -> str:
         Error: What is neither.
     """
     if isinstance(value, str):
-        return value
-    if isinstance(value, timedelta) and unit in ("ms", "s"):
-        return f"{value // timedelta(microseconds=1)}us"
+        return text(name, value)
+    if unit in ("ms", "s") and (span := time(name, value)) is not None:
+        return span
+    value = scalar(value)
     if isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(float(value)):
         return f"{float(value):.0f}{unit}" if whole else f"{value}{unit}"
-    raise Error(f"{name} = {value!r}: not a number; write {name}=20, or a text with its unit")
+    raise Error(f"{name} = {shown(value)}: not a number; write {name}=20, or a text with its unit")
 
 
 def _count(n: Any) -> int:
@@ -117,13 +119,7 @@ def _count(n: Any) -> int:
     Raises:
         Error: It is none.
     """
-    try:
-        number = operator.index(n)
-    except TypeError:
-        number = 0
-    if isinstance(n, bool) or not 1 <= number <= 100_000:
-        raise Error(f"flows = {n!r}: not a number of flows; write flows=[100], each 1 to 100000")
-    return number
+    return whole("flows", n, 1, 100_000)
 
 
 def domain(scenarios: Scenario | Iterable[Scenario]) -> Domain:
@@ -135,10 +131,13 @@ def domain(scenarios: Scenario | Iterable[Scenario]) -> Domain:
     Raises:
         Error: A scenario without such a discipline.
     """
-    several = [scenarios] if isinstance(scenarios, Scenario | str) else list(scenarios)
+    given: Any = scenarios
+    several: list[Any] = (
+        list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    )
     for one in several:
         if not isinstance(one, Scenario):
-            raise Error(f"networks: {one!r} is no scenario; write qw.load(path), or qw.Scenario(...)")
+            raise Error(f"networks: {shown(one)} is no scenario; write qw.load(path), or qw.Scenario(...)")
     return _checked(Domain(scenarios=tuple(several)))
 
 

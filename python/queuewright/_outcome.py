@@ -1,9 +1,21 @@
 """How a command of the package ends."""
 
+import argparse
+import contextlib
+import os
 import sys
 from collections.abc import Callable
+from typing import Any
 
 from queuewright._native import Error, RunError
+
+
+class Parser(argparse.ArgumentParser):
+    """One whose help, too, is an error where it cannot be written."""
+
+    def print_help(self, file: Any = None) -> None:
+        """Prints it."""
+        print(self.format_help(), end="", file=file)
 
 
 def outcome(
@@ -14,7 +26,7 @@ def outcome(
     """Does it; what goes wrong is a line on standard error.
 
     Args:
-        act: What is to be done.
+        act: What is to be done, reading the command line included.
         interrupted: What is said after Ctrl-C.
         words: The words of wrong input as the command has them.
 
@@ -22,14 +34,33 @@ def outcome(
         The exit code of `queuewright`: 0 done, 1 a run failed, 2 wrong input, 130 interrupted.
     """
     try:
-        act()
+        code = 0
+        try:
+            act()
+        except SystemExit as e:  # of the help, or of a line that cannot be read
+            code = int(e.code or 0)
+        sys.stdout.flush()
+        return code
     except Error as e:
         print(f"error: {words(str(e))}", file=sys.stderr)
         return 2
     except RunError as e:
         print(f"error: {e}", file=sys.stderr)
         return 1
+    except OSError as e:
+        return _unwritten(e)
     except KeyboardInterrupt as e:
         print(interrupted(e), file=sys.stderr)
         return 130
-    return 0
+
+
+def _unwritten(e: OSError) -> int:
+    """What is written to standard output arrives; a reader that has seen enough (`| head`) is no error."""
+    # What is still to be written would be tried once more at the end.
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(e, BrokenPipeError):
+        return 0
+    where = "standard output" if e.filename is None else str(e.filename)
+    print(f"error: {where}: {e.strerror}", file=sys.stderr)
+    return 1

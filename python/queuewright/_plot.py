@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from queuewright._native import Error, Table
 from queuewright._results import numbers
+from queuewright._values import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,18 +17,20 @@ _FLOOR_MS = 0.001
 
 def _axes(ax: "Axes | None") -> "Axes":
     if ax is not None:
+        if not hasattr(ax, "errorbar"):
+            raise Error(f"ax = {shown(ax)}: no axes of matplotlib; write ax=plt.gca(), or leave it out")
         return ax
     try:
         import matplotlib.pyplot as plt
     except ImportError as e:
-        raise ImportError("plots need matplotlib: pip install matplotlib") from e
+        raise ImportError("plots need matplotlib: pip install 'queuewright[plot]'") from e
     # Long labels have room.
     return plt.subplots(layout="constrained")[1]
 
 
 def _one_of(name: str, value: str, allowed: list[str]) -> str:
     if value not in allowed:
-        raise Error(f'{name} = "{value}": there is none. Allowed: {", ".join(allowed)}')
+        raise Error(f"{name} = {shown(value)}: there is none. Allowed: {', '.join(allowed)}")
     return value
 
 
@@ -38,6 +41,8 @@ def _different(values: list[Any]) -> list[Any]:
 def _of_port(table: Table, port: str | None) -> list[dict[str, Any]]:
     """The rows of one port."""
     ports = _different(table["port"])
+    if not ports:
+        raise Error("results: no run has finished, so there is nothing to draw")
     if port is None and len(ports) > 1:
         raise Error(f'port: there are several; write port="{ports[0]}". Allowed: {", ".join(ports)}')
     if port is not None:
@@ -97,8 +102,10 @@ def series(results: "Results", ax: "Axes | None", quantity: str, seed: int | Non
     table = results.series
     _one_of("quantity", quantity, table.columns[3:])
     seeds = _different(table["seed"])
+    if not seeds:
+        raise Error("results: no run has finished, so there is nothing to draw")
     if seed is not None and seed not in seeds:
-        raise Error(f"seed = {seed}: there is none. Allowed: {', '.join(map(str, seeds))}")
+        raise Error(f"seed = {shown(seed)}: there is none. Allowed: {', '.join(map(str, seeds))}")
     lines: dict[str, tuple[list[float], list[float]]] = {}
     for name, of, time, value in zip(
         table["discipline"], table["seed"], table["time_s"], table[quantity], strict=True

@@ -31,7 +31,7 @@ class Cluster:
         try:
             self.ray: Any = importlib.import_module("ray")
         except ImportError as e:
-            raise Error(f"engine = \"ray\": there is no {e.name}: pip install '.[ray]'") from None
+            raise Error(f"engine = \"ray\": there is no {e.name}: pip install 'queuewright[ray]'") from None
         version = self.ray.__version__
         if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
             oldest = ".".join(map(str, OLDEST))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 from queuewright import _native
 from queuewright._native import VERSION, Error, Table
 from queuewright._scenario import Scenario, same_version, to_json
+from queuewright._values import file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,12 +100,17 @@ class Results:
             Error: If no folder can be made there.
             RunError: If results cannot be written.
         """
-        return Path(self._native.save(os.fspath(folder), "results"))
+        return self._save(folder, "")
+
+    def _save(self, folder: str | os.PathLike[str], more: str) -> Path:
+        name = (self.scenario.name or "results") + more
+        return Path(self._native.save(file("folder", folder), name))
 
     def plot(self, ax: "Axes | None" = None, *, delay: str = "mean", port: str | None = None) -> "Axes":
         """Utilisation against delay, as the report has it: up and to the left is better.
 
-        A mark for each discipline, with bars over all seeds. It needs matplotlib (`pip install '.[plot]'`).
+        A mark for each discipline, with bars over all seeds. It needs matplotlib
+        (`pip install 'queuewright[plot]'`).
 
         Args:
             ax: Where to draw; default: axes of its own.
@@ -195,6 +201,12 @@ def numbers(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return given
 
 
+def _in_a_name(path: str, value: object) -> str:
+    """A value of a sweep, and of which key it is."""
+    said = f"{value:.12g}" if isinstance(value, float) else value
+    return f"-{path.rpartition('.')[2]}-{said}"
+
+
 class Sweep(Sequence[Results]):
     """Results at each combination of values, in the order of the last value fastest.
 
@@ -250,7 +262,7 @@ class Sweep(Sequence[Results]):
 
     def _together(self, sheet: str) -> Table:
         tables = [getattr(results, sheet) for results in self._results]
-        return _native.concat(tables, to_json(numbers(self.points)))
+        return _native.concat(tables, to_json([list(point.items()) for point in numbers(self.points)]))
 
     def to_dict(self) -> list[dict[str, Any]]:
         """For each combination its `point` and its `results`, as `Results.to_dict` has them."""
@@ -258,7 +270,7 @@ class Sweep(Sequence[Results]):
         return [{"point": point, "results": one.to_dict()} for point, one in each]
 
     def save(self, folder: str | os.PathLike[str] = "queuewright-results") -> list[Path]:
-        """`Results.save` of each combination.
+        """`Results.save` of each combination, whose values are in its folder's name.
 
         Returns:
             Their folders, in the order of `points`.
@@ -267,13 +279,15 @@ class Sweep(Sequence[Results]):
             Error: If no folder can be made there.
             RunError: If results cannot be written.
         """
-        return [results.save(folder) for results in self._results]
+        points: list[dict[str, Any]] = json.loads(to_json(self.points))
+        names = ["".join(_in_a_name(path, value) for path, value in point.items()) for point in points]
+        return [one._save(folder, name) for one, name in zip(self._results, names, strict=True)]
 
     def plot(self, y: str = "sojourn_ms_mean", x: str | None = None, ax: "Axes | None" = None) -> "Axes":
         """A measure over a path that was varied: a line for each discipline, and a band over all seeds.
 
         Where other paths were varied too, there is a line for each combination of these. It needs matplotlib
-        (`pip install '.[plot]'`).
+        (`pip install 'queuewright[plot]'`).
 
         Args:
             y: A column of `runs`.

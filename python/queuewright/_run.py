@@ -1,6 +1,5 @@
 """Runs of scenarios, on all cores, and what comes of them."""
 
-import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,6 +9,7 @@ from queuewright._native import DEFAULT_AQM, Error
 from queuewright._progress import Progress, reporter
 from queuewright._results import Results, Sweep
 from queuewright._scenario import Discipline, Scenario, keywords, load, of_tables, points
+from queuewright._values import file, shown, whole
 from queuewright.keys import Changes, Flags
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def run(
     Args:
         scenario: A `Scenario`, the path of a scenario file, or a dict of its tables.
         engine: `"sim"`: the simulator; `"linux"`: a real kernel in a virtual machine (docs/linux.md);
-            `"ray"`: the simulator on a Ray cluster, with the same results (`pip install '.[ray]'`).
+            `"ray"`: the simulator on a Ray cluster, with the same results (`pip install 'queuewright[ray]'`).
         jobs: Runs at a time; default one per core.
         progress: True: a bar; False: none; default: a bar on a terminal and in a notebook, for runs that take
             longer than a moment. Or a function that is called with the share done (0 to 1), the runs done and
@@ -98,7 +98,7 @@ def sweep(
     """
     if not isinstance(over, Mapping) or not over:
         raise Error(
-            f"over = {over!r}: no path to vary; write a list of values for each path: "
+            f"over = {shown(over)}: no path to vary; write a list of values for each path: "
             'over={"link.rate": ["10mbit", "100mbit"]}'
         )
     combinations = points(over)
@@ -142,11 +142,12 @@ def _scenario(given: Given) -> Scenario:
         return of_tables(given)
     if not isinstance(given, str | os.PathLike):
         raise Error(
-            f"scenario = {given!r}: not a scenario; write qw.Scenario(...), a dict of tables or a file's path"
+            f"scenario = {shown(given)}: not a scenario; "
+            "write qw.Scenario(...), a dict of tables or a file's path"
         )
     if isinstance(given, str) and "\n" in given:
         raise Error("scenario: a text of several lines is no path; write qw.Scenario.from_toml(text)")
-    return load(given)
+    return load(file("scenario", given))
 
 
 def _changed(given: Given, flags: Flags) -> Scenario:
@@ -170,16 +171,10 @@ def results(
         RunError: A run failed.
     """
     if engine not in ENGINES:
-        raise Error(f'engine = "{engine}": not an engine. Allowed: {", ".join(ENGINES)}')
-    if jobs is not None:
-        try:
-            jobs = operator.index(None if isinstance(jobs, bool) else jobs)  # type: ignore[arg-type]
-        except TypeError:
-            raise Error(f"jobs = {jobs!r}: not a whole number; write jobs=2, or leave it out") from None
-        if not 1 <= jobs <= 65535:
-            raise Error(f"jobs = {jobs}: out of range; allowed: 1 to 65535")
+        raise Error(f"engine = {shown(engine)}: not an engine. Allowed: {', '.join(ENGINES)}")
+    jobs = None if jobs is None else whole("jobs", jobs, 1, 65_535)
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
-        raise Error(f"progress = {progress!r}: write True, False or a function")
+        raise Error(f"progress = {shown(progress)}: write True, False or a function")
     with reporter(progress) as tell:
         if engine == "ray":
             return _ray.runs(scenarios, jobs, tell)

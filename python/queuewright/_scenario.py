@@ -1,5 +1,6 @@
 """Scenarios: a link, its traffic, and the disciplines to compare."""
 
+import difflib
 import functools
 import inspect
 import itertools
@@ -8,12 +9,12 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from datetime import timedelta
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from queuewright import _native
 from queuewright._native import VERSION, Error
+from queuewright._values import file, scalar, shown, text, time
 from queuewright.keys import Flags, Tables
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def keywords(of: type) -> Callable[[_Function], _Function]:
     Arguments without a name that it does not take are an error that says what to write.
     """
 
-    def shown(function: _Function) -> _Function:
+    def told(function: _Function) -> _Function:
         signature = inspect.signature(function)
         before = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
         most = sum(p.kind is not p.KEYWORD_ONLY for p in before)
@@ -39,16 +40,30 @@ def keywords(of: type) -> Callable[[_Function], _Function]:
             for name, kind in get_type_hints(of).items()
         ]
 
+        known = [p.name for p in (*before, *more) if p.kind is not p.POSITIONAL_ONLY]
+        known = [name for name in known if name not in ("self", "cls")]
+
         @functools.wraps(function)
         def called(*given: Any, **named: Any) -> Any:
             if len(given) > most:
                 raise Error(_without_name(function.__qualname__, given[most]))
+            unknown = [name for name in named if name not in known]
+            # What a scenario has in its place is said where the tables are read.
+            if unknown and of is not Tables:
+                raise Error(_no_argument(unknown[0], known))
             return function(*given, **named)
 
         called.__signature__ = signature.replace(parameters=[*before, *more])  # type: ignore[attr-defined]
         return called  # type: ignore[return-value]
 
-    return shown
+    return told
+
+
+def _no_argument(name: str, known: list[str]) -> str:
+    """Of an argument that a function does not have: which it may be."""
+    near = difflib.get_close_matches(name[:64], known, 1)
+    hint = f'; did you mean "{near[0]}"?' if near else "."
+    return f"{shown(name)[1:-1]}: no such argument{hint} Allowed: {', '.join(known)}"
 
 
 # What newcomers leave the name of; else it is a discipline.
@@ -60,17 +75,18 @@ def _without_name(function: str, value: object) -> str:
     function = f"qw.{function.removesuffix('.__init__')}"
     if function == "qw.Scenario":
         if isinstance(value, str | os.PathLike):
-            text = isinstance(value, str) and "\n" in value
-            instead = "qw.Scenario.from_toml(text)" if text else f'qw.load("{os.fspath(value)}")'
+            toml = isinstance(value, str) and "\n" in value
+            instead = "qw.Scenario.from_toml(text)" if toml else f'qw.load("{os.fspath(value)}")'
         elif isinstance(value, Mapping):
             instead = "qw.Scenario(**tables)"
         else:
             instead = "qw.Scenario(link={...}, flows=[...])"
-        return f"{function}({value!r}): its tables have names; write {instead}"
+        return f"{function}({shown(value)}): its tables have names; write {instead}"
     if isinstance(value, Mapping) and function == "qw.run":
-        return f"{function}(..., {value!r}): an argument without its name; write qw.sweep(scenario, over=...)"
-    name = _FIRST.get(function, "aqm")
-    return f"{function}(..., {value!r}): an argument without its name; write {name}={value!r}, or which it is"
+        instead = "qw.sweep(scenario, over=...)"
+    else:
+        instead = f"{_FIRST.get(function, 'aqm')}={shown(value)}, or which it is"
+    return f"{function}(..., {shown(value)}): an argument without its name; write {instead}"
 
 
 class Scenario:
@@ -115,15 +131,15 @@ class Scenario:
         return cls._of(_native.Draft.from_flags(texts, aqm=aqm))
 
     @classmethod
-    def from_toml(cls, text: str) -> "Scenario":
+    def from_toml(cls, toml: str) -> "Scenario":
         """The text of a scenario file, as `to_toml` writes it. Paths start from the working folder.
 
         Raises:
             Error: The first thing that is wrong, with its line.
         """
-        if not isinstance(text, str):
-            raise Error(f"text = {text!r}: not a text; for a file write qw.load(path)")
-        return cls._of(_native.Draft.from_toml(text))
+        if not isinstance(toml, str):
+            raise Error(f"toml = {shown(toml)}: not a text; for a file write qw.load(path)")
+        return cls._of(_native.Draft.from_toml(text("toml", toml)))
 
     @classmethod
     def _of(cls, draft: _native.Draft) -> "Scenario":
@@ -150,7 +166,9 @@ class Scenario:
         Raises:
             Error: The first thing that is wrong.
         """
-        paths = [(_path(path, "changed({"), to_json(value, path)) for path, value in (values or {}).items()]
+        if values is not None and not isinstance(values, Mapping):
+            raise Error(f'changed({shown(values)}): not values by path; write {{"link.rate": "50mbit"}}')
+        paths = [(_path(path, "changed"), to_json(value, path)) for path, value in (values or {}).items()]
         texts, aqm = flag_texts(flags)
         return self._of(self._draft.changed(paths, texts, aqm=aqm))
 
@@ -219,12 +237,20 @@ def _draft(tables: Mapping[str, Any]) -> _native.Draft:
         if name in Flags.__annotations__ and name not in Tables.__annotations__:
             table = _PATHS.get(name)
             instead = f"{table} says it" if table else "a table says it"
-            raise Error(f"{name}: no table, {instead}; or write qw.Scenario.simple({name}={value!r})")
+            raise Error(f"{name}: no table, {instead}; or write qw.Scenario.simple({name}={shown(value)})")
         if name in ("flows", "ports") and isinstance(value, Mapping):
-            raise Error(f"{name}: a list of tables; write {name}=[{dict(value)!r}]")
+            raise Error(f"{name}: a list of tables; write {name}=[{shown(dict(value))}]")
         if name == "queue" and not isinstance(value, Mapping):
-            raise Error(f'queue: a table; write queue={{"disciplines": {value!r}}}')
-    return _native.Draft.from_json(to_json(said))
+            raise Error(f'queue: a table; write queue={{"disciplines": {shown(value)}}}')
+    try:
+        return _native.Draft.from_json(to_json(said))
+    except Error as e:
+        name, missing, _ = str(e).partition(": missing; ")
+        raise Error(f"{name}{missing}{_TABLES[name]}" if missing and name in _TABLES else str(e)) from None
+
+
+# What to write where one is missing.
+_TABLES = {"link": 'write link={"rate": "20mbit"}', "flows": 'write flows=[{"cca": "cubic", "rtt": "20ms"}]'}
 
 
 # Where a scenario says what these flags say.
@@ -241,17 +267,17 @@ _PATHS = {
 }
 
 
-def _path(path: object, before: str) -> str:
-    """A path of a scenario.
+def _path(path: object, argument: str) -> str:
+    """A path of a scenario, among those of an argument.
 
     Raises:
         Error: It is none.
     """
-    if not isinstance(path, str):
-        raise Error(f'{before}{path!r}: not a path; write a text such as "link.rate"')
+    if not isinstance(path, str) or not path:
+        raise Error(f'{argument}: {shown(path)} is no path; write a text such as "link.rate"')
     if path in _PATHS:
-        raise Error(f'{before}"{path}": a flag and no path; write "{_PATHS[path]}"')
-    return path
+        raise Error(f'{argument}: "{path}" is a flag and no path; write "{_PATHS[path]}"')
+    return text(argument, path)
 
 
 # Each is a scenario of its own, some 60 kB.
@@ -267,9 +293,9 @@ def points(over: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
     values = {}
     count = 1
     for path, several in over.items():
-        _path(path, "over[")
+        _path(path, "over")
         if isinstance(several, str | bytes | Mapping) or not isinstance(several, Iterable):
-            raise Error(f'over["{path}"] = {several!r}: not a list; write [{several!r}]')
+            raise Error(f'over["{path}"] = {shown(several)}: not a list; write [{shown(several)}]')
         values[path] = list(itertools.islice(several, _MOST_POINTS + 1))
         if not values[path]:
             raise Error(f'over["{path}"] = []: no value to run with; write one at least')
@@ -304,7 +330,7 @@ def load(path: str | os.PathLike[str]) -> Scenario:
     Raises:
         Error: The first thing wrong with the file, with its line.
     """
-    return Scenario._of(_native.Draft.read(os.fspath(path)))
+    return Scenario._of(_native.Draft.read(file("path", path)))
 
 
 # No scenario has longer lists, nor any that lie deeper in one another: what is longer is not gone through.
@@ -326,13 +352,16 @@ def to_json(value: object, path: str = "") -> str:
 
 
 def _plain(value: Any, path: str, depth: int) -> object:
-    if value is None or isinstance(value, bool | str):
+    value = scalar(value)
+    if isinstance(value, str):
+        return text(path or "scenario", value)
+    if value is None or isinstance(value, bool):
         return value
     place = f"{path}: " if path else ""
     if depth > _DEEPEST:
         raise Error(f"{place}lists or tables so deep in one another that no scenario has them; write fewer")
-    if (time := _time(value)) is not None:
-        return time
+    if (span := time(path, value)) is not None:
+        return span
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
@@ -340,39 +369,23 @@ def _plain(value: Any, path: str, depth: int) -> object:
             raise Error(f"{place}{value} is no number that a scenario has; write one that ends, such as 1.5")
         return float(value)
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        return text(path, os.fsdecode(value))
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
-                raise Error(f'{place}the key {key!r} is no text; write {{"{key}": ...}}')
+                raise Error(f'{place}the key {shown(key)} is no text; write {{"{key}": ...}}')
+            text(path or "scenario", key)
         inner = f"{path}." if path else ""
         return {key: _plain(item, inner + key, depth + 1) for key, item in value.items()}
-    item = getattr(value, "item", None)
-    if callable(item) and getattr(value, "ndim", 0) == 0:  # a number of numpy's
-        return _plain(item(), path, depth + 1)
     if isinstance(value, Iterable) and not isinstance(value, bytes):
         several = list(itertools.islice(value, _LONGEST + 1))
         if len(several) > _LONGEST:
             raise Error(f"{place}more than {_LONGEST} values; write fewer")
         return [_plain(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(several)]
     raise Error(
-        f"{place}{value!r} is of type {type(value).__name__}; "
+        f"{place}{shown(value)} is of type {type(value).__name__}; "
         'write a number, a text with its unit ("20mbit"), a list or a dict'
     )
-
-
-def _time(value: object) -> str | None:
-    """A timedelta, Python's or numpy's, with a unit; None: it is none."""
-    if isinstance(value, timedelta):
-        ns = value // timedelta(microseconds=1) * 1000
-    elif type(value).__name__ == "timedelta64":
-        ns = int(value.astype("timedelta64[ns]").astype("int64"))  # type: ignore[attr-defined]
-    else:
-        return None
-    for unit, of in (("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000)):
-        if ns % of == 0:
-            return f"{ns // of}{unit}"
-    return f"{ns}ns"
 
 
 def flag_texts(flags: Mapping[str, Any]) -> tuple[list[tuple[str, str]], str | None]:
@@ -384,16 +397,19 @@ def flag_texts(flags: Mapping[str, Any]) -> tuple[list[tuple[str, str]], str | N
 
 
 def _flag_text(name: str, value: object) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, os.PathLike):
-        return os.fsdecode(value)
-    if (time := _time(value)) is not None:
-        return time
-    if isinstance(value, Mapping):
-        raise Error(f'{name} = {value!r}: tables are for Scenario({name}=[...]); write words: "10xcubic"')
-    if isinstance(value, Iterable) and not isinstance(value, bytes):
+    value = scalar(value)
+    if isinstance(value, str | os.PathLike):
+        return text(name, os.fsdecode(value))
+    if (span := time(name, value)) is not None:
+        return span
+    if isinstance(value, Mapping) and name == "flows":
+        raise Error(f'flows = {shown(value)}: tables are for Scenario(flows=[...]); write words: "10xcubic"')
+    if value is None or isinstance(value, Mapping | bytes):
+        raise Error(f"{name} = {shown(value)}: no value that it has; write a text or a number")
+    if isinstance(value, Iterable):
         several = list(itertools.islice(value, _LONGEST + 1))
+        if not several:
+            raise Error(f"{name}: empty; write one value at least, or leave it out")
         if len(several) > _LONGEST:
             raise Error(f"{name}: more than {_LONGEST} values; write fewer")
         return ",".join(_flag_text(name, item) for item in several)
@@ -413,6 +429,10 @@ def disciplines_list(aqm: Discipline | Iterable[Discipline]) -> list[Discipline]
         return list(aqm.split(","))
     if isinstance(aqm, Mapping):
         return [aqm]
-    if not isinstance(aqm, Iterable):
-        raise Error(f'aqm = {aqm!r}: not a list of disciplines; write aqm=["codel", "pie"]')
-    return list(aqm)
+    if isinstance(aqm, bytes) or not isinstance(aqm, Iterable):
+        raise Error(f'aqm = {shown(aqm)}: not a list of disciplines; write aqm=["codel", "pie"]')
+    several = list(itertools.islice(aqm, _LONGEST + 1))
+    for i, one in enumerate(several):
+        if not isinstance(one, str | Mapping):
+            raise Error(f'aqm[{i}] = {shown(one)}: not a discipline; write a name such as "codel"')
+    return several

@@ -6,6 +6,7 @@ from typing import Any
 
 from queuewright import _native
 from queuewright._native import Error
+from queuewright._values import scalar, shown, text
 
 
 def disciplines() -> list[dict[str, Any]]:
@@ -21,11 +22,11 @@ def explain(name: str) -> str:
         Error: If nothing is called so; it names what is.
     """
     if not isinstance(name, str):
-        raise Error(f'name = {name!r}: not a name; write explain("codel")')
-    return _native.explain(name)
+        raise Error(f'name = {shown(name)}: not a name; write explain("codel")')
+    return _native.explain(text("name", name))
 
 
-def number(text: str | float) -> float:
+def number(value: str | float) -> float:
     """A rate in bits a second, a time in seconds, or a size in bytes: `number("20mbit")` is 20000000.0.
 
     Units are those of scenarios: bit, kbit, mbit, gbit; ns, us, ms, s; b, kb, mb, gb (powers of 1024).
@@ -34,8 +35,9 @@ def number(text: str | float) -> float:
     Raises:
         Error: What is none of these.
     """
-    if isinstance(text, Real):
-        return float(text)
-    if not isinstance(text, str):
-        raise Error(f'text = {text!r}: not a number with a unit; write a text such as "20mbit"')
-    return _native.number(text)[0]
+    value = scalar(value)
+    if isinstance(value, Real):
+        return float(value)
+    if not isinstance(value, str):
+        raise Error(f'value = {shown(value)}: not a number with a unit; write a text such as "20mbit"')
+    return _native.number(text("value", value))[0]

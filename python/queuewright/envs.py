@@ -15,7 +15,6 @@ seen and earned is what `aqm/queuepilot.h` says, which a trained policy runs as,
 """
 
 import json
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,6 +29,7 @@ from queuewright._native import Error
 from queuewright._networks import Domain, domain, paper
 from queuewright._register import register
 from queuewright._scenario import Scenario
+from queuewright._values import shown, whole
 
 __all__ = [
     "ACTIONS",
@@ -51,6 +51,8 @@ _NETWORK: dict[str, Any] = json.loads(_native.network())
 # Marking probability of each action, as the paper has it. The authors' program, and so the header, marks one
 # per cent more than it says, but for 0.
 ACTIONS: tuple[float, ...] = tuple(percent / 100 for percent in _NETWORK["actions_percent"])
+# Side by side.
+_MOST_ENVS = 65_536
 # Of a `Threshold`: the part of the buffer above which all is marked.
 THRESHOLDS = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 # Of `RedTuning`: the bytes of the queue from which on RED marks; from three times that on it marks all.
@@ -88,7 +90,7 @@ class _Many:
     def __init__(self, networks: Domain, count: int, history: bool, reward: Reward | None) -> None:
         if reward is not None and not callable(reward):
             raise Error(
-                f"reward = {reward!r}: not a function of an observation; write reward=lambda seen: ..."
+                f"reward = {shown(reward)}: not a function of an observation; write reward=lambda seen: ..."
             )
         self.networks = networks
         self.count = count
@@ -122,24 +124,19 @@ class _Many:
 def _action(actions: Any) -> NDArray[Any]:
     array = np.asarray(actions)
     if not np.issubdtype(array.dtype, np.integer) or (array < 0).any():
-        raise Error(f"action = {actions}: not an action. Allowed: 0 to {len(ACTIONS) - 1}")
-    return array
+        raise Error(f"action = {shown(actions)}: not an action. Allowed: 0 to {len(ACTIONS) - 1}")
+    return array.ravel()
 
 
 def _seed(seed: Any) -> int:
-    """A seed: whatever counts as a whole number, numpy's too."""
-    try:
-        number = operator.index(seed)
-    except TypeError:
-        raise Error(f"seed = {seed!r}: not a whole number; write one, such as seed=1") from None
-    if not 0 <= number < 1 << 64:
-        raise Error(f"seed = {number}: out of range; allowed: 0 to {(1 << 64) - 1}")
-    return number
+    return whole("seed", seed, 0, (1 << 64) - 1)
 
 
 def _no_picture(render_mode: str | None) -> None:
     if render_mode is not None:
-        raise Error(f"render_mode = {render_mode!r}: there is nothing to see; leave it out, or write None")
+        raise Error(
+            f"render_mode = {shown(render_mode)}: there is nothing to see; leave it out, or write None"
+        )
 
 
 class Marking(gymnasium.Env[Array, np.int64]):
@@ -186,11 +183,15 @@ class Marking(gymnasium.Env[Array, np.int64]):
         self._over = False
         return seen, {}
 
+    def close(self) -> None:
+        """Ends the episode."""
+        self._over = True
+
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         """5 ms with an action in force."""
         if self._over:
             raise Error("no episode is under way: call reset() first")
-        seen, earned, last = self._many.step(_action(action).reshape(1))
+        seen, earned, last = self._many.step(_action(action))
         self._over = bool(last[0])
         return seen[0], float(earned[0]), False, self._over, {}
 
@@ -198,8 +199,8 @@ class Marking(gymnasium.Env[Array, np.int64]):
 class MarkingVector(VectorEnv[Array, NDArray[Any], NDArray[Any]]):
     """Many networks side by side, stepped on all cores without Python in between.
 
-    As `Marking`; one that has come to its end begins anew with the next step, whatever its action
-    (`AutoresetMode.NEXT_STEP`).
+    As `Marking`, 1 to 65536 of them. One that has come to its end begins anew with the next step, whatever
+    its action (`AutoresetMode.NEXT_STEP`).
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - as the base class has it
@@ -218,8 +219,7 @@ class MarkingVector(VectorEnv[Array, NDArray[Any], NDArray[Any]]):
         render_mode: str | None = None,
     ) -> None:
         _no_picture(render_mode)
-        if num_envs < 1:
-            raise Error(f"num_envs = {num_envs}: an environment at least is needed; write num_envs=1 or more")
+        num_envs = whole("num_envs", num_envs, 1, _MOST_ENVS)
         self.num_envs = num_envs
         self.single_observation_space = _space(history)
         self.single_action_space = gymnasium.spaces.Discrete(len(ACTIONS))

@@ -21,7 +21,7 @@ LEARN = "from queuewright import learn; "
 COMMAND = (
     "sys.argv = ['queuewright', 'train', 'x.toml']; from queuewright.__main__ import main; sys.exit(main())"
 )
-TUNE = COMMAND.replace("'train', 'x.toml'", "'tune', 'x.toml', '--aqm', 'codel'")
+TUNE = COMMAND.replace("'train', 'x.toml'", "'tune', 'home', '--aqm', 'codel'")
 TABLE = (
     "import queuewright as qw; "
     "r = qw.compare(qw.Scenario.simple(rate='1mbit', rtt='10ms', flows='1xcubic'), 'codel', seeds=1, "
@@ -92,11 +92,22 @@ def test_what_is_missing_is_said_and_what_to_install_brings_it(
         assert len(lines) == 1, done.stderr
 
 
+@pytest.mark.parametrize("name", ["train", "evaluate", "export-policy", "tune", "suite"])
+def test_help_needs_no_library(name: str) -> None:
+    code = COMMAND.replace("'train', 'x.toml'", f"{name!r}, '--help'")
+    for gone in ("numpy", "msgspec", "gymnasium", "optuna", "scipy", "jax", "ray"):
+        done = subprocess.run(
+            [sys.executable, "-c", WITHOUT + code, gone], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, ""), gone
+        assert done.stdout.lower().startswith("usage") or "Usage:" in done.stdout
+
+
 def test_every_advice_can_be_followed() -> None:
     files = [*(ROOT / "python/queuewright").rglob("*.py"), *(ROOT / "crates").glob("*/src/**/*.rs")]
     # A name in braces is filled in; where, has a case above.
     advice = re.compile(r"pip install ('[^']*'|[a-z0-9 ]+)(?=[\"`)']|$)", re.MULTILINE)
     found = {match[1] for file in files for match in advice.finditer(file.read_text())}
-    assert {"'.[train]'", "'.[tune]'", "'queuewright[tune]'", "'.[ray]'", "'.[plot]'", "matplotlib"} <= found
+    assert {f"'queuewright[{extra}]'" for extra in ("train", "tune", "ray", "plot")} <= found
     for words in found:
         assert brings(f"pip install {words}"), words

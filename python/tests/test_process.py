@@ -243,6 +243,24 @@ def test_the_command_is_the_program(command: Command, tmp_path: Path) -> None:
     assert (process.returncode, err) == (130, "error: interrupted; 0 of 1 run finished\n")
 
 
+@pytest.mark.parametrize("words", [["list"], ["tune", "--help"], ["train", "--help"], ["suite", "--help"]])
+def test_what_is_printed_arrives_or_is_an_error(words: list[str]) -> None:
+    program = str(Path(sys.executable).parent / "queuewright")
+    for where, said in [("/dev/full", "No space left on device"), ("&-", "is closed")]:
+        shell = f'exec "$0" "$@" >{where}'
+        done = subprocess.run(["sh", "-c", shell, program, *words], capture_output=True, text=True)
+        assert done.returncode == 1, (where, done.stderr)
+        assert done.stderr.startswith("error: standard output"), where
+        assert said in done.stderr, where
+        assert done.stderr.count("\n") == 1, done.stderr
+    # A reader that has seen enough.
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as gone:
+        done = subprocess.run([program, *words], stdout=gone, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_the_types_are_right(tmp_path: Path) -> None:
     sample = tmp_path / "sample.py"
     sample.write_text(

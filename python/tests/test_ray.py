@@ -181,7 +181,7 @@ def test_what_cannot_work_is_said(monkeypatch: pytest.MonkeyPatch, small: qw.Sce
 
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "ray", None)
-        refused(r'engine = "ray": there is no ray: pip install \'\.\[ray\]\'$')
+        refused(r'engine = "ray": there is no ray: pip install \'queuewright\[ray\]\'$')
     with monkeypatch.context() as patch:
         patch.setattr(ray, "__version__", "2.9.3")
         refused('engine = "ray": this is Ray 2.9.3; 2.40 or newer is needed')

@@ -171,3 +171,5 @@ def test_what_was_interrupted_is_saved_as_such(small: qw.Scenario, tmp_path: Pat
     manifest = json.loads((Path(folder) / "manifest.json").read_text())
     assert (manifest["complete"], manifest["runs_total"]) == (False, 16)
     assert 0 < manifest["runs_finished"] < 16
+    first = str(e.value.results).splitlines()[0]  # type: ignore[attr-defined]
+    assert first == f"{manifest['runs_finished']} of 16 runs"

@@ -81,8 +81,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"objective": "power,power"}, r"^objective: power twice; two that differ are needed, or one$"),
     ({"objective": "power,delay,jain"}, r"^objective: power, delay, jain: two at most"),
     ({"objective": "less:no.such"}, r"^objective: no run of codel there has no.such$"),
-    ({"trials": 0}, r"^trials = 0: write a whole number from 1 to 100000$"),
-    ({"seeds": True}, r"^seeds = True: write a whole number from 1 to 1000$"),
+    ({"trials": 0}, r"^trials = 0: out of range; allowed: 1 to 100000$"),
+    ({"seeds": True}, r"^seeds = True: not a whole number; write seeds=2$"),
     ({"budget": "5 parsecs"}, r'^budget = "5 parsecs": not a time; write 90s, 10min or 2h$'),
     ({"engine": "linux"}, r'^engine = "linux": not an engine that can tune. Allowed: sim, ray$'),
     ({"scenario": []}, r"^scenario: none; write a scenario's file, or a suite's name such as rfc7928$"),
@@ -111,7 +111,7 @@ def test_the_command_says_it_in_flags(command: Command, tmp_path: Path, small_fi
         ([small_file, "--aqm", "droptail"], "--aqm: droptail has no parameter: there is nothing to tune"),
         ([small_file], "--aqm: which discipline?"),
         (["--aqm", "codel"], "scenario: none"),
-        ([small_file, "--aqm", "codel", "--trials", "0"], "--trials = 0: write a whole number"),
+        ([small_file, "--aqm", "codel", "--trials", "0"], "--trials = 0: out of range"),
         (["gone.toml", "--aqm", "codel"], "gone.toml"),
         (["--resume"], "--resume: there is nothing to go on with"),
     ]:
@@ -120,7 +120,6 @@ def test_the_command_says_it_in_flags(command: Command, tmp_path: Path, small_fi
         assert done.stderr.startswith(f"error: {said}"), done.stderr
         assert done.stderr.count("\n") == 1, done.stderr
         assert done.stdout == ""
-    assert command("tune", "--help").returncode == 0
 
 
 def test_without_a_range_numbers_around_the_defaults_are_searched() -> None:

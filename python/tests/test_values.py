@@ -181,8 +181,13 @@ def test_a_sweep_is_a_sequence_and_can_be_saved(small: qw.Scenario, tmp_path: An
     told = sweep.to_dict()
     assert [one["point"]["link.rate"] for one in told] == [1e6, 1e6, 2e6, 2e6]
     assert told[3]["results"] == sweep[3].to_dict()
+    assert sweep.runs.columns[:2] == ["link.rate", "run.warmup"]
+    swapped = qw.sweep(small, over={"run.warmup": ["0s"], "link.rate": [1e6]}, aqm="codel", duration="300ms")
+    assert swapped.runs.columns[:2] == ["run.warmup", "link.rate"]
     folders = sweep.save(tmp_path)
-    assert len(set(folders)) == 4
+    assert [folder.name.partition("-small-")[2] for folder in folders] == [
+        f"rate-{rate}-warmup-{warmup}" for rate in (1_000_000, 2_000_000) for warmup in ("0s", "100ms")
+    ]
     assert all((folder / "report.html").exists() for folder in folders)
 
 
@@ -223,6 +228,7 @@ def test_plots_are_the_report_s(results: qw.Results, small: qw.Scenario) -> None
             lambda: results.plot_series("bottleneck.backlog_bytes", seed=7),
             "seed = 7: there is none. Allowed: 1, 2",
         ),
+        (lambda: results.plot(ax=3), "ax = 3: no axes of matplotlib; write ax=plt.gca(), or leave it out"),
         (lambda: sweep.plot("port"), 'y = "port": there is none. Allowed: '),
         (lambda: sweep.plot(x="flows.rtt"), 'x = "flows.rtt": there is none. Allowed: link.rate'),
     ):
@@ -241,11 +247,11 @@ MISTAKES: list[tuple[Any, str]] = [
     (lambda: qw.run("home"), 'home: no such file; did you mean "home.toml"?'),
     (
         lambda: qw.Scenario("home.toml"),
-        "qw.Scenario('home.toml'): its tables have names; write qw.load(\"home.toml\")",
+        'qw.Scenario("home.toml"): its tables have names; write qw.load("home.toml")',
     ),  # type: ignore[misc]
     (
         lambda: qw.run("home.toml", ["codel"]),  # type: ignore[misc]
-        "qw.run(..., ['codel']): an argument without its name; write aqm=['codel'], or which it is",
+        'qw.run(..., ["codel"]): an argument without its name; write aqm=["codel"], or which it is',
     ),
     (
         lambda: qw.compare("home.toml", ["codel"], 3),  # type: ignore[misc]
@@ -253,11 +259,11 @@ MISTAKES: list[tuple[Any, str]] = [
     ),
     (
         lambda: qw.Scenario.simple("1mbit"),  # type: ignore[misc]
-        "qw.Scenario.simple(..., '1mbit'): an argument without its name; write rate='1mbit', or which it is",
+        'qw.Scenario.simple(..., "1mbit"): an argument without its name; write rate="1mbit", or which it is',
     ),
     (
         lambda: qw.run("home.toml", jobs=True),
-        "jobs = True: not a whole number; write jobs=2, or leave it out",
+        "jobs = True: not a whole number; write jobs=2",
     ),
     (
         lambda: qw.run('[link]\nrate = "1mbit"'),
@@ -291,11 +297,11 @@ MISTAKES: list[tuple[Any, str]] = [
     ),
     (
         lambda: qw.Scenario.simple(rate="1mbit", rtt="9ms", flows=[{"cca": "bbr"}]),  # type: ignore[list-item]
-        "flows = {'cca': 'bbr'}: tables are for Scenario(flows=[...]); write words: \"10xcubic\"",
+        'flows = {"cca": "bbr"}: tables are for Scenario(flows=[...]); write words: "10xcubic"',
     ),
     (
         lambda: qw.sweep("home.toml", over={"link.rate": "10mbit"}),
-        "over[\"link.rate\"] = '10mbit': not a list; write ['10mbit']",
+        'over["link.rate"] = "10mbit": not a list; write ["10mbit"]',
     ),
     (
         lambda: qw.sweep("home.toml", over={}),
@@ -306,23 +312,23 @@ MISTAKES: list[tuple[Any, str]] = [
         lambda: qw.run(3),  # type: ignore[arg-type]
         "scenario = 3: not a scenario; write qw.Scenario(...), a dict of tables or a file's path",
     ),
-    (lambda: qw.run("home.toml", jobs="2"), "jobs = '2': not a whole number; write jobs=2, or leave it out"),  # type: ignore[arg-type]
-    (lambda: qw.run("home.toml", progress="no"), "progress = 'no': write True, False or a function"),  # type: ignore[arg-type]
+    (lambda: qw.run("home.toml", jobs="2"), 'jobs = "2": not a whole number; write jobs=2'),  # type: ignore[arg-type]
+    (lambda: qw.run("home.toml", progress="no"), 'progress = "no": write True, False or a function'),  # type: ignore[arg-type]
     (
         lambda: qw.Scenario(rate="20mbit"),  # type: ignore[call-arg]
-        "rate: no table, link.rate says it; or write qw.Scenario.simple(rate='20mbit')",
+        'rate: no table, link.rate says it; or write qw.Scenario.simple(rate="20mbit")',
     ),
     (
         lambda: qw.Scenario(link=LINK, flows={"cca": "cubic"}),  # type: ignore[typeddict-item]
-        "flows: a list of tables; write flows=[{'cca': 'cubic'}]",
+        'flows: a list of tables; write flows=[{"cca": "cubic"}]',
     ),
     (
         lambda: qw.Scenario(link=LINK, flows=FLOWS, queue=["codel"]),  # type: ignore[typeddict-item]
-        "queue: a table; write queue={\"disciplines\": ['codel']}",
+        'queue: a table; write queue={"disciplines": ["codel"]}',
     ),
     (
         lambda: qw.sweep("home.toml", over={"aqm": ["codel"]}),
-        'over["aqm": a flag and no path; write "queue.disciplines"',
+        'over: "aqm" is a flag and no path; write "queue.disciplines"',
     ),
     (
         lambda: qw.sweep("home.toml", over={"link.rate": range(1_000_000, 2_000_000)}),
@@ -343,13 +349,74 @@ MISTAKES: list[tuple[Any, str]] = [
     ),
     (
         lambda: qw.load("home.toml").changed({1: "20mbit"}),  # type: ignore[dict-item]
-        'changed({1: not a path; write a text such as "link.rate"',
+        'changed: 1 is no path; write a text such as "link.rate"',
     ),
     (
         lambda: qw.Scenario.from_toml(pathlib.Path("home.toml")),  # type: ignore[arg-type]
-        f"text = {pathlib.Path('home.toml')!r}: not a text; for a file write qw.load(path)",
+        f"toml = {pathlib.Path('home.toml')!r}: not a text; for a file write qw.load(path)",
     ),
     (lambda: qw.explain(None), 'name = None: not a name; write explain("codel")'),  # type: ignore[arg-type]
+    (
+        lambda: qw.Scenario(link=LINK),
+        'flows: missing; write flows=[{"cca": "cubic", "rtt": "20ms"}]',
+    ),
+    (lambda: qw.Scenario(flows=FLOWS), 'link: missing; write link={"rate": "20mbit"}'),
+    (
+        lambda: qw.run("home.toml", rat="20mbit"),  # type: ignore[call-arg]
+        'rat: no such argument; did you mean "rate"? Allowed: scenario, engine, jobs, progress, rate, trace, '
+        "delay, buffer, duration, warmup, stack, sample, seeds, flows, rtt, aqm",
+    ),
+    (
+        lambda: qw.run("home.toml", worker=3),  # type: ignore[call-arg]
+        "worker: no such argument. Allowed: scenario, engine, jobs, progress, rate, trace, "
+        "delay, buffer, duration, warmup, stack, sample, seeds, flows, rtt, aqm",
+    ),
+    (lambda: qw.run(""), 'scenario = "": not a path; write a text, or a pathlib.Path'),
+    (lambda: qw.load(5), "path = 5: not a path; write a text, or a pathlib.Path"),  # type: ignore[arg-type]
+    (
+        lambda: qw.load("home.toml").changed("link.rate"),  # type: ignore[arg-type]
+        'changed("link.rate"): not values by path; write {"link.rate": "50mbit"}',
+    ),
+    (
+        lambda: qw.load("home.toml").changed({"": 1}),
+        'changed: "" is no path; write a text such as "link.rate"',
+    ),
+    (
+        lambda: qw.run("home.toml", aqm=b"codel"),  # type: ignore[arg-type]
+        'aqm = b\'codel\': not a list of disciplines; write aqm=["codel", "pie"]',
+    ),
+    (
+        lambda: qw.run("home.toml", aqm=[None]),  # type: ignore[list-item]
+        'aqm[0] = None: not a discipline; write a name such as "codel"',
+    ),
+    (lambda: qw.run("home.toml", seeds=[]), "seeds: empty; write one value at least, or leave it out"),
+    (
+        lambda: qw.run("home.toml", seeds=[None]),  # type: ignore[list-item]
+        "seeds = None: no value that it has; write a text or a number",
+    ),
+    (
+        lambda: qw.run("home.toml", rate={"a": 1}),  # type: ignore[arg-type]
+        'rate = {"a": 1}: no value that it has; write a text or a number',
+    ),
+    (lambda: qw.explain("\ud800"), "name: '\\ud800' is half a character; write whole ones"),
+    (lambda: qw.number("\ud800"), "value: '\\ud800' is half a character; write whole ones"),
+    (lambda: qw.load("\ud800"), "path: '\\ud800' is half a character; write whole ones"),
+    (
+        lambda: qw.Scenario(name="a\ud800", link=LINK, flows=FLOWS),
+        "name: '\\ud800' is half a character; write whole ones",
+    ),
+    (
+        lambda: qw.run("home.toml", rate="\ud800"),
+        "rate: '\\ud800' is half a character; write whole ones",
+    ),
+    (
+        lambda: qw.Scenario.from_toml("\ud800"),
+        "toml: '\\ud800' is half a character; write whole ones",
+    ),
+    (
+        lambda: qw.Scenario.from_toml("#" * (1 << 24) + "#"),
+        "toml: larger than 16 MB: not a scenario",
+    ),
     (lambda: qw.run("home.toml", aqm=3), 'aqm = 3: not a list of disciplines; write aqm=["codel", "pie"]'),  # type: ignore[arg-type]
 ]
 
@@ -387,9 +454,54 @@ def test_what_says_the_same_is_taken() -> None:
     assert base.changed(duration=np.timedelta64(30, "s")) == base.changed(duration="30s")
     assert base.changed({"flows.rtt": np.timedelta64(1500, "ns")}) == base.changed({"flows.rtt": "1500ns"})
     assert base.changed({"link.rate": np.array(5e6)}) == base.changed({"link.rate": "5mbit"})
+    assert base.changed(rate=np.array(5e6)) == base.changed(rate="5mbit")
+    assert base.changed(seeds=np.array(3)) == base.changed(seeds=3)
+    assert base.changed(seeds=np.array([1, 3])) == base.changed(seeds=[1, 3])
+    assert base.changed(duration=np.array(30, "m8[s]")) == base.changed(duration="30s")
+    assert base.changed(duration=np.timedelta64(2, "25s")) == base.changed(duration="50s")
+    assert base.changed({"flows.rtt": np.timedelta64(30_000_000, "ps")}) == base.changed(
+        {"flows.rtt": "30us"}
+    )
+    assert qw.number(np.array(20e6)) == qw.number("20mbit")
     assert qw.number(20e6) == qw.number("20mbit")
     swept = qw.sweep(base, over={"link.rate": ["5mbit", 20e6]}, aqm="codel", duration="1s", warmup="0s")
     assert list(swept.runs["link.rate"]) == [5e6, 20e6]
+
+
+def test_numpy_s_times_without_a_length_are_refused() -> None:
+    np = pytest.importorskip("numpy")
+    base = qw.Scenario(link=LINK, flows=FLOWS)
+    for time in (
+        np.timedelta64(30),
+        np.timedelta64("NaT"),
+        np.timedelta64("NaT", "s"),
+        np.timedelta64(1, "M"),
+    ):
+        said = r'no time that has a length; write np.timedelta64\(30, "s"\)$'
+        with pytest.raises(qw.Error, match=said):
+            base.changed(duration=time)
+        with pytest.raises(qw.Error, match=said):
+            base.changed({"flows.rtt": time})
+    with pytest.raises(qw.Error, match=r"duration = .*: too large"):
+        base.changed(duration=np.timedelta64(1 << 60, "s"))
+
+
+def test_a_long_value_is_cut_in_an_error() -> None:
+    long = "x" * 5_000_000
+    wrong: list[Any] = [
+        lambda: qw.explain(long),
+        lambda: qw.number(long),
+        lambda: qw.run({long: 1}),
+        lambda: qw.run("home.toml", **{long: 1}),
+        lambda: qw.run([long] * 1000),  # type: ignore[arg-type]
+        lambda: qw.run("home.toml", jobs=10**5000),
+        lambda: qw.run("home.toml", aqm=long),
+        lambda: qw.run("home.toml", rate=long),
+    ]
+    for call in wrong:
+        with pytest.raises(qw.Error) as caught:
+            call()
+        assert len(str(caught.value)) < 2000
 
 
 def test_lists_that_contain_themselves_are_refused() -> None:

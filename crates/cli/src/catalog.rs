@@ -2,7 +2,8 @@
 
 use queuewright_aqm::{Param, ParamKind, Value, registry};
 use queuewright_cca::Kind;
-use queuewright_scenario::PRESETS;
+use queuewright_scenario::units::quote;
+use queuewright_scenario::{PRESETS, nearest};
 use serde_json::json;
 use std::fmt::Write;
 
@@ -127,16 +128,11 @@ pub fn explain(name: &str) -> Result<String, String> {
         .chain(controls)
         .chain(PRESETS.iter().map(|p| p.name))
         .collect();
-    let near = names
-        .iter()
-        .map(|n| (strsim::damerau_levenshtein(&name.to_lowercase(), n), n))
-        .min()
-        .filter(|(distance, n)| *distance <= 1 + n.len() / 3);
-    let hint = match near {
-        Some((_, n)) => format!("; did you mean \"{n}\"?"),
+    let hint = match nearest(name, names.iter().copied()) {
+        Some(near) => format!("; did you mean \"{near}\"?"),
         None => ".".into(),
     };
-    Err(format!("nothing is called {name:?}{hint} There are: {}", names.join(", ")))
+    Err(format!("nothing is called \"{}\"{hint} There are: {}", quote(name), names.join(", ")))
 }
 
 /// What a parameter is measured in.

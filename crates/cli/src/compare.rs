@@ -31,7 +31,8 @@ pub fn compare(
         (None, true) => RunStore::Memory(BTreeMap::new()),
         (out, _) => {
             let base = out.as_deref().unwrap_or(Path::new("queuewright-results"));
-            RunStore::Folder(Box::new(folder(base, scenario, called, &header, specs.len())?))
+            let name = scenario.name.as_deref().unwrap_or(called);
+            RunStore::Folder(Box::new(folder(base, scenario, name, &header, specs.len())?))
         }
     };
     let stop = on_interrupt()?;
@@ -147,11 +148,10 @@ pub fn unwritable(e: queuewright_report::Error) -> Failure {
 pub fn folder(
     base: &Path,
     scenario: &Scenario,
-    called: &str,
+    name: &str,
     header: &Results,
     total: usize,
 ) -> Result<Folder, Failure> {
-    let name = scenario.name.as_deref().unwrap_or(called);
     let (copy, files) = scenario.standing_alone();
     let mut folder = Folder::create(base, name, &copy.to_toml(), header, total).map_err(unwritable)?;
     for (name, file) in files {

@@ -20,7 +20,8 @@ pub use compare::folder;
 pub use suite::Elsewhere;
 
 use args::{Cli, Command, EngineArgs};
-use clap::{CommandFactory, Parser, error::ErrorKind};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser};
 use queuewright_scenario::{Flags, Scenario};
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -238,12 +239,22 @@ fn usage(e: &clap::Error) -> String {
             "no command; try queuewright --help".into()
         }
         ErrorKind::InvalidSubcommand if !out.contains(';') => out + "; try queuewright --help",
+        // Of `--buffer -1p` the reader sees an option -1.
+        ErrorKind::UnknownArgument if negative(e) => {
+            "a value that begins with -: none is negative; try --help".into()
+        }
         // Those without a suggestion of their own.
         ErrorKind::UnknownArgument | ErrorKind::MissingRequiredArgument if !out.contains(';') => {
             out + "; try --help"
         }
         _ => out,
     }
+}
+
+/// Is what the reader takes for an option a number?
+fn negative(e: &clap::Error) -> bool {
+    let Some(ContextValue::String(argument)) = e.get(ContextKind::InvalidArg) else { return false };
+    argument.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// A page for the program and one for each command.

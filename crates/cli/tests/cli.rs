@@ -1325,3 +1325,16 @@ fn advice_is_for_a_scenario() {
     let said = String::from_utf8_lossy(&out.stderr);
     assert!(said.contains("note: left out, as the file refuses them: fq-codel"), "{said}");
 }
+
+/// The README's samples of what `check` answers are what it answers.
+#[test]
+fn the_readme_s_answer_is_the_command_s() {
+    let page = include_str!("../../../README.md");
+    let (_, sample) = page.split_once("$ queuewright check home.toml\n").expect("a sample of `check`");
+    let said = sample.lines().next().expect("its answer");
+    let dir = folder();
+    let text = format!("\n[link]\nbufer{}", SMALL.split_once("[link]\nrate").expect("a link").1);
+    fs::write(dir.path().join("home.toml"), text).expect("home.toml");
+    let out = output(dir.path(), &["check", "home.toml"]);
+    assert_eq!(String::from_utf8_lossy(&out.stderr).trim_end(), said);
+}

@@ -1,9 +1,10 @@
 //! A scenario as Python holds it.
 
 use crate::runs::Runs;
-use crate::said;
+use crate::{input, said};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use queuewright_scenario::limits::TOML;
 use queuewright_scenario::packet::FULL_BYTES;
 use queuewright_scenario::{Flags, Scenario};
 use std::path::{Path, PathBuf};
@@ -61,6 +62,9 @@ impl Draft {
     /// The text of a scenario file; paths in it start from the working folder.
     #[staticmethod]
     fn from_toml(text: &str) -> PyResult<Draft> {
+        if text.len() as u64 > TOML.bytes {
+            return Err(input(format!("toml: larger than {} MB: not a scenario", TOML.bytes >> 20)));
+        }
         Draft::checked(queuewright_scenario::Draft::parse(text, "text", Path::new("")).map_err(said)?)
     }
 

@@ -14,7 +14,7 @@ mod table;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use queuewright_scenario::units::{Size, Unit};
+use queuewright_scenario::units::{Size, Unit, quote};
 use queuewright_scenario::{Flags, Place};
 use std::ffi::OsString;
 
@@ -89,7 +89,8 @@ fn number(text: &str) -> PyResult<(f64, &'static str)> {
         return Ok((bytes as f64, "bytes"));
     }
     Err(input(format!(
-        "{text:?}: not a number with a unit; write a rate (\"10mbit\"), a time (\"20ms\") or a size (\"45kb\")"
+        "\"{}\": not a number with a unit; write a rate (\"10mbit\"), a time (\"20ms\") or a size (\"45kb\")",
+        quote(text)
     )))
 }
 

@@ -186,19 +186,21 @@ impl Results {
         self.results.to_json()
     }
 
-    /// What `queuewright run` prints in a pipe.
+    /// What `queuewright run` prints in a pipe, and where runs are missing how many are there.
     fn summary(&self) -> String {
-        table(&self.results, TableStyle::default())
+        let (there, all) = (self.results.runs.len(), self.draft.get().scenario.count());
+        let missing = if there < all { format!("{there} of {all} runs\n") } else { String::new() };
+        missing + &table(&self.results, TableStyle::default())
     }
 
-    /// Writes the folder that `queuewright run` writes, under `base`; gives its path.
-    fn save(&self, py: Python<'_>, base: PathBuf, called: &str) -> PyResult<PathBuf> {
+    /// Writes the folder that `queuewright run` writes, under `base` and called `name`; gives its path.
+    fn save(&self, py: Python<'_>, base: PathBuf, name: &str) -> PyResult<PathBuf> {
         py.detach(|| {
             let scenario = &self.draft.get().scenario;
             let header = header(scenario);
             // Of an interrupted call fewer are there.
             let total = scenario.count();
-            let mut folder = queuewright::folder(&base, scenario, called, &header, total)
+            let mut folder = queuewright::folder(&base, scenario, name, &header, total)
                 .map_err(|e| input(e.to_string().replace("--out", "folder")))?;
             for (i, run) in self.results.runs.iter().enumerate() {
                 let mut run = run.clone();

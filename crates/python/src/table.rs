@@ -271,16 +271,17 @@ fn value<'py>(py: Python<'py>, column: &ArrayRef, row: usize) -> PyResult<Option
     }))
 }
 
-/// Tables one below the other, each with columns in front that are the same in all of its rows: a JSON object of
-/// them for each table. What one of the tables lacks is null there.
+/// Tables one below the other, each with columns in front that are the same in all of its rows: of each table a
+/// JSON list of their names and values. What one of the tables lacks is null there.
 #[pyfunction]
 pub fn concat(tables: Vec<Bound<'_, Table>>, points: &str) -> PyResult<Table> {
-    let points: Vec<serde_json::Map<String, Json>> = serde_json::from_str(points).map_err(input)?;
+    let points: Vec<Vec<(String, Json)>> = serde_json::from_str(points).map_err(input)?;
+    let of = |point: &[(String, Json)], name: &str| point.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone());
     let mut fields: Vec<FieldRef> = Vec::new();
     for (name, _) in points.iter().flatten() {
         if !fields.iter().any(|f| f.name() == name) {
-            let of_name = || points.iter().filter_map(|p| p.get(name));
-            fields.push(Arc::new(Field::new(name, type_of(of_name()), true)));
+            let values: Vec<Json> = points.iter().filter_map(|point| of(point, name)).collect();
+            fields.push(Arc::new(Field::new(name, type_of(values.iter()), true)));
         }
     }
     let in_front = fields.len();
@@ -303,8 +304,8 @@ pub fn concat(tables: Vec<Bound<'_, Table>>, points: &str) -> PyResult<Table> {
         for batch in &table.get().batches {
             let column = |(i, field): (usize, &FieldRef)| match batch.column_by_name(field.name()) {
                 Some(column) if i >= in_front => column.clone(),
-                _ => match point.get(field.name()) {
-                    Some(value) if i < in_front => same(value, field.data_type(), batch.num_rows()),
+                _ => match of(point, field.name()) {
+                    Some(value) if i < in_front => same(&value, field.data_type(), batch.num_rows()),
                     _ => new_null_array(field.data_type(), batch.num_rows()),
                 },
             };

@@ -90,7 +90,7 @@ pub(crate) fn listed(words: impl IntoIterator<Item = impl Into<String>>, last: &
 }
 
 /// The one of these words that is close to what was written, if one is.
-pub(crate) fn nearest<'a>(word: &str, allowed: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, allowed: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // A long word is no typo of a short one, and costs time to compare.
     let lower = if word.len() <= 64 { word.to_lowercase() } else { return None };
     let near = allowed

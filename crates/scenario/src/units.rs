@@ -405,7 +405,7 @@ pub fn show_millionths(millionths: u64) -> String {
 }
 
 /// Shortens a text for an error message and makes control characters visible.
-pub(crate) fn quote(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     const MOST: usize = 60;
     let mut out: String = text
         .chars()

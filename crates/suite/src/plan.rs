@@ -35,7 +35,7 @@ fn disciplines(asked: Option<&str>, usual: Option<&str>) -> Option<String> {
     match asked.or(usual)? {
         "all" => Some(queuewright_aqm::alone().collect::<Vec<_>>().join(",")),
         list if list.split(',').any(|d| d == REFERENCE) => Some(list.into()),
-        list => Some(format!("{REFERENCE},{list}")),
+        list => Some(format!("{list},{REFERENCE}")),
     }
 }
 

@@ -1,7 +1,6 @@
 """Parameters that are best over a set of scenarios: the search, and what is held out from it."""
 
 import json
-import operator
 import os
 import tempfile
 import time
@@ -19,6 +18,7 @@ from queuewright._tune import _folder, _objective, _scenarios, _space
 from queuewright._tune._scenarios import Member
 from queuewright._tune._space import Axis, Settings
 from queuewright._tune._tuned import Tuned, percent, plural
+from queuewright._values import shown, whole
 
 if TYPE_CHECKING:
     from queuewright._tune._final import Outcome
@@ -83,15 +83,6 @@ def tune(
         Error: Wrong input.
         RunError: A run failed. Of that, and of Ctrl-C, what has finished is in the folder, for `resume`.
     """
-    try:
-        from queuewright._tune._final import Final
-        from queuewright._tune._runs import Runner, Store
-        from queuewright._tune._search import Search
-    except ImportError as e:
-        gone = (e.name or "").partition(".")[0]
-        raise Error(
-            f"tuning needs Optuna and SciPy, and there is no {gone}: pip install 'queuewright[tune]'"
-        ) from None
     most, seeds = _count("trials", trials), _count("seeds", seeds)
     if engine not in ("sim", "ray"):
         raise Error(f'engine = "{engine}": not an engine that can tune. Allowed: sim, ray')
@@ -108,6 +99,15 @@ def tune(
         start = {key: value for key, value in given.items() if key in searched}
         members = _by_name([*chosen_on, *judged_on])
         _can_be_run(members, _space.line(name, fixed), _space.line(name, fixed | start))
+        try:
+            from queuewright._tune._final import Final
+            from queuewright._tune._runs import Runner, Store
+            from queuewright._tune._search import Search
+        except ImportError as e:
+            gone = (e.name or "").partition(".")[0]
+            raise Error(
+                f"tuning needs Optuna and SciPy, and there is no {gone}: pip install 'queuewright[tune]'"
+            ) from None
         first = _first(_space.parameters(name), axes, start)
         at = _folder.folder(
             Path(folder),
@@ -201,13 +201,7 @@ def _line(search: "Search") -> str:
 
 
 def _count(name: str, value: Any) -> int:
-    try:
-        number = 0 if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        number = 0
-    if not 1 <= number <= _MOST[name]:
-        raise Error(f"{name} = {value!r}: write a whole number from 1 to {_MOST[name]}")
-    return number
+    return whole(name, value, 1, _MOST[name])
 
 
 def _seconds(text: str) -> float:
@@ -248,7 +242,7 @@ def _discipline(aqm: Discipline) -> tuple[str, Settings]:
                 raise Error(f'aqm: "{part}" in {aqm}: write a parameter and its value: target=5ms')
             words[key] = value
     else:
-        raise Error(f'aqm: {aqm!r}: not a discipline; write a text such as "codel"')
+        raise Error(f'aqm: {shown(aqm)}: not a discipline; write a text such as "codel"')
     known = _space.parameters(name)
     for key in words:
         if key not in known:

@@ -11,7 +11,7 @@ from typing import Any
 
 from queuewright import _tune
 from queuewright._native import Error
-from queuewright._outcome import outcome
+from queuewright._outcome import Parser, outcome
 from queuewright._tune import _folder
 
 BASE = "queuewright-tuned"
@@ -34,14 +34,13 @@ _FLAGS = {"objective": "for", "held_out": "held-out"}
 
 def main(args: Sequence[str]) -> int:
     """Does what the command line asks for; the exit code is that of `queuewright`."""
-    given = _parser().parse_args(args[1:])
 
     def interrupted(e: KeyboardInterrupt) -> str:
         folder, count = getattr(e, "kept", (None, 0))
         kept = f"; {count} candidates are kept in {folder}: go on with --resume" if folder else ""
         return f"interrupted{kept}"
 
-    return outcome(lambda: print(_tuned(given)), interrupted, _in_flags)
+    return outcome(lambda: print(_tuned(_parser().parse_args(args[1:]))), interrupted, _in_flags)
 
 
 def _in_flags(text: str) -> str:
@@ -113,7 +112,7 @@ def _whole(path: str) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="queuewright tune",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Find the parameters of a discipline that are best over scenarios, and judge them on\n"

@@ -8,6 +8,7 @@ from typing import Any
 
 from queuewright import _native
 from queuewright._native import Error
+from queuewright._values import shown
 from queuewright._words import disciplines
 
 # Values of parameters, by name, as scenario files and --aqm have them.
@@ -361,7 +362,7 @@ def _range_text(name: str, value: Any) -> str:
         and all(isinstance(one, str | bool | int | float) for one in value)
     ):
         return "|".join(str(one).lower() if isinstance(one, bool) else str(one) for one in value)
-    raise Error(f'over["{name}"] = {value!r}: write a range, "1ms..100ms", or a list of values')
+    raise Error(f'over["{name}"] = {shown(value)}: write a range, "1ms..100ms", or a list of values')
 
 
 def line(discipline: str, settings: Mapping[str, str]) -> str:

@@ -6,7 +6,7 @@
     policy = learn.train(training, "queuewright-trained/mine")
     rows = learn.evaluate(["queuewright-trained/mine/policy.json"], envs.paper(rtt_ms=[30], episode_s=10))
 
-Training needs `pip install '.[train]'`. docs/training.md has more.
+Training needs `pip install 'queuewright[train]'`. docs/training.md has more.
 """
 
 import os
@@ -20,7 +20,9 @@ try:
     import msgspec  # noqa: F401
     import numpy  # noqa: F401
 except ImportError as e:
-    raise Error(f"learned policies need {e.name}, which is not there: pip install '.[train]'") from None
+    raise Error(
+        f"learned policies need {e.name}, which is not there: pip install 'queuewright[train]'"
+    ) from None
 
 from queuewright.learn._config import Config, Evaluation, Learning, changed, config, preset, read
 from queuewright.learn._evaluate import evaluate, paper_tests, rival, table
@@ -51,7 +53,7 @@ def _needs_jax() -> None:
         import optax  # noqa: F401
     except ImportError as e:
         raise Error(
-            f"training needs JAX and optax, and there is no {e.name}: pip install '.[train]'"
+            f"training needs JAX and optax, and there is no {e.name}: pip install 'queuewright[train]'"
         ) from None
     # Policies are small: a graphics card would wait for the simulator.
     jax.config.update("jax_platforms", "cpu")  # type: ignore[no-untyped-call]
@@ -75,7 +77,7 @@ def train(
         folder: Made if it is not there; one that holds a training is refused.
         resume: Go on from the folder's checkpoint.
         engine: Who plays the episodes: `"sim"`: this machine's cores; `"ray"`: those of a Ray cluster
-            (`pip install '.[ray]'`). What is learned is the same.
+            (`pip install 'queuewright[ray]'`). What is learned is the same.
         say: Is told a line for each evaluation.
 
     Raises:

@@ -18,6 +18,7 @@ from msgspec.structs import force_setattr
 from queuewright._native import Error
 from queuewright._networks import Domain, domain
 from queuewright._scenario import load, points
+from queuewright._values import shown
 from queuewright.learn._policy import Policy
 
 if sys.version_info >= (3, 11):
@@ -66,7 +67,9 @@ class Learning(Struct, frozen=True, forbid_unknown_fields=True):
             line = [(0.0, given)] if isinstance(given, float) else given
             steps = [step for step, _ in line]
             if not line or any(a >= b for a, b in itertools.pairwise(steps)):
-                raise ValueError(f"{key} = {given!r}: a number, or points [step, number] whose steps rise")
+                raise ValueError(
+                    f"{key} = {shown(given)}: a number, or points [step, number] whose steps rise"
+                )
             force_setattr(self, key, tuple((float(step), float(x)) for step, x in line))
 
 
@@ -158,7 +161,7 @@ def config(given: Mapping[str, Any], base_dir: str = "") -> Config:
         Error: The first thing wrong.
     """
     if not isinstance(given, Mapping):
-        raise Error(f"{given!r}: not a table")
+        raise Error(f"{shown(given)}: not a table")
     tables: dict[str, Any] = preset(_read(_Preset, {"preset": given.get("preset", "default")}).preset)
     for key, value in given.items():
         both = isinstance(value, Mapping) and isinstance(tables.get(key), Mapping)
@@ -276,7 +279,7 @@ def _said(wrong: str, kind: Any, table: Any, where: str) -> str:
     if not what.startswith("Expected"):
         # Our own words, of a field in it.
         return f"{inside}{what}"
-    return f"{at} = {found!r}: not {_allowed(declared)}"
+    return f"{at} = {shown(found)}: not {_allowed(declared)}"
 
 
 def _inside(declared: Any, name: str, place: str) -> Any:

@@ -5,9 +5,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from queuewright import learn
 from queuewright._native import Error
-from queuewright._outcome import outcome
+from queuewright._outcome import Parser, outcome
 from queuewright._run import ENGINES
 from queuewright._scenario import load
 
@@ -24,7 +23,7 @@ def main(args: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     plain = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(prog="queuewright", formatter_class=plain)
+    parser = Parser(prog="queuewright", formatter_class=plain)
     commands = parser.add_subparsers(dest="command", required=True)
     train = commands.add_parser(
         "train",
@@ -90,7 +89,12 @@ def _parser() -> argparse.ArgumentParser:
 MEASURES = ("reward", "utilization", "drop_fraction", "queue_of_buffer")
 
 
+# What `learn` needs may not be there; help is, in any case.
+
+
 def _train(given: argparse.Namespace) -> None:
+    from queuewright import learn
+
     if given.file is not None and given.preset is not None:
         raise Error("--preset: not together with FILE, which may say preset = itself")
     tables = {"preset": given.preset or "default"}
@@ -108,6 +112,8 @@ def _train(given: argparse.Namespace) -> None:
 
 
 def _evaluate(given: argparse.Namespace) -> None:
+    from queuewright import learn
+
     tests = learn.paper_tests()
     networks = tests[given.on] if given.on in tests else [load(given.on)]
     rows = learn.evaluate(
@@ -122,6 +128,8 @@ def _evaluate(given: argparse.Namespace) -> None:
 
 
 def _export(given: argparse.Namespace) -> None:
+    from queuewright import learn
+
     policy, rounded, before = learn.export(given.folder, name=given.name)
     out = Path(given.out or f"{policy.name}.json")
     policy.save(out)
