@@ -276,7 +276,8 @@ fn value<'py>(py: Python<'py>, column: &ArrayRef, row: usize) -> PyResult<Option
 #[pyfunction]
 pub fn concat(tables: Vec<Bound<'_, Table>>, points: &str) -> PyResult<Table> {
     let points: Vec<Vec<(String, Json)>> = serde_json::from_str(points).map_err(input)?;
-    let of = |point: &[(String, Json)], name: &str| point.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone());
+    let of =
+        |point: &[(String, Json)], name: &str| point.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone());
     let mut fields: Vec<FieldRef> = Vec::new();
     for (name, _) in points.iter().flatten() {
         if !fields.iter().any(|f| f.name() == name) {
