@@ -51,11 +51,14 @@ pub struct Receiver {
     ack_at: u64,
     /// When its client asks for more (ns); `u64::MAX`: it does not.
     asks_at: u64,
+    /// When the timer of delayed ACKs fires (ns). One that goes earlier leaves it set, and it lets go what is compressed then
+    /// (`tcp_delack_timer_handler`); `u64::MAX`: it was never set.
+    timer_at: u64,
     rules: &'static StackRules,
-    /// Out-of-order ranges, rising, apart, how many segments they hold, and in how many buffers these lie.
-    ranges: Vec<(u32, u32)>,
+    /// Buffers of what came out of order, rising, and how many segments they hold. What goes on where one ends is put to it, up to [`PIECES`]
+    /// segments (`tcp_ooo_try_coalesce`); two that come to touch stay two.
+    behind: Vec<(u32, u32)>,
     held: u32,
-    buffers: u32,
     /// Next segment expected.
     pub rcv_nxt: u32,
     /// `rcv_nxt` at the last ACK (`rcv_wup`).
@@ -64,7 +67,7 @@ pub struct Receiver {
     quick_acks: u32,
     /// How long an acknowledgement is delayed (`icsk_ack.ato`, ticks); 0: no data yet.
     ato: u32,
-    /// When data came last (ns).
+    /// When data came last in order, or the connection opened (`icsk_ack.lrcvtime`, ns); 0: not known yet.
     data_ns: u64,
     /// When the present tick of the kernel's clock ends (ns).
     tick_end_ns: u64,
@@ -114,9 +117,8 @@ impl Receiver {
             rules,
             rcv_nxt: 0,
             acked_to: 0,
-            ranges: Vec::new(),
+            behind: Vec::new(),
             held: 0,
-            buffers: 0,
             blocks: SackBlocks::default(),
             ts_recent: 0,
             echoes_each,
@@ -131,6 +133,7 @@ impl Receiver {
             reopens: false,
             base_rtt_ns,
             ack_at: u64::MAX,
+            timer_at: u64::MAX,
             asks_at: u64::MAX,
             asks_for: 0,
             pingpong: false,
@@ -141,6 +144,7 @@ impl Receiver {
     /// `tcp_init_buffer_space`). Else that is when data first comes, right behind the handshake.
     pub fn begins(&mut self, at: u64) {
         self.window.since = at;
+        self.data_ns = at;
     }
 
     /// See [`crate::alone::Receiver::measured`].
@@ -280,46 +284,55 @@ impl Receiver {
         }
         // A duplicate is told of in one ACK, if in any (`tcp_data_queue`).
         self.dsack = None;
-        let now = (self.echoes_each || flags & (flag::CE | flag::CWR) != 0)
-            && !self.went_first
-            && self.see_ecn(flags, end <= self.rcv_nxt);
+        let marks = (self.echoes_each || flags & (flag::CE | flag::CWR) != 0) && !self.went_first;
         // RFC 7323 section 4.3: the echo is of what moves the left edge, and never goes back.
         if seq <= self.acked_to {
             self.ts_recent = self.ts_recent.max(ts);
         }
         if seq <= self.rcv_nxt && end > self.rcv_nxt {
             self.rcv_nxt = end;
-            if self.rules.autotunes {
-                self.data_received(at, end, flags);
-            }
-            let ack = self.acknowledge(at, flags, now);
+            let now = match self.rules.autotunes {
+                true => self.data_received(at, end, flags, marks),
+                false => marks && self.see_ecn(flags, false),
+            };
+            let (ack, read) = match self.behind.is_empty() {
+                true => (self.acknowledge(at, flags, now), end),
+                false => self.fill_gap(at, seq, now),
+            };
             // The application reads, buffer by buffer (`tcp_rcv_space_adjust`).
             if self.rules.autotunes && at >= self.window.until {
-                let queued = if self.rcv_nxt - end < PIECES { 0 } else { self.rcv_nxt - end };
-                self.window.end_round(at, self.rcv_nxt - queued, queued, self.beyond());
+                self.window.end_round(at, read, self.rcv_nxt - read, self.beyond());
             }
             return ack;
         }
         if end <= self.rcv_nxt {
             // A duplicate: report it (RFC 2883) at once, and stay quick for a while (`tcp_enter_quickack_mode`).
+            if marks {
+                self.see_ecn(flags, true);
+            }
             self.dsack = Some((seq, end));
             self.enter_quick(QUICK);
             return Some(self.make_ack(at));
         }
+        let now = marks && self.see_ecn(flags, false);
         if self.rules.autotunes && !self.went_first {
             self.see_ect(flags);
         }
-        let (held, buffers) = (self.held, self.buffers);
+        if self.data_ns == 0 {
+            // That it was opened with, right before.
+            self.data_ns = at;
+        }
+        let (held, buffers) = (self.held, self.buffers());
         self.store(seq, end);
-        if self.held > held {
-            if self.rules.autotunes {
-                // What a new buffer takes counts only later (`tcp_data_queue_ofo`).
-                let more = self.buffers <= buffers;
-                self.grow_window(held + u32::from(more), buffers);
-                self.window.grow_buffer(self.window.space, self.beyond());
-            }
-        } else {
+        if self.held == held {
             self.dsack = Some((seq, end));
+        } else if self.rules.autotunes {
+            // What a new buffer takes counts only later (`tcp_data_queue_ofo`).
+            let more = self.buffers() <= buffers;
+            self.grow_window(held + u32::from(more), buffers);
+        }
+        if self.rules.autotunes {
+            self.window.grow_buffer(self.window.space, self.beyond());
         }
         self.out_of_order_ack(at, now, None)
     }
@@ -337,42 +350,58 @@ impl Receiver {
         self.make_unscheduled_ack(at)
     }
 
-    /// The acknowledgement that the next segment in order calls for, if it does.
+    /// What fills a gap, from `seq` on: the acknowledgement that it calls for, if it does, and up to where the first buffer goes that is read.
+    fn fill_gap(&mut self, at: u64, seq: u32, now: bool) -> (Option<AckOut>, u32) {
+        // What lay behind the gap is read only once this is told.
+        let (first, buffers) = self.fill(seq);
+        let unread = (self.held + self.rcv_nxt - seq, self.buffers() + buffers);
+        // RFC 5681 section 4.2: a filled gap is told at once.
+        let ack = match self.behind.is_empty() {
+            true => Some(self.make_ack_beside(at, unread)),
+            false => self.out_of_order_ack(at, now, Some(unread)),
+        };
+        if self.rules.autotunes {
+            self.reopen(at);
+        }
+        (ack, first)
+    }
+
+    /// The acknowledgement that the next segment in order calls for, where nothing is out of order, if it does.
     #[inline]
     fn acknowledge(&mut self, at: u64, flags: u8, now: bool) -> Option<AckOut> {
-        if !self.ranges.is_empty() {
-            // What lay behind the gap is read only once this is told. The first buffer there is put to the segment, if it reaches that
-            // (`tcp_ofo_queue`), and has room for it.
-            let joins = self.ranges.first().is_some_and(|r| r.0 <= self.rcv_nxt && r.1 - r.0 < PIECES);
-            let unread = (self.held + 1, self.buffers + u32::from(!joins));
-            self.fill();
-            // RFC 5681 section 4.2: a filled gap is told at once.
-            let ack = match self.ranges.is_empty() {
-                true => Some(self.make_ack_beside(at, unread)),
-                false => self.out_of_order_ack(at, now, Some(unread)),
-            };
-            if self.rules.autotunes {
-                self.reopen(at);
+        let ends = flags & flag::PUSH != 0 && !self.pingpong;
+        let due = self.calls_for_ack();
+        if !self.rules.autotunes {
+            if due || ends || self.is_quick() || now {
+                return Some(self.make_ack(at));
             }
-            return ack;
+            if self.ack_at == u64::MAX {
+                self.ack_at = at + self.rules.delayed_ack_ns;
+            }
+            return None;
+        }
+        // Told before it is read (`__tcp_ack_snd_check`); else the timer is set (`tcp_send_delayed_ack`).
+        if self.is_quick() || now || (due && self.window_goes_on((1, 1))) || self.is_due_soon(at) {
+            let ack = self.make_ack_beside(at, (1, 1));
+            self.reopen(at);
+            return Some(ack);
+        }
+        if self.ack_at == u64::MAX {
+            self.timer_at = self.ticks_from(at, self.delay_ticks());
         }
         // The reader takes what there is at once; the end of a burst, or of all, is then told (`tcp_cleanup_rbuf`).
-        if self.calls_for_ack() || self.is_quick() || now || (flags & flag::PUSH != 0 && !self.pingpong) {
+        if due || ends {
             return Some(self.make_ack(at));
         }
-        self.delay_ack(at);
+        self.ack_at = self.ack_at.min(self.timer_at);
         None
     }
 
-    /// `tcp_send_delayed_ack`
+    /// `tcp_send_delayed_ack`: does one wait that is due in a quarter of the time that it waits?
     #[inline]
-    fn delay_ack(&mut self, at: u64) {
-        if self.ack_at == u64::MAX {
-            self.ack_at = match self.rules.autotunes {
-                true => self.ticks_from(at, self.delay_ticks()),
-                false => at + self.rules.delayed_ack_ns,
-            };
-        }
+    fn is_due_soon(&self, at: u64) -> bool {
+        self.ack_at != u64::MAX
+            && self.ack_at / TICK_NS <= at / TICK_NS + 1 + u64::from(self.delay_ticks() >> 2)
     }
 
     /// `tcp_in_quickack_mode`
@@ -444,17 +473,20 @@ impl Receiver {
         ato.min(DELAY_MAX)
     }
 
-    /// `tcp_event_data_recv`: in-order data came; from its rhythm follows how long an acknowledgement may wait.
+    /// `tcp_event_data_recv`: in-order data came; from its rhythm follows how long an acknowledgement may wait. `marks` are looked at behind that:
+    /// must the ACK go at once?
     #[inline]
-    fn data_received(&mut self, at: u64, end: u32, flags: u8) {
-        self.window.measure_full(at, end);
+    fn data_received(&mut self, at: u64, end: u32, flags: u8, marks: bool) -> bool {
+        self.window.measure_full(at, end, self.acked_to);
         // So soon that it changes nothing: most often.
         if self.ato != ATO_MIN || at - self.data_ns >= u64::from(ATO_MIN / 2 - 1) * TICK_NS {
             self.set_rhythm(at);
         }
         self.data_ns = at;
         self.see_ect(flags);
-        self.grow_window(self.held + 1, self.buffers + 1);
+        let now = marks && self.see_ecn(flags, false);
+        self.grow_window(self.held + 1, self.buffers() + 1);
+        now
     }
 
     /// `tcp_data_ecn_check`: what says that it is not ECN-capable among others that are was most likely sent again; losses go on.
@@ -470,7 +502,13 @@ impl Receiver {
     /// Segments from the next expected to the end of what is out of order.
     #[inline]
     fn beyond(&self) -> u32 {
-        self.ranges.last().map_or(0, |r| r.1 - self.rcv_nxt)
+        self.behind.last().map_or(0, |r| r.1 - self.rcv_nxt)
+    }
+
+    /// How many buffers lie behind gaps.
+    #[inline]
+    fn buffers(&self) -> u32 {
+        self.behind.len() as u32
     }
 
     #[cold]
@@ -483,7 +521,7 @@ impl Receiver {
             self.ato = self.ato / 2 + ATO_MIN / 2;
         } else if gap < self.ato {
             self.ato = (self.ato / 2 + gap).min(self.rto_ticks()).min(ATO_MAX);
-        } else if gap > self.rto_ticks() && self.data_ns > 0 {
+        } else if gap > self.rto_ticks() {
             // After a pause a sender begins with a small window.
             self.more_quick(QUICK);
         }
@@ -505,8 +543,8 @@ impl Receiver {
         if hides {
             self.see_ecn(flags, false);
             self.see_ect(flags);
-            let first = self.ranges.partition_point(|r| r.1 < end);
-            self.dsack = self.ranges.get(first).filter(|r| r.0 <= seq).map(|_| (seq, end));
+            let first = self.behind.partition_point(|b| b.1 < end);
+            self.dsack = self.behind.get(first).filter(|b| b.0 <= seq).map(|_| (seq, end));
         }
         hides
     }
@@ -530,82 +568,76 @@ impl Receiver {
         let was = self.ece;
         self.ece |= ce;
         if ce && !was {
-            // A first mark is told at once (`tcp_enter_quickack_mode(sk, 2)`); before any data there is no rhythm yet.
-            let ato = self.ato;
+            // A first mark is told at once (`tcp_enter_quickack_mode(sk, 2)`).
             self.enter_quick(2);
-            self.ato = self.ato.min(ato);
         }
         // A sender that has reduced its window may have nothing else on its way.
         cwr
     }
 
-    /// Adds what came out of order, and puts its block first.
+    /// Adds what came out of order, segment by segment, and puts its block first.
     fn store(&mut self, seq: u32, end: u32) {
-        // Most often it lies above all others, next to the last one or after a loss.
-        match self.ranges.last_mut() {
-            Some(last) if last.1 == seq => {
-                let before = buffers_of(*last);
-                last.1 = end;
-                self.held += end - seq;
-                self.buffers += buffers_of(*last) - before;
-                if self.blocks.goes_on((seq, end)) {
-                    return;
+        let mut lies_last = true;
+        for segment in seq..end {
+            lies_last &= self.lay(segment);
+        }
+        // Most often it goes on where the last one ends.
+        if !(lies_last && self.blocks.goes_on((seq, end))) {
+            self.blocks.add((seq, end));
+        }
+    }
+
+    /// Lays a segment into its buffer, if it is not in one. Is it the last of all?
+    #[inline]
+    fn lay(&mut self, seq: u32) -> bool {
+        // Most often it lies above all others.
+        let place = match self.behind.last() {
+            Some(last) if last.0 > seq => self.behind.partition_point(|b| b.0 <= seq),
+            _ => self.behind.len(),
+        };
+        let is_last = place == self.behind.len();
+        if let Some(before) = place.checked_sub(1).map(|i| &mut self.behind[i]) {
+            if seq < before.1 {
+                return false;
+            }
+            if before.1 == seq && seq - before.0 < PIECES {
+                before.1 += 1;
+                self.held += 1;
+                return is_last;
+            }
+        }
+        self.behind.insert(place, (seq, seq + 1));
+        self.held += 1;
+        is_last
+    }
+
+    /// `tcp_ofo_queue`: takes in what a segment from `seq` on reaches. Up to where the first buffer then goes that is read, and how many there are:
+    /// a buffer is put to the one before if that has room for it (`tcp_try_coalesce`).
+    fn fill(&mut self, seq: u32) -> (u32, u32) {
+        let (mut from, mut first, mut buffers, mut n) = (seq, 0, 1, 0);
+        while let Some(&(lo, hi)) = self.behind.get(n).filter(|b| b.0 <= self.rcv_nxt) {
+            if hi - from > PIECES {
+                if buffers == 1 {
+                    first = lo;
                 }
+                (from, buffers) = (lo, buffers + 1);
             }
-            Some(last) if last.1 > seq => self.store_between(seq, end),
-            _ => {
-                self.ranges.push((seq, end));
-                self.held += end - seq;
-                self.buffers += buffers_of((seq, end));
-            }
-        }
-        self.blocks.add((seq, end));
-    }
-
-    /// Adds what begins below the end of the last range, if it is not in one.
-    fn store_between(&mut self, seq: u32, end: u32) {
-        // The first that ends at or after `seq`, and one past the last that it reaches.
-        let first = self.ranges.partition_point(|r| r.1 < seq);
-        let past = first + self.ranges[first..].partition_point(|r| r.0 <= end);
-        let (mut from, mut to, mut had, mut buffers) = (seq, end, 0, 0);
-        for &(lo, hi) in &self.ranges[first..past] {
-            if lo <= seq && end <= hi {
-                return;
-            }
-            (from, to) = (from.min(lo), to.max(hi));
-            had += hi - lo;
-            buffers += buffers_of((lo, hi));
-        }
-        self.held += to - from - had;
-        self.buffers = self.buffers + buffers_of((from, to)) - buffers;
-        if past == first {
-            self.ranges.insert(first, (from, to));
-        } else {
-            self.ranges[first] = (from, to);
-            self.ranges.drain(first + 1..past);
-        }
-    }
-
-    /// In-order data reached the first range: takes it in.
-    fn fill(&mut self) {
-        while let Some(&(lo, hi)) = self.ranges.first()
-            && lo <= self.rcv_nxt
-        {
             self.rcv_nxt = hi;
             self.held -= hi - lo;
-            self.buffers -= buffers_of((lo, hi));
-            self.ranges.remove(0);
+            n += 1;
         }
-        match self.ranges.is_empty() {
+        self.behind.drain(..n);
+        match self.behind.is_empty() {
             true => self.blocks.clear(),
             false => self.blocks.remove_to(self.rcv_nxt),
         }
+        (if buffers == 1 { self.rcv_nxt } else { first }, buffers)
     }
 
     /// `__tcp_ack_snd_check` with data out of order: at once, or compressed. `unread`: segments in the receive buffer and their buffers, if
     /// some of them came in order and are not yet read.
     fn out_of_order_ack(&mut self, at: u64, now: bool, unread: Option<(u32, u32)>) -> Option<AckOut> {
-        let queued = unread.unwrap_or((self.held, self.buffers));
+        let queued = unread.unwrap_or((self.held, self.buffers()));
         if std::mem::take(&mut self.went_first) {
             return None;
         }
@@ -628,6 +660,9 @@ impl Receiver {
         self.compressed += 1;
         if self.compressed == 1 {
             self.ack_at = self.ack_at.min(at + compress_ns(self.window.known_rtt(), self.base_rtt_ns / 1000));
+            if self.timer_at > at {
+                self.ack_at = self.ack_at.min(self.timer_at);
+            }
         }
         None
     }
@@ -641,7 +676,7 @@ impl Receiver {
     }
 
     fn make_ack(&mut self, at: u64) -> AckOut {
-        self.make_ack_beside(at, (self.held, self.buffers))
+        self.make_ack_beside(at, (self.held, self.buffers()))
     }
 
     /// The same where so many segments in so many buffers are not yet read.
@@ -681,7 +716,7 @@ impl Receiver {
         if 2 * told > self.window.clamp.into() {
             return;
         }
-        let new = self.select_window((self.held, self.buffers));
+        let new = self.select_window((self.held, self.buffers()));
         if new > 0 && u64::from(new) >= 2 * told {
             // If none was due this is none of the quick ones (`tcp_dec_quickack_mode`).
             self.quick_acks += u32::from(self.ack_at == u64::MAX && self.quick_acks > 0);
@@ -717,13 +752,6 @@ impl Receiver {
         let free = free >> w.scale << w.scale;
         if free < w.clamp >> 4 || free < MSS { 0 } else { free.min(w.told) }
     }
-}
-
-/// In how many buffers a range lies that came in order: what goes on where another one ends is put to it, up to so many pieces
-/// (`tcp_try_coalesce`).
-#[inline]
-fn buffers_of((lo, hi): (u32, u32)) -> u32 {
-    (hi - lo).div_ceil(PIECES)
 }
 
 /// The receive window's room and how it follows the flow (`tcp_rcv_space_adjust`, "dynamic right-sizing").
@@ -862,10 +890,10 @@ impl Window {
         }
     }
 
-    /// All before `next` came in order: when that is a window full since the last time, it took a round trip or more
-    /// (`tcp_rcv_rtt_measure`).
+    /// All before `next` came in order, and what is before `acked` was acknowledged: when that is a window full since the last time, it took a
+    /// round trip or more (`tcp_rcv_rtt_measure`).
     #[inline]
-    fn measure_full(&mut self, at: u64, next: u32) {
+    fn measure_full(&mut self, at: u64, next: u32, acked: u32) {
         if next < self.full_at {
             return;
         }
@@ -877,7 +905,9 @@ impl Window {
                 self.time_round();
             }
         }
-        (self.full_at, self.full_since_us) = (next.saturating_add(self.told.div_ceil(MSS)), us);
+        // The window as it was told last (`rcv_wnd`).
+        let told = self.end.saturating_sub(u64::from(acked) * u64::from(MSS)).div_ceil(u64::from(MSS)) as u32;
+        (self.full_at, self.full_since_us) = (next.saturating_add(told), us);
     }
 
     /// All before `next` has been read, and so many segments behind it not yet.
@@ -932,7 +962,9 @@ mod tests {
     /// whose window no longer grows.
     fn settled(n: u32) -> Receiver {
         let mut r = Receiver::new(LINUX, 40_000_000, false, OVERHEAD, RMEM_BYTES);
-        (r.window.clamp, r.window.told) = (u32::MAX, u32::MAX);
+        r.window.buffer = u32::MAX;
+        r.window.clamp = r.window.room(0, 0);
+        r.window.told = r.window.clamp;
         for seq in 0..n {
             r.on_data(0, one(seq), 0, 0, 0);
         }
@@ -1170,7 +1202,7 @@ mod tests {
         for seq in [20, 21, 23, 25, 27] {
             r.came(1000, one(seq), 0, 0);
         }
-        assert_eq!((r.rcv_nxt, r.blocks().len(), r.ranges.as_slice()), (29, 0, &[(40, 41)][..]));
+        assert_eq!((r.rcv_nxt, r.blocks().len(), r.behind.as_slice()), (29, 0, &[(40, 41)][..]));
     }
 
     /// PAWS (`tcp_validate_incoming`): a segment that was sent before the one that filled the gap is refused, though it is new.
@@ -1320,9 +1352,9 @@ mod tests {
                 prop_assert_eq!(r.rcv_nxt, edge);
                 if let Some(ack) = ack { prop_assert_eq!(ack.dsack.is_some(), dup); }
                 let mut said = [false; 60];
-                for (lo, hi) in &r.ranges { for s in *lo..*hi { said[s as usize] = true } }
+                for (lo, hi) in &r.behind { for s in *lo..*hi { said[s as usize] = true } }
                 for s in 0..60u32 { prop_assert_eq!(said[s as usize], have[s as usize] && s >= edge); }
-                for b in r.blocks() { prop_assert!(r.ranges.iter().any(|a| a.0 <= b.0 && b.1 <= a.1), "{:?} {:?}", b, r.ranges); }
+                for b in r.blocks() { prop_assert!((b.0..b.1).all(|s| said[s as usize]), "{:?} {:?}", b, r.behind); }
             }
         }
 
