@@ -8,10 +8,12 @@
 mod experience;
 pub mod measures;
 pub mod quality;
+mod recovery;
 mod responsiveness;
 pub mod sheets;
 
 pub use experience::{Calls, Jitter, LossEvents, LossPattern};
+pub use recovery::{Recovery, recovery};
 pub use responsiveness::{Connection, Probed, Request, Responsiveness};
 
 use quality::video::STALL_PENALTY;
@@ -204,6 +206,9 @@ pub struct Port {
     /// Loss events; left out where an engine does not see which flow a drop is of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_events: Option<LossEvents>,
+    /// How it came back from changes of its link's rate and of the load; left out where none was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<Recovery>,
     /// The queues of a scheduler that has few; empty for one queue and for queues by flow hash.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<Queue>,

@@ -185,6 +185,7 @@ impl Port {
             marks: all.marks,
             lost: None,
             loss_events: None,
+            recovery: None,
             queues,
         }
     }

@@ -1,0 +1,115 @@
+//! When something changes in a run, and how its ports come back from it.
+
+use queuewright_results::{Run, recovery};
+use queuewright_scenario::RunSpec;
+use queuewright_scenario::spec::{PortSpec, Rate, Traffic};
+
+/// Times of changes that are looked at: of more none leaves time to be seen.
+const MOST: usize = 10_000;
+
+/// Puts into a run how each port came back from changes of its rate, and of the load that crosses it.
+pub fn recover(spec: &RunSpec, run: &mut Run) {
+    let series = &run.detail.series;
+    let column = |port: &str, name: &str| {
+        let name = format!("{port}.{name}");
+        series.columns.iter().find(|c| c.name == name).map(|c| c.values.as_slice())
+    };
+    for (i, port) in spec.ports.iter().enumerate() {
+        let Some(measured) = run.ports.iter_mut().find(|p| p.name == port.name) else { continue };
+        let (Some(queue), Some(rate)) = (column(&port.name, "backlog_bytes"), column(&port.name, "rate_bps"))
+        else {
+            continue;
+        };
+        let changes = changes(spec, port, i as u32);
+        measured.recovery = recovery(&series.time_s, queue, rate, &changes, run.warmup_s);
+    }
+}
+
+/// When a port's rate changes, or flows without an end that cross it start or stop, s, rising.
+fn changes(spec: &RunSpec, port: &PortSpec, number: u32) -> Vec<f64> {
+    let mut all: Vec<u64> = Vec::new();
+    if let Rate::Schedule(schedule) = &port.rate {
+        let mut round = 0;
+        'rounds: loop {
+            for (at, _) in &schedule.steps {
+                let at = at.saturating_add(round);
+                if at >= spec.duration_ns || all.len() > MOST {
+                    break 'rounds;
+                }
+                // The first rate is no change.
+                if at > 0 {
+                    all.push(at);
+                }
+            }
+            match schedule.period_ns {
+                Some(period) if period > 0 => round += period,
+                _ => break,
+            }
+        }
+    }
+    let without_end = |traffic: &Traffic| match traffic {
+        Traffic::Tcp { size_bytes, client, .. } => size_bytes.is_none() && client.is_none(),
+        Traffic::Datagrams { .. } => true,
+    };
+    for flow in spec.flows.iter().filter(|f| f.path.contains(&number) && without_end(&f.traffic)) {
+        all.push(flow.start_ns);
+        all.extend(flow.stop_ns);
+    }
+    all.retain(|at| *at < spec.duration_ns);
+    if all.len() > MOST {
+        return Vec::new();
+    }
+    all.sort_unstable();
+    all.into_iter().map(|at| at as f64 * 1e-9).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Engine;
+    use crate::matrix::ItemEvent;
+    use queuewright_results::Recovery;
+    use queuewright_scenario::{Flags, Scenario};
+    use std::path::Path;
+    use std::sync::atomic::AtomicBool;
+
+    fn recovery(link: &str, aqm: &str, more: &str) -> Option<Recovery> {
+        let text = format!(
+            "[link]\n{link}\nbuffer = \"500p\"\n[[flows]]\nname = \"files\"\ncount = 4\ncca = \"cubic\"\nrtt = \"40ms\"\n{more}\n\
+             [queue]\ndisciplines = [\"{aqm}\"]\n[run]\nduration = \"60s\"\nwarmup = \"10s\"\nseeds = [1]\n"
+        );
+        let scenario = Scenario::parse_with(&text, "t.toml", Path::new(""), &Flags::default()).unwrap();
+        let (mut found, mut failed) = (None, None);
+        Engine::Sim.run_all(&scenario.runs().unwrap(), 1, &AtomicBool::new(false), |_, step| match step {
+            ItemEvent::Done(Ok(Some(run))) => found = Some(run.ports[0].recovery),
+            ItemEvent::Done(Err(e)) => failed = Some(e),
+            _ => {}
+        });
+        assert_eq!(failed, None);
+        found.unwrap()
+    }
+
+    /// A quarter of the rate from 30 s on: as many bytes then take four times as long, so that a queue manager by delay has too many for a while.
+    #[test]
+    fn a_rate_that_falls_is_one_change() {
+        let falls = "schedule = [[\"0s\", \"40mbit\"], [\"30s\", \"10mbit\"]]";
+        let codel = recovery(falls, "codel", "").unwrap();
+        assert_eq!((codel.changes, codel.open), (1, 0));
+        assert!((0.1..10.0).contains(&codel.queue_s.mean), "{codel:?}");
+        // Tail drop's queue is full before and after: there is less to come back from.
+        let droptail = recovery(falls, "droptail", "").unwrap();
+        assert!(droptail.queue_s.mean < codel.queue_s.mean, "{droptail:?} {codel:?}");
+        // Ten times a second nothing has time to settle; without a change there is none.
+        let often = "schedule = [[\"0s\", \"40mbit\"], [\"100ms\", \"10mbit\"]]\nperiod = \"200ms\"";
+        assert_eq!(recovery(often, "codel", ""), None);
+        assert_eq!(recovery("rate = \"40mbit\"", "codel", ""), None);
+    }
+
+    /// Twenty flows more at 30 s, which go at 45 s.
+    #[test]
+    fn so_are_flows_that_come_and_go() {
+        let more = "[[flows]]\nname = \"more\"\ncount = 20\ncca = \"cubic\"\nrtt = \"40ms\"\nstart = \"30s\"\nstop = \"45s\"";
+        let found = recovery("rate = \"40mbit\"", "codel", more).unwrap();
+        assert_eq!(found.changes, 2);
+        assert!(found.queue_s.max > 0.1, "{found:?}");
+    }
+}
