@@ -22,7 +22,7 @@ const fn shown(path: &'static str, title: &'static str, factor: f64, unit: &'sta
 }
 
 /// Of the bottleneck, or of each port.
-const OF_PORT: [Shown; 7] = [
+const OF_PORT: [Shown; 9] = [
     shown("utilization", "use", 100.0, "%"),
     shown("sojourn_ms.mean", "wait", 1.0, "ms"),
     shown("sojourn_ms.p95", "wait, p95", 1.0, "ms"),
@@ -30,6 +30,8 @@ const OF_PORT: [Shown; 7] = [
     shown("drop_fraction", "dropped", 100.0, "%"),
     shown("mark_fraction", "marked", 100.0, "%"),
     shown("loss_events.synchronisation", "lose together", 100.0, "%"),
+    shown("recovery.queue_s.mean", "queue back after", 1.0, "s"),
+    shown("recovery.rate_s.mean", "rate back after", 1.0, "s"),
 ];
 
 /// Of a run.
