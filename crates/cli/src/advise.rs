@@ -3,17 +3,18 @@
 use crate::args::Advise;
 use crate::compare::{Progress, on_interrupt, unwritable};
 use crate::{Failure, cost, doing, print};
-use queuewright_aqm::FRAME_BYTES;
+use queuewright_aqm::{FRAME_BYTES, Spec};
 use queuewright_engine::{Engine, ItemEvent};
-use queuewright_experiments::measures;
 use queuewright_linux::{Host, host, qdiscs, safe};
 use queuewright_report::{new_folder, replace};
 use queuewright_scenario::spec::PortSpec;
 use queuewright_scenario::{Draft, Flags, RunSpec, Scenario};
 use queuewright_suite::advise::{
-    Access, Advice, BY_TC, Line, NOW, SET, Subject, Table, Use, WINDOW, Wanted, best_of, judged, pages,
-    pages_file, scenario, simplest_first,
+    Access, Advice, BY_TC, FIRST, Line, NOW, PutOn, SHARES, Subject, Table, Use, Wanted, best_of, judged,
+    measured, pages, pages_file, scenario, simplest_first,
 };
+use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -22,15 +23,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Where results go without `--out`.
 const BASE: &str = "queuewright-advice";
 /// Draws with which all are tried, and the first of those with which the best are: none of them chose which these are.
-const FIRST: [Numbers; 2] = [1..=4, 5..=8];
+const HALVES: [Numbers; 2] = [1..=FIRST / 2, FIRST / 2 + 1..=FIRST];
 const JUDGED: u64 = 11;
 /// The second half of the first ones is run where the first is no more work than this, ns: 4 s on two cores.
 const LIGHT: f64 = 8e9;
 /// The first of those that are kept apart to check the advice.
 const APART: u64 = 1001;
-/// While these draws do not tell all, so many more are made, up to so many, and as long as the work (nanoseconds, as it is reckoned before) of all, and of
+/// While these draws do not tell all, more are made, up to so many, and as long as the work (nanoseconds, as it is reckoned before) of all, and of
 /// a set that is kept apart, is below this: 30 s on two cores.
-const MORE: u64 = 16;
 const MOST: u64 = 64;
 const WORK: f64 = 55e9;
 /// Numbers of draws: households, or seeds.
@@ -38,7 +38,8 @@ type Numbers = std::ops::RangeInclusive<u64>;
 
 pub fn advise(a: &Advise) -> Result<(), Failure> {
     let mut asked = Asked::read(a)?;
-    let all = asked.candidates(candidates(a)?)?;
+    let free = a.aqm.is_none() && a.kernel.is_none() && !a.tc;
+    let all = asked.candidates(candidates(a)?, free)?;
     let folder = new_folder(a.out.as_deref().unwrap_or(Path::new(BASE)), "advice").map_err(unwritable)?;
     asked.keep(&folder)?;
     let stop = on_interrupt()?;
@@ -48,7 +49,10 @@ pub fn advise(a: &Advise) -> Result<(), Failure> {
     doing::now("the draws");
     let mut tried = Table::new();
     let mut work = 0.0;
-    for half in FIRST {
+    if let Subject::Line(_) = &asked.subject {
+        work += share(&mut asked, &all, a.jobs.count(), &stop, &folder)?;
+    }
+    for half in HALVES {
         if work < LIGHT {
             work += run(&asked, half, &all, &mut tried)?;
         }
@@ -56,11 +60,11 @@ pub fn advise(a: &Advise) -> Result<(), Failure> {
     asked.learn(&tried);
     let subject = asked.subject.clone();
     let kept = best_of(&tried, &subject, &all);
-    let (mut table, mut made) = (Table::new(), 0);
+    let (mut table, mut made, set) = (Table::new(), 0, subject.set());
     let choice = loop {
         let first = JUDGED + made;
-        let of_these = run(&asked, first..=first + MORE - 1, &kept, &mut table)?;
-        (work, made) = (work + of_these, made + MORE);
+        let of_these = run(&asked, first..=first + set - 1, &kept, &mut table)?;
+        (work, made) = (work + of_these, made + set);
         let choice = judged(&table, &subject, &kept);
         // These, the next, and a set that is kept apart.
         if !choice.is_open() || made >= MOST || work + 2.0 * of_these > WORK {
@@ -71,12 +75,14 @@ pub fn advise(a: &Advise) -> Result<(), Failure> {
     let mut apart = Vec::new();
     // A thorough check asks whether the first draws have left the best behind, too.
     let all_apart = a.check > 1 || kept.len() == all.len();
-    for set in 0..u64::from(a.check) {
-        let (first, mut of_set) = (APART + set * SET, Table::new());
-        run(&asked, first..=first + SET - 1, if all_apart { &all } else { &kept }, &mut of_set)?;
+    for number in 0..u64::from(a.check) {
+        let (first, mut of_set) = (APART + number * set, Table::new());
+        run(&asked, first..=first + set - 1, if all_apart { &all } else { &kept }, &mut of_set)?;
         apart.push(of_set);
     }
-    let needs = needs(&kept[choice.chosen]);
+    let chosen = kept[choice.chosen].as_str();
+    let written = asked.written.get(chosen).map_or(chosen, String::as_str);
+    let needs = needs(written.split(':').next().unwrap_or(written), asked.file.is_none());
     let advice = Advice {
         subject: &subject,
         labels: &kept,
@@ -84,6 +90,7 @@ pub fn advise(a: &Advise) -> Result<(), Failure> {
         apart: &apart,
         choice,
         all_apart,
+        written,
         dev: &a.dev,
         needs: &needs,
     };
@@ -107,6 +114,10 @@ struct Asked {
     subject: Subject,
     /// A scenario, as its file has it, and the names of its groups.
     file: Option<(Draft, Vec<String>)>,
+    /// Of labels what has parameters, as `--aqm` has it.
+    written: BTreeMap<String, String>,
+    /// Labels that the file has, but for its first discipline's.
+    own: Vec<String>,
 }
 
 impl Asked {
@@ -116,17 +127,21 @@ impl Asked {
             let scenario = draft.scenario()?;
             let now = scenario.disciplines[0].label.clone();
             let runs = scenario.runs()?;
-            let packets = |p: &PortSpec| match p.limit_packets {
-                0 => u32::try_from(p.limit_bytes.div_ceil(FRAME_BYTES)).unwrap_or(u32::MAX),
-                packets => packets,
+            let place = |p: &PortSpec| PutOn {
+                port: safe(&p.name),
+                packets: match p.limit_packets {
+                    0 => u32::try_from(p.limit_bytes.div_ceil(FRAME_BYTES)).unwrap_or(u32::MAX),
+                    packets => packets,
+                },
+                bytes: (p.limit_packets == 0).then_some(p.limit_bytes),
             };
             // Those with a discipline of their own keep it.
-            let asked = runs[0].ports.iter().filter(|p| !p.own);
-            let ports = asked.map(|p| (safe(&p.name), packets(p))).collect();
+            let ports = runs[0].ports.iter().filter(|p| !p.own).map(place).collect();
             let name = path.display().to_string();
             let subject = Subject::File { name, wanted: Vec::new(), now, ports };
             let groups = runs[0].groups.iter().map(|g| g.name.clone()).collect();
-            return Ok(Asked { subject, file: Some((draft, groups)) });
+            let file = Some((draft, groups));
+            return Ok(Asked { subject, file, written: BTreeMap::new(), own: Vec::new() });
         }
         let access = Access::read(&a.access)?;
         let uses = match &a.uses {
@@ -140,12 +155,26 @@ impl Asked {
             ));
         };
         let line = Line::new(rate, &a.rtt, access, uses)?;
-        Ok(Asked { subject: Subject::Line(line), file: None })
+        Ok(Asked { subject: Subject::Line(line), file: None, written: BTreeMap::new(), own: Vec::new() })
     }
 
-    /// Labels, the simplest first: what is there now, and these, without the one that is there now.
-    fn candidates(&self, mut names: Vec<String>) -> Result<Vec<String>, Failure> {
+    /// Labels: what is there now, what else the file names, if nothing was asked for, and these, the simplest first, without what is there now.
+    fn candidates(&mut self, mut names: Vec<String>, all: bool) -> Result<Vec<String>, Failure> {
         if let Some((draft, _)) = &self.file {
+            // The file's own have its parameters.
+            if all {
+                let runs = draft.scenario()?.runs()?;
+                let (now, mut others) = (&runs[0].discipline.label, Vec::new());
+                for run in runs.iter().filter(|run| run.discipline.label != *now) {
+                    let label = &run.discipline.label;
+                    if !others.contains(label) {
+                        others.push(label.clone());
+                        self.written.insert(label.clone(), written(&run.discipline));
+                    }
+                }
+                names.retain(|name| !others.contains(name));
+                self.own = others;
+            }
             let of = |aqm: Option<String>| -> Result<RunSpec, Failure> {
                 let flags = Flags { aqm, seeds: Some("1".into()), ..Flags::default() };
                 Ok(draft.clone().with(&flags)?.scenario()?.runs()?.swap_remove(0))
@@ -175,7 +204,21 @@ impl Asked {
             }
             names = others;
         }
-        Ok(std::iter::once(NOW.to_string()).chain(names).collect())
+        if names.is_empty() && self.own.is_empty() {
+            return Err(Failure::Input("--aqm: that is what is there now; write another".into()));
+        }
+        // One that is there twice is told apart by its parameters.
+        let of = |name: &'_ str| name.split(':').next().unwrap_or_default().to_string();
+        let label = |name: &String| {
+            let own = name.split(':').find_map(|option| option.strip_prefix("label="));
+            let alone = names.iter().filter(|other| of(other) == of(name)).count() == 1;
+            let label = own.map_or_else(|| if alone { of(name) } else { name.clone() }, String::from);
+            (label, name.clone())
+        };
+        let names: Vec<(String, String)> = names.iter().map(label).collect();
+        let labels: Vec<String> = names.iter().map(|(label, _)| label.clone()).collect();
+        self.written.extend(names);
+        Ok(std::iter::once(NOW.to_string()).chain(self.own.clone()).chain(labels).collect())
     }
 
     /// A scenario is kept beside the advice.
@@ -209,7 +252,10 @@ impl Asked {
         labels: &[String],
         folder: &Path,
     ) -> Result<Vec<(String, RunSpec)>, Failure> {
-        let list: Vec<&str> = labels.iter().map(String::as_str).filter(|l| *l != NOW).collect();
+        let own = |label: &String| self.own.contains(label);
+        let others: Vec<&String> = labels.iter().filter(|label| *label != NOW && !own(label)).collect();
+        let list: Vec<&str> =
+            others.iter().map(|label| self.written.get(*label).unwrap_or(label).as_str()).collect();
         let households = folder.join("households");
         let keep = |name: &str, text: &str| {
             replace(&households.join(name), text.as_bytes()).map_err(|e| Failure::Run(e.to_string()))
@@ -238,15 +284,67 @@ impl Asked {
                 }
                 (Subject::File { .. }, None) => continue,
             };
-            let runs = read.runs()?;
-            if managed {
-                specs.extend(runs.into_iter().map(|spec| (spec.discipline.label.clone(), spec)));
-            } else {
-                specs.extend(runs.into_iter().take(1).map(|spec| (NOW.to_string(), spec)));
+            for (i, spec) in read.runs()?.into_iter().enumerate() {
+                match &spec.discipline.label {
+                    // In the order of the list, with one seed.
+                    _ if managed => specs.extend(others.get(i).map(|label| ((*label).clone(), spec))),
+                    _ if i == 0 => specs.push((NOW.to_string(), spec)),
+                    label if own(label) && labels.contains(label) => specs.push((label.clone(), spec)),
+                    _ => {}
+                }
             }
         }
         Ok(specs)
     }
+}
+
+/// Which share of a line is shaped to: the largest that is not shown to be worse than the best, with FQ-CoDel (else the last of these labels) on the
+/// first households. Gives the work of the runs.
+fn share(
+    asked: &mut Asked,
+    labels: &[String],
+    jobs: usize,
+    stop: &Arc<AtomicBool>,
+    folder: &Path,
+) -> Result<f64, Failure> {
+    let with = labels.iter().find(|l| *l == "fq-codel").or(labels.last()).cloned();
+    let Some(with) = with.filter(|l| l != NOW) else { return Ok(0.0) };
+    let (mut work, mut table, mut shares) = (0.0, Table::new(), vec![NOW.to_string()]);
+    let set = |asked: &mut Asked, percent: u64| {
+        if let Subject::Line(line) = &mut asked.subject {
+            line.down_percent = percent;
+        }
+    };
+    for percent in SHARES {
+        set(asked, percent);
+        let name = format!("{percent} %");
+        let mut of_share = Table::new();
+        work += draws(asked, 1..=FIRST, &[NOW.to_string(), with.clone()], jobs, stop, &mut of_share, folder)?;
+        for (number, mut draw) in of_share {
+            let all = table.entry(number).or_default();
+            if let Some(got) = draw.remove(&with) {
+                all.insert(name.clone(), got);
+            }
+            all.extend(draw);
+        }
+        shares.push(name);
+    }
+    // The line as it is is no share of it.
+    let choice = judged(&table, &asked.subject, &shares[1..]);
+    set(asked, SHARES[choice.chosen]);
+    Ok(work)
+}
+
+/// A discipline as `--aqm` has it: its name, and what of its parameters is no default.
+fn written(spec: &Spec) -> String {
+    let usual = Spec::new(spec.info);
+    let mut out = spec.info.name.to_string();
+    for ((param, value), (_, default)) in spec.shown().zip(usual.shown()) {
+        if value != default {
+            let _ = write!(out, ":{}={value}", param.name);
+        }
+    }
+    out
 }
 
 /// The disciplines to choose from, the simplest first.
@@ -260,12 +358,12 @@ fn candidates(a: &Advise) -> Result<Vec<String>, Failure> {
     }
     let mut asked: Vec<String> = match (&a.aqm, &a.kernel) {
         (Some(list), _) => list.split(',').map(|d| d.trim().to_string()).collect(),
-        (None, Some(kernel)) => can_run(kernel)?,
+        (None, Some(kernel)) => can_run(kernel, a.file.is_none())?,
         (None, None) if a.tc => BY_TC.map(|d| d.name.to_string()).into(),
         (None, None) => queuewright_aqm::alone().map(String::from).collect(),
     };
     for name in &asked {
-        if queuewright_aqm::alone().all(|known| known != name) {
+        if queuewright_aqm::alone().all(|known| known != name.split(':').next().unwrap_or(name)) {
             let all: Vec<&str> = queuewright_aqm::alone().collect();
             return Err(Failure::Input(format!(
                 "--aqm: {name:?} is no discipline. Allowed: {}",
@@ -273,12 +371,13 @@ fn candidates(a: &Advise) -> Result<Vec<String>, Failure> {
             )));
         }
     }
-    simplest_first(&mut asked);
+    simplest_first(&mut asked, &Host::Front.names());
     Ok(asked)
 }
 
-/// What a Linux of this version can run, or this machine's: what its tc has, and of ours what `attach` puts on there.
-fn can_run(kernel: &str) -> Result<Vec<String>, Failure> {
+/// What a Linux of this version can run, or this machine's: what its tc has, and of ours what `attach` puts on there. In front of htb they are
+/// `shaped`, and need a rate.
+fn can_run(kernel: &str, shaped: bool) -> Result<Vec<String>, Failure> {
     let wrong = || {
         Failure::Input(format!(
             "--kernel = {kernel:?}: no version of Linux; write two numbers, such as 6.12, or here"
@@ -296,6 +395,7 @@ fn can_run(kernel: &str) -> Result<Vec<String>, Failure> {
         let host = [Host::Qdisc, Host::Front].into_iter().find(|host| version >= host.since());
         (host, BY_TC.iter().filter(|d| version >= d.since).map(|d| d.name).collect())
     };
+    let host = host.filter(|host| shaped || *host == Host::Qdisc);
     let ours = host.map_or(Vec::new(), Host::names);
     if host.is_some() && ours.is_empty() {
         return Err(Failure::Input(
@@ -308,11 +408,11 @@ fn can_run(kernel: &str) -> Result<Vec<String>, Failure> {
 }
 
 /// What a kernel needs for it, where tc alone has it not.
-fn needs(name: &str) -> String {
+fn needs(name: &str, shaped: bool) -> String {
     if name == NOW || BY_TC.iter().any(|d| d.name == name) {
         return String::new();
     }
-    let front = match Host::Front.names().iter().any(|front| front == name) {
+    let front = match shaped && Host::Front.names().iter().any(|front| front == name) {
         true => format!(", or {} with htb", Host::Front.first_linux()),
         false => String::new(),
     };
@@ -350,9 +450,7 @@ fn draws(
         }
         ItemEvent::Done(Ok(Some(run))) => {
             progress.done(i);
-            let mut got = measures(&run);
-            got.insert(WINDOW.into(), run.duration_s - run.warmup_s);
-            table.entry(of[i].0).or_default().insert(of[i].1.clone(), got);
+            table.entry(of[i].0).or_default().insert(of[i].1.clone(), measured(&run));
         }
     });
     progress.end();
@@ -372,8 +470,8 @@ mod tests {
 
     #[test]
     fn what_a_kernel_needs_is_said() {
-        assert_eq!((needs(NOW), needs("fq-codel")), (String::new(), String::new()));
-        let of = |name: &str| needs(name).split(';').next().unwrap_or_default().to_string();
+        assert_eq!((needs(NOW, true), needs("fq-codel", true)), (String::new(), String::new()));
+        let of = |name: &str| needs(name, true).split(';').next().unwrap_or_default().to_string();
         // Without its BPF programs the program does not know which can be in front of htb.
         let front = if Host::Front.names().is_empty() { "" } else { ", or 6.4 with htb" };
         assert_eq!(of("red"), format!("red needs Linux 6.16 with BPF qdiscs{front}"));
@@ -382,9 +480,9 @@ mod tests {
 
     #[test]
     fn a_kernel_runs_what_it_has() {
-        let can = |kernel: &str| can_run(kernel).unwrap_or_default();
+        let can = |kernel: &str| can_run(kernel, true).unwrap_or_default();
         assert_eq!(can("2.6"), ["droptail", "sfq"]);
-        assert!(can_run("here").is_err() || can("here").contains(&"droptail".to_string()));
+        assert!(can_run("here", true).is_err() || can("here").contains(&"droptail".to_string()));
         if !Host::Front.names().is_empty() {
             assert!(can("6.4+deb13").contains(&"red".into()) && !can("6.4").contains(&"cebinae".into()));
             assert!(can("6.16-rc1").contains(&"cebinae".into()));

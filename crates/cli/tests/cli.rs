@@ -1229,7 +1229,15 @@ fn advice_is_for_the_line() {
         "o",
     ];
     let text = stdout(dir.path(), &slow);
-    assert!(text.starts_with("Take fq-codel, shaped to 7.6mbit down and 1.9mbit up"), "{text}");
+    let shares = [(95, "7.6mbit"), (90, "7.2mbit"), (85, "6.8mbit"), (80, "6.4mbit")];
+    let share = shares.iter().find(|(percent, rate)| {
+        let said =
+            format!("Take fq-codel, shaped to {rate} down and 1.9mbit up: {percent} % and 95 % of the line");
+        text.starts_with(&said)
+    });
+    let (percent, rate) = share.unwrap_or_else(|| panic!("{text}"));
+    // In front of it, in each household, stands the provider's queue.
+    assert!(text.contains(&format!("rate {rate} ceil {rate}")), "{text}");
     assert!(
         text.contains("tc qdisc add dev eth0 parent 1:1 fq_codel") && text.contains("dev ifb-eth0"),
         "{text}"
@@ -1237,11 +1245,13 @@ fn advice_is_for_the_line() {
     let latest = dir.path().join("o/latest");
     assert!(fs::read_to_string(latest.join("advice.md")).expect("a page").contains(&text[..60]));
     // Its households are scenarios.
-    stdout(&latest.join("households"), &["check", "1-managed.toml"]);
+    let household = stdout(&latest.join("households"), &["check", "11-managed.toml"]);
+    assert!(household.contains("isp") && household.contains(rate), "{household}");
     let json: Value = json(&stdout(dir.path(), &[&slow[..], &["--json"]].concat()));
     assert_eq!(json["take"], "fq-codel");
     assert_eq!(json["held_out"][0]["within"], true);
-    assert_eq!(json["shape"], serde_json::json!({"down_bps": 7_600_000, "up_bps": 1_900_000}));
+    assert_eq!(json["shape"], serde_json::json!({"down_bps": percent * 80_000, "up_bps": 1_900_000}));
+    assert!(json["commands"].as_array().is_some_and(|lines| lines.len() > 10), "{json}");
     // Linux 3.10 has fq_codel and CoDel, and nothing of ours; PIE came with 3.14.
     let old = [
         "advise",
@@ -1300,6 +1310,24 @@ fn advice_is_for_a_scenario() {
         "{text}"
     );
     assert!(dir.path().join("o/latest/scenario.toml").exists());
+    // What the file names beside it is tried with the file's parameters, and so is what the list has twice.
+    let more = file.replace("\"codel\"]", "{ name = \"codel\", target = \"20ms\", label = \"mine\" }]");
+    fs::write(dir.path().join("more.toml"), more).expect("a file");
+    let all: Value =
+        json(&stdout(dir.path(), &["advise", "more.toml", "--out", "o", "--json", "--check", "0"]));
+    let labels = |json: &Value| -> Vec<String> {
+        let scores = json["scores"].as_array().expect("a list").iter();
+        scores.filter_map(|s| s["discipline"].as_str().map(String::from)).collect()
+    };
+    let page = fs::read_to_string(dir.path().join("o/latest/advice.md")).expect("a page");
+    assert!(labels(&all).contains(&"mine".into()) || page.contains("mine"), "{page}");
+    let twice =
+        ["advise", "my.toml", "--aqm", "codel:target=10ms,codel", "--out", "o", "--json", "--check", "0"];
+    let twice: Value = json(&stdout(dir.path(), &twice));
+    assert_eq!(labels(&twice), ["as it is", "codel:target=10ms", "codel"]);
+    let said = output(dir.path(), &["advise", "my.toml", "--aqm", "droptail", "--out", "o"]);
+    assert_eq!(said.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&said.stderr).contains("that is what is there now; write another"));
     // Tail drop is what is there now, and no candidate beside itself.
     let json: Value = json(&stdout(dir.path(), &[&asked[..], &["--json"]].concat()));
     let tried: Vec<&str> =

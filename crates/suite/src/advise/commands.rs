@@ -28,64 +28,110 @@ pub const BY_TC: [ByTc; 6] = [
     ByTc { name: "fq", tc: "fq", most: 0, since: (3, 12) },
 ];
 
-/// In the order in which one would rather have them: what tc has by itself, the simplest first, then the others as the registry has them.
-pub fn simplest_first(names: &mut [String]) {
+/// In the order in which one would rather have them: what tc has by itself, the simplest first, then what these say that more kernels have, then
+/// the others, as the registry has them.
+pub fn simplest_first(names: &mut [String], more_have: &[String]) {
     let by_tc = |name: &str| BY_TC.iter().position(|d| d.name == name).unwrap_or(BY_TC.len());
-    names.sort_by_key(|name| (by_tc(name), queuewright_aqm::alone().position(|known| known == name)));
+    names.sort_by_key(|name| {
+        let known = name.split(':').next().unwrap_or(name);
+        let of_registry = queuewright_aqm::alone().position(|other| other == known);
+        (by_tc(known), !more_have.iter().any(|more| more == known), of_registry)
+    });
 }
 
-/// As tc has it, with room for so many packets; none: it has not.
-fn of_tc(name: &str, packets: u32) -> Option<String> {
-    let d = BY_TC.iter().find(|d| d.name == name)?;
+/// A port on which it is to be put.
+#[derive(Debug, Clone)]
+pub struct PutOn {
+    /// The port's name.
+    pub port: String,
+    /// Packets that it holds, or about so many.
+    pub packets: u32,
+    /// Bytes, if that is what it counts.
+    pub bytes: Option<u64>,
+}
+
+/// As tc has it, with room for so many packets; none: it has not. What has parameters `attach` puts on, which has them by the names of here.
+fn of_tc(written: &str, packets: u32) -> Option<String> {
+    let d = BY_TC.iter().find(|d| d.name == written)?;
     let limit = if d.most > 0 { packets.min(d.most) } else { packets };
     Some(format!("{} limit {limit}", d.tc))
 }
 
-/// How to put it where packets wait already, on each of these ports: its name, and the packets that it holds.
-pub(crate) fn on_ports(name: &str, dev: &str, ports: &[(String, u32)]) -> String {
+/// How to put it, as `--aqm` has it, where packets wait already: on each of these ports.
+pub(crate) fn on_ports(written: &str, dev: &str, places: &[&PutOn]) -> String {
     let mut out = String::from(
         "To put it on (as root), where packets wait: on the device of the slowest link. If that is not yours, shape to less than its rate.\n\n",
     );
-    for (port, packets) in ports {
-        if ports.len() > 1 {
-            let _ = writeln!(out, "  # on the device of {port}");
+    for place in places {
+        if places.len() > 1 {
+            let _ = writeln!(out, "  # on the device of {}", place.port);
         }
-        let dev = if ports.len() > 1 { "DEV" } else { dev };
-        out += &match of_tc(name, *packets) {
+        let dev = if places.len() > 1 { "DEV" } else { dev };
+        let limit = place.bytes.map_or(format!("{}p", place.packets), |bytes| Unit::Bytes.show(bytes));
+        out += &match of_tc(written, place.packets) {
             Some(tc) => format!("  tc qdisc replace dev {dev} root {tc}\n"),
-            None => format!("  queuewright attach {dev} {name} --limit {packets}p\n"),
+            None => format!("  queuewright attach {dev} {written} --limit {limit}\n"),
         };
     }
     out
 }
 
-/// How to put it on a household's line, both ways: what comes in is managed on an IFB device that it is sent through.
-pub(crate) fn on_line(name: &str, dev: &str, (down, up): (u64, u64)) -> String {
+/// How to put it on a household's line, both ways: what comes in is managed on an IFB device that it is sent through. Each command waits for the
+/// one before; what was there is taken off first, so that they can be typed again.
+pub(crate) fn on_line(written: &str, dev: &str, (down, up): (u64, u64)) -> String {
     // 15 bytes at most; of long names the end tells devices apart.
     let mut from = dev.len().saturating_sub(11);
     while !dev.is_char_boundary(from) {
         from += 1;
     }
     let ifb = format!("ifb-{}", &dev[from..]);
+    let ours = of_tc(written, ROOM).is_none();
     let one = |dev: &str, bps: u64| {
         let rate = Unit::Rate.show(bps);
-        match of_tc(name, ROOM) {
-            Some(tc) => format!(
-                "  tc qdisc add dev {dev} root handle 1: htb default 1\n  tc class add dev {dev} parent 1: classid 1:1 htb rate {rate} ceil {rate} quantum 1514\n  tc qdisc add dev {dev} parent 1:1 {tc}\n"
-            ),
-            None => format!("  queuewright attach {dev} {name} --rate {rate} --limit {ROOM}p\n"),
+        match of_tc(written, ROOM) {
+            Some(tc) => vec![
+                format!("tc qdisc add dev {dev} root handle 1: htb default 1"),
+                format!(
+                    "tc class add dev {dev} parent 1: classid 1:1 htb rate {rate} ceil {rate} quantum 1514"
+                ),
+                format!("tc qdisc add dev {dev} parent 1:1 {tc}"),
+            ],
+            None => vec![format!("queuewright attach {dev} {written} --rate {rate} --limit {ROOM}p")],
         }
     };
-    let off = format!("  tc qdisc del dev {dev} root; tc qdisc del dev {dev} ingress; ip link del {ifb}");
+    let quiet = "2>/dev/null";
+    let mut off = String::new();
+    if ours {
+        let _ = write!(off, "queuewright detach {dev} {quiet}; queuewright detach {ifb} {quiet}; ");
+    }
+    let _ = write!(
+        off,
+        "tc qdisc del dev {dev} root {quiet}; tc qdisc del dev {dev} ingress {quiet}; ip link del {ifb} {quiet}"
+    );
+    let mut on = Vec::new();
     // One packet of 64 kB takes 5 ms at this rate.
-    let large = match down.min(up) < 100_000_000 {
-        true => format!("  ethtool -K {dev} tso off gso off gro off\n"),
+    let slow = down.min(up) < 100_000_000;
+    if slow {
+        on.push(format!("ip link set dev {dev} gso_max_segs 1"));
+        on.push(format!("ethtool -K {dev} gro off"));
+    }
+    on.extend(one(dev, up));
+    on.push(format!("ip link add {ifb} type ifb"));
+    on.push(format!("ip link set {ifb} up"));
+    on.extend(one(&ifb, down));
+    on.push(format!("tc qdisc add dev {dev} handle ffff: ingress"));
+    on.push(format!(
+        "tc filter add dev {dev} parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev {ifb}"
+    ));
+    let large = match slow {
+        true => format!(
+            "Large packets are turned off, as one of them takes long at this rate. On a router, do so where its other packets come in, too: ethtool -K LAN gro off. Back: ip link set dev {dev} gso_max_segs 65535; ethtool -K {dev} gro on.\n"
+        ),
         false => String::new(),
     };
     format!(
-        "To put it on (as root; the second part is for what comes in):\n\n{large}{}\n  ip link add {ifb} type ifb && ip link set {ifb} up\n{}  tc qdisc add dev {dev} handle ffff: ingress\n  tc filter add dev {dev} parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev {ifb}\n\nTo take it off again, or before other commands; what is not there is an error without harm:\n\n{off}\n",
-        one(dev, up),
-        one(&ifb, down)
+        "To put it on, as root (the first line takes off what is there, also to be rid of it again; the part with {ifb} is for what comes in):\n\n  {off}\n  {}\n\n{large}",
+        on.join(" &&\n  ")
     )
 }
 
@@ -100,17 +146,36 @@ mod tests {
         assert!(said.contains("dev ifb-01122334455 parent 1:1 sfq limit 127"), "{said}");
         let name = said.split("ip link add ").nth(1).unwrap().split(' ').next().unwrap();
         assert!(name.len() <= 15 && name.ends_with("334455"), "{name}");
-        assert!(said.contains("ethtool -K enx001122334455 tso off"), "{said}");
+        assert!(said.contains("ethtool -K enx001122334455 gro off"), "{said}");
+        assert!(!said.contains("detach"), "{said}");
         let said = on_line("red", "eth0", (190_000_000, 190_000_000));
-        assert!(said.contains("queuewright attach eth0 red --rate 190mbit --limit 1000p"), "{said}");
+        assert!(said.contains("queuewright attach eth0 red --rate 190mbit --limit 1000p &&"), "{said}");
         assert!(!said.contains("ethtool"), "{said}");
+        // What has parameters is put on by those who know their names.
+        let said = on_line("codel:target=10ms", "eth0", (19_000_000, 19_000_000));
+        assert!(said.contains("queuewright attach ifb-eth0 codel:target=10ms --rate 19mbit"), "{said}");
         assert!(on_line("fq-codel", "ä".repeat(7).as_str(), (1, 1)).contains("ifb-"));
+    }
+
+    /// They can be typed again: what is there is taken off first, and nothing goes on behind a failure.
+    #[test]
+    fn each_command_waits_for_the_one_before() {
+        for name in ["fq-codel", "titrate"] {
+            let said = on_line(name, "eth0", (19_000_000, 4_750_000));
+            let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("  ")).collect();
+            let (last, before) = lines[1..].split_last().unwrap();
+            assert!(before.iter().all(|line| line.ends_with(" &&")) && !last.ends_with("&&"), "{said}");
+            assert!(lines[0].split(';').all(|one| one.ends_with(" 2>/dev/null")), "{said}");
+            let made = before.iter().filter(|line| line.contains(" add ") && !line.contains("class")).count();
+            // Two roots and what is below them, the IFB, the ingress; of ours the IFB and the ingress.
+            assert_eq!(made, if name == "titrate" { 2 } else { 6 }, "{said}");
+        }
     }
 
     #[test]
     fn a_list_is_put_in_order() {
-        let mut names = ["titrate", "fq-codel", "red", "droptail"].map(String::from);
-        simplest_first(&mut names);
-        assert_eq!(names, ["droptail", "fq-codel", "titrate", "red"]);
+        let mut names = ["titrate", "fq-codel", "cebinae", "red", "droptail"].map(String::from);
+        simplest_first(&mut names, &["red".to_string(), "titrate".into()]);
+        assert_eq!(names, ["droptail", "fq-codel", "titrate", "red", "cebinae"]);
     }
 }

@@ -1,6 +1,7 @@
 //! Households on a line, drawn at random: what `advise` tries disciplines on.
 //!
-//! Each draw is a scenario file with two ports, `down` and `up`, each with the discipline in question. Calls, games, video, web, downloads and
+//! Each draw is a scenario file with the ports `down` and `up`, each with the discipline in question; where a device shapes what comes in,
+//! it has met the provider's queue before, the port `isp`. Calls, games, video, web, downloads and
 //! uploads are there in each; how much of them, the round-trip times and the congestion controls are drawn.
 
 use crate::Error;
@@ -123,7 +124,15 @@ pub struct Line {
     pub access: Access,
     /// What is wanted of it; the household does all of [`Use::ALL`].
     pub uses: Vec<Use>,
+    /// Of the rate to the household the share that a device shapes to, per cent: one of [`SHARES`].
+    pub down_percent: u64,
 }
+
+/// Shares of the rate to the household that are tried, per cent, the largest first. What comes in waits at the provider's end until what is sent
+/// has slowed down; the less of the line a device lets through, the sooner that queue is empty.
+pub const SHARES: [u64; 4] = [95, 90, 85, 80];
+/// That of the rate from the household, whose packets no queue holds before.
+const UP_PERCENT: u64 = 95;
 
 impl Line {
     /// `--rate DOWN/UP` (or one rate for both), `--rtt TIME..TIME`.
@@ -156,18 +165,28 @@ impl Line {
         if uses.is_empty() {
             return Err(Error("--for: empty; write what is wanted of the line, such as calls,web".into()));
         }
-        Ok(Line { down_bps: bps(down)?, up_bps: bps(up)?, rtt_ms, access, uses })
+        Ok(Line { down_bps: bps(down)?, up_bps: bps(up)?, rtt_ms, access, uses, down_percent: SHARES[0] })
     }
 
-    /// The rates that a device shapes to, so that packets wait in its own queue: 95 %.
+    /// The rates that a device shapes to, so that packets wait in its own queue.
     pub fn shaped(&self) -> (u64, u64) {
-        (self.down_bps * 95 / 100, self.up_bps * 95 / 100)
+        (self.down_bps * self.down_percent / 100, self.up_bps * UP_PERCENT / 100)
+    }
+
+    /// The faster direction, bits a second.
+    fn fastest_bps(&self) -> u64 {
+        self.down_bps.max(self.up_bps)
+    }
+
+    /// Households that the best are tried on at a time, and that check the advice at a time: fewer where their runs take long.
+    pub fn households(&self) -> u64 {
+        if self.fastest_bps() > FAST_BPS { 8 } else { 16 }
     }
 }
 
-/// Web pages of desktop computers: the median one has 2,652 KB (HTTP Archive's Web Almanac 2024), the tenth largest 3.2 times as much (that of
+/// Web pages of desktop computers: the median one has 2,652 KB of 1,024 bytes (HTTP Archive's Web Almanac 2024), the tenth largest 3.2 times as much (that of
 /// 2019: 6 MB of 1.9), so that of a log-normal size this is the deviation.
-const PAGE_BYTES: f64 = 2_652e3;
+const PAGE_BYTES: f64 = 2_652.0 * 1024.0;
 const PAGE_SIGMA: f64 = 0.9;
 /// A page comes from so many hosts (Grigorik, CACM 56, 2013), over a connection each.
 const PAGE_HOSTS: usize = 15;
@@ -210,18 +229,26 @@ pub fn pages_file(number: u64) -> String {
     format!("{number}-pages.csv")
 }
 
-/// How long a run is, and what of it does not count, s: on slow lines pages come seldom, on fast ones packets are many.
-fn length(line: &Line) -> (u32, u32) {
-    match line.down_bps.max(line.up_bps) {
+/// Above it senders take long to have the line, and runs have many packets.
+const FAST_BPS: u64 = 400_000_000;
+
+/// The households with which all disciplines are tried, and the shares of the line: 1 to this.
+pub const FIRST: u64 = 8;
+
+/// How long a run is, and what of it does not count, s: on slow lines pages come seldom, on fast ones packets are many. The first households,
+/// which only choose what is tried on the others, are short there.
+fn length(line: &Line, number: u64) -> (u32, u32) {
+    match line.fastest_bps() {
         ..=30_000_000 => (60, 10),
         30_000_001..=150_000_000 => (40, 10),
-        150_000_001..=400_000_000 => (18, 6),
-        _ => (8, 3),
+        150_000_001..=FAST_BPS => (18, 6),
+        _ if number <= FIRST => (8, 3),
+        _ => (20, 6),
     }
 }
 
-/// A scenario of the household with this number. `managed`: the device shapes to [`Line::shaped`], with 1,000 packets of room; else it is
-/// the line as it is. The same number is the same household both times. [`pages`] are to be beside it.
+/// A scenario of the household with this number. `managed`: the device shapes to [`Line::shaped`], with 1,000 packets of room, what comes in
+/// behind the provider's queue; else it is the line as it is. The same number is the same household both times. [`pages`] are to be beside it.
 pub fn scenario(line: &Line, number: u64, managed: bool) -> String {
     let mut random = Pcg32::new(number, 0xad);
     let mut unit = || f64::from(random.next_u32()) / 2f64.powi(32);
@@ -233,7 +260,7 @@ pub fn scenario(line: &Line, number: u64, managed: bool) -> String {
     let players = 1 + (unit() * 2.0) as u32;
     // One or two people, who look at a page after it has come. Alone on the line it would take this long.
     let alone_s = PAGE_BYTES * (PAGE_SIGMA * PAGE_SIGMA / 2.0).exp() * 8.0 / line.down_bps as f64;
-    let (duration, warmup) = length(line);
+    let (duration, warmup) = length(line, number);
     // On fast lines, whose runs are short, so many that some come.
     let some = PAGES_AT_LEAST / f64::from(duration - warmup);
     let page_rate = ((1.0 + unit()) / (LOOKED_AT_S + alone_s)).max(if alone_s < 1.0 { some } else { 0.0 });
@@ -244,6 +271,18 @@ pub fn scenario(line: &Line, number: u64, managed: bool) -> String {
     let files = [of_files([0, 3, 6]), of_files([2, 6, 9])];
     let (down, up) = if managed { line.shaped() } else { (line.down_bps, line.up_bps) };
     let mut out = String::new();
+    if managed {
+        let _ = write!(
+            out,
+            "[[ports]]\nname = \"isp\"\nrate = \"{}bit\"\nbuffer = \"{}\"\ndiscipline = \"droptail\"\n\n",
+            line.down_bps,
+            line.access.buffer(line.down_bps)
+        );
+    }
+    let through = |way: &str| match way {
+        "down" if managed => "[\"isp\", \"down\"]".to_string(),
+        way => format!("[\"{way}\"]"),
+    };
     for (name, bps) in [("down", down), ("up", up)] {
         let buffer = if managed { format!("{ROOM}p") } else { line.access.buffer(bps) };
         let _ = write!(out, "[[ports]]\nname = \"{name}\"\nrate = \"{bps}bit\"\nbuffer = \"{buffer}\"\n\n");
@@ -257,33 +296,42 @@ pub fn scenario(line: &Line, number: u64, managed: bool) -> String {
         flow(
             &mut out,
             &format!("speech {way}"),
-            &format!("voip = \"g711\"\nrtt = \"{near}\"\nports = [\"{way}\"]"),
+            &format!("voip = \"g711\"\nrtt = \"{near}\"\nports = {}", through(way)),
         );
         flow(
             &mut out,
             &format!("pictures {way}"),
-            &format!("cbr = \"{pictures}bit\"\npacket = \"1200b\"\nrtt = \"{near}\"\nports = [\"{way}\"]"),
+            &format!(
+                "cbr = \"{pictures}bit\"\npacket = \"1200b\"\nrtt = \"{near}\"\nports = {}",
+                through(way)
+            ),
         );
     }
     for (way, keys) in
         [("down", "cbr = \"120kbit\"\npacket = \"250b\""), ("up", "cbr = \"48kbit\"\npacket = \"100b\"")]
     {
-        flow(&mut out, &format!("game {way}"), &format!("{keys}\nrtt = \"{near}\"\nports = [\"{way}\"]"));
+        flow(
+            &mut out,
+            &format!("game {way}"),
+            &format!("{keys}\nrtt = \"{near}\"\nports = {}", through(way)),
+        );
     }
     let range = format!("{low}ms..{high}ms");
     flow(
         &mut out,
         "video",
         &format!(
-            "count = {players}\ncca = \"cubic\"\nrtt = \"{video_rtt}\"\nstart = \"0s..2s\"\nvideo = {{}}\nports = [\"down\"]"
+            "count = {players}\ncca = \"cubic\"\nrtt = \"{video_rtt}\"\nstart = \"0s..2s\"\nvideo = {{}}\nports = {}",
+            through("down")
         ),
     );
     flow(
         &mut out,
         "pages",
         &format!(
-            "cca = \"cubic\"\nrtt = \"{range}\"\npages = {{ file = \"{}\" }}\narrivals = \"{page_rate:.3}/s\"\nports = [\"down\"]\nreverse_ports = [\"up\"]",
-            pages_file(number)
+            "cca = \"cubic\"\nrtt = \"{range}\"\npages = {{ file = \"{}\" }}\narrivals = \"{page_rate:.3}/s\"\nports = {}\nreverse_ports = [\"up\"]",
+            pages_file(number),
+            through("down")
         ),
     );
     let ways = [(Use::Downloads.name(), "down", "up"), (Use::Uploads.name(), "up", "down")];
@@ -292,7 +340,9 @@ pub fn scenario(line: &Line, number: u64, managed: bool) -> String {
             &mut out,
             name,
             &format!(
-                "count = {count}\ncca = \"{cca}\"\nrtt = \"{range}\"\nstart = \"0s..2s\"\nprobes = true\nports = [\"{way}\"]\nreverse_ports = [\"{back}\"]"
+                "count = {count}\ncca = \"{cca}\"\nrtt = \"{range}\"\nstart = \"0s..2s\"\nprobes = true\nports = {}\nreverse_ports = {}",
+                through(way),
+                through(back)
             ),
         );
     }
@@ -324,7 +374,7 @@ mod tests {
                         let text = scenario(&line, number, managed);
                         let read = Scenario::parse(&text, "draw.toml", folder.path());
                         let runs = read.and_then(|s| s.runs()).unwrap_or_else(|e| panic!("{e}\n{text}"));
-                        assert_eq!((runs.len(), runs[0].ports.len()), (1, 2));
+                        assert_eq!((runs.len(), runs[0].ports.len()), (1, 2 + usize::from(managed)));
                     }
                 }
             }
@@ -335,7 +385,9 @@ mod tests {
     #[test]
     fn a_number_is_one_household() {
         let all = line("20mbit/5mbit", "15ms..80ms", "calls,games,video,web,downloads,uploads").unwrap();
-        let flows = |text: &str| text[text.find("[[flows]]").unwrap()..].to_string();
+        // But for the provider's queue, which what comes in meets before the device.
+        let flows =
+            |text: &str| text[text.find("[[flows]]").unwrap()..].replace("[\"isp\", \"down\"]", "[\"down\"]");
         assert_eq!(flows(&scenario(&all, 7, true)), flows(&scenario(&all, 7, false)));
         assert_ne!(flows(&scenario(&all, 7, true)), flows(&scenario(&all, 8, true)));
         let calls = line("20mbit/5mbit", "15ms..80ms", "calls").unwrap();
@@ -352,6 +404,11 @@ mod tests {
         }
         // 95 % where it is managed; 250 ms of a cable modem's 5 Mbit/s are 105 packets where it is not.
         assert!(scenario(&all, 7, true).contains("rate = \"4750000bit\"\nbuffer = \"1000p\""));
+        let less = Line { down_percent: 80, ..all.clone() };
+        assert_eq!(less.shaped(), (16_000_000, 4_750_000));
+        // The provider's queue has the line's rate and what is there without a device.
+        let isp = "name = \"isp\"\nrate = \"20000000bit\"\nbuffer = \"417p\"\ndiscipline = \"droptail\"";
+        assert!(scenario(&less, 7, true).contains(isp), "{}", scenario(&less, 7, true));
         assert!(scenario(&all, 7, false).contains("rate = \"5000000bit\"\nbuffer = \"105p\""));
     }
 

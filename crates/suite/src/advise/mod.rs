@@ -6,8 +6,8 @@ mod scores;
 mod verdict;
 mod wanted;
 
-pub use commands::{BY_TC, ByTc, simplest_first};
-pub use household::{Access, Line, Use, pages, pages_file, scenario};
+pub use commands::{BY_TC, ByTc, PutOn, simplest_first};
+pub use household::{Access, FIRST, Line, SHARES, Use, pages, pages_file, scenario};
 pub use scores::{Choice, MARGIN, Place, Sure, choose};
-pub use verdict::{Advice, NOW, SET, Subject, Table, best_of, judged};
-pub use wanted::{Measures, WINDOW, Wanted};
+pub use verdict::{Advice, NOW, Subject, Table, best_of, judged};
+pub use wanted::{Measures, Wanted, measured};

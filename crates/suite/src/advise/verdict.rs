@@ -1,6 +1,6 @@
 //! The advice: who is taken, what is said of it, and how to put it on.
 
-use super::commands::{on_line, on_ports};
+use super::commands::{BY_TC, PutOn, on_line, on_ports};
 use super::household::{Line, Use};
 use super::scores::{Choice, MARGIN, Place, Sure, ahead, choose};
 use super::wanted::{Measures, Wanted, beside};
@@ -23,8 +23,8 @@ pub enum Subject {
         wanted: Vec<Wanted>,
         /// The first discipline that it names, by its label: the one that is there now.
         now: String,
-        /// Its ports whose queue is in question, by name, and how many packets each holds.
-        ports: Vec<(String, u32)>,
+        /// Its ports whose queue is in question.
+        ports: Vec<PutOn>,
     },
 }
 
@@ -37,6 +37,14 @@ impl Subject {
                 uses.chain([Wanted::answers()]).collect()
             }
             Subject::File { wanted, .. } => wanted.clone(),
+        }
+    }
+
+    /// How many draws the best are tried on at a time, and check the advice at a time.
+    pub fn set(&self) -> u64 {
+        match self {
+            Subject::Line(line) => line.households(),
+            Subject::File { .. } => 16,
         }
     }
 
@@ -57,11 +65,11 @@ impl Subject {
 pub const NOW: &str = "as it is";
 /// So many of the best are tried on more households.
 const KEPT: usize = 5;
-/// Draws of a set that is kept apart.
-pub const SET: u64 = 16;
-
 /// What disciplines got: by the draw's number and label, the measures of the run.
 pub type Table = BTreeMap<u64, BTreeMap<String, Measures>>;
+
+/// Of a household's score the part of [`Wanted::answers`]: that of each use where all are wanted.
+const ANSWERS: f64 = 1.0 / (Use::ALL.len() + 1) as f64;
 
 /// Of each label, its score (the mean over what is wanted) with each draw, and that of each thing that is wanted.
 fn scored(table: &Table, subject: &Subject, labels: &[String]) -> (Vec<Vec<f64>>, Vec<Vec<Vec<f64>>>) {
@@ -74,23 +82,37 @@ fn scored(table: &Table, subject: &Subject, labels: &[String]) -> (Vec<Vec<f64>>
         if got.len() != labels.len() {
             continue;
         }
-        let of = |w: &Wanted| w.scores(&got.iter().map(|m| w.got(m)).collect::<Vec<_>>());
-        let mut scores: Vec<Vec<f64>> = wanted.iter().map(of).collect();
-        // Players' acknowledgements meet no queue, so that what waits on the way up costs them nothing: no more than downloads have.
+        let of = |w: &Wanted| -> Vec<f64> { got.iter().map(|m| w.got(m)).collect() };
+        let mut scores: Vec<Vec<f64>> = wanted.iter().map(|w| w.scores(&of(w))).collect();
+        // Players' acknowledgements meet no queue, so that what waits on the way up costs them nothing: they have the part of it that
+        // downloads have of the best's.
         if let (Some(video), Subject::Line(_)) = (video, subject) {
-            let downloads = of(&Wanted::of_use(Use::Downloads));
-            for (score, most) in scores[video].iter_mut().zip(downloads) {
-                *score = if most.is_nan() { *score } else { score.min(most) };
-            }
+            let downloads = Wanted::of_use(Use::Downloads);
+            let parts = downloads.scores(&of(&downloads));
+            let parts = parts.iter().map(|part| if part.is_nan() { 1.0 } else { *part });
+            let bitrates: Vec<f64> =
+                of(&wanted[video]).iter().zip(parts).map(|(rate, part)| rate * part).collect();
+            scores[video] = wanted[video].scores(&bitrates);
         }
         for i in 0..labels.len() {
-            totals[i].push(mean(scores.iter().map(|of| of[i])));
+            totals[i].push(total(subject, scores.iter().map(|of| of[i]).collect()));
             for (w, of) in scores.iter().enumerate() {
                 of_each[i][w].push(of[i]);
             }
         }
     }
     (totals, of_each)
+}
+
+/// The mean of scores that are known; of a line the last is how it answers, which has a part of its own.
+fn total(subject: &Subject, scores: Vec<f64>) -> f64 {
+    let known = |of: &[f64]| mean(of.iter().copied().filter(|v| v.is_finite()));
+    match (subject, scores.split_last()) {
+        (Subject::Line(_), Some((answers, uses))) if answers.is_finite() && known(uses).is_finite() => {
+            (1.0 - ANSWERS) * known(uses) + ANSWERS * answers
+        }
+        _ => known(&scores),
+    }
 }
 
 /// What is there now, a plain queue and FQ-CoDel, which are at hand nearly everywhere, and the best of the others, the simplest first.
@@ -153,6 +175,8 @@ pub struct Advice<'a> {
     pub choice: Choice,
     /// Everything was tried with the draws that were kept apart, and not only what was kept.
     pub all_apart: bool,
+    /// The one that is taken as `--aqm` has it, with its parameters.
+    pub written: &'a str,
     /// The device in the commands.
     pub dev: &'a str,
     /// What a kernel needs for the one that is taken, before the commands; empty: nothing.
@@ -201,13 +225,14 @@ impl Advice<'_> {
         out += &self.effects(&shown, &totals);
         out += &self.unknown(&of_each);
         let wanted = self.subject.wanted();
-        for i in (0..self.labels.len()).filter(|i| *i != self.choice.chosen && self.labels[*i] != NOW) {
+        for i in (0..self.labels.len()).filter(|i| *i != self.choice.chosen) {
             let better: Vec<&str> = (0..wanted.len())
                 .filter(|w| ahead(&of_each[i][*w], &of_each[self.choice.chosen][*w]).interval[0] > MARGIN)
                 .map(|w| wanted[w].name.as_str())
                 .collect();
             if !better.is_empty() {
-                let _ = writeln!(out, "{} would be better for {}.", self.labels[i], better.join(", "));
+                let who = if self.labels[i] == NOW { "What is there now" } else { &self.labels[i] };
+                let _ = writeln!(out, "{who} would be better for {}.", better.join(", "));
             }
         }
         out + self.needs + &self.commands()
@@ -241,14 +266,15 @@ impl Advice<'_> {
             (Subject::File { name, now, .. }, NOW) => {
                 format!("Leave {name} as it is, with {now}: {nothing}\n")
             }
-            (Subject::File { .. }, chosen) => format!("Take {chosen}.\n"),
+            (Subject::File { .. }, _) => format!("Take {}.\n", self.written),
             (Subject::Line(line), chosen) => {
                 let (down, up) = line.shaped();
                 let rates = format!("{} down and {} up", Unit::Rate.show(down), Unit::Rate.show(up));
                 match chosen {
                     "droptail" => format!("Shape to {rates}, with a plain queue: {nothing}\n"),
-                    name => format!(
-                        "Take {name}, shaped to {rates}: 95 % of the line, so that packets wait in your queue and not in the modem's.\n"
+                    _ => format!(
+                        "Take {}, shaped to {rates}: {} % and 95 % of the line, so that packets wait in your queue and not in others.\n",
+                        self.written, line.down_percent
                     ),
                 }
             }
@@ -257,12 +283,29 @@ impl Advice<'_> {
 
     /// How to put it on.
     fn commands(&self) -> String {
-        let chosen = self.labels[self.choice.chosen].as_str();
         match self.subject {
-            _ if chosen == NOW => String::new(),
-            Subject::Line(line) => on_line(chosen, self.dev, line.shaped()),
-            Subject::File { ports, .. } => on_ports(chosen, self.dev, ports),
+            _ if self.labels[self.choice.chosen] == NOW => String::new(),
+            Subject::Line(line) => on_line(self.written, self.dev, line.shaped()),
+            Subject::File { ports, .. } => on_ports(self.written, self.dev, &self.waits(ports)),
         }
+    }
+
+    /// Of these ports those where packets wait as things are: at least a twentieth of the longest mean wait.
+    fn waits<'p>(&self, ports: &'p [PutOn]) -> Vec<&'p PutOn> {
+        let now = self.labels.iter().position(|l| l == NOW).unwrap_or(0);
+        let of = |port: &PutOn| {
+            let path = format!("port.{}.sojourn_ms.mean", port.port);
+            self.sure(now, |m| m.get(&path).copied().unwrap_or(f64::NAN)).mean
+        };
+        let waits: Vec<f64> = ports.iter().map(of).collect();
+        let longest = waits.iter().copied().fold(f64::NAN, f64::max);
+        // Of a single port measures have no name.
+        ports
+            .iter()
+            .zip(waits)
+            .filter(|(_, wait)| wait.is_nan() || *wait >= longest / 20.0)
+            .map(|p| p.0)
+            .collect()
     }
 
     /// Who is as good, who cannot be told from the best, and whether what is at hand everywhere is worse.
@@ -277,7 +320,7 @@ impl Advice<'_> {
                 as_good.join(", ")
             );
             let first = self.choice.others(Place::AsGood).next().is_some_and(|i| i > self.choice.chosen);
-            if chosen != NOW && first {
+            if chosen != NOW && first && BY_TC.iter().any(|d| d.name == chosen) {
                 out.truncate(out.trim_end().len());
                 let _ = writeln!(out, " {chosen} is the simplest of them to have.");
             }
@@ -308,9 +351,10 @@ impl Advice<'_> {
     /// What the draws that were kept apart say.
     fn checked(&self) -> String {
         let (draws, on) = (self.subject.draws(), if self.subject.is_line() { " on this line" } else { "" });
+        let set = self.subject.set();
         let of = match self.all_apart {
             true => "all that were tried".to_string(),
-            false => format!("the {} that were the best on the first ones", self.labels.len()),
+            false => format!("the {} that were kept", self.labels.len()),
         };
         match self.held_out().as_slice() {
             [] => "\n".into(),
@@ -328,12 +372,12 @@ impl Advice<'_> {
                         one.best
                     ),
                 };
-                format!("With {SET} other {draws}{on}, kept apart, {what}\n\n")
+                format!("With {set} other {draws}{on}, kept apart, {what}\n\n")
             }
             sets => {
                 let of_sets = |of: fn(&HeldOut) -> bool| sets.iter().filter(|s| of(s)).count();
                 format!(
-                    "With {} of {} sets of {SET} other {draws}, kept apart, it is the best of {of}, or less than {MARGIN} behind; with {} the best is not ahead by that with the whole of the 95 % interval.\n\n",
+                    "With {} of {} sets of {set} other {draws}, kept apart, it is the best of {of}, or less than {MARGIN} behind; with {} the best is not ahead by that with the whole of the 95 % interval.\n\n",
                     of_sets(HeldOut::within),
                     sets.len(),
                     of_sets(HeldOut::within_interval)
@@ -366,12 +410,12 @@ impl Advice<'_> {
         };
         for wanted in self.subject.wanted() {
             for (heading, of, factor, digits) in wanted.columns(of_line) {
-                column(heading, &|m| of(wanted.got(m)), factor, digits);
+                column(heading, &of, factor, digits);
             }
         }
         if of_line {
             for (heading, of, factor, digits) in beside() {
-                column(heading.into(), &of, factor, digits);
+                column(heading, &of, factor, digits);
             }
         }
         let mut out = String::new();
@@ -386,7 +430,7 @@ impl Advice<'_> {
             "Means over the {}, with 95 % intervals. MOS: 1 to 4.4, above 4 is good; QoO: 0 to 100; RPM: round trips a minute under load; complete: pages, or flows, that came whole.{}\n",
             self.subject.draws(),
             if of_line {
-                " Beside the score: lost, of the packets of the worse direction; least share, of the slowest download or upload beside the fastest."
+                " A page that has not come by the end has taken until then. Players' acknowledgements meet no queue here: of their bitrate the score takes the part that downloads have of the best's. Beside the score: lost, of the packets of the worse direction; least share, of the slowest download or upload beside the fastest."
             } else {
                 ""
             }
@@ -436,6 +480,9 @@ impl Advice<'_> {
             "take": self.labels[self.choice.chosen], "as_good": those(Place::AsGood), "untold": those(Place::Untold),
             self.subject.draws(): self.table.len(), "scores": each, "held_out": apart,
         });
+        all["written"] = json!(self.written);
+        all["commands"] =
+            json!(self.commands().lines().filter_map(|line| line.strip_prefix("  ")).collect::<Vec<_>>());
         if let Subject::Line(line) = self.subject
             && all["take"] != NOW
         {
@@ -456,7 +503,11 @@ mod tests {
     use crate::advise::{Access, Use};
 
     fn got(down_bps: f64) -> Measures {
-        Measures::from([("group.downloads.goodput_bps".to_string(), down_bps)])
+        let mut all = Measures::from([("group.downloads.goodput_bps".to_string(), down_bps)]);
+        for (port, wait) in [("down", 20.0), ("air", 5.0), ("lan", 0.01)] {
+            all.insert(format!("port.{port}.sojourn_ms.mean"), wait);
+        }
+        all
     }
 
     /// A discipline, and its goodput in a household by its number.
@@ -481,6 +532,7 @@ mod tests {
             labels: &labels,
             table: &table,
             apart: &apart,
+            written: &labels[choice.chosen],
             choice,
             all_apart: false,
             dev: "eth0",
@@ -505,7 +557,7 @@ mod tests {
         );
         assert!(!said.contains("is worse here"), "{said}");
         assert!(
-            said.contains("kept apart, it is 0.010 (0.010 to 0.010) behind titrate, the best of the 3 that were the best on the first ones: less than 0.02, as good."),
+            said.contains("kept apart, it is 0.010 (0.010 to 0.010) behind titrate, the best of the 3 that were kept: less than 0.02, as good."),
             "{said}"
         );
         // Nobody is better by as much as the margin.
@@ -534,6 +586,7 @@ mod tests {
                 labels: &labels,
                 table,
                 apart: &[],
+                written: &labels[choice.chosen],
                 choice,
                 all_apart: true,
                 dev: "eth0",
@@ -546,7 +599,7 @@ mod tests {
         assert!(!said(&of(|_| Measures::new())).0);
     }
 
-    /// Players' acknowledgements meet no queue: a full one on the way up is no merit.
+    /// Players' acknowledgements meet no queue: a full one on the way up is no merit, nor what others are measured by.
     #[test]
     fn video_has_no_more_than_downloads() {
         let access = Access::read("dsl").unwrap();
@@ -568,12 +621,30 @@ mod tests {
                 let mut of =
                     BTreeMap::from([(NOW.to_string(), one(2e6, 1e6)), ("fq-codel".into(), one(1.9e6, 9e6))]);
                 of.values_mut().for_each(|m| {
-                    m.insert(crate::advise::WINDOW.into(), 10.0);
+                    m.insert(super::super::wanted::WINDOW.into(), 10.0);
                 });
                 (n, of)
             })
             .collect();
         assert_eq!(judged(&table, &subject, &labels).chosen, 1);
+        // 2 Mbit/s of which a ninth counts are not the best: 1.9 are.
+        let (_, of_each) = scored(&table, &subject, &labels);
+        let video = |i: usize| of_each[i][0][0];
+        assert!((video(0) - 2.0 / 9.0 / 1.9).abs() < 1e-9 && video(1) == 1.0, "{of_each:?}");
+    }
+
+    /// With one use wanted, how the line answers is a seventh of the score, as with all.
+    #[test]
+    fn what_nobody_asked_for_weighs_little() {
+        let access = Access::read("dsl").unwrap();
+        for uses in ["web", "calls,games,video,web,downloads,uploads"] {
+            let line = Line::new("20mbit", "20ms", access, Use::list(uses).unwrap()).unwrap();
+            let n = line.uses.len();
+            let subject = Subject::Line(line);
+            let scores = |answers: f64| std::iter::repeat_n(0.7, n).chain([answers]).collect();
+            assert!((total(&subject, scores(0.0)) - 0.6).abs() < 1e-9);
+            assert!((total(&subject, scores(f64::NAN)) - 0.7).abs() < 1e-9);
+        }
     }
 
     #[test]
@@ -586,7 +657,7 @@ mod tests {
         assert!(said.contains("16 households do not tell whether these are as good, so much behind the best: as it is (0.021 ("), "{said}");
         assert!(said.contains("The kernel's own fq_codel is worse here, by 0.1"), "{said}");
         assert!(
-            said.contains("it is 0.100 (0.100 to 0.100) behind fq-codel, the best of the 3 that were the best on the first ones: the choice is not sure."),
+            said.contains("it is 0.100 (0.100 to 0.100) behind fq-codel, the best of the 3 that were kept: the choice is not sure."),
             "{said}"
         );
     }
@@ -597,7 +668,9 @@ mod tests {
         let all = |of: &[Named]| {
             let table = table(of, 5..21);
             let wanted = Wanted::of_runs(&["downloads".to_string()], [&got(1e6)]);
-            let ports = vec![("down".to_string(), 300), ("air".to_string(), 50)];
+            let port =
+                |name: &str, packets: u32, bytes: Option<u64>| PutOn { port: name.into(), packets, bytes };
+            let ports = vec![port("down", 300, None), port("air", 50, Some(76_800)), port("lan", 10, None)];
             let subject = Subject::File { name: "my.toml".into(), wanted, now: "red".into(), ports };
             let labels: Vec<String> = of.iter().map(|(label, _)| label.to_string()).collect();
             let choice = judged(&table, &subject, &labels);
@@ -606,6 +679,7 @@ mod tests {
                 labels: &labels,
                 table: &table,
                 apart: &[],
+                written: &labels[choice.chosen],
                 choice,
                 all_apart: false,
                 dev: "eth0",
@@ -618,7 +692,7 @@ mod tests {
         let said = all(&[(NOW, |_| 5.0), ("fq-codel", |_| 8.0), ("titrate", |_| 9.8)]);
         assert!(said.starts_with("Take titrate.\n"), "{said}");
         assert!(said.contains("downloads (Mbit/s)") && !said.contains("link (power)"), "{said}");
-        let commands = "  # on the device of down\n  queuewright attach DEV titrate --limit 300p\n  # on the device of air\n  queuewright attach DEV titrate --limit 50p\n";
+        let commands = "  # on the device of down\n  queuewright attach DEV titrate --limit 300p\n  # on the device of air\n  queuewright attach DEV titrate --limit 75kb\n";
         assert!(said.ends_with(commands), "{said}");
         let said = all(&[(NOW, |_| 9.8), ("fq-codel", |_| 9.0)]);
         assert!(said.starts_with("Leave my.toml as it is, with red: nothing"), "{said}");
