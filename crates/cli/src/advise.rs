@@ -59,7 +59,7 @@ pub fn advise(a: &Advise) -> Result<(), Failure> {
     }
     asked.learn(&tried);
     let subject = asked.subject.clone();
-    let kept = best_of(&tried, &subject, &all);
+    let kept = best_of(&tried, &subject, &all, &asked.own);
     let (mut table, mut made, set) = (Table::new(), 0, subject.set());
     let choice = loop {
         let first = JUDGED + made;

@@ -115,14 +115,16 @@ fn total(subject: &Subject, scores: Vec<f64>) -> f64 {
     }
 }
 
-/// What is there now, a plain queue and FQ-CoDel, which are at hand nearly everywhere, and the best of the others, the simplest first.
-pub fn best_of(table: &Table, subject: &Subject, labels: &[String]) -> Vec<String> {
+/// What is there now, a plain queue and FQ-CoDel, which are at hand nearly everywhere, these, and the best of the others, in the order of labels.
+pub fn best_of(table: &Table, subject: &Subject, labels: &[String], always: &[String]) -> Vec<String> {
     let (totals, _) = scored(table, subject, labels);
     if labels.len() <= KEPT + 2 {
         return labels.to_vec();
     }
     let mut kept: Vec<usize> = order(&totals).into_iter().filter(|i| labels[*i] != NOW).take(KEPT).collect();
-    kept.extend((0..labels.len()).filter(|i| [NOW, "droptail", "fq-codel"].contains(&labels[*i].as_str())));
+    let stays =
+        |label: &String| [NOW, "droptail", "fq-codel"].contains(&label.as_str()) || always.contains(label);
+    kept.extend((0..labels.len()).filter(|i| stays(&labels[*i])));
     kept.sort_unstable();
     kept.dedup();
     kept.into_iter().map(|i| labels[i].clone()).collect()
