@@ -250,7 +250,7 @@ pub fn runs(results: &Results) -> Sheet<'_> {
     c.parts(
         "recovery_queue_s",
         "s",
-        "time from a change until the queue is no longer than later",
+        "the time from a change until the queue is no longer than later",
         &of_queue,
         seen,
     );
@@ -259,7 +259,7 @@ pub fn runs(results: &Results) -> Sheet<'_> {
     c.parts(
         "recovery_rate_s",
         "s",
-        "time from a change until the link carries no less than later",
+        "the time from a change until the link carries no less than later",
         &of_rate,
         seen,
     );
