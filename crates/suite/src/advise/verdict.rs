@@ -275,7 +275,7 @@ impl Advice<'_> {
                 match chosen {
                     "droptail" => format!("Shape to {rates}, with a plain queue: {nothing}\n"),
                     _ => format!(
-                        "Take {}, shaped to {rates}: {} % and 95 % of the line, so that packets wait in your queue and not in others.\n",
+                        "Take {}, shaped to {rates}: {} % and 95 % of the line, so that packets wait in your queue rather than in the modem's or the provider's.\n",
                         self.written, line.down_percent
                     ),
                 }
