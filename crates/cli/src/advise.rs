@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
+use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -267,7 +268,8 @@ impl Asked {
         }
         let mut specs = Vec::new();
         for managed in [false, true] {
-            if managed && list.is_empty() {
+            let asked = if managed { !list.is_empty() } else { labels.iter().any(|l| l == NOW || own(l)) };
+            if !asked {
                 continue;
             }
             let mut flags = Flags { aqm: managed.then(|| list.join(",")), ..Flags::default() };
@@ -309,7 +311,7 @@ fn share(
 ) -> Result<f64, Failure> {
     let with = labels.iter().find(|l| *l == "fq-codel").or(labels.last()).cloned();
     let Some(with) = with.filter(|l| l != NOW) else { return Ok(0.0) };
-    let (mut work, mut table, mut shares) = (0.0, Table::new(), vec![NOW.to_string()]);
+    let (mut work, mut table, mut shares) = (0.0, Table::new(), Vec::new());
     let set = |asked: &mut Asked, percent: u64| {
         if let Subject::Line(line) = &mut asked.subject {
             line.down_percent = percent;
@@ -319,18 +321,14 @@ fn share(
         set(asked, percent);
         let name = format!("{percent} %");
         let mut of_share = Table::new();
-        work += draws(asked, 1..=FIRST, &[NOW.to_string(), with.clone()], jobs, stop, &mut of_share, folder)?;
+        work += draws(asked, 1..=FIRST, slice::from_ref(&with), jobs, stop, &mut of_share, folder)?;
         for (number, mut draw) in of_share {
-            let all = table.entry(number).or_default();
-            if let Some(got) = draw.remove(&with) {
-                all.insert(name.clone(), got);
-            }
-            all.extend(draw);
+            let got = draw.remove(&with).map(|got| (name.clone(), got));
+            table.entry(number).or_default().extend(got);
         }
         shares.push(name);
     }
-    // The line as it is is no share of it.
-    let choice = judged(&table, &asked.subject, &shares[1..]);
+    let choice = judged(&table, &asked.subject, &shares);
     set(asked, SHARES[choice.chosen]);
     Ok(work)
 }
