@@ -456,10 +456,13 @@ def lines(flows: list[str]) -> list[qw.Scenario]:
 
 @pytest.mark.parametrize("start", ["codel:target=500ms:interval=20ms", "codel:target=1s:interval=5s"])
 def test_codels_published_region_is_found_from_afar(tmp_path: Path, start: str) -> None:
-    """RFC 8289, section 4: an interval as long as round trips, a target of some per cent of it."""
+    """RFC 8289, section 4: an interval as long as round trips, a target of some per cent of it.
+
+    With fewer seeds the best of forty is often one of chance: of targets from 1 to 8 ms the power differs by 0.01.
+    """
     on = lines(["1xnewreno", "2xnewreno", "4xnewreno", "1xcubic", "2xcubic", "4xcubic"])
     over = "target=500us..1s,interval=5ms..5s"
-    made = small(tmp_path, on, start, over=over, trials=40, held_out=on)
+    made = small(tmp_path, on, start, over=over, trials=40, held_out=on, seeds=8)
     assert made.best is not None
     assert made.start is not None
     # What it was not told: the published ones are no candidate of the search when another start is given.
