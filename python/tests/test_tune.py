@@ -458,7 +458,7 @@ def lines(flows: list[str]) -> list[qw.Scenario]:
 def test_codels_published_region_is_found_from_afar(tmp_path: Path, start: str) -> None:
     """RFC 8289, section 4: an interval as long as round trips, a target of some per cent of it.
 
-    With fewer seeds the best of forty is often one of chance: of targets from 1 to 8 ms the power differs by 0.01.
+    With fewer seeds the best of forty is often one of chance: from 1 to 8 ms the target moves power by 0.01.
     """
     on = lines(["1xnewreno", "2xnewreno", "4xnewreno", "1xcubic", "2xcubic", "4xcubic"])
     over = "target=500us..1s,interval=5ms..5s"
