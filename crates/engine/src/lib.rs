@@ -4,7 +4,6 @@
 //! the runs, and [`header`] is what results of them begin with.
 
 mod matrix;
-mod recovery;
 
 pub use matrix::{ItemEvent, fitting, run_all};
 
@@ -13,7 +12,6 @@ use queuewright_lab::queues::Played;
 use queuewright_lab::{Lab, QdiscOrigin, RunEvent, batches, check, trusted};
 use queuewright_results::{Results, Run, SCHEMA};
 use queuewright_scenario::{RunSpec, Scenario};
-use recovery::recover;
 use std::env;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -188,10 +186,7 @@ impl Engine {
                 let most = specs.iter().map(|spec| spec.memory_bytes).max().unwrap_or(0);
                 let jobs = fitting(jobs, specs.len(), most);
                 let work = |i: usize, at: &dyn Fn(f64)| match queuewright_sim::run(&specs[i], stop, at) {
-                    Ok(mut run) => {
-                        recover(&specs[i], &mut run);
-                        Ok(Some(Box::new(run)))
-                    }
+                    Ok(run) => Ok(Some(Box::new(run))),
                     Err(queuewright_sim::Error::Stopped) => Ok(None),
                     Err(e) => Err(e.to_string()),
                 };
@@ -204,10 +199,7 @@ impl Engine {
                     lab.run(&specs[batch.clone()], stop, |nth, heard| {
                         let step = match heard {
                             RunEvent::At(share) => ItemEvent::At(share),
-                            RunEvent::Done(Ok(mut run)) => {
-                                recover(&specs[batch.start + nth], &mut run);
-                                ItemEvent::Done(Ok(Some(run)))
-                            }
+                            RunEvent::Done(Ok(run)) => ItemEvent::Done(Ok(Some(run))),
                             RunEvent::Done(Err(queuewright_lab::Error::Stopped)) => ItemEvent::Done(Ok(None)),
                             RunEvent::Done(Err(e)) => ItemEvent::Done(Err(e.to_string())),
                         };

@@ -37,7 +37,7 @@ pub fn run(spec: &RunSpec, raw: &Raw, wall_s: f64) -> results::Run {
     };
     let flows: Vec<results::Flow> = (0..spec.flows.len()).map(|i| seen.flow(i)).collect();
     let transfers = seen.transfers();
-    results::Run {
+    let mut run = results::Run {
         discipline: spec.discipline.label.clone(),
         parameters: spec.discipline.shown().map(|(p, shown)| (p.name.to_string(), shown)).collect(),
         seed: spec.seed,
@@ -54,7 +54,9 @@ pub fn run(spec: &RunSpec, raw: &Raw, wall_s: f64) -> results::Run {
         packets_per_s: raw.packets.len() as f64 / wall_s.max(1e-9),
         detail: Detail { sojourn_cdf: vec![seen.cdf()], series: seen.series(), transfers },
         ..results::Run::of(flows)
-    }
+    };
+    queuewright_sim::recover(spec, &mut run);
+    run
 }
 
 impl Seen<'_> {

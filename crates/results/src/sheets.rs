@@ -242,27 +242,21 @@ pub fn runs(results: &Results) -> Sheet<'_> {
     c.count_if("changes", "", "of the link's rate or of the load, after which a recovery was seen", |r| {
         Some(r.1.recovery?.changes)
     });
-    c.count_if("changes_open", "", "of these, not over at half of the time to the next", |r| {
-        Some(r.1.recovery?.open)
-    });
-    let of_queue: [Part<Recovery>; 2] =
-        [("mean", "mean", |r| r.queue_s.mean), ("max", "longest", |r| r.queue_s.max)];
-    c.parts(
-        "recovery_queue_s",
-        "s",
-        "the time from a change until the queue is no longer than later",
-        &of_queue,
-        seen,
-    );
-    let of_rate: [Part<Recovery>; 2] =
-        [("mean", "mean", |r| r.rate_s.mean), ("max", "longest", |r| r.rate_s.max)];
-    c.parts(
-        "recovery_rate_s",
-        "s",
-        "the time from a change until the link carries no less than later",
-        &of_rate,
-        seen,
-    );
+    let times: [(&str, &str, [Part<Recovery>; 2]); 2] = [
+        (
+            "recovery_queue_s",
+            "the time from a change until the queue is no longer than later",
+            [("mean", "mean", |r| r.queue_s.mean), ("max", "longest", |r| r.queue_s.max)],
+        ),
+        (
+            "recovery_rate_s",
+            "the time from a change until the link carries no less than later",
+            [("mean", "mean", |r| r.rate_s.mean), ("max", "longest", |r| r.rate_s.max)],
+        ),
+    ];
+    for (name, about, parts) in &times {
+        c.parts(name, "s", about, parts, seen);
+    }
     c.number("goodput_bps", "bit/s", "of all flows together", |r| r.0.goodput_bps());
     c.number("jain", "index", "Jain's fairness index of the flows' goodput", |r| r.0.jain);
     c.number("wall_s", "s", "that the run took on this machine", |r| r.0.wall_s);

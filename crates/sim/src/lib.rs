@@ -34,6 +34,7 @@ mod queues;
 mod random;
 mod receiver;
 mod record;
+mod recovery;
 mod room;
 mod sampler;
 mod scoreboard;
@@ -54,6 +55,7 @@ use std::time::Instant;
 pub use queuewright_cca::{Bbr, BbrMode, CaState, Cca, Kind};
 pub use queuewright_results::jain;
 pub use record::{Arrival, Call, LoneQueue, QueueOperation, arrivals, record};
+pub use recovery::recover;
 pub use step::Stepper;
 
 /// Why a run has no result.
@@ -107,6 +109,7 @@ pub fn run(spec: &RunSpec, stop: &AtomicBool, progress: &dyn Fn(f64)) -> Result<
     let mut run = world.finish()?;
     run.wall_s = started.elapsed().as_secs_f64();
     run.packets_per_s = packets as f64 / run.wall_s.max(1e-9);
+    recover(spec, &mut run);
     progress(1.0);
     Ok(run)
 }
