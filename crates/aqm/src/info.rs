@@ -282,6 +282,17 @@ impl Spec {
         })
     }
 
+    /// As `--aqm` and `attach` have it: the name, and those of its parameters that are to be `told`. Files have no word.
+    pub fn words(&self, told: impl Fn(&Param, Value) -> bool) -> String {
+        let mut words = self.info.name.to_string();
+        for (param, value) in
+            self.iter().filter(|(param, value)| param.kind != ParamKind::File && told(param, *value))
+        {
+            words += &format!(":{}={}", param.name, param.display(value));
+        }
+        words
+    }
+
     /// Parameters and values, in the registry's order.
     pub fn iter(&self) -> impl Iterator<Item = (&'static Param, Value)> + '_ {
         self.info.params.iter().zip(self.values.iter().copied())

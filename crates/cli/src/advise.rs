@@ -3,7 +3,7 @@
 use crate::args::Advise;
 use crate::compare::{Progress, on_interrupt, unwritable};
 use crate::{Failure, cost, doing, print};
-use queuewright_aqm::{FRAME_BYTES, Spec};
+use queuewright_aqm::FRAME_BYTES;
 use queuewright_engine::{Engine, ItemEvent};
 use queuewright_linux::{Host, host, qdiscs, safe};
 use queuewright_report::{new_folder, replace};
@@ -14,7 +14,6 @@ use queuewright_suite::advise::{
     measured, pages, pages_file, scenario, simplest_first,
 };
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use std::slice;
@@ -53,11 +52,13 @@ pub fn advise(a: &Advise) -> Result<(), Failure> {
     if let Subject::Line(_) = &asked.subject {
         work += share(&mut asked, &all, a.jobs.count(), &stop, &folder)?;
     }
+    let mut first = 0.0;
     for half in HALVES {
-        if work < LIGHT {
-            work += run(&asked, half, &all, &mut tried)?;
+        if first < LIGHT {
+            first += run(&asked, half, &all, &mut tried)?;
         }
     }
+    work += first;
     asked.learn(&tried);
     let subject = asked.subject.clone();
     let kept = best_of(&tried, &subject, &all, &asked.own);
@@ -83,7 +84,7 @@ pub fn advise(a: &Advise) -> Result<(), Failure> {
     }
     let chosen = kept[choice.chosen].as_str();
     let written = asked.written.get(chosen).map_or(chosen, String::as_str);
-    let needs = needs(written.split(':').next().unwrap_or(written), asked.file.is_none());
+    let needs = needs(written, asked.file.is_none());
     let advice = Advice {
         subject: &subject,
         labels: &kept,
@@ -170,7 +171,8 @@ impl Asked {
                     let label = &run.discipline.label;
                     if !others.contains(label) {
                         others.push(label.clone());
-                        self.written.insert(label.clone(), written(&run.discipline));
+                        let words = run.discipline.words(|param, value| value != param.default);
+                        self.written.insert(label.clone(), words);
                     }
                 }
                 names.retain(|name| !others.contains(name));
@@ -209,12 +211,13 @@ impl Asked {
             return Err(Failure::Input("--aqm: that is what is there now; write another".into()));
         }
         // One that is there twice is told apart by its parameters.
-        let of = |name: &'_ str| name.split(':').next().unwrap_or_default().to_string();
         let label = |name: &String| {
             let own = name.split(':').find_map(|option| option.strip_prefix("label="));
-            let alone = names.iter().filter(|other| of(other) == of(name)).count() == 1;
-            let label = own.map_or_else(|| if alone { of(name) } else { name.clone() }, String::from);
-            (label, name.clone())
+            let alone = names.iter().filter(|other| name_of(other) == name_of(name)).count() == 1;
+            let label = own.unwrap_or(if alone { name_of(name) } else { name });
+            // What is put on has no label.
+            let words: Vec<&str> = name.split(':').filter(|option| !option.starts_with("label=")).collect();
+            (label.to_string(), words.join(":"))
         };
         let names: Vec<(String, String)> = names.iter().map(label).collect();
         let labels: Vec<String> = names.iter().map(|(label, _)| label.clone()).collect();
@@ -300,7 +303,7 @@ impl Asked {
     }
 }
 
-/// Which share of a line is shaped to: the largest that is not shown to be worse than the best, with FQ-CoDel (else the last of these labels) on the
+/// Which share of a line is shaped to: the largest that is not shown to be worse than the best, with FQ-CoDel (else the first of these labels) on the
 /// first households. Gives the work of the runs.
 fn share(
     asked: &mut Asked,
@@ -309,8 +312,8 @@ fn share(
     stop: &Arc<AtomicBool>,
     folder: &Path,
 ) -> Result<f64, Failure> {
-    let with = labels.iter().find(|l| *l == "fq-codel").or(labels.last()).cloned();
-    let Some(with) = with.filter(|l| l != NOW) else { return Ok(0.0) };
+    let with = labels.iter().find(|l| *l == "fq-codel").or(labels.iter().find(|l| *l != NOW)).cloned();
+    let Some(with) = with else { return Ok(0.0) };
     let (mut work, mut table, mut shares) = (0.0, Table::new(), Vec::new());
     let set = |asked: &mut Asked, percent: u64| {
         if let Subject::Line(line) = &mut asked.subject {
@@ -333,16 +336,9 @@ fn share(
     Ok(work)
 }
 
-/// A discipline as `--aqm` has it: its name, and what of its parameters is no default.
-fn written(spec: &Spec) -> String {
-    let usual = Spec::new(spec.info);
-    let mut out = spec.info.name.to_string();
-    for ((param, value), (_, default)) in spec.shown().zip(usual.shown()) {
-        if value != default {
-            let _ = write!(out, ":{}={value}", param.name);
-        }
-    }
-    out
+/// The name in what `--aqm` has: `codel` of `codel:target=10ms`.
+fn name_of(written: &str) -> &str {
+    written.split(':').next().unwrap_or(written)
 }
 
 /// The disciplines to choose from, the simplest first.
@@ -361,7 +357,7 @@ fn candidates(a: &Advise) -> Result<Vec<String>, Failure> {
         (None, None) => queuewright_aqm::alone().map(String::from).collect(),
     };
     for name in &asked {
-        if queuewright_aqm::alone().all(|known| known != name.split(':').next().unwrap_or(name)) {
+        if queuewright_aqm::alone().all(|known| known != name_of(name)) {
             let all: Vec<&str> = queuewright_aqm::alone().collect();
             return Err(Failure::Input(format!(
                 "--aqm: {name:?} is no discipline. Allowed: {}",
@@ -405,11 +401,12 @@ fn can_run(kernel: &str, shaped: bool) -> Result<Vec<String>, Failure> {
     Ok(queuewright_aqm::alone().filter(can).map(String::from).collect())
 }
 
-/// What a kernel needs for it, where tc alone has it not.
-fn needs(name: &str, shaped: bool) -> String {
-    if name == NOW || BY_TC.iter().any(|d| d.name == name) {
+/// What a kernel needs for it, as `--aqm` has it, where tc alone has it not.
+fn needs(written: &str, shaped: bool) -> String {
+    if written == NOW || BY_TC.iter().any(|d| d.name == written) {
         return String::new();
     }
+    let name = name_of(written);
     let front = match shaped && Host::Front.names().iter().any(|front| front == name) {
         true => format!(", or {} with htb", Host::Front.first_linux()),
         false => String::new(),

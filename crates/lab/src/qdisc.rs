@@ -57,14 +57,8 @@ const MANY: u64 = 100_000;
 
 /// A discipline for `queuewright attach`, with every parameter in words: what depends on the link has been decided.
 pub fn attach_words(spec: &Spec) -> String {
-    let mut words = spec.info.name.to_string();
-    for (param, value) in spec.iter().filter(|(p, _)| p.kind != ParamKind::File) {
-        // Some defaults have more digits than a file may.
-        if !matches!(value, Value::Real(_)) || value != param.default {
-            words += &format!(":{}={}", param.name, param.display(value));
-        }
-    }
-    words
+    // Some defaults have more digits than a file may.
+    spec.words(|param, value| !matches!(value, Value::Real(_)) || value != param.default)
 }
 
 fn ours(port: &PortSpec) -> Result<Qdisc, Refused> {

@@ -57,13 +57,13 @@ fn of_tc(written: &str, packets: u32) -> Option<String> {
     Some(format!("{} limit {limit}", d.tc))
 }
 
-/// How to put it, as `--aqm` has it, where packets wait already: on each of these ports.
-pub(crate) fn on_ports(written: &str, dev: &str, places: &[&PutOn]) -> String {
+/// How to put it, as `--aqm` has it, where packets wait already: on each of these ports, of which there are `several` with those where nobody waits.
+pub(crate) fn on_ports(written: &str, dev: &str, places: &[&PutOn], several: bool) -> String {
     let mut out = String::from(
         "To put it on (as root), where packets wait: on the device of the slowest link. If that is not yours, shape to less than its rate.\n\n",
     );
     for place in places {
-        if places.len() > 1 {
+        if several {
             let _ = writeln!(out, "  # on the device of {}", place.port);
         }
         let dev = if places.len() > 1 { "DEV" } else { dev };
@@ -85,10 +85,10 @@ pub(crate) fn on_line(written: &str, dev: &str, (down, up): (u64, u64)) -> Strin
         from += 1;
     }
     let ifb = format!("ifb-{}", &dev[from..]);
-    let ours = of_tc(written, ROOM).is_none();
+    let by_tc = of_tc(written, ROOM);
     let one = |dev: &str, bps: u64| {
         let rate = Unit::Rate.show(bps);
-        match of_tc(written, ROOM) {
+        match &by_tc {
             Some(tc) => vec![
                 format!("tc qdisc add dev {dev} root handle 1: htb default 1"),
                 format!(
@@ -101,21 +101,14 @@ pub(crate) fn on_line(written: &str, dev: &str, (down, up): (u64, u64)) -> Strin
     };
     let quiet = "2>/dev/null";
     let mut off = String::new();
-    if ours {
+    if by_tc.is_none() {
         let _ = write!(off, "queuewright detach {dev} {quiet}; queuewright detach {ifb} {quiet}; ");
     }
     let _ = write!(
         off,
         "tc qdisc del dev {dev} root {quiet}; tc qdisc del dev {dev} ingress {quiet}; ip link del {ifb} {quiet}"
     );
-    let mut on = Vec::new();
-    // One packet of 64 kB takes 5 ms at this rate.
-    let slow = down.min(up) < 100_000_000;
-    if slow {
-        on.push(format!("ip link set dev {dev} gso_max_segs 1"));
-        on.push(format!("ethtool -K {dev} gro off"));
-    }
-    on.extend(one(dev, up));
+    let mut on = one(dev, up);
     on.push(format!("ip link add {ifb} type ifb"));
     on.push(format!("ip link set {ifb} up"));
     on.extend(one(&ifb, down));
@@ -123,12 +116,18 @@ pub(crate) fn on_line(written: &str, dev: &str, (down, up): (u64, u64)) -> Strin
     on.push(format!(
         "tc filter add dev {dev} parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev {ifb}"
     ));
-    let large = match slow {
-        true => format!(
-            "Large packets are turned off, as one of them takes long at this rate. On a router, do so where its other packets come in, too: ethtool -K LAN gro off. Back: ip link set dev {dev} gso_max_segs 65535; ethtool -K {dev} gro on.\n"
-        ),
-        false => String::new(),
-    };
+    // One packet of 64 kB takes 5 ms at this rate.
+    let slow = |bps: u64| bps < 100_000_000;
+    let mut large = String::new();
+    if slow(up) {
+        let _ = writeln!(
+            large,
+            "Packets of 64 kB take long on the way up. Turn them off: ip link set dev {dev} gso_max_segs 1 (back: to what `ip -d link show {dev}` has as tso_max_segs), and on a router, where its other packets come in: ethtool -K LAN gro off."
+        );
+    }
+    if slow(down) {
+        let _ = writeln!(large, "And on the way down: ethtool -K {dev} gro off.");
+    }
     format!(
         "To put it on, as root (the first line takes off what is there, also to be rid of it again; the part with {ifb} is for what comes in):\n\n  {off}\n  {}\n\n{large}",
         on.join(" &&\n  ")

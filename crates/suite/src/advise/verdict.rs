@@ -3,7 +3,7 @@
 use super::commands::{BY_TC, PutOn, on_line, on_ports};
 use super::household::{Line, Use};
 use super::scores::{Choice, MARGIN, Place, Sure, ahead, choose};
-use super::wanted::{Measures, Wanted, beside};
+use super::wanted::{Measures, Wanted, beside, value};
 use queuewright_experiments::mean;
 use queuewright_scenario::units::Unit;
 use serde_json::json;
@@ -83,7 +83,11 @@ fn scored(table: &Table, subject: &Subject, labels: &[String]) -> (Vec<Vec<f64>>
             continue;
         }
         let of = |w: &Wanted| -> Vec<f64> { got.iter().map(|m| w.got(m)).collect() };
-        let mut scores: Vec<Vec<f64>> = wanted.iter().map(|w| w.scores(&of(w))).collect();
+        let scores = |w: &Wanted| match got.iter().all(|m| w.is_open(m)) {
+            true => vec![f64::NAN; got.len()],
+            false => w.scores(&of(w)),
+        };
+        let mut scores: Vec<Vec<f64>> = wanted.iter().map(scores).collect();
         // Players' acknowledgements meet no queue, so that what waits on the way up costs them nothing: they have the part of it that
         // downloads have of the best's.
         if let (Some(video), Subject::Line(_)) = (video, subject) {
@@ -104,13 +108,15 @@ fn scored(table: &Table, subject: &Subject, labels: &[String]) -> (Vec<Vec<f64>>
     (totals, of_each)
 }
 
-/// The mean of scores that are known; of a line the last is how it answers, which has a part of its own.
+/// The mean of scores that are known; of a line the last is how it answers, which has a part of its own. Where no use has a score, that alone says
+/// nothing.
 fn total(subject: &Subject, scores: Vec<f64>) -> f64 {
-    let known = |of: &[f64]| mean(of.iter().copied().filter(|v| v.is_finite()));
+    let known = |of: &[f64]| mean(of.iter().copied());
     match (subject, scores.split_last()) {
-        (Subject::Line(_), Some((answers, uses))) if answers.is_finite() && known(uses).is_finite() => {
+        (Subject::Line(_), Some((answers, uses))) if answers.is_finite() => {
             (1.0 - ANSWERS) * known(uses) + ANSWERS * answers
         }
+        (Subject::Line(_), Some((_, uses))) => known(uses),
         _ => known(&scores),
     }
 }
@@ -243,15 +249,30 @@ impl Advice<'_> {
     /// What is wanted and had no value, or no difference that a score knows, with all draws.
     fn unknown(&self, of_each: &[Vec<Vec<f64>>]) -> String {
         let wanted = self.subject.wanted();
-        let none = |w: &usize| of_each.iter().all(|of| of[*w].iter().all(|v| v.is_nan()));
-        let names: Vec<&str> = (0..wanted.len()).filter(none).map(|w| wanted[w].name.as_str()).collect();
-        match names.is_empty() {
-            true => String::new(),
-            false => format!(
-                "Not in the score, as nothing that was tried gets anything: {}.\n\n",
-                names.join(", ")
-            ),
+        // With so many draws nobody has a value of it.
+        let nobody = |w: usize| {
+            let draws = of_each[0][w].len();
+            let without = (0..draws).filter(|d| of_each.iter().all(|of| of[w][*d].is_nan())).count();
+            (without, draws)
+        };
+        let names = |which: fn((usize, usize)) -> bool| -> String {
+            let names = (0..wanted.len()).filter(|w| which(nobody(*w))).map(|w| wanted[w].name.as_str());
+            names.collect::<Vec<_>>().join(", ")
+        };
+        let mut out = String::new();
+        let all = names(|(without, draws)| without == draws);
+        if !all.is_empty() {
+            let _ = write!(out, "Not in the score, as nothing that was tried gets anything: {all}.\n\n");
         }
+        let most = names(|(without, draws)| without < draws && 2 * without > draws);
+        if !most.is_empty() {
+            let _ = write!(
+                out,
+                "Not in the score of most {}, as nothing that was tried gets anything there, or all is still to come at the end: {most}.\n\n",
+                self.subject.draws()
+            );
+        }
+        out
     }
 
     /// Is there anything to go by?
@@ -288,19 +309,24 @@ impl Advice<'_> {
         match self.subject {
             _ if self.labels[self.choice.chosen] == NOW => String::new(),
             Subject::Line(line) => on_line(self.written, self.dev, line.shaped()),
-            Subject::File { ports, .. } => on_ports(self.written, self.dev, &self.waits(ports)),
+            Subject::File { ports, .. } => {
+                on_ports(self.written, self.dev, &self.waits(ports), ports.len() > 1)
+            }
         }
     }
 
-    /// Of these ports those where packets wait as things are: at least a twentieth of the longest mean wait.
+    /// Of these ports those where packets wait as things are: at least a twentieth of the longest mean wait at any.
     fn waits<'p>(&self, ports: &'p [PutOn]) -> Vec<&'p PutOn> {
         let now = self.labels.iter().position(|l| l == NOW).unwrap_or(0);
-        let of = |port: &PutOn| {
+        let wait = |port: &PutOn| {
             let path = format!("port.{}.sojourn_ms.mean", port.port);
-            self.sure(now, |m| m.get(&path).copied().unwrap_or(f64::NAN)).mean
+            self.sure(now, |m| value(m, &path)).mean
         };
-        let waits: Vec<f64> = ports.iter().map(of).collect();
-        let longest = waits.iter().copied().fold(f64::NAN, f64::max);
+        let is_wait = |path: &str| path.starts_with("port.") && path.ends_with(".sojourn_ms.mean");
+        let longest = self.sure(now, |m| {
+            m.iter().filter(|(path, _)| is_wait(path)).map(|(_, wait)| *wait).fold(f64::NAN, f64::max)
+        });
+        let (waits, longest) = (ports.iter().map(wait), longest.mean);
         // Of a single port measures have no name.
         ports
             .iter()
@@ -444,12 +470,12 @@ impl Advice<'_> {
     pub fn page(&self, words: &str) -> String {
         let (totals, _) = scored(self.table, self.subject, self.labels);
         let all: Vec<usize> = (0..self.labels.len()).collect();
-        let (draws, kept) = match self.subject {
-            Subject::Line(_) => (
-                "households",
-                "The households are in `households/`: each is a scenario that `queuewright run` takes.",
-            ),
-            Subject::File { .. } => ("seeds", "The scenario is `scenario.toml`."),
+        let draws = self.subject.draws();
+        let kept = match self.subject {
+            Subject::Line(_) => {
+                "The households are in `households/`: each is a scenario that `queuewright run` takes."
+            }
+            Subject::File { .. } => "The scenario is `scenario.toml`.",
         };
         format!(
             "# Advice\n\n{words}\n## All that were tried with all {draws}\n\n```\n{}```\n\n{kept}\n",
@@ -483,8 +509,11 @@ impl Advice<'_> {
             self.subject.draws(): self.table.len(), "scores": each, "held_out": apart,
         });
         all["written"] = json!(self.written);
-        all["commands"] =
-            json!(self.commands().lines().filter_map(|line| line.strip_prefix("  ")).collect::<Vec<_>>());
+        let commands = self.commands();
+        let lines = commands.lines().filter_map(|line| line.strip_prefix("  "));
+        all["commands"] = json!(
+            lines.filter(|l| !l.starts_with('#')).map(|l| l.trim_end_matches(" &&")).collect::<Vec<_>>()
+        );
         if let Subject::Line(line) = self.subject
             && all["take"] != NOW
         {
@@ -646,6 +675,8 @@ mod tests {
             let scores = |answers: f64| std::iter::repeat_n(0.7, n).chain([answers]).collect();
             assert!((total(&subject, scores(0.0)) - 0.6).abs() < 1e-9);
             assert!((total(&subject, scores(f64::NAN)) - 0.7).abs() < 1e-9);
+            // Where nobody gets anything of what is wanted, that the line answers is no score.
+            assert!(total(&subject, std::iter::repeat_n(f64::NAN, n).chain([1.0]).collect()).is_nan());
         }
     }
 

@@ -4,7 +4,6 @@ use super::household::Use;
 use queuewright_experiments::{mean, measures};
 use queuewright_results::Run;
 use queuewright_results::quality::emodel::{Echo, G711_PLC, mos, r};
-use queuewright_results::quality::nearest_rank;
 use queuewright_results::quality::qoo::{Measured, Profile, named};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -19,7 +18,7 @@ pub(super) const WINDOW: &str = "window_s";
 
 /// What a run gave: [`queuewright_experiments::measures`], for how long it was measured, and of each group that has pages, or flows with an end,
 /// the median time `group.NAME.took_s` of all that started, those that were not complete with the time to the run's end. So who completes the
-/// small ones alone has not the least time.
+/// small ones alone has not the least time; `group.NAME.took_open` is 1 where the median is such a time, and only known to be no less.
 pub fn measured(run: &Run) -> Measures {
     let mut all = measures(run);
     all.insert(WINDOW.into(), run.duration_s - run.warmup_s);
@@ -27,15 +26,18 @@ pub fn measured(run: &Run) -> Measures {
         let own = || run.detail.transfers.iter().filter(|t| t.group as usize == number);
         // As `transfers`; where all start in the warm-up, these.
         let late = own().any(|t| t.start_s >= run.warmup_s);
-        let mut of_page: BTreeMap<(bool, usize), f64> = BTreeMap::new();
+        let mut of_page: BTreeMap<(bool, usize), (f64, bool)> = BTreeMap::new();
         for (i, t) in own().enumerate().filter(|(_, t)| !late || t.start_s >= run.warmup_s) {
             let took = of_page.entry(t.page.map_or((false, i), |page| (true, page as usize))).or_default();
-            *took = took.max(t.fct_s.unwrap_or(run.duration_s - t.start_s));
+            took.0 = took.0.max(t.fct_s.unwrap_or(run.duration_s - t.start_s));
+            took.1 |= t.fct_s.is_none();
         }
-        let mut times: Vec<f64> = of_page.into_values().collect();
-        times.sort_by(f64::total_cmp);
-        if !times.is_empty() {
-            all.insert(format!("group.{}.took_s", group.name), nearest_rank(&times, 0.5));
+        // Those that are not complete would have taken longer.
+        let mut times: Vec<(f64, bool)> = of_page.into_values().collect();
+        times.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        if let Some((took_s, open)) = times.get(times.len().div_ceil(2).wrapping_sub(1)) {
+            all.insert(format!("group.{}.took_s", group.name), *took_s);
+            all.insert(format!("group.{}.took_open", group.name), f64::from(u8::from(*open)));
         }
     }
     all
@@ -121,7 +123,7 @@ impl Wanted {
 
     /// What a run gave of it; NaN: nothing is known.
     pub(crate) fn got(&self, m: &Measures) -> f64 {
-        let of = |path: &str| m.get(path).copied().unwrap_or(f64::NAN);
+        let of = |path: &str| value(m, path);
         let group = |name: &str, what: &str| of(&format!("group.{name}.{what}"));
         match &self.what {
             What::Calls(ways) => ways
@@ -148,6 +150,14 @@ impl Wanted {
                 paths.iter().map(|path| of(path)).fold(f64::INFINITY, |a, b| both(a, b, f64::min))
             }
             What::Power => of("power"),
+        }
+    }
+
+    /// Is what a run gave of it not known to its end? Where that is so of all, nothing tells them apart.
+    pub(crate) fn is_open(&self, m: &Measures) -> bool {
+        match &self.what {
+            What::Pages(name) | What::Transfers(name) => value(m, &format!("group.{name}.took_open")) == 1.0,
+            _ => false,
         }
     }
 
@@ -219,26 +229,27 @@ impl Wanted {
     }
 }
 
+/// A measure of a run; NaN: there is none.
+pub(crate) fn value(m: &Measures, path: &str) -> f64 {
+    m.get(path).copied().unwrap_or(f64::NAN)
+}
+
 /// A column of what one measure is of another, per cent.
 fn share(heading: String, part: String, whole: String) -> Column {
-    let of = |m: &Measures, path: &str| m.get(path).copied().unwrap_or(f64::NAN);
-    (heading, Box::new(move |m| of(m, &part) / of(m, &whole)), 100.0, 0)
+    (heading, Box::new(move |m| value(m, &part) / value(m, &whole)), 100.0, 0)
 }
 
 /// What a household's table has beside what is wanted, and no score is of: packets that queues drop (the worse direction), and the slowest
 /// download or upload beside the fastest.
 pub(crate) fn beside() -> Vec<Column> {
-    fn of(m: &Measures, path: &str) -> f64 {
-        m.get(path).copied().unwrap_or(f64::NAN)
-    }
     fn least(m: &Measures, group: &str) -> f64 {
-        of(m, &format!("group.{group}.flow_mbps.min")) / of(m, &format!("group.{group}.flow_mbps.max"))
+        value(m, &format!("group.{group}.flow_mbps.min")) / value(m, &format!("group.{group}.flow_mbps.max"))
     }
     let ways: [&[&str]; 2] = [&["isp", "down"], &["up"]];
     let lost = move |m: &Measures| {
         // Of those that come to the first, what comes out behind the last.
         let arrives = |ports: &[&str]| {
-            let drops = ports.iter().map(|port| of(m, &format!("port.{port}.drop_fraction")));
+            let drops = ports.iter().map(|port| value(m, &format!("port.{port}.drop_fraction")));
             drops.filter(|share| share.is_finite()).map(|share| 1.0 - share).product::<f64>()
         };
         ways.iter().map(|ports| 1.0 - arrives(ports)).fold(0.0, f64::max)
@@ -360,6 +371,7 @@ mod tests {
         assert_eq!((got, slow[WINDOW]), ([10.0, 20.0], 50.0));
         assert_eq!(web.scores(&got), [1.0, 0.5]);
         assert!(!slow.contains_key("group.files.took_s"));
+        assert!(web.is_open(&small_alone) && !web.is_open(&slow));
         // All in the warm-up: there is nothing else to go by.
         let early = run(vec![page(0, 5.0, Some(1.0)), page(1, 6.0, None)]);
         assert_eq!(web.got(&early), 1.0);
