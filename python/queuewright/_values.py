@@ -87,6 +87,9 @@ def text(name: str, value: str) -> str:
     Raises:
         Error: It has halves of characters (surrogates), which no file and no name has.
     """
+    # Nothing of a long text is copied.
+    if value.isascii():
+        return value
     try:
         value.encode()
     except UnicodeEncodeError as e:

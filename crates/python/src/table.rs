@@ -276,13 +276,11 @@ fn value<'py>(py: Python<'py>, column: &ArrayRef, row: usize) -> PyResult<Option
 #[pyfunction]
 pub fn concat(tables: Vec<Bound<'_, Table>>, points: &str) -> PyResult<Table> {
     let points: Vec<Vec<(String, Json)>> = serde_json::from_str(points).map_err(input)?;
-    let of =
-        |point: &[(String, Json)], name: &str| point.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone());
     let mut fields: Vec<FieldRef> = Vec::new();
     for (name, _) in points.iter().flatten() {
         if !fields.iter().any(|f| f.name() == name) {
-            let values: Vec<Json> = points.iter().filter_map(|point| of(point, name)).collect();
-            fields.push(Arc::new(Field::new(name, type_of(values.iter()), true)));
+            let values = points.iter().filter_map(|point| of(point, name));
+            fields.push(Arc::new(Field::new(name, type_of(values), true)));
         }
     }
     let in_front = fields.len();
@@ -306,7 +304,7 @@ pub fn concat(tables: Vec<Bound<'_, Table>>, points: &str) -> PyResult<Table> {
             let column = |(i, field): (usize, &FieldRef)| match batch.column_by_name(field.name()) {
                 Some(column) if i >= in_front => column.clone(),
                 _ => match of(point, field.name()) {
-                    Some(value) if i < in_front => same(&value, field.data_type(), batch.num_rows()),
+                    Some(value) if i < in_front => same(value, field.data_type(), batch.num_rows()),
                     _ => new_null_array(field.data_type(), batch.num_rows()),
                 },
             };
@@ -315,6 +313,11 @@ pub fn concat(tables: Vec<Bound<'_, Table>>, points: &str) -> PyResult<Table> {
         }
     }
     Ok(Table { schema, batches })
+}
+
+/// The value of a name.
+fn of<'p>(point: &'p [(String, Json)], name: &str) -> Option<&'p Json> {
+    point.iter().find(|(known, _)| known == name).map(|(_, value)| value)
 }
 
 /// The type that has all of these values.

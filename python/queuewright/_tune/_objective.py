@@ -63,7 +63,7 @@ _LESS = {
 }
 _LESS |= {"fct_s", "jitter_ms", "loss", "loss_events", "lost", "mark_fraction", "marks", "noticeable_rate"}
 _LESS |= {"plt_s", "retransmits", "sojourn_ms", "srtt_ms", "stalled_s", "stalls", "startup_s", "switches"}
-_LESS |= {"timeouts", "queue_s", "rate_s", "open"}
+_LESS |= {"timeouts", "queue_s", "rate_s"}
 
 
 def read(words: str | Iterable[str]) -> list[Objective]:
