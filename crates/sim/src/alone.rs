@@ -578,6 +578,14 @@ impl Receiver {
         }
     }
 
+    /// It is open since `at` (ns).
+    #[cfg(test)]
+    pub fn begins(&mut self, at: i64) {
+        if let End::Segments(receiver) = &mut self.end {
+            receiver.begins(at);
+        }
+    }
+
     /// The round trip as it sees it (us; 0: not known), and most bytes read in one.
     #[cfg(test)]
     pub fn measured(&self) -> (u64, u32) {

@@ -84,7 +84,9 @@ impl Flow {
         if let Endpoints::Tcp { receiver, .. } = &mut self.ends
             && (!opens || self.client.is_some())
         {
-            receiver.begins(self.start_ns);
+            // The end of the handshake takes half a round trip to it.
+            let after_ns = if opens { 0 } else { (rtt_ns / 2) as i64 - open_for_ns as i64 };
+            receiver.begins(self.start_ns as i64 + after_ns);
         }
         // What is measured of it begins with its first packet, not with what it waited for its host.
         self.start_ns = now;

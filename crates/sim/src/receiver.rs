@@ -51,7 +51,7 @@ pub struct Receiver {
     ack_at: u64,
     /// When its client asks for more (ns); `u64::MAX`: it does not.
     asks_at: u64,
-    /// When the timer of delayed ACKs fires (ns). One that goes earlier leaves it set, and it lets go what is compressed then
+    /// When the timer of delayed ACKs fires (ns). An ACK that goes earlier leaves it set, and it lets go what is compressed then
     /// (`tcp_delack_timer_handler`); `u64::MAX`: it was never set.
     timer_at: u64,
     rules: &'static StackRules,
@@ -67,8 +67,8 @@ pub struct Receiver {
     quick_acks: u32,
     /// How long an acknowledgement is delayed (`icsk_ack.ato`, ticks); 0: no data yet.
     ato: u32,
-    /// When data came last in order, or the connection opened (`icsk_ack.lrcvtime`, ns); 0: not known yet.
-    data_ns: u64,
+    /// When data came last in order, or the connection opened, which may be before 0 (`icsk_ack.lrcvtime`, ns); `i64::MIN`: not known yet.
+    data_ns: i64,
     /// When the present tick of the kernel's clock ends (ns).
     tick_end_ns: u64,
     window: Window,
@@ -84,10 +84,13 @@ pub struct Receiver {
     /// ECE of the next ACK, and whether the last segment was marked.
     ece: bool,
     marked: bool,
+    /// The end of the window that an ACK of what came before a change of marks has just told of.
+    early_end: u64,
     /// A segment has said that its sender is ECN-capable.
     ect_seen: bool,
-    /// An ACK has just gone, as the segment at work changes a block.
+    /// An ACK has just gone, as the segment at work changes a block; and whether that segment lies in its buffer already.
     went_first: bool,
+    laid: bool,
     /// The ACK at `ack_at` tells that there is room again (`tcp_cleanup_rbuf`).
     reopens: bool,
     /// Round-trip time of the empty path (ns).
@@ -111,7 +114,7 @@ impl Receiver {
         Receiver {
             quick_acks: 0,
             ato: 0,
-            data_ns: 0,
+            data_ns: i64::MIN,
             tick_end_ns: 0,
             window: Window::new(overhead, most),
             rules,
@@ -124,12 +127,14 @@ impl Receiver {
             echoes_each,
             ece: false,
             marked: false,
+            early_end: 0,
             dsack: None,
             dup_acks: 0,
             dup_acks_at: 0,
             compressed: 0,
             ect_seen: false,
             went_first: false,
+            laid: false,
             reopens: false,
             base_rtt_ns,
             ack_at: u64::MAX,
@@ -140,9 +145,9 @@ impl Receiver {
         }
     }
 
-    /// The connection is open since `at`: from then on it counts what a round trip brings (`rcvq_space.time` of
-    /// `tcp_init_buffer_space`). Else that is when data first comes, right behind the handshake.
-    pub fn begins(&mut self, at: u64) {
+    /// The connection is open since `at` (ns, may be before 0): from then on it counts what a round trip brings (`rcvq_space.time` of
+    /// `tcp_init_buffer_space`) and how long nothing came. Else that is when data first comes, right behind the handshake.
+    pub fn begins(&mut self, at: i64) {
         self.window.since = at;
         self.data_ns = at;
     }
@@ -258,10 +263,12 @@ impl Receiver {
         }
         // It tells of the marks before a change (`dctcp_ece_ack_update`); the one that tells of the change is the one that was waited
         // for.
-        let before = (self.acked_to, self.quick_acks, self.ato);
+        let before = (self.acked_to, self.window.end, self.quick_acks, self.ato);
         self.ece = self.marked;
         let ack = self.make_ack(at);
-        (self.acked_to, self.quick_acks, self.ato) = before;
+        // The window is timed before (`tcp_rcv_rtt_measure`).
+        self.early_end = self.window.end;
+        (self.acked_to, self.window.end, self.quick_acks, self.ato) = before;
         ack
     }
 
@@ -318,14 +325,16 @@ impl Receiver {
         if self.rules.autotunes && !self.went_first {
             self.see_ect(flags);
         }
-        if self.data_ns == 0 {
-            // That it was opened with, right before.
-            self.data_ns = at;
+        if self.data_ns == i64::MIN {
+            // It opened right before: its sender's handshake ended with this burst (`tcp_create_openreq_child`).
+            self.data_ns = at as i64;
         }
         let (held, buffers) = (self.held, self.buffers());
         self.store(seq, end);
         if self.held == held {
-            self.dsack = Some((seq, end));
+            if !std::mem::take(&mut self.laid) {
+                self.dsack = Some((seq, end));
+            }
         } else if self.rules.autotunes {
             // What a new buffer takes counts only later (`tcp_data_queue_ofo`).
             let more = self.buffers() <= buffers;
@@ -350,7 +359,7 @@ impl Receiver {
         self.make_unscheduled_ack(at)
     }
 
-    /// What fills a gap, from `seq` on: the acknowledgement that it calls for, if it does, and up to where the first buffer goes that is read.
+    /// What fills a gap, from `seq` on: the acknowledgement that it calls for, if it does, and the end of the first buffer that is read.
     fn fill_gap(&mut self, at: u64, seq: u32, now: bool) -> (Option<AckOut>, u32) {
         // What lay behind the gap is read only once this is told.
         let (first, buffers) = self.fill(seq);
@@ -386,14 +395,13 @@ impl Receiver {
             self.reopen(at);
             return Some(ack);
         }
-        if self.ack_at == u64::MAX {
-            self.timer_at = self.ticks_from(at, self.delay_ticks());
-        }
+        // A second segment may bring it forward.
+        self.timer_at = self.ticks_from(at, self.delay_ticks()).min(self.ack_at);
         // The reader takes what there is at once; the end of a burst, or of all, is then told (`tcp_cleanup_rbuf`).
         if due || ends {
             return Some(self.make_ack(at));
         }
-        self.ack_at = self.ack_at.min(self.timer_at);
+        self.ack_at = self.timer_at;
         None
     }
 
@@ -442,7 +450,7 @@ impl Receiver {
     /// Data go out at `at`, and acknowledge what came (`tcp_event_data_sent`, `tcp_event_ack_sent`).
     pub fn answers(&mut self, at: u64) -> AckOut {
         let ack = self.make_unscheduled_ack(at);
-        if jiffies(at).wrapping_sub(jiffies(self.data_ns)) < self.ato {
+        if self.ticks_since_data(at) < self.ato {
             self.pingpong = true;
         }
         ack
@@ -473,16 +481,18 @@ impl Receiver {
         ato.min(DELAY_MAX)
     }
 
-    /// `tcp_event_data_recv`: in-order data came; from its rhythm follows how long an acknowledgement may wait. `marks` are looked at behind that:
-    /// must the ACK go at once?
+    /// `tcp_event_data_recv`: in-order data came; from its rhythm follows how long an acknowledgement may wait. Then it looks at marks, where
+    /// asked: must the ACK go at once?
     #[inline]
     fn data_received(&mut self, at: u64, end: u32, flags: u8, marks: bool) -> bool {
         self.window.measure_full(at, end, self.acked_to);
         // So soon that it changes nothing: most often.
-        if self.ato != ATO_MIN || at - self.data_ns >= u64::from(ATO_MIN / 2 - 1) * TICK_NS {
+        if self.ato != ATO_MIN
+            || (at as i64).wrapping_sub(self.data_ns) >= i64::from(ATO_MIN / 2 - 1) * TICK_NS as i64
+        {
             self.set_rhythm(at);
         }
-        self.data_ns = at;
+        self.data_ns = at as i64;
         self.see_ect(flags);
         let now = marks && self.see_ecn(flags, false);
         self.grow_window(self.held + 1, self.buffers() + 1);
@@ -511,9 +521,14 @@ impl Receiver {
         self.behind.len() as u32
     }
 
+    /// Ticks since data came last in order.
+    fn ticks_since_data(&self, at: u64) -> u32 {
+        jiffies(at).wrapping_sub(self.data_ns.div_euclid(TICK_NS as i64) as u32)
+    }
+
     #[cold]
     fn set_rhythm(&mut self, at: u64) {
-        let gap = jiffies(at).wrapping_sub(jiffies(self.data_ns));
+        let gap = self.ticks_since_data(at);
         if self.ato == 0 {
             self.more_quick(QUICK);
             self.ato = ATO_MIN;
@@ -536,15 +551,24 @@ impl Receiver {
     }
 
     /// Is an ACK to go before this changes a block (`tcp_sack_new_ofo_skb`)? It tells of a duplicate and of a mark already (`tcp_data_queue_ofo`
-    /// looks at them first), and of the block as it becomes.
+    /// looks at them first), and of the block as it becomes; and what is put to a buffer has widened the window, what is a new one has not yet.
     #[cold]
     fn hides_a_block(&mut self, seq: u32, end: u32, flags: u8) -> bool {
         let hides = self.blocks.hides((seq, end));
         if hides {
             self.see_ecn(flags, false);
             self.see_ect(flags);
-            let first = self.behind.partition_point(|b| b.1 < end);
-            self.dsack = self.behind.get(first).filter(|b| b.0 <= seq).map(|_| (seq, end));
+            self.dsack = None;
+            let next = self.behind.partition_point(|b| b.0 <= seq);
+            if let Some(&(lo, hi)) = next.checked_sub(1).and_then(|i| self.behind.get(i)) {
+                if end <= hi {
+                    self.dsack = Some((seq, end));
+                } else if hi == seq && seq - lo < PIECES {
+                    (seq..end).for_each(|segment| _ = self.lay(segment));
+                    self.grow_window(self.held, self.buffers());
+                    self.laid = true;
+                }
+            }
         }
         hides
     }
@@ -563,6 +587,7 @@ impl Receiver {
             }
             let was = std::mem::replace(&mut self.marked, ce);
             self.ece = ce;
+            self.window.end = self.window.end.max(std::mem::take(&mut self.early_end));
             return cwr || ce != was;
         }
         let was = self.ece;
@@ -611,8 +636,7 @@ impl Receiver {
         is_last
     }
 
-    /// `tcp_ofo_queue`: takes in what a segment from `seq` on reaches. Up to where the first buffer then goes that is read, and how many there are:
-    /// a buffer is put to the one before if that has room for it (`tcp_try_coalesce`).
+    /// `tcp_ofo_queue`: takes in what a segment from `seq` on reaches. The end of the first buffer that is read, and how many there are: a buffer is put to the one before if that has room for it (`tcp_try_coalesce`).
     fn fill(&mut self, seq: u32) -> (u32, u32) {
         let (mut from, mut first, mut buffers, mut n) = (seq, 0, 1, 0);
         while let Some(&(lo, hi)) = self.behind.get(n).filter(|b| b.0 <= self.rcv_nxt) {
@@ -622,7 +646,7 @@ impl Receiver {
                 }
                 (from, buffers) = (lo, buffers + 1);
             }
-            self.rcv_nxt = hi;
+            self.rcv_nxt = self.rcv_nxt.max(hi);
             self.held -= hi - lo;
             n += 1;
         }
@@ -771,10 +795,10 @@ struct Window {
     end: u64,
     /// Most bytes read in a round trip (`rcvq_space.space`).
     space: u32,
-    /// From which segment on, since when and until when (ns, the latter of a clock of whole us) the present round counts. `u64::MAX`: not
+    /// From which segment on, since when and until when (ns, the latter of a clock of whole us) the present round counts. The largest value: not
     /// known yet.
     from: u32,
-    since: u64,
+    since: i64,
     until: u64,
     /// Smoothed round-trip time as the receiver sees it (`rcv_rtt_est`, eighths of us); `u64::MAX`: not known yet.
     rtt: u64,
@@ -829,7 +853,7 @@ impl Window {
             end: u64::from(FIRST_BUFFER / 2 - MSS),
             space: 10 * MSS,
             from: 0,
-            since: u64::MAX,
+            since: i64::MAX,
             until: u64::MAX,
             rtt: u64::MAX,
             echo: 0,
@@ -872,7 +896,7 @@ impl Window {
     fn measure(&mut self, at: u64, echo: u32) {
         if echo != self.echo {
             self.echo = echo;
-            self.since = self.since.min(at);
+            self.since = self.since.min(at as i64);
             let sample = u64::from(timestamp(at).wrapping_sub(echo)) * MS_EIGHTHS;
             if sample > 0 {
                 self.rtt =
@@ -886,7 +910,8 @@ impl Window {
     #[inline]
     fn time_round(&mut self) {
         if self.rtt != u64::MAX {
-            self.until = (self.since / 1000 + (self.rtt >> 3)).saturating_mul(1000);
+            let until_us = self.since.div_euclid(1000).saturating_add((self.rtt >> 3) as i64);
+            self.until = (until_us.max(0) as u64).saturating_mul(1000);
         }
     }
 
@@ -917,7 +942,7 @@ impl Window {
         if bytes > self.space {
             self.grow_buffer(bytes, beyond);
         }
-        (self.from, self.since) = (next, at);
+        (self.from, self.since) = (next, at as i64);
         self.time_round();
     }
 
@@ -979,7 +1004,7 @@ mod tests {
     fn a_round_of_the_window_ends_with_the_first_segment_of_a_burst() {
         let mut r = Receiver::new(LINUX, 34_000_000, false, OVERHEAD, RMEM_BYTES);
         let (start, round, packet) = (900_000, 34_370_000, 370_000);
-        r.begins(start);
+        r.begins(start as i64);
         let mut seq = 0;
         for burst in 0..8 {
             let sent = start + burst * round;
@@ -988,7 +1013,7 @@ mod tests {
                 r.came(first + i * packet, one(seq), (sent / 1_000_000) as u32, 0);
                 seq += 1;
             }
-            assert_eq!(r.window.since, if burst == 0 { start } else { first }, "burst {burst}");
+            assert_eq!(r.window.since as u64, if burst == 0 { start } else { first }, "burst {burst}");
         }
     }
 
@@ -1111,7 +1136,7 @@ mod tests {
     /// `tcp_ofo_queue`: what lies behind a gap joins what came in order only if that reaches it. 20 before (22, 30) are ten segments: two
     /// buffers are not yet read, and one where it reaches them.
     #[test]
-    fn a_segment_that_does_not_reach_the_first_range_is_a_buffer_more() {
+    fn a_segment_that_does_not_reach_the_first_behind_a_gap_is_a_buffer_more() {
         let told = |from: u32, to: u32| {
             let mut r = Receiver::new(LINUX, 40_000_000, false, OVERHEAD, RMEM_BYTES);
             (r.window.told, r.window.end) = (u32::MAX >> 1, 0);
@@ -1193,7 +1218,7 @@ mod tests {
 
     /// Four blocks are remembered; none comes back when those before it are filled (`tcp_sack_remove`).
     #[test]
-    fn ranges_that_are_forgotten_stay_so() {
+    fn blocks_that_are_forgotten_stay_so() {
         let mut r = settled(20);
         for seq in [40, 22, 24, 26, 28] {
             r.came(1000, one(seq), 0, 0);
@@ -1339,7 +1364,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the order, the ranges and the left edge say exactly what arrived.
+        /// Whatever the order, the buffers and the left edge say exactly what arrived.
         #[test]
         fn holds_what_arrived(order in proptest::collection::vec(0u32..60, 1..200)) {
             let mut r = Receiver::new(StackRules::of(Stack::Ns3), 0, false, OVERHEAD, RMEM_BYTES);

@@ -1065,6 +1065,7 @@ fn coalesce(to: &mut Buffer, from: Buffer, overhead: u32) -> Option<u32> {
 mod tests {
     use super::*;
     use crate::alone::Receiver;
+    use crate::receiver;
     use proptest::prelude::*;
     use queuewright_scenario::packet::MSS;
 
@@ -1458,17 +1459,22 @@ mod tests {
     /// What comes, in order of time: `jump` and `gap` say which and when, `back` ms before that its echo was this end's clock.
     type Step = (u32, u64, u8, u32);
 
+    /// Round trips of the handshake that are drawn (ms), and how far apart the segments of a burst are (ns): a delayed ACK waits longer only where
+    /// the round trip is longer than 40, and a window full of less than a millisecond is a round trip that asks for more room.
+    const RTTS: [(u32, u64); 4] = [(RTT_MS, 0), (10, 0), (150, 0), (1, 15_000)];
+
     /// Three bursts in order, where `grown`, after which the window has all the room it needs; then the steps. Most often the next comes, of a
     /// burst; now and then a late one, one again, one that follows a loss, or, of jump 9, 20 behind a gap and then what fills it, more than
     /// one buffer takes; and pauses. Gives both receivers the same, and looks at them after each.
     fn both(
+        (rtt_ms, apart): (u32, u64),
         steps: Vec<Step>,
         echoes_each: bool,
         marks: bool,
         grown: bool,
         mut look: impl FnMut(&Receiver, &Receiver) -> Result<(), TestCaseError>,
     ) -> Result<[Vec<(u64, Ack)>; 2], TestCaseError> {
-        let rtt = u64::from(RTT_MS) * MS;
+        let rtt = u64::from(rtt_ms) * MS;
         let mut at = 1060 * MS;
         let mut all = Receiver::of_bytes(at, rtt, echoes_each, OVERHEAD);
         let mut fast = Receiver::new(rtt, echoes_each, OVERHEAD);
@@ -1491,7 +1497,8 @@ mod tests {
             at += match gap {
                 // The first comes right behind the handshake.
                 _ if i == 0 => 0,
-                0..=5 => 0,
+                0..=4 => apart,
+                5 => 400_000,
                 6..=8 => MS,
                 9 => 3 * MS,
                 10 => 30 * MS,
@@ -1524,37 +1531,47 @@ mod tests {
     }
 
     proptest! {
-        /// Whole segments that are read at once, in any order, at any times, with any echo of this end's clock: the receiver of segments
-        /// says and measures what this one does. DCTCP's ACK of what came before a mark tells of a segment less here; the next one, of the
-        /// same moment, takes that back.
+        /// Whole segments that are read at once, in any order, with gaps and echoes of this end's clock as drawn: the receiver of segments says
+        /// and measures what this one does.
         #[test]
         fn the_receiver_of_segments_says_the_same(
+            rtt in 0..RTTS.len(),
             steps in proptest::collection::vec((0u32..10, 0u64..13, 0u8..8, 20u32..90), 1..160),
             echoes_each: bool,
             marks: bool,
             grown: bool,
         ) {
-            says_the_same(steps, echoes_each, marks, grown)?;
+            says_the_same(RTTS[rtt], steps, echoes_each, marks, grown)?;
         }
     }
 
     fn says_the_same(
+        (rtt_ms, apart): (u32, u64),
         steps: Vec<Step>,
         echoes_each: bool,
         marks: bool,
         grown: bool,
     ) -> Result<(), TestCaseError> {
-        let [told, fast_told] = both(steps, echoes_each, marks, grown, |all, fast| {
+        let [told, fast_told] = both((rtt_ms, apart), steps, echoes_each, marks, grown, |all, fast| {
             prop_assert_eq!((all.window(), all.measured()), (fast.window(), fast.measured()));
             Ok(())
         })?;
-        let of = |(at, a): &(u64, Ack), unit: u32| {
-            let blocks: Vec<_> = a.blocks().iter().map(|b| (b.0 * unit, b.1 * unit)).collect();
-            let edge = if echoes_each && marks { 0 } else { a.window_end / (MSS / unit) };
-            (*at, a.cum * unit, edge, a.ts, a.ece, a.dsack, blocks)
+        same(&told, &fast_told, echoes_each)
+    }
+
+    /// Are these acknowledgements the same, edges in whole segments? DCTCP's of what came before a mark tells of a segment less in the receiver of
+    /// bytes, and the next one, of the same moment, takes that back.
+    fn same(told: &[(u64, Ack)], fast_told: &[(u64, Ack)], echoes_each: bool) -> Result<(), TestCaseError> {
+        let of = |acks: &[(u64, Ack)], unit: u32| -> Vec<_> {
+            let two_at = |i: usize| acks.get(i + 1).is_some_and(|next| next.0 == acks[i].0);
+            let of = |(i, (at, a)): (usize, &(u64, Ack))| {
+                let blocks: Vec<_> = a.blocks().iter().map(|b| (b.0 * unit, b.1 * unit)).collect();
+                let edge = if echoes_each && two_at(i) { 0 } else { a.window_end / (MSS / unit) };
+                (*at, a.cum * unit, edge, a.ts, a.ece, a.dsack, blocks)
+            };
+            acks.iter().enumerate().map(of).collect()
         };
-        let told: Vec<_> = told.iter().map(|a| of(a, 1)).collect();
-        let fast_told: Vec<_> = fast_told.iter().map(|a| of(a, MSS)).collect();
+        let (told, fast_told) = (of(told, 1), of(fast_told, MSS));
         for (i, (a, b)) in told.iter().zip(&fast_told).enumerate() {
             prop_assert_eq!(a, b, "acknowledgement {}", i);
         }
@@ -1562,25 +1579,160 @@ mod tests {
         Ok(())
     }
 
+    /// Segments as they come (us, which, marked), of echoes a handshake old: both receivers say and measure the same. Gives the times of
+    /// acknowledgements (us).
+    fn come(rtt_ms: u32, dctcp: bool, of: impl IntoIterator<Item = (u64, u32, bool)>) -> Vec<u64> {
+        come_after(0, rtt_ms, dctcp, of)
+    }
+
+    /// The same on a connection that is open for so many ms before.
+    fn come_after(
+        open_for_ms: u64,
+        rtt_ms: u32,
+        dctcp: bool,
+        of: impl IntoIterator<Item = (u64, u32, bool)>,
+    ) -> Vec<u64> {
+        let mut of = of.into_iter().peekable();
+        let begin = of.peek().unwrap().0 * 1000 - open_for_ms * MS;
+        let rtt = u64::from(rtt_ms) * MS;
+        let mut all = Receiver::of_bytes(begin, rtt, dctcp, receiver::OVERHEAD);
+        let mut fast = Receiver::new(rtt, dctcp, receiver::OVERHEAD);
+        fast.begins(begin as i64);
+        let (mut told, mut fast_told) = (Vec::new(), Vec::new());
+        for (us, number, ce) in of {
+            let at = us * 1000;
+            let ms = (at / MS) as u32;
+            let s =
+                Segment { ts: ms - rtt_ms / 2, echo: Some(ms - rtt_ms), ect: dctcp, ce, ..whole(at, number) };
+            both_hear(&mut all, &mut fast, at, s);
+            assert_eq!((all.measured(), all.window()), (fast.measured(), fast.window()), "{number} at {us}");
+            told.extend(all.take_acks());
+            fast_told.extend(fast.take_acks());
+        }
+        all.run_to(u64::MAX - 1);
+        fast.run_to(u64::MAX - 1);
+        told.extend(all.take_acks());
+        fast_told.extend(fast.take_acks());
+        same(&told, &fast_told, dctcp).unwrap();
+        told.iter().map(|(at, _)| at / 1000).collect()
+    }
+
+    /// Bursts of 60 in order, a round trip and 5 ms apart, from 1,000,000 us on: the window then has all the room it needs.
+    fn settles(rtt_ms: u32, segments: u32) -> impl Iterator<Item = (u64, u32, bool)> {
+        let apart = u64::from(rtt_ms + 5) * 1000;
+        (0..segments).map(move |i| (1_000_000 + u64::from(i / 60) * apart, i, false))
+    }
+
+    /// Segments from `first` on, so many us apart.
+    fn each(from_us: u64, apart: u64, first: u32, n: u32) -> impl Iterator<Item = (u64, u32, bool)> {
+        (0..n).map(move |i| (from_us + u64::from(i) * apart, first + i, false))
+    }
+
+    /// What comes next, each so many us after the one before, in this order.
+    fn follow(of: &[(u64, u32, bool)], apart: u64, order: &[u32]) -> Vec<(u64, u32, bool)> {
+        let (us, n) = (of[of.len() - 1].0, of.len() as u32);
+        order.iter().enumerate().map(|(i, number)| (us + apart * (i as u64 + 1), n + number, false)).collect()
+    }
+
+    /// Bursts, a steady flow, some that change places, with which the window comes to take all of the buffer (a new buffer behind a gap counts only
+    /// after it has grown), and 40 more: then a segment not yet read makes the window narrower than the one that was told.
+    fn filled(rtt_ms: u32) -> Vec<(u64, u32, bool)> {
+        let mut of: Vec<_> = settles(rtt_ms, 240).collect();
+        of.extend(follow(&of, 1_200_000, &[0]));
+        of.extend(follow(&of, 1000, &(0..2500).collect::<Vec<_>>()));
+        for _ in 0..30 {
+            of.extend(follow(&of, 1000, &[1, 0]));
+        }
+        of.extend(follow(&of, 1000, &(0..40).collect::<Vec<_>>()));
+        of
+    }
+
     /// Two lost of one round trip, of which the later one comes first: buffers that then touch stay two, so that the first one that is read, which
-    /// ends the round, has 11 segments of the 29 behind the gap.
+    /// ends the round, has 12 segments, 100 to 111, of the 49 behind the gap.
     #[test]
     fn buffers_that_touch_stay_two() {
-        let rtt = u64::from(RTT_MS) * MS;
-        let mut at = 999 * MS;
-        let mut all = Receiver::of_bytes(1000 * MS, rtt, false, OVERHEAD);
-        let mut fast = Receiver::new(rtt, false, OVERHEAD);
         let order = (0..150).filter(|n| ![100, 111].contains(n)).chain([111, 100]).chain(150..400);
-        for number in order {
-            at += MS;
-            let s = Segment { echo: Some((at / MS) as u32 - RTT_MS), ..whole(at, number) };
-            both_hear(&mut all, &mut fast, at, s);
-            assert_eq!((all.measured(), all.window()), (fast.measured(), fast.window()), "segment {number}");
-            let of = |r: &mut Receiver, unit: u32| -> Vec<_> {
-                r.take_acks().map(|(at, a)| (at, a.cum * unit, a.window_end / (MSS / unit))).collect()
-            };
-            assert_eq!(of(&mut all, 1), of(&mut fast, MSS), "segment {number}");
+        come(RTT_MS, false, order.enumerate().map(|(i, n)| (1_000_000 + 1000 * i as u64, n, false)));
+    }
+
+    /// The timer of delayed ACKs stays set when its ACK has gone, and lets go what is compressed (`tcp_delack_timer_handler`): at 1,844 ms. Three
+    /// more wait until 1,844.41 ms by their own timer.
+    #[test]
+    fn a_timer_that_stays_set_lets_go_what_is_compressed() {
+        // Of a clock of 4 ms: 1,801 ms is in the tick until 1,804, and ten more pass.
+        let lone = [(1_801_000, 1080, false), (1_802_000, 1081, false)];
+        let behind = each(1_843_000, 100, 1083, 7);
+        let acks = come(RTT_MS, false, settles(RTT_MS, 1080).chain(lone).chain(behind));
+        assert_eq!(acks.last(), Some(&1_844_000), "{:?}", &acks[acks.len() - 6..]);
+    }
+
+    /// `tcp_send_delayed_ack`: with a second segment that comes at a quicker rhythm the timer fires sooner, though the ACK of both has gone. A delay
+    /// is longer than ten ticks where the round trip is.
+    #[test]
+    fn a_second_segment_brings_the_timer_forward() {
+        for alone in [12, 13] {
+            let mut of = filled(150);
+            let last = of[of.len() - 1].0;
+            of.extend(follow(&of, last.next_multiple_of(4000) + 500 - last, &[0]));
+            for _ in 0..alone {
+                of.extend(follow(&of, 48_000, &[0]));
+            }
+            // The delay of the last is of 23 ticks, that of the next, which comes a tick later, of 16.
+            of.extend(follow(&of, 4000, &[0]));
+            let (pair, n) = (of[of.len() - 1].0, of.len() as u32);
+            for ticks in 10..30 {
+                let timer = pair / 4000 * 4000 + 4000 * ticks;
+                come(150, false, of.iter().copied().chain(each(timer - 600, 20, n + 1, 8)));
+            }
         }
+    }
+
+    /// `tcp_send_delayed_ack`: the second of two that comes in the last quarter of the delay is told before it is read, so of a segment less.
+    #[test]
+    fn what_comes_shortly_before_the_timer_is_told_before_it_is_read() {
+        let steps = [(9, 0, 2, 20), (2, 5, 3, 20), (4, 12, 3, 20), (4, 10, 3, 20)];
+        says_the_same(RTTS[3], steps.to_vec(), false, false, true).unwrap();
+    }
+
+    /// `tcp_finish_connect`, `tcp_create_openreq_child`: a connection that is open for longer than its timeout, 240 ms, before its first data is quick
+    /// to acknowledge, also where the first segment is lost.
+    #[test]
+    fn a_connection_that_was_silent_is_quick() {
+        let of = || {
+            let late = each(1_065_000, 300, 10, 30);
+            each(1_020_100, 100, 1, 9).chain([(1_061_000, 0, false)]).chain(late)
+        };
+        assert_eq!(come_after(20, RTT_MS, false, of()).len(), 25);
+        assert_eq!(come_after(1_020, RTT_MS, false, of()).len(), 32);
+    }
+
+    /// `tcp_data_queue_ofo`: what is put to a buffer has grown the window before the ACK that goes first tells of it.
+    #[test]
+    fn the_ack_that_goes_first_tells_of_the_window_with_what_is_put_to_a_buffer() {
+        for from in [58, 59] {
+            let order = [31, 34].into_iter().chain(from..81).chain([32, 35, 81]);
+            let behind = order.enumerate().map(|(i, n)| (1_010_000 + 20 * i as u64, n, false));
+            come(RTT_MS, false, each(1_000_000, 0, 0, 30).chain(behind));
+        }
+    }
+
+    /// `tcp_rcv_rtt_measure` comes before `dctcp_ece_ack_update`: it times the window as it was told last, not by the ACK of what came before a mark.
+    #[test]
+    fn an_ack_before_a_mark_is_no_longer_window() {
+        for apart in [100, 300, 1000] {
+            for phase in 0..4 {
+                let of = each(1_000_000, apart, 0, 2000).map(|(us, n, _)| (us, n, (n + phase) / 2 % 2 == 1));
+                come(RTT_MS, true, of);
+            }
+        }
+    }
+
+    /// The ACK of what came before a mark that is out of order tells of more than the next one, which has the segment to hold.
+    #[test]
+    fn an_ack_before_a_mark_out_of_order_moves_the_edge() {
+        let steps =
+            [(9, 0, 0, 20), (2, 0, 0, 20), (9, 0, 2, 20), (2, 0, 3, 20), (3, 0, 1, 20), (0, 0, 0, 20)];
+        says_the_same(RTTS[0], steps.to_vec(), true, true, false).unwrap();
     }
 
     /// A round of exactly a millisecond, which the last two reach together only where the round trip is smoothed in eighths of us.
@@ -1595,6 +1747,6 @@ mod tests {
             (0, 0, 0, 1),
             (2, 0, 0, 1),
         ];
-        says_the_same(steps.to_vec(), false, false, true).unwrap();
+        says_the_same(RTTS[0], steps.to_vec(), false, false, true).unwrap();
     }
 }

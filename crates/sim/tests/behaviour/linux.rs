@@ -10,8 +10,6 @@ const KNOWN: &[(&str, &str, f64)] = &[
     ("bbr-1-20_100M_pfifo1", "sojourn", 2.9), // Linux 4.2
     ("bbr-1-40_50M_codel", "sojourn", 2.9),   // Linux 3.9
     // Four runs in the lab of today have 64 and 36.
-    ("bbr-2-10+bbr-2-80_20M_pfifo1", "share 1", 63.1), // Linux 48.0
-    ("bbr-2-10+bbr-2-80_20M_pfifo1", "share 2", 36.9), // Linux 52.0
     ("bbr-2-40+illinois-2-40_20M_pfifo2", "drops", 133.3), // Linux 24.0
     // Twelve runs in the lab of today have 137 (96 to 187), ten here 156 (107 to 311).
     ("cubic-2-40+bbr-2-40_20M_pfifo4", "drops", 176.8), // Linux 120.0
