@@ -151,6 +151,20 @@ impl Link {
         }
     }
 
+    /// Bytes of a packet that has left at `done` that are still to go at `now`, rounded up. Not for buckets and traces.
+    pub fn left(&self, now: u64, done: u64) -> u64 {
+        let left = match self {
+            Link::Constant { ns_per_byte_q32, .. } => {
+                (u128::from(done.saturating_sub(now)) << 32).div_ceil(u128::from(*ns_per_byte_q32))
+            }
+            Link::Schedule { schedule, .. } => {
+                schedule.work(done).saturating_sub(schedule.work(now)).div_ceil(8_000_000_000)
+            }
+            Link::Bucket { .. } | Link::Trace { .. } => 0,
+        };
+        u64::try_from(left).unwrap_or(u64::MAX)
+    }
+
     /// The first opportunity at or after `now`, which it uses up. Only for traces.
     pub fn opportunity(&mut self, now: u64) -> u64 {
         let Link::Trace { trace, next, epoch_ns } = self else { return now };

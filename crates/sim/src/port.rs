@@ -347,11 +347,20 @@ impl Port {
         self.admit::<true>(p, random);
     }
 
-    /// A packet arrives at a port that polices: the packet as it goes on, if it is let in, which has not waited.
+    /// A packet arrives at a port that polices: the packet as it goes on, if it is let in, which has not waited. To the discipline what of a
+    /// packet has not yet left the link is in the queue: that makes a threshold a bucket of tokens (`tcf_police_act`).
     #[inline(never)]
     pub fn police(&mut self, p: Packet) -> Option<Packet> {
         let dropped = self.measure.total.dropped;
+        let now = p.enqueue_ns;
+        let on_link = match &self.begun {
+            Some((_, left)) => *left,
+            None if self.service_at < NEVER => self.link.left(now, self.service_at),
+            None => 0,
+        };
+        self.queue.bytes += on_link;
         self.arrive(p);
+        self.queue.bytes -= on_link;
         if self.measure.total.dropped != dropped {
             return None;
         }
@@ -699,6 +708,63 @@ mod tests {
             left.iter().filter(|p| p.flags & flag::CE != 0).map(|p| p.seq).collect::<Vec<_>>()
         };
         assert_eq!((marked(false), marked(true)), (vec![0], vec![3]));
+    }
+
+    /// `tcf_police_act`, `tbf_dequeue`: tokens come at the rate up to a bucket full, and a packet that finds fewer than its bytes is dropped. As bytes
+    /// times 8e9 they are whole numbers here; the port cuts what takes part of a ns or is part of a byte.
+    #[test]
+    fn a_threshold_of_bytes_is_a_bucket_of_tokens() {
+        const RATE: u64 = 10_000_000;
+        let schedule = Schedule { steps: vec![(0, RATE)], period_ns: None };
+        for rate in [Rate::Constant(RATE), Rate::Schedule(schedule.into())] {
+            for bucket in [3028u64, 6000, 30_280] {
+                let spec = PortSpec { police: true, limit_bytes: bucket, ..spec("droptail", rate.clone()) };
+                let mut port = Port::new(&spec, 14, 0, u64::MAX, Pcg32::new(1, 1));
+                let mut random = Pcg32::new(7, bucket);
+                let full = bucket * 8_000_000_000;
+                let (mut at, mut last, mut tokens, mut differ, mut passed) = (0u64, 0u64, full, 0, 0);
+                for seq in 0..20_000u32 {
+                    // Bursts and pauses: 1.2 ms is a packet of 1500 bytes.
+                    at += u64::from(random.next_u32() % if seq % 7 == 0 { 6_000_000 } else { 700_000 });
+                    while port.service_at <= at {
+                        let now = port.service_at;
+                        port.serve(now, |_, _| ());
+                    }
+                    let bytes = 64 + random.next_u32() % 1451;
+                    tokens = full.min(tokens + (at - last) * RATE);
+                    last = at;
+                    let takes = u64::from(bytes) * 8_000_000_000;
+                    // A byte is what rounding may come to.
+                    let sure = tokens.abs_diff(takes) > 8_000_000_000;
+                    let passes = tokens >= takes;
+                    let packet = Packet { enqueue_ns: at, seq, bytes: bytes as u16, ..Packet::default() };
+                    let did = port.police(packet).is_some();
+                    if did {
+                        tokens = tokens.saturating_sub(takes);
+                        passed += 1;
+                    }
+                    differ += u32::from(sure && did != passes);
+                }
+                assert_eq!(differ, 0, "{bucket}");
+                assert!((5000..15_000).contains(&passed), "{passed}");
+            }
+        }
+    }
+
+    /// Of packets of 1514 bytes that come a us apart two pass a bucket of two.
+    #[test]
+    fn a_bucket_of_two_packets_lets_two_pass() {
+        let police =
+            PortSpec { police: true, limit_bytes: 3028, ..spec("droptail", Rate::Constant(10_000_000)) };
+        let mut port = Port::new(&police, 14, 0, u64::MAX, Pcg32::new(1, 1));
+        let passes = |port: &mut Port, at: u64| {
+            while port.service_at <= at {
+                let now = port.service_at;
+                port.serve(now, |_, _| ());
+            }
+            port.police(Packet { enqueue_ns: at, bytes: 1514, ..Packet::default() }).is_some()
+        };
+        assert_eq!([0, 1000, 2000].map(|at| passes(&mut port, at)), [true, true, false]);
     }
 
     /// 1000-byte packets over opportunities of 1500: two thirds of a packet a time, nothing wasted.

@@ -22,7 +22,6 @@ fn passes_a_bucket_and_its_rate() {
         close("longest delay", d.delay_ms.max, 5.0, 1e-3, 0.0);
         close("mean delay", d.delay_ms.mean, 5.0, 1e-6, 0.0);
         let passed = 25_000 - drops(&r);
-        // The last packet of the queue is with the link that it is counted for, beside the threshold.
         close("passed", passed as f64, (10e6 / 8.0 * 10.0 + f64::from(bytes)) / 1014.0, 0.0, 2.0);
         assert_eq!(r.flows[0].sojourn_ms, 0.0);
     }
