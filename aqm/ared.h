@@ -164,6 +164,7 @@ QW_PART int qw_ared_adapt(struct qw_ared *s QW_GIVEN, qw_u64 now)
 	else if (avg < r->min_bytes + 2 * fifth &&
 		 r->max_p_q32 >= QW_ARED_PERCENT_Q32)
 		r->max_p_q32 = qw_div(r->max_p_q32, 10) * 9;
+	r->nearest = 1;
 	return 0;
 }
 

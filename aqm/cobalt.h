@@ -51,9 +51,9 @@ struct qw_cobalt {
 static inline void qw_cobalt_init(struct qw_cobalt *s,
 				  const struct qw_cobalt_params *p, qw_u64 now)
 {
-	(void)p;
 	s->drop_next_ns = now;
-	s->blue_ns = now;
+	/* BLUE's first step waits for nothing. */
+	s->blue_ns = now - p->target_ns - 1;
 	s->dice.state = 0;
 	s->count = 0;
 	s->dropping = 0;
@@ -105,7 +105,7 @@ static inline void qw_cobalt_step_back(struct qw_cobalt *s,
 static inline void qw_cobalt_full(struct qw_cobalt *s,
 				  const struct qw_cobalt_params *p, qw_u64 now)
 {
-	if (now > s->blue_ns + p->target_ns) {
+	if (now - s->blue_ns > p->target_ns) {
 		qw_u64 up = s->p_drop_q32 + p->p_inc_q32;
 
 		s->p_drop_q32 = up < 0xffffffffu ? (qw_u32)up : 0xffffffffu;
@@ -192,7 +192,7 @@ QW_SHARED struct qw_verdict qw_cobalt_dequeue(struct qw_cobalt *s,
 static inline void qw_cobalt_idle(struct qw_cobalt *s,
 				  const struct qw_cobalt_params *p, qw_u64 now)
 {
-	if (s->p_drop_q32 && now > s->blue_ns + p->target_ns) {
+	if (s->p_drop_q32 && now - s->blue_ns > p->target_ns) {
 		s->p_drop_q32 = s->p_drop_q32 > p->p_dec_q32 ?
 					s->p_drop_q32 - (qw_u32)p->p_dec_q32 :
 					0;

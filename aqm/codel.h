@@ -29,6 +29,7 @@ struct qw_codel_params {
 	qw_u64 target_ns; /* sojourn that is fine to stand, 5 ms */
 	qw_u64 interval_ns; /* about the longest common RTT, 100 ms; < 2^47 */
 	qw_u64 ce_threshold_ns; /* mark above this sojourn, 0: off */
+	qw_u32 ce_ect1; /* whom: 0 any ECT, 1 ECT(1) alone */
 	qw_u32 mtu_bytes; /* never drop with no more than this waiting, 1514 */
 	qw_u32 ecn; /* mark instead of drop where the sender allows */
 };
@@ -219,7 +220,7 @@ QW_SHARED struct qw_verdict qw_codel_dequeue(struct qw_codel *s,
 	 * does not ask whether `ecn` is set. */
 	if (v.action == QW_PASS && p->ce_threshold_ns &&
 	    sojourn > qw_codel_ticks(p->ce_threshold_ns) &&
-	    k->ecn != QW_NOT_ECT) {
+	    (p->ce_ect1 ? k->ecn == QW_ECT1 : k->ecn != QW_NOT_ECT)) {
 		v.action = QW_MARK;
 		v.reason = QW_REASON_THRESHOLD;
 	}

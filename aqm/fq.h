@@ -57,6 +57,7 @@ struct qw_fq_params {
 	qw_u32 quantum_bytes; /* a flow's share of a round, 3028; > 0 */
 	qw_u32 initial_quantum_bytes; /* of a flow's first round, 15140; > 0 */
 	qw_u32 orphan_mask; /* bits of the hash that tell flows apart, 1023 */
+	qw_u64 ce_threshold_ns; /* mark above this sojourn, 0: off */
 };
 
 struct qw_fq {
@@ -240,12 +241,21 @@ static inline void qw_fq_evicted(struct qw_fq *s, const struct qw_fq_params *p,
 	s->credit[s->band & 1] -= (qw_s32)k->bytes;
 }
 
+/* fq_dequeue() marks what waited in a flow's queue, never what passed by. */
 static inline struct qw_verdict
 qw_fq_dequeue(struct qw_fq *s, const struct qw_fq_params *p, qw_u64 now,
 	      const struct qw_queue *q, const struct qw_packet *k, qw_u32 queue)
 {
+	struct qw_verdict v = qw_pass();
+
 	qw_fq_evicted(s, p, now, q, k, queue);
-	return qw_pass();
+	if (queue != QW_FQ_INTERNAL && p->ce_threshold_ns &&
+	    k->ecn != QW_NOT_ECT && now > k->enqueue_ns &&
+	    now - k->enqueue_ns > p->ce_threshold_ns) {
+		v.action = QW_MARK;
+		v.reason = QW_REASON_THRESHOLD;
+	}
+	return v;
 }
 
 static inline void qw_fq_idle(struct qw_fq *s, const struct qw_fq_params *p,
@@ -263,7 +273,8 @@ static inline void qw_fq_idle(struct qw_fq *s, const struct qw_fq_params *p,
 	P("flow_limit", flow_limit_packets, 0, 1, 1u << 30)           \
 	P("quantum", quantum_bytes, 0, 256, 1u << 20)                 \
 	P("initial_quantum", initial_quantum_bytes, 0, 256, 1u << 24) \
-	P("orphan_mask", orphan_mask, 0, 0, QW_FQ_MASK)
+	P("orphan_mask", orphan_mask, 0, 0, QW_FQ_MASK)               \
+	P("ce_threshold", ce_threshold_ns, 0, 0, 10 * QW_NS_PER_SEC)
 #define QW_FQ_PROBES(V)     \
 	V(s->drr.active, 1) \
 	V(s->passed, 1)

@@ -198,6 +198,7 @@ static inline void qw_fq_codel_idle(struct qw_fq_codel *s,
 	P("interval", codel.interval_ns, 0, 1, 60 * QW_NS_PER_SEC)         \
 	P("ecn", codel.ecn, 0, 0, 1)                                       \
 	P("ce_threshold", codel.ce_threshold_ns, 0, 0, 10 * QW_NS_PER_SEC) \
+	P("ce_threshold_for", codel.ce_ect1, 0, 0, 1)                      \
 	P("mtu", codel.mtu_bytes, 0, 0, 65535)                             \
 	P("limit", limit_packets, 0, 1, 1u << 30)                          \
 	P("memory_limit", memory_limit_bytes, 0, 1500, 1ULL << 40)         \

@@ -82,6 +82,7 @@ struct qw_red {
 	qw_u32 count; /* arrivals since the last mark, QW_RED_NO_COUNT: the
 		       * average was not between the thresholds */
 	qw_u32 random; /* drawn at the last mark */
+	qw_u32 nearest; /* the chance of a byte is rounded, not cut */
 	qw_u64 r_bytes; /* count * (avg - min) that makes the next one */
 	qw_u64 avg; /* bytes << wlog */
 	qw_u64 idle_ns; /* when the link fell idle, QW_RED_NONE: it is not */
@@ -204,10 +205,12 @@ static inline void qw_red_set_idle(struct qw_red *s,
 }
 
 /* R, uniform between 0 and (max - min) / max_P, of which Linux makes a whole
- * number of 2^-32 a byte, one at least (red_set_parms()). */
+ * number of 2^-32 a byte, one at least: cut (red_set_parms()), and to the
+ * nearest since max_P has moved (red_adaptative_algo()). */
 static inline void qw_red_set_r(struct qw_red *s)
 {
-	qw_u64 per_byte_q32 = qw_div(s->max_p_q32, s->delta_bytes);
+	qw_u64 half = s->nearest ? s->delta_bytes / 2 : 0;
+	qw_u64 per_byte_q32 = qw_div(s->max_p_q32 + half, s->delta_bytes);
 
 	s->r_bytes = s->max_p_q32 ? qw_div(s->random,
 					   per_byte_q32 ? per_byte_q32 : 1) :
@@ -286,6 +289,7 @@ static inline void qw_red_init(struct qw_red *s, const struct qw_red_params *p,
 	s->cell_log = 0;
 	s->count = QW_RED_NO_COUNT;
 	s->random = 0;
+	s->nearest = 0;
 	s->r_bytes = 0;
 	s->avg = 0;
 	s->idle_ns = now;

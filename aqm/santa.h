@@ -221,6 +221,7 @@ static inline void qw_santa_init(struct qw_santa *s,
 	s->codel.target_ns = p->target_ns;
 	s->codel.interval_ns = p->interval_ns;
 	s->codel.ce_threshold_ns = 0;
+	s->codel.ce_ect1 = 0;
 	s->codel.mtu_bytes = p->mtu_bytes;
 	s->codel.ecn = p->ecn;
 	/* Titrate's defaults, for which see titrate.h. */

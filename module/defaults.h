@@ -155,12 +155,14 @@
 	D("flow_limit", 100ULL, false) \
 	D("quantum", 3028ULL, false) \
 	D("initial_quantum", 15140ULL, false) \
-	D("orphan_mask", 1023ULL, false)
+	D("orphan_mask", 1023ULL, false) \
+	D("ce_threshold", 0ULL, false)
 #define QW_FQ_CODEL_DEFAULTS(D) \
 	D("target", 5000000ULL, false) \
 	D("interval", 100000000ULL, false) \
 	D("ecn", 1ULL, false) \
 	D("ce_threshold", 0ULL, false) \
+	D("ce_threshold_for", 0ULL, false) \
 	D("flows", 1024ULL, false) \
 	D("quantum", 1514ULL, false) \
 	D("limit", 10240ULL, false) \

@@ -127,14 +127,16 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
         }
         "fq-codel" => {
             of.only("mtu", Value::Int(FRAME_BYTES))?;
+            let ect1 = of.int("ce_threshold") > 0 && of.is("ce_threshold_for", "ect1");
             let words = format!(
-                "fq_codel limit {} flows {} quantum {} memory_limit {} drop_batch {}{}{}",
+                "fq_codel limit {} flows {} quantum {} memory_limit {} drop_batch {}{}{}{}",
                 of.int("limit").min(limit),
                 of.int("flows"),
                 of.int("quantum"),
                 of.at_most("memory_limit", (1 << 31) - 1)?,
                 of.int("drop_batch"),
                 of.codel()?,
+                if ect1 { " ce_threshold_selector 0x1/0x3" } else { "" },
                 of.flag("ecn", "ecn", "noecn"),
             );
             (Some("sch_fq_codel"), words)
@@ -151,10 +153,7 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
                 of.sixteenths("beta")?,
                 of.flag("ecn", "ecn", "noecn"),
                 of.flag("bytemode", "bytemode", "nobytemode"),
-                match spec.get("estimator") {
-                    Some(Value::Choice("rate")) => " dq_rate_estimator",
-                    _ => "",
-                },
+                if of.is("estimator", "rate") { " dq_rate_estimator" } else { "" },
             );
             (Some("sch_pie"), words)
         }
@@ -195,7 +194,8 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
             of.at_most("initial_quantum", 1 << 20)?;
             let keys = ["flow_limit", "quantum", "initial_quantum", "orphan_mask"];
             let options = keys.map(|key| format!(" {key} {}", of.int(key))).concat();
-            (Some("sch_fq"), format!("fq limit {}{options}", of.int("limit").min(limit)))
+            let threshold = of.ce_threshold()?;
+            (Some("sch_fq"), format!("fq limit {}{options}{threshold}", of.int("limit").min(limit)))
         }
         "sfq" => {
             let divisor = of.int("divisor");
@@ -297,11 +297,19 @@ impl Words<'_> {
     /// What CoDel and FQ-CoDel share.
     fn codel(&self) -> Result<String, Refused> {
         let micros = |key| self.whole(key, 1000, "microseconds");
-        let mut words = format!(" target {}us interval {}us", micros("target")?, micros("interval")?);
-        if self.int("ce_threshold") > 0 {
-            words += &format!(" ce_threshold {}us", micros("ce_threshold")?);
+        let (target, interval) = (micros("target")?, micros("interval")?);
+        Ok(format!(" target {target}us interval {interval}us{}", self.ce_threshold()?))
+    }
+
+    fn ce_threshold(&self) -> Result<String, Refused> {
+        match self.whole("ce_threshold", 1000, "microseconds")? {
+            0 => Ok(String::new()),
+            us => Ok(format!(" ce_threshold {us}us")),
         }
-        Ok(words)
+    }
+
+    fn is(&self, key: &'static str, choice: &'static str) -> bool {
+        self.0.get(key) == Some(Value::Choice(choice))
     }
 }
 

@@ -297,6 +297,9 @@ impl Random {
                     one("ce_threshold", &["\"off\"", "\"1ms\"", "\"3ms\""]);
                 }
                 if queue == "fq-codel" {
+                    if ecn {
+                        one("ce_threshold_for", &["\"ect\"", "\"ect1\""]);
+                    }
                     one("quantum", &["\"300b\"", "\"1514b\"", "\"3028b\""]);
                     one("flows", &["256", "1024"]);
                 }
@@ -320,6 +323,9 @@ impl Random {
             "fq" => {
                 one("flow_limit", &["30", "100", "300"]);
                 one("quantum", &["\"1514b\"", "\"3028b\"", "\"6056b\""]);
+                if ecn {
+                    one("ce_threshold", &["\"off\"", "\"1ms\"", "\"3ms\""]);
+                }
             }
             "sfq" => {
                 one("limit", &["127", "500", "1000"]);

@@ -1,4 +1,4 @@
-use crate::params::FRAME_BYTES;
+use crate::params::{FRAME_BYTES, SEC};
 use crate::{Info, Param, Probe};
 
 pub(super) const INFO: Info = Info {
@@ -39,6 +39,15 @@ pub(super) const INFO: Info = Info {
             [1023, 0, 65535],
             "Linux sch_fq (orphan_mask), for packets without a socket: those of a router",
         ),
+        Param::time(
+            "ce_threshold",
+            "mark every ECN-capable packet that waited longer in a flow's queue",
+            0,
+            1,
+            10 * SEC,
+            "Linux sch_fq (ce_threshold)",
+        )
+        .zero("off"),
     ],
     probes: &[Probe { name: "active_queues", unit: "" }, Probe { name: "passed_packets", unit: "packets" }],
     needs_flow: true,

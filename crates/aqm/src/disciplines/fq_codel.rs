@@ -39,6 +39,13 @@ pub(super) const INFO: Info = Info {
             "RFC 8290 section 5.2.7",
         )
         .zero("off"),
+        Param::choice(
+            "ce_threshold_for",
+            "whom `ce_threshold` marks: all that are ECN-capable, or ECT(1) alone, as L4S senders say",
+            &["ect", "ect1"],
+            "ect",
+            "Linux sch_fq_codel (ce_threshold_selector 0x1/0x3)",
+        ),
         Param::count(
             "flows",
             "queues",

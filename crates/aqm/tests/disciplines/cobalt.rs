@@ -28,7 +28,8 @@ struct Cake {
     /// The last drop_next that was set to a present time: no rounding is in it.
     exact: f64,
     p_drop: f64,
-    blue_timer: u64,
+    /// None: not yet, so longer ago than any target (Linux's clock is at 0 when a machine starts).
+    blue_timer: Option<u64>,
     /// Was the schedule behind when it was looked at last?
     behind: bool,
     /// About 1 / sqrt(count).
@@ -50,7 +51,7 @@ impl Cake {
             drop_next: 0.0,
             exact: 0.0,
             p_drop: 0.0,
-            blue_timer: 0,
+            blue_timer: None,
             behind: false,
             // cobalt_vars_init(): all is 0.
             root: 0.0,
@@ -74,9 +75,9 @@ impl Cake {
     }
 
     fn queue_full(&mut self, now: u64) {
-        if now - self.blue_timer > self.target {
+        if self.blue_timer.is_none_or(|last| now - last > self.target) {
             self.p_drop = (self.p_drop + self.p_inc).min(1.0);
-            self.blue_timer = now;
+            self.blue_timer = Some(now);
         }
         self.dropping = true;
         self.drop_next = now as f64;
@@ -85,9 +86,9 @@ impl Cake {
     }
 
     fn queue_empty(&mut self, now: u64) {
-        if self.p_drop > 0.0 && now - self.blue_timer > self.target {
+        if self.p_drop > 0.0 && self.blue_timer.is_none_or(|last| now - last > self.target) {
             self.p_drop = (self.p_drop - self.p_dec).max(0.0);
-            self.blue_timer = now;
+            self.blue_timer = Some(now);
         }
         self.dropping = false;
         if self.count > 0 && now as f64 >= self.drop_next {
@@ -274,6 +275,26 @@ fn every_packet_meets_the_fate_of_cakes_rules() {
 }
 
 /// cobalt_should_drop(): the walk back goes on until it has come to the present. A flood brings count to 1424 in the golden table.
+/// cobalt_vars_init(): BLUE's clock is at 0, so that the first overflow raises it whenever it comes.
+#[test]
+fn the_first_overflow_raises_blue() {
+    for at in [0, MS, 5 * MS, 6 * MS] {
+        let spec = spec("cobalt", &[]);
+        let mut cobalt = Discipline::new(&spec);
+        let full = Queue { bytes: 50_000, packets: 50, limit_packets: 50, ..Queue::default() };
+        let overflow = |cobalt: &mut Discipline, now: u64| {
+            assert_eq!(
+                cobalt.enqueue(now, &full, &Packet { bytes: 1000, ..Packet::default() }, 0).action,
+                Action::Drop
+            );
+            cobalt.probe(2)
+        };
+        assert_eq!(overflow(&mut cobalt, at), 1.0 / 256.0, "{at}");
+        assert_eq!(overflow(&mut cobalt, at + 5 * MS), 1.0 / 256.0, "{at}");
+        assert_eq!(overflow(&mut cobalt, at + 5 * MS + 1), 2.0 / 256.0, "{at}");
+    }
+}
+
 #[test]
 fn a_long_silence_forgets_any_count() {
     let mut c = Discipline::new(&spec("cobalt", &[]));

@@ -64,6 +64,23 @@ fn codel_ce_threshold_is_a_plain_step() {
     assert_eq!(host.drops, [0; 5]);
 }
 
+/// codel_dequeue(), `ce_threshold_selector 0x1/0x3`: of what waits longer what says ECT(1), and no other.
+#[test]
+fn fq_codels_step_can_be_for_ect1_alone() {
+    let t = Reason::Threshold as usize;
+    let marks = |whom: &'static str| {
+        let set = [("ce_threshold", Value::Int(MS)), ("ce_threshold_for", Value::Choice(whom))];
+        // Not-ECT, ECT(1), ECT(0), CE.
+        [0, 1, 2, 3].map(|ecn| {
+            let mut host = Host::new(&spec("fq-codel", &set), 0, 0);
+            host.arrive(0, 1500, 0, ecn);
+            host.transmit(3 * MS, |_| {});
+            host.marks[t]
+        })
+    };
+    assert_eq!((marks("ect"), marks("ect1")), ([0, 1, 1, 1], [0, 1, 0, 0]));
+}
+
 #[test]
 fn pie_marks_up_to_its_threshold_and_drops_above() {
     let e = Reason::Early as usize;

@@ -126,3 +126,21 @@ fn flows_that_were_never_there_do_not_keep_others_waiting_for_ever() {
     assert_eq!(order.iter().position(|flow| *flow == 4), Some(rest));
     assert_eq!((order[rest - 1], order[rest + 1]), (198, 199));
 }
+
+/// fq_dequeue(): what has waited in a flow's queue for more than `ce_threshold`, to the ns, is marked, if it can be. What goes before all others is not.
+#[test]
+fn what_waits_longer_than_the_threshold_is_marked() {
+    let marks = |waits: u64, ecn: u32| {
+        let mut host = Host::new(&spec("fq", &[("ce_threshold", Value::Int(2 * MS))]), 0, 0);
+        for _ in 0..9 {
+            host.arrive(10 * MS, 1514, 1, ecn);
+        }
+        for _ in 0..9 {
+            host.transmit(10 * MS + waits, |_| {});
+        }
+        assert_eq!(host.drops, [0; 5]);
+        host.marks[Reason::Threshold as usize]
+    };
+    let marked = |waits| [0, 1, 2].map(|ecn| marks(waits, ecn));
+    assert_eq!((marked(2 * MS), marked(2 * MS + 1)), ([0; 3], [0, 1, 1]));
+}

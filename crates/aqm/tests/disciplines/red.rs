@@ -724,6 +724,33 @@ fn every_adaptation_is_linuxs() {
     }
 }
 
+/// red_set_parms() cuts max_P / (max - min) to whole 2^-32 a byte, red_adaptative_algo() rounds it to the nearest after each half second, also where
+/// max_P stays: 6.87 of 10 Gbit/s and 1 % is 6 first and then 7. With the largest random number and an average of half of the way a mark is due
+/// when count times 3,125,000 reaches 2^32 over that.
+#[test]
+fn ared_rounds_the_chance_of_a_byte() {
+    let set = [
+        ("min", Value::Int(1_000_000)),
+        ("max", Value::Int(7_250_000)),
+        ("probability", Value::Real(0.01)),
+        ("bandwidth", Value::Int(10_000_000_000)),
+        ("target", Value::Int(0)),
+    ];
+    let mut ared = Discipline::new(&spec("ared", &set));
+    let full = Queue { bytes: 1_000_000 + 3_125_000, packets: 3000, ..limits(1 << 30) };
+    let mut enqueue = |now: u64| ared.enqueue(now, &full, &Packet::default(), u32::MAX).action;
+    // The average is there.
+    (0..1_000_000).for_each(|_| _ = enqueue(1));
+    let mut gap = |now: u64| {
+        let mut to_next = || (1..1000).find(|_| enqueue(now) != Action::Pass).unwrap();
+        to_next();
+        to_next()
+    };
+    let gaps = [gap(1), gap(600 * MS)];
+    let due = |per_byte: u64| ((1u64 << 32) - 1).div_ceil(per_byte).div_ceil(3_125_000) as i32;
+    assert_eq!(gaps, [due(6), due(7)]);
+}
+
 #[test]
 fn ared_probability_stays_between_its_ends() {
     let set =

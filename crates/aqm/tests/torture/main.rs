@@ -356,13 +356,9 @@ fn others(p: &Param) -> Vec<Value> {
         (ParamKind::File, ..) => Vec::new(),
         (_, Value::Int(a), Value::Int(b)) => {
             let Value::Int(d) = p.default else { unreachable!() };
-            vec![
-                Value::Int(a),
-                Value::Int(d / 8),
-                Value::Int(d.saturating_mul(8)),
-                Value::Int(b),
-                Value::Int(b / 2),
-            ]
+            // What is off by default, 0, is on somewhere between.
+            let (less, more) = if d == 0 { (b / 10_000, b / 100) } else { (d / 8, d.saturating_mul(8)) };
+            [a, less, more, b, b / 2].map(Value::Int).to_vec()
         }
         (_, Value::Real(a), Value::Real(b)) => {
             let Value::Real(d) = p.default else { unreachable!() };
