@@ -6,7 +6,7 @@ from typing import Any
 
 from queuewright import _native
 from queuewright._native import Error
-from queuewright._values import scalar, shown, text
+from queuewright._values import real, scalar, shown, text
 
 
 def disciplines() -> list[dict[str, Any]]:
@@ -36,8 +36,8 @@ def number(value: str | float) -> float:
         Error: What is none of these.
     """
     value = scalar(value)
-    if isinstance(value, Real):
-        return float(value)
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return real("value", value)
     if not isinstance(value, str):
         raise Error(f'value = {shown(value)}: not a number with a unit; write a text such as "20mbit"')
     return _native.number(text("value", value))[0]
