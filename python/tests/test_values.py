@@ -1,5 +1,6 @@
 """Numbers, times and tables as Python and its libraries have them."""
 
+import json
 import os
 import pathlib
 from datetime import timedelta
@@ -239,6 +240,66 @@ def test_plots_are_the_report_s(results: qw.Results, small: qw.Scenario) -> None
 
 
 LINK: dict[str, Any] = {"rate": "20mbit"}
+
+SHORT: Any = {"seeds": 1, "duration": "300ms", "warmup": "0s", "progress": False}
+
+
+@pytest.mark.parametrize(
+    ("path", "values"),
+    [
+        ("queue.disciplines", [["codel"], ["pie"]]),
+        ("flows", [FLOWS, [{"cca": "cubic", "rtt": "9ms"}]]),
+        ("run.seeds", [[1], [2]]),
+    ],
+)
+def test_what_is_swept_may_be_lists_and_tables(path: str, values: Any) -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    flags = {**SHORT, "aqm": "codel"}
+    del flags["aqm" if path == "queue.disciplines" else "seeds"]
+    sweep = qw.sweep(qw.Scenario(link=LINK, flows=FLOWS), over={path: values}, **flags)
+    ticks = sweep.plot("packets").get_xticklabels()
+    assert [json.loads(tick.get_text()) for tick in ticks] == values
+
+
+def test_a_measure_that_some_runs_lack_is_drawn() -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    base = qw.Scenario(link=LINK, flows=FLOWS)
+    over = {"flows[0].start": ["299ms", "0s"]}
+    (line,) = qw.sweep(base, over=over, aqm="codel", **SHORT).plot().get_lines()
+    assert list(line.get_xdata()) == [0.0]
+
+
+def test_a_picture_without_anything_is_an_error() -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    base = qw.Scenario(link=LINK, flows=FLOWS)
+    idle = qw.run(base.changed({"flows[0].start": "299ms"}), aqm="codel", **SHORT)
+
+    def at_once(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        qw.run(base, aqm="codel", duration="20000s", progress=at_once)
+    none: qw.Results = caught.value.results  # type: ignore[attr-defined]
+    calls: list[Any] = [
+        (idle.plot, "results: no packet was measured, so there is nothing to draw"),
+        (idle.plot_delays, "results: no packet was measured, so there is nothing to draw"),
+        *(
+            (call, "results: no run has finished, so there is nothing to draw")
+            for call in (none.plot, none.plot_delays, lambda: none.plot_series("bottleneck.backlog_bytes"))
+        ),
+    ]
+    for call, said in calls:
+        with pytest.raises(qw.Error) as e:
+            call()
+        assert str(e.value) == said
+
+
+def test_labels_are_shown_as_they_are(tmp_path: Any) -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    aqm = [{"name": "codel", "label": r"$\frac$"}, {"name": "codel", "label": "_x"}]
+    ax = qw.run(qw.Scenario(link=LINK, flows=FLOWS), aqm=aqm, **SHORT).plot()
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [r"\$\frac\$", " _x"]
+    ax.figure.savefig(tmp_path / "picture.png")
 
 
 # A newcomer's first mistakes, and what each is answered: the name that was typed, and what to write.
