@@ -1,6 +1,7 @@
 """How the package sits in a process: start, threads, Ctrl-C, the command."""
 
 import copy
+import io
 import multiprocessing
 import os
 import pickle
@@ -94,6 +95,23 @@ def test_a_bar_on_demand(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.
     assert "1/1 runs" in err
     qw.run(scenario, aqm="codel", duration="100ms")
     assert capfd.readouterr().err == ""
+
+
+class Full(io.StringIO):
+    def write(self, _: str) -> int:
+        raise OSError(28, "No space left on device")
+
+
+CLOSED = io.StringIO()
+CLOSED.close()
+
+
+@pytest.mark.parametrize("where", [None, Full(), CLOSED], ids=["none", "full", "closed"])
+def test_runs_go_on_where_no_bar_can_be_written(where: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("queuewright._progress._A_MOMENT", 0.0)
+    monkeypatch.setattr(sys, "stderr", where)
+    scenario = qw.Scenario.simple(rate="10mbit", rtt="20ms", flows="1xcubic", duration="1s")
+    assert len(qw.run(scenario, aqm="codel", progress=True).runs) == 1
 
 
 def used(pid: int) -> float:
