@@ -1,6 +1,5 @@
 """Scenarios: a link, its traffic, and the disciplines to compare."""
 
-import difflib
 import functools
 import inspect
 import itertools
@@ -61,6 +60,8 @@ def keywords(of: type) -> Callable[[_Function], _Function]:
 
 def _no_argument(name: str, known: list[str]) -> str:
     """Of an argument that a function does not have: which it may be."""
+    import difflib
+
     near = difflib.get_close_matches(name[:64], known, 1)
     hint = f'; did you mean "{near[0]}"?' if near else "."
     said = shown(name)[1:-1] or '""'

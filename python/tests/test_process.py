@@ -1,10 +1,12 @@
 """How the package sits in a process: start, threads, Ctrl-C, the command."""
 
 import copy
+import inspect
 import io
 import multiprocessing
 import os
 import pickle
+import pydoc
 import signal
 import subprocess
 import sys
@@ -25,7 +27,7 @@ qw.run(s, aqm="codel", jobs=1)
 
 
 def test_it_needs_nothing_but_python() -> None:
-    code = "import sys, queuewright; print(*{m.split('.')[0] for m in sys.modules})"
+    code = "import sys, queuewright; print(*sys.modules)"
     # -I and -S: no site-packages but ours.
     folder = Path(qw.__file__).parents[1]
     out = subprocess.run(
@@ -34,8 +36,24 @@ def test_it_needs_nothing_but_python() -> None:
         text=True,
         check=True,
     )
-    third = {name for name in out.stdout.split() if name.strip("_") not in sys.stdlib_module_names}
-    assert not {t for t in third if t in {"numpy", "gymnasium", "polars", "pyarrow", "matplotlib", "torch"}}
+    there = set(out.stdout.split())
+    others = {name.partition(".")[0] for name in there} - sys.stdlib_module_names - {"queuewright"}
+    assert not others - {"__main__"}
+    # Nor what is for one engine, tuning, notebooks, saving or errors.
+    late = {"_ray", "_networks", "_tune", "_plot", "_suite", "learn", "envs"}
+    assert not there & {f"queuewright.{name}" for name in late}
+    assert not there & {"dataclasses", "difflib", "html", "pathlib", "pickle", "shutil", "socket", "tempfile"}
+
+
+def test_what_is_imported_late_is_as_what_is_there() -> None:
+    assert qw.tune is qw.tune
+    assert set(qw.__all__) <= set(dir(qw))
+    assert list(inspect.signature(qw.tune).parameters)[:2] == ["scenario", "aqm"]
+    page = pydoc.plain(pydoc.render_doc(qw))
+    assert "tune(scenario" in page
+    assert "class Tuned" in page
+    with pytest.raises(AttributeError, match="no attribute 'swep'"):
+        qw.swep  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_other_threads_go_on_meanwhile() -> None:
