@@ -2,7 +2,7 @@
 
 import json
 from numbers import Real
-from typing import Any
+from typing import Any, SupportsFloat
 
 from queuewright import _native
 from queuewright._native import Error
@@ -26,7 +26,7 @@ def explain(name: str) -> str:
     return _native.explain(text("name", name))
 
 
-def number(value: str | float) -> float:
+def number(value: str | SupportsFloat) -> float:
     """A rate in bits a second, a time in seconds, or a size in bytes: `number("20mbit")` is 20000000.0.
 
     Units are those of scenarios: bit, kbit, mbit, gbit; ns, us, ms, s; b, kb, mb, gb (powers of 1024).

@@ -14,7 +14,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from conftest import PATIENCE, ROOT, SMALL, Command, begun, wait_for
+from conftest import PATIENCE, ROOT, SHEETS, SMALL, Command, begun, page_blocks, wait_for
 
 import queuewright as qw
 
@@ -310,7 +310,16 @@ def test_the_types_are_right(tmp_path: Path) -> None:
         'flows: list[qw.keys.Flows] = [{"cbr": "1mbit", "duration": {"exponential": "2s"}, "ports": "a"}]\n'
         's3 = qw.Scenario(link=link, flows=flows, run={"seeds": range(3)})\n'
         's4 = s3.changed(rate="2mbit", aqm=["codel"], seeds=[1, 2])\n'
+        "import numpy as np\n"
+        "row: dict[str, object] = r.runs[np.int64(0)]\n"
+        "rate: float = qw.number(np.float32(3))\n"
+        "try:\n"
+        "    qw.run(s4)\n"
+        "except qw.RunError as e:\n"
+        "    finished: qw.Results = e.results\n"
     )
+    page = tmp_path / "page.py"
+    page.write_text("\n".join(page_blocks()))
     wrong = tmp_path / "wrong.py"
     wrong.write_text(
         "import queuewright as qw\n"
@@ -320,7 +329,7 @@ def test_the_types_are_right(tmp_path: Path) -> None:
     )
     env = {**os.environ, "MYPY_CACHE_DIR": str(tmp_path / "cache")}
     for words in (
-        ["mypy", "--strict", str(sample)],
+        ["mypy", "--strict", str(sample), str(page)],
         ["mypy", "--strict", "-p", "queuewright"],
         ["mypy.stubtest", "--ignore-disjoint-bases", "queuewright._native"],
     ):
@@ -360,7 +369,7 @@ def test_others_can_be_sent_what_there_is(tmp_path: Path, results: qw.Results) -
     assert str(made_too) == str(made)
     assert sweep_too.points == sweep.points
     assert [one.to_json() for one in sweep_too] == [one.to_json() for one in sweep]
-    for sheet in ("runs", "queues", "groups", "flows", "cdf", "transfers", "series"):
+    for sheet in SHEETS:
         for a, b in ((made, made_too), (sweep, sweep_too)):
             table = getattr(a, sheet)
             for other in (getattr(b, sheet), copy.copy(table)):
