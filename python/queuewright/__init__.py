@@ -14,15 +14,31 @@ of results (`results.runs`, `.flows`, `.series`, ...) are Arrow's: `results.flow
 """
 
 import sys
+from typing import TYPE_CHECKING
 
 from queuewright._native import VERSION as __version__
 from queuewright._native import Error, RunError, Table
 from queuewright._results import Results, Sweep
 from queuewright._run import compare, run, sweep
 from queuewright._scenario import Scenario, load
-from queuewright._tune import tune
-from queuewright._tune._tuned import Tuned
 from queuewright._words import disciplines, explain, number
+
+if TYPE_CHECKING:
+    from queuewright._tune import tune
+    from queuewright._tune._tuned import Tuned
+else:
+
+    def __getattr__(name: str) -> object:
+        """`tune` and `Tuned`, for which nobody else waits."""
+        if name in ("Tuned", "tune"):
+            from queuewright import _tune
+
+            return getattr(_tune, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "Error",

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, final, overload
+from typing import Any, SupportsIndex, final, overload
 
 __all__ = [
     "DEFAULT_AQM",
@@ -45,6 +45,8 @@ class RunError(RuntimeError):
     What an interrupted or failed call has finished is the exception's `results`.
     """
 
+    results: Any
+
 @final
 class Table:
     """Rows and named columns in Arrow's memory format.
@@ -67,7 +69,7 @@ class Table:
     @overload
     def __getitem__(self, key: str, /) -> list[Any]: ...
     @overload
-    def __getitem__(self, key: int, /) -> dict[str, Any]: ...
+    def __getitem__(self, key: SupportsIndex, /) -> dict[str, Any]: ...
     @overload
     def __getitem__(self, key: slice, /) -> list[dict[str, Any]]: ...
     def __iter__(self) -> Iterator[dict[str, Any]]:

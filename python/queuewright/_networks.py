@@ -11,7 +11,7 @@ from typing import Any
 from queuewright import _native
 from queuewright._native import Error
 from queuewright._scenario import Scenario
-from queuewright._values import scalar, shown, text, time, whole
+from queuewright._values import real, scalar, shown, text, time, whole
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Domain:
         parts = [_native.Domain.paper(**recipe) for recipe in self.papers]
         if self.scenarios or not parts:
             parts.append(_native.Domain.of([scenario._draft for scenario in self.scenarios]))
-        whole = parts[0] if len(parts) == 1 else _native.Domain.join(parts)
-        return whole if self.actions is None else whole.acting(self.actions)
+        joined = parts[0] if len(parts) == 1 else _native.Domain.join(parts)
+        return joined if self.actions is None else joined.acting(self.actions)
 
     def acting(self, kind: str) -> "Domain":
         """The same with another kind of action: "marking", "threshold", "red" or "dropping".
@@ -35,9 +35,13 @@ class Domain:
         Raises:
             Error: There is no such kind.
         """
-        return _checked(replace(self, actions=kind))
+        if not isinstance(kind, str):
+            raise Error(f'actions = {shown(kind)}: not a kind of action; write "marking"')
+        return _checked(replace(self, actions=text("actions", kind)))
 
     def __add__(self, other: "Domain") -> "Domain":
+        if not isinstance(other, Domain):
+            return NotImplemented
         return replace(self, papers=self.papers + other.papers, scenarios=self.scenarios + other.scenarios)
 
     def __len__(self) -> int:
@@ -74,11 +78,11 @@ def paper(
     """
     recipe = {
         "rate": _word("rate", rate, "bit"),
-        "rtt": [_word("rtt_ms", rtt, "ms", whole=False) for rtt in _several("rtt_ms", rtt_ms)],
+        "rtt": [_word("rtt_ms", rtt, "ms", rounded=False) for rtt in _several("rtt_ms", rtt_ms)],
         "flows": [_count(n) for n in _several("flows", flows)],
         "udp": None if udp is None else [_word("udp", u, "bit") for u in _several("udp", udp)],
         "buffer": [_word("buffer", b, "p") for b in _several("buffer", buffer)],
-        "episode": _word("episode_s", episode_s, "s", whole=False),
+        "episode": _word("episode_s", episode_s, "s", rounded=False),
     }
     return _checked(Domain(papers=(recipe,)))
 
@@ -90,26 +94,26 @@ def _several(name: str, values: Any) -> list[Any]:
         Error: There are more.
     """
     values = scalar(values)
-    one = isinstance(values, str | Real | timedelta) or not isinstance(values, Iterable)
+    one = isinstance(values, str | bytes | Real | timedelta) or not isinstance(values, Iterable)
     several = [values] if one else list(itertools.islice(values, 101))
     if len(several) > 100:
         raise Error(f"{name}: more than 100 values; write fewer")
     return several
 
 
-def _word(name: str, value: Any, unit: str, *, whole: bool = True) -> str:
+def _word(name: str, value: Any, unit: str, *, rounded: bool = True) -> str:
     """A number with its unit, of Python or numpy; rates and packets come to whole ones. A text has its own.
 
     Raises:
         Error: What is neither.
     """
+    value = scalar(value)
     if isinstance(value, str):
         return text(name, value)
     if unit in ("ms", "s") and (span := time(name, value)) is not None:
         return span
-    value = scalar(value)
-    if isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(float(value)):
-        return f"{float(value):.0f}{unit}" if whole else f"{value}{unit}"
+    if isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(real(name, value)):
+        return f"{float(value):.0f}{unit}" if rounded else f"{value}{unit}"
     raise Error(f"{name} = {shown(value)}: not a number; write {name}=20, or a text with its unit")
 
 

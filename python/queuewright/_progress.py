@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 # True, False, whatever suits the place (None), or a function of the share done, the runs done and all runs.
 Progress = bool | Callable[[float, int, int], object] | None
@@ -18,6 +18,8 @@ def reporter(progress: Progress) -> Iterator[Callable[[float, int, int], object]
     """What is to be called as runs get on."""
     if progress is None:
         progress = sys.stderr is not None and (sys.stderr.isatty() or _in_notebook())
+    elif progress is True:
+        progress = sys.stderr is not None
     if not isinstance(progress, bool):
         yield progress
     elif not progress:
@@ -52,11 +54,11 @@ class _Bar:
 
     def end(self) -> None:
         if self.shown:
-            self._show("")
-            sys.stderr.write("\r")
-            sys.stderr.flush()
+            self._show("", "\r")
 
-    def _show(self, text: str) -> None:
-        sys.stderr.write("\r" + text.ljust(len(self.shown)))
-        sys.stderr.flush()
+    def _show(self, text: str, end: str = "") -> None:
+        # Runs go on without a bar where it cannot be written: to a file that is closed, on a full disk.
+        with suppress(OSError, ValueError):
+            sys.stderr.write("\r" + text.ljust(len(self.shown)) + end)
+            sys.stderr.flush()
         self.shown = text

@@ -1,11 +1,9 @@
 """Results: tables, the summary, the report."""
 
 import copyreg
-import html
 import json
 import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from queuewright import _native
@@ -14,6 +12,8 @@ from queuewright._scenario import Scenario, same_version, to_json
 from queuewright._values import file
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from matplotlib.axes import Axes
 
 
@@ -87,7 +87,7 @@ class Results:
         found: dict[str, Any] = json.loads(self.to_json())
         return found
 
-    def save(self, folder: str | os.PathLike[str] = "queuewright-results") -> Path:
+    def save(self, folder: str | os.PathLike[str] = "queuewright-results") -> "Path":
         """Writes what `queuewright run` writes: `report.html`, CSV sheets, the scenario.
 
         Args:
@@ -102,7 +102,9 @@ class Results:
         """
         return self._save(folder, "")
 
-    def _save(self, folder: str | os.PathLike[str], more: str) -> Path:
+    def _save(self, folder: str | os.PathLike[str], more: str) -> "Path":
+        from pathlib import Path
+
         name = (self.scenario.name or "results") + more
         return Path(self._native.save(file("folder", folder), name))
 
@@ -164,7 +166,13 @@ class Results:
         return f"<queuewright.Results\n{self}>"
 
     def _repr_html_(self) -> str:
-        return f'<pre style="line-height: 1.2; overflow-x: auto">{html.escape(str(self))}</pre>'
+        return _page(str(self))
+
+
+def _page(text: str) -> str:
+    import html
+
+    return f'<pre style="line-height: 1.2; overflow-x: auto">{html.escape(text)}</pre>'
 
 
 def _unpickled(version: str, scenario: Scenario, runs: bytes, series: Table) -> Results:
@@ -269,7 +277,7 @@ class Sweep(Sequence[Results]):
         each = zip(json.loads(to_json(self.points)), self._results, strict=True)
         return [{"point": point, "results": one.to_dict()} for point, one in each]
 
-    def save(self, folder: str | os.PathLike[str] = "queuewright-results") -> list[Path]:
+    def save(self, folder: str | os.PathLike[str] = "queuewright-results") -> "list[Path]":
         """`Results.save` of each combination, whose values are in its folder's name.
 
         Returns:
@@ -327,4 +335,4 @@ class Sweep(Sequence[Results]):
         )
 
     def _repr_html_(self) -> str:
-        return f'<pre style="line-height: 1.2; overflow-x: auto">{html.escape(str(self))}</pre>'
+        return _page(str(self))

@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from queuewright import _native, _ray
+from queuewright import _native
 from queuewright._native import DEFAULT_AQM, Error
 from queuewright._progress import Progress, reporter
 from queuewright._results import Results, Sweep
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # Whatever a scenario can be made of.
 Given = Scenario | str | os.PathLike[str] | Mapping[str, Any]
 Engine = Literal["sim", "linux", "ray"]
-ENGINES = ("sim", "linux", "ray")
+ENGINES: tuple[Engine, ...] = get_args(Engine)
 
 
 @keywords(Flags)
@@ -177,6 +177,8 @@ def results(
         raise Error(f"progress = {shown(progress)}: write True, False or a function")
     with reporter(progress) as tell:
         if engine == "ray":
+            from queuewright import _ray
+
             return _ray.runs(scenarios, jobs, tell)
         drafts = [scenario._draft for scenario in scenarios]
         return _native.run(drafts, linux=engine == "linux", at_a_time=jobs, progress=tell)

@@ -1,6 +1,5 @@
 """Scenarios: a link, its traffic, and the disciplines to compare."""
 
-import difflib
 import functools
 import inspect
 import itertools
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from queuewright import _native
 from queuewright._native import VERSION, Error
-from queuewright._values import file, scalar, shown, text, time
+from queuewright._values import file, real, scalar, shown, text, time
 from queuewright.keys import Flags, Tables
 
 if TYPE_CHECKING:
@@ -61,9 +60,12 @@ def keywords(of: type) -> Callable[[_Function], _Function]:
 
 def _no_argument(name: str, known: list[str]) -> str:
     """Of an argument that a function does not have: which it may be."""
+    import difflib
+
     near = difflib.get_close_matches(name[:64], known, 1)
     hint = f'; did you mean "{near[0]}"?' if near else "."
-    return f"{shown(name)[1:-1]}: no such argument{hint} Allowed: {', '.join(known)}"
+    said = shown(name)[1:-1] or '""'
+    return f"{said}: no such argument{hint} Allowed: {', '.join(known)}"
 
 
 # What newcomers leave the name of; else it is a discipline.
@@ -76,7 +78,7 @@ def _without_name(function: str, value: object) -> str:
     if function == "qw.Scenario":
         if isinstance(value, str | os.PathLike):
             toml = isinstance(value, str) and "\n" in value
-            instead = "qw.Scenario.from_toml(text)" if toml else f'qw.load("{os.fspath(value)}")'
+            instead = "qw.Scenario.from_toml(text)" if toml else f"qw.load({shown(os.fspath(value))})"
         elif isinstance(value, Mapping):
             instead = "qw.Scenario(**tables)"
         else:
@@ -273,11 +275,11 @@ def _path(path: object, argument: str) -> str:
     Raises:
         Error: It is none.
     """
-    if not isinstance(path, str) or not path:
+    if not isinstance(path, str) or not 0 < len(path) < 1000 or not path.isprintable():
         raise Error(f'{argument}: {shown(path)} is no path; write a text such as "link.rate"')
     if path in _PATHS:
         raise Error(f'{argument}: "{path}" is a flag and no path; write "{_PATHS[path]}"')
-    return text(argument, path)
+    return path
 
 
 # Each is a scenario of its own, some 60 kB.
@@ -294,6 +296,7 @@ def points(over: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
     count = 1
     for path, several in over.items():
         _path(path, "over")
+        several = scalar(several)
         if isinstance(several, str | bytes | Mapping) or not isinstance(several, Iterable):
             raise Error(f'over["{path}"] = {shown(several)}: not a list; write [{shown(several)}]')
         values[path] = list(itertools.islice(several, _MOST_POINTS + 1))
@@ -363,6 +366,7 @@ def _plain(value: Any, path: str, depth: int) -> object:
     if (span := time(path, value)) is not None:
         return span
     if isinstance(value, int):
+        real(path, value)
         return int(value)
     if isinstance(value, float):
         if not math.isfinite(value):
@@ -373,7 +377,7 @@ def _plain(value: Any, path: str, depth: int) -> object:
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
-                raise Error(f'{place}the key {shown(key)} is no text; write {{"{key}": ...}}')
+                raise Error(f'{place}the key {shown(key)} is no text; write {{"{shown(key)}": ...}}')
             text(path or "scenario", key)
         inner = f"{path}." if path else ""
         return {key: _plain(item, inner + key, depth + 1) for key, item in value.items()}
@@ -396,7 +400,8 @@ def flag_texts(flags: Mapping[str, Any]) -> tuple[list[tuple[str, str]], str | N
     return texts, None if aqm is None else to_json(disciplines_list(aqm), "aqm")
 
 
-def _flag_text(name: str, value: object) -> str:
+def _flag_text(name: str, value: object, *, inside: bool = False) -> str:
+    """A flag as the command has it, or, inside, a value of its list."""
     value = scalar(value)
     if isinstance(value, str | os.PathLike):
         return text(name, os.fsdecode(value))
@@ -404,7 +409,7 @@ def _flag_text(name: str, value: object) -> str:
         return span
     if isinstance(value, Mapping) and name == "flows":
         raise Error(f'flows = {shown(value)}: tables are for Scenario(flows=[...]); write words: "10xcubic"')
-    if value is None or isinstance(value, Mapping | bytes):
+    if value is None or isinstance(value, Mapping | bytes) or (inside and isinstance(value, Iterable)):
         raise Error(f"{name} = {shown(value)}: no value that it has; write a text or a number")
     if isinstance(value, Iterable):
         several = list(itertools.islice(value, _LONGEST + 1))
@@ -412,10 +417,11 @@ def _flag_text(name: str, value: object) -> str:
             raise Error(f"{name}: empty; write one value at least, or leave it out")
         if len(several) > _LONGEST:
             raise Error(f"{name}: more than {_LONGEST} values; write fewer")
-        return ",".join(_flag_text(name, item) for item in several)
-    if name == "rate" and isinstance(value, Real) and not isinstance(value, bool):
+        return ",".join(_flag_text(name, item, inside=True) for item in several)
+    if isinstance(value, Real) and not isinstance(value, bool):
+        number = real(name, value)
         # Bits a second, to the nearest whole one, as in a table.
-        return f"{float(value):.0f}bit"
+        return f"{number:.0f}bit" if name == "rate" else str(value)
     return str(value)
 
 
@@ -425,6 +431,7 @@ def disciplines_list(aqm: Discipline | Iterable[Discipline]) -> list[Discipline]
     Raises:
         Error: What can be none.
     """
+    aqm = scalar(aqm)
     if isinstance(aqm, str):
         return list(aqm.split(","))
     if isinstance(aqm, Mapping):

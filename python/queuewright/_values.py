@@ -47,12 +47,15 @@ def shown(value: object) -> str:
 
 
 def scalar(value: Any) -> Any:
-    """A number of numpy's, or an array or a tensor without dimensions, as Python's; else the value itself."""
-    if getattr(value, "ndim", None) != 0:
+    """What numpy has for a number or a text, or what has no dimensions, as Python's; else the value."""
+    if isinstance(value, str):
+        # Of a subclass the text itself, whatever that shows.
+        return str.__str__(value)
+    if isinstance(value, bytes) or getattr(value, "ndim", None) != 0:
         return value
     # Out of an array of no dimensions.
     value = value[()]
-    return value if type(value).__name__ == "timedelta64" else value.item()
+    return value.item() if hasattr(value, "item") and type(value).__name__ != "timedelta64" else value
 
 
 def time(name: str, value: object) -> str | None:
@@ -111,6 +114,18 @@ def file(name: str, path: object) -> str:
     except UnicodeEncodeError:
         return text(name, found)
     return found
+
+
+def real(name: str, value: Any) -> float:
+    """A number as a float.
+
+    Raises:
+        Error: It is too large for one.
+    """
+    try:
+        return float(value)
+    except OverflowError:
+        raise Error(f"{name} = {shown(value)}: too large; write a smaller number") from None
 
 
 def whole(name: str, value: object, least: int, most: int) -> int:

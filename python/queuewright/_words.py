@@ -2,11 +2,11 @@
 
 import json
 from numbers import Real
-from typing import Any
+from typing import Any, SupportsFloat
 
 from queuewright import _native
 from queuewright._native import Error
-from queuewright._values import scalar, shown, text
+from queuewright._values import real, scalar, shown, text
 
 
 def disciplines() -> list[dict[str, Any]]:
@@ -26,7 +26,7 @@ def explain(name: str) -> str:
     return _native.explain(text("name", name))
 
 
-def number(value: str | float) -> float:
+def number(value: str | SupportsFloat) -> float:
     """A rate in bits a second, a time in seconds, or a size in bytes: `number("20mbit")` is 20000000.0.
 
     Units are those of scenarios: bit, kbit, mbit, gbit; ns, us, ms, s; b, kb, mb, gb (powers of 1024).
@@ -36,8 +36,8 @@ def number(value: str | float) -> float:
         Error: What is none of these.
     """
     value = scalar(value)
-    if isinstance(value, Real):
-        return float(value)
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return real("value", value)
     if not isinstance(value, str):
         raise Error(f'value = {shown(value)}: not a number with a unit; write a text such as "20mbit"')
     return _native.number(text("value", value))[0]

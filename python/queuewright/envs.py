@@ -92,6 +92,8 @@ class _Many:
             raise Error(
                 f"reward = {shown(reward)}: not a function of an observation; write reward=lambda seen: ..."
             )
+        if not isinstance(history, bool | np.bool_):
+            raise Error(f"history = {shown(history)}: write True or False")
         self.networks = networks
         self.count = count
         self.width = len(OBSERVATIONS) + (len(ACTIONS) + 1 if history else 0)
@@ -117,13 +119,16 @@ class _Many:
         seen = np.frombuffer(inputs, np.float32).reshape(self.count, -1)[:, : self.width].copy()
         earned = np.frombuffer(rewards, np.float32).copy()
         if self.reward is not None:
-            earned = np.array([self.reward(row) for row in seen], np.float32)
+            own = [self.reward(row) for row in seen]
+            if any(one is None for one in own):
+                raise Error("reward: the function gave None; return a number")
+            earned = np.array(own, np.float32)
         return seen, earned, np.frombuffer(last, np.bool_).copy()
 
 
 def _action(actions: Any) -> NDArray[Any]:
     array = np.asarray(actions)
-    if not np.issubdtype(array.dtype, np.integer) or (array < 0).any():
+    if not np.issubdtype(array.dtype, np.integer) or ((array < 0) | (array >= len(ACTIONS))).any():
         raise Error(f"action = {shown(actions)}: not an action. Allowed: 0 to {len(ACTIONS) - 1}")
     return array.ravel()
 
@@ -245,6 +250,10 @@ class MarkingVector(VectorEnv[Array, NDArray[Any], NDArray[Any]]):
         if len(seeds) != self.num_envs:
             raise Error(f"{len(seeds)} seeds for {self.num_envs} environments: one each is needed")
         return self._many.reset(seeds, int(self.np_random.integers(1 << 63))), {}
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Ends the episodes."""
+        self._many.begun = False
 
     def step(
         self, actions: NDArray[Any]

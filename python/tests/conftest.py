@@ -39,6 +39,23 @@ seeds = [1, 2]
 """
 
 
+# The tables of results.
+SHEETS = [
+    name
+    for name, of in vars(qw.Results).items()
+    if isinstance(of, property) and of.fget is not None and of.fget.__annotations__["return"] is qw.Table
+]
+
+
+def page_blocks() -> list[str]:
+    """The examples of docs/python.md; a cluster has tests of its own, and a prompt shows an error."""
+    page = (ROOT / "docs/python.md").read_text()
+    blocks: list[str] = re.findall(r"```python\n(.*?)```", page, re.S)
+    found = [block for block in blocks if "ray" not in block and ">>>" not in block]
+    assert len(found) == 3
+    return found
+
+
 def without_clock(text: str) -> str:
     """Results but for what differs from one call to the next: wall-clock time."""
     return re.sub(r'"(wall_s|packets_per_s)": [0-9.e+-]+', r'"\1": 0', text)

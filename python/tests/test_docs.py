@@ -1,11 +1,10 @@
 """What docs/python.md shows is what works."""
 
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, SHEETS, page_blocks
 
 
 def test_the_page_s_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -13,11 +12,12 @@ def test_the_page_s_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         pytest.importorskip(needed)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    page = (ROOT / "docs/python.md").read_text()
-    # A cluster has tests of its own, and a prompt shows an error.
-    blocks = [b for b in re.findall(r"```python\n(.*?)```", page, re.S) if "ray" not in b and ">>>" not in b]
-    assert len(blocks) == 3
     names: dict[str, Any] = {}
-    for block in blocks:
+    for block in page_blocks():
         exec(block, names)
     assert len(names["sweep"]) == 3
+
+
+def test_the_page_names_every_table() -> None:
+    page = (ROOT / "docs/python.md").read_text()
+    assert [name for name in SHEETS if f"| `results.{name}` |" not in page] == []

@@ -130,12 +130,51 @@ def test_a_reward_and_networks_of_ones_own():
     assert len(envs.paper()) == 120
 
 
-@pytest.mark.parametrize("action", [-1, 6, 1.5, "2"])
+@pytest.mark.parametrize("action", [-1, 6, 1.5, "2", 2**32, 10**30, np.uint64(2**63), np.array([2**32 + 1])])
 def test_actions_that_are_none(action: object):
     env = envs.Marking(small())
     env.reset(seed=1)
     with pytest.raises(qw.Error, match=r"not an action\. Allowed: 0 to 5"):
         env.step(action)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: envs.paper(rtt_ms=b"10"), "rtt_ms = b'10': not a number"),
+        (lambda: envs.paper(rate=10**400), "rate = 1000"),
+        (lambda: envs.paper(episode_s=np.array("NaT", "m8[s]")), "episode_s = "),
+        (lambda: small().acting(5), "actions = 5: not a kind of action"),
+        (lambda: small().acting("\udcff"), r"actions: '\udcff' is half a character"),
+        (lambda: envs.Marking(small(), history="false"), 'history = "false": write True or False'),
+        (
+            lambda: play(envs.Marking(small(), reward=lambda _: None), 1, [0]),
+            "reward: the function gave None",
+        ),
+    ],
+    ids=lambda x: x if isinstance(x, str) else "",
+)
+def test_what_no_environment_has_is_one_line(call, said):
+    with pytest.raises(qw.Error) as caught:
+        call()
+    assert str(caught.value).startswith(said)
+
+
+def test_networks_are_added_to_networks_alone():
+    assert len(small() + small()) == 2 * len(small())
+    with pytest.raises(TypeError, match="unsupported operand"):
+        small() + 5
+
+
+def test_a_closed_vector_begins_with_reset():
+    for many in (
+        envs.MarkingVector(2, small()),
+        gymnasium.make_vec("Queuewright/Marking-v0", 2, networks=small()),
+    ):
+        many.reset(seed=1)
+        many.close()
+        with pytest.raises(qw.Error, match=r"call reset\(\) first"):
+            many.step(np.array([1, 1]))
 
 
 def test_what_cannot_be_is_said():
@@ -193,7 +232,8 @@ def test_a_number_of_numpys_is_one():
         rtt_ms=np.array([20]),
         flows=np.array([6]),
         udp=[np.int64(10**6)],
-        buffer=np.int64(40),
+        buffer=np.str_("40p"),
+        episode_s=np.array(5, "m8[s]"),
     )
     b = envs.paper(rate="20mbit", rtt_ms=[20], flows=[6], udp=["1mbit"], buffer="40p")
     assert play(envs.Marking(a), 1, [1] * 9) == play(envs.Marking(b), 1, [1] * 9)

@@ -1,9 +1,12 @@
 """How the package sits in a process: start, threads, Ctrl-C, the command."""
 
 import copy
+import inspect
+import io
 import multiprocessing
 import os
 import pickle
+import pydoc
 import signal
 import subprocess
 import sys
@@ -11,7 +14,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from conftest import PATIENCE, ROOT, SMALL, Command, begun, wait_for
+from conftest import PATIENCE, ROOT, SHEETS, SMALL, Command, begun, page_blocks, wait_for
 
 import queuewright as qw
 
@@ -24,7 +27,7 @@ qw.run(s, aqm="codel", jobs=1)
 
 
 def test_it_needs_nothing_but_python() -> None:
-    code = "import sys, queuewright; print(*{m.split('.')[0] for m in sys.modules})"
+    code = "import sys, queuewright; print(*sys.modules)"
     # -I and -S: no site-packages but ours.
     folder = Path(qw.__file__).parents[1]
     out = subprocess.run(
@@ -33,8 +36,24 @@ def test_it_needs_nothing_but_python() -> None:
         text=True,
         check=True,
     )
-    third = {name for name in out.stdout.split() if name.strip("_") not in sys.stdlib_module_names}
-    assert not {t for t in third if t in {"numpy", "gymnasium", "polars", "pyarrow", "matplotlib", "torch"}}
+    there = set(out.stdout.split())
+    others = {name.partition(".")[0] for name in there} - sys.stdlib_module_names - {"queuewright"}
+    assert not others - {"__main__"}
+    # Nor what is for one engine, tuning, notebooks, saving or errors.
+    late = {"_ray", "_networks", "_tune", "_plot", "_suite", "learn", "envs"}
+    assert not there & {f"queuewright.{name}" for name in late}
+    assert not there & {"dataclasses", "difflib", "html", "pathlib", "pickle", "shutil", "socket", "tempfile"}
+
+
+def test_what_is_imported_late_is_as_what_is_there() -> None:
+    assert qw.tune is qw.tune
+    assert set(qw.__all__) <= set(dir(qw))
+    assert list(inspect.signature(qw.tune).parameters)[:2] == ["scenario", "aqm"]
+    page = pydoc.plain(pydoc.render_doc(qw))
+    assert "tune(scenario" in page
+    assert "class Tuned" in page
+    with pytest.raises(AttributeError, match="no attribute 'swep'"):
+        qw.swep  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_other_threads_go_on_meanwhile() -> None:
@@ -94,6 +113,23 @@ def test_a_bar_on_demand(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.
     assert "1/1 runs" in err
     qw.run(scenario, aqm="codel", duration="100ms")
     assert capfd.readouterr().err == ""
+
+
+class Full(io.StringIO):
+    def write(self, _: str) -> int:
+        raise OSError(28, "No space left on device")
+
+
+CLOSED = io.StringIO()
+CLOSED.close()
+
+
+@pytest.mark.parametrize("where", [None, Full(), CLOSED], ids=["none", "full", "closed"])
+def test_runs_go_on_where_no_bar_can_be_written(where: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("queuewright._progress._A_MOMENT", 0.0)
+    monkeypatch.setattr(sys, "stderr", where)
+    scenario = qw.Scenario.simple(rate="10mbit", rtt="20ms", flows="1xcubic", duration="1s")
+    assert len(qw.run(scenario, aqm="codel", progress=True).runs) == 1
 
 
 def used(pid: int) -> float:
@@ -274,7 +310,16 @@ def test_the_types_are_right(tmp_path: Path) -> None:
         'flows: list[qw.keys.Flows] = [{"cbr": "1mbit", "duration": {"exponential": "2s"}, "ports": "a"}]\n'
         's3 = qw.Scenario(link=link, flows=flows, run={"seeds": range(3)})\n'
         's4 = s3.changed(rate="2mbit", aqm=["codel"], seeds=[1, 2])\n'
+        "import numpy as np\n"
+        "row: dict[str, object] = r.runs[np.int64(0)]\n"
+        "rate: float = qw.number(np.float32(3))\n"
+        "try:\n"
+        "    qw.run(s4)\n"
+        "except qw.RunError as e:\n"
+        "    finished: qw.Results = e.results\n"
     )
+    page = tmp_path / "page.py"
+    page.write_text("\n".join(page_blocks()))
     wrong = tmp_path / "wrong.py"
     wrong.write_text(
         "import queuewright as qw\n"
@@ -284,7 +329,7 @@ def test_the_types_are_right(tmp_path: Path) -> None:
     )
     env = {**os.environ, "MYPY_CACHE_DIR": str(tmp_path / "cache")}
     for words in (
-        ["mypy", "--strict", str(sample)],
+        ["mypy", "--strict", str(sample), str(page)],
         ["mypy", "--strict", "-p", "queuewright"],
         ["mypy.stubtest", "--ignore-disjoint-bases", "queuewright._native"],
     ):
@@ -324,7 +369,7 @@ def test_others_can_be_sent_what_there_is(tmp_path: Path, results: qw.Results) -
     assert str(made_too) == str(made)
     assert sweep_too.points == sweep.points
     assert [one.to_json() for one in sweep_too] == [one.to_json() for one in sweep]
-    for sheet in ("runs", "queues", "groups", "flows", "cdf", "transfers", "series"):
+    for sheet in SHEETS:
         for a, b in ((made, made_too), (sweep, sweep_too)):
             table = getattr(a, sheet)
             for other in (getattr(b, sheet), copy.copy(table)):

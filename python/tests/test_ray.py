@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import PATIENCE, begun, without_clock
+from conftest import PATIENCE, SHEETS, begun, without_clock
 
 pytest.importorskip("ray", reason="LEFT OUT: runs and trainings on a Ray cluster; Ray is not installed")
 
@@ -21,7 +21,6 @@ import ray
 import queuewright as qw
 from queuewright import _ray
 
-SHEETS = ["runs", "queues", "groups", "flows", "cdf", "transfers", "series"]
 OVER = {"link.rate": ["5mbit", "10mbit"], "flows[0].count": [1, 2, 3]}
 TINY = """
 name = "tiny"

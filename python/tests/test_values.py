@@ -1,5 +1,6 @@
 """Numbers, times and tables as Python and its libraries have them."""
 
+import json
 import os
 import pathlib
 from datetime import timedelta
@@ -240,6 +241,66 @@ def test_plots_are_the_report_s(results: qw.Results, small: qw.Scenario) -> None
 
 LINK: dict[str, Any] = {"rate": "20mbit"}
 
+SHORT: Any = {"seeds": 1, "duration": "300ms", "warmup": "0s", "progress": False}
+
+
+@pytest.mark.parametrize(
+    ("path", "values"),
+    [
+        ("queue.disciplines", [["codel"], ["pie"]]),
+        ("flows", [FLOWS, [{"cca": "cubic", "rtt": "9ms"}]]),
+        ("run.seeds", [[1], [2]]),
+    ],
+)
+def test_what_is_swept_may_be_lists_and_tables(path: str, values: Any) -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    flags = {**SHORT, "aqm": "codel"}
+    del flags["aqm" if path == "queue.disciplines" else "seeds"]
+    sweep = qw.sweep(qw.Scenario(link=LINK, flows=FLOWS), over={path: values}, **flags)
+    ticks = sweep.plot("packets").get_xticklabels()
+    assert [json.loads(tick.get_text()) for tick in ticks] == values
+
+
+def test_a_measure_that_some_runs_lack_is_drawn() -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    base = qw.Scenario(link=LINK, flows=FLOWS)
+    over = {"flows[0].start": ["299ms", "0s"]}
+    (line,) = qw.sweep(base, over=over, aqm="codel", **SHORT).plot().get_lines()
+    assert list(line.get_xdata()) == [0.0]
+
+
+def test_a_picture_without_anything_is_an_error() -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    base = qw.Scenario(link=LINK, flows=FLOWS)
+    idle = qw.run(base.changed({"flows[0].start": "299ms"}), aqm="codel", **SHORT)
+
+    def at_once(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        qw.run(base, aqm="codel", duration="20000s", progress=at_once)
+    none: qw.Results = caught.value.results  # type: ignore[attr-defined]
+    calls: list[Any] = [
+        (idle.plot, "results: no packet was measured, so there is nothing to draw"),
+        (idle.plot_delays, "results: no packet was measured, so there is nothing to draw"),
+        *(
+            (call, "results: no run has finished, so there is nothing to draw")
+            for call in (none.plot, none.plot_delays, lambda: none.plot_series("bottleneck.backlog_bytes"))
+        ),
+    ]
+    for call, said in calls:
+        with pytest.raises(qw.Error) as e:
+            call()
+        assert str(e.value) == said
+
+
+def test_labels_are_shown_as_they_are(tmp_path: Any) -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    aqm = [{"name": "codel", "label": r"$\frac$"}, {"name": "codel", "label": "_x"}]
+    ax = qw.run(qw.Scenario(link=LINK, flows=FLOWS), aqm=aqm, **SHORT).plot()
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [r"\$\frac\$", " _x"]
+    ax.figure.savefig(tmp_path / "picture.png")
+
 
 # A newcomer's first mistakes, and what each is answered: the name that was typed, and what to write.
 MISTAKES: list[tuple[Any, str]] = [
@@ -249,6 +310,10 @@ MISTAKES: list[tuple[Any, str]] = [
         lambda: qw.Scenario("home.toml"),
         'qw.Scenario("home.toml"): its tables have names; write qw.load("home.toml")',
     ),  # type: ignore[misc]
+    (
+        lambda: qw.Scenario("a\0b"),  # type: ignore[misc]
+        r'qw.Scenario("a\x00b"): its tables have names; write qw.load("a\x00b")',
+    ),
     (
         lambda: qw.run("home.toml", ["codel"]),  # type: ignore[misc]
         'qw.run(..., ["codel"]): an argument without its name; write aqm=["codel"], or which it is',
@@ -462,10 +527,47 @@ def test_what_says_the_same_is_taken() -> None:
     assert base.changed({"flows.rtt": np.timedelta64(30_000_000, "ps")}) == base.changed(
         {"flows.rtt": "30us"}
     )
-    assert qw.number(np.array(20e6)) == qw.number("20mbit")
+    assert base.changed(duration=np.str_("30s")) == base.changed({"run.duration": np.array("30s")})
+    assert base.changed({"link.rate": np.str_("5mbit")}) == base.changed(rate=np.array(["5mbit"])[0])
+    assert base.changed(aqm=np.array("codel")) == base.changed(aqm=np.array(["codel"]))
+    assert qw.number(np.array(20e6)) == qw.number(np.str_("20mbit")) == qw.number("20mbit")
     assert qw.number(20e6) == qw.number("20mbit")
     swept = qw.sweep(base, over={"link.rate": ["5mbit", 20e6]}, aqm="codel", duration="1s", warmup="0s")
     assert list(swept.runs["link.rate"]) == [5e6, 20e6]
+
+
+# What no scenario has, by the start of what it is answered.
+NOWHERE: list[tuple[Any, str]] = [
+    (lambda base, _: base.changed({"link.rate": 10**5000}), "link.rate = (int): too large"),
+    (lambda base, _: base.changed(seeds=[10**5000]), "seeds = (int): too large"),
+    (lambda base, _: base.changed(duration=10**5000), "duration = (int): too large"),
+    (lambda base, _: base.changed(rate=10**400), "rate = 1000"),
+    (lambda *_: qw.number(10**400), "value = 1000"),
+    (lambda *_: qw.number(True), "value = True: not a number with a unit"),
+    (lambda base, np: base.changed(seeds=np.array([[1, 2]])), "seeds = array([1, 2]): no value that it has"),
+    (lambda base, np: base.changed(rate=np.bytes_(b"5mbit")), "rate = "),
+    (
+        lambda base, np: base.changed({"link.rate": np.array(object(), object)}),
+        "link.rate: <object object at",
+    ),
+    (
+        lambda base, np: qw.sweep(base, over={"link.rate": np.array(5e6)}),
+        'over["link.rate"] = 5000000.0: not a list; write [5000000.0]',
+    ),
+    (lambda base, _: base.changed({"link": {10**5000: 1}}), "link: the key (int) is no text"),
+    (lambda base, _: base.changed({"a\0b": 1}), r'changed: "a\x00b" is no path'),
+    (lambda base, _: base.changed({"\ud800": 1}), r'changed: "\ud800" is no path'),
+    (lambda base, _: base.changed(**{"": 1}), '"": no such argument.'),
+]
+
+
+@pytest.mark.parametrize(("call", "said"), NOWHERE, ids=lambda x: x if isinstance(x, str) else "")
+def test_what_no_scenario_has_is_one_line(call: Any, said: str) -> None:
+    np = pytest.importorskip("numpy")
+    with pytest.raises(qw.Error) as caught:
+        call(qw.Scenario(link=LINK, flows=FLOWS), np)
+    assert str(caught.value).startswith(said)
+    assert str(caught.value).isprintable()
 
 
 def test_numpy_s_times_without_a_length_are_refused() -> None:
@@ -486,7 +588,8 @@ def test_numpy_s_times_without_a_length_are_refused() -> None:
         base.changed(duration=np.timedelta64(1 << 60, "s"))
 
 
-def test_a_long_value_is_cut_in_an_error() -> None:
+def test_a_long_value_is_cut_in_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(os.path.join(ROOT, "examples"))
     long = "x" * 5_000_000
     wrong: list[Any] = [
         lambda: qw.explain(long),
@@ -497,6 +600,9 @@ def test_a_long_value_is_cut_in_an_error() -> None:
         lambda: qw.run("home.toml", jobs=10**5000),
         lambda: qw.run("home.toml", aqm=long),
         lambda: qw.run("home.toml", rate=long),
+        lambda: qw.Scenario(long),  # type: ignore[misc]
+        lambda: qw.load("home.toml").changed({long: 1}),
+        lambda: qw.Scenario(link={10**400: 1}),  # type: ignore[typeddict-item]
     ]
     for call in wrong:
         with pytest.raises(qw.Error) as caught:
@@ -509,6 +615,8 @@ def test_lists_that_contain_themselves_are_refused() -> None:
     endless.append(endless)
     with pytest.raises(qw.Error, match="so deep in one another"):
         qw.Scenario(link=LINK, flows=endless)
+    with pytest.raises(qw.Error, match=r"seeds = .*: no value that it has"):
+        qw.Scenario(link=LINK, flows=FLOWS).changed(seeds=endless)
 
 
 def test_results_that_cannot_be_saved_name_the_argument() -> None:
