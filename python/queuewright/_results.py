@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
+from zlib import crc32
 
 from queuewright import _native
 from queuewright._native import VERSION, Error, Table
@@ -180,11 +181,19 @@ def _unpickled(version: str, scenario: Scenario, runs: bytes, series: Table) -> 
     return Results(_native.Results.unpack(scenario._draft, [runs], series))
 
 
-def _table_unpickled(stream: bytes) -> Table:
+def _table_unpickled(stream: bytes, sum_of_all: int) -> Table:
+    # Arrow's reader trusts what it reads.
+    if crc32(stream) != sum_of_all:
+        raise Error("a pickled table: its bytes are not those that were written")
     return Table.from_ipc(stream)
 
 
-copyreg.pickle(Table, lambda table: (_table_unpickled, (table.to_ipc(),)))
+def _table_pickled(table: Table) -> tuple[Any, ...]:
+    stream = table.to_ipc()
+    return _table_unpickled, (stream, crc32(stream))
+
+
+copyreg.pickle(Table, _table_pickled)
 
 
 def numbers(points: list[dict[str, Any]]) -> list[dict[str, Any]]:

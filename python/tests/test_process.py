@@ -257,6 +257,27 @@ def test_a_handler_of_ones_own_is_left_to_decide() -> None:
     assert out.splitlines() == ["mine", "1"], err
 
 
+CHAINED = """
+import faulthandler, os, signal
+import queuewright as qw
+
+scenario = qw.Scenario.simple(rate="1gbit", rtt="20ms", flows="20xcubic", aqm="codel", duration="20s")
+short = scenario.changed(duration="10ms", warmup="0s")
+qw.run(short, progress=False)
+faulthandler.register(signal.SIGINT, file=open(os.devnull, "w"), chain=True)
+qw.run(short, progress=False)
+try:
+    qw.run(scenario, progress=lambda *_: os.kill(os.getpid(), signal.SIGINT))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_a_handler_that_calls_the_one_before_it_is_left_where_it_is() -> None:
+    done = subprocess.run([sys.executable, "-c", CHAINED], capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr
+
+
 def test_the_command_is_the_program(command: Command, tmp_path: Path) -> None:
     version = command("--version")
     assert version.returncode == 0

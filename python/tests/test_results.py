@@ -2,6 +2,7 @@
 
 import json
 import math
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,38 @@ def test_tables_hold_what_the_results_hold(results: qw.Results) -> None:
     assert results.series["time_s"][:2] == [0.0, 0.01]
     with pytest.raises(KeyError, match="no column"):
         results.runs["speed"]
+
+
+def test_rows_are_the_same_however_they_are_asked_for(small: qw.Scenario) -> None:
+    table = qw.sweep(small, over={"link.rate": ["5mbit", "10mbit"]}, duration="300ms", warmup="100ms").flows
+    rows = table.rows()
+    assert list(table) == rows
+    assert [table[i] for i in range(len(table))] == rows
+    for of in [
+        slice(3),
+        slice(1, None, 2),
+        slice(None, None, -1),
+        slice(-2, None),
+        slice(5, 2),
+        slice(99, 100),
+    ]:
+        assert table[of] == rows[of], of
+
+
+def test_a_pickled_table_that_was_changed_is_refused(results: qw.Results) -> None:
+    whole = pickle.dumps(results.runs)
+    assert pickle.loads(whole).rows() == results.runs.rows()
+    for at in range(len(whole) // 3, 2 * len(whole) // 3, 97):
+        with pytest.raises(qw.Error, match="its bytes are not those that were written"):
+            pickle.loads(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
+
+
+def test_a_path_that_is_a_column_already_has_a_name_of_its_own(small: qw.Scenario) -> None:
+    flows = [[{"cca": "cubic", "rtt": "20ms", "count": 3}], [{"cca": "newreno", "rtt": "20ms"}]]
+    sweep = qw.sweep(small, over={"flows": flows}, aqm="codel", seeds=1, duration="300ms", warmup="100ms")
+    assert sweep.groups["flows"] == [3, 1]
+    assert [json.loads(text) for text in sweep.groups["over.flows"]] == flows
+    assert "over.flows" not in sweep.runs.columns
 
 
 def test_a_discipline_s_own_queues() -> None:

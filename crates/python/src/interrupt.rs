@@ -17,7 +17,8 @@ extern "C" fn pressed(signal: libc::c_int) {
     before(signal);
 }
 
-/// Counts from now on, in front of Python's own handler, whose flags stay: with others, calls that wait would not end by Ctrl-C.
+/// Counts from now on, in front of Python's own handler, whose flags stay: with others, calls that wait would not end by Ctrl-C. A third handler
+/// that came in between is left alone: it may call the one before it, which is ours.
 fn listen() {
     let ours = pressed as extern "C" fn(libc::c_int) as usize;
     // SAFETY: sigaction reads and writes these two structures alone, for which zeros are a value.
@@ -27,7 +28,9 @@ fn listen() {
             return;
         }
         let with_more = now.sa_flags & libc::SA_SIGINFO != 0;
-        if with_more || [ours, libc::SIG_DFL, libc::SIG_IGN].contains(&now.sa_sigaction) {
+        let before = BEFORE.load(Ordering::Relaxed);
+        let is_third = before != 0 && now.sa_sigaction != before;
+        if with_more || is_third || [ours, libc::SIG_DFL, libc::SIG_IGN].contains(&now.sa_sigaction) {
             return;
         }
         BEFORE.store(now.sa_sigaction, Ordering::Relaxed);

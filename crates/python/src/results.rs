@@ -201,7 +201,7 @@ impl Results {
             // Of an interrupted call fewer are there.
             let total = scenario.count();
             let mut folder = queuewright::folder(&base, scenario, name, &header, total)
-                .map_err(|e| input(e.to_string().replace("--out", "folder")))?;
+                .map_err(|e| input(e.to_string().replacen("--out", "folder", 1)))?;
             for (i, run) in self.results.runs.iter().enumerate() {
                 let mut run = run.clone();
                 run.detail.series = sheets::series_of(&self.series, i);

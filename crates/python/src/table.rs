@@ -13,7 +13,7 @@ use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use pyo3::exceptions::{PyImportError, PyIndexError, PyKeyError, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule, PyDict, PyIterator, PyList, PySlice};
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PySlice};
 use serde_json::Value as Json;
 use std::sync::Arc;
 
@@ -51,8 +51,14 @@ impl Table {
         if let Ok(name) = key.extract::<String>() {
             return Ok(self.column(py, &name)?.into_any());
         }
+        let rows = self.__len__();
         if let Ok(slice) = key.cast::<PySlice>() {
-            return self.rows(py)?.as_any().get_item(slice);
+            let of = slice.indices(rows as isize)?;
+            let out = PyList::empty(py);
+            for i in 0..of.slicelength as isize {
+                out.append(self.row(py, (of.start + i * of.step) as usize)?)?;
+            }
+            return Ok(out.into_any());
         }
         let Ok(at) = key.extract::<isize>() else {
             let kind = key.get_type().name()?;
@@ -62,21 +68,16 @@ impl Table {
             );
             return Err(PyTypeError::new_err(text));
         };
-        let rows = self.__len__();
         let from_begin = if at < 0 { at.checked_add_unsigned(rows) } else { Some(at) };
-        let mut left = from_begin.and_then(|at| usize::try_from(at).ok()).filter(|at| *at < rows);
-        for batch in &self.batches {
-            match left {
-                Some(at) if at < batch.num_rows() => return Ok(self.row(py, batch, at)?.into_any()),
-                at => left = at.map(|at| at - batch.num_rows()),
-            }
+        match from_begin.and_then(|at| usize::try_from(at).ok()).filter(|at| *at < rows) {
+            Some(at) => Ok(self.row(py, at)?.into_any()),
+            None => Err(PyIndexError::new_err(format!("row {at}: the table has {rows}"))),
         }
-        Err(PyIndexError::new_err(format!("row {at}: the table has {rows}")))
     }
 
     /// Its rows, each a dict.
-    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        self.rows(py)?.try_iter()
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Rows>> {
+        Bound::new(slf.py(), Rows { table: slf.clone().unbind(), batch: 0, row: 0 })
     }
 
     /// Is there such a column?
@@ -152,7 +153,7 @@ impl Table {
         let out = PyList::empty(py);
         for batch in &self.batches {
             for row in 0..batch.num_rows() {
-                out.append(self.row(py, batch, row)?)?;
+                out.append(self.row_of(py, batch, row)?)?;
             }
         }
         Ok(out)
@@ -211,7 +212,18 @@ impl Table {
         Ok(out)
     }
 
-    fn row<'py>(&self, py: Python<'py>, batch: &RecordBatch, row: usize) -> PyResult<Bound<'py, PyDict>> {
+    /// A row that is there.
+    fn row<'py>(&self, py: Python<'py>, mut row: usize) -> PyResult<Bound<'py, PyDict>> {
+        for batch in &self.batches {
+            if row < batch.num_rows() {
+                return self.row_of(py, batch, row);
+            }
+            row -= batch.num_rows();
+        }
+        Ok(PyDict::new(py))
+    }
+
+    fn row_of<'py>(&self, py: Python<'py>, batch: &RecordBatch, row: usize) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         for (field, column) in self.schema.fields().iter().zip(batch.columns()) {
             dict.set_item(field.name(), value(py, column, row)?)?;
@@ -223,6 +235,34 @@ impl Table {
     fn cells(&self, at: usize) -> impl Iterator<Item = String> {
         let columns = self.batches.iter().map(move |batch| batch.column(at));
         columns.flat_map(|column| (0..column.len()).map(move |row| cell(column, row))).take(SHOWN_ROWS)
+    }
+}
+
+/// The rows of a table, one after the other.
+#[pyclass]
+pub struct Rows {
+    table: Py<Table>,
+    /// The next one: of which batch, which.
+    batch: usize,
+    row: usize,
+}
+
+#[pymethods]
+impl Rows {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let table = self.table.get();
+        while let Some(batch) = table.batches.get(self.batch) {
+            if self.row < batch.num_rows() {
+                self.row += 1;
+                return table.row_of(py, batch, self.row - 1).map(Some);
+            }
+            (self.batch, self.row) = (self.batch + 1, 0);
+        }
+        Ok(None)
     }
 }
 
@@ -272,10 +312,14 @@ fn value<'py>(py: Python<'py>, column: &ArrayRef, row: usize) -> PyResult<Option
 }
 
 /// Tables one below the other, each with columns in front that are the same in all of its rows: of each table a
-/// JSON list of their names and values. What one of the tables lacks is null there.
+/// JSON list of their names and values. One that the tables have a column of is called `over.` and that. What one of the tables lacks is null there.
 #[pyfunction]
 pub fn concat(tables: Vec<Bound<'_, Table>>, points: &str) -> PyResult<Table> {
-    let points: Vec<Vec<(String, Json)>> = serde_json::from_str(points).map_err(input)?;
+    let mut points: Vec<Vec<(String, Json)>> = serde_json::from_str(points).map_err(input)?;
+    let has = |name: &str| tables.iter().any(|t| t.get().schema.index_of(name).is_ok());
+    for (name, _) in points.iter_mut().flatten().filter(|(name, _)| has(name)) {
+        name.insert_str(0, "over.");
+    }
     let mut fields: Vec<FieldRef> = Vec::new();
     for (name, _) in points.iter().flatten() {
         if !fields.iter().any(|f| f.name() == name) {
