@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from queuewright import _native
+from queuewright._asked import needing
 from queuewright._native import VERSION, Error, RunError, Runs
 from queuewright._networks import Domain
 from queuewright._scenario import Scenario, same_version
@@ -28,10 +29,8 @@ class Cluster:
     """Cores that work for us."""
 
     def __init__(self) -> None:
-        try:
+        with needing('engine = "ray" needs', "pip install 'queuewright[ray]'"):
             self.ray: Any = importlib.import_module("ray")
-        except ImportError as e:
-            raise Error(f"engine = \"ray\": there is no {e.name}: pip install 'queuewright[ray]'") from None
         version = self.ray.__version__
         if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
             oldest = ".".join(map(str, OLDEST))

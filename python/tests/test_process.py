@@ -4,6 +4,7 @@ import copy
 import multiprocessing
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from conftest import PATIENCE, ROOT, SMALL, Command, begun, wait_for
 
 import queuewright as qw
+from queuewright.__main__ import ELSEWHERE
 
 LONG = """
 import queuewright as qw
@@ -241,6 +243,28 @@ def test_the_command_is_the_program(command: Command, tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (130, "error: interrupted; 0 of 1 run finished\n")
+
+
+def test_commands_of_the_package_are_where_the_program_says(command: Command) -> None:
+    """And help of them is at both places."""
+    lines = re.sub(r"\n {8,}", " ", command("--help").stdout)
+    told = re.findall(r"^ +([a-z-]+) .*\(in the Python package\)", lines, re.MULTILINE)
+    assert sorted(told) == sorted(ELSEWHERE)
+    for name in told:
+        assert command("help", name).stdout == command(name, "--help").stdout != ""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["tune", "--trials", "x"], "argument --trials: invalid int value: 'x'; try queuewright tune --help"),
+        (["train", "--sed"], "unrecognized arguments: --sed; try queuewright train --help"),
+        (["evaluate"], "the following arguments are required: POLICY; try queuewright evaluate --help"),
+    ],
+)
+def test_arguments_that_are_none_are_one_line(words: list[str], said: str, command: Command) -> None:
+    done = command(*words)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"error: {said}\n")
 
 
 @pytest.mark.parametrize("words", [["list"], ["tune", "--help"], ["train", "--help"], ["suite", "--help"]])

@@ -84,7 +84,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"trials": 0}, r"^trials = 0: out of range; allowed: 1 to 100000$"),
     ({"seeds": True}, r"^seeds = True: not a whole number; write seeds=2$"),
     ({"budget": "5 parsecs"}, r'^budget = "5 parsecs": not a time; write 90s, 10min or 2h$'),
-    ({"engine": "linux"}, r'^engine = "linux": not an engine that can tune. Allowed: sim, ray$'),
+    ({"engine": "linux"}, r'^engine = "linux": not an engine here. Allowed: sim, ray$'),
     ({"scenario": []}, r"^scenario: none; write a scenario's file, or a suite's name such as rfc7928$"),
     ({"scenario": "no-such-suite"}, r'^no suite and no folder "no-such-suite". Allowed: .*rfc7928'),
     ({"resume": True}, r"^resume: there is nothing to go on with: no .*latest/tune.json$"),

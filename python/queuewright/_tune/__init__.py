@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from queuewright import _native
+from queuewright._asked import Simulator, needing, simulator
 from queuewright._native import VERSION, Error
 from queuewright._progress import Progress
 from queuewright._run import Given
@@ -43,7 +44,7 @@ def tune(
     seeds: int = 3,
     budget: str | None = None,
     seed: int = 1,
-    engine: Literal["sim", "ray"] = "sim",
+    engine: Simulator = "sim",
     jobs: int | None = None,
     duration: str | None = None,
     warmup: str | None = None,
@@ -84,8 +85,7 @@ def tune(
         RunError: A run failed. Of that, and of Ctrl-C, what has finished is in the folder, for `resume`.
     """
     most, seeds = _count("trials", trials), _count("seeds", seeds)
-    if engine not in ("sim", "ray"):
-        raise Error(f'engine = "{engine}": not an engine that can tune. Allowed: sim, ray')
+    simulator(engine)
     until = None if budget is None else time.monotonic() + _seconds(budget)
     objectives = _objective.read(objective)
     name, given = _discipline(aqm)
@@ -99,15 +99,10 @@ def tune(
         start = {key: value for key, value in given.items() if key in searched}
         members = _by_name([*chosen_on, *judged_on])
         _can_be_run(members, _space.line(name, fixed), _space.line(name, fixed | start))
-        try:
+        with needing("tuning needs", "pip install 'queuewright[tune]'"):
             from queuewright._tune._final import Final
             from queuewright._tune._runs import Runner, Store
             from queuewright._tune._search import Search
-        except ImportError as e:
-            gone = (e.name or "").partition(".")[0]
-            raise Error(
-                f"tuning needs Optuna and SciPy, and there is no {gone}: pip install 'queuewright[tune]'"
-            ) from None
         first = _first(_space.parameters(name), axes, start)
         at = _folder.folder(
             Path(folder),

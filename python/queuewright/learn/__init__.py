@@ -11,18 +11,13 @@ Training needs `pip install 'queuewright[train]'`. docs/training.md has more.
 
 import os
 from collections.abc import Callable
-from typing import Literal
 
-from queuewright._native import Error
+from queuewright._asked import Simulator, needing
 
-try:
+with needing("learned policies need", "pip install 'queuewright[train]'"):
     import gymnasium  # noqa: F401
     import msgspec  # noqa: F401
     import numpy  # noqa: F401
-except ImportError as e:
-    raise Error(
-        f"learned policies need {e.name}, which is not there: pip install 'queuewright[train]'"
-    ) from None
 
 from queuewright.learn._config import Config, Evaluation, Learning, changed, config, preset, read
 from queuewright.learn._evaluate import evaluate, paper_tests, rival, table
@@ -48,13 +43,9 @@ __all__ = [
 
 
 def _needs_jax() -> None:
-    try:
+    with needing("training needs", "pip install 'queuewright[train]'"):
         import jax
         import optax  # noqa: F401
-    except ImportError as e:
-        raise Error(
-            f"training needs JAX and optax, and there is no {e.name}: pip install 'queuewright[train]'"
-        ) from None
     # Policies are small: a graphics card would wait for the simulator.
     jax.config.update("jax_platforms", "cpu")  # type: ignore[no-untyped-call]
 
@@ -64,7 +55,7 @@ def train(
     folder: str | os.PathLike[str],
     *,
     resume: bool = False,
-    engine: Literal["sim", "ray"] = "sim",
+    engine: Simulator = "sim",
     say: Callable[[str], object] = print,
 ) -> Policy:
     """Learns, and writes into `folder` what there is to keep; gives the best policy that it has seen.

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from queuewright import _native
+from queuewright._asked import simulator
 from queuewright._native import Error
 from queuewright._ray import Players
 from queuewright.learn import _ppo
@@ -92,8 +93,7 @@ class Training:
     """A training under way: what it has learned, and how it goes on."""
 
     def __init__(self, config: Config, folder: str | os.PathLike[str], engine: str = "sim") -> None:
-        if engine not in ("sim", "ray"):
-            raise Error(f'engine = "{engine}": not an engine. Allowed: sim, ray')
+        simulator(engine)
         self.config = config
         self.folder = Path(folder)
         self.networks: Plays = config.networks._native() if engine == "sim" else Players(config.networks)
