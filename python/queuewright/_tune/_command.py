@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from queuewright import _tune
+from queuewright._asked import SIMULATORS
 from queuewright._native import Error
 from queuewright._outcome import Parser, outcome
 from queuewright._tune import _folder
+from queuewright._values import file
 
 BASE = "queuewright-tuned"
 # What a folder remembers of the command, to go on with.
@@ -54,7 +56,7 @@ def _in_flags(text: str) -> str:
 
 
 def _tuned(given: argparse.Namespace) -> str:
-    base = Path(given.out or BASE)
+    base = Path(file("folder", BASE if given.out is None else given.out))
     words: dict[str, Any] = {name: getattr(given, name) for name in _REMEMBERED}
     if given.resume:
         _, before = _folder.remembered_in(base)
@@ -151,7 +153,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--duration", metavar="TIME", help="of each run, instead of the scenarios'")
     parser.add_argument("--warmup", metavar="TIME", help="of each run, that is not counted")
     parser.add_argument(
-        "--engine", default="sim", choices=("sim", "ray"), help="ray: runs are made by a Ray cluster"
+        "--engine", default="sim", choices=SIMULATORS, help="ray: runs are made by a Ray cluster"
     )
     parser.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: one per core)")
     parser.add_argument("--out", metavar="DIR", help=f"folder of results (default: {BASE})")
