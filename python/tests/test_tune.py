@@ -4,6 +4,7 @@ import csv
 import itertools
 import json
 import math
+import re
 import signal
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ pytest.importorskip("optuna")
 pytest.importorskip("scipy")
 
 import queuewright as qw
-from queuewright._tune import _judge, _objective, _scenarios, _search, _space
+from queuewright._tune import _judge, _objective, _runs, _scenarios, _search, _space
 from queuewright._tune._tuned import Tuned
 
 # A line on which a run takes a moment.
@@ -452,10 +453,42 @@ def test_half_a_line_of_a_killed_process_is_no_harm(tmp_path: Path) -> None:
     (folder / "trials.journal.lock").touch()
     made = qw.tune(LINE, "codel", folder=tmp_path, progress=False, resume=True, **asked)
     assert len(made.candidates) == 12
-    for name, line in (("trials.journal", "nothing of the kind"), ("runs.jsonl", '{"aqm": 5}')):
-        (folder / name).write_text(f"{line}\n")
-        with pytest.raises(qw.Error, match=rf"{name}: line 1 is broken: begin anew$"):
-            qw.tune(LINE, "codel", folder=tmp_path, progress=False, resume=True, **asked)
+    journal = (folder / "trials.journal").read_bytes()
+    for name, said, lines in [
+        ("trials.journal", "broken: begin anew", [b"5", b"[]", b'{"a": 1}']),
+        ("trials.journal", "line 1 is broken: begin anew", [b"nothing of the kind"]),
+        ("runs.jsonl", "line 1 is broken: begin anew", [b'{"aqm": 5}', b'{"aqm": "\xff"}', b"5"]),
+    ]:
+        for line in lines:
+            (folder / "trials.journal").write_bytes(journal)
+            (folder / name).write_bytes(line + b"\n")
+            with pytest.raises(qw.Error, match=rf"{name}: {said}$"):
+                qw.tune(LINE, "codel", folder=tmp_path, progress=False, resume=True, **asked)
+
+
+@pytest.mark.parametrize("text", ["5", "[]", "null", '{"command": 5}', '{"asked": 5}', '{"command": {}}'])
+def test_a_folder_that_remembers_something_else_is_told(tmp_path: Path, text: str, command: Command) -> None:
+    (tmp_path / "latest").mkdir()
+    (tmp_path / "latest/tune.json").write_text(text)
+    said = r"resume: .*latest/tune.json: broken; begin anew, without it$"
+    if "{}" not in text:
+        with pytest.raises(qw.Error, match=f"^{said}"):
+            small(tmp_path, resume=True)
+    done = command("tune", "--resume", "--out", tmp_path)
+    assert done.returncode == 2
+    assert re.match(f"error: --{said}", done.stderr), done.stderr
+
+
+def test_what_another_process_is_writing_is_left_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    store = _runs.Store(path)
+    path.write_text('{"half a li')
+    with pytest.raises(qw.Error, match=r"another process is at work there$"):
+        _runs.Store(path)
+    assert path.read_text() == '{"half a li'
+    store.close()
+    assert len(_runs.Store(path)) == 0
+    assert path.read_text() == ""
 
 
 LONG = """

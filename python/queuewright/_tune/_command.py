@@ -63,6 +63,8 @@ def _tuned(given: argparse.Namespace) -> str:
         remembered = before.get("command")
         if remembered is None:
             raise Error(f"resume: {base / 'latest'} was made in Python: go on with it there, by resume=True")
+        if not remembered.keys() >= set(_REMEMBERED):
+            raise _folder.broken(base)
         wrong = [
             name
             for name in _REMEMBERED
@@ -71,13 +73,14 @@ def _tuned(given: argparse.Namespace) -> str:
         if wrong:
             raise Error(f"resume: {_FLAGS.get(wrong[0], wrong[0])} stays as it was; begin anew for another")
         words = remembered | ({"trials": words["trials"]} if words["trials"] else {})
+    else:
+        words |= {
+            name: [_whole(path) for path in words[name]] for name in ("scenario", "held_out") if words[name]
+        }
     if not words["scenario"]:
         raise Error("scenario: none; write a scenario's file, or a suite's name such as rfc7928")
     if not words["aqm"]:
         raise Error("aqm: which discipline? write --aqm codel")
-    words |= {
-        name: [_whole(path) for path in words[name]] for name in ("scenario", "held_out") if words[name]
-    }
     # Status is no result.
     say = (lambda text: print(text, file=sys.stderr, flush=True)) if given.json else _say
     made = _tune.tune(
