@@ -269,7 +269,7 @@ def _read(
     given = {"duration": duration, "warmup": warmup}
     if flags := {name: said for name, said in given.items() if said is not None}:
         for of in (chosen_on, judged_on):
-            of[:] = [Member(one.name, one.scenario.changed(**flags)) for one in of]  # type: ignore[arg-type]
+            of[:] = [Member(one.name, one.scenario.changed(**flags)) for one in of]
     return chosen_on, judged_on
 
 
