@@ -12,7 +12,9 @@ Training needs `pip install 'queuewright[train]'`. docs/training.md has more.
 import os
 from collections.abc import Callable
 
-from queuewright._asked import Simulator, needing
+from queuewright._asked import Simulator, function, needing
+from queuewright._native import Error
+from queuewright._values import file, shown, whole
 
 with needing("learned policies need", "pip install 'queuewright[train]'"):
     import gymnasium  # noqa: F401
@@ -77,7 +79,12 @@ def train(
     _needs_jax()
     from queuewright.learn import _train
 
-    return _train.train(training, folder, resume=resume, engine=engine, say=say)
+    if not isinstance(training, Config):
+        raise Error(
+            f"training = {shown(training)}: not a training; write learn.read(path), or learn.config(...)"
+        )
+    function("say", say)
+    return _train.train(training, file("folder", folder), resume=resume, engine=engine, say=say)
 
 
 def export(
@@ -99,4 +106,4 @@ def export(
     _needs_jax()
     from queuewright.learn import _train
 
-    return _train.export(folder, name, episodes)
+    return _train.export(file("folder", folder), name, whole("episodes", episodes, 1, 100_000))
