@@ -260,6 +260,18 @@ def test_commands_of_the_package_are_where_the_program_says(command: Command) ->
         (["tune", "--trials", "x"], "argument --trials: invalid int value: 'x'; try queuewright tune --help"),
         (["train", "--sed"], "unrecognized arguments: --sed; try queuewright train --help"),
         (["evaluate"], "the following arguments are required: POLICY; try queuewright evaluate --help"),
+        (
+            ["suite", "rfc7928", "--engine", "ray", "--jobs", "0"],
+            "--jobs = 0: out of range; allowed: 1 to 65535",
+        ),
+        (
+            ["suite", "rfc7928", "--engine", "ray", "--jobs", "x"],
+            '--jobs = "x": not a whole number; write --jobs=2',
+        ),
+        (
+            ["suite", "rfc7928", "--engine", "ray", "--jobs", "-5"],
+            '--jobs = "-5": not a whole number; write --jobs=2',
+        ),
     ],
 )
 def test_arguments_that_are_none_are_one_line(words: list[str], said: str, command: Command) -> None:

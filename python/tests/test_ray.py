@@ -19,7 +19,7 @@ pytest.importorskip("ray", reason="LEFT OUT: runs and trainings on a Ray cluster
 import ray
 
 import queuewright as qw
-from queuewright import _ray
+from queuewright import _ray, _suite
 
 SHEETS = ["runs", "queues", "groups", "flows", "cdf", "transfers", "series"]
 OVER = {"link.rate": ["5mbit", "10mbit"], "flows[0].count": [1, 2, 3]}
@@ -195,6 +195,19 @@ def test_what_cannot_work_is_said(monkeypatch: pytest.MonkeyPatch, small: qw.Sce
         refused('engine = "ray": nobody there$')
         patch.setenv("RAY_ADDRESS", "127.0.0.1:1")
         refused('RAY_ADDRESS = "127.0.0.1:1": no cluster there: .*refused')
+
+
+def test_a_suite_that_cannot_be_starts_nothing_and_leaves_no_folder(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(_suite, "Cluster", lambda: pytest.fail("a cluster was started"))
+    assert _suite.main(["suite", "nonsense", "--engine", "ray"]) == 2
+    assert capsys.readouterr().err.startswith('error: no suite and no folder "nonsense". Allowed: ')
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert _suite.main(["suite", "rfc7928", "--engine", "ray"]) == 2
+    assert capsys.readouterr().err == "error: engine = \"ray\" needs ray: pip install 'queuewright[ray]'\n"
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_progress_raises_ends_the_runs(small: qw.Scenario) -> None:
