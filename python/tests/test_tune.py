@@ -7,6 +7,7 @@ import math
 import re
 import signal
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -536,8 +537,9 @@ def test_two_at_once_are_refused(tmp_path: Path) -> None:
         qw.tune(LINE, "codel", folder=tmp_path, progress=tell, **asked)
 
 
-def test_a_budget_ends_it(tmp_path: Path) -> None:
-    made = small(tmp_path, trials=1000, budget="0s")
+@pytest.mark.parametrize("budget", ["0s", "0min", timedelta(0), np.timedelta64(0, "ms")])
+def test_a_budget_ends_it(tmp_path: Path, budget: Any) -> None:
+    made = small(tmp_path, trials=1000, budget=budget)
     assert made.candidates == []
     assert str(made).endswith("the defaults stand\n--aqm codel")
 
