@@ -19,13 +19,16 @@ def main() -> int:
     if sys.stdout is None:
         print("error: standard output is closed", file=sys.stderr)
         return 1
-    if sys.argv[1:2] and sys.argv[1] in ELSEWHERE:
-        command = importlib.import_module(ELSEWHERE[sys.argv[1]])
-        done: int = command.main(sys.argv[1:])
+    words = sys.argv[1:]
+    if words[:1] == ["help"] and words[1:2] and words[1] in ELSEWHERE:
+        words = [words[1], "--help"]
+    if words and words[0] in ELSEWHERE:
+        command = importlib.import_module(ELSEWHERE[words[0]])
+        done: int = command.main(words)
         return done
-    if _suite.asks(sys.argv[1:]):
-        return _suite.main(sys.argv[1:])
-    return _native.main(["queuewright", *sys.argv[1:]])
+    if _suite.asks(words):
+        return _suite.main(words)
+    return _native.main(["queuewright", *words])
 
 
 if __name__ == "__main__":

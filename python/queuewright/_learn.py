@@ -2,13 +2,21 @@
 
 import argparse
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from queuewright._asked import FIGURES, MEASURES, PRESETS, RIVALS, SIMULATORS
 from queuewright._native import Error
 from queuewright._outcome import Parser, outcome
 from queuewright._run import ENGINES
 from queuewright._scenario import load
+from queuewright._values import file
+
+# How the package calls what the command calls otherwise.
+_FLAGS = {name: f"--{name}" for name in ("against", "engine", "jobs", "name", "on", "preset", "seeds")}
+_FLAGS |= {"learning.steps": "--steps", "learning.seed": "--seed", "aqm": "--against"}
+_FLAGS |= {"policy": "POLICY", "folder": "DIR", "path": "FILE"}
 
 
 def main(args: Sequence[str]) -> int:
@@ -18,7 +26,14 @@ def main(args: Sequence[str]) -> int:
         given = _parser().parse_args(args)
         {"train": _train, "evaluate": _evaluate, "export-policy": _export}[given.command](given)
 
-    return outcome(act, lambda _: "interrupted: what had been written is kept")
+    return outcome(act, lambda _: "interrupted: what had been written is kept", _in_flags)
+
+
+def _in_flags(text: str) -> str:
+    """The package's words in the command's."""
+    found = re.match(r"(\w+(?:\.\w+)?)(?:\[\d+\])?(?= = )", text)
+    name = _FLAGS.get(found[1]) if found else None
+    return f"{name}{text[found.end() :]}" if found and name else text
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -35,14 +50,14 @@ def _parser() -> argparse.ArgumentParser:
         "  queuewright train queuepilot.toml --out queuewright-trained/mine --resume",
     )
     train.add_argument("file", nargs="?", metavar="FILE", help="what is learned from, and how (TOML)")
-    train.add_argument("--preset", help="without FILE: default, paper")
+    train.add_argument("--preset", help=f"without FILE: {', '.join(PRESETS)}")
     train.add_argument(
         "--out", metavar="DIR", help="folder to write into (default: queuewright-trained/NAME)"
     )
     train.add_argument("--steps", type=int, metavar="N", help="instead of learning.steps")
     train.add_argument("--seed", type=int, metavar="N", help="instead of learning.seed")
     train.add_argument(
-        "--engine", default="sim", choices=("sim", "ray"), help="ray: episodes are played by a Ray cluster"
+        "--engine", default="sim", choices=SIMULATORS, help="ray: episodes are played by a Ray cluster"
     )
     train.add_argument("--resume", action="store_true", help="go on with the training in the folder")
 
@@ -61,11 +76,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     evaluate.add_argument(
         "--on",
-        default="fig5",
+        default=FIGURES[-1],
         metavar="WHERE",
-        help="fig2, fig5 (default), or a scenario",
+        help=f"{', '.join(FIGURES)} (default), or a scenario",
     )
-    evaluate.add_argument("--against", default="droptail,ared_1,ared_2,ared_3", metavar="LIST")
+    evaluate.add_argument("--against", default=",".join(RIVALS), metavar="LIST")
     evaluate.add_argument("--seeds", default="1..3", help="such as 1..3 (default)")
     evaluate.add_argument("--measure", default="reward", choices=MEASURES, help="what the table shows")
     evaluate.add_argument(
@@ -86,9 +101,6 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-MEASURES = ("reward", "utilization", "drop_fraction", "queue_of_buffer")
-
-
 # What `learn` needs may not be there; help is, in any case.
 
 
@@ -97,29 +109,31 @@ def _train(given: argparse.Namespace) -> None:
 
     if given.file is not None and given.preset is not None:
         raise Error("--preset: not together with FILE, which may say preset = itself")
-    tables = {"preset": given.preset or "default"}
+    tables = {} if given.preset is None else {"preset": given.preset}
     training = learn.config(tables) if given.file is None else learn.read(given.file)
     changes = {key: getattr(given, key) for key in ("steps", "seed") if getattr(given, key) is not None}
     if changes:
-        try:
-            training = learn.changed(training, changes)
-        except Error as e:
-            raise Error(str(e).replace("learning.", "--", 1)) from None
-    folder = Path(given.out or Path("queuewright-trained") / training.name)
-    policy = learn.train(training, folder, resume=given.resume, engine=given.engine)
+        training = learn.changed(training, changes)
+    folder = (
+        Path("queuewright-trained", training.name) if given.out is None else Path(file("folder", given.out))
+    )
+    policy = learn.train(training, folder, resume=given.resume, engine=given.engine, say=_say)
     print(f"\n{folder / 'policy.json'}: {policy.description}")
     print(f"see what it does: queuewright evaluate {folder / 'policy.json'}")
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
 
 
 def _evaluate(given: argparse.Namespace) -> None:
     from queuewright import learn
 
-    tests = learn.paper_tests()
-    networks = tests[given.on] if given.on in tests else [load(given.on)]
+    networks = learn.paper_tests()[given.on] if given.on in FIGURES else load(file("on", given.on))
     rows = learn.evaluate(
         given.policies,
         networks,
-        against=[word for word in given.against.split(",") if word],
+        against=given.against,
         seeds=given.seeds,
         engine=given.engine,
         jobs=given.jobs,
@@ -131,7 +145,7 @@ def _export(given: argparse.Namespace) -> None:
     from queuewright import learn
 
     policy, rounded, before = learn.export(given.folder, name=given.name)
-    out = Path(given.out or f"{policy.name}.json")
+    out = Path(f"{policy.name}.json" if given.out is None else given.out)
     policy.save(out)
     loss = 100 * (before - rounded) / abs(before) if before else 0.0
     print(f"{out}: reward {rounded:.4f} in whole numbers, {before:.4f} in floating point: {loss:+.2f} % lost")

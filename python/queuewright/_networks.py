@@ -1,6 +1,5 @@
 """Networks in which an agent learns, or is tried."""
 
-import itertools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -9,6 +8,7 @@ from numbers import Real
 from typing import Any
 
 from queuewright import _native
+from queuewright._asked import several
 from queuewright._native import Error
 from queuewright._scenario import Scenario
 from queuewright._values import real, scalar, shown, text, time, whole
@@ -26,8 +26,8 @@ class Domain:
         parts = [_native.Domain.paper(**recipe) for recipe in self.papers]
         if self.scenarios or not parts:
             parts.append(_native.Domain.of([scenario._draft for scenario in self.scenarios]))
-        joined = parts[0] if len(parts) == 1 else _native.Domain.join(parts)
-        return joined if self.actions is None else joined.acting(self.actions)
+        all_of_them = parts[0] if len(parts) == 1 else _native.Domain.join(parts)
+        return all_of_them if self.actions is None else all_of_them.acting(self.actions)
 
     def acting(self, kind: str) -> "Domain":
         """The same with another kind of action: "marking", "threshold", "red" or "dropping".
@@ -78,30 +78,16 @@ def paper(
     """
     recipe = {
         "rate": _word("rate", rate, "bit"),
-        "rtt": [_word("rtt_ms", rtt, "ms", rounded=False) for rtt in _several("rtt_ms", rtt_ms)],
-        "flows": [_count(n) for n in _several("flows", flows)],
-        "udp": None if udp is None else [_word("udp", u, "bit") for u in _several("udp", udp)],
-        "buffer": [_word("buffer", b, "p") for b in _several("buffer", buffer)],
-        "episode": _word("episode_s", episode_s, "s", rounded=False),
+        "rtt": [_word("rtt_ms", rtt, "ms") for rtt in several("rtt_ms", rtt_ms)],
+        "flows": [whole("flows", n, 1, 100_000) for n in several("flows", flows)],
+        "udp": None if udp is None else [_word("udp", u, "bit") for u in several("udp", udp)],
+        "buffer": [_word("buffer", b, "p") for b in several("buffer", buffer)],
+        "episode": _word("episode_s", episode_s, "s"),
     }
     return _checked(Domain(papers=(recipe,)))
 
 
-def _several(name: str, values: Any) -> list[Any]:
-    """One value or several, a hundred at most.
-
-    Raises:
-        Error: There are more.
-    """
-    values = scalar(values)
-    one = isinstance(values, str | bytes | Real | timedelta) or not isinstance(values, Iterable)
-    several = [values] if one else list(itertools.islice(values, 101))
-    if len(several) > 100:
-        raise Error(f"{name}: more than 100 values; write fewer")
-    return several
-
-
-def _word(name: str, value: Any, unit: str, *, rounded: bool = True) -> str:
+def _word(name: str, value: Any, unit: str) -> str:
     """A number with its unit, of Python or numpy; rates and packets come to whole ones. A text has its own.
 
     Raises:
@@ -110,20 +96,12 @@ def _word(name: str, value: Any, unit: str, *, rounded: bool = True) -> str:
     value = scalar(value)
     if isinstance(value, str):
         return text(name, value)
-    if unit in ("ms", "s") and (span := time(name, value)) is not None:
+    of_time = unit in ("ms", "s")
+    if of_time and (span := time(name, value)) is not None:
         return span
     if isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(real(name, value)):
-        return f"{float(value):.0f}{unit}" if rounded else f"{value}{unit}"
+        return f"{value}{unit}" if of_time else f"{float(value):.0f}{unit}"
     raise Error(f"{name} = {shown(value)}: not a number; write {name}=20, or a text with its unit")
-
-
-def _count(n: Any) -> int:
-    """A number of flows.
-
-    Raises:
-        Error: It is none.
-    """
-    return whole("flows", n, 1, 100_000)
 
 
 def domain(scenarios: Scenario | Iterable[Scenario]) -> Domain:
@@ -135,14 +113,20 @@ def domain(scenarios: Scenario | Iterable[Scenario]) -> Domain:
     Raises:
         Error: A scenario without such a discipline.
     """
-    given: Any = scenarios
-    several: list[Any] = (
-        list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
-    )
-    for one in several:
+    return _checked(Domain(scenarios=tuple(of_scenarios(scenarios))))
+
+
+def of_scenarios(given: Scenario | Iterable[Scenario]) -> list[Scenario]:
+    """One scenario or several.
+
+    Raises:
+        Error: Something else.
+    """
+    found = several("networks", given, 100_000)
+    for one in found:
         if not isinstance(one, Scenario):
             raise Error(f"networks: {shown(one)} is no scenario; write qw.load(path), or qw.Scenario(...)")
-    return _checked(Domain(scenarios=tuple(several)))
+    return found
 
 
 def _checked(networks: Domain) -> Domain:

@@ -5,17 +5,28 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from queuewright._native import Error, RunError
 
 
 class Parser(argparse.ArgumentParser):
-    """One whose help, too, is an error where it cannot be written."""
+    """One whose help, too, is an error where it cannot be written, and whose errors are one line."""
 
     def print_help(self, file: Any = None) -> None:
         """Prints it."""
         print(self.format_help(), end="", file=file)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """All words are known, or the command that they are of says so, not the one above it."""
+        given, rest = super().parse_known_args(args, namespace)
+        if rest:
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        return given, rest
+
+    def error(self, message: str) -> NoReturn:
+        """Raises Error: a line that cannot be read."""
+        raise Error(f"{message}; try {self.prog} --help")
 
 
 def outcome(
@@ -31,17 +42,18 @@ def outcome(
         words: The words of wrong input as the command has them.
 
     Returns:
-        The exit code of `queuewright`: 0 done, 1 a run failed, 2 wrong input, 130 interrupted.
+        The exit code of `queuewright`: 0 done, 1 a run failed, 2 wrong input, or a library is missing, 130
+        interrupted.
     """
     try:
         code = 0
         try:
             act()
-        except SystemExit as e:  # of the help, or of a line that cannot be read
+        except SystemExit as e:  # of the help
             code = int(e.code or 0)
         sys.stdout.flush()
         return code
-    except Error as e:
+    except (Error, ImportError) as e:
         print(f"error: {words(str(e))}", file=sys.stderr)
         return 2
     except RunError as e:

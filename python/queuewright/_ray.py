@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from queuewright import _native
+from queuewright._asked import needing
 from queuewright._native import VERSION, Error, RunError, Runs
 from queuewright._networks import Domain
 from queuewright._scenario import Scenario, same_version
@@ -24,26 +25,38 @@ _PATIENCE = 10.0
 _PARTS, _MOST = 4, 64
 
 
+def library() -> Any:
+    """Ray; a cluster that is named answers, and nothing is started.
+
+    Raises:
+        Error: It is too old, or nobody answers.
+        ImportError: It is not there.
+    """
+    with needing('engine = "ray" needs', "pip install 'queuewright[ray]'"):
+        ray: Any = importlib.import_module("ray")
+    if tuple(int(part) for part in ray.__version__.split(".")[:2]) < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise Error(f'engine = "ray": this is Ray {ray.__version__}; {oldest} or newer is needed')
+    if not ray.is_initialized():
+        _listens(_address())
+    return ray
+
+
+def _address() -> str:
+    # Left alone Ray would look for a cluster that was here once, and wait for it.
+    return os.environ.get("RAY_ADDRESS") or "local"
+
+
 class Cluster:
     """Cores that work for us."""
 
     def __init__(self) -> None:
-        try:
-            self.ray: Any = importlib.import_module("ray")
-        except ImportError as e:
-            raise Error(f"engine = \"ray\": there is no {e.name}: pip install 'queuewright[ray]'") from None
-        version = self.ray.__version__
-        if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
-            oldest = ".".join(map(str, OLDEST))
-            raise Error(f'engine = "ray": this is Ray {version}; {oldest} or newer is needed')
+        self.ray = library()
         if not self.ray.is_initialized():
             # Whoever wants to report to its makers says so.
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-            # Left alone Ray would look for a cluster that was here once, and wait for it.
-            address = os.environ.get("RAY_ADDRESS") or "local"
-            _listens(address)
             try:
-                self.ray.init(address, include_dashboard=False, log_to_driver=False)
+                self.ray.init(_address(), include_dashboard=False, log_to_driver=False)
             except Exception as e:  # of no one kind
                 raise Error(f'engine = "ray": {_line(e)}') from None
         self._task = self.ray.remote(num_cpus=1)(_work)

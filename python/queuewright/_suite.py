@@ -7,7 +7,8 @@ from queuewright import _native
 from queuewright._native import RunError, SuiteRuns
 from queuewright._outcome import outcome
 from queuewright._progress import reporter
-from queuewright._ray import Cluster, make
+from queuewright._ray import Cluster, library, make
+from queuewright._values import whole
 
 
 def asks(words: Sequence[str]) -> bool:
@@ -23,10 +24,14 @@ def _read(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     """What matters here, and all other words."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     parser.add_argument("--engine")
-    parser.add_argument("--jobs", type=int)
+    parser.add_argument("--jobs")
     parser.add_argument("--out")
     parser.add_argument("--json", action="store_true")
     return parser.parse_known_args(words)
+
+
+def _jobs(said: str) -> int:
+    return whole("--jobs", int(said) if said.isdecimal() and len(said) < 9 else said, 1, 65_535)
 
 
 def main(words: Sequence[str]) -> int:
@@ -41,8 +46,11 @@ def main(words: Sequence[str]) -> int:
 
     def runs() -> None:
         nonlocal so_far
-        cluster = Cluster()
+        jobs = None if given.jobs is None else _jobs(given.jobs)
+        # What cannot work is known before there is a folder, what is asked before a cluster is started.
+        library()
         made = SuiteRuns([*rest, *into])
+        cluster = Cluster()
 
         def keep(_: int, begin: int, some: bytes) -> None:
             nonlocal so_far
@@ -50,7 +58,7 @@ def main(words: Sequence[str]) -> int:
 
         with reporter(None) as tell:
             try:
-                make(cluster, [made.runs()], given.jobs, tell, keep)
+                make(cluster, [made.runs()], jobs, tell, keep)
             except RunError as e:
                 raise RunError(f"{e}; what has finished is kept: go on with --resume") from None
 

@@ -18,18 +18,20 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import gymnasium
-import numpy as np
-from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space
-from numpy.typing import NDArray
-
 from queuewright import _native
+from queuewright._asked import needing
 from queuewright._native import Error
 from queuewright._networks import Domain, domain, paper
 from queuewright._register import register
 from queuewright._scenario import Scenario
 from queuewright._values import shown, whole
+
+with needing("environments need", "pip install 'queuewright[gym]'"):
+    import gymnasium
+    import numpy as np
+    from gymnasium.vector import AutoresetMode, VectorEnv
+    from gymnasium.vector.utils import batch_space
+    from numpy.typing import NDArray
 
 __all__ = [
     "ACTIONS",

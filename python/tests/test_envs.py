@@ -1,5 +1,6 @@
 import copy
 import importlib.util
+import itertools
 import multiprocessing
 import multiprocessing.connection
 import pickle
@@ -244,6 +245,21 @@ def test_errors_have_the_arguments_names():
         envs.paper(rtt_ms=[-3])
     with pytest.raises(qw.Error, match=r"^episode_s = "):
         envs.paper(episode_s=-1)
+
+
+def test_lists_without_an_end_are_refused():
+    with pytest.raises(qw.Error, match=r"^networks: more than 100000 values; write fewer$"):
+        envs.domain(itertools.repeat(scenario()))
+    with pytest.raises(qw.Error, match=r"^flows: more than 100 values; write fewer$"):
+        envs.paper(flows=itertools.count(1))
+
+
+def test_an_array_of_no_dimensions_is_one_value():
+    a = envs.paper(rtt_ms=np.array(20), flows=np.array(6), episode_s=np.array(5, "m8[s]"))
+    b = envs.paper(rtt_ms=20, flows=6, episode_s="5s")
+    assert a == b
+    with pytest.raises(qw.Error, match=r"^networks: array\(5\) is no scenario"):
+        envs.domain(np.array(5))
 
 
 @pytest.mark.parametrize("name", ["Marking", "Threshold", "RedTuning"])

@@ -1,7 +1,9 @@
 """Learned policies: what trainings are told, that they learn, what they leave, and the arithmetic."""
 
+import itertools
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ pytest.importorskip("optax")
 
 import queuewright as qw
 from queuewright import envs, learn
+from queuewright._asked import FIGURES, MEASURES, PRESETS, RIVALS
 from queuewright.learn import _config, _evaluate, _policy, _train
 
 SMALL = ROOT / "examples/training/small.toml"
@@ -121,6 +124,13 @@ def test_presets_are_whole():
     ("tables", "said"),
     [
         ({"preset": "best"}, 'preset = "best": not a preset. Allowed: default, paper'),
+        ({"preset": ""}, 'preset = "": not a preset. Allowed: default, paper'),
+        ({"name": "a\0b"}, r'name = "a\\x00b": not a name'),
+        ({"name": "\udcff"}, r'name = "\\udcff": not a name'),
+        ({"\udcff": 1}, r"training: '\\udcff' is half a character"),
+        ({"learning": {"steps": "\udcff"}}, r"training: '\\udcff' is half a character"),
+        ({"start": "\udcff"}, r"start: policy: '\\udcff' is half a character"),
+        ({"networks": [{"rate": "\udcff"}]}, r"networks\[0\]: .*half a character"),
         ({"learn": {}}, "learn: unknown key. Allowed: name, preset, actions, start, networks, learning"),
         ({"actions": "drop"}, 'actions = "drop": no kind of action. Allowed: marking, threshold, red'),
         ({"start": "none.json"}, "start: none.json: no such file"),
@@ -153,6 +163,91 @@ def test_presets_are_whole():
 def test_mistakes_are_named(tables, said):
     with pytest.raises(qw.Error, match=f"^{said}"):
         learn.config(tables)
+
+
+def networks(*rates: str) -> list[qw.Scenario]:
+    """Some that differ in their rates alone."""
+    flows = [{"cca": "cubic", "rtt": "20ms"}]
+    return [
+        qw.Scenario(link={"rate": rate, "buffer": "100p"}, flows=flows, run={"duration": "1s"})
+        for rate in rates
+    ]
+
+
+def evaluated(policies: object = "queuepilot", on: object = None, **asked: object) -> object:
+    given = {"against": [], "seeds": 1, "progress": False} | asked
+    return learn.evaluate(policies, networks("10mbit") if on is None else on, **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: evaluated(5), r"policy = 5: not a path; write a text, or a pathlib.Path$"),
+        (lambda: evaluated([""]), r'policy = "": not a path'),
+        (lambda: evaluated("\udcff"), r"policy: '\\udcff' is half a character; write whole ones$"),
+        (lambda: evaluated(itertools.repeat("a")), "policies: more than 100 values; write fewer$"),
+        (lambda: evaluated(on="home.toml"), 'networks: "home.toml" is no scenario; write qw.load'),
+        (lambda: evaluated(on=5), "networks: 5 is no scenario"),
+        (lambda: evaluated(against=5), 'against = 5: not a text; write "codel,pie"$'),
+        (lambda: evaluated(jobs=0), "jobs = 0: out of range; allowed: 1 to 65535$"),
+        (lambda: learn.Policy.read("\udcff"), "policy: .* is half a character"),
+        (lambda: learn.Policy.read(5), "policy = 5: not a path"),  # type: ignore[arg-type]
+        (lambda: learn.read(5), "path = 5: not a path"),  # type: ignore[arg-type]
+        (lambda: learn.read("a\0b"), r"a\\x00b: embedded null byte$"),
+        (lambda: learn.read("x" * 5_000_000), r"x+\.\.\.x+: cannot be read: File name too long$"),
+        (lambda: learn.read("/dev/null"), "/dev/null: a device, not a file$"),
+        (lambda: learn.train(tiny(), 5), "folder = 5: not a path"),  # type: ignore[arg-type]
+        (lambda: learn.train({}, "out"), "training = {}: not a training; write learn.read"),  # type: ignore[arg-type]
+        (lambda: learn.train(tiny(), "out", say=5), "say = 5: not a function"),  # type: ignore[arg-type]
+        (lambda: learn.train(tiny(), "out", engine="linux"), 'engine = "linux": not an engine here'),  # type: ignore[arg-type]
+        (lambda: learn.export(5), "folder = 5: not a path"),  # type: ignore[arg-type]
+        (lambda: learn.export("/dev/null"), "/dev/null: no training"),
+        (
+            lambda: learn.table([], "rewrad"),
+            'measure = "rewrad": there is none. Allowed: reward, utilization',
+        ),
+    ],
+)
+def test_arguments_that_cannot_be_are_named(
+    call: Callable[[], object], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(qw.Error, match=f"^{said}") as caught:
+        call()
+    assert len(str(caught.value)) < 500
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_table_has_a_line_for_each_network() -> None:
+    rows = evaluated(on=networks("5mbit", "50mbit"), against="droptail,ared_2")
+    assert set(MEASURES) < rows[0].keys()
+    head, slow, fast = learn.table(rows, "utilization").splitlines()
+    assert head.split()[-3:] == ["droptail", "ared_2", "queuepilot"]
+    assert (slow.split()[:2], fast.split()[:2]) == (["1", "5mbit"], ["2", "50mbit"])
+    for line, row in ((slow, rows[0]), (fast, rows[3])):
+        assert float(line.split()[-3]) == round(row["utilization"], 4)
+    assert len(learn.table([]).splitlines()) == 1
+
+
+def test_what_could_not_be_written_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    for name, why in (
+        ("folder", "Is a directory"),
+        ("a\0b", "embedded null byte"),
+        ("no/such", "No such file"),
+    ):
+        with pytest.raises(qw.Error, match=f"cannot be written: {why}"):
+            random_policy(1, 1.0).save(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_help_has_the_lists_that_are_checked() -> None:
+    presets = (Path(_config.__file__).parent / "presets").glob("*.toml")
+    assert sorted(path.stem for path in presets) == list(PRESETS)
+    assert tuple(learn.paper_tests()) == FIGURES
+    seen = _train.look(tiny().networks._native(), None, 2)
+    assert tuple(seen) == MEASURES
+    assert set(RIVALS) == {"droptail", *_evaluate.ARED}
 
 
 def test_a_training_goes_on_from_a_policy(tmp_path):
@@ -396,12 +491,25 @@ def test_the_commands(tmp_path: Path, command: Command):
     ("words", "said"),
     [
         (["train", "none.toml"], "error: none.toml: no such file"),
-        (["train", "--preset", "best"], 'error: preset = "best": not a preset. Allowed: default, paper'),
+        (["train", "--preset", "best"], 'error: --preset = "best": not a preset. Allowed: default, paper'),
         (["train", "--engine", "linux"], "argument --engine: invalid choice: 'linux' (choose from "),
         (["train", "--steps", "0"], "error: --steps = 0: not a whole number from 1000 to"),
         (["train", "--steps", "many"], "argument --steps: invalid int value: 'many'"),
+        (["train", "/dev/null"], "error: /dev/null: a device, not a file"),
+        (["train", "--preset", ""], 'error: --preset = "": not a preset'),
+        (["train", "--out", ""], 'error: DIR = "": not a path'),
         (["evaluate", "none.json"], "error: none.json: no such file"),
-        (["evaluate", "queuepilot", "--against", "nothing"], "not a discipline"),
+        (["evaluate", ""], 'error: POLICY = "": not a path'),
+        (["evaluate", "\udcff"], r"error: policy: '\udcff' is half a character; write whole ones"),
+        (["evaluate", "queuepilot", "--on", ""], 'error: --on = "": not a path'),
+        (["evaluate", "queuepilot", "--seeds", "x"], 'error: --seeds = "x"'),
+        (["evaluate", "queuepilot", "--jobs", "0"], "error: --jobs = 0: out of range"),
+        (
+            ["evaluate", "queuepilot", "--against", "nothing"],
+            'error: --against = "nothing": not a discipline',
+        ),
+        (["export-policy", ""], 'error: DIR = "": not a path'),
+        (["export-policy", "/dev/null"], "error: /dev/null: no training"),
         (["evaluate", "queuepilot", "--on", "fig3"], "fig3"),
         (["export-policy", "nowhere"], "error: nowhere: no training: it has no config.json"),
     ],

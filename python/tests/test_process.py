@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import pickle
 import pydoc
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import pytest
 from conftest import PATIENCE, ROOT, SHEETS, SMALL, Command, begun, page_blocks, wait_for
 
 import queuewright as qw
+from queuewright.__main__ import ELSEWHERE
 
 LONG = """
 import queuewright as qw
@@ -298,6 +300,40 @@ def test_the_command_is_the_program(command: Command, tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (130, "error: interrupted; 0 of 1 run finished\n")
+
+
+def test_commands_of_the_package_are_where_the_program_says(command: Command) -> None:
+    """And help of them is at both places."""
+    lines = re.sub(r"\n {8,}", " ", command("--help").stdout)
+    told = re.findall(r"^ +([a-z-]+) .*\(in the Python package\)", lines, re.MULTILINE)
+    assert sorted(told) == sorted(ELSEWHERE)
+    for name in told:
+        assert command("help", name).stdout == command(name, "--help").stdout != ""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["tune", "--trials", "x"], "argument --trials: invalid int value: 'x'; try queuewright tune --help"),
+        (["train", "--sed"], "unrecognized arguments: --sed; try queuewright train --help"),
+        (["evaluate"], "the following arguments are required: POLICY; try queuewright evaluate --help"),
+        (
+            ["suite", "rfc7928", "--engine", "ray", "--jobs", "0"],
+            "--jobs = 0: out of range; allowed: 1 to 65535",
+        ),
+        (
+            ["suite", "rfc7928", "--engine", "ray", "--jobs", "x"],
+            '--jobs = "x": not a whole number; write --jobs=2',
+        ),
+        (
+            ["suite", "rfc7928", "--engine", "ray", "--jobs", "-5"],
+            '--jobs = "-5": not a whole number; write --jobs=2',
+        ),
+    ],
+)
+def test_arguments_that_are_none_are_one_line(words: list[str], said: str, command: Command) -> None:
+    done = command(*words)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"error: {said}\n")
 
 
 @pytest.mark.parametrize("words", [["list"], ["tune", "--help"], ["train", "--help"], ["suite", "--help"]])

@@ -19,7 +19,7 @@ pytest.importorskip("ray", reason="LEFT OUT: runs and trainings on a Ray cluster
 import ray
 
 import queuewright as qw
-from queuewright import _ray
+from queuewright import _ray, _suite
 
 OVER = {"link.rate": ["5mbit", "10mbit"], "flows[0].count": [1, 2, 3]}
 TINY = """
@@ -174,13 +174,13 @@ def test_a_worker_without_queuewright_is_told_of() -> None:
 
 
 def test_what_cannot_work_is_said(monkeypatch: pytest.MonkeyPatch, small: qw.Scenario) -> None:
-    def refused(said: str) -> None:
-        with pytest.raises(qw.Error, match=f"^{said}"):
+    def refused(said: str, kind: type[Exception] = qw.Error) -> None:
+        with pytest.raises(kind, match=f"^{said}"):
             qw.run(small, engine="ray")
 
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "ray", None)
-        refused(r'engine = "ray": there is no ray: pip install \'queuewright\[ray\]\'$')
+        refused(r'engine = "ray" needs ray: pip install \'queuewright\[ray\]\'$', ImportError)
     with monkeypatch.context() as patch:
         patch.setattr(ray, "__version__", "2.9.3")
         refused('engine = "ray": this is Ray 2.9.3; 2.40 or newer is needed')
@@ -194,6 +194,19 @@ def test_what_cannot_work_is_said(monkeypatch: pytest.MonkeyPatch, small: qw.Sce
         refused('engine = "ray": nobody there$')
         patch.setenv("RAY_ADDRESS", "127.0.0.1:1")
         refused('RAY_ADDRESS = "127.0.0.1:1": no cluster there: .*refused')
+
+
+def test_a_suite_that_cannot_be_starts_nothing_and_leaves_no_folder(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(_suite, "Cluster", lambda: pytest.fail("a cluster was started"))
+    assert _suite.main(["suite", "nonsense", "--engine", "ray"]) == 2
+    assert capsys.readouterr().err.startswith('error: no suite and no folder "nonsense". Allowed: ')
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert _suite.main(["suite", "rfc7928", "--engine", "ray"]) == 2
+    assert capsys.readouterr().err == "error: engine = \"ray\" needs ray: pip install 'queuewright[ray]'\n"
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_progress_raises_ends_the_runs(small: qw.Scenario) -> None:
@@ -265,7 +278,7 @@ def test_a_training_is_the_same_on_a_cluster(tmp_path: Path) -> None:
     (tmp_path / "unequal.toml").write_text(unequal)
     with pytest.raises(qw.Error, match="episodes of one length are needed, and these have several"):
         learn.train(learn.read(tmp_path / "unequal.toml"), tmp_path / "unequal", engine="ray")
-    with pytest.raises(qw.Error, match=r'engine = "linux": not an engine\. Allowed: sim, ray'):
+    with pytest.raises(qw.Error, match=r'engine = "linux": not an engine here\. Allowed: sim, ray'):
         learn.train(training, tmp_path / "no", engine="linux")  # type: ignore[arg-type]
 
 

@@ -1,10 +1,13 @@
 """Tuning: what it is asked, what it tries, what it keeps, and that it finds what is known to be good."""
 
 import csv
+import itertools
 import json
 import math
+import re
 import signal
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,7 @@ pytest.importorskip("optuna")
 pytest.importorskip("scipy")
 
 import queuewright as qw
-from queuewright._tune import _judge, _objective, _scenarios, _search, _space
+from queuewright._tune import _judge, _objective, _runs, _scenarios, _search, _space
 from queuewright._tune._tuned import Tuned
 
 # A line on which a run takes a moment.
@@ -84,18 +87,78 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"trials": 0}, r"^trials = 0: out of range; allowed: 1 to 100000$"),
     ({"seeds": True}, r"^seeds = True: not a whole number; write seeds=2$"),
     ({"budget": "5 parsecs"}, r'^budget = "5 parsecs": not a time; write 90s, 10min or 2h$'),
-    ({"engine": "linux"}, r'^engine = "linux": not an engine that can tune. Allowed: sim, ray$'),
+    ({"engine": "linux"}, r'^engine = "linux": not an engine here. Allowed: sim, ray$'),
     ({"scenario": []}, r"^scenario: none; write a scenario's file, or a suite's name such as rfc7928$"),
     ({"scenario": "no-such-suite"}, r'^no suite and no folder "no-such-suite". Allowed: .*rfc7928'),
     ({"resume": True}, r"^resume: there is nothing to go on with: no .*latest/tune.json$"),
+    # Of other kinds than these are.
+    ({"budget": 5}, r"^budget = 5: not a time; write 90s, 10min or 2h$"),
+    ({"budget": "\udcff"}, r'^budget = "\\udcff": not a time'),
+    ({"over": 5}, r'^over = 5: not a text; write "target=1ms..100ms"$'),
+    ({"over": ["target=1ms..9ms", b"x"]}, r"^over = b'x': not a text"),
+    ({"over": itertools.repeat("target=1ms..9ms")}, r"^over: more than 100 values; write fewer$"),
+    ({"over": {5: "1ms..9ms"}}, r"^over: codel has no parameter 5. Allowed: "),
+    ({"over": {"target": "\udcff..9ms"}}, r'^over target: "\\udcff" is not a time'),
+    ({"objective": None}, r'^objective = None: not a text; write "power"$'),
+    ({"objective": []}, r'^objective: none; write "power"$'),
+    ({"objective": {}}, r"^objective = {}: not a text"),
+    ({"objective": itertools.repeat("power")}, r"^objective: more than 100 values; write fewer$"),
+    ({"held_out": 5}, r"^held_out = 5: not a scenario; write its file, or a suite's name such as rfc7928$"),
+    ({"scenario": [LINE, True]}, r"^scenario = True: not a scenario"),
+    ({"scenario": np.array(5)}, r"^scenario = array\(5\): not a scenario"),
+    ({"scenario": itertools.repeat(LINE)}, r"^scenario: more than 10000 values; write fewer$"),
+    ({"scenario": "\udcff"}, r'^no suite and no folder "\\udcff"'),
+    ({"scenario": ""}, r'^scenario = "": not a path'),
+    ({"scenario": "/"}, r"^/: no scenario in it; a suite is a folder of scenario files"),
+    ({"seed": -5}, r"^seed = -5: out of range; allowed: 0 to 4294967295$"),
+    ({"seed": 1.5}, r"^seed = 1.5: not a whole number; write seed=2$"),
+    ({"seed": "7"}, r'^seed = "7": not a whole number'),
+    ({"folder": 5}, r"^folder = 5: not a path; write a text, or a pathlib.Path$"),
+    ({"folder": ""}, r'^folder = "": not a path'),
+    ({"duration": ""}, r"^duration"),
+    ({"jobs": 0}, r"^jobs = 0: out of range; allowed: 1 to 65535$"),
+    ({"progress": 5}, r"^progress = 5: write True, False or a function$"),
+    ({"begun": 5}, r"^begun = 5: not a function; write begun=print$"),
+    ({"say": 5}, r"^say = 5: not a function; write say=print$"),
+    ({"engine": 5}, r"^engine = 5: not an engine here"),
+    # All that is long is cut, and what no terminal shows is escaped.
+    *(
+        ({name: text}, rf"^{said}")
+        for text in ("x" * 5_000_000, "a\0b")
+        for name, said in [
+            ("aqm", "aqm: there is no discipline"),
+            ("over", "over "),
+            ("objective", "objective: "),
+            ("engine", "engine = "),
+            ("budget", "budget = "),
+            ("scenario", "no suite and no folder "),
+        ]
+    ),
+    *(
+        ({"over": f"target={'9' * 5_000_000}{of}"}, "^over ")
+        for of in ("", "..5ms", "ms..5ms", "..5", "|x", "ms|5ms")
+    ),
+    ({"aqm": "codel:" + "x" * 5_000_000}, "^aqm: "),
+    ({"aqm": f"codel:{'x' * 5_000_000}=1"}, "^aqm: "),
+    ({"aqm": f"codel:target={'x' * 5_000_000}"}, "^aqm: "),
+    ({"aqm": "x" * 5_000_000 + ","}, "^aqm: "),
 ]
 
 
-@pytest.mark.parametrize(("asked", "said"), WRONG)
-def test_wrong_input_is_one_clear_error(tmp_path: Path, asked: dict[str, Any], said: str) -> None:
+def name_of(value: object) -> str | None:
+    return value[:40] if isinstance(value, str) else None
+
+
+@pytest.mark.parametrize(("asked", "said"), WRONG, ids=name_of)
+def test_wrong_input_is_one_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = {"scenario": LINE, "aqm": "codel", "over": OVER, "folder": tmp_path, "progress": False}
     with pytest.raises(qw.Error, match=said) as caught:
-        small(tmp_path, **asked)
-    assert "\n" not in str(caught.value)
+        qw.tune(**given | {"trials": 12, "seeds": 2} | asked)
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 1500
     # Nothing is made before it is known that it can be; what a run has is known after one.
     if "no.such" not in said:
         assert not list(tmp_path.iterdir())
@@ -114,6 +177,9 @@ def test_the_command_says_it_in_flags(command: Command, tmp_path: Path, small_fi
         ([small_file, "--aqm", "codel", "--trials", "0"], "--trials = 0: out of range"),
         (["gone.toml", "--aqm", "codel"], "gone.toml"),
         (["--resume"], "--resume: there is nothing to go on with"),
+        (["\udcff", "--aqm", "codel"], 'no suite and no folder "\\udcff"'),
+        ([small_file, "--aqm", "codel", "--duration", ""], "--duration"),
+        ([small_file, "--aqm", "codel", "--out", ""], '--out = "": not a path'),
     ]:
         done = command("tune", *words, cwd=tmp_path)
         assert done.returncode == 2, done.stderr
@@ -388,10 +454,42 @@ def test_half_a_line_of_a_killed_process_is_no_harm(tmp_path: Path) -> None:
     (folder / "trials.journal.lock").touch()
     made = qw.tune(LINE, "codel", folder=tmp_path, progress=False, resume=True, **asked)
     assert len(made.candidates) == 12
-    for name, line in (("trials.journal", "nothing of the kind"), ("runs.jsonl", '{"aqm": 5}')):
-        (folder / name).write_text(f"{line}\n")
-        with pytest.raises(qw.Error, match=rf"{name}: line 1 is broken: begin anew$"):
-            qw.tune(LINE, "codel", folder=tmp_path, progress=False, resume=True, **asked)
+    journal = (folder / "trials.journal").read_bytes()
+    for name, said, lines in [
+        ("trials.journal", "broken: begin anew", [b"5", b"[]", b'{"a": 1}']),
+        ("trials.journal", "line 1 is broken: begin anew", [b"nothing of the kind"]),
+        ("runs.jsonl", "line 1 is broken: begin anew", [b'{"aqm": 5}', b'{"aqm": "\xff"}', b"5"]),
+    ]:
+        for line in lines:
+            (folder / "trials.journal").write_bytes(journal)
+            (folder / name).write_bytes(line + b"\n")
+            with pytest.raises(qw.Error, match=rf"{name}: {said}$"):
+                qw.tune(LINE, "codel", folder=tmp_path, progress=False, resume=True, **asked)
+
+
+@pytest.mark.parametrize("text", ["5", "[]", "null", '{"command": 5}', '{"asked": 5}', '{"command": {}}'])
+def test_a_folder_that_remembers_something_else_is_told(tmp_path: Path, text: str, command: Command) -> None:
+    (tmp_path / "latest").mkdir()
+    (tmp_path / "latest/tune.json").write_text(text)
+    said = r"resume: .*latest/tune.json: broken; begin anew, without it$"
+    if "{}" not in text:
+        with pytest.raises(qw.Error, match=f"^{said}"):
+            small(tmp_path, resume=True)
+    done = command("tune", "--resume", "--out", tmp_path)
+    assert done.returncode == 2
+    assert re.match(f"error: --{said}", done.stderr), done.stderr
+
+
+def test_what_another_process_is_writing_is_left_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    store = _runs.Store(path)
+    path.write_text('{"half a li')
+    with pytest.raises(qw.Error, match=r"another process is at work there$"):
+        _runs.Store(path)
+    assert path.read_text() == '{"half a li'
+    store.close()
+    assert len(_runs.Store(path)) == 0
+    assert path.read_text() == ""
 
 
 LONG = """
@@ -439,8 +537,9 @@ def test_two_at_once_are_refused(tmp_path: Path) -> None:
         qw.tune(LINE, "codel", folder=tmp_path, progress=tell, **asked)
 
 
-def test_a_budget_ends_it(tmp_path: Path) -> None:
-    made = small(tmp_path, trials=1000, budget="0s")
+@pytest.mark.parametrize("budget", ["0s", "0min", timedelta(0), np.timedelta64(0, "ms")])
+def test_a_budget_ends_it(tmp_path: Path, budget: Any) -> None:
+    made = small(tmp_path, trials=1000, budget=budget)
     assert made.candidates == []
     assert str(made).endswith("the defaults stand\n--aqm codel")
 

@@ -1,30 +1,31 @@
 """Parameters that are best over a set of scenarios: the search, and what is held out from it."""
 
+import contextlib
 import json
 import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from queuewright import _native
+from queuewright import _native, _values
+from queuewright._asked import Simulator, cut, function, needing, simulator
 from queuewright._native import VERSION, Error
 from queuewright._progress import Progress
-from queuewright._run import Given
+from queuewright._run import Given, results
 from queuewright._scenario import Discipline
 from queuewright._tune import _folder, _objective, _scenarios, _space
 from queuewright._tune._scenarios import Member
 from queuewright._tune._space import Axis, Settings
 from queuewright._tune._tuned import Tuned, percent, plural
-from queuewright._values import shown, whole
+from queuewright._values import file, shown, whole
 
 if TYPE_CHECKING:
     from queuewright._tune._final import Outcome
     from queuewright._tune._search import Search
-
-_MOST = {"trials": 100_000, "seeds": 1000}
 
 
 def objectives() -> list[str]:
@@ -41,12 +42,12 @@ def tune(
     held_out: Given | Iterable[Given] | None = None,
     trials: int = 100,
     seeds: int = 3,
-    budget: str | None = None,
+    budget: str | timedelta | None = None,
     seed: int = 1,
-    engine: Literal["sim", "ray"] = "sim",
+    engine: Simulator = "sim",
     jobs: int | None = None,
-    duration: str | None = None,
-    warmup: str | None = None,
+    duration: str | timedelta | None = None,
+    warmup: str | timedelta | None = None,
     folder: str | os.PathLike[str] = "queuewright-tuned",
     resume: bool = False,
     progress: Progress = None,
@@ -83,9 +84,14 @@ def tune(
         Error: Wrong input.
         RunError: A run failed. Of that, and of Ctrl-C, what has finished is in the folder, for `resume`.
     """
-    most, seeds = _count("trials", trials), _count("seeds", seeds)
-    if engine not in ("sim", "ray"):
-        raise Error(f'engine = "{engine}": not an engine that can tune. Allowed: sim, ray')
+    most, seeds = whole("trials", trials, 1, 100_000), whole("seeds", seeds, 1, 1000)
+    seed = whole("seed", seed, 0, 2**32 - 1)
+    simulator(engine)
+    # Of no run, for what is wrong with how they are to be made; a function would be told of it.
+    results([], "sim", jobs, None if callable(progress) else progress)
+    function("begun", begun)
+    function("say", say)
+    base = Path(file("folder", folder))
     until = None if budget is None else time.monotonic() + _seconds(budget)
     objectives = _objective.read(objective)
     name, given = _discipline(aqm)
@@ -99,18 +105,13 @@ def tune(
         start = {key: value for key, value in given.items() if key in searched}
         members = _by_name([*chosen_on, *judged_on])
         _can_be_run(members, _space.line(name, fixed), _space.line(name, fixed | start))
-        try:
+        with needing("tuning needs", "pip install 'queuewright[tune]'"):
             from queuewright._tune._final import Final
             from queuewright._tune._runs import Runner, Store
             from queuewright._tune._search import Search
-        except ImportError as e:
-            gone = (e.name or "").partition(".")[0]
-            raise Error(
-                f"tuning needs Optuna and SciPy, and there is no {gone}: pip install 'queuewright[tune]'"
-            ) from None
         first = _first(_space.parameters(name), axes, start)
         at = _folder.folder(
-            Path(folder),
+            base,
             name,
             {
                 "version": VERSION,
@@ -200,24 +201,22 @@ def _line(search: "Search") -> str:
     return f"{text}; best {gains}: {search.line(best.settings)}"
 
 
-def _count(name: str, value: Any) -> int:
-    return whole(name, value, 1, _MOST[name])
-
-
-def _seconds(text: str) -> float:
+def _seconds(budget: object) -> float:
     """A time that may be of minutes and hours: `90s`, `10min`, `2h`.
 
     Raises:
         Error: Something else.
     """
-    for unit, of in (("min", 60.0), ("h", 3600.0)):
-        number = text.removesuffix(unit)
-        if number != text and number.replace(".", "", 1).isdecimal():
-            return float(number) * of
-    try:
-        return _native.nanoseconds(text) / 1e9
-    except Error:
-        raise Error(f'budget = "{text}": not a time; write 90s, 10min or 2h') from None
+    text = _values.time("budget", budget) or budget
+    if isinstance(text, str):
+        for unit, of in (("min", 60.0), ("h", 3600.0)):
+            number = text.removesuffix(unit)
+            if number != text and number.replace(".", "", 1).isdecimal():
+                return float(number) * of
+        # Half a character is none, either.
+        with contextlib.suppress(ValueError):
+            return _native.nanoseconds(text) / 1e9
+    raise Error(f"budget = {shown(budget)}: not a time; write 90s, 10min or 2h")
 
 
 def _discipline(aqm: Discipline) -> tuple[str, Settings]:
@@ -234,12 +233,12 @@ def _discipline(aqm: Discipline) -> tuple[str, Settings]:
     elif isinstance(aqm, str):
         name, *parts = aqm.strip().split(":")
         if "," in aqm:
-            raise Error(f"aqm: {aqm}: one discipline at a time is tuned")
+            raise Error(f"aqm: {cut(aqm)}: one discipline at a time is tuned")
         words = {}
         for part in parts:
             key, equals, value = part.partition("=")
             if not equals or not key or not value:
-                raise Error(f'aqm: "{part}" in {aqm}: write a parameter and its value: target=5ms')
+                raise Error(f"aqm: {shown(part)} in {cut(aqm)}: write a parameter and its value: target=5ms")
             words[key] = value
     else:
         raise Error(f'aqm: {shown(aqm)}: not a discipline; write a text such as "codel"')
@@ -247,15 +246,15 @@ def _discipline(aqm: Discipline) -> tuple[str, Settings]:
     for key in words:
         if key not in known:
             allowed = f". Allowed: {', '.join(known)}" if known else ""
-            raise Error(f'aqm: {name} has no parameter "{key}"{allowed}')
+            raise Error(f"aqm: {name} has no parameter {shown(key)}{allowed}")
     return name, words
 
 
 def _read(
-    scenario: Any, held_out: Any, duration: str | None, warmup: str | None, brought: Path
+    scenario: Any, held_out: Any, duration: Any, warmup: Any, brought: Path
 ) -> tuple[list[Member], list[Member]]:
     """What parameters are chosen on, and what they are judged on."""
-    all_of_them = _scenarios.read(scenario, brought / "a")
+    all_of_them = _scenarios.read("scenario", scenario, brought / "a")
     if held_out is None:
         chosen_on, judged_on = _scenarios.split(all_of_them)
     else:
@@ -265,10 +264,10 @@ def _read(
             member
             if names.get(member.name, member.scenario) == member.scenario
             else Member(f"{member.name} (held out)", member.scenario)
-            for member in _scenarios.read(held_out, brought / "b")
+            for member in _scenarios.read("held_out", held_out, brought / "b")
         ]
-    flags: Any = {name: said for name, said in (("duration", duration), ("warmup", warmup)) if said}
-    if flags:
+    given = {"duration": duration, "warmup": warmup}
+    if flags := {name: said for name, said in given.items() if said is not None}:
         for of in (chosen_on, judged_on):
             of[:] = [Member(one.name, one.scenario.changed(**flags)) for one in of]
     return chosen_on, judged_on
@@ -302,7 +301,7 @@ def _can_be_said(on: Member, one: str) -> None:
     try:
         on.scenario.changed(aqm=[one])
     except Error as e:
-        raise Error(f"aqm: {one}: {e}") from None
+        raise Error(f"aqm: {cut(one)}: {e}") from None
 
 
 def _goes(on: Member, name: str, settings: Settings) -> bool:

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from queuewright import _tune
+from queuewright._asked import SIMULATORS
 from queuewright._native import Error
 from queuewright._outcome import Parser, outcome
 from queuewright._tune import _folder
+from queuewright._values import file
 
 BASE = "queuewright-tuned"
 # What a folder remembers of the command, to go on with.
@@ -54,13 +56,15 @@ def _in_flags(text: str) -> str:
 
 
 def _tuned(given: argparse.Namespace) -> str:
-    base = Path(given.out or BASE)
+    base = Path(file("folder", BASE if given.out is None else given.out))
     words: dict[str, Any] = {name: getattr(given, name) for name in _REMEMBERED}
     if given.resume:
         _, before = _folder.remembered_in(base)
         remembered = before.get("command")
         if remembered is None:
             raise Error(f"resume: {base / 'latest'} was made in Python: go on with it there, by resume=True")
+        if not remembered.keys() >= set(_REMEMBERED):
+            raise _folder.broken(base)
         wrong = [
             name
             for name in _REMEMBERED
@@ -69,13 +73,14 @@ def _tuned(given: argparse.Namespace) -> str:
         if wrong:
             raise Error(f"resume: {_FLAGS.get(wrong[0], wrong[0])} stays as it was; begin anew for another")
         words = remembered | ({"trials": words["trials"]} if words["trials"] else {})
+    else:
+        words |= {
+            name: [_whole(path) for path in words[name]] for name in ("scenario", "held_out") if words[name]
+        }
     if not words["scenario"]:
         raise Error("scenario: none; write a scenario's file, or a suite's name such as rfc7928")
     if not words["aqm"]:
         raise Error("aqm: which discipline? write --aqm codel")
-    words |= {
-        name: [_whole(path) for path in words[name]] for name in ("scenario", "held_out") if words[name]
-    }
     # Status is no result.
     say = (lambda text: print(text, file=sys.stderr, flush=True)) if given.json else _say
     made = _tune.tune(
@@ -151,7 +156,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--duration", metavar="TIME", help="of each run, instead of the scenarios'")
     parser.add_argument("--warmup", metavar="TIME", help="of each run, that is not counted")
     parser.add_argument(
-        "--engine", default="sim", choices=("sim", "ray"), help="ray: runs are made by a Ray cluster"
+        "--engine", default="sim", choices=SIMULATORS, help="ray: runs are made by a Ray cluster"
     )
     parser.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: one per core)")
     parser.add_argument("--out", metavar="DIR", help=f"folder of results (default: {BASE})")

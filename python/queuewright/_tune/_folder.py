@@ -40,12 +40,21 @@ def remembered_in(base: Path) -> tuple[Path, dict[str, Any]]:
     """
     try:
         at = (base / "latest").resolve(strict=True)
-        found: dict[str, Any] = json.loads((at / ASKED).read_text())
+        found = json.loads((at / ASKED).read_text())
     except FileNotFoundError:
         raise Error(f"resume: there is nothing to go on with: no {base / 'latest' / ASKED}") from None
     except (OSError, ValueError) as e:
         raise Error(f"resume: {base / 'latest' / ASKED}: {e}; begin anew, without it") from None
+    if not isinstance(found, dict) or any(
+        not isinstance(found.get(name, {}), dict) for name in ("asked", "command")
+    ):
+        raise broken(base)
     return at, found
+
+
+def broken(base: Path) -> Error:
+    """What is said of a folder that remembers something else than a search."""
+    return Error(f"resume: {base / 'latest' / ASKED}: broken; begin anew, without it")
 
 
 def remember(folder: Path, words: Mapping[str, Any]) -> None:

@@ -4,7 +4,9 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from queuewright._asked import cut, several
 from queuewright._native import Error
+from queuewright._values import shown
 
 
 @dataclass(frozen=True)
@@ -72,12 +74,19 @@ def read(words: str | Iterable[str]) -> list[Objective]:
     Raises:
         Error: More, or one that is not known.
     """
-    several = [words] if isinstance(words, str) else list(words)
-    found = [_one(word.strip()) for text in several for word in text.split(",")]
+    given = several("objective", words)
+    for one in given:
+        if not isinstance(one, str):
+            raise Error(f'objective = {shown(one)}: not a text; write "power"')
+    found = [_one(word.strip()) for text in given for word in text.split(",")]
+    if not found:
+        raise Error('objective: none; write "power"')
     if len(found) > 2:
-        raise Error(f"objective: {', '.join(map(str, found))}: two at most; of three no picture can be drawn")
+        raise Error(
+            f"objective: {cut(', '.join(map(str, found)))}: two at most; of three no picture can be drawn"
+        )
     if len({one.path for one in found}) < len(found):
-        raise Error(f"objective: {found[0]} twice; two that differ are needed, or one")
+        raise Error(f"objective: {cut(found[0])} twice; two that differ are needed, or one")
     return found
 
 
@@ -92,7 +101,11 @@ def _one(word: str) -> Objective:
     steps = set(word.split("."))
     more, less = steps & _MORE, steps & _LESS
     if colon or bool(more) == bool(less):
-        hint = f"; of a measure of yours write which is better: more:{word} or less:{word}" if word else ""
+        hint = (
+            f"; of a measure of yours write which is better: more:{cut(word)} or less:{cut(word)}"
+            if word
+            else ""
+        )
         allowed = f"{', '.join(NAMED)}, qoo:NAME (qoo:game), or a measure by its path, such as sojourn_ms.p99"
-        raise Error(f'objective: "{word}" is not known{hint}. Allowed: {allowed}')
+        raise Error(f"objective: {shown(word)} is not known{hint}. Allowed: {allowed}")
     return Objective(word, word, less=bool(less))

@@ -32,14 +32,14 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self._values: dict[_Key, list[float]] = {}
-        whole = _lines(path)
         self._file = path.open("a")
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self._file.close()
             raise Error(f"{path.parent}: another process is at work there") from None
-        for i, line in enumerate(whole):
+        # Half a line may be one that another process is writing: the lock is taken first.
+        for i, line in enumerate(_lines(path)):
             try:
                 row = json.loads(line)
                 values = [math.nan if value is None else float(value) for value in row["values"]]
@@ -70,16 +70,13 @@ class Store:
         self._file.close()
 
 
-def _lines(path: Path) -> list[str]:
+def _lines(path: Path) -> list[bytes]:
     """Its whole lines. What a killed process has left of another is cut off."""
-    try:
-        text = path.read_bytes()
-    except FileNotFoundError:
-        return []
+    text = path.read_bytes()
     end = text.rfind(b"\n") + 1
     if end < len(text):
         os.truncate(path, end)
-    return text[:end].decode().splitlines()
+    return text[:end].splitlines()
 
 
 class Runner:
@@ -169,15 +166,6 @@ class Runner:
         except Error:
             return False
         return True
-
-    def why_not(self, line: str) -> str | None:
-        """Why a candidate cannot be, in any scenario; None: it can."""
-        for name in self._scenarios:
-            try:
-                self._scenario(name, (1,), [line])._draft.runs()
-            except Error as e:
-                return f"{name}: {e}"
-        return None
 
     def _scenario(self, name: str, seeds: Sequence[int], lines: Sequence[str]) -> Scenario:
         labelled = [f"{line}:label=c{i}" for i, line in enumerate(lines)]

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from queuewright import _native
+from queuewright._asked import cut, several
 from queuewright._native import Error
 from queuewright._run import Given, _scenario
 from queuewright._scenario import Scenario, load
+from queuewright._values import file, shown, text
 
 # With fewer scenarios none is set apart: seeds alone are.
 _FEWEST = 4
@@ -26,23 +28,22 @@ class Member:
     scenario: Scenario
 
 
-def read(given: Given | Iterable[Given], folder: Path) -> list[Member]:
+def read(name: str, given: Given | Iterable[Given], folder: Path) -> list[Member]:
     """Scenarios, files, suites by their names and folders of scenarios.
 
     Args:
+        name: Of the argument.
         given: One, or several.
         folder: Where the files of a suite that the program brings may be put.
 
     Raises:
         Error: Something else, or nothing; a broken file.
     """
-    if isinstance(given, Scenario | str | os.PathLike | Mapping):
-        given = [given]
     found: list[Member] = []
-    for one in given:
-        found += _members(one, folder, len(found))
+    for one in several(name, given, 10_000):
+        found += _members(name, one, folder, len(found))
     if not found:
-        raise Error("scenario: none; write a scenario's file, or a suite's name such as rfc7928")
+        raise Error(f"{name}: none; write a scenario's file, or a suite's name such as rfc7928")
     names = [member.name for member in found]
     return [
         Member(member.name if names.count(member.name) == 1 else f"{member.name}-{i + 1}", member.scenario)
@@ -50,24 +51,30 @@ def read(given: Given | Iterable[Given], folder: Path) -> list[Member]:
     ]
 
 
-def _members(given: Any, folder: Path, before: int) -> list[Member]:
+def _members(name: str, given: Any, folder: Path, before: int) -> list[Member]:
     if isinstance(given, str | os.PathLike):
-        path = Path(given)
-        if path.suffix == ".toml" or path.is_file():
+        words = file(name, given)
+        path = Path(words)
+        if path.suffix == ".toml" or os.path.isfile(words):
             return [Member(path.stem, load(path))]
-        words = os.fspath(given)
+        suites = _native.suites()
+        # Suites of the program's own come before folders.
+        own = words.rstrip("/") in suites
+        if not own and not os.path.isdir(words):
+            raise Error(f"no suite and no folder {shown(words)}. Allowed: {', '.join(suites)}, or a folder")
+        if not own and not any(path.glob("*.toml")):
+            raise Error(f"{cut(words)}: no scenario in it; a suite is a folder of scenario files (.toml)")
         into = folder / (path.name or "suite")
-        names = _native.suite(words, into)
+        names = _native.suite(text(name, words), into)
         # Files that a folder's scenarios name are in that folder.
-        at = path if path.is_dir() and not _brought(words) else into
-        return [Member(name, load(at / f"{name}.toml")) for name in names]
+        at = into if own else path
+        return [Member(one, load(at / f"{one}.toml")) for one in names]
+    if not isinstance(given, Scenario | Mapping):
+        raise Error(
+            f"{name} = {shown(given)}: not a scenario; write its file, or a suite's name such as rfc7928"
+        )
     scenario = _scenario(given)
     return [Member(scenario.name or f"scenario-{before + 1}", scenario)]
-
-
-def _brought(words: str) -> bool:
-    """Is it a suite of the program's own? These come before folders."""
-    return words.rstrip("/") in _native.suites()
 
 
 def split(members: Sequence[Member]) -> tuple[list[Member], list[Member]]:

@@ -94,13 +94,18 @@ class Search:
         _whole(journal)
         # It has one writer: the folder is locked.
         lock = JournalFileOpenLock(str(journal))
-        with _quiet(), _undisturbed():
-            self.study = optuna.create_study(
-                study_name="tune",
-                storage=JournalStorage(JournalFileBackend(str(journal), lock_obj=lock)),
-                directions=["maximize"] * len(objectives),
-                load_if_exists=True,
-            )
+        try:
+            with _quiet(), _undisturbed():
+                self.study = optuna.create_study(
+                    study_name="tune",
+                    storage=JournalStorage(JournalFileBackend(str(journal), lock_obj=lock)),
+                    directions=["maximize"] * len(objectives),
+                    load_if_exists=True,
+                )
+        except OSError:
+            raise
+        except Exception:  # of no one kind, where lines are none of a journal's
+            raise Error(f"{journal}: broken: begin anew") from None
         self.default = line(discipline, fixed)
         known_of = parameters(discipline)
         # The same, if it is a candidate: the defaults are written out there.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from queuewright import _native
+from queuewright._asked import cut, several
 from queuewright._native import Error
 from queuewright._values import shown
 from queuewright._words import disciplines
@@ -52,7 +53,7 @@ class Parameter:
             raise Error(f"over {self.name}: {_why(self, text, e)}") from None
         low, high = (_number(self.kind, end) for end in (self.low or text, self.high or text))
         if not low <= value <= high:
-            raise Error(f"over {self.name}: {text} is out of range; allowed: {_to(self.allowed)}")
+            raise Error(f"over {self.name}: {cut(text)} is out of range; allowed: {_to(self.allowed)}")
         return value
 
 
@@ -77,7 +78,7 @@ def _number(kind: str, text: str) -> float:
 def _why(parameter: Parameter, text: str, e: Exception) -> str:
     if isinstance(e, Error) and parameter.kind == "time":
         return str(e)
-    return f'"{text}" is not a {parameter.kind}, such as {parameter.low}'
+    return f"{shown(text)} is not a {parameter.kind}, such as {parameter.low}"
 
 
 def _to(allowed: str) -> str:
@@ -226,7 +227,7 @@ def parameters(discipline: str) -> dict[str, Parameter]:
     """
     known = {one["name"]: one for one in disciplines()}
     if discipline not in known:
-        raise Error(f'aqm: there is no discipline "{discipline}". Allowed: {", ".join(known)}')
+        raise Error(f"aqm: there is no discipline {shown(discipline)}. Allowed: {', '.join(known)}")
     return {
         one["name"]: Parameter(
             discipline,
@@ -254,7 +255,7 @@ def axes(discipline: str, over: Mapping[str, str]) -> list[Axis]:
     found: list[Axis] = []
     for name, words in over.items():
         if name not in known:
-            raise Error(f'over: {discipline} has no parameter "{name}". Allowed: {", ".join(known)}')
+            raise Error(f"over: {discipline} has no parameter {shown(name)}. Allowed: {', '.join(known)}")
         found.append(_axis(known[name], words))
     return found
 
@@ -281,37 +282,36 @@ def around(discipline: str, fixed: Iterable[str]) -> list[Axis]:
 
 def _axis(parameter: Parameter, words: str) -> Axis:
     name = parameter.name
+    said = f"over {name}={cut(words)}"
     if parameter.kind == "file":
         raise Error(f"over {name}: files have no range; fix it in aqm: {parameter.of}:{name}=FILE")
     if "|" in words:
         several = tuple(dict.fromkeys(word.strip() for word in words.split("|")))
         if len(several) < 2 or not all(several):
-            raise Error(f"over {name}={words}: two values at least are needed, such as a|b")
+            raise Error(f"{said}: two values at least are needed, such as a|b")
         for word in several:
             if word not in parameter.words:
                 if parameter.kind in ("flag", "choice"):
-                    raise Error(f'over {name}: "{word}" is none of {", ".join(parameter.words)}')
+                    raise Error(f"over {name}: {shown(word)} is none of {', '.join(parameter.words)}")
                 if not _suffix(parameter, word):
                     parameter.number(word)
         return Words(parameter, several)
     if parameter.kind in ("flag", "choice"):
-        raise Error(f"over {name}={words}: write values with | between: {name}={'|'.join(parameter.words)}")
+        raise Error(f"{said}: write values with | between: {name}={'|'.join(parameter.words)}")
     low, dots, high = (part.strip() for part in words.partition(".."))
     if not dots or not low or not high:
-        raise Error(f"over {name}={words}: not a range; write {name}={_example(parameter)}")
+        raise Error(f"{said}: not a range; write {name}={_example(parameter)}")
     suffix, other = _suffix(parameter, low), _suffix(parameter, high)
     if suffix != other:
-        raise Error(f"over {name}={words}: both ends need the same unit")
+        raise Error(f"{said}: both ends need the same unit")
     if suffix:
         ends = [float(end[: -len(suffix)]) for end in (low, high)]
     else:
         ends = [parameter.number(end) for end in (low, high)]
     if ends[0] > ends[1]:
-        raise Error(f"over {name}={words}: the low end is above the high one; write {name}={high}..{low}")
+        raise Error(f"{said}: the low end is above the high one; write {name}={cut(high)}..{cut(low)}")
     if ends[0] == ends[1]:
-        raise Error(
-            f"over {name}={words}: nothing to choose; to fix it write it in aqm: {parameter.of}:{name}={low}"
-        )
+        raise Error(f"{said}: nothing to choose; to fix it write it in aqm: {parameter.of}:{name}={cut(low)}")
     return _range(parameter, ends[0], ends[1], suffix)
 
 
@@ -342,13 +342,16 @@ def read_over(words: str | Mapping[str, Any] | Iterable[str]) -> dict[str, str]:
     if isinstance(words, Mapping):
         return {name: _range_text(name, value) for name, value in words.items()}
     found: dict[str, str] = {}
-    several = [words] if isinstance(words, str) else list(words)
-    for part in [part.strip() for text in several for part in text.split(",")]:
+    given = several("over", words)
+    for one in given:
+        if not isinstance(one, str):
+            raise Error(f'over = {shown(one)}: not a text; write "target=1ms..100ms"')
+    for part in [part.strip() for text in given for part in text.split(",")]:
         name, equals, value = part.partition("=")
         if not name or not equals or not value:
-            raise Error(f'over "{part}": write a parameter and its range: target=1ms..100ms')
+            raise Error(f"over {shown(part)}: write a parameter and its range: target=1ms..100ms")
         if name in found:
-            raise Error(f"over: {name} twice; once is enough")
+            raise Error(f"over: {cut(name)} twice; once is enough")
         found[name] = value
     return found
 
@@ -362,7 +365,7 @@ def _range_text(name: str, value: Any) -> str:
         and all(isinstance(one, str | bool | int | float) for one in value)
     ):
         return "|".join(str(one).lower() if isinstance(one, bool) else str(one) for one in value)
-    raise Error(f'over["{name}"] = {shown(value)}: write a range, "1ms..100ms", or a list of values')
+    raise Error(f'over[{shown(name)}] = {shown(value)}: write a range, "1ms..100ms", or a list of values')
 
 
 def line(discipline: str, settings: Mapping[str, str]) -> str:

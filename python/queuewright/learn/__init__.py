@@ -11,18 +11,15 @@ Training needs `pip install 'queuewright[train]'`. docs/training.md has more.
 
 import os
 from collections.abc import Callable
-from typing import Literal
 
+from queuewright._asked import Simulator, function, needing
 from queuewright._native import Error
+from queuewright._values import file, shown, whole
 
-try:
+with needing("learned policies need", "pip install 'queuewright[train]'"):
     import gymnasium  # noqa: F401
     import msgspec  # noqa: F401
     import numpy  # noqa: F401
-except ImportError as e:
-    raise Error(
-        f"learned policies need {e.name}, which is not there: pip install 'queuewright[train]'"
-    ) from None
 
 from queuewright.learn._config import Config, Evaluation, Learning, changed, config, preset, read
 from queuewright.learn._evaluate import evaluate, paper_tests, rival, table
@@ -48,13 +45,9 @@ __all__ = [
 
 
 def _needs_jax() -> None:
-    try:
+    with needing("training needs", "pip install 'queuewright[train]'"):
         import jax
         import optax  # noqa: F401
-    except ImportError as e:
-        raise Error(
-            f"training needs JAX and optax, and there is no {e.name}: pip install 'queuewright[train]'"
-        ) from None
     # Policies are small: a graphics card would wait for the simulator.
     jax.config.update("jax_platforms", "cpu")  # type: ignore[no-untyped-call]
 
@@ -64,7 +57,7 @@ def train(
     folder: str | os.PathLike[str],
     *,
     resume: bool = False,
-    engine: Literal["sim", "ray"] = "sim",
+    engine: Simulator = "sim",
     say: Callable[[str], object] = print,
 ) -> Policy:
     """Learns, and writes into `folder` what there is to keep; gives the best policy that it has seen.
@@ -86,7 +79,12 @@ def train(
     _needs_jax()
     from queuewright.learn import _train
 
-    return _train.train(training, folder, resume=resume, engine=engine, say=say)
+    if not isinstance(training, Config):
+        raise Error(
+            f"training = {shown(training)}: not a training; write learn.read(path), or learn.config(...)"
+        )
+    function("say", say)
+    return _train.train(training, file("folder", folder), resume=resume, engine=engine, say=say)
 
 
 def export(
@@ -108,4 +106,4 @@ def export(
     _needs_jax()
     from queuewright.learn import _train
 
-    return _train.export(folder, name, episodes)
+    return _train.export(file("folder", folder), name, whole("episodes", episodes, 1, 100_000))

@@ -4,6 +4,7 @@ import copy
 import itertools
 import os
 import re
+import stat
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -15,9 +16,11 @@ from msgspec import Meta, Struct
 from msgspec import inspect as kinds
 from msgspec.structs import force_setattr
 
+from queuewright._asked import PRESETS, cut
 from queuewright._native import Error
 from queuewright._networks import Domain, domain
 from queuewright._scenario import load, points
+from queuewright._values import file as path_of
 from queuewright._values import shown
 from queuewright.learn._policy import Policy
 
@@ -26,7 +29,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-PRESETS = ("default", "paper")
 # A line through points (step, number).
 Schedule = tuple[tuple[float, float], ...]
 
@@ -81,7 +83,7 @@ class Evaluation(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Preset(Struct, frozen=True):
-    preset: _Text
+    preset: str
 
 
 class _File(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -133,24 +135,24 @@ def read(path: str | os.PathLike[str]) -> Config:
     Raises:
         Error: The first thing wrong with it.
     """
-    name = os.fspath(path)
+    name = path_of("path", path)
     try:
-        with open(path, "rb") as file:
+        with open(name, "rb") as file:
+            # An empty file is a whole configuration, but nobody means this one.
+            if stat.S_ISCHR(os.fstat(file.fileno()).st_mode):
+                raise Error("a device, not a file")
             given = tomllib.load(file)
-    except OSError as e:
-        raise Error(f"{name}: {_why(e)}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
-        raise Error(f"{name}: {e}") from None
-    try:
         return config(given, os.path.dirname(name))
-    except Error as e:
-        raise Error(f"{name}: {e}") from None
+    except OSError as e:
+        raise Error(f"{cut(name)}: {_why(e)}") from None
+    except ValueError as e:
+        raise Error(f"{cut(name)}: {e}") from None
 
 
 def preset(name: str) -> dict[str, Any]:
     """The tables of a preset."""
     if name not in PRESETS:
-        raise Error(f'preset = "{name}": not a preset. Allowed: {", ".join(PRESETS)}')
+        raise Error(f"preset = {shown(name)}: not a preset. Allowed: {', '.join(PRESETS)}")
     return tomllib.loads((files("queuewright.learn") / "presets" / f"{name}.toml").read_text())
 
 
@@ -167,6 +169,7 @@ def config(given: Mapping[str, Any], base_dir: str = "") -> Config:
         both = isinstance(value, Mapping) and isinstance(tables.get(key), Mapping)
         tables[key] = {**tables[key], **value} if both else copy.deepcopy(value)
     file = _read(_File, tables)
+    named(file.name)
     tables.pop("preset", None)
     return Config(
         name=file.name,
@@ -177,6 +180,17 @@ def config(given: Mapping[str, Any], base_dir: str = "") -> Config:
         evaluation=file.evaluation,
         tables=tables,
     )
+
+
+def named(name: object) -> str:
+    """The name of a policy.
+
+    Raises:
+        Error: It can be none.
+    """
+    if not isinstance(name, str) or not name or not name.isprintable():
+        raise Error(f"name = {shown(name)}: not a name; write one of letters, digits and -")
+    return name
 
 
 def changed(training: Config, learning: Mapping[str, Any]) -> Config:
@@ -224,6 +238,8 @@ def _networks(given: list[dict[str, Any]], base_dir: str) -> Domain:
             else:
                 part = Domain(papers=(_several(_read(_Recipe, table, where)),))
                 part._native()
+        except UnicodeEncodeError as e:
+            raise _half(where, e) from None
         except Error as e:
             said = str(e)
             raise Error(said if said.startswith(where) else f"{where}: {said}") from None
@@ -250,6 +266,12 @@ def _read(kind: type[_T], table: Any, where: str = "") -> _T:
         return msgspec.convert(table, kind)
     except msgspec.ValidationError as e:
         raise Error(_said(str(e), kind, table, where)) from None
+    except UnicodeEncodeError as e:
+        raise _half(where or "training", e) from None
+
+
+def _half(where: str, e: UnicodeEncodeError) -> Error:
+    return Error(f"{where}: {e.object[e.start]!r} is half a character; write whole ones")
 
 
 def _said(wrong: str, kind: Any, table: Any, where: str) -> str:

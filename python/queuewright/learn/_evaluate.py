@@ -5,11 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from queuewright import _native
+from queuewright._asked import MEASURES, RIVALS, several
 from queuewright._native import Error
-from queuewright._networks import Domain, paper
+from queuewright._networks import Domain, of_scenarios, paper
 from queuewright._progress import Progress
 from queuewright._run import Engine, results
 from queuewright._scenario import Scenario
+from queuewright._values import file, shown
+from queuewright.learn._policy import stored
 
 # The paper's, each with what a buffer of so many packets asks for.
 ARED = {"ared_1": 0.1, "ared_2": 0.2, "ared_3": 0.3}
@@ -51,10 +54,10 @@ def rival(word: str, packets: int, rate: str) -> Mapping[str, Any] | str:
 
 
 def evaluate(
-    policies: Iterable[str | os.PathLike[str]],
-    networks: Domain | Sequence[Scenario],
+    policies: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    networks: Domain | Scenario | Iterable[Scenario],
     *,
-    against: Iterable[str] = ("droptail", "ared_1", "ared_2", "ared_3"),
+    against: str | Iterable[str] = RIVALS,
     seeds: Any = "1..3",
     engine: Engine = "sim",
     jobs: int | None = None,
@@ -63,36 +66,44 @@ def evaluate(
     """Runs policies and others in each network, and says what each was worth.
 
     A row for each network and discipline: `reward` (mean of the paper's over the steps, of 5 ms, of the
-    second half of a run), `utilization`, `drop_fraction`, `queue_of_buffer`, and the network.
+    second half of a run), `utilization`, `drop_fraction`, `queue_of_buffer`, and the network: its number,
+    from 1 on, and what it is.
 
     Args:
-        policies: Files, or names of policies that Queuewright brings.
+        policies: A file, or the name of a policy that Queuewright brings; or several.
         networks: What `envs.paper()` and `envs.domain()` give, or scenarios.
-        against: Disciplines in the words of `queuewright compare`, and the authors' `ared_1` to `ared_3`.
+        against: Disciplines in the words of `queuewright compare`, and the authors' `ared_1` to `ared_3`:
+            a text with commas between, or several.
         seeds: As for `run`, as are the others.
 
     Raises:
         Error: Wrong input.
     """
-    paths = [os.fspath(path) for path in policies]
+    paths = [file("policy", path) for path in several("policies", policies)]
     for path in paths:
-        _native.read_policy(path)
+        stored(path)
+    given = several("against", against)
+    for one in given:
+        if not isinstance(one, str):
+            raise Error(f'against = {shown(one)}: not a text; write "codel,pie"')
+    rivals = [word for one in given for word in one.split(",") if word]
     if isinstance(networks, Domain):
         bases = [Scenario._of(draft) for draft in networks._native().scenarios()]
     else:
-        bases = list(networks)
+        bases = of_scenarios(networks)
     if not bases:
         raise Error("networks: none; one at least is needed")
-    wheres = [_network(base) for base in bases]
+    wheres = [_network(i + 1, base) for i, base in enumerate(bases)]
     scenarios = []
     for base, where in zip(bases, wheres, strict=True):
-        tables = base.to_dict()
-        rate, packets = _rate(tables), where["buffer_packets"]
-        aqm: list[Any] = [rival(word, packets, rate) for word in against]
+        rate = where["rate"]
+        aqm: list[Any] = [rival(word, where["buffer_packets"], rate) for word in rivals]
         for path, label in zip(paths, _labels(paths), strict=True):
             aqm.append({"name": "queuepilot", "label": label, "rate": rate, "weights": path})
         # A step is a sample; the first half of a run is the flows' beginning.
-        scenarios.append(base.changed({"run.sample": STEP}, aqm=aqm, seeds=seeds, warmup=_half(tables)))
+        scenarios.append(
+            base.changed({"run.sample": STEP}, aqm=aqm, seeds=seeds, warmup=_half(base.to_dict()))
+        )
     made = results(scenarios, engine, jobs, progress)
     rows = []
     for where, one in zip(wheres, made, strict=True):
@@ -124,11 +135,13 @@ def _rate(tables: Mapping[str, Any]) -> str:
     return rate
 
 
-def _network(base: Scenario) -> dict[str, Any]:
+def _network(number: int, base: Scenario) -> dict[str, Any]:
     tables = base.to_dict()
     flows = [flow for flow in tables["flows"] if "cca" in flow]
     return {
+        "network": number,
         "name": tables.get("name"),
+        "rate": _rate(tables),
         "flows": sum(int(flow.get("count", 1)) for flow in flows),
         "rtt": ", ".join(dict.fromkeys(flow.get("rtt", "?") for flow in flows)),
         "buffer_packets": base._draft.buffer_packets(),
@@ -136,15 +149,28 @@ def _network(base: Scenario) -> dict[str, Any]:
 
 
 def table(rows: Sequence[Mapping[str, Any]], measure: str = "reward") -> str:
-    """Means over seeds: a line for each network, a column for each discipline."""
+    """Means over seeds: a line for each network, a column for each discipline.
+
+    Args:
+        rows: What `evaluate` gave.
+        measure: `"reward"`, `"utilization"`, `"drop_fraction"` or `"queue_of_buffer"`.
+
+    Raises:
+        Error: Another measure.
+    """
+    if measure not in MEASURES:
+        raise Error(f"measure = {shown(measure)}: there is none. Allowed: {', '.join(MEASURES)}")
     columns = list(dict.fromkeys(row["aqm"] for row in rows))
-    means: dict[tuple[int, str, int], dict[str, list[float]]] = {}
+    means: dict[tuple[Any, ...], dict[str, list[float]]] = {}
     for row in rows:
-        cell = means.setdefault((row["flows"], row["rtt"], row["buffer_packets"]), {})
+        cell = means.setdefault(
+            tuple(row[of] for of in ("network", "rate", "flows", "rtt", "buffer_packets")), {}
+        )
         cell.setdefault(row["aqm"], []).append(row[measure] if row[measure] is not None else float("nan"))
-    width = max(11, *(len(c) + 2 for c in columns))
-    out = [f"{'flows':>5} {'rtt':>8} {'buffer':>7}" + "".join(f"{c:>{width}}" for c in columns)]
-    for (flows, rtt, packets), cell in means.items():
+    width = max([11, *(len(c) + 2 for c in columns)])
+    head = f"{'network':>7} {'rate':>8} {'flows':>5} {'rtt':>8} {'buffer':>7}"
+    out = [head + "".join(f"{c:>{width}}" for c in columns)]
+    for (number, rate, flows, rtt, packets), cell in means.items():
         numbers = "".join(f"{sum(cell[c]) / len(cell[c]):>{width}.4f}" for c in columns)
-        out.append(f"{flows:>5} {rtt:>8} {packets:>6}p" + numbers)
+        out.append(f"{number:>7} {rate:>8} {flows:>5} {rtt:>8} {packets:>6}p" + numbers)
     return "\n".join(out)

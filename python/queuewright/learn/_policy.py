@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from queuewright import _native
+from queuewright._asked import cut
 from queuewright._native import Error
+from queuewright._values import file, text
 
 _NETWORK: dict[str, Any] = json.loads(_native.network())
 # Tensors in the order of `struct qw_queuepilot_net`.
@@ -60,7 +62,7 @@ class Policy:
         Raises:
             Error: The first thing wrong with it, as for a scenario's `weights`.
         """
-        found: dict[str, Any] = json.loads(_native.read_policy(os.fspath(source)))
+        found: dict[str, Any] = json.loads(stored(source))
         tensors = {key: np.array(found["tensors"][key], np.int16) for key in SHAPES}
         return Policy(found["name"], tensors, found.get("description"), found["actions"])
 
@@ -77,20 +79,34 @@ class Policy:
         write(path, self.to_json().encode())
 
 
+def stored(source: str | os.PathLike[str]) -> str:
+    """What the file of a policy has, or that of one that Queuewright brings.
+
+    Raises:
+        Error: The first thing wrong with it.
+    """
+    return _native.read_policy(text("policy", file("policy", source)))
+
+
 def write(path: str | os.PathLike[str], content: bytes) -> None:
-    """Writes a file so that nobody finds half of it.
+    """Writes a file so that nobody finds half of it, or another beside it.
 
     Raises:
         Error: It cannot be written.
     """
-    folder = os.path.dirname(os.path.abspath(path))
+    name = file("path", path)
     try:
-        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
-            file.write(content)
-        os.chmod(file.name, 0o644)
-        os.replace(file.name, path)
-    except OSError as e:
-        raise Error(f"{os.fspath(path)}: cannot be written: {e.strerror}") from None
+        opened, fresh = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(name)))
+        try:
+            with open(opened, "wb") as out:
+                out.write(content)
+            os.chmod(fresh, 0o644)
+            os.replace(fresh, name)
+        except BaseException:
+            os.unlink(fresh)
+            raise
+    except (OSError, ValueError) as e:
+        raise Error(f"{cut(name)}: cannot be written: {getattr(e, 'strerror', e)}") from None
 
 
 class Inference:

@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from queuewright import _native
+from queuewright._asked import simulator
 from queuewright._native import Error
 from queuewright._ray import Players
 from queuewright.learn import _ppo
-from queuewright.learn._config import Config, config
+from queuewright.learn._config import Config, config, named
 from queuewright.learn._policy import INPUTS, OBSERVATIONS, REWARD, Policy, write
 
 # Of checkpoints; another version is refused.
@@ -92,8 +93,7 @@ class Training:
     """A training under way: what it has learned, and how it goes on."""
 
     def __init__(self, config: Config, folder: str | os.PathLike[str], engine: str = "sim") -> None:
-        if engine not in ("sim", "ray"):
-            raise Error(f'engine = "{engine}": not an engine. Allowed: sim, ray')
+        simulator(engine)
         self.config = config
         self.folder = Path(folder)
         self.networks: Plays = config.networks._native() if engine == "sim" else Players(config.networks)
@@ -239,7 +239,7 @@ def fingerprint(config: Config) -> str:
 
 def train(
     config: Config,
-    folder: str | os.PathLike[str],
+    folder: str,
     *,
     resume: bool = False,
     engine: str = "sim",
@@ -328,19 +328,19 @@ class _Board:
                 self._writer.add_scalar(name, value, row["steps"])
 
 
-def export(folder: str | os.PathLike[str], name: str | None, episodes: int) -> tuple[Policy, float, float]:
+def export(folder: str, name: str | None, episodes: int) -> tuple[Policy, float, float]:
     """See `queuewright.learn.export`."""
     told = Path(folder) / "config.json"
     try:
-        training = Training(config(json.loads(told.read_text()), os.fspath(folder)), folder)
-    except FileNotFoundError:
-        raise Error(f"{os.fspath(folder)}: no training: it has no config.json") from None
-    except ValueError as e:
+        training = Training(config(json.loads(told.read_text()), folder), folder)
+    except (FileNotFoundError, NotADirectoryError):
+        raise Error(f"{folder}: no training: it has no config.json") from None
+    except (OSError, ValueError) as e:
         raise Error(f"{told}: {e}") from None
     training.load()
     policy = training.policy()
     if name is not None:
-        policy = replace(policy, name=name)
+        policy = replace(policy, name=named(name))
     rounded = look(training.networks, policy.to_bytes(), episodes)["reward"]
     return policy, rounded, _look_in_floating_point(training, episodes)
 
