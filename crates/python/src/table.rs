@@ -139,8 +139,8 @@ impl Table {
     /// As a pandas DataFrame, whose whole numbers are pandas' own with a place for what is not known.
     fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        let pandas = needed(py, "pandas", "pandas pyarrow")?;
-        let arrow = needed(py, "pyarrow", "pandas pyarrow")?;
+        let pandas = needed(py, "pandas", "'queuewright[pandas]'")?;
+        let arrow = needed(py, "pyarrow", "'queuewright[pandas]'")?;
         let types = PyDict::new(py);
         types.set_item(arrow.call_method0("int64")?, pandas.call_method0("Int64Dtype")?)?;
         let options = PyDict::new(py);
