@@ -206,7 +206,7 @@ static inline void qw_red_set_idle(struct qw_red *s,
 
 /* R, uniform between 0 and (max - min) / max_P, of which Linux makes a whole
  * number of 2^-32 a byte, one at least: cut (red_set_parms()), and to the
- * nearest since max_P has moved (red_adaptative_algo()). */
+ * nearest since ARED's first tick (red_adaptative_algo()). */
 static inline void qw_red_set_r(struct qw_red *s)
 {
 	qw_u64 half = s->nearest ? s->delta_bytes / 2 : 0;

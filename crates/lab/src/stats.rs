@@ -80,6 +80,8 @@ fn leaf(qdisc: &Entry) -> Stats {
         "pie" => (word(7), "early", vec![("early", word(9))]),
         // struct tc_red_xstats: early, pdrop, other, marked
         "red" => (word(1), "early", vec![("early", word(3))]),
+        // struct tc_fq_qd_stats, after 8 u64 and 4 u32: ce_mark
+        "fq" => (drops, "limit", vec![("threshold", word(20))]),
         _ => (drops, "limit", Vec::new()),
     };
     let full = full.min(drops);

@@ -137,8 +137,8 @@ const EVERY_LINK: &[Key] = &[
         Bool,
         Is("false"),
         "no packet waits: those that the discipline lets in go on at once, and the queue that it sees is only \
-         counted, filled by them and emptied at the rate of the link, byte by byte. A policer, with a threshold in \
-         bytes that is its bucket; \
+         counted, filled by them and emptied at the rate of the link, byte by byte (of a `trace` by its \
+         opportunities). A policer, with a threshold in bytes that is its bucket; \
          `droptail`, `static` and `titrate` can do it. Nothing spreads a window that flows send at once: with \
          unlimited `access` the bucket meets it at one instant, so give flows their access rate. Measures of the \
          port's queue are those of the counted one; flows have not waited",

@@ -636,7 +636,8 @@ impl Receiver {
         is_last
     }
 
-    /// `tcp_ofo_queue`: takes in what a segment from `seq` on reaches. The end of the first buffer that is read, and how many there are: a buffer is put to the one before if that has room for it (`tcp_try_coalesce`).
+    /// `tcp_ofo_queue`: takes in what a segment from `seq` on reaches. The end of the first buffer that is read, and how many there are: a buffer is
+    /// put to the one before if that has room for it (`tcp_try_coalesce`).
     fn fill(&mut self, seq: u32) -> (u32, u32) {
         let (mut from, mut first, mut buffers, mut n) = (seq, 0, 1, 0);
         while let Some(&(lo, hi)) = self.behind.get(n).filter(|b| b.0 <= self.rcv_nxt) {

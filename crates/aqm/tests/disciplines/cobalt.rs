@@ -274,7 +274,6 @@ fn every_packet_meets_the_fate_of_cakes_rules() {
     }
 }
 
-/// cobalt_should_drop(): the walk back goes on until it has come to the present. A flood brings count to 1424 in the golden table.
 /// cobalt_vars_init(): BLUE's clock is at 0, so that the first overflow raises it whenever it comes.
 #[test]
 fn the_first_overflow_raises_blue() {
@@ -295,6 +294,7 @@ fn the_first_overflow_raises_blue() {
     }
 }
 
+/// cobalt_should_drop(): the walk back goes on until it has come to the present. A flood brings count to 1424 in the golden table.
 #[test]
 fn a_long_silence_forgets_any_count() {
     let mut c = Discipline::new(&spec("cobalt", &[]));
