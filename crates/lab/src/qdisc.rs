@@ -127,7 +127,6 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
         }
         "fq-codel" => {
             of.only("mtu", Value::Int(FRAME_BYTES))?;
-            let ect1 = of.int("ce_threshold") > 0 && of.is("ce_threshold_for", "ect1");
             let words = format!(
                 "fq_codel limit {} flows {} quantum {} memory_limit {} drop_batch {}{}{}{}",
                 of.int("limit").min(limit),
@@ -136,7 +135,7 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
                 of.at_most("memory_limit", (1 << 31) - 1)?,
                 of.int("drop_batch"),
                 of.codel()?,
-                if ect1 { " ce_threshold_selector 0x1/0x3" } else { "" },
+                if of.is("ce_threshold_for", "ect1") { " ce_threshold_selector 0x1/0x3" } else { "" },
                 of.flag("ecn", "ecn", "noecn"),
             );
             (Some("sch_fq_codel"), words)
