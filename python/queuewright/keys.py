@@ -58,10 +58,11 @@ class Link(TypedDict, total=False):
             bucket
         police: `true`, `false` (without it: `false`): no packet waits: those that the discipline lets in go
             on at once, and the queue that it sees is only counted, filled by them and emptied at the rate of
-            the link. A policer, with a threshold that is its bucket; `droptail`, `static` and `titrate` can
-            do it. Nothing spreads a window that flows send at once: with unlimited `access` the bucket meets
-            it at one instant, so give flows their access rate. Measures of the port's queue are those of the
-            counted one; flows have not waited. Not with --engine linux: its packets wait
+            the link, byte by byte (of a `trace` by its opportunities). A policer, with a threshold in bytes
+            that is its bucket; `droptail`, `static` and `titrate` can do it. Nothing spreads a window that
+            flows send at once: with unlimited `access` the bucket meets it at one instant, so give flows
+            their access rate. Measures of the port's queue are those of the counted one; flows have not
+            waited. Not with --engine linux: its packets wait
         late_marks: `true`, `false` (without it: `false`; on Linux as the qdisc does it): a mark is set on the
             flow's next packet that comes, instead of the one that the discipline names: late by what the flow
             has waiting. A BPF qdisc sets its marks so, unless the kernel module is there ([Linux](linux.md)).
@@ -121,10 +122,11 @@ class Ports(TypedDict, total=False):
             bucket
         police: `true`, `false` (without it: `false`): no packet waits: those that the discipline lets in go
             on at once, and the queue that it sees is only counted, filled by them and emptied at the rate of
-            the link. A policer, with a threshold that is its bucket; `droptail`, `static` and `titrate` can
-            do it. Nothing spreads a window that flows send at once: with unlimited `access` the bucket meets
-            it at one instant, so give flows their access rate. Measures of the port's queue are those of the
-            counted one; flows have not waited. Not with --engine linux: its packets wait
+            the link, byte by byte (of a `trace` by its opportunities). A policer, with a threshold in bytes
+            that is its bucket; `droptail`, `static` and `titrate` can do it. Nothing spreads a window that
+            flows send at once: with unlimited `access` the bucket meets it at one instant, so give flows
+            their access rate. Measures of the port's queue are those of the counted one; flows have not
+            waited. Not with --engine linux: its packets wait
         late_marks: `true`, `false` (without it: `false`; on Linux as the qdisc does it): a mark is set on the
             flow's next packet that comes, instead of the one that the discipline names: late by what the flow
             has waiting. A BPF qdisc sets its marks so, unless the kernel module is there ([Linux](linux.md)).
