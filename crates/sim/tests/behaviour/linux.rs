@@ -1,7 +1,8 @@
 //! The simulator against measurements on real Linux (tests/data/linux-rows.jsonl, see its README).
 
-use crate::linux_rows::{list_of, mean, read, settle};
+use crate::linux_rows::{list_of, mean, read, settle, table_row};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Off beyond chance: the scenario, what of it, and the simulator's number. docs/fidelity.md says why of some. What gets better
 /// leaves the list, what moves has its new number in it, and nothing comes to it that a change was not meant to cost.
@@ -38,8 +39,12 @@ fn agrees_with_linux() {
         KNOWN.iter().map(|(row, what, sim)| (format!("{row}, {what}"), *sim)).collect();
     assert_eq!(known.len(), KNOWN.len(), "a row is listed twice");
     let (mut failed, mut list) = (Vec::new(), String::new());
+    let (mut table, mut agree, mut known_off) = (String::new(), 0, 0);
     for (name, rows) in &rows {
         let c = settle(name, rows);
+        table += &format!("{}\n", table_row(&rows[0], &c));
+        agree += usize::from(c.fails().is_empty());
+        known_off += usize::from(!c.beyond(2.5).is_empty());
         let (l, s) = (mean(&c.linux), mean(&c.sim));
         println!(
             "{} ({}): utilisation {:.2} | {:.2} %, sojourn {:.2} | {:.2} ms, shares {} | {} %, drops {:.0} | {:.0}, marks {:.0} | {:.0}; off: {}",
@@ -72,4 +77,33 @@ fn agrees_with_linux() {
     }
     failed.extend(known.keys().map(|place| format!("{place}: is off no more, and in the list")));
     assert!(failed.is_empty(), "{}\nThe list would be\n{list}", failed.join("\n"));
+    on_the_page(rows.len(), agree, known_off, &table);
+}
+
+/// docs/fidelity.md has the table, and how many agree. `INSTA_UPDATE=always` writes them.
+fn on_the_page(rows: usize, agree: usize, known_off: usize, table: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fidelity.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let (head, counts, rules) = (
+        "| flows | Mbit/s |",
+        " are off by more than chance, and known: ",
+        "|---|---|---|---|---|---|---|\n",
+    );
+    let (before, rest) = page.split_once(head).expect("the table's head");
+    let (titles, rest) = rest.split_once(rules).expect("its rule");
+    let (_, after) = rest.split_once("\n\n").expect("its end");
+    let (opening, told) = before.split_once(counts).expect("how many agree");
+    let (opening, _) = opening.rsplit_once("packets. ").expect("what is allowed");
+    let off = rows - agree;
+    let made = format!(
+        "{opening}packets. {agree} do; {known_off} of the other {off}{counts}{told}{head}{titles}{rules}{table}\n{after}"
+    );
+    if std::env::var("INSTA_UPDATE").as_deref() == Ok("always") {
+        std::fs::write(&path, &made).unwrap();
+        return;
+    }
+    assert!(
+        page == made,
+        "docs/fidelity.md is stale: run INSTA_UPDATE=always cargo nextest run -p queuewright-sim agrees_with_linux"
+    );
 }
