@@ -8,8 +8,7 @@
 #[path = "../tests/behaviour/linux_rows.rs"]
 mod linux_rows;
 
-use linux_rows::{Compared, Point, compare, list_of, mean, read, settle};
-use serde_json::Value;
+use linux_rows::{Point, compare, list_of, mean, read, settle};
 
 fn main() {
     let mut args = std::env::args().skip(1);

@@ -1,6 +1,7 @@
 //! The simulator against measurements on real Linux (tests/data/linux-rows.jsonl, see its README).
 
-use crate::linux_rows::{list_of, mean, read, settle, table_row};
+use crate::linux_rows::{Compared, list_of, mean, read, settle};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -106,4 +107,66 @@ fn on_the_page(rows: usize, agree: usize, known_off: usize, table: &str) {
         page == made,
         "docs/fidelity.md is stale: run INSTA_UPDATE=always cargo nextest run -p queuewright-sim agrees_with_linux"
     );
+}
+
+/// A scenario as a line of docs/fidelity.md.
+fn table_row(row: &Value, c: &Compared) -> String {
+    let (l, s) = (mean(&c.linux), mean(&c.sim));
+    let groups = row["groups"].as_array().map_or(&[][..], Vec::as_slice);
+    let rtts: Vec<f64> = groups.iter().filter_map(|g| g["rtt_ms"].as_f64()).collect();
+    let one_rtt = rtts.iter().all(|rtt| *rtt == rtts[0]);
+    let flows: Vec<String> = groups
+        .iter()
+        .map(|g| {
+            let cca = g["cca"].as_str().unwrap_or("").replace("reno", "newreno");
+            let rtt = if one_rtt { String::new() } else { format!(" of {} ms", g["rtt_ms"]) };
+            format!("{} {cca}{rtt}", g["n"])
+        })
+        .collect();
+    let of_all = if one_rtt { format!(", {} ms", rtts[0]) } else { String::new() };
+    let rate = row["rate_mbit"].as_f64().unwrap_or(f64::NAN);
+    let shortest = rtts.iter().copied().fold(f64::INFINITY, f64::min);
+    let shares = match l.shares.len() {
+        1 => String::new(),
+        _ => format!("{} \\| {}", list_of(&l.shares), list_of(&s.shares)),
+    };
+    let marks =
+        if l.marks + s.marks > 0.0 { format!(", {:.0} \\| {:.0}", l.marks, s.marks) } else { String::new() };
+    format!(
+        "| {}{of_all} | {rate} | {} | {:.1} \\| {:.1} | {:.2} \\| {:.2} | {shares} | {:.0} \\| {:.0}{marks} |",
+        flows.join(" + "),
+        queue_words(row["qdisc"].as_str().unwrap_or(""), rate * shortest),
+        l.utilization,
+        s.utilization,
+        l.sojourn_ms,
+        s.sojourn_ms,
+        l.drops,
+        s.drops,
+    )
+}
+
+/// tc's words in ours; a tail-drop's buffer in bandwidth-delay products (kbit) where it is a round number of them.
+fn queue_words(qdisc: &str, bdp_kbit: f64) -> String {
+    let words: Vec<&str> = qdisc.split_whitespace().collect();
+    let after = |key: &str| words.iter().position(|w| *w == key).and_then(|i| words.get(i + 1)).copied();
+    let name = match words[0] {
+        "pfifo" => {
+            let packets: f64 = after("limit").and_then(|l| l.parse().ok()).unwrap_or(f64::NAN);
+            let bdp = bdp_kbit / 8.0 / 1.514;
+            let round = (packets / bdp * 2.0).round() / 2.0;
+            return if round <= 4.0 && (packets - round * bdp).abs() < 1.5 {
+                format!("tail-drop, {round} BDP")
+            } else {
+                format!("tail-drop, {packets} packets")
+            };
+        }
+        "codel" => "CoDel",
+        "pie" => "PIE",
+        "fq_codel" => "FQ-CoDel",
+        "red" => "RED",
+        other => other,
+    };
+    let step = after("ce_threshold").map_or(String::new(), |t| format!(", step of {t}"));
+    let ecn = if words.contains(&"ecn") { ", ECN" } else { "" };
+    format!("{name}{step}{ecn}")
 }
