@@ -2,14 +2,12 @@
 
 import argparse
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from queuewright._asked import FIGURES, MEASURES, PRESETS, RIVALS, SIMULATORS
+from queuewright._asked import ENGINES, FIGURES, MEASURES, PRESETS, RIVALS, SIMULATORS
 from queuewright._native import Error
-from queuewright._outcome import Parser, outcome
-from queuewright._run import ENGINES
+from queuewright._outcome import Parser, in_flags, outcome
 from queuewright._scenario import load
 from queuewright._values import file
 
@@ -26,14 +24,11 @@ def main(args: Sequence[str]) -> int:
         given = _parser().parse_args(args)
         {"train": _train, "evaluate": _evaluate, "export-policy": _export}[given.command](given)
 
-    return outcome(act, lambda _: "interrupted: what had been written is kept", _in_flags)
-
-
-def _in_flags(text: str) -> str:
-    """The package's words in the command's."""
-    found = re.match(r"(\w+(?:\.\w+)?)(?:\[\d+\])?(?= = )", text)
-    name = _FLAGS.get(found[1]) if found else None
-    return f"{name}{text[found.end() :]}" if found and name else text
+    return outcome(
+        act,
+        lambda _: "interrupted: what had been written is kept",
+        lambda text: in_flags(text, _FLAGS, " = "),
+    )
 
 
 def _parser() -> argparse.ArgumentParser:

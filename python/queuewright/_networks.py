@@ -8,10 +8,9 @@ from numbers import Real
 from typing import Any
 
 from queuewright import _native
-from queuewright._asked import several
 from queuewright._native import Error
 from queuewright._scenario import Scenario
-from queuewright._values import real, scalar, shown, text, time, whole
+from queuewright._values import real, scalar, several, shown, text, time, whole
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,9 @@
 import argparse
 import contextlib
 import os
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from queuewright._native import Error, RunError
@@ -27,6 +28,19 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raises Error: a line that cannot be read."""
         raise Error(f"{message}; try {self.prog} --help")
+
+
+def in_flags(text: str, flags: Mapping[str, str], ends: str) -> str:
+    """An error of the package in the command's words.
+
+    Args:
+        text: What begins with an argument's name.
+        flags: What the command calls arguments.
+        ends: What comes behind the name, a regular expression.
+    """
+    found = re.match(rf"([\w.]+)(?:\[\d+\])?(?={ends})", text)
+    flag = flags.get(found[1]) if found else None
+    return f"{flag}{text[found.end() :]}" if found and flag else text
 
 
 def outcome(

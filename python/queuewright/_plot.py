@@ -4,6 +4,7 @@ import json
 from collections.abc import Sized
 from typing import TYPE_CHECKING, Any
 
+from queuewright._asked import needing
 from queuewright._native import Error, Table
 from queuewright._results import numbers
 from queuewright._values import shown
@@ -22,10 +23,8 @@ def _axes(ax: "Axes | None") -> "Axes":
         if not hasattr(ax, "errorbar"):
             raise Error(f"ax = {shown(ax)}: no axes of matplotlib; write ax=plt.gca(), or leave it out")
         return ax
-    try:
+    with needing("plots need", "pip install 'queuewright[plot]'"):
         import matplotlib.pyplot as plt
-    except ImportError as e:
-        raise ImportError("plots need matplotlib: pip install 'queuewright[plot]'") from e
     # Long labels have room.
     return plt.subplots(layout="constrained")[1]
 

@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 from queuewright import _native
+from queuewright._asked import ENGINES, Engine
 from queuewright._native import DEFAULT_AQM, Error
 from queuewright._progress import Progress, reporter
 from queuewright._results import Results, Sweep
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 # Whatever a scenario can be made of.
 Given = Scenario | str | os.PathLike[str] | Mapping[str, Any]
-Engine = Literal["sim", "linux", "ray"]
-ENGINES: tuple[Engine, ...] = get_args(Engine)
 
 
 @keywords(Flags)
@@ -161,6 +160,17 @@ def _finished(e: BaseException) -> list[Results]:
     return [Results(one) for one in found or ()]
 
 
+def at_a_time(jobs: int | None, progress: Progress) -> int | None:
+    """How many runs are made at a time; none: as many as there are cores.
+
+    Raises:
+        Error: No such number, or nothing that may be told of them.
+    """
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        raise Error(f"progress = {shown(progress)}: write True, False or a function")
+    return None if jobs is None else whole("jobs", jobs, 1, 65_535)
+
+
 def results(
     scenarios: Sequence[Scenario], engine: Engine, jobs: int | None, progress: Progress
 ) -> list[_native.Results]:
@@ -172,9 +182,7 @@ def results(
     """
     if engine not in ENGINES:
         raise Error(f"engine = {shown(engine)}: not an engine. Allowed: {', '.join(ENGINES)}")
-    jobs = None if jobs is None else whole("jobs", jobs, 1, 65_535)
-    if not (progress is None or isinstance(progress, bool) or callable(progress)):
-        raise Error(f"progress = {shown(progress)}: write True, False or a function")
+    jobs = at_a_time(jobs, progress)
     with reporter(progress) as tell:
         if engine == "ray":
             from queuewright import _ray

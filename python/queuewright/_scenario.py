@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from queuewright import _native
 from queuewright._native import VERSION, Error
-from queuewright._values import file, real, scalar, shown, text, time
+from queuewright._values import cut, file, real, scalar, shown, text, time
 from queuewright.keys import Flags, Tables
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _no_argument(name: str, known: list[str]) -> str:
 
     near = difflib.get_close_matches(name[:64], known, 1)
     hint = f'; did you mean "{near[0]}"?' if near else "."
-    said = shown(name)[1:-1] or '""'
+    said = cut(name) or '""'
     return f"{said}: no such argument{hint} Allowed: {', '.join(known)}"
 
 

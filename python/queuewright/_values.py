@@ -1,9 +1,11 @@
 """Values that callers give, of Python's own types and of numpy's, as scenarios have them."""
 
+import itertools
 import operator
 import os
 import re
 import reprlib
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -44,6 +46,11 @@ def shown(value: object) -> str:
         return _SHORT.repr(value)
     except ValueError:  # a number of more than 4300 digits
         return f"({type(value).__name__})"
+
+
+def cut(text: object) -> str:
+    """A text in an error, as `shown` but without quotes."""
+    return shown(str(text))[1:-1]
 
 
 def scalar(value: Any) -> Any:
@@ -141,3 +148,25 @@ def whole(name: str, value: object, least: int, most: int) -> int:
     if not least <= number <= most:
         raise Error(f"{name} = {shown(number)}: out of range; allowed: {least} to {most}")
     return number
+
+
+def several(name: str, given: Any, most: int = 100) -> list[Any]:
+    """One value or several.
+
+    Raises:
+        Error: There are more than so many.
+    """
+    # An array of no dimensions is one, though it is of an iterable kind.
+    one = isinstance(given, str | bytes | Mapping) or getattr(given, "ndim", None) == 0
+    if one or not isinstance(given, Iterable):
+        return [given]
+    values = list(itertools.islice(given, most + 1))
+    if len(values) > most:
+        raise Error(f"{name}: more than {most} values; write fewer")
+    return values
+
+
+def function(name: str, given: object) -> None:
+    """Raises Error: what is given is no function."""
+    if not callable(given):
+        raise Error(f"{name} = {shown(given)}: not a function; write {name}=print")

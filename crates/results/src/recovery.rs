@@ -11,8 +11,9 @@ const TOGETHER_S: f64 = 1.0;
 const BIN_S: f64 = 0.1;
 /// So many of these are to follow a change before the next one, and so many are looked at for what goes on.
 const BINS: usize = 20;
-/// Of those at most so many may lie outside where a change is over, and later.
+/// Of those at most so many may lie outside where a change is over.
 const OUTSIDE: usize = 2;
+/// And so many later.
 const LATER: usize = 10;
 /// The part of the later values that says what is usual.
 const USUAL: f64 = 0.98;

@@ -721,6 +721,15 @@ mod tests {
         assert_eq!((marked(false), marked(true)), (vec![0], vec![3]));
     }
 
+    /// Does a policer let a packet of so many bytes in at `at`?
+    fn passes(port: &mut Port, at: u64, bytes: u16) -> bool {
+        while port.service_at <= at {
+            let now = port.service_at;
+            port.serve(now, |_, _| ());
+        }
+        port.police(Packet { enqueue_ns: at, bytes, ..Packet::default() }).is_some()
+    }
+
     /// `tcf_police_act`, `tbf_dequeue`: tokens come at the rate up to a bucket full, and a packet that finds fewer than its bytes is dropped. As bytes
     /// times 8e9 they are whole numbers here; the port cuts what takes part of a ns or is part of a byte.
     #[test]
@@ -737,24 +746,19 @@ mod tests {
                 for seq in 0..20_000u32 {
                     // Bursts and pauses: 1.2 ms is a packet of 1500 bytes.
                     at += u64::from(random.next_u32() % if seq % 7 == 0 { 4_000_000 } else { 500_000 });
-                    while port.service_at <= at {
-                        let now = port.service_at;
-                        port.serve(now, |_, _| ());
-                    }
                     let bytes = 64 + random.next_u32() % 1451;
                     tokens = full.min(tokens + (at - last) * RATE);
                     last = at;
                     let takes = u64::from(bytes) * 8_000_000_000;
                     // A byte is what rounding may come to.
                     let sure = tokens.abs_diff(takes) > 8_000_000_000;
-                    let passes = tokens >= takes;
-                    let packet = Packet { enqueue_ns: at, seq, bytes: bytes as u16, ..Packet::default() };
-                    let did = port.police(packet).is_some();
+                    let conforms = tokens >= takes;
+                    let did = passes(&mut port, at, bytes as u16);
                     if did {
                         tokens = tokens.saturating_sub(takes);
                         passed += 1;
                     }
-                    differ += u32::from(sure && did != passes);
+                    differ += u32::from(sure && did != conforms);
                 }
                 assert_eq!(differ, 0, "{bucket}");
                 assert!((5000..19_900).contains(&passed), "{passed}");
@@ -770,18 +774,11 @@ mod tests {
             let police =
                 PortSpec { police: true, limit_bytes: 3028, ..spec("droptail", Rate::Constant(rate)) };
             let mut port = Port::new(&police, 14, 0, u64::MAX, Pcg32::new(1, 1));
-            let mut passes = |at: u64| {
-                while port.service_at <= at {
-                    let now = port.service_at;
-                    port.serve(now, |_, _| ());
-                }
-                port.police(Packet { enqueue_ns: at, bytes: 1514, ..Packet::default() }).is_some()
-            };
             // Until the third comes so many bytes have come back.
             let third = 2 * apart * rate / 8_000_000_000 >= 1514;
             for burst in 0..300u64 {
                 let at = burst * 100_000_000;
-                let passed = [0, apart, 2 * apart].map(|after| passes(at + after));
+                let passed = [0, apart, 2 * apart].map(|after| passes(&mut port, at + after, 1514));
                 assert_eq!(passed, [true, true, third], "{rate} bit/s, burst {burst}");
             }
         }
@@ -793,14 +790,7 @@ mod tests {
         let rate = Rate::Schedule(schedule.into());
         let police = PortSpec { police: true, limit_bytes: 3028, ..spec("droptail", rate) };
         let mut port = Port::new(&police, 14, 0, u64::MAX, Pcg32::new(1, 1));
-        let mut passes = |at: u64| {
-            while port.service_at <= at {
-                let now = port.service_at;
-                port.serve(now, |_, _| ());
-            }
-            port.police(Packet { enqueue_ns: at, bytes: 1514, ..Packet::default() }).is_some()
-        };
-        let passed = [2, 3, 4, 5].map(|ms| passes(ms * 1_000_000));
+        let passed = [2, 3, 4, 5].map(|ms| passes(&mut port, ms * 1_000_000, 1514));
         assert_eq!(passed, [true, true, false, false]);
     }
 

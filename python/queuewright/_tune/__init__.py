@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from queuewright import _native, _values
-from queuewright._asked import Simulator, cut, function, needing, simulator
+from queuewright._asked import Simulator, needing, simulator
 from queuewright._native import VERSION, Error
 from queuewright._progress import Progress
-from queuewright._run import Given, results
+from queuewright._run import Given, at_a_time
 from queuewright._scenario import Discipline
 from queuewright._tune import _folder, _objective, _scenarios, _space
 from queuewright._tune._scenarios import Member
 from queuewright._tune._space import Axis, Settings
 from queuewright._tune._tuned import Tuned, percent, plural
-from queuewright._values import file, shown, whole
+from queuewright._values import cut, file, function, shown, whole
 
 if TYPE_CHECKING:
     from queuewright._tune._final import Outcome
@@ -87,8 +87,7 @@ def tune(
     most, seeds = whole("trials", trials, 1, 100_000), whole("seeds", seeds, 1, 1000)
     seed = whole("seed", seed, 0, 2**32 - 1)
     simulator(engine)
-    # Of no run, for what is wrong with how they are to be made; a function would be told of it.
-    results([], "sim", jobs, None if callable(progress) else progress)
+    at_a_time(jobs, progress)
     function("begun", begun)
     function("say", say)
     base = Path(file("folder", folder))

@@ -3,7 +3,6 @@
 import argparse
 import json
 import os
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 from queuewright import _tune
 from queuewright._asked import SIMULATORS
 from queuewright._native import Error
-from queuewright._outcome import Parser, outcome
+from queuewright._outcome import Parser, in_flags, outcome
 from queuewright._tune import _folder
 from queuewright._values import file
 
@@ -30,8 +29,9 @@ _REMEMBERED = (
     "warmup",
     "trials",
 )
-# How the package calls what the command calls otherwise.
-_FLAGS = {"objective": "for", "held_out": "held-out"}
+# What the command calls arguments of the package; a scenario has no flag.
+_FLAGS = {name: f"--{name}" for name in (*_REMEMBERED[1:], "budget", "engine", "jobs", "resume")}
+_FLAGS |= {"objective": "--for", "held_out": "--held-out", "folder": "--out"}
 
 
 def main(args: Sequence[str]) -> int:
@@ -42,17 +42,11 @@ def main(args: Sequence[str]) -> int:
         kept = f"; {count} candidates are kept in {folder}: go on with --resume" if folder else ""
         return f"interrupted{kept}"
 
-    return outcome(lambda: print(_tuned(_parser().parse_args(args[1:]))), interrupted, _in_flags)
-
-
-def _in_flags(text: str) -> str:
-    """The package's words in the command's."""
-    names = "|".join([*_REMEMBERED, "budget", "engine", "jobs", "resume", "folder"])
-    found = re.match(rf"({names})(?= =|:| )", text)
-    if not found or found[1] == "scenario":
-        return text
-    name = {**_FLAGS, "folder": "out"}.get(found[1], found[1])
-    return f"--{name}{text[found.end() :]}"
+    return outcome(
+        lambda: print(_tuned(_parser().parse_args(args[1:]))),
+        interrupted,
+        lambda text: in_flags(text, _FLAGS, " =|:| "),
+    )
 
 
 def _tuned(given: argparse.Namespace) -> str:
@@ -71,7 +65,8 @@ def _tuned(given: argparse.Namespace) -> str:
             if words[name] and name != "trials" and words[name] != remembered[name]
         ]
         if wrong:
-            raise Error(f"resume: {_FLAGS.get(wrong[0], wrong[0])} stays as it was; begin anew for another")
+            flag = _FLAGS.get(wrong[0], wrong[0]).removeprefix("--")
+            raise Error(f"resume: {flag} stays as it was; begin anew for another")
         words = remembered | ({"trials": words["trials"]} if words["trials"] else {})
     else:
         words |= {

@@ -4,9 +4,8 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from queuewright._asked import cut, several
 from queuewright._native import Error
-from queuewright._values import shown
+from queuewright._values import cut, several, shown
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from queuewright import _native
+from queuewright._asked import Engine
 from queuewright._native import Error
 from queuewright._progress import Progress
-from queuewright._run import Engine, results
+from queuewright._run import results
 from queuewright._scenario import Scenario
 from queuewright._tune._objective import Objective
 from queuewright._tune._scenarios import Member

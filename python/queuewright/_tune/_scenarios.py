@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from queuewright import _native
-from queuewright._asked import cut, several
 from queuewright._native import Error
 from queuewright._run import Given, _scenario
 from queuewright._scenario import Scenario, load
-from queuewright._values import file, shown, text
+from queuewright._values import cut, file, several, shown, text
 
 # With fewer scenarios none is set apart: seeds alone are.
 _FEWEST = 4

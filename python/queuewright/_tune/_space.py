@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from queuewright import _native
-from queuewright._asked import cut, several
 from queuewright._native import Error
-from queuewright._values import shown
+from queuewright._values import cut, several, shown
 from queuewright._words import disciplines
 
 # Values of parameters, by name, as scenario files and --aqm have them.

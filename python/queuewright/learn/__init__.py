@@ -12,9 +12,9 @@ Training needs `pip install 'queuewright[train]'`. docs/training.md has more.
 import os
 from collections.abc import Callable
 
-from queuewright._asked import Simulator, function, needing
+from queuewright._asked import Simulator, needing
 from queuewright._native import Error
-from queuewright._values import file, shown, whole
+from queuewright._values import file, function, shown, whole
 
 with needing("learned policies need", "pip install 'queuewright[train]'"):
     import gymnasium  # noqa: F401

@@ -16,12 +16,12 @@ from msgspec import Meta, Struct
 from msgspec import inspect as kinds
 from msgspec.structs import force_setattr
 
-from queuewright._asked import PRESETS, cut
+from queuewright._asked import PRESETS
 from queuewright._native import Error
 from queuewright._networks import Domain, domain
 from queuewright._scenario import load, points
+from queuewright._values import cut, shown
 from queuewright._values import file as path_of
-from queuewright._values import shown
 from queuewright.learn._policy import Policy
 
 if sys.version_info >= (3, 11):

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from queuewright import _native
-from queuewright._asked import MEASURES, RIVALS, several
+from queuewright._asked import MEASURES, RIVALS, Engine
 from queuewright._native import Error
 from queuewright._networks import Domain, of_scenarios, paper
 from queuewright._progress import Progress
-from queuewright._run import Engine, results
+from queuewright._run import results
 from queuewright._scenario import Scenario
-from queuewright._values import file, shown
+from queuewright._values import file, several, shown
 from queuewright.learn._policy import stored
 
 # The paper's, each with what a buffer of so many packets asks for.

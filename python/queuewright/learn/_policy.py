@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from queuewright import _native
-from queuewright._asked import cut
 from queuewright._native import Error
-from queuewright._values import file, text
+from queuewright._values import cut, file, text
 
 _NETWORK: dict[str, Any] = json.loads(_native.network())
 # Tensors in the order of `struct qw_queuepilot_net`.
