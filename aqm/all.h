@@ -26,6 +26,7 @@
 #include "queuepilot.h"
 #include "red.h"
 #include "santa.h"
+#include "sfb.h"
 #include "sfq.h"
 #include "static.h"
 #include "titrate.h"
@@ -48,6 +49,7 @@
 	X(ahab, AHAB)             \
 	X(dt, DT)                 \
 	X(abm, ABM)               \
+	X(sfb, SFB)               \
 	X(gsp, GSP)
 
 /* With several. */

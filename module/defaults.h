@@ -198,6 +198,15 @@
 	D("alpha", 4294967296ULL, false)
 #define QW_ABM_DEFAULTS(D) \
 	D("alpha", 2147483648ULL, false)
+#define QW_SFB_DEFAULTS(D) \
+	D("target", 20ULL, false) \
+	D("max", 25ULL, false) \
+	D("increment", 33ULL, false) \
+	D("decrement", 3ULL, false) \
+	D("rehash", 600000000000ULL, false) \
+	D("warmup", 60000000000ULL, false) \
+	D("penalty_rate", 10ULL, false) \
+	D("penalty_burst", 20ULL, false)
 #define QW_GSP_DEFAULTS(D) \
 	D("threshold", 0ULL, false) \
 	D("delay", 0ULL, false) \

@@ -219,6 +219,28 @@ static void check_gsp(const struct qw_gsp *s)
 	CHECK(s->above <= 1);
 }
 
+static void check_sfb(const struct qw_sfb *s)
+{
+	qw_u32 waiting = s->tail - s->head, slot, level, bin, i;
+
+	CHECK(waiting <= QW_SFB_PACKETS && s->slot <= 1);
+	/* In each level of a filter are all that it knows of. */
+	for (slot = 0; slot < 2; slot++) {
+		qw_u32 known = 0;
+
+		for (i = 0; i < waiting; i++)
+			known += s->hash[(s->head + i) & QW_SFB_MASK][slot] !=
+				 0;
+		for (level = 0; level < QW_SFB_LEVELS; level++) {
+			qw_u32 sum = 0;
+
+			for (bin = 0; bin < QW_SFB_BINS; bin++)
+				sum += s->bin[slot][level][bin].packets;
+			CHECK(sum == known || known > 65535);
+		}
+	}
+}
+
 static void check_santa(const struct qw_santa *s)
 {
 	qw_u32 i, at, indexed = 0, flows[QW_SANTA_QUEUES] = { 0 };

@@ -22,6 +22,7 @@ mod pie;
 mod queuepilot;
 mod red;
 mod santa;
+mod sfb;
 mod sfq;
 mod static_threshold;
 mod titrate;
@@ -50,5 +51,6 @@ pub(crate) static ALL: &[crate::Info] = &[
     cebinae::INFO,
     dt::INFO,
     abm::INFO,
+    sfb::INFO,
     gsp::INFO,
 ];

@@ -184,6 +184,16 @@ int BPF_PROG(on_random, __u32 drawn)
 	return 0;
 }
 
+SEC("fexit/get_random_u16")
+int BPF_PROG(on_random_half, __u16 drawn)
+{
+	struct record *r = interrupted() ? 0 : next(EVENT_RANDOM);
+
+	if (r)
+		r->number = drawn;
+	return 0;
+}
+
 SEC("fexit/get_random_bytes")
 int BPF_PROG(on_random_bytes, void *to, unsigned long length)
 {

@@ -218,6 +218,22 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
             words += &of.flag("headdrop", "headdrop", "");
             (Some("sch_sfq"), words)
         }
+        "sfb" => {
+            // Of 65535 to the nearest, as tc reads it.
+            let part = |key| format!("{:.8}", of.int(key) as f64 / 65535.0);
+            let words = format!(
+                "sfb limit {limit} target {} max {} increment {} decrement {} rehash {} db {} penalty_rate {} penalty_burst {}",
+                of.int("target"),
+                of.int("max"),
+                part("increment"),
+                part("decrement"),
+                of.whole("rehash", 1_000_000, "milliseconds")?,
+                of.whole("warmup", 1_000_000, "milliseconds")?,
+                of.int("penalty_rate"),
+                of.int("penalty_burst"),
+            );
+            (Some("sch_sfb"), words)
+        }
         // Not one of KNOWN.
         _ => return ours(port),
     };
@@ -231,7 +247,7 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
 }
 
 /// What the kernel has.
-pub(crate) const KNOWN: [&str; 7] = ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq"];
+pub(crate) const KNOWN: [&str; 8] = ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq", "sfb"];
 
 /// Reads a discipline's parameters.
 struct Words<'a>(&'a Spec);

@@ -3,6 +3,8 @@
 //! and whether it is marked, must be the same. When htb lets a packet go is held against the simulator's bucket, which is told of each
 //! packet when it went.
 //!
+//! A port that polices is the kernel's policer: which packets it lets pass must be the same.
+//!
 //! The kernel's clock cannot be told what to say, but it can be watched: the guest's `queue.bpf.c` keeps what the qdisc read of it.
 
 use crate::job::{Job, Lines, wire_burst};
@@ -94,6 +96,9 @@ pub fn playable(run: &RunSpec) -> Result<(), String> {
 /// The kernel's own. Its COBALT is within cake, whose buffer counts the memory that packets take: both are played without a limit.
 fn kernels(port: &PortSpec) -> Result<Qdisc, String> {
     let spec = &port.discipline;
+    if port.police {
+        return policer(port);
+    }
     match spec.info.name {
         "cobalt" => {}
         name if is_ours(name, QdiscOrigin::Kernel) => return Err(format!("Linux has no {name} of its own")),
@@ -112,6 +117,21 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, String> {
             Ok(Qdisc { module: Some("sch_cake"), words, ..Qdisc::default() })
         }
         _ => Err("in Linux's cake the interval is 20 targets of whole microseconds".into()),
+    }
+}
+
+/// The action of a filter at a qdisc that lets through what comes.
+fn policer(port: &PortSpec) -> Result<Qdisc, String> {
+    match (port.discipline.info.name, port.limit_bytes, &port.rate) {
+        ("droptail", 1.., Rate::Constant(bps)) if port.limit_packets == 0 => {
+            let words =
+                format!("police rate {bps}bit burst {}b mtu 64kb conform-exceed drop/ok", port.limit_bytes);
+            Ok(Qdisc { module: Some("act_police"), words, root: true, ..Qdisc::default() })
+        }
+        _ => {
+            Err("Linux's policer has a bucket of bytes and no discipline: droptail with a buffer in bytes"
+                .into())
+        }
     }
 }
 
@@ -191,7 +211,15 @@ impl Play {
         let list = format!("list{number}");
         out.add(format!("run {number}"));
         out.sink();
-        out.bottleneck(&qdisc, bps, port.burst_bytes.unwrap_or(0));
+        if port.police {
+            job.need(Some("sch_prio"));
+            job.need(Some("cls_matchall"));
+            out.add("in r tc qdisc add dev rs root handle 10: prio");
+            let words = format!("protocol all matchall classid 10:1 action {}", qdisc.words);
+            out.add(format!("in r tc filter add dev rs parent 10: {words}"));
+        } else {
+            out.bottleneck(&qdisc, bps, port.burst_bytes.unwrap_or(0));
+        }
         // All that can wait has gone by then.
         let room = match (port.limit_packets, port.limit_bytes) {
             (0, 0) => self.arrivals.iter().map(|a| u64::from(a.bytes)).sum(),
@@ -208,7 +236,7 @@ impl Play {
     /// The same calls made of ours.
     fn compare(&self, kernel: &str, events: &[Event]) -> Result<Played, String> {
         let zero = match self.run.ports[0].discipline.info.name {
-            "fq" => begin_of_jiffies(events),
+            "fq" | "sfb" => begin_of_jiffies(events),
             // CoDel goes by ticks of the clock.
             _ => events.first().map_or(0, |e| e.at_ns >> 20 << 20),
         };
@@ -229,6 +257,9 @@ impl Play {
         let mut calls = events.iter().map(|e| Event { at_ns: e.at_ns.saturating_sub(zero), ..*e }).peekable();
         let mut came: Vec<u64> = vec![0; self.arrivals.len()];
         let mut last_ns = 0;
+        // Of a policer: what it lets pass.
+        let polices = self.run.ports[0].police;
+        let mut passed: BTreeSet<u32> = BTreeSet::new();
         while let Some(event) = calls.next() {
             let packet = || {
                 let a = self.arrivals.get(event.number as usize);
@@ -247,7 +278,11 @@ impl Play {
                     if queue.packets() == 0 {
                         waits_from = event.at_ns;
                     }
-                    queue.arrive(event.number, &packet, random);
+                    if !polices {
+                        queue.arrive(event.number, &packet, random);
+                    } else if queue.police(&packet) {
+                        passed.insert(event.number);
+                    }
                 }
                 Seen::Leaves { ecn } => {
                     let packet = packet()?;
@@ -268,7 +303,10 @@ impl Play {
                         played.early_ns = played.early_ns.max(turn.saturating_sub(event.at_ns));
                         played.late_ns = played.late_ns.max(event.at_ns.saturating_sub(turn.max(waits_from)));
                     }
-                    let ours = self.depart(&mut queue, event.at_ns, &came);
+                    let ours = match polices {
+                        true => passed.remove(&event.number).then_some(of_kernel),
+                        false => self.depart(&mut queue, event.at_ns, &came),
+                    };
                     if ours == Some(of_kernel) {
                         played.same += 1;
                     } else {
@@ -276,7 +314,16 @@ impl Play {
                         played.parted = Some(QueueMismatch { turn, at_ns, kernel: Some(of_kernel), ours });
                     }
                 }
-                Seen::Dropped => played.dropped += 1,
+                Seen::Dropped => {
+                    played.dropped += 1;
+                    if passed.contains(&event.number) && played.parted.is_none() {
+                        let packet = event.number;
+                        let flow = self.arrivals[packet as usize].flow;
+                        let ours = Some(Sent { packet, flow, waited_ns: 0, marked: false });
+                        let (turn, at_ns) = (played.left + 1, event.at_ns);
+                        played.parted = Some(QueueMismatch { turn, at_ns, kernel: None, ours });
+                    }
+                }
                 Seen::Ticks => queue.tick(event.at_ns),
                 Seen::Admitted | Seen::Draws(_) => {}
             }

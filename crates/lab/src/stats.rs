@@ -80,11 +80,14 @@ fn leaf(qdisc: &Entry) -> Stats {
         "pie" => (word(7), "early", vec![("early", word(9))]),
         // struct tc_red_xstats: early, pdrop, other, marked
         "red" => (word(1), "early", vec![("early", word(3))]),
+        // struct tc_sfb_xstats: early, penalty, bucket, queue, child, marked
+        "sfb" => (word(3) + word(4), "early", vec![("early", word(5))]),
         // struct tc_fq_qd_stats, after 8 u64 and 4 u32: ce_mark
         "fq" => (drops, "limit", vec![("threshold", word(20))]),
         _ => (drops, "limit", Vec::new()),
     };
     let full = full.min(drops);
+    let bounded = if kind == "sfb" { (word(1) + word(2)).min(drops - full) } else { 0 };
     let probes = match kind {
         // 1 count, 7 dropping
         "codel" => vec![("count", word(1) as f64), ("dropping", word(7) as f64)],
@@ -100,7 +103,10 @@ fn leaf(qdisc: &Entry) -> Stats {
     Stats {
         backlog_bytes: u64::from(bytes),
         backlog_packets: u64::from(packets),
-        drops: [("limit", full), (other, drops - full)].into_iter().filter(|d| d.1 > 0).collect(),
+        drops: [("limit", full), ("threshold", bounded), (other, drops - full - bounded)]
+            .into_iter()
+            .filter(|d| d.1 > 0)
+            .collect(),
         marks: marks.into_iter().filter(|m| m.1 > 0).collect(),
         probes,
     }

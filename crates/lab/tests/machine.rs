@@ -135,7 +135,10 @@ fn the_kernels_disciplines_send_the_same_packets_as_ours() {
                 [[flows]]\ncount = 3\ncca = \"cubic\"\nrtt = \"30ms\"\necn = true\n\
                 [[flows]]\ncount = 2\ncca = \"bbr\"\nrtt = \"20ms\"\n\
                 [queue]\ndisciplines = [\"droptail\", { name = \"codel\", ecn = true }, \"fq-codel\", \"fq\", \"sfq\", \"red\",\n\
-                \"cobalt\", { name = \"pie\", ecn = true }, { name = \"pie\", estimator = \"rate\" }]\n\
+                \"cobalt\", { name = \"pie\", ecn = true }, { name = \"pie\", estimator = \"rate\" },\n\
+                { name = \"fq\", ce_threshold = \"2ms\" },\n\
+                { name = \"fq-codel\", ce_threshold = \"1ms\", ce_threshold_for = \"ect1\" },\n\
+                \"sfb\", { name = \"sfb\", target = 5, max = 15, increment = 2000, decrement = 200 }]\n\
                 [run]\nduration = \"4s\"\nseeds = [1]\n";
     let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
     let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
@@ -152,7 +155,34 @@ fn the_kernels_disciplines_send_the_same_packets_as_ours() {
         done += 1;
     });
     ended.unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(done, 9);
+    assert_eq!(done, 13);
+}
+
+/// The kernel's policer lets the same packets pass as ours: from a bucket that hardly holds two packets to one of a round trip.
+#[test]
+fn the_kernels_policer_lets_the_same_packets_pass() {
+    let Some(lab) = lab("the_kernels_policer_lets_the_same_packets_pass") else { return };
+    let mut specs = Vec::new();
+    for (rate, bucket) in [("3mbit", "3100b"), ("10mbit", "6000b"), ("17mbit", "30kb"), ("100mbit", "250kb")]
+    {
+        let text = format!(
+            "[link]\nrate = \"{rate}\"\nbuffer = \"{bucket}\"\npolice = true\n\
+             [[flows]]\ncount = 3\ncca = {{ cubic = 2, bbr = 1 }}\nrtt = \"30ms\"\n\
+             [[flows]]\npoisson = \"1mbit\"\npacket = \"200b\"\n\
+             [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"5s\"\nseeds = [1]\n"
+        );
+        let scenario = Scenario::parse(&text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
+        specs.extend(scenario.runs().unwrap_or_else(|e| panic!("{e}")));
+    }
+    let mut done = 0;
+    let ended = lab.play(&specs, &AtomicBool::new(false), |i, played| {
+        let played = played.unwrap_or_else(|e| panic!("{i}: {e}"));
+        assert!(played.left > 300 && played.dropped > 50, "{i}: {played:?}");
+        assert_eq!((&played.parted, played.same), (&None, played.left), "{i}: {played:?}");
+        done += 1;
+    });
+    ended.unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(done, 4);
 }
 
 /// What `check` lets pass the kernel takes: every parameter of its disciplines, at the ends of its range and in between.
@@ -171,7 +201,7 @@ fn the_kernel_takes_what_is_not_refused() {
         check(&scenario, &runs, QdiscOrigin::Kernel, false).ok()
     };
     let mut disciplines = Vec::new();
-    for name in ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq"] {
+    for name in ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq", "sfb"] {
         let info = queuewright_aqm::find(name).unwrap_or_else(|| panic!("no {name}"));
         for which in 0..3 {
             let mut written = format!("{{ name = \"{name}\", label = \"{name} {which}\"");

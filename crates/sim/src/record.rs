@@ -80,6 +80,16 @@ impl LoneQueue {
         self.port.arrive_with(packet, random);
     }
 
+    /// A packet comes to a port that polices: does it let it pass?
+    pub fn police(&mut self, packet: &Arrival) -> bool {
+        while self.port.service_at <= packet.at_ns {
+            let now = self.port.service_at;
+            self.port.serve(now, |_, _| ());
+        }
+        let (enqueue_ns, flow, bytes) = (packet.at_ns, packet.flow, packet.bytes);
+        self.port.police(packet::Packet { enqueue_ns, flow, bytes, ..packet::Packet::default() }).is_some()
+    }
+
     /// The link takes a packet: its number, and is it marked? None: there is none.
     pub fn depart(&mut self, now_ns: u64) -> Option<(u32, bool)> {
         // An idle link is told of by the caller of `dequeue`; htb asks no empty queue.

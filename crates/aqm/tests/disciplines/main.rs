@@ -23,6 +23,7 @@ mod red;
 mod registry;
 mod santa;
 mod seen;
+mod sfb;
 mod sfq;
 mod static_threshold;
 mod tune;

@@ -163,7 +163,11 @@ fn forgets_overload(info: &'static Info, scene: &Scene) -> Result<(), String> {
 
 #[test]
 fn silence_is_a_fresh_start_for_light_traffic() {
-    let exempt = [("queuepilot", SCRIPTED), ("ahab", FAST_LINKS)];
+    let exempt = [
+        ("queuepilot", SCRIPTED),
+        ("ahab", FAST_LINKS),
+        ("sfb", "probabilities move with arrivals alone, as in sch_sfb"),
+    ];
     hold("silence", 150, roomy(2_000), &exempt, forgets_overload);
 }
 
@@ -213,6 +217,7 @@ fn an_hour_of_silence_makes_it_new() {
         ("chen-sfq", "who was admitted more than the round has come to waits for it (this project's choice)"),
         ("ahab", "T rests in silence, as the authors' does"),
         ("cebinae", "it has measured the link"),
+        ("sfb", "probabilities move with arrivals alone, and flows have another hash, as in sch_sfb"),
     ];
     hold("fresh", 80, roomy(1_500), &exempt, is_fresh_after_an_hour);
 }

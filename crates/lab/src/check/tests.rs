@@ -676,6 +676,7 @@ fn the_smaller_limit_holds() {
         ("fq-codel", "100", "100"),
         ("fq", "100", "100"),
         ("sfq", "100", "100"),
+        ("sfb", "100", "100"),
         ("red", "151400", "151400"),
     ] {
         has(told(name, None, "100p"), packets);

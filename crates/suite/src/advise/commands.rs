@@ -18,7 +18,7 @@ pub struct ByTc {
 }
 
 /// What one can put on by tc alone, the simplest first.
-pub const BY_TC: [ByTc; 6] = [
+pub const BY_TC: [ByTc; 7] = [
     ByTc { name: "droptail", tc: "pfifo", most: 0, since: (2, 6) },
     ByTc { name: "fq-codel", tc: "fq_codel", most: 0, since: (3, 5) },
     ByTc { name: "codel", tc: "codel", most: 0, since: (3, 5) },
@@ -26,6 +26,7 @@ pub const BY_TC: [ByTc; 6] = [
     // Its own limit, unless a parameter says otherwise.
     ByTc { name: "sfq", tc: "sfq", most: 127, since: (2, 6) },
     ByTc { name: "fq", tc: "fq", most: 0, since: (3, 12) },
+    ByTc { name: "sfb", tc: "sfb", most: 0, since: (2, 6) },
 ];
 
 /// In the order in which one would rather have them: what tc has by itself, the simplest first, then what these say that more kernels have, then
