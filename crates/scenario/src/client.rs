@@ -85,12 +85,6 @@ impl Client {
                 given.key
             )));
         }
-        if let Some(n) = t.get("reverse_ports") {
-            return Err(n.key_error(format!(
-                "does not go with {}: requests take the way of the ACKs, and are not sent again if a queue drops them",
-                given.key
-            )));
-        }
         if let Some(n) = video {
             if let Some(size) = t.get("size") {
                 return Err(size.key_error("follows from the video's ladder and chunk; leave it out"));

@@ -27,8 +27,8 @@ pub struct Ack {
     pub flags: u8,
 }
 
-/// Marks, in the flags of what travels with the ACKs, a client's request: the last of the blocks, which is none then, says for how
-/// many segments.
+/// Marks, in the flags of what travels with the ACKs, a client's request: the last of the blocks, which is none then, says up to which
+/// segment. So one that comes twice asks for nothing more.
 pub const REQUEST: u8 = flag::RETRANSMIT;
 
 /// Above so many segments a window is told in whole 32, as Linux scales it by more bits the wider it may be.

@@ -1,11 +1,15 @@
 //! Acknowledgements that cross ports on their reverse path.
 //!
 //! In a queue such an acknowledgement is a packet with a number in the place of a segment's; what it says waits here. Links keep
-//! a flow's packets in order, so what is older than one that has come back was dropped on the way, and goes.
+//! a flow's packets in order, so what is older than one that has come back was dropped on the way, and goes. Where links jitter it may
+//! have been overtaken: then only a request is worth waiting for.
 
-use crate::ack::Ack;
+use crate::ack::{Ack, REQUEST};
 use crate::wheel::{Event, EventKind};
 use std::collections::VecDeque;
+
+/// So many requests that a later acknowledgement has overtaken are waited for; of most that are older queues drop the rest.
+const MOST_OVERTAKEN: usize = 16;
 
 /// The acknowledgements of a flow that are under way.
 #[derive(Debug, Default)]
@@ -13,6 +17,8 @@ pub struct AcksInFlight {
     acks: VecDeque<Ack>,
     /// Number of the first of them.
     first: u32,
+    /// Requests, by number, that something later has overtaken, or that were dropped.
+    overtaken: VecDeque<(u32, Ack)>,
     /// So many were sent, and so many came back.
     pub sent: u64,
     /// See `sent`.
@@ -42,12 +48,21 @@ impl AcksInFlight {
     }
 
     /// One has come back: what it says. None: a later one came before it, over a link where packets overtake one another, and
-    /// it has nothing to add.
+    /// it has nothing to add, as it is no request.
     pub fn take(&mut self, number: u32) -> Option<Ack> {
         self.came += 1;
         let at = number.wrapping_sub(self.first) as usize;
         if at >= self.acks.len() {
-            return None;
+            let overtaken = self.overtaken.iter().position(|(of, _)| *of == number)?;
+            return self.overtaken.remove(overtaken).map(|(_, request)| request);
+        }
+        for (number, ack) in (self.first..).zip(self.acks.range(..at)) {
+            if ack.flags & REQUEST != 0 {
+                self.overtaken.push_back((number, *ack));
+            }
+        }
+        while self.overtaken.len() > MOST_OVERTAKEN {
+            self.overtaken.pop_front();
         }
         self.first = number.wrapping_add(1);
         self.acks.drain(..=at).next_back()
@@ -67,5 +82,29 @@ mod tests {
         assert!(under_way.get(3).is_some() && under_way.take(4).is_some() && under_way.take(3).is_none());
         assert_eq!(under_way.send(Ack::default()), 5);
         assert_eq!((under_way.sent, under_way.came), (6, 4));
+    }
+
+    /// What it asks for no other says.
+    #[test]
+    fn a_request_that_was_overtaken_still_asks() {
+        let mut under_way = AcksInFlight::default();
+        let numbers: Vec<u32> = (0..6u32)
+            .map(|cum| {
+                under_way.send(Ack { cum, flags: if cum % 2 == 1 { REQUEST } else { 0 }, ..Ack::default() })
+            })
+            .collect();
+        assert!(under_way.take(numbers[4]).is_some());
+        // Not the one that only acknowledged, and each once; the third was dropped.
+        assert!(under_way.take(numbers[0]).is_none() && under_way.take(numbers[2]).is_none());
+        assert_eq!(under_way.take(numbers[1]).map(|ack| ack.cum), Some(1));
+        assert!(under_way.take(numbers[1]).is_none());
+        assert_eq!(under_way.take(numbers[5]).map(|ack| ack.cum), Some(5));
+        // Those that never come are forgotten in the end.
+        for _ in 0..100 {
+            let lost = under_way.send(Ack { flags: REQUEST, ..Ack::default() });
+            let next = under_way.send(Ack::default());
+            assert!(under_way.take(next).is_some() && lost != next);
+        }
+        assert_eq!(under_way.overtaken.len(), MOST_OVERTAKEN);
     }
 }

@@ -1,5 +1,6 @@
 //! A client at the receiving end of a connection: it asks for one response after another, or plays a video.
 
+use crate::sender::StackRules;
 use queuewright_results as results;
 use queuewright_results::quality::video;
 use queuewright_scenario::spec::{ClientSpec, FlowSpec, RunSpec, Traffic};
@@ -34,6 +35,49 @@ pub struct Client {
     responses: Vec<results::Transfer>,
     booked: usize,
     losses: Losses,
+    timeout: Timeout,
+}
+
+/// When its connection sends a request again that nothing answers: RFC 6298, as Linux has it (us).
+#[derive(Debug)]
+struct Timeout {
+    srtt_us: u64,
+    rttvar_us: u64,
+    least_us: u64,
+    /// When the request went out first, and how often it did.
+    sent_ns: u64,
+    sent: u32,
+}
+
+impl Timeout {
+    /// `TCP_RTO_MAX`
+    const MOST_US: u64 = 120_000_000;
+
+    /// All that is known of the path is the handshake.
+    fn new(rtt_us: u64, least_us: u64) -> Timeout {
+        Timeout { srtt_us: rtt_us, rttvar_us: rtt_us / 2, least_us, sent_ns: 0, sent: 0 }
+    }
+
+    /// It goes out at `at`: how long the next time comes after it, ns. The first is the tail loss probe, which is due no later than the
+    /// timeout, and for a single segment not before; from it the timeout counts anew (`tcp_schedule_loss_probe`).
+    fn sent(&mut self, at: u64) -> u64 {
+        if self.sent == 0 {
+            self.sent_ns = at;
+        }
+        let again = self.sent.saturating_sub(1).min(16);
+        self.sent += 1;
+        let timeout_us = self.srtt_us + (4 * self.rttvar_us).max(self.least_us);
+        (timeout_us << again).min(Timeout::MOST_US) * 1000
+    }
+
+    /// It is answered at `at`. What was sent twice says nothing of the round trip.
+    fn answered(&mut self, at: u64) {
+        if std::mem::take(&mut self.sent) == 1 {
+            let rtt_us = (at - self.sent_ns) / 1000;
+            self.rttvar_us = (3 * self.rttvar_us + self.srtt_us.abs_diff(rtt_us)) / 4;
+            self.srtt_us = (7 * self.srtt_us + rtt_us) / 8;
+        }
+    }
 }
 
 /// What a flow has lost and sent again so far.
@@ -89,6 +133,7 @@ impl Client {
             responses: Vec::new(),
             booked: 0,
             losses: Losses::default(),
+            timeout: Timeout::new(flow.base_rtt_ns / 1000, StackRules::of(run.stack).rto_min_us.into()),
         })
     }
 
@@ -108,6 +153,12 @@ impl Client {
     /// The first byte of the response has arrived at `at`.
     pub fn begins(&mut self, at: u64) {
         self.began_ns = Some(at);
+        self.timeout.answered(at);
+    }
+
+    /// Its request goes out at `at`: when it goes again if nothing has come by then.
+    pub fn asks_again_at(&mut self, at: u64) -> u64 {
+        at + self.timeout.sent(at)
     }
 
     /// The last byte of the response has arrived at `at`: when the client asks for another, if it does.
@@ -361,6 +412,25 @@ mod tests {
     use super::*;
 
     const S: u64 = 1_000_000_000;
+
+    /// RFC 6298 by hand: 20 ms at first, so 220 ms with Linux's least 200; a round trip of 1 s makes them 142.5 + 4 * 252.5.
+    #[test]
+    fn a_request_waits_as_its_connection_does() {
+        let mut timeout = Timeout::new(20_000, 200_000);
+        let ms = |timeout: &mut Timeout, at: u64| timeout.sent(at) / 1_000_000;
+        assert_eq!([0, 220, 440, 880].map(|at| ms(&mut timeout, at)), [220, 220, 440, 880]);
+        timeout.answered(2 * S);
+        // Nobody knows which of them was answered.
+        assert_eq!(ms(&mut timeout, 3 * S), 220);
+        timeout.answered(4 * S);
+        assert_eq!(ms(&mut timeout, 5 * S), 1152);
+        // However often, at most two minutes.
+        assert_eq!((0..100).map(|_| ms(&mut timeout, 5 * S)).max(), Some(120_000));
+        // An answer to what was never asked is none.
+        let mut timeout = Timeout::new(20_000, 200_000);
+        timeout.answered(S);
+        assert_eq!(ms(&mut timeout, S), 220);
+    }
 
     fn player(ladder_bps: Vec<u64>, buffer_ns: u64) -> Player {
         let video = Video { ladder_bps, chunk_ns: 4 * S, buffer_ns };

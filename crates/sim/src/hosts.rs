@@ -157,7 +157,11 @@ impl Flow {
         let Endpoints::Tcp { awaited, receiver, .. } = &mut self.ends else { return };
         *awaited = u32::MAX;
         match (&mut self.client, &mut self.asks) {
-            (Some(client), _) => client.begins(at),
+            (Some(client), _) => {
+                client.begins(at);
+                // It acknowledges the request.
+                receiver.ask_no_more();
+            }
             (None, Some(asks)) => *awaited = asks.answered(at, receiver.rcv_nxt),
             (None, None) => self.first_ns = Some(at),
         }
@@ -177,7 +181,7 @@ impl Flow {
             (more, *last_bytes) = segments_of(client.bytes());
             *awaited = *segments;
             *segments = segments.saturating_add(more).min(u32::MAX - 1);
-            receiver.ask_at(asks_at, more);
+            receiver.ask_at(asks_at, *segments);
         }
         true
     }
@@ -194,14 +198,18 @@ impl Flow {
         if let Some(ack) = receiver.due(by.min(asks_at)) {
             acks.push(Ack::new(self.reverse.ack_arrival(ack.at), ack, receiver));
         }
-        if let Some(segments) = receiver.asks(by) {
+        if let Some(end) = receiver.asks(by) {
             // It acknowledges what came, and from then on its client is one that answers.
             let told = receiver.answers(asks_at);
             let mut request = Ack::new(self.reverse.ack_arrival(asks_at), told, receiver);
             request.count = request.count.min(MAX_SACKS as u8 - 1);
-            request.sacks[MAX_SACKS - 1] = (segments, 0);
+            request.sacks[MAX_SACKS - 1] = (end, 0);
             request.flags = request.flags & !flag::DUPLICATE | REQUEST;
             acks.push(request);
+            // Ports may drop it.
+            if let (Some(_), Some(client)) = (&self.acks_in_flight, &mut self.client) {
+                receiver.ask_at(client.asks_again_at(asks_at), end);
+            }
             if let Some(ack) = receiver.due(by) {
                 acks.push(Ack::new(self.reverse.ack_arrival(ack.at), ack, receiver));
             }
@@ -271,7 +279,8 @@ impl Flow {
                         match (ack.sacks[MAX_SACKS - 1], &mut self.asks) {
                             // The answer to a probe stands behind all that was written before.
                             ((0, number), Some(asks)) => *awaited = asks.told(number, sender.written()),
-                            ((more, _), _) => sender.write(at, more, out),
+                            ((end, _), _) if end > sender.end() => sender.write(at, end - sender.end(), out),
+                            _ => {}
                         }
                     }
                 }

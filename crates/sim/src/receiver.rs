@@ -95,7 +95,7 @@ pub struct Receiver {
     reopens: bool,
     /// Round-trip time of the empty path (ns).
     base_rtt_ns: u64,
-    /// For how many segments the client asks.
+    /// Up to which segment the client asks.
     asks_for: u32,
     /// It answers what comes ("ping-pong" mode): acknowledgements wait for the answer (`tcp_pingpong_thresh` is 1).
     pingpong: bool,
@@ -170,12 +170,17 @@ impl Receiver {
         self.asks_at
     }
 
-    /// At `at` its client asks for so many segments more.
-    pub fn ask_at(&mut self, at: u64, segments: u32) {
-        (self.asks_at, self.asks_for) = (at, segments);
+    /// At `at` its client asks for what lies before the segment `end`.
+    pub fn ask_at(&mut self, at: u64, end: u32) {
+        (self.asks_at, self.asks_for) = (at, end);
     }
 
-    /// The request, if it is due by `now`: for how many segments.
+    /// Its client asks for nothing more.
+    pub fn ask_no_more(&mut self) {
+        self.asks_at = u64::MAX;
+    }
+
+    /// The request, if it is due by `now`: up to which segment.
     #[inline]
     pub fn asks(&mut self, now: u64) -> Option<u32> {
         if self.asks_at > now {

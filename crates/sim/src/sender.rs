@@ -609,6 +609,11 @@ impl Sender {
         self.written
     }
 
+    /// The segment behind all that it was given to write.
+    pub fn end(&self) -> u32 {
+        self.snd_end
+    }
+
     /// It asks nothing about an acknowledgement's age, as ns-3.
     #[inline]
     pub fn takes_any_ack(&self) -> bool {

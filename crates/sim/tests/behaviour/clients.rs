@@ -80,6 +80,47 @@ fn responses_come_whole_whatever_is_lost() {
     }
 }
 
+/// One request of ten is lost on its way, and sent again after the timeout, once more after as long, then after twice as long each time. With
+/// that of 40 + 200 ms, a response takes 41.3 ms and on the mean 0.9 (0.1 * 240 + 0.01 * 480 + 0.001 * 960 + ...) = 27 more.
+#[test]
+fn a_request_that_is_lost_is_sent_again() {
+    let r = one("[[ports]]\nname = \"down\"\nrate = \"10mbit\"\ndelay = \"20ms\"\n\
+         [[ports]]\nname = \"up\"\nrate = \"10mbit\"\ndelay = \"20ms\"\nloss = \"10%\"\n\
+         [[flows]]\ncca = \"cubic\"\nrtt = \"40ms\"\nsize = \"1448b\"\nrequests = \"10ms\"\nports = [\"down\"]\n\
+         reverse_ports = [\"up\"]\n[queue]\ndisciplines = [\"droptail\"]\n\
+         [run]\nduration = \"2000s\"\nwarmup = \"1s\"\nsample = \"1s\"\n");
+    let t = r.groups[0].transfers.as_ref().expect("responses are transfers");
+    close("half of them", t.fct_s["all"].p50, 0.0413, 0.0, 0.0005);
+    // Of 25,000 its standard error is 0.6 ms.
+    close("mean", t.fct_s["all"].mean, 0.0684, 0.0, 0.0025);
+    let late = |s: f64| {
+        let late = r.detail.transfers.iter().filter(|t| t.fct_s.is_some_and(|took| took > s)).count();
+        late as f64 / t.completed as f64
+    };
+    close("sent again", late(0.2), 0.1, 0.0, 0.01);
+    close("twice", late(0.4), 0.01, 0.0, 0.003);
+    assert!(t.started - t.completed <= 1, "{t:?}");
+}
+
+/// Uploads that fill the queue which a player's requests and acknowledgements cross cost it a part of what it had without them.
+#[test]
+fn a_full_queue_on_the_way_back_slows_a_player() {
+    let play = |discipline: &str| {
+        let r = one(&format!(
+            "[[ports]]\nname = \"down\"\nrate = \"20mbit\"\nbuffer = \"200p\"\n\
+             [[ports]]\nname = \"up\"\nrate = \"1mbit\"\nbuffer = \"100p\"\n\
+             [[flows]]\nname = \"player\"\ncca = \"cubic\"\nrtt = \"20ms\"\nvideo = {{}}\nports = [\"down\"]\nreverse_ports = [\"up\"]\n\
+             [[flows]]\nname = \"uploads\"\ncca = \"cubic\"\ncount = 8\nrtt = \"20ms\"\nports = [\"up\"]\n\
+             [queue]\ndisciplines = [\"{discipline}\"]\n[run]\nduration = \"300s\"\nwarmup = \"60s\"\nsample = \"1s\"\n"
+        ));
+        let player = video(&r);
+        assert!(player.chunks > 20, "{discipline}: {player:?}");
+        player.bitrate_bps
+    };
+    let (full, fair) = (play("droptail"), play("fq-codel"));
+    assert!(fair > 1.5 * full, "{full} {fair}");
+}
+
 fn video(r: &Run) -> Video {
     r.groups[0].video.expect("a player")
 }

@@ -321,7 +321,7 @@ pub fn scenario(line: &Line, number: u64, managed: bool) -> String {
         &mut out,
         "video",
         &format!(
-            "count = {players}\ncca = \"cubic\"\nrtt = \"{video_rtt}\"\nstart = \"0s..2s\"\nvideo = {{}}\nports = {}",
+            "count = {players}\ncca = \"cubic\"\nrtt = \"{video_rtt}\"\nstart = \"0s..2s\"\nvideo = {{}}\nports = {}\nreverse_ports = [\"up\"]",
             through("down")
         ),
     );

@@ -74,7 +74,6 @@ const ANSWERS: f64 = 1.0 / (Use::ALL.len() + 1) as f64;
 /// Of each label, its score (the mean over what is wanted) with each draw, and that of each thing that is wanted.
 fn scored(table: &Table, subject: &Subject, labels: &[String]) -> (Vec<Vec<f64>>, Vec<Vec<Vec<f64>>>) {
     let wanted = subject.wanted();
-    let video = wanted.iter().position(|w| w.name == Use::Video.name());
     let (mut totals, mut of_each) =
         (vec![Vec::new(); labels.len()], vec![vec![Vec::new(); wanted.len()]; labels.len()]);
     for draw in table.values() {
@@ -82,22 +81,11 @@ fn scored(table: &Table, subject: &Subject, labels: &[String]) -> (Vec<Vec<f64>>
         if got.len() != labels.len() {
             continue;
         }
-        let of = |w: &Wanted| -> Vec<f64> { got.iter().map(|m| w.got(m)).collect() };
         let scores = |w: &Wanted| match got.iter().all(|m| w.is_open(m)) {
             true => vec![f64::NAN; got.len()],
-            false => w.scores(&of(w)),
+            false => w.scores(&got.iter().map(|m| w.got(m)).collect::<Vec<f64>>()),
         };
-        let mut scores: Vec<Vec<f64>> = wanted.iter().map(scores).collect();
-        // Players' acknowledgements meet no queue, so that what waits on the way up costs them nothing: they have the part of it that
-        // downloads have of the best's.
-        if let (Some(video), Subject::Line(_)) = (video, subject) {
-            let downloads = Wanted::of_use(Use::Downloads);
-            let parts = downloads.scores(&of(&downloads));
-            let parts = parts.iter().map(|part| if part.is_nan() { 1.0 } else { *part });
-            let bitrates: Vec<f64> =
-                of(&wanted[video]).iter().zip(parts).map(|(rate, part)| rate * part).collect();
-            scores[video] = wanted[video].scores(&bitrates);
-        }
+        let scores: Vec<Vec<f64>> = wanted.iter().map(scores).collect();
         for i in 0..labels.len() {
             totals[i].push(total(subject, scores.iter().map(|of| of[i]).collect()));
             for (w, of) in scores.iter().enumerate() {
@@ -458,7 +446,7 @@ impl Advice<'_> {
             "Means over the {}, with 95 % intervals. MOS: 1 to 4.4, above 4 is good; QoO: 0 to 100; RPM: round trips a minute under load; complete: pages, or flows, that came whole.{}\n",
             self.subject.draws(),
             if of_line {
-                " A page that has not come by the end has taken until then. Players' acknowledgements meet no queue here: of their bitrate the score takes the part that downloads have of the best's. Beside the score: lost, of the packets of the worse direction; least share, of the slowest download or upload beside the fastest."
+                " A page that has not come by the end has taken until then. Beside the score: lost, of the packets of the worse direction; least share, of the slowest download beside the fastest, or the slowest upload if that is less."
             } else {
                 ""
             }
@@ -628,40 +616,6 @@ mod tests {
         let (is, words) = said(&of(got));
         assert!(is && words.contains("gets anything: web, answers."), "{words}");
         assert!(!said(&of(|_| Measures::new())).0);
-    }
-
-    /// Players' acknowledgements meet no queue: a full one on the way up is no merit, nor what others are measured by.
-    #[test]
-    fn video_has_no_more_than_downloads() {
-        let access = Access::read("dsl").unwrap();
-        let subject = Subject::Line(Line::new("20mbit", "20ms", access, vec![Use::Video]).unwrap());
-        let labels = [NOW, "fq-codel"].map(String::from);
-        let one = |bitrate: f64, down: f64| {
-            Measures::from(
-                [
-                    ("video.video.bitrate_bps", bitrate),
-                    ("video.video.stalled_s", 0.0),
-                    ("video.flows", 1.0),
-                    ("downloads.goodput_bps", down),
-                ]
-                .map(|(path, v)| (format!("group.{path}"), v)),
-            )
-        };
-        let table: Table = (5..21)
-            .map(|n| {
-                let mut of =
-                    BTreeMap::from([(NOW.to_string(), one(2e6, 1e6)), ("fq-codel".into(), one(1.9e6, 9e6))]);
-                of.values_mut().for_each(|m| {
-                    m.insert(super::super::wanted::WINDOW.into(), 10.0);
-                });
-                (n, of)
-            })
-            .collect();
-        assert_eq!(judged(&table, &subject, &labels).chosen, 1);
-        // 2 Mbit/s of which a ninth counts are not the best: 1.9 are.
-        let (_, of_each) = scored(&table, &subject, &labels);
-        let video = |i: usize| of_each[i][0][0];
-        assert!((video(0) - 2.0 / 9.0 / 1.9).abs() < 1e-9 && video(1) == 1.0, "{of_each:?}");
     }
 
     /// With one use wanted, how the line answers is a seventh of the score, as with all.

@@ -1,7 +1,7 @@
 //! What is wanted of a link, one thing for each use of it, and what a run gave of it.
 
 use super::household::Use;
-use queuewright_experiments::{mean, measures};
+use queuewright_experiments::measures;
 use queuewright_results::Run;
 use queuewright_results::quality::emodel::{Echo, G711_PLC, mos, r};
 use queuewright_results::quality::qoo::{Measured, Profile, named};
@@ -240,10 +240,11 @@ fn share(heading: String, part: String, whole: String) -> Column {
 }
 
 /// What a household's table has beside what is wanted, and no score is of: packets that queues drop (the worse direction), and the slowest
-/// download or upload beside the fastest.
+/// download beside the fastest, or the slowest upload if that is less. Of a flow that is alone there is none.
 pub(crate) fn beside() -> Vec<Column> {
     fn least(m: &Measures, group: &str) -> f64 {
-        value(m, &format!("group.{group}.flow_mbps.min")) / value(m, &format!("group.{group}.flow_mbps.max"))
+        let of = |what: &str| value(m, &format!("group.{group}.{what}"));
+        if of("flows") > 1.0 { of("flow_mbps.min") / of("flow_mbps.max") } else { f64::NAN }
     }
     let ways: [&[&str]; 2] = [&["isp", "down"], &["up"]];
     let lost = move |m: &Measures| {
@@ -258,7 +259,7 @@ pub(crate) fn beside() -> Vec<Column> {
         ("lost (%)".into(), Box::new(lost), 100.0, 1),
         (
             "least share (%)".into(),
-            Box::new(|m| mean([least(m, Use::Downloads.name()), least(m, Use::Uploads.name())].into_iter())),
+            Box::new(|m| least(m, Use::Downloads.name()).min(least(m, Use::Uploads.name()))),
             100.0,
             0,
         ),
@@ -375,6 +376,22 @@ mod tests {
         // All in the warm-up: there is nothing else to go by.
         let early = run(vec![page(0, 5.0, Some(1.0)), page(1, 6.0, None)]);
         assert_eq!(web.got(&early), 1.0);
+    }
+
+    /// What a flow has that is alone is no share; of two directions the worse counts.
+    #[test]
+    fn the_least_share_is_of_several() {
+        let share = |downloads: f64, uploads: f64| {
+            let of = |name: &str, flows: f64, min: f64| {
+                [("flows", flows), ("flow_mbps.min", min), ("flow_mbps.max", 8.0)]
+                    .map(|(what, v)| (format!("group.{name}.{what}"), v))
+            };
+            let m: Measures =
+                of("downloads", downloads, 6.0).into_iter().chain(of("uploads", uploads, 2.0)).collect();
+            beside()[1].1(&m)
+        };
+        assert_eq!([share(2.0, 1.0), share(1.0, 4.0), share(3.0, 4.0)], [0.75, 0.25, 0.25]);
+        assert!(share(1.0, 1.0).is_nan());
     }
 
     /// Two players of which one stands for half of 10 s play for three quarters of the time.
