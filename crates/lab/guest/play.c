@@ -75,6 +75,7 @@ static void send_one(int fd, const struct arrival *a, uint32_t number)
 {
 	static unsigned char packet[65536];
 	struct iphdr *ip = (struct iphdr *)packet;
+	uint16_t port;
 
 	ip->version = 4;
 	ip->ihl = 5;
@@ -83,6 +84,9 @@ static void send_one(int fd, const struct arrival *a, uint32_t number)
 	ip->ttl = 64;
 	ip->protocol = IPPROTO_UDP;
 	ip->daddr = flows_address(SERVER, 0).sin_addr.s_addr;
+	/* The port that it comes from, by which a hash tells flows apart. */
+	port = htons((uint16_t)(a->flow + 1));
+	memcpy(packet + sizeof(*ip), &port, sizeof(port));
 	memcpy(packet + NUMBER_AT, &number, sizeof(number));
 	(void)!send(fd, packet, a->bytes, MSG_NOSIGNAL);
 }

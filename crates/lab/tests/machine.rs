@@ -127,7 +127,8 @@ fn a_run_that_fails_says_why() {
     assert!(done[1].1.as_ref().is_ok_and(|n| *n > 100), "{done:?}");
 }
 
-/// The kernel's own qdiscs decide as ours do, on the packets of one simulated run, from the first to the last.
+/// The kernel's own qdiscs decide as ours do, on the packets of one simulated run, from the first to the last. Which of its eight bins a flow of
+/// SFB's shares is another thing here and there: one that is its own alone decides, where no probability falls.
 #[test]
 fn the_kernels_disciplines_send_the_same_packets_as_ours() {
     let Some(lab) = lab("the_kernels_disciplines_send_the_same_packets_as_ours") else { return };
@@ -138,7 +139,7 @@ fn the_kernels_disciplines_send_the_same_packets_as_ours() {
                 \"cobalt\", { name = \"pie\", ecn = true }, { name = \"pie\", estimator = \"rate\" },\n\
                 { name = \"fq\", ce_threshold = \"2ms\" },\n\
                 { name = \"fq-codel\", ce_threshold = \"1ms\", ce_threshold_for = \"ect1\" },\n\
-                \"sfb\", { name = \"sfb\", target = 5, max = 15, increment = 2000, decrement = 200 }]\n\
+                \"sfb\", { name = \"sfb\", target = 5, max = 15, increment = 5, decrement = 0 }]\n\
                 [run]\nduration = \"4s\"\nseeds = [1]\n";
     let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
     let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
@@ -146,7 +147,7 @@ fn the_kernels_disciplines_send_the_same_packets_as_ours() {
     let ended = lab.play(&specs, &AtomicBool::new(false), |i, played| {
         let name = &specs[i].discipline.label;
         let played = played.unwrap_or_else(|e| panic!("{name}: {e}"));
-        assert!(played.packets > 5000 && played.dropped > 50, "{name}: {played:?}");
+        assert!(played.packets > 5000 && played.dropped + played.marked > 50, "{name}: {played:?}");
         assert_eq!((&played.parted, played.same), (&None, played.left), "{name}: {played:?}");
         println!("{name}: at most {} ns before the bucket and {} after", played.early_ns, played.late_ns);
         // A bucket that is one packet off would be 606 us so. htb reads its clock before the qdisc below it is asked, which is when we
