@@ -219,6 +219,8 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
             (Some("sch_sfq"), words)
         }
         "sfb" => {
+            // Of as many ours keeps the hashes.
+            let limit = limit.min(131_072);
             // Of 65535 to the nearest, as tc reads it.
             let part = |key| format!("{:.8}", of.int(key) as f64 / 65535.0);
             let words = format!(

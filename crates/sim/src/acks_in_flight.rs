@@ -44,7 +44,8 @@ impl AcksInFlight {
 
     /// What one says that is under way.
     pub fn get(&self, number: u32) -> Option<&Ack> {
-        self.acks.get(number.wrapping_sub(self.first) as usize)
+        let overtaken = || self.overtaken.iter().find(|(of, _)| *of == number).map(|(_, ack)| ack);
+        self.acks.get(number.wrapping_sub(self.first) as usize).or_else(overtaken)
     }
 
     /// One has come back: what it says. None: a later one came before it, over a link where packets overtake one another, and
@@ -56,9 +57,9 @@ impl AcksInFlight {
             let overtaken = self.overtaken.iter().position(|(of, _)| *of == number)?;
             return self.overtaken.remove(overtaken).map(|(_, request)| request);
         }
-        for (number, ack) in (self.first..).zip(self.acks.range(..at)) {
+        for (behind, ack) in (0..).zip(self.acks.range(..at)) {
             if ack.flags & REQUEST != 0 {
-                self.overtaken.push_back((number, *ack));
+                self.overtaken.push_back((self.first.wrapping_add(behind), *ack));
             }
         }
         while self.overtaken.len() > MOST_OVERTAKEN {

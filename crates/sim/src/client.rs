@@ -38,12 +38,14 @@ pub struct Client {
     timeout: Timeout,
 }
 
-/// When its connection sends a request again that nothing answers: RFC 6298, as Linux has it (us).
+/// When its connection sends a request again that nothing answers: by RFC 6298 and a tail loss probe before (RFC 8985), with Linux's bounds.
 #[derive(Debug)]
 struct Timeout {
+    /// 0: nothing is known.
     srtt_us: u64,
     rttvar_us: u64,
     least_us: u64,
+    probes: bool,
     /// When the request went out first, and how often it did.
     sent_ns: u64,
     sent: u32,
@@ -53,30 +55,38 @@ impl Timeout {
     /// `TCP_RTO_MAX`
     const MOST_US: u64 = 120_000_000;
 
-    /// All that is known of the path is the handshake.
-    fn new(rtt_us: u64, least_us: u64) -> Timeout {
-        Timeout { srtt_us: rtt_us, rttvar_us: rtt_us / 2, least_us, sent_ns: 0, sent: 0 }
+    fn new(rules: &StackRules) -> Timeout {
+        let least_us = rules.rto_min_us.into();
+        Timeout { srtt_us: 0, rttvar_us: 0, least_us, probes: rules.probes, sent_ns: 0, sent: 0 }
     }
 
-    /// It goes out at `at`: how long the next time comes after it, ns. The first is the tail loss probe, which is due no later than the
-    /// timeout, and for a single segment not before; from it the timeout counts anew (`tcp_schedule_loss_probe`).
+    /// It goes out at `at`: how long after it it does again, ns. First the probe, from which the timeout counts anew
+    /// (`tcp_schedule_loss_probe`: of a single segment two round trips and the least timeout, and no later than that).
     fn sent(&mut self, at: u64) -> u64 {
         if self.sent == 0 {
             self.sent_ns = at;
         }
-        let again = self.sent.saturating_sub(1).min(16);
-        self.sent += 1;
         let timeout_us = self.srtt_us + (4 * self.rttvar_us).max(self.least_us);
-        (timeout_us << again).min(Timeout::MOST_US) * 1000
+        let wait_us = match (self.probes, self.sent) {
+            (true, 0) => timeout_us.min(2 * self.srtt_us + self.least_us),
+            (true, n) => timeout_us << (n - 1).min(16),
+            (false, n) => timeout_us << n.min(16),
+        };
+        self.sent += 1;
+        wait_us.min(Timeout::MOST_US) * 1000
     }
 
-    /// It is answered at `at`. What was sent twice says nothing of the round trip.
-    fn answered(&mut self, at: u64) {
-        if std::mem::take(&mut self.sent) == 1 {
-            let rtt_us = (at - self.sent_ns) / 1000;
-            self.rttvar_us = (3 * self.rttvar_us + self.srtt_us.abs_diff(rtt_us)) / 4;
-            self.srtt_us = (7 * self.srtt_us + rtt_us) / 8;
-        }
+    /// A segment arrives at `at` that acknowledges it, or the handshake before anything was asked, and echoes what was sent so long ago. Of
+    /// what was sent twice only the echo says which it was (RFC 7323).
+    fn answered(&mut self, at: u64, echo_ms: u32) {
+        let rtt_us = match std::mem::take(&mut self.sent) {
+            1 => (at - self.sent_ns) / 1000,
+            _ => 1000 * u64::from(echo_ms),
+        };
+        (self.srtt_us, self.rttvar_us) = match self.srtt_us {
+            0 => (rtt_us, rtt_us / 2),
+            srtt_us => ((7 * srtt_us + rtt_us) / 8, (3 * self.rttvar_us + srtt_us.abs_diff(rtt_us)) / 4),
+        };
     }
 }
 
@@ -133,7 +143,7 @@ impl Client {
             responses: Vec::new(),
             booked: 0,
             losses: Losses::default(),
-            timeout: Timeout::new(flow.base_rtt_ns / 1000, StackRules::of(run.stack).rto_min_us.into()),
+            timeout: Timeout::new(StackRules::of(run.stack)),
         })
     }
 
@@ -153,7 +163,16 @@ impl Client {
     /// The first byte of the response has arrived at `at`.
     pub fn begins(&mut self, at: u64) {
         self.began_ns = Some(at);
-        self.timeout.answered(at);
+    }
+
+    /// A segment of the response has arrived at `at`, which echoes what was sent so many ms ago.
+    pub fn is_heard(&mut self, at: u64, echo_ms: u32) {
+        self.timeout.answered(at, echo_ms);
+    }
+
+    /// Does its connection know how long a round trip takes?
+    pub fn knows_round_trip(&self) -> bool {
+        self.timeout.srtt_us > 0
     }
 
     /// Its request goes out at `at`: when it goes again if nothing has come by then.
@@ -413,23 +432,25 @@ mod tests {
 
     const S: u64 = 1_000_000_000;
 
-    /// RFC 6298 by hand: 20 ms at first, so 220 ms with Linux's least 200; a round trip of 1 s makes them 142.5 + 4 * 252.5.
+    /// By hand: a handshake of 20 ms, so 220 ms with Linux's least 200. A round trip of 1 s then makes them 142.5 + 4 * 250.6, and the probe
+    /// comes after 2 * 142.5 + 200 (the deviation is 7.5 before, and 250.6 then).
     #[test]
     fn a_request_waits_as_its_connection_does() {
-        let mut timeout = Timeout::new(20_000, 200_000);
         let ms = |timeout: &mut Timeout, at: u64| timeout.sent(at) / 1_000_000;
+        let mut timeout = Timeout::new(&StackRules::LINUX);
+        timeout.answered(S, 20);
         assert_eq!([0, 220, 440, 880].map(|at| ms(&mut timeout, at)), [220, 220, 440, 880]);
-        timeout.answered(2 * S);
-        // Nobody knows which of them was answered.
+        // The last copy was answered: 20 ms again.
+        timeout.answered(2 * S, 20);
         assert_eq!(ms(&mut timeout, 3 * S), 220);
-        timeout.answered(4 * S);
-        assert_eq!(ms(&mut timeout, 5 * S), 1152);
+        timeout.answered(4 * S, 1000);
+        assert_eq!([5, 6, 7].map(|at| ms(&mut timeout, at * S)), [485, 1145, 2290]);
         // However often, at most two minutes.
         assert_eq!((0..100).map(|_| ms(&mut timeout, 5 * S)).max(), Some(120_000));
-        // An answer to what was never asked is none.
-        let mut timeout = Timeout::new(20_000, 200_000);
-        timeout.answered(S);
-        assert_eq!(ms(&mut timeout, S), 220);
+        // ns-3's has no probe, and a second at the least.
+        let mut timeout = Timeout::new(&StackRules::NS3);
+        timeout.answered(S, 20);
+        assert_eq!([1, 2, 4].map(|at| ms(&mut timeout, at * S)), [1020, 2040, 4080]);
     }
 
     fn player(ladder_bps: Vec<u64>, buffer_ns: u64) -> Player {

@@ -109,6 +109,9 @@ impl Flow {
     /// A packet arrives at the receiver. Is what its client asked for complete?
     #[inline]
     fn receive(&mut self, packet: Delivery, acks: &mut Vec<Ack>) -> bool {
+        if self.acks_in_flight.is_some() && self.client.is_some() {
+            self.hear(&packet, acks);
+        }
         let Endpoints::Tcp { receiver, segments, last_bytes, awaited, .. } = &mut self.ends else {
             return false;
         };
@@ -151,17 +154,36 @@ impl Flow {
         false
     }
 
+    /// A packet arrives at a client whose requests may be lost. If it is of the response, it acknowledges the request: that does not go again,
+    /// unless that was due before.
+    #[inline(never)]
+    fn hear(&mut self, packet: &Delivery, acks: &mut Vec<Ack>) {
+        let at = packet.at();
+        let (Endpoints::Tcp { receiver, awaited, .. }, Some(client)) = (&self.ends, &self.client) else {
+            return;
+        };
+        let asks_at = receiver.asks_at();
+        let waits = asks_at != u64::MAX || !client.knows_round_trip();
+        if packet.seq < *awaited || packet.flags() & flag::SYN != 0 || !waits {
+            return;
+        }
+        if asks_at <= at {
+            self.say(at, acks);
+        }
+        let (Endpoints::Tcp { receiver, .. }, Some(client)) = (&mut self.ends, &mut self.client) else {
+            return;
+        };
+        receiver.ask_no_more();
+        client.is_heard(at, timestamp(at).wrapping_sub(packet.times().1));
+    }
+
     /// The first byte of what there is to send, or of what a client asked for, has arrived at `at`.
     #[cold]
     fn begin(&mut self, at: u64) {
         let Endpoints::Tcp { awaited, receiver, .. } = &mut self.ends else { return };
         *awaited = u32::MAX;
         match (&mut self.client, &mut self.asks) {
-            (Some(client), _) => {
-                client.begins(at);
-                // It acknowledges the request.
-                receiver.ask_no_more();
-            }
+            (Some(client), _) => client.begins(at),
             (None, Some(asks)) => *awaited = asks.answered(at, receiver.rcv_nxt),
             (None, None) => self.first_ns = Some(at),
         }
@@ -189,11 +211,17 @@ impl Flow {
     /// The delayed or compressed ACK goes out, and the client's request, if they can reach the sender by `now`.
     #[inline]
     fn answer(&mut self, now: u64, acks: &mut Vec<Ack>) {
-        let Endpoints::Tcp { receiver, .. } = &mut self.ends else { return };
+        let Endpoints::Tcp { receiver, .. } = &self.ends else { return };
         let by = now.saturating_sub(self.reverse.reverse_ns);
-        if receiver.next_at() > by {
-            return;
+        if receiver.next_at() <= by {
+            self.say(by, acks);
         }
+    }
+
+    /// What the receiver has to say by then, its client's request among it.
+    #[inline]
+    fn say(&mut self, by: u64, acks: &mut Vec<Ack>) {
+        let Endpoints::Tcp { receiver, .. } = &mut self.ends else { return };
         let asks_at = receiver.asks_at();
         if let Some(ack) = receiver.due(by.min(asks_at)) {
             acks.push(Ack::new(self.reverse.ack_arrival(ack.at), ack, receiver));

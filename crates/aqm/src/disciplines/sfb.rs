@@ -18,7 +18,7 @@ pub(super) const INFO: Info = Info {
         Param::count(
             "max",
             "packets",
-            "packets of a flow beyond which it loses all that comes",
+            "packets in each of a flow's bins from which on it loses all that comes",
             [25, 1, 65535],
             "tc-sfb",
         ),

@@ -26,7 +26,8 @@ pub const BY_TC: [ByTc; 7] = [
     // Its own limit, unless a parameter says otherwise.
     ByTc { name: "sfq", tc: "sfq", most: 127, since: (2, 6) },
     ByTc { name: "fq", tc: "fq", most: 0, since: (3, 12) },
-    ByTc { name: "sfb", tc: "sfb", most: 0, since: (2, 6) },
+    // 2.6.39
+    ByTc { name: "sfb", tc: "sfb", most: 0, since: (3, 0) },
 ];
 
 /// In the order in which one would rather have them: what tc has by itself, the simplest first, then what these say that more kernels have, then
