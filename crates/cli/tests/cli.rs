@@ -1274,7 +1274,7 @@ fn advice_is_for_the_line() {
         .iter()
         .filter_map(|s| s["discipline"].as_str())
         .collect();
-    assert_eq!(tried, ["as it is", "droptail", "fq-codel", "codel", "sfq"]);
+    assert_eq!(tried, ["as it is", "droptail", "fq-codel", "codel", "sfq", "sfb"]);
 }
 
 /// A scenario is advised on as it stands: its first discipline is what is there now, and each of its groups wants something.

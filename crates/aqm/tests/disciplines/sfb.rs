@@ -210,7 +210,7 @@ fn decides_as_linux_does() {
                 }
             }
             // Now and then the link has caught up.
-            if dice.roll() % 300 == 0 {
+            if dice.roll().is_multiple_of(300) {
                 while let Some(packet) = waiting.pop_front() {
                     ours.dequeue(now, &queue(&waiting), &packet);
                     linux.leave();
@@ -285,7 +285,7 @@ fn others_are_not_held_down() {
             lost[0] += u32::from(host.arrive(now, 1500, 0, 2).action == Action::Drop);
         }
         // Eleven others with a packet every 55 ms each.
-        if now / MS % 5 == 0 {
+        if (now / MS).is_multiple_of(5) {
             let flow = 1 + (now / MS / 5 % 11) as u32;
             lost[flow as usize] += u32::from(host.arrive(now, 1500, flow, 0).action == Action::Drop);
         }
