@@ -156,8 +156,9 @@ impl Play {
             if port.discipline.info.name == "cobalt" {
                 (port.limit_packets, port.limit_bytes) = (0, 0);
             }
-            if let Rate::Constant(bps) = port.rate {
-                port.burst_bytes.get_or_insert(wire_burst(bps));
+            // A policer's bucket is its threshold, and its link a wire.
+            if let (Rate::Constant(bps), false) = (&port.rate, port.police) {
+                port.burst_bytes.get_or_insert(wire_burst(*bps));
             }
         }
         play.part_flows();
@@ -337,7 +338,8 @@ impl Play {
                 played.dropped
             ));
         }
-        if played.parted.is_none() && queue.packets() > 0 {
+        // What a policer counts does not wait.
+        if played.parted.is_none() && !polices && queue.packets() > 0 {
             let ours = self.depart(&mut queue, last_ns, &came);
             played.parted = Some(QueueMismatch { turn: played.left + 1, at_ns: last_ns, kernel: None, ours });
         }
