@@ -36,9 +36,7 @@ extern "C" {
 /* So many may wait there. */
 #define QW_FQ_INTERNAL_MOST 8u
 
-/* The clock by which flows age, Linux's jiffies at 250 a second, and how long one
- * must have been away to have its credit again. */
-#define QW_FQ_JIFFY_NS (4 * QW_NS_PER_MS)
+/* Flows age by jiffies: so many must one have been away to have its credit again. */
 #define QW_FQ_REFILL_JIFFIES 10u
 
 /* What the two bands may send in a turn (fq_init()); the third is always empty. */
@@ -111,7 +109,7 @@ static inline qw_s32 qw_fq_credit(const struct qw_fq *s,
 	if (!left)
 		return (qw_s32)p->initial_quantum_bytes;
 	if (credit < (qw_s32)p->quantum_bytes &&
-	    qw_div(now, QW_FQ_JIFFY_NS) > left + QW_FQ_REFILL_JIFFIES)
+	    qw_div(now, QW_JIFFY_NS) > left + QW_FQ_REFILL_JIFFIES)
 		return (qw_s32)p->quantum_bytes;
 	return credit;
 }
@@ -206,7 +204,7 @@ static inline qw_u32 qw_fq_next(struct qw_fq *s, const struct qw_fq_params *p,
 		/* Until it is away for good this is written more than once. */
 		if (turn == QW_DRR_EMPTY)
 			s->left[t.index & QW_FQ_MASK] =
-				qw_div(now, QW_FQ_JIFFY_NS) | 1;
+				qw_div(now, QW_JIFFY_NS) | 1;
 	}
 	return QW_NONE;
 }

@@ -115,6 +115,10 @@ typedef signed long long qw_s64;
 #define QW_NS_PER_MS 1000000ULL
 #define QW_NS_PER_US 1000ULL
 
+/* Linux's jiffies, at 250 a second, for rules that go by them. */
+#define QW_HZ 250u
+#define QW_JIFFY_NS (QW_NS_PER_SEC / QW_HZ)
+
 /* A full-sized IP packet, where a rule needs one to think in. */
 #define QW_MTU 1500u
 

@@ -15,7 +15,8 @@
  * It departs from Linux in that
  *  - hashes are mixed by a salt, not keyed by SipHash;
  *  - times are 64 bits wide;
- *  - the limit is the buffer's.
+ *  - the limit is the buffer's;
+ *  - no filter of tc's gives the hash.
  */
 #ifndef QW_SFB_H
 #define QW_SFB_H
@@ -37,15 +38,12 @@ extern "C" {
 #endif
 #define QW_SFB_MASK (QW_SFB_PACKETS - 1)
 
-/* Its clock, Linux's jiffies at 250 a second, and so much of a pause that tokens
- * are made of at most. */
-#define QW_SFB_HZ 250u
-#define QW_SFB_JIFFY_NS (QW_NS_PER_SEC / QW_SFB_HZ)
-#define QW_SFB_TOKEN_JIFFIES (10u * QW_SFB_HZ)
+/* Tokens are made of so much of a pause at most. */
+#define QW_SFB_TOKEN_JIFFIES (10u * QW_HZ)
 
 struct qw_sfb_params {
 	qw_u32 target_packets; /* a bin is full from here on, 20; > 0 */
-	qw_u32 max_packets; /* of a flow: beyond, tail drop, 25; > 0 */
+	qw_u32 max_packets; /* in all of its bins: from here on tail drop, 25; > 0 */
 	qw_u32 increment; /* of a full bin's probability, 65535ths, 33 */
 	qw_u32 decrement; /* of an empty bin's, 65535ths, 3 */
 	qw_u64 rehash_ns; /* until the other filter comes into use, 600 s; 0: never */
@@ -54,8 +52,11 @@ struct qw_sfb_params {
 	qw_u32 penalty_burst; /* and at once, 20 */
 };
 
+/* A bin counts up to here. */
+#define QW_SFB_MOST 65535u
+
 struct qw_sfb_bin {
-	qw_u16 packets; /* waiting, 65535 at most */
+	qw_u16 packets; /* waiting */
 	qw_u16 probability; /* 65535ths */
 };
 
@@ -78,13 +79,13 @@ struct qw_sfb {
 /* Of a time, so many at least (msecs_to_jiffies()). */
 static inline qw_u64 qw_sfb_jiffies(qw_u64 ns)
 {
-	return qw_div(ns + QW_SFB_JIFFY_NS - 1, QW_SFB_JIFFY_NS);
+	return qw_div(ns + QW_JIFFY_NS - 1, QW_JIFFY_NS);
 }
 
 static inline void qw_sfb_init(struct qw_sfb *s, const struct qw_sfb_params *p,
 			       qw_u64 now)
 {
-	s->rehash_jiffy = qw_div(now, QW_SFB_JIFFY_NS);
+	s->rehash_jiffy = qw_div(now, QW_JIFFY_NS);
 	s->token_jiffy = s->rehash_jiffy;
 	s->tokens = p->penalty_burst;
 	s->slot = 0;
@@ -124,7 +125,7 @@ static inline struct qw_sfb_bin *qw_sfb_place(struct qw_sfb *s, qw_u32 slot,
 static inline qw_u32 qw_sfb_see(struct qw_sfb *s, const struct qw_sfb_params *p,
 				qw_u32 slot, qw_u32 hash)
 {
-	qw_u32 fewest = QW_SFB_ONE, least = QW_SFB_ONE, level;
+	qw_u32 fewest = QW_SFB_MOST, least = QW_SFB_ONE, level;
 
 	QW_FOR (level, QW_SFB_LEVELS) {
 		struct qw_sfb_bin *b = qw_sfb_place(s, slot, level, hash);
@@ -148,7 +149,7 @@ static inline qw_u32 qw_sfb_see(struct qw_sfb *s, const struct qw_sfb_params *p,
 	return least << 16 | fewest;
 }
 
-/* The packet with this hash comes (by 1) or goes (by -1). */
+/* The packet with this hash comes, or else goes. */
 static inline void qw_sfb_count(struct qw_sfb *s, qw_u32 slot, qw_u32 hash,
 				int comes)
 {
@@ -159,7 +160,7 @@ static inline void qw_sfb_count(struct qw_sfb *s, qw_u32 slot, qw_u32 hash,
 	QW_FOR (level, QW_SFB_LEVELS) {
 		struct qw_sfb_bin *b = qw_sfb_place(s, slot, level, hash);
 
-		if (comes && b->packets < 65535u)
+		if (comes && b->packets < QW_SFB_MOST)
 			b->packets++;
 		else if (!comes && b->packets)
 			b->packets--;
@@ -193,7 +194,6 @@ static inline void qw_sfb_swap(struct qw_sfb *s, const struct qw_sfb_params *p,
 {
 	qw_u64 since = jiffy - s->rehash_jiffy;
 	qw_u64 rehash = qw_sfb_jiffies(p->rehash_ns);
-	qw_u64 warmup = qw_sfb_jiffies(p->warmup_ns);
 
 	if (!rehash)
 		return;
@@ -202,7 +202,8 @@ static inline void qw_sfb_swap(struct qw_sfb *s, const struct qw_sfb_params *p,
 		s->slot ^= 1;
 		s->both = 0;
 		s->rehash_jiffy = jiffy;
-	} else if (!s->both && warmup && since + warmup > rehash) {
+	} else if (p->warmup_ns &&
+		   since + qw_sfb_jiffies(p->warmup_ns) > rehash) {
 		s->both = 1;
 	}
 }
@@ -219,7 +220,7 @@ static inline int qw_sfb_penalized(struct qw_sfb *s,
 
 		if (age > QW_SFB_TOKEN_JIFFIES)
 			age = QW_SFB_TOKEN_JIFFIES;
-		age = qw_div(age * p->penalty_rate, QW_SFB_HZ);
+		age = qw_div(age * p->penalty_rate, QW_HZ);
 		s->tokens = age < p->penalty_burst ? (qw_u32)age :
 						     p->penalty_burst;
 		s->token_jiffy = jiffy;
@@ -235,7 +236,7 @@ qw_sfb_enqueue(struct qw_sfb *s, const struct qw_sfb_params *p, qw_u64 now,
 	       const struct qw_queue *q, const struct qw_packet *k,
 	       qw_u32 random)
 {
-	qw_u64 jiffy = qw_div(now, QW_SFB_JIFFY_NS);
+	qw_u64 jiffy = qw_div(now, QW_JIFFY_NS);
 	struct qw_verdict v = qw_pass();
 	qw_u32 mine, other = 0, seen, slot, place;
 
@@ -252,7 +253,7 @@ qw_sfb_enqueue(struct qw_sfb *s, const struct qw_sfb_params *p, qw_u64 now,
 	mine = qw_sfb_hash(k->flow, s->salt[slot]);
 	seen = qw_sfb_see(s, p, slot, mine);
 	s->least = seen >> 16;
-	if ((seen & 65535u) >= p->max_packets)
+	if ((seen & QW_SFB_MOST) >= p->max_packets)
 		return qw_drop(QW_REASON_THRESHOLD);
 	if (s->least >= QW_SFB_ONE) {
 		/* It does not yield. */
@@ -264,10 +265,11 @@ qw_sfb_enqueue(struct qw_sfb *s, const struct qw_sfb_params *p, qw_u64 now,
 			s->penalized++;
 			return qw_drop(QW_REASON_THRESHOLD);
 		}
-	} else if ((random & 65535u) < s->least) {
+	} else if ((random & QW_SFB_ONE) < s->least) {
 		/* From a half on part of what would be marked is dropped, all at 1. */
 		int drops = s->least > QW_SFB_ONE / 2 &&
-			    (random & 65535u) < 2 * (s->least - QW_SFB_ONE / 2);
+			    (random & QW_SFB_ONE) <
+				    2 * (s->least - QW_SFB_ONE / 2);
 
 		v = qw_mark_or_drop(k, !drops, QW_REASON_EARLY);
 		if (v.action == QW_DROP)

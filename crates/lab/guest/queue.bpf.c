@@ -174,24 +174,25 @@ int BPF_PROG(on_clock, __s64 now)
 	return 0;
 }
 
-SEC("fexit/get_random_u32")
-int BPF_PROG(on_random, __u32 drawn)
+static int drew(__u32 number)
 {
 	struct record *r = interrupted() ? 0 : next(EVENT_RANDOM);
 
 	if (r)
-		r->number = drawn;
+		r->number = number;
 	return 0;
+}
+
+SEC("fexit/get_random_u32")
+int BPF_PROG(on_random, __u32 drawn)
+{
+	return drew(drawn);
 }
 
 SEC("fexit/get_random_u16")
 int BPF_PROG(on_random_half, __u16 drawn)
 {
-	struct record *r = interrupted() ? 0 : next(EVENT_RANDOM);
-
-	if (r)
-		r->number = drawn;
-	return 0;
+	return drew(drawn);
 }
 
 SEC("fexit/get_random_bytes")

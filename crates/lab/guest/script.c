@@ -767,24 +767,35 @@ static void event(uint32_t number, const char *when, uint64_t by, char **w,
  * another time in each boot. */
 static void begin(void)
 {
-	uint64_t end = now_ns() + 100 * TICK_NS, looked, now = 0;
-	uint64_t hundredths = 0, before;
+	uint64_t end = now_ns() + 1000 * TICK_NS, looked, now;
+	uint64_t hundredths, before;
 
-	/* times(2) counts in hundredths of a second: every fifth tick begins an even one. A look that came late says not when. */
 	do {
-		looked = now;
-		before = hundredths;
-		wait_until(now_ns() + LOOK_NS);
-		hundredths = (uint64_t)times(NULL);
+		/* times(2) counts in hundredths of a second: every fifth tick begins an even one. However late a look comes, */
 		now = now_ns();
+		hundredths = (uint64_t)times(NULL);
+		do {
+			looked = now;
+			before = hundredths;
+			wait_until(now + LOOK_NS);
+			hundredths = (uint64_t)times(NULL);
+			now = now_ns();
+		} while (hundredths == before || hundredths % 2);
+		/* it says when the next one is to be looked for without a pause. */
+		wait_until(looked + 5 * TICK_NS - LOOK_NS);
+		before = hundredths + 1;
+		do {
+			looked = now;
+			hundredths = (uint64_t)times(NULL);
+			now = now_ns();
+		} while (hundredths == before);
 		if (now > end) {
-			stop(ENTRY_STOP, 0, "no tick began within %llu ms",
-			     100 * TICK_NS / 1000000);
+			stop(ENTRY_STOP, 0, "no tick was seen to begin within %llu ms",
+			     1000 * TICK_NS / 1000000);
 			return;
 		}
-	} while (hundredths == before || hundredths % 2 ||
-		 now - looked > 2 * LOOK_NS);
-	wait_until(now - (now - looked) / 2 + TICK_NS / 2 +
+	} while (hundredths != before + 1 || now - looked > LOOK_NS);
+	wait_until(now + TICK_NS / 2 +
 		   (WHEEL + state.ticks % WHEEL - hundredths / 2 * 5 % WHEEL) %
 			   WHEEL * TICK_NS);
 	zero = now_ns();

@@ -135,6 +135,7 @@ fn the_kernels_disciplines_send_the_same_packets_as_ours() {
     let text = "[link]\nrate = \"20mbit\"\nbuffer = \"60p\"\n\
                 [[flows]]\ncount = 3\ncca = \"cubic\"\nrtt = \"30ms\"\necn = true\n\
                 [[flows]]\ncount = 2\ncca = \"bbr\"\nrtt = \"20ms\"\n\
+                [[flows]]\ncca = \"dctcp\"\nrtt = \"20ms\"\necn = \"l4s\"\n\
                 [queue]\ndisciplines = [\"droptail\", { name = \"codel\", ecn = true }, \"fq-codel\", \"fq\", \"sfq\", \"red\",\n\
                 \"cobalt\", { name = \"pie\", ecn = true }, { name = \"pie\", estimator = \"rate\" },\n\
                 { name = \"fq\", ce_threshold = \"2ms\" },\n\

@@ -95,6 +95,15 @@ impl Ack {
         new
     }
 
+    /// The same with a request: of a client, which wants what lies before the segment `end`, or of a probe of this number, where that is 0.
+    /// What it acknowledges is told for the first time.
+    pub fn asking(mut self, end: u32, number: u32) -> Ack {
+        self.count = self.count.min(MAX_SACKS as u8 - 1);
+        self.sacks[MAX_SACKS - 1] = (end, number);
+        self.flags = self.flags & !flag::DUPLICATE | REQUEST;
+        self
+    }
+
     /// As a sender sees it.
     #[inline]
     pub fn view(&self) -> AckView<'_> {

@@ -229,11 +229,7 @@ impl Flow {
         if let Some(end) = receiver.asks(by) {
             // It acknowledges what came, and from then on its client is one that answers.
             let told = receiver.answers(asks_at);
-            let mut request = Ack::new(self.reverse.ack_arrival(asks_at), told, receiver);
-            request.count = request.count.min(MAX_SACKS as u8 - 1);
-            request.sacks[MAX_SACKS - 1] = (end, 0);
-            request.flags = request.flags & !flag::DUPLICATE | REQUEST;
-            acks.push(request);
+            acks.push(Ack::new(self.reverse.ack_arrival(asks_at), told, receiver).asking(end, 0));
             // Ports may drop it.
             if let (Some(_), Some(client)) = (&self.acks_in_flight, &mut self.client) {
                 receiver.ask_at(client.asks_again_at(asks_at), end);
@@ -257,10 +253,7 @@ impl Flow {
         let due = receiver.due(now).map(|ack| Ack::new(self.reverse.ack_arrival(ack.at), ack, receiver));
         let number = self.asks.get_or_insert_default().ask(now);
         let told = receiver.answers(now);
-        let mut request = Ack::new(self.reverse.ack_arrival(now), told, receiver);
-        request.count = request.count.min(MAX_SACKS as u8 - 1);
-        request.sacks[MAX_SACKS - 1] = (0, number);
-        request.flags = request.flags & !flag::DUPLICATE | REQUEST;
+        let request = Ack::new(self.reverse.ack_arrival(now), told, receiver).asking(0, number);
         for ack in due.into_iter().chain([request]) {
             match &mut self.acks_in_flight {
                 Some(returning) => wheel.push(returning.departs(ack, index, self.forward_hops)),

@@ -60,12 +60,12 @@ fn run(program: impl AsRef<OsStr>, words: &[&str], at: &Path) {
     assert!(done.status.success(), "{:?} {words:?}: {}", program.as_ref(), String::from_utf8_lossy(&said));
 }
 
-/// Crates that Cargo.toml has the optimiser work on.
-const FAST: [&str; 3] = [
-    "profile.dev.package.queuewright-aqm.opt-level=0",
-    "profile.dev.package.queuewright-cca.opt-level=0",
-    "profile.dev.package.queuewright-sim.opt-level=0",
-];
+/// That nothing is optimised, as words for cargo: for each profile of the manifest that tests have.
+fn not_optimised(manifest: &str) -> Vec<String> {
+    let names = manifest.lines().filter_map(|line| line.strip_prefix('[')?.strip_suffix(']'));
+    let profiles = names.filter(|name| *name == "profile.dev" || name.starts_with("profile.dev."));
+    profiles.flat_map(|name| ["--config".into(), format!("{name}.opt-level=0")]).collect()
+}
 
 /// What of the sources crates are made of, their tests included.
 const PARTS: [&str; 17] = [
@@ -113,12 +113,13 @@ fn the_examples_work() {
     fs::write(stage.join("crates/sim/tests/contributing.rs"), include_str!("contributing/check.rs"))
         .expect("written");
     sync(&stage, &copy);
+    let manifest = fs::read_to_string(copy.join("Cargo.toml")).expect("the manifest");
+    // It is compiled for once.
+    let not_optimised = not_optimised(&manifest);
     let cargo = |command: &str, words: &str| {
         // Not where this workspace is built: cargo takes a crate of the same place in another for the same.
         let mut all = vec![command, "--offline", "--target-dir", "../contributing.built"];
-        // It is compiled for once.
-        all.extend(["--config", "profile.dev.opt-level=0"]);
-        all.extend(FAST.iter().flat_map(|config| ["--config", config]));
+        all.extend(not_optimised.iter().map(String::as_str));
         all.extend(words.split_whitespace());
         run(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), &all, &copy);
     };
