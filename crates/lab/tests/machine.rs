@@ -100,7 +100,7 @@ fn a_round_trip_takes_what_the_file_says() {
 fn the_last_run_of_a_machine_is_as_the_first() {
     let Some(lab) = lab("the_last_run_of_a_machine_is_as_the_first") else { return };
     let text = "[link]\nrate = \"150mbit\"\n[[flows]]\ncount = 12\ncca = \"bbr\"\nrtt = \"100ms\"\n\
-                [queue]\ndisciplines = [\"sfq\"]\n[run]\nduration = \"5s\"\nwarmup = \"2s\"\nseeds = [1, 2, 3]\n";
+                [queue]\ndisciplines = [\"sfq\"]\n[run]\nduration = \"3s\"\nwarmup = \"1500ms\"\nseeds = [1, 2, 3]\n";
     for (linux, _) in both(&lab, text) {
         assert!(linux.ports[0].utilization > 0.9, "{} {}", linux.seed, linux.ports[0].utilization);
     }
