@@ -236,15 +236,15 @@ const FAST_BPS: u64 = 400_000_000;
 pub const FIRST: u64 = 8;
 
 /// How long a run is, and what of it does not count, s: on slow lines pages come seldom, on fast ones packets are many. The first households,
-/// which only choose what is tried on the others, are short there.
+/// which only choose what is tried on the others, are shorter.
 fn length(line: &Line, number: u64) -> (u32, u32) {
-    match line.fastest_bps() {
-        ..=30_000_000 => (60, 10),
-        30_000_001..=150_000_000 => (40, 10),
-        150_000_001..=FAST_BPS => (18, 6),
-        _ if number <= FIRST => (8, 3),
-        _ => (20, 6),
-    }
+    let (all, first) = match line.fastest_bps() {
+        ..=30_000_000 => ((60, 10), (40, 10)),
+        30_000_001..=150_000_000 => ((40, 10), (26, 8)),
+        150_000_001..=FAST_BPS => ((18, 6), (12, 5)),
+        _ => ((14, 5), (6, 3)),
+    };
+    if number <= FIRST { first } else { all }
 }
 
 /// A scenario of the household with this number. `managed`: the device shapes to [`Line::shaped`], with 1,000 packets of room, what comes in

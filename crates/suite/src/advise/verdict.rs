@@ -63,8 +63,6 @@ impl Subject {
 
 /// What is there now, in the place of a discipline: the line as it is, or the first discipline of a file.
 pub const NOW: &str = "as it is";
-/// So many of the best are tried on more households.
-const KEPT: usize = 5;
 /// What disciplines got: by the draw's number and label, the measures of the run.
 pub type Table = BTreeMap<u64, BTreeMap<String, Measures>>;
 
@@ -109,13 +107,19 @@ fn total(subject: &Subject, scores: Vec<f64>) -> f64 {
     }
 }
 
-/// What is there now, a plain queue and FQ-CoDel, which are at hand nearly everywhere, these, and the best of the others, in the order of labels.
-pub fn best_of(table: &Table, subject: &Subject, labels: &[String], always: &[String]) -> Vec<String> {
+/// What is there now, a plain queue and FQ-CoDel, which are at hand nearly everywhere, these, and so many of the best, in the order of labels.
+pub fn best_of(
+    table: &Table,
+    subject: &Subject,
+    labels: &[String],
+    always: &[String],
+    many: usize,
+) -> Vec<String> {
     let (totals, _) = scored(table, subject, labels);
-    if labels.len() <= KEPT + 2 {
+    if labels.len() <= many + 2 {
         return labels.to_vec();
     }
-    let mut kept: Vec<usize> = order(&totals).into_iter().filter(|i| labels[*i] != NOW).take(KEPT).collect();
+    let mut kept: Vec<usize> = order(&totals).into_iter().filter(|i| labels[*i] != NOW).take(many).collect();
     let stays =
         |label: &String| [NOW, "droptail", "fq-codel"].contains(&label.as_str()) || always.contains(label);
     kept.extend((0..labels.len()).filter(|i| stays(&labels[*i])));
